@@ -18,12 +18,12 @@ def view_as_real(input: Tensor) -> Tensor:
     return F.stack((F.real(input), F.imag(input)), -1)
 
 
-def reshape_(input: Tensor, shape: Any) -> Tensor:
+def reshape_(input: Tensor, shape: object) -> Tensor:
     """Returns ``input`` in another shape; see :func:`reshape`."""
     return F.reshape(input, shape)
 
 
-def add_flags(fn: Any = None, **flags: Any) -> Any:
+def add_flags(fn: Any = None, **flags: object) -> Any:
     """Gives a Cell or a function flags that can be read back.
 
     Args:
@@ -38,8 +38,8 @@ def add_flags(fn: Any = None, **flags: Any) -> Any:
     return fn
 
 
-def diff_ext(input: Tensor, n: int = 1, dim: int = -1, prepend: Any = None,
-             append: Any = None) -> Tensor:  # fmt: skip
+def diff_ext(input: Tensor, n: int = 1, dim: int = -1, prepend: object = None,
+             append: object = None) -> Tensor:  # fmt: skip
     """Returns the ``n``-th differences of neighbours; see :func:`diff`."""
     return F.diff(input, n, dim, prepend, append)
 
@@ -97,7 +97,7 @@ def add_rms_norm(x1: Tensor, x2: Tensor, gamma: Tensor,
 
 
 def lu_unpack(LU_data: Tensor, LU_pivots: Tensor, unpack_data: bool = True,
-              unpack_pivots: bool = True) -> Any:  # fmt: skip
+              unpack_pivots: bool = True) -> tuple[Tensor, Tensor, Tensor]:  # fmt: skip
     """Returns permutation, lower and upper matrix of a packed factorization.
 
     Args:

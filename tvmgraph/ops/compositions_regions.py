@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from tvmgraph.core.arguments import DTypeLike, PerAxis
+from tvmgraph.core.columns import NumberLike
 from tvmgraph.core.op import F
 from tvmgraph.core.tensor import Tensor, tensor_from_numpy
 from tvmgraph.dtypes import bool_, float32, int32, int64
@@ -45,7 +47,12 @@ def nms_with_mask(bboxes: Tensor, threshold: float) -> tuple[Tensor, Tensor, Ten
 
 
 def non_max_suppression(
-    boxes: Tensor, scores: Tensor, limit: Any, threshold: Any, least: Any, overlaps: bool = False
+    boxes: Tensor,
+    scores: Tensor,
+    limit: Any,
+    threshold: NumberLike,
+    least: Any,
+    overlaps: bool = False,
 ) -> Tensor:
     """Returns the numbers of the boxes (or rows of a table of overlaps) that are kept."""
     table, values = boxes.asnumpy().astype(np.float32), scores.asnumpy()
@@ -139,7 +146,7 @@ def _bordered(x: Tensor, pads: list[tuple[int, int]], fill: float) -> Tensor:
     return F.pad(x, flat, "constant", fill) if any(flat) else x
 
 
-def extract_patches(x: Tensor, kernel: Any, stride: Any, rates: Any, padding: str) -> Tensor:
+def extract_patches(x: Tensor, kernel: Any, stride: PerAxis, rates: Any, padding: str) -> Tensor:
     """Puts the elements of every window along the channels: [..., places * C, out...]."""
     count = x.ndim - 2
     kernel, stride, rates = (_spatial(v, count) for v in (kernel, stride, rates))
@@ -149,7 +156,7 @@ def extract_patches(x: Tensor, kernel: Any, stride: Any, rates: Any, padding: st
     return F.concat(_windows(x, kernel, stride, rates), 1)
 
 
-def dilation2d(x: Tensor, kernel: Tensor, stride: Any, rates: Any, pad_mode: str) -> Tensor:
+def dilation2d(x: Tensor, kernel: Tensor, stride: PerAxis, rates: Any, pad_mode: str) -> Tensor:
     """Returns the largest sum of a window and a kernel [C, h, w]."""
     size = kernel.shape[1:]
     stride, rates = _spatial(stride, 2), _spatial(rates, 2)
@@ -163,7 +170,7 @@ def dilation2d(x: Tensor, kernel: Tensor, stride: Any, rates: Any, pad_mode: str
 
 
 def max_pool_with_argmax(
-    x: Tensor, kernel: Any, stride: Any, pad_mode: str, data_format: str
+    x: Tensor, kernel: object, stride: PerAxis, pad_mode: str, data_format: str
 ) -> tuple[Tensor, Tensor]:
     """Returns the largest elements of windows and where they are in an image (int32)."""
     if data_format == "NHWC":
@@ -184,7 +191,13 @@ def max_pool_with_argmax(
 
 
 def max_pool3d_argmax(
-    x: Tensor, ksize: Any, strides: Any, pads: Any, dilation: Any, ceil_mode: bool, dtype: Any
+    x: Tensor,
+    ksize: object,
+    strides: PerAxis,
+    pads: object,
+    dilation: PerAxis,
+    ceil_mode: bool,
+    dtype: DTypeLike,
 ) -> tuple[Tensor, Tensor]:
     """Returns the largest elements of windows and where they are in a volume."""
     values, where = F.max_pool3d(
@@ -194,7 +207,9 @@ def max_pool3d_argmax(
     return values, F.cast(where, dtype)
 
 
-def fractional_max_pool(x: Tensor, samples: Tensor, ksize: Any, size: Any) -> Any:
+def fractional_max_pool(
+    x: Tensor, samples: Tensor, ksize: object, size: Any
+) -> tuple[Tensor, Tensor]:
     """Returns the largest elements of windows that samples [N, C, axes] of [0, 1) place.
 
     They come with where they are in an image or volume (int64). The samples' last axis begins with

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tvmgraph import hooks
+from tvmgraph.core.arguments import DTypeLike, PerAxis
 from tvmgraph.core.op import F
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.dtypes import float32
@@ -76,7 +77,7 @@ def log_uniform_candidate_sampler(
 
 
 def _fractional(
-    op: str, count: int, input: Tensor, kernel_size: Any, output_size: Any, output_ratio: Any,
+    op: str, count: int, input: Tensor, kernel_size: PerAxis, output_size: Any, output_ratio: Any,
     return_indices: bool, samples: Tensor | None,
 ) -> Any:  # fmt: skip
     if (output_size is None) == (output_ratio is None):
@@ -93,7 +94,7 @@ def _fractional(
 
 
 def fractional_max_pool2d(
-    input: Tensor, kernel_size: Any, output_size: Any = None, output_ratio: Any = None,
+    input: Tensor, kernel_size: PerAxis, output_size: object = None, output_ratio: object = None,
     return_indices: bool = False, _random_samples: Tensor | None = None,
 ) -> Any:  # fmt: skip
     """Returns the largest elements of windows that random steps place.
@@ -111,7 +112,7 @@ def fractional_max_pool2d(
 
 
 def fractional_max_pool3d(
-    input: Tensor, kernel_size: Any, output_size: Any = None, output_ratio: Any = None,
+    input: Tensor, kernel_size: PerAxis, output_size: object = None, output_ratio: object = None,
     return_indices: bool = False, _random_samples: Tensor | None = None,
 ) -> Any:  # fmt: skip
     """Returns the largest elements of windows of volumes; see :func:`fractional_max_pool2d`.
@@ -128,7 +129,7 @@ def fractional_max_pool3d(
                        return_indices, _random_samples)  # fmt: skip
 
 
-def poisson(shape: Any, mean: Any, seed: int | None = None) -> Tensor:
+def poisson(shape: object, mean: object, seed: int | None = None) -> Tensor:
     """Draws float32 numbers of Poisson distributions, of shape ``(*shape, *mean.shape)``.
 
     Args:
@@ -139,7 +140,9 @@ def poisson(shape: Any, mean: Any, seed: int | None = None) -> Tensor:
     return _poisson(shape, mean, float32, seed)
 
 
-def random_poisson(shape: Any, rate: Any, seed: int | None = None, dtype: Any = float32) -> Tensor:
+def random_poisson(
+    shape: object, rate: object, seed: int | None = None, dtype: DTypeLike = float32
+) -> Tensor:
     """Draws numbers of Poisson distributions, of shape ``(*shape, *rate.shape)``.
 
     Args:
@@ -151,12 +154,12 @@ def random_poisson(shape: Any, rate: Any, seed: int | None = None, dtype: Any = 
     return _poisson(shape, rate, dtype, seed)
 
 
-def bernoulli_ext(input: Tensor, *, generator: Any = None) -> Tensor:
+def bernoulli_ext(input: Tensor, *, generator: object = None) -> Tensor:
     """Draws ones with the probabilities ``input``, else zeros."""
     return F.cast(F.bernoulli(F.ones_like(input), input), input.dtype)
 
 
-def linearize(fn: Callable[..., Any], inputs: Any) -> tuple[Any, Callable[..., Any]]:
+def linearize(fn: Callable[..., Any], inputs: object) -> tuple[Any, Callable[..., Any]]:
     """Returns a function's value and the linear function of changes of its inputs there.
 
     Args:
@@ -165,7 +168,7 @@ def linearize(fn: Callable[..., Any], inputs: Any) -> tuple[Any, Callable[..., A
     """
     primals = inputs if isinstance(inputs, tuple) else (inputs,)
 
-    def change(*tangents: Any) -> Any:
+    def change(*tangents: object) -> Any:
         given = tangents if len(primals) > 1 else tangents[0]
         return hooks.jvp(fn, inputs, given)[1]
 

@@ -5,11 +5,14 @@ Those that give as many elements as values say are of eager code: compiled code 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from tvmgraph import hooks
+from tvmgraph.core.arguments import DTypeLike
+from tvmgraph.core.columns import Expr, NumberLike
 from tvmgraph.core.op import F
 from tvmgraph.core.tensor import Tensor, tensor_from_numpy
 from tvmgraph.dtypes import float32, int32, int64, uint8
@@ -79,13 +82,13 @@ def edit_distance(
 
 
 def _sequences(places: np.ndarray, values: np.ndarray, _: np.ndarray) -> dict[Any, list[Any]]:
-    found: dict[Any, list[Any]] = {}
+    found: dict[object, list[object]] = {}
     for place, value in zip(places, values):
         found.setdefault(tuple(place[:-1].tolist()), []).append(value)
     return found
 
 
-def _levenshtein(a: list[Any], b: list[Any]) -> int:
+def _levenshtein(a: Sequence[object], b: Sequence[object]) -> int:
     last = list(range(len(b) + 1))
     for i, x in enumerate(a):
         row = [i + 1]
@@ -95,7 +98,7 @@ def _levenshtein(a: list[Any], b: list[Any]) -> int:
     return last[-1]
 
 
-def list_diff(x: Tensor, y: Tensor, dtype: Any) -> tuple[Tensor, Tensor]:
+def list_diff(x: Tensor, y: Tensor, dtype: DTypeLike) -> tuple[Tensor, Tensor]:
     """Returns the elements of ``x`` that are not in ``y``, and where they are."""
     where = np.flatnonzero(~np.isin(x.asnumpy(), y.asnumpy()))
     return F.gather(x, Tensor(where), 0), F.cast(Tensor(where), dtype)
@@ -171,7 +174,7 @@ def no_repeat_ngram(state: Tensor, scores: Tensor, size: int) -> Tensor:
     return F.where(forbidden, F.full_like(scores, least), scores)
 
 
-def bitpack(x: Tensor, threshold: Any) -> Tensor:
+def bitpack(x: Tensor, threshold: NumberLike) -> Tensor:
     """Packs eight comparisons ``x > threshold`` of the last axis into a byte."""
     bits = F.cast(x > threshold, int32)
     bits = F.reshape(bits, (*x.shape[:-1], x.shape[-1] // 8, 8))
@@ -179,7 +182,9 @@ def bitpack(x: Tensor, threshold: Any) -> Tensor:
     return F.cast(F.sum(bits * powers, -1), uint8)
 
 
-def confusion(labels: Tensor, predictions: Tensor, count: int, weights: Any, dtype: Any) -> Tensor:
+def confusion(
+    labels: Tensor, predictions: Tensor, count: int, weights: object, dtype: DTypeLike
+) -> Tensor:
     """Counts pairs of a label and a prediction: [count, count]."""
     numbers = tensor_from_numpy(np.arange(count, dtype=np.int64))
     rows, columns = (
@@ -191,7 +196,7 @@ def confusion(labels: Tensor, predictions: Tensor, count: int, weights: Any, dty
     return F.cast(F.matmul(F.swapaxes(rows, 0, 1), columns), dtype)
 
 
-def fixed_histogram(x: Tensor, bounds: Tensor, count: int, dtype: Any) -> Tensor:
+def fixed_histogram(x: Tensor, bounds: Tensor, count: int, dtype: DTypeLike) -> Tensor:
     """Counts elements in equal parts of an interval; those outside are in the outermost parts."""
     low, high = bounds[0], bounds[1]
     place = F.floor((F.reshape(x, (-1,)) - low) / (high - low) * count)
@@ -209,8 +214,8 @@ def checked_numbers(x: Tensor) -> Tensor:
 
 
 def adam_delta(
-    m: Tensor, v: Tensor, beta1_power: Any, beta2_power: Any, lr: Any, beta1: Any, beta2: Any,
-    epsilon: Any, grad: Tensor, nesterov: bool,
+    m: Tensor, v: Tensor, beta1_power: Expr, beta2_power: Expr, lr: Expr, beta1: Expr, beta2: Expr,
+    epsilon: Expr, grad: Tensor, nesterov: bool,
 ) -> Tensor:  # fmt: skip
     """Updates the means of Adam and returns by what the weights change."""
     mean = F.assign(m, m * beta1 + grad * (1 - beta1))
@@ -221,7 +226,7 @@ def adam_delta(
 
 
 def keras_momentum(
-    var: Tensor, accum: Tensor, lr: Any, grad: Tensor, momentum: Any, nesterov: bool
+    var: Tensor, accum: Tensor, lr: NumberLike, grad: Tensor, momentum: NumberLike, nesterov: bool
 ) -> tuple[Tensor, Tensor]:
     """A step with a velocity that holds the learning rate."""
     new = F.assign(accum, accum * momentum - grad * lr)
@@ -229,7 +234,7 @@ def keras_momentum(
     return values_of(var, accum)
 
 
-def least_squares(matrix: Tensor, rhs: Tensor, l2: Any) -> Tensor:
+def least_squares(matrix: Tensor, rhs: Tensor, l2: object) -> Tensor:
     """Returns x with the least ``|matrix x - rhs|^2 + l2 |x|^2``."""
     turned = F.swapaxes(matrix, -1, -2)
     square = F.matmul(turned, matrix)
@@ -238,14 +243,16 @@ def least_squares(matrix: Tensor, rhs: Tensor, l2: Any) -> Tensor:
                           F.matmul(turned, rhs))  # fmt: skip
 
 
-def padded_permutation(n: Tensor, length: int, pad: int, dtype: Any) -> Tensor:
+def padded_permutation(n: Tensor, length: int, pad: int, dtype: DTypeLike) -> Tensor:
     """Returns the first numbers in random order, then ``pad`` up to a length."""
     count = int(n.asnumpy().reshape(-1)[0])
     rest = F.full((length - count,), pad, dtype=int64)
     return F.cast(F.concat((F.cast(F.randperm(count), int64), rest), 0), dtype)
 
 
-def ragged_range(starts: Tensor, limits: Tensor, deltas: Tensor, dtype: Any) -> Any:
+def ragged_range(
+    starts: Tensor, limits: Tensor, deltas: Tensor, dtype: DTypeLike
+) -> tuple[Tensor, Tensor]:
     """Returns where each range begins among all of them, and their numbers."""
     parts = [
         np.arange(*row)
@@ -255,7 +262,7 @@ def ragged_range(starts: Tensor, limits: Tensor, deltas: Tensor, dtype: Any) -> 
     return F.cast(Tensor(ends), dtype), F.cast(Tensor(np.concatenate(parts)), starts.dtype)
 
 
-def poisson(shape: Any, rate: Any, dtype: Any, seed: int | None = None) -> Tensor:
+def poisson(shape: Any, rate: object, dtype: DTypeLike, seed: int | None = None) -> Tensor:
     """Draws numbers of Poisson distributions, [*shape, *rate.shape], by the inverse of their sums.
 
     The sum of probabilities up to k is the upper incomplete gamma function of k + 1. Rates above
@@ -276,7 +283,9 @@ def poisson(shape: Any, rate: Any, dtype: Any, seed: int | None = None) -> Tenso
     return F.cast(F.where(rates > small, F.round(normal), found), dtype)
 
 
-def truncated_normal_between(shape: Any, mean: Any, stdevs: Any, low: Any, high: Any) -> Tensor:
+def truncated_normal_between(
+    shape: Any, mean: object, stdevs: object, low: object, high: object
+) -> Tensor:
     """Draws normal numbers within bounds by the inverse of their distribution."""
     sizes = [int(s) for s in (shape.asnumpy() if isinstance(shape, Tensor) else shape)]
     column = [F.reshape(F.cast(v, float32), (-1,) + (1,) * (len(sizes) - 1))

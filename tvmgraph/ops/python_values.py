@@ -51,7 +51,7 @@ __all__ = [
 ]  # fmt: skip
 
 
-def _number(value: Any, op: str) -> Any:
+def _number(value: object, op: str) -> Any:
     if isinstance(value, Tensor) or not dtypes.is_number(value):
         raise DTypeError(
             f"the arguments must be Python numbers, not {type(value).__name__}",
@@ -61,7 +61,7 @@ def _number(value: Any, op: str) -> Any:
 
 
 def _scalar(name: str, function: Callable[..., Any], formula: str) -> Callable[[Any, Any], Any]:
-    def compute(x: Any, y: Any) -> Any:
+    def compute(x: object, y: object) -> Any:
         return function(_number(x, name), _number(y, name))
 
     compute.__name__ = compute.__qualname__ = name
@@ -76,7 +76,7 @@ def _scalar(name: str, function: Callable[..., Any], formula: str) -> Callable[[
 globals().update({name: _scalar(name, *row) for name, row in _SCALAR.items()})
 
 
-def scalar_log(x: Any) -> float:
+def scalar_log(x: object) -> float:
     """Natural logarithm of a Python number.
 
     Example:
@@ -86,7 +86,7 @@ def scalar_log(x: Any) -> float:
     return math.log(_number(x, "scalar_log"))
 
 
-def scalar_uadd(x: Any) -> Any:
+def scalar_uadd(x: object) -> Any:
     """Returns a Python number unchanged.
 
     Example:
@@ -96,7 +96,7 @@ def scalar_uadd(x: Any) -> Any:
     return +_number(x, "scalar_uadd")
 
 
-def scalar_usub(x: Any) -> Any:
+def scalar_usub(x: object) -> Any:
     """Negates a Python number.
 
     Example:
@@ -191,7 +191,7 @@ def move_to(input: Tensor, to: str = "CPU", blocking: bool = True) -> Tensor:
     return input.to(device=to)
 
 
-def mixed_precision_cast(dst_dtype: Any, x: Any) -> Any:
+def mixed_precision_cast(dst_dtype: object, x: object) -> Any:
     """Converts every float tensor in nested tuples, lists and dicts to ``dst_dtype``.
 
     Args:
@@ -211,7 +211,7 @@ def mixed_precision_cast(dst_dtype: Any, x: Any) -> Any:
     return x
 
 
-def hyper_add(x: Any, y: Any) -> Any:
+def hyper_add(x: object, y: object) -> Any:
     """Adds corresponding tensors of two nested tuples.
 
     Args:

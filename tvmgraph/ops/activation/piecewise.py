@@ -8,6 +8,7 @@ import numpy as np
 
 from tvmgraph import dtypes
 from tvmgraph.core import rules
+from tvmgraph.core.columns import Expr, Formulas
 from tvmgraph.core.op import F, sample
 from tvmgraph.core.primitive import primitive
 from tvmgraph.core.tensor import Tensor
@@ -92,7 +93,7 @@ def relu6(x: Tensor) -> Tensor:
     ...
 
 
-def _leaky(m: Any, x: Any, *, alpha: float) -> Any:
+def _leaky(m: Formulas, x: Expr, *, alpha: float) -> Expr:
     return m.where(x < 0, x * alpha, x)
 
 
@@ -223,7 +224,7 @@ def silu(input: Tensor) -> Tensor:
 swish = silu
 
 
-def _ramp(m: Any, x: Any) -> Any:
+def _ramp(m: Formulas, x: Expr) -> Expr:
     """(x + 3) / 6 limited to [0, 1]."""
     return m.where(x < -3, 0, m.where(x > 3, 1, x / 6 + 0.5))
 

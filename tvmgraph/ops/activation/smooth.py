@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 from tvmgraph import dtypes
 from tvmgraph.core import rules
+from tvmgraph.core.columns import Expr, Formulas, OnnxNamed, OnnxOps
 from tvmgraph.core.op import F, sample
 from tvmgraph.core.primitive import primitive
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.core.traits import ELEMENTWISE
+from tvmgraph.core.types import TensorType
 from tvmgraph.errors import ArgumentError
 from tvmgraph.ops.common.numpy_math import polynomial
 from tvmgraph.ops.common.pointwise import (
@@ -28,7 +29,7 @@ _SQRT_2_PI = math.sqrt(2 / math.pi)
 _GELU_CUBE = 0.044715
 
 
-def _infer_gelu(x: Any, *, approximate: str) -> Any:
+def _infer_gelu(x: object, *, approximate: str) -> TensorType:
     if approximate not in ("none", "tanh"):
         raise ArgumentError(
             f"approximate must be 'none' or 'tanh', not {approximate!r}", fix="use one of the two"
@@ -36,7 +37,7 @@ def _infer_gelu(x: Any, *, approximate: str) -> Any:
     return rules.elementwise(dtypes.FLOATS)(x)
 
 
-def _gelu(m: Any, x: Any, *, approximate: str) -> Any:
+def _gelu(m: Formulas, x: Expr, *, approximate: str) -> Expr:
     """GELU; where x is negative nothing cancels, so that small results of halves are right."""
     if approximate == "tanh":  # (1 + tanh u) / 2 = sigmoid(2u)
         return x * m.sigmoid((x + x * x * x * _GELU_CUBE) * (2 * _SQRT_2_PI))
@@ -53,7 +54,7 @@ _TAIL = (
 )  # fmt: skip
 
 
-def _normal_tail(m: Any, x: Any) -> Any:
+def _normal_tail(m: Formulas, x: Expr) -> Expr:
     """The normal distribution function at -|x|, in float32: no difference of large numbers."""
     t = 1 / (m.abs(x) * (0.44 * _SQRT_HALF) + 1)
     return m.let(t, lambda t: polynomial(t, _TAIL) * t) * m.exp(x * x * -0.5)
@@ -70,7 +71,7 @@ def _vjp_gelu(g: Tensor, y: Tensor, x: Tensor, *, approximate: str) -> tuple[Ten
     return (g * 0.5 * (1 + t + x * slope),)
 
 
-def _onnx_gelu(O: Any, x: Any, *, approximate: str) -> Any:
+def _onnx_gelu(O: OnnxOps, x: OnnxNamed, *, approximate: str) -> OnnxNamed:
     if approximate == "none" or x.type.dtype is not dtypes.float64:
         return O.Gelu(x, approximate=approximate)
     # ONNX Runtime's own tanh form uses float32 constants
@@ -133,7 +134,7 @@ def fast_gelu(x: Tensor) -> Tensor:
     return x * F.sigmoid(x * 1.702)
 
 
-def _elu(m: Any, x: Any, *, alpha: float) -> Any:
+def _elu(m: Formulas, x: Expr, *, alpha: float) -> Expr:
     return m.where(x > 0, x, m.expm1(m.where(x > 0, 0, x)) * alpha)
 
 
@@ -166,7 +167,7 @@ def elu(input_x: Tensor, alpha: float = 1.0) -> Tensor:
 _SELU_ALPHA, _SELU_SCALE = 1.6732632423543772, 1.0507009873554805
 
 
-def _onnx_selu(O: Any, x: Any) -> Any:
+def _onnx_selu(O: OnnxOps, x: OnnxNamed) -> OnnxNamed:
     """ONNX's operator has attributes of float32, which round its factors."""
     d = x.type.dtype
     if d is not dtypes.float64:
@@ -195,17 +196,17 @@ def selu(input_x: Tensor) -> Tensor:
     ...
 
 
-def _infer_celu(x: Any, *, alpha: float) -> Any:
+def _infer_celu(x: object, *, alpha: float) -> TensorType:
     if alpha == 0:
         raise ArgumentError("alpha must not be 0", fix="give the scale of the negative part")
     return rules.elementwise(dtypes.FLOATS)(x)
 
 
-def _celu(m: Any, x: Any, *, alpha: float) -> Any:
+def _celu(m: Formulas, x: Expr, *, alpha: float) -> Expr:
     return m.where(x > 0, x, m.expm1(m.where(x > 0, 0, x) / alpha) * alpha)
 
 
-def _onnx_celu(O: Any, x: Any, *, alpha: float) -> Any:
+def _onnx_celu(O: OnnxOps, x: OnnxNamed, *, alpha: float) -> OnnxNamed:
     """ONNX's Celu takes float32 only."""
     one, scale, zero = (O.const(v, x.type.dtype) for v in (1, alpha, 0))
     below = O.Mul(scale, O.Sub(O.Exp(O.Div(x, scale)), one))
@@ -246,12 +247,12 @@ def celu(x: Tensor, alpha: float = 1.0) -> Tensor:
     ...
 
 
-def _softplus(m: Any, x: Any) -> Any:
+def _softplus(m: Formulas, x: Expr) -> Expr:
     """log(1 + exp(x)) = max(x, 0) + log(1 + exp(-|x|)), which never overflows."""
     return m.where(x > 0, x, 0) + m.log1p(m.exp(m.where(x > 0, -x, x)))
 
 
-def _scaled_softplus(m: Any, x: Any, *, beta: float, threshold: float) -> Any:
+def _scaled_softplus(m: Formulas, x: Expr, *, beta: float, threshold: float) -> Expr:
     z = x * beta
     return m.where(z > threshold, x, _softplus(m, z) / beta)
 
@@ -263,7 +264,7 @@ def _vjp_softplus(
     return (F.where(z > threshold, g, g * F.sigmoid(z)),)
 
 
-def _onnx_softplus(O: Any, x: Any, *, beta: float, threshold: float) -> Any:
+def _onnx_softplus(O: OnnxOps, x: OnnxNamed, *, beta: float, threshold: float) -> OnnxNamed:
     """ONNX's Softplus has no scale; it may overflow beyond the threshold, which Where hides."""
     b = O.const(beta, x.type.dtype)
     z = O.Mul(x, b)

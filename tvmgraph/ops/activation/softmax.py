@@ -9,7 +9,8 @@ import numpy as np
 
 from tvmgraph import dtypes
 from tvmgraph.core import rules
-from tvmgraph.core.arguments import Array
+from tvmgraph.core.arguments import Array, AxisLike, DTypeLike
+from tvmgraph.core.columns import Builder, Expr
 from tvmgraph.core.op import Column, F, sample
 from tvmgraph.core.primitive import Result, RowDecorator, primitive
 from tvmgraph.core.tensor import Tensor
@@ -58,7 +59,7 @@ def _numpy_log_softmax(x: np.ndarray, *, axis: int) -> np.ndarray:
 def _lower(name: str) -> Any:
     """Half precision is summed in float32."""
 
-    def lower(R: Any, x: Any, *, axis: int) -> Any:
+    def lower(R: Builder, x: Expr, *, axis: int) -> Any:
         t = R.type(x)
         if t.is_static and t.size == 0:
             return x
@@ -139,7 +140,7 @@ def _over_axes(x: Tensor, axis: tuple[int, ...]) -> Tensor:
     return F.transpose(F.reshape(_softmax(merged, -1), moved.shape), back)
 
 
-def softmax(input: Tensor, axis: Any = -1, *, dtype: Any = None) -> Tensor:
+def softmax(input: Tensor, axis: Any = -1, *, dtype: DTypeLike | None = None) -> Tensor:
     r"""Softmax over an axis: :math:`y_i = e^{x_i} / \sum_j e^{x_j}`.
 
     Args:
@@ -165,7 +166,7 @@ def softmax(input: Tensor, axis: Any = -1, *, dtype: Any = None) -> Tensor:
     return _softmax(input, axis)
 
 
-def softmin(x: Tensor, axis: Any = -1, *, dtype: Any = None) -> Tensor:
+def softmin(x: Tensor, axis: AxisLike = -1, *, dtype: DTypeLike | None = None) -> Tensor:
     r"""Softmax of the negated elements: :math:`y_i = e^{-x_i} / \sum_j e^{-x_j}`.
 
     Args:

@@ -8,7 +8,8 @@ import numpy as np
 
 from tvmgraph import dtypes
 from tvmgraph.core import rules
-from tvmgraph.core.op import Reason, sample
+from tvmgraph.core.columns import Builder, Expr
+from tvmgraph.core.op import Reason, Sample, sample
 from tvmgraph.core.primitive import primitive
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.core.traits import Pattern, Traits
@@ -59,17 +60,25 @@ def _eager(
 
 
 def _lower(
-    R: Any, query: Any, key: Any, value: Any, cache: Any, span: Any, *, layer: int, scale: float
-) -> Any:
+    R: Builder,
+    query: Expr,
+    key: Expr,
+    value: Expr,
+    cache: Expr,
+    span: Expr,
+    *,
+    layer: int,
+    scale: float,
+) -> Expr:
     """Loops over all that the cache has room for, where there is no kernel that stops earlier."""
     te, tir = R.te, R.tir
 
-    def attention(q: Any, k: Any, v: Any, kept: Any, at: Any) -> Any:
+    def attention(q: Expr, k: Expr, v: Expr, kept: Expr, at: Expr) -> Expr:
         share, length, size = tir.floordiv(q.shape[1], k.shape[1]), kept.shape[2], q.shape[2]
         rows = tuple(q.shape[:2])
         last = length + 1  # the token itself
 
-        def either(which: int, new: Any, n: Any, h: Any, s: Any, d: Any) -> Any:
+        def either(which: int, new: Expr, n: Expr, h: Expr, s: Expr, d: Expr) -> Expr:
             h, place = tir.floordiv(h, share), tir.min(s, length - 1)
             return tir.Select(s < length, kept[layer, which, place, n, h, d], new[n, h, d])
 
@@ -79,7 +88,7 @@ def _lower(
             lambda n, h, s: te.sum(q[n, h, d] * either(0, k, n, h, s, d), axis=d),
         )
 
-        def shown(n: Any, h: Any, s: Any) -> Any:
+        def shown(n: Expr, h: Expr, s: Expr) -> Any:
             inside = tir.all(s >= at[n, 0].astype("int64"), s < at[n, 1].astype("int64"))
             least = tir.const(-np.inf, "float32")
             score = scores[n, h, s] * tir.const(scale, "float32")
@@ -102,7 +111,7 @@ def _lower(
     return R.emit_te(attention, *operands, written_as=("cached_attention", f"{layer} {scale!r}"))
 
 
-def _sample(batch: int, heads: tuple[int, int], size: int, span: Any, layer: int = 0) -> Any:
+def _sample(batch: int, heads: tuple[int, int], size: int, span: Any, layer: int = 0) -> Sample:
     new = (batch, heads[1], size)
     span = np.array(span, np.int32)
     cache = (2, 2, int(span.max()) + 3, *new)

@@ -5,8 +5,6 @@ Compiled inference runs it as one kernel, see :mod:`tvmgraph.ops.attention.rows`
 
 from __future__ import annotations
 
-from typing import Any
-
 from tvmgraph import dtypes
 from tvmgraph.core.op import F
 from tvmgraph.core.tensor import Tensor
@@ -30,9 +28,9 @@ def flash_attention_score(
     drop_mask: Tensor | None = None,
     padding_mask: Tensor | None = None,
     attn_mask: Tensor | None = None,
-    prefix: Any = None,
-    actual_seq_qlen: Any = None,
-    actual_seq_kvlen: Any = None,
+    prefix: object = None,
+    actual_seq_qlen: object = None,
+    actual_seq_kvlen: object = None,
     keep_prob: float = 1.0,
     scalar_value: float = 1.0,
     pre_tokens: int = _ALL,

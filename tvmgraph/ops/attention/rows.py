@@ -10,7 +10,8 @@ import numpy as np
 
 from tvmgraph import dtypes
 from tvmgraph.core import rules
-from tvmgraph.core.op import Reason, sample
+from tvmgraph.core.columns import Builder, Expr
+from tvmgraph.core.op import Reason, Sample, sample
 from tvmgraph.core.primitive import primitive
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.core.traits import Pattern, Traits, equation
@@ -23,12 +24,12 @@ __all__ = ["fused_attention"]
 _AXES = "BNSD"
 
 
-def extents(shape: tuple[Any, ...], layout: str) -> tuple[Any, ...]:
+def extents(shape: tuple[object, ...], layout: str) -> tuple[Any, ...]:
     """The extents of a tensor in the order batch, heads, sequence, size."""
     return tuple(shape[layout.index(axis)] for axis in _AXES)
 
 
-def in_layout(extents: tuple[Any, ...], layout: str) -> tuple[Any, ...]:
+def in_layout(extents: tuple[object, ...], layout: str) -> tuple[Any, ...]:
     """Extents in the order batch, heads, sequence, size as the shape of a tensor."""
     named = dict(zip(_AXES, extents))
     return tuple(named[axis] for axis in layout)
@@ -63,7 +64,7 @@ def check_layouts(layouts: tuple[str, ...], count: int) -> None:
         raise ArgumentError(f"layouts must be {count} orders of the letters {_AXES}")
 
 
-def _check_mask(mask: TensorType, scores: tuple[Any, ...], fill: float | None) -> None:
+def _check_mask(mask: TensorType, scores: tuple[object, ...], fill: float | None) -> None:
     if any(m not in (1, extent) for m, extent in zip(mask.shape, scores)):
         raise ShapeError(f"the mask must broadcast to {scores}")
     if (mask.dtype is dtypes.bool_) != (fill is not None):
@@ -127,13 +128,13 @@ def numpy_scores(
 
 
 def _lower(
-    R: Any,
-    *inputs: Any,
+    R: Builder,
+    *inputs: Expr,
     scale: float,
     diagonal: int | None,
     fill: float | None,
     layouts: tuple[str, ...],
-) -> Any:
+) -> Expr:
     """A kernel of plain loops, which says what it computes so that a schedule can do better."""
     said = {"scale": scale, "diagonal": diagonal, "fill": fill, "layouts": layouts}
     kinds = [dict(zip(order, R.type(x).shape)) for x, order in zip(inputs[:3], layouts)]
@@ -159,7 +160,7 @@ class _Loops:
         wide = dtype if dtype == "float64" else "float32"
         share = self.tir.floordiv(n, kv_heads)
 
-        def at(x: Any, layout: str, *index: Any) -> Any:
+        def at(x: Any, layout: str, *index: object) -> Any:
             named = dict(zip(_AXES, index))
             return x[tuple(named[axis] for axis in layout)].astype(wide)
 
@@ -220,7 +221,7 @@ class _Loops:
 _PLAIN = ("BNSD",) * 4
 
 
-def _sample(*shapes: Any, **attrs: Any) -> Any:
+def _sample(*shapes: Any, **attrs: Any) -> Sample:
     defaults = {"scale": 0.5, "diagonal": None, "fill": None, "layouts": _PLAIN}
     dtype = attrs.pop("dtype", "float32")
     return sample(*shapes, attrs=defaults | attrs, dtype=dtype, grad=False)

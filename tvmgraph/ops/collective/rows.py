@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from tvmgraph.core import rules
+from tvmgraph.core.columns import Builder, Expr
 from tvmgraph.core.op import F, Reason, sample
 from tvmgraph.core.primitive import primitive
 from tvmgraph.core.tensor import Tensor
@@ -62,14 +63,14 @@ def _glue(parts: np.ndarray, axis: int) -> np.ndarray:
 
 
 def _lowering(name: str, infer: Callable[..., Any], multi: bool = False) -> Callable[..., Any]:
-    def lower(R: Any, *args: Any, **attrs: Any) -> Any:
+    def lower(R: Builder, *args: Expr, **attrs: object) -> Any:
         found = infer(*[R.type(a) for a in args], **attrs)
         return R.numpy_column(name, attrs, args, found if multi else (found,))
 
     return lower
 
 
-def _infer_all_reduced(*types: TensorType, how: str, **_: Any) -> tuple[TensorType, ...]:
+def _infer_all_reduced(*types: TensorType, how: str, **_: object) -> tuple[TensorType, ...]:
     if not types:
         raise ShapeError("there is nothing to reduce")
     if how not in ("sum", "mean", "prod", "max", "min"):
@@ -131,7 +132,7 @@ def all_reduced(*operands: Tensor, how: str, group: str, parts: int) -> tuple[Te
     ...
 
 
-def _infer_gathered(t: TensorType, *, axis: int, parts: int, **_: Any) -> TensorType:
+def _infer_gathered(t: TensorType, *, axis: int, parts: int, **_: object) -> TensorType:
     return _times(t, axis, parts)
 
 
@@ -167,7 +168,7 @@ def all_gathered(input: Tensor, axis: int, group: str, parts: int) -> Tensor:
     ...
 
 
-def _infer_scattered(t: TensorType, *, axis: int, parts: int, **_: Any) -> TensorType:
+def _infer_scattered(t: TensorType, *, axis: int, parts: int, **_: object) -> TensorType:
     return _divided(t, axis, parts)
 
 
@@ -217,7 +218,7 @@ def reduce_scattered(input: Tensor, axis: int, how: str, group: str, parts: int)
     ...
 
 
-def _infer_own(t: TensorType, *, axis: int, parts: int, **_: Any) -> TensorType:
+def _infer_own(t: TensorType, *, axis: int, parts: int, **_: object) -> TensorType:
     return _divided(t, axis, parts)
 
 
@@ -251,7 +252,7 @@ def own_part(input: Tensor, axis: int, group: str, parts: int) -> Tensor:
 
 
 def _infer_all_to_all(
-    t: TensorType, *, split: int, concat: int, parts: int, **_: Any
+    t: TensorType, *, split: int, concat: int, parts: int, **_: object
 ) -> TensorType:
     return _times(_divided(t, split, parts), concat, parts)
 
@@ -291,7 +292,7 @@ def parts_exchanged(input: Tensor, split: int, concat: int, group: str, parts: i
     ...
 
 
-def _infer_sent(t: TensorType, **_: Any) -> TensorType:
+def _infer_sent(t: TensorType, **_: object) -> TensorType:
     return t
 
 
@@ -336,7 +337,7 @@ Ranks = tuple[int, ...]
 
 
 def _infer_swapped(
-    *types: TensorType, send: Ranks, receive: Ranks, shapes: Shapes, **_: Any
+    *types: TensorType, send: Ranks, receive: Ranks, shapes: Shapes, **_: object
 ) -> tuple[TensorType, ...]:
     if len(types) != len(send) or len(shapes) != len(receive) or not types:
         raise ShapeError(
@@ -356,7 +357,7 @@ def _eager_swapped(
 
 
 def _vjp_swapped(
-    g: Sequence[Tensor], y: Any, *xs: Tensor, send: Ranks, receive: Ranks, shapes: Shapes,
+    g: Sequence[Tensor], y: object, *xs: Tensor, send: Ranks, receive: Ranks, shapes: Shapes,
     group: str, parts: int,
 ) -> tuple[Tensor, ...]:  # fmt: skip
     back = tuple(x.shape for x in xs)

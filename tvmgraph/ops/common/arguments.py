@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tvmgraph.core import rules
+from tvmgraph.core.arguments import AxisLike
 from tvmgraph.core.dispatch import describe as described
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.core.types import Dim
@@ -25,17 +26,19 @@ def named(name: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     return rename
 
 
-def bad(error: type[TvmgraphError], message: str, op: str, got: Any = "", fix: str = "") -> Any:
+def bad(
+    error: type[TvmgraphError], message: str, op: str, got: object = "", fix: str = ""
+) -> TvmgraphError:
     """Returns an error of a public function with all parts of its message."""
     return error(message, op=f"ops.{op}", got=str(got), at=user_source(), fix=fix or None)
 
 
-def describe(**arguments: Any) -> str:
+def describe(**arguments: object) -> str:
     """Describes arguments for the ``got`` line of an error."""
     return ", ".join(f"{k}={described(v)}" for k, v in arguments.items())
 
 
-def require_tensor(name: str, x: Any, argument: str = "input") -> Tensor:
+def require_tensor(name: str, x: object, argument: str = "input") -> Tensor:
     """Returns ``x``.
 
     Raises:
@@ -67,7 +70,7 @@ def resolve_axes(name: str, x: Any, axis: Any, argument: str = "axis") -> tuple[
         raise e.locate(f"ops.{name}", got, user_source()) from None
 
 
-def resolve_axis(name: str, x: Any, axis: Any, argument: str = "axis") -> int:
+def resolve_axis(name: str, x: Any, axis: AxisLike, argument: str = "axis") -> int:
     """Returns ``axis`` as a non-negative axis of ``x`` (0 when ``x`` is 0-d)."""
     require_tensor(name, x)
     try:
@@ -129,6 +132,6 @@ def wrap_axis(axis: Any, ndim: int) -> Any:
     return axis
 
 
-def wrap_axes(axes: tuple[Any, ...], ndim: int) -> tuple[Any, ...]:
+def wrap_axes(axes: tuple[object, ...], ndim: int) -> tuple[Any, ...]:
     """Makes every negative axis of a tuple non-negative."""
     return tuple([wrap_axis(a, ndim) for a in axes])

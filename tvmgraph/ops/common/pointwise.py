@@ -10,13 +10,14 @@ because the namespace has NumPy's names, the same formula can serve as the ``eag
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from tvmgraph import dtypes
 from tvmgraph.core import rules
+from tvmgraph.core.columns import Builder, Expr, OnnxNamed, OnnxOps
 from tvmgraph.core.op import Column, Reason, Sample, sample
 from tvmgraph.core.primitive import Result, RowDecorator, primitive
 from tvmgraph.core.traits import ELEMENTWISE, Traits
@@ -53,7 +54,7 @@ class TirMath:
         # TVM's conversion to bfloat16 repeats its operand, which may then bind no variable
         self._coarse = result == "bfloat16"
 
-    def const(self, value: float) -> Any:
+    def const(self, value: float) -> Expr:
         """Returns a constant of the dtype that the formula computes in."""
         return self.tir.const(value, self.dtype)
 
@@ -62,40 +63,40 @@ class TirMath:
         a, b = (self.const(v) if isinstance(v, (int, float)) else v for v in (a, b))
         return self.tir.Select(condition, a, b)
 
-    def let(self, value: Any, body: Callable[[Any], Any]) -> Any:
+    def let(self, value: Expr, body: Callable[[Any], Any]) -> Expr:
         """Computes ``body(value)`` with the value bound once, however often it is used."""
         if self._coarse:
             return body(value)
         var = self.tir.Var("t", value.ty)
         return self.tir.Let(var, value, body(var))
 
-    def expm1(self, x: Any) -> Any:
+    def expm1(self, x: Expr) -> Expr:
         """exp(x) - 1 without cancellation: 2t / (1 - t) with t = tanh(x / 2) for small x."""
         t = self.tanh(self.where(x < 1, x, 0) * 0.5)
         return self.where(x < 1, 2 * t / (1 - t), self.exp(x) - 1)
 
-    def library(self, name: str, *xs: Any) -> Any:
+    def library(self, name: str, *xs: Any) -> Expr:
         """Calls a function of the C (or CUDA) mathematics library."""
         suffix = "f" if self.dtype == "float32" else ""
         return self.tir.call_pure_extern(self.dtype, name + suffix, *xs)
 
-    def erfc(self, x: Any) -> Any:
+    def erfc(self, x: object) -> Expr:
         """erfc; NaN stays NaN."""
         return complementary_error(self, x)
 
-    def bits(self, x: Any) -> Any:
+    def bits(self, x: Any) -> Expr:
         """The bits of a floating-point number, as a signed integer of its width."""
         return self.tir.reinterpret(self._integer, x)
 
-    def from_bits(self, bits: Any) -> Any:
+    def from_bits(self, bits: Any) -> Expr:
         """The floating-point number of these bits."""
         return self.tir.reinterpret(self.dtype, bits)
 
-    def copysign(self, a: Any, b: Any) -> Any:
+    def copysign(self, a: object, b: object) -> Expr:
         """|a| with the sign bit of b."""
         return self.from_bits((self.bits(a) & ~self._sign_bit) | (self.bits(b) & self._sign_bit))
 
-    def nextafter(self, a: Any, b: Any) -> Any:
+    def nextafter(self, a: Expr, b: Expr) -> Expr:
         """The neighbour of a towards b: one step of the magnitude that the lower bits count."""
         out, back = (self.tir.const(step, self._integer) for step in (1, -1))
         upwards, downwards = (self.tir.Select(c, out, back) for c in (b > a, b < a))
@@ -110,10 +111,10 @@ class TirMath:
         return self.dtype.replace("float", "int")
 
     @property
-    def _sign_bit(self) -> Any:
+    def _sign_bit(self) -> Expr:
         return self.tir.const(-(2 ** (int(self.dtype[5:]) - 1)), self._integer)
 
-    def arcsinh(self, x: Any) -> Any:
+    def arcsinh(self, x: Expr) -> Expr:
         """asinh(x) = log1p(a + a^2 / (1 + sqrt(1 + a^2))) with a = |x|, and the sign of x."""
         a = self.tir.abs(x)
         square = self.where(a < _HUGE[self.dtype], a, 0) * a
@@ -122,7 +123,7 @@ class TirMath:
         value = self.where(a < _HUGE[self.dtype], value, value + _LN2)
         return self.where(x < 0, -value, self.where(a < _TINY[self.dtype], x, value))
 
-    def arccosh(self, x: Any) -> Any:
+    def arccosh(self, x: Expr) -> Expr:
         """acosh(x) = log1p(t + sqrt(2t + t^2)) with t = x - 1."""
         t = x - 1
         near = t + self.tir.sqrt(2 * t + t * self.where(x < _HUGE[self.dtype], t, 0))
@@ -130,7 +131,7 @@ class TirMath:
         value = self.where(x < _HUGE[self.dtype], value, value + _LN2)
         return self.where(x < 1, math.nan, value)
 
-    def arctanh(self, x: Any) -> Any:
+    def arctanh(self, x: Expr) -> Expr:
         """atanh(x) = log1p(2a / (1 - a)) / 2 with a = |x|, and the sign of x."""
         a = self.tir.abs(x)
         value = self.tir.log1p(2 * a / (1 - a)) * 0.5
@@ -162,15 +163,15 @@ def pointwise(
         wide: dtype to compute in, where the formula needs more than the input's.
     """
 
-    def lower(R: Any, *xs: Any, **attrs: Any) -> Any:
+    def lower(R: Builder, *xs: Expr, **attrs: object) -> Any:
         result = out or R.type(xs[0]).dtype.name
 
-        def kernel(*tensors: Any) -> Any:
+        def kernel(*tensors: Expr) -> Any:
             shape = _broadcast_shape(tensors)
             dtype = wide or compute_dtype(str(tensors[0].dtype))
             m = TirMath(R.tir, dtype, result)
 
-            def element(*index: Any) -> Any:
+            def element(*index: Expr) -> Expr:
                 loads = [_load(R.tir, t, index, shape, wide) for t in tensors]
                 return _store(R.tir, formula(m, *loads, **attrs), result)
 
@@ -182,7 +183,7 @@ def pointwise(
     return lower
 
 
-def _is_one(d: Any) -> bool:
+def _is_one(d: object) -> bool:
     return getattr(d, "value", None) == 1
 
 
@@ -195,13 +196,15 @@ def _broadcast_shape(tensors: Sequence[Any]) -> list[Any]:
     return shape
 
 
-def broadcast_load(t: Any, index: Sequence[Any]) -> Any:
+def broadcast_load(t: Any, index: Sequence[object]) -> Any:
     """Returns the element of a tensor that is broadcast to more axes or larger ones."""
     own = zip(t.shape, index[len(index) - len(t.shape) :])
     return t(*[0 if _is_one(d) else i for d, i in own])
 
 
-def _load(tir: Any, t: Any, index: Sequence[Any], shape: Sequence[Any], wide: str | None) -> Any:
+def _load(
+    tir: Any, t: Any, index: Sequence[object], shape: Sequence[object], wide: str | None
+) -> Any:
     lead = len(index) - len(t.shape)
     own = zip(t.shape, index[lead:], shape[lead:])
     # where nothing is broadcast the index stays, so that TVM sees an elementwise access
@@ -220,7 +223,9 @@ def _store(tir: Any, x: Any, dtype: str) -> Any:
     return tir.Cast(dtype, x)
 
 
-def numpy_formula(formula: Formula, wide: Any = None, long: bool = False) -> Callable[..., Any]:
+def numpy_formula(
+    formula: Formula, wide: Any = None, long: bool = False
+) -> Callable[..., np.ndarray]:
     """Builds an ``eager`` column from a formula.
 
     Args:
@@ -232,7 +237,7 @@ def numpy_formula(formula: Formula, wide: Any = None, long: bool = False) -> Cal
     pieces = long or wide is not None
     spaces: dict[np.dtype, tuple[Any, NumpyMath]] = {}
 
-    def eager(*xs: np.ndarray, **attrs: Any) -> np.ndarray:
+    def eager(*xs: np.ndarray, **attrs: object) -> np.ndarray:
         dtype = xs[0].dtype
         found = spaces.get(dtype)
         if found is None:
@@ -260,7 +265,11 @@ def _alike(xs: Sequence[np.ndarray]) -> bool:
 
 
 def _in_blocks(
-    formula: Formula, m: NumpyMath, inner: Any, xs: Sequence[np.ndarray], attrs: dict[str, Any]
+    formula: Formula,
+    m: NumpyMath,
+    inner: Any,
+    xs: Sequence[np.ndarray],
+    attrs: Mapping[str, object],
 ) -> np.ndarray:
     """Runs a formula piece by piece, so that its temporaries stay in the cache."""
     out = np.empty(xs[0].shape, xs[0].dtype)
@@ -275,7 +284,7 @@ def _in_blocks(
 def widened(name: str) -> Callable[..., Any]:
     """Builds a ``lower`` column of a ``relax.op`` that is given half precision as float32."""
 
-    def lower(R: Any, *xs: Any) -> Any:
+    def lower(R: Builder, *xs: Expr) -> Any:
         dtype = R.type(xs[0]).dtype
         function = getattr(R.op, name)
         if dtype not in LOW_PRECISION:
@@ -286,7 +295,7 @@ def widened(name: str) -> Callable[..., Any]:
     return lower
 
 
-def onnx_wide(op_type: str, *integers: dtypes.DType, out: bool = False) -> Callable[..., Any]:
+def onnx_wide(op_type: str, *integers: dtypes.DType, out: bool = False) -> Callable[..., OnnxNamed]:
     """Builds an ``onnx`` column of an op_type that knows floats and the given integers only.
 
     Args:
@@ -295,7 +304,7 @@ def onnx_wide(op_type: str, *integers: dtypes.DType, out: bool = False) -> Calla
         out: Whether the result keeps the dtype that ONNX gives it (a comparison).
     """
 
-    def onnx(O: Any, *xs: Any) -> Any:
+    def onnx(O: OnnxOps, *xs: OnnxNamed) -> OnnxNamed:
         dtype = xs[0].type.dtype
         if dtype.is_float or dtype in integers:
             return O.add(op_type, xs, 1, {})
@@ -309,7 +318,7 @@ def onnx_wide(op_type: str, *integers: dtypes.DType, out: bool = False) -> Calla
 def onnx_float32(column: Any) -> Callable[..., Any]:
     """Gives an ``onnx`` column bfloat16 as float32: most of ONNX's functions do not know it."""
 
-    def onnx(O: Any, *xs: Any, **attrs: Any) -> Any:
+    def onnx(O: Any, *xs: Any, **attrs: Any) -> OnnxNamed:
         low = xs[0].type.dtype is dtypes.bfloat16
         if low:
             number = O.dtype(dtypes.float32)
@@ -325,7 +334,7 @@ def onnx_float32(column: Any) -> Callable[..., Any]:
 
 def float_samples(
     low: float = -2.0, high: float = 2.0, extremes: bool = True, **kwargs: Any
-) -> list[Any]:
+) -> list[Sample]:
     """Samples of a unary floating-point row, bfloat16, integers and extreme values included."""
     more = [
         sample((5,), dtype="bfloat16", low=low, high=high, grad=False, **kwargs),
@@ -336,7 +345,7 @@ def float_samples(
     return unary_samples(low, high, **kwargs) + more
 
 
-def number_samples(low: float = -2.0, high: float = 2.0, **kwargs: Any) -> list[Any]:
+def number_samples(low: float = -2.0, high: float = 2.0, **kwargs: Any) -> list[Sample]:
     """Samples of a unary row that keeps integers integers."""
     more = [
         sample((7,), dtype="int8", low=-9, high=9, **kwargs),
@@ -349,7 +358,7 @@ def number_samples(low: float = -2.0, high: float = 2.0, **kwargs: Any) -> list[
 
 
 def unary(
-    eager: Callable[..., Any],
+    eager: Callable[..., object],
     lower: Column,
     vjp: Column,
     onnx: Column,

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from tvmgraph import dtypes
 from tvmgraph.core import rules
+from tvmgraph.core.columns import Builder, Expr
 from tvmgraph.core.types import TensorType
 
 
-def lower_repeated(R: Any, name: str, a: Any, b: Any) -> Any:
+def lower_repeated(R: Builder, name: str, a: Expr, b: Expr) -> Expr:
     """Emits a function of two integer tensors that broadcast.
 
     Args:
@@ -23,7 +22,7 @@ def lower_repeated(R: Any, name: str, a: Any, b: Any) -> Any:
         return R.op.broadcast_to(R.const(0, result.dtype.name), R.shape(result.shape))
     wide = _wide(result.dtype)
 
-    def operand(x: Any) -> Any:
+    def operand(x: Expr) -> Expr:
         t = R.type(x)
         if t.dtype is not wide:
             x = R.emit(R.op.astype(x, wide.name))

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from tvmgraph.core.op import F, sample
+from tvmgraph.core.columns import Builder, Expr
+from tvmgraph.core.op import F, Sample, sample
 from tvmgraph.core.sizes import is_one, same_form
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.core.types import TensorType
@@ -16,7 +17,7 @@ from tvmgraph.errors import DTypeError, ShapeError
 NOT_DIFFERENTIABLE = "the result is not a differentiable function of the inputs"
 
 
-def composed(function: Callable[..., Any]) -> Callable[..., Any]:
+def composed(function: Callable[..., object]) -> Callable[..., Any]:
     """Returns the lowering of a row that other rows express.
 
     Args:
@@ -40,7 +41,7 @@ def sum_to(g: Tensor, x: Tensor) -> Tensor:
     return g if same_form(g.type.shape, x.type.shape) else F.reshape(g, x.type.shape)
 
 
-def unary_samples(low: float = -2.0, high: float = 2.0, **kwargs: Any) -> list[Any]:
+def unary_samples(low: float = -2.0, high: float = 2.0, **kwargs: Any) -> list[Sample]:
     """Samples of a unary elementwise row: usual, 0-d, empty, odd sizes, half precision."""
     return [
         sample((3, 4), low=low, high=high, **kwargs),
@@ -52,7 +53,7 @@ def unary_samples(low: float = -2.0, high: float = 2.0, **kwargs: Any) -> list[A
     ]
 
 
-def binary_samples(low: float = -2.0, high: float = 2.0, **kwargs: Any) -> list[Any]:
+def binary_samples(low: float = -2.0, high: float = 2.0, **kwargs: Any) -> list[Sample]:
     """Samples of a binary broadcasting row, with the two errors it must raise."""
     return [
         sample((2, 3), (2, 3), low=low, high=high, **kwargs),
@@ -63,7 +64,7 @@ def binary_samples(low: float = -2.0, high: float = 2.0, **kwargs: Any) -> list[
     ]
 
 
-def extreme_values(dtype: str = "float32") -> Any:
+def extreme_values(dtype: str = "float32") -> np.ndarray:
     """An array of zeros, infinities, NaN, denormals and large values."""
     tiny = np.finfo(dtype).tiny
     values = [0.0, -0.0, np.inf, -np.inf, np.nan, tiny / 2, -tiny, 1e30, -1e30, 88.0, -100.0]
@@ -76,20 +77,20 @@ __all__ = [
 ]  # fmt: skip
 
 
-def on_diagonal(R: Any, row: Any, col: Any, offset: int) -> Any:
+def on_diagonal(R: Builder, row: Expr, col: Expr, offset: int) -> Expr:
     """Emits whether an element lies on a diagonal, in the narrow integers that vectors are for."""
     row, col = (R.tir.Cast("int32", index) for index in (row, col))
     return col == row + offset
 
 
-def lower_full(R: Any, x: Any, t: TensorType, value: Any = 0) -> Any:
+def lower_full(R: Any, x: Any, t: TensorType, value: Any = 0) -> Expr:
     """Emits a tensor of type ``t`` filled with ``value``.
 
     It takes ``x``, any tensor at hand, as an operand that it does not read: TVM would otherwise
     fold it to a constant, and cannot store empty ones. ``relax.op.full`` also rejects NaN.
     """
 
-    def full(_: Any, shape: Any) -> Any:
+    def full(_: Expr, shape: Expr) -> Expr:
         return R.te.compute(shape, lambda *i: R.tir.const(value, t.dtype.name), name="full")
 
     return R.emit_te(full, x, [*R.shape(t.shape)])

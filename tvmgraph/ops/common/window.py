@@ -13,7 +13,7 @@ import numpy as np
 
 from tvmgraph import dtypes
 from tvmgraph.core import rules
-from tvmgraph.core.op import sample
+from tvmgraph.core.op import Sample, sample
 from tvmgraph.core.symbols import scope
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.core.types import Dim, Shape, TensorType
@@ -82,7 +82,7 @@ def spatial_of(x: Tensor, count: int, op: str) -> Ints:
     return tuple(int(d) for d in sizes)  # pyright: ignore[reportArgumentType]
 
 
-def pad_array(x: np.ndarray, padding: Pairs, value: Any = 0) -> np.ndarray:
+def pad_array(x: np.ndarray, padding: Pairs, value: object = 0) -> np.ndarray:
     """Pads the spatial (last) axes; much cheaper than ``np.pad`` for small arrays."""
     if not any(lo or hi for lo, hi in padding):
         return x
@@ -161,7 +161,7 @@ def fail(
     return kind(message, op=f"ops.{op}", got=got, at=user_source(), fix=fix)
 
 
-def ints(value: Any, count: int, name: str, op: str, minimum: int = 1) -> Ints:
+def ints(value: object, count: int, name: str, op: str, minimum: int = 1) -> Ints:
     """Returns an int or a sequence of ``count`` ints as a tuple, or raises a complete error."""
     try:
         return rules.positive_ints(value, count, name, minimum)
@@ -169,7 +169,7 @@ def ints(value: Any, count: int, name: str, op: str, minimum: int = 1) -> Ints:
         raise e.locate(f"ops.{op}", f"{name}={value!r}", user_source()) from None
 
 
-def padding_pairs(value: Any, count: int, op: str) -> Pairs:
+def padding_pairs(value: object, count: int, op: str) -> Pairs:
     """Returns a padding as pairs: an int, one int per axis, or two (before, after) per axis."""
     if isinstance(value, (tuple, list)) and len(value) == 2 * count:
         flat = ints(value, 2 * count, "padding", op, 0)
@@ -178,7 +178,13 @@ def padding_pairs(value: Any, count: int, op: str) -> Pairs:
 
 
 def resolve_padding(
-    pad_mode: Any, padding: Any, x: Tensor, kernel: Ints, stride: Ints, dilation: Ints, op: str
+    pad_mode: object,
+    padding: object,
+    x: Tensor,
+    kernel: Ints,
+    stride: Ints,
+    dilation: Ints,
+    op: str,
 ) -> Pairs:
     """Turns MindSpore's ``pad_mode`` and ``padding`` into pairs.
 
@@ -221,8 +227,8 @@ def require_spatial(x: TensorType, count: int, name: str = "input") -> None:
     rules.require_ndim(x, count + 2, name)
 
 
-def conv_sample(*shapes: Any, stride: Ints, padding: Pairs, dilation: Ints | None = None,
-          groups: int = 1, **kwargs: Any) -> Any:  # fmt: skip
+def conv_sample(*shapes: object, stride: Ints, padding: Pairs, dilation: Ints | None = None,
+          groups: int = 1, **kwargs: Any) -> Sample:  # fmt: skip
     """Builds a sample of a convolution row, without dilation and groups by default."""
     dilation = dilation or (1,) * len(stride)
     return sample(*shapes, stride=stride, padding=padding, dilation=dilation, groups=groups,

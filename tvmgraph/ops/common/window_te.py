@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import functools
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from math import prod
 from typing import Any
 
+from tvmgraph.core.columns import Builder, Expr
 from tvmgraph.ops.common.window import Ints, Pairs
 
 #: Windows of up to this many taps become one expression, which fuses and vectorizes.
@@ -17,7 +18,7 @@ Combine = Callable[[Any, Any], Any]
 Fold = Callable[[list[Any]], Any]
 
 
-def te_pad(R: Any, x: Any, padding: Pairs, value: Any) -> Any:
+def te_pad(R: Builder, x: Expr, padding: Pairs, value: Expr) -> Expr:
     """TE: pads the spatial axes of ``[N, C, *spatial]`` with a constant."""
     if not any(lo or hi for lo, hi in padding):
         return x
@@ -26,9 +27,9 @@ def te_pad(R: Any, x: Any, padding: Pairs, value: Any) -> Any:
 
 
 def te_fold(
-    R: Any, lead: tuple[Any, ...], out: Ints, taps: Ints, term: Callable[[Any, Any], Any],
+    R: Builder, lead: tuple[Expr, ...], out: Ints, taps: Ints, term: Callable[[Any, Any], Any],
     combine: Combine, identity: Callable[[str], Any], name: str, fold: Fold | None = None,
-) -> Any:  # fmt: skip
+) -> Expr:  # fmt: skip
     """TE: combines ``term(point, tap)`` over all taps, at every point of ``[*lead, *out]``.
 
     Args:
@@ -44,7 +45,7 @@ def te_fold(
     """
     if prod(taps) <= UNROLL:
 
-        def unrolled(*point: Any) -> Any:
+        def unrolled(*point: Expr) -> Expr:
             window = itertools.product(*(range(t) for t in taps))
             items = [term(point, at) for at in window]
             return fold(items) if fold else functools.reduce(combine, items)
@@ -60,25 +61,25 @@ def te_fold(
     )
 
 
-def te_isnan(R: Any, value: Any, dtype: str) -> Any:
+def te_isnan(R: Builder, value: Any, dtype: str) -> Expr:
     """TE: whether a float is NaN; TVM cannot ask a bfloat16."""
     return R.tir.isnan(value.astype("float32") if dtype == "bfloat16" else value)
 
 
-def te_max(R: Any, dtype: str) -> tuple[Combine, Callable[[str], Any], Fold]:
+def te_max(R: Builder, dtype: str) -> tuple[Combine, Callable[[str], Any], Fold]:
     """Returns the maximum in which NaN wins, as in NumPy: pairwise, neutral element, of a list."""
 
-    def largest(items: list[Any]) -> Any:
+    def largest(items: Sequence[object]) -> Any:
         return functools.reduce(R.tir.max, items)
 
     if "float" not in dtype:
         return R.tir.max, R.tir.min_value, largest
 
-    def combine(a: Any, b: Any) -> Any:
+    def combine(a: Expr, b: Expr) -> Expr:
         # isnan and not a != a, which TVM simplifies to false
         return R.tir.Select(R.tir.any(a > b, te_isnan(R, a, dtype)), a, b)
 
-    def fold(items: list[Any]) -> Any:
+    def fold(items: Sequence[object]) -> Expr:
         spoiled = R.tir.any(*(te_isnan(R, i, dtype) for i in items))
         return R.tir.Select(spoiled, R.tir.const(float("nan"), dtype), largest(items))
 
@@ -86,9 +87,9 @@ def te_max(R: Any, dtype: str) -> tuple[Combine, Callable[[str], Any], Fold]:
 
 
 def te_transposed(
-    R: Any, lead: tuple[Any, ...], spatial: Ints, out: Ints, reach: Ints, stride: Ints,
+    R: Builder, lead: tuple[Any, ...], spatial: Ints, out: Ints, reach: Ints, stride: Ints,
     padding: Pairs, term: Callable[[Any, Any, Any], Any], dtype: str, name: str,
-) -> Any:  # fmt: skip
+) -> Expr:  # fmt: skip
     """TE: sums over every element's windows: what a pooling's output cotangent sends back.
 
     Every element asks its (few) windows, so nothing is written twice and all elements are
@@ -108,7 +109,7 @@ def te_transposed(
     """
     counts = tuple(-(-r // s) for r, s in zip(reach, stride))
 
-    def one(point: Any, back: Any) -> Any:
+    def one(point: Any, back: Any) -> Expr:
         moved = [p + lo for p, (lo, _) in zip(point[len(lead) :], padding)]
         window = [m // s - b for m, s, b in zip(moved, stride, back)]
         offset = [m - w * s for m, w, s in zip(moved, window, stride)]

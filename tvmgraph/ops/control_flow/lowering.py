@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from tvmgraph import dtypes
+from tvmgraph.core.columns import Builder, Expr
 from tvmgraph.core.types import TensorType, tensor_type
 from tvmgraph.graph import Graph
 
@@ -21,20 +22,20 @@ _COUNT = tensor_type((), dtypes.int64)
 
 
 def _by_level(
-    R: Any, name: str, types: Sequence[TensorType], lowest: Any, stub: Any, halves: Any
-) -> Any:
+    R: Builder, name: str, types: Sequence[TensorType], lowest: Expr, stub: Any, halves: Any
+) -> Expr:
     """Defines ``f(level, *operands)``: ``lowest`` at level 0, else ``halves`` of the level below.
 
     ``halves(f, below, operands)`` emits the two calls of a level.
     """
 
-    def define(itself: Any) -> Any:
-        def split(level: Any, *args: Any) -> Any:
+    def define(itself: Expr) -> Any:
+        def split(level: Expr, *args: Expr) -> Any:
             return halves(itself, R.emit(R.op.subtract(level, R.const(1, "int64"))), args)
 
         both = R.define(name, [_COUNT, *types], split)
 
-        def choose(level: Any, *args: Any) -> Any:
+        def choose(level: Expr, *args: Expr) -> Any:
             at_bottom = R.emit(R.op.equal(level, R.const(0, "int64")))
             own = R.invoke(lowest, args)
             return R.branch(at_bottom, own, R.invoke(both, [level, *args]))
@@ -67,14 +68,14 @@ class LoopFunctions:
         R, chosen = self.R, self._endless()
         for level in reversed(_TRIED):
 
-            def climb(*args: Any, level: int = level, higher: Any = chosen) -> Any:
+            def climb(*args: object, level: int = level, higher: object = chosen) -> Expr:
                 unfinished, more = self.advance(R.invoke(self.levels[level], args), args)
                 return R.branch(unfinished, R.invoke(higher, more), R.pack(more[: self.count]))
 
             chosen = R.define("climb", self.types, climb)
         return chosen
 
-    def advance(self, call: Any, args: Sequence[Any]) -> tuple[Any, list[Any]]:
+    def advance(self, call: object, args: Sequence[object]) -> tuple[Any, list[Any]]:
         """Emits some iterations; returns whether there are more, and the operands after them."""
         R = self.R
         more = [*R.unpack(R.emit(call), self.count), *args[self.count : len(self.types)]]
@@ -83,14 +84,14 @@ class LoopFunctions:
     def _levels(self) -> list[Any]:
         R = self.R
 
-        def lowest(*args: Any) -> Any:
+        def lowest(*args: object) -> Expr:
             going_on = R.emit(R.invoke(self.test, args))
             return R.branch(going_on, R.invoke(self.step, args), R.pack(args[: self.count]))
 
         levels = [R.define("loop", self.types, lowest)]
         for _ in range(_LEVELS):
 
-            def twice(*args: Any, inner: Any = levels[-1]) -> Any:
+            def twice(*args: object, inner: object = levels[-1]) -> Expr:
                 going_on, more = self.advance(R.invoke(inner, args), args)
                 return R.branch(going_on, R.invoke(inner, more), R.pack(more[: self.count]))
 
@@ -101,7 +102,7 @@ class LoopFunctions:
         """Defines ``at_most(level, *operands)``: levels above those with their own function."""
         R = self.R
 
-        def halves(itself: Any, below: Any, args: Sequence[Any]) -> Any:
+        def halves(itself: object, below: object, args: Sequence[object]) -> Expr:
             going_on, more = self.advance(R.invoke(itself, [below, *args]), args)
             rest = R.invoke(itself, [below, *more])
             return R.branch(going_on, rest, R.pack(more[: self.count]))
@@ -112,8 +113,8 @@ class LoopFunctions:
         """Defines the function that doubles the number of iterations until the loop is over."""
         R = self.R
 
-        def define(itself: Any) -> Any:
-            def climb(level: Any, *args: Any) -> Any:
+        def define(itself: object) -> Any:
+            def climb(level: object, *args: object) -> Expr:
                 call = R.invoke(self.at_most, [level, *args])
                 unfinished, more = self.advance(call, args)
                 above = R.emit(R.op.add(level, R.const(1, "int64")))
@@ -124,12 +125,12 @@ class LoopFunctions:
 
         climb = R.define_recursive("climb", [_COUNT, *self.types], self._stub, define)
 
-        def start(*args: Any) -> Any:
+        def start(*args: object) -> Any:
             return R.invoke(climb, [R.const(0, "int64"), *args])
 
         return R.define("climb", self.types, start)
 
-    def _stub(self, _level: Any, *args: Any) -> Any:
+    def _stub(self, _level: object, *args: object) -> Any:
         return self.R.pack(args[: self.count])
 
 
@@ -160,7 +161,7 @@ class SweepFunctions:
         R, chosen = self.R, self._endless()
         for level in reversed(_TRIED):
 
-            def climb(*args: Any, level: int = level, higher: Any = chosen) -> Any:
+            def climb(*args: object, level: int = level, higher: object = chosen) -> Expr:
                 forward = args[: self.forward]
                 unfinished, _ = self.loop.advance(
                     R.invoke(self.loop.levels[level], forward), forward
@@ -174,20 +175,22 @@ class SweepFunctions:
     def _levels(self) -> list[Any]:
         R = self.R
 
-        def lowest(*args: Any) -> Any:
+        def lowest(*args: object) -> Expr:
             ran = R.emit(R.invoke(self.loop.test, args[: self.forward]))
             return R.branch(ran, R.invoke(self.reverse, args), R.pack(args[self.forward :]))
 
         levels = [R.define("back", self.types, lowest)]
         for loop in self.loop.levels[:-1]:
 
-            def halves(*args: Any, loop: Any = loop, inner: Any = levels[-1]) -> Any:
+            def halves(*args: object, loop: object = loop, inner: object = levels[-1]) -> Expr:
                 return self._halves(args, loop, inner, [])
 
             levels.append(R.define("back", self.types, halves))
         return levels
 
-    def _halves(self, args: Sequence[Any], loop: Any, inner: Any, level: list[Any]) -> Any:
+    def _halves(
+        self, args: Sequence[object], loop: object, inner: object, level: Sequence[object]
+    ) -> Expr:
         """Reverses the second half, then the first."""
         R, forward, cotangents = self.R, args[: self.forward], args[self.forward :]
         reached, middle = self.loop.advance(R.invoke(loop, [*level, *forward]), forward)
@@ -196,7 +199,7 @@ class SweepFunctions:
         return R.invoke(inner, [*level, *forward, *R.unpack(found, len(cotangents))])
 
     def _at_most(self) -> Any:
-        def halves(itself: Any, below: Any, args: Sequence[Any]) -> Any:
+        def halves(itself: object, below: object, args: Sequence[object]) -> Expr:
             return self._halves(args, self.loop.at_most, itself, [below])
 
         return _by_level(self.R, "back", self.types, self.levels[-1], self._stub, halves)
@@ -204,8 +207,8 @@ class SweepFunctions:
     def _endless(self) -> Any:
         R = self.R
 
-        def define(itself: Any) -> Any:
-            def climb(level: Any, *args: Any) -> Any:
+        def define(itself: object) -> Any:
+            def climb(level: object, *args: object) -> Expr:
                 forward = args[: self.forward]
                 call = R.invoke(self.loop.at_most, [level, *forward])
                 unfinished, _ = self.loop.advance(call, forward)
@@ -217,10 +220,10 @@ class SweepFunctions:
 
         climb = R.define_recursive("sweep", [_COUNT, *self.types], self._stub, define)
 
-        def start(*args: Any) -> Any:
+        def start(*args: object) -> Any:
             return R.invoke(climb, [R.const(0, "int64"), *args])
 
         return R.define("sweep", self.types, start)
 
-    def _stub(self, _level: Any, *args: Any) -> Any:
+    def _stub(self, _level: object, *args: object) -> Any:
         return self.R.pack(args[self.forward :])

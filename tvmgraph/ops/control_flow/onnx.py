@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from tvmgraph import dtypes
+from tvmgraph.core.columns import OnnxNamed, OnnxOps
 from tvmgraph.core.types import tensor_type
 from tvmgraph.graph import Graph
 
@@ -15,7 +16,7 @@ _COUNTER = tensor_type((), dtypes.int64)
 _FLAG = tensor_type((), dtypes.bool_)
 
 
-def branch(O: Any, condition: Any, *xs: Any, then: Graph, orelse: Graph) -> Any:
+def branch(O: OnnxOps, condition: Any, *xs: OnnxNamed, then: Graph, orelse: Graph) -> Any:
     """``If``: both regions read the operands from outside."""
     sides = [O.subgraph(r.name, (), lambda r=r: O.inline(r, xs)) for r in (then, orelse)]
     count = len(then.outputs)
@@ -23,18 +24,18 @@ def branch(O: Any, condition: Any, *xs: Any, then: Graph, orelse: Graph) -> Any:
     return found if count > 1 else (found,)
 
 
-def loop(O: Any, *xs: Any, cond: Graph, body: Graph) -> Any:
+def loop(O: OnnxOps, *xs: OnnxNamed, cond: Graph, body: Graph) -> Any:
     """``Loop`` without a trip count; its condition is computed at the end of every iteration."""
     found = _loop(O, xs, cond, body, stacked=False)
     return found if isinstance(found, tuple) else (found,)
 
 
-def _loop(O: Any, xs: Any, cond: Graph, body: Graph, stacked: bool) -> Any:
+def _loop(O: OnnxOps, xs: Any, cond: Graph, body: Graph, stacked: bool) -> Any:
     """Adds the loop; ``stacked`` also gives the state before every iteration, along axis 0."""
     count = len(body.outputs)
     state, fixed = xs[:count], xs[count:]
 
-    def step(_: Any, __: Any, *before: Any) -> list[Any]:
+    def step(_: OnnxNamed, __: OnnxNamed, *before: OnnxNamed) -> list[Any]:
         after = O.inline(body, [*before, *fixed])
         return [*O.inline(cond, [*after, *fixed]), *after, *(before if stacked else ())]
 
@@ -54,7 +55,7 @@ def loop_grad(O: Any, *xs: Any, cond: Graph, body: Graph, pull_back: Graph) -> A
     trips = O.Gather(O.Shape(stacks[0]), O.const(np.int64(0)))
     last = O.Sub(trips, O.const(np.int64(1)))
 
-    def back(i: Any, going: Any, *found: Any) -> list[Any]:
+    def back(i: OnnxNamed, going: OnnxNamed, *found: OnnxNamed) -> list[Any]:
         at = O.Sub(last, i)
         before = [O.Gather(s, at, axis=0) for s in stacks]
         return [going, *O.inline(pull_back, [*before, *fixed, *found])]
@@ -65,7 +66,7 @@ def loop_grad(O: Any, *xs: Any, cond: Graph, body: Graph, pull_back: Graph) -> A
     return found if isinstance(found, tuple) else (found,)
 
 
-def running(O: Any, x: Any, axis: int, start: float, combine: Any) -> Any:
+def running(O: OnnxOps, x: OnnxNamed, axis: int, start: float, combine: Any) -> OnnxNamed:
     """``Scan``: ``y[i] = combine(y[i - 1], x[i])`` along an axis."""
     shape = [d for i, d in enumerate(x.type.shape) if i != axis % x.type.ndim]
     row = tensor_type(shape, x.type.dtype)

@@ -15,7 +15,8 @@ import numpy as np
 
 from tvmgraph import dtypes, hooks
 from tvmgraph.core import state as thread
-from tvmgraph.core.op import F, sample
+from tvmgraph.core.columns import Builder, Expr
+from tvmgraph.core.op import F, Sample, sample
 from tvmgraph.core.primitive import primitive
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.core.traits import REGIONS, Slot, Tie
@@ -86,16 +87,16 @@ def _eager_if(
     return tuple(hooks.evaluate(then if condition.item() else orelse, arrays))
 
 
-def _define_if(R: Any, types: Sequence[Any], then: Graph, orelse: Graph) -> Any:
+def _define_if(R: Builder, types: Sequence[object], then: Graph, orelse: Graph) -> Any:
     return R.outline(then), R.outline(orelse)
 
 
-def _emit_if(R: Any, functions: Any, args: Sequence[Any]) -> Any:
+def _emit_if(R: Builder, functions: Expr, args: Sequence[Expr]) -> Any:
     condition, *rest = args
     return R.branch(condition, *(R.invoke(f, rest) for f in functions))
 
 
-def _vjp_if(g: Any, y: Any, condition: Tensor, *xs: Tensor, then: Graph, orelse: Graph) -> Any:
+def _vjp_if(g: Any, y: object, condition: Tensor, *xs: Tensor, then: Graph, orelse: Graph) -> Any:
     wanted = [i for i, x in enumerate(xs) if thread.has_cotangent(x.dtype)]
     given = [i for i, c in enumerate(g) if c is not None]
     if not wanted:
@@ -132,7 +133,7 @@ _I = tensor_type((), dtypes.int64)
 _TRUE, _FALSE = np.array(True), np.array(False)
 
 
-def _if_samples() -> list[Any]:
+def _if_samples() -> list[Sample]:
     def regions(t: TensorType) -> dict[str, Graph]:
         return {
             "then": _region("then", [t, t], lambda call, b, x, y: [call(mul, x, y), y]),
@@ -201,7 +202,7 @@ def _eager_while(*arrays: np.ndarray, cond: Graph, body: Graph) -> tuple[np.ndar
     return tuple(state)
 
 
-def _define_while(R: Any, types: Sequence[TensorType], cond: Graph, body: Graph) -> Any:
+def _define_while(R: Builder, types: Sequence[TensorType], cond: Graph, body: Graph) -> Any:
     return LoopFunctions(R, types, cond, body).whole()
 
 
@@ -211,11 +212,13 @@ def _ties_while(inputs: int, outputs: int, cond: Graph, body: Graph) -> list[Tie
     return [*[t + e for t, e in zip(ties, ends)], *ties[outputs:]]
 
 
-def _emit_call(R: Any, function: Any, args: Sequence[Any]) -> Any:
+def _emit_call(R: Builder, function: Expr, args: Sequence[Expr]) -> Any:
     return R.invoke(function, args)
 
 
-def _vjp_while(g: Any, y: Any, *xs: Tensor, cond: Graph, body: Graph) -> Any:
+def _vjp_while(
+    g: Any, y: object, *xs: Tensor, cond: Graph, body: Graph
+) -> tuple[Tensor | None, ...]:
     cond, body = quiet(cond), quiet(body)  # its iterations run again
     count = len(body.outputs)
     whole = any(c is not None and not _is_float(c.type) for c in g)
@@ -246,7 +249,7 @@ def _with_cotangent(
 def _loop_regions(t: TensorType) -> dict[str, Graph]:
     """Samples: ``while i < n: x = x * w + sin(x); i += 1``."""
 
-    def body(call: Any, b: Any, i: Any, x: Any, n: Any, w: Any) -> list[Any]:
+    def body(call: Any, b: Any, i: object, x: object, n: object, w: object) -> list[Any]:
         one = b.const(np.array(1, np.int64))
         return [call(add, i, one), call(add, call(mul, x, w), call(sin, x))]
 
@@ -255,11 +258,11 @@ def _loop_regions(t: TensorType) -> dict[str, Graph]:
     return {"cond": test, "body": _region("body", types, body)}
 
 
-def _while_arrays(trips: int) -> tuple[Any, ...]:
+def _while_arrays(trips: int) -> tuple[np.ndarray, tuple[int, int], np.ndarray, tuple[int, int]]:
     return (np.array(0), (2, 3), np.array(trips), (2, 3))
 
 
-def _while_samples() -> list[Any]:
+def _while_samples() -> list[Sample]:
     wide = ("int64", "float64", "int64", "float64")
     narrow = ("int64", "float32", "int64", "float32")
     good = [
@@ -349,15 +352,15 @@ def _ties_while_grad(
 
 
 def _define_while_grad(
-    R: Any, types: Sequence[TensorType], cond: Graph, body: Graph, pull_back: Graph
+    R: Builder, types: Sequence[TensorType], cond: Graph, body: Graph, pull_back: Graph
 ) -> Any:
     loop = LoopFunctions(R, types[: len(body.params)], cond, body)
     return SweepFunctions(R, types, loop, pull_back).whole()
 
 
 def _vjp_while_grad(
-    g: Any, y: Any, *operands: Tensor, cond: Graph, body: Graph, pull_back: Graph
-) -> Any:
+    g: Any, y: object, *operands: Tensor, cond: Graph, body: Graph, pull_back: Graph
+) -> tuple[Tensor | None, ...]:
     """The reversed loop is linear in its cotangents: its derivative by them is the loop of
     directions, and its derivative by the state is that of the loop of directions."""
     count, forward = _split(body, pull_back)
@@ -387,8 +390,10 @@ def _vjp_while_grad(
     return (*[by_position.get(i) for i in range(forward)], *directions, *g[m:])
 
 
-def _while_grad_samples() -> list[Any]:
-    def back(call: Any, b: Any, i: Any, x: Any, n: Any, w: Any, g: Any, gw: Any) -> list[Any]:
+def _while_grad_samples() -> list[Sample]:
+    def back(
+        call: Any, b: object, i: object, x: object, n: object, w: object, g: object, gw: object
+    ) -> list[Any]:
         slope = call(add, w, call(cos, x))
         return [call(mul, g, slope), call(add, gw, call(mul, g, x))]
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
-
+from tvmgraph.core.arguments import PerAxis
 from tvmgraph.core.op import F
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.errors import ArgumentError, ShapeError
@@ -23,8 +22,8 @@ def _add_bias(y: Tensor, bias: Tensor | None, op: str) -> Tensor:
 
 
 def _conv(
-    op: str, count: int, input: Tensor, weight: Tensor, bias: Tensor | None, stride: Any,
-    pad_mode: str, padding: Any, dilation: Any, groups: int,
+    op: str, count: int, input: Tensor, weight: Tensor, bias: Tensor | None, stride: PerAxis,
+    pad_mode: str, padding: object, dilation: PerAxis, groups: int,
 ) -> Tensor:  # fmt: skip
     if weight.ndim != count + 2:
         raise fail(ShapeError, f"weight must have {count + 2} axes", op, f"weight={weight.type}")
@@ -38,8 +37,8 @@ def _conv(
 
 
 def conv1d(
-    input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Any = 1,
-    pad_mode: str = "valid", padding: Any = 0, dilation: Any = 1, groups: int = 1,
+    input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: PerAxis = 1,
+    pad_mode: str = "valid", padding: object = 0, dilation: PerAxis = 1, groups: int = 1,
 ) -> Tensor:  # fmt: skip
     r"""Convolves sequences: :math:`out_{n,o} = bias_o + \sum_c weight_{o,c} \star input_{n,c}`.
 
@@ -70,8 +69,8 @@ def conv1d(
 
 
 def conv2d(
-    input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Any = 1,
-    pad_mode: str = "valid", padding: Any = 0, dilation: Any = 1, groups: int = 1,
+    input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: PerAxis = 1,
+    pad_mode: str = "valid", padding: object = 0, dilation: PerAxis = 1, groups: int = 1,
 ) -> Tensor:  # fmt: skip
     r"""Convolves images: :math:`out_{n,o} = bias_o + \sum_c weight_{o,c} \star input_{n,c}`.
 
@@ -102,8 +101,8 @@ def conv2d(
 
 
 def conv3d(
-    input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Any = 1,
-    pad_mode: str = "valid", padding: Any = 0, dilation: Any = 1, groups: int = 1,
+    input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: PerAxis = 1,
+    pad_mode: str = "valid", padding: object = 0, dilation: PerAxis = 1, groups: int = 1,
 ) -> Tensor:  # fmt: skip
     r"""Convolves volumes: :math:`out_{n,o} = bias_o + \sum_c weight_{o,c} \star input_{n,c}`.
 
@@ -133,9 +132,15 @@ def conv3d(
 
 
 def conv_transpose2d(
-    input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Any = 1, padding: Any = 0,
-    output_padding: Any = 0, groups: int = 1, dilation: Any = 1,
-) -> Tensor:  # fmt: skip
+    input: Tensor,
+    weight: Tensor,
+    bias: Tensor | None = None,
+    stride: PerAxis = 1,
+    padding: object = 0,
+    output_padding: PerAxis = 0,
+    groups: int = 1,
+    dilation: PerAxis = 1,
+) -> Tensor:
     r"""Transposed convolution of images.
 
     Args:
@@ -180,7 +185,7 @@ def conv_transpose2d(
 
 
 def _deconv_padding(
-    pad_mode: str, padding: Any, kernel: Ints, stride: Ints, dilation: Ints, extra: Ints, op: str
+    pad_mode: str, padding: object, kernel: Ints, stride: Ints, dilation: Ints, extra: Ints, op: str
 ) -> tuple[Pairs, Ints]:
     """Returns what is cut and what is added, so that every window of the output is covered."""
     mode = pad_mode.lower() if isinstance(pad_mode, str) else pad_mode
@@ -205,9 +210,9 @@ def _deconv_padding(
 
 
 def deconvolution(
-    x: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Any = 1,
-    pad_mode: str = "same", padding: Any = 0, dilation: Any = 1, group: int = 1,
-    output_padding: Any = 0,
+    x: Tensor, weight: Tensor, bias: Tensor | None = None, stride: PerAxis = 1,
+    pad_mode: str = "same", padding: object = 0, dilation: PerAxis = 1, group: int = 1,
+    output_padding: PerAxis = 0,
 ) -> Tensor:  # fmt: skip
     r"""Transposed convolution with MindSpore's pad modes, in 1, 2 or 3 spatial dimensions.
 
@@ -239,8 +244,8 @@ def deconvolution(
 
 
 def _deconv(
-    op: str, x: Tensor, weight: Tensor, bias: Tensor | None, stride: Any, pad_mode: str,
-    padding: Any, dilation: Any, group: int, output_padding: Any,
+    op: str, x: Tensor, weight: Tensor, bias: Tensor | None, stride: PerAxis, pad_mode: str,
+    padding: object, dilation: PerAxis, group: int, output_padding: PerAxis,
 ) -> Tensor:  # fmt: skip
     count = weight.ndim - 2
     steps, gaps = ints(stride, count, "stride", op), ints(dilation, count, "dilation", op)
@@ -253,9 +258,15 @@ def _deconv(
 
 
 def conv3d_transpose(
-    inputs: Tensor, weight: Tensor, pad_mode: str = "valid", padding: Any = 0, stride: Any = 1,
-    dilation: Any = 1, group: int = 1, output_padding: Any = 0,
-) -> Tensor:  # fmt: skip
+    inputs: Tensor,
+    weight: Tensor,
+    pad_mode: str = "valid",
+    padding: object = 0,
+    stride: PerAxis = 1,
+    dilation: PerAxis = 1,
+    group: int = 1,
+    output_padding: PerAxis = 0,
+) -> Tensor:
     r"""Transposed convolution of volumes.
 
     Args:

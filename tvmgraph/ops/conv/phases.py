@@ -8,11 +8,12 @@ convolution of stride 1, without the products with zeros that spreading the inpu
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import prod
 from typing import Any
 
+from tvmgraph.core.columns import Builder, Expr
 from tvmgraph.ops.common.window import Ints, Pairs
 
 #: Multiplications of an image, and channels of the output, from which residues with more taps are
@@ -92,15 +93,15 @@ def phases_of(
     return found
 
 
-def residue_weight(R: Any, phases: Sequence[Phases], groups: int) -> Any:
+def residue_weight(R: Builder, phases: Sequence[Phases], groups: int) -> Callable[..., Expr]:
     """TE: (I, O / groups, *kernel) to (O * residues, I / groups, *taps), taps reversed."""
     residues = prod(p.residues for p in phases)
 
-    def compute(w: Any) -> Any:
+    def compute(w: Expr) -> Expr:
         inputs, outputs = (int(v) for v in w.shape[:2])
         per_group = inputs // groups
 
-        def element(channel: Any, i: Any, *taps: Any) -> Any:
+        def element(channel: Expr, i: Expr, *taps: Expr) -> Expr:
             o, rest = channel // residues, channel % residues
             at: list[Any] = []
             for p, tap in reversed(list(zip(phases, taps))):
@@ -123,17 +124,17 @@ def _reach(p: Phases) -> int:
     return p.start + p.residues + p.stride * (p.taps - 1)
 
 
-def join_residues(R: Any, axes: Axes, out: Ints) -> Any:
+def join_residues(R: Builder, axes: Axes, out: Ints) -> Callable[..., Expr]:
     """TE: puts the channels of the residues back where they belong in the output.
 
     The operands are the convolutions of all combinations of phases, in their order.
     """
     combined = list(itertools.product(*axes))
 
-    def compute(*parts: Any) -> Any:
+    def compute(*parts: Expr) -> Expr:
         outputs = parts[0].shape[1] // prod(p.residues for p in combined[0])
 
-        def element(n: Any, o: Any, *at: Any) -> Any:
+        def element(n: Expr, o: Expr, *at: Expr) -> Expr:
             moved = [position + axis[0].cut for position, axis in zip(at, axes)]
 
             def value(chosen: tuple[Phases, ...]) -> Any:
@@ -143,7 +144,7 @@ def join_residues(R: Any, axes: Axes, out: Ints) -> Any:
                 place = [m // p.stride - p.first for p, m in zip(chosen, moved)]
                 return parts[combined.index(chosen)][(n, channel, *place)]
 
-            def select(chosen: tuple[Phases, ...]) -> Any:
+            def select(chosen: tuple[Phases, ...]) -> Expr:
                 if len(chosen) == len(axes):
                     return value(chosen)
                 axis = axes[len(chosen)]
@@ -167,7 +168,7 @@ def join_residues(R: Any, axes: Axes, out: Ints) -> Any:
     return compute
 
 
-def pixel_weight(R: Any, out: Ints, cut: Ints, groups: int) -> Any:
+def pixel_weight(R: Builder, out: Ints, cut: Ints, groups: int) -> Callable[..., Expr]:
     """TE: transposed convolution of images of one pixel, whose output is the weighted kernel.
 
     Args:
@@ -177,12 +178,12 @@ def pixel_weight(R: Any, out: Ints, cut: Ints, groups: int) -> Any:
         groups: Number of groups.
     """
 
-    def compute(x: Any, w: Any) -> Any:
+    def compute(x: Expr, w: Expr) -> Expr:
         inputs, outputs = (int(v) for v in w.shape[:2])
         per_group = inputs // groups
         channels = R.te.reduce_axis((0, per_group), name="i")
 
-        def element(n: Any, o: Any, *at: Any) -> Any:
+        def element(n: Expr, o: Expr, *at: Expr) -> Expr:
             channel = channels if groups == 1 else o // outputs * per_group + channels
             member = o if groups == 1 else o % outputs
             taps = [a + c for a, c in zip(at, cut)]

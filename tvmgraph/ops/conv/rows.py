@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from tvmgraph import dtypes
 from tvmgraph.core import rules
-from tvmgraph.core.op import F
+from tvmgraph.core.columns import Builder, Expr, OnnxNamed, OnnxOps
+from tvmgraph.core.op import F, Sample
 from tvmgraph.core.primitive import primitive
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.core.traits import Batch, Pattern, Traits
@@ -40,7 +41,7 @@ from tvmgraph.ops.conv.phases import (
 __all__ = ["conv_transpose", "convolution"]
 
 
-def _require_groups(channels: Any, per_group: Any, outputs: Any, groups: int) -> None:
+def _require_groups(channels: object, per_group: Any, outputs: Any, groups: int) -> None:
     if outputs % groups:
         raise ShapeError(f"{outputs} output channels are not divisible by groups {groups}")
     if channels != per_group * groups:
@@ -81,8 +82,8 @@ def _numpy_conv(
     return y.reshape(x.shape[0], w.shape[0], *out).astype(dtype, copy=False)
 
 
-def _lower_conv(R: Any, x: Any, w: Any, *, stride: Ints, padding: Pairs, dilation: Ints,
-                groups: int) -> Any:  # fmt: skip
+def _lower_conv(R: Builder, x: Expr, w: Expr, *, stride: Ints, padding: Pairs, dilation: Ints,
+                groups: int) -> Expr:  # fmt: skip
     t = R.type(x)
     if (t.is_static and t.size == 0) or R.type(w).size == 0:
         y = _infer_conv(t, R.type(w), stride=stride, padding=padding, dilation=dilation,
@@ -112,13 +113,21 @@ def _vjp_conv(g: Tensor, y: Tensor, x: Tensor, w: Tensor, *, stride: Ints, paddi
     )
 
 
-def _onnx_conv(O: Any, x: Any, w: Any, *, stride: Ints, padding: Pairs, dilation: Ints,
-               groups: int) -> Any:  # fmt: skip
+def _onnx_conv(
+    O: OnnxOps,
+    x: OnnxNamed,
+    w: OnnxNamed,
+    *,
+    stride: Ints,
+    padding: Pairs,
+    dilation: Ints,
+    groups: int,
+) -> OnnxNamed:
     return O.Conv(x, w, strides=list(stride), pads=flat_padding(padding), dilations=list(dilation),
                   group=groups)  # fmt: skip
 
 
-def _conv_factors(types: Sequence[TensorType], attrs: Mapping[str, Any]) -> str:
+def _conv_factors(types: Sequence[TensorType], attrs: Mapping[str, object]) -> str:
     """Images and channels of the result; sums over channels unless they are in groups."""
     return "n c *, o c * -> n o *" if attrs["groups"] == 1 else "n . *, . . * -> n . *"
 
@@ -234,11 +243,11 @@ def _numpy_conv_transpose(
     return y.astype(dtype, copy=False)
 
 
-def _spread(R: Any, stride: Ints, before: Ints, sizes: Ints) -> Any:
+def _spread(R: Builder, stride: Ints, before: Ints, sizes: Ints) -> Callable[..., Expr]:
     """TE: inserts ``stride - 1`` zeros between elements and moves them ``before`` places."""
 
-    def compute(x: Any) -> Any:
-        def element(n: Any, c: Any, *at: Any) -> Any:
+    def compute(x: Expr) -> Expr:
+        def element(n: Expr, c: Expr, *at: Expr) -> Expr:
             moved = [a - b for a, b in zip(at, before)]
             inside = [v >= 0 for v in moved]
             inside += [v < (m - 1) * s + 1 for v, m, s in zip(moved, x.shape[2:], stride)]
@@ -253,11 +262,11 @@ def _spread(R: Any, stride: Ints, before: Ints, sizes: Ints) -> Any:
     return compute
 
 
-def _turned_conv(R: Any, padding: Pairs, dilation: Ints, groups: int) -> Any:
+def _turned_conv(R: Builder, padding: Pairs, dilation: Ints, groups: int) -> Callable[..., Expr]:
     """TE: convolution of stride 1 with a weight whose channels are swapped, group by group, and
     whose taps are reversed. The weight is read where it lies."""
 
-    def compute(x: Any, w: Any) -> Any:
+    def compute(x: Expr, w: Expr) -> Expr:
         if any(lo or hi for lo, hi in padding):
             before = [0, 0, *(lo for lo, _ in padding)]
             x = R.topi.nn.pad(x, before, [0, 0, *(hi for _, hi in padding)], 0.0)
@@ -267,7 +276,7 @@ def _turned_conv(R: Any, padding: Pairs, dilation: Ints, groups: int) -> Any:
         taps = [R.te.reduce_axis((0, k), name=f"k{axis}") for axis, k in enumerate(kernel)]
         out = [n - d * (k - 1) for n, k, d in zip(x.shape[2:], kernel, dilation)]
 
-        def element(n: Any, o: Any, *at: Any) -> Any:
+        def element(n: Expr, o: Expr, *at: Expr) -> Expr:
             channel = channels if groups == 1 else o // outputs * per_group + channels
             member = o if groups == 1 else o % outputs
             pixel = x[(n, channel, *(a + t * d for a, t, d in zip(at, taps, dilation)))]
@@ -280,8 +289,8 @@ def _turned_conv(R: Any, padding: Pairs, dilation: Ints, groups: int) -> Any:
     return compute
 
 
-def _lower_conv_transpose(R: Any, x: Any, w: Any, *, stride: Ints, padding: Pairs,
-                          output_padding: Ints, dilation: Ints, groups: int) -> Any:  # fmt: skip
+def _lower_conv_transpose(R: Builder, x: Expr, w: Expr, *, stride: Ints, padding: Pairs,
+                          output_padding: Ints, dilation: Ints, groups: int) -> Expr:  # fmt: skip
     tx, tw = R.type(x), R.type(w)
     result = _infer_conv_transpose(
         tx, tw, stride=stride, padding=padding, output_padding=output_padding, dilation=dilation,
@@ -317,9 +326,9 @@ def _lower_conv_transpose(R: Any, x: Any, w: Any, *, stride: Ints, padding: Pair
     return R.op.astype(y, tx.dtype.name) if low else y
 
 
-def _by_phases(R: Any, x: Any, w: Any, axes: Axes, out: Ints, groups: int) -> Any:
+def _by_phases(R: Builder, x: Expr, w: Expr, axes: Axes, out: Ints, groups: int) -> Expr:
     """The residues of a strided transposed convolution by plain convolutions."""
-    parts: list[Any] = []
+    parts: list[object] = []
     for phases in itertools.product(*axes):
         hint = "residue_weight"
         flipped = R.emit_te(residue_weight(R, phases, groups), w, primfunc_name_hint=hint)
@@ -351,8 +360,17 @@ def _vjp_conv_transpose(
     )
 
 
-def _onnx_conv_transpose(O: Any, x: Any, w: Any, *, stride: Ints, padding: Pairs,
-                         output_padding: Ints, dilation: Ints, groups: int) -> Any:  # fmt: skip
+def _onnx_conv_transpose(
+    O: OnnxOps,
+    x: OnnxNamed,
+    w: OnnxNamed,
+    *,
+    stride: Ints,
+    padding: Pairs,
+    output_padding: Ints,
+    dilation: Ints,
+    groups: int,
+) -> OnnxNamed:
     return O.ConvTranspose(
         x, w, strides=list(stride), pads=flat_padding(padding), output_padding=list(output_padding),
         dilations=list(dilation), group=groups,
@@ -360,12 +378,12 @@ def _onnx_conv_transpose(O: Any, x: Any, w: Any, *, stride: Ints, padding: Pairs
 
 
 def _transposed(*shapes: Any, stride: Ints, padding: Pairs, output_padding: Ints | None = None,
-                **kwargs: Any) -> Any:  # fmt: skip
+                **kwargs: Any) -> Sample:  # fmt: skip
     extra = output_padding or (0,) * len(stride)
     return conv_sample(*shapes, stride=stride, padding=padding, output_padding=extra, **kwargs)
 
 
-def _transposed_factors(types: Sequence[TensorType], attrs: Mapping[str, Any]) -> str:
+def _transposed_factors(types: Sequence[TensorType], attrs: Mapping[str, object]) -> str:
     """As of a convolution, whose weight has the other order of channels."""
     return "n c *, c o * -> n o *" if attrs["groups"] == 1 else "n . *, . . * -> n . *"
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
 
 from tvmgraph import dtypes
 from tvmgraph.core import rules
+from tvmgraph.core.columns import Builder, Expr, OnnxNamed, OnnxOps
 from tvmgraph.core.op import F
 from tvmgraph.core.primitive import primitive
 from tvmgraph.core.tensor import Tensor
@@ -60,8 +60,8 @@ def _numpy_weight_grad(x: np.ndarray, g: np.ndarray, *, kernel: Ints, stride: In
     return total.reshape(g.shape[1], per_group, *kernel).astype(x.dtype, copy=False)
 
 
-def _lower_weight_grad(R: Any, x: Any, g: Any, *, kernel: Ints, stride: Ints, padding: Pairs,
-                       dilation: Ints, groups: int) -> Any:  # fmt: skip
+def _lower_weight_grad(R: Builder, x: Expr, g: Expr, *, kernel: Ints, stride: Ints, padding: Pairs,
+                       dilation: Ints, groups: int) -> Expr:  # fmt: skip
     t = R.type(x)
     per_group = int(t.shape[1]) // groups
     outputs = int(R.type(g).shape[1])
@@ -69,14 +69,14 @@ def _lower_weight_grad(R: Any, x: Any, g: Any, *, kernel: Ints, stride: Ints, pa
     if t.is_static and t.size == 0:
         return R.op.zeros(R.shape((outputs, per_group, *kernel)), t.dtype.name)
 
-    def compute(data: Any, grad: Any) -> Any:
+    def compute(data: Expr, grad: Expr) -> Expr:
         if any(lo or hi for lo, hi in padding):
             before = [0, 0, *(lo for lo, _ in padding)]
             data = R.topi.nn.pad(data, before, [0, 0, *(hi for _, hi in padding)], 0.0)
         axes = [R.te.reduce_axis((0, v), name=f"r{i}")
                 for i, v in enumerate((grad.shape[0], *grad.shape[2:]))]  # fmt: skip
 
-        def element(o: Any, c: Any, *k: Any) -> Any:
+        def element(o: Expr, c: Expr, *k: Expr) -> Expr:
             at = [p * s + v * d for p, s, v, d in zip(axes[1:], stride, k, dilation)]
             channel = c if groups == 1 else o // (outputs // groups) * per_group + c
             product = grad[(axes[0], o, *axes[1:])].astype(acc) * data[
@@ -107,8 +107,17 @@ def _vjp_weight_grad(
     )
 
 
-def _onnx_weight_grad(O: Any, x: Any, g: Any, *, kernel: Ints, stride: Ints, padding: Pairs,
-                      dilation: Ints, groups: int) -> Any:  # fmt: skip
+def _onnx_weight_grad(
+    O: OnnxOps,
+    x: OnnxNamed,
+    g: OnnxNamed,
+    *,
+    kernel: Ints,
+    stride: Ints,
+    padding: Pairs,
+    dilation: Ints,
+    groups: int,
+) -> OnnxNamed:
     """A convolution over the batch: strides and dilations trade places, windows are cropped."""
     spatial = list(range(2, 2 + len(kernel)))
     channels, sizes = x.type.shape[1], x.type.shape[2:]
@@ -126,7 +135,7 @@ def _onnx_weight_grad(O: Any, x: Any, g: Any, *, kernel: Ints, stride: Ints, pad
     return O.Slice(y, starts, ends, np.array(spatial, np.int64))
 
 
-def _weight_factors(types: Sequence[TensorType], attrs: Mapping[str, Any]) -> str:
+def _weight_factors(types: Sequence[TensorType], attrs: Mapping[str, object]) -> str:
     """Channels of both operands, and sums over images."""
     return "n c *, n o * -> o c *" if attrs["groups"] == 1 else "n . *, n . * -> . . *"
 

@@ -10,6 +10,8 @@ import ml_dtypes
 import numpy as np
 
 from tvmgraph import dtypes
+from tvmgraph.core.arguments import DTypeLike
+from tvmgraph.core.columns import Builder, Expr, OnnxNamed, OnnxOps
 from tvmgraph.core.op import F, Reason, sample
 from tvmgraph.core.primitive import primitive
 from tvmgraph.core.tensor import Tensor
@@ -28,20 +30,20 @@ __all__ = [
 CONSTANT = Reason("a constant depends on no tensor")
 
 
-def _infer_full(*, size: Any, fill_value: Any, dtype: dtypes.DType) -> TensorType:
+def _infer_full(*, size: Any, fill_value: object, dtype: dtypes.DType) -> TensorType:
     if any(d < 0 for d in size if not isinstance(d, Dim)):
         raise ShapeError(f"size {list(size)} has a negative entry")
     return tensor_type(size, dtype)
 
 
-def _lower_full(R: Any, *, size: Any, fill_value: Any, dtype: dtypes.DType) -> Any:
+def _lower_full(R: Any, *, size: Any, fill_value: object, dtype: dtypes.DType) -> Expr:
     value = R.const(fill_value, dtype.name)
     if isinstance(fill_value, float) and not math.isfinite(fill_value):
         return R.op.broadcast_to(value, R.shape(size))  # topi.full fails on infinities
     return R.op.full(R.shape(size), value, dtype.name)
 
 
-def _onnx_full(O: Any, *, size: Any, fill_value: Any, dtype: dtypes.DType) -> Any:
+def _onnx_full(O: OnnxOps, *, size: Any, fill_value: object, dtype: dtypes.DType) -> OnnxNamed:
     if any(isinstance(d, Dim) for d in size):
         return O.Expand(np.asarray(fill_value, dtype.numpy), O.shape(size))
     return O.const(np.full(size, fill_value, dtype.numpy))
@@ -69,7 +71,7 @@ def _full_factors(types: Sequence[TensorType], attrs: Mapping[str, Any]) -> str:
     ],
 )
 @named("full")
-def _full(size: Any, fill_value: Any, dtype: dtypes.DType) -> Tensor:
+def _full(size: object, fill_value: object, dtype: dtypes.DType) -> Tensor:
     """Returns a tensor whose elements are all ``fill_value``.
 
     Args:
@@ -83,7 +85,7 @@ def _full(size: Any, fill_value: Any, dtype: dtypes.DType) -> Tensor:
     ...
 
 
-def full(size: Any, fill_value: Any, *, dtype: Any = None) -> Tensor:
+def full(size: object, fill_value: Any, *, dtype: Any = None) -> Tensor:
     """Returns a tensor whose elements are all ``fill_value``.
 
     Args:
@@ -124,7 +126,7 @@ def full(size: Any, fill_value: Any, *, dtype: Any = None) -> Tensor:
     return _full(shape, value, wanted)
 
 
-def zeros(size: Any, dtype: Any = None) -> Tensor:
+def zeros(size: object, dtype: DTypeLike | None = None) -> Tensor:
     """Returns a tensor of zeros.
 
     Args:
@@ -143,7 +145,7 @@ def zeros(size: Any, dtype: Any = None) -> Tensor:
     return _full(int_tuple(size, "zeros", "size"), 0, dtype_or(dtype, dtypes.float32))
 
 
-def ones(shape: Any, dtype: Any = None) -> Tensor:
+def ones(shape: object, dtype: DTypeLike | None = None) -> Tensor:
     """Returns a tensor of ones.
 
     Args:
@@ -162,12 +164,12 @@ def ones(shape: Any, dtype: Any = None) -> Tensor:
     return _full(int_tuple(shape, "ones", "shape"), 1, dtype_or(dtype, dtypes.float32))
 
 
-def dtype_or(dtype: Any, default: dtypes.DType) -> dtypes.DType:
+def dtype_or(dtype: DTypeLike | None, default: dtypes.DType) -> dtypes.DType:
     """Returns ``dtype`` as a DType, or the default where it is ``None``."""
     return default if dtype is None else dtypes.dtype_of(dtype)
 
 
-def empty(*size: Any, dtype: Any = None, device: Any = None) -> Tensor:
+def empty(*size: object, dtype: DTypeLike | None = None, device: object = None) -> Tensor:
     """Returns a tensor whose elements the caller will overwrite; they are zeros here.
 
     Args:
@@ -207,7 +209,7 @@ def eps(x: Tensor) -> Tensor:
     return full_like(x, float(ml_dtypes.finfo(x.dtype.numpy).eps))
 
 
-def full_like(input: Tensor, fill_value: Any, *, dtype: Any = None) -> Tensor:
+def full_like(input: Tensor, fill_value: object, *, dtype: DTypeLike | None = None) -> Tensor:
     """Returns a tensor of ``input``'s shape whose elements are all ``fill_value``.
 
     Args:
@@ -231,14 +233,14 @@ def full_like(input: Tensor, fill_value: Any, *, dtype: Any = None) -> Tensor:
     return _full(input.type.shape, fill_value, dtype_or(dtype, input.dtype))
 
 
-def _require_tensor(value: Any, op: str) -> None:
+def _require_tensor(value: object, op: str) -> None:
     if not isinstance(value, Tensor):
         raise bad(
             DTypeError, f"input must be a Tensor, not {type(value).__name__}", op, repr(value)[:80]
         )
 
 
-def zeros_like(input: Tensor, *, dtype: Any = None) -> Tensor:
+def zeros_like(input: Tensor, *, dtype: DTypeLike | None = None) -> Tensor:
     """Returns zeros of ``input``'s shape.
 
     Args:
@@ -256,7 +258,7 @@ def zeros_like(input: Tensor, *, dtype: Any = None) -> Tensor:
     return _full(input.type.shape, 0, dtype_or(dtype, input.dtype))
 
 
-def ones_like(input: Tensor, *, dtype: Any = None) -> Tensor:
+def ones_like(input: Tensor, *, dtype: DTypeLike | None = None) -> Tensor:
     """Returns ones of ``input``'s shape.
 
     Args:
@@ -274,7 +276,7 @@ def ones_like(input: Tensor, *, dtype: Any = None) -> Tensor:
     return _full(input.type.shape, 1, dtype_or(dtype, input.dtype))
 
 
-def empty_like(input: Tensor, *, dtype: Any = None, device: Any = None) -> Tensor:
+def empty_like(input: Tensor, *, dtype: DTypeLike | None = None, device: object = None) -> Tensor:
     """Returns a tensor of ``input``'s shape for the caller to overwrite; zeros here.
 
     Args:
@@ -292,7 +294,7 @@ def empty_like(input: Tensor, *, dtype: Any = None, device: Any = None) -> Tenso
     return zeros_like(input, dtype=dtype)
 
 
-def fill(type: Any, shape: Any, value: Any) -> Tensor:
+def fill(type: object, shape: object, value: object) -> Tensor:
     """Returns a tensor of dtype ``type`` whose elements are all ``value``.
 
     Args:
@@ -316,7 +318,7 @@ def fill(type: Any, shape: Any, value: Any) -> Tensor:
     return full(shape, value, dtype=wanted)
 
 
-def fills(x: Tensor, value: Any) -> Tensor:
+def fills(x: Tensor, value: object) -> Tensor:
     """Returns a tensor of ``x``'s shape and dtype whose elements are all ``value``.
 
     Args:
@@ -334,7 +336,9 @@ def fills(x: Tensor, value: Any) -> Tensor:
     return fill(x.dtype, x.type.shape, value)
 
 
-def new_full(input: Tensor, size: Any, fill_value: Any, *, dtype: Any = None) -> Tensor:
+def new_full(
+    input: Tensor, size: object, fill_value: object, *, dtype: DTypeLike | None = None
+) -> Tensor:
     """Returns ``fill_value`` in shape ``size``, with ``input``'s dtype by default.
 
     Args:
@@ -353,7 +357,7 @@ def new_full(input: Tensor, size: Any, fill_value: Any, *, dtype: Any = None) ->
     return full(size, fill_value, dtype=dtype_or(dtype, input.dtype))
 
 
-def new_zeros(input: Tensor, size: Any, dtype: Any = None) -> Tensor:
+def new_zeros(input: Tensor, size: object, dtype: DTypeLike | None = None) -> Tensor:
     """Returns zeros in shape ``size``, with ``input``'s dtype by default.
 
     Args:
@@ -371,7 +375,7 @@ def new_zeros(input: Tensor, size: Any, dtype: Any = None) -> Tensor:
     return zeros(size, dtype_or(dtype, input.dtype))
 
 
-def new_ones(input: Tensor, size: Any, dtype: Any = None) -> Tensor:
+def new_ones(input: Tensor, size: object, dtype: DTypeLike | None = None) -> Tensor:
     """Returns ones in shape ``size``, with ``input``'s dtype by default.
 
     Args:
@@ -401,11 +405,11 @@ def _infer_eye(*, n: int, m: int, dtype: dtypes.DType) -> TensorType:
     return tensor_type((n, m), dtype)
 
 
-def _lower_eye(R: Any, *, n: int, m: int, dtype: dtypes.DType) -> Any:
+def _lower_eye(R: Builder, *, n: int, m: int, dtype: dtypes.DType) -> Expr:
     one, zero = (R.tir.const(value, dtype.name) for value in (1, 0))
 
-    def eye() -> Any:
-        def element(row: Any, col: Any) -> Any:
+    def eye() -> Expr:
+        def element(row: Expr, col: Expr) -> Expr:
             return R.tir.Select(on_diagonal(R, row, col, 0), one, zero)
 
         return R.te.compute(R.shape((n, m)), element, name="eye")
@@ -468,7 +472,7 @@ def eye(n: int, m: int | None = None, dtype: Any = None) -> Tensor:
     return _eye(rows, cols, dtype_or(dtype, dtypes.float32))
 
 
-def scalar_to_tensor(input_x: Any, dtype: Any = dtypes.float32) -> Tensor:
+def scalar_to_tensor(input_x: object, dtype: DTypeLike = dtypes.float32) -> Tensor:
     """Returns a number as a 0-d tensor.
 
     Args:
@@ -485,7 +489,7 @@ def scalar_to_tensor(input_x: Any, dtype: Any = dtypes.float32) -> Tensor:
     return full((), input_x, dtype=dtype)
 
 
-def tuple_to_array(input_x: Any) -> Tensor:
+def tuple_to_array(input_x: object) -> Tensor:
     """Returns a tuple of numbers as a tensor.
 
     Args:

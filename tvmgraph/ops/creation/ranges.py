@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 
 from tvmgraph import dtypes
+from tvmgraph.core.arguments import DTypeLike
+from tvmgraph.core.columns import Builder, Expr, OnnxNamed
 from tvmgraph.core.conversion import converted
 from tvmgraph.core.op import F, Reason, sample
 from tvmgraph.core.primitive import primitive
@@ -25,12 +27,12 @@ def _eager_range(*, start: Any, step: Any, count: int, dtype: dtypes.DType) -> n
     return converted(start + np.arange(count) * step, dtype)
 
 
-def _lower_range(R: Any, *, start: Any, step: Any, count: int, dtype: dtypes.DType) -> Any:
+def _lower_range(R: Builder, *, start: Any, step: Any, count: int, dtype: dtypes.DType) -> Expr:
     """Computes in float64 (or int64) like the NumPy column, so that the last bits agree."""
     wide = "float64" if isinstance(start, float) or isinstance(step, float) else "int64"
 
-    def arange(extent: Any, start: Any) -> Any:
-        def element(i: Any) -> Any:
+    def arange(extent: Expr, start: Expr) -> Any:
+        def element(i: Expr) -> Expr:
             value = i.astype(wide) * R.tir.const(step, wide) + (
                 start.astype(wide) if hasattr(start, "astype") else R.tir.const(start, wide)
             )
@@ -42,7 +44,7 @@ def _lower_range(R: Any, *, start: Any, step: Any, count: int, dtype: dtypes.DTy
     return R.emit_te(arange, R.extent(count), first)
 
 
-def _onnx_range(O: Any, *, start: Any, step: Any, count: Any, dtype: dtypes.DType) -> Any:
+def _onnx_range(O: Any, *, start: Any, step: Any, count: Any, dtype: dtypes.DType) -> OnnxNamed:
     if not isinstance(count, Dim) and not isinstance(start, Dim):
         return O.const(_eager_range(start=start, step=step, count=count, dtype=dtype))
     places = O.Range(np.asarray(0, np.int64), O.size(count), np.asarray(1, np.int64))
@@ -103,7 +105,9 @@ def _number(value: Any, op: str, name: str) -> Any:
     return value
 
 
-def arange(start: Any = 0, end: Any = None, step: Any = 1, *, dtype: Any = None) -> Tensor:
+def arange(
+    start: Any = 0, end: Any = None, step: Any = 1, *, dtype: DTypeLike | None = None
+) -> Tensor:
     r"""Returns the values from ``start`` to ``end`` (exclusive) in steps of ``step``.
 
     Args:
@@ -125,7 +129,7 @@ def arange(start: Any = 0, end: Any = None, step: Any = 1, *, dtype: Any = None)
     return _range("arange", *((0, start) if end is None else (start, end)), step, dtype)
 
 
-def _range(op: str, start: Any, end: Any, step: Any, dtype: Any) -> Tensor:
+def _range(op: str, start: Any, end: Any, step: Any, dtype: DTypeLike | None) -> Tensor:
     got = describe(start=start, end=end, step=step)
     start, end = _number(start, op, "start"), _number(end, op, "end")
     step = _number(step, op, "step")
@@ -207,7 +211,7 @@ def _as_scalar(value: Any, dtype: dtypes.DType, op: str) -> Tensor:
 
 
 def logspace(
-    start: Any, end: Any, steps: int, base: int = 10, *, dtype: Any = dtypes.float32
+    start: Any, end: Any, steps: int, base: int = 10, *, dtype: DTypeLike = dtypes.float32
 ) -> Tensor:
     r"""Returns powers with evenly spaced exponents: :math:`base^{linspace(start, end)_i}`.
 

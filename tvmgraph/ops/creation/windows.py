@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from tvmgraph import dtypes
+from tvmgraph.core.arguments import DTypeLike
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.errors import ArgumentError, DTypeError
 from tvmgraph.ops.common.arguments import as_int, bad
@@ -18,7 +19,12 @@ __all__ = [
 
 
 def _window(
-    op: str, length: Any, periodic: bool, dtype: Any, default: dtypes.DType, curve: Any
+    op: str,
+    length: object,
+    periodic: bool,
+    dtype: DTypeLike | None,
+    default: dtypes.DType,
+    curve: Any,
 ) -> Tensor:
     """Samples a curve over [0, 1]; a periodic window leaves the last sample out."""
     count = as_int(length.item() if isinstance(length, Tensor) else length, op, "window_length")
@@ -33,7 +39,9 @@ def _window(
     return Tensor(np.asarray(curve(position)).astype(wanted.numpy))
 
 
-def hann_window(window_length: int, periodic: bool = True, *, dtype: Any = None) -> Tensor:
+def hann_window(
+    window_length: int, periodic: bool = True, *, dtype: DTypeLike | None = None
+) -> Tensor:
     r"""Hann window: :math:`\frac12 - \frac12 \cos(2 \pi n / (N - 1))`.
 
     Args:
@@ -61,7 +69,7 @@ def hann_window(window_length: int, periodic: bool = True, *, dtype: Any = None)
 
 def hamming_window(
     window_length: int, periodic: bool = True, alpha: float = 0.54, beta: float = 0.46, *,
-    dtype: Any = None,
+    dtype: DTypeLike | None = None,
 ) -> Tensor:  # fmt: skip
     r"""Hamming window: :math:`\alpha - \beta \cos(2 \pi n / (N - 1))`.
 
@@ -90,7 +98,9 @@ def hamming_window(
     return _window("hamming_window", window_length, periodic, dtype, dtypes.float32, curve)
 
 
-def blackman_window(window_length: Any, periodic: bool = True, *, dtype: Any = None) -> Tensor:
+def blackman_window(
+    window_length: object, periodic: bool = True, *, dtype: DTypeLike | None = None
+) -> Tensor:
     r"""Blackman window: :math:`0.42 - 0.5 \cos(2 \pi n / (N-1)) + 0.08 \cos(4 \pi n / (N-1))`.
 
     Args:
@@ -116,7 +126,9 @@ def blackman_window(window_length: Any, periodic: bool = True, *, dtype: Any = N
     return _window("blackman_window", window_length, periodic, dtype, dtypes.float32, curve)
 
 
-def bartlett_window(window_length: Any, periodic: bool = True, *, dtype: Any = None) -> Tensor:
+def bartlett_window(
+    window_length: object, periodic: bool = True, *, dtype: DTypeLike | None = None
+) -> Tensor:
     r"""Bartlett (triangular) window: :math:`1 - |2 n / (N - 1) - 1|`.
 
     Args:
@@ -143,7 +155,7 @@ def bartlett_window(window_length: Any, periodic: bool = True, *, dtype: Any = N
 
 
 def kaiser_window(
-    window_length: int, periodic: bool = True, beta: float = 12.0, *, dtype: Any = None
+    window_length: int, periodic: bool = True, beta: float = 12.0, *, dtype: DTypeLike | None = None
 ) -> Tensor:
     r"""Kaiser window: :math:`I_0(\beta \sqrt{1 - (2n/(N-1) - 1)^2}) / I_0(\beta)`.
 

@@ -38,7 +38,7 @@ _ELSEWHERE = {
 }
 
 
-def kind_of(func: Any, given: str) -> str:
+def kind_of(func: object, given: str) -> str:
     """Returns the kind of a kernel.
 
     Args:
@@ -63,7 +63,7 @@ def kind_of(func: Any, given: str) -> str:
     return kind
 
 
-def is_script(func: Any) -> bool:
+def is_script(func: object) -> bool:
     """Whether a kernel is a TVMScript function."""
     return all(hasattr(func, name) for name in ("script", "params", "body"))
 
@@ -114,7 +114,7 @@ def load_function(text: str, infer: Callable[..., tuple[TensorType, ...]]) -> Ca
     return call
 
 
-def _c_arguments(arrays: Sequence[np.ndarray]) -> tuple[Any, ...]:
+def _c_arguments(arrays: Sequence[np.ndarray]) -> tuple[object, ...]:
     count = len(arrays)
     shapes = [(ctypes.c_int64 * max(1, a.ndim))(*a.shape) for a in arrays]
     pointers = [ctypes.cast(s, ctypes.POINTER(ctypes.c_int64)) for s in shapes]

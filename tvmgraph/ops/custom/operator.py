@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from tvmgraph import dtypes, hooks
+from tvmgraph.core.columns import Builder, Expr
 from tvmgraph.core.dispatch import apply
 from tvmgraph.core.op import CUSTOM, Op, Reason
 from tvmgraph.core.symbols import scope
@@ -86,11 +87,11 @@ class Custom:
     def __init__(
         self,
         func: Any,
-        out_shape: Any = None,
-        out_dtype: Any = None,
+        out_shape: object = None,
+        out_dtype: object = None,
         func_type: str = "",
         bprop: Callable[..., Any] | None = None,
-        reg_info: Any = None,
+        reg_info: object = None,
         *,
         infer: Callable[..., Any] | None = None,
         reference: Callable[..., Any] | None = None,
@@ -113,7 +114,7 @@ class Custom:
             warn_user("ops.Custom: reg_info has no effect; out_dtype and infer say what fits")
         CUSTOM[self.op.name] = self.op  # graphs name their operators
 
-    def __call__(self, *inputs: Any, **attrs: Any) -> Any:
+    def __call__(self, *inputs: object, **attrs: object) -> Any:
         """Applies the operator to tensors.
 
         Args:
@@ -135,7 +136,7 @@ class Custom:
     def __repr__(self) -> str:
         return f"Custom({self.name})"
 
-    def _check(self, bprop: Any, reference: Any) -> None:
+    def _check(self, bprop: object, reference: object) -> None:
         shape, dtype, infer = self._out_shape, self._out_dtype, self._infer
         for what, value in (("bprop", bprop), ("reference", reference), ("infer", infer)):
             if value is not None and not callable(value):
@@ -160,7 +161,7 @@ class Custom:
         else:
             emit = self._lower_te if self.kind == "te" else self._lower_script
 
-            def lower_kernel(R: Any, *inputs: Any, **attrs: Any) -> Any:
+            def lower_kernel(R: Builder, *inputs: Expr, **attrs: object) -> Expr:
                 return emit(R, inputs, attrs)
 
             lower_kernel.__module__ = f"users.{module}"  # not this package's: never kept on disk
@@ -175,7 +176,7 @@ class Custom:
         op.fn = self
         return op
 
-    def infer(self, *types: TensorType, **attrs: Any) -> tuple[TensorType, ...]:
+    def infer(self, *types: TensorType, **attrs: object) -> tuple[TensorType, ...]:
         """Returns the output types.
 
         Raises:
@@ -230,7 +231,7 @@ class Custom:
             )
 
     def _vjp(self, bprop: Callable[..., Any]) -> Callable[..., tuple[Any, ...]]:
-        def pull_back(g: Any, y: Any, *inputs: Tensor, **attrs: Any) -> tuple[Any, ...]:
+        def pull_back(g: Any, y: Any, *inputs: Tensor, **attrs: object) -> tuple[Any, ...]:
             g, y = (g[0], y[0]) if len(g) == 1 else (g, y)
             found = bprop(*inputs, y, g, **attrs)
             found = tuple(found) if isinstance(found, (tuple, list)) else (found,)
@@ -246,7 +247,7 @@ class Custom:
 
     # ---- the kernel -------------------------------------------------------------------------
 
-    def _run_compiled(self, *arrays: np.ndarray, **attrs: Any) -> tuple[np.ndarray, ...]:
+    def _run_compiled(self, *arrays: np.ndarray, **attrs: object) -> tuple[np.ndarray, ...]:
         builder = GraphBuilder(self.name)
         types = [tensor_type(a.shape, a.dtype) for a in arrays]
         inputs = [builder.param(t) for t in types]
@@ -272,7 +273,7 @@ class Custom:
             ) from e
         return self._checked(R, result, inputs, attrs)
 
-    def _lower_script(self, R: Any, inputs: tuple[Any, ...], attrs: Any) -> Any:
+    def _lower_script(self, R: Builder, inputs: tuple[Expr, ...], attrs: Any) -> Any:
         given = [R.type(x) for x in inputs]
         types = self.infer(*given, **attrs)
         func = self.func if is_script(self.func) else self.func(*given, **attrs)
@@ -291,7 +292,7 @@ class Custom:
             )
         return self._checked(R, R.call_kernel(func, inputs, types, self.name), inputs, attrs)
 
-    def _checked(self, R: Any, result: Any, inputs: tuple[Any, ...], attrs: Any) -> list[Any]:
+    def _checked(self, R: Any, result: Expr, inputs: tuple[Any, ...], attrs: Any) -> list[Any]:
         promised = self.infer(*[R.type(x) for x in inputs], **attrs)
         parts = R.parts(result)
         self._same([R.type(p) for p in parts], promised)

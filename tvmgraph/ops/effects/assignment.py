@@ -15,7 +15,7 @@ from tvmgraph.errors import DTypeError, user_source
 __all__ = ["assign", "assign_add", "assign_sub", "print_"]
 
 
-def _target(variable: Any, op: str) -> Tensor:
+def _target(variable: object, op: str) -> Tensor:
     if not isinstance(variable, Tensor):
         raise DTypeError(
             f"variable must be a Parameter or Tensor, not {type(variable).__name__}",
@@ -40,7 +40,7 @@ def _set(variable: Tensor, value: Tensor) -> Tensor:
     return values_of(variable.rebind(value))
 
 
-def assign(variable: Tensor, value: Any) -> Tensor:
+def assign(variable: Tensor, value: object) -> Tensor:
     """Gives a parameter a new value.
 
     Args:
@@ -66,7 +66,7 @@ def assign(variable: Tensor, value: Any) -> Tensor:
     return _set(target, new)
 
 
-def assign_add(variable: Tensor, value: Any) -> Tensor:
+def assign_add(variable: Tensor, value: object) -> Tensor:
     r"""Adds to a parameter: :math:`variable = variable + value`.
 
     Args:
@@ -88,7 +88,7 @@ def assign_add(variable: Tensor, value: Any) -> Tensor:
     return _set(target, _like(F.add(target, value), target))
 
 
-def assign_sub(variable: Tensor, value: Any) -> Tensor:
+def assign_sub(variable: Tensor, value: object) -> Tensor:
     r"""Subtracts from a parameter: :math:`variable = variable - value`.
 
     Args:
@@ -110,7 +110,7 @@ def assign_sub(variable: Tensor, value: Any) -> Tensor:
     return _set(target, _like(F.sub(target, value), target))
 
 
-def print_(*input_x: Any) -> None:
+def print_(*input_x: object) -> None:
     """Prints each argument on a line of its own; tensors with their shapes and dtypes.
 
     Args:

@@ -7,12 +7,12 @@ from typing import Any
 from tvmgraph.core.tensor import Tensor
 
 
-def bernoulli_(input: Tensor, p: Any = 0.5, *, generator: Any = None) -> Tensor:
+def bernoulli_(input: Tensor, p: object = 0.5, *, generator: object = None) -> Tensor:
     """Fills with ones of probability ``p`` and zeros."""
     return input.bernoulli_(p, generator=generator)
 
 
-def clamp_(input: Tensor, min: Any = None, max: Any = None) -> Tensor:
+def clamp_(input: Tensor, min: object = None, max: object = None) -> Tensor:
     """Draws elements into [min, max]."""
     return input.clamp_(min, max)
 
@@ -22,12 +22,12 @@ def erfinv_(input: Tensor) -> Tensor:
     return input.erfinv_()
 
 
-def exponential_(input: Tensor, lambd: float = 1, *, generator: Any = None) -> Tensor:
+def exponential_(input: Tensor, lambd: float = 1, *, generator: object = None) -> Tensor:
     """Fills with numbers of an exponential distribution of rate ``lambd``."""
     return input.exponential_(lambd, generator=generator)
 
 
-def normal_(input: Tensor, mean: float = 0, std: float = 1, *, generator: Any = None) -> Tensor:
+def normal_(input: Tensor, mean: float = 0, std: float = 1, *, generator: object = None) -> Tensor:
     """Fills with normal numbers."""
     return input.normal_(mean, std, generator=generator)
 
@@ -37,7 +37,7 @@ def put_(input: Tensor, index: Tensor, source: Tensor, accumulate: bool = False)
     return input.put_(index, source, accumulate)
 
 
-def random_(input: Tensor, from_: int = 0, to: Any = None, *, generator: Any = None) -> Tensor:
+def random_(input: Tensor, from_: int = 0, to: Any = None, *, generator: object = None) -> Tensor:
     """Fills with whole numbers of ``[from_, to)``."""
     return input.random_(from_, to, generator=generator)
 
@@ -47,7 +47,7 @@ def tanh_(input: Tensor) -> Tensor:
     return input.tanh_()
 
 
-def uniform_(input: Tensor, from_: float = 0, to: float = 1, *, generator: Any = None) -> Tensor:
+def uniform_(input: Tensor, from_: float = 0, to: float = 1, *, generator: object = None) -> Tensor:
     """Fills with numbers of ``[from_, to)``."""
     return input.uniform_(from_, to, generator=generator)
 

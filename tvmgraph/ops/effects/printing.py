@@ -6,11 +6,11 @@ The row takes and gives a token, which orders it among others of its kind and ke
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
 from tvmgraph import dtypes
+from tvmgraph.core.columns import Builder, Expr
 from tvmgraph.core.op import Reason, sample
 from tvmgraph.core.primitive import primitive
 from tvmgraph.core.tensor import Tensor, tensor_from_numpy
@@ -59,7 +59,7 @@ def _eager_print(
     return token
 
 
-def _lower_print(R: Any, *args: Any, words: Words, end: str, numbers: tuple[str, ...]) -> Any:
+def _lower_print(R: Builder, *args: Expr, words: Words, end: str, numbers: tuple[str, ...]) -> Expr:
     def call(_token: np.ndarray, *arrays: np.ndarray) -> None:
         show(arrays, words, end, numbers)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -10,6 +11,8 @@ import numpy as np
 
 from tvmgraph import dtypes
 from tvmgraph.core import rules
+from tvmgraph.core.arguments import DTypeLike
+from tvmgraph.core.columns import Builder, Expr, OnnxNamed, OnnxOps
 from tvmgraph.core.conversion import converted
 from tvmgraph.core.op import F, sample
 from tvmgraph.core.primitive import primitive
@@ -68,7 +71,7 @@ def _cast(input: Tensor, dtype: dtypes.DType) -> Tensor:
     ...
 
 
-def cast(input: Tensor, dtype: Any) -> Tensor:
+def cast(input: Tensor, dtype: DTypeLike) -> Tensor:
     r"""Converts every element to ``dtype``.
 
     Floats lose their fraction when they become integers; those that do not fit become the least
@@ -95,11 +98,11 @@ def cast(input: Tensor, dtype: Any) -> Tensor:
     return _cast(input, dtype)
 
 
-def _lower_arithmetic(name: str, of_bool: Any) -> Any:
+def _lower_arithmetic(name: str, of_bool: Any) -> Callable[..., Expr]:
     """A relax operator, or a formula for bool, on which TIR has no arithmetic."""
     bools = pointwise(name, of_bool)
 
-    def lower(R: Any, a: Any, b: Any) -> Any:
+    def lower(R: Builder, a: Expr, b: Expr) -> Any:
         if R.type(a).dtype is dtypes.bool_:
             return bools(R, a, b)
         return R.unfolded(lambda R, a, b: getattr(R.op, name)(a, b), a, b)
@@ -107,7 +110,7 @@ def _lower_arithmetic(name: str, of_bool: Any) -> Any:
     return lower
 
 
-def _onnx_arithmetic(op_type: str, of_bool: str) -> Any:
+def _onnx_arithmetic(op_type: str, of_bool: str) -> Callable[..., OnnxNamed]:
     return lambda O, a, b: O.add(
         of_bool if a.type.dtype is dtypes.bool_ else op_type, [a, b], 1, {}
     )
@@ -189,7 +192,7 @@ def mul(input: Tensor, other: Tensor) -> Tensor:
 tensor_add, tensor_sub, tensor_mul, tensor_muls, multiply = add, sub, mul, mul, mul
 
 
-def subtract(input: Any, other: Any, *, alpha: float = 1) -> Tensor:
+def subtract(input: object, other: object, *, alpha: float = 1) -> Tensor:
     r"""Subtracts a multiple, elementwise: :math:`out_i = input_i - \alpha \cdot other_i`.
 
     Args:
@@ -210,7 +213,7 @@ def subtract(input: Any, other: Any, *, alpha: float = 1) -> Tensor:
     return F.sub(input, other if alpha == 1 else F.mul(other, alpha))
 
 
-def _lower_neg(R: Any, x: Any) -> Any:
+def _lower_neg(R: Builder, x: Expr) -> Expr:
     d = R.type(x).dtype
     if d not in dtypes.UNSIGNED:
         return R.op.negative(x)
@@ -277,7 +280,7 @@ def abs(input: Tensor) -> Tensor:
 absolute = abs
 
 
-def _sign(m: TirMath, x: Any) -> Any:
+def _sign(m: TirMath, x: Expr) -> Expr:
     """NaN falls through all comparisons and keeps its value."""
     if m.dtype.startswith("uint"):
         return m.where(x > 0, 1, x)
@@ -285,7 +288,7 @@ def _sign(m: TirMath, x: Any) -> Any:
     return m.where(x > 0, 1, m.where(x < 0, -1, zero_or_nan))
 
 
-def _onnx_sign(O: Any, x: Any) -> Any:
+def _onnx_sign(O: OnnxOps, x: OnnxNamed) -> OnnxNamed:
     if not x.type.dtype.is_float:
         return O.Sign(x)
     return O.Where(O.IsNaN(x), x, O.Sign(x))
@@ -403,7 +406,7 @@ def computed_after(x: Tensor, after: Tensor) -> Tensor:
     ...
 
 
-def stop_gradient(value: Any) -> Any:
+def stop_gradient(value: object) -> Any:
     """Returns its input as a constant: no derivative flows through it.
 
     Args:
@@ -423,7 +426,7 @@ def stop_gradient(value: Any) -> Any:
     return value
 
 
-def depend(value: Any, expr: Any) -> Any:
+def depend(value: object, expr: object) -> Any:
     """Returns ``value``; ``expr`` counts as computed before it.
 
     Operators have no hidden effects here, so no order needs to be enforced: assignments to
@@ -443,7 +446,7 @@ def depend(value: Any, expr: Any) -> Any:
     return value
 
 
-def addn(x: Any) -> Tensor:
+def addn(x: object) -> Tensor:
     r"""Adds any number of tensors, elementwise: :math:`out = \sum_k x_k`.
 
     Args:

@@ -6,18 +6,19 @@ import functools
 from typing import Any
 
 from tvmgraph import dtypes
+from tvmgraph.core.columns import Builder, Expr
 from tvmgraph.core.conversion import integer_bounds, largest_within
 from tvmgraph.ops.common.pointwise import TirMath, pointwise
 
 
-def lower_cast(R: Any, x: Any, *, dtype: dtypes.DType) -> Any:
+def lower_cast(R: Builder, x: Expr, *, dtype: dtypes.DType) -> Expr:
     """Emits the conversion of :func:`tvmgraph.core.conversion.converted`."""
     if R.type(x).dtype.is_float and dtype.is_integer:
         return _LOWER_SATURATED[dtype](R, x)
     return R.cast(x, dtype.name)
 
 
-def _saturated(m: TirMath, x: Any, dtype: dtypes.DType) -> Any:
+def _saturated(m: TirMath, x: Any, dtype: dtypes.DType) -> Expr:
     """The integer nearest to a float that lost its fraction; see :mod:`.core.conversion`."""
     low, end = integer_bounds(dtype.numpy)
     largest = largest_within(m.dtype, dtype.name)

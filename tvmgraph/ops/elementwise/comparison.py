@@ -10,7 +10,8 @@ import numpy as np
 from tvmgraph import dtypes
 from tvmgraph.core import rules
 from tvmgraph.core.arguments import Array
-from tvmgraph.core.op import F, Reason, sample
+from tvmgraph.core.columns import Builder, Expr, OnnxNamed, OnnxOps
+from tvmgraph.core.op import F, Reason, Sample, sample
 from tvmgraph.core.primitive import RowDecorator, primitive
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.core.traits import CHEAP
@@ -30,7 +31,7 @@ _TIES = np.array([0, 1, 2, np.nan, np.inf, -0.0], np.float32)
 _TIED = np.array([0, 2, 1, np.nan, np.inf, 0.0], np.float32)
 
 
-def _comparison_samples() -> list[Any]:
+def _comparison_samples() -> list[Sample]:
     return [
         *binary_samples(),
         sample((9,), (9,), dtype="int32", low=-1, high=1),
@@ -42,10 +43,10 @@ def _comparison_samples() -> list[Any]:
     ]
 
 
-def _onnx_comparison(op_type: str) -> Any:
+def _onnx_comparison(op_type: str) -> Callable[..., OnnxNamed]:
     """ONNX compares no bool: as int32 the order is False < True."""
 
-    def onnx(O: Any, a: Any, b: Any) -> Any:
+    def onnx(O: OnnxOps, a: OnnxNamed, b: OnnxNamed) -> OnnxNamed:
         if a.type.dtype is dtypes.bool_:
             number = O.dtype(dtypes.int32)
             a, b = O.Cast(a, to=number), O.Cast(b, to=number)
@@ -57,7 +58,7 @@ def _onnx_comparison(op_type: str) -> Any:
 
 
 def _comparison(
-    eager: Callable[..., Array], name: str | None, formula: Formula | None, op_type: str
+    eager: Callable[..., Array], name: str | None, formula: Formula, op_type: str
 ) -> RowDecorator:
     """Adds the row of a comparison, whose operands are promoted to one dtype.
 
@@ -69,7 +70,7 @@ def _comparison(
     """
     kernel = pointwise(eager.__name__, formula, out="bool")
 
-    def lower(R: Any, a: Any, b: Any) -> Any:
+    def lower(R: Builder, a: Expr, b: Expr) -> Any:
         if name is None or R.type(a).dtype is dtypes.bool_:
             return kernel(R, a, b)
         return getattr(R.op, name)(a, b)
@@ -100,7 +101,7 @@ def equal(input: Tensor, other: Tensor) -> Tensor:
     ...
 
 
-def _not_equal(m: TirMath, a: Any, b: Any) -> Any:
+def _not_equal(m: TirMath, a: Expr, b: Expr) -> Expr:
     differs = a != b
     return differs | m.isnan(a) | m.isnan(b) if m.dtype.startswith("float") else differs
 
@@ -180,7 +181,7 @@ gt, ge, lt, le = greater, greater_equal, less, less_equal
 tensor_gt, tensor_ge, tensor_lt, tensor_le = greater, greater_equal, less, less_equal
 
 
-def _test_samples() -> list[Any]:
+def _test_samples() -> list[Sample]:
     return [
         sample((3, 4)), sample(()), sample((0, 2)), sample(extreme_values()),
         sample(extreme_values("float64")), sample((5,), dtype="float16"),
@@ -190,20 +191,20 @@ def _test_samples() -> list[Any]:
     ]  # fmt: skip
 
 
-def _test(eager: Any, name: str, onnx: Any, *, of_whole: bool = False) -> Any:
+def _test(eager: Any, name: str, onnx: Any, *, of_whole: bool = False) -> RowDecorator:
     """Adds the row of a test of floats whose answer is the same for all integers and bool."""
 
     def numpy_test(x: np.ndarray) -> np.ndarray:
         return np.full(x.shape, of_whole) if x.dtype.kind in "biu" else eager(x)
 
-    def lower(R: Any, x: Any) -> Any:
+    def lower(R: Builder, x: Expr) -> Any:
         t = R.type(x)
         if not t.dtype.is_float:
             return R.op.full(R.shape(t.shape), R.const(of_whole, "bool"), "bool")
         x = R.emit(R.op.astype(x, "float32")) if t.dtype in LOW_PRECISION else x
         return getattr(R.op, name)(x)
 
-    def onnx_test(O: Any, x: Any) -> Any:
+    def onnx_test(O: OnnxOps, x: OnnxNamed) -> OnnxNamed:
         if not x.type.dtype.is_float:
             return O.Expand(O.const(of_whole, dtypes.bool_), O.Shape(x))
         return onnx(O, x)
@@ -371,7 +372,7 @@ def approximate_equal(x: Tensor, y: Tensor, tolerance: float = 1e-05) -> Tensor:
     return less(F.abs(x - y), tolerance)
 
 
-def is_tensor(obj: Any) -> bool:
+def is_tensor(obj: object) -> bool:
     """Whether an object is a Tensor.
 
     Args:

@@ -14,7 +14,8 @@ import numpy as np
 
 from tvmgraph import dtypes
 from tvmgraph.core import rules
-from tvmgraph.core.op import F, sample
+from tvmgraph.core.columns import Expr, OnnxNamed, OnnxOps
+from tvmgraph.core.op import F, Sample, sample
 from tvmgraph.core.primitive import primitive
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.core.traits import CHEAP
@@ -83,7 +84,7 @@ def _trunc_quotient(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     return np.trunc(np.divide(a, b, dtype=wide)).astype(a.dtype)
 
 
-def _safe_divisor(m: TirMath, b: Any) -> tuple[Any, Any]:
+def _safe_divisor(m: TirMath, b: Expr) -> tuple[Any, Any]:
     """A divisor that never traps (0 does, and so does the least integer by -1); is it -1?"""
     if not m.dtype.startswith("int"):
         return m.where(b == 0, 1, b), None
@@ -91,7 +92,7 @@ def _safe_divisor(m: TirMath, b: Any) -> tuple[Any, Any]:
     return m.where((b == 0) | minus, 1, b), minus
 
 
-def _divide_whole(m: TirMath, a: Any, b: Any, floor: bool) -> Any:
+def _divide_whole(m: TirMath, a: Expr, b: Expr, floor: bool) -> Expr:
     safe, minus = _safe_divisor(m, b)
     q = _quotient_of_safe(m, a, safe, floor)
     if minus is not None:
@@ -99,7 +100,7 @@ def _divide_whole(m: TirMath, a: Any, b: Any, floor: bool) -> Any:
     return m.where(b == 0, 0, q)
 
 
-def _quotient_of_safe(m: TirMath, a: Any, b: Any, floor: bool) -> Any:
+def _quotient_of_safe(m: TirMath, a: Any, b: Any, floor: bool) -> Expr:
     """A quotient of integers, of less than 8 bytes by a float64 reciprocal.
 
     No processor has vectors of integer division. Half a unit of the numerator keeps exact quotients
@@ -110,7 +111,7 @@ def _quotient_of_safe(m: TirMath, a: Any, b: Any, floor: bool) -> Any:
     one, half = (m.tir.const(value, "float64") for value in (1, 0.5))
     wide, reciprocal = m.tir.Cast("float64", a), one / m.tir.Cast("float64", b)
 
-    def quotient(wide: Any, reciprocal: Any) -> Any:
+    def quotient(wide: Any, reciprocal: Any) -> Expr:
         if floor:
             q = m.floor(wide * reciprocal + half * m.tir.abs(reciprocal))
         else:
@@ -121,7 +122,7 @@ def _quotient_of_safe(m: TirMath, a: Any, b: Any, floor: bool) -> Any:
     return m.let(wide, lambda wide: m.let(reciprocal, lambda r: quotient(wide, r)))
 
 
-def _toward_zero(m: TirMath, q: Any, margin: Any) -> Any:
+def _toward_zero(m: TirMath, q: Any, margin: Any) -> Expr:
     return m.trunc(m.tir.Select(q < m.tir.const(0, "float64"), q - margin, q + margin))
 
 
@@ -129,13 +130,13 @@ def _is_whole(m: TirMath) -> bool:
     return not m.dtype.startswith("float")
 
 
-def _floor_divide(m: TirMath, a: Any, b: Any) -> Any:
+def _floor_divide(m: TirMath, a: Expr, b: Expr) -> Expr:
     if _is_whole(m):
         return _divide_whole(m, a, b, floor=True)
     return m.let(a / b, lambda x: _floor_of_float(m, a, b, x))
 
 
-def _floor_of_float(m: TirMath, a: Any, b: Any, x: Any) -> Any:
+def _floor_of_float(m: TirMath, a: Any, b: Any, x: Any) -> Expr:
     """NumPy's quotient: that of the exact one, though a / b may round up to the next integer."""
     if m.dtype == "float32":
         q = m.tir.Cast("float32", m.floor(m.tir.Cast("float64", a) / m.tir.Cast("float64", b)))
@@ -146,19 +147,19 @@ def _floor_of_float(m: TirMath, a: Any, b: Any, x: Any) -> Any:
     return m.where(m.isinf(a) & (b != 0), math.nan, q)
 
 
-def _is_above(m: TirMath, q: Any, a: Any, b: Any) -> Any:
+def _is_above(m: TirMath, q: Any, a: Expr, b: Any) -> Expr:
     """Whether q b exceeds a in the direction of b; the remainder is rounded once."""
     r = m.library("fma", -q, b, a)
     return (r != 0) & ((r < 0) ^ (b < 0)) & (m.tir.abs(q) < m.const(2.0**53))
 
 
-def _trunc_divide(m: TirMath, a: Any, b: Any) -> Any:
+def _trunc_divide(m: TirMath, a: Expr, b: Expr) -> Expr:
     if _is_whole(m):
         return _divide_whole(m, a, b, floor=False)
     return m.trunc(a / b)
 
 
-def _onnx_floor_whole(O: Any, a: Any, b: Any) -> Any:
+def _onnx_floor_whole(O: OnnxOps, a: OnnxNamed, b: OnnxNamed) -> OnnxNamed:
     """ONNX divides integers towards zero."""
     d = a.type.dtype
     zero = O.const(0, d)
@@ -168,14 +169,14 @@ def _onnx_floor_whole(O: Any, a: Any, b: Any) -> Any:
     return O.Sub(q, O.Cast(below, to=O.dtype(d)))
 
 
-def _onnx_floor_divide(O: Any, a: Any, b: Any) -> Any:
+def _onnx_floor_divide(O: OnnxOps, a: OnnxNamed, b: OnnxNamed) -> OnnxNamed:
     d = a.type.dtype
     if d is dtypes.bool_:
         return O.And(a, b)
     return _onnx_rounded(O, O.Floor, a, b) if d.is_float else _onnx_floor_whole(O, a, b)
 
 
-def _onnx_trunc_divide(O: Any, a: Any, b: Any) -> Any:
+def _onnx_trunc_divide(O: OnnxOps, a: OnnxNamed, b: OnnxNamed) -> OnnxNamed:
     d = a.type.dtype
     if d is dtypes.bool_:
         return O.And(a, b)
@@ -184,7 +185,7 @@ def _onnx_trunc_divide(O: Any, a: Any, b: Any) -> Any:
     return _onnx_rounded(O, lambda q: O.Mul(O.Sign(q), O.Floor(O.Abs(q))), a, b)
 
 
-def _onnx_rounded(O: Any, rounding: Any, a: Any, b: Any) -> Any:
+def _onnx_rounded(O: Any, rounding: Any, a: Any, b: Any) -> OnnxNamed:
     """A rounded quotient; that of half precision is not rounded to half precision before."""
     d = a.type.dtype
     if d.itemsize > 2:
@@ -201,7 +202,7 @@ _BY_ZERO = np.array([5, -5, 0], np.int32), np.array([0, 0, 0], np.int32)
 _FLOATS = tuple(x.astype(np.float32) for x in _SIGNS)
 
 
-def _division_samples(grad: bool = True) -> list[Any]:
+def _division_samples(grad: bool = True) -> list[Sample]:
     """Signs, odd dtypes and extreme quotients of a rounding division or a remainder."""
     return [
         *[replace(s, grad=grad and s.grad) for s in binary_samples(low=0.3, high=2.0)],
@@ -239,7 +240,7 @@ def floor_divide(input: Tensor, other: Tensor) -> Tensor:
 floordiv = tensor_floordiv = floor_divide
 
 
-def floor_div(x: Any, y: Any) -> Tensor:
+def floor_div(x: object, y: object) -> Tensor:
     r"""Divides and rounds down, as :func:`floor_divide` does: :math:`\lfloor x_i / y_i \rfloor`.
 
     Args:
@@ -284,7 +285,7 @@ def trunc_div(x: Tensor, y: Tensor) -> Tensor:
 truncate_div = trunc_div
 
 
-def _floor_mod(m: TirMath, a: Any, b: Any) -> Any:
+def _floor_mod(m: TirMath, a: Expr, b: Expr) -> Expr:
     """The remainder with the divisor's sign."""
     if _is_whole(m):
         safe, _ = _safe_divisor(m, b)
@@ -294,7 +295,7 @@ def _floor_mod(m: TirMath, a: Any, b: Any) -> Any:
     return m.where(r == 0, m.copysign(m.const(0), b), moved)
 
 
-def _fmod(m: TirMath, a: Any, b: Any) -> Any:
+def _fmod(m: TirMath, a: Expr, b: Expr) -> Expr:
     """The remainder with the dividend's sign."""
     if _is_whole(m):
         safe, _ = _safe_divisor(m, b)
@@ -302,7 +303,7 @@ def _fmod(m: TirMath, a: Any, b: Any) -> Any:
     return m.fmod(a, b)
 
 
-def _onnx_floor_mod(O: Any, a: Any, b: Any) -> Any:
+def _onnx_floor_mod(O: OnnxOps, a: OnnxNamed, b: OnnxNamed) -> OnnxNamed:
     if not a.type.dtype.is_float:
         return O.Mod(a, b)
     zero = O.const(0, a.type.dtype)
@@ -372,7 +373,7 @@ def fmod(input: Tensor, other: Tensor) -> Tensor:
 mod = fmod
 
 
-def truncate_mod(x: Any, y: Any) -> Tensor:
+def truncate_mod(x: object, y: object) -> Tensor:
     r"""Remainder of truncated division; the same as :func:`fmod`.
 
     Args:
@@ -392,7 +393,7 @@ def truncate_mod(x: Any, y: Any) -> Tensor:
     return fmod(x, y)
 
 
-def remainder(input: Any, other: Any) -> Tensor:
+def remainder(input: object, other: object) -> Tensor:
     r"""Remainder of floor division: :math:`input_i - \lfloor input_i / other_i \rfloor other_i`.
 
     Args:
@@ -412,7 +413,7 @@ def remainder(input: Any, other: Any) -> Tensor:
     return F.floor_mod(input, other)
 
 
-def div(input: Any, other: Any, *, rounding_mode: str | None = None) -> Tensor:
+def div(input: object, other: object, *, rounding_mode: str | None = None) -> Tensor:
     r"""Divides elementwise: :math:`out_i = input_i / other_i`, rounded on request.
 
     Args:
@@ -448,7 +449,7 @@ def div(input: Any, other: Any, *, rounding_mode: str | None = None) -> Tensor:
 divide = div
 
 
-def tensor_div(x: Any, y: Any) -> Tensor:
+def tensor_div(x: object, y: object) -> Tensor:
     r"""Divides elementwise: :math:`out_i = x_i / y_i`.
 
     Args:
@@ -468,7 +469,7 @@ def tensor_div(x: Any, y: Any) -> Tensor:
     return real_div(x, y)
 
 
-def true_divide(dividend: Any, divisor: Any) -> Tensor:
+def true_divide(dividend: object, divisor: object) -> Tensor:
     r"""Divides elementwise: :math:`out_i = dividend_i / divisor_i`.
 
     Args:

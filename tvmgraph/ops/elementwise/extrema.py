@@ -15,6 +15,7 @@ import numpy as np
 from tvmgraph import dtypes
 from tvmgraph.core import rules
 from tvmgraph.core.arguments import Array
+from tvmgraph.core.columns import Expr, Formulas, OnnxNamed, OnnxOps
 from tvmgraph.core.composed import composed
 from tvmgraph.core.op import F, sample
 from tvmgraph.core.primitive import RowDecorator, primitive
@@ -34,28 +35,28 @@ def _is_float(m: TirMath) -> bool:
     return m.dtype.startswith("float")
 
 
-def _greater(m: TirMath, a: Any, b: Any) -> Any:
+def _greater(m: TirMath, a: Expr, b: Expr) -> Expr:
     """Whether b is taken for the maximum; the sign tells two zeros apart, as IEEE 754 has it."""
     if not _is_float(m):
         return a < b
     return (a < b) | ((a == b) & _is_negative(m, a))
 
 
-def _less(m: TirMath, a: Any, b: Any) -> Any:
+def _less(m: TirMath, a: Expr, b: Expr) -> Expr:
     if not _is_float(m):
         return b < a
     return (b < a) | ((a == b) & _is_negative(m, b))
 
 
-def _is_negative(m: TirMath, x: Any) -> Any:
+def _is_negative(m: TirMath, x: Expr) -> Expr:
     bits = m.bits(x)
     return bits < m.tir.const(0, bits.ty.dtype)
 
 
-def _extreme(takes: Any, drops_nan: bool) -> Any:
+def _extreme(takes: Any, drops_nan: bool) -> Callable[..., Expr]:
     """A formula: b where ``takes`` says so, NaN of either operand, or of both operands."""
 
-    def formula(m: TirMath, a: Any, b: Any) -> Any:
+    def formula(m: TirMath, a: Expr, b: Expr) -> Any:
         chosen = takes(m, a, b)
         if _is_float(m):
             chosen = chosen | m.isnan(a if drops_nan else b)
@@ -64,7 +65,7 @@ def _extreme(takes: Any, drops_nan: bool) -> Any:
     return formula
 
 
-def _signed(ufunc: Any, of_zeros: Any) -> Any:
+def _signed(ufunc: Any, of_zeros: Any) -> Callable[..., np.ndarray]:
     """An eager column: NumPy's function, whose zero of two would depend on the array's size."""
 
     def eager(a: np.ndarray, b: np.ndarray) -> np.ndarray:
@@ -103,8 +104,8 @@ def _vjp_number(g: Tensor, y: Tensor, a: Tensor, b: Tensor) -> tuple[Tensor, Ten
     return sum_to(F.where(first, g, 0), a), sum_to(gb, b)
 
 
-def _onnx_extremum(op_type: str, of_bool: str, drops_nan: bool) -> Any:
-    def onnx(O: Any, a: Any, b: Any) -> Any:
+def _onnx_extremum(op_type: str, of_bool: str, drops_nan: bool) -> Callable[..., OnnxNamed]:
+    def onnx(O: OnnxOps, a: OnnxNamed, b: OnnxNamed) -> OnnxNamed:
         d = a.type.dtype
         if d is dtypes.bool_:
             return O.add(of_bool, [a, b], 1, {})
@@ -232,7 +233,7 @@ def _limit(
     return x
 
 
-def clamp(input: Tensor, min: Any = None, max: Any = None) -> Tensor:
+def clamp(input: Tensor, min: object = None, max: object = None) -> Tensor:
     r"""Limits elements to an interval: :math:`out_i = \min(\max(input_i, min), max)`.
 
     Args:
@@ -256,7 +257,7 @@ def clamp(input: Tensor, min: Any = None, max: Any = None) -> Tensor:
     return _limit(input, min, max, "ops.clamp")
 
 
-def clip(input: Tensor, min: Any = None, max: Any = None) -> Tensor:
+def clip(input: Tensor, min: object = None, max: object = None) -> Tensor:
     r"""Limits elements to an interval; the same as :func:`clamp`.
 
     Args:
@@ -279,7 +280,7 @@ def clip(input: Tensor, min: Any = None, max: Any = None) -> Tensor:
     return _limit(input, min, max, "ops.clip")
 
 
-def clip_by_value(x: Any, clip_value_min: Any = None, clip_value_max: Any = None) -> Any:
+def clip_by_value(x: Any, clip_value_min: object = None, clip_value_max: object = None) -> Any:
     r"""Limits elements to an interval: :math:`out_i = \min(\max(x_i, min), max)`.
 
     Args:
@@ -304,14 +305,16 @@ def clip_by_value(x: Any, clip_value_min: Any = None, clip_value_max: Any = None
     return _limit(x, *bounds, "ops.clip_by_value", F.maximum, F.minimum)
 
 
-def _replace(m: Any, x: Any, *, nan: float, posinf: float, neginf: float) -> Any:
+def _replace(m: Formulas, x: Expr, *, nan: float, posinf: float, neginf: float) -> Expr:
     """The comparisons are false for NaN, which the outer choice replaces."""
     infinite = m.isinf(x)
     finite = m.where(infinite & (x > 0), posinf, m.where(infinite & (x < 0), neginf, x))
     return m.where(m.isnan(x), nan, finite)
 
 
-def _onnx_replace(O: Any, x: Any, *, nan: float, posinf: float, neginf: float) -> Any:
+def _onnx_replace(
+    O: OnnxOps, x: OnnxNamed, *, nan: float, posinf: float, neginf: float
+) -> OnnxNamed:
     a, b, c = (O.const(v, x.type.dtype) for v in (nan, posinf, neginf))
     y = O.Where(O.IsInf(x, detect_negative=0), b, x)
     y = O.Where(O.IsInf(x, detect_positive=0), c, y)

@@ -10,6 +10,7 @@ import numpy as np
 from tvmgraph import dtypes
 from tvmgraph.core import rules
 from tvmgraph.core.arguments import Array
+from tvmgraph.core.columns import Expr, OnnxNamed, OnnxOps
 from tvmgraph.core.op import Column, Reason, sample
 from tvmgraph.core.primitive import RowDecorator, primitive
 from tvmgraph.core.tensor import Tensor
@@ -138,8 +139,8 @@ def logical_not(input: Tensor) -> Tensor:
     ...
 
 
-def _onnx_bits(name: str, of_bool: str) -> Any:
-    def onnx(O: Any, *xs: Any) -> Any:
+def _onnx_bits(name: str, of_bool: str) -> Callable[..., OnnxNamed]:
+    def onnx(O: OnnxOps, *xs: OnnxNamed) -> OnnxNamed:
         return O.add(of_bool if xs[0].type.dtype is dtypes.bool_ else name, xs, 1, {})
 
     return onnx
@@ -297,12 +298,12 @@ def _in_range(m: TirMath, count: Any) -> tuple[Any, Any]:
     return good, m.tir.bitwise_and(count, m.const(bits - 1))
 
 
-def _left_shift(m: TirMath, x: Any, count: Any) -> Any:
+def _left_shift(m: TirMath, x: Any, count: Expr) -> Expr:
     good, safe = _in_range(m, count)
     return m.where(good, m.tir.shift_left(x, safe), 0)
 
 
-def _right_shift(m: TirMath, x: Any, count: Any) -> Any:
+def _right_shift(m: TirMath, x: Any, count: Expr) -> Expr:
     good, safe = _in_range(m, count)
     gone = 0 if m.dtype.startswith("uint") else m.where(x < 0, -1, m.const(0))
     return m.where(good, m.tir.shift_right(x, safe), gone)
@@ -330,7 +331,7 @@ def _shift(eager: Callable[..., Array], lower: Column, onnx: Column) -> RowDecor
     )
 
 
-def _onnx_left(O: Any, x: Any, count: Any) -> Any:
+def _onnx_left(O: OnnxOps, x: OnnxNamed, count: OnnxNamed) -> OnnxNamed:
     """Signed integers are multiplied: ONNX shifts unsigned ones only."""
     kind = x.type.dtype
     if kind.kind == "u":
@@ -341,7 +342,7 @@ def _onnx_left(O: Any, x: Any, count: Any) -> Any:
     return O.Where(_onnx_in_range(O, count, kind), shifted, O.const(0, kind))
 
 
-def _onnx_right(O: Any, x: Any, count: Any) -> Any:
+def _onnx_right(O: OnnxOps, x: OnnxNamed, count: OnnxNamed) -> OnnxNamed:
     """Signed integers are divided; -1 - x of a negative one is not negative and rounds down."""
     kind = x.type.dtype
     good = _onnx_in_range(O, count, kind)
@@ -355,7 +356,7 @@ def _onnx_right(O: Any, x: Any, count: Any) -> Any:
     return O.Cast(O.Where(good, shifted, gone), to=O.dtype(kind))
 
 
-def _onnx_in_range(O: Any, count: Any, kind: Any) -> Any:
+def _onnx_in_range(O: OnnxOps, count: OnnxNamed, kind: Any) -> OnnxNamed:
     """Counts below the width; an int64 shifted right by 63 is what shifting it out gives."""
     bits = 8 * kind.itemsize - (kind is dtypes.int64)
     wide = O.Cast(count, to=O.dtype(dtypes.int64))
@@ -363,7 +364,7 @@ def _onnx_in_range(O: Any, count: Any, kind: Any) -> Any:
     return O.And(O.Less(wide, O.const(np.int64(bits))), not_negative)
 
 
-def _onnx_power(O: Any, count: Any) -> Any:
+def _onnx_power(O: OnnxOps, count: OnnxNamed) -> OnnxNamed:
     """2 to the power of a count as int64; for counts out of range some other number but 0."""
     safe = O.Where(_onnx_in_range(O, count, dtypes.int64), count, O.const(0, count.type.dtype))
     safe = O.Cast(safe, to=O.dtype(dtypes.uint64))

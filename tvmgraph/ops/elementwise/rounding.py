@@ -8,6 +8,7 @@ import numpy as np
 
 from tvmgraph import dtypes
 from tvmgraph.core import rules
+from tvmgraph.core.columns import OnnxNamed, OnnxOps
 from tvmgraph.core.op import F
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.ops.common.pointwise import NUMBERS, number_samples, onnx_float32, unary, widened
@@ -15,11 +16,11 @@ from tvmgraph.ops.common.pointwise import NUMBERS, number_samples, onnx_float32,
 __all__ = ["ceil", "fix", "floor", "frac", "round", "trunc"]
 
 
-def _rounding(eager: Any, lower: str, onnx: Any, name: str | None = None) -> Any:
+def _rounding(eager: Any, lower: str, onnx: object, name: str | None = None) -> Any:
     """Adds the row of a rounding, which leaves integers and bool as they are."""
     low, of_floats = widened(lower), onnx_float32(onnx)
 
-    def onnx_rounding(O: Any, x: Any) -> Any:
+    def onnx_rounding(O: OnnxOps, x: OnnxNamed) -> OnnxNamed:
         return of_floats(O, x) if x.type.dtype.is_float else O.Identity(x)
 
     return unary(

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from tvmgraph import dtypes
+from tvmgraph.core.arguments import AxisLike, DTypeLike
 from tvmgraph.core.op import F
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.errors import ArgumentError, ShapeError
@@ -16,7 +17,7 @@ from tvmgraph.ops.common.arguments import as_int, bad, describe, int_tuple
 __all__ = ["fftfreq", "fftshift", "ifftshift", "rfftfreq", "stft"]
 
 
-def _frequencies(k: np.ndarray, n: int, d: float, dtype: Any) -> Tensor:
+def _frequencies(k: np.ndarray, n: int, d: float, dtype: DTypeLike | None) -> Tensor:
     wanted = dtypes.float32 if dtype is None else dtypes.dtype_of(dtype)
     return Tensor((k / (n * d)).astype(wanted.numpy))
 
@@ -28,7 +29,7 @@ def _window_length(n: Any, op: str) -> int:
     return n
 
 
-def fftfreq(n: int, d: float = 1.0, dtype: Any = None) -> Tensor:
+def fftfreq(n: int, d: float = 1.0, dtype: DTypeLike | None = None) -> Tensor:
     r"""Frequencies of the discrete Fourier transform: 0, 1, ..., -1 over :math:`n d`.
 
     Args:
@@ -52,7 +53,7 @@ def fftfreq(n: int, d: float = 1.0, dtype: Any = None) -> Tensor:
     return _frequencies(np.where(k < (n + 1) // 2, k, k - n), n, d, dtype)
 
 
-def rfftfreq(n: int, d: float = 1.0, dtype: Any = None) -> Tensor:
+def rfftfreq(n: int, d: float = 1.0, dtype: DTypeLike | None = None) -> Tensor:
     r"""Frequencies of the Fourier transform of real samples: :math:`0, 1, ..., n / 2` over n d.
 
     Args:
@@ -74,7 +75,7 @@ def rfftfreq(n: int, d: float = 1.0, dtype: Any = None) -> Tensor:
     return _frequencies(np.arange(n // 2 + 1), n, d, dtype)
 
 
-def _shift(input: Tensor, dim: Any, back: bool, op: str) -> Tensor:
+def _shift(input: Tensor, dim: AxisLike | None, back: bool, op: str) -> Tensor:
     axes = tuple(range(input.ndim)) if dim is None else int_tuple(dim, op, "dim")
     sign = -1 if back else 1
     if not axes:
@@ -82,7 +83,7 @@ def _shift(input: Tensor, dim: Any, back: bool, op: str) -> Tensor:
     return F.roll(input, tuple(sign * (input.shape[a] // 2) for a in axes), axes)
 
 
-def fftshift(input: Tensor, dim: Any = None) -> Tensor:
+def fftshift(input: Tensor, dim: AxisLike | None = None) -> Tensor:
     r"""Moves the zero frequency to the middle: a cyclic shift by half of every axis.
 
     Args:
@@ -103,7 +104,7 @@ def fftshift(input: Tensor, dim: Any = None) -> Tensor:
     return _shift(input, dim, False, "fftshift")
 
 
-def ifftshift(input: Tensor, dim: Any = None) -> Tensor:
+def ifftshift(input: Tensor, dim: AxisLike | None = None) -> Tensor:
     r"""Undoes :func:`fftshift`: moves the middle of every axis to its start.
 
     Args:

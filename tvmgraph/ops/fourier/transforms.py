@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from tvmgraph import dtypes
+from tvmgraph.core.arguments import AxisLike
 from tvmgraph.core.op import F
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.errors import ArgumentError
@@ -87,7 +88,7 @@ def _real_inverse(input: Tensor, n: int | None, dim: int, norm: str | None,
     return F.moveaxis(found, -1, dim)
 
 
-def _axes(input: Tensor, s: Any, dim: Any) -> list[tuple[int, int | None]]:
+def _axes(input: Tensor, s: Any, dim: AxisLike | None) -> list[tuple[int, int | None]]:
     """Returns the axes with the sizes wanted of them."""
     if dim is None:
         dim = range(-len(s), 0) if s is not None else range(-input.ndim, 0)
@@ -183,7 +184,9 @@ def ihfft(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None =
     return _transform(input, n, dim, norm, True, half=True)
 
 
-def fftn(input: Tensor, s: Any = None, dim: Any = None, norm: str | None = None) -> Tensor:
+def fftn(
+    input: Tensor, s: object = None, dim: AxisLike | None = None, norm: str | None = None
+) -> Tensor:
     """:func:`fft` along several axes, by default along all.
 
     Args:
@@ -200,7 +203,9 @@ def fftn(input: Tensor, s: Any = None, dim: Any = None, norm: str | None = None)
     return input
 
 
-def ifftn(input: Tensor, s: Any = None, dim: Any = None, norm: str | None = None) -> Tensor:
+def ifftn(
+    input: Tensor, s: object = None, dim: AxisLike | None = None, norm: str | None = None
+) -> Tensor:
     """Inverse of :func:`fftn`, with its arguments.
 
     Args:
@@ -215,7 +220,9 @@ def ifftn(input: Tensor, s: Any = None, dim: Any = None, norm: str | None = None
     return input
 
 
-def rfftn(input: Tensor, s: Any = None, dim: Any = None, norm: str | None = None) -> Tensor:
+def rfftn(
+    input: Tensor, s: object = None, dim: AxisLike | None = None, norm: str | None = None
+) -> Tensor:
     """:func:`rfft` along the last of several axes, then :func:`fft` along the others.
 
     Args:
@@ -232,7 +239,9 @@ def rfftn(input: Tensor, s: Any = None, dim: Any = None, norm: str | None = None
     return input
 
 
-def irfftn(input: Tensor, s: Any = None, dim: Any = None, norm: str | None = None) -> Tensor:
+def irfftn(
+    input: Tensor, s: object = None, dim: AxisLike | None = None, norm: str | None = None
+) -> Tensor:
     """Inverse of :func:`rfftn`, with its arguments.
 
     Args:
@@ -249,7 +258,9 @@ def irfftn(input: Tensor, s: Any = None, dim: Any = None, norm: str | None = Non
     return irfft(input, n, axis, norm)
 
 
-def hfftn(input: Tensor, s: Any = None, dim: Any = None, norm: str | None = None) -> Tensor:
+def hfftn(
+    input: Tensor, s: object = None, dim: AxisLike | None = None, norm: str | None = None
+) -> Tensor:
     """:func:`fft` along several axes, then :func:`hfft` along the last of them.
 
     Args:
@@ -266,7 +277,9 @@ def hfftn(input: Tensor, s: Any = None, dim: Any = None, norm: str | None = None
     return hfft(input, n, axis, norm)
 
 
-def ihfftn(input: Tensor, s: Any = None, dim: Any = None, norm: str | None = None) -> Tensor:
+def ihfftn(
+    input: Tensor, s: object = None, dim: AxisLike | None = None, norm: str | None = None
+) -> Tensor:
     """Inverse of :func:`hfftn`, with its arguments.
 
     Args:
@@ -283,7 +296,9 @@ def ihfftn(input: Tensor, s: Any = None, dim: Any = None, norm: str | None = Non
     return input
 
 
-def fft2(input: Tensor, s: Any = None, dim: Any = (-2, -1), norm: str | None = None) -> Tensor:
+def fft2(
+    input: Tensor, s: object = None, dim: AxisLike = (-2, -1), norm: str | None = None
+) -> Tensor:
     """:func:`fftn` along the last two axes.
 
     Args:
@@ -296,7 +311,9 @@ def fft2(input: Tensor, s: Any = None, dim: Any = (-2, -1), norm: str | None = N
     return fftn(input, s, dim, norm)
 
 
-def ifft2(input: Tensor, s: Any = None, dim: Any = (-2, -1), norm: str | None = None) -> Tensor:
+def ifft2(
+    input: Tensor, s: object = None, dim: AxisLike = (-2, -1), norm: str | None = None
+) -> Tensor:
     """:func:`ifftn` along the last two axes.
 
     Args:
@@ -309,7 +326,9 @@ def ifft2(input: Tensor, s: Any = None, dim: Any = (-2, -1), norm: str | None = 
     return ifftn(input, s, dim, norm)
 
 
-def rfft2(input: Tensor, s: Any = None, dim: Any = (-2, -1), norm: str | None = None) -> Tensor:
+def rfft2(
+    input: Tensor, s: object = None, dim: AxisLike = (-2, -1), norm: str | None = None
+) -> Tensor:
     """:func:`rfftn` along the last two axes.
 
     Args:
@@ -322,7 +341,9 @@ def rfft2(input: Tensor, s: Any = None, dim: Any = (-2, -1), norm: str | None = 
     return rfftn(input, s, dim, norm)
 
 
-def irfft2(input: Tensor, s: Any = None, dim: Any = (-2, -1), norm: str | None = None) -> Tensor:
+def irfft2(
+    input: Tensor, s: object = None, dim: AxisLike = (-2, -1), norm: str | None = None
+) -> Tensor:
     """:func:`irfftn` along the last two axes.
 
     Args:
@@ -336,7 +357,9 @@ def irfft2(input: Tensor, s: Any = None, dim: Any = (-2, -1), norm: str | None =
     return irfftn(input, s, dim, norm)
 
 
-def hfft2(input: Tensor, s: Any = None, dim: Any = (-2, -1), norm: str | None = None) -> Tensor:
+def hfft2(
+    input: Tensor, s: object = None, dim: AxisLike = (-2, -1), norm: str | None = None
+) -> Tensor:
     """:func:`hfftn` along the last two axes.
 
     Args:
@@ -350,7 +373,9 @@ def hfft2(input: Tensor, s: Any = None, dim: Any = (-2, -1), norm: str | None = 
     return hfftn(input, s, dim, norm)
 
 
-def ihfft2(input: Tensor, s: Any = None, dim: Any = (-2, -1), norm: str | None = None) -> Tensor:
+def ihfft2(
+    input: Tensor, s: object = None, dim: AxisLike = (-2, -1), norm: str | None = None
+) -> Tensor:
     """:func:`ihfftn` along the last two axes.
 
     Args:

@@ -242,7 +242,7 @@ def _crop_lines(start: Tensor, stop: Tensor, size: int, count: int, method: str)
 
 
 def crop_and_resize(
-    image: Tensor, boxes: Tensor, box_indices: Tensor, crop_size: Any, method: str = "bilinear",
+    image: Tensor, boxes: Tensor, box_indices: Tensor, crop_size: object, method: str = "bilinear",
     extrapolation_value: float = 0.0,
 ) -> Tensor:  # fmt: skip
     r"""Cuts boxes out of images and resizes them.

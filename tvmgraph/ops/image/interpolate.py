@@ -26,7 +26,9 @@ _MODES: dict[str, tuple[str, tuple[int, ...]]] = {
 _ALIGNABLE = ("linear", "bilinear", "trilinear", "bicubic")
 
 
-def _check(input: Tensor, mode: str, align_corners: bool | None, size: Any, scale: Any) -> None:
+def _check(
+    input: Tensor, mode: str, align_corners: bool | None, size: object, scale: object
+) -> None:
     op = "interpolate"
     if mode not in _MODES:
         raise fail(ArgumentError, f"mode must be one of {', '.join(_MODES)}", op, f"mode={mode!r}")
@@ -62,7 +64,7 @@ def _scaled(sizes: Ints, scale_factor: Any) -> tuple[Ints, tuple[float, ...]]:
 
 
 def interpolate(
-    input: Tensor, size: Any = None, scale_factor: Any = None, mode: str = "nearest",
+    input: Tensor, size: object = None, scale_factor: object = None, mode: str = "nearest",
     align_corners: bool | None = None, recompute_scale_factor: bool | None = None,
 ) -> Tensor:  # fmt: skip
     r"""Resizes the spatial axes.

@@ -9,7 +9,8 @@ import numpy as np
 
 from tvmgraph import dtypes
 from tvmgraph.core import rules
-from tvmgraph.core.op import F, sample
+from tvmgraph.core.columns import Builder, Expr, OnnxNamed, OnnxOps
+from tvmgraph.core.op import F, Sample, sample
 from tvmgraph.core.primitive import primitive
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.core.traits import along_axis
@@ -131,7 +132,7 @@ def _infer_resample(
     return x.with_shape((*x.shape[:axis], size, *x.shape[axis + 1 :]))
 
 
-def _numpy_resample(x: np.ndarray, *, axis: int, size: int, **table: Any) -> np.ndarray:
+def _numpy_resample(x: np.ndarray, *, axis: int, size: int, **table: object) -> np.ndarray:
     index, weight = _table(size, x.shape[axis], **table)
     wide = widen(x)
     weight = weight.astype(wide.dtype)
@@ -150,7 +151,7 @@ def _numpy_resample(x: np.ndarray, *, axis: int, size: int, **table: Any) -> np.
     return y.astype(x.dtype, copy=False)
 
 
-def _lower_resample(R: Any, x: Any, *, axis: int, size: int, **table: Any) -> Any:
+def _lower_resample(R: Builder, x: Expr, *, axis: int, size: int, **table: Any) -> Expr:
     t = R.type(x)
     result = _infer_resample(t, axis=axis, size=size, **table)
     if 0 in result.shape:
@@ -160,8 +161,8 @@ def _lower_resample(R: Any, x: Any, *, axis: int, size: int, **table: Any) -> An
     taps = index.shape[1]
     whole, plain = bool((weight != 0).all()), bool((weight == 1).all())
 
-    def compute(data: Any, where: Any, factor: Any) -> Any:
-        def term(point: Any, k: Any) -> Any:
+    def compute(data: Expr, where: Expr, factor: Expr) -> Expr:
+        def term(point: Any, k: Any) -> Expr:
             i = point[axis]
             at = (*point[:axis], where[i, k], *point[axis + 1 :])
             value = data[at].astype(wide)
@@ -171,7 +172,7 @@ def _lower_resample(R: Any, x: Any, *, axis: int, size: int, **table: Any) -> An
             zero = R.tir.const(0, wide)
             return product if whole else R.tir.Select(factor[i, k] == zero, zero, product)
 
-        def unrolled(*point: Any) -> Any:
+        def unrolled(*point: Expr) -> Expr:
             value = term(point, 0)
             for k in range(1, taps):
                 value = value + term(point, k)
@@ -190,7 +191,7 @@ def _lower_resample(R: Any, x: Any, *, axis: int, size: int, **table: Any) -> An
                      primfunc_name_hint="resample")  # fmt: skip
 
 
-def _onnx_resample(O: Any, x: Any, *, axis: int, size: int, **table: Any) -> Any:
+def _onnx_resample(O: OnnxOps, x: OnnxNamed, *, axis: int, size: int, **table: object) -> OnnxNamed:
     t = x.type
     index, weight = _table(size, int(t.shape[axis]), **table)
     wide = dtypes.float32 if t.dtype in LOW_PRECISION else t.dtype
@@ -222,9 +223,9 @@ def _vjp_resample(
     return (back,)
 
 
-def _resample_sample(*shapes: Any, axis: int, size: int, mode: str, align_corners: bool = False,
+def _resample_sample(*shapes: object, axis: int, size: int, mode: str, align_corners: bool = False,
                      scale: float = 0.0, transposed: bool = False,
-                     **kwargs: Any) -> Any:  # fmt: skip
+                     **kwargs: Any) -> Sample:  # fmt: skip
     return sample(*shapes, axis=axis, size=size, mode=mode, align_corners=align_corners,
                   scale=scale, transposed=transposed, **kwargs)  # fmt: skip
 

@@ -10,7 +10,9 @@ import numpy as np
 
 from tvmgraph import dtypes
 from tvmgraph.core import rules
-from tvmgraph.core.op import F, sample
+from tvmgraph.core.arguments import PerAxis
+from tvmgraph.core.columns import Builder, Expr, OnnxNamed, OnnxOps
+from tvmgraph.core.op import F, Sample, sample
 from tvmgraph.core.primitive import primitive
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.core.traits import Pattern, Traits, equation
@@ -62,18 +64,18 @@ def _unravel(index: Any, sizes: Ints) -> list[Any]:
 
 
 def _lower_columns(
-    R: Any, x: Any, *, kernel: Ints, stride: Ints, padding: Pairs, dilation: Ints
-) -> Any:
+    R: Builder, x: Expr, *, kernel: Ints, stride: Ints, padding: Pairs, dilation: Ints
+) -> Expr:
     t = R.type(x)
     y = _infer_columns(t, kernel=kernel, stride=stride, padding=padding, dilation=dilation)
     if 0 in y.shape:
         return R.op.zeros(R.shape(y.shape), y.dtype.name)
     out = out_sizes(t.shape[2:], kernel, stride, padding, dilation)
 
-    def compute(data: Any) -> Any:
+    def compute(data: Expr) -> Expr:
         padded = te_pad(R, data, padding, R.tir.const(0, data.dtype))
 
-        def element(n: Any, row: Any, point: Any) -> Any:
+        def element(n: Expr, row: Expr, point: Expr) -> Expr:
             taps = _unravel(row % prod(kernel), kernel)
             at = [p * s + k * d for p, s, k, d in zip(_unravel(point, out), stride, taps, dilation)]
             return padded[(n, row // prod(kernel), *at)]
@@ -91,8 +93,8 @@ def _eye(channels: int, kernel: Ints, dtype: Any) -> np.ndarray:
 
 
 def _onnx_columns(
-    O: Any, x: Any, *, kernel: Ints, stride: Ints, padding: Pairs, dilation: Ints
-) -> Any:
+    O: OnnxOps, x: OnnxNamed, *, kernel: Ints, stride: Ints, padding: Pairs, dilation: Ints
+) -> OnnxNamed:
     t = x.type
     channels = int(t.shape[1])
     out = out_sizes(t.shape[2:], kernel, stride, padding, dilation)
@@ -106,8 +108,8 @@ def _onnx_columns(
     return O.Reshape(y, shape, allowzero=1)
 
 
-def _blocks(*shapes: Any, kernel: Ints, stride: Ints, padding: Pairs | None = None,
-            dilation: Ints | None = None, **kwargs: Any) -> Any:  # fmt: skip
+def _blocks(*shapes: object, kernel: Ints, stride: Ints, padding: Pairs | None = None,
+            dilation: Ints | None = None, **kwargs: Any) -> Sample:  # fmt: skip
     return sample(
         *shapes, kernel=kernel, stride=stride, padding=padding or ((0, 0),) * len(kernel),
         dilation=dilation or (1,) * len(kernel), **kwargs,
@@ -184,8 +186,15 @@ def _numpy_image(
 
 
 def _lower_image(
-    R: Any, x: Any, *, spatial: Ints, kernel: Ints, stride: Ints, padding: Pairs, dilation: Ints
-) -> Any:
+    R: Builder,
+    x: Expr,
+    *,
+    spatial: Ints,
+    kernel: Ints,
+    stride: Ints,
+    padding: Pairs,
+    dilation: Ints,
+) -> Expr:
     t = R.type(x)
     result = _infer_image(t, spatial=spatial, kernel=kernel, stride=stride, padding=padding,
                           dilation=dilation)  # fmt: skip
@@ -195,8 +204,8 @@ def _lower_image(
     out = out_sizes(spatial, kernel, stride, padding, dilation)
     reach = tuple(d * (k - 1) + 1 for k, d in zip(kernel, dilation))
 
-    def compute(cols: Any) -> Any:
-        def term(point: Any, window: Any, offset: Any) -> Any:
+    def compute(cols: Expr) -> Expr:
+        def term(point: Any, window: Any, offset: Any) -> Expr:
             row, column = point[1], R.tir.const(0, "int64")
             for f, k, d in zip(offset, kernel, dilation):
                 row = row * k + f // d
@@ -216,8 +225,15 @@ def _lower_image(
 
 
 def _onnx_image(
-    O: Any, x: Any, *, spatial: Ints, kernel: Ints, stride: Ints, padding: Pairs, dilation: Ints
-) -> Any:
+    O: OnnxOps,
+    x: OnnxNamed,
+    *,
+    spatial: Ints,
+    kernel: Ints,
+    stride: Ints,
+    padding: Pairs,
+    dilation: Ints,
+) -> OnnxNamed:
     t = x.type
     rows = int(t.shape[1])
     channels = rows // prod(kernel)
@@ -284,7 +300,7 @@ def columns_to_image(
 
 
 def _settings(
-    op: str, kernel_size: Any, dilation: Any, padding: Any, stride: Any
+    op: str, kernel_size: PerAxis, dilation: PerAxis, padding: object, stride: PerAxis
 ) -> dict[str, Any]:
     pads = ints(padding, 2, "padding", op, 0)
     return {
@@ -295,14 +311,18 @@ def _settings(
     }
 
 
-def _sizes(value: Any, op: str) -> Ints:
+def _sizes(value: object, op: str) -> Ints:
     if isinstance(value, Tensor):
         value = value.tolist()
     return ints(value, 2, "output_size", op)
 
 
 def unfold(
-    input: Tensor, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1
+    input: Tensor,
+    kernel_size: PerAxis,
+    dilation: PerAxis = 1,
+    padding: object = 0,
+    stride: PerAxis = 1,
 ) -> Tensor:
     r"""Extracts sliding blocks of an image as columns.
 
@@ -327,9 +347,13 @@ def unfold(
 
 
 def fold(
-    input: Tensor, output_size: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0,
-    stride: Any = 1,
-) -> Tensor:  # fmt: skip
+    input: Tensor,
+    output_size: object,
+    kernel_size: PerAxis,
+    dilation: PerAxis = 1,
+    padding: object = 0,
+    stride: PerAxis = 1,
+) -> Tensor:
     r"""Sums columns of sliding blocks into an image: the transpose of :func:`unfold`.
 
     Args:
@@ -355,9 +379,13 @@ def fold(
 
 
 def col2im(
-    input_x: Tensor, output_size: Any, kernel_size: Any, dilation: Any, padding_value: Any,
-    stride: Any,
-) -> Tensor:  # fmt: skip
+    input_x: Tensor,
+    output_size: object,
+    kernel_size: PerAxis,
+    dilation: PerAxis,
+    padding_value: object,
+    stride: PerAxis,
+) -> Tensor:
     r"""Sums sliding blocks into an image.
 
     Args:

@@ -10,6 +10,7 @@ import numpy as np
 
 from tvmgraph import dtypes
 from tvmgraph.core import rules
+from tvmgraph.core.columns import Builder, Expr, OnnxNamed, OnnxOps
 from tvmgraph.core.op import F, Reason, sample
 from tvmgraph.core.primitive import primitive
 from tvmgraph.core.sizes import proven
@@ -66,7 +67,7 @@ def _infer_index_get(*xs: TensorType, axes: tuple[int, ...]) -> TensorType:
 
 def numpy_key(x: np.ndarray, indices: tuple[np.ndarray, ...], axes: tuple[int, ...]) -> Any:
     """Returns the NumPy index, after checking the range of every index."""
-    key: list[Any] = [slice(None)] * (axes[-1] + 1)
+    key: list[object] = [slice(None)] * (axes[-1] + 1)
     for a, i in zip(axes, indices):
         key[a] = i.astype(np.int64, copy=False)
         check_range(i, x.shape[a], a)
@@ -106,7 +107,7 @@ def _eager_index_get(*xs: np.ndarray, axes: tuple[int, ...]) -> np.ndarray:
     return x[numpy_key(x, indices, axes)]
 
 
-def wrapped(R: Any, value: Any, size: Any) -> Any:
+def wrapped(R: Builder, value: Expr, size: Expr) -> Expr:
     """Returns an index as int64, counted from the end when negative, and never out of bounds."""
     value = R.tir.Cast("int64", value)
     value = R.tir.Select(value < 0, value + size, value)
@@ -120,13 +121,13 @@ def _at(tensor: Any, batch: Any) -> Any:
     return tensor[tuple(at)] if at else tensor()
 
 
-def int_or_none(d: Any) -> int | None:
+def int_or_none(d: object) -> int | None:
     """Returns a static TIR dimension as an integer."""
     value = getattr(d, "value", d)
     return value if isinstance(value, int) else None
 
 
-def _lower_index_get(R: Any, *xs: Any, axes: tuple[int, ...]) -> Any:
+def _lower_index_get(R: Builder, *xs: Expr, axes: tuple[int, ...]) -> Expr:
     types = [R.type(x) for x in xs]
     result = _infer_index_get(*types, axes=axes)
     if result.is_static and result.size == 0:
@@ -134,8 +135,8 @@ def _lower_index_get(R: Any, *xs: Any, axes: tuple[int, ...]) -> Any:
     count = len(rules.broadcast_shapes(*(t.shape for t in types[1:])))
     lead = axes[0] if are_adjacent(axes) else 0
 
-    def gather(shape: Any, x: Any, *indices: Any) -> Any:
-        def element(*i: Any) -> Any:
+    def gather(shape: Expr, x: Expr, *indices: Expr) -> Expr:
+        def element(*i: Expr) -> Expr:
             batch = i[lead : lead + count]
             rest = iter((*i[:lead], *i[lead + count :]))
             found = {a: wrapped(R, _at(v, batch), x.shape[a]) for a, v in zip(axes, indices)}
@@ -155,7 +156,7 @@ def _leading(x: TensorType, axes: tuple[int, ...], batch_ndim: int) -> tuple[lis
     return [*axes, *rest], [*batch, *(a for a in range(ndim) if a not in batch)]
 
 
-def _onnx_columns(O: Any, indices: Any, batch: Shape) -> Any:
+def _onnx_columns(O: OnnxOps, indices: Any, batch: Shape) -> OnnxNamed:
     """Stacks broadcast index tensors along a new last axis, as GatherND wants them."""
     last = np.array([len(batch)], np.int64)
     columns = []
@@ -167,11 +168,11 @@ def _onnx_columns(O: Any, indices: Any, batch: Shape) -> Any:
     return O.Concat(*columns, axis=-1)
 
 
-def _transpose(O: Any, x: Any, order: list[int]) -> Any:
+def _transpose(O: OnnxOps, x: OnnxNamed, order: list[int]) -> OnnxNamed:
     return x if order == sorted(order) else O.Transpose(x, perm=order)
 
 
-def _onnx_index_get(O: Any, *xs: Any, axes: tuple[int, ...]) -> Any:
+def _onnx_index_get(O: OnnxOps, *xs: OnnxNamed, axes: tuple[int, ...]) -> OnnxNamed:
     x, indices = xs[0], xs[1:]
     if len(axes) == 1:
         return O.Gather(x, O.Cast(indices[0], to=O.dtype(dtypes.int64)), axis=axes[0])
@@ -181,7 +182,9 @@ def _onnx_index_get(O: Any, *xs: Any, axes: tuple[int, ...]) -> Any:
     return O.Identity(_transpose(O, y, [int(a) for a in np.argsort(batch_first)]))
 
 
-def _vjp_index_get(g: Tensor, y: Tensor, *xs: Tensor, axes: tuple[int, ...]) -> tuple[Any, ...]:
+def _vjp_index_get(
+    g: Tensor, y: Tensor, *xs: Tensor, axes: tuple[int, ...]
+) -> tuple[Tensor | None, ...]:
     zeros = F.zeros_like(xs[0])
     return (F.index_update(zeros, g, *xs[1:], axes=axes, mode="add"), *(None for _ in xs[1:]))
 
@@ -301,7 +304,7 @@ def _leading_numpy(x: np.ndarray, axes: tuple[int, ...], ndim: int) -> tuple[lis
     return _leading(tensor_type(x.shape, dtypes.float32), axes, ndim)
 
 
-def lower_scatter(R: Any, x: Any, value: Any, mode: str, scatter: Any) -> Any:
+def lower_scatter(R: Builder, x: Expr, value: Expr, mode: str, scatter: Any) -> Expr:
     """Calls ``scatter(x, value, relax_mode)`` with wide accumulators and propagating NaN."""
     t = R.type(x)
     low = t.dtype in LOW_PRECISION
@@ -319,7 +322,7 @@ def lower_scatter(R: Any, x: Any, value: Any, mode: str, scatter: Any) -> Any:
     return R.op.astype(y, t.dtype.name) if low or t.dtype is dtypes.bool_ else y
 
 
-def _lower_index_update(R: Any, *xs: Any, axes: tuple[int, ...], mode: str) -> Any:
+def _lower_index_update(R: Builder, *xs: Expr, axes: tuple[int, ...], mode: str) -> Expr:
     types = [R.type(x) for x in xs]
     x, value, indices = xs[0], xs[1], xs[2:]
     batch = rules.broadcast_shapes(*(t.shape for t in types[2:]))
@@ -329,10 +332,10 @@ def _lower_index_update(R: Any, *xs: Any, axes: tuple[int, ...], mode: str) -> A
     to_front, batch_first = _leading(types[0], axes, len(batch))
     sizes = [R.shape(types[0].shape)[a] for a in axes]
 
-    def columns(shape: Any, *args: Any) -> Any:
+    def columns(shape: Expr, *args: Expr) -> Any:
         indices, sizes = args[: len(axes)], args[len(axes) :]
 
-        def element(*i: Any) -> Any:
+        def element(*i: Expr) -> Expr:
             parts = [wrapped(R, _at(v, i[:-1]), n) for v, n in zip(indices, sizes)]
             chosen = parts[-1]
             for j in range(len(parts) - 2, -1, -1):
@@ -354,7 +357,7 @@ def _lower_index_update(R: Any, *xs: Any, axes: tuple[int, ...], mode: str) -> A
     return R.op.permute_dims(R.emit(y), [int(a) for a in np.argsort(to_front)])
 
 
-def _onnx_index_update(O: Any, *xs: Any, axes: tuple[int, ...], mode: str) -> Any:
+def _onnx_index_update(O: OnnxOps, *xs: OnnxNamed, axes: tuple[int, ...], mode: str) -> OnnxNamed:
     x, value, indices = xs[0], xs[1], xs[2:]
     batch = rules.broadcast_shapes(*(i.type.shape for i in indices))
     region = gathered_shape(x.type.shape, batch, axes)
@@ -401,7 +404,7 @@ def vjp_scatter(
 
 def _vjp_index_update(
     g: Tensor, y: Tensor, *xs: Tensor, axes: tuple[int, ...], mode: str
-) -> tuple[Any, ...]:
+) -> tuple[Tensor | None, ...]:
     x, value, indices = xs[0], xs[1], xs[2:]
 
     def put(base: Tensor, values: Tensor, how: str) -> Tensor:

@@ -16,6 +16,7 @@ import numpy as np
 
 from tvmgraph import dtypes
 from tvmgraph.core import rules
+from tvmgraph.core.columns import Builder, Expr, OnnxNamed, OnnxOps
 from tvmgraph.core.op import F, sample
 from tvmgraph.core.primitive import primitive
 from tvmgraph.core.sizes import same_form
@@ -38,7 +39,7 @@ def range_of(entry: tuple[int, int | None, int], size: int) -> range:
     return range(*slice(*entry).indices(size))
 
 
-def is_position(entry: Any) -> bool:
+def is_position(entry: object) -> bool:
     """Whether an entry takes one position and drops the axis."""
     return isinstance(entry, (int, Dim))
 
@@ -136,7 +137,7 @@ def _new_axes(index: Index) -> list[int]:
     return [i for i, e in enumerate(kept) if e is None]
 
 
-def _lower_basic_index(R: Any, x: Any, *, index: Index) -> Any:
+def _lower_basic_index(R: Builder, x: Expr, *, index: Index) -> Expr:
     t = R.type(x)
     result = t.with_shape(selected_shape(t.shape, index))
     if result.is_static and result.size == 0:
@@ -153,15 +154,15 @@ def _lower_basic_index(R: Any, x: Any, *, index: Index) -> Any:
     return x
 
 
-def _lower_symbolic_index(R: Any, x: Any, index: Index) -> Any:
+def _lower_symbolic_index(R: Any, x: Expr, index: Index) -> Expr:
     """A kernel of its own: the shape is then the very expression that inference found."""
     shape = R.type(x).shape
     result = [R.extent(d) for d in selected_shape(shape, index)]
     entries = _entries_by_axis(index)
     firsts = [R.extent(_first(e, d)) for e, d in zip(entries, shape)]
 
-    def take(x: Any, result: Any, firsts: Any) -> Any:
-        def element(*at: Any) -> Any:
+    def take(x: Expr, result: Any, firsts: Expr) -> Expr:
+        def element(*at: Expr) -> Expr:
             rest, position = iter(at), []
             for entry in index:
                 if entry is None:
@@ -181,7 +182,7 @@ def _first(entry: Any, size: int | Dim) -> int | Dim:
     return entry if is_position(entry) else span_of(entry, size)[0]
 
 
-def _onnx_basic_index(O: Any, x: Any, *, index: Index) -> Any:
+def _onnx_basic_index(O: OnnxOps, x: OnnxNamed, *, index: Index) -> OnnxNamed:
     axes, begins, ends, steps = _slice_arguments(index, x.type.shape)
     if axes:
         x = O.Slice(x, *(O.shape(v) for v in (begins, ends, axes, steps)))
@@ -272,7 +273,7 @@ def _eager_basic_update(x: np.ndarray, value: np.ndarray, *, index: Index) -> np
 
 
 def _value_position(
-    index: Index, coordinates: Any, spans: Any, R: Any
+    index: Index, coordinates: Any, spans: Any, R: Builder
 ) -> tuple[list[Any], list[Any]]:
     """Returns when an element of ``x`` lies in the region, and its position there.
 
@@ -282,8 +283,8 @@ def _value_position(
         spans: First position and number of the positions that every entry takes.
         R: The builder.
     """
-    conditions: list[Any] = []
-    position: list[Any] = []
+    conditions: list[object] = []
+    position: list[object] = []
     axis = 0
     for entry in index:
         if entry is None:
@@ -305,7 +306,7 @@ def _value_position(
     return conditions, position + list(coordinates[axis:])
 
 
-def _lower_basic_update(R: Any, x: Any, value: Any, *, index: Index) -> Any:
+def _lower_basic_update(R: Builder, x: Expr, value: Expr, *, index: Index) -> Expr:
     t, v = R.type(x), R.type(value)
     region = t.with_shape(selected_shape(t.shape, index))
     if (region.is_static and region.size == 0) or (v.is_static and v.size == 0):
@@ -316,7 +317,7 @@ def _lower_basic_update(R: Any, x: Any, value: Any, *, index: Index) -> Any:
     spans = [tuple(map(R.extent, span)) for span in spans]
 
     def update(x: Any, value: Any, spans: Any) -> Any:
-        def element(*i: Any) -> Any:
+        def element(*i: Expr) -> Expr:
             conditions, position = _value_position(index, i, spans, R)
             position = position[len(position) - v.ndim :]
             at = [0 if d == 1 else p for d, p in zip(v.shape, position)]
@@ -330,7 +331,9 @@ def _lower_basic_update(R: Any, x: Any, value: Any, *, index: Index) -> Any:
     return R.emit_te(update, x, value, spans)
 
 
-def _onnx_write(O: Any, x: Any, value: Any, ranges: list[tuple[int, Any, int | Dim]]) -> Any:
+def _onnx_write(
+    O: Any, x: OnnxNamed, value: OnnxNamed, ranges: list[tuple[int, Any, int | Dim]]
+) -> OnnxNamed:
     """Writes ``value`` (rank of ``x``) into the ranges, one axis after the other."""
     if not ranges:
         return value
@@ -356,7 +359,7 @@ def _onnx_write(O: Any, x: Any, value: Any, ranges: list[tuple[int, Any, int | D
     return O.Gather(O.Concat(x, value, axis=axis), order, axis=axis)
 
 
-def _onnx_range(O: Any, taken: tuple[Any, Any, int]) -> Any:
+def _onnx_range(O: OnnxOps, taken: tuple[Any, Any, int]) -> OnnxNamed:
     """The positions of a range: where it begins, how many there are, and its step."""
     begin, count, step = taken
     places = O.Range(np.asarray(0, np.int64), O.size(count), np.asarray(1, np.int64))
@@ -372,7 +375,7 @@ def _taken(entry: Any, size: int | Dim) -> Any:
     return range_of(entry, size)
 
 
-def _onnx_basic_update(O: Any, x: Any, value: Any, *, index: Index) -> Any:
+def _onnx_basic_update(O: OnnxOps, x: OnnxNamed, value: OnnxNamed, *, index: Index) -> OnnxNamed:
     shape = x.type.shape
     region = x.type.with_shape(selected_shape(shape, index))
     if region.is_static and region.size == 0:

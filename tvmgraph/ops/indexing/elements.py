@@ -9,6 +9,7 @@ import numpy as np
 
 from tvmgraph import dtypes
 from tvmgraph.core import rules
+from tvmgraph.core.columns import Builder, Expr, OnnxNamed, OnnxOps
 from tvmgraph.core.op import F, sample
 from tvmgraph.core.primitive import primitive
 from tvmgraph.core.storage import aligned_copy
@@ -46,7 +47,7 @@ def _infer_gather(x: TensorType, index: TensorType, *, axis: int) -> TensorType:
     return x.with_shape(index.shape)
 
 
-def _check_along(x: np.ndarray, index: np.ndarray, *_: Any, axis: int, **__: Any) -> None:
+def _check_along(x: np.ndarray, index: np.ndarray, *_: object, axis: int, **__: object) -> None:
     check_range(index, x.shape[axis], axis)
 
 
@@ -60,13 +61,13 @@ def _eager_gather(x: np.ndarray, index: np.ndarray, *, axis: int) -> np.ndarray:
     return np.take_along_axis(_cropped(x, index.shape, axis), index.astype(np.int64), axis)
 
 
-def _lower_gather(R: Any, x: Any, index: Any, *, axis: int) -> Any:
+def _lower_gather(R: Builder, x: Expr, index: Expr, *, axis: int) -> Expr:
     result = _infer_gather(R.type(x), R.type(index), axis=axis)
     if 0 in result.shape:
         return lower_full(R, x, result)
 
-    def gather(x: Any, index: Any) -> Any:
-        def element(*i: Any) -> Any:
+    def gather(x: Expr, index: Expr) -> Expr:
+        def element(*i: Expr) -> Expr:
             at = wrapped(R, index[i], x.shape[axis])
             return x[(*i[:axis], at, *i[axis + 1 :])]
 
@@ -160,17 +161,19 @@ def _eager_scatter(
     return out.astype(x.dtype, copy=False)
 
 
-def _lower_scatter_along(R: Any, x: Any, index: Any, value: Any, *, axis: int, mode: str) -> Any:
+def _lower_scatter_along(
+    R: Builder, x: Expr, index: Expr, value: Expr, *, axis: int, mode: str
+) -> Expr:
     if 0 in R.type(index).shape or 0 in R.type(x).shape:
         return x
     size = R.shape(R.type(x).shape)[axis]
     count = R.type(x).ndim
 
-    def safe(index: Any, size: Any) -> Any:
+    def safe(index: Expr, size: Expr) -> Expr:
         return R.te.compute(index.shape, lambda *i: wrapped(R, index[i], size), name="safe")
 
-    def places(index: Any, size: Any) -> Any:
-        def coordinate(*i: Any) -> Any:
+    def places(index: Expr, size: Expr) -> Expr:
+        def coordinate(*i: Expr) -> Expr:
             *at, number = i
             found = wrapped(R, index[tuple(at)], size)
             for a in range(count):
@@ -182,7 +185,7 @@ def _lower_scatter_along(R: Any, x: Any, index: Any, value: Any, *, axis: int, m
 
     at = R.emit_te(safe if axis == count - 1 else places, index, size)
 
-    def scatter(x: Any, value: Any, how: str) -> Any:
+    def scatter(x: Expr, value: Expr, how: str) -> Expr:
         if axis == count - 1:
             return R.op.scatter_elements(x, at, value, axis, how)
         return R.op.scatter_nd(x, at, value, how)  # TVM's loops run along the axis, far apart
@@ -190,7 +193,9 @@ def _lower_scatter_along(R: Any, x: Any, index: Any, value: Any, *, axis: int, m
     return lower_scatter(R, x, value, mode, scatter)
 
 
-def _onnx_scatter(O: Any, x: Any, index: Any, value: Any, *, axis: int, mode: str) -> Any:
+def _onnx_scatter(
+    O: OnnxOps, x: OnnxNamed, index: OnnxNamed, value: OnnxNamed, *, axis: int, mode: str
+) -> OnnxNamed:
     dtype, low = x.type.dtype, x.type.dtype in LOW_PRECISION
     if low:
         x, value = (O.Cast(v, to=O.dtype(dtypes.float32)) for v in (x, value))
@@ -202,7 +207,7 @@ def _onnx_scatter(O: Any, x: Any, index: Any, value: Any, *, axis: int, mode: st
 
 def _vjp_scatter_along(
     g: Tensor, y: Tensor, x: Tensor, index: Tensor, value: Tensor, *, axis: int, mode: str
-) -> tuple[Any, ...]:
+) -> tuple[Tensor | None, ...]:
     def put(base: Tensor, values: Tensor, how: str) -> Tensor:
         return F.scatter_along(base, index, values, axis=axis, mode=how)
 

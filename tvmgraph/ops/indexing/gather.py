@@ -19,7 +19,7 @@ __all__ = [
 ]  # fmt: skip
 
 
-def as_index(name: str, index: Any, argument: str) -> Tensor:
+def as_index(name: str, index: object, argument: str) -> Tensor:
     """Returns an index argument (a tensor, or an int or sequence of ints) as an integer tensor."""
     index = index if isinstance(index, Tensor) else Tensor(index)
     if not index.type.dtype.is_integer:
@@ -221,7 +221,7 @@ def index_select(input: Tensor, axis: int, index: Tensor) -> Tensor:
     return index_get(input, F.reshape(index, (-1,)), axes=(axis,))
 
 
-def choose(input: Tensor, choices: Any, mode: str = "clip") -> Tensor:
+def choose(input: Tensor, choices: object, mode: str = "clip") -> Tensor:
     r"""Chooses elementwise among tensors: :math:`out_i = choices_{input_i, i}`.
 
     Args:

@@ -41,7 +41,7 @@ FORMULAS = {
 
 
 def combine(
-    x: Tensor, value: Any, indices: list[Tensor], axes: tuple[int, ...], how: str
+    x: Tensor, value: object, indices: list[Tensor], axes: tuple[int, ...], how: str
 ) -> Tensor:
     """Applies one kind of update; the value takes ``x``'s dtype."""
     value = like(value, x)
@@ -54,7 +54,7 @@ def combine(
     return index_update(x, value, *indices, axes=axes, mode=mode)
 
 
-def _first_axis(name: str, x: Tensor, indices: Any, updates: Any, how: str) -> Tensor:
+def _first_axis(name: str, x: Tensor, indices: object, updates: object, how: str) -> Tensor:
     require_tensor(name, x, "input_x")
     index = as_index(name, indices, "indices")
     expected = (*index.type.shape, *x.type.shape[1:])
@@ -69,7 +69,7 @@ def _first_axis(name: str, x: Tensor, indices: Any, updates: Any, how: str) -> T
     return combine(x, updates, [index], (0,), how)
 
 
-def _coordinates(name: str, x: Tensor, indices: Any, updates: Any, how: str) -> Tensor:
+def _coordinates(name: str, x: Tensor, indices: object, updates: object, how: str) -> Tensor:
     require_tensor(name, x, "input_x")
     columns = split_columns(name, x, indices)
     return combine(x, updates, columns, tuple(range(len(columns))), how)
@@ -241,7 +241,7 @@ def scatter_nd(indices: Tensor, updates: Tensor, shape: Any) -> Tensor:
 # ---- one index per element ----------------------------------------------------------------------
 
 
-def scatter(input: Tensor, axis: int, index: Tensor, src: Any) -> Tensor:
+def scatter(input: Tensor, axis: int, index: Tensor, src: object) -> Tensor:
     r"""Replaces one element per index along an axis: :math:`out_{index_{ij}, j} = src_{ij}`.
 
     Args:
@@ -383,7 +383,7 @@ def inplace_index_add(var: Tensor, indices: Tensor, updates: Tensor, axis: int) 
     return index_add(var, indices, updates, axis)
 
 
-def index_fill(x: Tensor, axis: int, index: Tensor, value: Any) -> Tensor:
+def index_fill(x: Tensor, axis: int, index: Tensor, value: object) -> Tensor:
     r"""Returns ``x`` with whole slices along an axis set to one number.
 
     Args:
@@ -409,7 +409,7 @@ def index_fill(x: Tensor, axis: int, index: Tensor, value: Any) -> Tensor:
     return combine(x, value, [index], (axis,), "update")
 
 
-def index_put(input: Tensor, indices: Any, values: Any, accumulate: bool = False) -> Tensor:
+def index_put(input: Tensor, indices: object, values: object, accumulate: bool = False) -> Tensor:
     r"""Returns ``input`` with ``values`` stored at, or added to, ``input[indices]``.
 
     Args:
@@ -437,13 +437,13 @@ def index_put(input: Tensor, indices: Any, values: Any, accumulate: bool = False
     return put_at("index_put", input, tuple(indices), values, "add" if accumulate else "set")
 
 
-def _inplace(name: str, x: Tensor, v: Tensor, indices: Any, how: str) -> Tensor:
+def _inplace(name: str, x: Tensor, v: Tensor, indices: object, how: str) -> Tensor:
     require_tensor(name, x, "x")
     index = as_index(name, [indices] if isinstance(indices, int) else indices, "indices")
     return combine(x, v, [F.reshape(index, (-1,))], (0,), how)
 
 
-def inplace_update(x: Tensor, v: Tensor, indices: Any) -> Tensor:
+def inplace_update(x: Tensor, v: Tensor, indices: object) -> Tensor:
     r"""Returns ``x`` with the slices ``indices`` of the first axis replaced by ``v``.
 
     Args:
@@ -467,7 +467,7 @@ def inplace_update(x: Tensor, v: Tensor, indices: Any) -> Tensor:
     return _inplace("inplace_update", x, v, indices, "update")
 
 
-def inplace_add(x: Tensor, v: Tensor, indices: Any) -> Tensor:
+def inplace_add(x: Tensor, v: Tensor, indices: object) -> Tensor:
     r"""Returns ``x`` with ``v`` added to the slices ``indices`` of the first axis.
 
     Args:
@@ -491,7 +491,7 @@ def inplace_add(x: Tensor, v: Tensor, indices: Any) -> Tensor:
     return _inplace("inplace_add", x, v, indices, "add")
 
 
-def inplace_sub(x: Tensor, v: Tensor, indices: Any) -> Tensor:
+def inplace_sub(x: Tensor, v: Tensor, indices: object) -> Tensor:
     r"""Returns ``x`` with ``v`` subtracted from the slices ``indices`` of the first axis.
 
     Args:

@@ -22,7 +22,7 @@ __all__ = [
 
 
 def _segments(
-    name: str, x: Tensor, segment_ids: Any, num_segments: Any, how: str, start: Any
+    name: str, x: Tensor, segment_ids: object, num_segments: Any, how: str, start: object
 ) -> Tensor:
     """Combines the slices of every segment; negative segments are left out."""
     require_tensor(name, x, "x")

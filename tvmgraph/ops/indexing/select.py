@@ -8,6 +8,7 @@ import numpy as np
 
 from tvmgraph import dtypes
 from tvmgraph.core import rules
+from tvmgraph.core.columns import Builder, Expr, OnnxNamed, OnnxOps
 from tvmgraph.core.memory import require_bytes
 from tvmgraph.core.op import F, Reason, sample
 from tvmgraph.core.primitive import primitive
@@ -31,17 +32,17 @@ def _infer_where(condition: TensorType, input: TensorType, other: TensorType) ->
     return input.with_shape(rules.broadcast_shapes(condition.shape, input.shape, other.shape))
 
 
-def _lower_where(R: Any, condition: Any, input: Any, other: Any) -> Any:
+def _lower_where(R: Builder, condition: Expr, input: Expr, other: Expr) -> Expr:
     return R.op.where(lower_truth(R, condition), input, other)
 
 
-def _onnx_where(O: Any, condition: Any, input: Any, other: Any) -> Any:
+def _onnx_where(O: OnnxOps, condition: OnnxNamed, input: OnnxNamed, other: OnnxNamed) -> OnnxNamed:
     if condition.type.dtype is not dtypes.bool_:
         condition = O.Cast(condition, to=O.dtype(dtypes.bool_))
     return O.Where(condition, input, other)
 
 
-def _vjp_where(g: Tensor, y: Tensor, c: Tensor, a: Tensor, b: Tensor) -> tuple[Any, ...]:
+def _vjp_where(g: Tensor, y: Tensor, c: Tensor, a: Tensor, b: Tensor) -> tuple[Tensor | None, ...]:
     return None, sum_to(F.where(c, g, 0), a), sum_to(F.where(c, 0, g), b)
 
 
@@ -81,7 +82,7 @@ def where(condition: Tensor, input: Tensor, other: Tensor) -> Tensor:
     ...
 
 
-def select(condition: Tensor, input: Any, other: Any) -> Tensor:
+def select(condition: Tensor, input: object, other: object) -> Tensor:
     r"""Chooses elementwise: :math:`input_i` where ``condition`` holds, else :math:`other_i`.
 
     Args:
@@ -102,7 +103,7 @@ def select(condition: Tensor, input: Any, other: Any) -> Tensor:
     return where(condition, input, other)
 
 
-def _require_mask(name: str, mask: Any) -> Tensor:
+def _require_mask(name: str, mask: Tensor) -> Tensor:
     require_tensor(name, mask, "mask")
     if mask.type.dtype is not dtypes.bool_:
         raise bad(
@@ -115,7 +116,7 @@ def _require_mask(name: str, mask: Any) -> Tensor:
     return mask
 
 
-def masked_fill(input_x: Tensor, mask: Tensor, value: Any) -> Tensor:
+def masked_fill(input_x: Tensor, mask: Tensor, value: object) -> Tensor:
     r"""Replaces elements where ``mask`` is true by ``value``.
 
     Args:
@@ -138,7 +139,7 @@ def masked_fill(input_x: Tensor, mask: Tensor, value: Any) -> Tensor:
     return where(_require_mask("masked_fill", mask), like(value, input_x), input_x)
 
 
-def like(value: Any, x: Tensor) -> Tensor:
+def like(value: object, x: Tensor) -> Tensor:
     """Returns a number or tensor as a tensor of ``x``'s dtype."""
     d = x.type.dtype
     if isinstance(value, Tensor):
@@ -223,7 +224,7 @@ def _find_positions(x: Tensor, size: str) -> tuple[Tensor, ...]:
     return tuple(found[::-1])
 
 
-def _onnx_positions(O: Any, x: Any, *, size: str) -> Any:
+def _onnx_positions(O: OnnxOps, x: OnnxNamed, *, size: str) -> tuple[OnnxNamed, ...]:
     found = O.NonZero(x)
     return tuple([O.Gather(found, O.const(np.asarray(a)), axis=0) for a in range(x.type.ndim)])
 
@@ -300,7 +301,7 @@ def argwhere(input: Tensor) -> Tensor:
 
 
 def one_hot(
-    indices: Tensor, depth: int, on_value: Any = 1, off_value: Any = 0, axis: int = -1
+    indices: Tensor, depth: int, on_value: object = 1, off_value: object = 0, axis: int = -1
 ) -> Tensor:
     r"""Marks positions along a new axis: ``on_value`` at ``indices``, ``off_value`` elsewhere.
 

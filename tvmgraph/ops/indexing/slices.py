@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import builtins
-from typing import Any
 
+from tvmgraph.core.arguments import PerAxis
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.errors import ArgumentError, OutOfRangeError, ShapeError, TvmgraphError, either
 from tvmgraph.ops.common.arguments import bad, require_tensor, resolve_axis
@@ -14,7 +14,7 @@ from tvmgraph.ops.indexing.getitem import getitem, setitem
 __all__ = ["narrow", "select_scatter", "slice", "slice_scatter", "strided_slice"]
 
 
-def _ints(name: str, values: Any, argument: str) -> list[int]:
+def _ints(name: str, values: object, argument: str) -> list[int]:
     if isinstance(values, Tensor):
         values = values.tolist()
     if not isinstance(values, (list, tuple)):
@@ -24,7 +24,7 @@ def _ints(name: str, values: Any, argument: str) -> list[int]:
     return [int(v) for v in values]
 
 
-def slice(input_x: Tensor, begin: Any, size: Any) -> Tensor:
+def slice(input_x: Tensor, begin: object, size: object) -> Tensor:
     r"""Takes ``size[i]`` elements from ``begin[i]`` on along every axis.
 
     Args:
@@ -76,9 +76,9 @@ def _is_set(mask: int, bit: int) -> bool:
 
 def strided_slice(
     input_x: Tensor,
-    begin: Any,
-    end: Any,
-    strides: Any,
+    begin: object,
+    end: object,
+    strides: PerAxis,
     begin_mask: int = 0,
     end_mask: int = 0,
     ellipsis_mask: int = 0,
@@ -121,7 +121,7 @@ def strided_slice(
         raise bad(ArgumentError, "ellipsis_mask can have one bit only", name, got)
     if 0 in s:
         raise bad(ArgumentError, "a stride cannot be zero", name, got)
-    index: list[Any] = []
+    index: list[object] = []
     for i in range(len(b)):
         if _is_set(ellipsis_mask, i):
             index.append(Ellipsis)
@@ -175,7 +175,12 @@ def narrow(input: Tensor, axis: int, start: int, length: int) -> Tensor:
 
 
 def slice_scatter(
-    input: Tensor, src: Tensor, axis: int = 0, start: Any = None, end: Any = None, step: int = 1
+    input: Tensor,
+    src: Tensor,
+    axis: int = 0,
+    start: object = None,
+    end: object = None,
+    step: int = 1,
 ) -> Tensor:
     r"""Returns ``input`` with ``src`` in ``start:end:step`` of an axis.
 

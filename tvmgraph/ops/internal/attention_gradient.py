@@ -9,7 +9,8 @@ import numpy as np
 
 from tvmgraph import dtypes
 from tvmgraph.core import rules
-from tvmgraph.core.op import Reason, sample
+from tvmgraph.core.columns import Builder, Expr
+from tvmgraph.core.op import Reason, Sample, sample
 from tvmgraph.core.primitive import primitive
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.core.traits import INTERNAL
@@ -61,13 +62,13 @@ def _turned(x: np.ndarray, layout: str, dtype: Any) -> np.ndarray:
     return x.transpose([_AXES.index(axis) for axis in layout]).astype(dtype)
 
 
-def _lower_forward(R: Any, *inputs: Any, **attrs: Any) -> Any:
+def _lower_forward(R: Builder, *inputs: Expr, **attrs: object) -> Any:
     types = _infer_forward(*[R.type(x) for x in inputs], **attrs)
     said = json.dumps(attrs | {"statistics": True})
     return R.unpack(R.write("attention", said, inputs, types, symbolic=True), 2)
 
 
-def _split(inputs: tuple[Any, ...]) -> tuple[tuple[Any, ...], Any, Any, Any]:
+def _split(inputs: tuple[object, ...]) -> tuple[tuple[Any, ...], Any, Any, Any]:
     """Query, key, value and mask; result; statistics; cotangent."""
     return (*inputs[:-3],), inputs[-3], inputs[-2], inputs[-1]
 
@@ -133,12 +134,12 @@ def _lower_gradient(R: Any, *inputs: Any, **attrs: Any) -> Any:
 _DEFAULTS = {"scale": 0.5, "diagonal": None, "fill": None}
 
 
-def _sample(layout: str, *shapes: Any, dtype: Any = "float32", **attrs: Any) -> Any:
+def _sample(layout: str, *shapes: Any, dtype: Any = "float32", **attrs: Any) -> Sample:
     attrs = _DEFAULTS | attrs | {"layouts": (layout,) * 4}
     return sample(*shapes, attrs=attrs, dtype=dtype, grad=False)
 
 
-def _gradient_sample(layout: str, *shapes: Any, dtype: Any = "float32", **attrs: Any) -> Any:
+def _gradient_sample(layout: str, *shapes: Any, dtype: Any = "float32", **attrs: Any) -> Sample:
     """Operands whose statistics are true ones, so that the weights are weights."""
     *operands, out = shapes
     kinds = dtype if isinstance(dtype, tuple) else (dtype,) * len(operands)

@@ -13,8 +13,9 @@ import numpy as np
 
 from tvmgraph import dtypes
 from tvmgraph.core import rules
+from tvmgraph.core.columns import Builder, Expr
 from tvmgraph.core.descriptors import Convolution
-from tvmgraph.core.op import OPS, Reason, sample
+from tvmgraph.core.op import OPS, Reason, Sample, sample
 from tvmgraph.core.primitive import primitive
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.core.traits import INTERNAL
@@ -34,7 +35,7 @@ _GROUPED = 7
 COMPILED_ONLY = "only compiled graphs hold it; the graph it was made from is {}"
 
 
-def block_of(channels: Any) -> int | None:
+def block_of(channels: object) -> int | None:
     """Returns the channels per block of a tensor with this many, or None if they make no blocks."""
     return next((b for b in _BLOCKS if isinstance(channels, int) and channels % b == 0), None)
 
@@ -141,14 +142,14 @@ def _eager(
     return to_blocks(y, weight.shape[5])
 
 
-def _padded(R: Any, x: Any, padding: Pairs, dtype: str) -> Any:
+def _padded(R: Builder, x: Expr, padding: Pairs, dtype: str) -> Expr:
     """TE: ``x`` in the accumulator's type with a border of zeros along its axes 2 and 3."""
     if x.dtype == dtype and not any(lo or hi for lo, hi in padding):
         return x
     (top, bottom), (left, right) = padding
     _, _, height, width, *_ = x.shape
 
-    def element(*at: Any) -> Any:
+    def element(*at: Expr) -> Expr:
         row, column = at[2] - top, at[3] - left
         inside = [row >= 0] * bool(top) + [row < height] * bool(bottom)
         inside += [column >= 0] * bool(left) + [column < width] * bool(right)
@@ -161,9 +162,9 @@ def _padded(R: Any, x: Any, padding: Pairs, dtype: str) -> Any:
 
 
 def blocked_sums(
-    R: Any, x: Any, w: Any, out: Any, padding: Pairs, stride: Ints, dilation: Ints,
+    R: Builder, x: Expr, w: Expr, out: Any, padding: Pairs, stride: Ints, dilation: Ints,
     winograd: int = 0,
-) -> Any:  # fmt: skip
+) -> Expr:  # fmt: skip
     """TE: the sums of a convolution of a blocked or plain image with a cut weight.
 
     Args:
@@ -193,7 +194,7 @@ def blocked_sums(
     elif group:
         column = kx * group[0] + member[0]
 
-    def element(n: Any, ob: Any, y: Any, x: Any, oc: Any) -> Any:
+    def element(n: Expr, ob: Expr, y: Expr, x: Expr, oc: Expr) -> Expr:
         place = [y * stride[0] + ky * dilation[0], x * stride[1] + column * dilation[1]]
         read = ib if groups == 1 else ib + R.te.floordiv(ob, outer // groups) * blocks
         pixel = padded[(n, read, *place, channel) if is_blocked else (n, read, *place)]
@@ -207,22 +208,24 @@ def blocked_sums(
     return R.te.compute(out, element, name="conv_blocked", attrs=known.annotation())
 
 
-def _cast_back(R: Any, y: Any, t: TensorType) -> Any:
+def _cast_back(R: Builder, y: Expr, t: TensorType) -> Expr:
     return R.op.astype(y, t.dtype.name) if t.dtype in LOW_PRECISION else y
 
 
-def _lower(R: Any, input: Any, weight: Any, *, stride: Ints, padding: Pairs, dilation: Ints) -> Any:
+def _lower(
+    R: Builder, input: Expr, weight: Expr, *, stride: Ints, padding: Pairs, dilation: Ints
+) -> Expr:
     t = R.type(input)
     out = _infer(t, R.type(weight), stride=stride, padding=padding, dilation=dilation).shape
 
-    def convolve(x: Any, w: Any) -> Any:
+    def convolve(x: Expr, w: Expr) -> Expr:
         return blocked_sums(R, x, w, out, padding, stride, dilation)
 
     return _cast_back(R, R.emit_te(convolve, input, weight, primfunc_name_hint="conv_blocked"), t)
 
 
 def _sample(*shapes: Any, stride: Ints = (1, 1), padding: Pairs = ((0, 0), (0, 0)),
-            dilation: Ints = (1, 1), **kwargs: Any) -> Any:  # fmt: skip
+            dilation: Ints = (1, 1), **kwargs: Any) -> Sample:  # fmt: skip
     return sample(*shapes, stride=stride, padding=padding, dilation=dilation, grad=False, **kwargs)
 
 
@@ -312,21 +315,28 @@ def _eager_weight_grad(
 
 
 def _lower_weight_grad(
-    R: Any, input: Any, grad: Any, *, kernel: Ints, stride: Ints, padding: Pairs, dilation: Ints
-) -> Any:
+    R: Builder,
+    input: Expr,
+    grad: Expr,
+    *,
+    kernel: Ints,
+    stride: Ints,
+    padding: Pairs,
+    dilation: Ints,
+) -> Expr:
     t, wide = R.type(input), _accumulator(R.type(input))
     shape = _infer_weight_grad(
         t, R.type(grad), kernel=kernel, stride=stride, padding=padding, dilation=dilation
     ).shape
 
-    def sums(x: Any, g: Any) -> Any:
+    def sums(x: Expr, g: Expr) -> Any:
         padded = _padded(R, x, padding, x.dtype)
         n, y, z = (
             R.te.reduce_axis((0, g.shape[axis]), name=name)
             for axis, name in ((0, "n"), (2, "y"), (3, "x"))
         )
 
-        def element(ob: Any, ib: Any, ky: Any, kx: Any, ic: Any, oc: Any) -> Any:
+        def element(ob: Expr, ib: Expr, ky: Expr, kx: Expr, ic: Expr, oc: Expr) -> Expr:
             place = (y * stride[0] + ky * dilation[0], z * stride[1] + kx * dilation[1])
             pixel = padded[(n, ib, *place, ic) if len(x.shape) == 5 else (n, ib, *place)]
             product = pixel.astype(wide) * g[n, ob, y, z, oc].astype(wide)
@@ -412,20 +422,20 @@ def _eager_depthwise(
 
 
 def _lower_depthwise(
-    R: Any, input: Any, weight: Any, *, stride: Ints, padding: Pairs, dilation: Ints
-) -> Any:
+    R: Builder, input: Expr, weight: Expr, *, stride: Ints, padding: Pairs, dilation: Ints
+) -> Expr:
     t = R.type(input)
     out = _infer_depthwise(
         t, R.type(weight), stride=stride, padding=padding, dilation=dilation
     ).shape
 
-    def convolve(x: Any, w: Any) -> Any:
+    def convolve(x: Expr, w: Expr) -> Expr:
         padded = _padded(R, x, padding, _accumulator(t))
         ky, kx = (
             R.te.reduce_axis((0, w.shape[i]), name=name) for i, name in ((1, "ky"), (2, "kx"))
         )
 
-        def element(n: Any, block: Any, y: Any, x: Any, c: Any) -> Any:
+        def element(n: Expr, block: Expr, y: Expr, x: Expr, c: Expr) -> Expr:
             place = (y * stride[0] + ky * dilation[0], x * stride[1] + kx * dilation[1])
             return R.te.sum(padded[(n, block, *place, c)] * w[block, ky, kx, c], axis=[ky, kx])
 

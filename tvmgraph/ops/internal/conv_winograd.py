@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from tvmgraph.core import rules
-from tvmgraph.core.op import OPS, Reason, sample
+from tvmgraph.core.columns import Builder, Expr
+from tvmgraph.core.op import OPS, Reason, Sample, sample
 from tvmgraph.core.primitive import primitive
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.core.traits import INTERNAL
@@ -45,21 +46,21 @@ def _eager(
     return OPS["conv_blocked"].eager(input, weight, padding=padding, **_PLAIN)
 
 
-def _lower(R: Any, input: Any, weight: Any, transformed: Any, *, padding: Pairs) -> Any:
+def _lower(R: Builder, input: Expr, weight: Expr, transformed: Expr, *, padding: Pairs) -> Expr:
     t = R.type(input)
     out = _infer(t, R.type(weight), R.type(transformed), padding=padding).shape
     tile = math.isqrt(R.type(transformed).static_shape[0]) - 2
     # whole tiles: the kernel reads, and then drops, what lies beyond the last row and column
     whole = tuple((lo, hi + -o % tile) for (lo, hi), o in zip(padding, out[2:4]))
 
-    def convolve(x: Any, w: Any, _transformed: Any) -> Any:
+    def convolve(x: Expr, w: Expr, _transformed: Expr) -> Expr:
         return blocked_sums(R, x, w, out, whole, **_PLAIN, winograd=tile)
 
     # the loops are those of the plain sums, and do not read the transformed weight
     return R.emit_te(convolve, input, weight, transformed, primfunc_name_hint="conv_winograd")
 
 
-def _sample(*shapes: Any, padding: Pairs = ((1, 1), (1, 1)), **kwargs: Any) -> Any:
+def _sample(*shapes: Any, padding: Pairs = ((1, 1), (1, 1)), **kwargs: Any) -> Sample:
     return sample(*shapes, padding=padding, grad=False, **kwargs)
 
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from tvmgraph.core import rules
+from tvmgraph.core.columns import Builder, Expr
 from tvmgraph.core.op import Reason, sample
 from tvmgraph.core.primitive import primitive
 from tvmgraph.core.tensor import Tensor
@@ -48,11 +49,11 @@ def _eager(*parts: np.ndarray, steps: Ints) -> np.ndarray:
     return joined
 
 
-def _lower(R: Any, *parts: Any, steps: Ints) -> Any:
+def _lower(R: Builder, *parts: Expr, steps: Ints) -> Expr:
     out = _infer(*map(R.type, parts), steps=steps).shape
 
-    def join(*parts: Any) -> Any:
-        def element(n: Any, c: Any, *at: Any) -> Any:
+    def join(*parts: Expr) -> Any:
+        def element(n: Expr, c: Expr, *at: Expr) -> Expr:
             spatial, rest = at[: len(steps)], at[len(steps) :]
             place = (n, c, *(p // s for p, s in zip(spatial, steps)), *rest)
             numbers = itertools.product(*map(range, steps))

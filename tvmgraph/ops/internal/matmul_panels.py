@@ -8,6 +8,7 @@ import numpy as np
 
 from tvmgraph import dtypes
 from tvmgraph.core import rules
+from tvmgraph.core.columns import Builder, Expr
 from tvmgraph.core.op import Reason, sample
 from tvmgraph.core.primitive import primitive
 from tvmgraph.core.storage import aligned_empty
@@ -81,16 +82,16 @@ def _eager(input: np.ndarray, panels: np.ndarray, *, columns: int) -> np.ndarray
     return np.matmul(input, weight).astype(dtype.numpy)
 
 
-def _lower(R: Any, input: Any, panels: Any, *, columns: int) -> Any:
+def _lower(R: Builder, input: Expr, panels: Expr, *, columns: int) -> Expr:
     dtype = R.type(input).dtype
     group = GROUPS.get(dtype)
     wide = "int32" if dtype is dtypes.int8 else "float64" if dtype.itemsize == 8 else "float32"
 
-    def product(a: Any, b: Any) -> Any:
+    def product(a: Expr, b: Expr) -> Any:
         k = R.te.reduce_axis((0, a.shape[-1]), name="k")
         width, extent = b.shape[2], R.tir.IntImm("int64", columns)
 
-        def element(*at: Any) -> Any:
+        def element(*at: Expr) -> Expr:
             place = [R.tir.floordiv(at[-1], width), k, R.tir.floormod(at[-1], width)]
             if group is not None:
                 place[1:2] = [R.tir.floordiv(k, group)]

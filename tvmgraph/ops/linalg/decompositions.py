@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
@@ -266,7 +265,9 @@ def singular_values(input: Tensor) -> Tensor:
     ...
 
 
-def svd(input: Tensor, full_matrices: bool = False, compute_uv: bool = True) -> Any:
+def svd(
+    input: Tensor, full_matrices: bool = False, compute_uv: bool = True
+) -> tuple[Tensor, Tensor, Tensor] | Tensor:
     r"""Singular value decomposition: :math:`input = U \cdot diag(S) \cdot V^T`.
 
     Args:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 from tvmgraph.core.op import F
@@ -18,7 +19,7 @@ _LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 Labelled = tuple[Tensor, list[Any]]
 
 
-def einsum(equation: Any, *operands: Any) -> Tensor:
+def einsum(equation: object, *operands: object) -> Tensor:
     r"""Sums products of elements over labelled axes, in Einstein's notation.
 
     Args:
@@ -111,7 +112,7 @@ def _expand(equation: str, group: str, free: list[int]) -> list[Any]:
 
 
 def _check_sizes(equation: str, inputs: list[Labelled]) -> None:
-    sizes: dict[Any, int] = {}
+    sizes: dict[object, int] = {}
     for x, labels in inputs:
         for label, d in zip(labels, x.shape):
             known = sizes.setdefault(label, d)
@@ -121,7 +122,7 @@ def _check_sizes(equation: str, inputs: list[Labelled]) -> None:
                 raise _fail(equation, f"label {label!r} has sizes {known} and {d}", ShapeError)
 
 
-def _take_diagonals(x: Tensor, labels: list[Any]) -> Labelled:
+def _take_diagonals(x: Tensor, labels: list[object]) -> Labelled:
     """A label that occurs twice in one operand stands for the diagonal."""
     labels = list(labels)
     while len(set(labels)) < len(labels):
@@ -133,14 +134,14 @@ def _take_diagonals(x: Tensor, labels: list[Any]) -> Labelled:
     return x, labels
 
 
-def _sum_out(x: Tensor, labels: list[Any], keep: set[Any]) -> Labelled:
+def _sum_out(x: Tensor, labels: list[Any], keep: set[object]) -> Labelled:
     axes = tuple(i for i, v in enumerate(labels) if v not in keep)
     if not axes:
         return x, labels
     return F.reduce_sum(x, axis=axes, keep_dims=False), [v for v in labels if v in keep]
 
 
-def _combine(a: Labelled, b: Labelled, later: set[Any]) -> Labelled:
+def _combine(a: Labelled, b: Labelled, later: set[object]) -> Labelled:
     """Multiplies two operands and sums over the labels that are not needed later."""
     x, xs = _sum_out(*a, later | set(b[1]))
     y, ys = _sum_out(*b, later | set(xs))
@@ -160,7 +161,11 @@ def _combine(a: Labelled, b: Labelled, later: set[Any]) -> Labelled:
 
 
 def _grouped(
-    x: Tensor, labels: list[Any], batch: list[Any], free: list[Any], summed: list[Any]
+    x: Tensor,
+    labels: Sequence[object],
+    batch: Sequence[object],
+    free: Sequence[object],
+    summed: Sequence[object],
 ) -> Tensor:
     """Brings an operand into the form (batch..., free, summed)."""
     order = tuple(labels.index(v) for v in (*batch, *free, *summed))
@@ -171,7 +176,9 @@ def _grouped(
     return F.reshape(x, (*sizes[:n], math.prod(sizes[n : n + m]), math.prod(sizes[n + m :])))
 
 
-def _multiply(x: Tensor, xs: list[Any], y: Tensor, ys: list[Any], later: set[Any]) -> Labelled:
+def _multiply(
+    x: Tensor, xs: Sequence[object], y: Tensor, ys: Sequence[object], later: set[object]
+) -> Labelled:
     labels = [*xs, *(v for v in ys if v not in xs)]
     x = F.reshape(x, (*x.shape, *(1,) * (len(labels) - len(xs))))
     order = tuple(ys.index(v) for v in labels if v in ys)

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from tvmgraph import dtypes
 from tvmgraph.core import rules
+from tvmgraph.core.columns import Builder, Expr
 from tvmgraph.core.op import Reason, sample
 from tvmgraph.core.primitive import primitive
 from tvmgraph.core.tensor import Tensor
@@ -35,7 +34,7 @@ def _eager(
     return np.asarray(np.matmul(a, b))
 
 
-def _lower(R: Any, input: Any, other: Any, *, transpose_a: bool, transpose_b: bool) -> Any:
+def _lower(R: Builder, input: Expr, other: Expr, *, transpose_a: bool, transpose_b: bool) -> Expr:
     a, b = R.type(input), R.type(other)
     flags = transpose_a and a.ndim > 1, transpose_b and b.ndim > 1
     if 0 in (*a.shape, *b.shape):  # a sum of nothing

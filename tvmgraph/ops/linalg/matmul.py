@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from tvmgraph import dtypes
 from tvmgraph.core import rules
+from tvmgraph.core.columns import Builder, Expr, OnnxNamed, OnnxOps
 from tvmgraph.core.composed import composed
 from tvmgraph.core.op import F, sample
 from tvmgraph.core.primitive import primitive
@@ -84,7 +85,7 @@ def _eager_matmul(
     return np.asarray(y).astype(dtype, copy=False)
 
 
-def _lower_matmul(R: Any, a: Any, b: Any, *, transpose_a: bool, transpose_b: bool) -> Any:
+def _lower_matmul(R: Builder, a: Expr, b: Expr, *, transpose_a: bool, transpose_b: bool) -> Expr:
     """One contraction: transposed operands are read in place, never copied."""
     ta, tb = R.type(a), R.type(b)
     out = infer_matmul(ta, tb, transpose_a=transpose_a, transpose_b=transpose_b)
@@ -99,10 +100,10 @@ def _lower_matmul(R: Any, a: Any, b: Any, *, transpose_a: bool, transpose_b: boo
     return y if wide == out.dtype.name else R.op.astype(R.emit(y), out.dtype.name)
 
 
-def contraction(R: Any, transpose_a: bool, transpose_b: bool, wide: str) -> Any:
+def contraction(R: Builder, transpose_a: bool, transpose_b: bool, wide: str) -> Callable[..., Expr]:
     """A tensor expression of a matrix product with transposes folded into the index."""
 
-    def matmul(a: Any, b: Any) -> Any:
+    def matmul(a: Expr, b: Expr) -> Any:
         batch_a, batch_b, (m, k), (_, n) = _matrix_shapes(
             tuple(a.shape), tuple(b.shape), transpose_a, transpose_b
         )
@@ -111,7 +112,7 @@ def contraction(R: Any, transpose_a: bool, transpose_b: bool, wide: str) -> Any:
         rows, cols = ([m] if len(a.shape) > 1 else []), ([n] if len(b.shape) > 1 else [])
         reduced = R.te.reduce_axis((0, k), name="k")
 
-        def element(*index: Any) -> Any:
+        def element(*index: Expr) -> Expr:
             lead, rest = index[:ndim], list(index[ndim:])
             row = [rest.pop(0)] if rows else []
             at_a = [*row, reduced] if not transpose_a else [reduced, *row]
@@ -188,7 +189,9 @@ def _vjp_vector(
     return F.reshape(da, a.type.shape), F.reshape(db, b.type.shape)
 
 
-def _onnx_matmul(O: Any, a: Any, b: Any, *, transpose_a: bool, transpose_b: bool) -> Any:
+def _onnx_matmul(
+    O: OnnxOps, a: OnnxNamed, b: OnnxNamed, *, transpose_a: bool, transpose_b: bool
+) -> OnnxNamed:
     dtype = a.type.dtype
     first = _onnx_transposed(O, a) if transpose_a and a.type.ndim > 1 else a
     second = _onnx_transposed(O, b) if transpose_b and b.type.ndim > 1 else b
@@ -200,12 +203,12 @@ def _onnx_matmul(O: Any, a: Any, b: Any, *, transpose_a: bool, transpose_b: bool
     return O.Cast(O.MatMul(first, second), to=O.dtype(dtype))
 
 
-def _onnx_transposed(O: Any, x: Any) -> Any:
+def _onnx_transposed(O: OnnxOps, x: OnnxNamed) -> OnnxNamed:
     *lead, r, c = range(x.type.ndim)
     return O.Transpose(x, perm=[*lead, c, r])
 
 
-def matmul_factors(types: Sequence[TensorType], attrs: Mapping[str, Any]) -> str:
+def matmul_factors(types: Sequence[TensorType], attrs: Mapping[str, object]) -> str:
     """The rows of one operand, the columns of the other, and the sums of products."""
     a, b = types
     left = ["k", "m"] if attrs["transpose_a"] else ["m", "k"]

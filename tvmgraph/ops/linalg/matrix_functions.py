@@ -122,7 +122,7 @@ def matrix_exp(input: Tensor) -> Tensor:
 # ---- condition ----------------------------------------------------------------------------------
 
 
-def cond(A: Tensor, p: Any = None) -> Tensor:
+def cond(A: Tensor, p: object = None) -> Tensor:
     r"""Condition number: :math:`\|A\|_p \cdot \|A^{-1}\|_p`.
 
     Args:

@@ -6,6 +6,8 @@ import math
 from typing import Any
 
 from tvmgraph.core import rules
+from tvmgraph.core.arguments import AxisLike
+from tvmgraph.core.columns import NumberLike
 from tvmgraph.core.op import F
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.errors import ArgumentError, DTypeError, OutOfRangeError, ShapeError, TvmgraphError
@@ -25,7 +27,7 @@ def _require(op: str, rule: bool, message: str, **tensors: Tensor) -> None:
 # ---- scaled sums --------------------------------------------------------------------------------
 
 
-def _scaled(op: str, input: Tensor, product: Tensor, beta: Any, alpha: Any) -> Tensor:
+def _scaled(op: str, input: Tensor, product: Tensor, beta: NumberLike, alpha: NumberLike) -> Tensor:
     for name, value in (("beta", beta), ("alpha", alpha)):
         if not isinstance(value, (int, float)):
             raise bad(DTypeError, f"{name} must be a number, not {type(value).__name__}", op,
@@ -319,7 +321,7 @@ def _ordered(x: Tensor, order: list[int]) -> Tensor:
     return x if order == sorted(order) else F.transpose(x, tuple(order))
 
 
-def tensor_dot(x1: Tensor, x2: Tensor, axes: Any) -> Tensor:
+def tensor_dot(x1: Tensor, x2: Tensor, axes: object) -> Tensor:
     """Sums the product of two tensors over pairs of axes.
 
     Args:
@@ -375,7 +377,7 @@ def tensordot(x1: Tensor, x2: Tensor, axes: Any = 2) -> Tensor:
     return tensor_dot(x1, x2, axes)
 
 
-def batch_dot(x1: Tensor, x2: Tensor, axes: Any = None) -> Tensor:
+def batch_dot(x1: Tensor, x2: Tensor, axes: AxisLike | None = None) -> Tensor:
     """Contracts one axis of two tensors for every entry of a common batch axis.
 
     Args:

@@ -8,7 +8,8 @@ import numpy as np
 
 from tvmgraph import dtypes
 from tvmgraph.core import rules
-from tvmgraph.core.op import Reason, sample
+from tvmgraph.core.columns import Builder, Expr, OnnxNamed, OnnxOps
+from tvmgraph.core.op import Reason, Sample, sample
 from tvmgraph.core.primitive import primitive
 from tvmgraph.core.storage import aligned_empty
 from tvmgraph.core.tensor import Tensor
@@ -97,15 +98,15 @@ def _eager(input: np.ndarray, words: np.ndarray, scales: np.ndarray, *, columns:
     return np.matmul(input, dequantized(words, scales, columns).T)
 
 
-def _lower(R: Any, input: Any, words: Any, scales: Any, *, columns: int) -> Any:
+def _lower(R: Builder, input: Expr, words: Expr, scales: Expr, *, columns: int) -> Expr:
     """Plain loops, for what has no kernel of its own that reads the words."""
 
-    def product(x: Any, w: Any, s: Any) -> Any:
+    def product(x: Expr, w: Expr, s: Expr) -> Any:
         depth, i64 = x.shape[1], R.int64
         group = R.tir.floordiv(depth, s.shape[1])
         k = R.te.reduce_axis((0, depth), name="k")
 
-        def element(row: Any, column: Any) -> Any:
+        def element(row: Expr, column: Expr) -> Expr:
             panel, lane = R.tir.floordiv(column, i64(WIDTH)), R.tir.floormod(column, i64(WIDTH))
             if str(w.dtype) == "int8":
                 value = w[panel, k, lane].astype("float32")
@@ -122,7 +123,9 @@ def _lower(R: Any, input: Any, words: Any, scales: Any, *, columns: int) -> Any:
     return R.emit_te(product, input, words, scales, written_as=("quantized_dense", ""))
 
 
-def _onnx(O: Any, input: Any, words: Any, scales: Any, *, columns: int) -> Any:
+def _onnx(
+    O: OnnxOps, input: OnnxNamed, words: OnnxNamed, scales: OnnxNamed, *, columns: int
+) -> OnnxNamed:
     """Makes the matrix of them: runtimes read all of it, so that it is no faster than float32."""
     count, groups, depth = words.type.shape[0], scales.type.shape[1], input.type.shape[1]
     if words.type.dtype is dtypes.int32:
@@ -141,7 +144,7 @@ def _onnx(O: Any, input: Any, words: Any, scales: Any, *, columns: int) -> Any:
     return O.MatMul(input, kept)
 
 
-def _sample(shape: tuple[int, ...], bits: int, columns: int, group: int, **more: Any) -> Any:
+def _sample(shape: tuple[int, ...], bits: int, columns: int, group: int, **more: Any) -> Sample:
     weight = np.random.default_rng(columns).standard_normal((columns, shape[1]))
     return sample(shape, *quantize_rows(weight, bits, group), columns=columns, grad=False, **more)
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from tvmgraph import dtypes
 from tvmgraph.core import rules
-from tvmgraph.core.op import F, Reason, sample
+from tvmgraph.core.op import F, Reason, Sample, sample
 from tvmgraph.core.primitive import primitive
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.core.traits import MATRIX
@@ -41,10 +41,10 @@ def real_like(t: TensorType) -> TensorType:
     )
 
 
-def lapack(function: Callable[..., Any]) -> Callable[..., Any]:
+def lapack(function: Callable[..., Any]) -> Callable[..., object]:
     """Turns NumPy's LinAlgError into an error that says which rule was broken."""
 
-    def run(*arrays: np.ndarray, **attrs: Any) -> Any:
+    def run(*arrays: np.ndarray, **attrs: object) -> Any:
         try:
             return function(*arrays, **attrs)
         except np.linalg.LinAlgError as e:
@@ -56,7 +56,7 @@ def lapack(function: Callable[..., Any]) -> Callable[..., Any]:
 SYMMETRIC = np.array([[4.0, 1.0, 0.5], [1.0, 3.0, -0.25], [0.5, -0.25, 2.0]])
 
 
-def square_samples(**kwargs: Any) -> list[Any]:
+def square_samples(**kwargs: Any) -> list[Sample]:
     """Samples of a row that takes square matrices."""
     eye = np.eye(3)
     return [

@@ -11,6 +11,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+from tvmgraph.core.columns import Expr, Formulas
 from tvmgraph.ops.common.numpy_math import polynomial
 
 _GAMMA = 0.5772156649015329  # the Euler-Mascheroni constant
@@ -107,19 +108,19 @@ _Y0_NEAR = _series(lambda k: (-1) ** k * (_GAMMA - _harmonic(k)) / _square_facto
 _Y1_NEAR = _series(lambda k: (-1) ** k * _log_weight(k) / _square_factorial(k, 1))
 
 
-def _near(m: Any, x: Any, limit: float, coefficients: tuple[float, ...]) -> Any:
+def _near(m: Formulas, x: Expr, limit: float, coefficients: tuple[float, ...]) -> Expr:
     """Sums a series for arguments up to ``limit``; what lies beyond is computed elsewhere."""
     half = m.where(x < limit, x, limit) * 0.5
     return m.let(half * half, lambda q: polynomial(q, coefficients))
 
 
-def _far(m: Any, x: Any, limit: float, power: int, coefficients: tuple[float, ...]) -> Any:
+def _far(m: Formulas, x: Expr, limit: float, power: int, coefficients: tuple[float, ...]) -> Expr:
     """Evaluates a polynomial in (limit / x)^power mapped to [-1, 1], for arguments from limit."""
     u = limit / m.where(x > limit, x, limit)
     return m.let((u if power == 1 else u * u) * 2 - 1, lambda t: polynomial(t, coefficients))
 
 
-def _scaled_i(m: Any, x: Any, near: Any, far: Any, scaled: bool) -> Any:
+def _scaled_i(m: Formulas, x: Expr, near: Expr, far: Expr, scaled: bool) -> Expr:
     """exp(-x) I(x), or I(x), of an even function for x >= 0."""
     factor = 1.0 if scaled else m.exp(x)
     small = near * (m.exp(-x) if scaled else 1.0)
@@ -129,11 +130,11 @@ def _scaled_i(m: Any, x: Any, near: Any, far: Any, scaled: bool) -> Any:
     return m.where(x < _NEAR_I, small, m.where(x == math.inf, infinite, large))
 
 
-def i0(scaled: bool) -> Callable[[Any, Any], Any]:
+def i0(scaled: bool) -> Callable[..., Expr]:
     """I0, or exp(-abs(x)) I0(x) where ``scaled``."""
 
-    def formula(m: Any, x: Any) -> Any:
-        def even(a: Any) -> Any:
+    def formula(m: Formulas, x: Expr) -> Any:
+        def even(a: Expr) -> Expr:
             near, far = _near(m, a, _NEAR_I, _I0_NEAR), _far(m, a, _NEAR_I, 1, _I0)
             return _scaled_i(m, a, near, far, scaled)
 
@@ -142,11 +143,11 @@ def i0(scaled: bool) -> Callable[[Any, Any], Any]:
     return formula
 
 
-def i1(scaled: bool) -> Callable[[Any, Any], Any]:
+def i1(scaled: bool) -> Callable[..., Expr]:
     """I1, or exp(-abs(x)) I1(x) where ``scaled``."""
 
-    def formula(m: Any, x: Any) -> Any:
-        def odd(a: Any) -> Any:
+    def formula(m: Formulas, x: Expr) -> Any:
+        def odd(a: Expr) -> Expr:
             near = _near(m, a, _NEAR_I, _I1_NEAR) * a * 0.5
             y = _scaled_i(m, a, near, _far(m, a, _NEAR_I, 1, _I1), scaled)
             return m.let(y, lambda y: m.where(x < 0, -y, y))
@@ -156,7 +157,7 @@ def i1(scaled: bool) -> Callable[[Any, Any], Any]:
     return formula
 
 
-def _oscillation(m: Any, x: Any, order: int, second: bool) -> Any:
+def _oscillation(m: Formulas, x: Expr, order: int, second: bool) -> Expr:
     """J(x), or Y(x) where ``second``, for x >= 8: sqrt(2 / (pi x)) times a rotated (P, Q)."""
     p = _far(m, x, _NEAR_J, 2, _P1 if order else _P0)
     q = _far(m, x, _NEAR_J, 2, _Q1 if order else _Q0)
@@ -170,19 +171,19 @@ def _oscillation(m: Any, x: Any, order: int, second: bool) -> Any:
     return m.where(m.isnan(x), x, wave * amplitude)
 
 
-def j0(m: Any, x: Any) -> Any:
+def j0(m: Formulas, x: Expr) -> Expr:
     """J0."""
 
-    def even(a: Any) -> Any:
+    def even(a: Expr) -> Expr:
         return m.where(a < _NEAR_J, _near(m, a, _NEAR_J, _J0_NEAR), _oscillation(m, a, 0, False))
 
     return m.let(m.where(x < 0, -x, x), even)
 
 
-def j1(m: Any, x: Any) -> Any:
+def j1(m: Formulas, x: Expr) -> Expr:
     """J1."""
 
-    def odd(a: Any) -> Any:
+    def odd(a: Expr) -> Expr:
         near = _near(m, a, _NEAR_J, _J1_NEAR) * a * 0.5
         y = m.where(a < _NEAR_J, near, _oscillation(m, a, 1, False))
         return m.let(y, lambda y: m.where(x < 0, -y, y))
@@ -190,17 +191,17 @@ def j1(m: Any, x: Any) -> Any:
     return m.let(m.where(x < 0, -x, x), odd)
 
 
-def _right_of_zero(m: Any, x: Any, y: Any, at_zero: float) -> Any:
+def _right_of_zero(m: Formulas, x: Expr, y: Expr, at_zero: float) -> Expr:
     """Gives NaN left of zero and the limit at zero."""
     return m.where(x < 0, m.const(math.nan), m.where(x == 0, at_zero, y))
 
 
-def _log_half(m: Any, x: Any, limit: float) -> Any:
+def _log_half(m: Formulas, x: Expr, limit: float) -> Expr:
     """log(x / 2) where 0 < x < limit, and some number elsewhere."""
     return m.log(m.where((x > 0) & (x < limit), x, 1.0) * 0.5)
 
 
-def y0(m: Any, x: Any) -> Any:
+def y0(m: Formulas, x: Expr) -> Expr:
     """Y0."""
     log_half = _log_half(m, x, _NEAR_J)
     near = log_half * _near(m, x, _NEAR_J, _J0_NEAR) + _near(m, x, _NEAR_J, _Y0_NEAR)
@@ -208,7 +209,7 @@ def y0(m: Any, x: Any) -> Any:
     return _right_of_zero(m, x, y, -math.inf)
 
 
-def y1(m: Any, x: Any) -> Any:
+def y1(m: Formulas, x: Expr) -> Expr:
     """Y1."""
     inner = m.where((x > 0) & (x < _NEAR_J), x, 1.0)
     log_half = _log_half(m, x, _NEAR_J)
@@ -218,10 +219,10 @@ def y1(m: Any, x: Any) -> Any:
     return _right_of_zero(m, x, y, -math.inf)
 
 
-def k0(scaled: bool) -> Callable[[Any, Any], Any]:
+def k0(scaled: bool) -> Callable[..., Expr]:
     """K0, or exp(x) K0(x) where ``scaled``."""
 
-    def formula(m: Any, x: Any) -> Any:
+    def formula(m: Formulas, x: Expr) -> Any:
         log_half = _log_half(m, x, _NEAR_K)
         near = _near(m, x, _NEAR_K, _K0_NEAR) - log_half * _near(m, x, _NEAR_K, _I0_NEAR)
         return _scaled_k(m, x, near, _K0, scaled)
@@ -229,10 +230,10 @@ def k0(scaled: bool) -> Callable[[Any, Any], Any]:
     return formula
 
 
-def k1(scaled: bool) -> Callable[[Any, Any], Any]:
+def k1(scaled: bool) -> Callable[..., Expr]:
     """K1, or exp(x) K1(x) where ``scaled``."""
 
-    def formula(m: Any, x: Any) -> Any:
+    def formula(m: Formulas, x: Expr) -> Any:
         inner = m.where((x > 0) & (x < _NEAR_K), x, 1.0)
         log_half = _log_half(m, x, _NEAR_K)
         series = log_half * _near(m, x, _NEAR_K, _I1_NEAR) - 0.5 * _near(m, x, _NEAR_K, _K1_NEAR)
@@ -241,7 +242,7 @@ def k1(scaled: bool) -> Callable[[Any, Any], Any]:
     return formula
 
 
-def _scaled_k(m: Any, x: Any, near: Any, table: tuple[float, ...], scaled: bool) -> Any:
+def _scaled_k(m: Formulas, x: Expr, near: Expr, table: tuple[float, ...], scaled: bool) -> Expr:
     outer = m.where(x > _NEAR_K, x, _NEAR_K)
     far = _far(m, x, _NEAR_K, 1, table) / m.sqrt(outer)
     if scaled:

@@ -11,6 +11,7 @@ import numpy as np
 from tvmgraph import dtypes
 from tvmgraph.core import rules
 from tvmgraph.core.arguments import Array
+from tvmgraph.core.columns import Builder, Expr, Formulas, OnnxNamed, OnnxOps
 from tvmgraph.core.op import Column, F, Reason, Sample, sample
 from tvmgraph.core.primitive import RowDecorator, primitive
 from tvmgraph.core.tensor import Tensor
@@ -47,7 +48,7 @@ def lerp(input: Tensor, end: Tensor, weight: Any) -> Tensor:
     return input + (end - input) * weight
 
 
-def addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, value: Any = 1) -> Tensor:
+def addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, value: object = 1) -> Tensor:
     r"""Adds a scaled product: :math:`out_i = input_i + value \cdot tensor1_i \cdot tensor2_i`.
 
     Args:
@@ -70,7 +71,7 @@ def addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, value: Any = 1) -> 
     return input + (product if isinstance(value, (int, float)) and value == 1 else product * value)
 
 
-def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, value: Any = 1) -> Tensor:
+def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, value: object = 1) -> Tensor:
     r"""Adds a scaled quotient: :math:`out_i = input_i + value \cdot tensor1_i / tensor2_i`.
 
     Args:
@@ -122,16 +123,16 @@ def _row(
     )
 
 
-def _hypot_wide(m: Any, a: Any, b: Any) -> Any:
+def _hypot_wide(m: Formulas, a: Expr, b: Expr) -> Expr:
     """In float64 no square of a float32 overflows; an infinity outweighs a NaN."""
     infinite = m.isinf(a) | m.isinf(b)
     return m.where(infinite, math.inf, m.sqrt(a * a + b * b))
 
 
-def _hypot_scaled(m: Any, a: Any, b: Any) -> Any:
+def _hypot_scaled(m: Any, a: Any, b: Any) -> Expr:
     """With numbers taken where their squares neither overflow nor vanish, by powers of two."""
 
-    def body(a: Any, b: Any, scale: Any) -> Any:
+    def body(a: Expr, b: Expr, scale: Expr) -> Any:
         return _hypot_wide(m, a * scale, b * scale) / scale
 
     above = m.tir.max(m.tir.abs(a), m.tir.abs(b))
@@ -140,7 +141,7 @@ def _hypot_scaled(m: Any, a: Any, b: Any) -> Any:
     return m.let(scale, lambda scale: body(a, b, scale))
 
 
-def _lower_hypot(R: Any, a: Any, b: Any) -> Any:
+def _lower_hypot(R: Builder, a: Expr, b: Expr) -> Expr:
     if R.type(a).dtype is dtypes.float64:
         return pointwise("hypot", _hypot_scaled)(R, a, b)
     return pointwise("hypot", _hypot_wide, wide="float64")(R, a, b)
@@ -168,14 +169,14 @@ def hypot(input: Tensor, other: Tensor) -> Tensor:
     ...
 
 
-def _logaddexp(m: Any, a: Any, b: Any) -> Any:
+def _logaddexp(m: Formulas, a: Expr, b: Expr) -> Expr:
     """Equal infinities must not be subtracted, and NaN passes through the sum."""
     high = m.where(a < b, b, a)
     distance = m.where(a < b, a - b, b - a)
     return m.where(a == b, a + _LN2, high + m.log1p(m.exp(distance)))
 
 
-def _onnx_logaddexp(O: Any, a: Any, b: Any) -> Any:
+def _onnx_logaddexp(O: OnnxOps, a: OnnxNamed, b: OnnxNamed) -> OnnxNamed:
     high = O.Max(a, b)
     far = O.Neg(O.Abs(O.Sub(a, b)))
     one, ln2 = (O.const(v, a.type.dtype) for v in (1, _LN2))
@@ -328,12 +329,12 @@ def ldexp(x: Tensor, other: Tensor) -> Tensor:
     return x * F.exp2(other if isinstance(other, Tensor) else Tensor(other))
 
 
-def _where_nonzero(m: Any, x: Any, value: Any, y: Any) -> Any:
+def _where_nonzero(m: Formulas, x: Expr, value: Expr, y: Expr) -> Expr:
     """0 where x is 0 and y a number, whatever the formula gives there."""
     return m.where((x == 0) & m.logical_not(m.isnan(y)), 0, value)
 
 
-def _xlogy(m: Any, x: Any, y: Any) -> Any:
+def _xlogy(m: Formulas, x: Expr, y: Expr) -> Expr:
     return _where_nonzero(m, x, x * m.log(y), y)
 
 
@@ -343,7 +344,7 @@ def _vjp_xlogy(g: Tensor, out: Tensor, x: Tensor, y: Tensor) -> tuple[Tensor, Te
     return sum_to(gx, x), sum_to(g * x / y, y)
 
 
-def _onnx_nonzero(O: Any, x: Any, value: Any, y: Any) -> Any:
+def _onnx_nonzero(O: OnnxOps, x: OnnxNamed, value: OnnxNamed, y: OnnxNamed) -> OnnxNamed:
     zero = O.const(0, x.type.dtype)
     return O.Where(O.And(O.Equal(x, zero), O.Not(O.IsNaN(y))), zero, value)
 
@@ -378,7 +379,7 @@ def xlogy(input: Tensor, other: Tensor) -> Tensor:
     ...
 
 
-def xdivy(x: Any, y: Any) -> Tensor:
+def xdivy(x: object, y: object) -> Tensor:
     r"""Quotient that is 0 where the dividend is: :math:`out_i = x_i / y_i`.
 
     Args:

@@ -13,6 +13,7 @@ import numpy as np
 
 from tvmgraph import dtypes
 from tvmgraph.core import rules
+from tvmgraph.core.columns import Builder, Expr
 from tvmgraph.core.op import F, Reason, sample
 from tvmgraph.core.primitive import primitive
 from tvmgraph.core.tensor import Tensor
@@ -40,10 +41,10 @@ def _real_dtype(d: dtypes.DType) -> dtypes.DType:
     return dtypes.float64 if d is dtypes.complex128 else dtypes.float32
 
 
-def _lower_part(R: Any, x: Any, *, part: str) -> Any:
+def _lower_part(R: Builder, x: Expr, *, part: str) -> Expr:
     place = R.tir.IntImm("int64", _PARTS.index(part))
 
-    def kernel(t: Any) -> Any:
+    def kernel(t: Expr) -> Any:
         return R.te.compute(t.shape[:-1], lambda *i: t(*i, place), name=f"{part}_part")
 
     return R.emit_te(kernel, x)
@@ -106,11 +107,11 @@ def _eager_complex(real: np.ndarray, imag: np.ndarray) -> np.ndarray:
     return result
 
 
-def _lower_complex(R: Any, real: Any, imag: Any) -> Any:
+def _lower_complex(R: Builder, real: Expr, imag: Expr) -> Expr:
     shape = R.shape(rules.broadcast_shapes(R.type(real).shape, R.type(imag).shape))
 
-    def kernel(re: Any, im: Any) -> Any:
-        def element(*i: Any) -> Any:
+    def kernel(re: Expr, im: Expr) -> Any:
+        def element(*i: Expr) -> Expr:
             return R.tir.Select(i[-1] == 0, broadcast_load(re, i[:-1]), broadcast_load(im, i[:-1]))
 
         return R.te.compute([*shape, R.tir.IntImm("int64", 2)], element, name="complex")

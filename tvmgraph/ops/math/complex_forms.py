@@ -233,7 +233,7 @@ def _running_product(x: Tensor, axis: int) -> Tensor:
     return F.moveaxis(_join(re, im), -1, axis)
 
 
-def _bilinear(name: str, *xs: Tensor, **attrs: Any) -> Tensor:
+def _bilinear(name: str, *xs: Tensor, **attrs: object) -> Tensor:
     """Contractions: four real ones."""
     (a, b), (c, d) = _pair(xs[0]), _pair(xs[1])
     call = functools.partial(OPS[name].fn, **attrs)
@@ -269,7 +269,7 @@ def _cast(x: Tensor, dtype: dtypes.DType) -> Tensor:
     return F.logical_not(_is_zero(x)) if dtype is dtypes.bool_ else F.cast(re, dtype)
 
 
-def _full(size: Any, fill_value: Any, dtype: dtypes.DType) -> Tensor:
+def _full(size: object, fill_value: Any, dtype: dtypes.DType) -> Tensor:
     part = dtypes.float64 if dtype is dtypes.complex128 else dtypes.float32
     value = complex(fill_value)
     return _join(OPS["full"].fn(size, value.real, part), OPS["full"].fn(size, value.imag, part))
@@ -278,7 +278,7 @@ def _full(size: Any, fill_value: Any, dtype: dtypes.DType) -> Tensor:
 def _either(name: str, join: str) -> Callable[..., Tensor]:
     """A question about elements that is answered by the answers of both parts."""
 
-    def form(*xs: Tensor, **attrs: Any) -> Tensor:
+    def form(*xs: Tensor, **attrs: object) -> Tensor:
         op = OPS[name].fn
         parts = [_pair(x) for x in xs]
         return getattr(F, join)(*(op(*[p[k] for p in parts], **attrs) for k in (0, 1)))
@@ -304,7 +304,7 @@ def _by_parts(name: str, data: tuple[int, ...] | None = None) -> Callable[..., A
         data: Which operands have parts; by default all. Others are indices and conditions.
     """
 
-    def form(*xs: Tensor, **attrs: Any) -> Any:
+    def form(*xs: Tensor, **attrs: object) -> Any:
         op = OPS[name]
         if attrs.get("mode") in ("mul", "max", "min"):
             raise bad(DTypeError, f"mode {attrs['mode']!r} is not for complex elements", name,

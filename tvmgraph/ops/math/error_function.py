@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from tvmgraph.core.columns import Expr, Formulas
 from tvmgraph.ops.common.numpy_math import polynomial
 
 #: (1 + 2a) exp(a^2) erfc(a) in u = (9a/7 - 4) / (a + 4), on -1 <= u <= 1 for 0 <= a <= 28; highest
@@ -32,7 +33,7 @@ _SPLIT32 = 0.65
 _MAX, _MAX32 = 28.0, 10.06
 
 
-def complementary_error(m: Any, x: Any) -> Any:
+def complementary_error(m: Any, x: Any) -> Expr:
     """erfc(x) by a formula in a = |x|, and 2 less that for x < 0.
 
     Args:
@@ -42,7 +43,7 @@ def complementary_error(m: Any, x: Any) -> Any:
     single = m.dtype == "float32"
     limit, formula = (_MAX32, _single) if single else (_MAX, _double)
 
-    def signed(y: Any) -> Any:
+    def signed(y: Expr) -> Expr:
         value = m.where(x < 0, 2.0 - y, y)
         if single:
             value = m.where(m.tir.abs(x) < _SPLIT32, 1.0 - m.erf(x), value)
@@ -53,24 +54,24 @@ def complementary_error(m: Any, x: Any) -> Any:
     return m.let(bounded, lambda a: m.let(formula(m, a), signed))
 
 
-def _double(m: Any, a: Any) -> Any:
+def _double(m: Any, a: Any) -> Expr:
     """erfc(a) = exp(-a^2) P(u(a)) / (1 + 2a)."""
     u = (a * (9 / 7) - 4.0) / (a + 4.0)
     scaled = m.let(u, lambda u: polynomial(u, _SCALED_POLY))
 
-    def body(h: Any, d: Any) -> Any:  # exp(-d) by its series: d < 1e-4
+    def body(h: Expr, d: Expr) -> Any:  # exp(-d) by its series: d < 1e-4
         return m.exp(-h * h) * (1.0 - d * (1.0 - d * (0.5 - d * (1 / 6))))
 
     square = _split_square(m, a, m.tir.Cast("float64", m.tir.Cast("float32", a)), body)
     return square * scaled / (a * 2.0 + 1.0)
 
 
-def _single(m: Any, a: Any) -> Any:
+def _single(m: Formulas, a: Expr) -> Expr:
     """erfc(a) = exp(-h^2) / 2a (1 + uT(u)) exp(-d): what is close to 1 is added to it last."""
     u = (a - _MIDDLE32) / (a + _MIDDLE32)
     scaled = m.let(u, lambda u: u * polynomial(u, _SCALED_POLY32))
 
-    def body(h: Any, d: Any) -> Any:  # exp(-d) by its series: d < 0.04
+    def body(h: Expr, d: Expr) -> Any:  # exp(-d) by its series: d < 0.04
         series = -d * (1.0 - d * (0.5 - d * (1 / 6 - d * (1 / 24))))
         small = m.let(scaled, lambda s: m.let(series, lambda e: s * e + e + s))
         return m.let(m.exp(-h * h) * 0.5 / a, lambda q: small * q + q)
@@ -78,6 +79,6 @@ def _single(m: Any, a: Any) -> Any:
     return _split_square(m, a, m.from_bits((m.bits(a) + 0x800) & ~0xFFF), body)
 
 
-def _split_square(m: Any, a: Any, half: Any, body: Callable[[Any, Any], Any]) -> Any:
+def _split_square(m: Formulas, a: Expr, half: Expr, body: Callable[[Any, Any], Any]) -> Expr:
     """Calls ``body(h, d)`` with a^2 = h^2 + d, h having half the bits so that h^2 is exact."""
     return m.let(half, lambda h: m.let((a - h) * (a + h), lambda d: body(h, d)))

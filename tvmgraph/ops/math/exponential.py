@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
+from tvmgraph.core.columns import OnnxNamed, OnnxOps
 from tvmgraph.core.op import F
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.core.traits import CHEAP
@@ -64,7 +63,7 @@ def exp2(input: Tensor) -> Tensor:
     ...
 
 
-def _onnx_expm1(O: Any, x: Any) -> Any:
+def _onnx_expm1(O: OnnxOps, x: OnnxNamed) -> OnnxNamed:
     """2t / (1 - t) with t = tanh(x / 2) for small x; ONNX has no expm1."""
     one, two, half = (np.array(v, x.type.dtype.numpy) for v in (1, 2, 0.5))
     t = O.Tanh(O.Mul(O.Min(x, one), half))
@@ -140,7 +139,7 @@ def log10(input: Tensor) -> Tensor:
     ...
 
 
-def _onnx_log1p(O: Any, x: Any) -> Any:
+def _onnx_log1p(O: OnnxOps, x: OnnxNamed) -> OnnxNamed:
     """Kahan's form log(u) (x / (u - 1)) with u = 1 + x; ONNX has no log1p."""
     one = np.array(1, x.type.dtype.numpy)
     u = O.Add(x, one)

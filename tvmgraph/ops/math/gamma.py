@@ -179,7 +179,7 @@ def zeta(input: Tensor, other: Tensor) -> Tensor:
     ...
 
 
-def polygamma(n: Any, input: Tensor) -> Tensor:
+def polygamma(n: object, input: Tensor) -> Tensor:
     r"""Derivative of order n of :func:`digamma`, elementwise: :math:`\psi^{(n)}(x)`.
 
     For :math:`n \ge 2` it is :math:`(-1)^{n+1} n! \zeta(n + 1, x)`.

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from tvmgraph.core.columns import Expr, Formulas
 from tvmgraph.ops.math.special import log_gamma_right
 
 _LARGE = 200.0
@@ -28,7 +29,7 @@ _BERNOULLI = (
 _SHIFT = 10  # terms of zeta's series summed before it
 
 
-def _series(m: Any, a: Any, x: Any) -> Any:
+def _series(m: Formulas, a: Expr, x: Expr) -> Any:
     """1 + x / (a + 1) (1 + x / (a + 2) (1 + ...)), from the inside."""
     value = 1.0
     for k in range(_TERMS, 0, -1):
@@ -36,7 +37,7 @@ def _series(m: Any, a: Any, x: Any) -> Any:
     return value
 
 
-def _fraction(m: Any, a: Any, x: Any) -> Any:
+def _fraction(m: Formulas, a: Expr, x: Expr) -> Expr:
     """1 / (x + 1 - a - 1 (1 - a) / (x + 3 - a - ...)), from the inside."""
     value = x + (2 * _LEVELS + 1) - a
     for k in range(_LEVELS, 0, -1):
@@ -44,11 +45,11 @@ def _fraction(m: Any, a: Any, x: Any) -> Any:
     return 1 / value
 
 
-def _quadrature(m: Any, a: Any, x: Any, right: Any) -> Any:
+def _quadrature(m: Formulas, a: Expr, x: Expr, right: Expr) -> Expr:
     """The integral from x into the smaller tail, for a >= _LARGE."""
     peak = a - 1
 
-    def integrate(width: Any) -> Any:
+    def integrate(width: Expr) -> Expr:
         end = m.where(right, peak + _REACH * width, peak - _REACH * width)
         far = m.where(right, x + 0.6 * _REACH * width, x - 0.6 * _REACH * width)
         stop = m.where(right, _maximum(m, end, far), _maximum(m, _minimum(m, end, far), 1e-300))
@@ -58,7 +59,7 @@ def _quadrature(m: Any, a: Any, x: Any, right: Any) -> Any:
     return m.let(m.sqrt(peak), integrate) * m.exp(log_peak)
 
 
-def _sum(m: Any, peak: Any, x: Any, half: Any) -> Any:
+def _sum(m: Formulas, peak: Expr, x: Expr, half: Expr) -> Expr:
     total = 0.0
     for node, weight in zip(_NODES, _WEIGHTS):
         t = x + half * (node + 1)
@@ -67,15 +68,15 @@ def _sum(m: Any, peak: Any, x: Any, half: Any) -> Any:
     return m.where(half < 0, -half, half) * total
 
 
-def _maximum(m: Any, a: Any, b: Any) -> Any:
+def _maximum(m: Formulas, a: Expr, b: Any) -> Expr:
     return m.where(a < b, b, a)
 
 
-def _minimum(m: Any, a: Any, b: Any) -> Any:
+def _minimum(m: Formulas, a: Expr, b: Expr) -> Expr:
     return m.where(a < b, a, b)
 
 
-def _tails(m: Any, a: Any, x: Any, upper: bool) -> Any:
+def _tails(m: Formulas, a: Expr, x: Expr, upper: bool) -> Expr:
     """P or Q of numbers inside the domain, from whichever tail is computed without loss."""
     right = x >= a + 1
     large = a >= _LARGE
@@ -95,7 +96,7 @@ def _tails(m: Any, a: Any, x: Any, upper: bool) -> Any:
     return m.let(small, lambda t: m.where(right, t, 1 - t) if upper else m.where(right, 1 - t, t))
 
 
-def _regularized(m: Any, a: Any, x: Any, upper: bool) -> Any:
+def _regularized(m: Formulas, a: Expr, x: Expr, upper: bool) -> Expr:
     at_zero, at_infinity = (1.0, 0.0) if upper else (0.0, 1.0)
     inside = (a > 0) & (x > 0) & (a < math.inf) & (x < math.inf)
     value = m.let(
@@ -107,23 +108,23 @@ def _regularized(m: Any, a: Any, x: Any, upper: bool) -> Any:
     return m.where(valid, value, m.const(math.nan))
 
 
-def lower_gamma(m: Any, a: Any, x: Any) -> Any:
+def lower_gamma(m: Formulas, a: Expr, x: Expr) -> Expr:
     """P(a, x)."""
     return _regularized(m, a, x, upper=False)
 
 
-def upper_gamma(m: Any, a: Any, x: Any) -> Any:
+def upper_gamma(m: Formulas, a: Expr, x: Expr) -> Expr:
     """Q(a, x)."""
     return _regularized(m, a, x, upper=True)
 
 
-def _euler_maclaurin(m: Any, s: Any, q: Any) -> Any:
+def _euler_maclaurin(m: Formulas, s: Expr, q: Expr) -> Expr:
     """The first terms of the series, and what the formula gives for the others."""
     first = 0.0
     for k in range(_SHIFT):
         first = first + m.exp(-s * m.log(q + k))
 
-    def rest(w: Any) -> Any:
+    def rest(w: Expr) -> Any:
         correction, rising, power = 0.0, s, 1 / w
         for j, b in enumerate(_BERNOULLI):
             correction = correction + b * rising * power
@@ -134,7 +135,7 @@ def _euler_maclaurin(m: Any, s: Any, q: Any) -> Any:
     return first + m.let(q + _SHIFT, rest)
 
 
-def zeta(m: Any, s: Any, q: Any) -> Any:
+def zeta(m: Formulas, s: Expr, q: Expr) -> Expr:
     """zeta(s, q) for s > 1 and q > 0, infinite on the boundary, NaN outside."""
     inside = (s > 1) & (q > 0) & (s < math.inf) & (q < math.inf)
     value = m.let(

@@ -8,6 +8,7 @@ import numpy as np
 
 from tvmgraph import dtypes
 from tvmgraph.core import rules
+from tvmgraph.core.columns import Expr
 from tvmgraph.core.op import F, Reason, sample
 from tvmgraph.core.primitive import primitive
 from tvmgraph.core.tensor import Tensor
@@ -85,7 +86,7 @@ def _bits(x: np.ndarray) -> np.ndarray:
     return np.bitwise_count(x.astype(f"uint{x.dtype.itemsize * 8}")).astype(np.uint8)
 
 
-def _population_count(m: Any, x: Any) -> Any:
+def _population_count(m: Any, x: Any) -> Expr:
     unsigned = m.tir.Cast(f"uint{np.dtype(m.dtype).itemsize * 8}", x)
     return m.tir.popcount(m.tir.Cast("uint64", unsigned))
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from tvmgraph import dtypes
 from tvmgraph.core import rules
+from tvmgraph.core.columns import Builder, Expr, Formulas, OnnxNamed, OnnxOps
 from tvmgraph.core.op import F, sample
 from tvmgraph.core.primitive import primitive
 from tvmgraph.core.tensor import Tensor
@@ -39,20 +40,20 @@ def _eager_power(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     return np.power(a, b)
 
 
-def _power(m: TirMath, a: Any, b: Any) -> Any:
+def _power(m: TirMath, a: Expr, b: Expr) -> Expr:
     return m.pow(a, b)
 
 
 _float_power_kernel = pointwise("power", _power)
 
 
-def _lower_power(R: Any, a: Any, b: Any) -> Any:
+def _lower_power(R: Builder, a: Expr, b: Expr) -> Expr:
     if R.type(a).dtype.is_float:
         return _float_power_kernel(R, a, b)
     return lower_repeated(R, "power", a, b)
 
 
-def _vjp_power(g: Tensor, y: Tensor, a: Tensor, b: Tensor) -> tuple[Any, ...]:
+def _vjp_power(g: Tensor, y: Tensor, a: Tensor, b: Tensor) -> tuple[Tensor | None, ...]:
     ga = F.where(b == 0, 0, g * b * F.power(a, b - 1))
     zero = a == 0
     gb = F.where(zero, 0, g * y * F.log(F.where(zero, 1, a)))
@@ -62,7 +63,7 @@ def _vjp_power(g: Tensor, y: Tensor, a: Tensor, b: Tensor) -> tuple[Any, ...]:
 _onnx_wide_power = onnx_wide("Pow", dtypes.int32, dtypes.int64)
 
 
-def _onnx_power(O: Any, a: Any, b: Any) -> Any:
+def _onnx_power(O: OnnxOps, a: OnnxNamed, b: OnnxNamed) -> OnnxNamed:
     """ONNX leaves a negative integer exponent open."""
     d = a.type.dtype
     if d not in (dtypes.int32, dtypes.int64):
@@ -121,7 +122,7 @@ def _chain(x: Any, n: int) -> Any:
     return result
 
 
-def _power_scalar(m: Any, x: Any, *, exponent: float) -> Any:
+def _power_scalar(m: Formulas, x: Expr, *, exponent: float) -> Any:
     """x ** exponent without a power function where a few operations do."""
     if exponent == 0.5:
         return m.sqrt(x)
@@ -157,14 +158,14 @@ def _eager_scalar(x: np.ndarray, *, exponent: float) -> np.ndarray:
     return _eager_power(x, np.asarray(exponent, x.dtype))
 
 
-def _lower_scalar(R: Any, x: Any, *, exponent: float) -> Any:
+def _lower_scalar(R: Builder, x: Expr, *, exponent: float) -> Expr:
     d = R.type(x).dtype
     if _is_short(exponent) and (d.is_float or exponent > 0):
         return pointwise("power_scalar", _power_scalar)(R, x, exponent=exponent)
     return _lower_power(R, x, R.const(exponent, d.name))
 
 
-def _vjp_scalar(g: Tensor, y: Tensor, x: Tensor, *, exponent: float) -> tuple[Any, ...]:
+def _vjp_scalar(g: Tensor, y: Tensor, x: Tensor, *, exponent: float) -> tuple[Tensor | None, ...]:
     if exponent == 0:
         return (F.zeros_like(x),)
     if exponent == 1:
@@ -172,7 +173,7 @@ def _vjp_scalar(g: Tensor, y: Tensor, x: Tensor, *, exponent: float) -> tuple[An
     return (g * (F.power_scalar(x, exponent - 1) * exponent),)
 
 
-def _onnx_scalar(O: Any, x: Any, *, exponent: float) -> Any:
+def _onnx_scalar(O: OnnxOps, x: OnnxNamed, *, exponent: float) -> OnnxNamed:
     if abs(exponent) == 0.5:  # Pow has other results for -inf and -0
         root = O.Sqrt(x)
         return root if exponent > 0 else O.Reciprocal(root)
@@ -218,7 +219,7 @@ def power_scalar(input: Tensor, exponent: float) -> Tensor:
     ...
 
 
-def pow(input: Any, exponent: Any) -> Tensor:
+def pow(input: object, exponent: object) -> Tensor:
     r"""Power, elementwise: :math:`out_i = input_i^{exponent_i}`.
 
     Args:
@@ -248,7 +249,7 @@ def pow(input: Any, exponent: Any) -> Tensor:
 tensor_pow = pow
 
 
-def float_power(input: Any, exponent: Any) -> Tensor:
+def float_power(input: object, exponent: object) -> Tensor:
     r"""Power computed in float64: :math:`out_i = input_i^{exponent_i}`.
 
     Args:
@@ -263,7 +264,7 @@ def float_power(input: Any, exponent: Any) -> Tensor:
         Tensor(shape=[3], dtype=Float64, value= [ 2.25000000e+00,  0.00000000e+00,  4.00000000e+00])
     """
 
-    def wide(x: Any) -> Any:
+    def wide(x: object) -> Any:
         if not isinstance(x, Tensor):
             return x
         return F.cast(x, dtypes.complex128 if x.dtype.kind == "c" else dtypes.float64)

@@ -6,6 +6,7 @@ from typing import Any
 
 from tvmgraph import dtypes
 from tvmgraph.core import rules
+from tvmgraph.core.arguments import AxisLike
 from tvmgraph.core.op import F
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.errors import ArgumentError, DTypeError, ShapeError
@@ -20,7 +21,7 @@ def _neighbours(x: Tensor, axis: int) -> tuple[Tensor, Tensor]:
     return x[(*before, slice(1, None))], x[(*before, slice(None, -1))]
 
 
-def _axis(axis: Any, x: Tensor, op: str) -> int:
+def _axis(axis: AxisLike, x: Tensor, op: str) -> int:
     try:
         return rules.normalize_axis(axis, x.ndim)
     except (ArgumentError, DTypeError) as e:
@@ -231,7 +232,9 @@ def clip_by_norm(
     return clipped[0] if isinstance(x, Tensor) else type(x)(clipped)
 
 
-def clip_by_global_norm(x: Any, clip_norm: float = 1.0, use_norm: None = None) -> tuple[Any, ...]:
+def clip_by_global_norm(
+    x: Any, clip_norm: float = 1.0, use_norm: None = None
+) -> tuple[Tensor, ...]:
     r"""Scales a group of tensors by one factor so that their joint norm is at most ``clip_norm``.
 
     .. math::

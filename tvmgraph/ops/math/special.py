@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from tvmgraph import dtypes
+from tvmgraph.core.columns import Builder, Expr, Formulas
 from tvmgraph.core.op import F, Reason, sample
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.ops.common.numpy_math import polynomial
@@ -107,41 +108,41 @@ def erfc(input: Tensor) -> Tensor:
     ...
 
 
-def _erfinv_log(m: Any, x: Any) -> Any:
+def _erfinv_log(m: Formulas, x: Expr) -> Expr:
     """-ln(1 - x^2), and a finite number beyond 1."""
     a = m.where(x < 0, -x, x)
     return m.let(m.where(a < 1, a, 0.5), lambda a: -m.log((1 - a) * (1 + a)))
 
 
-def _erfinv_start(m: Any, x: Any, w: Any, wide: bool = False) -> Any:
+def _erfinv_start(m: Formulas, x: Expr, w: Expr, wide: bool = False) -> Expr:
     middle, far = (_ERFINV_WIDE_MIDDLE, _ERFINV_WIDE) if wide else (_ERFINV_MIDDLE, _ERFINV_FAR)
     inner = polynomial(m.where(w < 5, w, 5.0) - 2.5, _ERFINV_NEAR)
     outer = polynomial(m.sqrt(m.where(w < 5, 5.0, w)) - middle, far)
     return x * m.where(w < 5, inner, outer)
 
 
-def _erfinv_step(m: Any, a: Any, y: Any) -> Any:
+def _erfinv_step(m: Formulas, a: Expr, y: Expr) -> Expr:
     """A step of Newton on erf, or on erfc where erf is close to 1 and would cancel."""
     error = m.where(a < 0.5, m.erf(y) - a, (1 - a) - m.erfc(y))
     return y - error / (m.exp(-y * y) * _TWO_OVER_SQRT_PI)
 
 
-def _erfinv_edges(m: Any, x: Any, value: Any) -> Any:
+def _erfinv_edges(m: Formulas, x: Expr, value: Expr) -> Expr:
     edge = m.where(x == 1, math.inf, m.where(x == -1, -math.inf, m.const(math.nan)))
     return m.where((x < 1) & (x > -1), value, edge)
 
 
-def _erfinv_magnitude(m: Any, x: Any) -> Any:
+def _erfinv_magnitude(m: Formulas, x: Expr) -> Expr:
     """|x|, and a number below 1 beyond."""
     a = m.where(x < 0, -x, x)
     return m.where(a < 1, a, 0.5)
 
 
-def _erfinv_result(m: Any, x: Any, y: Any) -> Any:
+def _erfinv_result(m: Formulas, x: Expr, y: Expr) -> Expr:
     return _erfinv_edges(m, x, m.where(x < 0, -y, y))
 
 
-def _erfinv(m: Any, x: Any) -> Any:
+def _erfinv(m: Formulas, x: Expr) -> Expr:
     a = _erfinv_magnitude(m, x)
     y = _erfinv_start(m, a, _erfinv_log(m, a), wide=True)
     for _ in range(_NEWTON_STEPS):
@@ -149,19 +150,19 @@ def _erfinv(m: Any, x: Any) -> Any:
     return _erfinv_result(m, x, y)
 
 
-def _converted(R: Any, x: Any, lower: Callable[[Any], Any]) -> Any:
+def _converted(R: Builder, x: Expr, lower: Callable[[Any], Any]) -> Expr:
     """Calls ``lower`` with float64, converted apart: TVM takes long over it inside of formulas."""
     dtype = R.type(x).dtype.name
     return R.op.astype(R.emit(lower(R.emit(R.op.astype(x, "float64")))), dtype)
 
 
-def _lower_erfinv(R: Any, x: Any) -> Any:
+def _lower_erfinv(R: Builder, x: Expr) -> Expr:
     """Each step apart, so that its result is computed once; of less than float64 without Newton."""
 
-    def emit(step: str, formula: Callable[..., Any], *operands: Any) -> Any:
+    def emit(step: str, formula: Callable[..., object], *operands: Expr) -> Expr:
         return R.emit(pointwise(f"erfinv_{step}", formula)(R, *operands))
 
-    def rounded(m: Any, x: Any) -> Any:
+    def rounded(m: Formulas, x: Expr) -> Expr:
         return m.let(_erfinv_log(m, x), lambda w: _erfinv_edges(m, x, _erfinv_start(m, x, w)))
 
     if R.type(x).dtype is not dtypes.float64:
@@ -201,7 +202,7 @@ def erfinv(input: Tensor) -> Tensor:
     ...
 
 
-def _lanczos(m: Any, z: Any) -> tuple[Any, Any, Any]:
+def _lanczos(m: Formulas, z: Expr) -> tuple[Any, Any, Any]:
     """The parts of ln Gamma(z + 1) = main + ln(p / q) for z >= -0.5."""
     bounded = m.where(z < _LARGE, z, _LARGE)
     p, q = polynomial(bounded, _LANCZOS_P), polynomial(bounded, _LANCZOS_Q)
@@ -209,13 +210,13 @@ def _lanczos(m: Any, z: Any) -> tuple[Any, Any, Any]:
     return (z + 0.5) * m.log(t) - t + _HALF_LOG_2PI, p, q
 
 
-def log_gamma_right(m: Any, x: Any) -> Any:
+def log_gamma_right(m: Formulas, x: Expr) -> Expr:
     """ln Gamma(x) for x >= 0.5."""
     main, p, q = _lanczos(m, x - 1)
     return main + m.log(p / q)
 
 
-def _lgamma(m: Any, x: Any) -> Any:
+def _lgamma(m: Formulas, x: Expr) -> Expr:
     """For x < 0.5 by reflection: ln(pi / |sin(pi x)|) less that of 1 - x; one logarithm for all."""
     left = x < 0.5
     r = x - m.rint(x)  # the distance from the nearest integer, which is exact
@@ -227,7 +228,7 @@ def _lgamma(m: Any, x: Any) -> Any:
     return m.where(infinite, math.inf, value)
 
 
-def _lower_lgamma(R: Any, x: Any) -> Any:
+def _lower_lgamma(R: Builder, x: Expr) -> Expr:
     lower = pointwise("lgamma", _lgamma)
     return (
         lower(R, x)
@@ -257,7 +258,7 @@ def lgamma(input: Tensor) -> Tensor:
     ...
 
 
-def _digamma_right(m: Any, x: Any) -> Any:
+def _digamma_right(m: Formulas, x: Expr) -> Expr:
     """psi(x) for x >= 0.5: by recurrence to x + _SHIFT, then by the asymptotic series."""
     shift = m.let(
         m.where(x < _LARGE, x, _LARGE),
@@ -268,7 +269,7 @@ def _digamma_right(m: Any, x: Any) -> Any:
     return m.log(y) - 0.5 / y - series - shift
 
 
-def _digamma(m: Any, x: Any) -> Any:
+def _digamma(m: Formulas, x: Expr) -> Expr:
     left = x < 0.5
     angle = (x - m.rint(x)) * math.pi
     safe = m.where(left & (angle * angle > 0), angle, 1.0)
@@ -300,7 +301,7 @@ def digamma(input: Tensor) -> Tensor:
     ...
 
 
-def _trigamma_right(m: Any, x: Any) -> Any:
+def _trigamma_right(m: Formulas, x: Expr) -> Expr:
     shift = 1 / (x * x)
     for k in range(1, _SHIFT):
         shift = shift + 1 / ((x + k) * (x + k))
@@ -309,7 +310,7 @@ def _trigamma_right(m: Any, x: Any) -> Any:
     return 1 / y + series + shift
 
 
-def _trigamma(m: Any, x: Any) -> Any:
+def _trigamma(m: Formulas, x: Expr) -> Expr:
     left = x < 0.5
     ratio = math.pi / m.sin((x - m.rint(x)) * math.pi)
     right = m.let(m.where(left, 1 - x, x), lambda z: _trigamma_right(m, z))

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 
 from tvmgraph import dtypes
 from tvmgraph.core import rules
+from tvmgraph.core.columns import Expr, Formulas, OnnxNamed, OnnxOps
 from tvmgraph.core.op import F, sample
 from tvmgraph.core.primitive import primitive
 from tvmgraph.core.tensor import Tensor
@@ -221,7 +221,7 @@ def _vjp_atan2(g: Tensor, y: Tensor, a: Tensor, b: Tensor) -> tuple[Tensor, Tens
     return sum_to(scaled * b, a), sum_to(-scaled * a, b)
 
 
-def _onnx_atan2(O: Any, a: Any, b: Any) -> Any:
+def _onnx_atan2(O: OnnxOps, a: OnnxNamed, b: OnnxNamed) -> OnnxNamed:
     """The angle of the half plane b > 0, moved by a half turn for b < 0; zeros have signs."""
     zero, pi = (O.const(v, a.type.dtype) for v in (0, math.pi))
     below, left = (_is_negative(O, v, zero) for v in (a, b))
@@ -233,7 +233,7 @@ def _onnx_atan2(O: Any, a: Any, b: Any) -> Any:
     return O.Where(origin, O.Where(left, turn, a), moved)
 
 
-def _is_negative(O: Any, x: Any, zero: Any) -> Any:
+def _is_negative(O: OnnxOps, x: OnnxNamed, zero: OnnxNamed) -> OnnxNamed:
     """Whether the sign bit is set, which a comparison does not see of a zero."""
     inverse = O.Div(O.const(1, x.type.dtype), x)
     return O.Less(O.Where(O.Equal(x, zero), inverse, x), zero)
@@ -274,7 +274,7 @@ def atan2(input: Tensor, other: Tensor) -> Tensor:
 arctan2 = atan2
 
 
-def _sinc(m: Any, x: Any) -> Any:
+def _sinc(m: Formulas, x: Expr) -> Expr:
     angle = m.where(x == 0, 1, x) * math.pi
     return m.where(x == 0, 1, m.sin(angle) / angle)
 
@@ -285,7 +285,7 @@ def _vjp_sinc(g: Tensor, y: Tensor, x: Tensor) -> tuple[Tensor]:
     return (g * F.where(zero, 0, (F.cos(safe * math.pi) - y) / safe),)
 
 
-def _onnx_sinc(O: Any, x: Any) -> Any:
+def _onnx_sinc(O: OnnxOps, x: OnnxNamed) -> OnnxNamed:
     zero, one, pi = (O.const(v, x.type.dtype) for v in (0, 1, math.pi))
     at_zero = O.Equal(x, zero)
     angle = O.Mul(O.Where(at_zero, one, x), pi)

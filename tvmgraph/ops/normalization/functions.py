@@ -7,6 +7,7 @@ from typing import Any
 
 from tvmgraph import dtypes
 from tvmgraph.core import rules
+from tvmgraph.core.arguments import AxisLike
 from tvmgraph.core.composed import composed
 from tvmgraph.core.op import F
 from tvmgraph.core.tensor import Tensor
@@ -143,9 +144,12 @@ def _normalized_rows(
 
 
 def layer_norm(
-    input: Tensor, normalized_shape: Any, weight: Tensor | None = None, bias: Tensor | None = None,
+    input: Tensor,
+    normalized_shape: object,
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
     eps: float = 1e-5,
-) -> Tensor:  # fmt: skip
+) -> Tensor:
     r"""Normalizes trailing axes: :math:`y = (x - E[x]) / \sqrt{Var[x] + eps} \cdot weight + bias`.
 
     Args:
@@ -300,7 +304,7 @@ def lrn(
     return F.cast(wide * scale, x.dtype)
 
 
-def l2_normalize(x: Tensor, axis: Any = 0, epsilon: float = 1e-4) -> Tensor:
+def l2_normalize(x: Tensor, axis: AxisLike = 0, epsilon: float = 1e-4) -> Tensor:
     r"""Scales to length 1 along axes: :math:`y = x / \sqrt{\max(\sum x^2, epsilon)}`.
 
     Args:

@@ -10,6 +10,7 @@ import numpy as np
 
 from tvmgraph import dtypes
 from tvmgraph.core import rules
+from tvmgraph.core.columns import Builder, Expr, OnnxNamed, OnnxOps
 from tvmgraph.core.op import F, sample
 from tvmgraph.core.primitive import primitive
 from tvmgraph.core.tensor import Tensor
@@ -54,7 +55,7 @@ def _te_statistics(R: Any, x: Any, eps: float, center: bool, wide: str) -> tuple
     lead, size = tuple(x.shape[:-1]), x.shape[-1]
     number = R.tir.const(int(size), wide)
 
-    def mean_of(element: Any, name: str) -> Any:
+    def mean_of(element: Any, name: str) -> Expr:
         k = R.te.reduce_axis((0, size), name="k")
         total = R.te.compute(lead, lambda *i: R.te.sum(element(i, k), axis=k), name=name)
         return R.te.compute(lead, lambda *i: total[i] / number, name=f"{name}_mean")
@@ -74,7 +75,7 @@ def _te_statistics(R: Any, x: Any, eps: float, center: bool, wide: str) -> tuple
     return mean, rstd
 
 
-def _on_rows(R: Any, compute: Any, name: str, count: int, *exprs: Any) -> Any:
+def _on_rows(R: Builder, compute: Any, name: str, count: int, *exprs: Expr) -> Expr:
     """Runs a kernel on tensors whose normalized axes are merged into one."""
     t = R.type(exprs[0])
     if t.is_static and t.size == 0:
@@ -85,7 +86,7 @@ def _on_rows(R: Any, compute: Any, name: str, count: int, *exprs: Any) -> Any:
     return y if count == 1 else R.op.reshape(y, R.shape(t.shape))
 
 
-def _wide(R: Any, x: Any) -> str:
+def _wide(R: Builder, x: Expr) -> str:
     d = R.type(x).dtype
     return "float32" if d in LOW_PRECISION else d.name
 
@@ -106,7 +107,7 @@ def _lower_rows(R: Any, x: Any, *, count: int, eps: float, center: bool) -> Any:
     return _on_rows(R, compute, "row_normalize", count, x)
 
 
-def _onnx_rows(O: Any, x: Any, *, count: int, eps: float, center: bool) -> Any:
+def _onnx_rows(O: OnnxOps, x: OnnxNamed, *, count: int, eps: float, center: bool) -> OnnxNamed:
     t = x.type
     if center and t.dtype is not dtypes.float16:
         scale = np.ones(t.shape[t.ndim - count :], t.dtype.numpy)
@@ -117,7 +118,9 @@ def _onnx_rows(O: Any, x: Any, *, count: int, eps: float, center: bool) -> Any:
     return O.Cast(O.Mul(centered, rstd), to=O.dtype(t.dtype))
 
 
-def _onnx_statistics(O: Any, x: Any, count: int, eps: float, center: bool, wide: Any) -> Any:
+def _onnx_statistics(
+    O: OnnxOps, x: OnnxNamed, count: int, eps: float, center: bool, wide: Any
+) -> tuple[OnnxNamed, OnnxNamed]:
     axes = np.arange(-count, 0)
     centered = O.Sub(x, O.ReduceMean(x, axes)) if center else x
     spread = O.ReduceMean(O.Mul(centered, centered), axes)
@@ -208,7 +211,7 @@ def _lower_rows_grad(
         lead, size = tuple(data.shape[:-1]), data.shape[-1]
         number = R.tir.const(int(size), wide)
 
-        def total(element: Any, name: str) -> Any:
+        def total(element: Any, name: str) -> Expr:
             k = R.te.reduce_axis((0, size), name="k")
             return R.te.compute(lead, lambda *i: R.te.sum(element((*i, k)), axis=k), name=name)
 
@@ -226,7 +229,9 @@ def _lower_rows_grad(
     return _on_rows(R, compute, "row_normalize_grad", count, g, x, y)
 
 
-def _onnx_rows_grad(O: Any, g: Any, x: Any, y: Any, *, count: int, eps: float, center: bool) -> Any:
+def _onnx_rows_grad(
+    O: OnnxOps, g: OnnxNamed, x: OnnxNamed, y: OnnxNamed, *, count: int, eps: float, center: bool
+) -> OnnxNamed:
     dtype = x.type.dtype
     wide = dtypes.float32 if dtype in LOW_PRECISION else dtype
     g, x, y = (O.Cast(v, to=O.dtype(wide)) for v in (g, x, y))

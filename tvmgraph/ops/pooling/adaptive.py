@@ -36,7 +36,7 @@ def _sizes(value: Any, spatial: Ints, op: str) -> Ints:
     return tuple(int(v) for v in sizes)
 
 
-def _uniform(spatial: Ints, out: Ints) -> dict[str, Any] | None:
+def _uniform(spatial: Ints, out: Ints) -> dict[str, object] | None:
     """The windows of an ordinary pooling, where all of them have the same size."""
     if any(n % o for n, o in zip(spatial, out)):
         return None
@@ -44,7 +44,7 @@ def _uniform(spatial: Ints, out: Ints) -> dict[str, Any] | None:
     return {"kernel": kernel, "stride": kernel, "padding": ((0, 0),) * len(out)}
 
 
-def _average(input: Tensor, output_size: Any, count: int, op: str) -> Tensor:
+def _average(input: Tensor, output_size: object, count: int, op: str) -> Tensor:
     x, added = batched(input, count, op)
     spatial = spatial_of(x, count, op)
     out = _sizes(output_size, spatial, op)
@@ -84,7 +84,7 @@ def _windows(x: Tensor, tables: list[np.ndarray]) -> Tensor:
 
 
 def _maximum(
-    input: Tensor, output_size: Any, count: int, op: str, indices: bool
+    input: Tensor, output_size: object, count: int, op: str, indices: bool
 ) -> tuple[Tensor, Tensor | None]:
     x, added = batched(input, count, op)
     spatial = spatial_of(x, count, op)
@@ -131,7 +131,7 @@ def adaptive_avg_pool1d(input: Tensor, output_size: int) -> Tensor:
     return _average(input, output_size, 1, "adaptive_avg_pool1d")
 
 
-def adaptive_avg_pool2d(input: Tensor, output_size: Any) -> Tensor:
+def adaptive_avg_pool2d(input: Tensor, output_size: object) -> Tensor:
     r"""Mean over windows that cover the image evenly.
 
     Args:
@@ -152,7 +152,7 @@ def adaptive_avg_pool2d(input: Tensor, output_size: Any) -> Tensor:
     return _average(input, output_size, 2, "adaptive_avg_pool2d")
 
 
-def adaptive_avg_pool3d(input: Tensor, output_size: Any) -> Tensor:
+def adaptive_avg_pool3d(input: Tensor, output_size: object) -> Tensor:
     r"""Mean over windows that cover the volume evenly.
 
     Args:
@@ -197,7 +197,9 @@ def adaptive_max_pool1d(input: Tensor, output_size: int, return_indices: bool = 
     return found if return_indices else found[0]
 
 
-def adaptive_max_pool2d(input: Tensor, output_size: Any, return_indices: bool = False) -> Any:
+def adaptive_max_pool2d(
+    input: Tensor, output_size: object, return_indices: bool = False
+) -> Tensor | tuple[Tensor, Tensor | None]:
     r"""Maximum over windows that cover the image evenly.
 
     Args:
@@ -221,7 +223,9 @@ def adaptive_max_pool2d(input: Tensor, output_size: Any, return_indices: bool = 
     return y if index is None else (y, index)
 
 
-def adaptive_max_pool3d(input: Tensor, output_size: Any, return_indices: bool = False) -> Any:
+def adaptive_max_pool3d(
+    input: Tensor, output_size: object, return_indices: bool = False
+) -> Tensor | tuple[Tensor, Tensor]:
     r"""Maximum over windows that cover the volume evenly.
 
     Args:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from tvmgraph import dtypes
 from tvmgraph.core import rules
-from tvmgraph.core.op import F, sample
+from tvmgraph.core.columns import Builder, Expr, OnnxNamed, OnnxOps
+from tvmgraph.core.op import F, Sample, sample
 from tvmgraph.core.primitive import primitive
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.core.traits import Batch, Layout, Pattern, Traits
@@ -87,15 +89,21 @@ def _numpy_avg_pool(
 
 
 def _te_divide(
-    R: Any, wide: str, spatial: Ints, kernel: Ints, stride: Ints, padding: Pairs, counted: Pairs,
+    R: Builder,
+    wide: str,
+    spatial: Ints,
+    kernel: Ints,
+    stride: Ints,
+    padding: Pairs,
+    counted: Pairs,
     divisor: int,
-) -> Any:  # fmt: skip
+) -> Callable[..., Expr]:
     """TE: ``(value, window) -> value / elements of the window``."""
     constant = divisor
     if not divisor and padding == counted:
         constant = int(np.prod(kernel))
 
-    def divide(value: Any, window: Any) -> Any:
+    def divide(value: Expr, window: Any) -> Expr:
         if constant:
             return value / R.tir.const(constant, wide)
         count: Any = None
@@ -112,8 +120,8 @@ def _te_divide(
 
 
 def _lower_avg_pool(
-    R: Any, x: Any, *, kernel: Ints, stride: Ints, padding: Pairs, counted: Pairs, divisor: int
-) -> Any:
+    R: Builder, x: Expr, *, kernel: Ints, stride: Ints, padding: Pairs, counted: Pairs, divisor: int
+) -> Expr:
     t = R.type(x)
     y = _infer_avg_pool(t, kernel=kernel, stride=stride, padding=padding, counted=counted,
                         divisor=divisor)  # fmt: skip
@@ -123,10 +131,10 @@ def _lower_avg_pool(
     spatial = tuple(int(v) for v in t.shape[2:])
     divide = _te_divide(R, wide, spatial, kernel, stride, padding, counted, divisor)
 
-    def compute(data: Any) -> Any:
+    def compute(data: Expr) -> Expr:
         padded = te_pad(R, data, padding, R.tir.const(0, data.dtype))
 
-        def term(point: Any, at: Any) -> Any:
+        def term(point: Any, at: Any) -> Expr:
             place = [p * s + v for p, s, v in zip(point[2:], stride, at)]
             return padded[(*point[:2], *place)].astype(wide)
 
@@ -142,8 +150,15 @@ def _lower_avg_pool(
 
 
 def _onnx_avg_pool(
-    O: Any, x: Any, *, kernel: Ints, stride: Ints, padding: Pairs, counted: Pairs, divisor: int
-) -> Any:
+    O: OnnxOps,
+    x: OnnxNamed,
+    *,
+    kernel: Ints,
+    stride: Ints,
+    padding: Pairs,
+    counted: Pairs,
+    divisor: int,
+) -> OnnxNamed:
     """An average over all taps, scaled where the window divides by another number."""
     y = O.AveragePool(x, kernel_shape=list(kernel), strides=list(stride),
                       pads=flat_padding(padding), count_include_pad=1)  # fmt: skip
@@ -156,8 +171,15 @@ def _onnx_avg_pool(
     return O.Mul(y, np.asarray(scale).astype(x.type.dtype.numpy))
 
 
-def _avg_sample(*shapes: Any, kernel: Ints, stride: Ints, padding: Pairs | None = None,
-                counted: Pairs | None = None, divisor: int = 0, **kwargs: Any) -> Any:  # fmt: skip
+def _avg_sample(
+    *shapes: object,
+    kernel: Ints,
+    stride: Ints,
+    padding: Pairs | None = None,
+    counted: Pairs | None = None,
+    divisor: int = 0,
+    **kwargs: Any,
+) -> Sample:
     padding = padding or ((0, 0),) * len(kernel)
     counted = padding if counted is None else counted
     return sample(*shapes, kernel=kernel, stride=stride, padding=padding, counted=counted,
@@ -250,9 +272,16 @@ def _numpy_avg_pool_grad(
 
 
 def _lower_avg_pool_grad(
-    R: Any, g: Any, *, spatial: Ints, kernel: Ints, stride: Ints, padding: Pairs, counted: Pairs,
+    R: Builder,
+    g: Expr,
+    *,
+    spatial: Ints,
+    kernel: Ints,
+    stride: Ints,
+    padding: Pairs,
+    counted: Pairs,
     divisor: int,
-) -> Any:  # fmt: skip
+) -> Expr:
     t = R.type(g)
     if t.is_static and t.size == 0:
         return R.op.zeros(R.shape((*t.shape[:2], *spatial)), t.dtype.name)
@@ -260,8 +289,8 @@ def _lower_avg_pool_grad(
     divide = _te_divide(R, wide, spatial, kernel, stride, padding, counted, divisor)
     out = tuple(int(v) for v in t.shape[2:])
 
-    def compute(grad: Any) -> Any:
-        def term(point: Any, window: Any, offset: Any) -> Any:
+    def compute(grad: Expr) -> Expr:
+        def term(point: Any, window: Expr, offset: Expr) -> Expr:
             return divide(grad[(*point[:2], *window)].astype(wide), window)
 
         y = te_transposed(
@@ -276,9 +305,16 @@ def _lower_avg_pool_grad(
 
 
 def _onnx_avg_pool_grad(
-    O: Any, g: Any, *, spatial: Ints, kernel: Ints, stride: Ints, padding: Pairs, counted: Pairs,
+    O: OnnxOps,
+    g: OnnxNamed,
+    *,
+    spatial: Ints,
+    kernel: Ints,
+    stride: Ints,
+    padding: Pairs,
+    counted: Pairs,
     divisor: int,
-) -> Any:  # fmt: skip
+) -> OnnxNamed:
     """A transposed convolution with ones, on the channels as a batch."""
     out, dtype = tuple(int(v) for v in g.type.shape[2:]), g.type.dtype.numpy
     scale = 1 / _divisors(spatial, out, kernel, stride, padding, counted, divisor)

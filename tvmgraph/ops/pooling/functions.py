@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tvmgraph import dtypes
+from tvmgraph.core.arguments import PerAxis
 from tvmgraph.core.op import F
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.errors import ArgumentError, ShapeError
@@ -49,15 +50,15 @@ def unbatched(y: Tensor, added: bool) -> Tensor:
     return F.squeeze(y, 0) if added else y
 
 
-def _stride(stride: Any, kernel: Ints, op: str) -> Ints:
+def _stride(stride: PerAxis, kernel: Ints, op: str) -> Ints:
     return kernel if stride is None else ints(stride, len(kernel), "stride", op)
 
 
 # ---- maximum ----------------------------------------------------------------------------------
 
 
-def _max(op: str, x: Tensor, count: int, kernel_size: Any, stride: Any, pad_mode: str,
-         padding: Any, dilation: Any, return_indices: bool, ceil_mode: bool) -> Any:  # fmt: skip
+def _max(op: str, x: Tensor, count: int, kernel_size: PerAxis, stride: Any, pad_mode: str,
+         padding: object, dilation: Any, return_indices: bool, ceil_mode: bool) -> Any:  # fmt: skip
     kernel = ints(kernel_size, count, "kernel_size", op)
     steps, gaps = _stride(stride, kernel, op), ints(dilation, count, "dilation", op)
     x, added = batched(x, count, op)
@@ -76,9 +77,16 @@ def _max(op: str, x: Tensor, count: int, kernel_size: Any, stride: Any, pad_mode
 
 
 def max_pooling(
-    x: Tensor, spatial: int, kernel_size: Any = 1, stride: Any = 1, pad_mode: str = "valid",
-    padding: Any = 0, dilation: Any = 1, return_indices: bool = False, ceil_mode: bool = False,
-) -> Any:  # fmt: skip
+    x: Tensor,
+    spatial: int,
+    kernel_size: PerAxis = 1,
+    stride: PerAxis = 1,
+    pad_mode: str = "valid",
+    padding: object = 0,
+    dilation: PerAxis = 1,
+    return_indices: bool = False,
+    ceil_mode: bool = False,
+) -> tuple[Tensor, Tensor] | Tensor:
     r"""Maximum pooling with MindSpore's pad modes: what the pooling layers compute.
 
     Args:
@@ -109,9 +117,14 @@ def max_pooling(
 
 
 def max_pool1d(
-    x: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1,
-    return_indices: bool = False, ceil_mode: bool = False,
-) -> Any:  # fmt: skip
+    x: Tensor,
+    kernel_size: PerAxis,
+    stride: PerAxis | None = None,
+    padding: object = 0,
+    dilation: PerAxis = 1,
+    return_indices: bool = False,
+    ceil_mode: bool = False,
+) -> tuple[Tensor, Tensor] | Tensor:
     r"""Largest element of every window of a sequence.
 
     Args:
@@ -141,9 +154,14 @@ def max_pool1d(
 
 
 def max_pool2d(
-    x: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1,
-    return_indices: bool = False, ceil_mode: bool = False,
-) -> Any:  # fmt: skip
+    x: Tensor,
+    kernel_size: PerAxis,
+    stride: PerAxis | None = None,
+    padding: object = 0,
+    dilation: PerAxis = 1,
+    return_indices: bool = False,
+    ceil_mode: bool = False,
+) -> tuple[Tensor, Tensor] | Tensor:
     r"""Largest element of every window of an image.
 
     Args:
@@ -172,9 +190,14 @@ def max_pool2d(
 
 
 def max_pool3d(
-    x: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1,
-    ceil_mode: bool = False, return_indices: bool = False,
-) -> Any:  # fmt: skip
+    x: Tensor,
+    kernel_size: PerAxis,
+    stride: PerAxis | None = None,
+    padding: object = 0,
+    dilation: PerAxis = 1,
+    ceil_mode: bool = False,
+    return_indices: bool = False,
+) -> tuple[Tensor, Tensor] | Tensor:
     r"""Largest element of every window of a volume.
 
     Args:
@@ -216,9 +239,16 @@ def _average(x: Tensor, kernel: Ints, stride: Ints, padding: Pairs, ceil_mode: b
 
 
 def _avg(
-    op: str, x: Tensor, count: int, kernel_size: Any, stride: Any, padding: Any, ceil_mode: bool,
-    count_include_pad: bool, divisor_override: int | None,
-) -> Tensor:  # fmt: skip
+    op: str,
+    x: Tensor,
+    count: int,
+    kernel_size: PerAxis,
+    stride: PerAxis,
+    padding: object,
+    ceil_mode: bool,
+    count_include_pad: bool,
+    divisor_override: int | None,
+) -> Tensor:
     kernel = ints(kernel_size, count, "kernel_size", op)
     steps, pads = _stride(stride, kernel, op), padding_pairs(padding, count, op)
     x, added = batched(x, count, op)
@@ -227,8 +257,8 @@ def _avg(
 
 
 def avg_pooling(
-    x: Tensor, spatial: int, kernel_size: Any = 1, stride: Any = 1, pad_mode: str = "valid",
-    padding: Any = 0, ceil_mode: bool = False, count_include_pad: bool = True,
+    x: Tensor, spatial: int, kernel_size: PerAxis = 1, stride: PerAxis = 1, pad_mode: str = "valid",
+    padding: object = 0, ceil_mode: bool = False, count_include_pad: bool = True,
     divisor_override: int | None = None,
 ) -> Tensor:  # fmt: skip
     r"""Average pooling with MindSpore's pad modes: what the pooling layers compute.
@@ -266,7 +296,7 @@ def avg_pooling(
 
 
 def avg_pool1d(
-    input_x: Tensor, kernel_size: int = 1, stride: Any = 1, padding: Any = 0,
+    input_x: Tensor, kernel_size: int = 1, stride: PerAxis = 1, padding: object = 0,
     ceil_mode: bool = False, count_include_pad: bool = True,
 ) -> Tensor:  # fmt: skip
     r"""Mean of every window of a sequence.
@@ -295,7 +325,7 @@ def avg_pool1d(
 
 
 def avg_pool2d(
-    input_x: Tensor, kernel_size: Any = 1, stride: Any = 1, padding: Any = 0,
+    input_x: Tensor, kernel_size: PerAxis = 1, stride: PerAxis = 1, padding: object = 0,
     ceil_mode: bool = False, count_include_pad: bool = True, divisor_override: int = 0,
 ) -> Tensor:  # fmt: skip
     r"""Mean of every window of an image.
@@ -324,7 +354,7 @@ def avg_pool2d(
 
 
 def avg_pool3d(
-    input_x: Tensor, kernel_size: Any = 1, stride: Any = 1, padding: Any = 0,
+    input_x: Tensor, kernel_size: PerAxis = 1, stride: PerAxis = 1, padding: object = 0,
     ceil_mode: bool = False, count_include_pad: bool = True, divisor_override: int = 0,
 ) -> Tensor:  # fmt: skip
     r"""Mean of every window of a volume.
@@ -355,7 +385,7 @@ def avg_pool3d(
 # ---- power average ----------------------------------------------------------------------------
 
 
-def _lp(op: str, x: Tensor, count: int, norm_type: float, kernel_size: Any, stride: Any,
+def _lp(op: str, x: Tensor, count: int, norm_type: float, kernel_size: PerAxis, stride: Any,
         ceil_mode: bool) -> Tensor:  # fmt: skip
     if norm_type == 0 or not dtypes.is_number(norm_type):
         raise fail(ArgumentError, "norm_type must be a number other than 0", op,
@@ -402,7 +432,11 @@ def lp_pool1d(
 
 
 def lp_pool2d(
-    x: Tensor, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False
+    x: Tensor,
+    norm_type: float,
+    kernel_size: PerAxis,
+    stride: PerAxis | None = None,
+    ceil_mode: bool = False,
 ) -> Tensor:
     r"""Power pooling of an image: :math:`y = (\sum_{x \in window} x^p)^{1/p}`.
 

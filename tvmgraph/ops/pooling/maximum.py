@@ -9,7 +9,8 @@ import numpy as np
 
 from tvmgraph import dtypes
 from tvmgraph.core import rules
-from tvmgraph.core.op import F, Reason, sample
+from tvmgraph.core.columns import Builder, Expr, OnnxNamed, OnnxOps
+from tvmgraph.core.op import F, Reason, Sample, sample
 from tvmgraph.core.primitive import primitive
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.core.traits import Batch, Layout, Pattern, Traits
@@ -70,12 +71,12 @@ def _numpy_max_pool(
     return np.ascontiguousarray(y)
 
 
-def _te_max_pool(R: Any, data: Any, y: TensorType, attrs: dict[str, Any]) -> Any:
+def _te_max_pool(R: Any, data: Any, y: TensorType, attrs: dict[str, Any]) -> Expr:
     """TE: the largest element of every window."""
     combine, identity, fold = te_max(R, y.dtype.name)
     padded = te_pad(R, data, attrs["padding"], identity(data.dtype))
 
-    def term(point: Any, at: Any) -> Any:
+    def term(point: Any, at: Any) -> Expr:
         steps = zip(point[2:], attrs["stride"], at, attrs["dilation"])
         return padded[(*point[:2], *(p * s + v * d for p, s, v, d in steps))]
 
@@ -83,7 +84,7 @@ def _te_max_pool(R: Any, data: Any, y: TensorType, attrs: dict[str, Any]) -> Any
                    "max_pool", fold)  # fmt: skip
 
 
-def _lower_max_pool(R: Any, x: Any, **attrs: Any) -> Any:
+def _lower_max_pool(R: Any, x: Any, **attrs: Any) -> Expr:
     y = infer_pool(R.type(x), **attrs)
     if 0 in y.shape:
         return R.op.zeros(R.shape(y.shape), y.dtype.name)
@@ -104,8 +105,16 @@ _ONNX_WIDER = {dtypes.bfloat16: dtypes.float32} | {
 }
 
 
-def _onnx_node(O: Any, x: Any, outputs: int, *, kernel: Ints, stride: Ints, padding: Pairs,
-               dilation: Ints) -> Any:  # fmt: skip
+def _onnx_node(
+    O: OnnxOps,
+    x: OnnxNamed,
+    outputs: int,
+    *,
+    kernel: Ints,
+    stride: Ints,
+    padding: Pairs,
+    dilation: Ints,
+) -> Any:
     dtype = x.type.dtype
     if dtype not in _ONNX_DTYPES:
         if dtype not in _ONNX_WIDER:
@@ -118,13 +127,13 @@ def _onnx_node(O: Any, x: Any, outputs: int, *, kernel: Ints, stride: Ints, padd
                      pads=flat_padding(padding), dilations=list(dilation))  # fmt: skip
 
 
-def _onnx_max_pool(O: Any, x: Any, **attrs: Any) -> Any:
+def _onnx_max_pool(O: Any, x: Any, **attrs: Any) -> OnnxNamed:
     y, dtype = _onnx_node(O, x, 1, **attrs), x.type.dtype
     return y if dtype in _ONNX_DTYPES else O.Cast(y, to=O.dtype(dtype))
 
 
-def pool_sample(*shapes: Any, kernel: Ints, stride: Ints, padding: Pairs | None = None,
-                dilation: Ints | None = None, **kwargs: Any) -> Any:  # fmt: skip
+def pool_sample(*shapes: object, kernel: Ints, stride: Ints, padding: Pairs | None = None,
+                dilation: Ints | None = None, **kwargs: Any) -> Sample:  # fmt: skip
     """Builds a sample of a pooling row, without padding and dilation by default."""
     padding = padding or ((0, 0),) * len(kernel)
     dilation = dilation or (1,) * len(kernel)
@@ -223,7 +232,7 @@ def _numpy_index(
     return index
 
 
-def _te_index(R: Any, data: Any, t: TensorType, attrs: dict[str, Any]) -> Any:
+def _te_index(R: Any, data: Any, t: TensorType, attrs: dict[str, Any]) -> Expr:
     """TE: the smallest place among those whose element equals the maximum of the window."""
     best = _te_max_pool(R, data, infer_pool(t, **attrs), attrs)
     kernel, stride, padding, dilation = (
@@ -233,7 +242,7 @@ def _te_index(R: Any, data: Any, t: TensorType, attrs: dict[str, Any]) -> Any:
     number = "int32" if prod(spatial) < 2**31 else "int64"
     none = R.tir.max_value(number)
 
-    def term(point: Any, taps: Any) -> Any:
+    def term(point: Any, taps: Any) -> Expr:
         at = [
             p * s + r * d - lo
             for p, s, r, d, (lo, _) in zip(point[2:], stride, taps, dilation, padding)
@@ -261,7 +270,7 @@ def _te_index(R: Any, data: Any, t: TensorType, attrs: dict[str, Any]) -> Any:
     )  # fmt: skip
 
 
-def _lower_index(R: Any, x: Any, **attrs: Any) -> Any:
+def _lower_index(R: Builder, x: Expr, **attrs: Any) -> Expr:
     t = R.type(x)
     y = infer_pool(t, **attrs)
     if 0 in y.shape:
@@ -271,7 +280,7 @@ def _lower_index(R: Any, x: Any, **attrs: Any) -> Any:
     )
 
 
-def _onnx_index(O: Any, x: Any, **attrs: Any) -> Any:
+def _onnx_index(O: Any, x: Any, **attrs: Any) -> OnnxNamed:
     _, index = _onnx_node(O, x, 2, **attrs)
     # ONNX counts through the whole tensor
     return O.Mod(index, np.array(prod(int(d) for d in x.type.shape[2:]), np.int64))
@@ -343,12 +352,12 @@ def _numpy_max_pool_grad(
 
 
 def _te_max_pool_grad(
-    R: Any, grad: Any, where: Any, spatial: Ints, wide: str, attrs: dict[str, Any]
-) -> Any:
+    R: Builder, grad: Expr, where: Expr, spatial: Ints, wide: str, attrs: dict[str, Any]
+) -> Expr:
     """TE: every element asks its windows whether it is their maximum."""
     reach = tuple(d * (k - 1) + 1 for k, d in zip(attrs["kernel"], attrs["dilation"]))
 
-    def term(point: Any, window: Any, offset: Any) -> Any:
+    def term(point: Any, window: Expr, offset: Expr) -> Expr:
         place: Any = R.tir.const(0, "int64")
         for p, n in zip(point[2:], spatial):
             place = place * n + p
@@ -365,14 +374,14 @@ def _te_max_pool_grad(
     return R.te.compute(y.shape, lambda *i: y[i].astype(grad.dtype), name="narrow")
 
 
-def _lower_max_pool_grad(R: Any, g: Any, x: Any, **attrs: Any) -> Any:
+def _lower_max_pool_grad(R: Builder, g: Expr, x: Expr, **attrs: Any) -> Expr:
     t = R.type(x)
     if t.is_static and (t.size == 0 or R.type(g).size == 0):
         return R.op.zeros(R.shape(t.shape), t.dtype.name)
     wide = "float32" if t.dtype in LOW_PRECISION else t.dtype.name
     spatial = tuple(int(v) for v in t.shape[2:])
 
-    def compute(grad: Any, data: Any) -> Any:
+    def compute(grad: Expr, data: Expr) -> Expr:
         where = _te_index(R, data, t, attrs)
         return _te_max_pool_grad(R, grad, where, spatial, wide, attrs)
 
@@ -386,7 +395,7 @@ def _lower_max_pool_grad(R: Any, g: Any, x: Any, **attrs: Any) -> Any:
 
 
 def _vjp_max_pool_grad(
-    gg: Tensor, y: Tensor, g: Tensor, x: Tensor, **attrs: Any
+    gg: Tensor, y: Tensor, g: Tensor, x: Tensor, **attrs: object
 ) -> tuple[Tensor, None]:
     """The way back is linear in the cotangent: its own cotangent is read at the maxima."""
     index = F.max_pool_index(x, **attrs)
@@ -395,7 +404,7 @@ def _vjp_max_pool_grad(
     return F.reshape(F.gather_elements(flat, 2, at), g.shape), None
 
 
-def _onnx_max_pool_grad(O: Any, g: Any, x: Any, **attrs: Any) -> Any:
+def _onnx_max_pool_grad(O: OnnxOps, g: OnnxNamed, x: OnnxNamed, **attrs: object) -> OnnxNamed:
     spatial = tuple(int(n) for n in x.type.shape[2:])
     low = g.type.dtype in LOW_PRECISION
     wide = dtypes.float32 if low else g.type.dtype

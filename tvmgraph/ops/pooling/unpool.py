@@ -6,6 +6,7 @@ from math import prod
 from typing import Any
 
 from tvmgraph import dtypes
+from tvmgraph.core.arguments import PerAxis
 from tvmgraph.core.op import F
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.errors import ArgumentError, DTypeError, ShapeError
@@ -30,8 +31,16 @@ def _output_sizes(
     return wanted
 
 
-def _unpool(op: str, x: Tensor, indices: Tensor, count: int, kernel_size: Any, stride: Any,
-            padding: Any, output_size: Any) -> Tensor:  # fmt: skip
+def _unpool(
+    op: str,
+    x: Tensor,
+    indices: Tensor,
+    count: int,
+    kernel_size: PerAxis,
+    stride: PerAxis | None,
+    padding: object,
+    output_size: object,
+) -> Tensor:
     kernel = ints(kernel_size, count, "kernel_size", op)
     unset = stride in (None, 0, (0,))
     steps = kernel if unset else ints(stride, count, "stride", op)
@@ -53,9 +62,13 @@ def _unpool(op: str, x: Tensor, indices: Tensor, count: int, kernel_size: Any, s
 
 
 def max_unpool1d(
-    x: Tensor, indices: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0,
-    output_size: Any = None,
-) -> Tensor:  # fmt: skip
+    x: Tensor,
+    indices: Tensor,
+    kernel_size: PerAxis,
+    stride: PerAxis | None = None,
+    padding: object = 0,
+    output_size: object = None,
+) -> Tensor:
     r"""Puts the maxima of :func:`max_pool1d` back; everything else is zero.
 
     Args:
@@ -84,9 +97,13 @@ def max_unpool1d(
 
 
 def max_unpool2d(
-    x: Tensor, indices: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0,
-    output_size: Any = None,
-) -> Tensor:  # fmt: skip
+    x: Tensor,
+    indices: Tensor,
+    kernel_size: PerAxis,
+    stride: PerAxis | None = None,
+    padding: object = 0,
+    output_size: object = None,
+) -> Tensor:
     r"""Puts the maxima of :func:`max_pool2d` back; everything else is zero.
 
     Args:
@@ -116,9 +133,13 @@ def max_unpool2d(
 
 
 def max_unpool3d(
-    x: Tensor, indices: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0,
-    output_size: Any = None,
-) -> Tensor:  # fmt: skip
+    x: Tensor,
+    indices: Tensor,
+    kernel_size: PerAxis,
+    stride: PerAxis | None = None,
+    padding: object = 0,
+    output_size: object = None,
+) -> Tensor:
     r"""Puts the maxima of :func:`max_pool3d` back; everything else is zero.
 
     Args:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from tvmgraph import dtypes
+from tvmgraph.core.columns import NumberLike
 from tvmgraph.core.op import F
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.core.types import Shape
@@ -19,7 +18,7 @@ __all__ = [
 ]  # fmt: skip
 
 
-def _check_p(p: Any, input: Tensor, op: str) -> None:
+def _check_p(p: object, input: Tensor, op: str) -> None:
     got = describe(input=input, p=p)
     if isinstance(p, bool) or not isinstance(p, (int, float)):
         raise bad(DTypeError, f"p must be a float, not {type(p).__name__}", op, got)
@@ -27,7 +26,7 @@ def _check_p(p: Any, input: Tensor, op: str) -> None:
         raise bad(ArgumentError, "p must be in [0, 1]", op, got)
 
 
-def _drop(input: Tensor, p: float, shape: Shape, seed: Any, op: str) -> Tensor:
+def _drop(input: Tensor, p: float, shape: Shape, seed: object, op: str) -> Tensor:
     """Keeps and scales elements where a uniform number of ``shape`` is at least ``p``."""
     if p == 0:
         return input
@@ -144,7 +143,7 @@ def dropout3d(input: Tensor, p: float = 0.5, training: bool = True) -> Tensor:
     return _drop_channels(input, p, training, (5,), "dropout3d")
 
 
-def standard_normal(shape: Any, seed: int | None = None) -> Tensor:
+def standard_normal(shape: object, seed: int | None = None) -> Tensor:
     r"""Draws from the standard normal distribution.
 
     Args:
@@ -164,7 +163,7 @@ def standard_normal(shape: Any, seed: int | None = None) -> Tensor:
     return draw_normal(sample_shape(shape, "standard_normal"), seed, "standard_normal")
 
 
-def standard_laplace(shape: Any, seed: int | None = None) -> Tensor:
+def standard_laplace(shape: object, seed: int | None = None) -> Tensor:
     r"""Draws from the Laplace distribution with mean 0 and scale 1.
 
     Args:
@@ -184,13 +183,15 @@ def standard_laplace(shape: Any, seed: int | None = None) -> Tensor:
     return _laplace(sample_shape(shape, "standard_laplace"), seed, "standard_laplace")
 
 
-def _laplace(shape: tuple[int, ...], seed: Any, op: str) -> Tensor:
+def _laplace(shape: tuple[int, ...], seed: object, op: str) -> Tensor:
     """Inverts the distribution function at a number in (-1, 1) that is never 0."""
     u = draw_uniform(shape, seed, op) * 2.0 - (1.0 - 2.0**-24)
     return -F.sign(u) * F.log(1.0 - F.abs(u))
 
 
-def laplace(shape: Any, mean: Any, lambda_param: Any, seed: int | None = None) -> Tensor:
+def laplace(
+    shape: object, mean: NumberLike, lambda_param: NumberLike, seed: int | None = None
+) -> Tensor:
     r"""Draws from the Laplace distribution: density :math:`e^{-|x - mean| / \lambda} / 2\lambda`.
 
     Args:

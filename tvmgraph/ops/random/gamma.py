@@ -23,7 +23,7 @@ def _derived(seed: Any, index: int) -> Any:
     return seed if seed is None or isinstance(seed, bool) else seed * 4 + index
 
 
-def _standard_gamma(shape: tuple[int, ...], alpha: Tensor, seed: Any, op: str) -> Tensor:
+def _standard_gamma(shape: tuple[int, ...], alpha: Tensor, seed: object, op: str) -> Tensor:
     """Marsaglia and Tsang (2000): a transformed normal number, accepted if a uniform one allows.
 
     A fixed number of proposals is drawn at once, so that the same graph serves all values; of them
@@ -46,14 +46,14 @@ def _standard_gamma(shape: tuple[int, ...], alpha: Tensor, seed: Any, op: str) -
     return d * chosen * scale
 
 
-def _order(alpha: Any, op: str) -> Tensor:
+def _order(alpha: object, op: str) -> Tensor:
     a = alpha if isinstance(alpha, Tensor) else Tensor(alpha, dtypes.float32)
     if not a.dtype.is_float:
         raise bad(DTypeError, "alpha must hold floats", op, describe(alpha=alpha))
     return a
 
 
-def random_gamma(shape: Any, alpha: Tensor, seed: int | None = None) -> Tensor:
+def random_gamma(shape: object, alpha: Tensor, seed: int | None = None) -> Tensor:
     r"""Draws from gamma distributions of rate 1: :math:`p(x) \propto x^{\alpha-1} e^{-x}`.
 
     Args:
@@ -77,7 +77,7 @@ def random_gamma(shape: Any, alpha: Tensor, seed: int | None = None) -> Tensor:
     return F.cast(_standard_gamma(full, wide, seed, "random_gamma"), a.dtype)
 
 
-def gamma(shape: Any, alpha: Any, beta: Any, seed: int | None = None) -> Tensor:
+def gamma(shape: object, alpha: object, beta: object, seed: int | None = None) -> Tensor:
     r"""Draws from gamma distributions.
 
     .. math::

@@ -16,6 +16,7 @@ import numpy as np
 from tvmgraph import dtypes
 from tvmgraph.core import random as stream
 from tvmgraph.core import rules
+from tvmgraph.core.columns import Builder, Expr
 from tvmgraph.core.op import F, Reason, sample
 from tvmgraph.core.primitive import primitive
 from tvmgraph.core.tensor import Tensor
@@ -95,30 +96,30 @@ def _numpy_blocks(number: np.ndarray, keys: np.ndarray) -> tuple[np.ndarray, np.
     return even, odd
 
 
-def _random_bits(R: Any) -> Callable[..., Any]:
+def _random_bits(R: Builder) -> Callable[..., Expr]:
     """Word ``w`` of block ``b`` is element ``w * blocks + b``, so that loops run over blocks.
 
     The expression computes a block for each of its words, which a kernel of its own need not.
     """
 
-    def word(v: int) -> Any:
+    def word(v: int) -> Expr:
         return R.tir.const(v, "uint32")
 
     def wide(v: int) -> Any:
         return R.tir.const(v, "uint64")
 
-    def halves(v: Any) -> tuple[Any, Any]:
+    def halves(v: Any) -> tuple[Expr, Expr]:
         # masked first, since TVM does not know that the cast drops the upper half
         low = (v & wide(_LOW)).astype("uint32")
         return (v >> wide(32)).astype("uint32"), low
 
-    def random_bits(s: Any, count: Any, blocks: Any, offset: Any) -> Any:
+    def random_bits(s: Expr, count: Expr, blocks: Expr, offset: Expr) -> Expr:
         skipped = wide(offset) if isinstance(offset, int) else offset.astype("uint64")
 
-        def element(i: Any) -> Any:
-            products: list[tuple[Any, Any]] = []
+        def element(i: Expr) -> Expr:
+            products: list[tuple[object, object]] = []
 
-            def mul(a: Any, m: int) -> tuple[Any, Any]:
+            def mul(a: Expr, m: int) -> tuple[Expr, Expr]:
                 """Both halves are used: without a name the formula would double every round."""
                 products.append((R.tir.Var("product", "uint64"), a.astype("uint64") * wide(m)))
                 return halves(products[-1][0])
@@ -141,7 +142,7 @@ def _random_bits(R: Any) -> Callable[..., Any]:
     return random_bits
 
 
-def _lower_bits(R: Any, state: Any, *, offset: int, count: int) -> Any:
+def _lower_bits(R: Builder, state: Expr, *, offset: int, count: int) -> Expr:
     blocks = -(-count // 4)
     fixed = isinstance(count, int) and isinstance(offset, int) and count >= _MIN_WRITTEN
     written_as = ("random_bits", str(offset)) if fixed else None
@@ -211,16 +212,16 @@ def _eager_uniform(bits: np.ndarray, *, dtype: dtypes.DType) -> np.ndarray:
     return (high * 2.0**26 + (bits[1] >> np.uint32(6)).astype(np.float64)) * 2.0**-53
 
 
-def _lower_uniform(R: Any, bits: Any, *, dtype: dtypes.DType) -> Any:
-    def shifted(v: Any, by: int) -> Any:
+def _lower_uniform(R: Builder, bits: Expr, *, dtype: dtypes.DType) -> Expr:
+    def shifted(v: Expr, by: int) -> Expr:
         # through a signed integer, for which there is a vector instruction
         return (v >> R.tir.const(by, "uint32")).astype("int32").astype(dtype.name)
 
-    def uniform(b: Any) -> Any:
+    def uniform(b: Expr) -> Any:
         scale = R.tir.const(2.0**-24, "float32")
         return R.te.compute(b.shape, lambda *i: shifted(b(*i), 8) * scale, name="uniform")
 
-    def uniform_double(b: Any) -> Any:
+    def uniform_double(b: Expr) -> Expr:
         scale, unit = (R.tir.const(v, "float64") for v in (2.0**26, 2.0**-53))
         return R.te.compute(
             (b.shape[1],), lambda i: (shifted(b[0, i], 5) * scale + shifted(b[1, i], 6)) * unit,
@@ -233,7 +234,7 @@ def _lower_uniform(R: Any, bits: Any, *, dtype: dtypes.DType) -> Any:
 _WORDS = np.array([0, 1, 255, 256, 2**31 - 1, 2**31, 2**32 - 1], np.uint32)
 
 
-def _uniform_factors(types: Sequence[TensorType], attrs: Mapping[str, Any]) -> str:
+def _uniform_factors(types: Sequence[TensorType], attrs: Mapping[str, object]) -> str:
     """Every number; two rows of bits make one float64."""
     return ". n -> n" if attrs["dtype"] is dtypes.float64 else "... -> ..."
 
@@ -281,9 +282,9 @@ def _eager_integers(bits: np.ndarray, *, low: int, high: int, dtype: dtypes.DTyp
     return (scaled.astype(np.int64) + np.int64(low)).astype(dtype.numpy)
 
 
-def _lower_integers(R: Any, bits: Any, *, low: int, high: int, dtype: dtypes.DType) -> Any:
-    def integers(b: Any) -> Any:
-        def element(*index: Any) -> Any:
+def _lower_integers(R: Builder, bits: Expr, *, low: int, high: int, dtype: dtypes.DType) -> Expr:
+    def integers(b: Expr) -> Any:
+        def element(*index: Expr) -> Expr:
             product = b(*index).astype("uint64") * R.tir.const(high - low, "uint64")
             scaled = (product >> R.tir.const(32, "uint64")).astype("int64")
             return (scaled + R.tir.const(low, "int64")).astype(dtype.name)
@@ -329,11 +330,11 @@ def _infer_permutation(bits: TensorType, *, dtype: dtypes.DType) -> TensorType:
     return bits.with_dtype(dtype)
 
 
-def _lower_permutation(R: Any, bits: Any, *, dtype: dtypes.DType) -> Any:
+def _lower_permutation(R: Builder, bits: Expr, *, dtype: dtypes.DType) -> Expr:
     """Sorts the random words, equal ones in their order."""
 
-    def keys(b: Any) -> Any:
-        def element(i: Any) -> Any:
+    def keys(b: Expr) -> Expr:
+        def element(i: Expr) -> Expr:
             moved = b[i] ^ R.tir.const(2**31, "uint32")  # unsigned order as that of signed integers
             return R.tir.reinterpret("int32", moved)
 
@@ -375,7 +376,7 @@ def bits_to_permutation(bits: Tensor, dtype: dtypes.DType) -> Tensor:
 # ---- drawing ------------------------------------------------------------------------------------
 
 
-def draw_bits(count: int, seed: Any, op: str) -> Tensor:
+def draw_bits(count: int, seed: object, op: str) -> Tensor:
     """Draws random words from the global stream, or from a stream of their own.
 
     Args:
@@ -398,7 +399,9 @@ def draw_bits(count: int, seed: Any, op: str) -> Tensor:
     return F.random_bits(Tensor(np.array([seed, 0], np.int64)), 0, count)
 
 
-def draw_uniform(shape: Shape, seed: Any, op: str, dtype: dtypes.DType = dtypes.float32) -> Tensor:
+def draw_uniform(
+    shape: Shape, seed: object, op: str, dtype: dtypes.DType = dtypes.float32
+) -> Tensor:
     """Draws uniform numbers in [0, 1); half precision is rounded from float32."""
     count: Any = math.prod(shape)
     if dtype is dtypes.float64:
@@ -409,7 +412,7 @@ def draw_uniform(shape: Shape, seed: Any, op: str, dtype: dtypes.DType = dtypes.
 
 
 def draw_normal(
-    shape: tuple[int, ...], seed: Any, op: str, dtype: dtypes.DType = dtypes.float32
+    shape: tuple[int, ...], seed: object, op: str, dtype: dtypes.DType = dtypes.float32
 ) -> Tensor:
     """Draws standard normal numbers by the Box-Muller transform."""
     wide = dtypes.float64 if dtype is dtypes.float64 else dtypes.float32

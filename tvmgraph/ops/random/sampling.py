@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from tvmgraph import dtypes
+from tvmgraph.core.arguments import DTypeLike
 from tvmgraph.core.op import F
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.errors import ArgumentError, DTypeError, ShapeError, TypeOrValueError
@@ -21,7 +22,7 @@ __all__ = [
 ]  # fmt: skip
 
 
-def _float_dtype(dtype: Any, default: dtypes.DType, op: str) -> dtypes.DType:
+def _float_dtype(dtype: DTypeLike | None, default: dtypes.DType, op: str) -> dtypes.DType:
     wanted = default if dtype is None else dtypes.dtype_of(dtype)
     if not wanted.is_float:
         raise bad(
@@ -30,21 +31,21 @@ def _float_dtype(dtype: Any, default: dtypes.DType, op: str) -> dtypes.DType:
     return wanted
 
 
-def _int_dtype(dtype: Any, default: dtypes.DType, op: str) -> dtypes.DType:
+def _int_dtype(dtype: DTypeLike | None, default: dtypes.DType, op: str) -> dtypes.DType:
     wanted = default if dtype is None else dtypes.dtype_of(dtype)
     if not wanted.is_integer:
         raise bad(DTypeError, f"dtype must be an integer, not {wanted.name}", op, f"dtype={dtype}")
     return wanted
 
 
-def _size(size: tuple[Any, ...], op: str) -> tuple[int, ...]:
+def _size(size: tuple[object, ...], op: str) -> tuple[int, ...]:
     """Accepts ``f(2, 3)``, ``f((2, 3))`` and, for one element, ``f()``."""
     if len(size) == 1:
         return int_tuple(size[0], op, "size")
     return int_tuple(size, op, "size") if size else (1,)
 
 
-def sample_shape(shape: Any, op: str) -> tuple[int, ...]:
+def sample_shape(shape: object, op: str) -> tuple[int, ...]:
     """Checks the shape of a random tensor."""
     result = int_tuple(shape, op, "shape")
     if any(d < 0 for d in result):
@@ -55,7 +56,7 @@ def sample_shape(shape: Any, op: str) -> tuple[int, ...]:
 # ---- uniform and normal -------------------------------------------------------------------------
 
 
-def rand(*size: Any, dtype: Any = None, seed: int | None = None) -> Tensor:
+def rand(*size: object, dtype: DTypeLike | None = None, seed: int | None = None) -> Tensor:
     r"""Draws from the uniform distribution on :math:`[0, 1)`.
 
     Args:
@@ -77,7 +78,7 @@ def rand(*size: Any, dtype: Any = None, seed: int | None = None) -> Tensor:
     return draw_uniform(sample_shape(_size(size, "rand"), "rand"), seed, "rand", wanted)
 
 
-def rand_like(input: Tensor, seed: int | None = None, *, dtype: Any = None) -> Tensor:
+def rand_like(input: Tensor, seed: int | None = None, *, dtype: DTypeLike | None = None) -> Tensor:
     r"""Draws from the uniform distribution on :math:`[0, 1)`, in ``input``'s shape.
 
     Args:
@@ -99,7 +100,7 @@ def rand_like(input: Tensor, seed: int | None = None, *, dtype: Any = None) -> T
     return draw_uniform(input.type.static_shape, seed, "rand_like", wanted)
 
 
-def randn(*size: Any, dtype: Any = None, seed: int | None = None) -> Tensor:
+def randn(*size: object, dtype: DTypeLike | None = None, seed: int | None = None) -> Tensor:
     r"""Draws from the standard normal distribution.
 
     Args:
@@ -121,7 +122,7 @@ def randn(*size: Any, dtype: Any = None, seed: int | None = None) -> Tensor:
     return draw_normal(sample_shape(_size(size, "randn"), "randn"), seed, "randn", wanted)
 
 
-def randn_like(input: Tensor, seed: int | None = None, *, dtype: Any = None) -> Tensor:
+def randn_like(input: Tensor, seed: int | None = None, *, dtype: DTypeLike | None = None) -> Tensor:
     r"""Draws from the standard normal distribution, in ``input``'s shape.
 
     Args:
@@ -144,7 +145,11 @@ def randn_like(input: Tensor, seed: int | None = None, *, dtype: Any = None) -> 
 
 
 def uniform(
-    shape: Any, minval: Any, maxval: Any, seed: int | None = None, dtype: Any = dtypes.float32
+    shape: object,
+    minval: object,
+    maxval: object,
+    seed: int | None = None,
+    dtype: DTypeLike = dtypes.float32,
 ) -> Tensor:
     r"""Draws from the uniform distribution on :math:`[minval, maxval)`.
 
@@ -175,17 +180,17 @@ def uniform(
     return low + draw_uniform(full, seed, "uniform", wanted) * (high - low)
 
 
-def _in_dtype(value: Any, dtype: dtypes.DType) -> Any:
+def _in_dtype(value: object, dtype: dtypes.DType) -> Any:
     return F.cast(value, dtype) if isinstance(value, Tensor) else value
 
 
-def _with_parameters(shape: tuple[int, ...], *parameters: Any) -> tuple[int, ...]:
+def _with_parameters(shape: tuple[int, ...], *parameters: object) -> tuple[int, ...]:
     """Returns the shape to draw: that of the numbers, broadcast with the parameters'."""
     shapes = [p.type.static_shape for p in parameters if isinstance(p, Tensor)]
     return tuple(np.broadcast_shapes(shape, *shapes))
 
 
-def normal(shape: Any, mean: Any, stddev: Any, seed: int | None = None) -> Tensor:
+def normal(shape: object, mean: object, stddev: object, seed: int | None = None) -> Tensor:
     r"""Draws from the normal distribution with the given mean and standard deviation.
 
     Args:
@@ -210,7 +215,7 @@ def normal(shape: Any, mean: Any, stddev: Any, seed: int | None = None) -> Tenso
 
 
 def _integers(
-    low: Any, high: Any, shape: tuple[int, ...], seed: Any, dtype: dtypes.DType, op: str
+    low: object, high: object, shape: tuple[int, ...], seed: object, dtype: dtypes.DType, op: str
 ) -> Tensor:
     first, last = as_int(low, op, "low"), as_int(high, op, "high")
     got = f"low={low}, high={high}, dtype={dtype.name}"
@@ -223,7 +228,7 @@ def _integers(
 
 
 def randint(
-    low: int, high: int, size: Any, seed: int | None = None, *, dtype: Any = None
+    low: int, high: int, size: object, seed: int | None = None, *, dtype: DTypeLike | None = None
 ) -> Tensor:
     r"""Draws integers uniformly from :math:`[low, high)`.
 
@@ -249,7 +254,7 @@ def randint(
 
 
 def randint_like(
-    input: Tensor, low: int, high: int, seed: int | None = None, *, dtype: Any = None
+    input: Tensor, low: int, high: int, seed: int | None = None, *, dtype: DTypeLike | None = None
 ) -> Tensor:
     r"""Draws integers uniformly from :math:`[low, high)`, in ``input``'s shape.
 
@@ -274,7 +279,7 @@ def randint_like(
     return _integers(low, high, input.type.static_shape, seed, wanted, "randint_like")
 
 
-def randperm(n: Any, seed: int = 0, offset: int = 0, dtype: Any = dtypes.int64) -> Tensor:
+def randperm(n: object, seed: int = 0, offset: int = 0, dtype: DTypeLike = dtypes.int64) -> Tensor:
     """Draws a random permutation of the integers below ``n``.
 
     Args:
@@ -384,7 +389,7 @@ def multinomial(
     return pick(weights, count, seed, "multinomial")
 
 
-def _with_replacement(weights: Tensor, count: int, seed: Any, op: str) -> Tensor:
+def _with_replacement(weights: Tensor, count: int, seed: object, op: str) -> Tensor:
     """Inverts the cumulative distribution: the index is the number of sums that lie below."""
     lead = weights.type.static_shape[:-1]
     sums = F.cumsum(weights, -1)
@@ -403,7 +408,7 @@ def _last_positive(weights: Tensor) -> Tensor:
     return F.cast(F.amax(reachable, -1, True), dtypes.int32)
 
 
-def _without_replacement(weights: Tensor, count: int, seed: Any, op: str) -> Tensor:
+def _without_replacement(weights: Tensor, count: int, seed: object, op: str) -> Tensor:
     """Takes the largest keys: adding Gumbel noise to log weights draws in proportion to them."""
     keys = F.log(weights) + gumbel_noise(weights.type.static_shape, seed, op)
     order = F.argsort(keys, -1, True)
@@ -411,7 +416,7 @@ def _without_replacement(weights: Tensor, count: int, seed: Any, op: str) -> Ten
     return F.cast(first, dtypes.int32)
 
 
-def gumbel_noise(shape: tuple[int, ...], seed: Any, op: str) -> Tensor:
+def gumbel_noise(shape: tuple[int, ...], seed: object, op: str) -> Tensor:
     r"""Draws from the standard Gumbel distribution: :math:`-\log(-\log u)`."""
     u = draw_uniform(shape, seed, op) + 2.0**-25  # in (0, 1)
     return -F.log(-F.log(u))
@@ -442,7 +447,7 @@ def multinomial_with_replacement(
 
 
 def random_categorical(
-    logits: Tensor, num_sample: int, seed: int = 0, dtype: Any = dtypes.int64
+    logits: Tensor, num_sample: int, seed: int = 0, dtype: DTypeLike = dtypes.int64
 ) -> Tensor:
     r"""Draws indices with probabilities :math:`softmax(logits)`.
 

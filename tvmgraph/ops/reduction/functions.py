@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from tvmgraph import dtypes
+from tvmgraph.core.arguments import AxisLike, DTypeLike
 from tvmgraph.core.op import F
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.dtypes import DType
@@ -20,7 +21,7 @@ __all__ = [
 ]  # fmt: skip
 
 
-def accumulated(x: Tensor, dtype: Any = None) -> Tensor:
+def accumulated(x: Tensor, dtype: DTypeLike | None = None) -> Tensor:
     """Converts to ``dtype``, or integers and bools to the int64 that sums and products use."""
     d = x.type.dtype
     if dtype is not None:
@@ -28,7 +29,13 @@ def accumulated(x: Tensor, dtype: Any = None) -> Tensor:
     return x if d.is_float or d.kind == "c" or d is dtypes.uint64 else F.cast(x, dtypes.int64)
 
 
-def sum(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
+def sum(
+    input: Tensor,
+    dim: AxisLike | None = None,
+    keepdim: bool = False,
+    *,
+    dtype: DTypeLike | None = None,
+) -> Tensor:
     r"""Sums over axes: :math:`out = \sum_{i \in dim} input_i`.
 
     Args:
@@ -56,7 +63,7 @@ def sum(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = N
     return rows.reduce_sum(accumulated(input, dtype), axes, bool(keepdim))
 
 
-def mean(x: Tensor, axis: Any = None, keep_dims: bool = False) -> Tensor:
+def mean(x: Tensor, axis: AxisLike | None = None, keep_dims: bool = False) -> Tensor:
     r"""Averages over axes: :math:`out = \frac{1}{n} \sum_{i \in axis} x_i`.
 
     Args:
@@ -88,7 +95,12 @@ def mean(x: Tensor, axis: Any = None, keep_dims: bool = False) -> Tensor:
     return F.cast(F.truncate_div(total, count), d) if count != 1 else F.cast(total, d)
 
 
-def prod(input: Tensor, axis: Any = None, keep_dims: bool = False, dtype: Any = None) -> Tensor:
+def prod(
+    input: Tensor,
+    axis: AxisLike | None = None,
+    keep_dims: bool = False,
+    dtype: DTypeLike | None = None,
+) -> Tensor:
     r"""Multiplies over axes: :math:`out = \prod_{i \in axis} input_i`.
 
     Args:
@@ -115,7 +127,7 @@ def prod(input: Tensor, axis: Any = None, keep_dims: bool = False, dtype: Any = 
 # ---- extremes -----------------------------------------------------------------------------------
 
 
-def _masked(name: str, x: Tensor, initial: Any, where: Any) -> Tensor:
+def _masked(name: str, x: Tensor, initial: object, where: object) -> Tensor:
     """Replaces what ``where`` leaves out by ``initial``."""
     if where is None:
         return x
@@ -130,17 +142,17 @@ def _masked(name: str, x: Tensor, initial: Any, where: Any) -> Tensor:
     return F.where(where, x, F.cast(Tensor(initial), x.type.dtype))
 
 
-def _with_initial(y: Tensor, initial: Any, combine: Any) -> Tensor:
+def _with_initial(y: Tensor, initial: object, combine: Any) -> Tensor:
     return y if initial is None else combine(y, F.cast(Tensor(initial), y.type.dtype))
 
 
 def amax(
     input: Tensor,
-    axis: Any = None,
+    axis: AxisLike | None = None,
     keepdims: bool = False,
     *,
-    initial: Any = None,
-    where: Any = None,
+    initial: object = None,
+    where: object = None,
 ) -> Tensor:
     r"""Returns the largest element over axes: :math:`out = \max_{i \in axis} input_i`.
 
@@ -169,11 +181,11 @@ def amax(
 
 def amin(
     input: Tensor,
-    axis: Any = None,
+    axis: AxisLike | None = None,
     keepdims: bool = False,
     *,
-    initial: Any = None,
-    where: Any = None,
+    initial: object = None,
+    where: object = None,
 ) -> Tensor:
     r"""Returns the smallest element over axes: :math:`out = \min_{i \in axis} input_i`.
 
@@ -213,7 +225,7 @@ def arg_and_value(x: Tensor, axis: int, keep_dims: bool, largest: bool) -> tuple
 
 
 def _extreme(
-    name: str, input: Tensor, axis: Any, keepdims: bool, initial: Any, where: Any
+    name: str, input: Tensor, axis: AxisLike | None, keepdims: bool, initial: object, where: object
 ) -> tuple[Tensor, Tensor]:
     largest = name == "max"
     combine = F.maximum if largest else F.minimum
@@ -229,11 +241,11 @@ def _extreme(
 
 def max(
     input: Tensor,
-    axis: Any = None,
+    axis: AxisLike | None = None,
     keepdims: bool = False,
     *,
-    initial: Any = None,
-    where: Any = None,
+    initial: object = None,
+    where: object = None,
 ) -> tuple[Tensor, Tensor]:
     r"""Returns the largest elements along an axis and their positions.
 
@@ -262,11 +274,11 @@ def max(
 
 def min(
     input: Tensor,
-    axis: Any = None,
+    axis: AxisLike | None = None,
     keepdims: bool = False,
     *,
-    initial: Any = None,
-    where: Any = None,
+    initial: object = None,
+    where: object = None,
 ) -> tuple[Tensor, Tensor]:
     r"""Returns the smallest elements along an axis and their positions.
 
@@ -293,7 +305,7 @@ def min(
     return _extreme("min", input, axis, keepdims, initial, where)
 
 
-def _argument(name: str, x: Tensor, axis: Any, keep: bool, dtype: DType) -> Tensor:
+def _argument(name: str, x: Tensor, axis: AxisLike | None, keep: bool, dtype: DType) -> Tensor:
     require_tensor(name, x)
     largest = name == "argmax"
     if x.ndim == 0 or axis is None:
@@ -304,7 +316,7 @@ def _argument(name: str, x: Tensor, axis: Any, keep: bool, dtype: DType) -> Tens
     return F.cast(y, dtype)
 
 
-def argmax(input: Tensor, dim: Any = None, keepdim: bool = False) -> Tensor:
+def argmax(input: Tensor, dim: AxisLike | None = None, keepdim: bool = False) -> Tensor:
     r"""Returns the position of the first largest element.
 
     Args:
@@ -326,7 +338,7 @@ def argmax(input: Tensor, dim: Any = None, keepdim: bool = False) -> Tensor:
     return _argument("argmax", input, dim, keepdim, dtypes.int64)
 
 
-def argmin(input: Tensor, axis: Any = None, keepdims: bool = False) -> Tensor:
+def argmin(input: Tensor, axis: AxisLike | None = None, keepdims: bool = False) -> Tensor:
     r"""Returns the position of the first smallest element.
 
     Args:
@@ -398,7 +410,7 @@ def argmin_with_value(
     return arg_and_value(input, axis, bool(keep_dims), False)
 
 
-def aminmax(input: Tensor, *, axis: Any = 0, keepdims: bool = False) -> tuple[Tensor, Tensor]:
+def aminmax(input: Tensor, *, axis: AxisLike = 0, keepdims: bool = False) -> tuple[Tensor, Tensor]:
     r"""Returns the smallest and the largest elements over an axis.
 
     Args:
@@ -420,7 +432,7 @@ def aminmax(input: Tensor, *, axis: Any = 0, keepdims: bool = False) -> tuple[Te
     return amin(input, axis, keepdims), amax(input, axis, keepdims)
 
 
-def ptp(input: Tensor, axis: Any = None, keepdims: bool = False) -> Tensor:
+def ptp(input: Tensor, axis: AxisLike | None = None, keepdims: bool = False) -> Tensor:
     r"""Returns the range of values over axes: :math:`\max - \min`.
 
     Args:
@@ -444,7 +456,7 @@ def ptp(input: Tensor, axis: Any = None, keepdims: bool = False) -> Tensor:
 # ---- truth --------------------------------------------------------------------------------------
 
 
-def all(input: Tensor, axis: Any = None, keep_dims: bool = False) -> Tensor:
+def all(input: Tensor, axis: AxisLike | None = None, keep_dims: bool = False) -> Tensor:
     r"""Returns whether no element over the axes is zero.
 
     Args:
@@ -465,7 +477,7 @@ def all(input: Tensor, axis: Any = None, keep_dims: bool = False) -> Tensor:
     return rows.reduce_all(input, resolve_axes("all", input, axis), bool(keep_dims))
 
 
-def any(input: Tensor, axis: Any = None, keep_dims: bool = False) -> Tensor:
+def any(input: Tensor, axis: AxisLike | None = None, keep_dims: bool = False) -> Tensor:
     r"""Returns whether an element over the axes is not zero.
 
     Args:
@@ -487,7 +499,7 @@ def any(input: Tensor, axis: Any = None, keep_dims: bool = False) -> Tensor:
 
 
 def count_nonzero(
-    x: Tensor, axis: Any = (), keep_dims: bool = False, dtype: Any = dtypes.int32
+    x: Tensor, axis: AxisLike = (), keep_dims: bool = False, dtype: DTypeLike = dtypes.int32
 ) -> Tensor:
     r"""Counts the elements over axes that are not zero.
 

@@ -131,7 +131,7 @@ def count_bins(x: Tensor, weights: Tensor, minlength: int, size: str = "bins") -
     ...
 
 
-def bincount(input: Tensor, weights: Any = None, minlength: int = 0) -> Tensor:
+def bincount(input: Tensor, weights: object = None, minlength: int = 0) -> Tensor:
     r"""Counts how often every integer from 0 to the largest element occurs.
 
     Args:

@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 from tvmgraph import dtypes
+from tvmgraph.core.arguments import AxisLike, DTypeLike
 from tvmgraph.core.composed import composed
 from tvmgraph.core.op import F
 from tvmgraph.core.tensor import Tensor
@@ -19,7 +20,7 @@ __all__ = ["matrix_norm", "norm", "renorm", "vector_norm"]
 MATRIX_ORDERS = ("fro", "nuc", math.inf, -math.inf, 1, -1, 2, -2)
 
 
-def _safe_root(total: Tensor, power: Any) -> Tensor:
+def _safe_root(total: Tensor, power: object) -> Tensor:
     """Returns ``total ** power`` with the cotangent 0, not infinity, where ``total`` is 0."""
     zero = F.equal(total, 0)
     filled = F.where(zero, 1, total)
@@ -70,17 +71,22 @@ def _matrix_norm(x: Tensor, order: Any, first: int, second: int, keep: bool) -> 
     return F.expand_dims(F.expand_dims(y, low), high)
 
 
-def _prepared(x: Tensor, dtype: Any) -> Tensor:
+def _prepared(x: Tensor, dtype: DTypeLike | None) -> Tensor:
     return as_float(x) if dtype is None else F.cast(x, dtypes.dtype_of(dtype))
 
 
-def _require_order(name: str, order: Any, x: Tensor) -> None:
+def _require_order(name: str, order: object, x: Tensor) -> None:
     if isinstance(order, bool) or not isinstance(order, (int, float)):
         raise bad(TypeOrValueError, "ord must be a number", name, f"input={x.type}, ord={order!r}")
 
 
 def vector_norm(
-    x: Tensor, ord: Any = 2, axis: Any = None, keepdims: bool = False, *, dtype: Any = None
+    x: Tensor,
+    ord: object = 2,
+    axis: AxisLike | None = None,
+    keepdims: bool = False,
+    *,
+    dtype: DTypeLike | None = None,
 ) -> Tensor:
     r"""Returns :math:`(\sum |x_i|^{ord})^{1 / ord}` over axes.
 
@@ -109,7 +115,12 @@ def vector_norm(
 
 
 def matrix_norm(
-    A: Tensor, ord: Any = "fro", axis: Any = (-2, -1), keepdims: bool = False, *, dtype: Any = None
+    A: Tensor,
+    ord: object = "fro",
+    axis: AxisLike = (-2, -1),
+    keepdims: bool = False,
+    *,
+    dtype: DTypeLike | None = None,
 ) -> Tensor:
     r"""Returns a norm of the matrices that lie in two axes.
 
@@ -137,7 +148,7 @@ def matrix_norm(
 
 
 def _checked_matrix_norm(
-    name: str, x: Tensor, order: Any, axis: Any, keepdims: bool, dtype: Any
+    name: str, x: Tensor, order: object, axis: AxisLike, keepdims: bool, dtype: DTypeLike | None
 ) -> Tensor:
     require_tensor(name, x, "A")
     got = f"A={x.type}, ord={order!r}, axis={axis!r}"
@@ -152,7 +163,12 @@ def _checked_matrix_norm(
 
 
 def norm(
-    A: Tensor, ord: Any = None, dim: Any = None, keepdim: bool = False, *, dtype: Any = None
+    A: Tensor,
+    ord: object = None,
+    dim: AxisLike | None = None,
+    keepdim: bool = False,
+    *,
+    dtype: DTypeLike | None = None,
 ) -> Tensor:
     r"""Returns a norm of vectors (one axis) or matrices (two axes).
 

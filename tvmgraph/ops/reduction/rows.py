@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from tvmgraph import dtypes
 from tvmgraph.core import rules
-from tvmgraph.core.op import F, Reason, sample
+from tvmgraph.core.columns import Builder, Expr, OnnxNamed, OnnxOps
+from tvmgraph.core.op import F, Reason, Sample, sample
 from tvmgraph.core.primitive import primitive
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.core.traits import Batch, Pattern, Traits, equation, letters, reduction
@@ -30,7 +31,7 @@ Axes = tuple[int, ...]
 def expand_reduced(g: Tensor, x: Tensor, axis: Axes, keep_dims: bool) -> Tensor:
     """Broadcasts a result of a reduction back to the shape of its input."""
     if not keep_dims and axis:
-        kept: list[Any] = [None if a in axis else (0, None, 1) for a in range(x.ndim)]
+        kept: list[object] = [None if a in axis else (0, None, 1) for a in range(x.ndim)]
         g = F.basic_index(g, index=tuple(kept))
     return F.broadcast_to(g, x.type.shape)
 
@@ -47,7 +48,7 @@ def in_float32(function: Any) -> Any:
     return reduce
 
 
-def lower_in_float32(R: Any, x: Any, build: Any) -> Any:
+def lower_in_float32(R: Builder, x: Expr, build: Any) -> Expr:
     """Emits ``build(x)``, in float32 when ``x`` is of half precision."""
     dtype = R.type(x).dtype
     if dtype not in LOW_PRECISION:
@@ -70,10 +71,10 @@ def reduced(t: TensorType, axis: Axes, keep_dims: bool) -> TensorType:
 _from_zero = pointwise("from_zero", lambda m, x: m.where(x == 0, 0, x))
 
 
-def _lower(name: str, empty: Any) -> Any:
+def _lower(name: str, empty: object) -> Any:
     """Lowers to the Relax reduction ``name``; ``empty`` is its value over no elements."""
 
-    def lower(R: Any, x: Any, *, axis: Axes, keep_dims: bool) -> Any:
+    def lower(R: Builder, x: Expr, *, axis: Axes, keep_dims: bool) -> Any:
         t = R.type(x)
         if not axis:
             return _from_zero(R, x) if name in ("sum", "mean") and t.dtype.is_float else x
@@ -85,10 +86,10 @@ def _lower(name: str, empty: Any) -> Any:
     return lower
 
 
-def _onnx(op_type: str) -> Any:
+def _onnx(op_type: str) -> Callable[..., OnnxNamed]:
     """Maps to an ONNX reduction that takes its axes as an input."""
 
-    def build(O: Any, x: Any, *, axis: Axes, keep_dims: bool) -> Any:
+    def build(O: OnnxOps, x: OnnxNamed, *, axis: Axes, keep_dims: bool) -> Any:
         if not axis:
             return O.Identity(x)
         t, axes = x.type, np.array(axis, np.int64)
@@ -114,7 +115,7 @@ _ONNX_THROUGH: dict[str, Any] = {
 }  # fmt: skip
 
 
-def reduction_samples(**kwargs: Any) -> list[Any]:
+def reduction_samples(**kwargs: Any) -> list[Sample]:
     """Samples every reduction shares."""
     no_grad: Any = kwargs | {"grad": False}
     return [
@@ -247,17 +248,17 @@ def _infer_extreme(x: TensorType, *, axis: Axes, keep_dims: bool) -> TensorType:
     return result
 
 
-def _extreme_of_floats(R: Any, name: str, axis: Axes, keep_dims: bool) -> Any:
+def _extreme_of_floats(R: Builder, name: str, axis: Axes, keep_dims: bool) -> Callable[..., Expr]:
     """Starts from an infinity; TVM's own reduction starts from the largest finite number."""
     combine, start = (R.tir.max, -math.inf) if name == "max" else (R.tir.min, math.inf)
     reducer = R.te.comm_reducer(
         lambda a, b: combine(a, b), lambda dtype: R.tir.const(start, dtype), name=name
     )
 
-    def extreme(v: Any) -> Any:
+    def extreme(v: Expr) -> Expr:
         run = {a: R.te.reduce_axis((0, v.shape[a]), name=f"k{a}") for a in axis}
 
-        def element(*i: Any) -> Any:
+        def element(*i: Expr) -> Expr:
             rest = iter([d for a, d in enumerate(i) if a not in run] if keep_dims else i)
             at = tuple(run[a] if a in run else next(rest) for a in range(len(v.shape)))
             return reducer(v[at], axis=list(run.values()))
@@ -268,7 +269,7 @@ def _extreme_of_floats(R: Any, name: str, axis: Axes, keep_dims: bool) -> Any:
     return extreme
 
 
-def lower_extreme(R: Any, x: Any, name: str, axis: Axes, keep_dims: bool) -> Any:
+def lower_extreme(R: Builder, x: Expr, name: str, axis: Axes, keep_dims: bool) -> Expr:
     """Emits a maximum or minimum that is NaN where an element is; TVM's own drops NaN."""
     t = R.type(x)
     if not axis:
@@ -276,7 +277,7 @@ def lower_extreme(R: Any, x: Any, name: str, axis: Axes, keep_dims: bool) -> Any
     if is_empty(t):
         return lower_full(R, x, reduced(t, axis, keep_dims), 0)
 
-    def extreme(v: Any) -> Any:
+    def extreme(v: Expr) -> Expr:
         kind = R.type(v).dtype
         if not kind.is_float:
             return getattr(R.op, name)(v, axis=list(axis), keepdims=keep_dims)
@@ -298,7 +299,7 @@ def _vjp_extreme(g: Tensor, y: Tensor, x: Tensor, *, axis: Axes, keep_dims: bool
     return (hit * expand_reduced(g / count, x, axis, keep_dims),)
 
 
-def _extreme_samples() -> list[Any]:
+def _extreme_samples() -> list[Sample]:
     usual = [s for s in reduction_samples() if s.shapes != ((3, 0),)]
     wide = np.array([[1.0, 7e37, 3], [np.inf, 2, -np.inf], [-np.inf] * 3], np.float32)
     return [
@@ -356,7 +357,7 @@ def _eager_arg(x: np.ndarray, *, axis: int, keep_dims: bool, largest: bool) -> A
     return (np.argmax if largest else np.argmin)(wide, axis=axis, keepdims=keep_dims)
 
 
-def _lower_arg(R: Any, x: Any, *, axis: int, keep_dims: bool, largest: bool) -> Any:
+def _lower_arg(R: Builder, x: Expr, *, axis: int, keep_dims: bool, largest: bool) -> Expr:
     """The smallest position of an extreme: two reductions that vectorise, unlike one over pairs."""
     t = R.type(x)
     result = tensor_type(rules.reduced_shape(t.shape, (axis,), keep_dims), dtypes.int64)
@@ -371,8 +372,8 @@ def _lower_arg(R: Any, x: Any, *, axis: int, keep_dims: bool, largest: bool) -> 
     if t.dtype.is_float:
         hit = R.emit(R.op.logical_or(hit, R.emit(R.op.isnan(x))))
 
-    def positions(hit: Any) -> Any:
-        def element(*i: Any) -> Any:
+    def positions(hit: Expr) -> Expr:
+        def element(*i: Expr) -> Expr:
             size = R.tir.Cast("int32", hit.shape[axis])
             return R.tir.Select(hit[i], R.tir.Cast("int32", i[axis]), size)
 
@@ -382,7 +383,7 @@ def _lower_arg(R: Any, x: Any, *, axis: int, keep_dims: bool, largest: bool) -> 
     return R.op.astype(first, "int64")
 
 
-def _onnx_arg(O: Any, x: Any, *, axis: int, keep_dims: bool, largest: bool) -> Any:
+def _onnx_arg(O: OnnxOps, x: OnnxNamed, *, axis: int, keep_dims: bool, largest: bool) -> OnnxNamed:
     through = (_HALF | _SMALL).get(x.type.dtype)
     if through is not None:  # ONNX Runtime has kernels for few dtypes
         x = O.Cast(x, to=O.dtype(dtypes.int32 if through is dtypes.int64 else through))
@@ -429,7 +430,7 @@ def arg_extreme(x: Tensor, axis: int, keep_dims: bool, largest: bool) -> Tensor:
 # ---- truth --------------------------------------------------------------------------------------
 
 
-def lower_truth(R: Any, x: Any) -> Any:
+def lower_truth(R: Builder, x: Expr) -> Expr:
     """Emits ``x != 0``; TVM's comparison is false for NaN, which counts as true."""
     t = R.type(x)
     if t.dtype is dtypes.bool_:
@@ -440,8 +441,8 @@ def lower_truth(R: Any, x: Any) -> Any:
     return R.emit(R.op.logical_or(y, R.emit(R.op.isnan(x)))) if t.dtype.is_float else y
 
 
-def _lower_truth(is_all: bool) -> Any:
-    def lower(R: Any, x: Any, *, axis: Axes, keep_dims: bool) -> Any:
+def _lower_truth(is_all: bool) -> Callable[..., Expr]:
+    def lower(R: Builder, x: Expr, *, axis: Axes, keep_dims: bool) -> Any:
         t = R.type(x)
         result = reduced(t.with_dtype(dtypes.bool_), axis, keep_dims)
         if is_empty(t):
@@ -457,8 +458,8 @@ def _lower_truth(is_all: bool) -> Any:
     return lower
 
 
-def _onnx_truth(op_type: str) -> Any:
-    def build(O: Any, x: Any, *, axis: Axes, keep_dims: bool) -> Any:
+def _onnx_truth(op_type: str) -> Callable[..., OnnxNamed]:
+    def build(O: OnnxOps, x: OnnxNamed, *, axis: Axes, keep_dims: bool) -> Any:
         truth = O.Cast(x, to=O.dtype(dtypes.bool_))
         if not axis:
             return truth
@@ -470,7 +471,7 @@ def _onnx_truth(op_type: str) -> Any:
     return build
 
 
-def _truth_samples() -> list[Any]:
+def _truth_samples() -> list[Sample]:
     return [
         sample((3, 4), dtype="bool", axis=(1,), keep_dims=False),
         sample((3, 1, 5), dtype="int32", low=0, high=1, axis=(0, 2), keep_dims=True),

@@ -9,7 +9,9 @@ import numpy as np
 
 from tvmgraph import dtypes
 from tvmgraph.core import rules
-from tvmgraph.core.op import F, Reason, sample
+from tvmgraph.core.arguments import AxisLike, DTypeLike
+from tvmgraph.core.columns import Builder, Expr, OnnxNamed, OnnxOps
+from tvmgraph.core.op import F, Reason, Sample, sample
 from tvmgraph.core.primitive import primitive
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.core.traits import along_axis
@@ -25,7 +27,7 @@ from tvmgraph.ops.reduction.statistics import as_float
 __all__ = ["cummax", "cummin", "cumprod", "cumsum", "logcumsumexp"]
 
 
-def _infer_scan(x: TensorType, *, axis: int, **attrs: Any) -> TensorType:
+def _infer_scan(x: TensorType, *, axis: int, **attrs: object) -> TensorType:
     rules.require_dtype(x, NUMBERS)
     rules.require_ndim(x, range(1, 65))
     rules.normalize_axis(axis, x.ndim)
@@ -48,7 +50,9 @@ def _eager_scan(ufunc: Any) -> Any:
 
 
 def _lower_scan(name: str) -> Any:
-    def lower(R: Any, x: Any, *, axis: int, exclusive: bool = False, reverse: bool = False) -> Any:
+    def lower(
+        R: Builder, x: Expr, *, axis: int, exclusive: bool = False, reverse: bool = False
+    ) -> Any:
         t = R.type(x)
         if is_empty(t):
             return x
@@ -56,7 +60,7 @@ def _lower_scan(name: str) -> Any:
             kind = name.removeprefix("cum")
             return R.write("scan", f"{kind} {axis % t.ndim} {exclusive:d} {reverse:d}", [x], [t])
 
-        def scan(v: Any) -> Any:
+        def scan(v: Expr) -> Expr:
             if reverse:
                 v = R.emit(R.op.flip(v, axis))
             dtype = R.type(v).dtype.name
@@ -68,7 +72,9 @@ def _lower_scan(name: str) -> Any:
     return lower
 
 
-def _onnx_cumsum(O: Any, x: Any, *, axis: int, exclusive: bool, reverse: bool) -> Any:
+def _onnx_cumsum(
+    O: OnnxOps, x: OnnxNamed, *, axis: int, exclusive: bool, reverse: bool
+) -> OnnxNamed:
     d = x.type.dtype
     through = dtypes.float32 if d in LOW_PRECISION else dtypes.int64 if d.is_integer else d
     v = x if through is d else O.Cast(x, to=O.dtype(through))
@@ -76,7 +82,7 @@ def _onnx_cumsum(O: Any, x: Any, *, axis: int, exclusive: bool, reverse: bool) -
     return y if through is d else O.Cast(y, to=O.dtype(d))
 
 
-def _scan_samples(**kwargs: Any) -> list[Any]:
+def _scan_samples(**kwargs: Any) -> list[Sample]:
     return [
         sample((3, 4), axis=1, **kwargs),
         sample((3, 5, 2), axis=1, **kwargs),
@@ -156,22 +162,22 @@ def running_product(x: Tensor, axis: int) -> Tensor:
     ...
 
 
-def emit_scan(R: Any, x: Any, combine: Any, start: Any, axis: int) -> Any:
+def emit_scan(R: Builder, x: Expr, combine: Any, start: Any, axis: int) -> Expr:
     """Emits ``y[i] = combine(y[i - 1], x[i])`` along an axis."""
     return R.emit_te(lambda v: R.topi.scan.scanop(v, combine, start, "scan", axis), x)
 
 
-def _lower_running_log(R: Any, x: Any, *, axis: int, reverse: bool) -> Any:
+def _lower_running_log(R: Builder, x: Expr, *, axis: int, reverse: bool) -> Expr:
     if is_empty(R.type(x)):
         return x
 
-    def scan(v: Any) -> Any:
+    def scan(v: Expr) -> Expr:
         if reverse:
             v = R.emit(R.op.flip(v, axis))
         kind = R.type(v).dtype.name
         ln2, least = (R.tir.const(c, kind) for c in (math.log(2), -math.inf))
 
-        def combine(a: Any, b: Any) -> Any:
+        def combine(a: Expr, b: Expr) -> Expr:
             top = R.tir.max(a, b)
             y = top + R.tir.log(1 + R.tir.exp(R.tir.min(a, b) - top))
             y = R.tir.if_then_else(a == b, a + ln2, y)  # equal infinities differ by NaN
@@ -227,7 +233,7 @@ def _eager_positions(x: np.ndarray, *, axis: int, largest: bool) -> np.ndarray:
     return np.maximum.accumulate(np.where(hit, position, 0), axis=axis)
 
 
-def _lower_positions(R: Any, x: Any, *, axis: int, largest: bool) -> Any:
+def _lower_positions(R: Builder, x: Expr, *, axis: int, largest: bool) -> Expr:
     t = R.type(x)
     if is_empty(t):
         return R.op.astype(x, "int64")
@@ -236,7 +242,7 @@ def _lower_positions(R: Any, x: Any, *, axis: int, largest: bool) -> Any:
     is_float = t.dtype.is_float
     pick = R.tir.max if largest else R.tir.min
 
-    def combine(a: Any, b: Any) -> Any:
+    def combine(a: Expr, b: Expr) -> Expr:
         y = pick(a, b)
         if not is_float:
             return y
@@ -244,8 +250,8 @@ def _lower_positions(R: Any, x: Any, *, axis: int, largest: bool) -> Any:
 
     best = emit_scan(R, wide, combine, 0, axis)
 
-    def mark(v: Any, best: Any) -> Any:
-        def element(*i: Any) -> Any:
+    def mark(v: Expr, best: Expr) -> Any:
+        def element(*i: Expr) -> Expr:
             hit = v[i] == best[i]
             hit = R.tir.any(hit, R.tir.isnan(v[i])) if is_float else hit
             return R.tir.Select(hit, i[axis], R.tir.IntImm("int64", 0))
@@ -282,7 +288,7 @@ def running_arg_extreme(x: Tensor, axis: int, largest: bool) -> Tensor:
 # ---- public functions ---------------------------------------------------------------------------
 
 
-def cumsum(x: Tensor, axis: int, dtype: Any = None) -> Tensor:
+def cumsum(x: Tensor, axis: int, dtype: DTypeLike | None = None) -> Tensor:
     r"""Sums the elements up to each one along an axis: :math:`y_i = \sum_{j \le i} x_j`.
 
     Args:
@@ -306,7 +312,7 @@ def cumsum(x: Tensor, axis: int, dtype: Any = None) -> Tensor:
     return running_sum(x, axis, False, False)
 
 
-def cumprod(input: Tensor, dim: int, dtype: Any = None) -> Tensor:
+def cumprod(input: Tensor, dim: int, dtype: DTypeLike | None = None) -> Tensor:
     r"""Multiplies the elements up to each one along an axis: :math:`y_i = \prod_{j \le i} x_j`.
 
     Args:
@@ -349,7 +355,7 @@ def logcumsumexp(input: Tensor, axis: int) -> Tensor:
     return running_logsumexp(as_float(input), axis, False)
 
 
-def _running_extreme(name: str, x: Tensor, axis: Any) -> tuple[Tensor, Tensor]:
+def _running_extreme(name: str, x: Tensor, axis: AxisLike) -> tuple[Tensor, Tensor]:
     require_tensor(name, x)
     axis = resolve_axis(name, x, axis)
     at = running_arg_extreme(x, axis, name == "cummax")

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from tvmgraph import dtypes
+from tvmgraph.core.arguments import AxisLike, DTypeLike
 from tvmgraph.core.op import F
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.errors import ArgumentError, DTypeError, ShapeError, TypeOrValueError
@@ -46,7 +47,7 @@ def as_float(x: Tensor) -> Tensor:
 
 
 def _moments(
-    name: str, input: Tensor, axis: Any, ddof: Any, keepdims: bool
+    name: str, input: Tensor, axis: AxisLike | None, ddof: object, keepdims: bool
 ) -> tuple[Tensor, Tensor, Any]:
     """Returns variance and mean in float32 or wider, and the dtype of the result."""
     axes = resolve_axes(name, input, axis)
@@ -71,11 +72,13 @@ def _moments(
     return variance, center, d
 
 
-def _narrow(x: Tensor, d: Any) -> Tensor:
+def _narrow(x: Tensor, d: object) -> Tensor:
     return F.cast(x, d) if d in rows.LOW_PRECISION else x
 
 
-def var(input: Tensor, axis: Any = None, ddof: Any = 0, keepdims: bool = False) -> Tensor:
+def var(
+    input: Tensor, axis: AxisLike | None = None, ddof: object = 0, keepdims: bool = False
+) -> Tensor:
     r"""Returns the variance: :math:`\frac{1}{N - ddof} \sum_i (x_i - \bar{x})^2`.
 
     Args:
@@ -99,7 +102,9 @@ def var(input: Tensor, axis: Any = None, ddof: Any = 0, keepdims: bool = False) 
     return _narrow(variance, d)
 
 
-def std(input: Tensor, axis: Any = None, ddof: Any = 0, keepdims: bool = False) -> Tensor:
+def std(
+    input: Tensor, axis: AxisLike | None = None, ddof: object = 0, keepdims: bool = False
+) -> Tensor:
     r"""Returns the standard deviation, the square root of :func:`var`.
 
     Args:
@@ -124,7 +129,7 @@ def std(input: Tensor, axis: Any = None, ddof: Any = 0, keepdims: bool = False) 
 
 
 def var_mean(
-    input: Tensor, axis: Any = None, ddof: Any = 0, keepdims: bool = False
+    input: Tensor, axis: AxisLike | None = None, ddof: object = 0, keepdims: bool = False
 ) -> tuple[Tensor, Tensor]:
     r"""Returns variance and mean in one pass over the elements.
 
@@ -150,7 +155,7 @@ def var_mean(
 
 
 def std_mean(
-    input: Tensor, axis: Any = None, ddof: Any = 0, keepdims: bool = False
+    input: Tensor, axis: AxisLike | None = None, ddof: object = 0, keepdims: bool = False
 ) -> tuple[Tensor, Tensor]:
     r"""Returns standard deviation and mean in one pass over the elements.
 
@@ -175,7 +180,13 @@ def std_mean(
     return _narrow(F.sqrt(variance), d), _narrow(center, d)
 
 
-def nansum(input: Tensor, axis: Any = None, keepdims: bool = False, *, dtype: Any = None) -> Tensor:
+def nansum(
+    input: Tensor,
+    axis: AxisLike | None = None,
+    keepdims: bool = False,
+    *,
+    dtype: DTypeLike | None = None,
+) -> Tensor:
     r"""Sums over axes, counting NaN as 0.
 
     Args:
@@ -204,7 +215,11 @@ def nansum(input: Tensor, axis: Any = None, keepdims: bool = False, *, dtype: An
 
 
 def nanmean(
-    input: Tensor, axis: Any = None, keepdims: bool = False, *, dtype: Any = None
+    input: Tensor,
+    axis: AxisLike | None = None,
+    keepdims: bool = False,
+    *,
+    dtype: DTypeLike | None = None,
 ) -> Tensor:
     r"""Averages over axes, leaving NaN out.
 
@@ -236,7 +251,7 @@ def nanmean(
     return F.cast(nansum(wide, axes or None, keep) / count, d if dtype is None else dtype)
 
 
-def logsumexp(input: Tensor, dim: Any, keepdim: bool = False) -> Tensor:
+def logsumexp(input: Tensor, dim: AxisLike, keepdim: bool = False) -> Tensor:
     r"""Returns :math:`\log \sum_{i \in dim} e^{input_i}`, computed without overflow.
 
     Args:
@@ -339,7 +354,7 @@ def nanmedian(input: Tensor, axis: int = -1, keepdims: bool = False) -> tuple[Te
 
 
 def _quantile(
-    name: str, input: Tensor, q: Any, axis: Any, keepdims: bool, skip_nan: bool
+    name: str, input: Tensor, q: Any, axis: AxisLike | None, keepdims: bool, skip_nan: bool
 ) -> Tensor:
     require_tensor(name, input)
     if not input.type.dtype.is_float:
@@ -379,7 +394,9 @@ def _quantiles_of_rows(x: Tensor, q: Tensor, skip_nan: bool) -> Tensor:
     return F.moveaxis(F.where(bad, math.nan, y), -1, 0)
 
 
-def quantile(input: Tensor, q: Any, axis: Any = None, keepdims: bool = False) -> Tensor:
+def quantile(
+    input: Tensor, q: object, axis: AxisLike | None = None, keepdims: bool = False
+) -> Tensor:
     r"""Returns quantiles, interpolated linearly between neighbouring elements.
 
     Args:
@@ -403,7 +420,9 @@ def quantile(input: Tensor, q: Any, axis: Any = None, keepdims: bool = False) ->
     return _quantile("quantile", input, q, axis, keepdims, False)
 
 
-def nanquantile(input: Tensor, q: Any, axis: Any = None, keepdims: bool = False) -> Tensor:
+def nanquantile(
+    input: Tensor, q: object, axis: AxisLike | None = None, keepdims: bool = False
+) -> Tensor:
     r"""Returns quantiles as :func:`quantile` does, leaving NaN out.
 
     Args:

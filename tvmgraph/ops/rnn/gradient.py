@@ -10,7 +10,8 @@ import numpy as np
 
 from tvmgraph import dtypes, hooks
 from tvmgraph.core import rules
-from tvmgraph.core.op import F, Reason, sample
+from tvmgraph.core.columns import Builder, Expr
+from tvmgraph.core.op import F, Reason, Sample, sample
 from tvmgraph.core.primitive import primitive
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.core.traits import Pattern, Traits, equation
@@ -105,7 +106,7 @@ def _operators() -> _Library:
     )  # fmt: skip
 
 
-def _parts(gates: Any, units: int) -> list[Any]:
+def _parts(gates: Any, units: int) -> list[object]:
     return [gates[..., k : k + units] for k in range(0, gates.shape[-1], units)]
 
 
@@ -121,7 +122,7 @@ def _cells(lib: _Library, gates: Any, first: Any, order: Sequence[int]) -> dict[
 
 
 def _step(
-    lib: _Library, mode: str, gates: Any, slope: Any, more: tuple[Any, ...]
+    lib: _Library, mode: str, gates: object, slope: Tensor, more: tuple[object, ...]
 ) -> tuple[list[Any], Any]:
     """Cotangents of the gates of a step, and what goes to the step before without weights."""
     parts = _parts(gates, slope.shape[-1])
@@ -150,7 +151,7 @@ def _all_steps(lib: _Library, inputs: Sequence[Any], mode: str, reverse: bool) -
     order = range(steps)[::-1] if reverse else range(steps)
     cells = _cells(lib, gates, more[1], order) if mode == "lstm" else {}
     carried = more[0] if mode == "lstm" else None
-    found: list[Any] = [None] * steps
+    found: list[object] = [None] * steps
     for number in reversed(range(steps)):
         t, before = order[number], order[number - 1] if number else -1
         slope = slope + outputs[t]
@@ -172,19 +173,19 @@ def _eager(*inputs: np.ndarray, mode: str, reverse: bool) -> tuple[np.ndarray, .
     return _all_steps(_NUMPY, inputs, mode, reverse)
 
 
-def _vjp(g: Any, y: Any, *inputs: Tensor, mode: str, reverse: bool) -> tuple[Any, ...]:
+def _vjp(g: Any, y: Any, *inputs: Tensor, mode: str, reverse: bool) -> tuple[Tensor | None, ...]:
     _, pull_back = hooks.vjp(lambda *xs: _all_steps(_operators(), xs, mode, reverse), *inputs)
     cotangents = [F.zeros_like(t) if c is None else c for c, t in zip(g, y)]
     return pull_back(*cotangents)
 
 
-def _lower(R: Any, *inputs: Any, mode: str, reverse: bool) -> Any:
+def _lower(R: Builder, *inputs: Expr, mode: str, reverse: bool) -> Any:
     types = _infer(*[R.type(x) for x in inputs], mode=mode, reverse=reverse)
     made = R.write("recurrent_gradient", f"{mode} {int(reverse)}", inputs, types)
     return R.unpack(made, len(types))
 
 
-def _sample(mode: str, steps: int, batch: int, units: int, **more: Any) -> Any:
+def _sample(mode: str, steps: int, batch: int, units: int, **more: Any) -> Sample:
     kind, width = _KINDS[mode], panel_width(units)
     state, every = (batch, units), (steps, batch, units)
     gates, panels = kind.parts * units, (-(-units // width), kind.weighted * units, width)
@@ -194,7 +195,7 @@ def _sample(mode: str, steps: int, batch: int, units: int, **more: Any) -> Any:
     return sample(*shapes, attrs=attrs, low=-1, high=1, **more)
 
 
-def _batch_factors(types: Sequence[TensorType], attrs: Mapping[str, Any]) -> str:
+def _batch_factors(types: Sequence[TensorType], attrs: Mapping[str, object]) -> str:
     """The batch."""
     words = [[".", "b", "."] if t.ndim == 3 else ["b", "."] for t in types]
     words[1] = ["."] * 3

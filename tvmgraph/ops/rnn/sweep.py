@@ -9,7 +9,8 @@ import numpy as np
 
 from tvmgraph import dtypes
 from tvmgraph.core import rules
-from tvmgraph.core.op import F, sample
+from tvmgraph.core.columns import Builder, Expr, OnnxNamed, OnnxOps
+from tvmgraph.core.op import F, Sample, sample
 from tvmgraph.core.primitive import primitive
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.core.traits import Pattern, Traits, equation
@@ -83,7 +84,7 @@ def _eager(*inputs: np.ndarray, mode: str, reverse: bool) -> tuple[np.ndarray, .
     return (y, *state)
 
 
-def _vjp(g: Any, y: Any, *inputs: Tensor, mode: str, reverse: bool) -> tuple[Any, ...]:
+def _vjp(g: Any, y: Any, *inputs: Tensor, mode: str, reverse: bool) -> tuple[Tensor | None, ...]:
     x, panels, bias, *state = inputs
     steps, batch, wide = x.shape
     units = state[0].shape[1]
@@ -93,7 +94,7 @@ def _vjp(g: Any, y: Any, *inputs: Tensor, mode: str, reverse: bool) -> tuple[Any
     before = F.concat([y[0][1:], first] if reverse else [first, y[0][:-1]], 0)
     hidden = F.matmul(F.reshape(before, (steps * batch, units)), weight) + bias
     hidden = F.reshape(hidden, x.shape)
-    more: tuple[Any, ...] = ()
+    more: tuple[object, ...] = ()
     gates = x + hidden
     if mode == "lstm":
         more = (g[2], state[1])
@@ -144,12 +145,12 @@ def _turned_panels(weight: Tensor) -> Tensor:
     return F.transpose(F.reshape(transposed, (wide, blocks, width)), (1, 0, 2))
 
 
-def _lower(R: Any, *inputs: Any, mode: str, reverse: bool) -> Any:
+def _lower(R: Builder, *inputs: Expr, mode: str, reverse: bool) -> Any:
     types = _infer(*[R.type(x) for x in inputs], mode=mode, reverse=reverse)
     return R.unpack(R.write("recurrent", f"{mode} {int(reverse)}", inputs, types), len(types))
 
 
-def _onnx(O: Any, *inputs: Any, mode: str, reverse: bool) -> Any:
+def _onnx(O: OnnxOps, *inputs: OnnxNamed, mode: str, reverse: bool) -> tuple[OnnxNamed, ...]:
     x, panels, bias = inputs[:3]
     state = list(inputs[3:])
     gates, states = _KINDS[mode]
@@ -158,7 +159,7 @@ def _onnx(O: Any, *inputs: Any, mode: str, reverse: bool) -> Any:
     transposed = O.Reshape(O.Transpose(panels, perm=[1, 2, 0, 3]), O.const([units, gates, -1]))
     plain = O.Slice(transposed, O.const([0]), O.const([units]), O.const([2]))
     weight = O.Reshape(plain, O.const([units, wide]))
-    outputs: list[Any] = [None] * steps
+    outputs: list[object] = [None] * steps
     for t in reversed(range(steps)) if reverse else range(steps):
         projected = O.Gather(x, O.const(t), axis=0)
         hidden = O.Add(O.MatMul(state[0], weight), bias)
@@ -167,11 +168,13 @@ def _onnx(O: Any, *inputs: Any, mode: str, reverse: bool) -> Any:
     return (O.Concat(*outputs, axis=0), *state[:states])
 
 
-def _onnx_step(O: Any, mode: str, units: int, x: Any, h: Any, state: list[Any]) -> list[Any]:
-    def part(value: Any, gate: int) -> Any:
+def _onnx_step(
+    O: OnnxOps, mode: str, units: int, x: OnnxNamed, h: OnnxNamed, state: Sequence[object]
+) -> list[OnnxNamed]:
+    def part(value: OnnxNamed, gate: int) -> Any:
         return O.Slice(value, O.const([gate * units]), O.const([(gate + 1) * units]), O.const([1]))
 
-    def both(gate: int) -> Any:
+    def both(gate: int) -> OnnxNamed:
         return O.Add(part(x, gate), part(h, gate))
 
     if mode == "lstm":
@@ -184,7 +187,7 @@ def _onnx_step(O: Any, mode: str, units: int, x: Any, h: Any, state: list[Any]) 
     return [O.Tanh(both(0)) if mode == "rnn_tanh" else O.Relu(both(0))]
 
 
-def _sample(mode: str, steps: int, batch: int, units: int, **more: Any) -> Any:
+def _sample(mode: str, steps: int, batch: int, units: int, **more: Any) -> Sample:
     gates, states = _KINDS[mode]
     shapes = [(steps, batch, gates * units), (-(-units // PANEL), units, gates, PANEL),
               (gates * units,)]  # fmt: skip
@@ -192,7 +195,7 @@ def _sample(mode: str, steps: int, batch: int, units: int, **more: Any) -> Any:
     return sample(*shapes, *[(batch, units)] * states, attrs=attrs, low=-1, high=1, **more)
 
 
-def _batch_factors(types: Sequence[TensorType], attrs: Mapping[str, Any]) -> str:
+def _batch_factors(types: Sequence[TensorType], attrs: Mapping[str, object]) -> str:
     """The batch."""
     states = [["b", "."]] * (len(types) - 3)
     inputs = [[".", "b", "."], ["."] * 4, ["."], *states]

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from tvmgraph.core import rules
+from tvmgraph.core.arguments import AxisLike
 from tvmgraph.core.op import F, sample
 from tvmgraph.core.primitive import primitive
 from tvmgraph.core.tensor import Tensor
@@ -75,7 +76,7 @@ def _transpose(input: Tensor, dims: tuple[int, ...]) -> Tensor:
     ...
 
 
-def transpose(input: Tensor, dims: Any) -> Tensor:
+def transpose(input: Tensor, dims: AxisLike) -> Tensor:
     r"""Permutes the axes: :math:`out.shape_i = input.shape_{dims_i}`.
 
     Args:
@@ -98,7 +99,7 @@ def transpose(input: Tensor, dims: Any) -> Tensor:
     return _transpose(input, wrap_axes(int_tuple(dims, "transpose", "dims"), input.ndim))
 
 
-def permute(input: Tensor, axis: Any) -> Tensor:
+def permute(input: Tensor, axis: AxisLike) -> Tensor:
     """Permutes the axes; another name of :func:`transpose`.
 
     Args:
@@ -178,7 +179,7 @@ def _existing_axes(axes: Any, input: Tensor, op: str) -> list[int]:
     return [a % ndim for a in items]
 
 
-def moveaxis(x: Tensor, source: Any, destination: Any) -> Tensor:
+def moveaxis(x: Tensor, source: object, destination: object) -> Tensor:
     """Moves axes to other positions; the others keep their order.
 
     Args:

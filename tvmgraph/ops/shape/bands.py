@@ -63,19 +63,19 @@ def _band(rows: int, cols: int, low: int, high: int, align: str, op: str) -> _Ba
     return _Band(places.shape, flat, sources)
 
 
-def _taken(x: Tensor, indices: np.ndarray, shape: tuple[int, ...], other: Any) -> Tensor:
+def _taken(x: Tensor, indices: np.ndarray, shape: tuple[int, ...], other: object) -> Tensor:
     """Takes elements of the last axis; ``other`` where the index is -1."""
     y = F.gather(x, Tensor(np.maximum(indices, 0)), -1)
     y = F.where(Tensor(indices >= 0), y, other)
     return F.reshape(y, (*x.shape[:-1], *shape))
 
 
-def _padding(value: Any, x: Tensor) -> Tensor:
+def _padding(value: object, x: Tensor) -> Tensor:
     return F.cast(value if isinstance(value, Tensor) else Tensor(value), x.dtype)
 
 
 def matrix_diag(
-    x: Tensor, k: Any = 0, num_rows: int = -1, num_cols: int = -1, padding_value: Any = 0,
+    x: Tensor, k: object = 0, num_rows: int = -1, num_cols: int = -1, padding_value: object = 0,
     align: str = "RIGHT_LEFT",
 ) -> Tensor:  # fmt: skip
     """Puts vectors on diagonals of matrices filled with ``padding_value``.
@@ -124,7 +124,7 @@ def matrix_diag(
 
 
 def matrix_diag_part(
-    x: Tensor, k: Any, padding_value: Any = 0, align: str = "RIGHT_LEFT"
+    x: Tensor, k: object, padding_value: object = 0, align: str = "RIGHT_LEFT"
 ) -> Tensor:
     """Returns diagonals of the last two axes.
 
@@ -153,7 +153,9 @@ def matrix_diag_part(
     return _taken(flat, band.places, band.shape, _padding(padding_value, x))
 
 
-def matrix_set_diag(x: Tensor, diagonal: Tensor, k: Any = 0, align: str = "RIGHT_LEFT") -> Tensor:
+def matrix_set_diag(
+    x: Tensor, diagonal: Tensor, k: object = 0, align: str = "RIGHT_LEFT"
+) -> Tensor:
     """Replaces diagonals of the last two axes.
 
     Args:

@@ -23,7 +23,7 @@ __all__ = [
 # ---- at least so many axes ----------------------------------------------------------------------
 
 
-def _at_least(inputs: Any, convert: Any, op: str) -> Any:
+def _at_least(inputs: object, convert: Any, op: str) -> Any:
     if isinstance(inputs, Tensor):
         return convert(inputs)
     if not isinstance(inputs, (tuple, list)) or not all(isinstance(x, Tensor) for x in inputs):
@@ -32,7 +32,7 @@ def _at_least(inputs: Any, convert: Any, op: str) -> Any:
     return tuple(convert(x) for x in inputs)
 
 
-def atleast_1d(inputs: Any) -> Any:
+def atleast_1d(inputs: object) -> Any:
     """Gives 0-d tensors one axis.
 
     Args:
@@ -48,7 +48,7 @@ def atleast_1d(inputs: Any) -> Any:
     return _at_least(inputs, lambda x: F.reshape(x, (1,)) if x.ndim == 0 else x, "atleast_1d")
 
 
-def atleast_2d(inputs: Any) -> Any:
+def atleast_2d(inputs: object) -> Any:
     """Gives tensors with fewer than two axes two, adding leading ones.
 
     Args:
@@ -69,7 +69,7 @@ def atleast_2d(inputs: Any) -> Any:
     return _at_least(inputs, convert, "atleast_2d")
 
 
-def atleast_3d(inputs: Any) -> Any:
+def atleast_3d(inputs: object) -> Any:
     """Gives tensors with fewer than three axes three: :math:`(n,)` becomes :math:`(1, n, 1)`.
 
     Args:
@@ -92,7 +92,7 @@ def atleast_3d(inputs: Any) -> Any:
 # ---- grids --------------------------------------------------------------------------------------
 
 
-def meshgrid(*inputs: Any, indexing: str = "xy") -> tuple[Tensor, ...]:
+def meshgrid(*inputs: object, indexing: str = "xy") -> tuple[Tensor, ...]:
     """Spreads vectors over a common grid.
 
     Args:
@@ -132,7 +132,7 @@ def meshgrid(*inputs: Any, indexing: str = "xy") -> tuple[Tensor, ...]:
     return tuple(spread)
 
 
-def _vectors(inputs: tuple[Any, ...], op: str) -> list[Tensor]:
+def _vectors(inputs: tuple[object, ...], op: str) -> list[Tensor]:
     items = inputs[0] if len(inputs) == 1 and isinstance(inputs[0], (tuple, list)) else inputs
     if not items:
         raise bad(ArgumentError, "at least one Tensor is needed", op)
@@ -349,7 +349,7 @@ def space_to_depth(x: Tensor, block_size: int) -> Tensor:
     return F.reshape(y, (n, c * b * b, h // b, w // b))
 
 
-def space_to_batch_nd(input_x: Tensor, block_size: Any, paddings: Any) -> Tensor:
+def space_to_batch_nd(input_x: Tensor, block_size: object, paddings: Any) -> Tensor:
     """Pads the last axes with zeros and moves blocks of them into the batch.
 
     Args:
@@ -390,7 +390,7 @@ def space_to_batch_nd(input_x: Tensor, block_size: Any, paddings: Any) -> Tensor
     return F.reshape(x, (batch, *input_x.shape[1:head], *outer))
 
 
-def batch_to_space_nd(input_x: Tensor, block_shape: Any, crops: Any) -> Tensor:
+def batch_to_space_nd(input_x: Tensor, block_shape: object, crops: Any) -> Tensor:
     """Moves blocks of the batch into the last axes and crops them.
 
     Args:

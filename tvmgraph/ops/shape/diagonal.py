@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from tvmgraph.core import rules
+from tvmgraph.core.columns import Builder, Expr, OnnxNamed, OnnxOps
 from tvmgraph.core.op import F, sample
 from tvmgraph.core.primitive import primitive
 from tvmgraph.core.tensor import Tensor
@@ -44,11 +45,11 @@ def diagonal_size(rows: int, cols: int, offset: int) -> int:
     return max(min(rows + min(offset, 0), cols - max(offset, 0)), 0)
 
 
-def _lower_diagonal(R: Any, x: Any, *, offset: int, dim1: int, dim2: int) -> Any:
+def _lower_diagonal(R: Builder, x: Expr, *, offset: int, dim1: int, dim2: int) -> Expr:
     shape = _infer_diagonal(R.type(x), offset=offset, dim1=dim1, dim2=dim2).shape
 
-    def diagonal(a: Any) -> Any:
-        def element(*index: Any) -> Any:
+    def diagonal(a: Expr) -> Expr:
+        def element(*index: Expr) -> Expr:
             *rest, k = index
             lead = iter(rest)
             at = {dim1: k - min(offset, 0), dim2: k + max(offset, 0)}
@@ -66,7 +67,7 @@ def _vjp_diagonal(
     return (F.place_diagonal(g, offset, dim1, dim2, rows, cols),)
 
 
-def _onnx_diagonal(O: Any, x: Any, *, offset: int, dim1: int, dim2: int) -> Any:
+def _onnx_diagonal(O: OnnxOps, x: OnnxNamed, *, offset: int, dim1: int, dim2: int) -> OnnxNamed:
     shape = x.type.static_shape
     rest = [i for i in range(len(shape)) if i not in (dim1, dim2)]
     moved = O.Transpose(x, perm=[*rest, dim1, dim2])
@@ -196,7 +197,9 @@ def _eager_place(
     return np.moveaxis(out, (-2, -1), (first, second))
 
 
-def _lower_place(R: Any, x: Any, *, offset: int, dim1: int, dim2: int, rows: int, cols: int) -> Any:
+def _lower_place(
+    R: Builder, x: Expr, *, offset: int, dim1: int, dim2: int, rows: int, cols: int
+) -> Expr:
     t = R.type(x)
     out = _infer_place(t, offset=offset, dim1=dim1, dim2=dim2, rows=rows, cols=cols)
     if 0 in t.shape:
@@ -204,8 +207,8 @@ def _lower_place(R: Any, x: Any, *, offset: int, dim1: int, dim2: int, rows: int
 
     zero = R.tir.const(0, t.dtype.name)
 
-    def place(a: Any) -> Any:
-        def element(*index: Any) -> Any:
+    def place(a: Expr) -> Any:
+        def element(*index: Expr) -> Expr:
             lead = [v for i, v in enumerate(index) if i not in (dim1, dim2)]
             row, col = index[dim1], index[dim2]
             # the address must exist off the diagonal too, and be one for all of an inner row
@@ -218,7 +221,9 @@ def _lower_place(R: Any, x: Any, *, offset: int, dim1: int, dim2: int, rows: int
     return R.emit_te(place, x)
 
 
-def _onnx_place(O: Any, x: Any, *, offset: int, dim1: int, dim2: int, rows: int, cols: int) -> Any:
+def _onnx_place(
+    O: OnnxOps, x: OnnxNamed, *, offset: int, dim1: int, dim2: int, rows: int, cols: int
+) -> OnnxNamed:
     *rest, n = x.type.static_shape
     amounts = np.array([0] * (2 * len(rest) + 1) + [1], np.int64)
     is_bool = x.type.dtype.kind == "b"

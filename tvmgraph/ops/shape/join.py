@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from tvmgraph.core import rules
+from tvmgraph.core.columns import Builder, Expr
 from tvmgraph.core.op import F, sample
 from tvmgraph.core.primitive import primitive
 from tvmgraph.core.symbols import being_sizes
@@ -42,7 +43,7 @@ def _infer_concat(*types: TensorType, axis: int) -> TensorType:
     return first.with_shape((*first.shape[:axis], size, *first.shape[axis + 1 :]))
 
 
-def _lower_concat(R: Any, *xs: Any, axis: int) -> Any:
+def _lower_concat(R: Builder, *xs: Expr, axis: int) -> Expr:
     full = [x for x in xs if 0 not in R.type(x).shape]
     return R.op.concat(full, axis) if len(full) > 1 else full[0]
 
@@ -90,7 +91,7 @@ def _concat(*tensors: Tensor, axis: int) -> Tensor:
     ...
 
 
-def _sequence(tensors: Any, op: str, name: str = "tensors") -> list[Tensor]:
+def _sequence(tensors: object, op: str, name: str = "tensors") -> list[Tensor]:
     """Checks a list or tuple of tensors."""
     if isinstance(tensors, Tensor) or not isinstance(tensors, (tuple, list)):
         raise bad(DTypeError, f"{name} must be a tuple or list of Tensors", op,
@@ -104,7 +105,7 @@ def _sequence(tensors: Any, op: str, name: str = "tensors") -> list[Tensor]:
     return list(tensors)
 
 
-def concat(tensors: Any, axis: int = 0) -> Tensor:
+def concat(tensors: object, axis: int = 0) -> Tensor:
     """Joins tensors along an existing axis.
 
     Args:
@@ -130,7 +131,7 @@ def concat(tensors: Any, axis: int = 0) -> Tensor:
 cat = concat
 
 
-def stack(tensors: Any, axis: int = 0) -> Tensor:
+def stack(tensors: object, axis: int = 0) -> Tensor:
     """Joins tensors of one shape along a new axis.
 
     Args:
@@ -162,7 +163,7 @@ def stack(tensors: Any, axis: int = 0) -> Tensor:
     return _concat(*[F.expand_dims(t, axis) for t in items], axis=axis)
 
 
-def hstack(tensors: Any) -> Tensor:
+def hstack(tensors: object) -> Tensor:
     """Joins tensors along axis 1 (along axis 0 when they have one axis).
 
     Args:
@@ -179,7 +180,7 @@ def hstack(tensors: Any) -> Tensor:
     return concat(items, 0 if items[0].ndim == 1 else 1)
 
 
-def vstack(inputs: Any) -> Tensor:
+def vstack(inputs: object) -> Tensor:
     """Joins tensors along axis 0 after giving them at least two axes.
 
     Args:
@@ -197,7 +198,7 @@ def vstack(inputs: Any) -> Tensor:
     return concat([F.atleast_2d(t) for t in _sequence(inputs, "vstack", "inputs")], 0)
 
 
-def row_stack(tensors: Any) -> Tensor:
+def row_stack(tensors: object) -> Tensor:
     """Joins tensors along axis 0; another name of :func:`vstack`.
 
     Args:
@@ -215,7 +216,7 @@ def row_stack(tensors: Any) -> Tensor:
     return vstack(tensors)
 
 
-def dstack(tensors: Any) -> Tensor:
+def dstack(tensors: object) -> Tensor:
     """Joins tensors along axis 2 after giving them at least three axes.
 
     Args:
@@ -233,7 +234,7 @@ def dstack(tensors: Any) -> Tensor:
     return concat([F.atleast_3d(t) for t in _sequence(tensors, "dstack")], 2)
 
 
-def column_stack(tensors: Any) -> Tensor:
+def column_stack(tensors: object) -> Tensor:
     """Joins tensors along axis 1, vectors as columns.
 
     Args:

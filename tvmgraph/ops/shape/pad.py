@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from tvmgraph import dtypes
+from tvmgraph.core.columns import Builder, Expr, OnnxNamed, OnnxOps
 from tvmgraph.core.conversion import converted
 from tvmgraph.core.op import F, sample
 from tvmgraph.core.primitive import primitive
@@ -37,22 +38,22 @@ def _padded(input: TensorType, pads: Pads) -> TensorType:
 # ---- a constant ---------------------------------------------------------------------------------
 
 
-def _stored(value: Any, dtype: dtypes.DType) -> np.ndarray:
+def _stored(value: object, dtype: dtypes.DType) -> np.ndarray:
     """The constant as a tensor of the dtype holds it: infinity is the largest integer there."""
     return converted(np.asarray(value), dtype)
 
 
-def _eager_constant(x: np.ndarray, *, pads: Pads, value: Any) -> np.ndarray:
+def _eager_constant(x: np.ndarray, *, pads: Pads, value: object) -> np.ndarray:
     if not pads:
         return x
     return np.pad(x, pads, constant_values=_stored(value, dtypes.dtype_of(x.dtype)))
 
 
-def _infer_constant(input: TensorType, *, pads: Pads, value: Any) -> TensorType:
+def _infer_constant(input: TensorType, *, pads: Pads, value: object) -> TensorType:
     return _padded(input, pads)
 
 
-def _lower_constant(R: Any, x: Any, *, pads: Pads, value: Any) -> Any:
+def _lower_constant(R: Builder, x: Expr, *, pads: Pads, value: object) -> Expr:
     t = R.type(x)
     value = _stored(value, t.dtype).item()
     if 0 in t.shape:
@@ -60,8 +61,8 @@ def _lower_constant(R: Any, x: Any, *, pads: Pads, value: Any) -> Any:
     if not any(l or r for l, r in pads):
         return x
 
-    def pad(a: Any) -> Any:
-        def element(*index: Any) -> Any:
+    def pad(a: Expr) -> Expr:
+        def element(*index: Expr) -> Expr:
             inside, at = [], []
             for i, v in enumerate(index):
                 l, r = pads[i]
@@ -76,7 +77,7 @@ def _lower_constant(R: Any, x: Any, *, pads: Pads, value: Any) -> Any:
     return R.emit_te(pad, x)
 
 
-def _full(R: Any, t: TensorType, value: Any) -> Any:
+def _full(R: Builder, t: TensorType, value: Any) -> Expr:
     """Lowers a constant of type ``t``."""
     return R.op.broadcast_to(R.const(value, t.dtype.name), R.shape(t.shape))
 
@@ -89,7 +90,7 @@ def _inner(g: Tensor, pads: Pads, shape: Any) -> Tensor:
     return g
 
 
-def _onnx_constant(O: Any, x: Any, *, pads: Pads, value: Any) -> Any:
+def _onnx_constant(O: OnnxOps, x: OnnxNamed, *, pads: Pads, value: object) -> OnnxNamed:
     if not pads:
         return O.Identity(x)
     amounts = np.array([p[0] for p in pads] + [p[1] for p in pads], np.int64)
@@ -128,7 +129,7 @@ def pad_factors(types: Sequence[TensorType], attrs: Mapping[str, Any]) -> str:
         sample((3, 2), pads=((1, 1),), value=7, raises=ShapeError),
     ],
 )
-def pad_constant(input: Tensor, pads: Pads, value: Any) -> Tensor:
+def pad_constant(input: Tensor, pads: Pads, value: object) -> Tensor:
     """Surrounds a tensor with a constant.
 
     Args:
@@ -163,7 +164,7 @@ def _infer_index(input: TensorType, *, pads: Pads, mode: str) -> TensorType:
     return result
 
 
-def _source(R: Any, i: Any, size: Any, mode: str) -> Any:
+def _source(R: Builder, i: Expr, size: Expr, mode: str) -> Expr:
     """The index an element comes from, ``i`` counting from the first original element."""
     if mode == "replicate":
         below, above = R.tir.const(0, "int64"), size - 1
@@ -175,9 +176,9 @@ def _source(R: Any, i: Any, size: Any, mode: str) -> Any:
     return R.tir.Select(i < 0, below, R.tir.Select(i >= size, above, i))
 
 
-def _lower_index(R: Any, x: Any, *, pads: Pads, mode: str) -> Any:
-    def pad(a: Any) -> Any:
-        def element(*index: Any) -> Any:
+def _lower_index(R: Builder, x: Expr, *, pads: Pads, mode: str) -> Expr:
+    def pad(a: Expr) -> Expr:
+        def element(*index: Expr) -> Expr:
             return a(*[
                 _source(R, v - l, a.shape[i], mode) if l or r else v
                 for i, (v, (l, r)) in enumerate(zip(index, pads))
@@ -215,7 +216,7 @@ def _fold(g: Tensor, axis: int, l: int, r: int, n: int, mode: str) -> Tensor:
     return center
 
 
-def _onnx_index(O: Any, x: Any, *, pads: Pads, mode: str) -> Any:
+def _onnx_index(O: OnnxOps, x: OnnxNamed, *, pads: Pads, mode: str) -> OnnxNamed:
     y = O.Identity(x)
     for axis, (l, r) in enumerate(pads):
         if l or r:
@@ -260,7 +261,7 @@ def pad_index(input: Tensor, pads: Pads, mode: str) -> Tensor:
     ...
 
 
-def pad(input_x: Tensor, padding: Any, mode: str = "constant", value: Any = None) -> Tensor:
+def pad(input_x: Tensor, padding: object, mode: str = "constant", value: object = None) -> Tensor:
     """Pads the last axes of a tensor.
 
     Args:

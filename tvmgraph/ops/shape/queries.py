@@ -8,6 +8,7 @@ import numpy as np
 
 from tvmgraph import dtypes
 from tvmgraph.core import rules
+from tvmgraph.core.columns import Builder, Expr, OnnxNamed, OnnxOps
 from tvmgraph.core.op import F, Reason, sample
 from tvmgraph.core.primitive import primitive
 from tvmgraph.core.tensor import Tensor
@@ -20,7 +21,7 @@ from tvmgraph.ops.common.rows import NOT_DIFFERENTIABLE
 __all__ = ["dyn_shape", "numel", "rank", "shape", "shape_", "size", "type_as"]
 
 
-def _tensor(value: Any, op: str) -> Tensor:
+def _tensor(value: object, op: str) -> Tensor:
     if not isinstance(value, Tensor):
         raise bad(DTypeError, f"the argument must be a Tensor, not {type(value).__name__}", op,
                   repr(value)[:80])  # fmt: skip
@@ -130,11 +131,11 @@ def type_as(input: Tensor, other: Tensor) -> Tensor:
 # ---- sizes as values ----------------------------------------------------------------------------
 
 
-def _infer_size_value(*likes: TensorType, size: Any, dtype: dtypes.DType) -> TensorType:
+def _infer_size_value(*likes: TensorType, size: object, dtype: dtypes.DType) -> TensorType:
     return tensor_type((), dtype)
 
 
-def _lower_size_value(R: Any, *likes: Any, size: Any, dtype: dtypes.DType) -> Any:
+def _lower_size_value(R: Builder, *likes: Expr, size: object, dtype: dtypes.DType) -> Expr:
     if not isinstance(size, Dim):
         return R.const(size, dtype.name)
     places: dict[str, tuple[int, int]] = {}
@@ -143,7 +144,7 @@ def _lower_size_value(R: Any, *likes: Any, size: Any, dtype: dtypes.DType) -> An
             if isinstance(d, Dim):
                 places.setdefault(d.text, (i, axis))
 
-    def compute(*tensors: Any) -> Any:
+    def compute(*tensors: Expr) -> Expr:
         extents = {text: tensors[i].shape[axis] for text, (i, axis) in places.items()}
         value = extents[size.text] if size.text in extents else R.size(size, extents)
         return R.te.compute((), lambda *_: value.astype(dtype.name), name="size")
@@ -151,7 +152,7 @@ def _lower_size_value(R: Any, *likes: Any, size: Any, dtype: dtypes.DType) -> An
     return R.emit_te(compute, *likes)
 
 
-def _onnx_size_value(O: Any, *likes: Any, size: Any, dtype: dtypes.DType) -> Any:
+def _onnx_size_value(O: OnnxOps, *likes: OnnxNamed, size: object, dtype: dtypes.DType) -> OnnxNamed:
     if not isinstance(size, Dim):
         return O.const(np.asarray(size, dtype.numpy))
     return O.Cast(O.size(size), to=O.dtype(dtype))
@@ -169,7 +170,7 @@ def _onnx_size_value(O: Any, *likes: Any, size: Any, dtype: dtypes.DType) -> Any
         sample((2,), (5,), attrs={"size": 7, "dtype": dtypes.int64}, grad=False),
     ],
 )
-def size_value(*likes: Tensor, size: Any, dtype: dtypes.DType) -> Tensor:
+def size_value(*likes: Tensor, size: object, dtype: dtypes.DType) -> Tensor:
     """Returns a size of the graph's inputs, or an expression of such, as a 0-d tensor.
 
     Args:
@@ -188,7 +189,7 @@ def _eager_at_least(x: np.ndarray, *likes: np.ndarray, size: Any, least: int) ->
     return x
 
 
-def _lower_at_least(R: Any, x: Any, *likes: Any, size: Any, least: int) -> Any:
+def _lower_at_least(R: Builder, x: Expr, *likes: Expr, size: object, least: int) -> Expr:
     if isinstance(size, Dim):
         return R.at_least(x, size, least)
     return R.numpy_column("at_least", {"size": size, "least": least}, [x], [R.type(x)])
@@ -203,7 +204,7 @@ def _lower_at_least(R: Any, x: Any, *likes: Any, size: Any, least: int) -> Any:
     onnx=lambda O, x, *likes, size, least: O.Identity(x),
     samples=[sample((3,), attrs={"size": 3, "least": 1})],
 )
-def at_least(*tensors: Tensor, size: Any, least: int) -> Tensor:
+def at_least(*tensors: Tensor, size: object, least: int) -> Tensor:
     """Returns the first of some tensors after checking a size that the values decided.
 
     Args:
@@ -220,17 +221,17 @@ def at_least(*tensors: Tensor, size: Any, least: int) -> Tensor:
 # ---- sizes from values --------------------------------------------------------------------------
 
 
-def _lower_count_up(R: Any, count: Any, *, size: str) -> Any:
+def _lower_count_up(R: Builder, count: Expr, *, size: str) -> Expr:
     extent = R.bind(size, count)
 
-    def counted() -> Any:
+    def counted() -> Expr:
         return R.te.compute((extent,), lambda i: i, name="count_up")
 
     # TVM cannot fuse what takes its own size with what takes that of others
     return R.emit_te(counted, primfunc_attrs={"op_pattern": 8})
 
 
-def _onnx_count_up(O: Any, count: Any, *, size: str) -> Any:
+def _onnx_count_up(O: OnnxOps, count: OnnxNamed, *, size: str) -> OnnxNamed:
     first, step = (O.const(np.asarray(v, np.int64)) for v in (0, 1))
     return O.Range(first, count, step)
 

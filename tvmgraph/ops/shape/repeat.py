@@ -10,6 +10,8 @@ import numpy as np
 
 from tvmgraph import dtypes
 from tvmgraph.core import rules
+from tvmgraph.core.arguments import AxisLike
+from tvmgraph.core.columns import Builder, Expr, OnnxNamed, OnnxOps
 from tvmgraph.core.op import F, Reason, sample
 from tvmgraph.core.primitive import primitive
 from tvmgraph.core.sizes import same_size
@@ -51,7 +53,7 @@ def _vjp_tile(g: Tensor, y: Tensor, x: Tensor, *, dims: tuple[int, ...]) -> tupl
     return (F.reshape(g, x.type.shape),)
 
 
-def _onnx_tile(O: Any, x: Any, *, dims: tuple[int, ...]) -> Any:
+def _onnx_tile(O: OnnxOps, x: OnnxNamed, *, dims: tuple[int, ...]) -> OnnxNamed:
     sizes, counts = _aligned(x.type.shape, dims)
     if len(sizes) > x.type.ndim:
         x = O.Unsqueeze(x, np.arange(len(sizes) - x.type.ndim))
@@ -84,7 +86,7 @@ def _tile_factors(types: Sequence[TensorType], attrs: Mapping[str, Any]) -> str:
     ],
 )
 @named("tile")
-def _tile(input: Tensor, dims: Any) -> Tensor:
+def _tile(input: Tensor, dims: AxisLike) -> Tensor:
     """Repeats the whole tensor ``dims[i]`` times along axis ``i``.
 
     Args:
@@ -97,7 +99,7 @@ def _tile(input: Tensor, dims: Any) -> Tensor:
     ...
 
 
-def tile(input: Tensor, dims: Any) -> Tensor:
+def tile(input: Tensor, dims: AxisLike) -> Tensor:
     r"""Repeats the whole tensor: :math:`out.shape_i = input.shape_i \cdot dims_i`.
 
     Args:
@@ -162,7 +164,7 @@ def _repeat(x: Tensor, count: int, axis: Any, op: str) -> Tensor:
     return F.reshape(wide, (*shape[:axis], size * count, *shape[axis + 1 :]))
 
 
-def repeat_interleave(input: Tensor, repeats: Any, axis: int | None = None) -> Tensor:
+def repeat_interleave(input: Tensor, repeats: object, axis: int | None = None) -> Tensor:
     """Repeats every element along an axis, by one count or by one count per element.
 
     Args:
@@ -226,7 +228,7 @@ def _repeats(repeats: Tensor, size: str) -> Tensor:
     return F.search_sorted(F.cumsum(counts, 0), taken, True)
 
 
-def _onnx_repeats(O: Any, repeats: Any, *, size: str) -> Any:
+def _onnx_repeats(O: OnnxOps, repeats: OnnxNamed, *, size: str) -> OnnxNamed:
     counts = O.Cast(repeats, to=O.dtype(dtypes.int64))
     zero, one = (O.const(np.asarray(v, np.int64)) for v in (0, 1))
     last = np.array([-1], np.int64)
@@ -276,9 +278,9 @@ def _infer_flip(input: TensorType, *, dims: tuple[int, ...]) -> TensorType:
     return input
 
 
-def _lower_flip(R: Any, x: Any, *, dims: tuple[int, ...]) -> Any:
-    def flip(a: Any) -> Any:
-        def element(*index: Any) -> Any:
+def _lower_flip(R: Builder, x: Expr, *, dims: tuple[int, ...]) -> Expr:
+    def flip(a: Expr) -> Expr:
+        def element(*index: Expr) -> Expr:
             return a(*[a.shape[i] - 1 - v if i in dims else v for i, v in enumerate(index)])
 
         return R.te.compute(a.shape, element, name="flip")
@@ -286,7 +288,7 @@ def _lower_flip(R: Any, x: Any, *, dims: tuple[int, ...]) -> Any:
     return R.emit_te(flip, x) if dims and R.type(x).ndim else x
 
 
-def _onnx_flip(O: Any, x: Any, *, dims: tuple[int, ...]) -> Any:
+def _onnx_flip(O: OnnxOps, x: OnnxNamed, *, dims: tuple[int, ...]) -> OnnxNamed:
     if not dims or not x.type.ndim:
         return O.Identity(x)
     count = len(dims)
@@ -326,7 +328,7 @@ def _flip(input: Tensor, dims: tuple[int, ...]) -> Tensor:
     ...
 
 
-def flip(input: Tensor, dims: Any) -> Tensor:
+def flip(input: Tensor, dims: AxisLike) -> Tensor:
     """Reverses the order of elements along axes.
 
     Args:
@@ -346,7 +348,7 @@ def flip(input: Tensor, dims: Any) -> Tensor:
     return _flip(input, wrap_axes(int_tuple(dims, "flip", "dims"), input.ndim))
 
 
-def reverse(x: Tensor, axis: Any) -> Tensor:
+def reverse(x: Tensor, axis: AxisLike) -> Tensor:
     """Reverses the order of elements along axes; another name of :func:`flip`.
 
     Args:
@@ -399,7 +401,7 @@ def flipud(input: Tensor) -> Tensor:
     return flip(input, (0,))
 
 
-def rot90(input: Tensor, k: int = 1, dims: Any = (0, 1)) -> Tensor:
+def rot90(input: Tensor, k: int = 1, dims: AxisLike = (0, 1)) -> Tensor:
     """Rotates by 90 degrees, ``k`` times, from the first axis of ``dims`` towards the second.
 
     Args:
@@ -442,10 +444,10 @@ def _infer_roll(input: TensorType, *, shifts: tuple[int, ...], dims: tuple[int, 
     return input
 
 
-def _lower_roll(R: Any, x: Any, *, shifts: tuple[int, ...], dims: tuple[int, ...]) -> Any:
+def _lower_roll(R: Builder, x: Expr, *, shifts: tuple[int, ...], dims: tuple[int, ...]) -> Expr:
     total = {d: sum(s for s, e in zip(shifts, dims) if e == d) for d in dims}
 
-    def source(i: Any, size: Any, shift: int) -> Any:
+    def source(i: Expr, size: Expr, shift: int) -> Any:
         number = getattr(size, "value", None)
         if number is None:  # a size that is known when the code runs
             moved: Any = R.tir.floormod(R.tir.const(shift, "int64"), R.tir.max(size, 1))
@@ -455,8 +457,8 @@ def _lower_roll(R: Any, x: Any, *, shifts: tuple[int, ...], dims: tuple[int, ...
             return i
         return R.tir.Select(i < moved, i - moved + size, i - moved)
 
-    def roll(a: Any) -> Any:
-        def element(*index: Any) -> Any:
+    def roll(a: Expr) -> Expr:
+        def element(*index: Expr) -> Expr:
             moved = [
                 source(v, a.shape[i], total[i]) if i in total else v for i, v in enumerate(index)
             ]
@@ -467,7 +469,9 @@ def _lower_roll(R: Any, x: Any, *, shifts: tuple[int, ...], dims: tuple[int, ...
     return R.emit_te(roll, x) if dims else x
 
 
-def _onnx_roll(O: Any, x: Any, *, shifts: tuple[int, ...], dims: tuple[int, ...]) -> Any:
+def _onnx_roll(
+    O: OnnxOps, x: OnnxNamed, *, shifts: tuple[int, ...], dims: tuple[int, ...]
+) -> OnnxNamed:
     y = O.Identity(x)
     for s, d in zip(shifts, dims):
         size = x.type.shape[d]
@@ -509,7 +513,7 @@ def _roll(input: Tensor, shifts: tuple[int, ...], dims: tuple[int, ...]) -> Tens
     ...
 
 
-def roll(input: Tensor, shifts: Any, dims: Any = None) -> Tensor:
+def roll(input: Tensor, shifts: object, dims: AxisLike | None = None) -> Tensor:
     r"""Shifts elements cyclically: :math:`out_i = input_{(i - shift) \bmod d}`.
 
     Args:

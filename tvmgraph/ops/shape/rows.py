@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 
 from tvmgraph.core import rules
+from tvmgraph.core.arguments import AxisLike
+from tvmgraph.core.columns import Builder, Expr, OnnxNamed, OnnxOps
 from tvmgraph.core.op import F, sample
 from tvmgraph.core.primitive import primitive
 from tvmgraph.core.tensor import Tensor
@@ -62,7 +64,7 @@ def _is_open(d: Any) -> bool:
     return d.__class__ is int and d == -1
 
 
-def _wrong_count(size: Any, new: Shape) -> ShapeError:
+def _wrong_count(size: object, new: Shape) -> ShapeError:
     return ShapeError(
         f"{size} elements do not fit shape {shape_text(new)}",
         fix="make the product of the new shape equal to the number of elements",
@@ -73,12 +75,12 @@ def _infer_reshape(input: TensorType, *, shape: Shape) -> TensorType:
     return input.with_shape(resolve_shape(input.shape, shape))
 
 
-def _lower_reshape(R: Any, x: Any, *, shape: Shape) -> Any:
+def _lower_reshape(R: Builder, x: Expr, *, shape: Shape) -> Expr:
     t = _infer_reshape(R.type(x), shape=shape)
     return R.op.reshape(x, R.shape(t.shape))
 
 
-def _onnx_reshape(O: Any, x: Any, *, shape: Shape) -> Any:
+def _onnx_reshape(O: OnnxOps, x: OnnxNamed, *, shape: Shape) -> OnnxNamed:
     sizes = np.array([-1 if isinstance(d, Dim) else d for d in shape], np.int64)
     return O.Reshape(x, sizes, allowzero=None if -1 in sizes else 1)
 
@@ -124,7 +126,7 @@ def _reshape_factors(types: Sequence[TensorType], attrs: Mapping[str, Any]) -> s
     ],
 )
 @named("reshape")
-def _reshape(input: Tensor, shape: Any) -> Tensor:
+def _reshape(input: Tensor, shape: object) -> Tensor:
     r"""Gives the elements, in row-major order, another shape.
 
     Args:
@@ -328,7 +330,7 @@ def _infer_squeeze(input: TensorType, *, axis: tuple[int, ...]) -> TensorType:
     return input.with_shape(d for i, d in enumerate(input.shape) if i not in axes)
 
 
-def _squeeze_factors(types: Sequence[TensorType], attrs: Mapping[str, Any]) -> str:
+def _squeeze_factors(types: Sequence[TensorType], attrs: Mapping[str, object]) -> str:
     """Every dimension."""
     names, axes = letters(types[0].ndim), rules.normalize_axes(attrs["axis"], types[0].ndim)
     kept = names if not attrs["axis"] else [n for i, n in enumerate(names) if i not in axes]
@@ -366,7 +368,7 @@ def _squeeze(input: Tensor, axis: tuple[int, ...]) -> Tensor:
     ...
 
 
-def squeeze(input: Tensor, axis: Any = None) -> Tensor:
+def squeeze(input: Tensor, axis: AxisLike | None = None) -> Tensor:
     """Removes axes of size 1.
 
     Args:
@@ -412,12 +414,12 @@ def _filled(old: Shape, shape: Shape) -> Shape:
     return tuple(old[i - lead] if d == -1 and i >= lead else d for i, d in enumerate(shape))
 
 
-def _lower_broadcast(R: Any, x: Any, *, shape: Shape) -> Any:
+def _lower_broadcast(R: Builder, x: Expr, *, shape: Shape) -> Expr:
     t = _infer_broadcast(R.type(x), shape=shape)
     return R.op.broadcast_to(x, R.shape(t.shape))
 
 
-def _onnx_broadcast(O: Any, x: Any, *, shape: Shape) -> Any:
+def _onnx_broadcast(O: OnnxOps, x: OnnxNamed, *, shape: Shape) -> OnnxNamed:
     return O.Expand(x, O.shape([1 if isinstance(d, int) and d == -1 else d for d in shape]))
 
 
@@ -450,7 +452,7 @@ def _broadcast_factors(types: Sequence[TensorType], attrs: Mapping[str, Any]) ->
     ],
 )
 @named("broadcast_to")
-def _broadcast_to(input: Tensor, shape: Any) -> Tensor:
+def _broadcast_to(input: Tensor, shape: object) -> Tensor:
     """Repeats axes of size 1 (and leading ones) to reach ``shape``.
 
     Args:
@@ -463,7 +465,7 @@ def _broadcast_to(input: Tensor, shape: Any) -> Tensor:
     ...
 
 
-def broadcast_to(input: Tensor, shape: Any) -> Tensor:
+def broadcast_to(input: Tensor, shape: object) -> Tensor:
     r"""Repeats axes of size 1 (and leading ones) to reach ``shape``.
 
     Args:
@@ -485,7 +487,7 @@ def broadcast_to(input: Tensor, shape: Any) -> Tensor:
     return _broadcast_to(input, int_tuple(shape, "broadcast_to"))
 
 
-def expand(input_x: Tensor, size: Any) -> Tensor:
+def expand(input_x: Tensor, size: object) -> Tensor:
     """Repeats axes of size 1 to reach ``size``; another name of :func:`broadcast_to`.
 
     Args:

@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 
 from tvmgraph.core import rules
+from tvmgraph.core.arguments import AxisLike
+from tvmgraph.core.columns import Builder, Expr, OnnxNamed, OnnxOps
 from tvmgraph.core.op import F, sample
 from tvmgraph.core.primitive import primitive
 from tvmgraph.core.tensor import Tensor
@@ -39,7 +41,7 @@ def _infer_split(
     )
 
 
-def _lower_split(R: Any, x: Any, *, indices: tuple[int, ...], axis: int) -> Any:
+def _lower_split(R: Builder, x: Expr, *, indices: tuple[int, ...], axis: int) -> list[Expr]:
     """One slice per piece, so that each fuses into its own consumer."""
     shape = R.type(x).shape
     edges = (0, *indices, shape[axis])
@@ -48,10 +50,10 @@ def _lower_split(R: Any, x: Any, *, indices: tuple[int, ...], axis: int) -> Any:
     return [R.op.strided_slice(x, [axis], [a], [b]) for a, b in itertools.pairwise(edges)]
 
 
-def _lower_piece(R: Any, x: Any, axis: int, first: Any, count: Any) -> Any:
+def _lower_piece(R: Builder, x: Expr, axis: int, first: Any, count: Any) -> Expr:
     """Cuts one piece out of an axis of symbolic size."""
 
-    def piece(x: Any, first: Any, count: Any) -> Any:
+    def piece(x: Expr, first: Expr, count: Expr) -> Any:
         shape = [R.int64(count) if i == axis else d for i, d in enumerate(x.shape)]
         return R.te.compute(
             shape, lambda *at: x[(*at[:axis], at[axis] + first, *at[axis + 1 :])], name="piece"
@@ -60,7 +62,7 @@ def _lower_piece(R: Any, x: Any, axis: int, first: Any, count: Any) -> Any:
     return R.emit_te(piece, x, R.extent(first), R.extent(count))
 
 
-def _onnx_split(O: Any, x: Any, *, indices: tuple[int, ...], axis: int) -> Any:
+def _onnx_split(O: OnnxOps, x: OnnxNamed, *, indices: tuple[int, ...], axis: int) -> Any:
     if not indices:
         return (O.Identity(x),)
     edges = (0, *indices, x.type.shape[axis])
@@ -117,7 +119,7 @@ def _axis_size(input: Tensor, axis: Any, op: str) -> tuple[int, Any]:
     return axis, input.type.shape[axis]
 
 
-def split(tensor: Tensor, split_size_or_sections: Any, axis: int = 0) -> tuple[Tensor, ...]:
+def split(tensor: Tensor, split_size_or_sections: object, axis: int = 0) -> tuple[Tensor, ...]:
     """Splits a tensor into pieces of given sizes.
 
     Args:
@@ -180,7 +182,7 @@ def chunk(input: Tensor, chunks: int, axis: int = 0) -> tuple[Tensor, ...]:
     return split_at(input, tuple(range(step, size, step)), axis)
 
 
-def tensor_split(input: Tensor, indices_or_sections: Any, axis: int = 0) -> tuple[Tensor, ...]:
+def tensor_split(input: Tensor, indices_or_sections: object, axis: int = 0) -> tuple[Tensor, ...]:
     """Splits a tensor at indices, or into sections whose sizes differ by at most one.
 
     Args:
@@ -202,7 +204,7 @@ def tensor_split(input: Tensor, indices_or_sections: Any, axis: int = 0) -> tupl
     return _tensor_split(input, indices_or_sections, axis, "tensor_split")
 
 
-def _tensor_split(input: Tensor, where: Any, axis: Any, op: str) -> tuple[Tensor, ...]:
+def _tensor_split(input: Tensor, where: object, axis: AxisLike, op: str) -> tuple[Tensor, ...]:
     axis, size = _axis_size(input, axis, op)
     if isinstance(where, (tuple, list)):
         cuts = [
@@ -226,14 +228,14 @@ def _tensor_split(input: Tensor, where: Any, axis: Any, op: str) -> tuple[Tensor
     return split_at(input, tuple(itertools.accumulate(sizes[:-1])), axis)
 
 
-def _split_along(input: Tensor, where: Any, axis: int, op: str) -> tuple[Tensor, ...]:
+def _split_along(input: Tensor, where: object, axis: int, op: str) -> tuple[Tensor, ...]:
     if input.ndim <= axis:
         raise bad(ShapeError, f"input must have at least {axis + 1} axes", op,
                   describe(input=input))  # fmt: skip
     return _tensor_split(input, where, axis, op)
 
 
-def hsplit(input: Tensor, indices_or_sections: Any) -> tuple[Tensor, ...]:
+def hsplit(input: Tensor, indices_or_sections: object) -> tuple[Tensor, ...]:
     """Splits along axis 1 (along axis 0 when there is only one axis).
 
     Args:
@@ -254,7 +256,7 @@ def hsplit(input: Tensor, indices_or_sections: Any) -> tuple[Tensor, ...]:
     return _split_along(input, indices_or_sections, 0 if input.ndim == 1 else 1, "hsplit")
 
 
-def vsplit(input: Tensor, indices_or_sections: Any) -> tuple[Tensor, ...]:
+def vsplit(input: Tensor, indices_or_sections: object) -> tuple[Tensor, ...]:
     """Splits along axis 0.
 
     Args:
@@ -273,7 +275,7 @@ def vsplit(input: Tensor, indices_or_sections: Any) -> tuple[Tensor, ...]:
     return _split_along(input, indices_or_sections, 0, "vsplit")
 
 
-def dsplit(input: Tensor, indices_or_sections: Any) -> tuple[Tensor, ...]:
+def dsplit(input: Tensor, indices_or_sections: object) -> tuple[Tensor, ...]:
     """Splits along axis 2.
 
     Args:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from tvmgraph import dtypes
-from tvmgraph.core.op import F, sample
+from tvmgraph.core.arguments import DTypeLike
+from tvmgraph.core.columns import Builder, Expr, OnnxNamed, OnnxOps
+from tvmgraph.core.op import F, Sample, sample
 from tvmgraph.core.primitive import primitive
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.core.traits import MATRIX, Pattern
@@ -27,7 +30,7 @@ def _infer_triangle(input: TensorType, *, diagonal: int) -> TensorType:
     return input
 
 
-def _triangle_samples() -> list[Any]:
+def _triangle_samples() -> list[Sample]:
     nan = np.array([[np.nan, np.inf], [-np.inf, np.nan]], np.float32)
     return [
         sample((3, 4)),
@@ -42,8 +45,8 @@ def _triangle_samples() -> list[Any]:
     ]
 
 
-def _onnx_triangle(upper: int) -> Any:
-    def column(O: Any, x: Any, *, diagonal: int) -> Any:
+def _onnx_triangle(upper: int) -> Callable[..., OnnxNamed]:
+    def column(O: OnnxOps, x: OnnxNamed, *, diagonal: int) -> OnnxNamed:
         d = x.type.dtype
         if d in (dtypes.bool_, dtypes.float32, dtypes.float64, dtypes.int64):
             return O.Trilu(x, np.array(diagonal), upper=upper)
@@ -55,10 +58,10 @@ def _onnx_triangle(upper: int) -> Any:
     return column
 
 
-def _lower_triangle(upper: bool) -> Any:
-    def column(R: Any, x: Any, *, diagonal: int) -> Any:
-        def triangle(a: Any) -> Any:
-            def element(*index: Any) -> Any:
+def _lower_triangle(upper: bool) -> Callable[..., Expr]:
+    def column(R: Builder, x: Expr, *, diagonal: int) -> Expr:
+        def triangle(a: Expr) -> Expr:
+            def element(*index: Expr) -> Expr:
                 row, col = index[-2:]
                 kept = col - row >= diagonal if upper else col - row <= diagonal
                 return R.tir.Select(kept, a(*index), R.tir.const(0, a.dtype))
@@ -162,7 +165,7 @@ def matrix_band_part(x: Tensor, lower: int | Tensor, upper: int | Tensor) -> Ten
     return y if above < 0 else tril(y, above)
 
 
-def tril_indices(row: int, col: int, offset: int = 0, *, dtype: Any = dtypes.int64) -> Tensor:
+def tril_indices(row: int, col: int, offset: int = 0, *, dtype: DTypeLike = dtypes.int64) -> Tensor:
     """Returns the indices of the lower triangle of a matrix, row by row.
 
     Args:
@@ -186,7 +189,7 @@ def tril_indices(row: int, col: int, offset: int = 0, *, dtype: Any = dtypes.int
     return _triangle_indices(np.tril_indices, row, col, offset, dtype, "tril_indices")
 
 
-def triu_indices(row: int, col: int, offset: int = 0, *, dtype: Any = dtypes.int64) -> Tensor:
+def triu_indices(row: int, col: int, offset: int = 0, *, dtype: DTypeLike = dtypes.int64) -> Tensor:
     """Returns the indices of the upper triangle of a matrix, row by row.
 
     Args:
@@ -210,7 +213,9 @@ def triu_indices(row: int, col: int, offset: int = 0, *, dtype: Any = dtypes.int
     return _triangle_indices(np.triu_indices, row, col, offset, dtype, "triu_indices")
 
 
-def _triangle_indices(find: Any, row: Any, col: Any, offset: Any, dtype: Any, op: str) -> Tensor:
+def _triangle_indices(
+    find: Any, row: object, col: object, offset: object, dtype: DTypeLike, op: str
+) -> Tensor:
     n, m, k = (as_int(v, op, "row, col and offset") for v in (row, col, offset))
     if n < 0 or m < 0:
         raise bad(ArgumentError, "row and col must not be negative", op, f"row={n}, col={m}")

@@ -9,6 +9,7 @@ import numpy as np
 
 from tvmgraph import dtypes
 from tvmgraph.core import rules
+from tvmgraph.core.columns import Builder, Expr, OnnxNamed, OnnxOps
 from tvmgraph.core.op import F, Reason, sample
 from tvmgraph.core.primitive import primitive
 from tvmgraph.core.tensor import Tensor
@@ -45,7 +46,7 @@ def eager_sort(x: np.ndarray, *, axis: int, descending: bool) -> np.ndarray:
     return (x.shape[axis] - 1 - order).astype(np.int32)
 
 
-def integer_keys(R: Any, x: Any) -> Any:
+def integer_keys(R: Builder, x: Expr) -> Expr:
     """Emits integers in the order of ``x``: -0 equals 0, and NaN comes after all numbers.
 
     A comparison sort of NaN is undefined, and TVM sorts few dtypes.
@@ -62,8 +63,8 @@ def integer_keys(R: Any, x: Any) -> Any:
     kind = "int64" if d is dtypes.float64 else "int32"
     most = R.tir.const(np.iinfo(kind).max, kind)
 
-    def keys(x: Any) -> Any:
-        def element(*i: Any) -> Any:
+    def keys(x: Expr) -> Expr:
+        def element(*i: Expr) -> Expr:
             bits = R.tir.reinterpret(kind, x[i])
             ordered = R.tir.Select(bits < 0, R.tir.bitwise_xor(bits, most), bits)
             ordered = R.tir.Select(x[i] == 0, R.tir.const(0, kind), ordered)
@@ -74,7 +75,7 @@ def integer_keys(R: Any, x: Any) -> Any:
     return R.emit_te(keys, x)
 
 
-def _lower_sort(R: Any, x: Any, *, axis: int, descending: bool) -> Any:
+def _lower_sort(R: Builder, x: Expr, *, axis: int, descending: bool) -> Expr:
     t = R.type(x)
     if 0 in t.shape:
         return lower_full(R, x, t.with_dtype(dtypes.int32))
@@ -82,12 +83,14 @@ def _lower_sort(R: Any, x: Any, *, axis: int, descending: bool) -> Any:
     return R.op.argsort(keys, axis=axis, descending=descending, dtype="int32")
 
 
-def _onnx_sort(O: Any, x: Any, *, axis: int, descending: bool) -> Any:
+def _onnx_sort(O: OnnxOps, x: OnnxNamed, *, axis: int, descending: bool) -> OnnxNamed:
     count = O.shape([x.type.shape[axis]])
     return onnx_order(O, x, count, axis, descending)
 
 
-def onnx_order(O: Any, x: Any, count: np.ndarray, axis: int, descending: bool) -> Any:
+def onnx_order(
+    O: OnnxOps, x: OnnxNamed, count: np.ndarray, axis: int, descending: bool
+) -> OnnxNamed:
     """The first ``count`` positions in sorted order, as ONNX nodes."""
     d = x.type.dtype
     if d in LOW_PRECISION:
@@ -370,7 +373,7 @@ def _eager_search(sequence: np.ndarray, values: np.ndarray, *, right: bool) -> n
     return out
 
 
-def _lower_search(R: Any, sequence: Any, values: Any, *, right: bool) -> Any:
+def _lower_search(R: Builder, sequence: Expr, values: Expr, *, right: bool) -> Expr:
     s, v = R.type(sequence), R.type(values)
     if 0 in v.shape or 0 in s.shape:
         return lower_full(R, values, v.with_dtype(dtypes.int64))
@@ -381,7 +384,7 @@ def _lower_search(R: Any, sequence: Any, values: Any, *, right: bool) -> Any:
     return R.write("search", side, [sequence, values], [kind], symbolic=True)
 
 
-def _onnx_search(O: Any, sequence: Any, values: Any, *, right: bool) -> Any:
+def _onnx_search(O: OnnxOps, sequence: OnnxNamed, values: OnnxNamed, *, right: bool) -> OnnxNamed:
     """Counts the elements before each value, which ONNX can say without a loop."""
     last = np.array([-1], np.int64)
     many, rank = sequence.type.ndim > 1, values.type.ndim
@@ -396,7 +399,7 @@ def _onnx_search(O: Any, sequence: Any, values: Any, *, right: bool) -> Any:
     return O.Identity(count)
 
 
-def _search_factors(types: Sequence[TensorType], attrs: Mapping[str, Any]) -> str:
+def _search_factors(types: Sequence[TensorType], attrs: Mapping[str, object]) -> str:
     """All axes but that of the sorted sequence."""
     words = letters(types[1].ndim)
     sequence = ["."] if types[0].ndim == 1 else [*words[:-1], "."]
@@ -430,7 +433,7 @@ def search_sorted(sequence: Tensor, values: Tensor, right: bool) -> Tensor:
 
 def searchsorted(
     sorted_sequence: Tensor,
-    values: Any,
+    values: object,
     *,
     out_int32: bool = False,
     right: bool = False,
@@ -473,7 +476,7 @@ def searchsorted(
     return F.cast(found, dtypes.int32) if out_int32 else found
 
 
-def bucketize(input: Tensor, boundaries: Any, *, right: bool = False) -> Tensor:
+def bucketize(input: Tensor, boundaries: object, *, right: bool = False) -> Tensor:
     r"""Returns the bucket of every element: the number of boundaries before it.
 
     Args:

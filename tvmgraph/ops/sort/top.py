@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from tvmgraph import dtypes
 from tvmgraph.core import rules
+from tvmgraph.core.columns import Builder, Expr, OnnxNamed, OnnxOps
 from tvmgraph.core.op import Reason, sample
 from tvmgraph.core.primitive import primitive
 from tvmgraph.core.tensor import Tensor
@@ -37,7 +36,7 @@ def _eager(x: np.ndarray, *, k: int, axis: int, descending: bool) -> np.ndarray:
     return np.ascontiguousarray(order.take(range(k), axis))
 
 
-def _lower(R: Any, x: Any, *, k: int, axis: int, descending: bool) -> Any:
+def _lower(R: Builder, x: Expr, *, k: int, axis: int, descending: bool) -> Expr:
     t = R.type(x)
     axis %= t.ndim
     last = [*(i for i in range(t.ndim) if i != axis), axis]
@@ -55,7 +54,7 @@ def _lower(R: Any, x: Any, *, k: int, axis: int, descending: bool) -> Any:
     return R.op.permute_dims(found, [last.index(i) for i in range(t.ndim)])
 
 
-def _onnx(O: Any, x: Any, *, k: int, axis: int, descending: bool) -> Any:
+def _onnx(O: OnnxOps, x: OnnxNamed, *, k: int, axis: int, descending: bool) -> OnnxNamed:
     return onnx_order(O, x, np.array([k], np.int64), axis, descending)
 
 

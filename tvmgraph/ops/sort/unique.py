@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from tvmgraph import dtypes
+from tvmgraph.core.columns import OnnxNamed, OnnxOps
 from tvmgraph.core.op import F, Reason, sample
 from tvmgraph.core.primitive import primitive
 from tvmgraph.core.tensor import Tensor
@@ -39,7 +40,7 @@ def _eager_unique(x: np.ndarray, *, size: str) -> tuple[np.ndarray, np.ndarray]:
     return x[first[order]], rank[inverse.reshape(-1)].astype(index)
 
 
-def _by_first_occurrence(x: Tensor, pad_num: Any) -> tuple[Tensor, Tensor, Tensor]:
+def _by_first_occurrence(x: Tensor, pad_num: object) -> tuple[Tensor, Tensor, Tensor]:
     """Returns the distinct elements with what follows, every element's place, and ranks."""
     count = x.size
     past = count if isinstance(count, int) else F.size_value(x, size=count, dtype=dtypes.int64)
@@ -74,7 +75,7 @@ def _distinct(x: Tensor, size: str) -> tuple[Tensor, Tensor]:
     return index_get(values, F.count_up(count, size), axes=(0,)), inverse
 
 
-def _onnx_unique(O: Any, x: Any, *, size: str) -> Any:
+def _onnx_unique(O: OnnxOps, x: OnnxNamed, *, size: str) -> Any:
     index = dtypes.int64 if x.type.dtype is dtypes.int64 else dtypes.int32
     plain = x.type.dtype in (dtypes.int64, dtypes.float32, dtypes.float64)
     wide = dtypes.float32 if x.type.dtype.is_float else dtypes.int64  # what runtimes have
