@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from tvmgraph import dtypes, nn
+from tvmgraph.core.arguments import DTypeLike
 from tvmgraph.errors import ArgumentError, DTypeError, user_source
 from tvmgraph.nn.cell import Cell
 
@@ -39,7 +40,7 @@ def _reject(kind: Any, rule: str, fix: str | None = None) -> Any:
     raise kind(rule, op="amp.auto_mixed_precision", at=user_source(), fix=fix)
 
 
-def _short(dtype: Any) -> dtypes.DType:
+def _short(dtype: DTypeLike) -> dtypes.DType:
     found = dtypes.dtype_of(dtype)
     if found not in (dtypes.float16, dtypes.bfloat16):
         _reject(ArgumentError, f"dtype cannot be {found.name}", "use float16 or bfloat16")
@@ -57,7 +58,9 @@ def _set(cell: Cell, dtype: dtypes.DType) -> None:
     cell.to_float(dtype)
 
 
-def auto_mixed_precision(network: Cell, amp_level: str = "O0", dtype: Any = dtypes.float16) -> Cell:
+def auto_mixed_precision(
+    network: Cell, amp_level: str = "O0", dtype: DTypeLike = dtypes.float16
+) -> Cell:
     """Lets a network compute in a short float type; changes and returns it.
 
     Args:
@@ -100,7 +103,7 @@ def custom_mixed_precision(
     *,
     white_list: list[type] | None = None,
     black_list: list[type] | None = None,
-    dtype: Any = dtypes.float16,
+    dtype: DTypeLike = dtypes.float16,
 ) -> Cell:
     """Lets chosen layers compute in a short float type; changes and returns the network.
 

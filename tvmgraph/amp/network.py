@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from tvmgraph.amp.levels import auto_mixed_precision
 from tvmgraph.amp.scaler import LossScaleManager
 from tvmgraph.errors import DTypeError, user_source
@@ -14,12 +12,12 @@ from tvmgraph.optim import TrainOneStepCell, TrainOneStepWithLossScaleCell
 
 def build_train_network(
     network: Cell,
-    optimizer: Any,
-    loss_fn: Any = None,
+    optimizer: object,
+    loss_fn: object = None,
     level: str = "O0",
     boost_level: str = "O0",
     loss_scale_manager: LossScaleManager | None = None,
-    **_: Any,
+    **_: object,
 ) -> Cell:
     """Puts network, loss and optimizer together into one training step.
 

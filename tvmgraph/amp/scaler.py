@@ -24,7 +24,7 @@ def _check(op: str, name: str, value: Any, low: float, whole: bool = False) -> A
     return int(number) if whole else number
 
 
-def _map(function: Any, inputs: Any) -> Any:
+def _map(function: Any, inputs: object) -> Any:
     if isinstance(inputs, (tuple, list)):
         return type(inputs)(_map(function, v) for v in inputs)
     return function(inputs)
@@ -35,7 +35,7 @@ class LossScaler(Shown):
 
     scale_value: Parameter
 
-    def scale(self, inputs: Any) -> Any:
+    def scale(self, inputs: object) -> Any:
         """Multiplies by the scale.
 
         Args:
@@ -43,7 +43,7 @@ class LossScaler(Shown):
         """
         return _map(lambda t: t * F.cast(self.scale_value, t.dtype), inputs)
 
-    def unscale(self, inputs: Any) -> Any:
+    def unscale(self, inputs: object) -> Any:
         """Divides by the scale.
 
         Args:
@@ -51,7 +51,7 @@ class LossScaler(Shown):
         """
         return _map(lambda t: t * F.cast(1.0 / self.scale_value, t.dtype), inputs)
 
-    def adjust(self, grads_finite: Any) -> bool:
+    def adjust(self, grads_finite: object) -> bool:
         """Adapts the scale.
 
         Args:
@@ -81,7 +81,7 @@ class StaticLossScaler(LossScaler):
     def __init__(self, scale_value: float) -> None:
         self.scale_value = _scale(_check("StaticLossScaler", "scale_value", scale_value, 1))
 
-    def adjust(self, grads_finite: Any) -> bool:
+    def adjust(self, grads_finite: object) -> bool:
         """Leaves the scale alone; returns False."""
         return False
 
@@ -112,7 +112,7 @@ class DynamicLossScaler(LossScaler):
         self.scale_window = _check(op, "scale_window", scale_window, 1, whole=True)
         self.counter = Parameter(Tensor(0, dtypes.int32), "counter", requires_grad=False)
 
-    def adjust(self, grads_finite: Any) -> bool:
+    def adjust(self, grads_finite: object) -> bool:
         """Adapts the scale; returns True.
 
         Args:

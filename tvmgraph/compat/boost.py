@@ -11,12 +11,12 @@ from tvmgraph.errors import ArgumentError, user_source
 from tvmgraph.nn import Cell
 
 
-def gradient_accumulation_op(step: Any, cumulative_grad: Any, grad: Tensor) -> Any:
+def gradient_accumulation_op(step: Any, cumulative_grad: Any, grad: Tensor) -> Tensor:
     """Adds a part of a gradient to a sum and returns the sum."""
     return F.assign_add(cumulative_grad, F.cast(grad / step, cumulative_grad.dtype))
 
 
-def gradient_clear_op(cumulative_grad: Any) -> Any:
+def gradient_clear_op(cumulative_grad: object) -> Tensor:
     """Makes a sum of gradients zero and returns it."""
     return F.assign(cumulative_grad, F.zeros_like(cumulative_grad))
 
@@ -69,7 +69,7 @@ class AutoBoost:
         ArgumentError: for other levels, which change what is computed.
     """
 
-    def __init__(self, level: str = "O0", boost_config_dict: Any = "") -> None:
+    def __init__(self, level: str = "O0", boost_config_dict: object = "") -> None:
         if level != "O0":
             raise ArgumentError(
                 f"level {level!r} freezes layers and merges normalizations, which is not offered",
@@ -78,11 +78,11 @@ class AutoBoost:
         self.level = level
         self.boost_config = boost_config_dict or {}
 
-    def network_auto_process_train(self, network: Any, optimizer: Any) -> tuple[Any, Any]:
+    def network_auto_process_train(self, network: object, optimizer: object) -> tuple[Any, Any]:
         """Returns a network and its optimizer for training."""
         return network, optimizer
 
-    def network_auto_process_eval(self, network: Any) -> Any:
+    def network_auto_process_eval(self, network: object) -> Any:
         """Returns a network for evaluation."""
         return network
 

@@ -39,13 +39,13 @@ _RANGES = {
 
 
 def _reject(
-    kind: type[TvmgraphError], name: str | None, op: str | None, rule: str, value: Any
+    kind: type[TvmgraphError], name: str | None, op: str | None, rule: str, value: object
 ) -> Any:
     raise kind(f"{name or 'the value'} must be {rule}", op=op, got=repr(value), at=user_source())
 
 
 def _related(
-    value: Any, limit: Any, rel: Rel, name: str | None, op: str | None, shown: str,
+    value: object, limit: object, rel: Rel, name: str | None, op: str | None, shown: str,
     kind: type[TvmgraphError] = ArgumentError,
 ) -> Any:  # fmt: skip
     compare, text = _COMPARE[Rel(rel)]
@@ -55,7 +55,7 @@ def _related(
 
 
 def check_is_number(
-    value: Any, kind: type, arg_name: str | None = None, prim_name: str | None = None
+    value: object, kind: type, arg_name: str | None = None, prim_name: str | None = None
 ) -> Any:
     """Returns an ``int`` or ``float``.
 
@@ -68,7 +68,7 @@ def check_is_number(
 
 
 def check(
-    arg_name: str, value: Any, value_name: str, limit: Any, rel: Rel = EQ,
+    arg_name: str, value: object, value_name: str, limit: object, rel: Rel = EQ,
     prim_name: str | None = None, excp_cls: type[Exception] = ArgumentError,
 ) -> Any:  # fmt: skip
     """Returns a value that stands in a relation to another one.
@@ -80,7 +80,9 @@ def check(
     return _related(value, limit, rel, arg_name, prim_name, f"{value_name} ({limit})", kind)
 
 
-def check_number(arg_name: str, value: Any, limit: Any, rel: Rel, prim_name: str | None) -> Any:
+def check_number(
+    arg_name: str, value: object, limit: object, rel: Rel, prim_name: str | None
+) -> Any:
     """Returns a number that stands in a relation to a limit.
 
     Raises:
@@ -90,15 +92,25 @@ def check_number(arg_name: str, value: Any, limit: Any, rel: Rel, prim_name: str
 
 
 def _compared(
-    value: Any, limit: Any, rel: Rel, arg_name: str | None = None, prim_name: str | None = None,
-    *, kind: type,
-) -> Any:  # fmt: skip
+    value: object,
+    limit: object,
+    rel: Rel,
+    arg_name: str | None = None,
+    prim_name: str | None = None,
+    *,
+    kind: type,
+) -> Any:
     check_is_number(value, kind, arg_name, prim_name)
     return check_number(arg_name or "the value", value, limit, rel, prim_name)
 
 
 def _signed(
-    value: Any, arg_name: str | None = None, prim_name: str | None = None, *, kind: type, rel: Rel
+    value: object,
+    arg_name: str | None = None,
+    prim_name: str | None = None,
+    *,
+    kind: type,
+    rel: Rel,
 ) -> Any:
     return _compared(value, 0, rel, arg_name, prim_name, kind=kind)
 
@@ -115,7 +127,7 @@ def _in_range(
 
 
 def _each(
-    sequence: Iterable[Any], arg_name: str | None = None, prim_name: str | None = None,
+    sequence: Iterable[object], arg_name: str | None = None, prim_name: str | None = None,
     *, one: Callable[..., Any],
 ) -> Any:  # fmt: skip
     for i, value in enumerate(sequence):
@@ -140,18 +152,20 @@ check_non_negative_int_sequence = functools.partial(_each, one=check_non_negativ
 check_positive_float_sequence = functools.partial(_each, one=check_positive_float)
 
 
-def check_is_int(value: Any, arg_name: str | None = None, prim_name: str | None = None) -> int:
+def check_is_int(value: object, arg_name: str | None = None, prim_name: str | None = None) -> int:
     """Returns an integer; see :func:`check_is_number`."""
     return check_is_number(value, int, arg_name, prim_name)
 
 
-def check_is_float(value: Any, arg_name: str | None = None, prim_name: str | None = None) -> float:
+def check_is_float(
+    value: object, arg_name: str | None = None, prim_name: str | None = None
+) -> float:
     """Returns a float; see :func:`check_is_number`."""
     return check_is_number(value, float, arg_name, prim_name)
 
 
 def check_equal_int(
-    value: Any, limit: int, arg_name: str | None = None, prim_name: str | None = None
+    value: object, limit: int, arg_name: str | None = None, prim_name: str | None = None
 ) -> int:
     """Returns an integer that equals another one; see :func:`check_int`."""
     return _compared(value, limit, EQ, arg_name, prim_name, kind=int)
@@ -183,7 +197,7 @@ def check_string(
     return value
 
 
-def check_isinstance(arg_name: str, value: Any, classes: Any) -> Any:
+def check_isinstance(arg_name: str, value: object, classes: object) -> Any:
     """Returns an instance of one of some classes; see :func:`check_value_type`."""
     return check_value_type(arg_name, value, classes)
 
@@ -204,7 +218,7 @@ def check_value_type(
 
 
 def check_subclass(
-    arg_name: str, type_: Any, template_types: Any, prim_name: str | None = None,
+    arg_name: str, type_: object, template_types: object, prim_name: str | None = None,
     addition_error_info: str | None = None,
 ) -> None:  # fmt: skip
     """Accepts a subclass, or dtype, of one of some.

@@ -188,8 +188,8 @@ class P2POp:
     """
 
     def __init__(
-        self, op: Any, tensor: Any, peer: int, group: str | None = None, tag: int = 0, *,
-        recv_dtype: Any = None,
+        self, op: object, tensor: Any, peer: int, group: str | None = None, tag: int = 0, *,
+        recv_dtype: object = None,
     ) -> None:  # fmt: skip
         name = op if isinstance(op, str) else getattr(op, "__name__", "")
         if name not in ("isend", "irecv"):

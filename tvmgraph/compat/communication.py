@@ -98,7 +98,7 @@ def get_local_rank_size(group: str = HCCL_WORLD_COMM_GROUP) -> int:
     return engine.world().local_size
 
 
-def _require_int(value: Any, name: str) -> None:
+def _require_int(value: object, name: str) -> None:
     if isinstance(value, bool) or not isinstance(value, int):
         raise DTypeError(f"{name} must be an int, not {type(value).__name__}", op="communication",
                          at=user_source())  # fmt: skip

@@ -7,7 +7,7 @@ The gradient functions and every operator function are reachable here too, as in
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from tvmgraph import dtypes
@@ -38,7 +38,7 @@ _FAMILIES: dict[str, Callable[[Any], bool]] = {
 }
 
 
-def _matcher(name: Any) -> Callable[[Any], bool]:
+def _matcher(name: object) -> Callable[[Any], bool]:
     """Returns the test of one entry of a signature: a family name, a dtype, or a Python type."""
     if isinstance(name, type):
         return lambda v: isinstance(v, name)
@@ -84,7 +84,7 @@ class MultitypeFuncGraph:
         self.read_value = read_value
         self.entries: list[tuple[tuple[str, ...], list[Callable[[Any], bool]], Any]] = []
 
-    def register(self, *type_names: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    def register(self, *type_names: object) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
         """Returns a decorator that adds an implementation.
 
         Args:
@@ -93,7 +93,7 @@ class MultitypeFuncGraph:
         """
         matchers = [_matcher(n) for n in type_names]
 
-        def add(fn: Callable[..., Any]) -> Callable[..., Any]:
+        def add(fn: Callable[..., object]) -> Callable[..., Any]:
             self.entries.append((tuple(map(str, type_names)), matchers, fn))
             return fn
 
@@ -127,7 +127,7 @@ class _Mapper(Shown):
         self.ops = ops
         self.reverse = reverse
 
-    def _split(self, args: tuple[Any, ...]) -> tuple[Callable[..., Any], tuple[Any, ...]]:
+    def _split(self, args: tuple[object, ...]) -> tuple[Callable[..., Any], tuple[Any, ...]]:
         if self.ops is not None:
             return self.ops, args
         if not args or not callable(args[0]):
@@ -147,7 +147,7 @@ class _Mapper(Shown):
         rows = list(zip(*sequences))
         return rows[::-1] if self.reverse else rows
 
-    def _collect(self, results: list[Any]) -> tuple[Any, ...]:
+    def _collect(self, results: Sequence[object]) -> tuple[Any, ...]:
         return tuple(results[::-1] if self.reverse else results)
 
 
@@ -172,7 +172,7 @@ class HyperMap(_Mapper):
         fn, sequences = self._split(args)
         return self._map(fn, sequences)
 
-    def _map(self, fn: Callable[..., Any], items: tuple[Any, ...]) -> Any:
+    def _map(self, fn: Callable[..., Any], items: tuple[object, ...]) -> Any:
         if not items or not isinstance(items[0], (tuple, list)):
             return fn(*items)
         return self._collect([self._map(fn, row) for row in self._zip(items)])
@@ -196,7 +196,7 @@ class Map(_Mapper):
         return self._collect([fn(*row) for row in self._zip(sequences)])
 
 
-def partial(fn: Callable[..., Any], *args: Any, **kwargs: Any) -> Callable[..., Any]:
+def partial(fn: Callable[..., Any], *args: object, **kwargs: object) -> Callable[..., Any]:
     """Returns ``fn`` with its first arguments fixed.
 
     Args:

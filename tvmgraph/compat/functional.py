@@ -9,13 +9,14 @@ import sys
 from typing import Any
 
 from tvmgraph.core.op import F
+from tvmgraph.core.tensor import Tensor
 from tvmgraph.errors import NotFoundError
 
 #: Names of MindSpore 1.x that only this module has.
 tuple_len = list_len = len
 
 
-def scalar_to_array(input_x: Any) -> Any:
+def scalar_to_array(input_x: object) -> Tensor:
     """Returns a number as a 0-d tensor."""
     return F.scalar_to_tensor(input_x, None)
 
@@ -37,7 +38,7 @@ def __getattr__(name: str) -> Any:
     return getattr(sys.modules["tvmgraph.ops"], name)
 
 
-def is_sequence_value_unknown(sequence: Any) -> bool:
+def is_sequence_value_unknown(sequence: object) -> bool:
     """Whether a shape is not known yet; here every function that runs knows its shapes."""
     return False
 

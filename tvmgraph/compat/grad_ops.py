@@ -9,6 +9,7 @@ from tvmgraph.compat import primitives
 from tvmgraph.compat.absent import not_found
 from tvmgraph.compat.primitives import helpers
 from tvmgraph.compat.primitives.base import build_class, parse_rows
+from tvmgraph.core.columns import NumberLike
 from tvmgraph.core.op import F
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.dtypes import float64, int64
@@ -145,7 +146,7 @@ class _Helpers:
     ints = staticmethod(helpers.ints)
 
     @staticmethod
-    def back(function: Any, x: Any, dy: Any) -> Any:
+    def back(function: object, x: object, dy: object) -> Any:
         """The gradient of the operand; ``dy`` may have another shape of as many elements."""
         y, pullback = F.vjp(function, x)
         return pullback(F.reshape(dy, y.shape))[0]
@@ -164,7 +165,7 @@ class _Helpers:
         return F.cast(_Helpers.back(pool, F.cast(x, wide), F.cast(dy, wide)), x.dtype)
 
     @staticmethod
-    def scattered(x: Any, grad: Any, argmax: Any) -> Any:
+    def scattered(x: Tensor, grad: object, argmax: object) -> Tensor:
         """Adds what came through a pool to the elements that it chose, numbered per channel."""
         flat = (*x.shape[:2], -1)
         zeros = F.zeros_like(F.reshape(x, flat))
@@ -172,20 +173,20 @@ class _Helpers:
         return F.reshape(F.tensor_scatter_elements(zeros, places, grad, 2, "add"), x.shape)
 
     @staticmethod
-    def gathered(grad: Any, argmax: Any) -> Any:
+    def gathered(grad: Tensor, argmax: Tensor) -> Tensor:
         """The elements that a pool chose, numbered per image."""
         flat = (grad.shape[0], -1)
         found = F.gather_elements(F.reshape(grad, flat), 1, F.reshape(argmax, flat))
         return F.reshape(found, argmax.shape)
 
     @staticmethod
-    def resized(resize: Any, grads: Any, size: Any) -> Any:
+    def resized(resize: Any, grads: Tensor, size: object) -> Any:
         """The gradient of images of a size; ``resize(images, size)`` made the larger ones."""
         before = F.zeros((*grads.shape[:2], *helpers.ints(size)), grads.dtype)
         return _Helpers.back(lambda t: resize(t, tuple(grads.shape[2:])), before, grads)
 
     @staticmethod
-    def padded(dy: Any, paddings: Any, mode: str, contiguous: bool) -> Any:
+    def padded(dy: Tensor, paddings: object, mode: str, contiguous: bool) -> Any:
         """The gradient of what was padded."""
         pads = helpers.ints(paddings)
         half = len(pads) // 2
@@ -196,16 +197,22 @@ class _Helpers:
         return _Helpers.back(lambda t: pad(t, pads), F.zeros(kept, dy.dtype), dy)
 
     @staticmethod
-    def layer_norm(x: Any, dy: Any, gamma: Any, norm_axis: int, params_axis: int) -> Any:
+    def layer_norm(x: object, dy: object, gamma: object, norm_axis: int, params_axis: int) -> Any:
         """Gradients of the operand, the scale and the shift."""
         norm = primitives.LayerNorm(norm_axis, params_axis)
         return F.vjp(lambda *t: norm(*t)[0], x, gamma, F.zeros_like(gamma))[1](dy)
 
     @staticmethod
     def batch_norm(
-        dout: Any, x: Any, scale: Any, mean: Any, variance: Any, training: bool, epsilon: float,
+        dout: Any,
+        x: Tensor,
+        scale: Any,
+        mean: NumberLike,
+        variance: Any,
+        training: bool,
+        epsilon: float,
         data_format: str,
-    ) -> Any:  # fmt: skip
+    ) -> Any:
         """Gradients of the operand, the scale and the shift, from the statistics kept."""
         channels = 1 if data_format == "NCHW" else x.ndim - 1
         axes = tuple(a for a in range(x.ndim) if a != channels)
@@ -219,7 +226,7 @@ class _Helpers:
         return dout * scale * inverse, F.reshape(dscale, (-1,)), F.reshape(dbias, (-1,))
 
     @staticmethod
-    def concat_offset(inputs: Any, axis: int) -> Any:
+    def concat_offset(inputs: Any, axis: int) -> Tensor:
         """Where every operand of ``concat`` begins in the result, one row each."""
         rows, start = [], 0
         for x in inputs:

@@ -1,5 +1,6 @@
 """Devices as MindSpore's ``hal`` names them; :mod:`tvmgraph.runtime` holds the implementation."""
 
+from types import ModuleType
 from typing import Any
 
 from tvmgraph.compat.paths import look
@@ -61,7 +62,7 @@ def is_initialized(device_target: str = "GPU") -> bool:
     return device_target.upper() == "CPU" or cuda.devices.cache_info().currsize > 0
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> ModuleType:
     return look("tvmgraph.hal", name, __all__)
 
 

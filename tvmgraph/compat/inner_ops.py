@@ -6,6 +6,7 @@ from typing import Any
 
 from tvmgraph.compat.absent import not_found
 from tvmgraph.compat.primitives.base import build_class, parse_rows
+from tvmgraph.core.arguments import AxisLike
 from tvmgraph.core.op import F
 from tvmgraph.core.tensor import Tensor
 
@@ -48,13 +49,13 @@ class _Helpers:
     """Operators that are no single expression."""
 
     @staticmethod
-    def clip_by_norm(x: Any, clip_norm: Any, axis: Any) -> Any:
+    def clip_by_norm(x: Any, clip_norm: Any, axis: AxisLike) -> Any:
         """Scales what is longer than ``clip_norm`` along the axes to that length."""
         length = F.sqrt(F.sum(x * x, axis, keepdim=True))
         return x * clip_norm / F.maximum(length, clip_norm)
 
     @staticmethod
-    def shift(x: Any, fill_value: Any, periods: int, axis: int) -> Any:
+    def shift(x: Tensor, fill_value: object, periods: int, axis: int) -> Tensor:
         """Moves the elements along an axis and fills the places that became free."""
         count = min(abs(periods), x.shape[axis])
         kept = F.narrow(x, axis, count if periods < 0 else 0, x.shape[axis] - count)
@@ -67,7 +68,7 @@ class _Helpers:
         return sequence.index(target, start, len(sequence) if end is None else end)
 
     @staticmethod
-    def copy_slices(x: Any, value: Any, begin: Any, end: Any, strides: Any) -> Any:
+    def copy_slices(x: object, value: Any, begin: Any, end: Any, strides: Any) -> Tensor:
         """Returns ``x`` with a slice of its own replaced by ``value``."""
         found = F.identity(x)
         found[tuple(map(slice, begin, end, strides))] = value

@@ -48,7 +48,7 @@ class _LogActionOnce:
     def __init__(self, logger: Any, key: str, no_warning: bool = False) -> None:
         self.logger, self.key, self.no_warning = logger, key, no_warning
 
-    def __call__(self, func: Callable[..., Any]) -> Callable[..., Any]:
+    def __call__(self, func: Callable[..., object]) -> Callable[..., Any]:
         return func
 
 

@@ -24,7 +24,7 @@ def opt_init_args_register(fn: Callable[..., None]) -> Callable[..., None]:
     signature = inspect.signature(fn)
 
     @functools.wraps(fn)
-    def remembered(self: Any, *args: Any, **kwargs: Any) -> None:
+    def remembered(self: Any, *args: object, **kwargs: object) -> None:
         bound = signature.bind(self, *args, **kwargs)
         bound.apply_defaults()
         _self, *names = bound.arguments

@@ -88,7 +88,7 @@ class DynamicCache:
         """Forgets all of them."""
         self.__init__()
 
-    def shared(self, net: Any, ids: np.ndarray, first: np.ndarray) -> int:
+    def shared(self, net: object, ids: np.ndarray, first: np.ndarray) -> int:
         """How many tokens of prompts need not be read; one must be, for its logits."""
         if self.net is not None and self.net() is not net:
             _reject("past_key_values must be of the same network", "a cache of another one",
@@ -110,7 +110,7 @@ _NOTHING = np.zeros((0, 0), np.int32)
 
 
 def generate(
-    net: LanguageModel, input_ids: Any, attention_mask: Any, how: Settings, past: Any = None
+    net: LanguageModel, input_ids: object, attention_mask: object, how: Settings, past: Any = None
 ) -> Tensor:
     """Continues texts, see :meth:`.LanguageModel.generate`."""
     how.check()
@@ -157,7 +157,7 @@ def _ends(net: Any, given: Any) -> list[int]:
     return [] if found is None else [int(token) for token in np.atleast_1d(found)]
 
 
-def _prompts(given: Any, mask: Any, pad: int) -> tuple[np.ndarray, np.ndarray]:
+def _prompts(given: object, mask: object, pad: int) -> tuple[np.ndarray, np.ndarray]:
     """Tokens (N, T), and where the prompts begin."""
     if isinstance(given, Sequence) and given and not isinstance(given, str):
         if mask is not None:
@@ -181,7 +181,7 @@ def _prompts(given: Any, mask: Any, pad: int) -> tuple[np.ndarray, np.ndarray]:
     return ids, first
 
 
-def _tokens(given: Any, axes: int, name: str) -> np.ndarray:
+def _tokens(given: object, axes: int, name: str) -> np.ndarray:
     """Reads whole numbers; axes of a text are 1, of several 2."""
     try:
         found = np.asarray(given.asnumpy() if isinstance(given, Tensor) else given)
@@ -198,7 +198,9 @@ def _tokens(given: Any, axes: int, name: str) -> np.ndarray:
 # ---- reading ------------------------------------------------------------------------------------
 
 #: The compiled functions of a network, for every size of a batch.
-_compiled: weakref.WeakKeyDictionary[Any, dict[int, tuple[Any, ...]]] = weakref.WeakKeyDictionary()
+_compiled: weakref.WeakKeyDictionary[object, dict[int, tuple[object, ...]]] = (
+    weakref.WeakKeyDictionary()
+)
 
 
 def _functions(net: LanguageModel, batch: int) -> tuple[Any, ...]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from tvmgraph.core.op import F
 from tvmgraph.core.parameter import Parameter
@@ -47,7 +46,7 @@ class Gpt2Block(Layer):
         self.mlp_proj = Dense(config.n_inner or 4 * size, size)
         self.dropout = Dropout(p=config.resid_pdrop)
 
-    def project(self, x: Tensor, turn: Any) -> tuple[Tensor, Tensor, Tensor]:
+    def project(self, x: Tensor, turn: object) -> tuple[Tensor, Tensor, Tensor]:
         """Queries, keys and values."""
         q, k, v = F.split(self.c_attn(self.ln_1(x)), x.shape[-1], -1)
         return tuple(split_heads(part, self.heads) for part in (q, k, v))  # pyright: ignore[reportReturnType]

@@ -101,7 +101,7 @@ class _Kind:
     rules: Rules
     unused: re.Pattern[str]
     transposed: re.Pattern[str] | None
-    required: dict[str, tuple[Any, ...]]
+    required: dict[str, tuple[object, ...]]
 
 
 _BERT_HEADS: dict[str, type[Cell]] = {

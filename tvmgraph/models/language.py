@@ -14,7 +14,7 @@ from tvmgraph.nn import Cell
 class Layer(Cell):
     """A decoder layer, apart into what comes before its attention and what comes after."""
 
-    def project(self, x: Tensor, turn: Any) -> tuple[Tensor, Tensor, Tensor]:
+    def project(self, x: Tensor, turn: object) -> tuple[Tensor, Tensor, Tensor]:
         """Queries (N, heads, T, D), keys and values (N, kept heads, T, D) of the tokens.
 
         Args:
@@ -168,21 +168,21 @@ class LanguageModel(Cell):
 
     def generate(
         self,
-        input_ids: Any,
+        input_ids: object,
         max_new_tokens: int = 20,
         *,
-        attention_mask: Any = None,
+        attention_mask: object = None,
         do_sample: bool = False,
         temperature: float = 1.0,
         top_k: int = 0,
         top_p: float = 1.0,
         num_beams: int = 1,
         length_penalty: float = 1.0,
-        eos_token_id: Any = None,
+        eos_token_id: object = None,
         pad_token_id: int | None = None,
-        stop: Any = (),
-        streamer: Any = None,
-        past_key_values: Any = None,
+        stop: object = (),
+        streamer: object = None,
+        past_key_values: object = None,
     ) -> Tensor:
         """Continues texts, a token at a time.
 

@@ -30,12 +30,12 @@ def reject(
     raise kind(rule, op=op, got=got, at=user_source(), fix=fix)
 
 
-def is_int(value: Any) -> bool:
+def is_int(value: object) -> bool:
     """Whether ``value`` is an integer (bool excluded)."""
     return isinstance(value, (int, np.integer)) and not isinstance(value, bool)
 
 
-def is_real(value: Any) -> bool:
+def is_real(value: object) -> bool:
     """Whether ``value`` is a real number (bool excluded)."""
     return isinstance(value, (numbers.Real, np.number)) and not isinstance(value, bool)
 
@@ -55,7 +55,7 @@ def integer(op: Cls, name: str, value: Any, low: int | None = None) -> int:
     return int(value)
 
 
-def positive(op: Cls, name: str, value: Any) -> int:
+def positive(op: Cls, name: str, value: object) -> int:
     """Returns a positive integer, or raises as :func:`integer` does."""
     return integer(op, name, value, 1)
 
@@ -100,7 +100,7 @@ def real(
     return value
 
 
-def boolean(op: Cls, name: str, value: Any) -> bool:
+def boolean(op: Cls, name: str, value: object) -> bool:
     """Returns a bool.
 
     Raises:
@@ -112,7 +112,7 @@ def boolean(op: Cls, name: str, value: Any) -> bool:
     return bool(value)
 
 
-def choice(op: Cls, name: str, value: Any, valid: tuple[str, ...]) -> str:
+def choice(op: Cls, name: str, value: object, valid: tuple[str, ...]) -> str:
     """Returns one of the valid words.
 
     Raises:
@@ -125,7 +125,7 @@ def choice(op: Cls, name: str, value: Any, valid: tuple[str, ...]) -> str:
     return value
 
 
-def int_tuple(op: Cls, name: str, value: Any, count: int, low: int = 1) -> tuple[int, ...]:
+def int_tuple(op: Cls, name: str, value: object, count: int, low: int = 1) -> tuple[int, ...]:
     """Returns ``count`` integers; one integer is repeated.
 
     Raises:
@@ -142,7 +142,7 @@ def int_tuple(op: Cls, name: str, value: Any, count: int, low: int = 1) -> tuple
     return tuple(integer(op, name, v, low) for v in items)
 
 
-def float_dtype(op: Cls, value: Any) -> dtypes.DType:
+def float_dtype(op: Cls, value: object) -> dtypes.DType:
     """Returns the dtype of a layer's parameters.
 
     Raises:

@@ -17,7 +17,7 @@ class offered:
         self.compute = compute
         self.__doc__ = compute.__doc__
 
-    def __get__(self, instance: Any, owner: type) -> Any:
+    def __get__(self, instance: object, owner: type) -> Any:
         return self if instance is None else self.compute(instance)
 
     def setter(self, function: Callable[[Any, Any], None]) -> property:

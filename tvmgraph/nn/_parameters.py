@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 from tvmgraph import dtypes
 from tvmgraph.common.initializer import HeUniform, Uniform, initializer
@@ -15,7 +14,7 @@ from tvmgraph.errors import TvmgraphError
 def new_parameter(
     op: str,
     name: str,
-    init: Any,
+    init: object,
     shape: tuple[int, ...],
     dtype: dtypes.DType = dtypes.float32,
     requires_grad: bool = True,

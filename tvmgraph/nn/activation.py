@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from tvmgraph import dtypes
@@ -313,7 +311,7 @@ class PReLU(Cell):
         [-0.25, 2.0]
     """
 
-    def __init__(self, channel: int = 1, w: Any = 0.25) -> None:
+    def __init__(self, channel: int = 1, w: object = 0.25) -> None:
         super().__init__()
         channel = positive("PReLU", "channel", channel)
         first = initializer(w, (channel,)) if is_real(w) else _slopes(w, channel)
@@ -323,7 +321,7 @@ class PReLU(Cell):
         return F.prelu(x, self.compute(self.w))
 
 
-def _slopes(w: Any, channel: int) -> Tensor:
+def _slopes(w: object, channel: int) -> Tensor:
     if not isinstance(w, (list, Tensor)):
         reject(DTypeError, "PReLU", f"w must be a number, list or Tensor, not {type(w).__name__}")
     first = w if isinstance(w, Tensor) else Tensor(np.array(w, np.float32))

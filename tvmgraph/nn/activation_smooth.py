@@ -83,7 +83,7 @@ class Tanhshrink(Cell):
         return F.tanhshrink(x)
 
 
-def _axis(op: str, axis: Any) -> Any:
+def _axis(op: str, axis: object) -> Any:
     valid = is_int(axis) or (
         isinstance(axis, tuple) and len(axis) == 1 and all(is_int(a) for a in axis)
     )

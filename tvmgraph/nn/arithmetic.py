@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tvmgraph import dtypes
+from tvmgraph.core.arguments import AxisLike
 from tvmgraph.core.op import F
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.errors import ArgumentError, DTypeError
@@ -12,7 +13,7 @@ from tvmgraph.nn._checks import boolean, is_int, is_real, real, reject
 from tvmgraph.nn.cell import Cell
 
 
-def _axes(op: str, axis: Any) -> Any:
+def _axes(op: str, axis: AxisLike | None) -> Any:
     """Checks an axis argument: None, an int or a tuple of ints."""
     if axis is None or is_int(axis):
         return axis
@@ -247,7 +248,7 @@ class Roll(Cell):
         [3, 1, 2]
     """
 
-    def __init__(self, shift: Any, axis: Any) -> None:
+    def __init__(self, shift: object, axis: Any) -> None:
         super().__init__()
         for name, value in (("shift", shift), ("axis", axis)):
             items = value if isinstance(value, (tuple, list)) else (value,)

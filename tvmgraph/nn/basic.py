@@ -23,7 +23,7 @@ def check_last_axis(op: str, x: Tensor, size: int, name: str) -> None:
                f"x={x.type}", f"check {op}({name}=...) or the layer before")  # fmt: skip
 
 
-def activation_of(op: str, activation: Any) -> Cell | None:
+def activation_of(op: str, activation: object) -> Cell | None:
     """Returns the layer that an ``activation`` argument denotes.
 
     Raises:
@@ -72,10 +72,10 @@ class Dense(Cell):
         self,
         in_channels: int,
         out_channels: int,
-        weight_init: Any = None,
-        bias_init: Any = None,
+        weight_init: object = None,
+        bias_init: object = None,
         has_bias: bool = True,
-        activation: Any = None,
+        activation: object = None,
         dtype: Any = dtypes.float32,
     ) -> None:
         super().__init__()
@@ -139,8 +139,8 @@ class Linear(Cell):
         in_features: int,
         out_features: int,
         bias: bool = True,
-        weight_init: Any = None,
-        bias_init: Any = None,
+        weight_init: object = None,
+        bias_init: object = None,
         dtype: Any = None,
     ) -> None:
         super().__init__()
@@ -198,8 +198,8 @@ class BiDense(Cell):
         in1_channels: int,
         in2_channels: int,
         out_channels: int,
-        weight_init: Any = None,
-        bias_init: Any = None,
+        weight_init: object = None,
+        bias_init: object = None,
         has_bias: bool = True,
         dtype: Any = dtypes.float32,
     ) -> None:
@@ -292,7 +292,7 @@ class Unflatten(Cell):
         (4, 2, 3)
     """
 
-    def __init__(self, axis: int, unflattened_size: Any) -> None:
+    def __init__(self, axis: int, unflattened_size: object) -> None:
         super().__init__()
         self.axis = integer("Unflatten", "axis", axis)
         sizes = unflattened_size
@@ -328,7 +328,7 @@ class Identity(Cell):
         [1.0]
     """
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
+    def __init__(self, *args: object, **kwargs: Any) -> None:
         super().__init__()
 
     def construct(self, input: Any) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import count
 from typing import Any, NoReturn, Self
 
@@ -60,7 +60,7 @@ class Cell(HookMethods, SettingMethods, StateMethods):
     training: bool
     _graph_mode: Any
 
-    def __init__(self, auto_prefix: Any = True, flags: dict[str, Any] | None = None) -> None:
+    def __init__(self, auto_prefix: Any = True, flags: Mapping[str, object] | None = None) -> None:
         set_ = object.__setattr__
         set_(self, "_params", OrderedDict())
         set_(self, "_cells", OrderedDict())
@@ -80,7 +80,7 @@ class Cell(HookMethods, SettingMethods, StateMethods):
 
     # ---- attributes -------------------------------------------------------------------------
 
-    def __setattr__(self, name: str, value: Any) -> None:
+    def __setattr__(self, name: str, value: object) -> None:
         """Registers Parameters and Cells; every other value is a plain attribute."""
         cells = self.__dict__.get("_cells")
         if cells is None:
@@ -131,7 +131,7 @@ class Cell(HookMethods, SettingMethods, StateMethods):
             self.insert_param_to_cell(p.name, p, check_name_contain_dot=False)
         self.__dict__[name] = value
 
-    def __keep(self, name: str, value: Any) -> None:
+    def __keep(self, name: str, value: object) -> None:
         """Sets a plain attribute, by its setter where the class has one."""
         self.__drop(name)
         if getattr(getattr(type(self), name, None), "fset", None) is None:
@@ -146,7 +146,7 @@ class Cell(HookMethods, SettingMethods, StateMethods):
             if table != keep:
                 self.__dict__[table].pop(name, None)
 
-    def __assign_param(self, name: str, value: Any) -> None:
+    def __assign_param(self, name: str, value: object) -> None:
         if isinstance(value, Tensor):
             self._params[name].set_data(value)
         elif value is None:
@@ -217,7 +217,7 @@ class Cell(HookMethods, SettingMethods, StateMethods):
         finally:
             state.scope = outer
 
-    def __named(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
+    def __named(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, object]:
         """Returns the arguments of a call by the names that ``construct`` gives them."""
         try:
             return python_signature(self.construct).bind(*args, **kwargs).arguments
@@ -258,12 +258,12 @@ class Cell(HookMethods, SettingMethods, StateMethods):
             self.__explain_arity(e, args, kwargs)
             raise
 
-    def __construct(self, *args: Any, **kwargs: Any) -> Any:
+    def __construct(self, *args: object, **kwargs: object) -> Any:
         if state.interpreter is not None:
             return state.interpreter.call(self.construct, args, kwargs)
         return self.construct(*args, **kwargs)
 
-    def __differently(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def __differently(self, args: tuple[object, ...], kwargs: Mapping[str, object]) -> Any:
         """Calls ``construct`` with the cell's own derivative, if any, or recomputing it."""
         if self._bprop is None and "recompute" not in self._flags:
             return self.__construct(*args, **kwargs)
@@ -280,7 +280,9 @@ class Cell(HookMethods, SettingMethods, StateMethods):
         """The method ``bprop(self, *inputs, out, dout)``, if the class has one."""
         return getattr(self, "bprop", None) if hasattr(type(self), "bprop") else None
 
-    def __explain_arity(self, e: TypeError, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    def __explain_arity(
+        self, e: TypeError, args: tuple[object, ...], kwargs: Mapping[str, object]
+    ) -> None:
         """Replaces Python's text about a wrong call of ``construct`` by one with a location."""
         raised_inside = e.__traceback__ is not None and e.__traceback__.tb_next is not None
         if isinstance(e, DTypeError) or raised_inside:
@@ -512,7 +514,7 @@ class Cell(HookMethods, SettingMethods, StateMethods):
     # ---- compiling and facts ----------------------------------------------------------------
 
     def shard(
-        self, in_strategy: Any, out_strategy: Any = None, parameter_plan: Any = None,
+        self, in_strategy: object, out_strategy: object = None, parameter_plan: object = None,
         device: str = "", level: int = 0,
     ) -> Any:  # fmt: skip
         """Returns the Cell over all processes; see :func:`tvmgraph.shard`.
@@ -534,7 +536,7 @@ class Cell(HookMethods, SettingMethods, StateMethods):
         """
         return self.parameters_dict()
 
-    def compile(self, *args: Any, **kwargs: Any) -> None:
+    def compile(self, *args: object, **kwargs: object) -> None:
         """Compiles ``construct`` for these arguments without keeping the result.
 
         Args:
@@ -549,7 +551,7 @@ class Cell(HookMethods, SettingMethods, StateMethods):
         return type(self).__name__
 
     @property
-    def parameter_layout_dict(self) -> dict[str, Any]:
+    def parameter_layout_dict(self) -> dict[str, object]:
         """Layouts of distributed parameters; empty on one device."""
         return {}
 
@@ -574,17 +576,17 @@ class Cell(HookMethods, SettingMethods, StateMethods):
     def _repr_html_(self) -> str:
         return cell_html(self)
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> dict[str, object]:
         kept = dict(self.__dict__)
         kept["_graph_mode"] = None
         return {k: v for k, v in kept.items() if not k.startswith("_jit_bound_")}
 
-    def __setstate__(self, kept: dict[str, Any]) -> None:
+    def __setstate__(self, kept: Mapping[str, object]) -> None:
         self.__dict__.update(kept)
         bump_epoch()
 
 
-def _cast_floats(value: Any, dtype: dtypes.DType) -> Any:
+def _cast_floats(value: object, dtype: dtypes.DType) -> Any:
     if isinstance(value, Tensor) and value.dtype.is_float:
         return F.cast(value, dtype)
     if isinstance(value, (tuple, list)):

@@ -44,7 +44,7 @@ def entries(cell: Any, kind: str) -> tuple[Entry, ...]:
     return tuple(e for e in cell._hooks if e.kind == kind)
 
 
-def _store(cell: Any, entries: tuple[Entry, ...]) -> None:
+def _store(cell: object, entries: tuple[Entry, ...]) -> None:
     """Replaces the hooks by a new tuple: what guards compare with the old one."""
     object.__setattr__(cell, "_hooks", entries)
     bump_epoch()
@@ -92,7 +92,7 @@ class HookedCall:
             args, kwargs = changed
         return args, kwargs
 
-    def __watch_inputs(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
+    def __watch_inputs(self, args: tuple[object, ...]) -> tuple[Any, ...]:
         """Hands the gradients of the inputs to the backward hooks, as they leave the cell."""
         positions = [i for i, a in enumerate(args) if isinstance(a, Tensor)]
         if not positions:
@@ -115,7 +115,7 @@ class HookedCall:
                 name = f"{cell.cls_name}.register_{kind}_hook"
                 require_pure(name, hook, likes[kind], lambda: cell._hooks is hooks)
 
-    def leave(self, *values: Any) -> tuple[Any, ...]:
+    def leave(self, *values: object) -> tuple[Any, ...]:
         """Returns the gradients of the inputs; the last of ``values`` is what they are so far."""
         gradients = _as_tuple(values[-1])
         for _, hook, _, _ in entries(self.cell, "backward"):
@@ -145,7 +145,7 @@ class HookedCall:
         wrapped = call_with_bprop(name, _same, outputs, self.enter)
         return wrapped if isinstance(value, tuple) else wrapped[0]
 
-    def enter(self, *values: Any) -> tuple[Any, ...]:
+    def enter(self, *values: object) -> tuple[Any, ...]:
         """Returns the gradients of the outputs; the last of ``values`` is what they are so far."""
         gradients = _as_tuple(values[-1])
         for _, hook, _, _ in entries(self.cell, "backward_pre"):
@@ -156,15 +156,15 @@ class HookedCall:
         return gradients
 
 
-def _as_tuple(value: Any) -> tuple[Any, ...]:
+def _as_tuple(value: object) -> tuple[Any, ...]:
     return value if isinstance(value, tuple) else (value,)
 
 
-def _same(*values: Any) -> tuple[Any, ...]:
+def _same(*values: object) -> tuple[Any, ...]:
     return values
 
 
-def _call(hook: Hook, *args: Any) -> Any:
+def _call(hook: Hook, *args: object) -> Any:
     """Calls a user's hook, interpreted while a graph is captured."""
     if state.interpreter is not None and not inspect.isbuiltin(hook):
         return state.interpreter.call(hook, args, {})

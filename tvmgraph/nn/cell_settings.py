@@ -19,7 +19,7 @@ class SettingMethods:
 
     if TYPE_CHECKING:  # what Cell itself has
         jit_config: JitConfig | None
-        _flags: dict[str, Any]
+        _flags: dict[str, object]
         _to_float: dtypes.DType | None
         cells_and_names: Callable[..., Any]
 
@@ -62,27 +62,27 @@ class SettingMethods:
         bump_epoch()
 
     @property
-    def jit_config_dict(self) -> dict[str, Any]:
+    def jit_config_dict(self) -> dict[str, object]:
         """The cell's own JitConfig as a dict, empty when it has none."""
         return self.jit_config.jit_config_dict if self.jit_config else {}
 
-    def add_flags(self, **flags: Any) -> Self:
+    def add_flags(self, **flags: object) -> Self:
         """Sets flags that can be read as attributes."""
         self._flags.update(flags)
         bump_epoch()
         return self
 
-    def add_flags_recursive(self, **flags: Any) -> Self:
+    def add_flags_recursive(self, **flags: object) -> Self:
         """Sets flags on this cell and all below."""
         for _, cell in self.cells_and_names():
             cell.add_flags(**flags)
         return self
 
-    def get_flags(self) -> dict[str, Any]:
+    def get_flags(self) -> dict[str, object]:
         """Returns the flags."""
         return self._flags
 
-    def to_float(self, dst_type: Any) -> Self:
+    def to_float(self, dst_type: object) -> Self:
         """Computes in another float type: inputs and weights are cast, weights stay stored.
 
         Raises:
@@ -100,7 +100,7 @@ class SettingMethods:
         bump_epoch()
         return self
 
-    def set_output_float(self, dst_type: Any) -> Self:
+    def set_output_float(self, dst_type: object) -> Self:
         """Casts float results to another float type.
 
         Args:
@@ -118,7 +118,7 @@ class SettingMethods:
         """
         return weight if self._to_float is None else F.cast(weight, self._to_float)
 
-    def set_inputs(self, *inputs: Any, **kwargs: Any) -> None:
+    def set_inputs(self, *inputs: object, **kwargs: object) -> None:
         """Declares the arguments of ``construct`` for compiled calls.
 
         Sizes that are ``None`` in a placeholder are symbolic from the first call on, so that one
@@ -149,7 +149,7 @@ class SettingMethods:
 
     _dynamic_shape_inputs = property(get_inputs)
 
-    def recompute(self, **kwargs: Any) -> Self:
+    def recompute(self, **kwargs: object) -> Self:
         """Computes this cell again in the reverse pass instead of keeping what happens inside.
 
         It saves memory, eagerly and in compiled steps (``fn.memory(x)``), for the time of a second

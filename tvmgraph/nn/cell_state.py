@@ -139,7 +139,7 @@ class StateMethods:
         for cell, place in places:
             for entry in entries(cell, "state_dict_pre"):
                 entry.hook(cell, place, keep_vars)
-        found: OrderedDict[str, Any] = OrderedDict()
+        found: OrderedDict[str, object] = OrderedDict()
         for path, p in self.parameters_and_names():  # pyright: ignore
             found[prefix + path] = p if keep_vars else p.snapshot()
         for path, persistent, buffer in self.__buffers("", recurse=True):
@@ -163,7 +163,7 @@ class StateMethods:
         raise NotFoundError("the cell defines no extra state", op="get_extra_state",
                             at=user_source())  # fmt: skip
 
-    def set_extra_state(self, state: Any) -> None:
+    def set_extra_state(self, state: object) -> None:
         """Takes over what :meth:`get_extra_state` returned.
 
         Raises:
@@ -231,7 +231,7 @@ class StateMethods:
         """
         return self.to(device=device)
 
-    def to(self, *args: Any, device: str | None = None, dtype: Any = None) -> Self:
+    def to(self, *args: object, device: str | None = None, dtype: Any = None) -> Self:
         """Converts all float parameters and buffers to another float type or device, in place.
 
         Args:

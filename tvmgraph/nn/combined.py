@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from tvmgraph.core.arguments import PerAxis
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.nn._checks import boolean, real
 from tvmgraph.nn.activation import LeakyReLU
@@ -13,7 +14,7 @@ from tvmgraph.nn.conv import Conv2d
 from tvmgraph.nn.normalization import BatchNorm1d, BatchNorm2d
 
 
-def _activation(op: str, activation: Any, alpha: float) -> Cell | None:
+def _activation(op: str, activation: object, alpha: float) -> Cell | None:
     if activation == "leakyrelu":
         return LeakyReLU(real(op, "alpha", alpha))
     return activation_of(op, activation)
@@ -59,19 +60,19 @@ class Conv2dBnAct(Cell):
         self,
         in_channels: int,
         out_channels: int,
-        kernel_size: Any,
-        stride: Any = 1,
+        kernel_size: PerAxis,
+        stride: PerAxis = 1,
         pad_mode: str = "same",
-        padding: Any = 0,
-        dilation: Any = 1,
+        padding: object = 0,
+        dilation: PerAxis = 1,
         group: int = 1,
         has_bias: bool = False,
-        weight_init: Any = "normal",
-        bias_init: Any = "zeros",
+        weight_init: object = "normal",
+        bias_init: object = "zeros",
         has_bn: bool = False,
         momentum: float = 0.997,
         eps: float = 1e-5,
-        activation: Any = None,
+        activation: object = None,
         alpha: float = 0.2,
         after_fake: bool = True,
     ) -> None:
@@ -128,7 +129,7 @@ class DenseBnAct(Cell):
         has_bn: bool = False,
         momentum: float = 0.9,
         eps: float = 1e-5,
-        activation: Any = None,
+        activation: object = None,
         alpha: float = 0.2,
         after_fake: bool = True,
     ) -> None:

@@ -67,7 +67,7 @@ class _Ordered(Cell):
     def _renumber(self, cells: Iterable[Any]) -> None:
         self._adopt((str(i), cell) for i, cell in enumerate(cells))
 
-    def _checked(self, cell: Any) -> Cell:
+    def _checked(self, cell: object) -> Cell:
         if not isinstance(cell, Cell):
             reject(DTypeError, type(self).__name__,
                    f"every item must be a Cell, not {type(cell).__name__}", repr(cell)[:80],
@@ -98,7 +98,7 @@ class _Ordered(Cell):
     def __iter__(self) -> Iterator[Any]:
         return iter(self._members())
 
-    def __getitem__(self, index: Any) -> Any:
+    def __getitem__(self, index: object) -> Any:
         if not isinstance(index, slice):
             return self._members()[self._position(index)]
         part = (SequentialCell if isinstance(self, SequentialCell) else CellList)()
@@ -109,7 +109,7 @@ class _Ordered(Cell):
         object.__setattr__(part, "training", self.training)
         return part
 
-    def __setitem__(self, index: Any, cell: Any) -> None:
+    def __setitem__(self, index: object, cell: Any) -> None:
         keys, members = list(self._cells), self._members()
         if isinstance(index, slice):
             members[index] = list(cell)
@@ -118,7 +118,7 @@ class _Ordered(Cell):
         members[self._position(index)] = cell
         self._adopt(zip(keys, members))
 
-    def __delitem__(self, index: Any) -> None:
+    def __delitem__(self, index: object) -> None:
         keys, members = list(self._cells), self._members()
         if not isinstance(index, slice):
             index = self._position(index)
@@ -178,7 +178,7 @@ class SequentialCell(_Ordered):
         ['0.weight', '0.bias', '2.weight', '2.bias']
     """
 
-    def __init__(self, *args: Any) -> None:
+    def __init__(self, *args: object) -> None:
         super().__init__()
         if len(args) == 1 and isinstance(args[0], OrderedDict):
             self._adopt(args[0].items())
@@ -217,7 +217,7 @@ class CellList(_Ordered):
         3
     """
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
+    def __init__(self, *args: object, **kwargs: Any) -> None:
         super().__init__(kwargs.get("auto_prefix", True))
         cells = args[0] if len(args) == 1 and not isinstance(args[0], Cell) else args
         if not isinstance(cells, Iterable):
@@ -272,7 +272,7 @@ class CellDict(Cell):
         ['a', 'b']
     """
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
+    def __init__(self, *args: object, **kwargs: Any) -> None:
         super().__init__(kwargs.get("auto_prefix", True))
         if len(args) > 1:
             reject(ArgumentError, "CellDict",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tvmgraph import dtypes
+from tvmgraph.core.arguments import PerAxis
 from tvmgraph.core.op import F
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.errors import ArgumentError, ShapeError
@@ -42,15 +43,15 @@ class _Conv(Cell):
         self,
         in_channels: int,
         out_channels: int,
-        kernel_size: Any,
+        kernel_size: PerAxis,
         stride: Any,
         pad_mode: str,
         padding: Any,
         dilation: Any,
         group: int,
         has_bias: bool,
-        weight_init: Any,
-        bias_init: Any,
+        weight_init: object,
+        bias_init: object,
         data_format: str,
         dtype: Any,
     ) -> None:
@@ -75,7 +76,7 @@ class _Conv(Cell):
                    f"padding={padding!r}", "pass pad_mode='pad'")  # fmt: skip
         self._build(weight_init, bias_init, float_dtype(op, dtype))
 
-    def _build(self, weight_init: Any, bias_init: Any, dtype: dtypes.DType) -> None:
+    def _build(self, weight_init: object, bias_init: object, dtype: dtypes.DType) -> None:
         op = type(self).__name__
         if self._transposed:
             channels = (self.in_channels, self.out_channels // self.group)
@@ -176,12 +177,12 @@ class Conv1d(_Conv):
         kernel_size: int,
         stride: int = 1,
         pad_mode: str = "same",
-        padding: Any = 0,
+        padding: object = 0,
         dilation: int = 1,
         group: int = 1,
         has_bias: bool = False,
-        weight_init: Any = None,
-        bias_init: Any = None,
+        weight_init: object = None,
+        bias_init: object = None,
         dtype: Any = dtypes.float32,
     ) -> None:
         super().__init__(in_channels, out_channels, kernel_size, stride, pad_mode, padding,
@@ -233,15 +234,15 @@ class Conv2d(_Conv):
         self,
         in_channels: int,
         out_channels: int,
-        kernel_size: Any,
-        stride: Any = 1,
+        kernel_size: PerAxis,
+        stride: PerAxis = 1,
         pad_mode: str = "same",
-        padding: Any = 0,
-        dilation: Any = 1,
+        padding: object = 0,
+        dilation: PerAxis = 1,
         group: int = 1,
         has_bias: bool = False,
-        weight_init: Any = None,
-        bias_init: Any = None,
+        weight_init: object = None,
+        bias_init: object = None,
         data_format: str = "NCHW",
         dtype: Any = dtypes.float32,
     ) -> None:
@@ -300,15 +301,15 @@ class Conv3d(_Conv):
         self,
         in_channels: int,
         out_channels: int,
-        kernel_size: Any,
-        stride: Any = 1,
+        kernel_size: PerAxis,
+        stride: PerAxis = 1,
         pad_mode: str = "same",
-        padding: Any = 0,
-        dilation: Any = 1,
+        padding: object = 0,
+        dilation: PerAxis = 1,
         group: int = 1,
         has_bias: bool = False,
-        weight_init: Any = None,
-        bias_init: Any = None,
+        weight_init: object = None,
+        bias_init: object = None,
         data_format: str = "NCDHW",
         dtype: Any = dtypes.float32,
     ) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tvmgraph import dtypes
+from tvmgraph.core.arguments import PerAxis
 from tvmgraph.core.op import F
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.nn._checks import choice, int_tuple
@@ -64,12 +65,12 @@ class Conv1dTranspose(_ConvTranspose):
         kernel_size: int,
         stride: int = 1,
         pad_mode: str = "same",
-        padding: Any = 0,
+        padding: object = 0,
         dilation: int = 1,
         group: int = 1,
         has_bias: bool = False,
-        weight_init: Any = None,
-        bias_init: Any = None,
+        weight_init: object = None,
+        bias_init: object = None,
         dtype: Any = dtypes.float32,
     ) -> None:
         super().__init__(in_channels, out_channels, kernel_size, stride, pad_mode, padding,
@@ -115,16 +116,16 @@ class Conv2dTranspose(_ConvTranspose):
         self,
         in_channels: int,
         out_channels: int,
-        kernel_size: Any,
-        stride: Any = 1,
+        kernel_size: PerAxis,
+        stride: PerAxis = 1,
         pad_mode: str = "same",
-        padding: Any = 0,
-        output_padding: Any = 0,
-        dilation: Any = 1,
+        padding: object = 0,
+        output_padding: PerAxis = 0,
+        dilation: PerAxis = 1,
         group: int = 1,
         has_bias: bool = False,
-        weight_init: Any = None,
-        bias_init: Any = None,
+        weight_init: object = None,
+        bias_init: object = None,
         dtype: Any = dtypes.float32,
     ) -> None:
         super().__init__(in_channels, out_channels, kernel_size, stride, pad_mode, padding,
@@ -173,16 +174,16 @@ class Conv3dTranspose(_ConvTranspose):
         self,
         in_channels: int,
         out_channels: int,
-        kernel_size: Any,
-        stride: Any = 1,
+        kernel_size: PerAxis,
+        stride: PerAxis = 1,
         pad_mode: str = "same",
-        padding: Any = 0,
-        dilation: Any = 1,
+        padding: object = 0,
+        dilation: PerAxis = 1,
         group: int = 1,
-        output_padding: Any = 0,
+        output_padding: PerAxis = 0,
         has_bias: bool = False,
-        weight_init: Any = None,
-        bias_init: Any = None,
+        weight_init: object = None,
+        bias_init: object = None,
         data_format: str = "NCDHW",
         dtype: Any = dtypes.float32,
     ) -> None:

@@ -53,7 +53,7 @@ class Embedding(Cell):
         vocab_size: int,
         embedding_size: int,
         use_one_hot: bool = False,
-        embedding_table: Any = "normal",
+        embedding_table: object = "normal",
         dtype: Any = dtypes.float32,
         padding_idx: int | None = None,
     ) -> None:
@@ -134,10 +134,10 @@ class EmbeddingLookup(Cell):
         self,
         vocab_size: int,
         embedding_size: int,
-        param_init: Any = "normal",
+        param_init: object = "normal",
         target: str = "CPU",
         slice_mode: str = "batch_slice",
-        manual_shapes: Any = None,
+        manual_shapes: object = None,
         max_norm: float | None = None,
         sparse: bool = True,
         dtype: Any = dtypes.float32,
@@ -200,8 +200,8 @@ class MultiFieldEmbeddingLookup(EmbeddingLookup):
     """
 
     def __init__(
-        self, vocab_size: int, embedding_size: int, field_size: int, param_init: Any = "normal",
-        target: str = "CPU", slice_mode: str = "batch_slice", feature_num_list: Any = None,
+        self, vocab_size: int, embedding_size: int, field_size: int, param_init: object = "normal",
+        target: str = "CPU", slice_mode: str = "batch_slice", feature_num_list: object = None,
         max_norm: float | None = None, sparse: bool = True, operator: str = "SUM",
         dtype: Any = dtypes.float32,
     ) -> None:  # fmt: skip

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from tvmgraph.capture.replay import replay
@@ -20,7 +21,7 @@ class GraphCell(Cell):
         params_init: Values by label; for a Cell, new values of some of its parameters.
     """
 
-    def __init__(self, graph: Any, params_init: dict[str, Any] | None = None) -> None:
+    def __init__(self, graph: Any, params_init: Mapping[str, object] | None = None) -> None:
         super().__init__(auto_prefix=False)
         self.graph = graph
         values = params_init or {}

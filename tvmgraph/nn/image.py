@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 from tvmgraph.compat.primitives.layers import resize
+from tvmgraph.core.arguments import PerAxis
 from tvmgraph.core.op import F
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.errors import ArgumentError, DTypeError, ShapeError
@@ -129,7 +130,7 @@ class ResizeBilinear(Cell):
         self.half_pixel_centers = half_pixel_centers
 
     def construct(
-        self, x: Tensor, size: Any = None, scale_factor: Any = None, align_corners: bool = False
+        self, x: Tensor, size: object = None, scale_factor: Any = None, align_corners: bool = False
     ) -> Tensor:
         if (size is None) == (scale_factor is None):
             reject(ArgumentError, "ResizeBilinear", "one of size and scale_factor is needed")
@@ -215,7 +216,9 @@ class Unfold(Cell):
         (1, 12, 3, 3)
     """
 
-    def __init__(self, ksizes: Any, strides: Any, rates: Any, padding: str = "valid") -> None:
+    def __init__(
+        self, ksizes: object, strides: PerAxis, rates: object, padding: str = "valid"
+    ) -> None:
         super().__init__()
         for name, value in (("ksizes", ksizes), ("strides", strides), ("rates", rates)):
             if not isinstance(value, (tuple, list)):

@@ -17,7 +17,7 @@ from tvmgraph.core.tensor import Tensor
 Member = str | Callable[[Any], Any]
 
 
-def _made(name: str, *copied: str, **given: Any) -> Member:
+def _made(name: str, *copied: str, **given: object) -> Member:
     """A Primitive whose arguments are the layer's attributes of the same names, and given ones."""
     return lambda layer: getattr(primitives, name)(
         **{a: getattr(layer, a) for a in copied}, **given
@@ -136,7 +136,7 @@ MEMBERS: dict[str, Mapping[str, Member]] = {
 }  # fmt: skip
 
 
-def member(layer: Any, name: str) -> Any:
+def member(layer: object, name: str) -> Any:
     """Returns a Primitive, or a fact about it, that a layer holds in MindSpore.
 
     Args:

@@ -22,7 +22,7 @@ def same_shapes(op: str, **tensors: Tensor) -> None:
         reject(ShapeError, op, f"{' and '.join(tensors)} must have the same shape", got)
 
 
-def optional_tensor(op: str, name: str, value: Any) -> Tensor | None:
+def optional_tensor(op: str, name: str, value: object) -> Tensor | None:
     """Returns a Tensor or None.
 
     Raises:

@@ -300,7 +300,7 @@ class MultiClassDiceLoss(LossBase):
         self,
         weights: Tensor | None = None,
         ignore_indiex: int | None = None,
-        activation: Any = "softmax",
+        activation: object = "softmax",
     ) -> None:
         super().__init__()
         op = "MultiClassDiceLoss"
@@ -438,7 +438,7 @@ class CTCLoss(LossBase):
         self.zero_infinity = boolean("CTCLoss", "zero_infinity", zero_infinity)
 
     def construct(
-        self, log_probs: Tensor, targets: Tensor, input_lengths: Any, target_lengths: Any
+        self, log_probs: Tensor, targets: Tensor, input_lengths: object, target_lengths: object
     ) -> Tensor:
         single = log_probs.ndim == 2
         if single:

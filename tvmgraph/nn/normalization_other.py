@@ -45,11 +45,11 @@ class LayerNorm(Cell):
 
     def __init__(
         self,
-        normalized_shape: Any,
+        normalized_shape: object,
         begin_norm_axis: int = -1,
         begin_params_axis: int = -1,
-        gamma_init: Any = "ones",
-        beta_init: Any = "zeros",
+        gamma_init: object = "ones",
+        beta_init: object = "zeros",
         epsilon: float = 1e-7,
         dtype: Any = dtypes.float32,
     ) -> None:
@@ -129,8 +129,8 @@ class GroupNorm(Cell):
         num_channels: int,
         eps: float = 1e-5,
         affine: bool = True,
-        gamma_init: Any = "ones",
-        beta_init: Any = "zeros",
+        gamma_init: object = "ones",
+        beta_init: object = "zeros",
         dtype: Any = dtypes.float32,
     ) -> None:
         super().__init__()
@@ -167,8 +167,8 @@ class _InstanceNorm(_RunningStatistics):
         eps: float = 1e-5,
         momentum: float = 0.1,
         affine: bool = True,
-        gamma_init: Any = "ones",
-        beta_init: Any = "zeros",
+        gamma_init: object = "ones",
+        beta_init: object = "zeros",
         dtype: Any = dtypes.float32,
     ) -> None:
         inits = ("zeros", "ones", gamma_init, beta_init)

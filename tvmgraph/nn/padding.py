@@ -35,7 +35,7 @@ class Pad(Cell):
         (4, 5)
     """
 
-    def __init__(self, paddings: Any, mode: str = "CONSTANT") -> None:
+    def __init__(self, paddings: object, mode: str = "CONSTANT") -> None:
         super().__init__()
         if not isinstance(paddings, (tuple, list)) or not all(
             isinstance(p, (tuple, list)) and len(p) == 2 for p in paddings
@@ -91,7 +91,7 @@ class _EdgePad(Cell):
 
 
 class _ConstantPad(_EdgePad):
-    def __init__(self, padding: Any, value: float) -> None:
+    def __init__(self, padding: object, value: float) -> None:
         if not isinstance(value, bool):
             real(type(self).__name__, "value", value)
         super().__init__(padding, value)
@@ -172,7 +172,7 @@ class ConstantPad3d(_ConstantPad):
 
 
 class _ZeroPad(_EdgePad):
-    def __init__(self, padding: Any) -> None:
+    def __init__(self, padding: object) -> None:
         super().__init__(padding, 0)
 
 
@@ -228,7 +228,7 @@ class ZeroPad2d(_ZeroPad):
 
 
 class _MirrorPad(_EdgePad):
-    def __init__(self, padding: Any) -> None:
+    def __init__(self, padding: object) -> None:
         super().__init__(padding)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from tvmgraph.core.arguments import PerAxis
 from tvmgraph.core.op import F
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.errors import ArgumentError, ShapeError
@@ -19,11 +20,11 @@ class _Pool(Cell):
 
     def __init__(
         self,
-        kernel_size: Any,
+        kernel_size: PerAxis,
         stride: Any,
         pad_mode: str,
         padding: Any,
-        dilation: Any,
+        dilation: PerAxis,
         ceil_mode: bool,
         data_format: str = "NCHW",
     ) -> None:
@@ -53,7 +54,7 @@ class _Pool(Cell):
     def _dilated(self) -> bool:
         return any(d != 1 for d in self._dilation)
 
-    def _pairs(self, padding: Any) -> Pairs:
+    def _pairs(self, padding: object) -> Pairs:
         """Returns a padding as one (before, after) pair per axis."""
         return tuple((p, p) for p in
                      int_tuple(type(self).__name__, "padding", padding, self._axes, 0))  # fmt: skip
@@ -89,11 +90,11 @@ class _Pool(Cell):
 class _MaxPool(_Pool):
     def __init__(
         self,
-        kernel_size: Any = 1,
-        stride: Any = 1,
+        kernel_size: PerAxis = 1,
+        stride: PerAxis = 1,
         pad_mode: str = "valid",
-        padding: Any = 0,
-        dilation: Any = 1,
+        padding: object = 0,
+        dilation: PerAxis = 1,
         return_indices: bool = False,
         ceil_mode: bool = False,
         data_format: str = "NCHW",
@@ -148,8 +149,8 @@ class MaxPool1d(_MaxPool):
         kernel_size: int = 1,
         stride: int = 1,
         pad_mode: str = "valid",
-        padding: Any = 0,
-        dilation: Any = 1,
+        padding: object = 0,
+        dilation: PerAxis = 1,
         return_indices: bool = False,
         ceil_mode: bool = False,
     ) -> None:
@@ -220,11 +221,11 @@ class MaxPool3d(_MaxPool):
 
     def __init__(
         self,
-        kernel_size: Any = 1,
-        stride: Any = 1,
+        kernel_size: PerAxis = 1,
+        stride: PerAxis = 1,
         pad_mode: str = "valid",
-        padding: Any = 0,
-        dilation: Any = 1,
+        padding: object = 0,
+        dilation: PerAxis = 1,
         return_indices: bool = False,
         ceil_mode: bool = False,
     ) -> None:
@@ -235,10 +236,10 @@ class MaxPool3d(_MaxPool):
 class _AvgPool(_Pool):
     def __init__(
         self,
-        kernel_size: Any = 1,
-        stride: Any = 1,
+        kernel_size: PerAxis = 1,
+        stride: PerAxis = 1,
         pad_mode: str = "valid",
-        padding: Any = 0,
+        padding: object = 0,
         ceil_mode: bool = False,
         count_include_pad: bool = True,
         divisor_override: int | None = None,
@@ -295,7 +296,7 @@ class AvgPool1d(_AvgPool):
         kernel_size: int = 1,
         stride: int = 1,
         pad_mode: str = "valid",
-        padding: Any = 0,
+        padding: object = 0,
         ceil_mode: bool = False,
         count_include_pad: bool = True,
     ) -> None:
@@ -363,10 +364,10 @@ class AvgPool3d(_AvgPool):
 
     def __init__(
         self,
-        kernel_size: Any = 1,
-        stride: Any = 1,
+        kernel_size: PerAxis = 1,
+        stride: PerAxis = 1,
         pad_mode: str = "valid",
-        padding: Any = 0,
+        padding: object = 0,
         ceil_mode: bool = False,
         count_include_pad: bool = True,
         divisor_override: int | None = None,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from tvmgraph.core.arguments import PerAxis
 from tvmgraph.core.op import F
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.errors import ArgumentError, DTypeError, ShapeError
@@ -11,7 +12,7 @@ from tvmgraph.nn._checks import boolean, int_tuple, is_int, is_real, positive, r
 from tvmgraph.nn.cell import Cell
 
 
-def _output_size(op: str, value: Any, count: int) -> Any:
+def _output_size(op: str, value: object, count: int) -> Any:
     """Checks an output size: an int, or per axis an int or None (as the input)."""
     if count == 1:
         return positive(op, "output_size", value)
@@ -31,7 +32,7 @@ def _output_size(op: str, value: Any, count: int) -> Any:
 class _Adaptive(Cell):
     _axes = 2
 
-    def __init__(self, output_size: Any) -> None:
+    def __init__(self, output_size: object) -> None:
         super().__init__()
         self.output_size = _output_size(type(self).__name__, output_size, self._axes)
 
@@ -154,7 +155,7 @@ class AdaptiveMaxPool1d(_Adaptive):
 
 
 class _AdaptiveMax(_Adaptive):
-    def __init__(self, output_size: Any, return_indices: bool = False) -> None:
+    def __init__(self, output_size: object, return_indices: bool = False) -> None:
         super().__init__(output_size)
         self.return_indices = boolean(type(self).__name__, "return_indices", return_indices)
 
@@ -392,7 +393,7 @@ class _FractionalMaxPool(Cell):
     _function: str
 
     def __init__(
-        self, kernel_size: Any, output_size: Any = None, output_ratio: Any = None,
+        self, kernel_size: PerAxis, output_size: object = None, output_ratio: object = None,
         return_indices: bool = False, _random_samples: Tensor | None = None,
     ) -> None:  # fmt: skip
         super().__init__()

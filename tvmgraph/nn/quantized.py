@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
+from tvmgraph.core.arguments import DTypeLike
 from tvmgraph.core.op import F
 from tvmgraph.core.parameter import Parameter
 from tvmgraph.core.storage import aligned_empty
@@ -138,7 +137,7 @@ class QuantizedDense(Cell):
         )
 
 
-def _zeros(shape: tuple[int, ...], dtype: Any) -> Tensor:
+def _zeros(shape: tuple[int, ...], dtype: DTypeLike) -> Tensor:
     array = aligned_empty(shape, dtype)
     array[...] = 0
     return tensor_from_numpy(array)

@@ -163,7 +163,7 @@ class _Recurrent(Cell):
                 rule = "the number of time steps must be known when the graph is built"
             reject(ShapeError, op, rule, f"x={x.type}")
 
-    def _initial_state(self, x: Tensor, hx: Any) -> State:
+    def _initial_state(self, x: Tensor, hx: object) -> State:
         """Returns the state tensors of shape (layers * directions, batch, hidden)."""
         op = type(self).__name__
         count = STEPS[self.mode][2]
@@ -217,7 +217,7 @@ def all_steps(
         return y, tuple(last)
     step = STEPS[mode][0]
     inputs = F.unstack(projected, 0)
-    outputs: list[Any] = [None] * len(inputs)
+    outputs: list[object] = [None] * len(inputs)
     for t in reversed(range(len(inputs))) if backwards else range(len(inputs)):
         state = step(inputs[t], F.dense(state[0], w_hh, b_hh), state)
         outputs[t] = state[0]

@@ -13,7 +13,7 @@ from tvmgraph.nn._checks import boolean, reject
 from tvmgraph.nn.cell import Cell
 
 
-def _require_callables(op: str, **parts: Any) -> None:
+def _require_callables(op: str, **parts: object) -> None:
     for name, part in parts.items():
         if not callable(part):
             reject(DTypeError, op, f"{name} must be a Cell or a function, "

@@ -20,7 +20,7 @@ from tvmgraph.numpy import values as _values
 
 _ROWS = {name: (parameters, expression) for name, parameters, expression in _rows.rows()}
 _WRITTEN = (_arrays, _creation, _values)
-_CONSTANTS: dict[str, Any] = {
+_CONSTANTS: dict[str, object] = {
     "bool_": _dtypes.bool_, "float_": _dtypes.float32, "int_": _dtypes.int32, "pi": math.pi,
     "e": math.e, "euler_gamma": 0.5772156649015329, "inf": math.inf, "nan": math.nan,
     "newaxis": None,

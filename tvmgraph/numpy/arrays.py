@@ -22,7 +22,7 @@ def _promoted(arrays: list[Tensor]) -> list[Tensor]:
     return [as_dtype(a, dtype) for a in arrays]
 
 
-def result_type(*arrays_and_dtypes: Any) -> Any:
+def result_type(*arrays_and_dtypes: object) -> Any:
     """Returns the dtype to which arrays and dtypes promote."""
     kinds = [a if isinstance(a, Tensor) else ops.zeros((1,), dtype=_dtype_of_code(a))
              for a in arrays_and_dtypes]  # fmt: skip
@@ -45,12 +45,12 @@ def _dtype_of_code(kind: Any) -> Any:
             raise DTypeError(f"{kind!r} is not a supported dtype", at=user_source()) from None
 
 
-def promote_types(type1: Any, type2: Any) -> Any:
+def promote_types(type1: object, type2: object) -> Any:
     """Returns the dtype to which two dtypes promote."""
     return result_type(type1, type2)
 
 
-def concatenate(arrays: Any, axis: int | None = 0) -> Tensor:
+def concatenate(arrays: object, axis: int | None = 0) -> Tensor:
     """Joins arrays along ``axis``; None flattens them first."""
     parts = _promoted(arrays_of(arrays))
     if axis is None:
@@ -58,17 +58,17 @@ def concatenate(arrays: Any, axis: int | None = 0) -> Tensor:
     return ops.concat(parts, axis)
 
 
-def stack(arrays: Any, axis: int = 0) -> Tensor:
+def stack(arrays: object, axis: int = 0) -> Tensor:
     """Joins arrays of one shape along a new axis."""
     return ops.stack(_promoted(arrays_of(arrays)), axis)
 
 
-def append(arr: Any, values: Any, axis: int | None = None) -> Tensor:
+def append(arr: object, values: object, axis: int | None = None) -> Tensor:
     """Joins ``values`` to the end of an array, both flattened unless an axis is given."""
     return concatenate((arr, values), axis)
 
 
-def column_stack(tup: Any) -> Tensor:
+def column_stack(tup: object) -> Tensor:
     """Joins vectors as the columns of a matrix."""
     parts = arrays_of(tup)
     return concatenate([p if p.ndim > 1 else ops.reshape(p, (-1, 1)) for p in parts], 1)
@@ -94,22 +94,22 @@ def _as_list(found: Any) -> list[Tensor]:
     return list(found) if isinstance(found, (list, tuple)) else [found]
 
 
-def _at_least(arys: tuple[Any, ...], shaped: Callable[[Tensor], Tensor]) -> Any:
+def _at_least(arys: tuple[object, ...], shaped: Callable[[Tensor], Tensor]) -> Any:
     found = [shaped(array_of(a)) for a in arys]
     return found[0] if len(found) == 1 else found
 
 
-def atleast_1d(*arys: Any) -> Any:
+def atleast_1d(*arys: object) -> Any:
     """Returns arrays of at least one axis."""
     return _at_least(arys, lambda a: a if a.ndim else ops.reshape(a, (1,)))
 
 
-def atleast_2d(*arys: Any) -> Any:
+def atleast_2d(*arys: object) -> Any:
     """Returns arrays of at least two axes; a vector becomes a row."""
     return _at_least(arys, lambda a: a if a.ndim > 1 else ops.reshape(a, (1, -1)))
 
 
-def atleast_3d(*arys: Any) -> Any:
+def atleast_3d(*arys: object) -> Any:
     """Returns arrays of at least three axes; a vector lies along the second."""
 
     def shaped(a: Tensor) -> Tensor:
@@ -120,18 +120,18 @@ def atleast_3d(*arys: Any) -> Any:
     return _at_least(arys, shaped)
 
 
-def broadcast_arrays(*args: Any) -> list[Tensor]:
+def broadcast_arrays(*args: object) -> list[Tensor]:
     """Returns the arrays in their common shape."""
     return helpers.ops_broadcast(*arrays_of(args))
 
 
-def where(condition: Any, x: Any = None, y: Any = None) -> Tensor:
+def where(condition: object, x: Any = None, y: Any = None) -> Tensor:
     """Returns elements of ``x`` where the condition holds and of ``y`` elsewhere."""
     x, y = _promoted([array_of(x), array_of(y)])
     return ops.where(ops.cast(array_of(condition), helpers.dtype_of("bool")), x, y)
 
 
-def take(a: Any, indices: Any, axis: int | None = None, mode: str = "clip") -> Tensor:
+def take(a: Any, indices: object, axis: int | None = None, mode: str = "clip") -> Tensor:
     """Picks slices of an array by their places.
 
     Args:
@@ -157,14 +157,14 @@ def _inside(indices: Tensor, size: int, mode: str) -> Tensor:
     raise ArgumentError(f"mode must be 'clip', 'wrap' or 'raise', not {mode!r}", at=user_source())
 
 
-def choose(a: Any, choices: Any, mode: str = "clip") -> Tensor:
+def choose(a: object, choices: object, mode: str = "clip") -> Tensor:
     """Returns for each element of ``a`` that of the choice it names."""
     parts = helpers.ops_broadcast(array_of(a), *arrays_of(choices))
     picked = _inside(parts[0], len(parts) - 1, mode)
     return ops.gather_elements(ops.stack(_promoted(parts[1:])), 0, ops.expand_dims(picked, 0))[0]
 
 
-def select(condlist: Any, choicelist: Any, default: Any = 0) -> Tensor:
+def select(condlist: object, choicelist: object, default: object = 0) -> Tensor:
     """Returns the elements of the first choice whose condition holds, else ``default``."""
     conditions, choices = arrays_of(condlist), _promoted(arrays_of(choicelist))
     if len(conditions) != len(choices):
@@ -175,7 +175,7 @@ def select(condlist: Any, choicelist: Any, default: Any = 0) -> Tensor:
     return found
 
 
-def piecewise(x: Any, condlist: Any, funclist: Any, *args: Any, **kw: Any) -> Tensor:
+def piecewise(x: Any, condlist: object, funclist: Any, *args: object, **kw: object) -> Tensor:
     """Returns for each element what the function (or number) of its condition gives."""
     x, condlist = array_of(x), [condlist] if isinstance(condlist, bool) else condlist
     made = [f(x, *args, **kw) if callable(f) else f for f in funclist]
@@ -185,8 +185,8 @@ def piecewise(x: Any, condlist: Any, funclist: Any, *args: Any, **kw: Any) -> Te
     return select(conditions, parts, default)
 
 
-def apply_along_axis(func1d: Callable[..., Any], axis: int, arr: Any, *args: Any,
-                     **kwargs: Any) -> Tensor:  # fmt: skip
+def apply_along_axis(func1d: Callable[..., Any], axis: int, arr: Any, *args: object,
+                     **kwargs: object) -> Tensor:  # fmt: skip
     """Applies a function to each vector along an axis."""
     arr = array_of(arr)
     axis = axis_of(axis, arr.ndim)
@@ -201,7 +201,7 @@ def apply_along_axis(func1d: Callable[..., Any], axis: int, arr: Any, *args: Any
     )
 
 
-def apply_over_axes(func: Callable[..., Any], a: Any, axes: int | Sequence[int]) -> Tensor:
+def apply_over_axes(func: Callable[..., Any], a: object, axes: int | Sequence[int]) -> Tensor:
     """Applies a function along each of several axes, which stay with one element."""
     found = array_of(a)
     for axis in (axes,) if isinstance(axes, int) else axes:
@@ -226,18 +226,18 @@ def array_str(a: Tensor) -> str:
     return str(a)
 
 
-def isscalar(element: Any) -> bool:
+def isscalar(element: object) -> bool:
     """Whether ``element`` is a number or a string."""
     return isinstance(element, (int, float, bool, complex, str))
 
 
-def _narrow_pairs(value: Any, ndim: int) -> list[tuple[Any, Any]]:
+def _narrow_pairs(value: object, ndim: int) -> list[tuple[Any, Any]]:
     return [tuple(pair) for pair in np.broadcast_to(np.asarray(value), (ndim, 2)).tolist()]
 
 
-def pad(arr: Any, pad_width: Any, mode: Any = "constant", stat_length: Any = None,
-        constant_values: Any = 0, end_values: Any = 0, reflect_type: str = "even",
-        **kwargs: Any) -> Tensor:  # fmt: skip
+def pad(arr: Any, pad_width: object, mode: Any = "constant", stat_length: object = None,
+        constant_values: Any = 0, end_values: object = 0, reflect_type: str = "even",
+        **kwargs: object) -> Tensor:  # fmt: skip
     """Adds elements before and after each axis.
 
     Args:
@@ -283,7 +283,7 @@ def _pad_axis(arr: Tensor, axis: int, width: tuple[int, int], mode: str, ends: A
     return ops.concat([p for p in (parts[0], arr, parts[1]) if p.shape[axis]], axis)
 
 
-def _pad_block(arr: Tensor, axis: int, count: int, mode: str, after: int, end: Any,
+def _pad_block(arr: Tensor, axis: int, count: int, mode: str, after: int, end: object,
                kept: int | None) -> Tensor:  # fmt: skip
     """Returns what is added at one side of an axis."""
     size = arr.shape[axis]
@@ -316,7 +316,9 @@ def unravel_index(indices: Any, shape: Any, order: str = "C") -> tuple[Tensor, .
     return tuple(found[::-1] if order == "C" else found)
 
 
-def ravel_multi_index(multi_index: Any, dims: Any, mode: str = "clip", order: str = "C") -> Tensor:
+def ravel_multi_index(
+    multi_index: object, dims: Any, mode: str = "clip", order: str = "C"
+) -> Tensor:
     """Returns the flat indices of places along each axis of an array of shape ``dims``."""
     dims = (dims,) if isinstance(dims, int) else tuple(dims)
     places = arrays_of(multi_index)
@@ -335,17 +337,17 @@ def unique(x: Tensor, return_inverse: bool = False) -> Any:
     return found if return_inverse else found[0]
 
 
-def _sorted_unique(x: Any) -> Tensor:
+def _sorted_unique(x: object) -> Tensor:
     return ops.sort(ops.unique(ops.ravel(array_of(x)))[0])[0]
 
 
-def setdiff1d(ar1: Any, ar2: Any, assume_unique: bool = False) -> Tensor:
+def setdiff1d(ar1: object, ar2: object, assume_unique: bool = False) -> Tensor:
     """Returns the elements of the first array that the second lacks."""
     first = ops.ravel(array_of(ar1)) if assume_unique else _sorted_unique(ar1)
     return ops.masked_select(first, helpers.contains(first, ar2, True))
 
 
-def intersect1d(ar1: Any, ar2: Any, assume_unique: bool = False,
+def intersect1d(ar1: object, ar2: object, assume_unique: bool = False,
                 return_indices: bool = False) -> Any:  # fmt: skip
     """Returns the sorted elements that two arrays share, and on demand where each has them."""
     if not (isinstance(assume_unique, bool) and isinstance(return_indices, bool)):
@@ -364,7 +366,7 @@ def _first_place(array: Tensor, values: Tensor) -> Tensor:
     return ops.cast(ops.argmax(ops.cast(same, int32), 1), int32)
 
 
-def digitize(x: Any, bins: Any, right: bool = False) -> Tensor:
+def digitize(x: object, bins: object, right: bool = False) -> Tensor:
     """Returns the number of the bin in which each element lies; bins rise or fall."""
     x, edges = helpers.alike(array_of(x), array_of(bins))
     side = "left" if right else "right"
@@ -373,7 +375,9 @@ def digitize(x: Any, bins: Any, right: bool = False) -> Tensor:
     return ops.cast(ops.where(edges[0] <= edges[-1], rising, falling), int32)
 
 
-def bincount(x: Any, weights: Any = None, minlength: int = 0, length: int | None = None) -> Tensor:
+def bincount(
+    x: object, weights: object = None, minlength: int = 0, length: int | None = None
+) -> Tensor:
     """Counts each of the integers 0, 1, ...
 
     Args:
@@ -390,7 +394,9 @@ def bincount(x: Any, weights: Any = None, minlength: int = 0, length: int | None
     return ops.sum(same if weights is None else same * array_of(weights), 1)
 
 
-def histogram_bin_edges(a: Any, bins: Any = 10, range: Any = None, weights: Any = None) -> Tensor:
+def histogram_bin_edges(
+    a: object, bins: object = 10, range: Any = None, weights: object = None
+) -> Tensor:
     """Returns the edges of equal bins between the extremes of ``a``, or in ``range``."""
     if not isinstance(bins, int):
         return array_of(bins)
@@ -400,7 +406,7 @@ def histogram_bin_edges(a: Any, bins: Any = 10, range: Any = None, weights: Any 
     return linspace(ops.where(flat, start - 0.5, start), ops.where(flat, end + 0.5, end), bins + 1)
 
 
-def histogram(a: Any, bins: Any = 10, range: Any = None, weights: Any = None,
+def histogram(a: object, bins: object = 10, range: object = None, weights: object = None,
               density: bool = False) -> tuple[Tensor, Tensor]:  # fmt: skip
     """Counts the elements in bins; the last bin has both its edges.
 
@@ -426,7 +432,7 @@ def _bin_of(edges: Tensor, a: Tensor) -> Tensor:
     return ops.where(ops.equal(a, edges[-1]), ops.full_like(places, count - 1), places)
 
 
-def histogramdd(sample: Any, bins: Any = 10, range: Any = None, weights: Any = None,
+def histogramdd(sample: object, bins: Any = 10, range: Any = None, weights: object = None,
                 density: bool = False) -> tuple[Tensor, list[Tensor]]:  # fmt: skip
     """Counts points of several coordinates in boxes; see :func:`histogram`."""
     points = sample if isinstance(sample, Tensor) else stack(sample, -1)
@@ -450,8 +456,14 @@ def histogramdd(sample: Any, bins: Any = 10, range: Any = None, weights: Any = N
     return counts, edges
 
 
-def histogram2d(x: Any, y: Any, bins: Any = 10, range: Any = None, weights: Any = None,
-                density: bool = False) -> tuple[Tensor, Tensor, Tensor]:  # fmt: skip
+def histogram2d(
+    x: object,
+    y: object,
+    bins: object = 10,
+    range: object = None,
+    weights: object = None,
+    density: bool = False,
+) -> tuple[Tensor, Tensor, Tensor]:
     """Counts points of a plane in rectangles; see :func:`histogram`."""
     counts, edges = histogramdd((x, y), bins, range, weights, density)
     return counts, edges[0], edges[1]

@@ -9,6 +9,7 @@ import numpy as np
 
 from tvmgraph import dtypes, ops
 from tvmgraph.core import rules
+from tvmgraph.core.arguments import DTypeLike
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.errors import DTypeError, TvmgraphError, user_source
 
@@ -23,7 +24,7 @@ def dtype_of(dtype: Any) -> dtypes.DType:
     return dtypes.dtype_of(words.get(dtype, dtype) if known else dtype)
 
 
-def as_dtype(value: Any, dtype: Any) -> Any:
+def as_dtype(value: Any, dtype: DTypeLike | None) -> Any:
     """Returns a tensor, or a tuple of them, in the dtype asked for; None leaves it."""
     if dtype is None:
         return value
@@ -54,7 +55,7 @@ def array_of(value: Any, dtype: Any = None) -> Tensor:
     return Tensor(found, None if dtype is None else dtype_of(dtype))
 
 
-def _holds_tensors(value: Any) -> bool:
+def _holds_tensors(value: object) -> bool:
     return isinstance(value, (list, tuple)) and any(
         isinstance(v, Tensor) or _holds_tensors(v) for v in value
     )

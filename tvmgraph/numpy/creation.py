@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from tvmgraph import ops
+from tvmgraph.core.arguments import DTypeLike
 from tvmgraph.core.guard import guard_module as _guard_module
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.dtypes import float32, int32
@@ -16,7 +17,7 @@ from tvmgraph.numpy.helpers import full as filled_with
 from tvmgraph.numpy.helpers import ops_broadcast
 
 
-def array(obj: Any, dtype: Any = None, copy: bool = True, ndmin: int = 0) -> Tensor:
+def array(obj: object, dtype: DTypeLike | None = None, copy: bool = True, ndmin: int = 0) -> Tensor:
     """Returns a new array of ``obj`` with at least ``ndmin`` axes; ``copy=False`` shares it."""
     found = array_of(obj, dtype)
     if found.ndim < ndmin:
@@ -24,12 +25,14 @@ def array(obj: Any, dtype: Any = None, copy: bool = True, ndmin: int = 0) -> Ten
     return found.copy() if copy and isinstance(obj, Tensor) else found
 
 
-def asarray(a: Any, dtype: Any = None) -> Tensor:
+def asarray(a: object, dtype: Any = None) -> Tensor:
     """Returns ``a`` as an array, itself where it is one of that dtype."""
     return array_of(a, dtype)
 
 
-def arange(start: Any, stop: Any = None, step: Any = None, dtype: Any = None) -> Tensor:
+def arange(
+    start: object, stop: object = None, step: object = None, dtype: DTypeLike | None = None
+) -> Tensor:
     """Returns ``start, start + step, ...`` below ``stop``; int32 or float32 unless told."""
     start, stop = (0, start) if stop is None else (start, stop)
     step = 1 if step is None else step
@@ -37,22 +40,22 @@ def arange(start: Any, stop: Any = None, step: Any = None, dtype: Any = None) ->
     return ops.arange(start, stop, step, dtype=dtype_of(dtype or ("int32" if whole else "float32")))
 
 
-def zeros(shape: Any, dtype: Any = float32) -> Tensor:
+def zeros(shape: object, dtype: DTypeLike = float32) -> Tensor:
     """Returns an array of zeros."""
     return filled_with(shape, 0, dtype)
 
 
-def ones(shape: Any, dtype: Any = float32) -> Tensor:
+def ones(shape: object, dtype: DTypeLike = float32) -> Tensor:
     """Returns an array of ones."""
     return filled_with(shape, 1, dtype)
 
 
-def empty(shape: Any, dtype: Any = float32) -> Tensor:
+def empty(shape: object, dtype: DTypeLike = float32) -> Tensor:
     """Returns an array whose elements are to be written; they are zeros."""
     return filled_with(shape, 0, dtype)
 
 
-def full(shape: Any, fill_value: Any, dtype: Any = None) -> Tensor:
+def full(shape: object, fill_value: object, dtype: Any = None) -> Tensor:
     """Returns an array of one value, or of an array that broadcasts to ``shape``."""
     return filled_with(shape, fill_value, dtype)
 
@@ -62,22 +65,29 @@ def eye(N: int, M: int | None = None, k: int = 0, dtype: Any = float32) -> Tenso
     return Tensor(np.eye(N, M, k), dtype_of(dtype))
 
 
-def identity(n: int, dtype: Any = float32) -> Tensor:
+def identity(n: int, dtype: DTypeLike = float32) -> Tensor:
     """Returns the identity matrix."""
     return eye(n, dtype=dtype)
 
 
-def tri(N: int, M: int | None = None, k: int = 0, dtype: Any = float32) -> Tensor:  # noqa: N803
+def tri(N: int, M: int | None = None, k: int = 0, dtype: DTypeLike = float32) -> Tensor:  # noqa: N803
     """Returns a matrix with ones on and below its ``k``-th diagonal."""
     return Tensor(np.tri(N, M, k), dtype_of(dtype))
 
 
-def _spaced(start: Any, stop: Any) -> tuple[Tensor, Tensor]:
+def _spaced(start: object, stop: object) -> tuple[Tensor, Tensor]:
     return tuple(floats(t) for t in ops_broadcast(array_of(start), array_of(stop)))  # pyright: ignore
 
 
-def linspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, retstep: bool = False,
-             dtype: Any = None, axis: int = 0) -> Any:  # fmt: skip
+def linspace(
+    start: object,
+    stop: object,
+    num: int = 50,
+    endpoint: bool = True,
+    retstep: bool = False,
+    dtype: DTypeLike | None = None,
+    axis: int = 0,
+) -> Any:
     """Returns ``num`` evenly spaced numbers along a new axis.
 
     Args:
@@ -103,14 +113,20 @@ def linspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, retste
     return (found, delta) if retstep else found
 
 
-def logspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, base: float = 10.0,
-             dtype: Any = None, axis: int = 0) -> Tensor:  # fmt: skip
+def logspace(start: object, stop: object, num: int = 50, endpoint: bool = True, base: float = 10.0,
+             dtype: DTypeLike | None = None, axis: int = 0) -> Tensor:  # fmt: skip
     """Returns ``base ** linspace(start, stop)``."""
     return as_dtype(ops.pow(float(base), linspace(start, stop, num, endpoint, axis=axis)), dtype)
 
 
-def geomspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, dtype: Any = None,
-              axis: int = 0) -> Tensor:  # fmt: skip
+def geomspace(
+    start: object,
+    stop: object,
+    num: int = 50,
+    endpoint: bool = True,
+    dtype: DTypeLike | None = None,
+    axis: int = 0,
+) -> Tensor:
     """Returns ``num`` numbers whose quotients are equal, from ``start`` to ``stop``."""
     first, last = _spaced(start, stop)
     root = num - 1 if endpoint else num
@@ -128,7 +144,7 @@ def vander(x: Any, N: int | None = None, increasing: bool = False) -> Tensor:  #
     return ops.pow(ops.expand_dims(x, 1), ops.expand_dims(powers, 0))
 
 
-def meshgrid(*xi: Any, sparse: bool = False, indexing: str = "xy") -> list[Tensor]:
+def meshgrid(*xi: object, sparse: bool = False, indexing: str = "xy") -> list[Tensor]:
     """Returns coordinate arrays of vectors.
 
     Args:
@@ -145,14 +161,14 @@ def meshgrid(*xi: Any, sparse: bool = False, indexing: str = "xy") -> list[Tenso
     return list(found if sparse else ops_broadcast(*found))
 
 
-def indices(dimensions: Any, dtype: Any = int32, sparse: bool = False) -> list[Tensor]:
+def indices(dimensions: Any, dtype: DTypeLike = int32, sparse: bool = False) -> list[Tensor]:
     """Returns the index arrays of a shape, one per axis."""
     return list(
         meshgrid(*(arange(d, dtype=dtype) for d in dimensions), sparse=sparse, indexing="ij")
     )
 
 
-def ix_(*args: Any) -> tuple[Tensor, ...]:
+def ix_(*args: object) -> tuple[Tensor, ...]:
     """Returns vectors as an open mesh that indexes their product."""
     return tuple(meshgrid(*args, sparse=True, indexing="ij"))
 
@@ -257,18 +273,18 @@ def _of_kind(dtype: Any, kind: str) -> Any:
     return found
 
 
-def rand(*shape: Any, dtype: Any = float32) -> Tensor:
+def rand(*shape: object, dtype: DTypeLike = float32) -> Tensor:
     """Returns uniform random numbers between 0 and 1."""
     return as_dtype(ops.rand(_shape(shape) if shape else (1,)), _of_kind(dtype, "f"))
 
 
-def randn(*shape: Any, dtype: Any = float32) -> Tensor:
+def randn(*shape: object, dtype: DTypeLike = float32) -> Tensor:
     """Returns random numbers of the standard normal distribution."""
     return as_dtype(ops.randn(_shape(shape) if shape else (1,)), _of_kind(dtype, "f"))
 
 
 def randint(minval: int, maxval: int | None = None, shape: Any = None,
-            dtype: Any = int32) -> Tensor:  # fmt: skip
+            dtype: DTypeLike = int32) -> Tensor:  # fmt: skip
     """Returns random integers of ``minval`` to ``maxval - 1``, or below ``minval`` alone."""
     low, high = (0, minval) if maxval is None else (minval, maxval)
     if low >= high:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from tvmgraph import ops
+from tvmgraph.core.arguments import AxisLike, DTypeLike
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.dtypes import float16, float32, int32
 from tvmgraph.errors import DTypeError, ShapeError, user_source
@@ -27,7 +28,12 @@ MOST = float(np.finfo(np.float32).max)
 
 
 def extreme(
-    reduce: Callable[..., Tensor], a: Tensor, axis: Any, keepdims: bool, initial: Any, where: Any
+    reduce: Callable[..., Tensor],
+    a: Tensor,
+    axis: AxisLike,
+    keepdims: bool,
+    initial: object,
+    where: object,
 ) -> Tensor:
     """Returns the largest or smallest elements, of those that ``where`` selects."""
     if isinstance(where, Tensor):
@@ -57,7 +63,7 @@ def cuts(indices_or_sections: Any) -> Any:
     return tuple(int(i) for i in indices_or_sections)
 
 
-def split(x: Tensor, indices_or_sections: Any, axis: int) -> tuple[Tensor, ...]:
+def split(x: Tensor, indices_or_sections: object, axis: int) -> tuple[Tensor, ...]:
     """Cuts ``x`` along ``axis`` into equal parts, or before each of the indices.
 
     Raises:
@@ -97,7 +103,7 @@ def ops_broadcast(*arrays: Tensor) -> list[Tensor]:
     return [ops.broadcast_to(a, shape) for a in arrays]
 
 
-def scan(run: Callable[..., Tensor], a: Tensor, axis: int | None, dtype: Any) -> Tensor:
+def scan(run: Callable[..., Tensor], a: Tensor, axis: int | None, dtype: DTypeLike) -> Tensor:
     """Returns running sums or products; small integers are counted in 32 bits."""
     if axis is None:
         a, axis = ops.reshape(a, (-1,)), 0
@@ -109,8 +115,8 @@ def scan(run: Callable[..., Tensor], a: Tensor, axis: int | None, dtype: Any) ->
     return as_dtype(run(exact, axis_of(axis, a.ndim)), dtype)
 
 
-def sum(a: Any, axis: Any = None, dtype: Any = None, keepdims: bool = False,
-        initial: Any = None) -> Tensor:  # fmt: skip
+def sum(a: Any, axis: Any = None, dtype: DTypeLike | None = None, keepdims: bool = False,
+        initial: object = None) -> Tensor:  # fmt: skip
     """Returns sums, those of integers and bools in int64, unless told another dtype."""
     a = array_of(a)
     found = ops.sum(a, axis, keepdims) if a.ndim else a
@@ -122,7 +128,7 @@ def filled(a: Tensor, value: float) -> Tensor:
     return ops.where(ops.isnan(a), ops.full_like(a, value), a) if is_float(a) else a
 
 
-def nanvar(a: Tensor, axis: Any, ddof: int, keepdims: bool) -> Tensor:
+def nanvar(a: Tensor, axis: AxisLike, ddof: int, keepdims: bool) -> Tensor:
     """Returns the variance of what is not NaN."""
     a = floats(a)
     number = ops.logical_not(ops.isnan(a))
@@ -144,7 +150,7 @@ def expand_dims(a: Tensor, axis: int | Sequence[int]) -> Tensor:
     return a
 
 
-def full(shape: Any, value: Any, dtype: Any) -> Tensor:
+def full(shape: Any, value: object, dtype: DTypeLike | None) -> Tensor:
     """Returns an array of one value, which may be an array that broadcasts."""
     shape = (shape,) if isinstance(shape, int) else tuple(shape)
     return ops.broadcast_to(array_of(value, dtype), shape)
@@ -176,7 +182,7 @@ def roll(a: Tensor, shift: Any, axis: Any) -> Tensor:
     return ops.roll(a, tuple(shifts.tolist()), tuple(axes.tolist()))
 
 
-def contains(element: Any, test: Any, invert: bool) -> Tensor:
+def contains(element: object, test: object, invert: bool) -> Tensor:
     """Whether each element is among the elements of ``test``."""
     element = array_of(element)
     found = ops.any(ops.equal(ops.expand_dims(element, -1), ops.ravel(array_of(test))), -1)

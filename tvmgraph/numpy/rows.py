@@ -156,7 +156,9 @@ def rows() -> Iterator[tuple[str, str, str]]:
         yield name, parameters, expression
 
 
-def build(name: str, parameters: str, expression: str, scope: dict[str, Any]) -> Callable[..., Any]:
+def build(
+    name: str, parameters: str, expression: str, scope: dict[str, object]
+) -> Callable[..., Any]:
     """Builds the function of a row; ``scope`` has the names that expressions use besides ``F``."""
     scope = {
         "__name__": "tvmgraph.numpy",

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from tvmgraph import ops
+from tvmgraph.core.arguments import AxisLike, DTypeLike
 from tvmgraph.core.guard import guard_module as _guard_module
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.dtypes import float32
@@ -26,7 +27,7 @@ def dot(a: Any, b: Any) -> Tensor:
     return ops.tensordot(a, b, ((a.ndim - 1,), (max(b.ndim - 2, 0),)))
 
 
-def multi_dot(arrays: Sequence[Any]) -> Tensor:
+def multi_dot(arrays: Sequence[object]) -> Tensor:
     """Returns the product of several matrices; the first and last may be vectors."""
     first, *others = arrays_of(arrays)
     for other in others:
@@ -34,7 +35,9 @@ def multi_dot(arrays: Sequence[Any]) -> Tensor:
     return first
 
 
-def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Tensor:
+def norm(
+    x: Any, ord: object = None, axis: AxisLike | None = None, keepdims: bool = False
+) -> Tensor:
     """Returns the norm of vectors (one axis) or matrices (two axes).
 
     Args:
@@ -55,7 +58,9 @@ def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> T
     return ops.matrix_norm(x, "fro" if ord is None else ord, axes, keepdims)
 
 
-def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = None) -> Tensor:
+def diff(
+    a: Any, n: int = 1, axis: int = -1, prepend: object = None, append: object = None
+) -> Tensor:
     """Returns the ``n``-th differences of neighbours, after joining what is given at the ends."""
     a = array_of(a)
     if n == 0:
@@ -76,14 +81,16 @@ def _end(value: Tensor, a: Tensor, axis: int) -> Tensor:
     return value if value.ndim else ops.broadcast_to(value, one)
 
 
-def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Tensor:
+def ediff1d(ary: Any, to_end: object = None, to_begin: object = None) -> Tensor:
     """Returns the differences of neighbours in the flat array, between what is given."""
     ary = array_of(ary)
     parts = [to_begin, diff(ops.ravel(ary)), to_end]
     return concatenate([ops.ravel(array_of(p, ary.dtype)) for p in parts if p is not None])
 
 
-def gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: int = 1) -> Any:
+def gradient(
+    f: Any, *varargs: object, axis: AxisLike | None = None, edge_order: int = 1
+) -> Tensor | list[Tensor]:
     """Returns central differences inside and one-sided ones at the ends.
 
     Args:
@@ -112,7 +119,7 @@ def _gradient(f: Tensor, axis: int) -> Tensor:
     return ops.concat([first, inner, last] if size > 2 else [first, last], axis)
 
 
-def trapz(y: Any, x: Any = None, dx: float = 1.0, axis: int = -1) -> Tensor:
+def trapz(y: Any, x: object = None, dx: float = 1.0, axis: int = -1) -> Tensor:
     """Integrates along an axis by the trapezoidal rule."""
     y = floats(array_of(y))
     axis = axis_of(axis, y.ndim)
@@ -170,8 +177,16 @@ def average(x: Any, axis: Any = None, weights: Any = None, returned: bool = Fals
     return (mean, as_dtype(total, mean.dtype)) if returned else mean
 
 
-def cov(m: Any, y: Any = None, rowvar: bool = True, bias: bool = False, ddof: int | None = None,
-        fweights: Any = None, aweights: Any = None, dtype: Any = None) -> Tensor:  # fmt: skip
+def cov(
+    m: object,
+    y: object = None,
+    rowvar: bool = True,
+    bias: bool = False,
+    ddof: int | None = None,
+    fweights: object = None,
+    aweights: object = None,
+    dtype: DTypeLike | None = None,
+) -> Tensor:
     """Returns the covariance of variables.
 
     Args:
@@ -199,7 +214,9 @@ def _variables(m: Any, rowvar: bool) -> Tensor:
     return m if rowvar or m.shape[0] == 1 else ops.transpose(m, (1, 0))
 
 
-def corrcoef(x: Any, y: Any = None, rowvar: bool = True, dtype: Any = None) -> Tensor:
+def corrcoef(
+    x: object, y: object = None, rowvar: bool = True, dtype: DTypeLike | None = None
+) -> Tensor:
     """Returns the correlation coefficients of variables; see :func:`cov`."""
     c = cov(x, y, rowvar)
     if c.ndim == 0:
@@ -209,7 +226,7 @@ def corrcoef(x: Any, y: Any = None, rowvar: bool = True, dtype: Any = None) -> T
     return as_dtype(ops.clamp(c, -1, 1), dtype)
 
 
-def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None) -> Tensor:
+def interp(x: Any, xp: Any, fp: Any, left: object = None, right: object = None) -> Tensor:
     """Returns the piecewise linear function through points at ``x``.
 
     Args:
@@ -247,7 +264,7 @@ def _polynomial(p: Any) -> Tensor:
     return p if p.ndim else ops.reshape(p, (1,))
 
 
-def polyadd(a1: Any, a2: Any) -> Tensor:
+def polyadd(a1: object, a2: object) -> Tensor:
     """Adds polynomials, given by their coefficients from the highest power down."""
     parts = [_polynomial(p) for p in (a1, a2)]
     size = max(p.shape[0] for p in parts)
@@ -255,12 +272,12 @@ def polyadd(a1: Any, a2: Any) -> Tensor:
     return ops.add(a, b)
 
 
-def polysub(a1: Any, a2: Any) -> Tensor:
+def polysub(a1: object, a2: object) -> Tensor:
     """Subtracts polynomials."""
     return polyadd(a1, ops.neg(_polynomial(a2)))
 
 
-def polymul(a1: Any, a2: Any) -> Tensor:
+def polymul(a1: object, a2: object) -> Tensor:
     """Multiplies polynomials."""
     return convolve(_polynomial(a1), _polynomial(a2))
 
@@ -274,7 +291,7 @@ def polyder(p: Any, m: int = 1) -> Tensor:
     return p
 
 
-def polyint(p: Any, m: int = 1, k: Any = None) -> Tensor:
+def polyint(p: Any, m: int = 1, k: object = None) -> Tensor:
     """Returns the ``m``-th integral of a polynomial, with the constants ``k``."""
     p = _polynomial(p)
     constants = ops.broadcast_to(array_of(0 if k is None else k), (m,)) if m else None
@@ -285,7 +302,7 @@ def polyint(p: Any, m: int = 1, k: Any = None) -> Tensor:
     return p
 
 
-def polyval(p: Any, x: Any) -> Tensor:
+def polyval(p: Any, x: object) -> Tensor:
     """Returns the values of a polynomial at ``x``."""
     p, x = _polynomial(p), array_of(x)
     powers = as_dtype(ops.arange(p.shape[0] - 1, -1, -1), float32)

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from tvmgraph.errors import DTypeError, user_source
 from tvmgraph.nn._checks import boolean, integer, is_real, positive, real, reject
 
 
-def fraction(op: str, name: str, value: Any, bounds: str = "()") -> float:
+def fraction(op: str, name: str, value: object, bounds: str = "()") -> float:
     """Returns a number between 0 and 1.
 
     Raises:
@@ -18,17 +16,17 @@ def fraction(op: str, name: str, value: Any, bounds: str = "()") -> float:
     return float(real(op, name, value, 0.0, 1.0, bounds))
 
 
-def non_negative(op: str, name: str, value: Any) -> float:
+def non_negative(op: str, name: str, value: object) -> float:
     """Returns a number that is at least 0, or raises as :func:`fraction` does."""
     return float(real(op, name, value, 0.0))
 
 
-def above_zero(op: str, name: str, value: Any) -> float:
+def above_zero(op: str, name: str, value: object) -> float:
     """Returns a number greater than 0, or raises as :func:`fraction` does."""
     return float(real(op, name, value, 0.0, bounds="(]"))
 
 
-def pair(op: str, name: str, value: Any) -> tuple[float, float]:
+def pair(op: str, name: str, value: object) -> tuple[float, float]:
     """Returns a tuple of two numbers.
 
     Raises:

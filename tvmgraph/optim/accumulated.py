@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from tvmgraph.core.op import F
 from tvmgraph.core.parameter import Parameter
 from tvmgraph.core.tensor import Tensor
@@ -43,15 +41,15 @@ class RMSProp(Optimizer):
 
     def __init__(
         self,
-        params: Any,
-        learning_rate: Any = 0.1,
+        params: object,
+        learning_rate: object = 0.1,
         decay: float = 0.9,
         momentum: float = 0.0,
         epsilon: float = 1e-10,
         use_locking: bool = False,
         centered: bool = False,
         loss_scale: float = 1.0,
-        weight_decay: Any = 0.0,
+        weight_decay: object = 0.0,
     ) -> None:
         super().__init__(learning_rate, params, weight_decay, loss_scale)
         self.decay = fraction("RMSProp", "decay", decay, "[]")
@@ -105,12 +103,12 @@ class Adagrad(Optimizer):
 
     def __init__(
         self,
-        params: Any,
+        params: object,
         accum: float = 0.1,
-        learning_rate: Any = 1e-3,
+        learning_rate: object = 1e-3,
         update_slots: bool = True,
         loss_scale: float = 1.0,
-        weight_decay: Any = 0.0,
+        weight_decay: object = 0.0,
     ) -> None:
         super().__init__(learning_rate, params, weight_decay, loss_scale)
         self.update_slots = boolean("Adagrad", "update_slots", update_slots)
@@ -154,12 +152,12 @@ class Adadelta(Optimizer):
 
     def __init__(
         self,
-        params: Any,
-        learning_rate: Any = 1.0,
+        params: object,
+        learning_rate: object = 1.0,
         rho: float = 0.9,
         epsilon: float = 1e-6,
         loss_scale: float = 1.0,
-        weight_decay: Any = 0.0,
+        weight_decay: object = 0.0,
     ) -> None:
         super().__init__(learning_rate, params, weight_decay, loss_scale)
         self.rho = fraction("Adadelta", "rho", rho, "[]")
@@ -208,14 +206,14 @@ class ProximalAdagrad(Optimizer):
 
     def __init__(
         self,
-        params: Any,
+        params: object,
         accum: float = 0.1,
-        learning_rate: Any = 1e-3,
+        learning_rate: object = 1e-3,
         l1: float = 0.0,
         l2: float = 0.0,
         use_locking: bool = False,
         loss_scale: float = 1.0,
-        weight_decay: Any = 0.0,
+        weight_decay: object = 0.0,
     ) -> None:
         super().__init__(learning_rate, params, weight_decay, loss_scale)
         self.l1 = non_negative("ProximalAdagrad", "l1", l1)
@@ -265,15 +263,15 @@ class FTRL(Optimizer):
 
     def __init__(
         self,
-        params: Any,
+        params: object,
         initial_accum: float = 0.1,
-        learning_rate: Any = 1e-3,
+        learning_rate: object = 1e-3,
         lr_power: float = -0.5,
         l1: float = 0.0,
         l2: float = 0.0,
         use_locking: bool = False,
         loss_scale: float = 1.0,
-        weight_decay: Any = 0.0,
+        weight_decay: object = 0.0,
     ) -> None:
         super().__init__(learning_rate, params, weight_decay, loss_scale)
         self.lr_power = float(real("FTRL", "lr_power", lr_power))

@@ -74,14 +74,14 @@ class Adam(_Moments):
 
     def __init__(
         self,
-        params: Any,
-        learning_rate: Any = 1e-3,
+        params: object,
+        learning_rate: object = 1e-3,
         beta1: float = 0.9,
         beta2: float = 0.999,
         eps: float = 1e-8,
         use_locking: bool = False,
         use_nesterov: bool = False,
-        weight_decay: Any = 0.0,
+        weight_decay: object = 0.0,
         loss_scale: float = 1.0,
         use_amsgrad: bool = False,
         use_lazy: bool = False,
@@ -143,14 +143,14 @@ class LazyAdam(Adam):
 
     def __init__(
         self,
-        params: Any,
-        learning_rate: Any = 1e-3,
+        params: object,
+        learning_rate: object = 1e-3,
         beta1: float = 0.9,
         beta2: float = 0.999,
         eps: float = 1e-8,
         use_locking: bool = False,
         use_nesterov: bool = False,
-        weight_decay: Any = 0.0,
+        weight_decay: object = 0.0,
         loss_scale: float = 1.0,
     ) -> None:
         super().__init__(
@@ -201,19 +201,19 @@ class AdamWeightDecay(_Moments):
 
     def __init__(
         self,
-        params: Any,
-        learning_rate: Any = 1e-3,
+        params: object,
+        learning_rate: object = 1e-3,
         beta1: float = 0.9,
         beta2: float = 0.999,
         eps: float = 1e-6,
-        weight_decay: Any = 0.0,
+        weight_decay: object = 0.0,
     ) -> None:
         super().__init__(learning_rate, params, weight_decay)
         self._set_betas(beta1, beta2, eps)
         self.moments1 = self.new_state("adam_m")
         self.moments2 = self.new_state("adam_v")
 
-    def decay_weight(self, gradients: Any) -> Any:
+    def decay_weight(self, gradients: object) -> Any:
         """Leaves the gradients alone: the decay is part of the update."""
         return gradients
 
@@ -263,19 +263,19 @@ class Lamb(_Moments):
 
     def __init__(
         self,
-        params: Any,
-        learning_rate: Any,
+        params: object,
+        learning_rate: object,
         beta1: float = 0.9,
         beta2: float = 0.999,
         eps: float = 1e-6,
-        weight_decay: Any = 0.0,
+        weight_decay: object = 0.0,
     ) -> None:
         super().__init__(learning_rate, params, weight_decay)
         self._set_betas(beta1, beta2, eps)
         self.moments1 = self.new_state("lamb_m")
         self.moments2 = self.new_state("lamb_v")
 
-    def decay_weight(self, gradients: Any) -> Any:
+    def decay_weight(self, gradients: object) -> Any:
         """Leaves the gradients alone: the decay is part of the update."""
         return gradients
 
@@ -326,12 +326,12 @@ class AdaMax(_Moments):
 
     def __init__(
         self,
-        params: Any,
-        learning_rate: Any = 1e-3,
+        params: object,
+        learning_rate: object = 1e-3,
         beta1: float = 0.9,
         beta2: float = 0.999,
         eps: float = 1e-8,
-        weight_decay: Any = 0.0,
+        weight_decay: object = 0.0,
         loss_scale: float = 1.0,
     ) -> None:
         super().__init__(learning_rate, params, weight_decay, loss_scale)

@@ -20,7 +20,7 @@ from tvmgraph.optim.members import Members
 from tvmgraph.optim.schedule import LearningRateSchedule
 
 
-def _shown(setting: Any) -> str:
+def _shown(setting: object) -> str:
     """A learning rate or weight decay as people write it."""
     number = setting.item() if isinstance(setting, Tensor) else setting
     return f"{number:.6g}" if isinstance(number, float) else repr(number)
@@ -67,9 +67,9 @@ class Optimizer(Members):
 
     def __init__(
         self,
-        learning_rate: Any,
-        parameters: Any,
-        weight_decay: Any = 0.0,
+        learning_rate: object,
+        parameters: object,
+        weight_decay: object = 0.0,
         loss_scale: float = 1.0,
     ) -> None:
         super().__init__(auto_prefix=False)
@@ -125,7 +125,7 @@ class Optimizer(Members):
 
     # ---- for subclasses ---------------------------------------------------------------------
 
-    def new_state(self, prefix: str, init: Any = "zeros") -> ParameterTuple:
+    def new_state(self, prefix: str, init: object = "zeros") -> ParameterTuple:
         """Returns (and registers) one Parameter per trained parameter, named ``prefix.<name>``.
 
         Args:
@@ -166,13 +166,13 @@ class Optimizer(Members):
         """
         raise NotImplementedError(f"{self.cls_name} needs update(index, param, gradient, lr)")
 
-    def construct(self, gradients: Any) -> Any:
+    def construct(self, gradients: Any) -> bool:
         gradients = self.check_gradients(gradients)
         gradients = self.decay_weight(gradients)
         gradients = self.gradients_centralization(gradients)
         return self.apply_gradients(self.scale_grad(gradients))
 
-    def apply_gradients(self, gradients: Sequence[Tensor]) -> Any:
+    def apply_gradients(self, gradients: Sequence[Tensor]) -> bool:
         """Takes one step along gradients that are scaled and decayed."""
         rates = self.rates()
         F.assign_add(self.global_step, 1)
@@ -188,7 +188,7 @@ class Optimizer(Members):
 
     # ---- gradients --------------------------------------------------------------------------
 
-    def check_gradients(self, gradients: Any) -> tuple[Tensor, ...]:
+    def check_gradients(self, gradients: object) -> tuple[Tensor, ...]:
         """Returns the gradients as a tuple.
 
         Raises:
@@ -258,7 +258,7 @@ class Optimizer(Members):
                 known[id(s.lr)] = self.__evaluate(s.lr, self.global_step)
         return tuple(known[id(s.lr)] for s in self._settings)
 
-    def __evaluate(self, rate: Any, step: Tensor) -> Any:
+    def __evaluate(self, rate: object, step: Tensor) -> Any:
         if isinstance(rate, Cell):
             value = rate(step)
             value = value if isinstance(value, Tensor) else Tensor(value, dtypes.float32)
@@ -286,7 +286,7 @@ class Optimizer(Members):
             and not (isinstance(s.weight_decay, float) and s.weight_decay == 0.0)
         )
 
-    def get_lr(self) -> Any:
+    def get_lr(self) -> tuple[Tensor, ...] | Tensor:
         """Returns the learning rate of the coming step: a 0-d tensor, a tuple with group rates."""
         rates = self.rates()
         return rates if self.is_group_lr else rates[0]

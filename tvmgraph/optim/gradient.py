@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from tvmgraph.core.composed import composed
 from tvmgraph.core.op import F
 from tvmgraph.core.parameter import Parameter
@@ -59,11 +57,11 @@ class SGD(Optimizer):
 
     def __init__(
         self,
-        params: Any,
-        learning_rate: Any = 0.1,
+        params: object,
+        learning_rate: object = 0.1,
         momentum: float = 0.0,
         dampening: float = 0.0,
-        weight_decay: Any = 0.0,
+        weight_decay: object = 0.0,
         nesterov: bool = False,
         loss_scale: float = 1.0,
     ) -> None:
@@ -124,10 +122,10 @@ class Momentum(Optimizer):
 
     def __init__(
         self,
-        params: Any,
-        learning_rate: Any,
+        params: object,
+        learning_rate: object,
         momentum: float,
-        weight_decay: Any = 0.0,
+        weight_decay: object = 0.0,
         loss_scale: float = 1.0,
         use_nesterov: bool = False,
     ) -> None:
@@ -173,11 +171,11 @@ class Rprop(Optimizer):
 
     def __init__(
         self,
-        params: Any,
-        learning_rate: Any = 0.1,
+        params: object,
+        learning_rate: object = 0.1,
         etas: tuple[float, float] = (0.5, 1.2),
         step_sizes: tuple[float, float] = (1e-6, 50.0),
-        weight_decay: Any = 0.0,
+        weight_decay: object = 0.0,
     ) -> None:
         super().__init__(learning_rate, params, weight_decay)
         self.etaminus, self.etaplus = pair("Rprop", "etas", etas)
@@ -234,12 +232,12 @@ class ASGD(Optimizer):
 
     def __init__(
         self,
-        params: Any,
-        learning_rate: Any = 0.1,
+        params: object,
+        learning_rate: object = 0.1,
         lambd: float = 1e-4,
         alpha: float = 0.75,
         t0: float = 1e6,
-        weight_decay: Any = 0.0,
+        weight_decay: object = 0.0,
     ) -> None:
         super().__init__(learning_rate, params, weight_decay)
         self.lambd = float(real("ASGD", "lambd", lambd))

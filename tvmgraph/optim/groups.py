@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -56,7 +56,7 @@ class IteratorLearningRate(LearningRateSchedule):
         return F.reshape(F.gather(self.learning_rate, last, 0), ())
 
 
-def rate_of(op: str, value: Any, name: str) -> Parameter | LearningRateSchedule:
+def rate_of(op: str, value: object, name: str) -> Parameter | LearningRateSchedule:
     """Turns a learning rate as users give it into a Parameter or a schedule.
 
     Raises:
@@ -87,7 +87,7 @@ def rate_of(op: str, value: Any, name: str) -> Parameter | LearningRateSchedule:
     return IteratorLearningRate(tensor, name)
 
 
-def decay_of(op: str, value: Any) -> float | Cell:
+def decay_of(op: str, value: object) -> float | Cell:
     """Checks a weight decay: a number that is at least 0, or a Cell of the step.
 
     Raises:
@@ -98,7 +98,7 @@ def decay_of(op: str, value: Any) -> float | Cell:
 
 
 def settings_of(
-    op: str, parameters: Any, learning_rate: Any, weight_decay: Any
+    op: str, parameters: object, learning_rate: object, weight_decay: object
 ) -> tuple[list[Setting], bool]:
     """Reads the first argument of an optimizer.
 
@@ -145,7 +145,7 @@ def settings_of(
     return _ordered(op, _distinct(op, found), order), True
 
 
-def _check_group(op: str, group: dict[str, Any]) -> None:
+def _check_group(op: str, group: Mapping[str, object]) -> None:
     unknown = [k for k in group if k not in _KEYS]
     if unknown:
         reject(either(ArgumentError, KeyError), op, f"a parameter group has no key {unknown[0]!r}",

@@ -9,6 +9,7 @@ import numpy as np
 
 from tvmgraph import dtypes
 from tvmgraph.config import get_context
+from tvmgraph.core.columns import NumberLike
 from tvmgraph.core.op import F
 from tvmgraph.core.parameter import ParameterTuple
 from tvmgraph.core.tensor import Tensor
@@ -96,13 +97,13 @@ class Members(Cell):
         """Returns the gradients as they are: parameters are not flattened here."""
         return gradients
 
-    def _grad_sparse_indices_deduplicate(self, gradients: Any) -> Any:
+    def _grad_sparse_indices_deduplicate(self, gradients: object) -> Any:
         return gradients
 
     def _is_dynamic_lr_or_weight_decay(self) -> bool:
         return self.dynamic_lr or self.dynamic_weight_decay
 
-    def _preprocess_single_lr(self, learning_rate: Any) -> Any:
+    def _preprocess_single_lr(self, learning_rate: NumberLike) -> Any:
         """Returns a learning rate as a number, a float32 tensor or a schedule."""
         found = rate_of(type(self).__name__, learning_rate, "learning_rate")
         if is_number(learning_rate):
@@ -110,22 +111,22 @@ class Members(Cell):
         self.dynamic_lr = self.dynamic_lr or isinstance(found, Cell)
         return found
 
-    def _build_single_lr(self, learning_rate: Any, name: str) -> Any:
+    def _build_single_lr(self, learning_rate: object, name: str) -> Any:
         """Returns a learning rate as a Parameter called ``name``, or a schedule."""
         return rate_of(type(self).__name__, learning_rate, name)
 
     _get_single_lr = _preprocess_single_lr
 
-    def _preprocess_weight_decay(self, weight_decay: Any) -> Any:
+    def _preprocess_weight_decay(self, weight_decay: object) -> Any:
         """Returns a weight decay for gradients of the scaled loss."""
         if isinstance(weight_decay, Cell):
             return weight_decay
         return non_negative(type(self).__name__, "weight_decay", weight_decay) * self.loss_scale
 
-    def _preprocess_grad_centralization(self, grad_centralization: Any) -> bool:
+    def _preprocess_grad_centralization(self, grad_centralization: object) -> bool:
         return boolean(type(self).__name__, "grad_centralization", grad_centralization)
 
-    def _parameters_base_check(self, parameters: Any, param_info: str) -> list[Any]:
+    def _parameters_base_check(self, parameters: object, param_info: str) -> list[Any]:
         """Returns parameters as a list that is not empty."""
         if not isinstance(parameters, Iterable):
             reject(DTypeError, type(self).__name__, f"{param_info} must be parameters")
@@ -140,7 +141,7 @@ class Members(Cell):
                    f"target is {value!r}, but everything runs on {self.target!r}",
                    "use set_device before")  # fmt: skip
 
-    def broadcast_params(self, optim_result: Any) -> Any:
+    def broadcast_params(self, optim_result: object) -> Any:
         """Returns the result of an update: there are no other devices that need parameters."""
         return optim_result
 

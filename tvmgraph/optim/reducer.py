@@ -45,7 +45,7 @@ class DistributedGradReducer(Cell):
 
     def __init__(
         self,
-        parameters: Any,
+        parameters: object,
         mean: bool | None = None,
         degree: int | None = None,
         fusion_type: int = 1,
@@ -68,7 +68,7 @@ class DistributedGradReducer(Cell):
 def _buckets(grads: Sequence[Tensor]) -> list[list[int]]:
     """Numbers of gradients of one dtype that travel together; the last layers' are first."""
     found: list[list[int]] = []
-    open_: dict[Any, tuple[list[int], int]] = {}
+    open_: dict[object, tuple[list[int], int]] = {}
     for i in reversed(range(len(grads))):
         kind, size = grads[i].dtype, grads[i].size * grads[i].itemsize
         bucket, held = open_.get(kind, ([], _BUCKET))

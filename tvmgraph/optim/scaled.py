@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from tvmgraph.core.columns import NumberLike
 from tvmgraph.core.op import F
 from tvmgraph.core.parameter import Parameter, ParameterTuple
 from tvmgraph.core.tensor import Tensor
@@ -62,8 +63,8 @@ class AdaFactor(Optimizer):
 
     def __init__(
         self,
-        params: Any,
-        learning_rate: Any = None,
+        params: object,
+        learning_rate: object = None,
         eps: tuple[float, float] = (1e-30, 1e-3),
         clip_threshold: float = 1.0,
         decay_rate: float = 0.8,
@@ -92,7 +93,7 @@ class AdaFactor(Optimizer):
         self.step = new_scalar("afactor_step", 0.0, (1,))
 
     @staticmethod
-    def __check_rate(learning_rate: Any, relative_step: bool, warmup_init: bool) -> None:
+    def __check_rate(learning_rate: object, relative_step: bool, warmup_init: bool) -> None:
         boolean("AdaFactor", "relative_step", relative_step)
         boolean("AdaFactor", "warmup_init", warmup_init)
         if (learning_rate is None) != relative_step:
@@ -106,7 +107,9 @@ class AdaFactor(Optimizer):
             self.insert_param_to_cell(f"{kind}.{i}", s, check_name_contain_dot=False)
         return ParameterTuple(states)
 
-    def __means(self, axis: str, shape: Callable[[tuple[int, ...]], tuple[int, ...]]) -> Any:
+    def __means(
+        self, axis: str, shape: Callable[[tuple[int, ...]], tuple[int, ...]]
+    ) -> ParameterTuple:
         states = [
             _zeros(f"exp_avg_sq_{axis}_{p.name}", shape(p.shape) if p.ndim > 1 else (1,), p)
             for p in self.parameters
@@ -123,7 +126,7 @@ class AdaFactor(Optimizer):
         ]
         return self.__register("exp_avg_sq", states)
 
-    def decay_weight(self, gradients: Any) -> Any:
+    def decay_weight(self, gradients: object) -> Any:
         """Leaves the gradients alone: the decay is part of the update."""
         return gradients
 
@@ -238,7 +241,9 @@ class LARS(Optimizer):
         ]
         return inner.apply_gradients(scaled)
 
-    def __scale(self, param: Parameter, gradient: Tensor, decay: Any, rate: Tensor) -> Tensor:
+    def __scale(
+        self, param: Parameter, gradient: Tensor, decay: NumberLike, rate: Tensor
+    ) -> Tensor:
         size = F.sqrt(F.sum(F.square(param)))
         other = F.sqrt(F.sum(F.square(gradient)))
         trust = size * self.coefficient / (other + size * decay + self.epsilon)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 from tvmgraph import dtypes
 from tvmgraph.core.op import F
@@ -36,7 +35,7 @@ class LearningRateSchedule(Cell):
         raise NotImplementedError(f"{type(self).__name__} needs a construct(self, global_step)")
 
 
-def as_float(global_step: Any) -> Tensor:
+def as_float(global_step: object) -> Tensor:
     """Returns the step as a float32 tensor."""
     step = global_step if isinstance(global_step, Tensor) else Tensor(global_step)
     return F.cast(step, dtypes.float32)

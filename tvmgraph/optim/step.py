@@ -22,13 +22,13 @@ from tvmgraph.optim.base import new_scalar
 from tvmgraph.optim.reducer import DistributedGradReducer
 
 
-def _require_cells(op: str, **parts: Any) -> None:
+def _require_cells(op: str, **parts: object) -> None:
     for name, part in parts.items():
         if not isinstance(part, Cell):
             reject(DTypeError, op, f"{name} must be a Cell, not {type(part).__name__}")
 
 
-def _as_they_are(gradients: Any) -> Any:
+def _as_they_are(gradients: object) -> Any:
     return gradients
 
 
@@ -101,7 +101,7 @@ class TrainOneStepCell(Cell):
         return GradOperation(get_by_list=True, sens_param=True)
 
     @offered
-    def grad_no_sens(self) -> Any:
+    def grad_no_sens(self) -> GradOperation:
         """``grad_no_sens(network, weights)(*inputs)`` returns the gradients of the weights."""
         return GradOperation(get_by_list=True)
 
@@ -110,7 +110,7 @@ class TrainOneStepCell(Cell):
         """``grad_reducer(gradients)`` returns those of all processes."""
         return self._cells.get("grad_reducer", _as_they_are)
 
-    def differentiate(self, inputs: tuple[Any, ...], scale: Any) -> tuple[Any, Any]:
+    def differentiate(self, inputs: tuple[object, ...], scale: object) -> tuple[Any, Any]:
         """Returns the network's result and the gradients of its scaled loss."""
 
         def scaled(*given: Any) -> tuple[Any, Any]:
@@ -160,7 +160,7 @@ class TrainOneStepWithLossScaleCell(TrainOneStepCell):
         (False, 1024.0)
     """
 
-    def __init__(self, network: Any, optimizer: Any, scale_sense: Any) -> None:
+    def __init__(self, network: object, optimizer: object, scale_sense: object) -> None:
         super().__init__(network, optimizer)
         self.loss_scaling_manager = None
         if isinstance(scale_sense, Cell):
@@ -186,7 +186,7 @@ class TrainOneStepWithLossScaleCell(TrainOneStepCell):
     is_distributed = gpu_target = False
 
     @offered
-    def hyper_map(self) -> Any:
+    def hyper_map(self) -> HyperMap:
         """A function that applies another one to every gradient, ``hyper_map(fn, gradients)``."""
         return HyperMap()
 
@@ -205,7 +205,7 @@ class TrainOneStepWithLossScaleCell(TrainOneStepCell):
         """Compares the sum of overflow flags with :attr:`base`."""
         return primitives.LessEqual()
 
-    def start_overflow_check(self, pre_cond: Any, compute_input: Any) -> tuple[Tensor, Any]:
+    def start_overflow_check(self, pre_cond: object, compute_input: object) -> tuple[Tensor, Any]:
         """Returns what :meth:`get_overflow_status` wants first, and ``compute_input`` as it is.
 
         Args:
@@ -214,7 +214,7 @@ class TrainOneStepWithLossScaleCell(TrainOneStepCell):
         """
         return Tensor([0] * 8, dtypes.int32), compute_input
 
-    def get_overflow_status(self, status: Any, compute_output: Any) -> Tensor:
+    def get_overflow_status(self, status: object, compute_output: object) -> Tensor:
         """Whether any element of a result is infinite or NaN, bool 0-d.
 
         Args:
@@ -240,7 +240,7 @@ class TrainOneStepWithLossScaleCell(TrainOneStepCell):
         return loss, overflow, scale
 
 
-def update_unless(overflow: Tensor, optimizer: Any, gradients: Any) -> None:
+def update_unless(overflow: Tensor, optimizer: Any, gradients: object) -> None:
     """Calls the optimizer, and leaves everything as it was where ``overflow`` is true.
 
     Args:
@@ -400,7 +400,7 @@ class ForwardValueAndGrad(Cell):
         if self.sens_param:
             inputs, sens = inputs[:-1], inputs[-1]
 
-        def scaled(*given: Any) -> tuple[Any, Any]:
+        def scaled(*given: object) -> tuple[Any, Any]:
             loss = self.network(*given)
             return (loss if sens is None else loss * sens), loss
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from tvmgraph import dtypes, ops
+from tvmgraph.core.arguments import DTypeLike
+from tvmgraph.core.columns import NumberLike
 from tvmgraph.core.guard import guard_module as _guard_module
 from tvmgraph.core.random import Generator, default_generator
 from tvmgraph.core.tensor import Tensor
@@ -27,17 +29,17 @@ def _placed(tensor: Tensor, device: str | None) -> Tensor:
     return tensor if device is None else tensor.to(device)
 
 
-def zeros(*size: Any, dtype: Any = None) -> Tensor:
+def zeros(*size: object, dtype: DTypeLike | None = None) -> Tensor:
     """Returns zeros."""
     return ops.zeros(_sizes(size), dtype)
 
 
-def ones(*size: Any, dtype: Any = None) -> Tensor:
+def ones(*size: object, dtype: DTypeLike | None = None) -> Tensor:
     """Returns ones."""
     return ops.ones(_sizes(size), dtype)
 
 
-def full(size: Any, fill_value: Any, *, dtype: Any = None) -> Tensor:
+def full(size: object, fill_value: object, *, dtype: Any = None) -> Tensor:
     """Returns a tensor of one number, by default of the number's dtype."""
     known = dtype is not None or not dtypes.is_number(fill_value)
     return ops.full(size, fill_value, dtype=dtype if known else dtypes.scalar_dtype(fill_value))
@@ -57,12 +59,12 @@ def randn(
     return _placed(ops.randn(*_sizes(size), dtype=dtype, seed=_seed(generator)), device)
 
 
-def rand_like(input: Tensor, *, dtype: Any = None, device: Any = None) -> Tensor:
+def rand_like(input: Tensor, *, dtype: DTypeLike | None = None, device: object = None) -> Tensor:
     """Returns uniform numbers in [0, 1) of a tensor's shape."""
     return ops.rand_like(input, dtype=dtype)
 
 
-def randn_like(input: Tensor, *, dtype: Any = None, device: Any = None) -> Tensor:
+def randn_like(input: Tensor, *, dtype: DTypeLike | None = None, device: object = None) -> Tensor:
     """Returns standard normal numbers of a tensor's shape."""
     return ops.randn_like(input, dtype=dtype)
 
@@ -76,19 +78,21 @@ def randint(
     return _placed(found, device)
 
 
-def randint_like(input: Tensor, *bounds: int, dtype: Any = None) -> Tensor:
+def randint_like(input: Tensor, *bounds: int, dtype: DTypeLike | None = None) -> Tensor:
     """Returns integers of a tensor's shape: ``randint_like(input, [low,] high)``."""
     low, high = bounds if len(bounds) == 2 else (0, *bounds)
     return ops.randint_like(input, low, high, dtype=dtype)
 
 
-def randperm(n: int, *, generator: Generator | None = None, dtype: Any = dtypes.int64) -> Tensor:
+def randperm(
+    n: int, *, generator: Generator | None = None, dtype: DTypeLike = dtypes.int64
+) -> Tensor:
     """Returns the integers below ``n`` in random order."""
     keys = ops.rand(n, seed=_seed(generator))
     return ops.argsort(keys).astype(dtype)
 
 
-def normal(mean: Any = 0.0, std: Any = 1.0, size: Any = None,
+def normal(mean: NumberLike = 0.0, std: NumberLike = 1.0, size: Any = None,
            generator: Generator | None = None) -> Tensor:  # fmt: skip
     """Returns normal numbers of the given means and standard deviations."""
     if size is None:

@@ -20,9 +20,9 @@ from tvmgraph.errors import ArgumentError, DTypeError, ShapeError, either, user_
 
 
 def init_process_group(
-    backend: str | None = "hccl", init_method: Any = None, timeout: Any = None,
-    world_size: int = -1, rank: int = -1, store: Any = None, group_name: str = "",
-    pg_options: Any = None, device_id: Any = None,
+    backend: str | None = "hccl", init_method: object = None, timeout: object = None,
+    world_size: int = -1, rank: int = -1, store: object = None, group_name: str = "",
+    pg_options: object = None, device_id: object = None,
 ) -> None:  # fmt: skip
     """Joins the processes that a launcher has started, which knows their number and addresses."""
     communication.init(backend)
@@ -75,9 +75,13 @@ def get_process_group_ranks(group: str | None = None) -> list[int]:
 
 
 def new_group(
-    ranks: Sequence[int] | None = None, timeout: Any = None, backend: str | None = None,
-    pg_options: Any = None, use_local_synchronization: bool = False, group_desc: str | None = None,
-) -> str:  # fmt: skip
+    ranks: Sequence[int] | None = None,
+    timeout: object = None,
+    backend: str | None = None,
+    pg_options: object = None,
+    use_local_synchronization: bool = False,
+    group_desc: str | None = None,
+) -> str:
     """Makes a group of processes, called by all processes; returns its name, ``""`` outside."""
     if ranks is None:
         return WORLD
@@ -98,7 +102,7 @@ def _done(async_op: bool) -> CommHandle | None:
     return CommHandle() if async_op else None
 
 
-def _check(async_op: bool, *given: Any) -> None:
+def _check(async_op: bool, *given: object) -> None:
     """Looks at arguments before anything is sent: an error after that leaves others waiting."""
     if not isinstance(async_op, bool):
         raise DTypeError(f"async_op must be a bool, not {type(async_op).__name__}",
@@ -107,7 +111,7 @@ def _check(async_op: bool, *given: Any) -> None:
         functions.require_tensor(value)
 
 
-def _require_fit(output: Any, shape: Sequence[int], like: Tensor) -> None:
+def _require_fit(output: Tensor, shape: Sequence[int], like: Tensor) -> None:
     functions.require_tensor(output, "output")
     if output.shape != tuple(shape) or output.dtype is not like.dtype:
         raise either(ShapeError, TypeError)(
@@ -123,13 +127,13 @@ def _scaled(tensor: Tensor, group: str | None, scatters: bool = False) -> tuple[
     return (first // count if scatters else first * count, *rest)
 
 
-def _require_objects(objects: Any) -> None:
+def _require_objects(objects: object) -> None:
     if not isinstance(objects, list) or not objects:
         raise DTypeError(f"a list with objects is needed, not {objects!r:.60}", op="communication",
                          at=user_source())  # fmt: skip
 
 
-def _require_list(tensors: Any, group: str | None) -> list[Tensor]:
+def _require_list(tensors: object, group: str | None) -> list[Tensor]:
     """Checks a list of one tensor per process."""
     count, given = _members(group), tensors if isinstance(tensors, (list, tuple)) else []
     if len(given) != count or not all(isinstance(t, Tensor) for t in given):
@@ -154,7 +158,7 @@ def _members(group: str | None) -> int:
 
 def all_reduce(
     tensor: Tensor, op: str = ReduceOp.SUM, group: str | None = None, async_op: bool = False
-) -> Any:
+) -> CommHandle | None:
     """Replaces a tensor by the reduction of all processes' tensors."""
     _check(async_op, tensor)
     tensor.rebind(functions.all_reduce(tensor, op, group))
@@ -163,7 +167,7 @@ def all_reduce(
 
 def all_gather_into_tensor(
     output_tensor: Tensor, input_tensor: Tensor, group: str | None = None, async_op: bool = False
-) -> Any:
+) -> CommHandle | None:
     """Fills a tensor with all processes' tensors along the first axis."""
     _check(async_op, input_tensor)
     _require_fit(output_tensor, _scaled(input_tensor, group), input_tensor)
@@ -179,7 +183,7 @@ def _even(sizes: Sequence[int] | None, length: int, group: str | None) -> Sequen
 def all_gather_into_tensor_uneven(
     output: Tensor, input: Tensor, output_split_sizes: Sequence[int] | None = None,
     group: str | None = None, async_op: bool = False,
-) -> Any:  # fmt: skip
+) -> CommHandle | None:  # fmt: skip
     """Fills a tensor with all processes' tensors, of these lengths, along the first axis.
 
     Raises:
@@ -195,7 +199,7 @@ def all_gather_into_tensor_uneven(
 def reduce_scatter_tensor_uneven(
     output: Tensor, input: Tensor, input_split_sizes: Sequence[int] | None = None,
     op: str = ReduceOp.SUM, group: str | None = None, async_op: bool = False,
-) -> Any:  # fmt: skip
+) -> CommHandle | None:  # fmt: skip
     """Fills a tensor with this process's part, of these lengths, of the reduction.
 
     Raises:
@@ -211,7 +215,7 @@ def reduce_scatter_tensor_uneven(
 
 def all_gather(
     tensor_list: Sequence[Tensor], tensor: Tensor, group: str | None = None, async_op: bool = False
-) -> Any:
+) -> CommHandle | None:
     """Fills every tensor of a list with that of one process."""
     _check(async_op, tensor)
     given = _require_list(tensor_list, group)
@@ -227,7 +231,7 @@ def all_gather(
 def reduce_scatter_tensor(
     output: Tensor, input: Tensor, op: str = ReduceOp.SUM, group: str | None = None,
     async_op: bool = False,
-) -> Any:  # fmt: skip
+) -> CommHandle | None:  # fmt: skip
     """Fills a tensor with this process's part of the reduction."""
     _check(async_op, input)
     _require_fit(output, _scaled(input, group, scatters=True), input)
@@ -238,7 +242,7 @@ def reduce_scatter_tensor(
 def reduce_scatter(
     output: Tensor, input_list: Sequence[Tensor], op: str = ReduceOp.SUM,
     group: str | None = None, async_op: bool = False,
-) -> Any:  # fmt: skip
+) -> CommHandle | None:  # fmt: skip
     """Fills a tensor with the reduction of the tensors that stand at this process's place."""
     _check(async_op, output)
     given = _require_list(input_list, group)
@@ -253,7 +257,9 @@ def reduce_scatter(
     return _done(async_op)
 
 
-def broadcast(tensor: Tensor, src: int, group: str | None = None, async_op: bool = False) -> Any:
+def broadcast(
+    tensor: Tensor, src: int, group: str | None = None, async_op: bool = False
+) -> CommHandle | None:
     """Replaces a tensor by that of the process ``src``."""
     _check(async_op, tensor)
     tensor.rebind(functions.broadcast(tensor, src, group))
@@ -263,7 +269,7 @@ def broadcast(tensor: Tensor, src: int, group: str | None = None, async_op: bool
 def reduce(
     tensor: Tensor, dst: int, op: str = ReduceOp.SUM, group: str | None = None,
     async_op: bool = False,
-) -> Any:  # fmt: skip
+) -> CommHandle | None:  # fmt: skip
     """Replaces the tensor of the process ``dst`` by the reduction of all."""
     _check(async_op, tensor)
     tensor.rebind(functions.reduce(tensor, dst, op, group))
@@ -273,7 +279,7 @@ def reduce(
 def gather(
     tensor: Tensor, gather_list: Sequence[Tensor] | None = None, dst: int = 0,
     group: str | None = None, async_op: bool = False,
-) -> Any:  # fmt: skip
+) -> CommHandle | None:  # fmt: skip
     """Fills the list of the process ``dst`` with all tensors."""
     _check(async_op, tensor)
     here = functions.member(dst, group, "dst") == get_rank(group)
@@ -286,7 +292,7 @@ def gather(
 def scatter(
     tensor: Tensor, scatter_list: Sequence[Tensor] | None = None, src: int = 0,
     group: str | None = None, async_op: bool = False,
-) -> Any:  # fmt: skip
+) -> CommHandle | None:  # fmt: skip
     """Fills every process's tensor with the one at its place of the list of ``src``."""
     _check(async_op, tensor)
     here = functions.member(src, group, "src") == get_rank(group)
@@ -300,7 +306,7 @@ def scatter(
 def all_to_all(
     output_tensor_list: Sequence[Tensor], input_tensor_list: Sequence[Tensor],
     group: str | None = None, async_op: bool = False,
-) -> Any:  # fmt: skip
+) -> CommHandle | None:  # fmt: skip
     """Sends a tensor to every process and fills a list with those that come."""
     _check(async_op)
     into, given = (_require_list(x, group) for x in (output_tensor_list, input_tensor_list))
@@ -314,7 +320,7 @@ def all_to_all_single(
     output: Tensor, input: Tensor, output_split_sizes: Sequence[int] | None = None,
     input_split_sizes: Sequence[int] | None = None, group: str | None = None,
     async_op: bool = False,
-) -> Any:  # fmt: skip
+) -> CommHandle | None:  # fmt: skip
     """Sends parts of the first axis to all processes; fills a tensor with what comes.
 
     Args:
@@ -332,7 +338,9 @@ def all_to_all_single(
     return _done(async_op)
 
 
-def barrier(group: str | None = None, async_op: bool = False, device_ids: Any = None) -> Any:
+def barrier(
+    group: str | None = None, async_op: bool = False, device_ids: object = None
+) -> CommHandle | None:
     """Waits until all processes have come here."""
     _check(async_op)
     functions.barrier(group)
@@ -368,7 +376,7 @@ def all_gather_object(object_list: list[Any], obj: Any, group: str | None = None
 
 
 def gather_object(
-    obj: Any, object_gather_list: list[Any] | None = None, dst: int = 0, group: str | None = None
+    obj: object, object_gather_list: list[Any] | None = None, dst: int = 0, group: str | None = None
 ) -> None:
     """Fills the list of the process ``dst`` with the objects of all."""
     functions.eagerly("gather_object")
@@ -381,7 +389,7 @@ def gather_object(
 
 
 def broadcast_object_list(
-    object_list: list[Any], src: int = 0, group: str | None = None, device: Any = None
+    object_list: list[Any], src: int = 0, group: str | None = None, device: object = None
 ) -> None:
     """Replaces the objects of a list by those of the process ``src``."""
     functions.eagerly("broadcast_object_list")
@@ -391,7 +399,7 @@ def broadcast_object_list(
 
 
 def scatter_object_list(
-    scatter_object_output_list: list[Any], scatter_object_input_list: list[Any] | None,
+    scatter_object_output_list: list[Any], scatter_object_input_list: Sequence[object] | None,
     src: int = 0, group: str | None = None,
 ) -> None:  # fmt: skip
     """Puts this process's object of the list of ``src`` into a list.
@@ -412,7 +420,7 @@ def scatter_object_list(
 
 
 def send_object_list(
-    object_list: list[Any], dst: int, group: str | None = None, device: Any = None
+    object_list: Sequence[object], dst: int, group: str | None = None, device: object = None
 ) -> None:
     """Sends objects that can be pickled to the process ``dst``."""
     functions.eagerly("send_object_list")
@@ -421,7 +429,7 @@ def send_object_list(
 
 
 def recv_object_list(
-    object_list: list[Any], src: int = 0, group: str | None = None, device: Any = None
+    object_list: list[Any], src: int = 0, group: str | None = None, device: object = None
 ) -> int:
     """Replaces the objects of a list by those that the process ``src`` sends; returns 0."""
     functions.eagerly("recv_object_list")
@@ -435,7 +443,7 @@ def recv_object_list(
 def gather_into_tensor(
     output_tensor: Tensor, input_tensor: Tensor, dst: int = 0, group: str | None = None,
     async_op: bool = False,
-) -> Any:  # fmt: skip
+) -> CommHandle | None:  # fmt: skip
     """Fills the tensor of the process ``dst`` with all tensors along the first axis."""
     _check(async_op, input_tensor)
     here = functions.member(dst, group, "dst") == get_rank(group)
@@ -450,7 +458,7 @@ def gather_into_tensor(
 def scatter_tensor(
     output_tensor: Tensor, input_tensor: Tensor, src: int = 0, group: str | None = None,
     async_op: bool = False,
-) -> Any:  # fmt: skip
+) -> CommHandle | None:  # fmt: skip
     """Fills a tensor with this process's part of the tensor of ``src``."""
     _check(async_op, output_tensor, input_tensor)
     _fill([output_tensor], [comm_func.scatter_tensor(input_tensor, src, functions.named(group))])

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tvmgraph import ops
+from tvmgraph.core.arguments import AxisLike, DTypeLike
 from tvmgraph.core.guard import guard_module as _guard_module
 from tvmgraph.core.tensor import Tensor
 
@@ -19,20 +20,20 @@ def qr(A: Tensor, mode: str = "reduced") -> Any:  # noqa: N803
     return ops.qr(A, mode)
 
 
-def norm(A: Tensor, ord: Any = None, dim: Any = None, keepdim: bool = False, *,  # noqa: N803
-         dtype: Any = None) -> Tensor:  # fmt: skip
+def norm(A: Tensor, ord: object = None, dim: AxisLike | None = None, keepdim: bool = False, *,  # noqa: N803
+         dtype: DTypeLike | None = None) -> Tensor:  # fmt: skip
     """Returns a norm of vectors or matrices."""
     return ops.norm(A, ord, dim=dim, keepdim=keepdim, dtype=dtype)
 
 
-def vector_norm(x: Tensor, ord: float = 2, dim: Any = None, keepdim: bool = False, *,
-                dtype: Any = None) -> Tensor:  # fmt: skip
+def vector_norm(x: Tensor, ord: float = 2, dim: AxisLike | None = None, keepdim: bool = False, *,
+                dtype: DTypeLike | None = None) -> Tensor:  # fmt: skip
     """Returns the norm of all elements along axes, as of one vector."""
     return ops.vector_norm(x, ord, dim, keepdim, dtype=dtype)
 
 
-def matrix_norm(A: Tensor, ord: Any = "fro", dim: Any = (-2, -1), keepdim: bool = False, *,  # noqa: N803
-                dtype: Any = None) -> Tensor:  # fmt: skip
+def matrix_norm(A: Tensor, ord: object = "fro", dim: AxisLike = (-2, -1), keepdim: bool = False, *,  # noqa: N803
+                dtype: DTypeLike | None = None) -> Tensor:  # fmt: skip
     """Returns a norm of matrices."""
     return ops.matrix_norm(A, ord, dim, keepdim, dtype=dtype)
 

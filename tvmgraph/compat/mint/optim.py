@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import ModuleType
 from typing import Any
 
 from tvmgraph import optim
@@ -15,9 +16,17 @@ from tvmgraph.core.tensor import Tensor
 class SGD(optim.SGD):
     """Stochastic gradient descent; ``maximize`` climbs instead."""
 
-    def __init__(self, params: Any, lr: Any = 1e-3, momentum: float = 0.0, dampening: float = 0.0,
-                 weight_decay: float = 0.0, nesterov: bool = False, *,
-                 maximize: bool = False) -> None:  # fmt: skip
+    def __init__(
+        self,
+        params: object,
+        lr: Any = 1e-3,
+        momentum: float = 0.0,
+        dampening: float = 0.0,
+        weight_decay: float = 0.0,
+        nesterov: bool = False,
+        *,
+        maximize: bool = False,
+    ) -> None:
         super().__init__(params, lr, momentum, dampening, weight_decay, nesterov)
         self.maximize = maximize
 
@@ -29,7 +38,7 @@ class SGD(optim.SGD):
 class Adam(optim.Adam):
     """Adam; the decay is added to the gradient."""
 
-    def __init__(self, params: Any, lr: Any = 1e-3, betas: tuple[float, float] = (0.9, 0.999),
+    def __init__(self, params: object, lr: Any = 1e-3, betas: tuple[float, float] = (0.9, 0.999),
                  eps: float = 1e-8, weight_decay: float = 0.0, amsgrad: bool = False, *,
                  maximize: bool = False) -> None:  # fmt: skip
         super().__init__(params, lr, *betas, eps, weight_decay=weight_decay, use_amsgrad=amsgrad)
@@ -56,12 +65,12 @@ class Adam(optim.Adam):
 class AdamW(Adam):
     """Adam with decoupled weight decay: ``p <- p (1 - lr decay)`` before the step."""
 
-    def __init__(self, params: Any, lr: Any = 1e-3, betas: tuple[float, float] = (0.9, 0.999),
+    def __init__(self, params: object, lr: Any = 1e-3, betas: tuple[float, float] = (0.9, 0.999),
                  eps: float = 1e-8, weight_decay: float = 1e-2, amsgrad: bool = False, *,
                  maximize: bool = False) -> None:  # fmt: skip
         super().__init__(params, lr, betas, eps, weight_decay, amsgrad, maximize=maximize)
 
-    def decay_weight(self, gradients: Any) -> Any:
+    def decay_weight(self, gradients: object) -> Any:
         """Leaves the gradients alone: the decay is part of the update."""
         return gradients
 
@@ -76,7 +85,7 @@ class FusedAdamW(AdamW):
     """:class:`AdamW`; compiled code fuses either."""
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> ModuleType:
     return look("tvmgraph.mint.optim", name, __all__)
 
 

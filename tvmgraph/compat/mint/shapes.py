@@ -5,12 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from tvmgraph import ops
+from tvmgraph.core.arguments import AxisLike
+from tvmgraph.core.columns import NumberLike
 from tvmgraph.core.guard import guard_module as _guard_module
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.errors import ArgumentError, user_source
 
 
-def cat(tensors: Any, dim: int = 0) -> Tensor:
+def cat(tensors: object, dim: int = 0) -> Tensor:
     """Joins tensors along an axis."""
     return ops.cat(tensors, dim)
 
@@ -18,7 +20,7 @@ def cat(tensors: Any, dim: int = 0) -> Tensor:
 concat = cat
 
 
-def stack(tensors: Any, dim: int = 0) -> Tensor:
+def stack(tensors: object, dim: int = 0) -> Tensor:
     """Joins tensors along a new axis."""
     return ops.stack(tensors, dim)
 
@@ -28,7 +30,7 @@ def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
     return ops.chunk(input, chunks, dim)
 
 
-def split(tensor: Tensor, split_size_or_sections: Any, dim: int = 0) -> tuple[Tensor, ...]:
+def split(tensor: Tensor, split_size_or_sections: object, dim: int = 0) -> tuple[Tensor, ...]:
     """Cuts a tensor into parts of one size, or of the given sizes."""
     return ops.split(tensor, split_size_or_sections, dim)
 
@@ -48,7 +50,9 @@ def index_select(input: Tensor, dim: int, index: Tensor) -> Tensor:
     return ops.index_select(input, dim, index)
 
 
-def index_add(input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: Any = 1) -> Tensor:
+def index_add(
+    input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: NumberLike = 1
+) -> Tensor:
     """Returns ``input`` with ``alpha * source`` added at the given indices of an axis."""
     added = source if alpha == 1 else source * alpha
     return ops.index_add(input.clone(), index.astype("int32"), added, dim)
@@ -59,7 +63,7 @@ def gather(input: Tensor, dim: int, index: Tensor) -> Tensor:
     return ops.gather_elements(input, dim, index)
 
 
-def scatter(input: Tensor, dim: int, index: Tensor, src: Any) -> Tensor:
+def scatter(input: Tensor, dim: int, index: Tensor, src: object) -> Tensor:
     """Returns ``input`` with elements along an axis replaced by those of ``src``."""
     return ops.scatter(input, dim, index, src)
 
@@ -69,12 +73,12 @@ def scatter_add(input: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
     return ops.tensor_scatter_elements(input, index, src, dim, "add")
 
 
-def squeeze(input: Tensor, dim: Any = None) -> Tensor:
+def squeeze(input: Tensor, dim: AxisLike | None = None) -> Tensor:
     """Drops axes of size 1; an axis of another size stays."""
     return ops.squeeze(input, dim)
 
 
-def permute(input: Tensor, dims: Any) -> Tensor:
+def permute(input: Tensor, dims: AxisLike) -> Tensor:
     """Returns the tensor with its axes in another order."""
     return ops.permute(input, dims)
 
@@ -89,13 +93,13 @@ def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
     return ops.flatten(input, start_dim=start_dim, end_dim=end_dim)
 
 
-def repeat_interleave(input: Tensor, repeats: Any, dim: int | None = None, *,
+def repeat_interleave(input: Tensor, repeats: object, dim: int | None = None, *,
                       output_size: int | None = None) -> Tensor:  # fmt: skip
     """Repeats every element along an axis, or of the flat tensor."""
     return ops.repeat_interleave(input, repeats, dim)
 
 
-def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Tensor, ...]:
+def meshgrid(*tensors: object, indexing: str | None = None) -> tuple[Tensor, ...]:
     """Returns coordinate grids of vectors, indexed ``"ij"`` unless ``"xy"`` is asked for."""
     vectors = tensors[0] if len(tensors) == 1 and isinstance(tensors[0], (list, tuple)) else tensors
     return ops.meshgrid(*vectors, indexing=indexing or "ij")

@@ -5,17 +5,18 @@ from __future__ import annotations
 from typing import Any
 
 from tvmgraph import ops
+from tvmgraph.core.arguments import AxisLike, DTypeLike, PerAxis
 from tvmgraph.core.guard import guard_module as _guard_module
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.ops.common.arguments import require_tensor
 
 
-def add(input: Any, other: Any, *, alpha: Any = 1) -> Tensor:
+def add(input: object, other: object, *, alpha: object = 1) -> Tensor:
     """Returns ``input + alpha * other``."""
     return ops.add(input, other if alpha == 1 else ops.mul(other, alpha))
 
 
-def sub(input: Any, other: Any, *, alpha: Any = 1) -> Tensor:
+def sub(input: object, other: object, *, alpha: object = 1) -> Tensor:
     """Returns ``input - alpha * other``."""
     return ops.sub(input, other if alpha == 1 else ops.mul(other, alpha))
 
@@ -73,34 +74,34 @@ def allclose(input: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e
     return bool(ops.isclose(input, other, rtol, atol, equal_nan).all())
 
 
-def all(input: Tensor, dim: Any = None, keepdim: bool = False) -> Tensor:
+def all(input: Tensor, dim: AxisLike | None = None, keepdim: bool = False) -> Tensor:
     """Returns whether all elements along ``dim`` are true."""
     return ops.all(input, dim, keepdim)
 
 
-def any(input: Tensor, dim: Any = None, keepdim: bool = False) -> Tensor:
+def any(input: Tensor, dim: AxisLike | None = None, keepdim: bool = False) -> Tensor:
     """Returns whether any element along ``dim`` is true."""
     return ops.any(input, dim, keepdim)
 
 
-def amax(input: Tensor, dim: Any = (), keepdim: bool = False) -> Tensor:
+def amax(input: Tensor, dim: AxisLike = (), keepdim: bool = False) -> Tensor:
     """Returns the maximum over one or several axes; over all of them by default."""
     return ops.amax(input, None if dim == () else dim, keepdim)
 
 
-def amin(input: Tensor, dim: Any = (), keepdim: bool = False) -> Tensor:
+def amin(input: Tensor, dim: AxisLike = (), keepdim: bool = False) -> Tensor:
     """Returns the minimum over one or several axes; over all of them by default."""
     return ops.amin(input, None if dim == () else dim, keepdim)
 
 
-def max(input: Tensor, dim: Any = None, keepdim: bool = False) -> Any:
+def max(input: Tensor, dim: AxisLike | None = None, keepdim: bool = False) -> Any:
     """Returns the maximum; with an axis ``(values, indices)``; or of two tensors."""
     if isinstance(dim, Tensor):
         return ops.maximum(input, dim)
     return ops.amax(input) if dim is None else ops.max(input, dim, keepdim)
 
 
-def min(input: Tensor, dim: Any = None, keepdim: bool = False) -> Any:
+def min(input: Tensor, dim: AxisLike | None = None, keepdim: bool = False) -> Any:
     """Returns the minimum; with an axis ``(values, indices)``; or of two tensors."""
     if isinstance(dim, Tensor):
         return ops.minimum(input, dim)
@@ -112,7 +113,13 @@ def argmin(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Tens
     return ops.argmin(input, dim, keepdim).astype("int64")
 
 
-def mean(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
+def mean(
+    input: Tensor,
+    dim: AxisLike | None = None,
+    keepdim: bool = False,
+    *,
+    dtype: DTypeLike | None = None,
+) -> Tensor:
     """Returns the mean over axes."""
     return ops.mean(input if dtype is None else ops.cast(input, dtype), dim, keepdim)
 
@@ -125,40 +132,50 @@ def median(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Any:
 
 
 def prod(input: Tensor, dim: int | None = None, keepdim: bool = False, *,
-         dtype: Any = None) -> Tensor:  # fmt: skip
+         dtype: DTypeLike | None = None) -> Tensor:  # fmt: skip
     """Returns the product over an axis."""
     return ops.prod(input, dim, keepdim, dtype)
 
 
-def nansum(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
+def nansum(
+    input: Tensor,
+    dim: AxisLike | None = None,
+    keepdim: bool = False,
+    *,
+    dtype: DTypeLike | None = None,
+) -> Tensor:
     """Returns the sum of what is not NaN."""
     return ops.nansum(input, dim, keepdim, dtype=dtype)
 
 
-def var(input: Tensor, dim: Any = None, *, correction: int = 1, keepdim: bool = False) -> Tensor:
+def var(
+    input: Tensor, dim: AxisLike | None = None, *, correction: int = 1, keepdim: bool = False
+) -> Tensor:
     """Returns the variance ``sum((x - mean)^2) / (n - correction)``."""
     return ops.var(input, dim, correction, keepdim)
 
 
-def std(input: Tensor, dim: Any = None, *, correction: int = 1, keepdim: bool = False) -> Tensor:
+def std(
+    input: Tensor, dim: AxisLike | None = None, *, correction: int = 1, keepdim: bool = False
+) -> Tensor:
     """Returns the square root of :func:`var`."""
     return ops.std(input, dim, correction, keepdim)
 
 
-def var_mean(input: Tensor, dim: Any = None, *, correction: int = 1,
+def var_mean(input: Tensor, dim: AxisLike | None = None, *, correction: int = 1,
              keepdim: bool = False) -> tuple[Tensor, Tensor]:  # fmt: skip
     """Returns variance and mean."""
     return ops.var_mean(input, dim, correction, keepdim)
 
 
-def std_mean(input: Tensor, dim: Any = None, *, correction: int = 1,
+def std_mean(input: Tensor, dim: AxisLike | None = None, *, correction: int = 1,
              keepdim: bool = False) -> tuple[Tensor, Tensor]:  # fmt: skip
     """Returns standard deviation and mean."""
     return ops.std_mean(input, dim, correction, keepdim)
 
 
-def norm(input: Tensor, p: Any = "fro", dim: Any = None, keepdim: bool = False, *,
-         dtype: Any = None) -> Tensor:  # fmt: skip
+def norm(input: Tensor, p: object = "fro", dim: AxisLike | None = None, keepdim: bool = False, *,
+         dtype: DTypeLike | None = None) -> Tensor:  # fmt: skip
     """Returns the p-norm of the elements over axes; ``"fro"`` is the 2-norm."""
     x = input if dim is not None else ops.flatten(input, start_dim=0)
     found = ops.norm(x, 2 if p == "fro" else p, dim=0 if dim is None else dim,
@@ -166,12 +183,12 @@ def norm(input: Tensor, p: Any = "fro", dim: Any = None, keepdim: bool = False, 
     return ops.reshape(found, (1,) * input.ndim) if keepdim and dim is None else found
 
 
-def count_nonzero(input: Tensor, dim: Any = None) -> Tensor:
+def count_nonzero(input: Tensor, dim: AxisLike | None = None) -> Tensor:
     """Returns the int64 number of elements that are not zero."""
     return ops.count_nonzero(input, () if dim is None else dim).astype("int64")
 
 
-def cumsum(input: Tensor, dim: int, dtype: Any = None) -> Tensor:
+def cumsum(input: Tensor, dim: int, dtype: DTypeLike | None = None) -> Tensor:
     """Returns the running sum along an axis."""
     return ops.cumsum(input, dim, dtype)
 
@@ -200,7 +217,7 @@ def cdist(x1: Tensor, x2: Tensor, p: float = 2.0,
     return ops.cdist(x1, x2, p)
 
 
-def softmax(input: Tensor, dim: int, *, dtype: Any = None) -> Tensor:
+def softmax(input: Tensor, dim: int, *, dtype: DTypeLike | None = None) -> Tensor:
     """Returns the softmax along an axis."""
     return ops.softmax(input, dim, dtype=dtype)
 
@@ -224,7 +241,7 @@ def argsort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool
     return ops.argsort(input, dim, descending).astype("int64")
 
 
-def where(condition: Tensor, input: Any = None, other: Any = None) -> Any:
+def where(condition: Tensor, input: object = None, other: object = None) -> Any:
     """Returns ``input`` where the condition holds, else ``other``; alone, the indices where."""
     if input is None and other is None:
         return ops.nonzero(condition, as_tuple=True)
@@ -236,14 +253,14 @@ def item(input: Tensor) -> Any:
     return input.item()
 
 
-def addr_(input: Tensor, vec1: Tensor, vec2: Tensor, beta: Any = 1, alpha: Any = 1) -> Tensor:
+def addr_(input: Tensor, vec1: Tensor, vec2: Tensor, beta: object = 1, alpha: object = 1) -> Tensor:
     """Writes ``beta * input + alpha * outer(vec1, vec2)`` into ``input`` and returns it."""
     input[...] = ops.addr(input, vec1, vec2, beta=beta, alpha=alpha)
     return input
 
 
-def conv2d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Any = 1,
-           padding: Any = 0, dilation: Any = 1, groups: int = 1) -> Tensor:  # fmt: skip
+def conv2d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: PerAxis = 1,
+           padding: object = 0, dilation: PerAxis = 1, groups: int = 1) -> Tensor:  # fmt: skip
     """Convolves images; see :func:`mint.nn.functional.conv2d`."""
     from tvmgraph.compat.mint.nn import functional
 

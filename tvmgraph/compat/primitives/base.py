@@ -15,7 +15,7 @@ import inspect
 import numbers
 import re
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from tvmgraph import dtypes, hooks
@@ -91,7 +91,7 @@ class Primitive:
         self.instance_name = name
         return self
 
-    def shard(self, in_strategy: Any = None, out_strategy: Any = None) -> Primitive:
+    def shard(self, in_strategy: object = None, out_strategy: object = None) -> Primitive:
         """Asks that operands and results be split over processes; returns the operator.
 
         Args:
@@ -124,7 +124,7 @@ def prim_attr_register(fn: Callable[..., None]) -> Callable[..., None]:
     signature = inspect.signature(fn)
 
     @functools.wraps(fn)
-    def init(self: Primitive, *args: Any, **kwargs: Any) -> None:
+    def init(self: Primitive, *args: object, **kwargs: object) -> None:
         bound = signature.bind(self, *args, **kwargs)
         bound.apply_defaults()
         Primitive.__init__(self, type(self).__name__)
@@ -161,7 +161,7 @@ def constexpr(
 
     def mark(function: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(function)
-        def compute(*args: Any, **kwargs: Any) -> Any:
+        def compute(*args: object, **kwargs: object) -> Any:
             return function(*args, **kwargs)
 
         compute.__name__ = name or getattr(function, "__name__", "constexpr")
@@ -181,15 +181,15 @@ def _primexpr(
 # ---- checks of constructor arguments ------------------------------------------------------------
 
 
-def _is_int(value: Any) -> bool:
+def _is_int(value: object) -> bool:
     return isinstance(value, numbers.Integral) and not isinstance(value, bool)
 
 
-def _is_ints(value: Any) -> bool:
+def _is_ints(value: object) -> bool:
     return _is_int(value) or (isinstance(value, (tuple, list)) and all(map(_is_int, value)))
 
 
-def _is_number(value: Any) -> bool:
+def _is_number(value: object) -> bool:
     return isinstance(value, numbers.Real) and not isinstance(value, bool)
 
 
@@ -294,7 +294,7 @@ def build_class(row: Iterable[str], module: str, scope: dict[str, Any]) -> type[
         f"def __call__({call_text}):\n{loads}    return {expression}\n",
         space,
     )
-    methods: dict[str, Any] = {"__module__": module, "__doc__": _doc(row, space)}
+    methods: dict[str, object] = {"__module__": module, "__doc__": _doc(row, space)}
     for method in ("__init__", "__call__"):
         space[method].__qualname__ = f"{name}.{method}"
         space[method].__annotations__ = {}
@@ -311,8 +311,8 @@ def _define(source: str, space: dict[str, Any]) -> None:
 
 
 def _configure(
-    name: str, kinds: dict[str, Any], optional: frozenset[str], self: Primitive,
-    values: dict[str, Any],
+    name: str, kinds: Mapping[str, object], optional: frozenset[str], self: Primitive,
+    values: Mapping[str, object],
 ) -> None:  # fmt: skip
     Primitive.__init__(self, name)
     for key, value in values.items():
@@ -322,7 +322,7 @@ def _configure(
         setattr(self, key, value)
 
 
-def _doc(row: Iterable[str], space: dict[str, Any]) -> str:
+def _doc(row: Iterable[str], space: Mapping[str, object]) -> str:
     name, init, call, expression = row
     shown = re.sub(r"\bF\.", "ops.", expression)
     text = f"Class form of ``{shown}``.\n\n``{name}({init})({call})`` computes ``{shown}``.\n"

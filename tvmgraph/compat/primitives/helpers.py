@@ -10,6 +10,8 @@ import numpy as np
 
 from tvmgraph import dtypes, hooks
 from tvmgraph.core import rules
+from tvmgraph.core.arguments import AxisLike, DTypeLike
+from tvmgraph.core.columns import NumberLike
 from tvmgraph.core.op import F
 from tvmgraph.core.tensor import Tensor, tensor_from_numpy
 from tvmgraph.dtypes import float32, int32
@@ -17,7 +19,7 @@ from tvmgraph.errors import ArgumentError, DTypeError, ShapeError, either, user_
 from tvmgraph.ops.effects.assignment import values_of
 
 
-def ints(value: Any) -> Any:
+def ints(value: object) -> Any:
     """Returns sizes given as a tensor, a list or a tuple as a tuple of ints; an int as it is."""
     if isinstance(value, Tensor):
         value = value.tolist()
@@ -35,26 +37,26 @@ def call(
     return fn(*args, **kwargs) if bprop is None else hooks.custom_vjp(bprop)(fn)(*args)
 
 
-def cast(x: Any, dtype: Any) -> Tensor:
+def cast(x: Any, dtype: DTypeLike) -> Tensor:
     """Converts a tensor or a number."""
     return F.cast(x if isinstance(x, Tensor) else Tensor(x), dtypes.dtype_of(dtype))
 
 
-def div_no_nan(x1: Any, x2: Any) -> Tensor:
+def div_no_nan(x1: object, x2: object) -> Tensor:
     """Divides, with 0 wherever the divisor is 0 (also for the gradient)."""
     zero = F.equal(x2, 0)
     y = F.div(x1, F.where(zero, F.ones_like(x2), x2))
     return F.where(zero, F.zeros_like(y), y)
 
 
-def softmax(x: Tensor, axis: Any) -> Tensor:
+def softmax(x: Tensor, axis: object) -> Tensor:
     """Softmax over one axis, or over several together."""
     if isinstance(axis, tuple) and len(axis) != 1:
         return F.exp(F.sub(x, F.logsumexp(x, axis, True)))
     return F.softmax(x, axis[0] if isinstance(axis, tuple) else axis)
 
 
-def scan(fn: Any, x: Tensor, axis: Any, exclusive: bool, reverse: bool, start: Any) -> Tensor:
+def scan(fn: Any, x: Tensor, axis: Any, exclusive: bool, reverse: bool, start: object) -> Tensor:
     """Running reduction along an axis, optionally without the element itself or from the end."""
     axis = rules.normalize_axis(axis, x.ndim)
     y = F.flip(x, (axis,)) if reverse else x
@@ -84,7 +86,7 @@ def bincount(array: Tensor, size: Any, weights: Tensor) -> Tensor:
     return F.unsorted_segment_sum(weights, slots, count + 1)[:count]
 
 
-def lp_norm(x: Tensor, axis: Any, p: int, keep_dims: bool, epsilon: float) -> Tensor:
+def lp_norm(x: Tensor, axis: AxisLike, p: int, keep_dims: bool, epsilon: float) -> Tensor:
     """p-norm, at least ``epsilon``."""
     return F.maximum(F.pow(F.sum(F.pow(F.abs(x), p), axis, keep_dims), 1 / p), epsilon)
 
@@ -149,7 +151,7 @@ def diag_part(x: Tensor) -> Tensor:
     return F.reshape(F.diagonal(F.reshape(x, (size, size))), half)
 
 
-def pad(x: Tensor, paddings: Any) -> Tensor:
+def pad(x: Tensor, paddings: object) -> Tensor:
     """Pads with zeros: one (before, after) pair per axis."""
     return F.pad(x, tuple(int(p) for pair in reversed(ints_nested(paddings)) for p in pair))
 
@@ -160,7 +162,7 @@ def ints_nested(value: Any) -> Any:
     return tuple(map(ints_nested, value)) if isinstance(value, (tuple, list)) else int(value)
 
 
-def pad_v3(x: Tensor, paddings: Any, value: Any, mode: str, contiguous: bool) -> Tensor:
+def pad_v3(x: Tensor, paddings: object, value: object, mode: str, contiguous: bool) -> Tensor:
     """Pads the last axes; not contiguous means all paddings before, then all after."""
     flat = ints(paddings)
     if not contiguous:
@@ -183,7 +185,7 @@ def shape_tensor(x: Tensor) -> Tensor:
     return tensor_from_numpy(np.array(x.shape, np.int64))
 
 
-def fill_v2(shape: Any, value: Any) -> Tensor:
+def fill_v2(shape: object, value: object) -> Tensor:
     """Repeats a 0-d tensor in a new shape."""
     value = value if isinstance(value, Tensor) else Tensor(value)
     return F.broadcast_to(F.reshape(value, ()), ints(shape))
@@ -199,7 +201,7 @@ def scalar_cast(x: Any, dtype: Any) -> Any:
 # ---- indexing ------------------------------------------------------------------------------------
 
 
-def embedding_lookup(params: Tensor, indices: Tensor, offset: Any) -> Tensor:
+def embedding_lookup(params: Tensor, indices: Tensor, offset: object) -> Tensor:
     """Takes rows ``indices - offset``; rows outside the table are zero."""
     where = F.sub(indices, offset)
     rows = params.shape[0]
@@ -221,7 +223,7 @@ def invert_permutation(x: Any) -> Any:
     return tuple(sorted(range(len(x)), key=lambda i: x[i]))
 
 
-def unravel_index(indices: Tensor, dims: Any) -> Tensor:
+def unravel_index(indices: Tensor, dims: AxisLike) -> Tensor:
     """Turns positions of a flattened array into coordinates, one row per axis."""
     rest, columns = indices, []
     for size in reversed(ints(dims)):
@@ -284,14 +286,14 @@ def _require_probability(p: float, op: str) -> None:
         )
 
 
-def truncated_normal(shape: Any, dtype: Any) -> Tensor:
+def truncated_normal(shape: object, dtype: DTypeLike) -> Tensor:
     """Normal numbers redrawn until they lie within two standard deviations."""
     low = math.erf(-2 / math.sqrt(2))
     u = F.add(F.mul(F.rand(*ints(shape), dtype=dtypes.float32), -2 * low), low)
     return F.cast(F.mul(F.erfinv(u), math.sqrt(2)), dtype)
 
 
-def assert_(condition: Any, data: Any) -> None:
+def assert_(condition: object, data: object) -> None:
     """Raises unless the condition holds.
 
     Raises:
@@ -308,13 +310,13 @@ def assert_(condition: Any, data: Any) -> None:
 # ---- optimizers: they store the new values in their parameters and return them ------------------
 
 
-def proximal(v: Tensor, rate: Any, l1: Any, l2: Any) -> Tensor:
+def proximal(v: Tensor, rate: Any, l1: NumberLike, l2: NumberLike) -> Tensor:
     """Returns ``v`` drawn to 0 by ``l1`` and divided by ``1 + rate l2``."""
     return F.sign(v) * F.maximum(F.abs(v) - rate * l1, 0.0) / (1 + rate * l2)
 
 
 def apply_proximal_adagrad(
-    var: Tensor, accum: Tensor, lr: Any, l1: Any, l2: Any, grad: Tensor
+    var: Tensor, accum: Tensor, lr: NumberLike, l1: Any, l2: Any, grad: Tensor
 ) -> tuple[Tensor, Tensor]:
     """Adagrad with proximal steps."""
     a = F.assign_add(accum, F.square(grad))
@@ -324,7 +326,14 @@ def apply_proximal_adagrad(
 
 
 def apply_adagrad_da(
-    var: Tensor, total: Tensor, squares: Tensor, grad: Tensor, lr: Any, l1: Any, l2: Any, step: Any
+    var: Tensor,
+    total: Tensor,
+    squares: Tensor,
+    grad: Tensor,
+    lr: NumberLike,
+    l1: NumberLike,
+    l2: NumberLike,
+    step: Any,
 ) -> Tensor:
     """Adagrad by the sums of all gradients."""
     g, s = F.assign_add(total, grad), F.assign_add(squares, F.square(grad))
@@ -334,7 +343,14 @@ def apply_adagrad_da(
 
 
 def apply_ftrl(
-    var: Tensor, accum: Tensor, linear: Tensor, grad: Tensor, lr: Any, l1: Any, l2: Any, power: Any
+    var: Tensor,
+    accum: Tensor,
+    linear: Tensor,
+    grad: Tensor,
+    lr: NumberLike,
+    l1: NumberLike,
+    l2: NumberLike,
+    power: Any,
 ) -> Tensor:
     """Follow the regularized leader."""
     new = accum + F.square(grad)
@@ -347,7 +363,12 @@ def apply_ftrl(
 
 
 def apply_sign(
-    var: Tensor, m: Tensor, lr: Any, beta: Any, grad: Tensor, factor: Callable[[Tensor], Any]
+    var: Tensor,
+    m: Tensor,
+    lr: NumberLike,
+    beta: NumberLike,
+    grad: Tensor,
+    factor: Callable[[Tensor], Any],
 ) -> tuple[Tensor, Tensor]:
     """Scales the gradient by whether its sign agrees with that of the running mean."""
     mean = F.assign(m, m * beta + grad * (1 - beta))
@@ -356,9 +377,18 @@ def apply_sign(
 
 
 def apply_amsgrad(
-    var: Tensor, m: Tensor, v: Tensor, vhat: Tensor, beta1_power: Any, beta2_power: Any, lr: Any,
-    beta1: Any, beta2: Any, epsilon: Any, grad: Tensor,
-) -> tuple[Tensor, Tensor, Tensor, Tensor]:  # fmt: skip
+    var: Tensor,
+    m: Tensor,
+    v: Tensor,
+    vhat: Tensor,
+    beta1_power: NumberLike,
+    beta2_power: NumberLike,
+    lr: NumberLike,
+    beta1: NumberLike,
+    beta2: NumberLike,
+    epsilon: NumberLike,
+    grad: Tensor,
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """Adam with the largest mean square so far; the powers are those after this step."""
     mean = F.assign(m, m * beta1 + grad * (1 - beta1))
     square = F.assign(v, v * beta2 + F.square(grad) * (1 - beta2))
@@ -424,7 +454,7 @@ def tridiagonal_product(above: Tensor, main: Tensor, below: Tensor, rhs: Tensor)
 # ---- loops: captured functions unroll them, so their counts must be known -----------------------
 
 
-def _require_callable(function: Any, name: str, op: str) -> None:
+def _require_callable(function: object, name: str, op: str) -> None:
     if not callable(function):
         raise DTypeError(
             f"{name} must be a function, not {type(function).__name__}",
@@ -432,7 +462,9 @@ def _require_callable(function: Any, name: str, op: str) -> None:
         )  # fmt: skip
 
 
-def while_loop(cond_func: Callable[[Any], Any], loop_func: Callable[[Any], Any], value: Any) -> Any:
+def while_loop(
+    cond_func: Callable[[Any], Any], loop_func: Callable[[Any], Any], value: object
+) -> Any:
     """Applies ``loop_func`` to the value as long as ``cond_func`` of it is true."""
     _require_callable(cond_func, "cond_func", "WhileLoop")
     _require_callable(loop_func, "loop_func", "WhileLoop")
@@ -441,7 +473,7 @@ def while_loop(cond_func: Callable[[Any], Any], loop_func: Callable[[Any], Any],
     return value
 
 
-def fori_loop(lower: Any, upper: Any, loop_func: Callable[[int, Any], Any], value: Any) -> Any:
+def fori_loop(lower: Any, upper: Any, loop_func: Callable[[int, Any], Any], value: object) -> Any:
     """Applies ``value = loop_func(i, value)`` for every i from ``lower`` to below ``upper``."""
     _require_callable(loop_func, "loop_func", "ForiLoop")
     for i in range(int(lower), int(upper)):
@@ -450,7 +482,7 @@ def fori_loop(lower: Any, upper: Any, loop_func: Callable[[int, Any], Any], valu
 
 
 def scan_loop(
-    loop_func: Callable[[Any, Any], tuple[Any, Any]], carry: Any, xs: Sequence[Any] | None,
+    loop_func: Callable[[Any, Any], tuple[Any, Any]], carry: object, xs: Sequence[object] | None,
     length: int | None,
 ) -> tuple[Any, list[Any]]:  # fmt: skip
     """Applies ``carry, y = loop_func(carry, x)`` to every x; returns the carry and all y.

@@ -10,6 +10,7 @@ import numpy as np
 
 from tvmgraph.compat.primitives.helpers import ints
 from tvmgraph.core import rules
+from tvmgraph.core.arguments import AxisLike, DTypeLike, PerAxis
 from tvmgraph.core.op import F
 from tvmgraph.core.tensor import Tensor, tensor_from_numpy
 from tvmgraph.errors import ArgumentError, ShapeError, user_source
@@ -35,8 +36,8 @@ def _channels_last(x: Tensor) -> Tensor:
 
 
 def conv2d(
-    x: Tensor, weight: Tensor, out_channel: int, kernel_size: Any, pad_mode: str, pad: Any,
-    stride: Any, dilation: Any, group: int, data_format: str,
+    x: Tensor, weight: Tensor, out_channel: int, kernel_size: PerAxis, pad_mode: str, pad: object,
+    stride: PerAxis, dilation: PerAxis, group: int, data_format: str,
 ) -> Tensor:  # fmt: skip
     """Convolves images in either layout."""
     if data_format == "NHWC":
@@ -51,8 +52,8 @@ def conv2d(
 
 
 def conv2d_input_grad(
-    dout: Tensor, weight: Tensor, input_size: Any, pad_mode: str, pad: Any, stride: Any,
-    dilation: Any, group: int,
+    dout: Tensor, weight: Tensor, input_size: object, pad_mode: str, pad: object, stride: PerAxis,
+    dilation: PerAxis, group: int,
 ) -> Tensor:  # fmt: skip
     """Transposed convolution to images of shape ``input_size``: ``[N, C, H, W]``."""
     size = ints(input_size)
@@ -69,7 +70,7 @@ def conv2d_input_grad(
 
 
 def depthwise_conv2d(
-    x: Tensor, weight: Tensor, pad_mode: str, pad: Any, stride: Any, dilation: Any
+    x: Tensor, weight: Tensor, pad_mode: str, pad: object, stride: PerAxis, dilation: PerAxis
 ) -> Tensor:
     """Convolves every channel on its own; weight is ``[multiplier, C, H, W]``."""
     multiplier, channels, *kernel = weight.shape
@@ -78,7 +79,7 @@ def depthwise_conv2d(
     return F.conv2d(x, weight, None, _pair(stride), mode, pad, _pair(dilation), channels)
 
 
-def im2col(x: Tensor, ksizes: Any, strides: Any, dilations: Any, pads: Any) -> Tensor:
+def im2col(x: Tensor, ksizes: object, strides: PerAxis, dilations: object, pads: object) -> Tensor:
     """Lays windows out as ``[N, C, window, position]``."""
     cols = F.unfold(x, ksizes, dilations, pads, strides)
     window = math.prod(_pair(ksizes))
@@ -89,7 +90,12 @@ def im2col(x: Tensor, ksizes: Any, strides: Any, dilations: Any, pads: Any) -> T
 
 
 def pool(
-    fn: Callable[..., Tensor], x: Tensor, kernel: Any, stride: Any, pad_mode: str, data_format: str
+    fn: Callable[..., Tensor],
+    x: Tensor,
+    kernel: object,
+    stride: PerAxis,
+    pad_mode: str,
+    data_format: str,
 ) -> Tensor:
     """Pools images in either layout."""
     if data_format == "NHWC":
@@ -116,7 +122,7 @@ def avg_pool(x: Tensor, kernel: Any, stride: Any, pad_mode: str) -> Tensor:
 
 
 def avg_pool3d(
-    x: Tensor, kernel: Any, stride: Any, pad_mode: str, pad: Any, ceil_mode: bool,
+    x: Tensor, kernel: object, stride: PerAxis, pad_mode: str, pad: object, ceil_mode: bool,
     count_include_pad: bool, divisor_override: int,
 ) -> Tensor:  # fmt: skip
     """Average pooling of volumes."""
@@ -127,7 +133,7 @@ def avg_pool3d(
 
 
 def max_pool3d(
-    x: Tensor, kernel: Any, stride: Any, pad_mode: str, pad: Any, ceil_mode: bool | None
+    x: Tensor, kernel: object, stride: PerAxis, pad_mode: str, pad: object, ceil_mode: bool | None
 ) -> Tensor:
     """Maximum pooling of volumes."""
     kernel, stride = _pair(kernel, 3), _pair(stride, 3)
@@ -137,7 +143,13 @@ def max_pool3d(
 
 
 def max_pool_argmax(
-    x: Tensor, kernel: Any, stride: Any, pads: Any, dilation: Any, ceil_mode: bool, dtype: Any
+    x: Tensor,
+    kernel: object,
+    stride: PerAxis,
+    pads: object,
+    dilation: PerAxis,
+    ceil_mode: bool,
+    dtype: DTypeLike,
 ) -> tuple[Tensor, Tensor]:
     """Maximum pooling with the position of every maximum in its image."""
     y, index = F.max_pool2d(x, kernel, stride, pads, dilation, True, ceil_mode)
@@ -185,7 +197,7 @@ def layer_norm(
     return F.add(F.mul(y, gamma), beta), mean, variance
 
 
-def l2_normalize(x: Tensor, axis: Any, epsilon: float) -> Tensor:
+def l2_normalize(x: Tensor, axis: AxisLike, epsilon: float) -> Tensor:
     """Divides by the Euclidean norm over ``axis``."""
     return F.mul(x, F.rsqrt(F.maximum(F.sum(F.square(x), axis, True), epsilon)))
 
@@ -193,7 +205,7 @@ def l2_normalize(x: Tensor, axis: Any, epsilon: float) -> Tensor:
 # ---- resizing ------------------------------------------------------------------------------------
 
 
-def resize(image: Tensor, size: Any, mode: str, align_corners: bool, half_pixel: bool) -> Tensor:
+def resize(image: Tensor, size: object, mode: str, align_corners: bool, half_pixel: bool) -> Tensor:
     """Resizes images ``[N, C, H, W]``.
 
     Without ``align_corners`` and ``half_pixel_centers`` output pixel i samples position i·in/out.

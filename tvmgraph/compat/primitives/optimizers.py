@@ -7,15 +7,21 @@ from __future__ import annotations
 
 from typing import Any
 
+from tvmgraph.core.columns import NumberLike
 from tvmgraph.core.op import F
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.ops.effects.assignment import values_of
 
 
 def apply_momentum(
-    variable: Tensor, accumulation: Tensor, learning_rate: Any, gradient: Tensor, momentum: Any,
-    use_nesterov: bool, gradient_scale: float,
-) -> Tensor:  # fmt: skip
+    variable: Tensor,
+    accumulation: Tensor,
+    learning_rate: NumberLike,
+    gradient: Tensor,
+    momentum: NumberLike,
+    use_nesterov: bool,
+    gradient_scale: float,
+) -> Tensor:
     """``a = momentum a + g``, then ``v -= lr a`` (Nesterov: ``v -= lr (g + momentum a)``)."""
     g = gradient * gradient_scale if gradient_scale != 1 else gradient
     a = F.assign(accumulation, accumulation * momentum + g)
@@ -24,9 +30,16 @@ def apply_momentum(
 
 
 def sgd(
-    parameters: Tensor, gradient: Tensor, learning_rate: Any, accum: Tensor, momentum: Any,
-    stat: Tensor, dampening: float, weight_decay: float, nesterov: bool,
-) -> Tensor:  # fmt: skip
+    parameters: Tensor,
+    gradient: Tensor,
+    learning_rate: NumberLike,
+    accum: Tensor,
+    momentum: NumberLike,
+    stat: Tensor,
+    dampening: float,
+    weight_decay: float,
+    nesterov: bool,
+) -> Tensor:
     """Stochastic gradient descent with momentum; ``stat`` is 1 before the first step."""
     g = gradient + parameters * weight_decay if weight_decay else gradient
     later = accum * momentum + g * (1 - dampening)
@@ -37,9 +50,18 @@ def sgd(
 
 
 def adam(
-    var: Tensor, m: Tensor, v: Tensor, beta1_power: Any, beta2_power: Any, lr: Any, beta1: Any,
-    beta2: Any, epsilon: Any, gradient: Tensor, use_nesterov: bool,
-) -> tuple[Tensor, Tensor, Tensor]:  # fmt: skip
+    var: Tensor,
+    m: Tensor,
+    v: Tensor,
+    beta1_power: NumberLike,
+    beta2_power: NumberLike,
+    lr: NumberLike,
+    beta1: NumberLike,
+    beta2: NumberLike,
+    epsilon: NumberLike,
+    gradient: Tensor,
+    use_nesterov: bool,
+) -> tuple[Tensor, Tensor, Tensor]:
     """Adam; ``beta1_power`` and ``beta2_power`` are the powers after this step."""
     scale = lr * F.sqrt(_tensor(1 - beta2_power)) / (1 - beta1_power)
     new_m = F.assign(m, m + (gradient - m) * (1 - beta1))
@@ -50,9 +72,16 @@ def adam(
 
 
 def adam_weight_decay(
-    var: Tensor, m: Tensor, v: Tensor, lr: Any, beta1: Any, beta2: Any, epsilon: Any, decay: Any,
+    var: Tensor,
+    m: Tensor,
+    v: Tensor,
+    lr: NumberLike,
+    beta1: NumberLike,
+    beta2: NumberLike,
+    epsilon: NumberLike,
+    decay: NumberLike,
     gradient: Tensor,
-) -> tuple[Tensor, Tensor, Tensor]:  # fmt: skip
+) -> tuple[Tensor, Tensor, Tensor]:
     """Adam without bias correction and with decoupled weight decay."""
     new_m = F.assign(m, m * beta1 + gradient * (1 - beta1))
     new_v = F.assign(v, v * beta2 + F.square(gradient) * (1 - beta2))
@@ -62,9 +91,15 @@ def adam_weight_decay(
 
 
 def apply_rms_prop(
-    var: Tensor, mean_square: Tensor, moment: Tensor, learning_rate: Any, grad: Tensor, rho: Any,
-    momentum: Any, epsilon: Any,
-) -> Tensor:  # fmt: skip
+    var: Tensor,
+    mean_square: Tensor,
+    moment: Tensor,
+    learning_rate: NumberLike,
+    grad: Tensor,
+    rho: NumberLike,
+    momentum: NumberLike,
+    epsilon: NumberLike,
+) -> Tensor:
     """RMSProp: divides by the root of a running mean of squares."""
     s = F.assign(mean_square, mean_square * rho + F.square(grad) * (1 - rho))
     a = F.assign(moment, moment * momentum + grad * learning_rate / F.sqrt(s + epsilon))
@@ -73,7 +108,7 @@ def apply_rms_prop(
 
 def apply_centered_rms_prop(
     var: Tensor, mean_gradient: Tensor, mean_square: Tensor, moment: Tensor, grad: Tensor,
-    learning_rate: Any, decay: Any, momentum: Any, epsilon: Any,
+    learning_rate: NumberLike, decay: NumberLike, momentum: NumberLike, epsilon: NumberLike,
 ) -> Tensor:  # fmt: skip
     """RMSProp with the running variance instead of the mean of squares."""
     g = F.assign(mean_gradient, mean_gradient * decay + grad * (1 - decay))
@@ -84,7 +119,12 @@ def apply_centered_rms_prop(
 
 
 def apply_adagrad(
-    var: Tensor, accum: Tensor, lr: Any, grad: Tensor, update_slots: bool, epsilon: float = 0.0
+    var: Tensor,
+    accum: Tensor,
+    lr: NumberLike,
+    grad: Tensor,
+    update_slots: bool,
+    epsilon: float = 0.0,
 ) -> tuple[Tensor, Tensor]:
     """Adagrad: divides by the root of the sum of squares."""
     a = F.assign_add(accum, F.square(grad)) if update_slots else accum
@@ -93,7 +133,13 @@ def apply_adagrad(
 
 
 def apply_adadelta(
-    var: Tensor, accum: Tensor, accum_update: Tensor, lr: Any, rho: Any, epsilon: Any, grad: Tensor
+    var: Tensor,
+    accum: Tensor,
+    accum_update: Tensor,
+    lr: NumberLike,
+    rho: NumberLike,
+    epsilon: NumberLike,
+    grad: Tensor,
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Adadelta: the step size follows the running mean of past steps."""
     a = F.assign(accum, accum * rho + F.square(grad) * (1 - rho))
@@ -104,9 +150,16 @@ def apply_adadelta(
 
 
 def apply_ada_max(
-    var: Tensor, m: Tensor, v: Tensor, beta1_power: Any, lr: Any, beta1: Any, beta2: Any,
-    epsilon: Any, grad: Tensor,
-) -> tuple[Tensor, Tensor, Tensor]:  # fmt: skip
+    var: Tensor,
+    m: Tensor,
+    v: Tensor,
+    beta1_power: NumberLike,
+    lr: NumberLike,
+    beta1: NumberLike,
+    beta2: NumberLike,
+    epsilon: NumberLike,
+    grad: Tensor,
+) -> tuple[Tensor, Tensor, Tensor]:
     """AdaMax: Adam with the maximum norm."""
     new_m = F.assign(m, m * beta1 + grad * (1 - beta1))
     new_v = F.assign(v, F.maximum(v * beta2, F.abs(grad)))

@@ -17,8 +17,8 @@ Betas = tuple[float, float]
 class _Moments(Optimizer):
     """Keeps running means of the gradient and of its square."""
 
-    def __init__(self, params: Any, lr: Any, betas: Betas, eps: float, weight_decay: float,
-                 **settings: Any) -> None:  # fmt: skip
+    def __init__(self, params: object, lr: Any, betas: Betas, eps: float, weight_decay: float,
+                 **settings: object) -> None:  # fmt: skip
         check_betas(self.__class__.__name__, betas)
         eps = above_zero(self.__class__.__name__, "eps", eps)
         super().__init__(params, {
@@ -42,7 +42,7 @@ class Adam(_Moments):
 
     _step = "state_step"
 
-    def __init__(self, params: Any, lr: Any = 1e-3, betas: Betas = (0.9, 0.999),
+    def __init__(self, params: object, lr: Any = 1e-3, betas: Betas = (0.9, 0.999),
                  eps: float = 1e-8, weight_decay: float = 0.0, amsgrad: bool = False, *,
                  maximize: bool = False) -> None:  # fmt: skip
         super().__init__(params, lr, betas, eps, weight_decay, amsgrad=amsgrad, maximize=maximize)
@@ -68,7 +68,7 @@ class Adam(_Moments):
 class AdamW(Adam):
     """Adam whose weights decay apart from the gradient: ``p <- p (1 - lr decay)``."""
 
-    def __init__(self, params: Any, lr: Any = 1e-3, betas: Betas = (0.9, 0.999),
+    def __init__(self, params: object, lr: Any = 1e-3, betas: Betas = (0.9, 0.999),
                  eps: float = 1e-8, weight_decay: float = 1e-2, amsgrad: bool = False, *,
                  maximize: bool = False) -> None:  # fmt: skip
         super().__init__(params, lr, betas, eps, weight_decay, amsgrad, maximize=maximize)
@@ -90,7 +90,7 @@ class AdamW(Adam):
 class Adamax(Optimizer):
     """Adam with the largest gradient instead of the mean square."""
 
-    def __init__(self, params: Any, lr: Any = 2e-3, betas: Betas = (0.9, 0.999),
+    def __init__(self, params: object, lr: Any = 2e-3, betas: Betas = (0.9, 0.999),
                  eps: float = 1e-8, weight_decay: float = 0.0, *,
                  maximize: bool = False) -> None:  # fmt: skip
         check_betas("Adamax", betas)
@@ -115,7 +115,7 @@ class Adamax(Optimizer):
 class NAdam(_Moments):
     """Adam with Nesterov's momentum."""
 
-    def __init__(self, params: Any, lr: Any = 2e-3, betas: Betas = (0.9, 0.999),
+    def __init__(self, params: object, lr: Any = 2e-3, betas: Betas = (0.9, 0.999),
                  eps: float = 1e-8, weight_decay: float = 0.0,
                  momentum_decay: float = 4e-3) -> None:  # fmt: skip
         decay = non_negative("NAdam", "momentum_decay", momentum_decay)
@@ -138,7 +138,7 @@ class NAdam(_Moments):
 class RAdam(_Moments):
     """Adam whose adaptive rate waits until its variance is known well enough."""
 
-    def __init__(self, params: Any, lr: Any = 1e-3, betas: Betas = (0.9, 0.999),
+    def __init__(self, params: object, lr: Any = 1e-3, betas: Betas = (0.9, 0.999),
                  eps: float = 1e-8, weight_decay: float = 0.0) -> None:  # fmt: skip
         super().__init__(params, lr, betas, eps, weight_decay)
 

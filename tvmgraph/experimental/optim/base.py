@@ -49,11 +49,11 @@ class Optimizer(Cell):
     parameters: Any
     _step = "step_t"  # name of the number of steps in checkpoints
 
-    def __init__(self, params: Any, defaults: dict[str, Any]) -> None:
+    def __init__(self, params: object, defaults: dict[str, Any]) -> None:
         super().__init__(auto_prefix=False)
         groups = self.__groups(params)
         self.defaults = defaults
-        self.state: dict[Any, dict[str, Any]] = defaultdict(dict)
+        self.state: dict[object, dict[str, object]] = defaultdict(dict)
         self.param_groups: list[dict[str, Any]] = []
         self.parameters = ()
         self.lrs: list[Parameter] = []
@@ -96,12 +96,12 @@ class Optimizer(Cell):
         self.param_groups.append(group)
         self.group_start_id.append(len(self.parameters))
 
-    def __rate(self, lr: Any) -> Parameter:
+    def __rate(self, lr: object) -> Parameter:
         value = float(lr.item()) if isinstance(lr, Tensor) else lr
         rate = non_negative(self.cls_name, "lr", value)
         return new_scalar(f"learning_rate_group_{len(self.lrs)}", rate)
 
-    def state_of(self, prefix: str, init: Any = "zeros") -> ParameterTuple:
+    def state_of(self, prefix: str, init: object = "zeros") -> ParameterTuple:
         """Returns a Parameter like each trained one, named ``prefix.<name>``."""
         state = ParameterTuple(self.parameters).clone(prefix, init)
         for s in state:
@@ -112,7 +112,7 @@ class Optimizer(Cell):
         """Returns a 0-d Parameter per trained one, named ``prefix<name>``."""
         return [new_scalar(prefix + p.name, value) for p in self.parameters]
 
-    def construct(self, gradients: Any) -> Any:
+    def construct(self, gradients: Any) -> bool:
         gradients = (gradients,) if isinstance(gradients, Tensor) else tuple(gradients)
         if len(gradients) != len(self.parameters):
             reject(ArgumentError, self.cls_name, "one gradient per parameter is needed",

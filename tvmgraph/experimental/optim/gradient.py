@@ -17,7 +17,7 @@ Group = dict[str, Any]
 class SGD(Optimizer):
     """Gradient descent with momentum; see :class:`tvmgraph.nn.SGD`."""
 
-    def __init__(self, params: Any, lr: Any, momentum: float = 0, dampening: float = 0,
+    def __init__(self, params: object, lr: Any, momentum: float = 0, dampening: float = 0,
                  weight_decay: float = 0.0, nesterov: bool = False, *,
                  maximize: bool = False) -> None:  # fmt: skip
         momentum = non_negative("SGD", "momentum", momentum)
@@ -47,7 +47,7 @@ class SGD(Optimizer):
 class RMSprop(Optimizer):
     """The gradient over the root of its mean square, of its variance where ``centered``."""
 
-    def __init__(self, params: Any, lr: Any = 1e-2, alpha: float = 0.99, eps: float = 1e-8,
+    def __init__(self, params: object, lr: Any = 1e-2, alpha: float = 0.99, eps: float = 1e-8,
                  weight_decay: float = 0.0, momentum: float = 0.0, centered: bool = False,
                  maximize: bool = False) -> None:  # fmt: skip
         super().__init__(params, {
@@ -80,7 +80,7 @@ class RMSprop(Optimizer):
 class Adagrad(Optimizer):
     """The gradient over the root of the sum of its squares."""
 
-    def __init__(self, params: Any, lr: Any = 1e-2, lr_decay: float = 0.0,
+    def __init__(self, params: object, lr: Any = 1e-2, lr_decay: float = 0.0,
                  weight_decay: float = 0.0, initial_accumulator_value: float = 0.0,
                  eps: float = 1e-10, *, maximize: bool = False) -> None:  # fmt: skip
         start = non_negative("Adagrad", "initial_accumulator_value", initial_accumulator_value)
@@ -103,7 +103,7 @@ class Adagrad(Optimizer):
 class Adadelta(Optimizer):
     """The gradient times the ratio of the mean sizes of steps and gradients."""
 
-    def __init__(self, params: Any, lr: Any = 1.0, rho: float = 0.9, eps: float = 1e-6,
+    def __init__(self, params: object, lr: Any = 1.0, rho: float = 0.9, eps: float = 1e-6,
                  weight_decay: float = 0.0, *, maximize: bool = False) -> None:  # fmt: skip
         super().__init__(params, {
             "lr": lr, "rho": fraction("Adadelta", "rho", rho, "[]"),
@@ -127,7 +127,7 @@ class Adadelta(Optimizer):
 class Rprop(Optimizer):
     """Every element has its own step, which grows while the gradient's sign stays."""
 
-    def __init__(self, params: Any, lr: Any = 1e-2, etas: tuple[float, float] = (0.5, 1.2),
+    def __init__(self, params: object, lr: Any = 1e-2, etas: tuple[float, float] = (0.5, 1.2),
                  step_sizes: tuple[float, float] = (1e-06, 50), *,
                  maximize: bool = False) -> None:  # fmt: skip
         less, more = pair("Rprop", "etas", etas)
@@ -157,7 +157,7 @@ class Rprop(Optimizer):
 class ASGD(Optimizer):
     """Gradient descent that also keeps the mean of the weights; see :class:`tvmgraph.nn.ASGD`."""
 
-    def __init__(self, params: Any, lr: Any = 1e-2, lambd: float = 1e-4, alpha: float = 0.75,
+    def __init__(self, params: object, lr: Any = 1e-2, lambd: float = 1e-4, alpha: float = 0.75,
                  t0: float = 1e6, weight_decay: float = 0.0,
                  maximize: bool = False) -> None:  # fmt: skip
         super().__init__(params, {

@@ -106,7 +106,7 @@ class _Layer(Cell):
     _function: str
     _inputs: int
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
+    def __init__(self, *args: object, **kwargs: Any) -> None:
         super().__init__()
         signature: inspect.Signature = type(self).__signature__  # pyright: ignore
         try:
@@ -193,7 +193,7 @@ def _layer(name: str) -> type[Cell]:
     return type(name, (_Layer,), places)
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> type[Cell]:
     if name not in FUNCTIONS:
         raise not_found("tvmgraph.mint.nn", name, __all__)
     made = globals()[name] = _layer(name)

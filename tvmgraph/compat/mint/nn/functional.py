@@ -6,6 +6,7 @@ from typing import Any
 
 from tvmgraph import ops
 from tvmgraph.compat.paths import look
+from tvmgraph.core.arguments import AxisLike, DTypeLike, PerAxis
 from tvmgraph.core.guard import guard_module as _guard_module
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.errors import ArgumentError, user_source
@@ -62,7 +63,7 @@ def _result(input: Tensor, new: Tensor, inplace: bool) -> Tensor:
     return input.rebind(new) if inplace else new
 
 
-def _padded(padding: Any) -> tuple[str, Any]:
+def _padded(padding: object) -> tuple[str, Any]:
     """Returns ``pad_mode`` and ``padding`` for PyTorch's padding."""
     if isinstance(padding, str):
         if padding not in ("same", "valid"):
@@ -72,58 +73,82 @@ def _padded(padding: Any) -> tuple[str, Any]:
     return "pad", padding
 
 
-def conv1d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Any = 1,
-           padding: Any = 0, dilation: Any = 1, groups: int = 1) -> Tensor:  # fmt: skip
+def conv1d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: PerAxis = 1,
+           padding: object = 0, dilation: PerAxis = 1, groups: int = 1) -> Tensor:  # fmt: skip
     """Convolves signals of shape [N, C, L]."""
     return ops.conv1d(input, weight, bias, stride, *_padded(padding), dilation, groups)
 
 
-def conv2d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Any = 1,
-           padding: Any = 0, dilation: Any = 1, groups: int = 1) -> Tensor:  # fmt: skip
+def conv2d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: PerAxis = 1,
+           padding: object = 0, dilation: PerAxis = 1, groups: int = 1) -> Tensor:  # fmt: skip
     """Convolves images of shape [N, C, H, W]."""
     return ops.conv2d(input, weight, bias, stride, *_padded(padding), dilation, groups)
 
 
-def conv3d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Any = 1,
-           padding: Any = 0, dilation: Any = 1, groups: int = 1) -> Tensor:  # fmt: skip
+def conv3d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: PerAxis = 1,
+           padding: object = 0, dilation: PerAxis = 1, groups: int = 1) -> Tensor:  # fmt: skip
     """Convolves volumes of shape [N, C, D, H, W]."""
     return ops.conv3d(input, weight, bias, stride, *_padded(padding), dilation, groups)
 
 
-def avg_pool1d(input: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0,
+def avg_pool1d(input: Tensor, kernel_size: Any, stride: PerAxis | None = None, padding: object = 0,
                ceil_mode: bool = False, count_include_pad: bool = True) -> Tensor:  # fmt: skip
     """Averages windows; the stride is the kernel size by default."""
     step = kernel_size if stride is None else stride
     return ops.avg_pool1d(input, kernel_size, step, padding, ceil_mode, count_include_pad)
 
 
-def avg_pool2d(input: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0,
-               ceil_mode: bool = False, count_include_pad: bool = True,
-               divisor_override: int | None = None) -> Tensor:  # fmt: skip
+def avg_pool2d(
+    input: Tensor,
+    kernel_size: PerAxis,
+    stride: PerAxis | None = None,
+    padding: object = 0,
+    ceil_mode: bool = False,
+    count_include_pad: bool = True,
+    divisor_override: int | None = None,
+) -> Tensor:
     """Averages windows; the stride is the kernel size by default."""
     step = kernel_size if stride is None else stride
     return ops.avg_pool2d(input, kernel_size, step, padding, ceil_mode, count_include_pad,
                           divisor_override or 0)  # fmt: skip
 
 
-def avg_pool3d(input: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0,
-               ceil_mode: bool = False, count_include_pad: bool = True,
-               divisor_override: int | None = None) -> Tensor:  # fmt: skip
+def avg_pool3d(
+    input: Tensor,
+    kernel_size: PerAxis,
+    stride: PerAxis | None = None,
+    padding: object = 0,
+    ceil_mode: bool = False,
+    count_include_pad: bool = True,
+    divisor_override: int | None = None,
+) -> Tensor:
     """Averages windows; the stride is the kernel size by default."""
     step = kernel_size if stride is None else stride
     return ops.avg_pool3d(input, kernel_size, step, padding, ceil_mode, count_include_pad,
                           divisor_override or 0)  # fmt: skip
 
 
-def max_pool2d(input: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0,
-               dilation: Any = 1, ceil_mode: bool = False,
-               return_indices: bool = False) -> Any:  # fmt: skip
+def max_pool2d(
+    input: Tensor,
+    kernel_size: PerAxis,
+    stride: PerAxis | None = None,
+    padding: object = 0,
+    dilation: PerAxis = 1,
+    ceil_mode: bool = False,
+    return_indices: bool = False,
+) -> Any:
     """Returns the maxima of windows, and where they are if asked for."""
     return ops.max_pool2d(input, kernel_size, stride, padding, dilation, return_indices, ceil_mode)
 
 
-def max_unpool2d(input: Tensor, indices: Tensor, kernel_size: Any, stride: Any = None,
-                 padding: Any = 0, output_size: Any = None) -> Tensor:  # fmt: skip
+def max_unpool2d(
+    input: Tensor,
+    indices: Tensor,
+    kernel_size: PerAxis,
+    stride: PerAxis | None = None,
+    padding: object = 0,
+    output_size: object = None,
+) -> Tensor:
     """Puts maxima back to where they came from."""
     return ops.max_unpool2d(input, indices, kernel_size, stride, padding, output_size)
 
@@ -199,12 +224,12 @@ def logsigmoid(input: Tensor) -> Tensor:
     return ops.logsigmoid(input)
 
 
-def softmax(input: Tensor, dim: int | None = None, dtype: Any = None) -> Tensor:
+def softmax(input: Tensor, dim: int | None = None, dtype: DTypeLike | None = None) -> Tensor:
     """Returns the softmax along an axis; without one along axis 0 or 1, as PyTorch chooses."""
     return ops.softmax(input, _implied(input) if dim is None else dim, dtype=dtype)
 
 
-def log_softmax(input: Tensor, dim: int | None = None, *, dtype: Any = None) -> Tensor:
+def log_softmax(input: Tensor, dim: int | None = None, *, dtype: DTypeLike | None = None) -> Tensor:
     """Returns the logarithm of :func:`softmax`."""
     x = input if dtype is None else ops.cast(input, dtype)
     return ops.log_softmax(x, _implied(input) if dim is None else dim)
@@ -259,7 +284,7 @@ def smooth_l1_loss(input: Tensor, target: Tensor, reduction: str = "mean",
     return ops.smooth_l1_loss(input, target, beta, reduction)
 
 
-def normalize(input: Tensor, p: float = 2.0, dim: Any = 1, eps: float = 1e-12) -> Tensor:
+def normalize(input: Tensor, p: float = 2.0, dim: AxisLike = 1, eps: float = 1e-12) -> Tensor:
     """Divides by the p-norm along an axis, which counts as at least ``eps``."""
     size = ops.norm(input, p, dim=dim, keepdim=True)
     return input / ops.maximum(size, ops.full_like(size, eps))
@@ -271,7 +296,7 @@ def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
     return ops.one_hot(tensor, count).astype("int64")
 
 
-def pad(input: Tensor, pad: Any, mode: str = "constant", value: Any = None) -> Tensor:
+def pad(input: Tensor, pad: object, mode: str = "constant", value: object = None) -> Tensor:
     """Pads the last axes: ``pad`` has (before, after) of the last axis first."""
     return ops.pad(input, pad, mode, value)
 

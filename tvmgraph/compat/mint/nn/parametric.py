@@ -8,13 +8,16 @@ from typing import Any
 from tvmgraph import dtypes, nn, ops
 from tvmgraph.common.initializer import HeUniform, Initializer, Uniform, initializer
 from tvmgraph.compat.mint.nn import functional
+from tvmgraph.core.arguments import DTypeLike, PerAxis
 from tvmgraph.core.guard import guard_module as _guard_module
 from tvmgraph.core.parameter import Parameter
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.errors import ArgumentError, user_source
 
 
-def _parameter(init: Any, shape: tuple[int, ...], dtype: Any, trained: bool = True) -> Parameter:
+def _parameter(
+    init: object, shape: tuple[int, ...], dtype: DTypeLike | None, trained: bool = True
+) -> Parameter:
     return Parameter(initializer(init, shape, dtype or dtypes.float32), requires_grad=trained)
 
 
@@ -27,7 +30,7 @@ class Linear(nn.Cell):
     """``y = x W^T + b`` with a weight of shape [out_features, in_features]."""
 
     def __init__(self, in_features: int, out_features: int, bias: bool = True,
-                 weight_init: Any = None, bias_init: Any = None,
+                 weight_init: object = None, bias_init: object = None,
                  dtype: Any = None) -> None:  # fmt: skip
         super().__init__()
         self.in_features, self.out_features = in_features, out_features
@@ -50,7 +53,7 @@ class _Conv(nn.Cell):
 
     axes = 2
 
-    def __init__(self, in_channels: int, out_channels: int, kernel_size: Any, stride: Any = 1,
+    def __init__(self, in_channels: int, out_channels: int, kernel_size: PerAxis, stride: Any = 1,
                  padding: Any = 0, dilation: Any = 1, groups: int = 1, bias: bool = True,
                  padding_mode: str = "zeros", dtype: Any = None) -> None:  # fmt: skip
         super().__init__()
@@ -113,10 +116,20 @@ class Conv3d(_Conv):
 class ConvTranspose2d(_Conv):
     """Transposed convolution of images; the weight has shape [in, out / groups, kh, kw]."""
 
-    def __init__(self, in_channels: int, out_channels: int, kernel_size: Any, stride: Any = 1,
-                 padding: Any = 0, output_padding: Any = 0, groups: int = 1, bias: bool = True,
-                 dilation: Any = 1, padding_mode: str = "zeros",
-                 dtype: Any = None) -> None:  # fmt: skip
+    def __init__(
+        self,
+        in_channels: int,
+        out_channels: int,
+        kernel_size: PerAxis,
+        stride: PerAxis = 1,
+        padding: object = 0,
+        output_padding: PerAxis = 0,
+        groups: int = 1,
+        bias: bool = True,
+        dilation: PerAxis = 1,
+        padding_mode: str = "zeros",
+        dtype: Any = None,
+    ) -> None:
         super().__init__(in_channels, out_channels, kernel_size, stride, padding, dilation,
                          groups, bias, padding_mode, dtype)  # fmt: skip
         self.output_padding = output_padding
@@ -204,7 +217,7 @@ class BatchNorm3d(_BatchNorm):
 class LayerNorm(nn.Cell):
     """Normalises the last axes, of sizes ``normalized_shape``."""
 
-    def __init__(self, normalized_shape: Any, eps: float = 1e-5, elementwise_affine: bool = True,
+    def __init__(self, normalized_shape: object, eps: float = 1e-5, elementwise_affine: bool = True,
                  bias: bool = True, dtype: Any = None) -> None:  # fmt: skip
         super().__init__()
         self.normalized_shape, self.eps = _spread(normalized_shape, 1), eps
