@@ -27,7 +27,7 @@ def reject(kind: type[TvmgraphError], op: str, rule: str, fix: str | None = None
     raise kind(rule, op=op, at=user_source(), fix=fix)
 
 
-def names_of(op: str, value: Any) -> list[str]:
+def names_of(op: str, value: object) -> list[str]:
     """Returns column names as a list.
 
     Raises:
@@ -39,7 +39,7 @@ def names_of(op: str, value: Any) -> list[str]:
     return list(items)
 
 
-def count_of(op: str, name: str, value: Any, low: int) -> int:
+def count_of(op: str, name: str, value: object, low: int) -> int:
     """Returns an integer that is at least ``low``.
 
     Raises:
@@ -52,7 +52,7 @@ def count_of(op: str, name: str, value: Any, low: int) -> int:
     return int(value)
 
 
-def kept(value: Any) -> Any:
+def kept(value: object) -> Any:
     """Returns an entry of a row as an array; a dict stays one, as in MindSpore."""
     return value if isinstance(value, dict) else np.asarray(value)
 
@@ -105,11 +105,11 @@ class Dataset(Shown):
 
     def map(
         self,
-        operations: Any,
-        input_columns: Any = None,
-        output_columns: Any = None,
+        operations: object,
+        input_columns: object = None,
+        output_columns: object = None,
         num_parallel_workers: int | None = None,
-        **_: Any,
+        **_: object,
     ) -> Dataset:
         """Transforms columns.
 
@@ -177,7 +177,7 @@ class Dataset(Shown):
 
     def bucket_batch_by_length(
         self,
-        column_names: Any,
+        column_names: object,
         bucket_boundaries: Sequence[int],
         bucket_batch_sizes: Sequence[int],
         element_length_function: Callable[..., Any] | None = None,
@@ -256,7 +256,7 @@ class Dataset(Shown):
         return SyncWaitDataset(self, condition_name, callback)
 
     def sync_update(
-        self, condition_name: str, num_batch: int | None = None, data: Any = None
+        self, condition_name: str, num_batch: int | None = None, data: object = None
     ) -> None:
         """Calls the callback of a condition; see :meth:`sync_wait`.
 
@@ -296,8 +296,8 @@ class Dataset(Shown):
 
     def filter(
         self,
-        predicate: Callable[..., Any],
-        input_columns: Any = None,
+        predicate: Callable[..., object],
+        input_columns: object = None,
         num_parallel_workers: int | None = None,
     ) -> Dataset:
         """Keeps the rows for which ``predicate(*input_columns)`` is true.
@@ -311,7 +311,7 @@ class Dataset(Shown):
 
         return FilterDataset(self, predicate, input_columns)
 
-    def project(self, columns: Any) -> Dataset:
+    def project(self, columns: object) -> Dataset:
         """Keeps the named columns, in this order.
 
         Args:
@@ -321,7 +321,7 @@ class Dataset(Shown):
 
         return ProjectDataset(self, columns, columns)
 
-    def rename(self, input_columns: Any, output_columns: Any) -> Dataset:
+    def rename(self, input_columns: object, output_columns: object) -> Dataset:
         """Gives columns other names.
 
         Args:
@@ -337,7 +337,7 @@ class Dataset(Shown):
         renamed = dict(zip(old, new))
         return ProjectDataset(self, self.columns, [renamed.get(c, c) for c in self.columns])
 
-    def split(self, sizes: Sequence[Any], randomize: bool = True) -> tuple[Dataset, ...]:
+    def split(self, sizes: Sequence[object], randomize: bool = True) -> tuple[Dataset, ...]:
         """Splits the rows into parts.
 
         Args:
@@ -381,7 +381,7 @@ class Dataset(Shown):
 
     def create_tuple_iterator(
         self,
-        columns: Any = None,
+        columns: object = None,
         num_epochs: int = -1,
         output_numpy: bool = False,
         do_copy: bool = False,
@@ -418,7 +418,7 @@ class Dataset(Shown):
 
     # ---- facts ------------------------------------------------------------------------------
 
-    def _columns_at(self, op: str, columns: Any) -> list[int]:
+    def _columns_at(self, op: str, columns: object) -> list[int]:
         """Returns where columns are.
 
         Raises:

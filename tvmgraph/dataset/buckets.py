@@ -14,7 +14,7 @@ from tvmgraph.errors import ArgumentError, ShapeError
 Padding = dict[str, tuple[Any, Any]]
 
 
-def pad(name: str, values: Sequence[Any], shape: Any, fill: Any) -> list[np.ndarray]:
+def pad(name: str, values: Sequence[object], shape: Any, fill: Any) -> list[np.ndarray]:
     """Pads arrays at the end of every axis.
 
     Args:
@@ -105,7 +105,7 @@ class BucketDataset(_Stage):
     def _stack(self, bucket: int, rows: list[Row]) -> Row:
         result = []
         for name, values in zip(self.columns, zip(*rows)):
-            arrays: Sequence[Any] = values
+            arrays: Sequence[object] = values
             if name in self.pad_info:
                 shape, fill = self.pad_info[name]
                 if self.to_boundary and bucket < len(self.bounds) and shape is not None:

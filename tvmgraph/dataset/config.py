@@ -100,7 +100,7 @@ def get_debug_mode() -> bool:
 
 
 #: Settings of MindSpore's pipelines that choose nothing here, by their last given value.
-_KEPT: dict[str, Any] = {
+_KEPT: dict[str, object] = {
     "auto_num_workers": False, "auto_offload": False, "autotune_interval": 0,
     "callback_timeout": 60, "dynamic_shape": False, "enable_autotune": False,
     "enable_shared_mem": True, "enable_watchdog": True, "fast_recovery": True,
@@ -109,7 +109,7 @@ _KEPT: dict[str, Any] = {
 }  # fmt: skip
 
 
-def _keep(setting: str, value: Any, *_: Any) -> None:
+def _keep(setting: str, value: object, *_: object) -> None:
     """Notes a setting that has no meaning here, checked as those that have one.
 
     Raises:
@@ -125,7 +125,7 @@ def _keep(setting: str, value: Any, *_: Any) -> None:
     _KEPT[setting] = value
 
 
-def _checked(op: str, name: str, value: Any, low: int) -> int:
+def _checked(op: str, name: str, value: object, low: int) -> int:
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < low:
         raise ArgumentError(f"{name} must be an int of at least {low}, not {value!r}",
                             op=f"dataset.config.{op}", at=user_source())  # fmt: skip

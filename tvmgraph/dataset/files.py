@@ -86,7 +86,7 @@ class MnistDataset(NumpySlicesDataset):
         sampler: Any = None,
         num_shards: int | None = None,
         shard_id: int | None = None,
-        **_: Any,
+        **_: object,
     ) -> None:
         folder = Path(dataset_dir)
         parts = _parts(type(self).__name__, usage, {"train": ["train"], "test": ["t10k"]})
@@ -152,7 +152,7 @@ class Cifar10Dataset(NumpySlicesDataset):
         sampler: Any = None,
         num_shards: int | None = None,
         shard_id: int | None = None,
-        **_: Any,
+        **_: object,
     ) -> None:
         op, folder = type(self).__name__, Path(dataset_dir)
         wanted = _parts(op, usage, self.files)
@@ -287,7 +287,7 @@ class ImageFolderDataset(Source):
         decode: bool = False,
         num_shards: int | None = None,
         shard_id: int | None = None,
-        cache: Any = None,
+        cache: object = None,
     ) -> None:
         folder = Path(dataset_dir)
         classes = sorted(d.name for d in folder.iterdir() if d.is_dir()) if folder.is_dir() else []
@@ -334,7 +334,7 @@ class Shuffle(enum.StrEnum):
     GLOBAL = "global"
 
 
-def is_shuffled(shuffle: Any) -> bool:
+def is_shuffled(shuffle: object) -> bool:
     """Whether a :class:`Shuffle` or a boolean means that rows are shuffled."""
     return shuffle not in (False, Shuffle.FALSE)
 
@@ -380,13 +380,13 @@ class TextFileDataset(NumpySlicesDataset):
 
     def __init__(
         self,
-        dataset_files: Any,
+        dataset_files: object,
         num_samples: int | None = None,
         num_parallel_workers: int | None = None,
-        shuffle: Any = Shuffle.GLOBAL,
+        shuffle: object = Shuffle.GLOBAL,
         num_shards: int | None = None,
         shard_id: int | None = None,
-        cache: Any = None,
+        cache: object = None,
     ) -> None:
         lines = [
             line
@@ -427,16 +427,16 @@ class CSVDataset(NumpySlicesDataset):
 
     def __init__(
         self,
-        dataset_files: Any,
+        dataset_files: object,
         field_delim: str = ",",
-        column_defaults: Sequence[Any] | None = None,
-        column_names: Any = None,
+        column_defaults: Sequence[object] | None = None,
+        column_names: object = None,
         num_samples: int | None = None,
         num_parallel_workers: int | None = None,
-        shuffle: Any = Shuffle.GLOBAL,
+        shuffle: object = Shuffle.GLOBAL,
         num_shards: int | None = None,
         shard_id: int | None = None,
-        cache: Any = None,
+        cache: object = None,
     ) -> None:
         names = None if column_names is None else names_of("CSVDataset", column_names)
         rows: list[list[str]] = []
@@ -467,7 +467,7 @@ def _check_widths(path: Path, rows: list[list[str]], names: list[str]) -> None:
             reject(ArgumentError, "CSVDataset", f"row {number} of {path.name} has {found}")
 
 
-def _typed_column(name: str, values: list[str], default: Any) -> np.ndarray:
+def _typed_column(name: str, values: list[str], default: object) -> np.ndarray:
     kind = next((k for k in (int, float) if type(default) is k), str)
     dtype = {int: np.int32, float: np.float32, str: np.str_}[kind]
     try:

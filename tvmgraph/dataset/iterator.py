@@ -26,7 +26,7 @@ class _End:
         self.error = error
 
 
-def _put(target: queue.Queue[Any], item: Any, stop: threading.Event) -> bool:
+def _put(target: queue.Queue[object], item: object, stop: threading.Event) -> bool:
     """Puts an item unless the reader has gone."""
     while not stop.is_set():
         try:
@@ -37,7 +37,9 @@ def _put(target: queue.Queue[Any], item: Any, stop: threading.Event) -> bool:
     return False
 
 
-def _produce(dataset: Dataset, epoch: int, target: queue.Queue[Any], stop: threading.Event) -> None:
+def _produce(
+    dataset: Dataset, epoch: int, target: queue.Queue[object], stop: threading.Event
+) -> None:
     end = _End()
     try:
         for row in dataset.rows(epoch):
@@ -111,7 +113,7 @@ class DatasetIterator(Shown):
         self.output_numpy = output_numpy
         self.do_copy = do_copy
         self.as_dict = as_dict
-        self._running: Iterator[Any] | None = None
+        self._running: Iterator[object] | None = None
 
     def __iter__(self) -> Iterator[Any]:
         if self.left == 0:
@@ -132,7 +134,7 @@ class DatasetIterator(Shown):
             values = [self._convert(v) for v in row]
             yield dict(zip(self.dataset.columns, values)) if self.as_dict else values
 
-    def _convert(self, value: Any) -> Any:
+    def _convert(self, value: object) -> Any:
         if isinstance(value, Tensor):
             value = value.asnumpy()
         if isinstance(value, dict):

@@ -152,7 +152,7 @@ class Shard:
             yield blob[at + COUNT : at + COUNT + size]
             at += COUNT + size
 
-    def _blob(self, name: str, data: bytes) -> Any:
+    def _blob(self, name: str, data: bytes) -> np.ndarray | bytes:
         kind, shape = self.fields[name]["type"], self.fields[name].get("shape")
         if shape is None:
             return data
@@ -217,11 +217,11 @@ class MindDataset(Source):
     """
 
     def __init__(
-        self, dataset_files: Any, columns_list: Any = None,
-        num_parallel_workers: int | None = None, shuffle: Any = None,
+        self, dataset_files: Any, columns_list: object = None,
+        num_parallel_workers: int | None = None, shuffle: object = None,
         num_shards: int | None = None, shard_id: int | None = None, sampler: Any = None,
-        padded_sample: Mapping[str, Any] | None = None, num_padded: int | None = None,
-        num_samples: int | None = None, cache: Any = None,
+        padded_sample: Mapping[str, object] | None = None, num_padded: int | None = None,
+        num_samples: int | None = None, cache: object = None,
     ) -> None:  # fmt: skip
         self.files = shards_of("MindDataset", dataset_files)
         self.fields = self.files[0].fields
@@ -280,7 +280,11 @@ class FileReader:
     """
 
     def __init__(
-        self, file_name: Any, num_consumer: int = 4, columns: Any = None, operator: Any = None
+        self,
+        file_name: object,
+        num_consumer: int = 4,
+        columns: object = None,
+        operator: object = None,
     ) -> None:
         self._files = shards_of("FileReader", file_name)
         self._columns = None if columns is None else names_of("FileReader", columns)

@@ -7,7 +7,7 @@ import json
 import re
 import sqlite3
 import struct
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -63,9 +63,9 @@ class _Pages:
         self.file = path.open("wb" if old is None else "r+b")
         self.pages: list[dict[str, Any]] = [] if old is None else old.header["page"]
         self.open: dict[str, tuple[dict[str, Any], bytearray]] = {}
-        self.rows: list[tuple[Any, ...]] = [] if old is None else old.index()
+        self.rows: list[tuple[object, ...]] = [] if old is None else old.index()
 
-    def add(self, raw: bytes, blob: bytes, indexed: list[Any]) -> None:
+    def add(self, raw: bytes, blob: bytes, indexed: Sequence[object]) -> None:
         """Adds a row."""
         parts = {"RAW_DATA": raw, "BLOB_DATA": blob}
         parts = {k: len(p).to_bytes(COUNT, "little") + p for k, p in parts.items()}
@@ -222,7 +222,9 @@ class FileWriter(Shown):
     def _blobs(self) -> list[str]:
         return [n for n, f in self.fields.items() if f["type"] == "bytes" or "shape" in f]
 
-    def write_raw_data(self, raw_data: list[dict[str, Any]], parallel_writer: bool = False) -> None:
+    def write_raw_data(
+        self, raw_data: Sequence[dict[str, object]], parallel_writer: bool = False
+    ) -> None:
         """Writes rows.
 
         Args:
@@ -307,7 +309,7 @@ class FileWriter(Shown):
         self._done = True
 
 
-def _converted(kind: str, shape: Any, value: Any) -> Any:
+def _converted(kind: str, shape: Any, value: object) -> Any:
     """Returns a value of a column: a number, a text, or the bytes of a blob.
 
     Raises:
@@ -335,7 +337,7 @@ def _converted(kind: str, shape: Any, value: Any) -> Any:
     return int(array)
 
 
-def _field(value: np.ndarray) -> dict[str, Any]:
+def _field(value: np.ndarray) -> dict[str, object]:
     """Returns the entry of a schema for values like this one."""
     if value.dtype.kind in "US":
         return {"type": "string" if value.dtype.kind == "U" else "bytes"}

@@ -21,7 +21,7 @@ from tvmgraph.dataset.samplers import (
 from tvmgraph.errors import ArgumentError, DTypeError
 
 
-def _row(value: Any) -> Row:
+def _row(value: object) -> Row:
     items = value if isinstance(value, tuple) else (value,)
     return tuple(v.asnumpy() if isinstance(v, Tensor) else v for v in items)
 
@@ -146,14 +146,14 @@ class GeneratorDataset(Source):
         source: Any,
         column_names: Any = None,
         column_types: Any = None,
-        schema: Any = None,
+        schema: object = None,
         num_samples: int | None = None,
         num_parallel_workers: int = 1,
         shuffle: bool | None = None,
         sampler: Any = None,
         num_shards: int | None = None,
         shard_id: int | None = None,
-        **_: Any,
+        **_: object,
     ) -> None:
         if column_names is None:
             reject(ArgumentError, "GeneratorDataset", "column_names is missing",
@@ -246,8 +246,8 @@ class NumpySlicesDataset(Source):
 
     def __init__(
         self,
-        data: Any,
-        column_names: Any = None,
+        data: object,
+        column_names: object = None,
         num_samples: int | None = None,
         num_parallel_workers: int = 1,
         shuffle: bool | None = None,

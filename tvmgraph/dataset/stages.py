@@ -61,11 +61,11 @@ class _Stage(Dataset):
         return self.child.get_repeat_count()
 
 
-def _as_tuple(value: Any) -> Row:
+def _as_tuple(value: object) -> Row:
     return tuple(value) if isinstance(value, (tuple, list)) else (value,)
 
 
-def _array(value: Any) -> Any:
+def _array(value: object) -> Any:
     return value.asnumpy() if isinstance(value, Tensor) else value
 
 
@@ -73,7 +73,7 @@ class MapDataset(_Stage):
     """Transforms columns; see :meth:`Dataset.map`."""
 
     def __init__(
-        self, child: Dataset, operations: Any, inputs: Any, outputs: Any, workers: int | None
+        self, child: Dataset, operations: object, inputs: object, outputs: Any, workers: int | None
     ) -> None:
         super().__init__(child)
         self.operations = list(_as_tuple(operations))
@@ -147,9 +147,9 @@ class BatchDataset(_Stage):
         size: int | Callable[[BatchInfo], int],
         drop_remainder: bool,
         per_batch_map: Callable[..., Any] | None = None,
-        input_columns: Any = None,
+        input_columns: object = None,
         output_columns: Any = None,
-        **_: Any,
+        **_: object,
     ) -> None:
         super().__init__(child)
         self.size = size if callable(size) else count_of("batch", "batch_size", size, 1)
@@ -341,7 +341,7 @@ class ConcatDataset(Dataset):
 
         self.sampler: Sampler | None = None
 
-    def use_sampler(self, sampler: Any) -> None:
+    def use_sampler(self, sampler: object) -> None:
         """Draws rows, which are counted through all parts, by a sampler.
 
         Raises:
@@ -368,7 +368,7 @@ class ConcatDataset(Dataset):
 class FilterDataset(_Stage):
     """Keeps some rows; see :meth:`Dataset.filter`."""
 
-    def __init__(self, child: Dataset, predicate: Callable[..., Any], inputs: Any) -> None:
+    def __init__(self, child: Dataset, predicate: Callable[..., object], inputs: Any) -> None:
         super().__init__(child)
         if not callable(predicate):
             reject(DTypeError, "filter", "predicate must be callable")

@@ -118,11 +118,19 @@ class TFRecordDataset(Source):
     """
 
     def __init__(
-        self, dataset_files: Any, schema: Any = None, columns_list: Any = None,
-        num_samples: int | None = None, num_parallel_workers: int | None = None,
-        shuffle: Any = Shuffle.GLOBAL, num_shards: int | None = None, shard_id: int | None = None,
-        shard_equal_rows: bool = False, cache: Any = None, compression_type: str | None = None,
-    ) -> None:  # fmt: skip
+        self,
+        dataset_files: Any,
+        schema: Any = None,
+        columns_list: object = None,
+        num_samples: int | None = None,
+        num_parallel_workers: int | None = None,
+        shuffle: object = Shuffle.GLOBAL,
+        num_shards: int | None = None,
+        shard_id: int | None = None,
+        shard_equal_rows: bool = False,
+        cache: object = None,
+        compression_type: str | None = None,
+    ) -> None:
         unpack = {None: bytes, "": bytes, "GZIP": gzip.decompress, "ZLIB": zlib.decompress}
         if compression_type not in unpack:
             reject(ArgumentError, "TFRecordDataset", f"compression_type is {compression_type!r}",

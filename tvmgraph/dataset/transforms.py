@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Callable, Sequence
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,7 @@ from tvmgraph.errors import ArgumentError, DTypeError, ShapeError
 __path__: list[str] = []  # a package in MindSpore
 
 
-def as_array(value: Any) -> np.ndarray:
+def as_array(value: object) -> np.ndarray:
     """Returns a Tensor, image or number as an array."""
     return value.asnumpy() if isinstance(value, Tensor) else np.asarray(value)
 
@@ -36,10 +37,10 @@ class TypeCast:
         array([1], dtype=int32)
     """
 
-    def __init__(self, data_type: Any) -> None:
+    def __init__(self, data_type: object) -> None:
         self.data_type = dtypes.dtype_of(data_type).numpy
 
-    def __call__(self, value: Any) -> np.ndarray:
+    def __call__(self, value: object) -> np.ndarray:
         return as_array(value).astype(self.data_type)
 
 
@@ -71,7 +72,7 @@ class OneHot:
         self.num_classes = num_classes
         self.smoothing_rate = smoothing_rate
 
-    def __call__(self, value: Any) -> np.ndarray:
+    def __call__(self, value: object) -> np.ndarray:
         label = as_array(value)
         shape = label.shape
         label = label.squeeze()
@@ -89,7 +90,7 @@ class OneHot:
         return found * (1 - self.smoothing_rate) + self.smoothing_rate / self.num_classes
 
 
-def _apply(operation: Callable[..., Any], values: tuple[Any, ...]) -> tuple[Any, ...]:
+def _apply(operation: Callable[..., Any], values: tuple[object, ...]) -> tuple[Any, ...]:
     result = operation(*values)
     return tuple(result) if isinstance(result, (tuple, list)) else (result,)
 
@@ -116,7 +117,7 @@ class Compose(Shown):
                 reject(DTypeError, "Compose", f"a transform must be callable, not {t!r}")
         self.transforms = list(transforms)
 
-    def __call__(self, *values: Any) -> Any:
+    def __call__(self, *values: object) -> Any:
         for t in self.transforms:
             values = _apply(t, values)
         return values[0] if len(values) == 1 else values
@@ -138,7 +139,7 @@ class RandomApply(Compose):
         super().__init__(transforms)
         self.prob = prob
 
-    def __call__(self, *values: Any) -> Any:
+    def __call__(self, *values: object) -> Any:
         if generator().random() < self.prob:
             return super().__call__(*values)
         return values[0] if len(values) == 1 else values
@@ -155,7 +156,7 @@ class RandomChoice(Compose):
         array([-1])
     """
 
-    def __call__(self, *values: Any) -> Any:
+    def __call__(self, *values: object) -> Any:
         values = _apply(self.transforms[int(generator().integers(len(self.transforms)))], values)
         return values[0] if len(values) == 1 else values
 
@@ -168,7 +169,7 @@ class Duplicate:
         (1, 1)
     """
 
-    def __call__(self, value: Any) -> tuple[Any, Any]:
+    def __call__(self, value: object) -> tuple[Any, Any]:
         return value, value
 
 
@@ -183,10 +184,10 @@ class Fill:
         array([7, 7])
     """
 
-    def __init__(self, fill_value: Any) -> None:
+    def __init__(self, fill_value: object) -> None:
         self.fill_value = fill_value
 
-    def __call__(self, value: Any) -> np.ndarray:
+    def __call__(self, value: object) -> np.ndarray:
         return np.full_like(as_array(value), self.fill_value)
 
 
@@ -201,7 +202,7 @@ class RandomOrder(Compose):
         array([0])
     """
 
-    def __call__(self, *values: Any) -> Any:
+    def __call__(self, *values: object) -> Any:
         for i in generator().permutation(len(self.transforms)):
             values = _apply(self.transforms[i], values)
         return values[0] if len(values) == 1 else values
@@ -223,7 +224,7 @@ class Concatenate:
     def __init__(self, axis: int = 0, prepend: Any = None, append: Any = None) -> None:
         self.axis, self.prepend, self.append = axis, prepend, append
 
-    def __call__(self, *values: Any) -> np.ndarray:
+    def __call__(self, *values: object) -> np.ndarray:
         parts = [v for v in (self.prepend, *values, self.append) if v is not None]
         return np.concatenate([as_array(v) for v in parts], self.axis)
 
@@ -252,12 +253,12 @@ class Mask:
         array([False,  True])
     """
 
-    def __init__(self, operator: Relational, constant: Any, dtype: Any = dtypes.bool_) -> None:
+    def __init__(self, operator: Relational, constant: object, dtype: Any = dtypes.bool_) -> None:
         names = ("equal", "not_equal", "greater", "greater_equal", "less", "less_equal")
         self.compare, self.constant = getattr(np, names[Relational(operator)]), constant
         self.dtype = dtypes.dtype_of(dtype).numpy
 
-    def __call__(self, value: Any) -> np.ndarray:
+    def __call__(self, value: object) -> np.ndarray:
         return self.compare(as_array(value), self.constant).astype(self.dtype)
 
 
@@ -276,10 +277,10 @@ class PadEnd:
         array([1, 2, 9])
     """
 
-    def __init__(self, pad_shape: Sequence[int | None], pad_value: Any = None) -> None:
+    def __init__(self, pad_shape: Sequence[int | None], pad_value: object = None) -> None:
         self.pad_shape, self.pad_value = list(pad_shape), pad_value
 
-    def __call__(self, value: Any) -> np.ndarray:
+    def __call__(self, value: object) -> np.ndarray:
         array = as_array(value)
         if array.ndim != len(self.pad_shape):
             reject(ShapeError, "PadEnd", f"an array of shape {array.shape} for {self.pad_shape}")
@@ -307,7 +308,7 @@ class Slice:
     def __init__(self, *slices: Any) -> None:
         self.slices = [slice(s, s + 1 or None) if isinstance(s, int) else s for s in slices]
 
-    def __call__(self, value: Any) -> np.ndarray:
+    def __call__(self, value: object) -> np.ndarray:
         found = as_array(value)
         for axis, part in enumerate(self.slices):
             if part is not None and part is not ...:
@@ -324,7 +325,7 @@ class Unique:
         (array([3, 1], dtype=int32), array([0, 1, 0], dtype=int32), array([2, 1], dtype=int32))
     """
 
-    def __call__(self, value: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def __call__(self, value: object) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         array = as_array(value).reshape(-1)
         found, first, where, count = np.unique(
             array, return_index=True, return_inverse=True, return_counts=True
@@ -347,12 +348,12 @@ class PyTensorOperation:
 TensorOperation = PyTensorOperation
 
 
-def not_random(function: Any) -> Any:
+def not_random(function: object) -> Any:
     """Returns a function as it is; MindSpore wants to be told which ones are not random."""
     return function
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> ModuleType:
     return look(__name__, name, __all__)
 
 

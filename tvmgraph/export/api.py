@@ -71,11 +71,11 @@ def format_of(path: str | os.PathLike[str]) -> str:
 
 @noticed()
 def export(
-    net: Any,
-    *inputs: Any,
+    net: object,
+    *inputs: object,
     file_name: str | os.PathLike[str],
     file_format: str = "ONNX",
-    **options: Any,
+    **options: object,
 ) -> Path:
     """Writes a network to one file.
 
@@ -136,7 +136,9 @@ def export(
 
 
 def load(
-    path: str | os.PathLike[str], public_key: str | os.PathLike[str] | None = None, **options: Any
+    path: str | os.PathLike[str],
+    public_key: str | os.PathLike[str] | None = None,
+    **options: object,
 ) -> Any:
     """Loads a file that :func:`export` wrote, or a MINDIR file of MindSpore.
 

@@ -52,15 +52,18 @@ class Program:
         return replace(self, graph=plain)
 
 
-def unwrapped(net: Any) -> Any:
+def unwrapped(net: object) -> Any:
     """Returns what ``jit`` wrapped; a Cell's attribute ``fn`` is the user's own."""
     return net if is_cell(net) else getattr(net, "fn", net)
 
 
 def capture_program(
-    net: Any, args: tuple[Any, ...], kwargs: dict[str, Any] | None = None, training: bool = False,
+    net: object,
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any] | None = None,
+    training: bool = False,
     promotion: Promotion | None = None,
-) -> Program:  # fmt: skip
+) -> Program:
     """Captures one call of a network, function or :class:`Graph` for shipping.
 
     Args:
@@ -96,7 +99,7 @@ def capture_program(
     return Program(kept, values, outputs, captured.decided)
 
 
-def _named_inputs(graph: Graph, net: Any) -> Graph:
+def _named_inputs(graph: Graph, net: object) -> Graph:
     """Gives the inputs of an imported network the names they have in its file."""
     inner = getattr(net, "graph", None)
     names = getattr(net, "input_names", None)

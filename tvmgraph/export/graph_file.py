@@ -16,7 +16,6 @@ import json
 import os
 import zipfile
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -36,7 +35,9 @@ _INLINE_ELEMENTS = 8  # the text writes out constants up to this size
 _EPOCH = (1980, 1, 1, 0, 0, 0)
 
 
-def save_graph(path: Path, net: Any, args: tuple[Any, ...] = (), *, training: bool = False) -> None:
+def save_graph(
+    path: Path, net: object, args: tuple[object, ...] = (), *, training: bool = False
+) -> None:
     """Writes a graph with its weights to one file.
 
     Args:

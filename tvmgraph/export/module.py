@@ -32,12 +32,12 @@ from tvmgraph.runtime.tensors import to_bytes
 
 def save_module(
     path: Path,
-    net: Any,
-    args: tuple[Any, ...],
+    net: object,
+    args: tuple[object, ...],
     *,
     target: str = "",
     jit_level: str = "",
-    jit_config: Any = None,
+    jit_config: object = None,
     linker: str = "",
     frozen: bool = False,
     training: bool = False,
@@ -95,7 +95,7 @@ def save_module(
 
 
 def _program(
-    net: Any, args: tuple[Any, ...], dynamic: Dynamic | None, training: bool
+    net: object, args: tuple[object, ...], dynamic: Dynamic | None, training: bool
 ) -> tuple[Program, dict[str, str]]:
     """Captures a network; returns the user's names of its symbolic sizes as well.
 
@@ -122,7 +122,7 @@ def _program(
     return program, variable.names
 
 
-def _options(jit_config: Any, jit_level: str, target: str) -> Any:
+def _options(jit_config: object, jit_level: str, target: str) -> Any:
     """Returns what the compiler is told."""
     config = JitConfig() if jit_config is None else as_jit_config(jit_config)
     if config.exec_mode == "no_sink":
@@ -147,7 +147,7 @@ def _agree(name: str, given: str, configured: str) -> None:
         )  # fmt: skip
 
 
-def _replayed(options: Any, graph: Graph, jit_config: Any) -> Any:
+def _replayed(options: Any, graph: Graph, jit_config: object) -> Any:
     """Lets a GPU replay the calls as a CUDA graph, where that was asked for and can be."""
     config = JitConfig() if jit_config is None else as_jit_config(jit_config)
     if not backend_of(options.target).replays or config.exec_mode != "sink":

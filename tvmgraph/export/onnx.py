@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from tvmgraph import dtypes
+from tvmgraph.core.arguments import DTypeLike
 from tvmgraph.core.onnx_library import helper, numpy_helper, onnx
 from tvmgraph.core.op import Reason
 from tvmgraph.core.types import Dim, TensorType, tensor_type
@@ -77,35 +78,35 @@ class _Size:
     def __init__(self, builder: OnnxBuilder, value: Any) -> None:
         self.builder, self.value = builder, value
 
-    def _with(self, op_type: str, left: Any, right: Any) -> _Size:
+    def _with(self, op_type: str, left: object, right: object) -> _Size:
         pair = [v.value if isinstance(v, _Size) else np.asarray(v, np.int64) for v in (left, right)]
         return _Size(self.builder, self.builder.add(op_type, pair, 1, {}))
 
-    def __add__(self, other: Any) -> _Size:
+    def __add__(self, other: object) -> _Size:
         return self._with("Add", self, other)
 
-    def __radd__(self, other: Any) -> _Size:
+    def __radd__(self, other: object) -> _Size:
         return self._with("Add", other, self)
 
-    def __sub__(self, other: Any) -> _Size:
+    def __sub__(self, other: object) -> _Size:
         return self._with("Sub", self, other)
 
-    def __rsub__(self, other: Any) -> _Size:
+    def __rsub__(self, other: object) -> _Size:
         return self._with("Sub", other, self)
 
-    def __mul__(self, other: Any) -> _Size:
+    def __mul__(self, other: object) -> _Size:
         return self._with("Mul", self, other)
 
-    def __rmul__(self, other: Any) -> _Size:
+    def __rmul__(self, other: object) -> _Size:
         return self._with("Mul", other, self)
 
     def __neg__(self) -> _Size:
         return self._with("Sub", 0, self)
 
-    def __floordiv__(self, other: Any) -> _Size:  # sizes that are divided are not negative
+    def __floordiv__(self, other: object) -> _Size:  # sizes that are divided are not negative
         return self._with("Div", self, other)
 
-    def __mod__(self, other: Any) -> _Size:
+    def __mod__(self, other: object) -> _Size:
         return self._with("Mod", self, other)
 
 
@@ -129,7 +130,7 @@ class OnnxBuilder:
         """Returns ONNX's number of a dtype."""
         return helper.np_dtype_to_tensor_dtype(d.numpy)
 
-    def const(self, value: Any, dtype: Any = None) -> OnnxValue:
+    def const(self, value: object, dtype: DTypeLike | None = None) -> OnnxValue:
         """Stores an array (int64 for Python integers) and returns its value."""
         array = (
             np.asarray(value) if dtype is None else np.asarray(value, dtypes.dtype_of(dtype).numpy)
@@ -144,7 +145,7 @@ class OnnxBuilder:
         if not op_type[:1].isupper():
             raise AttributeError(op_type)
 
-        def add(*inputs: Any, outputs: int = 1, **attrs: Any) -> Any:
+        def add(*inputs: object, outputs: int = 1, **attrs: object) -> Any:
             return self.add(op_type, inputs, outputs, attrs)
 
         return add
@@ -188,8 +189,8 @@ class OnnxBuilder:
         return self.add_node(op_type, inputs, outputs, attrs)
 
     def add_node(
-        self, op_type: str, inputs: Sequence[Any], outputs: int, attrs: dict[str, Any]
-    ) -> Any:
+        self, op_type: str, inputs: Sequence[object], outputs: int, attrs: dict[str, Any]
+    ) -> OnnxValue | tuple[OnnxValue, ...]:
         """Adds one node as it is written here."""
         names = [self._operand(x) for x in inputs]
         results = [OnnxValue(self._fresh(op_type.lower())) for _ in range(outputs)]
@@ -197,7 +198,7 @@ class OnnxBuilder:
         self.nodes.append(helper.make_node(op_type, names, [r.name for r in results], **attrs))
         return results[0] if outputs == 1 else tuple(results)
 
-    def constant_of(self, x: Any) -> np.ndarray | None:
+    def constant_of(self, x: object) -> np.ndarray | None:
         """Returns the elements of an operand when they are known."""
         if x is None or not isinstance(x, OnnxValue):
             return None if x is None else np.asarray(x)
@@ -256,7 +257,7 @@ class OnnxBuilder:
             return self.const(number, x.type.dtype)
         return self.CastLike(self.const(np.float32(number)), x)
 
-    def _operand(self, x: Any) -> str:
+    def _operand(self, x: object) -> str:
         if x is None:
             return ""
         return x.name if isinstance(x, OnnxValue) else self.const(x).name

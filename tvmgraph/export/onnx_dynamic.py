@@ -28,8 +28,8 @@ Sizes = dict[str, int]
 
 
 def dynamic_model(
-    net: Any,
-    args: tuple[Any, ...],
+    net: object,
+    args: tuple[object, ...],
     opset: int,
     dynamic: Dynamic,
     training: bool,
@@ -74,7 +74,7 @@ def _plain(program: Program) -> Any:
     return passes.dce(program.graph)
 
 
-def _base_sizes(labels: list[str], args: tuple[Any, ...], dynamic: Dynamic) -> Sizes:
+def _base_sizes(labels: list[str], args: tuple[object, ...], dynamic: Dynamic) -> Sizes:
     sizes: Sizes = {}
     for label, axes in dynamic.items():
         if label not in labels:
@@ -121,7 +121,7 @@ class _Merge:
     dynamic: Dynamic
     nodes: list[onnx.NodeProto] = field(default_factory=list)
     consts: list[onnx.TensorProto] = field(default_factory=list)
-    known: dict[Any, str] = field(default_factory=dict)
+    known: dict[object, str] = field(default_factory=dict)
 
     def model(self) -> onnx.ModelProto:
         """Returns the merged model."""
@@ -233,7 +233,7 @@ class _Merge:
                     return self._node("Gather", [shape, self._const(np.int64(axis))])
         raise AssertionError(name)
 
-    def _const(self, value: Any) -> str:
+    def _const(self, value: object) -> str:
         array = np.asarray(value)
         key = (array.dtype.str, array.shape, array.tobytes())
         if key not in self.known:

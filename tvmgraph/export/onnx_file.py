@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from tvmgraph import partial
 from tvmgraph.core.onnx_library import onnx
@@ -22,8 +21,8 @@ _EXTERNAL_BYTES = 1 << 30  # protobuf messages end at 2 GiB; half of it leaves r
 
 def save_onnx(
     path: Path,
-    net: Any,
-    args: tuple[Any, ...],
+    net: object,
+    args: tuple[object, ...],
     *,
     opset: int = OPSET,
     dynamic: Mapping[str, Mapping[int, str]] | None = None,
@@ -51,15 +50,15 @@ def save_onnx(
     _write(path, onnx_model(net, args, opset, dynamic, training, external), external)
 
 
-def _weight_bytes(net: Any) -> int:
+def _weight_bytes(net: object) -> int:
     cell = getattr(net, "owner", None) or unwrapped(net)
     params = cell.get_parameters() if hasattr(cell, "get_parameters") else ()
     return sum(p.array.nbytes for p in params)
 
 
 def onnx_model(
-    net: Any,
-    args: tuple[Any, ...],
+    net: object,
+    args: tuple[object, ...],
     opset: int = OPSET,
     dynamic: Mapping[str, Mapping[int, str]] | None = None,
     training: bool = False,

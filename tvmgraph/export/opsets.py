@@ -7,6 +7,7 @@ import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from tvmgraph.core.columns import OnnxNamed
 from tvmgraph.core.onnx_library import onnx
 from tvmgraph.errors import ExportError
 
@@ -17,7 +18,7 @@ _AXES_AS_INPUT = 18  # until then most reductions had their axes as an attribute
 _REDUCTIONS = ("ReduceMax", "ReduceMean", "ReduceMin", "ReduceProd")
 
 
-def gelu(O: OnnxBuilder, x: Any, approximate: str = "none") -> Any:
+def gelu(O: OnnxBuilder, x: Any, approximate: str = "none") -> OnnxNamed:
     """Gelu before opset 20."""
     if approximate == "tanh":
         cube = O.Mul(O.Mul(x, x), x)
@@ -28,7 +29,7 @@ def gelu(O: OnnxBuilder, x: Any, approximate: str = "none") -> Any:
     return O.Mul(O.Mul(x, O.like(0.5, x)), O.Add(curve, O.like(1.0, x)))
 
 
-def mish(O: OnnxBuilder, x: Any) -> Any:
+def mish(O: OnnxBuilder, x: OnnxNamed) -> OnnxNamed:
     """Mish before opset 18."""
     return O.Mul(x, O.Tanh(O.Softplus(x)))
 

@@ -36,13 +36,13 @@ class VariableInputs:
         names: The user's name of every symbol.
     """
 
-    args: tuple[Any, ...]
+    args: tuple[object, ...]
     axes: dict[str, dict[int, str]]
     promotion: Promotion
     names: dict[str, str]
 
 
-def given_inputs(net: Any, args: tuple[Any, ...]) -> tuple[Any, ...]:
+def given_inputs(net: object, args: tuple[object, ...]) -> tuple[Any, ...]:
     """Returns the example inputs, those of ``set_inputs`` if there are none."""
     cell = getattr(net, "owner", None) or net
     declared = getattr(cell, "__dict__", {}).get("_inputs", ((), {}))[0]
@@ -50,7 +50,7 @@ def given_inputs(net: Any, args: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 def variable_inputs(
-    net: Any, args: tuple[Any, ...], dynamic: Dynamic | None = None
+    net: object, args: tuple[object, ...], dynamic: Dynamic | None = None
 ) -> VariableInputs | None:
     """Finds the axes that vary, or returns None if all sizes are fixed.
 
@@ -79,7 +79,7 @@ def variable_inputs(
     return VariableInputs(made, axes, Promotion(sizes), {s: n for n, s in names.items()})
 
 
-def _labels(net: Any, args: tuple[Any, ...], leaves: list[Tensor]) -> list[str]:
+def _labels(net: object, args: tuple[object, ...], leaves: list[Tensor]) -> list[str]:
     fn = unwrapped(net)
     found = tree.labels(argument_labels(fn, args, {}))
     own = tree.unique([found.get(id(t), f"arg{i}") for i, t in enumerate(leaves)])

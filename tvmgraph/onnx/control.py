@@ -51,12 +51,12 @@ def _if(n: NodeCall, condition: Any) -> Any:
 
 
 @converter("Loop")
-def _loop(n: NodeCall, trips: Any, condition: Any, *_: Any) -> Any:
+def _loop(n: NodeCall, trips: Any, condition: Any, *_: object) -> Any:
     body = n.attrs["body"]
     carried = list(n.values[2:])
     count = len(carried)
 
-    def step(i: Any, state: Sequence[Any]) -> tuple[Any, list[Any], list[Any]]:
+    def step(i: object, state: Sequence[object]) -> tuple[Any, list[Any], list[Any]]:
         going, *rest = n.run_graph(body, [i, np.asarray(True), *state])
         return going, rest[:count], rest[count:]
 
@@ -72,7 +72,7 @@ def _loop(n: NodeCall, trips: Any, condition: Any, *_: Any) -> Any:
     return (*state, *stacked)
 
 
-def _no_rows(n: NodeCall, body: Any, output: int) -> Any:
+def _no_rows(n: NodeCall, body: Any, output: int) -> np.ndarray:
     kind = body.output[output].type.tensor_type
     dims = [d.dim_value for d in kind.shape.dim]
     return np.zeros((0, *dims), dtype_of(kind.elem_type, n.where).numpy)
@@ -101,7 +101,7 @@ def _run_loop(
 
 
 def _unrolled(
-    n: NodeCall, step: Step, state: Sequence[Any], limit: Any, going: bool
+    n: NodeCall, step: Step, state: Sequence[object], limit: Any, going: bool
 ) -> tuple[list[Any], list[list[Any]]] | None:
     """Runs the iterations one by one; ``None`` if the end turns out to be unknown."""
     state, rows, i = list(state), [], 0
@@ -116,7 +116,7 @@ def _unrolled(
 
 
 def _rolled(
-    n: NodeCall, step: Step, state: list[Tensor], limit: Any, going: Any
+    n: NodeCall, step: Step, state: list[Tensor], limit: object, going: object
 ) -> tuple[list[Any], list[Any]]:
     """Records the loop; stacked outputs are filled row by row."""
     count = len(state)
@@ -136,7 +136,7 @@ def _rolled(
     )
     bound = None if limit is None else F.reshape(_int64(limit), ())
 
-    def test(now: Sequence[Tensor]) -> list[Any]:
+    def test(now: Sequence[Tensor]) -> list[Tensor]:
         wanted = [*now[count + 1 : count + 1 + len(flags)]]
         if bound is not None:
             wanted.append(F.less(now[0], bound))
@@ -169,7 +169,7 @@ def _look(step: Step, start: Sequence[Tensor]) -> tuple[bool, list[Any]]:
     return seen[0], seen[1]
 
 
-def _int64(value: Any) -> Any:
+def _int64(value: object) -> Any:
     return value if isinstance(value, Tensor) else to_tensor(np.asarray(value, np.int64))
 
 
@@ -182,7 +182,7 @@ def _put(buffer: Tensor, i: Tensor, row: Tensor) -> Tensor:
 
 
 @converter("Scan")
-def _scan(n: NodeCall, *_: Any) -> Any:
+def _scan(n: NodeCall, *_: object) -> Any:
     count = n.get("num_scan_inputs")
     values = list(n.values[1:] if n.opset < 9 else n.values)
     if n.opset < 9:
@@ -190,7 +190,7 @@ def _scan(n: NodeCall, *_: Any) -> Any:
     return _scan_rows(n, count, values, n.get("scan_input_axes"), n.get("scan_output_axes"))
 
 
-def _scan_8(n: NodeCall, count: int, values: list[Any]) -> Any:
+def _scan_8(n: NodeCall, count: int, values: Sequence[object]) -> tuple[Tensor, ...]:
     """The first version had a batch axis in front of everything."""
     batch = to_tensor(values[0]).shape[0]
     results = [
@@ -206,7 +206,7 @@ def _scan_rows(n: NodeCall, count: int, values: list[Any], axes: Any, out: Any) 
     back = n.get("scan_input_directions" if n.opset >= 9 else "directions") or (0,) * count
     inputs = [F.flip(x, (a,)) if b else x for x, a, b in zip(inputs, axes, back)]
 
-    def step(i: Any, now: Sequence[Any]) -> tuple[Any, list[Any], list[Any]]:
+    def step(i: object, now: Sequence[object]) -> tuple[Any, list[Any], list[Any]]:
         at = to_tensor(i)
         results = n.run_graph(body, [*now, *(F.gather(x, at, a) for x, a in zip(inputs, axes))])
         return np.asarray(True), results[: len(state)], results[len(state) :]
@@ -220,7 +220,7 @@ def _scan_rows(n: NodeCall, count: int, values: list[Any], axes: Any, out: Any) 
 
 
 @converter("SequenceMap")
-def _sequence_map(n: NodeCall, first: Any, *_: Any) -> Any:
+def _sequence_map(n: NodeCall, first: Any, *_: object) -> Any:
     body = n.attrs["body"]
     rows = []
     for i in range(len(first)):
@@ -230,15 +230,15 @@ def _sequence_map(n: NodeCall, first: Any, *_: Any) -> Any:
 
 
 @converter("Optional")
-def _optional(n: NodeCall, x: Any = None) -> Any:
+def _optional(n: NodeCall, x: object = None) -> Any:
     return x
 
 
 @converter("OptionalHasElement")
-def _optional_has_element(n: NodeCall, x: Any = None) -> Any:
+def _optional_has_element(n: NodeCall, x: object = None) -> np.ndarray:
     return np.asarray(n.has(0))
 
 
 @converter("OptionalGetElement")
-def _optional_get_element(n: NodeCall, x: Any) -> Any:
+def _optional_get_element(n: NodeCall, x: object) -> Any:
     return x

@@ -6,8 +6,6 @@ makes a node give the same numbers at every call.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from tvmgraph import dtypes
@@ -61,7 +59,9 @@ def _bernoulli(n: NodeCall, p: Tensor) -> Tensor:
 
 
 @converter("Dropout")
-def _dropout(n: NodeCall, x: Tensor, ratio: Any = None, training: Any = None) -> Any:
+def _dropout(
+    n: NodeCall, x: Tensor, ratio: object = None, training: object = None
+) -> tuple[Tensor, Tensor] | Tensor:
     """Zeroes elements with a probability, and scales the others; does nothing in inference."""
     active = bool(n.number(2, False))
     rate = n.number(1, 0.5) if n.opset >= 12 else n.get("ratio")

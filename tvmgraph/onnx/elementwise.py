@@ -46,7 +46,7 @@ for _name, _target in (_TWO | _ONE).items():
 
 
 @converter("Identity")
-def _identity(n: NodeCall, x: Any) -> Any:
+def _identity(n: NodeCall, x: object) -> Any:
     return n.values[0]
 
 
@@ -121,17 +121,17 @@ def _where(n: NodeCall, c: Tensor, a: Tensor, b: Tensor) -> Tensor:
 
 
 @converter("Cast")
-def _cast(n: NodeCall, x: Tensor) -> Any:
+def _cast(n: NodeCall, x: Tensor) -> LowPrecision | Tensor:
     return _converted(n, x, n.get("to"))
 
 
 @converter("CastLike")
-def _cast_like(n: NodeCall, x: Tensor, like: Tensor) -> Any:
+def _cast_like(n: NodeCall, x: Tensor, like: Tensor) -> Tensor | LowPrecision:
     kind = n.low_precision_kind(1)
     return F.cast(x, like.dtype) if kind is None else _converted(n, x, kind)
 
 
-def _converted(n: NodeCall, x: Tensor, kind: int) -> Any:
+def _converted(n: NodeCall, x: Tensor, kind: int) -> LowPrecision | Tensor:
     if not is_low_precision(kind):
         return F.cast(x, dtype_of(kind, n.where))
     return to_low_precision(x, kind, bool(n.get("saturate", 1)), n.get("round_mode", "nearest"))
@@ -227,7 +227,9 @@ def _shrink(n: NodeCall, x: Tensor) -> Tensor:
 
 
 @converter("QuantizeLinear")
-def _quantize(n: NodeCall, x: Tensor, scale: Tensor, zero: Tensor | None = None) -> Any:
+def _quantize(
+    n: NodeCall, x: Tensor, scale: Tensor, zero: Tensor | None = None
+) -> LowPrecision | Tensor:
     small = n.low_precision_kind(2) if zero is not None else n.get("output_dtype")
     y = F.cast(x, dtypes.float32) / F.cast(_along(n, scale, x), dtypes.float32)
     if small is not None and is_low_precision(small) and wide_dtype(small).is_float:
@@ -266,7 +268,7 @@ def _along(n: NodeCall, scale: Tensor, x: Tensor) -> Tensor:
 
 
 @converter("DynamicQuantizeLinear")
-def _dynamic_quantize(n: NodeCall, x: Tensor) -> Any:
+def _dynamic_quantize(n: NodeCall, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     low = F.minimum(F.amin(x), 0.0)
     scale = (F.maximum(F.amax(x), 0.0) - low) / 255.0
     zero = F.round(F.minimum(F.maximum(-low / scale, 0.0), 255.0))

@@ -23,7 +23,7 @@ class Functions:
     def __init__(self, model: onnx.ModelProto) -> None:
         self._own = {(f.domain, f.name): f for f in model.functions}
         self._bodies: dict[Any, onnx.FunctionProto] = {}
-        self._attributes: dict[int, tuple[onnx.NodeProto, dict[str, Any]]] = {}
+        self._attributes: dict[int, tuple[onnx.NodeProto, dict[str, object]]] = {}
 
     def has(self, node: onnx.NodeProto, opset: int) -> bool:
         """Whether a node has a definition."""
@@ -32,7 +32,9 @@ class Functions:
         schema = _schema(node, opset)
         return schema is not None and (schema.has_function or schema.has_context_dependent_function)
 
-    def body(self, node: onnx.NodeProto, opset: int, values: Sequence[Any]) -> onnx.FunctionProto:
+    def body(
+        self, node: onnx.NodeProto, opset: int, values: Sequence[object]
+    ) -> onnx.FunctionProto:
         """Returns the definition of a node for these inputs.
 
         Raises:
@@ -48,7 +50,9 @@ class Functions:
             found = self._bodies[key] = self._build(node, opset, kinds)
         return found
 
-    def _build(self, node: onnx.NodeProto, opset: int, kinds: list[Any]) -> onnx.FunctionProto:
+    def _build(
+        self, node: onnx.NodeProto, opset: int, kinds: Sequence[object]
+    ) -> onnx.FunctionProto:
         schema = _schema(node, opset)
         if schema is not None and schema.has_function:
             versions = [v for v in schema.function_opset_versions if v <= opset]
@@ -124,7 +128,7 @@ def _schema(node: onnx.NodeProto, opset: int) -> Any:
     return onnx.defs.get_schema(node.op_type, opset, domain)
 
 
-def _type_bytes(value: Any) -> bytes | None:
+def _type_bytes(value: object) -> bytes | None:
     """Returns the serialized ONNX type of a value; empty when omitted, ``None`` for a sequence."""
     if isinstance(value, LowPrecision):
         shape = value.wide.shape

@@ -196,7 +196,7 @@ class OnnxCell(Cell):
         outputs = [_result(_value(env, name)) for name in self.output_names]
         return outputs[0] if len(outputs) == 1 else tuple(outputs)
 
-    def _argument(self, name: str, value: Any) -> Any:
+    def _argument(self, name: str, value: object) -> Any:
         if isinstance(value, list):
             return [self._argument(name, v) for v in value]
         kind = self._kinds[name].tensor_type.elem_type
@@ -226,7 +226,7 @@ class OnnxCell(Cell):
                 env[name] = value
 
     def _evaluate(
-        self, node: onnx.NodeProto, values: list[Any], env: Env, domain: str, opset: int
+        self, node: onnx.NodeProto, values: Sequence[object], env: Env, domain: str, opset: int
     ) -> Sequence[Any]:
         convert = find_converter(domain, node.op_type)
         constant = all(v is None or _is_constant(v) for v in values)
@@ -246,7 +246,7 @@ class OnnxCell(Cell):
         result = convert(call, *[to_tensor(v) for v in values])
         return result if isinstance(result, tuple) else (result,)
 
-    def _run_graph(self, graph: onnx.GraphProto, inputs: Sequence[Any], outer: Env) -> list[Any]:
+    def _run_graph(self, graph: onnx.GraphProto, inputs: Sequence[object], outer: Env) -> list[Any]:
         env = dict(outer)
         for proto in graph.initializer:
             env[proto.name] = constant_of(proto)
@@ -256,7 +256,7 @@ class OnnxCell(Cell):
         return [_value(env, v.name) for v in graph.output]
 
     def _run_function(
-        self, body: onnx.FunctionProto, node: onnx.NodeProto, values: Sequence[Any]
+        self, body: onnx.FunctionProto, node: onnx.NodeProto, values: Sequence[object]
     ) -> list[Any]:
         opsets = {o.domain or "": o.version for o in body.opset_import}
         env: Env = dict.fromkeys(body.input)
@@ -304,17 +304,17 @@ def _value(env: Env, name: str) -> Any:
     return env[name]
 
 
-def _is_constant(value: Any) -> bool:
+def _is_constant(value: object) -> bool:
     return isinstance(value.wide if isinstance(value, LowPrecision) else value, np.ndarray)
 
 
-def _as_constant(value: Any) -> Any:
+def _as_constant(value: object) -> Any:
     if isinstance(value, LowPrecision):
         return LowPrecision(_as_constant(value.wide), value.kind)
     return np.array(value.array) if isinstance(value, Tensor) else value
 
 
-def _result(value: Any) -> Any:
+def _result(value: object) -> Any:
     if isinstance(value, list):
         return [to_tensor(v) for v in value]
     return to_tensor(value)

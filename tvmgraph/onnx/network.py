@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from tvmgraph import dtypes
+from tvmgraph.core.arguments import PerAxis
 from tvmgraph.core.op import F
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.onnx.table import NodeCall, converter, to_tensor
@@ -56,7 +57,7 @@ def convolve(n: NodeCall, x: Tensor, w: Tensor, b: Tensor | None = None) -> Tens
 
 
 @converter("ConvInteger")
-def _conv_integer(n: NodeCall, x: Tensor, w: Tensor, zx: Any = None, zw: Any = None) -> Tensor:
+def _conv_integer(n: NodeCall, x: Tensor, w: Tensor, zx: object = None, zw: Any = None) -> Tensor:
     exact = dtypes.float64  # sums of products leave what float32 counts from 258 products on
     x, w = F.cast(x, exact), F.cast(w, exact)
     x = x if zx is None else x - F.cast(zx, exact)
@@ -109,7 +110,7 @@ def _lowest(kind: dtypes.DType) -> Any:
 
 
 @converter("MaxPool")
-def _max_pool(n: NodeCall, x: Tensor) -> Any:
+def _max_pool(n: NodeCall, x: Tensor) -> tuple[Tensor, Tensor] | Tensor:
     kernel = n.get("kernel_shape")
     stride, dilation, _, reach = _pool_pairs(n, x, kernel)
     padded = F.pad_constant(x, ((0, 0), (0, 0), *reach), _lowest(x.dtype))
@@ -155,7 +156,7 @@ def _wide(x: Tensor) -> Tensor:
     return F.cast(x, dtypes.float32) if x.dtype.is_float and x.dtype.itemsize == 2 else x
 
 
-def _window_sums(x: Tensor, kernel: Any, stride: Any, dilation: Any) -> Tensor:
+def _window_sums(x: Tensor, kernel: Any, stride: PerAxis, dilation: PerAxis) -> Tensor:
     """Sums of all windows, as one depthwise convolution with ones."""
     ones = F.ones((1, 1, *kernel), x.dtype)
     n, c, *sizes = x.shape
@@ -193,7 +194,7 @@ def _global_pool(n: NodeCall, x: Tensor) -> Tensor:
 
 
 @converter("MaxUnpool")
-def _max_unpool(n: NodeCall, x: Tensor, places: Tensor, shape: Any = None) -> Tensor:
+def _max_unpool(n: NodeCall, x: Tensor, places: Tensor, shape: object = None) -> Tensor:
     kernel = n.get("kernel_shape")
     stride, _, extent = window_of(n, kernel)
     pairs = pad_pairs(n, x.shape[2:], extent, stride)
@@ -287,14 +288,14 @@ def _lp_normalization(n: NodeCall, x: Tensor) -> Tensor:
 
 
 @converter("Resize", "Upsample")
-def _resize(n: NodeCall, x: Tensor, *_: Any) -> Tensor:
+def _resize(n: NodeCall, x: Tensor, *_: object) -> Tensor:
     from tvmgraph.onnx.resize import resize
 
     return resize(n, x)
 
 
 @converter("Col2Im")
-def _col2im(n: NodeCall, x: Tensor, *_: Any) -> Tensor:
+def _col2im(n: NodeCall, x: Tensor, *_: object) -> Tensor:
     sizes, kernel = n.ints(1), n.ints(2)
     stride, dilation, extent = window_of(n, kernel)
     pairs = pad_pairs(n, sizes, extent, stride)

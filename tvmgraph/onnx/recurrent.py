@@ -19,9 +19,9 @@ _DEFAULTS = {"RNN": ("Tanh",), "GRU": ("Sigmoid", "Tanh"), "LSTM": ("Sigmoid", "
 
 @converter("RNN", "GRU", "LSTM")
 def _recurrent(
-    n: NodeCall, x: Tensor, w: Tensor, r: Tensor, b: Tensor | None = None, lengths: Any = None,
+    n: NodeCall, x: Tensor, w: Tensor, r: Tensor, b: Tensor | None = None, lengths: object = None,
     h0: Tensor | None = None, c0: Tensor | None = None, peep: Tensor | None = None,
-) -> Any:  # fmt: skip
+) -> tuple[Tensor, ...]:  # fmt: skip
     kind, hidden = n.node.op_type, r.shape[-1]
     batch_first = n.get("layout", 0)
     x = F.transpose(x, (1, 0, 2)) if batch_first else x

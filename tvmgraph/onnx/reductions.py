@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from tvmgraph import dtypes
+from tvmgraph.core.arguments import AxisLike
 from tvmgraph.core.op import F
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.onnx.table import CONVERTERS, NodeCall, converter
@@ -16,7 +17,7 @@ _AXES_AS_INPUT = {"ReduceSum": 13}
 
 
 def _reduce(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
-    def convert(n: NodeCall, x: Tensor, axes: Any = None) -> Tensor:
+    def convert(n: NodeCall, x: Tensor, axes: AxisLike | None = None) -> Tensor:
         as_input = n.opset >= _AXES_AS_INPUT.get(n.node.op_type, 18)
         chosen = n.ints(1) if as_input else n.get("axes")
         if not chosen:
@@ -128,7 +129,7 @@ def _arg(n: NodeCall, x: Tensor) -> Tensor:
 
 
 @converter("TopK")
-def _top_k(n: NodeCall, x: Tensor, k: Any = None) -> Any:
+def _top_k(n: NodeCall, x: Tensor, k: object = None) -> tuple[Tensor, Tensor]:
     count = n.number(1) if n.opset >= 10 else n.get("k")
     largest = bool(n.get("largest", 1))
     values, places = F.topk(x, int(count), n.get("axis", -1) % x.ndim, largest, True)
@@ -136,7 +137,7 @@ def _top_k(n: NodeCall, x: Tensor, k: Any = None) -> Any:
 
 
 @converter("CumSum", "CumProd")
-def _cumulate(n: NodeCall, x: Tensor, axis: Any) -> Tensor:
+def _cumulate(n: NodeCall, x: Tensor, axis: AxisLike) -> Tensor:
     along = n.number(1) % x.ndim
     backwards, exclusive = bool(n.get("reverse")), bool(n.get("exclusive"))
     total = n.node.op_type == "CumSum"
@@ -178,7 +179,9 @@ def _det(n: NodeCall, x: Tensor) -> Tensor:
 
 
 @converter("MatMulInteger")
-def _mat_mul_integer(n: NodeCall, a: Tensor, b: Tensor, za: Any = None, zb: Any = None) -> Tensor:
+def _mat_mul_integer(
+    n: NodeCall, a: Tensor, b: Tensor, za: Any = None, zb: object = None
+) -> Tensor:
     wide_a, wide_b = F.cast(a, dtypes.int32), F.cast(b, dtypes.int32)
     if za is not None:
         za = F.cast(za, dtypes.int32)

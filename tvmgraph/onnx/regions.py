@@ -47,7 +47,9 @@ def record(name: str, types: Sequence[TensorType], run: Run) -> tuple[Region, li
     return region, outputs
 
 
-def branch(condition: Tensor, then: Callable[[], Any], orelse: Callable[[], Any]) -> Any:
+def branch(
+    condition: Tensor, then: Callable[[], Any], orelse: Callable[[], Any]
+) -> tuple[Tensor, ...]:
     """Records both sides of a branch as one ``if_``.
 
     Args:

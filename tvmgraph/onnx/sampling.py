@@ -23,7 +23,7 @@ def _grid_sample(n: NodeCall, x: Tensor, grid: Tensor) -> Tensor:
 
 
 @converter("AffineGrid")
-def _affine_grid(n: NodeCall, theta: Tensor, size: Any) -> Tensor:
+def _affine_grid(n: NodeCall, theta: Tensor, size: object) -> Tensor:
     return F.affine_grid(theta, n.ints(1), bool(n.get("align_corners")))
 
 

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from tvmgraph import dtypes
+from tvmgraph.core.arguments import AxisLike
 from tvmgraph.core.onnx_library import numpy_helper
 from tvmgraph.core.op import F
 from tvmgraph.core.tensor import Tensor
@@ -26,7 +27,7 @@ def _constant(n: NodeCall) -> Any:
 
 
 @converter("ConstantOfShape")
-def _constant_of_shape(n: NodeCall, shape: Tensor) -> Any:
+def _constant_of_shape(n: NodeCall, shape: Tensor) -> np.ndarray:
     value = n.attrs.get("value")
     fill = np.zeros(1, np.float32) if value is None else numpy_helper.to_array(value)
     n.require_memory(n.ints(0))
@@ -34,7 +35,7 @@ def _constant_of_shape(n: NodeCall, shape: Tensor) -> Any:
 
 
 @converter("Shape")
-def _shape(n: NodeCall, x: Tensor) -> Any:
+def _shape(n: NodeCall, x: Tensor) -> np.ndarray:
     shape = x.shape
     if any(isinstance(d, Dim) for d in shape):
         raise n.fail("the shape is symbolic")
@@ -42,12 +43,12 @@ def _shape(n: NodeCall, x: Tensor) -> Any:
 
 
 @converter("Size")
-def _size(n: NodeCall, x: Tensor) -> Any:
+def _size(n: NodeCall, x: Tensor) -> np.ndarray:
     return np.asarray(np.prod(x.shape, dtype=np.int64))
 
 
 @converter("Reshape")
-def _reshape(n: NodeCall, x: Tensor, shape: Any = None) -> Tensor:
+def _reshape(n: NodeCall, x: Tensor, shape: object = None) -> Tensor:
     wanted = list(n.get("shape") if n.opset < 5 else n.ints(1))
     if not n.get("allowzero", 0):
         wanted = [x.shape[i] if d == 0 else d for i, d in enumerate(wanted)]
@@ -71,7 +72,7 @@ def _transpose(n: NodeCall, x: Tensor) -> Tensor:
 
 
 @converter("Squeeze")
-def _squeeze(n: NodeCall, x: Tensor, axes: Any = None) -> Tensor:
+def _squeeze(n: NodeCall, x: Tensor, axes: AxisLike | None = None) -> Tensor:
     chosen = n.get("axes") if n.opset < 13 else n.ints(1)
     if chosen is None:
         chosen = [i for i, d in enumerate(x.shape) if d == 1]
@@ -80,7 +81,7 @@ def _squeeze(n: NodeCall, x: Tensor, axes: Any = None) -> Tensor:
 
 
 @converter("Unsqueeze")
-def _unsqueeze(n: NodeCall, x: Tensor, axes: Any = None) -> Tensor:
+def _unsqueeze(n: NodeCall, x: Tensor, axes: AxisLike | None = None) -> Tensor:
     chosen = n.get("axes") if n.opset < 13 else n.ints(1)
     rank = x.ndim + len(chosen)
     new = {a % rank for a in chosen}
@@ -89,14 +90,14 @@ def _unsqueeze(n: NodeCall, x: Tensor, axes: Any = None) -> Tensor:
 
 
 @converter("Expand")
-def _expand(n: NodeCall, x: Tensor, shape: Any) -> Tensor:
+def _expand(n: NodeCall, x: Tensor, shape: object) -> Tensor:
     wide = np.broadcast_shapes(x.shape, n.ints(1))
     n.require_memory(wide)
     return F.broadcast_to(x, wide)
 
 
 @converter("Tile")
-def _tile(n: NodeCall, x: Tensor, repeats: Any) -> Tensor:
+def _tile(n: NodeCall, x: Tensor, repeats: object) -> Tensor:
     n.require_memory((*x.shape, *n.ints(1)))
     return F.tile(x, n.ints(1))
 
@@ -107,7 +108,7 @@ def _concat(n: NodeCall, *xs: Tensor) -> Tensor:
 
 
 @converter("Split")
-def _split(n: NodeCall, x: Tensor, sizes: Any = None) -> Any:
+def _split(n: NodeCall, x: Tensor, sizes: object = None) -> tuple[Tensor, ...]:
     axis = n.get("axis", 0) % x.ndim
     parts = n.ints(1) if n.opset >= 13 else n.get("split")
     if parts is None:
@@ -123,7 +124,7 @@ def _cut(x: Tensor, axis: int, parts: Any) -> list[Tensor]:
 
 
 @converter("Slice")
-def _slice(n: NodeCall, x: Tensor, *_: Any) -> Tensor:
+def _slice(n: NodeCall, x: Tensor, *_: object) -> Tensor:
     if n.opset < 10:
         starts, ends, axes, steps = n.get("starts"), n.get("ends"), n.get("axes"), None
     else:
@@ -194,7 +195,7 @@ def _scatter_elements(n: NodeCall, x: Tensor, index: Tensor, updates: Tensor) ->
 
 
 @converter("TensorScatter")
-def _tensor_scatter(n: NodeCall, past: Tensor, update: Tensor, start: Any = None) -> Tensor:
+def _tensor_scatter(n: NodeCall, past: Tensor, update: Tensor, start: object = None) -> Tensor:
     axis = n.get("axis", -2) % past.ndim
     size = update.shape[axis]
     first = F.zeros((past.shape[0],), dtypes.int64) if start is None else start
@@ -212,7 +213,9 @@ def _tensor_scatter(n: NodeCall, past: Tensor, update: Tensor, start: Any = None
 
 
 @converter("Pad")
-def _pad(n: NodeCall, x: Tensor, pads: Any = None, value: Any = None, axes: Any = None) -> Tensor:
+def _pad(
+    n: NodeCall, x: Tensor, pads: object = None, value: object = None, axes: AxisLike | None = None
+) -> Tensor:
     flat = n.ints(1) if n.opset >= 11 else n.get("pads") or n.get("paddings")
     chosen = [a % x.ndim for a in n.ints(3, range(x.ndim))]
     pairs = [(0, 0)] * x.ndim
@@ -230,7 +233,7 @@ def _pad(n: NodeCall, x: Tensor, pads: Any = None, value: Any = None, axes: Any 
     return F.pad_index(x, tuple(pairs), names[mode])
 
 
-def _filled(n: NodeCall, x: Tensor, pairs: tuple[tuple[int, int], ...], value: Any) -> Tensor:
+def _filled(n: NodeCall, x: Tensor, pairs: tuple[tuple[int, int], ...], value: object) -> Tensor:
     """Pads with a number, which may be computed by the model."""
     if n.opset < 11:
         return F.pad_constant(x, pairs, n.get("value", 0.0))
@@ -241,7 +244,7 @@ def _filled(n: NodeCall, x: Tensor, pairs: tuple[tuple[int, int], ...], value: A
 
 
 @converter("CenterCropPad")
-def _center_crop_pad(n: NodeCall, x: Tensor, shape: Any) -> Tensor:
+def _center_crop_pad(n: NodeCall, x: Tensor, shape: object) -> Tensor:
     for axis, size in zip(n.get("axes") or range(x.ndim), n.ints(1)):
         axis %= x.ndim
         have = x.shape[axis]
@@ -275,7 +278,7 @@ def _space_to_depth(n: NodeCall, x: Tensor) -> Tensor:
 
 
 @converter("OneHot")
-def _one_hot(n: NodeCall, index: Tensor, depth: Any, values: Tensor) -> Tensor:
+def _one_hot(n: NodeCall, index: Tensor, depth: object, values: Tensor) -> Tensor:
     size = int(n.number(1))
     n.require_memory((*index.shape, size))
     axis = n.get("axis") % (index.ndim + 1)
@@ -288,7 +291,7 @@ def _one_hot(n: NodeCall, index: Tensor, depth: Any, values: Tensor) -> Tensor:
 
 
 @converter("Trilu")
-def _trilu(n: NodeCall, x: Tensor, k: Any = None) -> Tensor:
+def _trilu(n: NodeCall, x: Tensor, k: object = None) -> Tensor:
     rows, cols = x.shape[-2:]
     distance = np.arange(cols) - np.arange(rows)[:, None] - n.number(1, 0)
     kept = distance >= 0 if n.get("upper") else distance <= 0
@@ -296,13 +299,13 @@ def _trilu(n: NodeCall, x: Tensor, k: Any = None) -> Tensor:
 
 
 @converter("EyeLike")
-def _eye_like(n: NodeCall, x: Tensor) -> Any:
+def _eye_like(n: NodeCall, x: Tensor) -> np.ndarray:
     kind = n.dtype("dtype", x.dtype)
     return np.eye(*x.shape, k=n.get("k", 0), dtype=kind.numpy)
 
 
 @converter("Range")
-def _range(n: NodeCall, start: Any, limit: Any, delta: Any) -> Any:
+def _range(n: NodeCall, start: object, limit: object, delta: object) -> Any:
     first, last, step = (n.number(i) for i in range(3))
     kind = n.known(0).dtype
     count = max(int(np.ceil((last - first) / step)), 0)
@@ -311,12 +314,12 @@ def _range(n: NodeCall, start: Any, limit: Any, delta: Any) -> Any:
 
 
 @converter("NonZero")
-def _non_zero(n: NodeCall, x: Tensor) -> Any:
+def _non_zero(n: NodeCall, x: Tensor) -> np.ndarray:
     return np.stack(np.nonzero(n.known(0))).astype(np.int64)
 
 
 @converter("Compress")
-def _compress(n: NodeCall, x: Tensor, condition: Any) -> Tensor:
+def _compress(n: NodeCall, x: Tensor, condition: object) -> Tensor:
     axis = n.get("axis")
     x = F.reshape(x, (-1,)) if axis is None else x
     places = np.flatnonzero(n.known(1)).astype(np.int64)
@@ -351,35 +354,35 @@ def _sequence_empty(n: NodeCall) -> Any:
 
 
 @converter("SequenceConstruct")
-def _sequence_construct(n: NodeCall, *xs: Tensor) -> Any:
+def _sequence_construct(n: NodeCall, *xs: Tensor) -> list[Tensor]:
     return list(xs)  # a list is a sequence, a tuple several outputs
 
 
 @converter("SequenceLength")
-def _sequence_length(n: NodeCall, xs: Any) -> Any:
+def _sequence_length(n: NodeCall, xs: Any) -> np.ndarray:
     return np.asarray(len(xs), np.int64)
 
 
 @converter("SequenceAt")
-def _sequence_at(n: NodeCall, xs: Any, i: Any) -> Any:
+def _sequence_at(n: NodeCall, xs: Any, i: object) -> Any:
     return xs[n.number(1)]
 
 
 @converter("SequenceInsert")
-def _sequence_insert(n: NodeCall, xs: Any, x: Tensor, place: Any = None) -> Any:
+def _sequence_insert(n: NodeCall, xs: Any, x: Tensor, place: object = None) -> Any:
     at = n.number(2, len(xs))
     at += len(xs) if at < 0 else 0
     return [*xs[:at], x, *xs[at:]]
 
 
 @converter("SequenceErase")
-def _sequence_erase(n: NodeCall, xs: Any, place: Any = None) -> Any:
+def _sequence_erase(n: NodeCall, xs: Any, place: object = None) -> Any:
     at = n.number(1, -1) % len(xs)
     return [*xs[:at], *xs[at + 1 :]]
 
 
 @converter("SplitToSequence")
-def _split_to_sequence(n: NodeCall, x: Tensor, split: Any = None) -> Any:
+def _split_to_sequence(n: NodeCall, x: Tensor, split: object = None) -> list[Tensor]:
     axis = n.get("axis") % x.ndim
     size = x.shape[axis]
     if not n.has(1):

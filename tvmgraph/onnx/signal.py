@@ -7,13 +7,14 @@ from typing import Any
 import numpy as np
 
 from tvmgraph import dtypes
+from tvmgraph.core.arguments import AxisLike
 from tvmgraph.core.op import F
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.onnx.table import NodeCall, converter, to_tensor
 
 
 @converter("DFT")
-def _dft(n: NodeCall, x: Tensor, length: Any = None, axis: Any = None) -> Tensor:
+def _dft(n: NodeCall, x: Tensor, length: object = None, axis: AxisLike | None = None) -> Tensor:
     """The last axis holds real and imaginary parts (or real parts only)."""
     along = n.number(2, -2) if n.opset >= 20 else n.get("axis", 1)
     along %= x.ndim
@@ -73,7 +74,9 @@ def _real_inverse(x: Tensor, axis: int, count: int) -> Tensor:
 
 
 @converter("STFT")
-def _stft(n: NodeCall, x: Tensor, step: Any, window: Any = None, length: Any = None) -> Tensor:
+def _stft(
+    n: NodeCall, x: Tensor, step: object, window: Any = None, length: object = None
+) -> Tensor:
     hop = int(n.number(1))
     size = int(n.number(3)) if n.has(3) else window.shape[0]
     frames = 1 + (x.shape[1] - size) // hop
@@ -85,7 +88,7 @@ def _stft(n: NodeCall, x: Tensor, step: Any, window: Any = None, length: Any = N
 
 
 @converter("MelWeightMatrix")
-def _mel_weights(n: NodeCall, *_: Any) -> Any:
+def _mel_weights(n: NodeCall, *_: object) -> np.ndarray:
     bands, length, rate, low, high = (n.number(i) for i in range(5))
     kind = n.dtype("output_datatype", dtypes.float32)
     edges = np.linspace(2595 * np.log10(1 + low / 700), 2595 * np.log10(1 + high / 700), bands + 2)
@@ -108,7 +111,7 @@ def _mel_weights(n: NodeCall, *_: Any) -> Any:
 
 
 @converter("NonMaxSuppression")
-def _nms(n: NodeCall, boxes: Any, scores: Any, *_: Any) -> Any:
+def _nms(n: NodeCall, boxes: Any, scores: Any, *_: object) -> np.ndarray:
     """How many boxes are left depends on values, so it runs on known boxes only."""
     boxes, scores = n.known(0), n.known(1)
     limit, overlap, least = (n.number(i, d) for i, d in ((2, 0), (3, 0.0), (4, None)))
@@ -164,7 +167,16 @@ def _q_mat_mul(
 
 @converter("QLinearConv")
 def _q_conv(
-    n: NodeCall, x: Any, sx: Any, zx: Any, w: Any, sw: Any, zw: Any, s: Any, z: Any, b: Any = None
+    n: NodeCall,
+    x: Any,
+    sx: Any,
+    zx: Any,
+    w: Any,
+    sw: Tensor,
+    zw: Tensor,
+    s: Any,
+    z: Any,
+    b: object = None,
 ) -> Tensor:
     from tvmgraph.onnx.network import convolve
 

@@ -42,7 +42,7 @@ def find_converter(domain: str, op_type: str) -> Converter | None:
     return CONVERTERS.get(f"{domain}.{op_type}" if domain else op_type)
 
 
-def known(value: Any) -> np.ndarray | None:
+def known(value: object) -> np.ndarray | None:
     """Returns the elements of a value where they are known now, else ``None``."""
     value = value.wide if isinstance(value, LowPrecision) else value
     if isinstance(value, np.ndarray):
@@ -52,7 +52,7 @@ def known(value: Any) -> np.ndarray | None:
     return value.array if state.interpreter is None else None
 
 
-def to_tensor(value: Any) -> Any:
+def to_tensor(value: object) -> Any:
     """Returns an array as a tensor, a constant of the graph while one is captured."""
     value = value.wide if isinstance(value, LowPrecision) else value
     if not isinstance(value, (np.ndarray, np.generic)):
@@ -123,7 +123,7 @@ class NodeCall:
         name = f" {self.node.name!r}" if self.node.name else ""
         return f"onnx.{self.node.op_type}{name}"
 
-    def get(self, name: str, default: Any = None) -> Any:
+    def get(self, name: str, default: object = None) -> Any:
         """Returns an attribute, strings as text and lists as tuples."""
         value = self.attrs.get(name, default)
         if isinstance(value, bytes):
@@ -134,7 +134,7 @@ class NodeCall:
         """Whether an optional input is given."""
         return i < len(self.values) and self.values[i] is not None
 
-    def known(self, i: int, default: Any = None) -> Any:
+    def known(self, i: int, default: object = None) -> Any:
         """Returns the elements of an input that decides about shapes.
 
         Raises:
@@ -150,12 +150,12 @@ class NodeCall:
             )
         return found
 
-    def ints(self, i: int, default: Any = None) -> Any:
+    def ints(self, i: int, default: object = None) -> Any:
         """Returns :meth:`known` as a tuple of integers."""
         found = self.known(i)
         return default if found is None else tuple(int(v) for v in found.reshape(-1))
 
-    def number(self, i: int, default: Any = None) -> Any:
+    def number(self, i: int, default: object = None) -> Any:
         """Returns :meth:`known` as one Python number."""
         found = self.known(i)
         return default if found is None else found.reshape(-1)[0].item()
@@ -176,7 +176,7 @@ class NodeCall:
         value = self.values[i] if self.has(i) else None
         return value.kind if isinstance(value, LowPrecision) else None
 
-    def dtype(self, name: str, default: Any = None) -> Any:
+    def dtype(self, name: str, default: object = None) -> Any:
         """Returns an attribute that is an element type."""
         number = self.get(name)
         return default if not number else dtype_of(number, self.where)

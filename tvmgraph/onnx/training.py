@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from tvmgraph.core.op import F
 from tvmgraph.core.tensor import Tensor
@@ -30,7 +29,7 @@ def _each(n: NodeCall, kinds: int, step: Callable[..., tuple[Tensor, ...]]) -> t
 
 
 @converter(_DOMAIN + "Adagrad")
-def _adagrad(n: NodeCall, rate: Tensor, t: Tensor, *_: Any) -> Any:
+def _adagrad(n: NodeCall, rate: Tensor, t: Tensor, *_: object) -> tuple[Tensor, ...]:
     rate = rate / (1 + F.cast(t, rate.dtype) * n.get("decay_factor"))
 
     def step(x: Tensor, g: Tensor, h: Tensor) -> tuple[Tensor, ...]:
@@ -42,7 +41,7 @@ def _adagrad(n: NodeCall, rate: Tensor, t: Tensor, *_: Any) -> Any:
 
 
 @converter(_DOMAIN + "Adam")
-def _adam(n: NodeCall, rate: Tensor, t: Tensor, *_: Any) -> Any:
+def _adam(n: NodeCall, rate: Tensor, t: Tensor, *_: object) -> tuple[Tensor, ...]:
     alpha, beta = n.get("alpha"), n.get("beta")
     time = F.cast(t, rate.dtype)
     corrected = rate * F.sqrt(1 - F.pow(beta, time)) / (1 - F.pow(alpha, time))
@@ -59,7 +58,7 @@ def _adam(n: NodeCall, rate: Tensor, t: Tensor, *_: Any) -> Any:
 
 
 @converter(_DOMAIN + "Momentum")
-def _momentum(n: NodeCall, rate: Tensor, t: Tensor, *_: Any) -> Any:
+def _momentum(n: NodeCall, rate: Tensor, t: Tensor, *_: object) -> tuple[Tensor, ...]:
     alpha = n.get("alpha")
     first = F.where(t > 0, n.get("beta"), 1.0)
 

@@ -12,7 +12,7 @@ from tvmgraph.errors import ArgumentError, user_source
 from tvmgraph.train.serialization import load_checkpoint, save_checkpoint
 
 
-def ckpt_to_safetensors(file_path: Any, save_path: Any = None,
+def ckpt_to_safetensors(file_path: object, save_path: object = None,
                         name_map: Mapping[str, str] | None = None,
                         file_name_regex: str | None = None,
                         processes_num: int = 1) -> None:  # fmt: skip
@@ -28,7 +28,7 @@ def ckpt_to_safetensors(file_path: Any, save_path: Any = None,
     _convert(file_path, save_path, name_map, file_name_regex, "ckpt", "safetensors")
 
 
-def safetensors_to_ckpt(file_path: Any, save_path: Any = None,
+def safetensors_to_ckpt(file_path: object, save_path: object = None,
                         name_map: Mapping[str, str] | None = None,
                         file_name_regex: str | None = None,
                         processes_num: int = 1) -> None:  # fmt: skip
@@ -52,8 +52,8 @@ def _convert(file_path: Any, save_path: Any, name_map: Mapping[str, str] | None,
 
 
 def load_checkpoint_async(ckpt_file_name: Any, net: Any = None, strict_load: bool = False,
-                          filter_prefix: Any = None, dec_key: Any = None,
-                          dec_mode: str = "AES-GCM", specify_prefix: Any = None,
+                          filter_prefix: Any = None, dec_key: object = None,
+                          dec_mode: str = "AES-GCM", specify_prefix: object = None,
                           choice_func: Callable[[str], bool] | None = None
                           ) -> Future[dict[str, Any]]:  # fmt: skip
     """Loads a checkpoint in another thread; ``.result()`` waits for it.

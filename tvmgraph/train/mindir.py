@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -105,7 +106,7 @@ class MindirCell(Cell):
         results = [self._value(env, name) for name in function.outputs]
         return results[0] if len(results) == 1 else tuple(results)
 
-    def _value(self, env: dict[str, Any], name: str) -> Any:
+    def _value(self, env: Mapping[str, object], name: str) -> Any:
         if name in env:
             return env[name]
         if name in self.program.constants:
@@ -115,7 +116,7 @@ class MindirCell(Cell):
         raise LoadError(f"nothing defines the value {name!r}", op="mindir",
                         fix="the file is damaged: export it again")  # fmt: skip
 
-    def _step(self, env: dict[str, Any], node: Node, values: list[Any], look: bool) -> Any:
+    def _step(self, env: Mapping[str, object], node: Node, values: list[Any], look: bool) -> Any:
         """Computes one node."""
         if node.op in env or node.op in self.program.functions:
             callee = self._value(env, node.op)
@@ -149,16 +150,16 @@ class MindirCell(Cell):
             return self._loop(name, args)
         return self._run(name, args)
 
-    def _branch(self, choice: _Choice, values: tuple[Any, ...]) -> Any:
+    def _branch(self, choice: _Choice, values: tuple[object, ...]) -> Any:
         if not regions.can_record():
             raise CaptureError("a branch depends on a value that is not known", op="mindir",
                                at=user_source(), fix="run it eagerly")  # fmt: skip
-        shapes: list[Any] = []
+        shapes: list[object] = []
 
         def side(closure: _Closure) -> list[Tensor]:
             leaves: list[Any] = []
 
-            def keep(value: Any) -> Any:
+            def keep(value: object) -> Any:
                 if isinstance(value, (_Again, _Choice, _Closure)):
                     raise self._refused(closure.name)
                 if isinstance(value, Monad):
@@ -189,10 +190,10 @@ class MindirCell(Cell):
                 raise self._refused(name)
             return found
 
-        def test(state: Any) -> list[Any]:
+        def test(state: object) -> list[Tensor]:
             return [F.reshape(head(state).condition, ())]
 
-        def body(state: Any) -> list[Any]:
+        def body(state: object) -> list[Any]:
             found = head(state)
             self._heads[name] = True
             try:
@@ -211,7 +212,7 @@ class MindirCell(Cell):
                             op="mindir", at=user_source(), fix="run it eagerly")  # fmt: skip
 
 
-def _switch(condition: Any, *sides: _Closure) -> Any:
+def _switch(condition: Any, *sides: _Closure) -> _Closure | _Choice:
     """Chooses one of two functions, at once if the condition is known."""
     value = condition if isinstance(condition, bool) else known(condition)
     if value is None:
@@ -219,7 +220,7 @@ def _switch(condition: Any, *sides: _Closure) -> Any:
     return sides[0 if np.asarray(value).reshape(-1)[0] else 1]
 
 
-def _map(function: Any, value: Any) -> Any:
+def _map(function: Any, value: object) -> Any:
     """Applies a function to the leaves of tuples and lists."""
     if isinstance(value, (tuple, list)):
         return type(value)(_map(function, v) for v in value)

@@ -77,7 +77,7 @@ class Node:
     """One call: an operator's name and attributes, or the name of a function."""
 
     op: str
-    attrs: tuple[tuple[str, Any], ...]
+    attrs: tuple[tuple[str, object], ...]
     inputs: tuple[str, ...]
     output: str
     scope: str
@@ -99,9 +99,9 @@ class Program:
 
     main: str
     functions: dict[str, Function]
-    constants: dict[str, Any]
+    constants: dict[str, object]
     weights: dict[str, tuple[str, np.ndarray]]  # name -> the parameter's name and its value
-    examples: tuple[Any, ...]
+    examples: tuple[object, ...]
 
 
 def load_mindir(file_name: Any) -> Any:
@@ -257,7 +257,7 @@ def _weight(proto: Any, label: str, folder: Path) -> np.ndarray:
     return array_of(proto)
 
 
-def _example(info: Any) -> Any:
+def _example(info: Any) -> np.ndarray | None:
     """Returns zeros of an input's type; None if a size is open."""
     if len(info.tensor) != 1 or any(d < 0 for d in info.tensor[0].dims):
         return None

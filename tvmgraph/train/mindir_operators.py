@@ -78,7 +78,9 @@ _DTYPE_ARGUMENTS = ("dtype", "out_type", "output_type", "argmax_type")
 _IMAGE_SIZES = ("kernel_size", "stride", "strides", "dilation", "pads")
 
 
-def _lstm(x: Tensor, h: Tensor, c: Tensor, weights: Tensor, **attrs: Any) -> tuple[Any, ...]:
+def _lstm(
+    x: Tensor, h: Tensor, c: Tensor, weights: Tensor, **attrs: Any
+) -> tuple[Tensor, Tensor, Tensor, None, None]:
     """The operator of MindSpore's CPU: one layer and direction, all weights in one tensor."""
     if attrs["num_layers"] != 1 or attrs["bidirectional"] or attrs.get("proj_size"):
         raise LoadError("LSTM with several layers or directions in one operator is not supported",
@@ -153,12 +155,12 @@ _OWN: dict[str, Any] = {
 }  # fmt: skip
 
 
-def _dtype(value: Any) -> Any:
+def _dtype(value: object) -> Any:
     """Returns the dtype that a number of a file stands for."""
     return dtypes.dtype_of(_DTYPES[value]) if isinstance(value, int) else value
 
 
-def _argument(op: str, name: str, value: Any) -> Any:
+def _argument(op: str, name: str, value: object) -> Any:
     """Returns an argument, with words and dtypes instead of their numbers."""
     if name in _DTYPE_ARGUMENTS:
         return _dtype(value)

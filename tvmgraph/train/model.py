@@ -60,13 +60,13 @@ class Model(Shown):
         network: Cell,
         loss_fn: Any = None,
         optimizer: Any = None,
-        metrics: Any = None,
-        eval_network: Any = None,
+        metrics: object = None,
+        eval_network: object = None,
         eval_indexes: list[int] | None = None,
         amp_level: str = "O0",
         boost_level: str = "O0",
         loss_scale_manager: Any = None,
-        **_: Any,
+        **_: object,
     ) -> None:
         if not isinstance(network, Cell):
             reject(DTypeError, "Model", f"network must be a Cell, not {type(network).__name__}")
@@ -78,7 +78,7 @@ class Model(Shown):
             network, self.__options = network.network, network.options
         self.network, self.loss_fn, self.optimizer = network, loss_fn, optimizer
         self.metrics = metrics_of(metrics)
-        self.__shared: dict[Any, Shared] = {}
+        self.__shared: dict[object, Shared] = {}
         self.eval_indexes = eval_indexes
         self.train_network: Any = network if loss_fn is None else WithLossCell(network, loss_fn)
         if optimizer is not None:
@@ -119,8 +119,8 @@ class Model(Shown):
     def train(
         self,
         epoch: int,
-        train_dataset: Any,
-        callbacks: Any = None,
+        train_dataset: object,
+        callbacks: object = None,
         dataset_sink_mode: bool = False,
         sink_size: int = -1,
         initial_epoch: int = 0,
@@ -146,10 +146,10 @@ class Model(Shown):
     def fit(
         self,
         epoch: int,
-        train_dataset: Any,
-        valid_dataset: Any = None,
-        valid_frequency: Any = 1,
-        callbacks: Any = None,
+        train_dataset: object,
+        valid_dataset: object = None,
+        valid_frequency: object = 1,
+        callbacks: object = None,
         dataset_sink_mode: bool = False,
         valid_dataset_sink_mode: bool = False,
         sink_size: int = -1,
@@ -177,7 +177,7 @@ class Model(Shown):
         )
 
     def _loop(
-        self, epochs: int, data: Any, valid: Any, frequency: Any, callbacks: Any, done: int,
+        self, epochs: int, data: Any, valid: object, frequency: Any, callbacks: object, done: int,
         size: int | None,
     ) -> None:  # fmt: skip
         if isinstance(epochs, bool) or not isinstance(epochs, int) or epochs < 1:
@@ -217,7 +217,7 @@ class Model(Shown):
             if context.stop_requested:
                 return
 
-    def _parameters(self, mode: str, data: Any, hooks: Callbacks, epochs: int) -> RunArguments:
+    def _parameters(self, mode: str, data: object, hooks: Callbacks, epochs: int) -> RunArguments:
         if not isinstance(data, Dataset):
             reject(
                 DTypeError,
@@ -239,8 +239,8 @@ class Model(Shown):
     # ---- evaluation -------------------------------------------------------------------------
 
     def eval(
-        self, valid_dataset: Any, callbacks: Any = None, dataset_sink_mode: bool = False
-    ) -> dict[str, Any]:
+        self, valid_dataset: Any, callbacks: object = None, dataset_sink_mode: bool = False
+    ) -> dict[str, object]:
         """Evaluates the metrics.
 
         Args:
@@ -275,7 +275,7 @@ class Model(Shown):
             p.eval_results = {n: m.eval() for n, m in self.metrics.items()}
         return p.eval_results
 
-    def _update_metrics(self, outputs: Any) -> None:
+    def _update_metrics(self, outputs: object) -> None:
         parts = outputs if isinstance(outputs, tuple) else (outputs,)
         loss, *rest = self.eval_indexes or range(len(parts))
         for metric in self.metrics.values():
@@ -286,7 +286,7 @@ class Model(Shown):
             else:
                 metric.update(*(parts[i] for i in rest))
 
-    def predict(self, *predict_data: Tensor, backend: Any = None) -> Any:
+    def predict(self, *predict_data: Tensor, backend: object = None) -> Any:
         """Applies the network.
 
         Args:
@@ -299,14 +299,14 @@ class Model(Shown):
         self._set_mode(self.network, False)
         return self.network(*predict_data)
 
-    def build(self, *_: Any, **__: Any) -> None:
+    def build(self, *_: object, **__: object) -> None:
         """Kept for MindSpore programs: compiles at the first call instead."""
 
 
 __all__ = ["Model"]
 
 
-def _sink_size(op: str, sink: bool, size: Any) -> int | None:
+def _sink_size(op: str, sink: bool, size: object) -> int | None:
     """Batches per epoch, or None for the whole dataset."""
     if isinstance(size, bool) or not isinstance(size, int) or (size < 1 and size != -1):
         reject(ArgumentError, op, f"sink_size must be a positive int or -1, not {size!r}",

@@ -48,7 +48,7 @@ class Shared:
         finally:
             settings.enable_parallel_optimizer = before
 
-    def _layouts(self, batch: tuple[Any, ...]) -> list[Any]:
+    def _layouts(self, batch: tuple[object, ...]) -> list[Any]:
         given = self.options.dataset_strategy
         if not isinstance(given, str):
             if len(given) != len(batch):
@@ -177,7 +177,7 @@ class AutoParallel(Cell):
 
 
 def _keep(name: str) -> None:
-    def kept(self: AutoParallel, *_: Any, **__: Any) -> None:
+    def kept(self: AutoParallel, *_: object, **__: object) -> None:
         """Kept for MindSpore programs; it changes nothing here."""
 
     kept.__name__, kept.__qualname__ = name, f"AutoParallel.{name}"

@@ -12,7 +12,7 @@ from tvmgraph.errors import ArgumentError, NotFoundError, user_source
 _CONTRAST = 0.5  # of the largest value: from here on numbers are white
 
 
-def _axes(ax: Any, op: str) -> Any:
+def _axes(ax: object, op: str) -> Any:
     if ax is not None:
         return ax
     try:

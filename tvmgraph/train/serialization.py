@@ -61,14 +61,14 @@ def _path(file: Any, format: str) -> Path:
     return path if path.suffix == f".{format}" else path.with_name(f"{path.name}.{format}")
 
 
-def _entries(save_obj: Any, choice: Callable[[str], bool] | None) -> dict[str, Tensor]:
+def _entries(save_obj: object, choice: Callable[[str], bool] | None) -> dict[str, Tensor]:
     """Returns what is saved by name.
 
     Raises:
         DTypeError: if it is no Cell, dict or list.
         ArgumentError: if two parameters have one name.
     """
-    pairs: list[tuple[Any, Any]]
+    pairs: list[tuple[object, object]]
     if isinstance(save_obj, Cell):
         if choice is None:
             save_obj.check_names_and_refresh_name()
@@ -100,7 +100,7 @@ def _entries(save_obj: Any, choice: Callable[[str], bool] | None) -> dict[str, T
 
 
 def _appended(
-    extra: Mapping[str, Any] | None, taken: Iterable[str]
+    extra: Mapping[str, object] | None, taken: Iterable[str]
 ) -> tuple[dict[str, Tensor], dict[str, str]]:
     """Splits ``append_dict`` into tensors and texts."""
     tensors: dict[str, Tensor] = {}
@@ -123,14 +123,14 @@ def _appended(
 
 
 def save_checkpoint(
-    save_obj: Any,
-    ckpt_file_name: Any,
+    save_obj: object,
+    ckpt_file_name: object,
     integrated_save: bool = True,
     async_save: bool = False,
-    append_dict: Mapping[str, Any] | None = None,
+    append_dict: Mapping[str, object] | None = None,
     choice_func: Callable[[str], bool] | None = None,
     format: str = "ckpt",
-    **options: Any,
+    **options: object,
 ) -> None:
     """Writes parameters to a file.
 
@@ -300,7 +300,7 @@ def load_checkpoint(
     specify_prefix: Any = None,
     choice_func: Callable[[str], bool] | None = None,
     format: str = "ckpt",
-    **_: Any,
+    **_: object,
 ) -> dict[str, Any]:
     """Reads a checkpoint of MindSpore's or any safetensors file, whatever its suffix.
 
@@ -327,7 +327,7 @@ def load_checkpoint(
     entries, metadata = _read(Path(os.fspath(ckpt_file_name)), "load_checkpoint")
     leave = (filter_prefix,) if isinstance(filter_prefix, str) else tuple(filter_prefix or ())
     only = (specify_prefix,) if isinstance(specify_prefix, str) else tuple(specify_prefix or ())
-    found: dict[str, Any] = {}
+    found: dict[str, object] = {}
     for name, array in entries.items():
         wanted = not name.startswith(leave) if leave else True
         wanted = wanted and (name.startswith(only) if only else True)
@@ -342,7 +342,7 @@ def load_checkpoint(
 
 
 def load_param_into_net(
-    net: Cell, parameter_dict: Mapping[str, Any], strict_load: bool = False, **_: Any
+    net: Cell, parameter_dict: Mapping[str, object], strict_load: bool = False, **_: object
 ) -> tuple[list[str], list[str]]:
     """Copies parameters into a network (or optimizer), all of them or none.
 

@@ -10,7 +10,7 @@ import importlib
 import re
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -74,7 +74,7 @@ class HistogramSummary(_Summary):
     """Records how often the elements of a tensor lie where."""
 
 
-def _check(plugin: str, name: Any, value: Any) -> None:
+def _check(plugin: str, name: object, value: object) -> None:
     if not isinstance(name, str) or not name:
         reject(ArgumentError, f"{plugin} summary", f"name must be a text, not {name!r}")
     if not isinstance(value, Tensor):
@@ -137,7 +137,7 @@ class SummaryRecord:
 
     def __init__(
         self, log_dir: str, file_prefix: str = "events", file_suffix: str = "_MS",
-        num_process: int = 32, network: Any = None, max_file_size: int | None = None,
+        num_process: int = 32, network: object = None, max_file_size: int | None = None,
         raise_exception: bool = False, export_options: dict[str, str] | None = None,
     ) -> None:  # fmt: skip
         if export_options not in (None, {}, {"tensor_format": "npy"}):
@@ -217,7 +217,7 @@ class SummaryRecord:
         self.flush()
         return bool(chosen)
 
-    def _write(self, summary: Any, step: int) -> None:
+    def _write(self, summary: object, step: int) -> None:
         event = _library("proto.event_pb2").Event(summary=summary, step=step, wall_time=time.time())
         if self._left is not None:
             size = event.ByteSize()
@@ -248,7 +248,7 @@ class SummaryRecord:
             self._writer = None
 
 
-_COLLECTED: dict[str, Any] = {
+_COLLECTED: dict[str, object] = {
     "collect_metric": True, "collect_graph": True, "collect_train_lineage": True,
     "collect_eval_lineage": True, "collect_input_data": True, "collect_dataset_graph": True,
     "histogram_regular": None, "collect_landscape": None,
@@ -285,11 +285,17 @@ class SummaryCollector(Callback):
     """
 
     def __init__(
-        self, summary_dir: str, collect_freq: int = 10, num_process: int = 32,
-        collect_specified_data: dict[str, Any] | None = None, keep_default_action: bool = True,
-        custom_lineage_data: dict[str, Any] | None = None, collect_tensor_freq: int | None = None,
-        max_file_size: int | None = None, export_options: dict[str, str] | None = None,
-    ) -> None:  # fmt: skip
+        self,
+        summary_dir: str,
+        collect_freq: int = 10,
+        num_process: int = 32,
+        collect_specified_data: dict[str, Any] | None = None,
+        keep_default_action: bool = True,
+        custom_lineage_data: Mapping[str, object] | None = None,
+        collect_tensor_freq: int | None = None,
+        max_file_size: int | None = None,
+        export_options: dict[str, str] | None = None,
+    ) -> None:
         for value in (collect_freq, collect_tensor_freq):
             if value is not None and (isinstance(value, bool) or value < 1):
                 reject(ArgumentError, "SummaryCollector", f"a frequency is {value!r}, below 1")

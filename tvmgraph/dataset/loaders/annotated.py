@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import xml.etree.ElementTree as ElementTree
 from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -50,15 +51,15 @@ def _coco(op: str, given: dict[str, Any]) -> Listing:
     return Listing({"image": None} | kinds | _meta(given), rows)
 
 
-def _meta(given: dict[str, Any]) -> dict[str, Any]:
+def _meta(given: Mapping[str, object]) -> dict[str, Any]:
     return {"_meta-filename": None} if given["extra_metadata"] else {}
 
 
-def _name(given: dict[str, Any], name: str) -> tuple[str, ...]:
+def _name(given: Mapping[str, object], name: str) -> tuple[str, ...]:
     return (name,) if given["extra_metadata"] else ()
 
 
-def _coco_entry(key: str, notes: list[dict[str, Any]]) -> Any:
+def _coco_entry(key: str, notes: Sequence[dict[str, object]]) -> Any:
     """Returns a row per object; polygons are filled with -1 to the longest."""
     if key == "captions":
         return [[n["caption"]] for n in notes]
@@ -176,7 +177,7 @@ def _kitti(op: str, given: dict[str, Any]) -> Listing:
     return Listing(kinds, rows)
 
 
-def _wider_face(op: str, given: dict[str, Any]) -> Listing:
+def _wider_face(op: str, given: Mapping[str, object]) -> Listing:
     base, rows = folder_of(op, given), []
     names = ("blur", "expression", "illumination", "occlusion", "pose", "invalid")
     if given["usage"] == "test":
@@ -196,7 +197,7 @@ def _wider_face(op: str, given: dict[str, Any]) -> Listing:
     return Listing(kinds, rows)
 
 
-def _sbu(op: str, given: dict[str, Any]) -> Listing:
+def _sbu(op: str, given: Mapping[str, object]) -> Listing:
     base = folder_of(op, given)
     addresses = lines_of(op, base / "SBU_captioned_photo_dataset_urls.txt")
     texts = lines_of(op, base / "SBU_captioned_photo_dataset_captions.txt")

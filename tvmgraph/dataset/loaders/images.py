@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -35,7 +36,7 @@ def _arrays(images: Any, labels: Any) -> Listing:
     return Listing({"image": "uint8", "label": "uint32"}, list(zip(images, labels)))
 
 
-def _emnist(op: str, given: dict[str, Any]) -> Listing:
+def _emnist(op: str, given: Mapping[str, object]) -> Listing:
     images, labels = [], []
     for part in part_of(op, given["usage"], _TRAIN_TEST):
         start = folder_of(op, given) / f"emnist-{given['name']}-{part}"
@@ -44,13 +45,13 @@ def _emnist(op: str, given: dict[str, Any]) -> Listing:
     return _arrays(np.concatenate(images), np.concatenate(labels))
 
 
-def _semeion(op: str, given: dict[str, Any]) -> Listing:
+def _semeion(op: str, given: Mapping[str, object]) -> Listing:
     path = folder_of(op, given) / "semeion.data"
     table = np.array([line.split() for line in lines_of(op, path)], np.float32)
     return _arrays(table[:, :256].reshape(-1, 16, 16).astype(np.uint8), table[:, 256:].argmax(1))
 
 
-def _usps(op: str, given: dict[str, Any]) -> Listing:
+def _usps(op: str, given: Mapping[str, object]) -> Listing:
     images, labels = [], []
     for name in part_of(op, given["usage"], {"train": "usps", "test": "usps.t"}):
         for line in lines_of(op, folder_of(op, given) / name):
@@ -85,7 +86,7 @@ def _caltech256(op: str, given: dict[str, Any]) -> Listing:
     return Listing({"image": None, "label": "int32"}, rows)
 
 
-def _omniglot(op: str, given: dict[str, Any]) -> Listing:
+def _omniglot(op: str, given: Mapping[str, object]) -> Listing:
     part = "images_evaluation" if given["background"] is False else "images_background"
     base = folder_of(op, given) / part
     kinds = [kind for alphabet in folders(base) for kind in folders(alphabet)] or folders(base)
@@ -93,14 +94,14 @@ def _omniglot(op: str, given: dict[str, Any]) -> Listing:
     return Listing(columns, [(f, i) for i, kind in enumerate(kinds) for f in pictures(kind)])
 
 
-def _sun397(op: str, given: dict[str, Any]) -> Listing:
+def _sun397(op: str, given: Mapping[str, object]) -> Listing:
     base, rows = folder_of(op, given), []
     for label, name in enumerate(lines_of(op, base / "ClassName.txt")):
         rows += [(f, label) for f in pictures(base / name.strip().lstrip("/"))]
     return Listing(_LABELED, rows)
 
 
-def _food101(op: str, given: dict[str, Any]) -> Listing:
+def _food101(op: str, given: Mapping[str, object]) -> Listing:
     base, rows = folder_of(op, given), []
     for part in part_of(op, given["usage"], _TRAIN_TEST):
         for name in lines_of(op, base / "meta" / f"{part}.txt"):
@@ -108,7 +109,7 @@ def _food101(op: str, given: dict[str, Any]) -> Listing:
     return Listing({"image": None, "label": None}, rows)
 
 
-def _rendered_sst2(op: str, given: dict[str, Any]) -> Listing:
+def _rendered_sst2(op: str, given: Mapping[str, object]) -> Listing:
     parts, rows = {"train": "train", "test": "test", "val": "valid"}, []
     for part in part_of(op, given["usage"], parts):
         for label, name in enumerate(("negative", "positive")):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from tvmgraph.dataset.loaders.table import (
@@ -17,7 +18,7 @@ from tvmgraph.dataset.loaders.table import (
 _WAVE = {"waveform": "float32", "sample_rate": "uint32"}
 
 
-def _cmu(op: str, given: dict[str, Any]) -> Listing:
+def _cmu(op: str, given: Mapping[str, object]) -> Listing:
     base = folder_of(op, given) / f"cmu_us_{given['name'] or 'aew'}_arctic"
     rows = []
     for line in lines_of(op, base / "etc" / "txt.done.data"):
@@ -35,7 +36,7 @@ def _gtzan(op: str, given: dict[str, Any]) -> Listing:
     return Listing(_WAVE | {"label": None}, rows)
 
 
-def _ljspeech(op: str, given: dict[str, Any]) -> Listing:
+def _ljspeech(op: str, given: Mapping[str, object]) -> Listing:
     folder, rows = folder_of(op, given), []
     for line in lines_of(op, folder / "metadata.csv"):
         name, text, normalized = line.split("|")
@@ -44,7 +45,7 @@ def _ljspeech(op: str, given: dict[str, Any]) -> Listing:
     return Listing(kinds | {"transcription": None, "normalized_transcription": None}, rows)
 
 
-def _speech_commands(op: str, given: dict[str, Any]) -> Listing:
+def _speech_commands(op: str, given: Mapping[str, object]) -> Listing:
     folder = folder_of(op, given)
     lists = {
         "valid": set(_list(folder, "validation_list.txt")),

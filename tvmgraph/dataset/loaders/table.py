@@ -44,7 +44,7 @@ class Loaded(Source):
     signature: inspect.Signature
     read: Callable[..., Listing]
 
-    def __init__(self, *args: Any, **given: Any) -> None:
+    def __init__(self, *args: object, **given: object) -> None:
         op = type(self).__name__
         try:
             bound = self.signature.bind(*args, **given)
@@ -160,7 +160,7 @@ def folder_of(op: str, given: Mapping[str, Any], name: str = "dataset_dir") -> P
     return folder
 
 
-def part_of(op: str, value: Any, parts: Mapping[str, Any], all_of: Any = None) -> list[Any]:
+def part_of(op: str, value: Any, parts: Mapping[str, object], all_of: object = None) -> list[Any]:
     """Returns what a ``usage`` stands for; everything for None or ``"all"``.
 
     Raises:

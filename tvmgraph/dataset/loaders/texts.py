@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
@@ -27,7 +27,7 @@ Read = Callable[[str, dict[str, Any]], Listing]
 def _table(columns: str) -> Read:
     """Returns a reader of ``train.csv`` and ``test.csv``."""
 
-    def read(op: str, given: dict[str, Any]) -> Listing:
+    def read(op: str, given: Mapping[str, object]) -> Listing:
         names, rows = columns.split(), []
         for part in part_of(op, given["usage"], {"train": "train", "test": "test"}):
             lines = lines_of(op, folder_of(op, given) / f"{part}.csv")
@@ -40,7 +40,7 @@ def _table(columns: str) -> Read:
 def _lines(parts: dict[str, str]) -> Read:
     """Returns a reader of the lines of files, one for each usage."""
 
-    def read(op: str, given: dict[str, Any]) -> Listing:
+    def read(op: str, given: Mapping[str, object]) -> Listing:
         folder = folder_of(op, given)
         names = part_of(op, given.get("usage"), parts)
         lines = [line for name in names for line in lines_of(op, folder / name)]
@@ -52,7 +52,7 @@ def _lines(parts: dict[str, str]) -> Read:
 def _tagged(columns: str, parts: dict[str, str], separator: str | None) -> Read:
     """Returns a reader of sentences: lines of a word and its tags, empty lines between them."""
 
-    def read(op: str, given: dict[str, Any]) -> Listing:
+    def read(op: str, given: Mapping[str, object]) -> Listing:
         rows = []
         for name in part_of(op, given["usage"], parts):
             path = folder_of(op, given) / name
@@ -65,7 +65,7 @@ def _tagged(columns: str, parts: dict[str, str], separator: str | None) -> Read:
     return read
 
 
-def _imdb(op: str, given: dict[str, Any]) -> Listing:
+def _imdb(op: str, given: Mapping[str, object]) -> Listing:
     rows = []
     for part in part_of(op, given["usage"], {"train": "train", "test": "test"}):
         for label, name in enumerate(("pos", "neg")):
@@ -84,7 +84,7 @@ def _sst2(op: str, given: dict[str, Any]) -> Listing:
     return Listing({"sentence": None, "label": None}, rows)
 
 
-def _squad(op: str, given: dict[str, Any]) -> Listing:
+def _squad(op: str, given: Mapping[str, object]) -> Listing:
     rows = []
     parts = {"train": "train-v1.1.json", "dev": "dev-v1.1.json"}
     for name in part_of(op, given["usage"], parts):
@@ -114,7 +114,7 @@ def _multi30k(op: str, given: dict[str, Any]) -> Listing:
     return Listing({"text": None, "translation": None}, rows)
 
 
-def _enwik9(op: str, given: dict[str, Any]) -> Listing:
+def _enwik9(op: str, given: Mapping[str, object]) -> Listing:
     path = folder_of(op, given) / "enwik9"
     lines_of(op, path)
     return Listing({"text": None}, [(line,) for line in path.read_text("utf-8").splitlines()])

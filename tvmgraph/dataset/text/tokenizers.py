@@ -28,7 +28,7 @@ class Tokenizer(Shown):
     def __init__(self, with_offsets: bool = False) -> None:
         self.with_offsets = bool(with_offsets)
 
-    def __call__(self, value: Any) -> Any:
+    def __call__(self, value: object) -> Any:
         """Returns the words, or words, begins and ends."""
         found = self.tokens(_string(type(self).__name__, value))
         words = _list(w for w, _, _ in found)
@@ -211,7 +211,7 @@ class WordpieceTokenizer(Tokenizer):
         self.most = count_of("WordpieceTokenizer", "max_bytes_per_token", max_bytes_per_token, 0)
         self.unknown = unknown_token
 
-    def __call__(self, value: Any) -> Any:
+    def __call__(self, value: object) -> Any:
         """Returns the parts of every word, or parts, begins and ends within the word."""
         found = [t for w in checked_words("WordpieceTokenizer", value) for t in self.tokens(w)]
         words = _list(w for w, _, _ in found)
@@ -288,6 +288,6 @@ class PythonTokenizer:
             reject(DTypeError, "text.PythonTokenizer", "tokenizer must be callable")
         self.tokenizer = tokenizer
 
-    def __call__(self, value: Any) -> np.ndarray:
+    def __call__(self, value: object) -> np.ndarray:
         """Returns the words."""
         return _list(self.tokenizer(_string("PythonTokenizer", value)))

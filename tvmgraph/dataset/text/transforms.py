@@ -28,13 +28,13 @@ class NormalizeForm(enum.IntEnum):
     NFKD = 4
 
 
-def _strings(op: str, value: Any) -> np.ndarray:
+def _strings(op: str, value: object) -> np.ndarray:
     array = np.asarray(value)
     found = np.array(list(checked_words(op, array)) or [""], np.str_)
     return found.reshape(array.shape) if array.size else found
 
 
-def _string(op: str, value: Any) -> str:
+def _string(op: str, value: object) -> str:
     words = list(checked_words(op, value))
     if len(words) != 1:
         reject(ArgumentError, f"text.{op}", f"one string is needed, not {len(words)}")
@@ -48,7 +48,7 @@ def _list(words: Iterable[str]) -> np.ndarray:
 class _PerString:
     """A transform of every string on its own."""
 
-    def __call__(self, value: Any) -> np.ndarray:
+    def __call__(self, value: object) -> np.ndarray:
         """Returns the changed strings."""
         found = _strings(type(self).__name__, value)
         return np.array([self.change(w) for w in found.reshape(-1)], np.str_).reshape(found.shape)
@@ -121,7 +121,7 @@ class AddToken:
     def __init__(self, token: str, begin: bool = True) -> None:
         self.token, self.begin = token, bool(begin)
 
-    def __call__(self, value: Any) -> np.ndarray:
+    def __call__(self, value: object) -> np.ndarray:
         """Returns the longer list."""
         words = _strings("AddToken", value)
         token = np.broadcast_to(np.array(self.token), (*words.shape[:-1], 1))
@@ -146,7 +146,7 @@ class Lookup:
             reject(ArgumentError, "text.Lookup",
                    f"unknown_token {unknown_token!r} is not in the vocabulary")  # fmt: skip
 
-    def __call__(self, value: Any) -> np.ndarray:
+    def __call__(self, value: object) -> np.ndarray:
         """Returns the numbers."""
         words = _strings("Lookup", value)
         found = [self.known.get(w, self.unknown) for w in words.reshape(-1)]
@@ -174,7 +174,7 @@ class Ngram:
         self.sizes = [count_of("Ngram", "n", k, 1) for k in ([n] if isinstance(n, int) else n)]
         self.left, self.right, self.separator = left_pad, right_pad, separator
 
-    def __call__(self, value: Any) -> np.ndarray:
+    def __call__(self, value: object) -> np.ndarray:
         """Returns the n-grams, those of the first size first; "" where the words are too few."""
         words = list(checked_words("Ngram", value))
         found = []
@@ -199,7 +199,7 @@ class SlidingWindow:
         if axis not in (0, -1):
             reject(ArgumentError, "text.SlidingWindow", f"axis must be 0 or -1, not {axis!r}")
 
-    def __call__(self, value: Any) -> np.ndarray:
+    def __call__(self, value: object) -> np.ndarray:
         """Returns (length - width + 1, width) elements."""
         return np.lib.stride_tricks.sliding_window_view(as_array(value), self.width).copy()
 
@@ -214,7 +214,7 @@ class ToNumber:
     def __init__(self, data_type: Any) -> None:
         self.dtype = dtypes.dtype_of(data_type).numpy
 
-    def __call__(self, value: Any) -> np.ndarray:
+    def __call__(self, value: object) -> np.ndarray:
         """Returns the numbers."""
         words = _strings("ToNumber", value)
         kind = float if self.dtype.kind == "f" else int
@@ -235,7 +235,7 @@ class ToVectors:
     """
 
     def __init__(
-        self, vectors: Vectors, unk_init: Any = None, lower_case_backup: bool = False
+        self, vectors: Vectors, unk_init: object = None, lower_case_backup: bool = False
     ) -> None:
         self.vectors, self.lower = vectors, bool(lower_case_backup)
         zeros = np.zeros(vectors.size, np.float32)
@@ -266,7 +266,7 @@ class Truncate:
     def __init__(self, max_seq_len: int) -> None:
         self.most = count_of("Truncate", "max_seq_len", max_seq_len, 0)
 
-    def __call__(self, value: Any) -> np.ndarray:
+    def __call__(self, value: object) -> np.ndarray:
         """Returns the elements."""
         return np.asarray(value)[..., : self.most]
 
@@ -292,7 +292,7 @@ class TruncateSequencePair:
         return first[: a - rest // 2], second[: b - (rest - rest // 2)]
 
 
-def to_bytes(array: Any, encoding: str = "utf8") -> np.ndarray:
+def to_bytes(array: object, encoding: str = "utf8") -> np.ndarray:
     """Encodes strings.
 
     Args:
@@ -302,7 +302,7 @@ def to_bytes(array: Any, encoding: str = "utf8") -> np.ndarray:
     return np.char.encode(_strings("to_bytes", array), encoding)
 
 
-def to_str(array: Any, encoding: str = "utf8") -> np.ndarray:
+def to_str(array: object, encoding: str = "utf8") -> np.ndarray:
     """Decodes bytes.
 
     Args:

@@ -13,7 +13,7 @@ from tvmgraph.dataset.base import Dataset, count_of, names_of, reject
 from tvmgraph.errors import ArgumentError, DTypeError
 
 
-def words_of(value: Any) -> list[str]:
+def words_of(value: object) -> list[str]:
     """Returns the strings of a string, a list or an array, as one list."""
     return [str(w) for w in np.asarray(value).reshape(-1)]
 
@@ -85,7 +85,7 @@ class Vocab:
 
     @classmethod
     def from_dataset(
-        cls, dataset: Dataset, columns: Any = None, freq_range: Any = None,
+        cls, dataset: Dataset, columns: object = None, freq_range: Any = None,
         top_k: int | None = None, special_tokens: Sequence[str] | None = None,
         special_first: bool = True,
     ) -> Vocab:  # fmt: skip
@@ -184,7 +184,7 @@ class CharNGram(Vectors):
         return np.asarray(np.mean(known, 0, dtype=np.float32)) if known else None
 
 
-def checked_words(op: str, value: Any) -> Iterable[str]:
+def checked_words(op: str, value: object) -> Iterable[str]:
     """Returns strings, one per row.
 
     Raises:

@@ -14,7 +14,7 @@ from tvmgraph.dataset.transforms import as_array
 from tvmgraph.errors import ArgumentError, DTypeError, ShapeError, either
 
 
-def is_pillow(value: Any) -> bool:
+def is_pillow(value: object) -> bool:
     """Whether a value is an image of Pillow."""
     return type(value).__module__.startswith("PIL.")
 
@@ -26,7 +26,7 @@ def to_pillow(image: np.ndarray) -> Any:
     return Image.fromarray(image[..., 0] if image.ndim == 3 and image.shape[-1] == 1 else image)
 
 
-def image_of(op: str, value: Any) -> np.ndarray:
+def image_of(op: str, value: object) -> np.ndarray:
     """Returns an image, or a batch of images, as an array.
 
     Raises:
@@ -47,7 +47,7 @@ class ImageTransform(Shown):
     of Pillow.
     """
 
-    def __call__(self, value: Any) -> Any:
+    def __call__(self, value: object) -> Any:
         image = image_of(type(self).__name__, value)
         if image.ndim > 3:
             parts = [self.apply(one) for one in image.reshape(-1, *image.shape[-3:])]
@@ -76,7 +76,7 @@ class Randomly(ImageTransform):
         self.prob = number(type(self).__name__, "prob", prob, 0, 1)
         self.transform = transform
 
-    def __call__(self, value: Any) -> Any:
+    def __call__(self, value: object) -> Any:
         if generator().random() < self.prob:
             return self.transform(value)
         return value if is_pillow(value) else image_of(type(self).__name__, value)
@@ -97,7 +97,7 @@ def number(op: str, name: str, value: Any, low: float, high: float) -> Any:
 
 
 def interval(
-    op: str, name: str, value: Any, low: float = -np.inf, high: float = np.inf
+    op: str, name: str, value: object, low: float = -np.inf, high: float = np.inf
 ) -> tuple[Any, Any]:
     """Returns an increasing pair of numbers.
 
@@ -111,7 +111,7 @@ def interval(
     return items[0], items[1]
 
 
-def around(op: str, name: str, value: Any, center: float, low: float, high: float) -> Any:
+def around(op: str, name: str, value: object, center: float, low: float, high: float) -> Any:
     """Returns an interval; one number is its half length around ``center``, cut at ``low``."""
     if isinstance(value, (int, float)):
         number(op, name, value, 0, np.inf)

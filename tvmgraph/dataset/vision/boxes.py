@@ -22,7 +22,7 @@ from tvmgraph.dataset.vision.warps import HorizontalFlip, VerticalFlip
 from tvmgraph.errors import ShapeError
 
 
-def _checked(op: str, image: Any, boxes: Any) -> tuple[np.ndarray, np.ndarray]:
+def _checked(op: str, image: object, boxes: Any) -> tuple[np.ndarray, np.ndarray]:
     image, boxes = image_of(op, image), as_array(boxes)
     if boxes.ndim != 2 or boxes.shape[-1] < 4:
         reject(ShapeError, f"vision.{op}",
@@ -55,7 +55,7 @@ class RandomHorizontalFlipWithBBox:
     def __init__(self, prob: float = 0.5) -> None:
         self.prob = number(type(self).__name__, "prob", prob, 0, 1)
 
-    def __call__(self, image: Any, boxes: Any) -> tuple[np.ndarray, np.ndarray]:
+    def __call__(self, image: object, boxes: object) -> tuple[np.ndarray, np.ndarray]:
         """Returns the image and its boxes."""
         image, boxes = _checked(type(self).__name__, image, boxes)
         if generator().random() >= self.prob:
@@ -90,7 +90,7 @@ class ResizeWithBBox:
     def __init__(self, size: Any, interpolation: Inter = Inter.LINEAR) -> None:
         self.transform: Any = Resize(size, interpolation)
 
-    def __call__(self, image: Any, boxes: Any) -> tuple[np.ndarray, np.ndarray]:
+    def __call__(self, image: Any, boxes: object) -> tuple[np.ndarray, np.ndarray]:
         """Returns the image and its boxes."""
         image, boxes = _checked(type(self).__name__, image, boxes)
         found = self.transform.apply(image)
@@ -120,9 +120,13 @@ class RandomCropWithBBox:
     """
 
     def __init__(
-        self, size: Any, padding: Any = None, pad_if_needed: bool = False, fill_value: Any = 0,
-        padding_mode: Any = Border.CONSTANT,
-    ) -> None:  # fmt: skip
+        self,
+        size: Any,
+        padding: object = None,
+        pad_if_needed: bool = False,
+        fill_value: object = 0,
+        padding_mode: object = Border.CONSTANT,
+    ) -> None:
         self.crop = RandomCrop(size, padding, pad_if_needed, fill_value, padding_mode)
 
     def __call__(self, image: Any, boxes: Any) -> tuple[np.ndarray, np.ndarray]:
@@ -156,7 +160,7 @@ class RandomResizedCropWithBBox:
     ) -> None:  # fmt: skip
         self.crop = RandomResizedCrop(size, scale, ratio, interpolation, max_attempts)
 
-    def __call__(self, image: Any, boxes: Any) -> tuple[np.ndarray, np.ndarray]:
+    def __call__(self, image: Any, boxes: object) -> tuple[np.ndarray, np.ndarray]:
         """Returns the resized part and its boxes."""
         image, boxes = _checked("RandomResizedCropWithBBox", image, boxes)
         top, left, height, width = self.crop.place(image)

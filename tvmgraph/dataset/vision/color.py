@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from tvmgraph.core.arguments import PerAxis
 from tvmgraph.dataset.base import reject
 from tvmgraph.dataset.vision import pixels
 from tvmgraph.dataset.vision.base import (
@@ -236,7 +237,7 @@ class Solarize(ImageTransform):
         threshold: Its ends. One number, or an empty interval, reaches to white.
     """
 
-    def __init__(self, threshold: Any) -> None:
+    def __init__(self, threshold: object) -> None:
         pair = (threshold, threshold) if isinstance(threshold, (int, float)) else threshold
         self.low, high = interval("Solarize", "threshold", pair, 0, 255)
         self.high = 255 if high == self.low else high
@@ -255,7 +256,7 @@ class GaussianBlur(ImageTransform):
             :math:`0.3 ((size - 1) / 2 - 1) + 0.8`.
     """
 
-    def __init__(self, kernel_size: Any, sigma: Any = None) -> None:
+    def __init__(self, kernel_size: PerAxis, sigma: Any = None) -> None:
         given = (kernel_size,) * 2 if isinstance(kernel_size, int) else tuple(kernel_size)
         if len(given) != 2 or any(k < 1 or k % 2 == 0 for k in given):
             reject(ArgumentError, "vision.GaussianBlur", f"kernel_size must be odd: {kernel_size}")

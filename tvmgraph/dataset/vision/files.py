@@ -17,7 +17,7 @@ from tvmgraph.errors import ArgumentError, DTypeError, either
 from tvmgraph.partial import replacing
 
 
-def _opened(op: str, value: Any) -> Any:
+def _opened(op: str, value: object) -> Any:
     from PIL import Image, UnidentifiedImageError
 
     raw = value if isinstance(value, bytes) else as_array(value).tobytes()
@@ -47,7 +47,7 @@ class Decode:
     def __init__(self, to_pil: bool = False) -> None:
         self.to_pil = bool(to_pil)
 
-    def __call__(self, value: Any) -> Any:
+    def __call__(self, value: object) -> Any:
         """Returns the image."""
         image = _opened("vision.Decode", value).convert("RGB")
         return image if self.to_pil else np.asarray(image)
@@ -62,12 +62,12 @@ class RandomCropDecodeResize(RandomResizedCrop):
     ) -> None:  # fmt: skip
         super().__init__(size, scale, ratio, interpolation, max_attempts)
 
-    def __call__(self, value: Any) -> np.ndarray:
+    def __call__(self, value: object) -> np.ndarray:
         """Returns the resized part."""
         return super().__call__(Decode()(value))
 
 
-def encode_jpeg(image: Any, quality: int = 75) -> np.ndarray:
+def encode_jpeg(image: object, quality: int = 75) -> np.ndarray:
     """Returns an image as the bytes of a JPEG file.
 
     Args:
@@ -77,7 +77,7 @@ def encode_jpeg(image: Any, quality: int = 75) -> np.ndarray:
     return _encoded(image, "JPEG", quality=number("encode_jpeg", "quality", quality, 1, 100))
 
 
-def encode_png(image: Any, compression_level: int = 6) -> np.ndarray:
+def encode_png(image: object, compression_level: int = 6) -> np.ndarray:
     """Returns an image as the bytes of a PNG file.
 
     Args:
@@ -88,7 +88,7 @@ def encode_png(image: Any, compression_level: int = 6) -> np.ndarray:
     return _encoded(image, "PNG", compress_level=level)
 
 
-def _encoded(image: Any, kind: str, **options: Any) -> np.ndarray:
+def _encoded(image: object, kind: str, **options: object) -> np.ndarray:
     file, name = BytesIO(), f"encode_{kind.lower()}"
     pixels = image_of(name, image)
     if pixels.dtype != np.uint8 or pixels.ndim > 3:
@@ -99,7 +99,7 @@ def _encoded(image: Any, kind: str, **options: Any) -> np.ndarray:
     return np.frombuffer(file.getvalue(), np.uint8)
 
 
-def read_file(filename: Any) -> np.ndarray:
+def read_file(filename: object) -> np.ndarray:
     """Returns the bytes of a file.
 
     Args:
@@ -115,7 +115,7 @@ def _existing(op: str, filename: Any) -> Path:
     return path
 
 
-def write_file(filename: Any, data: Any) -> None:
+def write_file(filename: Any, data: object) -> None:
     """Writes bytes to a file.
 
     Args:
@@ -130,17 +130,17 @@ def write_file(filename: Any, data: Any) -> None:
         path.write_bytes(raw.tobytes())
 
 
-def write_jpeg(filename: Any, image: Any, quality: int = 75) -> None:
+def write_jpeg(filename: object, image: object, quality: int = 75) -> None:
     """Writes a JPEG file; see :func:`encode_jpeg`."""
     write_file(filename, encode_jpeg(image, quality))
 
 
-def write_png(filename: Any, image: Any, compression_level: int = 6) -> None:
+def write_png(filename: object, image: object, compression_level: int = 6) -> None:
     """Writes a PNG file; see :func:`encode_png`."""
     write_file(filename, encode_png(image, compression_level))
 
 
-def read_image(filename: Any, mode: ImageReadMode = ImageReadMode.UNCHANGED) -> np.ndarray:
+def read_image(filename: object, mode: ImageReadMode = ImageReadMode.UNCHANGED) -> np.ndarray:
     """Returns the pixels of a file, (height, width, channels) uint8.
 
     Args:
@@ -154,7 +154,7 @@ def read_image(filename: Any, mode: ImageReadMode = ImageReadMode.UNCHANGED) -> 
     return pixels if pixels.ndim == 3 else pixels[..., None]
 
 
-def get_image_size(image: Any) -> list[int]:
+def get_image_size(image: object) -> list[int]:
     """Returns the height and width of an image (..., height, width, channels)."""
     pixels = image_of("get_image_size", image)
     return list(pixels.shape[:2] if pixels.ndim == 2 else pixels.shape[-3:-1])

@@ -51,7 +51,7 @@ class Resize(ImageTransform):
         self.size = sizes(type(self).__name__, "size", size)
         self.interpolation = Inter(interpolation)
 
-    def __call__(self, value: Any) -> Any:
+    def __call__(self, value: object) -> Any:
         if not is_pillow(value):
             return super().__call__(value)
         image = as_array(value)
@@ -154,7 +154,9 @@ class CenterCrop(ImageTransform):
         return image[top : top + self.size[0], left : left + self.size[1]]
 
 
-def _grown(image: np.ndarray, size: tuple[int, int], fill: Any = 0, mode: Any = "constant") -> Any:
+def _grown(
+    image: np.ndarray, size: tuple[int, int], fill: object = 0, mode: object = "constant"
+) -> np.ndarray:
     missing = [max(s - n, 0) for n, s in zip(image.shape, size)]
     if not any(missing):
         return image
@@ -200,7 +202,7 @@ class Pad(ImageTransform):
     """
 
     def __init__(
-        self, padding: Any, fill_value: Any = 0, padding_mode: Any = Border.CONSTANT
+        self, padding: object, fill_value: Any = 0, padding_mode: Any = Border.CONSTANT
     ) -> None:
         self.border = _border("Pad", padding)
         self.fill_value, self.mode = fill_value, _mode("Pad", padding_mode)
@@ -221,7 +223,7 @@ def _border(op: str, padding: Any) -> tuple[int, int, int, int]:
     return left, top, right, bottom
 
 
-def _mode(op: str, mode: Any) -> str:
+def _mode(op: str, mode: object) -> str:
     if mode not in list(Border):
         reject(ArgumentError, f"vision.{op}", f"padding_mode cannot be {mode!r}",
                f"use {', '.join(map(repr, map(str, Border)))}")  # fmt: skip
@@ -281,7 +283,7 @@ class RandomCrop(ImageTransform):
     def __init__(
         self,
         size: Any,
-        padding: Any = None,
+        padding: object = None,
         pad_if_needed: bool = False,
         fill_value: Any = 0,
         padding_mode: Any = Border.CONSTANT,

@@ -14,7 +14,7 @@ from tvmgraph.dataset.vision.kinds import ImageBatchFormat
 from tvmgraph.errors import ShapeError
 
 
-def _batch(op: str, images: Any, labels: Any) -> tuple[np.ndarray, np.ndarray]:
+def _batch(op: str, images: object, labels: object) -> tuple[np.ndarray, np.ndarray]:
     image, label = as_array(images), as_array(labels)
     if image.ndim != 4 or label.ndim not in (2, 3) or len(label) != len(image):
         reject(ShapeError, f"vision.{op}",

@@ -29,7 +29,7 @@ class FiveCrop:
     def __init__(self, size: Any) -> None:
         self.size = sizes(type(self).__name__, "size", size)
 
-    def __call__(self, value: Any) -> tuple[Any, ...]:
+    def __call__(self, value: object) -> tuple[Any, ...]:
         """Returns top left, top right, bottom left, bottom right and middle."""
         image = image_of(type(self).__name__, value)
         (height, width), (rows, columns) = image.shape[:2], self.size
@@ -54,7 +54,7 @@ class TenCrop(FiveCrop):
         super().__init__(size)
         self.flip = VerticalFlip() if use_vertical_flip else HorizontalFlip()
 
-    def __call__(self, value: Any) -> tuple[Any, ...]:
+    def __call__(self, value: object) -> tuple[Any, ...]:
         """Returns those of :class:`FiveCrop` of the image, then of its mirror image."""
         return super().__call__(value) + super().__call__(self.flip(value))
 
@@ -71,12 +71,12 @@ class SlicePatches:
 
     def __init__(
         self, num_height: int = 1, num_width: int = 1, slice_mode: SliceMode = SliceMode.PAD,
-        fill_value: Any = 0,
+        fill_value: object = 0,
     ) -> None:  # fmt: skip
         self.count = sizes("SlicePatches", "num_height, num_width", (num_height, num_width))
         self.slice_mode, self.fill_value = SliceMode(slice_mode), fill_value
 
-    def __call__(self, value: Any) -> tuple[np.ndarray, ...]:
+    def __call__(self, value: object) -> tuple[np.ndarray, ...]:
         """Returns the parts."""
         image = image_of("SlicePatches", value)
         rounded = np.floor if self.slice_mode == SliceMode.DROP else np.ceil

@@ -229,7 +229,7 @@ def with_pillow(image: np.ndarray, height: int, width: int, how: Inter) -> np.nd
 
 
 def warp_affine(
-    image: np.ndarray, matrix: np.ndarray, size: tuple[int, int], how: Inter, fill: Any
+    image: np.ndarray, matrix: np.ndarray, size: tuple[int, int], how: Inter, fill: object
 ) -> np.ndarray:
     """Moves pixels by an affine map.
 

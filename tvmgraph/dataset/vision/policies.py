@@ -118,7 +118,7 @@ def augment(
 class _Augment(ImageTransform):
     """What the policies share: their interpolation and what stands outside."""
 
-    def __init__(self, interpolation: Inter, fill_value: Any) -> None:
+    def __init__(self, interpolation: Inter, fill_value: object) -> None:
         self.interpolation, self.fill_value = Inter(interpolation), fill_value
 
     def _apply(self, name: str, magnitude: float, image: np.ndarray) -> np.ndarray:
@@ -138,7 +138,7 @@ class AutoAugment(_Augment):
 
     def __init__(
         self, policy: AutoAugmentPolicy = AutoAugmentPolicy.IMAGENET,
-        interpolation: Inter = Inter.NEAREST, fill_value: Any = 0,
+        interpolation: Inter = Inter.NEAREST, fill_value: object = 0,
     ) -> None:  # fmt: skip
         super().__init__(interpolation, fill_value)
         self.pairs = [pair.split() for pair in _POLICIES[AutoAugmentPolicy(policy)].split(",")]
@@ -166,7 +166,7 @@ class RandAugment(_Augment):
 
     def __init__(
         self, num_ops: int = 2, magnitude: int = 9, num_magnitude_bins: int = 31,
-        interpolation: Inter = Inter.NEAREST, fill_value: Any = 0,
+        interpolation: Inter = Inter.NEAREST, fill_value: object = 0,
     ) -> None:  # fmt: skip
         super().__init__(interpolation, fill_value)
         self.num_ops = number("RandAugment", "num_ops", num_ops, 0, np.inf)
@@ -195,7 +195,7 @@ class TrivialAugmentWide(_Augment):
 
     def __init__(
         self, num_magnitude_bins: int = 31, interpolation: Inter = Inter.NEAREST,
-        fill_value: Any = 0,
+        fill_value: object = 0,
     ) -> None:  # fmt: skip
         super().__init__(interpolation, fill_value)
         self.bins = number(
@@ -223,7 +223,7 @@ class RandomSelectSubpolicy:
             reject(ArgumentError, "vision.RandomSelectSubpolicy", "policy is empty")
         self.policy = [list(sub) for sub in policy]
 
-    def __call__(self, value: Any) -> Any:
+    def __call__(self, value: object) -> Any:
         """Returns the transformed image."""
         for transform, prob in self.policy[int(generator().integers(len(self.policy)))]:
             if generator().random() < prob:
@@ -245,7 +245,7 @@ class UniformAugment:
                    f"num_ops is {num_ops}, but there are {len(transforms)} transforms")  # fmt: skip
         self.transforms, self.num_ops = list(transforms), num_ops
 
-    def __call__(self, value: Any) -> Any:
+    def __call__(self, value: object) -> Any:
         """Returns the transformed image."""
         for i in generator().choice(len(self.transforms), self.num_ops, replace=False):
             if generator().random() < generator().random():

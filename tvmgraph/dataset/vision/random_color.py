@@ -42,8 +42,8 @@ class RandomColorAdjust(ImageTransform):
     """
 
     def __init__(
-        self, brightness: Any = (1, 1), contrast: Any = (1, 1), saturation: Any = (1, 1),
-        hue: Any = (0, 0),
+        self, brightness: object = (1, 1), contrast: object = (1, 1), saturation: object = (1, 1),
+        hue: object = (0, 0),
     ) -> None:  # fmt: skip
         op, kinds = "RandomColorAdjust", (AdjustBrightness, AdjustContrast, AdjustSaturation)
         names = ("brightness", "contrast", "saturation")
@@ -106,7 +106,7 @@ class RandomPosterize(ImageTransform):
         bits: Least and largest number; one number is both.
     """
 
-    def __init__(self, bits: Any = (8, 8)) -> None:
+    def __init__(self, bits: object = (8, 8)) -> None:
         pair = (bits, bits) if isinstance(bits, int) else bits
         self.bits = interval("RandomPosterize", "bits", pair, 1, 8)
 
@@ -122,7 +122,7 @@ class RandomSolarize(ImageTransform):
         threshold: The ends of the interval.
     """
 
-    def __init__(self, threshold: Any = (0, 255)) -> None:
+    def __init__(self, threshold: object = (0, 255)) -> None:
         self.threshold = interval("RandomSolarize", "threshold", threshold, 0, 255)
 
     def apply(self, image: np.ndarray) -> np.ndarray:
@@ -182,7 +182,7 @@ class RandomAutoContrast(Randomly):
         prob: The probability.
     """
 
-    def __init__(self, cutoff: float = 0.0, ignore: Any = None, prob: float = 0.5) -> None:
+    def __init__(self, cutoff: float = 0.0, ignore: object = None, prob: float = 0.5) -> None:
         super().__init__(prob, AutoContrast(cutoff, ignore))
 
 

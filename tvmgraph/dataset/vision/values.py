@@ -36,7 +36,7 @@ class Rescale:
     def __init__(self, rescale: float, shift: float) -> None:
         self.rescale, self.shift = np.float32(rescale), np.float32(shift)
 
-    def __call__(self, value: Any) -> np.ndarray:
+    def __call__(self, value: object) -> np.ndarray:
         """Returns the numbers."""
         return as_array(value).astype(np.float32) * self.rescale + self.shift
 
@@ -68,7 +68,7 @@ class Normalize(ImageTransform):
         self.mean = np.asarray(mean, np.float32).reshape(shape)
         self.std = np.asarray(std, np.float32).reshape(shape)
 
-    def __call__(self, value: Any) -> np.ndarray:
+    def __call__(self, value: object) -> np.ndarray:
         """Returns the numbers, always as an array."""
         return super().__call__(as_array(value))
 
@@ -119,7 +119,7 @@ class HWC2CHW(ImageTransform):
         (3, 4, 5)
     """
 
-    def __call__(self, value: Any) -> np.ndarray:
+    def __call__(self, value: object) -> np.ndarray:
         """Returns an array, also for an image of Pillow."""
         return super().__call__(as_array(value))
 
@@ -141,10 +141,10 @@ class ToTensor:
         1.0
     """
 
-    def __init__(self, output_type: Any = np.float32) -> None:
+    def __init__(self, output_type: object = np.float32) -> None:
         self.output_type = dtypes.dtype_of(output_type).numpy
 
-    def __call__(self, value: Any) -> np.ndarray:
+    def __call__(self, value: object) -> np.ndarray:
         """Returns an array (channels, height, width)."""
         image = HWC2CHW()(image_of("ToTensor", value))
         return (image.astype(np.float32) / np.float32(255)).astype(self.output_type)
@@ -157,10 +157,10 @@ class ToType:
         data_type: A dtype of this package or of NumPy.
     """
 
-    def __init__(self, data_type: Any) -> None:
+    def __init__(self, data_type: object) -> None:
         self.data_type = dtypes.dtype_of(data_type).numpy
 
-    def __call__(self, value: Any) -> np.ndarray:
+    def __call__(self, value: object) -> np.ndarray:
         """Returns the array of that dtype."""
         return as_array(value).astype(self.data_type)
 
@@ -168,7 +168,7 @@ class ToType:
 class ToPIL:
     """Makes an image of Pillow of an array of bytes."""
 
-    def __call__(self, value: Any) -> Any:
+    def __call__(self, value: object) -> Any:
         """Returns the image."""
         return to_pillow(image_of("ToPIL", value))
 
@@ -176,7 +176,7 @@ class ToPIL:
 class ToNumpy:
     """Makes an array of an image of Pillow."""
 
-    def __call__(self, value: Any) -> np.ndarray:
+    def __call__(self, value: object) -> np.ndarray:
         """Returns a copy of its pixels."""
         return np.array(as_array(value))
 
@@ -245,7 +245,7 @@ class RandomGrayscale(Randomly):
         super().__init__(prob, self._gray)
 
     @staticmethod
-    def _gray(value: Any) -> Any:
+    def _gray(value: object) -> Any:
         return Grayscale(3 if as_array(value).ndim == 3 else 1)(value)
 
 
@@ -259,7 +259,7 @@ class RgbToHsv:
     def __init__(self, is_hwc: bool = False) -> None:
         self.axis = -1 if is_hwc else -3
 
-    def __call__(self, value: Any) -> np.ndarray:
+    def __call__(self, value: object) -> np.ndarray:
         """Returns float64 numbers."""
         image = np.moveaxis(image_of(type(self).__name__, value), self.axis, 0)
         return np.stack(self.convert(*image.astype(np.float64)), self.axis)
@@ -311,7 +311,7 @@ class LinearTransformation:
             reject(ShapeError, "vision.LinearTransformation",
                    f"a matrix {self.matrix.shape} and a mean {self.mean.shape}")  # fmt: skip
 
-    def __call__(self, value: Any) -> np.ndarray:
+    def __call__(self, value: object) -> np.ndarray:
         """Returns an array of the shape of the image."""
         image = as_array(value)
         if image.size != self.mean.size:

@@ -144,7 +144,7 @@ class Affine(ImageTransform):
 
     def __init__(
         self, degrees: float, translate: Sequence[float], scale: float, shear: Any,
-        resample: Inter = Inter.NEAREST, fill_value: Any = 0,
+        resample: Inter = Inter.NEAREST, fill_value: object = 0,
     ) -> None:  # fmt: skip
         self.degrees = number("Affine", "degrees", degrees, -np.inf, np.inf)
         self.translate = tuple(number("Affine", "translate", t, -1, 1) for t in translate)
@@ -214,7 +214,7 @@ class Perspective(ImageTransform):
     """
 
     def __init__(
-        self, start_points: Any, end_points: Any, interpolation: Inter = Inter.BILINEAR
+        self, start_points: object, end_points: object, interpolation: Inter = Inter.BILINEAR
     ) -> None:
         points = [np.asarray(p, np.float64) for p in (start_points, end_points)]
         if any(p.shape != (4, 2) for p in points):
@@ -249,7 +249,7 @@ class RandomPerspective(Randomly):
         self.distortion = number("RandomPerspective", "distortion_scale", distortion_scale, 0, 1)
         self.interpolation = Inter(interpolation)
 
-    def _move(self, value: Any) -> Any:
+    def _move(self, value: object) -> Any:
         height, width = image_of("RandomPerspective", value).shape[:2]
         right, bottom = width - 1, height - 1
         start = [(0, 0), (right, 0), (right, bottom), (0, bottom)]

@@ -27,7 +27,7 @@ class RunContext(Shown):
         original: The parameters of the run as attributes (``cur_epoch_num``, ``net_outputs`` ...).
     """
 
-    def __init__(self, original_args: Any) -> None:
+    def __init__(self, original_args: object) -> None:
         self.original = original_args
         self.stop_requested = False
 
@@ -271,7 +271,7 @@ class History(Callback):
         self.epoch: dict[str, list[int]] = {"epoch": []}
         self.history: dict[str, list[float]] = {}
 
-    def plot(self, *names: str, ax: Any = None) -> Any:
+    def plot(self, *names: str, ax: object = None) -> Any:
         """Draws values over epochs by matplotlib.
 
         Args:

@@ -43,9 +43,9 @@ class CheckpointConfig:
         keep_checkpoint_per_n_minutes: float = 0,
         integrated_save: bool = True,
         async_save: bool = False,
-        saved_network: Any = None,
+        saved_network: object = None,
         append_info: Any = None,
-        **_: Any,
+        **_: object,
     ) -> None:
         for name, value in (
             ("save_checkpoint_steps", save_checkpoint_steps),
@@ -135,8 +135,8 @@ class ModelCheckpoint(Callback):
         if p.cur_step_num > self._last_step:
             self._save(p)
 
-    def _appendix(self, p: Any) -> dict[str, Any]:
-        result: dict[str, Any] = {}
+    def _appendix(self, p: Any) -> dict[str, object]:
+        result: dict[str, object] = {}
         for item in self.config.append_info:
             result |= item if isinstance(item, Mapping) else {item: getattr(p, f"cur_{item}")}
         return result

@@ -28,7 +28,7 @@ class MetricError(ArgumentError, RuntimeError):
     """A metric is evaluated before it got a batch."""
 
 
-def as_array(value: Any) -> np.ndarray:
+def as_array(value: object) -> np.ndarray:
     """Returns a Tensor, list or number as an array."""
     return value.asnumpy() if isinstance(value, Tensor) else np.asarray(value)
 
@@ -75,7 +75,7 @@ class Metric(Shown):
         self._indexes = indexes
         return self
 
-    def __call__(self, *inputs: Any) -> Any:
+    def __call__(self, *inputs: object) -> Any:
         """Returns the metric of one batch alone."""
         self.clear()
         self.update(*inputs)
@@ -98,7 +98,7 @@ class Metric(Shown):
             reject(MetricError, type(self).__name__, "there is no batch to evaluate",
                    "call update first")  # fmt: skip
 
-    def _pair(self, inputs: tuple[Any, ...]) -> tuple[np.ndarray, np.ndarray]:
+    def _pair(self, inputs: tuple[object, ...]) -> tuple[np.ndarray, np.ndarray]:
         if self._indexes is not None and len(inputs) > len(self._indexes):
             inputs = tuple(inputs[i] for i in self._indexes)
         if len(inputs) != 2:

@@ -136,7 +136,7 @@ class ConfusionMatrix(ClearedMetric):
                    f"class {pairs.max()} is outside the {self.num_classes} classes")  # fmt: skip
         np.add.at(self._matrix, tuple(pairs), 1)
 
-    def plot(self, labels: Sequence[str] | None = None, ax: Any = None) -> Any:
+    def plot(self, labels: Sequence[str] | None = None, ax: object = None) -> Any:
         """Draws the matrix by matplotlib: true classes down, predicted ones across.
 
         Args:
@@ -223,7 +223,7 @@ def _curve(scores: np.ndarray, positive: np.ndarray) -> tuple[np.ndarray, np.nda
     return fp / max(fp[-1], 1), tp / max(tp[-1], 1), thresholds
 
 
-def auc(x: Any, y: Any, reorder: bool = False) -> float:
+def auc(x: object, y: object, reorder: bool = False) -> float:
     """Returns the area under a curve by the trapezoidal rule.
 
     Args:
@@ -340,14 +340,14 @@ def rearrange_inputs(func: Callable[..., Any]) -> Callable[..., Any]:
     """
 
     @functools.wraps(func)
-    def rearranged(self: Any, *inputs: Any) -> Any:
+    def rearranged(self: Any, *inputs: object) -> Any:
         order = getattr(self, "indexes", None)
         return func(self, *(inputs if order is None else [inputs[i] for i in order]))
 
     return rearranged
 
 
-def get_metrics(metrics: Any) -> dict[str, Metric]:
+def get_metrics(metrics: object) -> dict[str, Metric]:
     """Returns metrics by name, of names or of a dict; None gives none of them.
 
     Raises:
@@ -356,7 +356,7 @@ def get_metrics(metrics: Any) -> dict[str, Metric]:
     return metrics_of(metrics)
 
 
-def metrics_of(value: Any) -> dict[str, Metric]:
+def metrics_of(value: object) -> dict[str, Metric]:
     """Reads the ``metrics`` argument of a Model: names, or a dict of metrics by name.
 
     Raises:

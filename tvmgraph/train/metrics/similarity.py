@@ -12,7 +12,7 @@ from tvmgraph.errors import ArgumentError, DTypeError, ShapeError
 from tvmgraph.train.metrics.basic import ClearedMetric, as_array, reject
 
 
-def _n_grams(words: Sequence[Any], longest: int) -> Counter[tuple[Any, ...]]:
+def _n_grams(words: Sequence[object], longest: int) -> Counter[tuple[Any, ...]]:
     """Counts the runs of 1 to ``longest`` words."""
     return Counter(
         tuple(words[i : i + n]) for n in range(1, longest + 1) for i in range(len(words) - n + 1)
