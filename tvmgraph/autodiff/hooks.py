@@ -14,7 +14,7 @@ from tvmgraph.core.tensor import Tensor
 from tvmgraph.errors import DTypeError, LeavesGraph, user_source
 
 
-def _checked(name: str, function: Any) -> Callable[..., Any]:
+def _checked(name: str, function: object) -> Callable[..., Any]:
     if not callable(function):
         raise DTypeError(
             f"{name} needs a function, not {type(function).__name__}", op=name, at=user_source()

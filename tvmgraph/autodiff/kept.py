@@ -7,7 +7,7 @@ move once and masks of dropout are the same, as in MindSpore.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -29,13 +29,13 @@ class Kept:
 
     tape: GradTape
     value: Any
-    given: tuple[Any, ...]
+    given: tuple[object, ...]
 
 
-_kept: WeakKeyDictionary[Any, Kept] = WeakKeyDictionary()
+_kept: WeakKeyDictionary[object, Kept] = WeakKeyDictionary()
 
 
-def keeping(cell: Any, call: Callable[..., Any], args: tuple[Any, ...]) -> Any:
+def keeping(cell: Any, call: Callable[..., Any], args: tuple[object, ...]) -> Any:
     """Calls a Cell, and keeps the pass until the next one or until its gradient is taken.
 
     Args:
@@ -54,7 +54,7 @@ def keeping(cell: Any, call: Callable[..., Any], args: tuple[Any, ...]) -> Any:
     return value
 
 
-def taken(fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Kept | None:
+def taken(fn: Any, args: tuple[object, ...], kwargs: Mapping[str, object]) -> Kept | None:
     """Returns and forgets the kept pass of a Cell if nothing it was given has changed since."""
     found = None if kwargs or not hasattr(fn, "trainable_params") else _kept.pop(fn, None)
     if found is None or state.tapes:
@@ -64,7 +64,7 @@ def taken(fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Kept | None
     return found if same else None
 
 
-def _denoted(args: tuple[Any, ...], params: list[Any]) -> tuple[Any, ...]:
+def _denoted(args: tuple[object, ...], params: Sequence[object]) -> tuple[Any, ...]:
     return tuple(snapshot(a).token if isinstance(a, Tensor) else a for a in (*args, *params))
 
 

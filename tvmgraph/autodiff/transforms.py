@@ -36,7 +36,7 @@ def _check_like(op: str, given: Sequence[Tensor], wanted: Sequence[Tensor]) -> N
         )  # fmt: skip
 
 
-def _first(value: Any, has_aux: bool, op: str) -> tuple[Any, Any]:
+def _first(value: object, has_aux: bool, op: str) -> tuple[Any, Any]:
     """Returns the output, and what comes beside it: one value as it is, several as a tuple."""
     if not has_aux:
         return value, ()
@@ -48,11 +48,13 @@ def _first(value: Any, has_aux: bool, op: str) -> tuple[Any, Any]:
     return value[0], value[1] if len(value) == 2 else tuple(value[1:])
 
 
-def _tensor_positions(args: Sequence[Any]) -> list[int]:
+def _tensor_positions(args: Sequence[object]) -> list[int]:
     return [i for i, a in enumerate(args) if isinstance(a, Tensor)]
 
 
-def vjp(fn: Callable[..., Any], *inputs: Any, weights: Any = None, has_aux: bool = False) -> Any:
+def vjp(
+    fn: Callable[..., object], *inputs: object, weights: object = None, has_aux: bool = False
+) -> Any:
     r"""Returns :math:`f(x)` and the function :math:`v \mapsto v^T J`.
 
     Args:
@@ -79,7 +81,7 @@ def vjp(fn: Callable[..., Any], *inputs: Any, weights: Any = None, has_aux: bool
     first, aux = _first(run.value, has_aux, "vjp")
     outputs = [snapshot(o) for o in _numeric(first, fn)]
 
-    def vjp_fn(*v: Any) -> Any:
+    def vjp_fn(*v: object) -> Any:
         try:
             sens = tensors_in(v)
         except RecursionError as e:
@@ -93,7 +95,7 @@ def vjp(fn: Callable[..., Any], *inputs: Any, weights: Any = None, has_aux: bool
     return (first, vjp_fn, *((aux,) if has_aux else ()))
 
 
-def jvp(fn: Callable[..., Any], inputs: Any, v: Any, has_aux: bool = False) -> Any:
+def jvp(fn: Callable[..., object], inputs: Any, v: Any, has_aux: bool = False) -> Any:
     r"""Returns :math:`f(x)` and :math:`J v`, the derivative in the direction ``v``.
 
     It differentiates the reverse pass, which is linear in its cotangent.
@@ -142,7 +144,7 @@ def _basis(like: Tensor) -> Tensor:
 
 
 def jacrev(
-    fn: Callable[..., Any], grad_position: int | Sequence[int] = 0, has_aux: bool = False
+    fn: Callable[..., object], grad_position: int | Sequence[int] = 0, has_aux: bool = False
 ) -> Callable[..., Any]:
     r"""Returns a function that computes the Jacobian by reverse passes, one per output element.
 

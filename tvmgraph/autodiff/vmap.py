@@ -166,7 +166,7 @@ class Batcher:
         """Calls a Python function."""
         return function(*args, **kwargs)
 
-    def is_pure(self, run: Callable[[], Any]) -> bool:
+    def is_pure(self, run: Callable[[], object]) -> bool:
         """Whether running something only computes."""
         return self.interpreter is None or self.interpreter.is_pure(run)
 
@@ -199,18 +199,18 @@ class Batcher:
         if self.interpreter is not None:
             self.interpreter.starts_as(parameter, value)
 
-    def enter_cell(self, cell: Any, scope: tuple[str, ...]) -> str:
+    def enter_cell(self, cell: object, scope: tuple[str, ...]) -> str:
         """Notes that a Cell is called."""
         if self.interpreter is not None:
             return self.interpreter.enter_cell(cell, scope)
         return type(cell).__name__
 
-    def made_cell(self, cell: Any) -> None:
+    def made_cell(self, cell: object) -> None:
         """Notes that a Cell comes into being."""
         if self.interpreter is not None:
             self.interpreter.made_cell(cell)
 
-    def before_attribute(self, cell: Any, name: str) -> None:
+    def before_attribute(self, cell: object, name: str) -> None:
         """Notes that an attribute of a Cell is about to be written."""
         if self.interpreter is not None:
             self.interpreter.before_attribute(cell, name)
@@ -223,7 +223,7 @@ class Batcher:
             return tensor.snapshot()
 
 
-def vmap(fn: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0) -> Callable[..., Any]:
+def vmap(fn: Callable[..., Any], in_axes: object = 0, out_axes: object = 0) -> Callable[..., Any]:
     """Returns a function that applies ``fn`` to every element of an axis.
 
     Args:
@@ -289,7 +289,7 @@ def _write_back(
             leaf.rebind(F.moveaxis(t.whole, 0, axis) if axis else t.whole)
 
 
-def _ensemble(models: Any, in_axes: Any, out_axes: Any, *args: Any) -> Any:
+def _ensemble(models: Any, in_axes: object, out_axes: object, *args: object) -> Any:
     """Runs every model of a CellList on its own element and stacks the results."""
     models, leaves = models.each_model(), tensors_in(args)
     counts = sorted({sum(1 for _ in model.get_parameters()) for model in models})
@@ -321,7 +321,7 @@ def _shared(batcher: Batcher, tensor: Tensor) -> Tensor:
     return tensor
 
 
-def _spread_axes(axes: Any, value: Any, name: str) -> list[int | None]:
+def _spread_axes(axes: Any, value: object, name: str) -> list[int | None]:
     """Gives every tensor of a structure its axis."""
     if axes is None or isinstance(axes, int):
         return [axes] * len(tensors_in(value))
@@ -339,7 +339,7 @@ def _spread_axes(axes: Any, value: Any, name: str) -> list[int | None]:
     return [a for axis, v in zip(axes, items) for a in _spread_axes(axis, v, name)]
 
 
-def _axes(in_axes: Any, args: tuple[Any, ...]) -> list[int | None]:
+def _axes(in_axes: object, args: tuple[object, ...]) -> list[int | None]:
     found = _spread_axes(in_axes, args, "in_axes")
     if all(a is None for a in found):
         raise ArgumentError(

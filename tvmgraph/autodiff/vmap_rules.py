@@ -6,7 +6,7 @@ tensors carry the batch as their first axis, and None asks for the general way.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from tvmgraph.core.dispatch import apply
@@ -44,7 +44,7 @@ def _spread(args: list[Tensor], batched: list[bool], size: int) -> list[Tensor]:
     return [a if b else F.broadcast_to(a, (size, *a.shape)) for a, b in zip(args, batched)]
 
 
-def _shifted(key: str, attrs: dict[str, Any]) -> dict[str, Any] | None:
+def _shifted(key: str, attrs: Mapping[str, object]) -> dict[str, Any] | None:
     value = attrs[key]
     if isinstance(value, int):
         return {**attrs, key: value + 1} if value >= 0 else None
@@ -92,7 +92,7 @@ def _images(
 
 
 def _by_axis(
-    op: Op, args: list[Tensor], batched: list[bool], attrs: dict[str, Any], size: int
+    op: Op, args: list[Tensor], batched: list[bool], attrs: Mapping[str, object], size: int
 ) -> list[Tensor] | None:
     """A row that names axes in an attribute and leaves all others alone."""
     if any(a.ndim == b for a, b in zip(args, batched)):

@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -81,7 +81,7 @@ class Branches:
         finally:
             del self.recorder.region.builder.nodes[mark:]
 
-    def is_pure(self: Interpreter, run: Callable[[], Any]) -> bool:
+    def is_pure(self: Interpreter, run: Callable[[], object]) -> bool:
         """Whether running something only computes: what it reads is guarded, and it writes nothing.
 
         It is recorded and forgotten. Calls of code that cannot be read count as writes, and are
@@ -232,11 +232,11 @@ class _Plans:
 
     def _outliving(self) -> set[int]:
         """Returns the ids of the containers that are seen after the function has returned."""
-        todo: list[Any] = [*self.frame.given, *[d.value for d in self.ends]]
+        todo: list[object] = [*self.frame.given, *[d.value for d in self.ends]]
         for i, (f, _) in enumerate(self.snapshot.names):
             if f is not self.frame:
                 todo += [s.names[i] for s in self.sides]
-        seen: dict[int, Any] = {}  # holds them: no id comes again
+        seen: dict[int, object] = {}  # holds them: no id comes again
         while todo:
             value = todo.pop()
             if isinstance(value, NestedFunction):
@@ -268,7 +268,7 @@ class _Plans:
             "do it on both sides, or outside of the branch with a value that both sides give",
         )  # fmt: skip
 
-    def _merge(self, pair: list[Any], what: str) -> Plan:
+    def _merge(self, pair: Sequence[object], what: str) -> Plan:
         try:
             return self.merger.merge(*pair)
         except Mismatch as e:
@@ -304,7 +304,7 @@ class _Plans:
         value = self._value()
         return lambda outs: Completion(*[p(outs) for p in flags], value=value(outs), gone=gone)
 
-    def _flag(self, a: Any, b: Any) -> Plan:
+    def _flag(self, a: object, b: object) -> Plan:
         if not isinstance(a, Tensor) and not isinstance(b, Tensor) and a is b:
             return lambda outs: a
         pair = []

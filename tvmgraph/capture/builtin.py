@@ -27,7 +27,7 @@ _ARITHMETIC = {operator.add, operator.sub, operator.mul, operator.truediv}
 
 
 def call(
-    interpreter: Any, function: Any, args: tuple[Any, ...], node: ast.AST, frame: Frame
+    interpreter: Any, function: Any, args: tuple[object, ...], node: ast.AST, frame: Frame
 ) -> Any:
     """Calls ``max``, ``min``, ``sum``, ``any``, ``all``, ``abs`` or ``float``.
 
@@ -50,7 +50,7 @@ def call(
     )
 
 
-def arithmetic(interpreter: Any, operation: Any, left: Any, right: Any) -> Any:
+def arithmetic(interpreter: Any, operation: Any, left: object, right: object) -> Any:
     """Computes with a size of values where the result is no size; ``None`` if it is one."""
     bound = any(map(interpreter.recorder.is_bound, (left, right)))
     if not bound or operation not in _ARITHMETIC or not (is_number(left) and is_number(right)):
@@ -60,14 +60,14 @@ def arithmetic(interpreter: Any, operation: Any, left: Any, right: Any) -> Any:
     return marked(operation(*[as_tensor(v, dtypes.float64) for v in (left, right)]), float)
 
 
-def _has_unknown_length(interpreter: Any, x: Any) -> bool:
+def _has_unknown_length(interpreter: Any, x: object) -> bool:
     return (
         isinstance(x, TracedTensor) and bool(x.shape) and interpreter.recorder.is_bound(x.shape[0])
     )
 
 
 def _extreme(
-    interpreter: Any, function: Any, args: tuple[Any, ...], node: ast.AST, frame: Frame
+    interpreter: Any, function: object, args: tuple[object, ...], node: ast.AST, frame: Frame
 ) -> Any:
     if len(args) == 1 and isinstance(args[0], TracedTensor):
         return (
@@ -88,7 +88,7 @@ def _extreme(
     return best
 
 
-def _of_tensor(function: Any, x: Tensor) -> Tensor | None:
+def _of_tensor(function: object, x: Tensor) -> Tensor | None:
     """The first of the largest or smallest elements."""
     largest = function is builtins.max
     given = x
@@ -104,7 +104,7 @@ def _of_tensor(function: Any, x: Tensor) -> Tensor | None:
     return x[at]
 
 
-def _of_sizes(interpreter: Any, function: Any, items: Any) -> Any:
+def _of_sizes(interpreter: Any, function: object, items: Any) -> Any:
     """The largest or smallest of sizes is a size as well."""
     whole = all(isinstance(v, Dim) or type(v) is int for v in items)
     if not whole or not any(map(interpreter.recorder.is_bound, items)):
@@ -127,7 +127,7 @@ def _size_of(count: Tensor) -> Any:
     return F.count_up(count, "counted").type.shape[0]
 
 
-def _sum(interpreter: Any, x: TracedTensor) -> Tensor:
+def _sum(interpreter: object, x: TracedTensor) -> Tensor:
     del interpreter
     least = {root: 1 for root in x.shape[0].roots}  # the sum of nothing is the number 0
     return F.reduce_sum(at_least(x, least), axis=(0,), keep_dims=False)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Mapping
 from typing import Any
 
 from tvmgraph.capture.expect import BOUND, Check, brief, expect, is_library, is_mutable
@@ -99,11 +100,11 @@ class CellState:
         return None
 
 
-def _ids(table: dict[str, Any]) -> dict[str, int]:
+def _ids(table: Mapping[str, object]) -> dict[str, int]:
     return {k: id(v) for k, v in table.items()}
 
 
-def _params(table: dict[str, Any]) -> dict[str, tuple[Any, ...]]:
+def _params(table: Mapping[str, object]) -> dict[str, tuple[Any, ...]]:
     """Returns which parameters there are, and what decides about their gradients."""
     return {
         k: (id(p), getattr(p, "requires_grad", None), getattr(p, "gradient_hooks", None))

@@ -46,7 +46,9 @@ _WRITES = {
 }  # fmt: skip
 
 
-def changed_by_call(function: Any, args: tuple[Any, ...], is_outside: Callable[[Any], bool]) -> str:
+def changed_by_call(
+    function: object, args: tuple[object, ...], is_outside: Callable[[Any], bool]
+) -> str:
     """Returns what a call of a function that cannot be read changes; nothing if it changes nothing.
 
     Args:
@@ -63,7 +65,7 @@ def changed_by_call(function: Any, args: tuple[Any, ...], is_outside: Callable[[
     return f"a {found[0]} from outside" if found else ""
 
 
-def _changed_by(function: Any, args: tuple[Any, ...]) -> tuple[Any, ...]:
+def _changed_by(function: object, args: tuple[object, ...]) -> tuple[Any, ...]:
     if not callable(function):
         return ()
     name, owner = getattr(function, "__name__", ""), getattr(function, "__self__", None)
@@ -72,7 +74,7 @@ def _changed_by(function: Any, args: tuple[Any, ...]) -> tuple[Any, ...]:
     return args if _takes_what_it_changes(function, name) else ()
 
 
-def _takes_what_it_changes(function: Any, name: str) -> bool:
+def _takes_what_it_changes(function: object, name: str) -> bool:
     if isinstance(function, (types.MethodDescriptorType, types.WrapperDescriptorType)):
         return name in _CHANGING
     return type(function).__hash__ is not None and function in _FUNCTIONS

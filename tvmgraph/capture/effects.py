@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import types
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -84,7 +84,7 @@ class Noted:
     owner: Any
     method: str
     args: tuple[Any, ...]
-    kwargs: dict[str, Any]
+    kwargs: dict[str, object]
     node: ast.AST
     frame: Frame
     before: Any = None
@@ -102,7 +102,7 @@ def _items(container: Any) -> Any:
     return container.values() if isinstance(container, dict) else container
 
 
-def _check_texts(values: list[Any]) -> None:
+def _check_texts(values: Sequence[object]) -> None:
     """Raises where an object would show a tensor whose elements are not known."""
     for value in values:
         if not isinstance(value, (Tensor, Symbol, str, *_SHOWN)):
@@ -121,15 +121,15 @@ class Effects:
 
     def __init__(self, interpreter: Interpreting) -> None:
         self._interpreter = interpreter
-        self._outside: dict[int, Any] = {}
+        self._outside: dict[int, object] = {}
         self._paths: dict[int, Path] = {}
         self._log: list[Noted] = []
         self._undo: dict[int, Callable[[], None]] = {}
         self._copies: dict[int, int] = {}  # of the arguments' containers, by id of the original
-        self._stored: dict[int, Any] = {}  # containers made here that something outside holds
+        self._stored: dict[int, object] = {}  # containers made here that something outside holds
         self._both: set[int] = set()  # arguments' containers that are read elsewhere, too
 
-    def add_originals(self, given: Any, copied: Any) -> None:
+    def add_originals(self, given: object, copied: Any) -> None:
         """Notes which containers of the caller the arguments' containers stand for."""
         if isinstance(given, (list, dict)):
             other = self._copies.setdefault(id(given), id(copied))
@@ -140,7 +140,7 @@ class Effects:
             for k in keys:
                 self.add_originals(given[k], copied[k])
 
-    def apart(self) -> tuple[Any, ...] | None:
+    def apart(self) -> tuple[object, ...] | None:
         """Returns what must not be an argument, because changes would be seen in both."""
         if not self._log:
             return None
@@ -149,7 +149,7 @@ class Effects:
             [v for i, v in self._outside.items() if isinstance(v, (list, dict)) and i not in copies]
         )
 
-    def _met(self, container: Any) -> None:
+    def _met(self, container: object) -> None:
         """Notes that a container of the arguments is read elsewhere."""
         copied = self._copies[id(container)]
         self._both.update((copied, id(container)))
@@ -162,7 +162,7 @@ class Effects:
             op="jit", at=user_source(), fix="pass it once, or do not change it",
         )  # fmt: skip
 
-    def add_arguments(self, given: Any, path: Path = ()) -> None:
+    def add_arguments(self, given: object, path: Path = ()) -> None:
         """Notes the containers among the arguments, whose changes the caller sees."""
         self.seen(given)
         if isinstance(given, (list, dict)):
@@ -174,7 +174,7 @@ class Effects:
             for i, v in enumerate(given):
                 self.add_arguments(v, (*path, i))
 
-    def seen(self, value: Any) -> Any:
+    def seen(self, value: object) -> Any:
         """Notes a value that existed before the call."""
         if id(value) in self._copies:
             self._met(value)
@@ -187,7 +187,7 @@ class Effects:
                 self.seen(v)
         return value
 
-    def store(self, *values: Any) -> None:
+    def store(self, *values: object) -> None:
         """Notes values that something outside holds from here on."""
         for value in values:
             if isinstance(value, (list, dict, set)) and not self.is_outside(value):
@@ -195,7 +195,7 @@ class Effects:
             elif isinstance(value, tuple):
                 self.store(*value)
 
-    def is_outside(self, container: Any) -> bool:
+    def is_outside(self, container: object) -> bool:
         """Whether a container existed before the call."""
         return id(container) in self._outside
 
@@ -217,11 +217,11 @@ class Effects:
         guards.add_item(owner, index, value)
         return self.item(owner, value)
 
-    def is_argument(self, container: Any) -> bool:
+    def is_argument(self, container: object) -> bool:
         """Whether a container stands for one that was passed."""
         return id(container) in self._paths
 
-    def existing(self, container: Any) -> tree.Leaf | None:
+    def existing(self, container: object) -> tree.Leaf | None:
         """Describes a container that existed before the call."""
         path = self._paths.get(id(container))
         if path is not None:
@@ -229,7 +229,7 @@ class Effects:
         known = isinstance(container, (list, dict, set)) or is_iterator(container)
         return tree.Leaf("constant", container) if known and self.is_outside(container) else None
 
-    def item(self, owner: Any, value: Any, taken: bool = False) -> Any:
+    def item(self, owner: object, value: object, taken: bool = False) -> Any:
         """Notes what comes from a container: its items are outside if it is.
 
         Args:
@@ -267,7 +267,7 @@ class Effects:
             return self._interpreter.call(function, args, kwargs)
         return self.item(owner, function(*args, **kwargs), taken=method in _TAKING)
 
-    def _leave(self, owner: Any, node: ast.AST, frame: Frame) -> None:
+    def _leave(self, owner: object, node: ast.AST, frame: Frame) -> None:
         """Leaves it to Python to make an item that is there in later calls."""
         if self._interpreter.settings.lax and not self.is_argument(owner):
             self._interpreter.refuse(node, frame, "dict.setdefault() with a container")
@@ -321,7 +321,7 @@ class Effects:
         self._interpreter.recorder.guards.written.add(("closure", id(cell)))
         cell.cell_contents = value
 
-    def write_global(self, name: str, value: Any, node: ast.AST, frame: Frame) -> None:
+    def write_global(self, name: str, value: object, node: ast.AST, frame: Frame) -> None:
         """Writes a global variable after every call."""
         self.store(value)
         self._log.append(Noted(frame.globals, "__setitem__", (name, value), {}, node, frame))

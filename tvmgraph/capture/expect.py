@@ -45,7 +45,7 @@ LIBRARIES = frozenset(sys.stdlib_module_names) | {
 }  # fmt: skip
 
 
-def is_cell(value: Any) -> bool:
+def is_cell(value: object) -> bool:
     """Whether a value is a Cell or a class of Cells (which live in a room above this one)."""
     return getattr(type(value) if not isinstance(value, type) else value, "_is_cell", False) is True
 
@@ -95,7 +95,7 @@ def expect(value: Any, objects: bool = True, depth: int = 0) -> Check:
     return lambda v: v is value
 
 
-def is_immutable(value: Any) -> bool:
+def is_immutable(value: object) -> bool:
     """Whether being the same object is enough for counting as the same."""
     if isinstance(value, tuple):
         return all(map(is_immutable, value))
@@ -126,7 +126,7 @@ def _same_items(value: Any, items: list[Any]) -> bool:
     return all(map(operator.is_, value, items))
 
 
-def is_plain_object(value: Any) -> bool:
+def is_plain_object(value: object) -> bool:
     """Whether an object is a user's instance whose attributes count."""
     if isinstance(value, _HOLDERS):
         return True
@@ -137,12 +137,12 @@ def is_plain_object(value: Any) -> bool:
     return has_attributes and module.partition(".")[0] not in LIBRARIES
 
 
-def is_iterator(value: Any) -> bool:
+def is_iterator(value: object) -> bool:
     """Whether a value is an iterator of Python or a library, which taking an item changes."""
     return hasattr(type(value), "__next__") and not is_plain_object(value)
 
 
-def attributes(value: Any) -> dict[str, Any]:
+def attributes(value: object) -> dict[str, Any]:
     """Returns the attributes of a plain object, those in slots included."""
     own = getattr(value, "__dict__", {})
     found = {k: v for k, v in own.items() if not k.startswith(BOUND)}
@@ -170,7 +170,7 @@ def keep_constant(array: np.ndarray) -> None:
 def _expect_array(array: np.ndarray) -> Check:
     dtype, shape, content = array.dtype, array.shape, array.tobytes()
 
-    def same(v: Any) -> bool:
+    def same(v: object) -> bool:
         return (
             isinstance(v, np.ndarray) and v.dtype == dtype and v.shape == shape
             and v.tobytes() == content
@@ -216,12 +216,12 @@ def _expect_function(value: types.FunctionType, depth: int) -> Check:
     return same
 
 
-def has_contents(value: Any) -> bool:
+def has_contents(value: object) -> bool:
     """Whether a value holds what its methods and items can change."""
     return isinstance(value, (list, dict, set, deque, np.ndarray, *_BUFFERS))
 
 
-def is_mutable(value: Any) -> bool:
+def is_mutable(value: object) -> bool:
     """Whether a value can change without an attribute being assigned."""
     if has_contents(value):
         return True
@@ -230,7 +230,7 @@ def is_mutable(value: Any) -> bool:
     return is_plain_object(value)
 
 
-def brief(value: Any) -> str:
+def brief(value: object) -> str:
     """Returns plain data as short text for a message; ``""`` for anything else."""
     if isinstance(value, (*_ATOMS, float)) or value is ABSENT:
         text = repr(value)
@@ -248,7 +248,7 @@ def changed(label: str, before: str, now: str) -> str:
     return f"{label} changed" + (values if before != now else "")
 
 
-def is_fixed(value: Any) -> bool:
+def is_fixed(value: object) -> bool:
     """Whether a global is a library module or function, which nobody rebinds in practice."""
     root = getattr(value, "__module__", None) or getattr(value, "__name__", None)
     if not isinstance(root, str):
@@ -257,7 +257,7 @@ def is_fixed(value: Any) -> bool:
     return isinstance(value, kinds) and root.partition(".")[0] in LIBRARIES
 
 
-def is_library(module: Any) -> bool:
+def is_library(module: object) -> bool:
     """Whether a module (its name) is no user code."""
     return _is_in_library(str(module or ""))
 

@@ -65,10 +65,10 @@ class Expressions:
 
     # ---- names and attributes ---------------------------------------------------------------
 
-    def _Constant(self: Interpreter, node: ast.Constant, frame: Frame) -> Any:
+    def _Constant(self: Interpreter, node: ast.Constant, frame: Frame) -> object:
         return node.value
 
-    def _Name(self: Interpreter, node: ast.Name, frame: Frame) -> Any:
+    def _Name(self: Interpreter, node: ast.Name, frame: Frame) -> object:
         name = frame.source.mangle(node.id)
         value = self.load(name, frame)
         if isinstance(value, Unset):
@@ -104,24 +104,24 @@ class Expressions:
             return
         self.write_outside(name, value, frame)
 
-    def _Attribute(self: Interpreter, node: ast.Attribute, frame: Frame) -> Any:
+    def _Attribute(self: Interpreter, node: ast.Attribute, frame: Frame) -> object:
         owner = self.evaluate(node.value, frame)
         frame.node = node
         return self.attribute(owner, frame.source.mangle(node.attr))
 
-    def _NamedExpr(self: Interpreter, node: ast.NamedExpr, frame: Frame) -> Any:
+    def _NamedExpr(self: Interpreter, node: ast.NamedExpr, frame: Frame) -> object:
         value = self.evaluate(node.value, frame)
         self.store(node.target.id, value, frame)
         return value
 
     # ---- operators --------------------------------------------------------------------------
 
-    def _BinOp(self: Interpreter, node: ast.BinOp, frame: Frame) -> Any:
+    def _BinOp(self: Interpreter, node: ast.BinOp, frame: Frame) -> object:
         left, right = self.evaluate(node.left, frame), self.evaluate(node.right, frame)
         frame.node = node
         return self.operate(BINARY[type(node.op)], left, right)
 
-    def _UnaryOp(self: Interpreter, node: ast.UnaryOp, frame: Frame) -> Any:
+    def _UnaryOp(self: Interpreter, node: ast.UnaryOp, frame: Frame) -> object:
         value = self.evaluate(node.operand, frame)
         frame.node = node
         if isinstance(node.op, ast.Not):
@@ -129,7 +129,7 @@ class Expressions:
             return self.number_of(F.logical_not(truth)) if isinstance(truth, Tensor) else not truth
         return _UNARY[type(node.op)](value)
 
-    def _BoolOp(self: Interpreter, node: ast.BoolOp, frame: Frame) -> Any:
+    def _BoolOp(self: Interpreter, node: ast.BoolOp, frame: Frame) -> object:
         return self._bool_op(node, node.values, frame)
 
     def _bool_op(self: Interpreter, node: ast.BoolOp, values: list[ast.expr], frame: Frame) -> Any:
@@ -174,11 +174,13 @@ class Expressions:
             return self.choose(first, then, orelse, node, frame)
         return rest() if first is conjunction else first
 
-    def _Compare(self: Interpreter, node: ast.Compare, frame: Frame) -> Any:
+    def _Compare(self: Interpreter, node: ast.Compare, frame: Frame) -> object:
         left = self.evaluate(node.left, frame)
         return self._compare(node, left, list(zip(node.ops, node.comparators)), frame)
 
-    def _compare(self: Interpreter, node: ast.Compare, left: Any, rest: Any, frame: Frame) -> Any:
+    def _compare(
+        self: Interpreter, node: ast.Compare, left: object, rest: Any, frame: Frame
+    ) -> Any:
         (op, comparator), *more = rest
         right = self.evaluate(comparator, frame)
         frame.node = node
@@ -196,7 +198,7 @@ class Expressions:
             return self.choose(truth, following, lambda: result, node, frame)
         return following() if truth else result
 
-    def _compared(self: Interpreter, op: ast.cmpop, *pair: Any) -> Any:
+    def _compared(self: Interpreter, op: ast.cmpop, *pair: object) -> Any:
         """Compares; what a size that only values decide is compared with, the graph decides."""
         if isinstance(op, (ast.Is, ast.IsNot)):
             self._refuse_copies(*pair)
@@ -212,7 +214,7 @@ class Expressions:
             return _COMPARE[type(op)](*pair)
         return self.number_of(_COMPARE[type(op)](*map(self.recorder.size_as_tensor, pair)))
 
-    def _refuse_copies(self: Interpreter, a: Any, b: Any) -> None:
+    def _refuse_copies(self: Interpreter, a: object, b: object) -> None:
         """Leaves it to Python to compare an argument, which is a copy here, with a container."""
         kinds = list, dict, set
         if not (self.settings.lax and isinstance(a, kinds) and isinstance(b, kinds)) or a is b:
@@ -223,7 +225,7 @@ class Expressions:
                 frame.node or frame.source.node, frame, "`is` of a container that is passed"
             )
 
-    def _IfExp(self: Interpreter, node: ast.IfExp, frame: Frame) -> Any:
+    def _IfExp(self: Interpreter, node: ast.IfExp, frame: Frame) -> object:
         truth = self.condition(node.test, frame)
         if isinstance(truth, Tensor):
             return self.choose(
@@ -234,7 +236,7 @@ class Expressions:
 
     # ---- subscripts -------------------------------------------------------------------------
 
-    def _Subscript(self: Interpreter, node: ast.Subscript, frame: Frame) -> Any:
+    def _Subscript(self: Interpreter, node: ast.Subscript, frame: Frame) -> object:
         owner = self.evaluate(node.value, frame)
         index = self.evaluate(node.slice, frame)
         frame.node = node
@@ -242,7 +244,7 @@ class Expressions:
             return self.call(owner.__getitem__, (index,), {})
         return self.effects.item(owner, owner[index])
 
-    def _Slice(self: Interpreter, node: ast.Slice, frame: Frame) -> Any:
+    def _Slice(self: Interpreter, node: ast.Slice, frame: Frame) -> object:
         parts = (node.lower, node.upper, node.step)
         return slice(*[None if p is None else self.evaluate(p, frame) for p in parts])
 
@@ -250,7 +252,7 @@ class Expressions:
 
     def elements(self: Interpreter, nodes: list[ast.expr], frame: Frame) -> list[Any]:
         """Evaluates a list of expressions in which ``*x`` is unpacked."""
-        result: list[Any] = []
+        result: list[object] = []
         for n in nodes:
             if isinstance(n, ast.Starred):
                 result.extend(self.evaluate(n.value, frame))
@@ -258,17 +260,17 @@ class Expressions:
                 result.append(self.evaluate(n, frame))
         return result
 
-    def _Tuple(self: Interpreter, node: ast.Tuple, frame: Frame) -> Any:
+    def _Tuple(self: Interpreter, node: ast.Tuple, frame: Frame) -> object:
         return tuple(self.elements(node.elts, frame))
 
-    def _List(self: Interpreter, node: ast.List, frame: Frame) -> Any:
+    def _List(self: Interpreter, node: ast.List, frame: Frame) -> object:
         return self.elements(node.elts, frame)
 
-    def _Set(self: Interpreter, node: ast.Set, frame: Frame) -> Any:
+    def _Set(self: Interpreter, node: ast.Set, frame: Frame) -> object:
         return set(self.elements(node.elts, frame))
 
-    def _Dict(self: Interpreter, node: ast.Dict, frame: Frame) -> Any:
-        result: dict[Any, Any] = {}
+    def _Dict(self: Interpreter, node: ast.Dict, frame: Frame) -> object:
+        result: dict[object, object] = {}
         for key, value in zip(node.keys, node.values):
             if key is None:
                 items = self.evaluate(value, frame)
@@ -279,7 +281,7 @@ class Expressions:
                 result[name] = self.evaluate(value, frame)
         return result
 
-    def _JoinedStr(self: Interpreter, node: ast.JoinedStr, frame: Frame) -> Any:
+    def _JoinedStr(self: Interpreter, node: ast.JoinedStr, frame: Frame) -> str:
         return "".join(
             [
                 self._formatted(v, node, frame)
@@ -304,12 +306,12 @@ class Expressions:
             )  # fmt: skip
         return format(value, spec)
 
-    def _Lambda(self: Interpreter, node: ast.Lambda, frame: Frame) -> Any:
+    def _Lambda(self: Interpreter, node: ast.Lambda, frame: Frame) -> NestedFunction:
         return self.nested(node, "<lambda>", frame)
 
     def nested(
         self: Interpreter, node: ast.Lambda | ast.FunctionDef, name: str, frame: Frame
-    ) -> Any:
+    ) -> NestedFunction:
         """Makes a function that is defined inside interpreted code."""
         outer = frame.source
         source = describe(node, outer.file, name, outer.class_name)
@@ -355,23 +357,23 @@ class Expressions:
             )  # fmt: skip
         return bool(truth)
 
-    def _ListComp(self: Interpreter, node: ast.ListComp, frame: Frame) -> Any:
-        result: list[Any] = []
+    def _ListComp(self: Interpreter, node: ast.ListComp, frame: Frame) -> object:
+        result: list[object] = []
         self._comprehend(node, frame, lambda f: result.append(self.evaluate(node.elt, f)))
         return result
 
-    def _GeneratorExp(self: Interpreter, node: ast.GeneratorExp, frame: Frame) -> Any:
-        result: list[Any] = []
+    def _GeneratorExp(self: Interpreter, node: ast.GeneratorExp, frame: Frame) -> object:
+        result: list[object] = []
         self._comprehend(node, frame, lambda f: result.append(self.evaluate(node.elt, f)))
         return iter(result)
 
-    def _SetComp(self: Interpreter, node: ast.SetComp, frame: Frame) -> Any:
-        result: set[Any] = set()
+    def _SetComp(self: Interpreter, node: ast.SetComp, frame: Frame) -> object:
+        result: set[object] = set()
         self._comprehend(node, frame, lambda f: result.add(self.evaluate(node.elt, f)))
         return result
 
-    def _DictComp(self: Interpreter, node: ast.DictComp, frame: Frame) -> Any:
-        result: dict[Any, Any] = {}
+    def _DictComp(self: Interpreter, node: ast.DictComp, frame: Frame) -> object:
+        result: dict[object, object] = {}
 
         def emit(f: Frame) -> None:
             key = self.evaluate(node.key, f)
@@ -382,10 +384,10 @@ class Expressions:
 
     # ---- calls ------------------------------------------------------------------------------
 
-    def _Call(self: Interpreter, node: ast.Call, frame: Frame) -> Any:
+    def _Call(self: Interpreter, node: ast.Call, frame: Frame) -> object:
         function = self._callee(node, frame)
         args = self.elements(node.args, frame)
-        kwargs: dict[str, Any] = {}
+        kwargs: dict[str, object] = {}
         for k in node.keywords:
             value = self.evaluate(k.value, frame)
             if k.arg is None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import builtins
 import types
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -39,11 +40,11 @@ class Frame:
 
     source: FunctionSource
     globals: dict[str, Any]
-    names: dict[str, Any] = field(default_factory=dict)
+    names: dict[str, object] = field(default_factory=dict)
     cells: dict[str, types.CellType] = field(default_factory=dict)
     parent: Frame | None = None
     node: ast.AST | None = None
-    given: tuple[Any, ...] = ()
+    given: tuple[object, ...] = ()
 
     def chain(self) -> list[Frame]:
         """Returns this frame and those it can see, innermost first."""
@@ -66,7 +67,7 @@ class Frame:
                 return frame.cells[name]
         return None
 
-    def outside(self, name: str, overlay: dict[tuple[int, str], Any]) -> Any:
+    def outside(self, name: str, overlay: Mapping[tuple[int, str], object]) -> Any:
         """Looks a name up in globals and builtins.
 
         Raises:

@@ -80,9 +80,9 @@ class Guard:
     place: Place
     same: Check
     before: str
-    value: Any = ABSENT
+    value: object = ABSENT
     weak: bool = False
-    container: Any = None
+    container: object = None
     active: bool = True
 
     def code(self, names: Names) -> str:
@@ -117,19 +117,19 @@ class Guards:
 
     def __init__(self) -> None:
         self.precise = self.pure = False
-        self.originals: dict[int, Any] = {}
-        self.written: set[Any] = set()
+        self.originals: dict[int, object] = {}
+        self.written: set[object] = set()
         self.blind = False
-        self.own: dict[int, Any] = {}
+        self.own: dict[int, object] = {}
         self.made: list[Any] = []
         self.observer = Observer(self.add_frame, self.add_builtin)
         self.refused: CaptureError | None = None
         self.handed = Handed()
         self.spent: str | None = None
-        self._read: list[tuple[Guard, Any]] = []  # what has contents
-        self._cells: dict[int, tuple[weakref.ref[Any], CellState]] = {}
-        self._always: dict[Any, Guard] = {}
-        self._codes: set[Any] = set()
+        self._read: list[tuple[Guard, object]] = []  # what has contents
+        self._cells: dict[int, tuple[weakref.ref[object], CellState]] = {}
+        self._always: dict[object, Guard] = {}
+        self._codes: set[object] = set()
         self._impure = impure_codes()
         self._epoch = -1
 
@@ -145,7 +145,7 @@ class Guards:
         place = Global(("global", id(space), name), f"global {name!r}", space, name)
         self._note_cells(self._add(place))
 
-    def add_read(self, owner: Any, name: str) -> None:
+    def add_read(self, owner: object, name: str) -> None:
         """Guards an attribute that interpreted code reads."""
         if isinstance(owner, types.ModuleType):
             if not is_library(owner.__name__):
@@ -206,7 +206,7 @@ class Guards:
             key, guard(Fixed(key, f"code of {function.__name__}", function), same, "")
         )
 
-    def add_item(self, owner: Any, index: int | str, value: Any) -> None:
+    def add_item(self, owner: object, index: int | str, value: object) -> None:
         """Guards which container is an item of another, of which nothing else counts."""
         place = Item(("item", id(owner), index), f"item {index!r}", owner, index)
         self._always.setdefault(place.key, Guard(place, _is(value), brief(value), value))
@@ -215,7 +215,9 @@ class Guards:
         """Guards a setting of the context."""
         self._add(member(context, name, "setting"))
 
-    def add_result(self, key: Any, label: str, read: Callable[[], Any], value: Any) -> None:
+    def add_result(
+        self, key: object, label: str, read: Callable[[], object], value: object
+    ) -> None:
         """Guards what a function of a library returned."""
         place = Result(("result", key), label, read)
         self._always.setdefault(place.key, Guard(place, expect(value), brief(value)))
@@ -234,7 +236,7 @@ class Guards:
         finally:
             self.blind = before
 
-    def note_write(self, owner: Any, name: str) -> None:
+    def note_write(self, owner: object, name: str) -> None:
         """Notes that the capture writes an attribute: what it reads later is its own."""
         if is_cell(owner):
             self.written.add((id(owner), name))
@@ -243,7 +245,7 @@ class Guards:
 
     # ---- what other code may read -----------------------------------------------------------
 
-    def add_function(self, function: Any) -> None:
+    def add_function(self, function: object) -> None:
         """Guards the Cell that the captured function is bound to, its code and closure."""
         self._note_cells(getattr(function, "__self__", None))
         function = getattr(function, "__func__", function)
@@ -318,14 +320,14 @@ class Guards:
                 "static graph", op=frame.f_code.co_name, at=at, fix=rule.fix,
             )  # fmt: skip
 
-    def _add_members(self, value: Any, code: types.CodeType) -> None:
+    def _add_members(self, value: object, code: types.CodeType) -> None:
         """Guards the members of a user's module or class that code names."""
         if isinstance(value, (types.ModuleType, type)) and not is_fixed(value):
             for name in code.co_names:
                 if name in vars(value):
                     self._add(member(value, name))
 
-    def add_object(self, value: Any) -> None:
+    def add_object(self, value: object) -> None:
         """Guards all attributes of an object that goes to code which is not interpreted."""
         if is_cell(value) and not isinstance(value, type):
             if "param_prefix" not in value.__dict__:
@@ -345,7 +347,7 @@ class Guards:
             for v in value:
                 self.add_object(v)
 
-    def add_cell(self, cell: Any) -> None:
+    def add_cell(self, cell: object) -> None:
         """Guards parameters, sub-cells and flags of a Cell and of every Cell below it."""
         if id(cell) in self._cells:
             return
@@ -376,7 +378,7 @@ class Guards:
                     if not name.startswith("__") and not callable(value):
                         self._add(member(base, name, "class"))
 
-    def _note_cells(self, value: Any) -> None:
+    def _note_cells(self, value: object) -> None:
         if is_cell(value) and not isinstance(value, type):
             self.add_cell(value)
         elif isinstance(value, (list, tuple)):
@@ -417,7 +419,7 @@ class Guards:
         self._always[place.key] = guard
         return value
 
-    def _is_interpreted(self, value: Any) -> bool:
+    def _is_interpreted(self, value: object) -> bool:
         """Whether a function's code is guarded when it is called."""
         return self.precise and isinstance(value, types.FunctionType)
 
@@ -426,7 +428,7 @@ class Guards:
         originals = self.originals
         return lambda v: (id(v) == identity or identity not in originals) and same(v)
 
-    def allow_any_tensor(self, cell: Any, name: str) -> None:
+    def allow_any_tensor(self, cell: object, name: str) -> None:
         """Stops guarding which tensor an attribute holds: the function itself replaces it."""
         if id(cell) in self._cells:
             self._cells[id(cell)][1].allow_any_tensor(name)
@@ -480,7 +482,7 @@ class Guards:
             cell = ref()
             if cell is not None:
                 places += [(member(cell, n), v) for n, v in known.numbers.items()]
-        found: dict[Any, Slot] = {}
+        found: dict[object, Slot] = {}
         for place, before in places:
             now = place.read()
             if type(now) is type(before) and now != before:
@@ -538,10 +540,10 @@ def _is_of_user(path: str, module: str) -> bool:
     return not installed and not is_library(module)
 
 
-def _is_whole(value: Any) -> bool:
+def _is_whole(value: object) -> bool:
     """Whether being the same object is enough: it cannot change, or is guarded read by read."""
     return is_immutable(value) or is_plain_object(value)
 
 
-def _is(value: Any) -> Check:
+def _is(value: object) -> Check:
     return lambda v: v is value

@@ -10,7 +10,7 @@ from __future__ import annotations
 import array
 import contextlib
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -30,16 +30,16 @@ class Handed:
     """The objects that were handed to code which is not interpreted, and those of the outside."""
 
     def __init__(self) -> None:
-        self._kept: dict[int, tuple[Any, Any]] = {}
-        self._entered: dict[int, Any] = {}
+        self._kept: dict[int, tuple[object, object]] = {}
+        self._entered: dict[int, object] = {}
         self._outside: set[int] = set()
 
-    def note(self, value: Any) -> None:
+    def note(self, value: object) -> None:
         """Copies what an object from outside holds, if that is not done yet."""
         if self._note(value) is not None:
             self._outside.add(id(value))
 
-    def _note(self, value: Any) -> Any:
+    def _note(self, value: object) -> object:
         if id(value) not in self._kept:
             content = _content(value)
             if content is None:
@@ -47,7 +47,7 @@ class Handed:
             self._kept[id(value)] = value, content
         return self._kept[id(value)][1]
 
-    def keep(self, *values: Any, depth: int = 0, outside: bool = False) -> None:
+    def keep(self, *values: object, depth: int = 0, outside: bool = False) -> None:
         """Copies what some objects hold, and the objects in them.
 
         Args:
@@ -74,11 +74,13 @@ class Handed:
         for value, content in self._kept.values():
             _refill(value, content)
 
-    def moment(self) -> dict[int, tuple[Any, Any]]:
+    def moment(self) -> dict[int, tuple[object, object]]:
         """Returns what the objects hold now, for :meth:`rewind`."""
         return {key: (value, _content(value)) for key, (value, _) in self._kept.items()}
 
-    def rewind(self, moment: dict[int, tuple[Any, Any]], is_outside: Callable[[Any], bool]) -> Any:
+    def rewind(
+        self, moment: Mapping[int, tuple[object, object]], is_outside: Callable[[Any], bool]
+    ) -> Any:
         """Gives every object what it held at a moment; returns one that held something else.
 
         What came into being since then does not count, nor do containers of the captured function,
@@ -100,7 +102,7 @@ class Handed:
         return found
 
 
-def _content(value: Any) -> Any:
+def _content(value: object) -> Any:
     """Returns a copy of what an object holds; ``None`` for one that does not change."""
     if isinstance(value, _FILLED):
         return value.copy()
@@ -112,7 +114,7 @@ def _content(value: Any) -> Any:
     return attributes(value) if is_plain_object(value) else None
 
 
-def _inside(content: Any) -> tuple[Any, ...]:
+def _inside(content: object) -> tuple[object, ...]:
     if not isinstance(content, (*_FILLED, tuple)) or len(content) > _MAX_ITEMS:
         return ()
     return (*content.values(),) if isinstance(content, dict) else (*content,)
@@ -143,7 +145,7 @@ def _refill(value: Any, content: Any) -> None:
         _set_attributes(value, content)
 
 
-def _set_attributes(value: Any, before: dict[str, Any]) -> None:
+def _set_attributes(value: object, before: dict[str, Any]) -> None:
     now = attributes(value)
     for name in now.keys() - before.keys():
         object.__delattr__(value, name)

@@ -44,7 +44,7 @@ def apart() -> Iterator[None]:
 def _aside(handler: Callable[..., Any]) -> Callable[..., Any]:
     """Returns a handler that leaves the capture for as long as another one runs."""
 
-    def handle(number: int, frame: Any) -> Any:
+    def handle(number: int, frame: object) -> Any:
         profiler, outer = sys.getprofile(), (state.interpreter, state.tapes, state.scope)
         sys.setprofile(None)
         state.interpreter, state.tapes, state.scope = None, (), ()

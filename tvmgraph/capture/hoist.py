@@ -42,7 +42,7 @@ class _Variable:
 
     hoist: Hoist
     name: str
-    initial: Any
+    initial: object
     node: ast.AST
     frame: Frame
 
@@ -59,12 +59,12 @@ class Hoisted:
 
     def __init__(self) -> None:
         self.frame = Frame(FunctionSource(_NOWHERE, "", "places"), {})
-        self._variables: dict[Any, _Variable] = {}
+        self._variables: dict[object, _Variable] = {}
 
     def __bool__(self) -> bool:
         return bool(self._variables)
 
-    def __contains__(self, key: Any) -> bool:
+    def __contains__(self, key: object) -> bool:
         return key in self._variables
 
     def add(self, hoist: Hoist, node: ast.AST, frame: Frame) -> None:
@@ -76,11 +76,11 @@ class Hoisted:
         self._variables[key] = _Variable(hoist, name, value, node, frame)
         self.frame.names[name] = value
 
-    def read(self, key: Any) -> Any:
+    def read(self, key: object) -> Any:
         """Returns what a place holds at this point of the capture."""
         return self.frame.names[self._variables[key].name]
 
-    def write(self, key: Any, value: Any) -> None:
+    def write(self, key: object, value: Any) -> None:
         """Notes what a place holds from here on."""
         self.frame.names[self._variables[key].name] = value
 

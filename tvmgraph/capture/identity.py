@@ -113,7 +113,7 @@ def write(recorder: Any, target: Tensor, new: Tensor) -> None:
 def chosen_leaves(
     recorder: Any, leaf: Callable[[Any], tree.Leaf], results: Iterable[Tensor],
     outputs: list[Value],
-) -> Callable[[Any], tree.Leaf]:  # fmt: skip
+) -> Callable[..., tree.Leaf]:  # fmt: skip
     """Returns what describes results: a tensor that may be one of others becomes that one.
 
     Args:

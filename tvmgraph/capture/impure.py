@@ -25,7 +25,7 @@ import random
 import sys
 import threading
 import types
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, NoReturn
@@ -169,12 +169,12 @@ _WHOLE = ("copy", "items", "keys", "values", "__iter__", "__len__", "__or__", "_
 ENVIRONMENTS = tuple(e for e in (os.environ, getattr(os, "environb", None)) if e is not None)
 
 
-def is_environment(value: Any) -> bool:
+def is_environment(value: object) -> bool:
     """Whether a value is the environment of the process."""
     return any(value is e for e in ENVIRONMENTS)
 
 
-def owner_of(function: Any) -> Any:
+def owner_of(function: object) -> object:
     """Returns the object or class that a method belongs to, or ``None``."""
     return getattr(function, "__self__", None)
 
@@ -193,7 +193,7 @@ def rule_of(function: Any) -> tuple[Impure, str] | None:
     return None if rule is None else (rule, f"{shown}.{function.__name__}")
 
 
-def _rule_of_method(owner: Any, name: str) -> Impure | None:
+def _rule_of_method(owner: object, name: str) -> Impure | None:
     if isinstance(owner, type):
         if issubclass(owner, datetime.date) and name in _NOW:
             return _CLOCK
@@ -225,19 +225,19 @@ def is_whole(function: Any) -> bool:
 # ---- objects that a function may make for itself ------------------------------------------------
 
 
-def has_state(value: Any) -> bool:
+def has_state(value: object) -> bool:
     """Whether a value is an object whose methods are impure unless the function made it."""
     return isinstance(value, _STATEFUL)
 
 
-def makes_state(function: Any) -> bool:
+def makes_state(function: object) -> bool:
     """Whether a call makes such an object."""
     if isinstance(function, type):
         return issubclass(function, _OWNED) and not issubclass(function, random.SystemRandom)
     return function is np.random.default_rng
 
 
-def is_seeded(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+def is_seeded(function: object, args: tuple[object, ...], kwargs: Mapping[str, object]) -> bool:
     """Whether such an object starts in a state that its arguments decide."""
     if isinstance(function, type) and issubclass(function, io.IOBase):
         return True
@@ -280,7 +280,7 @@ def _functions(modules: tuple[str, ...]) -> dict[int, _Found]:
 
 def _listed(
     module: types.ModuleType, name: str, listed: Collection[str] | None
-) -> Iterator[tuple[str, Any]]:
+) -> Iterator[tuple[str, object]]:
     if listed is None:
         names = getattr(module, "__all__", None) or [n for n in vars(module) if n[0] != "_"]
         listed = [n for n in names if n not in _PURE.get(name, ())]
@@ -291,7 +291,7 @@ def _listed(
             yield n, function
 
 
-def _is_data(value: Any) -> bool:
+def _is_data(value: object) -> bool:
     return isinstance(value, type) and issubclass(value, (BaseException, tuple, int))
 
 
@@ -306,7 +306,7 @@ def impure_codes() -> dict[types.CodeType, _Found]:
     return _codes(_modules())
 
 
-def rule_of_builtin(function: Any) -> tuple[Impure, str] | None:
+def rule_of_builtin(function: object) -> tuple[Impure, str] | None:
     """Returns what becomes of calls of a function in C, whoever made the object it belongs to."""
     owner = owner_of(function)
     named = isinstance(owner, (types.ModuleType, type, contextvars.ContextVar))
@@ -343,7 +343,7 @@ def calls_named_by(frame: types.FrameType, own: Collection[int]) -> Iterator[tup
             yield rule[:2]
 
 
-def _member(value: Any, name: str) -> Any:
+def _member(value: object, name: str) -> object:
     """Returns a member of a module or object, without running code of the user's."""
     if isinstance(value, types.ModuleType):
         return getattr(value, name, None)
@@ -361,7 +361,7 @@ class ImpureCalls:
         self._interpreter = interpreter
         self._own = interpreter.recorder.guards.own
 
-    def call(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def call(self, function: Any, args: tuple[object, ...], kwargs: dict[str, Any]) -> Any:
         """Calls a function if it is impure, or makes objects with a state.
 
         Returns:
@@ -381,7 +381,9 @@ class ImpureCalls:
             return self._guarded(function, name, args, kwargs)
         self._refuse(rule, f"{name}()")
 
-    def _make(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def _make(
+        self, function: Any, args: tuple[object, ...], kwargs: Mapping[str, object]
+    ) -> object:
         name = f"{getattr(function, '__name__', '')}()"
         if not is_seeded(function, args, kwargs):
             self._refuse(UNSEEDED, f"{name} without a seed")
@@ -389,18 +391,18 @@ class ImpureCalls:
             self._refuse(_DRAW, f"{name} of a generator from outside")
         return self._adopt(function(*args, **kwargs))
 
-    def _adopt(self, value: Any) -> Any:
+    def _adopt(self, value: object) -> object:
         for v in value if isinstance(value, (list, tuple)) else (value,):
             if has_state(v):
                 self._own[id(v)] = v
         return value
 
-    def _are_own(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+    def _are_own(self, args: tuple[object, ...], kwargs: Mapping[str, object]) -> bool:
         given = (*args, *kwargs.values())
         return all(id(v) in self._own for v in given if has_state(v))
 
     def _guarded(
-        self, function: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]
+        self, function: Any, name: str, args: tuple[object, ...], kwargs: Mapping[str, object]
     ) -> Any:
         if is_whole(function):
             self.hand_out(function.__self__)
@@ -413,7 +415,7 @@ class ImpureCalls:
         guards.add_result(key, label, lambda: function(*args, **kwargs), result)
         return result
 
-    def hand_out(self, *values: Any, called: Any = None) -> None:
+    def hand_out(self, *values: object, called: object = None) -> None:
         """Deals with values that go to code which is not interpreted.
 
         Args:
@@ -433,7 +435,7 @@ class ImpureCalls:
                 if found is not None and found[0].treatment == "native":
                     self._refuse(found[0], f"{found[1]}()")
 
-    def write_item(self, owner: Any) -> None:
+    def write_item(self, owner: object) -> None:
         """Deals with an assignment to an item of an object."""
         if is_environment(owner):
             self._refuse(_SYSTEM, "writing a variable of the environment")

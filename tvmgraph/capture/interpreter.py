@@ -12,7 +12,7 @@ import builtins
 import functools
 import inspect
 import types
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NoReturn
 
 from tvmgraph import dtypes
@@ -77,7 +77,7 @@ class Interpreter(Expressions, Statements, Branches, Loops, Outside):
         self.effects = Effects(self)
         self.hoisted = Hoisted()
         self.impure = ImpureCalls(self)
-        self.overlay: dict[tuple[int, str], Any] = {}
+        self.overlay: dict[tuple[int, str], object] = {}
         self._calls = 0
         self.current: Any = None
         self.root: Frame | None = None
@@ -127,7 +127,7 @@ class Interpreter(Expressions, Statements, Branches, Loops, Outside):
                 fix="write it to a file; code typed into Python or given to exec() has no source",
             ) from error  # fmt: skip
 
-    def _refuse_generator(self, function: Any) -> None:
+    def _refuse_generator(self, function: object) -> None:
         """In pieces, a generator or coroutine runs in Python, which sees what it does and when."""
         suspends = self._is_read(function) and function.__code__.co_flags & _SUSPENDS
         if self.settings.lax and suspends:
@@ -143,7 +143,9 @@ class Interpreter(Expressions, Statements, Branches, Loops, Outside):
             if frame is not None and isinstance(end, types.FunctionType):
                 self.refuse(frame.node or frame.source.node, frame, "an object with __del__")
 
-    def _run_natively(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def _run_natively(
+        self, function: Any, args: tuple[object, ...], kwargs: Mapping[str, object]
+    ) -> object:
         observer = self.recorder.guards.observer
         before = observer.watch(not is_own(function, args, kwargs))
         try:
@@ -151,7 +153,9 @@ class Interpreter(Expressions, Statements, Branches, Loops, Outside):
         finally:
             observer.watch(before)
 
-    def _hand_out(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    def _hand_out(
+        self, function: object, args: tuple[object, ...], kwargs: Mapping[str, object]
+    ) -> None:
         """Guards all of an object that goes to code which is not interpreted."""
         module = getattr(function, "__module__", None) or type(function).__module__
         if str(module).partition(".")[0] == "tvmgraph" or any(function is h for h in _HARMLESS):
@@ -165,7 +169,7 @@ class Interpreter(Expressions, Statements, Branches, Loops, Outside):
             self.recorder.guards.add_object(value)
             self.recorder.guards.handed.keep(value)
 
-    def refuse_change(self, function: Any, args: tuple[Any, ...]) -> None:
+    def refuse_change(self, function: object, args: tuple[object, ...]) -> None:
         """Leaves it to Python, in pieces, to change what is outside by code that cannot be read."""
         what = self.settings.lax and changed_by_call(function, args, self.effects.is_outside)
         if what:
@@ -226,7 +230,7 @@ class Interpreter(Expressions, Statements, Branches, Loops, Outside):
         finally:
             observer.watch(watching)
 
-    def _is_read(self, function: Any) -> bool:
+    def _is_read(self, function: object) -> bool:
         """Whether a function is one of the user, whose source counts."""
         if not isinstance(function, types.FunctionType):
             return False
@@ -237,7 +241,7 @@ class Interpreter(Expressions, Statements, Branches, Loops, Outside):
 
     def _run(
         self, function: Any, source: FunctionSource, args: tuple[Any, ...], kwargs: dict[str, Any]
-    ) -> Any:
+    ) -> object:
         cells = dict(zip(function.__code__.co_freevars, function.__closure__ or ()))
         frame = Frame(source, function.__globals__, cells=cells)  # pyright: ignore[reportArgumentType]
         frame.names.update(_bind(python_signature(function, follow_wrapped=False), args, kwargs))
@@ -253,7 +257,7 @@ class Interpreter(Expressions, Statements, Branches, Loops, Outside):
         frame.given = (*frame.names.values(),)
         return self._body(frame)
 
-    def _body(self, frame: Frame) -> Any:
+    def _body(self, frame: Frame) -> object:
         limit = min(_MAX_DEPTH, context.max_call_depth)
         if self._calls >= limit:
             self.refuse(
@@ -283,7 +287,7 @@ class Interpreter(Expressions, Statements, Branches, Loops, Outside):
             self.recorder.guards.observer.watch(watching)
         return self._result(done, frame)
 
-    def _result(self, done: Completion, frame: Frame) -> Any:
+    def _result(self, done: Completion, frame: Frame) -> object:
         if done.returned is False:
             return None
         if done.returned is True or done.gone:
@@ -317,12 +321,12 @@ class Interpreter(Expressions, Statements, Branches, Loops, Outside):
 
     # ---- values -----------------------------------------------------------------------------
 
-    def truth(self, value: Any) -> Any:
+    def truth(self, value: Any) -> Tensor | bool:
         """Returns a Python bool, or a ``bool[]`` tensor for a traced tensor."""
         value = self.recorder.size_as_tensor(value)
         return self._scalar(value) if self.is_symbolic(value) else bool(value)
 
-    def number_of(self, truth: Any) -> Any:
+    def number_of(self, truth: object) -> Any:
         """Marks a ``bool[]`` tensor as standing for a Python bool."""
         return marked(self.recorder.snapshot(truth), bool) if isinstance(truth, Tensor) else truth
 
@@ -332,13 +336,13 @@ class Interpreter(Expressions, Statements, Branches, Loops, Outside):
         flat = F.reshape(value, ()) if value.shape else value
         return F.cast(flat, dtypes.bool_)
 
-    def is_symbolic(self, value: Any) -> bool:
+    def is_symbolic(self, value: object) -> bool:
         """Whether a value is a tensor whose elements differ from call to call."""
         if isinstance(value, TracedTensor):
             return True
         return isinstance(value, Tensor) and not self.recorder.is_constant(value)
 
-    def operate(self, operation: Callable[[Any, Any], Any], left: Any, right: Any) -> Any:
+    def operate(self, operation: Callable[[Any, Any], Any], left: object, right: object) -> Any:
         """Applies a binary operator; a tensor that stands for a number behaves like one."""
         found = builtin.arithmetic(self, operation, left, right)
         if found is not None:
@@ -356,7 +360,7 @@ class Interpreter(Expressions, Statements, Branches, Loops, Outside):
             left, right = (as_tensor(x, dtype) for x in (left, right))
         return operation(left, right)
 
-    def iterate(self, value: Any, node: ast.AST, frame: Frame) -> Iterator[Any]:
+    def iterate(self, value: Any, node: ast.AST, frame: Frame) -> Iterator[object]:
         """Iterates over the items of something."""
         frame.node = node
         self.impure.hand_out(value)
@@ -390,12 +394,12 @@ class Interpreter(Expressions, Statements, Branches, Loops, Outside):
         )  # fmt: skip
 
 
-def _length(value: Any, *_: Any) -> Any:
+def _length(value: object, *_: object) -> Any:
     """The length of a traced tensor, which need not be a number."""
     return value.shape[0] if isinstance(value, TracedTensor) and value.shape else None
 
 
-def _is_instance(value: Any, kinds: Any, *_: Any) -> bool | None:
+def _is_instance(value: Any, kinds: Any, *_: object) -> bool | None:
     """What stands for something during a capture is an instance of its type."""
     if isinstance(value, (TracedTensor, NestedFunction)):
         return issubclass(value.shown_type, kinds)
@@ -405,7 +409,7 @@ def _is_instance(value: Any, kinds: Any, *_: Any) -> bool | None:
 def _through(name: str) -> Callable[..., Any]:
     """Python functions of numbers keep symbols."""
 
-    def call(*args: Any) -> Any:
+    def call(*args: object) -> Any:
         whole = name == "int" and len(args) == 1 and isinstance(args[0], Dim)
         if whole:
             return args[0]
@@ -420,7 +424,7 @@ _ON_SYMBOLS: dict[Any, Callable[..., Any]] = {
 }  # fmt: skip
 
 
-def common_dtype_or_none(left: Any, right: Any) -> Any:
+def common_dtype_or_none(left: object, right: object) -> dtypes.DType | None:
     """Returns the dtype of the tensor that meets a number, if it can hold the number."""
     from tvmgraph.capture.merge import Mismatch
 
@@ -431,7 +435,7 @@ def common_dtype_or_none(left: Any, right: Any) -> Any:
 
 
 def _bind(
-    signature: inspect.Signature, args: tuple[Any, ...], kwargs: dict[str, Any]
+    signature: inspect.Signature, args: tuple[object, ...], kwargs: dict[str, Any]
 ) -> dict[str, Any]:
     bound = signature.bind(*args, **kwargs)
     bound.apply_defaults()

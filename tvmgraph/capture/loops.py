@@ -49,10 +49,10 @@ class Plan:
     tensors: dict[int, Tensor] = field(default_factory=dict)
     random: bool = False
     flags: set[str] = field(default_factory=set)
-    value: Any = None
+    value: object = None
 
 
-def carried(value: Any, kind: type | None = None) -> Any:
+def carried(value: object, kind: type | None = None) -> Any:
     """Returns a value with its numbers as 0-d tensors that remember that they are numbers."""
     if isinstance(value, Tensor):
         return value
@@ -126,7 +126,7 @@ class Loops:
         )
 
     def _loop(
-        self: Interpreter, test: Callable[[], Any], first: Callable[[], None] | None,
+        self: Interpreter, test: Callable[[], object], first: Callable[[], None] | None,
         node: ast.For | ast.While, frame: Frame, hidden: list[str],
     ) -> Completion:  # fmt: skip
         if isinstance(node, ast.While) and any(
@@ -306,7 +306,7 @@ class _Recording:
                 )  # fmt: skip
         return len(self.names) != before
 
-    def _size(self) -> tuple[Any, ...]:
+    def _size(self) -> tuple[object, ...]:
         plan = self.plan
         return (
             len(plan.names),
@@ -316,7 +316,7 @@ class _Recording:
             plan.value is None,
         )
 
-    def _example(self, value: Any) -> Any:
+    def _example(self, value: object) -> Any:
         """Returns zeros in the structure of what the body returns."""
         value = carried(value)
         return tree.replace(value, iter([zeros_like_outside(t) for t in tree.tensors(value)]))
@@ -338,7 +338,7 @@ class _Recording:
         self.plan.names[name] = start
         return True
 
-    def _settle(self, name: str, bound: Any, after: Any) -> bool:
+    def _settle(self, name: str, bound: object, after: object) -> bool:
         """Checks that a carried variable keeps its types; a number may widen once."""
         old = tree.tensors(self.plan.names[name])
         new = tree.tensors(carried(after)) if not isinstance(after, Unset) else []
@@ -360,7 +360,7 @@ class _Recording:
             self.plan.names[name] = tree.replace(self.plan.names[name], iter(leaves))
         return changed
 
-    def _changes(self, name: str, before: Any, after: Any) -> None:
+    def _changes(self, name: str, before: object, after: object) -> None:
         self.i.refuse(
             self.node, self.frame,
             f"{name!r} changes from {describe(before)} to {describe(after)} in a loop that a "
@@ -451,7 +451,7 @@ _UNSET = object()
 _WIDER = {bool: "biuf", int: "iuf", float: "f"}
 
 
-def _same_number(a: Any, b: Any) -> bool:
+def _same_number(a: object, b: object) -> bool:
     if isinstance(a, Symbol):
         return isinstance(b, Symbol) and a.text == b.text
     return type(a) is type(b) and type(a) in NUMBERS and repr(a) == repr(b)
@@ -486,7 +486,7 @@ def _fits(n: _Number, o: Tensor) -> bool:
     return o.shape == () and o.dtype.kind in {bool: "b", int: "iuf", float: "f"}[n.kind]
 
 
-def _shape(value: Any) -> Any:
+def _shape(value: object) -> object:
     """Returns the structure of nested containers."""
     if isinstance(value, Tensor):
         return Tensor

@@ -44,7 +44,7 @@ class Mismatch(Exception):
         self.fix = fix
 
 
-def number_type(value: Any) -> type | None:
+def number_type(value: object) -> type | None:
     """Returns the type of a Python number, or of the one a tensor stands for."""
     if isinstance(value, TracedTensor):
         return value.number
@@ -84,7 +84,7 @@ def common_dtype(a: Any, b: Any) -> dtypes.DType | None:
     return None
 
 
-def describe(value: Any) -> str:
+def describe(value: object) -> str:
     """Returns a short text for a mismatch."""
     if isinstance(value, Tensor):
         return str(value.type)
@@ -115,8 +115,8 @@ class Side:
     recorder: Recorder
     region: Region
     result: Any
-    names: list[dict[str, Any]]
-    changed: dict[int, Any]
+    names: list[dict[str, object]]
+    changed: dict[int, object]
     assigned: dict[int, tuple[Tensor, Any]]
     effects: list[Noted]
 
@@ -127,7 +127,7 @@ class Side:
             return TracedTensor(self.recorder, now) if tensor is value else value
         return value
 
-    def contents(self, container: Any) -> Any:
+    def contents(self, container: object) -> Any:
         """Returns what a container held at the end of the branch."""
         return self.changed.get(id(container), container)
 
@@ -157,7 +157,7 @@ class Merger:
         self.decided: list[tuple[Any, int]] = []
         self._places: dict[tuple[int, ...], int] = {}
 
-    def merge(self, a: Any, b: Any) -> Plan:
+    def merge(self, a: object, b: object) -> Plan:
         """Returns how to build the merged value from the node's results.
 
         Raises:
@@ -200,7 +200,7 @@ class Merger:
             return lambda outs: kind(*[p(outs) for p in items])
         return lambda outs: kind([p(outs) for p in items])
 
-    def _merge_tensors(self, *objects: Any) -> Plan:
+    def _merge_tensors(self, *objects: object) -> Plan:
         known = self._places.get(tuple(map(id, objects)))
         if known is not None:  # two names of one tensor stay that
             return lambda outs: outs[known]
@@ -253,7 +253,7 @@ class Merger:
         """Adds a pair of graph values of one type."""
         return self.add(TracedTensor(self.recorder, a), TracedTensor(self.recorder, b))
 
-    def keep(self, value: Any, side: int) -> Plan:
+    def keep(self, value: object, side: int) -> Plan:
         """Merges a value that only one branch has with whatever costs least on the other."""
         if id(value) in self.known:
             return lambda outs: value
@@ -302,5 +302,5 @@ def _wider(a: type | None, b: type | None) -> type | None:
     return order[max(order.index(k) for k in (a, b) if k is not None)]
 
 
-def _equal(a: Any, b: Any) -> bool:
+def _equal(a: object, b: object) -> bool:
     return type(a) is type(b) and isinstance(a, _ATOMS) and repr(a) == repr(b)

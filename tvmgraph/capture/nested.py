@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import inspect
 import types
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from tvmgraph.capture.frame import Frame
@@ -32,8 +33,8 @@ class NestedFunction:
         interpreter: Interpreting,
         source: FunctionSource,
         frame: Frame,
-        defaults: list[Any],
-        keyword_defaults: list[tuple[Any] | None],
+        defaults: Sequence[object],
+        keyword_defaults: Sequence[tuple[object] | None],
     ) -> None:
         self.interpreter = interpreter
         self.source = source
@@ -46,7 +47,7 @@ class NestedFunction:
 
     shown_type = types.FunctionType
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, *args: Any, **kwargs: Any) -> object:
         """Interprets the body."""
         return self.interpreter.run_nested(self, args, kwargs)
 
@@ -56,7 +57,7 @@ def _doc(node: ast.AST) -> str | None:
 
 
 def _signature(
-    a: ast.arguments, defaults: list[Any], keyword_defaults: list[tuple[Any] | None]
+    a: ast.arguments, defaults: Sequence[object], keyword_defaults: Sequence[tuple[object] | None]
 ) -> inspect.Signature:
     positional = [*a.posonlyargs, *a.args]
     missing = len(positional) - len(defaults)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import sys
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -45,7 +45,7 @@ class Observer:
         seen: Callable[[types.FrameType], None],
         called: Callable[[types.FrameType, Any], None],
     ) -> None:
-        def observe(frame: types.FrameType, event: str, function: Any) -> None:
+        def observe(frame: types.FrameType, event: str, function: object) -> None:
             if event == "c_call":
                 module = frame.f_globals.get("__name__")
                 if module.__class__ is str and module in _quiet:
@@ -83,7 +83,7 @@ class Observer:
             self._outer.enable()
 
 
-def is_own(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+def is_own(function: object, args: tuple[object, ...], kwargs: Mapping[str, object]) -> bool:
     """Whether a call runs code of this package that calls user code by the interpreter only.
 
     That is a Cell, which hands its ``construct`` and its hooks to the interpreter, or a function of
@@ -110,7 +110,7 @@ def _is_data(value: Any) -> bool:
     return not any(map(_is_code, value.__dict__.values()))
 
 
-def _is_code(value: Any) -> bool:
+def _is_code(value: object) -> bool:
     """Whether an attribute is code of the user's."""
     if not callable(value) or value.__class__ in _DATA or is_cell(value):
         return False
@@ -118,5 +118,5 @@ def _is_code(value: Any) -> bool:
     return not _is_package(owner.__module__)
 
 
-def _is_package(module: Any) -> bool:
+def _is_package(module: object) -> bool:
     return str(module).partition(".")[0] == _PACKAGE

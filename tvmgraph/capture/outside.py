@@ -28,7 +28,7 @@ _warned: set[str] = set()
 class Outside:
     """The part of the interpreter that deals with what exists outside of the function."""
 
-    def attribute(self: Interpreter, owner: Any, name: str, *default: Any) -> Any:
+    def attribute(self: Interpreter, owner: object, name: str, *default: object) -> Any:
         """Reads an attribute, interpreting properties of user classes."""
         if name == "__class__" and isinstance(owner, TracedTensor):
             return owner.shown_type
@@ -52,7 +52,7 @@ class Outside:
             self.effects.seen(value)
         return value
 
-    def _variable(self: Interpreter, key: Any) -> Any:
+    def _variable(self: Interpreter, key: object) -> Any:
         value = self.hoisted.read(key)
         if isinstance(value, Unset):
             frame = self.current
@@ -63,7 +63,7 @@ class Outside:
         return value
 
     def set_attribute(
-        self: Interpreter, owner: Any, name: str, value: Any, node: ast.AST, frame: Frame
+        self: Interpreter, owner: Any, name: str, value: object, node: ast.AST, frame: Frame
     ) -> None:
         """Writes an attribute; every call repeats it."""
         frame.node = node
@@ -83,7 +83,7 @@ class Outside:
         else:
             self._set_attribute(owner, name, value)
 
-    def _set_attribute(self: Interpreter, owner: Any, name: str, value: Any) -> None:
+    def _set_attribute(self: Interpreter, owner: object, name: str, value: object) -> None:
         if not is_cell(owner):
             self.recorder.guards.handed.keep(owner)
             self.recorder.before_attribute(owner, name)
@@ -106,7 +106,7 @@ class Outside:
             guards.add_global(frame.globals, name)
         return self.effects.seen(frame.outside(name, self.overlay))
 
-    def write_outside(self: Interpreter, name: str, value: Any, frame: Frame) -> None:
+    def write_outside(self: Interpreter, name: str, value: object, frame: Frame) -> None:
         """Writes a closure variable or a global.
 
         Whether others see a global written, is the user's choice (``global_writes``).
@@ -122,7 +122,7 @@ class Outside:
                 kind=GlobalWrite,
             )  # fmt: skip
 
-        def write(value: Any) -> None:
+        def write(value: object) -> None:
             if cell is not None:
                 self.effects.write_cell(cell, value, node, frame)
             else:

@@ -33,14 +33,14 @@ class Place:
         label: What it is called in messages.
     """
 
-    key: Any
+    key: object
     label: str
 
-    def read(self) -> Any:
+    def read(self) -> object:
         """Returns what it holds, :data:`ABSENT` if it does not exist."""
         raise NotImplementedError
 
-    def write(self, value: Any) -> None:
+    def write(self, value: object) -> None:
         """Puts something there."""
         raise NotImplementedError
 
@@ -61,10 +61,10 @@ class Place:
 class Global(Place):
     """A global variable of a module."""
 
-    space: dict[str, Any]
+    space: dict[str, object]
     name: str
 
-    def read(self) -> Any:
+    def read(self) -> object:
         """Returns what it holds."""
         return self.space.get(self.name, ABSENT)
 
@@ -87,7 +87,7 @@ class Closure(Place):
 
     cell: types.CellType
 
-    def read(self) -> Any:
+    def read(self) -> object:
         """Returns what it holds."""
         return contents(self.cell)
 
@@ -107,11 +107,11 @@ class Member(Place):
     The object is held weakly where it can be.
     """
 
-    owner: Callable[[], Any]
+    owner: Callable[[], object]
     name: str
     slot: bool = False
 
-    def read(self) -> Any:
+    def read(self) -> object:
         """Returns what it holds."""
         owner = self.owner()
         if self.slot:
@@ -138,7 +138,7 @@ class Item(Place):
     owner: Any
     index: int | str
 
-    def read(self) -> Any:
+    def read(self) -> object:
         """Returns what it holds."""
         try:
             return self.owner[self.index]
@@ -154,9 +154,9 @@ class Item(Place):
 class Fixed(Place):
     """An object itself, of which the inside is compared."""
 
-    value: Any
+    value: object
 
-    def read(self) -> Any:
+    def read(self) -> object:
         """Returns the object."""
         return self.value
 
@@ -169,9 +169,9 @@ class Fixed(Place):
 class Result(Place):
     """What a function returns that looks at the world outside of Python's variables."""
 
-    function: Callable[[], Any]
+    function: Callable[[], object]
 
-    def read(self) -> Any:
+    def read(self) -> object:
         """Calls it."""
         try:
             return self.function()
@@ -183,14 +183,14 @@ class Result(Place):
         return f"{names(self)}.read()"
 
 
-def member(owner: Any, name: str, kind: str = "attribute") -> Member:
+def member(owner: object, name: str, kind: str = "attribute") -> Member:
     """Returns the place of an attribute of an object, class or module."""
     title = owner.__name__ if isinstance(owner, (type, types.ModuleType)) else type(owner).__name__
     slot = not hasattr(owner, "__dict__") or _is_slot(owner, name)
     return Member((kind, id(owner), name), f"{title}.{name}", reference(owner), name, slot)
 
 
-def reference(value: Any) -> Callable[[], Any]:
+def reference(value: object) -> Callable[[], object]:
     """Returns a weak reference to an object, or a strong one where there are none."""
     try:
         return weakref.ref(value)
@@ -198,7 +198,7 @@ def reference(value: Any) -> Callable[[], Any]:
         return lambda: value
 
 
-def contents(cell: types.CellType) -> Any:
+def contents(cell: types.CellType) -> object:
     """Returns what a closure variable holds."""
     try:
         return cell.cell_contents
@@ -206,7 +206,7 @@ def contents(cell: types.CellType) -> Any:
         return ABSENT
 
 
-def _is_slot(owner: Any, name: str) -> bool:
+def _is_slot(owner: object, name: str) -> bool:
     if isinstance(owner, type):
         return False
     return any(

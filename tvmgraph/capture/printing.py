@@ -45,7 +45,7 @@ def emit(
             "print to standard output, or return what is to be printed",
         )  # fmt: skip
     words: list[str | None] = []
-    shown: list[Any] = []
+    shown: list[object] = []
     for i, value in enumerate(args):
         words += [separator] if i else []
         if isinstance(value, Parameter):  # its text names it, without elements

@@ -45,10 +45,10 @@ class Slot:
         write: Puts something there.
     """
 
-    key: Any
+    key: object
     label: str
-    read: Callable[[], Any]
-    write: Callable[[Any], None]
+    read: Callable[[], object]
+    write: Callable[[object], None]
 
 
 @dataclass(frozen=True)
@@ -89,9 +89,9 @@ class Promotion:
             return type
         return type.with_shape(d if n is None else Dim(n) for n, d in zip(names, type.shape))
 
-    def scope(self, leaves: Sequence[Tensor], numbers: Sequence[Any]) -> SymbolScope:
+    def scope(self, leaves: Sequence[Tensor], numbers: Sequence[object]) -> SymbolScope:
         """Returns the symbols with their values in a call."""
-        values: dict[str, Any] = {n: leaves[i].shape[a] for (i, a), n in self.sizes.items()}
+        values: dict[str, object] = {n: leaves[i].shape[a] for (i, a), n in self.sizes.items()}
         values.update((n, plain(numbers[i])) for i, n in self.numbers.items())
         values.update((n, s.read()) for n, s in self.slots.items())
         return SymbolScope(values)
@@ -125,11 +125,11 @@ def plain(number: Any) -> Any:
     return number if kind is int or kind is float else NUMBERS[kind](number)
 
 
-def number_paths(value: Any, path: str = "given") -> list[tuple[str, Any]]:
+def number_paths(value: object, path: str = "given") -> list[tuple[str, object]]:
     """Returns the Python numbers among arguments in order, each with the expression to get it."""
     if value.__class__ in NUMBERS:
         return [(path, value)]
-    found: list[tuple[str, Any]] = []
+    found: list[tuple[str, object]] = []
     if isinstance(value, dict):
         for k, v in value.items():
             if isinstance(k, (str, int)):
@@ -140,7 +140,7 @@ def number_paths(value: Any, path: str = "given") -> list[tuple[str, Any]]:
     return found
 
 
-def with_numbers(value: Any, new: Iterator[Any]) -> Any:
+def with_numbers(value: object, new: Iterator[object]) -> Any:
     """Returns arguments with their Python numbers replaced in order."""
     if value.__class__ in NUMBERS:
         return next(new)
@@ -154,7 +154,7 @@ def with_numbers(value: Any, new: Iterator[Any]) -> Any:
     return value
 
 
-def symbols_for(promotion: Promotion, given: Any) -> Iterator[Any]:
+def symbols_for(promotion: Promotion, given: object) -> Iterator[object]:
     """Yields the numbers among arguments, those that vary as symbols."""
     for i, (_, number) in enumerate(number_paths(given)):
         name = promotion.numbers.get(i)
@@ -170,7 +170,7 @@ def resolver(
     symbols: SymbolScope,
     computed: Sequence[tuple[Symbol, DType | None]],
     leaves: Sequence[Tensor],
-    given: Any,
+    given: object,
 ) -> Resolver:
     """Writes the function that tells whether a capture fits a call and computes its numbers.
 
@@ -239,7 +239,7 @@ def _size_lines(promotion: Promotion, leaves: Sequence[Tensor]) -> list[str]:
     return lines
 
 
-def _as_tensor(value: Any, type: TensorType) -> Tensor:
+def _as_tensor(value: object, type: TensorType) -> Tensor:
     array = aligned_empty((), type.dtype.numpy)  # compiled code takes it as it is
     array[()] = value  # refuses what does not fit
     return tensor_from_numpy(array, type)

@@ -117,7 +117,7 @@ class Captured:
     promotion: Promotion = _NOTHING
     decided: frozenset[str] = frozenset()
     computes: bool = False
-    apart: tuple[Any, ...] | None = None
+    apart: tuple[object, ...] | None = None
     tells_apart: bool = False
 
 
@@ -152,7 +152,7 @@ def argument_labels(fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[
 
 
 def capture(
-    fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any],
+    fn: Callable[..., object], args: tuple[Any, ...], kwargs: dict[str, Any],
     settings: Settings | None = None, promotion: Promotion | None = None, aliased: bool = False,
 ) -> Captured:  # fmt: skip
     """Captures one call of ``fn``.
@@ -179,7 +179,7 @@ def capture(
 
 
 def _capture_with(
-    fn: Callable[..., Any], given: Any, settings: Settings, promotion: Promotion | None,
+    fn: Callable[..., object], given: object, settings: Settings, promotion: Promotion | None,
     aliased: bool,
 ) -> Captured:  # fmt: skip
     recorder = Recorder(_graph_name(fn))
@@ -199,7 +199,11 @@ def _capture_with(
 
 
 def _capture(
-    recorder: Recorder, fn: Callable[..., Any], given: Any, settings: Settings, promotion: Promotion
+    recorder: Recorder,
+    fn: Callable[..., object],
+    given: Any,
+    settings: Settings,
+    promotion: Promotion,
 ) -> Captured:
     recorder.guards.precise = settings.mode != "trace"
     recorder.guards.pure = settings.lax and settings.mode != "trace"
@@ -242,7 +246,7 @@ def _capture(
         return captured
 
 
-def record(fn: Callable[..., Any], *args: Any, **kwargs: Any) -> Graph:
+def record(fn: Callable[..., object], *args: object, **kwargs: object) -> Graph:
     """Records one call of a function or Cell and returns the graph.
 
     Args:
@@ -261,21 +265,21 @@ def record(fn: Callable[..., Any], *args: Any, **kwargs: Any) -> Graph:
     return capture(fn, args, kwargs).graph
 
 
-def _graph_name(fn: Callable[..., Any]) -> str:
+def _graph_name(fn: Callable[..., object]) -> str:
     name = getattr(fn, "__name__", None) or type(fn).__name__
     name = "".join(c if c.isalnum() or c == "_" else "_" for c in name)
     return name if name[:1].isalpha() else f"fn{name}"
 
 
 def _finish(
-    recorder: Recorder, value: Any, before: list[Value], interpreter: Interpreter
+    recorder: Recorder, value: object, before: list[Value], interpreter: Interpreter
 ) -> Captured:
     outputs: list[Value] = []
     leaf = _once(lambda x: _result_leaf(recorder, x, before, outputs))
     if interpreter.settings.mode == "region" and recorder.chosen:  # Python code goes on with them
         leaf = chosen_leaves(recorder, leaf, tree.tensors(value), outputs)
 
-    def kept(x: Any) -> tree.Leaf:  # what is stored somewhere may be any object
+    def kept(x: object) -> tree.Leaf:  # what is stored somewhere may be any object
         if isinstance(x, (Tensor, Symbol)):
             return leaf(x)
         specialise_inside(x)
@@ -319,11 +323,11 @@ def _names(recorder: Recorder, before: list[Value], written: list[int | Tensor])
     return [labels[before[w]] if isinstance(w, int) else originals[id(w)] for w in written]
 
 
-def _once(describe: Callable[[Any], tree.Leaf]) -> Callable[[Any], tree.Leaf]:
+def _once(describe: Callable[[Any], tree.Leaf]) -> Callable[..., tree.Leaf]:
     """Describes a tensor that is a result twice as one tensor."""
     tensors: dict[int, tree.Leaf] = {}
 
-    def leaf(x: Any) -> tree.Leaf:
+    def leaf(x: object) -> tree.Leaf:
         if not isinstance(x, Tensor):
             return describe(x)
         if id(x) not in tensors:
@@ -417,7 +421,7 @@ def _result_leaf(
     raise error
 
 
-def _is_stable(recorder: Recorder, x: Any) -> bool:
+def _is_stable(recorder: Recorder, x: object) -> bool:
     """Whether an object existed before the call: no code that is captured makes one of its kind."""
     if is_cell(x) and not isinstance(x, type):
         return not any(x is made for made in recorder.guards.made)

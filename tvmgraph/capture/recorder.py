@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -78,8 +78,8 @@ class Recorder:
         self._without: dict[int, Tensor] = {}  # those whose first elements are not known
         self.drawn: list[tuple[Value, Callable[[int, int], Tensor], int]] = []
         self._labels = Names()
-        self._journal: list[tuple[Any, str, Any]] = []
-        self._cells: list[Any] = []
+        self._journal: list[tuple[object, str, object]] = []
+        self._cells: list[object] = []
 
     # ---- Interpreter ------------------------------------------------------------------------
 
@@ -144,7 +144,7 @@ class Recorder:
         """Returns tensors that have some sizes."""
         return [TracedTensor(self, self.sizes[root]) for root in sorted(roots)]
 
-    def is_bound(self, value: Any) -> bool:
+    def is_bound(self, value: object) -> bool:
         """Whether a number is a size that only the values decide."""
         return isinstance(value, Symbol) and bound(value.roots)
 
@@ -357,7 +357,7 @@ class Recorder:
         made = id(tensor) in self._created and not isinstance(tensor, Parameter)
         return made and id(tensor) not in self._current
 
-    def is_pure(self, run: Callable[[], Any]) -> bool:
+    def is_pure(self, run: Callable[[], object]) -> bool:
         """Whether running something only computes; unknown where code is not interpreted."""
         return self.interprets and self.call.__self__.is_pure(run)  # pyright: ignore
 
@@ -410,7 +410,7 @@ class Recorder:
         held = {id(t) for t, _ in self.captured}
         return [(t, self._current[i]) for i, t in self._written.items() if i in held]
 
-    def made_cell(self, cell: Any) -> None:
+    def made_cell(self, cell: object) -> None:
         """Notes that a Cell comes into being: its guards must not see it go."""
         self.guards.made.append(cell)
 
@@ -420,7 +420,7 @@ class Recorder:
 
     def attributes(self) -> list[tuple[Any, str, Any]]:
         """Returns the Cell attributes that were written, once each, with what they held before."""
-        first: dict[tuple[int, str], tuple[Any, str, Any]] = {}
+        first: dict[tuple[int, str], tuple[object, str, object]] = {}
         for cell, name, before in self._journal:
             first.setdefault((id(cell), name), (cell, name, before))
         return list(first.values())
@@ -431,7 +431,7 @@ class Recorder:
             self.restore(cell, name, before)
 
     @staticmethod
-    def restore(cell: Any, name: str, before: Any) -> None:
+    def restore(cell: object, name: str, before: object) -> None:
         """Puts back what an attribute held."""
         if isinstance(cell, type):
             (delattr(cell, name) if before is _MISSING else setattr(cell, name, before))
@@ -441,7 +441,9 @@ class Recorder:
             cell.__dict__[name] = before
 
 
-def _call(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def _call(
+    function: Callable[..., Any], args: tuple[object, ...], kwargs: Mapping[str, object]
+) -> object:
     return function(*args, **kwargs)
 
 

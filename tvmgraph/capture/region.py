@@ -67,7 +67,7 @@ class Region:
             self.adopt(found)
         return found
 
-    def equal(self, op: Op, inputs: Sequence[Value], attrs: Mapping[str, Any]) -> Any:
+    def equal(self, op: Op, inputs: Sequence[Value], attrs: Mapping[str, object]) -> Any:
         """Returns the results of an equal operator that binds a size, so that sizes are equal."""
         makers = {v: n for n in self.builder.nodes for v in n.outputs}
         for node in self.builder.nodes:
@@ -130,6 +130,6 @@ class Region:
         return builder.build(outputs)
 
 
-def _same(a: Mapping[str, Any], b: Mapping[str, Any], but: str = "") -> bool:
+def _same(a: Mapping[str, object], b: Mapping[str, object], but: str = "") -> bool:
     """Whether attributes are equal; symbolic sizes are if they are written alike."""
     return all(n == but or format_attr(v) == format_attr(b[n]) for n, v in a.items())

@@ -11,7 +11,7 @@ from tvmgraph.capture.nested import NestedFunction
 Container = list[Any] | dict[Any, Any] | set[Any] | deque[Any]
 
 
-def copy_of(container: Container) -> Any:
+def copy_of(container: Container) -> object:
     """Returns a shallow copy of a container."""
     return container.copy()
 
@@ -47,8 +47,8 @@ class Snapshot:
     """
 
     def __init__(self, frame: Frame, places: Frame) -> None:
-        self.names: list[tuple[Frame, dict[str, Any]]] = []
-        self.contents: dict[int, tuple[Container, Any]] = {}
+        self.names: list[tuple[Frame, dict[str, object]]] = []
+        self.contents: dict[int, tuple[Container, object]] = {}
         self._seen: set[int] = set()
         self._add_frame(frame)
         self._add_frame(places)
@@ -61,7 +61,7 @@ class Snapshot:
                 for value in f.names.values():
                     self._add(value)
 
-    def _add(self, value: Any) -> None:
+    def _add(self, value: object) -> None:
         if isinstance(value, NestedFunction):
             self._add_frame(value.frame)
         elif isinstance(value, tuple):

@@ -187,7 +187,7 @@ class Statements:
         new = self._combined(node, self.effects.item(owner, owner[key]), frame)
         self.effects.call(owner, "__setitem__", (key, new), {}, node, frame)
 
-    def _combined(self: Interpreter, node: ast.AugAssign, before: Any, frame: Frame) -> Any:
+    def _combined(self: Interpreter, node: ast.AugAssign, before: object, frame: Frame) -> Any:
         value = self.evaluate(node.value, frame)
         frame.node = node
         if isinstance(before, list) and isinstance(node.op, (ast.Add, ast.Mult)):
@@ -211,7 +211,7 @@ class Statements:
                 return result
         return self.operate(in_place, before, value)
 
-    def assign(self: Interpreter, target: ast.expr, value: Any, frame: Frame) -> None:
+    def assign(self: Interpreter, target: ast.expr, value: object, frame: Frame) -> None:
         """Binds the target of an assignment, a loop or a comprehension."""
         if isinstance(target, ast.Name):
             self.store(target.id, value, frame)
@@ -325,7 +325,7 @@ class Statements:
         return self._unrolled(node, items, frame)
 
     def _unrolled(
-        self: Interpreter, node: ast.For, items: Iterator[Any], frame: Frame
+        self: Interpreter, node: ast.For, items: Iterator[object], frame: Frame
     ) -> Completion:
         for item in items:
             frame.node = node
@@ -340,7 +340,7 @@ class Statements:
             leaving = Completion(done.returned, done.broke, value=done.value)
             (items,) = itertools.tee(items, 1)  # the rest may be recorded again
 
-            def rest(items: Iterator[Any] = items) -> Completion:
+            def rest(items: Iterator[object] = items) -> Completion:
                 return self._unrolled(node, copy.copy(items), frame)
 
             remaining = self.skip(leaving, rest, node, frame)

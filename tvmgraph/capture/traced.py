@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import math
 import sys
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from tvmgraph.core.arguments import DTypeLike
 from tvmgraph.core.parameter import Parameter, leaf_value
 from tvmgraph.core.state import state
 from tvmgraph.core.tensor import Tensor
@@ -71,7 +73,7 @@ class TracedTensor(Tensor):
         return self.number or (Parameter if self.is_leaf else Tensor)
 
     @property
-    def array(self) -> Any:  # pyright: ignore[reportIncompatibleVariableOverride]
+    def array(self) -> NoReturn:  # pyright: ignore[reportIncompatibleVariableOverride]
         """Raises: there are no elements yet."""
         _no_value("this", _OUTSIDE)
 
@@ -119,10 +121,10 @@ class TracedTensor(Tensor):
         """Raises: there are no elements yet."""
         _no_value("tolist()", _OUTSIDE)
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+    def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> Any:
         _no_value("a NumPy function", "use the operator from tvmgraph.ops instead")
 
-    def __contains__(self, value: Any) -> bool:
+    def __contains__(self, value: object) -> bool:
         _no_value("`in`", "use (x == value).any()")
 
     def __deepcopy__(self, memo: dict[int, Any]) -> TracedTensor:
@@ -143,7 +145,7 @@ class TracedTensor(Tensor):
     def __format__(self, spec: str) -> str:
         return self._text(sys._getframe(1).f_globals)
 
-    def _text(self, asking: dict[str, Any]) -> str:
+    def _text(self, asking: Mapping[str, object]) -> str:
         """Describes it to this package's own messages; anybody else wants its elements.
 
         Args:

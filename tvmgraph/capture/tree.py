@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections import Counter, defaultdict
-from collections.abc import Callable, ItemsView, Iterator, KeysView, Mapping, ValuesView
+from collections.abc import Callable, ItemsView, Iterator, KeysView, Mapping, Sequence, ValuesView
 from dataclasses import dataclass, fields, is_dataclass
 from functools import partial
 from typing import Any
@@ -41,14 +41,14 @@ class Branch:
 Structure = Leaf | Branch
 
 
-def tensors(value: Any) -> list[Tensor]:
+def tensors(value: object) -> list[Tensor]:
     """Returns the tensors of a structure in order."""
     found: list[Tensor] = []
     _walk(value, found)
     return found
 
 
-def _walk(value: Any, found: list[Tensor]) -> None:
+def _walk(value: object, found: list[Tensor]) -> None:
     if isinstance(value, Tensor):
         found.append(value)
     elif isinstance(value, (tuple, list)):
@@ -59,7 +59,7 @@ def _walk(value: Any, found: list[Tensor]) -> None:
             _walk(v, found)
 
 
-def replace(value: Any, new: Iterator[Any], other: Callable[[Any], Any] | None = None) -> Any:
+def replace(value: object, new: Iterator[object], other: Callable[[Any], Any] | None = None) -> Any:
     """Returns the structure with its tensors replaced in order.
 
     Args:
@@ -83,7 +83,7 @@ def dict_like(value: dict[Any, Any]) -> Callable[[Any], Any]:
     return type(value)
 
 
-def _like(value: Any, items: list[Any]) -> Any:
+def _like(value: object, items: Sequence[object]) -> Any:
     if hasattr(value, "_fields"):  # a named tuple
         return type(value)(*items)
     new = _of_kind(type(value), items)
@@ -119,7 +119,7 @@ class Described:
         self._leaf, self._known = leaf, known
         self._seen: dict[int, Structure] = {} if others is None else others._seen
 
-    def __call__(self, value: Any) -> Structure:
+    def __call__(self, value: object) -> Structure:
         """Returns the structure of a value."""
         if not isinstance(value, (list, dict)):
             return describe(value, self._leaf, self)
@@ -168,7 +168,7 @@ _VIEWS: dict[type, Callable[[list[Any]], Any]] = {
 VIEWS = tuple(_VIEWS)
 
 
-def _with_fields(example: Any, names: list[str], items: list[Any]) -> Any:
+def _with_fields(example: object, names: list[str], items: Sequence[object]) -> Any:
     """Makes another instance of a data class, frozen or not."""
     new = copy.copy(example)
     for name, item in zip(names, items):
@@ -212,7 +212,7 @@ def rebuild(
     return arguments[structure.value] if structure.kind == "argument" else structure.value
 
 
-def labels(arguments: Mapping[str, Any]) -> dict[int, str]:
+def labels(arguments: Mapping[str, object]) -> dict[int, str]:
     """Returns a name for every tensor argument, by ``id``."""
     found: dict[int, str] = {}
     for name, value in arguments.items():

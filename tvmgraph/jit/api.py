@@ -32,7 +32,7 @@ _DEPRECATED = ("hash_args", "compile_once")
 
 
 def jit(
-    function: Any = None,
+    function: object = None,
     *,
     mode: str = "",
     capture_mode: str = "",
@@ -43,8 +43,8 @@ def jit(
     jit_config: JitConfig | str | None = None,
     attr_guard: bool = True,
     global_writes: str = "",
-    input_signature: Any = None,
-    **options: Any,
+    input_signature: object = None,
+    **options: object,
 ) -> Any:
     """Compiles a function, a method or a Cell into one graph.
 
@@ -111,7 +111,7 @@ def jit(
     return _wrap(function, config, settings, signature)
 
 
-def _choice(name: str, value: Any, valid: tuple[Any, ...]) -> None:
+def _choice(name: str, value: object, valid: tuple[object, ...]) -> None:
     if not any(v is value or (type(v) is type(value) and v == value) for v in valid):
         kind = ArgumentError if type(value) in map(type, valid) else TypeOrValueError
         raise kind(
@@ -231,14 +231,14 @@ class CellCall:
             return method(*args, **kwargs)
         return self.cell(*args, **kwargs)
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> tuple[object, ...]:
         return (CellCall, (self.cell,))
 
 
 def ms_function(
-    fn: Any = None,
-    input_signature: Any = None,
-    hash_args: Any = None,
+    fn: object = None,
+    input_signature: object = None,
+    hash_args: object = None,
     jit_config: JitConfig | str | None = None,
 ) -> Any:
     """MindSpore's older decorator: compiles once per kind of arguments.

@@ -43,7 +43,7 @@ Axis = tuple[int, int]  # number of the tensor argument, axis
 Make = Callable[["Promotion | None"], "Entry"]
 
 
-def pattern_of(value: Any, shapes: list[tuple[int, ...]], numbers: list[Any]) -> Any:
+def pattern_of(value: Any, shapes: list[tuple[int, ...]], numbers: list[Any]) -> object:
     """Returns what the calls of a family have in common, and collects what differs.
 
     Tensors count by dtype and number of axes, Python numbers by class, anything else as in the
@@ -78,7 +78,7 @@ class _Call:
     """Sizes and numbers of one call."""
 
     shapes: tuple[tuple[int, ...], ...]
-    numbers: tuple[Any, ...]
+    numbers: tuple[object, ...]
 
 
 @dataclass
@@ -98,8 +98,8 @@ class Family:
     calls: list[_Call] = field(default_factory=list)
     axes: set[Axis] = field(default_factory=set)
     numbers: set[int] = field(default_factory=set)
-    slots: dict[Any, Slot] = field(default_factory=dict)
-    fixed: set[Any] = field(default_factory=set)
+    slots: dict[object, Slot] = field(default_factory=dict)
+    fixed: set[object] = field(default_factory=set)
     entries: list[Entry] = field(default_factory=list)
     names: dict[Axis, str] = field(default_factory=dict)
 
@@ -131,7 +131,7 @@ class Family:
     def promotion(self, call: _Call) -> Promotion:
         """Returns the symbols for a call."""
         sizes: dict[Axis, str] = {}
-        names: dict[Any, str] = {}
+        names: dict[object, str] = {}
         for i, axis in sorted(self.axes):
             if (i, axis) in self.fixed or call.shapes[i][axis] < LEAST:
                 continue
@@ -162,12 +162,12 @@ class Varying:
     """The families of one jitted function."""
 
     def __init__(self) -> None:
-        self.families: dict[Any, Family] = {}
+        self.families: dict[object, Family] = {}
 
-    def family(self, args: Any, kwargs: Any) -> tuple[Family, _Call]:
+    def family(self, args: object, kwargs: object) -> tuple[Family, _Call]:
         """Returns the family of a call, making it if need be, and what is special about it."""
         shapes: list[tuple[int, ...]] = []
-        numbers: list[Any] = []
+        numbers: list[object] = []
         pattern = pattern_of((args, kwargs), shapes, numbers)
         family = self.families.get(pattern)
         if family is None:
@@ -179,8 +179,8 @@ class Varying:
         return family, _Call(tuple(shapes), tuple(numbers))
 
     def find(
-        self, leaves: Sequence[Tensor], args: Any, kwargs: Any, config: JitConfig
-    ) -> tuple[Entry, list[Any]] | None:
+        self, leaves: Sequence[Tensor], args: object, kwargs: object, config: JitConfig
+    ) -> tuple[Entry, list[object]] | None:
         """Returns a capture with symbols that fits a call, and the numbers it needs."""
         if not self.families:
             return None
@@ -192,7 +192,7 @@ class Varying:
                 return entry, values
         return None
 
-    def entries(self, args: Any, kwargs: Any) -> list[Entry]:
+    def entries(self, args: object, kwargs: object) -> list[Entry]:
         """Returns the captures with symbols of a call's family."""
         family = self.families.get(pattern_of((args, kwargs), [], []))
         return [] if family is None else family.entries
@@ -245,7 +245,7 @@ class Varying:
         return entry, "; ".join(kept)
 
 
-def _cells_in(value: Any) -> list[Any]:
+def _cells_in(value: object) -> list[Any]:
     """Returns the Cells among arguments."""
     if isinstance(value, dict):
         value = tuple(value.values())
@@ -262,12 +262,12 @@ class RecentCall:
         args: The arguments of the call: tensors and numbers.
     """
 
-    def __init__(self, entry: Entry, args: tuple[Any, ...]) -> None:
+    def __init__(self, entry: Entry, args: tuple[object, ...]) -> None:
         self.entry = entry
         self._kinds = _kinds_of(args)
 
     def match(
-        self, args: tuple[Any, ...], config: JitConfig
+        self, args: tuple[object, ...], config: JitConfig
     ) -> tuple[Entry | None, list[Any], list[Tensor]]:
         """Returns the capture, if it fits, its numbers, and the tensors among the arguments."""
         entry = self.entry
@@ -281,11 +281,11 @@ class RecentCall:
         return entry, numbers, leaves
 
 
-def _kinds_of(args: tuple[Any, ...]) -> list[Any]:
+def _kinds_of(args: tuple[object, ...]) -> list[object]:
     return [a.type if isinstance(a, Tensor) else a.__class__ for a in args]
 
 
-def recent_call(entry: Entry, args: tuple[Any, ...], kwargs: Any) -> RecentCall | None:
+def recent_call(entry: Entry, args: tuple[Any, ...], kwargs: object) -> RecentCall | None:
     """Returns what recognises a call like this one, ``None`` where it takes more."""
     captured = entry.captured
     if (

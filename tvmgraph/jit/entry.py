@@ -59,14 +59,14 @@ class Entry:
     )  # fmt: skip
 
     def __init__(
-        self, captured: Captured, config: JitConfig, alive: Any, settings: Settings | None = None
+        self, captured: Captured, config: JitConfig, alive: object, settings: Settings | None = None
     ) -> None:
         self.captured = captured
         self.config = config
         self.settings = settings or Settings()
         self.acts = bool(captured.written or captured.attributes or captured.effects)
-        self.alone: AbstractContextManager[Any] = turn if self.acts else _NOTHING
-        self.fast: dict[Any, FastCall] = {}  # by kind of arguments
+        self.alone: AbstractContextManager[object] = turn if self.acts else _NOTHING
+        self.fast: dict[object, FastCall] = {}  # by kind of arguments
         self.aliases: Any = None  # which arguments were one tensor
         self.told = False  # whether a change that this entry does not see was named
         # objects whose id is part of the key; Cells weakly, the key goes with them
@@ -96,7 +96,7 @@ class Entry:
 
     def cells(self) -> list[Any]:
         """Returns the Cells among the arguments of that call."""
-        found: list[Any] = []
+        found: list[object] = []
         _map(self.given(), lambda v: found.append(v) if _is_cell_object(v) else None)
         return found
 
@@ -107,7 +107,7 @@ class Entry:
             return self._argument_failure(config) or guards.cell_failure(flags_only=True)
         return self._argument_failure(config) or guards.failure()
 
-    def aliasing(self, given: Any) -> str | None:
+    def aliasing(self, given: object) -> str | None:
         """Says whether a container that a call changes comes twice, or is read elsewhere, too."""
         if self.captured.apart is None:
             return None
@@ -138,7 +138,7 @@ class Entry:
             return f"the JitConfig changed to {config.jit_config_dict}"
         return None
 
-    def run(self, leaves: Sequence[Tensor], given: Any) -> Any:
+    def run(self, leaves: Sequence[Tensor], given: object) -> Any:
         """Runs the graph on the tensors of ``given = (args, kwargs)``; returns the result.
 
         What it changes outside is changed as one: such calls take turns, and one that is
@@ -146,7 +146,7 @@ class Entry:
         """
         if not self.acts:
             return self._run(leaves, given, None)
-        kept: list[Any] = []
+        kept: list[object] = []
         with turn:
             start = default_generator.offset
             try:
@@ -162,7 +162,7 @@ class Entry:
                         continue
                 raise
 
-    def complete(self, kept: list[Any], leaves: Sequence[Tensor], given: Any) -> None:
+    def complete(self, kept: list[object], leaves: Sequence[Tensor], given: object) -> None:
         """Changes what a call was to change that was interrupted when its code had ended.
 
         Args:
@@ -172,13 +172,13 @@ class Entry:
         """
         with held_back():
             outputs = self.compiled.results(kept[0]) if self.compiled is not None else []
-            made: dict[int, Any] = {}
+            made: dict[int, object] = {}
             self._store(leaves, given, outputs, made)
             if len(kept) == 1:
                 kept.append(True)
                 self._act(leaves, given, outputs, made)
 
-    def _run(self, leaves: Sequence[Tensor], given: Any, kept: list[Any] | None) -> Any:
+    def _run(self, leaves: Sequence[Tensor], given: object, kept: list[object] | None) -> Any:
         outputs: list[Tensor] = []
         if self.compiled is not None:
             order: Any = self.order
@@ -208,7 +208,11 @@ class Entry:
         return self.captured.random_blocks if leaf is None else leaves[leaf]
 
     def finish(
-        self, leaves: Sequence[Tensor], given: Any, outputs: list[Tensor], kept: list[Any] | None
+        self,
+        leaves: Sequence[Tensor],
+        given: object,
+        outputs: list[Tensor],
+        kept: list[object] | None,
     ) -> Any:
         """Stores what the graph computed where it belongs; returns the function's result.
 
@@ -266,7 +270,7 @@ def _compiled(graph: Graph, config: JitConfig, held: Sequence[Tensor | None]) ->
     return CompiledGraph(graph, config, held)
 
 
-def _containers(value: Any) -> Iterator[Any]:
+def _containers(value: object) -> Iterator[object]:
     """Yields the lists and dicts in nested arguments."""
     if isinstance(value, (list, dict)):
         yield value
@@ -275,7 +279,7 @@ def _containers(value: Any) -> Iterator[Any]:
             yield from _containers(v)
 
 
-def _map(value: Any, change: Callable[[Any], Any]) -> Any:
+def _map(value: object, change: Callable[[Any], Any]) -> Any:
     """Returns nested arguments with every leaf changed."""
     if isinstance(value, dict):
         return {k: _map(v, change) for k, v in value.items()}
@@ -285,11 +289,11 @@ def _map(value: Any, change: Callable[[Any], Any]) -> Any:
     return change(value)
 
 
-def _is_cell_object(value: Any) -> bool:
+def _is_cell_object(value: object) -> bool:
     return is_cell(value) and not isinstance(value, type)
 
 
-def _held(holder: Any) -> Tensor | None:
+def _held(holder: object) -> Tensor | None:
     """The tensor that a parameter of the graph is, unless it is one of the call's own."""
     value = holder.read() if isinstance(holder, AttributeRef) else holder
     return value if isinstance(value, Tensor) else None

@@ -42,7 +42,7 @@ def versions() -> tuple[int, int]:
     return versioned.current_epoch(), configuration.settings_version
 
 
-def fast_call(entry: Entry, args: tuple[Any, ...], now: tuple[int, int]) -> FastCall | None:
+def fast_call(entry: Entry, args: tuple[object, ...], now: tuple[int, int]) -> FastCall | None:
     """Returns the function that serves calls like one that was served, ``None`` if it takes more.
 
     Args:

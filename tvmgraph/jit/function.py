@@ -9,7 +9,7 @@ import time
 import types
 import warnings
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -120,9 +120,9 @@ class JitFunction(Inspectable):
         self.varying = Varying()
         self._recent: RecentCall | None = None  # of a capture that takes numbers
         self._tells_apart = False  # whether it matters to some capture which tensors are one
-        self._methods: weakref.WeakKeyDictionary[Any, JitFunction] = weakref.WeakKeyDictionary()
+        self._methods: weakref.WeakKeyDictionary[object, JitFunction] = weakref.WeakKeyDictionary()
         self._owned: set[int] = set()  # ids of tensors that such entries hold
-        self.refused: dict[Any, CaptureError] = {}  # kinds of calls that run in pieces
+        self.refused: dict[object, CaptureError] = {}  # kinds of calls that run in pieces
         self.fast_call: FastCall | None = None  # serves a call like the one before
         self.newest: dict[str, str] | None = None  # the arguments of the newest capture, described
         self._lock = forking.rlock()
@@ -173,7 +173,7 @@ class JitFunction(Inspectable):
         twin.signature = copy.deepcopy(self.signature, memo)
         return twin
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> str | tuple[object, ...]:
         found: Any = sys.modules.get(self.__module__)
         for part in self.__qualname__.split("."):  # pyright: ignore[reportAttributeAccessIssue]
             found = getattr(found, part, None)
@@ -217,7 +217,7 @@ class JitFunction(Inspectable):
             return pieces.run_once(self, args, kwargs, error)
         return pieces.run_plain(self, args, kwargs, error)
 
-    def _look_up(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def _look_up(self, args: tuple[object, ...], kwargs: Mapping[str, object]) -> Any:
         """Serves a call that is not like the one before."""
         if state.interpreter is not None:  # part of an outer capture
             return state.interpreter.call(self.fn, args, kwargs)
@@ -260,7 +260,7 @@ class JitFunction(Inspectable):
                     pieces.learn(self, e.node, e)
             raise
 
-    def _run_recent(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def _run_recent(self, args: tuple[object, ...], kwargs: Mapping[str, object]) -> Any:
         """Runs the capture that served the call before; ``MISS`` if it does not fit."""
         recent = self._recent
         if recent is None or kwargs or versioned.hooked:
@@ -270,9 +270,13 @@ class JitFunction(Inspectable):
             return MISS if entry is None else entry.run([*leaves, *numbers], (args, {}))
 
     def _reuse(
-        self, entry: Entry, leaves: list[Tensor], args: tuple[Any, ...], kwargs: dict[str, Any],
+        self,
+        entry: Entry,
+        leaves: list[Tensor],
+        args: tuple[object, ...],
+        kwargs: Mapping[str, object],
         now: tuple[int, int],
-    ) -> Any:  # fmt: skip
+    ) -> Any:
         """Runs an entry whose guards hold; ``MISS`` if its symbols do not fit the call."""
         if not entry.told:
             self._warn_of_unseen(entry)
@@ -346,7 +350,7 @@ class JitFunction(Inspectable):
         return self._first_run(entry, leaves, config, args, kwargs, acted)
 
     def _first_run(
-        self, entry: Entry, leaves: list[Tensor], config: JitConfig, args: Any, kwargs: Any,
+        self, entry: Entry, leaves: list[Tensor], config: JitConfig, args: object, kwargs: object,
         acted: int,
     ) -> Any:  # fmt: skip
         """Runs an entry that was found or captured since ``acted`` calls had written.
@@ -364,13 +368,13 @@ class JitFunction(Inspectable):
             return entry.run([*leaves, *(numbers or ())], (args, kwargs))
 
     def _varying_entry(
-        self, leaves: list[Tensor], args: Any, kwargs: Any, config: JitConfig
+        self, leaves: list[Tensor], args: object, kwargs: object, config: JitConfig
     ) -> tuple[Entry, list[Any] | None] | None:
         """Returns a capture with symbols that fits a call, and its numbers."""
         found = self.varying.find(leaves, args, kwargs, config)
         return None if found is None or found[0].aliasing((args, kwargs)) else found
 
-    def _keep(self, key: Any, entry: Entry) -> None:
+    def _keep(self, key: object, entry: Entry) -> None:
         """Remembers an entry for a key, unless numbers would give every call a key of its own."""
         if entry.captured.promotion.numbers:
             return
@@ -384,7 +388,7 @@ class JitFunction(Inspectable):
                 oldest = next(k for k in self.entries if k != self._quick)
                 self.evicted += len(self.entries.pop(oldest))
 
-    def _use(self, key: Any, entry: Entry) -> None:
+    def _use(self, key: object, entry: Entry) -> None:
         """Notes that an entry was used: the least recently used one is the first to be forgotten.
 
         A key moves only where room gets scarce: for a moment other threads do not find it.
@@ -404,7 +408,12 @@ class JitFunction(Inspectable):
 
     @noticed()
     def _compile(
-        self, key: Any, why: str, config: JitConfig, args: tuple[Any, ...], kwargs: dict[str, Any]
+        self,
+        key: object,
+        why: str,
+        config: JitConfig,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
     ) -> Entry:
         """Captures and compiles one more entry."""
         with self._lock:
@@ -444,7 +453,7 @@ class JitFunction(Inspectable):
             self._keep(key, entry)
             return entry
 
-    def _declared(self, args: Any, kwargs: Any) -> dict[tuple[int, int], str] | None:
+    def _declared(self, args: object, kwargs: object) -> dict[tuple[int, int], str] | None:
         """Checks a call against what was declared; returns the axes that vary then."""
         signature = self.signature
         if signature is None and self.owner is not None:
@@ -485,7 +494,7 @@ class JitFunction(Inspectable):
 
     # ---- looking inside ---------------------------------------------------------------------
 
-    def compile(self, *args: Any, **kwargs: Any) -> JitFunction:
+    def compile(self, *args: object, **kwargs: object) -> JitFunction:
         """Compiles for these arguments without running, and returns the function.
 
         Args:
@@ -502,7 +511,7 @@ class JitFunction(Inspectable):
             raise e.error from None
         return self
 
-    def graph(self, *args: Any, **kwargs: Any) -> Graph:
+    def graph(self, *args: object, **kwargs: object) -> Graph:
         """Returns the graph of a call with these arguments, or of the newest compiled call.
 
         Args:
@@ -518,7 +527,9 @@ class JitFunction(Inspectable):
             fix="call the function first, or pass example arguments to graph(...)",
         )  # fmt: skip
 
-    def export(self, path: Any, *inputs: Any, file_format: str = "", **options: Any) -> Any:
+    def export(
+        self, path: object, *inputs: object, file_format: str = "", **options: object
+    ) -> Any:
         """Writes the function to a file; see :func:`tvmgraph.export`.
 
         Args:
@@ -541,14 +552,14 @@ class JitFunction(Inspectable):
         self,
         why: str,
         entry: Entry,
-        args: Any,
-        kwargs: Any,
+        args: object,
+        kwargs: object,
         capture_seconds: float,
         promoted: str = "",
     ) -> None:
         signature = ", ".join(str(t.type) for t in tree.tensors((args, kwargs)))
 
-        def recorded(compiled: Any) -> CompileRecord:
+        def recorded(compiled: object) -> CompileRecord:
             stats = getattr(compiled, "stats", None)
             return CompileRecord(
                 why, signature, capture_seconds, stats.seconds if stats else 0.0,
@@ -571,7 +582,7 @@ class JitFunction(Inspectable):
             first.then(taken)
 
 
-def _key_of(value: Any, leaves: list[Tensor]) -> Any:
+def _key_of(value: Any, leaves: list[Tensor]) -> object:
     """Returns the hashable kind of an argument and collects its tensors.
 
     A tensor counts by its type and whether it is a Parameter, a number or string by its value, an

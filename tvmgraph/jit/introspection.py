@@ -45,7 +45,7 @@ class Explanation(str):
         found.history = history
         return found
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> tuple[object, ...]:
         return (Explanation, (str(self), self.history))
 
     def _repr_html_(self) -> str:
@@ -71,11 +71,11 @@ class Inspectable:
     region: Any
     evicted: int
 
-    def compile(self, *args: Any, **kwargs: Any) -> Any:
+    def compile(self, *args: object, **kwargs: object) -> Any:
         """Compiles for these arguments without running."""
         raise NotImplementedError
 
-    def graph(self, *args: Any, **kwargs: Any) -> Graph:
+    def graph(self, *args: object, **kwargs: object) -> Graph:
         """Returns the graph of a call."""
         raise NotImplementedError
 
@@ -83,7 +83,7 @@ class Inspectable:
         """Runs the function."""
         raise NotImplementedError
 
-    def profile(self, *args: Any, repeat: int = 10, **kwargs: Any) -> Profile:
+    def profile(self, *args: object, repeat: int = 10, **kwargs: object) -> Profile:
         """Times every kernel of a call with these arguments.
 
         The function is called once for real, so a training step takes effect once; its compiled
@@ -118,7 +118,7 @@ class Inspectable:
         again = (lambda: self(*args, **kwargs)) if self._is_pure(compiled) else None
         return measure(compiled, given, repeat, again)
 
-    def memory(self, *args: Any, **kwargs: Any) -> Memory:
+    def memory(self, *args: object, **kwargs: object) -> Memory:
         """Measures the memory of a call, which takes effect once.
 
         Args:
@@ -212,7 +212,7 @@ class Inspectable:
             found += compiled.kernel_choices()
         return found
 
-    def viewer(self, *args: Any, compile_it: bool = True) -> Viewer:
+    def viewer(self, *args: object, compile_it: bool = True) -> Viewer:
         """Makes the viewer of a call: what `tvmgraph show` writes, for a notebook or a file.
 
         Args:
@@ -235,7 +235,7 @@ class Inspectable:
             models.append(model_of(after, kernels, "kernel", choices))
         return Viewer(models, name)
 
-    def draw(self, *args: Any, **kwargs: Any) -> Drawing:
+    def draw(self, *args: object, **kwargs: object) -> Drawing:
         """Draws the captured graph beside the kernels it became, for a notebook.
 
         A function that runs in pieces is drawn as its source, with the segments in colours.

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import sys
 import warnings
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from tvmgraph.capture.expect import BOUND
@@ -113,7 +114,7 @@ def only_in_pieces(function: JitFunction) -> bool:
     return same and not function.entries and state.interpreter is None
 
 
-def still_refused(function: JitFunction, key: Any) -> bool:
+def still_refused(function: JitFunction, key: object) -> bool:
     """Whether a kind of calls is known to be refused; forgets reasons that are gone."""
     error = function.refused.get(key)
     if isinstance(error, LeavesGraph) and not error.holds():
@@ -199,7 +200,7 @@ def programs(function: JitFunction) -> list[Any]:
     return [r.program for r in found if r is not None] if function.refused else []
 
 
-def describe_breaks(refused: dict[Any, CaptureError]) -> list[str]:
+def describe_breaks(refused: Mapping[object, CaptureError]) -> list[str]:
     """Returns lines of ``explain()`` about what could not be one graph."""
     reasons = dict.fromkeys(str(e).replace("\n", "\n     ") for e in refused.values())
     return [f"  in pieces, because {reason}" for reason in reasons]

@@ -24,7 +24,7 @@ _LONG = 60  # characters of a value that are shown
 
 
 def describe_call(
-    fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+    fn: Callable[..., object], args: tuple[object, ...], kwargs: dict[str, Any]
 ) -> dict[str, str]:
     """Describes every argument of a call by name: what the key of a compiled function sees.
 
@@ -37,7 +37,7 @@ def describe_call(
     return found
 
 
-def _describe(name: str, value: Any, found: dict[str, str]) -> None:
+def _describe(name: str, value: object, found: dict[str, str]) -> None:
     if isinstance(value, Tensor):
         found[name] = str(value.type)
     elif isinstance(value, dict):
@@ -133,7 +133,7 @@ def _record(heard: recorder.Recorder, function: JitFunction, record: CompileReco
 
 
 @contextmanager
-def assert_max_compiles(limit: int, function: Any = None) -> Iterator[None]:
+def assert_max_compiles(limit: int, function: object = None) -> Iterator[None]:
     """Fails if the block compiles more than ``limit`` times, saying why each time.
 
     Args:

@@ -26,10 +26,10 @@ class Signature:
         keywords: Specifications by name.
     """
 
-    positional: tuple[Any, ...]
-    keywords: dict[str, Any] = field(default_factory=dict)
+    positional: tuple[object, ...]
+    keywords: dict[str, object] = field(default_factory=dict)
 
-    def axes(self, fn: Callable[..., Any], args: Any, kwargs: Any) -> dict[Axis, str]:
+    def axes(self, fn: Callable[..., object], args: Any, kwargs: Any) -> dict[Axis, str]:
         """Checks a call and returns the axes that vary, with their names (``""`` without one).
 
         Raises:
@@ -51,7 +51,7 @@ class Signature:
             )  # fmt: skip
         return walk.found
 
-    def _by_parameter(self, fn: Callable[..., Any]) -> dict[str, Any]:
+    def _by_parameter(self, fn: Callable[..., object]) -> dict[str, object]:
         try:
             python_signature(fn).bind_partial(*self.positional, **self.keywords)
             named = zip(_labels(fn, len(self.positional)), self.positional)
@@ -65,7 +65,7 @@ class Signature:
             ) from None  # fmt: skip
 
 
-def _labels(fn: Callable[..., Any], count: int) -> list[str]:
+def _labels(fn: Callable[..., object], count: int) -> list[str]:
     """Names the first arguments by their parameters; those of ``*inputs`` by their position."""
     labels: list[str] = []
     for name, parameter in python_signature(fn).parameters.items():
@@ -84,7 +84,7 @@ class _Walk:
         self.sizes: dict[str, tuple[int, str]] = {}
         self._tensors = 0
 
-    def visit(self, value: Any, spec: Any, label: str) -> None:
+    def visit(self, value: object, spec: object, label: str) -> None:
         """Checks one argument."""
         if isinstance(value, Tensor):
             if isinstance(spec, Tensor):
@@ -151,7 +151,7 @@ def _text(spec: Tensor) -> str:
     return f"{spec.dtype.name}[{','.join(dims)}]"
 
 
-def signature_of(value: Any) -> Signature | None:
+def signature_of(value: object) -> Signature | None:
     """Returns the ``input_signature`` of jit from a placeholder, or a tuple or list of them.
 
     Raises:
@@ -170,7 +170,7 @@ def signature_of(value: Any) -> Signature | None:
     return Signature(items)
 
 
-def check_specs(items: tuple[Any, ...], op: str) -> None:
+def check_specs(items: tuple[object, ...], op: str) -> None:
     """Raises DTypeError unless all items can declare an argument."""
     for value in items:
         if not _is_spec(value):
@@ -181,7 +181,7 @@ def check_specs(items: tuple[Any, ...], op: str) -> None:
             )  # fmt: skip
 
 
-def _is_spec(value: Any) -> bool:
+def _is_spec(value: object) -> bool:
     if isinstance(value, (tuple, list)):
         return all(map(_is_spec, value))
     if isinstance(value, dict):

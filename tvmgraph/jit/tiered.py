@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
-from typing import Any
 
 from tvmgraph.backend.base import backend_of
 from tvmgraph.capture.replay import replay
@@ -98,7 +97,7 @@ class TieredGraph:
         return self._done
 
     def __call__(
-        self, args: Sequence[Tensor], consume: bool = False, kept: list[Any] | None = None
+        self, args: Sequence[Tensor], consume: bool = False, kept: list[object] | None = None
     ) -> list[Tensor]:
         """Runs the graph; arguments as :meth:`CompiledGraph.__call__`."""
         found = self.ready(wait=active.watched)
@@ -112,7 +111,7 @@ class TieredGraph:
             kept.append(outputs)
         return outputs
 
-    def results(self, kept: Any) -> list[Tensor]:
+    def results(self, kept: object) -> list[Tensor]:
         """Returns the outputs of a call that was interrupted when it had ended."""
         return kept if isinstance(kept, list) else self.ready(wait=True).results(kept)  # pyright: ignore
 

@@ -62,10 +62,10 @@ class Program:
         self.parts: dict[int, list[ast.stmt]] = {}
         self.why: dict[int, tuple[ast.AST, str]] = {}
         self.version = 0
-        self.segments: dict[Any, tuple[str, Segment]] = {}
+        self.segments: dict[object, tuple[str, Segment]] = {}
         self._kept: list[ast.AST] = []  # whose ids are known
         self._make = make
-        self.space: dict[str, Any] = {ENTER: enter, REFUSED: Refused, UNBOUND: Unbound}
+        self.space: dict[str, object] = {ENTER: enter, REFUSED: Refused, UNBOUND: Unbound}
         self.used: set[str] = set()
         self._made: tuple[int, types.FunctionType] | None = None
 
@@ -134,7 +134,7 @@ class Program:
         found = self._statement_of(node, list(inside) or self.node.body)
         return found is not None and self._blame(found, node, why)
 
-    def _blame(self, s: Any, node: Any, why: str) -> bool:
+    def _blame(self, s: Any, node: object, why: str) -> bool:
         header = isinstance(s, (ast.If, ast.For)) or (isinstance(s, ast.While) and not s.orelse)
         if header and node is not s:
             parts = self.head_off(s)
@@ -150,7 +150,7 @@ class Program:
             return self._blame(part, node, why)
         return self._keep_native(part, why)
 
-    def _statement_of(self, node: Any, block: list[ast.stmt]) -> ast.stmt | None:
+    def _statement_of(self, node: object, block: list[ast.stmt]) -> ast.stmt | None:
         """Returns the innermost statement of a block that a node belongs to."""
         for s in self.flat(block):
             if s is node or any(n is node for h in headers(s) for n in ast.walk(h)):
@@ -161,7 +161,7 @@ class Program:
                     return found
         return None
 
-    def _inner(self, s: ast.stmt, node: Any) -> ast.stmt | None:
+    def _inner(self, s: ast.stmt, node: object) -> ast.stmt | None:
         """Returns the statement of a function defined by ``s`` that a node belongs to."""
         if isinstance(s, (ast.FunctionDef, ast.AsyncFunctionDef)) and s is not node:
             return self._statement_of(node, s.body)

@@ -69,7 +69,7 @@ class Segment(JitFunction):
         result = self.attempt(*args)
         return self._in_pieces(args) if result is Refused else result
 
-    def handed(self, *args: Any) -> Any:
+    def handed(self, *args: object) -> Any:
         """Runs the statements; returns :class:`Refused` where an argument must not be held here.
 
         What was computed apart for these statements is held by nobody else, and Python lets go of
@@ -80,7 +80,7 @@ class Segment(JitFunction):
             return result
         return Refused if any(map(_ends_by_itself, args)) else self._in_pieces(args)
 
-    def attempt(self, *args: Any) -> Any:
+    def attempt(self, *args: object) -> Any:
         """Runs the statements compiled; returns :class:`Refused` if that cannot be."""
         try:
             return self._attempt(args)
@@ -89,7 +89,7 @@ class Segment(JitFunction):
         let_go(error, sys.exception())
         return Refused
 
-    def _attempt(self, args: tuple[Any, ...]) -> Any:
+    def _attempt(self, args: tuple[object, ...]) -> Any:
         if self.fast_call is not None:
             result = self.fast_call(args)
             if result is not MISS:
@@ -115,7 +115,7 @@ class Segment(JitFunction):
             self._captured()
         return result
 
-    def _in_pieces(self, args: tuple[Any, ...]) -> Any:
+    def _in_pieces(self, args: tuple[object, ...]) -> Any:
         version = self.program.version
         if not any(id(n) in self.program.native for s in self.statements for n in ast.walk(s)):
             return self.fn(*args)
@@ -128,7 +128,7 @@ class Segment(JitFunction):
 
     # ---- learning ---------------------------------------------------------------------------
 
-    def _takes(self, args: tuple[Any, ...]) -> bool:
+    def _takes(self, args: tuple[object, ...]) -> bool:
         """Whether arguments can be those of a capture; notes those that never can."""
         containers: set[int] = set()
         strange: set[str] = set()
@@ -168,7 +168,7 @@ class Segment(JitFunction):
 
     def _leave_varying(self) -> None:
         """Lets Python read containers and objects that differ from call to call."""
-        kinds: list[set[Any]] = [set() for _ in self.ins]
+        kinds: list[set[object]] = [set() for _ in self.ins]
         for key in self.entries:
             if isinstance(key, tuple) and len(key) == 2 and isinstance(key[1], tuple):
                 for seen, kind in zip(kinds, key[1]):
@@ -269,7 +269,9 @@ def _is_own(function: types.FunctionType) -> bool:
     return str(function.__globals__.get("__name__")).startswith("tvmgraph.")
 
 
-def _compiled(function: types.FunctionType, config: JitConfig, settings: Settings) -> Any:
+def _compiled(
+    function: types.FunctionType, config: JitConfig, settings: Settings
+) -> JitFunction | None:
     code = function.__code__
     module = str(function.__globals__.get("__name__")).partition(".")[0]
     path = code.co_filename
@@ -287,7 +289,7 @@ def _compiled(function: types.FunctionType, config: JitConfig, settings: Setting
 # ---- arguments ----------------------------------------------------------------------------------
 
 
-def _leaves(value: Any, containers: set[int]) -> Iterator[Any]:
+def _leaves(value: Any, containers: set[int]) -> Iterator[object]:
     """Yields what is in nested containers; adds -1 to their ids if one comes twice."""
     if type(value) in (list, dict) and value:
         containers.add(-1 if id(value) in containers else id(value))
@@ -303,7 +305,7 @@ def _leaves(value: Any, containers: set[int]) -> Iterator[Any]:
         yield value
 
 
-def _is_known(value: Any) -> bool:
+def _is_known(value: object) -> bool:
     """Whether a capture takes a value as a constant, or reads it attribute by attribute."""
     if isinstance(value, (Tensor, *_ATOMS, *_STABLE)) or is_cell(value):
         return True
@@ -312,12 +314,12 @@ def _is_known(value: Any) -> bool:
     return own and not _ends_by_itself(value) and not weakref.getweakrefcount(value)
 
 
-def _ends_by_itself(value: Any) -> bool:
+def _ends_by_itself(value: object) -> bool:
     """Whether code may run when nobody holds a value any more."""
     return hasattr(type(value), "__next__") or hasattr(type(value), "__del__")
 
 
-def _holds(value: Any, wanted: Any) -> bool:
+def _holds(value: object, wanted: object) -> bool:
     if isinstance(value, (tuple, list)):
         return value is wanted or any(_holds(v, wanted) for v in value)
     if isinstance(value, dict):
