@@ -13,7 +13,7 @@ Source: Pisarchyk and Lee, Efficient Memory Management for Deep Neural Net Infer
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,6 +23,7 @@ import tvm_ffi
 from tvm import ir, relax, tirx
 
 from tvmgraph import dtypes
+from tvmgraph.core.arguments import DTypeLike
 from tvmgraph.core.storage import ALIGNMENT
 
 _ALLOC = ir.Op.get("relax.builtin.alloc_tensor")
@@ -61,7 +62,7 @@ def place(intervals: Sequence[Interval]) -> tuple[list[int], int]:
     return offsets.tolist(), int((offsets + sizes).max(initial=0))
 
 
-def _lowest_gap(starts: Any, sizes: Any, size: int) -> int:
+def _lowest_gap(starts: np.ndarray, sizes: np.ndarray, size: int) -> int:
     """The lowest offset with ``size`` free bytes between the given stretches."""
     order = np.argsort(starts, kind="stable")
     starts = starts[order]
@@ -86,7 +87,7 @@ class PlanMemory:
         return mod
 
 
-def _planned(function: Any) -> Any:
+def _planned(function: relax.Function) -> relax.Function:
     """The function with its intermediate tensors in one block."""
     life = _Lives(function)
     tensors = life.tensors()
@@ -105,7 +106,9 @@ def _planned(function: Any) -> Any:
     )  # fmt: skip
 
 
-def _rewritten(block: Any, places: dict[Any, int], memory: Any) -> Any:
+def _rewritten(
+    block: relax.BindingBlock, places: Mapping[object, int], memory: object
+) -> relax.BindingBlock:
     bindings = [
         relax.VarBinding(b.var, _at(b.value, places[b.var], memory)) if b.var in places else b
         for b in block.bindings
@@ -113,7 +116,7 @@ def _rewritten(block: Any, places: dict[Any, int], memory: Any) -> Any:
     return relax.BindingBlock(bindings)
 
 
-def _at(alloc: Any, offset: int, memory: Any) -> Any:
+def _at(alloc: relax.Call, offset: int, memory: object) -> Any:
     shape, dtype = alloc.args[0], alloc.args[1]
     return relax.op.memory.alloc_tensor(memory, offset, shape, dtype)
 
@@ -177,14 +180,14 @@ class _Lives:
         return frozenset(found)
 
 
-def _is_kernel(value: Any) -> bool:
+def _is_kernel(value: relax.Expr) -> bool:
     """Whether an expression calls a kernel, which keeps none of its operands."""
     return isinstance(value, relax.Call) and isinstance(value.op, ir.GlobalVar) and (
         isinstance(value.ty, relax.TupleType) and not value.ty.fields
     )  # fmt: skip
 
 
-def _bytes(alloc: Any) -> int | None:
+def _bytes(alloc: relax.Call) -> int | None:
     """The size of a tensor; None unless it is known and on the device itself."""
     shape, dtype, device, scope = alloc.args
     if int(device.value) != 0 or scope.value != "global":
@@ -192,7 +195,7 @@ def _bytes(alloc: Any) -> int | None:
     return size_of(shape, dtype.value)
 
 
-def size_of(shape: Any, dtype: Any) -> int | None:
+def size_of(shape: object, dtype: DTypeLike) -> int | None:
     """Returns the bytes of a tensor; None unless its sizes are known.
 
     Args:
@@ -211,7 +214,9 @@ def size_of(shape: Any, dtype: Any) -> int | None:
 
 
 @tirx.transform.prim_func_pass(opt_level=0, name="tvmgraph.ApplyOffsets")
-def apply_offsets(func: tirx.PrimFunc, _mod: Any, _context: Any) -> tirx.PrimFunc:
+def apply_offsets(
+    func: tirx.PrimFunc, _mod: tvm.IRModule, _context: tvm.transform.PassContext
+) -> tirx.PrimFunc:
     """Lets a kernel begin at the byte offset of its tensors, after ``MakePackedAPI``.
 
     TVM's kernels take tensors only from the start of their memory, and check that if at all. What
@@ -223,7 +228,7 @@ def apply_offsets(func: tirx.PrimFunc, _mod: Any, _context: Any) -> tirx.PrimFun
     if func.attrs.get("calling_conv") != ir.CallingConv.C_PACKED_FUNC:
         return func
 
-    def moved(call: Any) -> Any:
+    def moved(call: relax.Call) -> Any:
         if _is_field(call, _OFFSET):
             return tirx.IntImm("uint64", 0)  # the address holds it already
         if not _is_field(call, _DATA):
@@ -234,11 +239,11 @@ def apply_offsets(func: tirx.PrimFunc, _mod: Any, _context: Any) -> tirx.PrimFun
     return func.with_body(tvm_ffi.structural_map(func.body, (ir.Call, moved)))
 
 
-def _is_field(call: Any, code: int) -> bool:
+def _is_field(call: relax.Call, code: int) -> bool:
     return call.op.same_as(_FIELD) and int(call.args[2]) == code
 
 
-def _int(value: int) -> Any:
+def _int(value: int) -> tirx.IntImm:
     return tirx.IntImm("int32", value)
 
 

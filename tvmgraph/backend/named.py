@@ -107,7 +107,7 @@ def named_function(
     return kernel
 
 
-def name_of(nest: Nest) -> tuple[str, Any]:
+def name_of(nest: Nest) -> tuple[str, object]:
     """The kernel that a nest asks for, and its settings; empty if it asks for none.
 
     Args:

@@ -42,7 +42,7 @@ def run_passes(mod: tvm.IRModule, rows: Iterable[Pass], options: CompileOptions)
     return mod
 
 
-def sequence(rows: Iterable[Pass]) -> Any:
+def sequence(rows: Iterable[Pass]) -> tvm.transform.Pass:
     """Returns passes of TVM's kind as one.
 
     Args:
@@ -69,7 +69,7 @@ def function_at(path: str | Callable[..., Any]) -> Any:
     return found() if isinstance(found, type) else found
 
 
-def _is_pass(function: Any) -> bool:
+def _is_pass(function: object) -> bool:
     return isinstance(function, tvm.transform.Pass)
 
 

@@ -32,7 +32,7 @@ class Refused:
     reason: str
 
 
-def _no_plan(_found: Any, _model: Any) -> None:
+def _no_plan(_found: object, _model: object) -> None:
     return None
 
 
@@ -147,7 +147,7 @@ class KernelTable(Generic[Model]):
             raise ArgumentError(f"no kernel {name!r} was registered", op="register_kernel")
         self._kernels.remove(self._added.pop(name))
 
-    def take(self, nest: Any, model: Model) -> tuple[Kernel[Model], Any, list[tuple[str, str]]]:
+    def take(self, nest: object, model: Model) -> tuple[Kernel[Model], Any, list[tuple[str, str]]]:
         """The first entry that takes a nest, what it found, and what those before it said."""
         refused: list[tuple[str, str]] = []
         for kernel in self._kernels:
@@ -171,14 +171,14 @@ class Writer(Generic[Model]):
     table: KernelTable[Model]
     model: Model
 
-    def write(self, nest: Any) -> Any:
+    def write(self, nest: object) -> Any:
         """Writes the kernel that takes ``nest``; returns what its ``emit`` does."""
         kernel, found, refused = self.table.take(nest, self.model)
         plan = kernel.plan(found, self.model)
         with _noted(kernel, refused, plan):
             return kernel.emit(found, plan, self)
 
-    def function(self, nest: Any, begin: Callable[[Callable[[], None]], Any]) -> Any:
+    def function(self, nest: object, begin: Callable[[Callable[[], None]], Any]) -> Any:
         """Makes a function of ``nest``.
 
         Args:
@@ -232,7 +232,9 @@ def naming(function: str) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _noted(kernel: Kernel[Any], refused: Sequence[tuple[str, str]], plan: Any) -> Iterator[None]:
+def _noted(
+    kernel: Kernel[object], refused: Sequence[tuple[str, str]], plan: object
+) -> Iterator[None]:
     """Keeps a choice while somebody watches; choices made inside are its parts."""
     outer: list[Choice] | None = getattr(_watch, "choices", None)
     if outer is None:
@@ -247,7 +249,7 @@ def _noted(kernel: Kernel[Any], refused: Sequence[tuple[str, str]], plan: Any) -
         _watch.choices = outer
 
 
-def describe(plan: Any) -> str:
+def describe(plan: object) -> str:
     """The numbers, names and texts of a plan, by field.
 
     Args:
@@ -262,7 +264,7 @@ def describe(plan: Any) -> str:
     return ", ".join(f"{name}={value}" for name, value in shown.items() if value is not None)
 
 
-def _shown(value: Any) -> str | None:
+def _shown(value: object) -> str | None:
     if isinstance(value, Enum):
         return value.name.lower()
     if isinstance(value, (bool, int, float, str)):
@@ -296,7 +298,7 @@ def table_of(backend: str) -> KernelTable[Any]:
 
 
 def register_kernel(
-    kernel: Kernel[Any], backend: str = "cpu", before: str | None = None
+    kernel: Kernel[object], backend: str = "cpu", before: str | None = None
 ) -> Callable[[], None]:
     """Adds a kernel to the table of a backend.
 

@@ -96,7 +96,7 @@ def has_feature(name: str) -> bool:
     return target is not None and f"+{name}" in target.attrs.get("mattr", ())
 
 
-def _cuda_target(row: Mapping[str, Any], host: tvm.target.Target) -> tvm.target.Target:
+def _cuda_target(row: Mapping[str, object], host: tvm.target.Target) -> tvm.target.Target:
     fields = {
         "kind": "cuda", "arch": row["arch"], "max_num_threads": MAX_THREADS, "thread_warp_size": 32,
         "max_shared_memory_per_block": row["shared_per_block"],

@@ -15,18 +15,18 @@ from tvmgraph.backend.named import Emit, name_of
 from tvmgraph.backend.table import Kernel, Refused, Writer
 
 
-def in_place(write: Callable[[Stage, Nest, Writer[Any]], None]) -> Kernel[Any]:
+def in_place(write: Callable[[Stage, Nest, Writer[Any]], None]) -> Kernel:
     """The kernel for functions whose results overwrite their operands.
 
     Args:
         write: Writes an elementwise stage of a nest.
     """
 
-    def match(nest: Nest, _model: Any) -> Nest | Refused:
+    def match(nest: Nest, _model: object) -> Nest | Refused:
         asked = nest.is_whole and nest.func.attrs and IN_PLACE in nest.func.attrs
         return nest if asked else Refused("its results do not overwrite its operands")
 
-    def emit_stages(nest: Nest, _plan: None, writer: Writer[Any]) -> Func:
+    def emit_stages(nest: Nest, _plan: None, writer: Writer[object]) -> Func:
         return write_in_place(nest.func, lambda stage: write(stage, nest, writer))
 
     why = "elementwise, results overwrite operands"
@@ -40,7 +40,7 @@ def named(match: Callable[[Nest, Any], tuple[Nest, Emit] | Refused]) -> Kernel[A
         match: Finds who writes it for the backend.
     """
 
-    def emit_named(found: tuple[Nest, Emit], _plan: str, writer: Writer[Any]) -> None:
+    def emit_named(found: tuple[Nest, Emit], _plan: str, writer: Writer[object]) -> None:
         nest, emitter = found
         emitter(nest.func, name_of(nest)[1], writer.model)
 
@@ -50,7 +50,7 @@ def named(match: Callable[[Nest, Any], tuple[Nest, Emit] | Refused]) -> Kernel[A
     )  # fmt: skip
 
 
-def stages_apart(why: str, allocate: Allocate = emit.workspace) -> Kernel[Any]:
+def stages_apart(why: str, allocate: Allocate = emit.workspace) -> Kernel:
     """The kernel that writes every stage as a loop nest of its own.
 
     Args:
@@ -58,10 +58,10 @@ def stages_apart(why: str, allocate: Allocate = emit.workspace) -> Kernel[Any]:
         allocate: Makes the memory of intermediates.
     """
 
-    def match(nest: Nest, _model: Any) -> Nest | Refused:
+    def match(nest: Nest, _model: object) -> Nest | Refused:
         return Refused("its loops are not known") if nest.loops is None else nest
 
-    def emit_stages(nest: Nest, _plan: None, writer: Writer[Any]) -> None:
+    def emit_stages(nest: Nest, _plan: None, writer: Writer[object]) -> None:
         assert nest.loops is not None
         stages = nest.loops.stages
         for position, stage in enumerate(stages):

@@ -76,7 +76,7 @@ def import_compiler(phases: Phases) -> None:
 
 
 def generate(
-    mod: Any, options: CompileOptions, phases: Phases, folder: Path | None,
+    mod: object, options: CompileOptions, phases: Phases, folder: Path | None,
     portable: bool = True, singly: bool = False,
 ) -> Built:  # fmt: skip
     """Generates code for the CPU or a GPU from a lowered graph; see :func:`build`.

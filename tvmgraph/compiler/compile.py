@@ -63,7 +63,7 @@ class CompileStats:
 _Key = tuple[str, CompileOptions, tuple[table.Pass, ...], tuple[Kernel[Any], ...]]
 _cache: OrderedDict[_Key, tuple[Executable, CompileStats]] = OrderedDict()
 #: Held while a graph is compiled that was not before, by what it will be found under.
-_turns: weakref.WeakValueDictionary[_Key, Any] = weakref.WeakValueDictionary()
+_turns: weakref.WeakValueDictionary[_Key, object] = weakref.WeakValueDictionary()
 _tables = forking.lock()
 #: Kernels that are timed have the machine to themselves.
 _searching = forking.lock()

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from tvmgraph.backend.base import backend_of
 from tvmgraph.backend.target import make_target
@@ -88,7 +87,7 @@ def write_lowered(source: Graph | str, options: CompileOptions, path: Path, link
         made = pipeline.build(
             lowered(source, options), replace(options, native=native, trials=0), None, request
         )
-        extra: dict[str, Any] = {}
+        extra: dict[str, object] = {}
         if linker and path.suffix == ".so":
             extra["fcompile"] = cc.cross_compiler(linker)
         elif not driver and path.suffix == ".so":

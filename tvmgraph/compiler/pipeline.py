@@ -71,7 +71,7 @@ class Builder(Protocol):
         target: TVM's target.
     """
 
-    target: Any
+    target: tvm.target.Target
 
     def schedule(self, mod: tvm.IRModule) -> tvm.IRModule:
         """Makes kernels of loop nests, with the best decisions known where the level searches."""

@@ -120,12 +120,12 @@ def _sites(mod: tvm.IRModule, provenance: Mapping[str, Provenance], fused: bool)
     return sites
 
 
-def _count_flops(function: Any) -> float | None:
+def _count_flops(function: relax.Function) -> float | None:
     """Counts operations; TVM leaves out calls, so elementary functions are counted as additions.
 
     It counts loops of unknown length as if they ran once, so nothing is known where there are any.
     """
-    extents: list[Any] = []
+    extents: list[object] = []
     tvm_ffi.structural_walk(function.body, (tvm.tirx.For, lambda loop: extents.append(loop.extent)))
     if not all(isinstance(extent, tvm.tirx.IntImm) for extent in extents):
         return None
@@ -151,7 +151,7 @@ def _functions(mod: tvm.IRModule) -> Iterator[tuple[str, Any]]:
     yield from sorted(found.items())
 
 
-def _is_primitive(function: Any) -> bool:
+def _is_primitive(function: relax.Function) -> bool:
     return bool(dict(function.attrs or {}).get("Primitive", False))
 
 
@@ -177,7 +177,7 @@ def _all_owners(
     return owners
 
 
-def _called(value: Any) -> list[str]:
+def _called(value: relax.Expr) -> list[str]:
     """Names of the functions that an expression mentions."""
     names: list[str] = []
     tvm_ffi.structural_walk(value, (tvm.ir.GlobalVar, lambda v: names.append(str(v.name_hint))))
@@ -192,18 +192,18 @@ def _marks(graph: Graph, part: Graph) -> dict[str, int]:
     return {variable_name(n, v): positions[id(n)] for n in part.nodes for v in n.outputs}
 
 
-def _bindings(function: Any) -> list[Any]:
+def _bindings(function: relax.Function) -> list[relax.Binding]:
     return [b for block in function.body.blocks for b in block.bindings]
 
 
-def _kernel(value: Any) -> str | None:
+def _kernel(value: relax.Expr) -> str | None:
     """The name of the kernel that a value calls."""
     if isinstance(value, relax.Call) and value.op == tvm.ir.Op.get("relax.call_tir"):
         return str(value.args[0].name_hint)
     return None
 
 
-def _owners(function: Any, marks: Mapping[str, int]) -> dict[str, int]:
+def _owners(function: relax.Function, marks: Mapping[str, int]) -> dict[str, int]:
     """The node of every variable: everything up to a node's result belongs to the node."""
     owner: dict[str, int] = {}
     waiting: list[str] = []
@@ -220,7 +220,7 @@ def _owners(function: Any, marks: Mapping[str, int]) -> dict[str, int]:
     return owner
 
 
-def _by_name(function: Any, owner: Mapping[str, int]) -> Provenance:
+def _by_name(function: relax.Function, owner: Mapping[str, int]) -> Provenance:
     """The nodes of every binding; what a pass added belongs to the next binding it knows."""
     found: list[tuple[int, ...]] = []
     after: tuple[int, ...] = ()
@@ -246,13 +246,15 @@ class _Numbering:
     def __init__(self, function: Any, provenance: Provenance) -> None:
         self.provenance = provenance
         self.params = [f"p{i}" for i in range(len(function.params))]
-        self.table: dict[Any, list[int]] = {}
-        known: dict[Any, Any] = dict(zip(function.params, self.params))
+        self.table: dict[object, list[int]] = {}
+        known: dict[object, object] = dict(zip(function.params, self.params))
         for i, binding in enumerate(_bindings(function)):
             self.table.setdefault(_key(binding.value, known), []).append(i)
             known[binding.var] = i
 
-    def place(self, after: tvm.IRModule, binding: Any, known: dict[Any, Any]) -> tuple[int, ...]:
+    def place(
+        self, after: tvm.IRModule, binding: relax.Binding, known: dict[Any, Any]
+    ) -> tuple[int, ...]:
         """Notes which value a binding defines and returns the nodes it computes."""
         value = binding.value
         if _is_group(after, value):
@@ -277,13 +279,13 @@ class _Numbering:
         return self.provenance[i]
 
 
-def _is_group(mod: tvm.IRModule, value: Any) -> bool:
+def _is_group(mod: tvm.IRModule, value: relax.Expr) -> bool:
     """Whether a value calls a group of operators that FuseOps made."""
     called = isinstance(value, relax.Call) and isinstance(value.op, tvm.ir.GlobalVar)
     return called and isinstance(mod[value.op], relax.Function) and _is_primitive(mod[value.op])
 
 
-def _key(value: Any, known: Mapping[Any, Any]) -> Any:
+def _key(value: relax.Expr, known: Mapping[object, object]) -> Any:
     """What a value computes: its kernel or operator, and its operands by number.
 
     Constants count as nothing, because fusion hands them to a group as parameters.
@@ -297,5 +299,5 @@ def _key(value: Any, known: Mapping[Any, Any]) -> Any:
     return type(value).__name__, getattr(value, "index", None), operands
 
 
-def _numbers(values: Any, known: Mapping[Any, Any]) -> tuple[Any, ...]:
+def _numbers(values: Any, known: Mapping[object, object]) -> tuple[Any, ...]:
     return tuple(known.get(v) if isinstance(v, relax.Var) else None for v in values)

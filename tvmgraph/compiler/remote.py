@@ -98,7 +98,9 @@ def ask(
         raise blame(graph, e, lambda g: _attempt(g, options)) from e
 
 
-def call(graph: Graph, options: CompileOptions, function: Callable[..., Any], *args: Any) -> Any:
+def call(
+    graph: Graph, options: CompileOptions, function: Callable[..., object], *args: object
+) -> Any:
     """Lets the worker call ``function(source, options, *args)`` for a simplified graph.
 
     ``source`` is the graph, or the module it was lowered to, as JSON.

@@ -17,7 +17,6 @@ import sys
 import threading
 import traceback
 from pathlib import Path
-from typing import Any
 
 from tvmgraph.compiler import worker
 from tvmgraph.compiler.build import import_compiler
@@ -93,7 +92,7 @@ class _Replies:
         self._pipe = pipe
         self._lock = threading.Lock()
 
-    def send(self, kind: str, *content: Any) -> None:
+    def send(self, kind: str, *content: object) -> None:
         """Sends a message."""
         message = pickle.dumps((kind, *content), protocol=5)
         data = memoryview(HEADER.pack(len(message)) + message)

@@ -6,7 +6,6 @@ import contextlib
 import os
 import sys
 from dataclasses import dataclass, fields
-from typing import Any
 
 from tvmgraph.config import Context, context
 from tvmgraph.config.flag_registry import REGISTRY, active
@@ -29,7 +28,7 @@ class Surroundings:
 
     environment: dict[str, str]
     folder: str
-    settings: dict[str, Any]
+    settings: dict[str, object]
     flags: dict[str, int]
     terminal: bool
 

@@ -88,7 +88,7 @@ def why_here() -> str | None:
     return _state.refused
 
 
-def call(function: Callable[..., Any], *args: Any) -> Any:
+def call(function: Callable[..., object], *args: object) -> Any:
     """Calls a function in the worker.
 
     Args:

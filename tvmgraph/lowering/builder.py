@@ -46,24 +46,24 @@ class RelaxBuilder:
         self.te = te
         self.tir = tirx
         self.topi = topi
-        self._dims: dict[str, Any] = {}
+        self._dims: dict[str, object] = {}
         self._count = 0
         self.outline: Callable[[Graph], Any] = _not_ready
-        self.functions: dict[Node, Any] = {}
+        self.functions: dict[Node, object] = {}
         self.hint = "value"
         self.marks_casts = False
 
-    def emit(self, expr: Any) -> Any:
+    def emit(self, expr: relax.Expr) -> relax.Expr:
         """Binds an expression to a variable, so that its type is known."""
         return self.block.emit(expr, name_hint=self.hint)
 
     def emit_te(
         self,
-        function: Callable[..., Any],
-        *args: Any,
-        written_as: tuple[str, Any] | None = None,
-        **kwargs: Any,
-    ) -> Any:
+        function: Callable[..., object],
+        *args: object,
+        written_as: tuple[str, object] | None = None,
+        **kwargs: object,
+    ) -> relax.Expr:
         """Emits a kernel written as a tensor expression: ``function(*te_tensors, **kwargs)``.
 
         Args:
@@ -91,7 +91,9 @@ class RelaxBuilder:
 
         return self.emit_te(converted, x)
 
-    def host_call(self, function: Callable[..., Any], key: str, args: Sequence[Any]) -> Any:
+    def host_call(
+        self, function: Callable[..., object], key: str, args: Sequence[object]
+    ) -> relax.Expr:
         """Returns a call of a Python function, which gives its first argument back.
 
         Args:
@@ -105,8 +107,12 @@ class RelaxBuilder:
         )
 
     def numpy_column(
-        self, name: str, attrs: dict[str, Any], args: Sequence[Any], types: Sequence[TensorType]
-    ) -> Any:
+        self,
+        name: str,
+        attrs: Mapping[str, object],
+        args: Sequence[object],
+        types: Sequence[TensorType],
+    ) -> relax.Expr:
         """Returns a call of a row's NumPy column, for what no kernel can do.
 
         Args:
@@ -122,7 +128,7 @@ class RelaxBuilder:
             callback.COLUMN, given, kinds if len(kinds) > 1 else kinds[0]
         )
 
-    def at_least(self, x: Any, size: Dim, least: int) -> Any:
+    def at_least(self, x: Any, size: Dim, least: int) -> relax.Expr:
         """Returns a copy of a tensor if a size is large enough; the code raises if it is not.
 
         The call gives a constant back, and no memory that is planned to be free after it.
@@ -140,11 +146,11 @@ class RelaxBuilder:
 
         return self.emit_te(copied, x, self.emit(call))
 
-    def const(self, value: Any, dtype: str) -> Any:
+    def const(self, value: relax.Expr, dtype: str) -> relax.Expr:
         """Returns a constant of a number or array."""
         return constant(np.asarray(value), dtype)
 
-    def empty(self, t: TensorType) -> Any:
+    def empty(self, t: TensorType) -> relax.Expr:
         """Returns a tensor without elements.
 
         It is shaped at run time: TVM cannot load a constant of shape ``(3, 0)`` that it saved.
@@ -155,12 +161,12 @@ class RelaxBuilder:
             "vm.builtin.reshape", flat, relax.ShapeExpr(list(kind.shape)), ty_args=[kind]
         )
 
-    def type(self, expr: Any) -> TensorType:
+    def type(self, expr: relax.Expr) -> TensorType:
         """Returns the tensor type of a bound expression."""
         ty = expr.ty
         return tensor_type([_dim_of(d) for d in ty.shape], str(ty.dtype))
 
-    def unfolded(self, lower: Callable[..., Any], *args: Any) -> Any:
+    def unfolded(self, lower: Callable[..., relax.Expr], *args: object) -> relax.Expr:
         """Emits ``lower(R, *args)`` of floats so that TVM folds no literal zero.
 
         It folds products with 0 to 0, which loses NaN and infinities, and sums to the other
@@ -187,25 +193,25 @@ class RelaxBuilder:
             self._dims.setdefault(root, tirx.Var(root, "int64"))
         return self.size(dim, self._dims)
 
-    def extent(self, size: Any) -> Any:
+    def extent(self, size: object) -> Any:
         """Returns a size as an int or a TIR expression, to be passed to :meth:`emit_te`."""
         return self.dim(size) if isinstance(size, Dim) else int(size)
 
-    def int64(self, size: Any) -> Any:
+    def int64(self, size: object) -> Any:
         """Returns an extent that :meth:`extent` gave as a TIR expression."""
         return tirx.IntImm("int64", size) if isinstance(size, int) else size
 
-    def size(self, dim: Dim, extents: Mapping[str, Any]) -> Any:
+    def size(self, dim: Dim, extents: Mapping[str, object]) -> Any:
         """Returns a symbolic size as an expression of the extents of its roots."""
         return dim.evaluate(extents)
 
-    def relax_type(self, t: TensorType) -> Any:
+    def relax_type(self, t: TensorType) -> relax.TensorType:
         """Converts a tensor type; complex elements are pairs of reals along a last axis."""
         if t.dtype in dtypes.COMPLEX:
             return relax.TensorType([*self.shape(t.shape), 2], f"float{t.dtype.itemsize * 4}")
         return relax.TensorType(self.shape(t.shape), t.dtype.name)
 
-    def apply(self, op: Op, args: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
+    def apply(self, op: Op, args: Sequence[object], attrs: Mapping[str, object]) -> Any:
         """Returns what the ``lower`` column of a row gives."""
         if not isinstance(op.lower, str):
             return op.lower(self, *args, **attrs)
@@ -215,14 +221,14 @@ class RelaxBuilder:
         return found(*args, **attrs)
 
     def inline(
-        self, function: Callable[..., Any], args: Sequence[Any], attrs: Mapping[str, Any]
+        self, function: Callable[..., object], args: Sequence[Any], attrs: Mapping[str, object]
     ) -> Any:
         """Lowers a row as a composition of others, see :func:`tvmgraph.lowering.inline.inline`."""
         from tvmgraph.lowering.inline import inline
 
         return inline(self, function, args, attrs)
 
-    def bind(self, size: str, value: Any) -> Any:
+    def bind(self, size: str, value: relax.Expr) -> tvm.ir.Expr:
         """Makes the value of a 0-d int64 tensor a size, and returns it as a TIR variable."""
         shape = self.emit(relax.op.tensor_to_shape(self.emit(relax.op.reshape(value, (1,)))))
         variable = self.dim(Dim(size))
@@ -236,7 +242,9 @@ class RelaxBuilder:
         self._count += 1
         return f"{name}{self._count}"
 
-    def define(self, name: str, types: Sequence[TensorType], body: Callable[..., Any]) -> Any:
+    def define(
+        self, name: str, types: Sequence[TensorType], body: Callable[..., relax.Expr]
+    ) -> tvm.ir.GlobalVar:
         """Defines a private function: ``body(*vars)`` returns its result."""
         self.start_function()
         params = [relax.Var(f"p{i}", self.relax_type(t)) for i, t in enumerate(types)]
@@ -245,9 +253,9 @@ class RelaxBuilder:
         return function
 
     def define_recursive(
-        self, name: str, types: Sequence[TensorType], stub: Callable[..., Any],
-        make: Callable[[Any], Callable[..., Any]],
-    ) -> Any:  # fmt: skip
+        self, name: str, types: Sequence[TensorType], stub: Callable[..., object],
+        make: Callable[[tvm.ir.GlobalVar], Callable[..., relax.Expr]],
+    ) -> tvm.ir.GlobalVar:  # fmt: skip
         """Defines a private function that calls itself.
 
         Args:
@@ -262,28 +270,28 @@ class RelaxBuilder:
         self.block.update_func(function, again)
         return function
 
-    def invoke(self, function: Any, args: Sequence[Any]) -> Any:
+    def invoke(self, function: object, args: Sequence[object]) -> relax.Call:
         """Calls a function of the module."""
         return relax.Call(function, list(args))
 
-    def branch(self, condition: Any, then: Any, orelse: Any) -> Any:
+    def branch(self, condition: Any, then: relax.Expr, orelse: relax.Expr) -> relax.If:
         """Chooses between two expressions, of which only one is evaluated."""
         return relax.If(condition, then, orelse)
 
-    def pack(self, values: Sequence[Any]) -> Any:
+    def pack(self, values: Sequence[object]) -> Any:
         """Makes the result of a function: a bare value, or a tuple of several."""
         return values[0] if len(values) == 1 else relax.Tuple(list(values))
 
-    def unpack(self, value: Any, count: int) -> list[Any]:
+    def unpack(self, value: relax.Expr, count: int) -> list[relax.Expr]:
         """Takes the result of a function apart."""
         if count == 1:
             return [value]
         return [self.emit(relax.TupleGetItem(value, i)) for i in range(count)]
 
     def write(
-        self, name: str, settings: str, inputs: Sequence[Any], types: Sequence[TensorType],
+        self, name: str, settings: str, inputs: Sequence[object], types: Sequence[TensorType],
         symbolic: bool = False,
-    ) -> Any:  # fmt: skip
+    ) -> relax.Expr:  # fmt: skip
         """Emits a kernel that only the schedule knows how to write.
 
         Args:
@@ -294,7 +302,7 @@ class RelaxBuilder:
             symbolic: Whether it can do with extents that only the shapes of its inputs tell.
         """
         kinds = [*(self.type(x) for x in inputs), *types]
-        sizes: dict[Dim, Any] = {}  # a function has variables of its own
+        sizes: dict[Dim, object] = {}  # a function has variables of its own
 
         def extent(d: int | Dim) -> Any:
             if isinstance(d, int):
@@ -311,14 +319,18 @@ class RelaxBuilder:
         return self.emit(relax.call_tir(found, list(inputs), out if len(out) > 1 else out[0]))
 
     def call_kernel(
-        self, function: Any, inputs: Sequence[Any], types: Sequence[TensorType], name: str
-    ) -> Any:
+        self,
+        function: tirx.PrimFunc,
+        inputs: Sequence[object],
+        types: Sequence[TensorType],
+        name: str,
+    ) -> relax.Expr:
         """Emits a call of a finished TIR function whose last parameters are the outputs."""
         found = self.block.add_func(function.with_attr("global_symbol", name), name)
         out = [self.relax_type(t) for t in types]
         return self.emit(relax.call_tir(found, list(inputs), out if len(out) > 1 else out[0]))
 
-    def parts(self, value: Any) -> list[Any]:
+    def parts(self, value: relax.Expr) -> list[Any]:
         """Takes an emitted value apart, however many tensors it holds."""
         kind = value.ty
         return self.unpack(value, len(kind.fields) if isinstance(kind, relax.TupleType) else 1)
@@ -337,17 +349,17 @@ def is_empty(t: TensorType) -> bool:
     return any(d.__class__ is int and d == 0 for d in t.shape)
 
 
-def _not_ready(graph: Graph) -> Any:
+def _not_ready(graph: Graph) -> tvm.ir.GlobalVar:
     raise GraphError("outline is set by the lowering", op=graph.name)
 
 
-def _dim_of(d: Any) -> int | Dim:
+def _dim_of(d: object) -> int | Dim:
     if isinstance(d, tirx.IntImm):
         return int(d)
     return Dim.parse(str(d).replace("T.int64", ""))
 
 
-def _shown(arg: Any) -> Any:
+def _shown(arg: object) -> Any:
     """A literal zero as a tensor of one element."""
     if not isinstance(arg, tvm.ir.GenericConst) or len(arg.ty.shape):
         return arg
@@ -355,7 +367,7 @@ def _shown(arg: Any) -> Any:
     return arg if array.item() else constant(array.reshape(1), str(arg.ty.dtype))
 
 
-def constant(array: np.ndarray, dtype: str) -> Any:
+def constant(array: np.ndarray, dtype: str) -> relax.Expr:
     """Returns a Relax constant with an explicit dtype.
 
     Args:
@@ -369,11 +381,11 @@ def constant(array: np.ndarray, dtype: str) -> Any:
     return relax.const(tvm.runtime.tensor(host), dtype)
 
 
-def _np(dtype: str) -> Any:
+def _np(dtype: str) -> np.dtype:
     return dtypes.dtype_of(dtype).numpy
 
 
-def unpack(result: Any, count: int) -> Sequence[Any]:
+def unpack(result: object, count: int) -> Sequence[Any]:
     """Splits what a row's ``lower`` column returned into ``count`` expressions.
 
     Args:

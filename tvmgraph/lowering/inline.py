@@ -44,7 +44,7 @@ class _Inline:
         self.R = R
 
     def run(
-        self, op: Op, args: tuple[Tensor, ...], attrs: Mapping[str, Any],
+        self, op: Op, args: tuple[Tensor, ...], attrs: Mapping[str, object],
         types: tuple[TensorType, ...],
     ) -> tuple[Tensor, ...]:  # fmt: skip
         """Lowers one operator."""
@@ -69,7 +69,7 @@ class _Inline:
 
 
 def inline(
-    R: RelaxBuilder, function: Callable[..., Any], args: Sequence[Any], attrs: Mapping[str, Any]
+    R: RelaxBuilder, function: Callable[..., Any], args: Sequence[Any], attrs: Mapping[str, object]
 ) -> Any:
     """Lowers what a function does with operators.
 

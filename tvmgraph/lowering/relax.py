@@ -61,7 +61,9 @@ def lower_many(
     return block.get()
 
 
-def _lower_function(R: RelaxBuilder, name: str, graph: Graph, private: bool = False) -> Any:
+def _lower_function(
+    R: RelaxBuilder, name: str, graph: Graph, private: bool = False
+) -> tvm.ir.GlobalVar:
     for node in graph.nodes:  # before TVM has begun a function that would remain unfinished
         _require_lowering(node)
     for node in graph.nodes:  # one function at a time: those that are called come first
@@ -69,8 +71,8 @@ def _lower_function(R: RelaxBuilder, name: str, graph: Graph, private: bool = Fa
             types = [v.type for v in node.inputs]
             R.functions[node] = node.op.lower.define(R, types, **node.keywords)
     R.start_function()
-    values: dict[Value, Any] = {}
-    params: list[Any] = []
+    values: dict[Value, object] = {}
+    params: list[object] = []
     for i, p in enumerate(graph.params):
         var = relax.Var(f"p{i}_{_identifier(p.label)}", R.relax_type(p.value.type))
         values[p.value] = var
@@ -102,7 +104,7 @@ def _replaced(graph: Graph) -> list[list[int]]:
     return [pair for pair in pairs if pair[1] >= 0]
 
 
-def _lower_body(R: RelaxBuilder, graph: Graph, values: dict[Value, Any]) -> None:
+def _lower_body(R: RelaxBuilder, graph: Graph, values: dict[Value, object]) -> None:
     """Lowers all nodes; what stands between two nodes with regions is one dataflow block."""
     runs: list[list[Node]] = [[]]
     for node in graph.nodes:
@@ -159,7 +161,7 @@ def _require_lowering(node: Node) -> None:
         )  # fmt: skip
 
 
-def _lower_node(R: RelaxBuilder, node: Node, values: dict[Value, Any]) -> None:
+def _lower_node(R: RelaxBuilder, node: Node, values: dict[Value, object]) -> None:
     empty = [is_empty(v.type) for v in node.outputs]
     # nothing to compute, and TVM rejects many operators on empty tensors
     if all(empty) and not node.regions:

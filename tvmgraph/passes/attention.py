@@ -11,7 +11,7 @@ operator too. Attention whose weights something else reads stays as it is.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -425,7 +425,7 @@ class _Fuser:
             before.setdefault(start, []).extend(found.built)
 
     def _differentiate(
-        self, found: _Found, backward: Backward, inputs: list[Value], attrs: dict[str, Any]
+        self, found: _Found, backward: Backward, inputs: list[Value], attrs: Mapping[str, object]
     ) -> None:
         """Writes the derivative."""
         cotangent, layout = self._origin(found, backward.cotangent, _AXES, False)
@@ -468,7 +468,7 @@ class _Fuser:
         found.built[found.built.index(node)] = replace(node, outputs=outputs)
         return old
 
-    def _call(self, found: _Found, name: str, *inputs: Value, **attrs: Any) -> tuple[Value, ...]:
+    def _call(self, found: _Found, name: str, *inputs: Value, **attrs: object) -> tuple[Value, ...]:
         op = get_op(name)
         kinds = op.infer(*[v.type for v in inputs], **attrs)
         kinds = (kinds,) if isinstance(kinds, TensorType) else kinds
@@ -483,7 +483,7 @@ class _Fuser:
         return Value(f"a{self.count - 1}", kind)
 
     def _add(
-        self, found: _Found, op: Op, inputs: Sequence[Value], attrs: dict[str, Any],
+        self, found: _Found, op: Op, inputs: Sequence[Value], attrs: Mapping[str, object],
         results: tuple[Value, ...],
     ) -> None:  # fmt: skip
         at = found.last

@@ -13,6 +13,7 @@ of channels are sums of columns.
 from __future__ import annotations
 
 import itertools
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -204,7 +205,7 @@ class ChannelsLast(BlockedLayout):
                 self._blocked[value] = found
         return super()._as_blocked(value, shape)
 
-    def _each_channel(self, node: Node, attrs: dict[str, Any]) -> bool:
+    def _each_channel(self, node: Node, attrs: Mapping[str, object]) -> bool:
         x, weight = node.inputs
         outputs, _, height, width = weight.type.static_shape
         packed = self._permuted(weight, (1, 2, 3, 0), (1, height, width, outputs))
@@ -228,5 +229,5 @@ class ChannelsLast(BlockedLayout):
         return True
 
 
-def _nothing_ahead(*_: Any) -> Value:
+def _nothing_ahead(*_: object) -> Value:
     raise AssertionError("nothing is known ahead of a call")

@@ -9,7 +9,7 @@ compiled graph takes the results as arguments.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
@@ -295,7 +295,7 @@ class _Splitter:
         )  # fmt: skip
 
     def _derive(
-        self, compute: Callable[..., Any], inputs: tuple[Value, ...], kind: TensorType
+        self, compute: Callable[..., object], inputs: tuple[Value, ...], kind: TensorType
     ) -> Value:
         value = self._fresh(kind, "prepared")
         self.steps.append(Step(compute, inputs, (value,)))
@@ -358,7 +358,7 @@ def _needed(steps: Sequence[Step], wanted: Sequence[Value]) -> set[Value]:
     return needed
 
 
-def _quiet(op: Op, attrs: dict[str, Any]) -> Callable[..., Any]:
+def _quiet(op: Op, attrs: Mapping[str, object]) -> Callable[..., Any]:
     return lambda *arrays: op.eager(*arrays, **attrs)
 
 
@@ -366,7 +366,7 @@ def _bytes(values: Sequence[Value]) -> int:
     return sum(v.type.size * v.type.dtype.numpy.itemsize for v in values)
 
 
-def _is_per_channel(scale: Sequence[Any], value: TensorType, result: TensorType) -> bool:
+def _is_per_channel(scale: Sequence[object], value: TensorType, result: TensorType) -> bool:
     """Whether a scale of this shape has one number per channel (axis 1) of ``value``."""
     wide = (1,) * (value.ndim - len(scale)) + tuple(scale)
     others = (extent == 1 for axis, extent in enumerate(wide) if axis != 1)

@@ -73,7 +73,7 @@ class BlockedLayout:
         self._count = 0
         self._leading: set[Node] = set()
 
-    def block_of(self, channels: Any) -> int | None:
+    def block_of(self, channels: object) -> int | None:
         """Returns the channels per block of an image with this many, or None if it has none."""
         return block_of(channels)
 

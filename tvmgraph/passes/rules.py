@@ -72,7 +72,7 @@ class Match:
                 return x
         return None
 
-    def call(self, name: str, *inputs: Value, **attrs: Any) -> Value:
+    def call(self, name: str, *inputs: Value, **attrs: object) -> Value:
         """Adds a node in place of the matched one and returns its result."""
         op = get_op(name)
         result = op.infer(*[v.type for v in inputs], **attrs)

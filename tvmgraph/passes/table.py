@@ -440,7 +440,7 @@ def _imported(path: str) -> Callable[..., Any]:
 
 def add_pass(
     name: str,
-    run: Callable[..., Any],
+    run: Callable[..., object],
     why: str,
     after: str = "attention",
     level: str = "O1",

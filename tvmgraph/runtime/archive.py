@@ -302,7 +302,7 @@ def _entry(value: Any) -> Entry:
     return Entry(_typed(value["name"], str), shape, _typed(value["dtype"], str))
 
 
-def _typed(value: Any, kind: type) -> Any:
+def _typed(value: object, kind: type) -> Any:
     if type(value) is not kind:
         raise TypeError(f"{kind.__name__} expected, not {str(value)[:40]!r}")
     return value

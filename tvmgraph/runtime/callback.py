@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import ctypes
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import ml_dtypes
@@ -24,7 +24,7 @@ _WORD = 7  # characters of a text in one integer
 _functions: dict[str, Callable[..., Any]] = {}
 
 
-def register(key: str, function: Callable[..., Any]) -> None:
+def register(key: str, function: Callable[..., object]) -> None:
     """Makes a function known to compiled code of this process.
 
     Args:
@@ -34,7 +34,7 @@ def register(key: str, function: Callable[..., Any]) -> None:
     _functions[key] = function
 
 
-def _call(key: str, *tensors: Any) -> Any:
+def _call(key: str, *tensors: object) -> Any:
     _functions[key](*map(_array, tensors))
     return tensors[0]
 
@@ -48,7 +48,7 @@ def _array(tensor: Any) -> np.ndarray:
 tvm_ffi.register_global_func(NAME, _call, override=True)
 
 
-def _at_least(tensor: Any, sizes: Any) -> Any:
+def _at_least(tensor: object, sizes: Any) -> Any:
     require_size(*sizes)
     return tensor
 
@@ -57,7 +57,7 @@ tvm_ffi.register_error(TooFewElements.__name__, TooFewElements)
 tvm_ffi.register_global_func(AT_LEAST, _at_least, override=True)
 
 
-def encoded(name: str, attrs: dict[str, Any], inputs: int) -> list[int]:
+def encoded(name: str, attrs: Mapping[str, object], inputs: int) -> list[int]:
     """Returns integers that say which row is asked, with which attributes and operands."""
     text = repr((name, inputs, attrs)).encode()
     return [int.from_bytes(text[i : i + _WORD]) for i in range(0, len(text), _WORD)] + [len(text)]
@@ -73,7 +73,7 @@ def _decoded(words: tuple[int, ...]) -> tuple[Callable[..., Any], int, dict[str,
     return op.eager, inputs, attrs, op.multi
 
 
-def _call_column(*operands: Any) -> None:
+def _call_column(*operands: object) -> None:
     """Computes a node in NumPy: operands, which row it is, and memory for the results."""
     at = next(i for i, o in enumerate(operands) if isinstance(o, tvm_ffi.Shape))
     eager, _, attrs, multi = _decoded(tuple(operands[at]))
@@ -93,7 +93,7 @@ def _address(array: np.ndarray) -> int:
     return array.__array_interface__["data"][0]
 
 
-def _writable(tensor: Any) -> np.ndarray:
+def _writable(tensor: object) -> np.ndarray:
     seen = _array(tensor)
     if seen.flags.writeable or not seen.size:
         return seen

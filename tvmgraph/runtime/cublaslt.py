@@ -40,7 +40,7 @@ _BATCH, _STRIDE = 5, 6  # of a matrix
 _MAX_WORKSPACE = 1  # of a preference
 _WORKSPACE = 32 << 20  # bytes; what NVIDIA advises for Hopper
 _P, _I = c_void_p, c_int
-_SIGNATURES: dict[str, list[Any]] = {
+_SIGNATURES: dict[str, list[object]] = {
     "cublasLtCreate": [_P],
     "cublasLtMatmulDescCreate": [_P, _I, _I],
     "cublasLtMatmulDescSetAttribute": [_P, _I, _P, c_size_t],
@@ -127,7 +127,7 @@ def register() -> None:
         tvm_ffi.register_global_func(name_of(ta, tb, epilogue, tf32), call, override=True)
 
 
-def _called(*args: Any) -> None:
+def _called(*args: object) -> None:
     try:
         multiply(*args)
     except Exception as e:
@@ -135,7 +135,9 @@ def _called(*args: Any) -> None:
         raise
 
 
-def multiply(ta: bool, tb: bool, epilogue: str, tf32: bool, a: Any, b: Any, *rest: Any) -> None:
+def multiply(
+    ta: bool, tb: bool, epilogue: str, tf32: bool, a: Any, b: object, *rest: object
+) -> None:
     """Computes ``activation(a @ b + bias)`` on this thread's stream.
 
     Args:
@@ -235,13 +237,13 @@ def _algorithm(
     return found
 
 
-def _made(function: str, *args: Any) -> c_void_p:
+def _made(function: str, *args: object) -> c_void_p:
     made = c_void_p()
     _check(function, getattr(library(), function)(byref(made), *args))
     return made
 
 
-def _set(function: Callable[..., int], what: c_void_p, attribute: int, value: Any) -> None:
+def _set(function: Callable[..., int], what: c_void_p, attribute: int, value: object) -> None:
     _check("an attribute", function(what, attribute, byref(value), ctypes.sizeof(value)))
 
 

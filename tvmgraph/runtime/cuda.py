@@ -12,7 +12,6 @@ import os
 from ctypes import byref, c_char_p, c_int, c_size_t, c_void_p
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from tvmgraph.errors import DeviceError, user_source
 from tvmgraph.machine.targets import target_names, target_table
@@ -288,7 +287,7 @@ def runtime() -> ctypes.CDLL:
     )
 
 
-def call(name: str, *args: Any) -> None:
+def call(name: str, *args: object) -> None:
     """Calls a function of CUDA's runtime library.
 
     Raises:

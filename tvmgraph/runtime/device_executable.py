@@ -44,7 +44,7 @@ class DeviceExecutable(Executable):
 
     def __init__(
         self,
-        module: Any,
+        module: object,
         images: Sequence[DeviceImage],
         arch: str,
         kernels: tuple[str, ...] = (),
@@ -72,7 +72,7 @@ class DeviceExecutable(Executable):
         return super().function(name)
 
     def _entered(self, function: Callable[..., Any], name: str) -> Callable[..., Any]:
-        def guarded(*given: Any) -> Any:
+        def guarded(*given: object) -> Any:
             try:
                 return function(*given)
             except Exception as e:
@@ -93,7 +93,7 @@ class DeviceExecutable(Executable):
 
     @forking.enters_compiled
     def call(
-        self, handles: Sequence[Any], name: str = "main", kept: list[Any] | None = None
+        self, handles: Sequence[object], name: str = "main", kept: list[Any] | None = None
     ) -> Any:
         """Calls a function with what :meth:`handles` returned, on the device."""
         function = self.function(name)
@@ -119,6 +119,6 @@ class DeviceExecutable(Executable):
             tensor_type(array.shape, array.dtype),
         )
 
-    def wrapped(self, output: Any, type: TensorType) -> Tensor:
+    def wrapped(self, output: object, type: TensorType) -> Tensor:
         """Returns what the compiled code returned as a tensor."""
         return wrap(output, type)

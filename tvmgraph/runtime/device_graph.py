@@ -54,7 +54,7 @@ class _Recording:
 
     key: tuple[int, ...]
     handle: c_void_p
-    results: list[Any]
+    results: list[object]
     arguments: list[tuple[int, tuple[int, ...] | None]]
     single: bool
     lends: bool
@@ -73,7 +73,7 @@ class _Recording:
                 return False
         return True
 
-    def outputs(self, given: Sequence[Any]) -> Any:
+    def outputs(self, given: Sequence[object]) -> Any:
         """Returns the results of a replay."""
         found = []
         for result, (position, shape) in zip(self.results, self.arguments):
@@ -99,10 +99,10 @@ class _OnStream:
     """
 
     recordings: list[_Recording] = field(default_factory=list)
-    copied: dict[int, Any] = field(default_factory=dict)
+    copied: dict[int, object] = field(default_factory=dict)
     seen: OrderedDict[tuple[int, ...], None] = field(default_factory=OrderedDict)
     moves: int = 0
-    workspace: tuple[list[Any], list[int]] = field(default_factory=lambda: ([], []))
+    workspace: tuple[list[object], list[int]] = field(default_factory=lambda: ([], []))
 
 
 class Replay:
@@ -121,18 +121,18 @@ class Replay:
     """
 
     def __init__(
-        self, plain: Callable[..., Any], instrumented: Keep, index: int, inputs: Sequence[int]
+        self, plain: Callable[..., object], instrumented: Keep, index: int, inputs: Sequence[int]
     ) -> None:
         self._plain, self._instrumented = plain, instrumented
         self._index, self._inputs = index, frozenset(inputs)
         self._device = tvm_ffi.device("cuda", index)
         self._streams: dict[int, _OnStream] = {}
-        self._last: tuple[tuple[Any, ...], int, _Recording] | None = None
+        self._last: tuple[tuple[object, ...], int, _Recording] | None = None
         self._launch = cuda.runtime().cudaGraphLaunch
         self._is_one_of_many = len(cuda.devices()) > 1
         self.recorded = self.replayed = 0
 
-    def __call__(self, *given: Any) -> Any:
+    def __call__(self, *given: object) -> Any:
         """Calls the function with tensors on the GPU; returns what it returns.
 
         Raises:
@@ -155,14 +155,14 @@ class Replay:
             _copy(place, given[position], stream)
         return self._run(recording, given, stream)
 
-    def _run(self, recording: _Recording, given: Sequence[Any], stream: int) -> Any:
+    def _run(self, recording: _Recording, given: Sequence[object], stream: int) -> Any:
         status = self._launch(recording.handle, c_void_p(stream))
         if status:
             raise cuda.failure("cudaGraphLaunch", status)
         self.replayed += 1
         return recording.outputs(given)
 
-    def _find(self, on: _OnStream, given: Sequence[Any]) -> _Recording | None:
+    def _find(self, on: _OnStream, given: Sequence[object]) -> _Recording | None:
         """Returns a recording of these arguments, making it if they were met before."""
         key = self._key(on, given)
         alike = [r for r in on.recordings if r.key == key]
@@ -184,10 +184,10 @@ class Replay:
             on.seen.popitem(last=False)
         return None
 
-    def _key(self, on: _OnStream, given: Sequence[Any]) -> tuple[int, ...]:
+    def _key(self, on: _OnStream, given: Sequence[object]) -> tuple[int, ...]:
         return tuple([0 if i in on.copied else h.data_ptr() for i, h in enumerate(given)])
 
-    def _hold_still(self, on: _OnStream, key: tuple[int, ...], given: Sequence[Any]) -> bool:
+    def _hold_still(self, on: _OnStream, key: tuple[int, ...], given: Sequence[object]) -> bool:
         """Gives the inputs that move places of their own; returns whether there are any."""
         known = [*on.seen, *(r.key for r in on.recordings)]
         moving = [i for i in self._inputs if any(k[i] != key[i] for k in known)]
@@ -201,11 +201,11 @@ class Replay:
         return bool(moving)
 
     def _record(
-        self, on: _OnStream, key: tuple[int, ...], given: Sequence[Any], lends: bool
+        self, on: _OnStream, key: tuple[int, ...], given: Sequence[object], lends: bool
     ) -> _Recording:
         """Records a call, which does not run it, and keeps the memory that it needs."""
         args = [on.copied.get(i, h) for i, h in enumerate(given)]
-        storages: list[Any] = []
+        storages: list[object] = []
         call = self._instrumented(_keeping(storages))
         before, on.workspace = on.workspace[1], ([], [])  # the next recording shall take the same
         handle, result = _capture(lambda: call(*args), self._index)
@@ -223,17 +223,17 @@ class Replay:
         return recording
 
 
-def _keeping(storages: list[Any]) -> Callable[..., None]:
+def _keeping(storages: list[object]) -> Callable[..., None]:
     """Returns an instrument that keeps all memory which the machine asks for."""
 
-    def keep(_: Any, called: str, before: bool, result: Any, *_given: Any) -> None:
+    def keep(_: object, called: str, before: bool, result: object, *_given: object) -> None:
         if called == _STORAGE and not before:
             storages.append(result)
 
     return keep
 
 
-def _capture(call: Callable[[], Any], index: int) -> tuple[c_void_p, Any]:
+def _capture(call: Callable[[], object], index: int) -> tuple[c_void_p, Any]:
     """Records what a function gives to the GPU; returns the executable graph and its result."""
     stream, graph, made = c_void_p(), c_void_p(), c_void_p()
     cuda.select(index)
@@ -271,12 +271,12 @@ def _unrecordable(text: str) -> Exception:
 
 
 def _recording(
-    key: tuple[int, ...], handle: c_void_p, result: Any, args: Sequence[Any], lends: bool
+    key: tuple[int, ...], handle: c_void_p, result: Any, args: Sequence[object], lends: bool
 ) -> _Recording:
     """Sorts results into those that are arguments and those with memory of their own."""
     single = isinstance(result, tvm_ffi.Tensor)
     where = {a.data_ptr(): i for i, a in reversed(list(enumerate(args))) if a.data_ptr()}
-    results: list[Any] = []
+    results: list[object] = []
     arguments: list[tuple[int, tuple[int, ...] | None]] = []
     for found in [result] if single else result:
         shape = tuple(found.shape)
@@ -288,12 +288,12 @@ def _recording(
     return _Recording(key, handle, results, arguments, single, lends)
 
 
-def _view(tensor: Any, shape: tuple[int, ...], dtype: str) -> Any:
+def _view(tensor: object, shape: tuple[int, ...], dtype: str) -> Any:
     view = tvm_ffi.get_global_func("runtime.TVMTensorCreateView")
     return view(tensor, tvm_ffi.Shape(shape), tvm_ffi.dtype(dtype), 0)
 
 
-def _address(storage: Any) -> int:
+def _address(storage: object) -> int:
     make = tvm_ffi.get_global_func("vm.builtin.alloc_tensor")
     return make(storage, 0, tvm_ffi.Shape((1,)), tvm_ffi.dtype("uint8")).data_ptr()
 

@@ -33,7 +33,7 @@ class Kernel:
         return [self.name, list(self.arguments), list(self.launch)]
 
     @classmethod
-    def from_json(cls, data: list[Any]) -> Kernel:
+    def from_json(cls, data: Sequence[object]) -> Kernel:
         """Reads what :meth:`as_json` returned."""
         name, arguments, launch = data
         return cls(name, tuple(arguments), tuple(launch))
@@ -93,7 +93,7 @@ def assemble(description: list[Any], code: bytes) -> tuple[DeviceImage, ...]:
     return tuple(images)
 
 
-def add_images(module: Any, images: Sequence[DeviceImage]) -> None:
+def add_images(module: object, images: Sequence[DeviceImage]) -> None:
     """Gives host code the device's code that it launches.
 
     Args:
@@ -109,7 +109,7 @@ def add_images(module: Any, images: Sequence[DeviceImage]) -> None:
         library.import_module(make(image.as_record()))  # pyright: ignore[reportOptionalMemberAccess]
 
 
-def modules_in(module: Any) -> Iterator[Any]:
+def modules_in(module: Any) -> Iterator[object]:
     """A module of TVM's runtime and all those that it imports."""
     yield module
     for inner in module.imports:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -35,7 +36,7 @@ class OnGpu:
             raise archive.fail(f"its code for the GPU does not fit: {e}", "export it again") from e
         self.index = index
 
-    def attach(self, library: Any) -> None:
+    def attach(self, library: object) -> None:
         """Gives the host's code the code of the GPU."""
         add_images(library, self._images)
 
@@ -43,24 +44,24 @@ class OnGpu:
         """Copies an array to the GPU."""
         return upload(array, self.index)
 
-    def get(self, output: Any) -> np.ndarray:
+    def get(self, output: object) -> np.ndarray:
         """Copies a result to the host."""
         return download(output)
 
-    def copy(self, output: Any) -> Any:
+    def copy(self, output: object) -> Any:
         """Copies a result on the GPU."""
         return duplicate(output)
 
-    def taken(self, tensor: Any) -> Any:
+    def taken(self, tensor: object) -> Any:
         """Returns another library's tensor on this GPU as compiled code takes it."""
         return aligned(tensor)
 
-    def has(self, value: Any) -> bool:
+    def has(self, value: object) -> bool:
         """Whether another library's tensor is on this GPU."""
         place = getattr(value, "__dlpack_device__", None)
         return place is not None and tuple(place()) == (_ON_GPU, self.index)
 
-    def call(self, function: Any, args: list[Any]) -> Any:
+    def call(self, function: Any, args: Sequence[object]) -> Any:
         """Runs compiled code.
 
         Raises:

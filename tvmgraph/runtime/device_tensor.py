@@ -174,7 +174,7 @@ def wrap(handle: Any, type: TensorType) -> Tensor:
     return tensor
 
 
-def adopt(capsule: Any) -> Tensor:
+def adopt(capsule: object) -> Tensor:
     """Returns a tensor over another library's memory on a GPU, without a copy.
 
     Memory that is not aligned to 16 bytes, such as most slices, is copied: kernels read vectors.

@@ -50,13 +50,13 @@ class Executable:
 
     on_host = True
 
-    def __init__(self, module: Any, device: Any, kernels: tuple[str, ...] = ()) -> None:
+    def __init__(self, module: object, device: object, kernels: tuple[str, ...] = ()) -> None:
         self._module = module
         self._device = device
         self.local = threading.local()
         self.kernels = kernels
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> tuple[object, ...]:
         raise DTypeError(
             "machine code cannot be pickled or copied", op="pickle", at=user_source(),
             fix="pickle the function or Cell, which compiles where it is called, or export it",
@@ -76,7 +76,7 @@ class Executable:
         """Returns an array as a tensor that lies where the code runs."""
         return tensor_from_numpy(array)
 
-    def wrapped(self, output: Any, type: TensorType) -> Tensor:
+    def wrapped(self, output: object, type: TensorType) -> Tensor:
         """Returns what the compiled code returned as a tensor."""
         return from_ffi(output, type)
 
@@ -94,7 +94,7 @@ class Executable:
                 functions["entry"] = (found, here.core, here)
         return found
 
-    def _entered(self, function: Callable[..., Any], _name: str) -> Callable[..., Any]:
+    def _entered(self, function: Callable[..., object], _name: str) -> Callable[..., Any]:
         """Returns what is called for a function of the virtual machine."""
         return function
 
@@ -103,7 +103,7 @@ class Executable:
         args: Sequence[Tensor],
         types: Sequence[TensorType],
         name: str = "main",
-        kept: list[Any] | None = None,
+        kept: Sequence[object] | None = None,
     ) -> list[Tensor]:
         """Calls a function with tensors.
 
@@ -126,7 +126,7 @@ class Executable:
 
     @enters_compiled
     def call(
-        self, handles: Sequence[Any], name: str = "main", kept: list[Any] | None = None
+        self, handles: Sequence[object], name: str = "main", kept: list[Any] | None = None
     ) -> Any:
         """Calls a function with what :meth:`handles` returned.
 
@@ -152,7 +152,7 @@ class Executable:
             return [self.wrapped(outputs, types[0])]
         return [self.wrapped(o, t) for o, t in zip(outputs, types)]
 
-    def instrumented(self, instrument: Callable[..., Any], name: str = "main") -> Any:
+    def instrumented(self, instrument: Callable[..., object], name: str = "main") -> Any:
         """Returns this thread's entry point ``name`` on a machine that reports every call.
 
         Args:
@@ -213,7 +213,7 @@ def _export(tensor: Tensor, array: np.ndarray, as_bfloat16: bool = False) -> Any
     return ffi
 
 
-def from_ffi(output: Any, type: TensorType) -> Tensor:
+def from_ffi(output: object, type: TensorType) -> Tensor:
     """Wraps an output of compiled code without copying it, or looking at it."""
     if type.dtype in dtypes.COMPLEX:
         return tensor_from_numpy(np.from_dlpack(output).view(type.dtype.numpy)[..., 0])

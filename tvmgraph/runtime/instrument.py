@@ -64,14 +64,14 @@ class Run:
 class _Instrument:
     """Notes every call of the virtual machine."""
 
-    def __init__(self, kernels: Sequence[str], clock: Any = None) -> None:
+    def __init__(self, kernels: Sequence[str], clock: object = None) -> None:
         self.kernels = set(kernels)
         self.clock = clock
         self.rows: list[tuple[str, float, float, int, str]] = []
         self.begun = self.planned = self.unplanned = 0
         self.floor = float("inf")
 
-    def __call__(self, _: Any, called: str, before: bool, result: Any, *given: Any) -> None:
+    def __call__(self, _: object, called: str, before: bool, result: object, *given: Any) -> None:
         now = time.perf_counter()
         if called in self.kernels:
             if self.clock is not None:

@@ -6,7 +6,7 @@ import contextlib
 import os
 import tempfile
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -126,14 +126,14 @@ class Module:
             self._local.machine, self._local.main = machine, found
         return found
 
-    def _replayed(self, function: Any) -> Any:
+    def _replayed(self, function: object) -> Any:
         """Returns a function whose calls are recorded and replayed as CUDA graphs."""
         from tvmgraph.runtime.device_graph import Replay
 
         machine = self._library["vm_load_executable"]()
         machine["vm_initialization"](*self._devices())
 
-        def instrumented(instrument: Any) -> Any:
+        def instrumented(instrument: object) -> Any:
             machine["set_instrument"](instrument)
             return machine["main"]
 
@@ -146,7 +146,7 @@ class Module:
         cpu = (_CPU, 0, _POOLED)
         return cpu if self._gpu is None else (_CUDA, self._gpu.index, _POOLED, *cpu)
 
-    def __call__(self, *inputs: Any, **named: Any) -> Any:
+    def __call__(self, *inputs: object, **named: object) -> Any:
         """Runs the network.
 
         Args:
@@ -170,7 +170,7 @@ class Module:
         outputs = self._results(found, bound)
         return outputs[0] if len(outputs) == 1 else tuple(outputs)
 
-    def bound(self, *inputs: Any) -> Callable[[], list[Any]]:
+    def bound(self, *inputs: object) -> Callable[[], list[Any]]:
         """Returns a call of the network on the same memory again and again.
 
         Args:
@@ -205,7 +205,7 @@ class Module:
             self._parameters = list(self._initial)
 
     @forking.enters_compiled
-    def _run(self, arrays: list[Any]) -> list[Any]:
+    def _run(self, arrays: Sequence[object]) -> list[Any]:
         """Runs the code, keeps new values of parameters and returns the outputs."""
         m = self.manifest
         given, weights = iter(arrays), iter(self._parameters)
@@ -221,7 +221,7 @@ class Module:
             self._parameters[parameter] = self._kept(found[i], i, parameter)
         return found[:count]
 
-    def _kept(self, value: Any, index: int, parameter: int) -> Any:
+    def _kept(self, value: object, index: int, parameter: int) -> Any:
         """Returns a new value of a parameter, on its own where others may write to it."""
         if index not in self.manifest.copied:
             return value
@@ -229,7 +229,7 @@ class Module:
             return self._gpu.copy(value)
         return self._view(_to_numpy(value, self.manifest.parameters[parameter].dtype).copy())
 
-    def _results(self, found: list[Any], inputs: list[Any]) -> list[Any]:
+    def _results(self, found: list[Any], inputs: Sequence[object]) -> list[Any]:
         if self._gpu is None:
             outputs = [_to_numpy(o, e.dtype) for o, e in zip(found, self.manifest.outputs)]
             for i in self._copied():  # these belong to the code or the caller
@@ -244,7 +244,7 @@ class Module:
     def _copied(self) -> list[int]:
         return [i for i in self.manifest.copied if i < len(self.manifest.outputs)]
 
-    def _bind(self, inputs: tuple[Any, ...], named: dict[str, Any]) -> list[np.ndarray]:
+    def _bind(self, inputs: tuple[object, ...], named: Mapping[str, object]) -> list[np.ndarray]:
         entries = self.manifest.inputs
         names = [e.name for e in entries]
         given = dict(zip(names, inputs))
@@ -259,7 +259,7 @@ class Module:
         sizes: dict[str, int] = {}
         return [self._checked(self._looked_at(given[e.name]), e, sizes) for e in entries]
 
-    def _looked_at(self, value: Any) -> Any:
+    def _looked_at(self, value: object) -> Any:
         """Returns an input as an array, or as TVM's view of memory on the GPU."""
         if self._gpu is not None and self._gpu.has(value):
             return self._gpu.taken(self._ffi.from_dlpack(value, require_contiguous=True))
@@ -398,7 +398,7 @@ def _aligned(array: np.ndarray) -> np.ndarray:
     return out
 
 
-def _to_numpy(output: Any, dtype: str) -> np.ndarray:
+def _to_numpy(output: object, dtype: str) -> np.ndarray:
     if dtype == "bfloat16":
         return np.from_dlpack(host.view(output, "uint16")).view(ml_dtypes.bfloat16)
     return np.from_dlpack(output)

@@ -86,7 +86,7 @@ def start(module: Any, device: Any) -> Any:
     return machine
 
 
-def view(tensor: Any, dtype: str) -> Any:
+def view(tensor: object, dtype: str) -> Any:
     """Returns a tensor's elements as another type of the same size, without a copy."""
     use_runtime()
     return host.view(tensor, dtype)

@@ -115,7 +115,7 @@ def load(path: str) -> Any:
     return module
 
 
-def adopt(module: Any) -> None:
+def adopt(module: object) -> None:
     """Makes a module's pool that of the process if there is none yet; later modules use it."""
     with _turn:
         if _pool is None:

@@ -92,7 +92,7 @@ def read_request(body: bytes, length: str | None, module: Module) -> tuple[dict[
     return arrays, request
 
 
-def _entry_of(tensor: Any, entries: Mapping[str, Entry], seen: Mapping[str, Any]) -> Entry:
+def _entry_of(tensor: object, entries: Mapping[str, Entry], seen: Mapping[str, object]) -> Entry:
     if not isinstance(tensor, dict) or not isinstance(tensor.get("name"), str):
         raise BadRequest('every input must be an object with a text "name"')
     name = tensor["name"]
@@ -132,7 +132,7 @@ def _array(
     return _from_json(tensor.get("data"), count, dtype, who).reshape(shape), rest
 
 
-def _parameters(part: Mapping[str, Any]) -> Mapping[str, Any]:
+def _parameters(part: Mapping[str, object]) -> Mapping[str, Any]:
     found = part.get("parameters") or {}
     if not isinstance(found, dict):
         raise BadRequest('"parameters" must be an object')
@@ -178,7 +178,7 @@ def _from_json(data: Any, count: int, dtype: np.dtype[Any], who: str) -> np.ndar
 
 
 def write_answer(
-    outputs: Sequence[np.ndarray], request: Mapping[str, Any], module: Module, model_name: str
+    outputs: Sequence[np.ndarray], request: Mapping[str, object], module: Module, model_name: str
 ) -> tuple[bytes, int | None]:
     """Returns an answer of the protocol, and the length of its JSON if bytes follow it.
 
@@ -251,7 +251,7 @@ def describe(module: Module, batcher: Batcher) -> dict[str, Any]:
 # ---- the application ----------------------------------------------------------------------------
 
 
-def make_app(module: Module, name: str = "", max_body: int = 64 << 20, **batching: Any) -> Any:
+def make_app(module: Module, name: str = "", max_body: int = 64 << 20, **batching: object) -> Any:
     """Returns an ASGI application that serves a module.
 
     Args:
@@ -280,17 +280,17 @@ def make_app(module: Module, name: str = "", max_body: int = 64 << 20, **batchin
         Route(f"{model}/ready", service.ready), Route(f"{model}/stats", service.stats),
         Route(f"{model}/infer", service.infer, methods=["POST"]),
     ]  # fmt: skip
-    handlers: dict[Any, Any] = {BadRequest: _refused, Overloaded: _overloaded}
+    handlers: dict[object, object] = {BadRequest: _refused, Overloaded: _overloaded}
     return Starlette(routes=routes, lifespan=service.lifespan, exception_handlers=handlers)
 
 
-async def _refused(_: Any, error: Any) -> Any:
+async def _refused(_: object, error: Any) -> Any:
     from starlette.responses import JSONResponse
 
     return JSONResponse({"error": str(error)}, error.status)
 
 
-async def _overloaded(_: Any, error: Any) -> Any:
+async def _overloaded(_: object, error: object) -> Any:
     from starlette.responses import JSONResponse
 
     return JSONResponse({"error": str(error)}, 503, {"Retry-After": "1"})
@@ -309,7 +309,7 @@ class _Service:
         self.json, self.response = JSONResponse, Response
 
     @asynccontextmanager
-    async def lifespan(self, _: Any) -> AsyncIterator[None]:
+    async def lifespan(self, _: object) -> AsyncIterator[None]:
         """Takes requests from here on; those that wait at the end are answered."""
         batcher = Batcher(self.module, **self.batching)
         await batcher.start()
@@ -326,25 +326,25 @@ class _Service:
             raise BadRequest("the server stops", 503)
         return self.batcher
 
-    async def server(self, _: Any) -> Any:
+    async def server(self, _: object) -> Any:
         """What this server is."""
         return self.json({"name": "tvmgraph", "extensions": ["binary_tensor_data"]})
 
-    async def live(self, _: Any) -> Any:
+    async def live(self, _: object) -> Any:
         """The process runs."""
         return self.json({"live": True})
 
-    async def ready(self, request: Any) -> Any:
+    async def ready(self, request: object) -> Any:
         """Requests are taken."""
         self._known(request)
         return self.json({"ready": True})
 
-    async def model(self, request: Any) -> Any:
+    async def model(self, request: object) -> Any:
         """Names, types and sizes of inputs and outputs."""
         batcher = self._known(request)
         return self.json({**describe(self.module, batcher), "name": self.name})
 
-    async def stats(self, request: Any) -> Any:
+    async def stats(self, request: object) -> Any:
         """Counts since the start."""
         batcher = self._known(request)
         return self.json({**dataclasses.asdict(batcher.counts), "waiting": batcher.waiting})
@@ -411,7 +411,7 @@ def listen(host: str, port: int, name: str) -> tuple[socket.socket, str]:
     return taken, f"http://{shown}:{taken.getsockname()[1]}/v2/models/{quote(name)}"
 
 
-def run_server(app: Any, taken: socket.socket) -> None:
+def run_server(app: object, taken: socket.socket) -> None:
     """Serves an application until SIGTERM or Ctrl-C; requests that have begun are answered.
 
     Args:

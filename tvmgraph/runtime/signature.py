@@ -29,7 +29,7 @@ def sign(content: bytes, private_key: Key) -> str:
     return base64.b64encode(key.sign(content)).decode()
 
 
-def verify(content: bytes, signature: Any, public_key: Key) -> None:
+def verify(content: bytes, signature: object, public_key: Key) -> None:
     """Checks a signature.
 
     Raises:

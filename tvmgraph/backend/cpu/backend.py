@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def _executable(
-    module: Any, facts: Mapping[str, Any], _images: bytes, _options: CompileOptions
+    module: object, facts: Mapping[str, Any], _images: bytes, _options: CompileOptions
 ) -> Executable:
     from tvmgraph.runtime.executable import Executable, cpu
 

@@ -6,6 +6,7 @@ that one of them refuses keeps its serial loops.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from tvm import s_tir, tirx
@@ -59,7 +60,7 @@ def hoist_inits(func: Func) -> Func:
     return schedule.mod["main"].with_attrs(func.attrs) if func.attrs else schedule.mod["main"]
 
 
-def _hoist_init(schedule: s_tir.Schedule, block: Any) -> None:
+def _hoist_init(schedule: s_tir.Schedule, block: object) -> None:
     """Initializes a reduction ahead of its loops, so that a sum over nothing is initialized too."""
     try:
         loops = schedule.get_loops(block)
@@ -70,7 +71,7 @@ def _hoist_init(schedule: s_tir.Schedule, block: Any) -> None:
         return
 
 
-def _parallelize(schedule: s_tir.Schedule, block: Any, model: CpuModel) -> None:
+def _parallelize(schedule: s_tir.Schedule, block: object, model: CpuModel) -> None:
     try:
         loops = schedule.get_loops(block)
         kinds = _iteration_kinds(schedule, block)
@@ -88,28 +89,28 @@ def _parallelize(schedule: s_tir.Schedule, block: Any, model: CpuModel) -> None:
         return
 
 
-def _fuse(schedule: Any, loops: list[Any]) -> Any:
+def _fuse(schedule: s_tir.Schedule, loops: Sequence[object]) -> Any:
     return schedule.fuse(*loops) if len(loops) > 1 else loops[0]
 
 
-def _vectorize(schedule: s_tir.Schedule, loop: Any, model: CpuModel) -> None:
+def _vectorize(schedule: s_tir.Schedule, loop: object, model: CpuModel) -> None:
     extent = _extent(schedule, loop)
     if isinstance(extent, tirx.IntImm) and int(extent) % model.lanes == 0:
         _, lanes = schedule.split(loop, [None, model.lanes])
         schedule.vectorize(lanes)
 
 
-def _iteration_kinds(schedule: s_tir.Schedule, block: Any) -> list[int]:
+def _iteration_kinds(schedule: s_tir.Schedule, block: object) -> list[int]:
     statement: Any = schedule.get(block)
     return [int(var.iter_type) for var in statement.iter_vars]
 
 
-def _extent(schedule: s_tir.Schedule, loop: Any) -> Any:
+def _extent(schedule: s_tir.Schedule, loop: object) -> Any:
     statement: Any = schedule.get(loop)
     return statement.extent
 
 
-def _known_small(extents: list[Any]) -> bool:
+def _known_small(extents: Sequence[object]) -> bool:
     if not all(isinstance(extent, tirx.IntImm) for extent in extents):
         return False
     return product(int(extent) for extent in extents) < _MIN_PARALLEL_WORK

@@ -13,7 +13,6 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import tvm_ffi
 from tvm import tirx
@@ -199,7 +198,7 @@ def _shift(
         return node if found is None else tirx.BufferStore(found[0], node.value, found[1])
 
     body = kernel.body.block.body
-    changes: list[tuple[Any, Any]] = [(Load, load), (tirx.BufferStore, store)]
+    changes: list[tuple[object, object]] = [(Load, load), (tirx.BufferStore, store)]
     if item is not None:
         loop, body = body, body.body
         changes.append((tirx.Var, lambda var: item if var.same_as(loop.loop_var) else var))

@@ -20,7 +20,7 @@ _LARGEST, _LARGEST_DERIVED = 256, 128
 
 
 def _executable(
-    module: Any, facts: Mapping[str, Any], images: bytes, options: CompileOptions
+    module: object, facts: Mapping[str, Any], images: bytes, options: CompileOptions
 ) -> Executable:
     from tvmgraph.runtime.device_executable import DeviceExecutable
     from tvmgraph.runtime.device_image import assemble

@@ -41,7 +41,7 @@ class DeviceSource:
     kernels: tuple[Kernel, ...]
 
 
-def split(kernels: tvm.IRModule, target: Any) -> tuple[tvm.IRModule, tvm.IRModule]:
+def split(kernels: tvm.IRModule, target: tvm.target.Target) -> tuple[tvm.IRModule, tvm.IRModule]:
     """Lowers scheduled kernels and separates what the host runs from what the device runs.
 
     Args:
@@ -58,7 +58,7 @@ def split(kernels: tvm.IRModule, target: Any) -> tuple[tvm.IRModule, tvm.IRModul
     return host, device
 
 
-def generate_host(host: tvm.IRModule, target: Any) -> Any:
+def generate_host(host: tvm.IRModule, target: tvm.target.Target) -> Any:
     """Returns the library of the functions that launch kernels.
 
     Args:
@@ -71,7 +71,7 @@ def generate_host(host: tvm.IRModule, target: Any) -> Any:
     return private("target.build.llvm")(host, target.host)
 
 
-def generate_source(device: tvm.IRModule, target: Any) -> DeviceSource:
+def generate_source(device: tvm.IRModule, target: tvm.target.Target) -> DeviceSource:
     """Writes some of the device's functions as CUDA C++.
 
     Args:
@@ -83,7 +83,7 @@ def generate_source(device: tvm.IRModule, target: Any) -> DeviceSource:
     """
     text: list[str] = []
 
-    def keep(code: str, *_: Any) -> bytes:
+    def keep(code: str, *_: object) -> bytes:
         text.append(str(code))
         return b""
 
@@ -117,7 +117,7 @@ def _argument_type(param: Any) -> str:
 
 
 @tvm.transform.module_pass(opt_level=0, name="CompactBuffers")
-def compact_buffers(mod: tvm.IRModule, _context: Any) -> tvm.IRModule:
+def compact_buffers(mod: tvm.IRModule, _context: tvm.transform.PassContext) -> tvm.IRModule:
     """Shrinks the buffers of kernels that TVM's rules scheduled.
 
     Those of the project's own kernels have their sizes already, and asking TVM for them takes many
@@ -133,5 +133,5 @@ def compact_buffers(mod: tvm.IRModule, _context: Any) -> tvm.IRModule:
 
 
 @functools.cache
-def _passes(stage: Stage) -> Any:
+def _passes(stage: Stage) -> tvm.transform.Pass:
     return sequence(chosen_for(stage, "cuda"))

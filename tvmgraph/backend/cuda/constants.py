@@ -63,5 +63,5 @@ def _sum(value: float) -> Any:
     return total
 
 
-def _wide(value: float) -> Any:
+def _wide(value: float) -> tirx.Cast:
     return tirx.Cast("float64", tirx.FloatImm("float32", value))

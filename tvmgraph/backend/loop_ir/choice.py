@@ -24,9 +24,9 @@ class Decision:
         options: What may be chosen: numbers, booleans or tuples of them.
     """
 
-    taken: Any
-    default: Any
-    options: tuple[Any, ...]
+    taken: object
+    default: object
+    options: tuple[object, ...]
 
 
 @dataclass
@@ -38,7 +38,7 @@ class Decisions:
         found: All decisions that came up, by name, in order.
     """
 
-    given: Mapping[str, Any] = field(default_factory=dict)
+    given: Mapping[str, object] = field(default_factory=dict)
     found: dict[str, Decision] = field(default_factory=dict)
 
 
@@ -46,7 +46,7 @@ _open = threading.local()
 
 
 @contextlib.contextmanager
-def deciding(given: Mapping[str, Any] | None = None) -> Iterator[Decisions]:
+def deciding(given: Mapping[str, object] | None = None) -> Iterator[Decisions]:
     """Overrules decisions of the kernels that this thread writes inside.
 
     Args:
@@ -80,7 +80,7 @@ def choose(name: str, default: Any, options: Sequence[Any]) -> Any:
     return taken
 
 
-def ranked(costs: Mapping[Any, float], count: int = 6) -> list[Any]:
+def ranked(costs: Mapping[object, float], count: int = 6) -> list[Any]:
     """The ``count`` cheapest keys, cheapest first; of equal ones the first is first.
 
     Args:
@@ -90,6 +90,6 @@ def ranked(costs: Mapping[Any, float], count: int = 6) -> list[Any]:
     return sorted(costs, key=lambda key: costs[key])[:count]
 
 
-def _frozen(value: Any) -> Any:
+def _frozen(value: object) -> Any:
     """Lists, as JSON has them, as tuples."""
     return tuple(map(_frozen, value)) if isinstance(value, (list, tuple)) else value

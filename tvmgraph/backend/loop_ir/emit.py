@@ -173,7 +173,7 @@ def store(buffer: Buffer, value: Expr, indices: Sequence[Index]) -> None:
         value: An element, or a vector where the last index is a :func:`ramp`.
         indices: One index per dimension.
     """
-    places: list[Any] = list(indices)
+    places: list[object] = list(indices)
     T.buffer_store(buffer, value, places)
 
 

@@ -73,9 +73,9 @@ def _nearest(value: Expr) -> Expr:
 
 def _reads_wide(value: Expr) -> bool:
     """Whether a NaN may have bits that a bfloat16 has not; arithmetic keeps those of operands."""
-    found: list[Any] = []
+    found: list[object] = []
 
-    def load(node: Any) -> None:
+    def load(node: object) -> None:
         if scalar_of(node) in ("float32", "float64", "float16"):
             found.append(node)
 
@@ -92,7 +92,9 @@ def _cut(value: Expr) -> Expr:
 
 
 @tirx.transform.prim_func_pass(opt_level=0, name="tvmgraph.RoundHalves")
-def round_halves(func: tirx.PrimFunc, _mod: Any, _context: Any) -> tirx.PrimFunc:
+def round_halves(
+    func: tirx.PrimFunc, _mod: tvm.IRModule, _context: tvm.transform.PassContext
+) -> tirx.PrimFunc:
     """Computes bfloat16 in float32 and rounds every result, before TVM would not.
 
     Args:
@@ -106,16 +108,16 @@ def round_halves(func: tirx.PrimFunc, _mod: Any, _context: Any) -> tirx.PrimFunc
             return node
         return _nearest(type(node)(_wide(node.a), _wide(node.b)))
 
-    def cast(node: Any) -> Any:
+    def cast(node: tirx.Cast) -> Any:
         return _nearest(_wide(node.value)) if scalar_of(node) == "bfloat16" else node
 
-    def call(node: Any) -> Any:
+    def call(node: ir.Call) -> Any:
         if scalar_of(node) != "bfloat16" or not _computes(node):
             return node
         wide = [_wide(a) for a in node.args]
         return _nearest(ir.Call(node.op, wide, ret_ty=Lanes(node).type("float32")))
 
-    def store(node: Any) -> Any:
+    def store(node: tirx.BufferStore) -> tirx.BufferStore:
         if str(node.buffer.dtype) != "bfloat16" or _is_stored_as_is(node.value):
             return node
         return tirx.BufferStore(node.buffer, _cut(node.value), node.indices)
@@ -140,8 +142,8 @@ def keep_wide(mod: tvm.IRModule) -> tvm.IRModule:
     return tvm.IRModule(functions, attrs=mod.attrs, global_infos=mod.global_infos)
 
 
-def _kept_wide(func: Any) -> Any:
-    def unmarked(node: Any) -> Any:
+def _kept_wide(func: tirx.PrimFunc) -> Any:
+    def unmarked(node: ir.Call) -> Any:
         return node.args[0] if _is(node, _ROUNDED) else node
 
     callbacks = [
@@ -153,19 +155,19 @@ def _kept_wide(func: Any) -> Any:
     return func.with_body(tvm_ffi.structural_map(body, (ir.Call, unmarked)))
 
 
-def _before_rounding(node: Any) -> Any:
+def _before_rounding(node: object) -> Any:
     """A value of half precision as it is before it is rounded, if there is such a thing."""
     if isinstance(node, tirx.Cast) and scalar_of(node) in _HALF_TYPES:
         return node.value if scalar_of(node.value) == "float32" else None
     return None
 
 
-def _unrounded(node: Any) -> Any:
+def _unrounded(node: object) -> Any:
     found = _before_rounding(node)
     return _wide(node) if found is None else found
 
 
-def _narrow(node: Any, result: Any) -> Any:
+def _narrow(node: object, result: object) -> Any:
     return Lanes(node).cast(result, scalar_of(node))
 
 
@@ -180,19 +182,19 @@ def _wide_extreme(node: Any) -> Any:
     return node if known else _wide_arithmetic(node)
 
 
-def _wide_select(node: Any) -> Any:
+def _wide_select(node: tirx.Select) -> Any:
     values = (node.true_value, node.false_value)
     if all(_before_rounding(x) is None for x in values):
         return node
     return _narrow(node, tirx.Select(node.condition, *map(_unrounded, values)))
 
 
-def _wide_cast(node: Any) -> Any:
+def _wide_cast(node: tirx.Cast) -> Any:
     found = _before_rounding(node.value) if scalar_of(node) == "float32" else None
     return node if found is None else found
 
 
-def _wide_call(node: Any) -> Any:
+def _wide_call(node: ir.Call) -> Any:
     if scalar_of(node) not in _HALF_TYPES or not _computes(node):
         return node
     operands = [_unrounded(a) for a in node.args]
@@ -200,7 +202,9 @@ def _wide_call(node: Any) -> Any:
 
 
 @tirx.transform.prim_func_pass(opt_level=0, name="tvmgraph.SeparateProducts")
-def separate_products(func: tirx.PrimFunc, _mod: Any, _context: Any) -> tirx.PrimFunc:
+def separate_products(
+    func: tirx.PrimFunc, _mod: tvm.IRModule, _context: tvm.transform.PassContext
+) -> tirx.PrimFunc:
     """Keeps a GPU's compiler from adding to a product of half precision before it is rounded.
 
     Args:
@@ -208,7 +212,7 @@ def separate_products(func: tirx.PrimFunc, _mod: Any, _context: Any) -> tirx.Pri
             sum, as an ``fma`` would round once.
     """
 
-    def rounded_product(node: Any) -> Any:
+    def rounded_product(node: object) -> Any:
         if not isinstance(node, tirx.Mul):
             return node
         return op.call_pure_extern(dtype_of(node), "__hmul_rn", node.a, node.b)
@@ -223,7 +227,9 @@ def separate_products(func: tirx.PrimFunc, _mod: Any, _context: Any) -> tirx.Pri
 
 
 @tirx.transform.prim_func_pass(opt_level=0, name="tvmgraph.WriteRounding")
-def write_rounding(func: tirx.PrimFunc, _mod: Any, _context: Any) -> tirx.PrimFunc:
+def write_rounding(
+    func: tirx.PrimFunc, _mod: tvm.IRModule, _context: tvm.transform.PassContext
+) -> tirx.PrimFunc:
     """Writes roundings to bfloat16 as arithmetic on bits.
 
     Args:
@@ -231,7 +237,7 @@ def write_rounding(func: tirx.PrimFunc, _mod: Any, _context: Any) -> tirx.PrimFu
             generated.
     """
 
-    def call(node: Any) -> Any:
+    def call(node: ir.Call) -> Any:
         if not _is(node, _BITS) and not _is(node, _BITS_OF_ANY):
             return node
         return _bits_of(node.args[0], _is(node, _BITS_OF_ANY))
@@ -261,7 +267,7 @@ def _bits_of(value: Expr, of_any: bool) -> Expr:
     return lanes.cast(op.shift_right(found, u32(_UPPER)), "uint16")
 
 
-def _computes(call: Any) -> bool:
+def _computes(call: ir.Call) -> bool:
     """Whether a call is a function of elements, rather than of places, bits or conditions."""
     name = str(getattr(call.op, "name", ""))
     if name.endswith(("reinterpret", "if_then_else")) or name == _ROUNDED:
@@ -269,16 +275,16 @@ def _computes(call: Any) -> bool:
     return all(scalar_of(a) in ("bfloat16", "float32") for a in call.args) and bool(call.args)
 
 
-def _is_stored_as_is(value: Any) -> bool:
+def _is_stored_as_is(value: object) -> bool:
     kinds = (ir.TensorLoad, tirx.FloatImm, tirx.Broadcast, tirx.Shuffle, tirx.Var)
     return isinstance(value, kinds) or _is(value, "tirx.reinterpret")
 
 
-def _has_type(func: Any, dtype: str) -> bool:
+def _has_type(func: tirx.PrimFunc, dtype: str) -> bool:
     """Whether a function holds values of a type, or converts to it."""
-    found: list[Any] = []
+    found: list[object] = []
 
-    def cast(node: Any) -> None:
+    def cast(node: object) -> None:
         if scalar_of(node) == dtype:
             found.append(node)
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any
 
 import tvm_ffi
 from tvm import ir, tirx
@@ -93,7 +92,7 @@ def merged(func: Func, pairs: Sequence[Pair]) -> Func | None:
 class _Use:
     """How the body of a kernel uses its buffers."""
 
-    def __init__(self, body: Any) -> None:
+    def __init__(self, body: object) -> None:
         self.loads: list[Load] = []
         self.stores: list[tirx.BufferStore] = []
         self.calls: list[ir.Call] = []

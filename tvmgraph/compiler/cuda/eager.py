@@ -8,7 +8,7 @@ compiles many at once. An operator that has no code for GPUs is an error, never 
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from time import perf_counter
 from typing import Any
 
@@ -30,7 +30,7 @@ from tvmgraph.runtime.executable import Executable
 _LIMIT = 4096  # executables remembered by operator and types, beside the compiler's own memory
 #: An executable, the types of its outputs, and the name of its function.
 _Compiled = tuple[Executable, tuple[TensorType, ...], str]
-_known: OrderedDict[Any, _Compiled] = OrderedDict()
+_known: OrderedDict[object, _Compiled] = OrderedDict()
 
 
 def activate() -> None:
@@ -63,7 +63,7 @@ def to_gpu(tensor: Tensor, index: int) -> Tensor:
     return device_tensor.wrap(storage.handle, storage.type)
 
 
-def adopt(capsule: Any) -> Tensor:
+def adopt(capsule: object) -> Tensor:
     """Returns a tensor over another library's memory; see :func:`device_tensor.adopt`.
 
     Args:
@@ -73,7 +73,9 @@ def adopt(capsule: Any) -> Tensor:
     return device_tensor.adopt(capsule)
 
 
-def run(op: Op, args: tuple[Tensor, ...], attrs: dict[str, Any], plan: Any) -> tuple[Tensor, ...]:
+def run(
+    op: Op, args: tuple[Tensor, ...], attrs: Mapping[str, object], plan: Any
+) -> tuple[Tensor, ...]:
     """Applies an operator where its operands are; arguments as :func:`dispatch.run_on_host`.
 
     Args:
@@ -115,7 +117,7 @@ def _place(op: Op, args: tuple[Tensor, ...]) -> int | None:
 def _executable(
     op: Op,
     args: tuple[Tensor, ...],
-    attrs: dict[str, Any],
+    attrs: Mapping[str, object],
     types: tuple[TensorType | None, ...],
     index: int,
 ) -> _Compiled:
@@ -137,7 +139,10 @@ def _remember(key: Any, compiled: _Compiled) -> None:
 
 
 def _one_node(
-    op: Op, inputs: list[TensorType], attrs: dict[str, Any], types: tuple[TensorType | None, ...]
+    op: Op,
+    inputs: list[TensorType],
+    attrs: Mapping[str, object],
+    types: tuple[TensorType | None, ...],
 ) -> Graph:
     if isinstance(op.lower, Reason):
         raise DeviceError(f"it has no code for GPUs: {op.lower}", fix=_ELSEWHERE)
@@ -169,7 +174,7 @@ def warm_up(graphs: Iterable[Graph], index: int | None = None) -> int:
     from tvmgraph.compiler.cuda.batch import compile_batch
 
     where = context.device_id if index is None else index
-    wanted: dict[Any, Graph] = {}
+    wanted: dict[object, Graph] = {}
     for node in (n for g in graphs for n in g.nodes if not n.regions):
         inputs, attrs = tuple([v.type for v in node.inputs]), dict(node.attrs)
         key = (node.op.name, inputs, tuple(attrs.items()), where)

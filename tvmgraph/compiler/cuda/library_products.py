@@ -130,7 +130,7 @@ def _call(product: _Product, options: CompileOptions) -> Node:
     turned = first.attrs["transpose_a"], first.attrs["transpose_b"]
     name = cublaslt.name_of(*turned, product.epilogue, tf32)
 
-    def lower(builder: Any, *inputs: Any) -> Any:
+    def lower(builder: Any, *inputs: object) -> Any:
         return relax.op.call_dps_packed(name, relax.Tuple(inputs), builder.relax_type(kind))
 
     def infer(*_: TensorType) -> TensorType:
@@ -144,7 +144,7 @@ def _call(product: _Product, options: CompileOptions) -> Node:
     return Node(op, product.inputs, {}, last.outputs, first.source, first.scope)
 
 
-def _not_in_numpy(*_: Any) -> Any:
+def _not_in_numpy(*_: object) -> Any:
     raise AssertionError("a call of the library is compiled, never run in NumPy")
 
 
@@ -191,7 +191,7 @@ def _alone(product: _Product) -> Graph:
     return builder.build([known[product.output]])
 
 
-def _seconds(executable: Any, graph: Graph, index: int) -> float:
+def _seconds(executable: relax.VMExecutable, graph: Graph, index: int) -> float:
     """The shortest time of a call, launches included, over a few rounds."""
     function = executable.function()
     args = [

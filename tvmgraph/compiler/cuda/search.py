@@ -7,7 +7,7 @@ neither the launch nor the waiting counts.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import tvm
@@ -24,7 +24,7 @@ from tvmgraph.runtime.device_image import add_images
 
 
 def schedule_by_search_on_gpu(
-    mod: tvm.IRModule, model: GpuModel, target: Any, trials: int
+    mod: tvm.IRModule, model: GpuModel, target: tvm.target.Target, trials: int
 ) -> tvm.IRModule:
     """Schedules a module as :func:`schedule_for_cuda` does, with the best decisions known.
 
@@ -72,7 +72,7 @@ class _DeviceSearch(KernelSearch):
     def _arguments(self) -> list[Any] | None:
         return arguments_of(self.func, tvm.cuda(0))
 
-    def _build(self, kernel: Any, arguments: list[Any]) -> Callable[[], Any]:
+    def _build(self, kernel: Any, arguments: Sequence[object]) -> Callable[..., None]:
         self.trials += 1
         named = tvm.IRModule({"kernel": kernel.with_attr("global_symbol", "kernel")})
         launchers, device = device_code.split(named, self.target)

@@ -11,6 +11,7 @@ import json
 import time
 from collections.abc import Callable
 from dataclasses import asdict, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -87,7 +88,7 @@ def measure(threads: int) -> Peaks:
     )  # fmt: skip
 
 
-def _best(run: Callable[[], Any]) -> float:
+def _best(run: Callable[[], object]) -> float:
     run()  # wakes the workers and touches the memory
     best = float("inf")
     for _ in range(_ROUNDS):
@@ -164,7 +165,7 @@ def _bandwidth() -> float:
 # ---- keeping them -------------------------------------------------------------------------------
 
 
-def _path(threads: int) -> Any:
+def _path(threads: int) -> Path:
     name = f"machine-{vars(tvmgraph)['__version__']}-{host_cpu()}-{threads}.json"
     return disk.folder() / name
 

@@ -69,7 +69,7 @@ def _kernel(inputs: int, writes: bool, length: int, threads: int, lanes: int) ->
     return function.with_attrs({"global_symbol": "pass", "tirx.noalias": True})
 
 
-def _write(given: list[Any], out: Any, start: Any, part: int, lanes: int) -> None:
+def _write(given: list[Any], out: object, start: Any, part: int, lanes: int) -> None:
     with emit.serial(part // (_UNROLL * lanes)) as position:
         for slot in range(_UNROLL):
             at = start + (position * _UNROLL + slot) * lanes
@@ -79,7 +79,7 @@ def _write(given: list[Any], out: Any, start: Any, part: int, lanes: int) -> Non
             stream(out, total, [at], lanes)
 
 
-def _sum(array: Any, out: Any, part: tuple[Any, int], place: Any, lanes: int) -> None:
+def _sum(array: Any, out: object, part: tuple[object, int], place: object, lanes: int) -> None:
     start, length = part
     total = emit.stack(_UNROLL * lanes, _DTYPE)
     places = [emit.ramp(slot * lanes, lanes) for slot in range(_UNROLL)]

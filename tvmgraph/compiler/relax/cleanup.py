@@ -18,7 +18,7 @@ def drop_scope_pragmas(mod: tvm.IRModule) -> tvm.IRModule:
     Args:
         mod: A module of loop nests; its functions are replaced in it.
     """
-    changed: dict[Any, Any] = {}
+    changed: dict[object, object] = {}
     for name, function in mod.functions.items():  # pyright: ignore[reportAttributeAccessIssue]
         if isinstance(function, tirx.PrimFunc):
             body = tvm_ffi.structural_map(function.body, (tirx.AttrStmt, _unwrap))

@@ -8,7 +8,7 @@ still something it runs row by row (or element by element) in one pass over memo
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -32,8 +32,8 @@ class _Unit:
     """A call of a kernel."""
 
     index: int
-    var: Any
-    call: Any
+    var: relax.Var
+    call: relax.Call
     shape: Shape
 
     @property
@@ -96,10 +96,10 @@ class _Fuser:
         self.attempts = 0
         self.bindings: list[Any] = []
         self.reads: list[list[Any]] = []  # what each binding reads
-        self.shapes: dict[Any, Shape | None] = {}  # of kernels
+        self.shapes: dict[object, Shape | None] = {}  # of kernels
         self.fused_shapes: dict[Any, Shape | None] = {}  # of groups: layers repeat
-        self.users: dict[Any, set[int]] = {}
-        self.defined: dict[Any, int] = {}
+        self.users: dict[object, set[int]] = {}
+        self.defined: dict[object, int] = {}
         self.group_of: dict[int, _Group] = {}
         self.order: list[list[int]] = []
         self.outputs = {function.body.body, *_reads(function.body.body)}
@@ -107,7 +107,7 @@ class _Fuser:
         #: new value, and a kernel that does more than the update cannot write in their place.
         self.replaced = {param for _, param in writes_of(function)}
 
-    def run(self, gv: Any) -> tvm.IRModule:
+    def run(self, gv: tvm.ir.GlobalVar) -> tvm.IRModule:
         """Returns the module with the kernels of this function fused."""
         blocks = self.function.body.blocks
         if len(blocks) == 1 and isinstance(blocks[0], relax.DataflowBlock):
@@ -139,7 +139,7 @@ class _Fuser:
                     unit = _Unit(i, binding.var, value, shape)
                     self.group_of[i] = _Group([unit], shape)
 
-    def _shape(self, kernel: Any) -> Shape | None:
+    def _shape(self, kernel: tvm.ir.GlobalVar) -> Shape | None:
         if kernel not in self.shapes:
             self.shapes[kernel] = shape_of(self.mod[kernel], self.model)
         return self.shapes[kernel]
@@ -193,7 +193,7 @@ class _Fuser:
                     found += sorted(self.users.get(var, ()))
         return [u for u in dict.fromkeys(found) if u in self.group_of and u != i]
 
-    def _is_large(self, var: Any) -> bool:
+    def _is_large(self, var: relax.Var) -> bool:
         """Whether reading an operand once instead of twice is worth fusing its readers."""
         shape = getattr(getattr(var, "ty", None), "shape", None)
         return shape is not None and len(shape) > 1
@@ -260,11 +260,11 @@ class _Fuser:
             or not isinstance(u.var, relax.DataflowVar)
         ]  # fmt: skip
 
-    def _operands(self, units: list[_Unit]) -> list[Any]:
+    def _operands(self, units: list[_Unit]) -> list[relax.Expr]:
         own = {u.var for u in units}
         return list(dict.fromkeys(a for u in units for a in u.args if a not in own))
 
-    def _primitive(self, units: list[_Unit], names: dict[Any, Any]) -> Any:
+    def _primitive(self, units: list[_Unit], names: Mapping[object, object]) -> Any:
         """The Relax function that calls the kernels of a group."""
         operands = self._operands(units)
         params = [relax.Var(f"p{i}", a.ty) for i, a in enumerate(operands)]
@@ -328,7 +328,7 @@ class _Fuser:
         self.mod = builder.get()
         return bindings
 
-    def _call(self, group: _Group, builder: relax.BlockBuilder) -> list[Any]:
+    def _call(self, group: _Group, builder: relax.BlockBuilder) -> list[relax.VarBinding]:
         """The bindings of a group's results, its kernel added to the builder's module."""
         names = {u.call.args[0]: u.call.args[0] for u in group.units}
         primitive = self._primitive(group.units, names)
@@ -344,11 +344,11 @@ class _Fuser:
         return [relax.VarBinding(whole, call), *parts]
 
 
-def _calls_kernel(value: Any) -> bool:
+def _calls_kernel(value: relax.Expr) -> bool:
     return isinstance(value, relax.Call) and value.op == tvm.ir.Op.get("relax.call_tir")
 
 
-def _reads(value: Any) -> list[Any]:
+def _reads(value: relax.Expr) -> list[relax.Var]:
     """Variables that an expression reads."""
     return list(relax.analysis.free_vars(value))
 

@@ -7,7 +7,7 @@ parameter's own memory: a training step then needs no second copy of weights and
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import tvm
@@ -29,7 +29,7 @@ def mark_updates(mod: tvm.IRModule) -> tvm.IRModule:
             ``WRITES``: pairs of an output and the parameter that it replaces.
     """
 
-    def mark(function: Any, pairs: list[Pair]) -> Any:
+    def mark(function: relax.Function, pairs: list[Pair]) -> Any:
         allowed = overwritable(function, pairs)
         return function.with_attr(IN_PLACE, [list(p) for p in allowed]) if allowed else None
 
@@ -56,7 +56,7 @@ def _replaced(mod: tvm.IRModule, change: Callable[[Any, list[Pair]], Any]) -> tv
             position, operand, result = site
             found.setdefault(position, []).append((operand, result))
     builder, replaced = relax.BlockBuilder(mod), {}
-    renewed: dict[Any, Any] = {}  # layers repeat
+    renewed: dict[object, object] = {}  # layers repeat
     for position, pairs in found.items():
         call = reader.bindings[position].value
         inputs = len(call.args[1].fields)
@@ -124,7 +124,7 @@ def main_block(mod: tvm.IRModule) -> Any:
     return function if isinstance(function.body.blocks[0], relax.DataflowBlock) else None
 
 
-def writes_of(function: Any) -> list[tuple[int, Any]]:
+def writes_of(function: relax.Function) -> list[tuple[int, relax.Var]]:
     """Returns the outputs of a function that replace parameters, each with its parameter.
 
     Args:
@@ -135,11 +135,11 @@ def writes_of(function: Any) -> list[tuple[int, Any]]:
     return [(int(o), function.params[int(p)]) for o, p in function.attrs[WRITES]]
 
 
-def _is_kernel_call(value: Any) -> bool:
+def _is_kernel_call(value: relax.Expr) -> bool:
     return isinstance(value, relax.Call) and value.op == _CALL and len(value.args) == 2
 
 
-def is_view(value: Any) -> bool:
+def is_view(value: relax.Expr) -> bool:
     """Whether an expression is a tensor's memory in another shape.
 
     Args:
@@ -148,12 +148,12 @@ def is_view(value: Any) -> bool:
     return isinstance(value, relax.Call) and value.op == _VIEW
 
 
-def _is_tuple(call: Any) -> bool:
+def _is_tuple(call: relax.Call) -> bool:
     return isinstance(call.ty_args[0], relax.TupleType)
 
 
 def _rebound(
-    mod: tvm.IRModule, main: Any, reader: Reader, replaced: dict[int, Any]
+    mod: tvm.IRModule, main: relax.Function, reader: Reader, replaced: Mapping[int, object]
 ) -> tvm.IRModule:
     if not replaced:
         return mod
@@ -167,7 +167,7 @@ def _rebound(
     return relax.transform.DeadCodeElimination()(mod)
 
 
-def reads_of(bindings: Sequence[Any]) -> list[list[Any]]:
+def reads_of(bindings: Sequence[object]) -> list[list[Any]]:
     """Returns the variables that every binding reads, with those that bind its symbolic sizes.
 
     Args:
@@ -193,10 +193,12 @@ class Reader:
     """
 
     def __init__(self, function: Any) -> None:
-        self.bindings: Sequence[Any] = list(function.body.blocks[0].bindings)
+        self.bindings: Sequence[object] = list(function.body.blocks[0].bindings)
         self.defined = {b.var: i for i, b in enumerate(self.bindings)}
-        self.readers: dict[Any, list[int]] = {}
-        self._viewed: dict[Any, Any] = {}  # what a name for a tensor in another shape is a name for
+        self.readers: dict[object, list[int]] = {}
+        self._viewed: dict[
+            object, object
+        ] = {}  # what a name for a tensor in another shape is a name for
         for i, (binding, read) in enumerate(zip(self.bindings, reads_of(self.bindings))):
             if is_view(binding.value):
                 self._viewed[binding.var] = binding.value.args[0]
@@ -208,14 +210,14 @@ class Reader:
         value = result if position is None else self.bindings[position].value
         self.outputs = list(value.fields) if isinstance(value, relax.Tuple) else [result]
 
-    def _names(self, var: Any) -> list[Any]:
+    def _names(self, var: relax.Var) -> list[Any]:
         """A variable, and those whose memory it is a name for."""
         names = [var]
         while names[-1] in self._viewed:
             names.append(self._viewed[names[-1]])
         return names
 
-    def update(self, output: int, param: Any) -> tuple[int, int, int] | None:
+    def update(self, output: int, param: relax.Var) -> tuple[int, int, int] | None:
         """Finds the kernel that may overwrite ``param`` with an output.
 
         Returns:

@@ -47,7 +47,7 @@ def _once_per_type(name: str) -> _Legalize:
     build: _Legalize = tvm.ir.Op.get(name).get_attr("FLegalize")
     known: dict[Hashable, _Loops] = {}
 
-    def legalize(builder: relax.BlockBuilder, call: Any) -> Any:
+    def legalize(builder: relax.BlockBuilder, call: relax.Call) -> Any:
         args = list(call.args)
         kinds = (tuple(map(_kind, args)), _positions(args, args))
         if kinds in known:
@@ -63,12 +63,12 @@ def _once_per_type(name: str) -> _Legalize:
     return legalize
 
 
-def _positions(operands: Sequence[Any], args: Sequence[Any]) -> tuple[int, ...]:
+def _positions(operands: Sequence[object], args: Sequence[object]) -> tuple[int, ...]:
     """Where each operand stands first among the arguments."""
     return tuple(next(i for i, a in enumerate(args) if a.same_as(o)) for o in operands)
 
 
-def _kind(arg: Any) -> Hashable | None:
+def _kind(arg: object) -> Hashable | None:
     """What the loops depend on, None where their extents are known at run time only."""
     if arg.ty.shape is None:
         return None

@@ -33,28 +33,28 @@ def write_named(mod: tvm.IRModule, _: tvm.transform.PassContext) -> tvm.IRModule
 
 @relax.expr_functor.mutator
 class _Writer(relax.PyExprMutator):
-    def visit_call_(self, op: Any) -> Any:
+    def visit_call_(self, op: relax.Call) -> relax.Expr:
         """Replaces a call if it is such a sort or scatter."""
         call: Any = super().visit_call_(op)
         if call.op == tvm.ir.Op.get("relax.argsort"):
             return self._sort(call)
         return self._scatter(call) if call.op == tvm.ir.Op.get("relax.scatter_nd") else call
 
-    def _sort(self, call: Any) -> Any:
+    def _sort(self, call: relax.Call) -> relax.Expr:
         kind = call.args[0].ty
         static = all(isinstance(extent, tirx.IntImm) for extent in kind.shape)
         if not static or str(kind.dtype) not in _KEYS or str(call.ty.dtype) != "int32":
             return call
         return self._sorted(call, [int(extent) for extent in kind.shape])
 
-    def _scatter(self, call: Any) -> Any:
+    def _scatter(self, call: relax.Call) -> relax.Expr:
         sizes, batch, row = _shapes(*call.args)
         known = all(map(_is_known, [*sizes, *row]))
         if not known or any(extent == 0 for extent in [*sizes, *batch, *row] if _is_known(extent)):
             return call
         return self._scattered(call, sizes, batch, row)
 
-    def _sorted(self, call: Any, shape: list[int]) -> Any:
+    def _sorted(self, call: Any, shape: list[int]) -> relax.Expr:
         keys, ndim = call.args[0], len(shape)
         axis = int(call.attrs.axis) % ndim
         last = [*(i for i in range(ndim) if i != axis), axis]
@@ -76,7 +76,7 @@ class _Writer(relax.PyExprMutator):
             order = relax.op.permute_dims(self.builder_.emit(order), back)
         return self.builder_.normalize(order)
 
-    def _scattered(self, call: Any, sizes: _Shape, batch: _Shape, row: _Shape) -> Any:
+    def _scattered(self, call: Any, sizes: _Shape, batch: _Shape, row: _Shape) -> relax.Expr:
         base, places, updates = call.args
         fill, axes = self._constant(base), len(sizes) - len(row)
         places = self.builder_.emit(relax.op.astype(places, "int64"))
@@ -92,7 +92,7 @@ class _Writer(relax.PyExprMutator):
         name = self.builder_.add_func(kernel, "scatter")
         return self.builder_.normalize(relax.call_tir(name, operands, call.ty))
 
-    def _constant(self, base: Any) -> int | float | None:
+    def _constant(self, base: object) -> int | float | None:
         """The number that a tensor consists of, if that is known."""
         value: Any = self.lookup_binding(base) if isinstance(base, relax.Var) else base
         if not isinstance(value, relax.Call):
@@ -109,7 +109,7 @@ class _Writer(relax.PyExprMutator):
         return None if array.shape else array.numpy().item()
 
 
-def _shapes(*args: Any) -> tuple[_Shape, _Shape, _Shape]:
+def _shapes(*args: object) -> tuple[_Shape, _Shape, _Shape]:
     """Shapes of the tensor, of the batch of updates, and of one of them."""
     base, places, updates = (
         [int(n) if isinstance(n, tirx.IntImm) else n for n in arg.ty.shape] for arg in args
@@ -117,5 +117,5 @@ def _shapes(*args: Any) -> tuple[_Shape, _Shape, _Shape]:
     return base, places[:-1], updates[len(places) - 1 :]
 
 
-def _is_known(extent: Any) -> bool:
+def _is_known(extent: object) -> bool:
     return isinstance(extent, int)

@@ -62,7 +62,7 @@ def bind_sizes_first(mod: tvm.IRModule, _: tvm.transform.PassContext) -> tvm.IRM
     return mod
 
 
-def _sizes_first(block: Any) -> Any:
+def _sizes_first(block: relax.BindingBlock) -> relax.BindingBlock:
     """Returns the block itself where no size is bound."""
     bindings = list(block.bindings)
     if not any(isinstance(b, relax.MatchCast) for b in bindings):
@@ -83,7 +83,7 @@ def _sizes_first(block: Any) -> Any:
 class _Steps:
     """The bindings of a function, what each needs, and what needs it."""
 
-    def __init__(self, main: Any) -> None:
+    def __init__(self, main: relax.Function) -> None:
         reader = Reader(main)
         self.bindings = reader.bindings
         count = len(self.bindings)
@@ -96,7 +96,7 @@ class _Steps:
                 for i in readers:
                     self.needs[i].add(maker)
         #: Positions of the kernels that replace parameters, with the parameters.
-        self.replaced: dict[int, list[Any]] = defaultdict(list)
+        self.replaced: dict[int, list[object]] = defaultdict(list)
         written = set()
         for output, param in writes_of(main):
             var = reader.outputs[output]
@@ -113,7 +113,7 @@ class _Steps:
         self.readers = reader.readers
 
     @staticmethod
-    def _is_name(value: Any) -> bool:
+    def _is_name(value: relax.Expr) -> bool:
         """Whether an expression gives a new name to what is there already."""
         return isinstance(value, (relax.Tuple, relax.TupleGetItem, relax.Var)) or is_view(value)
 
@@ -212,7 +212,7 @@ def _is_acyclic(needs: Sequence[set[int]]) -> bool:
     return True
 
 
-def _kernel_of(reader: Reader, var: Any) -> int | None:
+def _kernel_of(reader: Reader, var: relax.Var) -> int | None:
     """The position of the kernel call whose result, or part of it, a variable is."""
     position = reader.defined.get(var)
     if position is not None:
@@ -222,7 +222,7 @@ def _kernel_of(reader: Reader, var: Any) -> int | None:
     return position
 
 
-def _bytes(ty: Any) -> int:
+def _bytes(ty: object) -> int:
     """The bytes of a value's tensors; those of unknown size count as none."""
     if isinstance(ty, relax.TupleType):
         return sum(_bytes(field) for field in ty.fields)

@@ -16,7 +16,6 @@ import os
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
 from tvmgraph.compiler.cache import disk
 from tvmgraph.runtime import trust
@@ -41,7 +40,7 @@ class Record:
 
     kernel: str
     threads: int
-    decisions: Mapping[str, Any]
+    decisions: Mapping[str, object]
     default_us: float
     best_us: float
     trials: int

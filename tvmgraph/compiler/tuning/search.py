@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import statistics
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -41,7 +41,7 @@ Choices = Mapping[str, Any]
 
 
 def schedule_by_search(
-    mod: tvm.IRModule, model: CpuModel, level: int, target: Any, trials: int
+    mod: tvm.IRModule, model: CpuModel, level: int, target: tvm.target.Target, trials: int
 ) -> tvm.IRModule:
     """Schedules a module as :func:`schedule_cpu` does, with the best decisions known.
 
@@ -99,7 +99,9 @@ class KernelSearch:
     #: Calls of the kernel that one run of a trial makes.
     calls = 1
 
-    def __init__(self, var: Any, func: Any, model: Any, level: int, target: Any) -> None:
+    def __init__(
+        self, var: object, func: tirx.PrimFunc, model: Any, level: int, target: Any
+    ) -> None:
         self.var = var
         self.func = func
         self.model = model
@@ -147,10 +149,10 @@ class KernelSearch:
         self._keep(chosen, shortest, best)
 
     def _descend(
-        self, decisions: dict[str, Decision], best: float, arguments: list[Any], trials: int
+        self, decisions: dict[str, Decision], best: float, arguments: Sequence[object], trials: int
     ) -> tuple[float, dict[str, Any]]:
         """Changes one decision after the other, and stays with what is faster."""
-        chosen: dict[str, Any] = {}
+        chosen: dict[str, object] = {}
         for name, decision in decisions.items():
             for option in decision.options:
                 if option == decision.taken or self.trials >= trials:
@@ -164,7 +166,7 @@ class KernelSearch:
     def _arguments(self) -> list[Any] | None:
         return arguments_of(self.func, tvm.cpu())
 
-    def _build(self, kernel: Any, arguments: list[Any]) -> Callable[[], Any]:
+    def _build(self, kernel: Any, arguments: Sequence[object]) -> Callable[[], object]:
         self.trials += 1
         named = kernel.with_attr("global_symbol", "kernel")
         with announced(kernels_of([self.var.name_hint])):
@@ -177,7 +179,7 @@ class KernelSearch:
         tuning.keep(self.key, self.record)
 
 
-def arguments_of(func: Any, device: Any) -> list[Any] | None:
+def arguments_of(func: tirx.PrimFunc, device: object) -> list[Any] | None:
     """Arrays of random numbers for a kernel, or None when it cannot be called alone.
 
     Args:
@@ -203,7 +205,7 @@ def arguments_of(func: Any, device: Any) -> list[Any] | None:
     return found
 
 
-def _seconds(run: Callable[[], Any], limit: float = float("inf")) -> float:
+def _seconds(run: Callable[[], object], limit: float = float("inf")) -> float:
     """Seconds of a call, the best of a few samples; one when it is far above ``limit``."""
     run()
     once = _sample(run, 1)
@@ -213,14 +215,14 @@ def _seconds(run: Callable[[], Any], limit: float = float("inf")) -> float:
     return min(_sample(run, calls) for _ in range(_SAMPLES))
 
 
-def _sample(run: Callable[[], Any], calls: int) -> float:
+def _sample(run: Callable[[], object], calls: int) -> float:
     start = time.perf_counter()
     for _ in range(calls):
         run()
     return (time.perf_counter() - start) / calls
 
 
-def _compare(first: Callable[[], Any], second: Callable[[], Any]) -> tuple[float, float]:
+def _compare(first: Callable[[], object], second: Callable[[], object]) -> tuple[float, float]:
     """Median seconds of two kernels, timed in turns."""
     calls = max(1, int(_SAMPLE / max(_seconds(first), 1e-7)))
     pairs = [(_sample(first, calls), _sample(second, calls)) for _ in range(_ROUNDS)]

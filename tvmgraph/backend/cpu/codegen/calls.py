@@ -11,7 +11,6 @@ TVM calls by symbol only within one module; between modules stands a forwarder p
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
 import tvm
 import tvm_ffi
@@ -47,7 +46,7 @@ def split_calls(kernels: tvm.IRModule) -> tuple[tvm.IRModule, tvm.IRModule | Non
 def _redirect(func: tirx.PrimFunc, names: Iterable[str]) -> tirx.PrimFunc:
     """Lets a function call the forwarders of kernels."""
 
-    def visit(call: Any) -> Any:
+    def visit(call: ir.Call) -> ir.Call:
         if call.op.same_as(_CALL) and str(call.args[0].value) in names:
             target = ir.StringImm(_FORWARD + str(call.args[0].value))
             return ir.Call(call.op, [target, *call.args[1:]], call.attrs, ret_ty=call.ty)

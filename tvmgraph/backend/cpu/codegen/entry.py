@@ -7,8 +7,6 @@ binds a symbolic dimension stays.
 
 from __future__ import annotations
 
-from typing import Any
-
 import tvm
 from tvm import relax
 
@@ -24,7 +22,7 @@ def drop_entry_checks(mod: tvm.IRModule, _: tvm.transform.PassContext) -> tvm.IR
     Args:
         mod: The Relax module; its functions are replaced in it.
     """
-    changed: dict[Any, Any] = {}
+    changed: dict[object, object] = {}
     for name, function in mod.functions.items():  # pyright: ignore[reportAttributeAccessIssue]
         if isinstance(function, relax.Function) and isinstance(function.body, relax.SeqExpr):
             changed[name] = _without_checks(function)
@@ -46,7 +44,7 @@ def _without_checks(function: relax.Function) -> relax.Function:
     )
 
 
-def _is_check(value: Any) -> bool:
+def _is_check(value: object) -> bool:
     if not isinstance(value, relax.Call) or not isinstance(value.op, relax.ExternFunc):
         return False
     if value.op.global_symbol == _CHECK:

@@ -26,7 +26,9 @@ _FUNCTIONS = frozenset((
 
 
 @tirx.transform.prim_func_pass(opt_level=0, name="tvmgraph.ComputeHalfInSingle")
-def compute_half_in_single(func: tirx.PrimFunc, _mod: Any, _context: Any) -> tirx.PrimFunc:
+def compute_half_in_single(
+    func: tirx.PrimFunc, _mod: ir.IRModule, _context: ir.transform.PassContext
+) -> tirx.PrimFunc:
     """Computes float16 in float32 unless the processor compiled for computes it itself.
 
     Args:
@@ -49,7 +51,7 @@ def _binary(node: Any) -> Any:
     return result if isinstance(node, _COMPARISONS) else _half(result)
 
 
-def _call(node: Any) -> Any:
+def _call(node: ir.Call) -> Any:
     name = str(getattr(node.op, "name", "")).removeprefix("tirx.")
     if name not in _FUNCTIONS or not _is_half(node.args[0]):
         return node
@@ -60,7 +62,7 @@ def _call(node: Any) -> Any:
     return _half(tirx.call_intrin(like.type("float32"), node.op, *args))
 
 
-def _cast(node: Any) -> Any:
+def _cast(node: tirx.Cast) -> Any:
     """Conversions but those of floats take two steps."""
     kinds = {scalar_of(node), scalar_of(node.value)}
     if "float16" not in kinds or kinds <= {"float16", "float32", "float64"}:
@@ -70,15 +72,15 @@ def _cast(node: Any) -> Any:
     return tirx.Cast(dtype_of(node), _single(node.value))
 
 
-def _is_half(value: Any) -> bool:
+def _is_half(value: object) -> bool:
     return scalar_of(value) == "float16"
 
 
-def _single(value: Any) -> Any:
+def _single(value: object) -> Any:
     return Lanes(value).cast(value, "float32")
 
 
-def _half(value: Any) -> Any:
+def _half(value: object) -> Any:
     return Lanes(value).cast(value, "float16")
 
 

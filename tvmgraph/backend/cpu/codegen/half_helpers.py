@@ -15,8 +15,6 @@ Source: LLVM Language Reference, "Linkage Types"; ``CodeGenLLVM::EmitFloat16Conv
 
 from __future__ import annotations
 
-from typing import Any
-
 import tvm
 from tvm import ir, tirx
 
@@ -25,7 +23,7 @@ _IMPORT = "\n".join(f"@{name} = common hidden global i32 0" for name in _NAMES)
 _CONVERTS = "+f16c"
 
 
-def without_half_helpers(part: tvm.IRModule, target: Any) -> tvm.IRModule:
+def without_half_helpers(part: tvm.IRModule, target: tvm.target.Target) -> tvm.IRModule:
     """The kernels of a part; their module has no conversions where the target needs none.
 
     Args:

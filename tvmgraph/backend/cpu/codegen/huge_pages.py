@@ -44,7 +44,9 @@ define internal void @{_NAME}(ptr %at, i64 %size) {{
 
 
 @tirx.transform.prim_func_pass(opt_level=0, name="tvmgraph.AskForPages")
-def advise_huge_pages(func: tirx.PrimFunc, _mod: Any, _context: Any) -> tirx.PrimFunc:
+def advise_huge_pages(
+    func: tirx.PrimFunc, _mod: ir.IRModule, _context: ir.transform.PassContext
+) -> tirx.PrimFunc:
     """Lets a kernel begin by asking for large pages under all large tensors that it writes.
 
     Args:
@@ -63,7 +65,7 @@ def advise_huge_pages(func: tirx.PrimFunc, _mod: Any, _context: Any) -> tirx.Pri
     return func.with_body(tirx.AttrStmt(_ZERO, "pragma_import_llvm", text, body))
 
 
-def _bytes(buffer: Any) -> int:
+def _bytes(buffer: tirx.Buffer) -> int:
     return product(static_shape(buffer) or (0,)) * dtype_bytes(str(buffer.dtype))
 
 
@@ -76,24 +78,24 @@ def _is_linux(func: tirx.PrimFunc) -> bool:
     return "linux" in triple if triple else sys.platform == "linux"
 
 
-def _written(body: Any) -> list[Any]:
+def _written(body: object) -> list[Any]:
     """The buffers that are stored to, or whose address is given away."""
-    found: list[Any] = []
+    found: list[object] = []
 
-    def visit(call: Any) -> None:
+    def visit(call: ir.Call) -> None:
         if str(getattr(call.op, "name", "")) == "tirx.call_extern":
             for argument in call.args:
                 if isinstance(argument, ir.Call) and argument.op.name == "tirx.address_of":
                     found.append(argument.args[0].source)
 
-    def store(node: Any) -> None:
+    def store(node: tirx.BufferStore) -> None:
         found.append(node.buffer)
 
     tvm_ffi.structural_walk(body, [(ir.Call, visit), (tirx.BufferStore, store)])
     return found
 
 
-def _advice(buffer: Any) -> tirx.Stmt:
+def _advice(buffer: tirx.Buffer) -> tirx.Stmt:
     first = buffer[tuple(tirx.IntImm("int64", 0) for _ in buffer.shape)]
     size = tirx.IntImm("int64", _bytes(buffer))
     return tirx.Evaluate(op.call_extern("void", _NAME, op.address_of(first), size))

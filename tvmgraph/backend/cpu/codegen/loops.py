@@ -40,7 +40,9 @@ _MAX_SHARED = 4096
 
 
 @tirx.transform.prim_func_pass(opt_level=0, name="tvmgraph.KeepLibraryCalls")
-def keep_library_calls(func: tirx.PrimFunc, _mod: Any, _context: Any) -> tirx.PrimFunc:
+def keep_library_calls(
+    func: tirx.PrimFunc, _mod: ir.IRModule, _context: ir.transform.PassContext
+) -> tirx.PrimFunc:
     """Lets loops around many calls of the mathematics library in float64 go number by number.
 
     Args:
@@ -49,12 +51,12 @@ def keep_library_calls(func: tirx.PrimFunc, _mod: Any, _context: Any) -> tirx.Pr
     if _library_calls(func.body) < _MANY:
         return func
 
-    def loop(node: Any) -> Any:
+    def loop(node: tirx.For) -> tirx.For:
         if node.kind != tirx.ForKind.VECTORIZED or _library_calls(node.body) < _MANY:
             return node
         return tirx.For(node.loop_var, node.min, node.extent, tirx.ForKind.SERIAL, node.body)
 
-    def store(node: Any) -> Any:
+    def store(node: tirx.BufferStore) -> tirx.Stmt:
         return _spread(node) if _library_calls(node.value) >= _MANY else node
 
     callbacks = [(tirx.For, loop), (tirx.BufferStore, store)]
@@ -62,7 +64,9 @@ def keep_library_calls(func: tirx.PrimFunc, _mod: Any, _context: Any) -> tirx.Pr
 
 
 @tirx.transform.prim_func_pass(opt_level=0, name="tvmgraph.WriteFormulas")
-def write_formulas(func: tirx.PrimFunc, _mod: Any, _context: Any) -> tirx.PrimFunc:
+def write_formulas(
+    func: tirx.PrimFunc, _mod: ir.IRModule, _context: ir.transform.PassContext
+) -> tirx.PrimFunc:
     """Writes elementary functions and conversions as formulas, and stores the bindings in them.
 
     Args:
@@ -73,7 +77,7 @@ def write_formulas(func: tirx.PrimFunc, _mod: Any, _context: Any) -> tirx.PrimFu
     if not _has_bindings(func.body):
         return func
 
-    def store(node: Any) -> Any:
+    def store(node: tirx.BufferStore) -> tirx.Stmt:
         if not _has_bindings(node.value):
             return node
         if not is_choice(node.value) or not _guarded_bindings(node.value):
@@ -86,7 +90,9 @@ def write_formulas(func: tirx.PrimFunc, _mod: Any, _context: Any) -> tirx.PrimFu
 
 
 @tirx.transform.prim_func_pass(opt_level=0, name="tvmgraph.KeepStack")
-def keep_stack(func: tirx.PrimFunc, _mod: Any, _context: Any) -> tirx.PrimFunc:
+def keep_stack(
+    func: tirx.PrimFunc, _mod: ir.IRModule, _context: ir.transform.PassContext
+) -> tirx.PrimFunc:
     """Leaves small buffers on the stack, after ``StorageRewrite``.
 
     Where it lets several of them share a place, it forgets that they were there; each would become
@@ -96,7 +102,7 @@ def keep_stack(func: tirx.PrimFunc, _mod: Any, _context: Any) -> tirx.PrimFunc:
         func: A function of loops.
     """
 
-    def alloc(node: Any) -> Any:
+    def alloc(node: tirx.AllocBuffer) -> tirx.AllocBuffer:
         size = product(static_shape(node.buffer) or (0,)) * dtype_bytes(str(node.buffer.dtype))
         if node.annotations or not 0 < size <= _MAX_SHARED:
             return node
@@ -106,7 +112,9 @@ def keep_stack(func: tirx.PrimFunc, _mod: Any, _context: Any) -> tirx.PrimFunc:
 
 
 @tirx.transform.prim_func_pass(opt_level=0, name="tvmgraph.KeepBooleans")
-def keep_booleans(func: tirx.PrimFunc, _mod: Any, _context: Any) -> tirx.PrimFunc:
+def keep_booleans(
+    func: tirx.PrimFunc, _mod: ir.IRModule, _context: ir.transform.PassContext
+) -> tirx.PrimFunc:
     """Keeps the booleans between the loops of a kernel as bytes, before ``StorageRewrite``.
 
     That makes bytes of a vector of them, and loads the bytes where booleans are wanted.
@@ -114,25 +122,25 @@ def keep_booleans(func: tirx.PrimFunc, _mod: Any, _context: Any) -> tirx.PrimFun
     Args:
         func: A function of loops.
     """
-    bytes_of: dict[Any, Any] = {}
+    bytes_of: dict[object, object] = {}
 
-    def note(node: Any) -> None:
+    def note(node: tirx.AllocBuffer) -> None:
         if str(node.buffer.dtype) == "bool":
             buffer = node.buffer
             bytes_of[buffer] = tirx.decl_buffer(buffer.shape, "int8", buffer.name)
 
-    def alloc(node: Any) -> Any:
+    def alloc(node: tirx.AllocBuffer) -> tirx.AllocBuffer:
         made = bytes_of.get(node.buffer)
         return node if made is None else tirx.AllocBuffer(made, annotations=node.annotations)
 
-    def load(node: Any) -> Any:
+    def load(node: ir.TensorLoad) -> Any:
         made = bytes_of.get(node.source)
         if made is None:
             return node
         found = tirx.BufferLoad(made, node.indices)
         return Lanes(found).cast(found, "bool")
 
-    def store(node: Any) -> Any:
+    def store(node: tirx.BufferStore) -> tirx.BufferStore:
         made = bytes_of.get(node.buffer)
         if made is None:
             return node
@@ -145,17 +153,17 @@ def keep_booleans(func: tirx.PrimFunc, _mod: Any, _context: Any) -> tirx.PrimFun
     return func.with_body(tvm_ffi.structural_map(func.body, callbacks))
 
 
-def _has_bindings(root: Any) -> bool:
-    found: list[Any] = []
+def _has_bindings(root: object) -> bool:
+    found: list[object] = []
     tvm_ffi.structural_walk(root, (tirx.Let, found.append))
     return bool(found)
 
 
-def _guarded_bindings(value: Any) -> set[int]:
+def _guarded_bindings(value: object) -> set[int]:
     """The identities of variables whose values must not be computed unless a condition holds."""
-    found: list[Any] = []
+    found: list[object] = []
 
-    def visit(call: Any) -> None:
+    def visit(call: ir.Call) -> None:
         if is_choice(call):
             for branch in call.args[1:]:
                 tvm_ffi.structural_walk(branch, (tirx.Let, found.append))
@@ -164,10 +172,10 @@ def _guarded_bindings(value: Any) -> set[int]:
     return {hash(let.var) for let in found}
 
 
-def _library_calls(root: Any) -> int:
+def _library_calls(root: object) -> int:
     count = 0
 
-    def visit(call: Any) -> None:
+    def visit(call: ir.Call) -> None:
         nonlocal count
         name = str(getattr(call.op, "name", "")).rpartition(".")[2]
         count += name in _LIBRARY and str(call.ty.dtype) == "float64"
@@ -176,15 +184,15 @@ def _library_calls(root: Any) -> int:
     return count
 
 
-def _spread(store: Any) -> Any:
+def _spread(store: tirx.BufferStore) -> tirx.Stmt:
     """Stores the values of an expression's bindings one after the other, then the expression.
 
     Both values of a selection are computed anyhow. Bindings of other branches stay where they are.
     """
     guarded = _guarded_bindings(store.value)
-    bound: dict[int, tuple[Any, Any]] = {}  # variable and value by the variable's identity
+    bound: dict[int, tuple[object, object]] = {}  # variable and value by the variable's identity
 
-    def lift(let: Any) -> Any:
+    def lift(let: tirx.Let) -> Any:
         if hash(let.var) in guarded:
             return let
         bound[hash(let.var)] = let.var, let.value
@@ -204,7 +212,7 @@ def _ordered(bound: dict[int, tuple[Any, Any]]) -> list[tuple[Any, Any]]:
     """Variables with their values, each behind those that its value reads."""
     free = {key: tirx.analysis.undefined_vars(value) for key, (_, value) in bound.items()}
     reads = {key: [hash(var) for var in found] for key, found in free.items()}
-    ordered: dict[int, tuple[Any, Any]] = {}
+    ordered: dict[int, tuple[object, object]] = {}
     waiting = [*reversed(bound)]  # no recursion: formulas may be deeper than Python's stack
     while waiting:
         key = waiting[-1]
@@ -219,7 +227,7 @@ def _ordered(bound: dict[int, tuple[Any, Any]]) -> list[tuple[Any, Any]]:
 class _Slot:
     """A place on the stack for the value of a variable, which may be a vector."""
 
-    def __init__(self, var: Any) -> None:
+    def __init__(self, var: tirx.Var) -> None:
         dtype, _, lanes = str(var.ty.dtype).partition("x")
         self._buffer = tirx.decl_buffer((int(lanes or 1),), dtype, var.name)
         zero = tirx.IntImm("int32", 0)
@@ -227,6 +235,6 @@ class _Slot:
         self.made = tirx.AllocBuffer(self._buffer, annotations=_STACK)
         self.load = tirx.BufferLoad(self._buffer, self._place)
 
-    def store(self, value: Any) -> Any:
+    def store(self, value: object) -> tirx.BufferStore:
         """The statement that stores a value."""
         return tirx.BufferStore(self._buffer, value, self._place)

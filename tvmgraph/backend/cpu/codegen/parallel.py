@@ -57,12 +57,14 @@ class Program:
 
     builder: relax.ExecBuilder
     kernels: tvm.IRModule
-    constants: dict[str, Any]
+    constants: dict[str, object]
     native: bool
     portable: bool
 
 
-def prepare(mod: tvm.IRModule, target: Any, passes: Any, native: bool) -> Program:
+def prepare(
+    mod: tvm.IRModule, target: tvm.target.Target, passes: tvm.transform.Pass, native: bool
+) -> Program:
     """Lowers the calls of a scheduled module to the virtual machine.
 
     Args:
@@ -86,7 +88,9 @@ def prepare(mod: tvm.IRModule, target: Any, passes: Any, native: bool) -> Progra
     return Program(builder, module, dict(constants), native, _is_portable(mod))
 
 
-def translate(program: Program, target: Any, workers: int, checked: bool = False) -> Any:
+def translate(
+    program: Program, target: tvm.target.Target, workers: int, checked: bool = False
+) -> relax.VMExecutable:
     """Translates a program in memory.
 
     Args:
@@ -117,8 +121,8 @@ def translate(program: Program, target: Any, workers: int, checked: bool = False
 
 
 def write_objects(
-    program: Program, target: Any, workers: int, folder: Path, singly: bool = False
-) -> Any:
+    program: Program, target: tvm.target.Target, workers: int, folder: Path, singly: bool = False
+) -> relax.VMExecutable:
     """Translates a program into object files in ``folder``.
 
     Args:
@@ -137,7 +141,7 @@ def write_objects(
     if callers is not None:
         parts.append((callers, tvm.target.Target({**target.export(), "opt-level": 0})))
 
-    def build(numbered: tuple[int, tuple[tvm.IRModule, Any]]) -> Any:
+    def build(numbered: tuple[int, tuple[tvm.IRModule, object]]) -> Any:
         number, (part, wanted) = numbered
         with announced(_names(part)):
             library = generate(part, wanted)
@@ -153,7 +157,7 @@ def write_objects(
     return executable
 
 
-def write_program(executable: Any, target: Any, folder: Path) -> None:
+def write_program(executable: relax.VMExecutable, target: tvm.target.Target, folder: Path) -> None:
     """Writes what an executable is made of beside machine code as an object file.
 
     Args:
@@ -185,7 +189,7 @@ def write_object(library: Any, path: Path) -> None:
 
 
 @functools.cache
-def _object(library: Any) -> bytes:
+def _object(library: object) -> bytes:
     """Returns machine code that many programs have in common as the content of an object file."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "common.o"
@@ -193,7 +197,7 @@ def _object(library: Any) -> bytes:
         return path.read_bytes()
 
 
-def join(program: Program, target: Any, libraries: Sequence[Any]) -> Any:
+def join(program: Program, target: tvm.target.Target, libraries: Sequence[object]) -> Any:
     """Makes one executable of a program and the libraries of its kernels.
 
     Args:
@@ -212,7 +216,7 @@ def join(program: Program, target: Any, libraries: Sequence[Any]) -> Any:
     return vm_build.VMExecutable(linked)
 
 
-def in_parallel(work: Callable[[Any], Any], items: Sequence[Any], workers: int) -> list[Any]:
+def in_parallel(work: Callable[[Any], Any], items: Sequence[object], workers: int) -> list[Any]:
     """Applies a function to every item, in at most ``workers`` threads.
 
     Args:
@@ -247,7 +251,7 @@ def deal(kernels: tvm.IRModule, wanted: int, least: int = _ENOUGH) -> list[tvm.I
     sized.sort(key=lambda item: (-item[0], item[1].name_hint))
     total = sum(size for size, _, _ in sized)
     count = max(1, min(wanted, len(sized), total // least))
-    parts: list[dict[Any, Any]] = [{} for _ in range(count)]
+    parts: list[dict[object, object]] = [{} for _ in range(count)]
     loads = [0] * count
     for size, var, func in sized:
         lightest = loads.index(min(loads))
@@ -260,7 +264,7 @@ def _size(func: tirx.PrimFunc) -> int:
     """Statements of a function."""
     count = 0
 
-    def visit(_node: Any) -> None:
+    def visit(_node: object) -> None:
         nonlocal count
         count += 1
 

@@ -26,7 +26,7 @@ from tvmgraph.backend.tvm_private import private
 from tvmgraph.passes.table import Stage, chosen_for
 
 
-def generate(part: tvm.IRModule, target: Any, checked: bool = False) -> Any:
+def generate(part: tvm.IRModule, target: tvm.target.Target, checked: bool = False) -> Any:
     """Returns the library of some kernels.
 
     Args:
@@ -54,7 +54,9 @@ def _passes(checked: bool, blocks: bool) -> Any:
 
 
 @tirx.transform.prim_func_pass(opt_level=0, name="tvmgraph.Tidy")
-def tidy_vectors(func: tirx.PrimFunc, _mod: Any, _context: Any) -> tirx.PrimFunc:
+def tidy_vectors(
+    func: tirx.PrimFunc, _mod: tvm.IRModule, _context: tvm.transform.PassContext
+) -> tirx.PrimFunc:
     """Simplifies the indices of vectors, such as ``broadcast(0) + ramp``; spreads bfloat16.
 
     Args:
@@ -62,13 +64,13 @@ def tidy_vectors(func: tirx.PrimFunc, _mod: Any, _context: Any) -> tirx.PrimFunc
     """
     analyzer = sym.Analyzer()
 
-    def load(node: Any) -> Any:
+    def load(node: ir.TensorLoad) -> Any:
         (index,) = node.indices  # buffers are flat by now
         if not _is_untidy(index):
             return node
         return tirx.BufferLoad(node.source, [analyzer.simplify(index)])
 
-    def store(node: Any) -> Any:
+    def store(node: tirx.BufferStore) -> tirx.BufferStore:
         (index,) = node.indices
         if not _is_untidy(index):
             return node
@@ -78,7 +80,7 @@ def tidy_vectors(func: tirx.PrimFunc, _mod: Any, _context: Any) -> tirx.PrimFunc
     return func.with_body(tvm_ffi.structural_map(func.body, callbacks))
 
 
-def _spread(node: Any) -> Any:
+def _spread(node: tirx.Broadcast) -> Any:
     """Repeats a bfloat16 by its bits: TVM leaves the vector's type when it stores bits instead."""
     if str(node.value.ty.dtype) != "bfloat16":
         return node
@@ -86,7 +88,7 @@ def _spread(node: Any) -> Any:
     return tirx.reinterpret(str(node.ty.dtype), bits)
 
 
-def _is_untidy(index: Any) -> bool:
+def _is_untidy(index: object) -> bool:
     return not isinstance(index, (tirx.Ramp, tirx.Var)) and "x" in str(index.ty.dtype)
 
 
@@ -98,7 +100,7 @@ def _has_blocks(part: tvm.IRModule) -> bool:
 
 def _all(part: tvm.IRModule, kind: type) -> list[Any]:
     """The statements of a kind in all kernels."""
-    found: list[Any] = []
+    found: list[object] = []
     for func in part.functions.values():
         tvm_ffi.structural_walk(func.body, (kind, found.append))
     return found

@@ -50,14 +50,14 @@ def _negated(index: Any, plus: int) -> Any:
     return plus - index
 
 
-def _falls(index: Any) -> bool:
+def _falls(index: object) -> bool:
     """Whether something that varies is subtracted in an index."""
     found: list[bool] = []
 
-    def product(node: Any) -> None:
+    def product(node: tirx.Mul) -> None:
         found.extend(isinstance(x, tirx.IntImm) and int(x) < 0 for x in (node.a, node.b))
 
-    def difference(node: Any) -> None:
+    def difference(node: tirx.Sub) -> None:
         found.append(not isinstance(node.b, tirx.IntImm))
 
     tvm_ffi.structural_walk(index, [(tirx.Mul, product), (tirx.Sub, difference)])

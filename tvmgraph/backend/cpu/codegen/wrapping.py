@@ -28,7 +28,9 @@ _HIGH, _LOW_HALF = 1 << 63, (1 << 32) - 1
 
 
 @tirx.transform.prim_func_pass(opt_level=0, name="tvmgraph.WrapIntegers")
-def wrap_integers(func: tirx.PrimFunc, _mod: Any, _context: Any) -> tirx.PrimFunc:
+def wrap_integers(
+    func: tirx.PrimFunc, _mod: ir.IRModule, _context: ir.transform.PassContext
+) -> tirx.PrimFunc:
     """Writes arithmetic on elements of 32 and 64 bits that something looks at without overflow.
 
     Args:
@@ -37,7 +39,7 @@ def wrap_integers(func: tirx.PrimFunc, _mod: Any, _context: Any) -> tirx.PrimFun
     # variables have another identity once they are mapped, so names tell them apart
     elements, arguments = _Elements(func), {str(param.name) for param in func.params}
 
-    def wrapped(value: Any) -> Any:
+    def wrapped(value: object) -> Any:
         kind = scalar_of(value)
         if kind not in _FORMS or not isinstance(value, _ARITHMETIC) or not elements.has(value):
             return value
@@ -46,19 +48,19 @@ def wrap_integers(func: tirx.PrimFunc, _mod: Any, _context: Any) -> tirx.PrimFun
     def compared(node: Any) -> Any:
         return type(node)(wrapped(node.a), wrapped(node.b))
 
-    def converted(node: Any) -> Any:
+    def converted(node: tirx.Cast) -> tirx.Cast:
         return tirx.Cast(dtype_of(node), wrapped(node.value))
 
-    def called(node: Any) -> Any:
+    def called(node: ir.Call) -> Any:
         args = [wrapped(arg) for arg in node.args]
         if all(new.same_as(old) for new, old in zip(args, node.args)):
             return node
         return ir.Call(node.op, args, node.attrs, ret_ty=node.ty)
 
-    def bound(node: Any) -> Any:
+    def bound(node: tirx.Let) -> Any:
         return tirx.Let(node.var, wrapped(node.value), node.body)
 
-    def kept(node: Any) -> Any:
+    def kept(node: tirx.BufferStore) -> Any:
         if str(node.buffer.name) in arguments or _accumulates(node):
             return node
         return tirx.BufferStore(node.buffer, wrapped(node.value), node.indices)
@@ -70,7 +72,7 @@ def wrap_integers(func: tirx.PrimFunc, _mod: Any, _context: Any) -> tirx.PrimFun
     return func.with_body(tvm_ffi.structural_map(func.body, callbacks))
 
 
-def _accumulates(store: Any) -> bool:
+def _accumulates(store: tirx.BufferStore) -> bool:
     """Whether a value is added to what is stored already."""
     value = store.value
     if not isinstance(value, tirx.Add):
@@ -87,7 +89,7 @@ class _Elements:
     """
 
     def __init__(self, func: tirx.PrimFunc) -> None:
-        self._known: dict[Any, bool] = {}
+        self._known: dict[object, bool] = {}
         self._names: set[str] = set()
         for kind in (tirx.Let, tirx.Bind):
             tvm_ffi.structural_walk(func.body, (kind, self._bind))
@@ -96,7 +98,7 @@ class _Elements:
         if self.has(node.value):
             self._names.add(node.var.name)
 
-    def has(self, value: Any) -> bool:
+    def has(self, value: object) -> bool:
         """Whether a value is computed from an element of a tensor, its own index aside."""
         if isinstance(value, ir.TensorLoad):
             return True
@@ -107,7 +109,7 @@ class _Elements:
         return self._known[value]
 
 
-def _operands(value: Any) -> tuple[Any, ...]:
+def _operands(value: object) -> tuple[Any, ...]:
     if isinstance(value, (*_ARITHMETIC, *_LOOKING)):
         return value.a, value.b
     if isinstance(value, (tirx.Cast, tirx.Broadcast)):
@@ -136,14 +138,14 @@ def _in_parts(node: Any, kind: str) -> Any:
     return lanes.cast(form(lanes, *operands), kind)
 
 
-def _sum(lanes: Lanes, a: Any, b: Any) -> Any:
+def _sum(lanes: Lanes, a: object, b: object) -> Any:
     """All bits but the highest are added; that one is added without its carry."""
     high, rest = (lanes.of(bits, "uint64") for bits in (_HIGH, _HIGH - 1))
     below = tirx.Add(op.bitwise_and(a, rest), op.bitwise_and(b, rest))
     return op.bitwise_xor(below, op.bitwise_and(op.bitwise_xor(a, b), high))
 
 
-def _difference(lanes: Lanes, a: Any, b: Any) -> Any:
+def _difference(lanes: Lanes, a: object, b: object) -> Any:
     """The highest bit lends to the others, and is put right afterwards."""
     high, rest = (lanes.of(bits, "uint64") for bits in (_HIGH, _HIGH - 1))
     below = tirx.Sub(op.bitwise_or(a, high), op.bitwise_and(b, rest))
@@ -151,14 +153,14 @@ def _difference(lanes: Lanes, a: Any, b: Any) -> Any:
     return op.bitwise_xor(below, op.bitwise_and(differs, high))
 
 
-def _product(lanes: Lanes, a: Any, b: Any) -> Any:
+def _product(lanes: Lanes, a: object, b: object) -> Any:
     """Products of halves; the one of both upper halves lies beyond 64 bits."""
     half, shift = lanes.of(_LOW_HALF, "uint64"), lanes.of(32, "uint64")
 
-    def low(value: Any) -> Any:
+    def low(value: object) -> Any:
         return op.bitwise_and(value, half)
 
-    def high(value: Any) -> Any:
+    def high(value: object) -> Any:
         return op.shift_right(value, shift)
 
     mixed = low(tirx.Mul(low(a), high(b))) + low(tirx.Mul(high(a), low(b)))

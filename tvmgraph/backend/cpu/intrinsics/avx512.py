@@ -8,7 +8,6 @@ that a function can be a polynomial of low degree on each of as many intervals.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 from tvm import tirx
 from tvm.tirx import op
@@ -210,5 +209,5 @@ def _table(values: Sequence[float]) -> Expr:
     return emit.shuffle([tirx.FloatImm("float32", value) for value in values], range(LANES))
 
 
-def _intrinsic(name: str, *args: Any) -> Expr:
+def _intrinsic(name: str, *args: object) -> Expr:
     return op.call_llvm_pure_intrin(f"float32x{LANES}", name, *args)

@@ -239,7 +239,7 @@ def shared_address(element: Load) -> Expr:
     return _any.cuda.cvta_generic_to_shared(address(element))
 
 
-def ptx(name: str, *operands: Any) -> None:
+def ptx(name: str, *operands: object) -> None:
     """Writes one PTX instruction; registers that it writes come first.
 
     Args:
@@ -409,7 +409,7 @@ def at_point(expr: Expr, values: Mapping[Var, Expr]) -> Expr:
     return substitute(bound, _wide(values))
 
 
-def _renamed(binding: Any) -> Any:
+def _renamed(binding: tirx.Let) -> tirx.Let:
     fresh = tirx.Var(binding.var.name, binding.var.ty)
     return tirx.Let(fresh, binding.value, substitute(binding.body, {binding.var: fresh}))
 

@@ -109,7 +109,7 @@ def _to_bytes(x: Buffer, made: Bytes, row: Expr, number: Expr, block: int) -> No
     starts = range(0, block, lanes)
     first = number * block
 
-    def all_of(value: Any, dtype: str) -> Expr:
+    def all_of(value: object, dtype: str) -> Expr:
         return emit.broadcast(tirx.const(value, dtype), lanes)
 
     values = [kept(x[row, emit.ramp(first + at, lanes)], lanes, "float32") for at in starts]
