@@ -100,7 +100,7 @@ def to_dlpack(tensor: Tensor) -> Tensor:
     return tensor
 
 
-def is_tensor(obj: Any) -> bool:
+def is_tensor(obj: object) -> bool:
     """Whether ``obj`` is a Tensor (or Parameter).
 
     Args:
@@ -120,7 +120,7 @@ def set_device(device_target: str, device_id: int | None = None) -> None:
 
 
 def export(
-    net: Any, *inputs: Any, file_name: Any, file_format: str = "ONNX", **options: Any
+    net: object, *inputs: object, file_name: Any, file_format: str = "ONNX", **options: object
 ) -> Any:
     """Writes a network to one file; see :func:`tvmgraph.export.api.export`.
 
@@ -194,7 +194,7 @@ def get_current_device() -> DeviceInfo:
     return DeviceInfo(get_context("device_target"), get_context("device_id"))
 
 
-def get_py_obj_dtype(obj: Any) -> Any:
+def get_py_obj_dtype(obj: object) -> Any:
     """Returns the dtype of a tensor or of a Python or NumPy number.
 
     Args:
@@ -219,7 +219,7 @@ def frombuffer(
     return Tensor(np.frombuffer(buffer, dtype_to_nptype(dtype), count, offset).copy())
 
 
-def lazy_inline(fn: Any = None, attrs: Any = None, policy: Any = None) -> Any:
+def lazy_inline(fn: object = None, attrs: object = None, policy: object = None) -> Any:
     """Decorates a Cell's ``__init__`` in MindSpore programs; equal layers are found without it."""
     return fn if callable(fn) else lazy_inline
 

@@ -62,7 +62,7 @@ def enters_compiled(function: F) -> F:
     return function
 
 
-def _kept(made: Any) -> Any:
+def _kept(made: object) -> Any:
     _renewed.add(made)
     return made
 

@@ -38,7 +38,7 @@ def _handlers() -> dict[int, Any]:
     return {number: h for number in _SIGNALS if callable(h := _getsignal(number))}
 
 
-def _replace(handlers: list[tuple[int, Any]], only: Any) -> None:
+def _replace(handlers: list[tuple[int, Any]], only: object) -> None:
     """Sets handlers where ``only`` handles a signal now; all of them, even if one raises."""
     if handlers:
         number, handler = handlers[0]
@@ -63,7 +63,7 @@ def held_back() -> Iterator[None]:
     if not handlers:
         yield
         return
-    came: dict[int, Any] = {}
+    came: dict[int, object] = {}
     remember = came.__setitem__
     try:
         for number in handlers:
@@ -132,7 +132,7 @@ def _is_at_border(frame: FrameType | None, outside: FrameType) -> bool:
     return False
 
 
-def _generator_file(manager: Any) -> str:
+def _generator_file(manager: object) -> str:
     code = getattr(getattr(manager, "gen", None), "gi_code", None)
     return code.co_filename if code is not None else ""
 

@@ -16,6 +16,7 @@ from tvmgraph.common._sampling import (
     fill_uniform,
     generator,
 )
+from tvmgraph.core.arguments import DTypeLike
 from tvmgraph.core.deferred import Deferred
 from tvmgraph.core.guard import guard_module as _guard_module
 from tvmgraph.core.random import default_generator, first_values
@@ -392,7 +393,7 @@ _BY_PARTS = (
 )  # fmt: skip
 
 
-def initializer(init: Any, shape: Any = None, dtype: Any = dtypes.float32) -> Tensor:
+def initializer(init: object, shape: object = None, dtype: DTypeLike = dtypes.float32) -> Tensor:
     """Builds the first value of a parameter.
 
     Args:
@@ -463,7 +464,7 @@ def _deferred(fill: Initializer, dims: tuple[int, ...], dtype: dtypes.DType) -> 
     return Deferred(make)
 
 
-def _resolve(init: Any) -> Initializer:
+def _resolve(init: object) -> Initializer:
     if isinstance(init, Initializer):
         return init
     if isinstance(init, str):
@@ -495,7 +496,7 @@ def _shape_of(shape: Any) -> tuple[int, ...]:
     return tuple(int(d) for d in dims)
 
 
-def _checked_tensor(init: Tensor, shape: Any) -> Tensor:
+def _checked_tensor(init: Tensor, shape: object) -> Tensor:
     if shape is not None and tuple(init.shape) != _shape_of(shape):
         raise ShapeError(
             f"the given tensor must have the parameter's shape {_shape_of(shape)}",
@@ -504,7 +505,7 @@ def _checked_tensor(init: Tensor, shape: Any) -> Tensor:
     return init
 
 
-def _one_of(op: str, name: str, value: Any, valid: tuple[str, ...]) -> None:
+def _one_of(op: str, name: str, value: object, valid: tuple[str, ...]) -> None:
     if value not in valid:
         raise ArgumentError(
             f"{name} must be one of {', '.join(valid)}, not {value!r}", op=op, at=user_source()
@@ -539,7 +540,7 @@ def _calculate_in_and_out(arr: np.ndarray) -> tuple[int, int]:
     return _calculate_fan_in_and_fan_out(arr.shape)
 
 
-def _calculate_correct_fan(shape: Any, mode: str) -> int:
+def _calculate_correct_fan(shape: object, mode: str) -> int:
     """Returns the ``"fan_in"`` or ``"fan_out"`` of a shape."""
     _one_of("initializer", "mode", mode.lower(), ("fan_in", "fan_out"))
     return _calculate_fan_in_and_fan_out(shape)[mode.lower() == "fan_out"]
@@ -555,7 +556,7 @@ def _calculate_gain(nonlinearity: str, param: float | None = None) -> float:
     return _GAINS[nonlinearity] or math.sqrt(2.0 / (1 + slope**2))
 
 
-def _assignment(arr: np.ndarray, num: Any) -> np.ndarray:
+def _assignment(arr: np.ndarray, num: object) -> np.ndarray:
     """Fills an array, in place."""
     arr[...] = num
     return arr

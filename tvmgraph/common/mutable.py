@@ -11,7 +11,7 @@ from tvmgraph.errors import ArgumentError, DTypeError, user_source
 _KINDS = "bool, int, float, Tensor, tuple, list, dict"
 
 
-def mutable(input_data: Any, dynamic_len: bool = False) -> Any:
+def mutable(input_data: object, dynamic_len: bool = False) -> Any:
     """Marks numbers as varying, so that no value of them is compiled into a graph.
 
     A jitted function takes a marked ``int`` or ``float`` as an input of its graph from the first
@@ -50,7 +50,7 @@ def mutable(input_data: Any, dynamic_len: bool = False) -> Any:
     return _marked(input_data, ())
 
 
-def _marked(value: Any, outer: tuple[int, ...]) -> Any:
+def _marked(value: object, outer: tuple[int, ...]) -> Any:
     if isinstance(value, (bool, Tensor)):
         return value
     if isinstance(value, int):

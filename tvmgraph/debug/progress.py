@@ -110,7 +110,7 @@ def _display() -> Any:
 
 
 @contextmanager
-def _on_terminal() -> Iterator[Any]:
+def _on_terminal() -> Iterator[object]:
     from rich.console import Console
     from rich.live import Live
     from rich.text import Text
@@ -122,7 +122,7 @@ def _on_terminal() -> Iterator[Any]:
 
 
 @contextmanager
-def _in_notebook() -> Iterator[Any]:
+def _in_notebook() -> Iterator[object]:
     from IPython.display import display
 
     def bundle(text: str) -> dict[str, str]:

@@ -90,7 +90,7 @@ def switch_off(recorder: Recorder) -> None:
             active.ignore("profiler")
 
 
-def _note_operator(op: Any, args: Any, _: Any, outputs: Any, start: float, end: float) -> None:
+def _note_operator(op: Any, args: Any, _: object, outputs: Any, start: float, end: float) -> None:
     recorder = current()
     if recorder is not None:
         size = sum(t.array.nbytes for t in (*args, *outputs))

@@ -33,7 +33,7 @@ from tvmgraph.errors import ArgumentError, DTypeError, KeyNotFoundError, user_so
 from tvmgraph.jit.function import JitFunction
 
 
-def mesh_for(*strategies: Any) -> Mesh | None:
+def mesh_for(*strategies: object) -> Mesh | None:
     """Returns the mesh of the first layout among strategies, None without any."""
     for s in strategies:
         if isinstance(s, Layout):
@@ -120,7 +120,7 @@ class Sharded(JitFunction):
         self.choice = found
 
     def explain(  # pyright: ignore[reportIncompatibleMethodOverride]
-        self, *inputs: Any, mesh: Any = None, hardware: Any = None, kernels: bool = False
+        self, *inputs: object, mesh: object = None, hardware: Any = None, kernels: bool = False
     ) -> str:
         """Returns what the function became, or would become on other processes.
 
@@ -143,12 +143,12 @@ class Sharded(JitFunction):
         lines = [] if inputs else [super().explain(kernels)]
         return "\n".join([*lines, *map(str, plans)])
 
-    def plan(self, *inputs: Any, mesh: Any = None, hardware: Any = None) -> plan.Plan:
+    def plan(self, *inputs: object, mesh: object = None, hardware: Any = None) -> plan.Plan:
         """Returns what a call would cost one process; arguments as :meth:`explain`."""
         (found,) = self._plans(inputs, mesh)[:1]
         return plan.cost(found, plan.hardware_of(hardware))
 
-    def _plans(self, inputs: Sequence[Any], mesh: Any) -> list[Any]:
+    def _plans(self, inputs: Sequence[object], mesh: object) -> list[Any]:
         if not inputs and mesh is None:
             return self.programs
         if inputs:
@@ -176,7 +176,7 @@ def _plainly(fn: Any) -> Any:
 
 
 def _called(
-    fn: Any, in_strategy: Any, out_strategy: Any, mesh: Mesh, *args: Any, **kwargs: Any
+    fn: Any, in_strategy: Any, out_strategy: object, mesh: Mesh, *args: object, **kwargs: object
 ) -> Any:
     strategies = tuple(in_strategy)
     if len(strategies) != len(args):
@@ -197,7 +197,7 @@ def _called(
     return _placed_results(result, out_strategy, mesh)
 
 
-def _placed_results(result: Any, out_strategy: Any, mesh: Mesh) -> Any:
+def _placed_results(result: object, out_strategy: Any, mesh: Mesh) -> Any:
     many = isinstance(result, (tuple, list))
     results = list(result) if many else [result]
     if out_strategy is None:
@@ -217,10 +217,10 @@ def _placed_results(result: Any, out_strategy: Any, mesh: Mesh) -> Any:
 
 
 def shard(
-    fn: Any,
+    fn: object,
     in_strategy: Any,
-    out_strategy: Any = None,
-    parameter_plan: Mapping[str, Any] | None = None,
+    out_strategy: object = None,
+    parameter_plan: Mapping[str, object] | None = None,
     device: str = "",
     level: int = 0,
 ) -> Any:
@@ -275,7 +275,7 @@ def shard(
     return Sharded(fn, given, out_strategy, mesh)
 
 
-def _plan(fn: Any, plan: Mapping[str, Any], mesh: Mesh) -> None:
+def _plan(fn: Any, plan: Mapping[str, object], mesh: Mesh) -> None:
     """Notes on parameters how they shall be split."""
     if plan and not is_cell(fn):
         raise DTypeError("parameter_plan needs a Cell", op="shard", at=user_source())
@@ -291,7 +291,7 @@ def _plan(fn: Any, plan: Mapping[str, Any], mesh: Mesh) -> None:
         known[name].sharding = layout_of(mesh, spec)  # pyright: ignore[reportAttributeAccessIssue]
 
 
-def redistribute(tensor: Tensor, layout: Any) -> Tensor:
+def redistribute(tensor: Tensor, layout: object) -> Tensor:
     """Returns a tensor in another layout, moved with the collective that passes least.
 
     Args:
@@ -334,7 +334,7 @@ def _mover(target: str, source: Layout | None, mesh: Mesh) -> JitFunction:
 # ---- operators ----------------------------------------------------------------------------------
 
 
-def shard_primitive(operator: Any, in_strategy: Any, out_strategy: Any) -> Any:
+def shard_primitive(operator: Any, in_strategy: object, out_strategy: object) -> Any:
     """Lets an operator ask for the layouts of its operands and results; returns it.
 
     Args:
@@ -345,8 +345,8 @@ def shard_primitive(operator: Any, in_strategy: Any, out_strategy: Any) -> Any:
     mesh = mesh_for(in_strategy, out_strategy) or flat_mesh(engine.world().size)
     plain: type = getattr(type(operator), "_plain", type(operator))
 
-    def call(self: Any, *args: Any) -> Any:
-        placed: Sequence[Any] = args
+    def call(self: Any, *args: object) -> Any:
+        placed: Sequence[object] = args
         if in_strategy is not None:
             placed = _cheapest(functools.partial(plain.__call__, self), in_strategy, mesh, args)
         return _placed_results(plain.__call__(self, *placed), out_strategy, mesh)
@@ -392,7 +392,7 @@ def _cheapest(fn: Callable[..., Any], strategies: Any, mesh: Mesh, args: Sequenc
             for a in args]  # fmt: skip
 
 
-def _readings(strategy: Any, tensor: Tensor, mesh: Mesh, i: int) -> Iterator[Spec]:
+def _readings(strategy: object, tensor: Tensor, mesh: Mesh, i: int) -> Iterator[Spec]:
     """All splits that a strategy may mean, the usual one first."""
     first = spec_of(strategy, tensor.shape, mesh, f"operand {i}")
     yield first

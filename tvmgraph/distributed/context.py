@@ -58,7 +58,7 @@ settings = AutoParallelContext()
 #: Settings of MindSpore that change nothing here, with their defaults: how messages are joined,
 #: how splits are searched for and in which precision gradients travel is decided by the package,
 #: and checkpoints are whole, so that nothing about splits is written beside them.
-_KEPT: dict[str, Any] = {
+_KEPT: dict[str, object] = {
     "all_reduce_fusion_config": [], "auto_parallel_search_mode": "recursive_programming",
     "comm_fusion": {}, "communi_parallel_mode": "all_group_parallel", "enable_alltoall": False,
     "force_fp32_communication": False, "full_batch_is_set": False, "gradient_fp32_sync": True,
@@ -69,7 +69,7 @@ _KEPT: dict[str, Any] = {
     "strategy_ckpt_config": {}, "strategy_ckpt_load_file": "", "strategy_ckpt_save_file": "",
 }  # fmt: skip
 #: Settings of MindSpore whose other values are not offered.
-_FIXED: dict[str, Any] = {
+_FIXED: dict[str, object] = {
     "auto_pipeline": False, "dump_device_local_norm": False, "dump_local_norm": False,
     "dump_local_norm_path": "", "grad_accumulation_step": 1, "pipeline_interleave": False,
     "pipeline_scheduler": "1f1b", "pipeline_stages": 1,
@@ -80,14 +80,14 @@ _SEARCH: dict[str, Any] = {
     "enable_algo_approxi": False, "fully_use_devices": False, "tensor_slice_align_enable": False,
     "tensor_slice_align_size": 16,
 }  # fmt: skip
-_kept: dict[str, Any] = {}
+_kept: dict[str, object] = {}
 _search = dict(_SEARCH)
 _WORDS = {
     "parallel_mode": ParallelMode.MODE_LIST, "dataset_strategy": ("data_parallel", "full_batch"),
 }  # fmt: skip
 
 
-def set_auto_parallel_context(**given: Any) -> None:
+def set_auto_parallel_context(**given: object) -> None:
     """Says how training is shared out among the processes of the job.
 
     Args:

@@ -81,7 +81,7 @@ class _World:
 
     def __init__(self) -> None:
         self.groups: dict[str, Group] = {}
-        self.subsets: dict[tuple[int, ...], Any] = {}
+        self.subsets: dict[tuple[int, ...], object] = {}
         self.rank, self.size, self.local_rank, self.local_size = 0, 1, 0, 1
         self.comm: Any = None
         if launched() > 1:
@@ -184,7 +184,7 @@ class Watchdog:
                 file.write(str(rank))
         threading.Thread(target=self._watch, name="tvmgraph-watchdog", daemon=True).start()
 
-    def waiting(self, what: Any, limit: float = 0.0) -> Watchdog:
+    def waiting(self, what: object, limit: float = 0.0) -> Watchdog:
         """Limits the time of what is done in a ``with`` block.
 
         Args:
@@ -538,7 +538,7 @@ def barrier(name: str = "world") -> None:
             group.comm.Barrier()
 
 
-def share_object(value: Any, name: str = "world", root: int | None = None) -> Any:
+def share_object(value: object, name: str = "world", root: int | None = None) -> Any:
     """Returns the objects of all members, or of one (``root``); they are pickled."""
     group = get_group(name)
     if group.comm is None:
@@ -550,7 +550,7 @@ def share_object(value: Any, name: str = "world", root: int | None = None) -> An
         return group.comm.bcast(value, root)
 
 
-def send_object(value: Any, member: int, name: str = "world") -> None:
+def send_object(value: object, member: int, name: str = "world") -> None:
     """Sends an object, pickled, to a member.
 
     Raises:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from tvmgraph import dtypes
+from tvmgraph.core.arguments import DTypeLike
 from tvmgraph.core.op import F
 from tvmgraph.core.state import state
 from tvmgraph.core.tensor import Tensor, tensor_from_numpy
@@ -49,7 +50,7 @@ def reduction(op: str) -> str:
     return found
 
 
-def require_tensor(value: Any, name: str = "tensor") -> Tensor:
+def require_tensor(value: object, name: str = "tensor") -> Tensor:
     """Returns a tensor.
 
     Raises:
@@ -93,30 +94,32 @@ def eagerly(what: str) -> None:
         )  # fmt: skip
 
 
-def all_reduce(x: Any, op: str = "sum", group: str | None = None) -> Tensor:
+def all_reduce(x: object, op: str = "sum", group: str | None = None) -> Tensor:
     """Returns the reduction of all processes' tensors."""
     (found,) = F.all_reduced(require_tensor(x), how=reduction(op), **where(group))
     return found
 
 
-def all_gather(x: Any, group: str | None = None) -> Tensor:
+def all_gather(x: object, group: str | None = None) -> Tensor:
     """Returns all processes' tensors, concatenated along the first axis."""
     tensor = require_tensor(x)
     return F.all_gathered(F.reshape(tensor, (1,)) if not tensor.ndim else tensor, axis=0,
                           **where(group))  # fmt: skip
 
 
-def reduce_scatter(x: Any, op: str = "sum", group: str | None = None) -> Tensor:
+def reduce_scatter(x: object, op: str = "sum", group: str | None = None) -> Tensor:
     """Returns this process's part, along the first axis, of the reduction of all tensors."""
     return F.reduce_scattered(require_tensor(x), axis=0, how=reduction(op), **where(group))
 
 
-def broadcast(x: Any, root: int = 0, group: str | None = None) -> Tensor:
+def broadcast(x: object, root: int = 0, group: str | None = None) -> Tensor:
     """Returns the tensor of the process ``root`` of the world."""
     return F.root_sent(require_tensor(x), root=member(root, group, "root_rank"), **where(group))
 
 
-def broadcast_all(xs: Any, root: int = 0, group: str | None = None) -> Any:
+def broadcast_all(
+    xs: object, root: int = 0, group: str | None = None
+) -> Tensor | tuple[Tensor, ...]:
     """Returns the tensors of the process ``root``: of a tuple, or of one tensor."""
     if isinstance(xs, (tuple, list)):
         return tuple(broadcast(x, root, group) for x in xs)
@@ -129,7 +132,7 @@ def reduce(x: Any, dst: int = 0, op: str = "sum", group: str | None = None) -> T
     return found if engine.world().rank == dst else x
 
 
-def all_to_all(x: Any, count: int, split: int, concat: int, group: str | None = None) -> Tensor:
+def all_to_all(x: object, count: int, split: int, concat: int, group: str | None = None) -> Tensor:
     """Exchanges the parts of an axis; what comes is concatenated along another."""
     here = where(group)
     if count != here["parts"]:
@@ -158,7 +161,7 @@ def barrier(group: str | None = None) -> None:
     engine.barrier(named(group))
 
 
-def send(x: Any, dst: int, group: str | None = None, tag: int = 0) -> engine.Waiting:
+def send(x: object, dst: int, group: str | None = None, tag: int = 0) -> engine.Waiting:
     """Begins to send a tensor to a process of the world."""
     eagerly("send")
     tensor = require_tensor(x)
@@ -170,7 +173,7 @@ def send(x: Any, dst: int, group: str | None = None, tag: int = 0) -> engine.Wai
 
 
 def receive(
-    shape: Sequence[int], dtype: Any, src: int, group: str | None = None, tag: int = 0
+    shape: Sequence[int], dtype: DTypeLike, src: int, group: str | None = None, tag: int = 0
 ) -> tuple[np.ndarray, engine.Waiting]:
     """Begins to receive an array from a process of the world."""
     eagerly("receive")
@@ -235,7 +238,7 @@ def sizes_of(sizes: Any, name: str, group: str | None) -> list[int]:
 
 
 def cut_and_exchange(
-    x: Any, gives: Sequence[int], takes: Sequence[int], group: str | None = None
+    x: object, gives: Sequence[int], takes: Sequence[int], group: str | None = None
 ) -> Tensor:
     """Sends parts of the first axis to all members; what comes is concatenated along it.
 
@@ -263,13 +266,15 @@ def _require_sum(tensor: Tensor, sizes: Sequence[int]) -> None:
                             at=user_source())  # fmt: skip
 
 
-def all_to_all_v(x: Any, gives: Any, takes: Any, block: int = 1, group: str | None = None) -> Any:
+def all_to_all_v(
+    x: object, gives: object, takes: object, block: int = 1, group: str | None = None
+) -> Tensor:
     """Exchanges parts of a vector, whose lengths count blocks of elements."""
     sent, taken = ([n * block for n in sizes_of(s, "numel_list", group)] for s in (gives, takes))
     return cut_and_exchange(F.reshape(require_tensor(x), (-1,)), sent, taken, group)
 
 
-def all_gather_v(x: Any, sizes: Any, group: str | None = None) -> Tensor:
+def all_gather_v(x: object, sizes: object, group: str | None = None) -> Tensor:
     """Returns all processes' tensors, of these lengths, concatenated along the first axis.
 
     Raises:
@@ -281,7 +286,7 @@ def all_gather_v(x: Any, sizes: Any, group: str | None = None) -> Tensor:
     return F.concat(uneven([tensor] * len(known), shapes, group), 0)
 
 
-def reduce_scatter_v(x: Any, sizes: Any, op: str = "sum", group: str | None = None) -> Tensor:
+def reduce_scatter_v(x: object, sizes: object, op: str = "sum", group: str | None = None) -> Tensor:
     """Returns this process's part, of these lengths, of the reduction along the first axis."""
     tensor, known = require_tensor(x), sizes_of(sizes, "input_split_sizes", group)
     _require_sum(tensor, known)

@@ -95,7 +95,7 @@ class Layout:
             )  # fmt: skip
         self.spec: Spec | None = None
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """Returns the layout as MindSpore writes it down.
 
         In ``tensor_map`` axes of the mesh count from the last one, and -1 stands for a dimension
@@ -117,7 +117,7 @@ class Layout:
             "rank_list": list(range(self.mesh.size)),
         }
 
-    def __call__(self, *tensor_map: Any) -> Layout:
+    def __call__(self, *tensor_map: object) -> Layout:
         """Returns how a tensor is split: per dimension a name, several names, or ``"None"``.
 
         Raises:
@@ -228,7 +228,7 @@ def spec_of(strategy: Any, shape: Sequence[int], mesh: Mesh, what: str, op: str 
     return spec
 
 
-def _of_integers(strategy: tuple[Any, ...], mesh: Mesh, what: str, op: str) -> Spec:
+def _of_integers(strategy: tuple[object, ...], mesh: Mesh, what: str, op: str) -> Spec:
     """Gives every dimension the next axes whose product is its number."""
     free, spec = list(mesh.names), []
     for parts in strategy:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 from tvmgraph.core.op import get_op
 from tvmgraph.core.traits import Dims, Factors, Pattern, Slot
@@ -285,7 +284,9 @@ class _Writer:
         return ((), "sum") if not same or used & set(first.pending) or spread else (
             first.pending, first.how)  # fmt: skip
 
-    def _sized(self, node: Node, factors: Factors, axes: Mapping[str, Axes]) -> Mapping[str, Any]:
+    def _sized(
+        self, node: Node, factors: Factors, axes: Mapping[str, Axes]
+    ) -> Mapping[str, object]:
         """The attributes of the node that computes one part."""
         key = node.op.traits.sized
         if not key:
@@ -356,7 +357,7 @@ class _Writer:
                 part = replace(part, value=value, spec=_with(part.spec, d, axes))
         return part
 
-    def _emit(self, kind: str, value: Value, axes: Axes, **attrs: Any) -> Value:
+    def _emit(self, kind: str, value: Value, axes: Axes, **attrs: object) -> Value:
         count = self.mesh.count(axes)
         if count == 1:
             return value
@@ -461,7 +462,7 @@ class _Order:
 def _buckets(graph: Graph) -> list[list[Node]]:
     """Small sums by what they have in common and by how many sums they wait for."""
     depth: dict[Value, int] = {}
-    by: dict[Any, list[Node]] = {}
+    by: dict[object, list[Node]] = {}
     for node in graph.nodes:
         level = max((depth.get(v, 0) for v in node.inputs), default=0)
         if node.op.name == "all_reduced" and len(node.inputs) == 1:

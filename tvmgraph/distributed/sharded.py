@@ -137,7 +137,7 @@ def cut(array: np.ndarray, mesh: Mesh, spec: Spec) -> np.ndarray:
     return array[own_slices(array.shape, mesh, spec)].copy()
 
 
-def shards_of(tensor: Any) -> Shards | None:
+def shards_of(tensor: object) -> Shards | None:
     """Returns how a tensor is split, None for whole ones."""
     found = getattr(tensor, "_device", None)
     return found if isinstance(found, Shards) else None
@@ -209,7 +209,7 @@ class ShardedGraph(CompiledGraph):
         return self.inner.kernel_choices()
 
     def run(
-        self, args: Sequence[Tensor], consume: bool = False, kept: list[Any] | None = None
+        self, args: Sequence[Tensor], consume: bool = False, kept: list[object] | None = None
     ) -> list[Tensor]:
         """Runs the part on the parts of tensors."""
         local = [

@@ -65,7 +65,7 @@ class GraphBuilder:
         self.nodes.append(Node(op, tuple(inputs), own, outputs, source, scope, regions))
         return outputs
 
-    def call(self, op: Op, inputs: Iterable[Value], **attrs: Any) -> tuple[Value, ...]:
+    def call(self, op: Op, inputs: Iterable[Value], **attrs: object) -> tuple[Value, ...]:
         """Adds a node, inferring its output types from the operator's rule."""
         inputs = tuple(inputs)
         types = op.infer(*[v.type for v in inputs], **attrs)
@@ -82,7 +82,7 @@ class GraphBuilder:
 def one_node(
     op: Op,
     inputs: Sequence[TensorType],
-    attrs: Mapping[str, Any],
+    attrs: Mapping[str, object],
     outputs: Sequence[TensorType],
     regions: tuple[Graph, ...] = (),
 ) -> Graph:

@@ -41,7 +41,7 @@ def dce(graph: Graph) -> Graph:
 
 def cse(graph: Graph) -> Graph:
     """Computes equal expressions once (operators with regions and collectives are left alone)."""
-    seen: dict[Any, Node] = {}
+    seen: dict[object, Node] = {}
     renamed: dict[Value, Value] = {}
     nodes: list[Node] = []
     for node in graph.nodes:

@@ -24,7 +24,7 @@ def sizes_of(values: Iterable[Value], shapes: Iterable[Sequence[int]]) -> dict[s
     return found
 
 
-def fixed_keywords(node: Node, sizes: Mapping[str, int]) -> dict[str, Any]:
+def fixed_keywords(node: Node, sizes: Mapping[str, int]) -> dict[str, object]:
     """Returns a node's attributes and regions with symbolic sizes replaced by numbers."""
     return {
         name: with_sizes(value, sizes) if isinstance(value, Graph) else _fixed(value, sizes)
@@ -60,7 +60,7 @@ def fixed_type(type: TensorType, sizes: Mapping[str, int]) -> TensorType:
     return type if type.is_static else type.with_shape(_fixed(type.shape, sizes))
 
 
-def _fixed(value: Any, sizes: Mapping[str, int]) -> Any:
+def _fixed(value: object, sizes: Mapping[str, int]) -> Any:
     if isinstance(value, Dim):
         return value.substitute(sizes)
     if isinstance(value, tuple):

@@ -15,8 +15,8 @@ ROUNDS = 10
 
 
 def philox(
-    counter: tuple[Any, Any],
-    key: tuple[Any, Any],
+    counter: tuple[object, object],
+    key: tuple[object, object],
     mul: Callable[[Any, int], tuple[Any, Any]],
     word: Callable[[int], Any],
 ) -> list[Any]:

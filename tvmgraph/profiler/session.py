@@ -12,7 +12,7 @@ import itertools
 import json
 import os
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -132,7 +132,7 @@ class profile:  # noqa: N801 (MindSpore's name)
             self.start()
         return self
 
-    def __exit__(self, *_: Any) -> None:
+    def __exit__(self, *_: object) -> None:
         if self._on:
             self.stop()
 
@@ -220,11 +220,11 @@ class Profiler(profile):
         if start_profile:
             self.start()
 
-    def __exit__(self, *_: Any) -> None:
+    def __exit__(self, *_: object) -> None:
         if self._on:
             self.analyse()
 
-    def analyse(self, *_: Any, **__: Any) -> Summary:
+    def analyse(self, *_: object, **__: object) -> Summary:
         """Stops, writes the results to a new folder of ``output_path``, and returns them.
 
         Raises:
@@ -238,7 +238,7 @@ class Profiler(profile):
             self._written = found
         return found
 
-    def op_analyse(self, op_name: str | list[str], device_id: Any = None) -> str:
+    def op_analyse(self, op_name: str | list[str], device_id: object = None) -> str:
         """Returns count, total and mean time of eager operators or kernels as JSON.
 
         Args:
@@ -298,7 +298,7 @@ def _misuse(what: str, message: str, fix: str) -> ArgumentError:
     return ArgumentError(message, op=f"profiler.{what}", at=user_source(), fix=fix)
 
 
-def _check(activities: Any, schedule: Any, ready: Any, options: dict[str, Any]) -> None:
+def _check(activities: Any, schedule: object, ready: object, options: Mapping[str, object]) -> None:
     def fail(message: str, fix: str) -> TvmgraphError:
         return ArgumentError(message, op="profiler.profile", at=user_source(), fix=fix)
 

@@ -7,7 +7,7 @@ import importlib.resources
 import json
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -127,7 +127,7 @@ def draw_pair(before: Graph, after: Graph, kernels: Sequence[Kernel]) -> Drawing
     ])  # fmt: skip
 
 
-def _svg(model: dict[str, Any]) -> str:
+def _svg(model: Mapping[str, object]) -> str:
     try:
         from py_mini_racer import MiniRacer
     except ImportError as e:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -34,7 +33,7 @@ def model_of(
     kernels: Sequence[Kernel] = (),
     title: str = "",
     choices: Mapping[str, str] | None = None,
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """Returns what ``view.js`` draws.
 
     Args:
@@ -56,12 +55,12 @@ class _Modeller:
                 self.kernel_of.setdefault(i, []).append((number, kernel))
         self.by_kernel = bool(kernels)
         self.position = 0  # of the next node, in the order of graph.walk()
-        self.nodes: list[dict[str, Any]] = []
+        self.nodes: list[dict[str, object]] = []
         self.edges: list[tuple[str, str, str]] = []
         self.maker: dict[Value, str] = {}
         self.inline: dict[Value, str] = {}
 
-    def model(self, title: str) -> dict[str, Any]:
+    def model(self, title: str) -> dict[str, object]:
         """Builds everything."""
         readers = _first_readers(self.graph)
         for p in self.graph.params:
