@@ -83,8 +83,11 @@ def tail_load(name: str, group: int, count: int) -> str:
 
     Args:
         name: Name of the function without its prefix.
-        group: Elements of a group, of 32 bits together.
-        count: Elements that exist.
+        group: Elements of a group of 32 bits.
+        count: Elements that are read; nothing behind them is touched.
+
+    Returns:
+        The function in the language of LLVM.
     """
     kind = f"<{LANES * group} x i{32 // group}>"
     mask = ", ".join(f"i1 {int(n < count)}" for n in range(LANES * group))
