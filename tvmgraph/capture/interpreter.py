@@ -127,7 +127,7 @@ class Interpreter(Expressions, Statements, Branches, Loops, Outside):
                 fix="write it to a file; code typed into Python or given to exec() has no source",
             ) from error  # fmt: skip
 
-    def _refuse_generator(self, function: object) -> None:
+    def _refuse_generator(self, function: Any) -> None:
         """In pieces, a generator or coroutine runs in Python, which sees what it does and when."""
         suspends = self._is_read(function) and function.__code__.co_flags & _SUSPENDS
         if self.settings.lax and suspends:

@@ -83,7 +83,7 @@ def dict_like(value: dict[Any, Any]) -> Callable[[Any], Any]:
     return type(value)
 
 
-def _like(value: object, items: Sequence[object]) -> Any:
+def _like(value: object, items: list[Any]) -> Any:
     if hasattr(value, "_fields"):  # a named tuple
         return type(value)(*items)
     new = _of_kind(type(value), items)

@@ -342,7 +342,7 @@ def load_checkpoint(
 
 
 def load_param_into_net(
-    net: Cell, parameter_dict: Mapping[str, object], strict_load: bool = False, **_: object
+    net: Cell, parameter_dict: Mapping[str, Any], strict_load: bool = False, **_: object
 ) -> tuple[list[str], list[str]]:
     """Copies parameters into a network (or optimizer), all of them or none.
 

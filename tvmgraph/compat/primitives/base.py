@@ -294,7 +294,7 @@ def build_class(row: Iterable[str], module: str, scope: dict[str, Any]) -> type[
         f"def __call__({call_text}):\n{loads}    return {expression}\n",
         space,
     )
-    methods: dict[str, object] = {"__module__": module, "__doc__": _doc(row, space)}
+    methods: dict[str, Any] = {"__module__": module, "__doc__": _doc(row, space)}
     for method in ("__init__", "__call__"):
         space[method].__qualname__ = f"{name}.{method}"
         space[method].__annotations__ = {}
