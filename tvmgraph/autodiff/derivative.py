@@ -8,7 +8,7 @@ from typing import Any
 from tvmgraph import hooks
 from tvmgraph.core.composed import in_pieces
 from tvmgraph.core.costly import LARGE
-from tvmgraph.core.op import Op
+from tvmgraph.core.op import Op, Reason
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.errors import TvmgraphError
 
@@ -49,7 +49,7 @@ def derivative(
 def _by_rule(
     op: Op, attrs: dict[str, Any], cotangents: Any, results: Any, inputs: Any
 ) -> Cotangents:
-    assert callable(op.vjp)
+    assert not isinstance(op.vjp, Reason)
     if op.multi:
         return op.vjp(cotangents, results, *inputs, **attrs)
     return op.vjp(cotangents[0], results[0], *inputs, **attrs)
