@@ -18,12 +18,10 @@ from tvmgraph.backend.cpu.kernels.gemm.epilogue import Epilogue
 from tvmgraph.backend.cpu.kernels.gemm.microkernel import sum_each
 from tvmgraph.backend.cpu.kernels.gemm.plan import is_worth_sharing
 from tvmgraph.backend.cpu.kernels.gemm.vnni_packing import (
-    DOTS,
     LANES,
-    LOADS,
     PackedOperands,
     call,
-    dot_type,
+    grouped_type,
 )
 from tvmgraph.backend.loop_ir import emit
 from tvmgraph.backend.loop_ir.columns import Columns
@@ -51,14 +49,17 @@ def emit_dot_products(
         shape: Its extents.
         model: The processor: registers limit the sums of a tile, and its threads share the columns.
     """
+    groups = groups_of(contraction, columns, shape, model)
     lanes = model.lanes_of(shape.itemsize)
     sums = max(4, min(16, model.registers // 2))
+    if groups and lanes < LANES:  # a vector of groups takes several registers
+        lanes, sums = LANES, sums * lanes // LANES
     height = min(_MAX_ROWS, shape.rows)
     width = max(1, min(_MAX_COLUMNS, sums // height, shape.columns))
-    groups = groups_of(contraction, columns, shape, model)
     kernel = _Dot(contraction, columns, shape, lanes, height, groups)
     parallel = model.threads > 1 and is_worth_sharing(shape)
-    with T.attr(0, "pragma_import_llvm", LOADS + DOTS) if groups else contextlib.nullcontext():
+    functions = T.attr(0, "pragma_import_llvm", groups.functions) if groups else None
+    with functions or contextlib.nullcontext():
         write_items(
             [*contraction.batch, *columns.outer, Split(shape.columns, width)], parallel,
             lambda bound, ranges: kernel.columns_block(bound, *ranges[0]),
@@ -80,8 +81,8 @@ def groups_of(
         None where K is several axes or shorter than a vector, or an operand is not contiguous along
         it.
     """
-    dtype = dot_type(contraction)
-    if dtype is None or dtype not in model.dot_types:
+    dtype = grouped_type(contraction, model)
+    if dtype is None:
         return None
     groups = PackedOperands(contraction, columns, shape, dtype)
     sides = (contraction.left, contraction.right)
@@ -167,7 +168,7 @@ class _Dot:
         self, groups: PackedOperands, outer: Bound, operand: Operand, line: Expr, k: Expr
     ) -> Expr:
         """A vector of groups of an operand."""
-        return call(f"int32x{LANES}", "groups", groups.place(operand, outer, line, k))
+        return call(f"int32x{LANES}", groups.load, groups.place(operand, outer, line, k))
 
     def _dot(self, groups: PackedOperands, total: Buffer, unsigned: Expr, signed: Expr) -> Expr:
         kind, name = f"{self.contraction.dtype}x{LANES}", f"dot_{groups.dtype}"

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from tvmgraph.backend.cpu.kernels.gemm.vnni_packing import LANES
 from tvmgraph.backend.loop_ir.choice import choose, ranked
 from tvmgraph.backend.loop_ir.gemm_shape import GemmShape
 from tvmgraph.machine.processor import CpuModel
@@ -30,7 +31,7 @@ _MAX_STEP_FMAS = 24
 _MAX_DOT_ROWS, _MAX_DEEP_DOT_ROWS, _MAX_UNEVEN_DOT_ROWS, _DOT_DEPTH = 4, 40, 20, 256
 #: The same where an instruction multiplies groups of a narrow type along the depth: packing takes
 #: as long as ever, the products a fraction.
-_MAX_GROUPED_DOT_ROWS = {"bfloat16": 128, "int8": 32}
+_MAX_GROUPED_DOT_ROWS = {"bfloat16": 128, "int8": 32, "int8_pairs": 8}
 #: Rows that the busiest worker may have more than with the best division, for larger blocks.
 _MAX_EXCESS = 0.05
 #: Bytes that a core reads from memory in a cycle while the others do so, too.
@@ -194,7 +195,7 @@ def wants_dot_products(shape: GemmShape, model: CpuModel, grouped: str | None) -
         model: The processor.
         grouped: The type of which an instruction multiplies groups along the depth, if any.
     """
-    if grouped and shape.columns < model.lanes:  # too few for panels of groups
+    if grouped and shape.columns < LANES:  # too few for panels of groups
         return True
     lanes = model.lanes_of(shape.itemsize)
     even = shape.depth % lanes == 0 or shape.columns < lanes  # for so few packing is no better

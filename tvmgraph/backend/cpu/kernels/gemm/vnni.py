@@ -6,12 +6,15 @@ broadcast, in place where it lies in memory as it must, the column operand is pa
 
 ``vpdpbusd`` multiplies unsigned with signed bytes. Packing adds 128 to the column operand (it flips
 the sign bits), and the sums of a row start from -128 times the sum of the row operand's row.
+
+AVX2 has neither: there both operands of int8 are copied as numbers of 16 bits, and ``vpmaddwd``
+adds the products of two to a lane, exactly.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tvm import tirx
 from tvm.tirx.script import builder as T
@@ -27,12 +30,13 @@ from tvmgraph.backend.cpu.kernels.gemm.plan import (
 )
 from tvmgraph.backend.cpu.kernels.gemm.problem import grouped_of
 from tvmgraph.backend.cpu.kernels.gemm.vnni_packing import (
-    DOTS,
     LANES,
+    PAIRS_OF_BYTES,
     GroupedKernel,
     PackedOperands,
     Side,
     call,
+    grouped_type,
 )
 from tvmgraph.backend.loop_ir import emit
 from tvmgraph.backend.loop_ir.choice import choose
@@ -74,7 +78,7 @@ class _Kernel(GroupedKernel):
         """Packs all panels, then divides panels and blocks of rows."""
         plan, rows, operands = self.plan, self._shape.rows, self.operands
         right, left = self.packed_columns(outer, parallel), None
-        if not (operands.runs_along_depth(operands.contraction.left) and operands.is_exact):
+        if not (operands.runs_along_depth(operands.contraction.left) and operands.reads_in_place):
             left = self.packed_rows(outer, parallel)
         side = Side(outer, right, left, None)
         if self.operands.dtype == "int8":
@@ -169,8 +173,12 @@ def _match(nest: Nest, model: CpuModel) -> tuple[PackedOperands, GemmPlan] | Ref
     operands = nest.once(grouped_of, model)
     if isinstance(operands, Refused):
         return operands
-    if operands.dtype not in model.dot_types:
+    dtype = grouped_type(operands.contraction, model)
+    if dtype is None:
         return Refused(f"the processor has no dot products of {operands.dtype}")
+    if dtype == PAIRS_OF_BYTES:  # a vector of groups takes two registers
+        operands = replace(operands, dtype=dtype)
+        model = replace(model, vector_bytes=4 * LANES, registers=model.registers // 2)
     if operands.shape.rows < _MIN_ROWS and not operands.stored:
         return Refused("too few rows to repay packing the column operand")
     plan = _plan_panels(operands, model)
@@ -182,7 +190,7 @@ def _match(nest: Nest, model: CpuModel) -> tuple[PackedOperands, GemmPlan] | Ref
 def _emit(
     found: tuple[PackedOperands, GemmPlan], plan: GemmPlan, _writer: Writer[CpuModel]
 ) -> None:
-    with T.attr(0, "pragma_import_llvm", DOTS + found[0].functions):
+    with T.attr(0, "pragma_import_llvm", found[0].functions):
         _Kernel(found[0], plan.panel, plan.parallel, plan.threads, plan).write()
 
 

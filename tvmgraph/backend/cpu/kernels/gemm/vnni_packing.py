@@ -23,11 +23,14 @@ from tvmgraph.backend.loop_ir.gemm_shape import GemmShape
 from tvmgraph.backend.loop_ir.point import Bound, bind_group
 from tvmgraph.backend.loop_ir.program import substitute
 from tvmgraph.backend.loop_ir.types import Buffer, Expr, Index
+from tvmgraph.machine.processor import CpuModel
 
 #: Groups of a vector: the instructions are used on registers of 512 bits.
 LANES = 16
-#: Elements per group by type.
-GROUPS = {"bfloat16": 2, "int8": 4}
+#: Elements per group by type. Where no instruction sums products of four bytes, pairs of them are
+#: multiplied as numbers of 16 bits.
+PAIRS_OF_BYTES = "int8_pairs"
+GROUPS = {"bfloat16": 2, "int8": 4, PAIRS_OF_BYTES: 2}
 
 _any: Any = T
 
@@ -40,6 +43,34 @@ define internal <16 x i32> @tvmgraph_dot_int8(<16 x i32> %c, <16 x i32> %a, <16 
   ret <16 x i32> %r
 }}
 """
+
+#: The same of AVX2, which has one for pairs of 16 bits.
+PAIR_DOTS = (
+    """
+declare <8 x i32> @llvm.x86.avx2.pmadd.wd(<16 x i16>, <16 x i16>)
+define internal <16 x i32> @tvmgraph_dot_int8_pairs(<16 x i32> %c, <16 x i32> %a, <16 x i32> %b)
+    alwaysinline {
+  %x = bitcast <16 x i32> %a to <32 x i16>
+  %y = bitcast <16 x i32> %b to <32 x i16>
+"""
+    + "".join(
+        f"  %{v}{half} = shufflevector <32 x i16> %{v}, <32 x i16> poison, <16 x i32> <"
+        + ", ".join(f"i32 {16 * half + i}" for i in range(16))
+        + ">\n"
+        for v in "xy"
+        for half in (0, 1)
+    )
+    + """
+  %p0 = call <8 x i32> @llvm.x86.avx2.pmadd.wd(<16 x i16> %x0, <16 x i16> %y0)
+  %p1 = call <8 x i32> @llvm.x86.avx2.pmadd.wd(<16 x i16> %x1, <16 x i16> %y1)
+  %p = shufflevector <8 x i32> %p0, <8 x i32> %p1, <16 x i32> <"""
+    + ", ".join(f"i32 {i}" for i in range(16))
+    + """>
+  %r = add <16 x i32> %c, %p
+  ret <16 x i32> %r
+}
+"""
+)
 
 #: Loads of elements and groups. Their place in TVM's tree of aliases (tbaa) says that they never
 #: read what the kernel writes, so that the sums stay in registers.
@@ -72,35 +103,81 @@ define internal <16 x i32> @tvmgraph_widen_int8(ptr %at) alwaysinline {
   %r = zext <16 x i8> %v to <16 x i32>
   ret <16 x i32> %r
 }
+define internal <16 x i32> @tvmgraph_groups_int8_pairs(ptr %at) alwaysinline {
+  %v = load <32 x i8>, ptr %at, align 1, !tbaa !2
+  %w = sext <32 x i8> %v to <32 x i16>
+  %r = bitcast <32 x i16> %w to <16 x i32>
+  ret <16 x i32> %r
+}
+define internal i32 @tvmgraph_element_int8_pairs(ptr %at) alwaysinline {
+  %v = load i8, ptr %at, align 1, !tbaa !2
+  %w = sext i8 %v to i16
+  %r = zext i16 %w to i32
+  ret i32 %r
+}
+define internal <16 x i32> @tvmgraph_widen_int8_pairs(ptr %at) alwaysinline {
+  %v = load <16 x i8>, ptr %at, align 1, !tbaa !2
+  %w = sext <16 x i8> %v to <16 x i16>
+  %r = zext <16 x i16> %w to <16 x i32>
+  ret <16 x i32> %r
+}
 !0 = !{!"tvm-tbaa"}
 !1 = !{!"operand", !0, i64 0}
 !2 = !{!1, !1, i64 0}
 """
 
 
-def tail_load(name: str, group: int, count: int) -> str:
+def tail_load(name: str, dtype: str, count: int) -> str:
     """A load of the first ``count`` elements of a vector of groups; the others are 0.
 
     Args:
         name: Name of the function without its prefix.
-        group: Elements of a group of 32 bits.
+        dtype: How elements are grouped: a key of :data:`GROUPS`.
         count: Elements that are read; nothing behind them is touched.
 
     Returns:
         The function in the language of LLVM.
     """
-    kind = f"<{LANES * group} x i{32 // group}>"
-    mask = ", ".join(f"i1 {int(n < count)}" for n in range(LANES * group))
-    function = f"@llvm.masked.load.v{LANES * group}i{32 // group}.p0"
-    flags = f"<{LANES * group} x i1>"
+    pairs = dtype == PAIRS_OF_BYTES
+    size, bits = LANES * GROUPS[dtype], 8 if pairs else 32 // GROUPS[dtype]
+    kind, flags = f"<{size} x i{bits}>", f"<{size} x i1>"
+    mask = ", ".join(f"i1 {int(n < count)}" for n in range(size))
+    function = f"@llvm.masked.load.v{size}i{bits}.p0"
+    declaration, wide = f"declare {kind} {function}(ptr, i32, {flags}, {kind})", kind
+    body = (
+        f"  %v = call {kind} {function}(ptr %at, i32 1, {flags} <{mask}>, {kind} zeroinitializer)"
+    )
+    if pairs:  # AVX2 has no such instruction
+        declaration, body, wide = "", _load_in_parts(count, size), f"<{size} x i16>"
+    value = f"sext {kind} %v to {wide}" if pairs else f"bitcast {kind} %v to {wide}"
     return f"""
-declare {kind} {function}(ptr, i32, {flags}, {kind})
+{declaration}
 define internal <{LANES} x i32> @tvmgraph_{name}(ptr %at) alwaysinline {{
-  %v = call {kind} {function}(ptr %at, i32 1, {flags} <{mask}>, {kind} zeroinitializer)
-  %r = bitcast {kind} %v to <{LANES} x i32>
+{body}
+  %w = {value}
+  %r = bitcast {wide} %w to <{LANES} x i32>
   ret <{LANES} x i32> %r
 }}
 """
+
+
+def _load_in_parts(count: int, size: int) -> str:
+    """The body of a load of ``count`` bytes, as many at a time as powers of two allow."""
+    lines, done = [f"  %v{0} = bitcast <{size} x i8> zeroinitializer to <{size} x i8>"], 0
+    sizes = [1 << bit for bit in reversed(range(size.bit_length())) if count >> bit & 1]
+    for number, part in enumerate(sizes):
+        order = ", ".join(
+            f"i32 {n - done if done <= n < done + part else part}" for n in range(size)
+        )
+        lines += [
+            f"  %a{number} = getelementptr i8, ptr %at, i64 {done}",
+            f"  %l{number} = load <{part} x i8>, ptr %a{number}, align 1, !tbaa !2",
+            f"  %s{number} = shufflevector <{part} x i8> %l{number}, "
+            f"<{part} x i8> zeroinitializer, <{size} x i32> <{order}>",
+            f"  %v{number + 1} = or <{size} x i8> %v{number}, %s{number}",
+        ]
+        done += part
+    return "\n".join([*lines, f"  %v = bitcast <{size} x i8> %v{len(sizes)} to <{size} x i8>"])
 
 
 def call(dtype: str, name: str, *args: Expr) -> Expr:
@@ -112,6 +189,14 @@ def call(dtype: str, name: str, *args: Expr) -> Expr:
         *args: What it is called with.
     """
     return _any.call_pure_extern(dtype, f"tvmgraph_{name}", *args)
+
+
+def grouped_type(contraction: Contraction, model: CpuModel) -> str | None:
+    """The kind of groups that a processor's instructions multiply of these operands, if any."""
+    dtype = dot_type(contraction)
+    if dtype == "int8" and dtype not in model.dot_types and model.sums_pairs_of_bytes:
+        return PAIRS_OF_BYTES
+    return dtype if dtype in model.dot_types else None
 
 
 def dot_type(contraction: Contraction) -> str | None:
@@ -190,8 +275,20 @@ class PackedOperands:
 
     @property
     def functions(self) -> str:
-        """The functions that copying and reading the operands call."""
-        return LOADS + tail_load(self._tail, self.group, self.shape.depth % (LANES * self.group))
+        """The functions that copying, reading and multiplying the operands call."""
+        rest = self.shape.depth % (LANES * self.group)
+        dots = PAIR_DOTS if self.dtype == PAIRS_OF_BYTES else DOTS
+        return dots + LOADS + tail_load(self._tail, self.dtype, rest)
+
+    @property
+    def load(self) -> str:
+        """The load of a vector of groups."""
+        return "groups_int8_pairs" if self.dtype == PAIRS_OF_BYTES else "groups"
+
+    @property
+    def reads_in_place(self) -> bool:
+        """Whether rows along the depth are groups as they lie."""
+        return self.dtype != PAIRS_OF_BYTES and self.is_exact
 
     @property
     def is_exact(self) -> bool:
@@ -260,7 +357,7 @@ class PackedOperands:
 
             if blocks:
                 with emit.serial(blocks) as block, emit.serial(vectors) as vector:
-                    block_of("groups", block, vector, LANES)
+                    block_of(self.load, block, vector, LANES)
             if steps := self.depth - blocks * LANES:
                 with emit.serial(vectors) as vector:
                     block_of(self._tail, emit.i64(blocks), vector, steps)
@@ -296,7 +393,7 @@ class PackedOperands:
             with emit.serial(count) as row:
                 if blocks:
                     with emit.serial(blocks) as block:
-                        block_of("groups", row, block, LANES)
+                        block_of(self.load, row, block, LANES)
                 if rest:
                     block_of(self._tail, row, emit.i64(blocks), rest)
         elif self.runs_along_lines(operand) and count % LANES == 0:
@@ -348,9 +445,7 @@ class PackedOperands:
         whole = self.stored or not self.runs_along_lines(self.contraction.right)
         return 0 if whole else -self.shape.columns % LANES
 
-    def _square(
-        self, operand: Operand, outer: Bound, line: Expr, k: Expr, load: str = "groups"
-    ) -> Buffer:
+    def _square(self, operand: Operand, outer: Bound, line: Expr, k: Expr, load: str) -> Buffer:
         """Sixteen steps of sixteen lines that are contiguous along the depth."""
         square = emit.stack(LANES * LANES, "int32")
         for row in range(LANES):
