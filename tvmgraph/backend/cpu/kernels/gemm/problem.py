@@ -80,8 +80,15 @@ def gemm_of(nest: Nest, model: CpuModel) -> GemmProblem | Refused:
         shape, model, groups and groups.dtype
     )
     direct = contraction.right.is_direct and strides is not None and runs_on(columns.inner, strides)
-    in_place = bool(groups and dots and not model.tile_types)
+    in_place = bool(groups and dots and not (model.tile_types and _fills_tiles(groups)))
     return GemmProblem(contraction, columns, shape, direct, dots, in_place)
+
+
+def _fills_tiles(groups: PackedOperands) -> bool:
+    """Whether there are rows enough for tiles, or a matrix that is read as tiles where it lies."""
+    shape = groups.shape
+    whole = shape.depth % (LANES * groups.group) == 0 and shape.columns % LANES == 0
+    return whole or shape.rows >= LANES
 
 
 def grouped_of(nest: Nest, model: CpuModel) -> PackedOperands | Refused:
