@@ -204,7 +204,7 @@ def _weights(weights: Any) -> tuple[Parameter, ...]:
     if weights is None:
         return ()
     lone = isinstance(weights, Parameter) or not isinstance(weights, Iterable)
-    items = (weights,) if lone else tuple(weights)
+    items: tuple[Any, ...] = (weights,) if lone else tuple(weights)
     for w in items:
         if not isinstance(w, Parameter):
             raise DTypeError(

@@ -188,6 +188,7 @@ class _Function:
     """
 
     saved_tensors: tuple[Any, ...] = ()
+    needs_input_grad: tuple[bool, ...] = ()
     non_differentiable: tuple[Any, ...] = ()
 
     @staticmethod

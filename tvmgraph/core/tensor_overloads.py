@@ -86,8 +86,9 @@ def sizes_of(sizes: tuple[Any, ...]) -> tuple[Any, ...]:
     """Accepts ``f(2, 3)``, ``f((2, 3))`` and ``f(Tensor([2, 3]))``."""
     if len(sizes) == 1 and isinstance(sizes[0], (tuple, list)):
         return tuple(sizes[0])
-    if len(sizes) == 1 and isinstance(sizes[0], TensorOverloads) and len(sizes[0].shape) == 1:
-        return tuple(sizes[0].tolist())
+    given: Any = sizes[0] if len(sizes) == 1 else None
+    if isinstance(given, TensorOverloads) and len(given.shape) == 1:
+        return tuple(given.tolist())
     return sizes
 
 

@@ -208,12 +208,12 @@ def diag_indices(n: int, ndim: int = 2) -> tuple[Tensor, ...]:
 
 def tril_indices(n: float, k: float = 0, m: float | None = None) -> tuple[Tensor, ...]:
     """Returns the indices of the lower triangle of an ``n`` by ``m`` array."""
-    return _pairs(np.tril_indices(n, k, m))
+    return _pairs(np.tril_indices(n, k, m))  # pyright: ignore[reportArgumentType]
 
 
 def triu_indices(n: float, k: float = 0, m: float | None = None) -> tuple[Tensor, ...]:
     """Returns the indices of the upper triangle of an ``n`` by ``m`` array."""
-    return _pairs(np.triu_indices(n, k, m))
+    return _pairs(np.triu_indices(n, k, m))  # pyright: ignore[reportArgumentType]
 
 
 def tril_indices_from(arr: Tensor, k: float = 0) -> tuple[Tensor, ...]:

@@ -103,7 +103,7 @@ class ModelCheckpoint(Callback):
         if config is not None and not isinstance(config, CheckpointConfig):
             reject(DTypeError, "ModelCheckpoint", f"config is a {type(config).__name__}")
         self.prefix = prefix
-        self.directory = directory if callable(directory) else Path(directory or Path.cwd())
+        self.directory: Any = directory if callable(directory) else Path(directory or Path.cwd())
         self.config = CheckpointConfig() if config is None else config
         self.files: list[Path] = []
         self._last_time = 0.0

@@ -58,6 +58,8 @@ _Sums = tuple[Buffer, Expr]
 
 #: Panels from which on rows of another type are converted once, instead of again for each.
 _MANY_PANELS = 4
+#: Bytes of a vector from which on the first rows copy the column operand on the way.
+_MIN_COPIED_BYTES = 32
 
 
 @dataclass(frozen=True)
@@ -95,8 +97,12 @@ class _Gemm:
 
     @property
     def _copies_on_the_way(self) -> bool:
-        """Whether the first rows read the column operand in place, and copy it to its panel."""
-        wide = self.shape.columns >= self.plan.lanes
+        """Whether the first rows read the column operand in place, and copy it to its panel.
+
+        Short vectors take so many registers that none is left for what is copied.
+        """
+        lanes = self.plan.lanes
+        wide = self.shape.columns >= lanes and lanes * self.shape.itemsize >= _MIN_COPIED_BYTES
         return self.is_direct and wide and self.plan.packing is Packing.LOCAL
 
     def write(self) -> None:
