@@ -192,7 +192,15 @@ def call(dtype: str, name: str, *args: Expr) -> Expr:
 
 
 def grouped_type(contraction: Contraction, model: CpuModel) -> str | None:
-    """The kind of groups that a processor's instructions multiply of these operands, if any."""
+    """The kind of groups that a processor's instructions multiply of these operands, if any.
+
+    Args:
+        contraction: A matrix product.
+        model: The processor.
+
+    Returns:
+        A key of :data:`GROUPS`.
+    """
     dtype = dot_type(contraction)
     if dtype == "int8" and dtype not in model.dot_types and model.sums_pairs_of_bytes:
         return PAIRS_OF_BYTES
