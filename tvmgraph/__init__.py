@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from tvmgraph.compat import mint as mint
 
 __version__ = "0.1.0"
-_MINDSPORE = "2.10.0"  # the version whose names and results are the package's
 
 _MODULES = (
     "amp", "boost", "common", "communication", "context", "dataset", "device_context",
@@ -73,7 +72,9 @@ class _Package(ModuleType):
 
         Programs that find it under that name choose their branch by it.
         """
-        return _MINDSPORE if sys.modules.get("mindspore") is self else vars(self)["__version__"]
+        if sys.modules.get("mindspore") is self:
+            return importlib.import_module(f"{__name__}.version").__version__
+        return vars(self)["__version__"]
 
     @property
     def jit(self) -> Any:
