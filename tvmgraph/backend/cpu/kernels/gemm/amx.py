@@ -22,10 +22,9 @@ from tvm.tirx.script import builder as T
 
 from tvmgraph.backend.cpu.kernels.gemm.epilogue import Epilogue
 from tvmgraph.backend.cpu.kernels.gemm.microkernel import transpose
-from tvmgraph.backend.cpu.kernels.gemm.plan import MIN_PARALLEL_FLOPS
+from tvmgraph.backend.cpu.kernels.gemm.plan import LANES, MIN_PARALLEL_FLOPS
 from tvmgraph.backend.cpu.kernels.gemm.problem import grouped_of
 from tvmgraph.backend.cpu.kernels.gemm.vnni_packing import (
-    LANES,
     GroupedKernel,
     PackedOperands,
     Side,

@@ -16,9 +16,8 @@ from tvm.tirx.script import builder as T
 
 from tvmgraph.backend.cpu.kernels.gemm.epilogue import Epilogue
 from tvmgraph.backend.cpu.kernels.gemm.microkernel import sum_each
-from tvmgraph.backend.cpu.kernels.gemm.plan import is_worth_sharing
+from tvmgraph.backend.cpu.kernels.gemm.plan import LANES, is_worth_sharing
 from tvmgraph.backend.cpu.kernels.gemm.vnni_packing import (
-    LANES,
     PackedOperands,
     call,
     grouped_type,

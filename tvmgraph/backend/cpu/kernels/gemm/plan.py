@@ -7,11 +7,12 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from tvmgraph.backend.cpu.kernels.gemm.vnni_packing import LANES
 from tvmgraph.backend.loop_ir.choice import choose, ranked
 from tvmgraph.backend.loop_ir.gemm_shape import GemmShape
 from tvmgraph.machine.processor import CpuModel
 
+#: Groups of a vector: dot-product instructions are used on registers of 512 bits.
+LANES = 16
 #: Below this many floating-point operations the calling thread works alone.
 MIN_PARALLEL_FLOPS = 200_000
 #: The same for bytes of the column operand, which few rows wait for: one core reads its L2 half as

@@ -17,8 +17,9 @@ from tvm import tirx
 from tvm.tirx.script import builder as T
 
 from tvmgraph.backend.cpu.kernels.gemm.microkernel import kept
+from tvmgraph.backend.cpu.kernels.gemm.plan import LANES
 from tvmgraph.backend.cpu.kernels.gemm.quantized import AHEAD, STEPS, Product
-from tvmgraph.backend.cpu.kernels.gemm.vnni_packing import DOTS, LANES, call
+from tvmgraph.backend.cpu.kernels.gemm.vnni_packing import DOTS, call
 from tvmgraph.backend.loop_ir import emit
 from tvmgraph.backend.loop_ir.types import Buffer, Expr, Func
 from tvmgraph.machine.processor import CpuModel

@@ -23,6 +23,7 @@ from tvmgraph.backend.cpu.kernels.gemm.epilogue import Epilogue
 from tvmgraph.backend.cpu.kernels.gemm.microkernel import Tile
 from tvmgraph.backend.cpu.kernels.gemm.plan import (
     GROUPED_VECTORS,
+    LANES,
     GemmPlan,
     Packing,
     plan_gemm,
@@ -30,7 +31,6 @@ from tvmgraph.backend.cpu.kernels.gemm.plan import (
 )
 from tvmgraph.backend.cpu.kernels.gemm.problem import grouped_of
 from tvmgraph.backend.cpu.kernels.gemm.vnni_packing import (
-    LANES,
     PAIRS_OF_BYTES,
     GroupedKernel,
     PackedOperands,
@@ -176,6 +176,8 @@ def _match(nest: Nest, model: CpuModel) -> tuple[PackedOperands, GemmPlan] | Ref
     dtype = grouped_type(operands.contraction, model)
     if dtype is None:
         return Refused(f"the processor has no dot products of {operands.dtype}")
+    if dtype == PAIRS_OF_BYTES and operands.stored:
+        return Refused("panels hold groups of four bytes, of which the processor multiplies pairs")
     if dtype == PAIRS_OF_BYTES:  # a vector of groups takes two registers
         operands = replace(operands, dtype=dtype)
         model = replace(model, vector_bytes=4 * LANES, registers=model.registers // 2)

@@ -16,6 +16,7 @@ from tvm.tirx.script import builder as T
 
 from tvmgraph.backend.cpu.kernels.gemm.bf16_dot import dot_function
 from tvmgraph.backend.cpu.kernels.gemm.microkernel import transpose
+from tvmgraph.backend.cpu.kernels.gemm.plan import LANES
 from tvmgraph.backend.loop_ir import emit
 from tvmgraph.backend.loop_ir.columns import Columns, is_transposed, runs_on
 from tvmgraph.backend.loop_ir.contraction import Contraction, Operand
@@ -25,8 +26,6 @@ from tvmgraph.backend.loop_ir.program import substitute
 from tvmgraph.backend.loop_ir.types import Buffer, Expr, Index
 from tvmgraph.machine.processor import CpuModel
 
-#: Groups of a vector: the instructions are used on registers of 512 bits.
-LANES = 16
 #: Elements per group by type. Where no instruction sums products of four bytes, pairs of them are
 #: multiplied as numbers of 16 bits.
 PAIRS_OF_BYTES = "int8_pairs"
