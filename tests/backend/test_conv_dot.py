@@ -184,3 +184,17 @@ def test_given_weights(n, inputs, outputs, size, kernel, stride, pad, dilation, 
     wide = (v.astype(ms.float32).asnumpy().astype("float64") for v in (x, w))
     want = OPS["convolution"].eager(*wide, padding=((pad, pad),) * 2, **options)
     close(f(x, w), want)
+
+
+@pytest.mark.parametrize("kernel", [(1, 7), (3, 7)])
+def test_small_copies_of_operands_are_written_before_they_are_read(kernel):
+    """A copy of 3,520 bytes lies on the stack, where LLVM knows all that is read of it."""
+    (x, exact), (weight, _) = rounded(2, 16, 27, 36), rounded(8, 16, *kernel, seed=1)
+
+    def run(x, weight):
+        return ops.conv2d(x, weight, stride=3, pad_mode="pad", padding=1)
+
+    g, exact_g = rounded(*run(x, weight).shape, seed=2)
+    got = jit(lambda x, weight, g: ops.vjp(run, x, weight)[1](g)[1])(x, weight, g)
+    how = {"stride": (3, 3), "dilation": (1, 1), "groups": 1, "padding": ((1, 1), (1, 1))}
+    close(got, OPS["conv_weight_grad"].eager(exact, exact_g, kernel=kernel, **how))

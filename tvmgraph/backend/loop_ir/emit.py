@@ -153,7 +153,10 @@ def flat(buffer: Buffer) -> Buffer:
     Args:
         buffer: A buffer in row-major order without gaps.
     """
-    return T.decl_buffer((size_of(buffer),), buffer.dtype, data=buffer.data)
+    found = T.decl_buffer((size_of(buffer),), buffer.dtype, data=buffer.data)
+    if is_workspace(buffer):
+        _being_written.workspaces.append(found)
+    return found
 
 
 def size_of(buffer: Buffer) -> Expr:

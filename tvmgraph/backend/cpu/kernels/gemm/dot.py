@@ -59,6 +59,8 @@ def emit_dot_products(
     parallel = model.threads > 1 and is_worth_sharing(shape)
     functions = T.attr(0, "pragma_import_llvm", groups.functions) if groups else None
     with functions or contextlib.nullcontext():
+        if groups:
+            groups.follow_copies()
         write_items(
             [*contraction.batch, *columns.outer, Split(shape.columns, width)], parallel,
             lambda bound, ranges: kernel.columns_block(bound, *ranges[0]),

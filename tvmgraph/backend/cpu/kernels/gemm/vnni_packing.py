@@ -72,8 +72,13 @@ define internal <16 x i32> @tvmgraph_dot_int8_pairs(<16 x i32> %c, <16 x i32> %a
 )
 
 #: Loads of elements and groups. Their place in TVM's tree of aliases (tbaa) says that they never
-#: read what the kernel writes, so that the sums stay in registers.
+#: read what the kernel writes, so that the sums stay in registers. Where the kernel has written a
+#: copy of an operand, ``tvmgraph_written`` comes between.
 LOADS = """
+define internal i32 @tvmgraph_written(ptr %at) alwaysinline {
+  call void asm sideeffect "", "r,~{memory}"(ptr %at)
+  ret i32 0
+}
 define internal i32 @tvmgraph_group(ptr %at) alwaysinline {
   %r = load i32, ptr %at, align 1, !tbaa !2
   ret i32 %r
@@ -286,6 +291,14 @@ class PackedOperands:
         rest = self.shape.depth % (LANES * self.group)
         dots = PAIR_DOTS if self.dtype == PAIRS_OF_BYTES else DOTS
         return dots + LOADS + tail_load(self._tail, self.dtype, rest)
+
+    def follow_copies(self) -> None:
+        """Says that operands which the kernel has copied are written before they are read."""
+        for operand in (self.contraction.left, self.contraction.right):
+            source = operand.load.source
+            if emit.is_workspace(source):
+                place = _any.address_of(source[tuple(emit.i64(0) for _ in source.shape)])
+                T.evaluate(_any.call_extern("int32", "tvmgraph_written", place))
 
     @property
     def load(self) -> str:
@@ -525,6 +538,7 @@ class GroupedKernel:
 
     def write(self) -> None:
         """Divides the products of a batch among the workers, or else each of them."""
+        self.operands.follow_copies()
         shape = self.operands.shape
         axes = (*self.operands.contraction.batch, *self.operands.columns.outer)
         apart = self.parallel and shape.outer >= 2 * self.threads
