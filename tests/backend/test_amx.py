@@ -19,6 +19,7 @@ from tvmgraph.backend.cpu.kernels.gemm import amx
 from tvmgraph.backend.cpu.schedule import schedule_cpu
 from tvmgraph.backend.target import make_target
 from tvmgraph.config import context
+from tvmgraph.core.op import OPS
 from tvmgraph.machine.processor import cpu_model
 
 _OUT = {"bfloat16": "float32", "int8": "int32"}
@@ -72,6 +73,29 @@ def test_depths_that_fill_no_tile(dtype, m, k, n, right_t):
     specs = [((m, k), dtype), ((n, k) if right_t else (k, n), dtype)]
     (x, w), got = _run(_product(dtype, right_t, False), *specs)
     want = x.astype("float64") @ (w.T if right_t else w).astype("float64")
+    np.testing.assert_allclose(got, want, rtol=1e-5, atol=1e-4)
+
+
+@pytest.mark.parametrize(
+    "size, kernel, stride, pad, dilation",
+    [
+        ((7, 7), (3, 3), 1, 1, 1),  # windows of a narrow image are copied
+        ((8, 35), (3, 2), 1, 1, 1),  # rows of a wide one are not
+        ((9, 40), (3, 5), 2, 2, 1),
+        ((14, 20), (3, 3), 1, 2, 2),
+    ],
+)
+def test_convolutions(size, kernel, stride, pad, dilation):
+    def build(bb, x, w):
+        options = dict(strides=stride, padding=pad, dilation=dilation, out_dtype="float32")
+        return bb.emit(op.nn.conv2d(x, w, **options))
+
+    specs = ((2, 9, *size), "bfloat16"), ((19, 9, *kernel), "bfloat16")
+    (x, w), got = _run(build, *specs)
+    want = OPS["convolution"].eager(
+        *(v.astype("float64") for v in (x, w)), stride=(stride,) * 2, padding=((pad, pad),) * 2,
+        dilation=(dilation,) * 2, groups=1,
+    )  # fmt: skip
     np.testing.assert_allclose(got, want, rtol=1e-5, atol=1e-4)
 
 

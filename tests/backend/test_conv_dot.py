@@ -10,6 +10,7 @@ from tvm import te, tirx
 import tvmgraph as ms
 from tvmgraph import Parameter, Tensor, jit, nn, ops
 from tvmgraph.backend.cpu.kernels.gemm.bf16_dot import dot_functions
+from tvmgraph.config.options import CompileOptions
 from tvmgraph.core.op import OPS
 from tvmgraph.machine.processor import cpu_model
 from tvmgraph.ops.internal.conv_blocked import (
@@ -41,7 +42,8 @@ def frozen(x, *layers):
     net = nn.SequentialCell(*layers).set_train(False)
     for parameter in net.get_parameters():
         parameter.set_dtype(ms.bfloat16)
-    nodes = freeze(jit(net).graph(x)).main.nodes
+    options = CompileOptions("O2", target="x86-64-v4")  # with tiles, images stay plain
+    nodes = freeze(jit(net).graph(x), options).main.nodes
     return net, [n.inputs[1].type.shape for n in nodes if n.op.name == "conv_blocked"]
 
 
@@ -198,3 +200,35 @@ def test_small_copies_of_operands_are_written_before_they_are_read(kernel):
     got = jit(lambda x, weight, g: ops.vjp(run, x, weight)[1](g)[1])(x, weight, g)
     how = {"stride": (3, 3), "dilation": (1, 1), "groups": 1, "padding": ((1, 1), (1, 1))}
     close(got, OPS["conv_weight_grad"].eager(exact, exact_g, kernel=kernel, **how))
+
+
+@pytest.mark.parametrize(
+    "size, inputs, kernel, stride, pad, dilation",
+    [
+        ((7, 7), 24, (3, 3), 1, 1, 1),  # windows of a narrow image are copied
+        ((9, 35), 17, (3, 2), 1, 1, 1),  # rows of a wide one are not
+        ((12, 70), 5, (3, 5), 2, 2, 1),
+        ((14, 30), 9, (3, 3), 1, 2, 2),
+        ((3, 500), 3, (2, 3), 1, 0, 1),
+    ],
+)
+@pytest.mark.parametrize("images", [1, 3])
+def test_derivatives(images, size, inputs, kernel, stride, pad, dilation):
+    x, x64 = rounded(images, inputs, *size)
+    w, w64 = rounded(19, inputs, *kernel, seed=1)
+    steps = dict(stride=(stride,) * 2, dilation=(dilation,) * 2, groups=1)
+    steps["padding"] = ((pad, pad),) * 2
+
+    def sums(x, w):
+        options = dict(stride=stride, dilation=dilation, pad_mode="pad", padding=pad)
+        return ops.conv2d(x, w, **options)
+
+    y = sums(x, w)
+    g, g64 = rounded(*y.shape, seed=2)
+    gx, gw = jit(lambda x, w, g: ops.vjp(sums, x, w)[1](g))(x, w, g)
+    extra = [
+        n + 2 * pad - dilation * (k - 1) - 1 - (o - 1) * stride
+        for n, k, o in zip(size, kernel, y.shape[2:])
+    ]
+    close(gx, OPS["conv_transpose"].eager(g64, w64, output_padding=tuple(extra), **steps))
+    close(gw, OPS["conv_weight_grad"].eager(x64, g64, kernel=kernel, **steps))

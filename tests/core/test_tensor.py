@@ -337,6 +337,9 @@ def same(actual: Any, expected: Any) -> None:
         for a, e in zip(actual, expected, strict=True):
             same(a, e)
         return
+    if isinstance(expected, bool):
+        assert actual is expected
+        return
     assert actual.shape == np.shape(expected)
     np.testing.assert_allclose(actual.asnumpy(), expected, rtol=1e-6)
 

@@ -88,7 +88,7 @@ def sizes_of(sizes: tuple[Any, ...]) -> tuple[Any, ...]:
         return tuple(sizes[0])
     given: Any = sizes[0] if len(sizes) == 1 else None
     if isinstance(given, TensorOverloads) and len(given.shape) == 1:
-        return tuple(given.array.tolist())
+        return tuple(cast("Any", given).array.tolist())
     return sizes
 
 

@@ -120,7 +120,7 @@ class BlockedLayout:
         if x.type.ndim != 4 or x.type.dtype not in _FLOATS:
             return False
         outputs, inputs, *kernel = weight.type.static_shape
-        if self.block_of(outputs) is None or 0 in x.type.static_shape:
+        if self.block_of(outputs) is None or 0 in x.type.static_shape or self._on_tiles(node):
             return False
         if weight not in self._stable:
             return self._winograd_of_given(node)
@@ -140,6 +140,11 @@ class BlockedLayout:
         else:
             return False
         return True
+
+    def _on_tiles(self, node: Node) -> bool:
+        """Whether the kernel for plain images multiplies tiles, which is faster than blocks."""
+        tiles = self._model.tile_types if self._model is not None else ()
+        return node.attrs["groups"] == 1 and node.outputs[0].type.dtype.name in tiles
 
     def _is_hard(self, node: Node) -> bool:
         """Whether plain kernels, whose vectors run along a row of the image, are slow: a row does

@@ -262,9 +262,11 @@ def _spread(R: Builder, stride: Ints, before: Ints, sizes: Ints) -> Callable[...
     return compute
 
 
-def _turned_conv(R: Builder, padding: Pairs, dilation: Ints, groups: int) -> Callable[..., Expr]:
+def _turned_conv(
+    R: Builder, padding: Pairs, dilation: Ints, groups: int, acc: str
+) -> Callable[..., Expr]:
     """TE: convolution of stride 1 with a weight whose channels are swapped, group by group, and
-    whose taps are reversed. The weight is read where it lies."""
+    whose taps are reversed, with sums of type ``acc``. The weight is read where it lies."""
 
     def compute(x: Expr, w: Expr) -> Expr:
         if any(lo or hi for lo, hi in padding):
@@ -281,7 +283,9 @@ def _turned_conv(R: Builder, padding: Pairs, dilation: Ints, groups: int) -> Cal
             member = o if groups == 1 else o % outputs
             pixel = x[(n, channel, *(a + t * d for a, t, d in zip(at, taps, dilation)))]
             reverse = [k - 1 - t for k, t in zip(kernel, taps)]
-            return R.te.sum(pixel * w[(channel, member, *reverse)], axis=[channels, *taps])
+            weight = w[(channel, member, *reverse)]
+            product = pixel.astype(acc) * weight.astype(acc)
+            return R.te.sum(product, axis=[channels, *taps])
 
         shape = (x.shape[0], groups * outputs, *out)
         return R.te.compute(shape, element, name="conv_transpose")
@@ -302,26 +306,30 @@ def _lower_conv_transpose(R: Builder, x: Expr, w: Expr, *, stride: Ints, padding
     before = tuple(r - lo for r, (lo, _) in zip(reach, padding))
     after = tuple(r - hi + e for r, (_, hi), e in zip(reach, padding, output_padding))
     pads = tuple(zip(before, after))
-    low = tx.dtype in LOW_PRECISION  # float32: TVM has no bfloat16 selects
-    x, w = (R.emit(R.op.astype(v, "float32")) if low else v for v in (x, w))
+    low = tx.dtype in LOW_PRECISION
+
+    def wide(value: Expr) -> Expr:  # TVM has no bfloat16 selects
+        return R.emit(R.op.astype(value, "float32")) if low else value
+
     out = result.with_shape(result.shape[2:]).static_shape
     spatial = tx.with_shape(tx.shape[2:]).static_shape
     kernel, cut = tw.static_shape[2:], tuple(lo for lo, _ in padding)
     fits = all(lo + o <= k for lo, o, k in zip(cut, out, kernel))
     if set(spatial) == {1} and set(dilation) == {1} and fits:
         weighted = pixel_weight(R, out, cut, groups)
-        y = R.emit_te(weighted, x, w, primfunc_name_hint="conv_transpose")
+        y = R.emit_te(weighted, wide(x), wide(w), primfunc_name_hint="conv_transpose")
         return R.op.astype(y, tx.dtype.name) if low else y
     pairs = int(np.prod(spatial)) * tw.static_shape[0]
     phases = phases_of(spatial, out, kernel, stride, padding, dilation, (pairs, tw.static_shape[1]))
     if phases is not None and any(s > 1 for s in stride):
-        y = _by_phases(R, x, w, phases, out, groups)
+        y = _by_phases(R, wide(x), wide(w), phases, out, groups)
         return R.op.astype(R.emit(y), tx.dtype.name) if low else y
     if any(s > 1 for s in stride) or min(*before, *after) < 0:
         sizes = tuple(int(n) + r for n, r in zip(result.shape[2:], reach))  # pyright: ignore[reportArgumentType]
-        x = R.emit_te(_spread(R, stride, before, sizes), x, primfunc_name_hint="spread")
+        x = R.emit_te(_spread(R, stride, before, sizes), wide(x), primfunc_name_hint="spread")
         pads = ((0, 0),) * len(stride)
-    y = R.emit_te(_turned_conv(R, pads, dilation, groups), x, w,
+    acc = "float32" if low else tx.dtype.name
+    y = R.emit_te(_turned_conv(R, pads, dilation, groups, acc), x, w,
                   primfunc_name_hint="conv_transpose")  # fmt: skip
     return R.op.astype(y, tx.dtype.name) if low else y
 

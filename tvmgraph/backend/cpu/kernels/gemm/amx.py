@@ -148,10 +148,14 @@ def _plan(tiled: _Tiled, model: CpuModel) -> _Plan:
 
 @dataclass(frozen=True)
 class _Block:
-    """The tiles at hand: ``rows`` x ``columns`` of them from a row and a column on."""
+    """The tiles at hand: ``rows`` x ``columns`` of them from a row and a column on.
+
+    The copy of their panel begins at ``base``.
+    """
 
     row: Expr
     column: Expr
+    base: Expr
     rows: int
     columns: int
     sums: Buffer | None
@@ -211,19 +215,27 @@ class _Kernel(GroupedKernel):
     tiled: _Tiled
     plan: _Plan
 
-    def product(self, outer: Bound, parallel: bool) -> None:
-        """Copies what must be copied, then divides blocks of rows and panels."""
+    @property
+    def reads_rows(self) -> bool:
+        """Whether rows are read where they lie."""
+        return self.tiled.is_read_in_place
+
+    def product(self, outer: Bound, left: Buffer | None, parallel: bool) -> None:
+        """Copies columns if need be, then divides blocks of rows and panels."""
         shape = self.operands.shape
-        right = self.packed_columns(outer, parallel)
-        left = None if self.tiled.is_read_in_place else self.packed_rows(outer, parallel)
-        side = Side(outer, right, left, None)
+        blocks = Split(shape.rows, self.plan.rows), Split(shape.columns, self.panel)
+        apart = blocks[0].items == 1 and not self.operands.stored  # every panel is used once
+        packed = None if apart else self.packed_columns(outer, parallel)
 
         def item(_bound: Bound, ranges: list[Range]) -> None:
+            (column, _), right, base = ranges[1], packed, ranges[1][0] * self.operands.depth
+            if apart:
+                right, base = self.groups(self.panel_size), emit.i64(0)
+                self.operands.pack_columns(outer, column, self.panel // LANES, right, base)
             _tile("begin")
-            self._item(side, *ranges)
+            self._item(Side(outer, right, left, None), *ranges, base)
             _tile("end")
 
-        blocks = [Split(shape.rows, self.plan.rows), Split(shape.columns, self.panel)]
         write_items(blocks, parallel, item)
 
     def groups(self, size: int) -> Buffer:
@@ -232,7 +244,7 @@ class _Kernel(GroupedKernel):
 
     # Work items
 
-    def _item(self, side: Side, lines: Range, columns: Range) -> None:
+    def _item(self, side: Side, lines: Range, columns: Range, base: Expr) -> None:
         """Multiplies a block of rows with a panel, one block of the depth after the other."""
         (first, count), (column, width) = lines, columns
         steps, total = self.plan.steps, self.operands.depth // _SIDE
@@ -245,7 +257,7 @@ class _Kernel(GroupedKernel):
 
         def rows_from(start: Expr, depth: int, is_first: bool, is_last: bool) -> None:
             def tiles(row: Expr, rows: int, _slot: int) -> None:
-                block = _Block(first + row, column, -(-rows // _SIDE), across, sums,
+                block = _Block(first + row, column, base, -(-rows // _SIDE), across, sums,
                                row * (across * LANES))  # fmt: skip
                 self._multiply(side, block, start, depth, is_first)
                 if is_last:
@@ -278,17 +290,17 @@ class _Kernel(GroupedKernel):
             for r in range(block.rows):
                 self._load_rows(side, block.row + r * _SIDE, r, step)
             for c in range(block.columns):
-                self._load_columns(side, block.column, c, step)
+                self._load_columns(side, block, c, step)
             for r, c in tiles:
                 _tile(f"dot_{self.operands.dtype}{2 * r + c}")
 
-    def _load_columns(self, side: Side, column: Expr, number: int, step: Expr) -> None:
+    def _load_columns(self, side: Side, block: _Block, number: int, step: Expr) -> None:
         """Loads a tile of columns."""
         if side.right is None:
-            first = column + number * LANES
+            first = block.column + number * LANES
             place, width = self.operands.stored_place(first, step * _SIDE), self.operands.stored
         else:
-            first = column * self.operands.depth + step * (_SIDE * self.panel) + number * LANES
+            first = block.base + step * (_SIDE * self.panel) + number * LANES
             place, width = _address(side.right, first), self.panel
         _tile(f"load{_COLUMNS + number}", place, emit.i64((width or 0) * 4))
 

@@ -74,12 +74,16 @@ class _Kernel(GroupedKernel):
     def _shape(self) -> GemmShape:
         return self.operands.shape
 
-    def product(self, outer: Bound, parallel: bool) -> None:
+    @property
+    def reads_rows(self) -> bool:
+        """Whether rows are read where they lie."""
+        operands = self.operands
+        return operands.runs_along_depth(operands.contraction.left) and operands.reads_in_place
+
+    def product(self, outer: Bound, left: Buffer | None, parallel: bool) -> None:
         """Packs all panels, then divides panels and blocks of rows."""
-        plan, rows, operands = self.plan, self._shape.rows, self.operands
-        right, left = self.packed_columns(outer, parallel), None
-        if not (operands.runs_along_depth(operands.contraction.left) and operands.reads_in_place):
-            left = self.packed_rows(outer, parallel)
+        plan, rows = self.plan, self._shape.rows
+        right = self.packed_columns(outer, parallel)
         side = Side(outer, right, left, None)
         if self.operands.dtype == "int8":
             side = Side(outer, right, left, self._corrections(side, parallel))

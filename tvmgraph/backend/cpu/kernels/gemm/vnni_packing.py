@@ -539,14 +539,23 @@ class GroupedKernel:
     def write(self) -> None:
         """Divides the products of a batch among the workers, or else each of them."""
         self.operands.follow_copies()
-        shape = self.operands.shape
-        axes = (*self.operands.contraction.batch, *self.operands.columns.outer)
+        batch, shape = self.operands.contraction.batch, self.operands.shape
+        axes = (*batch, *self.operands.columns.outer)
         apart = self.parallel and shape.outer >= 2 * self.threads
+        # rows that all products share are copied once
+        shared = None if batch else self.packed_rows({}, self.parallel)
         with emit.parallel(shape.outer, apart) as item:
-            self.product(bind_group(axes, item), self.parallel and not apart)
+            outer, parallel = bind_group(axes, item), self.parallel and not apart
+            left = self.packed_rows(outer, parallel) if batch else shared
+            self.product(outer, left, parallel)
 
-    def product(self, outer: Bound, parallel: bool) -> None:
-        """Writes one product of the batch."""
+    @property
+    def reads_rows(self) -> bool:
+        """Whether rows are read where they lie."""
+        raise NotImplementedError
+
+    def product(self, outer: Bound, left: Buffer | None, parallel: bool) -> None:
+        """Writes one product of the batch, whose rows are copied in ``left`` if anywhere."""
         raise NotImplementedError
 
     def groups(self, size: int) -> Buffer:
@@ -564,8 +573,10 @@ class GroupedKernel:
             )
         return right
 
-    def packed_rows(self, outer: Bound, parallel: bool) -> Buffer:
-        """The rows as groups."""
+    def packed_rows(self, outer: Bound, parallel: bool) -> Buffer | None:
+        """The rows as groups, where they are not read in place."""
+        if self.reads_rows:
+            return None
         blocks = -(-self.operands.shape.rows // LANES)
         left = self.groups(blocks * LANES * self.operands.depth)
         with emit.parallel(blocks, parallel) as block:
