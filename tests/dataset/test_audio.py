@@ -6,7 +6,6 @@ import enum
 
 import numpy as np
 import pytest
-import scipy.fft
 
 from tvmgraph.dataset.audio import (
     BorderType,
@@ -24,12 +23,14 @@ def test_words_are_their_texts() -> None:
     assert WindowType.HANN == "hann" and BorderType("edge") is BorderType["EDGE"]
 
 
-@pytest.mark.parametrize("norm, scipys", [("NONE", None), ("ORTHO", "ortho")])
-def test_dct(norm: str, scipys: str | None) -> None:
+@pytest.mark.parametrize("norm", ["NONE", "ORTHO"])
+def test_dct(norm: str) -> None:
     x = np.random.default_rng(0).standard_normal((3, 8))
     found = x @ create_dct(5, 8, NormMode[norm])
-    want = np.asarray(scipy.fft.dct(x, norm=scipys))[:, :5]
-    np.testing.assert_allclose(found, want, rtol=1e-6, atol=1e-6)
+    table = 2 * np.cos(np.pi / 8 * np.outer(np.arange(8) + 0.5, np.arange(5)))
+    if norm == "ORTHO":
+        table *= np.sqrt(1 / 16) * np.where(np.arange(5) == 0, np.sqrt(0.5), 1)
+    np.testing.assert_allclose(np.asarray(found), x @ table, atol=1e-5)
 
 
 @pytest.mark.parametrize("kind", list(MelType))

@@ -144,7 +144,7 @@ class ModelCheckpoint(Callback):
     def _save(self, p: Any) -> None:
         step = (p.cur_step_num - 1) % p.batch_num + 1
         prefix = self.prefix(p) if callable(self.prefix) else self.prefix
-        folder = self.directory(p) if callable(self.directory) else self.directory
+        folder: Any = self.directory(p) if callable(self.directory) else self.directory
         file = Path(folder) / f"{prefix}-{p.cur_epoch_num}_{step}.ckpt"
         network = self.config.saved_network or p.train_network
         save_checkpoint(network, file, append_dict=self._appendix(p))
