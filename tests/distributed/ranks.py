@@ -54,7 +54,11 @@ ranks_per_host = 1
 launcher_exec = "{enter}"
 [launch.env]
 UCX_TLS = "tcp"  # shared memory would reach from one namespace to the other
+UCX_NET_DEVICES = "{cable}"
 """
+
+
+CABLE = "cable"  # the device at either end
 
 
 @contextlib.contextmanager
@@ -73,19 +77,17 @@ def two_hosts(folder: Path) -> Iterator[tuple[list[str], list[str]]]:
     enter, cluster = folder / "enter", folder / "cluster.toml"
     enter.write_text(_ENTER.format(hosts=hosts, spaces=spaces))
     enter.chmod(0o755)
-    cluster.write_text(_CLUSTER.format(hosts=hosts, enter=enter))
+    cluster.write_text(_CLUSTER.format(hosts=hosts, enter=enter, cable=CABLE))
     commands = [f"netns add {s}" for s in spaces]
-    commands += ["-n {0} link add {0} type veth peer name {1} netns {1}".format(*spaces)]
+    near, far = spaces
+    commands += [f"-n {near} link add {CABLE} type veth peer name {CABLE} netns {far}"]
     for space, host in zip(spaces, hosts):
-        commands += [f"-n {space} addr add {host}/24 dev {space}"]
-        commands += [f"-n {space} link set {device} up" for device in (space, "lo")]
+        commands += [f"-n {space} addr add {host}/24 dev {CABLE}"]
+        commands += [f"-n {space} link set {device} up" for device in (CABLE, "lo")]
     try:
         allowed = all(_ip(command) for command in commands)
-        yield (
-            (["ip", "netns", "exec", spaces[0]], ["--config", str(cluster)])
-            if allowed
-            else ([], [])
-        )
+        before = ["ip", "netns", "exec", near]
+        yield (before, ["--config", str(cluster)]) if allowed else ([], [])
     finally:
         for space in spaces:
             _ip(f"netns del {space}")
@@ -94,8 +96,6 @@ def two_hosts(folder: Path) -> Iterator[tuple[list[str], list[str]]]:
 def _ip(command: str) -> bool:
     """Whether ``ip`` did something."""
     with contextlib.suppress(OSError):
-        return (
-            subprocess.run(["ip", *command.split()], capture_output=True, check=False).returncode
-            == 0
-        )
+        done = subprocess.run(["ip", *command.split()], capture_output=True, check=False)
+        return done.returncode == 0
     return False

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import tvmgraph as ms
-from tests.distributed.ranks import run, two_hosts
+from tests.distributed.ranks import CABLE, run, two_hosts
 from tvmgraph.core.op import get_op
 from tvmgraph.core.traits import Reason
 from tvmgraph.errors import ConfigError
@@ -90,7 +90,7 @@ def test_a_host_that_cannot_be_reached_any_more(tmp_path: Path) -> None:
     with two_hosts(tmp_path) as (before, options):
         if not before:
             pytest.skip("network namespaces are not allowed here")
-        text = run("faults.py", 2, "unplugged", str(tmp_path), before[-1], status=71, limit=3,
+        text = run("faults.py", 2, "unplugged", str(tmp_path), CABLE, status=71, limit=3,
                    timeout=60, before=before, options=options)  # fmt: skip
         assert re.search(
             r"rank 0\] DeviceError.* all_reduce\(float32\[6,2\]\)(.|\n)*reached", text
