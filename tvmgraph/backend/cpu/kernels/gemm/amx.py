@@ -233,7 +233,7 @@ class _Kernel(GroupedKernel):
                 right, base = self.groups(self.panel_size), emit.i64(0)
                 self.operands.pack_columns(outer, column, self.panel // LANES, right, base)
             _tile("begin")
-            self._item(Side(outer, right, left, None), *ranges, base)
+            self._item(Side(outer, right, left, None), ranges[0], ranges[1], base)
             _tile("end")
 
         write_items(blocks, parallel, item)
