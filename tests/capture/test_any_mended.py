@@ -288,6 +288,11 @@ MENDED = {
         x = p.v * float(y.sum())
         return x + p.v
     """,
+    "a truth that a tensor decides is a key of a dict": """
+        d = collections.defaultdict(list)
+        for v in (x, y, x - y): d[bool(v.sum() > 0)].append(v)
+        return d[True], d[False], [*d], len({bool(v.sum() > 0) for v in (x, y, -y)})
+    """,
 }
 
 

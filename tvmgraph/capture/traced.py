@@ -127,6 +127,11 @@ class TracedTensor(Tensor):
     def __contains__(self, value: object) -> bool:
         _no_value("`in`", "use (x == value).any()")
 
+    def __hash__(self) -> int:
+        if self.number is not None:  # a Python number is found by its value
+            _no_value("a key of a dict or an item of a set", _OUTSIDE)
+        return object.__hash__(self)
+
     def __deepcopy__(self, memo: dict[int, Any]) -> TracedTensor:
         return self.snapshot()
 
