@@ -6,6 +6,7 @@ import contextlib
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -85,7 +86,12 @@ def two_hosts(folder: Path) -> Iterator[tuple[list[str], list[str]]]:
         commands += [f"-n {space} addr add {host}/24 dev {CABLE}"]
         commands += [f"-n {space} link set {device} up" for device in (CABLE, "lo")]
     try:
-        allowed = all(_ip(command) for command in commands)
+        allowed = all(_ip(command) is not None for command in commands)
+        end = time.monotonic() + 10  # the system tells a moment later that a cable is plugged in
+        while allowed and not all("state UP" in (_ip(f"-n {s} link show {CABLE}") or "")
+                                  for s in spaces):  # fmt: skip
+            assert time.monotonic() < end, "the cable has no carrier"
+            time.sleep(0.05)
         before = ["ip", "netns", "exec", near]
         yield (before, ["--config", str(cluster)]) if allowed else ([], [])
     finally:
@@ -93,9 +99,9 @@ def two_hosts(folder: Path) -> Iterator[tuple[list[str], list[str]]]:
             _ip(f"netns del {space}")
 
 
-def _ip(command: str) -> bool:
-    """Whether ``ip`` did something."""
+def _ip(command: str) -> str | None:
+    """What ``ip`` wrote, ``None`` where it failed."""
     with contextlib.suppress(OSError):
-        done = subprocess.run(["ip", *command.split()], capture_output=True, check=False)
-        return done.returncode == 0
-    return False
+        done = subprocess.run(["ip", *command.split()], capture_output=True, text=True, check=False)
+        return done.stdout if done.returncode == 0 else None
+    return None
