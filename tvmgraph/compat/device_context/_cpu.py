@@ -22,6 +22,6 @@ def threads_num(num: int) -> None:
         num: The number.
 
     Raises:
-        ConfigError: if it is not positive.
+        ConfigError: if it is negative; 0 stands for as many as there are cores.
     """
     set_context(runtime_num_threads=num)
