@@ -246,13 +246,13 @@ def test_rows_whose_elements_lie_apart_are_one_kernel(program: Program) -> None:
 def test_float64_constants_keep_their_value() -> None:
     from tvm import tirx
 
-    from tvmgraph.backend.cuda.constants import exact_doubles
+    from tvmgraph.backend.cuda.constants import exact_constants
 
     rng = np.random.default_rng(3)
     values = [1e-20, 1 / 3, 5e-324, 1.7e308, np.pi, *10.0 ** rng.uniform(-300, 300, 50)]
     for value in values:
         body = tirx.Evaluate(tirx.FloatImm("float64", value))
-        module = exact_doubles(tvm.IRModule({"f": tirx.PrimFunc([], body)}))
+        module = exact_constants(tvm.IRModule({"f": tirx.PrimFunc([], body)}))
         written: Any = module["f"]
         assert _evaluate(written.body.value) == value
 

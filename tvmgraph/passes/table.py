@@ -311,7 +311,8 @@ _TABLE: list[Pass] = [
          "kernels apart from the functions that launch them", cpu=""),
     Pass("host_code", Stage.HOST, ("tir.LowerTVMBuiltin", "tir.LowerIntrin", "tir.SkipAssert"),
          "what LLVM knows", cpu=""),
-    Pass("device_code", Stage.DEVICE, ("tir.LowerWarpMemory", "tir.LowerIntrin"),
+    Pass("device_code", Stage.DEVICE, ("tir.LowerWarpMemory", "tir.LowerIntrin",
+                                       "tvmgraph.backend.cuda.division:short_quotients"),
          "what CUDA C++ knows", cpu=""),
 ]  # fmt: skip
 

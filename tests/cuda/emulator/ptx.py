@@ -318,7 +318,7 @@ _TABLE = [
     (r"selp\.\w+", _Body.select),
     (r"(add|sub|and|or|xor|shl|shr)\.(?:rn\.)?(\w+)", _Body.binary),
     (r"(ex2|lg2|rcp|tanh|sqrt|rsqrt)\.approx(?:\.ftz)?\.f32", _Body.function),
-    (r"(fma|mul|max|min)(?:\.rn)?(?:\.ftz)?(?:\.NaN)?\.f32", _Body.function),
+    (r"(fma|mul|max|min|div)(?:\.rn|\.full)?(?:\.ftz)?(?:\.NaN)?\.f32", _Body.function),
     (rf"ld{_SPACE}(?:\.v\d)?\.(\w+)", _Body.load),
     (rf"st{_SPACE}(?:\.v\d)?\.(\w+)", _Body.store),
     (r"dp4a\.([us])32\.([us])32", _Body.dot),

@@ -15,7 +15,8 @@ import tvm
 import tvm_ffi
 from tvm import s_tir, tirx
 
-from tvmgraph.backend.cuda.constants import exact_doubles
+from tvmgraph.backend.cuda import division
+from tvmgraph.backend.cuda.constants import exact_constants
 from tvmgraph.backend.loop_ir.types import FINAL
 from tvmgraph.backend.passes import sequence
 from tvmgraph.backend.tvm_private import private
@@ -93,12 +94,15 @@ def generate_source(device: tvm.IRModule, target: tvm.target.Target) -> DeviceSo
     try:
         with target:
             made = private("target.build.cuda")
-            module = made(exact_doubles(device), target)
+            module = made(exact_constants(device), target)
     finally:
         if before is not None:
             tvm_ffi.register_global_func(_COMPILE_CALLBACK, before, override=True)
     kernels = tuple(_kernel(f) for f in device.functions.values())
-    return DeviceSource(text[0] if text else module.inspect_source(), kernels)
+    source = text[0] if text else module.inspect_source()
+    return DeviceSource(
+        division.DEFINITION + source if division.NAME in source else source, kernels
+    )
 
 
 def _is_host(func: tirx.PrimFunc) -> bool:

@@ -1,8 +1,10 @@
-"""Constants of type float64 as CUDA C++ that keeps their value.
+"""Constants as CUDA C++ that compiles and keeps their value.
 
-TVM writes them with 15 digits behind the point, which leaves nothing of 1e-16 and changes most
+TVM writes a float64 with 15 digits behind the point, which leaves nothing of 1e-16 and changes most
 others. It writes float32 in hexadecimal, exactly: a float64 becomes a sum of three of those, times
 a power of two where they would not reach, which NVIDIA's compiler folds into one constant again.
+The bits of a constant it reads through the constant's address, which there is not: they become an
+integer.
 """
 
 from __future__ import annotations
@@ -18,9 +20,10 @@ from tvm import tirx
 #: Exponents within which three float32, of 24 bits each, hold the 53 bits of a float64.
 _LOWEST, _HIGHEST = -60, 120
 _STEP = 100
+_REINTERPRET = tvm.ir.Op.get("tirx.reinterpret")
 
 
-def exact_doubles(mod: tvm.IRModule) -> tvm.IRModule:
+def exact_constants(mod: tvm.IRModule) -> tvm.IRModule:
     """Rewrites the constants of a module whose next step is to be written as CUDA C++.
 
     Args:
@@ -31,10 +34,22 @@ def exact_doubles(mod: tvm.IRModule) -> tvm.IRModule:
 
 
 def _exact(func: tirx.PrimFunc) -> tirx.PrimFunc:
-    body = tvm_ffi.structural_map(func.body, (tirx.FloatImm, _constant))
+    body = tvm_ffi.structural_map(func.body, (tvm.ir.Call, _bits))
+    body = tvm_ffi.structural_map(body, (tirx.FloatImm, _constant))
     if body.same_as(func.body):
         return func
     return tirx.PrimFunc(func.params, body, func.ret_type, func.attrs)
+
+
+def _bits(node: tvm.ir.Call) -> tvm.ir.Call | tirx.IntImm:
+    """The integer that ``reinterpret`` of a float constant is."""
+    if not node.op.same_as(_REINTERPRET) or not isinstance(node.args[0], tirx.FloatImm):
+        return node
+    kind, wanted = str(node.args[0].ty.dtype), str(node.ty.dtype)
+    if kind not in ("float32", "float64") or not wanted.startswith(("int", "uint")):
+        return node
+    value = np.array(node.args[0].value, kind).view(wanted)
+    return tirx.IntImm(wanted, int(value))
 
 
 def _constant(node: tirx.FloatImm) -> Any:

@@ -34,6 +34,7 @@ inline uint32_t ptx_tf32(float value) {
   return std::isnan(value) ? code : (code + 0x1000) & 0xFFFFE000u;
 }
 inline float ptx_ex2(float v) { return std::exp2(v); }
+inline float ptx_div(float a, float b) { return a / b; }
 inline float ptx_lg2(float v) { return std::log2(v); }
 inline float ptx_rcp(float v) { return 1.0f / v; }
 inline float ptx_tanh(float v) { return std::tanh(v); }
