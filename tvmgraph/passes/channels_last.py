@@ -8,6 +8,9 @@ that is work of every call.
 In a graph that trains the derivatives stay in this layout, too: that of an image is a convolution
 with the weight flipped, that of a weight a product summed over all positions, and statistics
 of channels are sums of columns.
+
+Images with few channels, such as those of cameras, get channels of zeros: four channels are read as
+one, and a stem of 7 x 7 steps through them in a tenth of the time that single elements take.
 """
 
 from __future__ import annotations
@@ -27,6 +30,8 @@ from tvmgraph.passes.layout import BlockedLayout, is_depthwise
 _FLOATS = (float16, bfloat16, float32)
 #: Channels must fill 16-byte vectors of 2-byte elements.
 _MULTIPLE = 8
+#: Fewer channels are filled up to this many, 8 bytes of halves.
+_FEW = 4
 _ALL = (0, None, 1)  # a slice of everything
 #: Convolutions of images with channels last.
 _BLOCKED = frozenset({"conv_blocked", "depthwise_blocked"})
@@ -65,6 +70,7 @@ class ChannelsLast(BlockedLayout):
     def __init__(self, *args: Any) -> None:
         super().__init__(*args)
         self._repeated: dict[Value, Value] = {}  # what a value repeats along some axes
+        self._filled: dict[Value, Value] = {}  # images with more channels, last, of zeros
 
     def block_of(self, channels: Any) -> int | None:
         """Returns the channels of an image if they fill vectors, else None."""
@@ -94,16 +100,35 @@ class ChannelsLast(BlockedLayout):
         attrs = {name: value for name, value in node.attrs.items() if name != "groups"}
         if node.attrs["groups"] > 1:
             return is_depthwise(node) and self._each_channel(node, attrs)
-        image = x if self.block_of(x.type.static_shape[1]) is None else self._as_blocked(x)
-        self._emit("conv_blocked", (image, self._weight(weight, image)), attrs, node.outputs[0])
+        image = self._with_channels_last(x)
+        packed = self._weight(weight, image.type.static_shape[-1])
+        self._emit("conv_blocked", (image, packed), attrs, node.outputs[0])
         return True
 
-    def _weight(self, weight: Value, image: Value) -> Value:
-        """The weight (O, I, KH, KW) with outputs last, and inputs before them as in the image."""
+    def _with_channels_last(self, x: Value) -> Value:
+        """The image, with channels of zeros where its own fill no vector."""
+        n, channels, h, w = x.type.static_shape
+        if self.block_of(channels) is not None:
+            return self._as_blocked(x)
+        if x not in self._filled:
+            full = _FEW if channels <= _FEW else -(-channels // _MULTIPLE) * _MULTIPLE
+            pads = ((0, 0), (0, full - channels), (0, 0), (0, 0))
+            padded = self._node("pad_constant", (x,), {"pads": pads, "value": 0})
+            split = self._reshaped(padded, (n, 1, full, h, w))
+            self._filled[x] = self._node("transpose", (split,), {"dims": (0, 1, 3, 4, 2)})
+        return self._filled[x]
+
+    def _weight(self, weight: Value, channels: int) -> Value:
+        """The weight (O, I, KH, KW) with outputs last, and before them the image's channels."""
         outputs, inputs, height, width = weight.type.static_shape
-        if image.type.ndim == 5:
-            return self._permuted(weight, (2, 3, 1, 0), (1, 1, height, width, inputs, outputs))
-        return self._permuted(weight, (1, 2, 3, 0), (1, inputs, height, width, 1, outputs))
+        pads = ((0, 0), (0, channels - inputs), (0, 0), (0, 0))
+        if channels > inputs:
+            if weight in self._stable:
+                kind = weight.type.with_shape((outputs, channels, height, width))
+                weight = self._derive(lambda w: np.pad(w, pads), (weight,), kind)
+            else:
+                weight = self._node("pad_constant", (weight,), {"pads": pads, "value": 0})
+        return self._permuted(weight, (2, 3, 1, 0), (1, 1, height, width, channels, outputs))
 
     def _permuted(self, value: Value, dims: tuple[int, ...], shape: tuple[int, ...]) -> Value:
         """A weight with its axes in another order, ahead of the calls where that is possible."""
@@ -151,15 +176,15 @@ class ChannelsLast(BlockedLayout):
         if self.block_of(grad.type.static_shape[1]) is None:
             return False
         attrs = {name: value for name, value in node.attrs.items() if name != "groups"}
-        is_plain = self.block_of(x.type.static_shape[1]) is None
-        images = (x if is_plain else self._as_blocked(x), self._as_blocked(grad))
-        if is_plain:
-            self._require_plain(x)
-        packed = self._node("conv_blocked_weight_grad", images, attrs)
+        image = self._with_channels_last(x)
+        packed = self._node("conv_blocked_weight_grad", (image, self._as_blocked(grad)), attrs)
         outputs, inputs, *kernel = result.type.static_shape
-        shape = (inputs, *kernel, outputs) if is_plain else (*kernel, inputs, outputs)
-        dims = (3, 0, 1, 2) if is_plain else (3, 2, 0, 1)
-        self._node("transpose", (self._reshaped(packed, shape),), {"dims": dims}, result)
+        channels = image.type.static_shape[-1]
+        whole = self._reshaped(packed, (*kernel, channels, outputs))
+        if channels > inputs:
+            index = (_ALL, _ALL, (0, inputs, 1), _ALL)
+            whole = self._node("basic_index", (whole,), {"index": index})
+        self._node("transpose", (whole,), {"dims": (3, 2, 0, 1)}, result)
         return True
 
     def _pooling_grad(self, node: Node) -> bool:
