@@ -166,7 +166,7 @@ def link(built: Built, name: str, phases: Phases, folder: Path) -> Path | None:
         return disk.link(objects, {**facts, "graph": name}, folder, payload)
 
 
-def blame(graph: Graph, cause: Exception, attempt: Callable[[Graph], object]) -> CompileError:
+def blame(graph: Graph, cause: Exception, attempt: Callable[[Graph], object]) -> TvmgraphError:
     """Finds the node that TVM cannot compile by compiling the nodes one at a time.
 
     Args:

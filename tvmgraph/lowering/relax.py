@@ -8,7 +8,7 @@ import tvm
 from tvm import relax
 
 from tvmgraph.core.op import Reason
-from tvmgraph.errors import CompileError, TvmgraphError
+from tvmgraph.errors import CompileError, DeviceError, TvmgraphError
 from tvmgraph.graph.ir import Graph, Node, Role, Value
 from tvmgraph.lowering.builder import RelaxBuilder, constant, is_empty, unpack
 
@@ -186,15 +186,21 @@ def _lower_node(R: RelaxBuilder, node: Node, values: dict[Value, object]) -> Non
         raise lowering_error(node, e) from e
 
 
-def lowering_error(node: Node, cause: Exception) -> CompileError:
-    """Wraps a TVM error with the node and the user's line.
+def lowering_error(node: Node, cause: Exception) -> TvmgraphError:
+    """Wraps an error of TVM, or of a device's kernels, with the node and the user's line.
 
     Args:
         node: The node that was lowered.
-        cause: TVM's error, whose last line is quoted.
+        cause: TVM's error, whose last line is quoted, or the ``NotImplementedError`` of a device
+            that has no kernel for the node.
     """
     first = next((line for line in str(cause).splitlines()[::-1] if line.strip()), "unknown")
     got = ", ".join(str(v.type) for v in node.inputs)
+    if isinstance(cause, NotImplementedError):
+        return DeviceError(
+            f"it has no code for GPUs: {first.strip()}", op=f"ops.{node.op.name}", got=got,
+            at=node.source, fix="run it on the CPU: move its operands with .to('CPU')",
+        )  # fmt: skip
     return CompileError(
         f"TVM rejected this operator: {first.strip()}", op=f"ops.{node.op.name}",
         got=got, at=node.source, fix="please report it with this message",

@@ -8,6 +8,10 @@ from __future__ import annotations
 
 from typing import Any
 
+import tvm_ffi
+from tvm import tirx
+
+from tvmgraph.backend.cuda.kernels.padding import merge_padding
 from tvmgraph.backend.cuda.table import KERNELS
 from tvmgraph.backend.loop_ir import emit
 from tvmgraph.backend.loop_ir.nest import Nest
@@ -23,6 +27,9 @@ def schedule_for_cuda(mod: Module, model: GpuModel, target: Any) -> Module:
         mod: A module after ``FuseTIR``; functions marked ``tirx.is_scheduled`` stay.
         model: The device.
         target: TVM's target, for ``dlight``.
+
+    Raises:
+        NotImplementedError: if no kernel takes a nest.
     """
     changed: dict[Any, Any] = {}
     for var, func in mod.functions.items():
@@ -36,7 +43,29 @@ def schedule_for_cuda(mod: Module, model: GpuModel, target: Any) -> Module:
     for var, func in changed.items():
         mod[var] = func
     with target:
-        return _dlight()(mod)
+        mod = _dlight()(mod)
+    for var, func in mod.functions.items():
+        if isinstance(func, Func) and _runs_on_host(func):
+            name = var.name_hint
+            raise NotImplementedError(f"no kernel for GPUs is written for {name!r}")
+    return mod
+
+
+def _runs_on_host(func: Func) -> bool:
+    """Whether loops were bound to no threads: the processor would read the device's memory."""
+    stores: list[object] = []
+    threads: list[object] = []
+
+    def bound(node: Any) -> None:
+        if (
+            getattr(node, "attr_key", "") == "thread_extent"
+            or getattr(node, "thread_binding", None) is not None
+        ):
+            threads.append(node)
+
+    walked = [(tirx.For, bound), (tirx.AttrStmt, bound), (tirx.BufferStore, stores.append)]
+    tvm_ffi.structural_walk(func.body, walked)
+    return bool(stores) and not threads
 
 
 def schedule_function(func: Func, model: GpuModel) -> Func | None:
@@ -47,7 +76,9 @@ def schedule_function(func: Func, model: GpuModel) -> Func | None:
         model: The device.
     """
     writer = Writer(KERNELS, model)
-    made, _ = writer.function(Nest(func), lambda body: emit.kernel(func, body))
+    made, _ = writer.function(
+        Nest(func, arrange=merge_padding), lambda body: emit.kernel(func, body)
+    )
     if made is None:
         return None
     return made.without_attr(NAMED).with_attrs({SCHEDULED: True, FINAL: True})

@@ -168,10 +168,13 @@ def emit_scan(R: Builder, x: Expr, combine: Any, start: Any, axis: int) -> Expr:
 
 
 def _lower_running_log(R: Builder, x: Expr, *, axis: int, reverse: bool) -> Expr:
-    if is_empty(R.type(x)):
+    t = R.type(x)
+    if is_empty(t):
         return x
 
     def scan(v: Expr) -> Expr:
+        if t.is_static:
+            return R.write("scan", f"logsumexp {axis % t.ndim} 0 {reverse:d}", [v], [R.type(v)])
         if reverse:
             v = R.emit(R.op.flip(v, axis))
         kind = R.type(v).dtype.name
@@ -248,7 +251,11 @@ def _lower_positions(R: Builder, x: Expr, *, axis: int, largest: bool) -> Expr:
             return y
         return R.tir.if_then_else(R.tir.isnan(a), a, R.tir.if_then_else(R.tir.isnan(b), b, y))
 
-    best = emit_scan(R, wide, combine, 0, axis)
+    name = "max" if largest else "min"
+    if t.is_static:
+        best = R.write("scan", f"{name} {axis % t.ndim} 0 0", [wide], [R.type(wide)])
+    else:
+        best = emit_scan(R, wide, combine, 0, axis)
 
     def mark(v: Expr, best: Expr) -> Any:
         def element(*i: Expr) -> Expr:
@@ -259,6 +266,9 @@ def _lower_positions(R: Builder, x: Expr, *, axis: int, largest: bool) -> Expr:
         return R.te.compute(v.shape, element, name="mark")
 
     marks = R.emit_te(mark, wide, best)
+    if t.is_static:
+        marked = t.with_dtype(dtypes.int64)
+        return R.write("scan", f"max {axis % t.ndim} 0 0", [marks], [marked])
     return emit_scan(R, marks, R.tir.max, 0, axis)
 
 

@@ -1,4 +1,4 @@
-"""Running sums and products along an axis.
+"""Running sums, products and extremes along an axis.
 
 Along the last axis a block, or a warp, takes a row: every thread scans a vector, the threads scan
 their totals, and what came before is carried from stretch to stretch. Few long rows are cut into
@@ -21,14 +21,10 @@ from tvmgraph.backend.cuda.kernels.thread_group import ThreadGroup
 from tvmgraph.backend.loop_ir import emit
 from tvmgraph.backend.loop_ir.access import dtype_bytes
 from tvmgraph.backend.loop_ir.program import product, static_shape
-from tvmgraph.backend.loop_ir.reducer import accumulator_dtype
+from tvmgraph.backend.loop_ir.scan import Combine, running
 from tvmgraph.backend.loop_ir.types import Buffer, Expr, Func, dtype_of
 from tvmgraph.backend.target import GpuModel
 
-_COMBINE: dict[str, tuple[Callable[[Expr, Expr], Expr], int]] = {
-    "sum": (lambda a, b: a + b, 0),
-    "prod": (lambda a, b: a * b, 1),
-}
 _THREADS = 256
 #: Elements of a part at least.
 _MIN_PART = 8192
@@ -41,16 +37,15 @@ def emit_scan(func: Func, settings: str, model: GpuModel) -> None:
 
     Args:
         func: Takes a tensor and its scan, of one type.
-        settings: ``sum`` or ``prod``, the axis, 1 if an element itself is left out, and 1 to scan
-            from the end.
+        settings: A name of :func:`~tvmgraph.backend.loop_ir.scan.running`, the axis, 1 if an
+            element itself is left out, and 1 to scan from the end.
         model: The device.
     """
     name, *numbers = str(settings).split()
     axis, exclusive, reverse = map(int, numbers)
     source, target = func.params
     shape = static_shape(source) or ()
-    combine, identity = _COMBINE[name]
-    start = tirx.const(identity, accumulator_dtype(str(source.dtype)))
+    combine, start = running(name, str(source.dtype))
     scan = _Scan(source, target, combine, start, bool(exclusive), bool(reverse), shape[axis])
     if axis == len(shape) - 1:
         scan.rows(product(shape[:axis]), model)
@@ -62,7 +57,7 @@ def emit_scan(func: Func, settings: str, model: GpuModel) -> None:
 class _Scan:
     source: Buffer
     target: Buffer
-    combine: Callable[[Expr, Expr], Expr]
+    combine: Combine
     identity: Expr
     exclusive: bool
     reverse: bool

@@ -1,4 +1,4 @@
-"""Running sums and products along an axis.
+"""Running sums, products and extremes along an axis.
 
 Along the last axis a vector is scanned in registers in log2(lanes) steps: blocks of 1, 2, 4 ...
 scanned lanes are joined in pairs, the second one going on from the last lane of the first. What
@@ -11,7 +11,7 @@ first they combine their parts, then they scan them, starting from what the part
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tvm import tirx
@@ -23,6 +23,7 @@ from tvmgraph.backend.loop_ir.items import Range, Split, write_items
 from tvmgraph.backend.loop_ir.point import Bound, vectors
 from tvmgraph.backend.loop_ir.program import product, static_shape
 from tvmgraph.backend.loop_ir.reducer import accumulator_dtype, horizontal
+from tvmgraph.backend.loop_ir.scan import Combine, running
 from tvmgraph.backend.loop_ir.types import Buffer, Expr, Func, dtype_of
 from tvmgraph.machine.processor import CpuModel
 
@@ -31,19 +32,14 @@ _MIN_PARALLEL = 32 * 1024
 #: Bytes that are carried at once across an axis: a part of the nearest cache.
 _CARRIED = 8192
 
-_COMBINE: dict[str, tuple[Callable[[Expr, Expr], Expr], float]] = {
-    "sum": (lambda a, b: a + b, 0),
-    "prod": (lambda a, b: a * b, 1),
-}
-
 
 def emit_scan(func: Func, settings: str, model: CpuModel) -> None:
     """Writes the kernel.
 
     Args:
         func: Takes a tensor and its scan, of one type.
-        settings: ``sum`` or ``prod``, the axis, 1 if an element itself is left out, and 1 to scan
-            from the end.
+        settings: A name of :func:`~tvmgraph.backend.loop_ir.scan.running`, the axis, 1 if an
+            element itself is left out, and 1 to scan from the end.
         model: The processor.
     """
     name, *numbers = str(settings).split()
@@ -54,12 +50,12 @@ def emit_scan(func: Func, settings: str, model: CpuModel) -> None:
     lanes = model.lanes_of(max(4, dtype_bytes(wide)))
     along = axis == len(shape) - 1
     streamed = along and shape[-1] % lanes == 0 and are_streamable([target], model)
-    combine, identity = _COMBINE[name]
-    if name == "sum" and not exclusive:
-        identity = -0.0  # a running sum starts with the first element, whatever its sign
+    combine, identity = running(name, str(source.dtype))
+    if name == "sum" and not exclusive:  # it starts with the first element, whatever its sign
+        identity = tirx.const(-0.0, wide)
     scan = _Scan(
-        source, target, axis, shape, combine, tirx.const(identity, wide), bool(exclusive),
-        bool(reverse), lanes, streamed,
+        source, target, axis, shape, combine, identity, bool(exclusive), bool(reverse), lanes,
+        streamed,
     )  # fmt: skip
     threads = model.threads if product(shape) >= _MIN_PARALLEL else 1
     with streaming([target] if streamed else [], lanes):
@@ -77,7 +73,7 @@ class _Scan:
     target: Buffer
     axis: int
     shape: Sequence[int]
-    combine: Callable[[Expr, Expr], Expr]
+    combine: Combine
     identity: Expr
     exclusive: bool
     reverse: bool

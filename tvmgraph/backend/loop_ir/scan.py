@@ -1,0 +1,76 @@
+"""What running sums, products, extremes and log-sum-exps combine, and what they start from."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+from tvm import tirx
+
+from tvmgraph.backend.loop_ir.reducer import accumulator_dtype
+from tvmgraph.backend.loop_ir.types import Expr, dtype_of
+
+Combine = Callable[[Expr, Expr], Expr]
+
+
+def running(name: str, dtype: str) -> tuple[Combine, Expr]:
+    """The function of a scan and its identity, in the type that elements are combined in.
+
+    Args:
+        name: ``sum``, ``prod``, ``max``, ``min`` or ``logsumexp``. The extremes and the last one
+            are NaN from the first NaN on.
+        dtype: TVM's name of the element type; ``logsumexp`` is of floats.
+
+    Returns:
+        What combines two elements, or two vectors of them, and a scalar that changes none.
+    """
+    wide = accumulator_dtype(dtype)
+    if name == "sum":
+        return (lambda a, b: a + b), tirx.const(0, wide)
+    if name == "prod":
+        return (lambda a, b: a * b), tirx.const(1, wide)
+    if name == "logsumexp":
+        return _bound(_log_sum), tirx.const(-math.inf, wide)
+    larger = name == "max"
+    start = tirx.min_value(wide) if larger else tirx.max_value(wide)
+    if not wide.startswith("float"):
+        return (tirx.max if larger else tirx.min), start
+    return _bound(_larger if larger else _smaller), tirx.const(
+        -math.inf if larger else math.inf, wide
+    )
+
+
+def _bound(combine: Combine) -> Combine:
+    """The function of two names: it uses its operands several times."""
+
+    def named(a: Expr, b: Expr) -> Expr:
+        left, right = (tirx.Var(name, v.ty) for name, v in (("a", a), ("b", b)))
+        return tirx.Let(left, a, tirx.Let(right, b, _keep_nan(left, right, combine(left, right))))
+
+    return named
+
+
+def _keep_nan(a: Expr, b: Expr, value: Expr) -> Expr:
+    return tirx.Select(tirx.isnan(a), a, tirx.Select(tirx.isnan(b), b, value))
+
+
+def _larger(a: Expr, b: Expr) -> Expr:
+    return tirx.Select(a > b, a, b)
+
+
+def _smaller(a: Expr, b: Expr) -> Expr:
+    return tirx.Select(a < b, a, b)
+
+
+def _log_sum(a: Expr, b: Expr) -> Expr:
+    """log(e^a + e^b); of equal infinities the difference is NaN."""
+    top, low = _larger(a, b), _smaller(a, b)
+    one = _like(1, a)
+    value = top + tirx.log(one + tirx.exp(low - top))
+    return tirx.Select(tirx.EQ(a, b), a + _like(math.log(2), a), value)
+
+
+def _like(value: float, x: Expr) -> Expr:
+    scalar, _, lanes = dtype_of(x).partition("x")
+    number = tirx.const(value, scalar)
+    return tirx.Broadcast(number, int(lanes)) if lanes else number
