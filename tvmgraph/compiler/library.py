@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from tvmgraph.backend.base import backend_of
 from tvmgraph.backend.target import make_target
@@ -13,13 +14,16 @@ from tvmgraph.compiler.build import lowered
 from tvmgraph.compiler.cache import disk
 from tvmgraph.compiler.worker import NoWorker
 from tvmgraph.config.options import CompileOptions
-from tvmgraph.errors import CompileError, TvmgraphError
+from tvmgraph.errors import CompileError, DeviceError, ExportError, TvmgraphError
 from tvmgraph.graph import Graph
 from tvmgraph.machine.processor import host_features
 from tvmgraph.machine.targets import resolve, target_table
 from tvmgraph.passes.run import run_graph_passes
-from tvmgraph.runtime import host
+from tvmgraph.runtime import callback, host
 from tvmgraph.runtime.device_image import DeviceImage
+
+if TYPE_CHECKING:
+    from tvm import IRModule
 
 
 @dataclass(frozen=True)
@@ -61,6 +65,34 @@ def write_library(graph: Graph, path: Path, options: CompileOptions, linker: str
     return write_lowered(simplified, options, path, linker)
 
 
+def _require_no_python(module: IRModule) -> None:
+    """Checks that the code calls no function of this process, which others have not.
+
+    Raises:
+        ExportError: if it prints, or asks for operators that NumPy runs.
+    """
+    from tvm import relax
+
+    why = {
+        callback.NAME: "it prints",
+        callback.COLUMN: "it runs an operator in NumPy: one of several processes, or of sizes",
+    }
+    found: list[str] = []
+
+    def visit(node: object) -> None:
+        if isinstance(node, relax.ExternFunc) and str(node.global_symbol) in why:
+            found.append(why[str(node.global_symbol)])
+
+    for function in module.functions.values():
+        if isinstance(function, relax.Function):
+            relax.analysis.post_order_visit(function.body, visit)
+    if found:
+        raise ExportError(
+            f"a module runs without Python, and {found[0]}", op="export",
+            fix="take the print, or the operator, out of what is exported",
+        )  # fmt: skip
+
+
 def write_lowered(source: Graph | str, options: CompileOptions, path: Path, linker: str) -> Library:
     """Does what :func:`write_library` says in this process.
 
@@ -83,10 +115,10 @@ def write_lowered(source: Graph | str, options: CompileOptions, path: Path, link
     backend = backend_of(options.target)
     request = pipeline.Request(checked=True, host=_portable_host() if backend.has_host else "")
     native = options.native if backend.has_host else None
+    module = lowered(source, options)
+    _require_no_python(module)
     try:
-        made = pipeline.build(
-            lowered(source, options), replace(options, native=native, trials=0), None, request
-        )
+        made = pipeline.build(module, replace(options, native=native, trials=0), None, request)
         extra: dict[str, object] = {}
         if linker and path.suffix == ".so":
             extra["fcompile"] = cc.cross_compiler(linker)
@@ -95,6 +127,11 @@ def write_lowered(source: Graph | str, options: CompileOptions, path: Path, link
         made.executable.export_library(str(path), **extra)
     except TvmgraphError:
         raise
+    except NotImplementedError as e:
+        raise DeviceError(
+            f"no library was made: {e}", op="export", got=f"target={options.target!r}",
+            fix="take the operator out of what is exported, or export for a CPU",
+        ) from e  # fmt: skip
     except Exception as e:
         lines = [line for line in str(e).splitlines() if line.strip()]
         raise CompileError(

@@ -17,7 +17,7 @@ from tvmgraph.core.op import Op
 from tvmgraph.core.types import Dim, Shape, TensorType, tensor_type
 from tvmgraph.errors import GraphError
 from tvmgraph.graph.ir import Graph, Node
-from tvmgraph.runtime import callback
+from tvmgraph.runtime import callback, native
 
 #: TVM's operator pattern of what must not be fused.
 _OPAQUE = 8
@@ -135,7 +135,7 @@ class RelaxBuilder:
         """
         given = relax.ShapeExpr([self.dim(size), tirx.IntImm("int64", least)])
         one = self.emit(self.const(np.ones((1, 1, 1)), "uint8"))
-        call = relax.op.call_pure_packed(callback.AT_LEAST, one, given, ty_args=[one.ty])
+        call = relax.op.call_pure_packed(native.AT_LEAST, one, given, ty_args=[one.ty])
 
         def copied(x: Any, checked: Any) -> Any:
             def element(*i: Any) -> Any:

@@ -14,12 +14,10 @@ import tvm_ffi
 
 from tvmgraph.core.op import get_op
 from tvmgraph.distributed.engine import scratch
-from tvmgraph.errors import TooFewElements, require_size
 from tvmgraph.runtime import native
 
 NAME = "tvmgraph.host_call"
 COLUMN = "tvmgraph.numpy_column"
-AT_LEAST = "tvmgraph.at_least"
 _WORD = 7  # characters of a text in one integer
 _functions: dict[str, Callable[..., Any]] = {}
 
@@ -46,15 +44,6 @@ def _array(tensor: Any) -> np.ndarray:
 
 
 tvm_ffi.register_global_func(NAME, _call, override=True)
-
-
-def _at_least(tensor: object, sizes: Any) -> Any:
-    require_size(*sizes)
-    return tensor
-
-
-tvm_ffi.register_error(TooFewElements.__name__, TooFewElements)
-tvm_ffi.register_global_func(AT_LEAST, _at_least, override=True)
 
 
 def encoded(name: str, attrs: Mapping[str, object], inputs: int) -> list[int]:

@@ -13,17 +13,28 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from tvmgraph.errors import DeviceError
+from tvmgraph.errors import DeviceError, TooFewElements, require_size
 from tvmgraph.forking import enters_compiled
 from tvmgraph.machine.tiles import permit_tiles
 from tvmgraph.runtime import host, pool
 from tvmgraph.runtime.ffi import tvm_ffi
 from tvmgraph.runtime.workers import affinity
 
+#: What compiled code calls to check a size that varies; it gives its first argument back.
+AT_LEAST = "tvmgraph.at_least"
 tvm_ffi.register_error("KeyboardInterrupt", KeyboardInterrupt)  # raised in a callback of TVM's
+tvm_ffi.register_error(TooFewElements.__name__, TooFewElements)
 
 _HOST = 1  # DLPack's number of the CPU
 _POOLED_ALLOCATOR = 2  # keeps freed blocks for the next call
+
+
+def _at_least(tensor: object, sizes: Any) -> Any:
+    require_size(*sizes)
+    return tensor
+
+
+tvm_ffi.register_global_func(AT_LEAST, _at_least, override=True)
 
 
 @functools.cache
