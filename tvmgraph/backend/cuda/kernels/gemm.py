@@ -27,8 +27,9 @@ from tvmgraph.backend.cuda.kernels.simt import SimtCore
 from tvmgraph.backend.cuda.kernels.thread_group import StridedThreadGroup
 from tvmgraph.backend.cuda.kernels.warp_sums import WarpSums
 from tvmgraph.backend.loop_ir import emit
+from tvmgraph.backend.loop_ir.access import dtype_bytes
 from tvmgraph.backend.loop_ir.contraction import Contraction
-from tvmgraph.backend.loop_ir.program import product
+from tvmgraph.backend.loop_ir.program import product, static_shape
 from tvmgraph.backend.loop_ir.types import Buffer, Expr, Var
 
 #: Rows of tiles that are worked on together, to share what they read.
@@ -46,10 +47,26 @@ def extents_of(contraction: Contraction) -> Extents:
         contraction: A matrix product or convolution.
 
     Returns:
-        Batch, M, N and K.
+        Batch, M, N and K, and the bytes that are read and written.
     """
     groups = (contraction.batch, contraction.rows, contraction.columns, contraction.reduce)
-    return Extents(*(product(axis.extent for axis in group) for group in groups))
+    batch, rows, columns, depth = (product(axis.extent for axis in group) for group in groups)
+    read = sum(_bytes(side.load.source) for side in (contraction.left, contraction.right))
+    end = contraction.epilogue
+    moved = sum(dtype_bytes(str(buffer.dtype)) for buffer in end.buffers)
+    sources = {hash(load.source): load.source for load in end.loads}
+    sources.pop(hash(contraction.sums), None)
+    whole = [source for source in sources.values() if _elements(source) >= batch * rows * columns]
+    moved += sum(dtype_bytes(str(source.dtype)) for source in whole)
+    return Extents(batch, rows, columns, depth, read, moved)
+
+
+def _elements(buffer: Buffer) -> int:
+    return product(static_shape(buffer) or ())
+
+
+def _bytes(buffer: Buffer) -> int:
+    return _elements(buffer) * dtype_bytes(str(buffer.dtype))
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -12,11 +12,15 @@ from tvm import ir, tirx
 from tvmgraph.backend.cuda.kernels import device
 from tvmgraph.backend.cuda.kernels.device import VECTOR_BYTES, at_point, i32, split
 from tvmgraph.backend.cuda.kernels.gemm_operand import run_of
+from tvmgraph.backend.cuda.kernels.place import uses
 from tvmgraph.backend.cuda.kernels.product_plan import Extents, Grid
 from tvmgraph.backend.loop_ir.access import dtype_bytes
 from tvmgraph.backend.loop_ir.contraction import Contraction
 from tvmgraph.backend.loop_ir.program import is_choice, map_loads, substitute
 from tvmgraph.backend.loop_ir.types import Buffer, Expr, Load, Var, dtype_of
+
+#: What an epilogue reads, with registers for as many turns as are read ahead.
+Early = Sequence[tuple[Load, Buffer]]
 
 
 @dataclass(frozen=True)
@@ -52,6 +56,32 @@ class Output:
             if not load.source.same_as(self.contraction.sums) and self._run(load) >= self.lanes
         ]
 
+    @cached_property
+    def by_row(self) -> list[Load]:
+        """Those of them that every row has its own of, such as the side of a residual block."""
+        rows = [axis.var for axis in (*self.contraction.batch, *self.contraction.rows)]
+        return [load for load in self._wide if any(uses(index, rows) for index in load.indices)]
+
+    def read(
+        self, batch: dict[Var, Expr], row: Expr, column: Expr, lanes: int, early: Early, turn: Expr
+    ) -> None:
+        """Reads what :meth:`write` will need of :attr:`by_row` into registers.
+
+        Args:
+            batch: Values of the batch axes.
+            row: The row.
+            column: The first column.
+            lanes: How many.
+            early: The registers.
+            turn: Which ones of them.
+        """
+        at = batch | split(row, self.contraction.rows) | split(column, self.contraction.columns)
+        for load, held in early:
+            *outer, last = (device.to_int32(index, at) for index in load.indices)
+            with device.vector(lanes) as lane:
+                element = load.source[(*outer, last + lane)]
+                device.store(held, element, [turn * i32(lanes) + lane])
+
     def write(
         self,
         batch: dict[Var, Expr],
@@ -59,6 +89,8 @@ class Output:
         column: Expr,
         lanes: int,
         sums: Callable[[int], Expr],
+        early: Early = (),
+        turn: Expr | None = None,
     ) -> None:
         """Stores ``lanes`` neighbouring columns of a row.
 
@@ -68,11 +100,15 @@ class Output:
             column: The first column.
             lanes: How many, at most :attr:`lanes`.
             sums: Gives the sum of a column.
+            early: What :meth:`read` was given.
+            turn: Likewise.
         """
         stage, found = self.contraction.epilogue, self.contraction
         at_row = batch | split(row, found.rows)
         first = at_row | split(column, found.columns)
-        ahead = self._read_ahead(first, lanes) if lanes > 1 else []
+        start = i32(0) if turn is None else turn * i32(lanes)
+        ahead = [(load, held, start) for load, held in early]
+        ahead += self._read_ahead(first, lanes, early) if lanes > 1 else []
         results = device.registers(lanes, str(stage.buffer.dtype))
         for lane in range(lanes):
             here = at_row | split(column + i32(lane), found.columns) if lane else first
@@ -82,18 +118,22 @@ class Output:
             *outer, last = indices
             device.store(stage.buffer, results[lane], [*outer, last + lane])
 
-    def _read_ahead(self, first: dict[Var, Expr], lanes: int) -> list[tuple[Load, Buffer]]:
-        ahead: list[tuple[Load, Buffer]] = []
+    def _read_ahead(
+        self, first: dict[Var, Expr], lanes: int, early: Early
+    ) -> list[tuple[Load, Buffer, Expr]]:
+        ahead: list[tuple[Load, Buffer, Expr]] = []
         for load in self._wide:
+            if any(load is known for known, _ in early):
+                continue
             held = device.registers(lanes, str(load.source.dtype))
             *outer, last = (device.to_int32(index, first) for index in load.indices)
             with device.vector(lanes) as lane:
                 device.store(held, load.source[(*outer, last + lane)], [lane])
-            ahead.append((load, held))
+            ahead.append((load, held, i32(0)))
         return ahead
 
     def _value(
-        self, here: dict[Var, Expr], lane: int, total: Expr, ahead: list[tuple[Load, Buffer]]
+        self, here: dict[Var, Expr], lane: int, total: Expr, ahead: list[tuple[Load, Buffer, Expr]]
     ) -> Expr:
         """What is stored at one point."""
         found, names = self.contraction, {}
@@ -101,8 +141,10 @@ class Output:
         def visit(load: Load) -> Expr:
             if load.source.same_as(found.sums):
                 return _as_type(total, str(found.sums.dtype))
-            held = next((regs for known, regs in ahead if known.same_as(load)), None)
-            return load if held is None else held[i32(lane)]
+            held = next(
+                (regs[at + i32(lane)] for known, regs, at in ahead if known.same_as(load)), None
+            )
+            return load if held is None else held
 
         def resolve(expr: Expr) -> Expr:
             return at_point(substitute(map_loads(expr, visit), names), here)
@@ -159,9 +201,31 @@ class Sink:
             return self.output.lanes
         return next(lanes for lanes in (4, 2, 1) if self.extents.columns % lanes == 0)
 
-    def write(self, row: Expr, column: Expr, lanes: int, load: Callable[[], Buffer]) -> None:
+    def early(self, lanes: int, turns: int) -> Early:
+        """Registers for what the epilogue of some turns reads, to be read ahead of them."""
+        if self.partial is not None or lanes == 1:
+            return ()
+        return [
+            (load, device.registers(lanes * turns, str(load.source.dtype)))
+            for load in self.output.by_row
+        ]
+
+    def read(self, row: Expr, column: Expr, lanes: int, early: Early, turn: Expr) -> None:
+        """Reads what :meth:`write` will need, see :meth:`Output.read`."""
+        device.only_if(
+            self._inside(row, column),
+            lambda: self.output.read(self.batch, row, column, lanes, early, turn),
+        )
+
+    def write(
+        self, row: Expr, column: Expr, lanes: int, load: Callable[[], Buffer], early: Early = (),
+        turn: Expr | None = None,
+    ) -> None:  # fmt: skip
         """Stores the sums that ``load`` puts into registers, if they are part of the result."""
-        device.only_if(self._inside(row, column), lambda: self._write(row, column, lanes, load()))
+        device.only_if(
+            self._inside(row, column),
+            lambda: self._write(row, column, lanes, load(), early, turn),
+        )
 
     def _inside(self, row: Expr, column: Expr) -> Expr | None:
         inside = (row < i32(self.extents.rows)) if self.extents.rows % self.grid.rows else None
@@ -169,9 +233,13 @@ class Sink:
             inside = device.both(inside, column < i32(self.extents.columns))
         return inside
 
-    def _write(self, row: Expr, column: Expr, lanes: int, sums: Buffer) -> None:
+    def _write(
+        self, row: Expr, column: Expr, lanes: int, sums: Buffer, early: Early, turn: Expr | None
+    ) -> None:
         if self.partial is None or self.place is None:
-            self.output.write(self.batch, row, column, lanes, lambda lane: sums[i32(lane)])
+            self.output.write(
+                self.batch, row, column, lanes, lambda lane: sums[i32(lane)], early, turn
+            )
             return
         at = self.place + row * i32(self.extents.columns) + column
         device.move(self.partial, at, sums, 0, lanes)

@@ -10,7 +10,7 @@ from tvm import tirx
 
 from tvmgraph.backend.cuda.kernels import device
 from tvmgraph.backend.cuda.kernels.device import WARP, div, i32, mod
-from tvmgraph.backend.cuda.kernels.output import Sink
+from tvmgraph.backend.cuda.kernels.output import Early, Sink
 from tvmgraph.backend.cuda.kernels.product_plan import WarpGrid
 from tvmgraph.backend.loop_ir.types import Buffer, Expr
 
@@ -32,6 +32,7 @@ class WarpSums:
 
     Attributes:
         start: Where the first tile lies in the shared memory.
+        strip_start: Where the warp's sums go through it.
     """
 
     #: Products that are still under way when :meth:`multiply` of the next tiles is called.
@@ -42,7 +43,7 @@ class WarpSums:
         self.start: Expr = i32(0)
         self.lane = device.let(mod(thread, WARP))
         warp = device.let(div(thread, WARP))
-        self._own = device.let(warp * i32(4 * ROWS * _strip_pitch(grid)))
+        self.strip_start = device.let(warp * i32(4 * ROWS * _strip_pitch(grid)))
         self.first_row = device.let(div(warp, grid.across) * i32(grid.warp_rows))
         self.first_column = device.let(mod(warp, grid.across) * i32(grid.warp_columns))
         self.down = grid.warp_rows // ROWS
@@ -80,15 +81,23 @@ class WarpSums:
         return grid.threads // WARP * ROWS * _strip_pitch(grid) * 4
 
     def store(self, sink: Sink) -> None:
-        """Stores the sums of every warp, strip by strip of 16 rows."""
+        """Stores the sums of every warp, strip by strip of 16 rows.
+
+        What the epilogue of a strip reads by rows is asked for before the strip ahead of it is
+        worked on: a block of all registers has no other to fill the time that memory takes.
+        """
         device.barrier()  # all warps have read the last tiles
         strip = _strip(self.grid)
-        for row in range(self.down):
-            for first in range(0, self.grid.warp_columns, strip):
-                self._fill_strip(row, first)
-                device.warp_barrier()
-                self._store_strip(sink, row * ROWS, first)
-                device.warp_barrier()
+        firsts = range(0, self.grid.warp_columns, strip)
+        strips = [_Strip(self, sink, row, first) for row in range(self.down) for first in firsts]
+        early = strips[0].early()
+        for at, this in enumerate(strips):
+            following = strips[at + 1].early() if at + 1 < len(strips) else ()
+            self._fill_strip(this.row, this.first)
+            device.warp_barrier()
+            this.store(early)
+            device.warp_barrier()
+            early = following
 
     def _fill_strip(self, row: int, first: int) -> None:
         pitch = _strip_pitch(self.grid)
@@ -97,30 +106,61 @@ class WarpSums:
             for half in range(2):
                 line = div(self.lane, 4) + i32(8 * half)
                 place = line * i32(pitch) + mod(self.lane, 4) * i32(2) + i32(column * COLUMNS)
-                to = self.memory[self._own + (place << i32(2))]
+                to = self.memory[self.strip_start + (place << i32(2))]
                 device.put(to, [self.sums[i32(at + 2 * half + i)] for i in range(2)])
 
-    def _store_strip(self, sink: Sink, row: int, first: int) -> None:
-        strip, lanes = _strip(self.grid), min(sink.lanes, _strip(self.grid))
-        across = min(WARP, strip // lanes)
-        down, sweeps = WARP // across, strip // (across * lanes)
-        with device.loop(ROWS // down * sweeps) as turn:
-            line = device.let(div(self.lane, across) + div(turn, sweeps) * i32(down))
-            column = mod(self.lane, across) + mod(turn, sweeps) * i32(across)
-            column = device.let(column * i32(lanes))
-            source = self._own + ((line * i32(_strip_pitch(self.grid)) + column) << i32(2))
-            row_at = sink.row + self.first_row + i32(row) + line
-            column_at = sink.column + self.first_column + i32(first) + column
 
-            def load(source: Expr = source) -> Buffer:
-                sums = device.registers(lanes, self.sum_type)
-                width = min(lanes, 4)
-                for lane in range(0, lanes, width):
+class _Strip:
+    """Sixteen rows of some columns of a warp, on their way through shared memory.
+
+    Args:
+        sums: The sums.
+        sink: Where they go.
+        row: Which sixteen rows of the warp's.
+        first: The first column.
+    """
+
+    def __init__(self, sums: WarpSums, sink: Sink, row: int, first: int) -> None:
+        self.sums, self.sink, self.row, self.first = sums, sink, row, first
+        strip = _strip(sums.grid)
+        self._lanes = min(sink.lanes, strip)
+        self._across = min(WARP, strip // self._lanes)
+        self._sweeps = strip // (self._across * self._lanes)
+        self._turns = ROWS // (WARP // self._across) * self._sweeps
+
+    def early(self) -> Early:
+        """Reads what the epilogue needs of every row."""
+        early = self.sink.early(self._lanes, self._turns)
+        if early:
+            with device.loop(self._turns) as turn:
+                row, column, _ = self._place(turn)
+                self.sink.read(row, column, self._lanes, early, turn)
+        return early
+
+    def store(self, early: Early) -> None:
+        """Finishes the sums and stores them."""
+        with device.loop(self._turns) as turn:
+            row, column, source = self._place(turn)
+
+            def load() -> Buffer:
+                sums = device.registers(self._lanes, self.sums.sum_type)
+                width = min(self._lanes, 4)
+                for lane in range(0, self._lanes, width):
                     held = [sums[i32(lane + i)] for i in range(width)]
-                    device.get(self.memory[source + i32(4 * lane)], held)
+                    device.get(self.sums.memory[source + i32(4 * lane)], held)
                 return sums
 
-            sink.write(row_at, column_at, lanes, load)
+            self.sink.write(row, column, self._lanes, load, early, turn if early else None)
+
+    def _place(self, turn: Expr) -> tuple[Expr, Expr, Expr]:
+        """Row and column of a thread's elements, and where they are in shared memory."""
+        sums, down = self.sums, WARP // self._across
+        line = device.let(div(sums.lane, self._across) + div(turn, self._sweeps) * i32(down))
+        column = mod(sums.lane, self._across) + mod(turn, self._sweeps) * i32(self._across)
+        column = device.let(column * i32(self._lanes))
+        source = sums.strip_start + ((line * i32(_strip_pitch(sums.grid)) + column) << i32(2))
+        row = self.sink.row + sums.first_row + i32(self.row * ROWS) + line
+        return row, self.sink.column + sums.first_column + i32(self.first) + column, source
 
 
 def _strip(grid: WarpGrid) -> int:
