@@ -32,7 +32,7 @@ from tvmgraph.runtime import cuda, host
 from tvmgraph.testing.samples import Case, all_cases
 
 _HERE = Path(__file__).parent
-_RUN_SIDE = ("gpu_run.py", "gpu_item.py", "gpu_peers.py", "gpu_inputs.py")
+_RUN_SIDE = ("gpu_run.py", "gpu_item.py", "gpu_peers.py", "gpu_training.py", "gpu_inputs.py")
 _LIMIT = 60 << 20
 
 

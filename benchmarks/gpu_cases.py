@@ -204,6 +204,7 @@ class _Rows:
 
 
 ROWS = _Rows()
+_LOSS_SCALE = 1024.0
 
 
 def _normal(
@@ -247,13 +248,15 @@ def training_step() -> Item:
 def residual_training() -> Item:
     """A step of SGD for a residual network of ten layers in f16.
 
-    The rate is so large that the new weights are mostly gradients.
+    The rate is so large that the new weights are mostly gradients, which a loss scale keeps out of
+    the numbers of f16 that have few bits.
     """
     from tests.models.resnet import ResNet, basic
 
     net = ResNet(basic, (1, 1, 1, 1), 1, 10).to_float(ms.float16)
-    optimizer = nn.SGD(net.trainable_params(), 10.0)
-    step = nn.TrainOneStepCell(nn.WithLossCell(net, nn.CrossEntropyLoss()), optimizer)
+    optimizer = nn.SGD(net.trainable_params(), 10.0 / _LOSS_SCALE)
+    loss = nn.WithLossCell(net, nn.CrossEntropyLoss())
+    step = nn.TrainOneStepCell(loss, optimizer, sens=_LOSS_SCALE)
     labels = Recipe("labels", (16,), "int32", 2, 10)
     images = _normal(1, (16, 3, 64, 64))
     return network_item("residual_training", step, [images, labels], 5e-2, training=True)
@@ -338,16 +341,58 @@ def mlp() -> Item:
 @ROWS.row
 def bert_layer() -> Item:
     """One encoder layer of BERT-base, 32 x 128 tokens, bf16."""
-    layer = nn.TransformerEncoderLayer(
-        768, 12, 3072, dropout=0.0, activation="gelu", batch_first=True
-    )
-    layer.set_train(False)
-    tokens = 32 * 128
-    flops = tokens * (8 * 768.0**2 + 4 * 768.0 * 3072 + 4 * 128 * 768.0)
+    layer = _encoder_layer().set_train(False)
     return network_item(
         "bert_layer", layer, [_normal(1, (32, 128, 768), "bfloat16")], 5e-2, dtype=ms.bfloat16,
-        flops=flops,
+        flops=_LAYER_FLOPS,
     )  # fmt: skip
+
+
+def _encoder_layer() -> nn.Cell:
+    return nn.TransformerEncoderLayer(
+        768, 12, 3072, dropout=0.0, activation="gelu", batch_first=True
+    )
+
+
+#: Operations of a layer for 32 x 128 tokens.
+_LAYER_FLOPS = 32 * 128 * (8 * 768.0**2 + 4 * 768.0 * 3072 + 4 * 128 * 768.0)
+
+
+@ROWS.row
+def bert_base() -> Item:
+    """The twelve encoder layers of BERT-base, 32 x 128 tokens, bf16."""
+    net = nn.SequentialCell(*[_encoder_layer() for _ in range(12)]).set_train(False)
+    return network_item(
+        "bert_base", net, [_normal(1, (32, 128, 768), "bfloat16")], 5e-2, dtype=ms.bfloat16,
+        check=False, flops=12 * _LAYER_FLOPS,
+    )  # fmt: skip
+
+
+@ROWS.row
+def bert_training() -> Item:
+    """A step of Adam for one encoder layer of BERT-base, 32 x 128 tokens, bf16 products."""
+    layer = _encoder_layer().to_float(ms.bfloat16)
+    optimizer = nn.Adam(layer.trainable_params(), 1e-4)
+    step = nn.TrainOneStepCell(nn.WithLossCell(layer, nn.MSELoss()), optimizer)
+    batch = [_normal(seed, (32, 128, 768)) for seed in (1, 2)]
+    return network_item(
+        "bert_training", step, batch, 2e-2, training=True, check=False, flops=3 * _LAYER_FLOPS
+    )
+
+
+@ROWS.row
+def resnet18_training() -> Item:
+    """A step of SGD with momentum for ResNet-18 on 64 images, f16 convolutions."""
+    from tests.models.resnet import resnet18 as make
+
+    net = make().to_float(ms.float16)
+    optimizer = nn.Momentum(net.trainable_params(), 1e-3, 0.9)
+    loss = nn.WithLossCell(net, nn.CrossEntropyLoss())
+    step = nn.TrainOneStepCell(loss, optimizer, sens=_LOSS_SCALE)
+    batch = [_normal(1, (64, 3, 224, 224)), Recipe("labels", (64,), "int32", 2, 1000)]
+    return network_item(
+        "resnet18_training", step, batch, 2e-2, training=True, check=False, flops=64 * 3 * 3.6e9
+    )
 
 
 @ROWS.row

@@ -6,6 +6,7 @@ import importlib.util
 from collections.abc import Callable
 from typing import Any
 
+import gpu_training
 import numpy as np
 
 Call = tuple[Callable[[], Any], Callable[[Any], np.ndarray]]
@@ -20,9 +21,12 @@ _TORCH: dict[str, Callable[[Any, list[Any]], Any]] = {
     "gemm_bf16": lambda _, x: x[0] @ x[1],
     "attention": lambda torch, x: torch.nn.functional.scaled_dot_product_attention(*x, scale=0.125),
     "mlp": lambda torch, x: _mlp(torch, x),
-    "bert_layer": lambda torch, x: _bert_layer(torch, x),
+    "bert_layer": lambda torch, x: encoder_layer(torch, x[0], x.named, ""),
+    "bert_base": lambda torch, x: _bert_base(torch, x),
     "resnet50": lambda torch, x: _resnet50(torch, x),
 }
+#: Ways to compile with PyTorch.
+_COMPILED = {"torch-compile-graphs": "reduce-overhead", "torch-compile": "max-autotune"}
 #: Rows that move memory: compared with a copy, too.
 _MEMORY = ("elementwise", "reduce_all", "reduce_columns", "softmax", "transpose")
 
@@ -44,20 +48,26 @@ def makers(
     """
     if group == "jax":
         return _jax(name, arrays)
-    if name not in _TORCH or importlib.util.find_spec("torch") is None:
+    training = gpu_training.is_training(name)
+    if not (name in _TORCH or training) or importlib.util.find_spec("torch") is None:
         return {}
     import torch
 
     x = _Inputs([_tensor(torch, a) for a in arrays], labels)
+    if training:
+        modes = {"torch": ""} if group == "torch" else _COMPILED
+        return {
+            peer: lambda m=mode: (gpu_training.step_of(torch, name, x, m), _to_numpy)
+            for peer, mode in modes.items()
+        }
 
     def run() -> Any:
         return _TORCH[name](torch, x)
 
     if group == "compile":
-        modes = {"torch-compile-graphs": "reduce-overhead", "torch-compile": "max-autotune"}
         return {
             peer: lambda m=mode: (_quiet(torch, torch.compile(run, mode=m)), _to_numpy)
-            for peer, mode in modes.items()
+            for peer, mode in _COMPILED.items()
         }
     made: dict[str, Callable[[], Call]] = {
         "torch": lambda: (_quiet(torch, run), _to_numpy),
@@ -134,21 +144,36 @@ def _mlp(torch: Any, x: _Inputs) -> Any:
     return linear(relu(linear(h, w["2.weight"], w["2.bias"])), w["4.weight"], w["4.bias"])
 
 
-def _bert_layer(torch: Any, x: _Inputs) -> Any:
-    f, w, (batch, length, width) = torch.nn.functional, x.named, x[0].shape
+def _bert_base(torch: Any, x: _Inputs) -> Any:
+    y = x[0]
+    for number in range(12):
+        y = encoder_layer(torch, y, x.named, f"{number}.")
+    return y
+
+
+def encoder_layer(torch: Any, x: Any, weights: dict[str, Any], prefix: str) -> Any:
+    """A layer of BERT-base.
+
+    Args:
+        torch: The module.
+        x: The tokens.
+        weights: By name.
+        prefix: What the names of this layer begin with.
+    """
+    f, (batch, length, width) = torch.nn.functional, x.shape
 
     def dense(y: Any, name: str) -> Any:
-        return f.linear(y, w[f"{name}.weight"], w[f"{name}.bias"])
+        return f.linear(y, weights[f"{prefix}{name}weight"], weights[f"{prefix}{name}bias"])
 
     def norm(y: Any, name: str) -> Any:
-        factor, offset = (w[f"{name}.{k}"].to(y.dtype) for k in ("gamma", "beta"))
-        return f.layer_norm(y, (width,), factor, offset, 1e-5)
+        factor, offset = (weights[f"{prefix}{name}.{k}"] for k in ("gamma", "beta"))
+        return f.layer_norm(y, (width,), factor.to(y.dtype), offset.to(y.dtype), 1e-5)
 
-    joined = f.linear(x[0], w["self_attn.in_proj_weight"], w["self_attn.in_proj_bias"])
+    joined = dense(x, "self_attn.in_proj_")
     heads = [h.view(batch, length, 12, -1).transpose(1, 2) for h in joined.chunk(3, -1)]
-    mixed = f.scaled_dot_product_attention(*heads).transpose(1, 2).reshape(x[0].shape)
-    y = norm(x[0] + dense(mixed, "self_attn.out_proj"), "norm1")
-    return norm(y + dense(f.gelu(dense(y, "dense1")), "dense2"), "norm2")
+    mixed = f.scaled_dot_product_attention(*heads).transpose(1, 2).reshape(x.shape)
+    y = norm(x + dense(mixed, "self_attn.out_proj."), "norm1")
+    return norm(y + dense(f.gelu(dense(y, "dense1.")), "dense2."), "norm2")
 
 
 _STAGES = ((3, 1), (4, 2), (6, 2), (3, 2))  # blocks of ResNet-50, and the stride of the first one
@@ -162,7 +187,7 @@ def _resnet50(torch: Any, x: _Inputs) -> Any:
     def conv(y: Any, name: str, stride: int, padding: int) -> Any:
         weight, factor, offset, mean, variance = layers[name]
         y = f.conv2d(y, weight, None, stride, padding)
-        return f.batch_norm(y, mean, variance, factor, offset, eps=0.0)
+        return f.batch_norm(y, mean, variance, factor, offset, eps=1e-12)
 
     y = x[0].to(memory_format=torch.channels_last)
     y = f.pad(torch.relu(conv(y, "stem.0", 2, 3)), (0, 1, 0, 1))
@@ -185,13 +210,12 @@ def _folded(torch: Any, x: _Inputs) -> dict[str, tuple[Any, ...]]:
         if weight.ndim != 6:
             continue
         name = label.removesuffix(".0.weight")
-        plain = weight.flatten(0, 1).squeeze(0) if weight.shape[1] == 1 else weight[0, :, :, :, 0]
-        # (KH, KW, I, O), or (I, KH, KW, O) of an image with few channels
-        order = (3, 2, 0, 1) if weight.shape[1] == 1 else (3, 0, 1, 2)
+        plain = weight.flatten(0, 2)  # (KH, KW, I, O)
         norm = [x.named[f"{name}.1.moving_{k}"].flatten() for k in ("variance", "mean")]
         factor, offset = (t.to(weight.dtype) for t in norm)
         mean, variance = torch.zeros_like(factor), torch.ones_like(factor)
-        turned = plain.permute(order).contiguous(memory_format=torch.channels_last)
+        turned = plain.permute(3, 2, 0, 1)[:, : x[0].shape[1] if name == "stem.0" else None]
+        turned = turned.contiguous(memory_format=torch.channels_last)
         x.layers[name] = (turned, factor, offset, mean, variance)
     return x.layers
 

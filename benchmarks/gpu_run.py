@@ -50,8 +50,8 @@ class Phase:
 PHASES = (
     Phase("own", "all", 160, 60),
     Phase("torch", "timed", 90, 45),
-    Phase("compile", _COMPILED[:2], 80, 60),
     Phase("profile", "timed", 40, 25),
+    Phase("compile", _COMPILED[:2], 80, 60),
     Phase("jax", "timed", 50, 25),
     Phase("compile", _COMPILED[2:], 400, 400),
 )
