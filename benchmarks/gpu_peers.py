@@ -65,6 +65,7 @@ def makers(
         return _TORCH[name](torch, x)
 
     if group == "compile":
+        _quiet(torch, run)()  # makes what is made once: memory of a CUDA graph would not last
         return {
             peer: lambda m=mode: (_quiet(torch, torch.compile(run, mode=m)), _to_numpy)
             for peer, mode in _COMPILED.items()
@@ -107,6 +108,7 @@ def _to_numpy(value: Any) -> np.ndarray:
 
 
 def _tensor(torch: Any, array: np.ndarray) -> Any:
+    array = np.asarray(array)
     if array.dtype.name == "bfloat16":
         return torch.from_numpy(array.view(np.int16)).view(torch.bfloat16).cuda()
     return torch.from_numpy(array).cuda()

@@ -113,9 +113,13 @@ def te_transposed(
         moved = [p + lo for p, (lo, _) in zip(point[len(lead) :], padding)]
         window = [m // s - b for m, s, b in zip(moved, stride, back)]
         offset = [m - w * s for m, w, s in zip(moved, window, stride)]
-        inside = [w >= 0 for w in window] + [w < o for w, o in zip(window, out)]
+        moving = [r > 1 or s > 1 or pads != (0, 0) for r, s, pads in zip(reach, stride, padding)]
+        inside = [w >= 0 for w, moves in zip(window, moving) if moves]
+        inside += [w < o for w, o, moves in zip(window, out, moving) if moves]
         inside += [f < r for f, r, s in zip(offset, reach, stride) if r % s]
         value = term(point, window, offset)
+        if not inside:
+            return value
         return R.tir.if_then_else(R.tir.all(*inside), value, R.tir.const(0, dtype))
 
     return te_fold(

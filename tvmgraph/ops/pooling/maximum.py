@@ -232,7 +232,7 @@ def _numpy_index(
     return index
 
 
-def _te_index(R: Any, data: Any, t: TensorType, attrs: dict[str, Any]) -> Expr:
+def _te_places(R: Any, data: Any, t: TensorType, attrs: dict[str, Any]) -> Expr:
     """TE: the smallest place among those whose element equals the maximum of the window."""
     best = _te_max_pool(R, data, infer_pool(t, **attrs), attrs)
     kernel, stride, padding, dilation = (
@@ -260,8 +260,14 @@ def _te_index(R: Any, data: Any, t: TensorType, attrs: dict[str, Any]) -> Expr:
         found = R.tir.Select(wins, place.astype(number), none)
         return R.tir.if_then_else(R.tir.all(*inside), found, none) if inside else found
 
-    found = te_fold(R, tuple(data.shape[:2]), tuple(best.shape[2:]), kernel, term, R.tir.min,  # pyright: ignore[reportArgumentType]
-                    R.tir.max_value, "first_maximum")  # fmt: skip
+    return te_fold(R, tuple(data.shape[:2]), tuple(best.shape[2:]), kernel, term, R.tir.min,  # pyright: ignore[reportArgumentType]
+                   R.tir.max_value, "first_maximum")  # fmt: skip
+
+
+def _te_index(R: Any, data: Any, t: TensorType, attrs: dict[str, Any]) -> Expr:
+    """TE: the places as int64."""
+    found: Any = _te_places(R, data, t, attrs)
+    none = R.tir.max_value(found.dtype)
     return R.te.compute(
         found.shape,
         lambda *i: R.tir.Select(found[i] == none, R.tir.const(0, "int64"),
@@ -363,7 +369,7 @@ def _te_max_pool_grad(
             place = place * n + p
         at = (*point[:2], *window)
         zero = R.tir.const(0, wide)
-        return R.tir.Select(where[at] == place.astype("int64"), grad[at].astype(wide), zero)
+        return R.tir.Select(where[at] == place.astype(where.dtype), grad[at].astype(wide), zero)
 
     y = te_transposed(
         R, tuple(grad.shape[:2]), spatial, tuple(int(n) for n in grad.shape[2:]), reach,
@@ -382,7 +388,7 @@ def _lower_max_pool_grad(R: Builder, g: Expr, x: Expr, **attrs: Any) -> Expr:
     spatial = tuple(int(v) for v in t.shape[2:])
 
     def compute(grad: Expr, data: Expr) -> Expr:
-        where = _te_index(R, data, t, attrs)
+        where = _te_places(R, data, t, attrs)
         return _te_max_pool_grad(R, grad, where, spatial, wide, attrs)
 
     written = t.dtype in _WRITTEN_FOR and prod(attrs["kernel"]) <= _MOST_TAPS and t.is_static

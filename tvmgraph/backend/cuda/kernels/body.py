@@ -39,40 +39,36 @@ Known = Callable[[Load, int], Expr | None]
 
 
 @dataclass(frozen=True)
-class _Padded:
-    """An element of an image with padding around it: read where it lies inside, else a constant.
+class _Guarded:
+    """An expression of elements that are there or not, such as those of an image with padding.
 
     Attributes:
-        choice: The expression.
-        run: Neighbours that can be read at once, of which all are inside or none.
+        choice: The expression: a condition, what is computed where it holds, and a constant.
+        loads: What it reads, with the neighbours that can be read at once.
     """
 
     choice: ir.Call
-    run: int
+    loads: tuple[tuple[Load, int], ...]
 
-    @property
-    def inside(self) -> Expr:
-        """The condition."""
-        return self.choice.args[0]
+    def read(self, place: Place, lanes: int) -> tuple[Expr, Var]:
+        """Reads ``lanes`` neighbours; returns the expression with them, and their number in it."""
+        inside, value, otherwise = self.choice.args
+        held = [
+            (load, device.registers(lanes if run > 1 else 1, str(load.source.dtype)))
+            for load, run in self.loads
+        ]
+        with T.If(place.value(inside)), T.Then():
+            for load, registers in held:
+                read_run(load, place, int(registers.shape[0]), registers)
+        lane = tirx.Var("lane", "int32")
 
-    @property
-    def load(self) -> Load:
-        """The read."""
-        return self.choice.args[1]
+        def visit(load: Load) -> Expr:
+            registers = next(r for known, r in held if same(known, load))
+            return registers[lane if int(registers.shape[0]) > 1 else i32(0)]
 
-    @property
-    def fill(self) -> Expr:
-        """The constant."""
-        return self.choice.args[2]
-
-    def read(self, place: Place, lanes: int) -> Buffer:
-        """Reads ``lanes`` neighbours into registers."""
-        held = device.registers(lanes, str(self.load.source.dtype))
-        for lane in range(lanes):
-            device.store(held, self.fill, [lane])
-        with T.If(place.value(self.inside)), T.Then():
-            read_run(self.load, place, lanes, held)
-        return held
+        return tirx.call_intrin(
+            dtype_of(self.choice), self.choice.op, inside, map_loads(value, visit), otherwise
+        ), lane
 
 
 @dataclass(frozen=True)
@@ -101,15 +97,14 @@ class Body:
         return [(load, aligned_run(load, self.axes, self.others)) for load in written]
 
     @cached_property
-    def _padded(self) -> list[_Padded]:
-        """Padded elements whose neighbours along the innermost loop are inside or outside alike."""
-        found: list[_Padded] = []
+    def _choices(self) -> list[_Guarded]:
+        """Guarded expressions whose neighbours along the last loop are there or not alike."""
+        found: list[_Guarded] = []
 
         def visit(call: ir.Call) -> None:
-            if _is_padded(call, self.stage, self.axes):
-                run = aligned_run(call.args[1], self.axes, self.others)
-                if run > 1 and not any(_equal(call, other.choice) for other in found):
-                    found.append(_Padded(call, run))
+            guarded = _guarded(call, self.stage, self.axes, self.others)
+            if guarded and not any(_equal(call, other.choice) for other in found):
+                found.append(guarded)
 
         for expr in self.stage.exprs if self.axes else ():
             tvm_ffi.structural_walk(expr, (ir.Call, visit))
@@ -119,7 +114,8 @@ class Body:
     def _guarded(self) -> list[Load]:
         """What else may be read only where a condition holds: joined tensors."""
         own = self.stage.buffers
-        known = [load for load, _ in self._runs] + [padded.load for padded in self._padded]
+        known = [load for load, _ in self._runs]
+        known += [load for choice in self._choices for load, _ in choice.loads]
         return [
             load
             for load in self.stage.loads
@@ -132,8 +128,8 @@ class Body:
         """Elements of a vector: as many as fill 16 bytes of the narrowest type that can be moved
         so, and no more than the innermost group holds without a rest."""
         loops = Loops(self.stage, self.axes)
-        padded = [(padded.load, padded.run) for padded in self._padded]
-        moved = [(load, run) for load, run in [*self._runs, *self._stores, *padded] if run > 1]
+        guarded = [pair for choice in self._choices for pair in choice.loads]
+        moved = [(load, run) for load, run in [*self._runs, *self._stores, *guarded] if run > 1]
         scattered = [
             load for load, run in self._runs if run == 1 and not _is_fixed(load, self.axes)
         ]
@@ -162,22 +158,26 @@ class Body:
             for load in self.wide(lanes)
             if known is None or known(load, 0) is None
         ]
-        padded = [
-            (padded.choice, padded.read(place, lanes))
-            for padded in self._padded
-            if lanes > 1 and padded.run % lanes == 0 and self.axes[-1].extent % lanes == 0
-            if known is None or known(padded.load, 0) is None
+        choices = [
+            (guarded.choice, *guarded.read(place, lanes))
+            for guarded in self._choices
+            if lanes > 1 and self.axes[-1].extent % lanes == 0
+            if all(run == 1 or run % lanes == 0 for _, run in guarded.loads)
+            if known is None or not any(known(load, 0) for load, _ in guarded.loads)
         ]
-        lines = range(lanes)
-        return [self._lane(place.next(lane), lane, held, padded, known) for lane in lines]
+        return [
+            self._lane(place.next(lane), lane, held, choices, known) for lane in range(lanes)
+        ]
 
     def _lane(
         self, place: Place, lane: int, ahead: Sequence[tuple[Load, Buffer]],
-        padded: Sequence[tuple[ir.Call, Buffer]], known: Known | None,
+        choices: Sequence[tuple[ir.Call, Expr, Var]], known: Known | None,
     ) -> list[Expr]:  # fmt: skip
-        def inside(call: ir.Call) -> Expr:
-            found = next((held for other, held in padded if _equal(call, other)), None)
-            return call if found is None else found[i32(lane)]
+        def chosen(call: ir.Call) -> Expr:
+            for other, value, number in choices:
+                if _equal(call, other):
+                    return substitute(value, {number: i32(lane)})
+            return call
 
         def from_registers(load: Load) -> Expr:
             found = next((held for other, held in ahead if same(load, other)), None)
@@ -190,8 +190,8 @@ class Body:
         names: dict[Var, Expr] = {}
 
         def resolve(expr: Expr) -> Expr:
-            if padded:
-                expr = tvm_ffi.structural_map(expr, (ir.Call, inside))
+            if choices:
+                expr = tvm_ffi.structural_map(expr, (ir.Call, chosen))
             expr = map_loads(map_loads(expr, from_registers), visit)
             return place.value(substitute(expr, names))
 
@@ -215,18 +215,38 @@ class Body:
                 device.store(to.source, value, list(element.indices))
 
 
-def _is_padded(call: ir.Call, stage: Stage, axes: Sequence[Axis]) -> bool:
-    """Whether an expression reads an element or gives a constant, alike along the last loop."""
+def _guarded(
+    call: ir.Call, stage: Stage, axes: Sequence[Axis], others: Sequence[Axis]
+) -> _Guarded | None:
+    """An expression with a condition that is alike along the last loop; None for any other."""
     if not is_choice(call):
-        return False
-    inside, element, fill = call.args
-    if not isinstance(element, Load) or not isinstance(fill, (tirx.FloatImm, tirx.IntImm)):
-        return False
-    if loads_of(inside, *element.indices) or any(element.source.same_as(b) for b in stage.buffers):
-        return False
+        return None
+    inside, value, otherwise = call.args
+    loads: list[Load] = []
+    for load in loads_of(value):
+        if not any(same(load, other) for other in loads):
+            loads.append(load)
+    if not loads or not isinstance(otherwise, (tirx.FloatImm, tirx.IntImm)) or _has_choice(value):
+        return None
     names = [var for var, _ in stage.lets]
-    fixed = not uses(inside, [axes[-1].var])
-    return fixed and not any(uses(expr, names) for expr in (inside, *element.indices))
+    indices = [index for load in loads for index in load.indices]
+    if loads_of(inside, *indices) or uses(inside, [axes[-1].var]):
+        return None
+    if any(load.source.same_as(b) for load in loads for b in stage.buffers):
+        return None
+    if any(uses(expr, names) for expr in (inside, value, *indices)):
+        return None
+    runs = [(load, aligned_run(load, axes, others)) for load in loads]
+    scattered = [load for load, run in runs if run == 1 and not _is_fixed(load, axes)]
+    if scattered or all(run == 1 for _, run in runs):
+        return None
+    return _Guarded(call, tuple(runs))
+
+
+def _has_choice(value: Expr) -> bool:
+    found: list[ir.Call] = []
+    tvm_ffi.structural_walk(value, (ir.Call, found.append))
+    return any(map(is_choice, found))
 
 
 def _equal(left: Expr, right: Expr) -> bool:

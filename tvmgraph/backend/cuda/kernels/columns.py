@@ -32,8 +32,11 @@ from tvmgraph.backend.target import GpuModel
 
 _THREADS, _ACROSS = 256, 32
 _SHARED_BYTES = 48 << 10  # that a block has without asking for more
-#: Iterations that are worth a thread, and a block, of their own.
-_PER_THREAD, _PER_BLOCK = 16, 512
+#: Iterations that are worth a thread, and a block, of their own: with fewer, the threads that are
+#: there do not ask for enough memory at once (sums for batch norms on an H100: a third of it).
+_PER_THREAD, _PER_BLOCK = 8, 64
+#: Blocks for every multiprocessor that keep its memory busy.
+_BLOCKS_PER_SM = 4
 #: Partial results that one thread combines while there are threads for the others.
 _PER_COMBINER = 4
 
@@ -71,11 +74,12 @@ def share(stage: Stage, lanes: int, model: GpuModel) -> Sharing:
     units = -(-stage.points // lanes)
     wanted = model.sms * model.threads_per_sm // 2
     across, down = _THREADS, 1
-    while across > _ACROSS and units * down < wanted and depth >= down * 2 * _PER_THREAD:
+    fewest = min(_ACROSS, 1 << (units - 1).bit_length())  # results that there are
+    while across > fewest and units * down < wanted and depth >= down * 2 * _PER_THREAD:
         across, down = across // 2, down * 2
     blocks = -(-units // across)
-    parts = 1
-    while blocks * parts < model.sms and depth >= 2 * parts * max(_PER_BLOCK, down * _PER_THREAD):
+    parts, least = 1, max(_PER_BLOCK, down * _PER_THREAD)
+    while blocks * parts < _BLOCKS_PER_SM * model.sms and depth >= 2 * parts * least:
         parts *= 2
     return Sharing(lanes, across, down, parts)
 

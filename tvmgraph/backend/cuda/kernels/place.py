@@ -80,6 +80,12 @@ def address_of(buffer: Buffer, indices: Sequence[Expr], axes: Sequence[Axis]) ->
     return Address(base, tuple(strides))
 
 
+def _is_linear(index: Expr, axes: Sequence[Axis]) -> bool:
+    """Whether an index is a sum of multiples of loop variables: no quotient or remainder."""
+    terms = list(sym.detect_linear_equation(_analyzer(axes).simplify(index), [a.var for a in axes]))
+    return bool(terms) and all(isinstance(term, tirx.IntImm) for term in terms)
+
+
 def aligned_run(load: Load, axes: Sequence[Axis], others: Sequence[Axis]) -> int:
     """Neighbours that an aligned stretch of the loops ``axes`` moves through; 1 if none.
 
@@ -90,6 +96,8 @@ def aligned_run(load: Load, axes: Sequence[Axis], others: Sequence[Axis]) -> int
     """
     shape = static_shape(load.source) or ()
     unknown = [p for p, index in enumerate(load.indices) if loads_of(index)]
+    if not unknown and address_of(load.source, load.indices, [*others, *axes]) is None:
+        unknown = [p for p, i in enumerate(load.indices) if not _is_linear(i, [*others, *axes])]
     fixed = [index if p not in unknown else _zero() for p, index in enumerate(load.indices)]
     found = address_of(load.source, fixed, [*others, *axes])
     if found is None or not axes:

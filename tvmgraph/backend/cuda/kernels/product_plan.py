@@ -51,7 +51,7 @@ _NEAR = 0.7
 #: Clocks that a block takes besides its products: to start, to fill the pipeline, to store.
 _START = 1500
 #: Parts of the depth at most, and steps of the pipeline that one has at least.
-_MAX_SPLITS, _MIN_SLOTS = 32, 4
+_MAX_SPLITS, _MIN_SLOTS = 256, 4
 #: Partial sums at most: offsets of them are int32.
 _MAX_PARTIAL = (1 << 31) - 1
 #: Steps of the sums per slot without tensor cores.
@@ -305,8 +305,13 @@ def clocks(plan: ProductPlan, extents: Extents, engine: Engine, model: GpuModel)
         total += _wave(plan, -(-rest // model.sms), blocks, extents, engine, model)
     if plan.splits > 1:
         moved = 8 * extents.batch * extents.rows * extents.columns * (plan.splits + 1)
-        total += _START + moved / (_CACHE_BYTES * model.sms)
+        total += _START + moved / (_memory_rate(model) * model.sms)
     return total
+
+
+def _memory_rate(model: GpuModel) -> float:
+    """Bytes that a multiprocessor gets from memory in a clock."""
+    return model.bandwidth * _COPIED / (model.sms * _CLOCK)
 
 
 def _wave(
@@ -320,7 +325,7 @@ def _wave(
     window = _WINDOW if 2 * extents.read < plain and extents.read else 1.0
     cache = window * (grid.rows + grid.columns) * depth * engine.itemsize / _CACHE_BYTES
     inner = max(grid.rows * grid.columns * depth / rate, cache)
-    memory = model.bandwidth * _COPIED / (model.sms * _CLOCK)  # bytes of a clock
+    memory = _memory_rate(model)
     first = extents.read / blocks / memory
     last = grid.rows * grid.columns * extents.moved / memory if plan.splits == 1 else 0.0
     alone = max(inner, first) + _END * last + _START
