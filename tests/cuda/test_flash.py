@@ -98,6 +98,7 @@ class Attention:
 CASES = {
     "grouped heads, a diagonal": Attention(1, (2, 1), (70, 130), (64, 64), diagonal=60),
     "padded heads, a mask": Attention(1, (2, 2), (40, 70), (40, 24), mask="choose"),
+    "two panels": Attention(1, (1, 1), (140, 130), (128, 128), "bfloat16", diagonal=0),
     "training": Attention(
         2, (1, 1), (33, 66), (16, 16), "bfloat16", 33, "add", "BSND", -0.3, statistics=True
     ),
@@ -105,21 +106,22 @@ CASES = {
 
 
 @cache
-def _compiled() -> Any:
+def _compiled(arch: str) -> Any:
     functions = {}
     for number, case in enumerate(CASES.values()):
-        kernel = schedule_function(case.function(), gpu_model("sm_90"))
+        kernel = schedule_function(case.function(), gpu_model(arch))
         assert kernel is not None
         name = f"case{number}"
         named = kernel.with_attr("global_symbol", name)
         functions[name] = named.with_attr("tirx.noalias", True)
-    target = make_target("sm_90")
+    target = make_target(arch)
     with target:
         return tvm.compile(tvm.IRModule(functions), target=target)
 
 
+@pytest.mark.parametrize("arch", ["sm_90", "sm_90a"])
 @pytest.mark.parametrize("name", CASES)
-def test_attention(name: str):
+def test_attention(name: str, arch: str):
     if emulator.missing():
         pytest.skip(emulator.missing())
     device, case = emulator.install(), CASES[name]
@@ -129,7 +131,7 @@ def test_attention(name: str):
     operands = [tvm.runtime.tensor(array, gpu) for array in case.arrays()]
     kinds = (_NUMPY.get(case.dtype, case.dtype), "float32")
     results = [tvm.runtime.tensor(np.full(e.shape, 7, k), gpu) for e, k in zip(expected, kinds)]
-    _compiled()[f"case{list(CASES).index(name)}"](*operands, *results)
+    _compiled(arch)[f"case{list(CASES).index(name)}"](*operands, *results)
     gpu.sync()
     assert not device.message
     tolerance = 2e-2 if case.dtype == "bfloat16" else 2e-3

@@ -174,6 +174,8 @@ class _Body:
 
     def group_mma(self, match: re.Match[str], arguments: list[str]) -> str:
         columns, kind = int(match[1]), _ELEMENTS[match[2]]
+        if arguments[1].startswith("{"):
+            return self._group_mma_of_registers(columns, kind, arguments)
         sums, (left, right, add, *_) = self._list(arguments[0]), map(self._operand, arguments[1:])
         turned = ", ".join("true" if flag == "1" else "false" for flag in arguments[6:8])
         stores = " ".join(f"ptx_store({name}, ptx_d[{i}]);" for i, name in enumerate(sums))
@@ -182,6 +184,17 @@ class _Body:
         return (
             f"{{ {_array(word, 'ptx_d', sums)} "
             f"{call}(ptx_d, {left}, {right}, {add}, {turned or 'false, false'}); {stores} }}"
+        )
+
+    def _group_mma_of_registers(self, columns: int, kind: str, arguments: list[str]) -> str:
+        sums, left = self._list(arguments[0]), self._list(arguments[1])
+        right, add = map(self._operand, arguments[2:4])
+        turned = "true" if arguments[6:7] == ["1"] else "false"
+        stores = " ".join(f"ptx_store({name}, ptx_d[{i}]);" for i, name in enumerate(sums))
+        call = f"emulator::multiply_group<emulator::{kind}, {columns}>"
+        return (
+            f"{{ {_array('float', 'ptx_d', sums)} {_array('uint32_t', 'ptx_a', left)} "
+            f"{call}(ptx_d, ptx_a, {right}, {add}, {turned}); {stores} }}"
         )
 
     def stmatrix(self, match: re.Match[str], arguments: list[str]) -> str:

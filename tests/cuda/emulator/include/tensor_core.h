@@ -160,6 +160,28 @@ inline void multiply_group(Sum (&d)[N / 2], uint64_t left, uint64_t right, bool 
   }
 }
 
+// The same with the rows in registers, each warp's 16 like those of an mma of depth 16.
+template <class T, int N>
+inline void multiply_group(float (&d)[N / 2], const uint32_t (&left)[4], uint64_t right, bool add,
+                           bool turned_right) {
+  SharedMatrix b(right, turned_right);
+  unsigned lane = emulator_current->lane, warp = emulator_current->warp % 4;
+  if (lane == 0 && warp == 0) b.begin(N, 16, 2);
+  struct Rows { uint32_t a[4]; } own;
+  std::memcpy(own.a, left, sizeof(left));
+  const Exchange* all = exchange(~0u, own);
+  for (int i = 0; i < N / 2; ++i) {
+    unsigned half = i % 4 / 2, column = i / 4 * 8 + 2 * (lane % 4) + i % 2;
+    double sum = add ? d[i] : 0.0;
+    for (unsigned k = 0; k < 16; ++k) {
+      auto* held = reinterpret_cast<const Rows*>(all->slots[4 * (lane / 4) + k % 8 / 2])->a;
+      sum += static_cast<double>(element<T>(held[k / 8 * 2 + half], k % 2)) *
+             static_cast<double>(T::get(b.at(column, k, 2)));
+    }
+    d[i] = static_cast<float>(sum);
+  }
+}
+
 }  // namespace emulator
 
 // A fragment holds the whole matrix, in the warp's first lane. That is one of the layouts that

@@ -7,6 +7,9 @@ the shape of the factors that it takes next. Running maxima and sums per query r
 added before (Dao, "FlashAttention-2", 2023; Milakov and Gimelshein, 2018). The next tiles arrive in
 the meantime. Tiles that no query of the block sees are skipped, and only those that some query does
 not see in full are masked.
+
+On Hopper (``sm_90a``) four warps multiply 64 queries together by ``wgmma``, which reads keys and
+values for all of them at once; the products with the values go on while the next keys are awaited.
 """
 
 from __future__ import annotations
@@ -18,13 +21,14 @@ from functools import cached_property
 from tvm import tirx
 
 from tvmgraph.backend.attention import Operand, Problem
-from tvmgraph.backend.cuda.kernels import device
+from tvmgraph.backend.cuda.kernels import device, wgmma
 from tvmgraph.backend.cuda.kernels.copies import Copier
 from tvmgraph.backend.cuda.kernels.device import WARP, both, div, i32, mod
 from tvmgraph.backend.cuda.kernels.shared_tile import SharedTile
 from tvmgraph.backend.cuda.kernels.warp_sums import COLUMNS, ROWS
 from tvmgraph.backend.cuda.kernels.warp_tiles import (
     PACK,
+    GroupTiles,
     Place,
     WarpTiles,
     copier_of,
@@ -39,6 +43,8 @@ from tvmgraph.backend.table import Kernel, Refused, Writer
 from tvmgraph.backend.target import GpuModel
 
 _WARPS = 4
+#: With ``wgmma``: two groups of four, each with 64 queries.
+_GROUP_WARPS = 8
 #: Queries of a warp where the head is at most this large, and where it is larger.
 _ROWS_BY_SIZE = ((128, 32), (256, 16))
 #: Keys of a tile.
@@ -64,7 +70,14 @@ def fits(problem: Problem, model: GpuModel) -> bool:
     sizes = [padded(side.fixed("D")) for side in (problem.key, problem.value)]
     if max(sizes) > _ROWS_BY_SIZE[-1][0]:
         return False
-    return FlashAttention(problem).shared_bytes <= model.shared_per_block
+    return FlashAttention(problem, model).shared_bytes <= model.shared_per_block
+
+
+def _is_grouped(problem: Problem, model: GpuModel) -> bool:
+    """Whether ``wgmma`` takes the heads: rows of one or two panels of 128 bytes."""
+    sizes = {padded(side.fixed("D")) for side in (problem.query, problem.value)}
+    fits_panels = model.arch == "sm_90a" and sizes <= {64, 128}
+    return fits_panels and choose("attention by wgmma", True, (True, False))
 
 
 @dataclass(frozen=True)
@@ -91,17 +104,22 @@ class FlashAttention:
 
     Args:
         problem: What is computed.
+        model: The device.
     """
 
-    def __init__(self, problem: Problem) -> None:
+    def __init__(self, problem: Problem, model: GpuModel) -> None:
         self.problem = problem
+        self.is_grouped = _is_grouped(problem, model)
+        self.warps = _GROUP_WARPS if self.is_grouped else _WARPS
         self.dtype = str(problem.query.buffer.dtype)
         self.depth = padded(problem.query.fixed("D"))
         self.size = padded(problem.value.fixed("D"))
         widest = max(self.depth, self.size)
         rows = next(rows for limit, rows in _ROWS_BY_SIZE if widest <= limit)
+        if self.is_grouped:
+            rows = ROWS
         self.warp_rows = choose("queries of a warp", rows, (16, rows) if rows > 16 else (16,))
-        self.queries = _WARPS * self.warp_rows
+        self.queries = self.warps * self.warp_rows
         self.down = self.warp_rows // ROWS
         self.length, self.keys = problem.query.fixed("S"), problem.key.fixed("S")
         self.query_rows = tile_of(self.queries, self.depth)
@@ -114,7 +132,8 @@ class FlashAttention:
     def shared_bytes(self) -> int:
         """Bytes of shared memory: queries (later results), two tiles of keys and of values."""
         rest = 2 * (self.key_rows.size + self.value_rows.size)
-        return max(self.query_rows.size, self.results.size) + rest
+        room = wgmma.ALIGNMENT if self.is_grouped else 0
+        return max(self.query_rows.size, self.results.size) + rest + room
 
     @property
     def results(self) -> SharedTile:
@@ -125,7 +144,7 @@ class FlashAttention:
         """Writes the kernel."""
         batch, heads = self.problem.query.fixed("B"), self.problem.query.fixed("N")
         tiles = -(-self.length // self.queries)
-        with device.launch(batch * heads * tiles, _WARPS * WARP) as (number, thread):
+        with device.launch(batch * heads * tiles, self.warps * WARP) as (number, thread):
             # The last queries see the most keys: they go first.
             tile = i32(tiles - 1) - mod(number, tiles)
             head = device.let(mod(div(number, tiles), heads))
@@ -159,7 +178,13 @@ class _Block:
         self.entry, self.head, self.first = entry, head, first
         self.lane = device.let(mod(thread, WARP))
         self.row = device.let(div(thread, WARP) * i32(kernel.warp_rows))
-        self.warp = WarpTiles(kernel.dtype, memory, self.lane, self.row, kernel.down)
+        self.start: Expr = i32(0)
+        warp = (kernel.dtype, memory, self.lane, self.row, kernel.down)
+        if kernel.is_grouped:
+            bottom, self.start = wgmma.aligned(memory)
+            self.warp = GroupTiles(*warp, bottom, GroupTiles.registers(kernel.query_rows))
+        else:
+            self.warp = WarpTiles(*warp)
         shared = div(head, self.problem.query.fixed("N") // self.problem.key.fixed("N"))
         self.query = self._copier(self.problem.query, kernel.query_rows, thread, head)
         self.key = self._copier(self.problem.key, kernel.key_rows, thread, shared)
@@ -174,28 +199,44 @@ class _Block:
         )
 
     def _copier(self, operand: Operand, tile: SharedTile, thread: Expr, head: Expr) -> Copier:
-        return copier_of(operand, tile, self.memory, _WARPS * WARP, thread, self.entry, head)
+        return copier_of(
+            operand, tile, self.memory, self.kernel.warps * WARP, thread, self.entry, head
+        )
 
     def write(self) -> None:
         """Writes the loop over tiles of keys, and what comes before and after it."""
         count = self._visible_tiles()
-        self.query.start(self.first, i32(0))
+        self.query.start(self.first, self.start)
         self._fetch(self.key, i32(0), count)
         self._fetch(self.value, i32(0), count)
         self._clear()
+        self._hold_queries()
         with device.loop(count) as tile:
-            device.await_copies(1)
-            device.barrier()
+            self._await_tile()
             self._fetch(self.key, tile + i32(1), count)
             self._score(tile)
             self._hide(tile)
             self._exponentiate()
-            device.await_copies(1)
-            device.barrier()
+            self._await_tile()
             self._fetch(self.value, tile + i32(1), count)
             self._mix(tile)
         device.await_copies(0)
+        if self.kernel.is_grouped:
+            device.ptx("wgmma.wait_group.sync.aligned", 0)
         self._finish()
+
+    def _await_tile(self) -> None:
+        """Waits until all but the last copies have arrived, for every thread."""
+        device.await_copies(1)
+        if self.kernel.is_grouped:  # the tensor cores see them by another way
+            device.ptx("fence.proxy.async.shared::cta")
+        device.barrier()
+
+    def _hold_queries(self) -> None:
+        if isinstance(self.warp, GroupTiles):
+            device.await_copies(1)  # they came with the first keys
+            device.barrier()
+            self.warp.hold(Place(self.kernel.query_rows, self.start))
 
     def _visible_tiles(self) -> Expr:
         """Tiles of keys of which some query of the block sees a key."""
@@ -207,10 +248,10 @@ class _Block:
 
     def _slot(self, copier: Copier, tile: Expr) -> Expr:
         """Where a tile lies: after the queries, keys before values."""
-        start = self.kernel.shared_bytes - 2 * copier.tile.size
-        if copier is self.key:
-            start -= 2 * self.kernel.value_rows.size
-        return i32(start) + mod(tile, 2) * i32(copier.tile.size)
+        start = max(self.kernel.query_rows.size, self.kernel.results.size)
+        if copier is self.value:
+            start += 2 * self.kernel.key_rows.size
+        return self.start + i32(start) + mod(tile, 2) * i32(copier.tile.size)
 
     def _fetch(self, copier: Copier, tile: Expr, count: Expr) -> None:
         def start() -> None:
@@ -231,10 +272,11 @@ class _Block:
     def _score(self, tile: Expr) -> None:
         """The products of the queries with a tile of keys."""
         kernel, scores = self.kernel, self.rows.scores
-        for at in range(int(scores.shape[0])):
-            device.store(scores, tirx.const(0.0, "float32"), [at])
+        if not kernel.is_grouped:
+            for at in range(int(scores.shape[0])):
+                device.store(scores, tirx.const(0.0, "float32"), [at])
         keys = Place(kernel.key_rows, device.let(self._slot(self.key, tile)))
-        self.warp.add_lines(scores, Place(kernel.query_rows, i32(0)), keys)
+        self.warp.add_lines(scores, Place(kernel.query_rows, self.start), keys)
 
     def _hide(self, tile: Expr) -> None:
         """Masks the scores of a tile, where some query does not see it in full."""
@@ -338,7 +380,7 @@ class _Block:
             device.store(self.rows.total, tirx.const(1.0, "float32") / total, [number])
             self._rescale(number, total)
         self._save_statistics()
-        through = Place(self.kernel.results, i32(0))
+        through = Place(self.kernel.results, self.start)
         out = (self.entry, self.head, self.first)
         self.warp.store(self.rows.mixed, through, self.problem.out, out)
 
@@ -372,11 +414,11 @@ def _match(nest: Nest, model: GpuModel) -> Problem | Refused:
     return problem
 
 
-def _emit(problem: Problem, _plan: None, _writer: Writer[GpuModel]) -> None:
-    FlashAttention(problem).write()
+def _emit(problem: Problem, _plan: None, writer: Writer[GpuModel]) -> None:
+    FlashAttention(problem, writer.model).write()
 
 
 KERNEL = Kernel(
     "attention", _match, _emit, "attention on tensor cores, scores stay in registers",
-    knobs=("queries of a warp",),
+    knobs=("queries of a warp", "attention by wgmma"),
 )  # fmt: skip

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from tvm import tirx
 
 from tvmgraph.backend.attention import Operand
-from tvmgraph.backend.cuda.kernels import device
+from tvmgraph.backend.cuda.kernels import device, wgmma
 from tvmgraph.backend.cuda.kernels.copies import Copier
 from tvmgraph.backend.cuda.kernels.device import WARP, both, div, i32, mod
 from tvmgraph.backend.cuda.kernels.gemm_operand import GemmOperand
@@ -216,6 +216,58 @@ class WarpTiles:
             device.only_if(inside, store)
 
 
+@dataclass(frozen=True)
+class GroupTiles(WarpTiles):
+    """What four warps multiply together by ``wgmma``, 16 rows each, and each warp stores.
+
+    The left factors are in registers, in the shape in which products leave them; the right ones are
+    read from shared memory once for 64 rows.
+
+    Attributes:
+        bottom: Address of the shared memory.
+        own: The warp's rows of the first factor, as :meth:`hold` leaves them.
+    """
+
+    bottom: Expr
+    own: Buffer
+
+    @staticmethod
+    def registers(tile: SharedTile) -> Buffer:
+        """Registers for the warp's rows of a tile."""
+        return device.registers(tile.depth // 16 * 4, "uint32")
+
+    def hold(self, own: Place) -> None:
+        """Reads the warp's rows of the first factor, which is the same for all tiles."""
+        for step in range(own.tile.depth // 16):
+            where = own.start + row_fragments(own.tile, self.lane, self.row, step)
+            to = [self.own[i32(4 * step + i)] for i in range(4)]
+            load_fragments(to, self.memory[where], transposed=False)
+
+    def add_lines(self, sums: Buffer, own: Place, other: Place) -> None:
+        """Leaves the products of what :meth:`hold` read with all rows of a tile, and waits."""
+        self._multiply_group(sums, self.own, other, other.tile, starts=True)
+        device.ptx("wgmma.wait_group.sync.aligned", 0)
+
+    def add_rows(self, sums: Buffer, weights: Buffer, other: Place) -> None:
+        """Starts adding the rows of a tile; what comes next waits for them."""
+        turned = SharedTile(other.tile.depth, other.tile.lines, _ITEM, by_line=False)
+        self._multiply_group(sums, weights, other, turned, starts=False)
+
+    def _multiply_group(
+        self, sums: Buffer, factors: Buffer, other: Place, tile: SharedTile, starts: bool
+    ) -> None:
+        first = device.let(wgmma.description(tile, self.bottom, other.start))
+        name = wgmma.instruction(self.dtype, tile.lines)
+        held = [sums[i32(at)] for at in range(int(sums.shape[0]))]
+        device.ptx("wgmma.fence.sync.aligned")
+        for step in range(tile.depth // 16):
+            left = [factors[i32(4 * step + i)] for i in range(4)]
+            right = first + tirx.const(wgmma.advance(tile, step), "uint64")
+            adds = not (starts and step == 0)
+            device.ptx(name, *held, *left, right, adds, 1, 1, int(not tile.by_line))
+        device.ptx("wgmma.commit_group.sync.aligned")
+
+
 def _put_row(out: Operand, held: Buffer, at: Callable[[int], tuple[Index, ...]]) -> None:
     """Stores neighbouring elements of a row, two in a register."""
     if out.layout[-1] == "D":
@@ -227,4 +279,4 @@ def _put_row(out: Operand, held: Buffer, at: Callable[[int], tuple[Index, ...]])
         device.put_global(out.buffer[at(i)], [tirx.Cast("uint16", word)])
 
 
-__all__ = ["PACK", "Place", "WarpTiles", "copier_of", "padded", "tile_of"]
+__all__ = ["PACK", "GroupTiles", "Place", "WarpTiles", "copier_of", "padded", "tile_of"]

@@ -49,11 +49,7 @@ class GroupCore(WarpSums):
     ) -> None:  # fmt: skip
         super().__init__(grid, dtype, memory, thread)
         self.left, self.right = left, right
-        bottom = device.let(device.shared_address(memory[i32(0)]))
-        self.start = device.let(
-            tirx.Cast("int32", (device.u32(0) - bottom) & device.u32(ALIGNMENT - 1))
-        )
-        self._bottom = bottom
+        self._bottom, self.start = aligned(memory)
         group = tirx.truncdiv(thread, i32(4 * WARP))
         # Both layouts of the rows have 64 of them in 64 times 128 bytes.
         self._group = device.let(group * i32(GROUP_ROWS * left.pitch))
@@ -64,18 +60,17 @@ class GroupCore(WarpSums):
 
     def multiply(self, left: Expr, right: Expr) -> None:
         """Starts the products of two tiles."""
-        rows = device.let(self._description(self.left, left + self._group))
-        columns = device.let(self._description(self.right, right))
-        kind = _INSTRUCTIONS[self.dtype]
-        name = f"wgmma.mma_async.sync.aligned.m64n{self.grid.columns}{kind}"
+        rows = device.let(description(self.left, self._bottom, left + self._group))
+        columns = device.let(description(self.right, self._bottom, right))
+        name = instruction(self.dtype, self.grid.columns)
         # Factors of floats may be negated and transposed.
         transposed = [1, 1, *(int(not tile.by_line) for tile in (self.left, self.right))]
         how = transposed if self.dtype in TRANSPOSABLE else []
         sums = [self.sums[i32(at)] for at in range(int(self.sums.shape[0]))]
         device.ptx("wgmma.fence.sync.aligned")
         for step in range(self.left.depth * self.left.itemsize // DEPTH_BYTES):
-            a = rows + tirx.const(_advance(self.left, step), "uint64")
-            b = columns + tirx.const(_advance(self.right, step), "uint64")
+            a = rows + tirx.const(advance(self.left, step), "uint64")
+            b = columns + tirx.const(advance(self.right, step), "uint64")
             device.ptx(name, *sums, a, b, True, *how)
         device.ptx("wgmma.commit_group.sync.aligned")
 
@@ -87,19 +82,45 @@ class GroupCore(WarpSums):
         """Waits for the last products."""
         device.ptx("wgmma.wait_group.sync.aligned", 0)
 
-    def _description(self, tile: SharedTile, place: Expr) -> Expr:
-        """What ``wgmma`` is told about a tile.
 
-        Eight rows (of lines, or of steps) follow eight others after 1024 bytes; panels of 64 lines,
-        where the lines of a step are side by side, after the size of a panel.
-        """
-        panel = tile.rows * tile.pitch
-        fixed = _SWIZZLE_128 | (ALIGNMENT >> 4) << 32 | (panel >> 4) << 16
-        address = self._bottom + tirx.Cast("uint32", place)
-        units = (address & device.u32((1 << 18) - 1)) >> device.u32(4)
-        return tirx.const(fixed, "uint64") | tirx.Cast("uint64", units)
+def instruction(dtype: str, columns: int) -> str:
+    """The name of the instruction for factors of a type and tiles of so many columns."""
+    return f"wgmma.mma_async.sync.aligned.m64n{columns}{_INSTRUCTIONS[dtype]}"
 
 
-def _advance(tile: SharedTile, step: int) -> int:
+def aligned(memory: Buffer) -> tuple[Expr, Expr]:
+    """The address of the shared memory, and the first byte of it where a tile can lie.
+
+    Args:
+        memory: Shared memory, as bytes.
+    """
+    bottom = device.let(device.shared_address(memory[i32(0)]))
+    return bottom, device.let(
+        tirx.Cast("int32", (device.u32(0) - bottom) & device.u32(ALIGNMENT - 1))
+    )
+
+
+def description(tile: SharedTile, bottom: Expr, place: Expr) -> Expr:
+    """What ``wgmma`` is told about a tile.
+
+    Eight rows (of lines, or of steps) follow eight others after 1024 bytes; panels of 64 lines,
+    where the lines of a step are side by side, after the size of a panel.
+
+    Args:
+        tile: The tile.
+        bottom: The address of the shared memory.
+        place: The byte of it where the tile begins.
+    """
+    panel = tile.rows * tile.pitch
+    fixed = _SWIZZLE_128 | (ALIGNMENT >> 4) << 32 | (panel >> 4) << 16
+    address = bottom + tirx.Cast("uint32", place)
+    units = (address & device.u32((1 << 18) - 1)) >> device.u32(4)
+    return tirx.const(fixed, "uint64") | tirx.Cast("uint64", units)
+
+
+def advance(tile: SharedTile, step: int) -> int:
     """Units of 16 bytes from the first 16 steps of the sums to those of ``step``."""
-    return step * (DEPTH_BYTES if tile.by_line else 16 * tile.pitch) // 16
+    if not tile.by_line:
+        return step * 16 * tile.pitch // 16
+    panel, inner = divmod(step * DEPTH_BYTES, tile.pitch)
+    return (panel * tile.rows * tile.pitch + inner) // 16
