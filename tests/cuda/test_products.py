@@ -22,6 +22,7 @@ from tvm import sym, te, tirx
 from tests.cuda import emulator
 from tvmgraph.backend.cuda.kernels import products
 from tvmgraph.backend.cuda.kernels.product_plan import (
+    GROUP_TILES,
     Extents,
     ProductPlan,
     ThreadGrid,
@@ -253,6 +254,13 @@ CASES: dict[str, Product | Convolution] = {
     "wgmma uint8 odd": Product(
         19, 21, 35, "uint8", bias=False, plan=_groups(64, 64, 4, 1, depth=128), arch="sm_90a"
     ),
+    **{
+        f"wgmma {rows} x {columns}": Product(
+            rows + 2, columns + 8, 72, "float16", bias=False,
+            plan=_groups(rows, columns, down, 1), arch="sm_90a",
+        )
+        for rows, columns, down, _ in GROUP_TILES
+    },
     "a vector": Product(1, 50, 1104, turned=(False, True)),
     "columns of a vector": Product(264, 3, 300, "float32", turned=(True, True), bias=False),
     "vectors, lines apart": Product(5, 136, 520, "bfloat16", batch=(2,)),

@@ -165,9 +165,7 @@ class Body:
             if all(run == 1 or run % lanes == 0 for _, run in guarded.loads)
             if known is None or not any(known(load, 0) for load, _ in guarded.loads)
         ]
-        return [
-            self._lane(place.next(lane), lane, held, choices, known) for lane in range(lanes)
-        ]
+        return [self._lane(place.next(lane), lane, held, choices, known) for lane in range(lanes)]
 
     def _lane(
         self, place: Place, lane: int, ahead: Sequence[tuple[Load, Buffer]],

@@ -117,15 +117,26 @@ class Copier:
     @cached_property
     def _count(self) -> int:
         """Chunks per thread; the last ones may not exist."""
-        across = self.tile.lines if self.route.by_line else self.tile.depth
-        return -(-self._along * across // self.threads)
+        if self._rows:
+            return -(-self._across // self._rows)
+        return self._across * (self._along // self.threads)
+
+    @property
+    def _across(self) -> int:
+        """Rows of chunks."""
+        return self.tile.lines if self.route.by_line else self.tile.depth
+
+    @property
+    def _rows(self) -> int:
+        """Whole rows of chunks that the threads copy at once; 0 where one has more than those."""
+        return self.threads // self._along
 
     def _place(self, number: int) -> tuple[Expr, Expr]:
         """Line and step within the tile of this thread's chunk ``number``."""
         lanes, along = self.route.lanes, self._along
-        if along <= self.threads:
+        if self._rows:
             inner = mod(self.thread, along)
-            outer = div(self.thread, along) + i32(number * (self.threads // along))
+            outer = div(self.thread, along) + i32(number * self._rows)
         else:
             sweeps = along // self.threads
             inner = self.thread + i32(number % sweeps * self.threads)
@@ -133,19 +144,16 @@ class Copier:
         inner = inner * i32(lanes)
         return (outer, inner) if self.route.by_line else (inner, outer)
 
-    @cached_property
-    def _is_ragged(self) -> bool:
-        """Whether there are more threads than chunks."""
-        across = self.tile.lines if self.route.by_line else self.tile.depth
-        return self._along * across % self.threads != 0
-
     def _exists(self, number: int) -> Expr | None:
-        if not self._is_ragged:
-            return None
-        line, step = self._place(number)
-        return (
-            (line < i32(self.tile.lines)) if self.route.by_line else (step < i32(self.tile.depth))
-        )
+        """Whether this thread has a chunk ``number``."""
+        exists: Expr | None = None
+        if self._rows and self.threads % self._along:  # the last threads have no row
+            exists = self.thread < i32(self._rows * self._along)
+        if self._rows and self._across % self._rows:
+            line, step = self._place(number)
+            row = line if self.route.by_line else step
+            exists = both(exists, row < i32(self._across))
+        return exists
 
     def prepare(self) -> None:
         """Computes what does not depend on the depth."""

@@ -25,7 +25,7 @@ _TILES = (
 )  # fmt: skip
 #: Tiles of ``wgmma``: 64 rows for every four warps.
 GROUP_ROWS = 64
-_GROUP_TILES = (
+GROUP_TILES = (
     (128, 256, 8, 1), (256, 128, 16, 1), (128, 192, 8, 1), (128, 128, 8, 1), (64, 256, 4, 1),
     (128, 64, 8, 1), (64, 128, 4, 1), (64, 64, 4, 1),
 )  # fmt: skip
@@ -237,7 +237,7 @@ def plan_product(extents: Extents, engine: Engine, model: GpuModel) -> ProductPl
     grids: list[Grid] = [WarpGrid(*tile) for tile in _TILES]
     if engine.is_grouped:
         most = _BYTE_COLUMNS if engine.itemsize == 1 else 256
-        grids += [WarpGrid(*tile, is_grouped=True) for tile in _GROUP_TILES if tile[1] <= most]
+        grids += [WarpGrid(*tile, is_grouped=True) for tile in GROUP_TILES if tile[1] <= most]
     if engine.is_threads:
         grids = [ThreadGrid(*tile) for tile in _THREAD_TILES]
     plans = [plan for grid in grids for plan in _plans(grid, extents, engine, model)]
