@@ -46,7 +46,6 @@ REASONS = {
     "not known": "a shape, or the length of a loop, depends on the values of inputs",
     "cannot be compiled": "an operator that only NumPy runs: matrices are factorised eagerly",
     "has no ONNX form": "an operator of this package without an ONNX form",
-    "returns one of its weights": "the result is a constant of the model",
 }
 
 

@@ -173,3 +173,31 @@ def test_jit_function(tmp_path: Path) -> None:
     assert run_onnxruntime(f.export(tmp_path / "g.onnx", other), (other,))[0].shape == (2, 2)
     with pytest.raises(ms.errors.CompileError, match="nothing was compiled yet"):
         ms.jit(lambda x: x).export(tmp_path / "h.onnx")
+
+
+class Returned(nn.Cell):
+    """Returns its weight, as it is or after an update."""
+
+    def __init__(self, updates: bool) -> None:
+        super().__init__()
+        self.weight = ms.Parameter(Tensor([1.0, 2.0]), name="weight")
+        self.updates = updates
+
+    def construct(self, x: Tensor) -> tuple[Tensor, ...]:
+        product = self.weight * x
+        if self.updates:
+            self.weight += x
+        return self.weight, product, self.weight
+
+
+@pytest.mark.filterwarnings("ignore:export. weight would change")
+@pytest.mark.parametrize("updates", [False, True])
+def test_a_weight_is_a_result(updates: bool, tmp_path: Path) -> None:
+    x = Tensor([10.0, 20.0])
+    expected = eager(Returned(updates), (x,))
+    onnx_result = run_onnxruntime(onnx_model(Returned(updates), (x,)), (x,))
+    assert [r.tolist() for r in onnx_result] == [e.tolist() for e in expected]
+    for kind in ("TVM", "GRAPH"):
+        path = ms.export(Returned(updates), x, file_name=tmp_path / "net", file_format=kind)
+        results = ms.load(path)(x)
+        assert [np.asarray(r).tolist() for r in results] == [e.tolist() for e in expected], kind

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
@@ -16,7 +16,7 @@ from tvmgraph.capture.promotion import Promotion
 from tvmgraph.capture.record import AttributeRef, capture
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.errors import ExportError, user_source
-from tvmgraph.graph import Graph, Param, Role
+from tvmgraph.graph import Graph, Param, Role, Value
 from tvmgraph.graph.simplify import quiet
 
 
@@ -76,13 +76,14 @@ def capture_program(
 
     Raises:
         Specialise: if the value of a symbolic size is needed.
-        ExportError: if the call draws random numbers, or returns a weight itself.
+        ExportError: if the call draws random numbers, or returns no tensor.
     """
     fn = unwrapped(net)
     with _training_mode(getattr(net, "owner", None) or fn, training):
         captured = capture(fn, args, kwargs or {}, promotion=promotion)
     graph = _named_inputs(captured.graph, fn)
     values: dict[str, np.ndarray] = {}
+    held: dict[int, Value] = {}
     for holder, p in zip(captured.holders, graph.params):
         if p.role is Role.STATE:
             raise ExportError(
@@ -94,7 +95,8 @@ def capture_program(
             tensor = holder.read() if isinstance(holder, AttributeRef) else holder
             assert isinstance(tensor, Tensor)
             values[p.label] = tensor.array
-    kept = quiet(_in_order_of_result(graph, captured.result))
+            held[id(tensor)] = _latest(graph, p)
+    kept = quiet(_in_order_of_result(graph, captured.result, held))
     outputs = tuple(f"output{i}" for i in range(len(kept.outputs) - len(kept.writes)))
     return Program(kept, values, outputs, captured.decided)
 
@@ -114,8 +116,20 @@ def _named_inputs(graph: Graph, net: object) -> Graph:
     return Graph(graph.name, params, graph.consts, graph.nodes, graph.outputs, graph.writes)
 
 
-def _in_order_of_result(graph: Graph, result: tree.Structure) -> Graph:
-    """Returns the graph with the user's outputs in the order of the result, then its writes."""
+def _latest(graph: Graph, parameter: Param) -> Value:
+    """Returns what a parameter holds when the call is over."""
+    new = dict(zip(graph.writes, graph.outputs[len(graph.outputs) - len(graph.writes) :]))
+    return new.get(parameter.label, parameter.value)
+
+
+def _in_order_of_result(graph: Graph, result: tree.Structure, held: Mapping[int, Value]) -> Graph:
+    """Returns the graph with the user's outputs in the order of the result, then its writes.
+
+    Args:
+        graph: The captured graph.
+        result: What the call returned.
+        held: The values of the weights, by the identity of their tensors.
+    """
     outputs = []
     for leaf in _leaves(result):
         if leaf.kind in ("output", "number"):
@@ -123,10 +137,7 @@ def _in_order_of_result(graph: Graph, result: tree.Structure) -> Graph:
         elif leaf.kind == "argument":
             outputs.append(graph.params[leaf.value].value)
         elif leaf.kind == "object":
-            raise ExportError(
-                "the network returns one of its weights", op="export", got=graph.name,
-                at=user_source(), fix="return only what the network computes",
-            )  # fmt: skip
+            outputs.append(held[id(leaf.value)])
     if not outputs:
         raise ExportError(
             "the network returns no tensor", op="export", got=graph.name, at=user_source(),
