@@ -246,8 +246,8 @@ _LATER = {
         "profiler": "Profiler",
         "runtime": "launch_blocking",
         "train.mindir_file": "load_mindir save_mindir",
-        "train": """Accuracy BleuScore Callback CheckpointConfig ConfusionMatrix CosineSimilarity
-            DatasetHelper Dice EarlyStopping F1 Fbeta History LambdaCallback LearningRateScheduler
+        "train": """Accuracy BleuScore Callback CheckpointConfig ConfusionMatrix
+            ConfusionMatrixMetric CosineSimilarity DatasetHelper Dice EarlyStopping F1 Fbeta History LambdaCallback LearningRateScheduler
             Loss LossMonitor MAE MSE Metric Model ModelCheckpoint Perplexity Precision ROC Recall
             ReduceLROnPlateau RunContext TimeMonitor Top1CategoricalAccuracy
             Top5CategoricalAccuracy TopKCategoricalAccuracy async_ckpt_thread_status auc

@@ -171,3 +171,55 @@ def test_a_metric_of_one_s_own_sets_what_it_clears_first() -> None:
     assert metric.eval() == [10.0, 10.0] and metric.indexes is None
     with pytest.raises(TypeError, match="inputs are tensors, lists or arrays, not a int"):
         metric.update(3)
+
+
+# 1 true positive, 1 false negative, 2 true negatives of channel 0; of channel 1: 1, 1, 1, 1 false
+PREDICTED = np.array([[[1, 0, 0, 0], [1, 1, 0, 0]]])
+TRUTH = np.array([[[1, 1, 0, 0], [1, 0, 1, 0]]])
+
+
+@pytest.mark.parametrize(
+    ("name", "all_channels", "second", "averaged"),
+    [
+        ("sensitivity", 2 / 4, 1 / 2, (1 / 2 + 1 / 2) / 2),
+        ("specificity", 3 / 4, 1 / 2, (1 + 1 / 2) / 2),
+        ("ppv", 2 / 3, 1 / 2, (1 + 1 / 2) / 2),
+        ("npv", 3 / 5, 1 / 2, (2 / 3 + 1 / 2) / 2),
+        ("fnr", 2 / 4, 1 / 2, 1 / 2),
+        ("fall_out", 1 / 4, 1 / 2, 1 / 4),
+        ("fdr", 1 / 3, 1 / 2, 1 / 4),
+        ("false omission rate", 2 / 5, 1 / 2, (1 / 3 + 1 / 2) / 2),
+        ("pt", (np.sqrt(1 / 2 * 1 / 4) - 1 / 4) / (1 / 4), np.nan, 0.0),
+        ("threat score", 2 / 5, 1 / 3, (1 / 2 + 1 / 3) / 2),
+        ("acc", 5 / 8, 1 / 2, (3 / 4 + 1 / 2) / 2),
+        ("ba", 5 / 8, 1 / 2, (3 / 4 + 1 / 2) / 2),
+        ("f1 score", 4 / 7, 1 / 2, (2 / 3 + 1 / 2) / 2),
+        ("mcc", (2 * 3 - 1 * 2) / np.sqrt(3 * 4 * 4 * 5), 0.0, 1 / np.sqrt(3) / 2),
+        ("fm", np.sqrt(2 / 3 * 1 / 2), 1 / 2, (np.sqrt(1 / 2) + 1 / 2) / 2),
+        ("bm", 1 / 4, 0.0, (1 / 2 + 0) / 2),
+        ("mk", 2 / 3 + 3 / 5 - 1, 0.0, (1 + 2 / 3 - 1 + 0) / 2),
+    ],
+)
+def test_rates(name: str, all_channels: float, second: float, averaged: float) -> None:
+    of_all = nn.ConfusionMatrixMetric(metric_name=name)
+    of_second = nn.ConfusionMatrixMetric(False, name)
+    of_each = nn.get_metric_fn("confusion_matrix_metric", True, name, True)
+    for metric in (of_all, of_second, of_each):
+        metric.update(Tensor(PREDICTED), Tensor(TRUTH))
+    np.testing.assert_allclose(of_all.eval(), [all_channels], rtol=1e-12)
+    np.testing.assert_allclose(of_second.eval(), [second], rtol=1e-12)
+    np.testing.assert_allclose(of_each.eval(), averaged, rtol=1e-12)
+
+
+def test_rates_of_wrong_arguments() -> None:
+    with pytest.raises(NotImplementedError, match="metric_name cannot be 'recal'"):
+        nn.ConfusionMatrixMetric(metric_name="recal")
+    with pytest.raises(ArgumentError, match="decrease cannot be 'all'"):
+        nn.ConfusionMatrixMetric(decrease="all")
+    with pytest.raises(ArgumentError, match="no decrease='sum'"):
+        nn.ConfusionMatrixMetric(calculation_method=True, decrease="sum")
+    metric = nn.ConfusionMatrixMetric()
+    with pytest.raises(ArgumentError, match="0 or 1"):
+        metric.update(Tensor([[2]]), Tensor([[1]]))
+    with pytest.raises(ShapeError, match="not one"):
+        metric.update(Tensor([[1, 0]]), Tensor([[1]]))

@@ -171,7 +171,7 @@ ABSENT: Mapping[str, tuple[str, ...]] = {
     ),
     "second-order optimization (THOR) is not supported": ("ConvertModelUtils", "ConvertNetUtils"),
     "these measures of segmentations are not offered; scipy.ndimage has their distances": (
-        "ConfusionMatrixMetric", "HausdorffDistance", "MeanSurfaceDistance", "OcclusionSensitivity",
+        "HausdorffDistance", "MeanSurfaceDistance", "OcclusionSensitivity",
         "RootMeanSquareDistance",
     ),
     "it looks into MindSpore's own processes": (

@@ -19,8 +19,8 @@ from tvmgraph.compat.absent import AbsentFinder, not_found
 _FILES = {
     "nn.layer": """activation basic channel_shuffle combined container conv dense embedding image
         math normalization padding pooling rnn_cells rnns timedistributed transformer""",
-    "nn.metrics": """accuracy auc bleu_score confusion_matrix cosine_similarity dice error fbeta
-        loss metric perplexity precision recall roc topk""",
+    "nn.metrics": """accuracy auc bleu_score confusion_matrix confusion_matrix_metric
+        cosine_similarity dice error fbeta loss metric perplexity precision recall roc topk""",
     "nn.optim": """ada_grad adadelta adafactor adam adamax asgd ftrl lamb lars lazyadam momentum
         proximal_ada_grad rmsprop rprop sgd""",
     "ops.function": """array_func clip_func debug_func fft_func grad grad.grad_func image_func

@@ -24,6 +24,7 @@ HIGHER = {
     ),
     "tvmgraph.train": (
         "F1", "MAE", "MSE", "ROC", "Accuracy", "BleuScore", "ConfusionMatrix",
+        "ConfusionMatrixMetric",
         "CosineSimilarity", "Dice", "Fbeta",
         "Loss", "Metric", "Perplexity", "Precision", "Recall", "Top1CategoricalAccuracy",
         "Top5CategoricalAccuracy", "TopKCategoricalAccuracy", "auc", "get_metric_fn", "get_metrics",

@@ -24,6 +24,7 @@ from tvmgraph.train.metrics.more import (
     names,
     rearrange_inputs,
 )
+from tvmgraph.train.metrics.rates import ConfusionMatrixMetric
 from tvmgraph.train.metrics.similarity import BleuScore, CosineSimilarity, Dice
 
 __all__ = [
@@ -34,6 +35,7 @@ __all__ = [
     "Accuracy",
     "BleuScore",
     "ConfusionMatrix",
+    "ConfusionMatrixMetric",
     "CosineSimilarity",
     "Dice",
     "Fbeta",

@@ -26,6 +26,7 @@ from tvmgraph.train.metrics.basic import (
     class_numbers,
     reject,
 )
+from tvmgraph.train.metrics.rates import ConfusionMatrixMetric
 from tvmgraph.train.metrics.similarity import BleuScore, CosineSimilarity, Dice
 from tvmgraph.train.plots import confusion
 
@@ -302,7 +303,7 @@ _BY_NAME: dict[str, Any] = {
     "top_1_accuracy": Top1CategoricalAccuracy, "top_5_accuracy": Top5CategoricalAccuracy,
     "topk": TopKCategoricalAccuracy, "roc": ROC, "roc_curve": ROC,
     "confusion_matrix": ConfusionMatrix, "bleu_score": BleuScore, "dice": Dice,
-    "cosine_similarity": CosineSimilarity,
+    "cosine_similarity": CosineSimilarity, "confusion_matrix_metric": ConfusionMatrixMetric,
 }  # fmt: skip
 
 
