@@ -92,9 +92,6 @@ ABSENT: Mapping[str, tuple[str, ...]] = {
         "DSCallback", "DatasetCache", "WaitedDSCallback", "dataset.compare", "dataset.deserialize",
         "dataset.serialize", "dataset.show", "sync_wait_for_dataset",
     ),
-    "distributions and bijectors are not supported; ops has random numbers of the common ones": (
-        "nn.probability.*", "nn.probability",
-    ),
     "SciPy's functions are not offered beyond ops and mint.linalg": ("scipy.*", "scipy"),
     "Python's multiprocessing does it; tensors travel as NumPy arrays": (
         "multiprocessing.*", "multiprocessing",

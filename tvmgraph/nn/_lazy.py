@@ -48,6 +48,8 @@ def __getattr__(name: str) -> Any:
             found = getattr(importlib.import_module(module), name)
             setattr(sys.modules["tvmgraph.nn"], name, found)
             return found
+    if name == "probability":
+        return importlib.import_module("tvmgraph.nn.probability")
     path = paths.find("tvmgraph.nn", name)
     if path is not None:
         return path

@@ -128,7 +128,7 @@ class ConfusionMatrixMetric(ClearedMetric):
         formula = RATES[self.metric_name]
         with np.errstate(divide="ignore", invalid="ignore"):
             if not self.calculation_method:
-                total = sum(c.sum((1, 2), keepdims=True)[:, 0] for c in self._counts)
+                total = np.sum([c.sum((1, 2)) for c in self._counts], axis=0)[:, None]
                 return formula(_Counts(*total))
             samples = [row for c in self._counts for row in formula(_Counts(*c))]
         means = [row[~np.isnan(row)].mean() for row in samples if not np.isnan(row).all()]

@@ -1,0 +1,434 @@
+"""The distributions: their parameters here, their formulas in :mod:`.formulas`."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tvmgraph.core.arguments import DTypeLike
+from tvmgraph.core.tensor import Tensor
+from tvmgraph.dtypes import float32, int32
+from tvmgraph.errors import ArgumentError, DTypeError, user_source
+from tvmgraph.nn.probability.base import Distribution
+from tvmgraph.nn.probability.bijector import Bijector
+from tvmgraph.nn.probability.tabled import Tabled
+
+
+class Normal(Tabled):
+    r"""Normal distribution: density :math:`e^{-(x - m)^2 / 2 s^2} / s\sqrt{2\pi}`.
+
+    Args:
+        mean: Mean :math:`m`.
+        sd: Standard deviation :math:`s`.
+        seed: See :class:`Distribution`.
+        dtype: Type of samples.
+        name: The name.
+
+    Example:
+        >>> normal = nn.probability.distribution.Normal(0.0, 1.0)
+        >>> round(float(normal.cdf(Tensor(1.0))), 4)
+        0.8413
+    """
+
+    def __init__(
+        self,
+        mean: object = None,
+        sd: object = None,
+        seed: int | None = None,
+        dtype: DTypeLike = float32,
+        name: str = "Normal",
+    ) -> None:
+        super().__init__(seed, dtype, name, mean=mean, sd=sd)
+
+
+class HalfNormal(Tabled):
+    r"""Half of a normal distribution: :math:`m + s|z|` of a standard normal :math:`z`.
+
+    Args:
+        mean: The least element :math:`m`.
+        sd: Scale :math:`s`.
+        seed: See :class:`Distribution`.
+        dtype: Type of samples.
+        name: The name.
+    """
+
+    def __init__(
+        self,
+        mean: object = None,
+        sd: object = None,
+        seed: int | None = None,
+        dtype: DTypeLike = float32,
+        name: str = "HalfNormal",
+    ) -> None:
+        super().__init__(seed, dtype, name, mean=mean, sd=sd)
+
+
+class LogNormal(Tabled):
+    r"""Distribution of :math:`e^z` of a normal :math:`z`.
+
+    Args:
+        loc: Mean of :math:`z`.
+        scale: Standard deviation of :math:`z`.
+        seed: See :class:`Distribution`.
+        dtype: Type of samples.
+        name: The name.
+    """
+
+    def __init__(
+        self,
+        loc: object = None,
+        scale: object = None,
+        seed: int | None = 0,
+        dtype: DTypeLike = float32,
+        name: str = "LogNormal",
+    ) -> None:
+        super().__init__(seed, dtype, name, loc=loc, scale=scale)
+
+
+class Laplace(Tabled):
+    r"""Laplace distribution: density :math:`e^{-|x - m| / s} / 2s`.
+
+    Args:
+        mean: Mean :math:`m`.
+        sd: Scale :math:`s`; the standard deviation is :math:`s\sqrt 2`.
+        seed: See :class:`Distribution`.
+        dtype: Type of samples.
+        name: The name.
+    """
+
+    def __init__(
+        self,
+        mean: object = None,
+        sd: object = None,
+        seed: int | None = None,
+        dtype: DTypeLike = float32,
+        name: str = "Laplace",
+    ) -> None:
+        super().__init__(seed, dtype, name, mean=mean, sd=sd)
+
+
+class Logistic(Tabled):
+    r"""Logistic distribution: :math:`P(x \le v) = 1 / (1 + e^{-(v - m) / s})`.
+
+    Args:
+        loc: Mean :math:`m`.
+        scale: Scale :math:`s`.
+        seed: See :class:`Distribution`.
+        dtype: Type of samples.
+        name: The name.
+    """
+
+    def __init__(
+        self,
+        loc: object = None,
+        scale: object = None,
+        seed: int | None = None,
+        dtype: DTypeLike = float32,
+        name: str = "Logistic",
+    ) -> None:
+        super().__init__(seed, dtype, name, loc=loc, scale=scale)
+
+
+class Cauchy(Tabled):
+    r"""Cauchy distribution: density :math:`1 / \pi s (1 + ((x - m) / s)^2)`; it has no mean.
+
+    Args:
+        loc: Median :math:`m`.
+        scale: Scale :math:`s`.
+        seed: See :class:`Distribution`.
+        dtype: Type of samples.
+        name: The name.
+    """
+
+    def __init__(
+        self,
+        loc: object = None,
+        scale: object = None,
+        seed: int | None = None,
+        dtype: DTypeLike = float32,
+        name: str = "Cauchy",
+    ) -> None:
+        super().__init__(seed, dtype, name, loc=loc, scale=scale)
+
+
+class Gumbel(Tabled):
+    r"""Gumbel distribution: :math:`P(x \le v) = e^{-e^{-(v - m) / s}}`.
+
+    Args:
+        loc: Mode :math:`m`.
+        scale: Scale :math:`s`.
+        seed: See :class:`Distribution`.
+        dtype: Type of samples.
+        name: The name.
+    """
+
+    def __init__(
+        self,
+        loc: object,
+        scale: object,
+        seed: int | None = 0,
+        dtype: DTypeLike = float32,
+        name: str = "Gumbel",
+    ) -> None:
+        super().__init__(seed, dtype, name, loc=loc, scale=scale)
+
+
+class StudentT(Tabled):
+    r"""Student's t-distribution of :math:`(x - m) / s`.
+
+    Args:
+        df: Degrees of freedom.
+        mean: Median :math:`m`.
+        sd: Scale :math:`s`.
+        seed: See :class:`Distribution`.
+        dtype: Type of samples.
+        name: The name.
+    """
+
+    def __init__(
+        self,
+        df: object = None,
+        mean: object = None,
+        sd: object = None,
+        seed: int | None = None,
+        dtype: DTypeLike = float32,
+        name: str = "StudentT",
+    ) -> None:
+        super().__init__(seed, dtype, name, df=df, mean=mean, sd=sd)
+
+
+class Uniform(Tabled):
+    r"""Uniform distribution.
+
+    Args:
+        low: Lower end.
+        high: Upper end.
+        seed: See :class:`Distribution`.
+        dtype: Type of samples.
+        name: The name.
+    """
+
+    def __init__(
+        self,
+        low: object = None,
+        high: object = None,
+        seed: int | None = None,
+        dtype: DTypeLike = float32,
+        name: str = "Uniform",
+    ) -> None:
+        super().__init__(seed, dtype, name, low=low, high=high)
+
+
+class Exponential(Tabled):
+    r"""Exponential distribution: density :math:`r e^{-r x}`.
+
+    Args:
+        rate: Rate :math:`r`, one over the mean.
+        seed: See :class:`Distribution`.
+        dtype: Type of samples.
+        name: The name.
+    """
+
+    def __init__(
+        self,
+        rate: object = None,
+        seed: int | None = None,
+        dtype: DTypeLike = float32,
+        name: str = "Exponential",
+    ) -> None:
+        super().__init__(seed, dtype, name, rate=rate)
+
+
+class Gamma(Tabled):
+    r"""Gamma distribution: density :math:`r^a x^{a - 1} e^{-r x} / \Gamma(a)`.
+
+    Args:
+        concentration: Shape :math:`a`.
+        rate: Rate :math:`r`.
+        seed: See :class:`Distribution`.
+        dtype: Type of samples.
+        name: The name.
+    """
+
+    def __init__(
+        self,
+        concentration: object = None,
+        rate: object = None,
+        seed: int | None = None,
+        dtype: DTypeLike = float32,
+        name: str = "Gamma",
+    ) -> None:
+        super().__init__(seed, dtype, name, concentration=concentration, rate=rate)
+
+
+class Beta(Tabled):
+    r"""Beta distribution: density :math:`x^{a - 1} (1 - x)^{b - 1} / B(a, b)`.
+
+    Args:
+        concentration1: :math:`a`.
+        concentration0: :math:`b`.
+        seed: See :class:`Distribution`.
+        dtype: Type of samples.
+        name: The name.
+    """
+
+    def __init__(
+        self,
+        concentration1: object = None,
+        concentration0: object = None,
+        seed: int | None = None,
+        dtype: DTypeLike = float32,
+        name: str = "Beta",
+    ) -> None:
+        super().__init__(
+            seed, dtype, name, concentration1=concentration1, concentration0=concentration0
+        )
+
+
+class Bernoulli(Tabled):
+    r"""Truths: 1 with a probability, else 0.
+
+    Args:
+        probs: Probability of 1.
+        seed: See :class:`Distribution`.
+        dtype: Type of samples.
+        name: The name.
+    """
+
+    def __init__(
+        self,
+        probs: object = None,
+        seed: int | None = None,
+        dtype: DTypeLike = int32,
+        name: str = "Bernoulli",
+    ) -> None:
+        super().__init__(seed, dtype, name, probs=probs)
+
+
+class Geometric(Tabled):
+    r"""Number of failures before the first success: :math:`P(k) = (1 - p)^k p`.
+
+    Args:
+        probs: Probability :math:`p` of a success.
+        seed: See :class:`Distribution`.
+        dtype: Type of samples.
+        name: The name.
+    """
+
+    def __init__(
+        self,
+        probs: object = None,
+        seed: int | None = None,
+        dtype: DTypeLike = int32,
+        name: str = "Geometric",
+    ) -> None:
+        super().__init__(seed, dtype, name, probs=probs)
+
+
+class Poisson(Tabled):
+    r"""Poisson distribution: :math:`P(k) = r^k e^{-r} / k!`.
+
+    Args:
+        rate: Mean :math:`r`.
+        seed: See :class:`Distribution`.
+        dtype: Type of samples.
+        name: The name.
+    """
+
+    def __init__(
+        self,
+        rate: object = None,
+        seed: int | None = None,
+        dtype: DTypeLike = float32,
+        name: str = "Poisson",
+    ) -> None:
+        super().__init__(seed, dtype, name, rate=rate)
+
+
+class Categorical(Tabled):
+    r"""Numbers 0, 1, ... of given probabilities.
+
+    Args:
+        probs: Probabilities; the last axis counts the categories and sums to 1.
+        seed: See :class:`Distribution`.
+        dtype: Type of samples.
+        name: The name.
+    """
+
+    def __init__(
+        self,
+        probs: object = None,
+        seed: int | None = None,
+        dtype: DTypeLike = int32,
+        name: str = "Categorical",
+    ) -> None:
+        super().__init__(seed, dtype, name, probs=probs)
+
+
+class TransformedDistribution(Distribution):
+    """The distribution of ``bijector.forward(x)``.
+
+    Args:
+        bijector: An increasing map.
+        distribution: The distribution of ``x``.
+        seed: Kept for MindSpore programs; samples begin where those of ``distribution`` do.
+        name: The name.
+
+    Example:
+        >>> d, b = nn.probability.distribution, nn.probability.bijector
+        >>> y = d.TransformedDistribution(b.Exp(), d.Normal(0.0, 1.0))
+        >>> float(y.cdf(Tensor(1.0)))
+        0.5
+    """
+
+    def __init__(
+        self,
+        bijector: Bijector,
+        distribution: Distribution,
+        seed: int | None = None,
+        name: str = "transformed_distribution",
+    ) -> None:
+        for key, value, kind in (
+            ("bijector", bijector, Bijector), ("distribution", distribution, Distribution)
+        ):  # fmt: skip
+            if not isinstance(value, kind):
+                raise DTypeError(
+                    f"{key} must be a {kind.__name__}, not {type(value).__name__}", op=name,
+                    at=user_source(),
+                )  # fmt: skip
+        given = {"bijector": bijector, "distribution": distribution}
+        super().__init__(seed, distribution.dtype, name, given)
+        self.bijector, self.distribution = bijector, distribution
+
+    @property
+    def is_linear_transformation(self) -> bool:
+        """Whether the map is linear."""
+        return self.bijector.is_constant_jacobian
+
+    @property
+    def batch_shape(self) -> tuple[int, ...]:
+        """The shape of the parameters."""
+        return np.broadcast_shapes(self.bijector.batch_shape, self.distribution.broadcast_shape)
+
+    def _log_prob(self, value: object, *args: object, **kwargs: object) -> Tensor:
+        x = self.bijector.inverse(value)
+        inner = self.distribution.log_prob(x, *args, **kwargs)
+        return inner + self.bijector.inverse_log_jacobian(value)
+
+    def _cdf(self, value: object, *args: object, **kwargs: object) -> Tensor:
+        return self.distribution.cdf(self.bijector.inverse(value), *args, **kwargs)
+
+    def _mean(self, *args: object, **kwargs: object) -> Tensor:
+        if not self.is_linear_transformation:
+            raise ArgumentError("the mean has a formula for linear maps only", op=self.name,
+                                at=user_source())  # fmt: skip
+        return self.bijector.forward(self.distribution.mean(*args, **kwargs))
+
+    def _sample(self, *args: object, **kwargs: object) -> Tensor:
+        return self.bijector.forward(self.distribution.sample(*args, **kwargs))
+
+
+__all__ = [
+    "Bernoulli", "Beta", "Categorical", "Cauchy", "Distribution", "Exponential", "Gamma",
+    "Geometric", "Gumbel", "HalfNormal", "Laplace", "LogNormal", "Logistic", "Normal", "Poisson",
+    "StudentT", "TransformedDistribution", "Uniform",
+]  # fmt: skip
