@@ -238,6 +238,7 @@ _LATER = {
             reset_algo_parameters reset_auto_parallel_context set_algo_parameters
             set_auto_parallel_context""",
         "compat.private": "RowTensor",
+        "compat.sparse": "COOTensor CSRTensor",
         "hal": """Event Stream StreamCtx current_stream default_stream empty_cache
             max_memory_allocated max_memory_reserved memory_allocated memory_reserved memory_stats
             memory_summary reset_max_memory_allocated reset_max_memory_reserved

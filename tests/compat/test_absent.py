@@ -15,8 +15,8 @@ from tvmgraph.errors import NotFoundError, NotFoundImportError
     "room, name, why",
     [
         (ms, "load_distributed_checkpoint", "set_auto_parallel_context"),
-        (ms, "CSRTensor", "sparse tensors"),
-        (ops, "coo_abs", "use dense ones"),
+        (ms, "SparseTensor", "gradients are dense"),
+        (ops, "SparseApplyFtrl", "gradients are dense"),
         (ops, "AlltoAllVC", "ms.shard"),
         (ops.operations, "PagedAttention", "Ascend"),
         (nn, "Conv2dThor", "Ascend"),
@@ -50,8 +50,8 @@ def test_the_nearest_name(room: object, name: str, meant: str) -> None:
 
 
 def test_imports_say_it_too() -> None:
-    with pytest.raises(NotFoundImportError, match=r"'CSRTensor': sparse tensors"):
-        from tvmgraph import CSRTensor  # noqa: F401  # pyright: ignore
+    with pytest.raises(NotFoundImportError, match=r"'SparseTensor': gradients are dense"):
+        from tvmgraph import SparseTensor  # noqa: F401  # pyright: ignore
     with pytest.raises(ImportError, match=r"did you mean Conv2d\?"):
         from tvmgraph.nn import Conv2D  # noqa: F401  # pyright: ignore
     with pytest.raises(ModuleNotFoundError):

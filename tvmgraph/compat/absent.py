@@ -15,11 +15,10 @@ from tvmgraph.errors import NotFoundError, NotFoundImportError, user_frame, user
 
 #: Reason -> names, with what to use instead.
 ABSENT: Mapping[str, tuple[str, ...]] = {
-    "sparse tensors are not supported; use dense ones": (
-        "COOTensor", "Coalesce", "CSRTensor", "SparseTensor*", "SparseToDense",
-        "Sparse*", "FusedSparse*", "SubAndFilter", "coo_*", "csr_*", "coo2csr", "csr2coo",
-        "dense_to_sparse_*", "make_coo_tensor", "make_csr_tensor", "make_row_tensor*",
-        "make_sparse_tensor", "row_tensor_*", "coalesce", "to_coo", "to_csr",
+    "gradients are dense; COOTensor and CSRTensor hold sparse matrices": (
+        "Coalesce", "SparseTensor", "SparseTensorDenseAdd", "SparseSlice", "SparseGather*",
+        "SparseApply*", "FusedSparse*", "SubAndFilter", "make_row_tensor*", "make_sparse_tensor",
+        "row_tensor_*",
     ),
     "a program is split by ms.shard, nn.DistributedGradReducer or Model with "
     "set_auto_parallel_context; this is MindSpore's own way of it": (

@@ -44,7 +44,7 @@ PATHS: dict[str, tuple[str, ...]] = {
     "common._pijit_context": ("compat.private",),
     "common.jit_config": ("config",),
     "common.lazy_inline": ("_front",),
-    "common.sparse_tensor": ("compat.private",),
+    "common.sparse_tensor": ("compat.sparse", "compat.private"),
     "common.file_system": ("compat.private",),
     "common.generator": ("core.random",),
     "boost": ("compat.boost", "amp", "train"),

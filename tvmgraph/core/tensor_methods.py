@@ -59,6 +59,8 @@ RENAMED = {
     "scatter_min": "tensor_scatter_min",
     "scatter_mul": "tensor_scatter_mul",
     "scatter_sub": "tensor_scatter_sub",
+    "to_coo": "dense_to_sparse_coo",
+    "to_csr": "dense_to_sparse_csr",
 }
 
 # name_() stores the result of name()

@@ -68,6 +68,8 @@ from tvmgraph.nn.functions import (
     MatrixDiag,
     MatrixDiagPart,
     MatrixSetDiag,
+    SparseTensorDenseMatmul,
+    SparseToDense,
     TimeDistributed,
 )
 from tvmgraph.nn.graph_cell import GraphCell
@@ -323,6 +325,8 @@ __all__ = [
     "SoftmaxCrossEntropyWithLogits",
     "Softmin",
     "Softsign",
+    "SparseTensorDenseMatmul",
+    "SparseToDense",
     "SyncBatchNorm",
     "Tanh",
     "Tanhshrink",

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
+from tvmgraph.compat.sparse import COOTensor
+from tvmgraph.compat.sparse_functions import sparse_dense_matmul
 from tvmgraph.core.op import F
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.errors import ArgumentError, DTypeError, ShapeError
@@ -230,7 +233,45 @@ class TimeDistributed(Cell):
         return F.reshape(found, (*found.shape[:at], *pair, *found.shape[at + 1 :]))
 
 
+class SparseToDense(Cell):
+    """Returns a sparse matrix as a dense tensor.
+
+    Example:
+        >>> x = ms.COOTensor(Tensor([[0, 1]]), Tensor([5.0]), (1, 2))
+        >>> nn.SparseToDense()(x).asnumpy().tolist()
+        [[0.0, 5.0]]
+    """
+
+    def construct(self, sparse_tensor: COOTensor) -> Tensor:
+        return sparse_tensor.to_dense()
+
+
+class SparseTensorDenseMatmul(Cell):
+    """Product of a sparse and a dense matrix; see :func:`.sparse_functions.sparse_dense_matmul`.
+
+    Args:
+        adjoint_st: Whether the sparse matrix is transposed and conjugated.
+        adjoint_dt: Whether the dense one is.
+
+    Raises:
+        DTypeError: if an argument is no bool.
+    """
+
+    def __init__(self, adjoint_st: bool = False, adjoint_dt: bool = False) -> None:
+        super().__init__()
+        self.adjoint_st = boolean(type(self).__name__, "adjoint_st", adjoint_st)
+        self.adjoint_dt = boolean(type(self).__name__, "adjoint_dt", adjoint_dt)
+
+    def construct(
+        self, indices: Tensor, values: Tensor, sparse_shape: Sequence[int], dense: Tensor
+    ) -> Tensor:
+        return sparse_dense_matmul(
+            indices, values, sparse_shape, dense, self.adjoint_st, self.adjoint_dt
+        )
+
+
 __all__ = [
     "DiGamma", "IGamma", "ImageGradients", "LBeta", "LGamma", "MatDet", "MatInverse", "MatMul",
-    "MatrixDiag", "MatrixDiagPart", "MatrixSetDiag", "TimeDistributed",
+    "MatrixDiag", "MatrixDiagPart", "MatrixSetDiag", "SparseTensorDenseMatmul",
+    "SparseToDense", "TimeDistributed",
 ]  # fmt: skip

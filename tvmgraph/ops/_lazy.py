@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib
 import sys
+from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
@@ -62,12 +63,18 @@ def _ops() -> ModuleType:
     return sys.modules["tvmgraph.ops"]
 
 
+def _sparse() -> dict[str, Callable[..., object]]:
+    return importlib.import_module("tvmgraph.compat.sparse_functions").FUNCTIONS
+
+
 def _find(name: str) -> Any:
     operations = importlib.import_module("tvmgraph.compat.primitives")
     if name in operations.ROWS:
         return getattr(operations, name)
     if name in ALIASES:
         return getattr(_ops(), ALIASES[name])
+    if name in _sparse():
+        return _sparse()[name]
     for module, names in HIGHER.items():
         if name in names:
             return getattr(importlib.import_module(module), name, None)
@@ -90,4 +97,4 @@ def __dir__() -> list[str]:
 
 
 def _higher() -> list[str]:
-    return [n for names in HIGHER.values() for n in names]
+    return [*(n for names in HIGHER.values() for n in names), *_sparse()]

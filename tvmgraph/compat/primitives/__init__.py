@@ -10,7 +10,7 @@ import importlib
 from types import SimpleNamespace
 from typing import Any
 
-from tvmgraph.compat import paths
+from tvmgraph.compat import paths, sparse_functions
 from tvmgraph.compat.absent import not_found
 from tvmgraph.compat.primitives import helpers, layers, optimizers, recurrent
 from tvmgraph.compat.primitives.base import (
@@ -37,7 +37,7 @@ ROWS = parse_rows(MATH_ROWS + NN_ROWS + SAMPLE_ROWS)
 _HELPERS = SimpleNamespace()
 for _module in (
     helpers, layers, optimizers, recurrent, compositions_images, compositions_regions,
-    compositions_sequences, deformable, incomplete_beta,
+    compositions_sequences, deformable, incomplete_beta, sparse_functions,
 ):  # fmt: skip
     vars(_HELPERS).update(vars(_module))
 

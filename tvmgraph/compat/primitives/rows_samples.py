@@ -119,6 +119,11 @@ ScatterAddWithAxis | axis=0 | x, indices, updates
   | F.tensor_scatter_elements(x, indices, updates, axis, "add")
 SpaceToBatch | block_size: positive, paddings | input_x
   | F.space_to_batch_nd(input_x, (block_size, block_size), paddings)
+SparseTensorDenseMatmul | adjoint_st=False, adjoint_dt=False
+  | indices, values, sparse_shape, dense | H.sparse_dense_matmul(indices, values,
+  H.ints(sparse_shape), dense, adjoint_st, adjoint_dt)
+SparseToDense | | indices, values, sparse_shape
+  | F.scatter_nd(indices, values, H.ints(sparse_shape))
 UniformCandidateSampler | num_true: positive, num_sampled: positive, unique, range_max: positive,
   seed=0, remove_accidental_hits=False | true_classes | H.candidates(true_classes, num_sampled,
   unique, range_max, seed, False, "UniformCandidateSampler", remove_accidental_hits)
