@@ -53,6 +53,7 @@ from tvmgraph.ops.internal.interleave import *  # noqa: F403
 from tvmgraph.ops.internal.matmul_panels import *  # noqa: F403
 from tvmgraph.ops.linalg.decompositions import *  # noqa: F403
 from tvmgraph.ops.linalg.einsum import *  # noqa: F403
+from tvmgraph.ops.linalg.factorizations import *  # noqa: F403
 from tvmgraph.ops.linalg.integer import *  # noqa: F403
 from tvmgraph.ops.linalg.matmul import *  # noqa: F403
 from tvmgraph.ops.linalg.matrices import *  # noqa: F403

@@ -1,0 +1,191 @@
+"""``scipy.linalg`` and ``scipy.optimize`` against what defines their results."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tvmgraph as ms
+from tvmgraph import Tensor, ops
+from tvmgraph.errors import ArgumentError, DTypeError, NotFoundError, ShapeError
+from tvmgraph.scipy import linalg, optimize
+
+RANDOM = np.random.default_rng(0)
+A = RANDOM.normal(size=(4, 4))
+POSITIVE = A @ A.T + np.eye(4)
+B = RANDOM.normal(size=(4, 2))
+LOWER = np.tril(A) + 3 * np.eye(4)
+PRECISION = {np.float32: 2e-5, np.float64: 1e-12}
+
+
+@pytest.fixture(params=[np.float32, np.float64], ids=["float32", "float64"])
+def kind(request: Any) -> Any:
+    return request.param
+
+
+def near(found: Tensor, expected: np.ndarray, kind: Any) -> None:
+    assert found.asnumpy().dtype == kind
+    np.testing.assert_allclose(
+        found.asnumpy(), expected, rtol=PRECISION[kind], atol=PRECISION[kind]
+    )
+
+
+@pytest.mark.parametrize("lower", [False, True])
+def test_positive_definite(lower: bool, kind: Any) -> None:
+    matrix = Tensor(POSITIVE.astype(kind))
+    near(linalg.inv(matrix) @ matrix, np.eye(4), kind)
+    triangle = linalg.cholesky(matrix, lower=lower)
+    expected = np.linalg.cholesky(POSITIVE)
+    near(triangle, expected if lower else expected.T, kind)
+    factor = linalg.cho_factor(matrix, lower=lower)
+    assert factor[1] is lower
+    for right in (B, B[:, 0]):
+        found = linalg.cho_solve(factor, Tensor(right.astype(kind)))
+        near(found, np.linalg.solve(POSITIVE, right), kind)
+
+
+@pytest.mark.parametrize("trans", [0, 1, 2, "N", "T", "C"])
+@pytest.mark.parametrize("lower", [False, True])
+@pytest.mark.parametrize("unit", [False, True])
+def test_triangles(trans: Any, lower: bool, unit: bool, kind: Any) -> None:
+    given = A + 3 * np.eye(4)  # the other triangle is not read
+    used = np.tril(given) if lower else np.triu(given)
+    if unit:
+        np.fill_diagonal(used, 1)
+    used = used.T if trans in (1, 2, "T", "C") else used
+    for right in (B, B[:, 0]):
+        found = linalg.solve_triangular(
+            Tensor(given.astype(kind)), Tensor(right.astype(kind)), trans, lower, unit
+        )
+        expected = np.linalg.solve(used, right)
+        bound = PRECISION[kind] * np.abs(expected).max() * 10
+        np.testing.assert_allclose(found.asnumpy(), expected, rtol=0, atol=bound)
+
+
+@pytest.mark.parametrize("lower", [False, True])
+def test_eigh(lower: bool, kind: Any) -> None:
+    half = np.tril(POSITIVE) if lower else np.triu(POSITIVE)
+    found = linalg.eigh(Tensor(half.astype(kind)), lower=lower)
+    assert isinstance(found, tuple)
+    values, vectors = found
+    near(values, np.linalg.eigvalsh(POSITIVE), kind)
+    near((vectors * values) @ vectors.T, POSITIVE, kind)
+    alone = linalg.eigh(Tensor(half.astype(kind)), lower=lower, eigvals_only=True)
+    assert isinstance(alone, Tensor) and (alone.asnumpy() == values.asnumpy()).all()
+
+
+def test_derivatives() -> None:
+    weight = Tensor(RANDOM.normal(size=(4, 4)))
+
+    def loss(x: Tensor) -> Tensor:
+        found = linalg.eigh(x + x.T)
+        assert isinstance(found, tuple)
+        values, vectors = found
+        turned = linalg.cholesky(x @ x.T + ops.eye(4, dtype=ms.float64))
+        return (vectors**2 * weight).sum() + (values**3).sum() + (linalg.inv(turned) * weight).sum()
+
+    x = Tensor(A)
+    gradient = ms.grad(loss)(x).asnumpy()
+    for place in ((0, 1), (2, 2), (3, 0)):
+        step = np.zeros_like(A)
+        step[place] = 1e-6
+        slope = (loss(Tensor(A + step)) - loss(Tensor(A - step))).item() / 2e-6
+        np.testing.assert_allclose(gradient[place], slope, rtol=1e-5)
+
+
+@pytest.mark.parametrize("shape", [(4, 4), (2, 4), (4, 2)])
+def test_lu(shape: tuple[int, int], kind: Any) -> None:
+    a = RANDOM.normal(size=shape)
+    matrix = Tensor(a.astype(kind))
+    p, lower, upper = linalg.lu(matrix)
+    near(p @ lower @ upper, a, kind)
+    assert sorted(p.asnumpy().argmax(0)) == list(range(shape[0]))
+    assert (np.triu(lower.asnumpy(), 1) == 0).all() and (np.abs(lower.asnumpy()) <= 1).all()
+    assert (np.tril(upper.asnumpy(), -1) == 0).all()
+    permuted, same = linalg.lu(matrix, permute_l=True)
+    near(permuted @ same, a, kind)
+    packed, pivots = linalg.lu_factor(matrix)
+    rows = a.copy()
+    for i, row in enumerate(pivots.asnumpy()):
+        rows[[i, row]] = rows[[row, i]]
+    least = min(shape)
+    both = np.tril(packed.asnumpy()[:, :least], -1) + np.eye(shape[0], least)
+    np.testing.assert_allclose(both @ np.triu(packed.asnumpy()[:least]), rows, atol=1e-5)
+
+
+def test_least_squares_and_blocks(kind: Any) -> None:
+    a, right = RANDOM.normal(size=(5, 3)), RANDOM.normal(size=(5, 2))
+    x, nothing, rank, _ = linalg.lstsq(Tensor(a.astype(kind)), Tensor(right.astype(kind)))
+    near(x, np.linalg.lstsq(a, right, None)[0], kind)
+    assert rank.item() == 3 and nothing.size == 0
+    assert linalg.lstsq(Tensor(np.ones((3, 2), kind)), Tensor(np.ones(3, kind)))[2].item() == 1
+    blocks = linalg.block_diag(Tensor(np.ones((1, 2), kind)), Tensor(np.full((2, 1), 2, kind)))
+    near(blocks, np.array([[1, 1, 0], [0, 0, 2], [0, 0, 2]]), kind)
+
+
+def test_what_linear_algebra_refuses() -> None:
+    square = Tensor(POSITIVE)
+    assert linalg.inv(Tensor([[2, 0], [0, 4]])).dtype is ms.float64
+    for call, error in (
+        (lambda: linalg.inv(Tensor(B)), ShapeError),
+        (lambda: linalg.inv([[1.0]]), DTypeError),  # pyright: ignore[reportArgumentType]
+        (lambda: linalg.inv(square, overwrite_a=1), DTypeError),  # pyright: ignore
+        (lambda: linalg.inv(Tensor(np.zeros((2, 2)))), ArgumentError),
+        (lambda: linalg.cholesky(-square), ArgumentError),
+        (lambda: linalg.solve_triangular(square, Tensor(B), 7), RuntimeError),
+        (lambda: linalg.eigh(square, type=2), ArgumentError),
+        (lambda: linalg.lu(Tensor(np.ones((2, 2, 2)))), ShapeError),
+    ):
+        with pytest.raises(error):
+            call()
+
+
+def rosenbrock(x: Tensor) -> Tensor:
+    return (100.0 * (x[1:] - x[:-1] ** 2) ** 2 + (1.0 - x[:-1]) ** 2).sum()
+
+
+@pytest.mark.parametrize("method", ["BFGS", "LBFGS", "bfgs"])
+@pytest.mark.parametrize("size", [2, 6])
+def test_minimize(method: str, size: int) -> None:
+    start = Tensor(np.zeros(size))
+    found = optimize.minimize(rosenbrock, start, method=method, tol=1e-7)
+    assert found.success and found.status == 0 and found.nfev == found.njev > found.nit > 5
+    np.testing.assert_allclose(found.x.asnumpy(), np.ones(size), atol=1e-6)
+    np.testing.assert_allclose(found.fun, rosenbrock(found.x).item())
+    assert np.abs(found.jac.asnumpy()).max() <= 1e-7
+    assert (found.hess_inv is None) == (method == "LBFGS")
+    if found.hess_inv is not None and size == 2:  # of the second derivative at (1, 1)
+        inverse = np.linalg.inv([[802.0, -400.0], [-400.0, 200.0]])
+        np.testing.assert_allclose(found.hess_inv.asnumpy(), inverse, rtol=0.1)
+    short = optimize.minimize(ms.jit(rosenbrock), start, method=method, options={"maxiter": 3})
+    assert (short.success, short.status, short.nit) == (False, 1, 3)
+    moved = optimize.minimize(lambda x, a: ((x - a) ** 2).sum(), start, (Tensor(2.0),), method)
+    np.testing.assert_allclose(moved.x.asnumpy(), np.full(size, 2.0), atol=1e-5)
+
+
+def test_line_search() -> None:
+    x, p = np.array([0.0, 0.0]), np.array([2.0, 0.0])
+    found = optimize.line_search(rosenbrock, Tensor(x), Tensor(p))
+    at = Tensor(x + found.a_k * p)
+    value, gradient = ms.value_and_grad(rosenbrock)(at)
+    start, slope = ms.value_and_grad(rosenbrock)(Tensor(x))
+    assert not found.failed and found.status == 0
+    assert found.f_k == value.item() <= start.item() + 1e-4 * found.a_k * (slope.asnumpy() @ p)
+    assert abs(gradient.asnumpy() @ p) <= 0.9 * abs(slope.asnumpy() @ p)
+    np.testing.assert_allclose(found.g_k.asnumpy(), gradient.asnumpy())
+    up = optimize.line_search(rosenbrock, Tensor(x), Tensor(-p))
+    assert up.failed and up.status == 1 and up.nit == 20
+
+
+def test_what_optimization_refuses() -> None:
+    x = Tensor([1.0])
+    with pytest.raises(ArgumentError, match="method cannot be None"):
+        optimize.minimize(rosenbrock, x)
+    with pytest.raises(ArgumentError, match="bounds is not taken"):
+        optimize.minimize(rosenbrock, x, method="BFGS", bounds=[(0, 1)])
+    with pytest.raises(DTypeError, match="one number"):
+        optimize.minimize(lambda x: ops.concat([x, x]), x, method="BFGS")
+    with pytest.raises(NotFoundError, match="linear_sum_assignment"):
+        optimize.linear_sum_assignment  # pyright: ignore
