@@ -14,11 +14,11 @@ import pytest
 
 import tvmgraph as ms
 from tvmgraph import Tensor, mint, ops
-from tvmgraph.autodiff import derivative
+from tvmgraph.autodiff import derivative, tape
 from tvmgraph.compiler import eager
 from tvmgraph.core import costly
-from tvmgraph.core.op import OPS
-from tvmgraph.errors import NumericsError, OutOfRangeError
+from tvmgraph.core.op import OPS, F
+from tvmgraph.errors import NoGradientError, NumericsError, OutOfRangeError
 
 
 @pytest.fixture(autouse=True)
@@ -181,7 +181,7 @@ import tvmgraph as ms
 from tvmgraph import ops, Tensor
 x = Tensor(np.linspace(-1, 1, 300_000, dtype=np.float32).reshape(300, 1000))
 end = time.monotonic() + 60
-from tvmgraph.core.op import OPS
+from tvmgraph.core.op import OPS, F
 while time.monotonic() < end:
     ops.gelu(x)
     [plan] = OPS["gelu"].cache.values()
@@ -246,3 +246,38 @@ def test_steps_of_optimizers_are_one_piece(momentum: float) -> None:
         return w.asnumpy()
 
     np.testing.assert_allclose(steps(True), steps(False), rtol=1e-4, atol=1e-5)
+
+
+def test_gradients_compute_what_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What no trained parameter depends on has no derivative, neither operators nor operands."""
+    x, w = Tensor(array(61, 67)), ms.Parameter(Tensor(array(67, 71)), name="w")
+    asked: list[tuple[str, Any]] = []
+
+    def noted(op: Any, attrs: Any, cotangents: Any, results: Any, inputs: Any, wanted: Any) -> Any:
+        asked.append((op.name, wanted))
+        return derivative.derivative(op, attrs, cotangents, results, inputs, wanted)
+
+    monkeypatch.setattr(tape, "derivative", noted)
+
+    def loss(x: Tensor) -> Tensor:
+        return ops.matmul(ops.exp(x), w).sum()
+
+    by_weight = ms.value_and_grad(loss, None, [w])
+    (_, (result,)), (_, (_, (expected,))) = by_weight(x), ms.value_and_grad(loss, 0, [w])(x)
+    np.testing.assert_allclose(result.asnumpy(), expected.asnumpy(), rtol=1e-6)
+    assert [name for name, _ in asked] == ["reduce_sum", "matmul", "reduce_sum", "matmul", "exp"]
+    assert asked[1] == ("matmul", (False, True))
+    by_weight(x)
+    found = [d for key, d in derivative._known.items() if key[-1] == (False, True)]
+    assert [n.op.name for n in found[0]._piece.args[0].nodes].count("matmul") == 1
+
+
+def test_gradients_ask_what_programs_wrote() -> None:
+    """Functions of the user are called, and missing derivatives are told, wherever they are."""
+    x, w = Tensor(array(5, 7)), ms.Parameter(Tensor(array(7, 3)), name="w")
+    called: list[object] = []
+    hook = ops.HookBackward(lambda g: called.append(g))
+    ms.grad(lambda x: ops.matmul(hook(ops.exp(x)), w).sum(), None, [w])(x)
+    assert len(called) == 1
+    with pytest.raises(NoGradientError):
+        ms.grad(lambda x: ops.matmul(F.trigamma(x), w).sum(), None, [w])(x)

@@ -230,7 +230,7 @@ class _Reads(GradTape):
 
     def record_call(
         self, name: str, args: tuple[Tensor, ...], outputs: tuple[Tensor, ...],
-        pull_back: Any = None, partial: bool = False,
+        pull_back: Any = None, partial: bool = False, pure: bool = False,
     ) -> None:  # fmt: skip
         """Notes the operands and results of a call."""
         for a in args:

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 from tvmgraph import hooks
+from tvmgraph.capture.replay import replay
 from tvmgraph.core.composed import in_pieces
 from tvmgraph.core.costly import LARGE
 from tvmgraph.core.op import Op, Reason
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.errors import TvmgraphError
+from tvmgraph.graph import Graph
+from tvmgraph.graph.simplify import dce
 
 Cotangents = Sequence[Tensor | None]
 
@@ -20,7 +24,7 @@ _known: dict[Any, Any] = {}
 
 def derivative(
     op: Op, attrs: dict[str, Any], cotangents: tuple[Tensor, ...], results: tuple[Tensor, ...],
-    inputs: tuple[Tensor, ...],
+    inputs: tuple[Tensor, ...], wanted: tuple[bool, ...] | None = None,
 ) -> Cotangents:  # fmt: skip
     """Applies the VJP of a row.
 
@@ -30,19 +34,20 @@ def derivative(
         cotangents: One per result.
         results: What the call returned.
         inputs: Its operands.
+        wanted: Which of them need a cotangent; by default all.
 
     Returns:
-        One cotangent per operand, ``None`` where there is none.
+        One cotangent per operand, ``None`` where there is none; where none is wanted, maybe.
     """
     tensors = (*cotangents, *results, *inputs)
     if op.regions or not in_pieces() or sum([t.size for t in inputs]) < LARGE:
         return _by_rule(op, attrs, cotangents, results, inputs)
-    key = op, tuple(attrs.values()), tuple([t.type for t in tensors])
+    key = op, tuple(attrs.values()), tuple([t.type for t in tensors]), wanted
     found = _known.get(key)
     if found is None:
         if len(_known) >= _LIMIT:
             _known.clear()
-        found = _known[key] = _Derivative(op, attrs, len(results))
+        found = _known[key] = _Derivative(op, attrs, len(results), wanted)
     return found(tensors)
 
 
@@ -58,8 +63,10 @@ def _by_rule(
 class _Derivative:
     """The derivative of one row for operands of some types."""
 
-    def __init__(self, op: Op, attrs: dict[str, Any], results: int) -> None:
-        self._op, self._attrs, self._results = op, attrs, results
+    def __init__(
+        self, op: Op, attrs: dict[str, Any], results: int, wanted: tuple[bool, ...] | None
+    ) -> None:
+        self._op, self._attrs, self._results, self._wanted = op, attrs, results, wanted
         self._uses = 0
         self._piece: Any = None
         self._places: list[int] = []  # of the operands that have a cotangent
@@ -84,11 +91,16 @@ class _Derivative:
     def _present(self, *tensors: Tensor) -> tuple[Tensor, ...]:
         found = self._plain(tensors)
         self._operands = len(found)
-        self._places = [i for i, g in enumerate(found) if g is not None]
-        return tuple([g for g in found if g is not None])
+        wanted = self._wanted or [True] * len(found)
+        present = {i: g for i, g in enumerate(found) if g is not None and wanted[i]}
+        self._places = list(present)
+        return tuple(present.values())
 
     def _chained(self, tensors: tuple[Tensor, ...]) -> Any:
-        """Returns it as a piece if one of its operators computes on the result of another."""
+        """Returns it as a piece if one of its operators computes on the result of another.
+
+        Else it is what the wanted cotangents take, where the rule computes more.
+        """
 
         def rule(*given: Tensor) -> tuple[Tensor, ...]:
             return self._present(*given)
@@ -96,9 +108,24 @@ class _Derivative:
         rule.__name__ = f"{self._op.name}_vjp"
         piece = hooks.eager_piece(rule, tensors)
         try:
-            return piece if piece.is_chain() else None
+            graph = piece.graph()
         except (TvmgraphError, AssertionError):  # it looks at elements
             return None
+        least = dce(graph)
+        if len(least.nodes) < len(graph.nodes):
+            piece = hooks.eager_piece(replaying(least), tensors)
+            return piece if piece.is_chain() else partial(replay, least)
+        return piece if piece.is_chain() else None
 
 
-__all__ = ["derivative"]
+def replaying(graph: Graph) -> Callable[..., tuple[Tensor, ...]]:
+    """Returns a function, of the graph's name, that applies its operators."""
+
+    def function(*tensors: Tensor) -> tuple[Tensor, ...]:
+        return tuple(replay(graph, tensors))
+
+    function.__name__ = graph.name
+    return function
+
+
+__all__ = ["derivative", "replaying"]

@@ -50,11 +50,11 @@ class _NotingTape(GradTape):
 
     def record_call(
         self, name: str, args: tuple[Tensor, ...], outputs: tuple[Tensor, ...],
-        pull_back: PullBack, partial: bool = False,
+        pull_back: PullBack, partial: bool = False, pure: bool = False,
     ) -> None:  # fmt: skip
         """Appends a whole call with its own derivative."""
         self._note(args)
-        super().record_call(name, args, outputs, pull_back, partial)
+        super().record_call(name, args, outputs, pull_back, partial, pure)
 
 
 class _Run:
@@ -112,7 +112,8 @@ class _Run:
         results = [snapshot(o) for o in outputs]
         if sens is None:
             sens = [F.ones_like(r) for r in results]
-        found = backward(self.tape, results, sens, self.kinds)
+        trained = [w for w, trained in zip(self.weights, self.trained) if trained]
+        found = backward(self.tape, results, sens, self.kinds, [*self.inputs, *trained])
 
         def pick(x: Tensor, wanted: bool = True) -> Tensor:
             g = found.get(id(x.token)) if wanted else None

@@ -20,7 +20,7 @@ from tvmgraph.core.tensor import Tensor
 from tvmgraph.errors import NoGradientError, user_source
 from tvmgraph.interruption import raise_noticed
 
-PullBack = Callable[[tuple[Any, ...]], Cotangents]
+PullBack = Callable[..., Cotangents]
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +35,8 @@ class Entry:
         source: The user's ``file.py:line`` (only kept where there is no derivative).
         partial: Whether ``pull_back`` takes None for a result without a cotangent; it gets zeros
             otherwise.
+        pure: Whether ``pull_back`` does nothing else: where no input needs a cotangent it is not
+            called, else it is told which do, as a second argument.
     """
 
     name: str
@@ -43,6 +45,7 @@ class Entry:
     pull_back: PullBack | Reason
     source: str = ""
     partial: bool = False
+    pure: bool = False
 
 
 class GradTape:
@@ -62,19 +65,22 @@ class GradTape:
             self.entries.append(Entry(op.name, inputs, results, op.vjp, user_source()))
             return
 
-        def pull_back(cotangents: tuple[Tensor, ...]) -> Cotangents:
-            return derivative(op, attrs, cotangents, results, inputs)
+        def pull_back(
+            cotangents: tuple[Tensor, ...], wanted: tuple[bool, ...] | None = None
+        ) -> Cotangents:
+            return derivative(op, attrs, cotangents, results, inputs, wanted)
 
-        self.entries.append(Entry(op.name, inputs, results, pull_back, "", bool(op.regions)))
+        pure = not op.traits.effect
+        self.entries.append(Entry(op.name, inputs, results, pull_back, "", bool(op.regions), pure))
 
     def record_call(
         self, name: str, args: tuple[Tensor, ...], outputs: tuple[Tensor, ...],
-        pull_back: PullBack, partial: bool = False,
+        pull_back: PullBack, partial: bool = False, pure: bool = False,
     ) -> None:  # fmt: skip
         """Appends a whole call with its own derivative: a compiled function, a custom VJP."""
         inputs = tuple([snapshot(a) for a in args])
         results = tuple([snapshot(o) for o in outputs])
-        self.entries.append(Entry(name, inputs, results, pull_back, "", partial))
+        self.entries.append(Entry(name, inputs, results, pull_back, "", partial, pure))
 
 
 def snapshot(tensor: Tensor) -> Tensor:
@@ -111,6 +117,7 @@ def backward(
     outputs: Sequence[Tensor],
     cotangents: Sequence[Tensor],
     kinds: str | None = None,
+    wanted: Sequence[Tensor] | None = None,
 ) -> dict[int, Tensor]:
     """Runs the reverse pass.
 
@@ -120,6 +127,8 @@ def backward(
         cotangents: One per output, of its shape and dtype.
         kinds: Kinds of dtypes that cotangents flow to; with ``"i"`` integers have gradients too.
             By default those of the reverse pass that this one is part of.
+        wanted: Snapshots of what it is for: eager code computes no cotangent that theirs do not
+            depend on. By default every value.
 
     Returns:
         The cotangent of every value that has one, by ``id(value.token)``.
@@ -130,14 +139,26 @@ def backward(
     outer = state.cotangents
     state.cotangents = kinds or outer
     try:
-        return _swept(tape, outputs, cotangents)
+        if wanted is None or state.interpreter is not None:
+            return _swept(tape, outputs, cotangents)
+        return _swept(tape, outputs, cotangents, _dependent(tape, wanted))
     finally:
         state.cotangents = outer
 
 
+def _dependent(tape: GradTape, sources: Sequence[Tensor]) -> set[int]:
+    """Returns the tokens of the values that depend on some, or on what is asked in any case."""
+    tokens = {id(x.token) for x in sources}
+    for entry in tape.entries:
+        if not entry.pure or any([id(x.token) in tokens for x in entry.inputs]):
+            tokens.update([id(o.token) for o in entry.outputs if has_cotangent(o.dtype)])
+    return tokens
+
+
 def _swept(
-    tape: GradTape, outputs: Sequence[Tensor], cotangents: Sequence[Tensor]
-) -> dict[int, Tensor]:
+    tape: GradTape, outputs: Sequence[Tensor], cotangents: Sequence[Tensor],
+    needed: set[int] | None = None,
+) -> dict[int, Tensor]:  # fmt: skip
     found: dict[int, Tensor] = {}
     for o, g in zip(outputs, cotangents, strict=True):
         _accumulate(found, o, g)
@@ -149,24 +170,28 @@ def _swept(
             o.dtype.kind in "biu" for o in entry.outputs
         ):
             continue  # comparisons, positions of maxima: steps, which are flat
-        if not any(has_cotangent(x.dtype) for x in entry.inputs):
-            continue  # a constant, or a function of integers only
-        for x, g in zip(entry.inputs, _pull_back(entry, wanted), strict=True):
-            if g is not None and has_cotangent(x.dtype):
+        places = [has_cotangent(x.dtype) for x in entry.inputs]
+        if needed is not None and entry.pure:
+            places = [p and id(x.token) in needed for p, x in zip(places, entry.inputs)]
+        if not any(places):
+            continue  # a constant, a function of integers only, or nothing asked for depends on it
+        for x, g, p in zip(entry.inputs, _pull_back(entry, wanted, places), places, strict=True):
+            if g is not None and p:
                 _accumulate(found, x, g)
     return found
 
 
-def _pull_back(entry: Entry, wanted: list[Tensor | None]) -> Cotangents:
+def _pull_back(entry: Entry, wanted: list[Tensor | None], places: list[bool]) -> Cotangents:
     if isinstance(entry.pull_back, Reason):
         raise NoGradientError(
             f"there is no derivative: {entry.pull_back}", op=f"ops.{entry.name}", at=entry.source,
             fix="apply ops.stop_gradient to its input",
         )  # fmt: skip
-    if entry.partial:
-        return entry.pull_back(tuple(wanted))
-    full = [F.zeros_like(o) if g is None else g for o, g in zip(entry.outputs, wanted)]
-    return entry.pull_back(tuple(full))
+    given: Sequence[Tensor | None] = wanted
+    if not entry.partial:
+        given = [F.zeros_like(o) if g is None else g for o, g in zip(entry.outputs, wanted)]
+    told = (tuple(places),) if entry.pure else ()
+    return entry.pull_back(tuple(given), *told)
 
 
 def _accumulate(found: dict[int, Tensor], value: Tensor, g: Tensor) -> None:

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from time import perf_counter
 from typing import Any
 
+from tvmgraph.autodiff.derivative import replaying
 from tvmgraph.autodiff.reverse import reverse
 from tvmgraph.autodiff.tape import Cotangents, PullBack, snapshot
 from tvmgraph.capture.recorder import Recorder
-from tvmgraph.capture.replay import replay
 from tvmgraph.core.costly import Costly
-from tvmgraph.core.state import has_cotangent, state
+from tvmgraph.core.state import state
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.core.traits import Pattern
 from tvmgraph.graph import Graph
@@ -83,7 +83,7 @@ class Piece:
             if state.tapes:
                 for tape in state.tapes:
                     tape.record_call(  # pyright: ignore[reportAttributeAccessIssue]
-                        self._name, tensors, outputs, self._pull_back(tensors), True
+                        self._name, tensors, outputs, self._pull_back(tensors), True, True
                     )
             return outputs if self._multi else outputs[0]
         start = perf_counter()
@@ -95,9 +95,11 @@ class Piece:
     def _pull_back(self, args: tuple[Tensor, ...]) -> PullBack:
         kept = [snapshot(a) for a in args]
 
-        def pull_back(cotangents: tuple[Tensor | None, ...]) -> Cotangents:
+        def pull_back(
+            cotangents: tuple[Tensor | None, ...], places: tuple[bool, ...]
+        ) -> Cotangents:
             given = {i: g for i, g in enumerate(cotangents) if g is not None}
-            wanted = [i for i, t in enumerate(self._types) if has_cotangent(t.dtype)]
+            wanted = tuple([i for i, p in enumerate(places) if p])
             operands = (*kept, *given.values())
             piece = self._reversed(wanted, tuple(given), operands)
             found = piece(operands) if state.interpreter is None else piece._function(*operands)
@@ -109,9 +111,9 @@ class Piece:
         return pull_back
 
     def _reversed(
-        self, wanted: Sequence[int], given: tuple[int, ...], operands: tuple[Tensor, ...]
+        self, wanted: tuple[int, ...], given: tuple[int, ...], operands: tuple[Tensor, ...]
     ) -> Piece:
-        key = given, state.cotangents
+        key = wanted, given, state.cotangents
         found = self._backward.get(key)
         if found is None:
             outer = state.interpreter, state.tapes
@@ -120,12 +122,7 @@ class Piece:
                 graph = dce(reverse(self.graph(), wanted, given))
             finally:
                 state.interpreter, state.tapes = outer
-
-            def backward(*tensors: Tensor) -> tuple[Tensor, ...]:
-                return tuple(replay(graph, tensors))
-
-            backward.__name__ = f"{self._name}_vjp"
-            found = self._backward[key] = Piece(backward, operands)
+            found = self._backward[key] = Piece(replaying(graph), operands)
             if not found.is_chain():
                 found._costly = None
         return found
