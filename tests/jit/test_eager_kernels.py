@@ -16,7 +16,7 @@ import tvmgraph as ms
 from tvmgraph import Tensor, mint, ops
 from tvmgraph.autodiff import derivative, tape
 from tvmgraph.compiler import eager
-from tvmgraph.core import costly
+from tvmgraph.core import costly, dispatch
 from tvmgraph.core.op import OPS, F
 from tvmgraph.errors import NoGradientError, NumericsError, OutOfRangeError
 
@@ -281,3 +281,27 @@ def test_gradients_ask_what_programs_wrote() -> None:
     assert len(called) == 1
     with pytest.raises(NoGradientError):
         ms.grad(lambda x: ops.matmul(F.trigamma(x), w).sum(), None, [w])(x)
+
+
+def test_losses_of_small_batches_are_one_piece(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Many small operators: their calls alone take long. What they refuse is refused."""
+    x, weight = Tensor(array(64, 10)), Tensor(np.linspace(0.5, 2, 10, dtype=np.float32))
+    index = np.arange(64) % 10
+    index[::7] = -100
+    target = Tensor(index)
+    gradient = ms.value_and_grad(lambda x: ops.cross_entropy(x, target, weight))
+    loss, slope = gradient(x)
+    calls: list[str] = []
+    made_loss, made_slope = made(lambda: gradient(x))
+    np.testing.assert_allclose(made_loss.asnumpy(), loss.asnumpy(), rtol=1e-5)
+    np.testing.assert_allclose(made_slope.asnumpy(), slope.asnumpy(), rtol=1e-4, atol=1e-7)
+    run = dispatch._run_eager
+    monkeypatch.setattr(
+        dispatch, "_run_eager", lambda op, *rest: calls.append(op.name) or run(op, *rest)
+    )
+    gradient(x)
+    assert calls
+    assert "log_softmax" not in calls and "scatter_along" not in calls
+    with pytest.raises(OutOfRangeError, match="index 10 is out of range") as e:
+        ops.cross_entropy(x, Tensor(np.where(index < 0, 10, index)), weight)
+    assert "test_eager_kernels.py" in str(e.value)

@@ -20,19 +20,21 @@ from tvmgraph.core.tensor import Tensor
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-def composed(function: F) -> F:
+def composed(function: F, least: int = LARGE) -> F:
     """Lets eager code compute a composition in one piece.
 
     Args:
         function: Of tensors, ``None`` and hashable values, all by position, to a tensor or a tuple
             of tensors. It applies operators and does nothing else; indices that it computes are in
             range.
+        least: Elements of its tensors from which on: fewer where it is many operators, whose calls
+            alone take long.
     """
     known: dict[Any, Any] = {}
 
     @functools.wraps(function)
     def call(*args: Any) -> Any:
-        if not in_pieces() or sum([a.size for a in args if isinstance(a, Tensor)]) < LARGE:
+        if not in_pieces() or sum([a.size for a in args if isinstance(a, Tensor)]) < least:
             return function(*args)
         try:
             key = tuple([a.type if isinstance(a, Tensor) else a for a in args])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tvmgraph import dtypes
+from tvmgraph.core.composed import composed, in_pieces
 from tvmgraph.core.op import F
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.errors import ArgumentError, DTypeError, ShapeError
@@ -123,10 +124,30 @@ def cross_entropy(
                           reduction, label_smoothing)  # fmt: skip
         return F.squeeze(y, 0) if reduction == "none" else y
     _check(input, target, weight, label_smoothing, op)
-    logp = F.log_softmax(input, 1)
     if target.dtype.is_float:
+        logp = F.log_softmax(input, 1)
         return _probability_loss(logp, target, weight, reduction, label_smoothing, op)
-    return _index_loss(logp, target, weight, ignore_index, reduction, label_smoothing, op)
+    at_once = in_pieces() and _are_known(target, input.shape[1], ignore_index)
+    loss = _index_entropy_at_once if at_once else _index_entropy
+    return loss(input, target, weight, ignore_index, reduction, label_smoothing)
+
+
+def _are_known(target: Tensor, classes: int, ignore_index: int) -> bool:
+    """Whether class indices are in range; what is told of others is told by the operators."""
+    index = target.array
+    within = (index >= -classes) & (index < classes)
+    return bool((within | (index == ignore_index)).all())
+
+
+def _index_entropy(
+    input: Tensor, target: Tensor, weight: Tensor | None, ignore_index: int, reduction: str,
+    smoothing: float,
+) -> Tensor:  # fmt: skip
+    logp = F.log_softmax(input, 1)
+    return _index_loss(logp, target, weight, ignore_index, reduction, smoothing, "cross_entropy")
+
+
+_index_entropy_at_once = composed(_index_entropy, least=512)
 
 
 def nll_loss(
