@@ -676,7 +676,7 @@ def test_dtype_objects() -> None:
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float16, np.bool_])
-@pytest.mark.parametrize("shape", [(400, 401), (3, 257, 256)])
+@pytest.mark.parametrize("shape", [(700, 401), (3, 257, 256), (130, 2048)])
 def test_copies_of_large_transposed_tensors(shape: tuple[int, ...], dtype: Any) -> None:
     array = np.random.default_rng(0).integers(0, 2, shape).astype(dtype)
     x = Tensor(array).swapaxes(-1, -2)

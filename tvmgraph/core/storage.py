@@ -17,7 +17,7 @@ import numpy as np
 from tvmgraph.core.arguments import DTypeLike
 
 ALIGNMENT = 64  # bytes: one AVX-512 vector, and a cache line
-_LARGE = 1 << 17  # elements of a transposed array that is copied line by line
+_WAY, _WAYS = 4096, 8  # bytes of a way of the first cache, and ways of the smallest
 
 
 def aligned_empty(shape: tuple[int, ...], dtype: Any) -> np.ndarray:
@@ -40,13 +40,26 @@ def _aligned(make: Callable[..., np.ndarray], shape: tuple[int, ...], dtype: Any
 def aligned_copy(array: np.ndarray, dtype: DTypeLike | None = None) -> np.ndarray:
     """Copies ``array`` (converting to ``dtype``) into aligned, contiguous memory."""
     out = aligned_empty(array.shape, array.dtype if dtype is None else dtype)
-    if array.ndim > 1 and array.size >= _LARGE and array.strides[-1] > array.strides[-2] > 0:
-        step = max(1, ALIGNMENT // array.itemsize)  # NumPy reads a line again for each element
+    step = _columns(array)
+    if step:
         for i in range(0, array.shape[-1], step):
             np.copyto(out[..., i : i + step], array[..., i : i + step], casting="unsafe")
     else:
         np.copyto(out, array, casting="unsafe")
     return out
+
+
+def _columns(array: np.ndarray) -> int:
+    """Returns how many columns of a transposed array are copied at a time, 0 for all.
+
+    NumPy reads one element of every column, row by row: the cache must keep a line of each, and
+    keeps few where their distance is a multiple of its ways.
+    """
+    if array.ndim < 2 or not array.strides[-1] > array.strides[-2] > 0:
+        return 0
+    kept = min(_WAY // ALIGNMENT, _WAY // math.gcd(array.strides[-1], _WAY)) * _WAYS
+    step = min(max(1, ALIGNMENT // array.itemsize), kept)
+    return step if array.shape[-1] > kept and array.shape[-2] >= step else 0
 
 
 def is_ready(array: np.ndarray) -> bool:
