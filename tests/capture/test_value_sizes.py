@@ -86,6 +86,8 @@ GRADIENTS: dict[str, Function] = {
     "branch": _branch,
     "sorted": lambda x: (ops.sort(x[x > 0])[0] * ops.cumsum(x[x > 0], 0)).sum(),
     "slice": lambda x: (x[x > 0][:3] ** 2).sum(),
+    "unique": lambda x: (ops.unique(x[x > 0])[0] ** 2).sum(),
+    "runs": lambda x: (ops.unique_consecutive(x, dim=0)[-1] * x[0]).sum(),
     "top": lambda x: ops.topk(ops.cat((x[x > 0], x[0])), 2)[0].sum(),
 }
 

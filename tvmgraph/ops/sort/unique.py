@@ -16,9 +16,9 @@ from tvmgraph.core.traits import Pattern, Traits
 from tvmgraph.core.types import Dim, TensorType, tensor_type
 from tvmgraph.errors import ShapeError
 from tvmgraph.ops.common.arguments import bad, require_tensor, resolve_axis
-from tvmgraph.ops.common.rows import NOT_DIFFERENTIABLE, composed
+from tvmgraph.ops.common.rows import composed
 from tvmgraph.ops.indexing.advanced import index_get, index_update
-from tvmgraph.ops.reduction.scan import running_sum
+from tvmgraph.ops.reduction.scan import running_arg_extreme, running_sum
 from tvmgraph.ops.sort.rows import arg_sort
 
 __all__ = ["unique", "unique_consecutive", "unique_with_pad"]
@@ -75,6 +75,32 @@ def _distinct(x: Tensor, size: str) -> tuple[Tensor, Tensor]:
     return index_get(values, F.count_up(count, size), axes=(0,)), inverse
 
 
+def _to_first(g: Tensor, group: Tensor, axis: int) -> Tensor:
+    """Takes what reaches a group to its first member, of which the result is a copy.
+
+    Args:
+        g: What reaches the groups, along ``axis``.
+        group: 1-d, non-decreasing: a group starts where it grows.
+        axis: Axis of the groups.
+    """
+    position = running_sum(F.ones(group.shape, dtypes.int64), 0, False, False) - 1
+    before = index_get(group, F.maximum(position - 1, 0), axes=(0,))
+    starts = F.logical_or(F.equal(position, 0), F.not_equal(group, before))
+    starts = F.reshape(starts, (*group.shape, *[1] * (g.ndim - axis - 1)))
+    return F.where(starts, index_get(g, group, axes=(axis,)), 0)
+
+
+def _is_empty(size: object) -> bool:
+    return isinstance(size, int) and size == 0  # a size that only values decide is not compared
+
+
+def _vjp_unique(g: Any, y: Any, x: Tensor, *, size: str) -> tuple[Tensor]:
+    if _is_empty(x.shape[0]):
+        return (F.zeros_like(x),)
+    highest = running_arg_extreme(y[1], 0, True)  # ranks grow with every first occurrence
+    return (_to_first(g[0], index_get(y[1], highest, axes=(0,)), 0),)
+
+
 def _onnx_unique(O: OnnxOps, x: OnnxNamed, *, size: str) -> Any:
     index = dtypes.int64 if x.type.dtype is dtypes.int64 else dtypes.int32
     plain = x.type.dtype in (dtypes.int64, dtypes.float32, dtypes.float64)
@@ -90,7 +116,7 @@ def _onnx_unique(O: OnnxOps, x: OnnxNamed, *, size: str) -> Any:
     traits=Traits(Pattern.OPAQUE, Reason("how many there are depends on the values"), binds="size"),
     eager=_eager_unique,
     lower=composed(_distinct),
-    vjp=Reason(NOT_DIFFERENTIABLE),
+    vjp=_vjp_unique,
     onnx=_onnx_unique,
     multi=True,
     samples=[
@@ -113,6 +139,9 @@ def distinct(x: Tensor, size: str = "distinct") -> tuple[Tensor, Tensor]:
 
 def unique(input: Tensor) -> tuple[Tensor, Tensor]:
     r"""Returns the distinct elements in the order of their first occurrence.
+
+    A distinct element is a copy of its first occurrence, and the derivative goes there; JAX has the
+    same, MindSpore gives it to every occurrence, PyTorch has none.
 
     Args:
         input: Tensor of any shape.
@@ -177,6 +206,10 @@ def _eager_runs(x: np.ndarray, *, axis: int, size: str) -> tuple[np.ndarray, ...
     return np.take(x, at, axis), (np.cumsum(starts) - 1).astype(np.int64), sizes
 
 
+def _vjp_runs(g: Any, y: Any, x: Tensor, *, axis: int, size: str) -> tuple[Tensor]:
+    return (F.zeros_like(x) if _is_empty(x.shape[axis]) else _to_first(g[0], y[1], axis),)
+
+
 def _runs(x: Tensor, axis: int, size: str) -> tuple[Tensor, Tensor, Tensor]:
     rows = F.moveaxis(x, axis, 0)
     count = rows.shape[0]
@@ -197,7 +230,7 @@ def _runs(x: Tensor, axis: int, size: str) -> tuple[Tensor, Tensor, Tensor]:
     traits=Traits(Pattern.OPAQUE, Reason("how many there are depends on the values"), binds="size"),
     eager=_eager_runs,
     lower=composed(_runs),
-    vjp=Reason(NOT_DIFFERENTIABLE),
+    vjp=_vjp_runs,
     onnx=Reason("ONNX has no run-length operator"),
     multi=True,
     samples=[
@@ -222,6 +255,8 @@ def unique_consecutive(
     input: Tensor, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
 ) -> Any:
     r"""Removes repetitions of neighbours.
+
+    What is kept is the first of its run, and the derivative goes there.
 
     Args:
         input: Tensor of any shape.
