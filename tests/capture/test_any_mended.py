@@ -9,7 +9,8 @@ import pytest
 
 from tests.capture.any_python import MODES, compare
 from tests.capture.test_fuzz import in_numpy
-from tvmgraph import Tensor, jit
+from tvmgraph import JitConfig, Tensor, jit
+from tvmgraph.errors import CaptureError
 
 #: The body of a function of ``x, y, n, o, items``.
 MENDED = {
@@ -293,6 +294,53 @@ MENDED = {
         for v in (x, y, x - y): d[bool(v.sum() > 0)].append(v)
         return d[True], d[False], [*d], len({bool(v.sum() > 0) for v in (x, y, -y)})
     """,
+    "two tensors are one from the second iteration on": """
+        k = c = 0
+        while x.sum() < 9 and k < 6:
+            k += 1
+            if y is x: c += 1
+            else: x = y = x + y
+        return x, y, c
+    """,
+    "two tensors are one until the first iteration ends": """
+        z, k, c = x, 0, 0
+        while x.sum() < 90 and k < 4:
+            k += 1
+            if z is x: c += 1
+            x = x + 1
+        return x, z, c
+    """,
+    "a loop writes to a tensor that is the argument at first, and another variable later": """
+        k = 0
+        while x.sum() < 90 and k < 4:
+            k += 1
+            x[0] = x[1] + 1
+            x = y = x + y
+        return x, y
+    """,
+    "tensors that became one in a loop are written to after it": """
+        k = 0
+        while x.sum() < 90 and k < 4:
+            k += 1
+            x = y = x + y
+        x[0] = 7
+        return x, y, x is y
+    """,
+    "a loop may leave the argument, which is written to, as it is": """
+        while x.sum() < 2:
+            x = x + 1
+        x[1] = 5
+        return x
+    """,
+    "variables change places in a loop": """
+        a, b, k = x, y, 0
+        while y.sum() < 9 and k < 5:
+            k += 1
+            x, y = y, x
+            x[0] = x[0] + 1
+        x[1] = 4
+        return x, y, x is a, y is b
+    """,
 }
 
 
@@ -302,6 +350,33 @@ def test_programs_that_differed_once_equal_plain_python(name: str, mode: str) ->
     body = textwrap.indent(textwrap.dedent(MENDED[name]).strip(), "    ")
     with in_numpy():
         compare(f"def f(x, y, n, o, items):\n{body}\n", 1, ["pass"] * 5, mode)
+
+
+def test_one_graph_for_a_loop_that_writes_to_a_copy() -> None:
+    def written(x: Tensor) -> Tensor:
+        while x.sum() < 9:
+            x[0] = x[1] + 1
+            x = x + 1
+        x[0] = 5
+        return x
+
+    def copied(x: Tensor) -> Tensor:
+        return written(x)
+
+    def apart(x: Tensor) -> Tensor:
+        x = x.copy()
+        while x.sum() < 9:
+            x[0] = x[1] + 1
+            x = x + 1
+        x[0] = 5
+        return x
+
+    strict = JitConfig(jit_syntax_level="STRICT")
+    for refused in (written, copied):
+        with pytest.raises(CaptureError, match=r"(?s)writing to.*x\.copy\(\)"):
+            jit(refused, jit_config=strict)(Tensor([1.0, -1.0]))
+    found = jit(apart, jit_config=strict)(Tensor([1.0, -1.0]))
+    assert found.asnumpy().tolist() == apart(Tensor([1.0, -1.0])).asnumpy().tolist()
 
 
 def test_choices_that_share_what_they_choose_between() -> None:

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from tvmgraph.capture.frame import Frame, Unset
-from tvmgraph.capture.identity import identical
+from tvmgraph.capture.identity import check_compared, identical
 from tvmgraph.capture.impure import is_environment
 from tvmgraph.capture.nested import NestedFunction
 from tvmgraph.capture.source import bound_names, describe
@@ -202,6 +202,7 @@ class Expressions:
         """Compares; what a size that only values decide is compared with, the graph decides."""
         if isinstance(op, (ast.Is, ast.IsNot)):
             self._refuse_copies(*pair)
+            check_compared(self.recorder, *pair)
             same = identical(*pair)
             if same is not True and all(isinstance(v, Tensor) for v in pair):
                 self.recorder.tells_apart = True

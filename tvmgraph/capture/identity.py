@@ -6,6 +6,7 @@ what is written to ``z`` is written to ``x`` or to ``y``.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
@@ -108,6 +109,62 @@ def write(recorder: Any, target: Tensor, new: Tensor) -> None:
     recorder.denote(target, new)
     for t, value in changes:
         recorder.denote(t, value)
+
+
+def check_compared(recorder: Any, *pair: object) -> None:
+    """Leaves it to Python whether two tensors are one, if that depends on how often a loop ran."""
+    if pair[0] is not pair[1] and all(isinstance(t, Tensor) for t in pair):
+        _check(recorder.moving, *pair)
+
+
+def check_written(recorder: Any, target: Tensor) -> None:
+    """Leaves a write to Python if how often a loop ran decides which tensors it changes."""
+    _check(recorder.moved, target)
+
+
+def _check(known: dict[int, tuple[Tensor, Callable[[], None]]], *tensors: Any) -> None:
+    for t in tensors:
+        for i in may_be(t) if known else ():
+            if i in known:
+                known[i][1]()
+
+
+@dataclass(frozen=True, eq=False)
+class Carried:
+    """A tensor that a loop carries.
+
+    Attributes:
+        start: What it is before the loop.
+        bound: What stands for it in the body.
+        after: What the body makes of it.
+    """
+
+    start: Tensor
+    bound: Tensor
+    after: Tensor
+
+
+def unsettled(
+    leaves: list[Carried], inside: Callable[[Tensor], bool], alone: Callable[[Tensor], bool]
+) -> list[Carried]:
+    """Returns what may be, or not be, the same as other tensors after a few iterations.
+
+    Args:
+        leaves: All that a loop carries.
+        inside: Whether a tensor came into being in the body.
+        alone: Whether nothing else is the same as a tensor from before the loop.
+    """
+    bound = {id(c.bound) for c in leaves}
+    starts = Counter(id(c.start) for c in leaves)
+    ends = [{i for i in may_be(c.after) if i != id(c.bound)} for c in leaves]
+    shared = Counter(i for found in ends for i in found)
+
+    def settled(c: Carried, found: set[int]) -> bool:
+        made = all(inside(t) for i, t in may_be(c.after).items() if i != id(c.bound))
+        own = starts[id(c.start)] == 1 and all(shared[i] == 1 for i in found)
+        return own and made and found.isdisjoint(bound) and alone(c.start)
+
+    return [c for c, found in zip(leaves, ends) if not settled(c, found)]
 
 
 def chosen_leaves(

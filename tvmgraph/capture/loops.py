@@ -14,16 +14,27 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from tvmgraph.capture import tree
+from tvmgraph.capture.carried import (
+    CarriedNumber,
+    carried,
+    fits,
+    marked_like,
+    same_number,
+    structure,
+    tensor_flag,
+    typed,
+    zeros_like_outside,
+)
 from tvmgraph.capture.frame import Completion, Frame, Unset
 from tvmgraph.capture.hoist import recorded_again
-from tvmgraph.capture.merge import NUMBERS, Side, as_tensor, describe, marked, number_type, zeros
+from tvmgraph.capture.identity import Carried, may_be, unsettled
+from tvmgraph.capture.merge import NUMBERS, Side, as_tensor, describe, marked, number_type
 from tvmgraph.capture.region import Region
 from tvmgraph.capture.snapshot import Snapshot
 from tvmgraph.capture.source import bound_names, within
 from tvmgraph.capture.traced import TracedTensor
 from tvmgraph.core.op import F
 from tvmgraph.core.random import STATE_TYPE
-from tvmgraph.core.symbols import Symbol
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.core.types import TensorType
 
@@ -50,31 +61,6 @@ class Plan:
     random: bool = False
     flags: set[str] = field(default_factory=set)
     value: object = None
-
-
-def carried(value: object, kind: type | None = None) -> Any:
-    """Returns a value with its numbers as 0-d tensors that remember that they are numbers."""
-    if isinstance(value, Tensor):
-        return value
-    if isinstance(value, Symbol):
-        return marked(as_tensor(value), kind or value.kind)
-    if type(value) in NUMBERS:
-        return _Number(value, kind or type(value))
-    if isinstance(value, dict):
-        return type(value)((k, carried(v)) for k, v in value.items())
-    if isinstance(value, (tuple, list)) and not hasattr(value, "_fields"):
-        return type(value)(carried(v) for v in value)
-    return value
-
-
-class _Number(Tensor):
-    """The initial value of a carried number."""
-
-    __slots__ = ("kind",)
-
-    def __init__(self, value: Any, kind: type) -> None:
-        super().__init__(as_tensor(value, NUMBERS[kind]))
-        self.kind = kind
 
 
 class Loops:
@@ -183,6 +169,8 @@ class _Recording:
         self.test, self.first, self.node, self.frame = test, first, node, frame
         self.names = list(dict.fromkeys(names))
         self.plan = Plan()
+        root = interpreter.root
+        self.at = node if root is None or frame is root else root.node
         for n in self.names:
             value = self._owner(n).names.get(n)
             if value is not None and tree.tensors(value):
@@ -225,11 +213,13 @@ class _Recording:
 
         def parameter(t: Tensor, label: str) -> TracedTensor:
             new = TracedTensor(recorder, region.state(t.type, label))
-            return marked(new, t.kind if isinstance(t, _Number) else number_type(t))
+            return marked(new, t.kind if isinstance(t, CarriedNumber) else number_type(t))
 
         for name, value in plan.names.items():
             leaves = iter([parameter(t, name.partition(":")[0]) for t in tree.tensors(value)])
             bound[name] = self._owner(name).names[name] = tree.replace(value, leaves)
+            for t in tree.tensors(bound[name]):
+                recorder.moving[id(t)] = t, self._refuse_identity
         states = [(t, region.state(t.type, "state")) for t in plan.tensors.values()]
         if plan.random:
             region.random, region.blocks = region.state(STATE_TYPE, "random_state"), 0
@@ -276,7 +266,7 @@ class _Recording:
             for name, value in after.items():
                 own = name in bound and self._owner(name) is frame
                 start = bound[name] if own else before.get(name, _UNSET)
-                if value is not start and not _same_number(value, start):
+                if value is not start and not same_number(value, start):
                     found.append((frame, name))
         return found
 
@@ -330,7 +320,7 @@ class _Recording:
             return self._settle(name, attempt.bound[name], after)
         if after is before or before is _UNSET or isinstance(before, Unset):
             return False
-        if _same_number(before, after):
+        if same_number(before, after):
             return False
         start = carried(before)
         if not tree.tensors(start) and not tree.tensors(after):
@@ -342,17 +332,17 @@ class _Recording:
         """Checks that a carried variable keeps its types; a number may widen once."""
         old = tree.tensors(self.plan.names[name])
         new = tree.tensors(carried(after)) if not isinstance(after, Unset) else []
-        if len(old) != len(new) or _shape(bound) != _shape(carried(after)):
+        if len(old) != len(new) or structure(bound) != structure(carried(after)):
             self._changes(name, bound, after)
         changed = False
         leaves = []
         for o, n in zip(old, new):
             if o.type is n.type:
                 leaves.append(o)
-            elif isinstance(o, _Number) and n.shape == () and n.dtype.kind in _WIDER[o.kind]:
-                leaves.append(_typed(o, n))
+            elif isinstance(o, CarriedNumber) and n.shape == () and n.dtype.kind in _WIDER[o.kind]:
+                leaves.append(typed(o, n))
                 changed = True
-            elif not (isinstance(n, _Number) and _fits(n, o)):
+            elif not (isinstance(n, CarriedNumber) and fits(n, o)):
                 self._changes(name, bound, after)
             else:
                 leaves.append(o)
@@ -387,9 +377,10 @@ class _Recording:
         )
         if not start:
             self.i.refuse(self.node, self.frame, "a loop that changes nothing", "remove it")
+        moved = self._moved(attempt)
         given = [TracedTensor(recorder, v) for v in operands]
         outputs = iter(F.while_(*start, *given, cond=graphs[0], body=graphs[1]))
-        self._rebind(attempt, outputs)
+        self._rebind(attempt, outputs, moved)
         for t in plan.tensors.values():
             recorder.denote(t, next(outputs))
         if plan.random:
@@ -401,10 +392,57 @@ class _Recording:
             value = tree.replace(plan.value, iter(leaves))
         return Completion(flags.get("returned", False), flags.get("broke", False), value=value)
 
-    def _rebind(self, attempt: _Attempt, outputs: Any) -> None:
-        line = self.node.lineno
+    def _refuse_identity(self) -> None:
+        """Leaves the loop to Python."""
+        self.i.blamed = self.at
+        self.i.refuse(
+            self.node, self.frame, "comparing with `is`, or writing to, a tensor that may be "
+            "another one, which the iterations of a loop decide,",
+            "copy the tensor before the loop: x = x.copy()",
+        )  # fmt: skip
+
+    def _moved(self, attempt: _Attempt) -> dict[int, list[Tensor]]:
+        """Returns the values before the loop of what may be several tensors, with which those are.
+
+        Raises:
+            CaptureError: if the body writes to one of them.
+        """
+        carries: list[Carried] = []
+        for name, value in self.plan.names.items():
+            owner = self._owner(name)
+            names = next(n for (f, _), n in zip(attempt.before.names, attempt.body.names)
+                         if f is owner)  # fmt: skip
+            parts = value, attempt.bound[name], carried(names[name])
+            carries += [Carried(*c) for c in zip(*map(tree.tensors, parts))
+                        if not isinstance(c[0], CarriedNumber)]  # fmt: skip
+        region, arguments = attempt.body.region, {*map(id, self.i.recorder.arguments)}
+        held = [id(t) for _, n in attempt.before.names for v in n.values() for t in tree.tensors(v)]
+
+        def inside(t: Tensor) -> bool:
+            return isinstance(t, TracedTensor) and region.defines(t.value)
+
+        def alone(t: Tensor) -> bool:
+            own = isinstance(t, TracedTensor) and t.choice is None and id(t) not in arguments
+            return own and self.frame is self.i.root and held.count(id(t)) == 1
+
+        moved = unsettled(carries, inside, alone)
+        others = [[*may_be(c.start).values(), *may_be(c.after).values()] for c in moved]
+        seen = {id(t) for found in others for t in found if not inside(t)}
+        if not region.assigned.keys().isdisjoint(seen | {id(c.bound) for c in moved}):
+            self._refuse_identity()
+        return {id(c.bound): found for c, found in zip(moved, others)}
+
+    def _rebind(
+        self, attempt: _Attempt, outputs: Any, moved: dict[int, list[Tensor]]
+    ) -> None:  # fmt: skip
+        line, recorder = self.node.lineno, self.i.recorder
         for name, value in self.plan.names.items():
             leaves = [marked_like(next(outputs), t) for t in tree.tensors(value)]
+            for new, t in zip(leaves, tree.tensors(attempt.bound[name])):
+                if id(t) in moved:
+                    recorder.moving[id(new)] = new, self._refuse_identity
+                    for other in (new, *moved[id(t)]):
+                        recorder.moved[id(other)] = other, self._refuse_identity
             self._owner(name).names[name] = tree.replace(value, iter(leaves))
         for name in self.names:
             owner = self._owner(name)
@@ -449,52 +487,6 @@ class _Recording:
 
 _UNSET = object()
 _WIDER = {bool: "biuf", int: "iuf", float: "f"}
-
-
-def _same_number(a: object, b: object) -> bool:
-    if isinstance(a, Symbol):
-        return isinstance(b, Symbol) and a.text == b.text
-    return type(a) is type(b) and type(a) in NUMBERS and repr(a) == repr(b)
-
-
-def tensor_flag() -> Tensor:
-    """Returns a false flag."""
-    return as_tensor(False)
-
-
-def marked_like(new: Tensor, old: Tensor) -> Tensor:
-    """Copies the mark of a number from an initial value to a result."""
-    return marked(new, old.kind if isinstance(old, _Number) else number_type(old))
-
-
-def zeros_like_outside(t: Tensor) -> Tensor:
-    """Returns zeros of a type, still marked where they stand for a number."""
-    if isinstance(t, _Number):
-        return _Number(t.kind(0), t.kind)
-    new = zeros(t.type)
-    return marked(new, number_type(t))
-
-
-def _typed(o: _Number, n: Tensor) -> Tensor:
-    kind = n.kind if isinstance(n, _Number) else number_type(n)
-    if kind is not None:
-        return _Number(o.item(), kind)
-    return F.cast(Tensor(o), n.dtype)
-
-
-def _fits(n: _Number, o: Tensor) -> bool:
-    return o.shape == () and o.dtype.kind in {bool: "b", int: "iuf", float: "f"}[n.kind]
-
-
-def _shape(value: object) -> object:
-    """Returns the structure of nested containers."""
-    if isinstance(value, Tensor):
-        return Tensor
-    if isinstance(value, dict):
-        return (dict, [(k, _shape(v)) for k, v in value.items()])
-    if isinstance(value, (tuple, list)):
-        return (type(value), [_shape(v) for v in value])
-    return repr(value)
 
 
 __all__ = ["Loops", "TensorType"]

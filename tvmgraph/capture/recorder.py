@@ -52,6 +52,8 @@ class Recorder:
         keeps_identity: Whether one tensor that comes in several ways stays one.
         chosen: The tensors that a tensor chose among others.
         tells_apart: Whether it was asked if two tensors are one.
+        moving: What loops carry, by ``id``, with what refuses to compare it.
+        moved: What loops carried, and the tensors it may be, with what refuses to write to it.
     """
 
     def __init__(self, name: str) -> None:
@@ -69,6 +71,8 @@ class Recorder:
         self.chosen: list[TracedTensor] = []
         self._related: set[int] = set()  # ids of those and of the others
         self.tells_apart = False
+        self.moving: dict[int, tuple[Tensor, Callable[[], None]]] = {}
+        self.moved: dict[int, tuple[Tensor, Callable[[], None]]] = {}
         self._arguments_of: dict[int, TracedTensor] = {}  # by id of the tensor that was passed
         self._current: dict[int, Value] = {}  # value denoted by a concrete tensor, by id
         self._written: dict[int, Tensor] = {}
@@ -167,6 +171,7 @@ class Recorder:
     def assign(self, target: Tensor, new: Tensor) -> None:
         """Writes to a tensor for the rest of the capture, whichever one it is."""
         target = self._arguments_of.get(id(target), target)
+        identity.check_written(self, target)
         if id(target) in self._related:
             identity.write(self, target, new)
         else:

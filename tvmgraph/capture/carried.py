@@ -1,0 +1,84 @@
+"""What a loop carries for a value: a Python number is a 0-d tensor that remembers what it is."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tvmgraph.capture.merge import NUMBERS, as_tensor, marked, number_type, zeros
+from tvmgraph.core.op import F
+from tvmgraph.core.symbols import Symbol
+from tvmgraph.core.tensor import Tensor
+
+
+def carried(value: object, kind: type | None = None) -> Any:
+    """Returns a value with its numbers as 0-d tensors that remember that they are numbers."""
+    if isinstance(value, Tensor):
+        return value
+    if isinstance(value, Symbol):
+        return marked(as_tensor(value), kind or value.kind)
+    if type(value) in NUMBERS:
+        return CarriedNumber(value, kind or type(value))
+    if isinstance(value, dict):
+        return type(value)((k, carried(v)) for k, v in value.items())
+    if isinstance(value, (tuple, list)) and not hasattr(value, "_fields"):
+        return type(value)(carried(v) for v in value)
+    return value
+
+
+class CarriedNumber(Tensor):
+    """The initial value of a carried number."""
+
+    __slots__ = ("kind",)
+
+    def __init__(self, value: Any, kind: type) -> None:
+        super().__init__(as_tensor(value, NUMBERS[kind]))
+        self.kind = kind
+
+
+def same_number(a: object, b: object) -> bool:
+    """Whether two values are one number."""
+    if isinstance(a, Symbol):
+        return isinstance(b, Symbol) and a.text == b.text
+    return type(a) is type(b) and type(a) in NUMBERS and repr(a) == repr(b)
+
+
+def marked_like(new: Tensor, old: Tensor) -> Tensor:
+    """Copies the mark of a number from an initial value to a result."""
+    return marked(new, old.kind if isinstance(old, CarriedNumber) else number_type(old))
+
+
+def zeros_like_outside(t: Tensor) -> Tensor:
+    """Returns zeros of a type, still marked where they stand for a number."""
+    if isinstance(t, CarriedNumber):
+        return CarriedNumber(t.kind(0), t.kind)
+    new = zeros(t.type)
+    return marked(new, number_type(t))
+
+
+def typed(o: CarriedNumber, n: Tensor) -> Tensor:
+    """Returns an initial number in the type that an iteration makes of it."""
+    kind = n.kind if isinstance(n, CarriedNumber) else number_type(n)
+    if kind is not None:
+        return CarriedNumber(o.item(), kind)
+    return F.cast(Tensor(o), n.dtype)
+
+
+def fits(n: CarriedNumber, o: Tensor) -> bool:
+    """Whether a number can be carried as a tensor of the type of ``o``."""
+    return o.shape == () and o.dtype.kind in {bool: "b", int: "iuf", float: "f"}[n.kind]
+
+
+def structure(value: object) -> object:
+    """Returns the structure of nested containers."""
+    if isinstance(value, Tensor):
+        return Tensor
+    if isinstance(value, dict):
+        return (dict, [(k, structure(v)) for k, v in value.items()])
+    if isinstance(value, (tuple, list)):
+        return (type(value), [structure(v) for v in value])
+    return repr(value)
+
+
+def tensor_flag() -> Tensor:
+    """Returns a false flag."""
+    return as_tensor(False)
