@@ -102,6 +102,8 @@ def missing() -> str:
     """Why no device can be emulated here, or nothing."""
     if sys.platform != "linux":
         return "the emulated GPU needs Linux"
+    if os.environ.get("TVMGRAPH_TEST_GPU") == "real":
+        return "the real GPU is tested; both in one process would be mistaken for one another"
     return "" if shutil.which("g++") else "the emulated GPU needs g++"
 
 
