@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -15,9 +16,13 @@ if TYPE_CHECKING:
 Array: TypeAlias = npt.NDArray[Any]
 #: Attributes of a call by name.
 Attributes: TypeAlias = Mapping[str, object]
+#: Attributes of a row as its columns read them: of the types that its signature says.
+Attrs: TypeAlias = Mapping[str, Any]
 #: What names a dtype where users write one; see :func:`tvmgraph.dtypes.dtype_of`.
 DTypeLike: TypeAlias = "DType | np.dtype[Any] | type | str"
 #: One axis or several, counted from either end.
 AxisLike: TypeAlias = int | Sequence[int]
+#: A file or folder.
+PathLike: TypeAlias = str | os.PathLike[str]
 #: A setting of a window: one number for all spatial axes, or one per axis.
 PerAxis: TypeAlias = int | Sequence[int]

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 #: A number, or a tensor of one element: what changes from step to step, such as a learning rate.
 NumberLike: TypeAlias = "int | float | Tensor"
+#: A shape, or the one size of a tensor with one axis.
+ShapeLike: TypeAlias = "int | Dim | Sequence[int | Dim] | Tensor"
 
 
 class Expr(Protocol):

@@ -78,7 +78,7 @@ class RelaxBuilder:
             kwargs["primfunc_attrs"] = {"op_pattern": _OPAQUE, NAMED: written_as}
         return self.emit(self.block.call_te(function, *args, **kwargs))
 
-    def cast(self, x: Any, dtype: str) -> Any:
+    def cast(self, x: Any, dtype: str) -> relax.Expr:
         """Returns an expression that converts a tensor, and rounds whatever kernel it becomes."""
         source = self.type(x).dtype
         if not self.marks_casts or not (source.is_float and source.itemsize > 2):
@@ -193,7 +193,7 @@ class RelaxBuilder:
             self._dims.setdefault(root, tirx.Var(root, "int64"))
         return self.size(dim, self._dims)
 
-    def extent(self, size: object) -> Any:
+    def extent(self, size: object) -> object:
         """Returns a size as an int or a TIR expression, to be passed to :meth:`emit_te`."""
         return self.dim(size) if isinstance(size, Dim) else int(size)
 
@@ -221,7 +221,7 @@ class RelaxBuilder:
         return found(*args, **attrs)
 
     def inline(
-        self, function: Callable[..., object], args: Sequence[Any], attrs: Mapping[str, object]
+        self, function: Callable[..., object], args: Sequence[object], attrs: Mapping[str, object]
     ) -> Any:
         """Lowers a row as a composition of others, see :func:`tvmgraph.lowering.inline.inline`."""
         from tvmgraph.lowering.inline import inline
@@ -274,7 +274,7 @@ class RelaxBuilder:
         """Calls a function of the module."""
         return relax.Call(function, list(args))
 
-    def branch(self, condition: Any, then: relax.Expr, orelse: relax.Expr) -> relax.If:
+    def branch(self, condition: object, then: relax.Expr, orelse: relax.Expr) -> relax.If:
         """Chooses between two expressions, of which only one is evaluated."""
         return relax.If(condition, then, orelse)
 
@@ -304,7 +304,7 @@ class RelaxBuilder:
         kinds = [*(self.type(x) for x in inputs), *types]
         sizes: dict[Dim, object] = {}  # a function has variables of its own
 
-        def extent(d: int | Dim) -> Any:
+        def extent(d: int | Dim) -> object:
             if isinstance(d, int):
                 return d
             return sizes.setdefault(d, tirx.Var(f"n{len(sizes)}", "int64"))
@@ -385,7 +385,7 @@ def _np(dtype: str) -> np.dtype:
     return dtypes.dtype_of(dtype).numpy
 
 
-def unpack(result: object, count: int) -> Sequence[Any]:
+def unpack(result: object, count: int) -> Sequence[object]:
     """Splits what a row's ``lower`` column returned into ``count`` expressions.
 
     Args:

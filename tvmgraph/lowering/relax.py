@@ -171,7 +171,7 @@ def _lower_node(R: RelaxBuilder, node: Node, values: dict[Value, object]) -> Non
     R.hint = "part"
     try:
         if node.regions:
-            lowered: Any = node.op.lower
+            lowered: object = node.op.lower
             result = lowered.emit(R, R.functions[node], args)
         else:
             result = R.apply(node.op, args, node.keywords)

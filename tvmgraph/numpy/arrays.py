@@ -10,7 +10,7 @@ import numpy as np
 from tvmgraph import ops
 from tvmgraph.core.guard import guard_module as _guard_module
 from tvmgraph.core.tensor import Tensor
-from tvmgraph.dtypes import float32, int32
+from tvmgraph.dtypes import DType, float32, int32
 from tvmgraph.errors import ArgumentError, DTypeError, ShapeError, user_source
 from tvmgraph.numpy import helpers
 from tvmgraph.numpy.conversion import array_of, arrays_of, as_dtype, axis_of
@@ -22,7 +22,7 @@ def _promoted(arrays: list[Tensor]) -> list[Tensor]:
     return [as_dtype(a, dtype) for a in arrays]
 
 
-def result_type(*arrays_and_dtypes: object) -> Any:
+def result_type(*arrays_and_dtypes: object) -> DType:
     """Returns the dtype to which arrays and dtypes promote."""
     kinds = [a if isinstance(a, Tensor) else ops.zeros((1,), dtype=_dtype_of_code(a))
              for a in arrays_and_dtypes]  # fmt: skip
@@ -32,7 +32,7 @@ def result_type(*arrays_and_dtypes: object) -> Any:
     return found.dtype
 
 
-def _dtype_of_code(kind: Any) -> Any:
+def _dtype_of_code(kind: Any) -> DType:
     """Returns a dtype, also for NumPy's codes such as ``"i2"`` and for the numbers of Python."""
     if isinstance(kind, (bool, int, float)):
         return helpers.dtype_of(type(kind))
@@ -45,7 +45,7 @@ def _dtype_of_code(kind: Any) -> Any:
             raise DTypeError(f"{kind!r} is not a supported dtype", at=user_source()) from None
 
 
-def promote_types(type1: object, type2: object) -> Any:
+def promote_types(type1: object, type2: object) -> DType:
     """Returns the dtype to which two dtypes promote."""
     return result_type(type1, type2)
 
@@ -94,22 +94,24 @@ def _as_list(found: Any) -> list[Tensor]:
     return list(found) if isinstance(found, (list, tuple)) else [found]
 
 
-def _at_least(arys: tuple[object, ...], shaped: Callable[[Tensor], Tensor]) -> Any:
+def _at_least(
+    arys: tuple[object, ...], shaped: Callable[[Tensor], Tensor]
+) -> Tensor | list[Tensor]:
     found = [shaped(array_of(a)) for a in arys]
     return found[0] if len(found) == 1 else found
 
 
-def atleast_1d(*arys: object) -> Any:
+def atleast_1d(*arys: object) -> Tensor | list[Tensor]:
     """Returns arrays of at least one axis."""
     return _at_least(arys, lambda a: a if a.ndim else ops.reshape(a, (1,)))
 
 
-def atleast_2d(*arys: object) -> Any:
+def atleast_2d(*arys: object) -> Tensor | list[Tensor]:
     """Returns arrays of at least two axes; a vector becomes a row."""
     return _at_least(arys, lambda a: a if a.ndim > 1 else ops.reshape(a, (1, -1)))
 
 
-def atleast_3d(*arys: object) -> Any:
+def atleast_3d(*arys: object) -> Tensor | list[Tensor]:
     """Returns arrays of at least three axes; a vector lies along the second."""
 
     def shaped(a: Tensor) -> Tensor:

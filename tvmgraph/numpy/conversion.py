@@ -17,7 +17,7 @@ from tvmgraph.errors import DTypeError, TvmgraphError, user_source
 NARROW = {"float64": "float32", "int64": "int32", "uint64": "uint32", "complex128": "complex64"}
 
 
-def dtype_of(dtype: Any) -> dtypes.DType:
+def dtype_of(dtype: DTypeLike) -> dtypes.DType:
     """Returns the dtype that a user's name, Python type or dtype stands for."""
     words = {"float": "float32", "int": "int32", float: "float32", int: "int32"}
     known = isinstance(dtype, (str, type))

@@ -10,7 +10,7 @@ from tvmgraph import ops
 from tvmgraph.core.arguments import DTypeLike
 from tvmgraph.core.guard import guard_module as _guard_module
 from tvmgraph.core.tensor import Tensor
-from tvmgraph.dtypes import float32, int32
+from tvmgraph.dtypes import DType, float32, int32
 from tvmgraph.errors import ArgumentError, DTypeError, user_source
 from tvmgraph.numpy.conversion import array_of, arrays_of, as_dtype, axis_of, dtype_of, floats
 from tvmgraph.numpy.helpers import full as filled_with
@@ -25,7 +25,7 @@ def array(obj: object, dtype: DTypeLike | None = None, copy: bool = True, ndmin:
     return found.copy() if copy and isinstance(obj, Tensor) else found
 
 
-def asarray(a: object, dtype: Any = None) -> Tensor:
+def asarray(a: object, dtype: DTypeLike | None = None) -> Tensor:
     """Returns ``a`` as an array, itself where it is one of that dtype."""
     return array_of(a, dtype)
 
@@ -55,12 +55,12 @@ def empty(shape: object, dtype: DTypeLike = float32) -> Tensor:
     return filled_with(shape, 0, dtype)
 
 
-def full(shape: object, fill_value: object, dtype: Any = None) -> Tensor:
+def full(shape: object, fill_value: object, dtype: DTypeLike | None = None) -> Tensor:
     """Returns an array of one value, or of an array that broadcasts to ``shape``."""
     return filled_with(shape, fill_value, dtype)
 
 
-def eye(N: int, M: int | None = None, k: int = 0, dtype: Any = float32) -> Tensor:  # noqa: N803
+def eye(N: int, M: int | None = None, k: int = 0, dtype: DTypeLike = float32) -> Tensor:  # noqa: N803
     """Returns a matrix with ones on its ``k``-th diagonal."""
     return Tensor(np.eye(N, M, k), dtype_of(dtype))
 
@@ -136,7 +136,7 @@ def geomspace(
     return as_dtype(ops.pow(base, power) * ops.expand_dims(first, place), dtype)
 
 
-def vander(x: Any, N: int | None = None, increasing: bool = False) -> Tensor:  # noqa: N803
+def vander(x: object, N: int | None = None, increasing: bool = False) -> Tensor:  # noqa: N803
     """Returns the matrix of powers of a vector, the highest first unless ``increasing``."""
     x = array_of(x)
     powers = np.arange(N or x.shape[0])
@@ -261,7 +261,7 @@ def _shape(shape: tuple[Any, ...]) -> tuple[int, ...]:
     return tuple(given)
 
 
-def _of_kind(dtype: Any, kind: str) -> Any:
+def _of_kind(dtype: DTypeLike, kind: str) -> DType:
     """Returns the dtype if it is of a kind: "i", integers, or "f", floats."""
     found = dtype_of(dtype)
     if found.kind != kind:
@@ -283,7 +283,7 @@ def randn(*shape: object, dtype: DTypeLike = float32) -> Tensor:
     return as_dtype(ops.randn(_shape(shape) if shape else (1,)), _of_kind(dtype, "f"))
 
 
-def randint(minval: int, maxval: int | None = None, shape: Any = None,
+def randint(minval: int, maxval: int | None = None, shape: object = None,
             dtype: DTypeLike = int32) -> Tensor:  # fmt: skip
     """Returns random integers of ``minval`` to ``maxval - 1``, or below ``minval`` alone."""
     low, high = (0, minval) if maxval is None else (minval, maxval)

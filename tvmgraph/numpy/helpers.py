@@ -56,7 +56,7 @@ def array_equiv(a: Tensor, b: Tensor) -> Tensor:
     return ops.all(ops.equal(a, b))
 
 
-def cuts(indices_or_sections: Any) -> Any:
+def cuts(indices_or_sections: Any) -> int | tuple[int, ...]:
     """Returns an int or a tuple of ints."""
     if isinstance(indices_or_sections, int):
         return indices_or_sections
@@ -156,7 +156,7 @@ def full(shape: Any, value: object, dtype: DTypeLike | None) -> Tensor:
     return ops.broadcast_to(array_of(value, dtype), shape)
 
 
-def clip(x: Tensor, low: Any, high: Any) -> Tensor:
+def clip(x: Tensor, low: object, high: object) -> Tensor:
     """Limits elements to an interval; bounds are numbers, arrays or None."""
     x = x if low is None else ops.maximum(x, array_of(low))
     return x if high is None else ops.minimum(x, array_of(high))

@@ -36,7 +36,7 @@ def multi_dot(arrays: Sequence[object]) -> Tensor:
 
 
 def norm(
-    x: Any, ord: object = None, axis: AxisLike | None = None, keepdims: bool = False
+    x: object, ord: object = None, axis: AxisLike | None = None, keepdims: bool = False
 ) -> Tensor:
     """Returns the norm of vectors (one axis) or matrices (two axes).
 
@@ -59,7 +59,7 @@ def norm(
 
 
 def diff(
-    a: Any, n: int = 1, axis: int = -1, prepend: object = None, append: object = None
+    a: object, n: int = 1, axis: int = -1, prepend: object = None, append: object = None
 ) -> Tensor:
     """Returns the ``n``-th differences of neighbours, after joining what is given at the ends."""
     a = array_of(a)
@@ -81,7 +81,7 @@ def _end(value: Tensor, a: Tensor, axis: int) -> Tensor:
     return value if value.ndim else ops.broadcast_to(value, one)
 
 
-def ediff1d(ary: Any, to_end: object = None, to_begin: object = None) -> Tensor:
+def ediff1d(ary: object, to_end: object = None, to_begin: object = None) -> Tensor:
     """Returns the differences of neighbours in the flat array, between what is given."""
     ary = array_of(ary)
     parts = [to_begin, diff(ops.ravel(ary)), to_end]
@@ -119,7 +119,7 @@ def _gradient(f: Tensor, axis: int) -> Tensor:
     return ops.concat([first, inner, last] if size > 2 else [first, last], axis)
 
 
-def trapz(y: Any, x: object = None, dx: float = 1.0, axis: int = -1) -> Tensor:
+def trapz(y: object, x: object = None, dx: float = 1.0, axis: int = -1) -> Tensor:
     """Integrates along an axis by the trapezoidal rule."""
     y = floats(array_of(y))
     axis = axis_of(axis, y.ndim)
@@ -130,13 +130,13 @@ def trapz(y: Any, x: object = None, dx: float = 1.0, axis: int = -1) -> Tensor:
     return ops.trapz(y, dx=dx, dim=axis)
 
 
-def convolve(a: Any, v: Any, mode: str = "full") -> Tensor:
+def convolve(a: object, v: object, mode: str = "full") -> Tensor:
     """Returns the convolution of two vectors; see :func:`correlate` for ``mode``."""
     a, v = array_of(a), array_of(v)
     return _slide(*(a, v) if a.size >= v.size else (v, a), mode)
 
 
-def correlate(a: Any, v: Any, mode: str = "valid") -> Tensor:
+def correlate(a: object, v: object, mode: str = "valid") -> Tensor:
     """Returns the cross-correlation of two vectors.
 
     Args:
@@ -208,7 +208,7 @@ def cov(
     return as_dtype(ops.squeeze(found), dtype)
 
 
-def _variables(m: Any, rowvar: bool) -> Tensor:
+def _variables(m: object, rowvar: bool) -> Tensor:
     m = floats(array_of(m))
     m = m if m.ndim > 1 else ops.reshape(m, (1, -1))
     return m if rowvar or m.shape[0] == 1 else ops.transpose(m, (1, 0))
@@ -226,7 +226,7 @@ def corrcoef(
     return as_dtype(ops.clamp(c, -1, 1), dtype)
 
 
-def interp(x: Any, xp: Any, fp: Any, left: object = None, right: object = None) -> Tensor:
+def interp(x: object, xp: object, fp: object, left: object = None, right: object = None) -> Tensor:
     """Returns the piecewise linear function through points at ``x``.
 
     Args:
@@ -246,7 +246,7 @@ def interp(x: Any, xp: Any, fp: Any, left: object = None, right: object = None) 
     return ops.where(x > xp[-1], fp[-1] if right is None else array_of(right, float32), found)
 
 
-def unwrap(p: Any, discont: float = math.pi, axis: int = -1) -> Tensor:
+def unwrap(p: object, discont: float = math.pi, axis: int = -1) -> Tensor:
     """Adds multiples of a full turn so that neighbouring angles differ by less than half a turn."""
     p = floats(array_of(p))
     axis = axis_of(axis, p.ndim)
@@ -259,7 +259,7 @@ def unwrap(p: Any, discont: float = math.pi, axis: int = -1) -> Tensor:
     return ops.concat([ops.narrow(p, axis, 0, 1), rest], axis)
 
 
-def _polynomial(p: Any) -> Tensor:
+def _polynomial(p: object) -> Tensor:
     p = array_of(p)
     return p if p.ndim else ops.reshape(p, (1,))
 
@@ -282,7 +282,7 @@ def polymul(a1: object, a2: object) -> Tensor:
     return convolve(_polynomial(a1), _polynomial(a2))
 
 
-def polyder(p: Any, m: int = 1) -> Tensor:
+def polyder(p: object, m: int = 1) -> Tensor:
     """Returns the ``m``-th derivative of a polynomial."""
     p = _polynomial(p)
     for _ in range(m):
@@ -291,7 +291,7 @@ def polyder(p: Any, m: int = 1) -> Tensor:
     return p
 
 
-def polyint(p: Any, m: int = 1, k: object = None) -> Tensor:
+def polyint(p: object, m: int = 1, k: object = None) -> Tensor:
     """Returns the ``m``-th integral of a polynomial, with the constants ``k``."""
     p = _polynomial(p)
     constants = ops.broadcast_to(array_of(0 if k is None else k), (m,)) if m else None
@@ -302,7 +302,7 @@ def polyint(p: Any, m: int = 1, k: object = None) -> Tensor:
     return p
 
 
-def polyval(p: Any, x: object) -> Tensor:
+def polyval(p: object, x: object) -> Tensor:
     """Returns the values of a polynomial at ``x``."""
     p, x = _polynomial(p), array_of(x)
     powers = as_dtype(ops.arange(p.shape[0] - 1, -1, -1), float32)

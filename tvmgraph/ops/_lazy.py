@@ -67,7 +67,7 @@ def _sparse() -> dict[str, Callable[..., object]]:
     return importlib.import_module("tvmgraph.compat.sparse_functions").FUNCTIONS
 
 
-def _find(name: str) -> Any:
+def _find(name: str) -> object:
     operations = importlib.import_module("tvmgraph.compat.primitives")
     if name in operations.ROWS:
         return getattr(operations, name)

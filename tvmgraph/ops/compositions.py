@@ -147,7 +147,7 @@ def derivative(fn: Callable[..., Any], primals: Any, order: int) -> tuple[Any, A
         raise bad(ArgumentError, "an input and an order of at least 1 are needed", "derivative",
                   f"order={order}, {len(inputs)} inputs")  # fmt: skip
 
-    def slope(of: Callable[[Tensor], Any], t: Tensor) -> Any:
+    def slope(of: Callable[[Tensor], object], t: Tensor) -> Tensor:
         return hooks.jvp(of, t, F.ones_like(t))[1]
 
     change: Any = lambda t: fn(*(x + t for x in inputs))  # noqa: E731

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -23,7 +23,7 @@ def _sinc(x: Tensor) -> Tensor:
 
 
 #: Kernel -> its radius and its value at a distance within the radius.
-KERNELS: dict[str, tuple[float, Any]] = {
+KERNELS: dict[str, tuple[float, Callable[[Tensor], Tensor]]] = {
     **{f"lanczos{r}": (r, lambda x, r=r: _sinc(x) * _sinc(x / r)) for r in (1, 3, 5)},
     "gaussian": (1.5, lambda x: F.exp(x * x * -2.0)),
     "box": (1, lambda x: F.where(x < 0.5, 1.0, F.where(x == 0.5, 0.5, F.zeros_like(x)))),
@@ -36,7 +36,12 @@ KERNELS: dict[str, tuple[float, Any]] = {
 
 
 def scale_and_translate(
-    images: Tensor, size: Any, scale: Tensor, translation: Tensor, kernel: str, antialias: bool
+    images: Tensor,
+    size: Sequence[int],
+    scale: Tensor,
+    translation: Tensor,
+    kernel: str,
+    antialias: bool,
 ) -> Tensor:
     """Resamples [N, H, W, C] to a size, scaled and then moved along both axes."""
     down, across = (
@@ -67,7 +72,13 @@ def _resampling(
 
 
 def fractional_pool(
-    x: Tensor, ratio: Any, pseudo: bool, overlapping: bool, fixed: bool, seed: int, mean: bool
+    x: Tensor,
+    ratio: Sequence[float],
+    pseudo: bool,
+    overlapping: bool,
+    fixed: bool,
+    seed: int,
+    mean: bool,
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Pools [N, H, W, C] by windows of random sizes; also returns where these begin and end."""
     if x.ndim != 4 or len(ratio) != 4 or ratio[0] != 1 or ratio[3] != 1 or min(ratio) < 1:
@@ -126,7 +137,7 @@ def _window_edges(size: int, count: int, pseudo: bool, drawn: Tensor) -> Tensor:
 
 
 def combined_nms(
-    boxes: Tensor, scores: Tensor, per_class: Any, total: Any, overlap: Any, least: Any,
+    boxes: Tensor, scores: Tensor, per_class: int, total: int, overlap: float, least: float,
     pad_per_class: bool, clip: bool,
 ) -> tuple[Tensor, ...]:  # fmt: skip
     """Suppresses per class [N, boxes, classes], then keeps the best of all classes."""
@@ -154,9 +165,15 @@ def combined_nms(
 
 
 def distorted_box(
-    size: Tensor, boxes: Tensor, covered: Tensor, ratios: Any, areas: Any, attempts: int,
-    whole: bool, seed: int,
-) -> tuple[Tensor, Tensor, Tensor]:  # fmt: skip
+    size: Tensor,
+    boxes: Tensor,
+    covered: Tensor,
+    ratios: Sequence[float],
+    areas: Sequence[float],
+    attempts: int,
+    whole: bool,
+    seed: int,
+) -> tuple[Tensor, Tensor, Tensor]:
     """Draws a part of an image that shows a share of one of its boxes (y1, x1, y2, x2)."""
     if covered.shape != (1,) or size.shape != (3,):
         raise bad(ShapeError, "image_size has 3 elements and min_object_covered one",

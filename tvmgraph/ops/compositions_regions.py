@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -49,9 +50,9 @@ def nms_with_mask(bboxes: Tensor, threshold: float) -> tuple[Tensor, Tensor, Ten
 def non_max_suppression(
     boxes: Tensor,
     scores: Tensor,
-    limit: Any,
+    limit: int,
     threshold: NumberLike,
-    least: Any,
+    least: float,
     overlaps: bool = False,
 ) -> Tensor:
     """Returns the numbers of the boxes (or rows of a table of overlaps) that are kept."""
@@ -111,7 +112,9 @@ def _corners(places: Tensor, size: int) -> Tensor:
 # ---- patches and pools --------------------------------------------------------------------------
 
 
-def _same_pads(sizes: Any, kernel: Any, stride: Any) -> list[tuple[int, int]]:
+def _same_pads(
+    sizes: Sequence[int], kernel: Sequence[int], stride: Sequence[int]
+) -> list[tuple[int, int]]:
     """Returns what "SAME" adds before and behind each axis."""
     found = []
     for n, k, s in zip(sizes, kernel, stride):
@@ -120,7 +123,9 @@ def _same_pads(sizes: Any, kernel: Any, stride: Any) -> list[tuple[int, int]]:
     return found
 
 
-def _windows(x: Tensor, kernel: Any, stride: Any, rates: Any) -> list[Tensor]:
+def _windows(
+    x: Tensor, kernel: Sequence[int], stride: Sequence[int], rates: Sequence[int]
+) -> list[Tensor]:
     """Returns, for every place of a window, the elements of all windows; last axes slide."""
     sizes = x.shape[-len(kernel) :]
     counts = [(n - (k - 1) * r - 1) // s + 1
@@ -146,7 +151,9 @@ def _bordered(x: Tensor, pads: list[tuple[int, int]], fill: float) -> Tensor:
     return F.pad(x, flat, "constant", fill) if any(flat) else x
 
 
-def extract_patches(x: Tensor, kernel: Any, stride: PerAxis, rates: Any, padding: str) -> Tensor:
+def extract_patches(
+    x: Tensor, kernel: object, stride: PerAxis, rates: object, padding: str
+) -> Tensor:
     """Puts the elements of every window along the channels: [..., places * C, out...]."""
     count = x.ndim - 2
     kernel, stride, rates = (_spatial(v, count) for v in (kernel, stride, rates))
@@ -156,7 +163,7 @@ def extract_patches(x: Tensor, kernel: Any, stride: PerAxis, rates: Any, padding
     return F.concat(_windows(x, kernel, stride, rates), 1)
 
 
-def dilation2d(x: Tensor, kernel: Tensor, stride: PerAxis, rates: Any, pad_mode: str) -> Tensor:
+def dilation2d(x: Tensor, kernel: Tensor, stride: PerAxis, rates: object, pad_mode: str) -> Tensor:
     """Returns the largest sum of a window and a kernel [C, h, w]."""
     size = kernel.shape[1:]
     stride, rates = _spatial(stride, 2), _spatial(rates, 2)
@@ -208,7 +215,7 @@ def max_pool3d_argmax(
 
 
 def fractional_max_pool(
-    x: Tensor, samples: Tensor, ksize: object, size: Any
+    x: Tensor, samples: Tensor, ksize: object, size: object
 ) -> tuple[Tensor, Tensor]:
     """Returns the largest elements of windows that samples [N, C, axes] of [0, 1) place.
 
@@ -250,7 +257,7 @@ def _fractional_starts(sample: Tensor, size: int, kernel: int, count: int) -> Te
     return F.concat((found, F.full((*sample.shape, 1), last, dtype=int64)), -1)
 
 
-def resize_area(images: Tensor, size: Any, align_corners: bool) -> Tensor:
+def resize_area(images: Tensor, size: Sequence[int], align_corners: bool) -> Tensor:
     """Averages the area of [N, H, W, C] that every pixel of the result covers."""
     height, width = (int(v) for v in (size.asnumpy() if isinstance(size, Tensor) else size))
     x = F.transpose(F.cast(images, float32), (0, 3, 1, 2))
@@ -267,7 +274,13 @@ def _area(size: int, count: int, align_corners: bool) -> Tensor:
     return tensor_from_numpy((np.maximum(cover, 0) / scale).astype(np.float32))
 
 
-def adjust_hsv(images: Tensor, turn: Any, factor: Any, to_hsv: Any, to_rgb: Any) -> Tensor:
+def adjust_hsv(
+    images: Tensor,
+    turn: object,
+    factor: Tensor,
+    to_hsv: Callable[[Tensor], Tensor],
+    to_rgb: Callable[[Tensor], Tensor],
+) -> Tensor:
     """Adds to the hue and multiplies the saturation of colours along the last axis."""
     hsv = to_hsv(images)
     hue = F.floor_mod(hsv[..., 0] + turn, 1.0)
@@ -278,7 +291,7 @@ def adjust_hsv(images: Tensor, turn: Any, factor: Any, to_hsv: Any, to_rgb: Any)
 
 
 def extract_glimpse(
-    x: Tensor, size: Any, offsets: Tensor, centered: bool, normalized: bool, noise: str
+    x: Tensor, size: Sequence[int], offsets: Tensor, centered: bool, normalized: bool, noise: str
 ) -> Tensor:
     """Returns windows of images (N, H, W, C) at places that offsets (N, 2) give.
 

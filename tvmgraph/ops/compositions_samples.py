@@ -79,7 +79,7 @@ def log_uniform_candidate_sampler(
 def _fractional(
     op: str, count: int, input: Tensor, kernel_size: PerAxis, output_size: Any, output_ratio: Any,
     return_indices: bool, samples: Tensor | None,
-) -> Any:  # fmt: skip
+) -> Tensor | tuple[Tensor, Tensor]:  # fmt: skip
     if (output_size is None) == (output_ratio is None):
         raise bad(ArgumentError, "give output_size or output_ratio, one of them", op)
     if output_size is None:
@@ -159,7 +159,7 @@ def bernoulli_ext(input: Tensor, *, generator: object = None) -> Tensor:
     return F.cast(F.bernoulli(F.ones_like(input), input), input.dtype)
 
 
-def linearize(fn: Callable[..., Any], inputs: object) -> tuple[Any, Callable[..., Any]]:
+def linearize(fn: Callable[..., object], inputs: object) -> tuple[object, Callable[..., object]]:
     """Returns a function's value and the linear function of changes of its inputs there.
 
     Args:
@@ -200,7 +200,7 @@ def jet(fn: Callable[..., Any], primals: Any, series: Any) -> tuple[Any, Any]:
     def along(t: Tensor) -> Any:
         return fn(*(_taylor(p, c, t) for p, c in zip(points, curves)))
 
-    def slope(of: Callable[[Tensor], Any], t: Tensor) -> Any:
+    def slope(of: Callable[[Tensor], object], t: Tensor) -> Any:
         return hooks.jvp(of, t, F.ones_like(t))[1]
 
     zero, found, step = Tensor(0.0, float32), [], along

@@ -81,7 +81,7 @@ def edit_distance(
     return Tensor(found)
 
 
-def _sequences(places: np.ndarray, values: np.ndarray, _: np.ndarray) -> dict[Any, list[Any]]:
+def _sequences(places: np.ndarray, values: np.ndarray, _: np.ndarray) -> dict[object, list[object]]:
     found: dict[object, list[object]] = {}
     for place, value in zip(places, values):
         found.setdefault(tuple(place[:-1].tolist()), []).append(value)
@@ -162,7 +162,7 @@ def no_repeat_ngram(state: Tensor, scores: Tensor, size: int) -> Tensor:
     length, words = state.shape[-1], scores.shape[-1]
     least = float(np.finfo(scores.dtype.numpy).min)
     vocabulary = tensor_from_numpy(np.arange(words, dtype=np.int64))
-    forbidden: Any = F.full_like(F.cast(scores, float32), 0) > 1
+    forbidden: object = F.full_like(F.cast(scores, float32), 0) > 1
     for start in range(length - size + 1):
         end = start + size - 1
         word = F.cast(state[..., end], int64).expand_dims(-1)
@@ -284,7 +284,7 @@ def poisson(shape: Any, rate: object, dtype: DTypeLike, seed: int | None = None)
 
 
 def truncated_normal_between(
-    shape: Any, mean: object, stdevs: object, low: object, high: object
+    shape: Sequence[int], mean: object, stdevs: object, low: object, high: object
 ) -> Tensor:
     """Draws normal numbers within bounds by the inverse of their distribution."""
     sizes = [int(s) for s in (shape.asnumpy() if isinstance(shape, Tensor) else shape)]

@@ -17,7 +17,7 @@ from tvmgraph.ops.common.arguments import require_tensor
 _MOST_BITS = 1 << 20
 
 
-def _power(x: Any, y: Any) -> Any:
+def _power(x: Any, y: Any) -> int | float:
     whole = isinstance(x, int) and isinstance(y, int)
     if whole and y > 0 and x.bit_length() > 1 and x.bit_length() * y > _MOST_BITS:
         raise ArgumentError(
@@ -27,7 +27,7 @@ def _power(x: Any, y: Any) -> Any:
     return operator.pow(x, y)
 
 
-_SCALAR: dict[str, tuple[Callable[..., Any], str]] = {
+_SCALAR: dict[str, tuple[Callable[..., object], str]] = {
     "scalar_add": (operator.add, "x + y"),
     "scalar_div": (operator.truediv, "x / y"),
     "scalar_eq": (operator.eq, "x == y"),
@@ -60,8 +60,10 @@ def _number(value: object, op: str) -> Any:
     return value
 
 
-def _scalar(name: str, function: Callable[..., Any], formula: str) -> Callable[[Any, Any], Any]:
-    def compute(x: object, y: object) -> Any:
+def _scalar(
+    name: str, function: Callable[..., object], formula: str
+) -> Callable[[object, object], object]:
+    def compute(x: object, y: object) -> object:
         return function(_number(x, name), _number(y, name))
 
     compute.__name__ = compute.__qualname__ = name
@@ -86,7 +88,7 @@ def scalar_log(x: object) -> float:
     return math.log(_number(x, "scalar_log"))
 
 
-def scalar_uadd(x: object) -> Any:
+def scalar_uadd(x: object) -> int | float:
     """Returns a Python number unchanged.
 
     Example:
@@ -96,7 +98,7 @@ def scalar_uadd(x: object) -> Any:
     return +_number(x, "scalar_uadd")
 
 
-def scalar_usub(x: object) -> Any:
+def scalar_usub(x: object) -> int | float:
     """Negates a Python number.
 
     Example:

@@ -6,17 +6,18 @@ from typing import Any
 
 from tvmgraph import ops
 from tvmgraph.core.arguments import AxisLike, DTypeLike, PerAxis
+from tvmgraph.core.columns import NumberLike
 from tvmgraph.core.guard import guard_module as _guard_module
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.ops.common.arguments import require_tensor
 
 
-def add(input: object, other: object, *, alpha: object = 1) -> Tensor:
+def add(input: object, other: object, *, alpha: NumberLike = 1) -> Tensor:
     """Returns ``input + alpha * other``."""
     return ops.add(input, other if alpha == 1 else ops.mul(other, alpha))
 
 
-def sub(input: object, other: object, *, alpha: object = 1) -> Tensor:
+def sub(input: object, other: object, *, alpha: NumberLike = 1) -> Tensor:
     """Returns ``input - alpha * other``."""
     return ops.sub(input, other if alpha == 1 else ops.mul(other, alpha))
 
@@ -253,7 +254,9 @@ def item(input: Tensor) -> Any:
     return input.item()
 
 
-def addr_(input: Tensor, vec1: Tensor, vec2: Tensor, beta: object = 1, alpha: object = 1) -> Tensor:
+def addr_(
+    input: Tensor, vec1: Tensor, vec2: Tensor, beta: NumberLike = 1, alpha: NumberLike = 1
+) -> Tensor:
     """Writes ``beta * input + alpha * outer(vec1, vec2)`` into ``input`` and returns it."""
     input[...] = ops.addr(input, vec1, vec2, beta=beta, alpha=alpha)
     return input

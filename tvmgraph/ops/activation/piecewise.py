@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from tvmgraph import dtypes
@@ -15,6 +13,7 @@ from tvmgraph.core.tensor import Tensor
 from tvmgraph.core.traits import CHEAP
 from tvmgraph.errors import ArgumentError, user_source
 from tvmgraph.ops.common.pointwise import (
+    TirMath,
     float_samples,
     formula_row,
     number_samples,
@@ -202,7 +201,7 @@ def _vjp_silu(g: Tensor, y: Tensor, x: Tensor) -> tuple[Tensor]:
 _SILU_ENDS = {"float64": 708.0}
 
 
-def _silu(m: Any, x: Any) -> Any:
+def _silu(m: TirMath, x: Expr) -> Expr:
     """x sigmoid(x), but -0 where that is nearly subnormal: what reads such numbers is slow."""
     end = _SILU_ENDS.get(m.dtype, 87.0)
     low = x < m.const(-end)

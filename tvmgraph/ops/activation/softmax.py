@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
@@ -56,10 +55,10 @@ def _numpy_log_softmax(x: np.ndarray, *, axis: int) -> np.ndarray:
     return z if z.dtype == x.dtype else z.astype(x.dtype)
 
 
-def _lower(name: str) -> Any:
+def _lower(name: str) -> Callable[..., Expr]:
     """Half precision is summed in float32."""
 
-    def lower(R: Builder, x: Expr, *, axis: int) -> Any:
+    def lower(R: Builder, x: Expr, *, axis: int) -> Expr:
         t = R.type(x)
         if t.is_static and t.size == 0:
             return x
@@ -140,7 +139,7 @@ def _over_axes(x: Tensor, axis: tuple[int, ...]) -> Tensor:
     return F.transpose(F.reshape(_softmax(merged, -1), moved.shape), back)
 
 
-def softmax(input: Tensor, axis: Any = -1, *, dtype: DTypeLike | None = None) -> Tensor:
+def softmax(input: Tensor, axis: object = -1, *, dtype: DTypeLike | None = None) -> Tensor:
     r"""Softmax over an axis: :math:`y_i = e^{x_i} / \sum_j e^{x_j}`.
 
     Args:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from tvmgraph import dtypes
@@ -88,7 +86,7 @@ def _lower(
             lambda n, h, s: te.sum(q[n, h, d] * either(0, k, n, h, s, d), axis=d),
         )
 
-        def shown(n: Expr, h: Expr, s: Expr) -> Any:
+        def shown(n: Expr, h: Expr, s: Expr) -> Expr:
             inside = tir.all(s >= at[n, 0].astype("int64"), s < at[n, 1].astype("int64"))
             least = tir.const(-np.inf, "float32")
             score = scores[n, h, s] * tir.const(scale, "float32")
@@ -111,7 +109,7 @@ def _lower(
     return R.emit_te(attention, *operands, written_as=("cached_attention", f"{layer} {scale!r}"))
 
 
-def _sample(batch: int, heads: tuple[int, int], size: int, span: Any, layer: int = 0) -> Sample:
+def _sample(batch: int, heads: tuple[int, int], size: int, span: object, layer: int = 0) -> Sample:
     new = (batch, heads[1], size)
     span = np.array(span, np.int32)
     cache = (2, 2, int(span.max()) + 3, *new)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from tvmgraph import dtypes
 from tvmgraph.core import rules
+from tvmgraph.core.arguments import Attrs
 from tvmgraph.core.columns import Builder, Expr
 from tvmgraph.core.op import Reason, Sample, sample
 from tvmgraph.core.primitive import primitive
@@ -17,6 +18,7 @@ from tvmgraph.core.tensor import Tensor
 from tvmgraph.core.traits import Pattern, Traits, equation
 from tvmgraph.core.types import TensorType
 from tvmgraph.errors import ArgumentError, ShapeError
+from tvmgraph.ops.common.window_te import Point
 
 __all__ = ["fused_attention"]
 
@@ -146,11 +148,11 @@ def _lower(
 class _Loops:
     """The operator as tensor expressions, one stage after the other."""
 
-    def __init__(self, R: Any, said: dict[str, Any]) -> None:
+    def __init__(self, R: Builder, said: Attrs) -> None:
         self.te, self.tir = R.te, R.tir
         self.said = said
 
-    def attention(self, q: Any, k: Any, v: Any, *mask: Any) -> Any:
+    def attention(self, q: Expr, k: Expr, v: Expr, *mask: Expr) -> Expr:
         """softmax(scale q k^T + mask) v."""
         te, layouts = self.te, self.said["layouts"]
         b, n, s, d = extents(tuple(q.shape), layouts[0])
@@ -160,7 +162,7 @@ class _Loops:
         wide = dtype if dtype == "float64" else "float32"
         share = self.tir.floordiv(n, kv_heads)
 
-        def at(x: Any, layout: str, *index: object) -> Any:
+        def at(x: Expr, layout: str, *index: object) -> Expr:
             named = dict(zip(_AXES, index))
             return x[tuple(named[axis] for axis in layout)].astype(wide)
 
@@ -185,14 +187,14 @@ class _Loops:
         )
         result = in_layout((b, n, s, size), layouts[3])
 
-        def element(*index: Any) -> Any:
+        def element(*index: Expr) -> Expr:
             named = dict(zip(layouts[3], index))
             place = tuple(named[axis] for axis in _AXES)
             return (mixed[place] / total[place[:3]]).astype(dtype)
 
         return te.compute(result, element, name="attention")
 
-    def _softmax(self, scores: Any) -> tuple[Any, Any]:
+    def _softmax(self, scores: Expr) -> tuple[Expr, Expr]:
         """The exponentials of the scores less their maximum, and the sum of those of a query."""
         te, rows, keys = self.te, tuple(scores.shape[:3]), scores.shape[3]
         j1, j2 = (te.reduce_axis((0, keys), name=f"j{x}") for x in (1, 2))
@@ -200,7 +202,7 @@ class _Loops:
         e = te.compute(scores.shape, lambda *i: te.exp(scores[i] - top[i[:3]]))
         return e, te.compute(rows, lambda *i: te.sum(e[(*i, j2)], axis=j2))
 
-    def _hide(self, score: Any, index: tuple[Any, ...], mask: Any, wide: str) -> Any:
+    def _hide(self, score: Expr, index: Point, mask: tuple[Expr, ...], wide: str) -> Expr:
         score = score * self.tir.const(self.said["scale"], wide)
         for m in mask:
             place = (
@@ -221,13 +223,13 @@ class _Loops:
 _PLAIN = ("BNSD",) * 4
 
 
-def _sample(*shapes: Any, **attrs: Any) -> Sample:
+def _sample(*shapes: object, **attrs: Any) -> Sample:
     defaults = {"scale": 0.5, "diagonal": None, "fill": None, "layouts": _PLAIN}
     dtype = attrs.pop("dtype", "float32")
     return sample(*shapes, attrs=defaults | attrs, dtype=dtype, grad=False)
 
 
-def _attention_factors(types: Sequence[TensorType], attrs: Mapping[str, Any]) -> str:
+def _attention_factors(types: Sequence[TensorType], attrs: Attrs) -> str:
     """Batches, heads where key and value have as many, and the size of a value."""
     layouts = attrs["layouts"]
     heads = [extents(t.shape, order)[1] for t, order in zip(types, layouts)]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
 from tvmgraph.core import rules
 from tvmgraph.core.arguments import AxisLike
@@ -12,14 +12,16 @@ from tvmgraph.core.tensor import Tensor
 from tvmgraph.core.types import Dim
 from tvmgraph.errors import ArgumentError, DTypeError, TvmgraphError, user_source
 
+F = TypeVar("F", bound=Callable[..., object])
 
-def named(name: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+
+def named(name: str) -> Callable[[F], F]:
     """Gives a row the name of the public function that prepares its arguments.
 
     Errors then name the function that the user called.
     """
 
-    def rename(function: Callable[..., Any]) -> Callable[..., Any]:
+    def rename(function: F) -> F:
         function.__name__ = name
         return function
 
@@ -55,7 +57,7 @@ def require_tensor(name: str, x: object, argument: str = "input") -> Tensor:
 _ALL = tuple(tuple(range(n)) for n in range(8))  # by number of axes
 
 
-def resolve_axes(name: str, x: Any, axis: Any, argument: str = "axis") -> tuple[int, ...]:
+def resolve_axes(name: str, x: Tensor, axis: Any, argument: str = "axis") -> tuple[int, ...]:
     """Returns ``axis`` (None and ``()`` mean all) as sorted non-negative axes of ``x``."""
     require_tensor(name, x)
     ndim = len(x.type.shape)
@@ -70,7 +72,7 @@ def resolve_axes(name: str, x: Any, axis: Any, argument: str = "axis") -> tuple[
         raise e.locate(f"ops.{name}", got, user_source()) from None
 
 
-def resolve_axis(name: str, x: Any, axis: AxisLike, argument: str = "axis") -> int:
+def resolve_axis(name: str, x: Tensor, axis: AxisLike, argument: str = "axis") -> int:
     """Returns ``axis`` as a non-negative axis of ``x`` (0 when ``x`` is 0-d)."""
     require_tensor(name, x)
     try:
@@ -132,6 +134,6 @@ def wrap_axis(axis: Any, ndim: int) -> Any:
     return axis
 
 
-def wrap_axes(axes: tuple[object, ...], ndim: int) -> tuple[Any, ...]:
+def wrap_axes(axes: tuple[object, ...], ndim: int) -> tuple[int, ...]:
     """Makes every negative axis of a tuple non-negative."""
     return tuple([wrap_axis(a, ndim) for a in axes])

@@ -10,7 +10,8 @@ because the namespace has NumPy's names, the same formula can serve as the ``eag
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -25,6 +26,7 @@ from tvmgraph.ops.common.numpy_math import NumpyMath
 from tvmgraph.ops.common.rows import extreme_values, unary_samples
 from tvmgraph.ops.math.error_function import complementary_error
 
+#: ``(m, *elements, **attrs) -> element``; a NumPy array where the namespace is NumPy's.
 Formula = Callable[..., Any]
 
 LOW_PRECISION = (dtypes.float16, dtypes.bfloat16)
@@ -48,7 +50,7 @@ class TirMath:
     Comparisons with NaN are false, ``!=`` included: test with :meth:`isnan` where it matters.
     """
 
-    def __init__(self, tir: Any, dtype: str, result: str) -> None:
+    def __init__(self, tir: ModuleType, dtype: str, result: str) -> None:
         self.tir = tir
         self.dtype = dtype
         # TVM's conversion to bfloat16 repeats its operand, which may then bind no variable
@@ -58,12 +60,12 @@ class TirMath:
         """Returns a constant of the dtype that the formula computes in."""
         return self.tir.const(value, self.dtype)
 
-    def where(self, condition: Any, a: Any, b: Any) -> Any:
+    def where(self, condition: object, a: object, b: object) -> Expr:
         """Selects between two values, both of which are evaluated."""
         a, b = (self.const(v) if isinstance(v, (int, float)) else v for v in (a, b))
         return self.tir.Select(condition, a, b)
 
-    def let(self, value: Expr, body: Callable[[Any], Any]) -> Expr:
+    def let(self, value: Expr, body: Callable[[Expr], Expr]) -> Expr:
         """Computes ``body(value)`` with the value bound once, however often it is used."""
         if self._coarse:
             return body(value)
@@ -75,7 +77,7 @@ class TirMath:
         t = self.tanh(self.where(x < 1, x, 0) * 0.5)
         return self.where(x < 1, 2 * t / (1 - t), self.exp(x) - 1)
 
-    def library(self, name: str, *xs: Any) -> Expr:
+    def library(self, name: str, *xs: object) -> Expr:
         """Calls a function of the C (or CUDA) mathematics library."""
         suffix = "f" if self.dtype == "float32" else ""
         return self.tir.call_pure_extern(self.dtype, name + suffix, *xs)
@@ -84,11 +86,11 @@ class TirMath:
         """erfc; NaN stays NaN."""
         return complementary_error(self, x)
 
-    def bits(self, x: Any) -> Expr:
+    def bits(self, x: object) -> Expr:
         """The bits of a floating-point number, as a signed integer of its width."""
         return self.tir.reinterpret(self._integer, x)
 
-    def from_bits(self, bits: Any) -> Expr:
+    def from_bits(self, bits: object) -> Expr:
         """The floating-point number of these bits."""
         return self.tir.reinterpret(self.dtype, bits)
 
@@ -137,7 +139,7 @@ class TirMath:
         value = self.tir.log1p(2 * a / (1 - a)) * 0.5
         return self.where(x < 0, -value, self.where(a < _TINY[self.dtype], x, value))
 
-    def __getattr__(self, name: str) -> Any:
+    def __getattr__(self, name: str) -> Callable[..., Expr]:
         if name == "fmod" and self.dtype != "float32":  # TIR has none
             return lambda *xs: self.library(name, *xs)
         return getattr(self.tir, _TIR_NAMES.get(name, name))
@@ -152,7 +154,7 @@ def compute_dtype(dtype: str) -> str:
 
 def pointwise(
     name: str, formula: Formula, *, out: str | None = None, wide: str | None = None
-) -> Callable[..., Any]:
+) -> Callable[..., Expr]:
     """Builds a ``lower`` column from a formula.
 
     Args:
@@ -163,10 +165,10 @@ def pointwise(
         wide: dtype to compute in, where the formula needs more than the input's.
     """
 
-    def lower(R: Builder, *xs: Expr, **attrs: object) -> Any:
+    def lower(R: Builder, *xs: Expr, **attrs: object) -> Expr:
         result = out or R.type(xs[0]).dtype.name
 
-        def kernel(*tensors: Expr) -> Any:
+        def kernel(*tensors: Expr) -> Expr:
             shape = _broadcast_shape(tensors)
             dtype = wide or compute_dtype(str(tensors[0].dtype))
             m = TirMath(R.tir, dtype, result)
@@ -187,24 +189,24 @@ def _is_one(d: object) -> bool:
     return getattr(d, "value", None) == 1
 
 
-def _broadcast_shape(tensors: Sequence[Any]) -> list[Any]:
+def _broadcast_shape(tensors: Sequence[Expr]) -> list[object]:
     ndim = max(len(t.shape) for t in tensors)
-    shape = []
+    shape: list[object] = []
     for axis in range(-ndim, 0):
         dims = [t.shape[axis] for t in tensors if len(t.shape) >= -axis]
         shape.append(next((d for d in dims if not _is_one(d)), dims[0]))
     return shape
 
 
-def broadcast_load(t: Any, index: Sequence[object]) -> Any:
+def broadcast_load(t: Expr, index: Sequence[object]) -> Expr:
     """Returns the element of a tensor that is broadcast to more axes or larger ones."""
     own = zip(t.shape, index[len(index) - len(t.shape) :])
     return t(*[0 if _is_one(d) else i for d, i in own])
 
 
 def _load(
-    tir: Any, t: Any, index: Sequence[object], shape: Sequence[object], wide: str | None
-) -> Any:
+    tir: ModuleType, t: Expr, index: Sequence[object], shape: Sequence[object], wide: str | None
+) -> Expr:
     lead = len(index) - len(t.shape)
     own = zip(t.shape, index[lead:], shape[lead:])
     # where nothing is broadcast the index stays, so that TVM sees an elementwise access
@@ -213,7 +215,7 @@ def _load(
     return x if dtype == str(t.dtype) else tir.Cast(dtype, x)
 
 
-def _store(tir: Any, x: Any, dtype: str) -> Any:
+def _store(tir: ModuleType, x: Expr, dtype: str) -> Expr:
     x = getattr(x, "asobject", lambda: x)()  # == and != build an expression only when asked
     have = str(x.ty.dtype)
     if have == dtype:
@@ -224,7 +226,7 @@ def _store(tir: Any, x: Any, dtype: str) -> Any:
 
 
 def numpy_formula(
-    formula: Formula, wide: Any = None, long: bool = False
+    formula: Formula, wide: np.dtype | None = None, long: bool = False
 ) -> Callable[..., np.ndarray]:
     """Builds an ``eager`` column from a formula.
 
@@ -235,7 +237,7 @@ def numpy_formula(
             temporaries stay in the cache; with ``wide`` they always are.
     """
     pieces = long or wide is not None
-    spaces: dict[np.dtype, tuple[Any, NumpyMath]] = {}
+    spaces: dict[np.dtype, tuple[np.dtype, NumpyMath]] = {}
 
     def eager(*xs: np.ndarray, **attrs: object) -> np.ndarray:
         dtype = xs[0].dtype
@@ -267,7 +269,7 @@ def _alike(xs: Sequence[np.ndarray]) -> bool:
 def _in_blocks(
     formula: Formula,
     m: NumpyMath,
-    inner: Any,
+    inner: np.dtype,
     xs: Sequence[np.ndarray],
     attrs: Mapping[str, object],
 ) -> np.ndarray:
@@ -281,10 +283,10 @@ def _in_blocks(
     return out
 
 
-def widened(name: str) -> Callable[..., Any]:
+def widened(name: str) -> Callable[..., Expr]:
     """Builds a ``lower`` column of a ``relax.op`` that is given half precision as float32."""
 
-    def lower(R: Builder, *xs: Expr) -> Any:
+    def lower(R: Builder, *xs: Expr) -> Expr:
         dtype = R.type(xs[0]).dtype
         function = getattr(R.op, name)
         if dtype not in LOW_PRECISION:
@@ -315,10 +317,10 @@ def onnx_wide(op_type: str, *integers: dtypes.DType, out: bool = False) -> Calla
     return onnx
 
 
-def onnx_float32(column: Any) -> Callable[..., Any]:
+def onnx_float32(column: str | Callable[..., OnnxNamed]) -> Callable[..., OnnxNamed]:
     """Gives an ``onnx`` column bfloat16 as float32: most of ONNX's functions do not know it."""
 
-    def onnx(O: Any, *xs: Any, **attrs: Any) -> OnnxNamed:
+    def onnx(O: OnnxOps, *xs: OnnxNamed, **attrs: object) -> OnnxNamed:
         low = xs[0].type.dtype is dtypes.bfloat16
         if low:
             number = O.dtype(dtypes.float32)
@@ -364,9 +366,9 @@ def unary(
     onnx: Column,
     *,
     samples: Sequence[Sample] | None = None,
-    allowed: Any = dtypes.FLOATS,
+    allowed: Collection[dtypes.DType] = dtypes.FLOATS,
     promote: str | None = "float",
-    out: Any = None,
+    out: rules.OutDType = None,
     name: str | None = None,
     traits: Traits = ELEMENTWISE,
 ) -> RowDecorator:
@@ -413,6 +415,6 @@ def formula_row(
     **options: Any,
 ) -> RowDecorator:
     """Adds a row of one tensor whose eager and compiled columns are one formula."""
-    eager = numpy_formula(formula, wide and np.dtype(wide), long)
+    eager = numpy_formula(formula, np.dtype(wide) if wide else None, long)
     lower = pointwise(name, formula, wide=wide)
     return unary(eager, lower, vjp, onnx, samples=samples, name=name, **options)

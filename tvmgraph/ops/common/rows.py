@@ -17,7 +17,7 @@ from tvmgraph.errors import DTypeError, ShapeError
 NOT_DIFFERENTIABLE = "the result is not a differentiable function of the inputs"
 
 
-def composed(function: Callable[..., object]) -> Callable[..., Any]:
+def composed(function: Callable[..., object]) -> Callable[..., Expr]:
     """Returns the lowering of a row that other rows express.
 
     Args:
@@ -83,7 +83,7 @@ def on_diagonal(R: Builder, row: Expr, col: Expr, offset: int) -> Expr:
     return col == row + offset
 
 
-def lower_full(R: Any, x: Any, t: TensorType, value: Any = 0) -> Expr:
+def lower_full(R: Builder, x: Expr, t: TensorType, value: object = 0) -> Expr:
     """Emits a tensor of type ``t`` filled with ``value``.
 
     It takes ``x``, any tensor at hand, as an operand that it does not read: TVM would otherwise

@@ -7,6 +7,7 @@ spatial axis, ``padding`` one ``(before, after)`` pair per spatial axis.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from types import EllipsisType
 from typing import Any
 
 import numpy as np
@@ -94,7 +95,9 @@ def pad_array(x: np.ndarray, padding: Pairs, value: object = 0) -> np.ndarray:
     return full
 
 
-def tap(position: Ints, out: Ints, stride: Ints, dilation: Ints) -> tuple[Any, ...]:
+def tap(
+    position: Ints, out: Ints, stride: Ints, dilation: Ints
+) -> tuple[slice | EllipsisType, ...]:
     """Returns the index of what one kernel tap sees of a padded array, at all window positions."""
     return (
         ...,

@@ -6,7 +6,7 @@ import functools
 import itertools
 from collections.abc import Callable, Sequence
 from math import prod
-from typing import Any
+from typing import TypeAlias
 
 from tvmgraph.core.columns import Builder, Expr
 from tvmgraph.ops.common.window import Ints, Pairs
@@ -14,8 +14,12 @@ from tvmgraph.ops.common.window import Ints, Pairs
 #: Windows of up to this many taps become one expression, which fuses and vectorizes.
 UNROLL = 16
 
-Combine = Callable[[Any, Any], Any]
-Fold = Callable[[list[Any]], Any]
+#: A position: one index expression per axis.
+Point: TypeAlias = tuple[Expr, ...]
+#: A place in a window, where its taps are written out one by one.
+Tap: TypeAlias = tuple[int, ...] | Point
+Combine = Callable[[Expr, Expr], Expr]
+Fold = Callable[[list[Expr]], Expr]
 
 
 def te_pad(R: Builder, x: Expr, padding: Pairs, value: Expr) -> Expr:
@@ -27,8 +31,8 @@ def te_pad(R: Builder, x: Expr, padding: Pairs, value: Expr) -> Expr:
 
 
 def te_fold(
-    R: Builder, lead: tuple[Expr, ...], out: Ints, taps: Ints, term: Callable[[Any, Any], Any],
-    combine: Combine, identity: Callable[[str], Any], name: str, fold: Fold | None = None,
+    R: Builder, lead: tuple[object, ...], out: Ints, taps: Ints, term: Callable[[Point, Tap], Expr],
+    combine: Combine, identity: Callable[[str], Expr], name: str, fold: Fold | None = None,
 ) -> Expr:  # fmt: skip
     """TE: combines ``term(point, tap)`` over all taps, at every point of ``[*lead, *out]``.
 
@@ -61,15 +65,15 @@ def te_fold(
     )
 
 
-def te_isnan(R: Builder, value: Any, dtype: str) -> Expr:
+def te_isnan(R: Builder, value: Expr, dtype: str) -> Expr:
     """TE: whether a float is NaN; TVM cannot ask a bfloat16."""
     return R.tir.isnan(value.astype("float32") if dtype == "bfloat16" else value)
 
 
-def te_max(R: Builder, dtype: str) -> tuple[Combine, Callable[[str], Any], Fold]:
+def te_max(R: Builder, dtype: str) -> tuple[Combine, Callable[[str], Expr], Fold]:
     """Returns the maximum in which NaN wins, as in NumPy: pairwise, neutral element, of a list."""
 
-    def largest(items: Sequence[object]) -> Any:
+    def largest(items: Sequence[Expr]) -> Expr:
         return functools.reduce(R.tir.max, items)
 
     if "float" not in dtype:
@@ -79,7 +83,7 @@ def te_max(R: Builder, dtype: str) -> tuple[Combine, Callable[[str], Any], Fold]
         # isnan and not a != a, which TVM simplifies to false
         return R.tir.Select(R.tir.any(a > b, te_isnan(R, a, dtype)), a, b)
 
-    def fold(items: Sequence[object]) -> Expr:
+    def fold(items: Sequence[Expr]) -> Expr:
         spoiled = R.tir.any(*(te_isnan(R, i, dtype) for i in items))
         return R.tir.Select(spoiled, R.tir.const(float("nan"), dtype), largest(items))
 
@@ -87,8 +91,8 @@ def te_max(R: Builder, dtype: str) -> tuple[Combine, Callable[[str], Any], Fold]
 
 
 def te_transposed(
-    R: Builder, lead: tuple[Any, ...], spatial: Ints, out: Ints, reach: Ints, stride: Ints,
-    padding: Pairs, term: Callable[[Any, Any, Any], Any], dtype: str, name: str,
+    R: Builder, lead: tuple[object, ...], spatial: Ints, out: Ints, reach: Ints, stride: Ints,
+    padding: Pairs, term: Callable[[Point, Point, Point], Expr], dtype: str, name: str,
 ) -> Expr:  # fmt: skip
     """TE: sums over every element's windows: what a pooling's output cotangent sends back.
 
@@ -109,10 +113,10 @@ def te_transposed(
     """
     counts = tuple(-(-r // s) for r, s in zip(reach, stride))
 
-    def one(point: Any, back: Any) -> Expr:
+    def one(point: Point, back: Tap) -> Expr:
         moved = [p + lo for p, (lo, _) in zip(point[len(lead) :], padding)]
-        window = [m // s - b for m, s, b in zip(moved, stride, back)]
-        offset = [m - w * s for m, w, s in zip(moved, window, stride)]
+        window = tuple(m // s - b for m, s, b in zip(moved, stride, back))
+        offset = tuple(m - w * s for m, w, s in zip(moved, window, stride))
         moving = [r > 1 or s > 1 or pads != (0, 0) for r, s, pads in zip(reach, stride, padding)]
         inside = [w >= 0 for w, moves in zip(window, moving) if moves]
         inside += [w < o for w, o, moves in zip(window, out, moving) if moves]

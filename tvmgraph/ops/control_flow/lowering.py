@@ -8,8 +8,7 @@ takes the level as a number, which keeps the code short and its stack as deep as
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
 
 from tvmgraph import dtypes
 from tvmgraph.core.columns import Builder, Expr
@@ -22,20 +21,25 @@ _COUNT = tensor_type((), dtypes.int64)
 
 
 def _by_level(
-    R: Builder, name: str, types: Sequence[TensorType], lowest: Expr, stub: Any, halves: Any
+    R: Builder,
+    name: str,
+    types: Sequence[TensorType],
+    lowest: Expr,
+    stub: Callable[..., Expr],
+    halves: Callable[..., Expr],
 ) -> Expr:
     """Defines ``f(level, *operands)``: ``lowest`` at level 0, else ``halves`` of the level below.
 
     ``halves(f, below, operands)`` emits the two calls of a level.
     """
 
-    def define(itself: Expr) -> Any:
-        def split(level: Expr, *args: Expr) -> Any:
+    def define(itself: Expr) -> Callable[..., Expr]:
+        def split(level: Expr, *args: Expr) -> Expr:
             return halves(itself, R.emit(R.op.subtract(level, R.const(1, "int64"))), args)
 
         both = R.define(name, [_COUNT, *types], split)
 
-        def choose(level: Expr, *args: Expr) -> Any:
+        def choose(level: Expr, *args: Expr) -> Expr:
             at_bottom = R.emit(R.op.equal(level, R.const(0, "int64")))
             own = R.invoke(lowest, args)
             return R.branch(at_bottom, own, R.invoke(both, [level, *args]))
@@ -55,7 +59,7 @@ class LoopFunctions:
         body: The loop's body.
     """
 
-    def __init__(self, R: Any, types: Sequence[TensorType], cond: Graph, body: Graph) -> None:
+    def __init__(self, R: Builder, types: Sequence[TensorType], cond: Graph, body: Graph) -> None:
         self.R = R
         self.types = list(types)
         self.count = len(body.outputs)
@@ -63,7 +67,7 @@ class LoopFunctions:
         self.levels = self._levels()
         self.at_most = self._at_most()
 
-    def whole(self) -> Any:
+    def whole(self) -> Expr:
         """Defines the function that runs all iterations."""
         R, chosen = self.R, self._endless()
         for level in reversed(_TRIED):
@@ -75,13 +79,13 @@ class LoopFunctions:
             chosen = R.define("climb", self.types, climb)
         return chosen
 
-    def advance(self, call: object, args: Sequence[object]) -> tuple[Any, list[Any]]:
+    def advance(self, call: object, args: Sequence[object]) -> tuple[Expr, list[Expr]]:
         """Emits some iterations; returns whether there are more, and the operands after them."""
         R = self.R
         more = [*R.unpack(R.emit(call), self.count), *args[self.count : len(self.types)]]
         return R.emit(R.invoke(self.test, more)), more
 
-    def _levels(self) -> list[Any]:
+    def _levels(self) -> list[Expr]:
         R = self.R
 
         def lowest(*args: object) -> Expr:
@@ -98,7 +102,7 @@ class LoopFunctions:
             levels.append(R.define("loop", self.types, twice))
         return levels
 
-    def _at_most(self) -> Any:
+    def _at_most(self) -> Expr:
         """Defines ``at_most(level, *operands)``: levels above those with their own function."""
         R = self.R
 
@@ -109,11 +113,11 @@ class LoopFunctions:
 
         return _by_level(R, "loop", self.types, self.levels[-1], self._stub, halves)
 
-    def _endless(self) -> Any:
+    def _endless(self) -> Expr:
         """Defines the function that doubles the number of iterations until the loop is over."""
         R = self.R
 
-        def define(itself: object) -> Any:
+        def define(itself: object) -> Callable[..., Expr]:
             def climb(level: object, *args: object) -> Expr:
                 call = R.invoke(self.at_most, [level, *args])
                 unfinished, more = self.advance(call, args)
@@ -125,12 +129,12 @@ class LoopFunctions:
 
         climb = R.define_recursive("climb", [_COUNT, *self.types], self._stub, define)
 
-        def start(*args: object) -> Any:
+        def start(*args: object) -> Expr:
             return R.invoke(climb, [R.const(0, "int64"), *args])
 
         return R.define("climb", self.types, start)
 
-    def _stub(self, _level: object, *args: object) -> Any:
+    def _stub(self, _level: object, *args: object) -> Expr:
         return self.R.pack(args[: self.count])
 
 
@@ -148,7 +152,7 @@ class SweepFunctions:
     """
 
     def __init__(
-        self, R: Any, types: Sequence[TensorType], loop: LoopFunctions, pull_back: Graph
+        self, R: Builder, types: Sequence[TensorType], loop: LoopFunctions, pull_back: Graph
     ) -> None:
         self.R, self.types, self.loop = R, list(types), loop
         self.forward = len(loop.types)
@@ -156,7 +160,7 @@ class SweepFunctions:
         self.levels = self._levels()
         self.at_most = self._at_most()
 
-    def whole(self) -> Any:
+    def whole(self) -> Expr:
         """Defines the function that reverses all iterations."""
         R, chosen = self.R, self._endless()
         for level in reversed(_TRIED):
@@ -172,7 +176,7 @@ class SweepFunctions:
             chosen = R.define("sweep", self.types, climb)
         return chosen
 
-    def _levels(self) -> list[Any]:
+    def _levels(self) -> list[Expr]:
         R = self.R
 
         def lowest(*args: object) -> Expr:
@@ -198,16 +202,16 @@ class SweepFunctions:
         found = R.emit(R.branch(reached, second, R.pack(cotangents)))
         return R.invoke(inner, [*level, *forward, *R.unpack(found, len(cotangents))])
 
-    def _at_most(self) -> Any:
+    def _at_most(self) -> Expr:
         def halves(itself: object, below: object, args: Sequence[object]) -> Expr:
             return self._halves(args, self.loop.at_most, itself, [below])
 
         return _by_level(self.R, "back", self.types, self.levels[-1], self._stub, halves)
 
-    def _endless(self) -> Any:
+    def _endless(self) -> Expr:
         R = self.R
 
-        def define(itself: object) -> Any:
+        def define(itself: object) -> Callable[..., Expr]:
             def climb(level: object, *args: object) -> Expr:
                 forward = args[: self.forward]
                 call = R.invoke(self.loop.at_most, [level, *forward])
@@ -220,10 +224,10 @@ class SweepFunctions:
 
         climb = R.define_recursive("sweep", [_COUNT, *self.types], self._stub, define)
 
-        def start(*args: object) -> Any:
+        def start(*args: object) -> Expr:
             return R.invoke(climb, [R.const(0, "int64"), *args])
 
         return R.define("sweep", self.types, start)
 
-    def _stub(self, _level: object, *args: object) -> Any:
+    def _stub(self, _level: object, *args: object) -> Expr:
         return self.R.pack(args[self.forward :])

@@ -3,6 +3,7 @@ running products.."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,9 @@ _COUNTER = tensor_type((), dtypes.int64)
 _FLAG = tensor_type((), dtypes.bool_)
 
 
-def branch(O: OnnxOps, condition: Any, *xs: OnnxNamed, then: Graph, orelse: Graph) -> Any:
+def branch(
+    O: OnnxOps, condition: OnnxNamed, *xs: OnnxNamed, then: Graph, orelse: Graph
+) -> tuple[OnnxNamed, ...]:
     """``If``: both regions read the operands from outside."""
     sides = [O.subgraph(r.name, (), lambda r=r: O.inline(r, xs)) for r in (then, orelse)]
     count = len(then.outputs)
@@ -24,18 +27,18 @@ def branch(O: OnnxOps, condition: Any, *xs: OnnxNamed, then: Graph, orelse: Grap
     return found if count > 1 else (found,)
 
 
-def loop(O: OnnxOps, *xs: OnnxNamed, cond: Graph, body: Graph) -> Any:
+def loop(O: OnnxOps, *xs: OnnxNamed, cond: Graph, body: Graph) -> tuple[OnnxNamed, ...]:
     """``Loop`` without a trip count; its condition is computed at the end of every iteration."""
     found = _loop(O, xs, cond, body, stacked=False)
     return found if isinstance(found, tuple) else (found,)
 
 
-def _loop(O: OnnxOps, xs: Any, cond: Graph, body: Graph, stacked: bool) -> Any:
+def _loop(O: OnnxOps, xs: tuple[OnnxNamed, ...], cond: Graph, body: Graph, stacked: bool) -> Any:
     """Adds the loop; ``stacked`` also gives the state before every iteration, along axis 0."""
     count = len(body.outputs)
     state, fixed = xs[:count], xs[count:]
 
-    def step(_: OnnxNamed, __: OnnxNamed, *before: OnnxNamed) -> list[Any]:
+    def step(_: OnnxNamed, __: OnnxNamed, *before: OnnxNamed) -> list[OnnxNamed]:
         after = O.inline(body, [*before, *fixed])
         return [*O.inline(cond, [*after, *fixed]), *after, *(before if stacked else ())]
 
@@ -47,7 +50,9 @@ def _loop(O: OnnxOps, xs: Any, cond: Graph, body: Graph, stacked: bool) -> Any:
     )  # fmt: skip
 
 
-def loop_grad(O: Any, *xs: Any, cond: Graph, body: Graph, pull_back: Graph) -> Any:
+def loop_grad(
+    O: OnnxOps, *xs: OnnxNamed, cond: Graph, body: Graph, pull_back: Graph
+) -> tuple[OnnxNamed, ...]:
     """A ``Loop`` that keeps the state of every iteration, then one that runs backwards."""
     count, forward = len(body.outputs), len(body.params)
     fixed, start = xs[count:forward], xs[forward:]
@@ -55,7 +60,7 @@ def loop_grad(O: Any, *xs: Any, cond: Graph, body: Graph, pull_back: Graph) -> A
     trips = O.Gather(O.Shape(stacks[0]), O.const(np.int64(0)))
     last = O.Sub(trips, O.const(np.int64(1)))
 
-    def back(i: OnnxNamed, going: OnnxNamed, *found: OnnxNamed) -> list[Any]:
+    def back(i: OnnxNamed, going: OnnxNamed, *found: OnnxNamed) -> list[OnnxNamed]:
         at = O.Sub(last, i)
         before = [O.Gather(s, at, axis=0) for s in stacks]
         return [going, *O.inline(pull_back, [*before, *fixed, *found])]
@@ -66,12 +71,18 @@ def loop_grad(O: Any, *xs: Any, cond: Graph, body: Graph, pull_back: Graph) -> A
     return found if isinstance(found, tuple) else (found,)
 
 
-def running(O: OnnxOps, x: OnnxNamed, axis: int, start: float, combine: Any) -> OnnxNamed:
+def running(
+    O: OnnxOps,
+    x: OnnxNamed,
+    axis: int,
+    start: float,
+    combine: Callable[[OnnxNamed, OnnxNamed], OnnxNamed],
+) -> OnnxNamed:
     """``Scan``: ``y[i] = combine(y[i - 1], x[i])`` along an axis."""
     shape = [d for i, d in enumerate(x.type.shape) if i != axis % x.type.ndim]
     row = tensor_type(shape, x.type.dtype)
 
-    def step(before: Any, element: Any) -> list[Any]:
+    def step(before: OnnxNamed, element: OnnxNamed) -> list[OnnxNamed]:
         after = combine(before, element)
         after.type = row
         return [after, after]

@@ -23,6 +23,7 @@ from tvmgraph.core.traits import REGIONS, Slot, Tie
 from tvmgraph.core.types import TensorType, tensor_type
 from tvmgraph.errors import DTypeError, ShapeError
 from tvmgraph.graph import Graph, GraphBuilder
+from tvmgraph.graph.ir import Value
 from tvmgraph.graph.simplify import quiet
 from tvmgraph.ops.control_flow import onnx as _control_onnx
 from tvmgraph.ops.control_flow.lowering import LoopFunctions, SweepFunctions
@@ -43,8 +44,8 @@ class Outlined:
         emit: ``(R, functions, args)`` returns the expression.
     """
 
-    define: Callable[..., Any]
-    emit: Callable[..., Any]
+    define: Callable[..., object]
+    emit: Callable[..., object]
 
 
 def _types(graph: Graph) -> tuple[list[TensorType], tuple[TensorType, ...]]:
@@ -87,16 +88,25 @@ def _eager_if(
     return tuple(hooks.evaluate(then if condition.item() else orelse, arrays))
 
 
-def _define_if(R: Builder, types: Sequence[object], then: Graph, orelse: Graph) -> Any:
+def _define_if(
+    R: Builder, types: Sequence[object], then: Graph, orelse: Graph
+) -> tuple[Expr, Expr]:
     return R.outline(then), R.outline(orelse)
 
 
-def _emit_if(R: Builder, functions: Expr, args: Sequence[Expr]) -> Any:
+def _emit_if(R: Builder, functions: Expr, args: Sequence[Expr]) -> Expr:
     condition, *rest = args
     return R.branch(condition, *(R.invoke(f, rest) for f in functions))
 
 
-def _vjp_if(g: Any, y: object, condition: Tensor, *xs: Tensor, then: Graph, orelse: Graph) -> Any:
+def _vjp_if(
+    g: Sequence[Tensor | None],
+    y: object,
+    condition: Tensor,
+    *xs: Tensor,
+    then: Graph,
+    orelse: Graph,
+) -> tuple[Tensor | None, ...]:
     wanted = [i for i, x in enumerate(xs) if thread.has_cotangent(x.dtype)]
     given = [i for i, c in enumerate(g) if c is not None]
     if not wanted:
@@ -116,12 +126,12 @@ def _ties_if(inputs: int, outputs: int, then: Graph, orelse: Graph) -> list[Tie]
     return [*taken, *[tuple(Slot(r, True, i) for r in range(3)) for i in range(outputs)]]
 
 
-def _region(name: str, types: Sequence[TensorType], body: Callable[..., Any]) -> Graph:
+def _region(name: str, types: Sequence[TensorType], body: Callable[..., list[Value]]) -> Graph:
     """Builds a sample region: ``body(call, *values)`` returns its outputs."""
     b = GraphBuilder(name)
     params = [b.param(t) for t in types]
 
-    def call(row: Any, *xs: Any, **attrs: Any) -> Any:
+    def call(row: Any, *xs: Any, **attrs: Any) -> Value:
         return b.call(row.op, xs, **attrs)[0]
 
     return b.build(body(call, b, *params))
@@ -202,7 +212,7 @@ def _eager_while(*arrays: np.ndarray, cond: Graph, body: Graph) -> tuple[np.ndar
     return tuple(state)
 
 
-def _define_while(R: Builder, types: Sequence[TensorType], cond: Graph, body: Graph) -> Any:
+def _define_while(R: Builder, types: Sequence[TensorType], cond: Graph, body: Graph) -> Expr:
     return LoopFunctions(R, types, cond, body).whole()
 
 
@@ -212,12 +222,12 @@ def _ties_while(inputs: int, outputs: int, cond: Graph, body: Graph) -> list[Tie
     return [*[t + e for t, e in zip(ties, ends)], *ties[outputs:]]
 
 
-def _emit_call(R: Builder, function: Expr, args: Sequence[Expr]) -> Any:
+def _emit_call(R: Builder, function: Expr, args: Sequence[Expr]) -> Expr:
     return R.invoke(function, args)
 
 
 def _vjp_while(
-    g: Any, y: object, *xs: Tensor, cond: Graph, body: Graph
+    g: Sequence[Tensor | None], y: object, *xs: Tensor, cond: Graph, body: Graph
 ) -> tuple[Tensor | None, ...]:
     cond, body = quiet(cond), quiet(body)  # its iterations run again
     count = len(body.outputs)
@@ -353,13 +363,18 @@ def _ties_while_grad(
 
 def _define_while_grad(
     R: Builder, types: Sequence[TensorType], cond: Graph, body: Graph, pull_back: Graph
-) -> Any:
+) -> Expr:
     loop = LoopFunctions(R, types[: len(body.params)], cond, body)
     return SweepFunctions(R, types, loop, pull_back).whole()
 
 
 def _vjp_while_grad(
-    g: Any, y: object, *operands: Tensor, cond: Graph, body: Graph, pull_back: Graph
+    g: Sequence[Tensor | None],
+    y: object,
+    *operands: Tensor,
+    cond: Graph,
+    body: Graph,
+    pull_back: Graph,
 ) -> tuple[Tensor | None, ...]:
     """The reversed loop is linear in its cotangents: its derivative by them is the loop of
     directions, and its derivative by the state is that of the loop of directions."""
@@ -392,8 +407,15 @@ def _vjp_while_grad(
 
 def _while_grad_samples() -> list[Sample]:
     def back(
-        call: Any, b: object, i: object, x: object, n: object, w: object, g: object, gw: object
-    ) -> list[Any]:
+        call: Callable[..., Value],
+        b: object,
+        i: object,
+        x: object,
+        n: object,
+        w: object,
+        g: object,
+        gw: object,
+    ) -> list[Value]:
         slope = call(add, w, call(cos, x))
         return [call(mul, g, slope), call(add, gw, call(mul, g, x))]
 

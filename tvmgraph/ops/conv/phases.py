@@ -103,7 +103,7 @@ def residue_weight(R: Builder, phases: Sequence[Phases], groups: int) -> Callabl
 
         def element(channel: Expr, i: Expr, *taps: Expr) -> Expr:
             o, rest = channel // residues, channel % residues
-            at: list[Any] = []
+            at: list[Expr] = []
             for p, tap in reversed(list(zip(phases, taps))):
                 at.append(p.start + rest % p.residues + p.stride * (p.taps - 1 - tap))
                 rest = rest // p.residues
@@ -138,7 +138,7 @@ def join_residues(R: Builder, axes: Axes, out: Ints) -> Callable[..., Expr]:
             moved = [position + axis[0].cut for position, axis in zip(at, axes)]
 
             def value(chosen: tuple[Phases, ...]) -> Any:
-                channel: Any = o
+                channel: Expr = o
                 for p, position in zip(chosen, moved):
                     channel = channel * p.residues + (position % p.stride - p.start)
                 place = [m // p.stride - p.first for p, m in zip(chosen, moved)]

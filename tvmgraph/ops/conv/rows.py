@@ -13,6 +13,7 @@ from tvmgraph.core import rules
 from tvmgraph.core.columns import Builder, Expr, OnnxNamed, OnnxOps
 from tvmgraph.core.op import F, Sample
 from tvmgraph.core.primitive import primitive
+from tvmgraph.core.sizes import Dim
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.core.traits import Batch, Pattern, Traits
 from tvmgraph.core.types import TensorType, tensor_type
@@ -41,7 +42,9 @@ from tvmgraph.ops.conv.phases import (
 __all__ = ["conv_transpose", "convolution"]
 
 
-def _require_groups(channels: object, per_group: Any, outputs: Any, groups: int) -> None:
+def _require_groups(
+    channels: object, per_group: int | Dim, outputs: int | Dim, groups: int
+) -> None:
     if outputs % groups:
         raise ShapeError(f"{outputs} output channels are not divisible by groups {groups}")
     if channels != per_group * groups:
@@ -385,7 +388,7 @@ def _onnx_conv_transpose(
     )  # fmt: skip
 
 
-def _transposed(*shapes: Any, stride: Ints, padding: Pairs, output_padding: Ints | None = None,
+def _transposed(*shapes: object, stride: Ints, padding: Pairs, output_padding: Ints | None = None,
                 **kwargs: Any) -> Sample:  # fmt: skip
     extra = output_padding or (0,) * len(stride)
     return conv_sample(*shapes, stride=stride, padding=padding, output_padding=extra, **kwargs)

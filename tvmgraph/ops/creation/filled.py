@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import ml_dtypes
 import numpy as np
 
 from tvmgraph import dtypes
-from tvmgraph.core.arguments import DTypeLike
+from tvmgraph.core.arguments import Attrs, DTypeLike
 from tvmgraph.core.columns import Builder, Expr, OnnxNamed, OnnxOps
 from tvmgraph.core.op import F, Reason, sample
 from tvmgraph.core.primitive import primitive
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.core.traits import Pattern, Traits, equation, letters
-from tvmgraph.core.types import Dim, TensorType, tensor_type
+from tvmgraph.core.types import Dim, Shape, TensorType, tensor_type
 from tvmgraph.errors import ArgumentError, DTypeError, ShapeError
 from tvmgraph.ops.common.arguments import as_int, bad, describe, int_tuple, named
 from tvmgraph.ops.common.rows import on_diagonal
@@ -30,26 +30,26 @@ __all__ = [
 CONSTANT = Reason("a constant depends on no tensor")
 
 
-def _infer_full(*, size: Any, fill_value: object, dtype: dtypes.DType) -> TensorType:
+def _infer_full(*, size: Shape, fill_value: object, dtype: dtypes.DType) -> TensorType:
     if any(d < 0 for d in size if not isinstance(d, Dim)):
         raise ShapeError(f"size {list(size)} has a negative entry")
     return tensor_type(size, dtype)
 
 
-def _lower_full(R: Any, *, size: Any, fill_value: object, dtype: dtypes.DType) -> Expr:
+def _lower_full(R: Builder, *, size: Shape, fill_value: object, dtype: dtypes.DType) -> Expr:
     value = R.const(fill_value, dtype.name)
     if isinstance(fill_value, float) and not math.isfinite(fill_value):
         return R.op.broadcast_to(value, R.shape(size))  # topi.full fails on infinities
     return R.op.full(R.shape(size), value, dtype.name)
 
 
-def _onnx_full(O: OnnxOps, *, size: Any, fill_value: object, dtype: dtypes.DType) -> OnnxNamed:
+def _onnx_full(O: OnnxOps, *, size: Shape, fill_value: object, dtype: dtypes.DType) -> OnnxNamed:
     if any(isinstance(d, Dim) for d in size):
         return O.Expand(np.asarray(fill_value, dtype.numpy), O.shape(size))
     return O.const(np.full(size, fill_value, dtype.numpy))
 
 
-def _full_factors(types: Sequence[TensorType], attrs: Mapping[str, Any]) -> str:
+def _full_factors(types: Sequence[TensorType], attrs: Attrs) -> str:
     """Every dimension of the result."""
     return equation([], [letters(len(attrs["size"]))])
 
@@ -447,7 +447,7 @@ def _eye(n: int, m: int, dtype: dtypes.DType) -> Tensor:
     ...
 
 
-def eye(n: int, m: int | None = None, dtype: Any = None) -> Tensor:
+def eye(n: int, m: int | None = None, dtype: DTypeLike | None = None) -> Tensor:
     """Returns a matrix with ones on the main diagonal and zeros elsewhere.
 
     Args:

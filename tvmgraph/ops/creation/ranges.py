@@ -9,7 +9,7 @@ import numpy as np
 
 from tvmgraph import dtypes
 from tvmgraph.core.arguments import DTypeLike
-from tvmgraph.core.columns import Builder, Expr, OnnxNamed
+from tvmgraph.core.columns import Builder, Expr, NumberLike, OnnxNamed
 from tvmgraph.core.conversion import converted
 from tvmgraph.core.op import F, Reason, sample
 from tvmgraph.core.primitive import primitive
@@ -23,15 +23,17 @@ from tvmgraph.ops.creation.filled import CONSTANT, dtype_or
 __all__ = ["arange", "arange_values", "linspace", "logspace", "range"]
 
 
-def _eager_range(*, start: Any, step: Any, count: int, dtype: dtypes.DType) -> np.ndarray:
+def _eager_range(
+    *, start: int | float, step: int | float, count: int, dtype: dtypes.DType
+) -> np.ndarray:
     return converted(start + np.arange(count) * step, dtype)
 
 
-def _lower_range(R: Builder, *, start: Any, step: Any, count: int, dtype: dtypes.DType) -> Expr:
+def _lower_range(R: Builder, *, start: Expr, step: Expr, count: int, dtype: dtypes.DType) -> Expr:
     """Computes in float64 (or int64) like the NumPy column, so that the last bits agree."""
     wide = "float64" if isinstance(start, float) or isinstance(step, float) else "int64"
 
-    def arange(extent: Expr, start: Expr) -> Any:
+    def arange(extent: Expr, start: Expr) -> Expr:
         def element(i: Expr) -> Expr:
             value = i.astype(wide) * R.tir.const(step, wide) + (
                 start.astype(wide) if hasattr(start, "astype") else R.tir.const(start, wide)
@@ -58,7 +60,7 @@ def _onnx_range(O: Any, *, start: Any, step: Any, count: Any, dtype: dtypes.DTyp
     return O.Cast(values, to=O.dtype(dtype))
 
 
-def _infer_range(*, start: Any, step: Any, count: int, dtype: dtypes.DType) -> TensorType:
+def _infer_range(*, start: object, step: object, count: int, dtype: dtypes.DType) -> TensorType:
     return tensor_type((count,), dtype)
 
 
@@ -77,7 +79,7 @@ def _infer_range(*, start: Any, step: Any, count: int, dtype: dtypes.DType) -> T
         sample(attrs={"start": 1, "step": 1, "count": 5, "dtype": dtypes.float16}),
     ],
 )
-def arange_values(start: Any, step: Any, count: int, dtype: dtypes.DType) -> Tensor:
+def arange_values(start: object, step: object, count: int, dtype: dtypes.DType) -> Tensor:
     r"""Returns :math:`start + i \cdot step` for :math:`i < count`.
 
     Args:
@@ -92,7 +94,7 @@ def arange_values(start: Any, step: Any, count: int, dtype: dtypes.DType) -> Ten
     ...
 
 
-def _number(value: Any, op: str, name: str) -> Any:
+def _number(value: Any, op: str, name: str) -> int | float | Dim:
     if isinstance(value, Tensor):
         value = value.item()
     if isinstance(value, np.generic):
@@ -106,7 +108,7 @@ def _number(value: Any, op: str, name: str) -> Any:
 
 
 def arange(
-    start: Any = 0, end: Any = None, step: Any = 1, *, dtype: DTypeLike | None = None
+    start: object = 0, end: object = None, step: object = 1, *, dtype: DTypeLike | None = None
 ) -> Tensor:
     r"""Returns the values from ``start`` to ``end`` (exclusive) in steps of ``step``.
 
@@ -129,7 +131,7 @@ def arange(
     return _range("arange", *((0, start) if end is None else (start, end)), step, dtype)
 
 
-def _range(op: str, start: Any, end: Any, step: Any, dtype: DTypeLike | None) -> Tensor:
+def _range(op: str, start: object, end: object, step: object, dtype: DTypeLike | None) -> Tensor:
     got = describe(start=start, end=end, step=step)
     start, end = _number(start, op, "start"), _number(end, op, "end")
     step = _number(step, op, "step")
@@ -143,7 +145,7 @@ def _range(op: str, start: Any, end: Any, step: Any, dtype: DTypeLike | None) ->
     return arange_values(start, step, max(count, 0), wanted)
 
 
-def range(start: Any, end: Any, step: Any, maxlen: int = 1000000) -> Tensor:
+def range(start: NumberLike, end: NumberLike, step: NumberLike, maxlen: int = 1000000) -> Tensor:
     """Returns the values from ``start`` to ``end`` (exclusive) in steps of ``step``.
 
     Args:
@@ -204,14 +206,14 @@ def linspace(start: Any, end: Any, steps: int, *, dtype: Any = None) -> Tensor:
     return F.where(i < count / 2, first + i * step, last - (count - 1 - i) * step)
 
 
-def _as_scalar(value: Any, dtype: dtypes.DType, op: str) -> Tensor:
+def _as_scalar(value: object, dtype: dtypes.DType, op: str) -> Tensor:
     if isinstance(value, Tensor):
         return F.cast(F.reshape(value, ()), dtype)
     return F.full((), float(_number(value, op, "start and end")), dtype=dtype)
 
 
 def logspace(
-    start: Any, end: Any, steps: int, base: int = 10, *, dtype: DTypeLike = dtypes.float32
+    start: object, end: object, steps: int, base: int = 10, *, dtype: DTypeLike = dtypes.float32
 ) -> Tensor:
     r"""Returns powers with evenly spaced exponents: :math:`base^{linspace(start, end)_i}`.
 

@@ -76,7 +76,7 @@ def parameter_types(func: Any) -> tuple[TensorType, ...] | None:
         return None
 
 
-def load_function(text: str, infer: Callable[..., tuple[TensorType, ...]]) -> Callable[..., Any]:
+def load_function(text: str, infer: Callable[..., tuple[TensorType, ...]]) -> Callable[..., object]:
     """Returns a function of NumPy arrays that calls a C function.
 
     Args:

@@ -230,8 +230,8 @@ class Custom:
                 fix="make out_shape, out_dtype or infer agree with the kernel",
             )
 
-    def _vjp(self, bprop: Callable[..., Any]) -> Callable[..., tuple[Any, ...]]:
-        def pull_back(g: Any, y: Any, *inputs: Tensor, **attrs: object) -> tuple[Any, ...]:
+    def _vjp(self, bprop: Callable[..., object]) -> Callable[..., tuple[object, ...]]:
+        def pull_back(g: Any, y: Any, *inputs: Tensor, **attrs: object) -> tuple[object, ...]:
             g, y = (g[0], y[0]) if len(g) == 1 else (g, y)
             found = bprop(*inputs, y, g, **attrs)
             found = tuple(found) if isinstance(found, (tuple, list)) else (found,)
@@ -257,7 +257,7 @@ class Custom:
         found = executable.run([Tensor(a) for a in arrays], outputs)
         return tuple(t.array.copy() for t in found)
 
-    def _lower_te(self, R: Any, inputs: tuple[Any, ...], attrs: Any) -> Any:
+    def _lower_te(self, R: Any, inputs: tuple[object, ...], attrs: Any) -> Any:
         try:
             result = R.emit_te(self.func, *inputs, **attrs)
         except TvmgraphError:
@@ -292,7 +292,7 @@ class Custom:
             )
         return self._checked(R, R.call_kernel(func, inputs, types, self.name), inputs, attrs)
 
-    def _checked(self, R: Any, result: Expr, inputs: tuple[Any, ...], attrs: Any) -> list[Any]:
+    def _checked(self, R: Any, result: Expr, inputs: tuple[object, ...], attrs: Any) -> list[Expr]:
         promised = self.infer(*[R.type(x) for x in inputs], **attrs)
         parts = R.parts(result)
         self._same([R.type(p) for p in parts], promised)

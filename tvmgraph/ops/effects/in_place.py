@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from tvmgraph.core.tensor import Tensor
 
 
@@ -37,7 +35,9 @@ def put_(input: Tensor, index: Tensor, source: Tensor, accumulate: bool = False)
     return input.put_(index, source, accumulate)
 
 
-def random_(input: Tensor, from_: int = 0, to: Any = None, *, generator: object = None) -> Tensor:
+def random_(
+    input: Tensor, from_: int = 0, to: int | None = None, *, generator: object = None
+) -> Tensor:
     """Fills with whole numbers of ``[from_, to)``."""
     return input.random_(from_, to, generator=generator)
 

@@ -102,7 +102,7 @@ def _lower_arithmetic(name: str, of_bool: Any) -> Callable[..., Expr]:
     """A relax operator, or a formula for bool, on which TIR has no arithmetic."""
     bools = pointwise(name, of_bool)
 
-    def lower(R: Builder, a: Expr, b: Expr) -> Any:
+    def lower(R: Builder, a: Expr, b: Expr) -> Expr:
         if R.type(a).dtype is dtypes.bool_:
             return bools(R, a, b)
         return R.unfolded(lambda R, a, b: getattr(R.op, name)(a, b), a, b)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-from typing import Any
 
 from tvmgraph import dtypes
 from tvmgraph.core.columns import Builder, Expr
@@ -18,7 +17,7 @@ def lower_cast(R: Builder, x: Expr, *, dtype: dtypes.DType) -> Expr:
     return R.cast(x, dtype.name)
 
 
-def _saturated(m: TirMath, x: Any, dtype: dtypes.DType) -> Expr:
+def _saturated(m: TirMath, x: Expr, dtype: dtypes.DType) -> Expr:
     """The integer nearest to a float that lost its fraction; see :mod:`.core.conversion`."""
     low, end = integer_bounds(dtype.numpy)
     largest = largest_within(m.dtype, dtype.name)

@@ -70,7 +70,7 @@ def _comparison(
     """
     kernel = pointwise(eager.__name__, formula, out="bool")
 
-    def lower(R: Builder, a: Expr, b: Expr) -> Any:
+    def lower(R: Builder, a: Expr, b: Expr) -> Expr:
         if name is None or R.type(a).dtype is dtypes.bool_:
             return kernel(R, a, b)
         return getattr(R.op, name)(a, b)
@@ -191,13 +191,15 @@ def _test_samples() -> list[Sample]:
     ]  # fmt: skip
 
 
-def _test(eager: Any, name: str, onnx: Any, *, of_whole: bool = False) -> RowDecorator:
+def _test(
+    eager: Callable[[np.ndarray], np.ndarray], name: str, onnx: Any, *, of_whole: bool = False
+) -> RowDecorator:
     """Adds the row of a test of floats whose answer is the same for all integers and bool."""
 
     def numpy_test(x: np.ndarray) -> np.ndarray:
         return np.full(x.shape, of_whole) if x.dtype.kind in "biu" else eager(x)
 
-    def lower(R: Builder, x: Expr) -> Any:
+    def lower(R: Builder, x: Expr) -> Expr:
         t = R.type(x)
         if not t.dtype.is_float:
             return R.op.full(R.shape(t.shape), R.const(of_whole, "bool"), "bool")

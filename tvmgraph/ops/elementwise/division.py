@@ -84,7 +84,7 @@ def _trunc_quotient(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     return np.trunc(np.divide(a, b, dtype=wide)).astype(a.dtype)
 
 
-def _safe_divisor(m: TirMath, b: Expr) -> tuple[Any, Any]:
+def _safe_divisor(m: TirMath, b: Expr) -> tuple[object, object]:
     """A divisor that never traps (0 does, and so does the least integer by -1); is it -1?"""
     if not m.dtype.startswith("int"):
         return m.where(b == 0, 1, b), None
@@ -100,7 +100,7 @@ def _divide_whole(m: TirMath, a: Expr, b: Expr, floor: bool) -> Expr:
     return m.where(b == 0, 0, q)
 
 
-def _quotient_of_safe(m: TirMath, a: Any, b: Any, floor: bool) -> Expr:
+def _quotient_of_safe(m: TirMath, a: Expr, b: object, floor: bool) -> Expr:
     """A quotient of integers, of less than 8 bytes by a float64 reciprocal.
 
     No processor has vectors of integer division. Half a unit of the numerator keeps exact quotients
@@ -111,7 +111,7 @@ def _quotient_of_safe(m: TirMath, a: Any, b: Any, floor: bool) -> Expr:
     one, half = (m.tir.const(value, "float64") for value in (1, 0.5))
     wide, reciprocal = m.tir.Cast("float64", a), one / m.tir.Cast("float64", b)
 
-    def quotient(wide: Any, reciprocal: Any) -> Expr:
+    def quotient(wide: Expr, reciprocal: Expr) -> Expr:
         if floor:
             q = m.floor(wide * reciprocal + half * m.tir.abs(reciprocal))
         else:
@@ -122,7 +122,7 @@ def _quotient_of_safe(m: TirMath, a: Any, b: Any, floor: bool) -> Expr:
     return m.let(wide, lambda wide: m.let(reciprocal, lambda r: quotient(wide, r)))
 
 
-def _toward_zero(m: TirMath, q: Any, margin: Any) -> Expr:
+def _toward_zero(m: TirMath, q: Expr, margin: Expr) -> Expr:
     return m.trunc(m.tir.Select(q < m.tir.const(0, "float64"), q - margin, q + margin))
 
 
@@ -136,7 +136,7 @@ def _floor_divide(m: TirMath, a: Expr, b: Expr) -> Expr:
     return m.let(a / b, lambda x: _floor_of_float(m, a, b, x))
 
 
-def _floor_of_float(m: TirMath, a: Any, b: Any, x: Any) -> Expr:
+def _floor_of_float(m: TirMath, a: Expr, b: Expr, x: Expr) -> Expr:
     """NumPy's quotient: that of the exact one, though a / b may round up to the next integer."""
     if m.dtype == "float32":
         q = m.tir.Cast("float32", m.floor(m.tir.Cast("float64", a) / m.tir.Cast("float64", b)))
@@ -147,7 +147,7 @@ def _floor_of_float(m: TirMath, a: Any, b: Any, x: Any) -> Expr:
     return m.where(m.isinf(a) & (b != 0), math.nan, q)
 
 
-def _is_above(m: TirMath, q: Any, a: Expr, b: Any) -> Expr:
+def _is_above(m: TirMath, q: Expr, a: Expr, b: Expr) -> Expr:
     """Whether q b exceeds a in the direction of b; the remainder is rounded once."""
     r = m.library("fma", -q, b, a)
     return (r != 0) & ((r < 0) ^ (b < 0)) & (m.tir.abs(q) < m.const(2.0**53))

@@ -56,7 +56,7 @@ def _is_negative(m: TirMath, x: Expr) -> Expr:
 def _extreme(takes: Any, drops_nan: bool) -> Callable[..., Expr]:
     """A formula: b where ``takes`` says so, NaN of either operand, or of both operands."""
 
-    def formula(m: TirMath, a: Expr, b: Expr) -> Any:
+    def formula(m: TirMath, a: Expr, b: Expr) -> Expr:
         chosen = takes(m, a, b)
         if _is_float(m):
             chosen = chosen | m.isnan(a if drops_nan else b)
@@ -65,7 +65,9 @@ def _extreme(takes: Any, drops_nan: bool) -> Callable[..., Expr]:
     return formula
 
 
-def _signed(ufunc: Any, of_zeros: Any) -> Callable[..., np.ndarray]:
+def _signed(
+    ufunc: Callable[..., np.ndarray], of_zeros: Callable[..., np.ndarray]
+) -> Callable[..., np.ndarray]:
     """An eager column: NumPy's function, whose zero of two would depend on the array's size."""
 
     def eager(a: np.ndarray, b: np.ndarray) -> np.ndarray:
@@ -84,7 +86,7 @@ def _negative_zero(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 _FEW = 32  # elements up to which Python looks faster than a reduction
 
 
-def _has_no_zero(x: Any) -> bool:
+def _has_no_zero(x: np.ndarray) -> bool:
     return 0 not in x.ravel().tolist() if x.size <= _FEW else bool(x.all())
 
 
@@ -197,17 +199,22 @@ def fmin(input: Tensor, other: Tensor) -> Tensor:
     ...
 
 
-def _raise(x: Tensor, bound: Any) -> Tensor:
+def _raise(x: Tensor, bound: object) -> Tensor:
     return F.where(x < bound, bound, x)
 
 
-def _lower(x: Tensor, bound: Any) -> Tensor:
+def _lower(x: Tensor, bound: object) -> Tensor:
     return F.where(x > bound, bound, x)
 
 
 @composed
 def _limit(
-    x: Tensor, low: Any, high: Any, op: str, raise_to: Any = _raise, lower_to: Any = _lower
+    x: Tensor,
+    low: Any,
+    high: Any,
+    op: str,
+    raise_to: Callable[[Tensor, object], Tensor] = _raise,
+    lower_to: Callable[[Tensor, object], Tensor] = _lower,
 ) -> Tensor:
     """Limits elements; at a bound the whole cotangent belongs to ``x``, unlike with maximum."""
     if low is None and high is None:

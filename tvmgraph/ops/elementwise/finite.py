@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from tvmgraph.core.op import F
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.errors import ArgumentError, DTypeError, user_source
@@ -11,7 +9,7 @@ from tvmgraph.errors import ArgumentError, DTypeError, user_source
 __all__ = ["all_finite"]
 
 
-def _list(op: str, name: str, value: Any) -> list[Tensor]:
+def _list(op: str, name: str, value: object) -> list[Tensor]:
     items = [value] if isinstance(value, Tensor) else value
     if not isinstance(items, (tuple, list)) or not all(isinstance(v, Tensor) for v in items):
         raise DTypeError(
@@ -23,7 +21,7 @@ def _list(op: str, name: str, value: Any) -> list[Tensor]:
     return list(items)
 
 
-def all_finite(inputs: Any) -> Tensor:
+def all_finite(inputs: object) -> Tensor:
     """Whether no element of any tensor is infinite or NaN.
 
     Args:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
@@ -15,6 +14,7 @@ from tvmgraph.core.op import Column, Reason, sample
 from tvmgraph.core.primitive import RowDecorator, primitive
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.core.traits import CHEAP
+from tvmgraph.dtypes import DType
 from tvmgraph.errors import DTypeError
 from tvmgraph.ops.common.pointwise import TirMath, pointwise
 from tvmgraph.ops.common.rows import ShapeError
@@ -291,19 +291,19 @@ def _bit_count(m: TirMath) -> int:
     return int("".join(c for c in m.dtype if c.isdigit()))
 
 
-def _in_range(m: TirMath, count: Any) -> tuple[Any, Any]:
+def _in_range(m: TirMath, count: Expr) -> tuple[Expr, Expr]:
     """Whether a shift is below the width, and a count that is safe to shift by."""
     bits = _bit_count(m)
     good = (count >= 0) & (count < bits)
     return good, m.tir.bitwise_and(count, m.const(bits - 1))
 
 
-def _left_shift(m: TirMath, x: Any, count: Expr) -> Expr:
+def _left_shift(m: TirMath, x: Expr, count: Expr) -> Expr:
     good, safe = _in_range(m, count)
     return m.where(good, m.tir.shift_left(x, safe), 0)
 
 
-def _right_shift(m: TirMath, x: Any, count: Expr) -> Expr:
+def _right_shift(m: TirMath, x: Expr, count: Expr) -> Expr:
     good, safe = _in_range(m, count)
     gone = 0 if m.dtype.startswith("uint") else m.where(x < 0, -1, m.const(0))
     return m.where(good, m.tir.shift_right(x, safe), gone)
@@ -356,7 +356,7 @@ def _onnx_right(O: OnnxOps, x: OnnxNamed, count: OnnxNamed) -> OnnxNamed:
     return O.Cast(O.Where(good, shifted, gone), to=O.dtype(kind))
 
 
-def _onnx_in_range(O: OnnxOps, count: OnnxNamed, kind: Any) -> OnnxNamed:
+def _onnx_in_range(O: OnnxOps, count: OnnxNamed, kind: DType) -> OnnxNamed:
     """Counts below the width; an int64 shifted right by 63 is what shifting it out gives."""
     bits = 8 * kind.itemsize - (kind is dtypes.int64)
     wide = O.Cast(count, to=O.dtype(dtypes.int64))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
 
 import numpy as np
 
@@ -10,13 +10,19 @@ from tvmgraph import dtypes
 from tvmgraph.core import rules
 from tvmgraph.core.columns import OnnxNamed, OnnxOps
 from tvmgraph.core.op import F
+from tvmgraph.core.primitive import RowDecorator
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.ops.common.pointwise import NUMBERS, number_samples, onnx_float32, unary, widened
 
 __all__ = ["ceil", "fix", "floor", "frac", "round", "trunc"]
 
 
-def _rounding(eager: Any, lower: str, onnx: object, name: str | None = None) -> Any:
+def _rounding(
+    eager: Callable[[np.ndarray], np.ndarray],
+    lower: str,
+    onnx: str | Callable[..., OnnxNamed],
+    name: str | None = None,
+) -> RowDecorator:
     """Adds the row of a rounding, which leaves integers and bool as they are."""
     low, of_floats = widened(lower), onnx_float32(onnx)
 

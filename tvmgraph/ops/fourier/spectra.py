@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 
@@ -22,7 +21,7 @@ def _frequencies(k: np.ndarray, n: int, d: float, dtype: DTypeLike | None) -> Te
     return Tensor((k / (n * d)).astype(wanted.numpy))
 
 
-def _window_length(n: Any, op: str) -> int:
+def _window_length(n: object, op: str) -> int:
     n = as_int(n, op, "n")
     if n < 1:
         raise bad(ArgumentError, f"n must be at least 1, not {n}", op, f"n={n}")

@@ -45,7 +45,7 @@ def _sized(x: Tensor, n: int, dim: int) -> Tensor:
     return F.narrow(x, -1, 0, n) if size >= n else F.pad(x, (0, n - size))
 
 
-def _waves(rows: int, columns: int, n: int, like: Tensor, factor: Any) -> tuple[Tensor, Tensor]:
+def _waves(rows: int, columns: int, n: int, like: Tensor, factor: object) -> tuple[Tensor, Tensor]:
     """Returns matrices of cosines and sines, with exact angles."""
     angle = np.outer(np.arange(rows), np.arange(columns)) % n * (2 * math.pi / n)
     kind = like.dtype.numpy

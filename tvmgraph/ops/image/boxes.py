@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from collections.abc import Sequence
 
 from tvmgraph import dtypes
 from tvmgraph.core.op import F
@@ -66,8 +66,8 @@ def _centers(b: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
 
 
 def bounding_box_encode(
-    anchor_box: Tensor, groundtruth_box: Tensor, means: Any = (0.0, 0.0, 0.0, 0.0),
-    stds: Any = (1.0, 1.0, 1.0, 1.0),
+    anchor_box: Tensor, groundtruth_box: Tensor, means: Sequence[float] = (0.0, 0.0, 0.0, 0.0),
+    stds: Sequence[float] = (1.0, 1.0, 1.0, 1.0),
 ) -> Tensor:  # fmt: skip
     r"""Expresses true boxes relative to anchors: shifts in sizes, and logarithms of size ratios.
 
@@ -97,9 +97,13 @@ def bounding_box_encode(
 
 
 def bounding_box_decode(
-    anchor_box: Tensor, deltas: Tensor, max_shape: Any, means: Any = (0.0, 0.0, 0.0, 0.0),
-    stds: Any = (1.0, 1.0, 1.0, 1.0), wh_ratio_clip: float = 0.016,
-) -> Tensor:  # fmt: skip
+    anchor_box: Tensor,
+    deltas: Tensor,
+    max_shape: Sequence[int],
+    means: Sequence[float] = (0.0, 0.0, 0.0, 0.0),
+    stds: Sequence[float] = (1.0, 1.0, 1.0, 1.0),
+    wh_ratio_clip: float = 0.016,
+) -> Tensor:
     r"""Moves anchors by encoded offsets: the inverse of :func:`bounding_box_encode`.
 
     Args:

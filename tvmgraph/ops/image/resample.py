@@ -17,7 +17,7 @@ from tvmgraph.core.traits import along_axis
 from tvmgraph.core.types import TensorType
 from tvmgraph.errors import ArgumentError, ShapeError
 from tvmgraph.ops.common.window import LOW_PRECISION, widen
-from tvmgraph.ops.common.window_te import UNROLL
+from tvmgraph.ops.common.window_te import UNROLL, Point
 
 __all__ = ["resample"]
 
@@ -162,7 +162,7 @@ def _lower_resample(R: Builder, x: Expr, *, axis: int, size: int, **table: Any) 
     whole, plain = bool((weight != 0).all()), bool((weight == 1).all())
 
     def compute(data: Expr, where: Expr, factor: Expr) -> Expr:
-        def term(point: Any, k: Any) -> Expr:
+        def term(point: Point, k: Expr | int) -> Expr:
             i = point[axis]
             at = (*point[:axis], where[i, k], *point[axis + 1 :])
             value = data[at].astype(wide)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from math import prod
 from typing import Any
 
@@ -10,7 +10,7 @@ import numpy as np
 
 from tvmgraph import dtypes
 from tvmgraph.core import rules
-from tvmgraph.core.arguments import PerAxis
+from tvmgraph.core.arguments import Attrs, PerAxis
 from tvmgraph.core.columns import Builder, Expr, OnnxNamed, OnnxOps
 from tvmgraph.core.op import F, Sample, sample
 from tvmgraph.core.primitive import primitive
@@ -31,7 +31,7 @@ from tvmgraph.ops.common.window import (
     scatter_columns,
     widen,
 )
-from tvmgraph.ops.common.window_te import te_pad, te_transposed
+from tvmgraph.ops.common.window_te import Point, te_pad, te_transposed
 
 __all__ = ["col2im", "columns_to_image", "fold", "image_to_columns", "unfold"]
 
@@ -54,7 +54,7 @@ def _numpy_columns(
     return cols.reshape(x.shape[0], x.shape[1] * prod(kernel), prod(out))
 
 
-def _unravel(index: Any, sizes: Ints) -> list[Any]:
+def _unravel(index: Expr, sizes: Ints) -> list[Expr]:
     """Splits a flat TE index into one index per axis."""
     parts = []
     for size in reversed(sizes):
@@ -85,7 +85,7 @@ def _lower_columns(
     return R.emit_te(compute, x, primfunc_name_hint="image_to_columns")
 
 
-def _eye(channels: int, kernel: Ints, dtype: Any) -> np.ndarray:
+def _eye(channels: int, kernel: Ints, dtype: np.dtype) -> np.ndarray:
     """Weight of the grouped convolution whose channels are the taps of a window."""
     taps = prod(kernel)
     one = np.eye(taps, dtype=dtype).reshape(taps, 1, *kernel)
@@ -205,7 +205,7 @@ def _lower_image(
     reach = tuple(d * (k - 1) + 1 for k, d in zip(kernel, dilation))
 
     def compute(cols: Expr) -> Expr:
-        def term(point: Any, window: Any, offset: Any) -> Expr:
+        def term(point: Point, window: Point, offset: Point) -> Expr:
             row, column = point[1], R.tir.const(0, "int64")
             for f, k, d in zip(offset, kernel, dilation):
                 row = row * k + f // d
@@ -250,7 +250,7 @@ def _onnx_image(
     )  # fmt: skip
 
 
-def _image_factors(types: Sequence[TensorType], attrs: Mapping[str, Any]) -> str:
+def _image_factors(types: Sequence[TensorType], attrs: Attrs) -> str:
     """The images."""
     return equation([["n", ".", "."]], [["n", "."] + ["."] * len(attrs["spatial"])])
 
@@ -301,7 +301,7 @@ def columns_to_image(
 
 def _settings(
     op: str, kernel_size: PerAxis, dilation: PerAxis, padding: object, stride: PerAxis
-) -> dict[str, Any]:
+) -> Attrs:
     pads = ints(padding, 2, "padding", op, 0)
     return {
         "kernel": ints(kernel_size, 2, "kernel_size", op),

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from tvmgraph import dtypes
 from tvmgraph.core import rules
+from tvmgraph.core.arguments import Attrs
 from tvmgraph.core.columns import Builder, Expr, OnnxNamed, OnnxOps
 from tvmgraph.core.op import F, Reason, sample
 from tvmgraph.core.primitive import primitive
@@ -20,6 +21,7 @@ from tvmgraph.core.traits import Pattern, Traits, equation, letters
 from tvmgraph.core.types import Shape, TensorType, tensor_type
 from tvmgraph.errors import ArgumentError, DTypeError, OutOfRangeError, ShapeError, either
 from tvmgraph.ops.common.rows import lower_full, sum_to
+from tvmgraph.ops.common.window_te import Point
 from tvmgraph.ops.indexing.basic import LOW_PRECISION
 
 __all__: list[str] = []
@@ -114,7 +116,7 @@ def wrapped(R: Builder, value: Expr, size: Expr) -> Expr:
     return R.tir.max(R.tir.min(value, size - 1), R.tir.IntImm("int64", 0))
 
 
-def _at(tensor: Any, batch: Any) -> Any:
+def _at(tensor: Expr, batch: Point) -> Expr:
     """Reads a broadcast tensor at a position of the full batch."""
     position = batch[len(batch) - len(tensor.shape) :]
     at = [0 if int_or_none(d) == 1 else p for d, p in zip(tensor.shape, position)]
@@ -156,7 +158,7 @@ def _leading(x: TensorType, axes: tuple[int, ...], batch_ndim: int) -> tuple[lis
     return [*axes, *rest], [*batch, *(a for a in range(ndim) if a not in batch)]
 
 
-def _onnx_columns(O: OnnxOps, indices: Any, batch: Shape) -> OnnxNamed:
+def _onnx_columns(O: OnnxOps, indices: Sequence[OnnxNamed], batch: Shape) -> OnnxNamed:
     """Stacks broadcast index tensors along a new last axis, as GatherND wants them."""
     last = np.array([len(batch)], np.int64)
     columns = []
@@ -193,7 +195,7 @@ _I3 = np.array([2, -1, 0])
 _I21 = np.array([[1], [0]])
 
 
-def _get_factors(types: Sequence[TensorType], attrs: Mapping[str, Any]) -> str:
+def _get_factors(types: Sequence[TensorType], attrs: Attrs) -> str:
     """Axes that are not indexed, and those of the indices."""
     axes, names = attrs["axes"], letters(types[0].ndim)
     count = max((t.ndim for t in types[1:]), default=0)
@@ -304,7 +306,9 @@ def _leading_numpy(x: np.ndarray, axes: tuple[int, ...], ndim: int) -> tuple[lis
     return _leading(tensor_type(x.shape, dtypes.float32), axes, ndim)
 
 
-def lower_scatter(R: Builder, x: Expr, value: Expr, mode: str, scatter: Any) -> Expr:
+def lower_scatter(
+    R: Builder, x: Expr, value: Expr, mode: str, scatter: Callable[..., Expr]
+) -> Expr:
     """Calls ``scatter(x, value, relax_mode)`` with wide accumulators and propagating NaN."""
     t = R.type(x)
     low = t.dtype in LOW_PRECISION
@@ -332,7 +336,7 @@ def _lower_index_update(R: Builder, *xs: Expr, axes: tuple[int, ...], mode: str)
     to_front, batch_first = _leading(types[0], axes, len(batch))
     sizes = [R.shape(types[0].shape)[a] for a in axes]
 
-    def columns(shape: Expr, *args: Expr) -> Any:
+    def columns(shape: Expr, *args: Expr) -> Expr:
         indices, sizes = args[: len(axes)], args[len(axes) :]
 
         def element(*i: Expr) -> Expr:
@@ -376,7 +380,13 @@ def _onnx_index_update(O: OnnxOps, *xs: OnnxNamed, axes: tuple[int, ...], mode: 
 
 
 def vjp_scatter(
-    g: Tensor, y: Tensor, x: Tensor, value: Tensor, mode: str, put: Any, get: Any
+    g: Tensor,
+    y: Tensor,
+    x: Tensor,
+    value: Tensor,
+    mode: str,
+    put: Callable[..., Tensor],
+    get: Callable[..., Tensor],
 ) -> tuple[Tensor, Tensor]:
     """Cotangents of base and values of every kind of scatter.
 

@@ -8,14 +8,15 @@ Axes that the index does not mention are taken whole.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
 from tvmgraph import dtypes
 from tvmgraph.core import rules
+from tvmgraph.core.arguments import Attrs
 from tvmgraph.core.columns import Builder, Expr, OnnxNamed, OnnxOps
 from tvmgraph.core.op import F, sample
 from tvmgraph.core.primitive import primitive
@@ -28,23 +29,31 @@ from tvmgraph.core.types import Dim, Shape, TensorType
 from tvmgraph.errors import ArgumentError, DTypeError, OutOfRangeError, ShapeError, either
 from tvmgraph.ops.common.rows import lower_full, sum_to
 
+if TYPE_CHECKING:
+    from typing_extensions import TypeIs
+
 __all__: list[str] = []
 
 WHOLE = (0, None, 1)  # the entry that takes a whole axis
-Index = tuple[Any, ...]
+#: Begin, end and step of the positions taken from an axis.
+Range: TypeAlias = tuple[int | Dim, int | Dim | None, int | Dim]
+#: First position, number and distance of those.
+Span: TypeAlias = tuple[int | Dim, int | Dim, int | Dim]
+Entry: TypeAlias = int | Dim | Range | None
+Index: TypeAlias = tuple[Entry, ...]
 
 
-def range_of(entry: tuple[int, int | None, int], size: int) -> range:
+def range_of(entry: Range, size: int) -> range:
     """Returns the positions that a range entry takes from an axis."""
     return range(*slice(*entry).indices(size))
 
 
-def is_position(entry: object) -> bool:
+def is_position(entry: object) -> TypeIs[int | Dim]:
     """Whether an entry takes one position and drops the axis."""
     return isinstance(entry, (int, Dim))
 
 
-def span_of(entry: tuple[Any, Any, int], size: int | Dim) -> tuple[Any, Any, int]:
+def span_of(entry: Range, size: int | Dim) -> Span:
     """Returns first position, number and distance of the positions that a range entry takes.
 
     Raises:
@@ -67,7 +76,7 @@ def span_of(entry: tuple[Any, Any, int], size: int | Dim) -> tuple[Any, Any, int
     return begin, -(-length // abs(step)), step
 
 
-def _dim_taken(entry: Any, size: int | Dim, axis: int) -> int | Dim | None:
+def _dim_taken(entry: int | Dim | Range, size: int | Dim, axis: int) -> int | Dim | None:
     """Returns the size of the axis a non-``None`` entry leaves, or ``None`` when it drops it."""
     if is_position(entry):
         known = scope() is not None or (isinstance(entry, int) and isinstance(size, int))
@@ -103,11 +112,11 @@ def selected_shape(shape: Shape, index: Index) -> Shape:
 
 
 @lru_cache(maxsize=4096)
-def _numpy_key(index: Index) -> Any:
+def _numpy_key(index: Index) -> tuple[slice | int | Dim | None, ...]:
     return tuple(slice(*e) if isinstance(e, tuple) else e for e in index)
 
 
-def _entries_by_axis(index: Index) -> list[Any]:
+def _entries_by_axis(index: Index) -> list[int | Dim | Range]:
     return [e for e in index if e is not None]
 
 
@@ -119,7 +128,7 @@ def _slice_arguments(index: Index, shape: Shape) -> tuple[list[int], ...]:
             continue
         begin, end, step = (e, e + 1, 1) if is_position(e) else e
         if end is None:  # an end before the first element, or after the last one
-            size: Any = shape[axis]
+            size = shape[axis]
             end = -(size + 1) if step < 0 else size
         axes.append(axis)
         begins.append(begin)
@@ -154,14 +163,14 @@ def _lower_basic_index(R: Builder, x: Expr, *, index: Index) -> Expr:
     return x
 
 
-def _lower_symbolic_index(R: Any, x: Expr, index: Index) -> Expr:
+def _lower_symbolic_index(R: Builder, x: Expr, index: Index) -> Expr:
     """A kernel of its own: the shape is then the very expression that inference found."""
     shape = R.type(x).shape
     result = [R.extent(d) for d in selected_shape(shape, index)]
     entries = _entries_by_axis(index)
     firsts = [R.extent(_first(e, d)) for e, d in zip(entries, shape)]
 
-    def take(x: Expr, result: Any, firsts: Expr) -> Expr:
+    def take(x: Expr, result: list[Expr], firsts: Expr) -> Expr:
         def element(*at: Expr) -> Expr:
             rest, position = iter(at), []
             for entry in index:
@@ -178,7 +187,7 @@ def _lower_symbolic_index(R: Any, x: Expr, index: Index) -> Expr:
     return R.emit_te(take, x, result, firsts)
 
 
-def _first(entry: Any, size: int | Dim) -> int | Dim:
+def _first(entry: int | Dim | Range, size: int | Dim) -> int | Dim:
     return entry if is_position(entry) else span_of(entry, size)[0]
 
 
@@ -210,7 +219,7 @@ def _words(ndim: int, index: Index) -> tuple[list[str], list[str]]:
     return names, [*region, *names[axis:]]
 
 
-def _index_factors(types: Sequence[TensorType], attrs: Mapping[str, Any]) -> str:
+def _index_factors(types: Sequence[TensorType], attrs: Attrs) -> str:
     """Axes that are taken whole."""
     names, region = _words(types[0].ndim, attrs["index"])
     return equation([names], [region])
@@ -273,8 +282,8 @@ def _eager_basic_update(x: np.ndarray, value: np.ndarray, *, index: Index) -> np
 
 
 def _value_position(
-    index: Index, coordinates: Any, spans: Any, R: Builder
-) -> tuple[list[Any], list[Any]]:
+    index: Index, coordinates: Sequence[Expr], spans: Sequence[Sequence[Expr]], R: Builder
+) -> tuple[list[object], list[object]]:
     """Returns when an element of ``x`` lies in the region, and its position there.
 
     Args:
@@ -316,7 +325,7 @@ def _lower_basic_update(R: Builder, x: Expr, value: Expr, *, index: Index) -> Ex
     spans = [(e, 1) if is_position(e) else span_of(e, d)[:2] for e, d in entries]
     spans = [tuple(map(R.extent, span)) for span in spans]
 
-    def update(x: Any, value: Any, spans: Any) -> Any:
+    def update(x: Expr, value: Expr, spans: Sequence[Sequence[Expr]]) -> Expr:
         def element(*i: Expr) -> Expr:
             conditions, position = _value_position(index, i, spans, R)
             position = position[len(position) - v.ndim :]
@@ -332,7 +341,7 @@ def _lower_basic_update(R: Builder, x: Expr, value: Expr, *, index: Index) -> Ex
 
 
 def _onnx_write(
-    O: Any, x: OnnxNamed, value: OnnxNamed, ranges: list[tuple[int, Any, int | Dim]]
+    O: OnnxOps, x: OnnxNamed, value: OnnxNamed, ranges: list[tuple[int, range | Span, int | Dim]]
 ) -> OnnxNamed:
     """Writes ``value`` (rank of ``x``) into the ranges, one axis after the other."""
     if not ranges:
@@ -342,8 +351,8 @@ def _onnx_write(
     if len(ranges) > 1:
         value = _onnx_write(O, O.Gather(x, positions, axis=axis), value, ranges[1:])
     if isinstance(taken, range) and isinstance(size, int):
-        order: Any = np.arange(size)
-        order[positions] = size + np.arange(len(taken))
+        order = np.arange(size)
+        order[np.array(taken, np.int64)] = size + np.arange(len(taken))
     else:
         order = _onnx_range(O, (0, size, 1))
         begin, count, step = (
@@ -359,14 +368,14 @@ def _onnx_write(
     return O.Gather(O.Concat(x, value, axis=axis), order, axis=axis)
 
 
-def _onnx_range(O: OnnxOps, taken: tuple[Any, Any, int]) -> OnnxNamed:
+def _onnx_range(O: OnnxOps, taken: Span) -> OnnxNamed:
     """The positions of a range: where it begins, how many there are, and its step."""
     begin, count, step = taken
     places = O.Range(np.asarray(0, np.int64), O.size(count), np.asarray(1, np.int64))
     return O.Add(O.Mul(places, np.asarray(step, np.int64)), O.size(begin))
 
 
-def _taken(entry: Any, size: int | Dim) -> Any:
+def _taken(entry: int | Dim | Range, size: int | Dim) -> range | Span:
     """Returns the range of positions of an entry, or begin, count and step of a symbolic one."""
     if is_position(entry):
         return range(entry, entry + 1) if isinstance(entry, int) else (entry, 1, 1)
@@ -384,7 +393,7 @@ def _onnx_basic_update(O: OnnxOps, x: OnnxNamed, value: OnnxNamed, *, index: Ind
     for axis, e in enumerate(_entries_by_axis(index)):
         if e != WHOLE:
             ranges.append((axis, _taken(e, shape[axis]), shape[axis]))
-    full: list[Any] = list(shape)
+    full = list(shape)
     for axis, taken, _ in ranges:
         full[axis] = len(taken) if isinstance(taken, range) else taken[1]
     if not same_form(value.type.shape, region.shape):
@@ -394,7 +403,7 @@ def _onnx_basic_update(O: OnnxOps, x: OnnxNamed, value: OnnxNamed, *, index: Ind
     return O.Identity(_onnx_write(O, x, value, ranges))
 
 
-def _update_factors(types: Sequence[TensorType], attrs: Mapping[str, Any]) -> str:
+def _update_factors(types: Sequence[TensorType], attrs: Attrs) -> str:
     """Axes that are written whole."""
     names, region = _words(types[0].ndim, attrs["index"])
     return equation([names, region[len(region) - types[1].ndim :]], [names])

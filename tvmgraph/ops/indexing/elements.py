@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 
 from tvmgraph import dtypes
 from tvmgraph.core import rules
+from tvmgraph.core.arguments import Attrs
 from tvmgraph.core.columns import Builder, Expr, OnnxNamed, OnnxOps
 from tvmgraph.core.op import F, sample
 from tvmgraph.core.primitive import primitive
@@ -79,7 +79,7 @@ def _lower_gather(R: Builder, x: Expr, index: Expr, *, axis: int) -> Expr:
 _I = np.array([[0, -1, 2, 1], [2, 2, 0, -3]])
 
 
-def _gather_factors(types: Sequence[TensorType], attrs: Mapping[str, Any]) -> str:
+def _gather_factors(types: Sequence[TensorType], attrs: Attrs) -> str:
     """Axes beside the named one that are read whole, and the positions along it."""
     x, index = types
     words = [n if a == b else "." for n, a, b in zip(letters(x.ndim), x.shape, index.shape)]
@@ -215,7 +215,7 @@ def _vjp_scatter_along(
     return dx, None, dv
 
 
-def _scatter_factors(types: Sequence[TensorType], attrs: Mapping[str, Any]) -> str:
+def _scatter_factors(types: Sequence[TensorType], attrs: Attrs) -> str:
     """Axes beside the named one that are written whole."""
     x, index = types[:2]
     words = [n if a == b else "." for n, a, b in zip(letters(x.ndim), x.shape, index.shape)]

@@ -134,7 +134,7 @@ def gather_d(x: Tensor, dim: int, index: Tensor) -> Tensor:
     return gather_elements(x, dim, index)
 
 
-def split_columns(name: str, x: Tensor, indices: Any) -> list[Tensor]:
+def split_columns(name: str, x: Tensor, indices: object) -> list[Tensor]:
     """Splits the last axis of ``indices`` into one index tensor per leading axis of ``x``."""
     indices = as_index(name, indices, "indices")
     depth = indices.type.static_shape[-1] if indices.ndim else 0

@@ -7,8 +7,9 @@ An index is split in two steps: a *basic* one of integers, ranges and new axes, 
 from __future__ import annotations
 
 import operator
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Iterable, Sequence
+from types import EllipsisType
+from typing import Any, TypeAlias, TypeGuard
 
 import numpy as np
 
@@ -31,6 +32,8 @@ from tvmgraph.errors import (
 from tvmgraph.ops.indexing.advanced import check_range, gathered_shape, index_get, index_update
 from tvmgraph.ops.indexing.basic import (
     WHOLE,
+    Entry,
+    Range,
     basic_index,
     basic_update,
     is_position,
@@ -40,6 +43,8 @@ from tvmgraph.ops.indexing.basic import (
 __all__ = ["getitem", "setitem"]
 
 _SCALARS = (bool, np.bool_)
+#: One entry of an index as users give it, converted.
+Given: TypeAlias = int | Dim | slice | bool | np.bool_ | Tensor | np.ndarray | None
 
 
 def getitem(x: Tensor, index: Any) -> Tensor:
@@ -62,7 +67,7 @@ def getitem(x: Tensor, index: Any) -> Tensor:
         >>> ops.getitem(Tensor([[1, 2], [3, 4]]), (slice(None), -1))
         Tensor(shape=[2], dtype=Int64, value= [2, 4])
     """
-    shape: Any = x.type.shape
+    shape = x.type.shape
     if index.__class__ is int and shape and shape[0].__class__ is int:
         if 0 <= index < shape[0]:
             return basic_index(x, (index,))
@@ -82,7 +87,7 @@ def getitem(x: Tensor, index: Any) -> Tensor:
         raise e.locate("ops.getitem", _got(x, index), user_source()) from None
 
 
-def _getitem(x: Tensor, index: Any) -> Tensor:
+def _getitem(x: Tensor, index: object) -> Tensor:
     basic, advanced = _Parser(x.type.shape, index).split()
     y = x if _is_trivial(basic) else basic_index(x, tuple(basic))
     if not advanced:
@@ -91,14 +96,14 @@ def _getitem(x: Tensor, index: Any) -> Tensor:
     return index_get(y, *indices, axes=axes)
 
 
-def _getitem_bound(x: Tensor, index: Any) -> Tensor:
+def _getitem_bound(x: Tensor, index: object) -> Tensor:
     """Takes elements at positions that exist if there are enough, which is checked."""
     least = large_enough(lambda: _Parser(x.type.shape, index).split())
     with assuming(least):
         return _getitem(at_least(x, least), index)
 
 
-def _slice_bound(x: Tensor, index: Any) -> tuple[Tensor, Any]:
+def _slice_bound(x: Tensor, index: object) -> tuple[Tensor, tuple[object, ...]]:
     """Slices the axes whose size only the values decide, by computing the positions."""
     entries, axis = _Parser(x.type.shape, index).entries, 0
     for i, e in enumerate(entries):
@@ -117,7 +122,7 @@ def _slice_axis(x: Tensor, axis: int, index: slice) -> Tensor:
     n = F.size_value(x, size=x.type.shape[axis], dtype=dtypes.int64)
     low, high = (n * 0, n) if step > 0 else (n * 0 - 1, n - 1)
 
-    def inside(at: Any) -> Tensor:
+    def inside(at: int | Dim) -> Tensor:
         return F.minimum(F.maximum(at + n if at < 0 else n * 0 + at, low), high)
 
     first = (low if step > 0 else high) if start is None else inside(start)
@@ -127,15 +132,15 @@ def _slice_axis(x: Tensor, axis: int, index: slice) -> Tensor:
     return index_get(x, F.count_up(count, "taken") * step + first, axes=(axis,))
 
 
-_PLAIN: dict[Any, tuple[Any, ...]] = {}
+_PLAIN: dict[tuple[object, ...], tuple[Entry, ...]] = {}
 _PLAIN_LIMIT = 4096
 
 
-def _plain_index(shape: Shape, index: tuple[Any, ...]) -> tuple[Any, ...] | None:
+def _plain_index(shape: Shape, index: tuple[Any, ...]) -> tuple[Entry, ...] | None:
     """Returns the basic index of a tuple of ints, slices, ``None`` and ``Ellipsis``, remembered."""
     if scope() is not None and contains_symbol((*shape, *index)):  # no keys of a look-up
         return None
-    key: list[Any] = [shape]
+    key: list[object] = [shape]
     for e in index:
         if e.__class__ is slice:
             key.append((e.start, e.stop, e.step))
@@ -155,7 +160,7 @@ def _plain_index(shape: Shape, index: tuple[Any, ...]) -> tuple[Any, ...] | None
     return found
 
 
-def setitem(x: Tensor, index: Any, value: Any) -> Tensor:
+def setitem(x: Tensor, index: object, value: object) -> Tensor:
     r"""Returns ``x`` with ``value`` stored at ``index``, with NumPy's rules.
 
     Args:
@@ -182,7 +187,7 @@ def setitem(x: Tensor, index: Any, value: Any) -> Tensor:
     return put_at("setitem", x, index, value, "set")
 
 
-def put_at(name: str, x: Tensor, index: Any, value: Any, mode: str) -> Tensor:
+def put_at(name: str, x: Tensor, index: object, value: object, mode: str) -> Tensor:
     """Sets (or with the mode ``"add"`` adds to) what an index addresses."""
     try:
         new = _as_value(value, x.type.dtype)
@@ -196,7 +201,7 @@ def put_at(name: str, x: Tensor, index: Any, value: Any, mode: str) -> Tensor:
         raise e.locate(f"ops.{name}", got, user_source()) from None
 
 
-def _put_at(x: Tensor, index: Any, new: Tensor, mode: str) -> Tensor:
+def _put_at(x: Tensor, index: object, new: Tensor, mode: str) -> Tensor:
     basic, advanced = _Parser(x.type.shape, index, new.ndim == 0).split()
     if not advanced:
         region = selected_shape(x.type.shape, tuple(basic))
@@ -209,17 +214,17 @@ def _put_at(x: Tensor, index: Any, new: Tensor, mode: str) -> Tensor:
     return basic_update(x, part, tuple(basic))
 
 
-def _got(x: Tensor, index: Any) -> str:
+def _got(x: Tensor, index: object) -> str:
     entries = index if isinstance(index, tuple) else (index,)
     text = ", ".join(str(e.type) if isinstance(e, Tensor) else f"{e!r:.40}" for e in entries)
     return f"x={x.type}, index=[{text}]"
 
 
-def _is_trivial(basic: Sequence[Any]) -> bool:
+def _is_trivial(basic: Sequence[Entry]) -> bool:
     return all(e == WHOLE for e in basic)
 
 
-def _range_entry(index: slice, size: int | Dim) -> tuple[int, int | None, int]:
+def _range_entry(index: slice, size: int | Dim) -> Range:
     """Returns the normalised entry of a slice of an axis."""
     start, stop, step = index.start, index.stop, index.step
     if step is None and stop is None and (start is None or (start.__class__ is int and start == 0)):
@@ -237,11 +242,13 @@ def _range_entry(index: slice, size: int | Dim) -> tuple[int, int | None, int]:
     return (max(begin, 0), None if end < 0 else min(begin, end), step) if begin >= 0 else (0, 0, 1)
 
 
-def _symbolic_entry(start: Any, stop: Any, step: Any, size: Any) -> tuple[Any, Any, int]:
+def _symbolic_entry(
+    start: int | Dim | None, stop: int | Dim | None, step: int | Dim, size: int | Dim
+) -> Range:
     """Does what ``slice.indices`` does, deciding by comparisons of the symbolic sizes."""
     low, high = (0, size) if step > 0 else (-1, size - 1)
 
-    def inside(bound: Any) -> Any:
+    def inside(bound: int | Dim) -> int | Dim:
         bound = bound if bound >= 0 else bound + size
         if bound < low:
             return low
@@ -283,7 +290,7 @@ class _Parser:
             region in another order and is enough for storing a single number.
     """
 
-    def __init__(self, shape: Shape, index: Any, keep_ints: bool = False) -> None:
+    def __init__(self, shape: Shape, index: object, keep_ints: bool = False) -> None:
         self.shape = shape
         entries = tuple(index) if _is_tuple(index) else (index,)
         self.entries = self._expand([_classify(e) for e in entries])
@@ -291,7 +298,7 @@ class _Parser:
         only_mask = len(tensors) == 1 and _is_bool(tensors[0])
         self.ints_join = bool(tensors) and not (keep_ints and only_mask)
 
-    def _expand(self, entries: list[Any]) -> list[Any]:
+    def _expand(self, entries: list[Given | EllipsisType]) -> list[Given]:
         """Replaces ``Ellipsis`` by whole ranges and checks the number of entries."""
         used = sum(_axes_used(e) for e in entries)
         ndim = len(self.shape)
@@ -304,12 +311,12 @@ class _Parser:
             raise OutOfRangeError("an index can only have a single Ellipsis ('...')")
         if dots:
             entries[dots[0] : dots[0] + 1] = [slice(None)] * (ndim - used)
-        return entries
+        return [e for e in entries if e is not ...]
 
-    def split(self) -> tuple[list[Any], list[tuple[int, Any]]]:
+    def split(self) -> tuple[list[Entry], list[tuple[int, Tensor | np.ndarray]]]:
         """Returns the basic entries, and pairs of an axis of their result and an index tensor."""
-        basic: list[Any] = []
-        advanced: list[tuple[int, Any]] = []
+        basic: list[Entry] = []
+        advanced: list[tuple[int, Tensor | np.ndarray]] = []
         axis = kept = 0  # of the input, of the basic step's result
         for e in self.entries:
             if e is None or isinstance(e, _SCALARS):
@@ -333,7 +340,7 @@ class _Parser:
             axis += 1
         return basic, advanced
 
-    def _checked(self, index: Any, axis: int) -> Any:
+    def _checked(self, index: int | Dim, axis: int) -> int | Dim:
         size = self.shape[axis]
         if not -size <= index < size:
             raise OutOfRangeError(
@@ -343,11 +350,11 @@ class _Parser:
         return index if index >= 0 else index + size
 
 
-def _is_bool(index: Any) -> bool:
+def _is_bool(index: Tensor | np.ndarray) -> bool:
     return index.dtype == dtypes.bool_ if isinstance(index, Tensor) else index.dtype == np.bool_
 
 
-def _axes_used(entry: Any) -> int:
+def _axes_used(entry: object) -> int:
     """Returns how many axes of the input an entry covers."""
     if entry is None or entry is Ellipsis or isinstance(entry, _SCALARS):
         return 0
@@ -356,14 +363,14 @@ def _axes_used(entry: Any) -> int:
     return 1
 
 
-def _is_tuple(index: Any) -> bool:
+def _is_tuple(index: object) -> TypeGuard[Iterable[object]]:
     """Whether an index has one entry per axis: a tuple, or a list with more than numbers in it."""
     if isinstance(index, list):
         return any(e is None or isinstance(e, (Tensor, slice)) for e in index)
     return isinstance(index, tuple)
 
 
-def _classify(entry: Any) -> Any:
+def _classify(entry: Any) -> Given | EllipsisType:
     """Returns an entry as int, slice, ``None``, ``Ellipsis``, bool, Tensor or NumPy array."""
     if entry is None or entry is Ellipsis or isinstance(entry, (slice, *_SCALARS)):
         return entry
@@ -392,7 +399,7 @@ def _classify(entry: Any) -> Any:
 
 
 def _as_integers(
-    advanced: list[tuple[int, Any]], shape: Shape
+    advanced: list[tuple[int, Tensor | np.ndarray]], shape: Shape
 ) -> tuple[tuple[int, ...], list[Tensor]]:
     """Returns the axes and integer tensors of advanced indices (a mask becomes its positions)."""
     axes: list[int] = []
@@ -422,7 +429,7 @@ def _zero_d_mask(index: Tensor) -> list[Tensor]:
     )
 
 
-def _integers(index: Any, size: int | Dim, axis: int) -> Tensor:
+def _integers(index: Tensor | np.ndarray, size: int | Dim, axis: int) -> Tensor:
     if isinstance(index, Tensor):
         return index
     if isinstance(size, int):
@@ -435,7 +442,7 @@ def _integers(index: Any, size: int | Dim, axis: int) -> Tensor:
 # ---- storing ------------------------------------------------------------------------------------
 
 
-def _as_value(value: Any, dtype: dtypes.DType) -> Tensor:
+def _as_value(value: object, dtype: dtypes.DType) -> Tensor:
     """Returns what is stored as a tensor of ``dtype``."""
     if isinstance(value, Tensor):
         return value if value.type.dtype is dtype else F.cast(value, dtype)
@@ -455,7 +462,7 @@ def _drop_leading(value: Tensor, ndim: int) -> Tensor:
 
 
 def _update_advanced(
-    x: Tensor, advanced: list[tuple[int, Any]], value: Tensor, mode: str
+    x: Tensor, advanced: list[tuple[int, Tensor | np.ndarray]], value: Tensor, mode: str
 ) -> Tensor:
     """Stores at advanced indices of ``x``."""
     if mode == "set" and len(advanced) == 1 and _is_bool(advanced[0][1]):
@@ -469,7 +476,7 @@ def _update_advanced(
     return index_update(x, _drop_leading(value, ndim), *indices, axes=axes, mode=mode)
 
 
-def _update_masked(x: Tensor, axis: int, mask: Any, value: Tensor) -> Tensor | None:
+def _update_masked(x: Tensor, axis: int, mask: Tensor | np.ndarray, value: Tensor) -> Tensor | None:
     """Stores where a mask is set, when the value is the same for every selected position.
 
     Returns ``None`` when the value has one entry per selected position.

@@ -152,7 +152,9 @@ _FIRST_DOC = r"""{verb} slices along the first axis of a parameter.
 _RESULTS = {"update": 4.0, "add": 5.0, "sub": -3.0, "mul": 4.0, "div": 0.25, "max": 4.0, "min": 1.0}
 
 
-def _described(function: Callable[..., Any], name: str, how: str, doc: str) -> Callable[..., Any]:
+def _described(
+    function: Callable[..., object], name: str, how: str, doc: str
+) -> Callable[..., Any]:
     verb, formula = FORMULAS[how]
     function.__name__ = function.__qualname__ = name
     # error messages name the function by its code

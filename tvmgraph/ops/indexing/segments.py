@@ -40,7 +40,7 @@ def _segments(
     return basic_index(y, ((0, count, 1),))
 
 
-def _limit(x: Tensor, largest: bool) -> Any:
+def _limit(x: Tensor, largest: bool) -> float:
     """Returns the largest or smallest finite number of ``x``'s dtype."""
     d = require_tensor("unsorted_segment_max", x, "x").type.dtype
     if d.is_integer:

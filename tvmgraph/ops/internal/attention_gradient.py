@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -58,11 +59,11 @@ def _eager_forward(*inputs: np.ndarray, **attrs: Any) -> tuple[np.ndarray, np.nd
     return _turned(mixed, layouts[3], inputs[0].dtype), statistics
 
 
-def _turned(x: np.ndarray, layout: str, dtype: Any) -> np.ndarray:
+def _turned(x: np.ndarray, layout: str, dtype: np.dtype) -> np.ndarray:
     return x.transpose([_AXES.index(axis) for axis in layout]).astype(dtype)
 
 
-def _lower_forward(R: Builder, *inputs: Expr, **attrs: object) -> Any:
+def _lower_forward(R: Builder, *inputs: Expr, **attrs: object) -> Sequence[Expr]:
     types = _infer_forward(*[R.type(x) for x in inputs], **attrs)
     said = json.dumps(attrs | {"statistics": True})
     return R.unpack(R.write("attention", said, inputs, types, symbolic=True), 2)
@@ -125,7 +126,7 @@ def _per_head(x: np.ndarray, heads: int) -> np.ndarray:
     return x.reshape(x.shape[0], heads, -1, *x.shape[2:]).sum(2)
 
 
-def _lower_gradient(R: Any, *inputs: Any, **attrs: Any) -> Any:
+def _lower_gradient(R: Any, *inputs: Any, **attrs: Any) -> Sequence[Expr]:
     types = _infer_gradient(*[R.type(x) for x in inputs], **attrs)
     made = R.write("attention_gradient", json.dumps(attrs), inputs, types, symbolic=True)
     return R.unpack(made, 3)
@@ -134,7 +135,9 @@ def _lower_gradient(R: Any, *inputs: Any, **attrs: Any) -> Any:
 _DEFAULTS = {"scale": 0.5, "diagonal": None, "fill": None}
 
 
-def _sample(layout: str, *shapes: Any, dtype: Any = "float32", **attrs: Any) -> Sample:
+def _sample(
+    layout: str, *shapes: object, dtype: str | tuple[str, ...] = "float32", **attrs: Any
+) -> Sample:
     attrs = _DEFAULTS | attrs | {"layouts": (layout,) * 4}
     return sample(*shapes, attrs=attrs, dtype=dtype, grad=False)
 

@@ -162,7 +162,7 @@ def _padded(R: Builder, x: Expr, padding: Pairs, dtype: str) -> Expr:
 
 
 def blocked_sums(
-    R: Builder, x: Expr, w: Expr, out: Any, padding: Pairs, stride: Ints, dilation: Ints,
+    R: Builder, x: Expr, w: Expr, out: object, padding: Pairs, stride: Ints, dilation: Ints,
     winograd: int = 0,
 ) -> Expr:  # fmt: skip
     """TE: the sums of a convolution of a blocked or plain image with a cut weight.
@@ -224,7 +224,7 @@ def _lower(
     return _cast_back(R, R.emit_te(convolve, input, weight, primfunc_name_hint="conv_blocked"), t)
 
 
-def _sample(*shapes: Any, stride: Ints = (1, 1), padding: Pairs = ((0, 0), (0, 0)),
+def _sample(*shapes: object, stride: Ints = (1, 1), padding: Pairs = ((0, 0), (0, 0)),
             dilation: Ints = (1, 1), **kwargs: Any) -> Sample:  # fmt: skip
     return sample(*shapes, stride=stride, padding=padding, dilation=dilation, grad=False, **kwargs)
 
@@ -329,7 +329,7 @@ def _lower_weight_grad(
         t, R.type(grad), kernel=kernel, stride=stride, padding=padding, dilation=dilation
     ).shape
 
-    def sums(x: Expr, g: Expr) -> Any:
+    def sums(x: Expr, g: Expr) -> Expr:
         padded = _padded(R, x, padding, x.dtype)
         n, y, z = (
             R.te.reduce_axis((0, g.shape[axis]), name=name)

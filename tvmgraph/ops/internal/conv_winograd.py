@@ -60,7 +60,7 @@ def _lower(R: Builder, input: Expr, weight: Expr, transformed: Expr, *, padding:
     return R.emit_te(convolve, input, weight, transformed, primfunc_name_hint="conv_winograd")
 
 
-def _sample(*shapes: Any, padding: Pairs = ((1, 1), (1, 1)), **kwargs: Any) -> Sample:
+def _sample(*shapes: object, padding: Pairs = ((1, 1), (1, 1)), **kwargs: Any) -> Sample:
     return sample(*shapes, padding=padding, grad=False, **kwargs)
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 from dataclasses import replace
 from math import prod
-from typing import Any
 
 import numpy as np
 
@@ -52,7 +51,7 @@ def _eager(*parts: np.ndarray, steps: Ints) -> np.ndarray:
 def _lower(R: Builder, *parts: Expr, steps: Ints) -> Expr:
     out = _infer(*map(R.type, parts), steps=steps).shape
 
-    def join(*parts: Expr) -> Any:
+    def join(*parts: Expr) -> Expr:
         def element(n: Expr, c: Expr, *at: Expr) -> Expr:
             spatial, rest = at[: len(steps)], at[len(steps) :]
             place = (n, c, *(p // s for p, s in zip(spatial, steps)), *rest)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from tvmgraph import dtypes
@@ -87,7 +85,7 @@ def _lower(R: Builder, input: Expr, panels: Expr, *, columns: int) -> Expr:
     group = GROUPS.get(dtype)
     wide = "int32" if dtype is dtypes.int8 else "float64" if dtype.itemsize == 8 else "float32"
 
-    def product(a: Expr, b: Expr) -> Any:
+    def product(a: Expr, b: Expr) -> Expr:
         k = R.te.reduce_axis((0, a.shape[-1]), name="k")
         width, extent = b.shape[2], R.tir.IntImm("int64", columns)
 

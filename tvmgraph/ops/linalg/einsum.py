@@ -8,7 +8,7 @@ from typing import Any
 
 from tvmgraph.core.op import F
 from tvmgraph.core.tensor import Tensor
-from tvmgraph.errors import ArgumentError, ShapeError
+from tvmgraph.errors import ArgumentError, ShapeError, TvmgraphError
 from tvmgraph.ops.common.arguments import bad
 
 __all__ = ["einsum"]
@@ -16,7 +16,7 @@ __all__ = ["einsum"]
 _LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
 # An operand with one label per axis; the axes of an ellipsis are labelled by numbers.
-Labelled = tuple[Tensor, list[Any]]
+Labelled = tuple[Tensor, list[object]]
 
 
 def einsum(equation: object, *operands: object) -> Tensor:
@@ -59,7 +59,7 @@ def einsum(equation: object, *operands: object) -> Tensor:
     return x if order == tuple(range(len(order))) else F.transpose(x, order)
 
 
-def _fail(equation: str, message: str, error: Any = ArgumentError) -> Any:
+def _fail(equation: str, message: str, error: type[TvmgraphError] = ArgumentError) -> TvmgraphError:
     return bad(error, message, "einsum", f"equation={equation!r}")
 
 
@@ -95,7 +95,7 @@ def _parse(equation: str, operands: tuple[Any, ...]) -> tuple[list[Labelled], li
     return inputs, output
 
 
-def _labels(equation: str, group: str, x: Tensor) -> list[Any]:
+def _labels(equation: str, group: str, x: Tensor) -> list[object]:
     hidden = x.ndim - len(group.replace("...", ""))
     labels = _expand(equation, group, list(range(-hidden, 0)))
     if len(labels) != x.ndim:
@@ -103,7 +103,7 @@ def _labels(equation: str, group: str, x: Tensor) -> list[Any]:
     return labels
 
 
-def _expand(equation: str, group: str, free: list[int]) -> list[Any]:
+def _expand(equation: str, group: str, free: list[int]) -> list[object]:
     """Replaces the ellipsis by the axes it stands for, numbered from the last one."""
     before, dots, after = group.partition("...")
     if not all(c in _LETTERS for c in before + after):
@@ -134,7 +134,7 @@ def _take_diagonals(x: Tensor, labels: list[object]) -> Labelled:
     return x, labels
 
 
-def _sum_out(x: Tensor, labels: list[Any], keep: set[object]) -> Labelled:
+def _sum_out(x: Tensor, labels: list[object], keep: set[object]) -> Labelled:
     axes = tuple(i for i, v in enumerate(labels) if v not in keep)
     if not axes:
         return x, labels

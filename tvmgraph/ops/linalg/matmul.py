@@ -32,7 +32,7 @@ _SUMS = dict.fromkeys(_LOW, dtypes.float32) | dict.fromkeys(
 
 def _matrix_shapes(
     a: Shape, b: Shape, transpose_a: bool, transpose_b: bool
-) -> tuple[Shape, Shape, tuple[Any, Any], tuple[Any, Any]]:
+) -> tuple[Shape, Shape, tuple[int | Dim, int | Dim], tuple[int | Dim, int | Dim]]:
     """Returns both batch shapes, and (M, K) and (K, N) after the transposes."""
     rows_a = a[-2:] if len(a) > 1 else (1, *a)
     rows_b = b[-2:] if len(b) > 1 else (*b, 1)
@@ -126,7 +126,7 @@ def contraction(R: Builder, transpose_a: bool, transpose_b: bool, wide: str) -> 
     return matmul
 
 
-def _wider(a: Any, b: Any, axis: int) -> Any:
+def _wider(a: Any, b: Any, axis: int) -> Expr:
     sizes = [s[axis] for s in (a, b) if len(s) >= -axis]
     return next((d for d in sizes if not _is_one(d)), sizes[0])
 
@@ -135,7 +135,7 @@ def _is_one(d: Any) -> bool:
     return hasattr(d, "value") and int(d) == 1
 
 
-def _select(lead: Any, batch: Any) -> list[Any]:
+def _select(lead: Sequence[Expr], batch: Any) -> list[Expr | int]:
     """Indexes a batch shape that broadcasts: 0 along axes of size 1."""
     tail = lead[len(lead) - len(batch) :]
     return [0 if _is_one(d) else i for i, d in zip(tail, batch)]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 from tvmgraph.core import rules
 from tvmgraph.core.arguments import AxisLike
@@ -44,7 +43,9 @@ def _scaled(op: str, input: Tensor, product: Tensor, beta: NumberLike, alpha: Nu
     return (input if beta == 1 else input * beta) + result
 
 
-def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
+def addmm(
+    input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: NumberLike = 1, alpha: NumberLike = 1
+) -> Tensor:
     r"""Scaled sum of a tensor and a matrix product: :math:`\beta input + \alpha mat1 \cdot mat2`.
 
     Args:
@@ -71,7 +72,9 @@ def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha: An
     return _scaled("addmm", input, F.matmul(mat1, mat2), beta, alpha)
 
 
-def addmv(input: Tensor, mat: Tensor, vec: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
+def addmv(
+    input: Tensor, mat: Tensor, vec: Tensor, *, beta: NumberLike = 1, alpha: NumberLike = 1
+) -> Tensor:
     r"""Scaled sum with a matrix-vector product: :math:`\beta input + \alpha mat \cdot vec`.
 
     Args:
@@ -94,7 +97,9 @@ def addmv(input: Tensor, mat: Tensor, vec: Tensor, *, beta: Any = 1, alpha: Any 
     return _scaled("addmv", input, F.mv(mat, vec), beta, alpha)
 
 
-def baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor, beta: Any = 1, alpha: Any = 1) -> Tensor:
+def baddbmm(
+    input: Tensor, batch1: Tensor, batch2: Tensor, beta: NumberLike = 1, alpha: NumberLike = 1
+) -> Tensor:
     r"""Scaled sum of a tensor and a batched product: :math:`\beta input + \alpha b1_i \cdot b2_i`.
 
     Args:
@@ -129,7 +134,7 @@ def _require_batches(op: str, batch1: Tensor, batch2: Tensor) -> None:
 
 
 def addbmm(
-    input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Any = 1, alpha: Any = 1
+    input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: NumberLike = 1, alpha: NumberLike = 1
 ) -> Tensor:
     r"""Scaled sum with summed products: :math:`\beta input + \alpha \sum_i b1_i \cdot b2_i`.
 
@@ -165,7 +170,9 @@ def addbmm(
     return _scaled("addbmm", input, F.matmul(flat, F.reshape(batch2, (c * k, n))), beta, alpha)
 
 
-def addr(x: Tensor, vec1: Tensor, vec2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
+def addr(
+    x: Tensor, vec1: Tensor, vec2: Tensor, *, beta: NumberLike = 1, alpha: NumberLike = 1
+) -> Tensor:
     r"""Scaled sum of a tensor and an outer product: :math:`\beta x + \alpha vec1 \otimes vec2`.
 
     Args:
@@ -359,7 +366,7 @@ def tensor_dot(x1: Tensor, x2: Tensor, axes: object) -> Tensor:
     return _contract("tensor_dot", x1, x2, first, second)
 
 
-def tensordot(x1: Tensor, x2: Tensor, axes: Any = 2) -> Tensor:
+def tensordot(x1: Tensor, x2: Tensor, axes: object = 2) -> Tensor:
     """Sums the product of two tensors over pairs of axes; NumPy's name of :func:`tensor_dot`.
 
     Args:

@@ -74,7 +74,7 @@ def dequantized(words: np.ndarray, scales: np.ndarray, columns: int) -> np.ndarr
     return values.reshape(len(words), -1, WIDTH).swapaxes(1, 2).reshape(-1, _depth(words))[:columns]
 
 
-def _depth(words: Any) -> Any:
+def _depth(words: Any) -> np.ndarray:
     return words.shape[1] * (1 if words.dtype in (dtypes.int8, np.int8) else PER_WORD)
 
 
@@ -101,7 +101,7 @@ def _eager(input: np.ndarray, words: np.ndarray, scales: np.ndarray, *, columns:
 def _lower(R: Builder, input: Expr, words: Expr, scales: Expr, *, columns: int) -> Expr:
     """Plain loops, for what has no kernel of its own that reads the words."""
 
-    def product(x: Expr, w: Expr, s: Expr) -> Any:
+    def product(x: Expr, w: Expr, s: Expr) -> Expr:
         depth, i64 = x.shape[1], R.int64
         group = R.tir.floordiv(depth, s.shape[1])
         k = R.te.reduce_axis((0, depth), name="k")

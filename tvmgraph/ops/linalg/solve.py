@@ -41,10 +41,10 @@ def real_like(t: TensorType) -> TensorType:
     )
 
 
-def lapack(function: Callable[..., Any]) -> Callable[..., object]:
+def lapack(function: Callable[..., object]) -> Callable[..., object]:
     """Turns NumPy's LinAlgError into an error that says which rule was broken."""
 
-    def run(*arrays: np.ndarray, **attrs: object) -> Any:
+    def run(*arrays: np.ndarray, **attrs: object) -> object:
         try:
             return function(*arrays, **attrs)
         except np.linalg.LinAlgError as e:

@@ -105,8 +105,8 @@ def _alphas(log_probs: Tensor, labels: Tensor, input_lengths: Tensor, ends: Tens
 
 
 def ctc_loss(
-    log_probs: Tensor, targets: Tensor, input_lengths: object, target_lengths: Any, blank: int = 0,
-    reduction: str = "mean", zero_infinity: bool = False,
+    log_probs: Tensor, targets: Tensor, input_lengths: object, target_lengths: object,
+    blank: int = 0, reduction: str = "mean", zero_infinity: bool = False,
 ) -> tuple[Tensor, Tensor]:  # fmt: skip
     r"""Negative log likelihood of label sequences, summed over all their alignments.
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any
 
-from tvmgraph.core.op import F, Reason, sample
+from tvmgraph.core.op import F, Reason, Sample, sample
+from tvmgraph.core.primitive import RowDecorator
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.ops.common.pointwise import float_samples, formula_row
 from tvmgraph.ops.math import bessel_formulas as _bessel
@@ -19,7 +19,7 @@ __all__ = [
 _NO_ONNX = Reason("ONNX has no Bessel functions")
 
 
-def _row(samples: list[Any]) -> Callable[..., Callable[[Any], Any]]:
+def _row(samples: list[Sample]) -> Callable[..., RowDecorator]:
     return partial(formula_row, onnx=_NO_ONNX, samples=samples, wide="float64")
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
 
 from tvmgraph.core.columns import Expr, Formulas
 from tvmgraph.ops.common.numpy_math import polynomial
@@ -133,7 +132,7 @@ def _scaled_i(m: Formulas, x: Expr, near: Expr, far: Expr, scaled: bool) -> Expr
 def i0(scaled: bool) -> Callable[..., Expr]:
     """I0, or exp(-abs(x)) I0(x) where ``scaled``."""
 
-    def formula(m: Formulas, x: Expr) -> Any:
+    def formula(m: Formulas, x: Expr) -> Expr:
         def even(a: Expr) -> Expr:
             near, far = _near(m, a, _NEAR_I, _I0_NEAR), _far(m, a, _NEAR_I, 1, _I0)
             return _scaled_i(m, a, near, far, scaled)
@@ -146,7 +145,7 @@ def i0(scaled: bool) -> Callable[..., Expr]:
 def i1(scaled: bool) -> Callable[..., Expr]:
     """I1, or exp(-abs(x)) I1(x) where ``scaled``."""
 
-    def formula(m: Formulas, x: Expr) -> Any:
+    def formula(m: Formulas, x: Expr) -> Expr:
         def odd(a: Expr) -> Expr:
             near = _near(m, a, _NEAR_I, _I1_NEAR) * a * 0.5
             y = _scaled_i(m, a, near, _far(m, a, _NEAR_I, 1, _I1), scaled)
@@ -222,7 +221,7 @@ def y1(m: Formulas, x: Expr) -> Expr:
 def k0(scaled: bool) -> Callable[..., Expr]:
     """K0, or exp(x) K0(x) where ``scaled``."""
 
-    def formula(m: Formulas, x: Expr) -> Any:
+    def formula(m: Formulas, x: Expr) -> Expr:
         log_half = _log_half(m, x, _NEAR_K)
         near = _near(m, x, _NEAR_K, _K0_NEAR) - log_half * _near(m, x, _NEAR_K, _I0_NEAR)
         return _scaled_k(m, x, near, _K0, scaled)
@@ -233,7 +232,7 @@ def k0(scaled: bool) -> Callable[..., Expr]:
 def k1(scaled: bool) -> Callable[..., Expr]:
     """K1, or exp(x) K1(x) where ``scaled``."""
 
-    def formula(m: Formulas, x: Expr) -> Any:
+    def formula(m: Formulas, x: Expr) -> Expr:
         inner = m.where((x > 0) & (x < _NEAR_K), x, 1.0)
         log_half = _log_half(m, x, _NEAR_K)
         series = log_half * _near(m, x, _NEAR_K, _I1_NEAR) - 0.5 * _near(m, x, _NEAR_K, _K1_NEAR)

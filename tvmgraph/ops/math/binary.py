@@ -11,11 +11,11 @@ import numpy as np
 from tvmgraph import dtypes
 from tvmgraph.core import rules
 from tvmgraph.core.arguments import Array
-from tvmgraph.core.columns import Builder, Expr, Formulas, OnnxNamed, OnnxOps
+from tvmgraph.core.columns import Builder, Expr, Formulas, NumberLike, OnnxNamed, OnnxOps
 from tvmgraph.core.op import Column, F, Reason, Sample, sample
 from tvmgraph.core.primitive import RowDecorator, primitive
 from tvmgraph.core.tensor import Tensor
-from tvmgraph.ops.common.pointwise import numpy_formula, onnx_float32, pointwise
+from tvmgraph.ops.common.pointwise import TirMath, numpy_formula, onnx_float32, pointwise
 from tvmgraph.ops.common.rows import binary_samples, sum_to
 
 __all__ = [
@@ -27,7 +27,7 @@ _LN2 = math.log(2)
 _INF, _NAN = math.inf, math.nan
 
 
-def lerp(input: Tensor, end: Tensor, weight: Any) -> Tensor:
+def lerp(input: Tensor, end: Tensor, weight: NumberLike) -> Tensor:
     r"""Interpolates linearly: :math:`out_i = input_i + weight_i (end_i - input_i)`.
 
     Args:
@@ -129,7 +129,7 @@ def _hypot_wide(m: Formulas, a: Expr, b: Expr) -> Expr:
     return m.where(infinite, math.inf, m.sqrt(a * a + b * b))
 
 
-def _hypot_scaled(m: Any, a: Any, b: Any) -> Expr:
+def _hypot_scaled(m: TirMath, a: Expr, b: Expr) -> Expr:
     """With numbers taken where their squares neither overflow nor vanish, by powers of two."""
 
     def body(a: Expr, b: Expr, scale: Expr) -> Any:

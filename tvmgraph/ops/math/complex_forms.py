@@ -269,7 +269,7 @@ def _cast(x: Tensor, dtype: dtypes.DType) -> Tensor:
     return F.logical_not(_is_zero(x)) if dtype is dtypes.bool_ else F.cast(re, dtype)
 
 
-def _full(size: object, fill_value: Any, dtype: dtypes.DType) -> Tensor:
+def _full(size: object, fill_value: complex, dtype: dtypes.DType) -> Tensor:
     part = dtypes.float64 if dtype is dtypes.complex128 else dtypes.float32
     value = complex(fill_value)
     return _join(OPS["full"].fn(size, value.real, part), OPS["full"].fn(size, value.imag, part))
@@ -296,7 +296,7 @@ def _sinc(x: Tensor) -> Tensor:
     return F.where(zero, F.ones_like(x), F.sin(turned) / turned)
 
 
-def _by_parts(name: str, data: tuple[int, ...] | None = None) -> Callable[..., Any]:
+def _by_parts(name: str, data: tuple[int, ...] | None = None) -> Callable[..., object]:
     """A linear row, or one that moves elements: once of real and once of imaginary parts.
 
     Args:
@@ -335,7 +335,7 @@ _LINEAR = (
 _INDEXED = {"where": (1, 2), "index_get": (0,), "index_update": (0, 1), "gather_along": (0,),
             "scatter_along": (0, 2), "computed_after": (0,)}  # fmt: skip
 
-FORMS: dict[str, Callable[..., Any]] = {
+FORMS: dict[str, Callable[..., object]] = {
     "cast": _cast, "full": _full, "mul": _mul, "real_div": _div, "sign": _unit,
     "square": lambda x: _mul(x, x), "reciprocal": lambda x: _div(F.ones_like(x), x),
     "abs": lambda x: F.hypot(*_pair(x)), "exp": _exp, "log": _log, "log1p": _log1p,

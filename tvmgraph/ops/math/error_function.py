@@ -37,7 +37,7 @@ def complementary_error(m: Any, x: Any) -> Expr:
     """erfc(x) by a formula in a = |x|, and 2 less that for x < 0.
 
     Args:
-        m: A :class:`~tvmgraph.ops.common.pointwise.TirMath` of float32 (within 4 ulp) or float64.
+        m: A :class:`~tvmgraph.ops.common.pointwise.Formulas` of float32 (within 4 ulp) or float64.
         x: The argument.
     """
     single = m.dtype == "float32"
@@ -54,7 +54,7 @@ def complementary_error(m: Any, x: Any) -> Expr:
     return m.let(bounded, lambda a: m.let(formula(m, a), signed))
 
 
-def _double(m: Any, a: Any) -> Expr:
+def _double(m: Any, a: Expr) -> Expr:
     """erfc(a) = exp(-a^2) P(u(a)) / (1 + 2a)."""
     u = (a * (9 / 7) - 4.0) / (a + 4.0)
     scaled = m.let(u, lambda u: polynomial(u, _SCALED_POLY))
@@ -79,6 +79,6 @@ def _single(m: Formulas, a: Expr) -> Expr:
     return _split_square(m, a, m.from_bits((m.bits(a) + 0x800) & ~0xFFF), body)
 
 
-def _split_square(m: Formulas, a: Expr, half: Expr, body: Callable[[Any, Any], Any]) -> Expr:
+def _split_square(m: Formulas, a: Expr, half: Expr, body: Callable[[Expr, Expr], Expr]) -> Expr:
     """Calls ``body(h, d)`` with a^2 = h^2 + d, h having half the bits so that h^2 is exact."""
     return m.let(half, lambda h: m.let((a - h) * (a + h), lambda d: body(h, d)))

@@ -68,7 +68,7 @@ def _sum(m: Formulas, peak: Expr, x: Expr, half: Expr) -> Expr:
     return m.where(half < 0, -half, half) * total
 
 
-def _maximum(m: Formulas, a: Expr, b: Any) -> Expr:
+def _maximum(m: Formulas, a: Expr, b: object) -> Expr:
     return m.where(a < b, b, a)
 
 
@@ -124,7 +124,7 @@ def _euler_maclaurin(m: Formulas, s: Expr, q: Expr) -> Expr:
     for k in range(_SHIFT):
         first = first + m.exp(-s * m.log(q + k))
 
-    def rest(w: Expr) -> Any:
+    def rest(w: Expr) -> Expr:
         correction, rising, power = 0.0, s, 1 / w
         for j, b in enumerate(_BERNOULLI):
             correction = correction + b * rising * power

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from tvmgraph import dtypes
@@ -13,7 +11,7 @@ from tvmgraph.core.op import F, Reason, sample
 from tvmgraph.core.primitive import primitive
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.errors import DTypeError, ShapeError
-from tvmgraph.ops.common.pointwise import pointwise
+from tvmgraph.ops.common.pointwise import TirMath, pointwise
 from tvmgraph.ops.common.repeated import lower_repeated
 
 __all__ = ["gcd", "lcm", "population_count"]
@@ -86,7 +84,7 @@ def _bits(x: np.ndarray) -> np.ndarray:
     return np.bitwise_count(x.astype(f"uint{x.dtype.itemsize * 8}")).astype(np.uint8)
 
 
-def _population_count(m: Any, x: Any) -> Expr:
+def _population_count(m: TirMath, x: Expr) -> Expr:
     unsigned = m.tir.Cast(f"uint{np.dtype(m.dtype).itemsize * 8}", x)
     return m.tir.popcount(m.tir.Cast("uint64", unsigned))
 

@@ -111,7 +111,7 @@ def power(input: Tensor, exponent: Tensor) -> Tensor:
     ...
 
 
-def _chain(x: Any, n: int) -> Any:
+def _chain(x: Expr, n: int) -> Any:
     """x ** n by repeated squaring."""
     result = None
     while n:

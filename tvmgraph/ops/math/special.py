@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
@@ -15,6 +14,7 @@ from tvmgraph.core.op import F, Reason, sample
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.ops.common.numpy_math import polynomial
 from tvmgraph.ops.common.pointwise import (
+    Formula,
     float_samples,
     formula_row,
     numpy_formula,
@@ -150,7 +150,7 @@ def _erfinv(m: Formulas, x: Expr) -> Expr:
     return _erfinv_result(m, x, y)
 
 
-def _converted(R: Builder, x: Expr, lower: Callable[[Any], Any]) -> Expr:
+def _converted(R: Builder, x: Expr, lower: Callable[[Expr], Expr]) -> Expr:
     """Calls ``lower`` with float64, converted apart: TVM takes long over it inside of formulas."""
     dtype = R.type(x).dtype.name
     return R.op.astype(R.emit(lower(R.emit(R.op.astype(x, "float64")))), dtype)
@@ -159,7 +159,7 @@ def _converted(R: Builder, x: Expr, lower: Callable[[Any], Any]) -> Expr:
 def _lower_erfinv(R: Builder, x: Expr) -> Expr:
     """Each step apart, so that its result is computed once; of less than float64 without Newton."""
 
-    def emit(step: str, formula: Callable[..., object], *operands: Expr) -> Expr:
+    def emit(step: str, formula: Formula, *operands: Expr) -> Expr:
         return R.emit(pointwise(f"erfinv_{step}", formula)(R, *operands))
 
     def rounded(m: Formulas, x: Expr) -> Expr:
@@ -202,7 +202,7 @@ def erfinv(input: Tensor) -> Tensor:
     ...
 
 
-def _lanczos(m: Formulas, z: Expr) -> tuple[Any, Any, Any]:
+def _lanczos(m: Formulas, z: Expr) -> tuple[Expr, Expr, Expr]:
     """The parts of ln Gamma(z + 1) = main + ln(p / q) for z >= -0.5."""
     bounded = m.where(z < _LARGE, z, _LARGE)
     p, q = polynomial(bounded, _LANCZOS_P), polynomial(bounded, _LANCZOS_Q)

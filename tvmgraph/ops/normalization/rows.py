@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Sequence
 from math import prod
-from typing import Any
 
 import numpy as np
 
 from tvmgraph import dtypes
 from tvmgraph.core import rules
+from tvmgraph.core.arguments import Attrs
 from tvmgraph.core.columns import Builder, Expr, OnnxNamed, OnnxOps
 from tvmgraph.core.op import F, sample
 from tvmgraph.core.primitive import primitive
@@ -18,6 +18,7 @@ from tvmgraph.core.traits import Pattern, Traits, equation, letters
 from tvmgraph.core.types import TensorType
 from tvmgraph.errors import DTypeError, ShapeError
 from tvmgraph.ops.common.window import LOW_PRECISION, widen
+from tvmgraph.ops.common.window_te import Point
 
 __all__ = ["row_normalize", "row_normalize_grad"]
 
@@ -35,7 +36,9 @@ def _infer_rows(
     return x
 
 
-def _statistics(x: np.ndarray, count: int, eps: float, center: bool) -> tuple[Any, Any, Any]:
+def _statistics(
+    x: np.ndarray, count: int, eps: float, center: bool
+) -> tuple[tuple[int, ...], np.ndarray, np.ndarray]:
     """Returns axes, centered elements and reciprocal deviations; two passes, so nothing cancels."""
     axes = tuple(range(x.ndim - count, x.ndim))
     centered = x - np.mean(x, axis=axes, keepdims=True) if center else x
@@ -50,21 +53,23 @@ def _numpy_rows(x: np.ndarray, *, count: int, eps: float, center: bool) -> np.nd
     return (centered * rstd).astype(x.dtype, copy=False)
 
 
-def _te_statistics(R: Any, x: Any, eps: float, center: bool, wide: str) -> tuple[Any, Any]:
+def _te_statistics(
+    R: Builder, x: Expr, eps: float, center: bool, wide: str
+) -> tuple[Expr | None, Expr]:
     """TE: mean and reciprocal deviation of the last axis, accumulated in ``wide``."""
     lead, size = tuple(x.shape[:-1]), x.shape[-1]
     number = R.tir.const(int(size), wide)
 
-    def mean_of(element: Any, name: str) -> Expr:
+    def mean_of(element: Callable[[Point, Expr], Expr], name: str) -> Expr:
         k = R.te.reduce_axis((0, size), name="k")
         total = R.te.compute(lead, lambda *i: R.te.sum(element(i, k), axis=k), name=name)
         return R.te.compute(lead, lambda *i: total[i] / number, name=f"{name}_mean")
 
     mean = mean_of(lambda i, k: x[(*i, k)].astype(wide), "total") if center else None
 
-    def square(i: Any, k: Any) -> Any:
+    def square(i: Point, k: Expr) -> Expr:
         value = x[(*i, k)].astype(wide)
-        value = value - mean[i] if center else value  # pyright: ignore[reportOptionalSubscript]
+        value = value if mean is None else value - mean[i]
         return value * value
 
     spread = mean_of(square, "squares")
@@ -75,7 +80,7 @@ def _te_statistics(R: Any, x: Any, eps: float, center: bool, wide: str) -> tuple
     return mean, rstd
 
 
-def _on_rows(R: Builder, compute: Any, name: str, count: int, *exprs: Expr) -> Expr:
+def _on_rows(R: Builder, compute: Callable[..., Expr], name: str, count: int, *exprs: Expr) -> Expr:
     """Runs a kernel on tensors whose normalized axes are merged into one."""
     t = R.type(exprs[0])
     if t.is_static and t.size == 0:
@@ -91,15 +96,15 @@ def _wide(R: Builder, x: Expr) -> str:
     return "float32" if d in LOW_PRECISION else d.name
 
 
-def _lower_rows(R: Any, x: Any, *, count: int, eps: float, center: bool) -> Any:
+def _lower_rows(R: Builder, x: Expr, *, count: int, eps: float, center: bool) -> Expr:
     wide = _wide(R, x)
 
-    def compute(data: Any) -> Any:
+    def compute(data: Expr) -> Expr:
         mean, rstd = _te_statistics(R, data, eps, center, wide)
 
-        def element(*i: Any) -> Any:
+        def element(*i: Expr) -> Expr:
             value = data[i].astype(wide)
-            value = value - mean[i[:-1]] if center else value
+            value = value if mean is None else value - mean[i[:-1]]
             return (value * rstd[i[:-1]]).astype(data.dtype)
 
         return R.te.compute(data.shape, element, name="normalized")
@@ -119,7 +124,7 @@ def _onnx_rows(O: OnnxOps, x: OnnxNamed, *, count: int, eps: float, center: bool
 
 
 def _onnx_statistics(
-    O: OnnxOps, x: OnnxNamed, count: int, eps: float, center: bool, wide: Any
+    O: OnnxOps, x: OnnxNamed, count: int, eps: float, center: bool, wide: dtypes.DType
 ) -> tuple[OnnxNamed, OnnxNamed]:
     axes = np.arange(-count, 0)
     centered = O.Sub(x, O.ReduceMean(x, axes)) if center else x
@@ -145,7 +150,7 @@ _SAMPLES = [
 ]  # fmt: skip
 
 
-def _row_factors(types: Sequence[TensorType], attrs: Mapping[str, Any]) -> str:
+def _row_factors(types: Sequence[TensorType], attrs: Attrs) -> str:
     """All but the axes that are normalized."""
     ndim, count = types[0].ndim, attrs["count"]
     words = [*letters(ndim - count), *["."] * count]
@@ -202,26 +207,26 @@ def _numpy_rows_grad(
 
 
 def _lower_rows_grad(
-    R: Any, g: Any, x: Any, y: Any, *, count: int, eps: float, center: bool
-) -> Any:
+    R: Builder, g: Expr, x: Expr, y: Expr, *, count: int, eps: float, center: bool
+) -> Expr:
     wide = _wide(R, x)
 
-    def compute(grad: Any, data: Any, out: Any) -> Any:
+    def compute(grad: Expr, data: Expr, out: Expr) -> Expr:
         _, rstd = _te_statistics(R, data, eps, center, wide)
         lead, size = tuple(data.shape[:-1]), data.shape[-1]
         number = R.tir.const(int(size), wide)
 
-        def total(element: Any, name: str) -> Expr:
+        def total(element: Callable[[Point], Expr], name: str) -> Expr:
             k = R.te.reduce_axis((0, size), name="k")
             return R.te.compute(lead, lambda *i: R.te.sum(element((*i, k)), axis=k), name=name)
 
         along = total(lambda i: grad[i].astype(wide) * out[i].astype(wide), "along")
         sums = total(lambda i: grad[i].astype(wide), "sums") if center else None
 
-        def element(*i: Any) -> Any:
+        def element(*i: Expr) -> Expr:
             row = i[:-1]
             value = grad[i].astype(wide) - out[i].astype(wide) * (along[row] / number)
-            value = value - sums[row] / number if center else value  # pyright: ignore[reportOptionalSubscript]
+            value = value if sums is None else value - sums[row] / number
             return (value * rstd[row]).astype(data.dtype)
 
         return R.te.compute(data.shape, element, name="row_normalize_grad")

@@ -27,7 +27,7 @@ from tvmgraph.ops.common.window import (
     tap,
     widen,
 )
-from tvmgraph.ops.common.window_te import te_fold, te_pad, te_transposed
+from tvmgraph.ops.common.window_te import Point, Tap, te_fold, te_pad, te_transposed
 
 __all__ = ["avg_pool", "avg_pool_grad"]
 
@@ -45,10 +45,10 @@ def _counts(
 def _divisors(
     spatial: Ints, out: Ints, kernel: Ints, stride: Ints, padding: Pairs, counted: Pairs,
     divisor: int,
-) -> Any:  # fmt: skip
+) -> int | np.ndarray:  # fmt: skip
     if divisor:
         return divisor
-    total: Any = np.ones((1,) * len(spatial))
+    total = np.ones((1,) * len(spatial))
     for i, axis in enumerate(zip(spatial, out, kernel, stride, padding, counted)):
         shape = [1] * len(spatial)
         shape[i] = out[i]
@@ -97,16 +97,16 @@ def _te_divide(
     padding: Pairs,
     counted: Pairs,
     divisor: int,
-) -> Callable[..., Expr]:
+) -> Callable[[Expr, Point], Expr]:
     """TE: ``(value, window) -> value / elements of the window``."""
     constant = divisor
     if not divisor and padding == counted:
         constant = int(np.prod(kernel))
 
-    def divide(value: Expr, window: Any) -> Expr:
+    def divide(value: Expr, window: Point) -> Expr:
         if constant:
             return value / R.tir.const(constant, wide)
-        count: Any = None
+        count: Expr | None = None
         for w, n, k, s, (lo, _), (clo, chi) in zip(
             window, spatial, kernel, stride, padding, counted
         ):
@@ -114,7 +114,7 @@ def _te_divide(
             length = R.tir.min(start + k, n + chi) - R.tir.max(start, -clo)
             length = R.tir.max(length, 1)
             count = length if count is None else count * length
-        return value / count.astype(wide)
+        return value if count is None else value / count.astype(wide)
 
     return divide
 
@@ -134,7 +134,7 @@ def _lower_avg_pool(
     def compute(data: Expr) -> Expr:
         padded = te_pad(R, data, padding, R.tir.const(0, data.dtype))
 
-        def term(point: Any, at: Any) -> Expr:
+        def term(point: Point, at: Tap) -> Expr:
             place = [p * s + v for p, s, v in zip(point[2:], stride, at)]
             return padded[(*point[:2], *place)].astype(wide)
 
@@ -290,7 +290,7 @@ def _lower_avg_pool_grad(
     out = tuple(int(v) for v in t.shape[2:])
 
     def compute(grad: Expr) -> Expr:
-        def term(point: Any, window: Expr, offset: Expr) -> Expr:
+        def term(point: Point, window: Point, offset: Point) -> Expr:
             return divide(grad[(*point[:2], *window)].astype(wide), window)
 
         y = te_transposed(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from math import prod
-from typing import Any
+from typing import Any, TypedDict, Unpack
 
 import numpy as np
 
@@ -26,14 +26,31 @@ from tvmgraph.ops.common.window import (
     require_spatial,
     tap,
 )
-from tvmgraph.ops.common.window_te import te_fold, te_isnan, te_max, te_pad, te_transposed
+from tvmgraph.ops.common.window_te import (
+    Point,
+    Tap,
+    te_fold,
+    te_isnan,
+    te_max,
+    te_pad,
+    te_transposed,
+)
 
 __all__ = ["max_pool", "max_pool_grad", "max_pool_index"]
 
 _NUMBERS = dtypes.INTEGERS + dtypes.FLOATS
 
 
-def _lowest(dtype: Any) -> Any:
+class _Window(TypedDict):
+    """Attributes of a row."""
+
+    kernel: Ints
+    stride: Ints
+    padding: Pairs
+    dilation: Ints
+
+
+def _lowest(dtype: np.dtype) -> float:
     return -np.inf if dtypes.dtype_of(dtype).is_float else np.iinfo(dtype).min
 
 
@@ -71,12 +88,12 @@ def _numpy_max_pool(
     return np.ascontiguousarray(y)
 
 
-def _te_max_pool(R: Any, data: Any, y: TensorType, attrs: dict[str, Any]) -> Expr:
+def _te_max_pool(R: Builder, data: Expr, y: TensorType, attrs: _Window) -> Expr:
     """TE: the largest element of every window."""
     combine, identity, fold = te_max(R, y.dtype.name)
     padded = te_pad(R, data, attrs["padding"], identity(data.dtype))
 
-    def term(point: Any, at: Any) -> Expr:
+    def term(point: Point, at: Tap) -> Expr:
         steps = zip(point[2:], attrs["stride"], at, attrs["dilation"])
         return padded[(*point[:2], *(p * s + v * d for p, s, v, d in steps))]
 
@@ -84,7 +101,7 @@ def _te_max_pool(R: Any, data: Any, y: TensorType, attrs: dict[str, Any]) -> Exp
                    "max_pool", fold)  # fmt: skip
 
 
-def _lower_max_pool(R: Any, x: Any, **attrs: Any) -> Expr:
+def _lower_max_pool(R: Builder, x: Expr, **attrs: Unpack[_Window]) -> Expr:
     y = infer_pool(R.type(x), **attrs)
     if 0 in y.shape:
         return R.op.zeros(R.shape(y.shape), y.dtype.name)
@@ -127,7 +144,7 @@ def _onnx_node(
                      pads=flat_padding(padding), dilations=list(dilation))  # fmt: skip
 
 
-def _onnx_max_pool(O: Any, x: Any, **attrs: Any) -> OnnxNamed:
+def _onnx_max_pool(O: OnnxOps, x: OnnxNamed, **attrs: Unpack[_Window]) -> OnnxNamed:
     y, dtype = _onnx_node(O, x, 1, **attrs), x.type.dtype
     return y if dtype in _ONNX_DTYPES else O.Cast(y, to=O.dtype(dtype))
 
@@ -205,7 +222,7 @@ def max_pool(input: Tensor, kernel: Ints, stride: Ints, padding: Pairs, dilation
 # ---- where the maximum lies -------------------------------------------------------------------
 
 
-def _infer_index(input: TensorType, **attrs: Any) -> TensorType:
+def _infer_index(input: TensorType, **attrs: Unpack[_Window]) -> TensorType:
     return infer_pool(input, **attrs).with_dtype(dtypes.int64)
 
 
@@ -232,22 +249,20 @@ def _numpy_index(
     return index
 
 
-def _te_places(R: Any, data: Any, t: TensorType, attrs: dict[str, Any]) -> Expr:
+def _te_places(R: Builder, data: Expr, t: TensorType, attrs: _Window) -> Expr:
     """TE: the smallest place among those whose element equals the maximum of the window."""
     best = _te_max_pool(R, data, infer_pool(t, **attrs), attrs)
-    kernel, stride, padding, dilation = (
-        attrs[k] for k in ("kernel", "stride", "padding", "dilation")
-    )
+    stride, padding, dilation = attrs["stride"], attrs["padding"], attrs["dilation"]
     spatial = tuple(int(v) for v in t.shape[2:])
     number = "int32" if prod(spatial) < 2**31 else "int64"
     none = R.tir.max_value(number)
 
-    def term(point: Any, taps: Any) -> Expr:
+    def term(point: Point, taps: Tap) -> Expr:
         at = [
             p * s + r * d - lo
             for p, s, r, d, (lo, _) in zip(point[2:], stride, taps, dilation, padding)
         ]
-        place: Any = R.tir.const(0, "int64")
+        place = R.tir.const(0, "int64")
         for v, n in zip(at, spatial):
             place = place * n + v
         inside = [
@@ -260,13 +275,14 @@ def _te_places(R: Any, data: Any, t: TensorType, attrs: dict[str, Any]) -> Expr:
         found = R.tir.Select(wins, place.astype(number), none)
         return R.tir.if_then_else(R.tir.all(*inside), found, none) if inside else found
 
-    return te_fold(R, tuple(data.shape[:2]), tuple(best.shape[2:]), kernel, term, R.tir.min,  # pyright: ignore[reportArgumentType]
+    windows, kernel = tuple(best.shape[2:]), attrs["kernel"]
+    return te_fold(R, tuple(data.shape[:2]), windows, kernel, term, R.tir.min,  # pyright: ignore[reportArgumentType]
                    R.tir.max_value, "first_maximum")  # fmt: skip
 
 
-def _te_index(R: Any, data: Any, t: TensorType, attrs: dict[str, Any]) -> Expr:
+def _te_index(R: Builder, data: Expr, t: TensorType, attrs: _Window) -> Expr:
     """TE: the places as int64."""
-    found: Any = _te_places(R, data, t, attrs)
+    found = _te_places(R, data, t, attrs)
     none = R.tir.max_value(found.dtype)
     return R.te.compute(
         found.shape,
@@ -276,7 +292,7 @@ def _te_index(R: Any, data: Any, t: TensorType, attrs: dict[str, Any]) -> Expr:
     )  # fmt: skip
 
 
-def _lower_index(R: Builder, x: Expr, **attrs: Any) -> Expr:
+def _lower_index(R: Builder, x: Expr, **attrs: Unpack[_Window]) -> Expr:
     t = R.type(x)
     y = infer_pool(t, **attrs)
     if 0 in y.shape:
@@ -286,7 +302,7 @@ def _lower_index(R: Builder, x: Expr, **attrs: Any) -> Expr:
     )
 
 
-def _onnx_index(O: Any, x: Any, **attrs: Any) -> OnnxNamed:
+def _onnx_index(O: OnnxOps, x: OnnxNamed, **attrs: Unpack[_Window]) -> OnnxNamed:
     _, index = _onnx_node(O, x, 2, **attrs)
     # ONNX counts through the whole tensor
     return O.Mod(index, np.array(prod(int(d) for d in x.type.shape[2:]), np.int64))
@@ -330,7 +346,9 @@ _WRITTEN_FOR = (dtypes.float32, dtypes.float64)
 _MOST_TAPS = 64  # it has code for every tap
 
 
-def _infer_max_pool_grad(grad: TensorType, input: TensorType, **attrs: Any) -> TensorType:
+def _infer_max_pool_grad(
+    grad: TensorType, input: TensorType, **attrs: Unpack[_Window]
+) -> TensorType:
     y = infer_pool(input, **attrs)
     if grad.shape != y.shape:
         raise ShapeError(f"grad must have the shape of the output, {list(y.shape)}")
@@ -358,13 +376,13 @@ def _numpy_max_pool_grad(
 
 
 def _te_max_pool_grad(
-    R: Builder, grad: Expr, where: Expr, spatial: Ints, wide: str, attrs: dict[str, Any]
+    R: Builder, grad: Expr, where: Expr, spatial: Ints, wide: str, attrs: _Window
 ) -> Expr:
     """TE: every element asks its windows whether it is their maximum."""
     reach = tuple(d * (k - 1) + 1 for k, d in zip(attrs["kernel"], attrs["dilation"]))
 
-    def term(point: Any, window: Expr, offset: Expr) -> Expr:
-        place: Any = R.tir.const(0, "int64")
+    def term(point: Point, window: Point, offset: Point) -> Expr:
+        place = R.tir.const(0, "int64")
         for p, n in zip(point[2:], spatial):
             place = place * n + p
         at = (*point[:2], *window)
@@ -380,7 +398,7 @@ def _te_max_pool_grad(
     return R.te.compute(y.shape, lambda *i: y[i].astype(grad.dtype), name="narrow")
 
 
-def _lower_max_pool_grad(R: Builder, g: Expr, x: Expr, **attrs: Any) -> Expr:
+def _lower_max_pool_grad(R: Builder, g: Expr, x: Expr, **attrs: Unpack[_Window]) -> Expr:
     t = R.type(x)
     if t.is_static and (t.size == 0 or R.type(g).size == 0):
         return R.op.zeros(R.shape(t.shape), t.dtype.name)
@@ -410,7 +428,9 @@ def _vjp_max_pool_grad(
     return F.reshape(F.gather_elements(flat, 2, at), g.shape), None
 
 
-def _onnx_max_pool_grad(O: OnnxOps, g: OnnxNamed, x: OnnxNamed, **attrs: object) -> OnnxNamed:
+def _onnx_max_pool_grad(
+    O: OnnxOps, g: OnnxNamed, x: OnnxNamed, **attrs: Unpack[_Window]
+) -> OnnxNamed:
     spatial = tuple(int(n) for n in x.type.shape[2:])
     low = g.type.dtype in LOW_PRECISION
     wide = dtypes.float32 if low else g.type.dtype

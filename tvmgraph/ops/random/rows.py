@@ -105,7 +105,7 @@ def _random_bits(R: Builder) -> Callable[..., Expr]:
     def word(v: int) -> Expr:
         return R.tir.const(v, "uint32")
 
-    def wide(v: int) -> Any:
+    def wide(v: int) -> Expr:
         return R.tir.const(v, "uint64")
 
     def halves(v: Any) -> tuple[Expr, Expr]:

@@ -9,6 +9,7 @@ import numpy as np
 
 from tvmgraph import dtypes
 from tvmgraph.core.arguments import DTypeLike
+from tvmgraph.core.columns import NumberLike
 from tvmgraph.core.op import F
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.errors import ArgumentError, DTypeError, ShapeError, TypeOrValueError
@@ -331,7 +332,7 @@ def shuffle(x: Tensor, seed: int | None = None) -> Tensor:
 # ---- discrete distributions ---------------------------------------------------------------------
 
 
-def bernoulli(input: Tensor, p: Any = 0.5, seed: int | None = None) -> Tensor:
+def bernoulli(input: Tensor, p: NumberLike = 0.5, seed: int | None = None) -> Tensor:
     r"""Draws 1 with probability ``p`` and 0 otherwise.
 
     Args:
@@ -423,7 +424,7 @@ def gumbel_noise(shape: tuple[int, ...], seed: object, op: str) -> Tensor:
 
 
 def multinomial_with_replacement(
-    x: Tensor, seed: Any, offset: Any, numsamples: int, replacement: bool = False
+    x: Tensor, seed: int, offset: int, numsamples: int, replacement: bool = False
 ) -> Tensor:
     """Draws indices, always with replacement, with probabilities proportional to weights.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
 
 import numpy as np
 
@@ -142,7 +142,7 @@ def _masked(name: str, x: Tensor, initial: object, where: object) -> Tensor:
     return F.where(where, x, F.cast(Tensor(initial), x.type.dtype))
 
 
-def _with_initial(y: Tensor, initial: object, combine: Any) -> Tensor:
+def _with_initial(y: Tensor, initial: object, combine: Callable[..., Tensor]) -> Tensor:
     return y if initial is None else combine(y, F.cast(Tensor(initial), y.type.dtype))
 
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from tvmgraph import dtypes
+from tvmgraph.core.columns import NumberLike
 from tvmgraph.core.op import F, Reason, sample
 from tvmgraph.core.primitive import primitive
 from tvmgraph.core.tensor import Tensor
@@ -22,7 +21,7 @@ from tvmgraph.ops.reduction.statistics import as_float
 __all__ = ["bincount", "histc"]
 
 
-def histc(input: Tensor, bins: int = 100, min: Any = 0.0, max: Any = 0.0) -> Tensor:
+def histc(input: Tensor, bins: int = 100, min: NumberLike = 0.0, max: NumberLike = 0.0) -> Tensor:
     r"""Counts the elements in ``bins`` bins of equal width between ``min`` and ``max``.
 
     Args:

@@ -213,7 +213,7 @@ def norm(
     return _vector_norm(_prepared(A, dtype), ord, axes, bool(keepdim))
 
 
-def renorm(input: Tensor, p: Any, axis: int, maxnorm: float) -> Tensor:
+def renorm(input: Tensor, p: float, axis: int, maxnorm: float) -> Tensor:
     r"""Scales the slices along an axis whose norm exceeds ``maxnorm`` down to it.
 
     Args:

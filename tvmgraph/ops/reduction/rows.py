@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from tvmgraph import dtypes
 from tvmgraph.core import rules
+from tvmgraph.core.arguments import Attrs
 from tvmgraph.core.columns import Builder, Expr, OnnxNamed, OnnxOps
 from tvmgraph.core.op import F, Reason, Sample, sample
 from tvmgraph.core.primitive import primitive
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.core.traits import Batch, Pattern, Traits, equation, letters, reduction
-from tvmgraph.core.types import Dim, TensorType, tensor_type
+from tvmgraph.core.types import Dim, Shape, TensorType, tensor_type
 from tvmgraph.errors import OutOfRangeError, ShapeError, either
 from tvmgraph.ops.common.pointwise import pointwise
 from tvmgraph.ops.common.rows import NOT_DIFFERENTIABLE, lower_full
@@ -36,10 +37,10 @@ def expand_reduced(g: Tensor, x: Tensor, axis: Axes, keep_dims: bool) -> Tensor:
     return F.broadcast_to(g, x.type.shape)
 
 
-def in_float32(function: Any) -> Any:
+def in_float32(function: Callable[..., np.ndarray]) -> Callable[..., np.ndarray]:
     """Wraps a NumPy reduction so that half precision is accumulated in float32."""
 
-    def reduce(x: np.ndarray, *, axis: Axes, keep_dims: bool) -> Any:
+    def reduce(x: np.ndarray, *, axis: Axes, keep_dims: bool) -> np.ndarray:
         if x.dtype.itemsize != 2 or dtypes.dtype_of(x.dtype) not in LOW_PRECISION:
             return function(x, axis=axis, keepdims=keep_dims)
         result = function(x.astype(np.float32), axis=axis, keepdims=keep_dims)
@@ -48,7 +49,7 @@ def in_float32(function: Any) -> Any:
     return reduce
 
 
-def lower_in_float32(R: Builder, x: Expr, build: Any) -> Expr:
+def lower_in_float32(R: Builder, x: Expr, build: Callable[[Expr], Expr]) -> Expr:
     """Emits ``build(x)``, in float32 when ``x`` is of half precision."""
     dtype = R.type(x).dtype
     if dtype not in LOW_PRECISION:
@@ -71,10 +72,10 @@ def reduced(t: TensorType, axis: Axes, keep_dims: bool) -> TensorType:
 _from_zero = pointwise("from_zero", lambda m, x: m.where(x == 0, 0, x))
 
 
-def _lower(name: str, empty: object) -> Any:
+def _lower(name: str, empty: object) -> Callable[..., Expr]:
     """Lowers to the Relax reduction ``name``; ``empty`` is its value over no elements."""
 
-    def lower(R: Builder, x: Expr, *, axis: Axes, keep_dims: bool) -> Any:
+    def lower(R: Builder, x: Expr, *, axis: Axes, keep_dims: bool) -> Expr:
         t = R.type(x)
         if not axis:
             return _from_zero(R, x) if name in ("sum", "mean") and t.dtype.is_float else x
@@ -89,7 +90,7 @@ def _lower(name: str, empty: object) -> Any:
 def _onnx(op_type: str) -> Callable[..., OnnxNamed]:
     """Maps to an ONNX reduction that takes its axes as an input."""
 
-    def build(O: OnnxOps, x: OnnxNamed, *, axis: Axes, keep_dims: bool) -> Any:
+    def build(O: OnnxOps, x: OnnxNamed, *, axis: Axes, keep_dims: bool) -> OnnxNamed:
         if not axis:
             return O.Identity(x)
         t, axes = x.type, np.array(axis, np.int64)
@@ -162,11 +163,11 @@ def reduce_sum(x: Tensor, axis: Axes, keep_dims: bool) -> Tensor:
     ...
 
 
-def _count(shape: Sequence[Any], axis: Axes) -> Any:
+def _count(shape: Shape, axis: Axes) -> int | Dim:
     return math.prod(shape[a] for a in axis)
 
 
-def _numpy_mean(x: np.ndarray, *, axis: Axes, keepdims: bool) -> Any:
+def _numpy_mean(x: np.ndarray, *, axis: Axes, keepdims: bool) -> np.ndarray:
     total = np.add.reduce(x, axis=axis, keepdims=keepdims, dtype=x.dtype)
     return total / x.dtype.type(_count(x.shape, axis))
 
@@ -352,7 +353,7 @@ def _infer_arg(x: TensorType, *, axis: int, keep_dims: bool, largest: bool) -> T
     return tensor_type(shape, dtypes.int64, x.device)
 
 
-def _eager_arg(x: np.ndarray, *, axis: int, keep_dims: bool, largest: bool) -> Any:
+def _eager_arg(x: np.ndarray, *, axis: int, keep_dims: bool, largest: bool) -> np.ndarray:
     wide = x.astype(np.float32) if dtypes.dtype_of(x.dtype) is dtypes.bfloat16 else x
     return (np.argmax if largest else np.argmin)(wide, axis=axis, keepdims=keep_dims)
 
@@ -391,7 +392,7 @@ def _onnx_arg(O: OnnxOps, x: OnnxNamed, *, axis: int, keep_dims: bool, largest: 
     return O.add(op_type, (x,), 1, {"axis": axis, "keepdims": int(keep_dims)})
 
 
-def _arg_factors(types: Sequence[TensorType], attrs: Mapping[str, Any]) -> str:
+def _arg_factors(types: Sequence[TensorType], attrs: Attrs) -> str:
     """All axes but the one that is searched."""
     names = letters(types[0].ndim)
     axis = attrs["axis"] % types[0].ndim
@@ -442,7 +443,7 @@ def lower_truth(R: Builder, x: Expr) -> Expr:
 
 
 def _lower_truth(is_all: bool) -> Callable[..., Expr]:
-    def lower(R: Builder, x: Expr, *, axis: Axes, keep_dims: bool) -> Any:
+    def lower(R: Builder, x: Expr, *, axis: Axes, keep_dims: bool) -> Expr:
         t = R.type(x)
         result = reduced(t.with_dtype(dtypes.bool_), axis, keep_dims)
         if is_empty(t):
@@ -459,7 +460,7 @@ def _lower_truth(is_all: bool) -> Callable[..., Expr]:
 
 
 def _onnx_truth(op_type: str) -> Callable[..., OnnxNamed]:
-    def build(O: OnnxOps, x: OnnxNamed, *, axis: Axes, keep_dims: bool) -> Any:
+    def build(O: OnnxOps, x: OnnxNamed, *, axis: Axes, keep_dims: bool) -> OnnxNamed:
         truth = O.Cast(x, to=O.dtype(dtypes.bool_))
         if not axis:
             return truth

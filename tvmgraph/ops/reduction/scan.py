@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -34,8 +35,10 @@ def _infer_scan(x: TensorType, *, axis: int, **attrs: object) -> TensorType:
     return x
 
 
-def _eager_scan(ufunc: Any) -> Any:
-    def scan(x: np.ndarray, *, axis: int, exclusive: bool = False, reverse: bool = False) -> Any:
+def _eager_scan(ufunc: np.ufunc) -> Callable[..., np.ndarray]:
+    def scan(
+        x: np.ndarray, *, axis: int, exclusive: bool = False, reverse: bool = False
+    ) -> np.ndarray:
         v = np.flip(x, axis) if reverse else x
         wide = v.astype(np.float32) if dtypes.dtype_of(x.dtype) in LOW_PRECISION else v
         y = ufunc.accumulate(wide, axis=axis, dtype=wide.dtype)
@@ -49,10 +52,10 @@ def _eager_scan(ufunc: Any) -> Any:
     return scan
 
 
-def _lower_scan(name: str) -> Any:
+def _lower_scan(name: str) -> Callable[..., Expr]:
     def lower(
         R: Builder, x: Expr, *, axis: int, exclusive: bool = False, reverse: bool = False
-    ) -> Any:
+    ) -> Expr:
         t = R.type(x)
         if is_empty(t):
             return x
@@ -162,7 +165,7 @@ def running_product(x: Tensor, axis: int) -> Tensor:
     ...
 
 
-def emit_scan(R: Builder, x: Expr, combine: Any, start: Any, axis: int) -> Expr:
+def emit_scan(R: Builder, x: Expr, combine: object, start: object, axis: int) -> Expr:
     """Emits ``y[i] = combine(y[i - 1], x[i])`` along an axis."""
     return R.emit_te(lambda v: R.topi.scan.scanop(v, combine, start, "scan", axis), x)
 
@@ -257,7 +260,7 @@ def _lower_positions(R: Builder, x: Expr, *, axis: int, largest: bool) -> Expr:
     else:
         best = emit_scan(R, wide, combine, 0, axis)
 
-    def mark(v: Expr, best: Expr) -> Any:
+    def mark(v: Expr, best: Expr) -> Expr:
         def element(*i: Expr) -> Expr:
             hit = v[i] == best[i]
             hit = R.tir.any(hit, R.tir.isnan(v[i])) if is_float else hit

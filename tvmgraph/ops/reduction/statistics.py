@@ -21,7 +21,7 @@ __all__ = [
 ]  # fmt: skip
 
 
-def reduce_sum(x: Tensor, axis: Any = None, keep_dims: bool | None = None) -> Tensor:
+def reduce_sum(x: Tensor, axis: object = None, keep_dims: bool | None = None) -> Tensor:
     """Returns the sum over some axes, in the tensor's dtype.
 
     Args:
@@ -48,7 +48,7 @@ def as_float(x: Tensor) -> Tensor:
 
 def _moments(
     name: str, input: Tensor, axis: AxisLike | None, ddof: object, keepdims: bool
-) -> tuple[Tensor, Tensor, Any]:
+) -> tuple[Tensor, Tensor, object]:
     """Returns variance and mean in float32 or wider, and the dtype of the result."""
     axes = resolve_axes(name, input, axis)
     if not isinstance(ddof, int):

@@ -110,7 +110,7 @@ def _parts(gates: Any, units: int) -> list[object]:
     return [gates[..., k : k + units] for k in range(0, gates.shape[-1], units)]
 
 
-def _cells(lib: _Library, gates: Any, first: Any, order: Sequence[int]) -> dict[int, Any]:
+def _cells(lib: _Library, gates: Any, first: Any, order: Sequence[int]) -> dict[int, object]:
     """The second state of an LSTM after every step; -1 is the first one."""
     found = {-1: first}
     state, units = first, first.shape[-1]
@@ -173,13 +173,15 @@ def _eager(*inputs: np.ndarray, mode: str, reverse: bool) -> tuple[np.ndarray, .
     return _all_steps(_NUMPY, inputs, mode, reverse)
 
 
-def _vjp(g: Any, y: Any, *inputs: Tensor, mode: str, reverse: bool) -> tuple[Tensor | None, ...]:
+def _vjp(
+    g: Sequence[Tensor | None], y: Sequence[Tensor], *inputs: Tensor, mode: str, reverse: bool
+) -> tuple[Tensor | None, ...]:
     _, pull_back = hooks.vjp(lambda *xs: _all_steps(_operators(), xs, mode, reverse), *inputs)
     cotangents = [F.zeros_like(t) if c is None else c for c, t in zip(g, y)]
     return pull_back(*cotangents)
 
 
-def _lower(R: Builder, *inputs: Expr, mode: str, reverse: bool) -> Any:
+def _lower(R: Builder, *inputs: Expr, mode: str, reverse: bool) -> Sequence[Expr]:
     types = _infer(*[R.type(x) for x in inputs], mode=mode, reverse=reverse)
     made = R.write("recurrent_gradient", f"{mode} {int(reverse)}", inputs, types)
     return R.unpack(made, len(types))

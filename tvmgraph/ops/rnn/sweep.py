@@ -84,7 +84,9 @@ def _eager(*inputs: np.ndarray, mode: str, reverse: bool) -> tuple[np.ndarray, .
     return (y, *state)
 
 
-def _vjp(g: Any, y: Any, *inputs: Tensor, mode: str, reverse: bool) -> tuple[Tensor | None, ...]:
+def _vjp(
+    g: Sequence[Tensor | None], y: Sequence[Tensor], *inputs: Tensor, mode: str, reverse: bool
+) -> tuple[Tensor | None, ...]:
     x, panels, bias, *state = inputs
     steps, batch, wide = x.shape
     units = state[0].shape[1]
@@ -145,7 +147,7 @@ def _turned_panels(weight: Tensor) -> Tensor:
     return F.transpose(F.reshape(transposed, (wide, blocks, width)), (1, 0, 2))
 
 
-def _lower(R: Builder, *inputs: Expr, mode: str, reverse: bool) -> Any:
+def _lower(R: Builder, *inputs: Expr, mode: str, reverse: bool) -> Sequence[Expr]:
     types = _infer(*[R.type(x) for x in inputs], mode=mode, reverse=reverse)
     return R.unpack(R.write("recurrent", f"{mode} {int(reverse)}", inputs, types), len(types))
 
@@ -171,7 +173,7 @@ def _onnx(O: OnnxOps, *inputs: OnnxNamed, mode: str, reverse: bool) -> tuple[Onn
 def _onnx_step(
     O: OnnxOps, mode: str, units: int, x: OnnxNamed, h: OnnxNamed, state: Sequence[object]
 ) -> list[OnnxNamed]:
-    def part(value: OnnxNamed, gate: int) -> Any:
+    def part(value: OnnxNamed, gate: int) -> OnnxNamed:
         return O.Slice(value, O.const([gate * units]), O.const([(gate + 1) * units]), O.const([1]))
 
     def both(gate: int) -> OnnxNamed:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from tvmgraph.core import rules
-from tvmgraph.core.arguments import AxisLike
+from tvmgraph.core.arguments import Attrs, AxisLike
 from tvmgraph.core.op import F, sample
 from tvmgraph.core.primitive import primitive
 from tvmgraph.core.tensor import Tensor
@@ -38,7 +38,7 @@ def _infer_transpose(input: TensorType, *, dims: tuple[int, ...]) -> TensorType:
     return input.with_shape(input.shape[d] for d in dims)
 
 
-def _transpose_factors(types: Sequence[TensorType], attrs: Mapping[str, Any]) -> str:
+def _transpose_factors(types: Sequence[TensorType], attrs: Attrs) -> str:
     """Every dimension."""
     names = letters(types[0].ndim)
     return equation([names], [[names[d] for d in attrs["dims"]]])

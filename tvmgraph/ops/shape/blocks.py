@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -23,7 +24,7 @@ __all__ = [
 # ---- at least so many axes ----------------------------------------------------------------------
 
 
-def _at_least(inputs: object, convert: Any, op: str) -> Any:
+def _at_least(inputs: object, convert: Callable[[Tensor], Tensor], op: str) -> Any:
     if isinstance(inputs, Tensor):
         return convert(inputs)
     if not isinstance(inputs, (tuple, list)) or not all(isinstance(x, Tensor) for x in inputs):
@@ -349,7 +350,9 @@ def space_to_depth(x: Tensor, block_size: int) -> Tensor:
     return F.reshape(y, (n, c * b * b, h // b, w // b))
 
 
-def space_to_batch_nd(input_x: Tensor, block_size: object, paddings: Any) -> Tensor:
+def space_to_batch_nd(
+    input_x: Tensor, block_size: object, paddings: Sequence[Sequence[int]]
+) -> Tensor:
     """Pads the last axes with zeros and moves blocks of them into the batch.
 
     Args:
@@ -390,7 +393,9 @@ def space_to_batch_nd(input_x: Tensor, block_size: object, paddings: Any) -> Ten
     return F.reshape(x, (batch, *input_x.shape[1:head], *outer))
 
 
-def batch_to_space_nd(input_x: Tensor, block_shape: object, crops: Any) -> Tensor:
+def batch_to_space_nd(
+    input_x: Tensor, block_shape: object, crops: Sequence[Sequence[int]]
+) -> Tensor:
     """Moves blocks of the batch into the last axes and crops them.
 
     Args:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 
 from tvmgraph.core import rules
+from tvmgraph.core.arguments import Attrs
 from tvmgraph.core.columns import Builder, Expr, OnnxNamed, OnnxOps
 from tvmgraph.core.op import F, sample
 from tvmgraph.core.primitive import primitive
@@ -77,7 +77,7 @@ def _onnx_diagonal(O: OnnxOps, x: OnnxNamed, *, offset: int, dim1: int, dim2: in
     return O.Gather(flat, index, axis=len(rest))
 
 
-def _diagonal_factors(types: Sequence[TensorType], attrs: Mapping[str, Any]) -> str:
+def _diagonal_factors(types: Sequence[TensorType], attrs: Attrs) -> str:
     """All axes but those of the matrices."""
     names, axes = letters(types[0].ndim), {attrs[d] % types[0].ndim for d in ("dim1", "dim2")}
     rest = [n for i, n in enumerate(names) if i not in axes]
@@ -207,7 +207,7 @@ def _lower_place(
 
     zero = R.tir.const(0, t.dtype.name)
 
-    def place(a: Expr) -> Any:
+    def place(a: Expr) -> Expr:
         def element(*index: Expr) -> Expr:
             lead = [v for i, v in enumerate(index) if i not in (dim1, dim2)]
             row, col = index[dim1], index[dim2]
@@ -240,7 +240,7 @@ def _onnx_place(
     return O.Cast(y, to=9) if is_bool else y
 
 
-def _place_factors(types: Sequence[TensorType], attrs: Mapping[str, Any]) -> str:
+def _place_factors(types: Sequence[TensorType], attrs: Attrs) -> str:
     """All axes but that of the diagonals."""
     ndim = types[0].ndim + 1
     axes, names = {attrs[d] % ndim for d in ("dim1", "dim2")}, iter(letters(ndim - 2))

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from tvmgraph import dtypes
+from tvmgraph.core.arguments import Attrs
 from tvmgraph.core.columns import Builder, Expr, OnnxNamed, OnnxOps
 from tvmgraph.core.conversion import converted
 from tvmgraph.core.op import F, sample
 from tvmgraph.core.primitive import primitive
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.core.traits import Pattern, Traits, equation, letters
-from tvmgraph.core.types import TensorType
+from tvmgraph.core.types import Shape, TensorType
 from tvmgraph.errors import ArgumentError, ShapeError
 from tvmgraph.ops.common.arguments import as_int, bad, describe, int_tuple
 
@@ -82,7 +83,7 @@ def _full(R: Builder, t: TensorType, value: Any) -> Expr:
     return R.op.broadcast_to(R.const(value, t.dtype.name), R.shape(t.shape))
 
 
-def _inner(g: Tensor, pads: Pads, shape: Any) -> Tensor:
+def _inner(g: Tensor, pads: Pads, shape: Shape) -> Tensor:
     """Cuts the padding off."""
     for axis, ((l, r), d) in enumerate(zip(pads, shape)):
         if l or r:
@@ -101,7 +102,7 @@ def _onnx_constant(O: OnnxOps, x: OnnxNamed, *, pads: Pads, value: object) -> On
     return O.Pad(x, amounts, O.const(_stored(value, dtype)))
 
 
-def pad_factors(types: Sequence[TensorType], attrs: Mapping[str, Any]) -> str:
+def pad_factors(types: Sequence[TensorType], attrs: Attrs) -> str:
     """The dimensions that are not padded."""
     words = [n if p == (0, 0) else "." for n, p in zip(letters(types[0].ndim), attrs["pads"])]
     return equation([words], [words])
@@ -325,7 +326,7 @@ def _pad_or_crop(x: Tensor, pads: Pads, value: Any) -> Tensor:
     return pad_constant(x, pads, value)
 
 
-def mirror_pad(input_x: Tensor, paddings: Any, mode: str) -> Tensor:
+def mirror_pad(input_x: Tensor, paddings: Tensor | Sequence[Sequence[int]], mode: str) -> Tensor:
     """Pads by mirroring the tensor.
 
     Args:

@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from tvmgraph import dtypes
 from tvmgraph.core import rules
-from tvmgraph.core.arguments import AxisLike
+from tvmgraph.core.arguments import Attrs, AxisLike
 from tvmgraph.core.columns import Builder, Expr, OnnxNamed, OnnxOps
 from tvmgraph.core.op import F, Reason, sample
 from tvmgraph.core.primitive import primitive
 from tvmgraph.core.sizes import same_size
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.core.traits import Pattern, Traits, along_axis, equation, letters
-from tvmgraph.core.types import Dim, TensorType, tensor_type
+from tvmgraph.core.types import Dim, Shape, TensorType, tensor_type
 from tvmgraph.errors import ArgumentError, OutOfRangeError, ShapeError, either
 from tvmgraph.ops.common.arguments import as_int, bad, describe, int_tuple, named, wrap_axes
 from tvmgraph.ops.common.rows import NOT_DIFFERENTIABLE, composed
@@ -31,7 +31,7 @@ __all__ = [
 # ---- tile ---------------------------------------------------------------------------------------
 
 
-def _aligned(shape: Any, dims: tuple[int, ...]) -> tuple[tuple[Any, ...], tuple[int, ...]]:
+def _aligned(shape: Shape, dims: tuple[int, ...]) -> tuple[tuple[Any, ...], tuple[int, ...]]:
     """Gives shape and repetitions one length, with leading ones."""
     ndim = max(len(shape), len(dims))
     return (1,) * (ndim - len(shape)) + tuple(shape), (1,) * (ndim - len(dims)) + dims
@@ -60,7 +60,7 @@ def _onnx_tile(O: OnnxOps, x: OnnxNamed, *, dims: tuple[int, ...]) -> OnnxNamed:
     return O.Tile(x, np.array(counts, np.int64))
 
 
-def _tile_factors(types: Sequence[TensorType], attrs: Mapping[str, Any]) -> str:
+def _tile_factors(types: Sequence[TensorType], attrs: Attrs) -> str:
     """The dimensions that are not repeated."""
     sizes, counts = _aligned(types[0].shape, attrs["dims"])
     words = [n if c == 1 else "." for n, c in zip(letters(len(sizes)), counts)]
@@ -148,7 +148,7 @@ def repeat_elements(x: Tensor, rep: int, axis: int = 0) -> Tensor:
     return _repeat(x, rep, axis, "repeat_elements")
 
 
-def _repeat(x: Tensor, count: int, axis: Any, op: str) -> Tensor:
+def _repeat(x: Tensor, count: int, axis: int | None, op: str) -> Tensor:
     axis = as_int(axis, op, "axis")
     if not -x.ndim <= axis < x.ndim:
         raise bad(rules.AxisError, f"axis {axis} is outside [{-x.ndim}, {x.ndim})", op,
@@ -447,7 +447,7 @@ def _infer_roll(input: TensorType, *, shifts: tuple[int, ...], dims: tuple[int, 
 def _lower_roll(R: Builder, x: Expr, *, shifts: tuple[int, ...], dims: tuple[int, ...]) -> Expr:
     total = {d: sum(s for s, e in zip(shifts, dims) if e == d) for d in dims}
 
-    def source(i: Expr, size: Expr, shift: int) -> Any:
+    def source(i: Expr, size: Expr, shift: int) -> Expr:
         number = getattr(size, "value", None)
         if number is None:  # a size that is known when the code runs
             moved: Any = R.tir.floormod(R.tir.const(shift, "int64"), R.tir.max(size, 1))

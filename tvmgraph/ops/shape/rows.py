@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from tvmgraph.core import rules
-from tvmgraph.core.arguments import AxisLike
-from tvmgraph.core.columns import Builder, Expr, OnnxNamed, OnnxOps
+from tvmgraph.core.arguments import Attrs, AxisLike
+from tvmgraph.core.columns import Builder, Expr, OnnxNamed, OnnxOps, ShapeLike
 from tvmgraph.core.op import F, sample
 from tvmgraph.core.primitive import primitive
 from tvmgraph.core.tensor import Tensor
@@ -33,7 +33,7 @@ __all__ = [
 ]  # fmt: skip
 
 
-def shape_text(shape: Any) -> str:
+def shape_text(shape: Shape) -> str:
     """Formats a shape for messages."""
     return f"[{','.join(map(str, shape))}]"
 
@@ -60,7 +60,7 @@ def resolve_shape(old: Shape, new: Shape) -> Shape:
     return tuple(unknown if _is_open(d) else d for d in new)
 
 
-def _is_open(d: Any) -> bool:
+def _is_open(d: int | Dim) -> bool:
     return d.__class__ is int and d == -1
 
 
@@ -85,7 +85,7 @@ def _onnx_reshape(O: OnnxOps, x: OnnxNamed, *, shape: Shape) -> OnnxNamed:
     return O.Reshape(x, sizes, allowzero=None if -1 in sizes else 1)
 
 
-def _reshape_factors(types: Sequence[TensorType], attrs: Mapping[str, Any]) -> str:
+def _reshape_factors(types: Sequence[TensorType], attrs: Attrs) -> str:
     """The first dimensions of the smallest groups of dimensions that have one size together."""
     shapes = types[0].shape, _infer_reshape(types[0], shape=attrs["shape"]).shape
     if not (rules.known(shapes[0]) and rules.known(shapes[1])) or 0 in shapes[0]:
@@ -139,7 +139,7 @@ def _reshape(input: Tensor, shape: object) -> Tensor:
     ...
 
 
-def reshape(input: Tensor, shape: Any) -> Tensor:
+def reshape(input: Tensor, shape: ShapeLike) -> Tensor:
     r"""Gives the elements, in row-major order, another shape.
 
     Args:
@@ -245,7 +245,7 @@ def _infer_expand_dims(input: TensorType, *, axis: int) -> TensorType:
     return input.with_shape((*input.shape[:axis], 1, *input.shape[axis:]))
 
 
-def _expand_factors(types: Sequence[TensorType], attrs: Mapping[str, Any]) -> str:
+def _expand_factors(types: Sequence[TensorType], attrs: Attrs) -> str:
     """Every dimension."""
     names, axis = letters(types[0].ndim), attrs["axis"] % (types[0].ndim + 1)
     return equation([names], [[*names[:axis], ".", *names[axis:]]])
@@ -423,7 +423,7 @@ def _onnx_broadcast(O: OnnxOps, x: OnnxNamed, *, shape: Shape) -> OnnxNamed:
     return O.Expand(x, O.shape([1 if isinstance(d, int) and d == -1 else d for d in shape]))
 
 
-def _broadcast_factors(types: Sequence[TensorType], attrs: Mapping[str, Any]) -> str:
+def _broadcast_factors(types: Sequence[TensorType], attrs: Attrs) -> str:
     """Every dimension of the result, repeated ones included."""
     x, shape = types[0].shape, _infer_broadcast(types[0], shape=attrs["shape"]).shape
     names, lead = letters(len(shape)), len(shape) - len(x)

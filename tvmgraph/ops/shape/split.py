@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from tvmgraph.core import rules
-from tvmgraph.core.arguments import AxisLike
+from tvmgraph.core.arguments import Attrs, AxisLike
 from tvmgraph.core.columns import Builder, Expr, OnnxNamed, OnnxOps
 from tvmgraph.core.op import F, sample
 from tvmgraph.core.primitive import primitive
@@ -53,7 +53,7 @@ def _lower_split(R: Builder, x: Expr, *, indices: tuple[int, ...], axis: int) ->
 def _lower_piece(R: Builder, x: Expr, axis: int, first: Any, count: Any) -> Expr:
     """Cuts one piece out of an axis of symbolic size."""
 
-    def piece(x: Expr, first: Expr, count: Expr) -> Any:
+    def piece(x: Expr, first: Expr, count: Expr) -> Expr:
         shape = [R.int64(count) if i == axis else d for i, d in enumerate(x.shape)]
         return R.te.compute(
             shape, lambda *at: x[(*at[:axis], at[axis] + first, *at[axis + 1 :])], name="piece"
@@ -62,7 +62,9 @@ def _lower_piece(R: Builder, x: Expr, axis: int, first: Any, count: Any) -> Expr
     return R.emit_te(piece, x, R.extent(first), R.extent(count))
 
 
-def _onnx_split(O: OnnxOps, x: OnnxNamed, *, indices: tuple[int, ...], axis: int) -> Any:
+def _onnx_split(
+    O: OnnxOps, x: OnnxNamed, *, indices: tuple[int, ...], axis: int
+) -> Sequence[OnnxNamed]:
     if not indices:
         return (O.Identity(x),)
     edges = (0, *indices, x.type.shape[axis])
@@ -70,7 +72,7 @@ def _onnx_split(O: OnnxOps, x: OnnxNamed, *, indices: tuple[int, ...], axis: int
     return O.Split(x, sizes, axis=axis, outputs=len(sizes))
 
 
-def _split_factors(types: Sequence[TensorType], attrs: Mapping[str, Any]) -> str:
+def _split_factors(types: Sequence[TensorType], attrs: Attrs) -> str:
     """All axes but the one that is split."""
     words = letters(types[0].ndim)
     words[attrs["axis"] % types[0].ndim] = "."
@@ -110,7 +112,7 @@ def split_at(input: Tensor, indices: tuple[int, ...], axis: int) -> tuple[Tensor
     ...
 
 
-def _axis_size(input: Tensor, axis: Any, op: str) -> tuple[int, Any]:
+def _axis_size(input: Tensor, axis: Any, op: str) -> tuple[int, int | Dim]:
     axis = as_int(axis, op, "axis")
     if not -input.ndim <= axis < input.ndim:
         raise bad(rules.AxisError, f"axis {axis} is outside [{-input.ndim}, {input.ndim})", op,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
@@ -214,7 +213,12 @@ def triu_indices(row: int, col: int, offset: int = 0, *, dtype: DTypeLike = dtyp
 
 
 def _triangle_indices(
-    find: Any, row: object, col: object, offset: object, dtype: DTypeLike, op: str
+    find: Callable[..., tuple[np.ndarray, ...]],
+    row: object,
+    col: object,
+    offset: object,
+    dtype: DTypeLike,
+    op: str,
 ) -> Tensor:
     n, m, k = (as_int(v, op, "row, col and offset") for v in (row, col, offset))
     if n < 0 or m < 0:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -101,7 +102,7 @@ def _vjp_unique(g: Any, y: Any, x: Tensor, *, size: str) -> tuple[Tensor]:
     return (_to_first(g[0], index_get(y[1], highest, axes=(0,)), 0),)
 
 
-def _onnx_unique(O: OnnxOps, x: OnnxNamed, *, size: str) -> Any:
+def _onnx_unique(O: OnnxOps, x: OnnxNamed, *, size: str) -> Sequence[OnnxNamed]:
     index = dtypes.int64 if x.type.dtype is dtypes.int64 else dtypes.int32
     plain = x.type.dtype in (dtypes.int64, dtypes.float32, dtypes.float64)
     wide = dtypes.float32 if x.type.dtype.is_float else dtypes.int64  # what runtimes have
