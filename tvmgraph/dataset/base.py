@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
@@ -18,6 +18,9 @@ from tvmgraph.errors import (
     TypeOrValueError,
     user_source,
 )
+
+if TYPE_CHECKING:
+    from tvmgraph.dataset.stages import BatchInfo
 
 Row = tuple[Any, ...]
 
@@ -52,7 +55,7 @@ def count_of(op: str, name: str, value: object, low: int) -> int:
     return int(value)
 
 
-def kept(value: object) -> Any:
+def kept(value: object) -> object:
     """Returns an entry of a row as an array; a dict stays one, as in MindSpore."""
     return value if isinstance(value, dict) else np.asarray(value)
 
@@ -130,7 +133,7 @@ class Dataset(Shown):
 
     def batch(
         self,
-        batch_size: int | Callable[[Any], int],
+        batch_size: int | Callable[[BatchInfo], int],
         drop_remainder: bool = False,
         num_parallel_workers: int | None = None,
         **options: Any,
@@ -156,7 +159,7 @@ class Dataset(Shown):
         batch_size: int,
         drop_remainder: bool = False,
         num_parallel_workers: int | None = None,
-        pad_info: dict[str, tuple[Any, Any]] | None = None,
+        pad_info: dict[str, tuple[object, object]] | None = None,
     ) -> Dataset:
         """Pads rows to one shape and stacks them.
 
@@ -180,8 +183,8 @@ class Dataset(Shown):
         column_names: object,
         bucket_boundaries: Sequence[int],
         bucket_batch_sizes: Sequence[int],
-        element_length_function: Callable[..., Any] | None = None,
-        pad_info: dict[str, tuple[Any, Any]] | None = None,
+        element_length_function: Callable[..., object] | None = None,
+        pad_info: dict[str, tuple[object, object]] | None = None,
         pad_to_bucket_boundary: bool = False,
         drop_remainder: bool = False,
     ) -> Dataset:
@@ -238,7 +241,10 @@ class Dataset(Shown):
         return WindowDataset(self, count_of("skip", "count", count, 0), None)
 
     def sync_wait(
-        self, condition_name: str, num_batch: int = 1, callback: Callable[[Any], Any] | None = None
+        self,
+        condition_name: str,
+        num_batch: int = 1,
+        callback: Callable[[object], object] | None = None,
     ) -> Dataset:
         """Prepares every row when it is asked for, so that :meth:`sync_update` decides about it.
 

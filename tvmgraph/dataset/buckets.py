@@ -49,12 +49,12 @@ class PaddedBatchDataset(BatchDataset):
     _stacks = False
 
     def __init__(
-        self, child: Dataset, size: Any, drop_remainder: bool, pad_info: Padding | None
+        self, child: Dataset, size: int, drop_remainder: bool, pad_info: Padding | None
     ) -> None:
         super().__init__(child, size, drop_remainder)
         self.pad_info = _padding("padded_batch", child, pad_info)
 
-    def _stack_column(self, name: str, values: Sequence[Any]) -> np.ndarray:
+    def _stack_column(self, name: str, values: Sequence[object]) -> np.ndarray:
         if name in self.pad_info:
             values = pad(name, values, *self.pad_info[name])
         return super()._stack_column(name, values)

@@ -7,13 +7,15 @@ import enum
 import glob
 import gzip
 import pickle
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from tvmgraph.core.arguments import PathLike
 from tvmgraph.dataset.base import Row, names_of, reject
+from tvmgraph.dataset.samplers import Sampler
 from tvmgraph.dataset.sources import NumpySlicesDataset, Source
 from tvmgraph.dataset.vision import Decode
 from tvmgraph.errors import ArgumentError
@@ -78,12 +80,12 @@ class MnistDataset(NumpySlicesDataset):
 
     def __init__(
         self,
-        dataset_dir: Any,
+        dataset_dir: PathLike,
         usage: str | None = None,
         num_samples: int | None = None,
         num_parallel_workers: int | None = None,
         shuffle: bool | None = None,
-        sampler: Any = None,
+        sampler: Sampler | Iterable[int] | None = None,
         num_shards: int | None = None,
         shard_id: int | None = None,
         **_: object,
@@ -144,12 +146,12 @@ class Cifar10Dataset(NumpySlicesDataset):
 
     def __init__(
         self,
-        dataset_dir: Any,
+        dataset_dir: PathLike,
         usage: str | None = None,
         num_samples: int | None = None,
         num_parallel_workers: int | None = None,
         shuffle: bool | None = None,
-        sampler: Any = None,
+        sampler: Sampler | Iterable[int] | None = None,
         num_shards: int | None = None,
         shard_id: int | None = None,
         **_: object,
@@ -211,14 +213,14 @@ class Cifar100Dataset(Cifar10Dataset):
 class _ArraysOnly(pickle.Unpickler):
     """Unpickles arrays and plain containers, and nothing that could run code."""
 
-    def find_class(self, module: str, name: str) -> Any:
+    def find_class(self, module: str, name: str) -> type:
         allowed = {"_reconstruct", "ndarray", "dtype", "scalar", "encode"}
         if module.partition(".")[0] in ("numpy", "_codecs") and name in allowed:
             return super().find_class(module, name)
         raise pickle.UnpicklingError(f"{module}.{name} is not allowed")
 
 
-def _read_pickle(op: str, path: Path) -> dict[bytes, Any]:
+def _read_pickle(op: str, path: Path) -> dict[bytes, object]:
     with path.open("rb") as file:
         try:
             return _ArraysOnly(file, encoding="bytes").load()
@@ -277,11 +279,11 @@ class ImageFolderDataset(Source):
 
     def __init__(
         self,
-        dataset_dir: Any,
+        dataset_dir: PathLike,
         num_samples: int | None = None,
         num_parallel_workers: int | None = None,
         shuffle: bool | None = None,
-        sampler: Any = None,
+        sampler: Sampler | Iterable[int] | None = None,
         extensions: Sequence[str] | None = None,
         class_indexing: dict[str, int] | None = None,
         decode: bool = False,

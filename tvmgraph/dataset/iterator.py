@@ -128,13 +128,13 @@ class DatasetIterator(Shown):
             self._running = iter(self)
         return next(self._running)
 
-    def _rows(self, epoch: int) -> Iterator[Any]:
+    def _rows(self, epoch: int) -> Iterator[object]:
         over = self.dataset.take_rows_over()
         for row in itertools.islice(prefetch(self.dataset, epoch), over, None):
             values = [self._convert(v) for v in row]
             yield dict(zip(self.dataset.columns, values)) if self.as_dict else values
 
-    def _convert(self, value: object) -> Any:
+    def _convert(self, value: object) -> object:
         if isinstance(value, Tensor):
             value = value.asnumpy()
         if isinstance(value, dict):

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from tvmgraph.core.arguments import PathLike
 from tvmgraph.core.shown import Shown
 from tvmgraph.dataset.base import Dataset, reject
 from tvmgraph.dataset.mindrecord import COUNT, PLACES, Shard
@@ -58,7 +59,9 @@ class _Pages:
     All rows of a blob page are in one raw page, in which they are a group.
     """
 
-    def __init__(self, path: Path, shard: int, sizes: tuple[int, int], old: Any = None) -> None:
+    def __init__(
+        self, path: Path, shard: int, sizes: tuple[int, int], old: Shard | None = None
+    ) -> None:
         self.path, self.shard, self.sizes = path, shard, sizes
         self.file = path.open("wb" if old is None else "r+b")
         self.pages: list[dict[str, Any]] = [] if old is None else old.header["page"]
@@ -112,7 +115,7 @@ class _Pages:
             self.file.seek(self.sizes[0] + page["page_id"] * self.sizes[1])
             self.file.write(data)
 
-    def finish(self, facts: dict[str, Any], indexed: Mapping[str, str]) -> None:
+    def finish(self, facts: dict[str, object], indexed: Mapping[str, str]) -> None:
         """Writes what is in memory, the header and the index.
 
         Args:
@@ -162,7 +165,7 @@ class FileWriter(Shown):
         [{'data': b'one', 'label': 1}]
     """
 
-    def __init__(self, file_name: Any, shard_num: int = 1, overwrite: bool = False) -> None:
+    def __init__(self, file_name: PathLike, shard_num: int = 1, overwrite: bool = False) -> None:
         if not isinstance(shard_num, int) or not 1 <= shard_num <= _MAX_SHARDS:
             reject(ArgumentError, "FileWriter", f"shard_num={shard_num!r} is not in 1 to 1000")
         path, digits = Path(file_name), len(str(shard_num - 1))
@@ -249,7 +252,7 @@ class FileWriter(Shown):
         return self._shards
 
     @classmethod
-    def open_for_append(cls, file_name: Any) -> FileWriter:
+    def open_for_append(cls, file_name: PathLike) -> FileWriter:
         """Returns a writer that adds rows to a file.
 
         Args:
@@ -270,7 +273,7 @@ class FileWriter(Shown):
         writer._shards = [_Pages(writer.paths[0], 0, sizes, old)]
         return writer
 
-    def _encoded(self, i: int, row: Mapping[str, Any]) -> tuple[bytes, bytes, list[Any]]:
+    def _encoded(self, i: int, row: Mapping[str, object]) -> tuple[bytes, bytes, list[Any]]:
         values = {}
         for name, field in self.fields.items():
             try:
@@ -309,7 +312,7 @@ class FileWriter(Shown):
         self._done = True
 
 
-def _converted(kind: str, shape: Any, value: object) -> Any:
+def _converted(kind: str, shape: Sequence[int] | None, value: object) -> str | bytes | float | int:
     """Returns a value of a column: a number, a text, or the bytes of a blob.
 
     Raises:

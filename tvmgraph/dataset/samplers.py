@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -198,7 +198,7 @@ class WeightedRandomSampler(Sampler):
     """
 
     def __init__(
-        self, weights: Any, num_samples: int | None = None, replacement: bool = True
+        self, weights: Sequence[float], num_samples: int | None = None, replacement: bool = True
     ) -> None:
         super().__init__(num_samples)
         self.weights = np.asarray(weights, np.float64).reshape(-1)
@@ -324,7 +324,9 @@ class IterSampler(Sampler):
         return (int(i) for i in self.numbers)
 
 
-def sampler_of(op: str, value: Any, shuffle: bool | None, num_shards: int | None) -> Sampler | None:
+def sampler_of(
+    op: str, value: Sampler | Iterable[int] | None, shuffle: bool | None, num_shards: int | None
+) -> Sampler | None:
     """Returns what users give as ``sampler``; any iterable of numbers is one.
 
     Raises:

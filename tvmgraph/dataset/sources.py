@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -45,7 +45,7 @@ class Source(Dataset):
         shuffle: bool | None,
         num_shards: int | None,
         shard_id: int | None,
-        sampler: Any = None,
+        sampler: Sampler | Iterable[int] | None = None,
     ) -> None:
         self.sampler = sampler_of(type(self).__name__, sampler, shuffle, num_shards)
         if (num_shards is None) != (shard_id is None):
@@ -74,7 +74,7 @@ class Source(Dataset):
             numbers = generator_of(epoch).permutation(self.total)
         return numbers[self.shard :: self.shards][: self.size]
 
-    def use_sampler(self, new_sampler: Any) -> None:
+    def use_sampler(self, new_sampler: object) -> None:
         """Draws the rows by another sampler than before.
 
         Raises:
@@ -85,7 +85,7 @@ class Source(Dataset):
                    f"new_sampler is a {type(new_sampler).__name__}, no Sampler")  # fmt: skip
         self.sampler, self.size = new_sampler, self.total
 
-    def add_sampler(self, new_sampler: Any) -> None:
+    def add_sampler(self, new_sampler: Sampler) -> None:
         """Draws by another sampler among the rows drawn so far.
 
         Raises:
@@ -144,13 +144,13 @@ class GeneratorDataset(Source):
     def __init__(
         self,
         source: Any,
-        column_names: Any = None,
+        column_names: str | Sequence[str] | None = None,
         column_types: Any = None,
         schema: object = None,
         num_samples: int | None = None,
         num_parallel_workers: int = 1,
         shuffle: bool | None = None,
-        sampler: Any = None,
+        sampler: Sampler | Iterable[int] | None = None,
         num_shards: int | None = None,
         shard_id: int | None = None,
         **_: object,
@@ -184,7 +184,7 @@ class GeneratorDataset(Source):
     def _counted(self, num_samples: int | None) -> int:
         return sum(1 for _ in self._iterate()) if num_samples is None else num_samples
 
-    def _iterate(self) -> Iterator[Any]:
+    def _iterate(self) -> Iterator[object]:
         source: Any = self.source() if callable(self.source) else self.source
         return iter(source)
 
@@ -251,7 +251,7 @@ class NumpySlicesDataset(Source):
         num_samples: int | None = None,
         num_parallel_workers: int = 1,
         shuffle: bool | None = None,
-        sampler: Any = None,
+        sampler: Sampler | Iterable[int] | None = None,
         num_shards: int | None = None,
         shard_id: int | None = None,
     ) -> None:
@@ -293,7 +293,7 @@ class PaddedDataset(GeneratorDataset):
         1
     """
 
-    def __init__(self, padded_samples: Any) -> None:
+    def __init__(self, padded_samples: Sequence[Mapping[str, object]]) -> None:
         rows = list(padded_samples)
         if not rows or not all(isinstance(r, dict) and r.keys() == rows[0].keys() for r in rows):
             reject(ArgumentError, "PaddedDataset", "padded_samples must be dicts of equal keys")

@@ -65,7 +65,7 @@ def _as_tuple(value: object) -> Row:
     return tuple(value) if isinstance(value, (tuple, list)) else (value,)
 
 
-def _array(value: object) -> Any:
+def _array(value: object) -> object:
     return value.asnumpy() if isinstance(value, Tensor) else value
 
 
@@ -146,9 +146,9 @@ class BatchDataset(_Stage):
         child: Dataset,
         size: int | Callable[[BatchInfo], int],
         drop_remainder: bool,
-        per_batch_map: Callable[..., Any] | None = None,
+        per_batch_map: Callable[..., object] | None = None,
         input_columns: object = None,
-        output_columns: Any = None,
+        output_columns: str | Sequence[str] | None = None,
         **_: object,
     ) -> None:
         super().__init__(child)
@@ -291,7 +291,9 @@ class WindowDataset(_Stage):
 class SyncWaitDataset(_Stage):
     """Tells a callback what the training found; see :meth:`Dataset.sync_wait`."""
 
-    def __init__(self, child: Dataset, name: str, callback: Callable[[Any], Any] | None) -> None:
+    def __init__(
+        self, child: Dataset, name: str, callback: Callable[[object], object] | None
+    ) -> None:
         super().__init__(child)
         if any(stage.name == name for stage in conditions(child)):
             reject(LoadError, "sync_wait", f"there is a condition {name!r} already")

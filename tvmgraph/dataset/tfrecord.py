@@ -37,7 +37,7 @@ class Schema(Shown):
         if schema_file is not None:
             self.parse_columns(json.loads(Path(schema_file).read_text())["columns"])
 
-    def add_column(self, name: str, de_type: Any, shape: Any = None) -> None:
+    def add_column(self, name: str, de_type: object, shape: Any = None) -> None:
         """Adds a column.
 
         Args:

@@ -90,7 +90,7 @@ class OneHot:
         return found * (1 - self.smoothing_rate) + self.smoothing_rate / self.num_classes
 
 
-def _apply(operation: Callable[..., Any], values: tuple[object, ...]) -> tuple[Any, ...]:
+def _apply(operation: Callable[..., object], values: tuple[object, ...]) -> tuple[object, ...]:
     result = operation(*values)
     return tuple(result) if isinstance(result, (tuple, list)) else (result,)
 
@@ -348,7 +348,7 @@ class PyTensorOperation:
 TensorOperation = PyTensorOperation
 
 
-def not_random(function: object) -> Any:
+def not_random(function: object) -> object:
     """Returns a function as it is; MindSpore wants to be told which ones are not random."""
     return function
 

@@ -20,7 +20,7 @@ class offered:
     def __get__(self, instance: object, owner: type) -> Any:
         return self if instance is None else self.compute(instance)
 
-    def setter(self, function: Callable[[Any, Any], None]) -> property:
+    def setter(self, function: Callable[[object, object], None]) -> property:
         """Returns the property of a subclass that says what an assignment does."""
         return property(self.compute, function)
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from tvmgraph import dtypes
 from tvmgraph.core.arguments import AxisLike
+from tvmgraph.core.columns import NumberLike
 from tvmgraph.core.op import F
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.errors import ArgumentError, DTypeError
@@ -43,7 +44,7 @@ class Norm(Cell):
         5.0
     """
 
-    def __init__(self, axis: Any = (), keep_dims: bool = False) -> None:
+    def __init__(self, axis: AxisLike | None = (), keep_dims: bool = False) -> None:
         super().__init__()
         self.axis = _axes("Norm", axis)
         self.keep_dims = boolean("Norm", "keep_dims", keep_dims)
@@ -79,11 +80,11 @@ class ClipByNorm(Cell):
         [3.0, 4.0]
     """
 
-    def __init__(self, axis: Any = None) -> None:
+    def __init__(self, axis: AxisLike | None = None) -> None:
         super().__init__()
         self.axis = _axes("ClipByNorm", axis)
 
-    def construct(self, x: Tensor, clip_norm: Any) -> Tensor:
+    def construct(self, x: Tensor, clip_norm: NumberLike) -> Tensor:
         x = F.cast(x, dtypes.float32)
         limit = F.cast(clip_norm, dtypes.float32) if isinstance(clip_norm, Tensor) else clip_norm
         norm = F.sqrt(F.sum(F.square(x), self.axis, True))
@@ -142,7 +143,7 @@ class ReduceLogSumExp(Cell):
         (2,)
     """
 
-    def __init__(self, axis: Any, keep_dims: bool = False) -> None:
+    def __init__(self, axis: AxisLike | None, keep_dims: bool = False) -> None:
         super().__init__()
         self.axis = _axes("ReduceLogSumExp", axis)
         self.keep_dims = boolean("ReduceLogSumExp", "keep_dims", keep_dims)
@@ -174,7 +175,7 @@ class Moments(Cell):
         (2.0, 1.0)
     """
 
-    def __init__(self, axis: Any = None, keep_dims: bool | None = None) -> None:
+    def __init__(self, axis: AxisLike | None = None, keep_dims: bool | None = None) -> None:
         super().__init__()
         self.axis = _axes("Moments", axis)
         self.keep_dims = False if keep_dims is None else boolean("Moments", "keep_dims", keep_dims)
@@ -248,7 +249,7 @@ class Roll(Cell):
         [3, 1, 2]
     """
 
-    def __init__(self, shift: object, axis: Any) -> None:
+    def __init__(self, shift: object, axis: AxisLike | None) -> None:
         super().__init__()
         for name, value in (("shift", shift), ("axis", axis)):
             items = value if isinstance(value, (tuple, list)) else (value,)

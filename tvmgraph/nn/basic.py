@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 from tvmgraph import dtypes
+from tvmgraph.core.arguments import DTypeLike
 from tvmgraph.core.op import F
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.errors import ArgumentError, DTypeError, ShapeError
@@ -76,7 +77,7 @@ class Dense(Cell):
         bias_init: object = None,
         has_bias: bool = True,
         activation: object = None,
-        dtype: Any = dtypes.float32,
+        dtype: DTypeLike = dtypes.float32,
     ) -> None:
         super().__init__()
         self.in_channels = positive("Dense", "in_channels", in_channels)
@@ -141,7 +142,7 @@ class Linear(Cell):
         bias: bool = True,
         weight_init: object = None,
         bias_init: object = None,
-        dtype: Any = None,
+        dtype: DTypeLike | None = None,
     ) -> None:
         super().__init__()
         self.in_features = positive("Linear", "in_features", in_features)
@@ -201,7 +202,7 @@ class BiDense(Cell):
         weight_init: object = None,
         bias_init: object = None,
         has_bias: bool = True,
-        dtype: Any = dtypes.float32,
+        dtype: DTypeLike = dtypes.float32,
     ) -> None:
         super().__init__()
         self.in1_channels = positive("BiDense", "in1_channels", in1_channels)
@@ -328,7 +329,7 @@ class Identity(Cell):
         [1.0]
     """
 
-    def __init__(self, *args: object, **kwargs: Any) -> None:
+    def __init__(self, *args: object, **kwargs: object) -> None:
         super().__init__()
 
     def construct(self, input: Any) -> Any:

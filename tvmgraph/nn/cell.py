@@ -58,7 +58,7 @@ class Cell(HookMethods, SettingMethods, StateMethods):
     _params: dict[str, Parameter]
     _cells: dict[str, Cell | None]
     training: bool
-    _graph_mode: Any
+    _graph_mode: object
 
     def __init__(self, auto_prefix: Any = True, flags: Mapping[str, object] | None = None) -> None:
         set_ = object.__setattr__
@@ -217,14 +217,14 @@ class Cell(HookMethods, SettingMethods, StateMethods):
         finally:
             state.scope = outer
 
-    def __named(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, object]:
+    def __named(self, args: tuple[object, ...], kwargs: dict[str, object]) -> dict[str, object]:
         """Returns the arguments of a call by the names that ``construct`` gives them."""
         try:
             return python_signature(self.construct).bind(*args, **kwargs).arguments
         except TypeError:
             return {f"argument {i}": a for i, a in enumerate(args)} | kwargs
 
-    def __call_in_scope(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def __call_in_scope(self, args: tuple[object, ...], kwargs: dict[str, object]) -> Any:
         """Calls under a recorder, which notes the cell and its place in the tree."""
         assert state.interpreter is not None
         outer = state.scope
@@ -234,7 +234,7 @@ class Cell(HookMethods, SettingMethods, StateMethods):
         finally:
             state.scope = outer
 
-    def __run(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def __run(self, args: tuple[object, ...], kwargs: dict[str, object]) -> Any:
         if self._to_float is not None:
             args = tuple(_cast_floats(a, self._to_float) for a in args)
         try:
@@ -276,7 +276,7 @@ class Cell(HookMethods, SettingMethods, StateMethods):
         return recomputed(self.cls_name, self.__construct, bound.args, params)
 
     @property
-    def _bprop(self) -> Callable[..., Any] | None:
+    def _bprop(self) -> Callable[..., object] | None:
         """The method ``bprop(self, *inputs, out, dout)``, if the class has one."""
         return getattr(self, "bprop", None) if hasattr(type(self), "bprop") else None
 

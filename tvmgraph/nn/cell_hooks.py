@@ -5,12 +5,15 @@ from __future__ import annotations
 import inspect
 import itertools
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tvmgraph.autodiff.custom import call_with_bprop, require_pure
 from tvmgraph.core.state import bump_epoch, state
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.errors import ArgumentError, DTypeError, user_source
+
+if TYPE_CHECKING:
+    from tvmgraph.nn.cell import Cell
 
 Hook = Callable[..., Any]
 
@@ -39,7 +42,7 @@ class Handle:
         _store(self._cell, tuple(e for e in self._cell._hooks if e.number != self._number))
 
 
-def entries(cell: Any, kind: str) -> tuple[Entry, ...]:
+def entries(cell: Cell, kind: str) -> tuple[Entry, ...]:
     """Returns the hooks of one kind, in the order in which they are called."""
     return tuple(e for e in cell._hooks if e.kind == kind)
 
@@ -55,9 +58,9 @@ class HookedCall:
 
     def __init__(self, cell: Any) -> None:
         self.cell = cell
-        self.grad_output: Any = None  # of this call, once the reverse pass reaches the cell
+        self.grad_output: object = None  # of this call, once the reverse pass reaches the cell
 
-    def run(self, construct: Hook, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def run(self, construct: Hook, args: tuple[object, ...], kwargs: dict[str, object]) -> object:
         """Calls ``construct(args, kwargs)`` between the hooks."""
         cell = self.cell
         args, kwargs = self.__before(args, kwargs)
@@ -74,7 +77,9 @@ class HookedCall:
             value = value if changed is None else changed
         return value
 
-    def __before(self, args: Any, kwargs: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    def __before(
+        self, args: tuple[object, ...], kwargs: dict[str, object]
+    ) -> tuple[tuple[object, ...], dict[str, object]]:
         for _, hook, with_kwargs, _ in entries(self.cell, "forward_pre"):
             if not with_kwargs:
                 changed = _call(hook, self.cell, args)
@@ -92,7 +97,7 @@ class HookedCall:
             args, kwargs = changed
         return args, kwargs
 
-    def __watch_inputs(self, args: tuple[object, ...]) -> tuple[Any, ...]:
+    def __watch_inputs(self, args: tuple[object, ...]) -> tuple[object, ...]:
         """Hands the gradients of the inputs to the backward hooks, as they leave the cell."""
         positions = [i for i, a in enumerate(args) if isinstance(a, Tensor)]
         if not positions:
@@ -104,7 +109,7 @@ class HookedCall:
             result[i] = t
         return tuple(result)
 
-    def __check_graph(self, args: tuple[Any, ...], value: Any) -> None:
+    def __check_graph(self, args: tuple[object, ...], value: object) -> None:
         """Leaves the graph that is captured if a hook of the derivative does more than compute."""
         hooks, cell = self.cell._hooks, self.cell
         given = tuple(a for a in args if isinstance(a, Tensor))
@@ -115,7 +120,7 @@ class HookedCall:
                 name = f"{cell.cls_name}.register_{kind}_hook"
                 require_pure(name, hook, likes[kind], lambda: cell._hooks is hooks)
 
-    def leave(self, *values: object) -> tuple[Any, ...]:
+    def leave(self, *values: object) -> tuple[object, ...]:
         """Returns the gradients of the inputs; the last of ``values`` is what they are so far."""
         gradients = _as_tuple(values[-1])
         for _, hook, _, _ in entries(self.cell, "backward"):
@@ -132,7 +137,7 @@ class HookedCall:
             gradients = new
         return gradients
 
-    def __watch_outputs(self, value: Any) -> Any:
+    def __watch_outputs(self, value: object) -> object:
         """Hands the gradients of the outputs to the pre-hooks, and notes them for the others."""
         outputs = _as_tuple(value)
         if not all(isinstance(v, Tensor) for v in outputs):
@@ -145,7 +150,7 @@ class HookedCall:
         wrapped = call_with_bprop(name, _same, outputs, self.enter)
         return wrapped if isinstance(value, tuple) else wrapped[0]
 
-    def enter(self, *values: object) -> tuple[Any, ...]:
+    def enter(self, *values: object) -> tuple[object, ...]:
         """Returns the gradients of the outputs; the last of ``values`` is what they are so far."""
         gradients = _as_tuple(values[-1])
         for _, hook, _, _ in entries(self.cell, "backward_pre"):
@@ -160,11 +165,11 @@ def _as_tuple(value: object) -> tuple[Any, ...]:
     return value if isinstance(value, tuple) else (value,)
 
 
-def _same(*values: object) -> tuple[Any, ...]:
+def _same(*values: object) -> tuple[object, ...]:
     return values
 
 
-def _call(hook: Hook, *args: object) -> Any:
+def _call(hook: Hook, *args: object) -> object:
     """Calls a user's hook, interpreted while a graph is captured."""
     if state.interpreter is not None and not inspect.isbuiltin(hook):
         return state.interpreter.call(hook, args, {})

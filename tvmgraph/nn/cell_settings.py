@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Self
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Self
 
 from tvmgraph import dtypes
 from tvmgraph.config import JitConfig, as_jit_config
@@ -13,6 +13,9 @@ from tvmgraph.core.tensor import Tensor
 from tvmgraph.errors import ArgumentError, TypeOrValueError, user_source
 from tvmgraph.jit.signature import check_specs
 
+if TYPE_CHECKING:
+    from tvmgraph.nn.cell import Cell
+
 
 class SettingMethods:
     """The part of Cell that changes how it computes."""
@@ -21,7 +24,7 @@ class SettingMethods:
         jit_config: JitConfig | None
         _flags: dict[str, object]
         _to_float: dtypes.DType | None
-        cells_and_names: Callable[..., Any]
+        cells_and_names: Callable[..., Iterable[tuple[str, Cell]]]
 
     def set_train(self, mode: bool = True) -> Self:
         """Switches training mode (dropout, batch statistics) of this cell and all below.
@@ -143,7 +146,7 @@ class SettingMethods:
         for name in [n for n in self.__dict__ if n.startswith("_jit_bound_")]:
             del self.__dict__[name]
 
-    def get_inputs(self) -> Any:
+    def get_inputs(self) -> tuple[object, ...] | None:
         """Returns what :meth:`set_inputs` was given; None before."""
         return self.__dict__.get("_inputs", (None, {}))[0]
 

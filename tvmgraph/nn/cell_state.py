@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping
-from typing import Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 from tvmgraph import dtypes
 from tvmgraph.core.op import F
@@ -20,6 +20,9 @@ from tvmgraph.errors import (
     user_source,
 )
 from tvmgraph.nn.cell_hooks import entries
+
+if TYPE_CHECKING:
+    from tvmgraph.nn.cell import Cell
 
 #: The last part of the path of a cell's extra state.
 EXTRA = "_extra_state"
@@ -111,7 +114,7 @@ class StateMethods:
         raise NotFoundError(f"the Cell has no attribute {target!r} that is a buffer",
                             op="get_buffer", at=user_source())  # fmt: skip
 
-    def get_sub_cell(self, target: str) -> Any:
+    def get_sub_cell(self, target: str) -> Cell:
         """Returns the cell at a path such as ``"layer.0"``; the cell itself for ``""``.
 
         Args:
@@ -154,7 +157,7 @@ class StateMethods:
                 found = found if changed is None else changed
         return found
 
-    def get_extra_state(self) -> Any:
+    def get_extra_state(self) -> object:
         """Returns what :meth:`state_dict` keeps of this cell besides its tensors.
 
         Raises:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from tvmgraph.core.arguments import PerAxis
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.nn._checks import boolean, real
@@ -123,8 +121,8 @@ class DenseBnAct(Cell):
         self,
         in_channels: int,
         out_channels: int,
-        weight_init: Any = "normal",
-        bias_init: Any = "zeros",
+        weight_init: object = "normal",
+        bias_init: object = "zeros",
         has_bias: bool = True,
         has_bn: bool = False,
         momentum: float = 0.9,

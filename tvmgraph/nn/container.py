@@ -217,7 +217,7 @@ class CellList(_Ordered):
         3
     """
 
-    def __init__(self, *args: object, **kwargs: Any) -> None:
+    def __init__(self, *args: object, **kwargs: object) -> None:
         super().__init__(kwargs.get("auto_prefix", True))
         cells = args[0] if len(args) == 1 and not isinstance(args[0], Cell) else args
         if not isinstance(cells, Iterable):
@@ -272,7 +272,7 @@ class CellDict(Cell):
         ['a', 'b']
     """
 
-    def __init__(self, *args: object, **kwargs: Any) -> None:
+    def __init__(self, *args: object, **kwargs: object) -> None:
         super().__init__(kwargs.get("auto_prefix", True))
         if len(args) > 1:
             reject(ArgumentError, "CellDict",
@@ -342,7 +342,7 @@ class CellDict(Cell):
         for key in list(self._cells):
             delattr(self, key)
 
-    def update(self, cells: Any) -> None:
+    def update(self, cells: object) -> None:
         """Adds or replaces the cells of a dictionary, ``CellDict`` or list of pairs.
 
         Raises:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tvmgraph import dtypes
-from tvmgraph.core.arguments import PerAxis
+from tvmgraph.core.arguments import DTypeLike, PerAxis
 from tvmgraph.core.op import F
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.errors import ArgumentError, ShapeError
@@ -44,16 +44,16 @@ class _Conv(Cell):
         in_channels: int,
         out_channels: int,
         kernel_size: PerAxis,
-        stride: Any,
+        stride: PerAxis,
         pad_mode: str,
         padding: Any,
-        dilation: Any,
+        dilation: PerAxis,
         group: int,
         has_bias: bool,
         weight_init: object,
         bias_init: object,
         data_format: str,
-        dtype: Any,
+        dtype: DTypeLike,
     ) -> None:
         super().__init__()
         op, axes = type(self).__name__, self._axes
@@ -183,7 +183,7 @@ class Conv1d(_Conv):
         has_bias: bool = False,
         weight_init: object = None,
         bias_init: object = None,
-        dtype: Any = dtypes.float32,
+        dtype: DTypeLike = dtypes.float32,
     ) -> None:
         super().__init__(in_channels, out_channels, kernel_size, stride, pad_mode, padding,
                          dilation, group, has_bias, weight_init, bias_init, "NCW",
@@ -244,7 +244,7 @@ class Conv2d(_Conv):
         weight_init: object = None,
         bias_init: object = None,
         data_format: str = "NCHW",
-        dtype: Any = dtypes.float32,
+        dtype: DTypeLike = dtypes.float32,
     ) -> None:
         choice("Conv2d", "data_format", data_format, ("NCHW", "NHWC"))
         super().__init__(in_channels, out_channels, kernel_size, stride, pad_mode, padding,
@@ -311,7 +311,7 @@ class Conv3d(_Conv):
         weight_init: object = None,
         bias_init: object = None,
         data_format: str = "NCDHW",
-        dtype: Any = dtypes.float32,
+        dtype: DTypeLike = dtypes.float32,
     ) -> None:
         choice("Conv3d", "data_format", data_format, ("NCDHW",))
         super().__init__(in_channels, out_channels, kernel_size, stride, pad_mode, padding,

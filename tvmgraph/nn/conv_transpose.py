@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from tvmgraph import dtypes
-from tvmgraph.core.arguments import PerAxis
+from tvmgraph.core.arguments import DTypeLike, PerAxis
 from tvmgraph.core.op import F
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.nn._checks import choice, int_tuple
@@ -14,7 +12,7 @@ from tvmgraph.nn.conv import _Conv
 
 class _ConvTranspose(_Conv):
     _transposed = True
-    output_padding: Any = 0
+    output_padding: PerAxis = 0
 
     def construct(self, x: Tensor) -> Tensor:
         self._check_input(x)
@@ -71,7 +69,7 @@ class Conv1dTranspose(_ConvTranspose):
         has_bias: bool = False,
         weight_init: object = None,
         bias_init: object = None,
-        dtype: Any = dtypes.float32,
+        dtype: DTypeLike = dtypes.float32,
     ) -> None:
         super().__init__(in_channels, out_channels, kernel_size, stride, pad_mode, padding,
                          dilation, group, has_bias, weight_init, bias_init, "NCW",
@@ -126,7 +124,7 @@ class Conv2dTranspose(_ConvTranspose):
         has_bias: bool = False,
         weight_init: object = None,
         bias_init: object = None,
-        dtype: Any = dtypes.float32,
+        dtype: DTypeLike = dtypes.float32,
     ) -> None:
         super().__init__(in_channels, out_channels, kernel_size, stride, pad_mode, padding,
                          dilation, group, has_bias, weight_init, bias_init, "NCHW",
@@ -185,7 +183,7 @@ class Conv3dTranspose(_ConvTranspose):
         weight_init: object = None,
         bias_init: object = None,
         data_format: str = "NCDHW",
-        dtype: Any = dtypes.float32,
+        dtype: DTypeLike = dtypes.float32,
     ) -> None:
         choice("Conv3dTranspose", "data_format", data_format, ("NCDHW",))
         super().__init__(in_channels, out_channels, kernel_size, stride, pad_mode, padding,

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from tvmgraph import dtypes
+from tvmgraph.core.arguments import DTypeLike
 from tvmgraph.core.op import F
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.errors import DTypeError, ShapeError
@@ -37,7 +36,7 @@ class Dropout(Cell):
     """
 
     def __init__(
-        self, keep_prob: float = 0.5, p: float | None = None, dtype: Any = dtypes.float32
+        self, keep_prob: float = 0.5, p: float | None = None, dtype: DTypeLike = dtypes.float32
     ) -> None:
         super().__init__()
         self.p, self.keep_prob = p, keep_prob

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from tvmgraph import dtypes
+from tvmgraph.core.arguments import DTypeLike
 from tvmgraph.core.op import F
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.errors import ArgumentError, DTypeError, ShapeError
@@ -54,7 +53,7 @@ class Embedding(Cell):
         embedding_size: int,
         use_one_hot: bool = False,
         embedding_table: object = "normal",
-        dtype: Any = dtypes.float32,
+        dtype: DTypeLike = dtypes.float32,
         padding_idx: int | None = None,
     ) -> None:
         super().__init__()
@@ -140,7 +139,7 @@ class EmbeddingLookup(Cell):
         manual_shapes: object = None,
         max_norm: float | None = None,
         sparse: bool = True,
-        dtype: Any = dtypes.float32,
+        dtype: DTypeLike = dtypes.float32,
     ) -> None:
         super().__init__()
         self.vocab_size = positive("EmbeddingLookup", "vocab_size", vocab_size)
@@ -203,7 +202,7 @@ class MultiFieldEmbeddingLookup(EmbeddingLookup):
         self, vocab_size: int, embedding_size: int, field_size: int, param_init: object = "normal",
         target: str = "CPU", slice_mode: str = "batch_slice", feature_num_list: object = None,
         max_norm: float | None = None, sparse: bool = True, operator: str = "SUM",
-        dtype: Any = dtypes.float32,
+        dtype: DTypeLike = dtypes.float32,
     ) -> None:  # fmt: skip
         super().__init__(vocab_size, embedding_size, param_init, target, slice_mode, None,
                          max_norm, sparse, dtype)  # fmt: skip
@@ -262,7 +261,7 @@ class OneHot(Cell):
         depth: int = 1,
         on_value: float = 1.0,
         off_value: float = 0.0,
-        dtype: Any = dtypes.float32,
+        dtype: DTypeLike = dtypes.float32,
     ) -> None:
         super().__init__()
         self.axis = integer("OneHot", "axis", axis)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from tvmgraph.compat.sparse import COOTensor
@@ -204,7 +204,12 @@ class TimeDistributed(Cell):
         (2, 5, 4)
     """
 
-    def __init__(self, layer: Any, time_axis: int, reshape_with_axis: int | None = None) -> None:
+    def __init__(
+        self,
+        layer: Callable[[Tensor], Tensor],
+        time_axis: int,
+        reshape_with_axis: int | None = None,
+    ) -> None:
         super().__init__()
         if not callable(layer):
             reject(DTypeError, "TimeDistributed", "layer must be a Cell or an operator")

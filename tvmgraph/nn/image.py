@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 from tvmgraph.compat.primitives.layers import resize
@@ -167,8 +168,8 @@ class Upsample(Cell):
 
     def __init__(
         self,
-        size: Any = None,
-        scale_factor: Any = None,
+        size: PerAxis | None = None,
+        scale_factor: float | Sequence[float] | None = None,
         mode: str = "nearest",
         align_corners: bool | None = None,
         recompute_scale_factor: bool | None = None,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -117,7 +117,7 @@ class MSSSIM(SSIM):
     """
 
     def __init__(self, max_val: float = 1.0,
-                 power_factors: Any = (0.0448, 0.2856, 0.3001, 0.2363, 0.1333),
+                 power_factors: Sequence[float] = (0.0448, 0.2856, 0.3001, 0.2363, 0.1333),
                  filter_size: int = 11, filter_sigma: float = 1.5, k1: float = 0.01,
                  k2: float = 0.03) -> None:  # fmt: skip
         super().__init__(max_val, filter_size, filter_sigma, k1, k2)

@@ -8,10 +8,13 @@ are made when somebody asks.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tvmgraph.compat import primitives
 from tvmgraph.core.tensor import Tensor
+
+if TYPE_CHECKING:
+    from tvmgraph.nn.cell import Cell
 
 #: A Primitive without arguments by its name, or what makes the attribute from the layer.
 Member = str | Callable[[Any], Any]
@@ -25,7 +28,7 @@ def _made(name: str, *copied: str, **given: object) -> Member:
 
 
 def _convolution(name: str, axes: int) -> Member:
-    def make(layer: Any) -> Any:
+    def make(layer: Cell) -> Any:
         pad, own = layer.padding, len(layer.kernel_size)
         pad = (pad,) * 2 * own if isinstance(pad, int) else pad
         return getattr(primitives, name)(

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from tvmgraph import dtypes
 from tvmgraph.compat.paths import as_package
 from tvmgraph.core.op import F
@@ -60,7 +58,7 @@ class LossBase(Cell):
         """Returns all axes of ``x``."""
         return tuple(range(x.ndim))
 
-    def get_loss(self, x: Tensor, weights: Any = 1.0) -> Tensor:
+    def get_loss(self, x: Tensor, weights: object = 1.0) -> Tensor:
         """Weights the elements and reduces them.
 
         Args:

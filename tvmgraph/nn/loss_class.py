@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from tvmgraph.core.op import F
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.errors import ArgumentError, DTypeError, ShapeError
@@ -322,7 +320,7 @@ class MultiClassDiceLoss(LossBase):
         if self.activation is not None:
             logits = self.activation(logits)
         classes = logits.shape[1]
-        total: Any = 0.0
+        total: Tensor | float = 0.0
         for i in range(classes):
             if i != self.ignore_indiex:
                 loss = self.binarydiceloss(logits[:, i], label[:, i])

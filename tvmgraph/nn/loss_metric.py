@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from tvmgraph.core.op import F
 from tvmgraph.core.tensor import Tensor
@@ -231,7 +230,7 @@ class TripletMarginWithDistanceLoss(LossBase):
         op = "TripletMarginWithDistanceLoss"
         if distance_function is not None and not callable(distance_function):
             reject(DTypeError, op, "distance_function must be a function")
-        self.distance_function: Any = distance_function or _euclidean
+        self.distance_function: Callable[..., Tensor] = distance_function or _euclidean
         self.swap = boolean(op, "swap", swap)
         self.margin = float(real(op, "margin", margin))
 
@@ -276,9 +275,15 @@ class SampledSoftmaxLoss(LossBase):
     """
 
     def __init__(
-        self, num_sampled: int, num_classes: int, num_true: int = 1, sampled_values: Any = None,
-        remove_accidental_hits: bool = True, seed: int = 0, reduction: str = "none",
-    ) -> None:  # fmt: skip
+        self,
+        num_sampled: int,
+        num_classes: int,
+        num_true: int = 1,
+        sampled_values: tuple[Tensor, Tensor, Tensor] | None = None,
+        remove_accidental_hits: bool = True,
+        seed: int = 0,
+        reduction: str = "none",
+    ) -> None:
         super().__init__(reduction)
         op = "SampledSoftmaxLoss"
         self.num_classes = integer(op, "num_classes", num_classes, 1)

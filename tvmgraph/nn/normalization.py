@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from tvmgraph import dtypes
+from tvmgraph.core.arguments import DTypeLike
 from tvmgraph.core.op import F
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.errors import DTypeError, ShapeError
@@ -30,7 +29,7 @@ class _RunningStatistics(Cell):
         momentum: float,
         affine: bool,
         inits: tuple[object, object, object, object],
-        dtype: Any,
+        dtype: DTypeLike,
     ) -> None:
         super().__init__()
         op = type(self).__name__
@@ -87,7 +86,7 @@ class _BatchNorm(_RunningStatistics):
         moving_var_init: object = "ones",
         use_batch_statistics: bool | None = None,
         data_format: str = "NCHW",
-        dtype: Any = dtypes.float32,
+        dtype: DTypeLike = dtypes.float32,
     ) -> None:
         inits = (moving_mean_init, moving_var_init, gamma_init, beta_init)
         super().__init__(num_features, eps, momentum, affine, inits, dtype)
@@ -229,7 +228,7 @@ class BatchNorm3d(Cell):
         moving_mean_init: object = "zeros",
         moving_var_init: object = "ones",
         use_batch_statistics: bool | None = None,
-        dtype: Any = dtypes.float32,
+        dtype: DTypeLike = dtypes.float32,
     ) -> None:
         super().__init__()
         self.bn2d = BatchNorm2d(
@@ -289,7 +288,7 @@ class SyncBatchNorm(_BatchNorm):
         moving_var_init: object = "ones",
         use_batch_statistics: bool | None = None,
         process_groups: object = None,
-        dtype: Any = dtypes.float32,
+        dtype: DTypeLike = dtypes.float32,
     ) -> None:
         super().__init__(num_features, eps, momentum, affine, gamma_init, beta_init,
                          moving_mean_init, moving_var_init, use_batch_statistics, "NCHW",

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from tvmgraph import dtypes
+from tvmgraph.core.arguments import DTypeLike
 from tvmgraph.core.op import F
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.errors import ArgumentError, DTypeError, ShapeError
@@ -51,7 +50,7 @@ class LayerNorm(Cell):
         gamma_init: object = "ones",
         beta_init: object = "zeros",
         epsilon: float = 1e-7,
-        dtype: Any = dtypes.float32,
+        dtype: DTypeLike = dtypes.float32,
     ) -> None:
         super().__init__()
         shape = normalized_shape
@@ -131,7 +130,7 @@ class GroupNorm(Cell):
         affine: bool = True,
         gamma_init: object = "ones",
         beta_init: object = "zeros",
-        dtype: Any = dtypes.float32,
+        dtype: DTypeLike = dtypes.float32,
     ) -> None:
         super().__init__()
         self.num_groups = positive("GroupNorm", "num_groups", num_groups)
@@ -169,7 +168,7 @@ class _InstanceNorm(_RunningStatistics):
         affine: bool = True,
         gamma_init: object = "ones",
         beta_init: object = "zeros",
-        dtype: Any = dtypes.float32,
+        dtype: DTypeLike = dtypes.float32,
     ) -> None:
         inits = ("zeros", "ones", gamma_init, beta_init)
         super().__init__(num_features, eps, momentum, affine, inits, dtype)

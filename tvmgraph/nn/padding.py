@@ -61,7 +61,7 @@ class _EdgePad(Cell):
     _axes = 2
     _mode = "constant"
 
-    def __init__(self, padding: Any, value: Any = None) -> None:
+    def __init__(self, padding: Any, value: float | None = None) -> None:
         super().__init__()
         op, count = type(self).__name__, 2 * self._axes
         low = 0 if self._mode != "constant" else -(1 << 31)

@@ -21,7 +21,7 @@ class _Pool(Cell):
     def __init__(
         self,
         kernel_size: PerAxis,
-        stride: Any,
+        stride: PerAxis,
         pad_mode: str,
         padding: Any,
         dilation: PerAxis,
@@ -105,7 +105,7 @@ class _MaxPool(_Pool):
             reject(ArgumentError, type(self).__name__, "return_indices needs pad_mode='pad'",
                    f"pad_mode={pad_mode!r}", "pass pad_mode='pad'")  # fmt: skip
 
-    def construct(self, x: Tensor) -> Any:
+    def construct(self, x: Tensor) -> Tensor | tuple[Tensor, Tensor]:
         x, single, pads, _ = self._prepare(x)
         window = (self._kernel, self._stride, pads, self._dilation)
         y = self._finish(F.max_pool(x, *window), single)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from tvmgraph.core.arguments import PerAxis
@@ -159,7 +160,7 @@ class _AdaptiveMax(_Adaptive):
         super().__init__(output_size)
         self.return_indices = boolean(type(self).__name__, "return_indices", return_indices)
 
-    def construct(self, input: Tensor) -> Any:
+    def construct(self, input: Tensor) -> Tensor | tuple[Tensor, Tensor]:
         self._check(input)
         function = F.adaptive_max_pool2d if self._axes == 2 else F.adaptive_max_pool3d
         result = function(input, self.output_size, self.return_indices)
@@ -220,7 +221,11 @@ class _LPPool(Cell):
     _axes = 2
 
     def __init__(
-        self, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False
+        self,
+        norm_type: float,
+        kernel_size: PerAxis,
+        stride: PerAxis | None = None,
+        ceil_mode: bool = False,
     ) -> None:
         super().__init__()
         op = type(self).__name__
@@ -295,7 +300,9 @@ class LPPool2d(_LPPool):
 class _MaxUnpool(Cell):
     _axes = 2
 
-    def __init__(self, kernel_size: Any, stride: Any = None, padding: Any = 0) -> None:
+    def __init__(
+        self, kernel_size: PerAxis, stride: PerAxis | None = None, padding: Any = 0
+    ) -> None:
         super().__init__()
         op = type(self).__name__
         int_tuple(op, "kernel_size", kernel_size, self._axes)
@@ -305,7 +312,9 @@ class _MaxUnpool(Cell):
         int_tuple(op, "padding", padding, self._axes, 0)
         self.padding = padding
 
-    def construct(self, x: Tensor, indices: Tensor, output_size: Any = None) -> Tensor:
+    def construct(
+        self, x: Tensor, indices: Tensor, output_size: Sequence[int] | None = None
+    ) -> Tensor:
         function = (F.max_unpool1d, F.max_unpool2d, F.max_unpool3d)[self._axes - 1]
         return function(x, indices, self.kernel_size, self.stride, self.padding, output_size)
 
@@ -401,7 +410,7 @@ class _FractionalMaxPool(Cell):
         self.output_ratio, self._random_samples = output_ratio, _random_samples
         self.return_indices = boolean(type(self).__name__, "return_indices", return_indices)
 
-    def construct(self, input: Tensor) -> Any:
+    def construct(self, input: Tensor) -> Tensor | tuple[Tensor, Tensor]:
         return getattr(F, self._function)(
             input, self.kernel_size, self.output_size, self.output_ratio, self.return_indices,
             self._random_samples,

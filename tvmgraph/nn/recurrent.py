@@ -7,6 +7,7 @@ from typing import Any
 
 from tvmgraph import dtypes
 from tvmgraph.common.initializer import Uniform
+from tvmgraph.core.arguments import DTypeLike
 from tvmgraph.core.op import F
 from tvmgraph.core.parameter import Parameter
 from tvmgraph.core.tensor import Tensor
@@ -39,7 +40,7 @@ class _Recurrent(Cell):
         batch_first: bool = False,
         dropout: float = 0.0,
         bidirectional: bool = False,
-        dtype: Any = dtypes.float32,
+        dtype: DTypeLike = dtypes.float32,
     ) -> None:
         super().__init__()
         op = type(self).__name__
@@ -96,7 +97,12 @@ class _Recurrent(Cell):
         """Hidden biases by layer and direction."""
         return self._all("bias_hh") if self.has_bias else []
 
-    def construct(self, x: Tensor, hx: Any = None, seq_length: Tensor | None = None) -> Any:
+    def construct(
+        self,
+        x: Tensor,
+        hx: Tensor | tuple[Tensor, Tensor] | None = None,
+        seq_length: Tensor | None = None,
+    ) -> Any:
         self._check_input(x)
         if self.batch_first:
             x = F.transpose(x, (1, 0, 2))
@@ -305,7 +311,7 @@ class RNN(_Recurrent):
         batch_first: bool = False,
         dropout: float = 0.0,
         bidirectional: bool = False,
-        dtype: Any = dtypes.float32,
+        dtype: DTypeLike = dtypes.float32,
         *,
         nonlinearity: str = "tanh",
     ) -> None:
@@ -359,7 +365,7 @@ class LSTM(_Recurrent):
         batch_first: bool = False,
         dropout: float = 0.0,
         bidirectional: bool = False,
-        dtype: Any = dtypes.float32,
+        dtype: DTypeLike = dtypes.float32,
     ) -> None:
         super().__init__("lstm", input_size, hidden_size, num_layers, has_bias, batch_first,
                          dropout, bidirectional, dtype)  # fmt: skip
@@ -408,7 +414,7 @@ class GRU(_Recurrent):
         batch_first: bool = False,
         dropout: float = 0.0,
         bidirectional: bool = False,
-        dtype: Any = dtypes.float32,
+        dtype: DTypeLike = dtypes.float32,
     ) -> None:
         super().__init__("gru", input_size, hidden_size, num_layers, has_bias, batch_first,
                          dropout, bidirectional, dtype)  # fmt: skip

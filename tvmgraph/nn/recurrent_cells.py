@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 from tvmgraph import dtypes
 from tvmgraph.common.initializer import Uniform
+from tvmgraph.core.arguments import DTypeLike
 from tvmgraph.core.op import F
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.errors import DTypeError, ShapeError
@@ -30,7 +30,7 @@ class RNNCellBase(Cell):
 
     def __init__(
         self, input_size: int, hidden_size: int, has_bias: bool, num_chunks: int,
-        dtype: Any = dtypes.float32,
+        dtype: DTypeLike = dtypes.float32,
     ) -> None:  # fmt: skip
         super().__init__()
         op = type(self).__name__
@@ -52,7 +52,7 @@ class _RecurrentCell(RNNCellBase):
     """One step of a recurrent layer."""
 
     def __init__(
-        self, mode: str, input_size: int, hidden_size: int, has_bias: bool, dtype: Any
+        self, mode: str, input_size: int, hidden_size: int, has_bias: bool, dtype: DTypeLike
     ) -> None:
         super().__init__(input_size, hidden_size, has_bias, STEPS[mode][1], dtype)
         self.mode = mode
@@ -104,7 +104,7 @@ class RNNCell(_RecurrentCell):
         hidden_size: int,
         has_bias: bool = True,
         nonlinearity: str = "tanh",
-        dtype: Any = dtypes.float32,
+        dtype: DTypeLike = dtypes.float32,
     ) -> None:
         mode = "rnn_" + choice("RNNCell", "nonlinearity", nonlinearity, ("tanh", "relu"))
         super().__init__(mode, input_size, hidden_size, has_bias, dtype)
@@ -145,7 +145,7 @@ class LSTMCell(_RecurrentCell):
         input_size: int,
         hidden_size: int,
         has_bias: bool = True,
-        dtype: Any = dtypes.float32,
+        dtype: DTypeLike = dtypes.float32,
     ) -> None:
         super().__init__("lstm", input_size, hidden_size, has_bias, dtype)
 
@@ -186,7 +186,7 @@ class GRUCell(_RecurrentCell):
         input_size: int,
         hidden_size: int,
         has_bias: bool = True,
-        dtype: Any = dtypes.float32,
+        dtype: DTypeLike = dtypes.float32,
     ) -> None:
         super().__init__("gru", input_size, hidden_size, has_bias, dtype)
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 from tvmgraph import dtypes
 from tvmgraph.compat.paths import as_package
+from tvmgraph.core.arguments import DTypeLike
 from tvmgraph.core.op import F
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.errors import ArgumentError, DTypeError, ShapeError
@@ -69,7 +69,7 @@ class MultiheadAttention(Cell):
         kdim: int | None = None,
         vdim: int | None = None,
         batch_first: bool = False,
-        dtype: Any = dtypes.float32,
+        dtype: DTypeLike = dtypes.float32,
     ) -> None:
         super().__init__()
         op = type(self).__name__

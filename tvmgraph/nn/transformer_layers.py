@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Callable
 from typing import Any
 
 from tvmgraph import dtypes
 from tvmgraph.common.initializer import initializer
+from tvmgraph.core.arguments import DTypeLike
 from tvmgraph.core.op import F
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.errors import ArgumentError, DTypeError, ShapeError
@@ -19,7 +21,7 @@ from tvmgraph.nn.normalization_other import LayerNorm
 from tvmgraph.nn.transformer import MultiheadAttention
 
 
-def _activation(op: str, activation: Any) -> Any:
+def _activation(op: str, activation: object) -> Any:
     """Returns the function of the feed-forward part: a name, a Cell or any callable."""
     if isinstance(activation, str):
         if activation not in ("relu", "gelu"):
@@ -35,7 +37,7 @@ def _activation(op: str, activation: Any) -> Any:
     return activation
 
 
-def _clones(op: str, layer: Any, count: int) -> CellList:
+def _clones(op: str, layer: Cell, count: int) -> CellList:
     if not isinstance(layer, Cell):
         reject(DTypeError, op, f"the layer must be a Cell, not {type(layer).__name__}")
     layers(op, "num_layers", count)
@@ -51,11 +53,11 @@ class _Layer(Cell):
         nhead: int,
         dim_feedforward: int,
         dropout: float,
-        activation: Any,
+        activation: str | Callable[[Tensor], Tensor],
         layer_norm_eps: float,
         batch_first: bool,
         norm_first: bool,
-        dtype: Any,
+        dtype: DTypeLike,
         attentions: tuple[str, ...],
     ) -> None:
         super().__init__()
@@ -78,7 +80,7 @@ class _Layer(Cell):
             setattr(self, f"dropout{i}", Dropout(p=dropout))
         self.activation = _activation(op, activation)
 
-    def _residual(self, x: Tensor, part: int, function: Any) -> Tensor:
+    def _residual(self, x: Tensor, part: int, function: Callable[[Tensor], Tensor]) -> Tensor:
         """Adds ``function`` of ``x``, with the norm before it or behind the sum."""
         norm, drop = getattr(self, f"norm{part}"), getattr(self, f"dropout{part}")
         if self.norm_first:
@@ -126,11 +128,11 @@ class TransformerEncoderLayer(_Layer):
         nhead: int,
         dim_feedforward: int = 2048,
         dropout: float = 0.1,
-        activation: Any = "relu",
+        activation: str | Callable[[Tensor], Tensor] = "relu",
         layer_norm_eps: float = 1e-5,
         batch_first: bool = False,
         norm_first: bool = False,
-        dtype: Any = dtypes.float32,
+        dtype: DTypeLike = dtypes.float32,
     ) -> None:
         super().__init__(d_model, nhead, dim_feedforward, dropout, activation, layer_norm_eps,
                          batch_first, norm_first, dtype, ("self_attn",))  # fmt: skip
@@ -188,11 +190,11 @@ class TransformerDecoderLayer(_Layer):
         nhead: int,
         dim_feedforward: int = 2048,
         dropout: float = 0.1,
-        activation: Any = "relu",
+        activation: str | Callable[[Tensor], Tensor] = "relu",
         layer_norm_eps: float = 1e-5,
         batch_first: bool = False,
         norm_first: bool = False,
-        dtype: Any = dtypes.float32,
+        dtype: DTypeLike = dtypes.float32,
     ) -> None:
         super().__init__(d_model, nhead, dim_feedforward, dropout, activation, layer_norm_eps,
                          batch_first, norm_first, dtype,
@@ -353,13 +355,13 @@ class Transformer(Cell):
         num_decoder_layers: int = 6,
         dim_feedforward: int = 2048,
         dropout: float = 0.1,
-        activation: Any = "relu",
+        activation: str | Callable[[Tensor], Tensor] = "relu",
         custom_encoder: Cell | None = None,
         custom_decoder: Cell | None = None,
         layer_norm_eps: float = 1e-5,
         batch_first: bool = False,
         norm_first: bool = False,
-        dtype: Any = dtypes.float32,
+        dtype: DTypeLike = dtypes.float32,
     ) -> None:
         super().__init__()
         shared = (d_model, nhead, dim_feedforward, dropout, activation, layer_norm_eps,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
 
 from tvmgraph import dtypes
 from tvmgraph.compat.paths import as_package
@@ -43,18 +43,18 @@ class WithLossCell(Cell):
         ()
     """
 
-    def __init__(self, backbone: Any, loss_fn: Any) -> None:
+    def __init__(self, backbone: Callable[..., object], loss_fn: Callable[..., Tensor]) -> None:
         super().__init__(auto_prefix=False)
         _require_callables("WithLossCell", backbone=backbone, loss_fn=loss_fn)
         self._backbone = backbone
         self._loss_fn = loss_fn
 
     @property
-    def backbone_network(self) -> Any:
+    def backbone_network(self) -> Callable[..., object]:
         """The network."""
         return self._backbone
 
-    def construct(self, data: Tensor, label: Tensor) -> Any:
+    def construct(self, data: Tensor, label: Tensor) -> Tensor:
         return self._loss_fn(self._backbone(data), label)
 
 
@@ -82,14 +82,19 @@ class WithEvalCell(Cell):
         3
     """
 
-    def __init__(self, network: Any, loss_fn: Any, add_cast_fp32: bool = False) -> None:
+    def __init__(
+        self,
+        network: Callable[..., object],
+        loss_fn: Callable[..., Tensor],
+        add_cast_fp32: bool = False,
+    ) -> None:
         super().__init__(auto_prefix=False)
         _require_callables("WithEvalCell", network=network, loss_fn=loss_fn)
         self._network = network
         self._loss_fn = loss_fn
         self.add_cast_fp32 = boolean("WithEvalCell", "add_cast_fp32", add_cast_fp32)
 
-    def construct(self, data: Tensor, label: Tensor) -> tuple[Any, Any, Any]:
+    def construct(self, data: Tensor, label: Tensor) -> tuple[Tensor, object, Tensor]:
         output = self._network(data)
         if self.add_cast_fp32:
             output = F.cast(output, dtypes.float32)
@@ -104,11 +109,11 @@ __all__ = ["WithEvalCell", "WithLossCell"]
 class _VirtualDatasetCell(Cell):
     """Calls a network; where MindSpore splits the batch among devices, the program is given it."""
 
-    def __init__(self, backbone: Any) -> None:
+    def __init__(self, backbone: Callable[..., object]) -> None:
         super().__init__(auto_prefix=False)
         self._backbone = backbone
 
-    def construct(self, *inputs: Tensor) -> Any:
+    def construct(self, *inputs: Tensor) -> object:
         return self._backbone(*inputs)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+from collections.abc import Callable
 from typing import Any
 
 from tvmgraph.core.parameter import ParameterTuple
@@ -39,7 +40,7 @@ class WithGradCell(Cell):
         self.network_with_loss = network if loss_fn is None else WithLossCell(network, loss_fn)
         self.network_with_loss.set_train()
 
-    def construct(self, *inputs: Any) -> Any:
+    def construct(self, *inputs: object) -> Any:
         sens = () if self.sens is None else (self.sens,)
         return self.grad(self.network_with_loss, self.weights)(*inputs, *sens)
 
@@ -61,7 +62,7 @@ class Jvp(Cell):
         [9.0, 6.0]
     """
 
-    def __init__(self, fn: Any) -> None:
+    def __init__(self, fn: Callable[..., object]) -> None:
         super().__init__()
         self.fn = fn
 
@@ -90,11 +91,11 @@ class Vjp(Cell):
         [9.0, 12.0]
     """
 
-    def __init__(self, fn: Any) -> None:
+    def __init__(self, fn: Callable[..., object]) -> None:
         super().__init__()
         self.fn = fn
 
-    def construct(self, *args: Any) -> Any:
+    def construct(self, *args: object) -> Any:
         *inputs, v = args
         found, pull = importlib.import_module("tvmgraph.autodiff").vjp(self.fn, *inputs)
         gradients = pull(v)

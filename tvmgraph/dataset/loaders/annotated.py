@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from tvmgraph.core.arguments import Attrs
 from tvmgraph.dataset.base import reject
 from tvmgraph.dataset.loaders.table import (
     DECODED,
@@ -116,7 +117,7 @@ def _voc_objects(path: Path) -> list[tuple[str, list[float], int, int]]:
     return found
 
 
-def _flickr(op: str, given: dict[str, Any]) -> Listing:
+def _flickr(op: str, given: Attrs) -> Listing:
     base, texts = folder_of(op, given), defaultdict(list)
     for line in lines_of(op, Path(given["annotation_file"])):
         name, text = line.split("\t", 1)
@@ -125,7 +126,7 @@ def _flickr(op: str, given: dict[str, Any]) -> Listing:
     return Listing(kinds, [(base / name, texts[name]) for name in sorted(texts)])
 
 
-def _div2k(op: str, given: dict[str, Any]) -> Listing:
+def _div2k(op: str, given: Attrs) -> Listing:
     base, scale, kind = folder_of(op, given), given["scale"], given["downgrade"]
     rows = []
     for part in part_of(op, given["usage"], {"train": "train", "valid": "valid"}):
@@ -137,7 +138,7 @@ def _div2k(op: str, given: dict[str, Any]) -> Listing:
     return Listing({"hr_image": None, "lr_image": None}, rows)
 
 
-def _cityscapes(op: str, given: dict[str, Any]) -> Listing:
+def _cityscapes(op: str, given: Attrs) -> Listing:
     base = folder_of(op, given)
     quality = "gtFine" if given["quality_mode"] == "fine" else "gtCoarse"
     kind = {"instance": "instanceIds.png", "semantic": "labelIds.png", "color": "color.png",
@@ -152,7 +153,7 @@ def _cityscapes(op: str, given: dict[str, Any]) -> Listing:
     return Listing({"image": None, "task": None}, rows)
 
 
-def _kitti(op: str, given: dict[str, Any]) -> Listing:
+def _kitti(op: str, given: dict[str, object]) -> Listing:
     base = folder_of(op, given)
     if given["usage"] == "test":
         images = pictures(base / "data_object_image_2" / "testing" / "image_2")

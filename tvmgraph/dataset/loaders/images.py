@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from tvmgraph.core import kinds
+from tvmgraph.core.arguments import Attrs
 from tvmgraph.dataset.base import reject
 from tvmgraph.dataset.files import read_idx
 from tvmgraph.dataset.loaders.table import (
@@ -32,7 +33,7 @@ _LABELED = {"image": None, "label": "uint32"}
 _TRAIN_TEST = {"train": "train", "test": "test"}
 
 
-def _arrays(images: Any, labels: Any) -> Listing:
+def _arrays(images: Any, labels: Sequence[int] | np.ndarray) -> Listing:
     return Listing({"image": "uint8", "label": "uint32"}, list(zip(images, labels)))
 
 
@@ -62,7 +63,7 @@ def _usps(op: str, given: Mapping[str, object]) -> Listing:
     return _arrays(images, labels)
 
 
-def _stl10(op: str, given: dict[str, Any]) -> Listing:
+def _stl10(op: str, given: Attrs) -> Listing:
     folder, images, labels = folder_of(op, given), [], []
     parts = {"train": ["train"], "test": ["test"], "unlabeled": ["unlabeled"]}
     parts["train+unlabeled"] = ["train", "unlabeled"]
@@ -77,7 +78,7 @@ def _stl10(op: str, given: dict[str, Any]) -> Listing:
     return Listing({"image": "uint8", "label": "int32"}, rows)
 
 
-def _caltech256(op: str, given: dict[str, Any]) -> Listing:
+def _caltech256(op: str, given: dict[str, object]) -> Listing:
     rows = [
         (file, label)
         for label, folder in enumerate(folders(folder_of(op, given)))
@@ -117,7 +118,7 @@ def _rendered_sst2(op: str, given: Mapping[str, object]) -> Listing:
     return Listing(_LABELED, rows)
 
 
-def _lsun(op: str, given: dict[str, Any]) -> Listing:
+def _lsun(op: str, given: Attrs) -> Listing:
     base = folder_of(op, given)
     if given["usage"] == "test":
         return Listing(_LABELED, [(f, 0) for f in pictures(base / "test")])
@@ -130,7 +131,7 @@ def _lsun(op: str, given: dict[str, Any]) -> Listing:
     return Listing(_LABELED, rows)
 
 
-def _celeba(op: str, given: dict[str, Any]) -> Listing:
+def _celeba(op: str, given: Attrs) -> Listing:
     base = folder_of(op, given)
     places = [base / sub for sub in ("img_align_celeba", "Img/img_align_celeba", "")]
     images = next(p for p in places if p.is_dir())
@@ -156,7 +157,7 @@ def _celeba_part(op: str, base: Path, usage: str) -> set[str] | None:
     return {name for name, part in map(str.split, lines) if part == number}
 
 
-def _manifest(op: str, given: dict[str, Any]) -> Listing:
+def _manifest(op: str, given: Attrs) -> Listing:
     path = Path(given["dataset_file"])
     found = [json.loads(line) for line in lines_of(op, path)]
     found = [f for f in found if f.get("usage", "").lower() == given["usage"].lower()]
@@ -169,7 +170,7 @@ def _manifest(op: str, given: dict[str, Any]) -> Listing:
     return Listing({"image": None, "label": "int32"}, rows)
 
 
-def _fake(op: str, given: dict[str, Any]) -> Listing:
+def _fake(op: str, given: Attrs) -> Listing:
     shape, seed = tuple(given["image_size"]), given["base_seed"]
     count, classes = given["num_images"], given["num_classes"]
     for name in ("num_images", "num_classes", "base_seed"):  # NumPy crashes on circular seeds

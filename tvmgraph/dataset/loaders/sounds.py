@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from pathlib import Path
 
 from tvmgraph.dataset.loaders.table import (
     SAMPLED,
@@ -28,7 +28,7 @@ def _cmu(op: str, given: Mapping[str, object]) -> Listing:
     return Listing(_WAVE | {"transcript": None, "utterance_id": None}, rows)
 
 
-def _gtzan(op: str, given: dict[str, Any]) -> Listing:
+def _gtzan(op: str, given: dict[str, object]) -> Listing:
     rows = [
         (*sound(file), folder.name)
         for folder in folders(folder_of(op, given)) for file in sorted(folder.glob("*.wav"))
@@ -62,12 +62,12 @@ def _speech_commands(op: str, given: Mapping[str, object]) -> Listing:
     return Listing(kinds | {"utterance_number": "int32"}, rows)
 
 
-def _list(folder: Any, name: str) -> list[str]:
+def _list(folder: Path, name: str) -> list[str]:
     path = folder / name
     return path.read_text("utf-8").split() if path.is_file() else []
 
 
-def _yes_no(op: str, given: dict[str, Any]) -> Listing:
+def _yes_no(op: str, given: dict[str, object]) -> Listing:
     files = sorted(folder_of(op, given).glob("*.wav"))
     rows = [(*sound(f), [int(n) for n in f.stem.split("_")]) for f in files]
     return Listing({"waveform": "float32", "sample_rate": "int32", "label": "int32"}, rows)

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from tvmgraph.core.arguments import Attrs
 from tvmgraph.dataset.base import Row, reject
 from tvmgraph.dataset.files import Shuffle, is_shuffled
 from tvmgraph.dataset.sources import Source
@@ -34,7 +35,7 @@ class Listing(NamedTuple):
         rows: Their entries: values, files of images, or functions that read them.
     """
 
-    columns: Mapping[str, Any]
+    columns: Mapping[str, object]
     rows: list[tuple[Any, ...]]
 
 
@@ -147,7 +148,7 @@ def _parameter(word: str) -> inspect.Parameter:
     return inspect.Parameter(name, kind, default=Shuffle.GLOBAL if value == "global" else value)
 
 
-def folder_of(op: str, given: Mapping[str, Any], name: str = "dataset_dir") -> Path:
+def folder_of(op: str, given: Attrs, name: str = "dataset_dir") -> Path:
     """Returns the folder that an argument names.
 
     Raises:

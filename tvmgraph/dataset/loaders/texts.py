@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
+from tvmgraph.core.arguments import Attrs
 from tvmgraph.dataset.base import reject
 from tvmgraph.dataset.loaders.table import (
     LINES,
@@ -75,7 +76,7 @@ def _imdb(op: str, given: Mapping[str, object]) -> Listing:
     return Listing({"text": None, "label": "int32"}, rows)
 
 
-def _sst2(op: str, given: dict[str, Any]) -> Listing:
+def _sst2(op: str, given: Attrs) -> Listing:
     parts = {"train": "train.tsv", "test": "test.tsv", "dev": "dev.tsv"}
     (name,) = part_of(op, given["usage"], parts, "train.tsv")
     rows = [tuple(x.split("\t")) for x in lines_of(op, folder_of(op, given) / name)[1:]]
@@ -102,7 +103,7 @@ def _squad(op: str, given: Mapping[str, object]) -> Listing:
     return Listing(kinds, rows)
 
 
-def _multi30k(op: str, given: dict[str, Any]) -> Listing:
+def _multi30k(op: str, given: Attrs) -> Listing:
     parts = {"train": "training/train", "valid": "validation/val", "test": "mmt16_task1_test/test"}
     pair = list(given["language_pair"] or ("en", "de"))
     if sorted(pair) != ["de", "en"]:

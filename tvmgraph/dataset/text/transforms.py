@@ -5,13 +5,14 @@ from __future__ import annotations
 import enum
 import re
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
 from tvmgraph import dtypes
 from tvmgraph.compat.paths import as_package
+from tvmgraph.core.arguments import DTypeLike
 from tvmgraph.dataset.base import count_of, reject
 from tvmgraph.dataset.text.vocabulary import Vectors, Vocab, checked_words
 from tvmgraph.dataset.transforms import as_array
@@ -80,7 +81,7 @@ class NormalizeUTF8(_PerString):
         """Returns one changed string."""
         if self.form == NormalizeForm.NONE:
             return word
-        form: Any = self.form.name
+        form: object = self.form.name
         return unicodedata.normalize(form, word)
 
 
@@ -138,7 +139,7 @@ class Lookup:
     """
 
     def __init__(
-        self, vocab: Vocab, unknown_token: str | None = None, data_type: Any = dtypes.int32
+        self, vocab: Vocab, unknown_token: str | None = None, data_type: DTypeLike = dtypes.int32
     ) -> None:
         self.known, self.dtype = vocab.vocab(), dtypes.dtype_of(data_type).numpy
         self.unknown = None if unknown_token is None else self.known.get(unknown_token)
@@ -168,9 +169,12 @@ class Ngram:
     """
 
     def __init__(
-        self, n: Any, left_pad: tuple[str, int] = ("", 0), right_pad: tuple[str, int] = ("", 0),
+        self,
+        n: int | Sequence[int],
+        left_pad: tuple[str, int] = ("", 0),
+        right_pad: tuple[str, int] = ("", 0),
         separator: str = " ",
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.sizes = [count_of("Ngram", "n", k, 1) for k in ([n] if isinstance(n, int) else n)]
         self.left, self.right, self.separator = left_pad, right_pad, separator
 
@@ -211,7 +215,7 @@ class ToNumber:
         data_type: dtype of the numbers.
     """
 
-    def __init__(self, data_type: Any) -> None:
+    def __init__(self, data_type: DTypeLike) -> None:
         self.dtype = dtypes.dtype_of(data_type).numpy
 
     def __call__(self, value: object) -> np.ndarray:
@@ -281,7 +285,7 @@ class TruncateSequencePair:
     def __init__(self, max_length: int) -> None:
         self.most = count_of("TruncateSequencePair", "max_length", max_length, 0)
 
-    def __call__(self, first: Any, second: Any) -> tuple[np.ndarray, np.ndarray]:
+    def __call__(self, first: object, second: object) -> tuple[np.ndarray, np.ndarray]:
         """Returns both lists."""
         first, second = as_array(first), as_array(second)
         a, b = len(first), len(second)

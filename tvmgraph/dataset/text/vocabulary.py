@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from tvmgraph.core.arguments import PathLike
 from tvmgraph.dataset.base import Dataset, count_of, names_of, reject
 from tvmgraph.errors import ArgumentError, DTypeError
 
@@ -64,7 +65,7 @@ class Vocab:
 
     @classmethod
     def from_file(
-        cls, file_path: Any, delimiter: str = "", vocab_size: int | None = None,
+        cls, file_path: PathLike, delimiter: str = "", vocab_size: int | None = None,
         special_tokens: Sequence[str] | None = None, special_first: bool = True,
     ) -> Vocab:  # fmt: skip
         """Numbers the first words of the lines of a file.
@@ -115,12 +116,12 @@ class Vocab:
         """Returns the numbers by word."""
         return dict(self._ids)
 
-    def tokens_to_ids(self, tokens: Any) -> Any:
+    def tokens_to_ids(self, tokens: str | Sequence[str]) -> int | list[int]:
         """Returns the number of a word, or of each of a list; -1 for unknown ones."""
         found = [self._ids.get(w, -1) for w in words_of(tokens)]
         return found[0] if np.ndim(tokens) == 0 else found
 
-    def ids_to_tokens(self, ids: Any) -> Any:
+    def ids_to_tokens(self, ids: int | Sequence[int]) -> str | list[str]:
         """Returns the word of a number, or of each of a list; an empty one for unknown ones."""
         words = {i: w for w, i in self._ids.items()}
         found = [words.get(int(i), "") for i in np.asarray(ids).reshape(-1)]
@@ -134,7 +135,7 @@ class Vectors:
         self.table, self.size = table, size
 
     @classmethod
-    def from_file(cls, file_path: Any, max_vectors: int | None = None) -> Vectors:
+    def from_file(cls, file_path: PathLike, max_vectors: int | None = None) -> Vectors:
         """Reads lines ``word number number ...``; a first line of two numbers is a header.
 
         Args:

@@ -72,7 +72,7 @@ class Randomly(ImageTransform):
         transform: What is applied.
     """
 
-    def __init__(self, prob: float, transform: Callable[[Any], Any]) -> None:
+    def __init__(self, prob: float, transform: Callable[[object], object]) -> None:
         self.prob = number(type(self).__name__, "prob", prob, 0, 1)
         self.transform = transform
 
@@ -82,7 +82,7 @@ class Randomly(ImageTransform):
         return value if is_pillow(value) else image_of(type(self).__name__, value)
 
 
-def number(op: str, name: str, value: Any, low: float, high: float) -> Any:
+def number(op: str, name: str, value: object, low: float, high: float) -> Any:
     """Returns a number from a closed interval.
 
     Raises:

@@ -22,7 +22,7 @@ from tvmgraph.dataset.vision.warps import HorizontalFlip, VerticalFlip
 from tvmgraph.errors import ShapeError
 
 
-def _checked(op: str, image: object, boxes: Any) -> tuple[np.ndarray, np.ndarray]:
+def _checked(op: str, image: object, boxes: object) -> tuple[np.ndarray, np.ndarray]:
     image, boxes = image_of(op, image), as_array(boxes)
     if boxes.ndim != 2 or boxes.shape[-1] < 4:
         reject(ShapeError, f"vision.{op}",

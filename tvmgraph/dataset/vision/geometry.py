@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from tvmgraph.core.arguments import PerAxis
 from tvmgraph.dataset.base import reject
 from tvmgraph.dataset.config import generator
 from tvmgraph.dataset.transforms import as_array
@@ -75,7 +76,7 @@ class Resize(ImageTransform):
 class RandomResize(ImageTransform):
     """Resizes with an interpolation drawn at random; see :class:`Resize`."""
 
-    def __init__(self, size: Any) -> None:
+    def __init__(self, size: PerAxis) -> None:
         self.size = size
         Resize(size)
 
@@ -96,7 +97,7 @@ class Crop(ImageTransform):
         ShapeError: when called, if the part leaves the image.
     """
 
-    def __init__(self, coordinates: Sequence[int], size: Any) -> None:
+    def __init__(self, coordinates: Sequence[int], size: PerAxis) -> None:
         self.top, self.left = (number("Crop", "coordinates", c, 0, np.inf) for c in coordinates)
         self.size = sizes("Crop", "size", size)
 
@@ -122,7 +123,7 @@ class ResizedCrop(Crop):
     """
 
     def __init__(
-        self, top: int, left: int, height: int, width: int, size: Any,
+        self, top: int, left: int, height: int, width: int, size: PerAxis,
         interpolation: Inter = Inter.BILINEAR,
     ) -> None:  # fmt: skip
         super().__init__((top, left), (height, width))
@@ -144,7 +145,7 @@ class CenterCrop(ImageTransform):
         (2, 2, 3)
     """
 
-    def __init__(self, size: Any) -> None:
+    def __init__(self, size: PerAxis) -> None:
         self.size = sizes("CenterCrop", "size", size)
 
     def apply(self, image: np.ndarray) -> np.ndarray:
@@ -244,7 +245,7 @@ class PadToSize(ImageTransform):
     """
 
     def __init__(
-        self, size: Any, offset: Any = None, fill_value: Any = 0,
+        self, size: PerAxis, offset: Sequence[int] | None = None, fill_value: Any = 0,
         padding_mode: Any = Border.CONSTANT,
     ) -> None:  # fmt: skip
         self.size = sizes("PadToSize", "size", size)
@@ -282,7 +283,7 @@ class RandomCrop(ImageTransform):
 
     def __init__(
         self,
-        size: Any,
+        size: PerAxis,
         padding: object = None,
         pad_if_needed: bool = False,
         fill_value: Any = 0,
@@ -329,7 +330,7 @@ class RandomResizedCrop(ImageTransform):
 
     def __init__(
         self,
-        size: Any,
+        size: PerAxis,
         scale: tuple[float, float] = (0.08, 1.0),
         ratio: tuple[float, float] = (3 / 4, 4 / 3),
         interpolation: Inter = Inter.LINEAR,

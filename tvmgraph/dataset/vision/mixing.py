@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from tvmgraph.dataset.base import reject
@@ -38,7 +36,7 @@ class MixUp:
         self.is_single = is_single
         self.last: tuple[np.ndarray, np.ndarray] | None = None
 
-    def __call__(self, image: Any, label: Any) -> tuple[np.ndarray, np.ndarray]:
+    def __call__(self, image: object, label: object) -> tuple[np.ndarray, np.ndarray]:
         """Returns the mixed images and labels, as many as the larger of batch and batch_size."""
         image, label = as_array(image), as_array(label)
         share = generator().beta(self.alpha, self.alpha, self.batch_size)
@@ -70,7 +68,7 @@ class MixUpBatch:
     def __init__(self, alpha: float = 1.0) -> None:
         self.alpha = number("MixUpBatch", "alpha", alpha, 1e-9, np.inf)
 
-    def __call__(self, image: Any, label: Any) -> tuple[np.ndarray, np.ndarray]:
+    def __call__(self, image: object, label: object) -> tuple[np.ndarray, np.ndarray]:
         """Returns the mixed images (of their dtype) and labels (float32)."""
         image, label = _batch("MixUpBatch", image, label)
         share = generator().beta(self.alpha, self.alpha)
@@ -79,7 +77,7 @@ class MixUpBatch:
         return mixed.astype(image.dtype), _shared(label, label[others], share)
 
 
-def _shared(label: np.ndarray, other: np.ndarray, share: Any) -> np.ndarray:
+def _shared(label: np.ndarray, other: np.ndarray, share: float | np.ndarray) -> np.ndarray:
     return (share * label + (1 - share) * other).astype(np.float32)
 
 
@@ -99,7 +97,7 @@ class CutMixBatch:
         self.alpha = number("CutMixBatch", "alpha", alpha, 1e-9, np.inf)
         self.prob = number("CutMixBatch", "prob", prob, 0, 1)
 
-    def __call__(self, image: Any, label: Any) -> tuple[np.ndarray, np.ndarray]:
+    def __call__(self, image: object, label: object) -> tuple[np.ndarray, np.ndarray]:
         """Returns the mixed images (of their dtype) and labels (float32)."""
         image, label = _batch("CutMixBatch", image, label)
         found, mixed = image.copy(), label.astype(np.float32)

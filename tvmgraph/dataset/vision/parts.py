@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from tvmgraph.core.arguments import PerAxis
 from tvmgraph.dataset.base import reject
 from tvmgraph.dataset.vision.base import (
     image_of,
@@ -26,7 +27,7 @@ class FiveCrop:
         size: Height and width.
     """
 
-    def __init__(self, size: Any) -> None:
+    def __init__(self, size: PerAxis) -> None:
         self.size = sizes(type(self).__name__, "size", size)
 
     def __call__(self, value: object) -> tuple[Any, ...]:
@@ -50,7 +51,7 @@ class TenCrop(FiveCrop):
         use_vertical_flip: Whether top and bottom are mirrored instead of left and right.
     """
 
-    def __init__(self, size: Any, use_vertical_flip: bool = False) -> None:
+    def __init__(self, size: PerAxis, use_vertical_flip: bool = False) -> None:
         super().__init__(size)
         self.flip = VerticalFlip() if use_vertical_flip else HorizontalFlip()
 

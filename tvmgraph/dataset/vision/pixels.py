@@ -61,7 +61,7 @@ def rgb_of(hsv: np.ndarray) -> np.ndarray:
     return saturated(picked * np.float32(255), np.uint8)
 
 
-def blend(image: np.ndarray, other: Any, factor: float) -> np.ndarray:
+def blend(image: np.ndarray, other: np.ndarray | float, factor: float) -> np.ndarray:
     """Returns ``factor * image + (1 - factor) * other``."""
     own, rest = np.float32(factor), np.float32(1 - np.float64(np.float32(factor)))
     if np.ndim(other) == 0:
@@ -190,7 +190,9 @@ def _separable(planes: np.ndarray, rows: Taps, columns: Taps, how: Inter) -> np.
     return _rounded(parts, how, planes).reshape(shape)
 
 
-def _rounded(parts: list[tuple[Any, Any]], how: Inter, planes: np.ndarray) -> np.ndarray:
+def _rounded(
+    parts: list[tuple[np.ndarray, np.ndarray]], how: Inter, planes: np.ndarray
+) -> np.ndarray:
     """Sums products and returns numbers of the dtype of ``planes``."""
     if planes.dtype != np.uint8 or how == Inter.AREA:
         total: Any = sum(w * s for w, s in parts)

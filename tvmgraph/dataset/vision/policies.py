@@ -51,10 +51,10 @@ _POLICIES = {
 }
 _SIGNED = {"Brightness", "Color", "Contrast", "Rotate", "Sharpness", "ShearX", "ShearY",
            "TranslateX", "TranslateY"}  # fmt: skip
-_PLAIN: Mapping[str, Callable[[], Any]] = {
+_PLAIN: Mapping[str, Callable[[], ImageTransform]] = {
     "AutoContrast": color.AutoContrast, "Equalize": color.Equalize, "Invert": color.Invert,
 }  # fmt: skip
-_FACTORS: Mapping[str, Callable[[float], Any]] = {
+_FACTORS: Mapping[str, Callable[[float], ImageTransform]] = {
     "Brightness": color.AdjustBrightness, "Color": color.AdjustSaturation,
     "Contrast": color.AdjustContrast, "Sharpness": color.AdjustSharpness,
 }  # fmt: skip
@@ -218,7 +218,9 @@ class RandomSelectSubpolicy:
         policy: Lists of pairs (transform, probability).
     """
 
-    def __init__(self, policy: Sequence[Sequence[tuple[Callable[[Any], Any], float]]]) -> None:
+    def __init__(
+        self, policy: Sequence[Sequence[tuple[Callable[[object], object], float]]]
+    ) -> None:
         if not policy:
             reject(ArgumentError, "vision.RandomSelectSubpolicy", "policy is empty")
         self.policy = [list(sub) for sub in policy]
@@ -239,7 +241,7 @@ class UniformAugment:
         num_ops: How many of them are chosen.
     """
 
-    def __init__(self, transforms: Sequence[Callable[[Any], Any]], num_ops: int = 2) -> None:
+    def __init__(self, transforms: Sequence[Callable[[object], object]], num_ops: int = 2) -> None:
         if len(transforms) < num_ops:
             reject(ArgumentError, "vision.UniformAugment",
                    f"num_ops is {num_ops}, but there are {len(transforms)} transforms")  # fmt: skip
