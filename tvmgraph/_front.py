@@ -1,7 +1,8 @@
 """The public names of the front end; :mod:`tvmgraph` hands them out on first use."""
 
 import importlib
-from typing import Any, NamedTuple
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -54,6 +55,7 @@ from tvmgraph.config import (
     set_context,
 )
 from tvmgraph.config.flag_registry import flags
+from tvmgraph.core.arguments import PathLike
 from tvmgraph.core.guard import guard_module as _guard_module
 from tvmgraph.core.parameter import Parameter, ParameterTuple
 from tvmgraph.core.random import (
@@ -67,6 +69,7 @@ from tvmgraph.core.random import (
 )
 from tvmgraph.core.tensor import Tensor, tensor
 from tvmgraph.dtypes import (
+    DType,
     bfloat16,
     bool_,
     complex64,
@@ -86,6 +89,9 @@ from tvmgraph.dtypes import (
 from tvmgraph.graph import Graph
 from tvmgraph.jit import jit, jit_class, ms_function
 from tvmgraph.jit.recompiles import assert_max_compiles
+
+if TYPE_CHECKING:
+    from tvmgraph.nn.cell import Cell
 
 from_numpy = Tensor.from_numpy
 from_dlpack = Tensor.from_dlpack
@@ -120,8 +126,8 @@ def set_device(device_target: str, device_id: int | None = None) -> None:
 
 
 def export(
-    net: object, *inputs: object, file_name: Any, file_format: str = "ONNX", **options: object
-) -> Any:
+    net: object, *inputs: object, file_name: PathLike, file_format: str = "ONNX", **options: object
+) -> Path:
     """Writes a network to one file; see :func:`tvmgraph.export.api.export`.
 
     Args:
@@ -153,7 +159,7 @@ def load(file_name: Any, public_key: Any = None, **kwargs: Any) -> Any:
     return read(file_name, public_key, **kwargs)
 
 
-def load_hf(folder: Any) -> Any:
+def load_hf(folder: PathLike) -> "Cell":
     """Loads a local Hugging Face folder; see :func:`tvmgraph.models.hub.load_hf`.
 
     Args:
@@ -194,7 +200,7 @@ def get_current_device() -> DeviceInfo:
     return DeviceInfo(get_context("device_target"), get_context("device_id"))
 
 
-def get_py_obj_dtype(obj: object) -> Any:
+def get_py_obj_dtype(obj: object) -> DType:
     """Returns the dtype of a tensor or of a Python or NumPy number.
 
     Args:

@@ -36,7 +36,7 @@ _entering: set[CodeType] = set()
 _switch_interval = 0.0  # while this thread forks
 
 
-def lock() -> Any:
+def lock() -> threading.Lock:
     """Returns a ``threading.Lock`` that is free in a forked child."""
     return _kept(threading.Lock())
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from tvmgraph.amp.levels import auto_mixed_precision
 from tvmgraph.amp.scaler import LossScaleManager
+from tvmgraph.core.tensor import Tensor
 from tvmgraph.errors import DTypeError, user_source
 from tvmgraph.nn.cell import Cell
 from tvmgraph.nn.wrap import WithLossCell
@@ -13,7 +16,7 @@ from tvmgraph.optim import TrainOneStepCell, TrainOneStepWithLossScaleCell
 def build_train_network(
     network: Cell,
     optimizer: object,
-    loss_fn: object = None,
+    loss_fn: Callable[..., Tensor] | None = None,
     level: str = "O0",
     boost_level: str = "O0",
     loss_scale_manager: LossScaleManager | None = None,

@@ -78,11 +78,13 @@ class AutoBoost:
         self.level = level
         self.boost_config = boost_config_dict or {}
 
-    def network_auto_process_train(self, network: object, optimizer: object) -> tuple[Any, Any]:
+    def network_auto_process_train(
+        self, network: object, optimizer: object
+    ) -> tuple[object, object]:
         """Returns a network and its optimizer for training."""
         return network, optimizer
 
-    def network_auto_process_eval(self, network: object) -> Any:
+    def network_auto_process_eval(self, network: object) -> object:
         """Returns a network for evaluation."""
         return network
 

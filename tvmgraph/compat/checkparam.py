@@ -47,7 +47,7 @@ def _reject(
 def _related(
     value: object, limit: object, rel: Rel, name: str | None, op: str | None, shown: str,
     kind: type[TvmgraphError] = ArgumentError,
-) -> Any:  # fmt: skip
+) -> object:  # fmt: skip
     compare, text = _COMPARE[Rel(rel)]
     if not compare(value, limit):
         _reject(kind, name, op, f"{text} {shown}", value)
@@ -111,7 +111,7 @@ def _signed(
     *,
     kind: type,
     rel: Rel,
-) -> Any:
+) -> object:
     return _compared(value, 0, rel, arg_name, prim_name, kind=kind)
 
 
@@ -128,8 +128,8 @@ def _in_range(
 
 def _each(
     sequence: Iterable[object], arg_name: str | None = None, prim_name: str | None = None,
-    *, one: Callable[..., Any],
-) -> Any:  # fmt: skip
+    *, one: Callable[..., object],
+) -> Iterable[object]:  # fmt: skip
     for i, value in enumerate(sequence):
         one(value, f"{arg_name or 'the sequence'}[{i}]", prim_name)
     return sequence

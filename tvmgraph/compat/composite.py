@@ -20,7 +20,7 @@ from tvmgraph.errors import ArgumentError, DTypeError, NotFoundError, ShapeError
 
 __all__ = ["HyperMap", "Map", "MultitypeFuncGraph", "Partial", "partial"]
 
-_FAMILIES: dict[str, Callable[[Any], bool]] = {
+_FAMILIES: dict[str, Callable[[object], bool]] = {
     "Tensor": lambda v: isinstance(v, Tensor),
     "Number": lambda v: dtypes.is_number(v),
     "Bool": lambda v: isinstance(v, bool),
@@ -38,7 +38,7 @@ _FAMILIES: dict[str, Callable[[Any], bool]] = {
 }
 
 
-def _matcher(name: object) -> Callable[[Any], bool]:
+def _matcher(name: object) -> Callable[[object], bool]:
     """Returns the test of one entry of a signature: a family name, a dtype, or a Python type."""
     if isinstance(name, type):
         return lambda v: isinstance(v, name)
@@ -84,7 +84,9 @@ class MultitypeFuncGraph:
         self.read_value = read_value
         self.entries: list[tuple[tuple[str, ...], list[Callable[[Any], bool]], Any]] = []
 
-    def register(self, *type_names: object) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    def register(
+        self, *type_names: object
+    ) -> Callable[[Callable[..., object]], Callable[..., object]]:
         """Returns a decorator that adds an implementation.
 
         Args:
@@ -93,7 +95,7 @@ class MultitypeFuncGraph:
         """
         matchers = [_matcher(n) for n in type_names]
 
-        def add(fn: Callable[..., object]) -> Callable[..., Any]:
+        def add(fn: Callable[..., object]) -> Callable[..., object]:
             self.entries.append((tuple(map(str, type_names)), matchers, fn))
             return fn
 
@@ -127,7 +129,7 @@ class _Mapper(Shown):
         self.ops = ops
         self.reverse = reverse
 
-    def _split(self, args: tuple[object, ...]) -> tuple[Callable[..., Any], tuple[Any, ...]]:
+    def _split(self, args: tuple[object, ...]) -> tuple[Callable[..., object], tuple[object, ...]]:
         if self.ops is not None:
             return self.ops, args
         if not args or not callable(args[0]):
@@ -137,7 +139,7 @@ class _Mapper(Shown):
             )  # fmt: skip
         return args[0], args[1:]
 
-    def _zip(self, sequences: tuple[Any, ...]) -> list[tuple[Any, ...]]:
+    def _zip(self, sequences: tuple[Any, ...]) -> list[tuple[object, ...]]:
         lengths = [len(s) for s in sequences]
         if len(set(lengths)) > 1:
             raise ShapeError(
@@ -147,7 +149,7 @@ class _Mapper(Shown):
         rows = list(zip(*sequences))
         return rows[::-1] if self.reverse else rows
 
-    def _collect(self, results: Sequence[object]) -> tuple[Any, ...]:
+    def _collect(self, results: Sequence[object]) -> tuple[object, ...]:
         return tuple(results[::-1] if self.reverse else results)
 
 
@@ -172,7 +174,7 @@ class HyperMap(_Mapper):
         fn, sequences = self._split(args)
         return self._map(fn, sequences)
 
-    def _map(self, fn: Callable[..., Any], items: tuple[object, ...]) -> Any:
+    def _map(self, fn: Callable[..., object], items: tuple[object, ...]) -> Any:
         if not items or not isinstance(items[0], (tuple, list)):
             return fn(*items)
         return self._collect([self._map(fn, row) for row in self._zip(items)])
@@ -196,7 +198,7 @@ class Map(_Mapper):
         return self._collect([fn(*row) for row in self._zip(sequences)])
 
 
-def partial(fn: Callable[..., Any], *args: object, **kwargs: object) -> Callable[..., Any]:
+def partial(fn: Callable[..., object], *args: object, **kwargs: object) -> Callable[..., Any]:
     """Returns ``fn`` with its first arguments fixed.
 
     Args:

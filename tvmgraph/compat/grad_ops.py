@@ -206,7 +206,7 @@ class _Helpers:
     def batch_norm(
         dout: Any,
         x: Tensor,
-        scale: Any,
+        scale: object,
         mean: NumberLike,
         variance: Any,
         training: bool,

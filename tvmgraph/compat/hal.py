@@ -40,7 +40,9 @@ def get_arch_list(device_target: str | None = None) -> list[str] | None:
     return None if _is_cpu(device_target) else device_memory.get_arch_list()
 
 
-def get_device_capability(device_id: int = 0, device_target: str | None = None) -> Any:
+def get_device_capability(
+    device_id: int = 0, device_target: str | None = None
+) -> tuple[int, int] | None:
     """Returns the compute capability of a GPU, such as ``(9, 0)``; None for the CPU."""
     return None if _is_cpu(device_target) else device_memory.get_device_capability(device_id)
 

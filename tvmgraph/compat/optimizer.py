@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable
-from typing import Any
 
 #: Arguments that are parameters; all others are settings.
 _PARAMETERS = ("params", "parameters")
@@ -24,7 +23,7 @@ def opt_init_args_register(fn: Callable[..., None]) -> Callable[..., None]:
     signature = inspect.signature(fn)
 
     @functools.wraps(fn)
-    def remembered(self: Any, *args: object, **kwargs: object) -> None:
+    def remembered(self: object, *args: object, **kwargs: object) -> None:
         bound = signature.bind(self, *args, **kwargs)
         bound.apply_defaults()
         _self, *names = bound.arguments

@@ -194,7 +194,7 @@ def install() -> None:
     sys.meta_path.append(AbsentFinder)
 
 
-def as_package(path: str, *rooms: str) -> tuple[list[str], Callable[[str], Any]]:
+def as_package(path: str, *rooms: str) -> tuple[list[str], Callable[[str], object]]:
     """Returns ``__path__`` and ``__getattr__`` of a file that is a package in MindSpore.
 
     Args:

@@ -49,7 +49,7 @@ class RowTensor:
 
 RowTensorInner = RowTensor
 #: What MindSpore compiled of every Cell; Cells keep that themselves here.
-cells_compile_cache: dict[int, Any] = {}
+cells_compile_cache: dict[int, object] = {}
 
 
 def _reset_op_id() -> None:
@@ -59,7 +59,7 @@ def _reset_op_id() -> None:
 def get_broadcast_shape(
     x_shape: Any, y_shape: Any, prim_name: str = "", shape_type: str = "", arg_name1: str = "",
     arg_name2: str = "",
-) -> list[Any]:  # fmt: skip
+) -> list[object]:  # fmt: skip
     """Returns the shape that two shapes broadcast to.
 
     Raises:
@@ -103,7 +103,7 @@ def _is_role_sched() -> bool:
 _is_role_pserver = _is_role_worker = _is_role_sched
 
 
-def set_cost_model_context(**kwargs: Any) -> None:
+def set_cost_model_context(**kwargs: object) -> None:
     """Takes what MindSpore's search for splits believes of devices, which changes nothing here."""
 
 
@@ -111,7 +111,7 @@ def _set_multi_subgraphs(multi_subgraph: bool = True) -> None:
     """Takes whether MindSpore's graph is split in several, which changes nothing here."""
 
 
-def set_cur_net(net: Any) -> None:
+def set_cur_net(net: Cell) -> None:
     """Takes the network that MindSpore's callbacks save; here they are given it in every call."""
 
 
@@ -119,17 +119,17 @@ def set_cur_net(net: Any) -> None:
 augment_error_message = "img must be a Pillow image, not {}; use Decode() or ToPIL() before"
 
 
-def is_pil(img: Any) -> bool:
+def is_pil(img: object) -> bool:
     """Returns whether a picture is Pillow's."""
     return isinstance(img, importlib.import_module("PIL.Image").Image)
 
 
-def _get_cache_prim(primitive: Any) -> Any:
+def _get_cache_prim(primitive: object) -> object:
     """Returns what makes a Primitive: making one costs nothing worth keeping here."""
     return primitive
 
 
-def cell_attr_register(fn: Any = None, attrs: Any = None) -> Any:
+def cell_attr_register(fn: object = None, attrs: object = None) -> Any:
     """Decorates an ``__init__`` whose arguments MindSpore's compiler asks for; this one does not.
 
     Args:
@@ -150,16 +150,16 @@ class _CustomVjp(Cell):
         """Computes the function."""
         return self.function(*args)
 
-    def defbwd(self, bwd: Callable[..., Any]) -> None:
+    def defbwd(self, bwd: Callable[..., object]) -> None:
         """Takes ``bwd(*inputs, out, dout)``, which returns one gradient per input."""
         self.bwd = bwd
 
-    def bprop(self, *args: Any) -> Any:
+    def bprop(self, *args: object) -> Any:
         """Computes the gradients."""
         return self.bwd(*args)
 
 
-def custom_vjp(fn: Callable[..., Any] | None = None) -> Any:
+def custom_vjp(fn: Callable[..., object] | None = None) -> Any:
     """Decorates a function that gets a derivative of its own by its ``defbwd``.
 
     Args:
@@ -187,17 +187,17 @@ class _Function:
     one per argument. Programs call ``apply(*args)``.
     """
 
-    saved_tensors: tuple[Any, ...] = ()
+    saved_tensors: tuple[object, ...] = ()
     needs_input_grad: tuple[bool, ...] = ()
-    non_differentiable: tuple[Any, ...] = ()
+    non_differentiable: tuple[object, ...] = ()
 
     @staticmethod
-    def forward(ctx: Any, *args: Any, **kwargs: Any) -> Any:
+    def forward(ctx: object, *args: object, **kwargs: object) -> Any:
         """Computes the function; every class writes its own."""
         raise NotImplementedError("forward of a _Function")
 
     @staticmethod
-    def backward(ctx: Any, *grad_outputs: Any) -> Any:
+    def backward(ctx: object, *grad_outputs: object) -> Any:
         """Computes the gradients; every class writes its own."""
         raise NotImplementedError("backward of a _Function")
 
@@ -212,7 +212,7 @@ class _Function:
         context = cls()
         context.needs_input_grad = tuple(isinstance(a, Tensor) for a in args)
 
-        def backward(*given: Any) -> Any:
+        def backward(*given: object) -> Any:
             gradients = given[-1]
             found = cls.backward(
                 context, *(gradients if isinstance(gradients, (tuple, list)) else (gradients,))
@@ -227,7 +227,7 @@ class _Function:
 
         constant: list[bool] = []
 
-        def forward(*args: Any) -> Any:
+        def forward(*args: object) -> Any:
             value = cls.forward(context, *args, **kwargs)
             given = value if isinstance(value, tuple) else (value,)
             constant[:] = [any(v is m for m in context.non_differentiable) for v in given]
@@ -240,14 +240,14 @@ class _Function:
         found = tuple(F.stop_gradient(v) if c else v for v, c in zip(given, constant))
         return found if isinstance(value, tuple) else found[0]
 
-    def save_for_backward(self, *tensors: Any) -> None:
+    def save_for_backward(self, *tensors: object) -> None:
         """Keeps tensors for ``backward``, as ``saved_tensors``."""
         self.saved_tensors = tensors
 
-    def mark_dirty(self, *args: Any) -> None:
+    def mark_dirty(self, *args: object) -> None:
         """Says which arguments ``forward`` changed; they are seen to have been."""
 
-    def mark_non_differentiable(self, *args: Any) -> None:
+    def mark_non_differentiable(self, *args: object) -> None:
         """Says which results have no gradient: they are constants to what follows."""
         self.non_differentiable = args
 
@@ -298,7 +298,7 @@ class auto_parallel_context:  # noqa: N801  (MindSpore's name)
         """Returns how many parts the network is cut into."""
         return 1
 
-    def set_all_reduce_fusion_split_indices(self, indices: Any, group: str = "") -> None:
+    def set_all_reduce_fusion_split_indices(self, indices: object, group: str = "") -> None:
         """Takes which gradients MindSpore sends together, which changes no result."""
 
 
@@ -350,11 +350,11 @@ def get_code_extra(function: Any) -> dict[str, Any] | None:
     }  # fmt: skip
 
 
-def _is_of(function: JitFunction, plain: Any) -> bool:
+def _is_of(function: JitFunction, plain: object) -> bool:
     return plain in (function.fn, getattr(function.fn, "__func__", None))
 
 
-def _take(*settings: Any, **more: Any) -> None:
+def _take(*settings: object, **more: object) -> None:
     """Takes settings of MindSpore's bytecode capture, which are without effect."""
 
 

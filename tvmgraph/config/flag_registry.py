@@ -10,7 +10,6 @@ import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
 
 from tvmgraph.errors import ConfigError, user_source
 
@@ -77,7 +76,7 @@ REGISTRY: Mapping[str, Flag] = {
 }  # fmt: skip
 
 
-Listener = Callable[[Any, Any, Any, Any, float, float], None]
+Listener = Callable[[object, object, object, object, float, float], None]
 
 
 class Flags:

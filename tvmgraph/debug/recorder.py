@@ -51,12 +51,12 @@ class Recorder:
         self.events: list[Event] = []
         self.graphs: dict[int, Any] = {}
 
-    def add(self, name: str, kind: str, start: float, seconds: float, **facts: Any) -> None:
+    def add(self, name: str, kind: str, start: float, seconds: float, **facts: object) -> None:
         """Notes one event of this thread."""
         self.events.append(Event(name, kind, start, seconds, facts, threading.get_ident()))
 
     @contextmanager
-    def span(self, name: str, kind: str, **facts: Any) -> Iterator[None]:
+    def span(self, name: str, kind: str, **facts: object) -> Iterator[None]:
         """Notes a ``with`` block as one event."""
         start = time.perf_counter()
         try:

@@ -102,7 +102,7 @@ class Sharded(JitFunction):
             return self.fn(*args, **kwargs)
         return super().__call__(*args, **kwargs)
 
-    def _choose(self, args: Sequence[Any]) -> None:
+    def _choose(self, args: Sequence[object]) -> None:
         """Searches for the cheapest splits, for ``in_strategy="auto"``."""
         if state.interpreter is not None:
             raise ArgumentError('in_strategy="auto" is decided by a call of its own', op="shard",
@@ -165,7 +165,7 @@ class Sharded(JitFunction):
         return found
 
     @property
-    def programs(self) -> list[Any]:
+    def programs(self) -> list[object]:
         """Graph, layouts and collectives of a process's part, for each of the newest captures."""
         found = [e.compiled for kept in self.entries.values() for e in kept]
         return [c.found for c in found if isinstance(c, ShardedGraph)]
@@ -223,7 +223,7 @@ def shard(
     parameter_plan: Mapping[str, object] | None = None,
     device: str = "",
     level: int = 0,
-) -> Any:
+) -> Sharded:
     """Runs a function or a Cell on all processes of the job, each of which computes a part.
 
     How a few tensors are split is given; the rest follows: the function is captured as a program
@@ -334,7 +334,7 @@ def _mover(target: str, source: Layout | None, mesh: Mesh) -> JitFunction:
 # ---- operators ----------------------------------------------------------------------------------
 
 
-def shard_primitive(operator: Any, in_strategy: object, out_strategy: object) -> Any:
+def shard_primitive(operator: object, in_strategy: object, out_strategy: object) -> Any:
     """Lets an operator ask for the layouts of its operands and results; returns it.
 
     Args:
@@ -345,7 +345,7 @@ def shard_primitive(operator: Any, in_strategy: object, out_strategy: object) ->
     mesh = mesh_for(in_strategy, out_strategy) or flat_mesh(engine.world().size)
     plain: type = getattr(type(operator), "_plain", type(operator))
 
-    def call(self: Any, *args: object) -> Any:
+    def call(self: object, *args: object) -> Any:
         placed: Sequence[object] = args
         if in_strategy is not None:
             placed = _cheapest(functools.partial(plain.__call__, self), in_strategy, mesh, args)

@@ -75,7 +75,7 @@ _FIXED: dict[str, object] = {
     "pipeline_scheduler": "1f1b", "pipeline_stages": 1,
 }  # fmt: skip
 #: How MindSpore searches for splits, with its defaults; the planner here asks nobody.
-_SEARCH: dict[str, Any] = {
+_SEARCH: dict[str, object] = {
     "algo_approxi_epsilon": 0.1, "elementwise_op_strategy_follow": False,
     "enable_algo_approxi": False, "fully_use_devices": False, "tensor_slice_align_enable": False,
     "tensor_slice_align_size": 16,
@@ -135,7 +135,7 @@ def set_auto_parallel_context(**given: object) -> None:
     settings.full_batch = settings.dataset_strategy == "full_batch"
 
 
-def _check_kept(op: str, name: str, value: Any) -> None:
+def _check_kept(op: str, name: str, value: object) -> None:
     default = {**_KEPT, **_FIXED, **_SEARCH}[name]
     wanted = f"{default!r}" if name in _FIXED else f"a {type(default).__name__}"
     fits = value == default if name in _FIXED else isinstance(value, type(default))
@@ -173,7 +173,7 @@ def _require_search(op: str, name: str) -> None:
                           fix=f"use {', '.join(_SEARCH)}")  # fmt: skip
 
 
-def set_algo_parameters(**kwargs: Any) -> None:
+def set_algo_parameters(**kwargs: object) -> None:
     """Takes how MindSpore searches for splits, which changes nothing here.
 
     Args:

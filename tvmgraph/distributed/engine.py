@@ -581,7 +581,7 @@ def _require_other(group: Group, member: int, what: str) -> None:
                             f"{group.name!r}", op=what, at=user_source())  # fmt: skip
 
 
-def in_turns(work: Callable[[], Any]) -> Any:
+def in_turns(work: Callable[[], object]) -> Any:
     """Lets the first process of every host do something before its others, which find it cached."""
     here = world()
     if here.comm is None or here.local_size == 1:

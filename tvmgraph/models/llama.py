@@ -31,7 +31,7 @@ class LlamaConfig:
     hidden_act: str = "silu"
     tie_word_embeddings: bool = False
     pad_token_id: int | None = None
-    eos_token_id: Any = None
+    eos_token_id: object = None
 
 
 class RootMeanSquare(Cell):

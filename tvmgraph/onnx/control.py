@@ -20,7 +20,7 @@ from tvmgraph.onnx.table import NodeCall, converter, dtype_of, known, to_tensor
 
 _UNROLLED = 16  # iterations; longer loops are loops in the graph too
 # (i, state) -> (whether to go on, new state, one row for every stacked output)
-Step = Callable[[Any, Sequence[Any]], tuple[Any, list[Any], list[Any]]]
+Step = Callable[[object, Sequence[object]], tuple[object, list[object], list[object]]]
 
 
 @converter("If")
@@ -51,7 +51,7 @@ def _if(n: NodeCall, condition: Any) -> Any:
 
 
 @converter("Loop")
-def _loop(n: NodeCall, trips: Any, condition: Any, *_: object) -> Any:
+def _loop(n: NodeCall, trips: object, condition: object, *_: object) -> Any:
     body = n.attrs["body"]
     carried = list(n.values[2:])
     count = len(carried)
@@ -102,7 +102,7 @@ def _run_loop(
 
 def _unrolled(
     n: NodeCall, step: Step, state: Sequence[object], limit: Any, going: bool
-) -> tuple[list[Any], list[list[Any]]] | None:
+) -> tuple[list[object], list[list[object]]] | None:
     """Runs the iterations one by one; ``None`` if the end turns out to be unknown."""
     state, rows, i = list(state), [], 0
     while going and (limit is None or i < limit):
@@ -117,7 +117,7 @@ def _unrolled(
 
 def _rolled(
     n: NodeCall, step: Step, state: list[Tensor], limit: object, going: object
-) -> tuple[list[Any], list[Any]]:
+) -> tuple[list[object], list[object]]:
     """Records the loop; stacked outputs are filled row by row."""
     count = len(state)
     first = to_tensor(np.asarray(0, np.int64))
@@ -169,7 +169,7 @@ def _look(step: Step, start: Sequence[Tensor]) -> tuple[bool, list[Any]]:
     return seen[0], seen[1]
 
 
-def _int64(value: object) -> Any:
+def _int64(value: object) -> Tensor:
     return value if isinstance(value, Tensor) else to_tensor(np.asarray(value, np.int64))
 
 
@@ -199,7 +199,7 @@ def _scan_8(n: NodeCall, count: int, values: Sequence[object]) -> tuple[Tensor, 
     return tuple(F.stack([to_tensor(r[k]) for r in results], 0) for k in range(len(results[0])))
 
 
-def _scan_rows(n: NodeCall, count: int, values: list[Any], axes: Any, out: Any) -> Any:
+def _scan_rows(n: NodeCall, count: int, values: list[object], axes: Any, out: Any) -> Any:
     body = n.attrs["body"]
     state, inputs = values[: len(values) - count], [to_tensor(v) for v in values[-count:]]
     axes = [a % x.ndim for a, x in zip(axes or (0,) * count, inputs)]

@@ -105,7 +105,7 @@ def _pool_pairs(n: NodeCall, x: Tensor, kernel: Any) -> tuple[Any, Any, Pairs, P
     return stride, dilation, pairs, tuple(reach)
 
 
-def _lowest(kind: dtypes.DType) -> Any:
+def _lowest(kind: dtypes.DType) -> float:
     return -math.inf if kind.is_float else int(np.iinfo(kind.numpy).min)
 
 

@@ -72,7 +72,7 @@ def _extreme(name: str) -> Callable[..., Tensor]:
     return reduce
 
 
-def _worst(name: str, kind: dtypes.DType) -> Any:
+def _worst(name: str, kind: dtypes.DType) -> float:
     """The element that any other beats."""
     if kind is dtypes.bool_:
         return name == "amin"

@@ -12,6 +12,7 @@ from tvmgraph.core.op import F
 from tvmgraph.core.state import state
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.core.types import TensorType
+from tvmgraph.graph.ir import Value
 from tvmgraph.onnx.table import to_tensor
 
 Run = Callable[[Sequence[Tensor]], Sequence[Any]]
@@ -22,7 +23,7 @@ def can_record() -> bool:
     return isinstance(state.interpreter, Recorder)
 
 
-def record(name: str, types: Sequence[TensorType], run: Run) -> tuple[Region, list[Any]]:
+def record(name: str, types: Sequence[TensorType], run: Run) -> tuple[Region, list[Value]]:
     """Runs a subgraph on parameters of a new region.
 
     Args:

@@ -28,7 +28,7 @@ class Members(Cell):
     dynamic_lr: bool
     is_group: bool
     is_group_lr: bool
-    learning_rate: Any
+    learning_rate: object
     _settings: tuple[Any, ...]
 
     unique = True  # gradients are never sparse
@@ -126,7 +126,7 @@ class Members(Cell):
     def _preprocess_grad_centralization(self, grad_centralization: object) -> bool:
         return boolean(type(self).__name__, "grad_centralization", grad_centralization)
 
-    def _parameters_base_check(self, parameters: object, param_info: str) -> list[Any]:
+    def _parameters_base_check(self, parameters: object, param_info: str) -> list[object]:
         """Returns parameters as a list that is not empty."""
         if not isinstance(parameters, Iterable):
             reject(DTypeError, type(self).__name__, f"{param_info} must be parameters")

@@ -113,7 +113,7 @@ class TrainOneStepCell(Cell):
     def differentiate(self, inputs: tuple[object, ...], scale: object) -> tuple[Any, Any]:
         """Returns the network's result and the gradients of its scaled loss."""
 
-        def scaled(*given: Any) -> tuple[Any, Any]:
+        def scaled(*given: Any) -> tuple[object, object]:
             result = self.network(*given)
             loss = result[0] if isinstance(result, (tuple, list)) else result
             return (loss if scale is None else loss * F.cast(scale, loss.dtype)), result
@@ -205,7 +205,9 @@ class TrainOneStepWithLossScaleCell(TrainOneStepCell):
         """Compares the sum of overflow flags with :attr:`base`."""
         return primitives.LessEqual()
 
-    def start_overflow_check(self, pre_cond: object, compute_input: object) -> tuple[Tensor, Any]:
+    def start_overflow_check(
+        self, pre_cond: object, compute_input: object
+    ) -> tuple[Tensor, object]:
         """Returns what :meth:`get_overflow_status` wants first, and ``compute_input`` as it is.
 
         Args:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from rich.console import Group
+from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
@@ -86,7 +86,7 @@ class Summary:
     def __str__(self) -> str:
         return self.table()
 
-    def __rich__(self) -> Any:
+    def __rich__(self) -> RenderableType:
         total = max(self.seconds, 1e-12)
         parts: list[Any] = []
         for rows, title in (

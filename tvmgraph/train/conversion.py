@@ -8,7 +8,9 @@ from pathlib import Path
 from re import compile as pattern
 from typing import Any
 
+from tvmgraph.core.arguments import PathLike
 from tvmgraph.errors import ArgumentError, user_source
+from tvmgraph.nn.cell import Cell
 from tvmgraph.train.serialization import load_checkpoint, save_checkpoint
 
 
@@ -51,9 +53,10 @@ def _convert(file_path: Any, save_path: Any, name_map: Mapping[str, str] | None,
         save_checkpoint(renamed, str(folder / f"{file.stem}.{new}"), format=new)
 
 
-def load_checkpoint_async(ckpt_file_name: Any, net: Any = None, strict_load: bool = False,
-                          filter_prefix: Any = None, dec_key: object = None,
-                          dec_mode: str = "AES-GCM", specify_prefix: object = None,
+def load_checkpoint_async(ckpt_file_name: PathLike, net: Cell | None = None,
+                          strict_load: bool = False, filter_prefix: object = None,
+                          dec_key: object = None, dec_mode: str = "AES-GCM",
+                          specify_prefix: object = None,
                           choice_func: Callable[[str], bool] | None = None
                           ) -> Future[dict[str, Any]]:  # fmt: skip
     """Loads a checkpoint in another thread; ``.result()`` waits for it.

@@ -212,7 +212,7 @@ class MindirCell(Cell):
                             op="mindir", at=user_source(), fix="run it eagerly")  # fmt: skip
 
 
-def _switch(condition: Any, *sides: _Closure) -> _Closure | _Choice:
+def _switch(condition: object, *sides: _Closure) -> _Closure | _Choice:
     """Chooses one of two functions, at once if the condition is known."""
     value = condition if isinstance(condition, bool) else known(condition)
     if value is None:

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from tvmgraph import dtypes, partial
+from tvmgraph.core.arguments import PathLike
 from tvmgraph.core.protobuf import message_classes
 from tvmgraph.errors import DTypeError, LoadError, user_source
 
@@ -104,7 +105,7 @@ class Program:
     examples: tuple[object, ...]
 
 
-def load_mindir(file_name: Any) -> Any:
+def load_mindir(file_name: PathLike) -> Any:
     """Reads a MINDIR file as MindSpore's message ``ModelProto``.
 
     Args:
@@ -135,7 +136,7 @@ def load_mindir(file_name: Any) -> Any:
     return model
 
 
-def save_mindir(model: Any, file_name: Any) -> None:
+def save_mindir(model: Any, file_name: PathLike) -> None:
     """Writes what :func:`load_mindir` read.
 
     Args:
@@ -178,7 +179,7 @@ def read(path: Path) -> Program:
     return Program(model.graph.name, functions, constants, weights, examples)
 
 
-def _function(graph: Any, primitives: dict[str, Any], constants: dict[str, Any]) -> Function:
+def _function(graph: Any, primitives: dict[str, Any], constants: dict[str, object]) -> Function:
     nodes = []
     for node in graph.node:
         attrs = {a.name: a for a in node.attribute}

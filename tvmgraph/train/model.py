@@ -101,11 +101,11 @@ class Model(Shown):
     def _evaluating(self) -> Any:
         return self.eval_network
 
-    def _set_mode(self, cell: Any, train: bool) -> None:
+    def _set_mode(self, cell: Cell, train: bool) -> None:
         cell.set_train(train)
         self.__trains = train
 
-    def _shared(self, cell: Any) -> Any:
+    def _shared(self, cell: Cell) -> Cell | Shared:
         """The cell itself, or in ``semi_auto_parallel`` as one program over all processes."""
         if not self.__options.one_program:
             return cell
@@ -314,7 +314,7 @@ def _sink_size(op: str, sink: bool, size: object) -> int | None:
     return size if sink and size > 0 else None
 
 
-def _epochs_of(data: Dataset, epochs: int, size: int | None) -> Iterator[Iterable[Any]]:
+def _epochs_of(data: Dataset, epochs: int, size: int | None) -> Iterator[Iterable[object]]:
     """Yields the batches of each epoch.
 
     Args:

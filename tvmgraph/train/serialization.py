@@ -16,6 +16,7 @@ from safetensors.numpy import save_file
 from tvmgraph import context as context  # programs also import it from here
 from tvmgraph import dtypes, partial
 from tvmgraph.compat.paths import as_package
+from tvmgraph.core.arguments import PathLike
 from tvmgraph.core.parameter import Parameter
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.distributed import engine
@@ -293,7 +294,7 @@ def _damaged_entry(name: str, entry: dict[str, Any], there: int) -> str | None:
 
 
 def load_checkpoint(
-    ckpt_file_name: Any,
+    ckpt_file_name: PathLike,
     net: Cell | None = None,
     strict_load: bool = False,
     filter_prefix: Any = None,

@@ -95,7 +95,7 @@ class DatasetHelper:
         """Does nothing: batches are not sent ahead."""
 
 
-def connect_network_with_dataset(network: Any, dataset_helper: DatasetHelper) -> Any:
+def connect_network_with_dataset(network: object, dataset_helper: DatasetHelper) -> Any:
     """Returns the network: it is given the batches by whoever iterates over the helper."""
     return network
 

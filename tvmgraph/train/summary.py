@@ -47,7 +47,7 @@ class _Summary(Primitive):
         """Which part of TensorBoard shows it."""
         return self.name.removesuffix("Summary").lower()
 
-    def as_effect(self, name: str, value: Tensor) -> tuple[Callable[..., None], tuple[Any, ...]]:
+    def as_effect(self, name: str, value: Tensor) -> tuple[Callable[..., None], tuple[object, ...]]:
         """Returns what a call does besides computing, as a function and its arguments."""
         _check(self.plugin, name, value)
         return PENDING.update, ({(self.plugin, name): value},)

@@ -7,7 +7,6 @@ here, so they are taken without effect: programs set them before they know where
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 
 def without_effect(*names: str) -> dict[str, Callable[..., None]]:
@@ -18,7 +17,7 @@ def without_effect(*names: str) -> dict[str, Callable[..., None]]:
     """
 
     def setting(name: str) -> Callable[..., None]:
-        def take(*values: Any, **more: Any) -> None:
+        def take(*values: object, **more: object) -> None:
             """Takes a setting of another device, without effect."""
 
         take.__name__ = take.__qualname__ = name

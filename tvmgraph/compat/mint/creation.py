@@ -39,7 +39,7 @@ def ones(*size: object, dtype: DTypeLike | None = None) -> Tensor:
     return ops.ones(_sizes(size), dtype)
 
 
-def full(size: object, fill_value: object, *, dtype: Any = None) -> Tensor:
+def full(size: object, fill_value: object, *, dtype: DTypeLike | None = None) -> Tensor:
     """Returns a tensor of one number, by default of the number's dtype."""
     known = dtype is not None or not dtypes.is_number(fill_value)
     return ops.full(size, fill_value, dtype=dtype if known else dtypes.scalar_dtype(fill_value))

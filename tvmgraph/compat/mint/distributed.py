@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from typing import Any
 
 from tvmgraph.compat import comm_func, communication
 from tvmgraph.compat.comm_func import CommHandle, P2POp, all_to_all_v_c, batch_isend_irecv
@@ -368,7 +367,7 @@ def irecv(tensor: Tensor, src: int = 0, group: str | None = None, tag: int = 0) 
     return comm_func.irecv(tensor, src, functions.named(group), tag)[1]
 
 
-def all_gather_object(object_list: list[Any], obj: Any, group: str | None = None) -> None:
+def all_gather_object(object_list: list[object], obj: object, group: str | None = None) -> None:
     """Fills a list with the objects of all processes."""
     functions.eagerly("all_gather_object")
     _require_objects(object_list)
@@ -376,7 +375,10 @@ def all_gather_object(object_list: list[Any], obj: Any, group: str | None = None
 
 
 def gather_object(
-    obj: object, object_gather_list: list[Any] | None = None, dst: int = 0, group: str | None = None
+    obj: object,
+    object_gather_list: list[object] | None = None,
+    dst: int = 0,
+    group: str | None = None,
 ) -> None:
     """Fills the list of the process ``dst`` with the objects of all."""
     functions.eagerly("gather_object")
@@ -389,7 +391,7 @@ def gather_object(
 
 
 def broadcast_object_list(
-    object_list: list[Any], src: int = 0, group: str | None = None, device: object = None
+    object_list: list[object], src: int = 0, group: str | None = None, device: object = None
 ) -> None:
     """Replaces the objects of a list by those of the process ``src``."""
     functions.eagerly("broadcast_object_list")
@@ -399,7 +401,7 @@ def broadcast_object_list(
 
 
 def scatter_object_list(
-    scatter_object_output_list: list[Any], scatter_object_input_list: Sequence[object] | None,
+    scatter_object_output_list: list[object], scatter_object_input_list: Sequence[object] | None,
     src: int = 0, group: str | None = None,
 ) -> None:  # fmt: skip
     """Puts this process's object of the list of ``src`` into a list.
@@ -429,7 +431,7 @@ def send_object_list(
 
 
 def recv_object_list(
-    object_list: list[Any], src: int = 0, group: str | None = None, device: object = None
+    object_list: list[object], src: int = 0, group: str | None = None, device: object = None
 ) -> int:
     """Replaces the objects of a list by those that the process ``src`` sends; returns 0."""
     functions.eagerly("recv_object_list")

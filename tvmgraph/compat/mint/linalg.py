@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from tvmgraph import ops
 from tvmgraph.core.arguments import AxisLike, DTypeLike
 from tvmgraph.core.guard import guard_module as _guard_module
@@ -15,7 +13,7 @@ def inv(input: Tensor) -> Tensor:
     return ops.inverse(input)
 
 
-def qr(A: Tensor, mode: str = "reduced") -> Any:  # noqa: N803
+def qr(A: Tensor, mode: str = "reduced") -> tuple[Tensor, Tensor]:  # noqa: N803
     """Returns the factors Q and R of matrices."""
     return ops.qr(A, mode)
 

@@ -65,7 +65,7 @@ class Primitive:
             fix="derive a class and define __call__, or use one of the classes in tvmgraph.ops",
         )  # fmt: skip
 
-    def add_prim_attr(self, name: str, value: Any) -> Primitive:
+    def add_prim_attr(self, name: str, value: object) -> Primitive:
         """Keeps ``value`` as an attribute called ``name`` and returns the operator."""
         self.attrs[name] = value
         setattr(self, name, value)
@@ -139,12 +139,12 @@ prim_arg_register = prim_attr_register
 
 
 def constexpr(
-    fn: Callable[..., Any] | None = None,
+    fn: Callable[..., object] | None = None,
     get_instance: bool = True,
     name: str | None = None,
     reuse_result: bool = True,
     check: bool = True,
-) -> Callable[..., Any]:
+) -> Callable[..., object]:
     """Marks a function of Python values that is computed while capturing, not in the graph.
 
     Args:
@@ -159,9 +159,9 @@ def constexpr(
         6
     """
 
-    def mark(function: Callable[..., Any]) -> Callable[..., Any]:
+    def mark(function: Callable[..., object]) -> Callable[..., Any]:
         @functools.wraps(function)
-        def compute(*args: object, **kwargs: object) -> Any:
+        def compute(*args: object, **kwargs: object) -> object:
             return function(*args, **kwargs)
 
         compute.__name__ = name or getattr(function, "__name__", "constexpr")
@@ -171,9 +171,9 @@ def constexpr(
 
 
 def _primexpr(
-    fn: Callable[..., Any] | None = None, get_instance: bool = True, name: str | None = None,
+    fn: Callable[..., object] | None = None, get_instance: bool = True, name: str | None = None,
     reuse_result: bool = True,
-) -> Callable[..., Any]:  # fmt: skip
+) -> Callable[..., object]:  # fmt: skip
     """Marks a function of numbers; one of a tensor's values becomes part of the graph, as any."""
     return fn if fn is not None else lambda function: function
 
@@ -193,7 +193,7 @@ def _is_number(value: object) -> bool:
     return isinstance(value, numbers.Real) and not isinstance(value, bool)
 
 
-KINDS: dict[str, tuple[str, Callable[[Any], bool]]] = {
+KINDS: dict[str, tuple[str, Callable[[object], bool]]] = {
     "bool": ("a bool", lambda v: isinstance(v, bool)),
     "int": ("an int", _is_int),
     "ints": ("an int or a tuple of ints", _is_ints),
@@ -270,7 +270,7 @@ def functions_of(expression: str) -> list[str]:
     return re.findall(r"\bF\.(\w+)", expression)
 
 
-def build_class(row: Iterable[str], module: str, scope: dict[str, Any]) -> type[Primitive]:
+def build_class(row: Iterable[str], module: str, scope: dict[str, object]) -> type[Primitive]:
     """Builds the class of one row.
 
     Args:
@@ -305,7 +305,7 @@ def build_class(row: Iterable[str], module: str, scope: dict[str, Any]) -> type[
     return type(name, (Primitive,), methods)
 
 
-def _define(source: str, space: dict[str, Any]) -> None:
+def _define(source: str, space: dict[str, object]) -> None:
     """Runs a definition as code of this file, so that errors name the user's line, not this one."""
     exec(compile(source, __file__, "exec"), space)
 

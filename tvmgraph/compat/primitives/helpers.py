@@ -30,8 +30,8 @@ def ints(value: object) -> Any:
 
 
 def call(
-    fn: Callable[..., Any], bprop: Callable[..., Any] | None, args: tuple[Any, ...],
-    kwargs: dict[str, Any],
+    fn: Callable[..., object], bprop: Callable[..., object] | None, args: tuple[object, ...],
+    kwargs: dict[str, object],
 ) -> Any:  # fmt: skip
     """Calls a function that may have a derivative of its own, then by position."""
     return fn(*args, **kwargs) if bprop is None else hooks.custom_vjp(bprop)(fn)(*args)
@@ -68,7 +68,7 @@ def scan(fn: Any, x: Tensor, axis: Any, exclusive: bool, reverse: bool, start: o
     return F.flip(y, (axis,)) if reverse else y
 
 
-def reduce_sum(x: Tensor, axis: Any, keep_dims: bool, skip_mode: bool) -> Tensor:
+def reduce_sum(x: Tensor, axis: object, keep_dims: bool, skip_mode: bool) -> Tensor:
     """Sum in the input's dtype; with ``skip_mode`` no axes means no reduction."""
     if skip_mode and isinstance(axis, (tuple, list)) and not axis:
         return x
@@ -191,7 +191,7 @@ def fill_v2(shape: object, value: object) -> Tensor:
     return F.broadcast_to(F.reshape(value, ()), ints(shape))
 
 
-def scalar_cast(x: Any, dtype: Any) -> Any:
+def scalar_cast(x: Any, dtype: DTypeLike) -> bool | int | float:
     """Converts a number to the Python type of ``dtype``."""
     kind = dtypes.dtype_of(dtype).kind
     value = x.item() if isinstance(x, Tensor) else x
@@ -310,13 +310,13 @@ def assert_(condition: object, data: object) -> None:
 # ---- optimizers: they store the new values in their parameters and return them ------------------
 
 
-def proximal(v: Tensor, rate: Any, l1: NumberLike, l2: NumberLike) -> Tensor:
+def proximal(v: Tensor, rate: NumberLike, l1: NumberLike, l2: NumberLike) -> Tensor:
     """Returns ``v`` drawn to 0 by ``l1`` and divided by ``1 + rate l2``."""
     return F.sign(v) * F.maximum(F.abs(v) - rate * l1, 0.0) / (1 + rate * l2)
 
 
 def apply_proximal_adagrad(
-    var: Tensor, accum: Tensor, lr: NumberLike, l1: Any, l2: Any, grad: Tensor
+    var: Tensor, accum: Tensor, lr: NumberLike, l1: NumberLike, l2: NumberLike, grad: Tensor
 ) -> tuple[Tensor, Tensor]:
     """Adagrad with proximal steps."""
     a = F.assign_add(accum, F.square(grad))
@@ -350,7 +350,7 @@ def apply_ftrl(
     lr: NumberLike,
     l1: NumberLike,
     l2: NumberLike,
-    power: Any,
+    power: NumberLike,
 ) -> Tensor:
     """Follow the regularized leader."""
     new = accum + F.square(grad)
@@ -368,7 +368,7 @@ def apply_sign(
     lr: NumberLike,
     beta: NumberLike,
     grad: Tensor,
-    factor: Callable[[Tensor], Any],
+    factor: Callable[[Tensor], object],
 ) -> tuple[Tensor, Tensor]:
     """Scales the gradient by whether its sign agrees with that of the running mean."""
     mean = F.assign(m, m * beta + grad * (1 - beta))
@@ -463,7 +463,7 @@ def _require_callable(function: object, name: str, op: str) -> None:
 
 
 def while_loop(
-    cond_func: Callable[[Any], Any], loop_func: Callable[[Any], Any], value: object
+    cond_func: Callable[[object], object], loop_func: Callable[[object], object], value: object
 ) -> Any:
     """Applies ``loop_func`` to the value as long as ``cond_func`` of it is true."""
     _require_callable(cond_func, "cond_func", "WhileLoop")
@@ -473,7 +473,9 @@ def while_loop(
     return value
 
 
-def fori_loop(lower: Any, upper: Any, loop_func: Callable[[int, Any], Any], value: object) -> Any:
+def fori_loop(
+    lower: Any, upper: Any, loop_func: Callable[[int, object], object], value: object
+) -> Any:
     """Applies ``value = loop_func(i, value)`` for every i from ``lower`` to below ``upper``."""
     _require_callable(loop_func, "loop_func", "ForiLoop")
     for i in range(int(lower), int(upper)):
@@ -482,9 +484,9 @@ def fori_loop(lower: Any, upper: Any, loop_func: Callable[[int, Any], Any], valu
 
 
 def scan_loop(
-    loop_func: Callable[[Any, Any], tuple[Any, Any]], carry: object, xs: Sequence[object] | None,
-    length: int | None,
-) -> tuple[Any, list[Any]]:  # fmt: skip
+    loop_func: Callable[[object, object], tuple[object, object]], carry: object,
+    xs: Sequence[object] | None, length: int | None,
+) -> tuple[object, list[object]]:  # fmt: skip
     """Applies ``carry, y = loop_func(carry, x)`` to every x; returns the carry and all y.
 
     Raises:

@@ -63,7 +63,7 @@ class Optimizer(Cell):
         self.parameters = ParameterTuple(self.parameters)
         self.step_t = Parameter(Tensor(np.zeros((), np.int32)), self._step, requires_grad=False)
 
-    def __groups(self, params: Any) -> list[dict[str, Any]]:
+    def __groups(self, params: Any) -> list[dict[str, object]]:
         try:
             groups = list(params)
         except TypeError:
@@ -127,13 +127,13 @@ class Optimizer(Cell):
                 self.update(place, param, gradient, step, group)
         return True
 
-    def decayed(self, gradient: Tensor, param: Parameter, group: dict[str, Any]) -> Tensor:
+    def decayed(self, gradient: Tensor, param: Parameter, group: dict[str, object]) -> Tensor:
         """Returns the gradient with the weight decay of its group."""
         decay = group["weight_decay"]
         return gradient + param * decay if decay else gradient
 
     def update(
-        self, index: int, param: Parameter, gradient: Tensor, step: Tensor, group: dict[str, Any]
+        self, index: int, param: Parameter, gradient: Tensor, step: Tensor, group: dict[str, object]
     ) -> None:
         """Changes one parameter; every subclass writes its own, or ``construct``.
 

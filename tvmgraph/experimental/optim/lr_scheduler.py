@@ -63,7 +63,7 @@ class LRScheduler:
         self.last_epoch = new_scalar(f"last_epoch_{name}", last_epoch)
         self.step()
 
-    def get_lr(self) -> Sequence[Any]:
+    def get_lr(self) -> list[Tensor]:
         """Returns the rates of the epoch that has begun.
 
         Raises:
@@ -86,7 +86,7 @@ class LRScheduler:
         self._assign(values)
         return True
 
-    def _assign(self, values: Sequence[Any]) -> None:
+    def _assign(self, values: list[Tensor]) -> None:
         for lr, value in zip(self._last_lr, values):
             value = value if isinstance(value, Tensor) else Tensor(value, float32)
             F.assign(lr, F.cast(F.reshape(value, ()), float32))
@@ -108,7 +108,7 @@ class StepLR(LRScheduler):
         self.step_size, self.gamma = step_size, gamma
         super().__init__(optimizer, last_epoch)
 
-    def get_lr(self) -> Sequence[Any]:
+    def get_lr(self) -> list[Tensor]:
         """Returns the rates of the epoch that has begun."""
         whole = F.equal(F.floor_mod(self.last_epoch, self.step_size), 0)
         now = F.logical_and(self.last_epoch > 0, whole)
@@ -126,7 +126,7 @@ class MultiStepLR(LRScheduler):
         self.milestones, self.gamma = sorted(milestones), gamma
         super().__init__(optimizer, last_epoch)
 
-    def get_lr(self) -> Sequence[Any]:
+    def get_lr(self) -> list[Tensor]:
         """Returns the rates of the epoch that has begun."""
         here = F.equal(Tensor(np.array(self.milestones, np.float32)), self.last_epoch)
         return self._scaled(F.pow(self.gamma, F.sum(F.cast(here, float32))))
@@ -146,7 +146,7 @@ class ConstantLR(LRScheduler):
         self.factor, self.total_iters = factor, total_iters
         super().__init__(optimizer, last_epoch)
 
-    def get_lr(self) -> Sequence[Any]:
+    def get_lr(self) -> list[Tensor]:
         """Returns the rates of the epoch that has begun."""
         end = F.where(F.equal(self.last_epoch, self.total_iters), 1 / self.factor, 1.0)
         return self._scaled(F.where(F.equal(self.last_epoch, 0), self.factor, end))
@@ -168,7 +168,7 @@ class LinearLR(LRScheduler):
         self.total_iters = total_iters
         super().__init__(optimizer, last_epoch)
 
-    def get_lr(self) -> Sequence[Any]:
+    def get_lr(self) -> list[Tensor]:
         """Returns the rates of the epoch that has begun."""
         rise = self.end_factor - self.start_factor
         before = self.total_iters * self.start_factor + (self.last_epoch - 1) * rise
@@ -187,7 +187,7 @@ class ExponentialLR(LRScheduler):
         self.gamma = gamma
         super().__init__(optimizer, last_epoch)
 
-    def get_lr(self) -> Sequence[Any]:
+    def get_lr(self) -> list[Tensor]:
         """Returns the rates of the epoch that has begun."""
         return self._scaled(F.where(F.equal(self.last_epoch, 0), 1.0, self.gamma))
 
@@ -203,7 +203,7 @@ class PolynomialLR(LRScheduler):
         self.total_iters, self.power = total_iters, power
         super().__init__(optimizer, last_epoch)
 
-    def get_lr(self) -> Sequence[Any]:
+    def get_lr(self) -> list[Tensor]:
         """Returns the rates of the epoch that has begun."""
         epoch = self.last_epoch
         running = F.logical_and(epoch > 0, epoch <= self.total_iters)
@@ -222,7 +222,7 @@ class LambdaLR(LRScheduler):
         self.lr_lambdas = _per_group("LambdaLR", "lr_lambda", lr_lambda, optimizer)
         super().__init__(optimizer, last_epoch)
 
-    def get_lr(self) -> Sequence[Any]:
+    def get_lr(self) -> list[Tensor]:
         """Returns the rates of the epoch that has begun."""
         return [lr * f(self.last_epoch) for f, lr in zip(self.lr_lambdas, self.base_lrs)]
 
@@ -234,7 +234,7 @@ class MultiplicativeLR(LRScheduler):
         self.lr_lambdas = _per_group("MultiplicativeLR", "lr_lambda", lr_lambda, optimizer)
         super().__init__(optimizer, last_epoch)
 
-    def get_lr(self) -> Sequence[Any]:
+    def get_lr(self) -> list[Tensor]:
         """Returns the rates of the epoch that has begun."""
         first = F.equal(self.last_epoch, 0)
         return [lr * F.where(first, 1.0, f(self.last_epoch))
@@ -249,7 +249,7 @@ class CosineAnnealingLR(LRScheduler):
         self.T_max, self.eta_min = T_max, eta_min
         super().__init__(optimizer, last_epoch)
 
-    def get_lr(self) -> Sequence[Any]:
+    def get_lr(self) -> list[Tensor]:
         """Returns the rates of the epoch that has begun."""
         epoch, low, turn = self.last_epoch, self.eta_min, math.pi / self.T_max
         restart = F.equal(F.floor_mod(epoch - 1 - self.T_max, 2 * self.T_max), 0)
@@ -288,7 +288,7 @@ class CosineAnnealingWarmRestarts(LRScheduler):
         self.T_cur = new_scalar("T_cur", last_epoch)
         super().__init__(optimizer, last_epoch)
 
-    def get_lr(self) -> Sequence[Any]:
+    def get_lr(self) -> list[Tensor]:
         """Returns the rates of the epoch that has begun."""
         share = (1 + F.cos(self.T_cur / self.T_i * math.pi)) / 2
         return [self.eta_min + (lr - self.eta_min) * share for lr in self.base_lrs]
@@ -358,7 +358,7 @@ class CyclicLR(LRScheduler):
         self.base_lrs = base
         self._assign(self.get_lr())
 
-    def get_lr(self) -> Sequence[Any]:
+    def get_lr(self) -> list[Tensor]:
         """Returns the rates of the step that has begun."""
         cycle = F.floor(1 + self.last_epoch / self.total_step_size)
         x = 1 + self.last_epoch / self.total_step_size - cycle

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,6 +16,9 @@ from tvmgraph.core.tensor import Tensor
 from tvmgraph.errors import ArgumentError, DTypeError
 from tvmgraph.train.metrics.basic import reject
 from tvmgraph.train.plots import curves
+
+if TYPE_CHECKING:
+    from tvmgraph.nn.cell import Cell
 
 EVENTS = ("begin", "epoch_begin", "step_begin", "step_end", "epoch_end", "end")
 
@@ -334,13 +337,13 @@ class LearningRateScheduler(Callback):
         p.optimizer.set_lr(self.learning_rate_function(now, p.cur_step_num))
 
 
-def current_rate(op: str, optimizer: Any) -> float:
+def current_rate(op: str, optimizer: Cell) -> float:
     """Returns the constant learning rate of an optimizer.
 
     Raises:
         ArgumentError: if there is no optimizer or its rate follows a schedule.
     """
-    rate: Any = None if optimizer is None else optimizer.learning_rate
+    rate: object = None if optimizer is None else optimizer.learning_rate
     if isinstance(rate, Sequence):
         rate = rate[0]
     if not isinstance(rate, Parameter):

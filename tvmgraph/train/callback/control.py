@@ -69,7 +69,7 @@ class CheckpointConfig:
                 kind = ArgumentError if isinstance(item, str) else DTypeError
                 reject(kind, "CheckpointConfig", f"append_info cannot hold {item!r}")
 
-    def get_checkpoint_policy(self) -> dict[str, Any]:
+    def get_checkpoint_policy(self) -> dict[str, object]:
         """Returns when checkpoints are saved and how many are kept."""
         names = ("save_checkpoint_steps", "save_checkpoint_seconds", "keep_checkpoint_max",
                  "keep_checkpoint_per_n_minutes", "saved_network")  # fmt: skip
@@ -135,7 +135,7 @@ class ModelCheckpoint(Callback):
         if p.cur_step_num > self._last_step:
             self._save(p)
 
-    def _appendix(self, p: Any) -> dict[str, object]:
+    def _appendix(self, p: object) -> dict[str, object]:
         result: dict[str, object] = {}
         for item in self.config.append_info:
             result |= item if isinstance(item, Mapping) else {item: getattr(p, f"cur_{item}")}

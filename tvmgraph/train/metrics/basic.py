@@ -51,7 +51,7 @@ class Metric(Shown):
     def __init__(self) -> None:
         """Does nothing: a class of your own is cleared when it has set what ``clear`` reads."""
 
-    def _convert_data(self, data: Any) -> np.ndarray:
+    def _convert_data(self, data: object) -> np.ndarray:
         """Returns a Tensor or list as an array.
 
         Raises:
@@ -85,7 +85,7 @@ class Metric(Shown):
         """Forgets all batches."""
         raise NotImplementedError
 
-    def update(self, *inputs: Any) -> None:
+    def update(self, *inputs: object) -> None:
         """Adds a batch."""
         raise NotImplementedError
 
@@ -130,7 +130,7 @@ class Loss(ClearedMetric):
         """Forgets all batches."""
         self._sum, self._count = 0.0, 0
 
-    def update(self, *inputs: Any) -> None:
+    def update(self, *inputs: object) -> None:
         """Adds a loss."""
         if len(inputs) != 1:
             reject(ArgumentError, "Loss", f"update needs one loss, not {len(inputs)} inputs")
@@ -156,7 +156,7 @@ class _Error(ClearedMetric):
     def _errors(self, difference: np.ndarray) -> np.ndarray:
         raise NotImplementedError
 
-    def update(self, *inputs: Any) -> None:
+    def update(self, *inputs: object) -> None:
         """Adds a batch of predictions and labels of one shape."""
         y, label = self._pair(inputs)
         if y.size != label.size:
@@ -259,7 +259,7 @@ class Accuracy(ClearedMetric):
         """Forgets all batches."""
         self._right, self._total = 0, 0
 
-    def update(self, *inputs: Any) -> None:
+    def update(self, *inputs: object) -> None:
         """Adds a batch of scores (N, C) and labels."""
         y, label = self._pair(inputs)
         if self._type == "multilabel":
@@ -294,7 +294,7 @@ class _Counts(ClearedMetric):
         """Forgets all batches."""
         self._counts: np.ndarray | None = None
 
-    def update(self, *inputs: Any) -> None:
+    def update(self, *inputs: object) -> None:
         """Adds a batch of scores (N, C) and labels."""
         y, label = self._pair(inputs)
         if self._type == "multilabel":

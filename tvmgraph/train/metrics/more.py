@@ -54,7 +54,7 @@ class TopKCategoricalAccuracy(ClearedMetric):
         """Forgets all batches."""
         self._right, self._total = 0, 0
 
-    def update(self, *inputs: Any) -> None:
+    def update(self, *inputs: object) -> None:
         """Adds a batch of scores (N, C) and labels."""
         y, label = self._pair(inputs)
         _, wanted, _ = class_numbers(type(self).__name__, y, label)
@@ -124,7 +124,7 @@ class ConfusionMatrix(ClearedMetric):
         """Forgets all batches."""
         self._matrix = np.zeros((self.num_classes, self.num_classes))
 
-    def update(self, *inputs: Any) -> None:
+    def update(self, *inputs: object) -> None:
         """Adds a batch of scores (N, C), class numbers (N,) or scores of class 1 (N,)."""
         y, label = self._pair(inputs)
         if y.ndim > label.ndim:
@@ -194,7 +194,7 @@ class ROC(ClearedMetric):
         self._scores: list[np.ndarray] = []
         self._labels: list[np.ndarray] = []
 
-    def update(self, *inputs: Any) -> None:
+    def update(self, *inputs: object) -> None:
         """Adds a batch of scores, (N,) or (N, C), and labels (N,); or a label for every score."""
         y, label = self._pair(inputs)
         if len(y) != label.size and y.shape != label.shape:
@@ -202,7 +202,7 @@ class ROC(ClearedMetric):
         self._scores.append(y.ravel() if y.shape == label.shape else y)
         self._labels.append(label.ravel())
 
-    def eval(self) -> tuple[Any, Any, Any]:
+    def eval(self) -> tuple[object, object, object]:
         """Returns false positive rates, true positive rates and thresholds (lists by class)."""
         self._need(len(self._scores))
         scores, labels = np.concatenate(self._scores), np.concatenate(self._labels)
@@ -273,7 +273,7 @@ class Perplexity(ClearedMetric):
         """Forgets all batches."""
         self._sum, self._count = 0.0, 0
 
-    def update(self, *inputs: Any) -> None:
+    def update(self, *inputs: object) -> None:
         """Adds a batch of probabilities (..., C) and labels (...)."""
         y, label = self._pair(inputs)
         label = label.ravel().astype(np.int64)
@@ -333,7 +333,7 @@ def get_metric_fn(name: str, *args: Any, **kwargs: Any) -> Metric:
     return _BY_NAME[name](*args, **kwargs)
 
 
-def rearrange_inputs(func: Callable[..., Any]) -> Callable[..., Any]:
+def rearrange_inputs(func: Callable[..., object]) -> Callable[..., object]:
     """Decorates a metric's ``update``: its inputs come in the order that ``set_indexes`` gave.
 
     Args:
@@ -341,7 +341,7 @@ def rearrange_inputs(func: Callable[..., Any]) -> Callable[..., Any]:
     """
 
     @functools.wraps(func)
-    def rearranged(self: Any, *inputs: object) -> Any:
+    def rearranged(self: object, *inputs: object) -> object:
         order = getattr(self, "indexes", None)
         return func(self, *(inputs if order is None else [inputs[i] for i in order]))
 

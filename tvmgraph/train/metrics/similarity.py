@@ -12,7 +12,7 @@ from tvmgraph.errors import ArgumentError, DTypeError, ShapeError
 from tvmgraph.train.metrics.basic import ClearedMetric, as_array, reject
 
 
-def _n_grams(words: Sequence[object], longest: int) -> Counter[tuple[Any, ...]]:
+def _n_grams(words: Sequence[object], longest: int) -> Counter[tuple[object, ...]]:
     """Counts the runs of 1 to ``longest`` words."""
     return Counter(
         tuple(words[i : i + n]) for n in range(1, longest + 1) for i in range(len(words) - n + 1)
@@ -105,7 +105,7 @@ class Dice(ClearedMetric):
         """Forgets all batches."""
         self._sum, self._samples = 0.0, 0
 
-    def update(self, *inputs: Any) -> None:
+    def update(self, *inputs: object) -> None:
         """Adds a batch of predictions and truth of one shape (N, ...)."""
         x, y = self._pair(inputs)
         if x.shape != y.shape:
@@ -156,7 +156,7 @@ class CosineSimilarity(ClearedMetric):
         """Forgets the matrix."""
         self._matrix: np.ndarray | None = None
 
-    def update(self, *inputs: Any) -> None:
+    def update(self, *inputs: object) -> None:
         """Takes a matrix (N, C) in place of the one before."""
         if len(inputs) != 1:
             reject(

@@ -128,7 +128,7 @@ class _Layer(Cell):
 class _Dropout(Cell):
     """Dropout in training, else nothing."""
 
-    _function: Callable[..., Any]
+    _function: Callable[..., object]
 
     def __init__(self, p: float = 0.5, inplace: bool = False) -> None:
         super().__init__()

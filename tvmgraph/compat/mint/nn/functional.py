@@ -63,7 +63,7 @@ def _result(input: Tensor, new: Tensor, inplace: bool) -> Tensor:
     return input.rebind(new) if inplace else new
 
 
-def _padded(padding: object) -> tuple[str, Any]:
+def _padded(padding: object) -> tuple[str, object]:
     """Returns ``pad_mode`` and ``padding`` for PyTorch's padding."""
     if isinstance(padding, str):
         if padding not in ("same", "valid"):
