@@ -12,14 +12,16 @@ import contextlib
 import json
 import sqlite3
 import struct
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 
+from tvmgraph.core.arguments import PathLike
 from tvmgraph.dataset.base import Row, names_of, reject
 from tvmgraph.dataset.files import is_shuffled
+from tvmgraph.dataset.samplers import Sampler
 from tvmgraph.dataset.sources import Source
 from tvmgraph.errors import ArgumentError, LoadError
 
@@ -118,7 +120,7 @@ class Shard:
     def __len__(self) -> int:
         return len(self.places)
 
-    def index(self, columns: str = "*") -> list[tuple[Any, ...]]:
+    def index(self, columns: str = "*") -> list[tuple[object, ...]]:
         """Returns columns of the index for all rows."""
         path = self.path.with_name(self.path.name + ".db").resolve()
         with contextlib.closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True)) as db:
@@ -137,7 +139,7 @@ class Shard:
         except (ValueError, LookupError, TypeError, struct.error) as e:
             return self._damaged(f"row {i}: {type(e).__name__}: {e}")
 
-    def _read(self, file: Any, page: int, at: int, end: int) -> bytes:
+    def _read(self, file: BinaryIO, page: int, at: int, end: int) -> bytes:
         header, size = self._sizes
         file.seek(header + page * size + at + COUNT)
         return file.read(end - at - COUNT)
@@ -217,12 +219,19 @@ class MindDataset(Source):
     """
 
     def __init__(
-        self, dataset_files: Any, columns_list: object = None,
-        num_parallel_workers: int | None = None, shuffle: object = None,
-        num_shards: int | None = None, shard_id: int | None = None, sampler: Any = None,
-        padded_sample: Mapping[str, object] | None = None, num_padded: int | None = None,
-        num_samples: int | None = None, cache: object = None,
-    ) -> None:  # fmt: skip
+        self,
+        dataset_files: PathLike | Sequence[PathLike],
+        columns_list: object = None,
+        num_parallel_workers: int | None = None,
+        shuffle: object = None,
+        num_shards: int | None = None,
+        shard_id: int | None = None,
+        sampler: Sampler | Iterable[int] | None = None,
+        padded_sample: Mapping[str, object] | None = None,
+        num_padded: int | None = None,
+        num_samples: int | None = None,
+        cache: object = None,
+    ) -> None:
         self.files = shards_of("MindDataset", dataset_files)
         self.fields = self.files[0].fields
         wanted = None if columns_list is None else names_of("MindDataset", columns_list)
@@ -293,7 +302,7 @@ class FileReader:
                 reject(ArgumentError, "FileReader", f"there is no column {name!r}",
                        f"choose from {', '.join(self.schema())}")  # fmt: skip
 
-    def get_next(self) -> Iterator[dict[str, Any]]:
+    def get_next(self) -> Iterator[dict[str, object]]:
         """Yields the rows: numbers, texts, ``bytes`` and arrays by column."""
         for file in self._files:
             for i in range(len(file)):

@@ -62,7 +62,7 @@ def data_axes(cell: Any, mesh: Mesh | None = None) -> tuple[Mesh, Axes]:
     return mesh, free or mesh.names
 
 
-def place(tensor: Any, strategy: Any, mesh: Mesh, what: str) -> Any:
+def place(tensor: Any, strategy: object, mesh: Mesh, what: str) -> Tensor:
     """Asks that a tensor be split like this; anything but a tensor is returned as it is."""
     if not isinstance(tensor, Tensor):
         return tensor
@@ -80,7 +80,9 @@ class Sharded(JitFunction):
         mesh: The processes of strategies of integers.
     """
 
-    def __init__(self, fn: Any, in_strategy: Any, out_strategy: Any, mesh: Mesh) -> None:
+    def __init__(
+        self, fn: Callable[..., Any], in_strategy: object, out_strategy: object, mesh: Mesh
+    ) -> None:
         self.target, self.mesh = fn, mesh
         self.in_strategy, self.out_strategy = in_strategy, out_strategy
         self.hardware = plan.hardware_of(None)
@@ -171,13 +173,13 @@ class Sharded(JitFunction):
         return [c.found for c in found if isinstance(c, ShardedGraph)]
 
 
-def _plainly(fn: Any) -> Any:
+def _plainly(fn: Callable[..., object]) -> Callable[..., object]:
     return (lambda *args: fn(*args)) if is_cell(fn) else fn
 
 
 def _called(
     fn: Any, in_strategy: Any, out_strategy: object, mesh: Mesh, *args: object, **kwargs: object
-) -> Any:
+) -> object:
     strategies = tuple(in_strategy)
     if len(strategies) != len(args):
         raise ArgumentError(
@@ -197,7 +199,7 @@ def _called(
     return _placed_results(result, out_strategy, mesh)
 
 
-def _placed_results(result: object, out_strategy: Any, mesh: Mesh) -> Any:
+def _placed_results(result: object, out_strategy: Any, mesh: Mesh) -> object:
     many = isinstance(result, (tuple, list))
     results = list(result) if many else [result]
     if out_strategy is None:
@@ -334,7 +336,7 @@ def _mover(target: str, source: Layout | None, mesh: Mesh) -> JitFunction:
 # ---- operators ----------------------------------------------------------------------------------
 
 
-def shard_primitive(operator: object, in_strategy: object, out_strategy: object) -> Any:
+def shard_primitive(operator: object, in_strategy: object, out_strategy: object) -> object:
     """Lets an operator ask for the layouts of its operands and results; returns it.
 
     Args:
@@ -345,7 +347,7 @@ def shard_primitive(operator: object, in_strategy: object, out_strategy: object)
     mesh = mesh_for(in_strategy, out_strategy) or flat_mesh(engine.world().size)
     plain: type = getattr(type(operator), "_plain", type(operator))
 
-    def call(self: object, *args: object) -> Any:
+    def call(self: object, *args: object) -> object:
         placed: Sequence[object] = args
         if in_strategy is not None:
             placed = _cheapest(functools.partial(plain.__call__, self), in_strategy, mesh, args)

@@ -17,6 +17,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib import metadata
+from types import TracebackType
 from typing import Any
 
 import numpy as np
@@ -148,7 +149,7 @@ def _abort_on_error(world: _World) -> None:
         return  # there an error is shown, and the process goes on
     before = sys.excepthook
 
-    def ended(kind: Any, value: Any, trace: Any) -> None:
+    def ended(kind: type[BaseException], value: BaseException, trace: TracebackType | None) -> None:
         sys.stderr.write(f"[rank {world.rank}] ends all {world.size} processes because of:\n")
         before(kind, value, trace)
         sys.stderr.flush()
@@ -163,7 +164,7 @@ class Watchdog:
 
     def __init__(self) -> None:
         self.number, self.until = 0, 0.0
-        self.what: Any = ""
+        self.what: object = ""
         self.limit = float(os.environ.get(TIMEOUT) or 300)
         self.rank, self.progress = 0, None
 
@@ -350,7 +351,7 @@ class _Scratch(threading.local):
 scratch = _Scratch()
 
 
-def _result(shape: tuple[int, ...], dtype: Any) -> np.ndarray:
+def _result(shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
     """Returns memory for a result."""
     wanted = scratch.wanted
     if wanted is not None and wanted.shape == shape and wanted.dtype == dtype:
@@ -390,7 +391,7 @@ def all_reduce(x: np.ndarray, name: str, op: str = "sum") -> np.ndarray:
     return out.astype(x.dtype, copy=False).reshape(x.shape)
 
 
-def _wide(dtype: np.dtype[Any]) -> Any:
+def _wide(dtype: np.dtype) -> np.dtype | type[np.generic] | None:
     """The dtype in which MPI adds: it knows neither bfloat16 nor, everywhere, float16."""
     if dtype == np.bool_:
         return np.uint8

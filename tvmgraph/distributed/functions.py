@@ -126,7 +126,7 @@ def broadcast_all(
     return broadcast(xs, root, group)
 
 
-def reduce(x: Any, dst: int = 0, op: str = "sum", group: str | None = None) -> Tensor:
+def reduce(x: Tensor, dst: int = 0, op: str = "sum", group: str | None = None) -> Tensor:
     """Returns the reduction in the process ``dst``, the tensor itself in the others."""
     found = all_reduce(x, op, group)
     return found if engine.world().rank == dst else x
@@ -145,9 +145,12 @@ def all_to_all(x: object, count: int, split: int, concat: int, group: str | None
 
 
 def exchange(
-    xs: Sequence[Tensor], send: Sequence[int], receive: Sequence[int], shapes: Sequence[Any],
+    xs: Sequence[Tensor],
+    send: Sequence[int],
+    receive: Sequence[int],
+    shapes: Sequence[Sequence[int]],
     group: str | None = None,
-) -> tuple[Tensor, ...]:  # fmt: skip
+) -> tuple[Tensor, ...]:
     """Sends tensors to processes of a group while receiving some of given shapes."""
     return F.neighbors_exchanged(
         *xs, send=tuple(send), receive=tuple(receive), shapes=tuple(map(tuple, shapes)),
@@ -181,7 +184,9 @@ def receive(
     return found, engine.start([], [(member(src, group, "src"), found)], named(group), tag)
 
 
-def receive_tensor(shape: Any, dtype: Any, src: int, tag: int, group: str | None) -> Tensor:
+def receive_tensor(
+    shape: Sequence[int], dtype: DTypeLike, src: int, tag: int, group: str | None
+) -> Tensor:
     """Receives a tensor."""
     found, waiting = receive(shape, dtype, src, group, tag)
     waiting.wait()
@@ -295,9 +300,13 @@ def reduce_scatter_v(x: object, sizes: object, op: str = "sum", group: str | Non
 
 
 def batch(
-    xs: Sequence[Tensor], kinds: Sequence[str], ranks: Sequence[int], shapes: Any, types: Any,
+    xs: Sequence[Tensor],
+    kinds: Sequence[str],
+    ranks: Sequence[int],
+    shapes: Sequence[Sequence[int]],
+    types: Sequence[DTypeLike],
     group: str | None = None,
-) -> tuple[Tensor, ...]:  # fmt: skip
+) -> tuple[Tensor, ...]:
     """Sends and receives several tensors at once; what is sent stands as a zero in the result.
 
     Raises:

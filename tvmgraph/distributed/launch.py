@@ -18,7 +18,9 @@ import tempfile
 import threading
 import time
 import tomllib
-from typing import Any
+from collections.abc import Mapping
+from io import BufferedReader
+from typing import Any, TextIO
 
 from tvmgraph.distributed.engine import JOB, TIMEOUT
 from tvmgraph.errors import ConfigError
@@ -70,7 +72,7 @@ def _version(launcher: str) -> str:
     return said.stdout
 
 
-def command_of(options: argparse.Namespace, config: dict[str, Any], folder: str) -> list[str]:
+def command_of(options: argparse.Namespace, config: Mapping[str, Any], folder: str) -> list[str]:
     """Returns the command that starts the processes.
 
     Args:
@@ -145,7 +147,7 @@ class _Job:
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, lambda *_: self._end(signal.SIGTERM))
 
-    def _pass_on(self, source: Any, target: Any) -> None:
+    def _pass_on(self, source: BufferedReader, target: TextIO) -> None:
         """Writes what the processes write, and looks for signs of a failure."""
         left = ""
         while chunk := source.read1(1 << 16):

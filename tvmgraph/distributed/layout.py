@@ -77,7 +77,10 @@ class Layout:
     """
 
     def __init__(
-        self, device_matrix: Sequence[int], alias_name: Sequence[str], rank_list: Any = None
+        self,
+        device_matrix: Sequence[int],
+        alias_name: Sequence[str],
+        rank_list: Sequence[int] | None = None,
     ) -> None:
         shape, names = tuple(device_matrix), tuple(alias_name)
         unique = len(set(names)) == len(names) == len(shape)

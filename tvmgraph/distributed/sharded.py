@@ -189,7 +189,7 @@ class ShardedGraph(CompiledGraph):
         )
         self.path, self.stats = self.inner.path, self.inner.stats
         self.overwritten, self.constants = (), []
-        self.steps: Any = self.inner  # calls take the way of graphs that run in several steps
+        self.steps: object = self.inner  # calls take the way of graphs that run in several steps
 
     def _free(self, held: Sequence[Tensor | None]) -> None:
         """Leaves of every Parameter only the part that this process needs."""

@@ -39,7 +39,7 @@ def __getattr__(name: str) -> Any:
     return found
 
 
-def _found(name: str) -> Any:
+def _found(name: str) -> object:
     if name in _CONSTANTS:
         return _CONSTANTS[name]
     if name in _ROWS:

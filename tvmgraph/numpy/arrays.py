@@ -74,18 +74,18 @@ def column_stack(tup: object) -> Tensor:
     return concatenate([p if p.ndim > 1 else ops.reshape(p, (-1, 1)) for p in parts], 1)
 
 
-def vstack(tup: Any) -> Tensor:
+def vstack(tup: Sequence[object]) -> Tensor:
     """Joins arrays row by row."""
     return concatenate(_as_list(atleast_2d(*tup)), 0)
 
 
-def hstack(tup: Any) -> Tensor:
+def hstack(tup: Sequence[object]) -> Tensor:
     """Joins arrays along the second axis, vectors along their only one."""
     parts = _as_list(atleast_1d(*tup))
     return concatenate(parts, 0 if parts[0].ndim == 1 else 1)
 
 
-def dstack(tup: Any) -> Tensor:
+def dstack(tup: Sequence[object]) -> Tensor:
     """Joins arrays along the third axis."""
     return concatenate(_as_list(atleast_3d(*tup)), 2)
 
@@ -133,7 +133,7 @@ def where(condition: object, x: Any = None, y: Any = None) -> Tensor:
     return ops.where(ops.cast(array_of(condition), helpers.dtype_of("bool")), x, y)
 
 
-def take(a: Any, indices: object, axis: int | None = None, mode: str = "clip") -> Tensor:
+def take(a: object, indices: object, axis: int | None = None, mode: str = "clip") -> Tensor:
     """Picks slices of an array by their places.
 
     Args:
@@ -177,7 +177,9 @@ def select(condlist: object, choicelist: object, default: object = 0) -> Tensor:
     return found
 
 
-def piecewise(x: Any, condlist: object, funclist: Any, *args: object, **kw: object) -> Tensor:
+def piecewise(
+    x: object, condlist: object, funclist: Sequence[object], *args: object, **kw: object
+) -> Tensor:
     """Returns for each element what the function (or number) of its condition gives."""
     x, condlist = array_of(x), [condlist] if isinstance(condlist, bool) else condlist
     made = [f(x, *args, **kw) if callable(f) else f for f in funclist]
@@ -187,7 +189,7 @@ def piecewise(x: Any, condlist: object, funclist: Any, *args: object, **kw: obje
     return select(conditions, parts, default)
 
 
-def apply_along_axis(func1d: Callable[..., Any], axis: int, arr: Any, *args: object,
+def apply_along_axis(func1d: Callable[..., object], axis: int, arr: object, *args: object,
                      **kwargs: object) -> Tensor:  # fmt: skip
     """Applies a function to each vector along an axis."""
     arr = array_of(arr)
@@ -203,7 +205,7 @@ def apply_along_axis(func1d: Callable[..., Any], axis: int, arr: Any, *args: obj
     )
 
 
-def apply_over_axes(func: Callable[..., Any], a: object, axes: int | Sequence[int]) -> Tensor:
+def apply_over_axes(func: Callable[..., Tensor], a: object, axes: int | Sequence[int]) -> Tensor:
     """Applies a function along each of several axes, which stay with one element."""
     found = array_of(a)
     for axis in (axes,) if isinstance(axes, int) else axes:
@@ -212,7 +214,7 @@ def apply_over_axes(func: Callable[..., Any], a: object, axes: int | Sequence[in
     return found
 
 
-def array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> Tensor:
+def array_equal(a1: object, a2: object, equal_nan: bool = False) -> Tensor:
     """Whether two arrays have one shape and equal elements."""
     a1, a2 = array_of(a1), array_of(a2)
     if tuple(a1.shape) != tuple(a2.shape):
@@ -233,13 +235,20 @@ def isscalar(element: object) -> bool:
     return isinstance(element, (int, float, bool, complex, str))
 
 
-def _narrow_pairs(value: object, ndim: int) -> list[tuple[Any, Any]]:
+def _narrow_pairs(value: object, ndim: int) -> list[tuple[int, int]]:
     return [tuple(pair) for pair in np.broadcast_to(np.asarray(value), (ndim, 2)).tolist()]
 
 
-def pad(arr: Any, pad_width: object, mode: Any = "constant", stat_length: object = None,
-        constant_values: Any = 0, end_values: object = 0, reflect_type: str = "even",
-        **kwargs: object) -> Tensor:  # fmt: skip
+def pad(
+    arr: object,
+    pad_width: object,
+    mode: str | Callable[..., object] = "constant",
+    stat_length: object = None,
+    constant_values: object = 0,
+    end_values: object = 0,
+    reflect_type: str = "even",
+    **kwargs: object,
+) -> Tensor:
     """Adds elements before and after each axis.
 
     Args:
@@ -271,8 +280,15 @@ def pad(arr: Any, pad_width: object, mode: Any = "constant", stat_length: object
     return arr
 
 
-def _pad_axis(arr: Tensor, axis: int, width: tuple[int, int], mode: str, ends: Any, kept: Any,
-              reflect: str) -> Tensor:  # fmt: skip
+def _pad_axis(
+    arr: Tensor,
+    axis: int,
+    width: tuple[int, int],
+    mode: str,
+    ends: tuple[object, object],
+    kept: tuple[int, int],
+    reflect: str,
+) -> Tensor:
     size = arr.shape[axis]
     if mode in ("edge", "wrap", "reflect", "symmetric") and reflect == "even":
         places = np.pad(np.arange(size), width, mode=mode)
@@ -305,7 +321,7 @@ def _pad_block(arr: Tensor, axis: int, count: int, mode: str, after: int, end: o
     return ops.broadcast_to(as_dtype(reduce(near, axis, True), arr.dtype), block)
 
 
-def unravel_index(indices: Any, shape: Any, order: str = "C") -> tuple[Tensor, ...]:
+def unravel_index(indices: object, shape: Sequence[int], order: str = "C") -> tuple[Tensor, ...]:
     """Returns the places along each axis of flat indices into an array of ``shape``."""
     indices = array_of(indices)
     shape = (shape,) if isinstance(shape, int) else tuple(shape)
@@ -319,7 +335,7 @@ def unravel_index(indices: Any, shape: Any, order: str = "C") -> tuple[Tensor, .
 
 
 def ravel_multi_index(
-    multi_index: object, dims: Any, mode: str = "clip", order: str = "C"
+    multi_index: object, dims: Sequence[int], mode: str = "clip", order: str = "C"
 ) -> Tensor:
     """Returns the flat indices of places along each axis of an array of shape ``dims``."""
     dims = (dims,) if isinstance(dims, int) else tuple(dims)

@@ -33,7 +33,7 @@ def as_dtype(value: Any, dtype: DTypeLike | None) -> Any:
     return ops.cast(value, dtype_of(dtype))
 
 
-def array_of(value: Any, dtype: Any = None) -> Tensor:
+def array_of(value: Any, dtype: DTypeLike | None = None) -> Tensor:
     """Returns a tensor of numbers, (nested) sequences, an array or a tensor.
 
     Args:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -161,7 +162,9 @@ def meshgrid(*xi: object, sparse: bool = False, indexing: str = "xy") -> list[Te
     return list(found if sparse else ops_broadcast(*found))
 
 
-def indices(dimensions: Any, dtype: DTypeLike = int32, sparse: bool = False) -> list[Tensor]:
+def indices(
+    dimensions: Sequence[int], dtype: DTypeLike = int32, sparse: bool = False
+) -> list[Tensor]:
     """Returns the index arrays of a shape, one per axis."""
     return list(
         meshgrid(*(arange(d, dtype=dtype) for d in dimensions), sparse=sparse, indexing="ij")
@@ -173,7 +176,7 @@ def ix_(*args: object) -> tuple[Tensor, ...]:
     return tuple(meshgrid(*args, sparse=True, indexing="ij"))
 
 
-def _window(M: int, values: Any) -> Tensor:  # noqa: N803
+def _window(M: int, values: Callable[[int], np.ndarray]) -> Tensor:  # noqa: N803
     return Tensor(np.asarray(values(M), np.float32))
 
 
@@ -197,7 +200,7 @@ def hanning(M: int) -> Tensor:  # noqa: N803
     return _window(M, np.hanning)
 
 
-def _pairs(rows: Any) -> tuple[Tensor, ...]:
+def _pairs(rows: Sequence[np.ndarray]) -> tuple[Tensor, ...]:
     return tuple(Tensor(r.astype(np.int32)) for r in rows)
 
 

@@ -115,8 +115,13 @@ def scan(run: Callable[..., Tensor], a: Tensor, axis: int | None, dtype: DTypeLi
     return as_dtype(run(exact, axis_of(axis, a.ndim)), dtype)
 
 
-def sum(a: Any, axis: Any = None, dtype: DTypeLike | None = None, keepdims: bool = False,
-        initial: object = None) -> Tensor:  # fmt: skip
+def sum(
+    a: object,
+    axis: AxisLike | None = None,
+    dtype: DTypeLike | None = None,
+    keepdims: bool = False,
+    initial: object = None,
+) -> Tensor:
     """Returns sums, those of integers and bools in int64, unless told another dtype."""
     a = array_of(a)
     found = ops.sum(a, axis, keepdims) if a.ndim else a
@@ -174,7 +179,7 @@ def divisors(op: Callable[..., Tensor], x1: Tensor, x2: Tensor) -> Tensor:
     return as_dtype(op(*whole), kinds[0] if kinds else None)
 
 
-def roll(a: Tensor, shift: Any, axis: Any) -> Tensor:
+def roll(a: Tensor, shift: int | Sequence[int], axis: AxisLike | None) -> Tensor:
     """Moves elements around; one shift counts for all axes, and one axis for all shifts."""
     if axis is None:
         return ops.roll(a, shift)

@@ -9,7 +9,6 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Callable, Iterator
-from typing import Any
 
 from tvmgraph.core.guard import guard
 from tvmgraph.core.op import F
@@ -158,7 +157,7 @@ def rows() -> Iterator[tuple[str, str, str]]:
 
 def build(
     name: str, parameters: str, expression: str, scope: dict[str, object]
-) -> Callable[..., Any]:
+) -> Callable[..., object]:
     """Builds the function of a row; ``scope`` has the names that expressions use besides ``F``."""
     scope = {
         "__name__": "tvmgraph.numpy",

@@ -19,7 +19,7 @@ from tvmgraph.numpy.conversion import array_of, arrays_of, as_dtype, axes_of, ax
 sum = helpers.sum
 
 
-def dot(a: Any, b: Any) -> Tensor:
+def dot(a: object, b: object) -> Tensor:
     """Returns the sums of products over the last axis of ``a`` and the last but one of ``b``."""
     a, b = array_of(a), array_of(b)
     if a.ndim == 0 or b.ndim == 0:
@@ -89,7 +89,7 @@ def ediff1d(ary: object, to_end: object = None, to_begin: object = None) -> Tens
 
 
 def gradient(
-    f: Any, *varargs: object, axis: AxisLike | None = None, edge_order: int = 1
+    f: object, *varargs: object, axis: AxisLike | None = None, edge_order: int = 1
 ) -> Tensor | list[Tensor]:
     """Returns central differences inside and one-sided ones at the ends.
 

@@ -24,7 +24,7 @@ Step = Callable[[object, Sequence[object]], tuple[object, list[object], list[obj
 
 
 @converter("If")
-def _if(n: NodeCall, condition: Any) -> Any:
+def _if(n: NodeCall, condition: Tensor) -> tuple[object, ...]:
     """Runs one branch; records both when the condition is not known."""
     value = known(n.values[0])
     if value is not None:
@@ -51,7 +51,7 @@ def _if(n: NodeCall, condition: Any) -> Any:
 
 
 @converter("Loop")
-def _loop(n: NodeCall, trips: object, condition: object, *_: object) -> Any:
+def _loop(n: NodeCall, trips: object, condition: object, *_: object) -> object:
     body = n.attrs["body"]
     carried = list(n.values[2:])
     count = len(carried)
@@ -101,7 +101,7 @@ def _run_loop(
 
 
 def _unrolled(
-    n: NodeCall, step: Step, state: Sequence[object], limit: Any, going: bool
+    n: NodeCall, step: Step, state: Sequence[object], limit: int | None, going: bool
 ) -> tuple[list[object], list[list[object]]] | None:
     """Runs the iterations one by one; ``None`` if the end turns out to be unknown."""
     state, rows, i = list(state), [], 0
@@ -182,7 +182,7 @@ def _put(buffer: Tensor, i: Tensor, row: Tensor) -> Tensor:
 
 
 @converter("Scan")
-def _scan(n: NodeCall, *_: object) -> Any:
+def _scan(n: NodeCall, *_: object) -> object:
     count = n.get("num_scan_inputs")
     values = list(n.values[1:] if n.opset < 9 else n.values)
     if n.opset < 9:
@@ -220,7 +220,7 @@ def _scan_rows(n: NodeCall, count: int, values: list[object], axes: Any, out: An
 
 
 @converter("SequenceMap")
-def _sequence_map(n: NodeCall, first: Any, *_: object) -> Any:
+def _sequence_map(n: NodeCall, first: Any, *_: object) -> object:
     body = n.attrs["body"]
     rows = []
     for i in range(len(first)):
@@ -230,7 +230,7 @@ def _sequence_map(n: NodeCall, first: Any, *_: object) -> Any:
 
 
 @converter("Optional")
-def _optional(n: NodeCall, x: object = None) -> Any:
+def _optional(n: NodeCall, x: object = None) -> object:
     return x
 
 
@@ -240,5 +240,5 @@ def _optional_has_element(n: NodeCall, x: object = None) -> np.ndarray:
 
 
 @converter("OptionalGetElement")
-def _optional_get_element(n: NodeCall, x: object) -> Any:
+def _optional_get_element(n: NodeCall, x: object) -> object:
     return x

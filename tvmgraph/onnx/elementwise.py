@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
@@ -35,7 +34,7 @@ _TWO = {
 _ONE = {"Not": "logical_not", "BitwiseNot": "bitwise_not", "Identity": "identity"}
 
 
-def _call(name: str, n: NodeCall, *xs: Tensor) -> Any:
+def _call(name: str, n: NodeCall, *xs: Tensor) -> object:
     return getattr(F, name)(*xs)
 
 
@@ -46,7 +45,7 @@ for _name, _target in (_TWO | _ONE).items():
 
 
 @converter("Identity")
-def _identity(n: NodeCall, x: object) -> Any:
+def _identity(n: NodeCall, x: object) -> object:
     return n.values[0]
 
 
@@ -138,7 +137,7 @@ def _converted(n: NodeCall, x: Tensor, kind: int) -> LowPrecision | Tensor:
 
 
 @converter("BitCast")
-def _bit_cast(n: NodeCall, x: Tensor) -> Any:
+def _bit_cast(n: NodeCall, x: Tensor) -> object:
     return n.known(0).view(dtype_of(n.get("to"), n.where).numpy)
 
 
@@ -276,7 +275,7 @@ def _dynamic_quantize(n: NodeCall, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     return F.cast(y, dtypes.uint8), scale, F.cast(zero, dtypes.uint8)
 
 
-def _window(n: NodeCall, terms: tuple[float, ...]) -> Any:
+def _window(n: NodeCall, terms: tuple[float, ...]) -> Tensor:
     size = n.number(0)
     n.require_memory((size,))
     kind = n.dtype("output_datatype", dtypes.float32)
@@ -286,15 +285,15 @@ def _window(n: NodeCall, terms: tuple[float, ...]) -> Any:
 
 
 @converter("HannWindow")
-def _hann(n: NodeCall, size: Tensor) -> Any:
+def _hann(n: NodeCall, size: Tensor) -> Tensor:
     return _window(n, (0.5, -0.5))
 
 
 @converter("HammingWindow")
-def _hamming(n: NodeCall, size: Tensor) -> Any:
+def _hamming(n: NodeCall, size: Tensor) -> Tensor:
     return _window(n, (25 / 46, -21 / 46))
 
 
 @converter("BlackmanWindow")
-def _blackman(n: NodeCall, size: Tensor) -> Any:
+def _blackman(n: NodeCall, size: Tensor) -> Tensor:
     return _window(n, (0.42, -0.5, 0.08))

@@ -22,7 +22,7 @@ class Functions:
 
     def __init__(self, model: onnx.ModelProto) -> None:
         self._own = {(f.domain, f.name): f for f in model.functions}
-        self._bodies: dict[Any, onnx.FunctionProto] = {}
+        self._bodies: dict[object, onnx.FunctionProto] = {}
         self._attributes: dict[int, tuple[onnx.NodeProto, dict[str, object]]] = {}
 
     def has(self, node: onnx.NodeProto, opset: int) -> bool:
@@ -75,7 +75,7 @@ class Functions:
             "this operator is not supported for these inputs", op=f"onnx.{node.op_type}"
         )
 
-    def attributes(self, node: onnx.NodeProto, opset: int) -> dict[str, Any]:
+    def attributes(self, node: onnx.NodeProto, opset: int) -> dict[str, object]:
         """Returns the attributes of a node with the defaults of its schema."""
         found = self._attributes.get(id(node))
         if found is None:

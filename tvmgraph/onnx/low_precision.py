@@ -19,7 +19,7 @@ from tvmgraph.core.onnx_library import TensorProto
 from tvmgraph.core.op import F
 from tvmgraph.core.tensor import Tensor
 
-_FLOATS: dict[int, Any] = {
+_FLOATS: dict[int, type] = {
     TensorProto.FLOAT8E4M3FN: ml_dtypes.float8_e4m3fn,
     TensorProto.FLOAT8E4M3FNUZ: ml_dtypes.float8_e4m3fnuz,
     TensorProto.FLOAT8E5M2: ml_dtypes.float8_e5m2,

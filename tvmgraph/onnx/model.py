@@ -174,7 +174,7 @@ class OnnxCell(Cell):
                 keep_constant(value)
         return fixed, rest
 
-    def construct(self, *inputs: Tensor) -> Any:
+    def construct(self, *inputs: Tensor) -> object:
         """Runs the model.
 
         Args:
@@ -196,7 +196,7 @@ class OnnxCell(Cell):
         outputs = [_result(_value(env, name)) for name in self.output_names]
         return outputs[0] if len(outputs) == 1 else tuple(outputs)
 
-    def _argument(self, name: str, value: object) -> Any:
+    def _argument(self, name: str, value: object) -> object:
         if isinstance(value, list):
             return [self._argument(name, v) for v in value]
         kind = self._kinds[name].tensor_type.elem_type
@@ -227,7 +227,7 @@ class OnnxCell(Cell):
 
     def _evaluate(
         self, node: onnx.NodeProto, values: Sequence[object], env: Env, domain: str, opset: int
-    ) -> Sequence[Any]:
+    ) -> Sequence[object]:
         convert = find_converter(domain, node.op_type)
         constant = all(v is None or _is_constant(v) for v in values)
         constant = constant and state.interpreter is not None and not _has_graphs(node)
@@ -246,7 +246,9 @@ class OnnxCell(Cell):
         result = convert(call, *[to_tensor(v) for v in values])
         return result if isinstance(result, tuple) else (result,)
 
-    def _run_graph(self, graph: onnx.GraphProto, inputs: Sequence[object], outer: Env) -> list[Any]:
+    def _run_graph(
+        self, graph: onnx.GraphProto, inputs: Sequence[object], outer: Env
+    ) -> list[object]:
         env = dict(outer)
         for proto in graph.initializer:
             env[proto.name] = constant_of(proto)
@@ -257,7 +259,7 @@ class OnnxCell(Cell):
 
     def _run_function(
         self, body: onnx.FunctionProto, node: onnx.NodeProto, values: Sequence[object]
-    ) -> list[Any]:
+    ) -> list[object]:
         opsets = {o.domain or "": o.version for o in body.opset_import}
         env: Env = dict.fromkeys(body.input)
         env.update(zip(body.input, values))
@@ -297,7 +299,7 @@ def _outside_capture() -> Iterator[None]:
         state.interpreter, state.tapes = held
 
 
-def _value(env: Env, name: str) -> Any:
+def _value(env: Env, name: str) -> object:
     if name not in env:
         raise LoadError(f"nothing defines the value {name!r}", op="onnx.load",
                         fix="onnx.checker names the rule that is broken")  # fmt: skip
@@ -314,7 +316,7 @@ def _as_constant(value: object) -> Any:
     return np.array(value.array) if isinstance(value, Tensor) else value
 
 
-def _result(value: object) -> Any:
+def _result(value: object) -> object:
     if isinstance(value, list):
         return [to_tensor(v) for v in value]
     return to_tensor(value)

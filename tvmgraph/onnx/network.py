@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -89,7 +90,7 @@ def _conv_transpose(n: NodeCall, x: Tensor, w: Tensor, b: Tensor | None = None) 
     return with_bias(F.pad_constant(y, widen, 0.0), b)
 
 
-def _pool_pairs(n: NodeCall, x: Tensor, kernel: Any) -> tuple[Any, Any, Pairs, Pairs]:
+def _pool_pairs(n: NodeCall, x: Tensor, kernel: tuple[int, ...]) -> tuple[Any, Any, Pairs, Pairs]:
     """Stride, dilation, padding, and padding with what ``ceil_mode`` reaches beyond it."""
     stride, dilation, extent = window_of(n, kernel)
     sizes = x.shape[2:]
@@ -122,7 +123,9 @@ def _max_pool(n: NodeCall, x: Tensor) -> tuple[Tensor, Tensor] | Tensor:
     return y, _flat_index(n, place, x.shape, padded.shape[2:], reach)
 
 
-def _flat_index(n: NodeCall, place: Tensor, shape: Any, padded: Any, reach: Pairs) -> Tensor:
+def _flat_index(
+    n: NodeCall, place: Tensor, shape: Sequence[int], padded: Sequence[int], reach: Pairs
+) -> Tensor:
     """Turns places in the padded image into places in the whole input."""
     sizes = shape[2:]
     strides = [math.prod(sizes[i + 1 :]) for i in range(len(sizes))]
@@ -156,7 +159,7 @@ def _wide(x: Tensor) -> Tensor:
     return F.cast(x, dtypes.float32) if x.dtype.is_float and x.dtype.itemsize == 2 else x
 
 
-def _window_sums(x: Tensor, kernel: Any, stride: PerAxis, dilation: PerAxis) -> Tensor:
+def _window_sums(x: Tensor, kernel: tuple[int, ...], stride: PerAxis, dilation: PerAxis) -> Tensor:
     """Sums of all windows, as one depthwise convolution with ones."""
     ones = F.ones((1, 1, *kernel), x.dtype)
     n, c, *sizes = x.shape
@@ -165,7 +168,9 @@ def _window_sums(x: Tensor, kernel: Any, stride: PerAxis, dilation: PerAxis) -> 
     return F.reshape(y, (n, c, *y.shape[2:]))
 
 
-def _numpy_sums(x: np.ndarray, kernel: Any, stride: Any, dilation: Any) -> np.ndarray:
+def _numpy_sums(
+    x: np.ndarray, kernel: Sequence[int], stride: Sequence[int], dilation: Sequence[int]
+) -> np.ndarray:
     extent = [d * (k - 1) + 1 for k, d in zip(kernel, dilation)]
     windows = np.lib.stride_tricks.sliding_window_view(x, extent)
     rank = len(kernel)
@@ -220,7 +225,7 @@ def _channelwise(v: Tensor, rank: int) -> Tensor:
 @converter("BatchNormalization")
 def _batch_norm(
     n: NodeCall, x: Tensor, scale: Tensor, bias: Tensor, mean: Tensor, var: Tensor
-) -> Any:
+) -> Tensor | tuple[Tensor, ...]:
     eps = n.get("epsilon")
     if n.get("training_mode", 0):
         axes = tuple(i for i in range(x.ndim) if i != 1)
@@ -249,7 +254,9 @@ def _instance_norm(n: NodeCall, x: Tensor, scale: Tensor, bias: Tensor) -> Tenso
 
 
 @converter("LayerNormalization")
-def _layer_norm(n: NodeCall, x: Tensor, scale: Tensor, bias: Tensor | None = None) -> Any:
+def _layer_norm(
+    n: NodeCall, x: Tensor, scale: Tensor, bias: Tensor | None = None
+) -> Tensor | tuple[Tensor, ...]:
     kind = x.dtype
     x = F.cast(x, dtypes.float32) if kind is not dtypes.float64 else x
     axes = tuple(range(n.get("axis") % x.ndim, x.ndim))

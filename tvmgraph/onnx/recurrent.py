@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from tvmgraph.core.op import F
@@ -84,7 +84,9 @@ def _all_steps(
     return all_steps(mode, projected, arranged(r), arranged(b[half:]), state, backwards)
 
 
-def _start(s: Any, way: int, batch: int, hidden: int, x: Tensor, batch_first: Any) -> Tensor:
+def _start(
+    s: Tensor | None, way: int, batch: int, hidden: int, x: Tensor, batch_first: bool
+) -> Tensor:
     if s is None:
         return F.zeros((batch, hidden), x.dtype)
     return (F.transpose(s, (1, 0, 2)) if batch_first else s)[way]
@@ -107,7 +109,13 @@ class _Cell:
     """One direction of a recurrent layer."""
 
     def __init__(
-        self, n: NodeCall, w: Tensor, r: Tensor, b: Tensor, peep: Any, functions: Any
+        self,
+        n: NodeCall,
+        w: Tensor,
+        r: Tensor,
+        b: Tensor,
+        peep: Tensor | None,
+        functions: Sequence[Callable[[Tensor], Tensor]],
     ) -> None:
         self.n, self.functions, self.peep = n, functions, peep
         self.w, self.r = F.transpose(w, (1, 0)), F.transpose(r, (1, 0))

@@ -15,7 +15,7 @@ from tvmgraph.core.types import TensorType
 from tvmgraph.graph.ir import Value
 from tvmgraph.onnx.table import to_tensor
 
-Run = Callable[[Sequence[Tensor]], Sequence[Any]]
+Run = Callable[[Sequence[Tensor]], Sequence[object]]
 
 
 def can_record() -> bool:
@@ -49,7 +49,7 @@ def record(name: str, types: Sequence[TensorType], run: Run) -> tuple[Region, li
 
 
 def branch(
-    condition: Tensor, then: Callable[[], Any], orelse: Callable[[], Any]
+    condition: Tensor, then: Callable[[], Sequence[Tensor]], orelse: Callable[[], Sequence[Tensor]]
 ) -> tuple[Tensor, ...]:
     """Records both sides of a branch as one ``if_``.
 

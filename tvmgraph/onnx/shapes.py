@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from tvmgraph.onnx.table import NodeCall, constant_of, converter, known, to_tens
 
 
 @converter("Constant")
-def _constant(n: NodeCall) -> Any:
+def _constant(n: NodeCall) -> object:
     if "value" in n.attrs:
         return constant_of(n.attrs["value"])
     for name, kind in (("value_float", np.float32), ("value_int", np.int64)):
@@ -118,7 +119,7 @@ def _split(n: NodeCall, x: Tensor, sizes: object = None) -> tuple[Tensor, ...]:
     return tuple(_cut(x, axis, parts))
 
 
-def _cut(x: Tensor, axis: int, parts: Any) -> list[Tensor]:
+def _cut(x: Tensor, axis: int, parts: Sequence[int]) -> list[Tensor]:
     ends = np.cumsum(parts).tolist()
     return [x[(slice(None),) * axis + (slice(e - p, e),)] for p, e in zip(parts, ends)]
 
@@ -305,7 +306,7 @@ def _eye_like(n: NodeCall, x: Tensor) -> np.ndarray:
 
 
 @converter("Range")
-def _range(n: NodeCall, start: object, limit: object, delta: object) -> Any:
+def _range(n: NodeCall, start: object, limit: object, delta: object) -> object:
     first, last, step = (n.number(i) for i in range(3))
     kind = n.known(0).dtype
     count = max(int(np.ceil((last - first) / step)), 0)
@@ -327,7 +328,7 @@ def _compress(n: NodeCall, x: Tensor, condition: object) -> Tensor:
 
 
 @converter("Unique")
-def _unique(n: NodeCall, x: Tensor) -> Any:
+def _unique(n: NodeCall, x: Tensor) -> object:
     axis = n.get("axis")
     values, first, inverse, counts = np.unique(n.known(0), True, True, True, axis=axis)
     order = np.arange(len(first)) if n.get("sorted", 1) else np.argsort(first)
@@ -349,7 +350,7 @@ def _reverse_sequence(n: NodeCall, x: Tensor, lengths: Tensor) -> Tensor:
 
 
 @converter("SequenceEmpty")
-def _sequence_empty(n: NodeCall) -> Any:
+def _sequence_empty(n: NodeCall) -> list[object]:
     return []
 
 
@@ -359,24 +360,26 @@ def _sequence_construct(n: NodeCall, *xs: Tensor) -> list[Tensor]:
 
 
 @converter("SequenceLength")
-def _sequence_length(n: NodeCall, xs: Any) -> np.ndarray:
+def _sequence_length(n: NodeCall, xs: Sequence[object]) -> np.ndarray:
     return np.asarray(len(xs), np.int64)
 
 
 @converter("SequenceAt")
-def _sequence_at(n: NodeCall, xs: Any, i: object) -> Any:
+def _sequence_at(n: NodeCall, xs: Sequence[object], i: object) -> object:
     return xs[n.number(1)]
 
 
 @converter("SequenceInsert")
-def _sequence_insert(n: NodeCall, xs: Any, x: Tensor, place: object = None) -> Any:
+def _sequence_insert(
+    n: NodeCall, xs: Sequence[object], x: Tensor, place: object = None
+) -> list[object]:
     at = n.number(2, len(xs))
     at += len(xs) if at < 0 else 0
     return [*xs[:at], x, *xs[at:]]
 
 
 @converter("SequenceErase")
-def _sequence_erase(n: NodeCall, xs: Any, place: object = None) -> Any:
+def _sequence_erase(n: NodeCall, xs: Sequence[object], place: object = None) -> list[object]:
     at = n.number(1, -1) % len(xs)
     return [*xs[:at], *xs[at + 1 :]]
 

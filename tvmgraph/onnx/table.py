@@ -12,6 +12,7 @@ import numpy as np
 
 from tvmgraph import dtypes
 from tvmgraph.capture.traced import TracedTensor
+from tvmgraph.core.arguments import Attrs
 from tvmgraph.core.onnx_library import helper, numpy_helper, onnx
 from tvmgraph.core.state import state
 from tvmgraph.core.tensor import Tensor, tensor_from_numpy
@@ -108,8 +109,8 @@ class NodeCall:
     """
 
     def __init__(
-        self, node: onnx.NodeProto, opset: int, values: Sequence[Any], attrs: dict[str, Any],
-        run_graph: Callable[..., list[Any]],
+        self, node: onnx.NodeProto, opset: int, values: Sequence[object], attrs: Attrs,
+        run_graph: Callable[..., list[object]],
     ) -> None:  # fmt: skip
         self.node = node
         self.opset = opset

@@ -298,7 +298,7 @@ def truncated_normal_between(
 
 
 def fft_with_size(
-    x: Tensor, ndim: int, inverse: bool, real: bool, norm: str, onesided: bool, sizes: Any
+    x: Tensor, ndim: int, inverse: bool, real: bool, norm: str, onesided: bool, sizes: Sequence[int]
 ) -> Tensor:
     """Transforms the last axes by Fourier's sums."""
     axes = tuple(range(-ndim, 0))

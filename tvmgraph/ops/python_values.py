@@ -17,7 +17,7 @@ from tvmgraph.ops.common.arguments import require_tensor
 _MOST_BITS = 1 << 20
 
 
-def _power(x: Any, y: Any) -> int | float:
+def _power(x: int, y: int) -> int | float:
     whole = isinstance(x, int) and isinstance(y, int)
     if whole and y > 0 and x.bit_length() > 1 and x.bit_length() * y > _MOST_BITS:
         raise ArgumentError(

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
 
+from tvmgraph.core.arguments import PathLike
 from tvmgraph.core.op import F
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.errors import user_source
@@ -41,7 +41,7 @@ def torch_names(net: Cell) -> dict[str, str]:
 
 def load_torch(
     net: Cell,
-    file: Any,
+    file: PathLike,
     name_map: Mapping[str, str] | Callable[[str], str] | None = None,
     strict: bool = True,
 ) -> tuple[list[str], list[str]]:

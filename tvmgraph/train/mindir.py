@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +25,7 @@ _CONTROL = ("Load", "Partial", "Switch")
 class _Closure:
     """A function of the file with its first arguments."""
 
-    def __init__(self, name: str, args: tuple[Any, ...] = ()) -> None:
+    def __init__(self, name: str, args: tuple[object, ...] = ()) -> None:
         self.name, self.args = name, args
 
 
@@ -39,7 +39,7 @@ class _Choice:
 class _Again:
     """What the body of a loop gives instead of calling its head: the arguments of that call."""
 
-    def __init__(self, args: tuple[Any, ...]) -> None:
+    def __init__(self, args: tuple[object, ...]) -> None:
         self.args = args
 
 
@@ -84,7 +84,7 @@ class MindirCell(Cell):
         found = self.program.examples
         return () if any(e is None for e in found) else tuple(map(Tensor, found))
 
-    def construct(self, *inputs: Any) -> Any:
+    def construct(self, *inputs: object) -> object:
         """Runs the graph with one tensor per input."""
         program = self.program
         main = program.functions[program.main]
@@ -93,7 +93,7 @@ class MindirCell(Cell):
                                 op=type(self).__name__, at=user_source())  # fmt: skip
         return _map(to_tensor, self._run(program.main, inputs))
 
-    def _run(self, name: str, args: Any, look: bool = False) -> Any:
+    def _run(self, name: str, args: Any, look: bool = False) -> object:
         """Runs a function; with ``look``, its last choice between two functions is not followed."""
         function = self.program.functions[name]
         made = {node.output for node in function.nodes}
@@ -106,7 +106,7 @@ class MindirCell(Cell):
         results = [self._value(env, name) for name in function.outputs]
         return results[0] if len(results) == 1 else tuple(results)
 
-    def _value(self, env: Mapping[str, object], name: str) -> Any:
+    def _value(self, env: Mapping[str, object], name: str) -> object:
         if name in env:
             return env[name]
         if name in self.program.constants:
@@ -139,7 +139,7 @@ class MindirCell(Cell):
 
     # ---- control flow -----------------------------------------------------------------------
 
-    def _invoke(self, callee: Any, values: Any = ()) -> Any:
+    def _invoke(self, callee: Any, values: Any = ()) -> object:
         """Calls a function, or one of two functions."""
         if isinstance(callee, _Choice):
             return self._branch(callee, tuple(values))
@@ -150,7 +150,7 @@ class MindirCell(Cell):
             return self._loop(name, args)
         return self._run(name, args)
 
-    def _branch(self, choice: _Choice, values: tuple[object, ...]) -> Any:
+    def _branch(self, choice: _Choice, values: tuple[object, ...]) -> object:
         if not regions.can_record():
             raise CaptureError("a branch depends on a value that is not known", op="mindir",
                                at=user_source(), fix="run it eagerly")  # fmt: skip
@@ -159,7 +159,7 @@ class MindirCell(Cell):
         def side(closure: _Closure) -> list[Tensor]:
             leaves: list[Any] = []
 
-            def keep(value: object) -> Any:
+            def keep(value: object) -> object:
                 if isinstance(value, (_Again, _Choice, _Closure)):
                     raise self._refused(closure.name)
                 if isinstance(value, Monad):
@@ -175,7 +175,7 @@ class MindirCell(Cell):
         leaves = iter(found if isinstance(found, tuple) else (found,))
         return _map(lambda v: next(leaves) if v is None else v, shapes[0])
 
-    def _loop(self, name: str, args: tuple[Any, ...]) -> Any:
+    def _loop(self, name: str, args: tuple[Tensor, ...]) -> object:
         """Records a loop: a function that calls itself at the end of one of two branches."""
         places = [
             i for i, a in enumerate(args) if isinstance(a, Tensor) and not isinstance(a, Parameter)
@@ -220,7 +220,7 @@ def _switch(condition: object, *sides: _Closure) -> _Closure | _Choice:
     return sides[0 if np.asarray(value).reshape(-1)[0] else 1]
 
 
-def _map(function: Any, value: object) -> Any:
+def _map(function: Callable[[object], object], value: object) -> object:
     """Applies a function to the leaves of tuples and lists."""
     if isinstance(value, (tuple, list)):
         return type(value)(_map(function, v) for v in value)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 import operator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -79,7 +80,7 @@ _IMAGE_SIZES = ("kernel_size", "stride", "strides", "dilation", "pads")
 
 
 def _lstm(
-    x: Tensor, h: Tensor, c: Tensor, weights: Tensor, **attrs: Any
+    x: Tensor, h: Tensor, c: Tensor, weights: Tensor, **attrs: int
 ) -> tuple[Tensor, Tensor, Tensor, None, None]:
     """The operator of MindSpore's CPU: one layer and direction, all weights in one tensor."""
     if attrs["num_layers"] != 1 or attrs["bidirectional"] or attrs.get("proj_size"):
@@ -97,7 +98,7 @@ def _lstm(
 
 
 #: Operators that are no row of a table; they are called with the attributes, too.
-_OWN: dict[str, Any] = {
+_OWN: dict[str, Callable[..., object]] = {
     "Depend": lambda value, *_: value,
     "Load": lambda value, *_: value,
     "LSTM": _lstm,
@@ -160,7 +161,7 @@ def _dtype(value: object) -> Any:
     return dtypes.dtype_of(_DTYPES[value]) if isinstance(value, int) else value
 
 
-def _argument(op: str, name: str, value: object) -> Any:
+def _argument(op: str, name: str, value: object) -> object:
     """Returns an argument, with words and dtypes instead of their numbers."""
     if name in _DTYPE_ARGUMENTS:
         return _dtype(value)
@@ -173,7 +174,7 @@ def _argument(op: str, name: str, value: object) -> Any:
 
 
 @functools.cache
-def _function(op: str) -> tuple[Any, tuple[inspect.Parameter, ...]]:
+def _function(op: str) -> tuple[Callable[..., object], tuple[inspect.Parameter, ...]]:
     """Returns the function that stands for an operator, and its parameters."""
     name = _MINT[op]
     found = getattr(mint if name in dir(mint) else mint.nn.functional, name)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from tvmgraph.amp import build_train_network
@@ -58,8 +58,8 @@ class Model(Shown):
     def __init__(
         self,
         network: Cell,
-        loss_fn: Any = None,
-        optimizer: Any = None,
+        loss_fn: Callable[..., Tensor] | None = None,
+        optimizer: Cell | None = None,
         metrics: object = None,
         eval_network: object = None,
         eval_indexes: list[int] | None = None,
@@ -80,7 +80,7 @@ class Model(Shown):
         self.metrics = metrics_of(metrics)
         self.__shared: dict[object, Shared] = {}
         self.eval_indexes = eval_indexes
-        self.train_network: Any = network if loss_fn is None else WithLossCell(network, loss_fn)
+        self.train_network: Cell = network if loss_fn is None else WithLossCell(network, loss_fn)
         if optimizer is not None:
             self.train_network = build_train_network(
                 network, optimizer, loss_fn, amp_level, loss_scale_manager=loss_scale_manager
@@ -95,10 +95,10 @@ class Model(Shown):
         """The network that :meth:`predict` calls."""
         return self.network
 
-    def _training(self) -> Any:
+    def _training(self) -> Cell:
         return self.train_network
 
-    def _evaluating(self) -> Any:
+    def _evaluating(self) -> Cell:
         return self.eval_network
 
     def _set_mode(self, cell: Cell, train: bool) -> None:
@@ -205,7 +205,7 @@ class Model(Shown):
                     p.eval_results = self.eval(valid, hooks)
                 hooks.call("train", "epoch_end", context)
 
-    def _epoch(self, batches: Any, p: Any, context: RunContext, hooks: Callbacks) -> None:
+    def _epoch(self, batches: Any, p: RunArguments, context: RunContext, hooks: Callbacks) -> None:
         for batch in batches:
             p.cur_step_num += 1
             p.train_dataset_element = batch
@@ -286,7 +286,7 @@ class Model(Shown):
             else:
                 metric.update(*(parts[i] for i in rest))
 
-    def predict(self, *predict_data: Tensor, backend: object = None) -> Any:
+    def predict(self, *predict_data: Tensor, backend: object = None) -> object:
         """Applies the network.
 
         Args:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, ClassVar
 
 from tvmgraph.compat.parallel import ParallelMode
@@ -26,9 +27,9 @@ class Shared:
 
     def __init__(self, cell: Cell, options: AutoParallelContext = settings) -> None:
         self.cell, self.options = cell, options
-        self._runs: dict[int, Any] = {}
+        self._runs: dict[int, Callable[..., object]] = {}
 
-    def __call__(self, *batch: Any) -> Any:
+    def __call__(self, *batch: object) -> Any:
         """Runs the cell on a batch: the whole one, or this process's part of it."""
         layouts = self._layouts(batch)
         if self.options.dataset_strategy != "full_batch":
@@ -172,7 +173,7 @@ class AutoParallel(Cell):
         """Returns 1."""
         return 1
 
-    def construct(self, *batch: Any) -> Any:
+    def construct(self, *batch: object) -> object:
         return self._shared(*batch)
 
 

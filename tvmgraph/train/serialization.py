@@ -194,7 +194,7 @@ def save_checkpoint(
     _replace(path, lambda temporary: save_file(raw, temporary, metadata))
 
 
-def _save_as_mindspore(entries: Mapping[str, Any], name: str) -> None:
+def _save_as_mindspore(entries: Mapping[str, np.ndarray | str], name: str) -> None:
     with open(name, "wb") as file:
         mindspore_checkpoint.write(entries, file)
 
@@ -405,7 +405,7 @@ def _fitting(op: str, target: Parameter, value: Tensor, strict: bool) -> Tensor:
     return Tensor(value.asnumpy(), target.dtype)  # storage of its own
 
 
-def _update_param(param: Parameter, new_param: Any, strict_load: bool = False) -> None:
+def _update_param(param: Parameter, new_param: Tensor, strict_load: bool = False) -> None:
     """Gives a parameter the value of another, as programs with a way of loading of their own do.
 
     Raises:

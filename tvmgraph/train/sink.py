@@ -5,11 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from tvmgraph.config.settings import JitConfig
+from tvmgraph.dataset.base import Dataset
 from tvmgraph.errors import ArgumentError, user_source
 
 
-def data_sink(fn: Callable[..., Any], dataset: Any, sink_size: int = 1, jit_config: Any = None,
-              input_signature: Any = None) -> Callable[[], Any]:  # fmt: skip
+def data_sink(
+    fn: Callable[..., object],
+    dataset: Dataset,
+    sink_size: int = 1,
+    jit_config: JitConfig | None = None,
+    input_signature: object = None,
+) -> Callable[[], object]:
     """Returns a function that calls ``fn`` with the next batches of a data set.
 
     Args:
@@ -33,7 +40,7 @@ def data_sink(fn: Callable[..., Any], dataset: Any, sink_size: int = 1, jit_conf
         fn = jit(fn, jit_config=jit_config)
     batches = _endless(dataset)
 
-    def sink() -> Any:
+    def sink() -> object:
         result = None
         for _ in range(sink_size):
             result = fn(*next(batches))
@@ -42,7 +49,7 @@ def data_sink(fn: Callable[..., Any], dataset: Any, sink_size: int = 1, jit_conf
     return sink
 
 
-def _endless(dataset: Any) -> Iterator[Any]:
+def _endless(dataset: Dataset) -> Iterator[list[object]]:
     while True:
         count = 0
         for batch in dataset.create_tuple_iterator(num_epochs=1):
@@ -62,7 +69,7 @@ class DatasetHelper:
         epoch_num: Number of epochs, kept for MindSpore programs.
     """
 
-    def __init__(self, dataset: Any, dataset_sink_mode: bool = True, sink_size: int = -1,
+    def __init__(self, dataset: Dataset, dataset_sink_mode: bool = True, sink_size: int = -1,
                  epoch_num: int = 1) -> None:  # fmt: skip
         self.dataset, self._sink, self._size = dataset, dataset_sink_mode, sink_size
         self.epoch_num = epoch_num
@@ -81,7 +88,7 @@ class DatasetHelper:
         """Returns the dtypes and shapes of a batch."""
         return self.dataset.output_types(), self.dataset.output_shapes()
 
-    def get_data_info(self) -> tuple[list[Any], list[Any]]:
+    def get_data_info(self) -> tuple[list[object], list[object]]:
         """Returns the dtypes and shapes of a batch."""
         return self.types_shapes()
 

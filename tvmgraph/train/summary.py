@@ -12,6 +12,7 @@ import time
 import warnings
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -22,7 +23,7 @@ from tvmgraph.core.parameter import Parameter
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.errors import ArgumentError, DTypeError, NotFoundError, user_source
 from tvmgraph.nn import Cell
-from tvmgraph.train.callback.base import Callback, RunContext, loss_value
+from tvmgraph.train.callback.base import Callback, RunArguments, RunContext, loss_value
 from tvmgraph.train.metrics.basic import reject
 
 PLUGINS = ("scalar", "image", "tensor", "histogram")
@@ -83,7 +84,7 @@ def _check(plugin: str, name: object, value: object) -> None:
         reject(ArgumentError, "image summary", f"{value.type} are no images (N, 1 or 3, H, W)")
 
 
-def _library(part: str) -> Any:
+def _library(part: str) -> ModuleType:
     try:
         return importlib.import_module(f"tensorboardX.{part}")
     except ImportError as error:
@@ -332,7 +333,7 @@ class SummaryCollector(Callback):
             self._collect(record, p)
             record.record(step)
 
-    def _collect(self, record: SummaryRecord, p: Any) -> None:
+    def _collect(self, record: SummaryRecord, p: RunArguments) -> None:
         if self._wanted["collect_metric"]:
             record.add_value("scalar", "loss", Tensor(float(loss_value(p.net_outputs))))
             rate = getattr(p.optimizer, "learning_rate", None)

@@ -256,7 +256,7 @@ class GaussianBlur(ImageTransform):
             :math:`0.3 ((size - 1) / 2 - 1) + 0.8`.
     """
 
-    def __init__(self, kernel_size: PerAxis, sigma: Any = None) -> None:
+    def __init__(self, kernel_size: PerAxis, sigma: float | Sequence[float] | None = None) -> None:
         given = (kernel_size,) * 2 if isinstance(kernel_size, int) else tuple(kernel_size)
         if len(given) != 2 or any(k < 1 or k % 2 == 0 for k in given):
             reject(ArgumentError, "vision.GaussianBlur", f"kernel_size must be odd: {kernel_size}")

@@ -62,8 +62,8 @@ def _glue(parts: np.ndarray, axis: int) -> np.ndarray:
     return moved.reshape((*moved.shape[:axis], size, *moved.shape[axis + 2 :]))
 
 
-def _lowering(name: str, infer: Callable[..., Any], multi: bool = False) -> Callable[..., Any]:
-    def lower(R: Builder, *args: Expr, **attrs: object) -> Any:
+def _lowering(name: str, infer: Callable[..., Any], multi: bool = False) -> Callable[..., Expr]:
+    def lower(R: Builder, *args: Expr, **attrs: object) -> Expr:
         found = infer(*[R.type(a) for a in args], **attrs)
         return R.numpy_column(name, attrs, args, found if multi else (found,))
 

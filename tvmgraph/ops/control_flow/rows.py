@@ -131,7 +131,7 @@ def _region(name: str, types: Sequence[TensorType], body: Callable[..., list[Val
     b = GraphBuilder(name)
     params = [b.param(t) for t in types]
 
-    def call(row: Any, *xs: Any, **attrs: Any) -> Value:
+    def call(row: Any, *xs: Value, **attrs: object) -> Value:
         return b.call(row.op, xs, **attrs)[0]
 
     return b.build(body(call, b, *params))
@@ -259,7 +259,9 @@ def _with_cotangent(
 def _loop_regions(t: TensorType) -> dict[str, Graph]:
     """Samples: ``while i < n: x = x * w + sin(x); i += 1``."""
 
-    def body(call: Any, b: Any, i: object, x: object, n: object, w: object) -> list[Any]:
+    def body(
+        call: Callable[..., Value], b: GraphBuilder, i: object, x: object, n: object, w: object
+    ) -> list[Any]:
         one = b.const(np.array(1, np.int64))
         return [call(add, i, one), call(add, call(mul, x, w), call(sin, x))]
 

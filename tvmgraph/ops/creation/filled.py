@@ -85,7 +85,7 @@ def _full(size: object, fill_value: object, dtype: dtypes.DType) -> Tensor:
     ...
 
 
-def full(size: object, fill_value: Any, *, dtype: Any = None) -> Tensor:
+def full(size: object, fill_value: Any, *, dtype: DTypeLike | None = None) -> Tensor:
     """Returns a tensor whose elements are all ``fill_value``.
 
     Args:

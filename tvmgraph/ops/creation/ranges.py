@@ -9,7 +9,7 @@ import numpy as np
 
 from tvmgraph import dtypes
 from tvmgraph.core.arguments import DTypeLike
-from tvmgraph.core.columns import Builder, Expr, NumberLike, OnnxNamed
+from tvmgraph.core.columns import Builder, Expr, NumberLike, OnnxNamed, OnnxOps
 from tvmgraph.core.conversion import converted
 from tvmgraph.core.op import F, Reason, sample
 from tvmgraph.core.primitive import primitive
@@ -46,7 +46,9 @@ def _lower_range(R: Builder, *, start: Expr, step: Expr, count: int, dtype: dtyp
     return R.emit_te(arange, R.extent(count), first)
 
 
-def _onnx_range(O: Any, *, start: Any, step: Any, count: Any, dtype: dtypes.DType) -> OnnxNamed:
+def _onnx_range(
+    O: OnnxOps, *, start: Any, step: Any, count: int | Dim, dtype: dtypes.DType
+) -> OnnxNamed:
     if not isinstance(count, Dim) and not isinstance(start, Dim):
         return O.const(_eager_range(start=start, step=step, count=count, dtype=dtype))
     places = O.Range(np.asarray(0, np.int64), O.size(count), np.asarray(1, np.int64))
@@ -171,7 +173,7 @@ def range(start: NumberLike, end: NumberLike, step: NumberLike, maxlen: int = 10
     return result
 
 
-def linspace(start: Any, end: Any, steps: int, *, dtype: Any = None) -> Tensor:
+def linspace(start: Any, end: Any, steps: int, *, dtype: DTypeLike | None = None) -> Tensor:
     r"""Returns ``steps`` evenly spaced values: :math:`start + i \frac{end - start}{steps - 1}`.
 
     Args:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from collections.abc import Callable
 
 import numpy as np
 
@@ -24,7 +24,7 @@ def _window(
     periodic: bool,
     dtype: DTypeLike | None,
     default: dtypes.DType,
-    curve: Any,
+    curve: Callable[[np.ndarray], np.ndarray],
 ) -> Tensor:
     """Samples a curve over [0, 1]; a periodic window leaves the last sample out."""
     count = as_int(length.item() if isinstance(length, Tensor) else length, op, "window_length")

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import hashlib
 import itertools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from tvmgraph import dtypes, hooks
+from tvmgraph.core.arguments import Attributes
 from tvmgraph.core.columns import Builder, Expr
 from tvmgraph.core.dispatch import apply
 from tvmgraph.core.op import CUSTOM, Op, Reason
@@ -95,7 +96,7 @@ class Custom:
         *,
         infer: Callable[..., Any] | None = None,
         reference: Callable[..., Any] | None = None,
-        attrs: Mapping[str, Any] | None = None,
+        attrs: Attributes | None = None,
         onnx: Any = None,
         name: str = "",
     ) -> None:
@@ -199,7 +200,9 @@ class Custom:
             raise DTypeError(f"infer returned {found!r}, no tensor types")
         return found
 
-    def _described(self, types: tuple[TensorType, ...], attrs: Any) -> tuple[TensorType, ...]:
+    def _described(
+        self, types: tuple[TensorType, ...], attrs: Attributes
+    ) -> tuple[TensorType, ...]:
         shape: Any = self._out_shape
         dtype: Any = self._out_dtype
         if callable(shape):
@@ -214,7 +217,9 @@ class Custom:
             raise DTypeError(f"{len(shape)} shapes but {len(kinds)} dtypes are described")
         return tuple(tensor_type(tuple(s), dtypes.dtype_of(d)) for s, d in zip(shape, kinds))
 
-    def _arrays(self, function: Callable[..., Any], arrays: tuple[Any, ...], attrs: Any) -> Any:
+    def _arrays(
+        self, function: Callable[..., object], arrays: tuple[np.ndarray, ...], attrs: Attributes
+    ) -> Any:
         types = self.infer(*[tensor_type(a.shape, a.dtype) for a in arrays], **attrs)
         result = function(*arrays, **attrs)
         parts = result if isinstance(result, (tuple, list)) else (result,)
@@ -231,7 +236,9 @@ class Custom:
             )
 
     def _vjp(self, bprop: Callable[..., object]) -> Callable[..., tuple[object, ...]]:
-        def pull_back(g: Any, y: Any, *inputs: Tensor, **attrs: object) -> tuple[object, ...]:
+        def pull_back(
+            g: Sequence[Any], y: Sequence[Any], *inputs: Tensor, **attrs: object
+        ) -> tuple[object, ...]:
             g, y = (g[0], y[0]) if len(g) == 1 else (g, y)
             found = bprop(*inputs, y, g, **attrs)
             found = tuple(found) if isinstance(found, (tuple, list)) else (found,)
@@ -257,7 +264,7 @@ class Custom:
         found = executable.run([Tensor(a) for a in arrays], outputs)
         return tuple(t.array.copy() for t in found)
 
-    def _lower_te(self, R: Any, inputs: tuple[object, ...], attrs: Any) -> Any:
+    def _lower_te(self, R: Builder, inputs: tuple[object, ...], attrs: Attributes) -> Any:
         try:
             result = R.emit_te(self.func, *inputs, **attrs)
         except TvmgraphError:
@@ -273,7 +280,7 @@ class Custom:
             ) from e
         return self._checked(R, result, inputs, attrs)
 
-    def _lower_script(self, R: Builder, inputs: tuple[Expr, ...], attrs: Any) -> Any:
+    def _lower_script(self, R: Builder, inputs: tuple[Expr, ...], attrs: Attributes) -> Any:
         given = [R.type(x) for x in inputs]
         types = self.infer(*given, **attrs)
         func = self.func if is_script(self.func) else self.func(*given, **attrs)
@@ -292,7 +299,9 @@ class Custom:
             )
         return self._checked(R, R.call_kernel(func, inputs, types, self.name), inputs, attrs)
 
-    def _checked(self, R: Any, result: Expr, inputs: tuple[object, ...], attrs: Any) -> list[Expr]:
+    def _checked(
+        self, R: Builder, result: Expr, inputs: tuple[object, ...], attrs: Attributes
+    ) -> list[Expr]:
         promised = self.infer(*[R.type(x) for x in inputs], **attrs)
         parts = R.parts(result)
         self._same([R.type(p) for p in parts], promised)

@@ -21,7 +21,14 @@ from tvmgraph.core.traits import CHEAP, ELEMENTWISE, Pattern, Traits
 from tvmgraph.core.types import TensorType
 from tvmgraph.errors import ArgumentError, DTypeError, user_source
 from tvmgraph.ops.common.arguments import named, require_tensor
-from tvmgraph.ops.common.pointwise import NUMBERS, TirMath, number_samples, pointwise, unary
+from tvmgraph.ops.common.pointwise import (
+    NUMBERS,
+    Formula,
+    TirMath,
+    number_samples,
+    pointwise,
+    unary,
+)
 from tvmgraph.ops.common.rows import binary_samples, sum_to, unary_samples
 from tvmgraph.ops.elementwise.cast import lower_cast
 
@@ -98,7 +105,7 @@ def cast(input: Tensor, dtype: DTypeLike) -> Tensor:
     return _cast(input, dtype)
 
 
-def _lower_arithmetic(name: str, of_bool: Any) -> Callable[..., Expr]:
+def _lower_arithmetic(name: str, of_bool: Formula) -> Callable[..., Expr]:
     """A relax operator, or a formula for bool, on which TIR has no arithmetic."""
     bools = pointwise(name, of_bool)
 

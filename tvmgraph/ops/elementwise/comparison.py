@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
@@ -192,7 +191,11 @@ def _test_samples() -> list[Sample]:
 
 
 def _test(
-    eager: Callable[[np.ndarray], np.ndarray], name: str, onnx: Any, *, of_whole: bool = False
+    eager: Callable[[np.ndarray], np.ndarray],
+    name: str,
+    onnx: Callable[[OnnxOps, OnnxNamed], OnnxNamed],
+    *,
+    of_whole: bool = False,
 ) -> RowDecorator:
     """Adds the row of a test of floats whose answer is the same for all integers and bool."""
 

@@ -7,8 +7,8 @@ program, where NumPy warns.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
@@ -185,7 +185,9 @@ def _onnx_trunc_divide(O: OnnxOps, a: OnnxNamed, b: OnnxNamed) -> OnnxNamed:
     return _onnx_rounded(O, lambda q: O.Mul(O.Sign(q), O.Floor(O.Abs(q))), a, b)
 
 
-def _onnx_rounded(O: Any, rounding: Any, a: Any, b: Any) -> OnnxNamed:
+def _onnx_rounded(
+    O: OnnxOps, rounding: Callable[[OnnxNamed], OnnxNamed], a: OnnxNamed, b: OnnxNamed
+) -> OnnxNamed:
     """A rounded quotient; that of half precision is not rounded to half precision before."""
     d = a.type.dtype
     if d.itemsize > 2:

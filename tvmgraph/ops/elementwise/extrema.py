@@ -53,7 +53,7 @@ def _is_negative(m: TirMath, x: Expr) -> Expr:
     return bits < m.tir.const(0, bits.ty.dtype)
 
 
-def _extreme(takes: Any, drops_nan: bool) -> Callable[..., Expr]:
+def _extreme(takes: Callable[[TirMath, Expr, Expr], Expr], drops_nan: bool) -> Callable[..., Expr]:
     """A formula: b where ``takes`` says so, NaN of either operand, or of both operands."""
 
     def formula(m: TirMath, a: Expr, b: Expr) -> Expr:

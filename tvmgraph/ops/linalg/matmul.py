@@ -135,7 +135,7 @@ def _is_one(d: Any) -> bool:
     return hasattr(d, "value") and int(d) == 1
 
 
-def _select(lead: Sequence[Expr], batch: Any) -> list[Expr | int]:
+def _select(lead: Sequence[Expr], batch: Shape) -> list[Expr | int]:
     """Indexes a batch shape that broadcasts: 0 along axes of size 1."""
     tail = lead[len(lead) - len(batch) :]
     return [0 if _is_one(d) else i for i, d in zip(tail, batch)]

@@ -7,7 +7,6 @@ axis. What operators are of complex operands say :mod:`.complex_forms`.
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 
@@ -44,7 +43,7 @@ def _real_dtype(d: dtypes.DType) -> dtypes.DType:
 def _lower_part(R: Builder, x: Expr, *, part: str) -> Expr:
     place = R.tir.IntImm("int64", _PARTS.index(part))
 
-    def kernel(t: Expr) -> Any:
+    def kernel(t: Expr) -> Expr:
         return R.te.compute(t.shape[:-1], lambda *i: t(*i, place), name=f"{part}_part")
 
     return R.emit_te(kernel, x)
@@ -110,7 +109,7 @@ def _eager_complex(real: np.ndarray, imag: np.ndarray) -> np.ndarray:
 def _lower_complex(R: Builder, real: Expr, imag: Expr) -> Expr:
     shape = R.shape(rules.broadcast_shapes(R.type(real).shape, R.type(imag).shape))
 
-    def kernel(re: Expr, im: Expr) -> Any:
+    def kernel(re: Expr, im: Expr) -> Expr:
         def element(*i: Expr) -> Expr:
             return R.tir.Select(i[-1] == 0, broadcast_load(re, i[:-1]), broadcast_load(im, i[:-1]))
 

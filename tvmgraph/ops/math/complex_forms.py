@@ -170,7 +170,7 @@ def _power(a: Tensor, b: Tensor) -> Tensor:
     return F.where(_is_zero(a), _join(zero, F.zeros_like(zero)), result)
 
 
-def _power_scalar(x: Tensor, exponent: Any) -> Tensor:
+def _power_scalar(x: Tensor, exponent: float) -> Tensor:
     if isinstance(exponent, int) or (float(exponent).is_integer() and abs(exponent) <= 64):
         power = int(exponent)
         result: Tensor | None = None

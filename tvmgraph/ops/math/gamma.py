@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -26,7 +25,9 @@ _NO_ONNX = Reason("ONNX has no gamma function")
 _STEP = 1e-3  # of a central difference of order four in float64: about 12 digits
 
 
-def _samples(low: float, high: float, special: Any, grad: bool = True) -> list[Sample]:
+def _samples(
+    low: float, high: float, special: tuple[Sequence[float], Sequence[float]], grad: bool = True
+) -> list[Sample]:
     return [
         sample((3, 4), (3, 4), low=low, high=high, grad=grad),
         sample((2, 1, 3), (5, 1), low=low, high=high, grad=grad),

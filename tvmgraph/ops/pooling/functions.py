@@ -57,8 +57,18 @@ def _stride(stride: PerAxis, kernel: Ints, op: str) -> Ints:
 # ---- maximum ----------------------------------------------------------------------------------
 
 
-def _max(op: str, x: Tensor, count: int, kernel_size: PerAxis, stride: Any, pad_mode: str,
-         padding: object, dilation: Any, return_indices: bool, ceil_mode: bool) -> Any:  # fmt: skip
+def _max(
+    op: str,
+    x: Tensor,
+    count: int,
+    kernel_size: PerAxis,
+    stride: Any,
+    pad_mode: str,
+    padding: object,
+    dilation: PerAxis,
+    return_indices: bool,
+    ceil_mode: bool,
+) -> Any:
     kernel = ints(kernel_size, count, "kernel_size", op)
     steps, gaps = _stride(stride, kernel, op), ints(dilation, count, "dilation", op)
     x, added = batched(x, count, op)

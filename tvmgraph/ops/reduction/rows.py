@@ -17,6 +17,7 @@ from tvmgraph.core.primitive import primitive
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.core.traits import Batch, Pattern, Traits, equation, letters, reduction
 from tvmgraph.core.types import Dim, Shape, TensorType, tensor_type
+from tvmgraph.dtypes import DType
 from tvmgraph.errors import OutOfRangeError, ShapeError, either
 from tvmgraph.ops.common.pointwise import pointwise
 from tvmgraph.ops.common.rows import NOT_DIFFERENTIABLE, lower_full
@@ -110,7 +111,7 @@ def _onnx(op_type: str) -> Callable[..., OnnxNamed]:
 
 _SMALL = {d: dtypes.int64 for d in (*dtypes.INTEGERS, dtypes.bool_) if d is not dtypes.int64}
 _HALF = dict.fromkeys(LOW_PRECISION, dtypes.float32)
-_ONNX_THROUGH: dict[str, Any] = {
+_ONNX_THROUGH: dict[str, dict[DType, DType]] = {
     "ReduceSum": _HALF | _SMALL, "ReduceMean": _HALF, "ReduceProd": _HALF | _SMALL,
     "ReduceMax": _HALF | _SMALL, "ReduceMin": _HALF | _SMALL,
 }  # fmt: skip

@@ -283,7 +283,7 @@ def logsumexp(input: Tensor, dim: AxisLike, keepdim: bool = False) -> Tensor:
 
 
 def _median(
-    name: str, input: Tensor, axis: Any, keepdims: bool, skip_nan: bool
+    name: str, input: Tensor, axis: AxisLike, keepdims: bool, skip_nan: bool
 ) -> tuple[Tensor, Tensor]:
     axis = resolve_axis(name, input, axis)
     if input.ndim == 0:

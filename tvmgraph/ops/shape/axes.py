@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
@@ -167,7 +166,7 @@ def swapdims(input: Tensor, dim0: int, dim1: int) -> Tensor:
     return swapaxes(input, dim0, dim1)
 
 
-def _existing_axes(axes: Any, input: Tensor, op: str) -> list[int]:
+def _existing_axes(axes: object, input: Tensor, op: str) -> list[int]:
     ndim = input.ndim
     items = [as_int(a, op, "axis") for a in (axes if isinstance(axes, (tuple, list)) else (axes,))]
     for a in items:

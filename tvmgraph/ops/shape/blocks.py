@@ -24,7 +24,9 @@ __all__ = [
 # ---- at least so many axes ----------------------------------------------------------------------
 
 
-def _at_least(inputs: object, convert: Callable[[Tensor], Tensor], op: str) -> Any:
+def _at_least(
+    inputs: object, convert: Callable[[Tensor], Tensor], op: str
+) -> Tensor | tuple[Tensor, ...]:
     if isinstance(inputs, Tensor):
         return convert(inputs)
     if not isinstance(inputs, (tuple, list)) or not all(isinstance(x, Tensor) for x in inputs):
@@ -265,7 +267,7 @@ def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Tensor:
     return F.reshape(x, (*lead, c * f * f, h // f, w // f))
 
 
-def _block(op: str, value: Any, name: str, got: str) -> int:
+def _block(op: str, value: int, name: str, got: str) -> int:
     if as_int(value, op, name) < 1:
         raise bad(ArgumentError, f"{name} must be positive", op, got)
     return value

@@ -78,7 +78,7 @@ def _lower_constant(R: Builder, x: Expr, *, pads: Pads, value: object) -> Expr:
     return R.emit_te(pad, x)
 
 
-def _full(R: Builder, t: TensorType, value: Any) -> Expr:
+def _full(R: Builder, t: TensorType, value: object) -> Expr:
     """Lowers a constant of type ``t``."""
     return R.op.broadcast_to(R.const(value, t.dtype.name), R.shape(t.shape))
 

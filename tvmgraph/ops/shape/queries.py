@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from tvmgraph import dtypes
@@ -184,7 +182,7 @@ def size_value(*likes: Tensor, size: object, dtype: dtypes.DType) -> Tensor:
     ...
 
 
-def _eager_at_least(x: np.ndarray, *likes: np.ndarray, size: Any, least: int) -> np.ndarray:
+def _eager_at_least(x: np.ndarray, *likes: np.ndarray, size: int, least: int) -> np.ndarray:
     require_size(size, least)
     return x
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
@@ -31,7 +30,7 @@ __all__ = [
 # ---- tile ---------------------------------------------------------------------------------------
 
 
-def _aligned(shape: Shape, dims: tuple[int, ...]) -> tuple[tuple[Any, ...], tuple[int, ...]]:
+def _aligned(shape: Shape, dims: tuple[int, ...]) -> tuple[Shape, tuple[int, ...]]:
     """Gives shape and repetitions one length, with leading ones."""
     ndim = max(len(shape), len(dims))
     return (1,) * (ndim - len(shape)) + tuple(shape), (1,) * (ndim - len(dims)) + dims
@@ -450,7 +449,7 @@ def _lower_roll(R: Builder, x: Expr, *, shifts: tuple[int, ...], dims: tuple[int
     def source(i: Expr, size: Expr, shift: int) -> Expr:
         number = getattr(size, "value", None)
         if number is None:  # a size that is known when the code runs
-            moved: Any = R.tir.floormod(R.tir.const(shift, "int64"), R.tir.max(size, 1))
+            moved: Expr | int = R.tir.floormod(R.tir.const(shift, "int64"), R.tir.max(size, 1))
         else:
             moved = shift % int(number) if number else 0
         if number is not None and not moved:

@@ -50,7 +50,7 @@ def _lower_split(R: Builder, x: Expr, *, indices: tuple[int, ...], axis: int) ->
     return [R.op.strided_slice(x, [axis], [a], [b]) for a, b in itertools.pairwise(edges)]
 
 
-def _lower_piece(R: Builder, x: Expr, axis: int, first: Any, count: Any) -> Expr:
+def _lower_piece(R: Builder, x: Expr, axis: int, first: int | Dim, count: int | Dim) -> Expr:
     """Cuts one piece out of an axis of symbolic size."""
 
     def piece(x: Expr, first: Expr, count: Expr) -> Expr:

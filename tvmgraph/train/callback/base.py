@@ -247,7 +247,7 @@ class LambdaCallback(Callback):
         LambdaCallback()
     """
 
-    def __init__(self, *given: Any, **functions: Any) -> None:
+    def __init__(self, *given: Callable[..., object], **functions: Callable[..., object]) -> None:
         places = ("epoch_begin", "epoch_end", "step_begin", "step_end", "begin", "end")
         valid = [f"on_{m}_{e}" for m in ("train", "eval") for e in places]
         for name, function in (dict(zip(valid, given)) | functions).items():

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from tvmgraph.core.arguments import PathLike
 from tvmgraph.errors import ArgumentError, DTypeError
 from tvmgraph.train.callback.base import Callback, RunContext, current_rate, loss_value
 from tvmgraph.train.metrics.basic import reject
@@ -96,14 +97,19 @@ class ModelCheckpoint(Callback):
     """
 
     def __init__(
-        self, prefix: Any = "CKP", directory: Any = None, config: CheckpointConfig | None = None
+        self,
+        prefix: str | Callable[..., str] = "CKP",
+        directory: PathLike | Callable[..., PathLike] | None = None,
+        config: CheckpointConfig | None = None,
     ) -> None:
         if not callable(prefix) and (not isinstance(prefix, str) or "/" in prefix):
             reject(ArgumentError, "ModelCheckpoint", f"prefix cannot be {prefix!r}")
         if config is not None and not isinstance(config, CheckpointConfig):
             reject(DTypeError, "ModelCheckpoint", f"config is a {type(config).__name__}")
         self.prefix = prefix
-        self.directory: Any = directory if callable(directory) else Path(directory or Path.cwd())
+        self.directory: Path | Callable[..., PathLike] = (
+            directory if callable(directory) else Path(directory or Path.cwd())
+        )
         self.config = CheckpointConfig() if config is None else config
         self.files: list[Path] = []
         self._last_time = 0.0
@@ -144,7 +150,7 @@ class ModelCheckpoint(Callback):
     def _save(self, p: Any) -> None:
         step = (p.cur_step_num - 1) % p.batch_num + 1
         prefix = self.prefix(p) if callable(self.prefix) else self.prefix
-        folder: Any = self.directory(p) if callable(self.directory) else self.directory
+        folder: PathLike = self.directory(p) if callable(self.directory) else self.directory
         file = Path(folder) / f"{prefix}-{p.cur_epoch_num}_{step}.ckpt"
         network = self.config.saved_network or p.train_network
         save_checkpoint(network, file, append_dict=self._appendix(p))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NoReturn
+from typing import NoReturn
 
 import numpy as np
 
@@ -75,7 +75,7 @@ class Metric(Shown):
         self._indexes = indexes
         return self
 
-    def __call__(self, *inputs: object) -> Any:
+    def __call__(self, *inputs: object) -> object:
         """Returns the metric of one batch alone."""
         self.clear()
         self.update(*inputs)
@@ -89,7 +89,7 @@ class Metric(Shown):
         """Adds a batch."""
         raise NotImplementedError
 
-    def eval(self) -> Any:
+    def eval(self) -> object:
         """Returns the metric of all batches."""
         raise NotImplementedError
 
@@ -332,7 +332,7 @@ class Precision(_Counts):
         array([0., 1.])
     """
 
-    def eval(self, average: bool = False) -> Any:
+    def eval(self, average: bool = False) -> float | np.ndarray:
         """Returns one number per class (``"multilabel"``: per sample), or their mean."""
         true, predicted, _ = self._found()
         result = true / np.maximum(predicted, 1e-12)
@@ -352,7 +352,7 @@ class Recall(_Counts):
         array([0. , 0.5])
     """
 
-    def eval(self, average: bool = False) -> Any:
+    def eval(self, average: bool = False) -> float | np.ndarray:
         """Returns one number per class, or their mean."""
         true, _, actual = self._found()
         result = true / np.maximum(actual, 1e-12)
@@ -379,7 +379,7 @@ class Fbeta(_Counts):
         self.beta = float(beta)
         super().__init__()
 
-    def eval(self, average: bool = False) -> Any:
+    def eval(self, average: bool = False) -> float | np.ndarray:
         """Returns one number per class, or their mean."""
         true, predicted, actual = self._found()
         square = self.beta**2

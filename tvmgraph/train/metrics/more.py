@@ -163,7 +163,7 @@ class ConfusionMatrix(ClearedMetric):
     def eval(self) -> np.ndarray:
         """Returns the matrix."""
         self._need(self._matrix.sum())
-        axes: dict[str, Any] = {"target": 1, "prediction": 0, "all": None}
+        axes: dict[str, int | None] = {"target": 1, "prediction": 0, "all": None}
         if self.normalize == "no_norm":
             return self._matrix
         total = self._matrix.sum(axis=axes[self.normalize], keepdims=True)
@@ -297,7 +297,7 @@ class Perplexity(ClearedMetric):
         return math.exp(self._sum / self._count)
 
 
-_BY_NAME: dict[str, Any] = {
+_BY_NAME: dict[str, type[Metric]] = {
     "accuracy": Accuracy, "acc": Accuracy, "precision": Precision, "recall": Recall, "F1": F1,
     "f1": F1, "fbeta": Fbeta, "mae": MAE, "mse": MSE, "loss": Loss, "perplexity": Perplexity,
     "top_1_accuracy": Top1CategoricalAccuracy, "top_5_accuracy": Top5CategoricalAccuracy,
@@ -312,7 +312,7 @@ def names() -> list[str]:
     return sorted(_BY_NAME)
 
 
-def get_metric_fn(name: str, *args: Any, **kwargs: Any) -> Metric:
+def get_metric_fn(name: str, *args: object, **kwargs: Any) -> Metric:
     """Returns a metric by name.
 
     Args:

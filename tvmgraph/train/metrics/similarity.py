@@ -169,7 +169,7 @@ class CosineSimilarity(ClearedMetric):
             rows = rows / np.linalg.norm(rows, axis=1, keepdims=True)
         self._matrix = rows @ rows.T
 
-    def eval(self) -> Any:
+    def eval(self) -> np.ndarray:
         """Returns the matrix, or one number per row."""
         self._need(self._matrix is not None)
         found = np.array(self._matrix)
