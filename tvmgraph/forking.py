@@ -30,7 +30,7 @@ _PAUSE, _CALM = 200, 3  # microseconds between two looks, and how many must show
 _NO_SWITCH = 5.0  # seconds in which no other thread asks for the GIL
 
 _renewed: weakref.WeakSet[Any] = weakref.WeakSet()
-_whole: list[Any] = []
+_whole: list[threading.RLock] = []
 _held: list[Any] = []  # while this thread forks
 _entering: set[CodeType] = set()
 _switch_interval = 0.0  # while this thread forks

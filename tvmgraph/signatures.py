@@ -17,7 +17,7 @@ if sys.version_info >= (3, 14):
 
 
 def python_signature(
-    function: Callable[..., Any], follow_wrapped: bool = True
+    function: Callable[..., object], follow_wrapped: bool = True
 ) -> inspect.Signature:
     """Returns what :func:`inspect.signature` does, also where annotations name what is not defined.
 

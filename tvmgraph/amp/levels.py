@@ -7,11 +7,11 @@ accumulate in float32.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import NoReturn
 
 from tvmgraph import dtypes, nn
 from tvmgraph.core.arguments import DTypeLike
-from tvmgraph.errors import ArgumentError, DTypeError, user_source
+from tvmgraph.errors import ArgumentError, DTypeError, TvmgraphError, user_source
 from tvmgraph.nn.cell import Cell
 
 _WHITE: tuple[type, ...] = (
@@ -36,7 +36,7 @@ def get_black_list() -> list[type]:
     return list(_BLACK)
 
 
-def _reject(kind: Any, rule: str, fix: str | None = None) -> Any:
+def _reject(kind: type[TvmgraphError], rule: str, fix: str | None = None) -> NoReturn:
     raise kind(rule, op="amp.auto_mixed_precision", at=user_source(), fix=fix)
 
 

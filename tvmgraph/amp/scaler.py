@@ -24,7 +24,7 @@ def _check(op: str, name: str, value: Any, low: float, whole: bool = False) -> A
     return int(number) if whole else number
 
 
-def _map(function: Any, inputs: object) -> Any:
+def _map(function: Any, inputs: object) -> object:
     if isinstance(inputs, (tuple, list)):
         return type(inputs)(_map(function, v) for v in inputs)
     return function(inputs)
@@ -43,7 +43,7 @@ class LossScaler(Shown):
         """
         return _map(lambda t: t * F.cast(self.scale_value, t.dtype), inputs)
 
-    def unscale(self, inputs: object) -> Any:
+    def unscale(self, inputs: object) -> object:
         """Divides by the scale.
 
         Args:

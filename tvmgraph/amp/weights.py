@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from tvmgraph import nn
-from tvmgraph.errors import ArgumentError, DTypeError, user_source
+from tvmgraph.errors import ArgumentError, DTypeError, TvmgraphError, user_source
 from tvmgraph.models.language import LanguageModel
 from tvmgraph.nn.cell import Cell
 
@@ -81,7 +79,9 @@ def _replace(cell: Cell, bits: int, group: int) -> int:
     return changed
 
 
-def _reject(kind: Any, rule: str, got: str | None = None, fix: str | None = None) -> None:
+def _reject(
+    kind: type[TvmgraphError], rule: str, got: str | None = None, fix: str | None = None
+) -> None:
     raise kind(rule, op="amp.quantize_weights", got=got, at=user_source(), fix=fix)
 
 

@@ -42,7 +42,7 @@ class Initializer:
         [0.0, 1.0, 2.0]
     """
 
-    def __init__(self, **kwargs: Any) -> None:
+    def __init__(self, **kwargs: object) -> None:
         self.init_kwargs = kwargs
 
     @property
@@ -85,7 +85,7 @@ class Constant(Initializer):
         value: A number, or an array of the parameter's shape.
     """
 
-    def __init__(self, value: Any) -> None:
+    def __init__(self, value: object) -> None:
         super().__init__(value=value)
         self.value = value
 
@@ -444,7 +444,7 @@ def _filled(
         shape = tuple(len(range(n)[s]) for n, s in zip(dims, where, strict=True))
     array = aligned_empty(shape, dtype.numpy)
     narrow = dtype in (dtypes.float16, dtypes.bfloat16)
-    into: Any = np.empty(shape, np.float32) if narrow else array
+    into: np.ndarray = np.empty(shape, np.float32) if narrow else array
     fill(into if where is None else Window(dims, where, into))  # pyright: ignore[reportArgumentType]
     if narrow:
         array[...] = into.astype(dtype.numpy)

@@ -6,12 +6,13 @@ from typing import Any
 
 from tvmgraph.compat.composite import HyperMap
 from tvmgraph.core.op import F
+from tvmgraph.core.parameter import Parameter
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.errors import ArgumentError, user_source
 from tvmgraph.nn import Cell
 
 
-def gradient_accumulation_op(step: Any, cumulative_grad: Any, grad: Tensor) -> Tensor:
+def gradient_accumulation_op(step: Any, cumulative_grad: Parameter, grad: Tensor) -> Tensor:
     """Adds a part of a gradient to a sum and returns the sum."""
     return F.assign_add(cumulative_grad, F.cast(grad / step, cumulative_grad.dtype))
 
@@ -32,7 +33,7 @@ class GradientAccumulation(Cell):
         The loss, which is returned, and the gradients of the optimizer's parameters.
     """
 
-    def __init__(self, max_accumulation_step: int, optimizer: Any) -> None:
+    def __init__(self, max_accumulation_step: int, optimizer: Cell) -> None:
         super().__init__()
         if isinstance(max_accumulation_step, bool) or max_accumulation_step < 1:
             raise ArgumentError(

@@ -116,9 +116,9 @@ def _signed(
 
 
 def _in_range(
-    value: Any, lower: Any, upper: Any, rel: Rel, arg_name: str | None = None,
+    value: float, lower: float, upper: float, rel: Rel, arg_name: str | None = None,
     prim_name: str | None = None, *, kind: type,
-) -> Any:  # fmt: skip
+) -> float:  # fmt: skip
     check_is_number(value, kind, arg_name, prim_name)
     above, below, (left, right) = _RANGES[Rel(rel)]
     if not (above(value, lower) and below(value, upper)):
@@ -197,7 +197,7 @@ def check_string(
     return value
 
 
-def check_isinstance(arg_name: str, value: object, classes: object) -> Any:
+def check_isinstance(arg_name: str, value: object, classes: object) -> object:
     """Returns an instance of one of some classes; see :func:`check_value_type`."""
     return check_value_type(arg_name, value, classes)
 

@@ -82,7 +82,9 @@ class MultitypeFuncGraph:
             )  # fmt: skip
         self.name = name
         self.read_value = read_value
-        self.entries: list[tuple[tuple[str, ...], list[Callable[[Any], bool]], Any]] = []
+        self.entries: list[
+            tuple[tuple[str, ...], list[Callable[[object], bool]], Callable[..., object]]
+        ] = []
 
     def register(
         self, *type_names: object
@@ -101,7 +103,7 @@ class MultitypeFuncGraph:
 
         return add
 
-    def __call__(self, *args: Any) -> Any:
+    def __call__(self, *args: object) -> Any:
         """Calls the first implementation whose types fit the arguments."""
         for _, matchers, fn in self.entries:
             if len(matchers) == len(args) and all(m(a) for m, a in zip(matchers, args)):
@@ -120,7 +122,7 @@ class MultitypeFuncGraph:
 
 
 class _Mapper(Shown):
-    def __init__(self, ops: Callable[..., Any] | None = None, reverse: bool = False) -> None:
+    def __init__(self, ops: Callable[..., object] | None = None, reverse: bool = False) -> None:
         if ops is not None and not callable(ops):
             raise DTypeError(
                 f"ops must be callable, not {type(ops).__name__}",
@@ -169,12 +171,12 @@ class HyperMap(_Mapper):
          Tensor(shape=[], dtype=Int64, value= 9)))
     """
 
-    def __call__(self, *args: Any) -> Any:
+    def __call__(self, *args: object) -> Any:
         """Maps over the sequences and returns (nested) tuples."""
         fn, sequences = self._split(args)
         return self._map(fn, sequences)
 
-    def _map(self, fn: Callable[..., object], items: tuple[object, ...]) -> Any:
+    def _map(self, fn: Callable[..., object], items: tuple[object, ...]) -> object:
         if not items or not isinstance(items[0], (tuple, list)):
             return fn(*items)
         return self._collect([self._map(fn, row) for row in self._zip(items)])
@@ -192,7 +194,7 @@ class Map(_Mapper):
         (Tensor(shape=[], dtype=Int64, value= 4), Tensor(shape=[], dtype=Int64, value= 6))
     """
 
-    def __call__(self, *args: Any) -> tuple[Any, ...]:
+    def __call__(self, *args: object) -> tuple[Any, ...]:
         """Maps over the sequences and returns a tuple."""
         fn, sequences = self._split(args)
         return self._collect([fn(*row) for row in self._zip(sequences)])

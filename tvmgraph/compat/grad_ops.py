@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from tvmgraph.compat import primitives
@@ -152,12 +153,14 @@ class _Helpers:
         return pullback(F.reshape(dy, y.shape))[0]
 
     @staticmethod
-    def spatial(sizes: Any) -> Any:
+    def spatial(sizes: Sequence[int]) -> Any:
         """Sizes of the last three axes; one int stands for three."""
         return sizes if isinstance(sizes, int) else sizes[-3:]
 
     @staticmethod
-    def windowed(x: Any, dy: Any, rows: Any, columns: Any, overlapping: bool, mean: bool) -> Any:
+    def windowed(
+        x: Tensor, dy: Tensor, rows: Any, columns: Any, overlapping: bool, mean: bool
+    ) -> Tensor:
         """The gradient of what was pooled by windows between edges; integers have one, too."""
         wide = float64 if x.dtype.is_integer else x.dtype
         pool = functools.partial(pool_windows, rows=rows, columns=columns,
@@ -180,7 +183,7 @@ class _Helpers:
         return F.reshape(found, argmax.shape)
 
     @staticmethod
-    def resized(resize: Any, grads: Tensor, size: object) -> Any:
+    def resized(resize: Callable[..., Tensor], grads: Tensor, size: object) -> Tensor:
         """The gradient of images of a size; ``resize(images, size)`` made the larger ones."""
         before = F.zeros((*grads.shape[:2], *helpers.ints(size)), grads.dtype)
         return _Helpers.back(lambda t: resize(t, tuple(grads.shape[2:])), before, grads)
@@ -197,22 +200,24 @@ class _Helpers:
         return _Helpers.back(lambda t: pad(t, pads), F.zeros(kept, dy.dtype), dy)
 
     @staticmethod
-    def layer_norm(x: object, dy: object, gamma: object, norm_axis: int, params_axis: int) -> Any:
+    def layer_norm(
+        x: object, dy: object, gamma: object, norm_axis: int, params_axis: int
+    ) -> tuple[Tensor, ...]:
         """Gradients of the operand, the scale and the shift."""
         norm = primitives.LayerNorm(norm_axis, params_axis)
         return F.vjp(lambda *t: norm(*t)[0], x, gamma, F.zeros_like(gamma))[1](dy)
 
     @staticmethod
     def batch_norm(
-        dout: Any,
+        dout: Tensor,
         x: Tensor,
         scale: object,
         mean: NumberLike,
-        variance: Any,
+        variance: Tensor,
         training: bool,
         epsilon: float,
         data_format: str,
-    ) -> Any:
+    ) -> tuple[Tensor, ...]:
         """Gradients of the operand, the scale and the shift, from the statistics kept."""
         channels = 1 if data_format == "NCHW" else x.ndim - 1
         axes = tuple(a for a in range(x.ndim) if a != channels)
@@ -226,7 +231,7 @@ class _Helpers:
         return dout * scale * inverse, F.reshape(dscale, (-1,)), F.reshape(dbias, (-1,))
 
     @staticmethod
-    def concat_offset(inputs: Any, axis: int) -> Tensor:
+    def concat_offset(inputs: Sequence[Tensor], axis: int) -> Tensor:
         """Where every operand of ``concat`` begins in the result, one row each."""
         rows, start = [], 0
         for x in inputs:

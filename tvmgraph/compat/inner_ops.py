@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from tvmgraph.compat.absent import not_found
 from tvmgraph.compat.primitives.base import build_class, parse_rows
 from tvmgraph.core.arguments import AxisLike
+from tvmgraph.core.columns import NumberLike
 from tvmgraph.core.op import F
 from tvmgraph.core.tensor import Tensor
 
@@ -49,7 +51,7 @@ class _Helpers:
     """Operators that are no single expression."""
 
     @staticmethod
-    def clip_by_norm(x: Any, clip_norm: Any, axis: AxisLike) -> Any:
+    def clip_by_norm(x: Tensor, clip_norm: NumberLike, axis: AxisLike) -> Tensor:
         """Scales what is longer than ``clip_norm`` along the axes to that length."""
         length = F.sqrt(F.sum(x * x, axis, keepdim=True))
         return x * clip_norm / F.maximum(length, clip_norm)
@@ -63,12 +65,14 @@ class _Helpers:
         return F.concat((kept, filled) if periods < 0 else (filled, kept), axis)
 
     @staticmethod
-    def index_of(sequence: Any, target: Any, start: int, end: int | None) -> int:
+    def index_of(sequence: Sequence[object], target: object, start: int, end: int | None) -> int:
         """Returns where a sequence has an element."""
         return sequence.index(target, start, len(sequence) if end is None else end)
 
     @staticmethod
-    def copy_slices(x: object, value: Any, begin: Any, end: Any, strides: Any) -> Tensor:
+    def copy_slices(
+        x: object, value: object, begin: Sequence[int], end: Sequence[int], strides: Sequence[int]
+    ) -> Tensor:
         """Returns ``x`` with a slice of its own replaced by ``value``."""
         found = F.identity(x)
         found[tuple(map(slice, begin, end, strides))] = value

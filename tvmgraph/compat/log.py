@@ -45,7 +45,7 @@ class _LogActionOnce:
         no_warning: Whether nothing is.
     """
 
-    def __init__(self, logger: Any, key: str, no_warning: bool = False) -> None:
+    def __init__(self, logger: logging.Logger, key: str, no_warning: bool = False) -> None:
         self.logger, self.key, self.no_warning = logger, key, no_warning
 
     def __call__(self, func: Callable[..., object]) -> Callable[..., Any]:

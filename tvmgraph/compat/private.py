@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import gc
 import importlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from types import SimpleNamespace
 from typing import Any
 
@@ -40,7 +40,11 @@ class RowTensor:
     """
 
     def __init__(
-        self, indices: Any = None, values: Any = None, shape: Any = None, row_tensor: Any = None
+        self,
+        indices: Tensor | None = None,
+        values: Tensor | None = None,
+        shape: Sequence[int] | None = None,
+        row_tensor: RowTensor | None = None,
     ) -> None:
         if row_tensor is not None:
             indices, values, shape = row_tensor.indices, row_tensor.values, row_tensor.dense_shape
@@ -57,9 +61,13 @@ def _reset_op_id() -> None:
 
 
 def get_broadcast_shape(
-    x_shape: Any, y_shape: Any, prim_name: str = "", shape_type: str = "", arg_name1: str = "",
+    x_shape: Sequence[int],
+    y_shape: Sequence[int],
+    prim_name: str = "",
+    shape_type: str = "",
+    arg_name1: str = "",
     arg_name2: str = "",
-) -> list[object]:  # fmt: skip
+) -> list[object]:
     """Returns the shape that two shapes broadcast to.
 
     Raises:
@@ -142,11 +150,11 @@ def cell_attr_register(fn: object = None, attrs: object = None) -> Any:
 class _CustomVjp(Cell):
     """A function whose derivative is what ``defbwd`` was given."""
 
-    def __init__(self, function: Callable[..., Any]) -> None:
+    def __init__(self, function: Callable[..., object]) -> None:
         super().__init__()
         self.function = function
 
-    def construct(self, *args: Any) -> Any:
+    def construct(self, *args: object) -> Any:
         """Computes the function."""
         return self.function(*args)
 
@@ -154,7 +162,7 @@ class _CustomVjp(Cell):
         """Takes ``bwd(*inputs, out, dout)``, which returns one gradient per input."""
         self.bwd = bwd
 
-    def bprop(self, *args: object) -> Any:
+    def bprop(self, *args: object) -> object:
         """Computes the gradients."""
         return self.bwd(*args)
 
@@ -192,12 +200,12 @@ class _Function:
     non_differentiable: tuple[object, ...] = ()
 
     @staticmethod
-    def forward(ctx: object, *args: object, **kwargs: object) -> Any:
+    def forward(ctx: object, *args: object, **kwargs: object) -> object:
         """Computes the function; every class writes its own."""
         raise NotImplementedError("forward of a _Function")
 
     @staticmethod
-    def backward(ctx: object, *grad_outputs: object) -> Any:
+    def backward(ctx: object, *grad_outputs: object) -> object:
         """Computes the gradients; every class writes its own."""
         raise NotImplementedError("backward of a _Function")
 
@@ -212,7 +220,7 @@ class _Function:
         context = cls()
         context.needs_input_grad = tuple(isinstance(a, Tensor) for a in args)
 
-        def backward(*given: object) -> Any:
+        def backward(*given: object) -> object:
             gradients = given[-1]
             found = cls.backward(
                 context, *(gradients if isinstance(gradients, (tuple, list)) else (gradients,))
@@ -227,7 +235,7 @@ class _Function:
 
         constant: list[bool] = []
 
-        def forward(*args: object) -> Any:
+        def forward(*args: object) -> object:
             value = cls.forward(context, *args, **kwargs)
             given = value if isinstance(value, tuple) else (value,)
             constant[:] = [any(v is m for m in context.non_differentiable) for v in given]
@@ -266,7 +274,7 @@ class _VirtualDatasetCell(Cell):
         super().__init__(auto_prefix=False)
         self._backbone = backbone
 
-    def construct(self, *args: Any, **kwargs: Any) -> Any:
+    def construct(self, *args: object, **kwargs: object) -> Any:
         """Computes the network."""
         return self._backbone(*args, **kwargs)
 
@@ -321,7 +329,7 @@ class PIJitCaptureContext:
         jit_config: MindSpore's settings of that capture, which change no result.
     """
 
-    def __init__(self, fullgraph: bool = False, jit_config: Any = None) -> None:
+    def __init__(self, fullgraph: bool = False, jit_config: object = None) -> None:
         self.fullgraph = fullgraph
 
     def __call__(self, fn: Any) -> Any:
@@ -364,7 +372,7 @@ jit_mode_pi_enable = jit_mode_pi_disable = update_pijit_default_config = _take
 class _CellGraphExecutor:
     """Stands for MindSpore's compiler of Cells."""
 
-    def compile(self, obj: Any, *args: Any, **kwargs: Any) -> tuple[Any, bool]:
+    def compile(self, obj: Cell, *args: object, **kwargs: object) -> tuple[object, bool]:
         """Compiles a Cell for these arguments, as :meth:`tvmgraph.nn.Cell.compile` does.
 
         Args:

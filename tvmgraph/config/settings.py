@@ -96,7 +96,7 @@ class JitConfig:
         debug_level: str = "",
         infer_boost: str = "off",
         *,
-        options: Mapping[str, Any] | None = None,
+        options: Mapping[str, object] | None = None,
         **more: Any,
     ) -> None:
         exec_mode = exec_mode or more.pop("exc_mode", "")  # MindSpore's own spelling
@@ -281,7 +281,7 @@ class Context:
     save_graphs_path: str = "tvmgraph_graphs"  # in the current folder, made when it is needed
     enable_graph_kernel: bool = False
     graph_kernel_flags: str = ""
-    jit_config: Any = None
+    jit_config: JitConfig | None = None
     jit_syntax_level: int = LAX
     global_writes: str = ""
     max_call_depth: int = 1000
@@ -329,7 +329,7 @@ _ALIASES = {"runtime_num_threads": "thread_num"}
 _given: dict[str, object] = {}
 
 
-def _check_context(name: str, value: Any) -> Any:
+def _check_context(name: str, value: Any) -> object:
     """Validates one setting and returns the value to store."""
 
     def fail(rule: str, kind: type[Exception] = ConfigError) -> Exception:

@@ -459,7 +459,7 @@ class Dataset(Shown):
         """Returns the shape of every column, from the first row."""
         return [list(v.shape) for v in self._first()]
 
-    def output_types(self) -> list[np.dtype[Any]]:
+    def output_types(self) -> list[np.dtype]:
         """Returns the dtype of every column, from the first row."""
         return [v.dtype for v in self._first()]
 

@@ -161,7 +161,7 @@ class Shard:
         array = _integers(data) if kind.startswith("int") else np.frombuffer(data, kind)
         return array.astype(kind).reshape(shape)
 
-    def _typed(self, name: str, value: Any) -> Any:
+    def _typed(self, name: str, value: Any) -> object:
         whole = isinstance(value, int) and self.fields[name]["type"].startswith("float")
         return float(value) if whole else value
 

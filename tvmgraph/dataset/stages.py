@@ -73,7 +73,12 @@ class MapDataset(_Stage):
     """Transforms columns; see :meth:`Dataset.map`."""
 
     def __init__(
-        self, child: Dataset, operations: object, inputs: object, outputs: Any, workers: int | None
+        self,
+        child: Dataset,
+        operations: object,
+        inputs: object,
+        outputs: object,
+        workers: int | None,
     ) -> None:
         super().__init__(child)
         self.operations = list(_as_tuple(operations))
@@ -188,7 +193,7 @@ class BatchDataset(_Stage):
         return self.size
 
     def _stack(self, rows: list[Row], info: BatchInfo) -> Row:
-        columns: list[Any] = [list(c) for c in zip(*rows)]
+        columns: list[Sequence[object]] = [list(c) for c in zip(*rows)]
         if self.per_batch_map is not None:
             found = _as_tuple(self.per_batch_map(*(columns[w] for w in self.where), info))
             if len(found) == len(self.where):
@@ -370,7 +375,7 @@ class ConcatDataset(Dataset):
 class FilterDataset(_Stage):
     """Keeps some rows; see :meth:`Dataset.filter`."""
 
-    def __init__(self, child: Dataset, predicate: Callable[..., object], inputs: Any) -> None:
+    def __init__(self, child: Dataset, predicate: Callable[..., object], inputs: object) -> None:
         super().__init__(child)
         if not callable(predicate):
             reject(DTypeError, "filter", "predicate must be callable")
@@ -391,7 +396,7 @@ class FilterDataset(_Stage):
 class ProjectDataset(_Stage):
     """Chooses, orders and renames columns."""
 
-    def __init__(self, child: Dataset, columns: Any, names: Any) -> None:
+    def __init__(self, child: Dataset, columns: Any, names: object) -> None:
         super().__init__(child)
         self.where = child._columns_at("project", columns)
         self.columns = names_of("project", names)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import zlib
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -33,11 +34,11 @@ class Schema(Shown):
     """
 
     def __init__(self, schema_file: str | None = None) -> None:
-        self.columns: dict[str, tuple[dtypes.DType, Any]] = {}
+        self.columns: dict[str, tuple[dtypes.DType, Sequence[int] | None]] = {}
         if schema_file is not None:
             self.parse_columns(json.loads(Path(schema_file).read_text())["columns"])
 
-    def add_column(self, name: str, de_type: object, shape: Any = None) -> None:
+    def add_column(self, name: str, de_type: object, shape: Sequence[int] | None = None) -> None:
         """Adds a column.
 
         Args:
@@ -120,7 +121,7 @@ class TFRecordDataset(Source):
     def __init__(
         self,
         dataset_files: Any,
-        schema: Any = None,
+        schema: Schema | str | None = None,
         columns_list: object = None,
         num_samples: int | None = None,
         num_parallel_workers: int | None = None,

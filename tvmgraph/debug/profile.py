@@ -5,9 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from tvmgraph.errors import ArgumentError, user_source
+
+if TYPE_CHECKING:
+    from rich.console import Group
+
+    from tvmgraph.debug.recorder import Event
 
 
 @dataclass(frozen=True)
@@ -130,7 +135,7 @@ class Profile:
     path: str
     memory: Memory = Memory()
     peaks: Peaks | None = None
-    events: tuple[Any, ...] = field(default=(), repr=False)
+    events: tuple[Event, ...] = field(default=(), repr=False)
 
     @property
     def kernel_seconds(self) -> float:
@@ -159,7 +164,7 @@ class Profile:
 
         return profile_page(self)
 
-    def trace(self) -> dict[str, Any]:
+    def trace(self) -> dict[str, object]:
         """Returns one call as a Chrome trace, which Perfetto and chrome://tracing open."""
         from tvmgraph.debug.trace import chrome_trace
 
@@ -184,7 +189,7 @@ class Profile:
     def __str__(self) -> str:
         return self.table()
 
-    def __rich__(self) -> Any:
+    def __rich__(self) -> Group:
         from tvmgraph.debug.report import profile_table
 
         return profile_table(self)

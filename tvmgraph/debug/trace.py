@@ -16,7 +16,7 @@ from tvmgraph.debug.recorder import Event
 _TRACKS = {"step": 1}  # steps have a track of their own, above the threads
 
 
-def chrome_trace(events: Sequence[Event]) -> dict[str, Any]:
+def chrome_trace(events: Sequence[Event]) -> dict[str, object]:
     """Returns events as the object that is written to a trace file."""
     pid = os.getpid()
     threads = {t: i for i, t in enumerate(dict.fromkeys(e.thread for e in events), 2)}
@@ -41,5 +41,5 @@ def trace_text(events: Sequence[Event]) -> str:
     return json.dumps(chrome_trace(events))
 
 
-def _meta(kind: str, pid: int, tid: int, name: str) -> dict[str, Any]:
+def _meta(kind: str, pid: int, tid: int, name: str) -> dict[str, object]:
     return {"name": kind, "ph": "M", "pid": pid, "tid": tid, "args": {"name": name}}

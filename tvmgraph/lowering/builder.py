@@ -13,6 +13,7 @@ from tvmgraph import dtypes
 from tvmgraph.backend.loop_ir.half_rounding import rounded
 from tvmgraph.backend.loop_ir.types import NAMED
 from tvmgraph.backend.named import named_function
+from tvmgraph.core.columns import Expr
 from tvmgraph.core.op import Op
 from tvmgraph.core.types import Dim, Shape, TensorType, tensor_type
 from tvmgraph.errors import GraphError
@@ -78,7 +79,7 @@ class RelaxBuilder:
             kwargs["primfunc_attrs"] = {"op_pattern": _OPAQUE, NAMED: written_as}
         return self.emit(self.block.call_te(function, *args, **kwargs))
 
-    def cast(self, x: Any, dtype: str) -> relax.Expr:
+    def cast(self, x: relax.Expr, dtype: str) -> relax.Expr:
         """Returns an expression that converts a tensor, and rounds whatever kernel it becomes."""
         source = self.type(x).dtype
         if not self.marks_casts or not (source.is_float and source.itemsize > 2):
@@ -86,7 +87,7 @@ class RelaxBuilder:
         if dtype not in ("float16", "bfloat16"):
             return relax.op.astype(x, dtype)
 
-        def converted(t: Any) -> Any:
+        def converted(t: Expr) -> Any:
             return te.compute(t.shape, lambda *i: rounded(tirx.Cast(dtype, t(*i))), name="cast")
 
         return self.emit_te(converted, x)
@@ -128,7 +129,7 @@ class RelaxBuilder:
             callback.COLUMN, given, kinds if len(kinds) > 1 else kinds[0]
         )
 
-    def at_least(self, x: Any, size: Dim, least: int) -> relax.Expr:
+    def at_least(self, x: relax.Expr, size: Dim, least: int) -> relax.Expr:
         """Returns a copy of a tensor if a size is large enough; the code raises if it is not.
 
         The call gives a constant back, and no memory that is planned to be free after it.
@@ -137,8 +138,8 @@ class RelaxBuilder:
         one = self.emit(self.const(np.ones((1, 1, 1)), "uint8"))
         call = relax.op.call_pure_packed(native.AT_LEAST, one, given, ty_args=[one.ty])
 
-        def copied(x: Any, checked: Any) -> Any:
-            def element(*i: Any) -> Any:
+        def copied(x: Expr, checked: Expr) -> Any:
+            def element(*i: Expr) -> Expr:
                 zero = tirx.const(0, x.dtype)
                 return tirx.if_then_else(checked(0, 0, 0) != tirx.const(0, "uint8"), x(*i), zero)
 
@@ -330,7 +331,7 @@ class RelaxBuilder:
         out = [self.relax_type(t) for t in types]
         return self.emit(relax.call_tir(found, list(inputs), out if len(out) > 1 else out[0]))
 
-    def parts(self, value: relax.Expr) -> list[Any]:
+    def parts(self, value: relax.Expr) -> list[relax.Expr]:
         """Takes an emitted value apart, however many tensors it holds."""
         kind = value.ty
         return self.unpack(value, len(kind.fields) if isinstance(kind, relax.TupleType) else 1)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import tvm
 from tvm import relax
 
@@ -49,7 +47,7 @@ def lower_many(
     builder = RelaxBuilder(block)
     builder.marks_casts = marks_casts
 
-    def outline(region: Graph) -> Any:
+    def outline(region: Graph) -> relax.GlobalVar:
         name = builder.fresh(_identifier(region.name))
         if outlined is not None:
             outlined[name] = region

@@ -151,7 +151,7 @@ def _reject(rule: str, got: str, fix: str | None = None) -> None:
     raise ArgumentError(rule, op="generate", got=got, at=user_source(), fix=fix)
 
 
-def _ends(net: Any, given: Any) -> list[int]:
+def _ends(net: LanguageModel, given: int | Sequence[int] | None) -> list[int]:
     """The tokens that end a text."""
     found = getattr(net.config, "eos_token_id", None) if given is None else given
     return [] if found is None else [int(token) for token in np.atleast_1d(found)]

@@ -27,7 +27,7 @@ class Layer(Cell):
         """The layer's result from its input and its mixed values, both (N, T, E)."""
         raise NotImplementedError
 
-    def construct(self, x: Tensor, hidden: Tensor, turn: Any = None) -> Tensor:
+    def construct(self, x: Tensor, hidden: Tensor, turn: Tensor | None = None) -> Tensor:
         q, k, v = self.project(x, turn)
         return self.finish(x, join_heads(attend(q, k, v, hidden)))
 

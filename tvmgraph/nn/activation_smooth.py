@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from tvmgraph.core.op import F
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.errors import DTypeError, ShapeError
@@ -83,7 +81,7 @@ class Tanhshrink(Cell):
         return F.tanhshrink(x)
 
 
-def _axis(op: str, axis: object) -> Any:
+def _axis(op: str, axis: object) -> object:
     valid = is_int(axis) or (
         isinstance(axis, tuple) and len(axis) == 1 and all(is_int(a) for a in axis)
     )

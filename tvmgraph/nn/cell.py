@@ -224,7 +224,7 @@ class Cell(HookMethods, SettingMethods, StateMethods):
         except TypeError:
             return {f"argument {i}": a for i, a in enumerate(args)} | kwargs
 
-    def __call_in_scope(self, args: tuple[object, ...], kwargs: dict[str, object]) -> Any:
+    def __call_in_scope(self, args: tuple[object, ...], kwargs: dict[str, object]) -> object:
         """Calls under a recorder, which notes the cell and its place in the tree."""
         assert state.interpreter is not None
         outer = state.scope
@@ -234,7 +234,7 @@ class Cell(HookMethods, SettingMethods, StateMethods):
         finally:
             state.scope = outer
 
-    def __run(self, args: tuple[object, ...], kwargs: dict[str, object]) -> Any:
+    def __run(self, args: tuple[object, ...], kwargs: dict[str, object]) -> object:
         if self._to_float is not None:
             args = tuple(_cast_floats(a, self._to_float) for a in args)
         try:
@@ -258,12 +258,12 @@ class Cell(HookMethods, SettingMethods, StateMethods):
             self.__explain_arity(e, args, kwargs)
             raise
 
-    def __construct(self, *args: object, **kwargs: object) -> Any:
+    def __construct(self, *args: object, **kwargs: object) -> object:
         if state.interpreter is not None:
             return state.interpreter.call(self.construct, args, kwargs)
         return self.construct(*args, **kwargs)
 
-    def __differently(self, args: tuple[object, ...], kwargs: Mapping[str, object]) -> Any:
+    def __differently(self, args: tuple[object, ...], kwargs: Mapping[str, object]) -> object:
         """Calls ``construct`` with the cell's own derivative, if any, or recomputing it."""
         if self._bprop is None and "recompute" not in self._flags:
             return self.__construct(*args, **kwargs)
@@ -296,7 +296,7 @@ class Cell(HookMethods, SettingMethods, StateMethods):
                 at=user_source(), fix=f"construct{python_signature(self.construct)}",
             ) from None  # fmt: skip
 
-    def __compiled(self) -> Callable[..., Any]:
+    def __compiled(self) -> Callable[..., object]:
         """Returns the compiled form of this cell's ``construct``."""
         if self._graph_mode is None:
             from tvmgraph.jit import jit

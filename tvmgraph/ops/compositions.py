@@ -131,7 +131,7 @@ def _swapped(pivots: Tensor, rows: int, dtype: dtypes.DType) -> Tensor:
     return F.swapaxes(F.cast(F.one_hot(order, rows), dtype), -1, -2)
 
 
-def derivative(fn: Callable[..., Any], primals: Any, order: int) -> tuple[Any, Any]:
+def derivative(fn: Callable[..., Tensor], primals: Any, order: int) -> tuple[Any, Any]:
     """Returns a function's value and its derivative of some order as all inputs grow alike.
 
     Args:

@@ -168,7 +168,7 @@ def linearize(fn: Callable[..., object], inputs: object) -> tuple[object, Callab
     """
     primals = inputs if isinstance(inputs, tuple) else (inputs,)
 
-    def change(*tangents: object) -> Any:
+    def change(*tangents: object) -> object:
         given = tangents if len(primals) > 1 else tangents[0]
         return hooks.jvp(fn, inputs, given)[1]
 

@@ -97,13 +97,13 @@ class Members(Cell):
         """Returns the gradients as they are: parameters are not flattened here."""
         return gradients
 
-    def _grad_sparse_indices_deduplicate(self, gradients: object) -> Any:
+    def _grad_sparse_indices_deduplicate(self, gradients: object) -> object:
         return gradients
 
     def _is_dynamic_lr_or_weight_decay(self) -> bool:
         return self.dynamic_lr or self.dynamic_weight_decay
 
-    def _preprocess_single_lr(self, learning_rate: NumberLike) -> Any:
+    def _preprocess_single_lr(self, learning_rate: NumberLike) -> object:
         """Returns a learning rate as a number, a float32 tensor or a schedule."""
         found = rate_of(type(self).__name__, learning_rate, "learning_rate")
         if is_number(learning_rate):
@@ -111,13 +111,13 @@ class Members(Cell):
         self.dynamic_lr = self.dynamic_lr or isinstance(found, Cell)
         return found
 
-    def _build_single_lr(self, learning_rate: object, name: str) -> Any:
+    def _build_single_lr(self, learning_rate: object, name: str) -> object:
         """Returns a learning rate as a Parameter called ``name``, or a schedule."""
         return rate_of(type(self).__name__, learning_rate, name)
 
     _get_single_lr = _preprocess_single_lr
 
-    def _preprocess_weight_decay(self, weight_decay: object) -> Any:
+    def _preprocess_weight_decay(self, weight_decay: object) -> Cell | float:
         """Returns a weight decay for gradients of the scaled loss."""
         if isinstance(weight_decay, Cell):
             return weight_decay
@@ -141,7 +141,7 @@ class Members(Cell):
                    f"target is {value!r}, but everything runs on {self.target!r}",
                    "use set_device before")  # fmt: skip
 
-    def broadcast_params(self, optim_result: object) -> Any:
+    def broadcast_params(self, optim_result: object) -> object:
         """Returns the result of an update: there are no other devices that need parameters."""
         return optim_result
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -229,7 +229,7 @@ class LARS(Optimizer):
         for name in ("parameters", "loss_scale", "is_group", "is_group_lr", "dynamic_lr"):
             object.__setattr__(self, name, getattr(optimizer, name))
 
-    def construct(self, gradients: Any) -> Any:
+    def construct(self, gradients: Sequence[Tensor]) -> Any:
         inner = self.opt
         gradients = inner.scale_grad(inner.check_gradients(gradients))
         rates, decays = inner.rates(), inner.decays()
@@ -255,7 +255,7 @@ class LARS(Optimizer):
         """Returns the learning rate of the optimizer inside."""
         return self.opt.get_lr()
 
-    def get_weight_decay(self) -> Any:
+    def get_weight_decay(self) -> object:
         """Returns the weight decay of the optimizer inside."""
         return self.opt.get_weight_decay()
 

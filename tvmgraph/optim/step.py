@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from types import FunctionType, MethodType
 from typing import Any
 
@@ -106,14 +107,16 @@ class TrainOneStepCell(Cell):
         return GradOperation(get_by_list=True)
 
     @offered
-    def grad_reducer(self) -> Any:
+    def grad_reducer(self) -> Callable[..., object] | None:
         """``grad_reducer(gradients)`` returns those of all processes."""
         return self._cells.get("grad_reducer", _as_they_are)
 
-    def differentiate(self, inputs: tuple[object, ...], scale: object) -> tuple[Any, Any]:
+    def differentiate(
+        self, inputs: tuple[object, ...], scale: object
+    ) -> tuple[Tensor, tuple[Tensor, ...]]:
         """Returns the network's result and the gradients of its scaled loss."""
 
-        def scaled(*given: Any) -> tuple[object, object]:
+        def scaled(*given: object) -> tuple[object, object]:
             result = self.network(*given)
             loss = result[0] if isinstance(result, (tuple, list)) else result
             return (loss if scale is None else loss * F.cast(scale, loss.dtype)), result
@@ -179,7 +182,7 @@ class TrainOneStepWithLossScaleCell(TrainOneStepCell):
             )
         self.scale_sense = new_scalar("scale_sense", first)
 
-    def set_sense_scale(self, sens: Any) -> None:
+    def set_sense_scale(self, sens: Tensor | float) -> None:
         """Sets the scale."""
         self.scale_sense.set_data(Tensor(float(sens), dtypes.float32))
 
@@ -196,12 +199,12 @@ class TrainOneStepWithLossScaleCell(TrainOneStepCell):
         return Tensor(1.0, dtypes.float32)
 
     @offered
-    def reduce_sum(self) -> Any:
+    def reduce_sum(self) -> Cell:
         """The sum of overflow flags."""
         return primitives.ReduceSum()
 
     @offered
-    def less_equal(self) -> Any:
+    def less_equal(self) -> Cell:
         """Compares the sum of overflow flags with :attr:`base`."""
         return primitives.LessEqual()
 
@@ -242,7 +245,7 @@ class TrainOneStepWithLossScaleCell(TrainOneStepCell):
         return loss, overflow, scale
 
 
-def update_unless(overflow: Tensor, optimizer: Any, gradients: object) -> None:
+def update_unless(overflow: Tensor, optimizer: Cell, gradients: object) -> None:
     """Calls the optimizer, and leaves everything as it was where ``overflow`` is true.
 
     Args:
@@ -346,7 +349,7 @@ class FixedLossScaleUpdateCell(Cell):
         """Returns the scale."""
         return self.loss_scale_value
 
-    def construct(self, loss_scale: Any, overflow: Tensor) -> Tensor:
+    def construct(self, loss_scale: Tensor, overflow: Tensor) -> Tensor:
         if not isinstance(overflow, (Tensor, bool)):
             raise DTypeError(f"overflow must be a Tensor, not {type(overflow).__name__}")
         return overflow
@@ -382,7 +385,7 @@ class ForwardValueAndGrad(Cell):
     def __init__(
         self,
         network: Any,
-        weights: Any = None,
+        weights: Sequence[Parameter] | None = None,
         get_all: bool = False,
         get_by_list: bool = False,
         sens_param: bool = False,

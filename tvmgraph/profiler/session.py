@@ -76,9 +76,9 @@ class profile:  # noqa: N801 (MindSpore's name)
         self,
         activities: Iterable[ProfilerActivity] | None = None,
         schedule: Schedule | None = None,
-        on_trace_ready: Callable[[Any], Any] | None = None,
+        on_trace_ready: Callable[[object], object] | None = None,
         start_profile: bool = True,
-        **options: Any,
+        **options: object,
     ) -> None:
         _check(activities, schedule, on_trace_ready, options)
         self._schedule = schedule or always

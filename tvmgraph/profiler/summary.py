@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from rich.console import Group, RenderableType
 from rich.table import Table
@@ -88,7 +87,7 @@ class Summary:
 
     def __rich__(self) -> RenderableType:
         total = max(self.seconds, 1e-12)
-        parts: list[Any] = []
+        parts: list[RenderableType] = []
         for rows, title in (
             (self.kernels, "kernels of compiled code"), (self.operators, "eager operators"),
         ):  # fmt: skip
@@ -138,7 +137,7 @@ class Summary:
     def _repr_html_(self) -> str:
         return section(self._body())
 
-    def trace(self) -> dict[str, Any]:
+    def trace(self) -> dict[str, object]:
         """Returns everything as a Chrome trace, which Perfetto opens."""
         return chrome_trace(self.events)
 

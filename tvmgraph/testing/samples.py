@@ -54,7 +54,7 @@ class Case:
         """Generates the arguments as tensors."""
         return [Tensor(a) for a in self.arrays()]
 
-    def attrs(self) -> dict[str, Any]:
+    def attrs(self) -> dict[str, object]:
         """Returns all attributes of the call, defaults included, in the row's order."""
         defaults = inspect.signature(self.op.fn).parameters
         given = self.sample.attrs

@@ -70,7 +70,10 @@ def randn_like(input: Tensor, *, dtype: DTypeLike | None = None, device: object 
 
 
 def randint(
-    *args: Any, generator: Generator | None = None, dtype: Any = None, device: Any = None
+    *args: Any,
+    generator: Generator | None = None,
+    dtype: DTypeLike | None = None,
+    device: Any = None,
 ) -> Tensor:
     """Returns integers: ``randint(high, size)`` or ``randint(low, high, size)``, int64."""
     low, high, size = args if len(args) == 3 else (0, *args)

@@ -7,6 +7,7 @@ from typing import Any
 
 from tvmgraph import optim
 from tvmgraph.compat.paths import look
+from tvmgraph.core.columns import NumberLike
 from tvmgraph.core.guard import guard_module as _guard_module
 from tvmgraph.core.op import F
 from tvmgraph.core.parameter import Parameter
@@ -19,7 +20,7 @@ class SGD(optim.SGD):
     def __init__(
         self,
         params: object,
-        lr: Any = 1e-3,
+        lr: NumberLike = 1e-3,
         momentum: float = 0.0,
         dampening: float = 0.0,
         weight_decay: float = 0.0,
@@ -38,9 +39,17 @@ class SGD(optim.SGD):
 class Adam(optim.Adam):
     """Adam; the decay is added to the gradient."""
 
-    def __init__(self, params: object, lr: Any = 1e-3, betas: tuple[float, float] = (0.9, 0.999),
-                 eps: float = 1e-8, weight_decay: float = 0.0, amsgrad: bool = False, *,
-                 maximize: bool = False) -> None:  # fmt: skip
+    def __init__(
+        self,
+        params: object,
+        lr: NumberLike = 1e-3,
+        betas: tuple[float, float] = (0.9, 0.999),
+        eps: float = 1e-8,
+        weight_decay: float = 0.0,
+        amsgrad: bool = False,
+        *,
+        maximize: bool = False,
+    ) -> None:
         super().__init__(params, lr, *betas, eps, weight_decay=weight_decay, use_amsgrad=amsgrad)
         self.maximize = maximize
 
@@ -65,9 +74,17 @@ class Adam(optim.Adam):
 class AdamW(Adam):
     """Adam with decoupled weight decay: ``p <- p (1 - lr decay)`` before the step."""
 
-    def __init__(self, params: object, lr: Any = 1e-3, betas: tuple[float, float] = (0.9, 0.999),
-                 eps: float = 1e-8, weight_decay: float = 1e-2, amsgrad: bool = False, *,
-                 maximize: bool = False) -> None:  # fmt: skip
+    def __init__(
+        self,
+        params: object,
+        lr: NumberLike = 1e-3,
+        betas: tuple[float, float] = (0.9, 0.999),
+        eps: float = 1e-8,
+        weight_decay: float = 1e-2,
+        amsgrad: bool = False,
+        *,
+        maximize: bool = False,
+    ) -> None:
         super().__init__(params, lr, betas, eps, weight_decay, amsgrad, maximize=maximize)
 
     def decay_weight(self, gradients: object) -> Any:

@@ -159,7 +159,7 @@ def constexpr(
         6
     """
 
-    def mark(function: Callable[..., object]) -> Callable[..., Any]:
+    def mark(function: Callable[..., object]) -> Callable[..., object]:
         @functools.wraps(function)
         def compute(*args: object, **kwargs: object) -> object:
             return function(*args, **kwargs)
@@ -202,7 +202,7 @@ KINDS: dict[str, tuple[str, Callable[[object], bool]]] = {
 }
 
 
-def _checked(op: str, name: str, kind: Any, value: Any) -> Any:
+def _checked(op: str, name: str, kind: Any, value: Any) -> object:
     """Returns ``value`` after checking it against its kind.
 
     A kind is None (anything), "dtype", one of :data:`KINDS`, "positive" (ints above zero), or a
@@ -232,7 +232,7 @@ def _checked(op: str, name: str, kind: Any, value: Any) -> Any:
     return tuple(value) if isinstance(value, list) else value
 
 
-def _kind_of(parameter: inspect.Parameter) -> Any:
+def _kind_of(parameter: inspect.Parameter) -> str | tuple[str, ...] | None:
     """The kind an annotation or else the default value asks for."""
     if parameter.annotation is not parameter.empty:
         kind = parameter.annotation

@@ -32,12 +32,12 @@ def ints(value: object) -> Any:
 def call(
     fn: Callable[..., object], bprop: Callable[..., object] | None, args: tuple[object, ...],
     kwargs: dict[str, object],
-) -> Any:  # fmt: skip
+) -> object:  # fmt: skip
     """Calls a function that may have a derivative of its own, then by position."""
     return fn(*args, **kwargs) if bprop is None else hooks.custom_vjp(bprop)(fn)(*args)
 
 
-def cast(x: Any, dtype: DTypeLike) -> Tensor:
+def cast(x: object, dtype: DTypeLike) -> Tensor:
     """Converts a tensor or a number."""
     return F.cast(x if isinstance(x, Tensor) else Tensor(x), dtypes.dtype_of(dtype))
 
@@ -56,7 +56,9 @@ def softmax(x: Tensor, axis: object) -> Tensor:
     return F.softmax(x, axis[0] if isinstance(axis, tuple) else axis)
 
 
-def scan(fn: Any, x: Tensor, axis: Any, exclusive: bool, reverse: bool, start: object) -> Tensor:
+def scan(
+    fn: Callable[..., Tensor], x: Tensor, axis: int, exclusive: bool, reverse: bool, start: object
+) -> Tensor:
     """Running reduction along an axis, optionally without the element itself or from the end."""
     axis = rules.normalize_axis(axis, x.ndim)
     y = F.flip(x, (axis,)) if reverse else x
@@ -76,7 +78,7 @@ def reduce_sum(x: Tensor, axis: object, keep_dims: bool, skip_mode: bool) -> Ten
     return y if x.dtype is dtypes.bool_ else F.cast(y, x.dtype)
 
 
-def bincount(array: Tensor, size: Any, weights: Tensor) -> Tensor:
+def bincount(array: Tensor, size: int, weights: Tensor) -> Tensor:
     """Sums the weights (or counts, when there are none) of every value below ``size``."""
     count = int(size)
     if weights.size == 0:
@@ -211,7 +213,7 @@ def embedding_lookup(params: Tensor, indices: Tensor, offset: object) -> Tensor:
     return F.where(mask, taken, F.zeros_like(taken))
 
 
-def invert_permutation(x: Any) -> Any:
+def invert_permutation(x: Any) -> object:
     """Returns the inverse of a permutation, as a tuple for a tuple."""
     if isinstance(x, Tensor):
         return F.cast(F.argsort(x), x.dtype)
@@ -333,7 +335,7 @@ def apply_adagrad_da(
     lr: NumberLike,
     l1: NumberLike,
     l2: NumberLike,
-    step: Any,
+    step: Tensor,
 ) -> Tensor:
     """Adagrad by the sums of all gradients."""
     g, s = F.assign_add(total, grad), F.assign_add(squares, F.square(grad))
@@ -464,7 +466,7 @@ def _require_callable(function: object, name: str, op: str) -> None:
 
 def while_loop(
     cond_func: Callable[[object], object], loop_func: Callable[[object], object], value: object
-) -> Any:
+) -> object:
     """Applies ``loop_func`` to the value as long as ``cond_func`` of it is true."""
     _require_callable(cond_func, "cond_func", "WhileLoop")
     _require_callable(loop_func, "loop_func", "WhileLoop")
@@ -474,8 +476,11 @@ def while_loop(
 
 
 def fori_loop(
-    lower: Any, upper: Any, loop_func: Callable[[int, object], object], value: object
-) -> Any:
+    lower: int | Tensor,
+    upper: int | Tensor,
+    loop_func: Callable[[int, object], object],
+    value: object,
+) -> object:
     """Applies ``value = loop_func(i, value)`` for every i from ``lower`` to below ``upper``."""
     _require_callable(loop_func, "loop_func", "ForiLoop")
     for i in range(int(lower), int(upper)):

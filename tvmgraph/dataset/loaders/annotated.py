@@ -28,7 +28,7 @@ _OPTIONS = (
 )
 
 
-def _coco(op: str, given: dict[str, Any]) -> Listing:
+def _coco(op: str, given: Attrs) -> Listing:
     columns = {
         "Detection": {"bbox": "float32", "category_id": "uint32", "iscrowd": "uint32"},
         "Stuff": {"segmentation": "float32", "iscrowd": "uint32"},
@@ -52,7 +52,7 @@ def _coco(op: str, given: dict[str, Any]) -> Listing:
     return Listing({"image": None} | kinds | _meta(given), rows)
 
 
-def _meta(given: Mapping[str, object]) -> dict[str, Any]:
+def _meta(given: Mapping[str, object]) -> dict[str, None]:
     return {"_meta-filename": None} if given["extra_metadata"] else {}
 
 
@@ -75,7 +75,7 @@ def _polygons(segmentation: Any) -> list[list[float]]:
     return [segmentation["counts"]] if isinstance(segmentation, dict) else segmentation
 
 
-def _voc(op: str, given: dict[str, Any]) -> Listing:
+def _voc(op: str, given: Attrs) -> Listing:
     base, task = folder_of(op, given), given["task"]
     if task not in ("Segmentation", "Detection"):
         reject(ArgumentError, op, f"task cannot be {task!r}", "use Segmentation or Detection")

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -33,7 +32,7 @@ _LABELED = {"image": None, "label": "uint32"}
 _TRAIN_TEST = {"train": "train", "test": "test"}
 
 
-def _arrays(images: Any, labels: Sequence[int] | np.ndarray) -> Listing:
+def _arrays(images: Iterable[object], labels: Sequence[int] | np.ndarray) -> Listing:
     return Listing({"image": "uint8", "label": "uint32"}, list(zip(images, labels)))
 
 

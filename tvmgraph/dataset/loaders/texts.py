@@ -6,7 +6,6 @@ import csv
 import json
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any
 
 from tvmgraph.core.arguments import Attrs
 from tvmgraph.dataset.base import reject
@@ -22,7 +21,7 @@ from tvmgraph.dataset.loaders.table import (
 )
 from tvmgraph.errors import ArgumentError
 
-Read = Callable[[str, dict[str, Any]], Listing]
+Read = Callable[[str, Attrs], Listing]
 
 
 def _table(columns: str) -> Read:

@@ -203,7 +203,7 @@ class Pad(ImageTransform):
     """
 
     def __init__(
-        self, padding: object, fill_value: Any = 0, padding_mode: Any = Border.CONSTANT
+        self, padding: object, fill_value: object = 0, padding_mode: object = Border.CONSTANT
     ) -> None:
         self.border = _border("Pad", padding)
         self.fill_value, self.mode = fill_value, _mode("Pad", padding_mode)
@@ -245,8 +245,8 @@ class PadToSize(ImageTransform):
     """
 
     def __init__(
-        self, size: PerAxis, offset: Sequence[int] | None = None, fill_value: Any = 0,
-        padding_mode: Any = Border.CONSTANT,
+        self, size: PerAxis, offset: Sequence[int] | None = None, fill_value: object = 0,
+        padding_mode: object = Border.CONSTANT,
     ) -> None:  # fmt: skip
         self.size = sizes("PadToSize", "size", size)
         self.offset = (offset, offset) if isinstance(offset, int) else tuple(offset or ()) or None
@@ -286,8 +286,8 @@ class RandomCrop(ImageTransform):
         size: PerAxis,
         padding: object = None,
         pad_if_needed: bool = False,
-        fill_value: Any = 0,
-        padding_mode: Any = Border.CONSTANT,
+        fill_value: object = 0,
+        padding_mode: object = Border.CONSTANT,
     ) -> None:
         self.size = sizes("RandomCrop", "size", size)
         self.pad = None if padding is None else Pad(padding, fill_value, padding_mode)

@@ -81,7 +81,7 @@ def magnitudes(bins: int, height: int, width: int, wide: bool = False) -> dict[s
 
 
 def augment(
-    name: str, magnitude: float, image: np.ndarray, interpolation: Inter, fill: Any
+    name: str, magnitude: float, image: np.ndarray, interpolation: Inter, fill: object
 ) -> np.ndarray:
     """Applies the operation of a name.
 

@@ -49,7 +49,7 @@ class Optimizer(Cell):
     parameters: Any
     _step = "step_t"  # name of the number of steps in checkpoints
 
-    def __init__(self, params: object, defaults: dict[str, Any]) -> None:
+    def __init__(self, params: object, defaults: dict[str, object]) -> None:
         super().__init__(auto_prefix=False)
         groups = self.__groups(params)
         self.defaults = defaults
@@ -112,7 +112,7 @@ class Optimizer(Cell):
         """Returns a 0-d Parameter per trained one, named ``prefix<name>``."""
         return [new_scalar(prefix + p.name, value) for p in self.parameters]
 
-    def construct(self, gradients: Any) -> bool:
+    def construct(self, gradients: Sequence[Tensor]) -> bool:
         gradients = (gradients,) if isinstance(gradients, Tensor) else tuple(gradients)
         if len(gradients) != len(self.parameters):
             reject(ArgumentError, self.cls_name, "one gradient per parameter is needed",

@@ -153,7 +153,7 @@ class Custom:
 
     def _row(self, bprop: Any, reference: Any, onnx: Any) -> Op:
         module = getattr(self.func, "__module__", None) or "__main__"
-        lower: Any = _HOST_ONLY
+        lower: Callable[..., Expr] | Reason = _HOST_ONLY
         eager = reference or self._run_compiled
         if self.kind == "aot":
             eager = load_function(self.func, self.infer)

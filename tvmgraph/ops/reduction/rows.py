@@ -119,7 +119,7 @@ _ONNX_THROUGH: dict[str, dict[DType, DType]] = {
 
 def reduction_samples(**kwargs: Any) -> list[Sample]:
     """Samples every reduction shares."""
-    no_grad: Any = kwargs | {"grad": False}
+    no_grad: Attrs = kwargs | {"grad": False}
     return [
         sample((3, 4), axis=(1,), keep_dims=False, **kwargs),
         sample((3, 1, 5), axis=(0, 2), keep_dims=True, **kwargs),

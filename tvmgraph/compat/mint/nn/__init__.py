@@ -7,7 +7,7 @@ made from the function's signature.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from tvmgraph.compat.absent import not_found
@@ -27,7 +27,9 @@ from tvmgraph.compat.mint.nn.parametric import (
     PReLU,
 )
 from tvmgraph.core import kinds
+from tvmgraph.core.arguments import PerAxis
 from tvmgraph.core.guard import guard_module as _guard_module
+from tvmgraph.core.tensor import Tensor
 from tvmgraph.errors import DTypeError, user_source
 from tvmgraph.nn import (
     BCELoss,
@@ -106,7 +108,7 @@ class _Layer(Cell):
     _function: str
     _inputs: int
 
-    def __init__(self, *args: object, **kwargs: Any) -> None:
+    def __init__(self, *args: object, **kwargs: object) -> None:
         super().__init__()
         signature: inspect.Signature = type(self).__signature__  # pyright: ignore
         try:
@@ -117,7 +119,7 @@ class _Layer(Cell):
             raise DTypeError(f"mint.nn.{type(self).__name__}: {e}", at=user_source()) from None
         self.settings = dict(bound.arguments)
 
-    def construct(self, *tensors: Any) -> Any:
+    def construct(self, *tensors: Tensor) -> Any:
         return getattr(functional, self._function)(*tensors, **self.settings)
 
     def extend_repr(self) -> str:
@@ -134,7 +136,7 @@ class _Dropout(Cell):
         super().__init__()
         self.p, self.inplace = p, inplace
 
-    def construct(self, input: Any) -> Any:
+    def construct(self, input: Tensor) -> Any:
         return type(self)._function(input, self.p, self.training, self.inplace)
 
     def extend_repr(self) -> str:
@@ -159,11 +161,13 @@ class _Upsampling(Cell):
 
     _mode: tuple[str, bool | None]
 
-    def __init__(self, size: Any = None, scale_factor: Any = None) -> None:
+    def __init__(
+        self, size: PerAxis | None = None, scale_factor: float | Sequence[float] | None = None
+    ) -> None:
         super().__init__()
         self.size, self.scale_factor = size, scale_factor
 
-    def construct(self, input: Any) -> Any:
+    def construct(self, input: Tensor) -> Any:
         mode, align = self._mode
         return functional.interpolate(input, self.size, self.scale_factor, mode, align)
 

@@ -31,7 +31,7 @@ class Linear(nn.Cell):
 
     def __init__(self, in_features: int, out_features: int, bias: bool = True,
                  weight_init: object = None, bias_init: object = None,
-                 dtype: Any = None) -> None:  # fmt: skip
+                 dtype: DTypeLike | None = None) -> None:  # fmt: skip
         super().__init__()
         self.in_features, self.out_features = in_features, out_features
         shape = (out_features, in_features)
@@ -53,9 +53,19 @@ class _Conv(nn.Cell):
 
     axes = 2
 
-    def __init__(self, in_channels: int, out_channels: int, kernel_size: PerAxis, stride: Any = 1,
-                 padding: Any = 0, dilation: Any = 1, groups: int = 1, bias: bool = True,
-                 padding_mode: str = "zeros", dtype: Any = None) -> None:  # fmt: skip
+    def __init__(
+        self,
+        in_channels: int,
+        out_channels: int,
+        kernel_size: PerAxis,
+        stride: PerAxis = 1,
+        padding: Any = 0,
+        dilation: PerAxis = 1,
+        groups: int = 1,
+        bias: bool = True,
+        padding_mode: str = "zeros",
+        dtype: DTypeLike | None = None,
+    ) -> None:
         super().__init__()
         if in_channels % groups or out_channels % groups:
             raise ArgumentError(
@@ -128,7 +138,7 @@ class ConvTranspose2d(_Conv):
         bias: bool = True,
         dilation: PerAxis = 1,
         padding_mode: str = "zeros",
-        dtype: Any = None,
+        dtype: DTypeLike | None = None,
     ) -> None:
         super().__init__(in_channels, out_channels, kernel_size, stride, padding, dilation,
                          groups, bias, padding_mode, dtype)  # fmt: skip
@@ -155,7 +165,7 @@ class Embedding(nn.Cell):
                  max_norm: float | None = None, norm_type: float = 2.0,
                  scale_grad_by_freq: bool = False, sparse: bool = False,
                  _weight: Tensor | None = None, _freeze: bool = False,
-                 dtype: Any = None) -> None:  # fmt: skip
+                 dtype: DTypeLike | None = None) -> None:  # fmt: skip
         super().__init__()
         if max_norm is not None or scale_grad_by_freq:
             raise ArgumentError("max_norm and scale_grad_by_freq are not offered",
@@ -182,7 +192,7 @@ class _BatchNorm(nn.Cell):
 
     def __init__(self, num_features: int, eps: float = 1e-5, momentum: float = 0.1,
                  affine: bool = True, track_running_stats: bool = True,
-                 dtype: Any = None) -> None:  # fmt: skip
+                 dtype: DTypeLike | None = None) -> None:  # fmt: skip
         super().__init__()
         shape = (num_features,)
         self.num_features, self.eps, self.momentum = num_features, eps, momentum
@@ -218,7 +228,7 @@ class LayerNorm(nn.Cell):
     """Normalises the last axes, of sizes ``normalized_shape``."""
 
     def __init__(self, normalized_shape: object, eps: float = 1e-5, elementwise_affine: bool = True,
-                 bias: bool = True, dtype: Any = None) -> None:  # fmt: skip
+                 bias: bool = True, dtype: DTypeLike | None = None) -> None:  # fmt: skip
         super().__init__()
         self.normalized_shape, self.eps = _spread(normalized_shape, 1), eps
         self.weight = self.bias = None
@@ -240,7 +250,7 @@ class GroupNorm(nn.Cell):
     """Normalises groups of channels."""
 
     def __init__(self, num_groups: int, num_channels: int, eps: float = 1e-5,
-                 affine: bool = True, dtype: Any = None) -> None:  # fmt: skip
+                 affine: bool = True, dtype: DTypeLike | None = None) -> None:  # fmt: skip
         super().__init__()
         self.num_groups, self.eps = num_groups, eps
         self.weight = _parameter("ones", (num_channels,), dtype) if affine else None
@@ -259,7 +269,9 @@ class GroupNorm(nn.Cell):
 class PReLU(nn.Cell):
     """``x`` where positive, else a learned slope times ``x``."""
 
-    def __init__(self, num_parameters: int = 1, init: float = 0.25, dtype: Any = None) -> None:
+    def __init__(
+        self, num_parameters: int = 1, init: float = 0.25, dtype: DTypeLike | None = None
+    ) -> None:
         super().__init__()
         self.weight = _parameter(init, (num_parameters,), dtype)
 
