@@ -349,7 +349,7 @@ class FixedLossScaleUpdateCell(Cell):
         """Returns the scale."""
         return self.loss_scale_value
 
-    def construct(self, loss_scale: Tensor, overflow: Tensor) -> Tensor:
+    def construct(self, loss_scale: object, overflow: Tensor) -> Tensor:
         if not isinstance(overflow, (Tensor, bool)):
             raise DTypeError(f"overflow must be a Tensor, not {type(overflow).__name__}")
         return overflow
