@@ -234,6 +234,33 @@ def _memory(found: Mapping[str, Mapping[str, int]]) -> str:
     )
 
 
+def _gpus(found: Mapping[str, Mapping[str, Any]]) -> str:
+    """The tables of GPUs; empty if none was measured."""
+    parts: list[str] = []
+    for device, kept in found.items():
+        peers = list(dict.fromkeys(n for row in kept["rows"].values() for n in row["seconds"]))
+        peers.remove(OURS)
+        rows, notes = [], []
+        for name, row in kept["rows"].items():
+            own = row["seconds"][OURS]
+            rate = f"{row['bytes'] / own / 1e9:.0f} GB/s" if row["bytes"] else (
+                f"{row['flops'] / own / 1e12:.0f} TFLOP/s"
+            )  # fmt: skip
+            times = [row["seconds"].get(peer) for peer in peers]
+            cells = [f"{t * 1e3:.4g} ({t / own:.2f})" if t else "" for t in times]
+            rows.append([name, f"{own * 1e3:.4g}", rate, *cells])
+            notes += [f"* {name}: {row['note']}"] if row.get("note") else []
+        text = (
+            f"{device}, {kept['date']}, by `benchmarks/gpu.sh` ([how](../docs/gpu.md)): ms of a "
+            "call, of the peers also how many times ours it is, in the same rounds. Our rows "
+            "replay CUDA graphs. *copy* moves as many bytes as the first operand, both ways."
+        )
+        parts.append("\n\n".join(filter(None, [
+            text, _table(["", OURS, "ours", *peers], rows), "\n".join(notes)
+        ])))  # fmt: skip
+    return "\n\n".join(["## GPUs", *parts]) if parts else ""
+
+
 def _language(found: Mapping[str, Mapping[str, Any]]) -> str:
     """The tables of generated text; empty if none was measured."""
     parts = []
@@ -374,7 +401,7 @@ def render(results: Results) -> str:
         *_rated(results.rates),
         *(part for cpu, r in results.cpus.items() for part in _restricted(cpu, r) if part),
         *(part for count, r in results.busy.items() for part in _beside(count, r) if part),
-        *filter(None, [_memory(results.memory), _language(results.language)]),
+        *filter(None, [_memory(results.memory), _language(results.language), _gpus(results.gpus)]),
         *[_row_section(row) for row in results.rows.values()],
         REPRODUCE.strip(),
     ]

@@ -42,6 +42,7 @@ class Results:
         busy: What was found while so many other processes computed, by their number.
         language: Steps of generated text by the size of the network: bytes per second that a thread
             ``read``, and ``rows`` of seconds, bytes of weights and the first tokens.
+        gpus: By device: the ``date``, and ``rows`` of seconds, operations or bytes, and a note.
     """
 
     machine: list[tuple[str, str]] = field(default_factory=list)
@@ -53,6 +54,7 @@ class Results:
     rates: "dict[str, Results]" = field(default_factory=dict)
     busy: "dict[str, Results]" = field(default_factory=dict)
     language: dict[str, dict[str, Any]] = field(default_factory=dict)
+    gpus: dict[str, dict[str, Any]] = field(default_factory=dict)
 
     def save(self, path: Path) -> None:
         """Write the file; a reader never sees half of it."""
@@ -82,6 +84,6 @@ class Results:
             {name: cls.of(found) for name, found in data.get(part, {}).items()}
             for part in ("cpus", "rates", "busy")
         )
-        language = data.get("language", {})
+        language, gpus = data.get("language", {}), data.get("gpus", {})
         return cls(machine, data["info"], data["peaks"], rows, data.get("memory", {}), *parts,
-                   language)  # fmt: skip
+                   language, gpus)  # fmt: skip

@@ -84,7 +84,12 @@ class GroupCore(WarpSums):
 
 
 def instruction(dtype: str, columns: int) -> str:
-    """The name of the instruction for factors of a type and tiles of so many columns."""
+    """The name of the instruction.
+
+    Args:
+        dtype: Type of the factors.
+        columns: Columns of the tile.
+    """
     return f"wgmma.mma_async.sync.aligned.m64n{columns}{_INSTRUCTIONS[dtype]}"
 
 
@@ -119,7 +124,12 @@ def description(tile: SharedTile, bottom: Expr, place: Expr) -> Expr:
 
 
 def advance(tile: SharedTile, step: int) -> int:
-    """Units of 16 bytes from the first 16 steps of the sums to those of ``step``."""
+    """Units of 16 bytes from the first steps of the sums, 32 bytes of them, to later ones.
+
+    Args:
+        tile: The tile.
+        step: How many instructions later.
+    """
     if not tile.by_line:
         return step * 16 * tile.pitch // 16
     panel, inner = divmod(step * DEPTH_BYTES, tile.pitch)
