@@ -5,16 +5,21 @@ import re
 
 import numpy as np
 import pytest
+import tvm
+from tvm import tirx
 
 import tvmgraph as ms
 from benchmarks.gpu_cases import item_of, operator_items
 from tvmgraph import Tensor, nn, ops
 from tvmgraph.backend.cuda import nvcc
+from tvmgraph.backend.cuda.schedule import schedule_for_cuda
+from tvmgraph.backend.target import gpu_model, make_target
 from tvmgraph.compiler import pipeline
 from tvmgraph.compiler.compile import clear_cache, compile_graph
 from tvmgraph.config.options import CompileOptions
 from tvmgraph.errors import CompileError, DeviceError
 from tvmgraph.lowering import lower
+from tvmgraph.passes.channels_last import channels_last
 from tvmgraph.runtime.device_image import DeviceImage, Kernel, assemble, describe
 from tvmgraph.testing.samples import all_cases
 
@@ -57,6 +62,33 @@ def test_elements_that_32_bits_cannot_count_are_addressed_with_64(monkeypatch, f
     text = "\n".join(s.text for s in sources)
     addresses = re.findall(r"p0\w*_ptr \+ (.*blockIdx.*)\);", text)
     assert addresses and all("(int64_t)((int)blockIdx.x)" in found for found in addresses)
+
+
+def test_quotients_of_halves_take_no_subroutine(monkeypatch):
+    def text(function):
+        x = Tensor(np.ones((64, 8), np.float16))
+        return _build(ms.jit(function).graph(x, x), monkeypatch)[1][0].text
+
+    assert "tvmgraph_quotient(" in text(lambda x, y: ops.gelu(x) + y)
+    assert "tvmgraph_quotient(" not in text(ops.floor_div)  # whose last bit decides
+
+
+def test_padding_is_read_where_the_image_lies(monkeypatch):
+    pool = nn.MaxPool2d(3, 2, pad_mode="same")
+    net = nn.SequentialCell(nn.Conv2d(8, 64, 3), pool, nn.Conv2d(64, 8, 1)).to_float(ms.float16)
+    graph = ms.jit(net).graph(Tensor(np.ones((2, 8, 32, 32), np.float16)))
+    built, _ = _build(channels_last(graph), monkeypatch)
+    assert len([name for name in built.kernels if "max_pool" in name]) == 1
+
+
+def test_loops_that_no_thread_takes_are_an_error():
+    source, result = (tirx.decl_buffer((8,), "float32", name=name) for name in ("a", "b"))
+    index = tirx.Var("i", "int32")
+    store = tirx.BufferStore(result, source[index] + 1.0, [index])
+    func = tirx.PrimFunc([source, result], tirx.For(index, 0, 8, tirx.ForKind.SERIAL, store))
+    module = tvm.IRModule({"untaken": func.with_attr("tirx.is_scheduled", True)})
+    with pytest.raises(NotImplementedError, match="no kernel for GPUs is written for 'untaken'"):
+        schedule_for_cuda(module, gpu_model("sm_90"), make_target("sm_90"))
 
 
 def _is_listed(case):

@@ -257,6 +257,19 @@ def test_float64_constants_keep_their_value() -> None:
         assert _evaluate(written.body.value) == value
 
 
+def test_bits_of_a_constant_are_an_integer() -> None:
+    """CUDA C++ has no address of a constant, through which TVM reads the bits of a value."""
+    from tvm import tirx
+
+    from tvmgraph.backend.cuda.constants import exact_constants
+
+    for value in (0.0, -0.0, 1.5):
+        body = tirx.Evaluate(tirx.reinterpret("int32", tirx.FloatImm("float32", value)))
+        module = exact_constants(tvm.IRModule({"f": tirx.PrimFunc([], body)}))
+        written: Any = module["f"]
+        assert int(written.body.value) == int(np.float32(value).view(np.int32))
+
+
 def _evaluate(expr: Any) -> float:
     """What the device computes of an expression of float32 constants."""
     from tvm import tirx

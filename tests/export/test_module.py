@@ -29,12 +29,15 @@ from tests.models import MODELS, Model
 from tests.processors import CPUS
 from tvmgraph import Tensor, nn, ops
 from tvmgraph.config.options import CompileOptions
-from tvmgraph.errors import ArgumentError, DTypeError, LoadError, ShapeError
+from tvmgraph.errors import ArgumentError, DTypeError, ExportError, LoadError, ShapeError
 from tvmgraph.export.bundle import write_bundle
+from tvmgraph.export.capture import Program
 from tvmgraph.export.graph_file import load_graph
+from tvmgraph.export.module import save_module
 from tvmgraph.machine import processor
 from tvmgraph.passes.freeze import freeze as split_weights
 from tvmgraph.runtime import archive, host, load
+from tvmgraph.testing.samples import all_cases
 
 #: Names a folder with the wheels of apache-tvm and apache-tvm-ffi for aarch64, unpacked.
 AARCH64_PACKAGES = "TVMGRAPH_AARCH64_PACKAGES"
@@ -137,6 +140,14 @@ assert "tvm" not in sys.modules
 assert y.dtype == x.dtype
 np.testing.assert_array_equal(y, x + x)
 """
+
+
+@pytest.mark.parametrize("case", ["host_print-0", "all_reduced-0"])
+def test_code_that_calls_python_is_refused(case: str, tmp_path: Path) -> None:
+    graph = next(c for c in all_cases() if c.name == case).graph()
+    with pytest.raises(ExportError, match="a module runs without Python"):
+        save_module(tmp_path / "net.tvm", Program(graph, {}, ("y",)), ())
+    assert not list(tmp_path.iterdir())
 
 
 def test_bfloat16_without_the_front_end(tmp_path: Path) -> None:

@@ -25,7 +25,7 @@ static inline __device__ float tvmgraph_quotient(float a, float b) {
 NAME = "tvmgraph_quotient"
 _NARROW = ("float16", "bfloat16")
 #: Functions of a quotient that its last bit can decide.
-_ROUNDING = ("floor", "ceil", "trunc", "round", "nearbyint", "fmod")
+_ROUNDING = ("floor", "ceil", "trunc", "round", "nearbyint", "rint", "fmod")
 
 
 @tvm.transform.module_pass(opt_level=0, name="ShortQuotients")
@@ -55,7 +55,10 @@ def _needs_last_bit(value: ir.Expr) -> bool:
     found: list[ir.Expr] = []
 
     def call(node: ir.Call) -> None:
-        if getattr(node.op, "name", "").rsplit(".", 1)[-1] in _ROUNDING:
+        name = getattr(node.op, "name", "").rsplit(".", 1)[-1]
+        if name == "call_pure_extern" and isinstance(node.args[0], ir.StringImm):
+            name = str(node.args[0].value).removesuffix("f")
+        if name in _ROUNDING:
             found.append(node)
 
     def cast(node: tirx.Cast) -> None:
@@ -69,6 +72,8 @@ def _needs_last_bit(value: ir.Expr) -> bool:
 def _named(value: ir.Expr) -> ir.Expr:
     """The value with every quotient computed once: nvcc does not see that two are the same."""
     known: list[tuple[ir.Expr, tirx.Var]] = []
+    bound: list[tirx.Let] = []
+    tvm_ffi.structural_walk(value, (tirx.Let, bound.append))
 
     def visit(node: tirx.Div) -> ir.Expr:
         if str(node.ty.dtype) != "float32":
@@ -76,6 +81,8 @@ def _named(value: ir.Expr) -> ir.Expr:
         quotient = tirx.call_pure_extern("float32", NAME, node.a, node.b)
         if not all(load.source.scope() == "local" for load in loads_of(quotient)):
             return quotient  # which a condition may guard
+        if _uses(quotient, [let.var for let in bound]):
+            return quotient  # of a name that is not known ahead of the value
         for seen, var in known:
             if tvm_ffi.structural_equal(seen, quotient):
                 return var
@@ -86,3 +93,9 @@ def _named(value: ir.Expr) -> ir.Expr:
     for quotient, var in reversed(known):
         value = tirx.Let(var, quotient, value)
     return value
+
+
+def _uses(value: ir.Expr, names: list[tirx.Var]) -> bool:
+    found: list[tirx.Var] = []
+    tvm_ffi.structural_walk(value, (tirx.Var, found.append))
+    return any(var.same_as(name) for var in found for name in names)
