@@ -121,10 +121,10 @@ def _onnx_unique(O: OnnxOps, x: OnnxNamed, *, size: str) -> Sequence[OnnxNamed]:
     onnx=_onnx_unique,
     multi=True,
     samples=[
-        sample((9,), dtype="int64", low=-2, high=2),
-        sample((9,), dtype="int32", low=-2, high=2),
-        sample(np.array([2.0, 1, 2, 0.5], np.float32)),
-        sample((0,), dtype="float32"),
+        sample((9,), dtype="int64", low=-2, high=2, grad=False),
+        sample((9,), dtype="int32", low=-2, high=2, grad=False),
+        sample(np.array([2.0, 1, 2, 0.5], np.float32), grad=False),
+        sample((0,), dtype="float32", grad=False),
         sample((3, 4), dtype="int64", raises=ShapeError),
     ],
 )
@@ -235,10 +235,10 @@ def _runs(x: Tensor, axis: int, size: str) -> tuple[Tensor, Tensor, Tensor]:
     onnx=Reason("ONNX has no run-length operator"),
     multi=True,
     samples=[
-        sample((9,), dtype="int64", low=0, high=1, axis=0),
-        sample((5, 2), dtype="int32", low=0, high=1, axis=0),
-        sample((2, 6), dtype="int32", low=0, high=1, axis=1),
-        sample((0,), axis=0),
+        sample((9,), dtype="int64", low=0, high=1, axis=0, grad=False),
+        sample((5, 2), dtype="int32", low=0, high=1, axis=0, grad=False),
+        sample((2, 6), dtype="int32", low=0, high=1, axis=1, grad=False),
+        sample((0,), axis=0, grad=False),
     ],
 )
 def runs_of_equal(x: Tensor, axis: int, size: str = "runs") -> tuple[Tensor, Tensor, Tensor]:
