@@ -74,6 +74,7 @@ def test_table_covers_every_layer() -> None:
         "Dropout1d", "Dropout3d", "ConstantPad2d", "MaxUnpool1d", "MaxUnpool3d",
         "FractionalMaxPool3d", "SampledSoftmaxLoss", "ZeroPad1d", "ZeroPad3d",
         "ReflectionPad3d", "ReplicationPad1d", "BatchNorm2d", "MultilabelMarginLoss",
+        "SparseToDense", "SparseTensorDenseMatmul",  # of matrices: tests/compat/test_sparse.py
     }  # fmt: skip
     public = {
         n for n in nn.__all__

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from types import FunctionType
 
 from tvmgraph import dtypes
 from tvmgraph.compat.sparse import (
@@ -17,6 +18,7 @@ from tvmgraph.compat.sparse import (
     row_sums,
 )
 from tvmgraph.core.arguments import DTypeLike
+from tvmgraph.core.guard import guard
 from tvmgraph.core.op import F
 from tvmgraph.core.tensor import Tensor
 
@@ -151,22 +153,65 @@ def _of_values(name: str, kind: type) -> Callable[[SparseMatrix], SparseMatrix]:
     return function
 
 
+# by name: what it returns, and how
+_DERIVED: dict[str, tuple[str, Callable[..., object]]] = {
+    "coo_tensor_get_indices": ("Returns the places of the stored values.", lambda x: x.indices),
+    "coo_tensor_get_values": ("Returns the stored values.", lambda x: x.values),
+    "coo_tensor_get_dense_shape": ("Returns rows and columns of a matrix.", lambda x: x.shape),
+    "csr_tensor_get_indptr": ("Returns where rows begin in the values.", lambda x: x.indptr),
+    "csr_tensor_get_indices": ("Returns the columns of the stored values.", lambda x: x.indices),
+    "csr_tensor_get_values": ("Returns the stored values.", lambda x: x.values),
+    "csr_tensor_get_dense_shape": ("Returns rows and columns of a matrix.", lambda x: x.shape),
+    "coo_add": (
+        "Returns the sum of two matrices; values below ``thresh`` in size are left out.",
+        lambda x1, x2, thresh: x1.add(x2, thresh),
+    ),
+    "csr_add": (
+        "Returns ``alpha * a + beta * b`` of two matrices.",
+        lambda a, b, alpha, beta: a.add(b, alpha, beta),
+    ),
+    "csr_mul": (
+        "Returns the stored values times the elements of a dense one in their places.",
+        lambda x, y: (x * y).values,
+    ),
+    "csr_div": (
+        "Returns the stored values over the elements of a dense one in their places.",
+        lambda x, y: (x / y).values,
+    ),
+    "csr_mv": (
+        "Returns the product of a matrix with a column.",
+        lambda csr_tensor, dense: csr_tensor.mv(dense),
+    ),
+    "csr_reduce_sum": (
+        "Returns the sums of a matrix along an axis, which stays with size 1.",
+        lambda csr_tensor, axis: csr_tensor.sum(axis),
+    ),
+    "csr_to_coo": (
+        "Returns the matrix with the place of every value.",
+        lambda tensor: tensor.to_coo(),
+    ),
+    "csr_to_dense": (
+        "Returns the matrix as a dense tensor.",
+        lambda csr_tensor: csr_tensor.to_dense(),
+    ),
+}
+
+
+def _documented(name: str, text: str, function: Callable[..., object]) -> Callable[..., object]:
+    function.__name__, function.__doc__ = name, text
+    return function
+
+
 FUNCTIONS: dict[str, Callable[..., object]] = {
     **{f"coo_{n}": _of_values(n, COOTensor) for n in ELEMENTWISE},
     **{f"csr_{n}": _of_values(n, CSRTensor) for n in ELEMENTWISE},
-    "coo_tensor_get_indices": lambda x: x.indices, "coo_tensor_get_values": lambda x: x.values,
-    "coo_tensor_get_dense_shape": lambda x: x.shape, "csr_tensor_get_indptr": lambda x: x.indptr,
-    "csr_tensor_get_indices": lambda x: x.indices, "csr_tensor_get_values": lambda x: x.values,
-    "csr_tensor_get_dense_shape": lambda x: x.shape,
-    "coo_add": lambda x1, x2, thresh: x1.add(x2, thresh),
-    "csr_add": lambda a, b, alpha, beta: a.add(b, alpha, beta),
-    "csr_mul": lambda x, y: (x * y).values, "csr_div": lambda x, y: (x / y).values,
-    "csr_mv": lambda csr_tensor, dense: csr_tensor.mv(dense),
-    "csr_reduce_sum": lambda csr_tensor, axis: csr_tensor.sum(axis),
-    "csr_to_coo": lambda tensor: tensor.to_coo(),
-    "csr_to_dense": lambda csr_tensor: csr_tensor.to_dense(),
+    **{name: _documented(name, *row) for name, row in _DERIVED.items()},
     "make_coo_tensor": COOTensor, "make_csr_tensor": CSRTensor,
     **{f.__name__: f for f in (coo2csr, csr2coo, coo_concat, csr_gather, csr_mm, csr_softmax,
                                coalesce, dense_to_sparse_coo, dense_to_sparse_csr)},
 }  # fmt: skip
 """What ``ops`` has of them, by name."""
+
+for _name, _function in FUNCTIONS.items():
+    if isinstance(_function, FunctionType):
+        guard(_function, f"ops.{_name}")

@@ -260,6 +260,11 @@ class SparseTensorDenseMatmul(Cell):
 
     Raises:
         DTypeError: if an argument is no bool.
+
+    Example:
+        >>> places, values, dense = Tensor([[0, 1]]), Tensor([5.0]), ops.ones((2, 1))
+        >>> nn.SparseTensorDenseMatmul()(places, values, (1, 2), dense).asnumpy().tolist()
+        [[5.0]]
     """
 
     def __init__(self, adjoint_st: bool = False, adjoint_dt: bool = False) -> None:
