@@ -200,7 +200,7 @@ TENSORS: dict[str, tuple[str, ...]] = {
         "{a}.astype(ms.float64).sum().astype(ms.float32) + {b}", "{a}.astype(ms.int32) + {b}",
         "({a} if float({b}.sum()) > 0 else {a}.sum()) + {b}", "ops.concat([{a}, {b}])[:2]",
     ),
-    "text": ("{a} * len(f'{{{b}}}')", "{a} + len(str({b}.sum()))", "{a} * len('%.2f' % {b}.sum().item())"),
+    "text": ("{a} * len(f'{{{b}}}')", "{a} + len(str({b}.sum() > 0))", "{a} * len('%.2f' % {b}.sum().item())"),
 }
 
 #: Conditions.
