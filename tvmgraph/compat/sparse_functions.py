@@ -82,7 +82,7 @@ def csr_mm(
     a: CSRTensor, b: Tensor | CSRTensor, trans_a: bool = False, trans_b: bool = False,
     adjoint_a: bool = False, adjoint_b: bool = False,
 ) -> Tensor | CSRTensor:  # fmt: skip
-    """Returns the product of a sparse matrix with another one; see :meth:`CSRTensor.mm`.
+    """Returns the product of a sparse matrix with another one; as ``a.mm(b)``.
 
     Args:
         a: The first matrix.

@@ -252,7 +252,7 @@ class SparseToDense(Cell):
 
 
 class SparseTensorDenseMatmul(Cell):
-    """Product of a sparse and a dense matrix; see :func:`.sparse_functions.sparse_dense_matmul`.
+    """Product of a sparse matrix, given by places and values, and a dense one.
 
     Args:
         adjoint_st: Whether the sparse matrix is transposed and conjugated.
