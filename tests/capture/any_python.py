@@ -199,9 +199,10 @@ def compare(
                     for world, f in ((plain, plain.names["f"]), (pieces, function))
                 ]
                 assert_same(found[0], found[1], "gradients of " + where)
-                states = [plain.state(), pieces.state()]
-                states = map(_numbers_apart, states) if compiled else states
-                assert_same(*states, "state after gradients of " + where)
+                before, after = plain.state(), pieces.state()
+                if compiled:
+                    before, after = _numbers_apart(before), _numbers_apart(after)
+                assert_same(before, after, "state after gradients of " + where)
         return function
     finally:
         plain.close()
