@@ -68,14 +68,20 @@ class Layout(StrEnum):
 
     ELEMENTWISE: operands in the same layout, or broadcast to it.
     POOLING: windows over the axes of the image, channel by channel.
+    PADDING: of axes; that of the channels may change the layout.
     REDUCTION: over the axes of the image.
+    RESHAPE: of an image into groups of channels, and back.
+    ROWS: each row of the last ``count`` axes by itself, whatever the order of its elements.
     CONCAT: of channels.
     INTERLEAVE: of the pixels of several images.
     """
 
     ELEMENTWISE = "elementwise"
     POOLING = "pooling"
+    PADDING = "padding"
     REDUCTION = "reduction"
+    RESHAPE = "reshape"
+    ROWS = "rows"
     CONCAT = "concat"
     INTERLEAVE = "interleave"
 

@@ -2,23 +2,22 @@
 
 A convolution whose weight is a parameter gets that weight in the order in which its kernel reads
 it, and its result stays blocked, (N, C / b, H, W, b), through everything that treats channels
-alike: elementwise operators, pooling, averages over the image, concatenation of channels. Where
-anything else reads the result, it is put back into (N, C, H, W). A convolution that leads to no
-other one is as fast on plain images, unless rows fill vectors badly, or Winograd's method applies
-to it. Where the weight is no parameter, only Winograd's method is worth putting it into another
-order in every call.
+alike: elementwise operators, pooling, averages over the image, concatenation of channels, and
+normalization of groups of channels. Where anything else reads the result, it is put back into
+(N, C, H, W). A convolution that leads to no other one is as fast on plain images, unless rows fill
+vectors badly, or Winograd's method applies to it. Where the weight is no parameter, only Winograd's
+method is worth putting it into another order in every call.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from tvmgraph.core.op import get_op
 from tvmgraph.core.traits import Layout
-from tvmgraph.core.types import TensorType, tensor_type
+from tvmgraph.core.types import TensorType
 from tvmgraph.dtypes import DType, bfloat16, float16, float32, float64
 from tvmgraph.graph.ir import Node, Value
 from tvmgraph.machine.processor import CpuModel
@@ -31,6 +30,7 @@ from tvmgraph.ops.internal.conv_blocked import (
     to_blocks,
 )
 from tvmgraph.ops.internal.matmul_panels import GROUPS
+from tvmgraph.passes.blocked_images import BlockedImages, Derive, Flattened
 
 _FLOATS = (float16, bfloat16, float32, float64)
 #: Multiplications per element of the result from which a convolution starts blocks.
@@ -43,16 +43,14 @@ _MAX_IDLE, _MIN_LONG = 0.1, 256
 #: then finds no place in it.
 _SET_STRIDE, _MANY_CHANNELS = 4096, 128
 
-Derive = Callable[[Callable[..., Any], tuple[Value, ...], TensorType], Value]
 
-
-class BlockedLayout:
+class BlockedLayout(BlockedImages):
     """Rewrites the nodes of a frozen graph.
 
     Args:
-        stable: Values that depend on parameters alone; grows with what is derived.
-        consts: The constants of the graph; grows with those that new nodes read.
-        derive: ``(compute, inputs, type) -> value``, computed once per version of the parameters.
+        stable: As for :class:`.BlockedImages`, like the next two.
+        consts: The constants of the graph.
+        derive: Computes something once per version of the parameters.
         model: The processor whose kernels run the nodes; None for a GPU.
     """
 
@@ -63,19 +61,9 @@ class BlockedLayout:
         derive: Derive,
         model: CpuModel | None,
     ) -> None:
+        super().__init__(stable, consts, derive)
         self._model = model
-        self._stable = stable
-        self._consts = consts
-        self._derive = derive
-        self._blocked: dict[Value, Value] = {}
-        self._pending: set[Value] = set()  # values that exist in blocks only
-        self._nodes: list[Node] = []
-        self._count = 0
         self._leading: set[Node] = set()
-
-    def block_of(self, channels: object) -> int | None:
-        """Returns the channels per block of an image with this many, or None if it has none."""
-        return block_of(channels)
 
     def rewrite(self, nodes: Sequence[Node], outputs: Sequence[Value]) -> list[Node]:
         """Returns the nodes with convolutions, and what follows them, on blocked images."""
@@ -97,6 +85,12 @@ class BlockedLayout:
             return False
         if not all(v.type.is_static for v in (*node.inputs, *node.outputs)):
             return False
+        if any(v in self._flattened for v in node.inputs):
+            if self._of_flattened(node):
+                return True
+            for value in node.inputs:
+                if value in self._flattened:
+                    self._require_plain(value)
         if node.op.name == "convolution":
             return self._convolution(node)
         if not any(v in self._blocked for v in node.inputs):
@@ -104,6 +98,10 @@ class BlockedLayout:
         match node.op.traits.layout:
             case Layout.ELEMENTWISE:
                 return self._elementwise(node)
+            case Layout.RESHAPE:
+                return self._flatten(node)
+            case Layout.PADDING:
+                return self._padding(node)
             case Layout.POOLING:
                 return self._pooling(node)
             case Layout.REDUCTION:
@@ -112,7 +110,7 @@ class BlockedLayout:
                 return self._concat(node)
             case Layout.INTERLEAVE:
                 return self._interleave(node)
-            case None:
+            case Layout.ROWS | None:
                 return False
 
     def _convolution(self, node: Node) -> bool:
@@ -312,14 +310,23 @@ class BlockedLayout:
         one = {"kernel": 1, "stride": 1, "dilation": 1, "padding": (0, 0), "counted": (0, 0)}
         return {k: (*v, one[k]) if k in one else v for k, v in attrs.items()}
 
+    def _padding(self, node: Node) -> bool:
+        if node.attrs["pads"][1] != (0, 0):
+            return False
+        attrs = {**node.attrs, "pads": (*node.attrs["pads"], (0, 0))}
+        self._emit(node.op.name, (self._blocked[node.inputs[0]],), attrs, node.outputs[0])
+        return True
+
     def _reduction(self, node: Node) -> bool:
-        if tuple(node.attrs["axis"]) != (2, 3):
+        axes = tuple(node.attrs["axis"])
+        if axes not in ((2, 3), (1, 2, 3)):
             return False
         (x,), result = node.inputs, node.outputs[0]
-        if node.attrs["keep_dims"]:
-            self._emit(node.op.name, (self._blocked[x],), node.attrs, result)
+        attrs = {**node.attrs, "axis": axes if 1 not in axes else (*axes, 4)}
+        if axes == (2, 3) and node.attrs["keep_dims"]:
+            self._emit(node.op.name, (self._blocked[x],), attrs, result)
         else:
-            reduced = self._node(node.op.name, (self._blocked[x],), node.attrs)
+            reduced = self._node(node.op.name, (self._blocked[x],), attrs)
             self._node("reshape", (reduced,), {"shape": result.type.shape}, result)
         return True
 
@@ -348,72 +355,69 @@ class BlockedLayout:
         self._emit(node.op.name, inputs, node.attrs, result)
         return True
 
-    # ---- operands and results ---------------------------------------------------------------
+    # ---- flattened images -------------------------------------------------------------------
 
-    def _operand(self, value: Value, block: int, result: TensorType) -> Value:
-        """An operand of an elementwise operator, in the form that broadcasts to blocks."""
-        shape = (1,) * (4 - value.type.ndim) + value.type.static_shape
-        if value in self._blocked:
-            return self._blocked[value]
-        if value.type.size == 1 and value.type.ndim < 5:
+    def _flatten(self, node: Node) -> bool:
+        (x,), result = node.inputs, node.outputs[0]
+        return self._keep_flattened(self._blocked[x], x.type.static_shape, result)
+
+    def _keep_flattened(self, blocks: Value, image: tuple[int, ...], result: Value) -> bool:
+        """Flattens blocks, or another form of them; whether their order can be kept."""
+        form = self._form(image, result.type.static_shape)
+        if form is None:
+            return False
+        self._flattened[result] = Flattened(self._reshaped(blocks, form), image)
+        self._pending.add(result)
+        return True
+
+    def _of_flattened(self, node: Node) -> bool:
+        """Adds a node of flattened images; whether it does not mind their order."""
+        first = next(v for v in node.inputs if v in self._flattened)
+        found, shape, result = self._flattened[first], first.type.static_shape, node.outputs[0]
+        rest = tuple(range(2, len(shape)))  # the axes that a group holds
+        match node.op.traits.layout:
+            case Layout.ELEMENTWISE if result.type.static_shape == shape:
+                inputs = [self._flattened_operand(v, found, shape) for v in node.inputs]
+                if None in inputs:
+                    return False
+                form = self._node(node.op.name, tuple(v for v in inputs if v), node.attrs)
+            case Layout.ROWS if node.attrs["count"] == len(rest) and found.form.type.ndim == 3:
+                form = self._node(node.op.name, (found.form,), {**node.attrs, "count": 1})
+            case Layout.REDUCTION if tuple(node.attrs["axis"]) == rest:
+                attrs = {**node.attrs, "axis": (2,), "keep_dims": False}
+                reduced = self._node(node.op.name, (found.form,), attrs)
+                self._node("reshape", (reduced,), {"shape": result.type.shape}, result)
+                return True
+            case Layout.RESHAPE if result.type.shape == found.image:
+                blocks = self._blocks(found.image)
+                self._emit("reshape", (found.form,), {"shape": blocks}, result)
+                return True
+            case Layout.RESHAPE:
+                return self._keep_flattened(found.form, found.image, result)
+            case _:
+                return False
+        self._flattened[result] = Flattened(form, found.image)
+        self._pending.add(result)
+        return True
+
+    def _flattened_operand(
+        self, value: Value, like: Flattened, shape: tuple[int, ...]
+    ) -> Value | None:
+        """An operand beside a flattened image; None if its order would have to be changed."""
+        if value in self._flattened:
+            found = self._flattened[value]
+            same = found.image == like.image and value.type.shape == shape
+            return found.form if same else None
+        if value.type.size == 1 and value.type.ndim < 3:
             return value
-        if shape[1] == result.shape[1]:
-            return self._as_blocked(value, shape)
-        return self._reshaped(value, (*shape, 1))
-
-    def _as_blocked(self, value: Value, shape: tuple[int, ...] | None = None) -> Value:
-        if value in self._blocked:
-            return self._blocked[value]
-        n, c, h, w = shape or value.type.static_shape
-        block = self.block_of(c)
-        assert block is not None
-        kind = value.type.with_shape((n, c // block, h, w, block))
-        if value in self._stable or value in self._consts:
-            return self._derive(lambda x: to_blocks(x.reshape(n, c, h, w), block), (value,), kind)
-        if h == w == 1:  # a number per channel
-            return self._reshaped(value, (n, c // block, 1, 1, block))
-        split = self._reshaped(value, (n, c // block, block, h, w))
-        found = self._node("transpose", (split,), {"dims": (0, 1, 3, 4, 2)})
-        self._blocked[value] = found
-        return found
-
-    def _reshaped(self, value: Value, shape: tuple[int, ...]) -> Value:
-        if value in self._stable or value in self._consts:
-            kind = value.type.with_shape(shape)
-            return self._derive(lambda x: x.reshape(shape), (value,), kind)
-        return self._node("reshape", (value,), {"shape": shape})
-
-    def _constant(self, array: np.ndarray, dtype: DType) -> Value:
-        self._count += 1
-        value = Value(f"constant{self._count}", tensor_type(array.shape, dtype))
-        self._consts[value] = array.astype(dtype.numpy)
-        return value
-
-    def _require_plain(self, value: Value) -> None:
-        """Puts a value that exists in blocks only back into its own form."""
-        if value not in self._pending:
-            return
-        self._pending.remove(value)
-        transposed = self._node("transpose", (self._blocked[value],), {"dims": (0, 1, 4, 2, 3)})
-        self._node("reshape", (transposed,), {"shape": value.type.shape}, value)
-
-    def _emit(self, name: str, inputs: tuple[Value, ...], attrs: Any, plain: Value) -> None:
-        """Adds a node whose result is ``plain`` in blocks."""
-        self._blocked[plain] = self._node(name, inputs, attrs)
-        self._pending.add(plain)
-
-    def _node(
-        self, name: str, inputs: tuple[Value, ...], attrs: Any, result: Value | None = None
-    ) -> Value:
-        op, origin = get_op(name), self._origin
-        if result is None:
-            self._count += 1
-            kind = op.infer(*[v.type for v in inputs], **attrs)
-            assert isinstance(kind, TensorType)
-            result = Value(f"blocked{self._count}", kind)
-        node = Node(op, inputs, attrs, (result,), origin.source, origin.scope)
-        self._nodes.append(node)
-        return result
+        sizes = (1,) * (len(shape) - value.type.ndim) + value.type.static_shape
+        if value in self._pending or any(n != 1 for n in sizes[2:]):
+            return None
+        n, groups, *_ = sizes
+        tail = like.form.type.static_shape[3:]
+        if tail and groups > 1:  # a number per channel
+            return self._reshaped(value, (n, groups // tail[0], 1, *tail))
+        return self._reshaped(value, (n, groups, 1, *(1 for _ in tail)))
 
 
 def _lead_to_more(nodes: Sequence[Node]) -> set[Node]:
@@ -431,9 +435,22 @@ def _lead_to_more(nodes: Sequence[Node]) -> set[Node]:
             layout is Layout.REDUCTION and tuple(node.attrs["axis"]) == (2, 3)
         ):
             wanted.add(node.inputs[0])
-        elif layout is Layout.INTERLEAVE or (wants and layout not in (None, Layout.REDUCTION)):
+        elif layout is Layout.INTERLEAVE or (
+            wants
+            and layout not in (None, Layout.REDUCTION)
+            and (layout is not Layout.RESHAPE or _keeps_groups(node))
+        ):
             wanted.update(node.inputs)
     return found
+
+
+def _keeps_groups(node: Node) -> bool:
+    """Whether a reshape makes groups of an image's channels, or an image of them."""
+    types = node.inputs[0].type, node.outputs[0].type
+    if not all(t.is_static and t.ndim > 2 and 0 not in t.shape for t in types):
+        return False
+    (batch, channels, *_), (images, groups, *_) = (t.static_shape for t in types)
+    return batch == images and max(channels, groups) % min(channels, groups) == 0
 
 
 def _sums_groups(node: Node) -> bool:

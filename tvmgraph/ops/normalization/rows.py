@@ -14,7 +14,7 @@ from tvmgraph.core.columns import Builder, Expr, OnnxNamed, OnnxOps
 from tvmgraph.core.op import F, sample
 from tvmgraph.core.primitive import primitive
 from tvmgraph.core.tensor import Tensor
-from tvmgraph.core.traits import Pattern, Traits, equation, letters
+from tvmgraph.core.traits import Layout, Pattern, Traits, equation, letters
 from tvmgraph.core.types import TensorType
 from tvmgraph.errors import DTypeError, ShapeError
 from tvmgraph.ops.common.window import LOW_PRECISION, widen
@@ -159,7 +159,7 @@ def _row_factors(types: Sequence[TensorType], attrs: Attrs) -> str:
 
 @primitive(
     infer=_infer_rows,
-    traits=Traits(Pattern.OPAQUE, _row_factors),
+    traits=Traits(Pattern.OPAQUE, _row_factors, layout=Layout.ROWS),
     eager=_numpy_rows,
     lower=_lower_rows,
     vjp=lambda g, y, x, **attrs: (F.row_normalize_grad(g, x, y, **attrs),),

@@ -15,7 +15,7 @@ from tvmgraph.core.conversion import converted
 from tvmgraph.core.op import F, sample
 from tvmgraph.core.primitive import primitive
 from tvmgraph.core.tensor import Tensor
-from tvmgraph.core.traits import Pattern, Traits, equation, letters
+from tvmgraph.core.traits import Layout, Pattern, Traits, equation, letters
 from tvmgraph.core.types import Shape, TensorType
 from tvmgraph.errors import ArgumentError, ShapeError
 from tvmgraph.ops.common.arguments import as_int, bad, describe, int_tuple
@@ -110,7 +110,7 @@ def pad_factors(types: Sequence[TensorType], attrs: Attrs) -> str:
 
 @primitive(
     infer=_infer_constant,
-    traits=Traits(Pattern.GATHER, pad_factors),
+    traits=Traits(Pattern.GATHER, pad_factors, layout=Layout.PADDING),
     eager=_eager_constant,
     lower=_lower_constant,
     vjp=lambda g, y, x, *, pads, value: (_inner(g, pads, x.shape),),

@@ -14,7 +14,7 @@ from tvmgraph.core.columns import Builder, Expr, OnnxNamed, OnnxOps, ShapeLike
 from tvmgraph.core.op import F, sample
 from tvmgraph.core.primitive import primitive
 from tvmgraph.core.tensor import Tensor
-from tvmgraph.core.traits import Batch, Pattern, Traits, equation, letters
+from tvmgraph.core.traits import Batch, Layout, Pattern, Traits, equation, letters
 from tvmgraph.core.types import Dim, Shape, TensorType
 from tvmgraph.errors import ArgumentError, DTypeError, OutOfRangeError, ShapeError
 from tvmgraph.ops.common.arguments import (
@@ -107,7 +107,14 @@ def _reshape_factors(types: Sequence[TensorType], attrs: Attrs) -> str:
 
 @primitive(
     infer=_infer_reshape,
-    traits=Traits(Pattern.VIEW, _reshape_factors, sized="shape", batch=Batch.SIZED, alias=True),
+    traits=Traits(
+        Pattern.VIEW,
+        _reshape_factors,
+        sized="shape",
+        batch=Batch.SIZED,
+        layout=Layout.RESHAPE,
+        alias=True,
+    ),
     eager=lambda x, *, shape: np.reshape(x, shape),
     lower=_lower_reshape,
     vjp=lambda g, y, x, *, shape: (F.reshape(g, x.type.shape),),

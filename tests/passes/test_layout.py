@@ -1,0 +1,99 @@
+"""The blocked layout goes through normalization of groups, reshapes and padding."""
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from tvmgraph import Tensor, jit, nn, ops
+from tvmgraph.passes.freeze import freeze
+
+N, C, H, W = 2, 64, 10, 9
+
+
+def fill(*shape: int, seed: int = 0) -> Tensor:
+    return Tensor(np.random.default_rng(seed).standard_normal(shape).astype(np.float32))
+
+
+def normalized(x: Tensor, groups: int, scale: object = 1.0) -> Tensor:
+    """By hand, of groups of channels, as exporters write it."""
+    rows = ops.reshape(x, (N, groups, -1))
+    centered = rows - ops.mean(rows, 2, True)
+    rows = centered * ops.rsqrt(ops.mean(ops.square(centered), 2, True) + 1e-5)
+    return ops.reshape(rows * scale, x.shape)
+
+
+def split(x: Tensor) -> Tensor:
+    """The axes of an image stay apart, as other programs write it."""
+    rows = ops.reshape(x, (N, 4, C // 4, H, W))
+    return ops.reshape(rows / ops.sqrt(ops.mean(rows * rows, (2, 3, 4), True)), (N, C, H, W))
+
+
+PER_GROUP, PER_CHANNEL = fill(1, 4, 1, seed=5), fill(C, 1, seed=6)
+KEPT: dict[str, Callable[[Tensor], Tensor]] = {
+    "one group": lambda x: normalized(x, 1),
+    "groups of whole blocks": lambda x: normalized(x, 4, PER_GROUP),
+    "channels": lambda x: normalized(x, C, PER_CHANNEL),
+    "a layer": nn.GroupNorm(4, C),
+    "axes apart": split,
+    "whole images": lambda x: x - ops.mean(x, (1, 2, 3), True) * ops.amax(x, (1, 2, 3), True),
+    "padding": lambda x: ops.pad(x, (1, 2, 0, 3), "constant", 0.5),
+    "reshaped twice": lambda x: ops.reshape(
+        ops.exp(ops.reshape(ops.relu(ops.reshape(x, (N, C, -1))), (N, C, W, H))), x.shape
+    ),
+}
+PUT_BACK: dict[str, Callable[[Tensor], Tensor]] = {
+    "groups of parts of blocks": lambda x: normalized(x, 32),
+    "a number per pixel": lambda x: normalized(x, C, fill(H * W, seed=7)),
+    "part of a group": lambda x: ops.reshape(
+        ops.reshape(x, (N, 4, C // 4, H, W)) - ops.reshape(x, (N, 4, C // 4, H, W)).mean(2, True),
+        x.shape,
+    ),
+    "padded channels": lambda x: ops.pad(x, (0, 0, 0, 0, 0, 32), "constant", 0.5)[:, :C],
+    "tokens": lambda x: ops.reshape(
+        ops.swapaxes(ops.softmax(ops.swapaxes(ops.reshape(x, (N, C, -1)), 1, 2)), 1, 2), x.shape
+    ),
+    "joined": lambda x: ops.reshape(
+        ops.concat([ops.reshape(x, (N, C, -1)), ops.reshape(x, (N, C, -1))], 1)[:, :C], x.shape
+    ),
+    "convolved": lambda x: ops.reshape(
+        ops.conv2d(ops.reshape(x, (N, 4, C // 4, H * W)), fill(4, 4, 1, 1, seed=8)), x.shape
+    ),
+}
+
+
+class Around(nn.Cell):
+    """Convolutions that want blocks around what is looked at."""
+
+    def __init__(self, inner: Callable[[Tensor], Tensor]):
+        super().__init__()
+        self.first = nn.Conv2d(C, C, 1)
+        self.inner = inner
+        self.last = nn.Conv2d(C, C, 1)
+
+    def construct(self, x):
+        return self.last(self.inner(self.first(x)))
+
+
+def transposes(inner: Callable[[Tensor], Tensor], x: Tensor) -> int:
+    """How often an image changes its order, where the result equals eager's."""
+    net = Around(inner).set_train(False)
+    compiled = jit(net)
+    np.testing.assert_allclose(
+        compiled(x).asnumpy(), net(x).asnumpy(), rtol=2e-4, atol=2e-4, equal_nan=False
+    )
+    frozen = freeze(compiled.graph(x))
+    assert frozen is not None
+    names = [node.op.name for node in frozen.main.nodes]
+    assert names.count("conv_blocked") == 2
+    return names.count("transpose")
+
+
+@pytest.mark.parametrize("name", KEPT)
+def test_blocks_are_kept(name):
+    assert transposes(KEPT[name], fill(N, C, H, W)) == 1  # of the result
+
+
+@pytest.mark.parametrize("name", PUT_BACK)
+def test_what_minds_the_order_gets_plain_images(name):
+    assert transposes(PUT_BACK[name], fill(N, C, H, W)) > 1
