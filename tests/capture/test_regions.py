@@ -472,3 +472,54 @@ def test_a_dropped_cell_is_freed() -> None:
     del net
     gc.collect()
     assert gone() is None
+
+
+@pytest.mark.usefixtures("numpy")
+def test_a_dropped_object_is_freed_at_once() -> None:
+    class Step:
+        def __init__(self, t: Tensor) -> None:
+            self.t, self.n, self.inner = t, 2, None
+
+    def f(step: Any, x: Tensor) -> Any:
+        step.n = step.n + 1
+        step.inner = x * step.n
+        return step.t * x + step.inner
+
+    def broken(step: Any, x: Tensor) -> Any:
+        y = step.t * x
+        n = float(y.asnumpy()[0])
+        return (step.t * n + y).asnumpy()
+
+    gc.disable()
+    try:
+        for compiled in (jit(f), jit(broken)):
+            for _ in range(3):
+                step = Step(X * 2)
+                for _ in range(3):
+                    compiled(step, X)
+                gone = [weakref.ref(step), weakref.ref(step.t)]
+                del step
+                assert [ref() for ref in gone] == [None, None]
+        compiled, x = jit(lambda x: x * 2), X + 1
+        for _ in range(3):
+            compiled(x)
+        gone = [weakref.ref(x)]
+        del x
+        assert gone[0]() is None
+    finally:
+        gc.enable()
+
+
+@pytest.mark.usefixtures("numpy")
+def test_what_a_segment_cannot_return_stays_in_python_alone() -> None:
+    def f(x: Tensor) -> Any:
+        n = float(x.sum())
+        y = x * 2
+        found = map(float, y)
+        z = y + 1
+        return [*found], z, n
+
+    compiled = jit(f)
+    for _ in range(4):
+        assert_same(seen(f(X)), seen(compiled(X)), "")
+    assert "found = map(float, y)  because a compiled function cannot return" in compiled.explain()

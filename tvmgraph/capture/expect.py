@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from tvmgraph import dtypes
-from tvmgraph.capture.places import ABSENT, contents
+from tvmgraph.capture.places import ABSENT, contents, reference
 from tvmgraph.core.symbols import Scalar, Symbol
 from tvmgraph.core.tensor import Tensor
 
@@ -86,13 +86,13 @@ def expect(value: Any, objects: bool = True, depth: int = 0) -> Check:
         return _expect_container(value, objects, depth)
     if isinstance(value, types.FunctionType) and depth < _MAX_DEPTH and not is_fixed(value):
         return _expect_function(value, depth)
-    if is_cell(value) and not isinstance(value, type):
-        ref = weakref.ref(value)
-        return lambda v: v is ref() and v is not None
-    if objects and is_plain_object(value) and depth < _MAX_DEPTH:
+    if not is_mortal(value):
+        return lambda v: v is value
+    ref = reference(value)
+    if objects and not is_cell(value) and depth < _MAX_DEPTH:
         inner = _expect_dict(attributes(value), objects, depth)
-        return lambda v: v is value and inner(attributes(v))
-    return lambda v: v is value
+        return lambda v: v is ref() is not None and inner(attributes(v))
+    return lambda v: v is ref() is not None
 
 
 def is_immutable(value: object) -> bool:
@@ -135,6 +135,27 @@ def is_plain_object(value: object) -> bool:
     module = getattr(type(value), "__module__", "") or ""
     has_attributes = hasattr(value, "__dict__") or hasattr(type(value), "__slots__")
     return has_attributes and module.partition(".")[0] not in LIBRARIES
+
+
+def is_mortal(value: object) -> bool:
+    """Whether a value is an object of the user, which a capture must not keep alive."""
+    return is_plain_object(value) or (is_cell(value) and not isinstance(value, type))
+
+
+def objects_in(value: object) -> list[Any]:
+    """Returns the objects of the user in nested arguments, which a capture must not keep alive."""
+    if isinstance(value, dict):
+        value = tuple(value.values())
+    if isinstance(value, (tuple, list)) and not hasattr(value, "_fields"):
+        return [o for v in value for o in objects_in(v)]
+    return [value] if is_mortal(value) else []
+
+
+def forget_with(value: object, table: dict[Any, Any], key: object) -> None:
+    """Lets a table forget a key that holds the ids of objects in ``value`` when one is gone."""
+    for o in objects_in(value):
+        if type(o).__weakrefoffset__:
+            weakref.finalize(o, table.pop, key, None).atexit = False
 
 
 def is_iterator(value: object) -> bool:

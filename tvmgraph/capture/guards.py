@@ -29,6 +29,7 @@ from tvmgraph.capture.expect import (
     is_fixed,
     is_immutable,
     is_library,
+    is_mortal,
     is_mutable,
     is_plain_object,
 )
@@ -49,8 +50,10 @@ from tvmgraph.capture.places import (
     Item,
     Names,
     Place,
+    Referred,
     Result,
     member,
+    reference,
 )
 from tvmgraph.capture.promotion import Slot
 from tvmgraph.config import context
@@ -88,7 +91,7 @@ class Guard:
     def code(self, names: Names) -> str:
         """Returns an expression that is true while the condition holds."""
         if self.weak:
-            return f"{names(self.value)}() is {self.place.code(names)}"
+            return f"None is not {names(self.value)}() is {self.place.code(names)}"
         if self.value is not ABSENT:
             return f"{self.place.code(names)} is {names(self.value)}"
         if self.before == repr(ABSENT):
@@ -337,7 +340,8 @@ class Guards:
             self._add_mutable(value)
         elif is_plain_object(value):
             key = ("object", id(value))
-            guard = Guard(Fixed(key, type(value).__name__, value), expect(value), "")
+            place = Referred(key, type(value).__name__, reference(value))
+            guard = Guard(place, expect(value), "")
             self._always.setdefault(key, guard)
         elif isinstance(value, types.FunctionType) and not is_fixed(value):
             key = ("code", id(value))
@@ -412,9 +416,9 @@ class Guards:
         if isinstance(value, _CONTAINERS):
             guard.container, guard.active = value, not self.blind
             guard.same = self._pinned(id(value), guard.same)
-        elif is_cell(value) and not isinstance(value, type):
-            guard.value, guard.weak = weakref.ref(value), True
-        elif value is not ABSENT and (_is_whole(value) or self._is_interpreted(value)):
+        elif is_mortal(value):
+            guard.value, guard.weak = reference(value), True
+        elif value is not ABSENT and (is_immutable(value) or self._is_interpreted(value)):
             guard.value = value
         self._always[place.key] = guard
         return value
@@ -538,11 +542,6 @@ def _is_user(frame: types.FrameType) -> bool:
 def _is_of_user(path: str, module: str) -> bool:
     installed = "site-packages" in path or "dist-packages" in path
     return not installed and not is_library(module)
-
-
-def _is_whole(value: object) -> bool:
-    """Whether being the same object is enough: it cannot change, or is guarded read by read."""
-    return is_immutable(value) or is_plain_object(value)
 
 
 def _is(value: object) -> Check:

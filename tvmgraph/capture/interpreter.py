@@ -84,6 +84,12 @@ class Interpreter(Expressions, Statements, Branches, Loops, Outside):
         self.blamed: ast.AST | None = None
         self._token: Tensor | None = None
 
+    def let_go(self) -> None:
+        """Forgets the call when it is over, whose arguments Python may let go of."""
+        if self.root is not None:
+            self.root.names.clear()
+        vars(self).clear()  # it is part of cycles
+
     # ---- calls ------------------------------------------------------------------------------
 
     def call(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

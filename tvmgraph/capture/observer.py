@@ -57,7 +57,7 @@ class Observer:
             elif event == "call":
                 seen(frame)
 
-        self._observe = observe
+        self._observe: Any = observe
         self._on = False
         self._outer: Any = None
 
@@ -75,7 +75,7 @@ class Observer:
 
     def end(self) -> None:
         """Gives the profiler its place back; cProfile's is no function but an object."""
-        self._on = False
+        self._on, self._observe = False, None  # which is part of a cycle
         sys.setprofile(None)
         if callable(self._outer):
             sys.setprofile(self._outer)

@@ -166,6 +166,21 @@ class Fixed(Place):
 
 
 @dataclass(frozen=True, eq=False, slots=True)
+class Referred(Place):
+    """An object itself, which is held weakly where it can be."""
+
+    value: Callable[[], object]
+
+    def read(self) -> object:
+        """Returns the object, ``None`` if it is gone."""
+        return self.value()
+
+    def code(self, names: Names) -> str:
+        """Returns an expression that gives it."""
+        return f"{names(self.value)}()"
+
+
+@dataclass(frozen=True, eq=False, slots=True)
 class Result(Place):
     """What a function returns that looks at the world outside of Python's variables."""
 

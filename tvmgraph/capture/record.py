@@ -19,6 +19,7 @@ from tvmgraph.capture.handed import Handed
 from tvmgraph.capture.handlers import apart
 from tvmgraph.capture.identity import chosen_leaves
 from tvmgraph.capture.interpreter import Interpreter
+from tvmgraph.capture.places import reference
 from tvmgraph.capture.printing import PrintsInside
 from tvmgraph.capture.promotion import (
     Promotion,
@@ -45,14 +46,21 @@ from tvmgraph.signatures import python_signature
 
 @dataclass(frozen=True)
 class AttributeRef:
-    """A Cell attribute whose tensor is read anew at every call, because calls replace it."""
+    """An attribute whose tensor is read anew at every call, because calls replace it.
 
-    cell: Any
+    Attributes:
+        owner: Returns the object, which is held weakly where it can be.
+        name: The attribute.
+        label: What it is called in messages.
+    """
+
+    owner: Callable[[], Any]
     name: str
+    label: str
 
     def read(self) -> Any:
         """Returns what the attribute holds now."""
-        return self.cell.__dict__.get(self.name)
+        return self.owner().__dict__.get(self.name)
 
 
 @dataclass(frozen=True)
@@ -87,7 +95,8 @@ class Captured:
             :class:`AttributeRef`, a :class:`Drawn`, or ``None`` for the random state.
         result: Structure of the function's result (see :mod:`.tree`).
         written: Tensors (or argument numbers) that receive the trailing outputs.
-        attributes: Cell attributes to set after a call: ``(cell, name, structure)``.
+        attributes: Attributes to set after a call: what returns the object, which is held weakly
+            where it can be, the name, and the structure of the value.
         random_blocks: Random counter blocks that one call consumes; may be symbolic.
         random_leaf: Then the number among the tensor arguments and computed numbers.
         random_output: Number of the output that holds the random state after the call, where a
@@ -107,7 +116,7 @@ class Captured:
     holders: tuple[Holder, ...]
     result: tree.Structure
     written: tuple[int | Tensor, ...]
-    attributes: tuple[tuple[Any, str, tree.Structure], ...]
+    attributes: tuple[tuple[Callable[[], Any], str, tree.Structure], ...]
     random_blocks: Any
     guards: Guards
     random_output: int | None = None
@@ -184,6 +193,16 @@ def _capture_with(
 ) -> Captured:  # fmt: skip
     recorder = Recorder(_graph_name(fn))
     recorder.keeps_identity = aliased
+    try:
+        return _capture_in(recorder, fn, given, settings, promotion)
+    finally:
+        recorder.let_go()
+
+
+def _capture_in(
+    recorder: Recorder, fn: Callable[..., object], given: object, settings: Settings,
+    promotion: Promotion | None,
+) -> Captured:  # fmt: skip
     if not promotion:
         return _capture(recorder, fn, given, settings, _NOTHING)
     leaves = tree.tensors(given)
@@ -237,11 +256,12 @@ def _capture(
         except CaptureError as e:
             if interpreter.root is not None:
                 e.node = interpreter.blamed or interpreter.root.node
-                e.names = interpreter.root.names
+                e.names = interpreter.root.names.copy()
             raise
         finally:
             with held_back():
                 interpreter.effects.undo()
+            interpreter.let_go()
         recorder.guards.look_again()
         return captured
 
@@ -311,8 +331,8 @@ def _finish(
     recorder.guards.settle()
     return Captured(
         graph, _holders(recorder, before, attributes), result, tuple(w for w, _ in writes),
-        tuple((c, n, s) for c, n, s, _ in attributes), blocks, recorder.guards, position, done,
-        random_leaf, apart=interpreter.effects.apart(), tells_apart=tells_apart,
+        tuple((reference(o), n, s) for o, n, s, _ in attributes), blocks, recorder.guards,
+        position, done, random_leaf, apart=interpreter.effects.apart(), tells_apart=tells_apart,
     )  # fmt: skip
 
 
@@ -367,7 +387,10 @@ def _holders(
     recorder: Recorder, before: list[Value], attributes: list[_Effect]
 ) -> tuple[Holder, ...]:
     by_value: dict[Value | None, Holder] = {v: i for i, v in enumerate(before)}
-    replaced = {id(old): AttributeRef(cell, name) for cell, name, _, old in attributes}
+    replaced = {
+        id(old): AttributeRef(reference(o), name, f"{type(o).__name__}.{name}")
+        for o, name, _, old in attributes
+    }
     by_value.update((v, replaced.get(id(t), t)) for t, v in recorder.captured)
     by_value.update((v, len(before) + i) for i, (_, v, _) in enumerate(recorder.computed()))
     by_value.update((v, Drawn(make, delta)) for v, make, delta in recorder.drawn)

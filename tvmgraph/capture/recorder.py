@@ -85,6 +85,11 @@ class Recorder:
         self._journal: list[tuple[object, str, object]] = []
         self._cells: list[object] = []
 
+    def let_go(self) -> None:
+        """Forgets the call when it is over, whose arguments Python may let go of."""
+        vars(self).clear()  # it is part of cycles
+        self.call = _call
+
     # ---- Interpreter ------------------------------------------------------------------------
 
     def run(

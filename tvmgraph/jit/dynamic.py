@@ -8,7 +8,6 @@ out to need the number itself, it stays a constant and every value has a capture
 
 from __future__ import annotations
 
-import weakref
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -16,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tvmgraph import dtypes
-from tvmgraph.capture.expect import is_cell
+from tvmgraph.capture.expect import forget_with
 from tvmgraph.capture.promotion import (
     NUMBERS,
     MutableFloat,
@@ -174,8 +173,7 @@ class Varying:
             while len(self.families) >= _MAX_FAMILIES:
                 self.families.pop(next(iter(self.families)))
             family = self.families[pattern] = Family()
-            for cell in _cells_in((args, kwargs)):  # the pattern holds its id
-                weakref.finalize(cell, self.families.pop, pattern, None).atexit = False
+            forget_with((args, kwargs), self.families, pattern)
         return family, _Call(tuple(shapes), tuple(numbers))
 
     def find(
@@ -243,15 +241,6 @@ class Varying:
         else:
             entry = make(None)
         return entry, "; ".join(kept)
-
-
-def _cells_in(value: object) -> list[Any]:
-    """Returns the Cells among arguments."""
-    if isinstance(value, dict):
-        value = tuple(value.values())
-    if isinstance(value, (tuple, list)):
-        return [cell for v in value for cell in _cells_in(v)]
-    return [value] if is_cell(value) and not isinstance(value, type) else []
 
 
 class RecentCall:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
 
 from tvmgraph import hooks
 from tvmgraph.capture import tree
-from tvmgraph.capture.expect import is_cell
+from tvmgraph.capture.expect import is_mortal
+from tvmgraph.capture.places import reference
 from tvmgraph.capture.record import AttributeRef, Captured, Drawn
 from tvmgraph.capture.settings import Settings
 from tvmgraph.config import JitConfig
@@ -24,6 +26,7 @@ from tvmgraph.jit.compiled import CompiledGraph
 from tvmgraph.jit.tiered import TieredGraph, compiled_or_tiered
 
 if TYPE_CHECKING:
+    from tvmgraph.core.types import TensorType
     from tvmgraph.jit.fast import FastCall
 
 
@@ -69,8 +72,8 @@ class Entry:
         self.fast: dict[object, FastCall] = {}  # by kind of arguments
         self.aliases: Any = None  # which arguments were one tensor
         self.told = False  # whether a change that this entry does not see was named
-        # objects whose id is part of the key; Cells weakly, the key goes with them
-        self.alive = _map(alive, lambda v: weakref.ref(v) if _is_cell_object(v) else v)
+        # objects whose id is part of the key; the user's weakly, the key goes with them
+        self.alive = _map(alive, _mortal)
         empty = not captured.graph.outputs
         held = [_held(h) for h in captured.holders]
         self.compiled = None if empty else _compiled(captured.graph, config, held)
@@ -91,14 +94,11 @@ class Entry:
         return self.compiled
 
     def given(self) -> Any:
-        """Returns the arguments and keyword arguments of the call that was captured."""
-        return _map(self.alive, lambda v: v() if isinstance(v, weakref.ref) else v)
+        """Returns the arguments and keyword arguments of the call that was captured.
 
-    def cells(self) -> list[Any]:
-        """Returns the Cells among the arguments of that call."""
-        found: list[object] = []
-        _map(self.given(), lambda v: found.append(v) if _is_cell_object(v) else None)
-        return found
+        In place of a tensor that is gone comes one of its type, in place of an object ``None``.
+        """
+        return _map(self.alive, lambda v: v.read() if v.__class__ is _Mortal else v)
 
     def failure(self, config: JitConfig) -> str | None:
         """Returns why this entry cannot serve a call now, or ``None``."""
@@ -133,7 +133,7 @@ class Entry:
         for ref, kind in self.refs:
             now = ref.read()
             if not isinstance(now, Tensor) or now.type is not kind:
-                return f"{type(ref.cell).__name__}.{ref.name} changed its type"
+                return f"{ref.label} changed its type"
         if config is not self.config:
             return f"the JitConfig changed to {config.jit_config_dict}"
         return None
@@ -257,8 +257,8 @@ class Entry:
                 target.rebind(value)
                 if target.__class__ is Parameter:
                     target._exclusive = target._ffi or (target._device and target._device.handle)
-        for cell, name, structure in captured.attributes:
-            setattr(cell, name, tree.rebuild(structure, outputs, list(leaves), given, made))
+        for owner, name, structure in captured.attributes:
+            setattr(owner(), name, tree.rebuild(structure, outputs, list(leaves), given, made))
 
 
 def _compiled(graph: Graph, config: JitConfig, held: Sequence[Tensor | None]) -> Any:
@@ -289,8 +289,30 @@ def _map(value: object, change: Callable[[Any], Any]) -> Any:
     return change(value)
 
 
-def _is_cell_object(value: object) -> bool:
-    return is_cell(value) and not isinstance(value, type)
+class _Mortal(NamedTuple):
+    """An argument that a capture must not keep alive.
+
+    Attributes:
+        ref: Returns it, ``None`` if it is gone.
+        type: Its type if it is a tensor.
+    """
+
+    ref: Callable[[], object]
+    type: TensorType | None
+
+    def read(self) -> object:
+        """Returns it, or a tensor of its type."""
+        value = self.ref()
+        if value is None and self.type is not None:
+            return Tensor(np.zeros(self.type.static_shape, self.type.dtype.numpy))
+        return value
+
+
+def _mortal(value: Any) -> object:
+    """Returns what stands for an argument in a capture."""
+    if not isinstance(value, Tensor) and not is_mortal(value):
+        return value
+    return _Mortal(reference(value), value.type if isinstance(value, Tensor) else None)
 
 
 def _held(holder: object) -> Tensor | None:

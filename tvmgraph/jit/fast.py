@@ -107,6 +107,7 @@ class _Source:
             lines = ["with turn:", *_indented(lines)]
         text = self.space["source"] = "\n".join(["def fast(args):", *_indented(lines)])
         exec(compile(text, CALL_FILE, "exec"), self.space)
+        self.args = ()  # which live on only as long as the caller wants
         return self.space["fast"]
 
     def _conditions(self) -> list[str]:

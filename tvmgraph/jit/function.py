@@ -17,6 +17,7 @@ import numpy as np
 
 from tvmgraph import dtypes, forking, hooks
 from tvmgraph.capture import tree
+from tvmgraph.capture.expect import forget_with
 from tvmgraph.capture.promotion import MutableFloat, MutableInt, Promotion
 from tvmgraph.capture.record import Captured, capture
 from tvmgraph.capture.settings import Settings
@@ -225,9 +226,9 @@ class JitFunction(Inspectable):
         if result is not MISS:
             return result
         leaves: list[Tensor] = []
-        key = _key_of(args, leaves)
+        key = key_of(args, leaves)
         if kwargs:
-            key = (key, _key_of(kwargs, leaves))
+            key = (key, key_of(kwargs, leaves))
         aliases = self._aliases(leaves)
         if aliases is not None:
             key = (key, aliases)
@@ -249,13 +250,11 @@ class JitFunction(Inspectable):
             return self._first_run(entry, leaves, config, args, kwargs, acted)
         if pieces.still_refused(self, key):
             raise self.refused[key]
-        handled = sys.exception()
         try:
             return self._serve(key, why, config, leaves, args, kwargs)
         except CaptureError as e:
             if pieces.may_break(self, e):
-                self.refused[key] = pieces.let_go(e, handled)
-                e.names, e.value = {}, None  # they would keep Cells alive
+                self.refused[key] = e  # what it holds is let go of where it is handled
                 if not isinstance(e, LeavesGraph):
                     pieces.learn(self, e.node, e)
             raise
@@ -316,9 +315,9 @@ class JitFunction(Inspectable):
             entry = Entry(captured, config, (args, kwargs), self.settings)
             entry.aliases = self._aliases(leaves)
             self._note(why, entry, args, kwargs, time.perf_counter() - start)
-            key = _key_of(args, [])
+            key = key_of(args, [])
             if kwargs:
-                key = (key, _key_of(kwargs, []))
+                key = (key, key_of(kwargs, []))
             self._keep((key, entry.aliases), entry)
             return entry
 
@@ -378,8 +377,7 @@ class JitFunction(Inspectable):
         """Remembers an entry for a key, unless numbers would give every call a key of its own."""
         if entry.captured.promotion.numbers:
             return
-        for cell in entry.cells():  # the key holds its id
-            weakref.finalize(cell, self.entries.pop, key, None).atexit = False
+        forget_with(entry.given(), self.entries, key)
         with self._lock:
             kept = [entry, *(e for e in self.entries.pop(key, ()) if e is not entry)]
             self.evicted += len(kept[_MAX_ENTRIES:])
@@ -502,9 +500,9 @@ class JitFunction(Inspectable):
             kwargs: Arguments by name.
         """
         leaves: list[Tensor] = []
-        key = _key_of(args, leaves)
+        key = key_of(args, leaves)
         if kwargs:
-            key = (key, _key_of(kwargs, leaves))
+            key = (key, key_of(kwargs, leaves))
         try:
             self._compile(key, "compile() was called", self._config(), args, kwargs)
         except Raised as e:
@@ -582,7 +580,7 @@ class JitFunction(Inspectable):
             first.then(taken)
 
 
-def _key_of(value: Any, leaves: list[Tensor]) -> object:
+def key_of(value: Any, leaves: list[Tensor]) -> object:
     """Returns the hashable kind of an argument and collects its tensors.
 
     A tensor counts by its type and whether it is a Parameter, a number or string by its value, an
@@ -595,15 +593,15 @@ def _key_of(value: Any, leaves: list[Tensor]) -> object:
         return (Parameter, value.type) if isinstance(value, Parameter) else value.type
     kind = value.__class__
     if kind is tuple or kind is list:
-        return (kind, tuple([_key_of(v, leaves) for v in value]))
+        return (kind, tuple([key_of(v, leaves) for v in value]))
     if kind is float:
         return (kind, repr(value))  # tells -0.0 from 0.0 and finds NaN again
     if value is None or kind in (int, bool, str, bytes, complex) or isinstance(value, dtypes.DType):
         return (kind, value)
     if isinstance(value, dict):
-        return (kind, tuple([(k, _key_of(v, leaves)) for k, v in value.items()]))
+        return (kind, tuple([(k, key_of(v, leaves)) for k, v in value.items()]))
     if isinstance(value, (tuple, list)):
-        return (kind, tuple([_key_of(v, leaves) for v in value]))
+        return (kind, tuple([key_of(v, leaves) for v in value]))
     if isinstance(value, np.ndarray):
         return (kind, value.dtype.str, value.shape, value.tobytes())
     if kind is MutableInt or kind is MutableFloat:

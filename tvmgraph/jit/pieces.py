@@ -91,6 +91,8 @@ def let_go(error: _Error, handled: BaseException | None) -> _Error:
         if e is not None and e is not handled and id(e) not in seen:
             seen.add(id(e))
             e.__traceback__ = None
+            if isinstance(e, CaptureError):
+                e.names, e.value = {}, None
             if e.__context__ is handled:
                 e.__context__ = None
             todo += [e.__cause__, e.__context__]

@@ -14,7 +14,8 @@ from typing import Any
 
 from tvmgraph import dtypes
 from tvmgraph.capture.changes import MUTATING
-from tvmgraph.capture.expect import LIBRARIES, is_cell
+from tvmgraph.capture.expect import LIBRARIES, is_cell, is_mortal
+from tvmgraph.capture.places import reference
 from tvmgraph.capture.settings import Settings
 from tvmgraph.capture.source import definition_of, source_of
 from tvmgraph.config import JitConfig
@@ -22,7 +23,7 @@ from tvmgraph.core.state import state
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.errors import CaptureError, TooFewElements
 from tvmgraph.jit.fast import MISS
-from tvmgraph.jit.function import JitFunction
+from tvmgraph.jit.function import JitFunction, key_of
 from tvmgraph.jit.pieces import ENTERED, Raised, let_go, node_of
 from tvmgraph.jit.regions.flow import KEPT, Names, walk
 from tvmgraph.jit.regions.program import Program, Refused
@@ -63,6 +64,8 @@ class Segment(JitFunction):
         self.raised = 0
         self._changes = _changed_items(statements)
         self._inner: tuple[int, types.FunctionType] | None = None
+        self._before: list[Any] = [None] * len(ins)  # the containers and objects of a capture
+        self._differs = [0] * len(ins)
 
     def __call__(self, *args: Any) -> Any:
         """Runs the statements: compiled, in smaller segments, or in Python."""
@@ -112,7 +115,7 @@ class Segment(JitFunction):
             let_go(e, handled)
             return Refused
         if len(self.history) != count:
-            self._captured()
+            self._captured(args)
         return result
 
     def _in_pieces(self, args: tuple[object, ...]) -> Any:
@@ -155,9 +158,10 @@ class Segment(JitFunction):
         elif not self.program.blame(error.node, why, self.statements):
             self._stop(why)
 
-    def _captured(self) -> None:
+    def _captured(self, args: tuple[object, ...]) -> None:
         """Looks at what a new capture became."""
         record = self.history[-1]
+        self._note_structures(args)
         if not record.operators:
             self._stop("it computes nothing with tensors")
             self.program.cool(self.statements)
@@ -166,23 +170,25 @@ class Segment(JitFunction):
         elif len(self.history) >= _MAX_CAPTURES:
             self._stop(f"it was captured {_MAX_CAPTURES} times")
 
+    def _note_structures(self, args: tuple[object, ...]) -> None:
+        """Counts how often a container or object differs from that of the capture before."""
+        for i, value in enumerate(args):
+            if isinstance(value, (Tensor, *_ATOMS)):
+                continue
+            before = self._before[i]
+            if is_mortal(value):  # whose id another one may get
+                self._differs[i] += not callable(before) or before() is not value
+                self._before[i] = reference(value)
+            else:
+                self._before[i] = key_of(value, [])
+                self._differs[i] += before != self._before[i]
+
     def _leave_varying(self) -> None:
         """Lets Python read containers and objects that differ from call to call."""
-        kinds: list[set[object]] = [set() for _ in self.ins]
-        for key in self.entries:
-            if isinstance(key, tuple) and len(key) == 2 and isinstance(key[1], tuple):
-                for seen, kind in zip(kinds, key[1]):
-                    seen.add(kind)
-        names = [n for n, k in zip(self.ins, kinds) if len(k) > _MANY_CAPTURES // 2]
-        names = [n for n in names if self._is_structure(n)]
+        names = [n for n, times in zip(self.ins, self._differs) if times > _MANY_CAPTURES // 2]
         if names:
             why = f"{', '.join(names)} differs from call to call{CHANGE}pass tensors"
             self._blame_names(frozenset(names), why, store=False)
-
-    def _is_structure(self, name: str) -> bool:
-        place = self.ins.index(name)
-        values = [e.given()[0] for kept in self.entries.values() for e in kept]
-        return any(not isinstance(v[place], (Tensor, *_ATOMS)) for v in values)
 
     def _stop(self, why: str) -> None:
         self.stopped = self.stopped or why
