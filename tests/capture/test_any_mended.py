@@ -332,6 +332,27 @@ MENDED = {
         x[1] = 5
         return x
     """,
+    "an object ends with its last name, whatever was read of it": """
+        import weakref
+        class Held: pass
+        p = Held(); p.t = x * 2
+        r = weakref.ref(p)
+        z = r().t * float(x.sum())
+        del p
+        return z, r() is None
+    """,
+    "an object that compiled code took ends with its last name": """
+        import weakref
+        class Held: pass
+        p = Held(); p.t = x; p.n = 2
+        print(float(x.sum()))
+        z = p.t * p.n + 1
+        p.t = z * z
+        r = weakref.ref(p)
+        print(float(z.sum()))
+        del p
+        return z, r() is None
+    """,
     "variables change places in a loop": """
         a, b, k = x, y, 0
         while y.sum() < 9 and k < 5:

@@ -267,7 +267,12 @@ class Outline:
             return _located(self._unpack(call, outs, unsure, returns), first)
         result = split.name(RESULT, first)
         test = ast.Compare(result, [ast.Is()], [split.name(REFUSED, first)])
-        fork = ast.If(test, self._as_is(run), self._unpack(result, outs, unsure, returns))
+        taken = self._unpack(result, outs, unsure, returns)
+        if not returns:  # nobody else holds what the segment took and returned
+            kept = self.flow.live.get(id(last), self.own) | live
+            done = [n for n in ins if split.is_temporary(n) and n not in kept]
+            taken += [_emptied(n, first) for n in (*done, *([RESULT] if outs else []))]
+        fork = ast.If(test, self._as_is(run), taken)
         return _located([split.assign(RESULT, call, first), fork], first)
 
     def _as_is(self, run: list[ast.stmt]) -> list[ast.stmt]:
@@ -338,7 +343,7 @@ class Outline:
     def _let_go(self, s: ast.stmt) -> list[ast.stmt]:
         """Drops what was computed apart for a statement, as Python drops it: a generator closes."""
         done = [] if isinstance(s, LEAVES) else sorted(self._dying(s))
-        return [split.assign(n, ast.copy_location(ast.Constant(None), s)) for n in done]
+        return [_emptied(n, s) for n in done]
 
     def _dying(self, s: ast.stmt) -> Names:
         """Returns what was computed apart for a statement and is not read after it."""
@@ -386,6 +391,11 @@ class _Entering(_Dropping):
 
     def visit_ClassDef(self, node: ast.ClassDef) -> ast.ClassDef:
         return node
+
+
+def _emptied(name: str, like: ast.stmt) -> ast.stmt:
+    """Returns a statement after which a variable holds nothing."""
+    return split.assign(name, ast.copy_location(ast.Constant(None), like), like)
 
 
 def _located(statements: list[ast.stmt], like: ast.AST) -> list[ast.stmt]:
