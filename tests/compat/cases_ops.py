@@ -72,6 +72,15 @@ ops.derivative(ops.sin, x, 2)
 !ops.ApplyProximalGradientDescent()(P(x), 0.1, 0.2, 0.3, y)
 !ops.ApplyAdagradDA()(P(x), P(y), P(p), y, 0.1, 0.2, 0.3, 2)
 !ops.ApplyAdamWithAmsgrad()(P(x), P(y), P(p), P(p), T(0.9), T(0.99), T(0.1), y)
+![q := P(x), ops.FusedSparseAdam()(q, P(y), P(p), T(0.9), T(0.99), T(0.1), T(0.9), T(0.99), T(1e-8), s[:2], h * 0 + 1)][0]
+![q := P(x), ops.FusedSparseLazyAdam()(q, P(y), P(p), T(0.9), T(0.99), T(0.1), T(0.9), T(0.99), T(1e-8), s[:2], h * 0 + 1)][0]
+![q := P(x), ops.FusedSparseFtrl(0.1, 0.2, 0.3, -0.5)(q, P(p), P(y), s[:2], h * 0)][0]
+![q := P(x), ops.FusedSparseProximalAdagrad()(q, P(p), T(0.1), T(0.2), T(0.3), s[:2], h)][0]
+!ops.SparseApplyAdagrad(0.1)(P(x), P(p), s[:1], h[:1])
+!ops.SparseApplyAdagradV2(0.1, 0.01)(P(x), P(p), s[:1], h[:1])
+!ops.SparseApplyAdagradV2(0.1, 0.01, update_slots=False)(P(x), P(p), s[:1], h[:1])
+!ops.SparseApplyFtrl(0.1, 0.2, 0.3, -0.5)(P(x), P(p), P(y), s[:1], h[:1])
+!ops.SparseApplyRMSProp(0.2, 0.9, 0.01)(P(x), P(p), P(y), 0.1, y, h)
 ops.CheckValid()(T([[0., 0, 2, 3], [0, 0, 9, 9]]), T([5., 5, 1]))
 ops.LowerBound()(c3[0], T([[0.1], [0.2], [-0.5]], ms.float32))
 ops.UpperBound()(c3[0], T([[0.1], [0.2], [-0.5]], ms.float32))

@@ -16,7 +16,7 @@ from tvmgraph.errors import NotFoundError, NotFoundImportError
     [
         (ms, "load_distributed_checkpoint", "set_auto_parallel_context"),
         (ms, "SparseTensor", "gradients are dense"),
-        (ops, "SparseApplyFtrl", "gradients are dense"),
+        (ops, "SubAndFilter", "gradients are dense"),
         (ops, "AlltoAllVC", "ms.shard"),
         (ops.operations, "PagedAttention", "Ascend"),
         (nn, "Conv2dThor", "Ascend"),

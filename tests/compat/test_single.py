@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -165,6 +166,53 @@ def test_leaders_are_those_of_the_optimizer() -> None:
     g, s = linear + grad, np.abs(accum) + grad**2
     want = -0.1 * np.sign(g) * np.maximum(np.abs(g) - 0.4, 0) / (np.sqrt(s) + 0.06)
     np.testing.assert_allclose(place.asnumpy(), want, rtol=1e-4, atol=1e-6)
+
+
+#: Operators on rows, the dense one, how many variables they have, and their numbers.
+ROWS = {
+    "FusedSparseAdam()": ("Adam()", 3, (0.9, 0.99, 0.1, 0.9, 0.99, 1e-8)),
+    "FusedSparseFtrl(0.1, 0.2, 0.3, -0.5)": ("ApplyFtrl()", 3, ()),
+    "FusedSparseLazyAdam(use_nesterov=True)": (
+        "Adam(use_nesterov=True)",
+        3,
+        (0.9, 0.99, 0.1, 0.9, 0.99, 1e-8),
+    ),
+    "FusedSparseProximalAdagrad()": ("ApplyProximalAdagrad()", 2, (0.1, 0.2, 0.3)),
+    "SparseApplyAdadelta(1e-6)": ("ApplyAdadelta()", 3, (0.1, 0.9)),
+    "SparseApplyAdagrad(0.1)": ("ApplyAdagrad()", 2, ()),
+    "SparseApplyFtrl(0.1, 0.2, 0.3, -0.5)": ("ApplyFtrl()", 3, ()),
+    "SparseApplyProximalAdagrad()": ("ApplyProximalAdagrad()", 2, (0.1, 0.2, 0.3)),
+    "SparseApplyProximalGradientDescent()": ("ApplyProximalGradientDescent()", 1, (0.1, 0.2, 0.3)),
+}
+#: What the dense operators take otherwise.
+DENSE: dict[str, Any] = {
+    "ApplyFtrl()": lambda op, variables, g: op(*variables, g, 0.1, 0.2, 0.3, -0.5),
+    "ApplyAdadelta()": lambda op, variables, g: op(*variables, 0.1, 0.9, 1e-6, g),
+    "ApplyAdagrad()": lambda op, variables, g: op(*variables, 0.1, g),
+}
+
+
+@pytest.mark.parametrize("sparse", ROWS)
+def test_steps_of_rows_are_those_of_the_whole(sparse: str) -> None:
+    dense, count, numbers = ROWS[sparse]
+    rng = np.random.default_rng(0)
+    start = [rng.uniform(0.1, 1, (4, 2)).astype(np.float32) for _ in range(count)]
+    gradient = rng.standard_normal((3, 2)).astype(np.float32)
+    named = np.array([3, 0, 3], np.int32)
+    total = np.zeros((4, 2), np.float32)
+    np.add.at(total, named, gradient)
+    whole, eager, compiled = ([ms.Parameter(Tensor(a)) for a in start] for _ in range(3))
+    by_rows = eval(f"ops.{sparse}")
+    usual = DENSE.get(dense, lambda op, variables, g: op(*variables, *numbers, g))
+    usual(eval(f"ops.{dense}"), whole, Tensor(total))
+    by_rows(*eager, *numbers, Tensor(gradient), Tensor(named))
+    ms.jit(lambda g, i: by_rows(*compiled, *numbers, g, i))(Tensor(gradient), Tensor(named))
+    for before, want, *found in zip(start, whole, eager, compiled, strict=True):
+        expected = want.asnumpy()
+        if "FusedSparseAdam" not in sparse:  # there the averages of other rows decay
+            expected[1:3] = before[1:3]
+        for f in found:
+            np.testing.assert_allclose(f.asnumpy(), expected, rtol=1e-5, atol=1e-6)
 
 
 def test_functions_that_mindspore_has_for_other_devices() -> None:

@@ -17,7 +17,7 @@ from tvmgraph.errors import NotFoundError, NotFoundImportError, user_frame, user
 ABSENT: Mapping[str, tuple[str, ...]] = {
     "gradients are dense; COOTensor and CSRTensor hold sparse matrices": (
         "Coalesce", "SparseTensor", "SparseTensorDenseAdd", "SparseSlice", "SparseGather*",
-        "SparseApply*", "FusedSparse*", "SubAndFilter", "make_row_tensor*", "make_sparse_tensor",
+        "SubAndFilter", "make_row_tensor*", "make_sparse_tensor",
         "row_tensor_*",
     ),
     "a program is split by ms.shard, nn.DistributedGradReducer or Model with "
@@ -40,8 +40,8 @@ ABSENT: Mapping[str, tuple[str, ...]] = {
         "prompt_flash_attention", "moe_*", "nsa_*", "npu_*", "NPU*", "PagedAttention*",
         "ReshapeAndCache", "lightning_indexer", "ring_attention_update", "speed_fusion_attention",
         "sparse_flash_attention", "ApplyRotaryPosEmb", "matmul_reduce_scatter", "GroupTopk",
-        "set_kernel_launch_*", "*sdc_detect*", "stress_detect", "hifloat8", "qint4x2", "OptTFT*",
-        "TFT*", "TrainFaultTolerance", "thor", "*Thor", "GetNextSingleOp",
+        "set_kernel_launch_*", "SparseApplyFtrlV2", "*sdc_detect*", "stress_detect", "hifloat8",
+        "qint4x2", "OptTFT*", "TFT*", "TrainFaultTolerance", "thor", "*Thor", "GetNextSingleOp",
     ),
     "MindSpore has it for its own use": (
         "MapUniform", "P", "FusedAdaFactor", "FusedAdaFactorWithGlobalNorm",

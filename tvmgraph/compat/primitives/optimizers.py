@@ -5,6 +5,7 @@ Every function stores the new values in the parameters it is given and returns t
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from tvmgraph.core.columns import NumberLike
@@ -165,6 +166,54 @@ def apply_ada_max(
     new_v = F.assign(v, F.maximum(v * beta2, F.abs(grad)))
     F.assign_sub(var, new_m * (lr / (1 - beta1_power)) / (new_v + epsilon))
     return values_of(var, m, v)
+
+
+def on_rows(
+    step: Callable[..., object], variables: tuple[Tensor, ...], gradient: Tensor, indices: Tensor
+) -> Tensor | tuple[Tensor, ...]:
+    """Makes a step with the rows of parameters that ``indices`` name, and leaves the others alone.
+
+    Args:
+        step: Gets these rows of every variable, to which it assigns, and their gradient.
+        variables: Parameters of one shape.
+        gradient: The gradients of the rows, one per index; those of one row are added up.
+        indices: Numbers of the rows.
+
+    Returns:
+        The new values of the variables.
+    """
+    total = F.gather(_scattered(variables[0], gradient, indices), indices, 0)
+    rows = [F.gather(v, indices, 0) for v in variables]
+    step(*rows, total)
+    for variable, row in zip(variables, rows, strict=True):
+        F.assign(variable, F.tensor_scatter_update(variable, F.expand_dims(indices, -1), row))
+    return values_of(*variables)
+
+
+def sparse_adam(
+    var: Tensor,
+    m: Tensor,
+    v: Tensor,
+    beta1_power: NumberLike,
+    beta2_power: NumberLike,
+    lr: NumberLike,
+    beta1: NumberLike,
+    beta2: NumberLike,
+    epsilon: NumberLike,
+    grad: Tensor,
+    indices: Tensor,
+    use_nesterov: bool,
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Adam where the rows that are not named have a gradient of 0: their averages decay."""
+    total = _scattered(var, grad, indices)
+    return adam(
+        var, m, v, beta1_power, beta2_power, lr, beta1, beta2, epsilon, total, use_nesterov
+    )  # fmt: skip
+
+
+def _scattered(variable: Tensor, gradient: Tensor, indices: Tensor) -> Tensor:
+    """The gradient of all rows."""
+    return F.tensor_scatter_add(F.zeros_like(variable), F.expand_dims(indices, -1), gradient)
 
 
 def _tensor(value: Any) -> Tensor:

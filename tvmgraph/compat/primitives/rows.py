@@ -385,6 +385,52 @@ ApplyProximalAdagrad | use_locking=False | var, accum, lr, l1, l2, grad
   | H.apply_proximal_adagrad(var, accum, lr, l1, l2, grad)
 ApplyProximalGradientDescent | | var, alpha, l1, l2, delta
   | F.assign(var, H.proximal(var - delta * alpha, alpha, l1, l2))
+FusedSparseAdam | use_locking=False, use_nesterov=False
+  | var, m, v, beta1_power, beta2_power, lr, beta1, beta2, epsilon, grad, indices
+  | H.sparse_adam(var, m, v, beta1_power, beta2_power, lr, beta1, beta2, epsilon, grad, indices,
+  use_nesterov)
+FusedSparseFtrl | lr: float, l1: float, l2: float, lr_power: float, use_locking=False
+  | var, accum, linear, grad, indices | H.on_rows(lambda v, a, z, g: H.apply_ftrl(v, a, z, g, lr,
+  l1, l2, lr_power), (var, accum, linear), grad, indices)
+FusedSparseLazyAdam | use_locking=False, use_nesterov=False
+  | var, m, v, beta1_power, beta2_power, lr, beta1, beta2, epsilon, grad, indices
+  | H.on_rows(lambda x, a, b, g: H.adam(x, a, b, beta1_power, beta2_power, lr, beta1, beta2,
+  epsilon, g, use_nesterov), (var, m, v), grad, indices)
+FusedSparseProximalAdagrad | use_locking=False | var, accum, lr, l1, l2, grad, indices
+  | H.on_rows(lambda v, a, g: H.apply_proximal_adagrad(v, a, lr, l1, l2, g), (var, accum), grad,
+  indices)
+SparseApplyAdadelta | epsilon: float, use_locking=False
+  | var, accum, accum_update, lr, rho, grad, indices | H.on_rows(lambda v, a, u, g:
+  H.apply_adadelta(v, a, u, lr, rho, epsilon, g), (var, accum, accum_update), grad, indices)
+SparseApplyAdagrad | lr: float, update_slots=True, use_locking=False | var, accum, grad, indices
+  | H.on_rows(lambda v, a, g: H.apply_adagrad(v, a, lr, g, update_slots), (var, accum), grad,
+  indices)
+SparseApplyAdagradDA | use_locking=False
+  | var, grad_accum, grad_square_accum, grad, indices, lr, l1, l2, global_step
+  | H.on_rows(lambda v, a, s, g: H.apply_adagrad_da(v, a, s, g, lr, l1, l2, global_step),
+  (var, grad_accum, grad_square_accum), grad, indices)[0]
+SparseApplyAdagradV2 | lr: float, epsilon: float, use_locking=False, update_slots=True
+  | var, accum, grad, indices | H.on_rows(lambda v, a, g: F.assign_sub(v, g * lr / F.sqrt(epsilon +
+  (F.assign_add(a, F.square(g)) if update_slots else a))), (var, accum), grad, indices)
+SparseApplyCenteredRMSProp | use_locking=False
+  | var, mg, ms, mom, lr, rho, momentum, epsilon, grad, indices
+  | H.on_rows(lambda v, a, s, m, g: H.apply_centered_rms_prop(v, a, s, m, g, lr, rho, momentum,
+  epsilon), (var, mg, ms, mom), grad, indices)[0]
+SparseApplyFtrl | lr: float, l1: float, l2: float, lr_power: float, use_locking=False
+  | var, accum, linear, grad, indices | H.on_rows(lambda v, a, z, g: H.apply_ftrl(v, a, z, g, lr,
+  l1, l2, lr_power), (var, accum, linear), grad, indices)
+SparseApplyMomentum | use_locking=False, use_nesterov=False
+  | var, accum, lr, grad, indices, momentum | H.on_rows(lambda v, a, g: H.apply_momentum(v, a, lr,
+  g, momentum, use_nesterov, 1.0), (var, accum), grad, indices)[0]
+SparseApplyProximalAdagrad | use_locking=False | var, accum, lr, l1, l2, grad, indices
+  | H.on_rows(lambda v, a, g: H.apply_proximal_adagrad(v, a, lr, l1, l2, g), (var, accum), grad,
+  indices)
+SparseApplyProximalGradientDescent | use_locking=False | var, alpha, l1, l2, grad, indices
+  | H.on_rows(lambda v, g: F.assign(v, H.proximal(v - g * alpha, alpha, l1, l2)), (var,), grad,
+  indices)
+SparseApplyRMSProp | rho: float, momentum: float, epsilon: float, use_locking=False
+  | var, ms, mom, lr, grad, indices | H.on_rows(lambda v, s, m, g: H.apply_rms_prop(v, s, m, lr, g,
+  rho, momentum, epsilon), (var, ms, mom), grad, indices)
 """
 
 OTHERS = """
