@@ -285,6 +285,48 @@ def test_parameters_that_a_call_updates(frozen: bool, tmp_path: Path) -> None:
         module.reset()
 
 
+class Running(nn.Cell):
+    """Keeps a sum in a plain attribute, and what no file can keep in others."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.total = Tensor(np.zeros(3, np.float32))
+        self.seen = Tensor(np.zeros(0, np.float32))
+        self.calls = 0
+
+    def construct(self, x: Tensor) -> Tensor:
+        self.total = self.total + x
+        return self.total * 2
+
+
+class Growing(Running):
+    """Has attributes that a file cannot keep."""
+
+    def construct(self, x: Tensor) -> Tensor:
+        self.seen = ops.concat((self.seen, x))
+        self.calls = self.calls + 1
+        return super().construct(x) + self.seen.sum() + self.calls
+
+
+@pytest.mark.parametrize("file_format", ["TVM", "GRAPH"])
+def test_tensors_that_a_call_replaces(file_format: str, tmp_path: Path) -> None:
+    inputs = [Tensor(np.full(3, v, np.float32)) for v in (1, 5, 2)]
+    net = Running()
+    kept = ms.load(ms.export(net, inputs[0], file_name=tmp_path / "n", file_format=file_format))
+    assert net.total.asnumpy().tolist() == [0, 0, 0]
+    for x in inputs:
+        given = x.asnumpy() if file_format == "TVM" else x
+        np.testing.assert_array_equal(np.asarray(kept(given)), net(x).asnumpy())
+
+
+def test_attributes_that_no_file_keeps(tmp_path: Path) -> None:
+    x = Tensor(np.ones(3, np.float32))
+    with pytest.warns(UserWarning, match=r"Growing.seen, Growing.calls would change with every"):
+        path = ms.export(Growing(), x, file_name=tmp_path / "n", file_format="GRAPH")
+    kept = ms.load(path)
+    assert [kept(x).asnumpy()[0] for _ in range(2)] == [6.0, 8.0]
+
+
 def test_updated_parameters_in_other_files(tmp_path: Path) -> None:
     inputs = [Tensor(np.full(3, v, np.float32)) for v in (1, 5, 2)]
     net = Counting()

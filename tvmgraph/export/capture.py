@@ -13,9 +13,9 @@ import numpy as np
 from tvmgraph.capture import tree
 from tvmgraph.capture.expect import is_cell
 from tvmgraph.capture.promotion import Promotion
-from tvmgraph.capture.record import AttributeRef, capture
+from tvmgraph.capture.record import AttributeRef, Captured, capture
 from tvmgraph.core.tensor import Tensor
-from tvmgraph.errors import ExportError, user_source
+from tvmgraph.errors import ExportError, user_source, warn_user
 from tvmgraph.graph import Graph, Param, Role, Value
 from tvmgraph.graph.simplify import quiet
 
@@ -81,7 +81,7 @@ def capture_program(
     fn = unwrapped(net)
     with _training_mode(getattr(net, "owner", None) or fn, training):
         captured = capture(fn, args, kwargs or {}, promotion=promotion)
-    graph = _named_inputs(captured.graph, fn)
+    graph = _named_inputs(_with_attributes(captured), fn)
     values: dict[str, np.ndarray] = {}
     held: dict[int, Value] = {}
     for holder, p in zip(captured.holders, graph.params):
@@ -99,6 +99,48 @@ def capture_program(
     kept = quiet(_in_order_of_result(graph, captured.result, held))
     outputs = tuple(f"output{i}" for i in range(len(kept.outputs) - len(kept.writes)))
     return Program(kept, values, outputs, captured.decided)
+
+
+def _with_attributes(captured: Captured) -> Graph:
+    """Returns the graph in which attributes that a call replaces are state, as parameters are."""
+    graph = captured.graph
+    read = {
+        (id(h.cell), h.name): p
+        for h, p in zip(captured.holders, graph.params)
+        if isinstance(h, AttributeRef)
+    }
+    writes, outputs, lost = list(graph.writes), list(graph.outputs), []
+    for cell, name, new in captured.attributes:
+        before = read.get((id(cell), name))
+        value = _value(graph, new)
+        if before is not None and value is not None and value.type == before.value.type:
+            writes.append(before.label)
+            outputs.append(value)
+        elif before is not None or _counts(cell.__dict__.get(name), new):
+            lost.append(f"{type(cell).__name__}.{name}")
+    if lost:
+        warn_user(
+            f"export: {', '.join(lost)} would change with every call, but a file keeps only "
+            "Parameters and tensors whose shape and dtype stay: each call begins with the values "
+            "of now"
+        )
+    return Graph(graph.name, graph.params, graph.consts, graph.nodes, tuple(outputs), tuple(writes))
+
+
+def _value(graph: Graph, new: tree.Structure) -> Value | None:
+    """The value of a graph that becomes an attribute; None for anything else."""
+    if isinstance(new, tree.Leaf) and new.kind == "output":
+        return graph.outputs[new.value]
+    if isinstance(new, tree.Leaf) and new.kind == "argument":
+        return graph.params[new.value].value
+    return None
+
+
+def _counts(before: object, new: tree.Structure) -> bool:
+    """Whether an attribute is a number that a call changes."""
+    if type(before) not in (int, float) or not isinstance(new, tree.Leaf):
+        return False
+    return new.kind == "number" or (new.kind == "constant" and new.value != before)
 
 
 def _named_inputs(graph: Graph, net: object) -> Graph:
