@@ -525,3 +525,13 @@ def test_descriptions() -> None:
     assert (half[0].dtype, half[1]["a"].dtype, half[2]) == (ms.float16, ms.int64, 3)
     assert [t.item() for t in ops.hyper_add((Tensor(1), Tensor(2)), (3, 4))] == [4, 6]
     assert ops.deepcopy(X) is not X and ops.move_to(X) is X
+
+
+@pytest.mark.parametrize("first", [1, -1])
+def test_mean_and_variance_of_a_normalization_have_no_gradient(first: int) -> None:
+    x = Tensor(np.array([[1, 2, 4], [3, 2, 0]], np.float32))
+    ones, zeros = Tensor(np.ones(3, np.float32)), Tensor(np.zeros(3, np.float32))
+    norm = P.LayerNorm(1, first)
+    whole = ms.grad(norm, 0)(x, ones, zeros)  # by the sum of all three results
+    result = ms.grad(lambda x: norm(x, ones, zeros)[0], 0)(x)
+    np.testing.assert_array_equal(whole.asnumpy(), result.asnumpy())

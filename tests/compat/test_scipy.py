@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import numpy as np
@@ -187,5 +188,36 @@ def test_what_optimization_refuses() -> None:
         optimize.minimize(rosenbrock, x, method="BFGS", bounds=[(0, 1)])
     with pytest.raises(DTypeError, match="one number"):
         optimize.minimize(lambda x: ops.concat([x, x]), x, method="BFGS")
-    with pytest.raises(NotFoundError, match="linear_sum_assignment"):
-        optimize.linear_sum_assignment  # pyright: ignore
+    with pytest.raises(NotFoundError, match="minimise"):
+        optimize.minimise  # pyright: ignore
+
+
+@pytest.mark.parametrize("shape", [(1, 1), (3, 3), (5, 3), (3, 6), (7, 7)])
+@pytest.mark.parametrize("maximize", [False, True])
+def test_no_assignment_is_better(shape: tuple[int, int], maximize: bool) -> None:
+    costs = np.random.default_rng(sum(shape)).integers(0, 9, shape).astype(np.float32)
+    rows, columns = (t.asnumpy() for t in optimize.linear_sum_assignment(Tensor(costs), maximize))
+    assert len(rows) == len(set(columns.tolist())) == min(shape)
+    assert (np.diff(rows) > 0).all()
+    wide = costs if shape[0] <= shape[1] else costs.T
+    sums = [
+        sum(wide[row, column] for row, column in enumerate(chosen))
+        for chosen in itertools.permutations(range(wide.shape[1]), wide.shape[0])
+    ]
+    assert costs[rows, columns].sum() == (max(sums) if maximize else min(sums))
+
+
+def test_assignments_in_compiled_code_and_with_fewer_columns() -> None:
+    costs = Tensor([[2, 3, 3], [3, 2, 3], [3, 3, 2]])
+    assign = ms.jit(lambda c: optimize.linear_sum_assignment(c, False, Tensor(2)))
+    for rows, columns in (assign(costs), assign(costs)):
+        assert rows.asnumpy().tolist() == columns.asnumpy().tolist() == [0, 1, -1]
+
+
+def test_wrong_assignments() -> None:
+    with pytest.raises(ShapeError, match="two dimensions"):
+        optimize.linear_sum_assignment(Tensor([1.0]), False)
+    with pytest.raises(DTypeError, match="maximize must be a bool"):
+        optimize.linear_sum_assignment(Tensor([[1.0]]), 1)  # pyright: ignore[reportArgumentType]
+    with pytest.raises(ArgumentError, match="finite"):
+        optimize.linear_sum_assignment(Tensor([[np.nan]]), False)

@@ -91,7 +91,6 @@ ABSENT: Mapping[str, tuple[str, ...]] = {
         "DSCallback", "DatasetCache", "WaitedDSCallback", "dataset.compare", "dataset.deserialize",
         "dataset.serialize", "dataset.show", "sync_wait_for_dataset",
     ),
-    "scipy.optimize.linear_sum_assignment of SciPy takes arrays": ("linear_sum_assignment",),
     "Python's multiprocessing does it; tensors travel as NumPy arrays": (
         "multiprocessing.*", "multiprocessing",
     ),

@@ -14,6 +14,7 @@ from tvmgraph.autodiff import value_and_grad
 from tvmgraph.compat.absent import not_found
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.errors import ArgumentError, DTypeError, user_source
+from tvmgraph.scipy.assignment import linear_sum_assignment
 
 
 class OptimizeResults(NamedTuple):
@@ -261,4 +262,6 @@ def __getattr__(name: str) -> object:
     raise not_found("tvmgraph.scipy.optimize", name, __all__)
 
 
-__all__ = ["LineSearchResults", "OptimizeResults", "line_search", "minimize"]
+__all__ = [
+    "LineSearchResults", "OptimizeResults", "line_search", "linear_sum_assignment", "minimize",
+]  # fmt: skip

@@ -185,16 +185,18 @@ def layer_norm(
     x: Tensor, gamma: Tensor, beta: Tensor, begin_norm_axis: int, begin_params_axis: int,
     epsilon: float,
 ) -> tuple[Tensor, Tensor, Tensor]:  # fmt: skip
-    """Normalises the last axes; returns the result, the mean and the variance."""
+    """Normalises the last axes; returns the result, and mean and variance without gradients."""
     first = rules.normalize_axis(begin_norm_axis, x.ndim, "begin_norm_axis")
     params = rules.normalize_axis(begin_params_axis, x.ndim, "begin_params_axis")
     axes = tuple(range(first, x.ndim))
     mean = F.mean(x, axes, True)
     variance = F.mean(F.square(F.sub(x, mean)), axes, True)
     if params == first:
-        return F.layer_norm(x, x.shape[first:], gamma, beta, epsilon), mean, variance
-    y = F.mul(F.sub(x, mean), F.rsqrt(F.add(variance, epsilon)))
-    return F.add(F.mul(y, gamma), beta), mean, variance
+        y = F.layer_norm(x, x.shape[first:], gamma, beta, epsilon)
+    else:
+        y = F.mul(F.sub(x, mean), F.rsqrt(F.add(variance, epsilon)))
+        y = F.add(F.mul(y, gamma), beta)
+    return y, F.stop_gradient(mean), F.stop_gradient(variance)
 
 
 def l2_normalize(x: Tensor, axis: AxisLike, epsilon: float) -> Tensor:
