@@ -27,7 +27,7 @@ _FILES = {
         linalg_func math_func nn_func other_func parameter_func random_func reshard_func
         spectral_func vmap_func""",
     "ops.operations": """array_ops comm_ops control_ops custom_ops debug_ops image_ops
-        inner_ops linalg_ops math_ops nn_ops other_ops random_ops spectral_ops""",
+        inner_ops linalg_ops math_ops nn_ops other_ops random_ops sparse_ops spectral_ops""",
     "train.callback": """_callback _checkpoint _early_stop _history _lambda_callback _loss_monitor
         _lr_scheduler_callback _reduce_lr_on_plateau _summary_collector _time_monitor""",
 }

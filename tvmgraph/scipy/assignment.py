@@ -84,7 +84,8 @@ def _augment(
     """Assigns one more row along the shortest path of changes, and updates the dual variables."""
     shortest, path = np.full(len(v), np.inf), np.full(len(v), -1)
     left = np.arange(len(v))[::-1]
-    rows, columns = [start], []
+    rows: list[int] = [start]
+    columns: list[int] = []
     row, least = start, 0.0
     while True:
         lengths = least + costs[row, left] - u[row] - v[left]
@@ -95,12 +96,12 @@ def _augment(
         nearest = np.flatnonzero(shortest[left] == least)
         free = nearest[row_of[left[nearest]] < 0]
         chosen = free[-1] if len(free) else nearest[0]
-        column = left[chosen]
+        column = int(left[chosen])
         left = np.delete(left, chosen)
         columns.append(column)
         if row_of[column] < 0:
             break
-        row = row_of[column]
+        row = int(row_of[column])
         rows.append(row)
     u[start] += least
     others = rows[1:]

@@ -1,7 +1,7 @@
 """The operator classes: ``from tvmgraph.ops import operations as P``.
 
-Every class is one row of :mod:`.rows`, :mod:`.rows_layers` or :mod:`.rows_samples`, built the first
-time it is named.
+Every class is one row of :mod:`.rows`, :mod:`.rows_layers`, :mod:`.rows_samples` or
+:mod:`.rows_sparse`, built the first time it is named.
 """
 
 from __future__ import annotations
@@ -12,7 +12,13 @@ from typing import Any
 
 from tvmgraph.compat import paths, sparse_functions
 from tvmgraph.compat.absent import not_found
-from tvmgraph.compat.primitives import helpers, layers, optimizers, recurrent
+from tvmgraph.compat.primitives import (
+    helpers,
+    layers,
+    optimizers,
+    recurrent,
+    sparse_forms,
+)
 from tvmgraph.compat.primitives.base import (
     Primitive,
     PrimitiveWithCheck,
@@ -24,6 +30,7 @@ from tvmgraph.compat.primitives.base import (
 from tvmgraph.compat.primitives.rows import MATH_ROWS
 from tvmgraph.compat.primitives.rows_layers import NN_ROWS
 from tvmgraph.compat.primitives.rows_samples import SAMPLE_ROWS
+from tvmgraph.compat.primitives.rows_sparse import SPARSE_ROWS
 from tvmgraph.core.op import F
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.distributed import functions
@@ -33,10 +40,10 @@ from tvmgraph.ops.math import incomplete_beta
 
 #: What programs call this module.
 PATH = "tvmgraph.ops.operations"
-ROWS = parse_rows(MATH_ROWS + NN_ROWS + SAMPLE_ROWS)
+ROWS = parse_rows(MATH_ROWS + NN_ROWS + SAMPLE_ROWS + SPARSE_ROWS)
 _HELPERS = SimpleNamespace()
 for _module in (
-    helpers, layers, optimizers, recurrent, compositions_images, compositions_regions,
+    helpers, layers, optimizers, recurrent, sparse_forms, compositions_images, compositions_regions,
     compositions_sequences, deformable, incomplete_beta, sparse_functions,
 ):  # fmt: skip
     vars(_HELPERS).update(vars(_module))
