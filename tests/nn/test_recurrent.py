@@ -273,6 +273,40 @@ def test_derivative_of_all_steps_at_once(
             np.testing.assert_allclose(a.asnumpy(), b.asnumpy(), rtol=2e-4, atol=2e-5)
 
 
+@pytest.mark.parametrize("kind", [nn.LSTM, nn.GRU, nn.RNN])
+def test_second_derivatives_pass_the_kept_gates(kind: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    net = kind(2, 3, bidirectional=True, dtype=ms.float64)
+    net.set_train()
+    rng = np.random.default_rng(0)
+    x, way = (Tensor(rng.standard_normal((4, 2, 2))) for _ in range(2))
+
+    def slope(x: Tensor) -> Tensor:
+        return (ms.grad(lambda x: (net(x)[0] ** 3).sum())(x) * way).sum()
+
+    gradient = ms.grad(slope, 0, net.trainable_params())
+    at_once = gradient(x)
+    monkeypatch.setattr(recurrent, "_has_sweep", lambda projected: False)
+    step_by_step = gradient(x)
+    for a, b in zip((at_once[0], *at_once[1]), (step_by_step[0], *step_by_step[1])):
+        np.testing.assert_allclose(a.asnumpy(), b.asnumpy(), rtol=1e-9, atol=1e-12)
+
+
+def test_the_derivative_computes_no_gates_again() -> None:
+    net = nn.LSTM(4, 8)
+
+    def products(function: Any) -> int:
+        compiled = ms.jit(function)
+        compiled(Tensor(np.ones((3, 2, 4), np.float32)))
+        names = [node.op.name for node in compiled.fused_graph()[0].nodes]
+        return sum(name in ("matmul", "dense") for name in names)
+
+    def loss(x: Tensor) -> Tensor:
+        return net(x)[0].sum()
+
+    by_weights = ms.grad(loss, None, [net.weight_hh_l0])
+    assert (products(loss), products(by_weights)) == (1, 2)  # of the inputs, and by the weights
+
+
 def test_steps_add_no_operators() -> None:
     net = nn.LSTM(4, 8)
 

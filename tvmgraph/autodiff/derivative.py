@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
 from typing import Any
 
 from tvmgraph import hooks
@@ -23,15 +22,15 @@ _known: dict[Any, Any] = {}
 
 
 def derivative(
-    op: Op, attrs: dict[str, Any], cotangents: tuple[Tensor, ...], results: tuple[Tensor, ...],
-    inputs: tuple[Tensor, ...], wanted: tuple[bool, ...] | None = None,
+    op: Op, attrs: dict[str, Any], cotangents: tuple[Tensor | None, ...],
+    results: tuple[Tensor, ...], inputs: tuple[Tensor, ...], wanted: tuple[bool, ...] | None = None,
 ) -> Cotangents:  # fmt: skip
     """Applies the VJP of a row.
 
     Args:
         op: The row, which has one.
         attrs: Attributes of the call.
-        cotangents: One per result.
+        cotangents: One per result; ``None`` only for rows that have regions or keep a result.
         results: What the call returned.
         inputs: Its operands.
         wanted: Which of them need a cotangent; by default all.
@@ -42,7 +41,8 @@ def derivative(
     tensors = (*cotangents, *results, *inputs)
     if op.regions or not in_pieces() or sum([t.size for t in inputs]) < LARGE:
         return _by_rule(op, attrs, cotangents, results, inputs)
-    key = op, tuple(attrs.values()), tuple([t.type for t in tensors]), wanted
+    types = tuple([None if t is None else t.type for t in tensors])
+    key = op, tuple(attrs.values()), types, wanted
     found = _known.get(key)
     if found is None:
         if len(_known) >= _LIMIT:
@@ -72,7 +72,7 @@ class _Derivative:
         self._places: list[int] = []  # of the operands that have a cotangent
         self._operands = 0
 
-    def __call__(self, tensors: tuple[Tensor, ...]) -> Cotangents:
+    def __call__(self, tensors: tuple[Tensor | None, ...]) -> Cotangents:
         self._uses += 1
         if self._uses == 2:  # one that is used once is not worth being looked at
             self._piece = self._chained(tensors)
@@ -83,12 +83,12 @@ class _Derivative:
             found[i] = g
         return found
 
-    def _plain(self, tensors: tuple[Tensor, ...]) -> Cotangents:
+    def _plain(self, tensors: tuple[Tensor | None, ...]) -> Cotangents:
         n = self._results
         parts = tensors[:n], tensors[n : 2 * n], tensors[2 * n :]
         return _by_rule(self._op, self._attrs, *parts)
 
-    def _present(self, *tensors: Tensor) -> tuple[Tensor, ...]:
+    def _present(self, *tensors: Tensor | None) -> tuple[Tensor, ...]:
         found = self._plain(tensors)
         self._operands = len(found)
         wanted = self._wanted or [True] * len(found)
@@ -96,13 +96,13 @@ class _Derivative:
         self._places = list(present)
         return tuple(present.values())
 
-    def _chained(self, tensors: tuple[Tensor, ...]) -> Any:
+    def _chained(self, tensors: tuple[Tensor | None, ...]) -> Any:
         """Returns it as a piece if one of its operators computes on the result of another.
 
         Else it is what the wanted cotangents take, where the rule computes more.
         """
 
-        def rule(*given: Tensor) -> tuple[Tensor, ...]:
+        def rule(*given: Tensor | None) -> tuple[Tensor, ...]:
             return self._present(*given)
 
         rule.__name__ = f"{self._op.name}_vjp"
@@ -113,16 +113,21 @@ class _Derivative:
             return None
         least = dce(graph)
         if len(least.nodes) < len(graph.nodes):
-            piece = hooks.eager_piece(replaying(least), tensors)
-            return piece if piece.is_chain() else partial(replay, least)
+            function = replaying(least)
+            piece = hooks.eager_piece(function, tensors)
+            return piece if piece.is_chain() else lambda given: function(*given)
         return piece if piece.is_chain() else None
 
 
 def replaying(graph: Graph) -> Callable[..., tuple[Tensor, ...]]:
-    """Returns a function, of the graph's name, that applies its operators."""
+    """Returns a function, of the graph's name, that applies its operators.
 
-    def function(*tensors: Tensor) -> tuple[Tensor, ...]:
-        return tuple(replay(graph, tensors))
+    Args:
+        graph: Its parameters are the arguments of the function that are not ``None``.
+    """
+
+    def function(*tensors: Tensor | None) -> tuple[Tensor, ...]:
+        return tuple(replay(graph, [t for t in tensors if t is not None]))
 
     function.__name__ = graph.name
     return function

@@ -66,12 +66,13 @@ class GradTape:
             return
 
         def pull_back(
-            cotangents: tuple[Tensor, ...], wanted: tuple[bool, ...] | None = None
+            cotangents: tuple[Tensor | None, ...], wanted: tuple[bool, ...] | None = None
         ) -> Cotangents:
             return derivative(op, attrs, cotangents, results, inputs, wanted)
 
         pure = not op.traits.effect
-        self.entries.append(Entry(op.name, inputs, results, pull_back, "", bool(op.regions), pure))
+        partial = bool(op.regions or op.traits.keeps)
+        self.entries.append(Entry(op.name, inputs, results, pull_back, "", partial, pure))
 
     def record_call(
         self, name: str, args: tuple[Tensor, ...], outputs: tuple[Tensor, ...],

@@ -83,6 +83,7 @@ class Sweep(Steps):
         bias: Bias of the gates.
         first: The initial states, (batch, units) each.
         last: The final states.
+        kept: Gates before their activations, (steps, batch, parts * units), if they are kept.
     """
 
     projected: Buffer
@@ -90,34 +91,46 @@ class Sweep(Steps):
     bias: Buffer
     first: tuple[Buffer, ...]
     last: tuple[Buffer, ...]
+    kept: Buffer | None
 
     @classmethod
     def operands_of(cls, mode: str, params: Sequence[Buffer]) -> dict[str, Any]:
         """The operands of ``ops.recurrent_sweep`` and its results."""
         states = 2 if mode == "lstm" else 1
         projected, panels, bias, *others = params
-        first, outputs, last = tuple(others[:states]), others[states], tuple(others[states + 1 :])
+        first, outputs, results = tuple(others[:states]), others[states], others[states + 1 :]
         return {
             "outputs": outputs, "projected": projected, "panels": panels, "bias": bias,
-            "first": first, "last": last,
+            "first": first, "last": tuple(results[:states]),
+            "kept": results[states] if len(results) > states else None,
         }  # fmt: skip
 
-    def result(self, x: list[Expr], h: list[Expr], before: Expr, keep: Keep) -> Expr:
-        """The new state of cells without a second one.
+    def gates(self, x: list[Expr], h: list[Expr]) -> list[Expr]:
+        """The gates before their activations; those of a GRU's n apart.
 
         Args:
             x: What the input gives to every gate.
             h: What the state gives to every gate.
+        """
+        if self.mode == "gru":
+            return [x[0] + h[0], x[1] + h[1], x[2], h[2]]
+        return [a + b for a, b in zip(x, h)]
+
+    def result(self, gates: list[Expr], before: Expr, keep: Keep) -> Expr:
+        """The new state of cells without a second one.
+
+        Args:
+            gates: What :meth:`gates` returned.
             before: The state of the unit.
             keep: Keeps a value.
         """
         if self.mode == "gru":
-            reset = _any.sigmoid(x[0] + h[0])
-            fresh = keep(_any.tanh(x[2] + reset * h[2]))
-            return fresh + _any.sigmoid(x[1] + h[1]) * (before - fresh)
+            reset, update, *parts = gates
+            fresh = keep(_any.tanh(parts[0] + _any.sigmoid(reset) * parts[1]))
+            return fresh + _any.sigmoid(update) * (before - fresh)
         if self.mode == "rnn_tanh":
-            return _any.tanh(x[0] + h[0])
-        total = keep(x[0] + h[0])
+            return _any.tanh(gates[0])
+        total = keep(gates[0])
         zero = tirx.const(0, str(total.ty.dtype))
         return tirx.Select(total < zero, zero, total)
 

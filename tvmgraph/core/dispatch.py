@@ -82,6 +82,8 @@ def apply(op: Op, args: tuple[Any, ...], attrs: dict[str, Any]) -> Any:
         DTypeError: if a dtype or the class of an argument does not fit.
     """
     interpreter = state.interpreter
+    if op.traits.keeps and state.tapes and not attrs[op.traits.keeps]:
+        return apply(op, args, {**attrs, op.traits.keeps: True})[:-1]
     try:
         key: Any = tuple([a.type for a in args])
     except AttributeError:

@@ -163,6 +163,8 @@ class Traits:
         stops: Whether it may raise when a graph runs, so that nothing is computed after it.
         ties: Of a row with regions: which operands, results, and parameters and results of the
             regions stand for one another, so that they are split alike.
+        keeps: Attribute with which a call returns one more tensor, that its derivative takes: it
+            is set while a tape records.
     """
 
     pattern: Pattern
@@ -180,6 +182,7 @@ class Traits:
     binds: str = ""
     stops: bool = False
     ties: Callable[..., list[Tie]] | None = None
+    keeps: str = ""
 
     def split(self, types: Sequence[TensorType], attrs: Mapping[str, object]) -> Factors | None:
         """Returns how the dimensions of a call may be split, or None if nothing can be.

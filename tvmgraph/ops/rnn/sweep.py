@@ -28,7 +28,9 @@ PANEL = 16
 _KINDS = {"rnn_tanh": (1, 1), "rnn_relu": (1, 1), "lstm": (4, 2), "gru": (3, 1)}
 
 
-def _infer(*inputs: TensorType, mode: str, reverse: bool) -> tuple[TensorType, ...]:
+def _infer(
+    *inputs: TensorType, mode: str, reverse: bool, keep_gates: bool
+) -> tuple[TensorType, ...]:
     if mode not in _KINDS:
         raise ArgumentError(f"mode must be one of {', '.join(_KINDS)}", got=repr(mode))
     gates, states = _KINDS[mode]
@@ -46,7 +48,10 @@ def _infer(*inputs: TensorType, mode: str, reverse: bool) -> tuple[TensorType, .
     if bias.shape != (gates * units,) or any(s.shape != (x.shape[1], units) for s in inputs[3:]):
         raise ShapeError("bias or state do not fit the batch and the units")
     y = x.with_shape((*x.shape[:2], units))
-    return (y, *inputs[3:])
+    if not keep_gates:
+        return (y, *inputs[3:])
+    parts = 4 if mode == "gru" else gates
+    return (y, *inputs[3:], x.with_shape((*x.shape[:2], parts * units)))
 
 
 def _weight(panels: np.ndarray, units: int) -> np.ndarray:
@@ -55,69 +60,97 @@ def _weight(panels: np.ndarray, units: int) -> np.ndarray:
     return plain.reshape(units, -1)
 
 
+def _numpy_gates(mode: str, x: np.ndarray, h: np.ndarray) -> np.ndarray:
+    """The gates of a step, given what the inputs and the state contribute to them."""
+    if mode != "gru":
+        return x + h
+    n = x.shape[-1] // 3 * 2
+    return np.concatenate([x[..., :n] + h[..., :n], x[..., n:], h[..., n:]], -1)
+
+
 def _numpy_step(
-    mode: str, x: np.ndarray, h: np.ndarray, state: tuple[np.ndarray, ...]
+    mode: str, gates: np.ndarray, state: tuple[np.ndarray, ...]
 ) -> tuple[np.ndarray, ...]:
-    """One step, given what the inputs and the state contribute to the gates."""
+    """One step, given its gates."""
     if mode == "lstm":
-        i, f, g, o = np.split(x + h, 4, -1)
+        i, f, g, o = np.split(gates, 4, -1)
         c = numpy_sigmoid(f) * state[1] + numpy_sigmoid(i) * np.tanh(g)
         return numpy_sigmoid(o) * np.tanh(c), c
     if mode == "gru":
-        x_r, x_z, x_n = np.split(x, 3, -1)
-        h_r, h_z, h_n = np.split(h, 3, -1)
-        r, z = numpy_sigmoid(x_r + h_r), numpy_sigmoid(x_z + h_z)
-        n = np.tanh(x_n + r * h_n)
-        return (n + z * (state[0] - n),)
-    total = x + h
-    return (np.tanh(total) if mode == "rnn_tanh" else np.maximum(total, 0),)
+        r, z, x_n, h_n = np.split(gates, 4, -1)
+        n = np.tanh(x_n + numpy_sigmoid(r) * h_n)
+        return (n + numpy_sigmoid(z) * (state[0] - n),)
+    return (np.tanh(gates) if mode == "rnn_tanh" else np.maximum(gates, 0),)
 
 
-def _eager(*inputs: np.ndarray, mode: str, reverse: bool) -> tuple[np.ndarray, ...]:
+def _eager(
+    *inputs: np.ndarray, mode: str, reverse: bool, keep_gates: bool
+) -> tuple[np.ndarray, ...]:
     x, panels, bias = inputs[:3]
     state = inputs[3:]
     weight = _weight(panels, state[0].shape[1])
     y = np.empty((*x.shape[:2], state[0].shape[1]), x.dtype)
+    kept: dict[int, np.ndarray] = {}
     for t in reversed(range(len(x))) if reverse else range(len(x)):
-        state = _numpy_step(mode, x[t], state[0] @ weight + bias, state)
+        kept[t] = _numpy_gates(mode, x[t], state[0] @ weight + bias)
+        state = _numpy_step(mode, kept[t], state)
         y[t] = state[0]
-    return (y, *state)
+    return (y, *state, np.stack([kept[t] for t in range(len(x))])) if keep_gates else (y, *state)
 
 
 def _vjp(
-    g: Sequence[Tensor | None], y: Sequence[Tensor], *inputs: Tensor, mode: str, reverse: bool
+    g: Sequence[Tensor | None],
+    y: Sequence[Tensor],
+    *inputs: Tensor,
+    mode: str,
+    reverse: bool,
+    keep_gates: bool,
 ) -> tuple[Tensor | None, ...]:
-    x, panels, bias, *state = inputs
-    steps, batch, wide = x.shape
-    units = state[0].shape[1]
+    """A tape has asked for the gates."""
+    x, panels, _, *state = inputs
+    (steps, batch, wide), units = x.shape, state[0].shape[1]
     weight = _plain(panels, units)
-    g = [F.zeros_like(t) if c is None else c for c, t in zip(g, y)]
+    back = F.transpose(weight, (1, 0))
+    slopes = [F.zeros_like(t) if c is None else c for c, t in zip(g[:-1], y)]
+    own = None if g[-1] is None else [_without(g[-1], number, mode, units) for number in (2, 3)]
+    if own is not None:  # a second derivative: the gates are computed of what is before them
+        slopes[0] = slopes[0] + _from_gates(own[0], back, reverse)
     first = F.expand_dims(state[0], 0)
     before = F.concat([y[0][1:], first] if reverse else [first, y[0][:-1]], 0)
-    hidden = F.matmul(F.reshape(before, (steps * batch, units)), weight) + bias
-    hidden = F.reshape(hidden, x.shape)
-    more: tuple[object, ...] = ()
-    gates = x + hidden
-    if mode == "lstm":
-        more = (g[2], state[1])
-    elif mode == "gru":
-        both = 2 * units  # r and z are gates of sums, n takes its two parts apart
-        gates = F.concat([gates[..., :both], x[..., both:], hidden[..., both:]], -1)
-        more = (before,)
+    more = {"lstm": (slopes[-1], state[-1]), "gru": (before,)}.get(mode, ())
     made, *carried = F.recurrent_gradient(
-        gates, _turned_panels(weight), g[0], g[1], *more, mode=mode, reverse=reverse
+        y[-1], _turned_panels(weight), *slopes[:2], *more, mode=mode, reverse=reverse
     )
-    by_hidden = made[..., :wide]
-    by_x = by_hidden
-    if mode == "gru":  # the third part is the state's, the fourth that of the inputs
-        by_x = F.concat([made[..., : 2 * units], made[..., wide:]], -1)
-    by_first = F.matmul(by_hidden[-1 if reverse else 0], F.transpose(weight, (1, 0)))
+    by_hidden, by_x = _without(made, 3, mode, units), _without(made, 2, mode, units)
+    if own is not None:
+        by_hidden, by_x = by_hidden + own[0], by_x + own[1]
+    by_first = F.matmul(by_hidden[-1 if reverse else 0], back)
     if mode == "gru":
         by_first = by_first + carried.pop()
     flat = F.reshape(by_hidden, (steps * batch, wide))
     by_weight = F.matmul(F.transpose(F.reshape(before, (steps * batch, units)), (1, 0)), flat)
     by_panels = _panels(by_weight, panels.shape)
     return (by_x, by_panels, F.reduce_sum(flat, axis=(0,), keep_dims=False), by_first, *carried)
+
+
+def _without(parts: Tensor, number: int, mode: str, units: int) -> Tensor:
+    """Leaves out one of the four parts of a GRU, whose n takes two of them apart.
+
+    Of the gates the third is the inputs' and the fourth the state's, of the cotangents that
+    :func:`recurrent_gradient` returns the third is the state's and the fourth the inputs'.
+    """
+    if mode != "gru":
+        return parts
+    if number == 3:
+        return parts[..., : 3 * units]
+    return F.concat([parts[..., : 2 * units], parts[..., 3 * units :]], -1)
+
+
+def _from_gates(by_hidden: Tensor, back: Tensor, reverse: bool) -> Tensor:
+    """What the outputs get of cotangents of the gates of the steps after them."""
+    given = F.matmul(by_hidden, back)
+    nothing = F.zeros_like(given[:1])
+    return F.concat([nothing, given[:-1]] if reverse else [given[1:], nothing], 0)
 
 
 def _plain(panels: Tensor, units: int) -> Tensor:
@@ -147,12 +180,14 @@ def _turned_panels(weight: Tensor) -> Tensor:
     return F.transpose(F.reshape(transposed, (wide, blocks, width)), (1, 0, 2))
 
 
-def _lower(R: Builder, *inputs: Expr, mode: str, reverse: bool) -> Sequence[Expr]:
-    types = _infer(*[R.type(x) for x in inputs], mode=mode, reverse=reverse)
+def _lower(R: Builder, *inputs: Expr, mode: str, reverse: bool, keep_gates: bool) -> Sequence[Expr]:
+    types = _infer(*map(R.type, inputs), mode=mode, reverse=reverse, keep_gates=keep_gates)
     return R.unpack(R.write("recurrent", f"{mode} {int(reverse)}", inputs, types), len(types))
 
 
-def _onnx(O: OnnxOps, *inputs: OnnxNamed, mode: str, reverse: bool) -> tuple[OnnxNamed, ...]:
+def _onnx(
+    O: OnnxOps, *inputs: OnnxNamed, mode: str, reverse: bool, keep_gates: bool
+) -> tuple[OnnxNamed, ...]:
     x, panels, bias = inputs[:3]
     state = list(inputs[3:])
     gates, states = _KINDS[mode]
@@ -162,38 +197,53 @@ def _onnx(O: OnnxOps, *inputs: OnnxNamed, mode: str, reverse: bool) -> tuple[Onn
     plain = O.Slice(transposed, O.const([0]), O.const([units]), O.const([2]))
     weight = O.Reshape(plain, O.const([units, wide]))
     outputs: list[object] = [None] * steps
+    kept: list[object] = [None] * steps
     for t in reversed(range(steps)) if reverse else range(steps):
         projected = O.Gather(x, O.const(t), axis=0)
         hidden = O.Add(O.MatMul(state[0], weight), bias)
-        state = _onnx_step(O, mode, units, projected, hidden, state)
+        parts = _onnx_gates(O, mode, units, projected, hidden)
+        state = _onnx_step(O, mode, parts, state)
         outputs[t] = O.Unsqueeze(state[0], O.const([0]))
-    return (O.Concat(*outputs, axis=0), *state[:states])
+        if keep_gates:
+            kept[t] = O.Unsqueeze(O.Concat(*parts, axis=-1), O.const([0]))
+    more = [O.Concat(*kept, axis=0)] if keep_gates else []
+    return (O.Concat(*outputs, axis=0), *state[:states], *more)
 
 
-def _onnx_step(
-    O: OnnxOps, mode: str, units: int, x: OnnxNamed, h: OnnxNamed, state: Sequence[object]
-) -> list[OnnxNamed]:
+def _onnx_gates(
+    O: OnnxOps, mode: str, units: int, x: OnnxNamed, h: OnnxNamed
+) -> Sequence[OnnxNamed]:
     def part(value: OnnxNamed, gate: int) -> OnnxNamed:
         return O.Slice(value, O.const([gate * units]), O.const([(gate + 1) * units]), O.const([1]))
 
-    def both(gate: int) -> OnnxNamed:
-        return O.Add(part(x, gate), part(h, gate))
-
-    if mode == "lstm":
-        kept = O.Mul(O.Sigmoid(both(1)), state[1])
-        c = O.Add(kept, O.Mul(O.Sigmoid(both(0)), O.Tanh(both(2))))
-        return [O.Mul(O.Sigmoid(both(3)), O.Tanh(c)), c]
     if mode == "gru":
-        n = O.Tanh(O.Add(part(x, 2), O.Mul(O.Sigmoid(both(0)), part(h, 2))))
-        return [O.Add(n, O.Mul(O.Sigmoid(both(1)), O.Sub(state[0], n)))]
-    return [O.Tanh(both(0)) if mode == "rnn_tanh" else O.Relu(both(0))]
+        return [*(O.Add(part(x, k), part(h, k)) for k in range(2)), part(x, 2), part(h, 2)]
+    return [O.Add(part(x, k), part(h, k)) for k in range(_KINDS[mode][0])]
+
+
+def _onnx_step(
+    O: OnnxOps, mode: str, gates: Sequence[OnnxNamed], state: Sequence[object]
+) -> list[OnnxNamed]:
+    if mode == "lstm":
+        i, f, g, o = gates
+        c = O.Add(O.Mul(O.Sigmoid(f), state[1]), O.Mul(O.Sigmoid(i), O.Tanh(g)))
+        return [O.Mul(O.Sigmoid(o), O.Tanh(c)), c]
+    if mode == "gru":
+        r, z, x_n, h_n = gates
+        n = O.Tanh(O.Add(x_n, O.Mul(O.Sigmoid(r), h_n)))
+        return [O.Add(n, O.Mul(O.Sigmoid(z), O.Sub(state[0], n)))]
+    return [O.Tanh(gates[0]) if mode == "rnn_tanh" else O.Relu(gates[0])]
 
 
 def _sample(mode: str, steps: int, batch: int, units: int, **more: Any) -> Sample:
     gates, states = _KINDS[mode]
     shapes = [(steps, batch, gates * units), (-(-units // PANEL), units, gates, PANEL),
               (gates * units,)]  # fmt: skip
-    attrs = {"mode": mode, "reverse": more.pop("reverse", False)}
+    attrs = {
+        "mode": mode,
+        "reverse": more.pop("reverse", False),
+        "keep_gates": more.pop("keep_gates", False),
+    }
     return sample(*shapes, *[(batch, units)] * states, attrs=attrs, low=-1, high=1, **more)
 
 
@@ -201,12 +251,12 @@ def _batch_factors(types: Sequence[TensorType], attrs: Mapping[str, object]) -> 
     """The batch."""
     states = [["b", "."]] * (len(types) - 3)
     inputs = [[".", "b", "."], ["."] * 4, ["."], *states]
-    return equation(inputs, [inputs[0], *states])
+    return equation(inputs, [inputs[0], *states, *[inputs[0]] * bool(attrs["keep_gates"])])
 
 
 @primitive(
     infer=_infer,
-    traits=Traits(Pattern.OPAQUE, _batch_factors),
+    traits=Traits(Pattern.OPAQUE, _batch_factors, keeps="keep_gates"),
     eager=_eager,
     lower=_lower,
     vjp=_vjp,
@@ -220,9 +270,16 @@ def _batch_factors(types: Sequence[TensorType], attrs: Mapping[str, object]) -> 
         _sample("gru", 2, 2, 3, dtype="float64", reverse=True),
         _sample("rnn_tanh", 3, 1, 20, grad=False),
         _sample("rnn_relu", 1, 8, 16, grad=False),
+        _sample("lstm", 3, 2, 5, keep_gates=True),
+        _sample("lstm", 2, 7, 21, reverse=True, keep_gates=True, grad=False),
+        _sample("gru", 3, 2, 3, reverse=True, keep_gates=True),
+        _sample("gru", 2, 5, 33, keep_gates=True, grad=False),
+        _sample("rnn_tanh", 3, 1, 4, keep_gates=True),
     ],
 )
-def recurrent_sweep(*inputs: Tensor, mode: str, reverse: bool) -> tuple[Tensor, ...]:
+def recurrent_sweep(
+    *inputs: Tensor, mode: str, reverse: bool, keep_gates: bool = False
+) -> tuple[Tensor, ...]:
     r"""Runs a recurrent cell over all steps of a sequence, :math:`s_t = cell(x_t, W h_{t-1} + b,
     s_{t-1})`.
 
@@ -232,9 +289,11 @@ def recurrent_sweep(*inputs: Tensor, mode: str, reverse: bool) -> tuple[Tensor, 
             LSTM, c, both (N, H). float32 or float64.
         mode: ``"lstm"`` (gates i, f, g, o), ``"gru"`` (r, z, n), ``"rnn_tanh"`` or ``"rnn_relu"``.
         reverse: Whether the steps run from the last to the first.
+        keep_gates: Whether to return also what went into the gates, as
+            :func:`recurrent_gradient` takes it.
 
     Returns:
-        Tuple of the outputs (T, N, H) and the last state.
+        Tuple of the outputs (T, N, H), the last state and, where they are kept, the gates.
 
     Raises:
         ShapeError: if the extents do not fit.

@@ -106,15 +106,21 @@ class _Sweep(Sweep):
             sums[i32(gate)] + tirx.Cast(self._wide, self.bias[unit + i32(gate * units)])
             for gate in range(gates)
         ]
+        gate_values = self.gates(x, h)
+        if self.kept is not None:
+            gate_values = [device.let(value) for value in gate_values]
+            for gate, value in enumerate(gate_values):
+                place = [step, row, unit + i32(gate * units)]
+                device.store(self.kept, self._narrow(value), place)
         if len(self.first) == 2:
             assert cell is not None
-            i, f, g, o = (a + b for a, b in zip(x, h))
+            i, f, g, o = gate_values
             carried = tirx.Cast(self._wide, cell[row, unit])
             fresh = device.let(new_cell(i, f, g, carried))
             device.store(self.last[1], self._narrow(fresh), [row, unit])
             result = _any.sigmoid(o) * _any.tanh(fresh)
         else:
-            result = self.result(x, h, old(unit), device.let)
+            result = self.result(gate_values, old(unit), device.let)
         device.store(self.outputs, self._narrow(result), [step, row, unit])
 
     def _input(self, step: Expr, row: Expr, unit: Expr, gate: int) -> Expr:

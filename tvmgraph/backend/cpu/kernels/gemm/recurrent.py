@@ -122,12 +122,16 @@ class _Sweep(Sweep):
                 total[base + gate * width + lane] + self.bias[unit + gate * units]
                 for gate in range(gates)
             ]
+            gate_values = self.gates(x, h)
+            if self.kept is not None:
+                for gate, value in enumerate(gate_values):
+                    emit.store(self.kept, value, [step, row, unit + gate * units])
             if cell is not None:
-                i, f, g, o = (a + b for a, b in zip(x, h))
+                i, f, g, o = gate_values
                 emit.store(cell, keep(new_cell(i, f, g, cell[at])), [at])
                 result = tirx.sigmoid(o) * tirx.tanh(fresh[lane])
             else:
-                result = self.result(x, h, state[old + at], keep)
+                result = self.result(gate_values, state[old + at], keep)
             emit.store(state, keep(result), [new + at])
             emit.store(self.outputs, fresh[lane], [step, row, unit])
 
