@@ -23,6 +23,8 @@ _BLACK: tuple[type, ...] = (
     nn.BatchNorm1d, nn.BatchNorm2d, nn.BatchNorm3d, nn.LayerNorm, nn.GroupNorm,
     nn.InstanceNorm1d, nn.InstanceNorm2d, nn.InstanceNorm3d, nn.SyncBatchNorm,
 )  # fmt: skip
+#: The same as MindSpore's ``train.amp`` names them, where zoos take them from.
+AMP_WHITE_LIST, AMP_BLACK_LIST = list(_WHITE), list(_BLACK)
 LEVELS = ("O0", "O1", "O2", "O3", "auto")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -376,7 +377,7 @@ _GAINS: dict[str, float | None] = {
     "relu": math.sqrt(2.0), "leaky_relu": None,
 }  # fmt: skip
 
-_BY_NAME: dict[str, type[Initializer]] = {
+_INITIALIZER_ALIAS: dict[str, type[Initializer]] = {
     "zero": Zero, "zeros": Zero, "one": One, "ones": One, "normal": Normal, "uniform": Uniform,
     "truncatednormal": TruncatedNormal, "xavier_uniform": XavierUniform,
     "xavieruniform": XavierUniform, "xavier_normal": XavierNormal, "xaviernormal": XavierNormal,
@@ -468,12 +469,12 @@ def _resolve(init: object) -> Initializer:
     if isinstance(init, Initializer):
         return init
     if isinstance(init, str):
-        found = _BY_NAME.get(init.lower())
+        found = _INITIALIZER_ALIAS.get(init.lower())
         if found is not None:
             return found()
         raise ArgumentError(
             f"there is no initializer {init!r}", op="initializer", at=user_source(),
-            fix="use one of " + ", ".join(sorted(_BY_NAME)),
+            fix="use one of " + ", ".join(sorted(_INITIALIZER_ALIAS)),
         )  # fmt: skip
     if dtypes.is_number(init):
         return Constant(init)
@@ -554,6 +555,33 @@ def _calculate_gain(nonlinearity: str, param: float | None = None) -> float:
     _one_of("initializer", "nonlinearity", nonlinearity, tuple(_GAINS))
     slope = 0.01 if param is None else param
     return _GAINS[nonlinearity] or math.sqrt(2.0 / (1 + slope**2))
+
+
+def _register(*aliases: str) -> Callable[[type[Initializer]], type[Initializer]]:
+    """Decorates a class that :func:`initializer` finds by its own name and by others."""
+
+    def named(cls: type[Initializer]) -> type[Initializer]:
+        for name in (cls.__name__.lower(), *aliases):
+            _INITIALIZER_ALIAS.setdefault(name, cls)
+        return cls
+
+    return named
+
+
+def _init_random_normal(mean: float, sigma: float, shape: Sequence[int]) -> np.ndarray:
+    """Returns an array of normally distributed numbers."""
+    return _drawn(Normal(sigma, mean), shape)
+
+
+def _init_random_uniform(a: float, b: float, shape: Sequence[int]) -> np.ndarray:
+    """Returns an array of numbers between two limits."""
+    return _drawn(Uniform((b - a) / 2), shape) + np.float32((a + b) / 2)
+
+
+def _drawn(fill: Initializer, shape: Sequence[int]) -> np.ndarray:
+    array = np.empty(tuple(shape), np.float32)
+    fill(array)
+    return array
 
 
 def _assignment(arr: np.ndarray, num: object) -> np.ndarray:

@@ -37,7 +37,7 @@ ABSENT: Mapping[str, tuple[str, ...]] = {
         "BasicLSTMCell", "DropoutDoMask", "DropoutGenMask", "DynamicGRUV2", "DynamicRNN",
         "ScatterNonAliasingAdd", "multi_scale_deformable_attn_function",
         "rotated_iou", "LARSUpdate", "*fused_infer_attention*", "incre_flash_attention",
-        "prompt_flash_attention", "moe_*", "nsa_*", "npu_*", "NPU*", "PagedAttention*",
+        "prompt_flash_attention", "moe_*", "nsa_*", "npu_*", "PagedAttention*",
         "ReshapeAndCache", "lightning_indexer", "ring_attention_update", "speed_fusion_attention",
         "sparse_flash_attention", "ApplyRotaryPosEmb", "matmul_reduce_scatter", "GroupTopk",
         "set_kernel_launch_*", "SparseApplyFtrlV2", "*sdc_detect*", "stress_detect", "hifloat8",

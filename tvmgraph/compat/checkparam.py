@@ -7,12 +7,15 @@ In MindSpore 1.x they are static methods of ``Validator`` and relations are memb
 from __future__ import annotations
 
 import functools
+import inspect
 import operator
 from collections.abc import Callable, Iterable
 from enum import IntEnum
-from typing import Any
+from typing import Any, TypeVar
 
 from tvmgraph.errors import ArgumentError, DTypeError, TvmgraphError, user_source
+
+R = TypeVar("R")
 
 
 class Rel(IntEnum):
@@ -232,6 +235,47 @@ def check_subclass(
     if not any(fits):
         more = f" {addition_error_info}" if addition_error_info else ""
         _reject(DTypeError, arg_name, prim_name, f"a kind of {templates}{more}", type_)
+
+
+def check_type_name(
+    arg_name: str, arg_type: object, valid_types: object, prim_name: str | None = None
+) -> object:
+    """Returns a type that is one of some.
+
+    Raises:
+        DTypeError: if it is not.
+    """
+    types = tuple(valid_types) if isinstance(valid_types, Iterable) else (valid_types,)
+    if arg_type not in types:
+        _reject(DTypeError, arg_name, prim_name, f"one of {', '.join(map(str, types))}", arg_type)
+    return arg_type
+
+
+def args_type_check(**types: object) -> Callable[[Callable[..., R]], Callable[..., R]]:
+    """Decorates a function whose arguments must be of some types; see :func:`check_value_type`.
+
+    Args:
+        types: The type of an argument, or several, by its name.
+    """
+
+    def decorate(function: Callable[..., R]) -> Callable[..., R]:
+        signature = inspect.signature(function)
+
+        @functools.wraps(function)
+        def checked(*args: object, **kwargs: object) -> R:
+            given = signature.bind(*args, **kwargs).arguments
+            for name in given.keys() & types.keys():
+                check_value_type(name, given[name], types[name], function.__name__)
+            return function(*args, **kwargs)
+
+        return checked
+
+    return decorate
+
+
+def twice(x: object) -> tuple[object, ...]:
+    """Returns a pair as a tuple, or a single value two times."""
+    return tuple(x) if isinstance(x, (tuple, list)) else (x, x)
 
 
 class _Checks(type):

@@ -14,6 +14,7 @@ from types import ModuleType
 from typing import Any
 
 from tvmgraph.compat.absent import AbsentFinder, not_found
+from tvmgraph.errors import NotFoundImportError
 
 #: Files of MindSpore below a path whose names are all in the path's rooms.
 _FILES = {
@@ -41,6 +42,7 @@ PATHS: dict[str, tuple[str, ...]] = {
     "_extends": ("compat.private",),
     "_extends.parse": ("compat.private",),
     "common._grad_function": ("compat.private",),
+    "common._stub_tensor": ("compat.private",),
     "common._pijit_context": ("compat.private",),
     "common.jit_config": ("config",),
     "common.lazy_inline": ("_front",),
@@ -95,7 +97,7 @@ PATHS: dict[str, tuple[str, ...]] = {
     "nn.utils.init": ("nn.initialisation",),
     "nn.wrap.cell_wrapper": ("nn", "compat.private", "nn.wrap"),
     "nn.wrap.grad_reducer": ("nn",),
-    "nn.wrap.loss_scale": ("nn",),
+    "nn.wrap.loss_scale": ("nn", "compat.private"),
     "ops._primitive_cache": ("compat.private",),
     "ops._utils": ("compat.private",),
     "ops._utils.arg_dtype_cast": ("compat.inner_ops",),
@@ -128,7 +130,7 @@ PATHS: dict[str, tuple[str, ...]] = {
     "utils": ("_front",),
     "utils.dlpack": ("_front",),
     "train._utils": ("compat.checkparam",),
-    "train.amp": ("amp", "compat.private"),
+    "train.amp": ("amp", "amp.levels", "compat.private"),
     "train.summary.summary_record": ("train.summary",),
     "train.callback._callback": ("train.callback",),
     "train.dataset_helper": ("train.sink",),
@@ -176,7 +178,7 @@ class AliasModule(ModuleType):
         for room, word in [(r, name) for r in self._rooms] + [(r, plain) for r in forms]:
             try:
                 found = getattr(importlib.import_module(f"tvmgraph.{room}"), word)
-            except AttributeError:
+            except (AttributeError, NotFoundImportError):
                 continue
             setattr(self, name, found)
             return found

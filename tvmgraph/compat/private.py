@@ -12,6 +12,7 @@ from typing import Any
 from tvmgraph import dtypes
 from tvmgraph.autodiff.custom import call_with_bprop
 from tvmgraph.autodiff.tape import paused
+from tvmgraph.compat.composite import MultitypeFuncGraph
 from tvmgraph.compat.parallel import ParallelMode
 from tvmgraph.core.op import F
 from tvmgraph.core.rules import broadcast_shapes
@@ -23,6 +24,13 @@ from tvmgraph.nn.cell import Cell
 
 #: Settings of MindSpore's compiler: taken, without effect.
 compile_config = SimpleNamespace()
+#: Functions that MindSpore's pipelines register and zoos add signatures to.
+grad_scale, shard_grad_scale = (
+    MultitypeFuncGraph("grad_scale"),
+    MultitypeFuncGraph("shard_grad_scale"),
+)
+#: What MindSpore's operators return before they are computed; here they are computed at once.
+StubTensor = Tensor
 #: Whether MindSpore was built to write no files of its own.
 security = SimpleNamespace(enable_security=lambda: False)
 
@@ -313,9 +321,33 @@ class auto_parallel_context:  # noqa: N801  (MindSpore's name)
 class _PynativeExecutor:
     """Stands for the queue of eager operators, which are computed at once here."""
 
+    def __init__(self) -> None:
+        self._pause: contextlib.AbstractContextManager[None] | None = None
+
     def sync(self) -> None:
         """Waits until the device has finished what it was given."""
         importlib.import_module("tvmgraph.compat.hal").synchronize()
+
+    def enable_grad(self) -> bool:
+        """Returns whether what is computed has gradients."""
+        return self._pause is None
+
+    def set_enable_grad(self, flag: bool) -> None:
+        """Lets what is computed from now on have gradients, or be constant to them.
+
+        Args:
+            flag: Whether it has; programs give back here what ``enable_grad`` returned.
+        """
+        if flag == self.enable_grad():
+            return
+        if self._pause is None:
+            self._pause = paused()
+            self._pause.__enter__()
+        else:
+            self._pause.__exit__(None, None, None)
+            self._pause = None
+
+    set_grad_flag = set_enable_grad
 
 
 Unsupported = CaptureError  # of what is no part of a graph, with fullgraph=True

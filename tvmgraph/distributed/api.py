@@ -344,7 +344,10 @@ def shard_primitive(operator: object, in_strategy: object, out_strategy: object)
         in_strategy: Per operand, as :func:`shard` takes it.
         out_strategy: Per result, or None.
     """
-    mesh = mesh_for(in_strategy, out_strategy) or flat_mesh(engine.world().size)
+    mesh = mesh_for(in_strategy, out_strategy)
+    if mesh is None and engine.world().size == 1:
+        return operator  # integers are how many of the processes take part, and there is one
+    mesh = mesh or flat_mesh(engine.world().size)
     plain: type = getattr(type(operator), "_plain", type(operator))
 
     def call(self: object, *args: object) -> object:

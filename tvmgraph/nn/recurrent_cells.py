@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 from tvmgraph import dtypes
 from tvmgraph.common.initializer import Uniform
@@ -193,5 +194,23 @@ class GRUCell(_RecurrentCell):
     def construct(self, x: Tensor, hx: Tensor) -> Tensor:
         return self._step(x, (hx,))[0]
 
+
+def _stepper(mode: str) -> Callable[..., Tensor | State]:
+    """Returns one step of a recurrent layer as the function that zoos import from MindSpore."""
+
+    def step(
+        inputs: Tensor, hidden: Tensor | State, w_ih: Tensor, w_hh: Tensor,
+        b_ih: Tensor | None, b_hh: Tensor | None,
+    ) -> Tensor | State:  # fmt: skip
+        state: State = (hidden,) if isinstance(hidden, Tensor) else hidden
+        given = F.dense(inputs, w_ih, b_ih), F.dense(state[0], w_hh, b_hh)
+        found = STEPS[mode][0](*given, state)
+        return found if mode == "lstm" else found[0]
+
+    return step
+
+
+_lstm_cell, _gru_cell = _stepper("lstm"), _stepper("gru")
+_rnn_tanh_cell, _rnn_relu_cell = _stepper("rnn_tanh"), _stepper("rnn_relu")
 
 __all__ = ["GRUCell", "LSTMCell", "RNNCell"]

@@ -35,6 +35,7 @@ HIGHER = {
         "GradOperation", "HookBackward", "InsertGradientOf", "get_grad", "grad", "jacfwd",
         "jacrev", "jvp", "value_and_grad", "vjp", "vmap",
     ),
+    "tvmgraph.core.tensor": ("Tensor",),
     "tvmgraph.distributed.api": ("reshard",),
     "tvmgraph.compat.mint.distributed": (
         "ReduceOp", "all_gather", "all_gather_into_tensor", "all_gather_into_tensor_uneven",

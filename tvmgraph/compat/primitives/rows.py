@@ -449,6 +449,9 @@ MatrixTriangularSolve | lower=True, adjoint=False | matrix, rhs
   | F.triangular_solve(rhs, matrix, not lower, adjoint)[0]
 MultilabelMarginLoss | reduction="mean" | x, target
   | F.multilabel_margin_loss(x, target, reduction)
+NPUAllocFloatStatus | | | H.float_status("NPUAllocFloatStatus")
+NPUClearFloatStatus | | addr | H.float_status("NPUClearFloatStatus")
+NPUGetFloatStatus | | addr | H.float_status("NPUGetFloatStatus")
 NthElement | reverse=False | input, n | F.sort(input, -1, reverse)[0][..., int(n)]
 RGBToHSV | | images | H.rgb_to_hsv(images)
 SegmentMax | | input_x, segment_ids | H.segment("max", input_x, segment_ids)
