@@ -103,6 +103,17 @@ def test_checks_of_types() -> None:
     assert twice(3) == (3, 3) and twice([1, 2]) == (1, 2)
 
 
+@pytest.mark.parametrize("compiled", [False, True])
+def test_identity_passes_all_gradients_on(compiled: bool) -> None:
+    def step(x: Tensor) -> Any:
+        return ops.functional.identity((x, [x * 2]))
+
+    x = Tensor([1.0])
+    first, (second,) = (ms.jit(step) if compiled else step)(x)
+    assert (first.item(), second.item()) == (1, 2)
+    assert ops.functional.identity(x) is not x and ops.functional.identity(3) == 3
+
+
 def test_other_names() -> None:
     @grad_scale.register("Tensor", "Tensor")
     def _scaled(scale: Tensor, grad: Tensor) -> Tensor:
