@@ -13,7 +13,9 @@ from tvmgraph._checkparam import args_type_check, check_type_name, twice  # pyri
 from tvmgraph.common import initializer as init
 from tvmgraph.common._stub_tensor import StubTensor  # pyright: ignore
 from tvmgraph.common.api import _pynative_executor  # pyright: ignore
+from tvmgraph.dataset.vision.py_transforms_util import hwc_to_chw, is_numpy  # pyright: ignore
 from tvmgraph.nn.layer import rnn_cells  # pyright: ignore
+from tvmgraph.nn.layer.conv import _deconv_output_length  # pyright: ignore
 from tvmgraph.nn.wrap.loss_scale import grad_scale  # pyright: ignore
 from tvmgraph.ops import operations as P
 from tvmgraph.train.amp import AMP_BLACK_LIST, AMP_WHITE_LIST  # pyright: ignore
@@ -114,7 +116,34 @@ def test_identity_passes_all_gradients_on(compiled: bool) -> None:
     assert ops.functional.identity(x) is not x and ops.functional.identity(3) == 3
 
 
+@pytest.mark.parametrize(
+    ("mode", "options"), [("valid", {}), ("same", {}), ("pad", {"padding": 1})]
+)
+@pytest.mark.parametrize(
+    ("kernel", "stride", "dilation"), [(3, 1, 1), (3, 2, 1), (2, 3, 1), (3, 1, 2)]
+)
+def test_the_size_of_a_transposed_convolution(
+    mode: Any, options: dict[str, Any], kernel: int, stride: int, dilation: int
+) -> None:
+    layer = nn.Conv2dTranspose(1, 1, kernel, stride, mode, dilation=dilation, **options)
+    size = _deconv_output_length(
+        mode == "valid", mode == "same", mode == "pad", 5, kernel, stride, dilation,
+        2 * options.get("padding", 0),
+    )  # fmt: skip
+    assert layer(ops.ones((1, 1, 5, 5))).shape == (1, 1, size, size)
+
+
+def test_pictures_of_numpy() -> None:
+    picture = np.arange(24).reshape(2, 3, 4)
+    assert is_numpy(picture) and not is_numpy([1])
+    assert hwc_to_chw(picture).shape == (4, 2, 3) and hwc_to_chw(picture[0]).shape == (3, 4)
+    with pytest.raises(TypeError, match="2 or 3 axes"):
+        hwc_to_chw(np.zeros(3))
+
+
 def test_other_names() -> None:
+    assert ms.ms_class is ms.jit_class  # pyright: ignore[reportAttributeAccessIssue]
+
     @grad_scale.register("Tensor", "Tensor")
     def _scaled(scale: Tensor, grad: Tensor) -> Tensor:
         return grad / scale

@@ -108,6 +108,33 @@ def test_a_mismatch_changes_nothing() -> None:
     np.testing.assert_array_equal(values(net)["2.bias"], [0.5, 0.5])
 
 
+def test_values_of_a_larger_network_lose_their_prefix() -> None:
+    net = make_net()
+    saved = {f"network.backbone.{name}": Tensor(v + 1) for name, v in values(net).items()}
+    bias = saved.pop("network.backbone.2.bias")
+    before = values(net)
+    assert load_param_into_net(net, saved, strict_load=True)[1] == list(saved)
+    with pytest.warns(UserWarning, match="begin with 'network.backbone.'"):
+        missing, unused = load_param_into_net(net, {**saved, "other.2.bias2": bias})
+    assert (missing, unused) == (["2.bias"], [*saved, "other.2.bias2"])
+    for name, value in values(net).items():
+        np.testing.assert_array_equal(value, before[name] + (name != "2.bias"))
+    with pytest.warns(UserWarning, match="1 parameters get values whose names begin with 'other.'"):
+        load_param_into_net(net, {**net.parameters_dict(), "other.2.bias": bias} | {"2.bias": ""})
+    np.testing.assert_array_equal(values(net)["2.bias"], bias.asnumpy())
+
+
+def test_a_program_with_a_way_of_loading_of_its_own_takes_prefixes_away() -> None:
+    from tvmgraph.train.serialization import (  # pyright: ignore[reportPrivateUsage]
+        _load_dismatch_prefix_params,
+    )
+
+    net, left = make_net(), ["2.weight", "2.bias"]
+    with pytest.warns(UserWarning, match="'net.'"):
+        _load_dismatch_prefix_params(net, {"net.2.bias": Tensor([7.0, 8.0])}, left, False)
+    assert left == ["2.weight"] and values(net)["2.bias"].tolist() == [7, 8]
+
+
 def test_a_failed_write_keeps_the_old_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = tmp_path / "a.ckpt"
     save_checkpoint({"a": Tensor([1.0])}, file)

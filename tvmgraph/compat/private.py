@@ -9,6 +9,8 @@ from collections.abc import Callable, Sequence
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
+
 from tvmgraph import dtypes
 from tvmgraph.autodiff.custom import call_with_bprop
 from tvmgraph.autodiff.tape import paused
@@ -138,6 +140,25 @@ augment_error_message = "img must be a Pillow image, not {}; use Decode() or ToP
 def is_pil(img: object) -> bool:
     """Returns whether a picture is Pillow's."""
     return isinstance(img, importlib.import_module("PIL.Image").Image)
+
+
+def is_numpy(img: object) -> bool:
+    """Returns whether a picture is an array of NumPy."""
+    return isinstance(img, np.ndarray)
+
+
+def hwc_to_chw(img: np.ndarray) -> np.ndarray:
+    """Returns a picture with its channels first; one without channels stays as it is.
+
+    Raises:
+        DTypeError: if it is no array of two or three axes.
+    """
+    if not is_numpy(img) or img.ndim not in (2, 3):
+        raise DTypeError(
+            "img must be an array of 2 or 3 axes", op="hwc_to_chw", got=repr(type(img)),
+            at=user_source(),
+        )  # fmt: skip
+    return img if img.ndim == 2 else img.transpose(2, 0, 1).copy()
 
 
 def _get_cache_prim(primitive: object) -> object:

@@ -33,6 +33,29 @@ def _paddings(op: str, padding: Any, count: int) -> Any:
     return padding
 
 
+def _deconv_output_length(
+    is_valid: bool, is_same: bool, is_pad: bool, input_length: int, filter_size: int,
+    stride_size: int, dilation_size: int, padding: int,
+) -> int:  # fmt: skip
+    """Returns the size of one axis of a transposed convolution's result.
+
+    Args:
+        is_valid: Whether the mode is ``"valid"``.
+        is_same: Whether it is ``"same"``.
+        is_pad: Whether it is ``"pad"``.
+        input_length: Size of the axis before.
+        filter_size: Size of the kernel.
+        stride_size: Steps of the kernel.
+        dilation_size: Distance of the kernel's elements.
+        padding: What ``"pad"`` cuts off, of both ends together.
+    """
+    reach = dilation_size * (filter_size - 1) + 1 - stride_size  # beyond the last step
+    grown = input_length * stride_size
+    if is_valid:
+        return grown + max(reach, 0)
+    return grown if is_same else grown + reach - padding if is_pad else 0
+
+
 class _Conv(Cell):
     """What all convolutions share: arguments, weight and bias."""
 

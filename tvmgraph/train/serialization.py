@@ -28,6 +28,7 @@ from tvmgraph.errors import (
     TvmgraphError,
     either,
     user_source,
+    warn_user,
 )
 from tvmgraph.nn.cell import Cell
 from tvmgraph.train import mindspore_checkpoint
@@ -347,11 +348,14 @@ def load_param_into_net(
 ) -> tuple[list[str], list[str]]:
     """Copies parameters into a network (or optimizer), all of them or none.
 
+    A parameter without a value gets that of a larger network in which this one was saved: the
+    entry of its name behind a prefix such as ``network.``, of which a warning tells.
+
     Args:
         net: The Cell.
         parameter_dict: Tensors by name; entries that are strings are passed over.
-        strict_load: Whether dtypes must be equal; otherwise floats are converted to floats and
-            integers to integers.
+        strict_load: Whether dtypes must be equal, and names, too; otherwise floats are converted
+            to floats and integers to integers.
 
     Returns:
         Names of the network without a value, and names of the dict without a parameter.
@@ -376,13 +380,36 @@ def load_param_into_net(
             _reject(DTypeError, op, f"the value of {name!r} is a {type(value).__name__}")
     targets = net.parameters_dict()
     values = {k: v for k, v in parameter_dict.items() if not isinstance(v, str)}
-    ready = [
-        (targets[name], _fitting(op, targets[name], value, strict_load))
-        for name, value in values.items() if name in targets
-    ]  # fmt: skip
+    given = {name: value for name, value in values.items() if name in targets}
+    if not strict_load:
+        given |= _behind_prefixes([n for n in targets if n not in values], values)
+    ready = [(targets[n], _fitting(op, targets[n], v, strict_load)) for n, v in given.items()]
     for target, value in ready:
         target.set_data(value)
-    return [n for n in targets if n not in values], [n for n in values if n not in targets]
+    return [n for n in targets if n not in given], [n for n in values if n not in targets]
+
+
+def _behind_prefixes(missing: list[str], values: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """Returns values of parameters whose names stand behind a prefix.
+
+    One prefix is tried after the other, and each for all parameters that still have no value.
+    """
+    found: dict[str, Tensor] = {}
+    prefixes: list[str] = []
+    for name in missing:
+        longer = next((k for k in values if k.endswith(f".{name}")), None)
+        if name in found or longer is None:
+            continue
+        prefix = longer.removesuffix(name)
+        prefixes.append(prefix)
+        found |= {n: values[prefix + n] for n in missing
+                  if n not in found and prefix + n in values}  # fmt: skip
+    if prefixes:
+        warn_user(
+            f"load_param_into_net: {len(found)} parameters get values whose names begin with "
+            f"{', '.join(map(repr, prefixes))} in addition"
+        )
+    return found
 
 
 def _fitting(op: str, target: Parameter, value: Tensor, strict: bool) -> Tensor:
@@ -413,6 +440,16 @@ def _update_param(param: Parameter, new_param: Tensor, strict_load: bool = False
         ShapeError: if its shape differs.
     """
     param.set_data(_fitting("load_param_into_net", param, new_param, strict_load))
+
+
+def _load_dismatch_prefix_params(
+    net: Cell, parameter_dict: Mapping[str, Tensor], param_not_load: list[str], strict_load: bool
+) -> None:
+    """Gives parameters the values whose names have a prefix, and takes them out of the list."""
+    targets = net.parameters_dict()
+    for name, value in _behind_prefixes(param_not_load, parameter_dict).items():
+        _update_param(targets[name], value, strict_load)
+        param_not_load.remove(name)
 
 
 #: MindSpore's words for dtypes in files.
