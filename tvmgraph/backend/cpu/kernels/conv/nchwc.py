@@ -41,6 +41,14 @@ _MIN_PADDED = 4096
 #: Positions, and vectors of channels, of a tile where registers hold more: for shorter code.
 _MAX_POSITIONS, _MAX_VECTORS = 28, 4
 
+#: Vectors of weights that L2 delivers per cycle, where L1 does not hold them: with AVX2 on Zen 4 a
+#: tile of 4 vectors and 2 positions, which wants one per cycle, computes 80 GFLOP/s of 118 in a
+#: product of 1536 channels, one of 3 vectors and 4 positions 96.
+_L2_VECTORS_PER_CYCLE = 0.5
+#: Pixels that are broadcast per cycle: of neighbours in blocks they lie in one bank of L1. A tile
+#: of 1 vector and 14 positions computes 92 GFLOP/s there, as fast as 1.6 loads per cycle let it.
+_PIXELS_PER_CYCLE = 1.6
+
 
 def is_packed_conv(contraction: Contraction) -> bool:
     """Whether a contraction is a convolution of an NCHWc image with a packed weight.
@@ -92,14 +100,20 @@ def _plan(contraction: Contraction, model: CpuModel) -> ConvPlan:
     block = contraction.columns[-1].extent
     lanes = min(block, model.lanes_of(dtype_bytes(contraction.dtype)))
     channels = product(axis.extent for axis in contraction.columns) // lanes
+    depth = product(axis.extent for axis in contraction.reduce)
     costs: dict[tuple[int, int, int], float] = {}
     for vectors in range(1, min(_MAX_VECTORS if height * width > 1 else 8, channels) + 1):
         limit = min((model.registers - 1 - vectors) // vectors, _MAX_POSITIONS)
+        stored = vectors * lanes * depth * dtype_bytes(contraction.dtype)
+        fetch = vectors / _L2_VECTORS_PER_CYCLE if stored > model.l1_bytes else 0.0
         for across in range(1, min(width, limit) + 1):
             for down in range(1, (min(height, limit // across) if across == width else 1) + 1):
                 cycles = tiled(
                     (height, width, channels), (down, across, vectors),
-                    lambda down, across, vectors: step_cycles(down * across, vectors, model),
+                    lambda down, across, vectors, fetch=fetch: max(
+                        step_cycles(down * across, vectors, model), fetch,
+                        down * across / _PIXELS_PER_CYCLE,
+                    ),
                 )  # fmt: skip
                 cycles *= 1 + 0.02 * bool(width % across) + 0.1 / (down * across * vectors)
                 costs[vectors, across, down] = cycles
