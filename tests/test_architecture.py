@@ -180,7 +180,9 @@ def test_public_names_are_documented(path: Path) -> None:
                     and not m.name.startswith("_")
                     and not ast.get_docstring(m)
                     and m.name != "construct"
-                    and not any("setter" in ast.unparse(d) for d in m.decorator_list)
+                    and not any(
+                        ast.unparse(d).endswith(("setter", "overload")) for d in m.decorator_list
+                    )
                 ]
     assert not missing, f"{path}: no docstring on {missing}"
 
@@ -220,7 +222,7 @@ def _lacks_arguments(node: ast.FunctionDef) -> bool:
 
 
 #: Uses of ``Any`` in the package without the lines that import it: may only become fewer.
-ANY_LEFT = 2606
+ANY_LEFT = 2438
 
 
 def test_types_say_something() -> None:

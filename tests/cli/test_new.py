@@ -53,15 +53,15 @@ def test_why_names_compiles_kernels_and_advice(tmp_path: Path) -> None:
     file = tmp_path / "why_net.py"
     file.write_text(PROGRAM)
     found = examine(f"{file}:Net", [], "", 1000)
-    assert [r["why"] for r in found["compiles"]] == [
+    assert [r.why for r in found.compiles] == [
         "first call", "argument 'x': float32[4,8] -> float32[6,8]",
     ]  # fmt: skip
-    assert {k["taken_by"] for k in found["kernels"]} - {""}
-    gains = [item["gain_ms"] for item in found["advice"]]
+    assert {k.taken_by for k in found.kernels} - {""}
+    gains = [item.gain_ms for item in found.advice]
     assert gains == sorted(gains, reverse=True)
-    again = [item for item in found["advice"] if item["per"] == "process"]
-    assert "float32[4,8] -> float32[6,8]" in again[0]["because"]
-    assert "dynamic" in again[0]["do"]
+    again = [item for item in found.advice if item.per == "process"]
+    assert "float32[4,8] -> float32[6,8]" in again[0].because
+    assert "dynamic" in again[0].do
 
 
 def test_why_names_breaks(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Annotated
 
 import typer
@@ -229,7 +230,7 @@ def why(
     with only_json(json):
         found = examine(target, input or [], config, calls)
     if json:
-        print_json(found)
+        print_json(asdict(found))
     else:
         print_findings(found)
 

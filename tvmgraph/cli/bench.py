@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 import ml_dtypes
 import numpy as np
 import onnx
+from numpy.typing import DTypeLike
 from rich.console import Console
 from rich.progress import track
 from rich.table import Table
@@ -17,11 +19,12 @@ from rich.table import Table
 from tvmgraph import Tensor, jit
 from tvmgraph.capture import tree
 from tvmgraph.cli.guard import users_code
-from tvmgraph.cli.model_argument import example_inputs, find_config, find_model
+from tvmgraph.cli.model_argument import example_inputs, find_config, find_model, parse_input
 from tvmgraph.cli.options import print_json
 from tvmgraph.cli.torch_peer import torch_call
 from tvmgraph.errors import ArgumentError
 from tvmgraph.machine.threads import configure_threads
+from tvmgraph.nn import Cell
 from tvmgraph.runtime import Module, load
 
 Call = Callable[..., Sequence[np.ndarray]]
@@ -65,10 +68,11 @@ def bench_model(
     else:
         call, args, source = _model(model, inputs, config, threads, bool(others))
     calls: list[tuple[str, Call]] = [("tvmgraph", call)]
-    calls += [(name, _PEERS[name](source, threads)) for name in others]
+    if source is not None:
+        calls += [(name, _PEERS[name](source, threads)) for name in others]
     rows = _rows(calls, args, _times(calls, args, repeat))
     if as_json:
-        print_json(rows)
+        print_json([asdict(row) for row in rows])
     else:
         _print(rows)
 
@@ -79,7 +83,7 @@ def _wrong(message: str, fix: str) -> ArgumentError:
 
 def _module(
     path: str, inputs: list[str], threads: int | None, onnx_file: str, compare: bool
-) -> tuple[Call, list[np.ndarray], Any]:
+) -> tuple[Call, list[np.ndarray], onnx.ModelProto | None]:
     module = load(path, threads)
     if compare and not onnx_file:
         raise _wrong("a compiled module does not hold its model",
@@ -96,20 +100,20 @@ def _module(
 def _module_inputs(module: Module, texts: list[str]) -> list[np.ndarray]:
     """Returns random inputs: of the sizes on the command line, or of the manifest's."""
     if texts:
-        return [_random(t.shape, t.dtype.numpy) for t in example_inputs(None, texts)]
+        return [_random(t.shape, t.dtype.numpy) for _, t in map(parse_input, texts)]
     entries = module.manifest.inputs
     if any(isinstance(d, str) for e in entries for d in e.shape):
         listed = ", ".join(f"{e.name}: {e}" for e in entries)
         raise _wrong(f"the module has inputs of variable size ({listed})",
                      "add --input name:1x3x224x224 for every input")  # fmt: skip
-    return [_random(e.shape, np.dtype(_numpy_name(e.dtype))) for e in entries]  # pyright: ignore
+    return [_random(tuple(map(int, e.shape)), np.dtype(_numpy_name(e.dtype))) for e in entries]
 
 
-def _numpy_name(dtype: str) -> Any:
+def _numpy_name(dtype: str) -> DTypeLike:
     return ml_dtypes.bfloat16 if dtype == "bfloat16" else dtype
 
 
-def _read(file: str) -> Any:
+def _read(file: str) -> onnx.ModelProto:
     if not Path(file).is_file():
         raise _wrong(f"there is no file {file}", "check the path")
     try:
@@ -120,14 +124,17 @@ def _read(file: str) -> Any:
 
 def _model(
     text: str, inputs: list[str], config: str, threads: int | None, compare: bool
-) -> tuple[Call, list[np.ndarray], Any]:
+) -> tuple[Call, list[np.ndarray], onnx.ModelProto | None]:
     from tvmgraph.export.onnx_file import onnx_model
 
     configure_threads(threads)
     net, known, _ = find_model(text)
-    if hasattr(net, "set_train"):
+    if isinstance(net, Cell):
         net.set_train(False)
-    tensors = example_inputs(net, inputs, known)
+    given = example_inputs(net, inputs, known)
+    tensors = [t for t in given if isinstance(t, Tensor)]
+    if len(tensors) < len(given):
+        raise _wrong("an argument of the model is no tensor", "name a function of tensors only")
     if not all(t.type.is_static for t in tensors):
         raise _wrong("a size of an input is not a number", "give every input its sizes")
     args = [_random(t.shape, t.dtype.numpy) for t in tensors]
@@ -139,7 +146,7 @@ def _model(
 
     with Console(stderr=True).status("compiling"), users_code(text.rpartition(":")[0]):
         call(*args)
-        return call, args, onnx_model(net, tensors) if compare else None
+        return call, args, onnx_model(net, tuple(tensors)) if compare else None
 
 
 def _random(shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray:
@@ -169,7 +176,7 @@ def _torch(model: onnx.ModelProto, threads: int | None) -> Call:
     return torch_call(model, threads)
 
 
-_PEERS: dict[str, Callable[[Any, int | None], Call]] = {
+_PEERS: dict[str, Callable[[onnx.ModelProto, int | None], Call]] = {
     "onnxruntime": _onnxruntime,
     "torch": _torch,
 }
@@ -193,9 +200,22 @@ def _times(
     return times
 
 
+@dataclass(frozen=True)
+class _Row:
+    """What was measured of one contender; times are milliseconds of a call."""
+
+    name: str
+    median_ms: float
+    best_ms: float
+    worst_ms: float
+    calls: int
+    ratio_to_tvmgraph: float
+    largest_difference: float | None  # None for tvmgraph itself
+
+
 def _rows(
     calls: list[tuple[str, Call]], args: list[np.ndarray], times: dict[str, list[float]]
-) -> list[dict[str, Any]]:
+) -> list[_Row]:
     """Milliseconds of every contender, and how far its results are from ours."""
     own = calls[0][1](*args)
     base = float(np.median(times["tvmgraph"]))
@@ -203,20 +223,17 @@ def _rows(
     for name, call in calls:
         median = float(np.median(times[name]))
         off = None if name == "tvmgraph" else _difference(own, call(*args))
-        rows.append({
-            "name": name, "median_ms": median, "best_ms": min(times[name]),
-            "worst_ms": max(times[name]), "calls": len(times[name]),
-            "ratio_to_tvmgraph": median / base, "largest_difference": off,
-        })  # fmt: skip
+        taken = times[name]
+        rows.append(_Row(name, median, min(taken), max(taken), len(taken), median / base, off))
     return rows
 
 
-def _print(rows: list[dict[str, Any]]) -> None:
+def _print(rows: list[_Row]) -> None:
     table = Table("", "median", "best", "worst", "x tvmgraph", "largest difference")
     for row in rows:
-        times = (f"{row[key]:.3f} ms" for key in ("median_ms", "best_ms", "worst_ms"))
-        off = row["largest_difference"]
-        table.add_row(row["name"], *times, f"{row['ratio_to_tvmgraph']:.2f}",
+        times = (f"{t:.3f} ms" for t in (row.median_ms, row.best_ms, row.worst_ms))
+        off = row.largest_difference
+        table.add_row(row.name, *times, f"{row.ratio_to_tvmgraph:.2f}",
                       "" if off is None else f"{off:.1e}")  # fmt: skip
     Console().print(table)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import asdict, dataclass
 
 from rich.console import Console
 from rich.table import Table
@@ -12,36 +12,51 @@ from tvmgraph.compiler.cache import disk
 from tvmgraph.compiler.tuning import database as tuning
 
 
-def info() -> dict[str, Any]:
-    """Returns where executables are kept, how many, their size and its limit."""
+@dataclass(frozen=True)
+class CacheInfo:
+    """Where executables are kept, how many, their size and its limit."""
+
+    folder: str
+    executables: int
+    prepared_weights: int
+    bytes: int
+    limit_bytes: int
+    searched_kernels: int
+    searched_folder: str
+    linker: tuple[str, ...] | None
+    off_because: str | None
+
+
+def info() -> CacheInfo:
+    """Asks the disk and the database of measurements."""
     usage = disk.store().usage()
-    return {
-        "folder": str(disk.folder()),
-        "executables": usage.entries - usage.weights,
-        "prepared_weights": usage.weights,
-        "bytes": usage.bytes,
-        "limit_bytes": disk.limit(),
-        "searched_kernels": len(tuning.records()),
-        "searched_folder": str(tuning.folder()),
-        "linker": disk.linker(),
-        "off_because": disk.why_not(),
-    }
+    return CacheInfo(
+        folder=str(disk.folder()),
+        executables=usage.entries - usage.weights,
+        prepared_weights=usage.weights,
+        bytes=usage.bytes,
+        limit_bytes=disk.limit(),
+        searched_kernels=len(tuning.records()),
+        searched_folder=str(tuning.folder()),
+        linker=disk.linker(),
+        off_because=disk.why_not(),
+    )
 
 
 def show_info(as_json: bool = False) -> None:
     """Prints :func:`info`."""
     found = info()
     if as_json:
-        print_json(found)
+        print_json(asdict(found))
         return
     table = Table("what", "value", show_header=False)
-    table.add_row("folder", found["folder"])
-    table.add_row("executables", str(found["executables"]))
-    table.add_row("prepared weights", str(found["prepared_weights"]))
-    table.add_row("size", f"{found['bytes'] / 2**20:.1f} MiB of {found['limit_bytes'] >> 20} MiB")
-    table.add_row("searched kernels", f"{found['searched_kernels']} in {found['searched_folder']}")
-    table.add_row("linker", " ".join(found["linker"] or ("none",)))
-    table.add_row("state", found["off_because"] or "on")
+    table.add_row("folder", found.folder)
+    table.add_row("executables", str(found.executables))
+    table.add_row("prepared weights", str(found.prepared_weights))
+    table.add_row("size", f"{found.bytes / 2**20:.1f} MiB of {found.limit_bytes >> 20} MiB")
+    table.add_row("searched kernels", f"{found.searched_kernels} in {found.searched_folder}")
+    table.add_row("linker", " ".join(found.linker or ("none",)))
+    table.add_row("state", found.off_because or "on")
     Console().print(table)
 
 

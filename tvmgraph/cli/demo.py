@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from typing import Any
+from dataclasses import asdict, dataclass
 
 import numpy as np
 from rich.console import Console
@@ -66,7 +66,7 @@ def batches(
         yield Tensor(x[chosen]), Tensor(y[chosen])
 
 
-def accuracy(net: Callable[..., Any], x: np.ndarray, y: np.ndarray) -> float:
+def accuracy(net: Callable[[Tensor], Tensor], x: np.ndarray, y: np.ndarray) -> float:
     """Returns the share of images classified correctly."""
     return float(np.mean(np.argmax(net(Tensor(x)).asnumpy(), axis=1) == y))
 
@@ -119,7 +119,7 @@ def train(net: LeNet, epochs: int, graph: bool, seed: int, console: Console) -> 
     return np.array(history)
 
 
-def median_ms(function: Callable[[], Any], repeats: int = 30) -> float:
+def median_ms(function: Callable[[], object], repeats: int = 30) -> float:
     """Returns the median time of a call in milliseconds."""
     function()
     times = []
@@ -139,43 +139,62 @@ def run_demo(epochs: int = 12, graph: bool = True, seed: int = 1, as_json: bool 
     console.print(net)
     history = train(net, epochs, graph, seed, console)
     found = compare(net, Tensor(digits(seed)[2][:BATCH]))
-    found["test_accuracy"] = float(history[-1])
-    agrees = found["largest_difference"] <= 1e-4 * max(1.0, found["largest_result"])
-    found["works"] = bool(agrees and history[-1] >= TARGET_ACCURACY)
+    reached = float(history[-1])
+    agrees = found.largest_difference <= 1e-4 * max(1.0, found.largest_result)
+    works = agrees and reached >= TARGET_ACCURACY
     if as_json:
-        print_json(found)
+        print_json({**asdict(found), "test_accuracy": reached, "works": works})
     else:
-        _print(found, console)
-    return found["works"]
+        _print(found, reached, console)
+        if not works:
+            console.print("[red]the demo did not reach what it promises[/]")
+    return works
 
 
-def compare(net: LeNet, batch: Tensor) -> dict[str, Any]:
+@dataclass(frozen=True)
+class Comparison:
+    """A network eagerly and compiled; times by ``"eager"``, ``"O0"`` and ``"O2"``.
+
+    Attributes:
+        batch_ms: Milliseconds of one batch.
+        compile_ms: Milliseconds of the compile.
+        kernels: How many kernels it runs as.
+        largest_difference: Of any result, compiled and eager.
+        largest_result: The largest absolute value of a result.
+    """
+
+    batch_ms: dict[str, float]
+    compile_ms: dict[str, float]
+    kernels: dict[str, int]
+    largest_difference: float
+    largest_result: float
+
+
+def compare(net: LeNet, batch: Tensor) -> Comparison:
     """Times a network eagerly and compiled, and compares the results."""
     fused, plain = ms.jit(net), ms.jit(net, jit_level="O0")
     compiled, eager = fused(batch).asnumpy(), net(batch).asnumpy()
     plain(batch)
     records = {"O0": plain.history[-1], "O2": fused.history[-1]}
     ways = {"eager": net, "O0": plain, "O2": fused}
-    return {
-        "batch_ms": {name: median_ms(lambda f=f: f(batch)) for name, f in ways.items()},
-        "compile_ms": {name: r.compile_seconds * 1e3 for name, r in records.items()},
-        "kernels": {name: r.kernels for name, r in records.items()},
-        "largest_difference": float(np.max(np.abs(compiled - eager))),
-        "largest_result": float(np.max(np.abs(eager))),
-    }
+    return Comparison(
+        batch_ms={name: median_ms(lambda f=f: f(batch)) for name, f in ways.items()},
+        compile_ms={name: r.compile_seconds * 1e3 for name, r in records.items()},
+        kernels={name: r.kernels for name, r in records.items()},
+        largest_difference=float(np.max(np.abs(compiled - eager))),
+        largest_result=float(np.max(np.abs(eager))),
+    )
 
 
-def _print(found: dict[str, Any], console: Console) -> None:
+def _print(found: Comparison, reached: float, console: Console) -> None:
     table = Table("", "eager", "compiled O0", "compiled O2")
-    times = found["batch_ms"].values()
+    times = found.batch_ms.values()
     table.add_row(f"time per batch of {BATCH}", *(f"{t:.3f} ms" for t in times))
-    table.add_row("compile time", "-", *(f"{t:.0f} ms" for t in found["compile_ms"].values()))
-    kernels = (str(n) for n in found["kernels"].values())
+    table.add_row("compile time", "-", *(f"{t:.0f} ms" for t in found.compile_ms.values()))
+    kernels = (str(n) for n in found.kernels.values())
     table.add_row("kernels (before and after fusion)", "-", *kernels)
     console.print(table)
     promised = f"(at least {TARGET_ACCURACY:.0%} expected)"
-    console.print(f"test accuracy {found['test_accuracy']:.2%} {promised}")
-    difference = found["largest_difference"]
+    console.print(f"test accuracy {reached:.2%} {promised}")
+    difference = found.largest_difference
     console.print(f"largest difference between compiled and eager: {difference:.2e}")
-    if not found["works"]:
-        console.print("[red]the demo did not reach what it promises[/]")

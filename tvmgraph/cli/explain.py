@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
+from tvmgraph import JitConfig
 from tvmgraph.cli.guard import users_code
 from tvmgraph.cli.model_argument import example_inputs, find_model
 from tvmgraph.debug.dump import write_atomically
@@ -14,7 +14,9 @@ from tvmgraph.jit import JitFunction, jit
 CALLS = 3  # until what was split is compiled
 
 
-def called(target: str, inputs: list[str], config: Any = None) -> tuple[JitFunction, Sequence[Any]]:
+def called(
+    target: str, inputs: list[str], config: JitConfig | None = None
+) -> tuple[JitFunction, Sequence[object]]:
     """Calls a function until it is compiled.
 
     Args:

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from rich.console import Console
 from rich.table import Table
 
 from tvmgraph.config.flag_registry import REGISTRY, active
 
 
-def facts() -> list[dict[str, Any]]:
+def facts() -> list[dict[str, object]]:
     """Returns every flag with the value in force, and what every value means."""
     return [
         {"name": flag.name, "variable": flag.variable, "value": getattr(active, flag.name),

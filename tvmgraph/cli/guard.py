@@ -14,7 +14,6 @@ import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import typer
 
@@ -34,7 +33,7 @@ _CANNOT = (CaptureError, CompileError, ExportError, NumericsError)
 def guarded(command: Callable[..., None]) -> Callable[..., None]:
     """Makes a command end in a message and an exit status where it would raise."""
 
-    def run(*args: Any, **kwargs: Any) -> None:
+    def run(*args: object, **kwargs: object) -> None:
         try:
             command(*args, **kwargs)
         except TvmgraphError as e:

@@ -7,7 +7,8 @@ import sys
 import tomllib
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from types import ModuleType
+from typing import NamedTuple
 
 import numpy as np
 
@@ -17,7 +18,7 @@ from tvmgraph.cli.guard import users_code
 from tvmgraph.errors import ArgumentError, ConfigError, NotFoundError
 
 
-def load_source(file: str) -> Any:
+def load_source(file: str) -> ModuleType:
     """Runs a Python file as a module; files beside it can be imported.
 
     Raises:
@@ -37,7 +38,7 @@ def load_source(file: str) -> Any:
     return module
 
 
-def find_name(text: str) -> tuple[Any, Any]:
+def find_name(text: str) -> tuple[ModuleType, object]:
     """Returns the module and the object that ``file.py:Name`` stands for.
 
     Raises:
@@ -67,9 +68,9 @@ class Found(NamedTuple):
         calls: Arguments of several calls, a list of tuples: ``example_calls`` of the file.
     """
 
-    net: Any
-    inputs: tuple[Any, ...] = ()
-    calls: tuple[tuple[Any, ...], ...] = ()
+    net: object
+    inputs: tuple[object, ...] = ()
+    calls: tuple[tuple[object, ...], ...] = ()
 
 
 def find_model(text: str) -> Found:
@@ -100,7 +101,9 @@ def find_model(text: str) -> Found:
     return Found(found, tuple(given) if isinstance(given, (tuple, list)) else (given,), calls)
 
 
-def example_inputs(net: Any, texts: list[str], known: Sequence[Any] = ()) -> tuple[Any, ...]:
+def example_inputs(
+    net: object, texts: list[str], known: Sequence[object] = ()
+) -> tuple[object, ...]:
     """Builds arguments from what the command line says, see :func:`parse_input`.
 
     Args:
@@ -121,7 +124,7 @@ def example_inputs(net: Any, texts: list[str], known: Sequence[Any] = ()) -> tup
     return tuple(known)
 
 
-def _in_order(net: Any, given: list[tuple[str, Tensor]]) -> list[Tensor]:
+def _in_order(net: object, given: list[tuple[str, Tensor]]) -> list[Tensor]:
     """Sorts inputs by the names that an imported model gives them."""
     wanted = getattr(net, "input_names", None)
     if wanted is None or not any(name for name, _ in given):

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from rich.console import Console
 from rich.table import Table
 
@@ -58,7 +56,7 @@ def print_table(name: str = "") -> None:
     console.print(f"{len(rows)} rows; {len(public_functions())} public functions in tvmgraph.ops")
 
 
-def facts(name: str = "") -> list[dict[str, Any]]:
+def facts(name: str = "") -> list[dict[str, object]]:
     """Returns the rows whose name contains ``name`` as data."""
     return [
         {"name": op.name, "family": _family(op), "samples": len(op.samples),

@@ -6,8 +6,9 @@ import json
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, redirect_stdout
-from typing import Annotated, Any
+from typing import Annotated
 
+import numpy as np
 import typer
 
 #: The end of every command's help; `docs/command-line.md` says more.
@@ -91,11 +92,11 @@ def only_json(wanted: bool) -> Iterator[None]:
         yield
 
 
-def print_json(value: Any) -> None:
+def print_json(value: object) -> None:
     """Prints a value as JSON; paths and NumPy's numbers are texts and numbers."""
     json.dump(value, sys.stdout, indent=2, default=_plain, allow_nan=False)
     print()
 
 
-def _plain(value: Any) -> Any:
-    return value.item() if hasattr(value, "item") else str(value)
+def _plain(value: object) -> object:
+    return value.item() if isinstance(value, np.generic) else str(value)

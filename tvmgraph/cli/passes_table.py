@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from rich.console import Console
 from rich.table import Table
 
@@ -18,7 +16,7 @@ def print_passes() -> None:
     Console().print(table)
 
 
-def facts() -> list[dict[str, Any]]:
+def facts() -> list[dict[str, object]]:
     """Returns the table as data; a level is ``None`` where the pass does not run."""
     return [
         {"name": row.name, "within": row.within, "takes": row.stage.value, "cpu": row.cpu,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import zipfile
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -57,7 +56,7 @@ def run_module(
         print(f"{entry.name}: {entry}\n{result}")
 
 
-def _values(array: np.ndarray) -> Any:
+def _values(array: np.ndarray) -> object:
     """Elements as nested lists; what JSON has no number for is ``None``."""
     if array.dtype.kind in "biu":
         return array.tolist()

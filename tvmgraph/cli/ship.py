@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -57,7 +57,7 @@ def export(
 ) -> None:
     """Write a model as ONNX, or as a graph file when the output ends in .graph."""
     kind = "GRAPH" if output.endswith(".graph") else "ONNX"
-    options: dict[str, Any] = {}
+    options: dict[str, object] = {}
     if kind == "ONNX":
         options = {"opset": opset, "dynamic": axes_of(dynamic or [])}
     _write(model, input, output, kind, options, json)
@@ -81,7 +81,7 @@ def axes_of(texts: list[str]) -> dict[str, dict[int, str]]:
 
 
 def _write(
-    model: str, inputs: list[str] | None, output: str, kind: str, options: dict[str, Any],
+    model: str, inputs: list[str] | None, output: str, kind: str, options: dict[str, object],
     json: bool,
 ) -> None:  # fmt: skip
     from rich.console import Console

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from tvmgraph import Graph
 from tvmgraph.cli.guard import users_code
@@ -38,7 +37,7 @@ def show(target: str, inputs: list[str], output: str, compile_it: bool = True) -
 
 
 def _viewer(
-    found: Any, known: Sequence[Any], inputs: list[str], compile_it: bool, name: str
+    found: object, known: Sequence[object], inputs: list[str], compile_it: bool, name: str
 ) -> Viewer:
     if isinstance(found, Graph):
         return Viewer([model_of(found, title="Cell scope")], name)

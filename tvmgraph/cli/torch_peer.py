@@ -7,8 +7,10 @@ exports most; another one is an error that names it.
 from __future__ import annotations
 
 import math
+import pkgutil
 from collections.abc import Callable, Sequence
-from typing import Any
+from contextlib import AbstractContextManager
+from typing import Protocol, TypeAlias
 
 import numpy as np
 import onnx
@@ -26,6 +28,72 @@ _SAME = {
 }  # fmt: skip
 
 
+class _Tensor(Protocol):
+    """What is used of PyTorch's tensors."""
+
+    @property
+    def shape(self) -> Sequence[int]: ...
+    @property
+    def ndim(self) -> int: ...
+    @property
+    def dtype(self) -> object: ...
+    def __getitem__(self, index: tuple[slice, ...]) -> _Tensor: ...
+    def expand(self, shape: Sequence[int]) -> _Tensor: ...
+    def index_select(self, dim: int, index: _Tensor) -> _Tensor: ...
+    def mean(self, dim: Sequence[int], keepdim: bool) -> _Tensor: ...
+    def numpy(self) -> np.ndarray: ...
+    def permute(self, *dims: int) -> _Tensor: ...
+    def reshape(self, *shape: int | Sequence[int]) -> _Tensor: ...
+    def squeeze(self, dim: Sequence[int]) -> _Tensor: ...
+    def sum(self, dim: Sequence[int], keepdim: bool) -> _Tensor: ...
+    def to(self, dtype: object) -> _Tensor: ...
+    def tolist(self) -> list[int]: ...
+    def unsqueeze(self, dim: int) -> _Tensor: ...
+
+
+_Result: TypeAlias = _Tensor | Sequence[_Tensor]
+_Function: TypeAlias = Callable[..., _Result]
+_Env: TypeAlias = dict[str, _Tensor]
+_Ints: TypeAlias = Sequence[int]
+
+
+class _Torch(Protocol):
+    """What is used of the module ``torch`` by name; others are found by :data:`_SAME`."""
+
+    @property
+    def nn(self) -> _TorchNN: ...
+    def cat(self, tensors: Sequence[_Tensor], dim: int) -> _Tensor: ...
+    def from_numpy(self, array: np.ndarray) -> _Tensor: ...
+    def inference_mode(self) -> AbstractContextManager[object]: ...
+    def set_num_threads(self, number: int) -> None: ...
+    def softmax(self, x: _Tensor, dim: int) -> _Tensor: ...
+    def split(self, x: _Tensor, sizes: int | _Ints, dim: int) -> Sequence[_Tensor]: ...
+
+
+class _TorchNN(Protocol):
+    """What is used of ``torch.nn``."""
+
+    @property
+    def functional(self) -> _TorchFunctional: ...
+
+
+class _TorchFunctional(Protocol):
+    """What is used of ``torch.nn.functional``."""
+
+    conv1d: Callable[..., _Tensor]
+    conv2d: Callable[..., _Tensor]
+    conv3d: Callable[..., _Tensor]
+    max_pool1d: Callable[..., _Tensor]
+    max_pool2d: Callable[..., _Tensor]
+    max_pool3d: Callable[..., _Tensor]
+
+    def gelu(self, x: _Tensor, *, approximate: str) -> _Tensor: ...
+    def layer_norm(
+        self, x: _Tensor, shape: _Ints, scale: _Tensor, bias: _Tensor | None, epsilon: float
+    ) -> _Tensor: ...
+    def pad(self, x: _Tensor, pads: _Ints, *, value: float) -> _Tensor: ...
+
+
 def torch_call(model: onnx.ModelProto, threads: int | None) -> Callable[..., list[np.ndarray]]:
     """Returns a function of NumPy arrays that runs a model in PyTorch.
 
@@ -37,11 +105,7 @@ def torch_call(model: onnx.ModelProto, threads: int | None) -> Callable[..., lis
         ArgumentError: if PyTorch is not installed.
         ExportError: if the model has operators that are not known here.
     """
-    try:
-        import torch  # pyright: ignore[reportMissingImports]
-    except ImportError:
-        raise ArgumentError("torch is not installed", op="tvmgraph bench",
-                            fix="pip install torch, or leave it out of --vs") from None  # fmt: skip
+    torch = _torch()
     if threads:
         torch.set_num_threads(threads)
     functions = _Functions(torch)
@@ -69,18 +133,26 @@ def torch_call(model: onnx.ModelProto, threads: int | None) -> Callable[..., lis
     return call
 
 
-def _tensor(torch: Any, array: np.ndarray) -> Any:
+def _torch() -> _Torch:
+    try:
+        return pkgutil.resolve_name("torch")
+    except ImportError:
+        raise ArgumentError("torch is not installed", op="tvmgraph bench",
+                            fix="pip install torch, or leave it out of --vs") from None  # fmt: skip
+
+
+def _tensor(torch: _Torch, array: np.ndarray) -> _Tensor:
     return torch.from_numpy(np.array(array))
 
 
-def _ints(x: Any) -> list[int]:
-    return [int(v) for v in x.reshape(-1)]
+def _ints(x: _Tensor) -> list[int]:
+    return x.reshape(-1).tolist()
 
 
 class _Functions:
     """PyTorch's functions for ONNX nodes; methods have the names of the operators."""
 
-    def __init__(self, torch: Any) -> None:
+    def __init__(self, torch: _Torch) -> None:
         self.torch = torch
         self.nn = torch.nn.functional
 
@@ -88,103 +160,112 @@ class _Functions:
         """Whether an operator is known."""
         return op_type in _SAME or hasattr(self, f"_{op_type.lower()}")
 
-    def prepare(self, node: onnx.NodeProto) -> Callable[..., Any]:
+    def prepare(self, node: onnx.NodeProto) -> _Function:
         """Returns the function of a node, its attributes bound."""
         if node.op_type in _SAME:
             return getattr(self.torch, _SAME[node.op_type])
         attrs = {a.name: helper.get_attribute_value(a) for a in node.attribute}
         return getattr(self, f"_{node.op_type.lower()}")(**attrs)
 
-    def run(self, node: onnx.NodeProto, env: dict[str, Any]) -> None:
+    def run(self, node: onnx.NodeProto, env: _Env) -> None:
         """Runs a node at once."""
         self.store(node, self.prepare(node)(*(env[i] if i else None for i in node.input)), env)
 
     @staticmethod
-    def store(node: onnx.NodeProto, result: Any, env: dict[str, Any]) -> None:
+    def store(node: onnx.NodeProto, result: _Result, env: _Env) -> None:
         """Names the results of a node."""
-        env.update(zip(node.output, result if isinstance(result, (tuple, list)) else (result,)))
+        results = result if isinstance(result, Sequence) else (result,)
+        env.update(zip(node.output, results))
 
-    def _identity(self) -> Any:
+    def _identity(self) -> _Function:
         return lambda x: x
 
-    def _cast(self, to: int) -> Any:
+    def _cast(self, to: int) -> _Function:
         kind = self.torch.from_numpy(np.zeros(1, helper.tensor_dtype_to_np_dtype(to))).dtype
         return lambda x: x.to(kind)
 
-    def _reshape(self, allowzero: int = 0) -> Any:
-        def reshape(x: Any, shape: Any) -> Any:
+    def _reshape(self, allowzero: int = 0) -> _Function:
+        def reshape(x: _Tensor, shape: _Tensor) -> _Tensor:
             sizes = _ints(shape)
             return x.reshape(sizes if allowzero else [d or x.shape[i] for i, d in enumerate(sizes)])
 
         return reshape
 
-    def _transpose(self, perm: Sequence[int]) -> Any:
+    def _transpose(self, perm: _Ints) -> _Function:
         return lambda x: x.permute(*perm)
 
-    def _gather(self, axis: int = 0) -> Any:
-        def gather(x: Any, i: Any) -> Any:
+    def _gather(self, axis: int = 0) -> _Function:
+        def gather(x: _Tensor, i: _Tensor) -> _Tensor:
             found = x.index_select(axis, i.reshape(-1))
             return found.reshape(*x.shape[:axis], *i.shape, *x.shape[axis + 1 :])
 
         return gather
 
-    def _concat(self, axis: int) -> Any:
+    def _concat(self, axis: int) -> _Function:
         return lambda *xs: self.torch.cat(xs, axis)
 
-    def _split(self, axis: int = 0, num_outputs: int = 0) -> Any:
-        def split(x: Any, sizes: Any = None) -> Any:
+    def _split(self, axis: int = 0, num_outputs: int = 0) -> _Function:
+        def split(x: _Tensor, sizes: _Tensor | None = None) -> Sequence[_Tensor]:
             if sizes is None:
                 return self.torch.split(x, -(-x.shape[axis] // num_outputs), axis)
             return self.torch.split(x, _ints(sizes), axis)
 
         return split
 
-    def _slice(self) -> Any:
-        def cut(x: Any, starts: Any, ends: Any, axes: Any, steps: Any = None) -> Any:
+    def _slice(self) -> _Function:
+        def cut(
+            x: _Tensor, starts: _Tensor, ends: _Tensor, axes: _Tensor, steps: _Tensor | None = None
+        ) -> _Tensor:
             index = [slice(None)] * x.ndim
-            strides = _ints(steps) if steps is not None else [1] * len(axes)
-            for s, e, a, k in zip(_ints(starts), _ints(ends), _ints(axes), strides):
+            numbers = _ints(axes)
+            strides = _ints(steps) if steps is not None else [1] * len(numbers)
+            for s, e, a, k in zip(_ints(starts), _ints(ends), numbers, strides):
                 index[a] = slice(s, e, k)
             return x[tuple(index)]
 
         return cut
 
-    def _squeeze(self) -> Any:
+    def _squeeze(self) -> _Function:
         return lambda x, axes: x.squeeze(tuple(_ints(axes)))
 
-    def _unsqueeze(self) -> Any:
-        def unsqueeze(x: Any, axes: Any) -> Any:
+    def _unsqueeze(self) -> _Function:
+        def unsqueeze(x: _Tensor, axes: _Tensor) -> _Tensor:
             for a in sorted(_ints(axes)):
                 x = x.unsqueeze(a)
             return x
 
         return unsqueeze
 
-    def _expand(self) -> Any:
+    def _expand(self) -> _Function:
         return lambda x, shape: x.expand(np.broadcast_shapes(tuple(x.shape), tuple(_ints(shape))))
 
-    def _reducemean(self, keepdims: int = 1, **_: Any) -> Any:
+    def _reducemean(self, keepdims: int = 1, **_: object) -> _Function:
         return lambda x, axes: x.mean(_ints(axes), bool(keepdims))
 
-    def _reducesum(self, keepdims: int = 1, **_: Any) -> Any:
+    def _reducesum(self, keepdims: int = 1, **_: object) -> _Function:
         return lambda x, axes: x.sum(_ints(axes), bool(keepdims))
 
-    def _softmax(self, axis: int = -1) -> Any:
+    def _softmax(self, axis: int = -1) -> _Function:
         return lambda x: self.torch.softmax(x, axis)
 
-    def _gelu(self, approximate: bytes = b"none") -> Any:
+    def _gelu(self, approximate: bytes = b"none") -> _Function:
         return lambda x: self.nn.gelu(x, approximate=approximate.decode())
 
-    def _layernormalization(self, axis: int = -1, epsilon: float = 1e-5) -> Any:
-        def normalize(x: Any, scale: Any, bias: Any = None) -> Any:
+    def _layernormalization(self, axis: int = -1, epsilon: float = 1e-5) -> _Function:
+        def normalize(x: _Tensor, scale: _Tensor, bias: _Tensor | None = None) -> _Tensor:
             return self.nn.layer_norm(x, x.shape[axis % x.ndim :], scale, bias, epsilon)
 
         return normalize
 
     def _conv(
-        self, dilations: Any = None, group: int = 1, pads: Any = None, strides: Any = None, **_: Any
-    ) -> Any:
-        def convolve(x: Any, w: Any, b: Any = None) -> Any:
+        self,
+        dilations: _Ints | None = None,
+        group: int = 1,
+        pads: _Ints | None = None,
+        strides: _Ints | None = None,
+        **_: object,
+    ) -> _Function:
+        def convolve(x: _Tensor, w: _Tensor, b: _Tensor | None = None) -> _Tensor:
             rank = x.ndim - 2
             both = pads or [0] * (2 * rank)
             padding = both[:rank]
@@ -195,15 +276,20 @@ class _Functions:
 
         return convolve
 
-    def _padded(self, x: Any, pads: Sequence[int], value: float) -> Any:
+    def _padded(self, x: _Tensor, pads: _Ints, value: float) -> _Tensor:
         rank = len(pads) // 2
         flat = [p for i in reversed(range(rank)) for p in (pads[i], pads[rank + i])]
         return self.nn.pad(x, flat, value=value)
 
     def _maxpool(
-        self, kernel_shape: Any, dilations: Any = 1, pads: Any = None, strides: Any = 1, **_: Any
-    ) -> Any:
-        def pool(x: Any) -> Any:
+        self,
+        kernel_shape: _Ints,
+        dilations: int | _Ints = 1,
+        pads: _Ints | None = None,
+        strides: int | _Ints = 1,
+        **_: object,
+    ) -> _Function:
+        def pool(x: _Tensor) -> _Tensor:
             rank = len(kernel_shape)
             x = self._padded(x, pads or [0] * (2 * rank), -math.inf)
             function = (self.nn.max_pool1d, self.nn.max_pool2d, self.nn.max_pool3d)[rank - 1]

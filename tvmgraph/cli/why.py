@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import dataclasses
 import time
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from rich.console import Console
 from rich.table import Table
@@ -19,6 +19,8 @@ from tvmgraph.debug.profile import KernelTime, Peaks
 from tvmgraph.debug.recorder import Recorder
 from tvmgraph.debug.report import rates, shortened
 from tvmgraph.jit import JitFunction
+from tvmgraph.jit.function import CompileRecord
+from tvmgraph.jit.regions.report import Break
 from tvmgraph.profiler.summary import Summary
 
 _REPEAT = 20
@@ -46,7 +48,89 @@ class Measured(NamedTuple):
         return max(0.0, self.seconds - sum(k.seconds for k in self.kernels))
 
 
-def examine(target: str, inputs: list[str], config: str, calls: int) -> dict[str, Any]:
+@dataclass(frozen=True)
+class Advice:
+    """Something to change.
+
+    Attributes:
+        gain_ms: What it gains at most, in milliseconds.
+        do: What to change.
+        because: Why.
+        per: What gains that: ``"call"`` or ``"process"``.
+    """
+
+    gain_ms: float
+    do: str
+    because: str
+    per: str
+
+
+@dataclass(frozen=True)
+class KernelShare:
+    """What one kernel takes of a call.
+
+    Attributes:
+        name: Its name.
+        us: Its time in one call, in microseconds.
+        share: Of the time of the call.
+        calls: How often it runs in one.
+        gflops: Rate of its arithmetic; ``None`` where that is not known.
+        gbps: Gigabytes that it reads and writes in a second.
+        of_peak: Its rate beside what the machine can do.
+        of_memory: Its traffic beside what memory can do.
+        taken_by: The entry of the table of kernels that made it.
+        why: Why that one.
+        plan: Its tiles.
+        computes: The operators and lines that it computes.
+    """
+
+    name: str
+    us: float
+    share: float
+    calls: int
+    gflops: float | None
+    gbps: float
+    of_peak: str
+    of_memory: str
+    taken_by: str
+    why: str
+    plan: str
+    computes: str
+
+
+@dataclass(frozen=True)
+class CallTime:
+    """Microseconds of one call, in all and outside of kernels, and what the machine can do."""
+
+    us: float
+    outside_kernels_us: float
+    machine: str
+
+
+@dataclass(frozen=True)
+class Findings:
+    """What a function's time goes to.
+
+    Attributes:
+        function: Its name.
+        compiles: Every compile, and why it was needed.
+        breaks: What Python runs between compiled segments.
+        call: The time of a call.
+        kernels: Where it goes.
+        calls: How many calls of a process the advice is for.
+        advice: What to change, the largest gain first.
+    """
+
+    function: str
+    compiles: tuple[CompileRecord, ...]
+    breaks: tuple[Break, ...]
+    call: CallTime
+    kernels: tuple[KernelShare, ...]
+    calls: int
+    advice: tuple[Advice, ...]
+
+
+def examine(target: str, inputs: list[str], config: str, calls: int) -> Findings:
     """Calls a function, times it, and says what would make it faster.
 
     Args:
@@ -54,10 +138,6 @@ def examine(target: str, inputs: list[str], config: str, calls: int) -> dict[str
         inputs: As for :func:`tvmgraph.cli.explain.called`.
         config: A preset, or ``file.toml:preset``.
         calls: What happens once is compared with what every call gains over this many calls.
-
-    Returns:
-        ``compiles``, ``breaks``, ``call`` (its time in microseconds and where it goes),
-        ``kernels`` and ``advice``, the largest gain first.
 
     Raises:
         NotFoundError: if the file, or the name in it, does not exist.
@@ -68,30 +148,28 @@ def examine(target: str, inputs: list[str], config: str, calls: int) -> dict[str
     with users_code(target.rpartition(":")[0]):
         found = _in_pieces(function, args) if function.breaks() else _of_one_graph(function, args)
     choices = {c.function: c for c in function.kernel_choices()}
-    advice = [
+    per_call = [
         *_of_breaks(function, found), *_of_kernels(found, choices), *_of_the_host(function, found),
     ]  # fmt: skip
-    for item in advice:
-        item["gain_ms"] *= calls
+    advice = [replace(item, gain_ms=item.gain_ms * calls) for item in per_call]
     advice += _of_compiles(function)
-    return {
-        "function": target.rpartition(":")[2],
-        "compiles": [dataclasses.asdict(r) for r in function.history],
-        "breaks": [dataclasses.asdict(b) for b in function.breaks()],
-        "call": {"us": found.seconds * 1e6, "outside_kernels_us": found.outside * 1e6,
-                 "machine": str(found.peaks)},
-        "kernels": [_kernel(k, found, choices.get(k.name)) for k in found.kernels],
-        "calls": calls,
-        "advice": sorted(_joined(advice), key=lambda item: -item["gain_ms"]),
-    }  # fmt: skip
+    return Findings(
+        function=target.rpartition(":")[2],
+        compiles=tuple(function.history),
+        breaks=tuple(function.breaks()),
+        call=CallTime(found.seconds * 1e6, found.outside * 1e6, str(found.peaks)),
+        kernels=tuple(_kernel(k, found, choices.get(k.name)) for k in found.kernels),
+        calls=calls,
+        advice=tuple(sorted(_merged(advice), key=lambda item: -item.gain_ms)),
+    )
 
 
-def _of_one_graph(function: JitFunction, args: Sequence[Any]) -> Measured:
+def _of_one_graph(function: JitFunction, args: Sequence[object]) -> Measured:
     profile = function.profile(*args, repeat=_REPEAT)
     return Measured(profile.seconds, profile.kernels, profile.peaks)
 
 
-def _in_pieces(function: JitFunction, args: Sequence[Any]) -> Measured:
+def _in_pieces(function: JitFunction, args: Sequence[object]) -> Measured:
     """Kernels of all compiled segments, by a profiler that listens; the time without it."""
     times = []
     for _ in range(_REPEAT):
@@ -111,21 +189,23 @@ def _in_pieces(function: JitFunction, args: Sequence[Any]) -> Measured:
 # ---- advice: a gain in milliseconds per call (once, for compiles), what to do, and why ----------
 
 
-def _advice(seconds: float, do: str, because: str, **more: Any) -> dict[str, Any]:
-    return {"gain_ms": seconds * 1e3, "do": do, "because": because, **more}
+def _advice(seconds: float, do: str, because: str, per: str) -> Advice:
+    return Advice(seconds * 1e3, do, because, per)
 
 
-def _joined(advice: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+def _merged(advice: Sequence[Advice]) -> list[Advice]:
     """Adds up what one change would gain in several places."""
-    found: dict[tuple[str, str], dict[str, Any]] = {}
+    found: dict[tuple[str, str], Advice] = {}
     for item in advice:
-        known = found.setdefault((item["do"], item["per"]), {**item, "gain_ms": 0.0, "because": ""})
-        known["gain_ms"] += item["gain_ms"]
-        known["because"] += ("; " if known["because"] else "") + item["because"]
+        known = found.get((item.do, item.per))
+        if known is not None:
+            because = f"{known.because}; {item.because}"
+            item = replace(known, gain_ms=known.gain_ms + item.gain_ms, because=because)
+        found[item.do, item.per] = item
     return list(found.values())
 
 
-def _of_breaks(function: JitFunction, found: Measured) -> list[dict[str, Any]]:
+def _of_breaks(function: JitFunction, found: Measured) -> list[Advice]:
     """What Python runs; how it shares the time outside of kernels is not known."""
     left = function.breaks()
     if not left or found.outside < _WORTH * found.seconds:
@@ -136,7 +216,7 @@ def _of_breaks(function: JitFunction, found: Measured) -> list[dict[str, Any]]:
     return [_advice(found.outside, do, because, per="call")]
 
 
-def _of_kernels(found: Measured, choices: Mapping[str, Choice]) -> list[dict[str, Any]]:
+def _of_kernels(found: Measured, choices: Mapping[str, Choice]) -> list[Advice]:
     advice = []
     for k in found.kernels:
         if found.peaks is None or k.seconds < _WORTH * found.seconds:
@@ -169,7 +249,7 @@ def _least(k: KernelTime, peaks: Peaks) -> float:
     return max(arithmetic, k.bytes / max(peaks.bandwidth * 1e9, 1.0))
 
 
-def _of_the_host(function: JitFunction, found: Measured) -> list[dict[str, Any]]:
+def _of_the_host(function: JitFunction, found: Measured) -> list[Advice]:
     if function.breaks() or found.outside < _WORTH * found.seconds:
         return []
     do = "do more per call: larger batches, or jit the function that calls it in a loop"
@@ -178,7 +258,7 @@ def _of_the_host(function: JitFunction, found: Measured) -> list[dict[str, Any]]
     return [_advice(found.outside, do, because, per="call")]
 
 
-def _of_compiles(function: JitFunction) -> list[dict[str, Any]]:
+def _of_compiles(function: JitFunction) -> list[Advice]:
     advice = []
     for i, r in enumerate(function.history):
         spent = r.capture_seconds + r.compile_seconds
@@ -205,44 +285,43 @@ def _entry(choice: Choice | None) -> str:
     return choice.kernel if choice is not None else ""
 
 
-def _kernel(k: KernelTime, found: Measured, choice: Choice | None) -> dict[str, Any]:
+def _kernel(k: KernelTime, found: Measured, choice: Choice | None) -> KernelShare:
     peak, memory = rates(k, found.peaks)[1::2]
-    return {
-        "name": k.name, "us": k.seconds * 1e6, "share": k.seconds / max(found.seconds, 1e-12),
-        "calls": k.calls, "gflops": k.gflops, "gbps": k.gbps, "of_peak": peak, "of_memory": memory,
-        "taken_by": _entry(choice), "why": choice.why if choice is not None else "",
-        "plan": choice.plan if choice is not None else "", "computes": k.where,
-    }  # fmt: skip
+    return KernelShare(
+        name=k.name, us=k.seconds * 1e6, share=k.seconds / max(found.seconds, 1e-12),
+        calls=k.calls, gflops=k.gflops, gbps=k.gbps, of_peak=peak, of_memory=memory,
+        taken_by=_entry(choice), why=choice.why if choice is not None else "",
+        plan=choice.plan if choice is not None else "", computes=k.where,
+    )  # fmt: skip
 
 
-def print_findings(found: dict[str, Any]) -> None:
+def print_findings(found: Findings) -> None:
     """Prints what :func:`examine` found."""
     console = Console(highlight=False, soft_wrap=True)
-    call = found["call"]
-    console.print(f"[bold]{found['function']}[/]: {call['us']:,.1f} us per call, "
-                  f"{call['outside_kernels_us']:,.1f} of them outside of kernels")  # fmt: skip
+    call = found.call
+    console.print(f"[bold]{found.function}[/]: {call.us:,.1f} us per call, "
+                  f"{call.outside_kernels_us:,.1f} of them outside of kernels")  # fmt: skip
     console.print("\n[bold]Compiles[/]")
-    for i, r in enumerate(found["compiles"], 1):
-        spent = (r["capture_seconds"] + r["compile_seconds"]) * 1e3
-        kept = "an equal graph was there" if r["cached"] else r["disk"]
-        console.print(f"  {i}. {r['why']}: {spent:.0f} ms, {r['operators']} operators -> "
-                      f"{r['kernels']} kernels ({kept})", markup=False)  # fmt: skip
-    if found["breaks"]:
+    for i, r in enumerate(found.compiles, 1):
+        spent = (r.capture_seconds + r.compile_seconds) * 1e3
+        kept = "an equal graph was there" if r.cached else r.disk
+        console.print(f"  {i}. {r.why}: {spent:.0f} ms, {r.operators} operators -> "
+                      f"{r.kernels} kernels ({kept})", markup=False)  # fmt: skip
+    if found.breaks:
         console.print("\n[bold]In Python, between compiled segments[/]")
-        for b in found["breaks"]:
-            text = f"  {b['where']}  {b['statement']}  because {b['because']}"
-            console.print(text, markup=False)
-    _print_kernels(found["kernels"], console)
-    console.print(f"\n[bold]What to change[/], the most first (at most, over {found['calls']:,} "
+        for b in found.breaks:
+            console.print(f"  {b.where}  {b.statement}  because {b.because}", markup=False)
+    _print_kernels(found.kernels, console)
+    console.print(f"\n[bold]What to change[/], the most first (at most, over {found.calls:,} "
                   "calls in one process)")  # fmt: skip
-    for i, item in enumerate(found["advice"], 1):
-        console.print(f"  {i}. {item['gain_ms']:,.1f} ms: {item['do']}", markup=False)
-        console.print(f"     {item['because']}", style="dim", markup=False)
-    if not found["advice"]:
+    for i, item in enumerate(found.advice, 1):
+        console.print(f"  {i}. {item.gain_ms:,.1f} ms: {item.do}", markup=False)
+        console.print(f"     {item.because}", style="dim", markup=False)
+    if not found.advice:
         console.print("  nothing that is worth 5 % of a call")
 
 
-def _print_kernels(kernels: Sequence[Mapping[str, Any]], console: Console) -> None:
+def _print_kernels(kernels: Sequence[KernelShare], console: Console) -> None:
     if not kernels:
         return
     table = Table(title="Kernels", title_justify="left", title_style="bold", box=None,
@@ -253,7 +332,7 @@ def _print_kernels(kernels: Sequence[Mapping[str, Any]], console: Console) -> No
                          overflow="fold" if name == "computes" else "ellipsis",
                          no_wrap=name == "taken by")  # fmt: skip
     for k in kernels:
-        table.add_row(shortened(k["name"]), f"{k['us']:,.1f}", f"{k['share']:.0%}", k["of_peak"],
-                      k["of_memory"], k["taken_by"], k["computes"])  # fmt: skip
+        table.add_row(shortened(k.name), f"{k.us:,.1f}", f"{k.share:.0%}", k.of_peak,
+                      k.of_memory, k.taken_by, k.computes)  # fmt: skip
     console.print()
     console.print(table)

@@ -1,6 +1,6 @@
 """Networks out of the process: ONNX files, compiled modules, graph files."""
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tvmgraph.export.api import export, formats
 
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 __all__ = ["export", "formats", "to_onnx"]
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> object:
     """Imports the ONNX library when somebody wants it: the other formats need none of it."""
     if name == "to_onnx":
         from tvmgraph.export.onnx import to_onnx

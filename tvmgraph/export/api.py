@@ -12,38 +12,42 @@ from tvmgraph import hooks
 from tvmgraph.errors import ArgumentError, user_source, warn_user
 from tvmgraph.interruption import noticed
 
+#: Writes a network, captured with example inputs, to a path; keywords are options of the format.
+Writer = Callable[..., object]
 
-def _write_onnx(path: Path, net: Any, args: tuple[Any, ...], options: dict[str, Any]) -> None:
+
+def _onnx_writer(name: str) -> Writer:
     from tvmgraph.export.onnx_file import save_onnx
 
-    save_onnx(path, net, args, **options)
+    return save_onnx
 
 
-def _write_module(path: Path, net: Any, args: tuple[Any, ...], options: dict[str, Any]) -> None:
+def _module_writer(name: str) -> Writer:
     from tvmgraph.export.module import save_module
 
-    save_module(path, net, args, **options)
+    return save_module
 
 
-def _write_graph(path: Path, net: Any, args: tuple[Any, ...], options: dict[str, Any]) -> None:
+def _graph_writer(name: str) -> Writer:
     from tvmgraph.export.graph_file import save_graph
 
-    save_graph(path, net, args, **options)
+    return save_graph
 
 
-def _write_mindir(path: Path, net: Any, args: tuple[Any, ...], options: dict[str, Any]) -> None:
+def _mindir_writer(name: str) -> Writer:
     warn_user(
-        f"{path.name} is a graph file of this package, which MindSpore does not read: there is no "
+        f"{name} is a graph file of this package, which MindSpore does not read: there is no "
         'writer of MindSpore\'s format; file_format="ONNX" is read by other programs'
     )
-    _write_graph(path, net, args, options)
+    return _graph_writer(name)
 
 
-_WRITERS: dict[str, tuple[str, Callable[..., None]]] = {
-    "ONNX": (".onnx", _write_onnx),
-    "TVM": (".tvm", _write_module),
-    "GRAPH": (".graph", _write_graph),
-    "MINDIR": (".mindir", _write_mindir),
+#: Of every format, its suffix and what imports its writer, which takes the name of the file.
+_WRITERS: dict[str, tuple[str, Callable[[str], Writer]]] = {
+    "ONNX": (".onnx", _onnx_writer),
+    "TVM": (".tvm", _module_writer),
+    "GRAPH": (".graph", _graph_writer),
+    "MINDIR": (".mindir", _mindir_writer),
 }
 
 
@@ -114,7 +118,7 @@ def export(
             f"unknown file_format {file_format!r}", op="export", at=user_source(),
             fix=f"use one of {', '.join(map(repr, _WRITERS))}",
         )  # fmt: skip
-    suffix, write = _WRITERS[kind]
+    suffix, writer = _WRITERS[kind]
     if "\0" in os.fspath(file_name):
         raise ArgumentError(
             f"file_name={file_name!r} cannot be the name of a file", op="export",
@@ -124,7 +128,7 @@ def export(
     if path.suffix != suffix:
         path = path.with_name(path.name + suffix)
     try:
-        write(path, net, inputs, options)
+        writer(path.name)(path, net, inputs, **options)
     except TypeError as e:
         if "unexpected keyword argument" not in str(e):
             raise

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
@@ -15,9 +14,10 @@ from tvmgraph.capture.expect import is_cell
 from tvmgraph.capture.promotion import Promotion
 from tvmgraph.capture.record import AttributeRef, Captured, capture
 from tvmgraph.core.tensor import Tensor
-from tvmgraph.errors import ExportError, user_source, warn_user
+from tvmgraph.errors import DTypeError, ExportError, user_source, warn_user
 from tvmgraph.graph import Graph, Param, Role, Value
 from tvmgraph.graph.simplify import quiet
+from tvmgraph.nn import Cell
 
 
 @dataclass(frozen=True)
@@ -52,19 +52,25 @@ class Program:
         return replace(self, graph=plain)
 
 
-def unwrapped(net: object) -> Any:
+def unwrapped(net: object) -> Callable[..., object]:
     """Returns what ``jit`` wrapped; a Cell's attribute ``fn`` is the user's own."""
-    return net if is_cell(net) else getattr(net, "fn", net)
+    found = net if is_cell(net) else getattr(net, "fn", net)
+    if not callable(found):
+        raise DTypeError(
+            f"a {type(found).__name__} is no network", op="export", at=user_source(),
+            fix="give a Cell, a function of tensors, or what jit returned",
+        )  # fmt: skip
+    return found
 
 
 def capture_program(
     net: object,
-    args: tuple[Any, ...],
-    kwargs: dict[str, Any] | None = None,
+    args: tuple[object, ...],
+    kwargs: dict[str, object] | None = None,
     training: bool = False,
     promotion: Promotion | None = None,
 ) -> Program:
-    """Captures one call of a network, function or :class:`Graph` for shipping.
+    """Captures one call of a network or function for shipping.
 
     Args:
         net: A Cell, a function, or what ``jit`` returned.
@@ -198,16 +204,17 @@ def _leaves(structure: tree.Structure) -> Iterator[tree.Leaf]:
 
 
 @contextmanager
-def _training_mode(net: Any, training: bool) -> Iterator[None]:
+def _training_mode(net: object, training: bool) -> Iterator[None]:
     """Runs with all cells of ``net`` in one mode, then gives each its own back."""
-    cells = [c for _, c in net.cells_and_names()] if hasattr(net, "cells_and_names") else []
+    if not isinstance(net, Cell):
+        yield
+        return
+    cells = [c for _, c in net.cells_and_names()]
     before = [c.training for c in cells]
-    if cells:
-        net.set_train(training)
+    net.set_train(training)
     try:
         yield
     finally:
-        if cells:
-            net.set_train(before[0])  # also tells compiled functions that flags changed
+        net.set_train(before[0])  # also tells compiled functions that flags changed
         for cell, mode in zip(cells, before):
             object.__setattr__(cell, "training", mode)

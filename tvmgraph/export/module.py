@@ -6,7 +6,7 @@ import tempfile
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -28,6 +28,9 @@ from tvmgraph.runtime.archive import Entry, Manifest
 from tvmgraph.runtime.device_image import describe
 from tvmgraph.runtime.signature import Key
 from tvmgraph.runtime.tensors import to_bytes
+
+if TYPE_CHECKING:
+    from tvmgraph.compiler.library import Library
 
 
 def save_module(
@@ -122,7 +125,7 @@ def _program(
     return program, variable.names
 
 
-def _options(jit_config: object, jit_level: str, target: str) -> Any:
+def _options(jit_config: object, jit_level: str, target: str) -> CompileOptions:
     """Returns what the compiler is told."""
     config = JitConfig() if jit_config is None else as_jit_config(jit_config)
     if config.exec_mode == "no_sink":
@@ -147,7 +150,7 @@ def _agree(name: str, given: str, configured: str) -> None:
         )  # fmt: skip
 
 
-def _replayed(options: Any, graph: Graph, jit_config: object) -> Any:
+def _replayed(options: CompileOptions, graph: Graph, jit_config: object) -> CompileOptions:
     """Lets a GPU replay the calls as a CUDA graph, where that was asked for and can be."""
     config = JitConfig() if jit_config is None else as_jit_config(jit_config)
     if not backend_of(options.target).replays or config.exec_mode != "sink":
@@ -157,11 +160,13 @@ def _replayed(options: Any, graph: Graph, jit_config: object) -> Any:
     return replace(options, native=path.native, replay=path.replay)
 
 
-def _manifest(program: Program, library: Any, options: Any, names: Mapping[str, str]) -> Manifest:
+def _manifest(
+    program: Program, library: Library, options: CompileOptions, names: Mapping[str, str]
+) -> Manifest:
     graph = program.graph
     inputs = [p for p in graph.params if p.role is Role.INPUT]
     weights = [p for p in graph.params if p.role is Role.PARAMETER]
-    facts: dict[str, Any] = {
+    facts: dict[str, object] = {
         "name": options.target, "arch": library.arch, "system": library.system,
     }  # fmt: skip
     if library.images:
@@ -212,7 +217,7 @@ def _shared_outputs(graph: Graph) -> list[int]:
     ]
 
 
-def prepare(program: Program, options: Any) -> Program:
+def prepare(program: Program, options: CompileOptions) -> Program:
     """Returns the program for a processor, with its weights as the kernels there read them.
 
     Those that only such weights are computed from are left out. A GPU's read them as they are.

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Literal, overload
 
 import numpy as np
 
@@ -75,7 +75,7 @@ class ExternalData:
 class _Size:
     """A size that is computed in the graph; arithmetic adds nodes."""
 
-    def __init__(self, builder: OnnxBuilder, value: Any) -> None:
+    def __init__(self, builder: OnnxBuilder, value: OnnxValue) -> None:
         self.builder, self.value = builder, value
 
     def _with(self, op_type: str, left: object, right: object) -> _Size:
@@ -110,6 +110,24 @@ class _Size:
         return self._with("Mod", self, other)
 
 
+class _Operator:
+    """An operator of ONNX; a call adds a node, see :class:`OnnxBuilder`."""
+
+    def __init__(self, builder: OnnxBuilder, op_type: str) -> None:
+        self._builder, self._op_type = builder, op_type
+
+    @overload
+    def __call__(self, *inputs: object, outputs: Literal[1] = 1, **attrs: object) -> OnnxValue: ...
+    @overload
+    def __call__(
+        self, *inputs: object, outputs: int, **attrs: object
+    ) -> OnnxValue | tuple[OnnxValue, ...]: ...
+    def __call__(
+        self, *inputs: object, outputs: int = 1, **attrs: object
+    ) -> OnnxValue | tuple[OnnxValue, ...]:
+        return self._builder.add(self._op_type, inputs, outputs, attrs)
+
+
 class OnnxBuilder:
     """What a row may use to map itself: ``O.Softmax(x, axis=1)`` adds a node.
 
@@ -141,14 +159,10 @@ class OnnxBuilder:
         )
         return OnnxValue(name, tensor_type(array.shape, array.dtype))
 
-    def __getattr__(self, op_type: str) -> Any:
+    def __getattr__(self, op_type: str) -> _Operator:
         if not op_type[:1].isupper():
             raise AttributeError(op_type)
-
-        def add(*inputs: object, outputs: int = 1, **attrs: object) -> Any:
-            return self.add(op_type, inputs, outputs, attrs)
-
-        return add
+        return _Operator(self, op_type)
 
     def note_sizes(self, x: OnnxValue) -> None:
         """Remembers the symbolic sizes that a value has."""
@@ -156,7 +170,7 @@ class OnnxBuilder:
             if isinstance(d, Dim) and d.is_root:
                 self._places.setdefault(d.text, (x.name, axis))
 
-    def size(self, size: int | Dim) -> Any:
+    def size(self, size: int | Dim) -> OnnxValue:
         """Returns a size as a 0-d int64 value: a constant, or computed from the shapes it is of."""
         if not isinstance(size, Dim):
             return self.const(np.asarray(size, np.int64))
@@ -168,7 +182,7 @@ class OnnxBuilder:
             roots[root] = _Size(self, self.add("Gather", [shape, at], 1, {"axis": 0}))
         return size.evaluate(roots).value
 
-    def shape(self, sizes: Sequence[int | Dim]) -> Any:
+    def shape(self, sizes: Sequence[int | Dim]) -> OnnxValue:
         """Returns sizes as a 1-d int64 value."""
         if not any(isinstance(d, Dim) for d in sizes):
             return self.const(np.asarray(sizes, np.int64))
@@ -176,7 +190,17 @@ class OnnxBuilder:
         parts = [self.add("Reshape", [self.size(d), one], 1, {}) for d in sizes]
         return self.add("Concat", parts, 1, {"axis": 0})
 
-    def add(self, op_type: str, inputs: Sequence[Any], outputs: int, attrs: dict[str, Any]) -> Any:
+    @overload
+    def add(
+        self, op_type: str, inputs: Sequence[object], outputs: Literal[1], attrs: dict[str, object]
+    ) -> OnnxValue: ...
+    @overload
+    def add(
+        self, op_type: str, inputs: Sequence[object], outputs: int, attrs: dict[str, object]
+    ) -> OnnxValue | tuple[OnnxValue, ...]: ...
+    def add(
+        self, op_type: str, inputs: Sequence[object], outputs: int, attrs: dict[str, object]
+    ) -> OnnxValue | tuple[OnnxValue, ...]:
         """Adds one operator and returns its output, or a tuple when ``outputs`` is not 1.
 
         Raises:
@@ -189,13 +213,12 @@ class OnnxBuilder:
         return self.add_node(op_type, inputs, outputs, attrs)
 
     def add_node(
-        self, op_type: str, inputs: Sequence[object], outputs: int, attrs: dict[str, Any]
+        self, op_type: str, inputs: Sequence[object], outputs: int, attrs: dict[str, object]
     ) -> OnnxValue | tuple[OnnxValue, ...]:
         """Adds one node as it is written here."""
         names = [self._operand(x) for x in inputs]
         results = [OnnxValue(self._fresh(op_type.lower())) for _ in range(outputs)]
-        attrs = {k: v for k, v in attrs.items() if v is not None}
-        self.nodes.append(helper.make_node(op_type, names, [r.name for r in results], **attrs))
+        self.nodes.append(make_node(op_type, names, [r.name for r in results], attrs))
         return results[0] if outputs == 1 else tuple(results)
 
     def constant_of(self, x: object) -> np.ndarray | None:
@@ -268,6 +291,16 @@ class OnnxBuilder:
             name = f"{prefix}_{self._count}"
             if name not in self._taken:
                 return name
+
+
+def make_node(
+    op_type: str, inputs: Sequence[str], outputs: Sequence[str], attrs: Mapping[str, object]
+) -> onnx.NodeProto:
+    """Makes one node; an attribute that is ``None`` is left out."""
+    node = helper.make_node(op_type, inputs, outputs)
+    given = {k: v for k, v in sorted(attrs.items()) if v is not None}
+    node.attribute.extend(helper.make_attribute(k, v) for k, v in given.items())
+    return node
 
 
 def to_onnx(

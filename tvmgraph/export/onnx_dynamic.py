@@ -12,7 +12,6 @@ import itertools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
@@ -20,7 +19,8 @@ from tvmgraph.core.onnx_library import helper, numpy_helper, onnx
 from tvmgraph.core.tensor import Tensor, tensor_from_numpy
 from tvmgraph.errors import ArgumentError, ExportError, user_source
 from tvmgraph.export.capture import Program, capture_program
-from tvmgraph.export.onnx import ExternalData, to_onnx
+from tvmgraph.export.onnx import ExternalData, make_node, to_onnx
+from tvmgraph.graph import Graph
 from tvmgraph.graph import simplify as passes
 
 Dynamic = Mapping[str, Mapping[int, str]]
@@ -69,7 +69,7 @@ def dynamic_model(
     return merged
 
 
-def _plain(program: Program) -> Any:
+def _plain(program: Program) -> Graph:
     # folding stops at a number of elements, so it would give different graphs for different sizes
     return passes.dce(program.graph)
 
@@ -100,13 +100,15 @@ def _base_sizes(labels: list[str], args: tuple[object, ...], dynamic: Dynamic) -
 
 
 def _resize(
-    labels: list[str], args: tuple[Any, ...], dynamic: Dynamic, sizes: Sizes
-) -> tuple[Any, ...]:
+    labels: list[str], args: tuple[object, ...], dynamic: Dynamic, sizes: Sizes
+) -> tuple[object, ...]:
     resized = []
     for label, a in zip(labels, args):
         axes = dynamic.get(label, {})
-        shape = [sizes[axes[i]] if i in axes else d for i, d in enumerate(a.shape)]
-        resized.append(tensor_from_numpy(np.zeros(shape, a.array.dtype)) if axes else a)
+        if axes and isinstance(a, Tensor):  # _base_sizes raised for others
+            shape = [sizes[axes[i]] if i in axes else d for i, d in enumerate(a.shape)]
+            a = tensor_from_numpy(np.zeros(shape, a.array.dtype))
+        resized.append(a)
     return tuple(resized)
 
 
@@ -241,11 +243,11 @@ class _Merge:
             self.consts.append(numpy_helper.from_array(array, self.known[key]))
         return self.known[key]
 
-    def _node(self, op_type: str, inputs: Sequence[str], **attrs: Any) -> str:
+    def _node(self, op_type: str, inputs: Sequence[str], **attrs: object) -> str:
         key = (op_type, tuple(inputs), tuple(attrs.items()))
         if key not in self.known:
             self.known[key] = f"dynamic_{len(self.known)}"
-            self.nodes.append(helper.make_node(op_type, inputs, [self.known[key]], **attrs))
+            self.nodes.append(make_node(op_type, inputs, [self.known[key]], attrs))
         return self.known[key]
 
     # ---- inputs and outputs -----------------------------------------------------------------
@@ -261,7 +263,7 @@ class _Merge:
         shapes = [
             np.array([d.dim_value for d in v.type.tensor_type.shape.dim], np.int64) for v in infos
         ]
-        dims: list[Any] = []
+        dims: list[int | str] = []
         for axis, column in enumerate(np.stack(shapes).T):
             same = (column == column[0]).all()
             dims.append(int(column[0]) if same else self._dim_name(column, f"output{i}_{axis}"))

@@ -14,6 +14,7 @@ from tvmgraph.export.onnx import OPSET, ExternalData, to_onnx
 from tvmgraph.export.onnx_dynamic import dynamic_model
 from tvmgraph.export.variable import given_inputs, variable_inputs
 from tvmgraph.graph import simplify as passes
+from tvmgraph.nn import Cell
 
 OLDEST_OPSET = 17
 _EXTERNAL_BYTES = 1 << 30  # protobuf messages end at 2 GiB; half of it leaves room for all else
@@ -52,7 +53,7 @@ def save_onnx(
 
 def _weight_bytes(net: object) -> int:
     cell = getattr(net, "owner", None) or unwrapped(net)
-    params = cell.get_parameters() if hasattr(cell, "get_parameters") else ()
+    params = cell.get_parameters() if isinstance(cell, Cell) else ()
     return sum(p.array.nbytes for p in params)
 
 

@@ -5,20 +5,19 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from tvmgraph.core.columns import OnnxNamed
 from tvmgraph.core.onnx_library import onnx
 from tvmgraph.errors import ExportError
 
 if TYPE_CHECKING:
-    from tvmgraph.export.onnx import OnnxBuilder
+    from tvmgraph.export.onnx import OnnxBuilder, OnnxValue
 
 _AXES_AS_INPUT = 18  # until then most reductions had their axes as an attribute
 _REDUCTIONS = ("ReduceMax", "ReduceMean", "ReduceMin", "ReduceProd")
 
 
-def gelu(O: OnnxBuilder, x: Any, approximate: str = "none") -> OnnxNamed:
+def gelu(O: OnnxBuilder, x: OnnxValue, approximate: str = "none") -> OnnxValue:
     """Gelu before opset 20."""
     if approximate == "tanh":
         cube = O.Mul(O.Mul(x, x), x)
@@ -29,12 +28,14 @@ def gelu(O: OnnxBuilder, x: Any, approximate: str = "none") -> OnnxNamed:
     return O.Mul(O.Mul(x, O.like(0.5, x)), O.Add(curve, O.like(1.0, x)))
 
 
-def mish(O: OnnxBuilder, x: OnnxNamed) -> OnnxNamed:
+def mish(O: OnnxBuilder, x: OnnxValue) -> OnnxValue:
     """Mish before opset 18."""
     return O.Mul(x, O.Tanh(O.Softplus(x)))
 
 
-def reduction(op_type: str, O: OnnxBuilder, x: Any, axes: Any = None, **attrs: Any) -> Any:
+def reduction(
+    op_type: str, O: OnnxBuilder, x: OnnxValue, axes: object = None, **attrs: object
+) -> OnnxValue | tuple[OnnxValue, ...]:
     """A reduction with its axes as an attribute."""
     found = O.constant_of(axes)
     if axes is not None and found is None:
@@ -46,14 +47,15 @@ def reduction(op_type: str, O: OnnxBuilder, x: Any, axes: Any = None, **attrs: A
     return O.add_node(op_type, (x,), 1, attrs)
 
 
-_OLDER: dict[str, tuple[int, Callable[..., Any]]] = {
+OlderForm = Callable[..., "OnnxValue | tuple[OnnxValue, ...]"]
+_OLDER: dict[str, tuple[int, OlderForm]] = {
     "Gelu": (20, gelu),
     "Mish": (18, mish),
     **{name: (_AXES_AS_INPUT, functools.partial(reduction, name)) for name in _REDUCTIONS},
 }
 
 
-def older_form(op_type: str, opset: int) -> Callable[..., Any] | None:
+def older_form(op_type: str, opset: int) -> OlderForm | None:
     """Returns how to write an operator in an opset that lacks its present form, or ``None``."""
     since, form = _OLDER.get(op_type, (0, None))
     return form if form is not None and opset < since else None

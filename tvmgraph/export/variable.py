@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -42,7 +41,7 @@ class VariableInputs:
     names: dict[str, str]
 
 
-def given_inputs(net: object, args: tuple[object, ...]) -> tuple[Any, ...]:
+def given_inputs(net: object, args: tuple[object, ...]) -> tuple[object, ...]:
     """Returns the example inputs, those of ``set_inputs`` if there are none."""
     cell = getattr(net, "owner", None) or net
     declared = getattr(cell, "__dict__", {}).get("_inputs", ((), {}))[0]

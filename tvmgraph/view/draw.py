@@ -7,13 +7,16 @@ import importlib.resources
 import json
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from tvmgraph.errors import GraphError, user_source
 from tvmgraph.graph.ir import Graph
-from tvmgraph.view.model import Kernel, model_of
+from tvmgraph.view.model import Kernel, Model, model_of
+
+if TYPE_CHECKING:
+    from py_mini_racer import MiniRacer
 
 _VISIBLE = 400  # nodes drawn before boxes stay closed
 _TIMEOUT = 60.0  # seconds for one layout
@@ -127,7 +130,7 @@ def draw_pair(before: Graph, after: Graph, kernels: Sequence[Kernel]) -> Drawing
     ])  # fmt: skip
 
 
-def _svg(model: Mapping[str, object]) -> str:
+def _svg(model: Model) -> str:
     try:
         from py_mini_racer import MiniRacer
     except ImportError as e:
@@ -146,7 +149,7 @@ def _svg(model: Mapping[str, object]) -> str:
             engine.close()  # its threads would keep the process alive
 
 
-def _wait(engine: Any) -> str:
+def _wait(engine: MiniRacer) -> str:
     end = time.monotonic() + _TIMEOUT
     while time.monotonic() < end:
         result = str(engine.eval("result"))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypedDict
 
 import numpy as np
 
@@ -28,12 +29,52 @@ class Kernel:
     seconds: float | None = None
 
 
+class Box(TypedDict):
+    """A node of a picture, as ``view.js`` reads it.
+
+    Attributes:
+        id: Its name, which edges are between.
+        kind: How it is coloured.
+        lines: What stands in it.
+        path: The boxes that it is in, from the outermost.
+        facts: What is said of it when it is chosen, by name.
+        source: ``file:line`` of the user's code; empty where there is none.
+        text: What a search looks through, in lower case.
+    """
+
+    id: str
+    kind: str
+    lines: list[str]
+    path: list[str]
+    facts: dict[str, str]
+    source: str
+    text: str
+
+
+class Model(TypedDict):
+    """A picture, as ``view.js`` reads it.
+
+    Attributes:
+        title: Its heading.
+        nodes: What is drawn.
+        edges: Maker, reader and type of every value that is read.
+        shares: The part of all kernel time that the box of a kernel takes.
+        choices: What chose a kernel and why, by its name.
+    """
+
+    title: str
+    nodes: list[Box]
+    edges: list[tuple[str, str, str]]
+    shares: dict[str, float]
+    choices: dict[str, str]
+
+
 def model_of(
     graph: Graph,
     kernels: Sequence[Kernel] = (),
     title: str = "",
     choices: Mapping[str, str] | None = None,
-) -> dict[str, object]:
+) -> Model:
     """Returns what ``view.js`` draws.
 
     Args:
@@ -42,8 +83,7 @@ def model_of(
         title: Heading of the picture.
         choices: For names of kernels, what chose them and why, shown with their nodes.
     """
-    drawn = _Modeller(graph, kernels).model(title or graph.name)
-    return {**drawn, "choices": dict(choices or {})}
+    return _Modeller(graph, kernels).model(title or graph.name, choices or {})
 
 
 class _Modeller:
@@ -55,12 +95,12 @@ class _Modeller:
                 self.kernel_of.setdefault(i, []).append((number, kernel))
         self.by_kernel = bool(kernels)
         self.position = 0  # of the next node, in the order of graph.walk()
-        self.nodes: list[dict[str, object]] = []
+        self.nodes: list[Box] = []
         self.edges: list[tuple[str, str, str]] = []
         self.maker: dict[Value, str] = {}
         self.inline: dict[Value, str] = {}
 
-    def model(self, title: str) -> dict[str, object]:
+    def model(self, title: str, choices: Mapping[str, str]) -> Model:
         """Builds everything."""
         readers = _first_readers(self.graph)
         for p in self.graph.params:
@@ -76,7 +116,8 @@ class _Modeller:
             label = f"new {self.graph.writes[written]}" if written >= 0 else f"output {i}"
             self._add(f"o{i}", "output", [label], [], {"type": str(v.type)})
             self._edge(v, f"o{i}")
-        return {"title": title, "nodes": self.nodes, "edges": self.edges, "shares": self._shares()}
+        return {"title": title, "nodes": self.nodes, "edges": self.edges,
+                "shares": self._shares(), "choices": dict(choices)}  # fmt: skip
 
     def _shares(self) -> dict[str, float]:
         """The part of all kernel time that every kernel's box takes."""

@@ -6,13 +6,13 @@ import html
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from tvmgraph.view.draw import resource
 from tvmgraph.view.excerpts import excerpts
+from tvmgraph.view.model import Model
 
 
-def viewer_page(models: Sequence[dict[str, Any]], title: str, files: Sequence[str] = ()) -> str:
+def viewer_page(models: Sequence[Model], title: str, files: Sequence[str] = ()) -> str:
     """Returns the HTML of a viewer.
 
     Args:
@@ -21,8 +21,8 @@ def viewer_page(models: Sequence[dict[str, Any]], title: str, files: Sequence[st
         files: Paths of the user's source files whose names others may have, too.
     """
     lines = excerpts((n["source"] for m in models for n in m["nodes"] if n["source"]), files)
-    models = [{**m, "code": lines if i == 0 else {}} for i, m in enumerate(models)]
-    data = json.dumps(models).replace("</", "<\\/")  # a string must not end the script
+    shown = [{**m, "code": lines if i == 0 else {}} for i, m in enumerate(models)]
+    data = json.dumps(shown).replace("</", "<\\/")  # a string must not end the script
     parts = {
         "__TITLE__": html.escape(title),
         "__ELK__": resource("elk.bundled.js").replace("</script", "<\\/script"),
@@ -44,7 +44,7 @@ class Viewer:
         height: Pixels of the frame.
     """
 
-    def __init__(self, models: Sequence[dict[str, Any]], title: str, height: int = 600) -> None:
+    def __init__(self, models: Sequence[Model], title: str, height: int = 600) -> None:
         self.models, self.title, self.height = models, title, height
 
     def html(self, files: Sequence[str] = ()) -> str:
