@@ -12,17 +12,14 @@ from typing import Any
 
 from tvmgraph.compat import paths, sparse_functions
 from tvmgraph.compat.absent import not_found
-<<<<<<< HEAD
 from tvmgraph.compat.primitives import (
+    elsewhere,
     helpers,
     layers,
     optimizers,
     recurrent,
     sparse_forms,
 )
-=======
-from tvmgraph.compat.primitives import elsewhere, helpers, layers, optimizers, recurrent
->>>>>>> 667dcad (Zoos find more of what they import at the top of their files; strategies of operators do nothing on one process)
 from tvmgraph.compat.primitives.base import (
     Primitive,
     PrimitiveWithCheck,
@@ -47,12 +44,8 @@ PATH = "tvmgraph.ops.operations"
 ROWS = parse_rows(MATH_ROWS + NN_ROWS + SAMPLE_ROWS + SPARSE_ROWS)
 _HELPERS = SimpleNamespace()
 for _module in (
-<<<<<<< HEAD
-    helpers, layers, optimizers, recurrent, sparse_forms, compositions_images, compositions_regions,
-=======
-    elsewhere, helpers, layers, optimizers, recurrent, compositions_images, compositions_regions,
->>>>>>> 667dcad (Zoos find more of what they import at the top of their files; strategies of operators do nothing on one process)
-    compositions_sequences, deformable, incomplete_beta, sparse_functions,
+    elsewhere, helpers, layers, optimizers, recurrent, sparse_forms, compositions_images,
+    compositions_regions, compositions_sequences, deformable, incomplete_beta, sparse_functions,
 ):  # fmt: skip
     vars(_HELPERS).update(vars(_module))
 
