@@ -78,6 +78,8 @@ PAIRS: list[tuple[str, Callable[[Any], Any], Callable[[Any], Any], bool]] = [
     ("Cast", lambda x: P.Cast()(x, ms.float16), lambda x: ops.cast(x, ms.float16), False),
     ("L2Normalize", lambda x: P.L2Normalize(1)(x),
      lambda x: x / ops.sqrt(ops.square(x).sum(1, keepdims=True)), True),
+    ("SparseGatherV2", lambda x: P.SparseGatherV2()(x, I, 0), lambda x: ops.gather(x, I, 0),
+     True),
     ("LayerNorm", lambda x: P.LayerNorm(1, 1, 1e-5)(x, V, V)[0],
      lambda x: ops.layer_norm(x, (3,), V, V, 1e-5), True),
     ("ZerosLike", lambda x: P.ZerosLike()(x) + x, lambda x: x * 1, True),

@@ -192,6 +192,19 @@ def test_what_optimization_refuses() -> None:
         optimize.minimise  # pyright: ignore
 
 
+def test_systems_of_factorized_matrices(kind: Any) -> None:
+    factors = linalg.lu_factor(Tensor(A.astype(kind)))
+    for trans, matrix in ((0, A), (1, A.T), (2, A.T)):
+        for right in (B, B[:, 0]):
+            found = linalg.lu_solve(factors, Tensor(right.astype(kind)), trans)
+            np.testing.assert_allclose(
+                matrix @ found.asnumpy(), right, atol=100 * PRECISION[kind]
+            )  # fmt: skip
+    near(linalg.det(Tensor(A.astype(kind))), np.asarray(np.linalg.det(A)), kind)
+    with pytest.raises(ArgumentError, match="trans must be"):
+        linalg.lu_solve(factors, Tensor(B.astype(kind)), 3)
+
+
 @pytest.mark.parametrize("shape", [(1, 1), (3, 3), (5, 3), (3, 6), (7, 7)])
 @pytest.mark.parametrize("maximize", [False, True])
 def test_no_assignment_is_better(shape: tuple[int, int], maximize: bool) -> None:

@@ -16,7 +16,7 @@ from tvmgraph.errors import NotFoundError, NotFoundImportError, user_frame, user
 #: Reason -> names, with what to use instead.
 ABSENT: Mapping[str, tuple[str, ...]] = {
     "gradients are dense; COOTensor and CSRTensor hold sparse matrices": (
-        "Coalesce", "SparseTensor", "SparseSlice", "SparseGather*",
+        "Coalesce", "SparseTensor", "SparseSlice",
         "SubAndFilter", "make_row_tensor*", "make_sparse_tensor",
         "row_tensor_*",
     ),

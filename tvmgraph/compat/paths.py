@@ -62,6 +62,7 @@ PATHS: dict[str, tuple[str, ...]] = {
     "dataset.engine": ("dataset",),
     "dataset.engine.datasets": ("dataset",),
     "dataset.engine.iterators": ("dataset.iterator",),
+    "dataset.text.utils": ("dataset.text",),
     "dataset.transforms.c_transforms": ("dataset.transforms",),
     "dataset.transforms.py_transforms": ("dataset.transforms",),
     "dataset.transforms.transforms": ("dataset.transforms",),

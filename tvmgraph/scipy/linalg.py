@@ -192,6 +192,56 @@ def lu_factor(
     return packed, pivots
 
 
+def lu_solve(
+    lu_and_piv: tuple[Tensor, Tensor], b: Tensor, trans: int = 0, overwrite_b: bool = False,
+    check_finite: bool = True,
+) -> Tensor:  # fmt: skip
+    """Solves a linear system whose matrix was factorized by :func:`lu_factor`.
+
+    Args:
+        lu_and_piv: The triangles (n, n) and the exchanges of rows (n,).
+        b: Right-hand sides (n,) or (n, k).
+        trans: 0 for the matrix itself, 1 or 2 for the transposed one.
+        overwrite_b: See above.
+        check_finite: See above.
+
+    Raises:
+        ArgumentError: for another ``trans``.
+
+    Example:
+        >>> factors = ms.scipy.linalg.lu_factor(Tensor([[0.0, 2.0], [4.0, 0.0]]))
+        >>> ms.scipy.linalg.lu_solve(factors, Tensor([2.0, 4.0])).asnumpy().tolist()
+        [1.0, 1.0]
+    """
+    op = "scipy.linalg.lu_solve"
+    _flags(op, overwrite_b=overwrite_b, check_finite=check_finite)
+    if trans not in (0, 1, 2):
+        raise ArgumentError(f"trans must be 0, 1 or 2, not {trans!r}", op=op, at=user_source())
+    packed, pivots = lu_and_piv
+    order, lower, upper = F.lu_unpack(packed, pivots + 1)
+    if trans:
+        first = solve_triangular(upper, b, 1)
+        return F.matmul(order, solve_triangular(lower, first, 1, True, True))
+    moved = F.matmul(F.swapaxes(order, -1, -2), b)
+    return solve_triangular(upper, solve_triangular(lower, moved, 0, True, True))
+
+
+def det(a: Tensor, overwrite_a: bool = False, check_finite: bool = True) -> Tensor:
+    """Returns the determinant of a matrix.
+
+    Args:
+        a: The matrix (n, n).
+        overwrite_a: See above.
+        check_finite: See above.
+
+    Example:
+        >>> ms.scipy.linalg.det(Tensor([[1.0, 2.0], [3.0, 4.0]])).item()
+        -2.0
+    """
+    _flags("scipy.linalg.det", overwrite_a=overwrite_a, check_finite=check_finite)
+    return F.det(_matrix("scipy.linalg.det", a, square=True))
+
+
 def lu(
     a: Tensor, permute_l: bool = False, overwrite_a: bool = False, check_finite: bool = True
 ) -> tuple[Tensor, ...]:
@@ -245,6 +295,6 @@ def lstsq(
 
 
 __all__ = [
-    "block_diag", "cho_factor", "cho_solve", "cholesky", "eigh", "inv", "lstsq", "lu", "lu_factor",
-    "solve_triangular",
+    "block_diag", "cho_factor", "cho_solve", "cholesky", "det", "eigh", "inv", "lstsq", "lu",
+    "lu_factor", "lu_solve", "solve_triangular",
 ]  # fmt: skip

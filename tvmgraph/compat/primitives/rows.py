@@ -348,6 +348,8 @@ ScatterSub | use_locking=False | input_x, indices, updates | F.scatter_sub(input
   updates)
 ScatterUpdate | use_locking=True | input_x, indices, updates | F.scatter_update(input_x, indices,
   updates)
+SparseGatherV2 | | input_params, input_indices, axis
+  | F.gather(input_params, input_indices, axis)
 TensorScatterAdd | | input_x, indices, updates | F.tensor_scatter_add(input_x, indices, updates)
 TensorScatterDiv | | input_x, indices, updates | F.tensor_scatter_div(input_x, indices, updates)
 TensorScatterElements | axis=0, reduction: none|add|mul|max|min = "none" | data, indices, updates

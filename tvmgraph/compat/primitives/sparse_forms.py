@@ -166,9 +166,9 @@ def matrix_product(
 
 def matrix_sum(one: Parts, other: Parts, alpha: Tensor, beta: Tensor) -> Parts:
     """Returns ``alpha`` times a matrix in rows and ``beta`` times another one."""
-    places, values = union(
-        *((Tensor(places_of(m)), m[4] * f, m[0]) for m, f in ((one, alpha), (other, beta))), F.add
-    )
+    first = Tensor(places_of(one)), one[4] * alpha, one[0]
+    second = Tensor(places_of(other)), other[4] * beta, other[0]
+    places, values = union(first, second, F.add)
     return rows_of(places, values, one[0], one[2].dtype)
 
 
