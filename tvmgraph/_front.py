@@ -249,7 +249,8 @@ _LATER = {
             max_memory_allocated max_memory_reserved memory_allocated memory_reserved memory_stats
             memory_summary reset_max_memory_allocated reset_max_memory_reserved
             reset_peak_memory_stats set_cur_stream synchronize""",
-        "jit.api": "ms_class",
+        "common.api": "ms_class",
+        "common.dtype": "TensorType Type",
         "ops": "constexpr",
         "profiler": "Profiler",
         "runtime": "launch_blocking",

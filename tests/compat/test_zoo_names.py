@@ -9,15 +9,18 @@ import pytest
 
 import tvmgraph as ms
 from tvmgraph import Tensor, nn, ops
+from tvmgraph._c_expression import _random_normal, _random_uniform  # pyright: ignore
 from tvmgraph._checkparam import args_type_check, check_type_name, twice  # pyright: ignore
 from tvmgraph.common import initializer as init
 from tvmgraph.common._stub_tensor import StubTensor  # pyright: ignore
-from tvmgraph.common.api import _pynative_executor  # pyright: ignore
+from tvmgraph.common.api import _function_forbid_reuse, _pynative_executor  # pyright: ignore
 from tvmgraph.dataset.vision.py_transforms_util import hwc_to_chw, is_numpy  # pyright: ignore
 from tvmgraph.nn.layer import rnn_cells  # pyright: ignore
 from tvmgraph.nn.layer.conv import _deconv_output_length  # pyright: ignore
 from tvmgraph.nn.wrap.loss_scale import grad_scale  # pyright: ignore
 from tvmgraph.ops import operations as P
+from tvmgraph.ops.operations._rl_inner_ops import CudnnGRU  # pyright: ignore
+from tvmgraph.ops.operations.nn_ops import FlashAttentionScore  # pyright: ignore
 from tvmgraph.train.amp import AMP_BLACK_LIST, AMP_WHITE_LIST  # pyright: ignore
 
 
@@ -25,7 +28,12 @@ def test_registers_of_overflows_are_made_everywhere_and_called_on_their_processo
     alloc, get, clear = (
         P.NPUAllocFloatStatus(), P.NPUGetFloatStatus(), P.NPUClearFloatStatus(),
     )  # fmt: skip
-    for call in (alloc, lambda: get(Tensor([0.0])), lambda: clear(Tensor([0.0]))):
+    x, gru = ops.ones((2, 3, 4)), CudnnGRU(4, 4, 1, True, False, 0.0)
+    flash = FlashAttentionScore(2, scale_value=0.5)
+    calls = (alloc, lambda: get(x), lambda: clear(x), lambda: flash(x, x, x))
+    with pytest.raises(RuntimeError, match=r"NVIDIA's processors only(.|\n)*call nn.GRU"):
+        gru(x, x, x)
+    for call in calls:
         with pytest.raises(RuntimeError, match="Ascend processors only"):
             call()
 
@@ -66,6 +74,14 @@ def test_random_arrays_of_initializers() -> None:
     ms.set_seed(3)
     normal = init._init_random_normal(5.0, 0.1, (1000,))
     uniform = init._init_random_uniform(2.0, 4.0, (1000,))
+    assert normal.mean() == pytest.approx(5, abs=0.02) and normal.std() == pytest.approx(0.1, 0.1)
+    assert 2 <= uniform.min() < 2.1 and 3.9 < uniform.max() <= 4
+
+
+def test_arrays_are_filled_with_random_numbers() -> None:
+    normal, uniform = np.zeros(1000, np.float32), np.zeros(1000, np.float32)
+    _random_normal(1, normal, 5.0, 0.1)
+    _random_uniform(1, uniform, 2.0, 4.0)
     assert normal.mean() == pytest.approx(5, abs=0.02) and normal.std() == pytest.approx(0.1, 0.1)
     assert 2 <= uniform.min() < 2.1 and 3.9 < uniform.max() <= 4
 
@@ -142,6 +158,13 @@ def test_pictures_of_numpy() -> None:
 
 
 def test_other_names() -> None:
+    assert isinstance(ms.float32, ms.Type) and ms.Type is ms.dtype.Type  # pyright: ignore
+    assert isinstance(ops.ones(3).type, ms.TensorType)  # pyright: ignore
+    assert (
+        nn.probability.distribution.distribution.Distribution
+        is ms.nn.probability.distribution.Distribution
+    )
+    assert _function_forbid_reuse(len) is len
     assert ms.ms_class is ms.jit_class  # pyright: ignore[reportAttributeAccessIssue]
 
     @grad_scale.register("Tensor", "Tensor")

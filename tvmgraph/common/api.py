@@ -7,8 +7,8 @@ from typing import Any
 
 _COMPILING = ("jit", "jit_class", "ms_class", "ms_function")
 _PRIVATE = (
-    "_CellGraphExecutor", "_cell_graph_executor", "_no_grad", "_pynative_executor",
-    "cells_compile_cache",
+    "_CellGraphExecutor", "_cell_graph_executor", "_function_forbid_reuse", "_no_grad",
+    "_pynative_executor", "cells_compile_cache",
 )  # fmt: skip
 
 

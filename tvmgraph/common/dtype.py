@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tvmgraph.core.types import TensorType
 from tvmgraph.dtypes import (
     DType,
     bfloat16,
@@ -21,6 +22,9 @@ from tvmgraph.dtypes import (
     uint32,
     uint64,
 )
+
+#: What annotations of programs call the class of dtypes, and that of a tensor's shape and dtype.
+Type, tensor_type = DType, TensorType
 
 half, single, double = float16, float32, float64
 byte, short, intc, intp, long = int8, int16, int32, int64, int64

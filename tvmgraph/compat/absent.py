@@ -138,8 +138,8 @@ ABSENT: Mapping[str, tuple[str, ...]] = {
     "tensors keep their place in the graph; stop_gradient returns one without": ("stop_gradient_",),
     "shapes vary with jit(dynamic=1), or with None in set_inputs": ("enable_dynamic", "Symbol"),
     "dtypes are values of their own; kinds of Python objects have none": (
-        "Int", "QuantDtype", "TensorType", "Type", "float_", "int_", "uint", "list_", "number",
-        "string", "tensor_type", "tuple_", "type_none",
+        "Int", "QuantDtype", "float_", "int_", "uint", "list_", "number",
+        "string", "tuple_", "type_none",
     ),
     "no processor here has 8-bit floats": ("float8_*",),
     "MINDIR files are read, not written; export writes modules, graph files and ONNX": (

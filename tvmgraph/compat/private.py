@@ -7,7 +7,7 @@ import gc
 import importlib
 from collections.abc import Callable, Sequence
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -24,6 +24,7 @@ from tvmgraph.jit import jit
 from tvmgraph.jit.function import JitFunction
 from tvmgraph.nn.cell import Cell
 
+T = TypeVar("T")
 #: Settings of MindSpore's compiler: taken, without effect.
 compile_config = SimpleNamespace()
 #: Functions that MindSpore's pipelines register and zoos add signatures to.
@@ -161,9 +162,42 @@ def hwc_to_chw(img: np.ndarray) -> np.ndarray:
     return img if img.ndim == 2 else img.transpose(2, 0, 1).copy()
 
 
+def _random_normal(seed: int, data: np.ndarray, mean: float, sigma: float) -> None:
+    """Fills an array with normally distributed numbers.
+
+    Args:
+        seed: What they depend on.
+        data: The array.
+        mean: Their mean.
+        sigma: Their standard deviation.
+    """
+    data[...] = np.random.default_rng(seed).normal(mean, sigma, data.shape)
+
+
+def _random_uniform(seed: int, data: np.ndarray, a: float, b: float) -> None:
+    """Fills an array with numbers between two limits.
+
+    Args:
+        seed: What they depend on.
+        data: The array.
+        a: The lower limit.
+        b: The upper limit.
+    """
+    data[...] = np.random.default_rng(seed).uniform(a, b, data.shape)
+
+
 def _get_cache_prim(primitive: object) -> object:
     """Returns what makes a Primitive: making one costs nothing worth keeping here."""
     return primitive
+
+
+def _function_forbid_reuse(func: T) -> T:
+    """Decorates a function that MindSpore's compiler copies for every call, as is always done.
+
+    Args:
+        func: The function, which is returned.
+    """
+    return func
 
 
 def cell_attr_register(fn: object = None, attrs: object = None) -> Any:

@@ -281,6 +281,3 @@ def jit_class(cls: type) -> type:
     if not isinstance(cls, type):
         raise DTypeError(f"cls must be a class, not {type(cls).__name__}", op="jit_class")
     return cls
-
-
-ms_class = jit_class  # its name in MindSpore 1.x

@@ -1,10 +1,26 @@
-"""Operators of other processors, which training Cells make on every device and call on theirs."""
+"""Operators of other processors, which programs make on every device and call on theirs."""
 
 from __future__ import annotations
 
 from typing import NoReturn
 
 from tvmgraph.errors import DeviceError, user_source
+
+
+def refuse(name: str, processors: str, instead: str) -> NoReturn:
+    """Says that an operator was called which there is on other processors only.
+
+    Args:
+        name: The operator.
+        processors: Where MindSpore has it.
+        instead: What to call here.
+
+    Raises:
+        DeviceError: always.
+    """
+    raise DeviceError(
+        f"ops.{name} runs on {processors} only", op=name, at=user_source(), fix=f"call {instead}"
+    )
 
 
 def float_status(name: str) -> NoReturn:
@@ -14,9 +30,6 @@ def float_status(name: str) -> NoReturn:
         name: The operator that was called.
 
     Raises:
-        DeviceError: always; MindSpore has these operators for Ascend processors only.
+        DeviceError: always.
     """
-    raise DeviceError(
-        f"ops.{name} runs on Ascend processors only", op=name, at=user_source(),
-        fix="ask the gradients themselves: amp.all_finite, ops.isfinite, ops.FloatStatus",
-    )  # fmt: skip
+    refuse(name, "Ascend processors", "amp.all_finite or ops.isfinite with the gradients")

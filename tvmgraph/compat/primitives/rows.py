@@ -451,6 +451,13 @@ MatrixTriangularSolve | lower=True, adjoint=False | matrix, rhs
   | F.triangular_solve(rhs, matrix, not lower, adjoint)[0]
 MultilabelMarginLoss | reduction="mean" | x, target
   | F.multilabel_margin_loss(x, target, reduction)
+CudnnGRU | input_size, hidden_size, num_layers, has_bias, bidirectional, dropout
+  | input, h, w | H.refuse("CudnnGRU", "NVIDIA's processors", "nn.GRU")
+FlashAttentionScore | head_num, keep_prob=1.0, scale_value=1.0, pre_tokens=2147483647,
+  next_tokens=2147483647, inner_precise=0, input_layout="BSH", sparse_mode=0
+  | query, key, value, real_shift=None, drop_mask=None, padding_mask=None, attn_mask=None,
+  prefix=None, actual_seq_qlen=None, actual_seq_kvlen=None
+  | H.refuse("FlashAttentionScore", "Ascend processors", "ops.flash_attention_score")
 NPUAllocFloatStatus | | | H.float_status("NPUAllocFloatStatus")
 NPUClearFloatStatus | | addr | H.float_status("NPUClearFloatStatus")
 NPUGetFloatStatus | | addr | H.float_status("NPUGetFloatStatus")

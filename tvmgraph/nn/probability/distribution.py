@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from tvmgraph.compat.paths import as_package
 from tvmgraph.core.arguments import DTypeLike
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.dtypes import float32, int32
@@ -426,6 +427,8 @@ class TransformedDistribution(Distribution):
     def _sample(self, *args: object, **kwargs: object) -> Tensor:
         return self.bijector.forward(self.distribution.sample(*args, **kwargs))
 
+
+__path__, __getattr__ = as_package(__name__)  # a package in MindSpore
 
 __all__ = [
     "Bernoulli", "Beta", "Categorical", "Cauchy", "Distribution", "Exponential", "Gamma",
