@@ -90,11 +90,11 @@ VIEWED = (bfloat16, *COMPLEX)  # compiled code gets their memory as integers, or
 _BY_NAME: dict[str, DType] = {d.name: d for d in (*ALL, *COMPLEX)}
 _BY_NAME |= {str(d): d for d in (*ALL, *COMPLEX)}
 _BY_NAME |= {"bool_": bool_, "float": float32, "half": float16, "double": float64}
-_BY_NUMPY: dict[np.dtype[Any], DType] = {d.numpy: d for d in (*ALL, *COMPLEX)}
+_BY_NUMPY: dict[np.dtype | None, DType] = {d.numpy: d for d in (*ALL, *COMPLEX)}
 _BY_PYTHON: dict[type, DType] = {bool: bool_, int: int64, float: float32, complex: complex64}
 
 
-def _np_key(value: Any) -> Any:
+def _np_key(value: Any) -> np.dtype | None:
     try:
         return np.dtype(value)
     except TypeError:

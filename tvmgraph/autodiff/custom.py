@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, ParamSpec, TypeAlias, TypeVar
 
 from tvmgraph.autodiff.tape import Cotangents, GradTape, backward, paused, recording, snapshot
 from tvmgraph.capture import tree
+from tvmgraph.capture.region import Region
 from tvmgraph.capture.traced import TracedTensor
 from tvmgraph.core.op import F, Op
 from tvmgraph.core.parameter import Parameter
@@ -17,16 +18,20 @@ from tvmgraph.core.random import default_generator
 from tvmgraph.core.state import state
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.errors import DTypeError, LeavesGraph, ShapeError, either, user_source
-from tvmgraph.graph.ir import CustomCall
+from tvmgraph.graph.ir import CustomCall, Value
 from tvmgraph.ops.common.rows import sum_to
 
-Bprop = Callable[..., Any]
+Bprop = Callable[..., object]
+#: Where the random stream stands: of this process, or in a region of a capture.
+Position: TypeAlias = tuple[Region, Value | None, int] | Tensor
+P = ParamSpec("P")
+R = TypeVar("R")
 
 
 def call_with_bprop(
-    name: str, forward: Callable[..., Any], args: tuple[Any, ...], bprop: Bprop,
+    name: str, forward: Callable[..., R], args: tuple[object, ...], bprop: Bprop,
     exact: bool = False,
-) -> Any:  # fmt: skip
+) -> R:  # fmt: skip
     """Calls ``forward`` so that its derivative is ``bprop(*args, out, dout)``.
 
     It works eagerly, on a tape, and inside a compiled function, whose graph remembers it.
@@ -52,7 +57,9 @@ def call_with_bprop(
         value = _own(forward(*args), inputs)
     outputs = tree.tensors(value)
 
-    def pull_back(ins: Any, outs: Any, cotangents: Any) -> Cotangents:
+    def pull_back(
+        ins: Iterable[Tensor], outs: Iterable[Tensor], cotangents: Iterable[Tensor]
+    ) -> Cotangents:
         given = tree.replace(args, iter(ins))
         out, dout = tree.replace(value, iter(outs)), tree.replace(value, iter(cotangents))
         return _cotangents(name, given, bprop(*given, out, dout), exact)
@@ -75,8 +82,8 @@ def call_with_bprop(
 
 def require_pure(
     op: str,
-    hook: Callable[..., Any],
-    likes: tuple[Any, ...],
+    hook: Callable[..., object],
+    likes: tuple[object, ...],
     holds: Callable[[], bool] = lambda: True,
 ) -> None:
     """Leaves the graph that is captured, if a hook of gradients does more than compute.
@@ -96,7 +103,7 @@ def require_pure(
         return
     interpreter = state.interpreter
 
-    def run() -> Any:
+    def run() -> object:
         gradients = [F.zeros_like(t) for t in tree.tensors(likes)]
         return interpreter.call(hook, tree.replace(likes, iter(gradients)), {})
 
@@ -111,7 +118,7 @@ def require_pure(
     raise error
 
 
-def _own(value: Any, inputs: list[Tensor]) -> Any:
+def _own(value: R, inputs: list[Tensor]) -> R:
     """Gives results that are arguments an identity of their own."""
     taken = {id(t.token) for t in inputs}
 
@@ -121,7 +128,9 @@ def _own(value: Any, inputs: list[Tensor]) -> Any:
     return tree.replace(value, iter([fresh(t) for t in tree.tensors(value)]))
 
 
-def _cotangents(name: str, args: tuple[Any, ...], found: Any, exact: bool) -> list[Tensor | None]:
+def _cotangents(
+    name: str, args: tuple[object, ...], found: object, exact: bool
+) -> list[Tensor | None]:
     """Checks what a bprop returned and lists one cotangent per tensor of the arguments."""
     if isinstance(found, Tensor) or found is None:
         found = (found,)
@@ -135,7 +144,7 @@ def _cotangents(name: str, args: tuple[Any, ...], found: Any, exact: bool) -> li
         )  # fmt: skip
     result: list[Tensor | None] = []
     for i, (a, g) in enumerate(zip(args, found)):
-        pairs: list[tuple[Tensor, Any]] = []
+        pairs: list[tuple[Tensor, object]] = []
         _pair(a, g, pairs)
         for x, one in pairs:
             result.append(_fitting(name, i, x, one, exact) if isinstance(one, Tensor) else None)
@@ -160,21 +169,21 @@ def _fitting(name: str, i: int, x: Tensor, gradient: Tensor, exact: bool) -> Ten
     return F.cast(gradient, x.dtype) if wanted else gradient
 
 
-def _pair(value: Any, gradient: Any, pairs: list[tuple[Tensor, Any]]) -> None:
+def _pair(value: object, gradient: object, pairs: list[tuple[Tensor, object]]) -> None:
     """Lists the tensors of an argument, each with its part of the gradient's structure."""
     if isinstance(value, Tensor):
         pairs.append((value, gradient))
     elif isinstance(value, (tuple, list)):
-        fits = isinstance(gradient, (tuple, list)) and len(gradient) == len(value)
-        for v, g in zip(value, gradient if fits else [None] * len(value)):
+        parts = gradient if isinstance(gradient, (tuple, list)) else ()
+        for v, g in zip(value, parts if len(parts) == len(value) else [None] * len(value)):
             _pair(v, g, pairs)
     elif isinstance(value, dict):
-        parts = gradient if isinstance(gradient, dict) else {}
+        named = gradient if isinstance(gradient, dict) else {}
         for k, v in value.items():
-            _pair(v, parts.get(k), pairs)
+            _pair(v, named.get(k), pairs)
 
 
-def custom_vjp(bprop: Bprop) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+def custom_vjp(bprop: Bprop) -> Callable[[Callable[..., R]], Callable[..., R]]:
     """Gives a function a derivative of its own: a decorator.
 
     Args:
@@ -200,9 +209,9 @@ def custom_vjp(bprop: Bprop) -> Callable[[Callable[..., Any]], Callable[..., Any
             got=f"bprop={bprop!r}"[:80], at=user_source(),
         )  # fmt: skip
 
-    def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
+    def decorate(function: Callable[..., R]) -> Callable[..., R]:
         @functools.wraps(function)
-        def call(*args: Any) -> Any:
+        def call(*args: object) -> R:
             return call_with_bprop(function.__name__, function, args, bprop, exact=True)
 
         return call
@@ -223,14 +232,18 @@ class _Reads(GradTape):
         self._known = {id(t.token): t.token for t in given}  # kept, so that ids stay unique
 
     def record(
-        self, op: Op, args: tuple[Tensor, ...], attrs: dict[str, Any], outputs: tuple[Tensor, ...]
+        self,
+        op: Op,
+        args: tuple[Tensor, ...],
+        attrs: dict[str, object],
+        outputs: tuple[Tensor, ...],
     ) -> None:
         """Notes the operands and results of an operator."""
         self.record_call(op.name, args, outputs)
 
     def record_call(
         self, name: str, args: tuple[Tensor, ...], outputs: tuple[Tensor, ...],
-        pull_back: Any = None, partial: bool = False, pure: bool = False,
+        pull_back: object = None, partial: bool = False, pure: bool = False,
     ) -> None:  # fmt: skip
         """Notes the operands and results of a call."""
         for a in args:
@@ -243,8 +256,8 @@ class _Reads(GradTape):
 
 
 def recomputed(
-    name: str, forward: Callable[..., Any], args: tuple[Any, ...], params: Sequence[Parameter]
-) -> Any:
+    name: str, forward: Callable[..., R], args: tuple[object, ...], params: Sequence[Parameter]
+) -> R:
     """Calls ``forward`` without keeping what happens inside; the reverse pass runs it again.
 
     Args:
@@ -296,7 +309,7 @@ def _sum(a: Tensor | None, b: Tensor | None) -> Tensor | None:
     return a if b is None else b if a is None else F.add(a, b)
 
 
-def recompute(block: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+def recompute(block: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
     """Calls a Cell or function; the reverse pass runs it again instead of keeping what it computed.
 
     Args:
@@ -316,7 +329,7 @@ def recompute(block: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
                          op="recompute", at=user_source())  # fmt: skip
     params = getattr(block, "get_parameters", list)()
 
-    def forward(*given: Any) -> Any:
+    def forward(*given: Any) -> R:
         if state.interpreter is not None:
             return state.interpreter.call(block, given, kwargs)
         return block(*given, **kwargs)
@@ -326,7 +339,7 @@ def recompute(block: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
 
 @contextmanager
 def _as_before(
-    tensors: Sequence[Tensor], olds: Sequence[Tensor], position: Any, after: Tensor
+    tensors: Sequence[Tensor], olds: Sequence[Tensor], position: Position, after: Tensor
 ) -> Iterator[list[Tensor]]:
     """Takes tensors and the random stream back for a while; gives what the tensors are then."""
     now, held = _random_position(), [snapshot(t) for t in tensors]
@@ -343,7 +356,7 @@ def _as_before(
         _restore(tensors, held)
 
 
-def _random_position() -> Any:
+def _random_position() -> Position:
     """Returns where the random stream stands: of this process, or of the graph being captured."""
     region = getattr(state.interpreter, "region", None)
     if region is None:
@@ -351,7 +364,7 @@ def _random_position() -> Any:
     return region, region.random, region.blocks
 
 
-def _seek(position: Any) -> None:
+def _seek(position: Position) -> None:
     if isinstance(position, tuple):
         region, random, blocks = position
         region.random, region.blocks = random, blocks

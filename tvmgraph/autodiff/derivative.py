@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from functools import partial
 
 from tvmgraph import hooks
 from tvmgraph.capture.replay import replay
@@ -18,11 +18,11 @@ from tvmgraph.graph.simplify import dce
 Cotangents = Sequence[Tensor | None]
 
 _LIMIT = 4096  # derivatives remembered
-_known: dict[Any, Any] = {}
+_known: dict[tuple[object, ...], _Derivative] = {}
 
 
 def derivative(
-    op: Op, attrs: dict[str, Any], cotangents: tuple[Tensor | None, ...],
+    op: Op, attrs: dict[str, object], cotangents: tuple[Tensor | None, ...],
     results: tuple[Tensor, ...], inputs: tuple[Tensor, ...], wanted: tuple[bool, ...] | None = None,
 ) -> Cotangents:  # fmt: skip
     """Applies the VJP of a row.
@@ -52,8 +52,9 @@ def derivative(
 
 
 def _by_rule(
-    op: Op, attrs: dict[str, Any], cotangents: Any, results: Any, inputs: Any
-) -> Cotangents:
+    op: Op, attrs: dict[str, object], cotangents: tuple[Tensor, ...],
+    results: tuple[Tensor, ...], inputs: tuple[Tensor, ...],
+) -> Cotangents:  # fmt: skip
     assert not isinstance(op.vjp, Reason)
     if op.multi:
         return op.vjp(cotangents, results, *inputs, **attrs)
@@ -64,11 +65,11 @@ class _Derivative:
     """The derivative of one row for operands of some types."""
 
     def __init__(
-        self, op: Op, attrs: dict[str, Any], results: int, wanted: tuple[bool, ...] | None
+        self, op: Op, attrs: dict[str, object], results: int, wanted: tuple[bool, ...] | None
     ) -> None:
         self._op, self._attrs, self._results, self._wanted = op, attrs, results, wanted
         self._uses = 0
-        self._piece: Any = None
+        self._piece: Callable[[tuple[Tensor, ...]], Sequence[Tensor]] | None = None
         self._places: list[int] = []  # of the operands that have a cotangent
         self._operands = 0
 
@@ -96,7 +97,9 @@ class _Derivative:
         self._places = list(present)
         return tuple(present.values())
 
-    def _chained(self, tensors: tuple[Tensor | None, ...]) -> Any:
+    def _chained(
+        self, tensors: tuple[Tensor | None, ...]
+    ) -> Callable[[tuple[Tensor, ...]], Sequence[Tensor]] | None:
         """Returns it as a piece if one of its operators computes on the result of another.
 
         Else it is what the wanted cotangents take, where the rule computes more.

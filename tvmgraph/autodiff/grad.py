@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import functools
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, TypeAlias
 
 from tvmgraph.autodiff.hooks import gradient_hooks, run_hooks
 from tvmgraph.autodiff.kept import taken
@@ -27,6 +27,9 @@ from tvmgraph.errors import (
 from tvmgraph.interruption import noticed
 from tvmgraph.signatures import python_signature
 
+#: Parameters to differentiate by.
+Weights: TypeAlias = "Parameter | Iterable[Parameter] | None"
+
 
 class _NotingTape(GradTape):
     """A tape that also notes which trainable parameters were read, in the order of first use."""
@@ -42,7 +45,11 @@ class _NotingTape(GradTape):
                 self.read[id(a)], self.at_start[id(a)] = a, snapshot(a)
 
     def record(
-        self, op: Op, args: tuple[Tensor, ...], attrs: dict[str, Any], outputs: tuple[Tensor, ...]
+        self,
+        op: Op,
+        args: tuple[Tensor, ...],
+        attrs: dict[str, object],
+        outputs: tuple[Tensor, ...],
     ) -> None:
         """Appends one operator of the table."""
         self._note(args)
@@ -73,8 +80,8 @@ class _Run:
     def __init__(
         self,
         fn: Callable[..., Any],
-        args: tuple[Any, ...],
-        kwargs: dict[str, Any],
+        args: tuple[object, ...],
+        kwargs: Mapping[str, object],
         positions: Sequence[int],
         weights: Sequence[Parameter] | None,
         keywords: Sequence[str] = (),
@@ -127,7 +134,7 @@ class _Run:
         return structured, gradients[len(self.inputs) :]
 
 
-def _distinct(args: tuple[Any, ...], positions: Sequence[int]) -> tuple[Any, ...]:
+def _distinct(args: tuple[object, ...], positions: Sequence[int]) -> tuple[object, ...]:
     """Gives a value that is passed twice, as one tensor or as two, one identity per place."""
     times = Counter(id(t.token) for t in tensors_in(args))
     if all(count == 1 for count in times.values()):
@@ -139,7 +146,7 @@ def _distinct(args: tuple[Any, ...], positions: Sequence[int]) -> tuple[Any, ...
     return tuple(result)
 
 
-def require_positions(positions: Any, name: str) -> tuple[int, ...]:
+def require_positions(positions: object, name: str) -> tuple[int, ...]:
     """Returns ``grad_position`` as a tuple, empty for None.
 
     Raises:
@@ -162,7 +169,7 @@ def require_positions(positions: Any, name: str) -> tuple[int, ...]:
     return items
 
 
-def _spoken(fn: Callable[..., Any], position: int) -> str:
+def _spoken(fn: Callable[..., object], position: int) -> str:
     """Names a positional argument of a function in messages."""
     try:
         names = list(python_signature(fn).parameters)
@@ -173,9 +180,9 @@ def _spoken(fn: Callable[..., Any], position: int) -> str:
 
 def _check_positions(
     positions: int | Sequence[int] | None,
-    args: tuple[Any, ...],
+    args: tuple[object, ...],
     name: str,
-    fn: Callable[..., Any],
+    fn: Callable[..., object],
     nested: bool = False,
 ) -> tuple[int, ...]:
     """Returns the positions; with ``nested``, arguments may be containers of tensors."""
@@ -195,27 +202,29 @@ def _check_positions(
     return items
 
 
-def _marked(value: Any) -> bool:
+def _marked(value: object) -> bool:
     """Whether numbers are marked by :func:`tvmgraph.mutable`: their gradients are 0."""
     items = value if isinstance(value, (tuple, list)) else (value,)
     return any(isinstance(v, (MutableInt, MutableFloat)) for v in items)
 
 
-def _weights(weights: Any) -> tuple[Parameter, ...]:
+def _weights(weights: object) -> tuple[Parameter, ...]:
     if weights is None:
         return ()
-    lone = isinstance(weights, Parameter) or not isinstance(weights, Iterable)
-    items: tuple[Any, ...] = (weights,) if lone else tuple(weights)
-    for w in items:
+    if isinstance(weights, Parameter) or not isinstance(weights, Iterable):
+        weights = (weights,)
+    items: list[Parameter] = []
+    for w in weights:
         if not isinstance(w, Parameter):
             raise DTypeError(
                 f"weights must be Parameters, not {type(w).__name__}",
                 op="grad", at=user_source(), fix="pass net.trainable_params()",
             )  # fmt: skip
-    return items
+        items.append(w)
+    return tuple(items)
 
 
-def tensors_in(value: Any, outer: tuple[int, ...] = ()) -> list[Tensor]:
+def tensors_in(value: object, outer: tuple[int, ...] = ()) -> list[Tensor]:
     """Returns the tensors of nested tuples, lists and dicts, in order.
 
     Args:
@@ -231,9 +240,9 @@ def tensors_in(value: Any, outer: tuple[int, ...] = ()) -> list[Tensor]:
 
 
 def value_and_grad(
-    fn: Callable[..., Any],
+    fn: Callable[..., object],
     grad_position: int | Sequence[int] | None = 0,
-    weights: Any = None,
+    weights: Weights = None,
     has_aux: bool = False,
     return_ids: bool = False,
     sens_param: bool = False,
@@ -274,9 +283,9 @@ def value_and_grad(
 
 def _value_and_grad(
     name: str,
-    fn: Callable[..., Any],
+    fn: Callable[..., object],
     grad_position: int | Sequence[int] | None,
-    weights: Any,
+    weights: Weights,
     has_aux: bool,
     return_ids: bool,
     sens_param: bool,
@@ -294,7 +303,7 @@ def _value_and_grad(
     params = _weights(weights)
 
     @functools.wraps(fn, updated=())
-    def run(*args: Any, **kwargs: Any) -> tuple[Any, Any]:
+    def run(*args: object, **kwargs: object) -> tuple[Any, Any]:
         args, sens = (args[:-1], args[-1]) if sens_param else (args, None)
         positions = _check_positions(grad_position, args, name, fn, nested=True)
         r = _Run(fn, args, kwargs, positions, params)
@@ -321,7 +330,7 @@ def _value_and_grad(
     return run
 
 
-def require_function(fn: Any, name: str) -> None:
+def require_function(fn: object, name: str) -> None:
     """Raises :class:`DTypeError` for something that cannot be called.
 
     Args:
@@ -335,7 +344,7 @@ def require_function(fn: Any, name: str) -> None:
         )  # fmt: skip
 
 
-def _numeric(value: Any, fn: Any) -> list[Tensor]:
+def _numeric(value: object, fn: object) -> list[Tensor]:
     """Returns the tensors of a result that gradients come from: all but bools.
 
     Raises:
@@ -352,7 +361,7 @@ def _numeric(value: Any, fn: Any) -> list[Tensor]:
     return [o for o in found if o.dtype.kind in "fciu"]
 
 
-def _differentiable(value: Any) -> list[Tensor]:
+def _differentiable(value: object) -> list[Tensor]:
     outputs = tensors_in(value)
     if not outputs:
         raise DTypeError(
@@ -363,9 +372,9 @@ def _differentiable(value: Any) -> list[Tensor]:
 
 
 def grad(
-    fn: Callable[..., Any],
+    fn: Callable[..., object],
     grad_position: int | Sequence[int] | None = 0,
-    weights: Any = None,
+    weights: Weights = None,
     has_aux: bool = False,
     return_ids: bool = False,
     sens_param: bool = False,
@@ -388,7 +397,7 @@ def grad(
     both = _value_and_grad("grad", fn, grad_position, weights, has_aux, return_ids, sens_param)
 
     @functools.wraps(fn, updated=())
-    def run(*args: Any, **kwargs: Any) -> Any:
+    def run(*args: object, **kwargs: object) -> object:
         value, gradients = both(*args, **kwargs)
         return (gradients, tuple(value[1:])) if has_aux else gradients
 
@@ -423,7 +432,7 @@ class GradOperation(Shown):
         self.get_by_list = get_by_list
         self.sens_param = sens_param
 
-    def __call__(self, fn: Callable[..., Any], weights: Any = None) -> Callable[..., Any]:
+    def __call__(self, fn: Callable[..., object], weights: Weights = None) -> Callable[..., Any]:
         """Returns the gradient function of ``fn``."""
         require_function(fn, "GradOperation")
         trainable = getattr(fn, "trainable_params", None)
@@ -431,7 +440,7 @@ class GradOperation(Shown):
             weights = trainable()
         params: Any = () if not self.get_by_list else None if weights is None else _weights(weights)
 
-        def run(*args: Any, **kwargs: Any) -> Any:
+        def run(*args: object, **kwargs: object) -> object:
             sens = kwargs.pop("sens", None) if self.sens_param else None
             if self.sens_param and sens is None:
                 args, sens = args[:-1], args[-1]
@@ -452,7 +461,7 @@ class GradOperation(Shown):
         return run
 
 
-def get_grad(gradients: Any, identifier: int | Parameter) -> Tensor:
+def get_grad(gradients: object, identifier: int | Parameter) -> Tensor:
     """Finds a gradient in what :func:`grad` gives with ``return_ids``.
 
     Args:
@@ -491,7 +500,7 @@ def get_grad(gradients: Any, identifier: int | Parameter) -> Tensor:
     )  # fmt: skip
 
 
-def _sens(outputs: list[Tensor], given: Any) -> list[Tensor]:
+def _sens(outputs: list[Tensor], given: object) -> list[Tensor]:
     """Checks the cotangents of the outputs; a number stands for a 0-d tensor."""
     if isinstance(given, (int, float)) and len(outputs) == 1:
         given = Tensor(given, outputs[0].dtype)

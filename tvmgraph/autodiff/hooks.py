@@ -22,7 +22,7 @@ def _checked(name: str, function: object) -> Callable[..., Any]:
     return function
 
 
-Hook = Callable[[Tensor], Any]
+Hook = Callable[[Tensor], "Tensor | None"]
 
 
 class Handle:
@@ -76,7 +76,7 @@ def register_hook(self: Tensor, hook_fn: Hook) -> Handle:
     return handle
 
 
-def gradient_hooks(tensor: Any) -> tuple[Handle, ...]:
+def gradient_hooks(tensor: Tensor) -> tuple[Handle, ...]:
     """Returns the hooks that were registered on a tensor outside of differentiation.
 
     Raises:
@@ -165,15 +165,15 @@ class HookBackward:
         (3.0, 3.0)
     """
 
-    def __init__(self, hook_fn: Callable[[tuple[Tensor, ...]], Any], cell_id: str = "") -> None:
+    def __init__(self, hook_fn: Callable[[tuple[Tensor, ...]], object], cell_id: str = "") -> None:
         self.hook_fn = _checked("HookBackward", hook_fn)
         self.cell_id = cell_id
 
-    def __call__(self, *inputs: Tensor) -> Any:
+    def __call__(self, *inputs: Tensor) -> Tensor | tuple[Tensor, ...]:
         several = len(inputs) > 1
         require_pure("HookBackward", self.hook_fn, (inputs,))
 
-        def forward(*values: Tensor) -> Any:
+        def forward(*values: Tensor) -> Tensor | tuple[Tensor, ...]:
             copies = tuple(F.identity(v) for v in values)
             return copies if several else copies[0]
 

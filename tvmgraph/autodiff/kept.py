@@ -9,12 +9,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Protocol, TypeVar, runtime_checkable
 from weakref import WeakKeyDictionary
 
 from tvmgraph.autodiff.tape import GradTape, recording, snapshot
 from tvmgraph.core.state import state
 from tvmgraph.core.tensor import Tensor
+
+R = TypeVar("R")
+
+
+@runtime_checkable
+class Trained(Protocol):
+    """A Cell, as far as this file looks at one."""
+
+    def trainable_params(self) -> Sequence[Tensor]:
+        """Returns what training updates."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -28,14 +39,14 @@ class Kept:
     """
 
     tape: GradTape
-    value: Any
+    value: Tensor | tuple[Tensor, ...]
     given: tuple[object, ...]
 
 
 _kept: WeakKeyDictionary[object, Kept] = WeakKeyDictionary()
 
 
-def keeping(cell: Any, call: Callable[..., Any], args: tuple[object, ...]) -> Any:
+def keeping(cell: Trained, call: Callable[..., R], args: tuple[object, ...]) -> R:
     """Calls a Cell, and keeps the pass until the next one or until its gradient is taken.
 
     Args:
@@ -47,16 +58,18 @@ def keeping(cell: Any, call: Callable[..., Any], args: tuple[object, ...]) -> An
     given, tape = _denoted(args, cell.trainable_params()), GradTape()
     with recording(tape):
         value = call(*args)
-    parts = value if isinstance(value, tuple) else (value,)
-    if all(isinstance(v, Tensor) for v in parts):
-        parts = tuple(snapshot(v) for v in parts)
+    results: tuple[object, ...] = value if isinstance(value, tuple) else (value,)
+    parts = tuple(snapshot(v) for v in results if isinstance(v, Tensor))
+    if len(parts) == len(results):
         _kept[cell] = Kept(tape, parts if isinstance(value, tuple) else parts[0], given)
     return value
 
 
-def taken(fn: Any, args: tuple[object, ...], kwargs: Mapping[str, object]) -> Kept | None:
+def taken(fn: object, args: tuple[object, ...], kwargs: Mapping[str, object]) -> Kept | None:
     """Returns and forgets the kept pass of a Cell if nothing it was given has changed since."""
-    found = None if kwargs or not hasattr(fn, "trainable_params") else _kept.pop(fn, None)
+    if kwargs or not isinstance(fn, Trained):
+        return None
+    found = _kept.pop(fn, None)
     if found is None or state.tapes:
         return None
     now = _denoted(args, fn.trainable_params())
@@ -64,7 +77,7 @@ def taken(fn: Any, args: tuple[object, ...], kwargs: Mapping[str, object]) -> Ke
     return found if same else None
 
 
-def _denoted(args: tuple[object, ...], params: Sequence[object]) -> tuple[Any, ...]:
+def _denoted(args: tuple[object, ...], params: Sequence[object]) -> tuple[object, ...]:
     return tuple(snapshot(a).token if isinstance(a, Tensor) else a for a in (*args, *params))
 
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
 
 from tvmgraph.autodiff.derivative import Cotangents, derivative
 from tvmgraph.core.op import F, Op, Reason
@@ -55,7 +54,11 @@ class GradTape:
         self.entries: list[Entry] = []
 
     def record(
-        self, op: Op, args: tuple[Tensor, ...], attrs: dict[str, Any], outputs: tuple[Tensor, ...]
+        self,
+        op: Op,
+        args: tuple[Tensor, ...],
+        attrs: dict[str, object],
+        outputs: tuple[Tensor, ...],
     ) -> None:
         """Appends one operator of the table."""
         raise_noticed()

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from tvmgraph.autodiff.grad import (
+    Weights,
     _check_positions,
     _differentiable,
     _distinct,
@@ -53,8 +54,8 @@ def _tensor_positions(args: Sequence[object]) -> list[int]:
 
 
 def vjp(
-    fn: Callable[..., object], *inputs: object, weights: object = None, has_aux: bool = False
-) -> Any:
+    fn: Callable[..., object], *inputs: object, weights: Weights = None, has_aux: bool = False
+) -> tuple[Any, ...]:
     r"""Returns :math:`f(x)` and the function :math:`v \mapsto v^T J`.
 
     Args:
@@ -81,7 +82,7 @@ def vjp(
     first, aux = _first(run.value, has_aux, "vjp")
     outputs = [snapshot(o) for o in _numeric(first, fn)]
 
-    def vjp_fn(*v: object) -> Any:
+    def vjp_fn(*v: object) -> tuple[object, ...]:
         try:
             sens = tensors_in(v)
         except RecursionError as e:
@@ -95,7 +96,9 @@ def vjp(
     return (first, vjp_fn, *((aux,) if has_aux else ()))
 
 
-def jvp(fn: Callable[..., object], inputs: Any, v: Any, has_aux: bool = False) -> Any:
+def jvp(
+    fn: Callable[..., object], inputs: object, v: object, has_aux: bool = False
+) -> tuple[Any, ...]:
     r"""Returns :math:`f(x)` and :math:`J v`, the derivative in the direction ``v``.
 
     It differentiates the reverse pass, which is linear in its cotangent.
@@ -120,7 +123,7 @@ def jvp(fn: Callable[..., object], inputs: Any, v: Any, has_aux: bool = False) -
     args = tuple(inputs) if isinstance(inputs, (tuple, list)) else (inputs,)
     positions = _tensor_positions(args)
     directions = tensors_in(v)
-    _check_like("jvp", directions, [args[i] for i in positions])
+    _check_like("jvp", directions, [a for a in args if isinstance(a, Tensor)])
     outer = GradTape()
     with recording(outer):
         run = _Run(fn, args, {}, positions, ())
@@ -168,13 +171,13 @@ def jacrev(
     require_positions(grad_position, "jacrev")
 
     @functools.wraps(fn, updated=())
-    def run(*args: Any, **kwargs: Any) -> Any:
+    def run(*args: object, **kwargs: object) -> object:
         positions = _check_positions(grad_position, args, "jacrev", fn)
         r = _Run(fn, args, kwargs, positions, ())
         first, aux = _first(r.value, has_aux, "jacrev")
         outputs = [snapshot(o) for o in _differentiable(first)]
 
-        def jacobian(k: int) -> Any:
+        def jacobian(k: int) -> Tensor | tuple[Tensor, ...]:
             def pull(v: Tensor) -> tuple[Tensor, ...]:
                 return tuple(r.differentiate([outputs[k]], [v])[0])
 
@@ -191,7 +194,7 @@ def jacrev(
 
 
 def jacfwd(
-    fn: Callable[..., Any], grad_position: int | Sequence[int] = 0, has_aux: bool = False
+    fn: Callable[..., object], grad_position: int | Sequence[int] = 0, has_aux: bool = False
 ) -> Callable[..., Any]:
     r"""Returns a function that computes the Jacobian by directional derivatives, one per input
     element.
@@ -216,27 +219,29 @@ def jacfwd(
     require_positions(grad_position, "jacfwd")
 
     @functools.wraps(fn, updated=())
-    def run(*args: Any, **kwargs: Any) -> Any:
+    def run(*args: object, **kwargs: object) -> object:
         positions = _check_positions(grad_position, args, "jacfwd", fn)
         value = fn(*args, **kwargs)
         first, aux = _first(value, has_aux, "jacfwd")
         args = _distinct(args, positions)
 
         def by(i: int) -> list[Tensor]:
+            x = args[i]
+            assert isinstance(x, Tensor)
+
             def push(v: Tensor) -> tuple[Tensor, ...]:
-                def alone(x: Tensor) -> Any:
+                def alone(x: Tensor) -> object:
                     result = fn(*args[:i], x, *args[i + 1 :], **kwargs)
-                    return result[0] if has_aux else result
+                    return _first(result, has_aux, "jacfwd")[0]
 
-                return tuple(tensors_in(jvp(alone, args[i], v)[1]))
+                return tuple(tensors_in(jvp(alone, x, v)[1]))
 
-            columns = vmap(push, out_axes=-1)(_basis(args[i]))
-            return [F.reshape(c, (*c.shape[:-1], *args[i].shape)) for c in columns]
+            columns = vmap(push, out_axes=-1)(_basis(x))
+            return [F.reshape(c, (*c.shape[:-1], *x.shape)) for c in columns]
 
-        found = [by(i) for i in positions]
-        per_output: list[Any] = [tuple(row) for row in zip(*found)]
-        if isinstance(grad_position, int):
-            per_output = [row[0] for row in per_output]
+        rows = zip(*[by(i) for i in positions])
+        single = isinstance(grad_position, int)
+        per_output = [row[0] if single else row for row in rows]
         result = per_output[0] if isinstance(first, Tensor) else tuple(per_output)
         return (result, aux) if has_aux else result
 

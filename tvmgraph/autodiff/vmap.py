@@ -8,9 +8,9 @@ have a rule; any other row is applied element by element and the results are sta
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TypeVar
 
 from tvmgraph.autodiff.grad import tensors_in
 from tvmgraph.autodiff.vmap_rules import find_rule
@@ -25,6 +25,8 @@ from tvmgraph.core.tensor import Tensor
 from tvmgraph.core.types import TensorType, tensor_type
 from tvmgraph.errors import ArgumentError, CaptureError, DTypeError, ShapeError, user_source
 from tvmgraph.interruption import noticed
+
+R = TypeVar("R")
 
 
 class BatchedTensor(TracedTensor):
@@ -59,7 +61,7 @@ class BatchedTensor(TracedTensor):
         """Returns a tensor that keeps denoting the current value."""
         return self.recorder.snapshot(self)  # pyright: ignore[reportReturnType]
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> TracedTensor:
+    def __deepcopy__(self, memo: dict[int, object]) -> TracedTensor:
         return self.snapshot()
 
     def __str__(self) -> str:
@@ -75,7 +77,7 @@ class Batcher:
         size: Length of the batch.
     """
 
-    symbols: Any = None  # symbolic sizes are the affair of the interpreter around it
+    symbols: None = None  # symbolic sizes are the affair of the interpreter around it
 
     def __init__(self, size: int) -> None:
         self.size = size
@@ -110,7 +112,7 @@ class Batcher:
         self,
         op: Op,
         args: tuple[Tensor, ...],
-        attrs: dict[str, Any],
+        attrs: dict[str, object],
         types: tuple[TensorType, ...],
     ) -> tuple[Tensor, ...]:
         """Applies one row to the whole batch."""
@@ -127,7 +129,7 @@ class Batcher:
         return tuple([BatchedTensor(self, t) for t in found])
 
     def _one_by_one(
-        self, op: Op, args: list[Tensor], batched: list[bool], attrs: dict[str, Any]
+        self, op: Op, args: list[Tensor], batched: list[bool], attrs: dict[str, object]
     ) -> list[Tensor]:
         rows: list[tuple[Tensor, ...]] = []
         for i in range(self.size):
@@ -162,7 +164,9 @@ class Batcher:
         with self.around():
             target.rebind(new)
 
-    def call(self, function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
+    def call(
+        self, function: Callable[..., R], args: Iterable[object], kwargs: Mapping[str, object]
+    ) -> R:
         """Calls a Python function."""
         return function(*args, **kwargs)
 
@@ -223,7 +227,9 @@ class Batcher:
             return tensor.snapshot()
 
 
-def vmap(fn: Callable[..., Any], in_axes: object = 0, out_axes: object = 0) -> Callable[..., Any]:
+def vmap(
+    fn: Callable[..., object], in_axes: object = 0, out_axes: object = 0
+) -> Callable[..., Any]:
     """Returns a function that applies ``fn`` to every element of an axis.
 
     Args:
@@ -256,7 +262,7 @@ def vmap(fn: Callable[..., Any], in_axes: object = 0, out_axes: object = 0) -> C
         return functools.partial(_ensemble, fn, in_axes, out_axes)
 
     @functools.wraps(fn, updated=())
-    def run(*args: Any, **kwargs: Any) -> Any:
+    def run(*args: object, **kwargs: object) -> object:
         try:
             axes, leaves = _axes(in_axes, args), tensors_in(args)
         except RecursionError as e:
@@ -289,7 +295,7 @@ def _write_back(
             leaf.rebind(F.moveaxis(t.whole, 0, axis) if axis else t.whole)
 
 
-def _ensemble(models: Any, in_axes: object, out_axes: object, *args: object) -> Any:
+def _ensemble(models: Any, in_axes: object, out_axes: object, *args: object) -> object:
     """Runs every model of a CellList on its own element and stacks the results."""
     models, leaves = models.each_model(), tensors_in(args)
     counts = sorted({sum(1 for _ in model.get_parameters()) for model in models})
@@ -321,7 +327,7 @@ def _shared(batcher: Batcher, tensor: Tensor) -> Tensor:
     return tensor
 
 
-def _spread_axes(axes: Any, value: object, name: str) -> list[int | None]:
+def _spread_axes(axes: object, value: object, name: str) -> list[int | None]:
     """Gives every tensor of a structure its axis."""
     if axes is None or isinstance(axes, int):
         return [axes] * len(tensors_in(value))

@@ -7,19 +7,18 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
 if TYPE_CHECKING:
     from tvmgraph.dtypes import DType
 
 #: What NumPy columns compute with, of whatever dtype.
-Array: TypeAlias = npt.NDArray[Any]
+Array: TypeAlias = np.ndarray
 #: Attributes of a call by name.
 Attributes: TypeAlias = Mapping[str, object]
 #: Attributes of a row as its columns read them: of the types that its signature says.
 Attrs: TypeAlias = Mapping[str, Any]
 #: What names a dtype where users write one; see :func:`tvmgraph.dtypes.dtype_of`.
-DTypeLike: TypeAlias = "DType | np.dtype[Any] | type | str"
+DTypeLike: TypeAlias = "DType | np.dtype | type | str"
 #: One axis or several, counted from either end.
 AxisLike: TypeAlias = int | Sequence[int]
 #: A file or folder.

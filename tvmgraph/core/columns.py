@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 import numpy as np
 
 if TYPE_CHECKING:
+    from tvmgraph.core.arguments import DTypeLike
     from tvmgraph.core.sizes import Dim
     from tvmgraph.core.tensor import Tensor
     from tvmgraph.core.types import Shape, TensorType
@@ -46,12 +47,12 @@ class Expr(Protocol):
         """TVM's type of it."""
         ...
 
-    def astype(self, dtype: Any, /) -> Expr:
+    def astype(self, dtype: object, /) -> Expr:
         """Converts it to another element type."""
         ...
 
     def __call__(self, *index: object) -> Expr: ...
-    def __getitem__(self, index: Any, /) -> Expr: ...
+    def __getitem__(self, index: object, /) -> Expr: ...
     def __neg__(self) -> Expr: ...
     def __invert__(self) -> Expr: ...
     def __add__(self, other: object, /) -> Expr: ...
@@ -86,15 +87,15 @@ class Formulas(Protocol):
 
     dtype: str
 
-    def const(self, value: float) -> Any:
+    def const(self, value: float) -> Expr:
         """Returns a constant of the dtype that the formula computes in."""
         ...
 
-    def let(self, value: Any, body: Callable[[Any], Any]) -> Any:
+    def let(self, value: Expr, body: Callable[[Expr], Expr]) -> Expr:
         """Computes ``body(value)`` with the value bound once, however often it is used."""
         ...
 
-    def __getattr__(self, name: str) -> Callable[..., Any]: ...
+    def __getattr__(self, name: str) -> Callable[..., Expr]: ...
 
 
 class Builder(Protocol):
@@ -127,35 +128,39 @@ class Builder(Protocol):
         """TVM's operator inventory."""
         ...
 
-    outline: Callable[..., Any]
+    outline: Callable[..., Expr]
 
-    def emit(self, expr: Any) -> Expr:
+    def emit(self, expr: Expr) -> Expr:
         """Binds an expression to a variable, so that its type is known."""
         ...
 
-    def emit_te(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    def emit_te(self, function: Callable[..., object], *args: object, **kwargs: object) -> Expr:
         """Emits a kernel written as a tensor expression: ``function(*te_tensors, **kwargs)``."""
         ...
 
-    def cast(self, x: Any, dtype: str) -> Expr:
+    def cast(self, x: Expr, dtype: str) -> Expr:
         """Returns an expression that converts a tensor, and rounds whatever kernel it becomes."""
         ...
 
-    def host_call(self, function: Callable[..., Any], key: str, args: Sequence[Any]) -> Expr:
+    def host_call(self, function: Callable[..., object], key: str, args: Sequence[Expr]) -> Expr:
         """Returns a call of a Python function, which gives its first argument back."""
         ...
 
     def numpy_column(
-        self, name: str, attrs: dict[str, Any], args: Sequence[Any], types: Sequence[TensorType]
-    ) -> Any:
+        self,
+        name: str,
+        attrs: Mapping[str, object],
+        args: Sequence[Expr],
+        types: Sequence[TensorType],
+    ) -> Expr:
         """Returns a call of a row's NumPy column, for what no kernel can do."""
         ...
 
-    def at_least(self, x: Any, size: Dim, least: int) -> Expr:
+    def at_least(self, x: Expr, size: Dim, least: int) -> Expr:
         """Returns a copy of a tensor if a size is large enough; the code raises if it is not."""
         ...
 
-    def const(self, value: Any, dtype: str) -> Expr:
+    def const(self, value: object, dtype: str) -> Expr:
         """Returns a constant of a number or array."""
         ...
 
@@ -163,31 +168,31 @@ class Builder(Protocol):
         """Returns a tensor without elements."""
         ...
 
-    def type(self, expr: Any) -> TensorType:
+    def type(self, expr: Expr) -> TensorType:
         """Returns the tensor type of a bound expression."""
         ...
 
-    def unfolded(self, lower: Callable[..., Any], *args: Any) -> Expr:
+    def unfolded(self, lower: Callable[..., Expr], *args: Expr) -> Expr:
         """Emits ``lower(R, *args)`` of floats so that TVM folds no literal zero."""
         ...
 
-    def shape(self, shape: Shape) -> list[Any]:
+    def shape(self, shape: Shape) -> list[Expr]:
         """Converts a shape to Relax dimensions; symbolic dims become TIR variables."""
         ...
 
-    def dim(self, dim: Dim) -> Any:
+    def dim(self, dim: Dim) -> Expr:
         """Returns the TIR expression of a symbolic dimension."""
         ...
 
-    def extent(self, size: Any) -> Any:
+    def extent(self, size: int | Dim) -> Any:
         """Returns a size as an int or a TIR expression, to be passed to :meth:`emit_te`."""
         ...
 
-    def int64(self, size: Any) -> Any:
+    def int64(self, size: int | Expr) -> Expr:
         """Returns an extent that :meth:`extent` gave as a TIR expression."""
         ...
 
-    def size(self, dim: Dim, extents: Mapping[str, Any]) -> Any:
+    def size(self, dim: Dim, extents: Mapping[str, object]) -> Expr:
         """Returns a symbolic size as an expression of the extents of its roots."""
         ...
 
@@ -196,12 +201,12 @@ class Builder(Protocol):
         ...
 
     def inline(
-        self, function: Callable[..., Any], args: Sequence[Any], attrs: Mapping[str, Any]
-    ) -> Any:
+        self, function: Callable[..., object], args: Sequence[Expr], attrs: Mapping[str, object]
+    ) -> Expr:
         """Lowers a row as a composition of others, see :func:`tvmgraph.lowering.inline.inline`."""
         ...
 
-    def bind(self, size: str, value: Any) -> Any:
+    def bind(self, size: str, value: Expr) -> Expr:
         """Makes the value of a 0-d int64 tensor a size, and returns it as a TIR variable."""
         ...
 
@@ -209,7 +214,7 @@ class Builder(Protocol):
         """Returns a function name that is used once in the module."""
         ...
 
-    def define(self, name: str, types: Sequence[TensorType], body: Callable[..., Any]) -> Any:
+    def define(self, name: str, types: Sequence[TensorType], body: Callable[..., Expr]) -> Expr:
         """Defines a private function: ``body(*vars)`` returns its result."""
         ...
 
@@ -217,25 +222,25 @@ class Builder(Protocol):
         self,
         name: str,
         types: Sequence[TensorType],
-        stub: Callable[..., Any],
-        make: Callable[[Any], Callable[..., Any]],
-    ) -> Any:
+        stub: Callable[..., Expr],
+        make: Callable[[Expr], Callable[..., Expr]],
+    ) -> Expr:
         """Defines a private function that calls itself."""
         ...
 
-    def invoke(self, function: Any, args: Sequence[Any]) -> Any:
+    def invoke(self, function: Expr, args: Sequence[Expr]) -> Expr:
         """Calls a function of the module."""
         ...
 
-    def branch(self, condition: Any, then: Any, orelse: Any) -> Any:
+    def branch(self, condition: Expr, then: Expr, orelse: Expr) -> Expr:
         """Chooses between two expressions, of which only one is evaluated."""
         ...
 
-    def pack(self, values: Sequence[Any]) -> Any:
+    def pack(self, values: Sequence[Expr]) -> Expr:
         """Makes the result of a function: a bare value, or a tuple of several."""
         ...
 
-    def unpack(self, value: Any, count: int) -> list[Any]:
+    def unpack(self, value: Expr, count: int) -> list[Expr]:
         """Takes the result of a function apart."""
         ...
 
@@ -243,20 +248,20 @@ class Builder(Protocol):
         self,
         name: str,
         settings: str,
-        inputs: Sequence[Any],
+        inputs: Sequence[Expr],
         types: Sequence[TensorType],
         symbolic: bool = False,
-    ) -> Any:
+    ) -> Expr:
         """Emits a kernel that only the schedule knows how to write."""
         ...
 
     def call_kernel(
-        self, function: Any, inputs: Sequence[Any], types: Sequence[TensorType], name: str
-    ) -> Any:
+        self, function: object, inputs: Sequence[Expr], types: Sequence[TensorType], name: str
+    ) -> Expr:
         """Emits a call of a finished TIR function whose last parameters are the outputs."""
         ...
 
-    def parts(self, value: Any) -> list[Any]:
+    def parts(self, value: Expr) -> list[Expr]:
         """Takes an emitted value apart, however many tensors it holds."""
         ...
 
@@ -277,37 +282,43 @@ class OnnxOps(Protocol):
         """Returns ONNX's number of a dtype."""
         ...
 
-    def const(self, value: Any, dtype: Any = None) -> Any:
+    def const(self, value: object, dtype: DTypeLike | None = None) -> OnnxNamed:
         """Stores an array (int64 for Python integers) and returns its value."""
         ...
 
-    def size(self, size: Any) -> Any:
+    def size(self, size: int | Dim) -> OnnxNamed:
         """Returns a size as a 0-d int64 value: a constant, or computed from the shapes it is of."""
         ...
 
-    def shape(self, sizes: Sequence[Any]) -> Any:
+    def shape(self, sizes: Sequence[int | Dim]) -> OnnxNamed:
         """Returns sizes as a 1-d int64 value."""
         ...
 
-    def add(self, op_type: str, inputs: Sequence[Any], outputs: int, attrs: dict[str, Any]) -> Any:
+    def add(
+        self,
+        op_type: str,
+        inputs: Sequence[object],
+        outputs: int,
+        attrs: Mapping[str, object],
+    ) -> Any:
         """Adds one operator and returns its output, or a tuple when ``outputs`` is not 1."""
         ...
 
-    def constant_of(self, x: Any) -> np.ndarray | None:
+    def constant_of(self, x: OnnxNamed) -> np.ndarray | None:
         """Returns the elements of an operand when they are known."""
         ...
 
-    def inline(self, graph: Any, args: Sequence[Any]) -> list[Any]:
+    def inline(self, graph: object, args: Sequence[OnnxNamed]) -> list[OnnxNamed]:
         """Adds the nodes of a closed graph and returns its outputs."""
         ...
 
     def subgraph(
-        self, name: str, inputs: Sequence[TensorType], body: Callable[..., Sequence[Any]]
-    ) -> Any:
+        self, name: str, inputs: Sequence[TensorType], body: Callable[..., Sequence[OnnxNamed]]
+    ) -> object:
         """Builds the value of a graph attribute; it may read every value outside of it."""
         ...
 
-    def like(self, number: float, x: Any) -> Any:
+    def like(self, number: float, x: OnnxNamed) -> OnnxNamed:
         """Returns a number in the element type of ``x``."""
         ...
 

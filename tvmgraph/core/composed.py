@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from tvmgraph import hooks
 from tvmgraph.config import context
@@ -17,10 +17,10 @@ from tvmgraph.core.costly import LARGE, switched_on
 from tvmgraph.core.state import state
 from tvmgraph.core.tensor import Tensor
 
-F = TypeVar("F", bound=Callable[..., Any])
+R = TypeVar("R")
 
 
-def composed(function: F, least: int = LARGE) -> F:
+def composed(function: Callable[..., R], least: int = LARGE) -> Callable[..., R]:
     """Lets eager code compute a composition in one piece.
 
     Args:
@@ -30,10 +30,10 @@ def composed(function: F, least: int = LARGE) -> F:
         least: Elements of its tensors from which on: fewer where it is many operators, whose calls
             alone take long.
     """
-    known: dict[Any, Any] = {}
+    known: dict[tuple[object, ...], Callable[[tuple[object, ...]], R]] = {}
 
     @functools.wraps(function)
-    def call(*args: Any) -> Any:
+    def call(*args: object) -> R:
         if not in_pieces() or sum([a.size for a in args if isinstance(a, Tensor)]) < least:
             return function(*args)
         try:
@@ -47,7 +47,7 @@ def composed(function: F, least: int = LARGE) -> F:
             piece = known[key] = hooks.eager_piece(function, args)
         return piece(args)
 
-    return call  # pyright: ignore[reportReturnType]
+    return call
 
 
 def in_pieces() -> bool:

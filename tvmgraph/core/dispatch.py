@@ -7,7 +7,7 @@ input types and attributes, which keeps a small eager call near the cost of NumP
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from time import perf_counter
 from typing import Any
 
@@ -56,7 +56,7 @@ class _Plan:
         self,
         casts: tuple[dtypes.DType | None, ...] | None,
         types: tuple[TensorType, ...],
-        form: Any = None,
+        form: Callable[..., Tensor | tuple[Tensor, ...]] | None = None,
     ) -> None:
         self.casts = casts
         self.form = form  # of complex operands
@@ -152,7 +152,7 @@ def _apply_symbolic(op: Op, args: tuple[Any, ...], attrs: dict[str, Any]) -> Any
     return outputs if op.multi else outputs[0]
 
 
-def _unproven_sizes(args: tuple[Any, ...], types: tuple[TensorType, ...]) -> list[Dim]:
+def _unproven_sizes(args: tuple[Tensor, ...], types: tuple[TensorType, ...]) -> list[Dim]:
     """Returns sizes that are computed from sizes of values and could come out negative."""
     given = [d for a in args for d in a.type.shape]
     return [
@@ -163,7 +163,7 @@ def _unproven_sizes(args: tuple[Any, ...], types: tuple[TensorType, ...]) -> lis
 
 
 def _not_negative(x: Tensor, size: Dim) -> Tensor:
-    recorder: Any = state.interpreter
+    recorder: Any = state.interpreter  # a capture: others have no symbols
     return F.at_least(x, *recorder.having(size.roots), size=size, least=0)
 
 
@@ -180,7 +180,7 @@ def at_least(x: Tensor, least: Mapping[str, int]) -> Tensor:
     return x
 
 
-def _sizes_only(value: object) -> Any:
+def _sizes_only(value: object) -> object:
     """Returns an attribute in which nothing but sizes may be symbolic."""
     if isinstance(value, tuple):
         return tuple(map(_sizes_only, value))
@@ -279,10 +279,12 @@ def run_on_host(
     return (tensor_from_numpy(result, types[0]),)
 
 
-_run_eager: Any = run_on_host
+_run_eager = run_on_host
 
 
-def set_eager(run: object) -> None:
+def set_eager(
+    run: Callable[[Op, tuple[Tensor, ...], Mapping[str, object], _Plan], tuple[Tensor, ...]],
+) -> None:
     """Replaces what applies operators outside of any capture; arguments as :func:`run_on_host`."""
     global _run_eager
     _run_eager = run
@@ -292,7 +294,7 @@ def _observe(
     op: Op,
     args: tuple[Tensor, ...],
     attrs: Mapping[str, object],
-    results: Sequence[object],
+    results: Sequence[np.ndarray],
     start: float,
 ) -> None:
     """Tells whoever listens about an eager operator, and looks for NaN and infinities."""
@@ -352,7 +354,7 @@ def _computes_one(op: Op) -> bool:
 _EXAMPLES = {"b": True, "i": 1, "u": 1, "f": 1.0, "c": 1j}
 
 
-def _of_sequence(values: Any, like: dtypes.DType | None) -> Tensor:
+def _of_sequence(values: Sequence[object], like: dtypes.DType | None) -> Tensor:
     """Converts a list or tuple among the operands; its numbers are as weak as single ones."""
     if any(isinstance(v, Tensor) for v in values):
         return F.stack([v if isinstance(v, Tensor) else Tensor(v) for v in values])
@@ -365,7 +367,7 @@ def _of_sequence(values: Any, like: dtypes.DType | None) -> Tensor:
 _wanted: dict[object, list[dtypes.DType]] = {}  # by policy and kinds of the operands; few exist
 
 
-def _kind(a: object) -> Any:
+def _kind(a: object) -> dtypes.DType | np.dtype | type:
     """What promotion looks at: a tensor's dtype, or the class of a number."""
     if isinstance(a, Tensor):
         return a.type.dtype
@@ -378,8 +380,10 @@ def _kind(a: object) -> Any:
     raise TypeError
 
 
-def _operands(op: Op, args: tuple[object, ...], attrs: Mapping[str, object]) -> list[Any]:
-    operands: list[object] = []
+def _operands(
+    op: Op, args: tuple[object, ...], attrs: Mapping[str, object]
+) -> list[promotion.Operand]:
+    operands: list[promotion.Operand] = []
     for i, a in enumerate(args):
         if isinstance(a, Tensor):
             operands.append(a.type.dtype)

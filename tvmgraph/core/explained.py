@@ -14,7 +14,6 @@ import sys
 import sysconfig
 from collections.abc import Callable, Iterable, Mapping
 from types import CodeType, FrameType, TracebackType
-from typing import Any
 
 from tvmgraph.core import kinds
 from tvmgraph.core.dispatch import describe
@@ -53,7 +52,7 @@ _LIBRARIES = (
 )
 
 
-def know(function: Callable[..., Any], name: str) -> None:
+def know(function: Callable[..., object], name: str) -> None:
     """Remembers what users call a function that has a handler, and its defaults."""
     code: CodeType = function.__code__
     _names[code] = name
@@ -67,7 +66,7 @@ def know(function: Callable[..., Any], name: str) -> None:
     }
 
 
-def speaks_for_users(function: Callable[..., Any]) -> None:
+def speaks_for_users(function: Callable[..., object]) -> None:
     """Declares that a function of this package calls what users name in their code."""
     _speakers.add(function.__code__)
 
@@ -76,7 +75,7 @@ def explained(
     error: Exception,
     name: str = "",
     arguments: dict[str, object] | None = None,
-    function: Callable[..., Any] | None = None,
+    function: Callable[..., object] | None = None,
 ) -> Exception:
     """Returns the error with which a public function ends; to be called in its handler.
 
@@ -146,7 +145,9 @@ def _arguments(frame: FrameType) -> dict[str, object]:
     return {n: v for n, v in given.items() if n not in defaults or v is not defaults[n]}
 
 
-def _bound(signature: inspect.Signature, args: Any, kwargs: Any) -> dict[str, object]:
+def _bound(
+    signature: inspect.Signature, args: tuple[object, ...], kwargs: dict[str, object]
+) -> dict[str, object]:
     """Returns the arguments of a wrapped method by name; of its own ``self`` none."""
     positional = [n for n in signature.parameters if n != "self"]
     named = dict(zip(positional, args))

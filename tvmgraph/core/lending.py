@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from sys import getrefcount
-from typing import Any
 
 import numpy as np
 
@@ -36,7 +35,7 @@ def _is_held(tensor: Tensor) -> bool:
     return not owns or array > _ALONE[0] or of_base > _ALONE[2]
 
 
-def _references(tensor: Tensor) -> tuple[int, Any, int]:
+def _references(tensor: Tensor) -> tuple[int, np.ndarray | None, int]:
     """How many refer to a tensor's array, what the array is a view of, how many refer to that."""
     array = stored_array(tensor)
     base = array.base

@@ -7,7 +7,7 @@ the browser's preference for light or dark counts. No scripts, nothing from a ne
 from __future__ import annotations
 
 import html
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -171,7 +171,7 @@ def _ends(count: int) -> list[int | None]:
     return [*range(_EDGE), None, *range(count - _EDGE, count)]
 
 
-def _number(value: Any) -> str:
+def _number(value: np.generic) -> str:
     if dtypes.dtype_of(value.dtype).kind in "fc":
         return f"{value:.4g}" if value.dtype.kind == "c" else f"{float(value):.4g}"
     return str(value)
@@ -212,7 +212,11 @@ def show_lists(member: type[Parameter]) -> None:
         formatter.for_type(kind, lambda v, before=before: _list_html(v, member, before))
 
 
-def _list_html(values: Any, member: type[Parameter], before: Any) -> str | None:
+def _list_html(
+    values: Sequence[Parameter],
+    member: type[Parameter],
+    before: Callable[[object], str | None] | None,
+) -> str | None:
     if values and all(isinstance(v, member) for v in values):
         return parameters_html(values, type(values).__name__)
     return before(values) if before is not None else None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import ModuleType
 from typing import Any, Protocol
@@ -40,22 +40,22 @@ class Sample:
 
 
 def sample(
-    *shapes: Any,
-    attrs: dict[str, Any] | None = None,
+    *shapes: object,
+    attrs: Mapping[str, object] | None = None,
     dtype: str | tuple[str, ...] = "float32",
     low: float = -2.0,
     high: float = 2.0,
     raises: type[Exception] | None = None,
     grad: bool = True,
     rtol: float | None = None,
-    **more_attrs: Any,
+    **more_attrs: object,
 ) -> Sample:
     """Builds a :class:`Sample`.
 
     Every other keyword is an attribute of the call; attributes whose names clash with the
     sample's own (such as ``dtype``) go into ``attrs``.
     """
-    return Sample(shapes, (attrs or {}) | more_attrs, dtype, low, high, raises, grad, rtol)
+    return Sample(shapes, {**(attrs or {}), **more_attrs}, dtype, low, high, raises, grad, rtol)
 
 
 InferRule = Callable[..., TensorType | tuple[TensorType, ...]]
@@ -127,7 +127,7 @@ class Op:
     check_values: Callable[..., None] | None = field(default=None, repr=False)
     form: Callable[..., Any] | None = field(default=None, repr=False)
     fn: Callable[..., Any] = field(init=False, repr=False)
-    cache: dict[Any, Any] = field(default_factory=dict, repr=False)
+    cache: dict[object, Any] = field(default_factory=dict, repr=False)
     kinds: dict[str, tuple[str, ...]] = field(default_factory=dict, repr=False)
 
     def __repr__(self) -> str:
@@ -186,4 +186,4 @@ class OpNamespace:
         return found
 
 
-F: Any = OpNamespace()
+F = OpNamespace()

@@ -154,7 +154,7 @@ class Parameter(Tensor):
         twin.__dict__.update(self.__attributes())
         return twin
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> Parameter:
+    def __deepcopy__(self, memo: dict[int, object]) -> Parameter:
         twin = memo[id(self)] = self.clone()
         twin.__dict__.update(copy.deepcopy(self.__attributes(), memo))
         return twin

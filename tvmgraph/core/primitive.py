@@ -75,7 +75,7 @@ def _call_source(name: str, op: Op, signature: inspect.Signature) -> str:
 def primitive(
     *,
     infer: InferRule,
-    eager: Callable[..., Any],
+    eager: Callable[..., object],
     lower: Column | RegionColumn,
     vjp: Column,
     onnx: Column,

@@ -7,13 +7,13 @@ of every argument and inserts explicit ``cast`` operators, so graphs never hold 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TypeAlias
 
 from tvmgraph import dtypes
 from tvmgraph.dtypes import DType
 
-# An argument is a DType (of a tensor) or a Python number.
-Operand = Any
+#: A tensor's dtype, or a number of Python or NumPy.
+Operand: TypeAlias = object
 
 
 def common(operands: Sequence[Operand]) -> DType:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Callable
-from typing import Any
+from typing import SupportsInt
 
 import numpy as np
 
@@ -103,7 +103,7 @@ class Generator(Shown):
             self.offset += blocks
         return tensor_from_numpy(array, STATE_TYPE)
 
-    def _step(self, step: Any) -> tuple[Tensor, Tensor]:
+    def _step(self, step: SupportsInt) -> tuple[Tensor, Tensor]:
         """Returns seed and offset and moves on by ``step``, as MindSpore's operators ask."""
         start = self.advance(int(step))
         return start[0], start[1]

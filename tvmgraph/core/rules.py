@@ -89,7 +89,7 @@ class AxisError(OutOfRangeError, ArgumentError):
     """An axis lies outside the tensor's axes (both an IndexError and a ValueError)."""
 
 
-def normalize_axes(axis: Any, ndim: int) -> tuple[int, ...]:
+def normalize_axes(axis: object, ndim: int) -> tuple[int, ...]:
     """Returns an axis, a sequence of axes, or ``None``/``()`` (all axes) as sorted unique ints.
 
     Raises:
@@ -110,7 +110,9 @@ def _out_dtype(out: OutDType, d: DType) -> DType:
     return out if isinstance(out, DType) else out(d)
 
 
-def elementwise(allowed: Collection[DType] = dtypes.ALL, out: OutDType = None) -> Any:
+def elementwise(
+    allowed: Collection[DType] = dtypes.ALL, out: OutDType = None
+) -> Callable[..., TensorType]:
     """Rule of an operator that broadcasts all inputs of one dtype; it brings the traits with it.
 
     Args:
@@ -131,7 +133,7 @@ def elementwise(allowed: Collection[DType] = dtypes.ALL, out: OutDType = None) -
     return infer
 
 
-def same_as_first(first: TensorType, *_rest: TensorType, **_attrs: Any) -> TensorType:
+def same_as_first(first: TensorType, *_rest: TensorType, **_attrs: object) -> TensorType:
     """Rule of an operator whose output has the type of its first input."""
     require_dtype(first, dtypes.ALL)
     return first

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar
+from typing import ClassVar, TypeGuard
 
 from tvmgraph.core.symbols import (
     Symbol,
@@ -47,14 +47,19 @@ class Dim(Symbol):
     terms: Terms
 
     def __new__(cls, name: str) -> Dim:
-        return cls._of({(name,): 1})
+        return cls._intern({(name,): 1})
 
     @classmethod
-    def _of(cls, terms: Terms) -> Any:
+    def _of(cls, terms: Terms) -> int | Dim:
         """Returns the dim with these terms, or an ``int``."""
         terms = {k: c for k, c in sorted(terms.items(), key=lambda i: (not i[0], i[0])) if c}
         if not any(terms):  # nothing but a constant
             return terms.get((), 0)
+        return cls._intern(terms)
+
+    @classmethod
+    def _intern(cls, terms: Terms) -> Dim:
+        """Returns the one dim with these terms, which are in normal form."""
         text = _text_of(terms)
         found = cls._interned.get(text)
         if found is None:
@@ -66,7 +71,7 @@ class Dim(Symbol):
         return found
 
     @staticmethod
-    def parse(text: str) -> Any:
+    def parse(text: str) -> int | Dim:
         """Returns the dim or ``int`` of a text such as ``2*s0 + 1``.
 
         Raises:
@@ -74,10 +79,9 @@ class Dim(Symbol):
         """
         return _parse(text)
 
-    def exactly(self, symbol: str, a: object, b: object) -> Any:
+    def exactly(self, symbol: str, a: object, b: object) -> int | Dim | None:
         """Returns the result as a size, or ``None`` where it is none."""
-        both = all(isinstance(x, Dim) or x.__class__ is int for x in (a, b))
-        return _combine_sizes(symbol, a, b) if both else None
+        return _combine_sizes(symbol, a, b) if _is_size(a) and _is_size(b) else None
 
     def always(self, symbol: str, a: object, b: object, outside: bool) -> bool | None:
         """Returns the outcome for all sizes; outside of a capture equal means written alike.
@@ -94,8 +98,7 @@ class Dim(Symbol):
 
     def needs(self, symbol: str, a: object, b: object) -> TooSmall | None:
         """Returns from which size on an order is certain, or that there is some element."""
-        both = all(isinstance(x, Dim) or x.__class__ is int for x in (a, b))
-        terms = dict(_terms(_combine_sizes("-", a, b))) if both else {}
+        terms = dict(_terms(_sum(a, b, -1))) if _is_size(a) and _is_size(b) else {}
         constant = terms.pop((), 0)
         if len(terms) != 1 or any(len(k) != 1 or not k[0].isidentifier() for k in terms):
             return None
@@ -134,7 +137,7 @@ class Dim(Symbol):
         except NameError:
             raise GraphError(f"the size {self.text} is only known when the graph runs") from None
 
-    def substitute(self, sizes: Mapping[str, object]) -> Any:
+    def substitute(self, sizes: Mapping[str, object]) -> int | Dim:
         """Returns the size with roots replaced by numbers or other sizes."""
         return _parse(self.text, sizes) if self.roots & sizes.keys() else self
 
@@ -148,18 +151,18 @@ _MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
 # ---- arithmetic ---------------------------------------------------------------------------------
 
 
+def _is_size(value: object) -> TypeGuard[int | Dim]:
+    return isinstance(value, Dim) or value.__class__ is int
+
+
 def _terms(value: int | Dim) -> Terms:
     return value.terms if isinstance(value, Dim) else {(): value}
 
 
-def _combine_sizes(symbol: str, a: Any, b: Any) -> Any:
+def _combine_sizes(symbol: str, a: int | Dim, b: int | Dim) -> int | Dim | None:
     """Returns the size, or None where the result is no size."""
     if symbol in "+-":
-        sign = 1 if symbol == "+" else -1
-        terms = dict(_terms(a))
-        for k, c in _terms(b).items():
-            terms[k] = terms.get(k, 0) + sign * c
-        return Dim._of(terms)
+        return _sum(a, b, 1 if symbol == "+" else -1)
     if symbol == "*":
         terms = {}
         for (k, c), (m, d) in ((x, y) for x in _terms(a).items() for y in _terms(b).items()):
@@ -180,7 +183,15 @@ def _combine_sizes(symbol: str, a: Any, b: Any) -> Any:
     return None
 
 
-def _quotient(a: Any, b: Any) -> Any:
+def _sum(a: int | Dim, b: int | Dim, sign: int) -> int | Dim:
+    """Returns ``a + sign * b``."""
+    terms = dict(_terms(a))
+    for k, c in _terms(b).items():
+        terms[k] = terms.get(k, 0) + sign * c
+    return Dim._of(terms)
+
+
+def _quotient(a: int | Dim, b: int | Dim) -> int | Dim | None:
     """Returns ``a / b`` where it is a polynomial, else None."""
     if a is b:
         return 1
@@ -221,7 +232,7 @@ def _roots_of(atom: str) -> set[str]:
 _LONGEST = 1000  # characters of the text of a size
 
 
-def _parse(text: str, values: Mapping[str, object] | None = None) -> Any:
+def _parse(text: str, values: Mapping[str, object] | None = None) -> int | Dim:
     # the text may come from a file: no calls, and no powers, which could take forever
     harmless = all(c.isalnum() or c in "_ +-*/%()" for c in text) and "**" not in text
     found = None
@@ -242,9 +253,9 @@ def _parse(text: str, values: Mapping[str, object] | None = None) -> Any:
 
 def proven(symbol: str, a: object, b: object) -> bool | None:
     """Returns the outcome of a comparison of sizes that is the same for all sizes, else None."""
-    if not all(isinstance(x, Dim) or x.__class__ in (int, bool) for x in (a, b)):
+    if not ((_is_size(a) or isinstance(a, bool)) and (_is_size(b) or isinstance(b, bool))):
         return None
-    difference = _combine_sizes("-", a, b)
+    difference = _sum(a, b, -1)
     if isinstance(difference, int):
         return bool(_COMPARE[symbol](difference, 0))
     low, high = bounds(difference)
@@ -268,15 +279,13 @@ def bounds(size: Dim) -> tuple[int | None, int | None]:
         low = None if low is None or (c < 0 and product) else low + least
         high = None if high is None or (c > 0 and product) else high + least
     here = scope()
-    for s in [*filter(_is_dim, here.sizes)] if here is not None else ():
-        above, below = _combine_sizes("-", size, s), _combine_sizes("+", size, s)
+    for s in here.sizes if here is not None else ():
+        if not isinstance(s, Dim):
+            continue
+        above, below = _sum(size, s, -1), _sum(size, s, 1)
         low = above if low is None and isinstance(above, int) else low
         high = below if high is None and isinstance(below, int) else high
     return low, high
-
-
-def _is_dim(value: object) -> bool:
-    return isinstance(value, Dim)
 
 
 def _least(atom: str) -> int:

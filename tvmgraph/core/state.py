@@ -22,7 +22,7 @@ class Interpreter(Protocol):
         self,
         op: Op,
         args: tuple[Tensor, ...],
-        attrs: dict[str, Any],
+        attrs: dict[str, object],
         types: tuple[TensorType, ...],
     ) -> tuple[Tensor, ...]:
         """Applies ``op`` and returns one tensor per entry of ``types``."""
@@ -64,27 +64,27 @@ class Interpreter(Protocol):
         """Notes what a Parameter denotes that comes into being while interpreting."""
         ...
 
-    def enter_cell(self, cell: Any, scope: tuple[str, ...]) -> str:
+    def enter_cell(self, cell: object, scope: tuple[str, ...]) -> str:
         """Notes that a Cell is called inside ``scope`` and returns its name there."""
         ...
 
     symbols: Any = None  # the SymbolScope of numbers that differ from call to call, or None
 
-    def number(self, value: Any, dtype: Any) -> Tensor:
+    def number(self, value: Any, dtype: DType) -> Tensor:
         """Returns a symbolic number as a 0-d tensor."""
         ...
 
     call: Callable[..., Any]  # (function, args, kwargs): calls a Python function
 
-    def is_pure(self, run: Callable[[], Any]) -> bool:
+    def is_pure(self, run: Callable[[], object]) -> bool:
         """Whether running something only computes."""
         ...
 
-    def made_cell(self, cell: Any) -> None:
+    def made_cell(self, cell: object) -> None:
         """Notes that a Cell comes into being while interpreting."""
         ...
 
-    def before_attribute(self, cell: Any, name: str) -> None:
+    def before_attribute(self, cell: object, name: str) -> None:
         """Notes that an attribute of a Cell is about to be written."""
         ...
 
@@ -100,7 +100,7 @@ class Tape(Protocol):
         self,
         op: Op,
         args: tuple[Tensor, ...],
-        attrs: dict[str, Any],
+        attrs: dict[str, object],
         outputs: tuple[Tensor, ...],
     ) -> None:
         """Appends one operator application."""
@@ -142,7 +142,7 @@ turn = forking.whole()
 acted = 0
 
 #: Hooks of gradients that belong to tensors which are no parameters: types do not tell of them.
-hooked: weakref.WeakSet[Any] = weakref.WeakSet()
+hooked: weakref.WeakSet[object] = weakref.WeakSet()
 
 _counter = itertools.count(1)
 

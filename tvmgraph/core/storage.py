@@ -10,34 +10,33 @@ from __future__ import annotations
 import math
 import weakref
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
-
-from tvmgraph.core.arguments import DTypeLike
 
 ALIGNMENT = 64  # bytes: one AVX-512 vector, and a cache line
 _WAY, _WAYS = 4096, 8  # bytes of a way of the first cache, and ways of the smallest
 
 
-def aligned_empty(shape: tuple[int, ...], dtype: Any) -> np.ndarray:
+def aligned_empty(shape: tuple[int, ...], dtype: np.dtype | type) -> np.ndarray:
     """Returns an uninitialised C-contiguous array whose data starts on a 64-byte boundary."""
     return _aligned(np.empty, shape, np.dtype(dtype))
 
 
-def aligned_zeros(shape: tuple[int, ...], dtype: Any) -> np.ndarray:
+def aligned_zeros(shape: tuple[int, ...], dtype: np.dtype | type) -> np.ndarray:
     """Returns such an array of zeros, which takes memory when it is written to."""
     return _aligned(np.zeros, shape, np.dtype(dtype))
 
 
-def _aligned(make: Callable[..., np.ndarray], shape: tuple[int, ...], dtype: Any) -> np.ndarray:
+def _aligned(
+    make: Callable[..., np.ndarray], shape: tuple[int, ...], dtype: np.dtype
+) -> np.ndarray:
     nbytes = math.prod(shape) * dtype.itemsize
     raw = make(nbytes + ALIGNMENT, np.uint8)
     offset = -raw.ctypes.data % ALIGNMENT
     return raw[offset : offset + nbytes].view(dtype).reshape(shape)
 
 
-def aligned_copy(array: np.ndarray, dtype: DTypeLike | None = None) -> np.ndarray:
+def aligned_copy(array: np.ndarray, dtype: np.dtype | type | None = None) -> np.ndarray:
     """Copies ``array`` (converting to ``dtype``) into aligned, contiguous memory."""
     out = aligned_empty(array.shape, array.dtype if dtype is None else dtype)
     step = _columns(array)

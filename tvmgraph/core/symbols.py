@@ -15,10 +15,11 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from types import CodeType
+from typing import Any, Self, TypeAlias, TypeVar
 
 from tvmgraph.core.state import state
 from tvmgraph.errors import CaptureError, user_source
@@ -124,7 +125,7 @@ def inferring() -> Iterator[None]:
         here.inferring = here.hoping = False
 
 
-def large_enough(decide: Callable[[], Any]) -> dict[str, int]:
+def large_enough(decide: Callable[[], object]) -> dict[str, int]:
     """Returns how large sizes of values must be for something to be decided.
 
     Args:
@@ -159,7 +160,7 @@ def assuming(least: Mapping[str, int]) -> Iterator[None]:
 
 
 @contextmanager
-def being_sizes(*sizes: Any) -> Iterator[None]:
+def being_sizes(*sizes: object) -> Iterator[None]:
     """While expressions are known to be sizes of tensors, so that they are not negative."""
     here = scope()
     if here is None:
@@ -170,6 +171,23 @@ def being_sizes(*sizes: Any) -> Iterator[None]:
         yield
     finally:
         here.sizes = before
+
+
+#: What arithmetic with a symbol gives: mostly another one.
+Number: TypeAlias = "int | float | Symbol"
+T = TypeVar("T")
+
+
+def _operators(symbol: str) -> tuple[Callable[..., Any], Callable[..., Any]]:
+    """Returns the methods of a binary operator for a symbol on its left and on its right."""
+
+    def method(self: Symbol, other: object) -> object:
+        return _combine(symbol, self, other)
+
+    def reflected(self: Symbol, other: object) -> object:
+        return _combine(symbol, other, self)
+
+    return method, reflected
 
 
 class Symbol:
@@ -191,7 +209,7 @@ class Symbol:
 
     def _set(self, text: str, roots: frozenset[str], kind: type) -> None:
         self.text, self.roots, self.kind = text, roots, kind
-        self._code: Any = None
+        self._code: CodeType | None = None
 
     def evaluate(self, values: Mapping[str, object]) -> Any:
         """Returns the number for these values of the roots."""
@@ -199,11 +217,11 @@ class Symbol:
             self._code = compile(self.text, "<symbol>", "eval")
         return eval(self._code, NAMESPACE, dict(values))
 
-    def current(self) -> Any:
+    def current(self) -> int | float:
         """Returns the value in the call at hand; only to decide something that is noted."""
         raise NotImplementedError
 
-    def exactly(self, symbol: str, a: object, b: object) -> Any:
+    def exactly(self, symbol: str, a: object, b: object) -> Number | None:
         """Returns the result of a binary operator where it has a form of its own, else ``None``."""
         return None
 
@@ -222,7 +240,7 @@ class Symbol:
         """Returns from which size of values on a comparison always comes out alike, if any."""
         return None
 
-    def specialise(self) -> Any:
+    def specialise(self) -> int | float:
         """Returns the number, or asks for a capture in which it is a constant."""
         if scope() is not None:
             raise needed(self.roots)
@@ -231,7 +249,10 @@ class Symbol:
     # ---- what needs the number --------------------------------------------------------------
 
     def __index__(self) -> int:
-        return operator.index(self.specialise())
+        number = self.specialise()
+        if isinstance(number, float):
+            raise TypeError("'float' object cannot be interpreted as an integer")
+        return number
 
     def __int__(self) -> int:
         return int(self.specialise())
@@ -240,15 +261,15 @@ class Symbol:
         return float(self.specialise())
 
     def __round__(self, ndigits: int | None = None) -> Scalar:
-        return self._call("round", self, *(() if ndigits is None else (ndigits,)))
+        return apply_function("round", self, *(() if ndigits is None else (ndigits,)))
 
-    def __trunc__(self) -> Any:
+    def __trunc__(self) -> int:
         return math.trunc(self.specialise())
 
-    def __floor__(self) -> Any:
+    def __floor__(self) -> int:
         return math.floor(self.specialise())
 
-    def __ceil__(self) -> Any:
+    def __ceil__(self) -> int:
         return math.ceil(self.specialise())
 
     def __str__(self) -> str:
@@ -269,79 +290,41 @@ class Symbol:
     def __bool__(self) -> bool:
         return decide("!=", self, 0)
 
-    def __eq__(self, other: object) -> Any:
+    def __eq__(self, other: object) -> bool:
         return decide("==", self, other) if is_number(other) else NotImplemented
 
-    def __ne__(self, other: object) -> Any:
+    def __ne__(self, other: object) -> bool:
         return decide("!=", self, other) if is_number(other) else NotImplemented
 
-    def __lt__(self, other: object) -> Any:
+    def __lt__(self, other: object) -> bool:
         return decide("<", self, other) if is_number(other) else NotImplemented
 
-    def __le__(self, other: object) -> Any:
+    def __le__(self, other: object) -> bool:
         return decide("<=", self, other) if is_number(other) else NotImplemented
 
-    def __gt__(self, other: object) -> Any:
+    def __gt__(self, other: object) -> bool:
         return decide(">", self, other) if is_number(other) else NotImplemented
 
-    def __ge__(self, other: object) -> Any:
+    def __ge__(self, other: object) -> bool:
         return decide(">=", self, other) if is_number(other) else NotImplemented
 
     # ---- arithmetic -------------------------------------------------------------------------
 
-    @staticmethod
-    def _call(function: str, *args: object) -> Scalar:
-        return apply_function(function, *args)
+    __add__, __radd__ = _operators("+")
+    __sub__, __rsub__ = _operators("-")
+    __mul__, __rmul__ = _operators("*")
+    __truediv__, __rtruediv__ = _operators("/")
+    __floordiv__, __rfloordiv__ = _operators("//")
+    __mod__, __rmod__ = _operators("%")
+    __pow__, __rpow__ = _operators("**")
 
-    def __add__(self, other: object) -> Any:
-        return _combine("+", self, other)
-
-    def __radd__(self, other: object) -> Any:
-        return _combine("+", other, self)
-
-    def __sub__(self, other: object) -> Any:
-        return _combine("-", self, other)
-
-    def __rsub__(self, other: object) -> Any:
-        return _combine("-", other, self)
-
-    def __mul__(self, other: object) -> Any:
-        return _combine("*", self, other)
-
-    def __rmul__(self, other: object) -> Any:
-        return _combine("*", other, self)
-
-    def __truediv__(self, other: object) -> Any:
-        return _combine("/", self, other)
-
-    def __rtruediv__(self, other: object) -> Any:
-        return _combine("/", other, self)
-
-    def __floordiv__(self, other: object) -> Any:
-        return _combine("//", self, other)
-
-    def __rfloordiv__(self, other: object) -> Any:
-        return _combine("//", other, self)
-
-    def __mod__(self, other: object) -> Any:
-        return _combine("%", self, other)
-
-    def __rmod__(self, other: object) -> Any:
-        return _combine("%", other, self)
-
-    def __pow__(self, other: object) -> Any:
-        return _combine("**", self, other)
-
-    def __rpow__(self, other: object) -> Any:
-        return _combine("**", other, self)
-
-    def __divmod__(self, other: Any) -> Any:
+    def __divmod__(self, other: object) -> tuple[Number, Number]:
         return self // other, self % other
 
     def __neg__(self) -> Any:
         return _combine("-", 0, self) if self.kind is int else apply_function("neg", self)
 
-    def __pos__(self) -> Any:
+    def __pos__(self) -> Self:
         return self
 
     def __abs__(self) -> Any:
@@ -366,18 +349,18 @@ class Scalar(Symbol):
         self._set(text, roots, type(value))
         self.value = value
 
-    def current(self) -> Any:
+    def current(self) -> int | float:
         """Returns the value in the call that is captured."""
         return self.value
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> Scalar:
+    def __deepcopy__(self, memo: dict[int, object]) -> Scalar:
         return self
 
     def __reduce__(self) -> tuple[object, ...]:
         return (_same, (self.specialise(),))
 
 
-def _same(value: object) -> Any:
+def _same(value: T) -> T:
     return value
 
 
@@ -420,7 +403,7 @@ def roots_of(*values: object) -> frozenset[str]:
     return frozenset().union(*[v.roots for v in values if isinstance(v, Symbol)])
 
 
-def _combine(symbol: str, a: object, b: object) -> Any:
+def _combine(symbol: str, a: object, b: object) -> Number:
     """Applies a binary operator to numbers of which one is a symbol."""
     if not (is_number(a) and is_number(b)):
         return NotImplemented
@@ -494,7 +477,7 @@ def contains_symbol(value: object) -> bool:
 def specialise_inside(value: object) -> None:
     """Makes sure that no symbol hides in an object that is stored or returned."""
     if isinstance(value, slice):
-        parts: Any = (value.start, value.stop, value.step)
+        parts: Iterable[object] = (value.start, value.stop, value.step)
     else:
         parts = getattr(value, "__dict__", {}).values() if not callable(value) else ()
     for part in parts:

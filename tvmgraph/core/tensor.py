@@ -73,7 +73,7 @@ class Tensor(TensorMethods, CopyMethods, DeviceMethods):
     def __init__(
         self,
         input_data: object = None,
-        dtype: Any = None,
+        dtype: DTypeLike | None = None,
         shape: object = None,
         init: object = None,
         internal: bool = False,
@@ -96,7 +96,7 @@ class Tensor(TensorMethods, CopyMethods, DeviceMethods):
         if state.interpreter is not None:
             state.interpreter.created(self)
 
-    def _init_from_shape(self, dtype: Any, shape: Any, init: object) -> None:
+    def _init_from_shape(self, dtype: DTypeLike | None, shape: Any, init: object) -> None:
         dtype = dtypes.dtype_of(dtype if dtype is not None else dtypes.float32)
         if shape is None:  # a placeholder of any number of axes
             self.type = tensor_type((ANY_RANK,), dtype)
@@ -284,7 +284,9 @@ class Tensor(TensorMethods, CopyMethods, DeviceMethods):
         lend(tensor.array)
         return tensor
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+    def __array__(
+        self, dtype: np.dtype | type | None = None, copy: bool | None = None
+    ) -> np.ndarray:
         array = self.asnumpy()
         if dtype is not None and np.dtype(dtype) != array.dtype:
             return array.astype(dtype)
@@ -511,7 +513,7 @@ def _array_of_python(data: object) -> np.ndarray:
     return array
 
 
-def _plain(data: object) -> Any:
+def _plain(data: object) -> object:
     if isinstance(data, Tensor):
         return data.array
     return [_plain(d) for d in data] if isinstance(data, (list, tuple)) else data

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from tvmgraph.core.tensor import Tensor
 
 
-def _is_basic(index: Any) -> bool:
+def _is_basic(index: object) -> bool:
     """Whether an index is made of integers, slices, None and ... alone."""
     if type(index) is tuple:
         return all(map(_is_basic, index))
@@ -33,7 +33,7 @@ class TensorAccess(TensorOverloads):
 
     if TYPE_CHECKING:  # what Tensor itself adds
         type: TensorType
-        rebind: Callable[[Any], Any]
+        rebind: Callable[[Tensor], Self]
         host: Callable[[], np.ndarray]
         item: Callable[..., Any]
 
@@ -43,9 +43,9 @@ class TensorAccess(TensorOverloads):
             found._base = (self, index)
         return found
 
-    def __setitem__(self, index: object, value: Any) -> None:
+    def __setitem__(self, index: object, value: object) -> None:
         base = getattr(self, "_base", None)
-        now: Any = self if base is None else F.getitem(*base)
+        now = self if base is None else F.getitem(*base)
         self.rebind(F.setitem(now, index, value))
 
     def _write_through(self) -> None:
@@ -101,7 +101,7 @@ class TensorAccess(TensorOverloads):
         """Takes slices along ``axis``; see :func:`tvmgraph.ops.index_select`."""
         return F.index_select(self, axis, index)
 
-    def take(self, indices: object = None, axis: Any = None, mode: str = "clip", *,
+    def take(self, indices: object = None, axis: int | None = None, mode: str = "clip", *,
              index: object = None) -> Tensor:  # fmt: skip
         """Takes elements of the flattened tensor, or slices along ``axis``.
 
@@ -139,11 +139,11 @@ class TensorAccess(TensorOverloads):
             return F.getitem(self, (*(slice(None),) * axis, int(y)))
         return F.where(condition, self, y)
 
-    def where(self, condition: object, y: Any) -> Any:
+    def where(self, condition: object, y: object) -> Tensor:
         """This tensor where ``condition`` holds, else ``y``; see :func:`tvmgraph.ops.where`."""
         return F.where(condition, self, y)
 
-    def choose(self, choices: Any, mode: str = "clip") -> Any:
+    def choose(self, choices: Iterable[object], mode: str = "clip") -> Tensor:
         """Takes element i of ``choices[self[i]]``.
 
         Args:
@@ -153,7 +153,7 @@ class TensorAccess(TensorOverloads):
         from tvmgraph.core.tensor import Tensor
 
         parts = [c if isinstance(c, TensorOverloads) else Tensor(c) for c in choices]
-        shape: Any = rules.broadcast_shapes(self.shape, *[p.shape for p in parts])
+        shape = rules.broadcast_shapes(self.shape, *[p.shape for p in parts])
         table = F.reshape(F.stack([F.broadcast_to(p, shape) for p in parts]), (len(parts), -1))
         which = F.reshape(F.broadcast_to(F.cast(self, dtypes.int64), shape), (-1,))
         count = math.prod(shape)
@@ -170,7 +170,7 @@ class TensorAccess(TensorOverloads):
         """
         return _scatter(self, *args, **kwargs)
 
-    def scatter_add(self, *args: object, **kwargs: object) -> Any:
+    def scatter_add(self, *args: object, **kwargs: object) -> Tensor:
         """``scatter_add(indices, updates)`` adds to slices
         (:func:`tvmgraph.ops.tensor_scatter_add`); ``scatter_add(dim, index, src)`` adds elements
         (:func:`tvmgraph.ops.tensor_scatter_elements`).
@@ -187,11 +187,13 @@ class TensorAccess(TensorOverloads):
             return _index_add_slices(self, *args, **kwargs)
         return _index_add(self, *args, **kwargs)
 
-    def index(self, indices: Sequence[object]) -> Any:
+    def index(self, indices: Sequence[object]) -> Tensor:
         """Returns ``self[tuple(indices)]``."""
         return self[tuple(indices)]
 
-    def index_put(self, indices: Sequence[Any], values: object, accumulate: bool = False) -> Any:
+    def index_put(
+        self, indices: Sequence[Tensor], values: object, accumulate: bool = False
+    ) -> Tensor:
         """Writes (or adds) ``values`` at ``(indices[0][i], indices[1][i], ...)``.
 
         Args:
@@ -265,7 +267,7 @@ class TensorAccess(TensorOverloads):
 
 @aliases(dim="axis", value="src")
 def _scatter(
-    self: Any, axis: int, index: object, src: object, *, reduce: str | None = None
+    self: TensorAccess, axis: int, index: object, src: object, *, reduce: str | None = None
 ) -> Tensor:
     if not isinstance(src, TensorOverloads):
         src = F.full_like(index, src, dtype=self.dtype)
@@ -280,7 +282,9 @@ def _scatter(
     return F.tensor_scatter_elements(self, index, src, axis, how)
 
 
-def _index_add(self: Any, dim: int, index: object, source: Any, *, alpha: Any = 1) -> Tensor:
+def _index_add(
+    self: TensorAccess, dim: int, index: object, source: Any, *, alpha: object = 1
+) -> Tensor:
     axis = rules.normalize_axis(dim, self.ndim, "dim")
     source = source if alpha == 1 else source * alpha
     moved = F.moveaxis(self, axis, 0)
@@ -290,7 +294,7 @@ def _index_add(self: Any, dim: int, index: object, source: Any, *, alpha: Any = 
 
 
 def _index_add_slices(
-    self: Any, indices: object, y: object, axis: int, use_lock: bool = True,
+    self: TensorAccess, indices: object, y: object, axis: int, use_lock: bool = True,
     check_index_bound: bool = True,
 ) -> Tensor:  # fmt: skip
     return _index_add(self, axis, indices, y)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -31,11 +31,11 @@ class CopyMethods:
             return Tensor(shape=self.type.shape, dtype=self.dtype)
         return self.duplicate() if self.on_gpu else tensor_from_numpy(aligned_copy(self.host()))
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> Tensor:
+    def __deepcopy__(self, memo: dict[int, object]) -> Tensor:
         return self.__copy__()  # pyright: ignore[reportAttributeAccessIssue]
 
 
-def unpickle(raw: bytes | None, shape: Any, dtype: DType, device: str) -> Tensor:
+def unpickle(raw: bytes | None, shape: tuple[int, ...], dtype: DType, device: str) -> Tensor:
     """Makes a tensor of its parts.
 
     Args:

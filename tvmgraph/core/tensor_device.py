@@ -65,7 +65,7 @@ class DeviceMethods:
         """Whether the elements live on a GPU; the host's may have a copy there, too."""
         return self._device is not None and not self._device.copied
 
-    def placed(self, name: str) -> Any:
+    def placed(self, name: str) -> Tensor | Self:
         """Returns a tensor of the same elements on another device; see :meth:`Tensor.to`.
 
         Raises:
@@ -80,7 +80,7 @@ class DeviceMethods:
             return self
         return hooks.to_gpu(self, index)
 
-    def cpu(self) -> Any:
+    def cpu(self) -> Tensor | Self:
         """Returns a tensor of the same elements in the host's memory."""
         if not self.on_gpu or state.interpreter is not None:
             return self
@@ -88,11 +88,11 @@ class DeviceMethods:
 
         return tensor_from_numpy(self._device.numpy(implicit=False))
 
-    def duplicate(self) -> Any:
+    def duplicate(self) -> Tensor:
         """Returns a tensor of the same elements in other memory of the same GPU."""
         return hooks.copy_on_gpu(self, self._device.index)
 
-    def cuda(self, device: int | None = None) -> Any:
+    def cuda(self, device: int | None = None) -> Tensor | Self:
         """Returns a tensor of the same elements on a GPU, by default the context's."""
         return self.placed("GPU" if device is None else f"GPU:{device}")
 
@@ -108,7 +108,7 @@ class DeviceMethods:
 
     # ---- other libraries --------------------------------------------------------------------
 
-    def __dlpack__(self, **kwargs: object) -> Any:
+    def __dlpack__(self, **kwargs: object) -> object:
         if not self.on_gpu:
             return self.asnumpy().__dlpack__(**kwargs)  # pyright: ignore[reportAttributeAccessIssue]
         storage = self._device
@@ -120,7 +120,7 @@ class DeviceMethods:
             return self.array.__dlpack_device__()  # pyright: ignore[reportAttributeAccessIssue]
         return _ON_GPU, self._device.index
 
-    def to_dlpack(self) -> Any:
+    def to_dlpack(self) -> object:
         """Returns a DLPack capsule of the elements."""
         return self.__dlpack__()  # pyright: ignore[reportAttributeAccessIssue]
 

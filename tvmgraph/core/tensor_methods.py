@@ -103,8 +103,8 @@ class _Forward:
         return function if instance is None else function.__get__(instance, owner)
 
 
-def _in_place(name: str) -> Callable[..., object]:
-    def method(self: TensorMethods, *args: object, **kwargs: object) -> Any:
+def _in_place(name: str) -> Callable[..., TensorMethods]:
+    def method(self: TensorMethods, *args: object, **kwargs: object) -> TensorMethods:
         return self._store(getattr(self, name)(*args, **kwargs))
 
     method.__name__ = method.__qualname__ = f"{name}_"
@@ -112,8 +112,8 @@ def _in_place(name: str) -> Callable[..., object]:
     return method
 
 
-def _cast(name: str, dtype: dtypes.DType) -> Any:
-    def method(self: Any) -> Any:
+def _cast(name: str, dtype: dtypes.DType) -> Callable[[Tensor], Tensor]:
+    def method(self: Tensor) -> Tensor:
         return self.snapshot() if self.dtype is dtype else F.cast(self, dtype)
 
     method.__name__ = method.__qualname__ = name
@@ -126,7 +126,7 @@ class TensorMethods(TensorAccess):
 
     __slots__ = ()
 
-    def _store(self, new: Any) -> Self:
+    def _store(self, new: Tensor) -> Self:
         """Stores ``new``, rounding it to this dtype where that loses no kind of number."""
         ranks = "biufc"
         if new.dtype is not self.dtype and (
@@ -166,7 +166,7 @@ class TensorMethods(TensorAccess):
         # a value of a graph has no layout yet; the compiler lays it out in order
         return state.interpreter is not None or bool(self.array.flags.c_contiguous)  # pyright: ignore
 
-    def stride(self, dim: int | None = None) -> Any:
+    def stride(self, dim: int | None = None) -> int | list[int]:
         """Elements to step along every axis, or along ``dim``."""
         if state.interpreter is not None:
             steps = [math.prod(self.shape[i + 1 :]) for i in range(self.ndim)]
@@ -197,7 +197,7 @@ class TensorMethods(TensorAccess):
         return False
 
     @property
-    def data(self) -> Any:
+    def data(self) -> Self:
         """The tensor itself."""
         return self
 
@@ -210,21 +210,21 @@ class TensorMethods(TensorAccess):
 
     # ---- copies and conversion --------------------------------------------------------------
 
-    def copy(self) -> Any:
+    def copy(self) -> Tensor:
         """Returns a tensor with the same elements; gradients flow through it."""
         if state.interpreter is not None or state.tapes:
             return F.identity(self)
         return self.snapshot().__copy__()  # pyright: ignore[reportAttributeAccessIssue]
 
-    def clone(self) -> Any:
+    def clone(self) -> Tensor:
         """Returns a tensor with the same elements; see :meth:`copy`."""
         return self.copy()
 
-    def contiguous(self) -> Any:
+    def contiguous(self) -> Tensor | Self:
         """Returns the tensor with its elements in row-major order."""
         return self if self.is_contiguous() else self.copy()
 
-    def value(self) -> Any:
+    def value(self) -> Tensor:
         """Returns a tensor that keeps the current elements."""
         return self.snapshot()  # pyright: ignore[reportAttributeAccessIssue]
 
@@ -232,7 +232,7 @@ class TensorMethods(TensorAccess):
         """Returns the tensor, which is always initialised."""
         return self
 
-    def astype(self, dtype: Any, copy: bool = True) -> Any:
+    def astype(self, dtype: DTypeLike, copy: bool = True) -> Tensor | Self:
         """Converts to ``dtype``: a dtype, a name such as "float32", a NumPy or Python type.
 
         ``float`` and ``int`` mean float64 and int64, as in NumPy.
@@ -241,8 +241,9 @@ class TensorMethods(TensorAccess):
         known = isinstance(key, (str, type)) and _NUMPY_NAMES.get(key)
         return self.to(known or dtypes.dtype_of(dtype), copy=copy)
 
-    def to(self, *args: Any, device: Any = None, dtype: Any = None, other: Any = None,
-           non_blocking: bool = False, copy: bool = False) -> Any:  # fmt: skip
+    def to(self, *args: Any, device: str | None = None, dtype: DTypeLike | None = None,
+           other: TensorMethods | None = None, non_blocking: bool = False,
+           copy: bool = False) -> Tensor | Self:  # fmt: skip
         """Converts dtype and device: ``to(dtype)``, ``to(device, dtype)`` or ``to(other)``.
 
         Args:
@@ -273,16 +274,16 @@ class TensorMethods(TensorAccess):
 
     # ---- new tensors ------------------------------------------------------------------------
 
-    def fill(self, value: object) -> Any:
+    def fill(self, value: object) -> Tensor:
         """Returns a tensor of this shape and dtype whose elements are ``value``."""
         return F.full_like(self, value, dtype=self.dtype)
 
-    def new_zeros(self, size: Any, *more: Any, dtype: Any = None) -> Tensor:
+    def new_zeros(self, size: object, *more: object, dtype: DTypeLike | None = None) -> Tensor:
         """Returns zeros of shape ``size`` and this dtype unless ``dtype`` is given."""
         more, dtype = _split_dtype(more, dtype)
         return F.zeros(_shape(size, more), self.dtype if dtype is None else dtype)
 
-    def new_ones(self, size: Any, *more: Any, dtype: Any = None) -> Tensor:
+    def new_ones(self, size: object, *more: object, dtype: DTypeLike | None = None) -> Tensor:
         """Returns ones of shape ``size`` and this dtype unless ``dtype`` is given."""
         more, dtype = _split_dtype(more, dtype)
         return F.ones(_shape(size, more), self.dtype if dtype is None else dtype)
@@ -307,7 +308,7 @@ class TensorMethods(TensorAccess):
         """
         return F.bernoulli(self, self)
 
-    def uniform(self, from_: float = 0.0, to: float = 1.0, generator: object = None) -> Any:
+    def uniform(self, from_: float = 0.0, to: float = 1.0, generator: object = None) -> Tensor:
         """Draws uniform numbers in ``[from_, to)``, in this shape and dtype."""
         return F.rand_like(self) * (to - from_) + from_
 
@@ -390,14 +391,17 @@ class TensorMethods(TensorAccess):
         return self
 
 
-def _shape(size: object, more: tuple[int, ...]) -> tuple[int, ...]:
+def _shape(size: object, more: tuple[object, ...]) -> tuple[int, ...]:
     return sizes_of((size, *more))
 
 
-def _split_dtype(more: tuple[object, ...], dtype: DTypeLike | None) -> tuple[tuple[Any, ...], Any]:
+def _split_dtype(
+    more: tuple[object, ...], dtype: DTypeLike | None
+) -> tuple[tuple[object, ...], DTypeLike | None]:
     """Takes a dtype that was given by position out of what follows a size."""
-    by_position = dtype is None and len(more) == 1 and isinstance(more[0], dtypes.DType)
-    return ((), more[0]) if by_position else (more, dtype)
+    if dtype is None and len(more) == 1 and isinstance(more[0], dtypes.DType):
+        return (), more[0]
+    return more, dtype
 
 
 def _names_dtype(name: str) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tvmgraph.core.op import F
 
@@ -11,29 +11,29 @@ if TYPE_CHECKING:
     from tvmgraph.core.tensor import Tensor
 
 
-def binary(name: str, reflected: bool = False) -> Callable[[Any, Any], Any]:
+def binary(name: str, reflected: bool = False) -> Callable[[Tensor, object], Tensor]:
     """Builds a binary operator method that calls the table's function ``name``."""
-    function: Any = None  # found at the first call
+    function: Callable[[object, object], Tensor] | None = None
 
-    def call(self: Tensor, other: object) -> Any:
+    def find() -> Callable[[object, object], Tensor]:  # at the first call
         nonlocal function
-        if function is None:
-            function = getattr(F, name)
-        return function(self, other)
+        function = getattr(F, name)
+        assert function is not None
+        return function
 
-    def call_reflected(self: Tensor, other: object) -> Any:
-        nonlocal function
-        if function is None:
-            function = getattr(F, name)
-        return function(other, self)
+    def call(self: Tensor, other: object) -> Tensor:
+        return (function or find())(self, other)
+
+    def call_reflected(self: Tensor, other: object) -> Tensor:
+        return (function or find())(other, self)
 
     return call_reflected if reflected else call
 
 
-def unary(name: str) -> Callable[[Any], Any]:
+def unary(name: str) -> Callable[[Tensor], Tensor]:
     """Builds a unary operator method that calls the table's function ``name``."""
 
-    def call(self: Tensor) -> Any:
+    def call(self: Tensor) -> Tensor:
         return getattr(F, name)(self)
 
     return call

@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, TypeGuard, TypeVar
 
 import numpy as np
 
@@ -20,16 +20,17 @@ from tvmgraph.errors import DTypeError, ShapeError, user_source
 
 if TYPE_CHECKING:
     from tvmgraph.core.tensor import Tensor
+    from tvmgraph.core.types import TensorType
 
-Method = Callable[..., Any]
+R = TypeVar("R")
 
 
-def aliases(**names: str) -> Callable[[Method], Method]:
+def aliases(**names: str) -> Callable[[Callable[..., R]], Callable[..., R]]:
     """Lets keyword ``alias`` stand for the parameter ``names[alias]``."""
 
-    def wrap(function: Method) -> Method:
+    def wrap(function: Callable[..., R]) -> Callable[..., R]:
         @functools.wraps(function)
-        def method(self: Any, *args: object, **kwargs: object) -> Any:
+        def method(self: object, *args: object, **kwargs: object) -> R:
             for alias in [k for k in kwargs if k in names]:
                 name = names[alias]
                 if name in kwargs:
@@ -45,11 +46,11 @@ def aliases(**names: str) -> Callable[[Method], Method]:
     return wrap
 
 
-def of_numpy(function: Method) -> Method:
+def of_numpy(function: Callable[..., R]) -> Callable[..., R]:
     """Leaves out ``out=None`` and ``dtype=None``, which ``np.mean(tensor)`` and others pass on."""
 
     @functools.wraps(function)
-    def method(self: Any, *args: object, **kwargs: object) -> Any:
+    def method(self: object, *args: object, **kwargs: object) -> R:
         if "out" in kwargs:
             if kwargs.pop("out") is not None:
                 raise DTypeError(
@@ -63,15 +64,15 @@ def of_numpy(function: Method) -> Method:
     return method
 
 
-def _reduction(function: Method) -> Method:
+def _reduction(function: Callable[..., R]) -> Callable[..., R]:
     return of_numpy(aliases(dim="axis", keepdim="keepdims", keep_dims="keepdims")(function))
 
 
-def _keepdim_second(function: Method) -> Method:
+def _keepdim_second(function: Callable[..., R]) -> Callable[..., R]:
     """Accepts ``f(dim, keepdim, dtype=...)``, where the second argument is otherwise the dtype."""
 
     @functools.wraps(function)
-    def method(self: Any, *args: object, **kwargs: object) -> Any:
+    def method(self: object, *args: object, **kwargs: object) -> R:
         if len(args) == 2 and isinstance(args[1], bool):
             args, kwargs["keepdims"] = args[:1], args[1]
         return function(self, *args, **kwargs)
@@ -82,22 +83,22 @@ def _keepdim_second(function: Method) -> Method:
 _axis = aliases(dim="axis")
 
 
-def sizes_of(sizes: tuple[Any, ...]) -> tuple[Any, ...]:
+def sizes_of(sizes: tuple[Any, ...]) -> tuple[int, ...]:
     """Accepts ``f(2, 3)``, ``f((2, 3))`` and ``f(Tensor([2, 3]))``."""
     if len(sizes) == 1 and isinstance(sizes[0], (tuple, list)):
         return tuple(sizes[0])
-    given: Any = sizes[0] if len(sizes) == 1 else None
+    given = sizes[0] if len(sizes) == 1 else None
     if isinstance(given, TensorOverloads) and len(given.shape) == 1:
-        return tuple(cast("Any", given).array.tolist())
+        return tuple(given.array.tolist())
     return sizes
 
 
-def _sizes(*names: str) -> Callable[[Method], Method]:
+def _sizes(*names: str) -> Callable[[Callable[..., R]], Callable[..., R]]:
     """Collects ``f(2, 3)``, ``f((2, 3))`` and ``f(name=(2, 3))`` into one tuple argument."""
 
-    def wrap(function: Method) -> Method:
+    def wrap(function: Callable[..., R]) -> Callable[..., R]:
         @functools.wraps(function)
-        def method(self: Any, *args: Any, **kwargs: Any) -> Any:
+        def method(self: object, *args: object, **kwargs: object) -> R:
             for name in [k for k in kwargs if k in names]:
                 args = (*args, kwargs.pop(name))
             return function(self, sizes_of(args), **kwargs)
@@ -107,7 +108,7 @@ def _sizes(*names: str) -> Callable[[Method], Method]:
     return wrap
 
 
-def is_int(value: object) -> bool:
+def is_int(value: object) -> TypeGuard[int]:
     """Whether ``value`` is an integer that is neither a bool nor a tensor."""
     return hasattr(value, "__index__") and not isinstance(value, (bool, TensorOverloads))
 
@@ -128,12 +129,25 @@ class TensorOverloads:
         @property
         def dtype(self) -> dtypes.DType: ...
 
+        type: TensorType
+        array: np.ndarray
+
+        def asnumpy(self) -> np.ndarray: ...
+        @staticmethod
+        def from_numpy(array: np.ndarray) -> Tensor: ...
+        def __getitem__(self, index: object) -> Tensor: ...
+
     # ---- reductions -------------------------------------------------------------------------
 
     @_keepdim_second
     @_reduction
-    def sum(self, axis: Any = None, dtype: DTypeLike | None = None, keepdims: bool = False,
-            initial: Any = None) -> Any:  # fmt: skip
+    def sum(
+        self,
+        axis: AxisLike | None = None,
+        dtype: DTypeLike | None = None,
+        keepdims: bool = False,
+        initial: object = None,
+    ) -> Tensor:
         """Sums over ``axis``; see :func:`tvmgraph.ops.sum`. ``initial`` is added to the result."""
         y = F.sum(self, axis, keepdims, dtype=dtype)
         if initial is None:
@@ -147,14 +161,14 @@ class TensorOverloads:
         keepdims: bool = False,
         *,
         dtype: DTypeLike | None = None,
-    ) -> Any:
+    ) -> Tensor:
         """Averages over ``axis``; see :func:`tvmgraph.ops.mean`."""
         return F.mean(self if dtype is None else F.cast(self, dtype), axis, keepdims)
 
     @_reduction
     def prod(
         self, axis: AxisLike | None = None, keepdims: bool = False, dtype: DTypeLike | None = None
-    ) -> Any:
+    ) -> Tensor:
         """Multiplies over ``axis``; see :func:`tvmgraph.ops.prod`."""
         return F.prod(self, axis, keepdims, dtype)
 
@@ -170,12 +184,12 @@ class TensorOverloads:
         return F.nansum(self, axis, keepdims, dtype=dtype)
 
     @_reduction
-    def all(self, axis: AxisLike | None = None, keepdims: bool = False) -> Any:
+    def all(self, axis: AxisLike | None = None, keepdims: bool = False) -> Tensor:
         """Whether all elements over ``axis`` are true; see :func:`tvmgraph.ops.all`."""
         return F.all(self, axis, keepdims)
 
     @_reduction
-    def any(self, axis: AxisLike | None = None, keepdims: bool = False) -> Any:
+    def any(self, axis: AxisLike | None = None, keepdims: bool = False) -> Tensor:
         """Whether any element over ``axis`` is true; see :func:`tvmgraph.ops.any`."""
         return F.any(self, axis, keepdims)
 
@@ -196,10 +210,12 @@ class TensorOverloads:
         """Index of the smallest element; see :func:`tvmgraph.ops.argmin`."""
         return F.argmin(self, axis, keepdims)
 
-    def _extreme(self, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def _extreme(
+        self, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Tensor | tuple[Tensor, Tensor]:
         """``max(dim)`` gives values and indices, ``max()`` and ``max(axis=...)`` only values."""
         with_indices = "dim" in kwargs or (bool(args) and not {"keepdims", "initial"} & set(kwargs))
-        axis, keepdims, initial, where, indices = _extreme_arguments(self, *args, **kwargs)
+        axis, keepdims, initial, where, indices = _extreme_arguments(*args, **kwargs)
         if (with_indices or indices) and axis is not None:
             return getattr(F, name)(self, axis, keepdims, initial=initial, where=where)
         return getattr(F, f"a{name}")(self, axis, keepdims, initial=initial, where=where)
@@ -231,20 +247,20 @@ class TensorOverloads:
         """Returns the smallest elements along ``axis``, and their indices."""
         return F.min(self) if axis is None else F.min(self, axis, keep_dims)
 
-    def _moment(self, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def _moment(self, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
         if "correction" in kwargs or "dim" in kwargs:  # that form divides by n - 1 by default
             kwargs.setdefault("correction", 1)
         return _moment_call(self, name, *args, **kwargs)
 
     @of_numpy
-    def std(self, *args: object, **kwargs: object) -> Any:
+    def std(self, *args: object, **kwargs: object) -> Tensor:
         """Standard deviation; ``std(axis=None, ddof=0, keepdims=False)`` (see
         :func:`tvmgraph.ops.std`) or ``std(dim=None, *, correction=1, keepdim=False)``.
         """
         return self._moment("std", args, kwargs)
 
     @of_numpy
-    def var(self, *args: object, **kwargs: object) -> Any:
+    def var(self, *args: object, **kwargs: object) -> Tensor:
         """Variance; the argument forms are those of :meth:`std`."""
         return self._moment("var", args, kwargs)
 
@@ -258,7 +274,7 @@ class TensorOverloads:
         return F.amax(self, axis, keepdims) - F.amin(self, axis, keepdims)
 
     @_axis
-    def cumsum(self, axis: AxisLike | None = None, dtype: DTypeLike | None = None) -> Any:
+    def cumsum(self, axis: AxisLike | None = None, dtype: DTypeLike | None = None) -> Tensor:
         """Running sum along ``axis`` (of all elements when None); see
         :func:`tvmgraph.ops.cumsum`. Integers narrower than int32 are summed in int32.
         """
@@ -268,7 +284,7 @@ class TensorOverloads:
 
     def trace(
         self, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: DTypeLike | None = None
-    ) -> Any:
+    ) -> Tensor:
         """Sum of a diagonal; see :func:`tvmgraph.ops.trace`."""
         x = self if dtype is None else F.cast(self, dtype)
         if (offset, axis1, axis2, self.ndim) == (0, 0, 1, 2):
@@ -302,11 +318,11 @@ class TensorOverloads:
     # ---- shape ------------------------------------------------------------------------------
 
     @_sizes("shape")
-    def reshape(self, shape: tuple[Any, ...]) -> Any:
+    def reshape(self, shape: tuple[int, ...]) -> Tensor:
         """The same elements in another shape: ``reshape(2, 3)`` or ``reshape((2, 3))``."""
         return F.reshape(self, shape)
 
-    def view(self: Any, *shape: object, dtype: dtypes.DType | None = None) -> Any:
+    def view(self, *shape: object, dtype: dtypes.DType | None = None) -> Tensor:
         """The same elements in another shape; storage is never shared observably.
 
         A dtype instead of a shape reads the bytes of the last axis as its elements.
@@ -327,19 +343,19 @@ class TensorOverloads:
             )  # fmt: skip
         return self.from_numpy(np.ascontiguousarray(old).view(kind).copy())
 
-    def reshape_as(self, other: Any) -> Tensor:
+    def reshape_as(self, other: Tensor) -> Tensor:
         """The same elements in the shape of ``other``."""
         return F.reshape(self, other.shape)
 
     @_sizes("new_shape", "sizes")
-    def resize(self, new_shape: tuple[Any, ...]) -> Tensor:
+    def resize(self, new_shape: tuple[int, ...]) -> Tensor:
         """The first elements in a new shape, padded with zeros at the end when it is larger."""
         size, flat = math.prod(new_shape), F.reshape(self, (-1,))
         if size > self.size:
             flat = F.concat((flat, F.zeros((size - self.size,), self.dtype)))
         return F.reshape(flat[:size], new_shape)
 
-    def transpose(self, *axes: object, **dims: object) -> Any:
+    def transpose(self, *axes: object, **dims: object) -> Tensor:
         """Permutes the axes, or swaps two of them: ``transpose(dim0, dim1)``.
 
         Without arguments the axes are reversed; one tuple or ``ndim`` integers give the order;
@@ -366,7 +382,7 @@ class TensorOverloads:
         return F.squeeze(self, dims[0] if len(dims) == 1 else tuple(dims))
 
     def flatten(
-        self, order: Any = "C", *more: Any, start_dim: int = 0, end_dim: int = -1
+        self, order: str | int = "C", *more: int, start_dim: int = 0, end_dim: int = -1
     ) -> Tensor:
         """Merges axes: ``flatten(start_dim=0, end_dim=-1)``; ``order`` "F" reads columns first."""
         if is_int(order):
@@ -384,12 +400,12 @@ class TensorOverloads:
         return F.broadcast_to(self, shape)
 
     @aliases(x="other")
-    def expand_as(self, other: Any) -> Tensor:
+    def expand_as(self, other: Tensor) -> Tensor:
         """Repeats axes of size 1 to reach the shape of ``other``."""
         return F.broadcast_to(self, other.shape)
 
     @_sizes("size")
-    def sum_to_size(self, size: tuple[Any, ...]) -> Tensor:
+    def sum_to_size(self, size: tuple[int, ...]) -> Tensor:
         """Sums over the axes along which ``size`` would be broadcast to this shape.
 
         Raises:
@@ -409,7 +425,7 @@ class TensorOverloads:
         return F.reshape(F.sum(self, axes, True) if axes else self, shape)
 
     @_sizes("dims", "reps")
-    def tile(self, dims: tuple[object, ...]) -> Any:
+    def tile(self, dims: tuple[object, ...]) -> Tensor:
         """Repeats the whole tensor; see :func:`tvmgraph.ops.tile`."""
         return F.tile(self, dims)
 
@@ -441,7 +457,7 @@ class TensorOverloads:
         return F.chunk(self, chunks, axis)
 
     @aliases(dim="axis", split_size="split_size_or_sections")
-    def split(self, split_size_or_sections: object, axis: int = 0) -> Any:
+    def split(self, split_size_or_sections: object, axis: int = 0) -> tuple[Tensor, ...]:
         """Cuts into parts of the given sizes; see :func:`tvmgraph.ops.split`."""
         return F.split(self, split_size_or_sections, axis)
 
@@ -455,7 +471,7 @@ class TensorOverloads:
 
     # ---- arithmetic -------------------------------------------------------------------------
 
-    def add(self, other: object, *, alpha: object = 1) -> Any:
+    def add(self, other: object, *, alpha: object = 1) -> Tensor:
         """Adds ``alpha * other``; see :func:`tvmgraph.ops.add`."""
         return F.add(self, other if alpha == 1 else F.mul(other, alpha))
 
@@ -480,7 +496,7 @@ class TensorOverloads:
         """Whether all elements are nearly equal."""
         return bool(F.all(F.isclose(self, other, rtol, atol, equal_nan)))
 
-    def round(self, decimals: int = 0) -> Any:
+    def round(self, decimals: int = 0) -> Tensor:
         """Rounds half to even; see :func:`tvmgraph.ops.round`."""
         return F.round(self, decimals=decimals)
 
@@ -500,8 +516,7 @@ class TensorOverloads:
 
 
 def _extreme_arguments(
-    self: Any,
-    axis: Any = None,
+    axis: AxisLike | None = None,
     keepdims: bool = False,
     *,
     dim: AxisLike | None = None,
@@ -510,16 +525,17 @@ def _extreme_arguments(
     initial: object = None,
     where: object = None,
     return_indices: bool = False,
-) -> tuple[Any, bool, Any, Any, bool]:
+) -> tuple[AxisLike | None, bool, object, object, bool]:
     where = None if where is True else where
     kept = keepdims or keepdim or keep_dims
     return (dim if axis is None else axis), kept, initial, where, return_indices
 
 
 def _moment_call(
-    self: Any, name: str, axis: Any = None, ddof: object = 0, keepdims: bool = False, *,
+    self: TensorOverloads, name: str, axis: AxisLike | None = None, ddof: object = 0,
+    keepdims: bool = False, *,
     dim: AxisLike | None = None, correction: object = None, keepdim: bool = False,
-) -> Any:  # fmt: skip
+) -> Tensor:  # fmt: skip
     ddof = ddof if correction is None else correction
     self = F.cast(self, dtypes.float32) if self.dtype.kind in "biu" else self
     return getattr(F, name)(self, dim if axis is None else axis, ddof, keepdims or keepdim)

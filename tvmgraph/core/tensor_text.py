@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from tvmgraph import dtypes
@@ -33,7 +31,7 @@ def tensor_text(array: np.ndarray) -> str:
     return "\n" + _nested(texts, array.shape, 1)
 
 
-def _plain(value: Any, dtype: dtypes.DType) -> str:
+def _plain(value: float | complex | np.generic, dtype: dtypes.DType) -> str:
     if dtype.kind == "f":
         return f"{value:g}"
     if dtype.kind == "c":

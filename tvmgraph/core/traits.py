@@ -12,8 +12,9 @@ import string
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
+from tvmgraph.core.arguments import Attrs
 from tvmgraph.core.types import TensorType
 
 
@@ -115,7 +116,7 @@ class Factors:
         return " -> ".join(", ".join(" ".join(d or "." for d in t) for t in s) for s in sides)
 
 
-FactorRule = Callable[[Sequence[TensorType], Mapping[str, Any]], str]
+FactorRule = Callable[[Sequence[TensorType], Attrs], str]
 
 
 class Slot(NamedTuple):
@@ -248,7 +249,7 @@ def equation(inputs: Sequence[Sequence[str]], outputs: Sequence[Sequence[str]]) 
     return "->".join(",".join(map(" ".join, side)) for side in (inputs, outputs))
 
 
-def _named_axes(ndim: int, attrs: Mapping[str, Any]) -> set[int]:
+def _named_axes(ndim: int, attrs: Attrs) -> set[int]:
     found = attrs["axis"] if "axis" in attrs else attrs["dims"]
     found = found if isinstance(found, (tuple, list)) else (found,)
     return {a % ndim for a in found} if ndim else set()

@@ -79,7 +79,7 @@ class TensorType:
         """Returns the same dtype with another shape."""
         return tensor_type(tuple(shape), self.dtype, self.device)
 
-    def __call__(self, dtype: Any = None) -> str:
+    def __call__(self, dtype: object = None) -> str:
         """Returns the dtype's name as MindSpore's ``Tensor.type()`` does, such as ``"Float32"``.
 
         Args:

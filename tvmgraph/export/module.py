@@ -196,7 +196,8 @@ def _pure(graph: Graph) -> Graph:
 
 def _entry(name: str, t: TensorType, names: Mapping[str, str]) -> Entry:
     renamed = {symbol: Dim(given) for symbol, given in names.items()}
-    shape = [d.substitute(renamed).text if isinstance(d, Dim) else d for d in t.shape]
+    sizes = [d.substitute(renamed) if isinstance(d, Dim) else d for d in t.shape]
+    shape = [d.text if isinstance(d, Dim) else d for d in sizes]
     return Entry(name, tuple(shape), t.dtype.name)
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from tvmgraph.core.arguments import DTypeLike
 from tvmgraph.core.op import F
 from tvmgraph.core.parameter import Parameter
 from tvmgraph.core.storage import aligned_empty
@@ -137,7 +136,7 @@ class QuantizedDense(Cell):
         )
 
 
-def _zeros(shape: tuple[int, ...], dtype: DTypeLike) -> Tensor:
+def _zeros(shape: tuple[int, ...], dtype: type) -> Tensor:
     array = aligned_empty(shape, dtype)
     array[...] = 0
     return tensor_from_numpy(array)

@@ -96,7 +96,7 @@ def _fractional(
 def fractional_max_pool2d(
     input: Tensor, kernel_size: PerAxis, output_size: object = None, output_ratio: object = None,
     return_indices: bool = False, _random_samples: Tensor | None = None,
-) -> Any:  # fmt: skip
+) -> Tensor | tuple[Tensor, Tensor]:  # fmt: skip
     """Returns the largest elements of windows that random steps place.
 
     Args:
@@ -114,7 +114,7 @@ def fractional_max_pool2d(
 def fractional_max_pool3d(
     input: Tensor, kernel_size: PerAxis, output_size: object = None, output_ratio: object = None,
     return_indices: bool = False, _random_samples: Tensor | None = None,
-) -> Any:  # fmt: skip
+) -> Tensor | tuple[Tensor, Tensor]:  # fmt: skip
     """Returns the largest elements of windows of volumes; see :func:`fractional_max_pool2d`.
 
     Args:

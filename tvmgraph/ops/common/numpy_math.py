@@ -144,7 +144,7 @@ class NumpyMath:
         """Returns a constant."""
         return value
 
-    def let(self, value: object, body: Callable[[object], object]) -> Any:
+    def let(self, value: object, body: Callable[[object], object]) -> object:
         """Computes ``body(value)``; compiled code binds the value once."""
         return body(value)
 

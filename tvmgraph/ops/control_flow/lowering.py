@@ -72,14 +72,14 @@ class LoopFunctions:
         R, chosen = self.R, self._endless()
         for level in reversed(_TRIED):
 
-            def climb(*args: object, level: int = level, higher: object = chosen) -> Expr:
+            def climb(*args: Expr, level: int = level, higher: Expr = chosen) -> Expr:
                 unfinished, more = self.advance(R.invoke(self.levels[level], args), args)
                 return R.branch(unfinished, R.invoke(higher, more), R.pack(more[: self.count]))
 
             chosen = R.define("climb", self.types, climb)
         return chosen
 
-    def advance(self, call: object, args: Sequence[object]) -> tuple[Expr, list[Expr]]:
+    def advance(self, call: Expr, args: Sequence[Expr]) -> tuple[Expr, list[Expr]]:
         """Emits some iterations; returns whether there are more, and the operands after them."""
         R = self.R
         more = [*R.unpack(R.emit(call), self.count), *args[self.count : len(self.types)]]
@@ -88,14 +88,14 @@ class LoopFunctions:
     def _levels(self) -> list[Expr]:
         R = self.R
 
-        def lowest(*args: object) -> Expr:
+        def lowest(*args: Expr) -> Expr:
             going_on = R.emit(R.invoke(self.test, args))
             return R.branch(going_on, R.invoke(self.step, args), R.pack(args[: self.count]))
 
         levels = [R.define("loop", self.types, lowest)]
         for _ in range(_LEVELS):
 
-            def twice(*args: object, inner: object = levels[-1]) -> Expr:
+            def twice(*args: Expr, inner: Expr = levels[-1]) -> Expr:
                 going_on, more = self.advance(R.invoke(inner, args), args)
                 return R.branch(going_on, R.invoke(inner, more), R.pack(more[: self.count]))
 
@@ -106,7 +106,7 @@ class LoopFunctions:
         """Defines ``at_most(level, *operands)``: levels above those with their own function."""
         R = self.R
 
-        def halves(itself: object, below: object, args: Sequence[object]) -> Expr:
+        def halves(itself: Expr, below: Expr, args: Sequence[Expr]) -> Expr:
             going_on, more = self.advance(R.invoke(itself, [below, *args]), args)
             rest = R.invoke(itself, [below, *more])
             return R.branch(going_on, rest, R.pack(more[: self.count]))
@@ -117,8 +117,8 @@ class LoopFunctions:
         """Defines the function that doubles the number of iterations until the loop is over."""
         R = self.R
 
-        def define(itself: object) -> Callable[..., Expr]:
-            def climb(level: object, *args: object) -> Expr:
+        def define(itself: Expr) -> Callable[..., Expr]:
+            def climb(level: Expr, *args: Expr) -> Expr:
                 call = R.invoke(self.at_most, [level, *args])
                 unfinished, more = self.advance(call, args)
                 above = R.emit(R.op.add(level, R.const(1, "int64")))
@@ -129,12 +129,12 @@ class LoopFunctions:
 
         climb = R.define_recursive("climb", [_COUNT, *self.types], self._stub, define)
 
-        def start(*args: object) -> Expr:
+        def start(*args: Expr) -> Expr:
             return R.invoke(climb, [R.const(0, "int64"), *args])
 
         return R.define("climb", self.types, start)
 
-    def _stub(self, _level: object, *args: object) -> Expr:
+    def _stub(self, _level: Expr, *args: Expr) -> Expr:
         return self.R.pack(args[: self.count])
 
 
@@ -165,7 +165,7 @@ class SweepFunctions:
         R, chosen = self.R, self._endless()
         for level in reversed(_TRIED):
 
-            def climb(*args: object, level: int = level, higher: object = chosen) -> Expr:
+            def climb(*args: Expr, level: int = level, higher: Expr = chosen) -> Expr:
                 forward = args[: self.forward]
                 unfinished, _ = self.loop.advance(
                     R.invoke(self.loop.levels[level], forward), forward
@@ -179,22 +179,20 @@ class SweepFunctions:
     def _levels(self) -> list[Expr]:
         R = self.R
 
-        def lowest(*args: object) -> Expr:
+        def lowest(*args: Expr) -> Expr:
             ran = R.emit(R.invoke(self.loop.test, args[: self.forward]))
             return R.branch(ran, R.invoke(self.reverse, args), R.pack(args[self.forward :]))
 
         levels = [R.define("back", self.types, lowest)]
         for loop in self.loop.levels[:-1]:
 
-            def halves(*args: object, loop: object = loop, inner: object = levels[-1]) -> Expr:
+            def halves(*args: Expr, loop: Expr = loop, inner: Expr = levels[-1]) -> Expr:
                 return self._halves(args, loop, inner, [])
 
             levels.append(R.define("back", self.types, halves))
         return levels
 
-    def _halves(
-        self, args: Sequence[object], loop: object, inner: object, level: Sequence[object]
-    ) -> Expr:
+    def _halves(self, args: Sequence[Expr], loop: Expr, inner: Expr, level: Sequence[Expr]) -> Expr:
         """Reverses the second half, then the first."""
         R, forward, cotangents = self.R, args[: self.forward], args[self.forward :]
         reached, middle = self.loop.advance(R.invoke(loop, [*level, *forward]), forward)
@@ -203,7 +201,7 @@ class SweepFunctions:
         return R.invoke(inner, [*level, *forward, *R.unpack(found, len(cotangents))])
 
     def _at_most(self) -> Expr:
-        def halves(itself: object, below: object, args: Sequence[object]) -> Expr:
+        def halves(itself: Expr, below: Expr, args: Sequence[Expr]) -> Expr:
             return self._halves(args, self.loop.at_most, itself, [below])
 
         return _by_level(self.R, "back", self.types, self.levels[-1], self._stub, halves)
@@ -211,8 +209,8 @@ class SweepFunctions:
     def _endless(self) -> Expr:
         R = self.R
 
-        def define(itself: object) -> Callable[..., Expr]:
-            def climb(level: object, *args: object) -> Expr:
+        def define(itself: Expr) -> Callable[..., Expr]:
+            def climb(level: Expr, *args: Expr) -> Expr:
                 forward = args[: self.forward]
                 call = R.invoke(self.loop.at_most, [level, *forward])
                 unfinished, _ = self.loop.advance(call, forward)
@@ -224,10 +222,10 @@ class SweepFunctions:
 
         climb = R.define_recursive("sweep", [_COUNT, *self.types], self._stub, define)
 
-        def start(*args: object) -> Expr:
+        def start(*args: Expr) -> Expr:
             return R.invoke(climb, [R.const(0, "int64"), *args])
 
         return R.define("sweep", self.types, start)
 
-    def _stub(self, _level: object, *args: object) -> Expr:
+    def _stub(self, _level: Expr, *args: Expr) -> Expr:
         return self.R.pack(args[self.forward :])

@@ -96,7 +96,7 @@ def arange_values(start: object, step: object, count: int, dtype: dtypes.DType) 
     ...
 
 
-def _number(value: Any, op: str, name: str) -> int | float | Dim:
+def _number(value: object, op: str, name: str) -> int | float | Dim:
     if isinstance(value, Tensor):
         value = value.item()
     if isinstance(value, np.generic):

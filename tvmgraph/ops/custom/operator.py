@@ -153,7 +153,7 @@ class Custom:
 
     def _row(self, bprop: Any, reference: Any, onnx: Any) -> Op:
         module = getattr(self.func, "__module__", None) or "__main__"
-        lower: Callable[..., Expr] | Reason = _HOST_ONLY
+        lower: Callable[..., Sequence[Expr]] | Reason = _HOST_ONLY
         eager = reference or self._run_compiled
         if self.kind == "aot":
             eager = load_function(self.func, self.infer)
@@ -162,7 +162,7 @@ class Custom:
         else:
             emit = self._lower_te if self.kind == "te" else self._lower_script
 
-            def lower_kernel(R: Builder, *inputs: Expr, **attrs: object) -> Expr:
+            def lower_kernel(R: Builder, *inputs: Expr, **attrs: object) -> Sequence[Expr]:
                 return emit(R, inputs, attrs)
 
             lower_kernel.__module__ = f"users.{module}"  # not this package's: never kept on disk
@@ -264,7 +264,7 @@ class Custom:
         found = executable.run([Tensor(a) for a in arrays], outputs)
         return tuple(t.array.copy() for t in found)
 
-    def _lower_te(self, R: Builder, inputs: tuple[object, ...], attrs: Attributes) -> Any:
+    def _lower_te(self, R: Builder, inputs: tuple[Expr, ...], attrs: Attributes) -> list[Expr]:
         try:
             result = R.emit_te(self.func, *inputs, **attrs)
         except TvmgraphError:
@@ -280,7 +280,7 @@ class Custom:
             ) from e
         return self._checked(R, result, inputs, attrs)
 
-    def _lower_script(self, R: Builder, inputs: tuple[Expr, ...], attrs: Attributes) -> Any:
+    def _lower_script(self, R: Builder, inputs: tuple[Expr, ...], attrs: Attributes) -> list[Expr]:
         given = [R.type(x) for x in inputs]
         types = self.infer(*given, **attrs)
         func = self.func if is_script(self.func) else self.func(*given, **attrs)
@@ -300,7 +300,7 @@ class Custom:
         return self._checked(R, R.call_kernel(func, inputs, types, self.name), inputs, attrs)
 
     def _checked(
-        self, R: Builder, result: Expr, inputs: tuple[object, ...], attrs: Attributes
+        self, R: Builder, result: Expr, inputs: tuple[Expr, ...], attrs: Attributes
     ) -> list[Expr]:
         promised = self.infer(*[R.type(x) for x in inputs], **attrs)
         parts = R.parts(result)

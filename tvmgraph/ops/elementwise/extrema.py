@@ -210,8 +210,8 @@ def _lower(x: Tensor, bound: object) -> Tensor:
 @composed
 def _limit(
     x: Tensor,
-    low: Any,
-    high: Any,
+    low: object,
+    high: object,
     op: str,
     raise_to: Callable[[Tensor, object], Tensor] = _raise,
     lower_to: Callable[[Tensor, object], Tensor] = _lower,
@@ -287,7 +287,9 @@ def clip(input: Tensor, min: object = None, max: object = None) -> Tensor:
     return _limit(input, min, max, "ops.clip")
 
 
-def clip_by_value(x: Any, clip_value_min: object = None, clip_value_max: object = None) -> Any:
+def clip_by_value(
+    x: object, clip_value_min: object = None, clip_value_max: object = None
+) -> Tensor | list[Tensor] | tuple[Tensor, ...]:
     r"""Limits elements to an interval: :math:`out_i = \min(\max(x_i, min), max)`.
 
     Args:

@@ -170,7 +170,7 @@ def _vjp_weight(g: Tensor, a: Tensor, b: Tensor, transpose_b: bool) -> tuple[Ten
 
 def _flat_rows(x: Tensor) -> Tensor:
     *lead, last = x.type.shape
-    rows: Any = -1 if any(isinstance(d, Dim) for d in lead) else math.prod(lead)  # pyright: ignore
+    rows: int = -1 if any(isinstance(d, Dim) for d in lead) else math.prod(lead)  # pyright: ignore
     return F.reshape(x, (rows, last))
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from math import prod
-from typing import Any
 
 from tvmgraph import dtypes
 from tvmgraph.core import rules
@@ -219,7 +218,7 @@ def group_norm(
     _require_shape(weight, (channels,), "weight", op)
     _require_shape(bias, (channels,), "bias", op)
     full = input.type.shape
-    rest: Any = prod(full[2:])  # pyright: ignore[reportArgumentType]
+    rest = prod(full[2:])  # pyright: ignore[reportArgumentType]
     rows = (full[0], groups, channels // groups * rest)
     shape = (channels, *(1,) * (input.ndim - 2))
     return _normalized_rows(input, weight, bias, float(eps), 1, rows, shape)

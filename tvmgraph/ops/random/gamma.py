@@ -18,7 +18,7 @@ __all__ = ["choice_with_mask", "gamma", "random_gamma"]
 _PROPOSALS = 8  # at least 95 % of them are accepted, so all fail once in 10^10 draws
 
 
-def _derived(seed: Any, index: int) -> Any:
+def _derived(seed: Any, index: int) -> object:
     """A stream of its own for every draw of a function that is given a seed."""
     return seed if seed is None or isinstance(seed, bool) else seed * 4 + index
 

@@ -112,7 +112,7 @@ def split_at(input: Tensor, indices: tuple[int, ...], axis: int) -> tuple[Tensor
     ...
 
 
-def _axis_size(input: Tensor, axis: Any, op: str) -> tuple[int, int | Dim]:
+def _axis_size(input: Tensor, axis: object, op: str) -> tuple[int, int | Dim]:
     axis = as_int(axis, op, "axis")
     if not -input.ndim <= axis < input.ndim:
         raise bad(rules.AxisError, f"axis {axis} is outside [{-input.ndim}, {input.ndim})", op,

@@ -89,7 +89,7 @@ def _onnx_sort(O: OnnxOps, x: OnnxNamed, *, axis: int, descending: bool) -> Onnx
 
 
 def onnx_order(
-    O: OnnxOps, x: OnnxNamed, count: np.ndarray, axis: int, descending: bool
+    O: OnnxOps, x: OnnxNamed, count: OnnxNamed | np.ndarray, axis: int, descending: bool
 ) -> OnnxNamed:
     """The first ``count`` positions in sorted order, as ONNX nodes."""
     d = x.type.dtype

@@ -254,7 +254,7 @@ def runs_of_equal(x: Tensor, axis: int, size: str = "runs") -> tuple[Tensor, Ten
 
 def unique_consecutive(
     input: Tensor, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
-) -> Any:
+) -> Tensor | tuple[Tensor, ...]:
     r"""Removes repetitions of neighbours.
 
     What is kept is the first of its run, and the derivative goes there.
