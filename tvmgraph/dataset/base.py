@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, SupportsInt
 
 import numpy as np
 
@@ -20,6 +20,7 @@ from tvmgraph.errors import (
 )
 
 if TYPE_CHECKING:
+    from tvmgraph.dataset.iterator import DatasetIterator
     from tvmgraph.dataset.stages import BatchInfo
 
 Row = tuple[Any, ...]
@@ -183,7 +184,7 @@ class Dataset(Shown):
         column_names: object,
         bucket_boundaries: Sequence[int],
         bucket_batch_sizes: Sequence[int],
-        element_length_function: Callable[..., object] | None = None,
+        element_length_function: Callable[..., SupportsInt] | None = None,
         pad_info: dict[str, tuple[object, object]] | None = None,
         pad_to_bucket_boundary: bool = False,
         drop_remainder: bool = False,
@@ -286,18 +287,18 @@ class Dataset(Shown):
         if callback is not None:
             callback(data)
 
-    def zip(self, datasets: Any) -> Dataset:
+    def zip(self, datasets: Dataset | tuple[Dataset, ...] | list[Dataset]) -> Dataset:
         """Joins the columns of several datasets row by row, up to the shortest."""
         from tvmgraph.dataset.stages import ZipDataset
 
-        others = list(datasets) if isinstance(datasets, (tuple, list)) else [datasets]
+        others = [*datasets] if isinstance(datasets, (tuple, list)) else [datasets]
         return ZipDataset([self, *others])
 
-    def concat(self, datasets: Any) -> Dataset:
+    def concat(self, datasets: Dataset | tuple[Dataset, ...] | list[Dataset]) -> Dataset:
         """Appends the rows of other datasets with the same columns."""
         from tvmgraph.dataset.stages import ConcatDataset
 
-        others = list(datasets) if isinstance(datasets, (tuple, list)) else [datasets]
+        others = [*datasets] if isinstance(datasets, (tuple, list)) else [datasets]
         return ConcatDataset([self, *others])
 
     def filter(
@@ -391,7 +392,7 @@ class Dataset(Shown):
         num_epochs: int = -1,
         output_numpy: bool = False,
         do_copy: bool = False,
-    ) -> Any:
+    ) -> DatasetIterator:
         """Returns an iterator of lists with one Tensor per column; each loop over it is one epoch.
 
         Args:
@@ -410,7 +411,7 @@ class Dataset(Shown):
 
     def create_dict_iterator(
         self, num_epochs: int = -1, output_numpy: bool = False, do_copy: bool = False
-    ) -> Any:
+    ) -> DatasetIterator:
         """Returns an iterator of dicts by column name; see :meth:`create_tuple_iterator`.
 
         Args:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import Any, SupportsInt
 
 import numpy as np
 
@@ -54,7 +54,7 @@ class PaddedBatchDataset(BatchDataset):
         super().__init__(child, size, drop_remainder)
         self.pad_info = _padding("padded_batch", child, pad_info)
 
-    def _stack_column(self, name: str, values: Sequence[object]) -> np.ndarray:
+    def _stack_column(self, name: str, values: Sequence[object]) -> object:
         if name in self.pad_info:
             values = pad(name, values, *self.pad_info[name])
         return super()._stack_column(name, values)
@@ -73,10 +73,10 @@ class BucketDataset(_Stage):
     def __init__(
         self,
         child: Dataset,
-        columns: Any,
+        columns: object,
         boundaries: Sequence[int],
         sizes: Sequence[int],
-        length: Callable[..., Any] | None,
+        length: Callable[..., SupportsInt] | None,
         pad_info: Padding | None,
         pad_to_boundary: bool,
         drop_remainder: bool,

@@ -62,7 +62,7 @@ def prefetch(dataset: Dataset, epoch: int) -> Iterator[Row]:
     if size == 0 or conditions(dataset):  # rows that wait for an update are not prepared ahead
         yield from dataset.rows(epoch)
         return
-    ready: queue.Queue[Any] = queue.Queue(size)
+    ready: queue.Queue[Row | _End] = queue.Queue(size)
     stop = threading.Event()
     thread = threading.Thread(
         target=_produce, args=(dataset, epoch, ready, stop), daemon=True, name="tvmgraph-dataset"

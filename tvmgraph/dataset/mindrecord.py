@@ -14,7 +14,7 @@ import sqlite3
 import struct
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, NoReturn
 
 import numpy as np
 
@@ -113,7 +113,7 @@ class Shard:
         except (ValueError, KeyError, LookupError, TypeError, sqlite3.Error) as e:
             self._damaged(f"{type(e).__name__}: {e}")
 
-    def _damaged(self, why: str) -> Any:
+    def _damaged(self, why: str) -> NoReturn:
         why = f"{self.path.name} is encrypted, damaged, or was not committed ({why})"
         reject(LoadError, "MindRecord", why, "write it again, without a key")
 
@@ -137,7 +137,7 @@ class Shard:
                 found[name] = self._blob(name, data)
             return {name: self._typed(name, found[name]) for name in self.fields}
         except (ValueError, LookupError, TypeError, struct.error) as e:
-            return self._damaged(f"row {i}: {type(e).__name__}: {e}")
+            self._damaged(f"row {i}: {type(e).__name__}: {e}")
 
     def _read(self, file: BinaryIO, page: int, at: int, end: int) -> bytes:
         header, size = self._sizes
@@ -161,9 +161,9 @@ class Shard:
         array = _integers(data) if kind.startswith("int") else np.frombuffer(data, kind)
         return array.astype(kind).reshape(shape)
 
-    def _typed(self, name: str, value: Any) -> object:
-        whole = isinstance(value, int) and self.fields[name]["type"].startswith("float")
-        return float(value) if whole else value
+    def _typed(self, name: str, value: object) -> object:
+        is_float = self.fields[name]["type"].startswith("float")
+        return float(value) if isinstance(value, int) and is_float else value
 
 
 def shards_of(op: str, dataset_files: Any) -> list[Shard]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
 
 import numpy as np
 
@@ -154,7 +153,7 @@ class SubsetSampler(Sampler):
 
     def __init__(self, indices: Iterable[int] | int, num_samples: int | None = None) -> None:
         super().__init__(num_samples)
-        given: Any = indices if isinstance(indices, Iterable) else [indices]
+        given = indices if isinstance(indices, Iterable) else [indices]
         self.numbers = np.asarray(list(given))
         if self.numbers.dtype.kind not in "iu":
             reject(DTypeError, type(self).__name__, f"indices must be integers: {given!r:.60}")

@@ -145,7 +145,7 @@ class GeneratorDataset(Source):
         self,
         source: Any,
         column_names: str | Sequence[str] | None = None,
-        column_types: Any = None,
+        column_types: Iterable[object] | None = None,
         schema: object = None,
         num_samples: int | None = None,
         num_parallel_workers: int = 1,
@@ -211,7 +211,7 @@ class GeneratorDataset(Source):
         )  # fmt: skip
 
 
-def _column(rows: Any) -> np.ndarray:
+def _column(rows: Sequence[object]) -> np.ndarray:
     """Returns rows as one array; one of arrays where their shapes differ."""
     try:
         return np.asarray(rows)

@@ -203,7 +203,7 @@ class BatchDataset(_Stage):
                 columns = list(found)
         return tuple(self._stack_column(n, c) for n, c in zip(self.columns, columns))
 
-    def _stack_column(self, name: str, values: Sequence[Any]) -> Any:
+    def _stack_column(self, name: str, values: Sequence[Any]) -> object:
         if isinstance(values[0], dict):
             return {k: self._stack_column(f"{name}[{k!r}]", [v[k] for v in values])
                     for k in values[0]}  # fmt: skip
@@ -396,7 +396,7 @@ class FilterDataset(_Stage):
 class ProjectDataset(_Stage):
     """Chooses, orders and renames columns."""
 
-    def __init__(self, child: Dataset, columns: Any, names: object) -> None:
+    def __init__(self, child: Dataset, columns: object, names: object) -> None:
         super().__init__(child)
         self.where = child._columns_at("project", columns)
         self.columns = names_of("project", names)

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
 import zlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from tvmgraph import dtypes
+from tvmgraph.core.arguments import PathLike
 from tvmgraph.core.protobuf import message_classes
 from tvmgraph.core.shown import Shown
 from tvmgraph.dataset.base import Row, names_of, reject
@@ -120,7 +122,7 @@ class TFRecordDataset(Source):
 
     def __init__(
         self,
-        dataset_files: Any,
+        dataset_files: PathLike | Iterable[PathLike],
         schema: Schema | str | None = None,
         columns_list: object = None,
         num_samples: int | None = None,
@@ -136,7 +138,11 @@ class TFRecordDataset(Source):
         if compression_type not in unpack:
             reject(ArgumentError, "TFRecordDataset", f"compression_type is {compression_type!r}",
                    "use 'GZIP' or 'ZLIB'")  # fmt: skip
-        paths = [dataset_files] if isinstance(dataset_files, (str, Path)) else list(dataset_files)
+        paths = (
+            [dataset_files]
+            if isinstance(dataset_files, (str, os.PathLike))
+            else list(dataset_files)
+        )
         self.records: list[bytes] = []
         for path in paths:
             if not Path(path).is_file():

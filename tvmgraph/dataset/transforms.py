@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable, Sequence
-from types import ModuleType
-from typing import Any
+from collections.abc import Callable, Iterable, Sequence
+from types import EllipsisType, ModuleType
+from typing import TypeVar
 
 import numpy as np
 
 from tvmgraph import dtypes
 from tvmgraph.compat.paths import look
+from tvmgraph.core.arguments import DTypeLike
 from tvmgraph.core.guard import guard_module as _guard_module
 from tvmgraph.core.shown import Shown
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.dataset.base import reject
 from tvmgraph.dataset.config import generator
 from tvmgraph.errors import ArgumentError, DTypeError, ShapeError
+
+T = TypeVar("T")
 
 __path__: list[str] = []  # a package in MindSpore
 
@@ -109,7 +112,7 @@ class Compose(Shown):
         array([1], dtype=int32)
     """
 
-    def __init__(self, transforms: Sequence[Callable[..., Any]]) -> None:
+    def __init__(self, transforms: Sequence[Callable[..., object]]) -> None:
         if not transforms:
             reject(ArgumentError, "Compose", "there is no transform")
         for t in transforms:
@@ -117,7 +120,7 @@ class Compose(Shown):
                 reject(DTypeError, "Compose", f"a transform must be callable, not {t!r}")
         self.transforms = list(transforms)
 
-    def __call__(self, *values: object) -> Any:
+    def __call__(self, *values: object) -> object:
         for t in self.transforms:
             values = _apply(t, values)
         return values[0] if len(values) == 1 else values
@@ -135,11 +138,11 @@ class RandomApply(Compose):
         array([-1])
     """
 
-    def __init__(self, transforms: Sequence[Callable[..., Any]], prob: float = 0.5) -> None:
+    def __init__(self, transforms: Sequence[Callable[..., object]], prob: float = 0.5) -> None:
         super().__init__(transforms)
         self.prob = prob
 
-    def __call__(self, *values: object) -> Any:
+    def __call__(self, *values: object) -> object:
         if generator().random() < self.prob:
             return super().__call__(*values)
         return values[0] if len(values) == 1 else values
@@ -156,7 +159,7 @@ class RandomChoice(Compose):
         array([-1])
     """
 
-    def __call__(self, *values: object) -> Any:
+    def __call__(self, *values: object) -> object:
         values = _apply(self.transforms[int(generator().integers(len(self.transforms)))], values)
         return values[0] if len(values) == 1 else values
 
@@ -169,7 +172,7 @@ class Duplicate:
         (1, 1)
     """
 
-    def __call__(self, value: object) -> tuple[Any, Any]:
+    def __call__(self, value: T) -> tuple[T, T]:
         return value, value
 
 
@@ -202,7 +205,7 @@ class RandomOrder(Compose):
         array([0])
     """
 
-    def __call__(self, *values: object) -> Any:
+    def __call__(self, *values: object) -> object:
         for i in generator().permutation(len(self.transforms)):
             values = _apply(self.transforms[i], values)
         return values[0] if len(values) == 1 else values
@@ -221,7 +224,7 @@ class Concatenate:
         array([1, 2, 3])
     """
 
-    def __init__(self, axis: int = 0, prepend: Any = None, append: Any = None) -> None:
+    def __init__(self, axis: int = 0, prepend: object = None, append: object = None) -> None:
         self.axis, self.prepend, self.append = axis, prepend, append
 
     def __call__(self, *values: object) -> np.ndarray:
@@ -253,7 +256,9 @@ class Mask:
         array([False,  True])
     """
 
-    def __init__(self, operator: Relational, constant: object, dtype: Any = dtypes.bool_) -> None:
+    def __init__(
+        self, operator: Relational, constant: object, dtype: DTypeLike = dtypes.bool_
+    ) -> None:
         names = ("equal", "not_equal", "greater", "greater_equal", "less", "less_equal")
         self.compare, self.constant = getattr(np, names[Relational(operator)]), constant
         self.dtype = dtypes.dtype_of(dtype).numpy
@@ -305,7 +310,7 @@ class Slice:
         array([2, 3])
     """
 
-    def __init__(self, *slices: Any) -> None:
+    def __init__(self, *slices: int | Iterable[int] | slice | EllipsisType | None) -> None:
         self.slices = [slice(s, s + 1 or None) if isinstance(s, int) else s for s in slices]
 
     def __call__(self, value: object) -> np.ndarray:
@@ -341,7 +346,7 @@ class PyTensorOperation:
     A class with ``_execute_py`` is called by it; others have a ``__call__`` of their own.
     """
 
-    def __call__(self, *inputs: Any) -> Any:
+    def __call__(self, *inputs: object) -> object:
         return self._execute_py(*inputs)  # pyright: ignore[reportAttributeAccessIssue]
 
 

@@ -78,7 +78,7 @@ class Loaded(Source):
     def _entry(self, value: Any, kind: Any) -> np.ndarray:
         if isinstance(value, Path):
             raw = np.fromfile(value, np.uint8)
-            return raw if self.decode is None else self.decode(raw)
+            return raw if self.decode is None else np.asarray(self.decode(raw))
         if callable(value):
             value = value()
         return np.asarray(value) if kind is None else np.asarray(value, kind)

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
+from tvmgraph.core.arguments import PerAxis
 from tvmgraph.core.shown import Shown
 from tvmgraph.dataset.base import reject
 from tvmgraph.dataset.config import generator
 from tvmgraph.dataset.transforms import as_array
+from tvmgraph.dataset.vision.kinds import Around
 from tvmgraph.errors import ArgumentError, DTypeError, ShapeError, either
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+N = TypeVar("N", bound=float)
 
 
 def is_pillow(value: object) -> bool:
@@ -19,11 +26,11 @@ def is_pillow(value: object) -> bool:
     return type(value).__module__.startswith("PIL.")
 
 
-def to_pillow(image: np.ndarray) -> Any:
+def to_pillow(image: np.ndarray) -> Image:
     """Returns an array of bytes as an image of Pillow."""
-    from PIL import Image
+    from PIL.Image import fromarray
 
-    return Image.fromarray(image[..., 0] if image.ndim == 3 and image.shape[-1] == 1 else image)
+    return fromarray(image[..., 0] if image.ndim == 3 and image.shape[-1] == 1 else image)
 
 
 def image_of(op: str, value: object) -> np.ndarray:
@@ -47,7 +54,7 @@ class ImageTransform(Shown):
     of Pillow.
     """
 
-    def __call__(self, value: object) -> Any:
+    def __call__(self, value: object) -> object:
         image = image_of(type(self).__name__, value)
         if image.ndim > 3:
             parts = [self.apply(one) for one in image.reshape(-1, *image.shape[-3:])]
@@ -76,13 +83,13 @@ class Randomly(ImageTransform):
         self.prob = number(type(self).__name__, "prob", prob, 0, 1)
         self.transform = transform
 
-    def __call__(self, value: object) -> Any:
+    def __call__(self, value: object) -> object:
         if generator().random() < self.prob:
             return self.transform(value)
         return value if is_pillow(value) else image_of(type(self).__name__, value)
 
 
-def number(op: str, name: str, value: object, low: float, high: float) -> Any:
+def number(op: str, name: str, value: N, low: float, high: float) -> N:
     """Returns a number from a closed interval.
 
     Raises:
@@ -97,8 +104,8 @@ def number(op: str, name: str, value: object, low: float, high: float) -> Any:
 
 
 def interval(
-    op: str, name: str, value: object, low: float = -np.inf, high: float = np.inf
-) -> tuple[Any, Any]:
+    op: str, name: str, value: Sequence[N], low: float = -np.inf, high: float = np.inf
+) -> tuple[N, N]:
     """Returns an increasing pair of numbers.
 
     Raises:
@@ -111,7 +118,9 @@ def interval(
     return items[0], items[1]
 
 
-def around(op: str, name: str, value: object, center: float, low: float, high: float) -> Any:
+def around(
+    op: str, name: str, value: Around, center: float, low: float, high: float
+) -> tuple[float, float]:
     """Returns an interval; one number is its half length around ``center``, cut at ``low``."""
     if isinstance(value, (int, float)):
         number(op, name, value, 0, np.inf)
@@ -119,7 +128,7 @@ def around(op: str, name: str, value: object, center: float, low: float, high: f
     return interval(op, name, value, low, high)
 
 
-def sizes(op: str, name: str, value: Any) -> tuple[int, int]:
+def sizes(op: str, name: str, value: PerAxis) -> tuple[int, int]:
     """Returns (height, width); one number stands for both.
 
     Raises:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
+from tvmgraph.core.arguments import PerAxis
 from tvmgraph.dataset.base import reject
 from tvmgraph.dataset.config import generator
 from tvmgraph.dataset.transforms import as_array
@@ -17,7 +17,7 @@ from tvmgraph.dataset.vision.geometry import (
     RandomResizedCrop,
     Resize,
 )
-from tvmgraph.dataset.vision.kinds import Border, Inter
+from tvmgraph.dataset.vision.kinds import Border, Fill, Inter
 from tvmgraph.dataset.vision.warps import HorizontalFlip, VerticalFlip
 from tvmgraph.errors import ShapeError
 
@@ -87,10 +87,10 @@ class ResizeWithBBox:
         interpolation: A member of :class:`Inter`.
     """
 
-    def __init__(self, size: Any, interpolation: Inter = Inter.LINEAR) -> None:
-        self.transform: Any = Resize(size, interpolation)
+    def __init__(self, size: PerAxis, interpolation: Inter = Inter.LINEAR) -> None:
+        self.transform: Resize | RandomResize = Resize(size, interpolation)
 
-    def __call__(self, image: Any, boxes: object) -> tuple[np.ndarray, np.ndarray]:
+    def __call__(self, image: object, boxes: object) -> tuple[np.ndarray, np.ndarray]:
         """Returns the image and its boxes."""
         image, boxes = _checked(type(self).__name__, image, boxes)
         found = self.transform.apply(image)
@@ -104,7 +104,7 @@ class RandomResizeWithBBox(ResizeWithBBox):
         size: Height and width; one number is the length of the shorter side.
     """
 
-    def __init__(self, size: Any) -> None:
+    def __init__(self, size: PerAxis) -> None:
         self.transform = RandomResize(size)
 
 
@@ -121,15 +121,15 @@ class RandomCropWithBBox:
 
     def __init__(
         self,
-        size: Any,
-        padding: object = None,
+        size: PerAxis,
+        padding: PerAxis | None = None,
         pad_if_needed: bool = False,
-        fill_value: object = 0,
+        fill_value: Fill = 0,
         padding_mode: object = Border.CONSTANT,
     ) -> None:
         self.crop = RandomCrop(size, padding, pad_if_needed, fill_value, padding_mode)
 
-    def __call__(self, image: Any, boxes: Any) -> tuple[np.ndarray, np.ndarray]:
+    def __call__(self, image: object, boxes: object) -> tuple[np.ndarray, np.ndarray]:
         """Returns the part and its boxes."""
         image, boxes = _checked("RandomCropWithBBox", image, boxes)
         grown, top, left = self.crop.place(image)
@@ -155,12 +155,13 @@ class RandomResizedCropWithBBox:
     """
 
     def __init__(
-        self, size: Any, scale: Any = (0.08, 1.0), ratio: Any = (3 / 4, 4 / 3),
+        self, size: PerAxis, scale: tuple[float, float] = (0.08, 1.0),
+        ratio: tuple[float, float] = (3 / 4, 4 / 3),
         interpolation: Inter = Inter.BILINEAR, max_attempts: int = 10,
     ) -> None:  # fmt: skip
         self.crop = RandomResizedCrop(size, scale, ratio, interpolation, max_attempts)
 
-    def __call__(self, image: Any, boxes: object) -> tuple[np.ndarray, np.ndarray]:
+    def __call__(self, image: object, boxes: object) -> tuple[np.ndarray, np.ndarray]:
         """Returns the resized part and its boxes."""
         image, boxes = _checked("RandomResizedCropWithBBox", image, boxes)
         top, left, height, width = self.crop.place(image)
@@ -179,11 +180,11 @@ class BoundingBoxAugment:
         ratio: Share of the boxes.
     """
 
-    def __init__(self, transform: Callable[[Any], Any], ratio: float = 0.3) -> None:
+    def __init__(self, transform: Callable[[np.ndarray], np.ndarray], ratio: float = 0.3) -> None:
         self.transform = transform
         self.ratio = number("BoundingBoxAugment", "ratio", ratio, 0, 1)
 
-    def __call__(self, image: Any, boxes: Any) -> tuple[np.ndarray, np.ndarray]:
+    def __call__(self, image: object, boxes: object) -> tuple[np.ndarray, np.ndarray]:
         """Returns the image and its boxes."""
         image, boxes = _checked("BoundingBoxAugment", image, boxes)
         found = image.copy()

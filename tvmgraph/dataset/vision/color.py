@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
@@ -15,6 +14,7 @@ from tvmgraph.dataset.vision.base import (
     interval,
     number,
 )
+from tvmgraph.dataset.vision.kinds import Around
 from tvmgraph.dataset.vision.values import HsvToRgb, RgbToHsv
 from tvmgraph.errors import ArgumentError, ShapeError
 
@@ -163,7 +163,7 @@ class AutoContrast(ImageTransform):
         ignore: Values that are left out.
     """
 
-    def __init__(self, cutoff: float = 0.0, ignore: Any = None) -> None:
+    def __init__(self, cutoff: float = 0.0, ignore: int | Sequence[int] | None = None) -> None:
         self.cutoff = number("AutoContrast", "cutoff", cutoff, 0, 50)
         self.ignore = np.atleast_1d([] if ignore is None else ignore).astype(int)
 
@@ -237,7 +237,7 @@ class Solarize(ImageTransform):
         threshold: Its ends. One number, or an empty interval, reaches to white.
     """
 
-    def __init__(self, threshold: object) -> None:
+    def __init__(self, threshold: Around) -> None:
         pair = (threshold, threshold) if isinstance(threshold, (int, float)) else threshold
         self.low, high = interval("Solarize", "threshold", pair, 0, 255)
         self.high = 255 if high == self.low else high
@@ -261,8 +261,10 @@ class GaussianBlur(ImageTransform):
         if len(given) != 2 or any(k < 1 or k % 2 == 0 for k in given):
             reject(ArgumentError, "vision.GaussianBlur", f"kernel_size must be odd: {kernel_size}")
         wide = (sigma,) * 2 if isinstance(sigma, (int, float)) else tuple(sigma or (0, 0))
-        self.sizes: Any = given
-        self.sigmas: Any = tuple(s if s > 0 else 0.15 * k + 0.35 for s, k in zip(wide, given))
+        width, height = given
+        self.sizes = (width, height)
+        across, down = (s if s > 0 else 0.15 * k + 0.35 for s, k in zip(wide, given))
+        self.sigmas = (across, down)
 
     def apply(self, image: np.ndarray) -> np.ndarray:
         """Returns the smoothed image."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from tvmgraph.dataset.vision.base import (
     number,
     uniform,
 )
+from tvmgraph.dataset.vision.kinds import Fill
 from tvmgraph.errors import ShapeError
 
 
@@ -31,7 +32,7 @@ class Erase(ImageTransform):
     """
 
     def __init__(
-        self, top: int, left: int, height: int, width: int, value: Any = 0.0, inplace: bool = False
+        self, top: int, left: int, height: int, width: int, value: Fill = 0.0, inplace: bool = False
     ) -> None:
         self.place = slice(top, top + height), slice(left, left + width)
         self.value, self.inplace = value, bool(inplace)
@@ -56,15 +57,16 @@ class RandomErasing:
     """
 
     def __init__(
-        self, prob: float = 0.5, scale: Any = (0.02, 0.33), ratio: Any = (0.3, 3.3),
-        value: Any = 0, inplace: bool = False, max_attempts: int = 10,
+        self, prob: float = 0.5, scale: Sequence[float] = (0.02, 0.33),
+        ratio: Sequence[float] = (0.3, 3.3), value: Fill | str = 0,
+        inplace: bool = False, max_attempts: int = 10,
     ) -> None:  # fmt: skip
         self.prob = number("RandomErasing", "prob", prob, 0, 1)
         self.scale = interval("RandomErasing", "scale", scale, 0)
         self.ratio = interval("RandomErasing", "ratio", ratio, 0)
         self.value, self.inplace, self.max_attempts = value, bool(inplace), int(max_attempts)
 
-    def __call__(self, value: Any) -> np.ndarray:
+    def __call__(self, value: object) -> np.ndarray:
         """Returns the image with the rectangle, or as it is."""
         image = image_of("RandomErasing", value)
         if generator().random() >= self.prob:

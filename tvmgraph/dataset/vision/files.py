@@ -4,25 +4,30 @@ from __future__ import annotations
 
 from io import BytesIO
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from tvmgraph.core.arguments import PathLike, PerAxis
 from tvmgraph.dataset.base import reject
 from tvmgraph.dataset.transforms import as_array
-from tvmgraph.dataset.vision.base import image_of, is_pillow, number, to_pillow
+from tvmgraph.dataset.vision.base import image_of, number, to_pillow
 from tvmgraph.dataset.vision.geometry import RandomResizedCrop
 from tvmgraph.dataset.vision.kinds import ImageReadMode, Inter
 from tvmgraph.errors import ArgumentError, DTypeError, either
 from tvmgraph.partial import replacing
 
+if TYPE_CHECKING:
+    from PIL.Image import Image
 
-def _opened(op: str, value: object) -> Any:
-    from PIL import Image, UnidentifiedImageError
+
+def _opened(op: str, value: object) -> Image:
+    from PIL import UnidentifiedImageError
+    from PIL.Image import open as open_image
 
     raw = value if isinstance(value, bytes) else as_array(value).tobytes()
     try:
-        image = Image.open(BytesIO(raw))
+        image = open_image(BytesIO(raw))
         image.load()
     except (UnidentifiedImageError, OSError) as e:
         reject(either(ArgumentError, TypeError), op, f"the bytes are no image: {e}")
@@ -47,7 +52,7 @@ class Decode:
     def __init__(self, to_pil: bool = False) -> None:
         self.to_pil = bool(to_pil)
 
-    def __call__(self, value: object) -> Any:
+    def __call__(self, value: object) -> np.ndarray | Image:
         """Returns the image."""
         image = _opened("vision.Decode", value).convert("RGB")
         return image if self.to_pil else np.asarray(image)
@@ -57,12 +62,13 @@ class RandomCropDecodeResize(RandomResizedCrop):
     """Decodes a file's bytes, cuts out a random part and resizes it; see its base class."""
 
     def __init__(
-        self, size: Any, scale: Any = (0.08, 1.0), ratio: Any = (3 / 4, 4 / 3),
+        self, size: PerAxis, scale: tuple[float, float] = (0.08, 1.0),
+        ratio: tuple[float, float] = (3 / 4, 4 / 3),
         interpolation: Inter = Inter.BILINEAR, max_attempts: int = 10,
     ) -> None:  # fmt: skip
         super().__init__(size, scale, ratio, interpolation, max_attempts)
 
-    def __call__(self, value: object) -> np.ndarray:
+    def __call__(self, value: object) -> object:
         """Returns the resized part."""
         return super().__call__(Decode()(value))
 
@@ -99,7 +105,7 @@ def _encoded(image: object, kind: str, **options: object) -> np.ndarray:
     return np.frombuffer(file.getvalue(), np.uint8)
 
 
-def read_file(filename: object) -> np.ndarray:
+def read_file(filename: PathLike) -> np.ndarray:
     """Returns the bytes of a file.
 
     Args:
@@ -108,14 +114,14 @@ def read_file(filename: object) -> np.ndarray:
     return np.fromfile(_existing("read_file", filename), np.uint8)
 
 
-def _existing(op: str, filename: Any) -> Path:
+def _existing(op: str, filename: PathLike) -> Path:
     path = Path(filename)
     if not path.is_file():
         reject(ArgumentError, f"vision.{op}", f"there is no file {filename}")
     return path
 
 
-def write_file(filename: Any, data: object) -> None:
+def write_file(filename: PathLike, data: object) -> None:
     """Writes bytes to a file.
 
     Args:
@@ -130,17 +136,17 @@ def write_file(filename: Any, data: object) -> None:
         path.write_bytes(raw.tobytes())
 
 
-def write_jpeg(filename: object, image: object, quality: int = 75) -> None:
+def write_jpeg(filename: PathLike, image: object, quality: int = 75) -> None:
     """Writes a JPEG file; see :func:`encode_jpeg`."""
     write_file(filename, encode_jpeg(image, quality))
 
 
-def write_png(filename: object, image: object, compression_level: int = 6) -> None:
+def write_png(filename: PathLike, image: object, compression_level: int = 6) -> None:
     """Writes a PNG file; see :func:`encode_png`."""
     write_file(filename, encode_png(image, compression_level))
 
 
-def read_image(filename: object, mode: ImageReadMode = ImageReadMode.UNCHANGED) -> np.ndarray:
+def read_image(filename: PathLike, mode: ImageReadMode = ImageReadMode.UNCHANGED) -> np.ndarray:
     """Returns the pixels of a file, (height, width, channels) uint8.
 
     Args:
@@ -160,9 +166,10 @@ def get_image_size(image: object) -> list[int]:
     return list(pixels.shape[:2] if pixels.ndim == 2 else pixels.shape[-3:-1])
 
 
-def get_image_num_channels(image: Any) -> int:
+def get_image_num_channels(image: object) -> int:
     """Returns the number of channels of an image (..., height, width, channels)."""
-    if is_pillow(image):
-        return len(image.getbands())
+    bands = getattr(image, "getbands", None)
+    if bands is not None:  # of Pillow
+        return len(bands())
     pixels = image_of("get_image_num_channels", image)
     return 1 if pixels.ndim == 2 else pixels.shape[-1]

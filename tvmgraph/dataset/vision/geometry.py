@@ -20,7 +20,7 @@ from tvmgraph.dataset.vision.base import (
     to_pillow,
     uniform,
 )
-from tvmgraph.dataset.vision.kinds import Border, Inter
+from tvmgraph.dataset.vision.kinds import Border, Fill, Inter
 from tvmgraph.dataset.vision.pixels import (
     resize,
     with_pillow,
@@ -47,12 +47,12 @@ class Resize(ImageTransform):
         (4, 6, 3)
     """
 
-    def __init__(self, size: Any, interpolation: Inter = Inter.LINEAR) -> None:
+    def __init__(self, size: PerAxis, interpolation: Inter = Inter.LINEAR) -> None:
         self.keep_ratio = isinstance(size, int)
         self.size = sizes(type(self).__name__, "size", size)
         self.interpolation = Inter(interpolation)
 
-    def __call__(self, value: object) -> Any:
+    def __call__(self, value: object) -> object:
         if not is_pillow(value):
             return super().__call__(value)
         image = as_array(value)
@@ -156,7 +156,7 @@ class CenterCrop(ImageTransform):
 
 
 def _grown(
-    image: np.ndarray, size: tuple[int, int], fill: object = 0, mode: object = "constant"
+    image: np.ndarray, size: tuple[int, int], fill: Fill = 0, mode: object = "constant"
 ) -> np.ndarray:
     missing = [max(s - n, 0) for n, s in zip(image.shape, size)]
     if not any(missing):
@@ -166,7 +166,7 @@ def _grown(
 
 
 def bordered(
-    image: np.ndarray, border: tuple[int, int, int, int], fill: Any, mode: Any
+    image: np.ndarray, border: tuple[int, int, int, int], fill: Fill, mode: Any
 ) -> np.ndarray:
     """Adds a border.
 
@@ -184,7 +184,7 @@ def bordered(
         return np.pad(image, widths, constant_values=fill)
     shape = (top + image.shape[0] + bottom, left + image.shape[1] + right, *image.shape[2:])
     found = np.empty(shape, image.dtype)
-    found[:] = fill if image.ndim == 3 else fill[0]
+    found[:] = fill if image.ndim == 3 else np.asarray(fill)[0]
     found[top : top + image.shape[0], left : left + image.shape[1]] = image
     return found
 
@@ -203,7 +203,7 @@ class Pad(ImageTransform):
     """
 
     def __init__(
-        self, padding: object, fill_value: object = 0, padding_mode: object = Border.CONSTANT
+        self, padding: PerAxis, fill_value: Fill = 0, padding_mode: object = Border.CONSTANT
     ) -> None:
         self.border = _border("Pad", padding)
         self.fill_value, self.mode = fill_value, _mode("Pad", padding_mode)
@@ -213,7 +213,7 @@ class Pad(ImageTransform):
         return bordered(image, self.border, self.fill_value, self.mode)
 
 
-def _border(op: str, padding: Any) -> tuple[int, int, int, int]:
+def _border(op: str, padding: PerAxis) -> tuple[int, int, int, int]:
     """Returns left, top, right, bottom."""
     items = (padding,) * 4 if isinstance(padding, int) else tuple(padding)
     if len(items) == 2:
@@ -245,7 +245,7 @@ class PadToSize(ImageTransform):
     """
 
     def __init__(
-        self, size: PerAxis, offset: Sequence[int] | None = None, fill_value: object = 0,
+        self, size: PerAxis, offset: Sequence[int] | None = None, fill_value: Fill = 0,
         padding_mode: object = Border.CONSTANT,
     ) -> None:  # fmt: skip
         self.size = sizes("PadToSize", "size", size)
@@ -284,9 +284,9 @@ class RandomCrop(ImageTransform):
     def __init__(
         self,
         size: PerAxis,
-        padding: object = None,
+        padding: PerAxis | None = None,
         pad_if_needed: bool = False,
-        fill_value: object = 0,
+        fill_value: Fill = 0,
         padding_mode: object = Border.CONSTANT,
     ) -> None:
         self.size = sizes("RandomCrop", "size", size)

@@ -3,6 +3,13 @@
 from __future__ import annotations
 
 import enum
+from collections.abc import Sequence
+from typing import TypeAlias
+
+#: What stands where no pixel was: a number, or one per channel.
+Fill: TypeAlias = float | Sequence[float]
+#: Least and largest of a random number; one number stands for both directions.
+Around: TypeAlias = float | Sequence[float]
 
 
 class Inter(enum.IntEnum):

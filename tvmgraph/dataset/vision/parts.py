@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -15,9 +15,12 @@ from tvmgraph.dataset.vision.base import (
     to_pillow,
 )
 from tvmgraph.dataset.vision.geometry import bordered
-from tvmgraph.dataset.vision.kinds import SliceMode
+from tvmgraph.dataset.vision.kinds import Fill, SliceMode
 from tvmgraph.dataset.vision.warps import HorizontalFlip, VerticalFlip
 from tvmgraph.errors import ShapeError
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
 
 
 class FiveCrop:
@@ -30,7 +33,7 @@ class FiveCrop:
     def __init__(self, size: PerAxis) -> None:
         self.size = sizes(type(self).__name__, "size", size)
 
-    def __call__(self, value: object) -> tuple[Any, ...]:
+    def __call__(self, value: object) -> tuple[np.ndarray | Image, ...]:
         """Returns top left, top right, bottom left, bottom right and middle."""
         image = image_of(type(self).__name__, value)
         (height, width), (rows, columns) = image.shape[:2], self.size
@@ -55,7 +58,7 @@ class TenCrop(FiveCrop):
         super().__init__(size)
         self.flip = VerticalFlip() if use_vertical_flip else HorizontalFlip()
 
-    def __call__(self, value: object) -> tuple[Any, ...]:
+    def __call__(self, value: object) -> tuple[np.ndarray | Image, ...]:
         """Returns those of :class:`FiveCrop` of the image, then of its mirror image."""
         return super().__call__(value) + super().__call__(self.flip(value))
 
@@ -72,7 +75,7 @@ class SlicePatches:
 
     def __init__(
         self, num_height: int = 1, num_width: int = 1, slice_mode: SliceMode = SliceMode.PAD,
-        fill_value: object = 0,
+        fill_value: Fill = 0,
     ) -> None:  # fmt: skip
         self.count = sizes("SlicePatches", "num_height, num_width", (num_height, num_width))
         self.slice_mode, self.fill_value = SliceMode(slice_mode), fill_value

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from tvmgraph.dataset.vision.kinds import Inter
+from tvmgraph.dataset.vision.kinds import Fill, Inter
 
 Taps = tuple[np.ndarray, np.ndarray]  # (size, k) places and float32 weights
 
@@ -19,7 +19,7 @@ _CUBIC = -0.75  # the parameter of the cubic kernel
 _STEPS = 32  # places between two pixels that warps know
 
 
-def saturated(values: np.ndarray, dtype: Any) -> np.ndarray:
+def saturated(values: np.ndarray, dtype: np.dtype | type) -> np.ndarray:
     """Rounds to the nearest value (halves to even) that ``dtype`` has; floats stay as they are."""
     if np.dtype(dtype).kind == "f":
         return values.astype(dtype)
@@ -231,7 +231,7 @@ def with_pillow(image: np.ndarray, height: int, width: int, how: Inter) -> np.nd
 
 
 def warp_affine(
-    image: np.ndarray, matrix: np.ndarray, size: tuple[int, int], how: Inter, fill: object
+    image: np.ndarray, matrix: np.ndarray, size: tuple[int, int], how: Inter, fill: Fill
 ) -> np.ndarray:
     """Moves pixels by an affine map.
 
@@ -266,7 +266,7 @@ def warp_perspective(image: np.ndarray, matrix: np.ndarray, how: Inter) -> np.nd
     return _remap(image, places[0], places[1], how, 0)
 
 
-def _remap(image: np.ndarray, x: np.ndarray, y: np.ndarray, how: Inter, fill: Any) -> np.ndarray:
+def _remap(image: np.ndarray, x: np.ndarray, y: np.ndarray, how: Inter, fill: Fill) -> np.ndarray:
     """Reads pixels at (x, y), in thirty-seconds of a pixel unless the nearest is wanted."""
     planes = image if image.ndim == 3 else image[..., None]
     height, width, channels = planes.shape
@@ -345,7 +345,7 @@ def gaussian(image: np.ndarray, sizes: tuple[int, int], sigmas: tuple[float, flo
     """
     exact = image.dtype == np.uint8
     kernels = [_gaussian_kernel(n, s, exact) for n, s in zip(sizes, sigmas)]
-    found: Any = image.astype(np.int64 if exact else np.float64)
+    found: np.ndarray = image.astype(np.int64 if exact else np.float64)
     for axis, kernel in zip((1, 0), kernels):
         half = len(kernel) // 2
         widths = [(half, half) if a == axis else (0, 0) for a in range(image.ndim)]

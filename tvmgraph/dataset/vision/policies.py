@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
 
 import numpy as np
 
@@ -11,7 +10,7 @@ from tvmgraph.dataset.base import reject
 from tvmgraph.dataset.config import generator
 from tvmgraph.dataset.vision import color, warps
 from tvmgraph.dataset.vision.base import ImageTransform, number
-from tvmgraph.dataset.vision.kinds import AutoAugmentPolicy, Inter
+from tvmgraph.dataset.vision.kinds import AutoAugmentPolicy, Fill, Inter
 from tvmgraph.errors import ArgumentError
 
 #: Policy -> pairs of (operation, probability, magnitude of 10), from "AutoAugment: Learning
@@ -81,7 +80,7 @@ def magnitudes(bins: int, height: int, width: int, wide: bool = False) -> dict[s
 
 
 def augment(
-    name: str, magnitude: float, image: np.ndarray, interpolation: Inter, fill: object
+    name: str, magnitude: float, image: np.ndarray, interpolation: Inter, fill: Fill
 ) -> np.ndarray:
     """Applies the operation of a name.
 
@@ -106,7 +105,7 @@ def augment(
     if name == "Identity":
         return image
     angle, height, width = np.rad2deg(magnitude), *image.shape[:2]
-    moves: dict[str, tuple[Any, Any]] = {
+    moves: dict[str, tuple[tuple[float, float], tuple[float, float]]] = {
         "ShearX": ((0, 0), (angle, 0)), "ShearY": ((0, 0), (0, angle)),
         "TranslateX": ((np.clip(magnitude / width, -1, 1), 0), (0, 0)),
         "TranslateY": ((0, np.clip(magnitude / height, -1, 1)), (0, 0)),
@@ -118,7 +117,7 @@ def augment(
 class _Augment(ImageTransform):
     """What the policies share: their interpolation and what stands outside."""
 
-    def __init__(self, interpolation: Inter, fill_value: object) -> None:
+    def __init__(self, interpolation: Inter, fill_value: Fill) -> None:
         self.interpolation, self.fill_value = Inter(interpolation), fill_value
 
     def _apply(self, name: str, magnitude: float, image: np.ndarray) -> np.ndarray:
@@ -138,7 +137,7 @@ class AutoAugment(_Augment):
 
     def __init__(
         self, policy: AutoAugmentPolicy = AutoAugmentPolicy.IMAGENET,
-        interpolation: Inter = Inter.NEAREST, fill_value: object = 0,
+        interpolation: Inter = Inter.NEAREST, fill_value: Fill = 0,
     ) -> None:  # fmt: skip
         super().__init__(interpolation, fill_value)
         self.pairs = [pair.split() for pair in _POLICIES[AutoAugmentPolicy(policy)].split(",")]
@@ -166,7 +165,7 @@ class RandAugment(_Augment):
 
     def __init__(
         self, num_ops: int = 2, magnitude: int = 9, num_magnitude_bins: int = 31,
-        interpolation: Inter = Inter.NEAREST, fill_value: object = 0,
+        interpolation: Inter = Inter.NEAREST, fill_value: Fill = 0,
     ) -> None:  # fmt: skip
         super().__init__(interpolation, fill_value)
         self.num_ops = number("RandAugment", "num_ops", num_ops, 0, np.inf)
@@ -195,7 +194,7 @@ class TrivialAugmentWide(_Augment):
 
     def __init__(
         self, num_magnitude_bins: int = 31, interpolation: Inter = Inter.NEAREST,
-        fill_value: object = 0,
+        fill_value: Fill = 0,
     ) -> None:  # fmt: skip
         super().__init__(interpolation, fill_value)
         self.bins = number(
@@ -225,7 +224,7 @@ class RandomSelectSubpolicy:
             reject(ArgumentError, "vision.RandomSelectSubpolicy", "policy is empty")
         self.policy = [list(sub) for sub in policy]
 
-    def __call__(self, value: object) -> Any:
+    def __call__(self, value: object) -> object:
         """Returns the transformed image."""
         for transform, prob in self.policy[int(generator().integers(len(self.policy)))]:
             if generator().random() < prob:
@@ -247,7 +246,7 @@ class UniformAugment:
                    f"num_ops is {num_ops}, but there are {len(transforms)} transforms")  # fmt: skip
         self.transforms, self.num_ops = list(transforms), num_ops
 
-    def __call__(self, value: object) -> Any:
+    def __call__(self, value: object) -> object:
         """Returns the transformed image."""
         for i in generator().choice(len(self.transforms), self.num_ops, replace=False):
             if generator().random() < generator().random():

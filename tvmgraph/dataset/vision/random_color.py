@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from tvmgraph.core.arguments import PerAxis
 from tvmgraph.dataset.config import generator
 from tvmgraph.dataset.vision import pixels
 from tvmgraph.dataset.vision.base import (
@@ -29,6 +30,7 @@ from tvmgraph.dataset.vision.color import (
     Solarize,
     _color,
 )
+from tvmgraph.dataset.vision.kinds import Around
 
 
 class RandomColorAdjust(ImageTransform):
@@ -42,12 +44,12 @@ class RandomColorAdjust(ImageTransform):
     """
 
     def __init__(
-        self, brightness: object = (1, 1), contrast: object = (1, 1), saturation: object = (1, 1),
-        hue: object = (0, 0),
+        self, brightness: Around = (1, 1), contrast: Around = (1, 1), saturation: Around = (1, 1),
+        hue: Around = (0, 0),
     ) -> None:  # fmt: skip
         op, kinds = "RandomColorAdjust", (AdjustBrightness, AdjustContrast, AdjustSaturation)
         names = ("brightness", "contrast", "saturation")
-        bounds: list[tuple[Any, Any, int]] = [
+        bounds: list[tuple[type[ImageTransform], tuple[float, float], int]] = [
             (k, around(op, n, v, 1, 0, np.inf), 1)
             for k, n, v in zip(kinds, names, (brightness, contrast, saturation))
         ]
@@ -65,7 +67,7 @@ class RandomColorAdjust(ImageTransform):
 class _RandomFactor(ImageTransform):
     """A transform of a random factor."""
 
-    kind: Any
+    kind: Callable[[float], ImageTransform]
     degrees: tuple[float, float]
 
     def apply(self, image: np.ndarray) -> np.ndarray:
@@ -82,7 +84,7 @@ class RandomColor(_RandomFactor):
 
     kind = AdjustSaturation
 
-    def __init__(self, degrees: Any = (0.1, 1.9)) -> None:
+    def __init__(self, degrees: Sequence[float] = (0.1, 1.9)) -> None:
         self.degrees = interval("RandomColor", "degrees", degrees, 0)
 
 
@@ -95,7 +97,7 @@ class RandomSharpness(_RandomFactor):
 
     kind = AdjustSharpness
 
-    def __init__(self, degrees: Any = (0.1, 1.9)) -> None:
+    def __init__(self, degrees: Sequence[float] = (0.1, 1.9)) -> None:
         self.degrees = interval("RandomSharpness", "degrees", degrees, 0)
 
 
@@ -106,7 +108,7 @@ class RandomPosterize(ImageTransform):
         bits: Least and largest number; one number is both.
     """
 
-    def __init__(self, bits: object = (8, 8)) -> None:
+    def __init__(self, bits: PerAxis = (8, 8)) -> None:
         pair = (bits, bits) if isinstance(bits, int) else bits
         self.bits = interval("RandomPosterize", "bits", pair, 1, 8)
 
@@ -122,7 +124,7 @@ class RandomSolarize(ImageTransform):
         threshold: The ends of the interval.
     """
 
-    def __init__(self, threshold: object = (0, 255)) -> None:
+    def __init__(self, threshold: Sequence[int] = (0, 255)) -> None:
         self.threshold = interval("RandomSolarize", "threshold", threshold, 0, 255)
 
     def apply(self, image: np.ndarray) -> np.ndarray:
@@ -182,7 +184,9 @@ class RandomAutoContrast(Randomly):
         prob: The probability.
     """
 
-    def __init__(self, cutoff: float = 0.0, ignore: object = None, prob: float = 0.5) -> None:
+    def __init__(
+        self, cutoff: float = 0.0, ignore: int | Sequence[int] | None = None, prob: float = 0.5
+    ) -> None:
         super().__init__(prob, AutoContrast(cutoff, ignore))
 
 

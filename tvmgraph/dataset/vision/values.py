@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -19,6 +19,9 @@ from tvmgraph.dataset.vision.base import (
 )
 from tvmgraph.dataset.vision.kinds import ConvertMode
 from tvmgraph.errors import ArgumentError, ShapeError
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
 
 
 class Rescale:
@@ -68,7 +71,7 @@ class Normalize(ImageTransform):
         self.mean = np.asarray(mean, np.float32).reshape(shape)
         self.std = np.asarray(std, np.float32).reshape(shape)
 
-    def __call__(self, value: object) -> np.ndarray:
+    def __call__(self, value: object) -> object:
         """Returns the numbers, always as an array."""
         return super().__call__(as_array(value))
 
@@ -119,7 +122,7 @@ class HWC2CHW(ImageTransform):
         (3, 4, 5)
     """
 
-    def __call__(self, value: object) -> np.ndarray:
+    def __call__(self, value: object) -> object:
         """Returns an array, also for an image of Pillow."""
         return super().__call__(as_array(value))
 
@@ -146,7 +149,7 @@ class ToTensor:
 
     def __call__(self, value: object) -> np.ndarray:
         """Returns an array (channels, height, width)."""
-        image = HWC2CHW()(image_of("ToTensor", value))
+        image = as_array(HWC2CHW()(image_of("ToTensor", value)))
         return (image.astype(np.float32) / np.float32(255)).astype(self.output_type)
 
 
@@ -168,7 +171,7 @@ class ToType:
 class ToPIL:
     """Makes an image of Pillow of an array of bytes."""
 
-    def __call__(self, value: object) -> Any:
+    def __call__(self, value: object) -> Image:
         """Returns the image."""
         return to_pillow(image_of("ToPIL", value))
 
@@ -245,7 +248,7 @@ class RandomGrayscale(Randomly):
         super().__init__(prob, self._gray)
 
     @staticmethod
-    def _gray(value: object) -> Any:
+    def _gray(value: object) -> object:
         return Grayscale(3 if as_array(value).ndim == 3 else 1)(value)
 
 

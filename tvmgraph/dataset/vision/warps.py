@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
@@ -18,7 +17,7 @@ from tvmgraph.dataset.vision.base import (
     number,
     uniform,
 )
-from tvmgraph.dataset.vision.kinds import Inter
+from tvmgraph.dataset.vision.kinds import Around, Fill, Inter
 from tvmgraph.dataset.vision.pixels import (
     rotation,
     warp_affine,
@@ -87,7 +86,7 @@ class Rotate(ImageTransform):
 
     def __init__(
         self, degrees: float, resample: Inter = Inter.NEAREST, expand: bool = False,
-        center: Any = None, fill_value: Any = 0,
+        center: tuple[float, float] | None = None, fill_value: Fill = 0,
     ) -> None:  # fmt: skip
         self.degrees = number("Rotate", "degrees", degrees, -np.inf, np.inf)
         self.resample, self.expand = Inter(resample), bool(expand)
@@ -119,8 +118,8 @@ class RandomRotation(ImageTransform):
     """
 
     def __init__(
-        self, degrees: Any, resample: Inter = Inter.NEAREST, expand: bool = False,
-        center: Any = None, fill_value: Any = 0,
+        self, degrees: Around, resample: Inter = Inter.NEAREST, expand: bool = False,
+        center: tuple[float, float] | None = None, fill_value: Fill = 0,
     ) -> None:  # fmt: skip
         self.degrees = around("RandomRotation", "degrees", degrees, 0, -np.inf, np.inf)
         self.options = (resample, expand, center, fill_value)
@@ -143,8 +142,8 @@ class Affine(ImageTransform):
     """
 
     def __init__(
-        self, degrees: float, translate: Sequence[float], scale: float, shear: Any,
-        resample: Inter = Inter.NEAREST, fill_value: object = 0,
+        self, degrees: float, translate: Sequence[float], scale: float, shear: Around,
+        resample: Inter = Inter.NEAREST, fill_value: Fill = 0,
     ) -> None:  # fmt: skip
         self.degrees = number("Affine", "degrees", degrees, -np.inf, np.inf)
         self.translate = tuple(number("Affine", "translate", t, -1, 1) for t in translate)
@@ -182,8 +181,9 @@ class RandomAffine(ImageTransform):
     """
 
     def __init__(
-        self, degrees: Any, translate: Any = None, scale: Any = None, shear: Any = None,
-        resample: Inter = Inter.NEAREST, fill_value: Any = 0,
+        self, degrees: Around, translate: Sequence[float] | None = None,
+        scale: Sequence[float] | None = None, shear: Around | None = None,
+        resample: Inter = Inter.NEAREST, fill_value: Fill = 0,
     ) -> None:  # fmt: skip
         op = "RandomAffine"
         self.degrees = around(op, "degrees", degrees, 0, -np.inf, np.inf)
@@ -249,7 +249,7 @@ class RandomPerspective(Randomly):
         self.distortion = number("RandomPerspective", "distortion_scale", distortion_scale, 0, 1)
         self.interpolation = Inter(interpolation)
 
-    def _move(self, value: object) -> Any:
+    def _move(self, value: object) -> object:
         height, width = image_of("RandomPerspective", value).shape[:2]
         right, bottom = width - 1, height - 1
         start = [(0, 0), (right, 0), (right, bottom), (0, bottom)]
