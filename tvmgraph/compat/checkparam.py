@@ -11,7 +11,7 @@ import inspect
 import operator
 from collections.abc import Callable, Iterable
 from enum import IntEnum
-from typing import Any, TypeVar
+from typing import Any, NoReturn, TypeVar
 
 from tvmgraph.errors import ArgumentError, DTypeError, TvmgraphError, user_source
 
@@ -28,7 +28,7 @@ class Rel(IntEnum):
 
 EQ, NE, LT, LE, GT, GE, INC_NEITHER, INC_LEFT, INC_RIGHT, INC_BOTH, IN, NOT_IN = Rel
 
-_COMPARE: dict[Rel, tuple[Callable[[Any, Any], Any], str]] = {
+_COMPARE: dict[Rel, tuple[Callable[..., object], str]] = {
     EQ: (operator.eq, "equal to"), NE: (operator.ne, "not equal to"),
     LT: (operator.lt, "less than"), LE: (operator.le, "less than or equal to"),
     GT: (operator.gt, "greater than"), GE: (operator.ge, "greater than or equal to"),
@@ -39,18 +39,19 @@ _RANGES = {
     INC_NEITHER: (operator.gt, operator.lt, "()"), INC_LEFT: (operator.ge, operator.lt, "[)"),
     INC_RIGHT: (operator.gt, operator.le, "(]"), INC_BOTH: (operator.ge, operator.le, "[]"),
 }  # fmt: skip
+T = TypeVar("T")
 
 
 def _reject(
     kind: type[TvmgraphError], name: str | None, op: str | None, rule: str, value: object
-) -> Any:
+) -> NoReturn:
     raise kind(f"{name or 'the value'} must be {rule}", op=op, got=repr(value), at=user_source())
 
 
 def _related(
-    value: object, limit: object, rel: Rel, name: str | None, op: str | None, shown: str,
+    value: T, limit: object, rel: Rel, name: str | None, op: str | None, shown: str,
     kind: type[TvmgraphError] = ArgumentError,
-) -> object:  # fmt: skip
+) -> T:  # fmt: skip
     compare, text = _COMPARE[Rel(rel)]
     if not compare(value, limit):
         _reject(kind, name, op, f"{text} {shown}", value)
@@ -58,8 +59,8 @@ def _related(
 
 
 def check_is_number(
-    value: object, kind: type, arg_name: str | None = None, prim_name: str | None = None
-) -> Any:
+    value: object, kind: type[T], arg_name: str | None = None, prim_name: str | None = None
+) -> T:
     """Returns an ``int`` or ``float``.
 
     Raises:
@@ -71,9 +72,9 @@ def check_is_number(
 
 
 def check(
-    arg_name: str, value: object, value_name: str, limit: object, rel: Rel = EQ,
+    arg_name: str, value: T, value_name: str, limit: object, rel: Rel = EQ,
     prim_name: str | None = None, excp_cls: type[Exception] = ArgumentError,
-) -> Any:  # fmt: skip
+) -> T:  # fmt: skip
     """Returns a value that stands in a relation to another one.
 
     Raises:
@@ -83,9 +84,7 @@ def check(
     return _related(value, limit, rel, arg_name, prim_name, f"{value_name} ({limit})", kind)
 
 
-def check_number(
-    arg_name: str, value: object, limit: object, rel: Rel, prim_name: str | None
-) -> Any:
+def check_number(arg_name: str, value: T, limit: object, rel: Rel, prim_name: str | None) -> T:
     """Returns a number that stands in a relation to a limit.
 
     Raises:
@@ -101,10 +100,10 @@ def _compared(
     arg_name: str | None = None,
     prim_name: str | None = None,
     *,
-    kind: type,
-) -> Any:
-    check_is_number(value, kind, arg_name, prim_name)
-    return check_number(arg_name or "the value", value, limit, rel, prim_name)
+    kind: type[T],
+) -> T:
+    found = check_is_number(value, kind, arg_name, prim_name)
+    return check_number(arg_name or "the value", found, limit, rel, prim_name)
 
 
 def _signed(
@@ -112,9 +111,9 @@ def _signed(
     arg_name: str | None = None,
     prim_name: str | None = None,
     *,
-    kind: type,
+    kind: type[T],
     rel: Rel,
-) -> object:
+) -> T:
     return _compared(value, 0, rel, arg_name, prim_name, kind=kind)
 
 
@@ -174,7 +173,7 @@ def check_equal_int(
     return _compared(value, limit, EQ, arg_name, prim_name, kind=int)
 
 
-def check_bool(value: Any, arg_name: str | None = None, prim_name: str | None = None) -> bool:
+def check_bool(value: object, arg_name: str | None = None, prim_name: str | None = None) -> bool:
     """Returns a ``bool``.
 
     Raises:
@@ -186,7 +185,7 @@ def check_bool(value: Any, arg_name: str | None = None, prim_name: str | None = 
 
 
 def check_string(
-    value: Any, valid_values: Iterable[str], arg_name: str | None = None,
+    value: object, valid_values: Iterable[str], arg_name: str | None = None,
     prim_name: str | None = None,
 ) -> str:  # fmt: skip
     """Returns a string that is one of several.
@@ -200,14 +199,14 @@ def check_string(
     return value
 
 
-def check_isinstance(arg_name: str, value: object, classes: object) -> object:
+def check_isinstance(arg_name: str, value: T, classes: type | Iterable[type]) -> T:
     """Returns an instance of one of some classes; see :func:`check_value_type`."""
     return check_value_type(arg_name, value, classes)
 
 
 def check_value_type(
-    arg_name: str, value: Any, valid_types: Any, prim_name: str | None = None
-) -> Any:
+    arg_name: str, value: T, valid_types: type | Iterable[type], prim_name: str | None = None
+) -> T:
     """Returns a value of one of some types; ``bool`` counts only where it is one of them.
 
     Raises:
@@ -281,7 +280,7 @@ def twice(x: object) -> tuple[object, ...]:
 class _Checks(type):
     """Finds every check of the module as an attribute of the class."""
 
-    def __getattr__(cls, name: str) -> Any:
+    def __getattr__(cls, name: str) -> Callable[..., object]:
         if name.startswith("check"):
             return globals()[name]
         raise AttributeError(f"Validator has no check {name!r}")

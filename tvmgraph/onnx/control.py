@@ -14,6 +14,7 @@ import numpy as np
 
 from tvmgraph.core.op import F
 from tvmgraph.core.tensor import Tensor
+from tvmgraph.core.types import TensorType
 from tvmgraph.errors import CaptureError, DTypeError, LoadError, ShapeError
 from tvmgraph.onnx import regions
 from tvmgraph.onnx.table import NodeCall, converter, dtype_of, known, to_tensor
@@ -56,7 +57,7 @@ def _loop(n: NodeCall, trips: object, condition: object, *_: object) -> object:
     carried = list(n.values[2:])
     count = len(carried)
 
-    def step(i: object, state: Sequence[object]) -> tuple[Any, list[Any], list[Any]]:
+    def step(i: object, state: Sequence[object]) -> tuple[object, list[object], list[object]]:
         going, *rest = n.run_graph(body, [i, np.asarray(True), *state])
         return going, rest[:count], rest[count:]
 
@@ -79,8 +80,8 @@ def _no_rows(n: NodeCall, body: Any, output: int) -> np.ndarray:
 
 
 def _run_loop(
-    n: NodeCall, step: Step, state: list[Any], limit: Any, going: Any
-) -> tuple[list[Any], list[Any]]:
+    n: NodeCall, step: Step, state: list[object], limit: Any, going: Any
+) -> tuple[list[object], list[Any]]:
     """Runs a loop at once where its end is known, else records it."""
     decided = isinstance(going, bool) and (limit is None or isinstance(limit, int))
     plain = all(isinstance(s, (Tensor, np.ndarray)) for s in state)
@@ -144,7 +145,7 @@ def _rolled(
             raise n.fail("the loop never ends")
         return [wanted[0] if len(wanted) == 1 else F.logical_and(*wanted)]
 
-    def body(now: Sequence[Tensor]) -> list[Any]:
+    def body(now: Sequence[Tensor]) -> list[object]:
         again, new, rows = step(now[0], now[1 : count + 1])
         filled = [_put(b, now[0], to_tensor(r)) for b, r in zip(now[count + 1 :], rows)]
         more = [F.reshape(to_tensor(again), ())] if flags else []
@@ -154,19 +155,20 @@ def _rolled(
     return list(found[1 : count + 1]), list(found[count + 1 + len(flags) :])
 
 
-def _look(step: Step, start: Sequence[Tensor]) -> tuple[bool, list[Any]]:
+def _look(step: Step, start: Sequence[Tensor]) -> tuple[bool, list[TensorType]]:
     """Records one iteration for nothing: does the loop end itself, and what are its rows?"""
-    seen: list[Any] = []
+    endless, types = False, []
 
-    def body(now: Sequence[Tensor]) -> list[Any]:
+    def body(now: Sequence[Tensor]) -> list[object]:
+        nonlocal endless, types
         again, new, rows = step(now[0], now[1:])
         value = known(again)
-        seen.append(value is not None and bool(value.reshape(-1)[0]))
-        seen.append([to_tensor(r).type for r in rows])
+        endless = value is not None and bool(value.reshape(-1)[0])
+        types = [to_tensor(r).type for r in rows]
         return new
 
     regions.record("probe", [s.type for s in start], body)
-    return seen[0], seen[1]
+    return endless, types
 
 
 def _int64(value: object) -> Tensor:
@@ -199,14 +201,16 @@ def _scan_8(n: NodeCall, count: int, values: Sequence[object]) -> tuple[Tensor, 
     return tuple(F.stack([to_tensor(r[k]) for r in results], 0) for k in range(len(results[0])))
 
 
-def _scan_rows(n: NodeCall, count: int, values: list[object], axes: Any, out: Any) -> Any:
+def _scan_rows(
+    n: NodeCall, count: int, values: list[object], axes: Any, out: Any
+) -> tuple[object, ...]:
     body = n.attrs["body"]
     state, inputs = values[: len(values) - count], [to_tensor(v) for v in values[-count:]]
     axes = [a % x.ndim for a, x in zip(axes or (0,) * count, inputs)]
     back = n.get("scan_input_directions" if n.opset >= 9 else "directions") or (0,) * count
     inputs = [F.flip(x, (a,)) if b else x for x, a, b in zip(inputs, axes, back)]
 
-    def step(i: object, now: Sequence[object]) -> tuple[Any, list[Any], list[Any]]:
+    def step(i: object, now: Sequence[object]) -> tuple[object, list[object], list[object]]:
         at = to_tensor(i)
         results = n.run_graph(body, [*now, *(F.gather(x, at, a) for x, a in zip(inputs, axes))])
         return np.asarray(True), results[: len(state)], results[len(state) :]
@@ -220,7 +224,7 @@ def _scan_rows(n: NodeCall, count: int, values: list[object], axes: Any, out: An
 
 
 @converter("SequenceMap")
-def _sequence_map(n: NodeCall, first: Any, *_: object) -> object:
+def _sequence_map(n: NodeCall, first: Sequence[object], *_: object) -> object:
     body = n.attrs["body"]
     rows = []
     for i in range(len(first)):

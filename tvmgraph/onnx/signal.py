@@ -34,7 +34,7 @@ def _resized(x: Tensor, axis: int, size: int) -> Tensor:
     return F.pad_constant(x[(slice(None),) * axis + (slice(0, size),)], tuple(pairs), 0.0)
 
 
-def _waves(rows: int, count: int, sign: int, kind: Any) -> tuple[Tensor, Tensor]:
+def _waves(rows: int, count: int, sign: int, kind: np.dtype) -> tuple[Tensor, Tensor]:
     angles = 2 * np.pi * np.outer(np.arange(rows), np.arange(count)) / count
     return to_tensor(np.cos(angles).astype(kind)), to_tensor((sign * np.sin(angles)).astype(kind))
 
@@ -111,7 +111,7 @@ def _mel_weights(n: NodeCall, *_: object) -> np.ndarray:
 
 
 @converter("NonMaxSuppression")
-def _nms(n: NodeCall, boxes: Any, scores: Any, *_: object) -> np.ndarray:
+def _nms(n: NodeCall, *_: object) -> np.ndarray:
     """How many boxes are left depends on values, so it runs on known boxes only."""
     boxes, scores = n.known(0), n.known(1)
     limit, overlap, least = (n.number(i, d) for i, d in ((2, 0), (3, 0.0), (4, None)))
@@ -160,7 +160,15 @@ def _real(x: Tensor, scale: Tensor, zero: Tensor) -> Tensor:
 
 @converter("QLinearMatMul")
 def _q_mat_mul(
-    n: NodeCall, a: Any, sa: Any, za: Any, b: Any, sb: Any, zb: Any, s: Any, z: Any
+    n: NodeCall,
+    a: Tensor,
+    sa: Tensor,
+    za: Tensor,
+    b: Tensor,
+    sb: Tensor,
+    zb: Tensor,
+    s: Tensor,
+    z: Tensor,
 ) -> Tensor:
     return _requantize(F.matmul(_real(a, sa, za), _real(b, sb, zb)), s, z)
 
@@ -168,14 +176,14 @@ def _q_mat_mul(
 @converter("QLinearConv")
 def _q_conv(
     n: NodeCall,
-    x: Any,
-    sx: Any,
-    zx: Any,
-    w: Any,
+    x: Tensor,
+    sx: Tensor,
+    zx: Tensor,
+    w: Tensor,
     sw: Tensor,
     zw: Tensor,
-    s: Any,
-    z: Any,
+    s: Tensor,
+    z: Tensor,
     b: object = None,
 ) -> Tensor:
     from tvmgraph.onnx.network import convolve
