@@ -19,7 +19,7 @@ from tvmgraph.runtime import native
 NAME = "tvmgraph.host_call"
 COLUMN = "tvmgraph.numpy_column"
 _WORD = 7  # characters of a text in one integer
-_functions: dict[str, Callable[..., Any]] = {}
+_functions: dict[str, Callable[..., object]] = {}
 
 
 def register(key: str, function: Callable[..., object]) -> None:
@@ -32,12 +32,12 @@ def register(key: str, function: Callable[..., object]) -> None:
     _functions[key] = function
 
 
-def _call(key: str, *tensors: object) -> Any:
+def _call(key: str, *tensors: tvm_ffi.Tensor) -> object:
     _functions[key](*map(_array, tensors))
     return tensors[0]
 
 
-def _array(tensor: Any) -> np.ndarray:
+def _array(tensor: tvm_ffi.Tensor) -> np.ndarray:
     if str(tensor.dtype) == "bfloat16":  # NumPy's DLPack does not know it
         return np.from_dlpack(native.view(tensor, "uint16")).view(ml_dtypes.bfloat16)
     return np.from_dlpack(tensor)

@@ -18,7 +18,6 @@ import itertools
 from collections.abc import Callable
 from ctypes import byref, c_float, c_int, c_int32, c_int64, c_size_t, c_uint64, c_void_p
 from dataclasses import dataclass
-from typing import Any
 
 import tvm_ffi
 
@@ -78,7 +77,7 @@ class _Plan:
     product: c_void_p
     layouts: tuple[c_void_p, c_void_p, c_void_p]
     algorithm: _Heuristic
-    workspace: Any
+    workspace: tvm_ffi.Tensor
 
 
 @functools.cache
@@ -136,7 +135,13 @@ def _called(*args: object) -> None:
 
 
 def multiply(
-    ta: bool, tb: bool, epilogue: str, tf32: bool, a: Any, b: object, *rest: object
+    ta: bool,
+    tb: bool,
+    epilogue: str,
+    tf32: bool,
+    a: tvm_ffi.Tensor,
+    b: tvm_ffi.Tensor,
+    *rest: tvm_ffi.Tensor,
 ) -> None:
     """Computes ``activation(a @ b + bias)`` on this thread's stream.
 
@@ -166,11 +171,13 @@ def multiply(
     ))  # fmt: skip
 
 
-def _at(tensor: Any) -> int:
+def _at(tensor: tvm_ffi.Tensor) -> int:
     return tensor.data_ptr()
 
 
-def _problem(a: Any, b: Any, ta: bool, tb: bool) -> tuple[str, int, int, int, int]:
+def _problem(
+    a: tvm_ffi.Tensor, b: tvm_ffi.Tensor, ta: bool, tb: bool
+) -> tuple[str, int, int, int, int]:
     """dtype, batch, M, N and K; leading axes are rows where all share one right factor."""
     m, k = tuple(a.shape)[-2:][:: -1 if ta else 1]
     n = b.shape[-2 if tb else -1]
@@ -215,7 +222,7 @@ def _layout(kind: int, shape: tuple[int, int], batch: int) -> c_void_p:
 
 
 @functools.cache
-def _context(index: int) -> tuple[c_void_p, Any]:
+def _context(index: int) -> tuple[c_void_p, tvm_ffi.Tensor]:
     cuda.select(index)
     return _made("cublasLtCreate"), allocate((_WORKSPACE,), "uint8", index)
 

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import math
 import threading
-from typing import Any
+from typing import TYPE_CHECKING
 
 import ml_dtypes
 import numpy as np
 
 from tvmgraph.runtime import cuda, host
+
+if TYPE_CHECKING:
+    import tvm_ffi
 
 _CUDA = 2  # DLPack's number
 _VECTOR = 16  # bytes: kernels access memory in vectors of this size
@@ -30,7 +33,7 @@ def set_current(index: int, handle: int) -> int:
     return int(core._env_set_current_stream(_CUDA, index, handle) or 0)
 
 
-def allocate(shape: tuple[int, ...], dtype: str, index: int) -> Any:
+def allocate(shape: tuple[int, ...], dtype: str, index: int) -> tvm_ffi.Tensor:
     """Returns uninitialised memory on a GPU as TVM's tensor.
 
     Raises:
@@ -44,7 +47,7 @@ def allocate(shape: tuple[int, ...], dtype: str, index: int) -> Any:
         raise translated(e, math.prod(shape) * ffi.dtype(dtype).itemsize) from e
 
 
-def upload(array: np.ndarray, index: int) -> Any:
+def upload(array: np.ndarray, index: int) -> tvm_ffi.Tensor:
     """Copies an array to a GPU; returns TVM's tensor."""
     array = np.require(array, requirements="C")  # ascontiguousarray lifts 0-d to 1-d
     handle = allocate(array.shape, array.dtype.name, index)
@@ -54,7 +57,7 @@ def upload(array: np.ndarray, index: int) -> Any:
     return handle
 
 
-def download(handle: Any) -> np.ndarray:
+def download(handle: tvm_ffi.Tensor) -> np.ndarray:
     """Copies a tensor on a GPU to the host, after everything that computes it."""
     array = np.empty(tuple(handle.shape), _numpy_dtype(str(handle.dtype)))
     if array.nbytes:
@@ -65,7 +68,7 @@ def download(handle: Any) -> np.ndarray:
     return array
 
 
-def duplicate(handle: Any) -> Any:
+def duplicate(handle: tvm_ffi.Tensor) -> tvm_ffi.Tensor:
     """Copies a tensor on a GPU to other memory of the same GPU."""
     index = handle.device.index
     made = allocate(tuple(handle.shape), str(handle.dtype), index)
@@ -76,7 +79,7 @@ def duplicate(handle: Any) -> Any:
     return made
 
 
-def aligned(handle: Any) -> Any:
+def aligned(handle: tvm_ffi.Tensor) -> tvm_ffi.Tensor:
     """Returns another library's tensor where kernels can read it, as a copy if they cannot.
 
     Memory begins at multiples of 256 bytes, but a slice of it need not.
@@ -84,7 +87,7 @@ def aligned(handle: Any) -> Any:
     return duplicate(handle) if handle.data_ptr() % _VECTOR else handle
 
 
-def _numpy_dtype(name: str) -> np.dtype[Any]:
+def _numpy_dtype(name: str) -> np.dtype:
     return np.dtype(getattr(ml_dtypes, name) if hasattr(ml_dtypes, name) else name)
 
 

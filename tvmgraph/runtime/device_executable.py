@@ -71,8 +71,8 @@ class DeviceExecutable(Executable):
                     self._loaded = True
         return super().function(name)
 
-    def _entered(self, function: Callable[..., Any], name: str) -> Callable[..., Any]:
-        def guarded(*given: object) -> Any:
+    def _entered(self, function: Callable[..., object], name: str) -> Callable[..., object]:
+        def guarded(*given: object) -> object:
             try:
                 return function(*given)
             except Exception as e:
@@ -93,7 +93,7 @@ class DeviceExecutable(Executable):
 
     @forking.enters_compiled
     def call(
-        self, handles: Sequence[object], name: str = "main", kept: list[Any] | None = None
+        self, handles: Sequence[object], name: str = "main", kept: list[object] | None = None
     ) -> Any:
         """Calls a function with what :meth:`handles` returned, on the device."""
         function = self.function(name)
@@ -108,7 +108,7 @@ class DeviceExecutable(Executable):
         """Returns arguments on the device of which those at ``places`` may be written to."""
         return for_writing_on(args, places, consume, self.device_id)
 
-    def handle(self, tensor: Tensor) -> Any:
+    def handle(self, tensor: Tensor) -> tvm_ffi.Tensor:
         """Returns what the compiled code gets of a tensor."""
         return handle_on(tensor, self.device_id)
 

@@ -73,7 +73,7 @@ class _Recording:
                 return False
         return True
 
-    def outputs(self, given: Sequence[object]) -> Any:
+    def outputs(self, given: Sequence[object]) -> object:
         """Returns the results of a replay."""
         found = []
         for result, (position, shape) in zip(self.results, self.arguments):
@@ -132,7 +132,7 @@ class Replay:
         self._is_one_of_many = len(cuda.devices()) > 1
         self.recorded = self.replayed = 0
 
-    def __call__(self, *given: object) -> Any:
+    def __call__(self, *given: object) -> object:
         """Calls the function with tensors on the GPU; returns what it returns.
 
         Raises:
@@ -155,7 +155,7 @@ class Replay:
             _copy(place, given[position], stream)
         return self._run(recording, given, stream)
 
-    def _run(self, recording: _Recording, given: Sequence[object], stream: int) -> Any:
+    def _run(self, recording: _Recording, given: Sequence[object], stream: int) -> object:
         status = self._launch(recording.handle, c_void_p(stream))
         if status:
             raise cuda.failure("cudaGraphLaunch", status)
@@ -233,7 +233,7 @@ def _keeping(storages: list[object]) -> Callable[..., None]:
     return keep
 
 
-def _capture(call: Callable[[], object], index: int) -> tuple[c_void_p, Any]:
+def _capture(call: Callable[[], object], index: int) -> tuple[c_void_p, object]:
     """Records what a function gives to the GPU; returns the executable graph and its result."""
     stream, graph, made = c_void_p(), c_void_p(), c_void_p()
     cuda.select(index)
@@ -250,7 +250,7 @@ def _capture(call: Callable[[], object], index: int) -> tuple[c_void_p, Any]:
     return made, result
 
 
-def _captured(call: Callable[[], Any], stream: c_void_p, graph: c_void_p) -> Any:
+def _captured(call: Callable[[], object], stream: c_void_p, graph: c_void_p) -> object:
     cuda.call("cudaStreamBeginCapture", stream, c_int(_RELAXED))
     try:
         result = call()
@@ -288,7 +288,7 @@ def _recording(
     return _Recording(key, handle, results, arguments, single, lends)
 
 
-def _view(tensor: object, shape: tuple[int, ...], dtype: str) -> Any:
+def _view(tensor: object, shape: tuple[int, ...], dtype: str) -> tvm_ffi.Tensor:
     view = tvm_ffi.get_global_func("runtime.TVMTensorCreateView")
     return view(tensor, tvm_ffi.Shape(shape), tvm_ffi.dtype(dtype), 0)
 
@@ -298,12 +298,12 @@ def _address(storage: object) -> int:
     return make(storage, 0, tvm_ffi.Shape((1,)), tvm_ffi.dtype("uint8")).data_ptr()
 
 
-def _references(handle: Any) -> int:
+def _references(handle: object) -> int:
     # the object starts with its reference count, see TVMFFIObject in tvm/ffi/c_api.h
     return ctypes.c_uint32.from_address(handle.__chandle__()).value
 
 
-def _copy(target: Any, source: Any, stream: int) -> None:
+def _copy(target: tvm_ffi.Tensor, source: tvm_ffi.Tensor, stream: int) -> None:
     nbytes = target.numel() * target.dtype.itemsize
     if nbytes:
         cuda.copy(target.data_ptr(), source.data_ptr(), nbytes, cuda.ON_DEVICE, stream)

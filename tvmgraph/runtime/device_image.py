@@ -28,7 +28,7 @@ class Kernel:
     arguments: tuple[str, ...]
     launch: tuple[str, ...]
 
-    def as_json(self) -> list[Any]:
+    def as_json(self) -> list[object]:
         """Returns it as plain data."""
         return [self.name, list(self.arguments), list(self.launch)]
 
@@ -66,7 +66,7 @@ class DeviceImage:
         return b"".join([*parts, _count(len(self.code)), self.code])
 
 
-def describe(images: Iterable[DeviceImage]) -> list[Any]:
+def describe(images: Iterable[DeviceImage]) -> list[list[object]]:
     """Returns everything but the code as plain data, for :func:`assemble`."""
     return [[len(i.code), [k.as_json() for k in i.kernels]] for i in images]
 

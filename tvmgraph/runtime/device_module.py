@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -11,6 +11,9 @@ from tvmgraph.runtime import cuda
 from tvmgraph.runtime.archive import DEVICE_CODE, Archive
 from tvmgraph.runtime.device_copy import aligned, download, duplicate, translated, upload
 from tvmgraph.runtime.device_image import add_images, assemble
+
+if TYPE_CHECKING:
+    import tvm_ffi
 
 _ON_GPU = 2  # DLPack's number of CUDA
 
@@ -40,7 +43,7 @@ class OnGpu:
         """Gives the host's code the code of the GPU."""
         add_images(library, self._images)
 
-    def put(self, array: np.ndarray) -> Any:
+    def put(self, array: np.ndarray) -> tvm_ffi.Tensor:
         """Copies an array to the GPU."""
         return upload(array, self.index)
 
@@ -48,11 +51,11 @@ class OnGpu:
         """Copies a result to the host."""
         return download(output)
 
-    def copy(self, output: object) -> Any:
+    def copy(self, output: tvm_ffi.Tensor) -> tvm_ffi.Tensor:
         """Copies a result on the GPU."""
         return duplicate(output)
 
-    def taken(self, tensor: object) -> Any:
+    def taken(self, tensor: tvm_ffi.Tensor) -> tvm_ffi.Tensor:
         """Returns another library's tensor on this GPU as compiled code takes it."""
         return aligned(tensor)
 
@@ -61,7 +64,7 @@ class OnGpu:
         place = getattr(value, "__dlpack_device__", None)
         return place is not None and tuple(place()) == (_ON_GPU, self.index)
 
-    def call(self, function: Any, args: Sequence[object]) -> Any:
+    def call(self, function: Callable[..., object], args: Sequence[object]) -> object:
         """Runs compiled code.
 
         Raises:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import threading
 from collections import deque
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 import tvm_ffi
@@ -100,7 +99,9 @@ class DeviceStorage:
 
     __slots__ = ("_gone", "_nbytes", "copied", "handle", "index", "type")
 
-    def __init__(self, handle: Any, type: TensorType, index: int, copied: bool = False) -> None:
+    def __init__(
+        self, handle: tvm_ffi.Tensor, type: TensorType, index: int, copied: bool = False
+    ) -> None:
         self.handle, self.type, self.index, self.copied = handle, type, index, copied
         use = use_of(index)
         self._nbytes, self._gone = type.size * type.dtype.itemsize, use.gone
@@ -156,7 +157,7 @@ def copy_on(tensor: Tensor, index: int) -> Tensor:
     return wrap(duplicate(tensor._device.handle), tensor.type)
 
 
-def handle_on(tensor: Tensor, index: int) -> Any:
+def handle_on(tensor: Tensor, index: int) -> tvm_ffi.Tensor:
     """Returns TVM's view of a tensor's elements on a device, copying them there if need be."""
     found = tensor._device
     if found is None or found.index != index or (found.copied and may_change(tensor)):
@@ -164,7 +165,7 @@ def handle_on(tensor: Tensor, index: int) -> Any:
     return found.handle
 
 
-def wrap(handle: Any, type: TensorType) -> Tensor:
+def wrap(handle: tvm_ffi.Tensor, type: TensorType) -> Tensor:
     """Returns a tensor of what compiled code returned on a device."""
     if not type.is_static:
         type = type.with_shape(tuple(handle.shape))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from ctypes import c_int, c_size_t, c_void_p
-from typing import Any
 
 from tvmgraph.runtime import cuda
 from tvmgraph.runtime.device_copy import allocate, current_handle
@@ -65,7 +64,7 @@ class KernelClock:
         return [start.elapsed_time(end) / 1e3 for start, end in self._pairs]
 
 
-def seconds_of(work: Callable[[], Any], index: int) -> float:
+def seconds_of(work: Callable[[], object], index: int) -> float:
     """Returns the time that a GPU takes for some work, on this thread's stream."""
     start, end = Event(enable_timing=True), Event(enable_timing=True)
     start.record()

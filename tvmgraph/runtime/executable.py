@@ -10,7 +10,7 @@ import math
 import threading
 from collections.abc import Callable, Sequence
 from itertools import starmap
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -26,6 +26,9 @@ from tvmgraph.runtime import native
 from tvmgraph.runtime.ffi import tvm_ffi
 from tvmgraph.runtime.ownership import for_writing, share
 from tvmgraph.runtime.workers import affinity
+
+if TYPE_CHECKING:
+    import tvm_ffi
 
 _from_dlpack = tvm_ffi.from_dlpack
 _new = object.__new__
@@ -68,7 +71,7 @@ class Executable:
         """Returns arguments of which those at ``places`` may be written to."""
         return for_writing(args, places, consume)
 
-    def handle(self, tensor: Tensor) -> Any:
+    def handle(self, tensor: Tensor) -> tvm_ffi.Tensor:
         """Returns what the compiled code gets of a tensor."""
         return tensor._ffi or to_ffi(tensor)
 
@@ -118,7 +121,7 @@ class Executable:
         """
         return self.results(self.call(self.handles(args), name, kept), types)
 
-    def handles(self, args: Sequence[Tensor]) -> list[Any]:
+    def handles(self, args: Sequence[Tensor]) -> list[tvm_ffi.Tensor]:
         """Returns what the compiled code gets of tensors, all of one state of their values."""
         with turn:
             share(args)
@@ -126,7 +129,7 @@ class Executable:
 
     @enters_compiled
     def call(
-        self, handles: Sequence[object], name: str = "main", kept: list[Any] | None = None
+        self, handles: Sequence[object], name: str = "main", kept: list[object] | None = None
     ) -> Any:
         """Calls a function with what :meth:`handles` returned.
 
@@ -167,7 +170,7 @@ class Executable:
         return machine[name]
 
 
-def to_ffi(tensor: Tensor) -> Any:
+def to_ffi(tensor: Tensor) -> tvm_ffi.Tensor:
     """Returns the TVM view of a tensor's storage, aligning the storage first if it must.
 
     Raises:
@@ -192,7 +195,7 @@ def pairs(array: np.ndarray) -> np.ndarray:
     return np.ascontiguousarray(array).reshape(*array.shape, 1).view(array.real.dtype)
 
 
-def _export(tensor: Tensor, array: np.ndarray, as_bfloat16: bool = False) -> Any:
+def _export(tensor: Tensor, array: np.ndarray, as_bfloat16: bool = False) -> tvm_ffi.Tensor:
     if not array.size:  # NumPy gives empty arrays strides that TVM does not take for compact
         steps = [math.prod(array.shape[i + 1 :]) * array.itemsize for i in range(array.ndim)]
         array = np.lib.stride_tricks.as_strided(np.empty(1, array.dtype), array.shape, steps)
@@ -229,6 +232,6 @@ def from_ffi(output: object, type: TensorType) -> Tensor:
     return tensor
 
 
-def cpu() -> Any:
+def cpu() -> tvm_ffi.Device:
     """Returns the TVM device of the host."""
     return tvm_ffi.device("cpu", 0)

@@ -9,11 +9,15 @@ import os
 import platform
 import sys
 from pathlib import Path
-from typing import Any
+from types import ModuleType
+from typing import TYPE_CHECKING
 
 from tvmgraph.errors import DeviceError, LoadError, user_source
 from tvmgraph.machine.processor import missing_features
 from tvmgraph.machine.targets import CPU_VARIABLE, HOST, resolve, target_table
+
+if TYPE_CHECKING:
+    import tvm_ffi
 
 _ARCHITECTURES = {"amd64": "x86_64", "arm64": "aarch64"}
 _NATIVE = "x86_64"  # of targets without a triple
@@ -79,7 +83,7 @@ def library_folders() -> list[Path]:
 
 
 @functools.cache
-def ffi() -> Any:
+def ffi() -> ModuleType:
     """Loads TVM's runtime library and returns the module ``tvm_ffi``.
 
     Raises:
@@ -102,7 +106,7 @@ def ffi() -> Any:
     return tvm_ffi
 
 
-def view(tensor: Any, dtype: str) -> Any:
+def view(tensor: tvm_ffi.Tensor, dtype: str) -> tvm_ffi.Tensor:
     """Returns a tensor's elements as another type of the same size, without a copy.
 
     TVM's runtime library must be loaded.
@@ -113,14 +117,14 @@ def view(tensor: Any, dtype: str) -> Any:
 
 
 @functools.cache
-def _create_view() -> Any:
+def _create_view() -> tvm_ffi.Function:
     import tvm_ffi
 
     return tvm_ffi.get_global_func("runtime.TVMTensorCreateView")
 
 
 @functools.cache
-def load_cuda() -> Any:
+def load_cuda() -> ModuleType:
     """Loads the part of TVM's runtime library that drives CUDA devices; returns ``tvm_ffi``.
 
     Raises:

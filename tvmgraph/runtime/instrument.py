@@ -10,12 +10,15 @@ import math
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tvmgraph import dtypes
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.core.types import TensorType
 from tvmgraph.runtime.executable import Executable
+
+if TYPE_CHECKING:
+    from tvmgraph.runtime.device_timing import KernelClock
 
 _STORAGE, _TENSOR = "vm.builtin.alloc_storage", "vm.builtin.alloc_tensor"
 _NOTHING = "vm.builtin.null_value"  # does nothing to speak of: what it takes is the instrument
@@ -125,13 +128,13 @@ def run(
     )  # fmt: skip
 
 
-def _device_clock(executable: Any) -> Any:
+def _device_clock(executable: Any) -> KernelClock:
     from tvmgraph.runtime.device_timing import KernelClock
 
     return KernelClock(executable.device_id, len(executable.kernels))
 
 
-def _bytes_of(value: Any) -> int:
+def _bytes_of(value: object) -> int:
     if not hasattr(value, "shape") or not hasattr(value, "dtype"):
         return 0
     return math.prod(value.shape) * dtypes.dtype_of(str(value.dtype)).numpy.itemsize

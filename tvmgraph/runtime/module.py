@@ -8,7 +8,7 @@ import tempfile
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import ml_dtypes
 import numpy as np
@@ -23,6 +23,12 @@ from tvmgraph.runtime.signature import Key
 from tvmgraph.runtime.tensors import ALIGNMENT, BadTensors, aligned_bytes
 from tvmgraph.runtime.tensors import views as tensor_views
 from tvmgraph.runtime.workers import affinity
+
+if TYPE_CHECKING:
+    import tvm_ffi
+
+    from tvmgraph.runtime.device_graph import Replay
+    from tvmgraph.runtime.device_module import OnGpu
 
 _CPU, _CUDA = 1, 2  # DLPack's numbers
 _POOLED = 2  # TVM's allocator that keeps freed blocks
@@ -82,7 +88,7 @@ class Module:
         self._fail = archive.fail
         self._function()  # a file that holds no such function must fail now
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> tuple[object, ...]:
         if any(now is not first for now, first in zip(self._parameters, self._initial)):
             raise DTypeError(
                 "a module whose calls have changed its parameters cannot be pickled or copied",
@@ -126,14 +132,14 @@ class Module:
             self._local.machine, self._local.main = machine, found
         return found
 
-    def _replayed(self, function: object) -> Any:
+    def _replayed(self, function: object) -> Replay:
         """Returns a function whose calls are recorded and replayed as CUDA graphs."""
         from tvmgraph.runtime.device_graph import Replay
 
         machine = self._library["vm_load_executable"]()
         machine["vm_initialization"](*self._devices())
 
-        def instrumented(instrument: object) -> Any:
+        def instrumented(instrument: object) -> object:
             machine["set_instrument"](instrument)
             return machine["main"]
 
@@ -221,7 +227,7 @@ class Module:
             self._parameters[parameter] = self._kept(found[i], i, parameter)
         return found[:count]
 
-    def _kept(self, value: object, index: int, parameter: int) -> Any:
+    def _kept(self, value: object, index: int, parameter: int) -> object:
         """Returns a new value of a parameter, on its own where others may write to it."""
         if index not in self.manifest.copied:
             return value
@@ -259,7 +265,7 @@ class Module:
         sizes: dict[str, int] = {}
         return [self._checked(self._looked_at(given[e.name]), e, sizes) for e in entries]
 
-    def _looked_at(self, value: object) -> Any:
+    def _looked_at(self, value: object) -> object:
         """Returns an input as an array, or as TVM's view of memory on the GPU."""
         if self._gpu is not None and self._gpu.has(value):
             return self._gpu.taken(self._ffi.from_dlpack(value, require_contiguous=True))
@@ -319,7 +325,7 @@ def load(
     return Module(path, threads, device_id, public_key)
 
 
-def _gpu(archive: Archive, index: int) -> Any:
+def _gpu(archive: Archive, index: int) -> OnGpu | None:
     if "device" not in archive.manifest.target:
         return None
     from tvmgraph.runtime.device_module import OnGpu
@@ -352,7 +358,7 @@ def _check_machine(archive: Archive) -> None:
 
 
 @forking.enters_compiled
-def _load_library(archive: Archive) -> Any:
+def _load_library(archive: Archive) -> tvm_ffi.Module:
     """Loads the shared library through a file that is gone right afterwards."""
     if LIBRARY not in archive.manifest.files and OBJECTS in archive.manifest.files:
         raise archive.fail(

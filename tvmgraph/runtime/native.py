@@ -11,7 +11,7 @@ import functools
 import importlib.util
 import sys
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, TypeVar
 
 from tvmgraph.errors import DeviceError, TooFewElements, require_size
 from tvmgraph.forking import enters_compiled
@@ -19,6 +19,11 @@ from tvmgraph.machine.tiles import permit_tiles
 from tvmgraph.runtime import host, pool
 from tvmgraph.runtime.ffi import tvm_ffi
 from tvmgraph.runtime.workers import affinity
+
+if TYPE_CHECKING:
+    import tvm_ffi
+
+T = TypeVar("T")
 
 #: What compiled code calls to check a size that varies; it gives its first argument back.
 AT_LEAST = "tvmgraph.at_least"
@@ -29,7 +34,7 @@ _HOST = 1  # DLPack's number of the CPU
 _POOLED_ALLOCATOR = 2  # keeps freed blocks for the next call
 
 
-def _at_least(tensor: object, sizes: Any) -> Any:
+def _at_least(tensor: T, sizes: tvm_ffi.Shape) -> T:
     require_size(*sizes)
     return tensor
 
@@ -72,7 +77,7 @@ def _folders() -> list[Path]:
 
 
 @enters_compiled
-def load(path: str | Path) -> Any:
+def load(path: str | Path) -> tvm_ffi.Module:
     """Returns the module in a shared library."""
     use_runtime()
     permit_tiles()  # its code may use them
@@ -80,7 +85,7 @@ def load(path: str | Path) -> Any:
 
 
 @enters_compiled
-def start(module: Any, device: Any) -> Any:
+def start(module: tvm_ffi.Module, device: tvm_ffi.Device) -> tvm_ffi.Module:
     """Returns a virtual machine over a module; one thread at a time may use it.
 
     Args:
@@ -97,7 +102,7 @@ def start(module: Any, device: Any) -> Any:
     return machine
 
 
-def view(tensor: object, dtype: str) -> Any:
+def view(tensor: tvm_ffi.Tensor, dtype: str) -> tvm_ffi.Tensor:
     """Returns a tensor's elements as another type of the same size, without a copy."""
     use_runtime()
     return host.view(tensor, dtype)

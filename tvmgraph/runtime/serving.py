@@ -17,7 +17,7 @@ import socket
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 import ml_dtypes
@@ -27,6 +27,11 @@ from tvmgraph.errors import NotFoundError, TvmgraphError
 from tvmgraph.runtime.archive import Entry
 from tvmgraph.runtime.batches import Batcher, Overloaded
 from tvmgraph.runtime.module import Module, load
+
+if TYPE_CHECKING:
+    from starlette.applications import Starlette
+    from starlette.requests import Request
+    from starlette.responses import Response
 
 #: The protocol's names of dtypes.
 DATATYPES = {
@@ -152,7 +157,7 @@ def _fits(shape: Sequence[int], wanted: Sequence[int | str], sizes: dict[str, in
     return True
 
 
-def _from_json(data: Any, count: int, dtype: np.dtype[Any], who: str) -> np.ndarray:
+def _from_json(data: object, count: int, dtype: np.dtype, who: str) -> np.ndarray:
     """Elements from a list, flat or nested: numbers of the right kind that the dtype can hold."""
     if not isinstance(data, list):
         raise BadRequest(f'{who} needs a list "data"')
@@ -202,7 +207,7 @@ def write_answer(
         if not isinstance(name, str) or name not in entries:
             raise BadRequest(f"there is no output {want!r}; the outputs are {', '.join(entries)}")
         entry, array = entries[name]
-        told: dict[str, Any] = {"name": entry.name, "datatype": DATATYPES[entry.dtype],
+        told: dict[str, object] = {"name": entry.name, "datatype": DATATYPES[entry.dtype],
                                 "shape": list(array.shape)}  # fmt: skip
         if _parameters(want).get("binary_data", everything):
             pieces.append(np.ascontiguousarray(array).tobytes())
@@ -210,14 +215,14 @@ def write_answer(
         else:
             told["data"] = _to_json(array)
         described.append(told)
-    answer: dict[str, Any] = {"model_name": model_name, "outputs": described}
+    answer: dict[str, object] = {"model_name": model_name, "outputs": described}
     if "id" in request:
         answer["id"] = request["id"]
     head = json.dumps(answer, allow_nan=False).encode()
     return b"".join([head, *pieces]), len(head) if pieces else None
 
 
-def _to_json(array: np.ndarray) -> list[Any]:
+def _to_json(array: np.ndarray) -> list[float] | list[object]:
     """Elements as a flat list; JSON has no NaN and no infinity, which become null."""
     flat = array.ravel()
     if array.dtype.kind in "biu":
@@ -229,11 +234,11 @@ def _to_json(array: np.ndarray) -> list[Any]:
     return [v if ok else None for v, ok in zip(wide.tolist(), finite.tolist())]
 
 
-def describe(module: Module, batcher: Batcher) -> dict[str, Any]:
+def describe(module: Module, batcher: Batcher) -> dict[str, object]:
     """Returns the protocol's description of a model."""
     m = module.manifest
 
-    def tensors(entries: Sequence[Entry]) -> list[dict[str, Any]]:
+    def tensors(entries: Sequence[Entry]) -> list[dict[str, object]]:
         return [
             {"name": e.name, "datatype": DATATYPES[e.dtype],
              "shape": [-1 if isinstance(d, str) else d for d in e.shape]}
@@ -251,7 +256,9 @@ def describe(module: Module, batcher: Batcher) -> dict[str, Any]:
 # ---- the application ----------------------------------------------------------------------------
 
 
-def make_app(module: Module, name: str = "", max_body: int = 64 << 20, **batching: object) -> Any:
+def make_app(
+    module: Module, name: str = "", max_body: int = 64 << 20, **batching: object
+) -> Starlette:
     """Returns an ASGI application that serves a module.
 
     Args:
@@ -284,13 +291,13 @@ def make_app(module: Module, name: str = "", max_body: int = 64 << 20, **batchin
     return Starlette(routes=routes, lifespan=service.lifespan, exception_handlers=handlers)
 
 
-async def _refused(_: object, error: Any) -> Any:
+async def _refused(_: object, error: Any) -> Response:
     from starlette.responses import JSONResponse
 
     return JSONResponse({"error": str(error)}, error.status)
 
 
-async def _overloaded(_: object, error: object) -> Any:
+async def _overloaded(_: object, error: object) -> Response:
     from starlette.responses import JSONResponse
 
     return JSONResponse({"error": str(error)}, 503, {"Retry-After": "1"})
@@ -318,7 +325,7 @@ class _Service:
         self.batcher = None  # not ready any more
         await batcher.stop()
 
-    def _known(self, request: Any) -> Batcher:
+    def _known(self, request: Request) -> Batcher:
         asked = request.path_params.get("model", self.name)
         if asked != self.name:
             raise BadRequest(f"there is no model {asked!r}; this server has {self.name!r}", 404)
@@ -326,30 +333,30 @@ class _Service:
             raise BadRequest("the server stops", 503)
         return self.batcher
 
-    async def server(self, _: object) -> Any:
+    async def server(self, _: object) -> Response:
         """What this server is."""
         return self.json({"name": "tvmgraph", "extensions": ["binary_tensor_data"]})
 
-    async def live(self, _: object) -> Any:
+    async def live(self, _: object) -> Response:
         """The process runs."""
         return self.json({"live": True})
 
-    async def ready(self, request: object) -> Any:
+    async def ready(self, request: Request) -> Response:
         """Requests are taken."""
         self._known(request)
         return self.json({"ready": True})
 
-    async def model(self, request: object) -> Any:
+    async def model(self, request: Request) -> Response:
         """Names, types and sizes of inputs and outputs."""
         batcher = self._known(request)
         return self.json({**describe(self.module, batcher), "name": self.name})
 
-    async def stats(self, request: object) -> Any:
+    async def stats(self, request: Request) -> Response:
         """Counts since the start."""
         batcher = self._known(request)
         return self.json({**dataclasses.asdict(batcher.counts), "waiting": batcher.waiting})
 
-    async def infer(self, request: Any) -> Any:
+    async def infer(self, request: Request) -> Response:
         """Runs the module."""
         batcher = self._known(request)
         body = bytearray()

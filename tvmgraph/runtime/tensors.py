@@ -13,7 +13,7 @@ import ml_dtypes
 import numpy as np
 import safetensors.numpy
 
-_NUMPY: dict[str, Any] = {
+_NUMPY: dict[str, np.dtype | type] = {
     "BOOL": np.bool_, "U8": np.uint8, "I8": np.int8, "U16": np.uint16, "I16": np.int16,
     "U32": np.uint32, "I32": np.int32, "U64": np.uint64, "I64": np.int64, "F16": np.float16,
     "BF16": ml_dtypes.bfloat16, "F32": np.float32, "F64": np.float64, "C64": np.complex64,
