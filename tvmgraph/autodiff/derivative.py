@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
 
 from tvmgraph import hooks
 from tvmgraph.capture.replay import replay
@@ -17,6 +16,7 @@ from tvmgraph.graph.simplify import dce
 
 Cotangents = Sequence[Tensor | None]
 
+Tensors = tuple[Tensor | None, ...]
 _LIMIT = 4096  # derivatives remembered
 _known: dict[tuple[object, ...], _Derivative] = {}
 
@@ -52,8 +52,7 @@ def derivative(
 
 
 def _by_rule(
-    op: Op, attrs: dict[str, object], cotangents: tuple[Tensor, ...],
-    results: tuple[Tensor, ...], inputs: tuple[Tensor, ...],
+    op: Op, attrs: dict[str, object], cotangents: Tensors, results: Tensors, inputs: Tensors
 ) -> Cotangents:  # fmt: skip
     assert not isinstance(op.vjp, Reason)
     if op.multi:
@@ -69,7 +68,7 @@ class _Derivative:
     ) -> None:
         self._op, self._attrs, self._results, self._wanted = op, attrs, results, wanted
         self._uses = 0
-        self._piece: Callable[[tuple[Tensor, ...]], Sequence[Tensor]] | None = None
+        self._piece: Callable[[Tensors], Sequence[Tensor]] | None = None
         self._places: list[int] = []  # of the operands that have a cotangent
         self._operands = 0
 
@@ -99,7 +98,7 @@ class _Derivative:
 
     def _chained(
         self, tensors: tuple[Tensor | None, ...]
-    ) -> Callable[[tuple[Tensor, ...]], Sequence[Tensor]] | None:
+    ) -> Callable[[Tensors], Sequence[Tensor]] | None:
         """Returns it as a piece if one of its operators computes on the result of another.
 
         Else it is what the wanted cotangents take, where the rule computes more.

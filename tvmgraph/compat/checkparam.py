@@ -11,7 +11,7 @@ import inspect
 import operator
 from collections.abc import Callable, Iterable
 from enum import IntEnum
-from typing import Any, NoReturn, TypeVar
+from typing import NoReturn, TypeVar
 
 from tvmgraph.errors import ArgumentError, DTypeError, TvmgraphError, user_source
 
@@ -250,7 +250,9 @@ def check_type_name(
     return arg_type
 
 
-def args_type_check(**types: object) -> Callable[[Callable[..., R]], Callable[..., R]]:
+def args_type_check(
+    **types: type | Iterable[type],
+) -> Callable[[Callable[..., R]], Callable[..., R]]:
     """Decorates a function whose arguments must be of some types; see :func:`check_value_type`.
 
     Args:

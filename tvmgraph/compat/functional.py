@@ -28,7 +28,9 @@ def identity(x: T) -> T:
 
     Programs that train on one device have it in place of the sum over devices, of all gradients.
     """
-    return F.identity(x) if isinstance(x, Tensor) else x
+    if isinstance(x, Tensor):
+        return F.identity(x)
+    return x
 
 
 def make_range(*limits: int) -> tuple[int, ...]:

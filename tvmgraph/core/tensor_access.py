@@ -79,7 +79,7 @@ class TensorAccess(TensorOverloads):
             raise DTypeError("a 0-d tensor has no length", op="len(Tensor)", at=user_source())
         return self.shape[0]
 
-    def __iter__(self) -> Iterator[object]:
+    def __iter__(self) -> Iterator[Tensor]:
         if self.ndim == 0:
             raise DTypeError("a 0-d tensor cannot be iterated", op="iter", at=user_source())
         return (self[i] for i in range(len(self)))

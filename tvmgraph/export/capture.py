@@ -111,12 +111,13 @@ def _with_attributes(captured: Captured) -> Graph:
     """Returns the graph in which attributes that a call replaces are state, as parameters are."""
     graph = captured.graph
     read = {
-        (id(h.cell), h.name): p
+        (id(h.owner()), h.name): p
         for h, p in zip(captured.holders, graph.params)
         if isinstance(h, AttributeRef)
     }
     writes, outputs, lost = list(graph.writes), list(graph.outputs), []
-    for cell, name, new in captured.attributes:
+    for owner, name, new in captured.attributes:
+        cell = owner()
         before = read.get((id(cell), name))
         value = _value(graph, new)
         if before is not None and value is not None and value.type == before.value.type:

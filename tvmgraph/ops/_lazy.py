@@ -10,6 +10,7 @@ import importlib
 import sys
 from collections.abc import Callable
 from types import ModuleType
+from typing import Any
 
 from tvmgraph.compat import paths
 from tvmgraph.compat.absent import not_found
@@ -81,7 +82,7 @@ def _find(name: str) -> object:
     return None
 
 
-def __getattr__(name: str) -> object:
+def __getattr__(name: str) -> Any:
     if name == "__all__":  # what a star import binds
         return [n for n in (*vars(_ops()), *ALIASES, *_higher()) if not n.startswith("_")]
     found = None if name.startswith("__") else _find(name) or paths.find("tvmgraph.ops", name)
