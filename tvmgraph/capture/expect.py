@@ -12,13 +12,14 @@ import threading
 import types
 import weakref
 from collections import ChainMap, UserDict, UserList, UserString, deque
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterator
+from typing import Any, Protocol, TypeGuard
 
 import numpy as np
 
 from tvmgraph import dtypes
 from tvmgraph.capture.places import ABSENT, contents, reference
+from tvmgraph.core.parameter import Parameter
 from tvmgraph.core.symbols import Scalar, Symbol
 from tvmgraph.core.tensor import Tensor
 
@@ -45,8 +46,27 @@ LIBRARIES = frozenset(sys.stdlib_module_names) | {
 }  # fmt: skip
 
 
-def is_cell(value: object) -> bool:
-    """Whether a value is a Cell or a class of Cells (which live in a room above this one)."""
+class CellLike(Protocol):
+    """A Cell, which lives in a room above this one, as far as it is known here."""
+
+    construct: Callable[..., Any]
+    training: bool
+    _cells: dict[str, CellLike]
+    _params: dict[str, Parameter]
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any: ...
+
+    def get_parameters(self) -> Iterator[Parameter]:
+        """Yields the Parameters of the Cell and of those inside it."""
+        ...
+
+    def parameters_dict(self) -> dict[str, Parameter]:
+        """Returns them by name."""
+        ...
+
+
+def is_cell(value: object) -> TypeGuard[CellLike]:
+    """Whether a value is a Cell or a class of Cells."""
     return getattr(type(value) if not isinstance(value, type) else value, "_is_cell", False) is True
 
 

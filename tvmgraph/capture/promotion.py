@@ -19,7 +19,8 @@ from tvmgraph.core.tensor import Tensor, tensor_from_numpy
 from tvmgraph.core.types import TensorType, tensor_type
 from tvmgraph.dtypes import DType
 
-Resolver = Callable[[Sequence[Tensor], Any], "list[Any] | None"]
+Operand = Tensor | int | float  #: what a capture computes for the graph, or returns as it is
+Resolver = Callable[[Sequence[Tensor], object], list[Operand] | None]
 
 
 class MutableInt(int):

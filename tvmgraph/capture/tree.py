@@ -177,7 +177,7 @@ def _with_fields(example: object, names: list[str], items: Sequence[object]) -> 
 
 
 def rebuild(
-    structure: Structure, outputs: list[Tensor], arguments: list[Tensor], given: Any = None,
+    structure: Structure, outputs: list[Tensor], arguments: Sequence[object], given: Any = None,
     made: dict[int, Any] | None = None,
 ) -> Any:  # fmt: skip
     """Builds a result from graph outputs and tensor arguments.

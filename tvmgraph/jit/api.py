@@ -5,9 +5,10 @@ from __future__ import annotations
 import contextlib
 import functools
 import types
+from collections.abc import Callable, Iterable
 from typing import Any
 
-from tvmgraph.capture.expect import is_cell
+from tvmgraph.capture.expect import CellLike, is_cell
 from tvmgraph.capture.settings import Settings
 from tvmgraph.config import GLOBAL_WRITES, JitConfig, as_jit_config, context
 from tvmgraph.core.state import state
@@ -121,8 +122,9 @@ def _choice(name: str, value: object, valid: tuple[object, ...]) -> None:
 
 
 def _check_options(
-    mode: str, capture_mode: str, dynamic: int, fullgraph: bool, backend: str, options: Any
-) -> None:
+    mode: str, capture_mode: str, dynamic: int, fullgraph: bool, backend: str,
+    options: Iterable[str],
+) -> None:  # fmt: skip
     _choice("mode", mode, ("", *_MODES))
     _choice("capture_mode", capture_mode, ("", *_CAPTURE_MODES))
     if mode and capture_mode and _MODES[mode] != capture_mode:
@@ -159,10 +161,11 @@ def _check_level(level: str, config: JitConfig | None) -> None:
 
 
 def _wrap(
-    function: Any, config: JitConfig | None, settings: Settings, signature: Signature | None = None
-) -> Any:
+    function: object, config: JitConfig | None, settings: Settings,
+    signature: Signature | None = None,
+) -> object:  # fmt: skip
     if is_cell(function) and isinstance(function, type):
-        function.construct = _jitted(function.construct, config, None, settings, signature)  # pyright: ignore
+        function.construct = _jitted(function.construct, config, None, settings, signature)
         return function
     if isinstance(function, JitFunction):
         if config is None and settings == function.settings and signature is None:
@@ -183,8 +186,9 @@ def _wrap(
 
 
 def _jitted(
-    fn: Any, config: JitConfig | None, owner: Any, settings: Settings, signature: Signature | None
-) -> JitFunction:
+    fn: Callable[..., object], config: JitConfig | None, owner: object, settings: Settings,
+    signature: Signature | None,
+) -> JitFunction:  # fmt: skip
     made = JitFunction(fn, config, owner, settings)
     made.signature = signature
     if owner is not None or getattr(fn, "__module__", "") == "__main__":
@@ -215,13 +219,13 @@ class CellCall:
         cell: The Cell.
     """
 
-    def __init__(self, cell: Any) -> None:
+    def __init__(self, cell: CellLike) -> None:
         functools.update_wrapper(self, type(cell).construct, updated=())
         self.cell = cell
         self.__signature__ = python_signature(cell.construct)
         self.__name__ = self.__qualname__ = type(cell).__name__
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, *args: object, **kwargs: object) -> object:
         """Calls the Cell."""
         # after `net.construct = jit(net)` the Cell would call this again
         if getattr(vars(self.cell).get("construct"), "fn", None) is self:

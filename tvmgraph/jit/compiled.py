@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tvmgraph.autodiff.reverse import reverse
 from tvmgraph.autodiff.tape import Cotangents, PullBack, paused, snapshot
@@ -31,6 +31,7 @@ from tvmgraph.jit.frozen import FrozenExecutable, prepare_early
 if TYPE_CHECKING:
     from tvmgraph.backend.table import Choice
     from tvmgraph.compiler.compile import CompileStats
+    from tvmgraph.runtime import Executable
 
 _MAX_DERIVATIVES = 64  # of a graph with symbolic sizes whose derivative needs their values
 
@@ -63,7 +64,7 @@ class CompiledGraph:
         self.path = choose_path(graph, config)
         self._types = tuple(v.type for v in graph.outputs)
         # by what has a cotangent and the symbolic sizes, None where it serves all sizes
-        self._pull_back: dict[Any, CompiledGraph] = {}
+        self._pull_back: dict[tuple[object, tuple[int, ...] | None], CompiledGraph] = {}
         backend = backend_of(config.target)
         self.overwritten = _overwritten(graph) if config.jit_level != "O0" else ()
         self.steps = _Steps(graph, config) if self.path.mode == "no_sink" else None
@@ -117,7 +118,7 @@ class CompiledGraph:
         return self.executable.kernels if self.steps is None else self.steps.kernels
 
     def __call__(
-        self, args: Sequence[Tensor], consume: bool = False, kept: list[Any] | None = None
+        self, args: Sequence[Tensor], consume: bool = False, kept: list[object] | None = None
     ) -> list[Tensor]:
         """Runs the graph on one tensor per parameter; recorded on active tapes as one entry.
 
@@ -140,7 +141,7 @@ class CompiledGraph:
         return outputs
 
     def run(
-        self, args: Sequence[Tensor], consume: bool = False, kept: list[Any] | None = None
+        self, args: Sequence[Tensor], consume: bool = False, kept: list[object] | None = None
     ) -> list[Tensor]:
         """Runs the graph the quick way, whoever watches; see :meth:`__call__`."""
         if self.steps is not None:
@@ -154,7 +155,7 @@ class CompiledGraph:
         self.own_constants(outputs)
         return outputs
 
-    def results(self, kept: Any) -> list[Tensor]:
+    def results(self, kept: object) -> list[Tensor]:
         """Returns the outputs of a call that was interrupted when its code had ended."""
         if isinstance(kept, list):
             return kept
@@ -316,7 +317,7 @@ class _Steps:
     def __init__(self, graph: Graph, config: JitConfig) -> None:
         self.graph = graph
         self.config = config
-        self.executables: list[Any] = []
+        self.executables: list[Executable | None] = []
         self.kernels: tuple[str, ...] = ()
 
     def compile(self, options: CompileOptions) -> CompileStats:
@@ -352,7 +353,7 @@ class _Steps:
             known.update(zip(node.outputs, outputs))
         return [known[v] for v in self.graph.outputs]
 
-    def step(self, node: Node, executable: Any, inputs: list[Tensor]) -> list[Tensor]:
+    def step(self, node: Node, executable: Executable | None, inputs: list[Tensor]) -> list[Tensor]:
         """Runs one node."""
         types: list[TensorType] = [v.type for v in node.outputs]
         try:

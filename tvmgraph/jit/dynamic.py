@@ -20,6 +20,7 @@ from tvmgraph.capture.promotion import (
     NUMBERS,
     MutableFloat,
     MutableInt,
+    Operand,
     Promotion,
     Slot,
     axis_label,
@@ -42,7 +43,7 @@ Axis = tuple[int, int]  # number of the tensor argument, axis
 Make = Callable[["Promotion | None"], "Entry"]
 
 
-def pattern_of(value: Any, shapes: list[tuple[int, ...]], numbers: list[Any]) -> object:
+def pattern_of(value: Any, shapes: list[tuple[int, ...]], numbers: list[object]) -> object:
     """Returns what the calls of a family have in common, and collects what differs.
 
     Tensors count by dtype and number of axes, Python numbers by class, anything else as in the
@@ -178,7 +179,7 @@ class Varying:
 
     def find(
         self, leaves: Sequence[Tensor], args: object, kwargs: object, config: JitConfig
-    ) -> tuple[Entry, list[object]] | None:
+    ) -> tuple[Entry, list[Operand]] | None:
         """Returns a capture with symbols that fits a call, and the numbers it needs."""
         if not self.families:
             return None
@@ -196,7 +197,7 @@ class Varying:
         return [] if family is None else family.entries
 
     def capture(
-        self, args: Any, kwargs: Any, slots: Sequence[Slot], make: Make,
+        self, args: object, kwargs: object, slots: Sequence[Slot], make: Make,
         declared: Mapping[Axis, str] | None = None, dynamic: bool = False,
     ) -> tuple[Entry, str]:  # fmt: skip
         """Captures a call, with symbols for what varies.
@@ -257,7 +258,7 @@ class RecentCall:
 
     def match(
         self, args: tuple[object, ...], config: JitConfig
-    ) -> tuple[Entry | None, list[Any], list[Tensor]]:
+    ) -> tuple[Entry | None, list[Operand], list[Tensor]]:
         """Returns the capture, if it fits, its numbers, and the tensors among the arguments."""
         entry = self.entry
         resolve = entry.captured.resolve
@@ -274,7 +275,7 @@ def _kinds_of(args: tuple[object, ...]) -> list[object]:
     return [a.type if isinstance(a, Tensor) else a.__class__ for a in args]
 
 
-def recent_call(entry: Entry, args: tuple[Any, ...], kwargs: object) -> RecentCall | None:
+def recent_call(entry: Entry, args: tuple[object, ...], kwargs: object) -> RecentCall | None:
     """Returns what recognises a call like this one, ``None`` where it takes more."""
     captured = entry.captured
     if (

@@ -12,6 +12,7 @@ from tvmgraph import hooks
 from tvmgraph.capture import tree
 from tvmgraph.capture.expect import is_mortal
 from tvmgraph.capture.places import reference
+from tvmgraph.capture.promotion import Operand
 from tvmgraph.capture.record import AttributeRef, Captured, Drawn
 from tvmgraph.capture.settings import Settings
 from tvmgraph.config import JitConfig
@@ -70,13 +71,15 @@ class Entry:
         self.acts = bool(captured.written or captured.attributes or captured.effects)
         self.alone: AbstractContextManager[object] = turn if self.acts else _NOTHING
         self.fast: dict[object, FastCall] = {}  # by kind of arguments
-        self.aliases: Any = None  # which arguments were one tensor
+        self.aliases: object = None  # which arguments were one tensor
         self.told = False  # whether a change that this entry does not see was named
         # objects whose id is part of the key; the user's weakly, the key goes with them
         self.alive = _map(alive, _mortal)
         empty = not captured.graph.outputs
         held = [_held(h) for h in captured.holders]
-        self.compiled = None if empty else _compiled(captured.graph, config, held)
+        self.compiled: CompiledGraph | TieredGraph | None = (
+            None if empty else _compiled(captured.graph, config, held)
+        )
         self.order = captured.holders
         # sizes alone are compared once per key, numbers from outside of it at every call
         varies = captured.promotion.slots or captured.computes
@@ -93,12 +96,12 @@ class Entry:
             self.compiled = self.compiled.ready(wait=True)
         return self.compiled
 
-    def given(self) -> Any:
+    def given(self) -> tuple[tuple[object, ...], dict[str, object]]:
         """Returns the arguments and keyword arguments of the call that was captured.
 
         In place of a tensor that is gone comes one of its type, in place of an object ``None``.
         """
-        return _map(self.alive, lambda v: v.read() if v.__class__ is _Mortal else v)
+        return _map(self.alive, lambda v: v.read() if isinstance(v, _Mortal) else v)
 
     def failure(self, config: JitConfig) -> str | None:
         """Returns why this entry cannot serve a call now, or ``None``."""
@@ -138,7 +141,7 @@ class Entry:
             return f"the JitConfig changed to {config.jit_config_dict}"
         return None
 
-    def run(self, leaves: Sequence[Tensor], given: object) -> Any:
+    def run(self, leaves: Sequence[Operand], given: object) -> Any:
         """Runs the graph on the tensors of ``given = (args, kwargs)``; returns the result.
 
         What it changes outside is changed as one: such calls take turns, and one that is
@@ -162,7 +165,7 @@ class Entry:
                         continue
                 raise
 
-    def complete(self, kept: list[object], leaves: Sequence[Tensor], given: object) -> None:
+    def complete(self, kept: list[object], leaves: Sequence[Operand], given: object) -> None:
         """Changes what a call was to change that was interrupted when its code had ended.
 
         Args:
@@ -178,7 +181,7 @@ class Entry:
                 kept.append(True)
                 self._act(leaves, given, outputs, made)
 
-    def _run(self, leaves: Sequence[Tensor], given: object, kept: list[object] | None) -> Any:
+    def _run(self, leaves: Sequence[Operand], given: object, kept: list[object] | None) -> object:
         outputs: list[Tensor] = []
         if self.compiled is not None:
             order: Any = self.order
@@ -209,11 +212,11 @@ class Entry:
 
     def finish(
         self,
-        leaves: Sequence[Tensor],
+        leaves: Sequence[Operand],
         given: object,
         outputs: list[Tensor],
         kept: list[object] | None,
-    ) -> Any:
+    ) -> object:
         """Stores what the graph computed where it belongs; returns the function's result.
 
         Args:
@@ -234,13 +237,14 @@ class Entry:
         return tree.rebuild(captured.result, outputs, list(leaves), given, made)
 
     def _act(
-        self, leaves: Sequence[Tensor], given: Any, outputs: list[Tensor], made: dict[int, Any]
-    ) -> None:
+        self, leaves: Sequence[Operand], given: object, outputs: list[Tensor],
+        made: dict[int, object],
+    ) -> None:  # fmt: skip
         for effect in self.captured.effects:
             effect.apply(given, outputs, list(leaves), made)
 
     def _store(
-        self, leaves: Sequence[Tensor], given: Any, outputs: list[Tensor], made: dict[int, Any]
+        self, leaves: Sequence[Any], given: object, outputs: list[Tensor], made: dict[int, object]
     ) -> None:
         """Stores new values; doing it again does no harm."""
         captured = self.captured
@@ -261,7 +265,9 @@ class Entry:
             setattr(owner(), name, tree.rebuild(structure, outputs, list(leaves), given, made))
 
 
-def _compiled(graph: Graph, config: JitConfig, held: Sequence[Tensor | None]) -> Any:
+def _compiled(
+    graph: Graph, config: JitConfig, held: Sequence[Tensor | None]
+) -> CompiledGraph | TieredGraph:
     """A graph for this process alone, or its part of one that several processes share."""
     if any(node.op.traits.places for node in graph.walk()):
         return hooks.shard_graph(graph, config, held)
@@ -279,7 +285,7 @@ def _containers(value: object) -> Iterator[object]:
             yield from _containers(v)
 
 
-def _map(value: object, change: Callable[[Any], Any]) -> Any:
+def _map(value: object, change: Callable[[object], object]) -> Any:
     """Returns nested arguments with every leaf changed."""
     if isinstance(value, dict):
         return {k: _map(v, change) for k, v in value.items()}

@@ -24,12 +24,14 @@ from tvmgraph.core.state import state
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.forking import CALL_FILE
 from tvmgraph.graph.sizes import fixed_type, sizes_of
+from tvmgraph.jit.compiled import CompiledGraph
 from tvmgraph.jit.frozen import FrozenExecutable
 from tvmgraph.runtime.ownership import share
 
 if TYPE_CHECKING:
     from tvmgraph.core.types import TensorType
     from tvmgraph.jit.entry import Entry
+    from tvmgraph.runtime import Executable
 
 MISS = object()
 FastCall = Callable[[tuple[Any, ...]], Any]
@@ -50,7 +52,10 @@ def fast_call(entry: Entry, args: tuple[object, ...], now: tuple[int, int]) -> F
         args: The arguments of the call, all positional.
         now: :func:`versions` before the entry was checked.
     """
-    if entry.compiled is None or entry.compiled.steps is not None or entry.aliases is not None:
+    compiled = entry.compiled
+    if not isinstance(compiled, CompiledGraph) or compiled.steps is not None:
+        return None
+    if entry.aliases is not None:
         return None
     if not all(isinstance(a, Tensor) or a is None or type(a) in _BY_VALUE for a in args):
         return None
@@ -59,19 +64,23 @@ def fast_call(entry: Entry, args: tuple[object, ...], now: tuple[int, int]) -> F
     if found is None:
         if len(entry.fast) >= _MAX_KINDS:
             return None
-        found = entry.fast[kind] = _Source(entry, args).function()
-    space: dict[str, Any] = found.__globals__  # pyright: ignore[reportFunctionMemberAccess]
+        found = entry.fast[kind] = _Source(entry, compiled, args).function()
+    space: dict[str, object] = found.__globals__  # pyright: ignore[reportFunctionMemberAccess]
     space["epoch"], space["version"] = now
     return found
+
+
+#: Numbers of writes and lendings when captured tensors were looked up, what runs, and its handles.
+Ready = tuple[int, int, "Executable", tuple[object, ...]]
 
 
 class _Source:
     """Writes the function for one entry and one kind of arguments."""
 
-    def __init__(self, entry: Entry, args: tuple[Any, ...]) -> None:
+    def __init__(self, entry: Entry, compiled: CompiledGraph, args: tuple[object, ...]) -> None:
         from tvmgraph.runtime.executable import from_ffi, to_ffi  # loads TVM's runtime
 
-        self.entry, self.to_ffi = entry, to_ffi
+        self.entry, self.compiled = entry, compiled
         self.args = args
         self.space: dict[str, Any] = {
             "MISS": MISS, "state": state, "versioned": versioned, "configuration": configuration,
@@ -81,7 +90,7 @@ class _Source:
         }  # fmt: skip
         self._known: dict[int, str] = {}
 
-    def name(self, value: Any) -> str:
+    def name(self, value: object) -> str:
         """Returns the name under which the function knows an object."""
         found = self._known.get(id(value))
         if found is None:
@@ -152,8 +161,7 @@ class _Source:
         tensors = all(isinstance(h, Tensor) for h in order[count:])
         if order[:count] != inputs or not tensors or self.entry.resolve is not None:
             return False
-        compiled: Any = self.entry.compiled
-        executable = compiled.executable
+        executable = self.compiled.executable
         if isinstance(executable, FrozenExecutable):
             return executable.keeps(count)
         return True
@@ -161,14 +169,12 @@ class _Source:
     def _direct(self) -> list[str]:
         """Calls compiled code and wraps what it returns."""
         tensors = [f"a{i}" for i, a in enumerate(self.args) if isinstance(a, Tensor)]
-        compiled: Any = self.entry.compiled
-        executable = compiled.executable
-        self.on_host = executable.on_host  # pyright: ignore[reportAttributeAccessIssue]
+        executable = self.compiled.executable
+        self.on_host = executable.on_host
         if self.on_host:  # what `handle` does, without the call
             given = "".join(f"{a}._ffi or to_ffi({a}), " for a in tensors)
         else:
-            handle = executable.handle  # pyright: ignore[reportAttributeAccessIssue]
-            given = "".join(f"{self.name(handle)}({a}), " for a in tensors)
+            given = "".join(f"{self.name(executable.handle)}({a}), " for a in tensors)
         stale = "at != versioned.writes"
         counting: list[str] = []
         if isinstance(executable, FrozenExecutable) or not self.on_host:
@@ -199,21 +205,20 @@ class _Source:
         ]
         return _as_one(lines, leaves) if self.entry.acts else lines
 
-    def _refresh(self, leaves: list[Tensor]) -> tuple[int, int, Any, tuple[Any, ...]]:
+    def _refresh(self, leaves: list[Tensor]) -> Ready:
         """Looks the captured tensors up again."""
         with versioned.turn:
             return self._looked_up(leaves)
 
-    def _looked_up(self, leaves: list[Tensor]) -> tuple[int, int, Any, tuple[Any, ...]]:
+    def _looked_up(self, leaves: list[Tensor]) -> Ready:
         at, lent = versioned.writes, storage.lendings
         self.space["ready"] = (-1, -1, None, ())
-        compiled: Any = self.entry.compiled
-        executable = compiled.executable
+        executable = self.compiled.executable
         args: Sequence[Tensor] = [*leaves, *self.entry.order[len(leaves) :]]  # pyright: ignore
         if isinstance(executable, FrozenExecutable):
             executable, args = executable.resolve(args)
-        elif compiled.overwritten:
-            args = executable.for_writing(args, compiled.overwritten, consume=True)
+        elif self.compiled.overwritten:
+            args = executable.for_writing(args, self.compiled.overwritten, consume=True)
         if not self.entry.acts:
             share(args[len(leaves) :])
         handles = tuple([executable.handle(t) for t in args[len(leaves) :]])
@@ -224,7 +229,7 @@ class _Source:
 
     def _results(self, leaves: str) -> list[str]:
         """Wraps the results; a bare tensor is returned at once."""
-        compiled: Any = self.entry.compiled
+        compiled = self.compiled
         captured = self.entry.captured
         params = [p.value for p in captured.graph.params]
         sizes = sizes_of(params, [a.shape for a in self.args if isinstance(a, Tensor)])
@@ -245,7 +250,7 @@ class _Source:
     def _wrapped(self, name: str, value: str, kind: TensorType) -> list[str]:
         known = self.name(kind)
         if not self.on_host:
-            wrapped = self.entry.compiled.executable.wrapped  # pyright: ignore
+            wrapped = self.compiled.executable.wrapped
             return [f"{name} = {self.name(wrapped)}({value}, {known})"]
         if not kind.is_static or kind.dtype in dtypes.VIEWED:
             return [f"{name} = from_ffi({value}, {known})"]

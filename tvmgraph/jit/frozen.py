@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import threading
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -121,15 +121,15 @@ class FrozenExecutable:
         """How often the prepared values were computed."""
         return self._versions
 
-    def function(self, name: str = "main") -> Callable[..., Any]:
+    def function(self, name: str = "main") -> Callable[..., object]:
         """Returns this thread's entry point; it takes the arguments of the frozen graph."""
         return (self._plain or self._executable).function(name)
 
-    def handle(self, tensor: Tensor) -> Any:
+    def handle(self, tensor: Tensor) -> object:
         """Returns what the compiled code gets of a tensor."""
         return self._executable.handle(tensor)
 
-    def wrapped(self, output: Any, type: TensorType) -> Tensor:
+    def wrapped(self, output: object, type: TensorType) -> Tensor:
         """Returns what the compiled code returned as a tensor."""
         return self._executable.wrapped(output, type)
 
@@ -138,7 +138,7 @@ class FrozenExecutable:
         args: Sequence[Tensor],
         types: Sequence[TensorType],
         name: str = "main",
-        kept: list[Any] | None = None,
+        kept: list[object] | None = None,
     ) -> list[Tensor]:
         """Calls the function with the arguments of the original graph; see :class:`Executable`."""
         with turn:
@@ -146,7 +146,7 @@ class FrozenExecutable:
             handles = executable.handles(args)
         return executable.results(executable.call(handles, name, kept), types)
 
-    def results(self, outputs: Any, types: Sequence[TensorType]) -> list[Tensor]:
+    def results(self, outputs: object, types: Sequence[TensorType]) -> list[Tensor]:
         """Returns what the code returned as tensors."""
         return self._executable.results(outputs, types)
 

@@ -9,16 +9,17 @@ import time
 import types
 import warnings
 import weakref
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from tvmgraph import dtypes, forking, hooks
 from tvmgraph.capture import tree
 from tvmgraph.capture.expect import forget_with
-from tvmgraph.capture.promotion import MutableFloat, MutableInt, Promotion
+from tvmgraph.capture.promotion import MutableFloat, MutableInt, Operand, Promotion
 from tvmgraph.capture.record import Captured, capture
 from tvmgraph.capture.settings import Settings
 from tvmgraph.config import JitConfig, effective_jit_config
@@ -50,6 +51,9 @@ from tvmgraph.jit.signature import Signature
 from tvmgraph.jit.tiered import TieredGraph
 from tvmgraph.machine.processor import described_target
 from tvmgraph.signatures import python_signature
+
+if TYPE_CHECKING:
+    from tvmgraph.jit.regions.segment import Region
 
 _MAX_ENTRIES = 16  # captures kept per kind of arguments
 _MAX_KEYS = 1024  # kinds of arguments; the least recently used is forgotten
@@ -105,19 +109,19 @@ class JitFunction(Inspectable):
 
     def __init__(
         self,
-        fn: Callable[..., Any],
+        fn: Callable[..., object],
         config: JitConfig | None = None,
-        owner: Any = None,
+        owner: object = None,
         settings: Settings | None = None,
     ) -> None:
         self.fn = fn
         self.settings = settings or Settings()
         self.config = config
         self.owner = owner
-        self.entries: dict[Any, list[Entry]] = {}
+        self.entries: dict[object, list[Entry]] = {}
         self.history: list[CompileRecord] = []
         self.evicted = 0
-        self._quick: Any = None  # key of what the quick call may serve
+        self._quick: object = None  # key of what the quick call may serve
         self.varying = Varying()
         self._recent: RecentCall | None = None  # of a capture that takes numbers
         self._tells_apart = False  # whether it matters to some capture which tensors are one
@@ -129,7 +133,7 @@ class JitFunction(Inspectable):
         self._lock = forking.rlock()
         functools.update_wrapper(self, fn, updated=())
 
-    def __get__(self, instance: Any, owner: type | None = None) -> Any:
+    def __get__(self, instance: object, owner: type | None = None) -> Any:
         if instance is None:
             return self
         if isinstance(instance, type) or not hasattr(instance, "__dict__"):
@@ -144,12 +148,12 @@ class JitFunction(Inspectable):
             instance.__dict__[name] = bound  # not through Cell.__setattr__: no attribute changed
         return bound
 
-    region: Any = None  # what runs it in pieces
+    region: Region | None = None  # what runs it in pieces
     refused_at = -1  # the version of the settings then
     definition: JitFunction | None = None
     signature: Signature | None = None  # of ``input_signature``; that of a Cell is looked up
 
-    def _bound_elsewhere(self, instance: Any, owner: type | None) -> Any:
+    def _bound_elsewhere(self, instance: object, owner: type | None) -> object:
         """Returns the method of a class, or of an object that has no room for it."""
         try:
             found = self._methods.get(instance)
@@ -166,7 +170,7 @@ class JitFunction(Inspectable):
 
     _is_jit = True  # lets the interpreter see through it
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> JitFunction:
+    def __deepcopy__(self, memo: dict[int, object]) -> JitFunction:
         """Copies the Cell it belongs to as well; compiled code is not copied."""
         twin = memo[id(self)] = JitFunction.__new__(JitFunction)
         fn, owner = copy.deepcopy(self.fn, memo), copy.deepcopy(self.owner, memo)
@@ -175,7 +179,7 @@ class JitFunction(Inspectable):
         return twin
 
     def __reduce__(self) -> str | tuple[object, ...]:
-        found: Any = sys.modules.get(self.__module__)
+        found: object = sys.modules.get(self.__module__)
         for part in self.__qualname__.split("."):  # pyright: ignore[reportAttributeAccessIssue]
             found = getattr(found, part, None)
         if found is self:  # a decorated function of a module pickles by name, as functions do
@@ -218,7 +222,7 @@ class JitFunction(Inspectable):
             return pieces.run_once(self, args, kwargs, error)
         return pieces.run_plain(self, args, kwargs, error)
 
-    def _look_up(self, args: tuple[object, ...], kwargs: Mapping[str, object]) -> Any:
+    def _look_up(self, args: tuple[object, ...], kwargs: dict[str, object]) -> object:
         """Serves a call that is not like the one before."""
         if state.interpreter is not None:  # part of an outer capture
             return state.interpreter.call(self.fn, args, kwargs)
@@ -259,7 +263,7 @@ class JitFunction(Inspectable):
                     pieces.learn(self, e.node, e)
             raise
 
-    def _run_recent(self, args: tuple[object, ...], kwargs: Mapping[str, object]) -> Any:
+    def _run_recent(self, args: tuple[object, ...], kwargs: dict[str, object]) -> object:
         """Runs the capture that served the call before; ``MISS`` if it does not fit."""
         recent = self._recent
         if recent is None or kwargs or versioned.hooked:
@@ -273,9 +277,9 @@ class JitFunction(Inspectable):
         entry: Entry,
         leaves: list[Tensor],
         args: tuple[object, ...],
-        kwargs: Mapping[str, object],
+        kwargs: dict[str, object],
         now: tuple[int, int],
-    ) -> Any:
+    ) -> object:
         """Runs an entry whose guards hold; ``MISS`` if its symbols do not fit the call."""
         if not entry.told:
             self._warn_of_unseen(entry)
@@ -303,8 +307,9 @@ class JitFunction(Inspectable):
 
     @noticed()
     def _compile_aliased(
-        self, leaves: list[Tensor], why: str, config: JitConfig, args: Any, kwargs: Any
-    ) -> Entry:
+        self, leaves: list[Tensor], why: str, config: JitConfig, args: tuple[object, ...],
+        kwargs: dict[str, object],
+    ) -> Entry:  # fmt: skip
         """Captures a call in which one tensor comes in several ways."""
         self._check_arity(args, kwargs)
         with self._lock:
@@ -333,8 +338,9 @@ class JitFunction(Inspectable):
             )
 
     def _serve(
-        self, key: Any, why: str, config: JitConfig, leaves: list[Tensor], args: Any, kwargs: Any
-    ) -> Any:
+        self, key: object, why: str, config: JitConfig, leaves: list[Tensor],
+        args: tuple[object, ...], kwargs: dict[str, object],
+    ) -> object:  # fmt: skip
         """Serves a call whose key is new: by a capture for calls of its kind, or by a new one."""
         acted = versioned.acted
         found = self._varying_entry(leaves, args, kwargs, config)
@@ -351,7 +357,7 @@ class JitFunction(Inspectable):
     def _first_run(
         self, entry: Entry, leaves: list[Tensor], config: JitConfig, args: object, kwargs: object,
         acted: int,
-    ) -> Any:  # fmt: skip
+    ) -> object:  # fmt: skip
         """Runs an entry that was found or captured since ``acted`` calls had written.
 
         Returns:
@@ -368,7 +374,7 @@ class JitFunction(Inspectable):
 
     def _varying_entry(
         self, leaves: list[Tensor], args: object, kwargs: object, config: JitConfig
-    ) -> tuple[Entry, list[Any] | None] | None:
+    ) -> tuple[Entry, list[Operand] | None] | None:
         """Returns a capture with symbols that fits a call, and its numbers."""
         found = self.varying.find(leaves, args, kwargs, config)
         return None if found is None or found[0].aliasing((args, kwargs)) else found
@@ -410,8 +416,8 @@ class JitFunction(Inspectable):
         key: object,
         why: str,
         config: JitConfig,
-        args: tuple[Any, ...],
-        kwargs: dict[str, Any],
+        args: tuple[object, ...],
+        kwargs: dict[str, object],
     ) -> Entry:
         """Captures and compiles one more entry."""
         with self._lock:
@@ -451,17 +457,20 @@ class JitFunction(Inspectable):
             self._keep(key, entry)
             return entry
 
-    def _declared(self, args: object, kwargs: object) -> dict[tuple[int, int], str] | None:
+    def _declared(
+        self, args: tuple[object, ...], kwargs: dict[str, object]
+    ) -> dict[tuple[int, int], str] | None:
         """Checks a call against what was declared; returns the axes that vary then."""
         signature = self.signature
         if signature is None and self.owner is not None:
-            inputs, keywords = self.owner.__dict__.get("_inputs", ((), {}))
+            inputs, keywords = vars(self.owner).get("_inputs", ((), {}))
             signature = Signature(inputs, keywords) if inputs or keywords else None
         return None if signature is None else signature.axes(self.fn, args, kwargs)
 
     def _capture(
-        self, args: Any, kwargs: Any, promotion: Promotion | None = None, aliased: bool = False
-    ) -> Captured:
+        self, args: tuple[object, ...], kwargs: dict[str, object],
+        promotion: Promotion | None = None, aliased: bool = False,
+    ) -> Captured:  # fmt: skip
         try:
             settings = self.settings
             if pieces.is_lax(self):
@@ -474,7 +483,7 @@ class JitFunction(Inspectable):
                 raise
             raise Raised(e) from e
 
-    def _check_arity(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    def _check_arity(self, args: tuple[object, ...], kwargs: dict[str, object]) -> None:
         if self.settings.mode == "region":  # called by Python, which has an error of its own
             return
         try:
@@ -527,7 +536,7 @@ class JitFunction(Inspectable):
 
     def export(
         self, path: object, *inputs: object, file_format: str = "", **options: object
-    ) -> Any:
+    ) -> Path:
         """Writes the function to a file; see :func:`tvmgraph.export`.
 
         Args:
@@ -542,7 +551,7 @@ class JitFunction(Inspectable):
         if not inputs:
             self.graph()  # raises when there is no call to repeat
             entries = next(reversed(self.entries.values()))
-            inputs = entries[0].given()[0]
+            inputs, _ = entries[0].given()
         kind = file_format or hooks.format_of(path)
         return hooks.export(self, *inputs, file_name=path, file_format=kind, **options)
 

@@ -26,7 +26,9 @@ from tvmgraph.view import Drawing, Kernel, Viewer, draw_pair, model_of
 if TYPE_CHECKING:
     from tvmgraph.backend.table import Choice
     from tvmgraph.jit.compiled import CompiledGraph
+    from tvmgraph.jit.entry import Entry
     from tvmgraph.jit.function import CompileRecord
+    from tvmgraph.jit.regions.segment import Region
 
 _MOST_REPEATS = 10**6
 
@@ -64,14 +66,14 @@ class Explanation(str):
 class Inspectable:
     """What :class:`~tvmgraph.jit.JitFunction` offers to people who look at it."""
 
-    fn: Any
-    entries: dict[Any, list[Any]]
-    history: list[Any]
-    refused: dict[Any, CaptureError]
-    region: Any
+    fn: Any  # a function, a bound method or a CellCall
+    entries: dict[object, list[Entry]]
+    history: list[CompileRecord]
+    refused: dict[object, CaptureError]
+    region: Region | None
     evicted: int
 
-    def compile(self, *args: object, **kwargs: object) -> Any:
+    def compile(self, *args: object, **kwargs: object) -> Inspectable:
         """Compiles for these arguments without running."""
         raise NotImplementedError
 
@@ -79,7 +81,7 @@ class Inspectable:
         """Returns the graph of a call."""
         raise NotImplementedError
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, *args: object, **kwargs: object) -> Any:
         """Runs the function."""
         raise NotImplementedError
 

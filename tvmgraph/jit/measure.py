@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tvmgraph.config import context
 from tvmgraph.core.op import Reason
@@ -21,6 +21,7 @@ from tvmgraph.view import Kernel
 if TYPE_CHECKING:
     from tvmgraph.compiler.provenance import Site
     from tvmgraph.jit.compiled import CompiledGraph
+    from tvmgraph.runtime import Executable
 
 _UNCACHED = 96 << 20  # bytes of a kernel whose data does not stay in caches
 _NAMED = 3  # operators that a kernel is described by
@@ -30,7 +31,7 @@ def measure(
     compiled: CompiledGraph,
     args: Sequence[Tensor],
     repeat: int = 1,
-    whole: Callable[[], Any] | None = None,
+    whole: Callable[[], object] | None = None,
     facts: bool = True,
 ) -> Profile:
     """Times a compiled graph: the whole call, then every kernel (the shortest of ``repeat``).
@@ -66,17 +67,18 @@ def _kernel_seconds(events: Sequence[Event]) -> float:
     return sum(e.seconds for e in events if e.kind == recorder.KERNEL)
 
 
-def _quick_call(compiled: CompiledGraph, args: Sequence[Tensor]) -> Callable[[], Any]:
+def _quick_call(compiled: CompiledGraph, args: Sequence[Tensor]) -> Callable[[], object]:
     """A call as in a loop of calls, where parameters that nobody looks at are written in place."""
     if compiled.steps is not None or not compiled.overwritten:
         return lambda: compiled.run(args)
-    executable: Any = compiled.executable  # no frozen one, which writes to nothing
+    executable = compiled.executable
+    assert not isinstance(executable, FrozenExecutable)  # which writes to nothing
     own = executable.for_writing(args, compiled.overwritten, False)
     types = [v.type for v in compiled.graph.outputs]
     return lambda: executable.run(own, types)
 
 
-def _finished(compiled: CompiledGraph, call: Callable[[], Any]) -> Callable[[], Any]:
+def _finished(compiled: CompiledGraph, call: Callable[[], object]) -> Callable[[], object]:
     """A call that returns when its results are there: those of a GPU are only on their way."""
     if _on_host(compiled):
         return call
@@ -149,7 +151,7 @@ def run_recorded(
         return _run_steps(compiled, args, heard), Memory(given)
     from tvmgraph.runtime import instrument
 
-    executable: Any = compiled.executable
+    executable = compiled.executable
     if isinstance(executable, FrozenExecutable):
         executable, args = executable.resolve(args)
     if compiled.overwritten:  # others may see what it writes to
@@ -195,7 +197,7 @@ def lowered_graph(compiled: CompiledGraph) -> Graph:
     return frozen or compiled.unfrozen
 
 
-def bytecode(compiled: CompiledGraph) -> Any:
+def bytecode(compiled: CompiledGraph) -> Executable:
     """The executable with host code that can be instrumented."""
     from tvmgraph.compiler import compile_graph
     from tvmgraph.jit.compiled import compile_options

@@ -18,6 +18,8 @@ from tvmgraph.graph import Graph
 from tvmgraph.graph.ir import Value
 from tvmgraph.graph.simplify import dce
 
+Composition = Callable[..., Tensor | tuple[Tensor, ...]]
+
 
 class Piece:
     """What a composition is for arguments of some types.
@@ -27,16 +29,17 @@ class Piece:
         args: Its arguments, of which tensors may have other elements in a call.
     """
 
-    def __init__(self, function: Callable[..., Any], args: tuple[Any, ...]) -> None:
+    def __init__(self, function: Composition, args: tuple[object, ...]) -> None:
         self._function = function
         self._name = function.__name__.strip("_")
         self._places = [i for i, a in enumerate(args) if isinstance(a, Tensor)]
         self._others = [None if isinstance(a, Tensor) else a for a in args]
-        self._types = [args[i].type for i in self._places]
+        tensors = [a for a in args if isinstance(a, Tensor)]
+        self._types = [t.type for t in tensors]
         self._multi = False
         self._graph: Graph | None = None
-        self._backward: dict[Any, Piece] = {}
-        on_host = all(not args[i].on_gpu for i in self._places)
+        self._backward: dict[object, Piece] = {}
+        on_host = not any(t.on_gpu for t in tensors)
         self._costly = Costly(self.graph) if on_host and self._places else None
 
     def is_chain(self) -> bool:
@@ -72,7 +75,7 @@ class Piece:
             raise AssertionError(f"{self._name} reads or writes more than its arguments")
         return self._graph
 
-    def __call__(self, args: tuple[Any, ...]) -> Any:
+    def __call__(self, args: tuple[Any, ...]) -> Tensor | tuple[Tensor, ...]:
         """Computes it."""
         costly = self._costly
         if costly is None:
@@ -103,6 +106,7 @@ class Piece:
             operands = (*kept, *given.values())
             piece = self._reversed(wanted, tuple(given), operands)
             found = piece(operands) if state.interpreter is None else piece._function(*operands)
+            assert isinstance(found, tuple)
             result: list[Tensor | None] = [None] * len(kept)
             for i, g in zip(wanted, found):
                 result[i] = g

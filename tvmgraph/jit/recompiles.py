@@ -6,7 +6,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -24,7 +24,7 @@ _LONG = 60  # characters of a value that are shown
 
 
 def describe_call(
-    fn: Callable[..., object], args: tuple[object, ...], kwargs: dict[str, Any]
+    fn: Callable[..., object], args: tuple[object, ...], kwargs: dict[str, object]
 ) -> dict[str, str]:
     """Describes every argument of a call by name: what the key of a compiled function sees.
 
@@ -55,8 +55,9 @@ def _describe(name: str, value: object, found: dict[str, str]) -> None:
 
 
 def why_new(
-    fn: Callable[..., Any], before: dict[str, str] | None, args: tuple[Any, ...], kwargs: Any
-) -> str:
+    fn: Callable[..., object], before: dict[str, str] | None, args: tuple[object, ...],
+    kwargs: dict[str, object],
+) -> str:  # fmt: skip
     """Returns why no compiled entry has the key of this call.
 
     Args:

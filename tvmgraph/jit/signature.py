@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import NoReturn
 
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.core.types import ANY_RANK, Dim
 from tvmgraph.dtypes import DType
-from tvmgraph.errors import ArgumentError, DTypeError, ShapeError, user_source
+from tvmgraph.errors import ArgumentError, DTypeError, ShapeError, TvmgraphError, user_source
 from tvmgraph.signatures import python_signature
 
 Axis = tuple[int, int]  # number of the tensor argument, axis
@@ -29,7 +29,9 @@ class Signature:
     positional: tuple[object, ...]
     keywords: dict[str, object] = field(default_factory=dict)
 
-    def axes(self, fn: Callable[..., object], args: Any, kwargs: Any) -> dict[Axis, str]:
+    def axes(
+        self, fn: Callable[..., object], args: Sequence[object], kwargs: dict[str, object]
+    ) -> dict[Axis, str]:
         """Checks a call and returns the axes that vary, with their names (``""`` without one).
 
         Raises:
@@ -75,6 +77,13 @@ def _labels(fn: Callable[..., object], count: int) -> list[str]:
     return labels[:count]
 
 
+Container = tuple[object, ...] | list[object] | dict[object, object]
+
+
+def _items(value: Container) -> dict[object, object]:
+    return value if isinstance(value, dict) else dict(enumerate(value))
+
+
 class _Walk:
     """Visits arguments beside their specifications."""
 
@@ -96,20 +105,19 @@ class _Walk:
             pairs = value.items() if isinstance(value, dict) else enumerate(value)
             inner = self._inner(value, spec, label)
             for k, v in pairs:
-                self.visit(v, None if inner is None else inner[k], f"{label}[{k!r}]")
+                self.visit(v, inner.get(k), f"{label}[{k!r}]")
         elif isinstance(spec, Tensor):
             self._fail(DTypeError, label, str(_text(spec)), type(value).__name__)
 
-    def _inner(self, value: Any, spec: Any, label: str) -> Any:
+    def _inner(self, value: Container, spec: object, label: str) -> Mapping[object, object]:
+        """The specifications of a container's items, by key or number; none where it has none."""
         if spec is None:
-            return None
-        keys = spec.keys() if isinstance(spec, dict) else range(len(spec))
-        own = value.keys() if isinstance(value, dict) else range(len(value))
-        same = isinstance(spec, (tuple, list, dict)) and set(keys) == set(own)
-        if not same:
-            self._fail(DTypeError, label, f"a {type(spec).__name__} of {len(spec)}",
-                       f"a {type(value).__name__} of {len(value)}")  # fmt: skip
-        return spec
+            return {}
+        if isinstance(spec, (tuple, list, dict)) and _items(spec).keys() == _items(value).keys():
+            return _items(spec)
+        count = f" of {len(spec)}" if isinstance(spec, (tuple, list, dict)) else ""
+        self._fail(DTypeError, label, f"a {type(spec).__name__}{count}",
+                   f"a {type(value).__name__} of {len(value)}")  # fmt: skip
 
     def _check(self, value: Tensor, spec: Tensor, label: str) -> None:
         if value.dtype is not spec.dtype:
@@ -134,7 +142,7 @@ class _Walk:
                         fix="make them equal, or give them different names",
                     )  # fmt: skip
 
-    def _fail(self, error: Any, label: str, wanted: str, got: str) -> None:
+    def _fail(self, error: type[TvmgraphError], label: str, wanted: str, got: str) -> NoReturn:
         raise error(
             f"argument {label!r} was declared as {wanted}, but is {got}", op=self.name,
             at=user_source(), fix="pass what set_inputs or input_signature says, or change that",

@@ -6,7 +6,7 @@ import __future__
 import ast
 import types
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tvmgraph.capture.source import FunctionSource, describe, register
 from tvmgraph.jit.regions import split
@@ -49,7 +49,7 @@ class Program:
 
     def __init__(
         self, function: types.FunctionType, source: FunctionSource, make: Maker,
-        enter: Callable[[Any], Any],
+        enter: Callable[[object], object],
     ) -> None:  # fmt: skip
         self.function, self.source = function, source
         node = source.node
@@ -134,21 +134,18 @@ class Program:
         found = self._statement_of(node, list(inside) or self.node.body)
         return found is not None and self._blame(found, node, why)
 
-    def _blame(self, s: Any, node: object, why: str) -> bool:
-        header = isinstance(s, (ast.If, ast.For)) or (isinstance(s, ast.While) and not s.orelse)
-        if header and node is not s:
+    def _blame(self, s: ast.stmt, node: object, why: str) -> bool:
+        ends_early = isinstance(s, ast.While) and s.orelse
+        if isinstance(s, (ast.If, ast.For, ast.While)) and node is not s and not ends_early:
             parts = self.head_off(s)
-        elif bodies(s) or id(s) in self.native:
+            return self._blame(self._statement_of(node, parts) or parts[-1], node, why)
+        if bodies(s) or id(s) in self.native:
             return self._keep_native(s, why)
-        else:
-            parts = split.split(s)
-            if parts == [s]:
-                return self._keep_native(s, why)
-            self._replace(s, parts)
-        part = self._statement_of(node, parts) or parts[-1]
-        if header:
-            return self._blame(part, node, why)
-        return self._keep_native(part, why)
+        parts = split.split(s)
+        if parts == [s]:
+            return self._keep_native(s, why)
+        self._replace(s, parts)
+        return self._keep_native(self._statement_of(node, parts) or parts[-1], why)
 
     def _statement_of(self, node: object, block: list[ast.stmt]) -> ast.stmt | None:
         """Returns the innermost statement of a block that a node belongs to."""
