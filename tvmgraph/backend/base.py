@@ -9,11 +9,13 @@ from __future__ import annotations
 import importlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tvmgraph.machine.targets import backend_name
 
 if TYPE_CHECKING:
+    import tvm
+
     from tvmgraph.config.options import CompileOptions
     from tvmgraph.core.types import TensorType
     from tvmgraph.machine.processor import CpuModel
@@ -49,7 +51,9 @@ class Backend:
 
     name: str
     builder: str
-    executable: Callable[[Any, Mapping[str, Any], bytes, CompileOptions], Executable]
+    executable: Callable[
+        [tvm.runtime.Module, Mapping[str, object], bytes, CompileOptions], Executable
+    ]
     layout_model: Callable[[CompileOptions], CpuModel | None]
     fusion_model: Callable[[CompileOptions], CpuModel]
     takes_attention: TakesAttention | None = None

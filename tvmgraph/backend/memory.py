@@ -116,7 +116,7 @@ def _rewritten(
     return relax.BindingBlock(bindings)
 
 
-def _at(alloc: relax.Call, offset: int, memory: object) -> Any:
+def _at(alloc: relax.Call, offset: int, memory: object) -> relax.Call:
     shape, dtype = alloc.args[0], alloc.args[1]
     return relax.op.memory.alloc_tensor(memory, offset, shape, dtype)
 
@@ -124,26 +124,26 @@ def _at(alloc: relax.Call, offset: int, memory: object) -> Any:
 class _Lives:
     """From where to where every tensor of a function lives."""
 
-    def __init__(self, function: Any) -> None:
-        self.sizes: dict[Any, int] = {}
-        self.first: dict[Any, int] = {}
-        self.last: dict[Any, int] = {}
-        self.escaped: set[Any] = set()
+    def __init__(self, function: relax.Function) -> None:
+        self.sizes: dict[relax.Var, int] = {}
+        self.first: dict[relax.Var, int] = {}
+        self.last: dict[relax.Var, int] = {}
+        self.escaped: set[relax.Var] = set()
         #: The tensors whose memory a variable may stand for, per field of a tuple.
-        self.roots: dict[Any, list[frozenset[Any]]] = {}
+        self.roots: dict[relax.Var, list[frozenset[relax.Var]]] = {}
         bindings = [b for block in function.body.blocks for b in block.bindings]
         for step, binding in enumerate(bindings):
             self._visit(step, binding)
         self.escaped |= self._all(function.body.body)
 
-    def tensors(self) -> list[tuple[Any, Interval]]:
+    def tensors(self) -> list[tuple[relax.Var, Interval]]:
         """Returns the tensors whose memory can be planned."""
         return [
             (v, Interval(size, self.first.get(v, 0), self.last.get(v, 0)))
             for v, size in self.sizes.items() if v not in self.escaped
         ]  # fmt: skip
 
-    def _visit(self, step: int, binding: Any) -> None:
+    def _visit(self, step: int, binding: relax.Binding) -> None:
         value = binding.value
         if isinstance(value, relax.Call) and value.op == _ALLOC:
             size = _bytes(value)
@@ -157,14 +157,15 @@ class _Lives:
             self.last[root] = step
         self._alias(binding.var, value, used)
 
-    def _alias(self, var: Any, value: Any, used: frozenset[Any]) -> None:
+    def _alias(self, var: relax.Var, value: relax.Expr, used: frozenset[relax.Var]) -> None:
         """Notes whose memory a new variable stands for."""
         if isinstance(value, relax.Var):
             self.roots[var] = self.roots.get(value, [])
         elif isinstance(value, relax.Tuple):
             self.roots[var] = [self._all(f) for f in value.fields]
         elif isinstance(value, relax.TupleGetItem):
-            fields = self.roots.get(value.tuple_value, [])
+            given: Any = value.tuple_value
+            fields = self.roots.get(given, [])
             index = int(value.index)
             self.roots[var] = [fields[index]] if index < len(fields) else [used]
         elif isinstance(value, relax.Call) and value.op in _VIEWS:
@@ -172,8 +173,8 @@ class _Lives:
         elif not _is_kernel(value):
             self.escaped |= used
 
-    def _all(self, value: Any) -> frozenset[Any]:
-        found: set[Any] = set()
+    def _all(self, value: relax.Expr) -> frozenset[relax.Var]:
+        found: set[relax.Var] = set()
         for var in relax.analysis.free_vars(value):
             for part in self.roots.get(var, ()):
                 found |= part
@@ -228,7 +229,7 @@ def apply_offsets(
     if func.attrs.get("calling_conv") != ir.CallingConv.C_PACKED_FUNC:
         return func
 
-    def moved(call: relax.Call) -> Any:
+    def moved(call: ir.Call) -> ir.Expr:
         if _is_field(call, _OFFSET):
             return tirx.IntImm("uint64", 0)  # the address holds it already
         if not _is_field(call, _DATA):

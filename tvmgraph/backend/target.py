@@ -9,7 +9,6 @@ from __future__ import annotations
 import functools
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from typing import Any
 
 import tvm
 
@@ -70,7 +69,7 @@ def make_target(name: str = "host", opt_level: int = 3, host: str = "") -> tvm.t
     row = target_row(name)
     if row["kind"] == "cuda":
         return _cuda_target(row, make_target(host or row["host"], opt_level))
-    fields: dict[str, Any] = {"kind": row["kind"], "opt-level": opt_level}
+    fields: dict[str, object] = {"kind": row["kind"], "opt-level": opt_level}
     if row.get("mcpu") == "host":
         fields["mcpu"] = host_cpu()
         have = usable_features()

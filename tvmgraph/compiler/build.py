@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tvmgraph import forking
 from tvmgraph.compiler.cache import disk
@@ -20,8 +20,11 @@ from tvmgraph.graph.builder import one_node
 from tvmgraph.interruption import held_back, raise_noticed
 from tvmgraph.runtime.device_image import describe
 
+if TYPE_CHECKING:
+    from tvm import relax
+
 #: What TVM made, what is to be remembered of it, and code for a device.
-Built = tuple[Any, dict[str, Any], bytes]
+Built = tuple["relax.VMExecutable", dict[str, object], bytes]
 #: Held while TVM and LLVM are in the middle of something in this process: one thread at a time.
 in_tvm = forking.whole()
 
@@ -98,7 +101,7 @@ def generate(
     made = pipeline.build(
         mod, options, phases, pipeline.Request(folder, singly=singly, portable=portable)
     )
-    facts: dict[str, Any] = {
+    facts: dict[str, object] = {
         "kernels": made.kernels, "native": made.native, "images": describe(made.images),
     }  # fmt: skip
     return made.executable, facts, b"".join(i.code for i in made.images)

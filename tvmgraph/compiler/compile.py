@@ -221,7 +221,7 @@ def _obtain(graph: Graph, options: CompileOptions, phases: Phases) -> tuple[Exec
         module, facts, payload = found
         return (
             backend_of(options.target).executable(module, facts, payload, options),
-            facts["native"],
+            bool(facts["native"]),
             "loaded",
         )
     try:
@@ -287,4 +287,4 @@ def _build(
         executable = backend_of(options.target).executable(module, facts, payload, options)
         if executable.on_host:  # a GPU's may be for another machine
             executable.function()  # loads the code now, so that the first call does not pay for it
-    return executable, facts["native"]
+    return executable, bool(facts["native"])

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import tvm
+from tvm import relax
 
 from tvmgraph.backend.cpu.backend import model_of
 from tvmgraph.backend.cpu.codegen import parallel
@@ -41,7 +42,9 @@ class CpuBuilder:
 
         return schedule_by_search(mod, self._model, schedule, self.target, options.trials)
 
-    def translate(self, program: parallel.Program, phases: Phases) -> tuple[Any, tuple[()]]:
+    def translate(
+        self, program: parallel.Program, phases: Phases
+    ) -> tuple[relax.VMExecutable, tuple[()]]:
         """Makes machine code, in object files or in memory."""
         request = self._request
         with phases.time("codegen"):

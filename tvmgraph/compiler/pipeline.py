@@ -6,9 +6,10 @@ import contextlib
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 
 import tvm
+from tvm import relax
 
 from tvmgraph.backend.base import backend_of
 from tvmgraph.backend.cpu.codegen import parallel
@@ -58,7 +59,7 @@ class Build:
         images: A GPU's code.
     """
 
-    executable: Any
+    executable: relax.VMExecutable
     kernels: tuple[str, ...]
     native: bool
     images: tuple[DeviceImage, ...] = ()
@@ -79,7 +80,7 @@ class Builder(Protocol):
 
     def translate(
         self, program: parallel.Program, phases: Phases
-    ) -> tuple[Any, tuple[DeviceImage, ...]]:
+    ) -> tuple[relax.VMExecutable, tuple[DeviceImage, ...]]:
         """Makes machine code: TVM's executable, and code for a device."""
         ...
 

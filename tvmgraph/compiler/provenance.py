@@ -7,7 +7,7 @@ Branches and loops are functions of their own, which are followed one by one.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import takewhile
 from typing import Any
@@ -141,7 +141,7 @@ def _as_addition(call: Any) -> Any:
     return call.args[0] + call.args[-1] if name in _ELEMENTARY else call
 
 
-def _functions(mod: tvm.IRModule) -> Iterator[tuple[str, Any]]:
+def _functions(mod: tvm.IRModule) -> Iterator[tuple[str, relax.Function]]:
     """The functions of a module that stand for the graph or a part of it, ``main`` first."""
     found = {
         str(gv.name_hint): f for gv, f in mod.functions.items()
@@ -243,7 +243,7 @@ def _follow(
 class _Numbering:
     """Numbers the values before fusion, so that the same calls are found again inside of groups."""
 
-    def __init__(self, function: Any, provenance: Provenance) -> None:
+    def __init__(self, function: relax.Function, provenance: Provenance) -> None:
         self.provenance = provenance
         self.params = [f"p{i}" for i in range(len(function.params))]
         self.table: dict[object, list[int]] = {}
@@ -253,7 +253,7 @@ class _Numbering:
             known[binding.var] = i
 
     def place(
-        self, after: tvm.IRModule, binding: relax.Binding, known: dict[Any, Any]
+        self, after: tvm.IRModule, binding: relax.Binding, known: dict[relax.Var, object]
     ) -> tuple[int, ...]:
         """Notes which value a binding defines and returns the nodes it computes."""
         value = binding.value
@@ -285,7 +285,7 @@ def _is_group(mod: tvm.IRModule, value: relax.Expr) -> bool:
     return called and isinstance(mod[value.op], relax.Function) and _is_primitive(mod[value.op])
 
 
-def _key(value: relax.Expr, known: Mapping[object, object]) -> Any:
+def _key(value: relax.Expr, known: Mapping[relax.Var, object]) -> object:
     """What a value computes: its kernel or operator, and its operands by number.
 
     Constants count as nothing, because fusion hands them to a group as parameters.
@@ -299,5 +299,5 @@ def _key(value: relax.Expr, known: Mapping[object, object]) -> Any:
     return type(value).__name__, getattr(value, "index", None), operands
 
 
-def _numbers(values: Any, known: Mapping[object, object]) -> tuple[Any, ...]:
+def _numbers(values: Iterable[relax.Expr], known: Mapping[relax.Var, object]) -> tuple[object, ...]:
     return tuple(known.get(v) if isinstance(v, relax.Var) else None for v in values)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tvmgraph.backend.base import Backend
 from tvmgraph.config import context
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def _executable(
-    module: object, facts: Mapping[str, Any], _images: bytes, _options: CompileOptions
+    module: object, facts: Mapping[str, object], _images: bytes, _options: CompileOptions
 ) -> Executable:
     from tvmgraph.runtime.executable import Executable, cpu
 

@@ -89,7 +89,9 @@ def _parallelize(schedule: s_tir.Schedule, block: object, model: CpuModel) -> No
         return
 
 
-def _fuse(schedule: s_tir.Schedule, loops: Sequence[object]) -> Any:
+def _fuse(
+    schedule: s_tir.Schedule, loops: Sequence[s_tir.schedule.LoopRV]
+) -> s_tir.schedule.LoopRV:
     return schedule.fuse(*loops) if len(loops) > 1 else loops[0]
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tvmgraph.backend.base import Backend
 from tvmgraph.dtypes import bfloat16, float16
@@ -20,7 +20,7 @@ _LARGEST, _LARGEST_DERIVED = 256, 128
 
 
 def _executable(
-    module: object, facts: Mapping[str, Any], images: bytes, options: CompileOptions
+    module: object, facts: Mapping[str, object], images: bytes, options: CompileOptions
 ) -> Executable:
     from tvmgraph.runtime.device_executable import DeviceExecutable
     from tvmgraph.runtime.device_image import assemble

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import functools
 from dataclasses import dataclass
-from typing import Any
 
 import tvm
 import tvm_ffi
@@ -59,7 +58,7 @@ def split(kernels: tvm.IRModule, target: tvm.target.Target) -> tuple[tvm.IRModul
     return host, device
 
 
-def generate_host(host: tvm.IRModule, target: tvm.target.Target) -> Any:
+def generate_host(host: tvm.IRModule, target: tvm.target.Target) -> tvm.runtime.Module:
     """Returns the library of the functions that launch kernels.
 
     Args:
@@ -115,7 +114,7 @@ def _kernel(func: tirx.PrimFunc) -> Kernel:
     return Kernel(str(func.attrs["global_symbol"]), types, tags)
 
 
-def _argument_type(param: Any) -> str:
+def _argument_type(param: tirx.Var) -> str:
     found = str(param.ty.dtype) if hasattr(param.ty, "dtype") else "handle"
     return "handle" if found == "void" else found
 

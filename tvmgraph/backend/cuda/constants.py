@@ -10,12 +10,11 @@ integer.
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 import tvm
 import tvm_ffi
-from tvm import tirx
+from tvm import ir, tirx
 
 #: Exponents within which three float32, of 24 bits each, hold the 53 bits of a float64.
 _LOWEST, _HIGHEST = -60, 120
@@ -52,7 +51,7 @@ def _bits(node: tvm.ir.Call) -> tvm.ir.Call | tirx.IntImm:
     return tirx.IntImm(wanted, int(value))
 
 
-def _constant(node: tirx.FloatImm) -> Any:
+def _constant(node: tirx.FloatImm) -> ir.Expr:
     value = float(node.value)
     if str(node.ty.dtype) != "float64" or not math.isfinite(value) or _is_short(value):
         return node
@@ -64,7 +63,7 @@ def _is_short(value: float) -> bool:
     return float(f"{value:.15f}") == value
 
 
-def _sum(value: float) -> Any:
+def _sum(value: float) -> ir.Expr:
     exponent = math.frexp(value)[1]
     if exponent < _LOWEST:
         return _sum(math.ldexp(value, _STEP)) * _wide(math.ldexp(1.0, -_STEP))

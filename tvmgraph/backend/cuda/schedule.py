@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from typing import Any
 
+import tvm
 import tvm_ffi
-from tvm import tirx
+from tvm import ir, tirx
 
 from tvmgraph.backend.cuda.kernels.padding import merge_padding
 from tvmgraph.backend.cuda.table import KERNELS
@@ -20,7 +21,7 @@ from tvmgraph.backend.table import Writer, naming
 from tvmgraph.backend.target import GpuModel
 
 
-def schedule_for_cuda(mod: Module, model: GpuModel, target: Any) -> Module:
+def schedule_for_cuda(mod: Module, model: GpuModel, target: tvm.target.Target) -> Module:
     """Schedules every loop nest of a module for a CUDA device.
 
     Args:
@@ -31,7 +32,7 @@ def schedule_for_cuda(mod: Module, model: GpuModel, target: Any) -> Module:
     Raises:
         NotImplementedError: if no kernel takes a nest.
     """
-    changed: dict[Any, Any] = {}
+    changed: dict[ir.GlobalVar, tirx.PrimFunc] = {}
     for var, func in mod.functions.items():
         if isinstance(func, Func) and not func.attrs.get(SCHEDULED, False):
             with naming(var.name_hint):
@@ -39,7 +40,7 @@ def schedule_for_cuda(mod: Module, model: GpuModel, target: Any) -> Module:
             if scheduled is not None:
                 changed[var] = scheduled
             if IN_PLACE in func.attrs and len((scheduled or func).params) == len(func.params):
-                changed[var] = changed.get(var, func).without_attr(IN_PLACE)  # nobody did it
+                changed[var] = (scheduled or func).without_attr(IN_PLACE)  # nobody did it
     for var, func in changed.items():
         mod[var] = func
     with target:
@@ -56,7 +57,7 @@ def _runs_on_host(func: Func) -> bool:
     stores: list[object] = []
     threads: list[object] = []
 
-    def bound(node: Any) -> None:
+    def bound(node: tirx.For) -> None:
         if (
             getattr(node, "attr_key", "") == "thread_extent"
             or getattr(node, "thread_binding", None) is not None

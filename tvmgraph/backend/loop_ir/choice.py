@@ -11,7 +11,9 @@ import contextlib
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TypeVar
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -60,7 +62,7 @@ def deciding(given: Mapping[str, object] | None = None) -> Iterator[Decisions]:
         _open.decisions = before
 
 
-def choose(name: str, default: Any, options: Sequence[Any]) -> Any:
+def choose(name: str, default: T, options: Sequence[T]) -> T:
     """Returns ``default``, or what an open :func:`deciding` says.
 
     A kernel that asks the same question several times is answered the same every time.
@@ -74,13 +76,13 @@ def choose(name: str, default: Any, options: Sequence[Any]) -> Any:
     if decisions is None:
         return default
     wanted = decisions.given.get(name, default)
-    taken = wanted if wanted in options else default
+    taken = next((o for o in options if o == wanted), default)
     if name not in decisions.found:
         decisions.found[name] = Decision(taken, default, tuple(options))
     return taken
 
 
-def ranked(costs: Mapping[object, float], count: int = 6) -> list[Any]:
+def ranked(costs: Mapping[T, float], count: int = 6) -> list[T]:
     """The ``count`` cheapest keys, cheapest first; of equal ones the first is first.
 
     Args:
@@ -90,6 +92,6 @@ def ranked(costs: Mapping[object, float], count: int = 6) -> list[Any]:
     return sorted(costs, key=lambda key: costs[key])[:count]
 
 
-def _frozen(value: object) -> Any:
+def _frozen(value: object) -> object:
     """Lists, as JSON has them, as tuples."""
     return tuple(map(_frozen, value)) if isinstance(value, (list, tuple)) else value

@@ -11,15 +11,13 @@ in float32 and round what they store, and what a program converts explicitly.
 
 from __future__ import annotations
 
-from typing import Any
-
 import tvm
 import tvm_ffi
 from tvm import ir, tirx
 from tvm.tirx import op
 
 from tvmgraph.backend.cpu.intrinsics.lanes import Lanes, let
-from tvmgraph.backend.loop_ir.types import Expr, dtype_of, scalar_of
+from tvmgraph.backend.loop_ir.types import Binary, Expr, dtype_of, scalar_of
 from tvmgraph.backend.tvm_private import private
 
 #: TVM's names of the operators below.
@@ -33,7 +31,7 @@ _UPPER, _QUIET = 16, 0x400000
 
 def _install() -> None:
     """Makes the operators known to TVM, which may read them from a file."""
-    register: Any = private("ir.RegisterOp")
+    register = private("ir.RegisterOp")
     for name, meaning in (
         (_BITS, "The bits of the bfloat16 nearest to a float32; NaN has no lower bits."),
         (_BITS_OF_ANY, "The bits of the bfloat16 nearest to any float32."),
@@ -103,15 +101,15 @@ def round_halves(
     if not _has_type(func, "bfloat16"):
         return func
 
-    def arithmetic(node: Any) -> Any:
+    def arithmetic(node: Binary) -> ir.Expr:
         if scalar_of(node) != "bfloat16":
             return node
         return _nearest(type(node)(_wide(node.a), _wide(node.b)))
 
-    def cast(node: tirx.Cast) -> Any:
+    def cast(node: tirx.Cast) -> ir.Expr:
         return _nearest(_wide(node.value)) if scalar_of(node) == "bfloat16" else node
 
-    def call(node: ir.Call) -> Any:
+    def call(node: ir.Call) -> ir.Expr:
         if scalar_of(node) != "bfloat16" or not _computes(node):
             return node
         wide = [_wide(a) for a in node.args]
@@ -142,8 +140,8 @@ def keep_wide(mod: tvm.IRModule) -> tvm.IRModule:
     return tvm.IRModule(functions, attrs=mod.attrs, global_infos=mod.global_infos)
 
 
-def _kept_wide(func: tirx.PrimFunc) -> Any:
-    def unmarked(node: ir.Call) -> Any:
+def _kept_wide(func: tirx.PrimFunc) -> tirx.PrimFunc:
+    def unmarked(node: ir.Call) -> ir.Expr:
         return node.args[0] if _is(node, _ROUNDED) else node
 
     callbacks = [
@@ -155,46 +153,46 @@ def _kept_wide(func: tirx.PrimFunc) -> Any:
     return func.with_body(tvm_ffi.structural_map(body, (ir.Call, unmarked)))
 
 
-def _before_rounding(node: object) -> Any:
+def _before_rounding(node: ir.Expr) -> ir.Expr | None:
     """A value of half precision as it is before it is rounded, if there is such a thing."""
     if isinstance(node, tirx.Cast) and scalar_of(node) in _HALF_TYPES:
         return node.value if scalar_of(node.value) == "float32" else None
     return None
 
 
-def _unrounded(node: object) -> Any:
+def _unrounded(node: ir.Expr) -> ir.Expr:
     found = _before_rounding(node)
     return _wide(node) if found is None else found
 
 
-def _narrow(node: object, result: object) -> Any:
+def _narrow(node: ir.Expr, result: ir.Expr) -> ir.Expr:
     return Lanes(node).cast(result, scalar_of(node))
 
 
-def _wide_arithmetic(node: Any) -> Any:
+def _wide_arithmetic(node: Binary | tirx.Max | tirx.Min) -> ir.Expr:
     if scalar_of(node) not in _HALF_TYPES:
         return node
     return _narrow(node, type(node)(_unrounded(node.a), _unrounded(node.b)))
 
 
-def _wide_extreme(node: Any) -> Any:
+def _wide_extreme(node: tirx.Max | tirx.Min) -> ir.Expr:
     known = all(_before_rounding(x) is None for x in (node.a, node.b))
     return node if known else _wide_arithmetic(node)
 
 
-def _wide_select(node: tirx.Select) -> Any:
+def _wide_select(node: tirx.Select) -> ir.Expr:
     values = (node.true_value, node.false_value)
     if all(_before_rounding(x) is None for x in values):
         return node
     return _narrow(node, tirx.Select(node.condition, *map(_unrounded, values)))
 
 
-def _wide_cast(node: tirx.Cast) -> Any:
+def _wide_cast(node: tirx.Cast) -> ir.Expr:
     found = _before_rounding(node.value) if scalar_of(node) == "float32" else None
     return node if found is None else found
 
 
-def _wide_call(node: ir.Call) -> Any:
+def _wide_call(node: ir.Call) -> ir.Expr:
     if scalar_of(node) not in _HALF_TYPES or not _computes(node):
         return node
     operands = [_unrounded(a) for a in node.args]
@@ -212,12 +210,12 @@ def separate_products(
             sum, as an ``fma`` would round once.
     """
 
-    def rounded_product(node: object) -> Any:
+    def rounded_product(node: ir.Expr) -> ir.Expr:
         if not isinstance(node, tirx.Mul):
             return node
         return op.call_pure_extern(dtype_of(node), "__hmul_rn", node.a, node.b)
 
-    def total(node: Any) -> Any:
+    def total(node: tirx.Add | tirx.Sub) -> ir.Expr:
         if dtype_of(node) not in _HALF_TYPES:
             return node
         return type(node)(rounded_product(node.a), rounded_product(node.b))
@@ -237,7 +235,7 @@ def write_rounding(
             generated.
     """
 
-    def call(node: ir.Call) -> Any:
+    def call(node: ir.Call) -> ir.Expr:
         if not _is(node, _BITS) and not _is(node, _BITS_OF_ANY):
             return node
         return _bits_of(node.args[0], _is(node, _BITS_OF_ANY))
@@ -288,7 +286,7 @@ def _has_type(func: tirx.PrimFunc, dtype: str) -> bool:
         if scalar_of(node) == dtype:
             found.append(node)
 
-    def buffer(node: Any) -> None:
+    def buffer(node: tirx.DeclBuffer | tirx.AllocBuffer) -> None:
         if str(node.buffer.dtype) == dtype:
             found.append(node)
 

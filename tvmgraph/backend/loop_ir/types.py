@@ -25,6 +25,11 @@ else:
     Func = tirx.PrimFunc
     Module = ir.IRModule
 
+#: Arithmetic of two operands ``a`` and ``b``; ``type(node)(a, b)`` makes it of others.
+Binary = tirx.Add | tirx.Sub | tirx.Mul | tirx.Div | tirx.FloorDiv | tirx.FloorMod
+#: Comparisons, likewise.
+Comparison = tirx.EQ | tirx.NE | tirx.LT | tirx.LE | tirx.GT | tirx.GE
+
 #: A function that carries this attribute is a finished kernel and is left alone.
 SCHEDULED = "tirx.is_scheduled"
 #: Attribute of a function that asks for a kernel by name: the name and its settings. Such a

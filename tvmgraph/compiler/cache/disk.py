@@ -190,7 +190,7 @@ def key_of_text(text: str, options: object, extra: str = "") -> str:
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()
 
 
-def load(key: str) -> tuple[Any, dict[str, Any], bytes] | None:
+def load(key: str) -> tuple[Any, dict[str, object], bytes] | None:
     """Returns module, description and payload of an entry; None when there is none that works.
 
     Args:
@@ -212,7 +212,7 @@ def load(key: str) -> tuple[Any, dict[str, Any], bytes] | None:
         return None
 
 
-def opened(path: Path, key: str | None = None) -> tuple[Any, dict[str, Any], bytes]:
+def opened(path: Path, key: str | None = None) -> tuple[Any, dict[str, object], bytes]:
     """Returns module, description and payload of an entry that was just made.
 
     Args:
@@ -263,7 +263,7 @@ def join(objects: Sequence[str | Path], library: str | Path) -> None:
 
 
 def link(
-    objects: Sequence[Path], facts: dict[str, Any], workspace: Path, payload: bytes = b""
+    objects: Sequence[Path], facts: dict[str, object], workspace: Path, payload: bytes = b""
 ) -> Path:
     """Links object files into an entry.
 
@@ -288,7 +288,11 @@ def link(
 
 
 def save(
-    key: str, objects: Sequence[Path], facts: dict[str, Any], workspace: Path, payload: bytes = b""
+    key: str,
+    objects: Sequence[Path],
+    facts: dict[str, object],
+    workspace: Path,
+    payload: bytes = b"",
 ) -> Path:
     """Links object files into the entry of a key, from :func:`key_of`; see :func:`link`.
 
@@ -321,7 +325,7 @@ def keep(key: str, library: Path) -> Path:
     return store().put(key, library)
 
 
-def _read_entry(path: Path, key: str) -> tuple[dict[str, Any], bytes] | None:
+def _read_entry(path: Path, key: str) -> tuple[dict[str, object], bytes] | None:
     """Description and payload, at the end of an entry, or None when the file is damaged."""
     name = bytes.fromhex(key)
     try:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 from tvmgraph.backend.cuda import nvcc
 from tvmgraph.backend.cuda.backend import BACKEND
-from tvmgraph.compiler.build import generate
+from tvmgraph.compiler.build import Built, generate
 from tvmgraph.compiler.cache import disk
 from tvmgraph.config.options import CompileOptions
 from tvmgraph.debug import Phases
@@ -27,7 +26,7 @@ def compile_batch(graphs: dict[str, Graph], options: CompileOptions) -> Executab
     """
     from tvmgraph.lowering import lower_many
 
-    def build(folder: Path | None) -> tuple[Any, dict[str, Any], bytes]:
+    def build(folder: Path | None) -> Built:
         return generate(lower_many(graphs), options, Phases("operators", quiet=True), folder)
 
     if disk.why_not() is not None:

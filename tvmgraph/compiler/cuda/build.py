@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import tvm
+from tvm import relax
 
 from tvmgraph.backend.cpu.codegen import parallel
 from tvmgraph.backend.cuda import codegen as device_code
@@ -45,7 +46,7 @@ class CudaBuilder:
 
     def translate(
         self, program: parallel.Program, phases: Phases
-    ) -> tuple[Any, tuple[DeviceImage, ...]]:
+    ) -> tuple[relax.VMExecutable, tuple[DeviceImage, ...]]:
         """Makes machine code: kernels by NVIDIA's compiler, what launches them by LLVM."""
         with phases.time("codegen"):
             launchers, device = device_code.split(program.kernels, self.target)
@@ -64,7 +65,7 @@ class CudaBuilder:
         units = parallel.deal(device, self._threads)
         return [device_code.generate_source(unit, self.target) for unit in units]
 
-    def _linked(self, program: parallel.Program, host: Any) -> Any:
+    def _linked(self, program: parallel.Program, host: tvm.runtime.Module) -> relax.VMExecutable:
         libraries = [device_code.generate_host(host, self.target)] if host.functions else []
         executable = parallel.join(program, self.target, libraries)
         folder = self._request.objects

@@ -13,7 +13,7 @@ import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from time import perf_counter
-from typing import Any
+from typing import Any, NoReturn
 
 from tvm import relax
 
@@ -130,7 +130,7 @@ def _call(product: _Product, options: CompileOptions) -> Node:
     turned = first.attrs["transpose_a"], first.attrs["transpose_b"]
     name = cublaslt.name_of(*turned, product.epilogue, tf32)
 
-    def lower(builder: Any, *inputs: object) -> Any:
+    def lower(builder: Any, *inputs: relax.Expr) -> relax.Expr:
         return relax.op.call_dps_packed(name, relax.Tuple(inputs), builder.relax_type(kind))
 
     def infer(*_: TensorType) -> TensorType:
@@ -144,7 +144,7 @@ def _call(product: _Product, options: CompileOptions) -> Node:
     return Node(op, product.inputs, {}, last.outputs, first.source, first.scope)
 
 
-def _not_in_numpy(*_: object) -> Any:
+def _not_in_numpy(*_: object) -> NoReturn:
     raise AssertionError("a call of the library is compiled, never run in NumPy")
 
 

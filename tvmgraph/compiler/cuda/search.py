@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import tvm
+from tvm import tirx
 
 from tvmgraph.backend.cuda import codegen as device_code
 from tvmgraph.backend.cuda import nvcc
@@ -62,7 +63,7 @@ class _DeviceSearch(KernelSearch):
         """Multiprocessors."""
         return self.model.sms
 
-    def schedule(self, given: Choices) -> tuple[Any, dict[str, Decision]]:
+    def schedule(self, given: Choices) -> tuple[tirx.PrimFunc, dict[str, Decision]]:
         """Returns the kernel under some decisions, and all decisions behind it."""
         with deciding(given) as decisions:
             alone = tvm.IRModule({self.var: self.func})
@@ -72,7 +73,7 @@ class _DeviceSearch(KernelSearch):
     def _arguments(self) -> list[Any] | None:
         return arguments_of(self.func, tvm.cuda(0))
 
-    def _build(self, kernel: Any, arguments: Sequence[object]) -> Callable[..., None]:
+    def _build(self, kernel: tirx.PrimFunc, arguments: Sequence[object]) -> Callable[..., None]:
         self.trials += 1
         named = tvm.IRModule({"kernel": kernel.with_attr("global_symbol", "kernel")})
         launchers, device = device_code.split(named, self.target)

@@ -12,10 +12,10 @@ import time
 from collections.abc import Callable
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import tvm
+from tvm import tirx
 from tvm.script.ir_builder import IRBuilder
 from tvm.tirx.script import builder as T
 
@@ -118,7 +118,7 @@ def _arithmetic(dtype: str, threads: int) -> float:
     return operations / _best(lambda: function(*arrays)) / 1e9
 
 
-def _chains(dtype: str, lanes: int, threads: int) -> Any:
+def _chains(dtype: str, lanes: int, threads: int) -> tirx.PrimFunc:
     """Every worker runs independent chains ``x = x * a + b`` that stay in registers."""
     with IRBuilder() as builder, T.prim_func(s_tir=True):
         T.func_name("peak")
@@ -138,11 +138,11 @@ def _chains(dtype: str, lanes: int, threads: int) -> Any:
                         emit.store(total, total[place] * a[every] + b[every], [place])
                 for place in places:
                     emit.store(out, total[place], [worker, place])
-    function: Any = builder.get()
+    function = builder.get()
     return function.with_attrs({"global_symbol": "peak", "tirx.noalias": True})
 
 
-def _argument(name: str, shape: tuple[int, ...], dtype: str) -> Any:
+def _argument(name: str, shape: tuple[int, ...], dtype: str) -> tirx.Buffer:
     return T.arg(name, T.buffer(tuple(emit.i64(d) for d in shape), dtype))
 
 

@@ -8,10 +8,10 @@ caches, as no copy can be faster than without reading what it overwrites.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 import tvm
+from tvm import ir, tirx
 from tvm.script.ir_builder import IRBuilder
 from tvm.tirx.script import builder as T
 
@@ -51,7 +51,7 @@ def memory_pass(read: int, written: int, threads: int) -> Callable[[], None]:
     return lambda: function(*arrays)
 
 
-def _kernel(inputs: int, writes: bool, length: int, threads: int, lanes: int) -> Any:
+def _kernel(inputs: int, writes: bool, length: int, threads: int, lanes: int) -> tirx.PrimFunc:
     part = length // threads
     with IRBuilder() as builder, T.prim_func(s_tir=True):
         T.func_name("pass")
@@ -65,11 +65,13 @@ def _kernel(inputs: int, writes: bool, length: int, threads: int, lanes: int) ->
                     _write(given, out, worker * part, part, lanes)
                 else:
                     _sum(given[0], out, (worker * part, part), worker * lanes, lanes)
-    function: Any = builder.get()
+    function = builder.get()
     return function.with_attrs({"global_symbol": "pass", "tirx.noalias": True})
 
 
-def _write(given: list[Any], out: object, start: Any, part: int, lanes: int) -> None:
+def _write(
+    given: list[tirx.Buffer], out: tirx.Buffer, start: ir.Expr, part: int, lanes: int
+) -> None:
     with emit.serial(part // (_UNROLL * lanes)) as position:
         for slot in range(_UNROLL):
             at = start + (position * _UNROLL + slot) * lanes
@@ -79,7 +81,9 @@ def _write(given: list[Any], out: object, start: Any, part: int, lanes: int) -> 
             stream(out, total, [at], lanes)
 
 
-def _sum(array: Any, out: object, part: tuple[object, int], place: object, lanes: int) -> None:
+def _sum(
+    array: tirx.Buffer, out: tirx.Buffer, part: tuple[object, int], place: object, lanes: int
+) -> None:
     start, length = part
     total = emit.stack(_UNROLL * lanes, _DTYPE)
     places = [emit.ramp(slot * lanes, lanes) for slot in range(_UNROLL)]
@@ -95,7 +99,7 @@ def _sum(array: Any, out: object, part: tuple[object, int], place: object, lanes
     emit.store(out, result, [emit.ramp(place, lanes)])
 
 
-def _argument(name: str, length: int) -> Any:
+def _argument(name: str, length: int) -> tirx.Buffer:
     return T.arg(name, T.buffer((emit.i64(length),), _DTYPE))
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import tvm
 import tvm_ffi
 from tvm import tirx
@@ -29,5 +27,5 @@ def drop_scope_pragmas(mod: tvm.IRModule) -> tvm.IRModule:
     return mod
 
 
-def _unwrap(statement: Any) -> Any:
+def _unwrap(statement: tirx.Stmt) -> tirx.Stmt:
     return statement.body if statement.attr_key == _SCOPE else statement

@@ -10,10 +10,9 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import tvm
-from tvm import relax
+from tvm import ir, relax
 
 from tvmgraph.backend.base import backend_of
 from tvmgraph.backend.fusion import Shape, fused_shape, shape_of
@@ -37,7 +36,7 @@ class _Unit:
     shape: Shape
 
     @property
-    def args(self) -> list[Any]:
+    def args(self) -> list[relax.Expr]:
         return list(self.call.args[1].fields)
 
 
@@ -87,17 +86,17 @@ def fuse_and_trace(
 
 class _Fuser:
     def __init__(
-        self, mod: tvm.IRModule, function: Any, settings: GraphKernel, model: CpuModel
+        self, mod: tvm.IRModule, function: relax.Function, settings: GraphKernel, model: CpuModel
     ) -> None:
         self.mod = mod
         self.function = function
         self.settings = settings
         self.model = model
         self.attempts = 0
-        self.bindings: list[Any] = []
-        self.reads: list[list[Any]] = []  # what each binding reads
+        self.bindings: list[relax.Binding] = []
+        self.reads: list[list[relax.Var]] = []  # what each binding reads
         self.shapes: dict[object, Shape | None] = {}  # of kernels
-        self.fused_shapes: dict[Any, Shape | None] = {}  # of groups: layers repeat
+        self.fused_shapes: dict[ir.GlobalVar, Shape | None] = {}  # of groups: layers repeat
         self.users: dict[object, set[int]] = {}
         self.defined: dict[object, int] = {}
         self.group_of: dict[int, _Group] = {}
@@ -124,7 +123,7 @@ class _Fuser:
 
     # ---- reading the function ---------------------------------------------------------------
 
-    def _read(self, block: Any) -> None:
+    def _read(self, block: relax.BindingBlock) -> None:
         self.bindings = list(block.bindings)
         self.reads = reads_of(self.bindings)
         for i, binding in enumerate(self.bindings):
@@ -264,7 +263,7 @@ class _Fuser:
         own = {u.var for u in units}
         return list(dict.fromkeys(a for u in units for a in u.args if a not in own))
 
-    def _primitive(self, units: list[_Unit], names: Mapping[object, object]) -> Any:
+    def _primitive(self, units: list[_Unit], names: Mapping[object, object]) -> ir.BaseFunc:
         """The Relax function that calls the kernels of a group."""
         operands = self._operands(units)
         params = [relax.Var(f"p{i}", a.ty) for i, a in enumerate(operands)]
@@ -277,7 +276,7 @@ class _Fuser:
             value = relax.Call(call.op, [names[call.args[0]], arguments], call.attrs, call.ty_args)
             known[unit.var] = relax.DataflowVar(unit.var.name, unit.var.ty)
             bindings.append(relax.VarBinding(known[unit.var], value))
-        found: Any = [known[u.var] for u in results]
+        found = [known[u.var] for u in results]
         found = found[0] if len(found) == 1 else relax.Tuple(found)
         kind = results[0].var.ty if len(results) == 1 else relax.TupleType(
             [u.var.ty for u in results]
@@ -287,7 +286,7 @@ class _Fuser:
         body = relax.SeqExpr([relax.DataflowBlock(bindings)], output)
         return relax.Function(params, body, kind).with_attr("Primitive", True)
 
-    def _fused(self, units: list[_Unit]) -> Any:
+    def _fused(self, units: list[_Unit]) -> relax.Call:
         """The loops of the fused kernel."""
         names = {u.call.args[0]: u.call.args[0] for u in units}
         primitive = self._primitive(units, names)
@@ -302,12 +301,12 @@ class _Fuser:
         fused = _T.FuseTIR()(builder.get())
         return next(f for v, f in fused.functions.items() if str(v.name_hint).startswith("fusion"))
 
-    def _rewrite(self, groups: list[_Group]) -> list[Any]:
+    def _rewrite(self, groups: list[_Group]) -> list[relax.Binding]:
         """The bindings of the function with every group as one call."""
         large = [g for g in groups if len(g.units) > 1]
         member = {u.index: g for g in large for u in g.units}
         done: set[int] = set()
-        bindings: list[Any] = []
+        bindings: list[relax.Binding] = []
         builder = relax.BlockBuilder(self.mod)
         waiting = list(reversed(range(len(self.bindings))))  # no recursion: chains may be long
         while waiting:

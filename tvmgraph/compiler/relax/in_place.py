@@ -8,10 +8,9 @@ parameter's own memory: a training step then needs no second copy of weights and
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
 
 import tvm
-from tvm import relax
+from tvm import ir, relax
 
 from tvmgraph.backend.loop_ir.in_place import Pair, merged, overwritable
 from tvmgraph.backend.loop_ir.types import IN_PLACE
@@ -29,14 +28,16 @@ def mark_updates(mod: tvm.IRModule) -> tvm.IRModule:
             ``WRITES``: pairs of an output and the parameter that it replaces.
     """
 
-    def mark(function: relax.Function, pairs: list[Pair]) -> Any:
+    def mark(function: relax.Function, pairs: list[Pair]) -> ir.BaseFunc | None:
         allowed = overwritable(function, pairs)
         return function.with_attr(IN_PLACE, [list(p) for p in allowed]) if allowed else None
 
     return _replaced(mod, mark)
 
 
-def _replaced(mod: tvm.IRModule, change: Callable[[Any, list[Pair]], Any]) -> tvm.IRModule:
+def _replaced(
+    mod: tvm.IRModule, change: Callable[[relax.Function, list[Pair]], ir.BaseFunc | None]
+) -> tvm.IRModule:
     """Gives the kernels that compute new parameters another form.
 
     Args:
@@ -111,14 +112,14 @@ def bind_updates(mod: tvm.IRModule) -> tvm.IRModule:
     return _rebound(builder.get(), main, reader, replaced)
 
 
-def main_block(mod: tvm.IRModule) -> Any:
+def main_block(mod: tvm.IRModule) -> relax.Function | None:
     """The function ``main`` if it is a single dataflow block.
 
     Args:
         mod: A module.
     """
     names = [v for v in mod.get_global_vars() if v.name_hint == "main"]
-    function: Any = mod[names[0]] if names else None
+    function = mod[names[0]] if names else None
     if not isinstance(function, relax.Function) or len(function.body.blocks) != 1:
         return None
     return function if isinstance(function.body.blocks[0], relax.DataflowBlock) else None
@@ -167,7 +168,7 @@ def _rebound(
     return relax.transform.DeadCodeElimination()(mod)
 
 
-def reads_of(bindings: Sequence[object]) -> list[list[Any]]:
+def reads_of(bindings: Sequence[relax.Binding]) -> list[list[relax.Var]]:
     """Returns the variables that every binding reads, with those that bind its symbolic sizes.
 
     Args:
@@ -192,7 +193,7 @@ class Reader:
     What reads a tensor in another shape reads the tensor.
     """
 
-    def __init__(self, function: Any) -> None:
+    def __init__(self, function: relax.Function) -> None:
         self.bindings: Sequence[object] = list(function.body.blocks[0].bindings)
         self.defined = {b.var: i for i, b in enumerate(self.bindings)}
         self.readers: dict[object, list[int]] = {}
@@ -205,12 +206,12 @@ class Reader:
             for var in read:
                 for name in self._names(var):
                     self.readers.setdefault(name, []).append(i)
-        result: Any = function.body.body
+        result = function.body.body
         position = self.defined.get(result)
         value = result if position is None else self.bindings[position].value
         self.outputs = list(value.fields) if isinstance(value, relax.Tuple) else [result]
 
-    def _names(self, var: relax.Var) -> list[Any]:
+    def _names(self, var: relax.Var) -> list[relax.Var]:
         """A variable, and those whose memory it is a name for."""
         names = [var]
         while names[-1] in self._viewed:
@@ -230,11 +231,11 @@ class Reader:
         if any(o.same_as(param) for o in self.outputs):
             return None  # its old value is a result, too
         result, position = 0, self.defined.get(var)
-        value: Any = self.bindings[position].value if position is not None else None
+        value = self.bindings[position].value if position is not None else None
         if isinstance(value, relax.TupleGetItem):
             result, position = int(value.index), self.defined.get(value.tuple_value)
             value = self.bindings[position].value if position is not None else None
-        if position is None or not _is_kernel_call(value):
+        if position is None or not isinstance(value, relax.Call) or not _is_kernel_call(value):
             return None
         operands = list(value.args[1].fields)
         uses = [i for i, operand in enumerate(operands) if param in self._names(operand)]

@@ -15,7 +15,7 @@ import tvm
 from tvm import relax, tirx
 
 _OPERATORS = ("add", "divide", "maximum", "minimum", "multiply", "negative", "sqrt", "subtract")
-_Legalize = Callable[[relax.BlockBuilder, Any], Any]
+_Legalize = Callable[[relax.BlockBuilder, relax.Call], relax.Expr]
 
 
 def legalize_operators(mod: tvm.IRModule) -> tvm.IRModule:
@@ -47,7 +47,7 @@ def _once_per_type(name: str) -> _Legalize:
     build: _Legalize = tvm.ir.Op.get(name).get_attr("FLegalize")
     known: dict[Hashable, _Loops] = {}
 
-    def legalize(builder: relax.BlockBuilder, call: relax.Call) -> Any:
+    def legalize(builder: relax.BlockBuilder, call: relax.Call) -> relax.Expr:
         args = list(call.args)
         kinds = (tuple(map(_kind, args)), _positions(args, args))
         if kinds in known:

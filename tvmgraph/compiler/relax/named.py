@@ -35,7 +35,7 @@ def write_named(mod: tvm.IRModule, _: tvm.transform.PassContext) -> tvm.IRModule
 class _Writer(relax.PyExprMutator):
     def visit_call_(self, op: relax.Call) -> relax.Expr:
         """Replaces a call if it is such a sort or scatter."""
-        call: Any = super().visit_call_(op)
+        call = super().visit_call_(op)
         if call.op == tvm.ir.Op.get("relax.argsort"):
             return self._sort(call)
         return self._scatter(call) if call.op == tvm.ir.Op.get("relax.scatter_nd") else call
@@ -54,9 +54,10 @@ class _Writer(relax.PyExprMutator):
             return call
         return self._scattered(call, sizes, batch, row)
 
-    def _sorted(self, call: Any, shape: list[int]) -> relax.Expr:
-        keys, ndim = call.args[0], len(shape)
-        axis = int(call.attrs.axis) % ndim
+    def _sorted(self, call: relax.Call, shape: list[int]) -> relax.Expr:
+        keys, ndim, attrs = call.args[0], len(shape), call.attrs
+        assert attrs is not None
+        axis = int(attrs.axis) % ndim
         last = [*(i for i in range(ndim) if i != axis), axis]
         turned = axis != ndim - 1
         if turned:
@@ -66,7 +67,7 @@ class _Writer(relax.PyExprMutator):
         keys = self.builder_.emit(relax.op.reshape(keys, sizes))
         dtype = str(call.args[0].ty.dtype)
         kernel = named_function(
-            "sort", str(int(call.attrs.descending)), [(sizes, dtype), (sizes, "int32")]
+            "sort", str(int(attrs.descending)), [(sizes, dtype), (sizes, "int32")]
         )
         name = self.builder_.add_func(kernel, "sort")
         order = relax.call_tir(name, [keys], relax.TensorType(sizes, "int32"))
@@ -76,8 +77,9 @@ class _Writer(relax.PyExprMutator):
             order = relax.op.permute_dims(self.builder_.emit(order), back)
         return self.builder_.normalize(order)
 
-    def _scattered(self, call: Any, sizes: _Shape, batch: _Shape, row: _Shape) -> relax.Expr:
+    def _scattered(self, call: relax.Call, sizes: _Shape, batch: _Shape, row: _Shape) -> relax.Expr:
         base, places, updates = call.args
+        assert call.attrs is not None
         fill, axes = self._constant(base), len(sizes) - len(row)
         places = self.builder_.emit(relax.op.astype(places, "int64"))
         settings = {"mode": str(call.attrs.reduction), "axes": axes, "fill": fill}
@@ -94,18 +96,18 @@ class _Writer(relax.PyExprMutator):
 
     def _constant(self, base: object) -> int | float | None:
         """The number that a tensor consists of, if that is known."""
-        value: Any = self.lookup_binding(base) if isinstance(base, relax.Var) else base
+        value = self.lookup_binding(base) if isinstance(base, relax.Var) else base
         if not isinstance(value, relax.Call):
             return None
         if value.op == tvm.ir.Op.get("relax.zeros"):
             return 0
         position = {"relax.full": 1, "relax.broadcast_to": 0}.get(getattr(value.op, "name", ""))
-        number: Any = None if position is None else value.args[position]
+        number = None if position is None else value.args[position]
         if isinstance(number, relax.Var):
             number = self.lookup_binding(number)
         if not isinstance(number, tvm.ir.GenericConst):
             return None
-        array: Any = number.value
+        array = number.value
         return None if array.shape else array.numpy().item()
 
 

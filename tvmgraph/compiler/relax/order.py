@@ -11,7 +11,6 @@ import heapq
 from collections import defaultdict
 from collections.abc import Sequence
 from graphlib import CycleError, TopologicalSorter
-from typing import Any
 
 import tvm
 from tvm import relax
@@ -30,7 +29,7 @@ def order_updates(mod: tvm.IRModule) -> tvm.IRModule:
             and the parameter that it replaces.
     """
     main = main_block(mod)
-    if not writes_of(main):
+    if main is None or not writes_of(main):
         return mod
     steps = _Steps(main)
     order = steps.early()
@@ -216,7 +215,7 @@ def _kernel_of(reader: Reader, var: relax.Var) -> int | None:
     """The position of the kernel call whose result, or part of it, a variable is."""
     position = reader.defined.get(var)
     if position is not None:
-        value: Any = reader.bindings[position].value
+        value = reader.bindings[position].value
         if isinstance(value, relax.TupleGetItem):
             position = reader.defined.get(value.tuple_value)
     return position

@@ -18,7 +18,7 @@ import tvm
 import tvm_ffi
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-from tvm import tirx
+from tvm import ir, tirx
 
 from tvmgraph.backend.cpu.codegen.pipeline import generate
 from tvmgraph.backend.cpu.schedule import schedule_cpu
@@ -37,7 +37,7 @@ _SAMPLE, _SAMPLES, _ROUNDS = 1e-3, 3, 9
 #: Kernels with more bytes of arguments than this are not measured.
 _MOST_BYTES = 2 << 30
 
-Choices = Mapping[str, Any]
+Choices = Mapping[str, object]
 
 
 def schedule_by_search(
@@ -56,7 +56,7 @@ def schedule_by_search(
 
 
 def search_kernels(
-    mod: tvm.IRModule, make: Callable[[Any, Any], KernelSearch], trials: int
+    mod: tvm.IRModule, make: Callable[[ir.GlobalVar, tirx.PrimFunc], KernelSearch], trials: int
 ) -> tvm.IRModule:
     """Schedules a module with the best decisions known; ``make`` begins the search for a kernel.
 
@@ -100,8 +100,9 @@ class KernelSearch:
     calls = 1
 
     def __init__(
-        self, var: object, func: tirx.PrimFunc, model: Any, level: int, target: Any
-    ) -> None:
+        self, var: ir.GlobalVar, func: tirx.PrimFunc, model: Any, level: int,
+        target: tvm.target.Target,
+    ) -> None:  # fmt: skip
         self.var = var
         self.func = func
         self.model = model
@@ -123,7 +124,7 @@ class KernelSearch:
         """What the machine divides a kernel among."""
         return self.model.threads
 
-    def schedule(self, given: Choices) -> tuple[Any, dict[str, Decision]]:
+    def schedule(self, given: Choices) -> tuple[tirx.PrimFunc, dict[str, Decision]]:
         """Returns the kernel under some decisions, and all decisions behind it."""
         with deciding(given) as decisions:
             kernel = schedule_cpu(tvm.IRModule({self.var: self.func}), self.model, self.level)
@@ -150,7 +151,7 @@ class KernelSearch:
 
     def _descend(
         self, decisions: dict[str, Decision], best: float, arguments: Sequence[object], trials: int
-    ) -> tuple[float, dict[str, Any]]:
+    ) -> tuple[float, dict[str, object]]:
         """Changes one decision after the other, and stays with what is faster."""
         chosen: dict[str, object] = {}
         for name, decision in decisions.items():
@@ -166,7 +167,7 @@ class KernelSearch:
     def _arguments(self) -> list[Any] | None:
         return arguments_of(self.func, tvm.cpu())
 
-    def _build(self, kernel: Any, arguments: Sequence[object]) -> Callable[[], object]:
+    def _build(self, kernel: tirx.PrimFunc, arguments: Sequence[object]) -> Callable[[], object]:
         self.trials += 1
         named = kernel.with_attr("global_symbol", "kernel")
         with announced(kernels_of([self.var.name_hint])):

@@ -7,13 +7,11 @@ be, see :mod:`tvmgraph.backend.cpu.intrinsics.half`.
 
 from __future__ import annotations
 
-from typing import Any
-
 import tvm_ffi
 from tvm import ir, tirx
 
 from tvmgraph.backend.cpu.intrinsics.lanes import Lanes
-from tvmgraph.backend.loop_ir.types import dtype_of, scalar_of
+from tvmgraph.backend.loop_ir.types import Binary, Comparison, dtype_of, scalar_of
 from tvmgraph.backend.target import has_feature
 
 _ARITHMETIC = (tirx.Add, tirx.Sub, tirx.Mul, tirx.Div, tirx.Mod, tirx.Min, tirx.Max)
@@ -44,14 +42,14 @@ def compute_half_in_single(
     return func.with_body(tvm_ffi.structural_map(func.body, callbacks))
 
 
-def _binary(node: Any) -> Any:
+def _binary(node: Binary | Comparison) -> ir.Expr:
     if not _is_half(node.a):
         return node
     result = type(node)(_single(node.a), _single(node.b))
     return result if isinstance(node, _COMPARISONS) else _half(result)
 
 
-def _call(node: ir.Call) -> Any:
+def _call(node: ir.Call) -> ir.Expr:
     name = str(getattr(node.op, "name", "")).removeprefix("tirx.")
     if name not in _FUNCTIONS or not _is_half(node.args[0]):
         return node
@@ -62,7 +60,7 @@ def _call(node: ir.Call) -> Any:
     return _half(tirx.call_intrin(like.type("float32"), node.op, *args))
 
 
-def _cast(node: tirx.Cast) -> Any:
+def _cast(node: tirx.Cast) -> ir.Expr:
     """Conversions but those of floats take two steps."""
     kinds = {scalar_of(node), scalar_of(node.value)}
     if "float16" not in kinds or kinds <= {"float16", "float32", "float64"}:
@@ -72,15 +70,15 @@ def _cast(node: tirx.Cast) -> Any:
     return tirx.Cast(dtype_of(node), _single(node.value))
 
 
-def _is_half(value: object) -> bool:
+def _is_half(value: ir.Expr) -> bool:
     return scalar_of(value) == "float16"
 
 
-def _single(value: object) -> Any:
+def _single(value: ir.Expr) -> ir.Expr:
     return Lanes(value).cast(value, "float32")
 
 
-def _half(value: object) -> Any:
+def _half(value: ir.Expr) -> ir.Expr:
     return Lanes(value).cast(value, "float16")
 
 

@@ -12,7 +12,6 @@ Source: Linux kernel documentation, "Transparent Hugepage Support"; madvise(2).
 from __future__ import annotations
 
 import sys
-from typing import Any
 
 import tvm_ffi
 from tvm import ir, tirx
@@ -78,9 +77,9 @@ def _is_linux(func: tirx.PrimFunc) -> bool:
     return "linux" in triple if triple else sys.platform == "linux"
 
 
-def _written(body: object) -> list[Any]:
+def _written(body: object) -> list[tirx.Buffer]:
     """The buffers that are stored to, or whose address is given away."""
-    found: list[object] = []
+    found: list[tirx.Buffer] = []
 
     def visit(call: ir.Call) -> None:
         if str(getattr(call.op, "name", "")) == "tirx.call_extern":

@@ -14,8 +14,6 @@ of all. Two things make them slow to compile, and neither is of use:
 
 from __future__ import annotations
 
-from typing import Any
-
 import tvm_ffi
 from tvm import ir, tirx
 
@@ -133,7 +131,7 @@ def keep_booleans(
         made = bytes_of.get(node.buffer)
         return node if made is None else tirx.AllocBuffer(made, annotations=node.annotations)
 
-    def load(node: ir.TensorLoad) -> Any:
+    def load(node: ir.TensorLoad) -> ir.Expr:
         made = bytes_of.get(node.source)
         if made is None:
             return node
@@ -192,7 +190,7 @@ def _spread(store: tirx.BufferStore) -> tirx.Stmt:
     guarded = _guarded_bindings(store.value)
     bound: dict[int, tuple[object, object]] = {}  # variable and value by the variable's identity
 
-    def lift(let: tirx.Let) -> Any:
+    def lift(let: tirx.Let) -> ir.Expr:
         if hash(let.var) in guarded:
             return let
         bound[hash(let.var)] = let.var, let.value
@@ -208,11 +206,11 @@ def _spread(store: tirx.BufferStore) -> tirx.Stmt:
     return tirx.SeqStmt([*(slot.made for slot in slots.values()), *stores, last])
 
 
-def _ordered(bound: dict[int, tuple[Any, Any]]) -> list[tuple[Any, Any]]:
+def _ordered(bound: dict[int, tuple[tirx.Var, ir.Expr]]) -> list[tuple[tirx.Var, ir.Expr]]:
     """Variables with their values, each behind those that its value reads."""
     free = {key: tirx.analysis.undefined_vars(value) for key, (_, value) in bound.items()}
     reads = {key: [hash(var) for var in found] for key, found in free.items()}
-    ordered: dict[int, tuple[object, object]] = {}
+    ordered: dict[int, tuple[tirx.Var, ir.Expr]] = {}
     waiting = [*reversed(bound)]  # no recursion: formulas may be deeper than Python's stack
     while waiting:
         key = waiting[-1]

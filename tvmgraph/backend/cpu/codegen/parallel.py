@@ -17,7 +17,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TypeVar
 
 import tvm
 import tvm_ffi
@@ -33,6 +33,8 @@ from tvmgraph.runtime.pool import adopt
 
 #: Statements per part. One takes LLVM half a millisecond and more, a part by itself ten, so that
 #: dividing less costs more than it saves, even for a worker that has nothing else to do.
+T = TypeVar("T")
+R = TypeVar("R")
 _ENOUGH, _ENOUGH_FOR_THE_IDLE = 50, 10
 #: Parts per worker, so that an underestimated one does not hold up the others.
 _PARTS_PER_WORKER = 2
@@ -107,7 +109,7 @@ def translate(
     if pool is not None and "mtriple" not in target.attrs:
         adopt(pool)  # before any code is generated, which would call TVM's
 
-    def build(part: tvm.IRModule) -> Any:
+    def build(part: tvm.IRModule) -> tvm.runtime.Module:
         with announced(_names(part)):
             library = generate(part, target, checked)
             if "mtriple" not in target.attrs:  # not for another machine
@@ -141,7 +143,7 @@ def write_objects(
     if callers is not None:
         parts.append((callers, tvm.target.Target({**target.export(), "opt-level": 0})))
 
-    def build(numbered: tuple[int, tuple[tvm.IRModule, object]]) -> Any:
+    def build(numbered: tuple[int, tuple[tvm.IRModule, tvm.target.Target]]) -> tvm.runtime.Module:
         number, (part, wanted) = numbered
         with announced(_names(part)):
             library = generate(part, wanted)
@@ -170,7 +172,7 @@ def write_program(executable: relax.VMExecutable, target: tvm.target.Target, fol
     write_object(packed, folder / "program.o")
 
 
-def write_object(library: Any, path: Path) -> None:
+def write_object(library: tvm.runtime.Module, path: Path) -> None:
     """Writes machine code as an object file.
 
     LLVM ends the process when it cannot write, so it writes to memory, and the file is copied.
@@ -197,7 +199,9 @@ def _object(library: object) -> bytes:
         return path.read_bytes()
 
 
-def join(program: Program, target: tvm.target.Target, libraries: Sequence[object]) -> Any:
+def join(
+    program: Program, target: tvm.target.Target, libraries: Sequence[tvm.runtime.Module]
+) -> relax.VMExecutable:
     """Makes one executable of a program and the libraries of its kernels.
 
     Args:
@@ -216,7 +220,7 @@ def join(program: Program, target: tvm.target.Target, libraries: Sequence[object
     return vm_build.VMExecutable(linked)
 
 
-def in_parallel(work: Callable[[Any], Any], items: Sequence[object], workers: int) -> list[Any]:
+def in_parallel(work: Callable[[T], R], items: Sequence[T], workers: int) -> list[R]:
     """Applies a function to every item, in at most ``workers`` threads.
 
     Args:
@@ -284,7 +288,7 @@ def _is_portable(mod: tvm.IRModule) -> bool:
     """Whether every function called by name is one of the runtime library."""
     names: set[str] = set()
 
-    def visit(node: Any) -> None:
+    def visit(node: relax.ExternFunc) -> None:
         names.add(str(node.global_symbol))
 
     for func in mod.functions.values():

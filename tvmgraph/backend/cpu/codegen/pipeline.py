@@ -26,7 +26,9 @@ from tvmgraph.backend.tvm_private import private
 from tvmgraph.passes.table import Stage, chosen_for
 
 
-def generate(part: tvm.IRModule, target: tvm.target.Target, checked: bool = False) -> Any:
+def generate(
+    part: tvm.IRModule, target: tvm.target.Target, checked: bool = False
+) -> tvm.runtime.Module:
     """Returns the library of some kernels.
 
     Args:
@@ -42,7 +44,7 @@ def generate(part: tvm.IRModule, target: tvm.target.Target, checked: bool = Fals
 
 
 @functools.cache
-def _passes(checked: bool, blocks: bool) -> Any:
+def _passes(checked: bool, blocks: bool) -> tvm.transform.Pass:
     """The passes.
 
     Args:
@@ -64,7 +66,7 @@ def tidy_vectors(
     """
     analyzer = sym.Analyzer()
 
-    def load(node: ir.TensorLoad) -> Any:
+    def load(node: ir.TensorLoad) -> ir.Expr:
         (index,) = node.indices  # buffers are flat by now
         if not _is_untidy(index):
             return node
@@ -80,7 +82,7 @@ def tidy_vectors(
     return func.with_body(tvm_ffi.structural_map(func.body, callbacks))
 
 
-def _spread(node: tirx.Broadcast) -> Any:
+def _spread(node: tirx.Broadcast) -> ir.Expr:
     """Repeats a bfloat16 by its bits: TVM leaves the vector's type when it stores bits instead."""
     if str(node.value.ty.dtype) != "bfloat16":
         return node

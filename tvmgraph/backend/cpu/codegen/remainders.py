@@ -7,14 +7,17 @@ wrong end. Of variables that are added it loses nothing: ``(4 - v) % 3`` is ``2 
 
 from __future__ import annotations
 
-from typing import Any
-
+import tvm
 import tvm_ffi
 from tvm import tirx
 
+from tvmgraph.backend.loop_ir.types import Expr
+
 
 @tirx.transform.prim_func_pass(opt_level=0, name="tvmgraph.KeepRemainders")
-def keep_remainders(func: tirx.PrimFunc, _mod: Any, _context: Any) -> tirx.PrimFunc:
+def keep_remainders(
+    func: tirx.PrimFunc, _mod: tvm.IRModule, _context: tvm.transform.PassContext
+) -> tirx.PrimFunc:
     """Divides what falls with a variable by way of what rises with it.
 
     Args:
@@ -24,7 +27,7 @@ def keep_remainders(func: tirx.PrimFunc, _mod: Any, _context: Any) -> tirx.PrimF
     return func.with_body(tvm_ffi.structural_map(func.body, callbacks))
 
 
-def _mirrored(node: Any) -> Any:
+def _mirrored(node: tirx.FloorDiv | tirx.FloorMod) -> Expr:
     kind, a, b = type(node), node.a, node.b
     if not isinstance(b, tirx.IntImm) or not int(b):
         return node
@@ -37,7 +40,7 @@ def _mirrored(node: Any) -> Any:
     return (b - 1) - other if kind is tirx.FloorMod else 0 - other
 
 
-def _negated(index: Any, plus: int) -> Any:
+def _negated(index: Expr, plus: int) -> Expr:
     """``plus - index``, with the signs of its terms changed."""
     if isinstance(index, tirx.IntImm):
         return tirx.IntImm(index.ty.dtype, plus - int(index))

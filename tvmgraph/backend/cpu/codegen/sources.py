@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from tvmgraph.debug import Phases
 from tvmgraph.runtime.device_image import modules_in
 
+if TYPE_CHECKING:
+    from tvm import relax
 
-def show_code(executable: Any, phases: Phases) -> None:
+
+def show_code(executable: relax.VMExecutable, phases: Phases) -> None:
     """Hands the generated code to whoever watches the compile.
 
     Args:
@@ -20,7 +23,7 @@ def show_code(executable: Any, phases: Phases) -> None:
     phases.text(3, "assembly", "s", lambda: code_of(executable, "asm"))
 
 
-def code_of(executable: Any, form: str) -> str:
+def code_of(executable: relax.VMExecutable, form: str) -> str:
     """Returns generated code.
 
     Args:

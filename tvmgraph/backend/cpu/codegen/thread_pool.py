@@ -12,9 +12,12 @@ import platform
 import re
 from pathlib import Path
 from string import Template
-from typing import Any
+from typing import TYPE_CHECKING
 
 from tvmgraph.backend.tvm_private import private
+
+if TYPE_CHECKING:
+    import tvm
 
 _SOURCE = Path(__file__).with_suffix(".ll")
 #: By architecture: the instruction that waits a little, the numbers of Linux's calls.
@@ -24,7 +27,7 @@ _WORDS = {
 }
 
 
-def thread_pool(target: Any) -> Any:
+def thread_pool(target: tvm.target.Target) -> tvm.runtime.Module | None:
     """Returns the pool's code for a target, or ``None`` where TVM's own pool has to do.
 
     Args:
@@ -38,7 +41,7 @@ def thread_pool(target: Any) -> Any:
 
 
 @functools.cache
-def _library(target: str, architecture: str) -> Any:
+def _library(target: str, architecture: str) -> tvm.runtime.Module:
     quoted = target.replace("\\", "\\5C").replace('"', "\\22")
     text = Template(_SOURCE.read_text()).substitute(_WORDS[architecture], target=quoted)
     # in memory LLVM runs only code that names the layout of data of its target

@@ -10,14 +10,12 @@ carry. What is only stored as a result, or added up, needs nothing: the bits are
 
 from __future__ import annotations
 
-from typing import Any
-
 import tvm_ffi
 from tvm import ir, tirx
 from tvm.tirx import op
 
 from tvmgraph.backend.cpu.intrinsics.lanes import Lanes
-from tvmgraph.backend.loop_ir.types import dtype_of, scalar_of
+from tvmgraph.backend.loop_ir.types import Binary, Comparison, dtype_of, scalar_of
 
 _ARITHMETIC = (tirx.Add, tirx.Sub, tirx.Mul)
 _LOOKING = (
@@ -39,28 +37,28 @@ def wrap_integers(
     # variables have another identity once they are mapped, so names tell them apart
     elements, arguments = _Elements(func), {str(param.name) for param in func.params}
 
-    def wrapped(value: object) -> Any:
+    def wrapped(value: ir.Expr) -> ir.Expr:
         kind = scalar_of(value)
         if kind not in _FORMS or not isinstance(value, _ARITHMETIC) or not elements.has(value):
             return value
         return _FORMS[kind](type(value)(wrapped(value.a), wrapped(value.b)), kind)
 
-    def compared(node: Any) -> Any:
+    def compared(node: Comparison) -> ir.Expr:
         return type(node)(wrapped(node.a), wrapped(node.b))
 
     def converted(node: tirx.Cast) -> tirx.Cast:
         return tirx.Cast(dtype_of(node), wrapped(node.value))
 
-    def called(node: ir.Call) -> Any:
+    def called(node: ir.Call) -> ir.Call:
         args = [wrapped(arg) for arg in node.args]
         if all(new.same_as(old) for new, old in zip(args, node.args)):
             return node
         return ir.Call(node.op, args, node.attrs, ret_ty=node.ty)
 
-    def bound(node: tirx.Let) -> Any:
+    def bound(node: tirx.Let) -> tirx.Let:
         return tirx.Let(node.var, wrapped(node.value), node.body)
 
-    def kept(node: tirx.BufferStore) -> Any:
+    def kept(node: tirx.BufferStore) -> tirx.BufferStore:
         if str(node.buffer.name) in arguments or _accumulates(node):
             return node
         return tirx.BufferStore(node.buffer, wrapped(node.value), node.indices)
@@ -94,7 +92,7 @@ class _Elements:
         for kind in (tirx.Let, tirx.Bind):
             tvm_ffi.structural_walk(func.body, (kind, self._bind))
 
-    def _bind(self, node: Any) -> None:
+    def _bind(self, node: tirx.Let | tirx.Bind) -> None:
         if self.has(node.value):
             self._names.add(node.var.name)
 
@@ -109,7 +107,7 @@ class _Elements:
         return self._known[value]
 
 
-def _operands(value: object) -> tuple[Any, ...]:
+def _operands(value: object) -> tuple[ir.Expr, ...]:
     if isinstance(value, (*_ARITHMETIC, *_LOOKING)):
         return value.a, value.b
     if isinstance(value, (tirx.Cast, tirx.Broadcast)):
@@ -123,14 +121,14 @@ def _operands(value: object) -> tuple[Any, ...]:
     return tuple(value.args) if isinstance(value, ir.Call) else ()
 
 
-def _in_64(node: Any, kind: str) -> Any:
+def _in_64(node: Binary, kind: str) -> ir.Expr:
     """Arithmetic of 32 bits: no result of it exceeds 64, if differences may be negative."""
     lanes = Lanes(node)
     wide = "uint64" if kind == "uint32" and isinstance(node, tirx.Mul) else "int64"
     return lanes.cast(type(node)(lanes.cast(node.a, wide), lanes.cast(node.b, wide)), kind)
 
 
-def _in_parts(node: Any, kind: str) -> Any:
+def _in_parts(node: Binary, kind: str) -> ir.Expr:
     """Arithmetic of 64 bits, modulo 2^64."""
     lanes = Lanes(node)
     form = {tirx.Add: _sum, tirx.Sub: _difference, tirx.Mul: _product}[type(node)]
@@ -138,14 +136,14 @@ def _in_parts(node: Any, kind: str) -> Any:
     return lanes.cast(form(lanes, *operands), kind)
 
 
-def _sum(lanes: Lanes, a: object, b: object) -> Any:
+def _sum(lanes: Lanes, a: ir.Expr, b: ir.Expr) -> ir.Expr:
     """All bits but the highest are added; that one is added without its carry."""
     high, rest = (lanes.of(bits, "uint64") for bits in (_HIGH, _HIGH - 1))
     below = tirx.Add(op.bitwise_and(a, rest), op.bitwise_and(b, rest))
     return op.bitwise_xor(below, op.bitwise_and(op.bitwise_xor(a, b), high))
 
 
-def _difference(lanes: Lanes, a: object, b: object) -> Any:
+def _difference(lanes: Lanes, a: ir.Expr, b: ir.Expr) -> ir.Expr:
     """The highest bit lends to the others, and is put right afterwards."""
     high, rest = (lanes.of(bits, "uint64") for bits in (_HIGH, _HIGH - 1))
     below = tirx.Sub(op.bitwise_or(a, high), op.bitwise_and(b, rest))
@@ -153,17 +151,17 @@ def _difference(lanes: Lanes, a: object, b: object) -> Any:
     return op.bitwise_xor(below, op.bitwise_and(differs, high))
 
 
-def _product(lanes: Lanes, a: object, b: object) -> Any:
+def _product(lanes: Lanes, a: ir.Expr, b: ir.Expr) -> ir.Expr:
     """Products of halves; the one of both upper halves lies beyond 64 bits."""
     half, shift = lanes.of(_LOW_HALF, "uint64"), lanes.of(32, "uint64")
 
-    def low(value: object) -> Any:
+    def low(value: ir.Expr) -> ir.Expr:
         return op.bitwise_and(value, half)
 
-    def high(value: object) -> Any:
+    def high(value: ir.Expr) -> ir.Expr:
         return op.shift_right(value, shift)
 
-    mixed = low(tirx.Mul(low(a), high(b))) + low(tirx.Mul(high(a), low(b)))
+    mixed = tirx.Add(low(tirx.Mul(low(a), high(b))), low(tirx.Mul(high(a), low(b))))
     return _sum(lanes, tirx.Mul(low(a), low(b)), op.shift_left(mixed, shift))
 
 
