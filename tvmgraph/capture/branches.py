@@ -7,7 +7,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 from tvmgraph.capture.frame import Completion, Frame, Unset
 from tvmgraph.capture.hoist import Hoist, recorded_again
@@ -16,7 +16,7 @@ from tvmgraph.capture.merge import Merger, Mismatch, Plan, Side, as_tensor
 from tvmgraph.capture.nested import NestedFunction
 from tvmgraph.capture.printing import PrintsInside
 from tvmgraph.capture.region import Region
-from tvmgraph.capture.snapshot import Snapshot, refill
+from tvmgraph.capture.snapshot import Container, Snapshot, refill
 from tvmgraph.capture.traced import TracedTensor
 from tvmgraph.core.op import F
 from tvmgraph.core.state import state
@@ -30,6 +30,9 @@ if TYPE_CHECKING:
 _MISSING = object()
 
 
+T = TypeVar("T")
+
+
 class Branches:
     """The part of the interpreter that records branches."""
 
@@ -38,8 +41,8 @@ class Branches:
         return Snapshot(frame, self.hoisted.frame)
 
     def trace(
-        self: Interpreter, region: Region, snapshot: Snapshot, run: Callable[[], Any]
-    ) -> Side:
+        self: Interpreter, region: Region, snapshot: Snapshot, run: Callable[[], T]
+    ) -> Side[T]:
         """Records ``run`` into a region and takes its effects back."""
         tapes, state.tapes = state.tapes, ()
         mark, handed = self.effects.mark(), self.recorder.guards.handed
@@ -100,14 +103,15 @@ class Branches:
         return not (side.effects or side.changed or side.assigned)
 
     def choose(
-        self: Interpreter, condition: Tensor, then: Callable[[], Any], orelse: Callable[[], Any],
+        self: Interpreter, condition: Tensor, then: Callable[[], Any], orelse: Callable[[], object],
         node: ast.AST, frame: Frame,
-    ) -> Any:  # fmt: skip
+    ) -> object:  # fmt: skip
         """Evaluates one of two expressions."""
         done = self.fork(
             condition, lambda: Completion(value=(then(),)), lambda: Completion(value=(orelse(),)),
             node, frame,
         )  # fmt: skip
+        assert done.value is not None
         return done.value[0]
 
     def fork(
@@ -142,12 +146,14 @@ class Branches:
         operands = list(dict.fromkeys([*a.imports, *b.imports]))
         graphs = [r.close(o, operands) for r, o in zip((a, b), merger.outputs)]
         given = [TracedTensor(self.recorder, v) for v in operands]
-        outputs: list[Any] = list(F.if_(condition, *given, then=graphs[0], orelse=graphs[1]))
+        found = F.if_(condition, *given, then=graphs[0], orelse=graphs[1])
+        outputs: list[TracedTensor] = list(found)
         for t, i in merger.decided:
-            t.choice = replace(t.choice, condition=outputs[i])
+            if t.choice is not None:
+                t.choice = replace(t.choice, condition=outputs[i])
         for i, pair in merger.pairs.items():
             self.recorder.chose(outputs[i], Choice(condition, *pair))
-        return outputs
+        return [*outputs]
 
 
 class _Plans:
@@ -215,7 +221,7 @@ class _Plans:
                 plans[name] = lambda outs, unset=unset: unset
         return plans
 
-    def _containers(self) -> list[tuple[Any, Plan]]:
+    def _containers(self) -> list[tuple[Container, Plan]]:
         plans = []
         a, b = self.sides
         outliving = self._outliving() if a.changed or b.changed else set()

@@ -10,7 +10,7 @@ import builtins
 import math
 import operator
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tvmgraph import dtypes
 from tvmgraph.capture.frame import Frame
@@ -19,15 +19,22 @@ from tvmgraph.capture.traced import TracedTensor
 from tvmgraph.core.dispatch import at_least
 from tvmgraph.core.op import F
 from tvmgraph.core.sizes import proven
-from tvmgraph.core.symbols import is_number
+from tvmgraph.core.symbols import Symbol, is_number
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.core.types import Dim
+
+if TYPE_CHECKING:
+    from tvmgraph.capture.interpreter import Interpreter
 
 _ARITHMETIC = {operator.add, operator.sub, operator.mul, operator.truediv}
 
 
 def call(
-    interpreter: Any, function: Any, args: tuple[object, ...], node: ast.AST, frame: Frame
+    interpreter: Interpreter,
+    function: object,
+    args: tuple[object, ...],
+    node: ast.AST,
+    frame: Frame,
 ) -> Any:
     """Calls ``max``, ``min``, ``sum``, ``any``, ``all``, ``abs`` or ``float``.
 
@@ -41,7 +48,7 @@ def call(
     (x,) = args
     if function in _OF_ITEMS:
         return _OF_ITEMS[function](interpreter, x) if _has_unknown_length(interpreter, x) else None
-    if not interpreter.recorder.is_bound(x):
+    if not isinstance(x, Symbol) or not interpreter.recorder.is_bound(x):
         return None
     if function is abs and isinstance(x, Dim):
         return x if proven(">=", x, 0) else _size_of(F.abs(interpreter.recorder.size_as_tensor(x)))
@@ -50,7 +57,9 @@ def call(
     )
 
 
-def arithmetic(interpreter: Any, operation: Any, left: object, right: object) -> Any:
+def arithmetic(
+    interpreter: Interpreter, operation: Callable[..., Tensor], left: object, right: object
+) -> Tensor | None:
     """Computes with a size of values where the result is no size; ``None`` if it is one."""
     bound = any(map(interpreter.recorder.is_bound, (left, right)))
     if not bound or operation not in _ARITHMETIC or not (is_number(left) and is_number(right)):
@@ -60,14 +69,18 @@ def arithmetic(interpreter: Any, operation: Any, left: object, right: object) ->
     return marked(operation(*[as_tensor(v, dtypes.float64) for v in (left, right)]), float)
 
 
-def _has_unknown_length(interpreter: Any, x: object) -> bool:
+def _has_unknown_length(interpreter: Interpreter, x: object) -> bool:
     return (
         isinstance(x, TracedTensor) and bool(x.shape) and interpreter.recorder.is_bound(x.shape[0])
     )
 
 
 def _extreme(
-    interpreter: Any, function: object, args: tuple[object, ...], node: ast.AST, frame: Frame
+    interpreter: Interpreter,
+    function: object,
+    args: tuple[object, ...],
+    node: ast.AST,
+    frame: Frame,
 ) -> Any:
     if len(args) == 1 and isinstance(args[0], TracedTensor):
         return (
@@ -104,7 +117,7 @@ def _of_tensor(function: object, x: Tensor) -> Tensor | None:
     return x[at]
 
 
-def _of_sizes(interpreter: Any, function: object, items: Any) -> Any:
+def _of_sizes(interpreter: Interpreter, function: object, items: Any) -> object:
     """The largest or smallest of sizes is a size as well."""
     whole = all(isinstance(v, Dim) or type(v) is int for v in items)
     if not whole or not any(map(interpreter.recorder.is_bound, items)):
@@ -123,7 +136,7 @@ def _of_sizes(interpreter: Any, function: object, items: Any) -> Any:
     return best
 
 
-def _size_of(count: Tensor) -> Any:
+def _size_of(count: Tensor) -> object:
     return F.count_up(count, "counted").type.shape[0]
 
 
@@ -133,8 +146,8 @@ def _sum(interpreter: object, x: TracedTensor) -> Tensor:
     return F.reduce_sum(at_least(x, least), axis=(0,), keep_dims=False)
 
 
-def _truth(name: str) -> Callable[..., Any]:
-    def found(interpreter: Any, x: TracedTensor) -> Any:
+def _truth(name: str) -> Callable[..., object]:
+    def found(interpreter: Interpreter, x: TracedTensor) -> Any:
         if x.ndim != 1:
             return None
         return interpreter.number_of(getattr(x.astype(dtypes.bool_), name)())
@@ -142,6 +155,6 @@ def _truth(name: str) -> Callable[..., Any]:
     return found
 
 
-_OF_ITEMS: dict[Any, Callable[..., Any]] = {sum: _sum, any: _truth("any"), all: _truth("all")}
+_OF_ITEMS: dict[object, Callable[..., object]] = {sum: _sum, any: _truth("any"), all: _truth("all")}
 #: What :func:`call` takes.
 FUNCTIONS = frozenset({max, min, abs, float, *_OF_ITEMS})

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from tvmgraph.capture.merge import NUMBERS, as_tensor, marked, number_type, zeros
 from tvmgraph.core.op import F
 from tvmgraph.core.symbols import Symbol
 from tvmgraph.core.tensor import Tensor
 
 
-def carried(value: object, kind: type | None = None) -> Any:
+def carried(value: object, kind: type | None = None) -> object:
     """Returns a value with its numbers as 0-d tensors that remember that they are numbers."""
     if isinstance(value, Tensor):
         return value
@@ -30,7 +28,7 @@ class CarriedNumber(Tensor):
 
     __slots__ = ("kind",)
 
-    def __init__(self, value: Any, kind: type) -> None:
+    def __init__(self, value: object, kind: type) -> None:
         super().__init__(as_tensor(value, NUMBERS[kind]))
         self.kind = kind
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Mapping
-from typing import Any
 
-from tvmgraph.capture.expect import BOUND, Check, brief, expect, is_library, is_mutable
+from tvmgraph.capture.expect import BOUND, CellLike, Check, brief, expect, is_library, is_mutable
 from tvmgraph.capture.places import ABSENT
 from tvmgraph.core.tensor import Tensor
 
@@ -32,7 +31,7 @@ class CellState:
         wide: Whether all attributes count.
     """
 
-    def __init__(self, cell: Any, precise: bool) -> None:
+    def __init__(self, cell: CellLike, precise: bool) -> None:
         self.params = _params(cell._params)
         self.cells = _ids(cell._cells)
         self.buffers = dict(cell._buffers)
@@ -47,13 +46,13 @@ class CellState:
         else:
             self.widen(cell)
 
-    def widen(self, cell: Any) -> None:
+    def widen(self, cell: CellLike) -> None:
         """Makes all attributes count."""
         self.wide = True
         for name in list(cell.__dict__):
             self.note(cell, name)
 
-    def note(self, cell: Any, name: str) -> None:
+    def note(self, cell: CellLike, name: str) -> None:
         """Makes an attribute count, which need not exist."""
         if name in self.plain or name in _TABLES or name.startswith(BOUND):
             return
@@ -68,7 +67,7 @@ class CellState:
         if name in self.plain:
             self.plain[name] = lambda v: isinstance(v, Tensor)
 
-    def difference(self, cell: Any) -> Difference | None:
+    def difference(self, cell: CellLike) -> Difference | None:
         """Returns what differs, or ``None``."""
         now = cell.__dict__
         for name, same in self.plain.items():
@@ -90,7 +89,7 @@ class CellState:
                 return sorted(names)[0], "", ""
         return self.flag_difference(cell)
 
-    def flag_difference(self, cell: Any) -> Difference | None:
+    def flag_difference(self, cell: CellLike) -> Difference | None:
         """Returns which of the flags that ``set_train`` and the like write differs."""
         if not self.flags(cell._flags):
             return "a flag", "", ""
@@ -104,7 +103,7 @@ def _ids(table: Mapping[str, object]) -> dict[str, int]:
     return {k: id(v) for k, v in table.items()}
 
 
-def _params(table: Mapping[str, object]) -> dict[str, tuple[Any, ...]]:
+def _params(table: Mapping[str, object]) -> dict[str, tuple[object, ...]]:
     """Returns which parameters there are, and what decides about their gradients."""
     return {
         k: (id(p), getattr(p, "requires_grad", None), getattr(p, "gradient_hooks", None))

@@ -15,7 +15,6 @@ import heapq
 import operator
 import types
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
@@ -47,7 +46,7 @@ _WRITES = {
 
 
 def changed_by_call(
-    function: object, args: tuple[object, ...], is_outside: Callable[[Any], bool]
+    function: object, args: tuple[object, ...], is_outside: Callable[[object], bool]
 ) -> str:
     """Returns what a call of a function that cannot be read changes; nothing if it changes nothing.
 
@@ -65,7 +64,7 @@ def changed_by_call(
     return f"a {found[0]} from outside" if found else ""
 
 
-def _changed_by(function: object, args: tuple[object, ...]) -> tuple[Any, ...]:
+def _changed_by(function: object, args: tuple[object, ...]) -> tuple[object, ...]:
     if not callable(function):
         return ()
     name, owner = getattr(function, "__name__", ""), getattr(function, "__self__", None)

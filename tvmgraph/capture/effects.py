@@ -22,7 +22,7 @@ from tvmgraph.errors import CaptureError, user_source
 if TYPE_CHECKING:
     from tvmgraph.capture.protocol import Interpreting
 
-Path = tuple[Any, ...]
+Path = tuple[object, ...]
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class Effect:
     arguments: tree.Structure
 
     def apply(
-        self, given: Any, outputs: list[Any], leaves: list[Any], made: dict[int, Any]
+        self, given: Any, outputs: list[Any], leaves: list[Any], made: dict[int, object]
     ) -> None:
         """Does it again with the results of a call.
 
@@ -174,7 +174,7 @@ class Effects:
             for i, v in enumerate(given):
                 self.add_arguments(v, (*path, i))
 
-    def seen(self, value: object) -> Any:
+    def seen(self, value: object) -> object:
         """Notes a value that existed before the call."""
         if id(value) in self._copies:
             self._met(value)
@@ -199,7 +199,7 @@ class Effects:
         """Whether a container existed before the call."""
         return id(container) in self._outside
 
-    def container_in(self, owner: Any, index: Any) -> Any:
+    def container_in(self, owner: Any, index: Any) -> object:
         """Returns a container that is an item of another one from outside, ``None`` if it is not.
 
         It is guarded which container it is, and nothing else of the other one.
@@ -250,7 +250,7 @@ class Effects:
     def call(
         self, owner: Any, method: str, args: tuple[Any, ...], kwargs: dict[str, Any],
         node: ast.AST, frame: Frame,
-    ) -> Any:  # fmt: skip
+    ) -> object:  # fmt: skip
         """Calls a method that may change a container, and notes it if the container is outside."""
         changes = method in MUTATING and isinstance(owner, (list, dict, set))
         if changes and id(owner) in self._outside:
@@ -273,7 +273,7 @@ class Effects:
             self._interpreter.refuse(node, frame, "dict.setdefault() with a container")
 
     def _note(
-        self, owner: Container, method: str, args: tuple[Any, ...], kwargs: dict[str, Any],
+        self, owner: Container, method: str, args: tuple[object, ...], kwargs: dict[str, object],
         node: ast.AST, frame: Frame,
     ) -> None:  # fmt: skip
         if id(owner) in self._both:
@@ -312,7 +312,7 @@ class Effects:
                 "do it outside of the branch or loop, with a value that both sides give",
             )  # fmt: skip
 
-    def write_cell(self, cell: types.CellType, value: Any, node: ast.AST, frame: Frame) -> None:
+    def write_cell(self, cell: types.CellType, value: object, node: ast.AST, frame: Frame) -> None:
         """Writes a closure variable of a function from outside."""
         before = contents(cell)
         self.store(value)

@@ -49,12 +49,14 @@ LIBRARIES = frozenset(sys.stdlib_module_names) | {
 class CellLike(Protocol):
     """A Cell, which lives in a room above this one, as far as it is known here."""
 
-    construct: Callable[..., Any]
+    construct: Callable[..., object]
     training: bool
     _cells: dict[str, CellLike]
     _params: dict[str, Parameter]
+    _buffers: dict[str, object]
+    _flags: dict[str, object]
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any: ...
+    def __call__(self, *args: object, **kwargs: object) -> object: ...
 
     def get_parameters(self) -> Iterator[Parameter]:
         """Yields the Parameters of the Cell and of those inside it."""
@@ -83,9 +85,9 @@ def expect(value: Any, objects: bool = True, depth: int = 0) -> Check:
         depth: How many containers enclose it.
     """
     kind = type(value)
-    if kind is Scalar:  # a number that differs from call to call
+    if isinstance(value, Scalar):  # a number that differs from call to call
         return lambda v: v.__class__ is value.kind
-    if kind is float:
+    if isinstance(value, float) and kind is float:
         return lambda v: v.__class__ is float and _same_float(v, value)
     if isinstance(value, _ATOMS):
         return lambda v: v is value or (v.__class__ is kind and v == value)

@@ -21,6 +21,7 @@ from tvmgraph.core.tensor import Tensor
 if TYPE_CHECKING:
     from tvmgraph.capture.interpreter import Interpreter
 
+Comprehension = ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp
 BINARY: dict[type, Callable[[Any, Any], Any]] = {
     ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul,
     ast.Div: operator.truediv, ast.FloorDiv: operator.floordiv, ast.Mod: operator.mod,
@@ -28,7 +29,7 @@ BINARY: dict[type, Callable[[Any, Any], Any]] = {
     ast.BitOr: operator.or_, ast.BitXor: operator.xor, ast.LShift: operator.lshift,
     ast.RShift: operator.rshift,
 }  # fmt: skip
-IN_PLACE: dict[type, Callable[[Any, Any], Any]] = {
+IN_PLACE: dict[type, Callable[[object, object], object]] = {
     kind: getattr(operator, f"i{function.__name__.rstrip('_')}")
     for kind, function in BINARY.items()
 }
@@ -79,7 +80,7 @@ class Expressions:
             )  # fmt: skip
         return value
 
-    def load(self: Interpreter, name: str, frame: Frame) -> Any:
+    def load(self: Interpreter, name: str, frame: Frame) -> object:
         """Returns what a name denotes.
 
         Raises:
@@ -95,7 +96,7 @@ class Expressions:
             return owner.names[name]
         return self.read_outside(name, frame)
 
-    def store(self: Interpreter, name: str, value: Any, frame: Frame) -> None:
+    def store(self: Interpreter, name: str, value: object, frame: Frame) -> None:
         """Binds a name."""
         name = frame.source.mangle(name)
         owner = frame.owner(name)
@@ -132,14 +133,16 @@ class Expressions:
     def _BoolOp(self: Interpreter, node: ast.BoolOp, frame: Frame) -> object:
         return self._bool_op(node, node.values, frame)
 
-    def _bool_op(self: Interpreter, node: ast.BoolOp, values: list[ast.expr], frame: Frame) -> Any:
+    def _bool_op(
+        self: Interpreter, node: ast.BoolOp, values: list[ast.expr], frame: Frame
+    ) -> object:
         first = self.evaluate(values[0], frame)
         if len(values) == 1:
             return first
         frame.node = node
         truth = self.truth(first)
 
-        def rest() -> Any:
+        def rest() -> object:
             return self._bool_op(node, values[1:], frame)
 
         conjunction = isinstance(node.op, ast.And)
@@ -159,13 +162,13 @@ class Expressions:
 
     def _conditions(
         self: Interpreter, node: ast.BoolOp, values: list[ast.expr], frame: Frame
-    ) -> Any:
+    ) -> object:
         first = self.condition(values[0], frame)
         if len(values) == 1:
             return first
         frame.node = node
 
-        def rest() -> Any:
+        def rest() -> object:
             return self._conditions(node, values[1:], frame)
 
         conjunction = isinstance(node.op, ast.And)
@@ -180,7 +183,7 @@ class Expressions:
 
     def _compare(
         self: Interpreter, node: ast.Compare, left: object, rest: Any, frame: Frame
-    ) -> Any:
+    ) -> object:
         (op, comparator), *more = rest
         right = self.evaluate(comparator, frame)
         frame.node = node
@@ -198,7 +201,7 @@ class Expressions:
             return self.choose(truth, following, lambda: result, node, frame)
         return following() if truth else result
 
-    def _compared(self: Interpreter, op: ast.cmpop, *pair: object) -> Any:
+    def _compared(self: Interpreter, op: ast.cmpop, *pair: object) -> object:
         """Compares; what a size that only values decide is compared with, the graph decides."""
         if isinstance(op, (ast.Is, ast.IsNot)):
             self._refuse_copies(*pair)
@@ -324,7 +327,7 @@ class Expressions:
     # ---- comprehensions ---------------------------------------------------------------------
 
     def _comprehend(
-        self: Interpreter, node: Any, frame: Frame, emit: Callable[[Frame], None]
+        self: Interpreter, node: Comprehension, frame: Frame, emit: Callable[[Frame], None]
     ) -> None:
         targets = [n for g in node.generators for n in ast.walk(g.target)]
         own = frozenset(bound_names(targets))
@@ -400,7 +403,7 @@ class Expressions:
             self.refuse(node, frame, f"{name}()", _SUBSTITUTES[name])
         return self.invoke(function, tuple(args), kwargs, node, frame)
 
-    def _callee(self: Interpreter, node: ast.Call, frame: Frame) -> Any:
+    def _callee(self: Interpreter, node: ast.Call, frame: Frame) -> object:
         f = node.func
         if (
             isinstance(f, ast.Name)
@@ -415,7 +418,7 @@ class Expressions:
             return self.attribute(owner, frame.source.mangle(f.attr))
         return self.evaluate(f, frame)
 
-    def _container(self: Interpreter, node: ast.expr, frame: Frame) -> Any:
+    def _container(self: Interpreter, node: ast.expr, frame: Frame) -> object:
         """Evaluates what is likely to be a container that is changed whatever it holds."""
         read: Callable[[], Any] = lambda: self.evaluate(node, frame)  # noqa: E731
         if isinstance(node, ast.Subscript) and _is_path(node):

@@ -7,9 +7,11 @@ import builtins
 import types
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 from tvmgraph.capture.source import FunctionSource
+from tvmgraph.core.tensor import Tensor
+
+Flag = bool | Tensor  #: a tensor where one decides
 
 
 class Unset:
@@ -39,7 +41,7 @@ class Frame:
     """
 
     source: FunctionSource
-    globals: dict[str, Any]
+    globals: dict[str, object]
     names: dict[str, object] = field(default_factory=dict)
     cells: dict[str, types.CellType] = field(default_factory=dict)
     parent: Frame | None = None
@@ -67,7 +69,7 @@ class Frame:
                 return frame.cells[name]
         return None
 
-    def outside(self, name: str, overlay: Mapping[tuple[int, str], object]) -> Any:
+    def outside(self, name: str, overlay: Mapping[tuple[int, str], object]) -> object:
         """Looks a name up in globals and builtins.
 
         Raises:
@@ -98,13 +100,13 @@ class Completion:
         gone: Whether it left for sure, although a tensor decides which way.
     """
 
-    returned: Any = False
-    broke: Any = False
-    continued: Any = False
-    value: Any = None
+    returned: Flag = False
+    broke: Flag = False
+    continued: Flag = False
+    value: tuple[object] | None = None
     gone: bool = False
 
-    def flags(self) -> tuple[Any, Any, Any]:
+    def flags(self) -> tuple[Flag, Flag, Flag]:
         """Returns the three flags."""
         return self.returned, self.broke, self.continued
 

@@ -20,6 +20,7 @@ from typing import Any
 from tvmgraph.capture.cell_state import CellState
 from tvmgraph.capture.changes import changed_by_code
 from tvmgraph.capture.expect import (
+    CellLike,
     Check,
     brief,
     changed,
@@ -124,13 +125,13 @@ class Guards:
         self.written: set[object] = set()
         self.blind = False
         self.own: dict[int, object] = {}
-        self.made: list[Any] = []
+        self.made: list[CellLike] = []
         self.observer = Observer(self.add_frame, self.add_builtin)
         self.refused: CaptureError | None = None
         self.handed = Handed()
         self.spent: str | None = None
         self._read: list[tuple[Guard, object]] = []  # what has contents
-        self._cells: dict[int, tuple[weakref.ref[object], CellState]] = {}
+        self._cells: dict[int, tuple[weakref.ref[CellLike], CellState]] = {}
         self._always: dict[object, Guard] = {}
         self._codes: set[object] = set()
         self._impure = impure_codes()
@@ -143,7 +144,7 @@ class Guards:
         place = Closure(("closure", id(cell)), f"closure variable {name!r}", cell)
         self._note_cells(self._add(place))
 
-    def add_global(self, space: dict[str, Any], name: str) -> None:
+    def add_global(self, space: dict[str, object], name: str) -> None:
         """Guards a global variable, also where it does not exist and a builtin is meant."""
         place = Global(("global", id(space), name), f"global {name!r}", space, name)
         self._note_cells(self._add(place))
@@ -168,7 +169,7 @@ class Guards:
             if name not in getattr(owner, "__dict__", ()):
                 self._add_inherited(type(owner), name)
 
-    def _add_cell_read(self, cell: Any, name: str) -> None:
+    def _add_cell_read(self, cell: CellLike, name: str) -> None:
         if (id(cell), name) in self.written:
             return
         self.add_cell(cell)
@@ -312,7 +313,7 @@ class Guards:
             self._add_impure(*found, frame, function if found[0].treatment == "guard" else None)
 
     def _add_impure(
-        self, rule: Impure, name: str, frame: types.FrameType, call: Callable[[], Any] | None
+        self, rule: Impure, name: str, frame: types.FrameType, call: Callable[[], object] | None
     ) -> None:
         if call is not None and rule.treatment == "guard":
             self.add_result((name, id(frame)), f"{name}()", call, call())
@@ -351,7 +352,7 @@ class Guards:
             for v in value:
                 self.add_object(v)
 
-    def add_cell(self, cell: object) -> None:
+    def add_cell(self, cell: CellLike) -> None:
         """Guards parameters, sub-cells and flags of a Cell and of every Cell below it."""
         if id(cell) in self._cells:
             return
@@ -361,7 +362,7 @@ class Guards:
         finally:
             self.observer.watch(watching)
 
-    def _add_new_cell(self, cell: Any) -> None:
+    def _add_new_cell(self, cell: CellLike) -> None:
         known = CellState(cell, self.precise)
         self._cells[id(cell)] = (weakref.ref(cell), known)
         if known.wide:
@@ -372,7 +373,7 @@ class Guards:
             if child is not None:
                 self.add_cell(child)
 
-    def _add_mutable(self, cell: Any) -> None:
+    def _add_mutable(self, cell: CellLike) -> None:
         for name in self._cells[id(cell)][1].plain:
             if is_mutable(cell.__dict__.get(name)):
                 self._add(member(cell, name))
@@ -399,7 +400,7 @@ class Guards:
         same = lambda t: t.token is token and small(t.array)  # noqa: E731
         self._always.setdefault(key, Guard(place, same, ""))
 
-    def _add(self, place: Place) -> Any:
+    def _add(self, place: Place) -> object:
         """Guards what a place holds now; returns it."""
         value = place.read()
         found = self._always.get(place.key)

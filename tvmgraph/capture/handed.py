@@ -79,8 +79,8 @@ class Handed:
         return {key: (value, _content(value)) for key, (value, _) in self._kept.items()}
 
     def rewind(
-        self, moment: Mapping[int, tuple[object, object]], is_outside: Callable[[Any], bool]
-    ) -> Any:
+        self, moment: Mapping[int, tuple[object, object]], is_outside: Callable[[object], bool]
+    ) -> object:
         """Gives every object what it held at a moment; returns one that held something else.
 
         What came into being since then does not count, nor do containers of the captured function,

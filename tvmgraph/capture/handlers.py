@@ -41,10 +41,10 @@ def apart() -> Iterator[None]:
                 signal.signal(number, handler)
 
 
-def _aside(handler: Callable[..., Any]) -> Callable[..., Any]:
+def _aside(handler: Callable[..., object]) -> Callable[..., object]:
     """Returns a handler that leaves the capture for as long as another one runs."""
 
-    def handle(number: int, frame: object) -> Any:
+    def handle(number: int, frame: object) -> object:
         profiler, outer = sys.getprofile(), (state.interpreter, state.tapes, state.scope)
         sys.setprofile(None)
         state.interpreter, state.tapes, state.scope = None, (), ()

@@ -11,14 +11,14 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol, TypeVar
 
 from tvmgraph.capture.frame import Frame, Unset
 from tvmgraph.capture.places import ABSENT, Place
+from tvmgraph.capture.protocol import Interpreting
 from tvmgraph.capture.source import FunctionSource
 
-if TYPE_CHECKING:
-    from tvmgraph.capture.protocol import Interpreting
+T = TypeVar("T")
 
 
 class Hoist(BaseException):
@@ -31,7 +31,9 @@ class Hoist(BaseException):
         what: What writing it is called in messages.
     """
 
-    def __init__(self, place: Place, value: Any, write: Callable[[Any], None], what: str) -> None:
+    def __init__(
+        self, place: Place, value: object, write: Callable[[object], None], what: str
+    ) -> None:
         super().__init__(place.label)
         self.place, self.value, self.write, self.what = place, value, write, what
 
@@ -80,7 +82,7 @@ class Hoisted:
         """Returns what a place holds at this point of the capture."""
         return self.frame.names[self._variables[key].name]
 
-    def write(self, key: object, value: Any) -> None:
+    def write(self, key: object, value: object) -> None:
         """Notes what a place holds from here on."""
         self.frame.names[self._variables[key].name] = value
 
@@ -98,9 +100,18 @@ class Hoisted:
             v.hoist.write(value)
 
 
+class Recording(Interpreting, Protocol):
+    """An interpreter that knows what it hoists."""
+
+    @property
+    def hoisted(self) -> Hoisted:
+        """The places that are variables while a branch or loop is recorded."""
+        ...
+
+
 def recorded_again(
-    interpreter: Interpreting, node: ast.AST, frame: Frame, record: Callable[[], Any]
-) -> Any:
+    interpreter: Recording, node: ast.AST, frame: Frame, record: Callable[[], T]
+) -> T:
     """Records a branch or loop, again for every place that it turns out to write.
 
     Args:

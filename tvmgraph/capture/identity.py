@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,6 +18,9 @@ from tvmgraph.core.op import F
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.errors import CaptureError
 from tvmgraph.graph import Value
+
+if TYPE_CHECKING:
+    from tvmgraph.capture.recorder import Recorder
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,7 +86,7 @@ def may_be(value: Tensor) -> dict[int, Tensor]:
     return found
 
 
-def write(recorder: Any, target: Tensor, new: Tensor) -> None:
+def write(recorder: Recorder, target: Tensor, new: Tensor) -> None:
     """Makes a tensor denote something else, and so whatever else may be the same tensor.
 
     Args:
@@ -111,13 +114,13 @@ def write(recorder: Any, target: Tensor, new: Tensor) -> None:
         recorder.denote(t, value)
 
 
-def check_compared(recorder: Any, *pair: object) -> None:
+def check_compared(recorder: Recorder, *pair: object) -> None:
     """Leaves it to Python whether two tensors are one, if that depends on how often a loop ran."""
     if pair[0] is not pair[1] and all(isinstance(t, Tensor) for t in pair):
         _check(recorder.moving, *pair)
 
 
-def check_written(recorder: Any, target: Tensor) -> None:
+def check_written(recorder: Recorder, target: Tensor) -> None:
     """Leaves a write to Python if how often a loop ran decides which tensors it changes."""
     _check(recorder.moved, target)
 
@@ -168,7 +171,7 @@ def unsettled(
 
 
 def chosen_leaves(
-    recorder: Any, leaf: Callable[[Any], tree.Leaf], results: Iterable[Tensor],
+    recorder: Recorder, leaf: Callable[[object], tree.Leaf], results: Iterable[Tensor],
     outputs: list[Value],
 ) -> Callable[..., tree.Leaf]:  # fmt: skip
     """Returns what describes results: a tensor that may be one of others becomes that one.

@@ -25,7 +25,7 @@ import random
 import sys
 import threading
 import types
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, NoReturn
@@ -248,7 +248,7 @@ UNSEEDED = Impure("native", f"give it a seed, or {_DRAW.fix}")
 
 # ---- the table as functions ---------------------------------------------------------------------
 
-_Found = tuple[Impure, str, Any]
+_Found = tuple[Impure, str, Callable[..., object]]
 
 
 _imported: tuple[str, ...] = ()  # modules of the table, as of the last look
@@ -280,7 +280,7 @@ def _functions(modules: tuple[str, ...]) -> dict[int, _Found]:
 
 def _listed(
     module: types.ModuleType, name: str, listed: Collection[str] | None
-) -> Iterator[tuple[str, object]]:
+) -> Iterator[tuple[str, Any]]:
     if listed is None:
         names = getattr(module, "__all__", None) or [n for n in vars(module) if n[0] != "_"]
         listed = [n for n in names if n not in _PURE.get(name, ())]
@@ -361,7 +361,7 @@ class ImpureCalls:
         self._interpreter = interpreter
         self._own = interpreter.recorder.guards.own
 
-    def call(self, function: Any, args: tuple[object, ...], kwargs: dict[str, Any]) -> Any:
+    def call(self, function: Any, args: tuple[object, ...], kwargs: dict[str, Any]) -> object:
         """Calls a function if it is impure, or makes objects with a state.
 
         Returns:
@@ -403,7 +403,7 @@ class ImpureCalls:
 
     def _guarded(
         self, function: Any, name: str, args: tuple[object, ...], kwargs: Mapping[str, object]
-    ) -> Any:
+    ) -> object:
         if is_whole(function):
             self.hand_out(function.__self__)
             return function(*args, **kwargs)
@@ -441,7 +441,7 @@ class ImpureCalls:
             self._refuse(_SYSTEM, "writing a variable of the environment")
 
     def _refuse(self, rule: Impure, what: str) -> NoReturn:
-        frame = self._interpreter.current
+        frame = self._interpreter.running
         node = frame.node or frame.source.node
         self._interpreter.refuse(
             node, frame, f"{what}, which plain Python would run at every call,", rule.fix

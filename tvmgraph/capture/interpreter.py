@@ -79,7 +79,7 @@ class Interpreter(Expressions, Statements, Branches, Loops, Outside):
         self.impure = ImpureCalls(self)
         self.overlay: dict[tuple[int, str], object] = {}
         self._calls = 0
-        self.current: Any = None
+        self.current: Frame | None = None
         self.root: Frame | None = None
         self.blamed: ast.AST | None = None
         self._token: Tensor | None = None
@@ -92,7 +92,7 @@ class Interpreter(Expressions, Statements, Branches, Loops, Outside):
 
     # ---- calls ------------------------------------------------------------------------------
 
-    def call(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def call(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> object:
         """Calls a Python function: interprets user code, runs everything else natively."""
         if isinstance(function, functools.partial):
             return self.call(
@@ -141,7 +141,7 @@ class Interpreter(Expressions, Statements, Branches, Loops, Outside):
             if frame is not None:
                 self.refuse(frame.node or frame.source.node, frame, "calling a generator")
 
-    def _refuse_end(self, kind: Any) -> None:
+    def _refuse_end(self, kind: object) -> None:
         """In pieces, Python makes objects whose end runs code, and ends them."""
         if self.settings.lax and isinstance(kind, type) and not is_library(kind.__module__):
             frame = self.current
@@ -175,17 +175,23 @@ class Interpreter(Expressions, Statements, Branches, Loops, Outside):
             self.recorder.guards.add_object(value)
             self.recorder.guards.handed.keep(value)
 
+    @property
+    def running(self) -> Frame:
+        """The frame whose code runs now."""
+        assert self.current is not None
+        return self.current
+
     def refuse_change(self, function: object, args: tuple[object, ...]) -> None:
         """Leaves it to Python, in pieces, to change what is outside by code that cannot be read."""
         what = self.settings.lax and changed_by_call(function, args, self.effects.is_outside)
         if what:
-            frame = self.current
+            frame = self.running
             self.refuse(frame.node or frame.source.node, frame, f"changing {what}")
 
     def invoke(
         self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], node: ast.AST,
         frame: Frame,
-    ) -> Any:  # fmt: skip
+    ) -> object:  # fmt: skip
         """Calls something that interpreted code names."""
         if function is print or function is F.print_:
             return self.effects.print(function, args, kwargs, node, frame)
@@ -255,7 +261,7 @@ class Interpreter(Expressions, Statements, Branches, Loops, Outside):
         self.recorder.guards.add_call(function)
         return self._body(frame)
 
-    def run_nested(self, function: NestedFunction, args: tuple[Any, ...], kwargs: Any) -> Any:
+    def run_nested(self, function: NestedFunction, args: tuple[Any, ...], kwargs: Any) -> object:
         """Calls a function that is defined inside interpreted code."""
         outer = function.frame
         frame = Frame(function.source, outer.globals, parent=outer)
@@ -297,6 +303,7 @@ class Interpreter(Expressions, Statements, Branches, Loops, Outside):
         if done.returned is False:
             return None
         if done.returned is True or done.gone:
+            assert done.value is not None
             return done.value[0]
         self.refuse(
             frame.source.node, frame,
@@ -304,7 +311,7 @@ class Interpreter(Expressions, Statements, Branches, Loops, Outside):
             "return tensors of the same shape and dtype on every path",
         )  # fmt: skip
 
-    def parent_class(self, frame: Frame) -> Any:
+    def parent_class(self, frame: Frame) -> object:
         """Returns what ``super()`` means."""
         for f in frame.chain():
             cell = f.cells.get("__class__")
@@ -332,7 +339,7 @@ class Interpreter(Expressions, Statements, Branches, Loops, Outside):
         value = self.recorder.size_as_tensor(value)
         return self._scalar(value) if self.is_symbolic(value) else bool(value)
 
-    def number_of(self, truth: object) -> Any:
+    def number_of(self, truth: object) -> object:
         """Marks a ``bool[]`` tensor as standing for a Python bool."""
         return marked(self.recorder.snapshot(truth), bool) if isinstance(truth, Tensor) else truth
 
@@ -348,7 +355,7 @@ class Interpreter(Expressions, Statements, Branches, Loops, Outside):
             return True
         return isinstance(value, Tensor) and not self.recorder.is_constant(value)
 
-    def operate(self, operation: Callable[[Any, Any], Any], left: object, right: object) -> Any:
+    def operate(self, operation: Callable[[Any, Any], Any], left: object, right: object) -> object:
         """Applies a binary operator; a tensor that stands for a number behaves like one."""
         found = builtin.arithmetic(self, operation, left, right)
         if found is not None:
@@ -400,7 +407,7 @@ class Interpreter(Expressions, Statements, Branches, Loops, Outside):
         )  # fmt: skip
 
 
-def _length(value: object, *_: object) -> Any:
+def _length(value: object, *_: object) -> object:
     """The length of a traced tensor, which need not be a number."""
     return value.shape[0] if isinstance(value, TracedTensor) and value.shape else None
 
@@ -412,7 +419,7 @@ def _is_instance(value: Any, kinds: Any, *_: object) -> bool | None:
     return isinstance(value.kind(1), kinds) if isinstance(value, Symbol) else None
 
 
-def _through(name: str) -> Callable[..., Any]:
+def _through(name: str) -> Callable[..., object]:
     """Python functions of numbers keep symbols."""
 
     def call(*args: object) -> Any:
@@ -425,7 +432,7 @@ def _through(name: str) -> Callable[..., Any]:
     return call
 
 
-_ON_SYMBOLS: dict[Any, Callable[..., Any]] = {
+_ON_SYMBOLS: dict[object, Callable[..., object]] = {
     len: _length, isinstance: _is_instance, **{f: _through(n) for n, f in FUNCTIONS.items()},
 }  # fmt: skip
 
@@ -441,7 +448,7 @@ def common_dtype_or_none(left: object, right: object) -> dtypes.DType | None:
 
 
 def _bind(
-    signature: inspect.Signature, args: tuple[object, ...], kwargs: dict[str, Any]
+    signature: inspect.Signature, args: tuple[object, ...], kwargs: dict[str, object]
 ) -> dict[str, Any]:
     bound = signature.bind(*args, **kwargs)
     bound.apply_defaults()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import logging
 import warnings
+from collections.abc import Callable
 from typing import Any
 
 from tvmgraph.capture.frame import Frame
@@ -34,7 +35,7 @@ class Record:
         frame: The frame that made it.
     """
 
-    def __init__(self, function: Any, node: ast.AST, frame: Frame) -> None:
+    def __init__(self, function: Callable[..., object], node: ast.AST, frame: Frame) -> None:
         self.function = function
         self.path, self.name = frame.source.file, frame.source.name
         self.line = getattr(node, "lineno", 0)
@@ -60,10 +61,10 @@ class Record:
         logger.handle(record)
 
     def _warn(
-        self, message: Any, category: Any = None, *_: Any, source: Any = None, **__: Any
+        self, message: Any, category: object = None, *_: object, source: object = None, **__: object
     ) -> None:
         """Warns as at the line of the call, whatever ``stacklevel`` is: callers have none."""
         kind = type(message) if isinstance(message, Warning) else category or UserWarning
         module = str(self.globals.get("__name__"))
-        shown = self.globals.setdefault("__warningregistry__", {})
+        shown: Any = self.globals.setdefault("__warningregistry__", {})
         warnings.warn_explicit(message, kind, self.path, self.line, module, shown, source=source)

@@ -134,7 +134,9 @@ class Loops:
             "give every variable its final shape and dtype before the loop",
         )  # fmt: skip
 
-    def _after_loop(self: Interpreter, done: Completion, node: Any, frame: Frame) -> Completion:
+    def _after_loop(
+        self: Interpreter, done: Completion, node: ast.For | ast.While, frame: Frame
+    ) -> Completion:
         rest = Completion(done.returned, value=done.value)
         if not node.orelse:
             return rest
@@ -152,8 +154,8 @@ class _Attempt:
 
     test: Side
     body: Side
-    tested: dict[str, Any]
-    bound: dict[str, Any]
+    tested: dict[str, object]
+    bound: dict[str, object]
     regions: tuple[Region, Region]
     before: Snapshot
 
@@ -162,8 +164,8 @@ class _Recording:
     """Records a loop again and again until what it carries is known."""
 
     def __init__(
-        self, interpreter: Interpreter, test: Callable[[], Any], first: Callable[[], None] | None,
-        node: ast.For | ast.While, frame: Frame, names: list[str],
+        self, interpreter: Interpreter, test: Callable[[], object],
+        first: Callable[[], None] | None, node: ast.For | ast.While, frame: Frame, names: list[str],
     ) -> None:  # fmt: skip
         self.i = interpreter
         self.test, self.first, self.node, self.frame = test, first, node, frame
@@ -187,10 +189,10 @@ class _Recording:
         outer = self.i.recorder.region
         regions = (Region("cond", outer), Region("body", outer))
         snapshot = self.i.snapshot(self.frame)
-        tested: dict[str, Any] = {}
-        bound: dict[str, Any] = {}
+        tested: dict[str, object] = {}
+        bound: dict[str, object] = {}
 
-        def condition() -> Any:
+        def condition() -> Tensor:
             flags = self._bind(regions[0], tested)
             going_on = as_tensor(self.test())
             for f in flags:
@@ -207,7 +209,7 @@ class _Recording:
         side = self.i.trace(regions[1], snapshot, body)
         return _Attempt(test, side, tested, bound, regions, snapshot)
 
-    def _bind(self, region: Region, bound: dict[str, Any]) -> Any:
+    def _bind(self, region: Region, bound: dict[str, object]) -> list[TracedTensor]:
         """Makes parameters of everything carried and binds the variables to them."""
         recorder, plan = self.i.recorder, self.plan
 
@@ -249,7 +251,7 @@ class _Recording:
         for s in (attempt.test, side):
             plan.tensors.update({k: t for k, (t, _) in s.assigned.items()})
             plan.random = plan.random or s.region.random is not None
-        done: Completion = side.result
+        done = side.result
         for label, flag in (("broke", done.broke), ("returned", done.returned)):
             if flag is not False:
                 plan.flags.add(label)
@@ -258,7 +260,7 @@ class _Recording:
         return again or self._size() != size
 
     def _written(
-        self, side: Side, bound: dict[str, Any], attempt: _Attempt
+        self, side: Side, bound: dict[str, object], attempt: _Attempt
     ) -> list[tuple[Frame, str]]:  # fmt: skip
         """Returns the variables that test or body give another value, with their frames."""
         found = []
@@ -306,7 +308,7 @@ class _Recording:
             plan.value is None,
         )
 
-    def _example(self, value: object) -> Any:
+    def _example(self, value: object) -> object:
         """Returns zeros in the structure of what the body returns."""
         value = carried(value)
         return tree.replace(value, iter([zeros_like_outside(t) for t in tree.tensors(value)]))
@@ -472,7 +474,7 @@ class _Recording:
         if plan.random:
             start.append(TracedTensor(recorder, recorder.position()))
             final.append(lambda: TracedTensor(recorder, recorder.position()))
-        done: Completion = side.result
+        done = side.result
         for n in sorted(plan.flags):
             start.append(tensor_flag())
             flag = getattr(done, n)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Container, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import numpy as np
 
@@ -18,12 +18,14 @@ from tvmgraph.core.state import state
 from tvmgraph.core.symbols import Symbol
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.core.types import TensorType
+from tvmgraph.graph import Value
 
 if TYPE_CHECKING:
     from tvmgraph.capture.effects import Noted
     from tvmgraph.capture.recorder import Recorder
     from tvmgraph.graph import Value
 
+T = TypeVar("T")
 Plan = Callable[[list[Tensor]], Any]
 #: Classes of Python numbers with the dtype of the 0-d tensors that stand for them.
 NUMBERS = {bool: dtypes.bool_, int: dtypes.int64, float: dtypes.float32}
@@ -99,7 +101,7 @@ def describe(value: object) -> str:
 
 
 @dataclass
-class Side:
+class Side(Generic[T]):
     """What one branch did.
 
     Attributes:
@@ -114,13 +116,13 @@ class Side:
 
     recorder: Recorder
     region: Region
-    result: Any
+    result: T
     names: list[dict[str, object]]
     changed: dict[int, object]
-    assigned: dict[int, tuple[Tensor, Any]]
+    assigned: dict[int, tuple[Tensor, Value]]
     effects: list[Noted]
 
-    def final(self, value: Any) -> Any:
+    def final(self, value: object) -> object:
         """Returns a tensor that denotes what ``value`` denoted at the end of the branch."""
         if isinstance(value, Tensor) and id(value) in self.assigned:
             tensor, now = self.assigned[id(value)]
@@ -154,7 +156,7 @@ class Merger:
         self.regions = (first.region, second.region)
         self.outputs: tuple[list[Value], list[Value]] = ([], [])
         self.pairs: dict[int, tuple[Tensor, Tensor]] = {}
-        self.decided: list[tuple[Any, int]] = []
+        self.decided: list[tuple[TracedTensor, int]] = []
         self._places: dict[tuple[int, ...], int] = {}
 
     def merge(self, a: object, b: object) -> Plan:
@@ -234,6 +236,7 @@ class Merger:
             choice = choice_of(t)
             if choice is None or not _made_in(region, choice.condition):
                 continue
+            assert isinstance(t, TracedTensor)  # others are not chosen
             if all(_made_in(region, u) for u in may_be(t).values()):
                 continue
             self.decided.append((t, len(self.outputs[0])))

@@ -6,15 +6,22 @@ import ast
 import inspect
 import types
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Protocol
 
 from tvmgraph.capture.frame import Frame
 from tvmgraph.capture.source import FunctionSource
 
-if TYPE_CHECKING:
-    from tvmgraph.capture.protocol import Interpreting
-
 _P = inspect.Parameter
+
+
+class Runs(Protocol):
+    """An interpreter, as far as a function of its own knows it."""
+
+    def run_nested(
+        self, function: NestedFunction, args: tuple[object, ...], kwargs: dict[str, object]
+    ) -> object:
+        """Calls a function that is defined inside interpreted code."""
+        ...
 
 
 class NestedFunction:
@@ -30,7 +37,7 @@ class NestedFunction:
 
     def __init__(
         self,
-        interpreter: Interpreting,
+        interpreter: Runs,
         source: FunctionSource,
         frame: Frame,
         defaults: Sequence[object],
@@ -47,7 +54,7 @@ class NestedFunction:
 
     shown_type = types.FunctionType
 
-    def __call__(self, *args: Any, **kwargs: Any) -> object:
+    def __call__(self, *args: object, **kwargs: object) -> object:
         """Interprets the body."""
         return self.interpreter.run_nested(self, args, kwargs)
 

@@ -43,7 +43,7 @@ class Observer:
     def __init__(
         self,
         seen: Callable[[types.FrameType], None],
-        called: Callable[[types.FrameType, Any], None],
+        called: Callable[[types.FrameType, object], None],
     ) -> None:
         def observe(frame: types.FrameType, event: str, function: object) -> None:
             if event == "c_call":

@@ -35,7 +35,7 @@ class Outside:
         if name == "has_key" and isinstance(owner, dict):  # of Python 2, and of MindSpore's graphs
             name = "__contains__"
         if name == "__dict__" and not isinstance(owner, (type, types.ModuleType)):
-            frame = self.current
+            frame = self.running
             self.refuse(
                 frame.node or frame.source.node, frame, "reading `__dict__`",
                 "name the attributes you need",
@@ -55,7 +55,7 @@ class Outside:
     def _variable(self: Interpreter, key: object) -> Any:
         value = self.hoisted.read(key)
         if isinstance(value, Unset):
-            frame = self.current
+            frame = self.running
             self.refuse(
                 frame.node or frame.source.node, frame, f"this cannot be read here: {value.why}",
                 "give it a value of one shape and dtype on every path", verb="",
@@ -63,7 +63,7 @@ class Outside:
         return value
 
     def set_attribute(
-        self: Interpreter, owner: Any, name: str, value: object, node: ast.AST, frame: Frame
+        self: Interpreter, owner: object, name: str, value: object, node: ast.AST, frame: Frame
     ) -> None:
         """Writes an attribute; every call repeats it."""
         frame.node = node
@@ -91,7 +91,7 @@ class Outside:
         self.effects.store(value)
         setattr(owner, name, value)
 
-    def read_outside(self: Interpreter, name: str, frame: Frame) -> Any:
+    def read_outside(self: Interpreter, name: str, frame: Frame) -> object:
         """Returns what a closure variable, global or builtin denotes."""
         guards = self.recorder.guards
         cell = frame.cell(name)
@@ -136,7 +136,7 @@ class Outside:
         else:
             write(value)
 
-    def _before(self: Interpreter, cell: types.CellType | None, name: str, frame: Frame) -> Any:
+    def _before(self: Interpreter, cell: types.CellType | None, name: str, frame: Frame) -> object:
         if cell is not None:
             self.recorder.guards.add_variable(cell, name)
             return contents(cell)
@@ -145,7 +145,7 @@ class Outside:
         return self.overlay.get((id(frame.globals), name), frame.globals.get(name, ABSENT))
 
     def _write_global(
-        self: Interpreter, name: str, value: Any, node: ast.AST, frame: Frame
+        self: Interpreter, name: str, value: object, node: ast.AST, frame: Frame
     ) -> None:
         self.overlay[id(frame.globals), name] = value
         if self.settings.on_global_write == "replay":

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-Names = Callable[[Any], str]
+Names = Callable[[object], str]
 
 
 class _Absent:
@@ -68,7 +68,7 @@ class Global(Place):
         """Returns what it holds."""
         return self.space.get(self.name, ABSENT)
 
-    def write(self, value: Any) -> None:
+    def write(self, value: object) -> None:
         """Rebinds it."""
         self.space[self.name] = value
 
@@ -91,7 +91,7 @@ class Closure(Place):
         """Returns what it holds."""
         return contents(self.cell)
 
-    def write(self, value: Any) -> None:
+    def write(self, value: object) -> None:
         """Rebinds it."""
         self.cell.cell_contents = value
 
@@ -118,7 +118,7 @@ class Member(Place):
             return getattr(owner, self.name, ABSENT)
         return ABSENT if owner is None else owner.__dict__.get(self.name, ABSENT)
 
-    def write(self, value: Any) -> None:
+    def write(self, value: object) -> None:
         """Sets the attribute, without telling anybody."""
         if self.slot:
             setattr(self.owner(), self.name, value)

@@ -120,7 +120,7 @@ def number_label(position: int) -> str:
     return f"number argument {position}"
 
 
-def plain(number: Any) -> Any:
+def plain(number: Any) -> object:
     """Returns a number argument as an ``int`` or ``float``."""
     kind = number.__class__
     return number if kind is int or kind is float else NUMBERS[kind](number)

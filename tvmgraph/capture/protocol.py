@@ -13,30 +13,61 @@ if TYPE_CHECKING:
     from tvmgraph.core.tensor import Tensor
 
 
+class Outside(Protocol):
+    """What of :class:`tvmgraph.capture.effects.Effects` other helpers ask."""
+
+    def is_outside(self, container: object) -> bool:
+        """Whether a container existed before the call."""
+        ...
+
+
+class ItemWrites(Protocol):
+    """What of :class:`tvmgraph.capture.impure.ImpureCalls` other helpers ask."""
+
+    def write_item(self, owner: object) -> None:
+        """Deals with an assignment to an item of an object."""
+        ...
+
+
+class Restorable(Protocol):
+    """A state that can come back, see :class:`tvmgraph.capture.snapshot.Snapshot`."""
+
+    def restore(self) -> None:
+        """Makes everything what it was."""
+        ...
+
+
 class Interpreting(Protocol):
     """The interpreter of one capture, see :class:`tvmgraph.capture.interpreter.Interpreter`."""
 
     recorder: Recorder
     settings: Settings
     depth: int
-    effects: Any
-    hoisted: Any
-    impure: Any
-    current: Any
 
-    def call(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    @property
+    def effects(self) -> Outside:
+        """The side effects so far."""
+        ...
+
+    @property
+    def impure(self) -> ItemWrites:
+        """What deals with code that does not only compute."""
+        ...
+
+    @property
+    def running(self) -> Frame:
+        """The frame whose code runs now."""
+        ...
+
+    def call(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> object:
         """Calls anything that captured code calls."""
         ...
 
-    def run_nested(self, function: Any, args: tuple[Any, ...], kwargs: Any) -> Any:
-        """Calls a function that is defined inside interpreted code."""
-        ...
-
-    def refuse_change(self, function: Any, args: tuple[Any, ...]) -> None:
+    def refuse_change(self, function: object, args: tuple[object, ...]) -> None:
         """Leaves it to Python to change what is outside by code that cannot be read."""
         ...
 
-    def snapshot(self, frame: Frame) -> Any:
+    def snapshot(self, frame: Frame) -> Restorable:
         """Remembers everything that code running in a frame may change."""
         ...
 

@@ -54,7 +54,7 @@ class AttributeRef:
         label: What it is called in messages.
     """
 
-    owner: Callable[[], Any]
+    owner: Callable[[], object]
     name: str
     label: str
 
@@ -81,6 +81,7 @@ class Drawn:
         return self.make(int(seed), int(offset) + self.delta)
 
 
+Given = tuple[tuple[object, ...], dict[str, object]]  #: positional and keyword arguments
 Holder = int | Tensor | AttributeRef | Drawn | None
 _NOTHING = Promotion()
 
@@ -116,8 +117,8 @@ class Captured:
     holders: tuple[Holder, ...]
     result: tree.Structure
     written: tuple[int | Tensor, ...]
-    attributes: tuple[tuple[Callable[[], Any], str, tree.Structure], ...]
-    random_blocks: Any
+    attributes: tuple[tuple[Callable[[], object], str, tree.Structure], ...]
+    random_blocks: int | Symbol
     guards: Guards
     random_output: int | None = None
     effects: tuple[Effect, ...] = ()
@@ -151,7 +152,9 @@ def _active(recorder: Recorder) -> Iterator[None]:
             recorder.guards.handed = Handed()  # guards live on, the copies need not
 
 
-def argument_labels(fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def argument_labels(
+    fn: Callable[..., object], args: tuple[object, ...], kwargs: dict[str, object]
+) -> dict[str, object]:
     """Returns the arguments as an ordered dict ``name -> value``, for labelling."""
     try:
         fn = fn.construct if is_cell(fn) else fn  # pyright: ignore[reportFunctionMemberAccess]
@@ -161,7 +164,7 @@ def argument_labels(fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[
 
 
 def capture(
-    fn: Callable[..., object], args: tuple[Any, ...], kwargs: dict[str, Any],
+    fn: Callable[..., object], args: tuple[object, ...], kwargs: dict[str, object],
     settings: Settings | None = None, promotion: Promotion | None = None, aliased: bool = False,
 ) -> Captured:  # fmt: skip
     """Captures one call of ``fn``.
@@ -188,7 +191,7 @@ def capture(
 
 
 def _capture_with(
-    fn: Callable[..., object], given: object, settings: Settings, promotion: Promotion | None,
+    fn: Callable[..., object], given: Given, settings: Settings, promotion: Promotion | None,
     aliased: bool,
 ) -> Captured:  # fmt: skip
     recorder = Recorder(_graph_name(fn))
@@ -200,7 +203,7 @@ def _capture_with(
 
 
 def _capture_in(
-    recorder: Recorder, fn: Callable[..., object], given: object, settings: Settings,
+    recorder: Recorder, fn: Callable[..., object], given: Given, settings: Settings,
     promotion: Promotion | None,
 ) -> Captured:  # fmt: skip
     if not promotion:
@@ -220,7 +223,7 @@ def _capture_in(
 def _capture(
     recorder: Recorder,
     fn: Callable[..., object],
-    given: Any,
+    given: Given,
     settings: Settings,
     promotion: Promotion,
 ) -> Captured:
@@ -324,7 +327,7 @@ def _finish(
     changed = [(i, t.value) for i, t in enumerate(recorder.arguments) if t.value is not before[i]]
     writes: list[tuple[int | Tensor, Value]] = [*changed, *recorder.written()]
     names = _names(recorder, before, [w for w, _ in writes])
-    blocks: Any = recorder.root.blocks if position is None else 0
+    blocks: int | Symbol = recorder.root.blocks if position is None else 0
     random_leaf = len(before) + recorder.result(blocks) if isinstance(blocks, Symbol) else None
     graph = recorder.root.builder.build([*outputs, *(v for _, v in writes)], names)
     tells_apart = recorder.tells_apart or bool(writes)
@@ -343,7 +346,7 @@ def _names(recorder: Recorder, before: list[Value], written: list[int | Tensor])
     return [labels[before[w]] if isinstance(w, int) else originals[id(w)] for w in written]
 
 
-def _once(describe: Callable[[Any], tree.Leaf]) -> Callable[..., tree.Leaf]:
+def _once(describe: Callable[[object], tree.Leaf]) -> Callable[..., tree.Leaf]:
     """Describes a tensor that is a result twice as one tensor."""
     tensors: dict[int, tree.Leaf] = {}
 
@@ -397,7 +400,7 @@ def _holders(
     return tuple(by_value.get(p.value) for p in recorder.root.builder.params)
 
 
-def _refuse_views(results: Any, interpreter: Interpreter) -> None:
+def _refuse_views(results: object, interpreter: Interpreter) -> None:
     """Leaves views of dicts to Python, in pieces: it goes on with them and may change the dict."""
     if interpreter.settings.mode != "region":
         return
@@ -453,7 +456,7 @@ def _is_stable(recorder: Recorder, x: object) -> bool:
     )
 
 
-_Effect = tuple[Any, str, tree.Structure, Any]
+_Effect = tuple[object, str, tree.Structure, object]
 
 
 def _attribute_effects(recorder: Recorder, describe: tree.Described) -> list[_Effect]:

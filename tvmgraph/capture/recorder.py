@@ -12,6 +12,7 @@ import numpy as np
 
 from tvmgraph import dtypes
 from tvmgraph.capture import identity
+from tvmgraph.capture.expect import is_cell
 from tvmgraph.capture.guards import Guards
 from tvmgraph.capture.region import Region
 from tvmgraph.capture.traced import TracedTensor
@@ -116,7 +117,7 @@ class Recorder:
 
     def _bound(
         self, op: Op, args: tuple[Tensor, ...], attrs: dict[str, Any]
-    ) -> tuple[dict[str, Any], tuple[TensorType, ...]]:
+    ) -> tuple[dict[str, object], tuple[TensorType, ...]]:
         """Gives the size that an operator finds out a name of its own."""
         if self.symbols is None:
             self.symbols = SymbolScope({})
@@ -302,9 +303,10 @@ class Recorder:
         """Returns a traced tensor that keeps denoting the current value."""
         return TracedTensor(self, self.value_of(tensor))
 
-    def enter_cell(self, cell: Any, scope: tuple[str, ...]) -> str:
+    def enter_cell(self, cell: object, scope: tuple[str, ...]) -> str:
         """Notes that a Cell is called; returns its name in the tree."""
-        self.guards.add_cell(cell)
+        if is_cell(cell):
+            self.guards.add_cell(cell)
         parent = self._cells[len(scope) - 1] if 0 < len(scope) <= len(self._cells) else None
         self._cells[len(scope) :] = [cell]
         for name, child in getattr(parent, "_cells", {}).items():
@@ -422,13 +424,14 @@ class Recorder:
 
     def made_cell(self, cell: object) -> None:
         """Notes that a Cell comes into being: its guards must not see it go."""
-        self.guards.made.append(cell)
+        if is_cell(cell):
+            self.guards.made.append(cell)
 
-    def before_attribute(self, cell: Any, name: str) -> None:
+    def before_attribute(self, cell: object, name: str) -> None:
         """Notes what an attribute of a Cell held before it is written."""
         self._journal.append((cell, name, cell.__dict__.get(name, _MISSING)))
 
-    def attributes(self) -> list[tuple[Any, str, Any]]:
+    def attributes(self) -> list[tuple[object, str, object]]:
         """Returns the Cell attributes that were written, once each, with what they held before."""
         first: dict[tuple[int, str], tuple[object, str, object]] = {}
         for cell, name, before in self._journal:
@@ -452,7 +455,7 @@ class Recorder:
 
 
 def _call(
-    function: Callable[..., Any], args: tuple[object, ...], kwargs: Mapping[str, object]
+    function: Callable[..., object], args: tuple[object, ...], kwargs: Mapping[str, object]
 ) -> object:
     return function(*args, **kwargs)
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from tvmgraph.core.op import Op
 from tvmgraph.core.tensor import Tensor
+from tvmgraph.core.types import TensorType
 from tvmgraph.errors import CaptureError, user_source
 from tvmgraph.graph import Graph, GraphBuilder, Node, Role, Value
 from tvmgraph.graph.text import format_attr
@@ -67,7 +67,9 @@ class Region:
             self.adopt(found)
         return found
 
-    def equal(self, op: Op, inputs: Sequence[Value], attrs: Mapping[str, object]) -> Any:
+    def equal(
+        self, op: Op, inputs: Sequence[Value], attrs: Mapping[str, object]
+    ) -> tuple[Value, ...] | None:
         """Returns the results of an equal operator that binds a size, so that sizes are equal."""
         makers = {v: n for n in self.builder.nodes for v in n.outputs}
         for node in self.builder.nodes:
@@ -107,7 +109,7 @@ class Region:
             self.adopt(found)
         return found
 
-    def state(self, type: Any, label: str) -> Value:
+    def state(self, type: TensorType, label: str) -> Value:
         """Adds a parameter that is no value of the parent: the state of a loop."""
         value = self.builder.param(type, Role.INPUT, label)
         self.adopt(value)

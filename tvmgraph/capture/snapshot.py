@@ -8,7 +8,7 @@ from typing import Any
 from tvmgraph.capture.frame import Frame
 from tvmgraph.capture.nested import NestedFunction
 
-Container = list[Any] | dict[Any, Any] | set[Any] | deque[Any]
+Container = list[object] | dict[object, object] | set[object] | deque[object]
 
 
 def copy_of(container: Container) -> object:

@@ -43,7 +43,7 @@ NEXT = Completion()
 class _Bounds(NamedTuple):
     """The numbers of a ``range`` of tensors; tuples of the program are iterated over."""
 
-    start: Any
+    start: object
     stop: Any
     step: Any
 

@@ -107,21 +107,21 @@ class TracedTensor(Tensor):
     def __index__(self) -> int:
         _no_value("using a tensor as a Python index", "index with the tensor itself: x[i]")
 
-    def item(self, *index: int) -> Any:
+    def item(self, *index: int) -> NoReturn:
         """Raises: there are no elements yet."""
         _no_value("item()", _OUTSIDE)
 
-    def asnumpy(self) -> Any:
+    def asnumpy(self) -> NoReturn:
         """Raises: there are no elements yet."""
         _no_value("asnumpy()", _OUTSIDE)
 
     numpy = asnumpy
 
-    def tolist(self) -> Any:
+    def tolist(self) -> NoReturn:
         """Raises: there are no elements yet."""
         _no_value("tolist()", _OUTSIDE)
 
-    def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> Any:
+    def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> NoReturn:
         _no_value("a NumPy function", "use the operator from tvmgraph.ops instead")
 
     def __contains__(self, value: object) -> bool:
@@ -132,7 +132,7 @@ class TracedTensor(Tensor):
             _no_value("a key of a dict or an item of a set", _OUTSIDE)
         return object.__hash__(self)
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> TracedTensor:
+    def __deepcopy__(self, memo: dict[int, object]) -> TracedTensor:
         return self.snapshot()
 
     def __copy__(self) -> TracedTensor:

@@ -33,7 +33,7 @@ class Leaf:
 class Branch:
     """A container of a result: how to build it, and its children."""
 
-    build: Callable[[list[Any]], Any]
+    build: Callable[[list[object]], object]
     children: tuple[Structure, ...]
     shared: bool = False  # whether it is a part of the result twice
 
@@ -83,7 +83,7 @@ def dict_like(value: dict[Any, Any]) -> Callable[[Any], Any]:
     return type(value)
 
 
-def _like(value: object, items: list[Any]) -> Any:
+def _like(value: object, items: list[object]) -> object:
     if hasattr(value, "_fields"):  # a named tuple
         return type(value)(*items)
     new = _of_kind(type(value), items)
@@ -92,7 +92,7 @@ def _like(value: object, items: list[Any]) -> Any:
     return new
 
 
-def _of_kind(kind: Any, items: list[Any]) -> Any:
+def _of_kind(kind: Any, items: list[Any]) -> object:
     """Makes a list or tuple of a class without running anything of it."""
     if kind in (list, tuple):
         return kind(items)
@@ -113,8 +113,8 @@ class Described:
     """
 
     def __init__(
-        self, leaf: Callable[[Any], Leaf], known: Callable[[Any], Leaf | None] = lambda v: None,
-        others: Described | None = None,
+        self, leaf: Callable[[object], Leaf],
+        known: Callable[[object], Leaf | None] = lambda v: None, others: Described | None = None,
     ) -> None:  # fmt: skip
         self._leaf, self._known = leaf, known
         self._seen: dict[int, Structure] = {} if others is None else others._seen
@@ -133,14 +133,14 @@ class Described:
 
 
 def describe(
-    value: Any, leaf: Callable[[Any], Leaf], inner: Callable[[Any], Structure] | None = None
+    value: Any, leaf: Callable[[object], Leaf], inner: Callable[[object], Structure] | None = None
 ) -> Structure:
     """Describes a result so that :func:`rebuild` can make it again from new outputs."""
     each = inner or (lambda v: describe(v, leaf))
     if isinstance(value, (tuple, list)) and not isinstance(value, Tensor):
         children = tuple(map(each, value))
         if hasattr(value, "_fields"):
-            kind = type(value)
+            kind: Any = type(value)
             return Branch(lambda items: kind(*items), children)
         if getattr(value, "__dict__", None):  # more than its items
             return leaf(value)
@@ -168,7 +168,7 @@ _VIEWS: dict[type, Callable[[list[Any]], Any]] = {
 VIEWS = tuple(_VIEWS)
 
 
-def _with_fields(example: object, names: list[str], items: Sequence[object]) -> Any:
+def _with_fields(example: object, names: list[str], items: Sequence[object]) -> object:
     """Makes another instance of a data class, frozen or not."""
     new = copy.copy(example)
     for name, item in zip(names, items):
@@ -178,7 +178,7 @@ def _with_fields(example: object, names: list[str], items: Sequence[object]) -> 
 
 def rebuild(
     structure: Structure, outputs: list[Tensor], arguments: Sequence[object], given: Any = None,
-    made: dict[int, Any] | None = None,
+    made: dict[int, object] | None = None,
 ) -> Any:  # fmt: skip
     """Builds a result from graph outputs and tensor arguments.
 

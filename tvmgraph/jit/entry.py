@@ -207,8 +207,11 @@ class Entry:
 
     def _blocks(self, leaves: Sequence[Any]) -> int:
         """Returns how many random counter blocks a call draws."""
-        leaf = self.captured.random_leaf
-        return self.captured.random_blocks if leaf is None else leaves[leaf]
+        leaf, blocks = self.captured.random_leaf, self.captured.random_blocks
+        if leaf is not None:
+            return leaves[leaf]
+        assert isinstance(blocks, int)
+        return blocks
 
     def finish(
         self,
