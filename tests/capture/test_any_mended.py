@@ -353,6 +353,47 @@ MENDED = {
         del p
         return z, r() is None
     """,
+    "two names get one tensor in a branch, and Python goes on with them": """
+        p, q = x, y
+        if y.sum() > 0: p = q = x + 1
+        else: p = x * 2
+        p[0] = float(p.sum())
+        return p, q, p is q
+    """,
+    "some of three names get one tensor in branches of branches": """
+        p, q, r = x, y, x
+        if y.sum() > 0:
+            if x.sum() > 0: p = q = x + 1
+            else: p = x + 2
+        elif x.sum() > 1: q = r = y * 2
+        print(float(x.sum()))
+        q[1] = 4; r[0] = 1
+        return p, q, r, p is q, q is r, p is r
+    """,
+    "items of a list become one tensor in a branch": """
+        acc = [x, y]
+        if x.sum() > 0: acc[0] = acc[1] = x + y
+        print(float(x.sum()))
+        acc[0][1] = 5
+        return acc, acc[0] is acc[1]
+    """,
+    "a branch of a loop gives two names one tensor, and Python goes on with them": """
+        p, q = x * 1, y * 1
+        while p.sum() < 9:
+            if y.sum() > 0: p = q = p + 1
+            else: p = p + 2
+            y = y + 1
+        print(float(q.sum()))
+        p[0] = 5
+        return p, q, p is q
+    """,
+    "a loop that may leave the argument as it is, and Python writes to it": """
+        a = x
+        while x.sum() < 2: x = x + 1
+        print(float(x.sum()))
+        x[1] = 5
+        return x, a is x
+    """,
     "variables change places in a loop": """
         a, b, k = x, y, 0
         while y.sum() < 9 and k < 5:

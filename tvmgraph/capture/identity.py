@@ -120,6 +120,12 @@ def check_compared(recorder: Recorder, *pair: object) -> None:
         _check(recorder.moving, *pair)
 
 
+def check_returned(recorder: Recorder, results: Iterable[Tensor]) -> None:
+    """Leaves a loop to Python if how often it ran decides which tensors the results are."""
+    for t in results:
+        _check(recorder.moving, t)
+
+
 def check_written(recorder: Recorder, target: Tensor) -> None:
     """Leaves a write to Python if how often a loop ran decides which tensors it changes."""
     _check(recorder.moved, target)
@@ -176,6 +182,8 @@ def chosen_leaves(
 ) -> Callable[..., tree.Leaf]:  # fmt: skip
     """Returns what describes results: a tensor that may be one of others becomes that one.
 
+    Others are those from outside, and the results that were described before.
+
     Args:
         recorder: Of the capture.
         leaf: Describes a result as a tensor of its own.
@@ -184,7 +192,6 @@ def chosen_leaves(
     """
     known = [*results, *recorder.arguments, *[t for t, _ in recorder.captured]]
     seen = {id(t) for t in known}
-
     made: dict[tuple[int, int], tree.Leaf] = {}
     owned: list[tree.Leaf] = []  # keeps them alive, so ids stay unique
 
@@ -208,9 +215,33 @@ def chosen_leaves(
         flag = len(outputs) - 1
         return tree.Leaf("chosen", (flag, side(choice.then, own), side(choice.orelse, own)))
 
+    def shares(a: Tensor, b: Tensor) -> bool:
+        return not may_be(a).keys() & may_be(b).keys() <= seen
+
+    earlier: list[tuple[Tensor, tree.Leaf]] = []
+
     def described(x: Any) -> tree.Leaf:
         own = leaf(x)
         owned.append(own)
-        return own if choice_of(x) is None else side(x, own)
+        if choice_of(x) is None:
+            return own
+        found = _joined(recorder, x, side(x, own), [e for e in earlier if shares(x, e[0])], outputs)
+        earlier.append((x, found))
+        return found
 
     return described
+
+
+def _joined(
+    recorder: Any, x: Tensor, found: tree.Leaf, others: list[tuple[Tensor, tree.Leaf]],
+    outputs: list[Value],
+) -> tree.Leaf:  # fmt: skip
+    """Describes a result as one of others where it is the same tensor, which a branch made."""
+    for other, its in others:
+        same = identical(other, x)
+        if same is True:
+            return its
+        if isinstance(same, Tensor):
+            outputs.append(recorder.value_of(same))
+            found = tree.Leaf("chosen", (len(outputs) - 1, its, found))
+    return found

@@ -17,7 +17,7 @@ from tvmgraph.capture.expect import is_cell
 from tvmgraph.capture.guards import Guards
 from tvmgraph.capture.handed import Handed
 from tvmgraph.capture.handlers import apart
-from tvmgraph.capture.identity import chosen_leaves
+from tvmgraph.capture.identity import check_returned, chosen_leaves
 from tvmgraph.capture.interpreter import Interpreter
 from tvmgraph.capture.places import reference
 from tvmgraph.capture.printing import PrintsInside
@@ -314,7 +314,7 @@ def _finish(
             )  # fmt: skip
         return tree.Leaf("constant", x)
 
-    _refuse_views(value, interpreter)
+    _check_results(value, interpreter)
     _keep_parameters(recorder)
     existing = interpreter.effects.existing if interpreter.settings.lax else lambda v: None
     described = tree.Described(leaf, existing)
@@ -400,10 +400,15 @@ def _holders(
     return tuple(by_value.get(p.value) for p in recorder.root.builder.params)
 
 
-def _refuse_views(results: object, interpreter: Interpreter) -> None:
-    """Leaves views of dicts to Python, in pieces: it goes on with them and may change the dict."""
+def _check_results(results: object, interpreter: Interpreter) -> None:
+    """Leaves to Python, in pieces, what it goes on with and asks too much of.
+
+    Views of dicts, which it may change; and tensors of a loop that may be others, if it asks that.
+    """
     if interpreter.settings.mode != "region":
         return
+    if interpreter.settings.identity:
+        check_returned(interpreter.recorder, tree.tensors(results))
     for x in results if isinstance(results, tuple) else (results,):
         if isinstance(x, tree.VIEWS):
             error = CaptureError(f"a {type(x).__name__} is a view", op="jit", at=user_source())

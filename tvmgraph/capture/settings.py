@@ -22,6 +22,7 @@ class Settings:
         dynamic: Whether the sizes of all axes vary from the first call on.
         fullgraph: Whether nothing may run as plain Python between compiled pieces.
         lax: Whether what cannot be one graph runs in pieces, exactly as in plain Python.
+        identity: Whether code that is not captured may ask which results are one tensor.
         alias: Name under which the function was made, for messages.
     """
 
@@ -32,6 +33,7 @@ class Settings:
     prints: bool = False
     fullgraph: bool = False
     lax: bool = False
+    identity: bool = False
     alias: str = "jit"
 
     @property

@@ -43,6 +43,28 @@ def _reads(node: ast.AST) -> Names:
     return frozenset(found)
 
 
+_WRITING = frozenset({"assign", "assign_add", "assign_sub", "set_data", "id"})
+
+
+def asks_identity(node: ast.AST) -> bool:
+    """Whether code compares with ``is``, or writes to items or tensors that may have two names."""
+    return any(
+        (isinstance(n, ast.Subscript) and isinstance(n.ctx, ast.Store))
+        or (isinstance(n, ast.Compare) and any(map(_compares_identity, n.ops, n.comparators)))
+        or (isinstance(n, ast.Attribute) and (n.attr in _WRITING or _is_in_place(n.attr)))
+        or (isinstance(n, ast.Name) and n.id in _WRITING)
+        for n in ast.walk(node)
+    )
+
+
+def _compares_identity(operator: ast.cmpop, other: ast.expr) -> bool:
+    return isinstance(operator, (ast.Is, ast.IsNot)) and not isinstance(other, ast.Constant)
+
+
+def _is_in_place(method: str) -> bool:
+    return method.endswith("_") and not method.startswith("_")
+
+
 def writes(*statements: ast.stmt) -> Names:
     """Returns the names that statements bind in their own scope."""
     return _NONE.union(*map(_writes, statements))

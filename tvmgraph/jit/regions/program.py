@@ -8,9 +8,10 @@ import types
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
+from tvmgraph import forking
 from tvmgraph.capture.source import FunctionSource, describe, register
 from tvmgraph.jit.regions import split
-from tvmgraph.jit.regions.flow import Names, bodies, headers
+from tvmgraph.jit.regions.flow import Names, asks_identity, bodies, headers
 from tvmgraph.jit.regions.outline import ENTER, REFUSED, UNBOUND, Function, Outline
 
 if TYPE_CHECKING:
@@ -45,6 +46,7 @@ class Program:
         version: Grows with what is known.
         segments: The segments that were made.
         used: The names of those that the newest outline calls.
+        asks_identity: Whether it matters to it which of its variables are one tensor.
     """
 
     def __init__(
@@ -57,6 +59,7 @@ class Program:
             made = ast.FunctionDef(function.__code__.co_name, node.args, source.body, [])
             node = ast.copy_location(made, node)
         self.node: Function = node
+        self.asks_identity = asks_identity(node)
         self.native: set[int] = set()
         self.cold: set[int] = set()
         self.parts: dict[int, list[ast.stmt]] = {}
@@ -65,6 +68,7 @@ class Program:
         self.segments: dict[object, tuple[str, Segment]] = {}
         self._kept: list[ast.AST] = []  # whose ids are known
         self._make = make
+        self._lock = forking.rlock()
         self.space: dict[str, object] = {ENTER: enter, REFUSED: Refused, UNBOUND: Unbound}
         self.used: set[str] = set()
         self._made: tuple[int, types.FunctionType] | None = None
@@ -131,8 +135,9 @@ class Program:
             why: The reason.
             inside: Where it is, if not anywhere in the function.
         """
-        found = self._statement_of(node, list(inside) or self.node.body)
-        return found is not None and self._blame(found, node, why)
+        with self._lock:
+            found = self._statement_of(node, list(inside) or self.node.body)
+            return found is not None and self._blame(found, node, why)
 
     def _blame(self, s: ast.stmt, node: object, why: str) -> bool:
         ends_early = isinstance(s, ast.While) and s.orelse
@@ -174,30 +179,33 @@ class Program:
 
     def cool(self, statements: list[ast.stmt]) -> None:
         """Notes that statements compute nothing with tensors."""
-        self._kept.extend(statements)
-        self.cold.update(map(id, statements))
-        self.version += 1
+        with self._lock:
+            self._kept.extend(statements)
+            self.cold.update(map(id, statements))
+            self.version += 1
 
     # ---- functions --------------------------------------------------------------------------
 
     def outline(self) -> types.FunctionType:
         """Returns the outline of the function, written anew when more is known."""
         function = self.function
-        if self._made is None or self._made[0] != self.version:
-            self.used.clear()
-            made = self.write(self.node, function)
-            self._made = self.version, made
-        made = self._made[1]
+        with self._lock:
+            if self._made is None or self._made[0] != self.version:
+                self.used.clear()
+                made = self.write(self.node, function)
+                self._made = self.version, made
+            made = self._made[1]
         if made.__defaults__ is not function.__defaults__:
             made.__defaults__ = function.__defaults__
         return made
 
     def write(self, node: Function, like: types.FunctionType) -> types.FunctionType:
         """Returns the outline of a definition as a function."""
-        before, written = -1, node
-        while self.version != before:
-            before, written = self.version, Outline(self, node).function()
-        return self.define(written, like)
+        with self._lock:
+            before, written = -1, node
+            while self.version != before:
+                before, written = self.version, Outline(self, node).function()
+            return self.define(written, like)
 
     def segment(
         self, run: list[ast.stmt], as_is: Callable[[list[ast.stmt]], list[ast.stmt]],

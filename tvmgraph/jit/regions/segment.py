@@ -57,7 +57,9 @@ class Segment(JitFunction):
         self, program: Program, function: types.FunctionType, statements: list[ast.stmt],
         ins: list[str], outs: list[str], *, whole: JitFunction,
     ) -> None:  # fmt: skip
-        settings = replace(whole.settings, mode="region", dynamic=False)
+        settings = replace(
+            whole.settings, mode="region", dynamic=False, identity=program.asks_identity
+        )
         super().__init__(function, whole.config, whole.owner, settings)
         self.program, self.statements, self.ins, self.outs = program, statements, ins, outs
         self.stopped = ""  # why it is not captured any more
@@ -122,12 +124,13 @@ class Segment(JitFunction):
         version = self.program.version
         if not any(id(n) in self.program.native for s in self.statements for n in ast.walk(s)):
             return self.fn(*args)
-        if self._inner is None or self._inner[0] != version:
+        inner = self._inner
+        if inner is None or inner[0] != version:
             source = source_of(self.fn)
             assert source is not None and isinstance(source.node, ast.FunctionDef)
             made = self.program.write(source.node, self.fn)
-            self._inner = self.program.version, made
-        return self._inner[1](*args)
+            self._inner = inner = version, made
+        return inner[1](*args)
 
     # ---- learning ---------------------------------------------------------------------------
 
