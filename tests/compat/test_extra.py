@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -128,6 +130,19 @@ def test_candidates() -> None:
     np.testing.assert_allclose(np.bincount(many, minlength=9) / 3000, share, atol=0.03)
     with pytest.raises(ArgumentError, match="more classes"):
         ops.uniform_candidate_sampler(true, 1, 9, True, 6)
+
+
+@pytest.mark.parametrize("sample", [
+    ops.uniform_candidate_sampler, ops.log_uniform_candidate_sampler,
+])  # fmt: skip
+def test_candidates_of_a_batch(sample: Any) -> None:
+    batch = np.array([[[1], [3]], [[4], [0]]], np.int32)
+    many = ms.vmap(lambda true: sample(true, 1, 3, True, 8, 5))
+    for found in (many(Tensor(batch)), ms.jit(many)(Tensor(batch))):
+        for k, true in enumerate(batch):
+            alone = sample(Tensor(true), 1, 3, True, 8, 5)
+            for one, wanted in zip(found, alone, strict=True):
+                np.testing.assert_allclose(one[k].asnumpy(), wanted.asnumpy(), rtol=1e-6)
 
 
 def test_functions_that_change_their_argument() -> None:

@@ -120,27 +120,27 @@ def candidates(
 
     Classes come with probability 1/R, or log((k + 2) / (k + 1)) / log(R + 1) when ``logarithmic``.
     """
-
-    def share(classes: np.ndarray) -> np.ndarray:
-        if logarithmic:
-            return np.log((classes + 2) / (classes + 1)) / np.log(limit + 1)
-        return np.full(classes.shape, 1 / limit)
-
-    allowed = share(np.arange(limit))
+    every = np.arange(limit)
+    allowed = np.full(limit, 1 / limit)
+    if logarithmic:
+        allowed = np.log((every + 2) / (every + 1)) / np.log(limit + 1)
     if avoid:
-        allowed[np.isin(np.arange(limit), true.asnumpy())] = 0
+        allowed[np.isin(every, true.asnumpy())] = 0
     if unique and count > np.count_nonzero(allowed):
         raise bad(ArgumentError, "more classes are sampled than there are", op,
                   f"num_sampled={count}, range_max={limit}")  # fmt: skip
     random = np.random.default_rng(seed or int(F.randint(0, 2**31 - 1, (1,)).asnumpy()[0]))
-    drawn, tries = _drawn(random, allowed / allowed.sum(), count, unique)
+    found, tries = _drawn(random, allowed / allowed.sum(), count, unique)
 
-    def of(classes: np.ndarray) -> Tensor:
-        p = share(classes)
-        expected = -np.expm1(tries * np.log1p(-p)) if unique and logarithmic else count * p
-        return Tensor(expected.astype(np.float32))
+    def expected(classes: Tensor) -> Tensor:
+        k = F.cast(classes, float32)
+        p = F.full_like(k, 1 / limit)
+        if logarithmic:
+            p = F.log((k + 2.0) / (k + 1.0)) / float(np.log(limit + 1))
+        return -F.expm1(F.log1p(-p) * tries) if unique and logarithmic else p * count
 
-    return F.cast(Tensor(drawn), true.dtype), of(true.asnumpy()), of(drawn)
+    drawn = F.cast(Tensor(found), true.dtype)
+    return drawn, expected(true), expected(drawn)
 
 
 def _drawn(
