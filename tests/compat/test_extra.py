@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -213,3 +214,30 @@ def test_pools_of_random_windows() -> None:
         assert found.shape == (4, 3) and [edges[0][-1], edges[1][-1]] == [7, 5]
         np.testing.assert_array_equal(  # the last element of a window is its largest
             found, [[(a - 1) * 5 + b - 1 for b in edges[1][1:]] for a in edges[0][1:]])  # fmt: skip
+
+
+def test_position_sensitive_pooling() -> None:
+    rng = np.random.default_rng(0)
+    features = rng.standard_normal((2, 2 * 3 * 3, 8, 9)).astype(np.float32)
+    boxes = np.array([[[0, 1, 0, 9, 8], [0, 2.4, 1.5, 15, 3]], [[1, -3, 0, 9, 8], [1, 0, 7, 6, 7]]])
+    pool = ops.operations.nn_ops.PSROIPooling(0.5, 3, 2)
+    rois = Tensor(np.swapaxes(boxes, 1, 2).astype(np.float32))
+    found = pool(Tensor(features), rois)
+    want = np.zeros((4, 2, 3, 3), np.float32)
+    for n, (image, *ends) in enumerate(boxes.reshape(-1, 5)):
+        x1, y1, x2, y2 = (math.copysign(math.floor(abs(e * 0.5) + 0.5), e) for e in ends)
+        wide, high = max(x2 - x1, 0.1) / 3, max(y2 - y1, 0.1) / 3
+        for c, i, j in np.ndindex(2, 3, 3):
+            rows = slice(max(math.floor(y1 + i * high), 0), max(math.ceil(y1 + (i + 1) * high), 0))
+            columns = slice(
+                max(math.floor(x1 + j * wide), 0), max(math.ceil(x1 + (j + 1) * wide), 0)
+            )
+            part = features[int(image), (c * 3 + i) * 3 + j, rows, columns]
+            want[n, c, i, j] = part.mean() if part.size else 0
+    np.testing.assert_allclose(found.asnumpy(), want, rtol=1e-5, atol=1e-6)
+    by = ops.operations._grad_ops.PSROIPoolingGrad((8, 9), 0.5, 3, 2)
+    weights = rng.standard_normal(want.shape).astype(np.float32)
+    gradient = ms.grad(lambda f: (pool(f, rois) * Tensor(weights)).sum())(Tensor(features))
+    np.testing.assert_allclose(
+        by(Tensor(weights), rois).asnumpy(), gradient.asnumpy(), rtol=1e-5, atol=1e-6
+    )  # fmt: skip

@@ -112,6 +112,9 @@ ResizeNearestNeighborGrad | align_corners=False, half_pixel_centers=False | grad
   | H.resized(P.ResizeNearestNeighborV2(align_corners, half_pixel_centers), grads, size)
 ResizeNearestNeighborV2Grad | align_corners=False, half_pixel_centers=False | grads, size
   | H.resized(P.ResizeNearestNeighborV2(align_corners, half_pixel_centers), grads, size)
+PSROIPoolingGrad | input_size: ints, spatial_scale: float, group_size: int, output_dim: int
+  | dx, rois | H.back(lambda t: P.PSROIPooling(spatial_scale, group_size, output_dim)(t, rois),
+  F.zeros((rois.shape[0], output_dim * group_size**2, *H.ints(input_size)), dx.dtype), dx)
 ROIAlignGrad | pooled_height: int, pooled_width: int, spatial_scale, sample_num: int = 2
   | dy, rois, xdiff_shape | H.back(lambda t: P.ROIAlign(pooled_height, pooled_width, spatial_scale,
   sample_num)(t, rois), F.zeros(H.ints(xdiff_shape), dy.dtype), dy)

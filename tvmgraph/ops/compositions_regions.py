@@ -112,6 +112,42 @@ def _corners(places: Tensor, size: int) -> Tensor:
 # ---- patches and pools --------------------------------------------------------------------------
 
 
+def position_sensitive_pool(
+    features: Tensor, rois: Tensor, scale: float, channels: int, bins: int
+) -> Tensor:
+    """Averages features over the bins of regions, each bin in channels of its own.
+
+    Args:
+        features: Tensor [N, channels * bins * bins, H, W].
+        rois: Tensor [N, 5, R] with rows (image, x1, y1, x2, y2).
+        scale: Size of the features divided by that of the image.
+        channels: Channels of the result.
+        bins: Rows and columns of bins per region.
+
+    Returns:
+        Tensor [N * R, channels, bins, bins]; a bin without features is 0.
+
+    Reference:
+        Dai et al., R-FCN: Object Detection via Region-based Fully Convolutional Networks (2016).
+    """
+    boxes = np.swapaxes(rois.asnumpy(), 1, 2).reshape(-1, 5).astype(np.float32)
+    height, width = features.shape[2:]
+    shares = []
+    for axis, size in ((2, height), (1, width)):
+        ends = boxes[:, [axis, axis + 2]] * np.float32(scale)
+        start, end = np.copysign(np.floor(np.abs(ends) + 0.5), ends).T
+        step = np.maximum(end - start, np.float32(0.1)) / bins
+        edges = np.arange(bins, dtype=np.float32)
+        first = np.floor(edges * step[:, None] + start[:, None])[..., None]
+        last = np.ceil((edges + 1) * step[:, None] + start[:, None])[..., None]
+        inside = (np.arange(size) >= first) & (np.arange(size) < last)
+        shares.append(inside / np.maximum(inside.sum(-1, keepdims=True), 1))
+    weights = shares[0][:, :, None, :, None] * shares[1][:, None, :, None, :]
+    images = Tensor(boxes[:, 0].astype(np.int32))
+    parted = F.reshape(F.gather(features, images, 0), (-1, channels, bins, bins, height, width))
+    return F.sum(parted * Tensor(weights[:, None], features.dtype), (-2, -1))
+
+
 def _same_pads(
     sizes: Sequence[int], kernel: Sequence[int], stride: Sequence[int]
 ) -> list[tuple[int, int]]:
