@@ -176,3 +176,15 @@ def test_broadcast_bool_inside_a_reduction() -> None:
     for level in ("O0", "O1", "O2"):
         actual = ms.jit(f, jit_level=level)(Tensor(a), Tensor(b)).asnumpy()
         np.testing.assert_allclose(actual, expected, rtol=1e-5)
+
+
+@pytest.mark.parametrize("extremum", [ops.maximum, ops.minimum])
+@pytest.mark.parametrize("compiled", [False, True])
+def test_operands_beside_a_nan_get_the_whole_gradient(extremum: Any, compiled: bool) -> None:
+    x = Tensor(np.array([np.nan, 1, np.nan, 2, 1], np.float32))
+    y = Tensor(np.array([1, np.nan, np.nan, 2, 3], np.float32))
+    gradients = ms.grad(ms.jit(extremum) if compiled else extremum, (0, 1))(x, y)
+    taken = 1.0 if extremum is ops.minimum else 0.0
+    assert [g.asnumpy().tolist() for g in gradients] == [
+        [1.0, 1.0, 1.0, 0.5, taken], [1.0, 1.0, 1.0, 0.5, 1 - taken],
+    ]  # fmt: skip

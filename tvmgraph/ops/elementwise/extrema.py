@@ -91,11 +91,11 @@ def _has_no_zero(x: np.ndarray) -> bool:
 
 
 def _vjp_extremum(g: Tensor, y: Tensor, a: Tensor, b: Tensor) -> tuple[Tensor, Tensor]:
-    """The operand that was taken gets the cotangent; equal ones get half each."""
+    """The operand that was taken gets the cotangent, equal ones half each; beside NaN both do."""
     half = g * 0.5
     tie = a == b
-    ga = F.where(tie, half, F.where(y == a, g, 0))
-    gb = F.where(tie, half, F.where(y == b, g, 0))
+    ga = F.where(tie, half, F.where(y == b, 0, g))
+    gb = F.where(tie, half, F.where(y == a, 0, g))
     return sum_to(ga, a), sum_to(gb, b)
 
 
