@@ -7,6 +7,7 @@ Handlers of signals run in the main thread alone, so nothing here does anything 
 from __future__ import annotations
 
 import contextlib
+import importlib
 import os
 import signal
 import sys
@@ -23,9 +24,10 @@ _SIGNALS = tuple(
                  "SIGPROF")
     if hasattr(signal, name)
 )  # fmt: skip
-#: Without the enumeration that the library makes of handlers, which takes longer than the rest.
-_getsignal = getattr(signal.getsignal, "__wrapped__", signal.getsignal)
-_setsignal = getattr(signal.signal, "__wrapped__", signal.signal)
+#: What the library's functions call: these make members of an enumeration of all handlers, which
+#: takes longer than the rest.
+_plain = importlib.import_module("_signal")
+_getsignal, _setsignal = _plain.getsignal, _plain.signal
 _noticing: list[list[BaseException]] = []  # what came in each block of the main thread
 _PACKAGE_DIR = os.path.dirname(os.path.abspath(__file__)) + os.sep
 _BORDERS = ("__enter__", "__exit__")  # of ``with`` blocks

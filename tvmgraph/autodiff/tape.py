@@ -22,7 +22,7 @@ from tvmgraph.interruption import raise_noticed
 PullBack = Callable[..., Cotangents]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False)
 class Entry:
     """One recorded application.
 

@@ -160,12 +160,20 @@ class Tensor(TensorMethods, CopyMethods, DeviceMethods):
         if state.interpreter is not None:
             return state.interpreter.snapshot(self)
         t = _new(Tensor)
-        t.type, t._token = self.type, self.token
-        t._share(self)
+        token = self._token
+        if token is None:
+            token = self._token = object()
+        t.type, t._token = self.type, token
+        t._view(self)
         return t
 
     def _share(self, other: Tensor) -> None:
         """Takes over another tensor's storage; what nobody looked at stays unseen."""
+        if not self._view(other):
+            _forget_array(self)
+
+    def _view(self, other: Tensor) -> bool:
+        """Refers to another tensor's storage; returns whether somebody looked at its elements."""
         self._ffi = other._ffi
         self._device = other._device
         if other._exclusive is not None:
@@ -175,7 +183,8 @@ class Tensor(TensorMethods, CopyMethods, DeviceMethods):
         except AttributeError:
             if self._ffi is None and self._device is None:
                 raise
-            _forget_array(self)
+            return False
+        return True
 
     def host(self) -> np.ndarray:
         """Returns the storage for Python code to look at; a capture notes that it did."""
@@ -456,7 +465,7 @@ def tensor_from_numpy(array: Any, type: TensorType | None = None) -> Tensor:
         array = np.asarray(array)
     t = _new(Tensor)
     t.array = array
-    t._ffi = t._token = None
+    t._ffi = t._token = t._device = None
     if type is None:
         type = tensor_type(array.shape, array.dtype)
         if state.interpreter is not None:  # host data that enters a graph is a constant

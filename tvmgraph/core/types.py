@@ -25,24 +25,23 @@ class TensorType:
         shape: One entry per axis: an ``int``, or a :class:`Dim` when symbolic.
         dtype: The element type.
         device: Where the elements live, such as ``"cpu"``.
+        is_static: Whether every dimension is an integer.
     """
 
-    __slots__ = ("__weakref__", "device", "dtype", "shape")
+    __slots__ = ("__weakref__", "_size", "device", "dtype", "is_static", "shape")
 
     def __init__(self, shape: Shape, dtype: DType, device: str) -> None:
         self.shape = shape
         self.dtype = dtype
         self.device = device
+        sizes = [d for d in shape if isinstance(d, int)]
+        self.is_static = len(sizes) == len(shape)
+        self._size = math.prod(sizes) if self.is_static else None
 
     @property
     def ndim(self) -> int:
         """Number of axes."""
         return len(self.shape)
-
-    @property
-    def is_static(self) -> bool:
-        """Whether every dimension is an integer."""
-        return all(isinstance(d, int) for d in self.shape)
 
     @property
     def size(self) -> int:
@@ -51,7 +50,7 @@ class TensorType:
         Raises:
             ShapeError: if a dimension is symbolic.
         """
-        return math.prod(self.static_shape)
+        return math.prod(self.static_shape) if self._size is None else self._size
 
     @property
     def roots(self) -> frozenset[str]:

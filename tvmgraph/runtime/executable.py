@@ -222,7 +222,7 @@ def from_ffi(output: object, type: TensorType) -> Tensor:
         return tensor_from_numpy(np.from_dlpack(output).view(type.dtype.numpy)[..., 0])
     if type.dtype is not dtypes.bfloat16 and type.is_static:
         tensor = _new(Tensor)
-        tensor.type, tensor._token = type, None
+        tensor.type, tensor._token, tensor._device = type, None, None
     elif type.dtype is not dtypes.bfloat16:
         tensor = tensor_from_numpy(np.from_dlpack(output))
     else:  # NumPy's DLPack does not know it
