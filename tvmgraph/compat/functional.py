@@ -6,13 +6,11 @@ Holds MindSpore's older names of some functions as well (``F.tensor_add`` is ``o
 from __future__ import annotations
 
 import sys
-from typing import Any, TypeVar
+from typing import Any
 
 from tvmgraph.core.op import F
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.errors import NotFoundError
-
-T = TypeVar("T")
 
 #: Names of MindSpore 1.x that only this module has.
 tuple_len = list_len = len
@@ -23,7 +21,7 @@ def scalar_to_array(input_x: object) -> Tensor:
     return F.scalar_to_tensor(input_x, None)
 
 
-def identity(x: T) -> T:
+def identity(x: object) -> object:
     """Returns what it is given: a tensor as a value of its own, anything else itself.
 
     Programs that train on one device have it in place of the sum over devices, of all gradients.
