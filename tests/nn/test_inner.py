@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tvmgraph import Tensor, jit, nn, ops
+from tvmgraph import Parameter, Tensor, jit, nn, ops
 from tvmgraph.nn.inner import MEMBERS
 
 RNG = np.random.default_rng(0)
@@ -122,6 +122,19 @@ class ClippedStep(nn.TrainOneStepWithLossScaleCell):
         if not self.process_loss_scale(overflow):
             loss = ops.depend(loss, self.optimizer(ops.clip_by_global_norm(gradients, 1.0)))
         return loss, overflow, scale
+
+
+@pytest.mark.parametrize("factor", [2, 1.5])
+def test_a_loss_scale_changes_by_any_factor_above_one(factor: float) -> None:
+    update = nn.DynamicLossScaleUpdateCell(16.0, factor, 2)
+    scale = Parameter(Tensor(update.get_loss_scale()), "scale")
+    update(scale, Tensor(True))
+    assert float(scale) == pytest.approx(16 / factor)
+    for _ in range(2):
+        update(scale, Tensor(False))
+    assert float(scale) == pytest.approx(16)
+    with pytest.raises(ValueError, match="scale_factor must be above 1"):
+        nn.DynamicLossScaleUpdateCell(16.0, 1.0, 2)
 
 
 @pytest.mark.parametrize("compiled", [False, True])

@@ -271,7 +271,7 @@ class DynamicLossScaleUpdateCell(Cell):
 
     Args:
         loss_scale_value: First scale, positive.
-        scale_factor: Factor between scales, an integer above 1.
+        scale_factor: Factor between scales, above 1.
         scale_window: Good steps before the scale grows.
 
     Inputs:
@@ -292,12 +292,12 @@ class DynamicLossScaleUpdateCell(Cell):
         2.0
     """
 
-    def __init__(self, loss_scale_value: float, scale_factor: int, scale_window: int) -> None:
+    def __init__(self, loss_scale_value: float, scale_factor: float, scale_window: int) -> None:
         super().__init__(auto_prefix=False)
         self.loss_scale_value = above_zero(self.cls_name, "loss_scale_value", loss_scale_value)
-        self.scale_factor = positive(self.cls_name, "scale_factor", scale_factor)
-        if self.scale_factor < 2:
-            reject(ArgumentError, self.cls_name, "scale_factor must be at least 2")
+        self.scale_factor = above_zero(self.cls_name, "scale_factor", scale_factor)
+        if self.scale_factor <= 1:
+            reject(ArgumentError, self.cls_name, "scale_factor must be above 1")
         self.scale_window = positive(self.cls_name, "scale_window", scale_window)
         self.minimum_loss_scale = 1.0
         self.cur_iter = Parameter(Tensor(1, dtypes.int32), "current_iterator_step", False)
