@@ -10,6 +10,7 @@ from tvmgraph.core.columns import NumberLike
 from tvmgraph.core.guard import guard_module as _guard_module
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.errors import ArgumentError, user_source
+from tvmgraph.ops.indexing.scatter import index_added
 
 
 def cat(tensors: object, dim: int = 0) -> Tensor:
@@ -55,7 +56,7 @@ def index_add(
 ) -> Tensor:
     """Returns ``input`` with ``alpha * source`` added at the given indices of an axis."""
     added = source if alpha == 1 else source * alpha
-    return ops.index_add(input.clone(), index.astype("int32"), added, dim)
+    return index_added(input, index.astype("int32"), added, dim)
 
 
 def gather(input: Tensor, dim: int, index: Tensor) -> Tensor:

@@ -357,9 +357,21 @@ def index_add(
         >>> ops.index_add(ms.Parameter(Tensor([1.0, 2.0])), Tensor([1]), Tensor([3.0]), 0)
         Tensor(shape=[2], dtype=Float32, value= [ 1.00000000e+00,  5.00000000e+00])
     """
+    return _stored(x, index_added(x, indices, y, axis))
+
+
+def index_added(x: Tensor, indices: Tensor, y: Tensor, axis: int) -> Tensor:
+    """Returns what :func:`index_add` stores.
+
+    Args:
+        x: Tensor.
+        indices: 1-d integer Tensor.
+        y: Tensor of ``x``'s shape with ``indices``' size on ``axis``.
+        axis: Axis the indices address.
+    """
     axis = resolve_axis("index_add", x, axis)
     index = F.reshape(as_index("index_add", indices, "indices"), (-1,))
-    return _stored(x, combine(x, y, [index], (axis,), "add"))
+    return combine(x, y, [index], (axis,), "add")
 
 
 def inplace_index_add(var: Tensor, indices: Tensor, updates: Tensor, axis: int) -> Tensor:
