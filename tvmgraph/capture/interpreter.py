@@ -86,6 +86,8 @@ class Interpreter(Expressions, Statements, Branches, Loops, Outside):
 
     def let_go(self) -> None:
         """Forgets the call when it is over, whose arguments Python may let go of."""
+        if self.recorder.lasting:
+            return
         if self.root is not None:
             self.root.names.clear()
         vars(self).clear()  # it is part of cycles

@@ -85,9 +85,12 @@ class Recorder:
         self._labels = Names()
         self._journal: list[tuple[object, str, object]] = []
         self._cells: list[object] = []
+        self.lasting = False  # whether functions of the call are still needed when it is over
 
     def let_go(self) -> None:
         """Forgets the call when it is over, whose arguments Python may let go of."""
+        if self.lasting:
+            return
         vars(self).clear()  # it is part of cycles
         self.call = _call
 
