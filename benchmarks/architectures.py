@@ -2,10 +2,12 @@
 
     python -m benchmarks.architectures export FOLDER [NAME ...]   # where timm and transformers are
     python -m benchmarks.architectures compare FOLDER [NAME ...]  # where onnxruntime is
+    python -m benchmarks.architectures record FOLDER [NAME ...]
 
 The first command writes architectures of timm and transformers with random weights; nothing is
 downloaded. The second runs each in a process of its own, on one thread, in turns, and prints CPU
-time per call, of the first call, and the memory of the process. ``TVMGRAPH_CPU`` limits the
+time per call, of the first call, and the memory of the process; the third also puts the table into
+RESULTS.md. ``TVMGRAPH_CPU`` limits the
 instructions of tvmgraph; those of ONNX Runtime cannot be limited.
 """
 
@@ -20,7 +22,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -125,9 +127,9 @@ def measure(folder: Path, name: str) -> None:
     print(json.dumps([ours, theirs, apart, first, memory]))
 
 
-def compare(folder: Path, names: list[str]) -> None:
-    """Prints the table."""
-    quotients = []
+def compare(folder: Path, names: list[str]) -> dict[str, list[float]]:
+    """Prints the table, and returns its rows: milliseconds of both, and what else was measured."""
+    rows: dict[str, list[float]] = {}
     print(f"{'':32} {'ms':>8} {'ORT ms':>8} {'ours/ORT':>8} {'apart':>8} {'first s':>8} {'MiB':>6}")
     for name in names:
         with tempfile.TemporaryDirectory() as cache:
@@ -142,11 +144,33 @@ def compare(folder: Path, names: list[str]) -> None:
             print(f"{name:32} {done.stderr.strip().splitlines()[-1:]}")
             continue
         ours, theirs, apart, first, memory = json.loads(done.stdout.splitlines()[-1])
-        quotients.append(ours / theirs)
+        rows[name] = [ours, theirs, apart, first, memory]
         print(f"{name:32} {ours:8.2f} {theirs:8.2f} {ours / theirs:8.2f} {apart:8.0e} {first:8.1f} "
               f"{memory:6}", flush=True)  # fmt: skip
-    mean = math.exp(statistics.fmean(map(math.log, quotients)))
-    print(f"{len(quotients)} models, geometric mean {mean:.2f}, at most {max(quotients):.2f}")
+    mean, most = summary(rows)
+    print(f"{len(rows)} models, geometric mean {mean:.2f}, at most {most:.2f}")
+    return rows
+
+
+def summary(rows: Mapping[str, Sequence[float]]) -> tuple[float, float]:
+    """Returns the geometric mean, and the largest, of the times in those of ONNX Runtime."""
+    quotients = [ours / theirs for ours, theirs, *_ in rows.values()]
+    return math.exp(statistics.fmean(map(math.log, quotients))), max(quotients)
+
+
+def record(folder: Path, names: list[str]) -> None:
+    """Prints the table and puts it into RESULTS.md."""
+    from benchmarks.report import machine_description, render
+    from benchmarks.results import Results
+
+    here = Path(__file__).parent
+    cpu = os.environ.get("TVMGRAPH_CPU", "")
+    machine = machine_description(1, cpu)
+    found = {"machine": machine, "rows": compare(folder, names)}
+    results = Results.load(here / "results.json")
+    results.networks[cpu or "host"] = found
+    results.save(here / "results.json")
+    (here / "RESULTS.md").write_text(render(results))
 
 
 def main() -> None:
@@ -158,7 +182,8 @@ def main() -> None:
     elif what == "measure":
         measure(path, names[0])
     else:
-        compare(path, names or sorted(p.stem for p in path.glob("*.onnx")))
+        command = {"compare": compare, "record": record}[what]
+        command(path, names or sorted(p.stem for p in path.glob("*.onnx")))
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from benchmarks.architectures import summary
 from benchmarks.kernel_rows import SHAPES
 from benchmarks.measure import RowTimings, Timing, best_peer
 from benchmarks.peers import OURS, PEERS
@@ -294,6 +295,40 @@ def _language(found: Mapping[str, Mapping[str, Any]]) -> str:
     return "\n\n".join(["## Language models, a token at a time", text, *parts])
 
 
+def _networks(found: Mapping[str, Mapping[str, Any]]) -> str:
+    """The tables of networks that others wrote; empty if none was measured."""
+    parts: list[str] = []
+    for cpu, kept in found.items():
+        rows = [
+            [name, f"{ours:.2f}", f"{theirs:.2f}", f"{ours / theirs:.2f}", f"{first:.1f} s",
+             f"{memory:.0f} MiB"]
+            for name, (ours, theirs, _, first, memory) in kept["rows"].items()
+        ]  # fmt: skip
+        mean, most = summary(kept["rows"])
+        head = [
+            "",
+            "tvmgraph, ms",
+            "ONNX Runtime, ms",
+            "ours / ONNX Runtime",
+            "first call",
+            "memory",
+        ]
+        parts += [
+            f"### {'All instructions' if cpu == 'host' else f'Ours on {cpu}'}",
+            _table(["", ""], [list(pair) for pair in kept["machine"]]), _table(head, rows),
+            f"{len(rows)} networks, geometric mean {mean:.2f}, at most {most:.2f}.",
+        ]  # fmt: skip
+    if not parts:
+        return ""
+    text = (
+        "Architectures of timm and transformers with random weights, as ONNX, batch 1, one thread "
+        "(`python -m benchmarks.architectures`): CPU time of a call, median, both in turns in one "
+        "process; of our first call, which compiles; and the memory of that process. ONNX Runtime "
+        "cannot be limited to other instructions: it uses all of this processor's everywhere."
+    )
+    return "\n\n".join(["## Networks that others wrote", text, *parts])
+
+
 def _machine(results: Results) -> str:
     """The table of the machine, and how many samples were taken there."""
     facts = [*results.machine, ("samples per median", _sample_counts([results]))]
@@ -401,7 +436,15 @@ def render(results: Results) -> str:
         *_rated(results.rates),
         *(part for cpu, r in results.cpus.items() for part in _restricted(cpu, r) if part),
         *(part for count, r in results.busy.items() for part in _beside(count, r) if part),
-        *filter(None, [_memory(results.memory), _language(results.language), _gpus(results.gpus)]),
+        *filter(
+            None,
+            [
+                _networks(results.networks),
+                _memory(results.memory),
+                _language(results.language),
+                _gpus(results.gpus),
+            ],
+        ),
         *[_row_section(row) for row in results.rows.values()],
         REPRODUCE.strip(),
     ]

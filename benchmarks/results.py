@@ -42,6 +42,8 @@ class Results:
         busy: What was found while so many other processes computed, by their number.
         language: Steps of generated text by the size of the network: bytes per second that a thread
             ``read``, and ``rows`` of seconds, bytes of weights and the first tokens.
+        networks: Networks that others wrote, by the processor whose instructions were used: the
+            ``machine``, and ``rows`` as ``benchmarks.architectures`` measures them.
         gpus: By device: the ``date``, and ``rows`` of seconds, operations or bytes, and a note.
     """
 
@@ -55,6 +57,7 @@ class Results:
     busy: "dict[str, Results]" = field(default_factory=dict)
     language: dict[str, dict[str, Any]] = field(default_factory=dict)
     gpus: dict[str, dict[str, Any]] = field(default_factory=dict)
+    networks: dict[str, dict[str, Any]] = field(default_factory=dict)
 
     def save(self, path: Path) -> None:
         """Write the file; a reader never sees half of it."""
@@ -84,6 +87,6 @@ class Results:
             {name: cls.of(found) for name, found in data.get(part, {}).items()}
             for part in ("cpus", "rates", "busy")
         )
-        language, gpus = data.get("language", {}), data.get("gpus", {})
+        rest = (data.get(part, {}) for part in ("language", "gpus", "networks"))
         return cls(machine, data["info"], data["peaks"], rows, data.get("memory", {}), *parts,
-                   language, gpus)  # fmt: skip
+                   *rest)  # fmt: skip
