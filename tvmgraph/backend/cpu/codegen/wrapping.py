@@ -34,6 +34,8 @@ def wrap_integers(
     Args:
         func: A function of loops. Indices keep arithmetic that LLVM may take not to overflow.
     """
+    if not _reads_integers(func):
+        return func
     # variables have another identity once they are mapped, so names tell them apart
     elements, arguments = _Elements(func), {str(param.name) for param in func.params}
 
@@ -68,6 +70,17 @@ def wrap_integers(
         (tirx.Let, bound), (tirx.BufferStore, kept),
     ]  # fmt: skip
     return func.with_body(tvm_ffi.structural_map(func.body, callbacks))
+
+
+def _reads_integers(func: tirx.PrimFunc) -> bool:
+    """Whether elements of tensors, or what they are converted to, have the types in question."""
+
+    def look(node: ir.TensorLoad | tirx.Cast | ir.Call) -> tvm_ffi.VisitInterrupt | None:
+        return tvm_ffi.VisitInterrupt(node) if scalar_of(node) in _FORMS else None
+
+    return (
+        tvm_ffi.structural_walk(func.body, ((ir.TensorLoad, tirx.Cast, ir.Call), look)) is not None
+    )
 
 
 def _accumulates(store: tirx.BufferStore) -> bool:
