@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 
 from tvmgraph import hooks
 from tvmgraph.capture.replay import replay
@@ -115,9 +116,8 @@ class _Derivative:
             return None
         least = dce(graph)
         if len(least.nodes) < len(graph.nodes):
-            function = replaying(least)
-            piece = hooks.eager_piece(function, tensors)
-            return piece if piece.is_chain() else lambda given: function(*given)
+            piece = hooks.eager_piece(replaying(least), tensors)
+            return piece if piece.is_chain() else partial(_apply, least)
         return piece if piece.is_chain() else None
 
 
@@ -129,10 +129,14 @@ def replaying(graph: Graph) -> Callable[..., tuple[Tensor, ...]]:
     """
 
     def function(*tensors: Tensor | None) -> tuple[Tensor, ...]:
-        return tuple(replay(graph, [t for t in tensors if t is not None]))
+        return _apply(graph, tensors)
 
     function.__name__ = graph.name
     return function
+
+
+def _apply(graph: Graph, tensors: Sequence[Tensor | None]) -> tuple[Tensor, ...]:
+    return tuple(replay(graph, [t for t in tensors if t is not None]))
 
 
 __all__ = ["derivative", "replaying"]
