@@ -305,3 +305,43 @@ def test_losses_of_small_batches_are_one_piece(monkeypatch: pytest.MonkeyPatch) 
     with pytest.raises(OutOfRangeError, match="index 10 is out of range") as e:
         ops.cross_entropy(x, Tensor(np.where(index < 0, 10, index)), weight)
     assert "test_eager_kernels.py" in str(e.value)
+
+
+#: Functions that are compositions, of float tensors that derivatives are taken of.
+_PIECES: dict[str, tuple[Callable[..., Any], tuple[tuple[int, ...], ...]]] = {
+    "cdist": (ops.cdist, ((67, 71), (59, 71))),
+    "cummax": (lambda x: ops.cummax(x, 1)[0], ((89, 97),)),
+    "glu": (ops.glu, ((89, 98),)),
+    "huber_loss": (ops.huber_loss, ((89, 101), (89, 101))),
+    "l1_loss": (ops.l1_loss, ((89, 103), (89, 103))),
+    "nll_loss": (lambda x: ops.nll_loss(x, Tensor(np.arange(89) % 64)), ((89, 64),)),
+    "renorm": (lambda x: ops.renorm(x, 2, 0, 9.0), ((89, 105),)),
+    "rms_norm": (lambda x, w: ops.rms_norm(x, w)[0], ((89, 107), (107,))),
+    "smooth_l1_loss": (ops.smooth_l1_loss, ((89, 109), (89, 109))),
+    "swiglu": (ops.swiglu, ((89, 110),)),
+}
+
+
+@pytest.mark.parametrize("name", _PIECES)
+def test_compositions_call_no_operator(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Values and first and second derivatives are those of NumPy."""
+    function, shapes = _PIECES[name]
+    x, *rest = [Tensor(array(*shape, seed=i)) for i, shape in enumerate(shapes)]
+    slope = ms.grad(lambda x: (function(x, *rest) ** 2).sum())
+    bend = ms.grad(lambda x: (slope(x) ** 2).sum())
+
+    def results() -> list[Tensor]:
+        return [function(x, *rest), slope(x), bend(x)]
+
+    ms.set_context(eager_kernels=False)
+    expected = [t.asnumpy() for t in results()]
+    ms.set_context(eager_kernels=True)
+    for a, b in zip(made(results), expected):
+        np.testing.assert_allclose(a.asnumpy(), b, rtol=1e-4, atol=1e-5 * np.abs(b).max())
+    called: list[str] = []
+    run = dispatch._run_eager
+    monkeypatch.setattr(
+        dispatch, "_run_eager", lambda op, *rest: called.append(op.name) or run(op, *rest)
+    )
+    function(x, *rest)
+    assert not called

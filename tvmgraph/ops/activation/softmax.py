@@ -10,6 +10,7 @@ from tvmgraph import dtypes
 from tvmgraph.core import rules
 from tvmgraph.core.arguments import Array, AxisLike, DTypeLike
 from tvmgraph.core.columns import Builder, Expr
+from tvmgraph.core.composed import composed
 from tvmgraph.core.op import Column, F, sample
 from tvmgraph.core.primitive import Result, RowDecorator, primitive
 from tvmgraph.core.tensor import Tensor
@@ -238,6 +239,11 @@ def glu(x: Tensor, axis: int = -1) -> Tensor:
         >>> ops.glu(Tensor([1.0, 2.0, 3.0, 4.0]))
         Tensor(shape=[2], dtype=Float32, value= [ 9.52574134e-01,  1.96402752e+00])
     """
+    return _gated_half(x, axis)
+
+
+@composed
+def _gated_half(x: Tensor, axis: int) -> Tensor:
     a, b = _halves(x, axis, "ops.glu")
     return a * F.sigmoid(b)
 
@@ -259,7 +265,12 @@ def swiglu(input: Tensor, dim: int = -1) -> Tensor:
         >>> ops.swiglu(Tensor([1.0, 2.0, 3.0, 4.0]))
         Tensor(shape=[2], dtype=Float32, value= [ 2.19317579e+00,  7.04637718e+00])
     """
-    a, b = _halves(input, dim, "ops.swiglu")
+    return _swished_half(input, dim)
+
+
+@composed
+def _swished_half(x: Tensor, axis: int) -> Tensor:
+    a, b = _halves(x, axis, "ops.swiglu")
     return F.silu(a) * b
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 
+from tvmgraph.core.composed import composed
 from tvmgraph.core.op import F
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.errors import ArgumentError, DTypeError, ShapeError
@@ -209,8 +210,13 @@ def cdist(x1: Tensor, x2: Tensor, p: float = 2.0) -> Tensor:
     if not (x1.dtype.is_float and x2.dtype.is_float):
         raise bad(DTypeError, "both operands must be float tensors", "cdist",
                   describe(x1=x1, x2=x2))  # fmt: skip
+    return _pair_distances(x1, x2, float(p))
+
+
+@composed
+def _pair_distances(x1: Tensor, x2: Tensor, p: float) -> Tensor:
     difference = F.expand_dims(x1, -2) - F.expand_dims(x2, -3)
-    return _p_norm(difference, float(p), (difference.ndim - 1,))
+    return _p_norm(difference, p, (difference.ndim - 1,))
 
 
 def dist(input: Tensor, other: Tensor, p: float = 2) -> Tensor:
@@ -233,5 +239,10 @@ def dist(input: Tensor, other: Tensor, p: float = 2) -> Tensor:
     """
     if not p >= 0:
         raise bad(ArgumentError, "p must not be negative", "dist", f"p={p}")
+    return _distance(input, other, float(p))
+
+
+@composed
+def _distance(input: Tensor, other: Tensor, p: float) -> Tensor:
     difference = input - other
-    return _p_norm(difference, float(p), tuple(range(difference.ndim)))
+    return _p_norm(difference, p, tuple(range(difference.ndim)))

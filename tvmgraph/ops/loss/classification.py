@@ -135,6 +135,8 @@ def cross_entropy(
 def _are_known(target: Tensor, classes: int, ignore_index: int) -> bool:
     """Whether class indices are in range; what is told of others is told by the operators."""
     index = target.array
+    if index.min(initial=0) >= -classes and index.max(initial=0) < classes:
+        return True
     within = (index >= -classes) & (index < classes)
     return bool((within | (index == ignore_index)).all())
 
@@ -186,7 +188,12 @@ def nll_loss(
                      reduction, label_smoothing)  # fmt: skip
         return F.squeeze(y, 0) if reduction == "none" else y
     _check(inputs, target, weight, label_smoothing, op)
-    return _index_loss(inputs, target, weight, ignore_index, reduction, label_smoothing, op)
+    at_once = in_pieces() and _are_known(target, inputs.shape[1], ignore_index)
+    loss = _index_loss_at_once if at_once else _index_loss
+    return loss(inputs, target, weight, ignore_index, reduction, label_smoothing, op)
+
+
+_index_loss_at_once = composed(_index_loss, least=512)
 
 
 def multi_margin_loss(

@@ -111,6 +111,11 @@ def l1_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> Tensor:
         >>> ops.l1_loss(Tensor([1.0, 2.0]), Tensor([1.0, 4.0]))
         Tensor(shape=[], dtype=Float32, value= 1)
     """
+    return _absolute_error(input, target, reduction)
+
+
+@composed
+def _absolute_error(input: Tensor, target: Tensor, reduction: str) -> Tensor:
     return reduce_loss(F.abs(_difference(input, target)), reduction, "l1_loss")
 
 
@@ -139,9 +144,14 @@ def smooth_l1_loss(
     op = "smooth_l1_loss"
     if beta < 0:
         raise fail(ArgumentError, "beta must not be negative", op, f"beta={beta}")
+    return _smooth_error(input, target, float(beta), reduction)
+
+
+@composed
+def _smooth_error(input: Tensor, target: Tensor, beta: float, reduction: str) -> Tensor:
     d = F.abs(_difference(input, target))
     loss = d if beta == 0 else F.where(d < beta, d * d * (0.5 / beta), d - 0.5 * beta)
-    return reduce_loss(loss, reduction, op)
+    return reduce_loss(loss, reduction, "smooth_l1_loss")
 
 
 def huber_loss(
@@ -172,9 +182,14 @@ def huber_loss(
     op = "huber_loss"
     if delta <= 0:
         raise fail(ArgumentError, "delta must be positive", op, f"delta={delta}")
+    return _huber_error(input, target, float(delta), reduction)
+
+
+@composed
+def _huber_error(input: Tensor, target: Tensor, delta: float, reduction: str) -> Tensor:
     d = F.abs(_difference(input, target))
     loss = F.where(d <= delta, d * d * 0.5, (d - 0.5 * delta) * delta)
-    return reduce_loss(loss, reduction, op)
+    return reduce_loss(loss, reduction, "huber_loss")
 
 
 def binary_cross_entropy(

@@ -250,9 +250,15 @@ def rms_norm(x: Tensor, gamma: Tensor, epsilon: float = 1e-6) -> tuple[Tensor, T
             ShapeError, "the shape of x must end in the shape of gamma", "rms_norm",
             f"x={x.type}, gamma={gamma.type}",
         )  # fmt: skip
-    y = F.row_normalize(x, count=count, eps=float(epsilon), center=False)
-    wide, axes = _wide(x), tuple(range(x.ndim - count, x.ndim))
-    rstd = F.rsqrt(F.reduce_mean(wide * wide, axis=axes, keep_dims=True) + epsilon)
+    return _scaled_rows(x, gamma, float(epsilon))
+
+
+@composed
+def _scaled_rows(x: Tensor, gamma: Tensor, eps: float) -> tuple[Tensor, Tensor]:
+    """Divides by the root mean square over the axes of ``gamma``; returns its reciprocal too."""
+    y = F.row_normalize(x, count=gamma.ndim, eps=eps, center=False)
+    wide, axes = _wide(x), tuple(range(x.ndim - gamma.ndim, x.ndim))
+    rstd = F.rsqrt(F.reduce_mean(wide * wide, axis=axes, keep_dims=True) + eps)
     return _affine(y, gamma, None, gamma.type.shape), rstd
 
 

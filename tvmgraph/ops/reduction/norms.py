@@ -241,8 +241,13 @@ def renorm(input: Tensor, p: float, axis: int, maxnorm: float) -> Tensor:
         raise bad(OutOfRangeError, "input must have at least two axes", "renorm", got)
     if p <= 0 or maxnorm <= 0:
         raise bad(ArgumentError, "p and maxnorm must be positive", "renorm", got)
-    others = tuple(a for a in range(input.ndim) if a != axis)
-    size = _vector_norm(input, p, others, True)
-    too_long = F.greater(size, float(maxnorm))
-    scale = F.where(too_long, float(maxnorm) / F.where(too_long, size, 1), 1)
-    return input * F.cast(scale, input.type.dtype)
+    return _limited_slices(input, p, axis, float(maxnorm))
+
+
+@composed
+def _limited_slices(x: Tensor, order: float, axis: int, longest: float) -> Tensor:
+    others = tuple(a for a in range(x.ndim) if a != axis)
+    size = _vector_norm(x, order, others, True)
+    too_long = F.greater(size, longest)
+    scale = F.where(too_long, longest / F.where(too_long, size, 1), 1)
+    return x * F.cast(scale, x.type.dtype)

@@ -12,6 +12,7 @@ from tvmgraph import dtypes
 from tvmgraph.core import rules
 from tvmgraph.core.arguments import AxisLike, DTypeLike
 from tvmgraph.core.columns import Builder, Expr, OnnxNamed, OnnxOps
+from tvmgraph.core.composed import composed
 from tvmgraph.core.op import F, Reason, Sample, sample
 from tvmgraph.core.primitive import primitive
 from tvmgraph.core.tensor import Tensor
@@ -370,8 +371,12 @@ def logcumsumexp(input: Tensor, axis: int) -> Tensor:
 
 def _running_extreme(name: str, x: Tensor, axis: AxisLike) -> tuple[Tensor, Tensor]:
     require_tensor(name, x)
-    axis = resolve_axis(name, x, axis)
-    at = running_arg_extreme(x, axis, name == "cummax")
+    return _extreme_and_place(x, resolve_axis(name, x, axis), name == "cummax")
+
+
+@composed
+def _extreme_and_place(x: Tensor, axis: int, largest: bool) -> tuple[Tensor, Tensor]:
+    at = running_arg_extreme(x, axis, largest)
     return F.gather_along(x, at, axis), at
 
 

@@ -275,7 +275,7 @@ def kl_div(input: Tensor, target: Tensor, reduction: str = "mean",
 def nll_loss(input: Tensor, target: Tensor, weight: Tensor | None = None, ignore_index: int = -100,
              reduction: str = "mean") -> Tensor:  # fmt: skip
     """Returns minus the log-probability of the target classes, reduced."""
-    return ops.nll_loss(input, target.astype("int32"), weight, ignore_index, reduction)
+    return ops.nll_loss(input, target, weight, ignore_index, reduction)
 
 
 def smooth_l1_loss(input: Tensor, target: Tensor, reduction: str = "mean",
