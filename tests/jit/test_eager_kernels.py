@@ -345,3 +345,25 @@ def test_compositions_call_no_operator(name: str, monkeypatch: pytest.MonkeyPatc
     )
     function(x, *rest)
     assert not called
+
+
+def test_counts_and_choices_are_one_piece() -> None:
+    x, labels = Tensor(array(97, 127)), Tensor(np.arange(997) % 31 - 1)
+    calls: list[Callable[[], Tensor]] = [
+        lambda: ops.histc(x, 30, -2.0, 2.5), lambda: ops.one_hot(labels, 30),
+        lambda: ops.multinomial(ops.abs(x), 7, seed=3), lambda: ops.cummin(x, 0)[1],
+    ]  # fmt: skip
+    expected = [call().asnumpy() for call in calls]
+    for call, wanted in zip(calls, expected):
+        result = made(call)
+        assert result.dtype == wanted.dtype
+        # sums in another order move a draw that falls between two of them
+        assert (result.asnumpy() != wanted).mean() <= 0.01
+
+
+def test_bincount_of_ones_counts() -> None:
+    x = np.array([3, 0, 3, 1], np.int32)
+    found = ops.bincount(Tensor(x), minlength=6)
+    assert found.dtype is ms.int64
+    assert found.asnumpy().tolist() == np.bincount(x, minlength=6).tolist()
+    assert ops.bincount(Tensor(x[:0]), minlength=2).asnumpy().tolist() == [0, 0]

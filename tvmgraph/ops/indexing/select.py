@@ -9,6 +9,7 @@ import numpy as np
 from tvmgraph import dtypes
 from tvmgraph.core import rules
 from tvmgraph.core.columns import Builder, Expr, OnnxNamed, OnnxOps
+from tvmgraph.core.composed import composed as in_one_piece
 from tvmgraph.core.memory import require_bytes
 from tvmgraph.core.op import F, Reason, sample
 from tvmgraph.core.primitive import primitive
@@ -336,14 +337,20 @@ def one_hot(
     if indices.type.is_static and isinstance(depth, int):
         count = indices.type.size * depth
         require_bytes(count * Tensor(on_value).dtype.itemsize, f"a result of {count} elements")
+    if not (isinstance(on_value, Tensor) or isinstance(off_value, Tensor)):
+        on_value = Tensor(on_value)
+    return _marked_at_once(indices, depth, on_value, off_value, axis)
+
+
+def _marked(indices: Tensor, depth: int, on: object, off: object, axis: int) -> Tensor:
     d = indices.type.dtype
     d = dtypes.int64 if d.kind == "u" else d
     classes = F.arange(0, depth, 1, dtype=d)
     classes = F.reshape(classes, (depth,) + (1,) * (indices.ndim - axis))
-    hit = F.equal(F.expand_dims(F.cast(indices, d), axis), classes)
-    if isinstance(on_value, Tensor) or isinstance(off_value, Tensor):
-        return where(hit, on_value, off_value)
-    return where(hit, Tensor(on_value), off_value)
+    return where(F.equal(F.expand_dims(F.cast(indices, d), axis), classes), on, off)
+
+
+_marked_at_once = in_one_piece(_marked, least=512)  # the result is larger
 
 
 def sequence_mask(lengths: Tensor, maxlen: int | None = None) -> Tensor:

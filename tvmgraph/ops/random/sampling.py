@@ -10,6 +10,7 @@ import numpy as np
 from tvmgraph import dtypes
 from tvmgraph.core.arguments import DTypeLike
 from tvmgraph.core.columns import NumberLike
+from tvmgraph.core.composed import composed
 from tvmgraph.core.op import F
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.errors import ArgumentError, DTypeError, ShapeError, TypeOrValueError
@@ -392,12 +393,17 @@ def multinomial(
 
 def _with_replacement(weights: Tensor, count: int, seed: object, op: str) -> Tensor:
     """Inverts the cumulative distribution: the index is the number of sums that lie below."""
-    lead = weights.type.static_shape[:-1]
+    u = draw_uniform((*weights.type.static_shape[:-1], count), seed, op)
+    return _inverse_distribution(weights, u)
+
+
+@composed
+def _inverse_distribution(weights: Tensor, share: Tensor) -> Tensor:
+    """Returns the indices at which the cumulative sum of the weights exceeds shares of it."""
     sums = F.cumsum(weights, -1)
-    *_, total = F.split_at(sums, (weights.shape[-1] - 1,), len(lead))
-    u = draw_uniform((*lead, count), seed, op) * total
-    below = F.expand_dims(sums, -2) <= F.expand_dims(u, -1)
-    index = F.reduce_sum(F.cast(below, dtypes.int32), axis=(len(lead) + 1,), keep_dims=False)
+    *_, total = F.split_at(sums, (weights.shape[-1] - 1,), weights.ndim - 1)
+    below = F.expand_dims(sums, -2) <= F.expand_dims(share * total, -1)
+    index = F.reduce_sum(F.cast(below, dtypes.int32), axis=(weights.ndim,), keep_dims=False)
     return F.minimum(index, _last_positive(weights))
 
 

@@ -6,6 +6,7 @@ import numpy as np
 
 from tvmgraph import dtypes
 from tvmgraph.core.columns import NumberLike
+from tvmgraph.core.composed import composed as in_one_piece
 from tvmgraph.core.op import F, Reason, sample
 from tvmgraph.core.primitive import primitive
 from tvmgraph.core.tensor import Tensor
@@ -50,6 +51,11 @@ def histc(input: Tensor, bins: int = 100, min: NumberLike = 0.0, max: NumberLike
             "histc",
             f"bins={bins}, min={min}, max={max}",
         )
+    return _counts_of_bins(input, int(bins), float(min), float(max))
+
+
+@in_one_piece
+def _counts_of_bins(input: Tensor, bins: int, min: float, max: float) -> Tensor:
     x = F.reshape(as_float(input), (-1,))
     x = F.cast(x, dtypes.float32) if x.type.dtype in rows.LOW_PRECISION else x
     low, high = (F.full((), v, dtype=x.type.dtype) for v in (min, max))
@@ -84,6 +90,9 @@ def _eager_bincount(x: np.ndarray, weights: np.ndarray, *, minlength: int, size:
     if x.size and x.min() < 0:
         raise ArgumentError(f"input must not be negative, but holds {x.min()}")
     if weights.dtype.kind in "iu":
+        if weights.strides == (0,) and x.size:  # one weight, seen everywhere
+            counts = np.bincount(x.astype(np.int64, copy=False), minlength=minlength)
+            return (counts * weights[0]).astype(weights.dtype, copy=False)
         out = np.zeros(max(int(x.max(initial=-1)) + 1, minlength), weights.dtype)
         np.add.at(out, x.astype(np.int64), weights)
         return out
@@ -153,5 +162,6 @@ def bincount(input: Tensor, weights: object = None, minlength: int = 0) -> Tenso
         Tensor(shape=[2], dtype=Int64, value= [1, 2])
     """
     require_tensor("bincount", input)
-    weights = F.ones_like(input, dtype=dtypes.int64) if weights is None else weights
+    if weights is None:
+        weights = F.broadcast_to(F.ones((), dtypes.int64), input.shape)
     return count_bins(input, weights, int(minlength))
