@@ -32,7 +32,7 @@ from tvmgraph.capture.promotion import (
 from tvmgraph.capture.recorder import Recorder
 from tvmgraph.capture.settings import Settings
 from tvmgraph.capture.traced import TracedTensor
-from tvmgraph.core.op import OPS, load_table
+from tvmgraph.core.op import load_table
 from tvmgraph.core.parameter import Parameter
 from tvmgraph.core.state import state
 from tvmgraph.core.symbols import Symbol, specialise_inside
@@ -256,8 +256,6 @@ def _capture(
             interpreter.hoisted.finish(interpreter)
             recorder.guards.observer.watch(False)  # the user's code is done
             captured = _finish(recorder, value, before, interpreter)
-            # kernels of operators that the function made call its functions when they are compiled
-            recorder.lasting = any(node.op.name not in OPS for node in captured.graph.walk())
         except CaptureError as e:
             if interpreter.root is not None:
                 e.node = interpreter.blamed or interpreter.root.node

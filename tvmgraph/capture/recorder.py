@@ -17,7 +17,7 @@ from tvmgraph.capture.guards import Guards
 from tvmgraph.capture.region import Region
 from tvmgraph.capture.traced import TracedTensor
 from tvmgraph.capture.tree import Names
-from tvmgraph.core.op import F, Op
+from tvmgraph.core.op import OPS, F, Op
 from tvmgraph.core.parameter import Parameter
 from tvmgraph.core.random import STATE_TYPE
 from tvmgraph.core.state import scope_text
@@ -104,6 +104,7 @@ class Recorder:
         types: tuple[TensorType, ...],
     ) -> tuple[Tensor, ...]:
         """Adds a node."""
+        self.lasting |= op.name not in OPS  # compiling it calls functions that its maker passed
         inputs = [self.value_of(a) for a in args]
         region = self.region
         if op.traits.binds:
