@@ -14,7 +14,6 @@ instructions of tvmgraph; those of ONNX Runtime cannot be limited.
 from __future__ import annotations
 
 import json
-import math
 import os
 import resource
 import statistics
@@ -155,7 +154,7 @@ def compare(folder: Path, names: list[str]) -> dict[str, list[float]]:
 def summary(rows: Mapping[str, Sequence[float]]) -> tuple[float, float]:
     """Returns the geometric mean, and the largest, of the times in those of ONNX Runtime."""
     quotients = [ours / theirs for ours, theirs, *_ in rows.values()]
-    return math.exp(statistics.fmean(map(math.log, quotients))), max(quotients)
+    return statistics.geometric_mean(quotients), max(quotients)
 
 
 def record(folder: Path, names: list[str]) -> None:

@@ -8,7 +8,6 @@ machine code is there, as it is from the second process on.
 from __future__ import annotations
 
 import itertools
-import math
 import os
 import re
 import statistics
@@ -273,7 +272,7 @@ def main(
             a, b = map(statistics.median, found)
             quotients.append(a / b)
             print(f"{name:28} {a:9.1f} {b:10.1f} {a / b:8.2f}", flush=True)
-    mean = math.exp(statistics.fmean(map(math.log, quotients)))
+    mean = statistics.geometric_mean(quotients)
     print(f"{len(quotients)} rows, geometric mean {mean:.2f}, at most {max(quotients):.2f}")
 
 

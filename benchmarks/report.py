@@ -305,14 +305,8 @@ def _networks(found: Mapping[str, Mapping[str, Any]]) -> str:
             for name, (ours, theirs, _, first, memory) in kept["rows"].items()
         ]  # fmt: skip
         mean, most = summary(kept["rows"])
-        head = [
-            "",
-            "tvmgraph, ms",
-            "ONNX Runtime, ms",
-            "ours / ONNX Runtime",
-            "first call",
-            "memory",
-        ]
+        head = ["", "tvmgraph, ms", "ONNX Runtime, ms", "ours / ONNX Runtime", "first call",
+                "memory"]  # fmt: skip
         parts += [
             f"### {'All instructions' if cpu == 'host' else f'Ours on {cpu}'}",
             _table(["", ""], [list(pair) for pair in kept["machine"]]), _table(head, rows),
@@ -436,16 +430,9 @@ def render(results: Results) -> str:
         *_rated(results.rates),
         *(part for cpu, r in results.cpus.items() for part in _restricted(cpu, r) if part),
         *(part for count, r in results.busy.items() for part in _beside(count, r) if part),
-        *filter(
-            None,
-            [
-                _networks(results.networks),
-                _memory(results.memory),
-                _language(results.language),
-                _gpus(results.gpus),
-            ],
-        ),
+        *filter(None, [_networks(results.networks), _memory(results.memory),
+                       _language(results.language), _gpus(results.gpus)]),
         *[_row_section(row) for row in results.rows.values()],
         REPRODUCE.strip(),
-    ]
+    ]  # fmt: skip
     return "\n\n".join(sections) + "\n"

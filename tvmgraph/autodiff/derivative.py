@@ -23,7 +23,7 @@ _known: dict[tuple[object, ...], _Derivative] = {}
 
 
 def derivative(
-    op: Op, attrs: dict[str, object], cotangents: tuple[Tensor | None, ...],
+    op: Op, attrs: dict[str, object], cotangents: Tensors,
     results: tuple[Tensor, ...], inputs: tuple[Tensor, ...], wanted: tuple[bool, ...] | None = None,
 ) -> Cotangents:  # fmt: skip
     """Applies the VJP of a row.
@@ -73,7 +73,7 @@ class _Derivative:
         self._places: list[int] = []  # of the operands that have a cotangent
         self._operands = 0
 
-    def __call__(self, tensors: tuple[Tensor | None, ...]) -> Cotangents:
+    def __call__(self, tensors: Tensors) -> Cotangents:
         self._uses += 1
         if self._uses == 2:  # one that is used once is not worth being looked at
             self._piece = self._chained(tensors)
@@ -84,7 +84,7 @@ class _Derivative:
             found[i] = g
         return found
 
-    def _plain(self, tensors: tuple[Tensor | None, ...]) -> Cotangents:
+    def _plain(self, tensors: Tensors) -> Cotangents:
         n = self._results
         parts = tensors[:n], tensors[n : 2 * n], tensors[2 * n :]
         return _by_rule(self._op, self._attrs, *parts)
@@ -97,9 +97,7 @@ class _Derivative:
         self._places = list(present)
         return tuple(present.values())
 
-    def _chained(
-        self, tensors: tuple[Tensor | None, ...]
-    ) -> Callable[[Tensors], Sequence[Tensor]] | None:
+    def _chained(self, tensors: Tensors) -> Callable[[Tensors], Sequence[Tensor]] | None:
         """Returns it as a piece if one of its operators computes on the result of another.
 
         Else it is what the wanted cotangents take, where the rule computes more.

@@ -80,13 +80,12 @@ class BlockedImages:
         if value in self._blocked:
             return self._blocked[value]
         n, c, h, w = shape or value.type.static_shape
-        block = self.block_of(c)
-        assert block is not None
-        kind = value.type.with_shape((n, c // block, h, w, block))
+        blocks = self._blocks((n, c, h, w))
+        kind, block = value.type.with_shape(blocks), blocks[-1]
         if value in self._stable or value in self._consts:
             return self._derive(lambda x: to_blocks(x.reshape(n, c, h, w), block), (value,), kind)
         if h == w == 1:  # a number per channel
-            return self._reshaped(value, (n, c // block, 1, 1, block))
+            return self._reshaped(value, blocks)
         split = self._reshaped(value, (n, c // block, block, h, w))
         found = self._node("transpose", (split,), {"dims": (0, 1, 3, 4, 2)})
         self._blocked[value] = found
@@ -140,6 +139,11 @@ class BlockedImages:
     ) -> None:
         """Adds a node whose result is ``plain`` in blocks."""
         self._blocked[plain] = self._node(name, inputs, attrs)
+        self._pending.add(plain)
+
+    def _flatten_as(self, form: Value, image: tuple[int, ...], plain: Value) -> None:
+        """Notes that ``plain`` is an image flattened in the order of its blocks."""
+        self._flattened[plain] = Flattened(form, image)
         self._pending.add(plain)
 
     def _node(

@@ -366,8 +366,7 @@ class BlockedLayout(BlockedImages):
         form = self._form(image, result.type.static_shape)
         if form is None:
             return False
-        self._flattened[result] = Flattened(self._reshaped(blocks, form), image)
-        self._pending.add(result)
+        self._flatten_as(self._reshaped(blocks, form), image, result)
         return True
 
     def _of_flattened(self, node: Node) -> bool:
@@ -396,8 +395,7 @@ class BlockedLayout(BlockedImages):
                 return self._keep_flattened(found.form, found.image, result)
             case _:
                 return False
-        self._flattened[result] = Flattened(form, found.image)
-        self._pending.add(result)
+        self._flatten_as(form, found.image, result)
         return True
 
     def _flattened_operand(
