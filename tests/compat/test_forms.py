@@ -10,6 +10,7 @@ import pytest
 
 import tvmgraph as ms
 from tvmgraph import Tensor, ops
+from tvmgraph.errors import ArgumentError
 from tvmgraph.ops import functional as F
 
 X = Tensor(np.arange(6, dtype=np.float32).reshape(2, 3))
@@ -62,3 +63,31 @@ def test_the_axis_of_a_single_result_may_be_in_a_tuple() -> None:
 
     for function in (twice, ms.jit(twice)):
         assert function(X).tolist() == [[0.0, 6.0], [2.0, 8.0], [4.0, 10.0]]
+
+
+def test_results_have_the_dtypes_and_forms_of_mindspore() -> None:
+    small, large = Tensor([1, 5], ms.int32), Tensor([1.5, 2.5])
+    assert ops.clamp(small, Tensor([2.5])).dtype == ms.float32
+    assert ops.clamp(large, None, Tensor([2.0], ms.float64)).dtype == ms.float64
+    assert ops.lcm(small, 3).dtype == ms.int32
+    assert str(ops.sign(Tensor([float("nan"), -2.0]))) == "[ 0. -1.]"
+    assert Tensor([[1.0, 2.0], [4.0, 3.0]]).max((0, 1)).tolist() == 4.0
+    assert Tensor([5, 7]).subtract(2, 2).tolist() == [1, 3]
+    assert isinstance(ops.clip_by_norm([large, large], 1.0), tuple)
+    assert isinstance(ops.clip_by_value([large], 0, 1), tuple)
+    assert str(ops.bincount(Tensor([2, 0, 2]))) == "[1. 0. 2.]"
+    assert ms.mint.bincount(Tensor([2, 0, 2])).dtype == ms.int64
+    assert ms.mint.normal(Tensor([0.0, 1.0]), 2.0).shape == (2,)
+    assert ops.cross(Tensor([[1.0, 0, 0], [0, 1.0, 0]]), Tensor([0.0, 0, 1.0])).shape == (2, 3)
+
+
+def test_primitives_take_the_settings_of_graphs() -> None:
+    relu = ops.ReLU().recompute().set_stage(1)
+    assert relu.place("MS_WORKER", 0)(Tensor([-1.0, 2.0])).tolist() == [0, 2]
+
+
+def test_images_are_transformed_on_the_processor_only() -> None:
+    invert = ms.dataset.vision.Invert().device("CPU")
+    assert invert(np.zeros((2, 2, 3), np.uint8)).min() == 255
+    with pytest.raises(ArgumentError, match="not on 'Ascend'"):
+        invert.device("Ascend")

@@ -234,3 +234,30 @@ def test_wrong_assignments() -> None:
         optimize.linear_sum_assignment(Tensor([[1.0]]), 1)  # pyright: ignore[reportArgumentType]
     with pytest.raises(ArgumentError, match="finite"):
         optimize.linear_sum_assignment(Tensor([[np.nan]]), False)
+
+
+# ---- Fourier -------------------------------------------------------------------------------------
+
+
+def test_cosine_transforms_by_their_formula() -> None:
+    n = 5
+    k, i = np.arange(n)[:, None], np.arange(n)
+    matrix = np.sqrt((2 - (k == 0)) / n) * np.cos(np.pi * k * (2 * i + 1) / (2 * n))
+    x = RANDOM.normal(size=(3, n))
+    found = ms.scipy.fft.dct(Tensor(x))
+    np.testing.assert_allclose(found.asnumpy(), x @ matrix.T, rtol=1e-12)
+    np.testing.assert_allclose(ms.scipy.fft.idct(found).asnumpy(), x, rtol=1e-12)
+    both = ms.scipy.fft.dctn(Tensor(x), s=(4, 3))
+    assert both.shape == (4, 3) and ms.scipy.fft.dct(Tensor([1, 2, 3])).dtype == ms.float32
+    back = ms.scipy.fft.idctn(both).asnumpy()
+    np.testing.assert_allclose(back[:3], x[:, :3], rtol=1e-12)
+    np.testing.assert_allclose(back[3], 0, atol=1e-12)
+    with pytest.raises(ArgumentError, match="only type 2"):
+        ms.scipy.fft.dct(Tensor(x), 3)
+
+
+@pytest.mark.parametrize("name", sorted(set(ms.numpy.fft.__all__) & set(dir(np.fft))))
+def test_fourier_transforms_of_arrays(name: str) -> None:
+    a = 4 if "freq" in name else RANDOM.normal(size=(4, 4)).astype(np.float32)
+    found = getattr(ms.numpy.fft, name)(a if isinstance(a, int) else Tensor(a))
+    np.testing.assert_allclose(found.asnumpy(), getattr(np.fft, name)(a), atol=2e-6)

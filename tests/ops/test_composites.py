@@ -316,7 +316,7 @@ def test_positions_and_masks() -> None:
     assert [t.tolist() for t in ops.nonzero(x, as_tuple=True)] == [[0, 1], [1, 0]]
     assert ops.nonzero(Tensor(2)).shape == (1, 0)
     assert ops.masked_select(x, x > 0).tolist() == [3, 4]
-    assert ops.bincount(Tensor([0, 1, 1]), minlength=4).tolist() == [1, 2, 0, 0]
+    assert str(ops.bincount(Tensor([0, 1, 1]), minlength=4)) == "[1. 2. 0. 0.]"
     assert ops.bincount(Tensor([0, 1, 1]), Tensor([0.5, 1.0, 2.0])).tolist() == [0.5, 3.0]
 
 

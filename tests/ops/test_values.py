@@ -131,7 +131,8 @@ ONE["maximum 0"] = lambda x: ops.maximum(x, 0.0)
 ONE["minimum 0"] = lambda x: ops.minimum(x, 0.0)
 TWO: dict[str, Callable[..., Any]] = {name: getattr(ops, name) for name in _TWO.split()}
 NUMPY = {
-    "sign": np.sign, "expm1": np.expm1, "sin": np.sin, "tan": np.tan, "floor_mod": np.remainder,
+    "sign": lambda x: np.nan_to_num(np.sign(x)), "expm1": np.expm1, "sin": np.sin, "tan": np.tan,
+    "floor_mod": np.remainder,
     "remainder": np.remainder, "fmod": np.fmod, "floor_div": np.floor_divide,
 }  # fmt: skip
 

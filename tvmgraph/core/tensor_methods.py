@@ -45,7 +45,7 @@ msort mul multinomial multiply mvlgamma nan_to_num nanmean nanmedian nanquantile
 narrow ne neg negative nextafter nonzero norm not_equal orgqr ormqr outer positive pow quantile
 rad2deg random_categorical ravel real reciprocal renorm reverse reverse_sequence rot90 rsqrt
 select_scatter sgn sigmoid sign signbit sin sinc sinh slice_scatter slogdet soft_shrink softmax
-sqrt square subtract svd swapaxes swapdims t tan tanh tensor_split top_k topk triangular_solve
+sqrt square svd swapaxes swapdims t tan tanh tensor_split top_k topk triangular_solve
 tril triu true_divide trunc type_as unbind unfold unique_consecutive unique_with_pad
 unsorted_segment_max unsorted_segment_min unsorted_segment_prod unsorted_segment_sum unsqueeze
 view_as vsplit xdivy xlogy

@@ -213,10 +213,14 @@ class TensorOverloads:
     def _extreme(
         self, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> Tensor | tuple[Tensor, Tensor]:
-        """``max(dim)`` gives values and indices, ``max()`` and ``max(axis=...)`` only values."""
+        """``max(dim)`` gives values and indices, ``max()`` and ``max(axis=...)`` only values.
+
+        Several axes give only values, however they are named.
+        """
         with_indices = "dim" in kwargs or (bool(args) and not {"keepdims", "initial"} & set(kwargs))
         axis, keepdims, initial, where, indices = _extreme_arguments(*args, **kwargs)
-        if (with_indices or indices) and axis is not None:
+        one = axis is not None and not isinstance(axis, (tuple, list))
+        if (with_indices or indices) and one:
             return getattr(F, name)(self, axis, keepdims, initial=initial, where=where)
         return getattr(F, f"a{name}")(self, axis, keepdims, initial=initial, where=where)
 
@@ -479,6 +483,10 @@ class TensorOverloads:
     def sub(self, other: object, *, alpha: object = 1) -> Tensor:
         """Subtracts ``alpha * other``; see :func:`tvmgraph.ops.sub`."""
         return F.sub(self, other if alpha == 1 else F.mul(other, alpha))
+
+    def subtract(self, other: object, alpha: object = 1) -> Tensor:
+        """Subtracts ``alpha * other``; see :func:`tvmgraph.ops.sub`."""
+        return self.sub(other, alpha=alpha)
 
     @aliases(divisor="other")
     def remainder(self, other: object) -> Tensor:

@@ -528,13 +528,13 @@ class Cell(HookMethods, SettingMethods, StateMethods):
         """
         return hooks.shard(self, in_strategy, out_strategy, parameter_plan)
 
-    def init_parameters_data(self, auto_parallel_mode: bool = False) -> dict[str, Parameter]:
-        """Returns the parameters, which are always initialised.
+    def init_parameters_data(self, auto_parallel_mode: bool = False) -> dict[Parameter, Parameter]:
+        """Returns every parameter by itself: they are always initialised.
 
         Args:
             auto_parallel_mode: Kept for MindSpore programs.
         """
-        return self.parameters_dict()
+        return {p: p for p in self.get_parameters()}
 
     def compile(self, *args: object, **kwargs: object) -> None:
         """Compiles ``construct`` for these arguments without keeping the result.

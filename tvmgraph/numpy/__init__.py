@@ -2,7 +2,7 @@
 
 Arrays are :class:`tvmgraph.Tensor`; numbers and (nested) lists are taken where arrays are. Python's
 integers and floats become int32 and float32. Most functions are rows of :mod:`.rows`; the others
-are in :mod:`.creation`, :mod:`.arrays` and :mod:`.values`.
+are in :mod:`.creation`, :mod:`.arrays` and :mod:`.values`; :mod:`.fft` transforms.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from tvmgraph import dtypes as _dtypes
 from tvmgraph.compat.absent import not_found
 from tvmgraph.numpy import arrays as _arrays
 from tvmgraph.numpy import creation as _creation
+from tvmgraph.numpy import fft as _fft
 from tvmgraph.numpy import helpers as _helpers
 from tvmgraph.numpy import rows as _rows
 from tvmgraph.numpy import values as _values
@@ -23,7 +24,7 @@ _WRITTEN = (_arrays, _creation, _values)
 _CONSTANTS: dict[str, object] = {
     "bool_": _dtypes.bool_, "float_": _dtypes.float32, "int_": _dtypes.int32, "pi": math.pi,
     "e": math.e, "euler_gamma": 0.5772156649015329, "inf": math.inf, "nan": math.nan,
-    "newaxis": None,
+    "newaxis": None, "fft": _fft,
     **{n: getattr(_dtypes, n) for n in ("float16", "float32", "float64", "int8", "int16", "int32",
                                         "int64", "uint8", "uint16", "uint32", "uint64")},
 }  # fmt: skip

@@ -15,7 +15,7 @@ from tvmgraph.compat.mint import creation, shapes, values
 #: Functions of :mod:`tvmgraph.ops` that are PyTorch's as they are.
 SHARED = """
 abs acos acosh addbmm addcdiv addcmul addmm addmv arange arccos arccosh arcsin arcsinh arctan
-arctan2 arctanh argmax asin asinh atan atan2 atanh baddbmm bincount bitwise_and bitwise_not
+arctan2 arctanh argmax asin asinh atan atan2 atanh baddbmm bitwise_and bitwise_not
 bitwise_or bitwise_xor broadcast_to ceil clamp clip cos cosh cross cumprod div divide dstack
 einsum empty empty_like eq erf erfc erfinv exp exp2 expm1 eye fix flip float_power floor
 floor_divide fmod full_like gcd ge greater greater_equal gt histc hstack imag inverse isclose

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tvmgraph import dtypes, ops
+from tvmgraph.core import rules
 from tvmgraph.core.arguments import DTypeLike
 from tvmgraph.core.columns import NumberLike
 from tvmgraph.core.guard import guard_module as _guard_module
@@ -99,7 +100,7 @@ def normal(mean: NumberLike = 0.0, std: NumberLike = 1.0, size: Any = None,
            generator: Generator | None = None) -> Tensor:  # fmt: skip
     """Returns normal numbers of the given means and standard deviations."""
     if size is None:
-        size = ops.broadcast_shapes(*(tuple(getattr(v, "shape", ())) for v in (mean, std)))
+        size = rules.broadcast_shapes(*(tuple(getattr(v, "shape", ())) for v in (mean, std)))
     return ops.randn(*tuple(size), seed=_seed(generator)) * std + mean
 
 

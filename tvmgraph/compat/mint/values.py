@@ -10,6 +10,7 @@ from tvmgraph.core.columns import NumberLike
 from tvmgraph.core.guard import guard_module as _guard_module
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.ops.common.arguments import require_tensor
+from tvmgraph.ops.reduction.histogram import bin_sums
 
 
 def add(input: object, other: object, *, alpha: NumberLike = 1) -> Tensor:
@@ -25,6 +26,11 @@ def sub(input: object, other: object, *, alpha: NumberLike = 1) -> Tensor:
 def sqrt(input: Tensor) -> Tensor:
     """Returns the square root."""
     return ops.sqrt(input)
+
+
+def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -> Tensor:
+    """Returns int64 counts of the integers from 0 on, or sums of ``weights``."""
+    return bin_sums(input, weights, minlength)
 
 
 def frac(input: Tensor) -> Tensor:
@@ -302,7 +308,7 @@ def _channels_first(x: Tensor) -> tuple[int, ...]:
 
 __all__ = [
     "add", "addr_", "all", "allclose", "amax", "amin", "any", "argmin", "argsort",
-    "batch_norm_elemt", "batch_norm_stats", "bmm", "cdist", "conv2d", "conv_tbc",
+    "batch_norm_elemt", "batch_norm_stats", "bincount", "bmm", "cdist", "conv2d", "conv_tbc",
     "count_nonzero", "cummax", "cummin", "cumsum", "diff", "dot", "equal", "frac", "isnan",
     "item", "matmul", "max", "mean", "median", "min", "mv", "nansum", "norm", "prod", "softmax",
     "sort", "sqrt", "std", "std_mean", "sub", "topk", "var", "var_mean", "vdot", "where",

@@ -86,6 +86,18 @@ class Primitive:
         """Kept for MindSpore programs; operators run where their operands are."""
         return self.add_prim_attr("primitive_target", device_target)
 
+    def set_stage(self, stage: int) -> Primitive:
+        """Kept for MindSpore programs; there are no pipeline stages."""
+        return self.add_prim_attr("stage", stage)
+
+    def place(self, role: str, rank_id: int) -> Primitive:
+        """Kept for MindSpore programs; operators run in the process that calls them."""
+        return self.add_prim_attr("place_role", role).add_prim_attr("place_rank", rank_id)
+
+    def recompute(self, mode: bool = True) -> Primitive:
+        """Kept for MindSpore programs; what a derivative computes again, its plan decides."""
+        return self.add_prim_attr("recompute_mode", mode)
+
     def set_prim_instance_name(self, name: str) -> Primitive:
         """Gives this instance a name of its own and returns it."""
         self.instance_name = name

@@ -62,6 +62,21 @@ class ImageTransform(Shown):
         found = self.apply(image)
         return to_pillow(found) if is_pillow(value) else found
 
+    def device(self, device_target: str = "CPU") -> ImageTransform:
+        """Returns the transform itself, which runs on the CPU.
+
+        Args:
+            device_target: ``"CPU"``.
+
+        Raises:
+            ArgumentError: for another device.
+        """
+        if device_target != "CPU":
+            reject(ArgumentError, f"vision.{type(self).__name__}.device",
+                   f"images are transformed on the CPU, not on {device_target!r}",
+                   "leave .device() out")  # fmt: skip
+        return self
+
     def apply(self, image: np.ndarray) -> np.ndarray:
         """Returns the transformed image.
 

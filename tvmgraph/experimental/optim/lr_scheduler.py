@@ -293,7 +293,7 @@ class CosineAnnealingWarmRestarts(LRScheduler):
         share = (1 + F.cos(self.T_cur / self.T_i * math.pi)) / 2
         return [self.eta_min + (lr - self.eta_min) * share for lr in self.base_lrs]
 
-    def step(self, epoch: Any = None) -> bool:
+    def step(self, epoch: Any = None) -> None:
         """Begins the next epoch, or ``epoch`` (a number, which may have a fraction)."""
         if epoch is None:
             past = self.T_cur + 1
@@ -304,7 +304,6 @@ class CosineAnnealingWarmRestarts(LRScheduler):
         else:
             self._jump(float(epoch))
         self._assign(self.get_lr())
-        return True
 
     def _jump(self, epoch: float) -> None:
         if epoch < 0:

@@ -288,22 +288,24 @@ absolute = abs
 
 
 def _sign(m: TirMath, x: Expr) -> Expr:
-    """NaN falls through all comparisons and keeps its value."""
+    """All comparisons are false for NaN."""
     if m.dtype.startswith("uint"):
         return m.where(x > 0, 1, x)
-    zero_or_nan = m.where(x == 0, 0, x) if m.dtype.startswith("float") else x
-    return m.where(x > 0, 1, m.where(x < 0, -1, zero_or_nan))
+    return m.where(x > 0, 1, m.where(x < 0, -1, 0 if m.dtype.startswith("float") else x))
 
 
 def _onnx_sign(O: OnnxOps, x: OnnxNamed) -> OnnxNamed:
     if not x.type.dtype.is_float:
         return O.Sign(x)
-    return O.Where(O.IsNaN(x), x, O.Sign(x))
+    return O.Where(O.IsNaN(x), O.const(0, x.type.dtype), O.Sign(x))
 
 
 def _eager_sign(x: np.ndarray) -> np.ndarray:
+    if x.dtype.kind in "iu":
+        return np.sign(x)
     # that of bfloat16 keeps the sign of a zero, where that of other floats drops it
-    return np.sign(x.astype(np.float32)).astype(x.dtype) if x.dtype.kind == "V" else np.sign(x)
+    wide = x.astype(np.float32) if x.dtype.kind == "V" else x
+    return np.where(np.isnan(wide), 0, np.sign(wide)).astype(x.dtype)
 
 
 @unary(
@@ -316,7 +318,7 @@ def _eager_sign(x: np.ndarray) -> np.ndarray:
     samples=number_samples(),
 )
 def sign(input: Tensor) -> Tensor:
-    r"""Sign, elementwise: -1, 0 or 1; NaN stays NaN.
+    r"""Sign, elementwise: -1, 0 or 1; that of NaN is 0.
 
     Returns:
         Tensor of ``input``'s shape and dtype.

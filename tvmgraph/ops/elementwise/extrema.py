@@ -222,10 +222,14 @@ def _limit(
             "at least one bound must be given", op=op, got=f"input={x.type}, both bounds None",
             at=user_source(), fix="give a minimum or a maximum",
         )  # fmt: skip
-    fraction = any(isinstance(b, float) for b in (low, high))
-    if fraction and raise_to is _raise and not x.dtype.is_float:
-        x = F.cast(x, dtypes.float32)
     d = x.type.dtype
+    if raise_to is _raise:  # clip_by_value keeps the dtype
+        for bound in (low, high):
+            if isinstance(bound, Tensor):
+                d = dtypes.promote(d, bound.type.dtype)
+            elif isinstance(bound, float):
+                d = dtypes.promote_scalar(d, bound)
+        x = F.cast(x, d)
     for bound, choose in ((low, raise_to), (high, lower_to)):
         if isinstance(bound, Tensor):
             x = choose(x, F.cast(bound, d))
@@ -250,7 +254,7 @@ def clamp(input: Tensor, min: object = None, max: object = None) -> Tensor:
             lies below ``min``, the result is ``max``.
 
     Returns:
-        Tensor of ``input``'s dtype (float32 for integers with a float as bound), and its shape
+        Tensor of the promoted dtype (a number counts as in arithmetic), and of ``input``'s shape
         broadcast with the bounds'.
 
     Raises:
@@ -273,7 +277,7 @@ def clip(input: Tensor, min: object = None, max: object = None) -> Tensor:
         max: Upper bound, a number or a tensor that broadcasts, or ``None`` for no bound.
 
     Returns:
-        Tensor of ``input``'s dtype (float32 for integers with a float as bound), and its shape
+        Tensor of the promoted dtype (a number counts as in arithmetic), and of ``input``'s shape
         broadcast with the bounds'.
 
     Raises:
@@ -298,7 +302,7 @@ def clip_by_value(
         clip_value_max: Upper bound, a number or a tensor that broadcasts, or ``None``.
 
     Returns:
-        Tensor of ``x``'s dtype, or a tuple (list) of such tensors.
+        Tensor of ``x``'s dtype, or a tuple of such tensors.
 
     Raises:
         ArgumentError: if neither bound is given.
@@ -309,7 +313,7 @@ def clip_by_value(
         Tensor(shape=[3], dtype=Float32, value= [ 5.00000000e+00,  2.00000000e+01,  5.00000000e+00])
     """
     if isinstance(x, (tuple, list)):
-        return type(x)(clip_by_value(v, clip_value_min, clip_value_max) for v in x)
+        return tuple(clip_by_value(v, clip_value_min, clip_value_max) for v in x)
     bounds = (clip_value_min, clip_value_max)
     return _limit(x, *bounds, "ops.clip_by_value", F.maximum, F.minimum)
 

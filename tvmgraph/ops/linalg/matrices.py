@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 
+from tvmgraph.core import rules
 from tvmgraph.core.composed import composed
 from tvmgraph.core.op import F
 from tvmgraph.core.tensor import Tensor
@@ -46,21 +47,22 @@ def cross(input: Tensor, other: Tensor, dim: int | None = None) -> Tensor:
 
     Args:
         input: Tensor with an axis of size 3.
-        other: Tensor of ``input``'s shape.
+        other: Tensor whose shape broadcasts with that of ``input``.
         dim: The axis of the vectors; by default the first of size 3.
 
     Returns:
-        Tensor of ``input``'s shape.
+        Tensor of the broadcast shape.
 
     Raises:
-        ShapeError: if the shapes differ or the axis does not have size 3.
+        ShapeError: if the shapes do not broadcast or the axis does not have size 3.
 
     Example:
         >>> ops.cross(Tensor([1.0, 0.0, 0.0]), Tensor([0.0, 1.0, 0.0]))
         Tensor(shape=[3], dtype=Float32, value= [ 0.00000000e+00,  0.00000000e+00,  1.00000000e+00])
     """
-    _require("cross", input.type.shape == other.type.shape, "the shapes differ",
-             input=input, other=other)  # fmt: skip
+    if input.type.shape != other.type.shape:
+        shape = rules.broadcast_shapes(input.type.shape, other.type.shape)
+        input, other = F.broadcast_to(input, shape), F.broadcast_to(other, shape)
     axis = next((i for i, d in enumerate(input.shape) if d == 3), None) if dim is None else dim
     if axis is None or not -input.ndim <= axis < input.ndim or input.shape[axis] != 3:
         raise bad(ShapeError, "the axis of the vectors must have size 3", "cross",

@@ -115,7 +115,7 @@ def bessel_k0(x: Tensor) -> Tensor:
     r"""Modified Bessel function of the second kind, order 0: :math:`y = K_0(x)`.
 
     Returns:
-        Tensor of ``x``'s shape; infinite at 0, NaN left of it.
+        Tensor of ``x``'s shape; infinite at 0 and left of it.
 
     Example:
         >>> ops.bessel_k0(Tensor([0.5, 2.0]))
@@ -129,7 +129,7 @@ def bessel_k0e(x: Tensor) -> Tensor:
     r"""Exponentially scaled :func:`bessel_k0`: :math:`y = e^x K_0(x)`.
 
     Returns:
-        Tensor of ``x``'s shape; infinite at 0, NaN left of it.
+        Tensor of ``x``'s shape; infinite at 0 and left of it.
 
     Example:
         >>> ops.bessel_k0e(Tensor([0.5, 2.0]))
@@ -143,7 +143,7 @@ def bessel_k1(x: Tensor) -> Tensor:
     r"""Modified Bessel function of the second kind, order 1: :math:`y = K_1(x)`.
 
     Returns:
-        Tensor of ``x``'s shape; infinite at 0, NaN left of it.
+        Tensor of ``x``'s shape; infinite at 0 and left of it.
 
     Example:
         >>> ops.bessel_k1(Tensor([0.5, 2.0]))
@@ -159,7 +159,7 @@ def bessel_k1e(x: Tensor) -> Tensor:
     r"""Exponentially scaled :func:`bessel_k1`: :math:`y = e^x K_1(x)`.
 
     Returns:
-        Tensor of ``x``'s shape; infinite at 0, NaN left of it.
+        Tensor of ``x``'s shape; infinite at 0 and left of it.
 
     Example:
         >>> ops.bessel_k1e(Tensor([0.5, 2.0]))
@@ -173,7 +173,7 @@ def bessel_y0(x: Tensor) -> Tensor:
     r"""Bessel function of the second kind, order 0: :math:`y = Y_0(x)`.
 
     Returns:
-        Tensor of ``x``'s shape; -infinity at 0, NaN left of it.
+        Tensor of ``x``'s shape; -infinity at 0 and left of it.
 
     Example:
         >>> ops.bessel_y0(Tensor([0.5, 2.0]))
@@ -187,7 +187,7 @@ def bessel_y1(x: Tensor) -> Tensor:
     r"""Bessel function of the second kind, order 1: :math:`y = Y_1(x)`.
 
     Returns:
-        Tensor of ``x``'s shape; -infinity at 0, NaN left of it.
+        Tensor of ``x``'s shape; -infinity at 0 and left of it.
 
     Example:
         >>> ops.bessel_y1(Tensor([0.5, 2.0]))

@@ -191,8 +191,8 @@ def j1(m: Formulas, x: Expr) -> Expr:
 
 
 def _right_of_zero(m: Formulas, x: Expr, y: Expr, at_zero: float) -> Expr:
-    """Gives NaN left of zero and the limit at zero."""
-    return m.where(x < 0, m.const(math.nan), m.where(x == 0, at_zero, y))
+    """Gives the limit at zero also left of it, as MindSpore does."""
+    return m.where(x <= 0, at_zero, y)
 
 
 def _log_half(m: Formulas, x: Expr, limit: float) -> Expr:

@@ -73,8 +73,9 @@ def lcm(input: Tensor, other: Tensor) -> Tensor:
         >>> ops.lcm(Tensor([4, 6]), Tensor([6, 9]))
         Tensor(shape=[2], dtype=Int64, value= [12, 18])
     """
-    input, other = (x if isinstance(x, Tensor) else Tensor(x) for x in (input, other))
     divisor = F.gcd(input, other)
+    input, other = (F.cast(x if isinstance(x, Tensor) else Tensor(x), divisor.dtype)
+                    for x in (input, other))  # fmt: skip
     product = F.floor_div(input, F.where(divisor == 0, 1, divisor)) * other
     return F.where(F.logical_xor(input < 0, other < 0), -product, product)
 

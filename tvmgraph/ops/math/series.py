@@ -210,7 +210,7 @@ def clip_by_norm(
         error_if_nonfinite: Whether a norm that is infinite or NaN is an error (eager code only).
 
     Returns:
-        What ``x`` is, with the same types.
+        Tensor, or tuple of tensors, of the same types.
 
     Raises:
         ArgumentError: if the norm is not finite and ``error_if_nonfinite`` is set.
@@ -229,7 +229,7 @@ def clip_by_norm(
     scale = F.minimum(max_norm / (total + 1e-6), 1.0)
     scaled = [t * scale for t in tensors]
     clipped = [F.cast(y, t.dtype) if t.dtype.is_float else y for y, t in zip(scaled, tensors)]
-    return clipped[0] if isinstance(x, Tensor) else type(x)(clipped)
+    return clipped[0] if isinstance(x, Tensor) else tuple(clipped)
 
 
 def clip_by_global_norm(

@@ -148,19 +148,21 @@ def bincount(input: Tensor, weights: object = None, minlength: int = 0) -> Tenso
         minlength: The result has at least this many entries.
 
     Returns:
-        1-d Tensor: int64 counts, or sums of ``weights``'s dtype.
+        1-d float32 Tensor of counts, or of sums of weights.
 
     Raises:
         DTypeError: if ``input`` holds no integers.
         ArgumentError: if an element is negative.
 
-    Note:
-        MindSpore gives float32 counts.
-
     Example:
         >>> ops.bincount(Tensor([0, 1, 1]))
-        Tensor(shape=[2], dtype=Int64, value= [1, 2])
+        Tensor(shape=[2], dtype=Float32, value= [ 1.00000000e+00,  2.00000000e+00])
     """
+    return F.cast(bin_sums(input, weights, minlength), dtypes.float32)
+
+
+def bin_sums(input: Tensor, weights: object, minlength: int) -> Tensor:
+    """Returns what :func:`bincount` does as int64 counts, or as sums of ``weights``'s dtype."""
     require_tensor("bincount", input)
     if weights is None:
         weights = F.broadcast_to(F.ones((), dtypes.int64), input.shape)
