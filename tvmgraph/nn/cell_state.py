@@ -133,7 +133,7 @@ class StateMethods:
 
         Args:
             prefix: Text put before every path.
-            keep_vars: Whether the values are the Parameters themselves, not Tensors of their data.
+            keep_vars: Given to the hooks; the values are the Parameters themselves either way.
         """
         places = [
             (cell, f"{prefix}{path}." if path else prefix)
@@ -144,7 +144,7 @@ class StateMethods:
                 entry.hook(cell, place, keep_vars)
         found: OrderedDict[str, object] = OrderedDict()
         for path, p in self.parameters_and_names():  # pyright: ignore
-            found[prefix + path] = p if keep_vars else p.snapshot()
+            found[prefix + path] = p
         for path, persistent, buffer in self.__buffers("", recurse=True):
             if persistent:
                 found[prefix + path] = buffer

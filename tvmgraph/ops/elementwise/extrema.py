@@ -6,7 +6,7 @@ Of two zeros -0 is the lesser one, whatever their order.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import ml_dtypes
@@ -292,8 +292,8 @@ def clip(input: Tensor, min: object = None, max: object = None) -> Tensor:
 
 
 def clip_by_value(
-    x: object, clip_value_min: object = None, clip_value_max: object = None
-) -> Tensor | list[Tensor] | tuple[Tensor, ...]:
+    x: Tensor | Sequence[Tensor], clip_value_min: object = None, clip_value_max: object = None
+) -> Tensor | tuple[Tensor, ...]:
     r"""Limits elements to an interval: :math:`out_i = \min(\max(x_i, min), max)`.
 
     Args:
@@ -312,10 +312,12 @@ def clip_by_value(
         >>> ops.clip_by_value(Tensor([1.0, 25.0, 5.0]), 5, 20)
         Tensor(shape=[3], dtype=Float32, value= [ 5.00000000e+00,  2.00000000e+01,  5.00000000e+00])
     """
-    if isinstance(x, (tuple, list)):
-        return tuple(clip_by_value(v, clip_value_min, clip_value_max) for v in x)
-    bounds = (clip_value_min, clip_value_max)
-    return _limit(x, *bounds, "ops.clip_by_value", F.maximum, F.minimum)
+
+    def clipped(v: Tensor) -> Tensor:
+        bounds = (clip_value_min, clip_value_max)
+        return _limit(v, *bounds, "ops.clip_by_value", F.maximum, F.minimum)
+
+    return tuple(map(clipped, x)) if isinstance(x, (tuple, list)) else clipped(x)
 
 
 def _replace(m: Formulas, x: Expr, *, nan: float, posinf: float, neginf: float) -> Expr:
