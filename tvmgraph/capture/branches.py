@@ -50,11 +50,13 @@ class Branches:
             handed.keep(*known.values())
         moment = handed.moment()
         self.depth += 1
+        self.impure.kept.append(snapshot.iterators)
         try:
             with self.recorder.recording_into(region):
                 result = run()
         finally:
             self.depth -= 1
+            self.impure.kept.pop()
             state.tapes = tapes
             names, changed = snapshot.now()
             effects = self.effects.take_back(mark)

@@ -32,6 +32,7 @@ class CellState:
     """
 
     def __init__(self, cell: CellLike, precise: bool) -> None:
+        self.kind = type(cell)
         self.params = _params(cell._params)
         self.cells = _ids(cell._cells)
         self.buffers = dict(cell._buffers)
@@ -70,6 +71,8 @@ class CellState:
     def difference(self, cell: CellLike) -> Difference | None:
         """Returns what differs, or ``None``."""
         now = cell.__dict__
+        if type(cell) is not self.kind:
+            return "__class__", self.kind.__name__, type(cell).__name__
         for name, same in self.plain.items():
             value = now.get(name, ABSENT)
             if not is_mutable(value) and not same(value):

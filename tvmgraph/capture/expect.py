@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import array
 import functools
+import itertools
 import math
 import operator
 import sys
@@ -39,6 +40,7 @@ _BUFFERS = (bytearray, memoryview, array.array)
 _MAX_DEPTH = 5
 _BRIEF_ITEMS, _BRIEF_LENGTH = 8, 60  # how much of a value a message shows
 _MAX_ITEMS = 4096
+_WATCHED_ITEMS = 64  # of a container that are asked whether their end is noticed
 _SMALL = 64  # elements of a tensor that are compared one by one, should NumPy code write to them
 BOUND = "_jit_bound_"  # attributes in which an object keeps its compiled methods
 LIBRARIES = frozenset(sys.stdlib_module_names) | {
@@ -162,6 +164,31 @@ def is_plain_object(value: object) -> bool:
 def is_mortal(value: object) -> bool:
     """Whether a value is an object of the user, which a capture must not keep alive."""
     return is_plain_object(value) or (is_cell(value) and not isinstance(value, type))
+
+
+def ends_by_itself(value: object) -> bool:
+    """Whether code may run when nobody holds a value any more."""
+    return hasattr(type(value), "__next__") or hasattr(type(value), "__del__")
+
+
+def is_watched(value: object, depth: int = 0) -> bool:
+    """Whether code runs, or a weak reference changes, when nobody holds a value any more.
+
+    Args:
+        value: The value; a weak reference to a tensor does not count.
+        depth: How many objects enclose it.
+    """
+    if isinstance(value, (*_ATOMS, float, *_OPAQUE, types.FunctionType)):
+        return isinstance(value, types.GeneratorType)
+    if isinstance(value, (list, tuple, dict, set, frozenset)):
+        inside = value.values() if isinstance(value, dict) else value
+    elif ends_by_itself(value) or weakref.getweakrefcount(value):
+        return not is_cell(value)
+    else:
+        inside = attributes(value).values() if is_plain_object(value) else ()
+    return depth < _MAX_DEPTH and any(
+        is_watched(v, depth + 1) for v in itertools.islice(inside, _WATCHED_ITEMS)
+    )
 
 
 def objects_in(value: object) -> list[Any]:

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import ast
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from tvmgraph.capture.frame import Frame, Unset
@@ -14,6 +14,7 @@ from tvmgraph.capture.identity import check_compared, identical
 from tvmgraph.capture.impure import is_environment
 from tvmgraph.capture.nested import NestedFunction
 from tvmgraph.capture.source import bound_names, describe
+from tvmgraph.capture.traced import TracedTensor
 from tvmgraph.core.op import F
 from tvmgraph.core.symbols import Symbol
 from tvmgraph.core.tensor import Tensor
@@ -205,10 +206,14 @@ class Expressions:
         """Compares; what a size that only values decide is compared with, the graph decides."""
         if isinstance(op, (ast.Is, ast.IsNot)):
             self._refuse_copies(*pair)
+            pair = tuple([self._argument(v) for v in pair])
             check_compared(self.recorder, *pair)
             same = identical(*pair)
             if same is not True and all(isinstance(v, Tensor) for v in pair):
                 self.recorder.tells_apart = True
+                for v in pair:
+                    if not isinstance(v, TracedTensor):  # a later argument may be that one
+                        self.recorder.value_of(v)
             if isinstance(op, ast.Is):
                 return self.number_of(same)
             return self.number_of(F.logical_not(same)) if isinstance(same, Tensor) else not same
@@ -217,6 +222,10 @@ class Expressions:
         if not (numbers and bound):
             return _COMPARE[type(op)](*pair)
         return self.number_of(_COMPARE[type(op)](*map(self.recorder.size_as_tensor, pair)))
+
+    def _argument(self: Interpreter, value: object) -> object:
+        """Returns the argument that a tensor from outside is, if it is one."""
+        return self.recorder.same_as(value, value) if isinstance(value, Tensor) else value
 
     def _refuse_copies(self: Interpreter, a: object, b: object) -> None:
         """Leaves it to Python to compare an argument, which is a copy here, with a container."""
@@ -326,31 +335,33 @@ class Expressions:
 
     # ---- comprehensions ---------------------------------------------------------------------
 
-    def _comprehend(
-        self: Interpreter, node: Comprehension, frame: Frame, emit: Callable[[Frame], None]
-    ) -> None:
+    def _scopes(self: Interpreter, node: Comprehension, frame: Frame) -> Iterator[Frame]:
+        """Yields the scope of a comprehension once for every item, when that is asked for.
+
+        Only what the outermost ``for`` iterates over is evaluated at once.
+        """
         targets = [n for g in node.generators for n in ast.walk(g.target)]
         own = frozenset(bound_names(targets))
         scope = type(frame.source)(
             frame.source.node, frame.source.file, frame.source.name, frame.source.class_name, own
         )
         inner = Frame(scope, frame.globals, parent=frame)
+        first = self.evaluate(node.generators[0].iter, frame)
 
-        def run(i: int) -> None:
+        def run(i: int) -> Iterator[Frame]:
             if i == len(node.generators):
-                emit(inner)
+                yield inner
                 return
             g = node.generators[i]
             if g.is_async:
                 self.refuse(node, frame, "an asynchronous comprehension")
-            for item in self.iterate(
-                self.evaluate(g.iter, frame if i == 0 else inner), g.iter, frame
-            ):
+            source = self.evaluate(g.iter, inner) if i else first
+            for item in self.iterate(source, g.iter, frame):
                 self.assign(g.target, item, inner)
                 if all(self._passes(test, inner, frame) for test in g.ifs):
-                    run(i + 1)
+                    yield from run(i + 1)
 
-        run(0)
+        return run(0)
 
     def _passes(self: Interpreter, test: ast.expr, inner: Frame, frame: Frame) -> bool:
         truth = self.condition(test, inner)
@@ -362,29 +373,18 @@ class Expressions:
         return bool(truth)
 
     def _ListComp(self: Interpreter, node: ast.ListComp, frame: Frame) -> object:
-        result: list[object] = []
-        self._comprehend(node, frame, lambda f: result.append(self.evaluate(node.elt, f)))
-        return result
+        return [self.evaluate(node.elt, f) for f in self._scopes(node, frame)]
 
     def _GeneratorExp(self: Interpreter, node: ast.GeneratorExp, frame: Frame) -> object:
-        result: list[object] = []
-        self._comprehend(node, frame, lambda f: result.append(self.evaluate(node.elt, f)))
-        return iter(result)
+        scopes = self._scopes(node, frame)
+        return (self.evaluate(node.elt, f) for f in scopes)
 
     def _SetComp(self: Interpreter, node: ast.SetComp, frame: Frame) -> object:
-        result: set[object] = set()
-        self._comprehend(node, frame, lambda f: result.add(self.evaluate(node.elt, f)))
-        return result
+        return {self.evaluate(node.elt, f) for f in self._scopes(node, frame)}
 
     def _DictComp(self: Interpreter, node: ast.DictComp, frame: Frame) -> object:
-        result: dict[object, object] = {}
-
-        def emit(f: Frame) -> None:
-            key = self.evaluate(node.key, f)
-            result[key] = self.evaluate(node.value, f)
-
-        self._comprehend(node, frame, emit)
-        return result
+        scopes = self._scopes(node, frame)
+        return {self.evaluate(node.key, f): self.evaluate(node.value, f) for f in scopes}
 
     # ---- calls ------------------------------------------------------------------------------
 

@@ -49,6 +49,7 @@ from tvmgraph.capture.places import (
     Fixed,
     Global,
     Item,
+    Kind,
     Names,
     Place,
     Referred,
@@ -165,6 +166,8 @@ class Guards:
             if name == "__dict__":
                 self.add_object(owner)
                 return
+            title = f"the class of a {type(owner).__name__}"
+            self._add(Kind(("class of", id(owner)), title, reference(owner)))
             self._add(member(owner, name))
             if name not in getattr(owner, "__dict__", ()):
                 self._add_inherited(type(owner), name)
@@ -225,6 +228,15 @@ class Guards:
         """Guards what a function of a library returned."""
         place = Result(("result", key), label, read)
         self._always.setdefault(place.key, Guard(place, expect(value), brief(value)))
+
+    def add_registry(self, function: Any) -> bool:
+        """Guards what ``functools.singledispatch`` chooses among, if a function is one of those."""
+        registry = getattr(function, "registry", None)
+        known = isinstance(registry, types.MappingProxyType)
+        if known:
+            found, title = tuple(registry.items()), f"{function.__name__}.registry"
+            self.add_result(title, title, lambda: tuple(registry.items()), found)
+        return known
 
     def add_environment(self) -> None:
         """Guards all variables of the environment."""

@@ -19,8 +19,10 @@ import dis
 import functools
 import inspect
 import io
+import logging
 import os
 import pathlib
+import queue
 import random
 import sys
 import threading
@@ -96,7 +98,11 @@ TABLE: dict[str, dict[Impure, tuple[str, ...] | None]] = {
         _FRAME: ("extract_stack", "format_exc", "format_stack", "print_exc", "print_stack"),
     },
     "gc": {_SYSTEM: None},
-    "weakref": {_SYSTEM: ("finalize", "proxy", "ref")},
+    "weakref": {_SYSTEM: None},
+    "logging": {
+        _SYSTEM: ("addLevelName", "basicConfig", "captureWarnings", "disable",
+                  "setLogRecordFactory", "setLoggerClass", "shutdown"),
+    },
     "os.path": {
         _STATE: (
             "abspath", "exists", "expanduser", "expandvars", "getatime", "getctime", "getmtime",
@@ -156,8 +162,19 @@ _RANDOM = (
     random.Random, np.random.Generator, np.random.RandomState, np.random.BitGenerator,
     np.random.SeedSequence,
 )  # fmt: skip
-_STATEFUL = (*_RANDOM, io.IOBase)
-_OWNED = (*_RANDOM, io.StringIO, io.BytesIO)
+# what threads, or parts of a program, pass to each other
+_SHARED = (
+    queue.Queue, queue.SimpleQueue, threading.Event, threading.Condition, threading.Semaphore,
+    threading.Barrier, type(threading.Lock()), type(threading.RLock()),
+)  # fmt: skip
+_STATEFUL = (*_RANDOM, io.IOBase, *_SHARED)
+_OWNED = (*_RANDOM, io.StringIO, io.BytesIO, *_SHARED)
+_BEGIN_EMPTY = (io.IOBase, *_SHARED)
+_LOGGING = (logging.Logger, logging.Handler)
+_CONFIGURES = frozenset({
+    "addFilter", "addHandler", "close", "flush", "removeFilter", "removeHandler", "setFormatter",
+    "setLevel", "setStream",
+})  # fmt: skip
 _NOW = ("now", "today", "utcnow")
 _PATH_STATE = frozenset({
     "absolute", "cwd", "exists", "expanduser", "home", "is_dir", "is_file", "is_mount",
@@ -202,8 +219,10 @@ def _rule_of_method(owner: object, name: str) -> Impure | None:
         return _DRAW
     if isinstance(owner, io.IOBase):
         return _FILE
-    if isinstance(owner, (threading.Thread, Executor)):
+    if isinstance(owner, (threading.Thread, Executor, *_SHARED)):
         return _SYSTEM
+    if isinstance(owner, _LOGGING):
+        return _SYSTEM if name in _CONFIGURES else None
     if isinstance(owner, pathlib.Path):
         return _rule_of_path(name)
     if isinstance(owner, contextvars.ContextVar):
@@ -239,7 +258,7 @@ def makes_state(function: object) -> bool:
 
 def is_seeded(function: object, args: tuple[object, ...], kwargs: Mapping[str, object]) -> bool:
     """Whether such an object starts in a state that its arguments decide."""
-    if isinstance(function, type) and issubclass(function, io.IOBase):
+    if isinstance(function, type) and issubclass(function, _BEGIN_EMPTY):
         return True
     return any(v is not None for v in (*args, *kwargs.values()))
 
@@ -355,10 +374,14 @@ class ImpureCalls:
 
     Args:
         interpreter: Who executes the function.
+
+    Attributes:
+        kept: The iterators from before every branch or loop that is being recorded.
     """
 
     def __init__(self, interpreter: Interpreting) -> None:
         self._interpreter = interpreter
+        self.kept: list[dict[int, object]] = []
         self._own = interpreter.recorder.guards.own
 
     def call(self, function: Any, args: tuple[object, ...], kwargs: dict[str, Any]) -> object:
@@ -430,6 +453,9 @@ class ImpureCalls:
                 self._refuse(_DRAW if isinstance(value, _RANDOM) else _FILE, name)
             elif is_iterator(value) and self._interpreter.effects.is_outside(value):
                 self._refuse(_ITERATOR, f"taking items of a {type(value).__name__} from outside")
+            elif any(id(value) in known for known in self.kept):
+                what = f"taking items of a {type(value).__name__} where a tensor decides about it"
+                self._refuse(_ITERATOR, what)
             elif callable(value) and called not in (None, functools.partial):
                 found = rule_of(value)
                 if found is not None and found[0].treatment == "native":

@@ -116,8 +116,13 @@ class Interpreter(Expressions, Statements, Branches, Loops, Outside):
             self._refuse_end(function)
             own = None if isinstance(function, type) else vars(type(function)).get("__call__")
             if isinstance(own, types.FunctionType) and self._interpretable(own) is not None:
+                self.recorder.guards.add_read(type(function), "__call__")
                 return self.call(own, (function, *args), kwargs)
             self._hand_out(function, args, kwargs)
+            if self.recorder.guards.add_registry(function):
+                for value in (*args, *kwargs.values()):
+                    if isinstance(value, Symbol):  # whose class decides
+                        value.specialise()
             try:
                 return self._run_natively(function, args, kwargs)
             except CaptureError as e:
@@ -208,6 +213,8 @@ class Interpreter(Expressions, Statements, Branches, Loops, Outside):
         if isinstance(owner, (list, dict, set)) and isinstance(function, types.BuiltinMethodType):
             name = function.__name__
             return self.effects.call(owner, name, args, kwargs, node, frame)
+        if isinstance(function, type) and issubclass(function, type) and len(args) == 3:
+            self.refuse(node, frame, "making a class", "define the class at module level")
         traced = len(args) == 1 and isinstance(args[0], (TracedTensor, NestedFunction))
         if function is type and traced:
             return args[0].shown_type

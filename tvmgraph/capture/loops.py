@@ -144,8 +144,9 @@ class Loops:
         if not flags:
             return self.block(node.orelse, frame)
         leaving = Completion(done.returned, done.broke, value=done.value)
-        after = self.skip(leaving, lambda: self.block(node.orelse, frame), node, frame)
-        return Completion(after.returned, value=after.value)
+        return self.skip(
+            leaving, lambda: self.block(node.orelse, frame), node, frame, after_loop=True
+        )
 
 
 @dataclass

@@ -10,7 +10,7 @@ import types
 import warnings
 from typing import TYPE_CHECKING, Any
 
-from tvmgraph.capture.expect import is_cell
+from tvmgraph.capture.expect import is_cell, is_watched
 from tvmgraph.capture.frame import Frame, Unset
 from tvmgraph.capture.hoist import Hoist
 from tvmgraph.capture.nested import NestedFunction
@@ -40,6 +40,8 @@ class Outside:
                 frame.node or frame.source.node, frame, "reading `__dict__`",
                 "name the attributes you need",
             )  # fmt: skip
+        if isinstance(owner, types.CellType) and name == "cell_contents":
+            return self.effects.seen(self._cell_value(owner, name))
         if not isinstance(owner, Tensor):
             if self.hoisted and ("attribute", id(owner), name) in self.hoisted:
                 return self._variable(("attribute", id(owner), name))
@@ -72,7 +74,12 @@ class Outside:
             return
         if isinstance(value, NestedFunction):
             self.refuse(node, frame, "storing a function in an attribute", "define it outside")
+        if isinstance(owner, types.CellType):
+            self._write_cell(owner, name, value, frame)
+            return
         place = member(owner, name)
+        if self.settings.lax and is_watched(place.read()):
+            self.refuse(node, frame, f"replacing the attribute {name!r}, whose end is noticed,")
         if place.key in self.hoisted:
             self.hoisted.write(place.key, value)
         elif self.depth:
@@ -95,16 +102,40 @@ class Outside:
         """Returns what a closure variable, global or builtin denotes."""
         guards = self.recorder.guards
         cell = frame.cell(name)
+        if cell is not None:
+            return self.effects.seen(self._cell_value(cell, name))
         if self.hoisted:
-            key = _place(cell, name, frame).key
+            key = _global(name, frame).key
             if key in self.hoisted:
                 return self._variable(key)
-        if cell is not None:
-            guards.add_variable(cell, name)
-            return self.effects.seen(cell.cell_contents)
         if (id(frame.globals), name) not in self.overlay:
             guards.add_global(frame.globals, name)
         return self.effects.seen(frame.outside(name, self.overlay))
+
+    def _cell_value(self: Interpreter, cell: types.CellType, name: str) -> object:
+        key = ("closure", id(cell))
+        if self.hoisted and key in self.hoisted:
+            return self._variable(key)
+        self.recorder.guards.add_variable(cell, name)
+        return cell.cell_contents
+
+    def _write_cell(
+        self: Interpreter, cell: types.CellType, name: str, value: object, frame: Frame
+    ) -> None:
+        """Writes a closure variable, as ``f.__closure__[0].cell_contents = v`` does."""
+        place = Closure(("closure", id(cell)), f"closure variable {name!r}", cell)
+        node = frame.node or frame.source.node
+
+        def write(value: object) -> None:
+            self.effects.write_cell(cell, value, node, frame)
+
+        if place.key in self.hoisted:
+            self.hoisted.write(place.key, value)
+        elif self.depth:
+            self.recorder.guards.add_variable(cell, name)
+            raise Hoist(place, contents(cell), write, f"writing {place.label}")
+        else:
+            write(value)
 
     def write_outside(self: Interpreter, name: str, value: object, frame: Frame) -> None:
         """Writes a closure variable or a global.
@@ -112,34 +143,30 @@ class Outside:
         Whether others see a global written, is the user's choice (``global_writes``).
         """
         node, cell = frame.node or frame.source.node, frame.cell(name)
-        place = _place(cell, name, frame)
-        if cell is None and not self.settings.global_writes:
+        if cell is not None:
+            self._write_cell(cell, name, value, frame)
+            return
+        if not self.settings.global_writes:
             self.recorder.guards.add_setting("global_writes")
-        if cell is None and self.settings.on_global_write == "error":
+        if self.settings.on_global_write == "error":
             self.refuse(
                 node, frame, f"writing the global {name!r}",
                 "return the value, or allow it with jit(..., global_writes='replay')",
                 kind=GlobalWrite,
             )  # fmt: skip
+        place = _global(name, frame)
 
         def write(value: object) -> None:
-            if cell is not None:
-                self.effects.write_cell(cell, value, node, frame)
-            else:
-                self._write_global(name, value, node, frame)
+            self._write_global(name, value, node, frame)
 
         if place.key in self.hoisted:
             self.hoisted.write(place.key, value)
         elif self.depth:
-            before = self._before(cell, name, frame)
-            raise Hoist(place, before, write, f"writing {place.label}")
+            raise Hoist(place, self._before(name, frame), write, f"writing {place.label}")
         else:
             write(value)
 
-    def _before(self: Interpreter, cell: types.CellType | None, name: str, frame: Frame) -> object:
-        if cell is not None:
-            self.recorder.guards.add_variable(cell, name)
-            return contents(cell)
+    def _before(self: Interpreter, name: str, frame: Frame) -> object:
         if (id(frame.globals), name) not in self.overlay:
             self.recorder.guards.add_global(frame.globals, name)
         return self.overlay.get((id(frame.globals), name), frame.globals.get(name, ABSENT))
@@ -162,7 +189,5 @@ class Outside:
             )
 
 
-def _place(cell: types.CellType | None, name: str, frame: Frame) -> Place:
-    if cell is not None:
-        return Closure(("closure", id(cell)), f"closure variable {name!r}", cell)
+def _global(name: str, frame: Frame) -> Place:
     return Global(("global", id(frame.globals), name), f"global {name!r}", frame.globals, name)

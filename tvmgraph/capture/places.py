@@ -132,6 +132,21 @@ class Member(Place):
 
 
 @dataclass(frozen=True, eq=False, slots=True)
+class Kind(Place):
+    """The class of an object, which is held weakly where it can be."""
+
+    owner: Callable[[], object]
+
+    def read(self) -> object:
+        """Returns the class."""
+        return type(self.owner())
+
+    def code(self, names: Names) -> str:
+        """Returns an expression that gives it."""
+        return f"type({names(self.owner)}())"
+
+
+@dataclass(frozen=True, eq=False, slots=True)
 class Item(Place):
     """An item of a list or dict."""
 

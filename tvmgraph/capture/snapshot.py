@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 from typing import Any
 
+from tvmgraph.capture.expect import is_iterator
 from tvmgraph.capture.frame import Frame
 from tvmgraph.capture.nested import NestedFunction
 
@@ -44,11 +45,13 @@ class Snapshot:
     Attributes:
         names: The variables of every frame, as they were.
         contents: Every container with a copy of what it held, by ``id``.
+        iterators: The iterators, by ``id``: an item that is taken cannot be put back.
     """
 
     def __init__(self, frame: Frame, places: Frame) -> None:
         self.names: list[tuple[Frame, dict[str, object]]] = []
         self.contents: dict[int, tuple[Container, object]] = {}
+        self.iterators: dict[int, object] = {}
         self._seen: set[int] = set()
         self._add_frame(frame)
         self._add_frame(places)
@@ -71,6 +74,8 @@ class Snapshot:
             self.contents[id(value)] = (value, copy_of(value))
             for v in value.values() if isinstance(value, dict) else value:
                 self._add(v)
+        elif is_iterator(value):
+            self.iterators[id(value)] = value
 
     def now(self) -> tuple[list[dict[str, Any]], dict[int, Any]]:
         """Returns what the variables and the changed containers hold now."""

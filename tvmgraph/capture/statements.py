@@ -13,6 +13,7 @@ from types import FrameType, FunctionType
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 from tvmgraph.capture.changes import CHANGEABLE
+from tvmgraph.capture.expect import is_iterator
 from tvmgraph.capture.expressions import IN_PLACE
 from tvmgraph.capture.frame import Completion, Frame
 from tvmgraph.capture.source import within
@@ -322,29 +323,36 @@ class Statements:
                 node.body, lambda: self.assign(node.target, first, frame), frame
             ):
                 return self.count((source.start, source.stop, source.step), node, frame)
-        return self._unrolled(node, items, frame)
+        return self._unrolled(node, source, items, frame)
 
     def _unrolled(
-        self: Interpreter, node: ast.For, items: Iterator[object], frame: Frame
+        self: Interpreter, node: ast.For, source: object, items: Iterator[object], frame: Frame
     ) -> Completion:
+        """Executes a loop over the items of something that are left."""
         for item in items:
             frame.node = node
             self.assign(node.target, item, frame)
             done = self.block(node.body, frame)
-            if done.returned is True or (done.left and done.returned is not False):
+            if done.returned is True:
                 return done
             if done.broke is True:
                 return NEXT
             if done.returned is False and done.broke is False:
                 continue
+            if done.gone and done.continued is False:  # no iteration follows
+                return Completion(done.returned, value=done.value)
+            if is_iterator(source) and not isinstance(node.iter, (ast.Call, ast.GeneratorExp)):
+                self.refuse(
+                    node, frame, "a loop over an iterator that a tensor ends",
+                    "iterate over a list: somebody else may take the items that are left",
+                )  # fmt: skip
             leaving = Completion(done.returned, done.broke, value=done.value)
             (items,) = itertools.tee(items, 1)  # the rest may be recorded again
 
             def rest(items: Iterator[object] = items) -> Completion:
-                return self._unrolled(node, copy.copy(items), frame)
+                return self._unrolled(node, source, copy.copy(items), frame)
 
-            remaining = self.skip(leaving, rest, node, frame)
-            return Completion(remaining.returned, value=remaining.value, gone=remaining.gone)
+            return self.skip(leaving, rest, node, frame, after_loop=True)
         return self.block(node.orelse, frame)
 
     def _range(self: Interpreter, node: ast.expr, frame: Frame) -> Any:
@@ -363,8 +371,18 @@ class Statements:
         rest: Callable[[], Completion],
         node: ast.AST,
         frame: Frame,
+        after_loop: bool = False,
     ) -> Completion:
-        """Executes what follows only where a tensor did not decide to leave before."""
+        """Executes what follows only where a tensor did not decide to leave before.
+
+        Args:
+            done: How what came before ended.
+            rest: Executes what follows.
+            node: The statement that decided.
+            frame: The frame.
+            after_loop: Whether what came before is a loop: its ``break`` ends with it, and those
+                of ``rest``, which may be its ``else``, belong to the loop around it.
+        """
         flags = [f for f in done.flags() if isinstance(f, Tensor)]
         left = flags[0]
         for f in flags[1:]:
@@ -373,6 +391,8 @@ class Statements:
         if len(flags) == 1:  # inside the branch that has left, the flag is known
             known = [True if isinstance(f, Tensor) else f for f in done.flags()]
             certain = Completion(*known, value=done.value)
+        if after_loop:
+            certain = Completion(certain.returned, value=certain.value)
         return self.fork(left, lambda: certain, rest, node, frame)
 
 

@@ -5,25 +5,24 @@ library) means what it always means. A run of statements that can be compiled be
 
     a, b = segment(x, y)
 
-with the local variables that it reads and those that are read later. Where an exception may be
-caught in the same function, or only the call would hold what it is given, the statements stand
-beside the call and run if the segment cannot.
+with the local variables that it reads and those that are read later. If it cannot be compiled for
+a call, its statements run in a function that is an outline in its turn, and that alone holds the
+variables which it binds anew. Where an exception may be caught in the same function, the statements
+themselves stand beside the call.
 """
 
 from __future__ import annotations
 
 import ast
 import copy
-import functools
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeVar
 
-from tvmgraph.capture.changes import MUTATING
 from tvmgraph.capture.source import parameters
 from tvmgraph.jit.regions import split
 from tvmgraph.jit.regions.flow import (
-    KEPT,
     LEAVES,
     Flow,
     Names,
@@ -35,22 +34,49 @@ from tvmgraph.jit.regions.flow import (
     walk,
     writes,
 )
+from tvmgraph.jit.regions.syntax import (
+    PYTHON,
+    SCOPES,
+    Function,
+    changed_containers,
+    closed_over,
+    end_of,
+    ends_in_return,
+    has_return,
+    is_native,
+    is_worth_apart,
+    jumps_out,
+    lasting_generators,
+    own_targets,
+    start_of,
+)
 
 if TYPE_CHECKING:
     from tvmgraph.jit.regions.program import Program
 
-ENTER, REFUSED, UNBOUND, RESULT = "$enter", "$refused", "$unbound", "$result"
-Function = ast.FunctionDef | ast.AsyncFunctionDef
+#: Begins the names that outlines see of their surroundings. It comes after all letters, so that
+#: the variables of the user's functions keep their order in ``__closure__``.
+HIDDEN = "\U0010fffd$"
+ENTER, REFUSED, UNBOUND = f"{HIDDEN}enter", f"{HIDDEN}refused", f"{HIDDEN}unbound"
+RESULT, HANDED = "$result", "$handed"
 _Node = TypeVar("_Node", bound=ast.AST)
 _Clause = TypeVar("_Clause", ast.ExceptHandler, ast.match_case)
-_SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
-_PYTHON = (
-    ast.Try, ast.TryStar, ast.With, ast.AsyncWith, ast.AsyncFor, ast.Match, ast.Yield,
-    ast.YieldFrom, ast.Await, ast.Global, ast.Nonlocal, ast.Delete, ast.Raise, ast.Import,
-    ast.ImportFrom, ast.GeneratorExp, *_SCOPES,
-)  # fmt: skip
-_CHEAP = frozenset({"range", "enumerate", "zip", "reversed", "iter", "len", "isinstance"})
+
+
+@dataclass(frozen=True)
+class Passed:
+    """The variables that go into and out of a run of statements.
+
+    Attributes:
+        ins: Those that it takes.
+        outs: Those that it returns.
+        unsure: Those of them that may have no value then.
+    """
+
+    ins: tuple[str, ...]
+    outs: tuple[str, ...]
+    unsure: Names
 
 
 @dataclass(frozen=True)
@@ -60,10 +86,12 @@ class Place:
     Attributes:
         tail: Whether the function ends where the block ends.
         caught: Whether an exception may be caught, or seen on its way, in this function.
+        final: The variables that are read after a ``return``, by the ``finally`` around it.
     """
 
     tail: bool = False
     caught: bool = False
+    final: Names = frozenset()
 
 
 class Outline:
@@ -77,7 +105,8 @@ class Outline:
 
     def __init__(self, program: Program, node: Function, outer: Names = frozenset()) -> None:
         self.program, self.node = program, node
-        inner = [n for n in walk(*node.body) if isinstance(n, (*_SCOPES, ast.Lambda))]
+        inner = [n for n in walk(*node.body) if isinstance(n, (*SCOPES, ast.Lambda))]
+        inner += lasting_generators(node)
         declared = [n for n in ast.walk(node) if isinstance(n, (ast.Nonlocal, ast.Global))]
         own = [n for n in walk(*node.body) if isinstance(n, ast.Global)]
         self.globals = frozenset(x for n in own for x in n.names)
@@ -134,11 +163,11 @@ class Outline:
         stuck = -1  # up to here, no rest of the block can be compiled to its end
         for i, s in enumerate(flat):
             if i > stuck:
-                reached = self._reached(flat[i:], run, place.tail)
+                reached = self._reached(flat[i:], run, place)
                 if reached is None:
                     return [*done, *self.segment(run + flat[i:], place, returns=True)]
                 stuck = i + reached
-            last = Place(place.tail and i == len(flat) - 1, place.caught)
+            last = replace(place, tail=place.tail and i == len(flat) - 1)
             for part in self._parts(s, run):
                 missing = self._unbound(part)
                 if missing and self._fails_first(part, missing):
@@ -158,9 +187,9 @@ class Outline:
     def _parts(self, s: ast.stmt, run: list[ast.stmt]) -> list[ast.stmt]:
         """Takes what is computed apart from a test, or from the change of a container."""
         if isinstance(s, (ast.If, ast.For, ast.While)):
-            apart = _worth(s) and not self.compilable(s, run)
+            apart = is_worth_apart(s) and not self.compilable(s, run)
             return self.program.head_off(s) if apart else [s]
-        changed = _changed(s) & self.local
+        changed = changed_containers(s) & self.local
         if not changed or bodies(s) or changed <= writes(*run):
             return [s]
         return self.program.split_off(s)
@@ -176,7 +205,7 @@ class Outline:
             bound = self._bound(inner)
             targets: Names = frozenset()
             for h in headers(inner):
-                targets |= _own_targets(h)
+                targets |= own_targets(h)
                 found |= (reads(h) & self.local) - bound - targets
         return frozenset(found) - self.shared
 
@@ -185,14 +214,14 @@ class Outline:
 
     def _fails_first(self, s: ast.stmt, names: Names) -> bool:
         """Whether reading the names is the first thing that a simple statement does."""
-        if bodies(s) or isinstance(s, _PYTHON) or names & writes(s):  # `:=` may bind it before
+        if bodies(s) or isinstance(s, PYTHON) or names & writes(s):  # `:=` may bind it before
             return False
         value = s.value if isinstance(s, (ast.Assign, ast.AnnAssign, ast.AugAssign)) else s
         order = certain(value) if value is not None else ()
         calls = [n for n in ast.walk(s) if isinstance(n, ast.Call)]
         for name in names:
             at = [n for n in order if n.id == name]
-            if not at or any(_end(c) <= _start(at[0]) for c in calls):
+            if not at or any(end_of(c) <= start_of(at[0]) for c in calls):
                 return False
         return True
 
@@ -204,22 +233,24 @@ class Outline:
         inner = list(every([s], program.flat))
         if any(id(x) in program.native or id(x) in program.parts for x in inner):
             return False
-        if _is_native(s) or self._unbound(s) or _closed_over(s) & self.rebound:
+        if is_native(s) or self._unbound(s) or closed_over(s) & self.rebound:
             return False
         names = reads(s) | writes(s)
         if names & self.shared or (bodies(s) and writes(s) & self.captured):
             return False
-        if _jumps(s, returns):
+        if jumps_out(s, returns):
             return False
-        return _changed(s) & self.local <= writes(*run, s)
+        return changed_containers(s) & self.local <= writes(*run, s)
 
-    def _reached(self, rest: list[ast.stmt], run: list[ast.stmt], tail: bool) -> int | None:
+    def _reached(self, rest: list[ast.stmt], run: list[ast.stmt], place: Place) -> int | None:
         """Returns which statement of the rest of a block cannot be compiled up to its ``return``.
 
         Returns:
             Its number; ``None`` if all of the rest can be.
         """
-        if not (tail or _ends(rest)) or not any(_has_return(s) for s in rest):
+        if not (place.tail or ends_in_return(rest)) or not any(has_return(s) for s in rest):
+            return len(rest)
+        if place.final & writes(*every([*run, *rest], self.program.flat)):
             return len(rest)
         before = list(run)
         for i, s in enumerate(rest):
@@ -256,24 +287,59 @@ class Outline:
         if not returns:
             outs = sorted(written & (self.flow.live.get(id(last), self.captured) | live))
         first_read, sure = self._alone(run)
-        ins = sorted((first_read | (frozenset(outs) - sure)) & self.local & bound)
-        unsure = frozenset(outs) - sure - bound
-        segment = self.program.segment(run, self._as_is, ins, outs, unsure, returns)
-        way = ".attempt" if place.caught else ".handed" if any(map(split.is_temporary, ins)) else ""
-        call: ast.expr = ast.Call(
-            split.name(segment + way, first), [split.name(n, first) for n in ins], []
-        )
-        if not way:
-            return _located(self._unpack(call, outs, unsure, returns), first)
+        segment = self._taken(run, outs, first_read, sure)
+        # Python keeps what is not read any more until the function ends
+        own = frozenset(n for n in written - self.captured if not split.is_temporary(n))
+        lasting = frozenset() if returns else own - frozenset(outs)
+        kept = sorted(frozenset(outs) | (lasting & (sure | bound)))
+        replaced = written - self.captured
+        pieces = self._taken(run, kept, first_read | replaced, sure)
+        name = self.program.segment(run, self._as_is, segment, pieces, returns)
         result = split.name(RESULT, first)
+        call = _call(f"{name}.attempt", segment.ins, first)
+        unread = (replaced & frozenset(pieces.ins)) - frozenset(segment.ins)
+        if unread:
+            watched = _call(f"{name}.watched", sorted(unread), first)
+            call = ast.IfExp(watched, split.name(REFUSED, first), call)
         test = ast.Compare(result, [ast.Is()], [split.name(REFUSED, first)])
-        taken = self._unpack(result, outs, unsure, returns)
+        taken = self._unpack(result, segment, returns)
+        live |= self.flow.live.get(id(last), self.own)
+        done = frozenset(n for n in pieces.ins if split.is_temporary(n) and n not in live)
         if not returns:  # nobody else holds what the segment took and returned
-            kept = self.flow.live.get(id(last), self.own) | live
-            done = [n for n in ins if split.is_temporary(n) and n not in kept]
-            taken += [_emptied(n, first) for n in (*done, *([RESULT] if outs else []))]
-        fork = ast.If(test, self._as_is(run), taken)
+            gone = sorted(done | (lasting & sure & bound))
+            taken += [_emptied(n, first) for n in (*gone, *([RESULT] if outs else []))]
+        if place.caught:
+            refused = self._as_is(run)
+        else:
+            refused = self._in_pieces(name, pieces, replaced | done, returns, first)
+        fork = ast.If(test, refused, taken)
         return _located([split.assign(RESULT, call, first), fork], first)
+
+    def _taken(self, run: list[ast.stmt], outs: list[str], read: Names, sure: Names) -> Passed:
+        """Returns what goes into a run of statements, and out of it.
+
+        Args:
+            run: The statements.
+            outs: The variables that are needed after it.
+            read: Those that it may read before it binds them.
+            sure: Those that it surely binds.
+        """
+        bound = self._bound(run[0])
+        ins = sorted((read | (frozenset(outs) - sure)) & self.local & bound)
+        return Passed((*ins,), (*outs,), frozenset(outs) - sure - bound)
+
+    def _in_pieces(
+        self, segment: str, passed: Passed, gone: Names, returns: bool, like: ast.stmt
+    ) -> list[ast.stmt]:
+        """Hands variables over to a function that runs a segment in pieces.
+
+        What it binds anew is not held here meanwhile: Python would let go of it there.
+        """
+        values: list[ast.expr] = [split.name(n, like) for n in passed.ins]
+        done: list[ast.stmt] = [split.assign(HANDED, ast.List(values, ast.Load()), like)]
+        done += [_emptied(n, like) for n in passed.ins if n in gone]
+        call = _call(f"{segment}.pieces", [HANDED], like)
+        return [*done, *self._unpack(call, passed, returns)]
 
     def _as_is(self, run: list[ast.stmt]) -> list[ast.stmt]:
         """Returns statements for Python; what was computed apart for one is let go after it."""
@@ -299,9 +365,8 @@ class Outline:
         flow = Flow([start, *run, end], frozenset(), frozenset(), self.program.flat)
         return flow.live[id(start)], flow.bound[id(end)] & writes(*run)
 
-    def _unpack(
-        self, value: ast.expr, outs: list[str], unsure: Names, returns: bool
-    ) -> list[ast.stmt]:
+    def _unpack(self, value: ast.expr, passed: Passed, returns: bool) -> list[ast.stmt]:
+        outs = passed.outs
         if returns:
             return [ast.Return(value)]
         if not outs:
@@ -309,7 +374,7 @@ class Outline:
         targets: list[ast.expr] = [ast.Name(n, ast.Store()) for n in outs]
         target = targets[0] if len(outs) == 1 else ast.Tuple(targets, ast.Store())
         done: list[ast.stmt] = [ast.Assign([target], value)]
-        for n in sorted(unsure):
+        for n in sorted(passed.unsure):
             test = ast.Compare(ast.Name(n, ast.Load()), [ast.Is()], [ast.Name(UNBOUND, ast.Load())])
             done.append(ast.If(test, [ast.Delete([ast.Name(n, ast.Del())])], []))
         return done
@@ -332,13 +397,22 @@ class Outline:
                 fields[f] = [self._entering(x, dying) for x in fields[f]]
         if isinstance(s, (ast.Try, ast.TryStar, ast.With, ast.AsyncWith)):
             inside = replace(inside, caught=True)
-        for f in ("body", "orelse", "finalbody"):
+        after = fields.get("finalbody")
+        if after:
+            fields["finalbody"] = self.block(after, inside) or [ast.Pass()]
+            inside = replace(inside, final=inside.final | self._read_finally(after))
+        for f in ("body", "orelse"):
             if fields.get(f):
                 fields[f] = self.block(fields[f], inside) or [ast.Pass()]
         for f in ("handlers", "cases"):
             if f in fields:
                 fields[f] = [self._clause(c, inside) for c in fields[f]]
         return split.replaced(s, **fields)
+
+    def _read_finally(self, block: list[ast.stmt]) -> Names:
+        """Returns what may be read from a ``finally`` on, which need not let a ``return`` pass."""
+        leaves = any(isinstance(n, (ast.Break, ast.Continue)) for n in walk(*block))
+        return self.own if leaves else reads(*block)
 
     def _let_go(self, s: ast.stmt) -> list[ast.stmt]:
         """Drops what was computed apart for a statement, as Python drops it: a generator closes."""
@@ -393,6 +467,23 @@ class _Entering(_Dropping):
         return node
 
 
+def taking_handed(definition: Function) -> Function:
+    """Returns a function that takes its arguments out of a list, so that it alone holds them."""
+    like = definition.body[0]
+    names = [ast.Name(p.arg, ast.Store()) for p in parameters(definition)]
+    clear = ast.Attribute(ast.Name(HANDED, ast.Load()), "clear", ast.Load())
+    head: list[ast.stmt] = [ast.Expr(ast.Call(clear, [], []))]
+    if names:
+        head.insert(0, ast.Assign([ast.List([*names], ast.Store())], split.name(HANDED, like)))
+    arguments = ast.arguments([], [ast.arg(HANDED)], None, [], [], None, [])
+    body = [*_located(head, like), *definition.body]
+    return split.replaced(definition, args=_at(arguments, like), body=body)
+
+
+def _call(function: str, names: Iterable[str], like: ast.stmt) -> ast.expr:
+    return ast.Call(split.name(function, like), [split.name(n, like) for n in names], [])
+
+
 def _emptied(name: str, like: ast.stmt) -> ast.stmt:
     """Returns a statement after which a variable holds nothing."""
     return split.assign(name, ast.copy_location(ast.Constant(None), like), like)
@@ -408,88 +499,3 @@ def _at(node: _Node, like: ast.AST) -> _Node:
         if "lineno" in n._attributes and not hasattr(n, "lineno"):
             ast.copy_location(n, like)
     return node
-
-
-def _worth(s: ast.If | ast.For | ast.While) -> bool:
-    """Whether what decides about a statement may be computed with tensors."""
-    test = s.iter if isinstance(s, ast.For) else s.test
-    if isinstance(s, ast.While) and s.orelse:
-        return False
-    if isinstance(s, ast.For) and isinstance(test, ast.Call):
-        f = test.func
-        if isinstance(f, ast.Name) and f.id in _CHEAP:
-            return False
-    kinds = (ast.Call, ast.BinOp, ast.Compare)
-    return any(isinstance(n, kinds) for n in ast.walk(test))
-
-
-@functools.lru_cache(KEPT)
-def _is_native(s: ast.stmt) -> bool:
-    """Whether there is something in a statement that only Python can run."""
-    return any(isinstance(n, _PYTHON) or getattr(n, "is_async", 0) for n in walk(s))
-
-
-@functools.lru_cache(KEPT)
-def _changed(s: ast.stmt) -> Names:
-    """Returns the variables whose containers a statement changes by calling a method."""
-    found: set[str] = set()
-    for n in walk(s):
-        if isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute):
-            owner = n.func.value
-            if isinstance(owner, ast.Name) and n.func.attr in MUTATING:
-                found.add(owner.id)
-    return frozenset(found)
-
-
-@functools.lru_cache(KEPT)
-def _closed_over(s: ast.stmt) -> Names:
-    """Returns the variables that lambdas read when they are called: Python must share them."""
-    found: set[str] = set()
-    for n in walk(s):
-        if isinstance(n, ast.Lambda):
-            found |= reads(n.body) - {p.arg for p in parameters(n)}
-    return frozenset(found)
-
-
-@functools.lru_cache(KEPT)
-def _own_targets(node: ast.AST) -> Names:
-    """Returns the variables of comprehensions and lambdas in an expression."""
-    found: set[str] = set()
-    for n in ast.walk(node):
-        if isinstance(n, ast.comprehension):
-            found |= {x.id for x in ast.walk(n.target) if isinstance(x, ast.Name)}
-        elif isinstance(n, ast.Lambda):
-            found |= {a.arg for a in parameters(n)}
-    return frozenset(found)
-
-
-def _jumps(s: ast.stmt, returns: bool, inside: bool = False) -> bool:
-    """Whether a statement leaves the block that it stands in other than at its end."""
-    if isinstance(s, ast.Return):
-        return not returns
-    if isinstance(s, (ast.Break, ast.Continue)):
-        return not inside
-    loop = isinstance(s, (ast.For, ast.While))
-    body = any(_jumps(x, returns, inside or loop) for x in getattr(s, "body", []))
-    return body or any(_jumps(x, returns, inside) for x in getattr(s, "orelse", []))
-
-
-@functools.lru_cache(KEPT)
-def _has_return(s: ast.stmt) -> bool:
-    return any(isinstance(n, ast.Return) for n in walk(s))
-
-
-def _ends(block: list[ast.stmt]) -> bool:
-    """Whether a block surely ends in ``return``."""
-    s = block[-1] if block else None
-    if isinstance(s, ast.If):
-        return _ends(s.body) and _ends(s.orelse)
-    return isinstance(s, ast.Return)
-
-
-def _start(node: ast.expr) -> tuple[int, int]:
-    return node.lineno, node.col_offset
-
-
-def _end(node: ast.expr) -> tuple[int, int]:
-    return node.end_lineno or 0, node.end_col_offset or 0

@@ -4,21 +4,47 @@ from __future__ import annotations
 import __future__
 
 import ast
+import functools
 import types
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tvmgraph import forking
 from tvmgraph.capture.source import FunctionSource, describe, register
 from tvmgraph.jit.regions import split
 from tvmgraph.jit.regions.flow import Names, asks_identity, bodies, headers
-from tvmgraph.jit.regions.outline import ENTER, REFUSED, UNBOUND, Function, Outline
+from tvmgraph.jit.regions.outline import (
+    ENTER,
+    HIDDEN,
+    REFUSED,
+    UNBOUND,
+    Function,
+    Outline,
+    Passed,
+    taking_handed,
+)
 
 if TYPE_CHECKING:
     from tvmgraph.jit.regions.segment import Segment
 
-#: Makes a segment: its function, statements, arguments and results.
-Maker = Callable[["Program", types.FunctionType, list[ast.stmt], list[str], list[str]], "Segment"]
+#: Makes a segment: its function, statements, arguments and results, and how it runs in pieces.
+Maker = Callable[
+    ["Program", types.FunctionType, list[ast.stmt], Passed, "Pieces"], "Segment"
+]  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Pieces:
+    """The statements of a segment as functions of a list of the variables that they take.
+
+    Attributes:
+        definition: A function that returns what is needed after them.
+        plain: The same as Python runs it if none of the statements is known to be native.
+    """
+
+    definition: ast.FunctionDef
+    plain: ast.FunctionDef
 
 
 class Unbound:
@@ -199,56 +225,68 @@ class Program:
             made.__defaults__ = function.__defaults__
         return made
 
-    def write(self, node: Function, like: types.FunctionType) -> types.FunctionType:
-        """Returns the outline of a definition as a function."""
+    def write(
+        self, node: Function, like: types.FunctionType, handed: bool = False
+    ) -> types.FunctionType:
+        """Returns the outline of a definition as a function.
+
+        Args:
+            node: The definition.
+            like: The function it stands for.
+            handed: Whether its arguments come in a list, which it empties.
+        """
         with self._lock:
             before, written = -1, node
             while self.version != before:
                 before, written = self.version, Outline(self, node).function()
-            return self.define(written, like)
+            return self.define(taking_handed(written) if handed else written, like)
 
     def segment(
         self, run: list[ast.stmt], as_is: Callable[[list[ast.stmt]], list[ast.stmt]],
-        ins: list[str], outs: list[str], unsure: Names, returns: bool,
+        passed: Passed, in_pieces: Passed, returns: bool,
     ) -> str:  # fmt: skip
-        """Returns the name of the segment that runs statements; ``as_is`` says what Python runs."""
-        key = (tuple(map(id, run)), tuple(ins), tuple(outs), returns)
+        """Returns the name of the segment that runs statements.
+
+        Args:
+            run: The statements.
+            as_is: Says what Python runs in their place.
+            passed: What goes in and out of the compiled ones.
+            in_pieces: What goes in and out if they run in pieces.
+            returns: Whether the function ends with them.
+        """
+        key = (tuple(map(id, run)), passed, in_pieces, returns)
         if key not in self.segments:
-            name = f"$s{len(self.segments)}"
-            like = run[0]
-            head = [split.assign(n, split.name(UNBOUND, like), like) for n in sorted(unsure)]
-            tail: list[ast.stmt] = []
-            if outs:
-                values: list[ast.expr] = [split.name(n, like) for n in outs]
-                value = values[0] if len(outs) == 1 else ast.Tuple(values, ast.Load())
-                last = ast.Return(ast.copy_location(value, run[-1]))
-                tail.append(ast.copy_location(last, run[-1]))
-            variants = [*head, *run, *tail], [*head, *as_is(run), *tail]
-            made = self._make(self, self._synthetic(name, ins, *variants), run, ins, outs)
+            name = f"{HIDDEN}s{len(self.segments)}"
+            title = f"{self.source.name} (s{len(self.segments)})"
+            plain = as_is(run)
+            read, native = [self._definition(title, passed, b) for b in (run, plain)]
+            function = self.define(native, self.function)
+            source = describe(read, self.source.file, self.source.name, self.source.class_name)
+            register(function, source)
+            pieces = Pieces(*[self._definition(title, in_pieces, b) for b in (run, plain)])
+            made = self._make(self, function, run, passed, pieces)
             self._kept.extend(run)
             self.segments[key] = name, made
-            self.space[name], self.space[f"{name}.attempt"] = made, made.attempt
-            self.space[f"{name}.handed"] = made.handed
+            self.space[f"{name}.attempt"] = made.attempt
+            self.space[f"{name}.pieces"] = made.in_pieces
+            unread = sorted(frozenset(in_pieces.ins) - frozenset(passed.ins))
+            self.space[f"{name}.watched"] = functools.partial(made.watched, unread)
         self.used.add(self.segments[key][0])
         return self.segments[key][0]
 
-    def _synthetic(
-        self, name: str, ins: list[str], body: list[ast.stmt], plain: list[ast.stmt]
-    ) -> types.FunctionType:
-        """Makes a function of some statements: what the interpreter reads, and Python runs."""
-        title = f"{self.source.name} ({name[1:]})"
-        read, run = [self._definition(title, ins, b) for b in (body, plain)]
-        function = self.define(run, self.function)
-        source = describe(read, self.source.file, self.source.name, self.source.class_name)
-        register(function, source)
-        return function
-
-    def _definition(self, title: str, ins: list[str], body: list[ast.stmt]) -> ast.FunctionDef:
-        first = body[0]
+    def _definition(self, title: str, passed: Passed, run: list[ast.stmt]) -> ast.FunctionDef:
+        """Makes a function of some statements."""
+        first, last = run[0], run[-1]
+        head = [split.assign(n, split.name(UNBOUND, first), first) for n in sorted(passed.unsure)]
+        body: list[ast.stmt] = [*head, *run]
+        if passed.outs:
+            values: list[ast.expr] = [split.name(n, first) for n in passed.outs]
+            value = values[0] if len(values) == 1 else ast.Tuple(values, ast.Load())
+            body.append(ast.copy_location(ast.Return(ast.copy_location(value, last)), last))
         shared = sorted(self.source.globals)
         if shared:
             body = [ast.copy_location(ast.Global(shared), first), *body]
-        params = [ast.copy_location(ast.arg(n), first) for n in ins]
+        params = [ast.copy_location(ast.arg(n), first) for n in passed.ins]
         arguments = ast.arguments([], params, None, [], [], None, [])
         return ast.copy_location(ast.FunctionDef(title, arguments, body, []), first)
 

@@ -14,10 +14,10 @@ from typing import Any
 
 from tvmgraph import dtypes
 from tvmgraph.capture.changes import MUTATING
-from tvmgraph.capture.expect import LIBRARIES, is_cell, is_mortal
+from tvmgraph.capture.expect import LIBRARIES, ends_by_itself, is_cell, is_mortal, is_watched
 from tvmgraph.capture.places import reference
 from tvmgraph.capture.settings import Settings
-from tvmgraph.capture.source import definition_of, source_of
+from tvmgraph.capture.source import definition_of
 from tvmgraph.config import JitConfig
 from tvmgraph.core.state import state
 from tvmgraph.core.tensor import Tensor
@@ -25,8 +25,9 @@ from tvmgraph.errors import CaptureError, TooFewElements
 from tvmgraph.jit.fast import MISS
 from tvmgraph.jit.function import JitFunction, key_of
 from tvmgraph.jit.pieces import ENTERED, Raised, let_go, node_of
-from tvmgraph.jit.regions.flow import KEPT, Names, walk
-from tvmgraph.jit.regions.program import Program, Refused
+from tvmgraph.jit.regions.flow import KEPT, Names, walk, writes
+from tvmgraph.jit.regions.outline import Passed, taking_handed
+from tvmgraph.jit.regions.program import Pieces, Program, Refused
 from tvmgraph.jit.regions.report import CHANGE, reason
 
 _MAX_CAPTURES = 24  # of one segment
@@ -38,6 +39,7 @@ _STABLE = (
     JitFunction,
 )  # fmt: skip
 _READS = f"it reads a {{}}{CHANGE}keep values in tensors, numbers and objects of your own"
+_NOTICED = "the end of what {} holds is noticed" + CHANGE + "keep values in tensors and numbers"
 _FRAMES = frozenset({"locals", "vars", "eval", "exec", "_getframe", "currentframe"})
 
 
@@ -48,42 +50,28 @@ class Segment(JitFunction):
         program: The function that it is a part of.
         function: The statements as a function.
         statements: The statements.
-        ins: The variables that it takes.
-        outs: The variables that it returns.
+        passed: The variables that it takes and returns.
+        pieces: What runs if the statements cannot be compiled for a call.
         whole: The function that was refused.
     """
 
     def __init__(
         self, program: Program, function: types.FunctionType, statements: list[ast.stmt],
-        ins: list[str], outs: list[str], *, whole: JitFunction,
+        passed: Passed, pieces: Pieces, *, whole: JitFunction,
     ) -> None:  # fmt: skip
         settings = replace(
             whole.settings, mode="region", dynamic=False, identity=program.asks_identity
         )
         super().__init__(function, whole.config, whole.owner, settings)
-        self.program, self.statements, self.ins, self.outs = program, statements, ins, outs
+        self.program, self.statements = program, statements
+        self.ins, self.outs, self.pieces = passed.ins, passed.outs, pieces
         self.stopped = ""  # why it is not captured any more
         self.raised = 0
         self._changes = _changed_items(statements)
+        self._replaced = writes(*statements)
         self._inner: tuple[int, types.FunctionType] | None = None
-        self._before: list[Any] = [None] * len(ins)  # the containers and objects of a capture
-        self._differs = [0] * len(ins)
-
-    def __call__(self, *args: Any) -> Any:
-        """Runs the statements: compiled, in smaller segments, or in Python."""
-        result = self.attempt(*args)
-        return self._in_pieces(args) if result is Refused else result
-
-    def handed(self, *args: object) -> Any:
-        """Runs the statements; returns :class:`Refused` where an argument must not be held here.
-
-        What was computed apart for these statements is held by nobody else, and Python lets go of
-        it in the middle of them: a generator closes then.
-        """
-        result = self.attempt(*args)
-        if result is not Refused:
-            return result
-        return Refused if any(map(_ends_by_itself, args)) else self._in_pieces(args)
+        self._before: list[Any] = [None] * len(self.ins)  # the containers and objects of a capture
+        self._differs = [0] * len(self.ins)
 
     def attempt(self, *args: object) -> Any:
         """Runs the statements compiled; returns :class:`Refused` if that cannot be."""
@@ -120,17 +108,40 @@ class Segment(JitFunction):
             self._captured(args)
         return result
 
-    def _in_pieces(self, args: tuple[object, ...]) -> Any:
-        version = self.program.version
-        if not any(id(n) in self.program.native for s in self.statements for n in ast.walk(s)):
-            return self.fn(*args)
-        inner = self._inner
-        if inner is None or inner[0] != version:
-            source = source_of(self.fn)
-            assert source is not None and isinstance(source.node, ast.FunctionDef)
-            made = self.program.write(source.node, self.fn)
-            self._inner = inner = version, made
-        return inner[1](*args)
+    def watched(self, names: list[str], *values: object) -> bool:
+        """Whether code, or a weak reference, notices when some variables get other values.
+
+        Python binds them then, between the statements around that.
+
+        Args:
+            names: The variables.
+            values: What they hold.
+        """
+        noticed = [n for n, v in zip(names, values) if is_watched(v)]
+        if noticed:
+            self._blame_names(frozenset(noticed), _NOTICED.format(noticed[0]), store=True)
+        return bool(noticed)
+
+    def in_pieces(self, handed: list[object]) -> Any:
+        """Runs the statements in smaller segments, or in Python.
+
+        Args:
+            handed: The variables that they take; empty when they run, and nobody else need hold
+                them: Python lets go of one in the middle of the statements.
+        """
+        return self._pieces()(handed)
+
+    def _pieces(self) -> types.FunctionType:
+        """Returns what runs in place of the segment, as far as is known by now."""
+        program, version = self.program, self.program.version
+        if self._inner is None or self._inner[0] != version:
+            within = [n for s in self.statements for n in ast.walk(s)]
+            if any(id(n) in program.native for n in within):
+                made = program.write(self.pieces.definition, self.fn, handed=True)
+            else:
+                made = program.define(taking_handed(self.pieces.plain), self.fn)
+            self._inner = version, made
+        return self._inner[1]
 
     # ---- learning ---------------------------------------------------------------------------
 
@@ -146,7 +157,9 @@ class Segment(JitFunction):
             kinds = {n: type(v).__name__ for n, v in zip(self.ins, args)}
             for n in strange:
                 self._blame_names(frozenset([n]), _READS.format(kinds[n]), store=False)
-        return not strange and -1 not in containers
+        replaced = [(n, v) for n, v in zip(self.ins, args) if n in self._replaced]
+        noticed = self.watched([n for n, _ in replaced], *[v for _, v in replaced])
+        return not (strange or noticed) and -1 not in containers
 
     def _blame_names(self, names: Names, why: str, store: bool) -> None:
         if not self.program.blame_names(names, why, self.statements, store):
@@ -320,12 +333,7 @@ def _is_known(value: object) -> bool:
         return True
     module = type(value).__module__.partition(".")[0]
     own = module == "tvmgraph" or (module not in LIBRARIES and hasattr(value, "__dict__"))
-    return own and not _ends_by_itself(value) and not weakref.getweakrefcount(value)
-
-
-def _ends_by_itself(value: object) -> bool:
-    """Whether code may run when nobody holds a value any more."""
-    return hasattr(type(value), "__next__") or hasattr(type(value), "__del__")
+    return own and not ends_by_itself(value) and not weakref.getweakrefcount(value)
 
 
 def _holds(value: object, wanted: object) -> bool:
