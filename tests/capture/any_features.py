@@ -13,7 +13,7 @@ from tests.capture.programs import HEADER
 ANY_HEADER = (
     HEADER
     + '''
-import bisect, collections, contextlib, dataclasses, functools, heapq, io, itertools, json, math, operator, re
+import bisect, collections, contextlib, dataclasses, functools, heapq, io, itertools, json, math, operator, re, weakref
 import tvmgraph as ms
 from tvmgraph import Parameter, nn
 
@@ -35,6 +35,10 @@ class Checking(nn.Cell):
 NETS = [Net(1), Net(2)]
 CHECK = Checking()
 HEAP, QUEUE, ARRAY, IDS = [0.5], collections.deque([1]), np.zeros(2), itertools.count()
+
+class Ending:
+    def __init__(self, n): self.n = n
+    def __del__(self): SEEN.append(("end", self.n))
 
 class Slotted:
     __slots__ = ("v",)
@@ -332,6 +336,22 @@ STATEMENTS: dict[str, tuple[str, ...]] = {
         "list(map(SEEN.append, (n, {a}))); x = {t}", "list(map(print, ({a}, n))); x = {t}", "early.calls = getattr(early, 'calls', 0) + 1; x = {a} * early.calls",
         "acc += sorted(({a}, {b}), key=lambda t: SEEN.append(n) or t.sum())", "return {t}, SEEN, TABLE", "return {t}, QUEUE, HEAP, ARRAY",
         "setattr(SLOT, 'v', n); x = {t}", "SEEN.sort(key=str); SEEN[:1] = [n]; x = {t}; del SEEN[1:]", "globals()['SCALE'] = n; x = {t}",
+    ),
+    "ends": (
+        "p = Ending(1)\nif n:\n{body}\np = Ending({n})\nSEEN.append('m')\nif {c}:\n{other}\np = None\nSEEN.append('l')",
+        "for k in range(2):\n    p = Ending(k); x = x + k\n    if {c}: p = None\n    if n:\n{deep}\nSEEN.append('u')",
+        "p, q = Ending('p'), Ending('q')\nx = {t}; p, q = q, p; p = {a}\nSEEN.append('m'); acc.append(p * 2)",
+        "d = weakref.WeakValueDictionary(); p = d['a'] = Point({a})\nif n:\n{body}\nSEEN.append(sorted(d))\np = d['b'] = Point({b}); acc.append(sorted(d))",
+        "p = Point({a}); r = weakref.ref(p, lambda _: SEEN.append('gone')); x = p.v * float({b}.sum())\np = {t}\nSEEN.append(r() is None)",
+        "p = Point({a}); p.held = Ending({n})\nif n:\n{body}\np.held = None\nSEEN.append('h')\nx = p.v + 1",
+    ),
+    "leaving loops": (
+        "for i in range(3):\n    for j in ({a}, {b}):\n        x = x + i * j\n        if {c}: break\n    else: continue\n    break",
+        "for i in range(3):\n    x = x + i\n    if {c}: return x, i\n    else: continue",
+        "k = 0\nwhile k < 3:\n    k += 1\n    for v in ({a}, {b}):\n        if v.sum() > k: continue\n        y = y + v\n        if {c}: break\n    else: x = x + 1\nelse: acc.append(k)",
+        "def g(t):\n    k = 0\n    for i in range(3):\n        try:\n            t = t + 1; k += 1\n            if t.sum() > {n}: return t * 2\n            k += 10\n            return t - k\n        finally:\n            acc.append(k)\n            if {c}: continue\n    return t\nx = g({a})",
+        "m9 = 2; g = (v * m9 for v in ({a}, {b})); m9 = {n}; acc.append(next(g)); m9 = 3; acc += list(g)",
+        "it = iter([{a}, {b}, {t}])\nif {c}: x = next(it)\nelse: y = next(it) * 2\nacc += list(it)",
     ),
     "any object": ("return x, {{1, 2}}, Point({a}), np.float64({a}.sum().asnumpy()), re.compile('a+')",
                    "if {c}: return (t for t in [{a}]).__next__(), Pair({t})", "return lambda t: t, [{t}], b'x', ..., 1j"),

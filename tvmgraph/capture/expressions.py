@@ -211,8 +211,8 @@ class Expressions:
             same = identical(*pair)
             if same is not True and all(isinstance(v, Tensor) for v in pair):
                 self.recorder.tells_apart = True
-                for v in pair:
-                    if not isinstance(v, TracedTensor):  # a later argument may be that one
+                for v in pair:  # an argument of a later call may be the one from outside
+                    if isinstance(v, Tensor) and not isinstance(v, TracedTensor):
                         self.recorder.value_of(v)
             if isinstance(op, ast.Is):
                 return self.number_of(same)

@@ -470,7 +470,7 @@ class _Entering(_Dropping):
 def taking_handed(definition: Function) -> Function:
     """Returns a function that takes its arguments out of a list, so that it alone holds them."""
     like = definition.body[0]
-    names = [ast.Name(p.arg, ast.Store()) for p in parameters(definition)]
+    names = [ast.Name(p.arg, ast.Store()) for p in definition.args.args]
     clear = ast.Attribute(ast.Name(HANDED, ast.Load()), "clear", ast.Load())
     head: list[ast.stmt] = [ast.Expr(ast.Call(clear, [], []))]
     if names:

@@ -83,8 +83,8 @@ def lasting_generators(definition: Function) -> list[ast.GeneratorExp]:
     What takes all items of one at once leaves it no time for that.
     """
     nodes = list(walk(*definition.body))
-    calls = [n for n in nodes if isinstance(n, ast.Call) and isinstance(n.func, ast.Name)]
-    taken = {id(a) for n in calls if n.func.id in _TAKING for a in n.args}
+    calls = [n for n in nodes if isinstance(n, ast.Call)]
+    taken = {id(a) for n in calls if getattr(n.func, "id", "") in _TAKING for a in n.args}
     return [n for n in nodes if isinstance(n, ast.GeneratorExp) and id(n) not in taken]
 
 
