@@ -312,3 +312,24 @@ def test_derivatives_by_several_inputs(wrap: Any) -> None:
     np.testing.assert_allclose(third[1].asnumpy(), -np.cos(Y.asnumpy()), rtol=1e-6)
     with pytest.raises(ArgumentError, match="an order of at least 1"):
         ops.derivative(both, (X, Y), 0)
+
+
+@pytest.mark.parametrize("wrap", [lambda g: g, jit], ids=["eager", "compiled"])
+def test_positions_without_tensors_are_left_out_of_several(wrap: Any) -> None:
+    def scaled(x: Tensor, factor: int, y: Tensor, how: str) -> Tensor:
+        return x * y * (factor if how == "scaled" else 1)
+
+    found = wrap(lambda x, y: ms.grad(scaled, (0, 1, 2, 3))(x, 3, y, "scaled"))(X, Y)
+    np.testing.assert_allclose(found[0].asnumpy(), 3 * Y.asnumpy())
+    np.testing.assert_allclose(found[1].asnumpy(), 3 * X.asnumpy())
+    alone = wrap(lambda x, y: ms.grad(scaled, (2, 3))(x, 3, y, "scaled"))(X, Y)
+    np.testing.assert_allclose(alone.asnumpy(), 3 * X.asnumpy())  # bare, as in MindSpore
+    for positions in (1, (1, 3)):
+        with pytest.raises(DTypeError, match=r"argument 1 \(factor\) is a int"):
+            wrap(lambda x, y, p=positions: ms.grad(scaled, p)(x, 3, y, "scaled"))(X, Y)
+
+
+def test_frozen_parameters_take_no_hooks() -> None:
+    frozen = Parameter(Tensor(1.0), name="p", requires_grad=False)
+    with pytest.raises(RuntimeError, match="requires_grad"):
+        frozen.register_hook(lambda g: g)

@@ -185,7 +185,10 @@ def _check_positions(
     fn: Callable[..., object],
     nested: bool = False,
 ) -> tuple[int, ...]:
-    """Returns the positions; with ``nested``, arguments may be containers of tensors."""
+    """Returns the positions; with ``nested``, arguments may be containers of tensors.
+
+    Of several positions, those without tensors are left out, as MindSpore does.
+    """
     items = require_positions(positions, name)
     for i in items:
         if not 0 <= i < len(args):
@@ -193,13 +196,18 @@ def _check_positions(
                 f"grad_position {i} is outside the {len(args)} positional arguments",
                 op=name, at=user_source(),
             )  # fmt: skip
-        numbers = nested and _marked(args[i])
-        if not (numbers or tensors_in(args[i]) if nested else isinstance(args[i], Tensor)):
-            raise DTypeError(
-                f"{_spoken(fn, i)} is a {type(args[i]).__name__}, which has no gradient",
-                op=name, at=user_source(), fix="pass a Tensor, or leave it out of grad_position",
-            )  # fmt: skip
-    return items
+    found = tuple(
+        i for i in items
+        if (_marked(args[i]) or tensors_in(args[i]) if nested else isinstance(args[i], Tensor))
+    )  # fmt: skip
+    without = [i for i in items if i not in found]
+    if without and not (nested and found):
+        i = without[0]
+        raise DTypeError(
+            f"{_spoken(fn, i)} is a {type(args[i]).__name__}, which has no gradient",
+            op=name, at=user_source(), fix="pass a Tensor, or leave it out of grad_position",
+        )  # fmt: skip
+    return found
 
 
 def _marked(value: object) -> bool:
@@ -255,9 +263,10 @@ def value_and_grad(
     Args:
         fn: Function or Cell.
         grad_position: Positional arguments to differentiate by; a single one, as an int or a
-            tuple, gives a bare gradient, several give a tuple. The gradient of a tuple, list or
-            dict of tensors has its structure, with 0 for what is no tensor; that of a number of
-            :func:`tvmgraph.mutable` is 0, as in MindSpore.
+            tuple, gives a bare gradient, several give a tuple; of several, those without tensors
+            are left out. The gradient of a tuple, list or dict of tensors has its structure, with 0
+            for what is no tensor; that of a number of :func:`tvmgraph.mutable` is 0, as in
+            MindSpore.
         weights: Parameters to differentiate by.
         has_aux: Whether only the first output is differentiated and the rest passed through.
         return_ids: Whether every gradient comes as ``(position or name, gradient)``.

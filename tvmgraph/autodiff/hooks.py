@@ -11,7 +11,7 @@ from tvmgraph.core.op import F
 from tvmgraph.core.parameter import Parameter
 from tvmgraph.core.state import bump_epoch, hooked, state
 from tvmgraph.core.tensor import Tensor
-from tvmgraph.errors import DTypeError, LeavesGraph, user_source
+from tvmgraph.errors import ArgumentError, DTypeError, LeavesGraph, either, user_source
 
 
 def _checked(name: str, function: object) -> Callable[..., Any]:
@@ -57,9 +57,15 @@ def register_hook(self: Tensor, hook_fn: Hook) -> Handle:
 
     Raises:
         DTypeError: if ``hook_fn`` is not callable.
+        ArgumentError: for a Parameter without ``requires_grad``.
     """
     handle = Handle(self, _checked("Tensor.register_hook", hook_fn))
     if isinstance(self, Parameter):
+        if not self.requires_grad:
+            raise either(ArgumentError, RuntimeError)(
+                f"{self.name} has requires_grad=False, so no gradient reaches a hook",
+                op="Tensor.register_hook", at=user_source(), fix="set requires_grad first",
+            )  # fmt: skip
         self.gradient_hooks += (handle,)
         return handle
     if not state.tapes and state.interpreter is None:
