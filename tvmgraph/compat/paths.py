@@ -61,7 +61,7 @@ PATHS: dict[str, tuple[str, ...]] = {
     "dataset.core.config": ("dataset.config",),
     "dataset.engine": ("dataset",),
     "dataset.engine.datasets": ("dataset",),
-    "dataset.engine.iterators": ("dataset.iterator",),
+    "dataset.engine.iterators": ("dataset.iterator", "compat.private"),
     "dataset.text.utils": ("dataset.text",),
     "dataset.transforms.c_transforms": ("dataset.transforms",),
     "dataset.transforms.py_transforms": ("dataset.transforms",),
@@ -152,7 +152,8 @@ PATHS["ops.function.grad.grad_func"] = ("compat.private", "ops")
 PATHS = PATHS | _LAYERS | {"nn.loss.loss": ("nn", "nn.loss")}
 
 
-_MINT = ("compat.mint", "compat.mint.nn.functional")
+#: How names of MindSpore's files of operators end that stand for functions of mint.
+_SUFFIXES = ("_ext", "_view", "Ext", "View")
 
 
 class AliasModule(ModuleType):
@@ -175,17 +176,22 @@ class AliasModule(ModuleType):
             return sorted({n for r in rooms for n in getattr(r, "__all__", dir(r)) if n[0] != "_"})
         if name.startswith("__"):
             raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
-        # functions of mint have suffixes in MindSpore's files of operators: softmax_ext, split_view
-        plain = name.removesuffix("_view").removesuffix("_ext")
-        forms = _MINT if plain != name and self.__name__.startswith("tvmgraph.ops.") else ()
-        for room, word in [(r, name) for r in self._rooms] + [(r, plain) for r in forms]:
+        found = self._found(name)
+        if found is None:
+            return look(self.__name__, name, dir(self))
+        setattr(self, name, found)
+        return found
+
+    def _found(self, name: str) -> object:
+        for room in self._rooms:
             try:
-                found = getattr(importlib.import_module(f"tvmgraph.{room}"), word)
+                return getattr(importlib.import_module(f"tvmgraph.{room}"), name)
             except (AttributeError, NotFoundImportError):
                 continue
-            setattr(self, name, found)
-            return found
-        return look(self.__name__, name, dir(self))
+        if self.__name__.startswith("tvmgraph.ops.") and name.endswith(_SUFFIXES):
+            extended = importlib.import_module("tvmgraph.compat.extended")
+            return extended.class_of(name) if name[0].isupper() else extended.function_of(name)
+        return None
 
     def __dir__(self) -> list[str]:
         rooms = [importlib.import_module(f"tvmgraph.{room}") for room in self._rooms]

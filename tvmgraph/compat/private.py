@@ -450,10 +450,11 @@ def _is_of(function: JitFunction, plain: object) -> bool:
 
 
 def _take(*settings: object, **more: object) -> None:
-    """Takes settings of MindSpore's bytecode capture, which are without effect."""
+    """Takes settings of what MindSpore does behind programs, which are without effect."""
 
 
 jit_mode_pi_enable = jit_mode_pi_disable = update_pijit_default_config = _take
+_cleanup = _unset_iterator_cleanup = _take  # iterators of data end when nobody refers to them
 
 
 class _CellGraphExecutor:

@@ -1,0 +1,85 @@
+"""Names of MindSpore's generated operators that stand for functions of mint, as ``SumExt``.
+
+Files of MindSpore's own, and zoos that import from ``ops.auto_generate``, call what mint computes
+by names with a suffix, and give by position what mint's functions take by keyword.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import inspect
+import re
+from collections.abc import Callable
+
+from tvmgraph.compat.primitives.base import Primitive
+from tvmgraph.errors import NotFoundImportError
+
+_ROOMS = ("compat.mint", "compat.mint.nn.functional")
+_SUFFIXES = ("_view", "_ext")
+#: Classes whose function is not their own name in lower case.
+_OTHERWISE = {
+    "Col2ImExt": "fold", "Im2ColExt": "unfold", "MatMulExt": "matmul", "NonZeroExt": "nonzero",
+    "BatchMatMulExt": "bmm", "LinSpaceExt": "linspace", "ArgMaxExt": "argmax",
+    "ArgMinExt": "argmin", "LeakyReLUExt": "leaky_relu", "SeLUExt": "selu", "TExt": "t",
+    "MatrixInverseExt": "inverse", "SplitTensorView": "split", "SplitWithSizeView": "split",
+    "TransposeExtView": "transpose", "TransposeView": "permute", "MSELossExt": "mse_loss",
+    "L1LossExt": "l1_loss",
+}  # fmt: skip
+#: Classes that are not called like the function of their name: with seeds, tuples, other orders.
+_OTHER_ARGUMENTS = frozenset({
+    "BatchNormExt", "BernoulliExt", "Dropout2dExt", "DropoutExt", "EinsumExt", "EluExt",
+    "MultinomialExt", "OneHotExt", "RandExt", "RandLikeExt", "RandpermExt", "StackExt",
+})  # fmt: skip
+
+
+def function_of(name: str) -> Callable[..., object] | None:
+    """Returns the function of mint that a name with a suffix stands for, or None.
+
+    Args:
+        name: Such as ``softmax_ext``.
+    """
+    plain = functools.reduce(str.removesuffix, _SUFFIXES, name)
+    for room in _ROOMS if plain != name else ():
+        try:
+            return _positional(getattr(importlib.import_module(f"tvmgraph.{room}"), plain))
+        except (AttributeError, NotFoundImportError):
+            continue
+    return None
+
+
+def class_of(name: str) -> type[Primitive] | None:
+    """Returns the operator class that a name with a suffix stands for, or None.
+
+    Args:
+        name: Such as ``SoftmaxExt``; an instance is called like the function of mint.
+    """
+    words = re.sub(r"([a-z])(?=[A-Z])|([A-Z])(?=[A-Z][a-z])", r"\1\2_", name).lower()
+    function = function_of(f"{_OTHERWISE[name]}_ext" if name in _OTHERWISE else words)
+    if function is None or name in _OTHER_ARGUMENTS:
+        return None
+
+    def call(self: Primitive, *args: object, **kwargs: object) -> object:
+        return function(*args, **kwargs)
+
+    def init(self: Primitive) -> None:
+        Primitive.__init__(self, name)
+
+    doc = f"Class form of ``mint.{function.__name__}``."
+    return type(name, (Primitive,), {"__init__": init, "__call__": call, "__doc__": doc})
+
+
+def _positional(function: Callable[..., object]) -> Callable[..., object]:
+    """Lets parameters that are keywords only be given by position, too."""
+    parameters = inspect.signature(function).parameters.values()
+    kinds = [p.kind for p in parameters]
+    if inspect.Parameter.KEYWORD_ONLY not in kinds or inspect.Parameter.VAR_POSITIONAL in kinds:
+        return function
+    count = kinds.index(inspect.Parameter.KEYWORD_ONLY)
+    names = [p.name for p in parameters][count:]
+
+    @functools.wraps(function)
+    def call(*args: object, **kwargs: object) -> object:
+        return function(*args[:count], **dict(zip(names, args[count:])), **kwargs)
+
+    return call
