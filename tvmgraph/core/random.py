@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Callable
-from typing import SupportsInt
+from typing import SupportsInt, TypeAlias
 
 import numpy as np
 
 from tvmgraph import dtypes, forking
+from tvmgraph.core.op import F
 from tvmgraph.core.shown import Shown
 from tvmgraph.core.state import state
 from tvmgraph.core.storage import aligned_empty
@@ -25,7 +26,9 @@ STATE_TYPE = tensor_type((2,), dtypes.int64)
 
 
 class Generator(Shown):
-    """A seed and the number of counter blocks drawn so far.
+    """A stream of random numbers: its seed and the number of counter blocks drawn so far.
+
+    Both are held by a tensor, so that a compiled function that draws moves the stream on.
 
     Args:
         seed: A non-negative integer; a random one by default.
@@ -33,7 +36,20 @@ class Generator(Shown):
 
     def __init__(self, seed: int | None = None) -> None:
         self._lock = forking.lock()
+        self._place = Tensor(np.zeros(2, np.int64))
         self.manual_seed(secrets.randbits(31) if seed is None else seed)
+
+    def _position(self) -> tuple[int, int]:
+        seed, offset = self._place.tolist()
+        return seed, offset
+
+    def _move(self, seed: int, offset: int) -> None:
+        self._place.rebind(Tensor(np.array([seed, offset], np.int64)))
+
+    @property
+    def offset(self) -> int:
+        """Number of counter blocks drawn so far."""
+        return self._position()[1]
 
     def manual_seed(self, seed: int) -> Generator:
         """Restarts the stream at ``seed``.
@@ -52,23 +68,23 @@ class Generator(Shown):
                 f"the seed must be in [0, 2**63), not {seed}", op="set_seed", at=user_source()
             )
         with self._lock:
-            self._seed, self.offset = int(seed), 0
+            self._move(int(seed), 0)
         return self
 
     def __repr__(self) -> str:
-        return f"Generator(seed={self._seed}, offset={self.offset})"
+        return "Generator(seed={}, offset={})".format(*self._position())
 
-    def __getstate__(self) -> dict[str, int]:
+    def __getstate__(self) -> tuple[int, int]:
         with self._lock:
-            return {"_seed": self._seed, "offset": self.offset}
+            return self._position()
 
-    def __setstate__(self, kept: dict[str, int]) -> None:
-        self._lock = forking.lock()
-        self.__dict__.update(kept)
+    def __setstate__(self, kept: tuple[int, int]) -> None:
+        self.__init__()
+        self._move(*kept)
 
     def initial_seed(self) -> int:
         """Returns the seed."""
-        return self._seed
+        return self._position()[0]
 
     def seed(self) -> int:
         """Restarts the stream at a random seed, which it returns."""
@@ -76,18 +92,50 @@ class Generator(Shown):
 
     def get_state(self) -> Tensor:
         """Returns seed and offset as an int64 tensor of two elements."""
-        return Tensor(np.array([self._seed, self.offset], np.int64))
+        return Tensor(np.array(self._position(), np.int64))
 
     def set_state(self, value: Tensor) -> None:
         """Continues where :meth:`get_state` was called."""
         seed, offset = (int(v) for v in value.asnumpy())
         with self._lock:
-            self._seed, self.offset = seed, offset
+            self._move(seed, offset)
+
+    def advance(self, blocks: int) -> Tensor:
+        """Reserves counter blocks and returns the state that addresses the first of them.
+
+        Raises:
+            OutOfMemoryError: for more than any memory holds; the stream stays where it is.
+        """
+        if blocks >= _MOST:
+            raise OutOfMemoryError(f"{4 * blocks} random numbers are more than any memory holds")
+        with self._lock:
+            start = self._place.snapshot()
+            self._place.rebind(F.add(start, Tensor(np.array([0, blocks], np.int64))))
+        return start
+
+    def draw(self, blocks: int) -> tuple[Tensor, int]:
+        """Reserves counter blocks for one random operator, as :func:`draw` does."""
+        return self.advance(blocks), 0
+
+    def _step(self, step: SupportsInt) -> tuple[Tensor, Tensor]:
+        """Returns seed and offset and moves on by ``step``, as MindSpore's operators ask."""
+        start = self.advance(int(step))
+        return start[0], start[1]
+
+
+class _Global(Generator):
+    """The stream that operators draw from by default; compiled functions are given its place."""
+
+    def _position(self) -> tuple[int, int]:
+        return self._at
+
+    def _move(self, seed: int, offset: int) -> None:
+        self._at = seed, offset
 
     def seek(self, offset: int) -> None:
         """Continues the stream at a counter block."""
         with self._lock:
-            self.offset = offset
+            self._at = self._at[0], offset
 
     def advance(self, blocks: int) -> Tensor:
         """Reserves counter blocks and returns the state that addresses the first of them.
@@ -99,23 +147,26 @@ class Generator(Shown):
             raise OutOfMemoryError(f"{4 * blocks} random numbers are more than any memory holds")
         array = aligned_empty((2,), np.int64)
         with self._lock:
-            array[0], array[1] = self._seed, self.offset
-            self.offset += blocks
+            array[0], array[1] = seed, offset = self._at
+            self._at = seed, offset + blocks
         return tensor_from_numpy(array, STATE_TYPE)
 
-    def _step(self, step: SupportsInt) -> tuple[Tensor, Tensor]:
-        """Returns seed and offset and moves on by ``step``, as MindSpore's operators ask."""
-        start = self.advance(int(step))
-        return start[0], start[1]
+    def draw(self, blocks: int) -> tuple[Tensor, int]:
+        """Reserves counter blocks for one random operator, as :func:`draw` does."""
+        if state.interpreter is not None:
+            return state.interpreter.draw(blocks)
+        return self.advance(blocks), 0
 
     def take_back(self, start: int, blocks: int) -> None:
         """Forgets that ``blocks`` were drawn from ``start`` on, unless others drew since."""
         with self._lock:
             if self.offset == start + blocks:
-                self.offset = start
+                self._at = self._at[0], start
 
 
-default_generator = Generator(0)
+default_generator = _Global(0)
+#: Where a random operator draws from: None is the global stream, an int one that starts anew.
+Seed: TypeAlias = "int | Generator | None"
 
 
 def draw(blocks: int) -> tuple[Tensor, int]:
@@ -127,9 +178,7 @@ def draw(blocks: int) -> tuple[Tensor, int]:
     Returns:
         The state tensor and the static offset to add to its counter.
     """
-    if state.interpreter is not None:
-        return state.interpreter.draw(blocks)
-    return default_generator.advance(blocks), 0
+    return default_generator.draw(blocks)
 
 
 def first_values(blocks: int, type: TensorType, make: Callable[[int, int], Tensor]) -> Tensor:

@@ -9,6 +9,7 @@ from typing import Any
 from tvmgraph import hooks
 from tvmgraph.core.arguments import DTypeLike, PerAxis
 from tvmgraph.core.op import F
+from tvmgraph.core.random import Seed
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.dtypes import float32
 from tvmgraph.errors import ArgumentError
@@ -129,7 +130,7 @@ def fractional_max_pool3d(
                        return_indices, _random_samples)  # fmt: skip
 
 
-def poisson(shape: object, mean: object, seed: int | None = None) -> Tensor:
+def poisson(shape: object, mean: object, seed: Seed = None) -> Tensor:
     """Draws float32 numbers of Poisson distributions, of shape ``(*shape, *mean.shape)``.
 
     Args:
@@ -141,7 +142,7 @@ def poisson(shape: object, mean: object, seed: int | None = None) -> Tensor:
 
 
 def random_poisson(
-    shape: object, rate: object, seed: int | None = None, dtype: DTypeLike = float32
+    shape: object, rate: object, seed: Seed = None, dtype: DTypeLike = float32
 ) -> Tensor:
     """Draws numbers of Poisson distributions, of shape ``(*shape, *rate.shape)``.
 

@@ -14,6 +14,7 @@ from tvmgraph import hooks
 from tvmgraph.core.arguments import DTypeLike
 from tvmgraph.core.columns import Expr, NumberLike
 from tvmgraph.core.op import F
+from tvmgraph.core.random import Seed
 from tvmgraph.core.tensor import Tensor, tensor_from_numpy
 from tvmgraph.dtypes import float32, int32, int64, uint8
 from tvmgraph.errors import ArgumentError, either, user_source
@@ -262,7 +263,7 @@ def ragged_range(
     return F.cast(Tensor(ends), dtype), F.cast(Tensor(np.concatenate(parts)), starts.dtype)
 
 
-def poisson(shape: Any, rate: object, dtype: DTypeLike, seed: int | None = None) -> Tensor:
+def poisson(shape: Any, rate: object, dtype: DTypeLike, seed: Seed = None) -> Tensor:
     """Draws numbers of Poisson distributions, [*shape, *rate.shape], by the inverse of their sums.
 
     The sum of probabilities up to k is the upper incomplete gamma function of k + 1. Rates above
@@ -284,7 +285,7 @@ def poisson(shape: Any, rate: object, dtype: DTypeLike, seed: int | None = None)
 
 
 def truncated_normal_between(
-    shape: Sequence[int], mean: object, stdevs: object, low: object, high: object
+    shape: Sequence[int], mean: object, stdevs: object, low: object, high: object, seed: object
 ) -> Tensor:
     """Draws normal numbers within bounds by the inverse of their distribution."""
     sizes = [int(s) for s in (shape.asnumpy() if isinstance(shape, Tensor) else shape)]
@@ -292,7 +293,7 @@ def truncated_normal_between(
               for v in (mean, stdevs, low, high)]  # fmt: skip
     center, wide, *ends = column
     below, above = (0.5 * (1 + F.erf((e - center) / wide / 2**0.5)) for e in ends)
-    place = below + (above - below) * F.rand(*sizes)
+    place = below + (above - below) * F.rand(*sizes, seed=seed)
     found = center + wide * 2**0.5 * F.erfinv(F.clamp(2 * place - 1, -1 + 1e-7, 1 - 1e-7))
     return F.minimum(F.maximum(found, ends[0]), ends[1])
 

@@ -9,21 +9,13 @@ from tvmgraph.core import rules
 from tvmgraph.core.arguments import DTypeLike
 from tvmgraph.core.columns import NumberLike
 from tvmgraph.core.guard import guard_module as _guard_module
-from tvmgraph.core.random import Generator, default_generator
+from tvmgraph.core.random import Generator
 from tvmgraph.core.tensor import Tensor
 
 
 def _sizes(size: tuple[Any, ...]) -> tuple[int, ...]:
     first = size[0] if len(size) == 1 else size
     return tuple(first) if isinstance(first, (list, tuple)) else (first,)
-
-
-def _seed(generator: Generator | None) -> int | None:
-    """Returns a seed drawn from a generator, or None for the global stream."""
-    if generator is None or generator is default_generator:
-        return None
-    state = generator.advance(1).asnumpy()
-    return int((int(state[0]) * 0x9E3779B1 + int(state[1]) + 1) % (1 << 31))
 
 
 def _placed(tensor: Tensor, device: str | None) -> Tensor:
@@ -50,14 +42,14 @@ def rand(
     *size: Any, generator: Generator | None = None, dtype: Any = None, device: Any = None
 ) -> Tensor:
     """Returns uniform numbers in [0, 1)."""
-    return _placed(ops.rand(*_sizes(size), dtype=dtype, seed=_seed(generator)), device)
+    return _placed(ops.rand(*_sizes(size), dtype=dtype, seed=generator), device)
 
 
 def randn(
     *size: Any, generator: Generator | None = None, dtype: Any = None, device: Any = None
 ) -> Tensor:
     """Returns standard normal numbers."""
-    return _placed(ops.randn(*_sizes(size), dtype=dtype, seed=_seed(generator)), device)
+    return _placed(ops.randn(*_sizes(size), dtype=dtype, seed=generator), device)
 
 
 def rand_like(input: Tensor, *, dtype: DTypeLike | None = None, device: object = None) -> Tensor:
@@ -78,7 +70,7 @@ def randint(
 ) -> Tensor:
     """Returns integers: ``randint(high, size)`` or ``randint(low, high, size)``, int64."""
     low, high, size = args if len(args) == 3 else (0, *args)
-    found = ops.randint(low, high, tuple(size), _seed(generator), dtype=dtype or dtypes.int64)
+    found = ops.randint(low, high, tuple(size), generator, dtype=dtype or dtypes.int64)
     return _placed(found, device)
 
 
@@ -92,7 +84,7 @@ def randperm(
     n: int, *, generator: Generator | None = None, dtype: DTypeLike = dtypes.int64
 ) -> Tensor:
     """Returns the integers below ``n`` in random order."""
-    keys = ops.rand(n, seed=_seed(generator))
+    keys = ops.rand(n, seed=generator)
     return ops.argsort(keys).astype(dtype)
 
 
@@ -101,19 +93,19 @@ def normal(mean: NumberLike = 0.0, std: NumberLike = 1.0, size: Any = None,
     """Returns normal numbers of the given means and standard deviations."""
     if size is None:
         size = rules.broadcast_shapes(*(tuple(getattr(v, "shape", ())) for v in (mean, std)))
-    return ops.randn(*tuple(size), seed=_seed(generator)) * std + mean
+    return ops.randn(*tuple(size), seed=generator) * std + mean
 
 
 def bernoulli(input: Tensor, *, generator: Generator | None = None) -> Tensor:
     """Returns 1 with the probability that each element states, else 0."""
-    draws = ops.rand(*input.shape, seed=_seed(generator))
+    draws = ops.rand(*input.shape, seed=generator)
     return (draws < input).astype(input.dtype)
 
 
 def multinomial(input: Tensor, num_samples: int, replacement: bool = False, *,
                 generator: Generator | None = None) -> Tensor:  # fmt: skip
     """Returns int64 indices drawn with the weights of each row."""
-    return ops.multinomial(input, num_samples, replacement, _seed(generator)).astype("int64")
+    return ops.multinomial(input, num_samples, replacement, generator).astype("int64")
 
 
 __all__ = [

@@ -22,6 +22,7 @@ from tvmgraph import dtypes, hooks
 from tvmgraph.core.guard import guard
 from tvmgraph.core.guard import guard_module as _guard_module
 from tvmgraph.core.op import F
+from tvmgraph.core.random import Generator
 from tvmgraph.errors import ArgumentError, DTypeError, NotFoundError, user_source
 
 __all__ = [
@@ -327,11 +328,21 @@ def _configure(
     values: Mapping[str, object],
 ) -> None:  # fmt: skip
     Primitive.__init__(self, name)
+    if "seed" in values:
+        setattr(self, "stream", _stream_of(values["seed"], values.get("seed2", 0)))  # noqa: B010
     for key, value in values.items():
         if value is not None or key not in optional:
             value = _checked(name, key, kinds[key], value)
         self.attrs[key] = value
         setattr(self, key, value)
+
+
+def _stream_of(*seeds: object) -> Generator | None:
+    """Returns where an operator with seeds draws from; without any, it is the global stream."""
+    known = [s for s in seeds if isinstance(s, int)]
+    if not any(s > 0 for s in known):
+        return None
+    return Generator(functools.reduce(lambda a, b: (a * 0x9E3779B1 + b) % 2**31, known))
 
 
 def _doc(row: Iterable[str], space: Mapping[str, object]) -> str:

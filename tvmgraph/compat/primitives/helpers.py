@@ -288,10 +288,10 @@ def _require_probability(p: float, op: str) -> None:
         )
 
 
-def truncated_normal(shape: object, dtype: DTypeLike) -> Tensor:
+def truncated_normal(shape: object, dtype: DTypeLike, seed: object) -> Tensor:
     """Normal numbers redrawn until they lie within two standard deviations."""
     low = math.erf(-2 / math.sqrt(2))
-    u = F.add(F.mul(F.rand(*ints(shape), dtype=dtypes.float32), -2 * low), low)
+    u = F.add(F.mul(F.rand(*ints(shape), dtype=dtypes.float32, seed=seed), -2 * low), low)
     return F.cast(F.mul(F.erfinv(u), math.sqrt(2)), dtype)
 
 

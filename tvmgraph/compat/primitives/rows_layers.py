@@ -165,26 +165,31 @@ ZerosLike | | x | F.zeros_like(x)
 """
 
 RANDOM = """
-Bernoulli | seed: int = -1, offset: int = 0 | x, p | F.bernoulli(x, p)
+Bernoulli | seed: int = -1, offset: int = 0 | x, p | F.bernoulli(x, p, self.stream)
 Cauchy | size: ints, median=0.0, sigma=1.0 | | F.zeros(size, float32).cauchy(median, sigma)
-Gamma | seed=0, seed2=0 | shape, alpha, beta | F.gamma(H.ints(shape), alpha, beta)
+Gamma | seed=0, seed2=0 | shape, alpha, beta | F.gamma(H.ints(shape), alpha,
+  beta, self.stream)
 LogNormalReverse | mean=1.0, std=2.0 | input | input.log_normal(mean, std)
 Multinomial | seed=0, seed2=0, dtype=int32 | x, num_samples | F.cast(F.multinomial(x,
-  num_samples), dtype)
+  num_samples, True, self.stream), dtype)
 RandomCategorical | dtype=int64 | logits, num_samples, seed=0 | F.random_categorical(logits,
   num_samples, seed, dtype)
 RandomChoiceWithMask | count: int = 256, seed=0, seed2=0 | input_x | F.choice_with_mask(input_x,
-  count)
+  count, self.stream)
 RandomCauchy | size: ints, median=0.0, sigma=1.0 | | F.zeros(size, float32).cauchy(median, sigma)
-RandomGamma | seed=0, seed2=0 | shape, alpha | F.random_gamma(H.ints(shape), alpha)
-RandomShuffle | seed=0, seed2=0 | input_x | F.shuffle(input_x)
+RandomGamma | seed=0, seed2=0 | shape, alpha | F.random_gamma(H.ints(shape), alpha,
+  self.stream)
+RandomShuffle | seed=0, seed2=0 | input_x | F.shuffle(input_x, self.stream)
 RandpermV2 | seed=0, offset=0, dtype=int64 | n | F.randperm(n, seed, offset, dtype)
-StandardLaplace | seed=0, seed2=0 | shape | F.standard_laplace(H.ints(shape))
-StandardNormal | seed=0, seed2=0 | shape | F.standard_normal(H.ints(shape))
-TruncatedNormal | dtype=float32, seed=0, seed2=0 | shape | H.truncated_normal(shape, dtype)
+StandardLaplace | seed=0, seed2=0 | shape | F.standard_laplace(H.ints(shape),
+  self.stream)
+StandardNormal | seed=0, seed2=0 | shape | F.standard_normal(H.ints(shape), self.stream)
+TruncatedNormal | dtype=float32, seed=0, seed2=0 | shape | H.truncated_normal(shape, dtype,
+  self.stream)
 UniformInt | seed=0, seed2=0 | shape, minval, maxval | F.randint(int(minval), int(maxval),
-  H.ints(shape), dtype=int32)
-UniformReal | seed=0, seed2=0 | shape | F.rand(*H.ints(shape), dtype=float32)
+  H.ints(shape), self.stream, dtype=int32)
+UniformReal | seed=0, seed2=0 | shape | F.rand(*H.ints(shape), dtype=float32,
+  seed=self.stream)
 """
 
 STATE = """

@@ -85,7 +85,7 @@ NonMaxSuppressionWithOverlaps | | overlaps, scores, max_output_size, overlap_thr
   score_threshold, True)
 ParallelConcat | | values | F.concat(values, 0)
 ParameterizedTruncatedNormal | seed=0, seed2=0 | shape, mean, stdevs, min, max
-  | H.truncated_normal_between(shape, mean, stdevs, min, max)
+  | H.truncated_normal_between(shape, mean, stdevs, min, max, self.stream)
 DeformableOffsets | strides, pads, ksize, dilations=(1, 1, 1, 1), data_format="NCHW",
   deformable_groups=1, modulated=True | x, offsets | H.deformable_offsets(x, offsets, strides, pads,
   ksize, dilations, deformable_groups, modulated)
@@ -96,12 +96,13 @@ NonDeterministicInts | dtype=int64 | shape
   | F.randint(-(2**31), 2**31 - 1, H.ints(shape), dtype=dtype)
 PSROIPooling | spatial_scale: float, group_size: positive, output_dim: positive | features, rois
   | H.position_sensitive_pool(features, rois, spatial_scale, output_dim, group_size)
-Poisson | seed=0, seed2=0 | shape, mean | H.poisson(shape, mean, int32)
+Poisson | seed=0, seed2=0 | shape, mean | H.poisson(shape, mean, int32, self.stream)
 ROIAlign | pooled_height: positive, pooled_width: positive, spatial_scale, sample_num: int = 2,
   roi_end_mode: ints = 1 | features, rois | H.roi_align(features, rois, (pooled_height,
   pooled_width), spatial_scale, sample_num, roi_end_mode)
 RaggedRange | Tsplits | starts, limits, deltas | H.ragged_range(starts, limits, deltas, Tsplits)
-RandomPoisson | seed=0, seed2=0, dtype=int64 | shape, rate | H.poisson(shape, rate, dtype)
+RandomPoisson | seed=0, seed2=0, dtype=int64 | shape, rate | H.poisson(shape, rate, dtype,
+  self.stream)
 Randperm | max_length: positive = 1, pad=-1, dtype=int32 | n
   | H.padded_permutation(n, max_length, pad, dtype)
 ResizeArea | align_corners=False | images, size | H.resize_area(images, size, align_corners)

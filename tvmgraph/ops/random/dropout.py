@@ -5,6 +5,7 @@ from __future__ import annotations
 from tvmgraph import dtypes
 from tvmgraph.core.columns import NumberLike
 from tvmgraph.core.op import F
+from tvmgraph.core.random import Seed
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.core.types import Shape
 from tvmgraph.errors import ArgumentError, DTypeError, ShapeError
@@ -36,9 +37,7 @@ def _drop(input: Tensor, p: float, shape: Shape, seed: object, op: str) -> Tenso
     return F.where(keep, input * (1.0 / (1.0 - p)), 0.0)
 
 
-def dropout(
-    input: Tensor, p: float = 0.5, training: bool = True, seed: int | None = None
-) -> Tensor:
+def dropout(input: Tensor, p: float = 0.5, training: bool = True, seed: Seed = None) -> Tensor:
     r"""Sets elements to zero with probability ``p`` and scales the rest by :math:`1 / (1 - p)`.
 
     Args:
@@ -143,7 +142,7 @@ def dropout3d(input: Tensor, p: float = 0.5, training: bool = True) -> Tensor:
     return _drop_channels(input, p, training, (5,), "dropout3d")
 
 
-def standard_normal(shape: object, seed: int | None = None) -> Tensor:
+def standard_normal(shape: object, seed: Seed = None) -> Tensor:
     r"""Draws from the standard normal distribution.
 
     Args:
@@ -163,7 +162,7 @@ def standard_normal(shape: object, seed: int | None = None) -> Tensor:
     return draw_normal(sample_shape(shape, "standard_normal"), seed, "standard_normal")
 
 
-def standard_laplace(shape: object, seed: int | None = None) -> Tensor:
+def standard_laplace(shape: object, seed: Seed = None) -> Tensor:
     r"""Draws from the Laplace distribution with mean 0 and scale 1.
 
     Args:
@@ -189,9 +188,7 @@ def _laplace(shape: tuple[int, ...], seed: object, op: str) -> Tensor:
     return -F.sign(u) * F.log(1.0 - F.abs(u))
 
 
-def laplace(
-    shape: object, mean: NumberLike, lambda_param: NumberLike, seed: int | None = None
-) -> Tensor:
+def laplace(shape: object, mean: NumberLike, lambda_param: NumberLike, seed: Seed = None) -> Tensor:
     r"""Draws from the Laplace distribution: density :math:`e^{-|x - mean| / \lambda} / 2\lambda`.
 
     Args:

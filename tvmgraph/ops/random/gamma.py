@@ -7,6 +7,7 @@ from typing import Any
 
 from tvmgraph import dtypes
 from tvmgraph.core.op import F
+from tvmgraph.core.random import Seed
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.errors import ArgumentError, DTypeError, ShapeError
 from tvmgraph.ops.common.arguments import as_int, bad, describe
@@ -20,7 +21,7 @@ _PROPOSALS = 8  # at least 95 % of them are accepted, so all fail once in 10^10 
 
 def _derived(seed: Any, index: int) -> object:
     """A stream of its own for every draw of a function that is given a seed."""
-    return seed if seed is None or isinstance(seed, bool) else seed * 4 + index
+    return seed * 4 + index if type(seed) is int else seed
 
 
 def _standard_gamma(shape: tuple[int, ...], alpha: Tensor, seed: object, op: str) -> Tensor:
@@ -53,7 +54,7 @@ def _order(alpha: object, op: str) -> Tensor:
     return a
 
 
-def random_gamma(shape: object, alpha: Tensor, seed: int | None = None) -> Tensor:
+def random_gamma(shape: object, alpha: Tensor, seed: Seed = None) -> Tensor:
     r"""Draws from gamma distributions of rate 1: :math:`p(x) \propto x^{\alpha-1} e^{-x}`.
 
     Args:
@@ -77,7 +78,7 @@ def random_gamma(shape: object, alpha: Tensor, seed: int | None = None) -> Tenso
     return F.cast(_standard_gamma(full, wide, seed, "random_gamma"), a.dtype)
 
 
-def gamma(shape: object, alpha: object, beta: object, seed: int | None = None) -> Tensor:
+def gamma(shape: object, alpha: object, beta: object, seed: Seed = None) -> Tensor:
     r"""Draws from gamma distributions.
 
     .. math::
@@ -104,9 +105,7 @@ def gamma(shape: object, alpha: object, beta: object, seed: int | None = None) -
     return random_gamma(shape, orders, seed) / F.cast(b, dtypes.float32)
 
 
-def choice_with_mask(
-    input_x: Tensor, count: int = 256, seed: int | None = None
-) -> tuple[Tensor, Tensor]:
+def choice_with_mask(input_x: Tensor, count: int = 256, seed: Seed = None) -> tuple[Tensor, Tensor]:
     r"""Chooses ``count`` positions of true elements at random, each at most once.
 
     Args:

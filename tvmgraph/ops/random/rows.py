@@ -381,15 +381,16 @@ def draw_bits(count: int, seed: object, op: str) -> Tensor:
 
     Args:
         count: Number of words.
-        seed: ``None`` for the global stream; an int gives the same words at every call.
+        seed: ``None`` for the global stream, a Generator for another; an int gives the same words
+            at every call.
         op: Name of the calling function, for errors.
 
     Raises:
         DTypeError: if ``seed`` is not an int.
         ArgumentError: if ``seed`` is negative.
     """
-    if seed is None:
-        state, offset = stream.draw(-(-count // 4))
+    if seed is None or isinstance(seed, stream.Generator):
+        state, offset = (seed or stream.default_generator).draw(-(-count // 4))
         return F.random_bits(state, offset, count)
     if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)):
         raise bad(DTypeError, f"seed must be an int, not {type(seed).__name__}", op,

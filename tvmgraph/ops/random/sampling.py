@@ -12,6 +12,7 @@ from tvmgraph.core.arguments import DTypeLike
 from tvmgraph.core.columns import NumberLike
 from tvmgraph.core.composed import composed
 from tvmgraph.core.op import F
+from tvmgraph.core.random import Seed
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.errors import ArgumentError, DTypeError, ShapeError, TypeOrValueError
 from tvmgraph.ops.common.arguments import as_int, bad, describe, int_tuple
@@ -58,7 +59,7 @@ def sample_shape(shape: object, op: str) -> tuple[int, ...]:
 # ---- uniform and normal -------------------------------------------------------------------------
 
 
-def rand(*size: object, dtype: DTypeLike | None = None, seed: int | None = None) -> Tensor:
+def rand(*size: object, dtype: DTypeLike | None = None, seed: Seed = None) -> Tensor:
     r"""Draws from the uniform distribution on :math:`[0, 1)`.
 
     Args:
@@ -80,7 +81,7 @@ def rand(*size: object, dtype: DTypeLike | None = None, seed: int | None = None)
     return draw_uniform(sample_shape(_size(size, "rand"), "rand"), seed, "rand", wanted)
 
 
-def rand_like(input: Tensor, seed: int | None = None, *, dtype: DTypeLike | None = None) -> Tensor:
+def rand_like(input: Tensor, seed: Seed = None, *, dtype: DTypeLike | None = None) -> Tensor:
     r"""Draws from the uniform distribution on :math:`[0, 1)`, in ``input``'s shape.
 
     Args:
@@ -102,7 +103,7 @@ def rand_like(input: Tensor, seed: int | None = None, *, dtype: DTypeLike | None
     return draw_uniform(input.type.static_shape, seed, "rand_like", wanted)
 
 
-def randn(*size: object, dtype: DTypeLike | None = None, seed: int | None = None) -> Tensor:
+def randn(*size: object, dtype: DTypeLike | None = None, seed: Seed = None) -> Tensor:
     r"""Draws from the standard normal distribution.
 
     Args:
@@ -124,7 +125,7 @@ def randn(*size: object, dtype: DTypeLike | None = None, seed: int | None = None
     return draw_normal(sample_shape(_size(size, "randn"), "randn"), seed, "randn", wanted)
 
 
-def randn_like(input: Tensor, seed: int | None = None, *, dtype: DTypeLike | None = None) -> Tensor:
+def randn_like(input: Tensor, seed: Seed = None, *, dtype: DTypeLike | None = None) -> Tensor:
     r"""Draws from the standard normal distribution, in ``input``'s shape.
 
     Args:
@@ -150,7 +151,7 @@ def uniform(
     shape: object,
     minval: object,
     maxval: object,
-    seed: int | None = None,
+    seed: Seed = None,
     dtype: DTypeLike = dtypes.float32,
 ) -> Tensor:
     r"""Draws from the uniform distribution on :math:`[minval, maxval)`.
@@ -192,7 +193,7 @@ def _with_parameters(shape: tuple[int, ...], *parameters: object) -> tuple[int, 
     return tuple(np.broadcast_shapes(shape, *shapes))
 
 
-def normal(shape: object, mean: object, stddev: object, seed: int | None = None) -> Tensor:
+def normal(shape: object, mean: object, stddev: object, seed: Seed = None) -> Tensor:
     r"""Draws from the normal distribution with the given mean and standard deviation.
 
     Args:
@@ -230,7 +231,7 @@ def _integers(
 
 
 def randint(
-    low: int, high: int, size: object, seed: int | None = None, *, dtype: DTypeLike | None = None
+    low: int, high: int, size: object, seed: Seed = None, *, dtype: DTypeLike | None = None
 ) -> Tensor:
     r"""Draws integers uniformly from :math:`[low, high)`.
 
@@ -256,7 +257,7 @@ def randint(
 
 
 def randint_like(
-    input: Tensor, low: int, high: int, seed: int | None = None, *, dtype: DTypeLike | None = None
+    input: Tensor, low: int, high: int, seed: Seed = None, *, dtype: DTypeLike | None = None
 ) -> Tensor:
     r"""Draws integers uniformly from :math:`[low, high)`, in ``input``'s shape.
 
@@ -310,7 +311,7 @@ def randperm(n: object, seed: int = 0, offset: int = 0, dtype: DTypeLike = dtype
     return F.bits_to_permutation(draw_bits(count, own, "randperm"), wanted)
 
 
-def shuffle(x: Tensor, seed: int | None = None) -> Tensor:
+def shuffle(x: Tensor, seed: Seed = None) -> Tensor:
     """Puts the slices along axis 0 in random order.
 
     Args:
@@ -333,7 +334,7 @@ def shuffle(x: Tensor, seed: int | None = None) -> Tensor:
 # ---- discrete distributions ---------------------------------------------------------------------
 
 
-def bernoulli(input: Tensor, p: NumberLike = 0.5, seed: int | None = None) -> Tensor:
+def bernoulli(input: Tensor, p: NumberLike = 0.5, seed: Seed = None) -> Tensor:
     r"""Draws 1 with probability ``p`` and 0 otherwise.
 
     Args:
@@ -358,7 +359,7 @@ def bernoulli(input: Tensor, p: NumberLike = 0.5, seed: int | None = None) -> Te
 
 
 def multinomial(
-    input: Tensor, num_samples: int, replacement: bool = True, seed: int | None = None
+    input: Tensor, num_samples: int, replacement: bool = True, seed: Seed = None
 ) -> Tensor:
     r"""Draws indices with probabilities proportional to weights.
 
