@@ -188,3 +188,14 @@ def test_digits_of_a_folder_with_one_part(tmp_path: Path) -> None:
         dataset.MnistDataset(tmp_path / "train", usage="test")
     with pytest.raises(ArgumentError, match="holds none of train-images"):
         dataset.MnistDataset(tmp_path)
+
+
+def test_samplers_below_another_one() -> None:
+    labels = {"label": np.array([0, 1, 0, 1, 0])}
+    sampler = dataset.SequentialSampler(start_index=1, num_samples=3)
+    sampler.add_child(dataset.PKSampler(2))  # knows the labels of the source
+    data = dataset.NumpySlicesDataset(labels, sampler=sampler)
+    assert data.get_dataset_size() == 3
+    assert [int(v) for (v,) in data] == [0, 1, 1]
+    alone = dataset.DistributedSampler(1, 0, shuffle=False, num_samples=3, offset=1)
+    assert [int(v) for (v,) in dataset.NumpySlicesDataset(labels, sampler=alone)] == [0, 1, 0]

@@ -58,6 +58,13 @@ class Sampler:
             return below[self._own(len(below), epoch)]
         return self._own(rows, epoch)
 
+    def chain(self) -> Iterator[Sampler]:
+        """Yields this sampler, its child, the child's child and so on."""
+        found: Sampler | None = self
+        while found is not None:
+            yield found
+            found = getattr(found, "child_sampler", None)
+
     def _own(self, rows: int, epoch: int) -> np.ndarray:
         found = self.indices(rows, epoch)[: self.num_samples or None]
         if found.size and not 0 <= found.min() <= found.max() < rows:
@@ -245,7 +252,7 @@ class DistributedSampler(Sampler):
         self.shards = count_of("DistributedSampler", "num_shards", num_shards, 1)
         self.shard = count_of("DistributedSampler", "shard_id", shard_id, 0)
         self.offset = count_of("DistributedSampler", "offset", offset, -1)
-        if self.shard >= self.shards or self.offset >= self.shards:
+        if self.shard >= self.shards or self.offset > self.shards:
             reject(ArgumentError, "DistributedSampler",
                    f"shard_id {shard_id}, offset {offset}: {num_shards} shards")  # fmt: skip
         self.shuffle = bool(shuffle)

@@ -65,9 +65,10 @@ class Source(Dataset):
     def order(self, epoch: int) -> np.ndarray:
         """Returns the numbers of the rows of one pass."""
         if self.sampler is not None:
-            if isinstance(self.sampler, PKSampler):
-                (where,) = self._columns_at("PKSampler", self.sampler.class_column)
-                self.sampler.labels = self.column(where)
+            for sampler in self.sampler.chain():
+                if isinstance(sampler, PKSampler):
+                    (where,) = self._columns_at("PKSampler", sampler.class_column)
+                    sampler.labels = self.column(where)
             return self.sampler.drawn(self.total, epoch)[: self.size]
         numbers = np.arange(self.total)
         if self.shuffled:
