@@ -1,7 +1,7 @@
 """Calls of transforms whose results are compared with what MindSpore gave.
 
-A call is an expression over :func:`inputs` and the packages ``vision``, ``transforms`` and ``text``
-(of ``mindspore.dataset``), ``ms`` and ``np`` (NumPy).
+A call is an expression over :func:`inputs` and the packages ``vision``, ``transforms``, ``text`` and
+``audio`` (of ``mindspore.dataset``), ``ms`` and ``np`` (NumPy).
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import numpy
 
 from tests.compat.cases import calls
 
-ROOMS = ("vision", "transforms", "text")
+ROOMS = ("vision", "transforms", "text", "audio")
 
 
 def inputs() -> dict[str, Any]:
@@ -31,6 +31,10 @@ def inputs() -> dict[str, Any]:
         "boxes": numpy.array([[1, 2, 5, 4], [0, 0, 9, 8]], numpy.float32),
         "row": numpy.array([3, 1, 2, 3, 1], numpy.int32),
         "pieces": ["fav", "##or", "##ite", "hello", ","],
+        "sound": numpy.random.default_rng(6).uniform(-0.9, 0.9, (2, 300)),
+        "short": numpy.random.default_rng(7).uniform(-0.9, 0.9, 100).astype(numpy.float32),
+        "loud": numpy.random.default_rng(8).uniform(0.1, 2, (2, 33, 6)).astype(numpy.float32),
+        "waves": numpy.random.default_rng(9).normal(size=(5, 6, 2)).astype(numpy.float32),
         "words": numpy.array(["to", "be", "or", "not", "to", "be"]),
     }
 
@@ -283,4 +287,60 @@ text.Vocab.from_dict({'a': 3, 'b': 7}).ids_to_tokens([7, 3])
 text.Vocab.from_list(['a', 'b']).tokens_to_ids(['b', 'a', 'zz'])
 text.to_str(text.to_bytes(np.array(['ab', 'c'])))
 text.to_str(np.array([b'ab', b'c']))
+""")
+DATASET += calls("""
+audio.AllpassBiquad(44100, 200.0, 0.3)(sound)
+audio.AmplitudeToDB()(loud)
+audio.AmplitudeToDB(audio.ScaleType.MAGNITUDE, 2.0, 1e-5, 6.0)(loud)
+audio.Angle()(waves)
+audio.BandBiquad(44100, 200.0)(sound)
+audio.BandBiquad(44100, 200.0, 0.5, True)(sound)
+audio.BandpassBiquad(44100, 200.0)(sound)
+audio.BandpassBiquad(44100, 200.0, 0.707, True)(sound)
+audio.BandrejectBiquad(44100, 200.0)(sound)
+audio.BassBiquad(44100, 20.0, 100.0)(sound)
+audio.Biquad(0.01, 0.02, 0.13, 1.0, 0.12, 0.3)(sound)
+audio.Biquad(0.01, 0.02, 0.13, 1.0, 0.12, 0.3)(short)
+audio.ComplexNorm(2.0)(waves)
+audio.ComputeDeltas()(loud)
+audio.ComputeDeltas(7, audio.BorderType.REFLECT)(loud)
+audio.ComputeDeltas(7, audio.BorderType.CONSTANT)(loud)
+audio.Contrast(75.0)(short)
+audio.DBToAmplitude(0.7, 0.5)(loud)
+audio.DCShift(0.5)(short)
+audio.DCShift(0.8, 0.02)(short)
+audio.DeemphBiquad(44100)(sound)
+audio.EqualizerBiquad(44100, 1500.0, 5.5)(sound)
+audio.Fade(30, 20)(short)
+audio.Fade(30, 20, audio.FadeShape.EXPONENTIAL)(short)
+audio.Fade(30, 20, audio.FadeShape.LOGARITHMIC)(short)
+audio.Fade(30, 20, audio.FadeShape.QUARTER_SINE)(short)
+audio.Fade(30, 20, audio.FadeShape.HALF_SINE)(short)
+audio.Filtfilt([1.0, 0.1, 0.2], [0.1, 0.2, 0.3])(sound)
+audio.FrequencyMasking(False, 3, 1)(loud)
+audio.Gain(1.5)(short)
+audio.HighpassBiquad(4000, 1500.0, 0.7)(sound)
+audio.LFilter([1.0, 0.1, 0.2], [2.1, 2.2, 0.3])(sound)
+audio.LFilter([1.0, 0.1, 0.2, 0.05], [0.1, 0.2, 0.3, 0.4], False)(short)
+audio.LowpassBiquad(4000, 1500.0, 0.7)(sound)
+audio.Magphase(1.5)(waves)
+audio.MaskAlongAxis(1, 3, 5.0, 1)(loud)
+audio.MaskAlongAxis(2, 4, 5.0, 2)(loud)
+audio.MelScale(8, 16000, 0.0, None, 33)(loud)
+audio.MelSpectrogram(16000, 64, n_mels=8)(short)
+audio.MelSpectrogram(16000, 64, n_mels=8, norm=audio.NormType.SLANEY, power=1.0)(short)
+audio.MuLawDecoding()(audio.MuLawEncoding()(short))
+audio.MuLawEncoding()(short)
+audio.RiaaBiquad(44100)(sound)
+audio.Spectrogram(64)(short)
+audio.Spectrogram(64, 40, 16, 5, audio.WindowType.HAMMING, 1.0, True)(short)
+audio.Spectrogram(64, power=0.0)(short)
+audio.Spectrogram(64, center=False, window=audio.WindowType.BLACKMAN)(short)
+audio.Spectrogram(64, window=audio.WindowType.BARTLETT)(short)
+audio.Spectrogram(64, window=audio.WindowType.KAISER)(short)
+audio.TimeMasking(False, 3, 1, 2.0)(loud)
+audio.TrebleBiquad(44100, -20.0)(sound)
+audio.Vol(0.7)(short)
+audio.Vol(3.0, audio.GainType.DB)(short)
+audio.Vol(3.0, audio.GainType.POWER)(short)
 """)

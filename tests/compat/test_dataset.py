@@ -52,7 +52,8 @@ def test_transforms(call: str) -> None:
     assert kinds == [(w.shape, w.dtype.kind if w.dtype.kind == "U" else str(w.dtype)) for w in want]
     for g, w in zip(got, want):
         if w.dtype.kind == "f":
-            np.testing.assert_allclose(g, w, 2e-6 if w.dtype.itemsize > 2 else 1e-3, 2e-6)
+            close = 2e-5 if call.startswith("audio.") else 2e-6  # sums of float32 there
+            np.testing.assert_allclose(g, w, close if w.dtype.itemsize > 2 else 1e-3, close)
         elif w.dtype == np.uint8:  # vectors are added in another order there: one pixel in 200
             off = g.astype(int) - w
             assert abs(off).max(initial=0) <= 1 and np.count_nonzero(off) <= w.size / 200

@@ -1,12 +1,16 @@
-"""Words and matrices of sounds."""
+"""Transforms of sounds; their results beside MindSpore's are in tests/compat/test_dataset.py."""
 
 from __future__ import annotations
 
 import enum
+from typing import Any
 
 import numpy as np
 import pytest
 
+import tvmgraph as ms
+from tvmgraph import dataset
+from tvmgraph.dataset import audio
 from tvmgraph.dataset.audio import (
     BorderType,
     MelType,
@@ -63,3 +67,73 @@ def test_wrong_arguments() -> None:
         create_dct(0, 4)
     with pytest.raises(TypeError, match="norm must be a NormMode"):
         create_dct(3, 4, "ortho")  # pyright: ignore[reportArgumentType]
+
+
+SOUND = np.random.default_rng(2).uniform(-1, 1, (3, 2, 500)).astype(np.float32)
+
+
+@pytest.mark.parametrize("a", [[2.0, -1.8, 0.9], [1.0, -0.9, 0.2, 0.1, 0.0], [1.0]])
+def test_a_recursive_filter_is_its_recursion(a: list[float]) -> None:
+    b = list(np.random.default_rng(3).uniform(-0.3, 0.3, len(a)))
+    x = SOUND[0, 0].astype(np.float64)
+    y = np.zeros_like(x)
+    for n in range(len(x)):
+        past = [
+            (b[i] * x[n - i] - (a[i] * y[n - i] if i else 0)) for i in range(min(n + 1, len(a)))
+        ]
+        y[n] = sum(past) / a[0]
+    np.testing.assert_allclose(audio.LFilter(a, b, clamp=False)(x), y, 1e-9, 1e-12)
+    found = audio.LFilter(a, b)(SOUND)
+    assert found.dtype == np.float32 and np.abs(found).max() <= 1
+    np.testing.assert_allclose(found[0, 0], np.clip(y, -1, 1), 1e-4, 1e-5)
+
+
+def test_random_masks_differ_per_spectrum() -> None:
+    ms.set_seed(4)
+    spectra = np.ones((6, 40, 50), np.float32)
+    for mask, axis in (
+        (audio.FrequencyMasking(True, 20, 0, 7.0), 2),
+        (audio.TimeMasking(True, 20), 1),
+    ):
+        found = mask(spectra)
+        masked = (found != 1).all(axis)
+        assert (spectra == 1).all()
+        widths = masked.sum(1)
+        assert widths.max() <= 20 and len(set(widths)) > 1
+        for row in masked:  # one range
+            assert np.count_nonzero(np.diff(row.astype(int)) == 1) <= 1
+
+
+def test_sounds_are_transformed_in_a_pipeline() -> None:
+    data = dataset.NumpySlicesDataset({"sound": SOUND.reshape(6, 500)}, shuffle=False)
+    data = data.map([audio.LowpassBiquad(8000, 1000.0), audio.MelSpectrogram(8000, 64, n_mels=9)],
+                    "sound", python_multiprocessing=True, num_parallel_workers=2)  # fmt: skip
+    found = [row[0] for row in data.create_tuple_iterator(output_numpy=True)]
+    want = audio.MelSpectrogram(8000, 64, n_mels=9)(audio.LowpassBiquad(8000, 1000.0)(SOUND[0, 1]))
+    assert len(found) == 6 and found[0].shape == (9, 16)
+    np.testing.assert_allclose(found[1], want, 1e-6)
+
+
+@pytest.mark.parametrize(
+    ("error", "make"),
+    [
+        (ValueError, lambda: audio.LowpassBiquad(8000, 1000.0, 1.5)),
+        (ValueError, lambda: audio.LowpassBiquad(0, 1000.0)),
+        (TypeError, lambda: audio.LowpassBiquad(8000.0, 1000.0)),
+        (TypeError, lambda: audio.BandBiquad(8000, 100.0, noise=1)),
+        (ValueError, lambda: audio.DeemphBiquad(8000)),
+        (ValueError, lambda: audio.RiaaBiquad(8000)),
+        (ValueError, lambda: audio.LFilter([0.0, 1.0], [1.0, 1.0])),
+        (TypeError, lambda: audio.Gain()(np.arange(4))),
+        (ValueError, lambda: audio.Vol(-1.0)),
+        (ValueError, lambda: audio.Vol(0.0, audio.GainType.POWER)),
+        (ValueError, lambda: audio.Fade(600)(SOUND)),
+        (ValueError, lambda: audio.MaskAlongAxis(0, 3, 0.0, 3)),
+        (ValueError, lambda: audio.TimeMasking(False, 600)(SOUND)),
+        (ValueError, lambda: audio.MelScale(n_stft=9)(SOUND)),
+        (ValueError, lambda: audio.Angle()(SOUND)),
+    ],
+)
+def test_wrong_arguments_of_transforms(error: type[Exception], make: Any) -> None:
+    with pytest.raises(error):
+        make()

@@ -70,7 +70,9 @@ ABSENT: Mapping[str, tuple[str, ...]] = {
     "networks are rewritten by changing their Cells; trees of their source are not offered": (
         "rewrite.*", "rewrite", "Node", "NodeType", "ScopedValue", "SymbolTree",
     ),
-    "sounds are not changed here; any Python function fits Dataset.map": ("dataset.audio.*",),
+    "this transform of sounds is not offered; any Python function fits Dataset.map": (
+        "dataset.audio.*",
+    ),
     "it needs a package of its own; text.PythonTokenizer takes that package's function": (
         "JiebaMode", "JiebaTokenizer", "SPieceTokenizer*", "SentencePiece*",
     ),
