@@ -1,0 +1,205 @@
+"""One kernel for those that differ in their sizes only.
+
+The layers of a network repeat with other numbers of channels: their kernels are the same loops with
+other numbers in them. Where every number that differs follows from an extent of an argument
+(``a * extent + b``), the kernel takes that extent from the argument, and one serves all of them,
+which costs a fraction of the time to translate them. The numbers that make a kernel fast stay
+numbers: divisors, lengths of vectors and of short loops, sizes of what is kept in registers.
+Kernels that differ there are translated apart.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import tvm
+import tvm_ffi
+from tvm import ir, tirx
+
+from tvmgraph.backend.loop_ir.program import product, static_shape
+from tvmgraph.backend.loop_ir.types import SCHEDULED, Expr, dtype_of
+
+#: Loops of fewer iterations are written out by LLVM, which has to know how many there are.
+_MIN_EXTENT = 8
+#: Results from this size on may ask for large pages, see :mod:`.huge_pages`.
+_LARGE_ELEMENTS = 1 << 18
+_INDEX = "int64"
+_ZERO = tirx.IntImm(_INDEX, 0)
+
+
+@dataclass(frozen=True)
+class _Form:
+    """A kernel and the numbers in it.
+
+    Attributes:
+        name: The symbol that calls it.
+        func: The kernel.
+        bare: The same loops with 0 in the place of every number.
+        literals: The numbers, in the order in which they are met; those of the arguments' shapes
+            come first.
+        numbers: Their values.
+    """
+
+    name: str
+    func: tirx.PrimFunc
+    bare: tirx.PrimFunc
+    literals: tuple[tirx.IntImm, ...]
+    numbers: tuple[int, ...]
+
+
+def share_kernels(kernels: tvm.IRModule) -> tuple[tvm.IRModule, dict[str, str]]:
+    """Puts one kernel in the place of those that differ in sizes.
+
+    Args:
+        kernels: Scheduled functions, known by their symbols.
+
+    Returns:
+        The functions that are left, and by the symbol of each that is not the one to call instead.
+    """
+    alike: dict[object, list[tuple[ir.GlobalVar, tirx.PrimFunc]]] = defaultdict(list)
+    left = dict(kernels.functions.items())
+    for var, func in left.items():
+        if SCHEDULED in (func.attrs or {}) and all(map(tirx.is_buffer_var, func.params)):
+            alike[_outline(func)].append((var, func))
+    instead: dict[str, str] = {}
+    for candidates in alike.values():
+        if len(candidates) == 1:
+            continue
+        by_loops: dict[int, list[tuple[ir.GlobalVar, _Form]]] = defaultdict(list)
+        for var, func in candidates:
+            form = _form(func)
+            by_loops[tvm_ffi.structural_hash(form.bare, map_free_vars=True)].append((var, form))
+        for members in by_loops.values():
+            while len(members) > 1:
+                members = _share(members, left, instead)
+    return tvm.IRModule(left, attrs=kernels.attrs), instead
+
+
+def _share(
+    members: list[tuple[ir.GlobalVar, _Form]],
+    left: dict[ir.GlobalVar, ir.BaseFunc],
+    instead: dict[str, str],
+) -> list[tuple[ir.GlobalVar, _Form]]:
+    """Lets the first kernel stand for as many others as it can; returns the rest."""
+    (first, form), *others = members
+    joined, rest, changes = [form], [], {}
+    for var, other in others:
+        found = None
+        if tvm_ffi.structural_equal(form.bare, other.bare, map_free_vars=True):
+            found = _changes([*joined, other])
+        if found is None:
+            rest.append((var, other))
+            continue
+        joined.append(other)
+        changes = found
+        instead[other.name] = form.name
+        del left[var]
+    if changes:
+        left[first] = _with_numbers(form.func, changes)
+    return rest
+
+
+def _outline(func: tirx.PrimFunc) -> tuple[object, ...]:
+    """What kernels that share one have in common, numbers that must stay numbers included."""
+    found: list[object] = []
+    written: set[int] = set()
+    count = 0
+
+    def store(node: tirx.BufferStore) -> None:
+        statement(node)
+        written.add(hash(node.buffer))
+
+    def statement(_node: tirx.Stmt) -> None:
+        nonlocal count
+        count += 1
+
+    def loop(node: tirx.For) -> None:
+        statement(node)
+        extent = int(node.extent) if isinstance(node.extent, tirx.IntImm) else 0
+        plain = node.kind in (tirx.ForKind.SERIAL, tirx.ForKind.PARALLEL)
+        found.append(extent if extent < _MIN_EXTENT or not plain else 0)
+
+    def buffer(node: tirx.AllocBuffer) -> None:
+        statement(node)
+        found.append(static_shape(node.buffer) if node.annotations else ())
+
+    def division(node: tirx.FloorDiv | tirx.FloorMod) -> None:
+        found.append(int(node.b) if isinstance(node.b, tirx.IntImm) else 0)
+
+    callbacks = [
+        (tirx.For, loop), (tirx.AllocBuffer, buffer), (tirx.BufferStore, store),
+        (tirx.Stmt, statement), ((tirx.FloorDiv, tirx.FloorMod), division),
+    ]  # fmt: skip
+    tvm_ffi.structural_walk(func.body, callbacks)
+    shapes = [static_shape(p) or () for p in func.params]
+    results = [shape for p, shape in zip(func.params, shapes) if hash(p) in written]
+    large = [shape for shape in results if product(shape) >= _LARGE_ELEMENTS]
+    kinds = tuple((str(p.dtype), len(shape)) for p, shape in zip(func.params, shapes))
+    attrs = sorted((k, str(v)) for k, v in func.attrs.items() if k != "global_symbol")
+    return kinds, tuple(large), tuple(attrs), count, tuple(found)
+
+
+def _form(func: tirx.PrimFunc) -> _Form:
+    literals: list[tirx.IntImm] = []
+
+    def visit(node: tirx.IntImm) -> tirx.IntImm:
+        literals.append(node)
+        return _ZERO
+
+    bare = tvm_ffi.structural_map(func, (tirx.IntImm, visit)).without_attr("global_symbol")
+    numbers = tuple(literal.value for literal in literals)
+    return _Form(str(func.attrs["global_symbol"]), func, bare, tuple(literals), numbers)
+
+
+def _changes(forms: Sequence[_Form]) -> dict[int, Expr] | None:
+    """What stands in the place of every number that differs; None where one follows from nothing.
+
+    Returns:
+        Expressions by the position of the number.
+    """
+    columns = list(zip(*(form.numbers for form in forms)))
+    extents = sum(len(p.shape) for p in forms[0].func.params)
+    sizes: dict[tuple[int, ...], Expr] = {}
+    changes: dict[int, Expr] = {}
+    for position, column in enumerate(columns):
+        if len(set(column)) == 1:
+            continue
+        if position < extents:
+            size = sizes.setdefault(column, tirx.Var(f"size{len(sizes)}", _INDEX))
+        else:
+            size = _following(column, sizes)
+        if size is None or dtype_of(forms[0].literals[position]) != _INDEX:
+            return None
+        changes[position] = size
+    return changes
+
+
+def _following(column: Sequence[int], sizes: dict[tuple[int, ...], Expr]) -> Expr | None:
+    """A number of several kernels as ``a * size + b``; the one without ``b``, if there is one."""
+    found: Expr | None = None
+    for known, size in sizes.items():
+        low, high = known.index(min(known)), known.index(max(known))
+        a, rest = divmod(column[high] - column[low], known[high] - known[low])
+        b = column[low] - a * known[low]
+        if rest or any(number != a * extent + b for number, extent in zip(column, known)):
+            continue
+        if not b:
+            return size * a
+        found = size * a + b
+    return found
+
+
+def _with_numbers(func: tirx.PrimFunc, changes: dict[int, Expr]) -> tirx.PrimFunc:
+    position = -1
+
+    def visit(node: tirx.IntImm) -> Expr:
+        nonlocal position
+        position += 1
+        return changes.get(position, node)
+
+    return tvm_ffi.structural_map(func, (tirx.IntImm, visit))
+
+
+__all__ = ["share_kernels"]
