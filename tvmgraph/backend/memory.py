@@ -230,18 +230,17 @@ def apply_offsets(
         return func
 
     def moved(call: ir.Call) -> ir.Expr:
-        if _is_field(call, _OFFSET):
+        if not call.op.same_as(_FIELD):
+            return call
+        field = int(call.args[2])
+        if field == _OFFSET:
             return tirx.IntImm("uint64", 0)  # the address holds it already
-        if not _is_field(call, _DATA):
+        if field != _DATA:
             return call
         offset = ir.Call(_FIELD, [*call.args[:2], _int(_OFFSET)], ret_ty="uint64")
         return ir.Call(_ADD, [call, tirx.Cast("int64", offset)], ret_ty=call.ty)
 
     return func.with_body(tvm_ffi.structural_map(func.body, (ir.Call, moved)))
-
-
-def _is_field(call: relax.Call, code: int) -> bool:
-    return call.op.same_as(_FIELD) and int(call.args[2]) == code
 
 
 def _int(value: int) -> tirx.IntImm:

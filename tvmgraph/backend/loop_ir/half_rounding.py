@@ -11,6 +11,8 @@ in float32 and round what they store, and what a program converts explicitly.
 
 from __future__ import annotations
 
+import functools
+
 import tvm
 import tvm_ffi
 from tvm import ir, tirx
@@ -98,7 +100,7 @@ def round_halves(
     Args:
         func: A function of any loops; one without bfloat16 stays as it is.
     """
-    if not _has_type(func, "bfloat16"):
+    if not has_type(func, "bfloat16"):
         return func
 
     def arithmetic(node: Binary) -> ir.Expr:
@@ -224,23 +226,20 @@ def separate_products(
     return func.with_body(tvm_ffi.structural_map(func.body, callbacks))
 
 
-@tirx.transform.prim_func_pass(opt_level=0, name="tvmgraph.WriteRounding")
-def write_rounding(
-    func: tirx.PrimFunc, _mod: tvm.IRModule, _context: tvm.transform.PassContext
-) -> tirx.PrimFunc:
-    """Writes roundings to bfloat16 as arithmetic on bits.
+def rounding(call: ir.Call) -> ir.Expr:
+    """The arithmetic on bits that rounds to bfloat16; any other call as it is.
 
     Args:
-        func: A function with the marks of :func:`round_halves`; it is called before code is
-            generated.
+        call: A call, perhaps a mark of :func:`round_halves`.
     """
+    of_any = _of_any().get(hash(call.op))
+    return call if of_any is None else _bits_of(call.args[0], of_any)
 
-    def call(node: ir.Call) -> ir.Expr:
-        if not _is(node, _BITS) and not _is(node, _BITS_OF_ANY):
-            return node
-        return _bits_of(node.args[0], _is(node, _BITS_OF_ANY))
 
-    return func.with_body(tvm_ffi.structural_map(func.body, (ir.Call, call)))
+@functools.cache
+def _of_any() -> dict[int, bool]:
+    """Which of the two roundings an operator is, by its identity."""
+    return {hash(ir.Op.get(name)): name == _BITS_OF_ANY for name in (_BITS, _BITS_OF_ANY)}
 
 
 def _bits_of(value: Expr, of_any: bool) -> Expr:
@@ -278,12 +277,17 @@ def _is_stored_as_is(value: object) -> bool:
     return isinstance(value, kinds) or _is(value, "tirx.reinterpret")
 
 
-def _has_type(func: tirx.PrimFunc, dtype: str) -> bool:
-    """Whether a function holds values of a type, or converts to it."""
+def has_type(func: tirx.PrimFunc, dtype: str) -> bool:
+    """Whether a function of flat buffers holds values of a type, or converts to or from it.
+
+    Args:
+        func: A function of loops.
+        dtype: TVM's name of the type.
+    """
     found: list[object] = []
 
-    def cast(node: object) -> None:
-        if scalar_of(node) == dtype:
+    def cast(node: tirx.Cast) -> None:
+        if dtype in (scalar_of(node), scalar_of(node.value)):
             found.append(node)
 
     def buffer(node: tirx.DeclBuffer | tirx.AllocBuffer) -> None:

@@ -11,6 +11,7 @@ import tvm_ffi
 from tvm import ir, tirx
 
 from tvmgraph.backend.cpu.intrinsics.lanes import Lanes
+from tvmgraph.backend.loop_ir.half_rounding import has_type
 from tvmgraph.backend.loop_ir.types import Binary, Comparison, dtype_of, scalar_of
 from tvmgraph.backend.target import has_feature
 
@@ -30,10 +31,10 @@ def compute_half_in_single(
     """Computes float16 in float32 unless the processor compiled for computes it itself.
 
     Args:
-        func: A function of loops; it is returned as it is for processors with arithmetic of
-            float16.
+        func: A function of loops; it is returned as it is if it has no float16, and for processors
+            with arithmetic of it.
     """
-    if has_feature("fullfp16"):
+    if has_feature("fullfp16") or not has_type(func, "float16"):
         return func
     callbacks = [
         *((kind, _binary) for kind in (*_ARITHMETIC, *_COMPARISONS)), (ir.Call, _call),

@@ -21,6 +21,7 @@ from tvmgraph.backend.cpu.intrinsics import formula
 from tvmgraph.backend.cpu.intrinsics.half import convert
 from tvmgraph.backend.cpu.intrinsics.lanes import Lanes
 from tvmgraph.backend.loop_ir.access import dtype_bytes
+from tvmgraph.backend.loop_ir.half_rounding import has_type, rounding
 from tvmgraph.backend.loop_ir.program import is_choice, product, static_shape, substitute
 
 #: Functions that have no vector form in float64.
@@ -65,13 +66,16 @@ def keep_library_calls(
 def write_formulas(
     func: tirx.PrimFunc, _mod: ir.IRModule, _context: ir.transform.PassContext
 ) -> tirx.PrimFunc:
-    """Writes elementary functions and conversions as formulas, and stores the bindings in them.
+    """Writes elementary functions, roundings and conversions as formulas; stores their bindings.
 
     Args:
         func: A function of loops, after vectors are made.
     """
-    body = tvm_ffi.structural_map(func.body, (ir.Call, formula))
-    func = func.with_body(tvm_ffi.structural_map(body, (tirx.Cast, convert)))
+    converts = has_type(func, "float16")
+    written = tvm_ffi.structural_map(func.body, (ir.Call, _written))
+    if converts:
+        written = tvm_ffi.structural_map(written, (tirx.Cast, convert))
+    func = func.with_body(written)
     if not _has_bindings(func.body):
         return func
 
@@ -149,6 +153,10 @@ def keep_booleans(
         return func
     callbacks = [(tirx.AllocBuffer, alloc), (ir.TensorLoad, load), (tirx.BufferStore, store)]
     return func.with_body(tvm_ffi.structural_map(func.body, callbacks))
+
+
+def _written(call: ir.Call) -> ir.Expr:
+    return formula(call) if (found := rounding(call)) is call else found
 
 
 def _has_bindings(root: object) -> bool:

@@ -67,13 +67,13 @@ def tidy_vectors(
     analyzer = sym.Analyzer()
 
     def load(node: ir.TensorLoad) -> ir.Expr:
-        (index,) = node.indices  # buffers are flat by now
+        index = node.indices[0]  # buffers are flat by now
         if not _is_untidy(index):
             return node
         return tirx.BufferLoad(node.source, [analyzer.simplify(index)])
 
     def store(node: tirx.BufferStore) -> tirx.BufferStore:
-        (index,) = node.indices
+        index = node.indices[0]
         if not _is_untidy(index):
             return node
         return tirx.BufferStore(node.buffer, node.value, [analyzer.simplify(index)])

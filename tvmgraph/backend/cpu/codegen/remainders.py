@@ -29,7 +29,7 @@ def keep_remainders(
 
 def _mirrored(node: tirx.FloorDiv | tirx.FloorMod) -> Expr:
     kind, a, b = type(node), node.a, node.b
-    if not isinstance(b, tirx.IntImm) or not int(b):
+    if not isinstance(b, tirx.IntImm) or not int(b) or (isinstance(a, tirx.Var) and int(b) > 0):
         return node
     if int(b) < 0:  # what the simplifier makes of -v % 3
         other = _mirrored(kind(_negated(a, 0), tirx.IntImm(b.ty.dtype, -int(b))))

@@ -78,8 +78,14 @@ def formula(call: tvm.ir.Call) -> Expr:
     Args:
         call: A call of ``tirx.exp`` and others, scalar or of a vector.
     """
-    lower = _FORMULAS.get(str(getattr(call.op, "name", "")))
+    lower = _by_operator().get(hash(call.op))
     return call if lower is None else lower(call)
+
+
+@functools.cache
+def _by_operator() -> dict[int, Callable[[tvm.ir.Call], Expr]]:
+    """The formulas by the identity of their operator: asking each call for a name takes time."""
+    return {hash(tvm.ir.Op.get(name)): lower for name, lower in _FORMULAS.items()}
 
 
 _FORMULAS = {_operator(name): _lowering(name, function) for name, function in _RULES.items()}
