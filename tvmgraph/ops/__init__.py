@@ -29,6 +29,7 @@ from tvmgraph.ops.elementwise.extrema import *  # noqa: F403
 from tvmgraph.ops.elementwise.finite import *  # noqa: F403
 from tvmgraph.ops.elementwise.logic import *  # noqa: F403
 from tvmgraph.ops.elementwise.rounding import *  # noqa: F403
+from tvmgraph.ops.fourier.rows import *  # noqa: F403
 from tvmgraph.ops.fourier.spectra import *  # noqa: F403
 from tvmgraph.ops.fourier.transforms import *  # noqa: F403
 from tvmgraph.ops.image.boxes import *  # noqa: F403

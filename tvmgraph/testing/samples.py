@@ -156,7 +156,10 @@ def has_column(op: Op, column: str) -> bool:
     return not isinstance(getattr(op, column), Reason)
 
 
-RTOL = {"float64": 1e-9, "float32": 2e-5, "float16": 4e-3, "bfloat16": 3e-2}
+RTOL = {
+    "float64": 1e-9, "float32": 2e-5, "float16": 4e-3, "bfloat16": 3e-2,
+    "complex128": 1e-9, "complex64": 2e-5,
+}  # fmt: skip
 
 
 def tolerance(case: Case, dtype: dtypes.DType) -> float:

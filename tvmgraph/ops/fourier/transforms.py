@@ -1,4 +1,4 @@
-"""Discrete Fourier transforms, as products with matrices of cosines and sines.
+"""Discrete Fourier transforms: fast ones in eager code, products with matrices in compiled code.
 
 ``norm`` says where the factor 1/n is: "backward" (the default) in the inverse, "forward" in the
 other direction, "ortho" as a square root in both.
@@ -8,12 +8,12 @@ Complex tensors exist eagerly only: compiled code transforms with :func:`stft`.
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
 from tvmgraph import dtypes
+from tvmgraph.core import rules
 from tvmgraph.core.arguments import AxisLike
 from tvmgraph.core.op import F
 from tvmgraph.core.tensor import Tensor
@@ -30,62 +30,43 @@ def _scale(n: int, norm: str | None, inverse: bool) -> float:
     return 1 / n if inverse != (norm == "forward") else 1.0
 
 
-def _parts(input: Tensor) -> tuple[Tensor, Tensor | None]:
-    """Returns the real part, and the imaginary one of complex tensors."""
-    if input.dtype.kind == "c":
-        return F.real(input), F.imag(input)
-    wide = input.dtype in (dtypes.float32, dtypes.float64)
-    return (input if wide else F.cast(input, dtypes.float32)), None
+def _wide(x: Tensor) -> Tensor:
+    known = x.dtype.kind == "c" or x.dtype in (dtypes.float32, dtypes.float64)
+    return x if known else F.cast(x, dtypes.float32)
 
 
-def _sized(x: Tensor, n: int, dim: int) -> Tensor:
-    """Returns ``x`` cut or padded with zeros to ``n`` elements, with the axis at the end."""
-    x = F.moveaxis(x, dim, -1)
-    size = x.shape[-1]
-    return F.narrow(x, -1, 0, n) if size >= n else F.pad(x, (0, n - size))
-
-
-def _waves(rows: int, columns: int, n: int, like: Tensor, factor: object) -> tuple[Tensor, Tensor]:
-    """Returns matrices of cosines and sines, with exact angles."""
-    angle = np.outer(np.arange(rows), np.arange(columns)) % n * (2 * math.pi / n)
-    kind = like.dtype.numpy
-    return Tensor((np.cos(angle) * factor).astype(kind)), Tensor(
-        (np.sin(angle) * factor).astype(kind)
-    )
+def _sized(x: Tensor, n: int, axis: int) -> Tensor:
+    """Returns ``x`` cut or padded with zeros to ``n`` elements along an axis."""
+    size = x.shape[axis]
+    if size >= n:
+        return x if size == n else F.narrow(x, axis, 0, n)
+    pads = tuple((0, n - size if i == axis else 0) for i in range(x.ndim))
+    if x.dtype.kind != "c":
+        return F.pad_constant(x, pads, 0.0)
+    return F.complex(*(F.pad_constant(part(x), pads, 0.0) for part in (F.real, F.imag)))
 
 
 def _transform(input: Tensor, n: int | None, dim: int, norm: str | None, inverse: bool,
                half: bool = False, scaled_as: bool | None = None) -> Tensor:  # fmt: skip
-    real, imag = _parts(input)
-    n = input.shape[dim] if n is None else n
+    x, axis = _wide(input), rules.normalize_axis(dim, input.ndim)
+    n = operator.index(x.shape[axis] if n is None else n)
     scale = _scale(n, norm, inverse if scaled_as is None else scaled_as)
-    count = n // 2 + 1 if half else n
-    cos, sin = _waves(n, count, n, real, scale)
-    sin = sin if inverse else F.neg(sin)
-    x = _sized(real, n, dim)
-    re, im = F.matmul(x, cos), F.matmul(x, sin)
-    if imag is not None:
-        y = _sized(imag, n, dim)
-        re, im = re - F.matmul(y, sin), im + F.matmul(y, cos)
-    return F.moveaxis(F.complex(re, im), -1, dim)
+    of = "half" if half else "complex" if x.dtype.kind == "c" else "real"
+    return F.spectrum(_sized(x, n, axis), axis=axis, inverse=inverse, of=of, scale=scale)
 
 
 def _real_inverse(input: Tensor, n: int | None, dim: int, norm: str | None,
                   conjugate: bool = False) -> Tensor:  # fmt: skip
     """Returns the real signal of half a spectrum; the other half is its mirror image."""
-    real, imag = _parts(input)
-    n = 2 * (input.shape[dim] - 1) if n is None else n
-    count = n // 2 + 1
-    weight = np.full((count, 1), 2.0)
-    weight[0] = 1
-    if n % 2 == 0:
-        weight[-1] = 1
-    cos, sin = _waves(count, n, n, real, weight * _scale(n, norm, not conjugate))
-    found = F.matmul(_sized(real, count, dim), cos)
-    if imag is not None:
-        sine = F.matmul(_sized(imag, count, dim), sin)
-        found = found + sine if conjugate else found - sine
-    return F.moveaxis(found, -1, dim)
+    x, axis = _wide(input), rules.normalize_axis(dim, input.ndim)
+    n = operator.index(2 * (x.shape[axis] - 1) if n is None else n)
+    scale = _scale(n, norm, not conjugate)
+    x = _sized(x, n // 2 + 1, axis)
+    if x.dtype.kind != "c":
+        x = F.complex(x, F.zeros_like(x))
+    elif conjugate:
+        x = F.conj(x)
+    return F.signal_of_half(x, axis=axis, size=n, scale=scale)
 
 
 def _axes(input: Tensor, s: Any, dim: AxisLike | None) -> list[tuple[int, int | None]]:

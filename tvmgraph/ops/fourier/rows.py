@@ -1,0 +1,241 @@
+"""Rows of Fourier transforms: fast ones in eager code, products with matrices in compiled code.
+
+TVM has no complex dtype: there, complex tensors are reals with both parts along a last axis, and
+a transform is one product with the matrix of what every part adds to every part.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from tvmgraph import dtypes
+from tvmgraph.core import rules
+from tvmgraph.core.columns import Builder, Expr
+from tvmgraph.core.op import F, Reason, sample
+from tvmgraph.core.primitive import primitive
+from tvmgraph.core.tensor import Tensor
+from tvmgraph.core.traits import along_axis
+from tvmgraph.core.types import TensorType
+from tvmgraph.errors import ArgumentError, DTypeError
+
+__all__: list[str] = []
+
+_GIVEN = ("complex", "real", "half")
+_NO_ONNX = Reason("ONNX has no complex tensors")
+_SIGNAL = np.random.default_rng(0).standard_normal((3, 5, 2))
+_COMPLEX = (_SIGNAL[..., 0] + 1j * _SIGNAL[..., 1]).astype(np.complex64)
+
+
+def _scaled(x: np.ndarray, scale: float, kind: type | np.dtype) -> np.ndarray:
+    if scale != 1:
+        x *= scale
+    return np.ascontiguousarray(x, kind)
+
+
+def _angles(rows: int, columns: int, n: int) -> np.ndarray:
+    """Angles of all pairs, reduced while they are still integers."""
+    return np.outer(np.arange(rows), np.arange(columns)) % n * (2 * math.pi / n)
+
+
+def _product(R: Builder, x: Expr, axis: int, matrix: np.ndarray, given: int, parts: int) -> Expr:
+    """Multiplies an axis, and the parts of its elements, by a matrix.
+
+    Args:
+        R: The builder.
+        x: Reals of a shape that ends in the parts of elements if those are complex.
+        axis: Non-negative axis.
+        matrix: As many rows as the axis has parts, as many columns as the result has.
+        given: Parts of an element of ``x``.
+        parts: Parts of an element of the result.
+    """
+    kind = R.type(x)
+    shape = kind.shape[:-1] if given == 2 else kind.shape
+    last = len(shape) - 1
+    order = [i for i in range(last + 1) if i != axis]
+    moved = R.op.permute_dims(x, [*order, axis, *([last + 1] if given == 2 else [])])
+    lead = [shape[i] for i in order]
+    rows = R.op.reshape(moved, R.shape((*lead, matrix.shape[0])))
+    numbers = matrix.astype(kind.dtype.numpy)
+    y = R.op.matmul(rows, R.const(numbers, kind.dtype.name))
+    split = (*lead, matrix.shape[1] // parts, *([2] if parts == 2 else []))
+    back = [*range(axis), last, *range(axis, last), *([last + 1] if parts == 2 else [])]
+    return R.op.permute_dims(R.op.reshape(y, R.shape(split)), back)
+
+
+# ---- to a spectrum ------------------------------------------------------------------------------
+
+
+def _size(x: TensorType, axis: int) -> int:
+    return x.with_shape((x.shape[axis],)).static_shape[0]
+
+
+def _infer_spectrum(
+    input: TensorType, *, axis: int, inverse: bool, of: str, scale: float
+) -> TensorType:
+    rules.require_dtype(input, (dtypes.float32, dtypes.float64, *dtypes.COMPLEX))
+    n = _size(input, axis)
+    if n == 0:
+        raise ArgumentError("the axis of a transform must have elements")
+    if of not in _GIVEN:
+        raise ArgumentError(f"of must be one of {', '.join(_GIVEN)}, not {of!r}")
+    if (of == "complex") != (input.dtype in dtypes.COMPLEX):
+        raise DTypeError(f"{input.dtype.name} elements are not {of}")
+    wide = input.dtype in (dtypes.float64, dtypes.complex128)
+    shape = (*input.shape[:axis], n // 2 + 1 if of == "half" else n, *input.shape[axis + 1 :])
+    return input.with_shape(shape).with_dtype(dtypes.complex128 if wide else dtypes.complex64)
+
+
+def _eager_spectrum(
+    x: np.ndarray, *, axis: int, inverse: bool, of: str, scale: float
+) -> np.ndarray:
+    kind = np.complex128 if x.dtype in (np.float64, np.complex128) else np.complex64
+    if of == "half":
+        found = np.fft.rfft(x, axis=axis)
+        return _scaled(np.conj(found) if inverse else found, scale, kind)
+    # "forward" leaves the inverse as it is
+    found = np.fft.ifft(x, axis=axis, norm="forward") if inverse else np.fft.fft(x, axis=axis)
+    return _scaled(found, scale, kind)
+
+
+def _lower_spectrum(
+    R: Builder, x: Expr, *, axis: int, inverse: bool, of: str, scale: float
+) -> Expr:
+    n = _size(R.type(x), axis)
+    angle = _angles(n, n // 2 + 1 if of == "half" else n, n)
+    cos, sin = np.cos(angle) * scale, np.sin(angle) * (scale if inverse else -scale)
+    real = np.stack((cos, sin), -1)  # what a real part adds to both parts
+    if of == "complex":
+        matrix = np.stack((real, np.stack((-sin, cos), -1)), 1).reshape(2 * n, -1)
+    else:
+        matrix = real.reshape(n, -1)
+    return _product(R, x, axis, matrix, 2 if of == "complex" else 1, 2)
+
+
+def _vjp_spectrum(
+    g: Tensor, y: Tensor, x: Tensor, *, axis: int, inverse: bool, of: str, scale: float
+) -> tuple[Tensor]:
+    if of == "half":
+        missing = x.shape[axis] - g.shape[axis]
+        pads = tuple((0, missing if i == axis else 0) for i in range(g.ndim))
+        g = F.complex(F.pad_constant(F.real(g), pads, 0.0), F.pad_constant(F.imag(g), pads, 0.0))
+    found = F.spectrum(g, axis=axis, inverse=not inverse, of="complex", scale=scale)
+    return (found if of == "complex" else F.real(found),)
+
+
+@primitive(
+    infer=_infer_spectrum,
+    traits=along_axis(),
+    eager=_eager_spectrum,
+    lower=_lower_spectrum,
+    vjp=_vjp_spectrum,
+    onnx=_NO_ONNX,
+    samples=[
+        sample(_COMPLEX, axis=1, inverse=False, of="complex", scale=1.0),
+        sample(_COMPLEX, axis=0, inverse=True, of="complex", scale=0.5),
+        sample((3, 6, 2), axis=1, inverse=False, of="real", scale=1.0),
+        sample((3, 7), axis=1, inverse=False, of="half", scale=1.0),
+        sample((6,), axis=0, inverse=True, of="half", scale=2.0, dtype="float64"),
+        sample((0, 4), axis=1, inverse=False, of="half", scale=1.0),
+        sample((3, 0), axis=1, inverse=False, of="real", scale=1.0, raises=ArgumentError),
+        sample(_COMPLEX, axis=1, inverse=False, of="half", scale=1.0, raises=DTypeError),
+        sample((3, 2), axis=1, inverse=False, of="two", scale=1.0, raises=ArgumentError),
+    ],
+)
+def spectrum(input: Tensor, axis: int, inverse: bool, of: str, scale: float) -> Tensor:
+    r"""Discrete Fourier transform: :math:`X_k = scale \sum_j x_j e^{\mp 2 \pi i jk/n}`.
+
+    Args:
+        input: Real or complex tensor.
+        axis: Non-negative axis.
+        inverse: Whether the exponent is positive.
+        of: ``"complex"`` or ``"real"``, as the elements are, or ``"half"`` for the first
+            :math:`\lfloor n/2 \rfloor + 1` elements of the spectrum of real ones.
+        scale: Factor.
+
+    Returns:
+        Complex tensor.
+
+    Raises:
+        ArgumentError: if the axis has no elements, or ``of`` is none of the words.
+        DTypeError: if ``input`` is not float32, float64 or complex, or not what ``of`` says.
+    """
+    ...
+
+
+# ---- from half a spectrum -----------------------------------------------------------------------
+
+
+def _infer_signal(input: TensorType, *, axis: int, size: int, scale: float) -> TensorType:
+    rules.require_dtype(input, dtypes.COMPLEX)
+    if _size(input, axis) != size // 2 + 1 or size < 1:
+        raise ArgumentError(f"half a spectrum of {size} elements has {size // 2 + 1}")
+    real = dtypes.float64 if input.dtype is dtypes.complex128 else dtypes.float32
+    return input.with_shape((*input.shape[:axis], size, *input.shape[axis + 1 :])).with_dtype(real)
+
+
+def _weights(size: int) -> np.ndarray:
+    """How often an element of half a spectrum of ``size`` elements stands in the whole."""
+    weight = np.full(size // 2 + 1, 2.0)
+    weight[0] = 1
+    if size % 2 == 0:
+        weight[-1] = 1
+    return weight
+
+
+def _eager_signal(x: np.ndarray, *, axis: int, size: int, scale: float) -> np.ndarray:
+    kind = np.float64 if x.dtype == np.complex128 else np.float32
+    return _scaled(np.fft.irfft(x, size, axis, norm="forward"), scale, kind)
+
+
+def _lower_signal(R: Builder, x: Expr, *, axis: int, size: int, scale: float) -> Expr:
+    angle = _angles(size // 2 + 1, size, size)
+    weight = scale * _weights(size)[:, None]
+    matrix = np.stack((np.cos(angle) * weight, -np.sin(angle) * weight), 1)
+    return _product(R, x, axis, matrix.reshape(-1, size), 2, 1)
+
+
+def _vjp_signal(
+    g: Tensor, y: Tensor, x: Tensor, *, axis: int, size: int, scale: float
+) -> tuple[Tensor]:
+    shape = [1] * g.ndim
+    shape[axis] = size // 2 + 1
+    weight = Tensor(_weights(size).reshape(shape).astype(g.dtype.numpy))
+    found = F.spectrum(g, axis=axis, inverse=False, of="half", scale=scale)
+    return (F.complex(F.real(found) * weight, F.imag(found) * weight),)
+
+
+@primitive(
+    infer=_infer_signal,
+    traits=along_axis(),
+    eager=_eager_signal,
+    lower=_lower_signal,
+    vjp=_vjp_signal,
+    onnx=_NO_ONNX,
+    samples=[
+        sample(_COMPLEX, axis=1, size=8, scale=1.0),
+        sample(_COMPLEX, axis=1, size=9, scale=0.5),
+        sample(_COMPLEX.astype(np.complex128), axis=0, size=5, scale=1.0),
+        sample(_COMPLEX[:0], axis=1, size=9, scale=1.0),
+        sample(_COMPLEX, axis=1, size=7, scale=1.0, raises=ArgumentError),
+        sample((3, 5), axis=1, size=8, scale=1.0, raises=DTypeError),
+    ],
+)
+def signal_of_half(input: Tensor, axis: int, size: int, scale: float) -> Tensor:
+    r"""Real elements whose spectrum is given by its first half; the inverse transform.
+
+    Args:
+        input: Complex tensor with :math:`\lfloor size/2 \rfloor + 1` elements along the axis.
+        axis: Non-negative axis.
+        size: Elements along the axis of the result.
+        scale: Factor.
+
+    Returns:
+        Real tensor.
+
+    Raises:
+        ArgumentError: if ``size`` does not fit the axis.
+        DTypeError: if ``input`` is not complex.
+    """
+    ...
