@@ -15,6 +15,7 @@ import pytest
 
 import tvmgraph as ms
 from tvmgraph import Tensor, ops
+from tvmgraph.config.flag_registry import active
 from tvmgraph.errors import ArgumentError, DTypeError, OutOfRangeError, ShapeError
 
 RNG = np.random.default_rng(0)
@@ -395,3 +396,15 @@ def test_errors_say_what_where_and_how(bad: Any) -> None:
     assert message.startswith("ops.")
     assert "\n  got: " in message
     assert "\n  at:  test_composites.py" in message
+
+
+def test_a_mask_of_several_axes_is_one_index() -> None:
+    x, mask = np.arange(24).reshape(2, 3, 4), np.arange(6).reshape(2, 3) % 2 == 0
+    heard: list[tuple[str, int]] = []
+    active.listen("test", lambda op, args, *_: heard.append((op.name, len(args))))
+    try:
+        found = Tensor(x)[Tensor(mask)]
+    finally:
+        active.ignore("test")
+    np.testing.assert_array_equal(found.asnumpy(), x[mask])
+    assert ("index_get", 2) in heard

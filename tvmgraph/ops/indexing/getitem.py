@@ -80,11 +80,24 @@ def getitem(x: Tensor, index: Any) -> Tensor:
             plain = _plain_index(shape, index)
             if plain is not None:
                 return basic_index(x, plain)
+        elif _is_mask_of_axes(x, index):  # one index instead of one per axis
+            axes = index.ndim
+            index = F.reshape(index, (-1,))
+            x = F.reshape(x, (*index.shape, *shape[axes:]))
         if not x.type.is_static and bound(x.type.roots):
             return _getitem_bound(*_slice_bound(x, index))
         return _getitem(x, index)
     except TvmgraphError as e:
         raise e.locate("ops.getitem", _got(x, index), user_source()) from None
+
+
+def _is_mask_of_axes(x: Tensor, index: object) -> TypeGuard[Tensor]:
+    """Whether an index is a mask of several first axes, all of known sizes."""
+    return (
+        isinstance(index, Tensor) and index.type.dtype is dtypes.bool_ and index.ndim > 1
+        and index.type.is_static and x.type.is_static
+        and x.type.shape[: index.ndim] == index.type.shape
+    )  # fmt: skip
 
 
 def _getitem(x: Tensor, index: object) -> Tensor:
