@@ -127,10 +127,11 @@ def unique(input: Tensor, sorted: bool = True, return_inverse: bool = False,
         raise ArgumentError("distinct slices along an axis are not offered", op="mint.unique",
                             at=user_source(), fix="leave dim out")  # fmt: skip
     flat = ops.flatten(input, start_dim=0)
-    values, inverse, counts = ops.unique_consecutive(ops.sort(flat)[0], True, True)
+    order = ops.argsort(flat) if return_inverse else None
+    ordered = ops.sort(flat)[0] if order is None else ops.gather(flat, order, 0)
+    values, inverse, counts = ops.unique_consecutive(ordered, True, True)
     found: tuple[Tensor, ...] = (values,)
-    if return_inverse:
-        order = ops.argsort(flat)
+    if order is not None:
         ranks = ops.tensor_scatter_elements(
             ops.zeros_like(order), order, inverse.astype("int32"), 0
         )
