@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import tvmgraph as ms
-from tvmgraph import Tensor, mint, ops
+from tvmgraph import Tensor, hooks, mint, ops
 from tvmgraph.autodiff import derivative, tape
 from tvmgraph.compiler import eager
 from tvmgraph.core import costly, dispatch
@@ -26,6 +26,7 @@ def switched_on(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """All that takes a microsecond is worth it, and code is always the faster."""
     monkeypatch.setenv(costly.VARIABLE, "1")
     monkeypatch.setattr(costly, "_WORTH", 0.0)
+    monkeypatch.setattr(costly, "_WORTH_SMALL", 0.0)
     monkeypatch.setattr(costly, "_WORTH_STARTING", 0.0)
     monkeypatch.setattr(costly, "_CHEAP", 0.0)
     monkeypatch.setattr(costly.Costly, "_pays", lambda self: True)
@@ -309,16 +310,27 @@ def test_losses_of_small_batches_are_one_piece(monkeypatch: pytest.MonkeyPatch) 
 
 #: Functions that are compositions, of float tensors that derivatives are taken of.
 _PIECES: dict[str, tuple[Callable[..., Any], tuple[tuple[int, ...], ...]]] = {
+    "addcdiv": (lambda x: ops.addcdiv(x, x, Tensor(np.full(93, 1.5, np.float32))), ((89, 93),)),
+    "addcmul": (lambda x, y: ops.addcmul(x, x, y, 0.5), ((89, 94), (89, 94))),
     "cdist": (ops.cdist, ((67, 71), (59, 71))),
+    "cosine_similarity": (ops.cosine_similarity, ((89, 95), (89, 95))),
     "cummax": (lambda x: ops.cummax(x, 1)[0], ((89, 97),)),
     "glu": (ops.glu, ((89, 98),)),
     "huber_loss": (ops.huber_loss, ((89, 101), (89, 101))),
+    "hardshrink": (ops.hardshrink, ((89, 102),)),
     "l1_loss": (ops.l1_loss, ((89, 103), (89, 103))),
+    "lerp": (lambda x, y: ops.lerp(x, y, 0.3), ((89, 104), (89, 104))),
+    "logsumexp": (lambda x: ops.logsumexp(x, 1), ((89, 106),)),
+    "max": (lambda x: ops.max(x, 1)[0], ((89, 108),)),
     "nll_loss": (lambda x: ops.nll_loss(x, Tensor(np.arange(89) % 64)), ((89, 64),)),
     "renorm": (lambda x: ops.renorm(x, 2, 0, 9.0), ((89, 105),)),
     "rms_norm": (lambda x, w: ops.rms_norm(x, w)[0], ((89, 107), (107,))),
     "smooth_l1_loss": (ops.smooth_l1_loss, ((89, 109), (89, 109))),
+    "softshrink": (ops.softshrink, ((89, 111),)),
+    "softsign": (ops.softsign, ((89, 112),)),
     "swiglu": (ops.swiglu, ((89, 110),)),
+    "trapz": (ops.trapz, ((89, 113),)),
+    "triplet_margin_loss": (ops.triplet_margin_loss, ((89, 114),) * 3),
 }
 
 
@@ -345,6 +357,63 @@ def test_compositions_call_no_operator(name: str, monkeypatch: pytest.MonkeyPatc
     )
     function(x, *rest)
     assert not called
+
+
+@pytest.mark.parametrize("name", ["clamp", "layer_norm", "logsumexp", "norm"])
+def test_small_compositions_are_one_piece(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The calls of their operators are what takes long."""
+    x = Tensor(array(3, 5))
+    calls: dict[str, Callable[[], Tensor]] = {
+        "clamp": lambda: ops.clamp(x, -0.5, 0.5), "layer_norm": lambda: ops.layer_norm(x, (5,)),
+        "logsumexp": lambda: ops.logsumexp(x, 0), "norm": lambda: mint.norm(x, dim=1),
+    }  # fmt: skip
+    expected = calls[name]().asnumpy()
+    np.testing.assert_allclose(made(calls[name]).asnumpy(), expected, rtol=1e-5, atol=1e-6)
+    called: list[str] = []
+    run = dispatch._run_eager
+    monkeypatch.setattr(
+        dispatch, "_run_eager", lambda op, *rest: called.append(op.name) or run(op, *rest)
+    )
+    calls[name]()
+    assert not called
+
+
+def test_small_compositions_are_asked_for_later(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(costly, "_WORTH_SMALL", 1e9)
+    small, large = Tensor(array(3, 7)), Tensor(array(97, 117))
+    asked: list[Any] = []
+    monkeypatch.setattr(hooks.eager_kernel, "function", asked.append)
+    for _ in range(5):
+        ops.clamp(small, -0.5, 0.5)
+        ops.clamp(large, -0.5, 0.5)
+    assert asked
+    assert not any(a._small for a in asked)
+
+
+@pytest.mark.parametrize("steps", [1, 7])
+def test_ctc_loss_is_computed_in_pieces(steps: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    scores = Tensor(array(steps, 3, 7))
+    targets, lengths = Tensor(np.array([[1, 1, 2], [3, 6, 0], [5, 5, 5]])), Tensor([3, 2, 1])
+    taken = Tensor([steps, steps, max(steps - 3, 1)])
+
+    def loss(scores: Tensor) -> Tensor:
+        logp = ops.log_softmax(scores, -1)
+        return ops.ctc_loss(logp, targets, taken, lengths, zero_infinity=True)[0]
+
+    step = ms.value_and_grad(loss)
+    value, slope = [t.asnumpy() for t in step(scores)]
+    found, made_slope = made(lambda: step(scores))
+    np.testing.assert_allclose(found.asnumpy(), value, rtol=1e-5)
+    np.testing.assert_allclose(made_slope.asnumpy(), slope, rtol=1e-4, atol=1e-6)
+    called: list[str] = []
+    run = dispatch._run_eager
+    monkeypatch.setattr(
+        dispatch, "_run_eager", lambda op, *rest: called.append(op.name) or run(op, *rest)
+    )
+    loss(scores)
+    assert "exp" not in called and "gather_elements" not in called
+    with pytest.raises(OutOfRangeError):
+        ops.ctc_loss(scores, Tensor(np.full((3, 3), 7)), taken, lengths)
 
 
 def test_counts_and_choices_are_one_piece() -> None:

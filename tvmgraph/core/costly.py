@@ -27,10 +27,12 @@ if TYPE_CHECKING:
 
 #: Elements of operands and results from which on NumPy takes more than some microseconds.
 LARGE = 1 << 13
-_WORTH = 1e-3  # seconds in NumPy after which an operator's code is asked for
+_WORTH = 1e-3  # seconds in NumPy after which code for large tensors is asked for
+#: And for small ones, whose calls are what takes long: they are more, and code gains less.
+_WORTH_SMALL = 20e-3
 _WORTH_STARTING = 20e-3  # and of all of them together before the first is
 _USES = 2  # at least
-_CHEAP, _PATIENCE = 15e-6, 16  # seconds of a call, and calls, after which code would not pay
+_CHEAP, _PATIENCE = 10e-6, 16  # seconds of a call, and calls, after which code would not pay
 #: Calls beside NumPy; the first ones load the code and get memory.
 TRIALS = 5
 
@@ -76,6 +78,7 @@ class Costly:
     Args:
         graph: Returns it as a graph of the tensors.
         check: Raises what NumPy's column raises for some values of the tensors.
+        small: Whether all of the tensors together have less than :data:`LARGE` elements.
 
     Attributes:
         graph: As given.
@@ -85,12 +88,15 @@ class Costly:
     """
 
     __slots__ = (
-        "_again", "_best", "_check", "_fastest", "_spent", "_uses", "asked", "code", "graph",
-        "trials",
+        "_again", "_best", "_check", "_fastest", "_small", "_spent", "_uses", "asked", "code",
+        "graph", "trials",
     )  # fmt: skip
 
-    def __init__(self, graph: Callable[[], Any], check: Callable[..., None] | None = None) -> None:
-        self.graph, self._check = graph, check
+    def __init__(
+        self, graph: Callable[[], Any], check: Callable[..., None] | None = None,
+        small: bool = False,
+    ) -> None:  # fmt: skip
+        self.graph, self._check, self._small = graph, check, small
         self.code: Code | None = None
         self.asked = False
         self._uses, self._again, self.trials, self._spent = 0, 0, TRIALS, 0.0
@@ -119,7 +125,8 @@ class Costly:
         elif not self.asked:
             if self._uses >= _PATIENCE and self._best < _CHEAP:
                 return False
-            if self._uses >= _USES and self._spent >= _WORTH and _together(seconds):
+            worth = _WORTH_SMALL if self._small else _WORTH
+            if self._uses >= _USES and self._spent >= worth and _together(seconds):
                 if os.environ.get(VARIABLE, "1") == "0":
                     return False
                 self.asked = switched_on()

@@ -10,7 +10,7 @@ from tvmgraph.autodiff.derivative import replaying
 from tvmgraph.autodiff.reverse import reverse
 from tvmgraph.autodiff.tape import Cotangents, PullBack, snapshot
 from tvmgraph.capture.recorder import Recorder
-from tvmgraph.core.costly import Costly
+from tvmgraph.core.costly import LARGE, Costly
 from tvmgraph.core.state import state
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.core.traits import Pattern
@@ -40,7 +40,9 @@ class Piece:
         self._graph: Graph | None = None
         self._backward: dict[object, Piece] = {}
         on_host = not any(t.on_gpu for t in tensors)
-        self._costly = Costly(self.graph) if on_host and self._places else None
+        small = sum([t.size for t in tensors]) < LARGE
+        fits = on_host and tensors and all(t.size for t in tensors)
+        self._costly = Costly(self.graph, small=small) if fits else None
 
     def is_chain(self) -> bool:
         """Whether an operator computes on the result of another, which one piece keeps near."""

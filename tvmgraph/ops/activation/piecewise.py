@@ -7,6 +7,7 @@ import numpy as np
 from tvmgraph import dtypes
 from tvmgraph.core import rules
 from tvmgraph.core.columns import Expr, Formulas
+from tvmgraph.core.composed import composed
 from tvmgraph.core.op import F, sample
 from tvmgraph.core.primitive import primitive
 from tvmgraph.core.tensor import Tensor
@@ -294,7 +295,12 @@ def hardshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
         >>> ops.hardshrink(Tensor([-1.0, 0.2, 1.0]))
         Tensor(shape=[3], dtype=Float32, value= [-1.00000000e+00,  0.00000000e+00,  1.00000000e+00])
     """
-    return F.where(F.abs(input) <= lambd, 0, input)
+    return _shrunk_hard(input, lambd)
+
+
+@composed
+def _shrunk_hard(x: Tensor, threshold: float) -> Tensor:
+    return F.where(F.abs(x) <= threshold, 0, x)
 
 
 def softshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
@@ -311,7 +317,12 @@ def softshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
         >>> ops.softshrink(Tensor([-1.0, 0.2, 1.0]))
         Tensor(shape=[3], dtype=Float32, value= [-5.00000000e-01,  0.00000000e+00,  5.00000000e-01])
     """
-    return F.where(F.abs(input) <= lambd, 0, input - F.sign(input) * lambd)
+    return _shrunk_soft(input, lambd)
+
+
+@composed
+def _shrunk_soft(x: Tensor, threshold: float) -> Tensor:
+    return F.where(F.abs(x) <= threshold, 0, x - F.sign(x) * threshold)
 
 
 soft_shrink = softshrink
@@ -330,6 +341,11 @@ def softsign(x: Tensor) -> Tensor:
         >>> ops.softsign(Tensor([-1.0, 0.0, 3.0]))
         Tensor(shape=[3], dtype=Float32, value= [-5.00000000e-01,  0.00000000e+00,  7.50000000e-01])
     """
+    return _softly_signed(x)
+
+
+@composed
+def _softly_signed(x: Tensor) -> Tensor:
     return x / (F.abs(x) + 1)
 
 

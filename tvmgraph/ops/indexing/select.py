@@ -339,18 +339,16 @@ def one_hot(
         require_bytes(count * Tensor(on_value).dtype.itemsize, f"a result of {count} elements")
     if not (isinstance(on_value, Tensor) or isinstance(off_value, Tensor)):
         on_value = Tensor(on_value)
-    return _marked_at_once(indices, depth, on_value, off_value, axis)
+    return _marked(indices, depth, on_value, off_value, axis)
 
 
+@in_one_piece
 def _marked(indices: Tensor, depth: int, on: object, off: object, axis: int) -> Tensor:
     d = indices.type.dtype
     d = dtypes.int64 if d.kind == "u" else d
     classes = F.arange(0, depth, 1, dtype=d)
     classes = F.reshape(classes, (depth,) + (1,) * (indices.ndim - axis))
     return where(F.equal(F.expand_dims(F.cast(indices, d), axis), classes), on, off)
-
-
-_marked_at_once = in_one_piece(_marked, least=512)  # the result is larger
 
 
 def sequence_mask(lengths: Tensor, maxlen: int | None = None) -> Tensor:

@@ -149,7 +149,7 @@ def _index_entropy(
     return _index_loss(logp, target, weight, ignore_index, reduction, smoothing, "cross_entropy")
 
 
-_index_entropy_at_once = composed(_index_entropy, least=512)
+_index_entropy_at_once = composed(_index_entropy)
 
 
 def nll_loss(
@@ -193,7 +193,7 @@ def nll_loss(
     return loss(inputs, target, weight, ignore_index, reduction, label_smoothing, op)
 
 
-_index_loss_at_once = composed(_index_loss, least=512)
+_index_loss_at_once = composed(_index_loss)
 
 
 def multi_margin_loss(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tvmgraph import dtypes
+from tvmgraph.core.composed import composed, in_pieces
 from tvmgraph.core.op import F
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.errors import ArgumentError, DTypeError, ShapeError
@@ -13,6 +14,8 @@ from tvmgraph.ops.loss.regression import check_reduction, reduce_loss
 
 __all__ = ["ctc_loss"]
 
+#: Time steps that eager code computes in one piece: their number differs from batch to batch.
+_STEPS = 4
 #: Log-probability of the impossible; finite, so that differences and gradients stay defined.
 _NEVER = -1e30
 
@@ -78,30 +81,74 @@ def _with_blanks(targets: Tensor, lengths: Tensor, blank: int) -> Tensor:
     return F.concat((mixed, F.full((n, 1), blank, dtype=dtypes.int64)), 1)
 
 
-def _alphas(log_probs: Tensor, labels: Tensor, input_lengths: Tensor, ends: Tensor,
-            blank: int) -> list[Tensor]:  # fmt: skip
-    """Log-probability of all ways to reach every state, at every time."""
+def _prepared(
+    log_probs: Tensor, targets: Tensor, input_lengths: Tensor, target_lengths: Tensor, blank: int
+) -> tuple[Tensor, ...]:
+    """Returns what the steps take, see :func:`_advanced`, with the state after the first."""
     steps, n, _ = log_probs.shape
+    labels = _with_blanks(targets, target_lengths, blank)
     states = labels.shape[1]
-    never = F.full((n, states), _NEVER, dtype=log_probs.dtype)
     position = F.arange(states)
-    reachable = position <= F.expand_dims(ends, 1)
+    reachable = position <= F.expand_dims(2 * target_lengths, 1)
     at = F.broadcast_to(F.expand_dims(labels, 0), (steps, n, states))
     scores = F.gather_elements(log_probs, 2, at)
     # a label may follow the one before last when a blank between them is not needed
     front = F.full((n, min(2, states)), blank, dtype=dtypes.int64)
     before = F.concat((front, labels[:, : states - 2]), 1) if states > 2 else front[:, :states]
     skips = F.logical_and(F.not_equal(labels, blank), F.not_equal(labels, before))
-    alpha = F.where(F.logical_and(position < 2, reachable), scores[0], never)
-    alphas = [alpha]
-    for t in range(1, steps):
+    times = F.reshape(F.arange(steps), (steps, 1, 1))
+    running = times < F.reshape(input_lengths, (n, 1))
+    alpha = F.where(F.logical_and(position < 2, reachable), scores[0], _NEVER)
+    return alpha, scores, running, skips, reachable
+
+
+_prepared_at_once = composed(_prepared)
+
+
+@composed
+def _advanced(
+    alpha: Tensor, scores: Tensor, running: Tensor, skips: Tensor, reachable: Tensor
+) -> tuple[Tensor, ...]:
+    """The log-probabilities after each of the next steps."""
+    never = F.full(alpha.shape, _NEVER, dtype=alpha.dtype)
+    alphas: list[Tensor] = []
+    for t in range(scores.shape[0]):
         jump = F.where(skips, _shifted(alpha, 2), never)
         new = _log_add(alpha, _shifted(alpha, 1), jump) + scores[t]
         new = F.where(reachable, F.maximum(new, _NEVER), never)
         # a sequence that has ended keeps its last state
-        alpha = F.where(F.expand_dims(input_lengths > t, 1), new, alpha)
+        alpha = F.where(running[t], new, alpha)
         alphas.append(alpha)
-    return alphas
+    return tuple(alphas)
+
+
+def _loss(alpha: Tensor, target_lengths: Tensor, impossible: float) -> Tensor:
+    """The loss of every sequence, of the state after its last step."""
+    ends = F.expand_dims(2 * target_lengths, 1)
+    last = F.gather_elements(alpha, 1, ends)
+    label = F.gather_elements(alpha, 1, F.maximum(ends - 1, 0))
+    label = F.where(ends > 0, label, _NEVER)
+    loss = -F.squeeze(_log_add(last, label), 1)
+    return F.where(loss > -_NEVER / 2, impossible, loss)
+
+
+_loss_at_once = composed(_loss)
+
+
+@composed
+def _table(alphas: Tensor, running: Tensor) -> Tensor:
+    """The log-probabilities of all partial alignments, (N, T, 2 S + 1)."""
+    possible = F.logical_and(F.swapaxes(running, 0, 1), alphas > _NEVER / 2)
+    return F.where(possible, alphas, float("-inf"))
+
+
+def _are_known(targets: Tensor, classes: int, lengths: Tensor) -> bool:
+    """Whether labels and their numbers are in range; the operators tell what is not."""
+    label, length = targets.array, lengths.array
+    return bool(
+        label.min(initial=0) >= 0 and label.max(initial=0) < classes
+        and length.min(initial=0) >= 0 and length.max(initial=0) <= targets.shape[1]
+    )  # fmt: skip
 
 
 def ctc_loss(
@@ -139,19 +186,17 @@ def ctc_loss(
     steps, n, _ = log_probs.shape
     input_lengths = _lengths(input_lengths, n, "input_lengths", op)
     target_lengths = _lengths(target_lengths, n, "target_lengths", op)
-    labels = _with_blanks(targets, target_lengths, blank)
-    ends = 2 * target_lengths
-    alphas = _alphas(log_probs, labels, input_lengths, ends, blank)
-    last = F.gather_elements(alphas[-1], 1, F.expand_dims(ends, 1))
-    label = F.gather_elements(alphas[-1], 1, F.expand_dims(F.maximum(ends - 1, 0), 1))
-    label = F.where(F.expand_dims(ends > 0, 1), label, _NEVER)
-    loss = -F.squeeze(_log_add(last, label), 1)
-    impossible = loss > -_NEVER / 2
-    loss = F.where(impossible, 0.0 if zero_infinity else float("inf"), loss)
-    table = F.stack(tuple(alphas), 1)
-    seen = F.expand_dims(F.arange(steps), 1) < F.reshape(input_lengths, (n, 1, 1))
-    possible = F.logical_and(seen, table > _NEVER / 2)
-    table = F.where(possible, table, float("-inf"))
+    at_once = in_pieces() and _are_known(targets, log_probs.shape[2], target_lengths)
+    prepare, loss_of = (_prepared_at_once, _loss_at_once) if at_once else (_prepared, _loss)
+    first, scores, running, skips, reachable = prepare(
+        log_probs, targets, input_lengths, target_lengths, blank
+    )
+    alphas = [first]
+    while (t := len(alphas)) < steps:
+        end = t + (_STEPS if steps - t >= _STEPS else 1)
+        alphas += _advanced(alphas[-1], scores[t:end], running[t:end], skips, reachable)
+    loss = loss_of(alphas[-1], target_lengths, 0.0 if zero_infinity else float("inf"))
+    table = _table(F.stack(tuple(alphas), 1), running)
     if reduction == "mean":
         loss = loss / F.cast(F.maximum(target_lengths, 1), loss.dtype)
     return reduce_loss(loss, reduction, op), table

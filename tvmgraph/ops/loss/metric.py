@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tvmgraph.core.composed import composed
 from tvmgraph.core.op import F
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.errors import ArgumentError, DTypeError, ShapeError
@@ -53,6 +54,11 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -
         >>> ops.cosine_similarity(Tensor([[1.0, 0.0]]), Tensor([[1.0, 1.0]]))
         Tensor(shape=[1], dtype=Float32, value= [ 7.07106769e-01])
     """
+    return _cosine(x1, x2, dim, float(eps))
+
+
+@composed
+def _cosine(x1: Tensor, x2: Tensor, dim: int, eps: float) -> Tensor:
     a, b = wide(x1), wide(x2)
 
     def lengths(x: Tensor) -> Tensor:
@@ -186,11 +192,19 @@ def triplet_margin_loss(
         raise fail(ShapeError, "anchor must have at least one axis", op, f"anchor={anchor.type}")
     if isinstance(margin, Tensor):
         margin = F.cast(margin, anchor.dtype)
+    return _distances_apart(anchor, positive, negative, margin, p, eps, swap, reduction)
+
+
+@composed
+def _distances_apart(
+    anchor: Tensor, positive: Tensor, negative: Tensor, margin: Tensor | float, p: float,
+    eps: float, swap: bool, reduction: str,
+) -> Tensor:  # fmt: skip
     near = length(anchor - positive + eps, p)
     far = length(anchor - negative + eps, p)
     if swap:
         far = F.minimum(far, length(positive - negative + eps, p))
-    return reduce_loss(F.relu(near - far + margin), reduction, op)
+    return reduce_loss(F.relu(near - far + margin), reduction, "triplet_margin_loss")
 
 
 def pdist(input: Tensor, p: float = 2.0) -> Tensor:

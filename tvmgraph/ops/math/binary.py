@@ -12,6 +12,7 @@ from tvmgraph import dtypes
 from tvmgraph.core import rules
 from tvmgraph.core.arguments import Array
 from tvmgraph.core.columns import Builder, Expr, Formulas, NumberLike, OnnxNamed, OnnxOps
+from tvmgraph.core.composed import composed
 from tvmgraph.core.op import Column, F, Reason, Sample, sample
 from tvmgraph.core.primitive import RowDecorator, primitive
 from tvmgraph.core.tensor import Tensor
@@ -45,7 +46,12 @@ def lerp(input: Tensor, end: Tensor, weight: NumberLike) -> Tensor:
         >>> ops.lerp(Tensor([1.0, 2.0]), Tensor([10.0, 10.0]), 0.5)
         Tensor(shape=[2], dtype=Float32, value= [ 5.50000000e+00,  6.00000000e+00])
     """
-    return input + (end - input) * weight
+    return _interpolated(input, end, weight)
+
+
+@composed
+def _interpolated(start: Tensor, end: Tensor, weight: NumberLike) -> Tensor:
+    return start + (end - start) * weight
 
 
 def addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, value: object = 1) -> Tensor:
@@ -67,8 +73,13 @@ def addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, value: object = 1) 
         >>> ops.addcmul(Tensor([1.0]), Tensor([2.0]), Tensor([3.0]), 0.5)
         Tensor(shape=[1], dtype=Float32, value= [ 4.00000000e+00])
     """
-    product = tensor1 * tensor2
-    return input + (product if isinstance(value, (int, float)) and value == 1 else product * value)
+    return _plus_product(input, tensor1, tensor2, value)
+
+
+@composed
+def _plus_product(x: Tensor, a: Tensor, b: Tensor, value: Any) -> Tensor:
+    product = a * b
+    return x + (product if isinstance(value, (int, float)) and value == 1 else product * value)
 
 
 def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, value: object = 1) -> Tensor:
@@ -90,10 +101,13 @@ def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, value: object = 1) 
         >>> ops.addcdiv(Tensor([1.0]), Tensor([2.0]), Tensor([4.0]), 0.5)
         Tensor(shape=[1], dtype=Float32, value= [ 1.25000000e+00])
     """
-    quotient = tensor1 / tensor2
-    return input + (
-        quotient if isinstance(value, (int, float)) and value == 1 else quotient * value
-    )
+    return _plus_quotient(input, tensor1, tensor2, value)
+
+
+@composed
+def _plus_quotient(x: Tensor, a: Tensor, b: Tensor, value: Any) -> Tensor:
+    quotient = a / b
+    return x + (quotient if isinstance(value, (int, float)) and value == 1 else quotient * value)
 
 
 _BINARY_SAMPLES = [

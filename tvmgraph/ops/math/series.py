@@ -7,6 +7,7 @@ from typing import Any
 from tvmgraph import dtypes
 from tvmgraph.core import rules
 from tvmgraph.core.arguments import AxisLike
+from tvmgraph.core.composed import composed
 from tvmgraph.core.op import F
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.errors import ArgumentError, DTypeError, ShapeError
@@ -93,8 +94,11 @@ def trapz(y: Tensor, x: Tensor | None = None, *, dx: float = 1.0, dim: int = -1)
         raise bad(ShapeError, "y must have at least one axis", "trapz", describe(y=y))
     axis = _axis(dim, y, "trapz")
     y = y if y.dtype.kind in "fc" else F.cast(y, dtypes.float32)
-    if y.shape[axis] == 0:
-        return F.sum(y, axis)
+    return F.sum(y, axis) if y.shape[axis] == 0 else _area(y, x, dx, axis)
+
+
+@composed
+def _area(y: Tensor, x: Tensor | None, dx: float, axis: int) -> Tensor:
     later, earlier = _neighbours(y, axis)
     heights = (later + earlier) * 0.5
     if x is None:

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import math
+from typing import Any
+
 from tvmgraph import dtypes
 from tvmgraph.core.columns import NumberLike
+from tvmgraph.core.composed import composed
 from tvmgraph.core.op import F
 from tvmgraph.core.random import Seed
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.core.types import Shape
 from tvmgraph.errors import ArgumentError, DTypeError, ShapeError
 from tvmgraph.ops.common.arguments import bad, describe
-from tvmgraph.ops.random.rows import draw_normal, draw_uniform
+from tvmgraph.ops.random.rows import draw_bits, draw_normal, draw_uniform, uniform_of
 from tvmgraph.ops.random.sampling import gumbel_noise, sample_shape
 
 __all__ = [
@@ -20,11 +24,11 @@ __all__ = [
 
 
 def _check_p(p: object, input: Tensor, op: str) -> None:
-    got = describe(input=input, p=p)
     if isinstance(p, bool) or not isinstance(p, (int, float)):
-        raise bad(DTypeError, f"p must be a float, not {type(p).__name__}", op, got)
+        raise bad(DTypeError, f"p must be a float, not {type(p).__name__}", op,
+                  describe(input=input, p=p))  # fmt: skip
     if not 0 <= p <= 1:
-        raise bad(ArgumentError, "p must be in [0, 1]", op, got)
+        raise bad(ArgumentError, "p must be in [0, 1]", op, describe(input=input, p=p))
 
 
 def _drop(input: Tensor, p: float, shape: Shape, seed: object, op: str) -> Tensor:
@@ -33,8 +37,14 @@ def _drop(input: Tensor, p: float, shape: Shape, seed: object, op: str) -> Tenso
         return input
     if p == 1:
         return F.zeros_like(input)
-    keep = draw_uniform(shape, seed, op) >= p
-    return F.where(keep, input * (1.0 / (1.0 - p)), 0.0)
+    count: Any = math.prod(shape)  # pyright: ignore[reportArgumentType, reportCallIssue]
+    return _scaled_where(input, draw_bits(count, seed, op), p, shape)
+
+
+@composed
+def _scaled_where(x: Tensor, bits: Tensor, p: float, shape: Shape) -> Tensor:
+    """Scales elements by 1 / (1 - p) where their random words say at least ``p``, else 0."""
+    return F.where(uniform_of(bits, shape) >= p, x * (1.0 / (1.0 - p)), 0.0)
 
 
 def dropout(input: Tensor, p: float = 0.5, training: bool = True, seed: Seed = None) -> Tensor:

@@ -17,6 +17,7 @@ from tvmgraph import dtypes
 from tvmgraph.core import random as stream
 from tvmgraph.core import rules
 from tvmgraph.core.columns import Builder, Expr
+from tvmgraph.core.composed import composed
 from tvmgraph.core.op import F, Reason, sample
 from tvmgraph.core.primitive import primitive
 from tvmgraph.core.tensor import Tensor
@@ -404,11 +405,16 @@ def draw_uniform(
     shape: Shape, seed: object, op: str, dtype: dtypes.DType = dtypes.float32
 ) -> Tensor:
     """Draws uniform numbers in [0, 1); half precision is rounded from float32."""
-    count: Any = math.prod(shape)
+    words: Any = math.prod(shape) * (2 if dtype is dtypes.float64 else 1)
+    return uniform_of(draw_bits(words, seed, op), shape, dtype)
+
+
+def uniform_of(bits: Tensor, shape: Shape, dtype: dtypes.DType = dtypes.float32) -> Tensor:
+    """Returns random words as what :func:`draw_uniform` draws."""
     if dtype is dtypes.float64:
-        bits = F.reshape(draw_bits(2 * count, seed, op), (2, count))
+        bits = F.reshape(bits, (2, bits.shape[0] // 2))
         return F.reshape(F.bits_to_uniform(bits, dtype), shape)
-    u = F.reshape(F.bits_to_uniform(draw_bits(count, seed, op), dtypes.float32), shape)
+    u = F.reshape(F.bits_to_uniform(bits, dtypes.float32), shape)
     return u if dtype is dtypes.float32 else F.cast(u, dtype)
 
 
@@ -416,11 +422,16 @@ def draw_normal(
     shape: tuple[int, ...], seed: object, op: str, dtype: dtypes.DType = dtypes.float32
 ) -> Tensor:
     """Draws standard normal numbers by the Box-Muller transform."""
+    words = -(-math.prod(shape) // 2) * (4 if dtype is dtypes.float64 else 2)
+    return _normal_of(draw_bits(words, seed, op), shape, dtype)
+
+
+@composed
+def _normal_of(bits: Tensor, shape: tuple[int, ...], dtype: dtypes.DType) -> Tensor:
     wide = dtypes.float64 if dtype is dtypes.float64 else dtypes.float32
     count = math.prod(shape)
     half = -(-count // 2)
-    u = draw_uniform((2 * half,), seed, op, wide)
-    first, second = F.split_at(u, (half,), 0)
+    first, second = F.split_at(uniform_of(bits, (2 * half,), wide), (half,), 0)
     radius = F.sqrt(F.log(1 - first) * -2.0)  # 1 - u lies in (0, 1]
     angle = second * (2.0 * math.pi)
     z = F.concat((radius * F.cos(angle), radius * F.sin(angle)), 0)

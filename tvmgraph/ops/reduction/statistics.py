@@ -9,6 +9,7 @@ import numpy as np
 
 from tvmgraph import dtypes
 from tvmgraph.core.arguments import AxisLike, DTypeLike
+from tvmgraph.core.composed import composed
 from tvmgraph.core.op import F
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.errors import ArgumentError, DTypeError, ShapeError, TypeOrValueError
@@ -269,7 +270,11 @@ def logsumexp(input: Tensor, dim: AxisLike, keepdim: bool = False) -> Tensor:
         >>> ops.logsumexp(Tensor([1.0, 2.0]), 0)
         Tensor(shape=[], dtype=Float32, value= 2.31326)
     """
-    axes = resolve_axes("logsumexp", input, dim, "dim")
+    return _log_sum(input, resolve_axes("logsumexp", input, dim, "dim"), bool(keepdim))
+
+
+@composed
+def _log_sum(input: Tensor, axes: tuple[int, ...], keepdim: bool) -> Tensor:
     x = as_float(input)
     d = x.type.dtype
     wide = F.cast(x, dtypes.float32) if d in rows.LOW_PRECISION else x
