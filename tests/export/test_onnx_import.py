@@ -75,7 +75,7 @@ def test_there_and_back(model: Model) -> None:
     names = {p.name for p in back.get_parameters()}
     assert {p.name for p in net.trainable_params()} <= names
     again = onnx_model(back, args)
-    assert [i.name for i in again.graph.input] == back.input_names
+    assert [i.name for i in again.graph.input] == list(back.input_names)
     assert relative_error(run_onnxruntime(again, args), expected) <= MAX_ERROR
 
 
@@ -158,6 +158,21 @@ def test_shapes_from_values() -> None:
     with pytest.raises(CaptureError, match=r"not known before the model runs") as caught:
         ms.jit(net, fullgraph=True)(x)
     assert "onnx.NonZero 'where'" in str(caught.value)
+
+
+def test_calls_compare_a_model_as_one_object() -> None:
+    """However many nodes and constants it has: nothing of it is looked at in a repeated call."""
+    net = ms.onnx.load(small_model(
+        helper.make_node("Constant", [], ["c"], value_float=2.0),
+        helper.make_node("Mul", ["x", "c"], ["z"]),
+        helper.make_node("Relu", ["z"], ["y"]),
+    ))  # fmt: skip
+    net.construct(Tensor([1.0, 2.0, 3.0]))
+    f = ms.jit(net)
+    for _ in range(3):
+        f(Tensor([1.0, 2.0, 3.0]))
+    assert f.fast_call is not None
+    assert "__dict__" not in f.fast_call.__globals__["source"]
 
 
 def test_number_of_inputs() -> None:

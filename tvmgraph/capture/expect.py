@@ -94,8 +94,6 @@ def expect(value: Any, objects: bool = True, depth: int = 0) -> Check:
     if isinstance(value, _ATOMS):
         return lambda v: v is value or (v.__class__ is kind and v == value)
     if isinstance(value, np.ndarray):
-        if _constants.get(id(value)) is value:
-            return lambda v: v is value
         return _expect_array(value)
     if isinstance(value, np.generic):
         raw = value.tobytes()
@@ -222,19 +220,6 @@ def attributes(value: object) -> dict[str, Any]:
             if hasattr(value, name) and name not in ("__dict__", "__weakref__"):
                 found[name] = getattr(value, name)
     return found
-
-
-_constants: weakref.WeakValueDictionary[int, np.ndarray] = weakref.WeakValueDictionary()
-
-
-def keep_constant(array: np.ndarray) -> None:
-    """Promises that nobody writes to an array; calls then need not look at its elements.
-
-    Args:
-        array: Of any shape and dtype, which no user sees; it cannot be written from now on.
-    """
-    array.flags.writeable = False
-    _constants[id(array)] = array
 
 
 def _expect_array(array: np.ndarray) -> Check:

@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 
-from tvmgraph.capture.expect import keep_constant
 from tvmgraph.core.onnx_library import onnx
 from tvmgraph.core.op import F
 from tvmgraph.core.parameter import Parameter
@@ -79,6 +78,35 @@ def _cell(model: onnx.ModelProto, got: str) -> OnnxCell:
         raise LoadError(why, op="onnx.load", got=got, fix="onnx.checker names the rule") from e
 
 
+class _Definition:
+    """What a model says, which stays as it is.
+
+    Calls of compiled code compare what a Cell holds with what it held when it was captured. This
+    is compared as one object, however many nodes and constants there are.
+
+    Args:
+        model: The model.
+
+    Attributes:
+        graph: Its nodes.
+        opsets: Versions of the operators, by domain.
+        functions: Operators that it defines itself.
+        fixed: Constants, by name.
+        weights: Attributes of the Cell that hold the Parameters, by the names of the initializers.
+        kinds: Types of the inputs, by name.
+        folded: What depends on constants only, by name, and the other nodes, once they are known.
+    """
+
+    def __init__(self, model: onnx.ModelProto) -> None:
+        self.graph = model.graph
+        self.opsets = {o.domain or "": o.version for o in model.opset_import}
+        self.functions = Functions(model)
+        self.fixed: Env = {}
+        self.weights: dict[str, str] = {}
+        self.kinds = {v.name: v.type for v in model.graph.input}
+        self.folded: tuple[Env, list[onnx.NodeProto]] | None = None
+
+
 class OnnxCell(Cell):
     """An ONNX model.
 
@@ -96,27 +124,21 @@ class OnnxCell(Cell):
 
     def __init__(self, model: onnx.ModelProto) -> None:
         super().__init__()
-        self.opsets = {o.domain or "": o.version for o in model.opset_import}
-        self.functions = Functions(model)
+        self._model = definition = _Definition(model)
         self._require_known(model)
-        self.model_graph = model.graph
         require_order(model.graph)
-        self._fixed: Env = {}
-        self._weights: dict[str, str] = {}
-        self._deciding = {
+        if model.graph.sparse_initializer:
+            raise LoadError("sparse initializers are not supported", op="onnx.load")
+        deciding = {
             name for n in _all_nodes(model.graph) if n.op_type in RESIZING for name in n.input[1:]
         }
         for proto in model.graph.initializer:
-            self._add_initializer(proto)
-        if model.graph.sparse_initializer:
-            raise LoadError("sparse initializers are not supported", op="onnx.load")
-        given = self._fixed.keys() | self._weights.keys()
-        self.input_names = [v.name for v in model.graph.input if v.name not in given]
-        self.output_names = [v.name for v in model.graph.output]
-        self._kinds = {v.name: v.type for v in model.graph.input}
-        self._once: dict[str, tuple[Env, list[onnx.NodeProto]]] = {}
+            self._add_initializer(proto, proto.name in deciding)
+        given = definition.fixed.keys() | definition.weights.keys()
+        self.input_names = tuple(v.name for v in model.graph.input if v.name not in given)
+        self.output_names = tuple(v.name for v in model.graph.output)
 
-    def _add_initializer(self, proto: onnx.TensorProto) -> None:
+    def _add_initializer(self, proto: onnx.TensorProto, decides: bool) -> None:
         try:
             array = constant_of(proto)
             dtype_of(proto.data_type, f"initializer {proto.name!r}")
@@ -127,19 +149,21 @@ class OnnxCell(Cell):
                 f"initializer {proto.name!r} is damaged ({e})", op="onnx.load"
             ) from None
         trained = isinstance(array, np.ndarray) and array.dtype.kind == "f" and array.ndim
-        if trained and proto.name not in self._deciding:
-            name = f"weight{len(self._weights)}"
+        model = self._model
+        if trained and not decides:
+            name = f"weight{len(model.weights)}"
             self.insert_param_to_cell(name, Parameter(Tensor(array), name=proto.name))
-            self._weights[proto.name] = name
+            model.weights[proto.name] = name
         else:
-            self._fixed[proto.name] = array
+            model.fixed[proto.name] = array
 
     def _require_known(self, model: onnx.ModelProto) -> None:
         unknown: Counter[str] = Counter()
         for node in _all_nodes(model.graph):
             domain = node.domain if node.domain not in STANDARD else ""
             direct = find_converter(domain, node.op_type) is not None
-            if not direct and not self.functions.has(node, self.opsets.get(domain, 1)):
+            known = self._model
+            if not direct and not known.functions.has(node, known.opsets.get(domain, 1)):
                 unknown[f"{domain}.{node.op_type}" if domain else node.op_type] += 1
         if unknown:
             listed = ", ".join(f"{name} ({count})" for name, count in sorted(unknown.items()))
@@ -153,25 +177,21 @@ class OnnxCell(Cell):
 
     def _folded(self) -> tuple[Env, list[onnx.NodeProto]]:
         """Returns what depends on constants only, and the other nodes."""
-        found = self._once.get("folded")
-        if found is None:
+        if self._model.folded is None:
             with _outside_capture():
-                found = self._once["folded"] = self._fold()
-        return found
+                self._model.folded = self._fold()
+        return self._model.folded
 
     def _fold(self) -> tuple[Env, list[onnx.NodeProto]]:
-        fixed, rest = dict(self._fixed), []
-        for node in in_order(self.model_graph.node):
+        fixed, rest = dict(self._model.fixed), []
+        for node in in_order(self._model.graph.node):
             if _has_graphs(node) or any(i and i not in fixed for i in node.input):
                 rest.append(node)
                 continue
-            self._run_node(node, fixed, self.opsets)
+            self._run_node(node, fixed, self._model.opsets)
             for name in node.output:  # a folded result is an array, as constants are
                 if name:
                     fixed[name] = _as_constant(fixed.get(name))
-        for value in fixed.values():
-            if isinstance(value, np.ndarray):
-                keep_constant(value)
         return fixed, rest
 
     def construct(self, *inputs: Tensor) -> object:
@@ -185,21 +205,21 @@ class OnnxCell(Cell):
         if len(inputs) != len(self.input_names):
             raise ArgumentError(
                 f"{len(self.input_names)} inputs are needed, not {len(inputs)}",
-                op=f"onnx.{self.model_graph.name}", fix=f"give {', '.join(self.input_names)}",
+                op=f"onnx.{self._model.graph.name}", fix=f"give {', '.join(self.input_names)}",
             )  # fmt: skip
         fixed, rest = self._folded()
         env: Env = dict(fixed)
-        env.update((name, getattr(self, at)) for name, at in self._weights.items())
+        env.update((name, getattr(self, at)) for name, at in self._model.weights.items())
         env.update((n, self._argument(n, v)) for n, v in zip(self.input_names, inputs))
         for node in rest:
-            self._run_node(node, env, self.opsets)
+            self._run_node(node, env, self._model.opsets)
         outputs = [_result(_value(env, name)) for name in self.output_names]
         return outputs[0] if len(outputs) == 1 else tuple(outputs)
 
     def _argument(self, name: str, value: object) -> object:
         if isinstance(value, list):
             return [self._argument(name, v) for v in value]
-        kind = self._kinds[name].tensor_type.elem_type
+        kind = self._model.kinds[name].tensor_type.elem_type
         if value is not None and is_low_precision(kind):
             dtype = wide_dtype(kind)
             held = value if isinstance(value, Tensor) else np.asarray(value).astype(dtype.numpy)
@@ -211,7 +231,7 @@ class OnnxCell(Cell):
     def _run_node(self, node: onnx.NodeProto, env: Env, opsets: dict[str, int]) -> None:
         values = [_value(env, name) if name else None for name in node.input]
         domain = node.domain if node.domain not in STANDARD else ""
-        opset = opsets.get(domain, self.opsets.get(domain, 1))
+        opset = opsets.get(domain, self._model.opsets.get(domain, 1))
         try:
             results = self._evaluate(node, values, env, domain, opset)
         except _BROKEN_RULES as e:
@@ -232,10 +252,10 @@ class OnnxCell(Cell):
         constant = all(v is None or _is_constant(v) for v in values)
         constant = constant and state.interpreter is not None and not _has_graphs(node)
         if convert is None:
-            body = self.functions.body(node, opset, values)
+            body = self._model.functions.body(node, opset, values)
             return self._run_function(body, node, values)
         call = NodeCall(
-            node, opset, values, self.functions.attributes(node, opset),
+            node, opset, values, self._model.functions.attributes(node, opset),
             lambda graph, given: self._run_graph(graph, given, env),
         )  # fmt: skip
         if constant:  # known while a graph is captured: computed now
@@ -254,7 +274,7 @@ class OnnxCell(Cell):
             env[proto.name] = constant_of(proto)
         env.update(zip((v.name for v in graph.input), inputs))
         for node in in_order(graph.node):
-            self._run_node(node, env, self.opsets)
+            self._run_node(node, env, self._model.opsets)
         return [_value(env, v.name) for v in graph.output]
 
     def _run_function(
@@ -264,14 +284,14 @@ class OnnxCell(Cell):
         env: Env = dict.fromkeys(body.input)
         env.update(zip(body.input, values))
         for inner in in_order(body.node):
-            self._run_node(self.functions.bound(inner, node, body), env, opsets)
+            self._run_node(self._model.functions.bound(inner, node, body), env, opsets)
         return [env.get(name) for name in body.output]  # some outputs are optional
 
     def example_inputs(self) -> tuple[Tensor, ...]:
         """Returns zeros for every input; empty when the model leaves a size open."""
         examples = []
         for name in self.input_names:
-            kind = self._kinds[name].tensor_type
+            kind = self._model.kinds[name].tensor_type
             if not kind.HasField("shape") or any(not d.dim_value for d in kind.shape.dim):
                 return ()
             shape = [d.dim_value for d in kind.shape.dim]
