@@ -24,7 +24,8 @@ from tvmgraph.dtypes import DType
 from tvmgraph.graph.ir import Node, Value
 from tvmgraph.ops.internal.conv_blocked import block_of, to_blocks
 
-Derive = Callable[[Callable[..., np.ndarray], tuple[Value, ...], TensorType], Value]
+#: ``(compute, (input,), type) -> value``: what is computed of a weight once per version of it.
+Derive = Callable[[Callable[[np.ndarray], np.ndarray], tuple[Value], TensorType], Value]
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ is computed, and the weights of the parts are prepared once.
 
 from __future__ import annotations
 
+import functools
 import itertools
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -18,9 +19,7 @@ from tvmgraph.core.op import get_op
 from tvmgraph.core.types import TensorType
 from tvmgraph.graph.ir import Node, Value
 from tvmgraph.ops.internal.conv_blocked import block_of
-
-#: ``(compute, inputs, type) -> value``, computed once per version of the parameters.
-Derive = Callable[[Callable[..., np.ndarray], tuple[Value, ...], TensorType], Value]
+from tvmgraph.passes.blocked_images import Derive
 
 
 @dataclass(frozen=True)
@@ -58,12 +57,14 @@ def as_convolutions(node: Node, derive: Derive, fresh: Callable[[TensorType], Va
     if not all(line.taps for axis in axes for line in axis):
         return []
     x, weight = node.inputs
-    convolution, parts, nodes = get_op("convolution"), [], []
+    convolution = get_op("convolution")
+    parts: list[Value] = []
+    nodes: list[Node] = []
     for lines in itertools.product(*axes):
         taps = tuple(line.taps for line in lines)
         inputs, outputs = weight.type.static_shape[:2]
         kind = weight.type.with_shape((outputs, inputs, *taps))
-        flipped = derive(lambda w, lines=lines: _flipped(w, lines), (weight,), kind)
+        flipped = derive(functools.partial(_flipped, lines=lines), (weight,), kind)
         attrs = {
             "stride": (1, 1), "padding": tuple(line.padding for line in lines),
             "dilation": (1, 1), "groups": 1,

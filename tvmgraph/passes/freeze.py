@@ -53,7 +53,7 @@ _TINY = 1 << 16
 class Step:
     """One computation in NumPy: ``outputs = compute(*inputs)``."""
 
-    compute: Callable[..., Any]
+    compute: Callable[..., np.ndarray | tuple[np.ndarray, ...]]
     inputs: tuple[Value, ...]
     outputs: tuple[Value, ...]
 
@@ -179,7 +179,9 @@ def arrange(graph: Graph, options: CompileOptions = _USUAL) -> Graph:
         return graph
     consts = dict(graph.consts)
 
-    def derive(compute: Callable[..., Any], inputs: tuple[Value, ...], kind: TensorType) -> Value:
+    def derive(
+        compute: Callable[..., np.ndarray], inputs: tuple[Value, ...], kind: TensorType
+    ) -> Value:
         value = Value(f"arranged{len(consts)}", kind)
         consts[value] = np.ascontiguousarray(compute(*(consts[v] for v in inputs)))
         return value
@@ -295,7 +297,7 @@ class _Splitter:
         )  # fmt: skip
 
     def _derive(
-        self, compute: Callable[..., object], inputs: tuple[Value, ...], kind: TensorType
+        self, compute: Callable[..., np.ndarray], inputs: tuple[Value, ...], kind: TensorType
     ) -> Value:
         value = self._fresh(kind, "prepared")
         self.steps.append(Step(compute, inputs, (value,)))

@@ -367,7 +367,7 @@ def value_of_leaf(m: Match) -> Value | None:
 def part_of_complex(m: Match) -> Value | None:
     """Re(a + ib) = a, Im(a + ib) = b, unless one of them is broadcast."""
     made = m.maker(m.inputs[0], "complex")
-    part = made and made.inputs[m.node.attrs["part"] == "imag"]
+    part = made.inputs[int(m.node.attrs["part"] == "imag")] if made else None
     return part if part and part.type is m.node.outputs[0].type else None
 
 
