@@ -139,7 +139,7 @@ class RelaxBuilder:
         call = relax.op.call_pure_packed(native.AT_LEAST, one, given, ty_args=[one.ty])
 
         def copied(x: Expr, checked: Expr) -> Any:
-            def element(*i: Expr) -> Expr:
+            def element(*i: Expr) -> relax.Expr:
                 zero = tirx.const(0, x.dtype)
                 return tirx.if_then_else(checked(0, 0, 0) != tirx.const(0, "uint8"), x(*i), zero)
 

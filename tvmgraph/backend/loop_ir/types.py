@@ -1,29 +1,19 @@
 """Names for TVM's types.
 
-TVM gives its objects their fields, and expressions their operators, at run time, where a type
-checker does not see them. Checkers are therefore told that these are of any type.
+What TVM adds to its objects at run time, their fields and the operators of expressions, is declared
+for type checkers in ``typings/tvm-stubs``.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
 from tvm import ir, tirx
 
-if TYPE_CHECKING:
-    Expr = Any
-    Buffer = Any
-    Load = Any
-    Var = Any
-    Func = Any
-    Module = Any
-else:
-    Expr = ir.Expr
-    Buffer = tirx.Buffer
-    Load = ir.TensorLoad
-    Var = tirx.Var
-    Func = tirx.PrimFunc
-    Module = ir.IRModule
+Expr = ir.Expr
+Buffer = tirx.Buffer
+Load = ir.TensorLoad
+Var = tirx.Var
+Func = tirx.PrimFunc
+Module = ir.IRModule
 
 #: Arithmetic of two operands ``a`` and ``b``; ``type(node)(a, b)`` makes it of others.
 Binary = tirx.Add | tirx.Sub | tirx.Mul | tirx.Div | tirx.FloorDiv | tirx.FloorMod

@@ -69,6 +69,7 @@ def launch(blocks: int, threads: int) -> Iterator[tuple[Expr, Expr]]:
     block = T.thread_binding(i32(blocks), thread="blockIdx.x")
     thread = T.thread_binding(i32(threads), thread="threadIdx.x")
     with block as of_grid, thread as of_block:
+        assert isinstance(of_grid, Var) and isinstance(of_block, Var)
         yield of_grid, of_block
 
 

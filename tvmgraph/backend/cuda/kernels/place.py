@@ -305,8 +305,12 @@ class Place:
         """An element that the stage reads or writes here, addressed as directly as possible."""
         groups = [group for position in self.positions for group in position.loops.groups]
         found = address_of(load.source, list(load.indices), [a for group in groups for a in group])
-        if found is None or device.elements(load.source) >= device.LARGE or not load.source.shape:
-            return at_point(load, self.values) if load.source.shape else load
+        if not load.source.shape:
+            return load
+        if found is None or device.elements(load.source) >= device.LARGE:
+            here = at_point(load, self.values)
+            assert isinstance(here, Load)
+            return here
         strides, offset = list(found.strides), i32(found.base)
         for position in self.positions:
             own: list[int] = []

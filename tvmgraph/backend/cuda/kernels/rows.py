@@ -432,7 +432,9 @@ def _fits(operand: _Operand, row: RowStage, load: Load) -> bool:
 def _renamed(load: Load, row: RowStage, other: RowStage) -> Load:
     """A read in terms of the axes of another stage of the plan."""
     pairs = zip((*row.outer, *row.inner), (*other.outer, *other.inner))
-    return substitute(load, {mine.var: theirs.var for mine, theirs in pairs})
+    found = substitute(load, {mine.var: theirs.var for mine, theirs in pairs})
+    assert isinstance(found, Load)
+    return found
 
 
 def _match(nest: Nest, model: GpuModel) -> tuple[RowPlan, Division, IsOutput] | Refused:

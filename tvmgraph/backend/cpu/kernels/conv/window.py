@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import overload
 
 from tvm import sym, tirx
 
@@ -67,7 +68,11 @@ class Dimension:
         """Number of taps."""
         return self.tap.extent if self.tap else 1
 
-    def pixel(self, position: Expr | int, tap: Expr | int) -> Expr | int:
+    @overload
+    def pixel(self, position: int, tap: int) -> int: ...
+    @overload
+    def pixel(self, position: Index, tap: Index) -> Index: ...
+    def pixel(self, position: Index, tap: Index) -> Index:
         """The element that a tap sees at a position; outside of the image in the padding."""
         return position * self.stride + tap * self.dilation - self.before
 
@@ -222,16 +227,10 @@ def find_convolution(nest: Nest) -> Window | Refused:
     Args:
         nest: The loops of a function.
     """
-    contraction = contraction_of(nest)
-    if isinstance(contraction, Refused):
-        return contraction
-    dimensions = _dimensions(contraction, contraction.columns)
-    if dimensions is None or not contraction.rows:
-        return Refused("no window slides over its column operand")
-    padding = padding_of(contraction, contraction.right)
-    return (
-        padding if isinstance(padding, Refused) else Window(nest, contraction, padding, dimensions)
-    )
+    return _find(
+        nest, lambda found: found.columns, lambda found, _: bool(found.rows),
+        "no window slides over its column operand",
+    )  # fmt: skip
 
 
 def find_weight_gradient(nest: Nest) -> Window | Refused:
@@ -243,21 +242,32 @@ def find_weight_gradient(nest: Nest) -> Window | Refused:
     Args:
         nest: The loops of a function.
     """
+    return _find(
+        nest, lambda found: found.reduce, _sums_over_rows,
+        "no gradient of a convolution's weights",
+    )  # fmt: skip
+
+
+def _find(
+    nest: Nest,
+    positions: Callable[[Contraction], Sequence[Axis]],
+    is_it: Callable[[Contraction, Dimension], bool],
+    reason: str,
+) -> Window | Refused:
+    """The contraction whose column operand is read through a window.
+
+    Args:
+        nest: The loops of a function.
+        positions: The axes that count as positions of the window.
+        is_it: Whether a contraction is what is looked for, whose window moves along a last axis.
+        reason: What is said of one that is not.
+    """
     contraction = contraction_of(nest)
     if isinstance(contraction, Refused):
         return contraction
-    dimensions = _dimensions(contraction, contraction.reduce)
-    if dimensions is None or not _sums_over_rows(contraction, dimensions[-1]):
-        return Refused("no gradient of a convolution's weights")
-    padding = padding_of(contraction, contraction.right)
-    return (
-        padding if isinstance(padding, Refused) else Window(nest, contraction, padding, dimensions)
-    )
-
-
-def _with_padding(
-    nest: Nest, contraction: Contraction, dimensions: list[Dimension]
-) -> Window | Refused:
+    dimensions = _dimensions(contraction, positions(contraction))
+    if dimensions is None or not is_it(contraction, dimensions[-1]):
+        return Refused(reason)
     padding = padding_of(contraction, contraction.right)
     if isinstance(padding, Refused):
         return padding

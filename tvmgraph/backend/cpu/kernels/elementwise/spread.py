@@ -74,5 +74,6 @@ def _quotient(index: Expr, axis: Axis) -> tirx.FloorDiv | None:
     if isinstance(index, tirx.Add):
         left, right = (uses(part, axis) for part in (index.a, index.b))
         return None if left == right else _quotient(index.a if left else index.b, axis)
-    known = isinstance(index, tirx.FloorDiv) and isinstance(index.b, tirx.IntImm)
-    return index if known else None
+    if isinstance(index, tirx.FloorDiv) and isinstance(index.b, tirx.IntImm):
+        return index
+    return None
