@@ -21,13 +21,13 @@ from tvm import sym, te, tirx
 
 from tests.cuda import emulator
 from tvmgraph.backend.cuda.kernels import products
-from tvmgraph.backend.cuda.kernels.product_plan import (
+from tvmgraph.backend.cuda.kernels.gemm_plan import (
     GROUP_TILES,
     Extents,
-    ProductPlan,
+    GemmPlan,
     ThreadGrid,
     WarpGrid,
-    plan_product,
+    plan_gemm,
     tensor_cores,
 )
 from tvmgraph.backend.cuda.kernels.shared_tile import SharedTile
@@ -58,19 +58,19 @@ class Product:
 
     rows: int
     columns: int
-    depth: int
+    k_size: int
     dtype: str = "float16"
     turned: tuple[bool, bool] = (False, False)
     batch: tuple[int, ...] = ()
     bias: bool = True
-    plan: ProductPlan | None = None
+    plan: GemmPlan | None = None
     arch: str = "sm_90"
     tf32: bool = False
 
     def arrays(self) -> list[np.ndarray]:
         """The operands."""
-        left = (self.depth, self.rows) if self.turned[0] else (self.rows, self.depth)
-        right = (self.columns, self.depth) if self.turned[1] else (self.depth, self.columns)
+        left = (self.k_size, self.rows) if self.turned[0] else (self.rows, self.k_size)
+        right = (self.columns, self.k_size) if self.turned[1] else (self.k_size, self.columns)
         found = [_numbers((*self.batch, *s), self.dtype, i) for i, s in enumerate((left, right))]
         return [*found, _numbers((self.columns,), self.dtype, 2)] if self.bias else found
 
@@ -86,7 +86,7 @@ class Product:
         sums = _SUMS.get(self.dtype, "float32")
         inputs = [te.placeholder(_shape(*a.shape), self.dtype) for a in self.arrays()]
         left, right = inputs[:2]
-        k = te.reduce_axis((tirx.IntImm("int64", 0), tirx.IntImm("int64", self.depth)), "k")
+        k = te.reduce_axis((tirx.IntImm("int64", 0), tirx.IntImm("int64", self.k_size)), "k")
 
         def term(*index: Any) -> Any:
             *batch, i, j = index
@@ -124,7 +124,7 @@ class Convolution:
     groups: int = 1
     layout: str = "NHWC"
     dtype: str = "float16"
-    plan: ProductPlan | None = None
+    plan: GemmPlan | None = None
     arch: str = "sm_90"
     tf32: bool = False
     result_type = property(lambda self: self.dtype)
@@ -213,16 +213,16 @@ class Convolution:
         return te.create_prim_func([*inputs, te.compute(made.shape, finish)])
 
 
-def _warps(*tile: int, depth: int = 64, stages: int = 3, splits: int = 1) -> ProductPlan:
-    return ProductPlan(WarpGrid(*tile), depth, stages, splits)
+def _warps(*tile: int, k_block: int = 64, stages: int = 3, splits: int = 1) -> GemmPlan:
+    return GemmPlan(WarpGrid(*tile), k_block, stages, splits)
 
 
-def _groups(*tile: int, depth: int = 64, stages: int = 3, splits: int = 1) -> ProductPlan:
-    return ProductPlan(WarpGrid(*tile, is_grouped=True), depth, stages, splits)
+def _groups(*tile: int, k_block: int = 64, stages: int = 3, splits: int = 1) -> GemmPlan:
+    return GemmPlan(WarpGrid(*tile, is_grouped=True), k_block, stages, splits)
 
 
-def _threads(*tile: int) -> ProductPlan:
-    return ProductPlan(ThreadGrid(*tile), 16, 3, 1)
+def _threads(*tile: int) -> GemmPlan:
+    return GemmPlan(ThreadGrid(*tile), 16, 3, 1)
 
 
 CASES: dict[str, Product | Convolution] = {
@@ -234,7 +234,7 @@ CASES: dict[str, Product | Convolution] = {
     "bfloat16 batches": Product(40, 24, 70, "bfloat16", (False, True), (2, 2)),
     "parts": Product(34, 40, 520, plan=_warps(64, 32, 2, 2, splits=3)),
     "many_parts": Product(34, 40, 2000, plan=_warps(64, 32, 2, 2, splits=19)),
-    "large tile": Product(130, 72, 72, turned=(True, False), plan=_warps(64, 32, 1, 1, depth=32)),
+    "large tile": Product(130, 72, 72, turned=(True, False), plan=_warps(64, 32, 1, 1, k_block=32)),
     "int8": Product(40, 24, 96, "int8", (False, True), bias=False),
     "uint8 odd": Product(19, 21, 35, "uint8", bias=False),
     "float32": Product(33, 50, 29, "float32", (True, False)),
@@ -248,11 +248,11 @@ CASES: dict[str, Product | Convolution] = {
         72, 136, 72, "bfloat16", (True, True), plan=_groups(64, 128, 4, 1), arch="sm_90a"
     ),
     "wgmma int8": Product(
-        70, 200, 272, "int8", (False, True), bias=False, plan=_groups(64, 192, 4, 1, depth=128),
+        70, 200, 272, "int8", (False, True), bias=False, plan=_groups(64, 192, 4, 1, k_block=128),
         arch="sm_90a",
     ),
     "wgmma uint8 odd": Product(
-        19, 21, 35, "uint8", bias=False, plan=_groups(64, 64, 4, 1, depth=128), arch="sm_90a"
+        19, 21, 35, "uint8", bias=False, plan=_groups(64, 64, 4, 1, k_block=128), arch="sm_90a"
     ),
     **{
         f"wgmma {rows} x {columns}": Product(
@@ -281,10 +281,10 @@ CASES: dict[str, Product | Convolution] = {
 def scheduled(case: Product | Convolution) -> Any:
     """The kernel of a case."""
     model = replace(gpu_model(case.arch), tf32=case.tf32)
-    choose: Callable[..., ProductPlan] = plan_product
+    choose: Callable[..., GemmPlan] = plan_gemm
     if case.plan is not None:
         choose = lambda *_: case.plan  # noqa: E731  # pyright: ignore[reportAssignmentType]
-    with mock.patch.object(products, "plan_product", choose):
+    with mock.patch.object(products, "plan_gemm", choose):
         kernel = schedule_function(case.function(), model)
     assert kernel is not None
     return kernel
@@ -341,7 +341,7 @@ def _bytes(tile: SharedTile, row: int, byte: int) -> int:
 
 @pytest.mark.parametrize("row_bytes", [32, 64, 128, 256, 512])
 def test_no_two_accesses_meet_in_a_bank(row_bytes: int):
-    tile = SharedTile(lines=16, depth=row_bytes // 2, itemsize=2, by_line=True)
+    tile = SharedTile(lines=16, k_size=row_bytes // 2, itemsize=2, by_line=True)
     places = {(r, b): _bytes(tile, r, b) for r in range(16) for b in range(0, row_bytes, 16)}
     assert sorted(places.values()) == list(range(0, tile.size, 16)), "chunks overlap"
     banks = {where: place // 16 % 8 for where, place in places.items()}
@@ -358,13 +358,13 @@ def test_no_two_accesses_meet_in_a_bank(row_bytes: int):
 def test_plans_follow_the_problem():
     hopper, ampere = gpu_model("sm_90a"), gpu_model("sm_80")
     square = Extents(1, 8192, 8192, 8192)
-    best = plan_product(square, tensor_cores(2, hopper), hopper)
+    best = plan_gemm(square, tensor_cores(2, hopper), hopper)
     assert best.grid.is_grouped and best.grid.rows * best.grid.columns == 128 * 256
-    best = plan_product(square, tensor_cores(2, ampere), ampere)
+    best = plan_gemm(square, tensor_cores(2, ampere), ampere)
     assert not best.grid.is_grouped and best.splits == 1
-    few = plan_product(Extents(1, 1, 4096, 4096), tensor_cores(2, ampere), ampere)
+    few = plan_gemm(Extents(1, 1, 4096, 4096), tensor_cores(2, ampere), ampere)
     assert few.grid.rows == 16
-    deep = plan_product(Extents(1, 128, 128, 16384), tensor_cores(2, ampere), ampere)
+    deep = plan_gemm(Extents(1, 128, 128, 16384), tensor_cores(2, ampere), ampere)
     assert deep.splits > 4
 
 

@@ -56,7 +56,7 @@ def plan_route(factor: GemmOperand, tile: SharedTile) -> Route:
     lanes = min(runs[by_line], _MAX_ASYNC // factor.itemsize)
     if by_line != tile.by_line:
         lanes = 1
-    lanes = min(lanes, tile.depth if by_line else tile.lines)
+    lanes = min(lanes, tile.k_size if by_line else tile.lines)
     if lanes * factor.itemsize < _MIN_ASYNC:
         return Route(1, by_line, False)
     return Route(lanes, by_line, True)
@@ -73,7 +73,7 @@ def preferred_orientation(factor: GemmOperand) -> bool:
 
 @dataclass
 class Copier:
-    """Copies the tiles of one factor, step by step along its depth.
+    """Copies the tiles of one factor, step by step along K.
 
     Attributes:
         factor: The factor.
@@ -111,7 +111,7 @@ class Copier:
     @cached_property
     def _along(self) -> int:
         """Chunks side by side in the direction in which memory runs."""
-        extent = self.tile.depth if self.route.by_line else self.tile.lines
+        extent = self.tile.k_size if self.route.by_line else self.tile.lines
         return extent // self.route.lanes
 
     @cached_property
@@ -124,7 +124,7 @@ class Copier:
     @property
     def _across(self) -> int:
         """Rows of chunks."""
-        return self.tile.lines if self.route.by_line else self.tile.depth
+        return self.tile.lines if self.route.by_line else self.tile.k_size
 
     @property
     def _rows(self) -> int:
@@ -156,7 +156,7 @@ class Copier:
         return exists
 
     def prepare(self) -> None:
-        """Computes what does not depend on the depth."""
+        """Computes what does not depend on K."""
         if not self.route.is_async:
             self._held = device.registers(self._count, self.factor.dtype)
         if self.factor.linear is None:
@@ -172,22 +172,20 @@ class Copier:
         line, _ = self._place(number)
         return split(self.first + line, self.factor.lines)
 
-    def start(self, depth: Expr, slot: Expr) -> None:
-        """Asks for the tile whose sums start at step ``depth``.
+    def start(self, k: Expr, slot: Expr) -> None:
+        """Asks for the tile whose sums start at step ``k``.
 
         Args:
-            depth: The first step.
+            k: The first step.
             slot: Byte of the shared memory where the tile begins.
         """
         for number in range(self._count):
-            device.only_if(
-                self._exists(number), lambda number=number: self._start(number, depth, slot)
-            )
+            device.only_if(self._exists(number), lambda number=number: self._start(number, k, slot))
 
-    def _start(self, number: int, depth: Expr, slot: Expr) -> None:
+    def _start(self, number: int, k: Expr, slot: Expr) -> None:
         line, step = self._place(number)
-        values = self.batch | self._line_values(number) | split(depth + step, self.factor.steps)
-        valid = both(self.factor.guard(values), self._inside(line, depth + step))
+        values = self.batch | self._line_values(number) | split(k + step, self.factor.steps)
+        valid = both(self.factor.guard(values), self._inside(line, k + step))
         if self.route.is_async:
             to = self.memory[slot + self._target(number)]
             size = self.route.lanes * self.factor.itemsize
@@ -211,7 +209,7 @@ class Copier:
         """Whether the chunk is part of the matrix."""
         short = self._lines % self.tile.lines
         inside = (self.first + line < i32(self._lines)) if short else None
-        partial = self._steps % self.tile.depth
+        partial = self._steps % self.tile.k_size
         return both(inside, (step < i32(self._steps)) if partial else None)
 
     def _target(self, number: int) -> Expr:

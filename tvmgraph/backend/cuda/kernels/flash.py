@@ -112,9 +112,9 @@ class FlashAttention:
         self.is_grouped = _is_grouped(problem, model)
         self.warps = _GROUP_WARPS if self.is_grouped else _WARPS
         self.dtype = str(problem.query.buffer.dtype)
-        self.depth = padded(problem.query.fixed("D"))
+        self.k_size = padded(problem.query.fixed("D"))
         self.size = padded(problem.value.fixed("D"))
-        widest = max(self.depth, self.size)
+        widest = max(self.k_size, self.size)
         rows = next(rows for limit, rows in _ROWS_BY_SIZE if widest <= limit)
         if self.is_grouped:
             rows = ROWS
@@ -122,8 +122,8 @@ class FlashAttention:
         self.queries = self.warps * self.warp_rows
         self.down = self.warp_rows // ROWS
         self.length, self.keys = problem.query.fixed("S"), problem.key.fixed("S")
-        self.query_rows = tile_of(self.queries, self.depth)
-        self.key_rows = tile_of(_KEYS, self.depth)
+        self.query_rows = tile_of(self.queries, self.k_size)
+        self.key_rows = tile_of(_KEYS, self.k_size)
         self.value_rows = tile_of(_KEYS, self.size)
         # Scores stay in the units of the products, unless a mask must be added to them.
         self.is_scaled = problem.mask is not None or problem.scale <= 0

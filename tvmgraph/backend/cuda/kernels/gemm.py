@@ -18,10 +18,10 @@ from tvmgraph.backend.cuda.kernels import device, wgmma
 from tvmgraph.backend.cuda.kernels.copies import Copier, preferred_orientation
 from tvmgraph.backend.cuda.kernels.device import WARP, div, i32, mod, split
 from tvmgraph.backend.cuda.kernels.gemm_operand import GemmOperand
+from tvmgraph.backend.cuda.kernels.gemm_plan import Extents, GemmPlan, ThreadGrid
 from tvmgraph.backend.cuda.kernels.mma import TRANSPOSABLE, MmaCore
 from tvmgraph.backend.cuda.kernels.multistage import MultistagePipeline
 from tvmgraph.backend.cuda.kernels.output import Output, Sink
-from tvmgraph.backend.cuda.kernels.product_plan import Extents, ProductPlan, ThreadGrid
 from tvmgraph.backend.cuda.kernels.shared_tile import SharedTile
 from tvmgraph.backend.cuda.kernels.simt import SimtCore
 from tvmgraph.backend.cuda.kernels.thread_group import StridedThreadGroup
@@ -50,7 +50,7 @@ def extents_of(contraction: Contraction) -> Extents:
         Batch, M, N and K, and the bytes that are read and written.
     """
     groups = (contraction.batch, contraction.rows, contraction.columns, contraction.reduce)
-    batch, rows, columns, depth = (product(axis.extent for axis in group) for group in groups)
+    batch, rows, columns, k_size = (product(axis.extent for axis in group) for group in groups)
     read = sum(_bytes(side.load.source) for side in (contraction.left, contraction.right))
     end = contraction.epilogue
     moved = sum(dtype_bytes(str(buffer.dtype)) for buffer in end.buffers)
@@ -58,7 +58,7 @@ def extents_of(contraction: Contraction) -> Extents:
     sources.pop(hash(contraction.sums), None)
     whole = [source for source in sources.values() if _elements(source) >= batch * rows * columns]
     moved += sum(dtype_bytes(str(source.dtype)) for source in whole)
-    return Extents(batch, rows, columns, depth, read, moved)
+    return Extents(batch, rows, columns, k_size, read, moved)
 
 
 def _elements(buffer: Buffer) -> int:
@@ -78,7 +78,7 @@ class Block:
         matrix: Index of the product.
         row: First row.
         column: First column.
-        part: Which part of the depth.
+        part: Which part of K.
     """
 
     batch: dict[Var, Expr]
@@ -102,7 +102,7 @@ class Gemm:
     contraction: Contraction
     left: GemmOperand
     right: GemmOperand
-    plan: ProductPlan
+    plan: GemmPlan
 
     @cached_property
     def extents(self) -> Extents:
@@ -110,7 +110,7 @@ class Gemm:
         return extents_of(self.contraction)
 
     def write(self) -> None:
-        """Writes the kernel, and one that adds partial sums where the depth is divided."""
+        """Writes the kernel, and one that adds partial sums where K is divided."""
         plan, extents = self.plan, self.extents
         down, across = plan.tiles(extents)
         output, partial = Output(self.contraction), None
@@ -162,7 +162,7 @@ class Gemm:
             by_line = False
         else:
             by_line = factor.dtype not in TRANSPOSABLE or preferred_orientation(factor)
-        return SharedTile(lines, self.plan.depth, factor.itemsize, by_line)
+        return SharedTile(lines, self.plan.k_block, factor.itemsize, by_line)
 
     def _place_of_parts(self, block: Block) -> Expr:
         """Where the partial sums of this part of this product begin."""
@@ -170,7 +170,7 @@ class Gemm:
         return device.let(matrix * i32(self.extents.rows * self.extents.columns))
 
 
-def block_of(contraction: Contraction, plan: ProductPlan, extents: Extents, number: Expr) -> Block:
+def block_of(contraction: Contraction, plan: GemmPlan, extents: Extents, number: Expr) -> Block:
     """What block ``number`` computes.
 
     Tiles are numbered down strips of ``_TOGETHER`` rows of tiles: blocks that run at the same time

@@ -10,7 +10,7 @@ multiply them with the vectors, which stay in the first-level cache.
 * Lines are neighbours: a thread takes neighbouring lines, and the rows of threads of a block share
   the steps.
 
-Where there are too few lines to keep all multiprocessors busy, blocks share the depth, and a second
+Where there are too few lines to keep all multiprocessors busy, blocks share K, and a second
 kernel adds what they have in a fixed order.
 
 Expected on a device: the bytes of the matrix at the speed of a copy.
@@ -81,7 +81,7 @@ class Gemv:
         return product(axis.extent for axis in self.matrix.lines)
 
     @cached_property
-    def depth(self) -> int:
+    def k_size(self) -> int:
         """Steps of the sums."""
         return product(axis.extent for axis in self.matrix.steps)
 
@@ -124,20 +124,20 @@ class Gemv:
 
     @cached_property
     def blocks(self) -> int:
-        """Blocks of all products, of one part of the depth."""
+        """Blocks of all products, of one part of K."""
         return self.batch * -(-self.lines // self.width)
 
     @cached_property
     def turns(self) -> int:
-        """Turns of the loop over one part of the depth."""
-        turns = -(-self.depth // self.stride)
+        """Turns of the loop over one part of K."""
+        turns = -(-self.k_size // self.stride)
         wanted = -(-self.model.sms * _BLOCKS_PER_SM // self.blocks)
         return -(-turns // max(1, min(wanted, turns // 2)))
 
     @cached_property
     def parts(self) -> int:
         """Blocks that share the sums of a line."""
-        return -(-self.depth // (self.stride * self.turns))
+        return -(-self.k_size // (self.stride * self.turns))
 
     @property
     def fits(self) -> bool:
@@ -147,17 +147,17 @@ class Gemv:
         if self.vectors.guards or self.matrix.guards:
             return False
         source = device.elements(self.matrix.load.source)
-        if self.batch * self.lines * self.depth > _REUSE * source:
+        if self.batch * self.lines * self.k_size > _REUSE * source:
             return False
         runs = [self.matrix.run(side) for side in (self.matrix.steps, self.matrix.lines)]
         if max(runs) < self.lanes or self.matrix.load.source.dtype not in _STREAMED:
             return False
         if self.by_line:
-            return self.depth >= WARP * self.lanes
-        return self.lines >= self.width and self.depth >= self.stride
+            return self.k_size >= WARP * self.lanes
+        return self.lines >= self.width and self.k_size >= self.stride
 
     def write(self) -> None:
-        """Writes the kernel, and one that adds the parts where blocks share the depth."""
+        """Writes the kernel, and one that adds the parts where blocks share K."""
         output, partial = Output(self.contraction), None
         extents = extents_of(self.contraction)
         if self.parts > 1:
@@ -191,7 +191,7 @@ class _Block:
     Args:
         plan: The product.
         output: What is done with the sums.
-        partial: Sums of the parts of the depth, if there are several.
+        partial: Sums of the parts of K, if there are several.
         number: Index of the block.
         thread: Index of the thread.
     """
@@ -240,12 +240,12 @@ class _Block:
                 for ahead in range(_AHEAD)
             ]
             held = [
-                [self._read_vector(plan.matrix, line, step, step, plan.depth) for line in lines]
+                [self._read_vector(plan.matrix, line, step, step, plan.k_size) for line in lines]
                 for step in steps
             ]
             for step, at_step in zip(steps, held):
                 device.only_if(
-                    self._below(step, plan.depth),
+                    self._below(step, plan.k_size),
                     lambda step=step, at_step=at_step: self._multiply_steps(step, at_step),
                 )
 
@@ -294,7 +294,7 @@ class _Block:
             held = [self._read_vector(plan.matrix, line, s, line, plan.lines, s) for s in steps]
             for step, elements in zip(steps, held):
                 device.only_if(
-                    self._below(step, plan.depth),
+                    self._below(step, plan.k_size),
                     lambda step=step, elements=elements: self._multiply_lines(step, elements),
                 )
 
@@ -311,7 +311,7 @@ class _Block:
 
     def _below(self, step: Expr, end: int) -> Expr | None:
         plan = self.plan
-        whole = plan.parts * plan.turns * plan.stride == plan.depth
+        whole = plan.parts * plan.turns * plan.stride == plan.k_size
         return None if whole else step < i32(end)
 
     def _element(self, factor: GemmOperand, line: Expr, step: Expr) -> Expr:
@@ -346,7 +346,7 @@ class _Block:
             ragged = also is None or self._is_ragged
             inside = (along < i32(end)) if ragged else None
         if also is not None:
-            inside = device.both(inside, self._below(also, plan.depth))
+            inside = device.both(inside, self._below(also, plan.k_size))
         if inside is not None:
             for lane in range(plan.lanes):
                 device.store(held, tirx.const(0, str(held.dtype)), [lane])

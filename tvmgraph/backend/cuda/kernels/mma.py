@@ -4,7 +4,7 @@ A block of threads computes a tile of the result. Tiles of the factors come thro
 pipeline in shared memory, several steps ahead of the products; each warp multiplies its part of
 them with fragments that ``ldmatrix`` reads, and keeps its sums, in f32 or s32, in registers.
 
-All types move alike: an ``mma`` takes 32 bytes of depth of 16 rows and 8 columns (PTX ISA, 9.7.14),
+All types move alike: an ``mma`` takes 32 bytes of K of 16 rows and 8 columns (PTX ISA, 9.7.14),
 which are 16 steps of f16 and bf16, 8 of tf32 and 32 of int8.
 """
 
@@ -16,13 +16,13 @@ from tvm import tirx
 
 from tvmgraph.backend.cuda.kernels import device
 from tvmgraph.backend.cuda.kernels.device import i32
-from tvmgraph.backend.cuda.kernels.product_plan import WarpGrid
+from tvmgraph.backend.cuda.kernels.gemm_plan import WarpGrid
 from tvmgraph.backend.cuda.kernels.shared_tile import SharedTile
 from tvmgraph.backend.cuda.kernels.warp_sums import COLUMNS, ROWS, WarpSums
 from tvmgraph.backend.loop_ir.types import Buffer, Expr
 
-#: Bytes of depth that one instruction takes.
-DEPTH_BYTES = 32
+#: Bytes of K that one instruction takes.
+K_BYTES = 32
 
 #: The instruction for factors of a type.
 INSTRUCTIONS = {
@@ -59,7 +59,7 @@ class MmaCore(WarpSums):
 
     @cached_property
     def _steps(self) -> int:
-        return self.left.depth * self.left.itemsize // DEPTH_BYTES
+        return self.left.k_size * self.left.itemsize // K_BYTES
 
     def multiply(self, left: Expr, right: Expr) -> None:
         """Adds the products of the tiles at bytes ``left`` and ``right`` of the shared memory.
@@ -128,11 +128,11 @@ def row_fragments(tile: SharedTile, lane: Expr, first: Expr, step: int) -> Expr:
         tile: The tile.
         lane: The lane.
         first: First row, a multiple of 8.
-        step: Which 32 bytes of the depth.
+        step: Which 32 bytes of K.
     """
     low, high = lane & i32(15), lane >> i32(4)
     if tile.by_line:
-        byte = i32(step * DEPTH_BYTES) + (high << i32(4))
+        byte = i32(step * K_BYTES) + (high << i32(4))
         return tile.offset(first + low, byte, tile.phase(low))
     deep = (lane & i32(7)) + (high << i32(3))
     byte = (first + (lane & i32(8))) << i32(1)
@@ -140,20 +140,20 @@ def row_fragments(tile: SharedTile, lane: Expr, first: Expr, step: int) -> Expr:
 
 
 def column_fragments(tile: SharedTile, lane: Expr, first: Expr, step: int) -> Expr:
-    """The same for 16 columns: the two halves of the depth of eight of them, then of the others.
+    """The same for 16 columns: the two halves of K of eight of them, then of the others.
 
     Args:
         tile: The tile of the column operand in shared memory.
         lane: Number of the lane in its warp.
         first: First of the 16 columns.
-        step: Which 32 bytes of the depth.
+        step: Which 32 bytes of K.
 
     Returns:
         Offset of this lane's row in the tile.
     """
     if tile.by_line:
         line = (lane & i32(7)) + ((lane >> i32(4)) << i32(3))
-        byte = i32(step * DEPTH_BYTES) + ((lane & i32(8)) << i32(1))
+        byte = i32(step * K_BYTES) + ((lane & i32(8)) << i32(1))
         return tile.offset(first + line, byte, tile.phase(lane & i32(7)))
     byte = (first + ((lane >> i32(4)) << i32(3))) << i32(1)
     return tile.offset(i32(step * 16) + (lane & i32(15)), byte, tile.phase(lane & i32(7)))

@@ -10,7 +10,7 @@ from tvm import tirx
 from tvmgraph.backend.cuda.kernels import device
 from tvmgraph.backend.cuda.kernels.copies import Copier
 from tvmgraph.backend.cuda.kernels.device import i32, mod
-from tvmgraph.backend.cuda.kernels.product_plan import Extents, ProductPlan
+from tvmgraph.backend.cuda.kernels.gemm_plan import Extents, GemmPlan
 from tvmgraph.backend.loop_ir.types import Expr
 
 
@@ -47,12 +47,12 @@ class MultistagePipeline:
     """
 
     copiers: list[Copier]
-    plan: ProductPlan
+    plan: GemmPlan
     extents: Extents
     start: Expr
 
     def run(self, part: Expr, core: Core) -> None:
-        """Multiplies all steps of a part of the depth.
+        """Multiplies all steps of a part of K.
 
         One barrier per step does for two: when all threads have passed it, the tile is there, and
         the slot whose products were complete before it is free to be filled again.
@@ -60,7 +60,7 @@ class MultistagePipeline:
         for copier in self.copiers:
             copier.prepare()
         ahead = self.plan.stages - 1 - core.lag
-        total = -(-self.extents.depth // self.plan.depth)
+        total = -(-self.extents.k_size // self.plan.k_block)
         whole = self.plan.slots(self.extents)
         first = part * i32(whole)
         count: Expr = i32(total)
@@ -93,9 +93,9 @@ class MultistagePipeline:
 
     def _fetch(self, first: Expr, step: Expr, count: Expr, finish: bool = False) -> None:
         def start() -> None:
-            depth = device.let((first + step) * i32(self.plan.depth))
+            k = device.let((first + step) * i32(self.plan.k_block))
             for copier, slot in zip(self.copiers, self._slots(step)):
-                copier.start(depth, slot)
+                copier.start(k, slot)
                 if finish:
                     copier.finish(slot)
 

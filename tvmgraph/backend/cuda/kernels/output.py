@@ -12,8 +12,8 @@ from tvm import ir, tirx
 from tvmgraph.backend.cuda.kernels import device
 from tvmgraph.backend.cuda.kernels.device import VECTOR_BYTES, at_point, i32, split
 from tvmgraph.backend.cuda.kernels.gemm_operand import run_of
+from tvmgraph.backend.cuda.kernels.gemm_plan import Extents, Grid
 from tvmgraph.backend.cuda.kernels.place import uses
-from tvmgraph.backend.cuda.kernels.product_plan import Extents, Grid
 from tvmgraph.backend.loop_ir.access import dtype_bytes
 from tvmgraph.backend.loop_ir.contraction import Contraction
 from tvmgraph.backend.loop_ir.program import is_choice, map_loads, substitute
@@ -181,7 +181,7 @@ class Sink:
         batch: Values of the batch axes.
         row: First row of the tile.
         column: First column.
-        partial: Partial sums, where blocks share the depth.
+        partial: Partial sums, where blocks share K.
         place: Where those of this block's product begin.
     """
 

@@ -7,13 +7,13 @@ from dataclasses import dataclass, replace
 from tvmgraph.backend.cuda.kernels.device import device_memory
 from tvmgraph.backend.cuda.kernels.gemm import Gemm, extents_of
 from tvmgraph.backend.cuda.kernels.gemm_operand import GemmOperand, gemm_operand_of
-from tvmgraph.backend.cuda.kernels.gemv import Gemv, gemv_of
-from tvmgraph.backend.cuda.kernels.product_plan import (
-    ProductPlan,
-    plan_product,
+from tvmgraph.backend.cuda.kernels.gemm_plan import (
+    GemmPlan,
+    plan_gemm,
     tensor_cores,
     threads,
 )
+from tvmgraph.backend.cuda.kernels.gemv import Gemv, gemv_of
 from tvmgraph.backend.loop_ir.choice import choose
 from tvmgraph.backend.loop_ir.contraction import Contraction, match_contraction
 from tvmgraph.backend.loop_ir.fuse import materialize
@@ -72,14 +72,14 @@ def _match_gemv(nest: Nest, model: GpuModel) -> Gemv | Refused:
     return gemv
 
 
-def _plan(found: _Product, model: GpuModel) -> ProductPlan:
+def _plan(found: _Product, model: GpuModel) -> GemmPlan:
     engine = threads(found.dtype, model)
     if found.dtype != found.contraction.dtype or _rounds_to_tf32(found.dtype, model):
         engine = tensor_cores(found.left.itemsize, model)
-    return plan_product(extents_of(found.contraction), engine, model)
+    return plan_gemm(extents_of(found.contraction), engine, model)
 
 
-def _emit(found: _Product, plan: ProductPlan, _writer: Writer[GpuModel]) -> None:
+def _emit(found: _Product, plan: GemmPlan, _writer: Writer[GpuModel]) -> None:
     Gemm(found.contraction, found.left, found.right, plan).write()
 
 

@@ -75,12 +75,12 @@ class _Gradient(Gradient):
 
     def _product(self, step: Expr, row: Expr, unit: Expr) -> Expr:
         """What the step after gives to a unit: its gates' cotangents times the weights."""
-        _, depth, width = (int(extent) for extent in self.panels.shape)
+        _, k_size, width = (int(extent) for extent in self.panels.shape)
         after = device.let(self.time(step + i32(1)))
         panel, member = device.let(div(unit, width)), device.let(mod(unit, width))
         total = device.registers(1, self.dtype)
         device.store(total, tirx.const(0, self.dtype), [0])
-        with device.loop(depth) as k:
+        with device.loop(k_size) as k:
             product = self.results[0][after, row, k] * self.panels[panel, k, member]
             device.store(total, total[i32(0)] + product, [0])
         return total[i32(0)]

@@ -19,29 +19,29 @@ _PANEL_BYTES = 128
 
 @dataclass(frozen=True)
 class SharedTile:
-    """A tile of ``lines`` of a factor (rows of A, columns of B) and ``depth`` steps of the sums.
+    """A tile of ``lines`` of a factor (rows of A, columns of B) and ``k_size`` steps of the sums.
 
     Attributes:
         lines: Lines of the tile.
-        depth: Steps of the sums.
+        k_size: Steps of the sums.
         itemsize: Bytes of an element.
         by_line: Whether the steps of one line are neighbours; else the lines of one step are.
     """
 
     lines: int
-    depth: int
+    k_size: int
     itemsize: int
     by_line: bool
 
     @property
     def rows(self) -> int:
         """Rows as they lie in memory."""
-        return self.lines if self.by_line else self.depth
+        return self.lines if self.by_line else self.k_size
 
     @property
     def row_bytes(self) -> int:
         """Bytes of a row, over all panels."""
-        return (self.depth if self.by_line else self.lines) * self.itemsize
+        return (self.k_size if self.by_line else self.lines) * self.itemsize
 
     @property
     def pitch(self) -> int:

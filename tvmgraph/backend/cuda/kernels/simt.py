@@ -1,6 +1,6 @@
 """Matrix products without tensor cores: exact f32, and f64 and int32.
 
-A thread keeps the sums of one or four blocks of 4 x 4. Per step of the depth it reads four
+A thread keeps the sums of one or four blocks of 4 x 4. Per step of K it reads four
 neighbouring rows and columns of each block at once; the threads of a warp read neighbouring columns
 and two or four groups of rows, which are broadcast.
 """
@@ -11,8 +11,8 @@ from tvm import tirx
 
 from tvmgraph.backend.cuda.kernels import device
 from tvmgraph.backend.cuda.kernels.device import VECTOR_BYTES, div, i32, mod
+from tvmgraph.backend.cuda.kernels.gemm_plan import ThreadGrid
 from tvmgraph.backend.cuda.kernels.output import Sink
-from tvmgraph.backend.cuda.kernels.product_plan import ThreadGrid
 from tvmgraph.backend.cuda.kernels.shared_tile import SharedTile
 from tvmgraph.backend.loop_ir.access import dtype_bytes
 from tvmgraph.backend.loop_ir.types import Buffer, Expr
@@ -66,8 +66,8 @@ class SimtCore:
     def multiply(self, left: Expr, right: Expr) -> None:
         """Adds the products of the tiles at bytes ``left`` and ``right`` of the shared memory."""
         self._read(left, right, 0)
-        for step in range(self.left.depth):
-            if step + 1 < self.left.depth:
+        for step in range(self.left.k_size):
+            if step + 1 < self.left.k_size:
                 self._read(left, right, step + 1)
             self._multiply(step % 2)
 

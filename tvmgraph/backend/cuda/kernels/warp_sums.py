@@ -10,8 +10,8 @@ from tvm import tirx
 
 from tvmgraph.backend.cuda.kernels import device
 from tvmgraph.backend.cuda.kernels.device import WARP, div, i32, mod
+from tvmgraph.backend.cuda.kernels.gemm_plan import WarpGrid
 from tvmgraph.backend.cuda.kernels.output import Early, Sink
-from tvmgraph.backend.cuda.kernels.product_plan import WarpGrid
 from tvmgraph.backend.loop_ir.types import Buffer, Expr
 
 #: Rows and columns of a block.

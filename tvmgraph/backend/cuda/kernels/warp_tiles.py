@@ -76,7 +76,7 @@ def copier_of(
     batches, heads, sequence, size = found
     load = operand.buffer[operand.at(*(axis.var for axis in found))]
     factor = GemmOperand(load, load, (), (batches, heads), (size,), (sequence,))
-    turned = SharedTile(tile.depth, tile.lines, _ITEM, by_line=False)
+    turned = SharedTile(tile.k_size, tile.lines, _ITEM, by_line=False)
     values: dict[Var, Expr] = {batches.var: batch, heads.var: head}
     copier = Copier(factor, turned, memory, threads, thread, values, i32(0))
     copier.prepare()
@@ -118,7 +118,7 @@ class WarpTiles:
         a = device.registers(self.down * 4, "uint32")
         b = device.registers(4, "uint32")
         across = other.tile.lines // COLUMNS
-        for step in range(own.tile.depth // 16):
+        for step in range(own.tile.k_size // 16):
             for block in range(self.down):
                 first = self.row + i32(block * ROWS)
                 where = own.start + row_fragments(own.tile, self.lane, first, step)
@@ -134,8 +134,8 @@ class WarpTiles:
         """Adds the rows of a tile, weighed by packed factors of the warp's rows."""
         a = device.registers(self.down * 4, "uint32")
         b = device.registers(4, "uint32")
-        turned = SharedTile(other.tile.depth, other.tile.lines, _ITEM, by_line=False)
-        across, steps = other.tile.depth // COLUMNS, other.tile.lines // 16
+        turned = SharedTile(other.tile.k_size, other.tile.lines, _ITEM, by_line=False)
+        across, steps = other.tile.k_size // COLUMNS, other.tile.lines // 16
         for step in range(steps):
             for block in range(self.down):
                 start = (block * steps + step) * 4
@@ -184,7 +184,7 @@ class WarpTiles:
             indices: Batch, head, and first row of the block.
         """
         packed = device.registers(1, "uint32")
-        across = through.tile.depth // COLUMNS
+        across = through.tile.k_size // COLUMNS
         for at in range(0, int(sums.shape[0]), 2):
             block, i = divmod(at, 4)
             device.ptx(PACK[self.dtype], packed[i32(0)], sums[i32(at + 1)], sums[i32(at)])
@@ -197,14 +197,14 @@ class WarpTiles:
 
     def _store_rows(self, through: Place, out: Operand, indices: tuple[Expr, Expr, Expr]) -> None:
         tile, (batch, head, first) = through.tile, indices
-        per_row = tile.depth // _LANES
+        per_row = tile.k_size // _LANES
         down, sweeps = max(1, WARP // per_row), -(-per_row // WARP)
         held = device.registers(_LANES // 2, "uint32")
         with device.loop(self.down * ROWS // down * sweeps) as turn:
             row = self.row + div(turn, sweeps) * i32(down) + div(self.lane, min(per_row, WARP))
             column = mod(self.lane, min(per_row, WARP)) + mod(turn, sweeps) * i32(WARP)
             row, column = device.let(row), device.let(column * i32(_LANES))
-            inside = (column < i32(out.fixed("D"))) if out.fixed("D") % tile.depth else None
+            inside = (column < i32(out.fixed("D"))) if out.fixed("D") % tile.k_size else None
             if out.fixed("S") % tile.lines:
                 inside = both(inside, first + row < i32(out.fixed("S")))
 
@@ -234,11 +234,11 @@ class GroupTiles(WarpTiles):
     @staticmethod
     def registers(tile: SharedTile) -> Buffer:
         """Registers for the warp's rows of a tile."""
-        return device.registers(tile.depth // 16 * 4, "uint32")
+        return device.registers(tile.k_size // 16 * 4, "uint32")
 
     def hold(self, own: Place) -> None:
         """Reads the warp's rows of the first factor, which is the same for all tiles."""
-        for step in range(own.tile.depth // 16):
+        for step in range(own.tile.k_size // 16):
             where = own.start + row_fragments(own.tile, self.lane, self.row, step)
             to = [self.own[i32(4 * step + i)] for i in range(4)]
             load_fragments(to, self.memory[where], transposed=False)
@@ -250,7 +250,7 @@ class GroupTiles(WarpTiles):
 
     def add_rows(self, sums: Buffer, weights: Buffer, other: Place) -> None:
         """Starts adding the rows of a tile; what comes next waits for them."""
-        turned = SharedTile(other.tile.depth, other.tile.lines, _ITEM, by_line=False)
+        turned = SharedTile(other.tile.k_size, other.tile.lines, _ITEM, by_line=False)
         self._multiply_group(sums, weights, other, turned, starts=False)
 
     def _multiply_group(
@@ -260,7 +260,7 @@ class GroupTiles(WarpTiles):
         name = wgmma.instruction(self.dtype, tile.lines)
         held = [sums[i32(at)] for at in range(int(sums.shape[0]))]
         device.ptx("wgmma.fence.sync.aligned")
-        for step in range(tile.depth // 16):
+        for step in range(tile.k_size // 16):
             left = [factors[i32(4 * step + i)] for i in range(4)]
             right = first + tirx.const(wgmma.advance(tile, step), "uint64")
             adds = not (starts and step == 0)

@@ -11,8 +11,8 @@ from tvm import tirx
 
 from tvmgraph.backend.cuda.kernels import device
 from tvmgraph.backend.cuda.kernels.device import WARP, i32
-from tvmgraph.backend.cuda.kernels.mma import DEPTH_BYTES, TRANSPOSABLE
-from tvmgraph.backend.cuda.kernels.product_plan import GROUP_ROWS, WarpGrid
+from tvmgraph.backend.cuda.kernels.gemm_plan import GROUP_ROWS, WarpGrid
+from tvmgraph.backend.cuda.kernels.mma import K_BYTES, TRANSPOSABLE
 from tvmgraph.backend.cuda.kernels.shared_tile import SharedTile
 from tvmgraph.backend.cuda.kernels.warp_sums import WarpSums
 from tvmgraph.backend.loop_ir.types import Buffer, Expr
@@ -68,7 +68,7 @@ class GroupCore(WarpSums):
         how = transposed if self.dtype in TRANSPOSABLE else []
         sums = [self.sums[i32(at)] for at in range(int(self.sums.shape[0]))]
         device.ptx("wgmma.fence.sync.aligned")
-        for step in range(self.left.depth * self.left.itemsize // DEPTH_BYTES):
+        for step in range(self.left.k_size * self.left.itemsize // K_BYTES):
             a = rows + tirx.const(advance(self.left, step), "uint64")
             b = columns + tirx.const(advance(self.right, step), "uint64")
             device.ptx(name, *sums, a, b, True, *how)
@@ -132,5 +132,5 @@ def advance(tile: SharedTile, step: int) -> int:
     """
     if not tile.by_line:
         return step * 16 * tile.pitch // 16
-    panel, inner = divmod(step * DEPTH_BYTES, tile.pitch)
+    panel, inner = divmod(step * K_BYTES, tile.pitch)
     return (panel * tile.rows * tile.pitch + inner) // 16

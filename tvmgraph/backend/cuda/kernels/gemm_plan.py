@@ -3,8 +3,8 @@
 The model counts what a tile costs on one multiprocessor: products at the rate of its tensor cores,
 the bytes of its factors through the second-level cache, and those that come from memory and go
 there. A block that is alone does one after the other; several fill each other's waits. A launch
-takes as many waves as the blocks need. Where the tiles of a result do not fill the device, the
-depth is divided among blocks too, which costs writing and reading the partial sums once.
+takes as many waves as the blocks need. Where the tiles of a result do not fill the device, K
+is divided among blocks too, which costs writing and reading the partial sums once.
 
 Its constants were fitted to 60 kernels of ResNet-50 and BERT-base on an H100, each with one or two
 tiles, 2026-11-27: 10 % from what was measured on average, at most 35 %.
@@ -33,8 +33,8 @@ GROUP_TILES = (
 _BYTE_COLUMNS = 224
 _THREAD_TILES = ((128, 128, 2), (128, 64, 2), (64, 64, 2), (64, 64, 1), (32, 64, 1), (16, 64, 1))
 _WARP = 32
-#: Bytes of depth of a tile, and slots of the pipeline at most.
-_DEPTH_BYTES, _MAX_STAGES = 128, 4
+#: Bytes of K of a tile, and slots of the pipeline at most.
+_K_BYTES, _MAX_STAGES = 128, 4
 #: Multiply-adds of 2-byte factors per clock of a multiprocessor: through ``mma.sync`` on Ampere and
 #: on Hopper, and through ``wgmma``.
 _AMPERE, _HOPPER, _GROUPED = 1024, 900, 2048
@@ -50,12 +50,12 @@ _FEW_STAGES = 3
 _NEAR = 0.7
 #: Clocks that a block takes besides its products: to start, to fill the pipeline, to store.
 _START = 1500
-#: Parts of the depth at most, and steps of the pipeline that one has at least.
+#: Parts of K at most, and steps of the pipeline that one has at least.
 _MAX_SPLITS, _MIN_SLOTS = 256, 4
 #: Partial sums at most: offsets of them are int32.
 _MAX_PARTIAL = (1 << 31) - 1
 #: Steps of the sums per slot without tensor cores.
-_THREAD_DEPTH = 16
+_THREAD_K = 16
 #: Registers of a thread besides its sums: of 36 kernels on tensor cores 40 to 60, by nvcc 13.0.
 _OTHER_REGISTERS = 56
 #: What the copies of a window cost beyond those of a matrix (3 x 3 convolutions of ResNet-50).
@@ -130,13 +130,13 @@ Grid = WarpGrid | ThreadGrid
 
 @dataclass(frozen=True)
 class Extents:
-    """Sizes of the products: ``batch`` times (rows, depth) x (depth, columns).
+    """Sizes of the products: ``batch`` times M x K times K x N.
 
     Attributes:
         batch: Products.
         rows: Rows of one, M.
         columns: Columns, N.
-        depth: What is summed over, K.
+        k_size: What is summed over, K.
         read: Bytes of both operands in memory, where they are known.
         moved: Bytes that the end reads and writes for an element of the result.
     """
@@ -144,31 +144,31 @@ class Extents:
     batch: int
     rows: int
     columns: int
-    depth: int
+    k_size: int
     read: int = 0
     moved: int = 0
 
 
 @dataclass(frozen=True)
-class ProductPlan:
+class GemmPlan:
     """Shape of a kernel.
 
     Attributes:
         grid: Tile of a block and its division among warps.
-        depth: Steps of the sums per slot.
+        k_block: Steps of the sums per slot.
         stages: Slots of the pipeline.
         splits: Blocks that share the sums of a tile.
     """
 
     grid: Grid
-    depth: int
+    k_block: int
     stages: int
     splits: int
 
     @property
     def key(self) -> tuple[int, ...]:
         """The plan as numbers, as the tuning database keeps it."""
-        return (*astuple(self.grid), self.depth, self.stages, self.splits)
+        return (*astuple(self.grid), self.k_block, self.stages, self.splits)
 
     def tiles(self, extents: Extents) -> tuple[int, int]:
         """Tiles down and across one result."""
@@ -176,7 +176,7 @@ class ProductPlan:
 
     def slots(self, extents: Extents) -> int:
         """Steps of the pipeline that one block goes through, at most."""
-        steps = -(-extents.depth // self.depth)
+        steps = -(-extents.k_size // self.k_block)
         return -(-steps // self.splits)
 
 
@@ -226,7 +226,7 @@ def threads(dtype: str, model: GpuModel) -> Engine:
     return Engine(4, 128 if dtype == "float32" else 64, is_threads=True)
 
 
-def plan_product(extents: Extents, engine: Engine, model: GpuModel) -> ProductPlan:
+def plan_gemm(extents: Extents, engine: Engine, model: GpuModel) -> GemmPlan:
     """The plan with the fewest clocks by the model, or what a search found to be faster.
 
     Args:
@@ -246,13 +246,13 @@ def plan_product(extents: Extents, engine: Engine, model: GpuModel) -> ProductPl
     return options[choose("product tile", next(iter(options)), tuple(options))]
 
 
-def _plans(grid: Grid, extents: Extents, engine: Engine, model: GpuModel) -> list[ProductPlan]:
+def _plans(grid: Grid, extents: Extents, engine: Engine, model: GpuModel) -> list[GemmPlan]:
     is_grouped = isinstance(grid, WarpGrid) and grid.is_grouped
-    depth = _THREAD_DEPTH if engine.is_threads else _DEPTH_BYTES // engine.itemsize
-    if not (engine.is_threads or is_grouped) and extents.depth <= depth // 2:
-        depth //= 2
-    slot = (grid.rows + grid.columns) * depth * engine.itemsize
-    slots = -(-extents.depth // depth)
+    k_block = _THREAD_K if engine.is_threads else _K_BYTES // engine.itemsize
+    if not (engine.is_threads or is_grouped) and extents.k_size <= k_block // 2:
+        k_block //= 2
+    slot = (grid.rows + grid.columns) * k_block * engine.itemsize
+    slots = -(-extents.k_size // k_block)
     least = 3 if is_grouped else 2  # products under way keep one slot more
     most = min(_MAX_STAGES, (model.shared_per_block - 1024) // slot, max(least, slots))
     fewest = max(least, min(most, _FEW_STAGES))
@@ -261,12 +261,12 @@ def _plans(grid: Grid, extents: Extents, engine: Engine, model: GpuModel) -> lis
     limit = min(_MAX_SPLITS, slots // _MIN_SLOTS, _MAX_PARTIAL // results)
     while splits <= max(1, limit):
         parts = -(-slots // -(-slots // splits))
-        found += [ProductPlan(grid, depth, stages, parts) for stages in range(most, fewest - 1, -1)]
+        found += [GemmPlan(grid, k_block, stages, parts) for stages in range(most, fewest - 1, -1)]
         splits *= 2
     return found
 
 
-def resident(plan: ProductPlan, engine: Engine, model: GpuModel) -> int:
+def resident(plan: GemmPlan, engine: Engine, model: GpuModel) -> int:
     """Blocks that a multiprocessor holds at once.
 
     Args:
@@ -275,7 +275,7 @@ def resident(plan: ProductPlan, engine: Engine, model: GpuModel) -> int:
         model: The device: shared memory, registers and threads of a multiprocessor.
     """
     grid = plan.grid
-    shared = plan.stages * (grid.rows + grid.columns) * plan.depth * engine.itemsize
+    shared = plan.stages * (grid.rows + grid.columns) * plan.k_block * engine.itemsize
     per_thread = min(255, grid.rows * grid.columns // grid.threads + _OTHER_REGISTERS)
     return max(
         1,
@@ -287,7 +287,7 @@ def resident(plan: ProductPlan, engine: Engine, model: GpuModel) -> int:
     )
 
 
-def clocks(plan: ProductPlan, extents: Extents, engine: Engine, model: GpuModel) -> float:
+def clocks(plan: GemmPlan, extents: Extents, engine: Engine, model: GpuModel) -> float:
     """Estimated clocks of a launch.
 
     Args:
@@ -315,16 +315,16 @@ def _memory_rate(model: GpuModel) -> float:
 
 
 def _wave(
-    plan: ProductPlan, together: int, blocks: int, extents: Extents, engine: Engine, model: GpuModel
+    plan: GemmPlan, together: int, blocks: int, extents: Extents, engine: Engine, model: GpuModel
 ) -> float:
     """Clocks in which every multiprocessor finishes ``together`` blocks of ``blocks``."""
-    grid, depth = plan.grid, plan.slots(extents) * plan.depth
+    grid, k_size = plan.grid, plan.slots(extents) * plan.k_block
     ahead = min(1.0, _NEAR + (1 - _NEAR) / _MAX_STAGES * plan.stages * together)
     rate = engine.rate_of(grid) * _efficiency(grid, together) * ahead
-    plain = (extents.rows + extents.columns) * extents.depth * extents.batch * engine.itemsize
+    plain = (extents.rows + extents.columns) * extents.k_size * extents.batch * engine.itemsize
     window = _WINDOW if 2 * extents.read < plain and extents.read else 1.0
-    cache = window * (grid.rows + grid.columns) * depth * engine.itemsize / _CACHE_BYTES
-    inner = max(grid.rows * grid.columns * depth / rate, cache)
+    cache = window * (grid.rows + grid.columns) * k_size * engine.itemsize / _CACHE_BYTES
+    inner = max(grid.rows * grid.columns * k_size / rate, cache)
     memory = _memory_rate(model)
     first = extents.read / blocks / memory
     last = grid.rows * grid.columns * extents.moved / memory if plan.splits == 1 else 0.0
