@@ -12,7 +12,6 @@ from collections.abc import Callable, Sequence
 from itertools import starmap
 from typing import TYPE_CHECKING, Any
 
-from tvmgraph import dtypes
 from tvmgraph.capture import tree
 from tvmgraph.config import settings as configuration
 from tvmgraph.config.flag_registry import active
@@ -78,14 +77,16 @@ class _Source:
     """Writes the function for one entry and one kind of arguments."""
 
     def __init__(self, entry: Entry, compiled: CompiledGraph, args: tuple[object, ...]) -> None:
-        from tvmgraph.runtime.executable import from_ffi, to_ffi  # loads TVM's runtime
+        from tvmgraph.runtime import executable  # loads TVM's runtime
 
+        self.runtime = executable
         self.entry, self.compiled = entry, compiled
         self.args = args
         self.space: dict[str, Any] = {
             "MISS": MISS, "state": state, "versioned": versioned, "configuration": configuration,
             "active": active, "storage": storage, "Tensor": Tensor, "new": object.__new__,
-            "Parameter": Parameter, "to_ffi": to_ffi, "from_ffi": from_ffi, "entry": entry,
+            "Parameter": Parameter, "to_ffi": executable.to_ffi,
+            "from_ffi": executable.from_ffi, "entry": entry,
             "starmap": starmap, "turn": versioned.turn,
         }  # fmt: skip
         self._known: dict[int, str] = {}
@@ -184,23 +185,13 @@ class _Source:
         leaves = f"[{', '.join(tensors)}]"
         self.space["refresh"] = self._refresh
         self.space["ready"] = (-1, -1, None, ())
-        call = [f"result = run({given}*held)"]
-        if self.entry.acts:  # what it returns is kept before a signal's handler can run
-            call = [f"kept.extend(starmap(run, (({given}*held,),)))", "[result] = kept"]
         lines = [
             *counting,
             "at, lent, executable, held = ready",
             f"if {stale}:",
             "    held = None",  # the storage of a parameter must not be held twice
             f"    at, lent, executable, held = refresh({leaves})",
-            "try:",
-            "    run, core, affinity = executable.local.entry",
-            "except AttributeError:",  # this thread's first call
-            "    executable.function()",
-            "    run, core, affinity = executable.local.entry",
-            "if core[0] != affinity.home:",
-            "    affinity.move()",
-            *call,
+            *self.runtime.call_statements(f"{given}*held", self.entry.acts),
             *self._results(leaves),
         ]
         return _as_one(lines, leaves) if self.entry.acts else lines
@@ -252,12 +243,7 @@ class _Source:
         if not self.on_host:
             wrapped = self.compiled.executable.wrapped
             return [f"{name} = {self.name(wrapped)}({value}, {known})"]
-        if not kind.is_static or kind.dtype in dtypes.VIEWED:
-            return [f"{name} = from_ffi({value}, {known})"]
-        return [  # what `from_ffi` does, without the call
-            f"{name} = new(Tensor)",
-            f"{name}._ffi, {name}._token, {name}.type = {value}, None, {known}",
-        ]
+        return self.runtime.wrap_statements(name, value, kind, known)
 
 
 def _as_one(lines: list[str], leaves: str) -> list[str]:

@@ -170,6 +170,51 @@ class Executable:
         return machine[name]
 
 
+def call_statements(args: str, keeps: bool) -> list[str]:
+    """What :meth:`Executable.call` does, as statements of a function that is generated for a call.
+
+    Adding two tensors takes 1.6 us by these and by :func:`wrap_statements`. Calling
+    :meth:`Executable.call` instead would add 0.3 us, calling :func:`from_ffi` 0.6 (EPYC).
+
+    Args:
+        args: The handles, as arguments of a call; the executable is called ``executable``.
+        keeps: Whether the result is put into the list ``kept`` before a signal's handler can run.
+
+    Returns:
+        Statements that assign ``result``.
+    """
+    call = [f"result = run({args})"]
+    if keeps:
+        call = [f"kept.extend(starmap(run, (({args},),)))", "[result] = kept"]
+    return [
+        "try:",
+        "    run, core, affinity = executable.local.entry",
+        "except AttributeError:",  # this thread's first call
+        "    executable.function()",
+        "    run, core, affinity = executable.local.entry",
+        "if core[0] != affinity.home:",
+        "    affinity.move()",
+        *call,
+    ]
+
+
+def wrap_statements(name: str, value: str, type: TensorType, known: str) -> list[str]:
+    """What :func:`from_ffi` does, as statements, see :func:`call_statements`.
+
+    Args:
+        name: Which variable is assigned.
+        value: What the code returned.
+        type: The type of the result.
+        known: Under which name the function knows the type.
+    """
+    if not type.is_static or type.dtype in dtypes.VIEWED:
+        return [f"{name} = from_ffi({value}, {known})"]
+    return [
+        f"{name} = new(Tensor)",
+        f"{name}._ffi, {name}._token, {name}.type = {value}, None, {known}",
+    ]
+
+
 def to_ffi(tensor: Tensor) -> tvm_ffi.Tensor:
     """Returns the TVM view of a tensor's storage, aligning the storage first if it must.
 
