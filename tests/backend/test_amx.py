@@ -110,7 +110,7 @@ def test_an_odd_depth_on_this_processor(m, k, n, monkeypatch):
 
 @pytest.mark.parametrize("dtype", sorted(_OUT))
 def test_blocks_of_rows_and_depth(dtype):
-    # caches this small make three blocks of the depth and two of the rows
+    # caches this small make three blocks of K and two of the rows
     specs = [((70, 200), dtype), ((200, 70), dtype)]
     (x, w), got = _run(_product(dtype, False, False), *specs, l1=4 << 10, l2=32 << 10)
     want = x.astype("float64") @ w.astype("float64")
@@ -134,11 +134,11 @@ def test_batches():
     np.testing.assert_allclose(got, want, rtol=1e-5, atol=1e-4)
 
 
-@pytest.mark.parametrize("rows, depth", [(33, 128), (33, 100), (5, 70)])
+@pytest.mark.parametrize("rows, k_size", [(33, 128), (33, 100), (5, 70)])
 @pytest.mark.parametrize("dtype, group", [("bfloat16", 2), ("int8", 4)])
-def test_weights_that_are_stored_as_panels(dtype, group, rows, depth):
+def test_weights_that_are_stored_as_panels(dtype, group, rows, k_size):
     def product(a, b):
-        k = tvm.te.reduce_axis((0, depth), name="k")
+        k = tvm.te.reduce_axis((0, k_size), name="k")
         return tvm.te.compute(
             (rows, 70),
             lambda i, j: tvm.te.sum(
@@ -148,9 +148,9 @@ def test_weights_that_are_stored_as_panels(dtype, group, rows, depth):
             ),
         )
 
-    specs = [((rows, depth), dtype), ((2, 128 // group, 64, group), dtype)]
+    specs = [((rows, k_size), dtype), ((2, 128 // group, 64, group), dtype)]
     (x, panels), got = _run(lambda bb, *xs: bb.emit_te(product, *xs), *specs)
-    w = panels.astype("float64").transpose(1, 3, 0, 2).reshape(128, 128)[:depth, :70]
+    w = panels.astype("float64").transpose(1, 3, 0, 2).reshape(128, 128)[:k_size, :70]
     np.testing.assert_allclose(got, x.astype("float64") @ w, rtol=1e-5, atol=1e-4)
 
 

@@ -33,9 +33,9 @@ _EVERY = pytest.mark.parametrize("model", _MODELS.values(), ids=_MODELS)
 
 
 @pytest.mark.parametrize("columns", [65, 80, 129, 130, 190, 517, 1024])
-@pytest.mark.parametrize("rows, depth", [(257, 513), (1024, 1024)])
-def test_a_narrow_panel_is_no_equal_share(rows, depth, columns):
-    plan = plan_gemm(GemmShape(rows, columns, depth, 1, 4), _MODEL, direct=True)
+@pytest.mark.parametrize("rows, k_size", [(257, 513), (1024, 1024)])
+def test_a_narrow_panel_is_no_equal_share(rows, k_size, columns):
+    plan = plan_gemm(GemmShape(rows, columns, k_size, 1, 4), _MODEL, direct=True)
     starts = [*range(0, columns, plan.panel), columns]
     vectors = [-(-(end - start) // plan.lanes) for start, end in pairwise(starts)]
     share = -(-len(vectors) // plan.threads)
@@ -65,12 +65,12 @@ def test_one_row_is_shared_once_its_matrix_is_large():
     assert large.parallel
 
 
-@pytest.mark.parametrize("rows, depth, columns", [(64, 784, 512), (1024, 3072, 768), (7, 33, 70)])
+@pytest.mark.parametrize("rows, k_size, columns", [(64, 784, 512), (1024, 3072, 768), (7, 33, 70)])
 @pytest.mark.parametrize("itemsize", [4, 8])
 @_EVERY
-def test_stored_panels_fill_the_registers(model, itemsize, rows, depth, columns):
+def test_stored_panels_fill_the_registers(model, itemsize, rows, k_size, columns):
     """With weights stored ahead the register tile is no smaller than without."""
-    shape = GemmShape(rows, columns, depth, 1, itemsize, depth * itemsize)
+    shape = GemmShape(rows, columns, k_size, 1, itemsize, k_size * itemsize)
     free = plan_gemm(shape, model, direct=False)
     stored = plan_panels(shape, model, panel_columns(shape, model))
     assert stored is not None and stored.packing is Packing.DONE
@@ -131,10 +131,10 @@ def test_rows_that_no_cache_holds_meet_panels_in_blocks():
     """Otherwise every panel reads all rows from memory."""
     model = replace(_MODEL, l2_bytes=512 << 10, l3_bytes=16 << 20)
 
-    def plan(rows, depth):
-        return plan_panels(GemmShape(rows, 768, depth, 1, 4, 4 * depth), model, 32)
+    def plan(rows, k_size):
+        return plan_panels(GemmShape(rows, 768, k_size, 1, 4, 4 * k_size), model, 32)
 
     few, many = plan(384, 768), plan(1024, 3072)
-    assert few.depth_block == 768
-    assert many.depth_block < 3072 and many.rows_first
-    assert many.row_block * many.depth_block * 4 <= model.l2_bytes // 2
+    assert few.k_block == 768
+    assert many.k_block < 3072 and many.rows_first
+    assert many.row_block * many.k_block * 4 <= model.l2_bytes // 2

@@ -65,7 +65,7 @@ def gemm_shape(contraction: Contraction, columns: Columns) -> GemmShape:
     return GemmShape(
         rows=product(axis.extent for axis in contraction.rows),
         columns=product(axis.extent for axis in columns.inner),
-        depth=product(axis.extent for axis in contraction.reduce),
+        k_size=product(axis.extent for axis in contraction.reduce),
         outer=product(axis.extent for axis in outer),
         itemsize=dtype_bytes(contraction.dtype),
         row_bytes=_row_bytes(contraction),
@@ -82,7 +82,7 @@ def _row_bytes(contraction: Contraction) -> int:
 
 
 def is_transposed(contraction: Contraction, columns: Columns) -> bool:
-    """Whether the column operand is contiguous along the depth instead of along the columns.
+    """Whether the column operand is contiguous along K instead of along the columns.
 
     Args:
         contraction: The matrix product; its column operand is the right one.
@@ -111,12 +111,12 @@ def runs_on(axes: Sequence[Axis], strides: dict[Var, int]) -> bool:
 
 
 def stored_panel(contraction: Contraction, columns: Columns, group: int = 1) -> int | None:
-    """Columns per panel of an operand that is stored as ``[panel, depth, column in it]``.
+    """Columns per panel of an operand that is stored as ``[panel, K, column in it]``.
 
     Args:
         contraction: The product.
         columns: Its columns.
-        group: Elements along the depth that lie side by side; more than 1 are a last axis.
+        group: Elements along K that lie side by side; more than 1 are a last axis.
     """
     right, inner = contraction.right, list(columns.inner)
     extents = list(static_shape(right.load.source) or ())

@@ -12,7 +12,7 @@ class GemmShape:
     Attributes:
         rows: M.
         columns: N, the columns that are contiguous in the result.
-        depth: K.
+        k_size: K.
         outer: Number of independent products (batch, and columns that are not contiguous).
         itemsize: Bytes of an element of the accumulators.
         row_bytes: Bytes from one row of the row operand to the next, 0 if they vary.
@@ -20,7 +20,7 @@ class GemmShape:
 
     rows: int
     columns: int
-    depth: int
+    k_size: int
     outer: int
     itemsize: int
     row_bytes: int = 0
@@ -28,4 +28,4 @@ class GemmShape:
     @property
     def flops(self) -> int:
         """Multiplications and additions."""
-        return 2 * self.rows * self.columns * self.depth * self.outer
+        return 2 * self.rows * self.columns * self.k_size * self.outer

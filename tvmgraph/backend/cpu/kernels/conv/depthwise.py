@@ -84,7 +84,7 @@ class _Depthwise:
         self.parallel = contraction.flops >= _MIN_PARALLEL_FLOPS and model.threads > 1
         limit = min(_MAX_POSITIONS, model.registers // 2)
         tiles = -(-self.column.positions // limit)
-        self.across = -(-self.column.positions // tiles)
+        self.tile_columns = -(-self.column.positions // tiles)
         own = (self.row.axis, self.column.axis, self.channel)
         axes = (*contraction.rows, *contraction.batch)
         self.outer = [axis for axis in axes if not any(axis is each for each in own)]
@@ -101,21 +101,21 @@ class _Depthwise:
 
     def _tiles(self, bound: Bound, row: Expr) -> None:
         """All tiles of a row; those that touch a border get code of their own."""
-        width, across = self.column.positions, self.across
-        starts = list(range(0, width, across))
-        inner = [s for s in starts if s + across <= width and self._is_inner(s)]
+        width, tile_columns = self.column.positions, self.tile_columns
+        starts = list(range(0, width, tile_columns))
+        inner = [s for s in starts if s + tile_columns <= width and self._is_inner(s)]
         for start in starts:
             if start not in inner:
-                self._tile(bound, row, start, min(across, width - start))
+                self._tile(bound, row, start, min(tile_columns, width - start))
         if len(inner) > 1:
             with emit.serial(len(inner)) as number:
-                self._tile(bound, row, number * across + inner[0], across)
+                self._tile(bound, row, number * tile_columns + inner[0], tile_columns)
         elif inner:
-            self._tile(bound, row, inner[0], across)
+            self._tile(bound, row, inner[0], tile_columns)
 
     def _is_inner(self, start: int) -> bool:
         first = self.column.pixel(start, 0)
-        last = self.column.pixel(start + self.across - 1, self.column.taps - 1)
+        last = self.column.pixel(start + self.tile_columns - 1, self.column.taps - 1)
         return first >= 0 and last < self.column.extent
 
     def _tile(self, bound: Bound, row: Expr, start: Expr | int, positions: int) -> None:

@@ -108,13 +108,13 @@ class ConvTiles:
             return outer | self._channel(channels[0] + number)
 
         kept, moving = (position, channel) if self._by_channels else (channel, position)
-        lines, across = channels[1], product(size)
+        tile_rows, tile_vectors = channels[1], product(size)
         if self._by_channels:
-            lines, across = across, lines
-        tile = Tile(lines, across, lanes, contraction.dtype)
-        depth = [axis.extent for axis in contraction.reduce][: -1 if self.dot else None] or [1]
+            tile_rows, tile_vectors = tile_vectors, tile_rows
+        tile = Tile(tile_rows, tile_vectors, lanes, contraction.dtype)
+        k_extents = [axis.extent for axis in contraction.reduce][: -1 if self.dot else None] or [1]
         total = multiply_tile(
-            tile, depth, 1,
+            tile, k_extents, 1,
             lambda number, taps: self._factor(kept(number) | self._taps(taps)),
             lambda taps, vector, lanes: self._vector(moving(vector) | self._taps(taps), lanes),
             pairs=self.dot or self.words,

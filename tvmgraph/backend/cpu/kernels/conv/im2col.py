@@ -37,7 +37,7 @@ _MIN_SWAPPED = 8
 _BLOCKS = (16, 8, 4)
 _AHEAD = 8  # steps of the sum
 #: Columns up to which, and length of the sums from which, vectors run along the sums.
-_MAX_DOT_COLUMNS, _MIN_DOT_DEPTH = 64, 256
+_MAX_DOT_COLUMNS, _MIN_DOT_K = 64, 256
 
 
 def im2col_kernels(
@@ -133,10 +133,10 @@ def _emit_dot(found: Window, _plan: None, writer: Writer[CpuModel]) -> None:
 
 def _is_deep(contraction: Contraction) -> bool:
     """Whether there are few columns, so that the other operand is most of what is read."""
-    columns, depth = (
+    columns, k_size = (
         product(axis.extent for axis in axes) for axes in (contraction.columns, contraction.reduce)
     )
-    return columns <= _MAX_DOT_COLUMNS and depth >= _MIN_DOT_DEPTH and _runs_along_sums(contraction)
+    return columns <= _MAX_DOT_COLUMNS and k_size >= _MIN_DOT_K and _runs_along_sums(contraction)
 
 
 def _runs_along_sums(contraction: Contraction) -> bool:
@@ -209,13 +209,13 @@ def _match(nest: Nest, _model: CpuModel) -> tuple[Nest, Contraction] | Refused:
     strides = contraction.strides(contraction.right)
     if contraction.batch or strides is None or not contraction.rows or not contraction.columns:
         return Refused("a batch of products, or an operand whose address is not linear")
-    rows, columns, depth = (
+    rows, columns, k_size = (
         product(axis.extent for axis in axes)
         for axes in (contraction.rows, contraction.columns, contraction.reduce)
     )
     along = strides[contraction.reduce[-1].var] == 1 and _runs_along_sums(contraction)
-    if not along or columns < 2 * rows or rows < _MIN_ROWS or depth < _MIN_SWAPPED * columns:
-        return Refused("sums are not along memory, or rows not few beside columns and depth")
+    if not along or columns < 2 * rows or rows < _MIN_ROWS or k_size < _MIN_SWAPPED * columns:
+        return Refused("sums are not along memory, or rows not few beside columns and K")
     return nest, contraction
 
 

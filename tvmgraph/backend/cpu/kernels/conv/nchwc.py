@@ -100,11 +100,11 @@ def _plan(contraction: Contraction, model: CpuModel) -> ConvPlan:
     block = contraction.columns[-1].extent
     lanes = min(block, model.lanes_of(dtype_bytes(contraction.dtype)))
     channels = product(axis.extent for axis in contraction.columns) // lanes
-    depth = product(axis.extent for axis in contraction.reduce)
+    k_size = product(axis.extent for axis in contraction.reduce)
     costs: dict[tuple[int, int, int], float] = {}
     for vectors in range(1, min(_MAX_VECTORS if height * width > 1 else 8, channels) + 1):
         limit = min((model.registers - 1 - vectors) // vectors, _MAX_POSITIONS)
-        stored = vectors * lanes * depth * dtype_bytes(contraction.dtype)
+        stored = vectors * lanes * k_size * dtype_bytes(contraction.dtype)
         fetch = vectors / _L2_VECTORS_PER_CYCLE if stored > model.l1_bytes else 0.0
         for across in range(1, min(width, limit) + 1):
             for down in range(1, (min(height, limit // across) if across == width else 1) + 1):

@@ -68,21 +68,21 @@ def tiles_kernel(
 def _wanted(found: Window, model: CpuModel) -> Window | Refused:
     """What was found, if tiles multiply it and the copy pays."""
     contraction = found.contraction
-    rows, columns, depth = (
+    rows, columns, k_size = (
         _extent(axes) for axes in (contraction.rows, contraction.columns, contraction.reduce)
     )
     if _DTYPE not in model.tile_types or dot_type(contraction) != _DTYPE or contraction.batch:
         return Refused("no convolution of bfloat16 without groups, or a processor without tiles")
     if found.dimensions[-1].axis is not found.positions[-1]:
         return Refused("the innermost axis is no row of the image")
-    fits = _in_rows(found) or columns * depth * _ITEM_BYTES <= _MAX_BYTES
+    fits = _in_rows(found) or columns * k_size * _ITEM_BYTES <= _MAX_BYTES
     if rows < _MIN_ROWS or columns < _MIN_COLUMNS or not fits:
         return Refused("too few channels or positions for tiles, or too many windows to copy")
     return found
 
 
 def _slack(found: Window) -> int:
-    """Positions that fill a row up, to whole tiles or whole steps of the depth of a tile."""
+    """Positions that fill a row up, to whole tiles or whole steps of K of a tile."""
     return -found.positions[-1].extent % (LANES if found.by_taps else LANES * GROUPS[_DTYPE])
 
 
@@ -172,19 +172,19 @@ def _in_parts(contraction: Contraction, model: CpuModel) -> tuple[Contraction, S
 
 
 class _StepsOfImage(PackedOperands):
-    """Operands of which the depth goes through rows of the image."""
+    """Operands of which K goes through rows of the image."""
 
-    def runs_along_depth(self, operand: Operand) -> bool:
+    def runs_along_k(self, operand: Operand) -> bool:
         """See there."""
-        return operand is self.contraction.right or super().runs_along_depth(operand)
+        return operand is self.contraction.right or super().runs_along_k(operand)
 
 
 class _ColumnsOfImage(PackedOperands):
     """Operands whose columns are positions of a row of the image, which goes on after the last."""
 
-    def runs_along_depth(self, operand: Operand) -> bool:
+    def runs_along_k(self, operand: Operand) -> bool:
         """See there."""
-        return operand is not self.contraction.right and super().runs_along_depth(operand)
+        return operand is not self.contraction.right and super().runs_along_k(operand)
 
     @property
     def shift(self) -> int:

@@ -358,9 +358,14 @@ class _ByChannels:
         def place(row: int, number: int, _lanes: int) -> Expr:
             return sums[0].at(sums[1] + (row * blocks[1] + number))
 
-        depth = [rows[1], *(axis.extent for axis in self.positions[1:])]
+        k_extents = [rows[1], *(axis.extent for axis in self.positions[1:])]
         total = multiply_tile(
-            tile, depth, 1, pixel, vector, lambda row, *strip: sums[0].buffer[place(row, *strip)]
+            tile,
+            k_extents,
+            1,
+            pixel,
+            vector,
+            lambda row, *strip: sums[0].buffer[place(row, *strip)],
         )
         store_tile(tile, total, sums[0].buffer, place)
 

@@ -77,18 +77,18 @@ class _Winograd:
         self.size = (height, width)
         self.grid = (batch, -(-height // maths.tile), -(-width // maths.tile))
         self.in_lanes, self.in_block = min(block, most), block
-        self.parts = product(axis.extent for axis in contraction.batch)  # groups of channels
-        self.in_vectors = blocks * block // self.in_lanes // self.parts
+        self.channel_groups = product(axis.extent for axis in contraction.batch)
+        self.in_vectors = blocks * block // self.in_lanes // self.channel_groups
         columns = contraction.columns
         self.out_lanes = min(columns[-1].extent, most)
         self.out_vectors = product(a.extent for a in columns) // self.out_lanes
         self.tiles = product(self.grid)
-        self.group, self.vectors = self._plan()
-        self.groups = -(-self.tiles // self.group)
+        self.group_tiles, self.vectors = self._plan()
+        self.tile_groups = -(-self.tiles // self.group_tiles)
 
     def __str__(self) -> str:
         return (
-            f"size={self.maths.tile}, tiles={self.group}, vectors={self.vectors}, "
+            f"size={self.maths.tile}, tiles={self.group_tiles}, vectors={self.vectors}, "
             f"local={self.local}, convolution={self.contraction.convolution}"
         )
 
@@ -100,7 +100,7 @@ class _Winograd:
         and in a grouped convolution.
         """
         return (
-            self.parts > 1
+            self.channel_groups > 1
             or self.tiles * self.in_vectors > self.in_vectors * self.out_vectors * self.out_lanes
         )
 
@@ -113,7 +113,7 @@ class _Winograd:
             limit = min((model.registers - 1 - vectors) // vectors, _MAX_TILES, self.tiles)
             for tiles in range(1, limit + 1):
                 blocks = self.out_vectors // vectors
-                items = -(-self.tiles // tiles) * (self.parts if self.local else blocks)
+                items = -(-self.tiles // tiles) * (self.channel_groups if self.local else blocks)
                 cost = -(-self.tiles // tiles) * blocks * (step_cycles(tiles, vectors, model) + 0.1)
                 cost /= 1 - imbalance(items, model.threads)
                 if cost < best_cost:
@@ -125,11 +125,11 @@ class _Winograd:
         blocks = self.out_vectors // self.vectors
         parallel = self.model.threads > 1
         if self.local:
-            with emit.parallel(self.parts * self.groups, parallel) as item:
-                part, group = emit.unfuse(item, [self.parts, self.groups])
-                patches = self._patches(self.group)
-                first = group * self.group
-                count = tirx.min(emit.i64(self.group), emit.i64(self.tiles) - first)
+            with emit.parallel(self.channel_groups * self.tile_groups, parallel) as item:
+                part, group = emit.unfuse(item, [self.channel_groups, self.tile_groups])
+                patches = self._patches(self.group_tiles)
+                first = group * self.group_tiles
+                count = tirx.min(emit.i64(self.group_tiles), emit.i64(self.tiles) - first)
                 with emit.serial(self.in_vectors) as vector, emit.serial(count) as number:
                     place = (part * self.in_vectors, vector)
                     self._transform_patch(patches, first + number, number, place)
@@ -137,13 +137,13 @@ class _Winograd:
                     vector = part * self.out_vectors + block * self.vectors
                     self._item((patches, emit.i64(0)), vector, first)
             return
-        patches = self._patches(self.groups * self.group)
+        patches = self._patches(self.tile_groups * self.group_tiles)
         with emit.parallel(self.in_vectors * self.tiles, parallel) as item:
             vector, number = emit.unfuse(item, [self.in_vectors, self.tiles])
             self._transform_patch(patches, number, number, (emit.i64(0), vector))
-        with emit.parallel(blocks * self.groups, parallel) as item:
-            block, group = emit.unfuse(item, [blocks, self.groups])
-            first = group * self.group
+        with emit.parallel(blocks * self.tile_groups, parallel) as item:
+            block, group = emit.unfuse(item, [blocks, self.tile_groups])
+            first = group * self.group_tiles
             self._item((patches, first), block * self.vectors, first)
 
     def _patches(self, tiles: int) -> Buffer:
@@ -195,10 +195,10 @@ class _Winograd:
             vector: The first vector of output channels, counted over all groups of channels.
             first: The first tile.
         """
-        products, lanes = self.maths.patch**2, self.out_lanes
-        tile = Tile(self.group, self.vectors, lanes, self.dtype)
-        sums = emit.workspace([products, tile.size], self.dtype)
-        with emit.serial(products) as number:
+        points, lanes = self.maths.patch**2, self.out_lanes
+        tile = Tile(self.group_tiles, self.vectors, lanes, self.dtype)
+        sums = emit.workspace([points, tile.size], self.dtype)
+        with emit.serial(points) as number:
             total = multiply_tile(
                 tile,
                 [self.in_vectors, self.in_lanes],
@@ -226,7 +226,7 @@ class _Winograd:
 
     def _each(self, first: Expr, body: Callable[[Expr, Expr], None]) -> None:
         """Calls ``body(tile, vector)`` for what exists of a group."""
-        count = tirx.min(emit.i64(self.group), emit.i64(self.tiles) - first)
+        count = tirx.min(emit.i64(self.group_tiles), emit.i64(self.tiles) - first)
         with emit.serial(count) as number, emit.serial(self.vectors) as vector:
             body(first + number, vector)
 
@@ -273,7 +273,7 @@ class _Winograd:
         contraction = self.contraction
         image, corner = self._corner(tile)
         shape = Tile(1, 1, self.out_lanes, self.dtype)
-        depth = [axis.extent for axis in contraction.reduce]
+        k_extents = [axis.extent for axis in contraction.reduce]
 
         def result(row: Expr, column: Expr) -> Callable[[Expr], Expr]:
             place = self._channel(vector) | self._position(
@@ -284,7 +284,7 @@ class _Winograd:
                 return place | {axis.var: tap for axis, tap in zip(contraction.reduce, taps)}
 
             total = multiply_tile(
-                shape, depth, 1,
+                shape, k_extents, 1,
                 lambda _, taps: substitute(contraction.left.expr, at(taps)),
                 lambda taps, _, lanes: vector_at(contraction.right.load, at(taps), lanes),
             )  # fmt: skip

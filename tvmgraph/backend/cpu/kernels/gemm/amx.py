@@ -1,11 +1,11 @@
 """Matrix products of bfloat16 and int8 with AMX, instructions that multiply tiles of registers.
 
-A tile has 16 rows of 64 bytes; one instruction multiplies 16 rows with 16 groups along the depth
+A tile has 16 rows of 64 bytes; one instruction multiplies 16 rows with 16 groups along K
 of 16 columns. Two tiles of rows and two of columns make four of sums, so that every tile that is
 loaded is used twice.
 
 Blocking: the column operand is copied into panels of two tiles. A work item is a block of rows, as
-much of the row operand as fills half of L2, and one panel. It goes through the depth in blocks, of
+much of the row operand as fills half of L2, and one panel. It goes through K in blocks, of
 which the panel's share stays in L1 while all rows are multiplied with it; between the blocks the
 sums are kept in memory.
 
@@ -40,7 +40,7 @@ from tvmgraph.backend.loop_ir.types import Buffer, Expr
 from tvmgraph.backend.table import Kernel, Refused, Writer
 from tvmgraph.machine.processor import CpuModel
 
-#: Rows of a tile, and groups along the depth that one instruction takes.
+#: Rows of a tile, and groups along K that one instruction takes.
 _SIDE = 16
 #: Bytes of a row of a tile.
 _ROW_BYTES = 64
@@ -121,7 +121,7 @@ class _Plan:
 
     Attributes:
         rows: Rows of a work item, whole pairs of tiles.
-        steps: Instructions along the depth of a block.
+        steps: Instructions along K of a block.
         parallel: Whether the workers share the product.
     """
 
@@ -134,16 +134,18 @@ def _plan(tiled: _Tiled, model: CpuModel) -> _Plan:
     """Blocks that fill 5/8 of L1 and half of L2."""
     operands, pair = tiled.operands, 2 * _SIDE
     shape = operands.shape
-    steps = operands.depth // _SIDE
+    steps = operands.k_size // _SIDE
     longest = max(1, model.l1_bytes * 5 // 8 // (2 * _SIDE * _ROW_BYTES))
     blocks = -(-steps // longest) if steps > longest * 5 // 4 else 1
-    depth = choose("tile steps", -(-steps // blocks), [-(-steps // n) for n in (1, blocks, 4)])
+    block_steps = choose(
+        "tile steps", -(-steps // blocks), [-(-steps // n) for n in (1, blocks, 4)]
+    )
     parallel = shape.flops >= MIN_PARALLEL_FLOPS and model.threads > 1
-    most = max(pair, model.l2_bytes // 2 // (4 * operands.depth) // pair * pair)
+    most = max(pair, model.l2_bytes // 2 // (4 * operands.k_size) // pair * pair)
     panels = -(-shape.columns // pair)
     wanted = -(-4 * model.threads // panels) if parallel else 1
     rows = min(most, -(-shape.rows // (wanted * pair)) * pair)
-    return _Plan(rows, depth, parallel)
+    return _Plan(rows, block_steps, parallel)
 
 
 @dataclass(frozen=True)
@@ -206,7 +208,7 @@ class _Tiled:
     def is_read_in_place(self) -> bool:
         """Whether tiles of rows are loaded from where they lie."""
         operands = self.operands
-        along = operands.runs_along_depth(operands.contraction.left) and operands.is_exact
+        along = operands.runs_along_k(operands.contraction.left) and operands.is_exact
         return along and operands.shape.rows % _SIDE == 0 and self.row_step is not None
 
 
@@ -228,7 +230,7 @@ class _Kernel(GroupedKernel):
         packed = None if apart else self.packed_columns(outer, parallel)
 
         def item(_bound: Bound, ranges: list[Range]) -> None:
-            (column, _), right, base = ranges[1], packed, ranges[1][0] * self.operands.depth
+            (column, _), right, base = ranges[1], packed, ranges[1][0] * self.operands.k_size
             if apart:
                 right, base = self.groups(self.panel_size), emit.i64(0)
                 self.operands.pack_columns(outer, column, self.panel // LANES, right, base)
@@ -245,9 +247,9 @@ class _Kernel(GroupedKernel):
     # Work items
 
     def _item(self, side: Side, lines: Range, columns: Range, base: Expr) -> None:
-        """Multiplies a block of rows with a panel, one block of the depth after the other."""
+        """Multiplies a block of rows with a panel, one block of K after the other."""
         (first, count), (column, width) = lines, columns
-        steps, total = self.plan.steps, self.operands.depth // _SIDE
+        steps, total = self.plan.steps, self.operands.k_size // _SIDE
         blocks, across = -(-total // steps), -(-width // LANES)
         sums = None
         if blocks > 1:
@@ -255,11 +257,11 @@ class _Kernel(GroupedKernel):
             size, dtype = rows * across * LANES, self.operands.contraction.dtype
             sums = _whole(emit.workspace([size], dtype))
 
-        def rows_from(start: Expr, depth: int, is_first: bool, is_last: bool) -> None:
+        def rows_from(start: Expr, block_steps: int, is_first: bool, is_last: bool) -> None:
             def tiles(row: Expr, rows: int, _slot: int) -> None:
                 block = _Block(first + row, column, base, -(-rows // _SIDE), across, sums,
                                row * (across * LANES))  # fmt: skip
-                self._multiply(side, block, start, depth, is_first)
+                self._multiply(side, block, start, block_steps, is_first)
                 if is_last:
                     self._finish(side, block, rows, width)
                 else:
@@ -277,15 +279,17 @@ class _Kernel(GroupedKernel):
         done = (blocks - 1) * steps
         rows_from(emit.i64(done), total - done, False, True)
 
-    def _multiply(self, side: Side, block: _Block, start: Expr, depth: int, is_first: bool) -> None:
-        """Adds ``depth`` instructions to every tile of sums."""
+    def _multiply(
+        self, side: Side, block: _Block, start: Expr, block_steps: int, is_first: bool
+    ) -> None:
+        """Adds ``block_steps`` instructions to every tile of sums."""
         tiles = [(r, c) for r in range(block.rows) for c in range(block.columns)]
         if is_first:
             for r, c in tiles:
                 _tile(f"zero{2 * r + c}")
         else:
             self._move("load", block, block.sums, block.kept)
-        with emit.serial(depth) as k:
+        with emit.serial(block_steps) as k:
             step = start + k
             for r in range(block.rows):
                 self._load_rows(side, block.row + r * _SIDE, r, step)
@@ -308,7 +312,7 @@ class _Kernel(GroupedKernel):
         """Loads a tile of rows."""
         operands = self.operands
         if side.left is not None:
-            place = _address(side.left, row * operands.depth + step * (_SIDE * _SIDE))
+            place = _address(side.left, row * operands.k_size + step * (_SIDE * _SIDE))
             _tile(f"load{_ROWS + number}", place, emit.i64(_ROW_BYTES))
             return
         place = operands.place(
@@ -371,7 +375,7 @@ def _match(nest: Nest, model: CpuModel) -> _Tiled | Refused:
     if operands.shape.rows < _MIN_ROWS:
         return Refused("too few rows for a tile")
     operands = replace(operands, step=_SIDE, tiled=True)
-    if operands.stored and (operands.stored % (2 * LANES) or operands.stored_depth % _SIDE):
+    if operands.stored and (operands.stored % (2 * LANES) or operands.stored_k_size % _SIDE):
         return Refused("a tile would reach beyond its panel")
     tiled = _Tiled(operands, operands.contraction, operands.columns)
     if _prefers_rows_packed(operands) and (swapped := tiled.swapped()).is_read_in_place:
@@ -386,7 +390,7 @@ def _prefers_rows_packed(operands: PackedOperands) -> bool:
     left, right = operands.contraction.left, operands.contraction.right
     if operands.stored or operands.columns.outer or not operands.contraction.rows:
         return False
-    along = operands.runs_along_depth(left) and operands.runs_along_depth(right)
+    along = operands.runs_along_k(left) and operands.runs_along_k(right)
     return along and operands.shape.columns >= _MANY_COLUMNS * operands.shape.rows
 
 

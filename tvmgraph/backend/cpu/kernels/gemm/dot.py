@@ -1,7 +1,7 @@
 """Matrix products of few rows with a transposed operand, such as a dense layer at a small batch.
 
 Packing the weights would cost more than the product. Instead a tile of rows and columns keeps one
-vector of partial sums per (row, column) and runs along the depth, where both operands are
+vector of partial sums per (row, column) and runs along K, where both operands are
 contiguous. The vectors of a tile are summed together at the end, by a tree of shuffles.
 """
 
@@ -87,8 +87,8 @@ def groups_of(
         return None
     groups = PackedOperands(contraction, columns, shape, dtype)
     sides = (contraction.left, contraction.right)
-    along = len(contraction.reduce) == 1 and all(map(groups.runs_along_depth, sides))
-    return groups if along and shape.depth >= LANES * groups.group else None
+    along = len(contraction.reduce) == 1 and all(map(groups.runs_along_k, sides))
+    return groups if along and shape.k_size >= LANES * groups.group else None
 
 
 @dataclass(frozen=True)
@@ -119,7 +119,7 @@ class _Dot:
                 self._accumulate(buffer, outer, row + r, column + c, k, width)
 
         done = self._grouped(sums, outer, row, column, columns)
-        vectors(emit.i64(done), self.shape.depth - done, lanes, step)
+        vectors(emit.i64(done), self.shape.k_size - done, lanes, step)
         totals = sum_each(sums, lanes, dtype)
         epilogue = Epilogue(self.contraction, self.columns.inner)
         with emit.serial(rows) as r:
@@ -135,7 +135,7 @@ class _Dot:
         times the sum of the row's bytes taken off in the end.
 
         Returns:
-            How many steps of the depth have been taken.
+            How many steps of K have been taken.
         """
         groups = self.groups
         if groups is None:
@@ -146,7 +146,7 @@ class _Dot:
         excess = [emit.stack(LANES, "int32") for _ in rows] if is_signed else []
         for buffer in excess:
             emit.store(buffer, emit.broadcast(emit.zero("int32"), LANES), whole)
-        with emit.serial(self.shape.depth // width) as block:
+        with emit.serial(self.shape.k_size // width) as block:
             for buffer, r in zip(excess, rows):
                 ones = emit.broadcast(tirx.const(0x01010101, "int32"), LANES)
                 left = self._group(groups, outer, self.contraction.left, row + r, block * width)
@@ -163,7 +163,7 @@ class _Dot:
             extra = excess[position // columns][whole[0]]
             scale = emit.broadcast(tirx.const(128, "int32"), LANES)
             emit.store(total, total[whole[0]] - extra * scale, whole)
-        return self.shape.depth // width * width
+        return self.shape.k_size // width * width
 
     def _group(
         self, groups: PackedOperands, outer: Bound, operand: Operand, line: Expr, k: Expr

@@ -4,7 +4,7 @@ Blocking: the columns are cut into panels of a few vectors. A worker packs one p
 operand into contiguous memory that stays in its L2 cache, then sweeps all rows over it, a register
 tile at a time: per k-step the tile loads one vector per panel vector and one scalar per row, which
 it broadcasts. Where columns lie side by side in memory already, the first tile reads them there
-and writes the panel on the way. The row operand is read in place. Depths whose panel would not fit
+and writes the panel on the way. The row operand is read in place. A K whose panel would not fit
 are cut into blocks, with the sums of a panel kept aside in between. The elementwise epilogue runs
 on the tile while it is in registers.
 """
@@ -52,7 +52,7 @@ from tvmgraph.machine.processor import CpuModel
 
 #: So many elements of the column operand at a step, from a vector of the panel on.
 _Columns = Callable[[Expr, int, int], Expr]
-#: Where sums are kept between parts of the depth: the buffer, and its element for row 0.
+#: Where sums are kept between parts of K: the buffer, and its element for row 0.
 _Sums = tuple[Buffer, Expr]
 
 
@@ -81,10 +81,10 @@ class _Panel:
 
 @dataclass(frozen=True)
 class _Span:
-    """Steps ``start`` to ``start + depth`` of the sums."""
+    """Steps ``start`` to ``start + steps`` of the sums."""
 
     start: Expr
-    depth: int
+    steps: int
 
 
 @dataclass(frozen=True)
@@ -143,30 +143,30 @@ class _Gemm:
             emit.when(first < last_first, lambda: body(full), lambda: body(last))
 
     def _panel_alone(self, item: Expr) -> None:
-        """Packs a panel and multiplies all rows with it, one block of the depth after the other."""
-        plan, depth, dtype = self.plan, self.shape.depth, self.contraction.dtype
+        """Packs a panel and multiplies all rows with it, one block of K after the other."""
+        plan, k_size, dtype = self.plan, self.shape.k_size, self.contraction.dtype
         if plan.packing is Packing.NONE:
             self._for_panel(
-                item, lambda p: self._rows(p, _Span(emit.i64(0), depth), self._in_place(p))
+                item, lambda p: self._rows(p, _Span(emit.i64(0), k_size), self._in_place(p))
             )
             return
-        packed = emit.workspace([plan.depth_block * plan.panel], dtype)
-        blocks = -(-depth // plan.depth_block)
+        packed = emit.workspace([plan.k_block * plan.panel], dtype)
+        blocks = -(-k_size // plan.k_block)
         sums = None
         if blocks > 1:
             sums = emit.workspace([self.shape.rows * plan.panel], dtype), emit.i64(0)
             with emit.serial(self.shape.rows * plan.panel) as at:
                 emit.store(sums[0], emit.zero(dtype), [at])
             with emit.serial(blocks - 1) as block:
-                span = _Span(block * plan.depth_block, plan.depth_block)
+                span = _Span(block * plan.k_block, plan.k_block)
                 self._part_alone(item, packed, span, sums, finish=False)
-        done = (blocks - 1) * plan.depth_block
-        self._part_alone(item, packed, _Span(emit.i64(done), depth - done), sums)
+        done = (blocks - 1) * plan.k_block
+        self._part_alone(item, packed, _Span(emit.i64(done), k_size - done), sums)
 
     def _part_alone(
         self, item: Expr, packed: Buffer, span: _Span, sums: _Sums | None, finish: bool = True
     ) -> None:
-        """Packs a part of the depth of a panel, and multiplies all rows with it."""
+        """Packs a part of K of a panel, and multiplies all rows with it."""
         right, rows, first = self._packed(packed, emit.i64(0)), self.shape.rows, self.plan.tile_rows
         if not self._copies_on_the_way:
             self._pack(item, packed, emit.i64(0), span)
@@ -183,22 +183,22 @@ class _Gemm:
 
     def _write_shared(self) -> None:
         """Packs everything if it must, then divides panels and blocks of rows."""
-        plan, depth = self.plan, self.shape.depth
+        plan, k_size = self.plan, self.shape.k_size
         packed = None
         if plan.packing is Packing.SHARED:
-            size = depth * plan.panel
+            size = k_size * plan.panel
             packed = emit.workspace([self._items() * size], self.contraction.dtype)
             self._pack_all(packed, size)
-        done = (-(-depth // plan.depth_block) - 1) * plan.depth_block
-        last = _Span(emit.i64(done), depth - done)
+        done = (-(-k_size // plan.k_block) - 1) * plan.k_block
+        last = _Span(emit.i64(done), k_size - done)
         if not done:
             self._divided(last, packed)
             return
         dtype = self.contraction.dtype
         sums = emit.workspace([self._items() * self.shape.rows * plan.panel], dtype)
         self._clear(sums)
-        with emit.serial(done // plan.depth_block) as block:
-            span = _Span(block * plan.depth_block, plan.depth_block)
+        with emit.serial(done // plan.k_block) as block:
+            span = _Span(block * plan.k_block, plan.k_block)
             self._divided(span, packed, sums, finish=False)
         self._divided(last, packed, sums)
 
@@ -210,7 +210,7 @@ class _Gemm:
     def _divided(
         self, span: _Span, packed: Buffer | None, sums: Buffer | None = None, finish: bool = True
     ) -> None:
-        """Adds part of the depth; a work item is a block of rows of a panel."""
+        """Adds part of K; a work item is a block of rows of a panel."""
         plan = self.plan
         blocks = -(-self.shape.rows // plan.row_block)
         with emit.parallel(self._items() * blocks, plan.parallel) as piece:
@@ -222,7 +222,7 @@ class _Gemm:
             kept = (sums, item * (self.shape.rows * plan.panel)) if sums is not None else None
 
             def rows(panel: _Panel, count: int) -> None:
-                size = self.shape.depth * plan.panel
+                size = self.shape.k_size * plan.panel
                 right = (
                     self._stored(panel, span.start)
                     if packed is None
@@ -238,11 +238,11 @@ class _Gemm:
             )
 
     def _pack_all(self, packed: Buffer, size: int) -> None:
-        """Packs all panels; with fewer panels than workers, pieces of the depth of each."""
-        depth, lanes = self.shape.depth, self.plan.lanes
-        piece = -(-depth * self._items() // self.plan.threads) if self.plan.parallel else depth
-        piece = min(depth, -(-piece // lanes) * lanes)
-        pieces = -(-depth // piece)
+        """Packs all panels; with fewer panels than workers, pieces of K of each."""
+        k_size, lanes = self.shape.k_size, self.plan.lanes
+        piece = -(-k_size * self._items() // self.plan.threads) if self.plan.parallel else k_size
+        piece = min(k_size, -(-piece // lanes) * lanes)
+        pieces = -(-k_size // piece)
         with emit.parallel(self._items() * pieces, self.plan.parallel) as at:
             item, part = emit.unfuse(at, [self._items(), pieces])
             start = part * piece
@@ -251,10 +251,10 @@ class _Gemm:
                 to = item * size + start * self.plan.panel
                 self._pack(item, packed, to, _Span(start, length))
 
-            if depth % piece == 0:
+            if k_size % piece == 0:
                 pack(piece)
             else:
-                emit.when(part < pieces - 1, lambda: pack(piece), lambda: pack(depth % piece))
+                emit.when(part < pieces - 1, lambda: pack(piece), lambda: pack(k_size % piece))
 
     # Rows of one panel
 
@@ -267,7 +267,7 @@ class _Gemm:
         finish: bool = True,
         rows: tuple[Expr | int, int] | None = None,
     ) -> None:
-        """Multiplies rows (first, count), or all, with a panel over part of the depth."""
+        """Multiplies rows (first, count), or all, with a panel over part of K."""
         first, count = rows or (0, self.shape.rows)
         vectors(
             emit.index(first), count, self.plan.tile_rows,
@@ -297,7 +297,7 @@ class _Gemm:
         initial = None if sums is None else lambda row, *strip: sums[0][place(row, *strip)]
         total = multiply_tile(
             tile,
-            [span.depth],
+            [span.steps],
             plan.unroll,
             lambda row, at: self._element(
                 self.contraction.left, panel.outer, first + row, span.start + at[0]
@@ -349,7 +349,7 @@ class _Gemm:
         return columns
 
     def _stored(self, panel: _Panel, start: Expr) -> _Columns:
-        """Vectors of an operand that is stored as panels, from a step of the depth on."""
+        """Vectors of an operand that is stored as panels, from a step of K on."""
         right, lanes = self.contraction.right, self.plan.lanes
         number = tirx.floordiv(panel.first, emit.i64(self.plan.panel))
 
@@ -376,7 +376,7 @@ class _Gemm:
         """Copies part of a panel: k-major, one row of vectors per step."""
         lanes, done = self.plan.lanes, 0
         if is_transposed(self.contraction, self.columns) and lanes & (lanes - 1) == 0 and lanes > 1:
-            done = span.depth - span.depth % lanes
+            done = span.steps - span.steps % lanes
         if done:
             outer, first = self._outer(item)
             with emit.serial(done // lanes * self.plan.vectors) as at:
@@ -385,14 +385,14 @@ class _Gemm:
                     outer, first + position * lanes, packed, span.start + block * lanes,
                     base + block * (lanes * self.plan.panel) + position * lanes,
                 )  # fmt: skip
-        if span.depth > done:
-            rest = _Span(span.start + done, span.depth - done)
+        if span.steps > done:
+            rest = _Span(span.start + done, span.steps - done)
             base = base + done * self.plan.panel
             self._for_panel(item, lambda panel: self._pack_steps(panel, packed, base, rest))
 
     def _pack_steps(self, panel: _Panel, packed: Buffer, base: Expr, span: _Span) -> None:
         right, lanes, dtype = self.contraction.right, self.plan.lanes, self.contraction.dtype
-        with emit.serial(span.depth) as k:
+        with emit.serial(span.steps) as k:
             for position in range(panel.vectors):
                 count = min(lanes, panel.columns - position * lanes)
                 if count < lanes:  # what lay there could be subnormal, at which Intel's slow down
@@ -407,7 +407,7 @@ class _Gemm:
     def _pack_transposed(
         self, outer: Bound, column: Expr, packed: Buffer, k: Expr, to: Expr
     ) -> None:
-        """Packs ``lanes`` steps of a vector of columns that is contiguous along the depth."""
+        """Packs ``lanes`` steps of a vector of columns that is contiguous along K."""
         right, lanes, dtype = self.contraction.right, self.plan.lanes, self.contraction.dtype
         square = emit.stack(lanes * lanes, dtype)
         ragged = self.shape.columns % self.plan.panel
@@ -481,12 +481,12 @@ PANELS = Kernel(
     "gemm_packed_weight", _match_panels, _emit_panels,
     "matrix product with a weight that was packed into panels ahead",
     lambda found, _model: found[1],
-    ("panel rows", "panel row block", "panel depth block", "gemm unroll", "gemm rows first",
+    ("panel rows", "panel row block", "panel K block", "gemm unroll", "gemm rows first",
      "gemm parallel"),
 )  # fmt: skip
 DOT = Kernel(
     "gemm_dot", _match_dot, _emit_dot,
-    "few rows times a transposed matrix: vectors along the depth, summed at the end",
+    "few rows times a transposed matrix: vectors along K, summed at the end",
 )  # fmt: skip
 STREAMED = Kernel(
     "gemv_streamed", _match_in_place, _emit_in_place,
@@ -496,6 +496,6 @@ STREAMED = Kernel(
 GEMM = Kernel(
     "gemm", lambda nest, model: nest.once(gemm_of, model), _emit,
     "matrix product, register tiles over packed panels", _plan,
-    ("gemm tile", "gemm depth block", "gemm shared panels", "gemm row block", "gemm unroll",
+    ("gemm tile", "gemm K block", "gemm shared panels", "gemm row block", "gemm unroll",
      "gemm rows first", "gemm parallel"),
 )  # fmt: skip

@@ -66,18 +66,18 @@ class Tile:
 
 def multiply_tile(
     tile: Tile,
-    depth: Sequence[Index],
+    k_extents: Sequence[Index],
     unroll: int,
     left: Callable[[int, Sequence[Expr]], Expr],
     right: Callable[[Sequence[Expr], int, int], Expr],
     initial: Callable[[int, int, int], Expr] | None = None,
     pairs: bool = False,
 ) -> Buffer:
-    """Accumulates outer products over the depth.
+    """Accumulates outer products over K.
 
     Args:
         tile: The shape.
-        depth: Extents of the nested loops over k-steps, outermost first.
+        k_extents: Extents of the nested loops over k-steps, outermost first.
         unroll: Steps written out per iteration of the innermost loop; 1 if its extent is known
             only at run time.
         left: Element of a row at a step; broadcast to all lanes.
@@ -118,7 +118,7 @@ def multiply_tile(
         for position in range(rest):
             step([*outer, emit.i64(full * unroll + position)])
 
-    loops([], depth)
+    loops([], k_extents)
     return total
 
 
@@ -155,7 +155,7 @@ def _add_products(
 def multiply_panel(
     tile: Tile,
     part: int,
-    depth: Sequence[Index],
+    k_extents: Sequence[Index],
     unroll: int,
     left: Callable[[int, Sequence[Expr]], Expr],
     right: Callable[[Sequence[Expr], int, int], Expr],
@@ -166,7 +166,7 @@ def multiply_panel(
     Args:
         tile: The shape; ``to`` is laid out like it.
         part: Vectors that are multiplied at a time.
-        depth: As for :func:`multiply_tile`, and so are ``unroll``, ``left`` and ``right``.
+        k_extents: As for :func:`multiply_tile`, and so are ``unroll``, ``left`` and ``right``.
         unroll: See there.
         left: See there.
         right: See there.
@@ -181,7 +181,7 @@ def multiply_panel(
             return tile.at(row, first + vector, lanes)
 
         piece = replace(tile, vectors=min(part, tile.vectors - first))
-        store_tile(piece, multiply_tile(piece, depth, unroll, left, columns), to, place)
+        store_tile(piece, multiply_tile(piece, k_extents, unroll, left, columns), to, place)
 
 
 def store_tile(

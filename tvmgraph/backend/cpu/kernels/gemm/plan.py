@@ -26,20 +26,20 @@ _L2_BYTES_PER_CYCLE = 24
 _STEP_OVERHEAD = 0.3
 #: Multiply-adds written out per iteration of the k loop; more only costs compile time.
 _MAX_STEP_FMAS = 24
-#: Rows up to which transposed weights are used in place, by dot products: always, and where the
-#: depth is long enough to pay for summing the lanes at the end; fewer where it is no whole number
+#: Rows up to which transposed weights are used in place, by dot products: always, and where
+#: K is long enough to pay for summing the lanes at the end; fewer where it is no whole number
 #: of vectors, so that most of them lie across two lines of the cache.
-_MAX_DOT_ROWS, _MAX_DEEP_DOT_ROWS, _MAX_UNEVEN_DOT_ROWS, _DOT_DEPTH = 4, 40, 20, 256
-#: The same where an instruction multiplies groups of a narrow type along the depth: packing takes
+_MAX_DOT_ROWS, _MAX_DEEP_DOT_ROWS, _MAX_UNEVEN_DOT_ROWS, _DOT_K = 4, 40, 20, 256
+#: The same where an instruction multiplies groups of a narrow type along K: packing takes
 #: as long as ever, the products a fraction.
 _MAX_GROUPED_DOT_ROWS = {"bfloat16": 128, "int8": 32, "int8_pairs": 8}
 #: Rows that the busiest worker may have more than with the best division, for larger blocks.
 _MAX_EXCESS = 0.05
 #: Bytes that a core reads from memory in a cycle while the others do so, too.
 _MEMORY_BYTES_PER_CYCLE = 2
-#: Depth of a part of a product with more rows than caches hold, about: sums are read and written
+#: Block of K in a product with more rows than caches hold, about: sums are read and written
 #: once per part, and L2 holds the more rows the shorter it is.
-_PART_OF_DEPTH = 512
+_K_BLOCK = 512
 #: Time of panels that all workers pack together, relative to panels that each packs for itself, and
 #: cycles of the second parallel region that this takes.
 _SHARED_COST, _REGION_CYCLES = 1.1, 10_000
@@ -78,7 +78,7 @@ class GemmPlan:
         vectors: Vectors of columns of the register tile; with the lanes, the width of a panel.
         lanes: Elements of a vector.
         unroll: k-steps written out per loop iteration.
-        depth_block: k-steps per panel.
+        k_block: k-steps per panel.
         row_block: Rows of one work item.
         packing: Where panels come from.
         parallel: Whether workers share the product.
@@ -91,7 +91,7 @@ class GemmPlan:
     vectors: int
     lanes: int
     unroll: int
-    depth_block: int
+    k_block: int
     row_block: int
     packing: Packing
     parallel: bool
@@ -114,24 +114,24 @@ def plan_gemm(shape: GemmShape, model: CpuModel, *, direct: bool) -> GemmPlan:
     """
     lanes = model.lanes_of(shape.itemsize)
     tile_rows, vectors = _register_tile(shape, model, lanes)
-    depth = _depth_block(shape, model, vectors * lanes)
-    depth = choose("gemm depth block", depth, [depth, *_parts_of(depth)])
+    k_block = _k_block(shape, model, vectors * lanes)
+    k_block = choose("gemm K block", k_block, [k_block, *_parts_of(k_block)])
     parallel = _parallel(shape, model)
     one_block = shape.rows <= tile_rows
     items = shape.outer * -(-shape.columns // (vectors * lanes))
     row_block, packing = shape.rows, Packing.LOCAL
     if direct and one_block:
-        packing, depth = Packing.NONE, shape.depth
+        packing, k_block = Packing.NONE, shape.k_size
     elif parallel and not one_block:
         shared = _shared_cost(shape, model) < _local_cost(shape, vectors * lanes, lanes, model)
         if choose("gemm shared panels", shared, (True, False)):
-            packing, depth = Packing.SHARED, shape.depth
+            packing, k_block = Packing.SHARED, shape.k_size
     if packing is Packing.SHARED:
         row_block = _row_block(shape.rows, tile_rows, items, model.threads)
         blocks = _row_blocks(shape.rows, tile_rows, row_block)
         row_block = choose("gemm row block", row_block, blocks)
     return GemmPlan(
-        tile_rows, vectors, lanes, _unroll(tile_rows * vectors), depth, row_block, packing,
+        tile_rows, vectors, lanes, _unroll(tile_rows * vectors), k_block, row_block, packing,
         parallel, model.threads, packing is Packing.SHARED and _rows_first(),
     )  # fmt: skip
 
@@ -144,7 +144,7 @@ def panel_columns(shape: GemmShape, model: CpuModel, grouped: str | None = None)
     Args:
         shape: The extents.
         model: The processor.
-        grouped: The type of the elements if neighbours along the depth lie side by side.
+        grouped: The type of the elements if neighbours along K lie side by side.
     """
     lanes = model.lanes_of(shape.itemsize)
     if grouped:
@@ -175,16 +175,16 @@ def plan_panels(shape: GemmShape, model: CpuModel, panel: int) -> GemmPlan | Non
     items = shape.outer * -(-shape.columns // panel)
     parallel = _parallel(shape, model)
     row_block = shape.rows
-    depth = _stored_depth(shape, (rows, vectors), model)
-    if depth < shape.depth:
-        held = model.l2_bytes // 2 // (depth * shape.itemsize * rows)
+    k_block = _stored_k_block(shape, (rows, vectors), model)
+    if k_block < shape.k_size:
+        held = model.l2_bytes // 2 // (k_block * shape.itemsize * rows)
         row_block = min(shape.rows, max(1, held) * rows)
     elif parallel and _idle(shape, panel, lanes, model.threads) > MAX_IMBALANCE:
         row_block = _row_block(shape.rows, rows, items, model.threads)
     row_block = choose("panel row block", row_block, _row_blocks(shape.rows, rows, row_block))
     return GemmPlan(
-        rows, vectors, lanes, _unroll(rows * vectors), depth, row_block, Packing.DONE,
-        parallel, model.threads, _rows_first(depth < shape.depth),
+        rows, vectors, lanes, _unroll(rows * vectors), k_block, row_block, Packing.DONE,
+        parallel, model.threads, _rows_first(k_block < shape.k_size),
     )  # fmt: skip
 
 
@@ -194,16 +194,16 @@ def wants_dot_products(shape: GemmShape, model: CpuModel, grouped: str | None) -
     Args:
         shape: The extents.
         model: The processor.
-        grouped: The type of which an instruction multiplies groups along the depth, if any.
+        grouped: The type of which an instruction multiplies groups along K, if any.
     """
     if grouped and shape.columns < LANES:  # too few for panels of groups
         return True
     lanes = model.lanes_of(shape.itemsize)
-    even = shape.depth % lanes == 0 or shape.columns < lanes  # for so few packing is no better
+    even = shape.k_size % lanes == 0 or shape.columns < lanes  # for so few packing is no better
     most = _MAX_DEEP_DOT_ROWS if even else _MAX_UNEVEN_DOT_ROWS
     most = _MAX_GROUPED_DOT_ROWS[grouped] if grouped else most
-    deep = shape.depth >= _DOT_DEPTH and shape.rows <= most
-    deep = deep and shape.rows * shape.depth * shape.itemsize <= model.l2_bytes // 2
+    deep = shape.k_size >= _DOT_K and shape.rows <= most
+    deep = deep and shape.rows * shape.k_size * shape.itemsize <= model.l2_bytes // 2
     return shape.rows <= _MAX_DOT_ROWS or deep
 
 
@@ -288,7 +288,7 @@ def max_tile_rows(vectors: int, model: CpuModel) -> int:
 
 def _rows_cycles(shape: GemmShape, rows: int, vectors: int, model: CpuModel) -> float:
     """Cycles of one k-step of all rows of a panel, in tiles of ``rows``."""
-    panel = shape.depth * vectors * model.vector_bytes
+    panel = shape.k_size * vectors * model.vector_bytes
     read = vectors * model.vector_bytes / _L2_BYTES_PER_CYCLE if panel > model.l1_bytes // 2 else 0
     cycles = _in_tiles(shape.rows, rows, lambda r: max(step_cycles(r, vectors, model), read))
     return cycles * (1 + _CROWDED_COST * _crowded(rows, shape.row_bytes, model))
@@ -327,7 +327,7 @@ def _idle(shape: GemmShape, panel: int, lanes: int, threads: int) -> float:
 
 
 def _unroll(fmas: int) -> int:
-    """Steps of the depth that are written out per iteration, for so many multiply-adds each."""
+    """Steps of K that are written out per iteration, for so many multiply-adds each."""
     usual = max(1, min(4, _MAX_STEP_FMAS // fmas))
     return choose("gemm unroll", usual, tuple(dict.fromkeys((usual, 1, 2, 4))))
 
@@ -348,7 +348,7 @@ def is_worth_sharing(shape: GemmShape) -> bool:
     Args:
         shape: Extents of the product.
     """
-    read = shape.outer * shape.depth * shape.columns * shape.itemsize
+    read = shape.outer * shape.k_size * shape.columns * shape.itemsize
     return shape.flops >= MIN_PARALLEL_FLOPS or read >= _MIN_PARALLEL_BYTES
 
 
@@ -356,9 +356,9 @@ def _parallel(shape: GemmShape, model: CpuModel) -> bool:
     return model.threads > 1 and choose("gemm parallel", is_worth_sharing(shape), (True, False))
 
 
-def _parts_of(depth: int) -> list[int]:
-    """Half and a quarter of a depth that is long enough to be cut."""
-    return [-(-depth // n) for n in (2, 4) if depth >= 256 * n]
+def _parts_of(k_block: int) -> list[int]:
+    """Half and a quarter of a block of K that is long enough to be cut."""
+    return [-(-k_block // n) for n in (2, 4) if k_block >= 256 * n]
 
 
 def step_cycles(rows: int, vectors: int, model: CpuModel) -> float:
@@ -374,27 +374,27 @@ def step_cycles(rows: int, vectors: int, model: CpuModel) -> float:
     return max(arithmetic, loads, _FMA_LATENCY) + _STEP_OVERHEAD
 
 
-def _stored_depth(shape: GemmShape, tile: tuple[int, int], model: CpuModel) -> int:
-    """Depth of the blocks in which stored panels are gone through.
+def _stored_k_block(shape: GemmShape, tile: tuple[int, int], model: CpuModel) -> int:
+    """Block of K by which stored panels are gone through.
 
     Every panel meets all rows. If they are more than L3 keeps beside what else is in it, and panels
     so narrow that rows would be wanted faster than memory delivers, a block of rows that L2 holds
-    meets all panels instead, of a part of the depth, so that it has rows enough.
+    meets all panels instead, of a part of K, so that it has rows enough.
     """
-    part = -(-shape.depth // max(1, -(-shape.depth // _PART_OF_DEPTH)))
-    large = shape.rows * shape.depth * shape.itemsize > model.l3_bytes // 2
+    part = -(-shape.k_size // max(1, -(-shape.k_size // _K_BLOCK)))
+    large = shape.rows * shape.k_size * shape.itemsize > model.l3_bytes // 2
     fast = tile[0] * shape.itemsize / step_cycles(*tile, model) > _MEMORY_BYTES_PER_CYCLE
-    usual = part if large and fast else shape.depth
-    return choose("panel depth block", usual, (shape.depth, part))
+    usual = part if large and fast else shape.k_size
+    return choose("panel K block", usual, (shape.k_size, part))
 
 
-def _depth_block(shape: GemmShape, model: CpuModel, panel: int) -> int:
-    """The longest depth whose panel fills half of L2, in equal blocks."""
+def _k_block(shape: GemmShape, model: CpuModel, panel: int) -> int:
+    """The largest block of K whose panel fills half of L2, in equal blocks."""
     longest = max(256, model.l2_bytes // 2 // (panel * shape.itemsize))
-    if shape.depth <= longest * 5 // 4:
-        return shape.depth
-    blocks = -(-shape.depth // longest)
-    return -(-shape.depth // blocks)
+    if shape.k_size <= longest * 5 // 4:
+        return shape.k_size
+    blocks = -(-shape.k_size // longest)
+    return -(-shape.k_size // blocks)
 
 
 def imbalance(items: int, threads: int) -> float:

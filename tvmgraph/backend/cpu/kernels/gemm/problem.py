@@ -32,7 +32,7 @@ class GemmProblem:
         columns: Which of its columns form panels.
         shape: Its extents.
         is_direct: Whether neighbouring columns of the column operand are neighbours in memory.
-        wants_dots: Whether vectors along the depth pay.
+        wants_dots: Whether vectors along K pay.
         dots_in_place: Whether an instruction sums several products of these operands as they lie.
     """
 
@@ -87,12 +87,12 @@ def gemm_of(nest: Nest, model: CpuModel) -> GemmProblem | Refused:
 def _fills_tiles(groups: PackedOperands) -> bool:
     """Whether there are rows enough for tiles, or a matrix that is read as tiles where it lies."""
     shape = groups.shape
-    whole = shape.depth % (LANES * groups.group) == 0 and shape.columns % LANES == 0
+    whole = shape.k_size % (LANES * groups.group) == 0 and shape.columns % LANES == 0
     return whole or shape.rows >= LANES
 
 
 def grouped_of(nest: Nest, model: CpuModel) -> PackedOperands | Refused:
-    """The operands of a matrix product of bfloat16 or int8 in groups along the depth.
+    """The operands of a matrix product of bfloat16 or int8 in groups along K.
 
     Args:
         nest: The loops of a function.
@@ -111,6 +111,6 @@ def grouped_of(nest: Nest, model: CpuModel) -> PackedOperands | Refused:
     stored = stored_panel(found.contraction, found.columns, GROUPS[dtype])
     operands = PackedOperands(found.contraction, found.columns, found.shape, dtype, stored=stored)
     right = found.contraction.right
-    if not (stored or operands.runs_along_depth(right) or operands.runs_along_lines(right)):
-        return Refused("the column operand lies neither along the depth nor along the columns")
+    if not (stored or operands.runs_along_k(right) or operands.runs_along_lines(right)):
+        return Refused("the column operand lies neither along K nor along the columns")
     return operands

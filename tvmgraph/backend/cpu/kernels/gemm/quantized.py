@@ -20,7 +20,7 @@ from tvmgraph.backend.loop_ir.program import static_shape
 from tvmgraph.backend.loop_ir.types import Buffer, Expr, Func
 from tvmgraph.machine.processor import CpuModel
 
-#: Steps of the depth that are written out: the weights of 4 bits in a word.
+#: Steps of K that are written out: the weights of 4 bits in a word.
 STEPS = 8
 #: Lines by which memory is asked for ahead: taking weights apart leaves it no time to guess.
 AHEAD = 112
@@ -77,9 +77,9 @@ class Product:
 
     def write(self) -> None:
         """Divides the panels among the workers; each reads one long stretch of memory."""
-        rows, depth = self.x.shape
+        rows, k_size = self.x.shape
         known = int(rows) if isinstance(rows, tirx.IntImm) else None
-        flops = 2 * (known or 1) * int(depth) * self._columns
+        flops = 2 * (known or 1) * int(k_size) * self._columns
         parallel = self.model.threads > 1 and flops >= MIN_PARALLEL_FLOPS
         with emit.parallel(self.panels, parallel) as panel:
             self._rows(panel, known)
@@ -152,7 +152,7 @@ class Product:
     def _step(
         self, at: tuple[Expr, Expr, Expr], shape: tuple[int, int, int], count: int, sums: Buffer
     ) -> None:
-        """Adds some steps of the depth, from the first of a word on."""
+        """Adds some steps of K, from the first of a word on."""
         (panel, row, first), (rows, vectors, chains), lanes = at, shape, self._lanes
         small = str(self.words.dtype) == "int8"
         for v in range(vectors):

@@ -68,7 +68,7 @@ class Bytes:
     """The input of a product as whole numbers.
 
     Attributes:
-        digits: The bytes of every element, (rows, 3, depth / 4), the smallest first, four in an
+        digits: The bytes of every element, (rows, 3, K / 4), the smallest first, four in an
             int32; of eight neighbours first those with even places.
         factor: What the numbers of a block are multiplied by, (rows, blocks).
         start: Minus 8 times the sum of a block, for the 8 that weights have added.
@@ -88,13 +88,13 @@ def write_product_of_bytes(func: Func, panels: int, model: CpuModel) -> None:
         model: The processor, which has the instruction.
     """
     x, words, scales, out = func.params
-    depth, group = int(x.shape[1]), int(x.shape[1]) // int(scales.shape[1])
+    k_size, group = int(x.shape[1]), int(x.shape[1]) // int(scales.shape[1])
     block = max(size for size in range(STEPS, _BLOCK + 1, STEPS) if group % size == 0)
     pairs = "int8" not in model.dot_types
     with T.attr(0, "pragma_import_llvm", _PAIRS if pairs else DOTS):
-        rows, blocks = x.shape[0], depth // block
+        rows, blocks = x.shape[0], k_size // block
         made = Bytes(
-            emit.workspace((rows, _PARTS, depth // 4), "int32"),
+            emit.workspace((rows, _PARTS, k_size // 4), "int32"),
             emit.workspace((rows, blocks), "float32"),
             emit.workspace((rows, blocks), "int32"),
         )
@@ -177,9 +177,9 @@ class _ByteProduct(Product):
         for place in range(0, rows * self.width, lanes):
             zero = emit.broadcast(emit.zero("float32"), lanes)
             emit.store(totals, zero, [emit.ramp(place, lanes)])
-        depth = int(self.x.shape[1])
-        shared = depth // int(self.scales.shape[1]) // self.block  # blocks that share their scales
-        with emit.serial(depth // self.block) as number:
+        k_size = int(self.x.shape[1])
+        shared = k_size // int(self.scales.shape[1]) // self.block  # blocks that share their scales
+        with emit.serial(k_size // self.block) as number:
             for place in range(rows * _PARTS * self._vectors):
                 zero = emit.broadcast(emit.zero(self._dtype), wide)
                 emit.store(sums, zero, [emit.ramp(place * wide, wide)])
@@ -201,7 +201,7 @@ class _ByteProduct(Product):
                 self.store(panel, v, row + r, totals, r * self.width + v * lanes)
 
     def _word(self, panel: Expr, row: Expr, rows: int, place: Expr, sums: Buffer) -> None:
-        """Adds eight steps of the depth."""
+        """Adds eight steps of K."""
         lanes = self._lanes
         emit.prefetch(self.words, [panel, place + AHEAD, 0])
         mask, four = (

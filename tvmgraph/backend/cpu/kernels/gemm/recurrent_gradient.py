@@ -28,9 +28,9 @@ _KEPT = 7
 class _Gradient(Gradient):
     @property
     def _panel_shape(self) -> tuple[int, int, int]:
-        """Panels, depth of the products, units of a panel."""
-        blocks, depth, width = static_shape(self.panels) or (0, 0, 0)
-        return blocks, depth, width
+        """Panels, K of the products, units of a panel."""
+        blocks, k_size, width = static_shape(self.panels) or (0, 0, 0)
+        return blocks, k_size, width
 
     @property
     def _lanes(self) -> int:
@@ -75,11 +75,11 @@ class _Gradient(Gradient):
 
     def _step(self, step: Expr, cells: Buffer | None) -> None:
         steps, batch, units = self.shape
-        blocks, depth, width = self._panel_shape
+        blocks, k_size, width = self._panel_shape
         vectors = self._vectors
         height, part = part_of_panel(batch, vectors, self.model)
         tiles = -(-batch // height)
-        parallel = 2 * batch * units * depth >= MIN_PARALLEL_FLOPS and self.model.threads > 1
+        parallel = 2 * batch * units * k_size >= MIN_PARALLEL_FLOPS and self.model.threads > 1
         with emit.parallel(blocks * tiles, parallel) as item:
             block, number = emit.unfuse(item, [blocks, tiles])
             slopes = emit.stack(height * width, self.dtype)
@@ -118,11 +118,11 @@ class _Gradient(Gradient):
         self, step: Expr, slopes: Buffer, block: Expr, row: Expr, tile: tuple[int, int]
     ) -> None:
         """What the step after gives to the state: its gates' cotangents times the weights."""
-        after, depth, (rows, part) = self.time(step + 1), self._panel_shape[1], tile
+        after, k_size, (rows, part) = self.time(step + 1), self._panel_shape[1], tile
         multiply_panel(
             Tile(rows, self._vectors, self._lanes, self.dtype, adjacent=True),
             part,
-            [depth],
+            [k_size],
             max(1, 3 * _IN_FLIGHT // (rows * part)),
             lambda r, k: self.results[0][after, row + r, k[0]],
             lambda k, v, lanes: self.panels[block, k[0], emit.ramp(v * self._lanes, lanes)],

@@ -1,8 +1,8 @@
 """Matrix products of few rows with a matrix that does not fit the caches, such as x W.
 
 Every element of the matrix is needed once, so what counts is the order in which memory is read. A
-panel of a few vectors would touch another page at every step of the depth. Instead a work item is a
-long stretch of columns, whose sums stay in the first cache: for a few steps of the depth at a time
+panel of a few vectors would touch another page at every step of K. Instead a work item is a
+long stretch of columns, whose sums stay in the first cache: for a few steps of K at a time
 it reads that many rows of the matrix side by side from end to end, streams that the processor
 recognizes and fetches ahead.
 """
@@ -41,7 +41,7 @@ def wants_streams(shape: GemmShape, model: CpuModel) -> bool:
             page.
     """
     row = shape.columns * shape.itemsize
-    large = shape.outer * shape.depth * row > model.l2_bytes
+    large = shape.outer * shape.k_size * row > model.l2_bytes
     return shape.rows <= _MAX_ROWS and row >= _PAGE and large
 
 
@@ -89,7 +89,7 @@ class _Streamed:
 
         vectors(emit.i64(0), rows * self.width, self.lanes, clear)
         vectors(
-            emit.i64(0), self.shape.depth, _STREAMS,
+            emit.i64(0), self.shape.k_size, _STREAMS,
             lambda start, steps, _slot: self._add(sums, outer, first, size, (start, steps)),
         )  # fmt: skip
         epilogue = Epilogue(self.contraction, self.columns.inner)
@@ -108,7 +108,7 @@ class _Streamed:
     def _add(
         self, sums: Buffer, outer: Bound, first: Expr, size: int, span: tuple[Expr, int]
     ) -> None:
-        """Adds a few steps of the depth to all sums."""
+        """Adds a few steps of K to all sums."""
         start, steps = span
 
         def add(at: Expr, width: int, _slot: int) -> None:

@@ -1,7 +1,7 @@
 """Matrix products of bfloat16 and int8 with instructions that sum several products per lane.
 
 ``vdpbf16ps`` adds two products of bfloat16 to a float32 lane, ``vpdpbusd`` four of bytes to an
-int32 lane. Both want the operands in groups along the depth: a group of the row operand is
+int32 lane. Both want the operands in groups along K: a group of the row operand is
 broadcast, in place where it lies in memory as it must, the column operand is packed into panels.
 
 ``vpdpbusd`` multiplies unsigned with signed bytes. Packing adds 128 to the column operand (it flips
@@ -60,7 +60,7 @@ def _plan_panels(operands: PackedOperands, model: CpuModel) -> GemmPlan | None:
     shape, wide = operands.shape, GROUPED_VECTORS * LANES
     if operands.stored:
         return plan_panels(shape, model, operands.stored)
-    fits = wide * 4 * operands.depth <= model.l2_bytes // 4
+    fits = wide * 4 * operands.k_size <= model.l2_bytes // 4
     if choose("group wide panels", fits and shape.columns >= _MANY * wide, (True, False)):
         return plan_panels(shape, model, wide)
     return plan_gemm(shape, model, direct=False)
@@ -78,7 +78,7 @@ class _Kernel(GroupedKernel):
     def reads_rows(self) -> bool:
         """Whether rows are read where they lie."""
         operands = self.operands
-        return operands.runs_along_depth(operands.contraction.left) and operands.reads_in_place
+        return operands.runs_along_k(operands.contraction.left) and operands.reads_in_place
 
     def product(self, outer: Bound, left: Buffer | None, parallel: bool) -> None:
         """Packs all panels, then divides panels and blocks of rows."""
@@ -108,7 +108,7 @@ class _Kernel(GroupedKernel):
             if side.right is None:
                 place = self.operands.stored_place(first + vector * LANES, k)
                 return self.operands.unsigned(call(f"int32x{LANES}", "groups", place), LANES)
-            base = first * self.operands.depth
+            base = first * self.operands.k_size
             return side.right[emit.ramp(base + k * plan.panel + vector * LANES, LANES)]
 
         vectors(
@@ -121,7 +121,7 @@ class _Kernel(GroupedKernel):
         sums = emit.workspace([self._shape.rows], "int32")
         kind = f"int32x{LANES}"
         ones = emit.broadcast(tirx.const(0x01010101, "int32"), LANES)
-        full, rest = divmod(self.operands.depth, LANES)
+        full, rest = divmod(self.operands.k_size, LANES)
         with emit.parallel(self._shape.rows, parallel) as row:
             total, single = emit.stack(LANES, "int32"), emit.stack(LANES, "int32")
             for count, step, buffer in ((full, LANES, total), (rest, 1, single)):
@@ -142,7 +142,7 @@ class _Kernel(GroupedKernel):
     def _left(self, side: Side, row: Expr, k: Expr, count: int = 1) -> Expr:
         """One group of the row operand, or a vector of them."""
         if side.left is not None:
-            return side.left[emit.ramp(row * self.operands.depth + k, count)]
+            return side.left[emit.ramp(row * self.operands.k_size + k, count)]
         left = self.operands.contraction.left
         place = self.operands.place(left, side.outer, row, k * self.operands.group)
         return (
@@ -162,7 +162,7 @@ class _Kernel(GroupedKernel):
             for v in range(across):
                 emit.store(total, emit.broadcast(first, LANES), [tile.at(r, v)])
         name = f"dot_{self.operands.dtype}"
-        with emit.serial(self.operands.depth) as k:
+        with emit.serial(self.operands.k_size) as k:
             for r in range(rows):
                 factor = emit.broadcast(self._left(side, row + r, k), LANES)
                 for v in range(across):
@@ -188,8 +188,8 @@ def _match(nest: Nest, model: CpuModel) -> tuple[PackedOperands, GemmPlan] | Ref
     if operands.shape.rows < _MIN_ROWS and not operands.stored:
         return Refused("too few rows to repay packing the column operand")
     plan = _plan_panels(operands, model)
-    if plan is None or operands.shape.depth < operands.group:
-        return Refused("panels do not fit the registers, or the depth fills no group")
+    if plan is None or operands.shape.k_size < operands.group:
+        return Refused("panels do not fit the registers, or K fills no group")
     return operands, plan
 
 
@@ -203,7 +203,7 @@ def _emit(
 KERNEL = Kernel(
     "gemm_vnni", _match, _emit, "matrix product of bfloat16 or int8 with dot-product instructions",
     lambda found, _model: found[1],
-    ("group wide panels", "panel rows", "panel row block", "panel depth block", "gemm unroll",
-     "gemm rows first", "gemm parallel", "gemm tile", "gemm depth block", "gemm shared panels",
+    ("group wide panels", "panel rows", "panel row block", "panel K block", "gemm unroll",
+     "gemm rows first", "gemm parallel", "gemm tile", "gemm K block", "gemm shared panels",
      "gemm row block"),
 )  # fmt: skip

@@ -1,9 +1,9 @@
-"""Operands of narrow types in groups along the depth.
+"""Operands of narrow types in groups along K.
 
-Instructions that sum several products per lane want neighbours along the depth side by side: two
+Instructions that sum several products per lane want neighbours along K side by side: two
 bfloat16 or four bytes make a group of 32 bits. Where an operand is not stored like that it is
-copied: the column operand into panels, one row of vectors of groups per step of the depth, the row
-operand into rows of groups. What lies beyond the depth is 0.
+copied: the column operand into panels, one row of vectors of groups per step of K, the row
+operand into rows of groups. What lies beyond K is 0.
 """
 
 from __future__ import annotations
@@ -250,9 +250,9 @@ class PackedOperands:
         columns: Its columns.
         shape: Its extents.
         dtype: Type of the operands.
-        step: Groups that the depth is rounded up to a multiple of.
+        step: Groups that K is rounded up to a multiple of.
         tiled: Whether the operands are copied for tiles: ``LANES`` rows and groups form one, one
-            comes behind the other along the depth, and bytes keep their signs.
+            comes behind the other along K, and bytes keep their signs.
         stored: Columns per panel where the column operand is stored as panels of groups.
     """
 
@@ -270,25 +270,25 @@ class PackedOperands:
         return GROUPS[self.dtype]
 
     @property
-    def depth(self) -> int:
-        """Groups along the depth, those that are 0 included."""
-        groups = -(-self.shape.depth // self.group)
+    def k_size(self) -> int:
+        """Groups along K, those that are 0 included."""
+        groups = -(-self.shape.k_size // self.group)
         return -(-groups // self.step) * self.step
 
     @property
     def _whole(self) -> int:
         """Groups that exist in full."""
-        return self.shape.depth // self.group
+        return self.shape.k_size // self.group
 
     @property
     def _tail(self) -> str:
         """The load of what is left of a line after whole vectors of groups."""
-        return f"tail_{self.dtype}_{self.shape.depth % (LANES * self.group)}"
+        return f"tail_{self.dtype}_{self.shape.k_size % (LANES * self.group)}"
 
     @property
     def functions(self) -> str:
         """The functions that copying, reading and multiplying the operands call."""
-        rest = self.shape.depth % (LANES * self.group)
+        rest = self.shape.k_size % (LANES * self.group)
         dots = PAIR_DOTS if self.dtype == PAIRS_OF_BYTES else DOTS
         return dots + LOADS + tail_load(self._tail, self.dtype, rest)
 
@@ -307,21 +307,21 @@ class PackedOperands:
 
     @property
     def reads_in_place(self) -> bool:
-        """Whether rows along the depth are groups as they lie."""
+        """Whether rows along K are groups as they lie."""
         return self.dtype != PAIRS_OF_BYTES and self.is_exact
 
     @property
     def is_exact(self) -> bool:
-        """Whether the depth is a whole number of groups and steps."""
-        return self._whole == self.depth
+        """Whether K is a whole number of groups and steps."""
+        return self._whole == self.k_size
 
     @property
-    def stored_depth(self) -> int:
-        """Groups along the depth of a column operand that is stored as panels."""
+    def stored_k_size(self) -> int:
+        """Groups along K of a column operand that is stored as panels."""
         return int(self.contraction.right.load.source.shape[1])
 
-    def runs_along_depth(self, operand: Operand) -> bool:
-        """Whether neighbours along the depth are neighbours in memory."""
+    def runs_along_k(self, operand: Operand) -> bool:
+        """Whether neighbours along K are neighbours in memory."""
         if operand is self.contraction.right:
             return is_transposed(self.contraction, self.columns)
         strides = self.contraction.strides(operand)
@@ -339,10 +339,10 @@ class PackedOperands:
         rows = operand is self.contraction.left
         return self.shape.rows if rows else self.shape.columns
 
-    def place(self, operand: Operand, outer: Bound, line: Expr, depth: Expr) -> Expr:
+    def place(self, operand: Operand, outer: Bound, line: Expr, k: Expr) -> Expr:
         """Address of an element of an operand."""
         bound = outer | bind_group(self._axes(operand), line)
-        bound |= bind_group(self.contraction.reduce, depth)
+        bound |= bind_group(self.contraction.reduce, k)
         indices = tuple(substitute(index, bound) for index in operand.load.indices)
         return _any.address_of(operand.load.source[indices])
 
@@ -358,13 +358,13 @@ class PackedOperands:
     def pack_columns(
         self, outer: Bound, first: Expr, vectors: int, packed: Buffer, base: Expr
     ) -> None:
-        """Copies columns from ``first`` on: one row of vectors per step of the depth.
+        """Copies columns from ``first`` on: one row of vectors per step of K.
 
         Columns that do not exist repeat the last one.
         """
         operand, width = self.contraction.right, vectors * LANES
         blocks = self._whole // LANES
-        if self.runs_along_depth(operand):
+        if self.runs_along_k(operand):
 
             def block_of(load: str, block: Expr, vector: Expr, steps: int) -> None:
                 column = first + vector * LANES
@@ -378,7 +378,7 @@ class PackedOperands:
             if blocks:
                 with emit.serial(blocks) as block, emit.serial(vectors) as vector:
                     block_of(self.load, block, vector, LANES)
-            if steps := self.depth - blocks * LANES:
+            if steps := self.k_size - blocks * LANES:
                 with emit.serial(vectors) as vector:
                     block_of(self._tail, emit.i64(blocks), vector, steps)
         else:
@@ -392,16 +392,16 @@ class PackedOperands:
 
             with emit.serial(self._whole) as k:
                 step_of(k, self.group)
-            for k in range(self._whole, self.depth):
+            for k in range(self._whole, self.k_size):
                 step_of(emit.i64(k), self._members(k))
 
     def pack_rows(self, outer: Bound, first: Expr, count: int, packed: Buffer, base: Expr) -> None:
         """Copies ``count`` rows from ``first`` on; rows that do not exist repeat the last one."""
         operand, done, blocks = self.contraction.left, 0, self._whole // LANES
         last = emit.i64(self.shape.rows - 1)
-        rest = self.depth - blocks * LANES
-        if self.runs_along_depth(operand):
-            done = self.depth
+        rest = self.k_size - blocks * LANES
+        if self.runs_along_k(operand):
+            done = self.k_size
 
             def block_of(load: str, row: Expr, block: Expr, count: int) -> None:
                 at = tirx.min(first + row, last)
@@ -417,15 +417,15 @@ class PackedOperands:
                 if rest:
                     block_of(self._tail, row, emit.i64(blocks), rest)
         elif self.runs_along_lines(operand) and count % LANES == 0:
-            done = self.depth if self.tiled or not rest else blocks * LANES
+            done = self.k_size if self.tiled or not rest else blocks * LANES
             with emit.serial(count // LANES) as part:
                 if blocks:
                     with emit.serial(blocks) as block:
                         self._turn_rows(outer, first, part * LANES, block, packed, base)
                 if done > blocks * LANES:
                     self._turn_rows(outer, first, part * LANES, blocks, packed, base)
-        if done < self.depth:
-            with emit.serial(count) as row, emit.serial(self.depth - done) as rest:
+        if done < self.k_size:
+            with emit.serial(count) as row, emit.serial(self.k_size - done) as rest:
                 k = rest + done
                 value = self._single(operand, outer, tirx.min(first + row, last), k)
                 block, lane = tirx.floordiv(k, LANES), tirx.floormod(k, LANES)
@@ -435,7 +435,7 @@ class PackedOperands:
         """Where 16 groups of a copied row begin."""
         if self.tiled:
             return block * (LANES * LANES) + row * LANES
-        return row * self.depth + block * LANES
+        return row * self.k_size + block * LANES
 
     def _turn_rows(
         self, outer: Bound, first: Expr, row: Expr, block: Index, packed: Buffer, base: Expr
@@ -466,7 +466,7 @@ class PackedOperands:
         return 0 if whole else -self.shape.columns % LANES
 
     def _square(self, operand: Operand, outer: Bound, line: Expr, k: Expr, load: str) -> Buffer:
-        """Sixteen steps of sixteen lines that are contiguous along the depth."""
+        """Sixteen steps of sixteen lines that are contiguous along K."""
         square = emit.stack(LANES * LANES, "int32")
         for row in range(LANES):
             at = tirx.min(line + row, emit.i64(self._lines(operand) - 1))
@@ -488,16 +488,16 @@ class PackedOperands:
 
     def _members(self, k: int) -> int:
         """Elements of a group that exist."""
-        return max(0, min(self.group, self.shape.depth - k * self.group))
+        return max(0, min(self.group, self.shape.k_size - k * self.group))
 
     def _single(self, operand: Operand, outer: Bound, line: Expr, k: Expr) -> Expr:
         """One group, element by element; what does not exist is 0."""
         value: Expr = tirx.const(0, "int32")
         for member in range(self.group):
             at = k * self.group + member
-            known = tirx.min(at, emit.i64(self.shape.depth - 1))
+            known = tirx.min(at, emit.i64(self.shape.k_size - 1))
             part = call("int32", f"element_{self.dtype}", self.place(operand, outer, line, known))
-            part = tirx.Select(at < self.shape.depth, part, tirx.const(0, "int32"))
+            part = tirx.Select(at < self.shape.k_size, part, tirx.const(0, "int32"))
             part = tirx.shift_left(part, tirx.const(member * 32 // self.group, "int32"))
             value = tirx.bitwise_or(value, part)
         return value
@@ -534,7 +534,7 @@ class GroupedKernel:
     @property
     def panel_size(self) -> int:
         """Groups of a panel."""
-        return self.operands.depth * self.panel
+        return self.operands.k_size * self.panel
 
     def write(self) -> None:
         """Divides the products of a batch among the workers, or else each of them."""
@@ -578,8 +578,8 @@ class GroupedKernel:
         if self.reads_rows:
             return None
         blocks = -(-self.operands.shape.rows // LANES)
-        left = self.groups(blocks * LANES * self.operands.depth)
+        left = self.groups(blocks * LANES * self.operands.k_size)
         with emit.parallel(blocks, parallel) as block:
-            base = block * (LANES * self.operands.depth)
+            base = block * (LANES * self.operands.k_size)
             self.operands.pack_rows(outer, block * LANES, LANES, left, base)
         return left
