@@ -5,12 +5,12 @@ buffers (``tirx.Buffer`` is ``ir.Var``) a buffer's fields.
 """
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 from tvm.ir.base import Node, Span
 from tvm.ir.type import Type
 
-_Operand = Expr | int | float | bool
+_Operand: TypeAlias = "Expr | int | float | bool"
 
 class Expr(Node):
     span: Span | None

@@ -1,6 +1,6 @@
 """Functions of expressions, as a type checker should see them."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 from tvm.ir import Call, Expr
