@@ -77,7 +77,7 @@ def addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, value: object = 1) 
 
 
 @composed
-def _plus_product(x: Tensor, a: Tensor, b: Tensor, value: Any) -> Tensor:
+def _plus_product(x: Tensor, a: Tensor, b: Tensor, value: object) -> Tensor:
     product = a * b
     return x + (product if isinstance(value, (int, float)) and value == 1 else product * value)
 
@@ -105,7 +105,7 @@ def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, value: object = 1) 
 
 
 @composed
-def _plus_quotient(x: Tensor, a: Tensor, b: Tensor, value: Any) -> Tensor:
+def _plus_quotient(x: Tensor, a: Tensor, b: Tensor, value: object) -> Tensor:
     quotient = a / b
     return x + (quotient if isinstance(value, (int, float)) and value == 1 else quotient * value)
 
