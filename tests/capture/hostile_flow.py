@@ -445,4 +445,11 @@ print(float(x.sum()))
 z = w * x
 return z + T, w is T, w is not T
 ''', ()),
+    'a variable that nobody reads is bound again after a compiled segment': ("", '''
+acc = []
+x = x * 2
+items[0] = n
+acc = list({i: x for i in range(3) if i}.values())
+return x
+''', ()),
 }

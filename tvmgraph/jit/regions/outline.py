@@ -306,7 +306,7 @@ class Outline:
         live |= self.flow.live.get(id(last), self.own)
         done = frozenset(n for n in pieces.ins if split.is_temporary(n) and n not in live)
         if not returns:  # nobody else holds what the segment took and returned
-            gone = sorted(done | (lasting & sure & bound))
+            gone = sorted(done | (lasting & sure))  # bound, for whoever asks for it
             taken += [_emptied(n, first) for n in (*gone, *([RESULT] if outs else []))]
         if place.caught:
             refused = self._as_is(run)
