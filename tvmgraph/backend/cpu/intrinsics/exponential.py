@@ -138,15 +138,21 @@ LN2_HI, LN2_LO = _FITS["float64"].ln2
 def _reduce_exp(
     v: Lanes, x: Expr, body: Callable[[Expr, Expr], Expr], rest: Expr | None = None
 ) -> Expr:
-    """Calls ``body(n, r)`` with x + rest = n ln 2 + r, n integral, |r| <= ln(2)/2."""
+    """Calls ``body(n, r)`` with x + rest = n ln 2 + r, n integral, |r| <= ln(2)/2.
+
+    A sum so large that its unit in the last place is 1 has the nearest integer in its lowest bits.
+    """
     high, low = _FITS[v.scalar].ln2
+    rounding = 1.5 * 2**v.format.fraction
+    offset = v.format.bias + v.format.fraction << v.format.fraction | 1 << v.format.fraction - 1
 
-    def with_n(n: Expr) -> Expr:
-        r = (x - n * v.f(high)) - n * v.f(low)
+    def with_n(shifted: Expr) -> Expr:
+        n = shifted - v.f(rounding)
+        r = let(n, lambda n: (x - n * v.f(high)) - n * v.f(low))
         r = r if rest is None else r + rest
-        return let(v.integral(n), lambda i: let(r, lambda r: body(i, r)))
+        return let(v.bits_of(shifted) - v.i(offset), lambda i: let(r, lambda r: body(i, r)))
 
-    return let(op.nearbyint(x * v.f(_LOG2E)), with_n)
+    return let(x * v.f(_LOG2E) + v.f(rounding), with_n)
 
 
 def _expm1_core(v: Lanes, r: Expr) -> Expr:
@@ -155,10 +161,12 @@ def _expm1_core(v: Lanes, r: Expr) -> Expr:
 
 
 def _exp_core(v: Lanes, r: Expr) -> Expr:
-    """exp(r) for a reduced argument."""
-    if v.scalar == "float32":
-        return _expm1_core(v, r) + v.f(1)
-    return v.poly(r, (1.0, 1.0, *_FITS[v.scalar].exp))
+    """exp(r) for a reduced argument; of float32 in pairs of terms, which do not wait for others."""
+    fits = _FITS[v.scalar].exp
+    if v.scalar == "float64":
+        return v.poly(r, (1.0, 1.0, *fits))
+    pairs = (v.poly(r, fits[:2]), v.poly(r, fits[2:4]), v.f(fits[4]))
+    return let(r * r, lambda s: ((pairs[2] * s + pairs[1]) * s + pairs[0]) * s + (r + v.f(1)))
 
 
 def exp(x: Expr) -> Expr:
@@ -178,9 +186,9 @@ def _exp_times(v: Lanes, x: Expr, offset: int = 0) -> Expr:
     def body(x: Expr) -> Expr:
         low, high = _FITS[v.scalar].exp_range
         zero, is_zero = v.f(0), x < v.f(low)  # what underflows takes Intel's much longer
-        bounded = tirx.Select(is_zero, zero, tirx.min(x, v.f(high)))
-        value = let(bounded, lambda c: exp_of(v, c, offset=offset))
-        return keep_nan(x, tirx.Select(is_zero, zero, value))
+        least = tirx.Select(v.f(high) < x, v.f(high), x)  # NaN stays NaN
+        value = let(tirx.Select(is_zero, zero, least), lambda c: exp_of(v, c, offset=offset))
+        return tirx.Select(is_zero, zero, value)
 
     return let(x, body)
 
@@ -213,13 +221,19 @@ def exp_of(v: Lanes, x: Expr, rest: Expr | None = None, offset: int = 0) -> Expr
 
 
 def _times_pow2(v: Lanes, value: Expr, n: Expr) -> Expr:
-    """2^n is applied in two factors, so that denormal results come out right."""
+    """2^n is applied in two factors, so that denormal results come out right.
 
-    def halves(n: Expr) -> Expr:
-        half = op.shift_right(n, v.i(1))
-        return let(half, lambda h: value * v.pow2(h) * v.pow2(n - h))
+    The second one is a quarter of all exponents up or down, as n is.
+    """
+    quarter = v.format.bias + 1 >> 1
 
-    return let(n, halves)
+    def factors(n: Expr) -> Expr:
+        down = n < v.i(0)
+        first = n - tirx.Select(down, v.i(-quarter), v.i(quarter))
+        second = tirx.Select(down, v.f(2.0**-quarter), v.f(2.0**quarter))
+        return value * v.pow2(first) * second
+
+    return let(n, factors)
 
 
 def exp2(x: Expr) -> Expr:
