@@ -447,8 +447,14 @@ return z + T, w is T, w is not T
 ''', ()),
     'a variable that nobody reads is bound again after a compiled segment': ("", '''
 acc = []
-x = x * 2
+x = y + 1
+if x[0] < 0.3 and n < 3:
+    if y.sum() > -1: return o.v
+    x = y
+else:
+    x = sum([x, y], x)
 items[0] = n
+z = x + SCALE
 acc = list({i: x for i in range(3) if i}.values())
 return x
 ''', ()),
