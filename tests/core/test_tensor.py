@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
+import gc
 import inspect
 import pickle
 import re
 import subprocess
 import sys
+import weakref
 from typing import Any
 
 import numpy as np
@@ -683,3 +686,20 @@ def test_copies_of_large_transposed_tensors(shape: tuple[int, ...], dtype: Any) 
     copied = x.copy()
     assert copied.is_contiguous() and copied.dtype == x.dtype
     assert (copied.asnumpy() == array.swapaxes(-1, -2)).all()
+
+
+def test_a_caught_error_keeps_no_variables() -> None:
+    class Large:
+        pass
+
+    def caught() -> weakref.ref[Large]:
+        large = Large()
+        with contextlib.suppress(ShapeError):
+            Tensor([1.0, 2.0, 3.0]).reshape(7)
+        return weakref.ref(large)
+
+    gc.disable()
+    try:
+        assert caught()() is None
+    finally:
+        gc.enable()

@@ -104,9 +104,25 @@ def explained(
 
 
 def _name(frame: FrameType) -> str:
-    if frame.f_code.co_name == "__init__" and "self" in frame.f_locals:
-        return type(frame.f_locals["self"]).__name__
+    itself = _locals(frame).get("self") if frame.f_code.co_name == "__init__" else None
+    if itself is not None:
+        return type(itself).__name__
     return _names.get(frame.f_code, frame.f_code.co_name)
+
+
+def _locals(frame: FrameType) -> dict[str, object]:
+    """Returns the local variables of a function's frame without leaving them there.
+
+    Before Python 3.13 a frame keeps the dictionary it was asked for: objects in it would outlive
+    the variables, and an exception that is being handled would hold its own frames.
+
+    A tracer that sees the frame would find its variables gone: for frames of this package only.
+    """
+    kept = frame.f_locals
+    found = dict(kept)
+    if sys.version_info < (3, 13):
+        kept.clear()
+    return found
 
 
 def _is_users(code: CodeType) -> bool:
@@ -132,8 +148,9 @@ def _arguments(frame: FrameType) -> dict[str, object]:
     count += bool(code.co_flags & inspect.CO_VARARGS) + bool(code.co_flags & inspect.CO_VARKEYWORDS)
     names = [n for n in code.co_varnames[:count] if n not in ("self", "cls")]
     defaults = _defaults.get(code, {})
-    given = {n: frame.f_locals[n] for n in names if n in frame.f_locals}
-    signature = _signatures.get(code, getattr(frame.f_locals.get("self"), "signature", None))
+    found = _locals(frame)
+    given = {n: found[n] for n in names if n in found}
+    signature = _signatures.get(code, getattr(found.get("self"), "signature", None))
     starred = inspect.CO_VARARGS | inspect.CO_VARKEYWORDS
     takes_any = len(given) == 2 and code.co_flags & starred == starred
     if takes_any and isinstance(signature, inspect.Signature):
