@@ -36,6 +36,8 @@ _LEFT_OUT = {
     "random_bits",
     "complex",  # programs hold real numbers
     "complex_part",
+    "spectrum",
+    "signal_of_half",
 }
 
 

@@ -16,6 +16,7 @@ from tvmgraph.core.op import F, Op
 from tvmgraph.core.parameter import Parameter
 from tvmgraph.core.shown import Shown
 from tvmgraph.core.state import state
+from tvmgraph.core.symbols import Scalar
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.errors import (
     ArgumentError,
@@ -201,7 +202,8 @@ def _check_positions(
         if (_marked(args[i]) or tensors_in(args[i]) if nested else isinstance(args[i], Tensor))
     )  # fmt: skip
     without = [i for i in items if i not in found]
-    if without and not (nested and found):
+    varying = any(isinstance(args[i], Scalar) for i in without)  # captured again, as a constant
+    if without and (varying or not (nested and found)):
         i = without[0]
         raise DTypeError(
             f"{_spoken(fn, i)} is a {type(args[i]).__name__}, which has no gradient",

@@ -75,7 +75,7 @@ class LRScheduler:
         """Returns the present rates of the groups."""
         return [lr.snapshot() for lr in self._last_lr]
 
-    def step(self, epoch: Any = None) -> bool:
+    def step(self, epoch: Any = None) -> bool | None:
         """Begins the next epoch, or ``epoch``, and sets the rates."""
         if epoch is None:
             F.assign_add(self.last_epoch, 1.0)

@@ -317,7 +317,7 @@ def clip_by_value(
         bounds = (clip_value_min, clip_value_max)
         return _limit(v, *bounds, "ops.clip_by_value", F.maximum, F.minimum)
 
-    return tuple(map(clipped, x)) if isinstance(x, (tuple, list)) else clipped(x)
+    return clipped(x) if isinstance(x, Tensor) else tuple(map(clipped, x))
 
 
 def _replace(m: Formulas, x: Expr, *, nan: float, posinf: float, neginf: float) -> Expr:

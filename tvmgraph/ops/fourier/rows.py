@@ -24,7 +24,7 @@ __all__: list[str] = []
 
 _GIVEN = ("complex", "real", "half")
 _NO_ONNX = Reason("ONNX has no complex tensors")
-_SIGNAL = np.random.default_rng(0).standard_normal((3, 5, 2))
+_SIGNAL = np.random.default_rng(0).standard_normal((4, 5, 2))
 _COMPLEX = (_SIGNAL[..., 0] + 1j * _SIGNAL[..., 1]).astype(np.complex64)
 
 
@@ -216,7 +216,7 @@ def _vjp_signal(
     samples=[
         sample(_COMPLEX, axis=1, size=8, scale=1.0),
         sample(_COMPLEX, axis=1, size=9, scale=0.5),
-        sample(_COMPLEX.astype(np.complex128), axis=0, size=5, scale=1.0),
+        sample(_COMPLEX.astype(np.complex128), axis=0, size=6, scale=1.0),
         sample(_COMPLEX[:0], axis=1, size=9, scale=1.0),
         sample(_COMPLEX, axis=1, size=7, scale=1.0, raises=ArgumentError),
         sample((3, 5), axis=1, size=8, scale=1.0, raises=DTypeError),

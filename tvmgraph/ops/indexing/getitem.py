@@ -18,6 +18,7 @@ from tvmgraph.core import rules
 from tvmgraph.core.dispatch import at_least
 from tvmgraph.core.op import F
 from tvmgraph.core.sizes import is_one
+from tvmgraph.core.state import state
 from tvmgraph.core.symbols import assuming, bound, contains_symbol, large_enough, scope
 from tvmgraph.core.tensor import Tensor, tensor_from_numpy, to_array
 from tvmgraph.core.types import Dim, Shape
@@ -92,9 +93,10 @@ def getitem(x: Tensor, index: Any) -> Tensor:
 
 
 def _is_mask_of_axes(x: Tensor, index: object) -> TypeGuard[Tensor]:
-    """Whether an index is a mask of several first axes, all of known sizes."""
+    """Whether an index of eager code is a mask of several first axes."""
     return (
-        isinstance(index, Tensor) and index.type.dtype is dtypes.bool_ and index.ndim > 1
+        state.interpreter is None and isinstance(index, Tensor)
+        and index.type.dtype is dtypes.bool_ and index.ndim > 1
         and index.type.is_static and x.type.is_static
         and x.type.shape[: index.ndim] == index.type.shape
     )  # fmt: skip

@@ -25,8 +25,8 @@ from tvmgraph.backend.cuda.kernels.thread_group import StridedThreadGroup, Threa
 from tvmgraph.backend.loop_ir import emit
 from tvmgraph.backend.loop_ir.access import dtype_bytes
 from tvmgraph.backend.loop_ir.nest import Nest
-from tvmgraph.backend.loop_ir.program import Stage, map_loads, product
-from tvmgraph.backend.loop_ir.types import Buffer, Expr, Load
+from tvmgraph.backend.loop_ir.program import Stage, map_loads, product, substitute
+from tvmgraph.backend.loop_ir.types import Buffer, Expr, Load, Var
 from tvmgraph.backend.table import Kernel, Refused, Writer
 from tvmgraph.backend.target import GpuModel
 
@@ -284,8 +284,14 @@ def _emit_ordered(stage: Stage) -> None:
                             return register[i32(0)]
                     return place.element(load)
 
-                values = [place.value(map_loads(value, own)) for value in stage.values]
-                values = [device.let(value) for value in values]
+                names: dict[Var, Expr] = {}
+
+                def resolve(value: Expr) -> Expr:
+                    return place.value(substitute(map_loads(value, own), names))
+
+                for var, value in stage.lets:
+                    names[var] = device.let(resolve(value))
+                values = [device.let(resolve(value)) for value in stage.values]
                 for register, value in zip(held, values):
                     device.store(register, value, [0])
             for buffer, register in zip(stage.buffers, held):
