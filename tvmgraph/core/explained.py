@@ -14,6 +14,7 @@ import sys
 import sysconfig
 from collections.abc import Callable, Iterable, Mapping
 from types import CodeType, FrameType, TracebackType
+from typing import Any
 
 from tvmgraph.core import kinds
 from tvmgraph.core.dispatch import describe
@@ -110,7 +111,7 @@ def _name(frame: FrameType) -> str:
     return _names.get(frame.f_code, frame.f_code.co_name)
 
 
-def _locals(frame: FrameType) -> dict[str, object]:
+def _locals(frame: FrameType) -> dict[str, Any]:
     """Returns the local variables of a function's frame without leaving them there.
 
     Before Python 3.13 a frame keeps the dictionary it was asked for: objects in it would outlive
