@@ -211,6 +211,22 @@ class _Files(dict[str, bool]):
 _IS_OWN = _Files()
 
 
+def locals_of(frame: FrameType) -> dict[str, Any]:
+    """Returns the local variables of a function's frame without leaving them there.
+
+    Before Python 3.13 a frame keeps the dictionary it was asked for: objects in it would outlive
+    the variables, and an exception that is being handled would hold its own frames.
+
+    Args:
+        frame: A frame of this package: a tracer of a user's would find its variables gone.
+    """
+    kept = frame.f_locals
+    found = dict(kept)
+    if sys.version_info < (3, 13):
+        kept.clear()
+    return found
+
+
 def is_package_file(file: str) -> bool:
     """Whether code of this file is nobody's: of this package, or of a ``with`` block in it."""
     return _IS_OWN[file]

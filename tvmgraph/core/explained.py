@@ -14,7 +14,6 @@ import sys
 import sysconfig
 from collections.abc import Callable, Iterable, Mapping
 from types import CodeType, FrameType, TracebackType
-from typing import Any
 
 from tvmgraph.core import kinds
 from tvmgraph.core.dispatch import describe
@@ -25,6 +24,7 @@ from tvmgraph.errors import (
     OutOfRangeError,
     TvmgraphError,
     is_package_file,
+    locals_of,
     user_source,
 )
 
@@ -105,25 +105,10 @@ def explained(
 
 
 def _name(frame: FrameType) -> str:
-    itself = _locals(frame).get("self") if frame.f_code.co_name == "__init__" else None
+    itself = locals_of(frame).get("self") if frame.f_code.co_name == "__init__" else None
     if itself is not None:
         return type(itself).__name__
     return _names.get(frame.f_code, frame.f_code.co_name)
-
-
-def _locals(frame: FrameType) -> dict[str, Any]:
-    """Returns the local variables of a function's frame without leaving them there.
-
-    Before Python 3.13 a frame keeps the dictionary it was asked for: objects in it would outlive
-    the variables, and an exception that is being handled would hold its own frames.
-
-    A tracer that sees the frame would find its variables gone: for frames of this package only.
-    """
-    kept = frame.f_locals
-    found = dict(kept)
-    if sys.version_info < (3, 13):
-        kept.clear()
-    return found
 
 
 def _is_users(code: CodeType) -> bool:
@@ -149,7 +134,7 @@ def _arguments(frame: FrameType) -> dict[str, object]:
     count += bool(code.co_flags & inspect.CO_VARARGS) + bool(code.co_flags & inspect.CO_VARKEYWORDS)
     names = [n for n in code.co_varnames[:count] if n not in ("self", "cls")]
     defaults = _defaults.get(code, {})
-    found = _locals(frame)
+    found = locals_of(frame)
     given = {n: found[n] for n in names if n in found}
     signature = _signatures.get(code, getattr(found.get("self"), "signature", None))
     starred = inspect.CO_VARARGS | inspect.CO_VARKEYWORDS

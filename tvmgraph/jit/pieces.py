@@ -17,7 +17,14 @@ from tvmgraph.capture.interpreter import Interpreter
 from tvmgraph.capture.settings import Settings
 from tvmgraph.config import settings as configuration
 from tvmgraph.core.state import state
-from tvmgraph.errors import CaptureError, GlobalWrite, LeavesGraph, TooFewElements, user_source
+from tvmgraph.errors import (
+    CaptureError,
+    GlobalWrite,
+    LeavesGraph,
+    TooFewElements,
+    locals_of,
+    user_source,
+)
 from tvmgraph.jit.regions.report import reason
 
 if TYPE_CHECKING:
@@ -72,7 +79,7 @@ def node_of(error: BaseException) -> Any:
     traceback = error.__traceback__
     while traceback is not None:
         if traceback.tb_frame.f_code is Interpreter._body.__code__:
-            return traceback.tb_frame.f_locals["frame"].node
+            return locals_of(traceback.tb_frame)["frame"].node
         traceback = traceback.tb_next
     return None
 
