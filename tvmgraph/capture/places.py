@@ -220,12 +220,17 @@ def member(owner: object, name: str, kind: str = "attribute") -> Member:
     return Member((kind, id(owner), name), f"{title}.{name}", reference(owner), name, slot)
 
 
-def reference(value: object) -> Callable[[], object]:
-    """Returns a weak reference to an object, or a strong one where there are none."""
+def reference(value: object, kept: bool = True) -> Callable[[], object]:
+    """Returns a weak reference to an object.
+
+    Args:
+        value: The object.
+        kept: Whether one that allows no weak references is held; its reference is empty otherwise.
+    """
     try:
         return weakref.ref(value)
     except TypeError:
-        return lambda: value
+        return (lambda: value) if kept else lambda: None
 
 
 def contents(cell: types.CellType) -> object:

@@ -363,7 +363,16 @@ def _mask(iid: bool, width: int, start: int, value: float, axis: int) -> _Formul
     return MaskAlongAxisIID(width, value, axis) if iid else MaskAlongAxis(start, width, value, axis)
 
 
-class FrequencyMasking(_Formula):
+class _Masking(_Formula):
+    """Applies the mask that its constructor chose."""
+
+    mask: _Formula
+
+    def _changed(self, x: np.ndarray) -> np.ndarray:
+        return self.mask(x)
+
+
+class FrequencyMasking(_Masking):
     """Fills a range of the frequencies of a spectrum.
 
     Args:
@@ -379,11 +388,8 @@ class FrequencyMasking(_Formula):
     ) -> None:  # fmt: skip
         self.mask = _mask(iid_masks, freq_mask_param, mask_start, mask_value, 1)
 
-    def _changed(self, x: np.ndarray) -> np.ndarray:
-        return self.mask(x)
 
-
-class TimeMasking(_Formula):
+class TimeMasking(_Masking):
     """Fills a range of the time of a spectrum.
 
     Args:
@@ -398,9 +404,6 @@ class TimeMasking(_Formula):
         mask_value: float = 0.0,
     ) -> None:  # fmt: skip
         self.mask = _mask(iid_masks, time_mask_param, mask_start, mask_value, 2)
-
-    def _changed(self, x: np.ndarray) -> np.ndarray:
-        return self.mask(x)
 
 
 class ComputeDeltas(_Formula):

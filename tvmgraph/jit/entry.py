@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -321,17 +320,10 @@ class _Mortal(NamedTuple):
 def _mortal(value: Any) -> object:
     """Returns what stands for an argument in a capture."""
     if isinstance(value, BaseException):  # it holds the frames that it came through
-        return _Mortal(_weak(value), None)
+        return _Mortal(reference(value, kept=False), None)
     if not isinstance(value, Tensor) and not is_mortal(value):
         return value
     return _Mortal(reference(value), value.type if isinstance(value, Tensor) else None)
-
-
-def _weak(error: BaseException) -> Callable[[], object]:
-    try:
-        return weakref.ref(error)
-    except TypeError:  # those of Python itself
-        return lambda: None
 
 
 def _held(holder: object) -> Tensor | None:
