@@ -7,12 +7,16 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tvm import relax, tirx
 
 import tvmgraph as ms
+from tests.backend.driver import fused, module
 from tvmgraph import Parameter, Tensor, jit, nn, ops
 from tvmgraph.backend.cpu.kernels.conv import im2col
+from tvmgraph.backend.loop_ir.program import parse
 from tvmgraph.config import context
 from tvmgraph.core.op import OPS
+from tvmgraph.lowering.builder import RelaxBuilder
 from tvmgraph.numerics.winograd import best_tile, matrices, transform_weight
 from tvmgraph.ops.conv import phases as _conv_phases
 from tvmgraph.ops.internal.conv_blocked import cut_weight, from_blocks, to_blocks
@@ -168,6 +172,28 @@ def test_winograd_keeps_what_is_not_finite_where_it_belongs(tile):
     x[0, 1, 10, 0] = 3e38  # finite, and no sum overflows but that of the transform
     w[:, 1] *= 1e-3
     alike(*winograd(x, w, tile, ((1, 1), (1, 1))))
+
+
+def test_the_block_of_a_winograd_convolution_names_its_transformed_weight():
+    """Among operands of one shape, which fusion renames."""
+
+    def build(block, x, w, u, other):
+        builder = RelaxBuilder(block)
+        padding = ((0, 0), (0, 0))
+        y = OPS["conv_winograd"].lower(builder, x, w, u, padding=padding)
+        spread = block.emit(relax.op.sum(other, axis=[0, 1, 2], keepdims=False))
+        return block.emit(relax.op.add(y, spread))
+
+    weights = [(s, "float32") for s in [(1, 1, 3, 3, 8, 8), (16, 1, 8, 8), (16, 1, 8, 8)]]
+    mod = fused(module(build, ((1, 1, 4, 4, 8), "float32"), *weights))
+    found = {
+        str(buffer.name)
+        for func in mod.functions.values()
+        if isinstance(func, tirx.PrimFunc)
+        for stage in parse(func).stages
+        for buffer in stage.declared
+    }
+    assert found == {"x2"}
 
 
 @pytest.mark.parametrize("tile", [2, 4])

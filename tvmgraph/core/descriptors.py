@@ -25,7 +25,7 @@ class Convolution:
         dot: Neighbouring factors that one instruction multiplies and sums; 1 if the weight is not
             packed for one.
         winograd: Rows and columns of a tile of the result by Winograd's method, for which the
-            transformed weight is an operand that the loops do not read; 0 without one.
+            transformed weight is an operand that the block declares to read; 0 without one.
     """
 
     layout: str

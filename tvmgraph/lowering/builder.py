@@ -7,7 +7,9 @@ from typing import Any
 
 import numpy as np
 import tvm
-from tvm import relax, te, tirx, topi
+import tvm_ffi
+from tvm import ir, relax, te, tirx, topi
+from tvm.s_tir import SBlock
 
 from tvmgraph import dtypes
 from tvmgraph.backend.loop_ir.half_rounding import rounded
@@ -63,6 +65,7 @@ class RelaxBuilder:
         function: Callable[..., object],
         *args: object,
         written_as: tuple[str, object] | None = None,
+        declared: Sequence[int] = (),
         **kwargs: object,
     ) -> relax.Expr:
         """Emits a kernel written as a tensor expression: ``function(*te_tensors, **kwargs)``.
@@ -73,11 +76,17 @@ class RelaxBuilder:
             written_as: Name and settings of a kernel that the schedule knows how to write for the
                 same result, where loops derived from the expression would be slow. Such a kernel
                 is not fused with others.
+            declared: Positions of operands that ``function`` does not read but a kernel for its
+                sums may: a transformed weight. The block of the sums declares to read them.
             **kwargs: Further arguments of ``function`` or of ``call_te``.
         """
         if written_as is not None:
             kwargs["primfunc_attrs"] = {"op_pattern": _OPAQUE, NAMED: written_as}
-        return self.emit(self.block.call_te(function, *args, **kwargs))
+        call = self.block.call_te(function, *args, **kwargs)
+        if declared:
+            name = call.args[0]
+            self.block.update_func(name, _declare_reads(self.block.get()[name], declared))
+        return self.emit(call)
 
     def cast(self, x: relax.Expr, dtype: str) -> relax.Expr:
         """Returns an expression that converts a tensor, and rounds whatever kernel it becomes."""
@@ -398,3 +407,21 @@ def unpack(result: object, count: int) -> Sequence[object]:
     if count == 1 and not isinstance(getattr(result, "ty", None), relax.TupleType):
         return [result]
     return [relax.TupleGetItem(result, i) for i in range(count)]
+
+
+def _declare_reads(func: tirx.PrimFunc, operands: Sequence[int]) -> tirx.PrimFunc:
+    """Adds whole operands to the regions that the reductions of a function read."""
+    whole = [
+        tirx.BufferRegion(buffer, [ir.Range(0, extent) for extent in buffer.shape])
+        for buffer in (func.params[position] for position in operands)
+    ]
+
+    def visit(block: SBlock) -> SBlock:
+        if block.init is None:
+            return block
+        return SBlock(
+            block.iter_vars, [*block.reads, *whole], block.writes, block.name_hint, block.body,
+            block.init, block.alloc_buffers, block.match_buffers, block.annotations,
+        )  # fmt: skip
+
+    return func.with_body(tvm_ffi.structural_map(func.body, (SBlock, visit)))

@@ -80,6 +80,7 @@ class Contraction:
         epilogue: What is stored, in terms of the same spatial axes.
         before: Stages that must run first.
         convolution: Of a convolution with a packed weight, what the operator knows of it.
+        declared: Operands that only some kernels need: its transformed weight.
     """
 
     left: Operand
@@ -93,6 +94,7 @@ class Contraction:
     epilogue: Stage
     before: tuple[Stage, ...]
     convolution: Convolution | None = None
+    declared: tuple[Buffer, ...] = ()
 
     @property
     def axes(self) -> tuple[Axis, ...]:
@@ -269,6 +271,7 @@ def _classify(
         epilogue=epilogue,
         before=program.stages[:position],
         convolution=anchor.convolution,
+        declared=anchor.declared,
     )
 
 

@@ -49,6 +49,8 @@ class Stage:
         lets: Values computed first and read by name, because they are used more than once. Later
             ones may use earlier ones.
         convolution: Of a convolution with a packed weight, what the operator knows of it.
+        declared: Buffers that the block declares to read and its body does not: operands that only
+            some kernels need, such as a transformed weight.
     """
 
     name: str
@@ -60,6 +62,7 @@ class Stage:
     inits: tuple[Expr, ...] | None
     lets: tuple[tuple[Var, Expr], ...] = ()
     convolution: Convolution | None = None
+    declared: tuple[Buffer, ...] = ()
 
     @property
     def exprs(self) -> tuple[Expr, ...]:
@@ -367,7 +370,8 @@ def _parse_block(block: SBlock, spatial: list[Axis], reduce: list[Axis]) -> Stag
         inits=None if inits is None else tuple(substitute(init[2], unit) for init in inits),
         convolution=None if known is None else Convolution.read(str(known)),
     )
-    return _without_empty_reduction(stage)
+    declared = tuple(r.source for r in block.reads if not stage.reads(r.source))
+    return _without_empty_reduction(replace(stage, declared=declared))
 
 
 def _without_empty_reduction(stage: Stage) -> Stage:

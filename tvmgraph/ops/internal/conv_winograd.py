@@ -56,8 +56,9 @@ def _lower(R: Builder, input: Expr, weight: Expr, transformed: Expr, *, padding:
     def convolve(x: Expr, w: Expr, _transformed: Expr) -> Expr:
         return blocked_sums(R, x, w, out, whole, **_PLAIN, winograd=tile)
 
-    # the loops are those of the plain sums, and do not read the transformed weight
-    return R.emit_te(convolve, input, weight, transformed, primfunc_name_hint="conv_winograd")
+    return R.emit_te(
+        convolve, input, weight, transformed, declared=(2,), primfunc_name_hint="conv_winograd"
+    )
 
 
 def _sample(*shapes: object, padding: Pairs = ((1, 1), (1, 1)), **kwargs: Any) -> Sample:

@@ -29,7 +29,7 @@ from tvmgraph.backend.loop_ir.access import dtype_bytes
 from tvmgraph.backend.loop_ir.contraction import Contraction
 from tvmgraph.backend.loop_ir.nest import Nest
 from tvmgraph.backend.loop_ir.point import Bound
-from tvmgraph.backend.loop_ir.program import Program, product, static_shape, substitute
+from tvmgraph.backend.loop_ir.program import product, static_shape, substitute
 from tvmgraph.backend.loop_ir.types import Buffer, Expr
 from tvmgraph.backend.table import Kernel, Refused
 from tvmgraph.machine.processor import CpuModel
@@ -39,34 +39,10 @@ from tvmgraph.numerics.winograd import Matrices, matrices
 _MAX_TILES, _MAX_VECTORS = 28, 4
 
 
-def transformed_weight(program: Program, contraction: Contraction) -> Buffer:
-    """The parameter that holds the transformed weight: the only one of its shape that is not read.
-
-    The loops of such a convolution are those of a direct one.
-
-    Args:
-        program: The loops of a function.
-        contraction: Its convolution.
-    """
-    assert contraction.convolution is not None
-    read = [load.source for load in (contraction.left.load, contraction.right.load)]
-    outer, blocks, _, _, inputs, outputs = static_shape(contraction.right.load.source) or (0,) * 6
-    patch = matrices(contraction.convolution.winograd).patch
-    expected = (patch**2, outer, blocks * inputs, outputs)
-    return next(
-        param for param in program.func.params
-        if static_shape(param) == expected
-        and not any(param.same_as(buffer) for buffer in read)
-        and not contraction.epilogue.reads(param)
-    )  # fmt: skip
-
-
 class _Winograd:
-    def __init__(
-        self, contraction: Contraction, transformed: Buffer, maths: Matrices, model: CpuModel
-    ) -> None:
+    def __init__(self, contraction: Contraction, maths: Matrices, model: CpuModel) -> None:
         self.contraction = contraction
-        self.transformed = transformed
+        (self.transformed,) = contraction.declared
         self.maths = maths
         self.model = model
         self.dtype = contraction.dtype
@@ -400,20 +376,18 @@ def linear(factors: Sequence[float], vectors: Sequence[Expr], lanes: int, dtype:
     return total
 
 
-def _match(nest: Nest, model: CpuModel) -> tuple[Contraction, Buffer] | Refused:
+def _match(nest: Nest, model: CpuModel) -> Contraction | Refused:
     found = match_packed(nest, model)
     if isinstance(found, Refused):
         return found
-    assert nest.program is not None and found.convolution is not None
-    if not found.convolution.winograd:
+    if found.convolution is None or not found.convolution.winograd:
         return Refused("its weight is not transformed")
-    return found, transformed_weight(nest.program, found)
+    return found
 
 
-def _plan(found: tuple[Contraction, Buffer], model: CpuModel) -> _Winograd:
-    contraction, transformed = found
+def _plan(contraction: Contraction, model: CpuModel) -> _Winograd:
     assert contraction.convolution is not None
-    return _Winograd(contraction, transformed, matrices(contraction.convolution.winograd), model)
+    return _Winograd(contraction, matrices(contraction.convolution.winograd), model)
 
 
 KERNEL = Kernel(
