@@ -341,7 +341,7 @@ def _bytes(tile: SharedTile, row: int, byte: int) -> int:
 
 @pytest.mark.parametrize("row_bytes", [32, 64, 128, 256, 512])
 def test_no_two_accesses_meet_in_a_bank(row_bytes: int):
-    tile = SharedTile(lines=16, k_size=row_bytes // 2, itemsize=2, by_line=True)
+    tile = SharedTile(mn_size=16, k_size=row_bytes // 2, itemsize=2, k_major=True)
     places = {(r, b): _bytes(tile, r, b) for r in range(16) for b in range(0, row_bytes, 16)}
     assert sorted(places.values()) == list(range(0, tile.size, 16)), "chunks overlap"
     banks = {where: place // 16 % 8 for where, place in places.items()}

@@ -28,7 +28,7 @@ KERNELS: KernelTable[GpuModel] = KernelTable([
     long_rows.KERNEL,
     rows.KERNEL,
     rows.TOGETHER,
-    rows.ACROSS,
+    rows.STRIDED,
     whole.FUSED,
     transposed.KERNEL,
     elementwise.KERNEL,

@@ -30,7 +30,7 @@ from tvmgraph.backend.loop_ir.types import Buffer, Expr, Load, Var
 from tvmgraph.backend.table import Kernel, Refused, Writer
 from tvmgraph.backend.target import GpuModel
 
-_THREADS, _ACROSS = 256, 32
+_THREADS, _THREADS_X = 256, 32
 _SHARED_BYTES = 48 << 10  # that a block has without asking for more
 #: Iterations that are worth a thread, and a block, of their own: with fewer, the threads that are
 #: there do not ask for enough memory at once (sums for batch norms on an H100: a third of it).
@@ -47,14 +47,14 @@ class Sharing:
 
     Attributes:
         lanes: Results of a thread.
-        across: Threads of a block that have results of their own.
-        down: Threads of a block that share them.
+        threads_x: Threads of a block that have results of their own.
+        threads_y: Threads of a block that share them.
         parts: Blocks that share them.
     """
 
     lanes: int
-    across: int
-    down: int
+    threads_x: int
+    threads_y: int
     parts: int
 
 
@@ -67,21 +67,22 @@ def share(stage: Stage, lanes: int, model: GpuModel) -> Sharing:
         model: The device: multiprocessors and threads of one.
 
     Returns:
-        Threads across the results, threads down the iterations, and blocks that share a result;
+        Threads over the results, threads over the iterations, and blocks that share a result;
         more of them where results alone would leave multiprocessors idle.
     """
     depth = product(axis.extent for axis in stage.reduce)
     units = -(-stage.points // lanes)
     wanted = model.sms * model.threads_per_sm // 2
-    across, down = _THREADS, 1
-    fewest = min(_ACROSS, 1 << (units - 1).bit_length())  # results that there are
-    while across > fewest and units * down < wanted and depth >= down * 2 * _PER_THREAD:
-        across, down = across // 2, down * 2
-    blocks = -(-units // across)
-    parts, least = 1, max(_PER_BLOCK, down * _PER_THREAD)
+    threads_x, threads_y = _THREADS, 1
+    fewest = min(_THREADS_X, 1 << (units - 1).bit_length())  # results that there are
+    shortest = 2 * _PER_THREAD
+    while threads_x > fewest and units * threads_y < wanted and depth >= threads_y * shortest:
+        threads_x, threads_y = threads_x // 2, threads_y * 2
+    blocks = -(-units // threads_x)
+    parts, least = 1, max(_PER_BLOCK, threads_y * _PER_THREAD)
     while blocks * parts < _BLOCKS_PER_SM * model.sms and depth >= 2 * parts * least:
         parts *= 2
-    return Sharing(lanes, across, down, parts)
+    return Sharing(lanes, threads_x, threads_y, parts)
 
 
 def emit_reduction(reduction: Reduction, model: GpuModel) -> None:
@@ -115,13 +116,14 @@ class _Columns:
     def write(self) -> None:
         plan, points = self.sharing, self.stage.points
         units = -(-points // plan.lanes)
-        across = -(-units // plan.across)
-        with device.launch(across * plan.parts, plan.across * plan.down) as (block, thread):
-            part = device.let(div(block, across)) if plan.parts > 1 else i32(0)
-            first = mod(block, across) if plan.parts > 1 else block
-            unit = device.let(first * i32(plan.across) + mod(thread, plan.across))
-            row = device.let(div(thread, plan.across)) if plan.down > 1 else i32(0)
-            whole = points % (plan.lanes * plan.across) == 0
+        result_blocks = -(-units // plan.threads_x)
+        threads = plan.threads_x * plan.threads_y
+        with device.launch(result_blocks * plan.parts, threads) as (block, thread):
+            part = device.let(div(block, result_blocks)) if plan.parts > 1 else i32(0)
+            first = mod(block, result_blocks) if plan.parts > 1 else block
+            unit = device.let(first * i32(plan.threads_x) + mod(thread, plan.threads_x))
+            row = device.let(div(thread, plan.threads_x)) if plan.threads_y > 1 else i32(0)
+            whole = points % (plan.lanes * plan.threads_x) == 0
             start = device.let(unit * i32(plan.lanes))
             inside = None if whole else start < i32(points)
             held = self.reduction.registers(plan.lanes)
@@ -135,7 +137,7 @@ class _Columns:
                     tirx.EQ(start, i32(points - rest)),
                     lambda: self._accumulate(held, start, part, row, rest),
                 )
-            if plan.down > 1:
+            if plan.threads_y > 1:
                 self._join(held, thread)
                 inside = device.both(inside, tirx.EQ(row, i32(0)))
             device.only_if(inside, lambda: self._store(held, start, part))
@@ -150,9 +152,9 @@ class _Columns:
             Loops(self.body.stage, self.stage.reduce),
         )
         where = results.at(start)
-        stride = plan.down * plan.parts
+        stride = plan.threads_y * plan.parts
         turns = -(-depth // stride)
-        first = device.let(part * i32(plan.down) + row)
+        first = device.let(part * i32(plan.threads_y) + row)
         with device.loop(turns) as turn:
             step = device.let(turn * i32(stride) + first) if stride > 1 else turn
 
@@ -166,7 +168,7 @@ class _Columns:
     def _join(self, held: Sequence[Buffer], thread: Expr) -> None:
         """The first row of threads adds what the others have."""
         plan = self.sharing
-        threads = plan.across * plan.down
+        threads = plan.threads_x * plan.threads_y
         kept = [
             T.alloc_buffer((i32(threads * plan.lanes),), str(register.dtype), scope="shared")
             for register in held
@@ -177,13 +179,13 @@ class _Columns:
         T.evaluate(T.tvm_storage_sync("shared"))
 
         def add() -> None:
-            with device.loop(plan.down - 1) as other:
-                at = thread + (other + i32(1)) * i32(plan.across)
+            with device.loop(plan.threads_y - 1) as other:
+                at = thread + (other + i32(1)) * i32(plan.threads_x)
                 for lane in range(plan.lanes):
                     values = [memory[at + i32(lane * threads)] for memory in kept]
                     self.reduction.add(held, lane, values)
 
-        device.only_if(thread < i32(plan.across), add)
+        device.only_if(thread < i32(plan.threads_x), add)
 
     def _store(self, held: Sequence[Buffer], start: Expr, part: Expr) -> None:
         points = self.stage.points
@@ -232,26 +234,28 @@ def emit_combined(
         parts: Partial results of a point.
     """
     points = stage.points
-    across = WARP if points >= WARP else 1
-    down = 1 if across > 1 else WARP
-    while across * down < _THREADS and down * _PER_COMBINER < parts:
-        down *= 2
-    with device.launch(-(-points // across), across * down) as (block, thread):
-        column, row = mod(thread, across), device.let(div(thread, across))
-        point = device.let(block * i32(across) + column)
-        inside = None if points % across == 0 else point < i32(points)
+    threads_x = WARP if points >= WARP else 1
+    threads_y = 1 if threads_x > 1 else WARP
+    while threads_x * threads_y < _THREADS and threads_y * _PER_COMBINER < parts:
+        threads_y *= 2
+    with device.launch(-(-points // threads_x), threads_x * threads_y) as (block, thread):
+        column, row = mod(thread, threads_x), device.let(div(thread, threads_x))
+        point = device.let(block * i32(threads_x) + column)
+        inside = None if points % threads_x == 0 else point < i32(points)
         held = reduction.registers()
-        with device.loop(-(-parts // down)) as turn:
-            part = device.let(turn * i32(down) + row)
+        with device.loop(-(-parts // threads_y)) as turn:
+            part = device.let(turn * i32(threads_y) + row)
 
             def add() -> None:
                 at = device.let(part * i32(points) + point)
                 reduction.add(held, 0, [memory[at] for memory in partial])
 
-            exists = None if parts % down == 0 else part < i32(parts)
+            exists = None if parts % threads_y == 0 else part < i32(parts)
             device.only_if(device.both(inside, exists), add)
         group = (
-            ThreadGroup(down, row) if across == 1 else StridedThreadGroup(down, row, across, column)
+            ThreadGroup(threads_y, row)
+            if threads_x == 1
+            else StridedThreadGroup(threads_y, row, threads_x, column)
         )
         group.combine(held, reduction.combine)
 

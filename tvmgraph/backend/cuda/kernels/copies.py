@@ -29,12 +29,12 @@ class Route:
 
     Attributes:
         lanes: Elements of a chunk.
-        by_line: Whether the elements of a chunk are steps of one line.
+        k_major: Whether the elements of a chunk are steps row_chunks K.
         is_async: Whether copies bypass the registers.
     """
 
     lanes: int
-    by_line: bool
+    k_major: bool
     is_async: bool
 
 
@@ -49,31 +49,31 @@ def plan_route(factor: GemmOperand, tile: SharedTile) -> Route:
         Elements per copy, the direction of neighbours, and whether the copies are asynchronous (4
         to 16 bytes).
     """
-    runs = {True: factor.run(factor.steps), False: factor.run(factor.lines)}
-    by_line = runs[True] >= runs[False]
+    runs = {True: factor.run(factor.k_axes), False: factor.run(factor.mn_axes)}
+    k_major = runs[True] >= runs[False]
     if not factor.is_plain or factor.linear is None:
-        return Route(1, by_line, False)
-    lanes = min(runs[by_line], _MAX_ASYNC // factor.itemsize)
-    if by_line != tile.by_line:
+        return Route(1, k_major, False)
+    lanes = min(runs[k_major], _MAX_ASYNC // factor.itemsize)
+    if k_major != tile.k_major:
         lanes = 1
-    lanes = min(lanes, tile.k_size if by_line else tile.lines)
+    lanes = min(lanes, tile.k_size if k_major else tile.mn_size)
     if lanes * factor.itemsize < _MIN_ASYNC:
-        return Route(1, by_line, False)
-    return Route(lanes, by_line, True)
+        return Route(1, k_major, False)
+    return Route(lanes, k_major, True)
 
 
 def preferred_orientation(factor: GemmOperand) -> bool:
-    """``by_line`` of the tile that takes the widest copies.
+    """``k_major`` of the tile that takes the widest copies.
 
     Args:
         factor: An operand of a matrix product in device memory.
     """
-    return factor.run(factor.steps) >= factor.run(factor.lines)
+    return factor.run(factor.k_axes) >= factor.run(factor.mn_axes)
 
 
 @dataclass
 class Copier:
-    """Copies the tiles of one factor, step by step along K.
+    """Copies the tiles of one factor, step by step row_chunks K.
 
     Attributes:
         factor: The factor.
@@ -82,7 +82,7 @@ class Copier:
         threads: Threads that share the work.
         thread: Index of this one.
         batch: Values of the batch axes.
-        first: First line of the block.
+        first: First row of A, or column of B, of the block.
     """
 
     factor: GemmOperand
@@ -101,58 +101,58 @@ class Copier:
         return plan_route(self.factor, self.tile)
 
     @cached_property
-    def _lines(self) -> int:
-        return product(axis.extent for axis in self.factor.lines)
+    def _mn_extent(self) -> int:
+        return product(axis.extent for axis in self.factor.mn_axes)
 
     @cached_property
-    def _steps(self) -> int:
-        return product(axis.extent for axis in self.factor.steps)
+    def _k_extent(self) -> int:
+        return product(axis.extent for axis in self.factor.k_axes)
 
     @cached_property
-    def _along(self) -> int:
+    def _row_chunks(self) -> int:
         """Chunks side by side in the direction in which memory runs."""
-        extent = self.tile.k_size if self.route.by_line else self.tile.lines
+        extent = self.tile.k_size if self.route.k_major else self.tile.mn_size
         return extent // self.route.lanes
 
     @cached_property
     def _count(self) -> int:
         """Chunks per thread; the last ones may not exist."""
         if self._rows:
-            return -(-self._across // self._rows)
-        return self._across * (self._along // self.threads)
+            return -(-self._chunk_rows // self._rows)
+        return self._chunk_rows * (self._row_chunks // self.threads)
 
     @property
-    def _across(self) -> int:
+    def _chunk_rows(self) -> int:
         """Rows of chunks."""
-        return self.tile.lines if self.route.by_line else self.tile.k_size
+        return self.tile.mn_size if self.route.k_major else self.tile.k_size
 
     @property
     def _rows(self) -> int:
         """Whole rows of chunks that the threads copy at once; 0 where one has more than those."""
-        return self.threads // self._along
+        return self.threads // self._row_chunks
 
     def _place(self, number: int) -> tuple[Expr, Expr]:
-        """Line and step within the tile of this thread's chunk ``number``."""
-        lanes, along = self.route.lanes, self._along
+        """Row of A, or column of B, and step of K in the tile of this thread's chunk."""
+        lanes, row_chunks = self.route.lanes, self._row_chunks
         if self._rows:
-            inner = mod(self.thread, along)
-            outer = div(self.thread, along) + i32(number * self._rows)
+            inner = mod(self.thread, row_chunks)
+            outer = div(self.thread, row_chunks) + i32(number * self._rows)
         else:
-            sweeps = along // self.threads
+            sweeps = row_chunks // self.threads
             inner = self.thread + i32(number % sweeps * self.threads)
             outer = i32(number // sweeps)
         inner = inner * i32(lanes)
-        return (outer, inner) if self.route.by_line else (inner, outer)
+        return (outer, inner) if self.route.k_major else (inner, outer)
 
     def _exists(self, number: int) -> Expr | None:
         """Whether this thread has a chunk ``number``."""
         exists: Expr | None = None
-        if self._rows and self.threads % self._along:  # the last threads have no row
-            exists = self.thread < i32(self._rows * self._along)
-        if self._rows and self._across % self._rows:
-            line, step = self._place(number)
-            row = line if self.route.by_line else step
-            exists = both(exists, row < i32(self._across))
+        if self._rows and self.threads % self._row_chunks:  # the last threads have no row
+            exists = self.thread < i32(self._rows * self._row_chunks)
+        if self._rows and self._chunk_rows % self._rows:
+            mn, step = self._place(number)
+            row = mn if self.route.k_major else step
+            exists = both(exists, row < i32(self._chunk_rows))
         return exists
 
     def prepare(self) -> None:
@@ -164,13 +164,13 @@ class Copier:
         constant = self.factor.linear[1]
         shared_part = self.factor.part(self.factor.batch, self.batch) + i32(constant)
         for number in range(self._count):
-            line = self._line_values(number)
-            offset = shared_part + self.factor.part(self.factor.lines, line)
+            mn = self._mn_values(number)
+            offset = shared_part + self.factor.part(self.factor.mn_axes, mn)
             self._offsets.append(device.let(offset))
 
-    def _line_values(self, number: int) -> dict[Var, Expr]:
-        line, _ = self._place(number)
-        return split(self.first + line, self.factor.lines)
+    def _mn_values(self, number: int) -> dict[Var, Expr]:
+        mn, _ = self._place(number)
+        return split(self.first + mn, self.factor.mn_axes)
 
     def start(self, k: Expr, slot: Expr) -> None:
         """Asks for the tile whose sums start at step ``k``.
@@ -183,9 +183,9 @@ class Copier:
             device.only_if(self._exists(number), lambda number=number: self._start(number, k, slot))
 
     def _start(self, number: int, k: Expr, slot: Expr) -> None:
-        line, step = self._place(number)
-        values = self.batch | self._line_values(number) | split(k + step, self.factor.steps)
-        valid = both(self.factor.guard(values), self._inside(line, k + step))
+        mn, step = self._place(number)
+        values = self.batch | self._mn_values(number) | split(k + step, self.factor.k_axes)
+        valid = both(self.factor.guard(values), self._inside(mn, k + step))
         if self.route.is_async:
             to = self.memory[slot + self._target(number)]
             size = self.route.lanes * self.factor.itemsize
@@ -202,19 +202,19 @@ class Copier:
         device.store(self._held, value, [number])
 
     def _element(self, number: int, values: dict[Var, Expr]) -> Expr:
-        steps = self.factor.part(self.factor.steps, values)
+        steps = self.factor.part(self.factor.k_axes, values)
         return device.flat(self.factor.load.source, self._offsets[number] + steps)
 
-    def _inside(self, line: Expr, step: Expr) -> Expr | None:
+    def _inside(self, mn: Expr, step: Expr) -> Expr | None:
         """Whether the chunk is part of the matrix."""
-        short = self._lines % self.tile.lines
-        inside = (self.first + line < i32(self._lines)) if short else None
-        partial = self._steps % self.tile.k_size
-        return both(inside, (step < i32(self._steps)) if partial else None)
+        short = self._mn_extent % self.tile.mn_size
+        inside = (self.first + mn < i32(self._mn_extent)) if short else None
+        partial = self._k_extent % self.tile.k_size
+        return both(inside, (step < i32(self._k_extent)) if partial else None)
 
     def _target(self, number: int) -> Expr:
-        line, step = self._place(number)
-        row, column = (line, step) if self.tile.by_line else (step, line)
+        mn, step = self._place(number)
+        row, column = (mn, step) if self.tile.k_major else (step, mn)
         return self.tile.offset(row, column * i32(self.tile.itemsize))
 
     def finish(self, slot: Expr) -> None:

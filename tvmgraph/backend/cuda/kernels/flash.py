@@ -120,7 +120,7 @@ class FlashAttention:
             rows = ROWS
         self.warp_rows = choose("queries of a warp", rows, (16, rows) if rows > 16 else (16,))
         self.queries = self.warps * self.warp_rows
-        self.down = self.warp_rows // ROWS
+        self.m_tiles = self.warp_rows // ROWS
         self.length, self.keys = problem.query.fixed("S"), problem.key.fixed("S")
         self.query_rows = tile_of(self.queries, self.k_size)
         self.key_rows = tile_of(_KEYS, self.k_size)
@@ -179,7 +179,7 @@ class _Block:
         self.lane = device.let(mod(thread, WARP))
         self.row = device.let(div(thread, WARP) * i32(kernel.warp_rows))
         self.start: Expr = i32(0)
-        warp = (kernel.dtype, memory, self.lane, self.row, kernel.down)
+        warp = (kernel.dtype, memory, self.lane, self.row, kernel.m_tiles)
         if kernel.is_grouped:
             bottom, self.start = wgmma.aligned(memory)
             self.warp = GroupTiles(*warp, bottom, GroupTiles.registers(kernel.query_rows))
@@ -189,13 +189,13 @@ class _Block:
         self.query = self._copier(self.problem.query, kernel.query_rows, thread, head)
         self.key = self._copier(self.problem.key, kernel.key_rows, thread, shared)
         self.value = self._copier(self.problem.value, kernel.value_rows, thread, shared)
-        down = kernel.down
+        m_tiles = kernel.m_tiles
         self.rows = _Rows(
-            top=device.registers(2 * down, "float32"),
-            total=device.registers(2 * down, "float32"),
+            top=device.registers(2 * m_tiles, "float32"),
+            total=device.registers(2 * m_tiles, "float32"),
             mixed=self.warp.sums(kernel.size),
             scores=self.warp.sums(_KEYS),
-            weights=device.registers(down * _KEYS // COLUMNS * 2, "uint32"),
+            weights=device.registers(m_tiles * _KEYS // COLUMNS * 2, "uint32"),
         )
 
     def _copier(self, operand: Operand, tile: SharedTile, thread: Expr, head: Expr) -> Copier:
@@ -276,7 +276,7 @@ class _Block:
             for at in range(int(scores.shape[0])):
                 device.store(scores, tirx.const(0.0, "float32"), [at])
         keys = Place(kernel.key_rows, device.let(self._slot(self.key, tile)))
-        self.warp.add_lines(scores, Place(kernel.query_rows, self.start), keys)
+        self.warp.add_products(scores, Place(kernel.query_rows, self.start), keys)
 
     def _hide(self, tile: Expr) -> None:
         """Masks the scores of a tile, where some query does not see it in full."""
@@ -298,11 +298,11 @@ class _Block:
 
     def _mask(self, tile: Expr) -> None:
         scores, problem = self.rows.scores, self.problem
-        across = _KEYS // COLUMNS
+        n_tiles = _KEYS // COLUMNS
         for at in range(int(scores.shape[0])):
             block, i = divmod(at, 4)
-            row = self.first + self.warp.row_of(block // across * 2 + i // 2)
-            key = tile * i32(_KEYS) + self.warp.column_of(block % across, i % 2)
+            row = self.first + self.warp.row_of(block // n_tiles * 2 + i // 2)
+            key = tile * i32(_KEYS) + self.warp.column_of(block % n_tiles, i % 2)
             score = self._masked(scores[i32(at)], row, key)
             visible = (key < i32(self.kernel.keys)) if self.kernel.keys % _KEYS else None
             if problem.diagonal is not None:
@@ -325,7 +325,7 @@ class _Block:
         factor = math.log2(math.e) * (1 if self.kernel.is_scaled else self.problem.scale)
         fresh = device.registers(1, "float32")
         shrink = device.registers(1, "float32")
-        for number in range(2 * self.kernel.down):
+        for number in range(2 * self.kernel.m_tiles):
             places = self._of_row(number)
             top = self.rows.top[i32(number)]
             device.store(fresh, top, [0])
@@ -348,19 +348,19 @@ class _Block:
 
     def _of_row(self, number: int) -> list[int]:
         """Places of the scores of the lane's row ``number``."""
-        across = _KEYS // COLUMNS
+        n_tiles = _KEYS // COLUMNS
         block, half = divmod(number, 2)
-        return [(block * across + c) * 4 + 2 * half + i for c in range(across) for i in range(2)]
+        return [(block * n_tiles + c) * 4 + 2 * half + i for c in range(n_tiles) for i in range(2)]
 
     def _exp2(self, to: Buffer, at: int, value: Expr) -> None:
         device.ptx("ex2.approx.ftz.f32", to[i32(at)], value)
 
     def _rescale(self, number: int, factor: Expr) -> None:
-        across = self.kernel.size // COLUMNS
+        n_tiles = self.kernel.size // COLUMNS
         block, half = divmod(number, 2)
-        for column in range(across):
+        for column in range(n_tiles):
             for i in range(2):
-                at = (block * across + column) * 4 + 2 * half + i
+                at = (block * n_tiles + column) * 4 + 2 * half + i
                 device.store(self.rows.mixed, self.rows.mixed[i32(at)] * factor, [at])
 
     def _mix(self, tile: Expr) -> None:
@@ -373,7 +373,7 @@ class _Block:
     def _finish(self) -> None:
         """Divides by the sums, and stores the results through shared memory, 16 bytes at a time."""
         device.barrier()  # the queries are no longer needed
-        for number in range(2 * self.kernel.down):
+        for number in range(2 * self.kernel.m_tiles):
             total = self.rows.total[i32(number)]
             for mask in (1, 2):
                 device.store(self.rows.total, total + device.shuffle_xor(total, mask), [number])
@@ -390,7 +390,7 @@ class _Block:
         if statistics is None:
             return
         unit = tirx.const(1.0 if self.kernel.is_scaled else self.problem.scale, "float32")
-        for number in range(2 * self.kernel.down):
+        for number in range(2 * self.kernel.m_tiles):
             row = self.first + self.warp.row_of(number)
 
             def store(number: int = number, row: Expr = row) -> None:

@@ -121,14 +121,14 @@ class _Pass:
         return padded(self.own[0].fixed("D")), padded(self.own[1].fixed("D"))
 
     @cached_property
-    def down(self) -> int:
+    def m_tiles(self) -> int:
         """Blocks of 16 rows that a warp owns; two sums for each of them must fit."""
         return 1 if self.owns_keys and max(self.sizes) > _SMALL else 2
 
     @cached_property
     def rows(self) -> int:
         """Rows of a block; those of queries have statistics, whether they exist or not."""
-        rows = _WARPS * self.down * ROWS
+        rows = _WARPS * self.m_tiles * ROWS
         assert ALIGNED % rows == 0
         return rows
 
@@ -187,19 +187,19 @@ class _Block:
         self.plan, self.problem, self.row_statistics = plan, plan.problem, row_statistics
         self.memory, self.thread = memory, thread
         self.entry, self.head, self.first = entry, head, first
-        lane, row = mod(thread, WARP), div(thread, WARP) * i32(plan.down * ROWS)
-        self.warp = WarpTiles(plan.dtype, memory, device.let(lane), device.let(row), plan.down)
+        lane, row = mod(thread, WARP), div(thread, WARP) * i32(plan.m_tiles * ROWS)
+        self.warp = WarpTiles(plan.dtype, memory, device.let(lane), device.let(row), plan.m_tiles)
         #: Head of the queries at hand; those that share keys are gone through in turn.
         self.query_head = self.head
         self.scores, self.slopes = (self.warp.sums(_PASSING) for _ in range(2))
-        self.packed = device.registers(plan.down * _PASSING // COLUMNS * 2, "uint32")
+        self.packed = device.registers(plan.m_tiles * _PASSING // COLUMNS * 2, "uint32")
         self.sums = [self.warp.sums(size) for size, _ in zip(plan.sizes, plan.results)]
         self.held = device.registers(self._row_statistics_held, "float32")
 
     @cached_property
     def _row_statistics_held(self) -> int:
         """Figures that a lane holds: of its own queries, or of those that pass by."""
-        return _PASSING // COLUMNS * 4 if self.plan.owns_keys else self.plan.down * 4
+        return _PASSING // COLUMNS * 4 if self.plan.owns_keys else self.plan.m_tiles * 4
 
     def write(self) -> None:
         """Writes the loops over heads and tiles, and what comes before and after them."""
@@ -298,8 +298,8 @@ class _Block:
         if self.plan.owns_keys:
             self._read_passing_row_statistics(tile)
         self._clear(self.scores, self.slopes)
-        self.warp.add_lines(self.scores, own[0], places[0])
-        self.warp.add_lines(self.slopes, own[1], places[1])
+        self.warp.add_products(self.scores, own[0], places[0])
+        self.warp.add_products(self.slopes, own[1], places[1])
         if not self.plan.owns_keys:
             self._read_own_row_statistics()  # every time: kept, they would spill others
         partial = self._partial(tile)
@@ -317,7 +317,7 @@ class _Block:
 
     def _read_own_row_statistics(self) -> None:
         """Figures of the lane's queries."""
-        for number in range(2 * self.plan.down):
+        for number in range(2 * self.plan.m_tiles):
             query = self.first + self.warp.row_of(number)
             self._read_row_statistics(query, 2 * number, 2)
 
@@ -333,20 +333,20 @@ class _Block:
 
     def _row_statistics(self, at: int) -> tuple[Expr, Expr]:
         """The logarithm and ``d`` of the query of a sum."""
-        across = _PASSING // COLUMNS
+        n_tiles = _PASSING // COLUMNS
         block, i = divmod(at, 4)
         if self.plan.owns_keys:
-            start = 4 * (block % across) + 2 * (i % 2)
+            start = 4 * (block % n_tiles) + 2 * (i % 2)
         else:
-            start = 2 * (block // across * 2 + i // 2)
+            start = 2 * (block // n_tiles * 2 + i // 2)
         return self.held[i32(start)], self.held[i32(start + 1)]
 
     def _point(self, at: int, tile: Expr) -> tuple[Expr, Expr]:
         """Query and key of a sum."""
-        across = _PASSING // COLUMNS
+        n_tiles = _PASSING // COLUMNS
         block, i = divmod(at, 4)
-        own = self.first + self.warp.row_of(block // across * 2 + i // 2)
-        other = tile * i32(_PASSING) + self.warp.column_of(block % across, i % 2)
+        own = self.first + self.warp.row_of(block // n_tiles * 2 + i // 2)
+        other = tile * i32(_PASSING) + self.warp.column_of(block % n_tiles, i % 2)
         return (other, own) if self.plan.owns_keys else (own, other)
 
     def _partial(self, tile: Expr) -> Expr | None:
@@ -356,7 +356,7 @@ class _Block:
         theirs = tile * i32(_PASSING)
         if problem.diagonal is not None:
             if self.plan.owns_keys:
-                last_key, query = ours + i32(self.plan.down * ROWS - 1), theirs
+                last_key, query = ours + i32(self.plan.m_tiles * ROWS - 1), theirs
             else:
                 last_key, query = theirs + i32(_PASSING - 1), ours
             found.append(last_key > query + i32(problem.diagonal))

@@ -1,9 +1,9 @@
 """The kernel of a contraction: matrix products and convolutions of any layout.
 
 Blocks are numbered so that those that run together share rows and columns in the second-level
-cache. A convolution is the product of a matrix that is never stored, whose lines are the positions
-of the image and whose steps are channels and taps of the window: its elements are found when tiles
-are copied.
+cache. A convolution is the product of a matrix that is never stored, whose rows are the positions
+of the image and whose columns are channels and taps of the window: its elements are found when
+tiles are copied.
 """
 
 from __future__ import annotations
@@ -112,12 +112,12 @@ class Gemm:
     def write(self) -> None:
         """Writes the kernel, and one that adds partial sums where K is divided."""
         plan, extents = self.plan, self.extents
-        down, across = plan.tiles(extents)
+        m_tiles, n_tiles = plan.tiles(extents)
         output, partial = Output(self.contraction), None
         if plan.splits > 1:
             size = plan.splits * extents.batch * extents.rows * extents.columns
             partial = emit.workspace([size], self.contraction.dtype)
-        blocks = extents.batch * down * across * plan.splits
+        blocks = extents.batch * m_tiles * n_tiles * plan.splits
         with device.launch(blocks, plan.grid.threads) as (number, thread):
             block = block_of(self.contraction, plan, extents, number)
             self._block(block, thread, output, partial)
@@ -157,12 +157,12 @@ class Gemm:
         memory = device.shared(max(size, WarpSums.scratch(grid)))
         return MmaCore(grid, dtype, left, right, memory, thread), memory
 
-    def _tile(self, factor: GemmOperand, lines: int) -> SharedTile:
+    def _tile(self, factor: GemmOperand, mn_size: int) -> SharedTile:
         if isinstance(self.plan.grid, ThreadGrid):
-            by_line = False
+            k_major = False
         else:
-            by_line = factor.dtype not in TRANSPOSABLE or preferred_orientation(factor)
-        return SharedTile(lines, self.plan.k_block, factor.itemsize, by_line)
+            k_major = factor.dtype not in TRANSPOSABLE or preferred_orientation(factor)
+        return SharedTile(mn_size, self.plan.k_block, factor.itemsize, k_major)
 
     def _place_of_parts(self, block: Block) -> Expr:
         """Where the partial sums of this part of this product begin."""
@@ -173,7 +173,7 @@ class Gemm:
 def block_of(contraction: Contraction, plan: GemmPlan, extents: Extents, number: Expr) -> Block:
     """What block ``number`` computes.
 
-    Tiles are numbered down strips of ``_TOGETHER`` rows of tiles: blocks that run at the same time
+    Tiles are numbered along strips of ``_TOGETHER`` rows of tiles: blocks that run at the same time
     then need about as many rows as columns, which the second-level cache holds.
 
     Args:
@@ -182,15 +182,15 @@ def block_of(contraction: Contraction, plan: GemmPlan, extents: Extents, number:
         extents: Batch, M, N and K.
         number: Index of the block.
     """
-    down, across = plan.tiles(extents)
-    tile = mod(number, down * across)
-    rest = div(number, down * across)
-    strip = _TOGETHER * across
+    m_tiles, n_tiles = plan.tiles(extents)
+    tile = mod(number, m_tiles * n_tiles)
+    rest = div(number, m_tiles * n_tiles)
+    strip = _TOGETHER * n_tiles
     top = device.let(div(tile, strip) * i32(_TOGETHER))
-    inner = device.let(mod(tile, strip) if strip < down * across else tile)
+    inner = device.let(mod(tile, strip) if strip < m_tiles * n_tiles else tile)
     height: Expr = i32(_TOGETHER)
-    if down % _TOGETHER:
-        height = device.let(tirx.min(i32(down) - top, i32(_TOGETHER)))
+    if m_tiles % _TOGETHER:
+        height = device.let(tirx.min(i32(m_tiles) - top, i32(_TOGETHER)))
     row = device.let((top + tirx.truncmod(inner, height)) * i32(plan.grid.rows))
     column = device.let(tirx.truncdiv(inner, height) * i32(plan.grid.columns))
     part, matrix = div(rest, extents.batch), device.let(mod(rest, extents.batch))
@@ -215,46 +215,46 @@ def add_parts(
     lanes = min(4, output.lanes)
     per_row = extents.columns // lanes
     results = extents.batch * extents.rows * per_row
-    down = _sharing(parts)
-    across = _ADDERS // down
-    with device.launch(-(-results // across), _ADDERS) as (number, thread):
-        column, row = mod(thread, across), device.let(div(thread, across))
-        at = device.let(number * i32(across) + column)
-        inside = None if results % across == 0 else at < i32(results)
+    threads_y = _sharing(parts)
+    threads_x = _ADDERS // threads_y
+    with device.launch(-(-results // threads_x), _ADDERS) as (number, thread):
+        column, row = mod(thread, threads_x), device.let(div(thread, threads_x))
+        at = device.let(number * i32(threads_x) + column)
+        inside = None if results % threads_x == 0 else at < i32(results)
         sums = [device.registers(1, contraction.dtype) for _ in range(lanes)]
         for register in sums:
             device.store(register, tirx.const(0, contraction.dtype), [0])
         held = device.registers(lanes, contraction.dtype)
-        with device.loop(-(-parts // down)) as turn:
-            part = device.let(turn * i32(down) + row)
+        with device.loop(-(-parts // threads_y)) as turn:
+            part = device.let(turn * i32(threads_y) + row)
 
             def add() -> None:
                 device.move(held, 0, partial, (part * i32(results) + at) * i32(lanes), lanes)
                 for lane, register in enumerate(sums):
                     device.store(register, register[i32(0)] + held[i32(lane)], [0])
 
-            exists = None if parts % down == 0 else part < i32(parts)
+            exists = None if parts % threads_y == 0 else part < i32(parts)
             device.only_if(device.both(inside, exists), add)
-        StridedThreadGroup(down, row, across, column).combine(sums, _sums)
+        StridedThreadGroup(threads_y, row, threads_x, column).combine(sums, _sums)
 
         def write() -> None:
-            line = device.let(div(at, per_row))
-            batch = split(div(line, extents.rows), contraction.batch)
+            matrix_row = device.let(div(at, per_row))
+            batch = split(div(matrix_row, extents.rows), contraction.batch)
             place = mod(at, per_row) * i32(lanes)
             output.write(
-                batch, mod(line, extents.rows), place, lanes, lambda lane: sums[lane][i32(0)]
+                batch, mod(matrix_row, extents.rows), place, lanes, lambda lane: sums[lane][i32(0)]
             )
 
-        first = None if down == 1 else tirx.EQ(row, i32(0))
+        first = None if threads_y == 1 else tirx.EQ(row, i32(0))
         device.only_if(device.both(inside, first), write)
 
 
 def _sharing(parts: int) -> int:
     """How many threads share the parts of a vector of results."""
-    down = 1
-    while down < _ADDERS // WARP and down * _PER_ADDER < parts:
-        down *= 2
-    return down
+    threads_y = 1
+    while threads_y < _ADDERS // WARP and threads_y * _PER_ADDER < parts:
+        threads_y *= 2
+    return threads_y
 
 
 def _sums(kept: Sequence[Expr], other: Sequence[Expr]) -> list[Expr]:

@@ -1,6 +1,6 @@
 """The factors of a contraction as they lie in device memory.
 
-An element is addressed by its line (a row of A, a column of B) and its step of the sums. Padding is
+An element is addressed by its row in A, or column in B, and its step along K. Padding is
 not stored anywhere: a factor that is zero outside of a tensor reads that tensor, under a guard.
 """
 
@@ -35,16 +35,16 @@ class GemmOperand:
         load: The element that it is made from.
         guards: Where one of them is false the factor is zero.
         batch: Axes that select a matrix.
-        lines: Axes of the lines.
-        steps: The summed axes.
+        mn_axes: Rows of A or columns of B.
+        k_axes: The summed axes.
     """
 
     value: Expr
     load: Load
     guards: tuple[Expr, ...]
     batch: tuple[Axis, ...]
-    lines: tuple[Axis, ...]
-    steps: tuple[Axis, ...]
+    mn_axes: tuple[Axis, ...]
+    k_axes: tuple[Axis, ...]
 
     @property
     def dtype(self) -> str:
@@ -72,7 +72,7 @@ class GemmOperand:
             value = value.value
         if not isinstance(value, Load):
             return None
-        return linear_address(self.load, (*self.batch, *self.lines, *self.steps))
+        return linear_address(self.load, (*self.batch, *self.mn_axes, *self.k_axes))
 
     def run(self, axes: Sequence[Axis]) -> int:
         """How many neighbouring elements an aligned stretch along ``axes`` moves through."""
@@ -135,9 +135,9 @@ def gemm_operand_of(contraction: Contraction, operand: Operand, dtype: str) -> G
         value = value.value  # tensor cores take the narrow type
     elif dtype_of(value) != dtype:
         value = tirx.Cast(dtype, value)
-    lines = contraction.rows if operand is contraction.left else contraction.columns
+    mn_axes = contraction.rows if operand is contraction.left else contraction.columns
     return GemmOperand(
-        value, operand.load, tuple(guards), contraction.batch, lines, contraction.reduce
+        value, operand.load, tuple(guards), contraction.batch, mn_axes, contraction.reduce
     )
 
 

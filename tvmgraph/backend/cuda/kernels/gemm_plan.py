@@ -17,7 +17,7 @@ from dataclasses import astuple, dataclass
 from tvmgraph.backend.loop_ir.choice import choose, ranked
 from tvmgraph.backend.target import GpuModel
 
-#: Tiles tried, largest first: rows, columns, warps down, warps across.
+#: Tiles tried, largest first: rows, columns, warps over M, warps over N.
 _TILES = (
     (128, 256, 2, 4), (256, 128, 4, 2), (128, 128, 2, 2), (128, 64, 2, 2), (64, 128, 2, 2),
     (64, 64, 2, 2), (32, 128, 1, 4), (128, 32, 4, 1), (32, 64, 1, 4), (16, 128, 1, 4),
@@ -78,31 +78,31 @@ class WarpGrid:
     Attributes:
         rows: Rows of the tile.
         columns: Columns of the tile.
-        down: Warps over the rows.
-        across: Warps over the columns.
+        m_warps: Warps over the rows.
+        n_warps: Warps over the columns.
         is_grouped: Whether four warps multiply together, by ``wgmma``.
     """
 
     rows: int
     columns: int
-    down: int
-    across: int
+    m_warps: int
+    n_warps: int
     is_grouped: bool = False
 
     @property
     def threads(self) -> int:
         """Threads of a block."""
-        return self.down * self.across * _WARP
+        return self.m_warps * self.n_warps * _WARP
 
     @property
     def warp_rows(self) -> int:
         """Rows of one warp."""
-        return self.rows // self.down
+        return self.rows // self.m_warps
 
     @property
     def warp_columns(self) -> int:
         """Columns of one warp."""
-        return self.columns // self.across
+        return self.columns // self.n_warps
 
 
 @dataclass(frozen=True)
@@ -171,7 +171,7 @@ class GemmPlan:
         return (*astuple(self.grid), self.k_block, self.stages, self.splits)
 
     def tiles(self, extents: Extents) -> tuple[int, int]:
-        """Tiles down and across one result."""
+        """Tiles of one result, along M and N."""
         return -(-extents.rows // self.grid.rows), -(-extents.columns // self.grid.columns)
 
     def slots(self, extents: Extents) -> int:
@@ -296,8 +296,8 @@ def clocks(plan: GemmPlan, extents: Extents, engine: Engine, model: GpuModel) ->
         engine: What multiplies, at so many products per clock.
         model: The device.
     """
-    down, across = plan.tiles(extents)
-    blocks = extents.batch * down * across * plan.splits
+    m_tiles, n_tiles = plan.tiles(extents)
+    blocks = extents.batch * m_tiles * n_tiles * plan.splits
     together = min(resident(plan, engine, model), -(-blocks // model.sms))
     waves, rest = divmod(blocks, model.sms * together)
     total = waves * _wave(plan, together, blocks, extents, engine, model)

@@ -5,12 +5,13 @@ tiles of the other kernels, 16 rows at least, would only add instructions and a 
 threads load 16 bytes of the matrix at a time, several loads ahead, straight into registers, and
 multiply them with the vectors, which stay in the first-level cache.
 
-* Steps of the sums are neighbours in memory (weights as ``nn.Dense`` has them): a warp, or a block
-  where there are few lines, takes some lines and sums over its lanes.
-* Lines are neighbours: a thread takes neighbouring lines, and the rows of threads of a block share
-  the steps.
+A row of the matrix is what is multiplied with a vector, whichever operand the matrix is.
 
-Where there are too few lines to keep all multiprocessors busy, blocks share K, and a second
+* The matrix is row-major (weights as ``nn.Dense`` has them): a warp, or a block where there are few
+  rows, takes some rows and sums over its lanes.
+* It is column-major: a thread takes neighbouring rows, and the threads of a block share K.
+
+Where there are too few rows to keep all multiprocessors busy, blocks share K, and a second
 kernel adds what they have in a fixed order.
 
 Expected on a device: the bytes of the matrix at the speed of a copy.
@@ -40,16 +41,17 @@ from tvmgraph.backend.target import GpuModel
 _MOST = 8
 #: Types of matrices: whole numbers have tensor cores, which need no conversions.
 _STREAMED = ("float16", "bfloat16", "float32", "float64")
-#: Uses of an element by different lines or products, at most: windows of images have more.
+#: Uses of an element by different rows or products, at most: windows of images have more.
 _REUSE = 4
 _THREADS = 256
 _WARPS = _THREADS // WARP
-#: Vectors of 16 bytes of a line, or rows of lines, that a thread asks for before it uses one.
+#: Vectors of 16 bytes, along a row or in as many steps of K, that a thread asks for before it
+#: uses one.
 _AHEAD = 4
-#: Lines of a thread group whose steps are neighbours.
-_LINES = 2
-#: Threads side by side where lines are neighbours: they read 128 bytes of a step.
-_ACROSS = 8
+#: Rows of a thread group of a row-major matrix.
+_ROWS = 2
+#: Threads side by side on a column-major matrix: they read 128 bytes of a step.
+_SIDE_BY_SIDE = 8
 #: Blocks per multiprocessor that keep enough reads under way.
 _BLOCKS_PER_SM = 4
 
@@ -60,7 +62,7 @@ class Gemv:
 
     Attributes:
         contraction: The product.
-        vectors: The factor with few lines.
+        vectors: The operand that is a few vectors.
         matrix: The other one.
         model: The device.
     """
@@ -73,17 +75,17 @@ class Gemv:
     @cached_property
     def few(self) -> int:
         """Number of vectors."""
-        return product(axis.extent for axis in self.vectors.lines)
+        return product(axis.extent for axis in self.vectors.mn_axes)
 
     @cached_property
-    def lines(self) -> int:
-        """Lines of the matrix: results per vector."""
-        return product(axis.extent for axis in self.matrix.lines)
+    def rows(self) -> int:
+        """Rows of the matrix: results per vector."""
+        return product(axis.extent for axis in self.matrix.mn_axes)
 
     @cached_property
     def k_size(self) -> int:
         """Steps of the sums."""
-        return product(axis.extent for axis in self.matrix.steps)
+        return product(axis.extent for axis in self.matrix.k_axes)
 
     @cached_property
     def lanes(self) -> int:
@@ -91,9 +93,9 @@ class Gemv:
         return VECTOR_BYTES // dtype_bytes(str(self.matrix.load.source.dtype))
 
     @cached_property
-    def by_line(self) -> bool:
-        """Whether the steps of a line are neighbours."""
-        return self.matrix.run(self.matrix.steps) >= self.lanes
+    def row_major(self) -> bool:
+        """Whether the matrix is row-major: elements of a row are neighbours in memory."""
+        return self.matrix.run(self.matrix.k_axes) >= self.lanes
 
     @cached_property
     def batch(self) -> int:
@@ -102,30 +104,30 @@ class Gemv:
 
     @cached_property
     def sharing(self) -> int:
-        """Warps of a block that share the sums of a line."""
-        if not self.by_line:
+        """Warps of a block that share the sums of a row."""
+        if not self.row_major:
             return _WARPS
-        blocks = self.batch * -(-self.lines // (_LINES * _WARPS))
+        blocks = self.batch * -(-self.rows // (_ROWS * _WARPS))
         return 1 if blocks >= self.model.sms * 2 else _WARPS
 
     @cached_property
     def width(self) -> int:
-        """Lines of a block."""
-        if self.by_line:
-            return _LINES * (_WARPS // self.sharing)
-        return _ACROSS * self.lanes
+        """Rows of a block."""
+        if self.row_major:
+            return _ROWS * (_WARPS // self.sharing)
+        return _SIDE_BY_SIDE * self.lanes
 
     @cached_property
     def stride(self) -> int:
-        """Steps that the threads which share a line take in one turn of their loop."""
-        if self.by_line:
+        """Steps that the threads which share a row take in one turn of their loop."""
+        if self.row_major:
             return self.sharing * WARP * self.lanes * _AHEAD
-        return _THREADS // _ACROSS * _AHEAD
+        return _THREADS // _SIDE_BY_SIDE * _AHEAD
 
     @cached_property
     def blocks(self) -> int:
         """Blocks of all products, of one part of K."""
-        return self.batch * -(-self.lines // self.width)
+        return self.batch * -(-self.rows // self.width)
 
     @cached_property
     def turns(self) -> int:
@@ -136,7 +138,7 @@ class Gemv:
 
     @cached_property
     def parts(self) -> int:
-        """Blocks that share the sums of a line."""
+        """Blocks that share the sums of a row."""
         return -(-self.k_size // (self.stride * self.turns))
 
     @property
@@ -147,14 +149,14 @@ class Gemv:
         if self.vectors.guards or self.matrix.guards:
             return False
         source = device.elements(self.matrix.load.source)
-        if self.batch * self.lines * self.k_size > _REUSE * source:
+        if self.batch * self.rows * self.k_size > _REUSE * source:
             return False
-        runs = [self.matrix.run(side) for side in (self.matrix.steps, self.matrix.lines)]
+        runs = [self.matrix.run(side) for side in (self.matrix.k_axes, self.matrix.mn_axes)]
         if max(runs) < self.lanes or self.matrix.load.source.dtype not in _STREAMED:
             return False
-        if self.by_line:
+        if self.row_major:
             return self.k_size >= WARP * self.lanes
-        return self.lines >= self.width and self.k_size >= self.stride
+        return self.rows >= self.width and self.k_size >= self.stride
 
     def write(self) -> None:
         """Writes the kernel, and one that adds the parts where blocks share K."""
@@ -182,7 +184,7 @@ def gemv_of(
     """
     both = (Gemv(contraction, left, right, model), Gemv(contraction, right, left, model))
     found = [one for one in both if one.fits]
-    return max(found, key=lambda one: one.lines, default=None)
+    return max(found, key=lambda one: one.rows, default=None)
 
 
 class _Block:
@@ -202,45 +204,45 @@ class _Block:
         self.plan, self.output, self.partial = plan, output, partial
         self.thread = thread
         self.lane, self.warp = device.let(mod(thread, WARP)), device.let(div(thread, WARP))
-        across = -(-plan.lines // plan.width)
-        self.first = device.let(mod(number, across) * i32(plan.width))
-        self.matrix = device.let(mod(div(number, across), plan.batch))
-        self.part = device.let(div(number, across * plan.batch))
+        blocks = -(-plan.rows // plan.width)
+        self.first = device.let(mod(number, blocks) * i32(plan.width))
+        self.matrix = device.let(mod(div(number, blocks), plan.batch))
+        self.part = device.let(div(number, blocks * plan.batch))
         parts = split(self.matrix, plan.contraction.batch)
         self.batch = {var: device.let(value) for var, value in parts.items()}
         self.dtype = plan.contraction.dtype
-        #: Lines of which the thread has sums, for every vector.
-        self.own = _LINES if plan.by_line else plan.lanes
+        #: Rows of which the thread has sums, for every vector.
+        self.own = _ROWS if plan.row_major else plan.lanes
         self.sums = [
             [device.registers(1, self.dtype) for _ in range(plan.few)] for _ in range(self.own)
         ]
 
     def write(self) -> None:
         """Writes the sums of the threads, and what puts them together."""
-        for line in self.sums:
-            for register in line:
+        for row in self.sums:
+            for register in row:
                 device.store(register, tirx.const(0, self.dtype), [0])
-        if self.plan.by_line:
+        if self.plan.row_major:
             self._dot()
         else:
-            self._add_lines()
+            self._add_rows()
         self._join()
 
-    # Steps are neighbours
+    # Row-major
 
     def _dot(self) -> None:
         plan = self.plan
         member = self.lane + (self.warp * i32(WARP) if plan.sharing > 1 else i32(0))
         start = self.part * i32(plan.turns * plan.stride) + member * i32(plan.lanes)
         start = device.let(start)
-        lines = [device.let(self._line(number)) for number in range(_LINES)]
+        rows = [device.let(self._row(number)) for number in range(_ROWS)]
         with device.loop(plan.turns) as turn:
             steps = [
                 device.let(start + turn * i32(plan.stride) + i32(ahead * plan.stride // _AHEAD))
                 for ahead in range(_AHEAD)
             ]
             held = [
-                [self._read_vector(plan.matrix, line, step, step, plan.k_size) for line in lines]
+                [self._read_vector(plan.matrix, row, step, step, plan.k_size) for row in rows]
                 for step in steps
             ]
             for step, at_step in zip(steps, held):
@@ -249,22 +251,22 @@ class _Block:
                     lambda step=step, at_step=at_step: self._multiply_steps(step, at_step),
                 )
 
-    def _line(self, number: int) -> Expr:
-        """A line of the warp; one that does not exist is read as the last one."""
-        line = self.first + i32(number)
+    def _row(self, number: int) -> Expr:
+        """A row of the warp; one that does not exist is read as the last one."""
+        row = self.first + i32(number)
         if self.plan.sharing == 1:
-            line = line + self.warp * i32(_LINES)
-        return tirx.min(line, i32(self.plan.lines - 1)) if self._is_ragged else line
+            row = row + self.warp * i32(_ROWS)
+        return tirx.min(row, i32(self.plan.rows - 1)) if self._is_ragged else row
 
     @property
     def _is_ragged(self) -> bool:
-        return self.plan.lines % self.plan.width != 0
+        return self.plan.rows % self.plan.width != 0
 
     def _multiply_steps(self, step: Expr, held: list[Buffer]) -> None:
-        """Adds the products of neighbouring steps of all lines and vectors."""
+        """Adds the products of neighbouring steps of all rows and vectors."""
         plan = self.plan
         for vector in range(plan.few):
-            wide = plan.vectors.run(plan.vectors.steps) >= plan.lanes
+            wide = plan.vectors.run(plan.vectors.k_axes) >= plan.lanes
             if wide:
                 other = self._read_vector(plan.vectors, i32(vector), step, None, 0)
                 values = [other[i32(lane)] for lane in range(plan.lanes)]
@@ -274,38 +276,38 @@ class _Block:
                     for lane in range(plan.lanes)
                 ]
             values = [device.let(self._wide(plan.vectors, value)) for value in values]
-            for line, elements in enumerate(held):
+            for row, elements in enumerate(held):
                 for lane in range(plan.lanes):
                     term = self._wide(plan.matrix, elements[i32(lane)]) * values[lane]
-                    self._add(line, vector, term)
+                    self._add(row, vector, term)
 
-    # Lines are neighbours
+    # Column-major
 
-    def _add_lines(self) -> None:
+    def _add_rows(self) -> None:
         plan = self.plan
-        line = self.first + mod(self.thread, _ACROSS) * i32(plan.lanes)
-        line = device.let(line)
-        start = self.part * i32(plan.turns * plan.stride) + div(self.thread, _ACROSS) * i32(_AHEAD)
-        start = device.let(start)
+        row = self.first + mod(self.thread, _SIDE_BY_SIDE) * i32(plan.lanes)
+        row = device.let(row)
+        start = div(self.thread, _SIDE_BY_SIDE) * i32(_AHEAD)
+        start = device.let(self.part * i32(plan.turns * plan.stride) + start)
         with device.loop(plan.turns) as turn:
             steps = [
                 device.let(start + turn * i32(plan.stride) + i32(ahead)) for ahead in range(_AHEAD)
             ]
-            held = [self._read_vector(plan.matrix, line, s, line, plan.lines, s) for s in steps]
+            held = [self._read_vector(plan.matrix, row, s, row, plan.rows, s) for s in steps]
             for step, elements in zip(steps, held):
                 device.only_if(
                     self._below(step, plan.k_size),
-                    lambda step=step, elements=elements: self._multiply_lines(step, elements),
+                    lambda step=step, elements=elements: self._multiply_rows(step, elements),
                 )
 
-    def _multiply_lines(self, step: Expr, held: Buffer) -> None:
+    def _multiply_rows(self, step: Expr, held: Buffer) -> None:
         plan = self.plan
         elements = [device.let(self._wide(plan.matrix, held[i32(i)])) for i in range(plan.lanes)]
         for vector in range(plan.few):
             value = self._element(plan.vectors, i32(vector), step)
             value = device.let(self._wide(plan.vectors, value))
-            for line, element in enumerate(elements):
-                self._add(line, vector, element * value)
+            for row, element in enumerate(elements):
+                self._add(row, vector, element * value)
 
     # Elements
 
@@ -314,26 +316,26 @@ class _Block:
         whole = plan.parts * plan.turns * plan.stride == plan.k_size
         return None if whole else step < i32(end)
 
-    def _element(self, factor: GemmOperand, line: Expr, step: Expr) -> Expr:
+    def _element(self, factor: GemmOperand, row: Expr, step: Expr) -> Expr:
         """An element as it lies in memory."""
-        return device.flat(factor.load.source, self._offset(factor, line, step))
+        return device.flat(factor.load.source, self._offset(factor, row, step))
 
-    def _offset(self, factor: GemmOperand, line: Expr, step: Expr) -> Expr:
+    def _offset(self, factor: GemmOperand, row: Expr, step: Expr) -> Expr:
         assert factor.linear is not None
-        values: dict[Var, Expr] = self.batch | split(line, factor.lines)
-        values |= split(step, factor.steps)
-        axes = (*factor.batch, *factor.lines, *factor.steps)
+        values: dict[Var, Expr] = self.batch | split(row, factor.mn_axes)
+        values |= split(step, factor.k_axes)
+        axes = (*factor.batch, *factor.mn_axes, *factor.k_axes)
         return factor.part(axes, values) + i32(factor.linear[1])
 
     def _read_vector(
-        self, factor: GemmOperand, line: Expr, step: Expr, along: Expr | None, end: int,
+        self, factor: GemmOperand, row: Expr, step: Expr, along: Expr | None, end: int,
         also: Expr | None = None,
     ) -> Buffer:  # fmt: skip
         """Neighbouring elements; zeros where ``along`` is not below ``end``.
 
         Args:
             factor: What is read.
-            line: The first line.
+            row: The first row.
             step: The first step.
             along: What the elements run along, or None where they are known to exist.
             end: How many there are of it.
@@ -350,7 +352,7 @@ class _Block:
         if inside is not None:
             for lane in range(plan.lanes):
                 device.store(held, tirx.const(0, str(held.dtype)), [lane])
-        offset = self._offset(factor, line, step)
+        offset = self._offset(factor, row, step)
 
         def read() -> None:
             with device.vector(plan.lanes) as lane:
@@ -364,8 +366,8 @@ class _Block:
         value = factor.converted(element)
         return value if dtype_of(value) == self.dtype else tirx.Cast(self.dtype, value)
 
-    def _add(self, line: int, vector: int, term: Expr) -> None:
-        register = self.sums[line][vector]
+    def _add(self, row: int, vector: int, term: Expr) -> None:
+        register = self.sums[row][vector]
         device.store(register, register[i32(0)] + term, [0])
 
     # The results
@@ -373,20 +375,20 @@ class _Block:
     def _join(self) -> None:
         """Adds what the threads have, lanes first, then warps, and stores the results."""
         plan = self.plan
-        distances = (16, 8, 4, 2, 1) if plan.by_line else (16, 8)
-        for line in self.sums:
-            for register in line:
+        distances = (16, 8, 4, 2, 1) if plan.row_major else (16, 8)
+        for row in self.sums:
+            for register in row:
                 for distance in distances:
                     other = device.shuffle_xor(register[i32(0)], distance)
                     device.store(register, register[i32(0)] + device.let(other), [0])
         results = plan.width * plan.few
         kept = T.alloc_buffer((i32(plan.sharing * results),), self.dtype, scope="shared")
         own = device.let(self._own_place(results))
-        leads = self.lane < i32(1 if plan.by_line else _ACROSS)
+        leads = self.lane < i32(1 if plan.row_major else _SIDE_BY_SIDE)
 
         def publish() -> None:
-            for number, line in enumerate(self.sums):
-                for vector, register in enumerate(line):
+            for number, row in enumerate(self.sums):
+                for vector, register in enumerate(row):
                     device.store(kept, register[i32(0)], [own + i32(number * plan.few + vector)])
 
         device.only_if(leads, publish)
@@ -402,8 +404,8 @@ class _Block:
     def _own_place(self, results: int) -> Expr:
         """Where the sums of a warp, or of a thread of its first row, begin."""
         plan = self.plan
-        if plan.by_line:
-            return self.warp * i32(_LINES * plan.few)  # of other lines, or of the same ones
+        if plan.row_major:
+            return self.warp * i32(_ROWS * plan.few)  # of other rows, or of the same ones
         return self.warp * i32(results) + self.lane * i32(plan.lanes * plan.few)
 
     def _finish(self, kept: Buffer, at: Expr, results: int) -> None:
@@ -413,11 +415,11 @@ class _Block:
         device.store(total, kept[at], [0])
         for warp in range(1, plan.sharing):
             device.store(total, total[i32(0)] + kept[at + i32(warp * results)], [0])
-        line = device.let(self.first + div(at, plan.few))
+        of_matrix = device.let(self.first + div(at, plan.few))
         vector = device.let(mod(at, plan.few))
-        is_left = plan.vectors.lines == plan.contraction.rows
-        row, column = (vector, line) if is_left else (line, vector)
-        inside = (line < i32(plan.lines)) if self._is_ragged else None
+        is_left = plan.vectors.mn_axes == plan.contraction.rows
+        row, column = (vector, of_matrix) if is_left else (of_matrix, vector)
+        inside = (of_matrix < i32(plan.rows)) if self._is_ragged else None
         device.only_if(inside, lambda: self._store(row, column, total))
 
     def _store(self, row: Expr, column: Expr, total: Buffer) -> None:

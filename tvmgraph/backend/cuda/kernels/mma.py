@@ -32,7 +32,7 @@ INSTRUCTIONS = {
     "int8": "mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32",
     "uint8": "mma.sync.aligned.m16n8k32.row.col.s32.u8.u8.s32",
 }
-#: Types whose fragments can be read from tiles with the lines of a step side by side.
+#: Types whose fragments can be read from tiles that are not K-major.
 TRANSPOSABLE = frozenset({"float16", "bfloat16"})
 
 
@@ -54,8 +54,8 @@ class MmaCore(WarpSums):
     ) -> None:  # fmt: skip
         super().__init__(grid, dtype, memory, thread)
         self.left, self.right = left, right
-        self._rows = device.registers(2 * self.down * 4, "uint32")
-        self._columns = device.registers(2 * self.across * 2, "uint32")
+        self._rows = device.registers(2 * self.m_tiles * 4, "uint32")
+        self._columns = device.registers(2 * self.n_tiles * 2, "uint32")
 
     @cached_property
     def _steps(self) -> int:
@@ -74,35 +74,35 @@ class MmaCore(WarpSums):
 
     def _read(self, left: Expr, right: Expr, step: int) -> None:
         half = step % 2
-        for block in range(self.down):
-            to = [self._rows[i32((half * self.down + block) * 4 + i)] for i in range(4)]
+        for block in range(self.m_tiles):
+            to = [self._rows[i32((half * self.m_tiles + block) * 4 + i)] for i in range(4)]
             where = row_fragments(self.left, self.lane, self.first_row + i32(block * ROWS), step)
-            load_fragments(to, self.memory[left + where], transposed=not self.left.by_line)
-        for block in range(0, self.across, 2):
+            load_fragments(to, self.memory[left + where], transposed=not self.left.k_major)
+        for block in range(0, self.n_tiles, 2):
             to = [
-                self._columns[i32((half * self.across + block) * 2 + i)]
-                for i in range(4 if block + 1 < self.across else 2)
+                self._columns[i32((half * self.n_tiles + block) * 2 + i)]
+                for i in range(4 if block + 1 < self.n_tiles else 2)
             ]
             first = self.first_column + i32(block * COLUMNS)
             where = column_fragments(self.right, self.lane, first, step)
-            load_fragments(to, self.memory[right + where], transposed=not self.right.by_line)
+            load_fragments(to, self.memory[right + where], transposed=not self.right.k_major)
         if self.dtype == "float32":
             self._round(half)
 
     def _round(self, half: int) -> None:
         """Rounds f32 to the nearest tf32; the instruction itself would cut the lower bits off."""
-        for fragments, count in ((self._rows, self.down * 4), (self._columns, self.across * 2)):
+        for fragments, count in ((self._rows, self.m_tiles * 4), (self._columns, self.n_tiles * 2)):
             for at in range(half * count, (half + 1) * count):
                 value = fragments[i32(at)]
                 device.ptx("cvt.rna.tf32.f32", value, tirx.reinterpret("float32", value))
 
     def _multiply(self, half: int) -> None:
-        for row in range(self.down):
-            a = [self._rows[i32((half * self.down + row) * 4 + i)] for i in range(4)]
-            for position in range(self.across):
+        for row in range(self.m_tiles):
+            a = [self._rows[i32((half * self.m_tiles + row) * 4 + i)] for i in range(4)]
+            for position in range(self.n_tiles):
                 # Back and forth, so that neighbouring products share a fragment of columns.
-                column = position if row % 2 == 0 else self.across - 1 - position
-                b = [self._columns[i32((half * self.across + column) * 2 + i)] for i in range(2)]
+                column = position if row % 2 == 0 else self.n_tiles - 1 - position
+                b = [self._columns[i32((half * self.n_tiles + column) * 2 + i)] for i in range(2)]
                 c = [self.sums[i32(self.at(row, column) + i)] for i in range(4)]
                 device.ptx(INSTRUCTIONS[self.dtype], *c, *a, *b, *c)
 
@@ -110,7 +110,7 @@ class MmaCore(WarpSums):
 def load_fragments(to: list[Expr], element: Expr, transposed: bool) -> None:
     """Reads two or four matrices of 8 x 8 words of 2 bytes; ``element`` is this lane's row of one.
 
-    Transposed ones are those of tiles with the lines of a step side by side.
+    Transposed ones are those of tiles that are not K-major.
 
     Args:
         to: Two or four registers of 32 bits, which are written.
@@ -131,7 +131,7 @@ def row_fragments(tile: SharedTile, lane: Expr, first: Expr, step: int) -> Expr:
         step: Which 32 bytes of K.
     """
     low, high = lane & i32(15), lane >> i32(4)
-    if tile.by_line:
+    if tile.k_major:
         byte = i32(step * K_BYTES) + (high << i32(4))
         return tile.offset(first + low, byte, tile.phase(low))
     deep = (lane & i32(7)) + (high << i32(3))
@@ -151,9 +151,9 @@ def column_fragments(tile: SharedTile, lane: Expr, first: Expr, step: int) -> Ex
     Returns:
         Offset of this lane's row in the tile.
     """
-    if tile.by_line:
-        line = (lane & i32(7)) + ((lane >> i32(4)) << i32(3))
+    if tile.k_major:
+        row = (lane & i32(7)) + ((lane >> i32(4)) << i32(3))
         byte = i32(step * K_BYTES) + ((lane & i32(8)) << i32(1))
-        return tile.offset(first + line, byte, tile.phase(lane & i32(7)))
+        return tile.offset(first + row, byte, tile.phase(lane & i32(7)))
     byte = (first + ((lane >> i32(4)) << i32(3))) << i32(1)
     return tile.offset(i32(step * 16) + (lane & i32(15)), byte, tile.phase(lane & i32(7)))

@@ -129,7 +129,7 @@ def _body(row: RowStage) -> Body:
     return Body(reduction.terms if reduction else row.stage, row.inner, row.outer)
 
 
-def divide_across(plan: RowPlan) -> Division:
+def divide_strided(plan: RowPlan) -> Division:
     """The division for a plan whose neighbouring rows are neighbours in memory.
 
     Args:
@@ -478,11 +478,11 @@ def shares_columns(plan: RowPlan | None) -> TypeGuard[RowPlan]:
     return plan is not None and not plan.along_rows and plan.rows > 0 and len(plan.stages) > 1
 
 
-def _match_across(nest: Nest, model: GpuModel) -> tuple[RowPlan, Division, IsOutput] | Refused:
+def _match_strided(nest: Nest, model: GpuModel) -> tuple[RowPlan, Division, IsOutput] | Refused:
     plan = nest.rows
     if not shares_columns(plan):
         return Refused("no several stages over rows whose elements lie apart")
-    division = divide_across(plan)
+    division = divide_strided(plan)
     blocks = -(-plan.rows // division.groups)
     is_enough = blocks * 2 >= model.sms or plan.rows * division.size <= _SMALL
     if not division.is_held or not is_enough:
@@ -492,7 +492,7 @@ def _match_across(nest: Nest, model: GpuModel) -> tuple[RowPlan, Division, IsOut
     return plan, division, nest.is_output
 
 
-def _emit_across(
+def _emit_strided(
     found: tuple[RowPlan, Division, IsOutput], division: Division, _writer: Writer[GpuModel]
 ) -> None:
     plan, _, is_output = found
@@ -531,8 +531,8 @@ KERNEL = Kernel(
     "reduce_rows", _match, _emit, "reductions and what is built on them, rows are contiguous",
     _division, ("blocks per multiprocessor", "elements of a thread"),
 )  # fmt: skip
-ACROSS = Kernel(
-    "reduce_rows_across", _match_across, _emit_across,
+STRIDED = Kernel(
+    "reduce_rows_strided", _match_strided, _emit_strided,
     "reductions and what is built on them, neighbouring rows are neighbours in memory",
     _division, ("elements of a thread",),
 )  # fmt: skip

@@ -3,7 +3,7 @@
 Along the last axis a block, or a warp, takes a row: every thread scans a vector, the threads scan
 their totals, and what came before is carried from stretch to stretch. Few long rows are cut into
 parts for a block each: first the blocks add up their parts, then they scan them, starting from the
-total of the parts before. Along any other axis every thread follows one line.
+total of the parts before. Along any other axis every thread follows one sequence.
 
 Expected on a device: twice the bytes of the operand at the speed of a copy; three times with parts.
 """
@@ -50,7 +50,7 @@ def emit_scan(func: Func, settings: str, model: GpuModel) -> None:
     if axis == len(shape) - 1:
         scan.rows(product(shape[:axis]), model)
     else:
-        scan.lines(product(shape[:axis]), product(shape[axis + 1 :]))
+        scan.outer_axis(product(shape[:axis]), product(shape[axis + 1 :]))
 
 
 @dataclass(frozen=True)
@@ -194,20 +194,20 @@ class _Scan:
         if not self.exclusive:
             keep(total[i32(0)])
 
-    def lines(self, outer: int, inner: int) -> None:
-        """Lines across memory: neighbouring threads follow neighbouring ones."""
+    def outer_axis(self, outer: int, inner: int) -> None:
+        """Scans along an outer axis: neighbouring threads take neighbouring elements."""
         count = outer * inner
         with device.launch(-(-count // _THREADS), _THREADS) as (block, thread):
-            line = device.let(block * i32(_THREADS) + thread)
+            sequence = device.let(block * i32(_THREADS) + thread)
             device.only_if(
-                None if count % _THREADS == 0 else line < i32(count),
-                lambda: self._line(line, inner),
+                None if count % _THREADS == 0 else sequence < i32(count),
+                lambda: self._sequence(sequence, inner),
             )
 
-    def _line(self, line: Expr, inner: int) -> None:
+    def _sequence(self, sequence: Expr, inner: int) -> None:
         total = device.registers(1, self._dtype)
         device.store(total, self.identity, [0])
-        first = device.let(div(line, inner) * i32(self.size * inner) + mod(line, inner))
+        first = device.let(div(sequence, inner) * i32(self.size * inner) + mod(sequence, inner))
         zeros = [i32(0)] * (len(self.target.shape) - 1)
         with device.loop(self.size) as step:
             step = i32(self.size - 1) - step if self.reverse else step

@@ -19,29 +19,29 @@ _PANEL_BYTES = 128
 
 @dataclass(frozen=True)
 class SharedTile:
-    """A tile of ``lines`` of a factor (rows of A, columns of B) and ``k_size`` steps of the sums.
+    """A tile of an operand: M (rows of A) or N (columns of B), by K.
 
     Attributes:
-        lines: Lines of the tile.
-        k_size: Steps of the sums.
+        mn_size: Rows of A, or columns of B, in the tile.
+        k_size: Extent along K.
         itemsize: Bytes of an element.
-        by_line: Whether the steps of one line are neighbours; else the lines of one step are.
+        k_major: Whether neighbours along K lie side by side in memory; else those along M or N do.
     """
 
-    lines: int
+    mn_size: int
     k_size: int
     itemsize: int
-    by_line: bool
+    k_major: bool
 
     @property
     def rows(self) -> int:
         """Rows as they lie in memory."""
-        return self.lines if self.by_line else self.k_size
+        return self.mn_size if self.k_major else self.k_size
 
     @property
     def row_bytes(self) -> int:
         """Bytes of a row, over all panels."""
-        return (self.k_size if self.by_line else self.lines) * self.itemsize
+        return (self.k_size if self.k_major else self.mn_size) * self.itemsize
 
     @property
     def pitch(self) -> int:
@@ -56,8 +56,8 @@ class SharedTile:
     def phase(self, row: Index) -> Expr:
         """What the chunks of a row are exchanged by; rows that differ by 8 have the same."""
         chunks = self.pitch // VECTOR_BYTES
-        per_line = _PANEL_BYTES // self.pitch  # rows that fill all banks once
-        return (i32(row) >> i32(per_line.bit_length() - 1)) & i32(min(chunks, 8) - 1)
+        rows_per_pass = _PANEL_BYTES // self.pitch  # rows that fill all banks once
+        return (i32(row) >> i32(rows_per_pass.bit_length() - 1)) & i32(min(chunks, 8) - 1)
 
     def offset(self, row: Index, byte: Index, phase: Expr | None = None) -> Expr:
         """Where a byte of a row lies in the tile.

@@ -26,8 +26,8 @@ class SimtCore:
     Args:
         grid: How the tile is divided.
         dtype: Type of factors and sums.
-        left: Tile of rows in shared memory, the lines of a step side by side.
-        right: Tile of columns, likewise.
+        left: Tile of rows in shared memory, contiguous along M.
+        right: Tile of columns, contiguous along N.
         memory: Shared memory, as bytes.
         thread: Index of the thread.
     """
@@ -41,9 +41,9 @@ class SimtCore:
         self.grid, self.dtype, self.memory = grid, dtype, memory
         self.left, self.right = left, right
         self.start = i32(0)
-        across = grid.columns // (_SIDE * grid.block)
-        self.first_row = device.let(div(thread, across) * i32(_SIDE))
-        self.first_column = device.let(mod(thread, across) * i32(_SIDE))
+        threads_x = grid.columns // (_SIDE * grid.block)
+        self.first_row = device.let(div(thread, threads_x) * i32(_SIDE))
+        self.first_column = device.let(mod(thread, threads_x) * i32(_SIDE))
         self.side = _SIDE * grid.block
         self.sums = device.registers(self.side * self.side, dtype)
         self._rows = device.registers(2 * self.side, dtype)
@@ -79,16 +79,16 @@ class SimtCore:
         )
         for held, tile, start, first, extent in sides:
             for block in range(self.grid.block):
-                line = first + i32(block * (extent // self.grid.block))
-                self._read_four(held, half + block * _SIDE, tile, start, step, line)
+                mn = first + i32(block * (extent // self.grid.block))
+                self._read_four(held, half + block * _SIDE, tile, start, step, mn)
 
     def _read_four(
-        self, held: Buffer, at: int, tile: SharedTile, start: Expr, step: int, line: Expr
+        self, held: Buffer, at: int, tile: SharedTile, start: Expr, step: int, mn: Expr
     ) -> None:
         size = dtype_bytes(self.dtype)
         lanes = min(_SIDE, VECTOR_BYTES // size)
         for lane in range(0, _SIDE, lanes):
-            byte = (line + i32(lane)) * i32(size)
+            byte = (mn + i32(lane)) * i32(size)
             place = start + tile.offset(step, byte, tile.phase(step & 7))
             device.get(self.memory[place], [held[i32(at + lane + i)] for i in range(lanes)])
 

@@ -127,32 +127,32 @@ class ThreadGroup:
 
 @dataclass(frozen=True)
 class StridedThreadGroup:
-    """Threads that work on the same result and lie ``across`` apart; neighbours have others'.
+    """Threads that work on the same result and lie ``stride`` apart; neighbours have others'.
 
     Attributes:
         size: How many.
         member: Index of the thread among them.
-        across: Groups side by side.
+        stride: Groups side by side.
         group: Which of these the thread is in.
     """
 
     size: int
     member: Expr
-    across: int
+    stride: int
     group: Expr
 
     def combine(self, held: Sequence[Buffer], combine: Combine) -> None:
         """As :meth:`ThreadGroup.combine`; every member adds in the order of the members."""
         if self.size == 1:
             return
-        kept = [_shared(self.size * self.across, str(register.dtype)) for register in held]
+        kept = [_shared(self.size * self.stride, str(register.dtype)) for register in held]
         for memory, register in zip(kept, held):
-            device.store(memory, register[i32(0)], [self.member * i32(self.across) + self.group])
+            device.store(memory, register[i32(0)], [self.member * i32(self.stride) + self.group])
         T.evaluate(T.tvm_storage_sync("shared"))
         for memory, register in zip(kept, held):
             device.store(register, memory[self.group], [0])
         with device.loop(self.size - 1) as other:
-            place = device.let((other + i32(1)) * i32(self.across) + self.group)
+            place = device.let((other + i32(1)) * i32(self.stride) + self.group)
             values = [device.let(memory[place]) for memory in kept]
             results = combine([register[i32(0)] for register in held], values)
             for register, value in zip(held, [device.let(value) for value in results]):

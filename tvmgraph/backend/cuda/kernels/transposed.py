@@ -40,15 +40,15 @@ class Transposed:
 
     Attributes:
         loads: Their elements.
-        across: Which group of loops they are contiguous along.
+        read_axis: Which group of loops they are contiguous along.
     """
 
     loads: tuple[Load, ...]
-    across: int
+    read_axis: int
 
 
 def find_transposed(stage: Stage) -> Transposed | None:
-    """The operands that lie across the result, if all of them do so along the same loops.
+    """The operands that are transposed, if all of them are contiguous along the same loops.
 
     Args:
         stage: An elementwise stage.
@@ -65,9 +65,9 @@ def find_transposed(stage: Stage) -> Transposed | None:
         address = address_of(load.source, list(load.indices), stage.axes)
         if address is None or address.strides[-1] in (0, 1):
             continue
-        across = [g for g, end in enumerate(ends[:-1]) if address.strides[end] == 1]
-        if across:
-            found.append((load, across[-1]))
+        contiguous = [g for g, end in enumerate(ends[:-1]) if address.strides[end] == 1]
+        if contiguous:
+            found.append((load, contiguous[-1]))
     if not found or len({group for _, group in found}) > 1:
         return None
     group = found[0][1]
@@ -103,14 +103,16 @@ def emit_transposed(stage: Stage, transposed: Transposed) -> None:
             T.alloc_buffer((i32(side * pitch),), str(load.source.dtype), scope="shared")
             for load in transposed.loads
         ]
-        square.sweep(lambda place, at: square.read(tiles, place, at), lane, row, transposed.across)
+        square.sweep(
+            lambda place, at: square.read(tiles, place, at), lane, row, transposed.read_axis
+        )
         T.evaluate(T.tvm_storage_sync("shared"))
         last = len(extents) - 1
         square.sweep(lambda place, at: square.write(tiles, place, at), lane, row, last)
 
 
 def _sides(transposed: Transposed, extents: list[int]) -> tuple[int, int]:
-    return transposed.across, len(extents) - 1
+    return transposed.read_axis, len(extents) - 1
 
 
 @dataclass(frozen=True)
@@ -128,8 +130,8 @@ class _Square:
 
         Lanes of a warp are neighbours along the group ``along``.
         """
-        across, last = _sides(self.transposed, self.extents)
-        other = last if along == across else across
+        read, last = _sides(self.transposed, self.extents)
+        other = last if along == read else read
         rows, parts = _THREADS // WARP, self.side // WARP
         for turn in range(self.side // rows * parts):
             line = row + i32(turn // parts * rows)
@@ -143,7 +145,7 @@ class _Square:
                     limit = indices[group] < i32(self.extents[group])
                     inside = device.both(inside, limit)
             # the tile's rows run along the operand's contiguous loops
-            at = (line, column) if along == across else (column, line)
+            at = (line, column) if along == read else (column, line)
             place = Place((self._position(indices),))
             offset = at[0] * i32(self.pitch) + at[1]
             device.only_if(inside, lambda place=place, offset=offset: body(place, offset))

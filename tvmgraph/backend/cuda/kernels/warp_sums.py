@@ -44,18 +44,18 @@ class WarpSums:
         self.lane = device.let(mod(thread, WARP))
         warp = device.let(div(thread, WARP))
         self.strip_start = device.let(warp * i32(4 * ROWS * _strip_pitch(grid)))
-        self.first_row = device.let(div(warp, grid.across) * i32(grid.warp_rows))
-        self.first_column = device.let(mod(warp, grid.across) * i32(grid.warp_columns))
-        self.down = grid.warp_rows // ROWS
-        self.across = grid.warp_columns // COLUMNS
+        self.first_row = device.let(div(warp, grid.n_warps) * i32(grid.warp_rows))
+        self.first_column = device.let(mod(warp, grid.n_warps) * i32(grid.warp_columns))
+        self.m_tiles = grid.warp_rows // ROWS
+        self.n_tiles = grid.warp_columns // COLUMNS
         self.sum_type = "int32" if dtype in ("int8", "uint8") else "float32"
         # PTX names the integer sums by their bits.
         held = self.sum_type.replace("int32", "uint32")
-        self.sums = device.registers(self.down * self.across * 4, held)
+        self.sums = device.registers(self.m_tiles * self.n_tiles * 4, held)
 
     def clear(self) -> None:
         """Starts all sums at zero."""
-        for at in range(self.down * self.across * 4):
+        for at in range(self.m_tiles * self.n_tiles * 4):
             device.store(self.sums, tirx.const(0, str(self.sums.dtype)), [at])
 
     def publish(self) -> None:
@@ -73,7 +73,7 @@ class WarpSums:
         They are those of row ``lane / 4`` and columns ``2 (lane % 4)`` and the next, and of the
         same columns eight rows below.
         """
-        return (row * self.across + column) * 4
+        return (row * self.n_tiles + column) * 4
 
     @staticmethod
     def scratch(grid: WarpGrid) -> int:
@@ -89,7 +89,7 @@ class WarpSums:
         device.barrier()  # all warps have read the last tiles
         strip = _strip(self.grid)
         firsts = range(0, self.grid.warp_columns, strip)
-        strips = [_Strip(self, sink, row, first) for row in range(self.down) for first in firsts]
+        strips = [_Strip(self, sink, row, first) for row in range(self.m_tiles) for first in firsts]
         early = strips[0].early()
         for at, this in enumerate(strips):
             following = strips[at + 1].early() if at + 1 < len(strips) else ()
@@ -124,9 +124,9 @@ class _Strip:
         self.sums, self.sink, self.row, self.first = sums, sink, row, first
         strip = _strip(sums.grid)
         self._lanes = min(sink.lanes, strip)
-        self._across = min(WARP, strip // self._lanes)
-        self._sweeps = strip // (self._across * self._lanes)
-        self._turns = ROWS // (WARP // self._across) * self._sweeps
+        self._row_threads = min(WARP, strip // self._lanes)
+        self._sweeps = strip // (self._row_threads * self._lanes)
+        self._turns = ROWS // (WARP // self._row_threads) * self._sweeps
 
     def early(self) -> Early:
         """Reads what the epilogue needs of every row."""
@@ -154,12 +154,12 @@ class _Strip:
 
     def _place(self, turn: Expr) -> tuple[Expr, Expr, Expr]:
         """Row and column of a thread's elements, and where they are in shared memory."""
-        sums, down = self.sums, WARP // self._across
-        line = device.let(div(sums.lane, self._across) + div(turn, self._sweeps) * i32(down))
-        column = mod(sums.lane, self._across) + mod(turn, self._sweeps) * i32(self._across)
-        column = device.let(column * i32(self._lanes))
-        source = sums.strip_start + ((line * i32(_strip_pitch(sums.grid)) + column) << i32(2))
-        row = self.sink.row + sums.first_row + i32(self.row * ROWS) + line
+        sums, rows = self.sums, WARP // self._row_threads
+        row = device.let(div(sums.lane, self._row_threads) + div(turn, self._sweeps) * i32(rows))
+        sweep = mod(turn, self._sweeps) * i32(self._row_threads)
+        column = device.let((mod(sums.lane, self._row_threads) + sweep) * i32(self._lanes))
+        source = sums.strip_start + ((row * i32(_strip_pitch(sums.grid)) + column) << i32(2))
+        row = self.sink.row + sums.first_row + i32(self.row * ROWS) + row
         return row, self.sink.column + sums.first_column + i32(self.first) + column, source
 
 

@@ -51,7 +51,7 @@ def tile_of(rows: int, size: int) -> SharedTile:
         rows: Rows of the tile.
         size: Elements of a row, padded.
     """
-    return SharedTile(rows, size, _ITEM, by_line=True)
+    return SharedTile(rows, size, _ITEM, k_major=True)
 
 
 def copier_of(
@@ -60,7 +60,7 @@ def copier_of(
 ) -> Copier:  # fmt: skip
     """Copies rows of one head of an operand to a tile.
 
-    As a factor, its lines are the elements of a head and its steps run along the sequence, whether
+    As an operand, M or N runs over the elements of a head and K along the sequence, whether
     they are summed or not: that is the direction in which tiles follow each other.
 
     Args:
@@ -76,9 +76,9 @@ def copier_of(
     batches, heads, sequence, size = found
     load = operand.buffer[operand.at(*(axis.var for axis in found))]
     factor = GemmOperand(load, load, (), (batches, heads), (size,), (sequence,))
-    turned = SharedTile(tile.k_size, tile.lines, _ITEM, by_line=False)
+    transposed_tile = SharedTile(tile.k_size, tile.mn_size, _ITEM, k_major=False)
     values: dict[Var, Expr] = {batches.var: batch, heads.var: head}
-    copier = Copier(factor, turned, memory, threads, thread, values, i32(0))
+    copier = Copier(factor, transposed_tile, memory, threads, thread, values, i32(0))
     copier.prepare()
     return copier
 
@@ -100,58 +100,58 @@ class WarpTiles:
         memory: Shared memory, as bytes.
         lane: The lane.
         row: First row of the warp in its block.
-        down: Blocks of 16 rows of the warp.
+        m_tiles: Blocks of 16 rows of the warp.
     """
 
     dtype: str
     memory: Buffer
     lane: Expr
     row: Expr
-    down: int
+    m_tiles: int
 
     def sums(self, columns: int) -> Buffer:
         """Registers for the products of the warp's rows with ``columns`` columns."""
-        return device.registers(self.down * columns // COLUMNS * 4, "float32")
+        return device.registers(self.m_tiles * columns // COLUMNS * 4, "float32")
 
-    def add_lines(self, sums: Buffer, own: Place, other: Place) -> None:
+    def add_products(self, sums: Buffer, own: Place, other: Place) -> None:
         """Adds the products of the warp's rows of a tile with all rows of another one."""
-        a = device.registers(self.down * 4, "uint32")
+        a = device.registers(self.m_tiles * 4, "uint32")
         b = device.registers(4, "uint32")
-        across = other.tile.lines // COLUMNS
+        n_tiles = other.tile.mn_size // COLUMNS
         for step in range(own.tile.k_size // 16):
-            for block in range(self.down):
+            for block in range(self.m_tiles):
                 first = self.row + i32(block * ROWS)
                 where = own.start + row_fragments(own.tile, self.lane, first, step)
                 to = [a[i32(4 * block + i)] for i in range(4)]
                 load_fragments(to, self.memory[where], transposed=False)
-            for column in range(0, across, 2):
+            for column in range(0, n_tiles, 2):
                 where = column_fragments(other.tile, self.lane, i32(column * COLUMNS), step)
                 to = [b[i32(i)] for i in range(4)]
                 load_fragments(to, self.memory[other.start + where], transposed=False)
-                self._multiply(sums, a, b, column, across)
+                self._multiply(sums, a, b, column, n_tiles)
 
     def add_rows(self, sums: Buffer, weights: Buffer, other: Place) -> None:
         """Adds the rows of a tile, weighed by packed factors of the warp's rows."""
-        a = device.registers(self.down * 4, "uint32")
+        a = device.registers(self.m_tiles * 4, "uint32")
         b = device.registers(4, "uint32")
-        turned = SharedTile(other.tile.k_size, other.tile.lines, _ITEM, by_line=False)
-        across, steps = other.tile.k_size // COLUMNS, other.tile.lines // 16
+        transposed_tile = SharedTile(other.tile.k_size, other.tile.mn_size, _ITEM, k_major=False)
+        n_tiles, steps = other.tile.k_size // COLUMNS, other.tile.mn_size // 16
         for step in range(steps):
-            for block in range(self.down):
+            for block in range(self.m_tiles):
                 start = (block * steps + step) * 4
                 for i in range(4):
                     device.store(a, weights[i32(start + i)], [4 * block + i])
-            for column in range(0, across, 2):
-                where = column_fragments(turned, self.lane, i32(column * COLUMNS), step)
+            for column in range(0, n_tiles, 2):
+                where = column_fragments(transposed_tile, self.lane, i32(column * COLUMNS), step)
                 to = [b[i32(i)] for i in range(4)]
                 load_fragments(to, self.memory[other.start + where], transposed=True)
-                self._multiply(sums, a, b, column, across)
+                self._multiply(sums, a, b, column, n_tiles)
 
-    def _multiply(self, sums: Buffer, a: Buffer, b: Buffer, column: int, across: int) -> None:
+    def _multiply(self, sums: Buffer, a: Buffer, b: Buffer, column: int, n_tiles: int) -> None:
         """Adds the products of this step with two neighbouring blocks of eight columns."""
         for half in range(2):
-            for block in range(self.down):
-                at = (block * across + column + half) * 4
+            for block in range(self.m_tiles):
+                at = (block * n_tiles + column + half) * 4
                 c = [sums[i32(at + i)] for i in range(4)]
                 rows = [a[i32(4 * block + i)] for i in range(4)]
                 columns = [b[i32(2 * half + i)] for i in range(2)]
@@ -184,12 +184,12 @@ class WarpTiles:
             indices: Batch, head, and first row of the block.
         """
         packed = device.registers(1, "uint32")
-        across = through.tile.k_size // COLUMNS
+        n_tiles = through.tile.k_size // COLUMNS
         for at in range(0, int(sums.shape[0]), 2):
             block, i = divmod(at, 4)
             device.ptx(PACK[self.dtype], packed[i32(0)], sums[i32(at + 1)], sums[i32(at)])
-            row = self.row_of(block // across * 2 + i // 2)
-            byte = self.column_of(block % across, 0) * i32(_ITEM)
+            row = self.row_of(block // n_tiles * 2 + i // 2)
+            byte = self.column_of(block % n_tiles, 0) * i32(_ITEM)
             to = self.memory[through.start + through.tile.offset(row, byte)]
             device.put(to, [packed[i32(0)]])
         device.warp_barrier()
@@ -198,14 +198,14 @@ class WarpTiles:
     def _store_rows(self, through: Place, out: Operand, indices: tuple[Expr, Expr, Expr]) -> None:
         tile, (batch, head, first) = through.tile, indices
         per_row = tile.k_size // _LANES
-        down, sweeps = max(1, WARP // per_row), -(-per_row // WARP)
+        m_tiles, sweeps = max(1, WARP // per_row), -(-per_row // WARP)
         held = device.registers(_LANES // 2, "uint32")
-        with device.loop(self.down * ROWS // down * sweeps) as turn:
-            row = self.row + div(turn, sweeps) * i32(down) + div(self.lane, min(per_row, WARP))
+        with device.loop(self.m_tiles * ROWS // m_tiles * sweeps) as turn:
+            row = self.row + div(turn, sweeps) * i32(m_tiles) + div(self.lane, min(per_row, WARP))
             column = mod(self.lane, min(per_row, WARP)) + mod(turn, sweeps) * i32(WARP)
             row, column = device.let(row), device.let(column * i32(_LANES))
             inside = (column < i32(out.fixed("D"))) if out.fixed("D") % tile.k_size else None
-            if out.fixed("S") % tile.lines:
+            if out.fixed("S") % tile.mn_size:
                 inside = both(inside, first + row < i32(out.fixed("S")))
 
             def store() -> None:
@@ -243,28 +243,28 @@ class GroupTiles(WarpTiles):
             to = [self.own[i32(4 * step + i)] for i in range(4)]
             load_fragments(to, self.memory[where], transposed=False)
 
-    def add_lines(self, sums: Buffer, own: Place, other: Place) -> None:
+    def add_products(self, sums: Buffer, own: Place, other: Place) -> None:
         """Leaves the products of what :meth:`hold` read with all rows of a tile, and waits."""
         self._multiply_group(sums, self.own, other, other.tile, starts=True)
         device.ptx("wgmma.wait_group.sync.aligned", 0)
 
     def add_rows(self, sums: Buffer, weights: Buffer, other: Place) -> None:
         """Starts adding the rows of a tile; what comes next waits for them."""
-        turned = SharedTile(other.tile.k_size, other.tile.lines, _ITEM, by_line=False)
-        self._multiply_group(sums, weights, other, turned, starts=False)
+        transposed_tile = SharedTile(other.tile.k_size, other.tile.mn_size, _ITEM, k_major=False)
+        self._multiply_group(sums, weights, other, transposed_tile, starts=False)
 
     def _multiply_group(
         self, sums: Buffer, factors: Buffer, other: Place, tile: SharedTile, starts: bool
     ) -> None:
         first = device.let(wgmma.description(tile, self.bottom, other.start))
-        name = wgmma.instruction(self.dtype, tile.lines)
+        name = wgmma.instruction(self.dtype, tile.mn_size)
         held = [sums[i32(at)] for at in range(int(sums.shape[0]))]
         device.ptx("wgmma.fence.sync.aligned")
         for step in range(tile.k_size // 16):
             left = [factors[i32(4 * step + i)] for i in range(4)]
             right = first + tirx.const(wgmma.advance(tile, step), "uint64")
             adds = not (starts and step == 0)
-            device.ptx(name, *held, *left, right, adds, 1, 1, int(not tile.by_line))
+            device.ptx(name, *held, *left, right, adds, 1, 1, int(not tile.k_major))
         device.ptx("wgmma.commit_group.sync.aligned")
 
 

@@ -64,7 +64,7 @@ class GroupCore(WarpSums):
         columns = device.let(description(self.right, self._bottom, right))
         name = instruction(self.dtype, self.grid.columns)
         # Factors of floats may be negated and transposed.
-        transposed = [1, 1, *(int(not tile.by_line) for tile in (self.left, self.right))]
+        transposed = [1, 1, *(int(not tile.k_major) for tile in (self.left, self.right))]
         how = transposed if self.dtype in TRANSPOSABLE else []
         sums = [self.sums[i32(at)] for at in range(int(self.sums.shape[0]))]
         device.ptx("wgmma.fence.sync.aligned")
@@ -108,8 +108,8 @@ def aligned(memory: Buffer) -> tuple[Expr, Expr]:
 def description(tile: SharedTile, bottom: Expr, place: Expr) -> Expr:
     """What ``wgmma`` is told about a tile.
 
-    Eight rows (of lines, or of steps) follow eight others after 1024 bytes; panels of 64 lines,
-    where the lines of a step are side by side, after the size of a panel.
+    Eight rows (along M or N, or along K) follow eight others after 1024 bytes; panels of 64
+    elements, where the tile is not K-major, after the size of a panel.
 
     Args:
         tile: The tile.
@@ -130,7 +130,7 @@ def advance(tile: SharedTile, step: int) -> int:
         tile: The tile.
         step: How many instructions later.
     """
-    if not tile.by_line:
+    if not tile.k_major:
         return step * 16 * tile.pitch // 16
     panel, inner = divmod(step * K_BYTES, tile.pitch)
     return (panel * tile.rows * tile.pitch + inner) // 16
