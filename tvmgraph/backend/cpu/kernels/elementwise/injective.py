@@ -13,8 +13,12 @@ from dataclasses import dataclass
 
 from tvm import tirx
 
+from tvmgraph.backend.cpu.kernels.elementwise.nontemporal import (
+    is_nontemporal,
+    nontemporal_stores,
+    write_vector,
+)
 from tvmgraph.backend.cpu.kernels.elementwise.spread import spread_loads, with_spreads
-from tvmgraph.backend.cpu.kernels.elementwise.stream import is_streamed, streaming, write_vector
 from tvmgraph.backend.cpu.kernels.elementwise.strided import strided_pairs, with_shuffles
 from tvmgraph.backend.cpu.kernels.elementwise.transposed import emit_transposed, find_transposed
 from tvmgraph.backend.loop_ir import emit
@@ -89,10 +93,10 @@ def emit_injective(stage: Stage, model: CpuModel) -> None:
         emit_transposed(stage, transposed, model)
         return
     lanes = model.lanes_of(max(2, *(item.itemsize for item in found)))
-    streamed = is_streamed(stage, loops[-1].extent, lanes, model)
-    with streaming(stage.buffers if streamed else (), lanes):
+    nontemporal = is_nontemporal(stage, loops[-1].extent, lanes, model)
+    with nontemporal_stores(stage.buffers if nontemporal else (), lanes):
         segments = _segments(stage, loops[-1])
-        _Writer(stage, model, loops, lanes, segments, streamed).write()
+        _Writer(stage, model, loops, lanes, segments, nontemporal).write()
 
 
 @dataclass(frozen=True)
@@ -126,7 +130,7 @@ class _Writer:
     loops: Sequence[_Loop]
     lanes: int
     segments: Sequence[_Segment]
-    streamed: bool
+    nontemporal: bool
 
     def write(self) -> None:
         outer = self.loops[:-1]
@@ -181,7 +185,7 @@ class _Writer:
             self._vectors(bound, emit.i64(segment.start), segment.length, segment.stage)
 
     def _vectors(self, bound: Bound, start: Expr, length: int, stage: Stage) -> None:
-        aligned = self.streamed and all(s.start % self.lanes == 0 for s in self.segments)
+        aligned = self.nontemporal and all(s.start % self.lanes == 0 for s in self.segments)
         inner = self.loops[-1].axes
         pairs = strided_pairs(stage, inner[0]) if len(inner) == 1 else []
         spread = spread_loads(stage, inner[0]) if len(inner) == 1 else []
@@ -202,7 +206,7 @@ class _Writer:
                 lanes,
                 lambda lane: point.values(bound | self.loops[-1].bind(at + lane), lane),
                 lambda lane: point.indices(bound | self.loops[-1].bind(at + lane)),
-                streamed=aligned and lanes == self.lanes,
+                nontemporal=aligned and lanes == self.lanes,
             )
 
         vectors(start, length, self.lanes, vector)

@@ -13,7 +13,11 @@ from dataclasses import dataclass
 
 import tvm_ffi
 
-from tvmgraph.backend.cpu.kernels.elementwise.stream import is_streamed, streaming, write_vector
+from tvmgraph.backend.cpu.kernels.elementwise.nontemporal import (
+    is_nontemporal,
+    nontemporal_stores,
+    write_vector,
+)
 from tvmgraph.backend.cpu.kernels.gemm.microkernel import transpose
 from tvmgraph.backend.loop_ir import emit
 from tvmgraph.backend.loop_ir.access import access, dtype_bytes, group_extent
@@ -108,9 +112,9 @@ def emit_transposed(stage: Stage, transposed: Transposed, model: CpuModel) -> No
     strip = _strip(right, outer, model)
     extents = [*(group_extent(group) for group in transposed.others), right // strip]
     parallel = stage.points >= _MIN_PARALLEL_ELEMENTS and model.threads > 1
-    streamed = is_streamed(stage, wide, lanes, model)
-    kept = stage.buffers if streamed else ()
-    with streaming(kept, lanes), emit.parallel(product(extents), parallel) as item:
+    nontemporal = is_nontemporal(stage, wide, lanes, model)
+    kept = stage.buffers if nontemporal else ()
+    with nontemporal_stores(kept, lanes), emit.parallel(product(extents), parallel) as item:
         *positions, part = emit.unfuse(item, extents)
         bound: Bound = {}
         for group, value in zip(transposed.others, positions):
@@ -118,9 +122,9 @@ def emit_transposed(stage: Stage, transposed: Transposed, model: CpuModel) -> No
         with emit.serial(down * strip) as square:
             first, along = emit.unfuse(square, [down, strip])
             place = first * lanes, (part * strip + along) * lanes
-            if streamed:
+            if nontemporal:
                 _fetch(transposed, bound, *place)
-            _square(stage, transposed, bound, *place, streamed=streamed)
+            _square(stage, transposed, bound, *place, nontemporal=nontemporal)
     if wide % lanes:
         _rest(stage, transposed, (0, high), (right * lanes, wide), model)
     if high % lanes:
@@ -144,8 +148,9 @@ def _fetch(transposed: Transposed, outer: Bound, first: Expr, along: Expr) -> No
 
 
 def _square(
-    stage: Stage, transposed: Transposed, outer: Bound, first: Expr, along: Expr, *, streamed: bool
-) -> None:
+    stage: Stage, transposed: Transposed, outer: Bound, first: Expr, along: Expr, *,
+    nontemporal: bool,
+) -> None:  # fmt: skip
     lanes, dtype = transposed.lanes, str(transposed.load.source.dtype)
     square = emit.stack(lanes * lanes, dtype)
     for row in range(lanes):
@@ -174,7 +179,7 @@ def _square(
             lanes,
             value,
             lambda lane, row=row: point.indices(bound(lane, row)),
-            streamed=streamed,
+            nontemporal=nontemporal,
         )
 
 

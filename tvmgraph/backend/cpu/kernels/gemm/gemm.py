@@ -32,7 +32,10 @@ from tvmgraph.backend.cpu.kernels.gemm.plan import (
     plan_panels,
 )
 from tvmgraph.backend.cpu.kernels.gemm.problem import GemmProblem, gemm_of
-from tvmgraph.backend.cpu.kernels.gemm.streamed import emit_streamed, wants_streams
+from tvmgraph.backend.cpu.kernels.gemm.weight_streaming import (
+    emit_weight_streaming,
+    wants_weight_streaming,
+)
 from tvmgraph.backend.cpu.kernels.product import with_plain_left
 from tvmgraph.backend.loop_ir import emit
 from tvmgraph.backend.loop_ir.choice import choose
@@ -440,13 +443,13 @@ def _match_in_place(nest: Nest, model: CpuModel) -> GemmProblem | Refused:
         return found
     if not found.is_direct:
         return Refused("neighbouring columns of the column operand are not neighbours in memory")
-    if not choose("gemm streams", wants_streams(found.shape, model), (True, False)):
+    if not choose("gemm streams", wants_weight_streaming(found.shape, model), (True, False)):
         return Refused("rows are many, or the column operand fits the caches")
     return found
 
 
 def _emit_in_place(found: GemmProblem, _plan: None, writer: Writer[CpuModel]) -> None:
-    emit_streamed(found.contraction, found.columns, found.shape, writer.model)
+    emit_weight_streaming(found.contraction, found.columns, found.shape, writer.model)
 
 
 def _match_dot(nest: Nest, model: CpuModel) -> GemmProblem | Refused:

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from tvmgraph.backend.cpu.kernels.elementwise.stream import is_streamed, streaming
+from tvmgraph.backend.cpu.kernels.elementwise.nontemporal import is_nontemporal, nontemporal_stores
 from tvmgraph.backend.cpu.kernels.reduce.overlap import can_overlap, emit_overlapped
 from tvmgraph.backend.cpu.kernels.reduce.softmax import multiply_by_reciprocals
 from tvmgraph.backend.cpu.kernels.reduce.tile import RowTile
@@ -52,16 +52,16 @@ def emit_rows(plan: RowPlan, model: CpuModel, is_output: IsOutput) -> None:
     parallel = model.threads > 1 and choose("rows parallel", enough, (True, False))
     lanes, held = _lanes(plan, model), _held(model)
     if plan.along_rows or not plan.extents:
-        results = _streamed_results(plan, lanes, model, is_output)
+        results = _nontemporal_results(plan, lanes, model, is_output)
         shared = parallel and plan.rows > 1
         large = _is_large(plan, model)
         workers = model.threads if shared else 1
         if can_overlap(plan, workers, is_output):
-            with streaming(results, lanes):
+            with nontemporal_stores(results, lanes):
                 tile = RowTile(plan.stages, [], lanes, 1, held, large, bool(results))
                 emit_overlapped(plan, tile, workers, is_output)
             return
-        with streaming(results, lanes), emit.parallel(plan.rows, shared) as row:
+        with nontemporal_stores(results, lanes), emit.parallel(plan.rows, shared) as row:
             rows = emit.unfuse(row, plan.extents)
             RowTile(plan.stages, rows, lanes, 1, held, large, bool(results)).run(is_output)
         return
@@ -77,7 +77,7 @@ def emit_rows(plan: RowPlan, model: CpuModel, is_output: IsOutput) -> None:
             RowTile(plan.stages, rows, lanes, last % width, held).run(is_output)
 
 
-def _streamed_results(
+def _nontemporal_results(
     plan: RowPlan, lanes: int, model: CpuModel, is_output: IsOutput
 ) -> list[Buffer]:
     """The results of full rows, if all of them are large enough to be stored around the caches."""
@@ -86,7 +86,7 @@ def _streamed_results(
         for row in plan.stages
         if not row.stage.is_reduction and is_output(row.stage.buffer) and row.inner
     ]
-    if all(is_streamed(row.stage, group_extent(row.inner), lanes, model) for row in rows):
+    if all(is_nontemporal(row.stage, group_extent(row.inner), lanes, model) for row in rows):
         return [row.stage.buffer for row in rows]
     return []
 

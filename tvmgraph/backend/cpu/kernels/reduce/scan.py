@@ -16,7 +16,11 @@ from dataclasses import dataclass
 
 from tvm import tirx
 
-from tvmgraph.backend.cpu.kernels.elementwise.stream import are_streamable, stream, streaming
+from tvmgraph.backend.cpu.kernels.elementwise.nontemporal import (
+    are_nontemporal,
+    nontemporal_stores,
+    store_nontemporal,
+)
 from tvmgraph.backend.loop_ir import emit
 from tvmgraph.backend.loop_ir.access import dtype_bytes
 from tvmgraph.backend.loop_ir.items import Range, Split, write_items
@@ -49,16 +53,16 @@ def emit_scan(func: Func, settings: str, model: CpuModel) -> None:
     wide = accumulator_dtype(str(source.dtype))
     lanes = model.lanes_of(max(4, dtype_bytes(wide)))
     along = axis == len(shape) - 1
-    streamed = along and shape[-1] % lanes == 0 and are_streamable([target], model)
+    nontemporal = along and shape[-1] % lanes == 0 and are_nontemporal([target], model)
     combine, identity = running(name, str(source.dtype))
     if name == "sum" and not exclusive:  # it starts with the first element, whatever its sign
         identity = tirx.const(-0.0, wide)
     scan = _Scan(
         source, target, axis, shape, combine, identity, bool(exclusive), bool(reverse), lanes,
-        streamed,
+        nontemporal,
     )  # fmt: skip
     threads = model.threads if product(shape) >= _MIN_PARALLEL else 1
-    with streaming([target] if streamed else [], lanes):
+    with nontemporal_stores([target] if nontemporal else [], lanes):
         if not along:
             scan.across(threads)
         elif product(shape[:-1]) < threads:
@@ -78,7 +82,7 @@ class _Scan:
     exclusive: bool
     reverse: bool
     lanes: int
-    streamed: bool
+    nontemporal: bool
 
     @property
     def _dtype(self) -> str:
@@ -145,8 +149,8 @@ class _Scan:
         dtype = str(self.target.dtype)
         if dtype != self._dtype:
             value = tirx.Cast(dtype if lanes == 1 else f"{dtype}x{lanes}", value)
-        if self.streamed:
-            stream(self.target, value, [*indices[:-1], indices[-1].base], lanes)
+        if self.nontemporal:
+            store_nontemporal(self.target, value, [*indices[:-1], indices[-1].base], lanes)
         else:
             emit.store(self.target, value, indices)
 

@@ -16,7 +16,11 @@ from dataclasses import dataclass
 
 from tvm import tirx
 
-from tvmgraph.backend.cpu.kernels.elementwise.stream import are_streamable, stream, streaming
+from tvmgraph.backend.cpu.kernels.elementwise.nontemporal import (
+    are_nontemporal,
+    nontemporal_stores,
+    store_nontemporal,
+)
 from tvmgraph.backend.loop_ir import emit
 from tvmgraph.backend.loop_ir.access import dtype_bytes
 from tvmgraph.backend.loop_ir.items import Split, write_items
@@ -63,10 +67,10 @@ def emit_scatter(func: Func, settings: str, model: CpuModel) -> None:
     width = size // product(sizes)
     scatter = _Scatter(places, updates, target, sizes, width, count, lanes)
     source = bases[0] if bases else tirx.const(said["fill"], str(target.dtype))
-    streamed = are_streamable([target], model)
-    with streaming([target] if streamed else [], lanes):
+    nontemporal = are_nontemporal([target], model)
+    with nontemporal_stores([target] if nontemporal else [], lanes):
         threads = model.threads if size >= _MIN_PARALLEL else 1
-        scatter.start(source, streamed=streamed, threads=threads)
+        scatter.start(source, nontemporal=nontemporal, threads=threads)
     distant = size * dtype_bytes(str(target.dtype)) > model.l2_bytes
     scatter.apply(_COMBINE[said["mode"]], model.threads, distant=distant)
 
@@ -86,7 +90,7 @@ class _Scatter:
         """Elements of a cache line."""
         return _LINE_BYTES // dtype_bytes(str(self.target.dtype))
 
-    def start(self, source: Expr | Buffer, *, streamed: bool, threads: int) -> None:
+    def start(self, source: Expr | Buffer, *, nontemporal: bool, threads: int) -> None:
         """Copies the tensor, or fills the result."""
         (size,) = static_shape(self.target) or (0,)
         count = -(-size // _CHUNK)
@@ -95,8 +99,8 @@ class _Scatter:
             whole = emit.ramp(at, lanes)
             copied = isinstance(source, tirx.Buffer)
             value = source[whole] if copied else emit.broadcast(source, lanes)
-            if streamed and lanes == self.lanes:
-                stream(self.target, value, [at], lanes)
+            if nontemporal and lanes == self.lanes:
+                store_nontemporal(self.target, value, [at], lanes)
             else:
                 emit.store(self.target, value, [whole])
 

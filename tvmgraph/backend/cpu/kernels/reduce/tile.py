@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from tvm import tirx
 
-from tvmgraph.backend.cpu.kernels.elementwise.stream import compute_vector
+from tvmgraph.backend.cpu.kernels.elementwise.nontemporal import compute_vector
 from tvmgraph.backend.cpu.kernels.reduce.arg import emit_arg_row, match_arg_reducer
 from tvmgraph.backend.cpu.kernels.reduce.fetch import Fetch, plan_fetches, write_fetches
 from tvmgraph.backend.cpu.kernels.reduce.sums import RowSum, reduce_blocks
@@ -57,7 +57,7 @@ class RowTile:
         width: Number of rows; they differ in the last outer axis.
         held: Vectors of accumulators that stay in registers; more are in memory.
         large: Whether the operands come from memory rather than from a cache.
-        streamed: Whether results may be stored around the caches.
+        nontemporal: Whether results may be stored around the caches.
         beside: Written into the last pass that reduces, before every vector of it.
         locals: What is no output.
     """
@@ -68,7 +68,7 @@ class RowTile:
     width: int
     held: int
     large: bool = False
-    streamed: bool = False
+    nontemporal: bool = False
     beside: _Vector | None = None
     locals: list[Local] = field(default_factory=list)
     _fetches: list[Fetch] = field(default_factory=list)
@@ -216,8 +216,8 @@ class RowTile:
             def indices(lane: Expr) -> list[Expr]:
                 return point.indices(bound_at(lane))
 
-            streamed = self.streamed and lanes == self.lanes
-            return compute_vector([buffer], lanes, value_at, indices, streamed=streamed)
+            nontemporal = self.nontemporal and lanes == self.lanes
+            return compute_vector([buffer], lanes, value_at, indices, nontemporal=nontemporal)
         with emit.lanes_loop(lanes) as lane:
             slot, bound = self._position(row, inner, last, start + lane)
             value = point.values(bound, lane, self._redirect(slot))[0]

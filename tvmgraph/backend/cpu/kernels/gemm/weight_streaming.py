@@ -32,7 +32,7 @@ _STREAMS = 8
 _PAGE = 4096
 
 
-def wants_streams(shape: GemmShape, model: CpuModel) -> bool:
+def wants_weight_streaming(shape: GemmShape, model: CpuModel) -> bool:
     """Whether a matrix that can be read in place is so large that its order in memory counts.
 
     Args:
@@ -45,7 +45,7 @@ def wants_streams(shape: GemmShape, model: CpuModel) -> bool:
     return shape.rows <= _MAX_ROWS and row >= _PAGE and large
 
 
-def emit_streamed(
+def emit_weight_streaming(
     contraction: Contraction, columns: Columns, shape: GemmShape, model: CpuModel
 ) -> None:
     """Writes the kernel.
@@ -63,7 +63,7 @@ def emit_streamed(
     if parallel and shape.outer < model.threads:
         pieces = -(-pieces // model.threads) * model.threads
     width = -(-shape.columns // (pieces * lanes)) * lanes
-    kernel = _Streamed(contraction, columns, shape, lanes, width)
+    kernel = _WeightStreaming(contraction, columns, shape, lanes, width)
     write_items(
         [*contraction.batch, *columns.outer, Split(shape.columns, width)], parallel,
         lambda bound, ranges: kernel.stretch(bound, *ranges[0]),
@@ -71,7 +71,7 @@ def emit_streamed(
 
 
 @dataclass(frozen=True)
-class _Streamed:
+class _WeightStreaming:
     contraction: Contraction
     columns: Columns
     shape: GemmShape

@@ -1,6 +1,6 @@
-"""Stores around the caches, for results too large to be found there by whoever reads them next.
+"""Non-temporal stores: around the caches, for results too large to be read from there again.
 
-An ordinary store of a line first reads it into the cache; a streaming store does not, so that a
+An ordinary store of a line first reads it into the cache; a non-temporal store does not, so that a
 pass over large arrays moves up to a third less. Addresses must be aligned to the vector. The
 thread pool signals the end of a parallel region by an atomic read-modify-write, which also orders
 these stores.
@@ -22,7 +22,7 @@ from tvmgraph.backend.loop_ir.program import Stage, product, static_shape
 from tvmgraph.backend.loop_ir.types import Buffer, Expr, Index
 from tvmgraph.machine.processor import CpuModel
 
-#: LLVM's names of the types that are streamed.
+#: LLVM's names of the types that such stores know.
 _LLVM = {
     "float16": "half", "float32": "float", "float64": "double",
     "int8": "i8", "uint8": "i8", "int16": "i16", "uint16": "i16",
@@ -31,8 +31,8 @@ _LLVM = {
 _any: Any = T
 
 
-def is_streamed(stage: Stage, extent: int, lanes: int, model: CpuModel) -> bool:
-    """Whether the results of a stage should be streamed, and its vectors are aligned.
+def is_nontemporal(stage: Stage, extent: int, lanes: int, model: CpuModel) -> bool:
+    """Whether the results of a stage should go around the caches, and its vectors are aligned.
 
     Args:
         stage: What is computed.
@@ -41,18 +41,18 @@ def is_streamed(stage: Stage, extent: int, lanes: int, model: CpuModel) -> bool:
         model: The processor.
     """
     fits = lanes > 1 and extent % lanes == 0
-    return fits and has_identity_store(stage) and are_streamable(stage.buffers, model)
+    return fits and has_identity_store(stage) and are_nontemporal(stage.buffers, model)
 
 
-def are_streamable(buffers: Sequence[Buffer], model: CpuModel) -> bool:
-    """Whether results are of types that can be streamed, and so large that they should be.
+def are_nontemporal(buffers: Sequence[Buffer], model: CpuModel) -> bool:
+    """Whether results are of types that can be stored around the caches, and large enough.
 
     Temporaries are not: the kernel itself reads them next.
 
     Args:
         buffers: The results of a kernel.
-        model: The processor. Results of half of its last-level cache or more are streamed; a search
-            may decide otherwise.
+        model: The processor. Results of half of its last-level cache or more are; a search may
+            decide otherwise.
     """
     if any(str(buffer.dtype) not in _LLVM or emit.is_workspace(buffer) for buffer in buffers):
         return False
@@ -61,8 +61,8 @@ def are_streamable(buffers: Sequence[Buffer], model: CpuModel) -> bool:
 
 
 @contextlib.contextmanager
-def streaming(buffers: Sequence[Buffer], lanes: int) -> Iterator[None]:
-    """Opens a part of a kernel that may call :func:`stream` on ``buffers``.
+def nontemporal_stores(buffers: Sequence[Buffer], lanes: int) -> Iterator[None]:
+    """Opens a part of a kernel that may call :func:`store_nontemporal` on ``buffers``.
 
     TVM has no such store; it comes as a function in LLVM's language, which is inlined.
 
@@ -79,11 +79,11 @@ def streaming(buffers: Sequence[Buffer], lanes: int) -> Iterator[None]:
         yield
 
 
-def stream(buffer: Buffer, vector: Expr, indices: Sequence[Index], lanes: int) -> None:
+def store_nontemporal(buffer: Buffer, vector: Expr, indices: Sequence[Index], lanes: int) -> None:
     """Stores a vector of ``lanes`` elements from ``buffer[indices]`` on.
 
     Args:
-        buffer: One of those given to :func:`streaming`.
+        buffer: One of those given to :func:`nontemporal_stores`.
         vector: What is stored.
         indices: Where its first lane goes; the address must be a multiple of the vector's bytes.
         lanes: Lanes of the vector.
@@ -98,7 +98,7 @@ def write_vector(
     values: Callable[[Expr], Sequence[Expr]],
     indices: Callable[[Expr], Sequence[Expr]],
     *,
-    streamed: bool,
+    nontemporal: bool,
 ) -> None:
     """Stores one vector into each of several buffers.
 
@@ -107,10 +107,10 @@ def write_vector(
         lanes: Elements of a vector.
         values: What is stored in a lane, per buffer.
         indices: Where in the buffers.
-        streamed: Whether the caches are left out.
+        nontemporal: Whether the caches are left out.
     """
-    if streamed:
-        compute_vector(buffers, lanes, values, indices, streamed=True)()
+    if nontemporal:
+        compute_vector(buffers, lanes, values, indices, nontemporal=True)()
         return
     with emit.lanes_loop(lanes) as lane:
         for buffer, value in zip(buffers, values(lane)):
@@ -123,7 +123,7 @@ def compute_vector(
     values: Callable[[Expr], Sequence[Expr]],
     indices: Callable[[Expr], Sequence[Expr]],
     *,
-    streamed: bool,
+    nontemporal: bool,
 ) -> Callable[[], None]:
     """Computes one vector per buffer, as :func:`write_vector`; what it returns stores them.
 
@@ -132,7 +132,7 @@ def compute_vector(
         lanes: Lanes of the vectors.
         values: Computes an element per buffer, given the lane.
         indices: Where it goes in every buffer, given the lane.
-        streamed: Whether it is stored around the caches, see :func:`stream`.
+        nontemporal: Whether it is stored around the caches, see :func:`store_nontemporal`.
     """
     kept = [emit.stack(lanes, str(buffer.dtype)) for buffer in buffers]
     with emit.lanes_loop(lanes) as lane:
@@ -140,9 +140,9 @@ def compute_vector(
             emit.store(register, value, [lane])
 
     def finish() -> None:
-        if streamed:
+        if nontemporal:
             for buffer, vector in zip(buffers, kept):
-                stream(buffer, vector[emit.ramp(0, lanes)], indices(emit.i64(0)), lanes)
+                store_nontemporal(buffer, vector[emit.ramp(0, lanes)], indices(emit.i64(0)), lanes)
             return
         with emit.lanes_loop(lanes) as lane:
             for buffer, vector in zip(buffers, kept):
@@ -152,7 +152,7 @@ def compute_vector(
 
 
 def _name(buffer: Buffer, lanes: int) -> str:
-    return f"tvmgraph_stream_{buffer.dtype}x{lanes}"
+    return f"tvmgraph_nontemporal_{buffer.dtype}x{lanes}"
 
 
 def _function(buffer: Buffer, lanes: int) -> str:

@@ -18,9 +18,9 @@ def _tiny() -> CpuModel:
     return replace(cpu_model("host", THREADS), l3_bytes=2048)
 
 
-def _check(build, reference, *specs, tolerance=1e-5, streamed=True):
+def _check(build, reference, *specs, tolerance=1e-5, nontemporal=True):
     scheduled = schedule_cpu(fused(module(build, *specs)), _tiny(), 2)
-    assert streamed in (None, "tvmgraph_stream" in scheduled.script())
+    assert nontemporal in (None, "tvmgraph_nontemporal" in scheduled.script())
     executable = tvm.compile(scheduled, target=make_target(), relax_pipeline="default_build")
     inputs = arrays(*specs)
     got = call(relax.VirtualMachine(executable, tvm.cpu())["main"], inputs)[0]
@@ -38,7 +38,7 @@ def test_elementwise(shape, dtype):
         lambda x, y: (x + y).astype(dtype),
         (shape, dtype),
         (shape, dtype),
-        streamed=aligned and size * itemsize >= _tiny().l3_bytes // 2,
+        nontemporal=aligned and size * itemsize >= _tiny().l3_bytes // 2,
     )
 
 
@@ -46,7 +46,7 @@ def test_a_row_that_is_no_whole_number_of_vectors_is_stored_as_usual():
     def build(_, x, b):
         return op.add(x, b)
 
-    _check(build, lambda x, b: x + b, ((50, 33), "float32"), ((33,), "float32"), streamed=False)
+    _check(build, lambda x, b: x + b, ((50, 33), "float32"), ((33,), "float32"), nontemporal=False)
     _check(build, lambda x, b: x + b, ((50, 64), "float32"), ((64,), "float32"))
 
 
@@ -128,7 +128,7 @@ def test_what_is_written_late_finds_its_own_row():
         return np.exp(x - x.max(-1, keepdims=True))
 
     build, spec = _late(lambda e, x, i, k: e[i, k], lambda e, i, j: e[i, 255 - j])
-    _check(build, lambda x: _softmax(x)[:, ::-1], spec, streamed=None)
+    _check(build, lambda x: _softmax(x)[:, ::-1], spec, nontemporal=None)
     build, spec = _late(lambda e, x, i, k: e[i, 255 - k] * (k + 1), lambda e, i, j: e[i, j])
     ramp = np.arange(256, 0, -1)
     _check(build, lambda x: exponentials(x) / (exponentials(x) * ramp).sum(-1, keepdims=True), spec)
@@ -147,17 +147,17 @@ def test_transpose(shape):
         lambda _, x: op.permute_dims(x, [*range(len(shape) - 2), len(shape) - 1, len(shape) - 2]),
         lambda x: x.swapaxes(-1, -2),
         (shape, "float32"),
-        streamed=shape[-2] % 16 == 0,
+        nontemporal=shape[-2] % 16 == 0,
     )
 
 
-@pytest.mark.parametrize("parts, streamed", [((32, 64), True), ((30, 34), False)])
-def test_concatenation(parts, streamed):
+@pytest.mark.parametrize("parts, nontemporal", [((32, 64), True), ((30, 34), False)])
+def test_concatenation(parts, nontemporal):
     _check(
         lambda _, x, y: op.concat([x, y], 1),
         lambda x, y: np.concatenate([x, y], 1),
         *[((20, columns), "float32") for columns in parts],
-        streamed=streamed,
+        nontemporal=nontemporal,
     )
 
 
@@ -166,5 +166,5 @@ def test_concatenation(parts, streamed):
 def test_sweep_of_columns(reduce, numpy, rows, columns):
     _check(
         lambda _, x: reduce(x, 0), lambda x: numpy(x, 0), ((rows, columns), "float32"),
-        tolerance=1e-4, streamed=reduce is op.mean and columns % _tiny().lanes == 0,
+        tolerance=1e-4, nontemporal=reduce is op.mean and columns % _tiny().lanes == 0,
     )  # fmt: skip
