@@ -460,4 +460,89 @@ u["j"] = d["b"] + d["a"]
 c = collections.Counter("abca"); c.update(b=n)
 return u["j"], dict(c), sorted(d), CM["k"] * x
 ''', ("CM['k'] = 5", 'CM.maps.pop(0)', "CM.maps[0]['k'] = 7",)),
+    'tensors of a loop and after it': (ENDING, '''
+ends = []
+for i in range(n + 1):
+    t = x * i
+    weakref.finalize(t, ends.append, i)
+t = None
+count = len(ends)
+return x + 1, count, list(ends)
+''', ()),
+    'tensor rebound in a loop': (ENDING, '''
+ends = []
+for i in range(n + 2):
+    t = x + i
+    weakref.finalize(t, ends.append, i)
+    u = t * 2
+    x = u - t
+    SEEN.append(list(ends))
+t = u
+return x, list(ends)
+''', ()),
+    'tensor of a branch': (ENDING, '''
+ends = []
+if float(x.sum()) > 0:
+    t = x + 1
+    weakref.finalize(t, ends.append, 1)
+    t = t + 1
+    SEEN.append(list(ends))
+t = y * 2
+SEEN.append(list(ends))
+del y
+return t * x, list(ends)
+''', ()),
+    'object of a loop and after it': (ENDING, '''
+for i in range(n):
+    p = Ending(i)
+    z = x * i
+    if float(z.sum()) > 2:
+        break
+w = x * 2
+SEEN.append("before")
+p = None
+w = w + y
+SEEN.append("after")
+return w
+''', ()),
+    'object of a branch with a handler': (ENDING, '''
+if n > 1:
+    p = Ending(n)
+try:
+    z = x + 1
+    p = z * float(z.sum())
+    SEEN.append("in")
+    z = p / n if n else undefined
+except NameError:
+    SEEN.append("caught")
+    z = y
+return z * 2
+''', ()),
+    'maybe unbound and read first': (ENDING, '''
+if n > 1:
+    p = Ending(n)
+    q = x
+z = x * 2
+SEEN.append("one")
+if n == 1:
+    z = z + q
+q = z + 1
+p = 0
+SEEN.append("two")
+return q * y
+''', ()),
+    'items of a while loop': (ENDING, '''
+while n >= 0:
+    p = [Ending(n)]
+    z = x * n
+    x = z + float(z.sum())
+    n -= 1
+    p = z - 1
+    SEEN.append(("turn", n))
+    q = p * 2
+else:
+    SEEN.append("else")
+    p = q
+return p
+''', ()),
 }

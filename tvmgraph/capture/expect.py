@@ -173,9 +173,11 @@ def is_watched(value: object, depth: int = 0) -> bool:
     """Whether code runs, or a weak reference changes, when nobody holds a value any more.
 
     Args:
-        value: The value; a weak reference to a tensor does not count.
+        value: The value.
         depth: How many objects enclose it.
     """
+    if isinstance(value, Tensor):
+        return weakref.getweakrefcount(value) > 0
     if isinstance(value, (*_ATOMS, float, *_OPAQUE, types.FunctionType)):
         return isinstance(value, types.GeneratorType)
     if isinstance(value, (list, tuple, dict, set, frozenset)):

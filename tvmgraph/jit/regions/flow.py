@@ -153,11 +153,13 @@ class Flow:
 
     Attributes:
         bound: The names that are bound before a statement, by its ``id``.
+        maybe: Those and the names that may be bound before it.
         live: The names that may be read after it.
     """
 
     def __init__(self, body: list[ast.stmt], params: Names, captured: Names, flat: Flat) -> None:
         self.bound: dict[int, Names] = {}
+        self.maybe: dict[int, Names] = {}
         self.live: dict[int, Names] = {}
         self._flat = flat
         nodes = list(walk(*body))
@@ -167,49 +169,59 @@ class Flow:
         }  # fmt: skip
         gone |= {n.name for n in nodes if isinstance(n, ast.ExceptHandler) and n.name}
         self._unsure = frozenset(gone)  # deleted somewhere
-        self._forward(body, params - self._unsure)
+        self._forward(body, params - self._unsure, params)
         self._backward(body, captured, _NONE, captured)
 
     # ---- bound names ------------------------------------------------------------------------
 
-    def _forward(self, block: list[ast.stmt], bound: Names | None) -> Names | None:
-        """Returns what is bound after a block, ``None`` where its end is not reached."""
+    def _forward(self, block: list[ast.stmt], bound: Names | None, maybe: Names) -> Names | None:
+        """Returns what is bound after a block, ``None`` where its end is not reached.
+
+        Args:
+            block: Statements.
+            bound: What is bound before them.
+            maybe: That and what may be bound before them.
+        """
         for s in self._flat(block):
             before = _NONE if bound is None else bound
-            self.bound[id(s)] = before
-            after = self._after(s, before)
+            self.bound[id(s)], self.maybe[id(s)] = before, maybe
+            after = self._after(s, before, maybe)
             bound = None if bound is None or after is None else after - self._unsure
+            maybe |= writes(s)
         return bound
 
-    def _after(self, s: ast.stmt, bound: Names) -> Names | None:
+    def _after(self, s: ast.stmt, bound: Names, maybe: Names) -> Names | None:
         sure = {n.id for h in headers(s) if not isinstance(s, _SCOPES) for n in certain(h)}
         if isinstance(s, (ast.With, ast.AsyncWith, ast.Match)):
             sure = set()
         bound = bound | (frozenset(sure) - self._unsure)
         if isinstance(s, ast.If):
-            return _joined(self._forward(s.body, bound), self._forward(s.orelse, bound))
+            ends = [self._forward(b, bound, maybe) for b in (s.body, s.orelse)]
+            return _joined(*ends)
         if isinstance(s, (ast.For, ast.AsyncFor, ast.While)):
             first = bound if isinstance(s, ast.While) else bound | _targets(s.target)
-            self._forward(s.body, first)
-            self._forward(s.orelse, bound)
+            maybe |= writes(s)
+            self._forward(s.body, first, maybe)
+            self._forward(s.orelse, bound, maybe)
             return bound
         if isinstance(s, (ast.With, ast.AsyncWith)):
             items = [i.optional_vars for i in s.items if i.optional_vars is not None]
-            self._forward(s.body, bound.union(*map(_targets, items)))
+            self._forward(s.body, bound.union(*map(_targets, items)), maybe)
             return bound
         if isinstance(s, (ast.Try, ast.TryStar)):
-            return self._after_try(s, bound)
+            return self._after_try(s, bound, maybe)
         if isinstance(s, ast.Match):
-            return _joined(bound, *[self._forward(c.body, bound) for c in s.cases])
+            return _joined(bound, *[self._forward(c.body, bound, maybe) for c in s.cases])
         if isinstance(s, LEAVES):
             return None
         return bound | _bound_for_sure(s)
 
-    def _after_try(self, s: ast.Try | ast.TryStar, bound: Names) -> Names | None:
-        done = self._forward(s.body, bound)
-        done = self._forward(s.orelse, _NONE if done is None else done) if s.orelse else done
-        ends = [done, *[self._forward(h.body, bound) for h in s.handlers]]
-        self._forward(s.finalbody, bound)
+    def _after_try(self, s: ast.Try | ast.TryStar, bound: Names, maybe: Names) -> Names | None:
+        done = self._forward(s.body, bound, maybe)
+        tried = maybe | writes(*s.body)
+        done = self._forward(s.orelse, _NONE if done is None else done, tried) if s.orelse else done
+        ends = [done, *[self._forward(h.body, bound, tried) for h in s.handlers]]
+        self._forward(s.finalbody, bound, maybe | writes(s))
         return _joined(*ends)
 
     # ---- live names -------------------------------------------------------------------------

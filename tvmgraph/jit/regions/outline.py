@@ -281,12 +281,15 @@ class Outline:
         self, run: list[ast.stmt], place: Place, returns: bool, live: Names
     ) -> list[ast.stmt]:
         first, last = run[0], run[-1]
-        bound = self._bound(first)
         written = writes(*run) - self.globals
         outs: list[str] = []
         if not returns:
             outs = sorted(written & (self.flow.live.get(id(last), self.captured) | live))
         first_read, sure = self._alone(run)
+        # what a simple last statement binds anew, Python holds until then
+        early = written if returns else sure & writes(*(run if bodies(last) else run[:-1]))
+        filled = [] if place.caught else self._filled(early - first_read - self.captured, first)
+        bound = self._bound(first)
         segment = self._taken(run, outs, first_read, sure)
         # Python keeps what is not read any more until the function ends
         own = frozenset(n for n in written - self.captured if not split.is_temporary(n))
@@ -313,7 +316,23 @@ class Outline:
         else:
             refused = self._in_pieces(name, pieces, replaced | done, returns, first)
         fork = ast.If(test, refused, taken)
-        return _located([split.assign(RESULT, call, first), fork], first)
+        return _located([*filled, split.assign(RESULT, call, first), fork], first)
+
+    def _filled(self, names: Names, first: ast.stmt) -> list[ast.stmt]:
+        """Binds the variables that may be unbound before a run; nobody reads what they get.
+
+        A run in pieces then lets go of what they hold when Python would.
+        """
+        unsure = (names & self.flow.maybe.get(id(first), frozenset())) - self._bound(first)
+        self._assume(first, unsure)
+        error = ast.Name("NameError", ast.Load())
+        return [
+            ast.Try(
+                [ast.Expr(split.name(n, first))],
+                [ast.ExceptHandler(error, None, [_emptied(n, first)])], [], [],
+            )
+            for n in sorted(unsure)
+        ]  # fmt: skip
 
     def _taken(self, run: list[ast.stmt], outs: list[str], read: Names, sure: Names) -> Passed:
         """Returns what goes into a run of statements, and out of it.
