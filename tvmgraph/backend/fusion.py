@@ -113,10 +113,10 @@ def _row_shape(program: Program, model: CpuModel) -> Shape | None:
     plan = plan_rows(program.stages)
     if plan is None or wants_split(plan, model):
         return None
-    depths = [group_extent(row.inner) for row in plan.stages if row.stage.is_reduction]
-    if not plan.along_rows and max(depths) > model.apart:
+    lengths = [group_extent(row.inner) for row in plan.stages if row.stage.is_reduction]
+    if not plan.along_rows and max(lengths) > model.apart:
         return _column_shape(program) if model.apart else None
-    shortest = min(depths)
+    shortest = min(lengths)
     kept = sum(
         4 * group_extent(row.inner)
         for row in plan.stages

@@ -70,17 +70,17 @@ def share(stage: Stage, lanes: int, model: GpuModel) -> Sharing:
         Threads over the results, threads over the iterations, and blocks that share a result;
         more of them where results alone would leave multiprocessors idle.
     """
-    depth = product(axis.extent for axis in stage.reduce)
+    length = product(axis.extent for axis in stage.reduce)
     units = -(-stage.points // lanes)
     wanted = model.sms * model.threads_per_sm // 2
     threads_x, threads_y = _THREADS, 1
     fewest = min(_THREADS_X, 1 << (units - 1).bit_length())  # results that there are
     shortest = 2 * _PER_THREAD
-    while threads_x > fewest and units * threads_y < wanted and depth >= threads_y * shortest:
+    while threads_x > fewest and units * threads_y < wanted and length >= threads_y * shortest:
         threads_x, threads_y = threads_x // 2, threads_y * 2
     blocks = -(-units // threads_x)
     parts, least = 1, max(_PER_BLOCK, threads_y * _PER_THREAD)
-    while blocks * parts < _BLOCKS_PER_SM * model.sms and depth >= 2 * parts * least:
+    while blocks * parts < _BLOCKS_PER_SM * model.sms and length >= 2 * parts * least:
         parts *= 2
     return Sharing(lanes, threads_x, threads_y, parts)
 
@@ -146,14 +146,14 @@ class _Columns:
         self, held: Sequence[Buffer], start: Expr, part: Expr, row: Expr, count: int
     ) -> None:
         """Adds this thread's share of the iterations."""
-        plan, depth = self.sharing, product(axis.extent for axis in self.stage.reduce)
+        plan, length = self.sharing, product(axis.extent for axis in self.stage.reduce)
         results, steps = (
             Loops(self.body.stage, self.stage.axes),
             Loops(self.body.stage, self.stage.reduce),
         )
         where = results.at(start)
         stride = plan.threads_y * plan.parts
-        turns = -(-depth // stride)
+        turns = -(-length // stride)
         first = device.let(part * i32(plan.threads_y) + row)
         with device.loop(turns) as turn:
             step = device.let(turn * i32(stride) + first) if stride > 1 else turn
@@ -163,7 +163,7 @@ class _Columns:
                 for lane, values in enumerate(self.body.values(place, count)):
                     self.reduction.add(held, lane, values)
 
-            device.only_if(None if depth % stride == 0 else step < i32(depth), add)
+            device.only_if(None if length % stride == 0 else step < i32(length), add)
 
     def _join(self, held: Sequence[Buffer], thread: Expr) -> None:
         """The first row of threads adds what the others have."""

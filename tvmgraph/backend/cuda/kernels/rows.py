@@ -516,8 +516,8 @@ def _match_together(nest: Nest, _model: GpuModel) -> FusedReductions | Refused:
     plan = nest.rows
     if not shares_columns(plan) or nest.loops is None:
         return Refused("no several stages over rows whose elements lie apart")
-    depths = [group_extent(row.inner) for row in plan.stages if row.stage.is_reduction]
-    if not depths or max(depths) <= joining_model().apart:
+    lengths = [group_extent(row.inner) for row in plan.stages if row.stage.is_reduction]
+    if not lengths or max(lengths) <= joining_model().apart:
         return Refused("a block can hold the rows")
     return fuse_reductions(fuse_sums(nest.loops) or ())
 

@@ -104,16 +104,16 @@ class _Writer:
     # Extents
 
     @property
-    def _depth(self) -> int:
+    def _head_dim(self) -> int:
         return self.problem.query.fixed("D")
 
     @property
-    def _size(self) -> int:
+    def _value_dim(self) -> int:
         return self.problem.value.fixed("D")
 
     @property
     def _padded_size(self) -> int:
-        return -(-self._size // self.plan.lanes) * self.plan.lanes
+        return -(-self._value_dim // self.plan.lanes) * self.plan.lanes
 
     @property
     def _panels(self) -> Index:
@@ -156,61 +156,61 @@ class _Writer:
         return tirx.Cast(self.problem.dtype, value)
 
     def _packed_keys(self, at: _Head) -> Buffer | None:
-        """Panels of the transposed keys: depth-major, one row of vectors per element of depth."""
+        """Panels of the transposed keys: one row of vectors per element of a head."""
         if self._is_few:
             return None
         plan, key = self.plan, self.problem.key
-        size, lanes = self._depth * plan.panel, plan.lanes
+        size, lanes = self._head_dim * plan.panel, plan.lanes
         packed = emit.workspace([self._panels * size], self.problem.dtype)
 
-        def element(row: Expr, depth: Expr) -> Expr:
+        def element(row: Expr, dim: Expr) -> Expr:
             row = tirx.min(row, emit.index(self.problem.keys) - 1)  # the rest is hidden later
-            return self._wide(key.buffer[key.at(at.batch, at.shared, row, depth)])
+            return self._wide(key.buffer[key.at(at.batch, at.shared, row, dim)])
 
-        done = self._depth - self._depth % lanes if lanes > 1 else 0
+        done = self._head_dim - self._head_dim % lanes if lanes > 1 else 0
         with emit.serial(self._panels) as panel:
             if done:
                 with emit.serial(plan.vectors * (done // lanes)) as part:
                     vector, block = emit.unfuse(part, [plan.vectors, done // lanes])
-                    self._turn(element, panel, vector, block * lanes, packed)
-            if done == self._depth:
+                    self._transpose(element, panel, vector, block * lanes, packed)
+            if done == self._head_dim:
                 return packed
-            rests, vectors = emit.serial(self._depth - done), emit.serial(plan.vectors)
+            rests, vectors = emit.serial(self._head_dim - done), emit.serial(plan.vectors)
             with rests as rest, vectors as vector, emit.lanes_loop(lanes) as lane:
-                depth, row = rest + done, vector * lanes + lane
-                value = element(panel * plan.panel + row, depth)
-                emit.store(packed, value, [panel * size + depth * plan.panel + row])
+                dim, row = rest + done, vector * lanes + lane
+                value = element(panel * plan.panel + row, dim)
+                emit.store(packed, value, [panel * size + dim * plan.panel + row])
         return packed
 
-    def _turn(
+    def _transpose(
         self,
         element: Callable[[Expr, Expr], Expr],
         panel: Expr,
         vector: Expr,
-        depth: Expr,
+        dim: Expr,
         packed: Buffer,
     ) -> None:
-        """Transposes a square of ``lanes`` keys and as many elements of depth in registers."""
+        """Transposes a square of ``lanes`` keys and as many elements of a head in registers."""
         plan, lanes, dtype = self.plan, self.plan.lanes, self.problem.dtype
         square = emit.stack(lanes * lanes, dtype)
         first = panel * plan.panel + vector * lanes
         with emit.serial(lanes) as row, emit.vectorized(lanes) as lane:
-            emit.store(square, element(first + row, depth + lane), [row * lanes + lane])
+            emit.store(square, element(first + row, dim + lane), [row * lanes + lane])
         transposed = transpose(square, lanes, dtype)
         for step in range(lanes):
-            to = (panel * self._depth + depth + step) * plan.panel + vector * lanes
+            to = (panel * self._head_dim + dim + step) * plan.panel + vector * lanes
             emit.store(packed, transposed[emit.ramp(step * lanes, lanes)], [emit.ramp(to, lanes)])
 
     def _packed_values(self, at: _Head) -> Buffer | None:
         """Rows of the values in the type of the sums, padded to whole vectors, if need be."""
         value, lanes = self.problem.value, self.plan.lanes
-        direct = value.layout[-1] == "D" and self._size % lanes == 0
+        direct = value.layout[-1] == "D" and self._value_dim % lanes == 0
         if direct and (self._is_few or str(value.buffer.dtype) == self.problem.dtype):
             return None
         packed = emit.workspace([self.problem.keys * self._padded_size], self.problem.dtype)
         rows, vectors = emit.serial(self.problem.keys), emit.serial(self._padded_size // lanes)
         with rows as row, vectors as vector, emit.lanes_loop(lanes) as lane:
-            column = tirx.min(vector * lanes + lane, emit.i64(self._size - 1))
+            column = tirx.min(vector * lanes + lane, emit.i64(self._value_dim - 1))
             element = value.buffer[value.at(at.batch, at.shared, row, column)]
             place = row * self._padded_size + vector * lanes + lane
             emit.store(packed, self._wide(element), [place])
@@ -265,21 +265,21 @@ class _Writer:
 
     def _scaled_queries(self, at: _Head, first: Expr) -> Buffer:
         query, dtype = self.problem.query, self.problem.dtype
-        rows = emit.workspace([self.plan.queries * self._depth], dtype)
+        rows = emit.workspace([self.plan.queries * self._head_dim], dtype)
         scale = tirx.const(self.problem.scale, dtype)
         with emit.serial(self.plan.queries) as row:
 
-            def copy(depth: Expr, lanes: int) -> None:
+            def copy(dim: Expr, lanes: int) -> None:
                 with emit.lanes_loop(lanes) as lane:
-                    place = query.at(at.batch, at.head, self._existing(first + row), depth + lane)
+                    place = query.at(at.batch, at.head, self._existing(first + row), dim + lane)
                     value = self._wide(query.buffer[place]) * scale
-                    emit.store(rows, value, [row * self._depth + depth + lane])
+                    emit.store(rows, value, [row * self._head_dim + dim + lane])
 
             if query.layout[-1] == "D":
-                self._vectors_of(self._depth, copy)
+                self._vectors_of(self._head_dim, copy)
             else:
-                with emit.serial(self._depth) as depth:
-                    copy(depth, 1)
+                with emit.serial(self._head_dim) as dim:
+                    copy(dim, 1)
         return rows
 
     def _existing(self, row: Expr) -> Expr:
@@ -311,15 +311,15 @@ class _Writer:
         plan = self.plan
         first_panel = tirx.floordiv(start, emit.i64(plan.panel))
         with emit.serial(tirx.floordiv(count + (plan.panel - 1), emit.i64(plan.panel))) as panel:
-            base = (first_panel + panel) * (self._depth * plan.panel)
+            base = (first_panel + panel) * (self._head_dim * plan.panel)
 
             def tile(row: Expr, rows: int) -> None:
                 shape = Tile(rows, plan.vectors, plan.lanes, self.problem.dtype, adjacent=True)
                 total = multiply_tile(
                     shape,
-                    [self._depth],
+                    [self._head_dim],
                     shape.unroll,
-                    lambda r, k: block.query[(row + r) * self._depth + k[0]],
+                    lambda r, k: block.query[(row + r) * self._head_dim + k[0]],
                     lambda k, v, lanes: at.keys[  # type: ignore[index]
                         emit.ramp(base + k[0] * plan.panel + v * plan.lanes, lanes)
                     ],
@@ -347,14 +347,14 @@ class _Writer:
                 zero = emit.broadcast(emit.zero(dtype), lanes)
                 emit.store(total, zero, [emit.ramp(0, lanes)])
 
-            def add(depth: Expr, width: int) -> None:
+            def add(dim: Expr, width: int) -> None:
                 for total, of in zip(sums, rows):
                     with emit.lanes_loop(width) as lane:
-                        element = key.buffer[key.at(at.batch, at.shared, of, depth + lane)]
-                        factor = block.query[row * self._depth + depth + lane]
+                        element = key.buffer[key.at(at.batch, at.shared, of, dim + lane)]
+                        factor = block.query[row * self._head_dim + dim + lane]
                         emit.store(total, total[lane] + self._wide(element) * factor, [lane])
 
-            self._vectors_of(self._depth, add)
+            self._vectors_of(self._head_dim, add)
             totals = sum_each(sums, lanes, dtype)
             place = row * self._block_keys + group * lanes
             emit.store(block.scores, totals[emit.ramp(0, lanes)], [emit.ramp(place, lanes)])
@@ -487,4 +487,4 @@ class _Writer:
                     place = out.at(at.batch, at.head, block.first + row, column + lane)
                     emit.store(out.buffer, value, place)
 
-            self._vectors_of(self._size, vector)
+            self._vectors_of(self._value_dim, vector)

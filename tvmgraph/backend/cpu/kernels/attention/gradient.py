@@ -21,7 +21,12 @@ from dataclasses import dataclass
 from tvm import tirx
 
 from tvmgraph.backend.attention import Derivative, Operand, Problem
-from tvmgraph.backend.cpu.kernels.attention.matrices import Rows, Twin, across, along
+from tvmgraph.backend.cpu.kernels.attention.matrices import (
+    Rows,
+    Twin,
+    matrix_element,
+    transposed_element,
+)
 from tvmgraph.backend.cpu.kernels.attention.plan import (
     GradPlan,
     even_tile,
@@ -356,28 +361,30 @@ class _Writer:
     ) -> None:  # fmt: skip
         """Adds what a block of queries (``row`` and following) and one of keys contribute."""
         plan, (weights, slopes) = self.plan, scores.rows
-        depths = [operand.fixed("D") for operand in (self.problem.query, self.problem.value)]
-        depth = max(depths)  # where one is shorter, zeros follow
+        head_dims = [operand.fixed("D") for operand in (self.problem.query, self.problem.value)]
+        longest = max(head_dims)  # where one is shorter, zeros follow
 
         def score(which: Index) -> None:
-            given, steps = queries.given[which].from_row(start), depth
+            given, steps = queries.given[which].from_row(start), longest
             if isinstance(which, int):
-                steps = depths[which]
-            self._multiply(scores[which], plan.queries, steps, along(given), keys.transposed[which],
-                           add=False)  # fmt: skip
+                steps = head_dims[which]
+            self._multiply(
+                scores[which], plan.queries, steps, matrix_element(given), keys.transposed[which],
+                add=False,
+            )  # fmt: skip
 
         def gradient(which: Index) -> None:
             given = queries.given[1 - which].from_row(start)
-            self._multiply(keys.gradient[which], plan.keys, plan.queries, across(scores[which]),
-                           given)  # fmt: skip
+            left = transposed_element(scores[which])
+            self._multiply(keys.gradient[which], plan.keys, plan.queries, left, given)
 
         self._twice(score)
         with emit.serial(plan.queries) as line:
             self._weigh(batch, head, row + line, start + line, queries, keys,
                         weights.from_row(line), slopes.from_row(line))  # fmt: skip
         self._twice(gradient)
-        self._multiply(queries.gradient.from_row(start), plan.queries, plan.keys, along(slopes),
-                       keys.given[0])  # fmt: skip
+        to, left = queries.gradient.from_row(start), matrix_element(slopes)
+        self._multiply(to, plan.queries, plan.keys, left, keys.given[0])
 
     def _weigh(
         self, batch: Expr, head: Expr, row: Expr, place: Expr, queries: _Queries, keys: _Keys,
@@ -423,7 +430,7 @@ class _Writer:
     # Products
 
     def _multiply(
-        self, to: Rows, rows: int, depth: int, left: Callable[[Expr, Expr], Expr], right: Rows,
+        self, to: Rows, rows: int, k_size: int, left: Callable[[Expr, Expr], Expr], right: Rows,
         add: bool = True,
     ) -> None:  # fmt: skip
         """``to`` (+)= left right, with rows of ``right`` as long as those of ``to``."""
@@ -439,7 +446,7 @@ class _Writer:
                 return emit.ramp(to.at(row + r, column + v * plan.lanes), lanes)
 
             sums = multiply_tile(
-                shape, [depth], shape.unroll,
+                shape, [k_size], shape.unroll,
                 lambda r, k: left(row + r, k[0]),
                 lambda k, v, lanes: right.buffer[
                     emit.ramp(right.at(k[0], column + v * plan.lanes), lanes)

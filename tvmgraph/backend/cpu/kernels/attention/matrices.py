@@ -39,7 +39,7 @@ class Twin:
         return Rows(first.buffer, first.width, first.base + which * (second.base - first.base))
 
 
-def along(rows: Rows) -> Callable[[Expr, Expr], Expr]:
+def matrix_element(rows: Rows) -> Callable[[Expr, Expr], Expr]:
     """Elements of a matrix as it lies there.
 
     Args:
@@ -51,7 +51,7 @@ def along(rows: Rows) -> Callable[[Expr, Expr], Expr]:
     return lambda row, k: rows.buffer[rows.at(row, k)]
 
 
-def across(rows: Rows) -> Callable[[Expr, Expr], Expr]:
+def transposed_element(rows: Rows) -> Callable[[Expr, Expr], Expr]:
     """Elements of the transpose of a matrix.
 
     Args:

@@ -36,7 +36,7 @@ MIN_PARALLEL_WORK = 32 * 1024
 #: Vectors in a tile of interleaved rows.
 _TILE_VECTORS = 8
 #: Bytes of results, and rows per worker, from which on a matrix is swept row by row.
-_MIN_SWEEP, _MIN_SWEEP_DEPTH = 2048, 64
+_MIN_SWEEP, _MIN_SWEEP_LENGTH = 2048, 64
 
 
 def emit_rows(plan: RowPlan, model: CpuModel, is_output: IsOutput) -> None:
@@ -127,10 +127,10 @@ def _is_sweep(plan: RowPlan, model: CpuModel) -> bool:
         return False
     if any(not row.stage.is_reduction and row.inner for row in plan.stages):
         return False
-    depth = min(group_extent(row.inner) for row in plan.stages if row.stage.is_reduction)
+    length = min(group_extent(row.inner) for row in plan.stages if row.stage.is_reduction)
     results = product(plan.extents)
     fits = len(plan.extents) == 1 and _MIN_SWEEP <= results * 8 <= model.l1_bytes * 2
-    return fits and depth >= _MIN_SWEEP_DEPTH * model.threads
+    return fits and length >= _MIN_SWEEP_LENGTH * model.threads
 
 
 def _write_part(
