@@ -20,12 +20,12 @@ class Operand:
     Attributes:
         buffer: The tensor.
         layout: The order.
-        joined: Heads of one row each that are taken as the rows of one head.
+        merged: Heads of one row each that are taken as the rows of one head.
     """
 
     buffer: Buffer
     layout: str
-    joined: int = 1
+    merged: int = 1
 
     def extent(self, axis: str) -> Index:
         """Extent of the axis B, N, S or D, an expression where it is symbolic."""
@@ -34,8 +34,8 @@ class Operand:
             return extent
         size = int(extent)
         if axis == "S":
-            return size * self.joined
-        return size // self.joined if axis == "N" else size
+            return size * self.merged
+        return size // self.merged if axis == "N" else size
 
     def fixed(self, axis: str) -> int:
         """Extent of an axis that is never symbolic: N or D."""
@@ -45,9 +45,9 @@ class Operand:
 
     def line(self, head: Expr, row: Expr) -> tuple[Expr, Expr]:
         """The head and the row of it as they are stored."""
-        if self.joined == 1:
+        if self.merged == 1:
             return head, row
-        return head * self.joined + row, tirx.IntImm("int64", 0)
+        return head * self.merged + row, tirx.IntImm("int64", 0)
 
     def at(self, batch: Expr, head: Expr, row: Expr, column: Expr) -> tuple[Expr, ...]:
         """Indices of an element."""
@@ -110,12 +110,12 @@ class Problem:
         """Keys of a head."""
         return self.key.extent("S")
 
-    def with_joined_heads(self) -> Problem:
+    def with_merged_heads(self) -> Problem:
         """The same with the heads of a single query that share keys as queries of one head."""
         sharing, rows = self.query.fixed("N") // self.key.fixed("N"), self.query.extent("S")
         if sharing == 1 or not isinstance(rows, int) or rows > 1:
             return self
-        query, out = (replace(operand, joined=sharing) for operand in (self.query, self.out))
+        query, out = (replace(operand, merged=sharing) for operand in (self.query, self.out))
         return replace(self, query=query, out=out)
 
     @property

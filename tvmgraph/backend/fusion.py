@@ -114,8 +114,8 @@ def _row_shape(program: Program, model: CpuModel) -> Shape | None:
     if plan is None or wants_split(plan, model):
         return None
     lengths = [group_extent(row.inner) for row in plan.stages if row.stage.is_reduction]
-    if not plan.along_rows and max(lengths) > model.apart:
-        return _column_shape(program) if model.apart else None
+    if not plan.along_rows and max(lengths) > model.max_strided_row:
+        return _column_shape(program) if model.max_strided_row else None
     shortest = min(lengths)
     kept = sum(
         4 * group_extent(row.inner)

@@ -59,7 +59,8 @@ class CpuModel:
         fma_per_cycle: Fused multiply-adds on full vectors one core starts per cycle.
         dot_types: Narrow types of which one instruction sums several products per lane.
         tile_types: Narrow types that the processor multiplies as tiles of 16 rows (AMX).
-        apart: Elements of a row up to which kernels are joined over rows whose elements lie apart.
+        max_strided_row: Elements of a row whose elements are strided in memory, up to which kernels
+            that run over such rows are fused.
     """
 
     vector_bytes: int
@@ -71,7 +72,7 @@ class CpuModel:
     fma_per_cycle: int = 2
     dot_types: frozenset[str] = frozenset()
     tile_types: frozenset[str] = frozenset()
-    apart: int = 0
+    max_strided_row: int = 0
 
     @property
     def lanes(self) -> int:

@@ -30,9 +30,9 @@ def _executable(
 
 
 def _fusion_model(_options: CompileOptions) -> CpuModel:
-    from tvmgraph.backend.cuda.kernels.rows import joining_model
+    from tvmgraph.backend.cuda.kernels.rows import fusion_model
 
-    return joining_model()
+    return fusion_model()
 
 
 def takes_attention(

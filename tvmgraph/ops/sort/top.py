@@ -47,7 +47,7 @@ def _lower(R: Builder, x: Expr, *, k: int, axis: int, descending: bool) -> Expr:
     rows = int(np.prod(shape[:-1]))
     keys = R.emit(R.op.reshape(keys, (rows, shape[-1])))
     kind = tensor_type((rows, k), dtypes.int32)
-    found = R.write("top", f"{k} {int(descending)}", [keys], [kind])
+    found = R.write("topk", f"{k} {int(descending)}", [keys], [kind])
     found = R.emit(R.op.reshape(found, (*shape[:-1], k)))
     if axis == t.ndim - 1:
         return found

@@ -55,12 +55,14 @@ _WANTED, _HELD = 8, 32
 _SMALL = 1 << 16
 
 
-def joining_model() -> CpuModel:
-    """What decides which kernels are joined: rows whose intermediates a block can hold."""
+def fusion_model() -> CpuModel:
+    """What decides which kernels are fused: rows whose intermediates a block can hold."""
     held = 4 * _LARGEST * _HELD
     registers = 32
-    apart = _LARGEST // WARP * _HELD
-    return CpuModel(VECTOR_BYTES, registers, held, 2 * held, 2 * held, threads=1, apart=apart)
+    longest = _LARGEST // WARP * _HELD
+    return CpuModel(
+        VECTOR_BYTES, registers, held, 2 * held, 2 * held, threads=1, max_strided_row=longest
+    )
 
 
 @dataclass(frozen=True)
@@ -517,7 +519,7 @@ def _match_together(nest: Nest, _model: GpuModel) -> FusedReductions | Refused:
     if not shares_columns(plan) or nest.loops is None:
         return Refused("no several stages over rows whose elements lie apart")
     lengths = [group_extent(row.inner) for row in plan.stages if row.stage.is_reduction]
-    if not lengths or max(lengths) <= joining_model().apart:
+    if not lengths or max(lengths) <= fusion_model().max_strided_row:
         return Refused("a block can hold the rows")
     return fuse_reductions(fuse_sums(nest.loops) or ())
 

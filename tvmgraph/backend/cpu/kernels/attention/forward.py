@@ -60,7 +60,7 @@ def emit_attention(func: Func, settings: str, model: CpuModel) -> None:
             ``statistics``: the largest score of every query, and one over the sum of exponentials.
         model: The processor.
     """
-    problem = Problem.of(func, str(settings)).with_joined_heads()
+    problem = Problem.of(func, str(settings)).with_merged_heads()
     _Writer(problem, plan_attention(problem, model)).write()
 
 

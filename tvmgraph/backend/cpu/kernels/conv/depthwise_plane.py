@@ -35,7 +35,7 @@ from tvmgraph.backend.cpu.kernels.conv.window import (
 from tvmgraph.backend.cpu.kernels.gemm.epilogue import Epilogue, Place
 from tvmgraph.backend.cpu.kernels.gemm.microkernel import Tile
 from tvmgraph.backend.cpu.kernels.gemm.plan import MAX_IMBALANCE, imbalance
-from tvmgraph.backend.cpu.kernels.product import contraction_of
+from tvmgraph.backend.cpu.kernels.operands import contraction_of
 from tvmgraph.backend.loop_ir import emit
 from tvmgraph.backend.loop_ir.access import dtype_bytes
 from tvmgraph.backend.loop_ir.contraction import Contraction

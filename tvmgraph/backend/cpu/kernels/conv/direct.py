@@ -36,7 +36,7 @@ from tvmgraph.backend.cpu.kernels.gemm.plan import (
     step_cycles,
 )
 from tvmgraph.backend.cpu.kernels.gemm.vnni_packing import dot_type
-from tvmgraph.backend.cpu.kernels.product import emit_copy, with_left, with_plain_left
+from tvmgraph.backend.cpu.kernels.operands import emit_copy, with_left, with_plain_left
 from tvmgraph.backend.loop_ir import emit
 from tvmgraph.backend.loop_ir.choice import choose, ranked
 from tvmgraph.backend.loop_ir.contraction import Contraction

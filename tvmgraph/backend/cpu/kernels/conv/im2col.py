@@ -14,7 +14,7 @@ from tvm import tirx
 
 from tvmgraph.backend.cpu.kernels.conv.window import Window
 from tvmgraph.backend.cpu.kernels.gemm.dot import emit_dot_products
-from tvmgraph.backend.cpu.kernels.product import contraction_of, emit_copy, with_left, with_right
+from tvmgraph.backend.cpu.kernels.operands import contraction_of, emit_copy, with_left, with_right
 from tvmgraph.backend.loop_ir import emit
 from tvmgraph.backend.loop_ir.access import dtype_bytes
 from tvmgraph.backend.loop_ir.columns import Columns, gemm_shape, split_columns

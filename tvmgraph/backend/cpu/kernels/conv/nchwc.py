@@ -23,7 +23,7 @@ from tvmgraph.backend.cpu.kernels.elementwise.injective import emit_injective
 from tvmgraph.backend.cpu.kernels.gemm.bf16_dot import as_words, dot_functions
 from tvmgraph.backend.cpu.kernels.gemm.plan import step_cycles
 from tvmgraph.backend.cpu.kernels.gemm.vnni_packing import dot_type
-from tvmgraph.backend.cpu.kernels.product import contraction_of, padding_of, with_left
+from tvmgraph.backend.cpu.kernels.operands import contraction_of, padding_of, with_left
 from tvmgraph.backend.loop_ir import emit
 from tvmgraph.backend.loop_ir.access import dtype_bytes
 from tvmgraph.backend.loop_ir.choice import choose, ranked

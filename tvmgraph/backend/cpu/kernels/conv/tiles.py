@@ -19,7 +19,7 @@ from tvmgraph.backend.cpu.kernels.elementwise.injective import emit_injective
 from tvmgraph.backend.cpu.kernels.gemm.amx import emit_tiles
 from tvmgraph.backend.cpu.kernels.gemm.bf16_dot import as_words, word
 from tvmgraph.backend.cpu.kernels.gemm.vnni_packing import GROUPS, LANES, PackedOperands, dot_type
-from tvmgraph.backend.cpu.kernels.product import emit_copy
+from tvmgraph.backend.cpu.kernels.operands import emit_copy
 from tvmgraph.backend.loop_ir import emit
 from tvmgraph.backend.loop_ir.columns import Columns, gemm_shape, runs_on, split_columns
 from tvmgraph.backend.loop_ir.contraction import Contraction, Operand, operand_of

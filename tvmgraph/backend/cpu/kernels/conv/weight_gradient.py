@@ -42,7 +42,7 @@ from tvmgraph.backend.cpu.kernels.gemm.microkernel import (
     transpose,
 )
 from tvmgraph.backend.cpu.kernels.gemm.plan import MIN_PARALLEL_FLOPS, step_cycles
-from tvmgraph.backend.cpu.kernels.product import emit_copy, with_left
+from tvmgraph.backend.cpu.kernels.operands import emit_copy, with_left
 from tvmgraph.backend.loop_ir import emit
 from tvmgraph.backend.loop_ir.access import dtype_bytes
 from tvmgraph.backend.loop_ir.choice import choose, ranked

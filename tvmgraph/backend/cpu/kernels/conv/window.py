@@ -15,7 +15,7 @@ from typing import overload
 from tvm import sym, tirx
 
 from tvmgraph.backend.cpu.kernels.elementwise.injective import emit_injective
-from tvmgraph.backend.cpu.kernels.product import contraction_of, padding_of, with_right
+from tvmgraph.backend.cpu.kernels.operands import contraction_of, padding_of, with_right
 from tvmgraph.backend.loop_ir import emit
 from tvmgraph.backend.loop_ir.access import dtype_bytes
 from tvmgraph.backend.loop_ir.columns import split_columns

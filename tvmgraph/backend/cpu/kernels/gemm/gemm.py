@@ -36,7 +36,7 @@ from tvmgraph.backend.cpu.kernels.gemm.weight_streaming import (
     emit_weight_streaming,
     wants_weight_streaming,
 )
-from tvmgraph.backend.cpu.kernels.product import with_plain_left
+from tvmgraph.backend.cpu.kernels.operands import with_plain_left
 from tvmgraph.backend.loop_ir import emit
 from tvmgraph.backend.loop_ir.choice import choose
 from tvmgraph.backend.loop_ir.columns import (

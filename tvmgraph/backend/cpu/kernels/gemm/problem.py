@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from tvmgraph.backend.cpu.kernels.gemm.dot import groups_of
 from tvmgraph.backend.cpu.kernels.gemm.plan import LANES, wants_dot_products
 from tvmgraph.backend.cpu.kernels.gemm.vnni_packing import GROUPS, PackedOperands, dot_type
-from tvmgraph.backend.cpu.kernels.product import contraction_of
+from tvmgraph.backend.cpu.kernels.operands import contraction_of
 from tvmgraph.backend.loop_ir.columns import (
     Columns,
     GemmShape,

@@ -19,7 +19,7 @@ from tvmgraph.backend.loop_ir.types import Buffer, Expr, Func
 from tvmgraph.machine.processor import CpuModel
 
 
-def emit_top(func: Func, settings: str, model: CpuModel) -> None:
+def emit_topk(func: Func, settings: str, model: CpuModel) -> None:
     """Writes the kernel.
 
     Args:

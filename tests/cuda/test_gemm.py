@@ -20,7 +20,7 @@ import tvm_ffi
 from tvm import sym, te, tirx
 
 from tests.cuda import emulator
-from tvmgraph.backend.cuda.kernels import products
+from tvmgraph.backend.cuda.kernels import gemm_kernels
 from tvmgraph.backend.cuda.kernels.gemm_plan import (
     GROUP_TILES,
     Extents,
@@ -284,7 +284,7 @@ def scheduled(case: Product | Convolution) -> Any:
     choose: Callable[..., GemmPlan] = plan_gemm
     if case.plan is not None:
         choose = lambda *_: case.plan  # noqa: E731  # pyright: ignore[reportAssignmentType]
-    with mock.patch.object(products, "plan_gemm", choose):
+    with mock.patch.object(gemm_kernels, "plan_gemm", choose):
         kernel = schedule_function(case.function(), model)
     assert kernel is not None
     return kernel
@@ -426,5 +426,5 @@ def test_few_vectors_are_multiplied_without_tiles():
 
 def test_empty_products_are_left_to_others():
     for case in (Product(0, 4, 8), Product(4, 4, 0)):
-        answer = products.GEMM.match(Nest(case.function()), gpu_model("sm_90"))
+        answer = gemm_kernels.GEMM.match(Nest(case.function()), gpu_model("sm_90"))
         assert isinstance(answer, Refused) and "empty" in answer.reason

@@ -26,7 +26,7 @@ _LARGEST = 1024
 _WANTED, _HELD = 8, 32
 
 
-def emit_top(func: Func, settings: str, _model: GpuModel) -> None:
+def emit_topk(func: Func, settings: str, _model: GpuModel) -> None:
     """Writes the kernel.
 
     Args:
