@@ -92,18 +92,36 @@ def require_size(size: int, least: int) -> None:
 
 
 @functools.cache
-def either(kind: type[TvmgraphError], built_in: type[Exception]) -> type[Any]:
-    """Returns a class of errors that is also what MindSpore raises for the mistake.
+def either(kind: type[TvmgraphError], other: type[Exception]) -> type[Any]:
+    """Returns a class of errors that is also what MindSpore, or Python, raises for the mistake.
 
     Args:
         kind: What the mistake is here.
-        built_in: The class of Python that MindSpore's error has.
+        other: Another class that the error is of; nothing is added if it is of that anyway.
     """
-    return type(kind.__name__, (kind, built_in), {"__doc__": kind.__doc__, "__module__": __name__})
+    if issubclass(kind, other):
+        return kind
+    parts = {"__doc__": kind.__doc__, "__module__": __name__, "__reduce__": _reduced}
+    return type(kind.__name__, (kind, other), parts)
+
+
+def _reduced(error: TvmgraphError) -> tuple[object, ...]:
+    """A class made by :func:`either` is pickled by what it is made of."""
+    return (_again, (*type(error).__bases__, error.message), TvmgraphError.__reduce__(error)[2])
+
+
+def _again(kind: type[TvmgraphError], other: type[Exception], message: str) -> TvmgraphError:
+    return either(kind, other)(message)
 
 
 class DTypeError(TvmgraphError, TypeError):
     """A dtype or the class of an argument does not fit."""
+
+
+class NoTensorError(DTypeError, AttributeError):
+    """An argument is no tensor: a type error by MindSpore's documentation, and what its functions
+    raise that look for a tensor's attributes first.
+    """
 
 
 class TypeOrValueError(DTypeError, ValueError):

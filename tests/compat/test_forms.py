@@ -32,6 +32,16 @@ CASES: dict[str, tuple[Callable[[], Any], Any]] = {
     "ties of fmin": (lambda: ms.grad(ops.fmin, (0, 1))(*TIES), [[1.0, 1.0, 0.0], [1.0]]),
     "prelu at 0": (lambda: ms.grad(ops.prelu, (0, 1))(*KINK), [[[0.5, 1.0, 0.5]], [-1.0]]),
     "relu6 at 6": (lambda: ms.grad(ops.relu6)(Tensor([0.0, 6.0, 7.0])), [0.0, 1.0, 0.0]),
+    "leaky_relu at 0": (lambda: ms.grad(ops.leaky_relu)(Tensor([-1.0, 0.0, 1.0]), 0.2),
+                        [0.2, 0.6, 1.0]),
+    "hardtanh at its ends": (lambda: ms.grad(ops.hardtanh)(Tensor([-1.0, 0.0, 1.0, 2.0])),
+                             [0.5, 1.0, 0.5, 0.0]),
+    "rrelu at 0": (lambda: ms.grad(ops.rrelu)(Tensor([-1.0, 0.0, 1.0]), 0.2, 0.2),
+                   [0.2, 0.0, 1.0]),
+    "margin_ranking_loss of equals": (lambda: ms.grad(ops.margin_ranking_loss)(
+        Tensor([2.0]), Tensor([2.0]), Tensor([1.0])), [-1.0]),
+    "hinge_embedding_loss at the margin": (lambda: ms.grad(ops.hinge_embedding_loss)(
+        Tensor([1.0]), Tensor([-1.0])), [-0.5]),
     "a placeholder": (lambda: ms.tensor(shape=(2,), dtype=ms.float32, init="ones"), [1.0, 1.0]),
     "a slice replaced": (lambda: ops.operations._inner_ops.TensorCopySlices()(
         X, Tensor([9.0]), (0, 1), (1, 2), (1, 1)), [[0.0, 9.0, 2.0], [3.0, 4.0, 5.0]]),

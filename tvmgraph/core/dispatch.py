@@ -38,6 +38,7 @@ from tvmgraph.core.types import Dim, TensorType
 from tvmgraph.errors import (
     ArgumentError,
     DTypeError,
+    NoTensorError,
     NumericsError,
     TvmgraphError,
     called_operator,
@@ -316,7 +317,7 @@ def _lift_arguments(
 ) -> tuple[Tensor, ...]:
     """Turns Python numbers, lists and NumPy arrays among the arguments into tensors."""
     if len(args) == 1 and not isinstance(args[0], Symbol) and _computes_one(op):
-        raise DTypeError(
+        raise NoTensorError(
             f"argument {op.tensors[0]!r} must be a Tensor, not {type(args[0]).__name__}",
             fix="wrap it in Tensor(...)",
         ).locate(*call_context(op, args, attrs))
@@ -395,7 +396,7 @@ def _operands(
             operands.append(a.kind(1))
         else:
             name = op.tensors[0] if op.variadic else op.tensors[i]
-            raise DTypeError(
+            raise NoTensorError(
                 f"argument {name!r} must be a Tensor or a number, not {type(a).__name__}",
                 fix="wrap it in Tensor(...)",
             ).locate(*call_context(op, args, attrs))

@@ -17,27 +17,36 @@ from types import CodeType, FrameType, TracebackType
 
 from tvmgraph.core import kinds
 from tvmgraph.core.dispatch import describe
+from tvmgraph.core.tensor import Tensor
 from tvmgraph.errors import (
     ArgumentError,
     DTypeError,
     OutOfMemoryError,
     OutOfRangeError,
+    ShapeError,
     TvmgraphError,
+    either,
     is_package_file,
     locals_of,
     user_source,
 )
 
+_OF_ONE_ELEMENT = ("bool(Tensor)", "Tensor.item")  # what refuses tensors of several elements
 _names: dict[CodeType, str] = {}  # what users call a guarded function
 _defaults: dict[CodeType, dict[str, object]] = {}  # of its parameters
 _annotations: dict[CodeType, dict[str, object]] = {}  # of its parameters
 _signatures: dict[CodeType, inspect.Signature] = {}  # of functions that are wrapped
 _speakers: set[CodeType] = set()  # functions of this package that call what users name
 
+
+class _MissingAxis(ShapeError, OutOfRangeError):
+    """A shape or a list of sizes is shorter than what reads it expects."""
+
+
 #: The error of the project for an unexpected one; the first that fits.
 _ERRORS: tuple[tuple[type[Exception], type[TvmgraphError]], ...] = (
     (MemoryError, OutOfMemoryError),
-    (IndexError, OutOfRangeError),
+    (IndexError, _MissingAxis),
     (TypeError, DTypeError),
     (AttributeError, DTypeError),
     (KeyError, ArgumentError),
@@ -97,10 +106,10 @@ def explained(
     if arguments is None:
         arguments = _arguments(frame)
     name = name or _name(frame)
-    if isinstance(error, TvmgraphError):
-        return _completed(error, name, arguments)
     code = frame.f_code
     annotations = function.__annotations__ if function else _annotations.get(code, {})
+    if isinstance(error, TvmgraphError):
+        return _completed(error, name, arguments, annotations)
     return _converted(error, name, arguments, annotations)
 
 
@@ -157,8 +166,20 @@ def _bound(
     return named | {f"argument {i}": a for i, a in enumerate(args) if i >= len(named)} | kwargs
 
 
-def _completed(error: TvmgraphError, name: str, arguments: Mapping[str, object]) -> TvmgraphError:
-    """Adds what an error raised deep inside could not know."""
+def _completed(
+    error: TvmgraphError, name: str, arguments: Mapping[str, object],
+    annotations: Mapping[str, object],
+) -> TvmgraphError:  # fmt: skip
+    """Adds what an error raised deep inside could not know; a wrong type is what to say first."""
+    wrong = _wrong(arguments, annotations) if isinstance(error, (ValueError, IndexError)) else ""
+    if not wrong and error.op in _OF_ONE_ELEMENT:
+        wrong = _no_number(arguments, annotations)
+    if wrong and not isinstance(error, TypeError):
+        new = either(DTypeError, type(error))(
+            wrong, op=name, got=_described(arguments), at=user_source()
+        )
+        new.__cause__ = error
+        return new
     text = str(error)
     if not all(n in text for n in arguments):
         error.got = ", ".join(part for part in (error.got, _described(arguments)) if part)
@@ -168,7 +189,9 @@ def _completed(error: TvmgraphError, name: str, arguments: Mapping[str, object])
 def _converted(
     error: Exception, name: str, arguments: Mapping[str, object], annotations: Mapping[str, object]
 ) -> Exception:
-    kind = next((ours for theirs, ours in _ERRORS if isinstance(error, theirs)), None)
+    kind = next(
+        (either(ours, theirs) for theirs, ours in _ERRORS if isinstance(error, theirs)), None
+    )
     circular = next((n for n, v in arguments.items() if _holds_itself(v)), None)
     if kind is None or (isinstance(error, RecursionError) and circular is None):
         return error
@@ -177,7 +200,7 @@ def _converted(
     if circular is not None:
         message, fix = f"{circular} holds itself", "give containers that end"
     elif wrong:
-        kind, message = DTypeError, wrong
+        kind, message = either(DTypeError, type(error)), wrong
     else:
         message = f"cannot work with these arguments ({_text(error)})"
     new = kind(message, op=name, got=_described(arguments), at=user_source(), fix=fix)
@@ -189,9 +212,27 @@ def _wrong(arguments: Mapping[str, object], annotations: Mapping[str, object]) -
     """Says which argument is certainly not what its annotation says, if any."""
     for name, value in arguments.items():
         words = kinds.words(annotations.get(name, ""))
-        if kinds.is_wrong(words, value):
+        if kinds.is_wrong(words, value) or _is_no_number(words, value):
             return f"{name} must be {kinds.spoken(words)}, not {type(value).__name__}"
     return ""
+
+
+def _no_number(arguments: Mapping[str, object], annotations: Mapping[str, object]) -> str:
+    """Says which tensor with axes was taken for a number or a condition, if any."""
+    for name, value in arguments.items():
+        documented = kinds.words(annotations.get(name, ""))
+        if "Tensor" not in documented and isinstance(value, Tensor) and value.ndim:
+            return f"{name} cannot be a Tensor of shape {value.shape}"
+    return ""
+
+
+def _is_no_number(words: tuple[str, ...], value: object) -> bool:
+    """Whether a tensor with axes is where numbers, strings or sequences are documented.
+
+    That is allowed where it works, so it is an answer only to why something did not.
+    """
+    is_tensor = isinstance(value, Tensor) and value.ndim > 0
+    return is_tensor and bool(kinds.wrong_classes(words)) and "Tensor" not in words
 
 
 def _text(error: Exception) -> str:

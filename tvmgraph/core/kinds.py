@@ -29,6 +29,7 @@ _WRONG: dict[str, frozenset[type]] = {
     "Parameter": _NEVER | _TEXT | _FRACTIONS | _CONTAINERS | {int, bool},
     "DType": _NEVER | _CONTAINERS | _FRACTIONS | {_NOTHING, int, bool, np.ndarray},
     "Sequence": _NEVER | _TEXT | _FRACTIONS,
+    "PerAxis": _NEVER | _TEXT | _FRACTIONS,
     "tuple": _NEVER | _TEXT | _FRACTIONS,
     "list": _NEVER | _TEXT | _FRACTIONS,
     "Callable": _NEVER - {type} | _TEXT | _FRACTIONS | _CONTAINERS | {int, bool},
@@ -38,6 +39,7 @@ _WRONG: dict[str, frozenset[type]] = {
 _SPOKEN = {
     "int": "an int", "float": "a number", "bool": "a bool", "str": "a string", "Tensor": "a Tensor",
     "Parameter": "a Parameter", "DType": "a dtype", "Callable": "callable", "None": "None",
+    "PerAxis": "an int or a tuple of ints",
 }  # fmt: skip
 _NUMBERS = frozenset({"bool", "int", "float", "None"})
 

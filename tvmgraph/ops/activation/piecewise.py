@@ -93,6 +93,11 @@ def relu6(x: Tensor) -> Tensor:
     ...
 
 
+def _leaky_slope(x: Tensor, g: Tensor, alpha: float) -> Tensor:
+    """At 0 the mean of both slopes, as at any tie of a maximum."""
+    return F.where(x == 0, g * ((1 + alpha) / 2), F.where(x < 0, g * alpha, g))
+
+
 def _leaky(m: Formulas, x: Expr, *, alpha: float) -> Expr:
     return m.where(x < 0, x * alpha, x)
 
@@ -101,7 +106,7 @@ def _leaky(m: Formulas, x: Expr, *, alpha: float) -> Expr:
     infer=rules.elementwise(dtypes.FLOATS),
     eager=numpy_formula(_leaky),
     lower=pointwise("leaky_relu", _leaky),
-    vjp=lambda g, y, x, *, alpha: (F.where(x < 0, g * alpha, g),),
+    vjp=lambda g, y, x, *, alpha: (_leaky_slope(x, g, alpha),),
     onnx=lambda O, x, *, alpha: O.LeakyRelu(x, alpha=float(alpha)),
     samples=[
         sample((3, 4), alpha=0.2),
@@ -278,7 +283,7 @@ def hardtanh(input: Tensor, min_val: float = -1.0, max_val: float = 1.0) -> Tens
         >>> ops.hardtanh(Tensor([-2.0, 0.5, 2.0]))
         Tensor(shape=[3], dtype=Float32, value= [-1.00000000e+00,  5.00000000e-01,  1.00000000e+00])
     """
-    return F.cast(F.clamp(input, min_val, max_val), input.dtype)
+    return F.cast(F.minimum(F.maximum(input, min_val), max_val), input.dtype)
 
 
 def hardshrink(input: Tensor, lambd: float = 0.5) -> Tensor:

@@ -295,4 +295,4 @@ def rrelu(input: Tensor, lower: float = 1.0 / 8, upper: float = 1.0 / 3) -> Tens
         >>> ops.rrelu(Tensor([1.0, 2.0]))
         Tensor(shape=[2], dtype=Float32, value= [ 1.00000000e+00,  2.00000000e+00])
     """
-    return F.where(input < 0, input * _uniform(input, lower, upper), input)
+    return F.relu(input) + F.where(input < 0, input * _uniform(input, lower, upper), 0.0)

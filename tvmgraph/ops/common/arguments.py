@@ -10,7 +10,7 @@ from tvmgraph.core.arguments import AxisLike
 from tvmgraph.core.dispatch import describe as described
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.core.types import Dim
-from tvmgraph.errors import ArgumentError, DTypeError, TvmgraphError, user_source
+from tvmgraph.errors import ArgumentError, DTypeError, NoTensorError, TvmgraphError, user_source
 
 F = TypeVar("F", bound=Callable[..., object])
 
@@ -44,11 +44,11 @@ def require_tensor(name: str, x: object, argument: str = "input") -> Tensor:
     """Returns ``x``.
 
     Raises:
-        DTypeError: if it is not a Tensor.
+        NoTensorError: if it is not a Tensor.
     """
     if not isinstance(x, Tensor):
         raise bad(
-            DTypeError, f"argument {argument!r} must be a Tensor, not {type(x).__name__}", name,
+            NoTensorError, f"argument {argument!r} must be a Tensor, not {type(x).__name__}", name,
             f"{argument}={x!r:.60}", "wrap it in Tensor(...)",
         )  # fmt: skip
     return x

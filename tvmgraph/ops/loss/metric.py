@@ -129,7 +129,7 @@ def hinge_embedding_loss(
         Tensor(shape=[], dtype=Float32, value= 0.3)
     """
     near = F.where(F.greater(targets, 0), inputs, 0.0)
-    far = F.where(F.less(targets, 0), F.relu(margin - inputs), 0.0)
+    far = F.where(F.less(targets, 0), F.maximum(margin - inputs, 0.0), 0.0)
     return reduce_loss(near + far, reduction, "hinge_embedding_loss")
 
 
@@ -156,7 +156,7 @@ def margin_ranking_loss(
         Tensor(shape=[], dtype=Float32, value= 1)
     """
     d = input1 - input2
-    loss = F.relu(margin - F.cast(target, d.dtype) * d)
+    loss = F.clamp(margin - F.cast(target, d.dtype) * d, 0.0)
     return reduce_loss(loss, reduction, "margin_ranking_loss")
 
 

@@ -12,7 +12,7 @@ from tvmgraph.core.primitive import primitive
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.core.traits import Pattern, Traits
 from tvmgraph.core.types import Dim, TensorType, tensor_type
-from tvmgraph.errors import DTypeError, require_size
+from tvmgraph.errors import NoTensorError, require_size
 from tvmgraph.ops.common.arguments import bad
 from tvmgraph.ops.common.rows import NOT_DIFFERENTIABLE
 
@@ -21,7 +21,7 @@ __all__ = ["dyn_shape", "numel", "rank", "shape", "shape_", "size", "type_as"]
 
 def _tensor(value: object, op: str) -> Tensor:
     if not isinstance(value, Tensor):
-        raise bad(DTypeError, f"the argument must be a Tensor, not {type(value).__name__}", op,
+        raise bad(NoTensorError, f"the argument must be a Tensor, not {type(value).__name__}", op,
                   repr(value)[:80])  # fmt: skip
     return value
 

@@ -1,0 +1,51 @@
+"""An error is of the built-in class that MindSpore 2.10 raises for the same mistake."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from tvmgraph import Tensor, ops
+from tvmgraph.errors import DTypeError, ShapeError
+
+LINE = Tensor(np.ones(3, np.float32))
+IMAGE = Tensor(np.ones((1, 2, 8, 8), np.float32))
+#: What is called, and what MindSpore 2.10 raised.
+MISTAKES: dict[str, tuple[Callable[[], object], type[Exception]]] = {
+    "a tensor as a kernel": (lambda: ops.avg_pool2d(IMAGE, LINE), TypeError),
+    "a tensor as a volume's kernel": (lambda: ops.max_pool3d(IMAGE, LINE), TypeError),
+    "a tensor as a block": (lambda: ops.unfold(IMAGE, LINE), TypeError),
+    "a tensor as a count": (lambda: ops.histc(LINE, LINE), TypeError),
+    "a tensor as an axis": (lambda: ops.narrow(IMAGE, LINE, 0, 2), TypeError),
+    "a tensor as a length": (lambda: ops.hamming_window(LINE), TypeError),
+    "no image": (lambda: ops.conv2d(None, IMAGE), AttributeError),
+    "no tensor": (lambda: ops.argmax(None), AttributeError),
+    "a list": (lambda: ops.cov([1.0, 2.0]), AttributeError),
+    "too few axes": (lambda: ops.fftn(Tensor(1.5), s=(2, 2), dim=(0, 1)), ValueError),
+}
+
+
+@pytest.mark.parametrize("name", MISTAKES)
+def test_the_class_is_that_of_mindspore(name: str) -> None:
+    call, wanted = MISTAKES[name]
+    with pytest.raises(wanted) as caught:
+        call()
+    assert type(pickle.loads(pickle.dumps(caught.value))) is type(caught.value)
+    assert str(copy.copy(caught.value)) == str(caught.value)
+
+
+def test_a_wrong_type_is_named_before_what_it_led_to() -> None:
+    with pytest.raises(DTypeError, match="bins must be an int, not Tensor") as caught:
+        ops.histc(LINE, LINE)
+    assert isinstance(caught.value, ShapeError)  # of what it led to, too
+    assert "ambiguous" in str(caught.value.__cause__)
+
+
+def test_values_of_a_tensor_are_asked_for_elsewhere() -> None:
+    with pytest.raises(ShapeError, match="ambiguous") as caught:
+        bool(LINE)
+    assert not isinstance(caught.value, TypeError)
