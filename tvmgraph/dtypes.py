@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import numbers
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import ml_dtypes
 import numpy as np
 
 from tvmgraph.errors import DTypeError
+
+if TYPE_CHECKING:
+    from typing_extensions import TypeIs
 
 
 class DType:
@@ -181,6 +184,6 @@ def promote_scalar(tensor: DType, value: object) -> DType:
     return scalar if _KIND_RANK[scalar.kind] > _KIND_RANK[tensor.kind] else tensor
 
 
-def is_number(value: object) -> bool:
+def is_number(value: object) -> TypeIs[int | float | complex | np.generic]:
     """Whether ``value`` is a Python or NumPy scalar (bool included)."""
     return isinstance(value, (int, float, complex, np.generic))

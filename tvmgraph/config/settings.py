@@ -261,7 +261,8 @@ def as_jit_config(value: object) -> JitConfig:
     if isinstance(value, str):
         return JitConfig.preset(value)
     if isinstance(value, Mapping):
-        return JitConfig(**value)
+        settings: Mapping[str, Any] = {str(name): setting for name, setting in value.items()}
+        return JitConfig(**settings)
     raise DTypeError(
         f"a JitConfig is needed, not {type(value).__name__}", op="jit_config", at=user_source()
     )

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 if TYPE_CHECKING:
+    from typing_extensions import TypeIs
+
     from tvmgraph.dtypes import DType
 
 #: What NumPy columns compute with, of whatever dtype.
@@ -25,3 +27,18 @@ AxisLike: TypeAlias = int | Sequence[int]
 PathLike: TypeAlias = str | os.PathLike[str]
 #: A setting of a window: one number for all spatial axes, or one per axis.
 PerAxis: TypeAlias = int | Sequence[int]
+
+
+def is_tuple(value: object) -> TypeIs[tuple[object, ...]]:
+    """Whether an argument is a tuple, of whatever."""
+    return isinstance(value, tuple)
+
+
+def is_sequence(value: object) -> TypeIs[list[object] | tuple[object, ...]]:
+    """Whether an argument is a list or a tuple, of whatever."""
+    return isinstance(value, (list, tuple))
+
+
+def is_dict(value: object) -> TypeIs[dict[object, object]]:
+    """Whether an argument is a dictionary, of whatever."""
+    return isinstance(value, dict)

@@ -12,7 +12,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Generator, Mapping
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
@@ -158,7 +158,7 @@ def switched_on() -> bool:
 
 
 @contextlib.contextmanager
-def unasked() -> Iterator[None]:
+def unasked() -> Generator[None]:
     """While the compiler makes something better of what eager operators compute."""
     global _compiling
     _compiling += 1

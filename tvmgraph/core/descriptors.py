@@ -44,9 +44,9 @@ class Convolution:
     def read(cls, text: str) -> Convolution:
         """The descriptor that :meth:`annotation` wrote."""
         fields = json.loads(text)
-        pairs = {name: tuple(fields[name]) for name in ("stride", "dilation")}
-        padding = tuple((before, after) for before, after in fields["padding"])
-        return cls(**{**fields, **pairs, "padding": padding})
+        fields["padding"] = tuple((before, after) for before, after in fields["padding"])
+        fields["stride"], fields["dilation"] = tuple(fields["stride"]), tuple(fields["dilation"])
+        return cls(**fields)
 
     def __str__(self) -> str:
         return (

@@ -16,6 +16,7 @@ import numpy as np
 from tvmgraph import dtypes
 from tvmgraph.config.flag_registry import active
 from tvmgraph.core import kinds, numerics, promotion
+from tvmgraph.core.arguments import is_sequence
 from tvmgraph.core.costly import Costly, costly
 from tvmgraph.core.memory import require_memory
 from tvmgraph.core.op import OPS, F, Op
@@ -183,7 +184,7 @@ def at_least(x: Tensor, least: Mapping[str, int]) -> Tensor:
 
 def _sizes_only(value: object) -> object:
     """Returns an attribute in which nothing but sizes may be symbolic."""
-    if isinstance(value, tuple):
+    if is_sequence(value):
         return tuple(map(_sizes_only, value))
     if isinstance(value, slice):
         return slice(*map(_sizes_only, (value.start, value.stop, value.step)))
@@ -213,7 +214,7 @@ def _hashable(op: Op, args: tuple[object, ...], attrs: Mapping[str, object]) -> 
 
 
 def _freeze(value: object) -> object:
-    return tuple(_freeze(v) for v in value) if isinstance(value, (list, tuple)) else value
+    return tuple(_freeze(v) for v in value) if is_sequence(value) else value
 
 
 def _plan(op: Op, key: object, args: tuple[Tensor, ...], attrs: Mapping[str, object]) -> _Plan:
@@ -328,9 +329,7 @@ def _lift_arguments(
         wanted = key = None
         if op.promote not in (None, "each"):
             like = next((a.type.dtype for a in args if isinstance(a, Tensor)), None)
-            args = tuple(
-                [_of_sequence(a, like) if isinstance(a, (list, tuple)) else a for a in args]
-            )
+            args = tuple([_of_sequence(a, like) if is_sequence(a) else a for a in args])
     if wanted is None:
         try:
             wanted = promotion.targets(op.promote, _operands(op, args, attrs))

@@ -12,10 +12,11 @@ import inspect
 import os
 import sys
 import sysconfig
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from types import CodeType, FrameType, TracebackType
 
 from tvmgraph.core import kinds
+from tvmgraph.core.arguments import is_dict, is_sequence
 from tvmgraph.core.dispatch import describe
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.errors import (
@@ -71,8 +72,8 @@ def know(function: Callable[..., object], name: str) -> None:
         _signatures[code] = inspect.signature(function)
     positional = code.co_varnames[: code.co_argcount]
     _defaults[code] = {
-        **dict(zip(positional[::-1], (function.__defaults__ or ())[::-1])),  # pyright: ignore
-        **(function.__kwdefaults__ or {}),  # pyright: ignore[reportFunctionMemberAccess]
+        **dict(zip(positional[::-1], (function.__defaults__ or ())[::-1])),
+        **(function.__kwdefaults__ or {}),
     }
 
 
@@ -99,7 +100,7 @@ def explained(
         The same error where a caller in this package or the user's own code is responsible, or an
         error of the project with the name and arguments of the function and the user's line.
     """
-    frame = sys._getframe(1)
+    frame = sys._getframe(1)  # pyright: ignore[reportPrivateUsage]
     caller = frame.f_back
     if caller is None or not _is_users(caller.f_code) or _passed_user_code(error.__traceback__):
         return error
@@ -247,9 +248,9 @@ def _described(arguments: Mapping[str, object]) -> str:
 
 
 def _holds_itself(value: object, outer: tuple[int, ...] = ()) -> bool:
-    if not isinstance(value, (list, tuple, dict)):
+    if not (is_sequence(value) or is_dict(value)):
         return False
     if id(value) in outer or len(outer) > 100:
         return True
-    items: Iterable[object] = value.values() if isinstance(value, dict) else value
+    items = value.values() if is_dict(value) else value
     return any(_holds_itself(v, (*outer, id(value))) for v in items)

@@ -50,7 +50,7 @@ def _guard_class(cls: type, name: str) -> None:
     methods = [] if "construct" in own else [n for n in own if not n.startswith("_")]
     for key in ["__init__", "__new__", *methods]:
         value = own.get(key)
-        inner = value.__func__ if isinstance(value, (classmethod, staticmethod)) else value
+        inner = getattr(value, "__func__", value)  # of class and static methods
         if isinstance(inner, FunctionType) and is_package_file(inner.__code__.co_filename):
             guard(inner, name if key.startswith("__") else f"{name}.{key}")
 
@@ -152,7 +152,7 @@ def _checks(function: FunctionType) -> list[str]:
     positional, named, _, _ = _groups(function.__code__)
     defaults = dict(zip(positional[::-1], (function.__defaults__ or ())[::-1]))
     defaults |= function.__kwdefaults__ or {}
-    found = []
+    found: list[str] = []
     for n in [*positional, *named]:
         words = kinds.words(function.__annotations__.get(n, ""))
         if n in defaults and defaults[n] is None and "None" not in words:

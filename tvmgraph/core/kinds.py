@@ -54,7 +54,8 @@ def words(annotation: object) -> tuple[str, ...]:
         annotation: An annotation of a signature, text or a class.
     """
     text = annotation if isinstance(annotation, str) else getattr(annotation, "__name__", "")
-    depth, kept = 0, []
+    depth = 0
+    kept: list[str] = []
     for c in text:
         depth += (c == "[") - (c == "]")
         if not depth and c != "]":
@@ -67,7 +68,9 @@ def wrong_classes(kinds: tuple[str, ...]) -> frozenset[type]:
     """Returns the classes whose objects fit none of the alternatives."""
     tables = [_WRONG.get(k) for k in kinds]
     known = [t for t in tables if t is not None]
-    return frozenset.intersection(*known) if known and len(known) == len(tables) else frozenset()
+    if not known or len(known) < len(tables):
+        return frozenset()
+    return known[0].intersection(*known[1:])
 
 
 def are_numbers(kinds: tuple[str, ...]) -> bool:

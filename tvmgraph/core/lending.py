@@ -8,7 +8,7 @@ import numpy as np
 
 from tvmgraph.core.state import note_write
 from tvmgraph.core.storage import aligned_copy, is_lent, take_back
-from tvmgraph.core.tensor import Tensor, has_array, stored_array, tensor_from_numpy
+from tvmgraph.core.tensor import Tensor, has_array, renew, stored_array, tensor_from_numpy
 
 
 def may_change(tensor: Tensor) -> bool:
@@ -18,10 +18,10 @@ def may_change(tensor: Tensor) -> bool:
     """
     if not has_array(tensor) or not is_lent(tensor.array):
         return False
-    if tensor._device is not None or _is_held(tensor):
+    if tensor._device is not None or _is_held(tensor):  # pyright: ignore[reportPrivateUsage]
         return True
     take_back(tensor.array)
-    tensor._token = None
+    renew(tensor)
     note_write()
     return False
 

@@ -6,6 +6,7 @@ the browser's preference for light or dark counts. No scripts, nothing from a ne
 
 from __future__ import annotations
 
+import functools
 import html
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
@@ -92,7 +93,7 @@ def table(heads: Sequence[str], rows: Iterable[Sequence[object]], most: int = _M
     long = [any(len(str(row[i])) > _LONG for row in rows) for i in range(len(heads))]
     marks = ("number" if n else "long" if w else "" for n, w in zip(numeric, long))
     mark = [f' class="{m}"' if m else "" for m in marks]
-    lines = []
+    lines: list[str] = []
     if any(heads):
         cells = "".join(f"<th{m}>{html.escape(h)}</th>" for h, m in zip(heads, mark))
         lines.append(f"<thead><tr>{cells}</tr></thead>")
@@ -157,7 +158,7 @@ def tensor_html(tensor: Tensor, *facts: str) -> str:
 
 def _values(array: np.ndarray) -> str:
     rows, columns = (_ends(n) for n in array.shape)
-    shown = []
+    shown: list[str] = []
     for i in rows:
         cells = ["⋮" if i is None else "…" if j is None else _number(array[i, j]) for j in columns]
         shown.append(f"<tr>{''.join(f'<td class=number>{c}</td>' for c in cells)}</tr>")
@@ -203,13 +204,13 @@ def show_lists(member: type[Parameter]) -> None:
     """
     import IPython
 
-    shell: Any = IPython.get_ipython()  # pyright: ignore[reportPrivateImportUsage]
+    shell: Any = IPython.get_ipython()
     if shell is None:
         return
     formatter = shell.display_formatter.formatters["text/html"]
     for kind in (list, tuple):
         before = formatter.for_type(kind)
-        formatter.for_type(kind, lambda v, before=before: _list_html(v, member, before))
+        formatter.for_type(kind, functools.partial(_list_html, member=member, before=before))
 
 
 def _list_html(

@@ -13,7 +13,7 @@ from tvmgraph.core.notebook import parameters_html, tensor_html
 from tvmgraph.core.op import OPS, F
 from tvmgraph.core.state import bump_epoch, state
 from tvmgraph.core.storage import aligned_copy
-from tvmgraph.core.tensor import Tensor, first_elements
+from tvmgraph.core.tensor import Tensor, first_elements, renew
 from tvmgraph.core.tensor_copies import unpickle
 from tvmgraph.errors import ArgumentError, DTypeError, TypeOrValueError, user_source
 
@@ -74,14 +74,7 @@ class Parameter(Tensor):
 
     @name.setter
     def name(self, value: str | None) -> None:
-        if value is None:
-            value = _DEFAULT_NAME
-        if not isinstance(value, str):
-            raise TypeOrValueError(
-                f"a parameter's name must be a str, not {type(value).__name__}",
-                op="Parameter", at=user_source(),
-            )  # fmt: skip
-        self._name = value
+        self._name = _DEFAULT_NAME if value is None else _text(value)
 
     @property
     def requires_grad(self) -> bool:
@@ -176,7 +169,17 @@ class Parameter(Tensor):
         return tensor_html(self, self.name, "trained" if self.requires_grad else "not trained")
 
 
-def _boolean(requires_grad: bool) -> bool:
+def _text(name: object) -> str:
+    """Returns ``name`` if it is a string."""
+    if not isinstance(name, str):
+        raise TypeOrValueError(
+            f"a parameter's name must be a str, not {type(name).__name__}",
+            op="Parameter", at=user_source(),
+        )  # fmt: skip
+    return name
+
+
+def _boolean(requires_grad: object) -> bool:
     """Returns ``requires_grad`` if it is a bool."""
     if not isinstance(requires_grad, bool):
         raise DTypeError(
@@ -193,7 +196,7 @@ def leaf_value(parameter: Tensor, new: Tensor) -> Tensor:
         tapes = state.paused
     else:
         value = new.snapshot()
-        value._token = None
+        renew(value)
         tapes = (*state.paused, *state.tapes)
     for tape in tapes:
         tape.record(OPS["leaf_value"], (parameter, new), {}, (value,))
@@ -202,6 +205,16 @@ def leaf_value(parameter: Tensor, new: Tensor) -> Tensor:
 
 def _unpickle_parameter(*given: Any) -> Parameter:
     return Parameter(unpickle(*given))
+
+
+def _parameter(entry: object) -> Parameter:
+    """Returns ``entry`` if it is a Parameter."""
+    if not isinstance(entry, Parameter):
+        raise DTypeError(
+            f"ParameterTuple holds Parameters only, not {type(entry).__name__}",
+            op="ParameterTuple", at=user_source(),
+        )  # fmt: skip
+    return entry
 
 
 class ParameterTuple(tuple[Parameter, ...]):
@@ -213,13 +226,7 @@ class ParameterTuple(tuple[Parameter, ...]):
     """
 
     def __new__(cls, iterable: Iterable[Parameter]) -> ParameterTuple:
-        items = tuple(iterable)
-        for p in items:
-            if not isinstance(p, Parameter):
-                raise DTypeError(
-                    f"ParameterTuple holds Parameters only, not {type(p).__name__}",
-                    op="ParameterTuple", at=user_source(),
-                )  # fmt: skip
+        items = tuple(map(_parameter, iterable))
         for i, p in enumerate(items, 1):
             if p.name == _DEFAULT_NAME:
                 p.name = f"{_DEFAULT_NAME}${i}"

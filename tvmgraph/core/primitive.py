@@ -49,7 +49,7 @@ def _split_signature(
 
 
 def _kinds_of(attrs: tuple[str, ...], signature: inspect.Signature) -> dict[str, tuple[str, ...]]:
-    found = {}
+    found: dict[str, tuple[str, ...]] = {}
     for name in attrs:
         p = signature.parameters[name]
         words = kinds.words(p.annotation)

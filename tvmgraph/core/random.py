@@ -25,6 +25,10 @@ _MOST = 1 << 44  # counter blocks of one draw
 STATE_TYPE = tensor_type((2,), dtypes.int64)
 
 
+def _is_integer(value: object) -> bool:
+    return isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+
+
 class Generator(Shown):
     """A stream of random numbers: its seed and the number of counter blocks drawn so far.
 
@@ -58,7 +62,7 @@ class Generator(Shown):
             DTypeError: if ``seed`` is not an integer.
             ArgumentError: if it is negative or needs more than 63 bits.
         """
-        if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)):
+        if not _is_integer(seed):
             raise DTypeError(
                 f"the seed must be an int, not {type(seed).__name__}",
                 op="set_seed", at=user_source(),

@@ -8,9 +8,10 @@ one line. The dispatch point adds what was called, with what and where.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from typing import Any
+from typing import TypeGuard
 
 from tvmgraph import dtypes
+from tvmgraph.core.arguments import is_sequence
 from tvmgraph.core.sizes import is_one, same_size
 from tvmgraph.core.traits import ELEMENTWISE
 from tvmgraph.core.types import Dim, Shape, TensorType, tensor_type
@@ -70,14 +71,14 @@ def same_shape(a: Shape, b: Shape) -> bool:
     return len(a) == len(b) and all(map(same_size, a, b))
 
 
-def normalize_axis(axis: Any, ndim: int, name: str = "axis") -> int:
+def normalize_axis(axis: object, ndim: int, name: str = "axis") -> int:
     """Returns ``axis`` as a non-negative integer.
 
     Raises:
         OutOfRangeError: if it lies outside ``[-ndim, ndim)``.
         DTypeError: if it is not an integer.
     """
-    if isinstance(axis, bool) or not hasattr(axis, "__index__"):
+    if not _is_integer(axis):
         raise DTypeError(f"{name} must be an int, not {type(axis).__name__}")
     axis = int(axis)
     if not -max(ndim, 1) <= axis < max(ndim, 1):
@@ -95,9 +96,9 @@ def normalize_axes(axis: object, ndim: int) -> tuple[int, ...]:
     Raises:
         ArgumentError: if an axis occurs twice.
     """
-    if axis is None or (isinstance(axis, (tuple, list)) and not axis):
+    if axis is None or (is_sequence(axis) and not axis):
         return tuple(range(ndim))
-    items = axis if isinstance(axis, (tuple, list)) else (axis,)
+    items = axis if is_sequence(axis) else (axis,)
     axes = sorted(normalize_axis(a, ndim) for a in items)
     if len(set(axes)) != len(axes):
         raise ArgumentError(f"axis {tuple(items)} names an axis twice")
@@ -165,21 +166,27 @@ def known(values: Sequence[object]) -> bool:
     return all(isinstance(v, int) for v in values)
 
 
-def positive_ints(value: Any, count: int, name: str, minimum: int = 1) -> tuple[int, ...]:
+def positive_ints(value: object, count: int, name: str, minimum: int = 1) -> tuple[int, ...]:
     """Returns an int or a sequence of ``count`` ints as a tuple.
 
     Raises:
         DTypeError: if it is neither.
         ArgumentError: if the count is wrong or an entry is below ``minimum``.
     """
-    items = tuple(value) if isinstance(value, (tuple, list)) else (value,) * count
-    if any(isinstance(v, bool) or not hasattr(v, "__index__") for v in items):
+    given = value if is_sequence(value) else (value,) * count
+    items = [v for v in given if _is_integer(v)]
+    if len(items) != len(given):
         raise DTypeError(f"{name} must be an int or {count} ints, not {value!r}")
     if len(items) != count:
         raise ArgumentError(f"{name} must have {count} entries, not {len(items)}")
     if any(v < minimum for v in items):
         raise ArgumentError(f"{name} must be at least {minimum}, not {value!r}")
     return tuple(int(v) for v in items)
+
+
+def _is_integer(value: object) -> TypeGuard[int]:
+    """Whether a value can be an index; a bool is none, a size such as ``s0`` is one."""
+    return not isinstance(value, bool) and hasattr(value, "__index__")
 
 
 def flat(g: object, y: object, *inputs: object, **_attrs: object) -> tuple[None, ...]:

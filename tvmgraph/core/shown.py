@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tvmgraph.core.arguments import is_sequence
 from tvmgraph.dtypes import DType
 
 _SIMPLE = (bool, int, float, str, DType, type(None))
@@ -17,7 +18,7 @@ class Shown:
 
 
 def _is_simple(value: object) -> bool:
-    if isinstance(value, (tuple, list)):
+    if is_sequence(value):
         return len(value) <= 8 and all(map(_is_simple, value))
     return isinstance(value, _SIMPLE)
 

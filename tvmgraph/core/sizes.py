@@ -50,7 +50,7 @@ class Dim(Symbol):
         return cls._intern({(name,): 1})
 
     @classmethod
-    def _of(cls, terms: Terms) -> int | Dim:
+    def of(cls, terms: Terms) -> int | Dim:
         """Returns the dim with these terms, or an ``int``."""
         terms = {k: c for k, c in sorted(terms.items(), key=lambda i: (not i[0], i[0])) if c}
         if not any(terms):  # nothing but a constant
@@ -164,11 +164,11 @@ def _combine_sizes(symbol: str, a: int | Dim, b: int | Dim) -> int | Dim | None:
     if symbol in "+-":
         return _sum(a, b, 1 if symbol == "+" else -1)
     if symbol == "*":
-        terms = {}
+        terms: Terms = {}
         for (k, c), (m, d) in ((x, y) for x in _terms(a).items() for y in _terms(b).items()):
             key = tuple(sorted(k + m))
             terms[key] = terms.get(key, 0) + c * d
-        return Dim._of(terms)
+        return Dim.of(terms)
     if symbol == "**" and b.__class__ is int and 0 <= b <= 4:
         return math.prod([a] * b)
     if symbol in ("//", "%") and not (b.__class__ is int and b == 0):
@@ -177,7 +177,7 @@ def _combine_sizes(symbol: str, a: int | Dim, b: int | Dim) -> int | Dim | None:
             return exact if symbol == "//" else 0
         positive = b > 0 if isinstance(b, int) else proven(">", b, 0)
         if positive and proven(">=", a, 0):
-            return Dim._of({(f"({_wrapped(a)}{symbol}{_wrapped(b)})",): 1})
+            return Dim.of({(f"({_wrapped(a)}{symbol}{_wrapped(b)})",): 1})
         if positive and symbol == "//" and proven("<=", a, 0):  # -(-n // k): rounded up
             return -((b - 1 - a) // b)
     return None
@@ -188,7 +188,7 @@ def _sum(a: int | Dim, b: int | Dim, sign: int) -> int | Dim:
     terms = dict(_terms(a))
     for k, c in _terms(b).items():
         terms[k] = terms.get(k, 0) + sign * c
-    return Dim._of(terms)
+    return Dim.of(terms)
 
 
 def _quotient(a: int | Dim, b: int | Dim) -> int | Dim | None:
@@ -209,7 +209,7 @@ def _quotient(a: int | Dim, b: int | Dim) -> int | Dim | None:
         if c % factor:
             return None
         terms[tuple(rest)] = c // factor
-    return Dim._of(terms)
+    return Dim.of(terms)
 
 
 def _wrapped(value: int | Dim) -> str:
@@ -218,7 +218,7 @@ def _wrapped(value: int | Dim) -> str:
 
 
 def _text_of(terms: Terms) -> str:
-    parts = []
+    parts: list[str] = []
     for product, c in terms.items():
         factors = [*product] if c == 1 and product else [str(c), *product]
         parts.append("*".join(factors))

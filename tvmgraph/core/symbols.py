@@ -15,12 +15,13 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from types import CodeType
 from typing import Any, Self, TypeAlias, TypeVar
 
+from tvmgraph.core.arguments import is_sequence
 from tvmgraph.core.state import state
 from tvmgraph.errors import CaptureError, user_source
 
@@ -112,7 +113,7 @@ def scope() -> SymbolScope | None:
 
 
 @contextmanager
-def inferring() -> Iterator[None]:
+def inferring() -> Generator[None]:
     """While the rule of an operator compares sizes."""
     here = scope()
     if here is None:
@@ -131,7 +132,8 @@ def large_enough(decide: Callable[[], object]) -> dict[str, int]:
     Args:
         decide: Compares sizes, and raises an error where they do not fit.
     """
-    here, least = scope(), {}
+    here = scope()
+    least: dict[str, int] = {}
     while here is not None:
         here.hoping = True
         try:
@@ -146,7 +148,7 @@ def large_enough(decide: Callable[[], object]) -> dict[str, int]:
 
 
 @contextmanager
-def assuming(least: Mapping[str, int]) -> Iterator[None]:
+def assuming(least: Mapping[str, int]) -> Generator[None]:
     """While sizes of values are known to be large enough, because that is checked."""
     here = scope()
     if here is None or not least:
@@ -160,7 +162,7 @@ def assuming(least: Mapping[str, int]) -> Iterator[None]:
 
 
 @contextmanager
-def being_sizes(*sizes: object) -> Iterator[None]:
+def being_sizes(*sizes: object) -> Generator[None]:
     """While expressions are known to be sizes of tensors, so that they are not negative."""
     here = scope()
     if here is None:
@@ -343,11 +345,11 @@ class Scalar(Symbol):
 
     __slots__ = ("value",)
 
-    def __init__(self, text: str, roots: frozenset[str], value: Any) -> None:
-        if type(value) not in (int, float):
+    def __init__(self, text: str, roots: frozenset[str], value: object) -> None:
+        if type(value) is not int and type(value) is not float:
             raise needed(roots)
         self._set(text, roots, type(value))
-        self.value = value
+        self.value: int | float = value
 
     def current(self) -> int | float:
         """Returns the value in the call that is captured."""
@@ -364,10 +366,12 @@ def _same(value: T) -> T:
     return value
 
 
-_OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
-    "+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.truediv,
-    "//": operator.floordiv, "%": operator.mod, "**": operator.pow, "<": operator.lt,
-    "<=": operator.le, ">": operator.gt, ">=": operator.ge, "==": operator.eq, "!=": operator.ne,
+_OPERATORS: dict[str, Callable[[Any, Any], int | float]] = {
+    symbol: getattr(operator, name)
+    for symbol, name in {
+        "+": "add", "-": "sub", "*": "mul", "/": "truediv", "//": "floordiv", "%": "mod",
+        "**": "pow", "<": "lt", "<=": "le", ">": "gt", ">=": "ge", "==": "eq", "!=": "ne",
+    }.items()
 }  # fmt: skip
 
 _DIVISIONS = ("/", "//", "%")
@@ -400,7 +404,7 @@ def text_of(value: object) -> str:
 
 def roots_of(*values: object) -> frozenset[str]:
     """Returns the roots of all symbols among some values."""
-    return frozenset().union(*[v.roots for v in values if isinstance(v, Symbol)])
+    return frozenset[str]().union(*[v.roots for v in values if isinstance(v, Symbol)])
 
 
 def _combine(symbol: str, a: object, b: object) -> Number:
@@ -466,12 +470,11 @@ def _require_number(a: object, b: object) -> None:
 
 def contains_symbol(value: object) -> bool:
     """Whether a value or nested tuple or list holds a symbol."""
-    if isinstance(value, (tuple, list)):
+    if is_sequence(value):
         return any(map(contains_symbol, value))
-    return isinstance(value, (Symbol, slice)) and (
-        isinstance(value, Symbol)
-        or any(map(contains_symbol, (value.start, value.stop, value.step)))
-    )
+    if isinstance(value, slice):
+        return any(map(contains_symbol, (value.start, value.stop, value.step)))
+    return isinstance(value, Symbol)
 
 
 def specialise_inside(value: object) -> None:

@@ -1,5 +1,8 @@
 """Tensor: an array with an interned type; its operators are resolved in the table at call time."""
 
+# pyright: reportPrivateUsage=false
+# (functions below make tensors without ``__init__``, which would copy the elements)
+
 from __future__ import annotations
 
 import contextlib
@@ -9,7 +12,7 @@ from typing import Any, Self
 import numpy as np
 
 from tvmgraph import dtypes, hooks
-from tvmgraph.core.arguments import DTypeLike
+from tvmgraph.core.arguments import DTypeLike, is_sequence
 from tvmgraph.core.conversion import converted, require_fit
 from tvmgraph.core.deferred import Deferred
 from tvmgraph.core.memory import require_memory
@@ -286,9 +289,7 @@ class Tensor(TensorMethods, CopyMethods, DeviceMethods):
         Raises:
             DTypeError: if it is no NumPy array.
         """
-        if not isinstance(array, np.ndarray):
-            raise DTypeError(f"array must be a NumPy array, not {type(array).__name__}",
-                             op="Tensor.from_numpy", at=user_source())  # fmt: skip
+        _require_array(array)
         tensor = tensor_from_numpy(array)
         lend(tensor.array)
         return tensor
@@ -446,6 +447,11 @@ def _forget_array(tensor: Tensor) -> None:
         _slot.__delete__(tensor)
 
 
+def renew(tensor: Tensor) -> None:
+    """Makes the value a new one: nothing that was computed from the one before fits it."""
+    tensor._token = None
+
+
 def deferred_tensor(elements: Deferred, type: TensorType) -> Tensor:
     """Returns a tensor whose elements are computed when somebody looks at them."""
     tensor = _new(Tensor)
@@ -474,6 +480,12 @@ def tensor_from_numpy(array: Any, type: TensorType | None = None) -> Tensor:
     return t
 
 
+def _require_array(array: object) -> None:
+    if not isinstance(array, np.ndarray):
+        raise DTypeError(f"array must be a NumPy array, not {type(array).__name__}",
+                         op="Tensor.from_numpy", at=user_source())  # fmt: skip
+
+
 def to_array(data: object, dtype: DTypeLike | None = None) -> np.ndarray:
     """Converts user data to an aligned array with the default dtypes of :class:`Tensor`."""
     wanted = None if dtype is None else dtypes.dtype_of(dtype)
@@ -500,7 +512,7 @@ def to_array(data: object, dtype: DTypeLike | None = None) -> np.ndarray:
 
 def _array_of_python(data: object) -> np.ndarray:
     """Converts numbers, lists and tuples (which may hold tensors) to an array."""
-    if isinstance(data, (list, tuple)):
+    if is_sequence(data):
         data = _plain(data)
     elif not isinstance(data, (numbers.Number, np.generic)) and not hasattr(data, "__array__"):
         raise DTypeError(
@@ -525,7 +537,7 @@ def _array_of_python(data: object) -> np.ndarray:
 def _plain(data: object) -> object:
     if isinstance(data, Tensor):
         return data.array
-    return [_plain(d) for d in data] if isinstance(data, (list, tuple)) else data
+    return [_plain(d) for d in data] if is_sequence(data) else data
 
 
 def tensor(

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from tvmgraph import dtypes
 from tvmgraph.core import rules
+from tvmgraph.core.arguments import is_tuple
 from tvmgraph.core.op import F
 from tvmgraph.core.tensor_overloads import TensorOverloads, aliases, is_int
-from tvmgraph.core.types import TensorType
 from tvmgraph.errors import ArgumentError, DTypeError, ShapeError, user_source
 
 if TYPE_CHECKING:
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 
 def _is_basic(index: object) -> bool:
     """Whether an index is made of integers, slices, None and ... alone."""
-    if type(index) is tuple:
-        return all(map(_is_basic, index))
-    return type(index) in (int, slice) or index is None or index is ...
+    if type(index) in (int, slice) or index is None or index is ...:
+        return True
+    return is_tuple(index) and all(map(_is_basic, index))
 
 
 class TensorAccess(TensorOverloads):
@@ -32,9 +32,6 @@ class TensorAccess(TensorOverloads):
     __slots__ = ()
 
     if TYPE_CHECKING:  # what Tensor itself adds
-        type: TensorType
-        rebind: Callable[[Tensor], Self]
-        host: Callable[[], np.ndarray]
         item: Callable[..., Any]
 
     def __getitem__(self, index: object) -> Tensor:

@@ -11,6 +11,7 @@ from tvmgraph.dtypes import DType
 
 if TYPE_CHECKING:
     from tvmgraph.core.tensor import Tensor
+    from tvmgraph.core.types import TensorType
 
 
 class CopyMethods:
@@ -18,13 +19,26 @@ class CopyMethods:
 
     __slots__ = ()
 
-    def __reduce__(self: Tensor) -> tuple[object, ...]:  # pyright: ignore[reportGeneralTypeIssues]
+    if TYPE_CHECKING:  # what Tensor defines
+        type: TensorType
+        array: np.ndarray
+
+        @property
+        def dtype(self) -> DType: ...
+        @property
+        def device(self) -> str: ...
+        @property
+        def on_gpu(self) -> bool: ...
+        def host(self) -> np.ndarray: ...
+        def duplicate(self) -> Tensor: ...
+
+    def __reduce__(self) -> tuple[object, ...]:
         placeholder = not self.type.is_static
         raw = None if placeholder else self.array.tobytes()
         device = "CPU" if placeholder else self.device
         return (unpickle, (raw, self.type.shape, self.dtype, device))
 
-    def __copy__(self: Tensor) -> Tensor:  # pyright: ignore[reportGeneralTypeIssues]
+    def __copy__(self) -> Tensor:
         from tvmgraph.core.tensor import Tensor, tensor_from_numpy
 
         if not self.type.is_static:
@@ -32,7 +46,7 @@ class CopyMethods:
         return self.duplicate() if self.on_gpu else tensor_from_numpy(aligned_copy(self.host()))
 
     def __deepcopy__(self, memo: dict[int, object]) -> Tensor:
-        return self.__copy__()  # pyright: ignore[reportAttributeAccessIssue]
+        return self.__copy__()
 
 
 def unpickle(raw: bytes | None, shape: tuple[int, ...], dtype: DType, device: str) -> Tensor:

@@ -22,7 +22,7 @@ _NAME = re.compile(r"(cpu|gpu|cuda)(?::(\d+))?", re.IGNORECASE)
 _ON_GPU = 2  # DLPack's number of CUDA
 
 
-def device_index(name: str, op: str) -> int | None:
+def device_index(name: object, op: str) -> int | None:
     """Reads a device name.
 
     Args:
@@ -54,6 +54,10 @@ class DeviceMethods:
     __slots__ = ()
 
     _device: Any
+    array: np.ndarray
+    if TYPE_CHECKING:  # what Tensor itself adds
+
+        def asnumpy(self) -> np.ndarray: ...
 
     @property
     def device(self) -> str:
@@ -102,27 +106,27 @@ class DeviceMethods:
             index = device_index(device, "Tensor")
             if index is not None:
                 moved = self.placed(device)
-                del self.array  # pyright: ignore[reportAttributeAccessIssue]
+                del self.array
                 self._device = moved._device
         return self
 
     # ---- other libraries --------------------------------------------------------------------
 
-    def __dlpack__(self, **kwargs: object) -> object:
+    def __dlpack__(self, **kwargs: Any) -> object:
         if not self.on_gpu:
-            return self.asnumpy().__dlpack__(**kwargs)  # pyright: ignore[reportAttributeAccessIssue]
+            return self.asnumpy().__dlpack__(**kwargs)
         storage = self._device
         hooks.wait_for_reader(storage.index, kwargs.get("stream"))
         return storage.handle.__dlpack__(**kwargs)
 
     def __dlpack_device__(self) -> tuple[int, int]:
         if not self.on_gpu:
-            return self.array.__dlpack_device__()  # pyright: ignore[reportAttributeAccessIssue]
+            return self.array.__dlpack_device__()
         return _ON_GPU, self._device.index
 
     def to_dlpack(self) -> object:
         """Returns a DLPack capsule of the elements."""
-        return self.__dlpack__()  # pyright: ignore[reportAttributeAccessIssue]
+        return self.__dlpack__()
 
     @staticmethod
     def from_dlpack(dlpack: Any) -> Tensor:

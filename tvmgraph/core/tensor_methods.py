@@ -9,7 +9,7 @@ are written out in :mod:`.tensor_overloads` and :mod:`.tensor_access`.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -105,7 +105,7 @@ class _Forward:
 
 def _in_place(name: str) -> Callable[..., TensorMethods]:
     def method(self: TensorMethods, *args: object, **kwargs: object) -> TensorMethods:
-        return self._store(getattr(self, name)(*args, **kwargs))
+        return self._store(getattr(self, name)(*args, **kwargs))  # pyright: ignore[reportPrivateUsage]
 
     method.__name__ = method.__qualname__ = f"{name}_"
     method.__doc__ = f"Stores the result of :meth:`{name}` in this tensor and returns it."
@@ -133,7 +133,7 @@ class TensorMethods(TensorAccess):
             ranks.index(new.dtype.kind.replace("u", "i")) <= ranks.index(self.dtype.kind)
         ):
             new = F.cast(new, self.dtype)
-        return self.rebind(new)  # pyright: ignore[reportAttributeAccessIssue]
+        return self.rebind(new)
 
     # ---- what it is -------------------------------------------------------------------------
 
@@ -164,14 +164,14 @@ class TensorMethods(TensorAccess):
     def is_contiguous(self) -> bool:
         """Whether the elements lie in row-major order without gaps."""
         # a value of a graph has no layout yet; the compiler lays it out in order
-        return state.interpreter is not None or bool(self.array.flags.c_contiguous)  # pyright: ignore
+        return state.interpreter is not None or bool(self.array.flags.c_contiguous)
 
     def stride(self, dim: int | None = None) -> int | list[int]:
         """Elements to step along every axis, or along ``dim``."""
         if state.interpreter is not None:
             steps = [math.prod(self.shape[i + 1 :]) for i in range(self.ndim)]
         else:
-            steps = [s // self.dtype.itemsize for s in self.array.strides]  # pyright: ignore
+            steps = [s // self.dtype.itemsize for s in self.array.strides]
         return steps if dim is None else steps[dim]
 
     def storage_offset(self) -> int:
@@ -180,11 +180,11 @@ class TensorMethods(TensorAccess):
 
     def data_ptr(self) -> int:
         """Address of the first element."""
-        return int(self.array.ctypes.data)  # pyright: ignore[reportAttributeAccessIssue]
+        return int(self.array.ctypes.data)
 
     def get_bytes(self) -> bytes:
         """Returns the elements as bytes."""
-        return self.array.tobytes()  # pyright: ignore[reportAttributeAccessIssue]
+        return self.array.tobytes()
 
     @property
     def init(self) -> None:
@@ -214,7 +214,7 @@ class TensorMethods(TensorAccess):
         """Returns a tensor with the same elements; gradients flow through it."""
         if state.interpreter is not None or state.tapes:
             return F.identity(self)
-        return self.snapshot().__copy__()  # pyright: ignore[reportAttributeAccessIssue]
+        return self.snapshot().__copy__()
 
     def clone(self) -> Tensor:
         """Returns a tensor with the same elements; see :meth:`copy`."""
@@ -226,7 +226,7 @@ class TensorMethods(TensorAccess):
 
     def value(self) -> Tensor:
         """Returns a tensor that keeps the current elements."""
-        return self.snapshot()  # pyright: ignore[reportAttributeAccessIssue]
+        return self.snapshot()
 
     def init_data(self, *_: object, **__: object) -> Self:
         """Returns the tensor, which is always initialised."""
@@ -265,8 +265,8 @@ class TensorMethods(TensorAccess):
             elif a is not None:
                 dtype = a
         if other is not None:
-            dtype, device = other.dtype, other.device if device is None else device  # pyright: ignore
-        moved = self if device is None else self.placed(device)  # pyright: ignore
+            dtype, device = other.dtype, other.device if device is None else device
+        moved = self if device is None else self.placed(device)
         dtype = self.dtype if dtype is None else dtypes.dtype_of(dtype)
         if dtype is not self.dtype:
             return F.cast(moved, dtype)
@@ -354,7 +354,7 @@ class TensorMethods(TensorAccess):
 
     def copy_(self, src: object, non_blocking: bool = False) -> Self:
         """Stores the elements of ``src``, which is broadcast and converted to this dtype."""
-        return self.rebind(F.cast(F.broadcast_to(src, self.shape), self.dtype))  # pyright: ignore
+        return self.rebind(F.cast(F.broadcast_to(src, self.shape), self.dtype))
 
     def put_(self, index: object, source: object, accumulate: bool = False) -> Self:
         """Writes (or adds) ``source`` at positions of the flattened tensor."""
@@ -374,8 +374,10 @@ class TensorMethods(TensorAccess):
         *index, value = args
         if not index:
             return F.reshape(F.full_like(self, value), self.shape)
-        where = index[0] if isinstance(index[0], tuple) else np.unravel_index(index[0], self.shape)
-        return F.setitem(self, tuple(int(i) for i in where), value)
+        place: int | Sequence[int] = index[0]
+        if not isinstance(place, tuple):
+            place = [int(i) for i in np.unravel_index(place, self.shape)]
+        return F.setitem(self, tuple(map(int, place)), value)
 
     def requires_grad_(self, requires_grad: bool = True) -> Self:
         """Sets whether training updates a Parameter; other tensors have no such state.
@@ -387,7 +389,7 @@ class TensorMethods(TensorAccess):
             raise DTypeError(
                 "only a Parameter has requires_grad", op="Tensor.requires_grad_", at=user_source()
             )
-        self.requires_grad = requires_grad  # pyright: ignore[reportAttributeAccessIssue]
+        self.requires_grad = requires_grad
         return self
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, TypeGuard, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeGuard, TypeVar
 
 import numpy as np
 
@@ -85,9 +85,9 @@ _axis = aliases(dim="axis")
 
 def sizes_of(sizes: tuple[Any, ...]) -> tuple[int, ...]:
     """Accepts ``f(2, 3)``, ``f((2, 3))`` and ``f(Tensor([2, 3]))``."""
-    if len(sizes) == 1 and isinstance(sizes[0], (tuple, list)):
+    given: object = sizes[0] if len(sizes) == 1 else None
+    if isinstance(given, (tuple, list)):
         return tuple(sizes[0])
-    given = sizes[0] if len(sizes) == 1 else None
     if isinstance(given, TensorOverloads) and len(given.shape) == 1:
         return tuple(given.array.tolist())
     return sizes
@@ -136,6 +136,12 @@ class TensorOverloads:
         @staticmethod
         def from_numpy(array: np.ndarray) -> Tensor: ...
         def __getitem__(self, index: object) -> Tensor: ...
+        def host(self) -> np.ndarray: ...
+        def rebind(self, new: Tensor) -> Self: ...
+        def snapshot(self) -> Tensor: ...
+        @property
+        def device(self) -> str: ...
+        def placed(self, name: str) -> Tensor | Self: ...
 
     # ---- reductions -------------------------------------------------------------------------
 

@@ -250,9 +250,9 @@ def equation(inputs: Sequence[Sequence[str]], outputs: Sequence[Sequence[str]]) 
 
 
 def _named_axes(ndim: int, attrs: Attrs) -> set[int]:
-    found = attrs["axis"] if "axis" in attrs else attrs["dims"]
-    found = found if isinstance(found, (tuple, list)) else (found,)
-    return {a % ndim for a in found} if ndim else set()
+    found: int | Sequence[int] = attrs["axis"] if "axis" in attrs else attrs["dims"]
+    axes = found if isinstance(found, Sequence) else (found,)
+    return {a % ndim for a in axes} if ndim else set()
 
 
 def reduced(types: Sequence[TensorType], attrs: Mapping[str, object]) -> str:

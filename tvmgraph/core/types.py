@@ -55,7 +55,7 @@ class TensorType:
     @property
     def roots(self) -> frozenset[str]:
         """Names of the sizes that its shape depends on."""
-        return frozenset().union(*[d.roots for d in self.shape if isinstance(d, Dim)])
+        return frozenset[str]().union(*[d.roots for d in self.shape if isinstance(d, Dim)])
 
     @property
     def static_shape(self) -> tuple[int, ...]:
@@ -113,7 +113,8 @@ def tensor_type(shape: Iterable[int | Dim], dtype: DTypeLike, device: str = "cpu
             return found
     shape = tuple([d if d.__class__ is int or isinstance(d, Dim) else int(d) for d in shape])
     dtype = dtypes.dtype_of(dtype)
-    key = (tuple([d if d.__class__ is int else d.text for d in shape]), dtype, device)  # pyright: ignore
+    sizes = tuple([d if isinstance(d, int) else d.text for d in shape])
+    key = (sizes, dtype, device)
     found = _INTERNED.get(key)
     if found is None:
         # setdefault is atomic, so two threads agree on one object

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, Self
+from typing import Any, Self, TypeAlias
 
 from tvmgraph.core.state import bump_epoch
 from tvmgraph.core.tensor import Tensor
@@ -19,6 +19,9 @@ from tvmgraph.errors import (
 from tvmgraph.nn._checks import is_int, reject
 from tvmgraph.nn._offered import offered
 from tvmgraph.nn.cell import Cell
+
+#: The place of a cell, or of several.
+_Index: TypeAlias = "int | Tensor | slice[int | None, int | None, int | None]"
 
 
 def _place(cells: Mapping[str, Any]) -> tuple[str, int]:
@@ -98,7 +101,7 @@ class _Ordered(Cell):
     def __iter__(self) -> Iterator[Any]:
         return iter(self._members())
 
-    def __getitem__(self, index: object) -> Any:
+    def __getitem__(self, index: _Index) -> Any:
         if not isinstance(index, slice):
             return self._members()[self._position(index)]
         part = (SequentialCell if isinstance(self, SequentialCell) else CellList)()
@@ -109,7 +112,7 @@ class _Ordered(Cell):
         object.__setattr__(part, "training", self.training)
         return part
 
-    def __setitem__(self, index: object, cell: Any) -> None:
+    def __setitem__(self, index: _Index, cell: Any) -> None:
         keys, members = list(self._cells), self._members()
         if isinstance(index, slice):
             members[index] = list(cell)
@@ -118,7 +121,7 @@ class _Ordered(Cell):
         members[self._position(index)] = cell
         self._adopt(zip(keys, members))
 
-    def __delitem__(self, index: object) -> None:
+    def __delitem__(self, index: _Index) -> None:
         keys, members = list(self._cells), self._members()
         if not isinstance(index, slice):
             index = self._position(index)

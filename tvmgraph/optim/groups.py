@@ -125,18 +125,20 @@ def settings_of(
         reject(ArgumentError, op, "params must not be empty", fix="pass net.trainable_params()")
     default = rate_of(op, learning_rate, "learning_rate")
     decay = decay_of(op, weight_decay)
-    if all(isinstance(p, Parameter) for p in items):
+    members = [p for p in items if isinstance(p, Parameter)]
+    if len(members) == len(items):
         found = [
             Setting(p, default, decay, "beta" not in p.name and "gamma" not in p.name, False)
-            for p in items
+            for p in members
         ]
         return _distinct(op, found), False
-    if not all(isinstance(g, dict) for g in items):
+    groups = [g for g in items if isinstance(g, dict)]
+    if len(groups) < len(items):
         reject(DTypeError, op, "params must hold only Parameters or only dicts",
                ", ".join(sorted({type(p).__name__ for p in items})))  # fmt: skip
     order: Sequence[Parameter] | None = None
     found = []
-    for number, group in enumerate(items):
+    for number, group in enumerate(groups):
         _check_group(op, group)
         if "order_params" in group:
             order = list(group["order_params"])

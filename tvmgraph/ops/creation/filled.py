@@ -119,8 +119,9 @@ def full(size: object, fill_value: Any, *, dtype: DTypeLike | None = None) -> Te
         )  # fmt: skip
     value = fill_value.item() if isinstance(fill_value, np.generic) else fill_value
     if wanted.is_integer:
-        if not math.isfinite(value):
-            raise bad(ArgumentError, f"{value!r} is no {wanted.name}", "full",
+        if isinstance(value, complex) or not math.isfinite(value):
+            kind = DTypeError if isinstance(value, complex) else ArgumentError
+            raise bad(kind, f"{value!r} is no {wanted.name}", "full",
                       describe(size=size, fill_value=value), "give a dtype of floats")  # fmt: skip
         value = int(value)
     return _full(shape, value, wanted)

@@ -366,9 +366,11 @@ def metrics_of(value: object) -> dict[str, Metric]:
     if value is None:
         return {}
     if isinstance(value, Mapping):
-        found = {n: get_metric_fn(m) if isinstance(m, str) else m for n, m in value.items()}
+        found: dict[str, Any] = {
+            n: get_metric_fn(m) if isinstance(m, str) else m for n, m in value.items()
+        }
     elif isinstance(value, Iterable) and not isinstance(value, str):
-        found = {n: get_metric_fn(n) for n in value}
+        found = {n: get_metric_fn(n) for n in map(str, value)}
     else:
         reject(DTypeError, "Model", f"metrics cannot be a {type(value).__name__}",
                        'use {"accuracy"} or {"name": nn.Accuracy()}')  # fmt: skip
