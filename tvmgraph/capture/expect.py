@@ -19,7 +19,7 @@ from typing import Any, Protocol, TypeGuard
 import numpy as np
 
 from tvmgraph import dtypes
-from tvmgraph.capture.places import ABSENT, contents, reference
+from tvmgraph.capture.places import ABSENT, contents, has_references, reference
 from tvmgraph.core.parameter import Parameter
 from tvmgraph.core.symbols import Scalar, Symbol
 from tvmgraph.core.tensor import Tensor
@@ -177,12 +177,12 @@ def is_watched(value: object, depth: int = 0) -> bool:
         depth: How many objects enclose it.
     """
     if isinstance(value, Tensor):
-        return weakref.getweakrefcount(value) > 0
+        return has_references(value)
     if isinstance(value, (*_ATOMS, float, *_OPAQUE, types.FunctionType)):
         return isinstance(value, types.GeneratorType)
     if isinstance(value, (list, tuple, dict, set, frozenset)):
         inside = value.values() if isinstance(value, dict) else value
-    elif ends_by_itself(value) or weakref.getweakrefcount(value):
+    elif ends_by_itself(value) or has_references(value):
         return not is_cell(value)
     else:
         inside = attributes(value).values() if is_plain_object(value) else ()

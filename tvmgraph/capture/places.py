@@ -220,6 +220,17 @@ def member(owner: object, name: str, kind: str = "attribute") -> Member:
     return Member((kind, id(owner), name), f"{title}.{name}", reference(owner), name, slot)
 
 
+class Reference(weakref.ref[Any]):
+    """A weak reference of a capture, which is not the one that the user gets for the object."""
+
+    __slots__ = ()
+
+
+def has_references(value: object) -> bool:
+    """Whether somebody but captures holds weak references to an object."""
+    return any(type(r) is not Reference for r in weakref.getweakrefs(value))
+
+
 def reference(value: object, kept: bool = True) -> Callable[[], object]:
     """Returns a weak reference to an object.
 
@@ -228,7 +239,7 @@ def reference(value: object, kept: bool = True) -> Callable[[], object]:
         kept: Whether one that allows no weak references is held; its reference is empty otherwise.
     """
     try:
-        return weakref.ref(value)
+        return Reference(value)
     except TypeError:
         return (lambda: value) if kept else lambda: None
 

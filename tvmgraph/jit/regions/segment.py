@@ -7,7 +7,6 @@ import functools
 import inspect
 import sys
 import types
-import weakref
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
@@ -15,7 +14,7 @@ from typing import Any
 from tvmgraph import dtypes
 from tvmgraph.capture.changes import MUTATING
 from tvmgraph.capture.expect import LIBRARIES, ends_by_itself, is_cell, is_mortal, is_watched
-from tvmgraph.capture.places import reference
+from tvmgraph.capture.places import has_references, reference
 from tvmgraph.capture.settings import Settings
 from tvmgraph.capture.source import definition_of
 from tvmgraph.config import JitConfig
@@ -333,7 +332,7 @@ def _is_known(value: object) -> bool:
         return True
     module = type(value).__module__.partition(".")[0]
     own = module == "tvmgraph" or (module not in LIBRARIES and hasattr(value, "__dict__"))
-    return own and not ends_by_itself(value) and not weakref.getweakrefcount(value)
+    return own and not ends_by_itself(value) and not has_references(value)
 
 
 def _holds(value: object, wanted: object) -> bool:
