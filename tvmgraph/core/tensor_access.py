@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
 from tvmgraph import dtypes
 from tvmgraph.core import rules
 from tvmgraph.core.arguments import is_tuple
+from tvmgraph.core.in_place import write_at
 from tvmgraph.core.op import F
 from tvmgraph.core.tensor_overloads import TensorOverloads, aliases, is_int
 from tvmgraph.errors import ArgumentError, DTypeError, ShapeError, user_source
@@ -41,9 +42,9 @@ class TensorAccess(TensorOverloads):
         return found
 
     def __setitem__(self, index: object, value: object) -> None:
-        base = getattr(self, "_base", None)
-        now = self if base is None else F.getitem(*base)
-        self.rebind(F.setitem(now, index, value))
+        if not write_at(self, index, value):  # pyright: ignore[reportArgumentType]
+            base = getattr(self, "_base", None)
+            self.rebind(F.setitem(self if base is None else F.getitem(*base), index, value))
 
     def _write_through(self) -> None:
         """Writes a change on into the tensor that this one was taken out of."""
@@ -258,8 +259,26 @@ class TensorAccess(TensorOverloads):
 
     def index_copy(self, dim: int, index: object, tensor: object) -> Tensor:
         """This tensor with the slices of ``tensor`` written at ``index`` along ``dim``."""
-        axis = rules.normalize_axis(dim, self.ndim, "dim")
-        return F.setitem(self, (*(slice(None),) * axis, index), tensor)
+        return F.setitem(self, _along(self, dim, index), tensor)
+
+    def index_copy_(self, dim: int, index: object, tensor: object) -> Self:
+        """Writes the slices of ``tensor`` at ``index`` along ``dim``."""
+        self[_along(self, dim, index)] = tensor
+        return self
+
+    def index_put_(
+        self, indices: Sequence[Tensor], values: object, accumulate: bool = False
+    ) -> Self:
+        """Writes (or adds) ``values`` as :meth:`index_put` does, in this tensor."""
+        if accumulate:
+            return self.rebind(self.index_put(indices, values, True))
+        self[tuple(indices)] = values
+        return self
+
+
+def _along(self: TensorAccess, dim: int, index: object) -> tuple[object, ...]:
+    """Returns the index of slices at ``index`` along an axis."""
+    return (*(slice(None),) * rules.normalize_axis(dim, self.ndim, "dim"), index)
 
 
 @aliases(dim="axis", value="src")

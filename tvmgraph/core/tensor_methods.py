@@ -16,6 +16,7 @@ import numpy as np
 
 from tvmgraph import dtypes
 from tvmgraph.core.arguments import DTypeLike
+from tvmgraph.core.in_place import compute_over, fill
 from tvmgraph.core.op import F
 from tvmgraph.core.state import state
 from tvmgraph.core.tensor_access import TensorAccess
@@ -65,8 +66,8 @@ RENAMED = {
 
 # name_() stores the result of name()
 IN_PLACE = """
-abs add addmm ceil clamp clip cos div divide erfinv exp exponential fill fill_diagonal floor
-floor_divide index_add index_copy index_fill index_put log masked_fill masked_scatter mul neg pow
+abs add addmm ceil clamp clip cos div divide erfinv exp exponential fill_diagonal floor
+floor_divide index_add index_fill log masked_fill masked_scatter mul neg pow
 reciprocal remainder round rsqrt scatter scatter_add sigmoid sign sin sqrt square sub tanh trunc
 """.split()  # noqa: SIM905  (one word each)
 
@@ -105,6 +106,8 @@ class _Forward:
 
 def _in_place(name: str) -> Callable[..., TensorMethods]:
     def method(self: TensorMethods, *args: object, **kwargs: object) -> TensorMethods:
+        if not kwargs and compute_over(self, name, args):  # pyright: ignore[reportArgumentType]
+            return self
         return self._store(getattr(self, name)(*args, **kwargs))  # pyright: ignore[reportPrivateUsage]
 
     method.__name__ = method.__qualname__ = f"{name}_"
@@ -350,7 +353,11 @@ class TensorMethods(TensorAccess):
 
     def zero_(self) -> Self:
         """Fills with zeros."""
-        return self._store(F.zeros_like(self))
+        return self.fill_(0)
+
+    def fill_(self, value: object) -> Self:
+        """Fills with a number, or a tensor of one element."""
+        return self if fill(self, value) else self._store(self.fill(value))  # pyright: ignore
 
     def copy_(self, src: object, non_blocking: bool = False) -> Self:
         """Stores the elements of ``src``, which is broadcast and converted to this dtype."""

@@ -1,0 +1,215 @@
+"""Eager changes of tensors in place: elements are written over where nobody else sees them.
+
+An in-place operation gives a tensor new elements, and whoever took the old ones before keeps them:
+a tape, a compiled call, a view, NumPy code. Where there is nobody, which reference counts tell, a
+part is written without copying the rest.
+"""
+
+from __future__ import annotations
+
+from sys import getrefcount
+from typing import Protocol, TypeGuard
+
+import numpy as np
+
+from tvmgraph import dtypes
+from tvmgraph.config.flag_registry import active
+from tvmgraph.core.arguments import is_tuple
+from tvmgraph.core.op import OPS, F
+from tvmgraph.core.state import note_write, state, turn
+from tvmgraph.core.storage import aligned_copy, aligned_empty
+from tvmgraph.core.types import TensorType
+from tvmgraph.errors import TvmgraphError
+
+
+class Stored(Protocol):
+    """What a tensor is for those who write to it; see :class:`~tvmgraph.core.tensor.Tensor`."""
+
+    array: np.ndarray
+    type: TensorType
+
+    @property
+    def _device(self) -> object: ...
+
+    def _bind(self, array: np.ndarray) -> None: ...
+
+
+class _UnknownError(Exception):
+    """An index or a value that operators have to look at."""
+
+
+def write_at(tensor: Stored, index: object, value: object) -> bool:
+    """Stores a value at an index of a tensor's own elements, with NumPy's rules.
+
+    Args:
+        tensor: What is changed.
+        index: Integers, slices, ``None``, ``...``, integer and bool tensors or arrays, or a tuple
+            of these.
+        value: Tensor, NumPy array or number that broadcasts to the region.
+
+    Returns:
+        Whether it was stored. It was not where operators must do it because somebody follows
+        them, and where the index or the value is wrong, which operators say.
+    """
+    if not _is_eager(tensor):
+        return False
+    try:
+        key, given = _key(index, tensor), _elements(value, tensor.type.dtype)
+    except (_UnknownError, TvmgraphError):
+        return False
+    if given.ndim == 0 and isinstance(key, np.ndarray) and key.dtype == np.bool_:
+        return False  # `where` of all elements takes less than looking which ones are meant
+    with turn:
+        try:
+            _own(tensor)[key] = given  # pyright: ignore
+        except (IndexError, ValueError):
+            return False
+    return True
+
+
+def fill(tensor: Stored, value: object) -> bool:
+    """Gives all elements of a tensor the value of a number; returns whether it could.
+
+    Args:
+        tensor: What is changed.
+        value: The number.
+    """
+    if value.__class__ not in _NUMBERS or not _is_eager(tensor):
+        return False
+    given = _elements(value, tensor.type.dtype)
+    with turn:
+        _own(tensor, kept=False).fill(given)
+    return True
+
+
+def compute_over(tensor: Stored, name: str, args: tuple[object, ...]) -> bool:
+    """Stores the result of an operator on a tensor over its elements.
+
+    Args:
+        tensor: The first operand.
+        name: The operator.
+        args: Further operands.
+
+    Returns:
+        Whether it was stored, as of :func:`write_at`.
+    """
+    op, dtype = OPS.get(name), tensor.type.dtype
+    ufunc = getattr(op and op.eager, "__wrapped__", None)
+    if op is None or not op.traits.cheap or not isinstance(ufunc, np.ufunc):
+        return False  # machine code may round what takes more than an instruction differently
+    if dtype not in (dtypes.float32, dtypes.float64) or not _is_eager(tensor):
+        return False
+    try:
+        others = [_elements(a, dtype) for a in args if getattr(a, "dtype", dtype) is dtype]
+        fits = np.broadcast_shapes(tensor.type.shape, *[o.shape for o in others])
+    except (_UnknownError, ValueError):
+        return False
+    if len(others) != ufunc.nin - 1 or fits != tensor.type.shape:
+        return False
+    with turn, np.errstate(all="ignore"):
+        array = _own(tensor)
+        ufunc(array, *others, out=array)
+    return True
+
+
+def is_held(tensor: Stored) -> bool:
+    """Whether others than a tensor refer to its array or, as every view of it does, its base."""
+    array, base, of_base = _references(tensor)
+    if base is None:
+        return array > _ALONE[0]
+    owns = base.__class__ is np.ndarray and base.base is None
+    return not owns or array > _ALONE[0] or of_base > _ALONE[2]
+
+
+def _references(tensor: Stored | _Alone) -> tuple[int, np.ndarray | None, int]:
+    """How many refer to a tensor's array, what the array is a view of, how many refer to that."""
+    array = tensor.array
+    base = array.base
+    return getrefcount(array), base, getrefcount(base)
+
+
+class _Alone:
+    """Refers to an array as a tensor does."""
+
+    __slots__ = ("array",)
+
+    def __init__(self, array: np.ndarray) -> None:
+        self.array = array
+
+
+_ALONE = _references(_Alone(aligned_copy(np.zeros(1))))
+
+_NUMBERS = (int, float, bool)
+
+
+def _is_eager(tensor: Stored) -> bool:
+    """Whether a change is nobody's business, and the elements are the host's and the tensor's."""
+    followed = state.interpreter is not None or state.tapes or state.paused or active.watches_eager
+    return not followed and _is_on_host(tensor) and getattr(tensor, "_base", None) is None
+
+
+def _is_tensor(value: object) -> TypeGuard[Stored]:
+    return getattr(value, "type", None).__class__ is TensorType
+
+
+def _is_on_host(tensor: Stored) -> bool:
+    device = tensor._device  # pyright: ignore[reportPrivateUsage]
+    return device is None and tensor.type.is_static
+
+
+def _own(tensor: Stored, kept: bool = True) -> np.ndarray:
+    """Returns elements that a tensor alone has, to be written to.
+
+    Args:
+        tensor: The tensor; it gets storage of its own where others see its elements.
+        kept: Whether the elements must stay as they are.
+    """
+    bind = tensor._bind  # pyright: ignore[reportPrivateUsage]
+    bind(tensor.array)  # what compiled code still has refers to the array
+    flags = tensor.array.flags
+    fits = flags.c_contiguous and flags.writeable
+    del flags
+    if not fits or is_held(tensor):
+        seen = tensor.array
+        bind(aligned_copy(seen) if kept else aligned_empty(seen.shape, seen.dtype))
+    note_write()
+    return tensor.array
+
+
+def _elements(value: object, dtype: dtypes.DType) -> np.ndarray:
+    """Returns what is stored, as an array of a dtype."""
+    if _is_tensor(value):
+        if _is_on_host(value):
+            return (value if value.type.dtype is dtype else F.cast(value, dtype)).array
+    elif value.__class__ in _NUMBERS:
+        return np.asarray(value).astype(dtype.numpy)
+    elif isinstance(value, np.ndarray) and value.dtype == dtype.numpy:
+        return value
+    raise _UnknownError
+
+
+def _key(index: object, tensor: Stored) -> object:
+    """Returns an index as NumPy takes it."""
+    if is_tuple(index):
+        return tuple([_key(i, tensor) for i in index])
+    if index.__class__ is int or index is None or index is ...:
+        return index
+    if isinstance(index, slice):
+        if all([b is None or b.__class__ is int for b in (index.start, index.stop, index.step)]):
+            return index
+    elif _is_tensor(index):
+        if index is not tensor and _is_on_host(index):
+            return _positions(index.array)
+    elif isinstance(index, np.ndarray):
+        return _positions(index)
+    raise _UnknownError
+
+
+def _positions(index: np.ndarray) -> np.ndarray:
+    """Returns an index array; bools and floats of no axes are errors, which operators raise."""
+    if index.dtype.kind in "iu" or (index.dtype.kind == "b" and index.ndim):
+        return index
+    raise _UnknownError
+
+
+__all__ = ["compute_over", "fill", "is_held", "write_at"]
