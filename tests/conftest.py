@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import os
 import signal
+import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -26,6 +27,9 @@ def pytest_configure(config: pytest.Config) -> None:
     os.environ["TVMGRAPH_EAGER_KERNELS"] = "0"  # what comes first is no matter of time
     folder = tempfile.TemporaryDirectory(prefix="tvmgraph-tests-")
     os.environ["TVMGRAPH_CACHE_DIR"] = folder.name
+    if sys.dont_write_bytecode:  # tests start hundreds of processes that import the same modules
+        os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+        os.environ["PYTHONPYCACHEPREFIX"] = f"{folder.name}/bytecode"
     config.add_cleanup(folder.cleanup)
 
 
