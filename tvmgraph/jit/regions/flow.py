@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from itertools import filterfalse
 
 from tvmgraph.capture.source import bound_names
+from tvmgraph.jit.regions.nodes import descendants
 from tvmgraph.jit.regions.split import is_temporary
 
 Names = frozenset[str]
@@ -35,9 +36,10 @@ def reads(*nodes: ast.AST | None) -> Names:
 @functools.lru_cache(KEPT)
 def _reads(node: ast.AST) -> Names:
     found: set[str] = set()
-    for n in ast.walk(node):
-        if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Store):
-            found.add(n.id)
+    for n in descendants(node):
+        if isinstance(n, ast.Name):
+            if not isinstance(n.ctx, ast.Store):
+                found.add(n.id)
         elif isinstance(n, ast.AugAssign) and isinstance(n.target, ast.Name):
             found.add(n.target.id)
     return frozenset(found)
@@ -53,7 +55,7 @@ def asks_identity(node: ast.AST) -> bool:
         or (isinstance(n, ast.Compare) and any(map(_compares_identity, n.ops, n.comparators)))
         or (isinstance(n, ast.Attribute) and (n.attr in _WRITING or _is_in_place(n.attr)))
         or (isinstance(n, ast.Name) and n.id in _WRITING)
-        for n in ast.walk(node)
+        for n in descendants(node)
     )
 
 
@@ -72,7 +74,7 @@ def writes(*statements: ast.stmt) -> Names:
 
 @functools.lru_cache(KEPT)
 def _writes(statement: ast.stmt) -> Names:
-    return frozenset(bound_names(list(walk(statement))))
+    return frozenset(bound_names(_inside(statement)))
 
 
 def walk(*statements: ast.AST) -> Iterator[ast.AST]:
@@ -82,14 +84,8 @@ def walk(*statements: ast.AST) -> Iterator[ast.AST]:
 
 
 @functools.lru_cache(KEPT)
-def _inside(statement: ast.AST) -> tuple[ast.AST, ...]:
-    todo, found = [statement], []
-    while todo:
-        n = todo.pop()
-        found.append(n)
-        if not isinstance(n, _SCOPES):
-            todo.extend(ast.iter_child_nodes(n))
-    return tuple(found)
+def _inside(statement: ast.AST) -> list[ast.AST]:
+    return descendants(statement, _SCOPES)
 
 
 @functools.lru_cache(KEPT)
@@ -277,7 +273,9 @@ def _joined(*ends: Names | None) -> Names | None:
 
 def _targets(target: ast.expr) -> Names:
     return frozenset(
-        n.id for n in ast.walk(target) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)
+        n.id
+        for n in descendants(target)
+        if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)
     )
 
 

@@ -14,7 +14,6 @@ themselves stand beside the call.
 from __future__ import annotations
 
 import ast
-import copy
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
@@ -34,6 +33,7 @@ from tvmgraph.jit.regions.flow import (
     walk,
     writes,
 )
+from tvmgraph.jit.regions.nodes import copied, descendants
 from tvmgraph.jit.regions.syntax import (
     PYTHON,
     SCOPES,
@@ -107,7 +107,7 @@ class Outline:
         self.program, self.node = program, node
         inner = [n for n in walk(*node.body) if isinstance(n, (*SCOPES, ast.Lambda))]
         inner += lasting_generators(node)
-        declared = [n for n in ast.walk(node) if isinstance(n, (ast.Nonlocal, ast.Global))]
+        declared = [n for n in descendants(node) if isinstance(n, (ast.Nonlocal, ast.Global))]
         own = [n for n in walk(*node.body) if isinstance(n, ast.Global)]
         self.globals = frozenset(x for n in own for x in n.names)
         shared = {x for n in declared if isinstance(n, ast.Nonlocal) for x in n.names}
@@ -140,7 +140,7 @@ class Outline:
 
     def _declared(self, body: list[ast.stmt]) -> list[ast.stmt]:
         """Keeps names local that only segments write: they are annotated, which runs nothing."""
-        written = writes(*every(body, self.program.flat))
+        written = writes(*body)
         lost = (reads(*body) & self.own) - self.params - written - self.shared
         return [
             _at(ast.AnnAssign(ast.Name(n, ast.Store()), ast.Constant(None), None, 1), self.node)
@@ -218,7 +218,7 @@ class Outline:
             return False
         value = s.value if isinstance(s, (ast.Assign, ast.AnnAssign, ast.AugAssign)) else s
         order = certain(value) if value is not None else ()
-        calls = [n for n in ast.walk(s) if isinstance(n, ast.Call)]
+        calls = [n for n in descendants(s) if isinstance(n, ast.Call)]
         for name in names:
             at = [n for n in order if n.id == name]
             if not at or any(end_of(c) <= start_of(at[0]) for c in calls):
@@ -363,17 +363,17 @@ class Outline:
     def _as_is(self, run: list[ast.stmt]) -> list[ast.stmt]:
         """Returns statements for Python; what was computed apart for one is let go after it."""
         if not any(map(split.is_temporary, reads(*run))):
-            return copy.deepcopy(run)
+            return [*map(copied, run)]
         return [part for s in self.program.flat(run) for part in self._one_as_is(s)]
 
     def _one_as_is(self, s: ast.stmt) -> list[ast.stmt]:
         dropping = _Dropping(self._dying(s))
         if not bodies(s):
-            return [dropping.visit(copy.deepcopy(s)), *self._let_go(s)]
+            return [dropping.visit(copied(s)), *self._let_go(s)]
         fields = dict(ast.iter_fields(s))
         for f in ("test", "iter"):
             if f in fields:
-                fields[f] = dropping.visit(copy.deepcopy(fields[f]))
+                fields[f] = dropping.visit(copied(fields[f]))
         for f in ("body", "orelse"):
             fields[f] = self._as_is(fields[f])
         return [split.replaced(s, **fields), *self._let_go(s)]
@@ -448,7 +448,7 @@ class Outline:
 
     def _entering(self, node: _Node, dying: Names) -> _Node:
         """Lets functions of the user that Python calls be compiled in their turn."""
-        return _Entering(dying).visit(copy.deepcopy(node))
+        return _Entering(dying).visit(copied(node))
 
 
 class _Dropping(ast.NodeTransformer):
@@ -514,7 +514,7 @@ def _located(statements: list[ast.stmt], like: ast.AST) -> list[ast.stmt]:
 
 
 def _at(node: _Node, like: ast.AST) -> _Node:
-    for n in ast.walk(node):
+    for n in descendants(node):
         if "lineno" in n._attributes and not hasattr(n, "lineno"):
             ast.copy_location(n, like)
     return node
