@@ -92,6 +92,8 @@ def test_generators() -> None:
     assert labels(data) == [0, 1, 4, 9, 16, 25]
     shard = dataset.GeneratorDataset(Source(), ["i", "s"], shuffle=False, num_shards=2, shard_id=1)
     assert labels(shard) == [1, 9, 25] and len(shard) == 3
+    last = dataset.GeneratorDataset(Source(), ["i", "s"], shuffle=False, num_shards=4, shard_id=3)
+    assert labels(last) == [9, 1] and len(last) == 2  # as many as others have
 
     def stream() -> Any:
         yield from ((np.float32(i),) for i in range(3))
@@ -291,3 +293,21 @@ def test_a_sampler_may_be_a_sequence_of_numbers() -> None:
 
     data = dataset.NumpySlicesDataset([5, 6, 7], sampler=Chosen())
     assert [int(x) for (x,) in data] == [7, 5, 7]
+
+
+def test_lines_are_dealt_in_runs_of_equal_length(tmp_path: Path) -> None:
+    file = tmp_path / "lines.txt"
+    file.write_text("\n".join("abcdefg"))
+    parts = [
+        dataset.TextFileDataset(str(file), num_shards=3, shard_id=i, shuffle=False)
+        for i in range(3)
+    ]
+    assert ["".join(str(line) for (line,) in part) for part in parts] == ["abc", "def", "gab"]
+
+
+def test_what_rows_lack_is_a_runtime_error_too() -> None:
+    data = dataset.NumpySlicesDataset({"x": np.arange(3)}, shuffle=False)
+    with pytest.raises(RuntimeError, match="no column 'y'"):
+        data.map(lambda v: v, "y")
+    with pytest.raises(RuntimeError, match="2 values for 1 columns"):
+        list(data.map(lambda v: (v, v), "x"))

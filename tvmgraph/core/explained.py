@@ -175,33 +175,31 @@ def _completed(
     wrong = _wrong(arguments, annotations) if isinstance(error, (ValueError, IndexError)) else ""
     if not wrong and error.op in _OF_ONE_ELEMENT:
         wrong = _no_number(arguments, annotations)
-    if wrong and not isinstance(error, TypeError):
-        new = either(DTypeError, type(error))(
-            wrong, op=name, got=_described(arguments), at=user_source()
-        )
-        new.__cause__ = error
-        return new
     text = str(error)
     if not all(n in text for n in arguments):
         error.got = ", ".join(part for part in (error.got, _described(arguments)) if part)
+    if wrong and not isinstance(error, TypeError):
+        new = either(DTypeError, type(error))(wrong, op=name, got=error.got, at=user_source())
+        new.__cause__ = error
+        return new
     return error.locate(name, "", user_source())
 
 
 def _converted(
     error: Exception, name: str, arguments: Mapping[str, object], annotations: Mapping[str, object]
 ) -> Exception:
-    kind = next(
-        (either(ours, theirs) for theirs, ours in _ERRORS if isinstance(error, theirs)), None
-    )
+    found = next((pair for pair in _ERRORS if isinstance(error, pair[0])), None)
     circular = next((n for n, v in arguments.items() if _holds_itself(v)), None)
-    if kind is None or (isinstance(error, RecursionError) and circular is None):
+    if found is None or (isinstance(error, RecursionError) and circular is None):
         return error
+    theirs, ours = found
+    kind = either(ours, theirs)
     wrong = _wrong(arguments, annotations)
     fix = None
     if circular is not None:
         message, fix = f"{circular} holds itself", "give containers that end"
     elif wrong:
-        kind, message = either(DTypeError, type(error)), wrong
+        kind, message = either(DTypeError, theirs), wrong
     else:
         message = f"cannot work with these arguments ({_text(error)})"
     new = kind(message, op=name, got=_described(arguments), at=user_source(), fix=fix)

@@ -16,6 +16,7 @@ from tvmgraph.errors import (
     LoadError,
     TvmgraphError,
     TypeOrValueError,
+    either,
     user_source,
 )
 
@@ -434,7 +435,7 @@ class Dataset(Shown):
         found = []
         for name in names_of(op, columns):
             if name not in self.columns:
-                reject(ArgumentError, op, f"there is no column {name!r}",
+                reject(either(ArgumentError, RuntimeError), op, f"there is no column {name!r}",
                        f"use one of {', '.join(self.columns)}")  # fmt: skip
             found.append(self.columns.index(name))
         return found

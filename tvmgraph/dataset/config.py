@@ -18,7 +18,7 @@ from tvmgraph.errors import ArgumentError, DTypeError, user_source
 class _Settings:
     seed: int | None = None
     debug: bool = False
-    prefetch: int = 8
+    prefetch: int = 16
     workers: int = 1
 
 

@@ -380,6 +380,8 @@ class TextFileDataset(NumpySlicesDataset):
         tvmgraph.errors.ArgumentError: ...
     """
 
+    in_blocks = True
+
     def __init__(
         self,
         dataset_files: object,
@@ -426,6 +428,8 @@ class CSVDataset(NumpySlicesDataset):
         Traceback (most recent call last):
         tvmgraph.errors.ArgumentError: ...
     """
+
+    in_blocks = True
 
     def __init__(
         self,

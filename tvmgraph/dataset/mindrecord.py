@@ -243,15 +243,13 @@ class MindDataset(Source):
                        f"choose from {', '.join(where)}")  # fmt: skip
         self._ends = np.cumsum([len(f) for f in self.files])
         self.count = int(self._ends[-1]) + (num_padded or 0)
-        parts = num_shards or 1
         super().__init__(
-            -(-self.count // parts) * parts, num_samples,
+            self.count, num_samples,
             None if shuffle is None else is_shuffled(shuffle), num_shards, shard_id, sampler,
         )  # fmt: skip
 
     def row(self, i: int) -> Row:
         """Returns one row."""
-        i %= self.count
         file = int(np.searchsorted(self._ends, i, "right"))
         if file == len(self.files):
             found = self.padded

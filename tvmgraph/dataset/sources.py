@@ -18,7 +18,7 @@ from tvmgraph.dataset.samplers import (
     generator_of,
     sampler_of,
 )
-from tvmgraph.errors import ArgumentError, DTypeError
+from tvmgraph.errors import ArgumentError, DTypeError, either
 
 
 def _row(value: object) -> Row:
@@ -33,10 +33,13 @@ class Source(Dataset):
         rows: How many there are.
         num_samples: How many of them are used.
         shuffle: Whether every epoch has another order; true by default.
-        num_shards: Into how many parts the rows are dealt.
+        num_shards: Into how many parts of equal size the rows are dealt; the last parts take rows
+            from the beginning again, so that no process waits for another's batch.
         shard_id: Which part this is.
         sampler: Decides about the rows instead of the three before.
     """
+
+    in_blocks = False  # whether a part is a run of rows (lines of files), not every n-th
 
     def __init__(
         self,
@@ -56,7 +59,7 @@ class Source(Dataset):
         if not 0 <= self.shard < self.shards:
             reject(ArgumentError, type(self).__name__,
                    f"shard_id {self.shard} is outside the {self.shards} shards")  # fmt: skip
-        own = len(range(self.shard, rows, self.shards))
+        own = -(-rows // self.shards)
         limit = own if num_samples is None else count_of(
             type(self).__name__, "num_samples", num_samples, 0
         )  # fmt: skip
@@ -73,7 +76,10 @@ class Source(Dataset):
         numbers = np.arange(self.total)
         if self.shuffled:
             numbers = generator_of(epoch).permutation(self.total)
-        return numbers[self.shard :: self.shards][: self.size]
+        own = -(-self.total // self.shards)
+        shares = np.resize(numbers, own * self.shards)
+        parts = shares.reshape(self.shards, own) if self.in_blocks else shares.reshape(own, -1).T
+        return parts[self.shard][: self.size]
 
     def use_sampler(self, new_sampler: object) -> None:
         """Draws the rows by another sampler than before.
@@ -191,7 +197,7 @@ class GeneratorDataset(Source):
 
     def _typed(self, row: Row) -> Row:
         if len(row) != len(self.columns):
-            reject(ArgumentError, "GeneratorDataset",
+            reject(either(ArgumentError, RuntimeError), "GeneratorDataset",
                    f"a row has {len(row)} entries for {len(self.columns)} columns",
                    "return a tuple with one entry per column")  # fmt: skip
         if self.types is None:

@@ -111,7 +111,7 @@ class MapDataset(_Stage):
                 values = _as_tuple(operation(*values))
         values = tuple(_array(v) for v in values)
         if len(values) != len(self.results):
-            reject(ArgumentError, "map",
+            reject(either(ArgumentError, RuntimeError), "map",
                    f"the operations returned {len(values)} values for {len(self.results)} columns",
                    f"output_columns are {self.results}")  # fmt: skip
         if self.in_place:

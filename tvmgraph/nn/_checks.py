@@ -87,7 +87,8 @@ def real(
 
     Raises:
         DTypeError: if it is not a number.
-        ArgumentError: if it lies outside.
+        ArgumentError: if it lies outside; for an int it is also a TypeError, which MindSpore
+            raises that takes only floats for most of these.
     """
     if not is_real(value):
         reject(DTypeError, op, f"{name} must be a number, not {type(value).__name__}",
@@ -96,7 +97,8 @@ def real(
     below = value <= high if bounds[1] == "]" else value < high
     if not (above and below):
         span = f"{bounds[0]}{low:g}, {high:g}{bounds[1]}"
-        reject(ArgumentError, op, f"{name} must be in {span}, not {value}")
+        kind = either(ArgumentError, TypeError) if isinstance(value, int) else ArgumentError
+        reject(kind, op, f"{name} must be in {span}, not {value}")
     return value
 
 

@@ -37,11 +37,13 @@ def image_of(op: str, value: object) -> np.ndarray:
     """Returns an image, or a batch of images, as an array.
 
     Raises:
-        ShapeError: if it has fewer than two axes.
+        ShapeError: if it has fewer than two axes; what is no array is a TypeError, too, and an
+            array a RuntimeError, as in MindSpore.
     """
     image = as_array(value)
     if image.ndim < 2:
-        reject(either(ShapeError, TypeError) if not image.ndim else ShapeError,
+        is_array = isinstance(value, np.ndarray) and image.ndim
+        reject(either(ShapeError, RuntimeError if is_array else TypeError),
                f"vision.{op}", f"an image has 2 or 3 axes, not {image.ndim}",
                "give (height, width) or (height, width, channels); Decode reads files")  # fmt: skip
     return image
@@ -128,7 +130,8 @@ def interval(
     """
     items = tuple(value) if isinstance(value, (tuple, list, np.ndarray)) else ()
     if len(items) != 2 or not low <= items[0] <= items[1] <= high:
-        reject(ArgumentError, f"vision.{op}",
+        kind = ArgumentError if items else either(ArgumentError, TypeError)
+        reject(kind, f"vision.{op}",
                f"{name} must be (least, largest) in [{low}, {high}], not {value!r}")  # fmt: skip
     return items[0], items[1]
 

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from tvmgraph import dtypes
 from tvmgraph.core.op import F
 from tvmgraph.core.tensor import Tensor, tensor_from_numpy
 from tvmgraph.ops.math.incomplete_beta import betainc
@@ -348,8 +349,8 @@ ROWS: dict[str, Row] = {
                "probs must not be negative, and sum to 1"),
         cdf=lambda k, p: _below(k, p, F.less_equal), mean=_category_mean,
         var=lambda p: F.sum(p * F.square(_numbers(p) - _category_mean(p)), -1, keepdim=True),
-        mode=lambda p: F.cast(F.argmax(p, -1), p.dtype),
-        entropy=lambda p: -F.sum(F.xlogy(p, p), -1),
+        mode=lambda p: F.cast(F.argmax(p, -1), dtypes.int32),
+        entropy=lambda p: F.squeeze(-F.sum(F.xlogy(p, p), -1)),
         kl_loss=lambda p, q: F.sum(F.xlogy(p, p / q), -1), categories=True,
     ),
 }  # fmt: skip

@@ -16,6 +16,12 @@ from tvmgraph.nn.probability.base import Distribution, as_parameter
 from tvmgraph.nn.probability.formulas import ROWS, Row
 
 _OF_ELEMENTS = ("log_prob", "cdf", "log_cdf", "log_survival")
+#: What parameters are called in representations, where that is not their name.
+_WORDS = {
+    "Normal": {"sd": "standard deviation"},
+    "Cauchy": {"loc": "location"},
+    "Logistic": {"loc": "location"},
+}
 _OF_PARAMETERS = ("mean", "var", "mode", "entropy")
 
 
@@ -116,8 +122,11 @@ class Tabled(Distribution):
         return self.broadcast_shape == ()
 
     def extend_repr(self) -> str:
-        """Returns the parameters for the representation."""
-        return ", ".join(f"{k}={self._described[k]!r:.40}" for k in self._given)
+        """Returns the parameters of one distribution, or the shape of several, as text."""
+        if not self.is_scalar_batch:
+            return f"batch_shape = {self.broadcast_shape}"
+        words = _WORDS.get(type(self).__name__, {})
+        return ", ".join(f"{words.get(k, k)} = {v}" for k, v in self._given.items())
 
 
 def _function(what: str, of_elements: bool) -> Any:
