@@ -167,10 +167,6 @@ ABSENT: Mapping[str, tuple[str, ...]] = {
         "set_dump", "DumpGradient", "TensorDump", "tensordump",
     ),
     "second-order optimization (THOR) is not supported": ("ConvertModelUtils", "ConvertNetUtils"),
-    "these measures of segmentations are not offered; scipy.ndimage has their distances": (
-        "HausdorffDistance", "MeanSurfaceDistance", "OcclusionSensitivity",
-        "RootMeanSquareDistance",
-    ),
     "it looks into MindSpore's own processes": (
         "ExitByRequest", "MsDispatchMode", "RSCPluginHandle", "comm_exec_order_check", "dryrun",
         "runtime_execution_order_check",

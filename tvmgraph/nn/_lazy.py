@@ -25,7 +25,8 @@ HIGHER = {
     "tvmgraph.train": (
         "F1", "MAE", "MSE", "ROC", "Accuracy", "BleuScore", "ConfusionMatrix",
         "ConfusionMatrixMetric",
-        "CosineSimilarity", "Dice", "Fbeta",
+        "CosineSimilarity", "Dice", "Fbeta", "HausdorffDistance", "MeanSurfaceDistance",
+        "OcclusionSensitivity", "RootMeanSquareDistance",
         "Loss", "Metric", "Perplexity", "Precision", "Recall", "Top1CategoricalAccuracy",
         "Top5CategoricalAccuracy", "TopKCategoricalAccuracy", "auc", "get_metric_fn", "get_metrics",
         "names", "rearrange_inputs",

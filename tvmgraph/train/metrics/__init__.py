@@ -26,6 +26,12 @@ from tvmgraph.train.metrics.more import (
 )
 from tvmgraph.train.metrics.rates import ConfusionMatrixMetric
 from tvmgraph.train.metrics.similarity import BleuScore, CosineSimilarity, Dice
+from tvmgraph.train.metrics.surfaces import (
+    HausdorffDistance,
+    MeanSurfaceDistance,
+    OcclusionSensitivity,
+    RootMeanSquareDistance,
+)
 
 __all__ = [
     "F1",
@@ -39,11 +45,15 @@ __all__ = [
     "CosineSimilarity",
     "Dice",
     "Fbeta",
+    "HausdorffDistance",
     "Loss",
+    "MeanSurfaceDistance",
     "Metric",
+    "OcclusionSensitivity",
     "Perplexity",
     "Precision",
     "Recall",
+    "RootMeanSquareDistance",
     "Top1CategoricalAccuracy",
     "Top5CategoricalAccuracy",
     "TopKCategoricalAccuracy",

@@ -131,12 +131,12 @@ class Loss(ClearedMetric):
         self._sum, self._count = 0.0, 0
 
     def update(self, *inputs: object) -> None:
-        """Adds a loss."""
+        """Adds a loss, or the mean of a vector of them."""
         if len(inputs) != 1:
             reject(ArgumentError, "Loss", f"update needs one loss, not {len(inputs)} inputs")
         loss = as_array(inputs[0])
-        if loss.ndim > 1 or loss.size != 1:
-            reject(ShapeError, "Loss", f"a loss has one element, not the shape {loss.shape}")
+        if loss.ndim > 1 or not loss.size:
+            reject(ShapeError, "Loss", f"a loss has at most one axis, not the shape {loss.shape}")
         self._sum += float(np.mean(loss))
         self._count += 1
 

@@ -28,6 +28,12 @@ from tvmgraph.train.metrics.basic import (
 )
 from tvmgraph.train.metrics.rates import ConfusionMatrixMetric
 from tvmgraph.train.metrics.similarity import BleuScore, CosineSimilarity, Dice
+from tvmgraph.train.metrics.surfaces import (
+    HausdorffDistance,
+    MeanSurfaceDistance,
+    OcclusionSensitivity,
+    RootMeanSquareDistance,
+)
 from tvmgraph.train.plots import confusion
 
 
@@ -304,6 +310,10 @@ _BY_NAME: dict[str, type[Metric]] = {
     "topk": TopKCategoricalAccuracy, "roc": ROC, "roc_curve": ROC,
     "confusion_matrix": ConfusionMatrix, "bleu_score": BleuScore, "dice": Dice,
     "cosine_similarity": CosineSimilarity, "confusion_matrix_metric": ConfusionMatrixMetric,
+    "hausdorff_distance": HausdorffDistance,
+    "mean_surface_distance": MeanSurfaceDistance,
+    "root_mean_square_distance": RootMeanSquareDistance,
+    "occlusion_sensitivity": OcclusionSensitivity,
 }  # fmt: skip
 
 
