@@ -101,3 +101,31 @@ def test_images_are_transformed_on_the_processor_only() -> None:
     assert invert(np.zeros((2, 2, 3), np.uint8)).min() == 255
     with pytest.raises(ArgumentError, match="not on 'Ascend'"):
         invert.device("Ascend")
+
+
+FACTORS = [
+    ("float16", "float32", "float16"), ("float16", "float64", "float16"),
+    ("bfloat16", "float32", "bfloat16"), ("float32", "float16", "float32"),
+    ("int8", "int64", "int8"), ("int32", "int64", "int32"), ("int32", "float32", "float32"),
+    ("float16", "int64", "float16"), ("bool", "int32", "int32"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("kind", "factor", "wanted"), FACTORS)
+def test_a_factor_without_axes_does_not_widen_what_it_scales(
+    kind: str, factor: str, wanted: str
+) -> None:
+    x = Tensor(np.ones(2)).astype(kind)
+    s = Tensor(np.array(1)).astype(factor)
+
+    def scale(x: Tensor, s: Tensor) -> tuple[Tensor, ...]:
+        return x * s, s * x, ops.mul(x, s), x.mul(s)
+
+    for products in (scale(x, s), ms.jit(scale)(x, s)):
+        assert {p.dtype.name for p in products} == {wanted}
+    assert (x * s.reshape(1)).dtype is ms.dtypes.promote(x.dtype, s.dtype)  # an axis counts
+    if x.dtype.is_float and s.dtype.is_float:
+        for quotients in ((x / s, s / x), ms.jit(lambda x, s: (x / s, s / x))(x, s)):
+            assert {q.dtype.name for q in quotients} == {wanted}
+        gradients = ms.grad(lambda x, s: (x * s).sum(), (0, 1))(x, s)
+        assert [g.dtype.name for g in gradients] == [kind, factor]

@@ -235,7 +235,7 @@ def _plan_of(op: Op, args: tuple[Tensor, ...], attrs: Mapping[str, object]) -> _
     try:
         casts = None
         if op.promote is not None:
-            wanted = promotion.targets(op.promote, [t.dtype for t in types])
+            wanted = promotion.targets(op.promote, promotion.scaled(op.promote, types))
             if any(t.dtype is not d for t, d in zip(types, wanted)):
                 casts = tuple(None if t.dtype is d else d for t, d in zip(types, wanted))
                 types = [t.with_dtype(d) for t, d in zip(types, wanted)]

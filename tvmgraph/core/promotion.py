@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
 from tvmgraph import dtypes
+from tvmgraph.core.types import TensorType
 from tvmgraph.dtypes import DType
 
 #: A tensor's dtype, or a number of Python or NumPy.
@@ -73,7 +74,9 @@ def _like_first(operands: Sequence[Operand]) -> list[DType]:
 
 POLICIES: dict[str, Callable[[Sequence[Operand]], list[DType]]] = {
     "common": _all_common,  # add, maximum, equal
-    "common_float": _common_float,  # div, atan2: integers become float32
+    "common_float": _common_float,  # atan2: integers become float32
+    "scaled": _all_common,  # mul: as "common", but see `scaled`
+    "scaled_float": _common_float,  # div
     "float": _each_float,  # exp, sqrt, matmul on integers: each operand on its own
     "each": _each,  # cast, identity: operands stay as they are; one may be a number
     "no_bool": _no_bool,  # sub, neg: bool becomes int64
@@ -81,6 +84,21 @@ POLICIES: dict[str, Callable[[Sequence[Operand]], list[DType]]] = {
     "after_first": _after_first,  # where(condition, x, y): the first keeps its dtype
     "like_first": _like_first,  # numbers take the dtype of the first tensor
 }
+
+
+def scaled(policy: str | None, types: Sequence[TensorType]) -> list[DType]:
+    """Returns the dtypes that a policy is to unify.
+
+    A factor without axes does not widen what it scales, as in MindSpore (and PyTorch): float16
+    times a float32 number in a tensor is float16, int8 times an int64 one int8.
+    """
+    found = [t.dtype for t in types]
+    if policy in ("scaled", "scaled_float") and found[0] is not found[1]:
+        whole = [d for d, t in zip(found, types) if t.shape]
+        alike = all(d.is_float for d in found) or all(d.is_integer for d in found)
+        if alike and len(whole) == 1:
+            return whole * 2
+    return found
 
 
 def targets(policy: str | None, operands: Sequence[Operand]) -> list[DType]:

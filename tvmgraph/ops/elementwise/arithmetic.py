@@ -179,7 +179,7 @@ def sub(input: Tensor, other: Tensor) -> Tensor:
 @primitive(
     infer=rules.elementwise(dtypes.ALL),
     traits=CHEAP,
-    promote="common",
+    promote="scaled",
     eager=np.multiply,
     lower=_lower_arithmetic("multiply", lambda m, a, b: a * b),
     vjp=lambda g, y, a, b: (sum_to(g * b, a), sum_to(g * a, b)),

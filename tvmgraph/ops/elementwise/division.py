@@ -36,7 +36,7 @@ _divide = pointwise("divide", lambda m, a, b: a / b)
 @primitive(
     infer=rules.elementwise(dtypes.FLOATS),
     traits=CHEAP,
-    promote="common_float",
+    promote="scaled_float",
     eager=np.divide,
     # relax's refuses a constant 0
     lower=lambda R, a, b: R.unfolded(_divide, a, b),
