@@ -19,6 +19,13 @@ _NEVER = frozenset({object, type, bytes, bytearray, dict, set, frozenset})
 _TEXT = frozenset({str, _NOTHING})
 _FRACTIONS = frozenset({float, complex, np.float64, np.float32, np.float16})
 
+_WORDS = _NEVER | _CONTAINERS | _FRACTIONS | {_NOTHING, np.ndarray}  # neither text nor a code
+#: Enumerations of words that datasets take.
+_ENUMERATIONS = (
+    "AutoAugmentPolicy", "Border", "ConvertMode", "Enum", "ImageBatchFormat", "ImageReadMode",
+    "Inter", "NormalizeForm", "Relational", "SliceMode",
+)  # fmt: skip
+
 #: Classes of values that are no such thing, by the word of the annotation.
 _WRONG: dict[str, frozenset[type]] = {
     "int": _NEVER | _TEXT | _FRACTIONS | _CONTAINERS,
@@ -33,12 +40,16 @@ _WRONG: dict[str, frozenset[type]] = {
     "tuple": _NEVER | _TEXT | _FRACTIONS,
     "list": _NEVER | _TEXT | _FRACTIONS,
     "Callable": _NEVER - {type} | _TEXT | _FRACTIONS | _CONTAINERS | {int, bool},
+    "Around": _NEVER | _TEXT,
+    "Fill": _NEVER | _TEXT,
+    **dict.fromkeys(_ENUMERATIONS, _WORDS),
     "None": frozenset({object, str, int, bool, type, bytes}) | _NEVER | _CONTAINERS | _FRACTIONS,
 }  # fmt: skip
 
 _SPOKEN = {
     "int": "an int", "float": "a number", "bool": "a bool", "str": "a string", "Tensor": "a Tensor",
     "Parameter": "a Parameter", "DType": "a dtype", "Callable": "callable", "None": "None",
+    "Around": "a number or two", "Fill": "a number or one per channel",
     "PerAxis": "an int or a tuple of ints",
 }  # fmt: skip
 _NUMBERS = frozenset({"bool", "int", "float", "None"})
@@ -89,7 +100,7 @@ def is_wrong(kinds: tuple[str, ...], value: object) -> bool:
 
 def spoken(kinds: tuple[str, ...]) -> str:
     """Returns the alternatives as a message names them."""
-    return " or ".join(_SPOKEN.get(k, f"a {k}") for k in kinds)
+    return " or ".join(_SPOKEN.get(k, f"an {k}" if k[0] in "AEIOU" else f"a {k}") for k in kinds)
 
 
 def require(name: str, value: object, kinds: tuple[str, ...]) -> None:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from tvmgraph.compat.absent import not_found
+from tvmgraph.core.guard import guard_module
 from tvmgraph.dataset import audio_transforms, audio_words
 from tvmgraph.dataset.audio_filters import CLASSES
 
 __path__: list[str] = []  # a package in MindSpore
 _ROOMS = (audio_transforms, audio_words)
-globals().update(CLASSES, **{name: getattr(r, name) for r in _ROOMS for name in r.__all__})
+_PUBLIC = {**CLASSES, **{name: getattr(r, name) for r in _ROOMS for name in r.__all__}}
+globals().update(_PUBLIC)
+guard_module(_PUBLIC, "dataset.audio")
 
 
 def __getattr__(name: str) -> object:

@@ -130,7 +130,7 @@ def interval(
     """
     items = tuple(value) if isinstance(value, (tuple, list, np.ndarray)) else ()
     if len(items) != 2 or not low <= items[0] <= items[1] <= high:
-        kind = ArgumentError if items else either(ArgumentError, TypeError)
+        kind = ArgumentError if len(items) == 2 else either(ArgumentError, TypeError)
         reject(kind, f"vision.{op}",
                f"{name} must be (least, largest) in [{low}, {high}], not {value!r}")  # fmt: skip
     return items[0], items[1]
