@@ -8,7 +8,14 @@ from dataclasses import dataclass
 import tvm_ffi
 from tvm import ir, sym, tirx
 
-from tvmgraph.backend.loop_ir.program import Axis, Stage, loads_of, product, static_shape
+from tvmgraph.backend.loop_ir.program import (
+    Axis,
+    Stage,
+    integers,
+    loads_of,
+    product,
+    static_shape,
+)
 from tvmgraph.backend.loop_ir.types import Buffer, Expr, Load, Var
 
 
@@ -73,9 +80,7 @@ def access(buffer: Buffer, indices: Sequence[Expr], axes: Sequence[Axis]) -> Acc
     if loads_of(written):
         return Access(buffer, None, used)
     terms = list(sym.detect_linear_equation(address, variables)) if variables else [address]
-    if not terms or not all(isinstance(term, tirx.IntImm) for term in terms[:-1]):
-        return Access(buffer, None, used)
-    return Access(buffer, tuple(int(term) for term in terms[:-1]), used)
+    return Access(buffer, integers(terms[:-1]) if terms else None, used)
 
 
 def accesses(stage: Stage, axes: Sequence[Axis]) -> list[Access]:

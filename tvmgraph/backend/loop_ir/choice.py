@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
+
+from tvmgraph.core.arguments import is_sequence
 
 T = TypeVar("T")
 
@@ -40,7 +42,7 @@ class Decisions:
         found: All decisions that came up, by name, in order.
     """
 
-    given: Mapping[str, object] = field(default_factory=dict)
+    given: Mapping[str, object] = field(default_factory=dict[str, object])
     found: dict[str, Decision] = field(default_factory=dict)
 
 
@@ -48,7 +50,7 @@ _open = threading.local()
 
 
 @contextlib.contextmanager
-def deciding(given: Mapping[str, object] | None = None) -> Iterator[Decisions]:
+def deciding(given: Mapping[str, object] | None = None) -> Generator[Decisions]:
     """Overrules decisions of the kernels that this thread writes inside.
 
     Args:
@@ -94,4 +96,4 @@ def ranked(costs: Mapping[T, float], count: int = 6) -> list[T]:
 
 def _frozen(value: object) -> object:
     """Lists, as JSON has them, as tuples."""
-    return tuple(map(_frozen, value)) if isinstance(value, (list, tuple)) else value
+    return tuple(map(_frozen, value)) if is_sequence(value) else value

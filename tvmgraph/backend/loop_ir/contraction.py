@@ -176,24 +176,28 @@ def _factors(anchor: Stage) -> tuple[Expr, Expr] | None:
     dtype = _sum_type(anchor)
     if not isinstance(value, tirx.Add) or not is_zero or dtype is None:
         return None
-    own: Expr = value.a
-    term: Expr = value.b
+    own, term = value.a, value.b
     if not (isinstance(own, Load) and own.source.same_as(anchor.buffer)):
         return None
     if isinstance(term, tirx.Cast) and isinstance(term.value, tirx.Mul):
         term = term.value
     if not isinstance(term, tirx.Mul):
         return None
-    return tuple(  # type: ignore[return-value]
-        factor if dtype_of(factor) == dtype else tirx.Cast(dtype, factor)
-        for factor in (term.a, term.b)
-    )
+
+    def cast(factor: Expr) -> Expr:
+        return factor if dtype_of(factor) == dtype else tirx.Cast(dtype, factor)
+
+    return cast(term.a), cast(term.b)
 
 
 def _same_extents(mapping: dict[Var, Expr], anchor: Stage, after: Stage) -> bool:
     """Whether the stage after the sums visits exactly the elements that are summed."""
     extents = {axis.var: axis.extent for axis in anchor.axes}
-    return all(extents.get(mapping.get(axis.var)) == axis.extent for axis in after.axes)
+    summed = [mapping.get(axis.var) for axis in after.axes]
+    return all(
+        isinstance(var, Var) and extents.get(var) == axis.extent
+        for var, axis in zip(summed, after.axes)
+    )
 
 
 def _sum_type(anchor: Stage) -> str | None:

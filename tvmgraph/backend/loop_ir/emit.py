@@ -11,7 +11,7 @@ import operator
 import threading
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
-from typing import Any
+from typing import Any, TypeGuard
 
 from tvm import tirx
 from tvm.script.ir_builder import IRBuilder
@@ -176,8 +176,7 @@ def store(buffer: Buffer, value: Expr, indices: Sequence[Index]) -> None:
         value: An element, or a vector where the last index is a :func:`ramp`.
         indices: One index per dimension.
     """
-    places: list[object] = list(indices)
-    T.buffer_store(buffer, value, places)
+    T.buffer_store(buffer, value, list(indices))
 
 
 def prefetch(buffer: Buffer, indices: Sequence[Index]) -> None:
@@ -224,7 +223,7 @@ def ramp(base: Index, lanes: int) -> Expr:
     return _any.Ramp(index(base), i64(1), lanes) if lanes > 1 else index(base)
 
 
-def is_converted_half(value: Expr) -> bool:
+def is_converted_half(value: Expr) -> TypeGuard[tirx.Cast]:
     """Whether a value was float16 before.
 
     Args:

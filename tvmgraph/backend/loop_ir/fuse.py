@@ -62,7 +62,8 @@ def fuse_sums(program: Program) -> list[Stage] | None:
         The stages with the loop variables of the first one, or None where extents, reducers or
         indices of the results differ, or one reads another.
     """
-    first, found = program.stages[0], []
+    first = program.stages[0]
+    found: list[Stage] = []
     for stage in program.stages:
         alike = all(
             extents_of(one) == extents_of(other)

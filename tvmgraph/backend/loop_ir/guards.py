@@ -8,8 +8,8 @@ from dataclasses import replace
 import tvm_ffi
 from tvm import ir, sym, tirx
 
-from tvmgraph.backend.loop_ir.program import Axis, Stage, is_choice
-from tvmgraph.backend.loop_ir.types import Expr, Load, dtype_of
+from tvmgraph.backend.loop_ir.program import Axis, Stage, integers, is_choice
+from tvmgraph.backend.loop_ir.types import Comparison, Expr, Load, dtype_of
 
 _COMPARISONS = (tirx.LT, tirx.LE, tirx.GT, tirx.GE, tirx.EQ, tirx.NE)
 
@@ -29,13 +29,13 @@ def breakpoints(stage: Stage, axis: Axis) -> list[int]:
     """
     found: set[int] = set()
 
-    def visit(node: Expr) -> None:
+    def visit(node: Comparison) -> None:
         if not _is_integral(node.a):
             return
-        terms = list(sym.detect_linear_equation(node.a - node.b, [axis.var]))
-        if not terms or not all(isinstance(term, tirx.IntImm) for term in terms):
+        terms = integers(list(sym.detect_linear_equation(node.a - node.b, [axis.var])))
+        if not terms:
             return
-        step, base = (int(term) for term in terms)
+        step, base = terms
         if step in (1, -1):
             zero = -base * step
             found.update(cut for cut in (zero, zero + 1) if 0 < cut < axis.extent)
@@ -72,34 +72,34 @@ def _decide(value: Expr, analyzer: sym.Analyzer) -> Expr:
     The analyzer itself must not see floats: it takes them for reals, where ``x - x`` is 0.
     """
 
-    def compare(node: Expr) -> Expr:
+    def compare(node: Comparison) -> Expr:
         return analyzer.simplify(node) if _is_integral(node.a) else node
 
-    def both(node: Expr) -> Expr:
+    def both(node: tirx.And) -> Expr:
         a, b = _truth(node.a), _truth(node.b)
         if a is False or b is True:
             return node.a
         return node.b if a is True or b is False else node
 
-    def either(node: Expr) -> Expr:
+    def either(node: tirx.Or) -> Expr:
         a, b = _truth(node.a), _truth(node.b)
         if a is True or b is False:
             return node.a
         return node.b if a is False or b is True else node
 
-    def negate(node: Expr) -> Expr:
+    def negate(node: tirx.Not) -> Expr:
         a = _truth(node.a)
         return node if a is None else tirx.IntImm("bool", int(not a))
 
-    def select(node: Expr) -> Expr:
+    def select(node: tirx.Select) -> Expr:
         chosen = _truth(node.condition)
         return node if chosen is None else node.true_value if chosen else node.false_value
 
-    def choose(node: Expr) -> Expr:
+    def choose(node: ir.Call) -> Expr:
         chosen = _truth(node.args[0]) if is_choice(node) else None
         return node if chosen is None else node.args[1 if chosen else 2]
 
-    def load(node: Expr) -> Expr:
+    def load(node: Load) -> Expr:
         if all(isinstance(index, tirx.IntImm) for index in node.indices):
             return node
         return node.source[tuple(analyzer.simplify(index) for index in node.indices)]

@@ -75,7 +75,7 @@ def _reads_wide(value: Expr) -> bool:
     """Whether a NaN may have bits that a bfloat16 has not; arithmetic keeps those of operands."""
     found: list[object] = []
 
-    def load(node: object) -> None:
+    def load(node: ir.TensorLoad | tirx.Var) -> None:
         if scalar_of(node) in ("float32", "float64", "float16"):
             found.append(node)
 
@@ -183,10 +183,10 @@ def _wide_extreme(node: tirx.Max | tirx.Min) -> ir.Expr:
 
 
 def _wide_select(node: tirx.Select) -> ir.Expr:
-    values = (node.true_value, node.false_value)
-    if all(_before_rounding(x) is None for x in values):
+    yes, no = node.true_value, node.false_value
+    if _before_rounding(yes) is None and _before_rounding(no) is None:
         return node
-    return _narrow(node, tirx.Select(node.condition, *map(_unrounded, values)))
+    return _narrow(node, tirx.Select(node.condition, _unrounded(yes), _unrounded(no)))
 
 
 def _wide_cast(node: tirx.Cast) -> ir.Expr:
@@ -272,7 +272,7 @@ def _computes(call: ir.Call) -> bool:
     return all(scalar_of(a) in ("bfloat16", "float32") for a in call.args) and bool(call.args)
 
 
-def _is_stored_as_is(value: object) -> bool:
+def _is_stored_as_is(value: Expr) -> bool:
     kinds = (ir.TensorLoad, tirx.FloatImm, tirx.Broadcast, tirx.Shuffle, tirx.Var)
     return isinstance(value, kinds) or _is(value, "tirx.reinterpret")
 

@@ -116,8 +116,9 @@ def _is_inlinable(program: Program, stage: Stage) -> bool:
 def _is_copy(stage: Stage) -> bool:
     """Whether the stage stores elements as they lie: padding of width 0, for example."""
     value = stage.value
-    same_type = isinstance(value, Load) and value.source.dtype == stage.buffer.dtype
-    return same_type and tvm_ffi.structural_equal(list(value.indices), list(stage.indices))
+    if not isinstance(value, Load) or value.source.dtype != stage.buffer.dtype:
+        return False
+    return tvm_ffi.structural_equal(list(value.indices), list(stage.indices))
 
 
 def _is_light(value: Expr) -> bool:
@@ -253,6 +254,6 @@ def _element(load: Load, producer: Stage, *, expand: bool) -> tuple[list[tuple[V
         if expand:
             mapping[var] = bound
         else:
-            mapping[var] = tirx.Var("t", var.ty)
-            lets.append((mapping[var], bound))
+            mapping[var] = name = tirx.Var("t", var.ty)
+            lets.append((name, bound))
     return lets, substitute(producer.value, mapping)

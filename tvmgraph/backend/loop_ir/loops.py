@@ -51,7 +51,7 @@ def _period(stage: Stage, axis: Axis) -> int | None:
     """The number that an axis is divided by wherever it is, if all reads divide it by the same."""
     divisors: set[int] = set()
 
-    def visit(node: Expr) -> None:
+    def visit(node: tirx.FloorDiv | tirx.FloorMod) -> None:
         if isinstance(node.b, tirx.IntImm) and node.a.same_as(axis.var):
             divisors.add(int(node.b))
 

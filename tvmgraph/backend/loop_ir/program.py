@@ -9,8 +9,10 @@ None and left to the fallback rule.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Mapping, Sequence
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import TypeGuard
 
 import tvm_ffi
 from tvm import ir, tirx
@@ -155,16 +157,23 @@ class Program:
         ]
 
 
-def product(values: object) -> int:
+def product(values: Iterable[int]) -> int:
     """Product of integers; 1 when there are none.
 
     Args:
         values: Any iterable of integers: extents, to get a number of elements.
     """
-    result = 1
-    for value in values:  # type: ignore[attr-defined]
-        result *= value
-    return result
+    return math.prod(values)
+
+
+def integers(values: Sequence[Expr]) -> tuple[int, ...] | None:
+    """The numbers that expressions are, or None where one is no number.
+
+    Args:
+        values: Extents, or coefficients of a linear index.
+    """
+    found = [int(value) for value in values if isinstance(value, tirx.IntImm)]
+    return tuple(found) if len(found) == len(values) else None
 
 
 def static_shape(buffer: Buffer) -> tuple[int, ...] | None:
@@ -173,10 +182,7 @@ def static_shape(buffer: Buffer) -> tuple[int, ...] | None:
     Args:
         buffer: A buffer of TVM.
     """
-    extents = list(buffer.shape)  # every look at it asks TVM
-    if not all(isinstance(extent, tirx.IntImm) for extent in extents):
-        return None
-    return tuple(int(extent) for extent in extents)
+    return integers(list(buffer.shape))  # every look at it asks TVM
 
 
 def loads_of(*exprs: Expr) -> list[Load]:
@@ -212,7 +218,7 @@ def substitute(expr: Expr, mapping: Mapping[Var, Expr]) -> Expr:
     return tvm_ffi.structural_map(expr, (Var, lambda var: found.get(hash(var), var)))
 
 
-def is_choice(expr: Expr) -> bool:
+def is_choice(expr: Expr) -> TypeGuard[ir.Call]:
     """Whether an expression is ``if_then_else``, which evaluates one of its branches only.
 
     Args:
@@ -280,7 +286,7 @@ def parse(func: Func) -> Program | None:
         return None
     if any(static_shape(buffer) is None for buffer in [*func.params, *root.block.alloc_buffers]):
         return None
-    stages = []
+    stages: list[Stage] = []
     for nest in _statements(root.block.body):
         stage = _parse_nest(nest)
         if stage is None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from tvm import tirx
 
@@ -11,7 +12,8 @@ from tvmgraph.backend.loop_ir import emit
 from tvmgraph.backend.loop_ir.program import Stage
 from tvmgraph.backend.loop_ir.types import Buffer, Expr, Load, dtype_of
 
-_COMBINE: dict[type, Callable[[Expr, Expr], Expr]] = {
+_Combined: TypeAlias = tirx.Add | tirx.Mul | tirx.Max | tirx.Min
+_COMBINE: dict[type[_Combined], Callable[[Expr, Expr], Expr]] = {
     tirx.Add: lambda a, b: a + b,
     tirx.Mul: lambda a, b: a * b,
     tirx.Max: tirx.max,
@@ -66,25 +68,25 @@ def match_reducer(stage: Stage) -> Reducer | None:
     if stage.inits is None or len(stage.values) != 1:
         return None
     value, init = stage.value, stage.inits[0]
-    combine = _COMBINE.get(type(value))
-    if combine is None or not isinstance(init, (tirx.FloatImm, tirx.IntImm)):
+    if not isinstance(value, _Combined) or not isinstance(init, tirx.FloatImm | tirx.IntImm):
         return None
-    term = _other(stage, value.a, value.b)
+    term = _other(stage, value)
     if term is None:
         return None
     dtype = str(stage.buffer.dtype)
     if dtype == "bool":
         return None
     if isinstance(value, (tirx.Max, tirx.Min)):
-        return Reducer(combine, term, init, None, dtype)
+        return Reducer(_COMBINE[type(value)], term, init, None, dtype)
     wide = accumulator_dtype(dtype)
     neutral = 0 if isinstance(value, tirx.Add) else 1
     start = None if float(init.value) == neutral else tirx.const(init.value, wide)
-    return Reducer(combine, term, tirx.const(neutral, wide), start, wide)
+    return Reducer(_COMBINE[type(value)], term, tirx.const(neutral, wide), start, wide)
 
 
-def _other(stage: Stage, left: Expr, right: Expr) -> Expr | None:
+def _other(stage: Stage, value: _Combined) -> Expr | None:
     """The operand that is not the accumulator, if exactly one is."""
+    left, right = value.a, value.b
     is_own = [isinstance(e, Load) and e.source.same_as(stage.buffer) for e in (left, right)]
     if is_own == [True, False]:
         return right

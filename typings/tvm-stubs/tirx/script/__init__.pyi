@@ -1,0 +1,3 @@
+"""The script dialect of loops, as a type checker should see it."""
+
+from . import builder as builder

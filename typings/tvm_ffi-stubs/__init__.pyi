@@ -1,0 +1,41 @@
+"""TVM's FFI, as a type checker should see it: its own types, but for the walks over structures."""
+
+from tvm_ffi import _ffi_api as _ffi_api
+from tvm_ffi import access_path as access_path
+from tvm_ffi import core as core
+from tvm_ffi import libinfo as libinfo
+from tvm_ffi import registry as registry
+from tvm_ffi import serialization as serialization
+from tvm_ffi import structural as structural
+from tvm_ffi._convert import convert as convert
+from tvm_ffi._dtype import dtype as dtype
+from tvm_ffi._tensor import Device as Device
+from tvm_ffi._tensor import DLDeviceType as DLDeviceType
+from tvm_ffi._tensor import Shape as Shape
+from tvm_ffi._tensor import Tensor as Tensor
+from tvm_ffi._tensor import device as device
+from tvm_ffi._tensor import from_dlpack as from_dlpack
+from tvm_ffi.container import Array as Array
+from tvm_ffi.container import Dict as Dict
+from tvm_ffi.container import List as List
+from tvm_ffi.container import Map as Map
+from tvm_ffi.core import Function as Function
+from tvm_ffi.core import Object as Object
+from tvm_ffi.core import ObjectConvertible as ObjectConvertible
+from tvm_ffi.error import register_error as register_error
+from tvm_ffi.module import Module as Module
+from tvm_ffi.module import load_module as load_module
+from tvm_ffi.registry import get_global_func as get_global_func
+from tvm_ffi.registry import init_ffi_api as init_ffi_api
+from tvm_ffi.registry import register_global_func as register_global_func
+from tvm_ffi.registry import register_object as register_object
+from tvm_ffi.stream import get_raw_stream as get_raw_stream
+
+from .structural import VisitInterrupt as VisitInterrupt
+from .structural import WalkOrder as WalkOrder
+from .structural import WalkResult as WalkResult
+from .structural import get_first_structural_mismatch as get_first_structural_mismatch
+from .structural import structural_equal as structural_equal
+from .structural import structural_hash as structural_hash
+from .structural import structural_map as structural_map
+from .structural import structural_walk as structural_walk
