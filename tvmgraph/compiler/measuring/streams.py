@@ -15,7 +15,10 @@ from tvm import ir, tirx
 from tvm.script.ir_builder import IRBuilder
 from tvm.tirx.script import builder as T
 
-from tvmgraph.backend.cpu.kernels.elementwise.stream import stream, streaming
+from tvmgraph.backend.cpu.kernels.elementwise.nontemporal import (
+    nontemporal_stores,
+    store_nontemporal,
+)
 from tvmgraph.backend.loop_ir import emit
 from tvmgraph.backend.target import make_target
 from tvmgraph.core.storage import aligned_copy
@@ -60,7 +63,7 @@ def _kernel(inputs: int, writes: bool, length: int, threads: int, lanes: int) ->
         with T.sblock("root"):
             T.reads()
             T.writes()
-            with streaming([out], lanes), emit.parallel(threads, threads > 1) as worker:
+            with nontemporal_stores([out], lanes), emit.parallel(threads, threads > 1) as worker:
                 if writes:
                     _write(given, out, worker * part, part, lanes)
                 else:
@@ -78,7 +81,7 @@ def _write(
             total = given[0][emit.ramp(at, lanes)]
             for array in given[1:]:
                 total = total + array[emit.ramp(at, lanes)]
-            stream(out, total, [at], lanes)
+            store_nontemporal(out, total, [at], lanes)
 
 
 def _sum(
