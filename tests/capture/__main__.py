@@ -24,7 +24,7 @@ def campaign(seconds: float, folder: Path) -> None:
     (folder / "differences").mkdir(parents=True, exist_ok=True)
     state = folder / "state.json"
     known = json.loads(state.read_text()) if state.exists() else {}
-    done = {k: known.get(k, 0) for k in ("programs", "pieces", "operators", "differences")}
+    done = {k: known.get(k, 0) for k in ("programs", "broken", "operators", "differences")}
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         first = _FIRST + done["programs"]
@@ -32,7 +32,7 @@ def campaign(seconds: float, folder: Path) -> None:
             found: Found = pool.apply(run_many, (range(first, first + _BATCH),))
         for seed, text in found.differences.items():
             (folder / "differences" / f"{seed}.txt").write_text(text)
-        for k in ("programs", "pieces", "operators"):
+        for k in ("programs", "broken", "operators"):
             done[k] += getattr(found, k)
         done["differences"] += len(found.differences)
         state.with_suffix(".new").write_text(json.dumps(done))

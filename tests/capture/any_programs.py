@@ -1,4 +1,4 @@
-"""Random programs of what cannot be one graph: every feature that runs in pieces, mixed."""
+"""Random programs of what cannot be one graph: every feature that runs with graph breaks, mixed."""
 
 from __future__ import annotations
 

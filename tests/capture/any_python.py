@@ -1,4 +1,4 @@
-"""Compares random programs of any Python, run in pieces, with plain Python.
+"""Compares random programs of any Python, run with graph breaks, with plain Python.
 
 What is compared after every call: the result, or the exception's type and text; what was printed;
 and everything outside that the program may have changed. Every few programs gradients as well.
@@ -224,13 +224,13 @@ class Found:
 
     Attributes:
         programs: How many were compared.
-        pieces: How many ran in pieces.
+        broken: How many ran with graph breaks.
         operators: How many operators their segments have.
         differences: What differs, by seed.
     """
 
     programs: int = 0
-    pieces: int = 0
+    broken: int = 0
     operators: int = 0
     differences: dict[int, str] = field(default_factory=dict)
 
@@ -259,6 +259,6 @@ def _run_one(seed: int, found: Found) -> None:
         found.differences[seed] = f"program {seed}: {traceback.format_exc()}"
     else:
         if function.region is not None and function.refused:
-            found.pieces += 1
+            found.broken += 1
             made = [s for _, s in function.region.program.segments.values() if s.history]
             found.operators += sum(s.history[-1].operators for s in made)

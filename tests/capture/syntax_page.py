@@ -22,7 +22,7 @@ Code of tvmgraph and of libraries runs natively on symbolic tensors, and so does
 source text (`exec`, some lambdas) and a generator; there, a decision by a tensor is an error.
 
 What cannot be a part of one graph is an error in strict code (`jit_syntax_level="STRICT"`, or
-`fullgraph=True`) and runs in pieces otherwise, as in plain Python: the function's own code, run by
+`fullgraph=True`) and runs with graph breaks otherwise, as in plain Python: the function's own code, run by
 Python, in which every run of statements that can be compiled is the call of a compiled segment. A
 statement that Python must run is split, so that only the operation stays in Python that must.
 `fn.explain()` lists the segments and every statement that Python runs, with the reason, and
@@ -31,14 +31,14 @@ refuses; LAX and PIJit run all of it.
 
 | | STRICT, `fullgraph=True` | LAX (default) | PIJit (`capture_mode="bytecode"`) |
 |---|---|---|---|
-| what cannot be one graph | error with line and remedy | in pieces | in pieces |
+| what cannot be one graph | error with line and remedy | graph break | graph break |
 | `if`, loops, `return` decided by a tensor | nodes of the graph | the same; a branch whose sides do not fit is decided by Python, between segments | as LAX |
 | attributes, containers, `nonlocal`, `print`, `logging` | after the compiled part, in order; where a tensor decides only what fits a graph | exact | exact |
 | `print` of a tensor's text, f-strings, `asnumpy()`, `item()`, NumPy | error | exact, in Python | exact, in Python |
 | `global` | seen by the call only, warns once (`global_writes`) | written | written |
 | exceptions, `try`, `with`, `yield`, classes, `match` | errors of the function itself; the rest is refused | those of Python | those of Python |
 | clocks, files, random numbers of Python and NumPy | error | in Python, at every call | in Python, at every call |
-| a Cell or function that Python calls | | compiled on its own, in pieces if it must | as LAX |
+| a Cell or function that Python calls | | compiled on its own, with graph breaks if it must | as LAX |
 | code without source text | traced once; a decision by a tensor is an error | traced, or run by Python | as LAX |
 
 LAX and PIJit differ in name only: MindSpore documents other limits for its bytecode mode, where a

@@ -1,4 +1,4 @@
-"""Functions that cannot be one graph run in pieces, exactly as in plain Python."""
+"""Functions that cannot be one graph run with graph breaks, exactly as in plain Python."""
 
 from __future__ import annotations
 

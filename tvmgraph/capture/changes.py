@@ -1,8 +1,8 @@
 """Which code changes what is outside of it, found out without running it.
 
-A function that runs in pieces is captured several times, and what was refused runs again in Python.
-Code that is not interpreted would change things every time, so in pieces it is refused before it
-does: Python runs it, once.
+A function that runs with graph breaks is captured several times, and what was refused runs again in
+Python. Code that is not interpreted would change things every time, so with graph breaks it is
+refused before it does: Python runs it, once.
 """
 
 from __future__ import annotations

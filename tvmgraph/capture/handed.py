@@ -2,7 +2,8 @@
 
 Interpreted code is known step by step, so a capture that fails takes it back step by step. What a
 function in C, or one without source, does to the objects it gets is not known: they are copied
-first. A capture that fails may be tried again, or run in pieces; either must not find it done.
+first. A capture that fails may be tried again, or run with graph breaks; either must not find it
+done.
 """
 
 from __future__ import annotations

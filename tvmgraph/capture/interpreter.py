@@ -141,7 +141,7 @@ class Interpreter(Expressions, Statements, Branches, Loops, Outside):
             ) from error  # fmt: skip
 
     def _refuse_generator(self, function: Any) -> None:
-        """In pieces, a generator or coroutine runs in Python, which sees what it does and when."""
+        """A generator or coroutine is a graph break: Python sees what it does and when."""
         suspends = self._is_read(function) and function.__code__.co_flags & _SUSPENDS
         if self.settings.lax and suspends:
             frame = self.current
@@ -149,7 +149,7 @@ class Interpreter(Expressions, Statements, Branches, Loops, Outside):
                 self.refuse(frame.node or frame.source.node, frame, "calling a generator")
 
     def _refuse_end(self, kind: object) -> None:
-        """In pieces, Python makes objects whose end runs code, and ends them."""
+        """Objects whose end runs code are a graph break: Python makes and ends them."""
         if self.settings.lax and isinstance(kind, type) and not is_library(kind.__module__):
             frame = self.current
             end = inspect.getattr_static(kind, "__del__", None)
@@ -189,7 +189,7 @@ class Interpreter(Expressions, Statements, Branches, Loops, Outside):
         return self.current
 
     def refuse_change(self, function: object, args: tuple[object, ...]) -> None:
-        """Leaves it to Python, in pieces, to change what is outside by code that cannot be read."""
+        """Leaves to Python, with a graph break, a change outside by code that cannot be read."""
         what = self.settings.lax and changed_by_call(function, args, self.effects.is_outside)
         if what:
             frame = self.running

@@ -401,7 +401,7 @@ def _holders(
 
 
 def _check_results(results: object, interpreter: Interpreter) -> None:
-    """Leaves to Python, in pieces, what it goes on with and asks too much of.
+    """Leaves to Python, with a graph break, what it goes on with and asks too much of.
 
     Views of dicts, which it may change; and tensors of a loop that may be others, if it asks that.
     """

@@ -12,16 +12,16 @@ class Settings:
     """Choices of one jitted function.
 
     Attributes:
-        mode: ``"ast"`` interprets user code, ``"region"`` as well but runs in pieces what cannot
-            be one graph, ``"trace"`` runs it once.
+        mode: ``"ast"`` interprets user code, ``"region"`` as well but runs with graph breaks what
+            cannot be one graph, ``"trace"`` runs it once.
         attr_guard: Whether what the code read besides its arguments is compared at every call.
         global_writes: ``"warn"`` keeps a write to a global inside the call and warns once,
             ``"error"`` refuses it, ``"replay"`` repeats it after every call; empty follows
             ``set_context(global_writes=...)``, and then ``lax``.
         prints: Whether ``print`` is a node of the graph; found out while capturing.
         dynamic: Whether the sizes of all axes vary from the first call on.
-        fullgraph: Whether nothing may run as plain Python between compiled pieces.
-        lax: Whether what cannot be one graph runs in pieces, exactly as in plain Python.
+        fullgraph: Whether nothing may run as plain Python between compiled segments.
+        lax: Whether what cannot be one graph runs with graph breaks, exactly as in plain Python.
         identity: Whether code that is not captured may ask which results are one tensor.
         alias: Name under which the function was made, for messages.
     """

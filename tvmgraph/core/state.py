@@ -117,13 +117,13 @@ class ThreadState(threading.local):
         cotangents: Kinds of the dtypes whose values have cotangents in the reverse pass that runs;
             ``"fc"``, with ``"iu"`` where an integer argument is differentiated by.
         scope: Names of the Cells being called, outermost first.
-        pieces: The function or Cell that runs as plain Python because it cannot be one graph;
+        broken: The function or Cell that runs as plain Python because it cannot be one graph;
             the Cells it calls compile themselves. ``None`` otherwise.
         nested: How many such calls are inside each other.
     """
 
     def __init__(self) -> None:
-        self.pieces: object = None
+        self.broken: object = None
         self.nested = 0
         self.interpreter: Interpreter | None = None
         self.tapes: tuple[Tape, ...] = ()

@@ -60,11 +60,11 @@ def jit(
         mode: ``"PSJit"`` or ``"PIJit"``, MindSpore's older names of the capture modes ``"ast"`` and
             ``"bytecode"``; empty follows ``capture_mode``.
         capture_mode: ``"ast"``, or empty without ``mode``, interprets the code. What cannot be
-            part of one graph runs in pieces: compiled segments between the statements that only
-            Python can run, with its results, exceptions and effects; ``explain()`` lists them.
+            part of one graph runs with graph breaks: compiled segments between the statements that
+            only Python can run, with its results, exceptions and effects; ``explain()`` lists them.
             With the ``jit_syntax_level`` ``"STRICT"`` it is an error that names the line.
-            ``"bytecode"`` runs in pieces at either level. ``"trace"`` runs the code once with
-            symbolic tensors, where control flow on a tensor is an error.
+            ``"bytecode"`` runs with graph breaks at either level. ``"trace"`` runs the code once
+            with symbolic tensors, where control flow on a tensor is an error.
         jit_level: ``"O0"`` to ``"O3"``; empty follows ``jit_config``, which may not name another.
         dynamic: 0: a size becomes symbolic when a second one is seen. 1: all sizes are symbolic
             from the first call on, where the code allows it.

@@ -39,13 +39,13 @@ from tvmgraph.errors import (
 )
 from tvmgraph.graph import Graph, check
 from tvmgraph.interruption import noticed
-from tvmgraph.jit import pieces, recompiles
+from tvmgraph.jit import graph_breaks, recompiles
 from tvmgraph.jit.compiled import CompiledGraph
 from tvmgraph.jit.dynamic import RecentCall, Varying, recent_call
 from tvmgraph.jit.entry import Entry
 from tvmgraph.jit.fast import MISS, FastCall, fast_call, versions
+from tvmgraph.jit.graph_breaks import Raised
 from tvmgraph.jit.introspection import Inspectable
-from tvmgraph.jit.pieces import Raised
 from tvmgraph.jit.recompiles import describe_call, why_new
 from tvmgraph.jit.signature import Signature
 from tvmgraph.jit.tiered import TieredGraph
@@ -127,7 +127,7 @@ class JitFunction(Inspectable):
         self._tells_apart = False  # whether it matters to some capture which tensors are one
         self._methods: weakref.WeakKeyDictionary[object, JitFunction] = weakref.WeakKeyDictionary()
         self._owned: set[int] = set()  # ids of tensors that such entries hold
-        self.refused: dict[object, CaptureError] = {}  # kinds of calls that run in pieces
+        self.refused: dict[object, CaptureError] = {}  # kinds of calls that run with graph breaks
         self.fast_call: FastCall | None = None  # serves a call like the one before
         self.newest: dict[str, str] | None = None  # the arguments of the newest capture, described
         self._lock = forking.rlock()
@@ -148,7 +148,7 @@ class JitFunction(Inspectable):
             instance.__dict__[name] = bound  # not through Cell.__setattr__: no attribute changed
         return bound
 
-    region: Region | None = None  # what runs it in pieces
+    region: Region | None = None  # what runs it with graph breaks
     refused_at = -1  # the version of the settings then
     definition: JitFunction | None = None
     signature: Signature | None = None  # of ``input_signature``; that of a Cell is looked up
@@ -195,11 +195,11 @@ class JitFunction(Inspectable):
             try:
                 result = self.fast_call(args)
             except TooFewElements as e:
-                return pieces.run_once(self, args, kwargs, e)
+                return graph_breaks.run_once(self, args, kwargs, e)
             if result is not MISS:
                 return result
-        if self.region is not None and pieces.only_in_pieces(self):
-            return pieces.run_in_pieces(self, args, kwargs)
+        if self.region is not None and graph_breaks.always_breaks(self):
+            return graph_breaks.run_with_breaks(self, args, kwargs)
         error: BaseException | None = None
         handled = sys.exception()
         try:
@@ -213,14 +213,14 @@ class JitFunction(Inspectable):
         except (Raised, TooFewElements) as e:
             error = e.error if isinstance(e, Raised) else e
         except CaptureError as e:
-            if not pieces.may_break(self, e):
+            if not graph_breaks.may_break(self, e):
                 raise
-            pieces.let_go(e, handled)
+            graph_breaks.let_go(e, handled)
         if error is None:
-            return pieces.run_in_pieces(self, args, kwargs)
+            return graph_breaks.run_with_breaks(self, args, kwargs)
         if isinstance(error, TooFewElements):
-            return pieces.run_once(self, args, kwargs, error)
-        return pieces.run_plain(self, args, kwargs, error)
+            return graph_breaks.run_once(self, args, kwargs, error)
+        return graph_breaks.run_plain(self, args, kwargs, error)
 
     def _look_up(self, args: tuple[object, ...], kwargs: dict[str, object]) -> object:
         """Serves a call that is not like the one before."""
@@ -252,15 +252,15 @@ class JitFunction(Inspectable):
             acted = versioned.acted
             entry = self._compile_aliased(leaves, why, config, args, kwargs)
             return self._first_run(entry, leaves, config, args, kwargs, acted)
-        if pieces.still_refused(self, key):
+        if graph_breaks.still_refused(self, key):
             raise self.refused[key]
         try:
             return self._serve(key, why, config, leaves, args, kwargs)
         except CaptureError as e:
-            if pieces.may_break(self, e):
+            if graph_breaks.may_break(self, e):
                 self.refused[key] = e  # what it holds is let go of where it is handled
                 if not isinstance(e, LeavesGraph):
-                    pieces.learn(self, e.node, e)
+                    graph_breaks.learn(self, e.node, e)
             raise
 
     def _run_recent(self, args: tuple[object, ...], kwargs: dict[str, object]) -> object:
@@ -473,7 +473,7 @@ class JitFunction(Inspectable):
     ) -> Captured:  # fmt: skip
         try:
             settings = self.settings
-            if pieces.is_lax(self):
+            if graph_breaks.is_lax(self):
                 settings = replace(settings, lax=True)
             return capture(self.fn, args, kwargs, settings, promotion, aliased)
         except CaptureError:

@@ -10,7 +10,7 @@ from tvmgraph.core.notebook import fragment, heading, table
 from tvmgraph.debug.profile import Memory, Profile
 from tvmgraph.errors import ArgumentError, CaptureError, CompileError, user_source
 from tvmgraph.graph import Graph
-from tvmgraph.jit import instrumentation, pieces
+from tvmgraph.jit import graph_breaks, instrumentation
 from tvmgraph.jit.measure import kernels_of, measure
 from tvmgraph.jit.recompiles import explain_record
 from tvmgraph.jit.regions.report import (
@@ -177,8 +177,8 @@ class Inspectable:
         """Returns for every capture why it happened, its time by phase, and what came out.
 
         Then what the newest one depends on besides the types of its arguments, and how many were
-        forgotten to make room. Of a function that runs in pieces: its compiled segments, and what
-        Python runs, why, and what to change.
+        forgotten to make room. Of a function that runs with graph breaks: its compiled segments,
+        and what Python runs, why, and what to change.
 
         Args:
             kernels: Also say of every kernel of the newest compiled call which entry of the
@@ -188,8 +188,8 @@ class Inspectable:
         lines = [f"{name}: compiled {len(self.history)} time(s)"]
         for i, record in enumerate(self.history, 1):
             lines += explain_record(i, record)
-        lines += pieces.describe_breaks(self.refused)
-        for program in pieces.programs(self):  # pyright: ignore[reportArgumentType]
+        lines += graph_breaks.describe_breaks(self.refused)
+        for program in graph_breaks.programs(self):  # pyright: ignore[reportArgumentType]
             lines += describe(program)
         lines += described_cache(self)
         lines += [choice.text() for choice in (self.kernel_choices() if kernels else ())]
@@ -197,7 +197,7 @@ class Inspectable:
 
     def breaks(self) -> list[Break]:
         """Returns what Python runs between compiled segments, and why; nothing of one graph."""
-        found = pieces.programs(self)  # pyright: ignore[reportArgumentType]
+        found = graph_breaks.programs(self)  # pyright: ignore[reportArgumentType]
         return [b for program in found for b in breaks(program)]
 
     def kernel_choices(self) -> list[Choice]:
@@ -205,7 +205,7 @@ class Inspectable:
 
         What :meth:`explain` says with ``kernels=True``, as data.
         """
-        programs = pieces.programs(self)  # pyright: ignore[reportArgumentType]
+        programs = graph_breaks.programs(self)  # pyright: ignore[reportArgumentType]
         segments = [s for program in programs for s in used_segments(program)]
         found = [choice for s in segments for choice in s.kernel_choices()]
         newest = next(reversed(self.entries.values()), None)
@@ -240,7 +240,7 @@ class Inspectable:
     def draw(self, *args: object, **kwargs: object) -> Drawing:
         """Draws the captured graph beside the kernels it became, for a notebook.
 
-        A function that runs in pieces is drawn as its source, with the segments in colours.
+        A function that runs with graph breaks is drawn as its source, with the segments in colours.
 
         Args:
             *args: Arguments to compile for; without any the newest compiled call is drawn.

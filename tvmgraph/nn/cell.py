@@ -32,8 +32,6 @@ from tvmgraph.nn.inner import member
 from tvmgraph.nn.shown import cell_html
 from tvmgraph.signatures import python_signature
 
-_INTERNAL = ("_params", "_cells", "training", "_flags")
-
 
 class Cell(HookMethods, SettingMethods, StateMethods):
     """Base class of networks and layers: subclass it, register sub-cells and parameters as
@@ -203,10 +201,10 @@ class Cell(HookMethods, SettingMethods, StateMethods):
             return self.__call_in_scope(args, kwargs)
         if context.mode == GRAPH_MODE and not state.scope:
             return self.__compiled()(*args, **kwargs)
-        if state.pieces is not None and state.pieces is not self:
-            from tvmgraph.jit.pieces import compiled_piece
+        if state.broken is not None and state.broken is not self:
+            from tvmgraph.jit.graph_breaks import compiled_cell
 
-            return compiled_piece(self)(*args, **kwargs)
+            return compiled_cell(self)(*args, **kwargs)
         outer = state.scope
         state.scope = outer or (type(self).__name__,)
         try:
@@ -246,11 +244,11 @@ class Cell(HookMethods, SettingMethods, StateMethods):
                 value = keeping(self, self.__construct, args)
             elif state.interpreter is not None:
                 value = self.__construct(*args, **kwargs)
-            elif state.pieces is self:  # it could not be compiled as a whole
-                from tvmgraph.jit.pieces import compiled_piece
+            elif state.broken is self:  # it could not be compiled as a whole
+                from tvmgraph.jit.graph_breaks import compiled_cell
                 from tvmgraph.jit.regions.segment import enter
 
-                value = enter(self.construct, compiled_piece(self))(*args, **kwargs)
+                value = enter(self.construct, compiled_cell(self))(*args, **kwargs)
             else:
                 value = self.construct(*args, **kwargs)
             return value if self._output_float is None else _cast_floats(value, self._output_float)

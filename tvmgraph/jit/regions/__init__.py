@@ -1,1 +1,1 @@
-"""Functions in pieces: compiled segments between statements that only plain Python can run."""
+"""Functions with graph breaks: compiled segments between statements that only Python can run."""

@@ -296,25 +296,25 @@ class Outline:
         lasting = frozenset() if returns else own - frozenset(outs)
         kept = sorted(frozenset(outs) | (lasting & (sure | bound)))
         replaced = written - self.captured
-        pieces = self._taken(run, kept, first_read | replaced, sure)
-        name = self.program.segment(run, self._as_is, segment, pieces, returns)
+        broken = self._taken(run, kept, first_read | replaced, sure)
+        name = self.program.segment(run, self._as_is, segment, broken, returns)
         result = split.name(RESULT, first)
         call = _call(f"{name}.attempt", segment.ins, first)
-        unread = (replaced & frozenset(pieces.ins)) - frozenset(segment.ins)
+        unread = (replaced & frozenset(broken.ins)) - frozenset(segment.ins)
         if unread:
             watched = _call(f"{name}.watched", sorted(unread), first)
             call = ast.IfExp(watched, split.name(REFUSED, first), call)
         test = ast.Compare(result, [ast.Is()], [split.name(REFUSED, first)])
         taken = self._unpack(result, segment, returns)
         live |= self.flow.live.get(id(last), self.own)
-        done = frozenset(n for n in pieces.ins if split.is_temporary(n) and n not in live)
+        done = frozenset(n for n in broken.ins if split.is_temporary(n) and n not in live)
         if not returns:  # nobody else holds what the segment took and returned
             gone = sorted(done | (lasting & sure))  # bound, for whoever asks for it
             taken += [_emptied(n, first) for n in (*gone, *([RESULT] if outs else []))]
         if place.caught:
             refused = self._as_is(run)
         else:
-            refused = self._in_pieces(name, pieces, replaced | done, returns, first)
+            refused = self._run_broken(name, broken, replaced | done, returns, first)
         fork = ast.If(test, refused, taken)
         return _located([*filled, split.assign(RESULT, call, first), fork], first)
 
@@ -347,17 +347,17 @@ class Outline:
         ins = sorted((read | (frozenset(outs) - sure)) & self.local & bound)
         return Passed((*ins,), (*outs,), frozenset(outs) - sure - bound)
 
-    def _in_pieces(
+    def _run_broken(
         self, segment: str, passed: Passed, gone: Names, returns: bool, like: ast.stmt
     ) -> list[ast.stmt]:
-        """Hands variables over to a function that runs a segment in pieces.
+        """Hands variables over to a function that runs a segment with graph breaks.
 
         What it binds anew is not held here meanwhile: Python would let go of it there.
         """
         values: list[ast.expr] = [split.name(n, like) for n in passed.ins]
         done: list[ast.stmt] = [split.assign(HANDED, ast.List(values, ast.Load()), like)]
         done += [_emptied(n, like) for n in passed.ins if n in gone]
-        call = _call(f"{segment}.pieces", [HANDED], like)
+        call = _call(f"{segment}.broken", [HANDED], like)
         return [*done, *self._unpack(call, passed, returns)]
 
     def _as_is(self, run: list[ast.stmt]) -> list[ast.stmt]:

@@ -28,14 +28,15 @@ from tvmgraph.jit.regions.outline import (
 if TYPE_CHECKING:
     from tvmgraph.jit.regions.segment import Segment
 
-#: Makes a segment: its function, statements, arguments and results, and how it runs in pieces.
+#: Makes a segment: its function, statements, arguments and results, and how it runs with graph
+#: breaks.
 Maker = Callable[
-    ["Program", types.FunctionType, list[ast.stmt], Passed, "Pieces"], "Segment"
+    ["Program", types.FunctionType, list[ast.stmt], Passed, "Fallback"], "Segment"
 ]  # fmt: skip
 
 
 @dataclass(frozen=True)
-class Pieces:
+class Fallback:
     """The statements of a segment as functions of a list of the variables that they take.
 
     Attributes:
@@ -243,7 +244,7 @@ class Program:
 
     def segment(
         self, run: list[ast.stmt], as_is: Callable[[list[ast.stmt]], list[ast.stmt]],
-        passed: Passed, in_pieces: Passed, returns: bool,
+        passed: Passed, broken: Passed, returns: bool,
     ) -> str:  # fmt: skip
         """Returns the name of the segment that runs statements.
 
@@ -251,10 +252,10 @@ class Program:
             run: The statements.
             as_is: Says what Python runs in their place.
             passed: What goes in and out of the compiled ones.
-            in_pieces: What goes in and out if they run in pieces.
+            broken: What goes in and out if they run with graph breaks.
             returns: Whether the function ends with them.
         """
-        key = (tuple(map(id, run)), passed, in_pieces, returns)
+        key = (tuple(map(id, run)), passed, broken, returns)
         if key not in self.segments:
             name = f"{HIDDEN}s{len(self.segments)}"
             title = f"{self.source.name} (s{len(self.segments)})"
@@ -263,13 +264,13 @@ class Program:
             function = self.define(native, self.function)
             source = describe(read, self.source.file, self.source.name, self.source.class_name)
             register(function, source)
-            pieces = Pieces(*[self._definition(title, in_pieces, b) for b in (run, plain)])
-            made = self._make(self, function, run, passed, pieces)
+            fallback = Fallback(*[self._definition(title, broken, b) for b in (run, plain)])
+            made = self._make(self, function, run, passed, fallback)
             self._kept.extend(run)
             self.segments[key] = name, made
             self.space[f"{name}.attempt"] = made.attempt
-            self.space[f"{name}.pieces"] = made.in_pieces
-            unread = sorted(frozenset(in_pieces.ins) - frozenset(passed.ins))
+            self.space[f"{name}.broken"] = made.run_broken
+            unread = sorted(frozenset(broken.ins) - frozenset(passed.ins))
             self.space[f"{name}.watched"] = functools.partial(made.watched, unread)
         self.used.add(self.segments[key][0])
         return self.segments[key][0]

@@ -1,4 +1,4 @@
-"""What :meth:`JitFunction.explain` and ``draw`` tell about a function that runs in pieces."""
+"""What :meth:`JitFunction.explain` and ``draw`` tell about a function with graph breaks."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ class Break:
 
 
 def breaks(program: Program) -> list[Break]:
-    """Returns what Python runs of a function in pieces, by line."""
+    """Returns what Python runs of a function with graph breaks, by line."""
     file = file_name(program.source.file)
     native = [(node, why) for node, why in program.why.values() if id(node) in program.native]
     found = []

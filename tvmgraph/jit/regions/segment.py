@@ -23,10 +23,10 @@ from tvmgraph.core.tensor import Tensor
 from tvmgraph.errors import CaptureError, TooFewElements
 from tvmgraph.jit.fast import MISS
 from tvmgraph.jit.function import JitFunction, key_of
-from tvmgraph.jit.pieces import ENTERED, Raised, let_go, node_of
+from tvmgraph.jit.graph_breaks import ENTERED, Raised, let_go, node_of
 from tvmgraph.jit.regions.flow import KEPT, Names, walk, writes
 from tvmgraph.jit.regions.outline import Passed, taking_handed
-from tvmgraph.jit.regions.program import Pieces, Program, Refused
+from tvmgraph.jit.regions.program import Fallback, Program, Refused
 from tvmgraph.jit.regions.report import CHANGE, reason
 
 _MAX_CAPTURES = 24  # of one segment
@@ -50,20 +50,20 @@ class Segment(JitFunction):
         function: The statements as a function.
         statements: The statements.
         passed: The variables that it takes and returns.
-        pieces: What runs if the statements cannot be compiled for a call.
+        fallback: What runs if the statements cannot be compiled for a call.
         whole: The function that was refused.
     """
 
     def __init__(
         self, program: Program, function: types.FunctionType, statements: list[ast.stmt],
-        passed: Passed, pieces: Pieces, *, whole: JitFunction,
+        passed: Passed, fallback: Fallback, *, whole: JitFunction,
     ) -> None:  # fmt: skip
         settings = replace(
             whole.settings, mode="region", dynamic=False, identity=program.asks_identity
         )
         super().__init__(function, whole.config, whole.owner, settings)
         self.program, self.statements = program, statements
-        self.ins, self.outs, self.pieces = passed.ins, passed.outs, pieces
+        self.ins, self.outs, self.fallback = passed.ins, passed.outs, fallback
         self.stopped = ""  # why it is not captured any more
         self.raised = 0
         self._changes = _changed_items(statements)
@@ -121,24 +121,24 @@ class Segment(JitFunction):
             self._blame_names(frozenset(noticed), _NOTICED.format(noticed[0]), store=True)
         return bool(noticed)
 
-    def in_pieces(self, handed: list[object]) -> Any:
-        """Runs the statements in smaller segments, or in Python.
+    def run_broken(self, handed: list[object]) -> Any:
+        """Runs the statements in fallback segments, or in Python.
 
         Args:
             handed: The variables that they take; empty when they run, and nobody else need hold
                 them: Python lets go of one in the middle of the statements.
         """
-        return self._pieces()(handed)
+        return self._fallback()(handed)
 
-    def _pieces(self) -> types.FunctionType:
+    def _fallback(self) -> types.FunctionType:
         """Returns what runs in place of the segment, as far as is known by now."""
         program, version = self.program, self.program.version
         if self._inner is None or self._inner[0] != version:
             within = [n for s in self.statements for n in ast.walk(s)]
             if any(id(n) in program.native for n in within):
-                made = program.write(self.pieces.definition, self.fn, handed=True)
+                made = program.write(self.fallback.definition, self.fn, handed=True)
             else:
-                made = program.define(taking_handed(self.pieces.plain), self.fn)
+                made = program.define(taking_handed(self.fallback.plain), self.fn)
             self._inner = version, made
         return self._inner[1]
 
@@ -235,7 +235,7 @@ class Region:
 
 
 def region_of(whole: JitFunction) -> Region | None:
-    """Returns what runs a function in pieces, ``None`` if it must run as a whole."""
+    """Returns what runs a function with graph breaks, ``None`` if it must run as a whole."""
     function, first = whole.fn, ()
     if isinstance(function, types.MethodType):
         function, first = function.__func__, (function.__self__,)

@@ -145,7 +145,7 @@ class _Splitter:
         if isinstance(node, ast.JoinedStr):
             if len([v for v in node.values if isinstance(v, ast.FormattedValue)]) > 1:
                 return node  # every part is formatted before the next one is computed
-            return replaced(node, values=[self._piece(v) for v in node.values])
+            return replaced(node, values=[self._taken_apart(v) for v in node.values])
         if isinstance(node, ast.Dict):
             return self._dict(node)
         changes: dict[str, object] = {}
@@ -156,7 +156,7 @@ class _Splitter:
                 changes[field] = [self.atom(v) for v in value]
         return replaced(node, **changes)
 
-    def _piece(self, node: ast.expr) -> ast.expr:
+    def _taken_apart(self, node: ast.expr) -> ast.expr:
         return self._parts(node) if isinstance(node, ast.FormattedValue) else node
 
     def _dict(self, node: ast.Dict) -> ast.expr:

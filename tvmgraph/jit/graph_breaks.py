@@ -1,4 +1,4 @@
-"""Running a function as plain Python: because its code raised, or between compiled pieces.
+"""Running a function as plain Python: because its code raised, or between compiled segments.
 
 In the mode ``"PIJit"`` a function that the strict mode refuses runs in CPython, statement by
 statement; every Cell that it calls is compiled on its own, and falls back in the same way if it
@@ -31,9 +31,11 @@ if TYPE_CHECKING:
     from tvmgraph.jit.function import JitFunction
 
 _Error = TypeVar("_Error", bound=BaseException)
-_PIECE = f"{BOUND}piece"
-_DEEP = 24  # calls in pieces inside each other; further in, a recursion needs Python's stack
-ENTERED = f"{BOUND}entered"  # attribute of functions that Python calls in pieces
+_COMPILED = f"{BOUND}compiled"
+_DEEP = (
+    24  # calls with graph breaks inside each other; further in, a recursion needs Python's stack
+)
+ENTERED = f"{BOUND}entered"  # attribute of functions that Python calls with graph breaks
 
 
 class Raised(BaseException):
@@ -49,7 +51,7 @@ class Raised(BaseException):
 
 
 def may_break(function: JitFunction, error: CaptureError) -> bool:
-    """Whether a call that is refused runs in pieces."""
+    """Whether a call that is refused runs with graph breaks."""
     if isinstance(error, GlobalWrite):
         return False
     return is_lax(function) or (isinstance(error, LeavesGraph) and not is_strict(function))
@@ -67,7 +69,7 @@ def is_strict(function: JitFunction) -> bool:
 
 
 def is_lax(function: JitFunction) -> bool:
-    """Whether what cannot be one graph runs in pieces."""
+    """Whether what cannot be one graph runs with graph breaks."""
     settings = function.settings
     if settings.mode == "region":
         return True
@@ -117,7 +119,7 @@ def learn(function: JitFunction, node: Any, error: BaseException) -> None:
     function.refused_at = configuration.settings_version
 
 
-def only_in_pieces(function: JitFunction) -> bool:
+def always_breaks(function: JitFunction) -> bool:
     """Whether a function never was one graph, and the settings are those of then."""
     same = function.refused_at == configuration.settings_version
     return same and not function.entries and state.interpreter is None
@@ -131,15 +133,15 @@ def still_refused(function: JitFunction, key: object) -> bool:
     return key in function.refused
 
 
-def run_in_pieces(function: JitFunction, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Calls a refused function in pieces; the Cells that plain Python calls compile themselves."""
-    outer, nested = state.pieces, state.nested
-    state.pieces = function if function.owner is None else function.owner
+def run_with_breaks(function: JitFunction, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Calls a refused function with graph breaks; Cells that Python calls compile themselves."""
+    outer, nested = state.broken, state.nested
+    state.broken = function if function.owner is None else function.owner
     state.nested = nested + 1
     try:
         return _run(function, args, kwargs, function.region if nested < _DEEP else None)
     finally:
-        state.pieces, state.nested = outer, nested
+        state.broken, state.nested = outer, nested
 
 
 def run_plain(
@@ -177,25 +179,25 @@ def run_once(
 def _run(
     function: JitFunction, args: tuple[Any, ...], kwargs: dict[str, Any], region: Any = None
 ) -> Any:
-    outer = state.scope, state.pieces
+    outer = state.scope, state.broken
     if function.owner is not None:  # its Cell must not compile itself again
         state.scope = state.scope or (type(function.owner).__name__,)
-        state.pieces = state.pieces and function.owner
+        state.broken = state.broken and function.owner
     try:
         return (region or function.fn)(*args, **kwargs)
     finally:
-        state.scope, state.pieces = outer
+        state.scope, state.broken = outer
 
 
-def compiled_piece(cell: Any) -> JitFunction:
+def compiled_cell(cell: Any) -> JitFunction:
     """Returns the compiled form of a Cell that is called by a refused function."""
-    found = cell.__dict__.get(_PIECE)
+    found = cell.__dict__.get(_COMPILED)
     if found is None:
         from tvmgraph.jit.api import CellCall
         from tvmgraph.jit.function import JitFunction
 
         found = JitFunction(CellCall(cell), None, cell, Settings(mode="region"))
-        cell.__dict__[_PIECE] = found  # not through Cell.__setattr__: no attribute changed
+        cell.__dict__[_COMPILED] = found  # not through Cell.__setattr__: no attribute changed
     return found
 
 
@@ -212,4 +214,4 @@ def programs(function: JitFunction) -> list[Any]:
 def describe_breaks(refused: Mapping[object, CaptureError]) -> list[str]:
     """Returns lines of ``explain()`` about what could not be one graph."""
     reasons = dict.fromkeys(str(e).replace("\n", "\n     ") for e in refused.values())
-    return [f"  in pieces, because {reason}" for reason in reasons]
+    return [f"  graph break: {reason}" for reason in reasons]
