@@ -13,12 +13,12 @@ from tvmgraph.backend.cpu.kernels.gemm.bf16_dot import dot_functions
 from tvmgraph.config.options import CompileOptions
 from tvmgraph.core.op import OPS
 from tvmgraph.machine.processor import cpu_model
-from tvmgraph.ops.internal.conv_blocked import (
-    blocked_sums,
-    cut_weight,
-    from_blocks,
+from tvmgraph.ops.internal.conv_nchwc import (
+    from_nchwc,
     group_taps,
-    to_blocks,
+    nchwc_sums,
+    pack_weight,
+    to_nchwc,
 )
 from tvmgraph.passes.freeze import freeze
 
@@ -44,7 +44,7 @@ def frozen(x, *layers):
         parameter.set_dtype(ms.bfloat16)
     options = CompileOptions("O2", target="x86-64-v4")  # with tiles, images stay plain
     nodes = freeze(jit(net).graph(x), options).main.nodes
-    return net, [n.inputs[1].type.shape for n in nodes if n.op.name == "conv_blocked"]
+    return net, [n.inputs[1].type.shape for n in nodes if n.op.name == "conv_nchwc"]
 
 
 @settings(max_examples=14, deadline=None, derandomize=True)
@@ -63,12 +63,12 @@ def test_blocked_convolution(n, inputs, outputs, size, kernel, stride, pad, dila
     w, w64 = rounded(outputs, inputs, *kernel, seed=1)
     options = dict(stride=stride, padding=((pad, pad), (0, pad)), dilation=dilations)
     longer = dict(options, padding=((pad, pad), (0, pad + plain * (kernel[1] % 2))))
-    image = x.asnumpy() if plain else to_blocks(x.asnumpy(), block)
-    pairs = group_taps(cut_weight(w.asnumpy(), block, out), 2, plain)
-    f = jit(lambda x, w: ops.relu(ops.conv_blocked(x, w, **longer)))
+    image = x.asnumpy() if plain else to_nchwc(x.asnumpy(), block)
+    pairs = group_taps(pack_weight(w.asnumpy(), block, out), 2, plain)
+    f = jit(lambda x, w: ops.relu(ops.conv_nchwc(x, w, **longer)))
     got = f(Tensor(image), Tensor(pairs))
     want = OPS["convolution"].eager(x64, w64, groups=1, **options)
-    close(Tensor(from_blocks(got.asnumpy())), np.maximum(want, 0))
+    close(Tensor(from_nchwc(got.asnumpy())), np.maximum(want, 0))
 
 
 @pytest.mark.parametrize(
@@ -120,16 +120,16 @@ def test_processors_without_the_instruction(target, outputs, padding):
         size = [s + sum(p) - 2 for s, p in zip((9, 11), padding)]
 
         def sums(x, w):
-            return blocked_sums(_Builder, x, w, (1, 2, *size, outputs), padding, (1, 1), (1, 1))
+            return nchwc_sums(_Builder, x, w, (1, 2, *size, outputs), padding, (1, 1), (1, 1))
 
         return bb.emit_te(sums, x, w)
 
     def reference(x, w):
         whole = w.transpose(0, 5, 1, 4, 6, 2, 3).reshape(2 * outputs, 32, 3, 3)
         y = OPS["convolution"].eager(
-            from_blocks(x), whole, stride=(1, 1), padding=padding, dilation=(1, 1), groups=1
+            from_nchwc(x), whole, stride=(1, 1), padding=padding, dilation=(1, 1), groups=1
         )
-        return to_blocks(y, outputs)
+        return to_nchwc(y, outputs)
 
     shapes = (1, 2, 9, 11, 16), (2, 2, 3, 3, 8, outputs, 2)
     check(build, reference, *((s, "bfloat16") for s in shapes), tolerance=1e-6, target=target)

@@ -19,7 +19,7 @@ from tvmgraph.core.op import OPS
 from tvmgraph.lowering.builder import RelaxBuilder
 from tvmgraph.numerics.winograd import best_tile, matrices, transform_weight
 from tvmgraph.ops.conv import phases as _conv_phases
-from tvmgraph.ops.internal.conv_blocked import cut_weight, from_blocks, to_blocks
+from tvmgraph.ops.internal.conv_nchwc import from_nchwc, pack_weight, to_nchwc
 from tvmgraph.passes.freeze import arrange, freeze
 
 
@@ -68,10 +68,10 @@ def test_blocked_convolution(n, inputs, outputs, size, kernel, stride, pad, dila
     wide = "float64" if dtype == "float64" else "float32"
     w = fill(outputs, inputs, *kernel, seed=1, dtype=wide)
     options = dict(stride=stride, padding=((pad, pad), (0, pad)), dilation=(dilation, dilation))
-    image = to_blocks(x, block) if block > 1 else x
-    f = jit(lambda x, w: ops.relu(ops.conv_blocked(x, w, **options)))
-    got = f(Tensor(image), Tensor(cut_weight(w, block, out))).asnumpy()
-    close(from_blocks(got), np.maximum(convolve(x, w, **options), 0), TOLERANCES[dtype])
+    image = to_nchwc(x, block) if block > 1 else x
+    f = jit(lambda x, w: ops.relu(ops.conv_nchwc(x, w, **options)))
+    got = f(Tensor(image), Tensor(pack_weight(w, block, out))).asnumpy()
+    close(from_nchwc(got), np.maximum(convolve(x, w, **options), 0), TOLERANCES[dtype])
 
 
 @settings(max_examples=10, deadline=None, derandomize=True)
@@ -88,9 +88,9 @@ def test_depthwise_convolution(n, channels, size, kernel, stride, pad, dilation,
     x = fill(n, channels, *size, dtype=dtype)
     w = fill(channels, 1, *kernel, seed=1, dtype="float64" if dtype == "float64" else "float32")
     options = dict(stride=stride, padding=((pad, 0), (pad, pad)), dilation=(dilation, dilation))
-    f = jit(lambda x, w: ops.depthwise_blocked(x, w, **options) * 2)
-    cut = to_blocks(w[:, 0][None], block)[0]
-    got = from_blocks(f(Tensor(to_blocks(x, block)), Tensor(cut)).asnumpy())
+    f = jit(lambda x, w: ops.depthwise_nchwc(x, w, **options) * 2)
+    cut = to_nchwc(w[:, 0][None], block)[0]
+    got = from_nchwc(f(Tensor(to_nchwc(x, block)), Tensor(cut)).asnumpy())
     close(got, 2 * convolve(x, w, groups=channels, **options), TOLERANCES[dtype])
 
 
@@ -108,10 +108,10 @@ def test_groups_of_whole_blocks(n, groups, channels, size, kernel, stride, dilat
     wide = "float64" if dtype == "float64" else "float32"
     w = fill(groups * outputs, inputs, *kernel, seed=1, dtype=wide)
     options = dict(stride=(stride, 1), padding=((2, 2), (2, 1)), dilation=(dilation, 1))
-    f = jit(lambda x, w: ops.relu(ops.conv_blocked(x, w, **options)))
-    got = f(Tensor(to_blocks(x, block)), Tensor(cut_weight(w, block, block))).asnumpy()
+    f = jit(lambda x, w: ops.relu(ops.conv_nchwc(x, w, **options)))
+    got = f(Tensor(to_nchwc(x, block)), Tensor(pack_weight(w, block, block))).asnumpy()
     want = np.maximum(convolve(x, w, groups=groups, **options), 0)
-    close(from_blocks(got), want, TOLERANCES[dtype])
+    close(from_nchwc(got), want, TOLERANCES[dtype])
 
 
 def test_grouped_convolutions_keep_blocks():
@@ -119,7 +119,7 @@ def test_grouped_convolutions_keep_blocks():
     net = nn.SequentialCell(*layers, nn.Conv2d(96, 32, 3, group=8), nn.Conv2d(32, 16, 1))
     x, net = Tensor(fill(2, 24, 12, 7)), net.set_train(False)  # rows that fill no vector
     names = [node.op.name for node in freeze(jit(net).graph(x)).main.nodes]
-    assert names.count("conv_blocked") + names.count("conv_winograd") == 4
+    assert names.count("conv_nchwc") + names.count("conv_winograd") == 4
     assert (
         "conv_winograd" in names and names.count("convolution") == 1
     )  # groups of 12 and 4 channels are no blocks
@@ -130,11 +130,11 @@ def winograd(x, w, tile, padding, block=16, groups=1):
     """The kernel, with a bias and ReLU as its epilogue."""
     bias = Tensor(fill(w.shape[0] // block, 1, 1, block, seed=5, dtype=w.dtype))
     f = jit(lambda x, w, u, b: ops.relu(ops.conv_winograd(x, w, u, padding) + b))
-    weights = cut_weight(w, block, block), transform_weight(w, tile, block)
-    got = f(Tensor(to_blocks(x, block)), *map(Tensor, weights), bias).asnumpy()
+    weights = pack_weight(w, block, block), transform_weight(w, tile, block)
+    got = f(Tensor(to_nchwc(x, block)), *map(Tensor, weights), bias).asnumpy()
     want = convolve(x, w, padding=padding, groups=groups)
-    want += from_blocks(bias.asnumpy()[None]).reshape(1, -1, 1, 1)
-    return from_blocks(got), np.maximum(want, 0)
+    want += from_nchwc(bias.asnumpy()[None]).reshape(1, -1, 1, 1)
+    return from_nchwc(got), np.maximum(want, 0)
 
 
 @pytest.mark.parametrize("tile", [2, 4])
@@ -251,7 +251,7 @@ def test_layout_of_a_whole_graph():
     names = [node.op.name for node in freeze(function.graph(x)).main.nodes]
     assert names.count("transpose") == 1  # only the result that is returned as an image
     assert "convolution" in names  # 21 channels make no blocks
-    assert {"conv_blocked", "depthwise_blocked", "conv_winograd"} <= set(names)
+    assert {"conv_nchwc", "depthwise_nchwc", "conv_winograd"} <= set(names)
     for got, want in zip(function(x), net(x)):
         close(got.asnumpy(), want.asnumpy().astype("float64"), 1e-5)
 

@@ -49,7 +49,7 @@ def test_a_frozen_network_prepares_its_weights_ahead():
     frozen = freeze(ms.jit(net).graph(ms.ops.ones((1, 3, 8, 8))), CompileOptions(target="sm_90"))
     assert frozen is not None
     names = [node.op.name for node in frozen.main.nodes]
-    assert names.count("conv_blocked") == 2 and not {"mul", "rsqrt", "convolution"} & set(names)
+    assert names.count("conv_nchwc") == 2 and not {"mul", "rsqrt", "convolution"} & set(names)
     parameters = {p.value for p in frozen.main.params if p.role is Role.PARAMETER}
     turned = [n for n in frozen.main.nodes if n.op.name == "transpose"]
     assert not [n for n in turned if n.inputs[0] in parameters]
@@ -60,7 +60,7 @@ def test_images_are_turned_once():
     graph = ms.jit(net).graph(ms.ops.ones((1, 3, 8, 8)))
     turned = channels_last(graph)
     names = [node.op.name for node in turned.nodes]
-    assert names.count("conv_blocked") == 2 and names.count("depthwise_blocked") == 1
+    assert names.count("conv_nchwc") == 2 and names.count("depthwise_nchwc") == 1
     assert "convolution" not in names
     assert len(_put_in_order(turned)) == 1, "an image was put into another order on the way"
     assert names.count("pad_constant") == 2, "the camera's image and its weight get a channel"
@@ -127,12 +127,12 @@ def test_derivatives_of_groups_read_plain_images():
     assert channels_last(graph) is graph
     frozen = freeze(graph, gpu)
     found = graph if frozen is None else frozen.main
-    assert "conv_blocked" not in found.op_counts()
+    assert "conv_nchwc" not in found.op_counts()
 
 
 def test_a_frozen_graph_is_put_in_order_once():
     graph = freeze(ms.jit(_Net()).graph(ms.ops.ones((1, 3, 8, 8))), CompileOptions(target="sm_90"))
-    assert graph.main.op_counts()["conv_blocked"] == 2
+    assert graph.main.op_counts()["conv_nchwc"] == 2
     assert channels_last(graph.main) is graph.main
 
 
@@ -149,4 +149,4 @@ def test_a_training_step_in_half_precision(gpu, monkeypatch):
     for found, wanted in zip(weights[1], weights[0]):
         np.testing.assert_allclose(found, wanted, atol=4e-3)
     names = " ".join(launch.name for launch in gpu.launches)
-    assert "conv_blocked_weight_grad" in names and "conv2d" not in names
+    assert "conv_nchwc_weight_grad" in names and "conv2d" not in names

@@ -225,7 +225,7 @@ def _prepared(graph: Graph) -> Iterator[str]:
     yield "prepared"
     before, after = graph.op_counts(), frozen.main.op_counts()
     yield from ["panels of weights"] * after["matmul_panels"]
-    yield from ["blocks of channels"] * (after["conv_blocked"] - before["conv_blocked"])
+    yield from ["blocks of channels"] * (after["conv_nchwc"] - before["conv_nchwc"])
     if before["convolution"] and after["mul"] < before["mul"]:
         yield "scale in weights"
     if after["conv_transpose"] < before["conv_transpose"]:

@@ -86,7 +86,7 @@ def test_layouts_are_those_of_the_processor(cpu):
         width = panel_columns(GemmShape(64, columns, 512, 1, 4, 2048), model)
         assert not names or shapes == [(-(-columns // width), 512, width)]
     image, alone = Tensor(fill(1, 64, 14, 14)), nn.Conv2d(64, 32, 1)
-    assert ("conv_blocked" in prepared(alone, image, cpu)[0]) == (model.lanes > 14)
+    assert ("conv_nchwc" in prepared(alone, image, cpu)[0]) == (model.lanes > 14)
     # four times the transformed weights are read as fast as fewer products take
     _, shapes = prepared(nn.Conv2d(256, 256, 3), Tensor(fill(1, 256, 14, 14)), cpu)
     assert (shapes[-1][0] == 36) == (model.flops_per_cycle < 64)

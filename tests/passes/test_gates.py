@@ -29,7 +29,7 @@ def test_channels_a_page_apart_are_read_in_blocks(size: int, blocks: bool) -> No
     x = Tensor(np.random.default_rng(0).standard_normal((1, 128, size, size)).astype(np.float32))
     compiled = ms.jit(net)
     np.testing.assert_allclose(compiled(x).asnumpy(), net(x).asnumpy(), rtol=1e-4, atol=1e-4)
-    first = next(n for n in compiled.fused_graph()[0].nodes if n.op.name == "conv_blocked")
+    first = next(n for n in compiled.fused_graph()[0].nodes if n.op.name == "conv_nchwc")
     assert (first.inputs[0].type.ndim == 5) is blocks
 
 

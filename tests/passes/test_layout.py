@@ -85,7 +85,7 @@ def transposes(inner: Callable[[Tensor], Tensor], x: Tensor) -> int:
     frozen = freeze(compiled.graph(x))
     assert frozen is not None
     names = [node.op.name for node in frozen.main.nodes]
-    assert names.count("conv_blocked") == 2
+    assert names.count("conv_nchwc") == 2
     return names.count("transpose")
 
 

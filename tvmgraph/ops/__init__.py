@@ -48,7 +48,7 @@ from tvmgraph.ops.indexing.segments import *  # noqa: F403
 from tvmgraph.ops.indexing.select import *  # noqa: F403
 from tvmgraph.ops.indexing.slices import *  # noqa: F403
 from tvmgraph.ops.internal.attention_gradient import *  # noqa: F403
-from tvmgraph.ops.internal.conv_blocked import *  # noqa: F403
+from tvmgraph.ops.internal.conv_nchwc import *  # noqa: F403
 from tvmgraph.ops.internal.conv_winograd import *  # noqa: F403
 from tvmgraph.ops.internal.interleave import *  # noqa: F403
 from tvmgraph.ops.internal.matmul_panels import *  # noqa: F403

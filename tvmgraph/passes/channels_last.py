@@ -1,7 +1,7 @@
 """Keeping images with their channels last, (N, H, W, C), from the first convolution on.
 
 Tensor cores multiply what is summed, and neighbouring channels are summed whatever the window is:
-with channels last every copy into shared memory is 16 bytes wide. It is the blocked layout with one
+with channels last every copy into shared memory is 16 bytes wide. It is the NCHWc layout with one
 block of all channels. A frozen graph puts its weights in order ahead of the calls; in any other one
 that is work of every call.
 
@@ -25,7 +25,7 @@ import numpy as np
 from tvmgraph.dtypes import bfloat16, float16, float32, float64
 from tvmgraph.graph.ir import Graph, Node, Value
 from tvmgraph.passes.deconvolution import Line, residues_of
-from tvmgraph.passes.layout import BlockedLayout, is_depthwise
+from tvmgraph.passes.layout import NchwcLayout, is_depthwise
 
 _FLOATS = (float16, bfloat16, float32)
 #: Channels must fill 16-byte vectors of 2-byte elements.
@@ -34,7 +34,7 @@ _MULTIPLE = 8
 _FEW = 4
 _ALL = (0, None, 1)  # a slice of everything
 #: Convolutions of images with channels last.
-_BLOCKED = frozenset({"conv_blocked", "depthwise_blocked"})
+_NCHWC = frozenset({"conv_nchwc", "depthwise_nchwc"})
 
 
 def channels_last(graph: Graph) -> Graph:
@@ -49,7 +49,7 @@ def channels_last(graph: Graph) -> Graph:
     names = {node.op.name for node in graph.nodes}
     if "convolution" not in names or any(node.regions for node in graph.nodes):
         return graph
-    if names & _BLOCKED or keeps_images_plain(graph):
+    if names & _NCHWC or keeps_images_plain(graph):
         return graph
     nodes = ChannelsLast(set(), {}, _nothing_ahead, None).rewrite(graph.nodes, graph.outputs)
     return Graph(graph.name, graph.params, graph.consts, tuple(nodes), graph.outputs, graph.writes)
@@ -64,8 +64,8 @@ def keeps_images_plain(graph: Graph) -> bool:
     return any(n.op.name == "conv_weight_grad" and n.attrs["groups"] > 1 for n in graph.nodes)
 
 
-class ChannelsLast(BlockedLayout):
-    """Rewrites the nodes of a graph; arguments as for :class:`BlockedLayout`."""
+class ChannelsLast(NchwcLayout):
+    """Rewrites the nodes of a graph; arguments as for :class:`NchwcLayout`."""
 
     def __init__(self, *args: Any) -> None:
         super().__init__(*args)
@@ -102,14 +102,14 @@ class ChannelsLast(BlockedLayout):
             return is_depthwise(node) and self._each_channel(node, attrs)
         image = self._with_channels_last(x)
         packed = self._weight(weight, image.type.static_shape[-1])
-        self._emit("conv_blocked", (image, packed), attrs, node.outputs[0])
+        self._emit("conv_nchwc", (image, packed), attrs, node.outputs[0])
         return True
 
     def _with_channels_last(self, x: Value) -> Value:
         """The image, with channels of zeros where its own fill no vector."""
         n, channels, h, w = x.type.static_shape
         if self.block_of(channels) is not None:
-            return self._as_blocked(x)
+            return self._as_nchwc(x)
         if x not in self._filled:
             full = _FEW if channels <= _FEW else -(-channels // _MULTIPLE) * _MULTIPLE
             pads = ((0, 0), (0, full - channels), (0, 0), (0, 0))
@@ -144,12 +144,12 @@ class ChannelsLast(BlockedLayout):
         whole = [self.block_of(v.type.static_shape[1]) for v in (x, result)]
         if axes is None or None in whole or weight.type.dtype != x.type.dtype:
             return False
-        image = self._as_blocked(x)
+        image = self._as_nchwc(x)
         parts = [self._residue(image, weight, lines, result) for lines in itertools.product(*axes)]
         if len(parts) > 1:
             self._emit("interleave", tuple(parts), {"steps": tuple(node.attrs["stride"])}, result)
         else:
-            self._blocked[result] = parts[0]
+            self._nchwc[result] = parts[0]
             self._pending.add(result)
         return True
 
@@ -169,7 +169,7 @@ class ChannelsLast(BlockedLayout):
         packed = self._permuted(packed, (2, 3, 0, 1), (1, 1, *taps, inputs, outputs))
         padding = tuple(line.padding for line in lines)
         attrs = {"stride": (1, 1), "padding": padding, "dilation": (1, 1)}
-        return self._node("conv_blocked", (image, packed), attrs)
+        return self._node("conv_nchwc", (image, packed), attrs)
 
     def _weight_grad(self, node: Node) -> bool:
         (x, grad), result = node.inputs, node.outputs[0]
@@ -177,7 +177,7 @@ class ChannelsLast(BlockedLayout):
             return False
         attrs = {name: value for name, value in node.attrs.items() if name != "groups"}
         image = self._with_channels_last(x)
-        packed = self._node("conv_blocked_weight_grad", (image, self._as_blocked(grad)), attrs)
+        packed = self._node("conv_nchwc_weight_grad", (image, self._as_nchwc(grad)), attrs)
         outputs, inputs, *kernel = result.type.static_shape
         channels = image.type.static_shape[-1]
         whole = self._reshaped(packed, (*kernel, channels, outputs))
@@ -189,10 +189,10 @@ class ChannelsLast(BlockedLayout):
 
     def _pooling_grad(self, node: Node) -> bool:
         grad, x = node.inputs
-        known = x in self._blocked or grad in self._blocked
+        known = x in self._nchwc or grad in self._nchwc
         if not known or self.block_of(x.type.static_shape[1]) is None:
             return False
-        images = (self._as_blocked(grad), self._as_blocked(x))
+        images = (self._as_nchwc(grad), self._as_nchwc(x))
         self._emit(node.op.name, images, self._with_channels(node.attrs), node.outputs[0])
         return True
 
@@ -204,7 +204,7 @@ class ChannelsLast(BlockedLayout):
         wide = x.type.dtype in (float32, float64)  # sums of narrow types could overflow
         divided = node.op.name == "reduce_mean" and wide
         name = "reduce_sum" if divided else node.op.name
-        found = self._node(name, (self._blocked[x],), {**node.attrs, "keep_dims": False})
+        found = self._node(name, (self._nchwc[x],), {**node.attrs, "keep_dims": False})
         if divided:  # what is added is computed by the kernel of a sum, not by that of a mean
             count = x.type.size // max(1, result.type.size)
             attrs = {"size": found.type.shape, "fill_value": count, "dtype": x.type.dtype}
@@ -215,20 +215,20 @@ class ChannelsLast(BlockedLayout):
     def _elementwise(self, node: Node) -> bool:
         """Operands that repeat a smaller one are read there, if another has the whole shape."""
         shape = node.outputs[0].type.shape
-        if any(v in self._blocked and v.type.shape == shape for v in node.inputs):
+        if any(v in self._nchwc and v.type.shape == shape for v in node.inputs):
             node = replace(node, inputs=tuple(self._repeated.get(v, v) for v in node.inputs))
         return super()._elementwise(node)
 
-    def _as_blocked(self, value: Value, shape: tuple[int, ...] | None = None) -> Value:
+    def _as_nchwc(self, value: Value, shape: tuple[int, ...] | None = None) -> Value:
         """Also of a value that repeats a number per image and channel: that is put in order."""
         small = self._repeated.get(value)
-        if value not in self._blocked and small is not None and value.type.ndim == 4:
+        if value not in self._nchwc and small is not None and value.type.ndim == 4:
             n, c, h, w = value.type.static_shape
             if small.type.static_shape[1:] == (c, 1, 1):
                 packed = self._reshaped(small, (small.type.static_shape[0], 1, 1, 1, c))
                 found = self._node("broadcast_to", (packed,), {"shape": (n, 1, h, w, c)})
-                self._blocked[value] = found
-        return super()._as_blocked(value, shape)
+                self._nchwc[value] = found
+        return super()._as_nchwc(value, shape)
 
     def _each_channel(self, node: Node, attrs: Mapping[str, object]) -> bool:
         x, weight = node.inputs
@@ -236,7 +236,7 @@ class ChannelsLast(BlockedLayout):
         packed = self._permuted(weight, (1, 2, 3, 0), (1, height, width, outputs))
         if x.type.dtype is not float32:  # the operator's weight has the type of the sums
             packed = self._widened(packed)
-        self._emit("depthwise_blocked", (self._as_blocked(x), packed), attrs, node.outputs[0])
+        self._emit("depthwise_nchwc", (self._as_nchwc(x), packed), attrs, node.outputs[0])
         return True
 
     def _widened(self, value: Value) -> Value:
@@ -249,7 +249,7 @@ class ChannelsLast(BlockedLayout):
         whole = [self.block_of(v.type.shape[1]) for v in (*node.inputs, *node.outputs)]
         if node.attrs["axis"] != 1 or None in whole:
             return False
-        parts = tuple(self._as_blocked(v) for v in node.inputs)
+        parts = tuple(self._as_nchwc(v) for v in node.inputs)
         self._emit("concat", parts, {**node.attrs, "axis": 4}, node.outputs[0])
         return True
 

@@ -18,8 +18,8 @@ import numpy as np
 from tvmgraph.core.op import get_op
 from tvmgraph.core.types import TensorType
 from tvmgraph.graph.ir import Node, Value
-from tvmgraph.ops.internal.conv_blocked import block_of
-from tvmgraph.passes.blocked_images import Derive
+from tvmgraph.ops.internal.conv_nchwc import block_of
+from tvmgraph.passes.nchwc import Derive
 
 
 @dataclass(frozen=True)

@@ -33,7 +33,7 @@ from tvmgraph.ops.internal.matmul_panels import GROUPS, panel_shape, to_panels
 from tvmgraph.passes import table
 from tvmgraph.passes.channels_last import ChannelsLast, keeps_images_plain
 from tvmgraph.passes.deconvolution import as_convolutions
-from tvmgraph.passes.layout import BlockedLayout
+from tvmgraph.passes.layout import NchwcLayout
 from tvmgraph.passes.run import run_pass
 
 _USUAL = CompileOptions()
@@ -186,7 +186,7 @@ def arrange(graph: Graph, options: CompileOptions = _USUAL) -> Graph:
         consts[value] = np.ascontiguousarray(compute(*(consts[v] for v in inputs)))
         return value
 
-    layout = BlockedLayout(set(), consts, derive, backend_of(options.target).layout_model(options))
+    layout = NchwcLayout(set(), consts, derive, backend_of(options.target).layout_model(options))
     nodes = layout.rewrite(graph.nodes, graph.outputs)
     return Graph(graph.name, graph.params, consts, tuple(nodes), graph.outputs)
 
@@ -217,7 +217,7 @@ class _Splitter:
                 self._keep(node)
         plain = self.model is None and keeps_images_plain(self.graph)
         if "layout" in self.runs and not plain:
-            kind = ChannelsLast if self.model is None else BlockedLayout
+            kind = ChannelsLast if self.model is None else NchwcLayout
             layout = kind(self.stable, self.consts, self._derive, self.model)
             self.nodes = layout.rewrite(self.nodes, self.graph.outputs)
         return self._halves() if self.steps else None

@@ -1,7 +1,7 @@
 """Keeping the images of a frozen graph in blocks of channels, from the first convolution on.
 
 A convolution whose weight is a parameter gets that weight in the order in which its kernel reads
-it, and its result stays blocked, (N, C / b, H, W, b), through everything that treats channels
+it, and its result stays NCHWc, (N, C / b, H, W, b), through everything that treats channels
 alike: elementwise operators, pooling, averages over the image, concatenation of channels, and
 normalization of groups of channels. Where anything else reads the result, it is put back into
 (N, C, H, W). A convolution that leads to no other one is as fast on plain images, unless rows fill
@@ -22,15 +22,15 @@ from tvmgraph.dtypes import DType, bfloat16, float16, float32, float64
 from tvmgraph.graph.ir import Node, Value
 from tvmgraph.machine.processor import CpuModel
 from tvmgraph.numerics.winograd import best_tile, transform_weight, window_transform
-from tvmgraph.ops.internal.conv_blocked import (
+from tvmgraph.ops.internal.conv_nchwc import (
     block_of,
-    cut_weight,
     group_shape,
     group_taps,
-    to_blocks,
+    pack_weight,
+    to_nchwc,
 )
 from tvmgraph.ops.internal.matmul_panels import GROUPS
-from tvmgraph.passes.blocked_images import BlockedImages, Derive, Flattened
+from tvmgraph.passes.nchwc import Derive, Flattened, NchwcImages
 
 _FLOATS = (float16, bfloat16, float32, float64)
 #: Multiplications per element of the result from which a convolution starts blocks.
@@ -44,11 +44,11 @@ _MAX_IDLE, _MIN_LONG = 0.1, 256
 _SET_STRIDE, _MANY_CHANNELS = 4096, 128
 
 
-class BlockedLayout(BlockedImages):
+class NchwcLayout(NchwcImages):
     """Rewrites the nodes of a frozen graph.
 
     Args:
-        stable: As for :class:`.BlockedImages`, like the next two.
+        stable: As for :class:`.NchwcImages`, like the next two.
         consts: The constants of the graph.
         derive: Computes something once per version of the parameters.
         model: The processor whose kernels run the nodes; None for a GPU.
@@ -66,7 +66,7 @@ class BlockedLayout(BlockedImages):
         self._leading: set[Node] = set()
 
     def rewrite(self, nodes: Sequence[Node], outputs: Sequence[Value]) -> list[Node]:
-        """Returns the nodes with convolutions, and what follows them, on blocked images."""
+        """Returns the nodes with convolutions, and what follows them, on NCHWc images."""
         self._leading = _lead_to_more(nodes)
         for node in nodes:
             self._origin = node
@@ -93,7 +93,7 @@ class BlockedLayout(BlockedImages):
                     self._require_plain(value)
         if node.op.name == "convolution":
             return self._convolution(node)
-        if not any(v in self._blocked for v in node.inputs):
+        if not any(v in self._nchwc for v in node.inputs):
             return False
         match node.op.traits.layout:
             case Layout.ELEMENTWISE:
@@ -124,13 +124,13 @@ class BlockedLayout(BlockedImages):
             return self._winograd_of_given(node)
         if node.attrs["groups"] > 1:
             if is_depthwise(node):
-                return x in self._blocked and self._depthwise(node)
-            known = x in self._blocked or (x.type.dtype in GROUPS and self._can_block(x))
+                return x in self._nchwc and self._depthwise(node)
+            known = x in self._nchwc or (x.type.dtype in GROUPS and self._can_block(x))
             return known and self._grouped(node)
         tile = self._winograd_tile(node)
         if tile is not None:
             self._winograd(node, tile)
-        elif x in self._blocked or (
+        elif x in self._nchwc or (
             _is_deep(inputs, kernel)
             and (node in self._leading or self._is_hard(node) or _sums_groups(node))
         ):
@@ -173,11 +173,11 @@ class BlockedLayout(BlockedImages):
         )  # fmt: skip
 
     def _image(self, x: Value, kernel: Sequence[int]) -> Value:
-        """What a convolution reads: blocks, unless a plain image is as good or cannot be cut."""
+        """What a convolution reads: blocks, unless a plain image is as good or fills no blocks."""
         one = int(np.prod(kernel)) == 1 and x.type.dtype not in GROUPS and not _shares_sets(x.type)
-        if x in self._blocked or one or not self._can_block(x):
-            return self._blocked.get(x, x)
-        return self._as_blocked(x)
+        if x in self._nchwc or one or not self._can_block(x):
+            return self._nchwc.get(x, x)
+        return self._as_nchwc(x)
 
     def _can_block(self, x: Value) -> bool:
         return self.block_of(x.type.shape[1]) is not None
@@ -197,7 +197,7 @@ class BlockedLayout(BlockedImages):
             weight = self._derive(
                 lambda w: group_taps(w.astype(kind.dtype.numpy), group, plain), (weight,), kind
             )
-        self._emit("conv_blocked", (image, weight), attrs, node.outputs[0])
+        self._emit("conv_nchwc", (image, weight), attrs, node.outputs[0])
 
     def _packed(self, node: Node, image: Value) -> Value:
         """The weight packed for an image."""
@@ -209,13 +209,13 @@ class BlockedLayout(BlockedImages):
         wide = _sum_type(image.type.dtype)
         kind = weight.type.with_shape((outputs // block, inputs // size, *kernel, size, block))
         return self._derive(
-            lambda w: cut_weight(w.astype(wide.numpy, copy=False), size, block),
+            lambda w: pack_weight(w.astype(wide.numpy, copy=False), size, block),
             (weight,), kind.with_dtype(wide),
         )  # fmt: skip
 
     def _winograd(self, node: Node, tile: int) -> None:
         x, weight = node.inputs
-        image = self._as_blocked(x)
+        image = self._as_nchwc(x)
         packed = self._packed(node, image)
         outer, blocks, _, _, inputs, block = packed.type.static_shape
         kind = weight.type.with_shape(((tile + 2) ** 2, outer, blocks * inputs, block))
@@ -244,7 +244,7 @@ class BlockedLayout(BlockedImages):
         transformed = self._reshaped(transformed, ((tile + 2) ** 2, outer, inputs, block))
         padding = {"padding": node.attrs["padding"]}
         self._emit(
-            "conv_winograd", (self._as_blocked(x), packed, transformed), padding, node.outputs[0]
+            "conv_winograd", (self._as_nchwc(x), packed, transformed), padding, node.outputs[0]
         )
         return True
 
@@ -263,7 +263,7 @@ class BlockedLayout(BlockedImages):
         if tile is not None:
             self._winograd(node, tile)
         else:
-            self._direct(node, self._as_blocked(x))
+            self._direct(node, self._as_nchwc(x))
         return True
 
     def _joined_groups(self, node: Node, count: int) -> Node:
@@ -294,15 +294,15 @@ class BlockedLayout(BlockedImages):
         assert block is not None
         kind = weight.type.with_shape((outputs // block, *kernel, block)).with_dtype(wide)
         packed = self._derive(lambda w: _pack_depthwise(w, block, wide), (weight,), kind)
-        inputs = (self._blocked[x], packed)
-        self._emit("depthwise_blocked", inputs, _without_groups(node), node.outputs[0])
+        inputs = (self._nchwc[x], packed)
+        self._emit("depthwise_nchwc", inputs, _without_groups(node), node.outputs[0])
         return True
 
     def _pooling(self, node: Node) -> bool:
         if len(node.attrs["kernel"]) != 2:
             return False
         attrs = self._with_channels(node.attrs)
-        self._emit(node.op.name, (self._blocked[node.inputs[0]],), attrs, node.outputs[0])
+        self._emit(node.op.name, (self._nchwc[node.inputs[0]],), attrs, node.outputs[0])
         return True
 
     def _with_channels(self, attrs: Mapping[str, Any]) -> dict[str, Any]:
@@ -314,7 +314,7 @@ class BlockedLayout(BlockedImages):
         if node.attrs["pads"][1] != (0, 0):
             return False
         attrs = {**node.attrs, "pads": (*node.attrs["pads"], (0, 0))}
-        self._emit(node.op.name, (self._blocked[node.inputs[0]],), attrs, node.outputs[0])
+        self._emit(node.op.name, (self._nchwc[node.inputs[0]],), attrs, node.outputs[0])
         return True
 
     def _reduction(self, node: Node) -> bool:
@@ -324,9 +324,9 @@ class BlockedLayout(BlockedImages):
         (x,), result = node.inputs, node.outputs[0]
         attrs = {**node.attrs, "axis": axes if 1 not in axes else (*axes, 4)}
         if axes == (2, 3) and node.attrs["keep_dims"]:
-            self._emit(node.op.name, (self._blocked[x],), attrs, result)
+            self._emit(node.op.name, (self._nchwc[x],), attrs, result)
         else:
-            reduced = self._node(node.op.name, (self._blocked[x],), attrs)
+            reduced = self._node(node.op.name, (self._nchwc[x],), attrs)
             self._node("reshape", (reduced,), {"shape": result.type.shape}, result)
         return True
 
@@ -335,14 +335,14 @@ class BlockedLayout(BlockedImages):
         result = node.outputs[0]
         if node.attrs["axis"] != 1 or blocks != {self.block_of(result.type.shape[1])}:
             return False
-        parts = tuple(self._as_blocked(v) for v in node.inputs)
+        parts = tuple(self._as_nchwc(v) for v in node.inputs)
         self._emit("concat", parts, node.attrs, result)
         return True
 
     def _interleave(self, node: Node) -> bool:
-        if not all(v in self._blocked for v in node.inputs):
+        if not all(v in self._nchwc for v in node.inputs):
             return False
-        parts = tuple(self._blocked[v] for v in node.inputs)
+        parts = tuple(self._nchwc[v] for v in node.inputs)
         self._emit(node.op.name, parts, node.attrs, node.outputs[0])
         return True
 
@@ -359,7 +359,7 @@ class BlockedLayout(BlockedImages):
 
     def _flatten(self, node: Node) -> bool:
         (x,), result = node.inputs, node.outputs[0]
-        return self._keep_flattened(self._blocked[x], x.type.static_shape, result)
+        return self._keep_flattened(self._nchwc[x], x.type.static_shape, result)
 
     def _keep_flattened(self, blocks: Value, image: tuple[int, ...], result: Value) -> bool:
         """Flattens blocks, or another form of them; whether their order can be kept."""
@@ -419,8 +419,8 @@ class BlockedLayout(BlockedImages):
 
 
 def _lead_to_more(nodes: Sequence[Node]) -> set[Node]:
-    """The convolutions whose result reaches another one, or pooling, as a blocked image."""
-    wanted: set[Value] = set()  # values that are worth being blocked
+    """The convolutions whose result reaches another one, or pooling, as an NCHWc image."""
+    wanted: set[Value] = set()  # values that are worth being NCHWc
     found: set[Node] = set()
     for node in reversed(nodes):
         wants = any(v in wanted for v in node.outputs)
@@ -492,4 +492,4 @@ def _sum_type(dtype: DType) -> DType:
 
 def _pack_depthwise(weight: np.ndarray, block: int, dtype: Any) -> np.ndarray:
     """(C, 1, KH, KW) to (C / block, KH, KW, block)."""
-    return to_blocks(weight[:, 0][None].astype(dtype.numpy, copy=False), block)[0]
+    return to_nchwc(weight[:, 0][None].astype(dtype.numpy, copy=False), block)[0]

@@ -1,4 +1,4 @@
-"""3 x 3 convolution on channel-blocked images whose weight is also there in Winograd's form."""
+"""3 x 3 convolution on NCHWc images whose weight is also there in Winograd's form."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tvmgraph.core.types import TensorType
 from tvmgraph.errors import ShapeError
 from tvmgraph.numerics.winograd import transform_weight
 from tvmgraph.ops.common.window import Pairs
-from tvmgraph.ops.internal.conv_blocked import COMPILED_ONLY, blocked_sums, cut_weight
+from tvmgraph.ops.internal.conv_nchwc import COMPILED_ONLY, nchwc_sums, pack_weight
 
 __all__ = ["conv_winograd"]
 
@@ -29,7 +29,7 @@ def _infer(
 ) -> TensorType:
     rules.require_same_dtype(input, weight, transformed)
     rules.require_ndim(input, 5)
-    result = OPS["conv_blocked"].infer(input, weight, padding=padding, **_PLAIN)
+    result = OPS["conv_nchwc"].infer(input, weight, padding=padding, **_PLAIN)
     assert isinstance(result, TensorType)
     outer, blocks, kh, kw, inputs, outputs = weight.static_shape
     products, *rest = transformed.static_shape
@@ -43,7 +43,7 @@ def _infer(
 def _eager(
     input: np.ndarray, weight: np.ndarray, transformed: np.ndarray, *, padding: Pairs
 ) -> np.ndarray:
-    return OPS["conv_blocked"].eager(input, weight, padding=padding, **_PLAIN)
+    return OPS["conv_nchwc"].eager(input, weight, padding=padding, **_PLAIN)
 
 
 def _lower(R: Builder, input: Expr, weight: Expr, transformed: Expr, *, padding: Pairs) -> Expr:
@@ -54,7 +54,7 @@ def _lower(R: Builder, input: Expr, weight: Expr, transformed: Expr, *, padding:
     whole = tuple((lo, hi + -o % tile) for (lo, hi), o in zip(padding, out[2:4]))
 
     def convolve(x: Expr, w: Expr, _transformed: Expr) -> Expr:
-        return blocked_sums(R, x, w, out, whole, **_PLAIN, winograd=tile)
+        return nchwc_sums(R, x, w, out, whole, **_PLAIN, winograd=tile)
 
     return R.emit_te(
         convolve, input, weight, transformed, declared=(2,), primfunc_name_hint="conv_winograd"
@@ -66,10 +66,10 @@ def _sample(*shapes: object, padding: Pairs = ((1, 1), (1, 1)), **kwargs: Any) -
 
 
 def _matching(outputs: int, inputs: int, block: int, tile: int) -> tuple[np.ndarray, np.ndarray]:
-    """A cut weight, and the transform of the same weight."""
+    """A packed weight, and the transform of the same weight."""
     rng = np.random.default_rng(outputs)
     weight = rng.standard_normal((outputs, inputs, 3, 3)).astype(np.float32)
-    return cut_weight(weight, block, block), transform_weight(weight, tile, block)
+    return pack_weight(weight, block, block), transform_weight(weight, tile, block)
 
 
 @primitive(
@@ -91,12 +91,12 @@ def _matching(outputs: int, inputs: int, block: int, tile: int) -> tuple[np.ndar
 def conv_winograd(input: Tensor, weight: Tensor, transformed: Tensor, padding: Pairs) -> Tensor:
     r"""Convolution with stride 1 and a 3 x 3 window, by fewer products.
 
-    The sums are those of :func:`conv_blocked`, computed with
+    The sums are those of :func:`conv_nchwc`, computed with
     :math:`A^T [(G g G^T) \odot (B^T d B)] A`. In float32 they differ from plain sums by no more
     than plain sums differ from the true ones; where one of them is not finite the plain sum counts.
 
     Args:
-        input: Blocked, shape :math:`(N, g I, H, W, j)`, with g groups as in :func:`conv_blocked`.
+        input: NCHWc, shape :math:`(N, g I, H, W, j)`, with g groups as in :func:`conv_nchwc`.
         weight: Shape (O, I, 3, 3, j, b).
         transformed: Shape :math:`((m + 2)^2, O, I j, b)`: :math:`G g G^T` of every window g.
         padding: Zeros ``(before, after)``, per spatial axis.

@@ -17,7 +17,7 @@ from tvmgraph.core.traits import INTERNAL, Layout, Pattern
 from tvmgraph.core.types import TensorType
 from tvmgraph.errors import ShapeError
 from tvmgraph.ops.common.window import Ints
-from tvmgraph.ops.internal.conv_blocked import COMPILED_ONLY
+from tvmgraph.ops.internal.conv_nchwc import COMPILED_ONLY
 
 __all__ = ["interleave"]
 

@@ -1,4 +1,4 @@
-"""Depthwise convolution of images that are cut into blocks of channels.
+"""Depthwise convolution of NCHWc images.
 
 Blocking: the register tile holds several neighbouring positions of a row of the result, one vector
 of channels each. Per tap it loads one vector of weights; the pixels of neighbouring positions are

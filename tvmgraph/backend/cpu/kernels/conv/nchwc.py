@@ -61,7 +61,7 @@ def is_packed_conv(contraction: Contraction) -> bool:
 
 
 def emit_padding(stage: Stage, contraction: Contraction, model: CpuModel) -> None:
-    """Writes the stage that puts zeros around the image of a blocked convolution.
+    """Writes the stage that puts zeros around the image of an NCHWc convolution.
 
     It is divided among the workers as the convolution is, by groups of channels or by rows, so that
     a worker finds most of what it reads in its own cache.

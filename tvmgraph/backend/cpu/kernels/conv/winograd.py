@@ -1,4 +1,4 @@
-"""3 x 3 convolution of blocked images by Winograd's method.
+"""3 x 3 convolution of NCHWc images by Winograd's method.
 
 Blocking: the patches of the image are transformed one vector of channels at a time, into
 ``[product][channels][tile][channel]``. A group of tiles and a few vectors of output channels then

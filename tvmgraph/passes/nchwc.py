@@ -22,7 +22,7 @@ from tvmgraph.core.op import get_op
 from tvmgraph.core.types import TensorType, tensor_type
 from tvmgraph.dtypes import DType
 from tvmgraph.graph.ir import Node, Value
-from tvmgraph.ops.internal.conv_blocked import block_of, to_blocks
+from tvmgraph.ops.internal.conv_nchwc import block_of, to_nchwc
 
 #: ``(compute, (input,), type) -> value``: what is computed of a weight once per version of it.
 Derive = Callable[[Callable[[np.ndarray], np.ndarray], tuple[Value], TensorType], Value]
@@ -41,7 +41,7 @@ class Flattened:
     image: tuple[int, ...]
 
 
-class BlockedImages:
+class NchwcImages:
     """Which values exist in which form, and the nodes that change one into another.
 
     Args:
@@ -56,7 +56,7 @@ class BlockedImages:
         self._stable = stable
         self._consts = consts
         self._derive = derive
-        self._blocked: dict[Value, Value] = {}
+        self._nchwc: dict[Value, Value] = {}
         self._flattened: dict[Value, Flattened] = {}
         self._pending: set[Value] = set()  # values that exist in blocks only
         self._nodes: list[Node] = []
@@ -69,27 +69,27 @@ class BlockedImages:
     def _operand(self, value: Value, block: int, result: TensorType) -> Value:
         """An operand of an elementwise operator, in the form that broadcasts to blocks."""
         shape = (1,) * (4 - value.type.ndim) + value.type.static_shape
-        if value in self._blocked:
-            return self._blocked[value]
+        if value in self._nchwc:
+            return self._nchwc[value]
         if value.type.size == 1 and value.type.ndim < 5:
             return value
         if shape[1] == result.shape[1]:
-            return self._as_blocked(value, shape)
+            return self._as_nchwc(value, shape)
         return self._reshaped(value, (*shape, 1))
 
-    def _as_blocked(self, value: Value, shape: tuple[int, ...] | None = None) -> Value:
-        if value in self._blocked:
-            return self._blocked[value]
+    def _as_nchwc(self, value: Value, shape: tuple[int, ...] | None = None) -> Value:
+        if value in self._nchwc:
+            return self._nchwc[value]
         n, c, h, w = shape or value.type.static_shape
         blocks = self._blocks((n, c, h, w))
         kind, block = value.type.with_shape(blocks), blocks[-1]
         if value in self._stable or value in self._consts:
-            return self._derive(lambda x: to_blocks(x.reshape(n, c, h, w), block), (value,), kind)
+            return self._derive(lambda x: to_nchwc(x.reshape(n, c, h, w), block), (value,), kind)
         if h == w == 1:  # a number per channel
             return self._reshaped(value, blocks)
         split = self._reshaped(value, (n, c // block, block, h, w))
         found = self._node("transpose", (split,), {"dims": (0, 1, 3, 4, 2)})
-        self._blocked[value] = found
+        self._nchwc[value] = found
         return found
 
     def _reshaped(self, value: Value, shape: tuple[int, ...]) -> Value:
@@ -113,7 +113,7 @@ class BlockedImages:
             found = self._flattened[value]
             blocked = self._reshaped(found.form, self._blocks(found.image))
         else:
-            blocked = self._blocked[value]
+            blocked = self._nchwc[value]
         transposed = self._node("transpose", (blocked,), {"dims": (0, 1, 4, 2, 3)})
         self._node("reshape", (transposed,), {"shape": value.type.shape}, value)
 
@@ -139,7 +139,7 @@ class BlockedImages:
         self, name: str, inputs: tuple[Value, ...], attrs: Mapping[str, object], plain: Value
     ) -> None:
         """Adds a node whose result is ``plain`` in blocks."""
-        self._blocked[plain] = self._node(name, inputs, attrs)
+        self._nchwc[plain] = self._node(name, inputs, attrs)
         self._pending.add(plain)
 
     def _flatten_as(self, form: Value, image: tuple[int, ...], plain: Value) -> None:

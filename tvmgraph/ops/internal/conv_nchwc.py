@@ -1,8 +1,8 @@
-"""Convolutions on channel-blocked tensors, the form in which frozen graphs keep images.
+"""Convolutions on NCHWc tensors, the form in which frozen graphs keep images.
 
-A blocked image has shape :math:`(N, C / b, H, W, b)`: the ``b`` channels of a block are neighbours
-in memory, so that vectors run along channels whatever the size of the image is. Weights come cut
-into the order in which the kernels read them.
+An NCHWc image has shape :math:`(N, C / b, H, W, b)`: the ``b`` channels of a block are neighbours
+in memory, so that vectors run along channels whatever the size of the image is. Weights come
+packed in the order in which the kernels read them.
 """
 
 from __future__ import annotations
@@ -23,15 +23,16 @@ from tvmgraph.core.types import TensorType
 from tvmgraph.errors import ShapeError
 from tvmgraph.ops.common.window import LOW_PRECISION, Ints, Pairs, out_sizes
 
-__all__ = ["conv_blocked", "conv_blocked_weight_grad", "depthwise_blocked"]
+__all__ = ["conv_nchwc", "conv_nchwc_weight_grad", "depthwise_nchwc"]
 
 _FLOATS = (dtypes.float32, dtypes.float64, *LOW_PRECISION)
-#: Channels of a block, widest first. Kernels cut blocks into vectors and join blocks to tiles as
-#: registers allow: with AVX2's 8 lanes, blocks of 8 take 0.98 to 1.09 of the time of those of 16.
+#: Channels of a block, widest first. Kernels divide blocks into vectors, and take several as a tile
+#: as registers allow: with AVX2's 8 lanes, blocks of 8 take 0.98 to 1.09 of the time of blocks of
+#: 16.
 _BLOCKS = (16, 8)
-#: Axes of a cut weight whose factors lie in groups.
+#: Axes of a packed weight whose factors lie in groups.
 _GROUPED = 7
-#: Why a row of blocked images has no derivative and no ONNX form.
+#: Why a row of NCHWc images has no derivative and no ONNX form.
 COMPILED_ONLY = "only compiled graphs hold it; the graph it was made from is {}"
 
 
@@ -40,19 +41,19 @@ def block_of(channels: object) -> int | None:
     return next((b for b in _BLOCKS if isinstance(channels, int) and channels % b == 0), None)
 
 
-def to_blocks(x: np.ndarray, block: int) -> np.ndarray:
+def to_nchwc(x: np.ndarray, block: int) -> np.ndarray:
     """Rearranges (N, C, ...) to (N, C / block, ..., block)."""
     split = x.reshape(x.shape[0], x.shape[1] // block, block, *x.shape[2:])
     return np.ascontiguousarray(np.moveaxis(split, 2, -1))
 
 
-def from_blocks(x: np.ndarray) -> np.ndarray:
+def from_nchwc(x: np.ndarray) -> np.ndarray:
     """Rearranges (N, C / block, ..., block) to (N, C, ...)."""
     split = np.moveaxis(x, -1, 2)
     return split.reshape(split.shape[0], -1, *split.shape[3:])
 
 
-def cut_weight(weight: np.ndarray, inputs: int, outputs: int) -> np.ndarray:
+def pack_weight(weight: np.ndarray, inputs: int, outputs: int) -> np.ndarray:
     """Rearranges a weight (O, I, KH, KW) to (O / outputs, I / inputs, KH, KW, inputs, outputs)."""
     o, i, *kernel = weight.shape
     split = weight.reshape(o // outputs, outputs, i // inputs, inputs, *kernel)
@@ -60,10 +61,10 @@ def cut_weight(weight: np.ndarray, inputs: int, outputs: int) -> np.ndarray:
 
 
 def group_taps(weight: np.ndarray, group: int, plain: bool) -> np.ndarray:
-    """Puts ``group`` factors of one sum side by side, along a last axis of a cut weight.
+    """Puts ``group`` factors of one sum side by side, along a last axis of a packed weight.
 
     Args:
-        weight: A cut weight.
+        weight: A packed weight.
         group: Factors of a group.
         plain: Whether the image has no blocks. Groups then run along the rows of the window, which
             is made longer by zeros (which NaN and infinite pixels beside the window turn into
@@ -80,14 +81,14 @@ def group_taps(weight: np.ndarray, group: int, plain: bool) -> np.ndarray:
 
 
 def group_shape(shape: tuple[int, ...], group: int, plain: bool) -> tuple[int, ...]:
-    """The shape that :func:`group_taps` gives a cut weight."""
+    """The shape that :func:`group_taps` gives a packed weight."""
     *outer, width, inputs, outputs = shape
     parts = (-(-width // group), inputs) if plain else (width, inputs // group)
     return (*outer, *parts, outputs, group)
 
 
 def _whole_weight(weight: np.ndarray, plain: bool) -> np.ndarray:
-    """The inverse of :func:`group_taps` and :func:`cut_weight`."""
+    """The inverse of :func:`group_taps` and :func:`pack_weight`."""
     if weight.ndim == _GROUPED:
         weight = np.moveaxis(weight, -1, 4 if plain else 5)
         axis = 3 if plain else 4
@@ -134,12 +135,12 @@ def _infer(
 def _eager(
     input: np.ndarray, weight: np.ndarray, *, stride: Ints, padding: Pairs, dilation: Ints
 ) -> np.ndarray:
-    x = from_blocks(input) if input.ndim == 5 else input
+    x = from_nchwc(input) if input.ndim == 5 else input
     y = OPS["convolution"].eager(
         x, _whole_weight(weight, input.ndim == 4).astype(x.dtype, copy=False), stride=stride,
         padding=padding, dilation=dilation, groups=input.shape[1] // weight.shape[1],
     )  # fmt: skip
-    return to_blocks(y, weight.shape[5])
+    return to_nchwc(y, weight.shape[5])
 
 
 def _padded(R: Builder, x: Expr, padding: Pairs, dtype: str) -> Expr:
@@ -161,11 +162,11 @@ def _padded(R: Builder, x: Expr, padding: Pairs, dtype: str) -> Expr:
     return R.te.compute(shape, element, name="pad")
 
 
-def blocked_sums(
+def nchwc_sums(
     R: Builder, x: Expr, w: Expr, out: object, padding: Pairs, stride: Ints, dilation: Ints,
     winograd: int = 0,
 ) -> Expr:  # fmt: skip
-    """TE: the sums of a convolution of a blocked or plain image with a cut weight.
+    """TE: the sums of a convolution of an NCHWc or plain image with a packed weight.
 
     Args:
         R: The builder.
@@ -187,9 +188,9 @@ def blocked_sums(
             ("ib", "ky", "kx", "ic", "member"), (blocks, kh, kw, inputs, *group)
         )
     ]
-    is_blocked = len(padded.shape) == 5
+    is_nchwc = len(padded.shape) == 5
     column, channel = kx, ic
-    if group and is_blocked:
+    if group and is_nchwc:
         channel = ic * group[0] + member[0]
     elif group:
         column = kx * group[0] + member[0]
@@ -197,15 +198,15 @@ def blocked_sums(
     def element(n: Expr, ob: Expr, y: Expr, x: Expr, oc: Expr) -> Expr:
         place = [y * stride[0] + ky * dilation[0], x * stride[1] + column * dilation[1]]
         read = ib if groups == 1 else ib + R.te.floordiv(ob, outer // groups) * blocks
-        pixel = padded[(n, read, *place, channel) if is_blocked else (n, read, *place)]
+        pixel = padded[(n, read, *place, channel) if is_nchwc else (n, read, *place)]
         tap = w[(ob, ib, ky, kx, ic, oc, *member)]
         return R.te.sum(pixel.astype(wide) * tap.astype(wide), axis=taps)
 
     known = Convolution(
-        "NCHWc" if is_blocked else "NCHW", stride, padding, dilation, groups,
+        "NCHWc" if is_nchwc else "NCHW", stride, padding, dilation, groups,
         group[0] if group else 1, winograd,
     )  # fmt: skip
-    return R.te.compute(out, element, name="conv_blocked", attrs=known.annotation())
+    return R.te.compute(out, element, name="conv_nchwc", attrs=known.annotation())
 
 
 def _cast_back(R: Builder, y: Expr, t: TensorType) -> Expr:
@@ -219,9 +220,9 @@ def _lower(
     out = _infer(t, R.type(weight), stride=stride, padding=padding, dilation=dilation).shape
 
     def convolve(x: Expr, w: Expr) -> Expr:
-        return blocked_sums(R, x, w, out, padding, stride, dilation)
+        return nchwc_sums(R, x, w, out, padding, stride, dilation)
 
-    return _cast_back(R, R.emit_te(convolve, input, weight, primfunc_name_hint="conv_blocked"), t)
+    return _cast_back(R, R.emit_te(convolve, input, weight, primfunc_name_hint="conv_nchwc"), t)
 
 
 def _sample(*shapes: object, stride: Ints = (1, 1), padding: Pairs = ((0, 0), (0, 0)),
@@ -252,17 +253,17 @@ def _sample(*shapes: object, stride: Ints = (1, 1), padding: Pairs = ((0, 0), (0
         _sample((1, 1, 4, 5, 8), (1, 1, 1, 1, 3, 8, 2), dtype="bfloat16", raises=ShapeError),
     ],
 )
-def conv_blocked(
+def conv_nchwc(
     input: Tensor, weight: Tensor, stride: Ints, padding: Pairs, dilation: Ints
 ) -> Tensor:
-    r"""Convolution of an image with a weight that is cut into blocks of channels.
+    r"""Convolution of an image with a weight that is packed by blocks of channels.
 
     :math:`y_{n,o,p,c} = \sum_{i,k,j} x_{n,i,p s + k d,j} \, w_{o,i,k,j,c}` with output channel
     :math:`o b + c`; half precision accumulates in float32. An image of g I blocks makes g groups,
     each with its I blocks and its share of the outputs.
 
     Args:
-        input: Blocked, shape :math:`(N, g I, H, W, j)`, or plain, shape (N, g I, H, W) with j = 1.
+        input: NCHWc, shape :math:`(N, g I, H, W, j)`, or plain, shape (N, g I, H, W) with j = 1.
         weight: Shape (O, I, KH, KW, j, b), in the type of the sums or of the image. With a last
             axis for groups of g factors (of bfloat16, which processors sum in pairs) the shape is
             (O, I, KH, KW, j / g, b, g), and (O, I, KH, KW / g, 1, b, g) for a plain image.
@@ -278,7 +279,7 @@ def conv_blocked(
 
     Example:
         >>> x, w = ops.ones((1, 2, 4, 4, 8)), ops.ones((3, 2, 1, 1, 8, 8))
-        >>> ops.conv_blocked(x, w, (1, 1), ((0, 0), (0, 0)), (1, 1)).shape
+        >>> ops.conv_nchwc(x, w, (1, 1), ((0, 0), (0, 0)), (1, 1)).shape
         (1, 3, 4, 4, 8)
     """
     ...
@@ -306,12 +307,12 @@ def _eager_weight_grad(
     input: np.ndarray, grad: np.ndarray, *, kernel: Ints, stride: Ints, padding: Pairs,
     dilation: Ints,
 ) -> np.ndarray:  # fmt: skip
-    x, block = (from_blocks(input), input.shape[4]) if input.ndim == 5 else (input, 1)
+    x, block = (from_nchwc(input), input.shape[4]) if input.ndim == 5 else (input, 1)
     whole = OPS["conv_weight_grad"].eager(
-        x, from_blocks(grad), kernel=kernel, stride=stride, padding=padding, dilation=dilation,
+        x, from_nchwc(grad), kernel=kernel, stride=stride, padding=padding, dilation=dilation,
         groups=1,
     )  # fmt: skip
-    return cut_weight(whole, block, grad.shape[4])
+    return pack_weight(whole, block, grad.shape[4])
 
 
 def _lower_weight_grad(
@@ -342,9 +343,9 @@ def _lower_weight_grad(
             product = pixel.astype(wide) * g[n, ob, y, z, oc].astype(wide)
             return R.te.sum(product, axis=[n, y, z])
 
-        return R.te.compute(shape, element, name="conv_blocked_weight_grad")
+        return R.te.compute(shape, element, name="conv_nchwc_weight_grad")
 
-    hint = "conv_blocked_weight_grad"
+    hint = "conv_nchwc_weight_grad"
     return _cast_back(R, R.emit_te(sums, input, grad, primfunc_name_hint=hint), t)
 
 
@@ -365,16 +366,16 @@ def _lower_weight_grad(
         _sample((2, 1, 4, 5, 8), (2, 1, 4, 4, 8), kernel=(1, 1), raises=ShapeError),
     ],
 )  # fmt: skip
-def conv_blocked_weight_grad(
+def conv_nchwc_weight_grad(
     input: Tensor, grad: Tensor, kernel: Ints, stride: Ints, padding: Pairs, dilation: Ints
 ) -> Tensor:
-    r"""Gradient of :func:`conv_blocked`, without groups, with respect to its weight.
+    r"""Gradient of :func:`conv_nchwc`, without groups, with respect to its weight.
 
     :math:`\bar w_{o,i,k,j,c} = \sum_{n,p} x_{n,i,p s + k d,j} \, \bar y_{n,o,p,c}`; half
     precision accumulates in float32.
 
     Args:
-        input: Blocked, shape :math:`(N, I, H, W, j)`, or plain, shape (N, I, H, W) with j = 1.
+        input: NCHWc, shape :math:`(N, I, H, W, j)`, or plain, shape (N, I, H, W) with j = 1.
         grad: Cotangent of the result, shape (N, O, OH, OW, b).
         kernel: Size of the window, per spatial axis.
         stride: Step of the window, per spatial axis.
@@ -389,7 +390,7 @@ def conv_blocked_weight_grad(
 
     Example:
         >>> x, g = ops.ones((1, 2, 4, 4, 8)), ops.ones((1, 3, 4, 4, 8))
-        >>> ops.conv_blocked_weight_grad(x, g, (1, 1), (1, 1), ((0, 0), (0, 0)), (1, 1)).shape
+        >>> ops.conv_nchwc_weight_grad(x, g, (1, 1), (1, 1), ((0, 0), (0, 0)), (1, 1)).shape
         (3, 2, 1, 1, 8, 8)
     """
     ...
@@ -413,12 +414,12 @@ def _infer_depthwise(
 def _eager_depthwise(
     input: np.ndarray, weight: np.ndarray, *, stride: Ints, padding: Pairs, dilation: Ints
 ) -> np.ndarray:
-    x = from_blocks(input)
-    whole = from_blocks(weight[None])[0][:, None].astype(x.dtype, copy=False)
+    x = from_nchwc(input)
+    whole = from_nchwc(weight[None])[0][:, None].astype(x.dtype, copy=False)
     y = OPS["convolution"].eager(
         x, whole, stride=stride, padding=padding, dilation=dilation, groups=x.shape[1]
     )
-    return to_blocks(y, weight.shape[-1])
+    return to_nchwc(y, weight.shape[-1])
 
 
 def _lower_depthwise(
@@ -439,9 +440,9 @@ def _lower_depthwise(
             place = (y * stride[0] + ky * dilation[0], x * stride[1] + kx * dilation[1])
             return R.te.sum(padded[(n, block, *place, c)] * w[block, ky, kx, c], axis=[ky, kx])
 
-        return R.te.compute(out, element, name="depthwise_blocked")
+        return R.te.compute(out, element, name="depthwise_nchwc")
 
-    y = R.emit_te(convolve, input, weight, primfunc_name_hint="depthwise_blocked")
+    y = R.emit_te(convolve, input, weight, primfunc_name_hint="depthwise_nchwc")
     return _cast_back(R, y, t)
 
 
@@ -461,10 +462,10 @@ def _lower_depthwise(
         _sample((1, 2, 4, 5, 8), (1, 1, 1, 8), raises=ShapeError),
     ],
 )
-def depthwise_blocked(
+def depthwise_nchwc(
     input: Tensor, weight: Tensor, stride: Ints, padding: Pairs, dilation: Ints
 ) -> Tensor:
-    r"""Convolution of every channel of a blocked image with a window of its own.
+    r"""Convolution of every channel of an NCHWc image with a window of its own.
 
     :math:`y_{n,i,p,c} = \sum_k x_{n,i,p s + k d,c} \, w_{i,k,c}`; half precision accumulates in
     float32.
@@ -484,7 +485,7 @@ def depthwise_blocked(
 
     Example:
         >>> x, w = ops.ones((1, 2, 4, 4, 8)), ops.ones((2, 3, 3, 8))
-        >>> ops.depthwise_blocked(x, w, (1, 1), ((1, 1), (1, 1)), (1, 1)).shape
+        >>> ops.depthwise_nchwc(x, w, (1, 1), ((1, 1), (1, 1)), (1, 1)).shape
         (1, 2, 4, 4, 8)
     """
     ...
