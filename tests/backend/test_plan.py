@@ -4,7 +4,9 @@ from dataclasses import replace
 from itertools import pairwise
 
 import pytest
+from tvm import tirx
 
+from tvmgraph.backend.attention import Operand, Problem
 from tvmgraph.backend.cpu.kernels.attention import forward as attention
 from tvmgraph.backend.cpu.kernels.attention import plan as attention_plan
 from tvmgraph.backend.cpu.kernels.conv.depthwise_plane import rows_of_taps
@@ -115,6 +117,18 @@ def test_sums_of_depthwise_weights_fit_the_registers(model, taps):
 @_EVERY
 def test_scores_of_attention_fit_the_first_cache(model):
     assert model.l1_bytes > attention_plan.QUERIES * attention.KEYS * 4
+
+
+@_EVERY
+@pytest.mark.parametrize("queries", [49, 196, 197, 384, 577, 1025])
+def test_blocks_of_attention_compute_few_queries_twice(model, queries):
+    shapes = ((1, 4, queries, 64), (1, 4, queries, 64), (1, 4, queries, 64), (1, 4, queries, 64))
+    operands = [
+        Operand(tirx.decl_buffer([tirx.IntImm("int64", n) for n in shape], "float32"), "BNSD")
+        for shape in shapes
+    ]
+    plan = attention_plan.plan_attention(Problem(*operands, None, 1.0, None, None), model)
+    assert plan.blocks * plan.queries <= queries + max(plan.tile + 2, 0.03 * queries)
 
 
 @_EVERY

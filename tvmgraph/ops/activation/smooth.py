@@ -331,7 +331,14 @@ def _vjp_mish(g: Tensor, y: Tensor, x: Tensor) -> tuple[Tensor]:
     return (g * (t + x * (1 - t * t) * F.sigmoid(x)),)
 
 
-@formula_row("mish", lambda m, x: x * m.tanh(_softplus(m, x)), _vjp_mish, "Mish", long=True)
+def _mish(m: Formulas, x: Expr) -> Expr:
+    """x tanh(log(1 + exp(x))) as a quotient of polynomials in e = exp(-|x|), at most 1."""
+    e = m.exp(m.where(x > 0, -x, x))
+    up = m.where(x > 0, 1 + 2 * e, e * e + 2 * e)
+    return x * (up / (up + m.where(x > 0, 2 * e * e, 2)))
+
+
+@formula_row("mish", _mish, _vjp_mish, "Mish", long=True)
 def mish(x: Tensor) -> Tensor:
     r"""Mish, elementwise: :math:`y = x \tanh(\ln(1 + e^x))`.
 

@@ -16,22 +16,25 @@ import functools
 from collections.abc import Callable
 
 import tvm
+from tvm import ir
 
 from tvmgraph.backend.cpu.intrinsics import double_angle, exponential, trigonometric
 from tvmgraph.backend.cpu.intrinsics.division import fmod
 from tvmgraph.backend.cpu.intrinsics.lanes import Lanes
 from tvmgraph.backend.cpu.intrinsics.power import pow
 from tvmgraph.backend.loop_ir.types import Expr, dtype_of
+from tvmgraph.backend.tvm_private import private
 
 #: Above the priority of TVM's own rules (10), so that these win.
 _LEVEL = 99
+_PURE = 1  # tirx.CallEffectKind
 
 _RULES: dict[str, Callable[..., Expr]] = {
     **{
         name: getattr(exponential, name)
         for name in (
-            "cosh", "erf", "exp", "exp2", "log", "log10", "log1p", "log2", "sigmoid", "sinh",
-            "tanh",
+            "cosh", "erf", "exp", "exp2", "exp_nonpositive", "log", "log10", "log1p", "log2",
+            "sigmoid", "sinh", "tanh",
         )
     },
     **{
@@ -49,11 +52,22 @@ _DOUBLE_RULES: dict[str, Callable[..., Expr]] = {
 
 #: Functions of single lanes that TVM does not know as such: it would leave vectors for them.
 _BY_LANE = (*_RULES, "isnan", "nearbyint", "rsqrt")
+#: Where TVM's names differ; the function of softmax is one of this project.
+_OPERATORS = {"log2": "prim.log2", "exp_nonpositive": "tirx.tvmgraph_exp_nonpositive"}
 
 
 def _operator(name: str) -> str:
-    """TVM's name of a function; one lives elsewhere than the others."""
-    return "prim.log2" if name == "log2" else f"tirx.{name}"
+    """TVM's name of a function."""
+    return _OPERATORS.get(name, f"tirx.{name}")
+
+
+def exp_nonpositive(x: Expr) -> Expr:
+    """exp(x) of a score less the largest one: a call, for which :func:`formula` has the formula.
+
+    Args:
+        x: float32 or float64, scalar or vector; at most 0, or NaN.
+    """
+    return ir.Call(ir.Op.get(_operator("exp_nonpositive")), [x], ret_ty=x.ty)
 
 
 def _lowering(name: str, function: Callable[..., Expr]) -> Callable[[tvm.ir.Call], Expr]:
@@ -88,6 +102,14 @@ def _by_operator() -> dict[int, Callable[[tvm.ir.Call], Expr]]:
     return {hash(tvm.ir.Op.get(name)): lower for name, lower in _FORMULAS.items()}
 
 
+def _register() -> None:
+    """Makes the function of softmax known to TVM, which may read it from a file."""
+    name = _operator("exp_nonpositive")
+    private("ir.RegisterOp")(name, "exp(x) of x <= 0.")
+    ir.register_op_attr(name, "TCallEffectKind", _PURE)
+
+
+_register()
 _FORMULAS = {_operator(name): _lowering(name, function) for name, function in _RULES.items()}
 
 

@@ -193,6 +193,34 @@ def _exp_times(v: Lanes, x: Expr, offset: int = 0) -> Expr:
     return let(x, body)
 
 
+def exp_nonpositive(x: Expr) -> Expr:
+    """exp(x) of x <= 0, with two thirds of the operations of :func:`exp`.
+
+    Nothing overflows, and the nearest integer comes out of a sum with the bias of its exponent in
+    the lowest bits, which need only be shifted.
+
+    Args:
+        x: float32 or float64, scalar or vector; at most 0, or NaN.
+    """
+    v = Lanes(x)
+    if v.scalar == "float64" or avx512.serves(v):
+        return exp(x)
+    fits, fraction = _FITS[v.scalar], v.format.fraction
+    spare = fraction + 1  # powers of two that keep the factor normal where the result is not
+    rounding = v.f(1.5 * 2**fraction + v.format.bias + spare)
+
+    def power(shifted: Expr) -> Expr:
+        return v.float_of(op.shift_left(v.bits_of(shifted), v.i(fraction)))
+
+    def body(x: Expr, shifted: Expr) -> Expr:
+        n, (high, low) = shifted - rounding, fits.ln2
+        r = let(n, lambda n: (x - n * v.f(high)) - n * v.f(low))
+        value = let(r, lambda r: _exp_core(v, r) * power(shifted)) * v.f(2.0**-spare)
+        return tirx.Select(x < v.f(fits.exp_range[0]), v.f(0), value)
+
+    return let(x, lambda x: let(x * v.f(_LOG2E) + rounding, lambda shifted: body(x, shifted)))
+
+
 def exp_bounded(v: Lanes, x: Expr) -> Expr:
     """The nearest number to ``x`` that :func:`exp_of` takes.
 
@@ -346,7 +374,7 @@ def sigmoid(x: Expr) -> Expr:
     v = Lanes(x)
 
     def body(x: Expr) -> Expr:
-        e = exp(v.f(0) - v.abs(x))
+        e = exp_nonpositive(v.f(0) - v.abs(x))
         return let(e, lambda e: tirx.Select(x < v.f(0), e, v.f(1)) / (v.f(1) + e))
 
     return let(x, body)

@@ -14,6 +14,7 @@ from typing import Any
 
 from tvm import tirx
 
+from tvmgraph.backend.cpu.intrinsics import exp_nonpositive
 from tvmgraph.backend.cpu.kernels.gemm.plan import MIN_PARALLEL_FLOPS
 from tvmgraph.backend.loop_ir import emit
 from tvmgraph.backend.loop_ir.reducer import horizontal
@@ -155,7 +156,7 @@ class _Head:
         state, scores, wide = self.state, self.scores, self.wide
         with emit.serial(_BLOCK // wide) as part, emit.lanes_loop(wide) as lane:
             at = part * wide + lane
-            emit.store(scores, tirx.exp(scores[at] - state[2]), [at])
+            emit.store(scores, exp_nonpositive(scores[at] - state[2]), [at])
         emit.store(state, tirx.exp(state[0] - state[2]), [0])
         factor = emit.broadcast(state[0], self.lanes)
         self._vectors(lambda at: emit.store(self.mixed, self.mixed[at] * factor, [at]))

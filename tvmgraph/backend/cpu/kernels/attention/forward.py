@@ -21,6 +21,7 @@ from dataclasses import dataclass, replace
 from tvm import tirx
 
 from tvmgraph.backend.attention import Problem
+from tvmgraph.backend.cpu.intrinsics import exp_nonpositive
 from tvmgraph.backend.cpu.kernels.attention.plan import (
     Plan,
     plan_attention,
@@ -118,6 +119,14 @@ class _Writer:
     @property
     def _panels(self) -> Index:
         return rounded_up(self.problem.keys, self.plan.panel)
+
+    @property
+    def _last_vectors(self) -> int:
+        """Vectors of the last panel if it needs fewer than the others, else 0."""
+        keys, plan = self.problem.keys, self.plan
+        rest = keys % plan.panel if isinstance(keys, int) else 0
+        vectors = -(-rest // plan.lanes)
+        return vectors if vectors < plan.vectors else 0
 
     @property
     def _block_keys(self) -> int:
@@ -309,29 +318,46 @@ class _Writer:
             self._dot_scores(at, block, start, count)
             return
         plan = self.plan
-        first_panel = tirx.floordiv(start, emit.i64(plan.panel))
-        with emit.serial(tirx.floordiv(count + (plan.panel - 1), emit.i64(plan.panel))) as panel:
-            base = (first_panel + panel) * (self._head_dim * plan.panel)
+        first = tirx.floordiv(start, emit.i64(plan.panel))
+        end = first + tirx.floordiv(count + (plan.panel - 1), emit.i64(plan.panel))
+        if self._last_vectors:
+            whole = tirx.floordiv(emit.index(self.problem.keys), emit.i64(plan.panel))
+            emit.only_if(
+                end > whole,
+                lambda: self._panel_scores(at, block, start, whole, self._last_vectors),
+            )
+            end = tirx.min(end, whole)
+        with emit.serial(end - first) as panel:
+            self._panel_scores(at, block, start, first + panel, plan.vectors)
 
-            def tile(row: Expr, rows: int) -> None:
-                shape = Tile(rows, plan.vectors, plan.lanes, self.problem.dtype, adjacent=True)
-                total = multiply_tile(
-                    shape,
-                    [self._head_dim],
-                    shape.unroll,
-                    lambda r, k: block.query[(row + r) * self._head_dim + k[0]],
-                    lambda k, v, lanes: at.keys[  # type: ignore[index]
-                        emit.ramp(base + k[0] * plan.panel + v * plan.lanes, lanes)
-                    ],
-                )
-                store_tile(
-                    shape, total, block.scores,
-                    lambda r, v, lanes: emit.ramp(
-                        (row + r) * self._block_keys + panel * plan.panel + v * plan.lanes, lanes
-                    ),
-                )  # fmt: skip
+    def _panel_scores(
+        self, at: _Head, block: _Block, start: Expr, panel: Expr, vectors: int
+    ) -> None:
+        """Scores of the first vectors of a panel of keys."""
+        plan, keys = self.plan, at.keys
+        assert keys is not None
+        base = panel * (self._head_dim * plan.panel)
 
-            self._row_tiles(tile)
+        def tile(row: Expr, rows: int) -> None:
+            shape = Tile(rows, vectors, plan.lanes, self.problem.dtype, adjacent=True)
+            total = multiply_tile(
+                shape,
+                [self._head_dim],
+                shape.unroll,
+                lambda r, k: block.query[(row + r) * self._head_dim + k[0]],
+                lambda k, v, lanes: keys[
+                    emit.ramp(base + k[0] * plan.panel + v * plan.lanes, lanes)
+                ],
+            )
+            store_tile(
+                shape, total, block.scores,
+                lambda r, v, lanes: emit.ramp(
+                    (row + r) * self._block_keys + panel * plan.panel - start + v * plan.lanes,
+                    lanes,
+                ),
+            )  # fmt: skip
+
+        self._row_tiles(tile)
 
     def _dot_scores(self, at: _Head, block: _Block, start: Expr, count: Expr) -> None:
         """Scores of ``lanes`` keys at a time; those beyond the last key repeat it."""
@@ -376,7 +402,7 @@ class _Writer:
         emit.store(block.top, new[0], [row])
         total = self._reduce(
             groups, base, block, lambda a, b: a + b, 0.0,
-            lambda score, _column: tirx.exp(score - new[0]),
+            lambda score, _column: exp_nonpositive(score - new[0]),
         )  # fmt: skip
         shrink = emit.stack(1, dtype)
         emit.store(shrink, tirx.exp(old[0] - new[0]), [0])

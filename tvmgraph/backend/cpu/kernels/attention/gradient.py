@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from tvm import tirx
 
 from tvmgraph.backend.attention import Derivative, Operand, Problem
+from tvmgraph.backend.cpu.intrinsics import exp_nonpositive
 from tvmgraph.backend.cpu.kernels.attention.matrices import (
     Rows,
     Twin,
@@ -404,7 +405,7 @@ class _Writer:
             known = tirx.min(column, emit.index(self.problem.keys) - 1)
             score = weights.buffer[weights.base + at] * scale
             score = problem.masked(score, batch, head, existing, known)
-            value = tirx.exp(score - row_statistics[0]) * row_statistics[1]
+            value = exp_nonpositive(score - row_statistics[0]) * row_statistics[1]
             seen = self._seen(row, column)
             if seen is not None:
                 value = tirx.Select(seen, value, zero)

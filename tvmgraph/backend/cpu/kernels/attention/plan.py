@@ -21,6 +21,8 @@ from tvmgraph.machine.processor import CpuModel
 QUERIES = 48
 #: Queries of a register tile, at most.
 _MAX_TILE = 14
+#: How many times smaller than the largest blocks of queries may be: each reads all keys and values.
+_MAX_SPLIT = 4
 #: How much longer register tiles that leave no remainder may take.
 _MAX_SLOWDOWN = 1.02
 
@@ -82,9 +84,7 @@ def plan_attention(problem: Problem, model: CpuModel) -> Plan:
         key=lambda r: -(-rows // r) * step_cycles(r, vectors, model),
     )
     sharing = problem.query.fixed("N") // heads
-    tiles = -(-rows // tile)
-    blocks = -(-tiles // max(1, QUERIES // tile))
-    queries = min(rows, tile * -(-tiles // blocks))
+    queries = min(rows, tile * _tiles_per_block(-(-rows // tile), max(1, QUERIES // tile)))
     blocks = -(-rows // queries)
     heads *= batch if isinstance(batch, int) else 1
     known = isinstance(keys, int) and isinstance(batch, int)
@@ -98,6 +98,17 @@ def plan_attention(problem: Problem, model: CpuModel) -> Plan:
     while parallel and groups < blocks and imbalance(heads * groups, model.threads) > MAX_IMBALANCE:
         groups += 1
     return Plan(lanes, vectors, tile, queries, blocks, groups, parallel)
+
+
+def _tiles_per_block(tiles: int, most: int) -> int:
+    """Register tiles of a block of queries: as many as leave the last block nearly full.
+
+    Args:
+        tiles: Those of all queries.
+        most: What the first cache holds the scores of.
+    """
+    sizes = range(-(-most // _MAX_SPLIT), most + 1)
+    return min(sizes, key=lambda size: (-(-tiles // size) * size, -size))
 
 
 def rounded_up(count: Index, size: int) -> Index:

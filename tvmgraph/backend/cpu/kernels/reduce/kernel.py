@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 
 from tvmgraph.backend.cpu.kernels.elementwise.nontemporal import is_nontemporal, nontemporal_stores
 from tvmgraph.backend.cpu.kernels.reduce.overlap import can_overlap, emit_overlapped
-from tvmgraph.backend.cpu.kernels.reduce.softmax import multiply_by_reciprocals
+from tvmgraph.backend.cpu.kernels.reduce.softmax import simplify_softmax
 from tvmgraph.backend.cpu.kernels.reduce.tile import RowTile
 from tvmgraph.backend.loop_ir import emit
 from tvmgraph.backend.loop_ir.access import accesses, group_extent
@@ -47,7 +47,7 @@ def emit_rows(plan: RowPlan, model: CpuModel, is_output: IsOutput) -> None:
         model: The processor: lanes, registers, threads, caches.
         is_output: Tells the function's results from its temporaries.
     """
-    plan = multiply_by_reciprocals(plan)
+    plan = simplify_softmax(plan)
     enough = plan.work >= MIN_PARALLEL_WORK
     parallel = model.threads > 1 and choose("rows parallel", enough, (True, False))
     lanes, held = _lanes(plan, model), _held(model)

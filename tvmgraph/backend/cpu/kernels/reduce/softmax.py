@@ -1,7 +1,8 @@
-"""Softmax divides a whole row by one sum: one division per row and products instead.
+"""What softmax and its like compute of ``exp(x - max x)``, done with less.
 
-Only where the divisor sums ``exp(x - max x)``: it is at least 1 or NaN then, so that its reciprocal
-cannot overflow, and the product differs from the quotient by one rounding.
+The exponent is at most 0. Softmax divides a whole row by one sum of such terms, which is at least 1
+or NaN, so that its reciprocal cannot overflow: one division per row, and products that differ from
+the quotients by one rounding.
 """
 
 from __future__ import annotations
@@ -12,18 +13,37 @@ from dataclasses import replace
 import tvm_ffi
 from tvm import ir, tirx
 
+from tvmgraph.backend.cpu.intrinsics import exp_nonpositive
 from tvmgraph.backend.loop_ir.program import Stage, static_shape, substitute
 from tvmgraph.backend.loop_ir.reducer import match_reducer
 from tvmgraph.backend.loop_ir.rows import RowPlan, RowStage
 from tvmgraph.backend.loop_ir.types import Buffer, Expr, Load
 
 
-def multiply_by_reciprocals(plan: RowPlan) -> RowPlan:
-    """The plan with softmax's divisions replaced.
+def simplify_softmax(plan: RowPlan) -> RowPlan:
+    """The plan with cheaper divisions and exponentials where a row's largest score was subtracted.
 
     Args:
-        plan: The stages of a function row by row; other divisions stay.
+        plan: The stages of a function row by row; other divisions and exponentials stay.
     """
+    plan = _with_reciprocals(plan)
+    return replace(plan, stages=tuple(_with_nonpositive(plan.stages, row) for row in plan.stages))
+
+
+def _with_nonpositive(stages: Sequence[RowStage], row: RowStage) -> RowStage:
+    found: list[ir.Call] = []
+
+    def visit(call: ir.Call) -> Expr:
+        if not _is_softmax_term(stages, row, call):
+            return call
+        found.append(call)
+        return exp_nonpositive(call.args[0])
+
+    values = [tvm_ffi.structural_map(value, (ir.Call, visit)) for value in row.stage.values]
+    return replace(row, stage=replace(row.stage, values=tuple(values))) if found else row
+
+
+def _with_reciprocals(plan: RowPlan) -> RowPlan:
     stages: list[RowStage] = []
     for row in plan.stages:
         made: list[RowStage] = []
@@ -67,7 +87,11 @@ def _sums_softmax(stages: Sequence[RowStage], total: RowStage) -> bool:
     exponential = _term_writer(stages, total, tirx.Add)
     if exponential is None or exponential.stage.is_reduction or exponential.stage.lets:
         return False
-    value = exponential.stage.value
+    return _is_softmax_term(stages, exponential, exponential.stage.value)
+
+
+def _is_softmax_term(stages: Sequence[RowStage], row: RowStage, value: Expr) -> bool:
+    """Whether a value of a stage is exp(x - m), with m the maximum of the same x."""
     if not (isinstance(value, ir.Call) and str(getattr(value.op, "name", "")) == "tirx.exp"):
         return False
     difference = value.args[0]
@@ -77,7 +101,7 @@ def _sums_softmax(stages: Sequence[RowStage], total: RowStage) -> bool:
     reducer = None if top is None else match_reducer(top.stage)
     if top is None or reducer is None or not isinstance(top.stage.value, tirx.Max):
         return False
-    axes = zip((*top.outer, *top.inner), (*exponential.outer, *exponential.inner))
+    axes = zip((*top.outer, *top.inner), (*row.outer, *row.inner))
     term = substitute(reducer.term, {mine.var: theirs.var for mine, theirs in axes})
     return tvm_ffi.structural_equal(term, difference.a)
 
