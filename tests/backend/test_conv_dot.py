@@ -15,8 +15,8 @@ from tvmgraph.core.op import OPS
 from tvmgraph.machine.processor import cpu_model
 from tvmgraph.ops.internal.conv_nchwc import (
     from_nchwc,
-    group_taps,
     nchwc_sums,
+    pack_vnni,
     pack_weight,
     to_nchwc,
 )
@@ -64,7 +64,7 @@ def test_blocked_convolution(n, inputs, outputs, size, kernel, stride, pad, dila
     options = dict(stride=stride, padding=((pad, pad), (0, pad)), dilation=dilations)
     longer = dict(options, padding=((pad, pad), (0, pad + plain * (kernel[1] % 2))))
     image = x.asnumpy() if plain else to_nchwc(x.asnumpy(), block)
-    pairs = group_taps(pack_weight(w.asnumpy(), block, out), 2, plain)
+    pairs = pack_vnni(pack_weight(w.asnumpy(), block, out), 2, plain)
     f = jit(lambda x, w: ops.relu(ops.conv_nchwc(x, w, **longer)))
     got = f(Tensor(image), Tensor(pairs))
     want = OPS["convolution"].eager(x64, w64, groups=1, **options)

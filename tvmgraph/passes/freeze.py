@@ -29,7 +29,7 @@ from tvmgraph.graph import simplify as passes
 from tvmgraph.graph.ir import Node, Param, Role, Value
 from tvmgraph.machine.processor import CpuModel
 from tvmgraph.machine.threads import thread_count
-from tvmgraph.ops.internal.matmul_panels import GROUPS, panel_shape, to_panels
+from tvmgraph.ops.internal.matmul_panels import VNNI_SIZES, panel_shape, to_panels
 from tvmgraph.passes import table
 from tvmgraph.passes.channels_last import ChannelsLast, keeps_images_plain
 from tvmgraph.passes.deconvolution import as_convolutions
@@ -284,7 +284,7 @@ class _Splitter:
         if columns < _MIN_VECTORS * model.lanes_of(shape.itemsize):
             return node
         dtype = weight.type.dtype
-        width = panel_columns(shape, model, dtype.name if dtype in GROUPS else None)
+        width = panel_columns(shape, model, dtype.name if dtype in VNNI_SIZES else None)
         kind = tensor_type(panel_shape(depth, columns, width, dtype), dtype)
 
         def pack(array: np.ndarray) -> np.ndarray:
@@ -332,7 +332,7 @@ class _Splitter:
 def _has_panels(value: TensorType, model: CpuModel) -> bool:
     """Whether kernels read panels; of narrow types those that sum groups of them do."""
     summed = value.dtype.name in model.dot_types | model.tile_types
-    return summed if value.dtype in GROUPS else value.dtype in (float16, float32, float64)
+    return summed if value.dtype in VNNI_SIZES else value.dtype in (float16, float32, float64)
 
 
 def _product(value: TensorType, depth: int, columns: int) -> GemmShape:

@@ -24,12 +24,12 @@ from tvmgraph.machine.processor import CpuModel
 from tvmgraph.numerics.winograd import best_tile, transform_weight, window_transform
 from tvmgraph.ops.internal.conv_nchwc import (
     block_of,
-    group_shape,
-    group_taps,
+    pack_vnni,
     pack_weight,
     to_nchwc,
+    vnni_shape,
 )
-from tvmgraph.ops.internal.matmul_panels import GROUPS
+from tvmgraph.ops.internal.matmul_panels import VNNI_SIZES
 from tvmgraph.passes.nchwc import Derive, Flattened, NchwcImages
 
 _FLOATS = (float16, bfloat16, float32, float64)
@@ -125,7 +125,7 @@ class NchwcLayout(NchwcImages):
         if node.attrs["groups"] > 1:
             if is_depthwise(node):
                 return x in self._nchwc and self._depthwise(node)
-            known = x in self._nchwc or (x.type.dtype in GROUPS and self._can_block(x))
+            known = x in self._nchwc or (x.type.dtype in VNNI_SIZES and self._can_block(x))
             return known and self._grouped(node)
         tile = self._winograd_tile(node)
         if tile is not None:
@@ -174,7 +174,11 @@ class NchwcLayout(NchwcImages):
 
     def _image(self, x: Value, kernel: Sequence[int]) -> Value:
         """What a convolution reads: blocks, unless a plain image is as good or fills no blocks."""
-        one = int(np.prod(kernel)) == 1 and x.type.dtype not in GROUPS and not _shares_sets(x.type)
+        one = (
+            int(np.prod(kernel)) == 1
+            and x.type.dtype not in VNNI_SIZES
+            and not _shares_sets(x.type)
+        )
         if x in self._nchwc or one or not self._can_block(x):
             return self._nchwc.get(x, x)
         return self._as_nchwc(x)
@@ -186,16 +190,16 @@ class NchwcLayout(NchwcImages):
         """A convolution of the image as it is, plain or in blocks."""
         weight, attrs = self._packed(node, image), _without_groups(node)
         plain = image.type.ndim == 4
-        group = GROUPS.get(image.type.dtype, 1)
+        group = VNNI_SIZES.get(image.type.dtype, 1)
         if group > 1 and not (plain and node.attrs["dilation"][1] > 1):
             (top, bottom), (left, right) = attrs["padding"]
-            shape = group_shape(weight.type.static_shape, group, plain)
+            shape = vnni_shape(weight.type.static_shape, group, plain)
             if plain:  # the window becomes longer
                 right += shape[3] * group - weight.type.static_shape[3]
             attrs["padding"] = ((top, bottom), (left, right))
             kind = weight.type.with_shape(shape).with_dtype(image.type.dtype)
             weight = self._derive(
-                lambda w: group_taps(w.astype(kind.dtype.numpy), group, plain), (weight,), kind
+                lambda w: pack_vnni(w.astype(kind.dtype.numpy), group, plain), (weight,), kind
             )
         self._emit("conv_nchwc", (image, weight), attrs, node.outputs[0])
 
@@ -249,16 +253,16 @@ class NchwcLayout(NchwcImages):
         return True
 
     def _grouped(self, node: Node) -> bool:
-        """Groups that are whole blocks, or become so when several are joined."""
+        """Groups that are whole blocks, or become so when several are merged."""
         (x, weight), groups = node.inputs, node.attrs["groups"]
         outputs, inputs = weight.type.static_shape[:2]
         size, block = self.block_of(x.type.shape[1]), self.block_of(outputs)
         assert size is not None and block is not None
-        joined = size // inputs if x.type.dtype in GROUPS and size % inputs == 0 else 1
-        if groups % joined or inputs * joined % size or outputs // groups * joined % block:
+        merged = size // inputs if x.type.dtype in VNNI_SIZES and size % inputs == 0 else 1
+        if groups % merged or inputs * merged % size or outputs // groups * merged % block:
             return False
-        if joined > 1:
-            node = self._joined_groups(node, joined)
+        if merged > 1:
+            node = self._merged_groups(node, merged)
         tile = self._winograd_tile(node)
         if tile is not None:
             self._winograd(node, tile)
@@ -266,10 +270,10 @@ class NchwcLayout(NchwcImages):
             self._direct(node, self._as_nchwc(x))
         return True
 
-    def _joined_groups(self, node: Node, count: int) -> Node:
+    def _merged_groups(self, node: Node, count: int) -> Node:
         """The convolution with ``count`` groups as one, whose other weights are 0.
 
-        Pixels that are NaN or infinite reach all groups that they are joined with.
+        Pixels that are NaN or infinite reach all groups that they are merged with.
         """
         x, weight = node.inputs
         outputs, inputs, *kernel = weight.type.static_shape
@@ -348,10 +352,9 @@ class NchwcLayout(NchwcImages):
 
     def _elementwise(self, node: Node) -> bool:
         result = node.outputs[0]
-        block = self.block_of(result.type.shape[1]) if result.type.ndim == 4 else None
-        if block is None:
+        if result.type.ndim != 4 or self.block_of(result.type.shape[1]) is None:
             return False
-        inputs = tuple(self._operand(v, block, result.type) for v in node.inputs)
+        inputs = tuple(self._operand(v, result.type) for v in node.inputs)
         self._emit(node.op.name, inputs, node.attrs, result)
         return True
 
@@ -456,7 +459,7 @@ def _sums_groups(node: Node) -> bool:
     matrix products where the window has one tap, do so at a higher price or not at all."""
     x, weight = node.inputs
     simple = {*weight.type.static_shape[2:], *node.attrs["stride"]} == {1}
-    return x.type.dtype in GROUPS and not simple
+    return x.type.dtype in VNNI_SIZES and not simple
 
 
 def _shares_sets(image: TensorType) -> bool:

@@ -66,7 +66,7 @@ class NchwcImages:
         """Returns the channels per block of an image with this many, or None if it has none."""
         return block_of(channels)
 
-    def _operand(self, value: Value, block: int, result: TensorType) -> Value:
+    def _operand(self, value: Value, result: TensorType) -> Value:
         """An operand of an elementwise operator, in the form that broadcasts to blocks."""
         shape = (1,) * (4 - value.type.ndim) + value.type.static_shape
         if value in self._nchwc:

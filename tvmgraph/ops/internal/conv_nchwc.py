@@ -30,8 +30,8 @@ _FLOATS = (dtypes.float32, dtypes.float64, *LOW_PRECISION)
 #: as registers allow: with AVX2's 8 lanes, blocks of 8 take 0.98 to 1.09 of the time of blocks of
 #: 16.
 _BLOCKS = (16, 8)
-#: Axes of a packed weight whose factors lie in groups.
-_GROUPED = 7
+#: Axes of a packed weight in VNNI layout.
+_VNNI_AXES = 7
 #: Why a row of NCHWc images has no derivative and no ONNX form.
 COMPILED_ONLY = "only compiled graphs hold it; the graph it was made from is {}"
 
@@ -60,36 +60,36 @@ def pack_weight(weight: np.ndarray, inputs: int, outputs: int) -> np.ndarray:
     return np.ascontiguousarray(split.transpose(0, 2, 4, 5, 3, 1))
 
 
-def group_taps(weight: np.ndarray, group: int, plain: bool) -> np.ndarray:
-    """Puts ``group`` factors of one sum side by side, along a last axis of a packed weight.
+def pack_vnni(weight: np.ndarray, vnni_size: int, plain: bool) -> np.ndarray:
+    """Puts ``vnni_size`` factors of one sum side by side, along a last axis of a packed weight.
 
     Args:
         weight: A packed weight.
-        group: Factors of a group.
-        plain: Whether the image has no blocks. Groups then run along the rows of the window, which
+        vnni_size: Factors that one instruction multiplies and sums.
+        plain: Whether the image has no blocks. They then lie along the rows of the window, which
             is made longer by zeros (which NaN and infinite pixels beside the window turn into
             NaN), else along the input channels of a block.
     """
     if plain:
         wide = np.pad(
-            weight, [(0, -weight.shape[3] % group if axis == 3 else 0) for axis in range(6)]
+            weight, [(0, -weight.shape[3] % vnni_size if axis == 3 else 0) for axis in range(6)]
         )
-        split = wide.reshape(*wide.shape[:3], -1, group, *wide.shape[4:])
+        split = wide.reshape(*wide.shape[:3], -1, vnni_size, *wide.shape[4:])
         return np.ascontiguousarray(np.moveaxis(split, 4, -1))
-    split = weight.reshape(*weight.shape[:4], -1, group, weight.shape[5])
+    split = weight.reshape(*weight.shape[:4], -1, vnni_size, weight.shape[5])
     return np.ascontiguousarray(np.moveaxis(split, 5, -1))
 
 
-def group_shape(shape: tuple[int, ...], group: int, plain: bool) -> tuple[int, ...]:
-    """The shape that :func:`group_taps` gives a packed weight."""
+def vnni_shape(shape: tuple[int, ...], vnni_size: int, plain: bool) -> tuple[int, ...]:
+    """The shape that :func:`pack_vnni` gives a packed weight."""
     *outer, width, inputs, outputs = shape
-    parts = (-(-width // group), inputs) if plain else (width, inputs // group)
-    return (*outer, *parts, outputs, group)
+    parts = (-(-width // vnni_size), inputs) if plain else (width, inputs // vnni_size)
+    return (*outer, *parts, outputs, vnni_size)
 
 
 def _whole_weight(weight: np.ndarray, plain: bool) -> np.ndarray:
-    """The inverse of :func:`group_taps` and :func:`pack_weight`."""
-    if weight.ndim == _GROUPED:
+    """The inverse of :func:`pack_vnni` and :func:`pack_weight`."""
+    if weight.ndim == _VNNI_AXES:
         weight = np.moveaxis(weight, -1, 4 if plain else 5)
         axis = 3 if plain else 4
         weight = weight.reshape(*weight.shape[:axis], -1, *weight.shape[axis + 2 :])
@@ -114,13 +114,13 @@ def _require_weight(input: TensorType, weight: TensorType, ndim: int | tuple[int
 def _infer(
     input: TensorType, weight: TensorType, *, stride: Ints, padding: Pairs, dilation: Ints
 ) -> TensorType:
-    _require_weight(input, weight, (6, _GROUPED))
+    _require_weight(input, weight, (6, _VNNI_AXES))
     rules.require_ndim(input, (4, 5))
-    outer, blocks, kh, kw, inputs, outputs, *group = weight.static_shape
-    if group and input.ndim == 5:
-        inputs *= group[0]
-    elif group:
-        kw *= group[0]
+    outer, blocks, kh, kw, inputs, outputs, *packed = weight.static_shape
+    if packed and input.ndim == 5:
+        inputs *= packed[0]
+    elif packed:
+        kw *= packed[0]
     block = input.shape[4] if input.ndim == 5 else 1
     groups, rest = divmod(input.static_shape[1], blocks)
     if block != inputs or rest or not groups or outer % groups:
@@ -180,20 +180,20 @@ def nchwc_sums(
     """
     padded = _padded(R, x, padding, w.dtype)
     wide = "float32" if str(w.dtype) in ("float16", "bfloat16") else w.dtype
-    outer, blocks, kh, kw, inputs, _, *group = map(int, w.shape)
+    outer, blocks, kh, kw, inputs, _, *packed = map(int, w.shape)
     groups = int(x.shape[1]) // blocks
     ib, ky, kx, ic, *member = taps = [
         R.te.reduce_axis((0, extent), name=name)
         for name, extent in zip(
-            ("ib", "ky", "kx", "ic", "member"), (blocks, kh, kw, inputs, *group)
+            ("ib", "ky", "kx", "ic", "member"), (blocks, kh, kw, inputs, *packed)
         )
     ]
     is_nchwc = len(padded.shape) == 5
     column, channel = kx, ic
-    if group and is_nchwc:
-        channel = ic * group[0] + member[0]
-    elif group:
-        column = kx * group[0] + member[0]
+    if packed and is_nchwc:
+        channel = ic * packed[0] + member[0]
+    elif packed:
+        column = kx * packed[0] + member[0]
 
     def element(n: Expr, ob: Expr, y: Expr, x: Expr, oc: Expr) -> Expr:
         place = [y * stride[0] + ky * dilation[0], x * stride[1] + column * dilation[1]]
@@ -204,7 +204,7 @@ def nchwc_sums(
 
     known = Convolution(
         "NCHWc" if is_nchwc else "NCHW", stride, padding, dilation, groups,
-        group[0] if group else 1, winograd,
+        packed[0] if packed else 1, winograd,
     )  # fmt: skip
     return R.te.compute(out, element, name="conv_nchwc", attrs=known.annotation())
 
@@ -265,7 +265,7 @@ def conv_nchwc(
     Args:
         input: NCHWc, shape :math:`(N, g I, H, W, j)`, or plain, shape (N, g I, H, W) with j = 1.
         weight: Shape (O, I, KH, KW, j, b), in the type of the sums or of the image. With a last
-            axis for groups of g factors (of bfloat16, which processors sum in pairs) the shape is
+            axis for words of g factors (of bfloat16, which processors sum in pairs) the shape is
             (O, I, KH, KW, j / g, b, g), and (O, I, KH, KW / g, 1, b, g) for a plain image.
         stride: Step of the window, per spatial axis.
         padding: Zeros ``(before, after)``, per spatial axis.

@@ -19,34 +19,35 @@ from tvmgraph.errors import ShapeError
 __all__ = ["matmul_panels"]
 
 
-#: Elements along the depth that lie side by side in a panel, for types whose products processors
-#: sum in groups of 32 bits.
-GROUPS = {dtypes.bfloat16: 2, dtypes.int8: 4}
-#: Panels of groups have a multiple of so many along the depth, those beyond it 0: a tile's (AMX).
+#: Elements along K that lie side by side in a panel (VNNI layout), for types of which processors
+#: sum several products per 32 bits.
+VNNI_SIZES = {dtypes.bfloat16: 2, dtypes.int8: 4}
+#: Panels in VNNI layout have a multiple of so many words along K, those beyond it 0: a tile's
+#: (AMX).
 _STEP = 16
 _FLOATS = (dtypes.float16, dtypes.float32, dtypes.float64)
 
 
-def panel_shape(depth: int, columns: int, width: int, dtype: DType) -> tuple[int, ...]:
-    """The shape of the panels of a (depth, columns) matrix."""
-    group = GROUPS.get(dtype)
+def panel_shape(k_size: int, columns: int, width: int, dtype: DType) -> tuple[int, ...]:
+    """The shape of the panels of a (K, columns) matrix."""
+    vnni_size = VNNI_SIZES.get(dtype)
     count = -(-columns // width)
-    if group is None:
-        return (count, depth, width)
-    return (count, -(-depth // (group * _STEP)) * _STEP, width, group)
+    if vnni_size is None:
+        return (count, k_size, width)
+    return (count, -(-k_size // (vnni_size * _STEP)) * _STEP, width, vnni_size)
 
 
 def to_panels(weight: np.ndarray, width: int) -> np.ndarray:
     """Cuts the columns of a (K, N) matrix into panels, of the shape :func:`panel_shape` gives."""
-    depth, columns = weight.shape
+    k_size, columns = weight.shape
     dtype = dtypes.dtype_of(weight.dtype)
-    panels = aligned_empty(panel_shape(depth, columns, width, dtype), weight.dtype)
+    panels = aligned_empty(panel_shape(k_size, columns, width, dtype), weight.dtype)
     whole = columns // width
-    if whole < len(panels) or dtype in GROUPS:
+    if whole < len(panels) or dtype in VNNI_SIZES:
         panels[...] = 0
-    for first in range(GROUPS.get(dtype, 1)):  # one member of every group after the other
-        part = weight[first :: GROUPS.get(dtype, 1)]
-        to = panels[:, : len(part), :, first] if dtype in GROUPS else panels
+    for first in range(VNNI_SIZES.get(dtype, 1)):  # one member of every word after the other
+        part = weight[first :: VNNI_SIZES.get(dtype, 1)]
+        to = panels[:, : len(part), :, first] if dtype in VNNI_SIZES else panels
         body = part[:, : whole * width].reshape(len(part), whole, width)
         np.copyto(to[:whole], body.transpose(1, 0, 2))
         if whole < len(panels):
@@ -55,24 +56,24 @@ def to_panels(weight: np.ndarray, width: int) -> np.ndarray:
 
 
 def _infer(input: TensorType, panels: TensorType, *, columns: int) -> TensorType:
-    rules.require_dtype(input, (*_FLOATS, *GROUPS))
+    rules.require_dtype(input, (*_FLOATS, *VNNI_SIZES))
     rules.require_same_dtype(input, panels)
-    if input.ndim < 1 or panels.ndim != 3 + (input.dtype in GROUPS):
-        raise ShapeError("panels have 3 axes, and a fourth one for the members of a group")
-    depth, width = input.shape[-1], panels.shape[2]
-    if not isinstance(width, int) or not isinstance(depth, int):
+    if input.ndim < 1 or panels.ndim != 3 + (input.dtype in VNNI_SIZES):
+        raise ShapeError("panels have 3 axes, and a fourth one for the members of a word")
+    k_size, width = input.shape[-1], panels.shape[2]
+    if not isinstance(width, int) or not isinstance(k_size, int):
         raise ShapeError("the extents of panels are fixed")
-    if panels.shape != panel_shape(depth, columns, width, input.dtype):
-        raise ShapeError(f"these are no panels of a matrix of {depth} x {columns}")
+    if panels.shape != panel_shape(k_size, columns, width, input.dtype):
+        raise ShapeError(f"these are no panels of a matrix of {k_size} x {columns}")
     result = input.with_shape((*input.shape[:-1], columns))
     return result.with_dtype(dtypes.int32) if input.dtype is dtypes.int8 else result
 
 
 def _eager(input: np.ndarray, panels: np.ndarray, *, columns: int) -> np.ndarray:
     dtype = dtypes.dtype_of(input.dtype)
-    order = (1, 3, 0, 2) if dtype in GROUPS else (1, 0, 2)
-    depth = panels.shape[1] * GROUPS.get(dtype, 1)
-    weight = panels.transpose(order).reshape(depth, -1)[: input.shape[-1], :columns]
+    order = (1, 3, 0, 2) if dtype in VNNI_SIZES else (1, 0, 2)
+    k_size = panels.shape[1] * VNNI_SIZES.get(dtype, 1)
+    weight = panels.transpose(order).reshape(k_size, -1)[: input.shape[-1], :columns]
     if dtype is dtypes.int8:
         return np.matmul(input.astype(np.int32), weight.astype(np.int32))
     if dtype.itemsize == 2:
@@ -82,7 +83,7 @@ def _eager(input: np.ndarray, panels: np.ndarray, *, columns: int) -> np.ndarray
 
 def _lower(R: Builder, input: Expr, panels: Expr, *, columns: int) -> Expr:
     dtype = R.type(input).dtype
-    group = GROUPS.get(dtype)
+    vnni_size = VNNI_SIZES.get(dtype)
     wide = "int32" if dtype is dtypes.int8 else "float64" if dtype.itemsize == 8 else "float32"
 
     def product(a: Expr, b: Expr) -> Expr:
@@ -91,9 +92,9 @@ def _lower(R: Builder, input: Expr, panels: Expr, *, columns: int) -> Expr:
 
         def element(*at: Expr) -> Expr:
             place = [R.tir.floordiv(at[-1], width), k, R.tir.floormod(at[-1], width)]
-            if group is not None:
-                place[1:2] = [R.tir.floordiv(k, group)]
-                place.append(R.tir.floormod(k, group))
+            if vnni_size is not None:
+                place[1:2] = [R.tir.floordiv(k, vnni_size)]
+                place.append(R.tir.floormod(k, vnni_size))
             left, right = a[(*at[:-1], k)], b[tuple(place)]
             return R.te.sum(left.astype(wide) * right.astype(wide), axis=k)
 
@@ -130,7 +131,7 @@ def matmul_panels(input: Tensor, panels: Tensor, *, columns: int) -> Tensor:
     Args:
         input: Shape (..., K); a float or int8.
         panels: Shape (P, K, w); columns beyond ``columns`` are not used. Of bfloat16 and int8 the
-            neighbours along the depth lie side by side, (P, K / g, w, g) with groups of g = 2 and 4
+            neighbours along K lie side by side, (P, K / g, w, g) with words of g = 2 and 4
             and K / g rounded up to a multiple of 16.
         columns: The number of columns N, with P = N / w rounded up.
 

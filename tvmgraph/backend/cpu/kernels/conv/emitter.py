@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tvmgraph.backend.cpu.kernels.gemm.bf16_dot import load_pairs
+from tvmgraph.backend.cpu.kernels.gemm.bf16_dot import load_bf16_pairs
 from tvmgraph.backend.cpu.kernels.gemm.epilogue import Epilogue, Place
 from tvmgraph.backend.cpu.kernels.gemm.microkernel import Tile, multiply_tile, sum_each
 from tvmgraph.backend.loop_ir import emit
@@ -117,7 +117,7 @@ class ConvTiles:
             tile, k_extents, 1,
             lambda number, taps: self._factor(kept(number) | self._taps(taps)),
             lambda taps, vector, lanes: self._vector(moving(vector) | self._taps(taps), lanes),
-            pairs=self.dot or self.words,
+            bf16_dot=self.dot or self.words,
         )  # fmt: skip
         inner = contraction.columns[-1] if self._by_channels else self.column
         assert inner is not None
@@ -132,13 +132,13 @@ class ConvTiles:
     def _factor(self, bound: Bound) -> Expr:
         """The element that is broadcast."""
         if self.dot:
-            return load_pairs(_element(self.contraction.left.load, bound))
+            return load_bf16_pairs(_element(self.contraction.left.load, bound))
         return substitute(self.contraction.left.expr, bound)
 
     def _vector(self, bound: Bound, lanes: int) -> Expr:
         load = self.contraction.right.load
         if self.dot:
-            return load_pairs(_element(load, bound), lanes)
+            return load_bf16_pairs(_element(load, bound), lanes)
         return vector_at(load, bound, lanes)
 
     def _position(self, row: Expr, column: Expr) -> Bound:

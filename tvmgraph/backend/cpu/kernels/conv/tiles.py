@@ -18,7 +18,12 @@ from tvmgraph.backend.cpu.kernels.conv.window import Window, rearrange
 from tvmgraph.backend.cpu.kernels.elementwise.injective import emit_injective
 from tvmgraph.backend.cpu.kernels.gemm.amx import emit_tiles
 from tvmgraph.backend.cpu.kernels.gemm.bf16_dot import as_words, word
-from tvmgraph.backend.cpu.kernels.gemm.vnni_packing import GROUPS, LANES, PackedOperands, dot_type
+from tvmgraph.backend.cpu.kernels.gemm.vnni_packing import (
+    LANES,
+    VNNI_SIZES,
+    PackedOperands,
+    dot_type,
+)
 from tvmgraph.backend.cpu.kernels.operands import emit_copy
 from tvmgraph.backend.loop_ir import emit
 from tvmgraph.backend.loop_ir.columns import Columns, gemm_shape, runs_on, split_columns
@@ -83,7 +88,7 @@ def _wanted(found: Window, model: CpuModel) -> Window | Refused:
 
 def _slack(found: Window) -> int:
     """Positions that fill a row up, to whole tiles or whole steps of K of a tile."""
-    return -found.positions[-1].extent % (LANES if found.by_taps else LANES * GROUPS[_DTYPE])
+    return -found.positions[-1].extent % (LANES if found.by_taps else LANES * VNNI_SIZES[_DTYPE])
 
 
 def _in_rows(found: Window) -> bool:

@@ -1,6 +1,6 @@
 """Matrix products of bfloat16 and int8 with AMX, instructions that multiply tiles of registers.
 
-A tile has 16 rows of 64 bytes; one instruction multiplies 16 rows with 16 groups along K
+A tile has 16 rows of 64 bytes; one instruction multiplies 16 rows with 16 words along K
 of 16 columns. Two tiles of rows and two of columns make four of sums, so that every tile that is
 loaded is used twice.
 
@@ -23,11 +23,11 @@ from tvm.tirx.script import builder as T
 from tvmgraph.backend.cpu.kernels.gemm.epilogue import Epilogue
 from tvmgraph.backend.cpu.kernels.gemm.microkernel import transpose
 from tvmgraph.backend.cpu.kernels.gemm.plan import LANES, MIN_PARALLEL_FLOPS
-from tvmgraph.backend.cpu.kernels.gemm.problem import grouped_of
+from tvmgraph.backend.cpu.kernels.gemm.problem import vnni_operands_of
 from tvmgraph.backend.cpu.kernels.gemm.vnni_packing import (
-    GroupedKernel,
     PackedOperands,
     Side,
+    VnniKernel,
 )
 from tvmgraph.backend.loop_ir import emit
 from tvmgraph.backend.loop_ir.choice import choose
@@ -40,7 +40,7 @@ from tvmgraph.backend.loop_ir.types import Buffer, Expr
 from tvmgraph.backend.table import Kernel, Refused, Writer
 from tvmgraph.machine.processor import CpuModel
 
-#: Rows of a tile, and groups along K that one instruction takes.
+#: Rows of a tile, and words along K that one instruction takes.
 _SIDE = 16
 #: Bytes of a row of a tile.
 _ROW_BYTES = 64
@@ -213,7 +213,7 @@ class _Tiled:
 
 
 @dataclass(frozen=True)
-class _Kernel(GroupedKernel):
+class _Kernel(VnniKernel):
     tiled: _Tiled
     plan: _Plan
 
@@ -232,7 +232,7 @@ class _Kernel(GroupedKernel):
         def item(_bound: Bound, ranges: list[Range]) -> None:
             (column, _), right, base = ranges[1], packed, ranges[1][0] * self.operands.k_size
             if apart:
-                right, base = self.groups(self.panel_size), emit.i64(0)
+                right, base = self.packed_buffer(self.panel_size), emit.i64(0)
                 self.operands.pack_columns(outer, column, self.panel // LANES, right, base)
             _tile("begin")
             self._item(Side(outer, right, left, None), ranges[0], ranges[1], base)
@@ -240,27 +240,27 @@ class _Kernel(GroupedKernel):
 
         write_items(blocks, parallel, item)
 
-    def groups(self, size: int) -> Buffer:
-        """A temporary for groups, of which every element is kept."""
-        return _whole(super().groups(size))
+    def packed_buffer(self, size: int) -> Buffer:
+        """A temporary for packed operands, of which every element is kept."""
+        return _whole(super().packed_buffer(size))
 
     # Work items
 
-    def _item(self, side: Side, lines: Range, columns: Range, base: Expr) -> None:
+    def _item(self, side: Side, row_range: Range, columns: Range, base: Expr) -> None:
         """Multiplies a block of rows with a panel, one block of K after the other."""
-        (first, count), (column, width) = lines, columns
+        (first, count), (column, width) = row_range, columns
         steps, total = self.plan.steps, self.operands.k_size // _SIDE
-        blocks, across = -(-total // steps), -(-width // LANES)
+        blocks, panel_vectors = -(-total // steps), -(-width // LANES)
         sums = None
         if blocks > 1:
             rows = -(-count // _SIDE) * _SIDE
-            size, dtype = rows * across * LANES, self.operands.contraction.dtype
+            size, dtype = rows * panel_vectors * LANES, self.operands.contraction.dtype
             sums = _whole(emit.workspace([size], dtype))
 
         def rows_from(start: Expr, block_steps: int, is_first: bool, is_last: bool) -> None:
             def tiles(row: Expr, rows: int, _slot: int) -> None:
-                block = _Block(first + row, column, base, -(-rows // _SIDE), across, sums,
-                               row * (across * LANES))  # fmt: skip
+                block = _Block(first + row, column, base, -(-rows // _SIDE), panel_vectors, sums,
+                               row * (panel_vectors * LANES))  # fmt: skip
                 self._multiply(side, block, start, block_steps, is_first)
                 if is_last:
                     self._finish(side, block, rows, width)
@@ -316,9 +316,9 @@ class _Kernel(GroupedKernel):
             _tile(f"load{_ROWS + number}", place, emit.i64(_ROW_BYTES))
             return
         place = operands.place(
-            operands.contraction.left, side.outer, row, step * (_SIDE * operands.group)
+            operands.contraction.left, side.outer, row, step * (_SIDE * operands.vnni_size)
         )
-        apart = (self.tiled.row_step or 0) * 4 // operands.group
+        apart = (self.tiled.row_step or 0) * 4 // operands.vnni_size
         _tile(f"load{_ROWS + number}", place, emit.i64(apart))
 
     def _move(self, name: str, block: _Block, buffer: Buffer | None, base: Expr) -> None:
@@ -367,7 +367,7 @@ class _Kernel(GroupedKernel):
 
 
 def _match(nest: Nest, model: CpuModel) -> _Tiled | Refused:
-    operands = nest.once(grouped_of, model)
+    operands = nest.once(vnni_operands_of, model)
     if isinstance(operands, Refused):
         return operands
     if operands.dtype not in model.tile_types:

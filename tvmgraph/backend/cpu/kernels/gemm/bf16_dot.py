@@ -24,21 +24,21 @@ _NATIVE = (4, 8, 16)
 
 
 def dot_functions(lanes: int, model: CpuModel) -> str:
-    """``tvmgraph_pairs{lanes}``, ``(sums, pairs, pairs) -> sums``, and loads of pairs.
+    """``tvmgraph_bf16_dot{lanes}``, ``(sums, pairs, pairs) -> sums``, and loads of pairs.
 
-    ``tvmgraph_pair`` loads one, ``tvmgraph_load{lanes}`` a vector.
+    ``tvmgraph_bf16_pair`` loads one, ``tvmgraph_bf16_pairs{lanes}`` a vector.
 
     Args:
         lanes: Pairs of a vector.
         model: The processor.
     """
     pairs, native = f"<{lanes} x i32>", "bfloat16" in model.dot_types and lanes in _NATIVE
-    return f"""{dot_function(f"tvmgraph_pairs{lanes}", lanes, native)}
-define internal i32 @tvmgraph_pair(ptr %at) alwaysinline {{
+    return f"""{dot_function(f"tvmgraph_bf16_dot{lanes}", lanes, native)}
+define internal i32 @tvmgraph_bf16_pair(ptr %at) alwaysinline {{
   %r = load i32, ptr %at, align 1
   ret i32 %r
 }}
-define internal {pairs} @tvmgraph_load{lanes}(ptr %at) alwaysinline {{
+define internal {pairs} @tvmgraph_bf16_pairs{lanes}(ptr %at) alwaysinline {{
   %r = load {pairs}, ptr %at, align 1
   ret {pairs} %r
 }}
@@ -72,17 +72,17 @@ def accumulate_dot(sums: Expr, left: Expr, right: Expr, lanes: int) -> Expr:
         right: The same of the other operand.
         lanes: Lanes of the vectors.
     """
-    return _any.call_pure_extern(f"float32x{lanes}", f"tvmgraph_pairs{lanes}", sums, left, right)
+    return _any.call_pure_extern(f"float32x{lanes}", f"tvmgraph_bf16_dot{lanes}", sums, left, right)
 
 
-def load_pairs(element: Load, lanes: int = 1) -> Expr:
+def load_bf16_pairs(element: Load, lanes: int = 1) -> Expr:
     """A vector of pairs from where an element of 16 bits is.
 
     Args:
         element: The first element of the first pair.
         lanes: Pairs; one gives an int32 that is no vector.
     """
-    dtype, name = (f"int32x{lanes}", f"load{lanes}") if lanes > 1 else ("int32", "pair")
+    dtype, name = (f"int32x{lanes}", f"bf16_pairs{lanes}") if lanes > 1 else ("int32", "bf16_pair")
     return _any.call_pure_extern(dtype, f"tvmgraph_{name}", _any.address_of(element))
 
 

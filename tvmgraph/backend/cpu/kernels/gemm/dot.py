@@ -20,7 +20,7 @@ from tvmgraph.backend.cpu.kernels.gemm.plan import LANES, is_worth_sharing
 from tvmgraph.backend.cpu.kernels.gemm.vnni_packing import (
     PackedOperands,
     call,
-    grouped_type,
+    vnni_type,
 )
 from tvmgraph.backend.loop_ir import emit
 from tvmgraph.backend.loop_ir.columns import Columns
@@ -48,29 +48,29 @@ def emit_dot_products(
         shape: Its extents.
         model: The processor: registers limit the sums of a tile, and its threads share the columns.
     """
-    groups = groups_of(contraction, columns, shape, model)
+    packed = vnni_operands_in_place(contraction, columns, shape, model)
     lanes = model.lanes_of(shape.itemsize)
     sums = max(4, min(16, model.registers // 2))
-    if groups and lanes < LANES:  # a vector of groups takes several registers
+    if packed and lanes < LANES:  # a vector of words takes several registers
         lanes, sums = LANES, sums * lanes // LANES
     height = min(_MAX_ROWS, shape.rows)
     width = max(1, min(_MAX_COLUMNS, sums // height, shape.columns))
-    kernel = _Dot(contraction, columns, shape, lanes, height, groups)
+    kernel = _Dot(contraction, columns, shape, lanes, height, packed)
     parallel = model.threads > 1 and is_worth_sharing(shape)
-    functions = T.attr(0, "pragma_import_llvm", groups.functions) if groups else None
+    functions = T.attr(0, "pragma_import_llvm", packed.functions) if packed else None
     with functions or contextlib.nullcontext():
-        if groups:
-            groups.follow_copies()
+        if packed:
+            packed.follow_copies()
         write_items(
             [*contraction.batch, *columns.outer, Split(shape.columns, width)], parallel,
             lambda bound, ranges: kernel.columns_block(bound, *ranges[0]),
         )  # fmt: skip
 
 
-def groups_of(
+def vnni_operands_in_place(
     contraction: Contraction, columns: Columns, shape: GemmShape, model: CpuModel
 ) -> PackedOperands | None:
-    """The operands in groups, if the processor has an instruction that multiplies those.
+    """The operands in VNNI layout, if the processor has an instruction that multiplies those.
 
     Args:
         contraction: A matrix product.
@@ -82,13 +82,13 @@ def groups_of(
         None where K is several axes or shorter than a vector, or an operand is not contiguous along
         it.
     """
-    dtype = grouped_type(contraction, model)
+    dtype = vnni_type(contraction, model)
     if dtype is None:
         return None
-    groups = PackedOperands(contraction, columns, shape, dtype)
+    packed = PackedOperands(contraction, columns, shape, dtype)
     sides = (contraction.left, contraction.right)
-    along = len(contraction.reduce) == 1 and all(map(groups.runs_along_k, sides))
-    return groups if along and shape.k_size >= LANES * groups.group else None
+    along = len(contraction.reduce) == 1 and all(map(packed.runs_along_k, sides))
+    return packed if along and shape.k_size >= LANES * packed.vnni_size else None
 
 
 @dataclass(frozen=True)
@@ -98,7 +98,7 @@ class _Dot:
     shape: GemmShape
     lanes: int
     height: int
-    groups: PackedOperands | None
+    packed: PackedOperands | None
 
     def columns_block(self, outer: Bound, first: Expr, count: int) -> None:
         """All rows times ``count`` columns, tile after tile."""
@@ -137,27 +137,27 @@ class _Dot:
         Returns:
             How many steps of K have been taken.
         """
-        groups = self.groups
-        if groups is None:
+        packed = self.packed
+        if packed is None:
             return 0
-        width, whole = LANES * groups.group, [emit.ramp(0, LANES)]
+        width, whole = LANES * packed.vnni_size, [emit.ramp(0, LANES)]
         rows = range(len(sums) // columns)
-        is_signed = groups.dtype == "int8"
+        is_signed = packed.dtype == "int8"
         excess = [emit.stack(LANES, "int32") for _ in rows] if is_signed else []
         for buffer in excess:
             emit.store(buffer, emit.broadcast(emit.zero("int32"), LANES), whole)
         with emit.serial(self.shape.k_size // width) as block:
             for buffer, r in zip(excess, rows):
                 ones = emit.broadcast(tirx.const(0x01010101, "int32"), LANES)
-                left = self._group(groups, outer, self.contraction.left, row + r, block * width)
-                emit.store(buffer, self._dot(groups, buffer, ones, left), whole)
+                left = self._words(packed, outer, self.contraction.left, row + r, block * width)
+                emit.store(buffer, self._dot(packed, buffer, ones, left), whole)
             for position, total in enumerate(sums):
                 r, c = divmod(position, columns)
-                left = self._group(groups, outer, self.contraction.left, row + r, block * width)
-                right = self._group(
-                    groups, outer, self.contraction.right, column + c, block * width
+                left = self._words(packed, outer, self.contraction.left, row + r, block * width)
+                right = self._words(
+                    packed, outer, self.contraction.right, column + c, block * width
                 )
-                value = self._dot(groups, total, groups.unsigned(right, LANES), left)
+                value = self._dot(packed, total, packed.unsigned(right, LANES), left)
                 emit.store(total, value, whole)
         for position, total in enumerate(sums if is_signed else ()):
             extra = excess[position // columns][whole[0]]
@@ -165,14 +165,14 @@ class _Dot:
             emit.store(total, total[whole[0]] - extra * scale, whole)
         return self.shape.k_size // width * width
 
-    def _group(
-        self, groups: PackedOperands, outer: Bound, operand: Operand, line: Expr, k: Expr
+    def _words(
+        self, packed: PackedOperands, outer: Bound, operand: Operand, mn: Expr, k: Expr
     ) -> Expr:
-        """A vector of groups of an operand."""
-        return call(f"int32x{LANES}", groups.load, groups.place(operand, outer, line, k))
+        """A vector of words of an operand."""
+        return call(f"int32x{LANES}", packed.load, packed.place(operand, outer, mn, k))
 
-    def _dot(self, groups: PackedOperands, total: Buffer, unsigned: Expr, signed: Expr) -> Expr:
-        kind, name = f"{self.contraction.dtype}x{LANES}", f"dot_{groups.dtype}"
+    def _dot(self, packed: PackedOperands, total: Buffer, unsigned: Expr, signed: Expr) -> Expr:
+        kind, name = f"{self.contraction.dtype}x{LANES}", f"dot_{packed.dtype}"
         return call(kind, name, total[emit.ramp(0, LANES)], unsigned, signed)
 
     def _accumulate(
@@ -184,9 +184,9 @@ class _Dot:
             b = self._element(right, outer, column, k + lane)
             emit.store(total, total[lane] + a * b, [lane])
 
-    def _element(self, operand: Operand, outer: Bound, line: Expr, k: Expr) -> Expr:
+    def _element(self, operand: Operand, outer: Bound, mn: Expr, k: Expr) -> Expr:
         axes = self.contraction.rows if operand is self.contraction.left else self.columns.inner
-        bound = outer | bind_group(axes, line) | bind_group(self.contraction.reduce, k)
+        bound = outer | bind_group(axes, mn) | bind_group(self.contraction.reduce, k)
         return substitute(operand.expr, bound)
 
 

@@ -369,10 +369,10 @@ class _Gemm:
 
         return columns
 
-    def _element(self, operand: Operand, outer: Bound, line: Expr, k: Expr) -> Expr:
+    def _element(self, operand: Operand, outer: Bound, mn: Expr, k: Expr) -> Expr:
         """A factor at a row (of the left operand) or column (of the right one) and a step."""
         axes = self.contraction.rows if operand is self.contraction.left else self.columns.inner
-        bound = outer | bind_group(axes, line) | bind_group(self.contraction.reduce, k)
+        bound = outer | bind_group(axes, mn) | bind_group(self.contraction.reduce, k)
         return substitute(operand.expr, bound)
 
     def _pack(self, item: Expr, packed: Buffer, base: Expr, span: _Span) -> None:

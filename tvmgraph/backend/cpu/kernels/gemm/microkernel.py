@@ -71,7 +71,7 @@ def multiply_tile(
     left: Callable[[int, Sequence[Expr]], Expr],
     right: Callable[[Sequence[Expr], int, int], Expr],
     initial: Callable[[int, int, int], Expr] | None = None,
-    pairs: bool = False,
+    bf16_dot: bool = False,
 ) -> Buffer:
     """Accumulates outer products over K.
 
@@ -83,8 +83,8 @@ def multiply_tile(
         left: Element of a row at a step; broadcast to all lanes.
         right: Columns at a step: so many elements from a vector on, as in ``Tile.strips``.
         initial: Starting values of a row, likewise; zero if absent.
-        pairs: Whether elements are pairs of bfloat16, of which the products of both are added; the
-            kernel imports :func:`.pairs.pair_functions`.
+        bf16_dot: Whether elements are pairs of bfloat16, of which the products of both are added;
+            the kernel imports :func:`.bf16_dot.dot_functions`.
 
     Returns:
         The accumulators, laid out as in ``tile``.
@@ -98,7 +98,7 @@ def multiply_tile(
 
     def step(at: Sequence[Expr]) -> None:
         _add_products(
-            tile, total, lambda row: left(row, at), lambda *strip: right(at, *strip), pairs
+            tile, total, lambda row: left(row, at), lambda *strip: right(at, *strip), bf16_dot
         )
 
     def loops(outer: list[Expr], extents: Sequence[Index]) -> None:
@@ -127,10 +127,10 @@ def _add_products(
     total: Buffer,
     left: Callable[[int], Expr],
     right: Callable[[int, int], Expr],
-    pairs: bool,
+    bf16_dot: bool,
 ) -> None:
     """Adds one outer product."""
-    dtype = "int32" if pairs else tile.dtype
+    dtype = "int32" if bf16_dot else tile.dtype
     columns = [right(*strip) for strip in tile.strips]
     if tile.rows > 1 and tile.lanes * dtype_bytes(dtype) > _BLOCK_BYTES:
         # named once, not in every row; with NEON's instructions a register too many
@@ -146,7 +146,7 @@ def _add_products(
             factors = _repeated(factor, have, lanes)
             value = (
                 accumulate_dot(total[place], column, factors, lanes)
-                if pairs
+                if bf16_dot
                 else total[place] + factors * column
             )
             emit.store(total, value, [place])

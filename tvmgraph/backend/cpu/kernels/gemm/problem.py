@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tvmgraph.backend.cpu.kernels.gemm.dot import groups_of
+from tvmgraph.backend.cpu.kernels.gemm.dot import vnni_operands_in_place
 from tvmgraph.backend.cpu.kernels.gemm.plan import LANES, wants_dot_products
-from tvmgraph.backend.cpu.kernels.gemm.vnni_packing import GROUPS, PackedOperands, dot_type
+from tvmgraph.backend.cpu.kernels.gemm.vnni_packing import VNNI_SIZES, PackedOperands, dot_type
 from tvmgraph.backend.cpu.kernels.operands import contraction_of
 from tvmgraph.backend.loop_ir.columns import (
     Columns,
@@ -75,24 +75,24 @@ def gemm_of(nest: Nest, model: CpuModel) -> GemmProblem | Refused:
     columns = nest.columns or split_columns(contraction)
     shape = gemm_shape(contraction, columns)
     strides = contraction.strides(contraction.right)
-    groups = groups_of(contraction, columns, shape, model)
+    packed = vnni_operands_in_place(contraction, columns, shape, model)
     dots = is_transposed(contraction, columns) and wants_dot_products(
-        shape, model, groups and groups.dtype
+        shape, model, packed and packed.dtype
     )
     direct = contraction.right.is_direct and strides is not None and runs_on(columns.inner, strides)
-    in_place = bool(groups and dots and not (model.tile_types and _fills_tiles(groups)))
+    in_place = bool(packed and dots and not (model.tile_types and _fills_tiles(packed)))
     return GemmProblem(contraction, columns, shape, direct, dots, in_place)
 
 
-def _fills_tiles(groups: PackedOperands) -> bool:
+def _fills_tiles(packed: PackedOperands) -> bool:
     """Whether there are rows enough for tiles, or a matrix that is read as tiles where it lies."""
-    shape = groups.shape
-    whole = shape.k_size % (LANES * groups.group) == 0 and shape.columns % LANES == 0
+    shape = packed.shape
+    whole = shape.k_size % (LANES * packed.vnni_size) == 0 and shape.columns % LANES == 0
     return whole or shape.rows >= LANES
 
 
-def grouped_of(nest: Nest, model: CpuModel) -> PackedOperands | Refused:
-    """The operands of a matrix product of bfloat16 or int8 in groups along K.
+def vnni_operands_of(nest: Nest, model: CpuModel) -> PackedOperands | Refused:
+    """The operands of a matrix product of bfloat16 or int8 in VNNI layout.
 
     Args:
         nest: The loops of a function.
@@ -108,9 +108,9 @@ def grouped_of(nest: Nest, model: CpuModel) -> PackedOperands | Refused:
         return Refused("operands are not bfloat16 or int8")
     if len(found.contraction.reduce) != 1 or found.shape.columns < LANES:
         return Refused("several axes are summed, or columns fill no vector")
-    stored = stored_panel(found.contraction, found.columns, GROUPS[dtype])
+    stored = stored_panel(found.contraction, found.columns, VNNI_SIZES[dtype])
     operands = PackedOperands(found.contraction, found.columns, found.shape, dtype, stored=stored)
     right = found.contraction.right
-    if not (stored or operands.runs_along_k(right) or operands.runs_along_lines(right)):
+    if not (stored or operands.runs_along_k(right) or operands.runs_along_mn(right)):
         return Refused("the column operand lies neither along K nor along the columns")
     return operands

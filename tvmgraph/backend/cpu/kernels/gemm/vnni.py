@@ -1,8 +1,9 @@
 """Matrix products of bfloat16 and int8 with instructions that sum several products per lane.
 
 ``vdpbf16ps`` adds two products of bfloat16 to a float32 lane, ``vpdpbusd`` four of bytes to an
-int32 lane. Both want the operands in groups along K: a group of the row operand is
-broadcast, in place where it lies in memory as it must, the column operand is packed into panels.
+int32 lane. Both want the operands in VNNI layout, neighbours along K in a word: a word of the row
+operand is broadcast, in place where it lies in memory as it must, the column operand is packed into
+panels.
 
 ``vpdpbusd`` multiplies unsigned with signed bytes. Packing adds 128 to the column operand (it flips
 the sign bits), and the sums of a row start from -128 times the sum of the row operand's row.
@@ -29,14 +30,14 @@ from tvmgraph.backend.cpu.kernels.gemm.plan import (
     plan_gemm,
     plan_panels,
 )
-from tvmgraph.backend.cpu.kernels.gemm.problem import grouped_of
+from tvmgraph.backend.cpu.kernels.gemm.problem import vnni_operands_of
 from tvmgraph.backend.cpu.kernels.gemm.vnni_packing import (
     PAIRS_OF_BYTES,
-    GroupedKernel,
     PackedOperands,
     Side,
+    VnniKernel,
     call,
-    grouped_type,
+    vnni_type,
 )
 from tvmgraph.backend.loop_ir import emit
 from tvmgraph.backend.loop_ir.choice import choose
@@ -67,7 +68,7 @@ def _plan_panels(operands: PackedOperands, model: CpuModel) -> GemmPlan | None:
 
 
 @dataclass(frozen=True)
-class _Kernel(GroupedKernel):
+class _Kernel(VnniKernel):
     plan: GemmPlan
 
     @property
@@ -107,7 +108,7 @@ class _Kernel(GroupedKernel):
         def right(k: Expr, vector: int) -> Expr:
             if side.right is None:
                 place = self.operands.stored_place(first + vector * LANES, k)
-                return self.operands.unsigned(call(f"int32x{LANES}", "groups", place), LANES)
+                return self.operands.unsigned(call(f"int32x{LANES}", "packed_vector", place), LANES)
             base = first * self.operands.k_size
             return side.right[emit.ramp(base + k * plan.panel + vector * LANES, LANES)]
 
@@ -140,32 +141,34 @@ class _Kernel(GroupedKernel):
         return sums
 
     def _left(self, side: Side, row: Expr, k: Expr, count: int = 1) -> Expr:
-        """One group of the row operand, or a vector of them."""
+        """One word of the row operand, or a vector of them."""
         if side.left is not None:
             return side.left[emit.ramp(row * self.operands.k_size + k, count)]
         left = self.operands.contraction.left
-        place = self.operands.place(left, side.outer, row, k * self.operands.group)
+        place = self.operands.place(left, side.outer, row, k * self.operands.vnni_size)
         return (
-            call(f"int32x{LANES}", "groups", place) if count > 1 else call("int32", "group", place)
+            call(f"int32x{LANES}", "packed_vector", place)
+            if count > 1
+            else call("int32", "packed_lane", place)
         )
 
     def _tile(
-        self, side: Side, columns: Range, lines: Range, right: Callable[[Expr, int], Expr]
+        self, side: Side, columns: Range, row_range: Range, right: Callable[[Expr, int], Expr]
     ) -> None:
-        (column, width), (row, rows) = columns, lines
+        (column, width), (row, rows) = columns, row_range
         contraction = self.operands.contraction
-        sum_type, across = contraction.dtype, -(-width // LANES)
-        tile = Tile(rows, across, LANES, sum_type)
+        sum_type, panel_vectors = contraction.dtype, -(-width // LANES)
+        tile = Tile(rows, panel_vectors, LANES, sum_type)
         total = emit.stack(tile.size, sum_type)
         for r in range(rows):
             first = emit.zero(sum_type) if side.start is None else side.start[row + r]
-            for v in range(across):
+            for v in range(panel_vectors):
                 emit.store(total, emit.broadcast(first, LANES), [tile.at(r, v)])
         name = f"dot_{self.operands.dtype}"
         with emit.serial(self.operands.k_size) as k:
             for r in range(rows):
                 factor = emit.broadcast(self._left(side, row + r, k), LANES)
-                for v in range(across):
+                for v in range(panel_vectors):
                     old = total[tile.at(r, v)]
                     value = call(f"{sum_type}x{LANES}", name, old, right(k, v), factor)
                     emit.store(total, value, [tile.at(r, v)])
@@ -174,22 +177,22 @@ class _Kernel(GroupedKernel):
 
 
 def _match(nest: Nest, model: CpuModel) -> tuple[PackedOperands, GemmPlan] | Refused:
-    operands = nest.once(grouped_of, model)
+    operands = nest.once(vnni_operands_of, model)
     if isinstance(operands, Refused):
         return operands
-    dtype = grouped_type(operands.contraction, model)
+    dtype = vnni_type(operands.contraction, model)
     if dtype is None:
         return Refused(f"the processor has no dot products of {operands.dtype}")
     if dtype == PAIRS_OF_BYTES and operands.stored:
-        return Refused("panels hold groups of four bytes, of which the processor multiplies pairs")
-    if dtype == PAIRS_OF_BYTES:  # a vector of groups takes two registers
+        return Refused("panels hold words of four bytes, of which the processor multiplies pairs")
+    if dtype == PAIRS_OF_BYTES:  # a vector of words takes two registers
         operands = replace(operands, dtype=dtype)
         model = replace(model, vector_bytes=4 * LANES, registers=model.registers // 2)
     if operands.shape.rows < _MIN_ROWS and not operands.stored:
         return Refused("too few rows to repay packing the column operand")
     plan = _plan_panels(operands, model)
-    if plan is None or operands.shape.k_size < operands.group:
-        return Refused("panels do not fit the registers, or K fills no group")
+    if plan is None or operands.shape.k_size < operands.vnni_size:
+        return Refused("panels do not fit the registers, or K fills no word")
     return operands, plan
 
 

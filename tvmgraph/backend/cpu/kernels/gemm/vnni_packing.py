@@ -1,9 +1,9 @@
-"""Operands of narrow types in groups along K.
+"""Operands of bfloat16 and int8 in VNNI layout.
 
 Instructions that sum several products per lane want neighbours along K side by side: two
-bfloat16 or four bytes make a group of 32 bits. Where an operand is not stored like that it is
-copied: the column operand into panels, one row of vectors of groups per step of K, the row
-operand into rows of groups. What lies beyond K is 0.
+bfloat16 or four bytes make a word of 32 bits. Where an operand is not stored like that it is
+copied: the column operand into panels, one row of vectors of words per step of K, the row
+operand into rows of words. What lies beyond K is 0.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ from tvmgraph.backend.loop_ir.program import substitute
 from tvmgraph.backend.loop_ir.types import Buffer, Expr, Index
 from tvmgraph.machine.processor import CpuModel
 
-#: Elements per group by type. Where no instruction sums products of four bytes, pairs of them are
-#: multiplied as numbers of 16 bits.
+#: Elements of a word by type: neighbours along K. Where no instruction sums products of four bytes,
+#: pairs of them are multiplied as numbers of 16 bits.
 PAIRS_OF_BYTES = "int8_pairs"
-GROUPS = {"bfloat16": 2, "int8": 4, PAIRS_OF_BYTES: 2}
+VNNI_SIZES = {"bfloat16": 2, "int8": 4, PAIRS_OF_BYTES: 2}
 
 _any: Any = T
 
-#: Sums of products of groups per lane, of AVX-512.
+#: Sums of products of words, per lane, of AVX-512.
 DOTS = f"""{dot_function("tvmgraph_dot_bfloat16", LANES, native=True)}
 declare <16 x i32> @llvm.x86.avx512.vpdpbusd.512(<16 x i32>, <16 x i32>, <16 x i32>)
 define internal <16 x i32> @tvmgraph_dot_int8(<16 x i32> %c, <16 x i32> %a, <16 x i32> %b)
@@ -71,7 +71,7 @@ define internal <16 x i32> @tvmgraph_dot_int8_pairs(<16 x i32> %c, <16 x i32> %a
 """
 )
 
-#: Loads of elements and groups. Their place in TVM's tree of aliases (tbaa) says that they never
+#: Loads of elements and words. Their place in TVM's tree of aliases (tbaa) says that they never
 #: read what the kernel writes, so that the sums stay in registers. Where the kernel has written a
 #: copy of an operand, ``tvmgraph_written`` comes between.
 LOADS = """
@@ -79,11 +79,11 @@ define internal i32 @tvmgraph_written(ptr %at) alwaysinline {
   call void asm sideeffect "", "r,~{memory}"(ptr %at)
   ret i32 0
 }
-define internal i32 @tvmgraph_group(ptr %at) alwaysinline {
+define internal i32 @tvmgraph_packed_lane(ptr %at) alwaysinline {
   %r = load i32, ptr %at, align 1, !tbaa !2
   ret i32 %r
 }
-define internal <16 x i32> @tvmgraph_groups(ptr %at) alwaysinline {
+define internal <16 x i32> @tvmgraph_packed_vector(ptr %at) alwaysinline {
   %r = load <16 x i32>, ptr %at, align 1, !tbaa !2
   ret <16 x i32> %r
 }
@@ -107,7 +107,7 @@ define internal <16 x i32> @tvmgraph_widen_int8(ptr %at) alwaysinline {
   %r = zext <16 x i8> %v to <16 x i32>
   ret <16 x i32> %r
 }
-define internal <16 x i32> @tvmgraph_groups_int8_pairs(ptr %at) alwaysinline {
+define internal <16 x i32> @tvmgraph_packed_vector_int8_pairs(ptr %at) alwaysinline {
   %v = load <32 x i8>, ptr %at, align 1, !tbaa !2
   %w = sext <32 x i8> %v to <32 x i16>
   %r = bitcast <32 x i16> %w to <16 x i32>
@@ -132,18 +132,18 @@ define internal <16 x i32> @tvmgraph_widen_int8_pairs(ptr %at) alwaysinline {
 
 
 def tail_load(name: str, dtype: str, count: int) -> str:
-    """A load of the first ``count`` elements of a vector of groups; the others are 0.
+    """A load of the first ``count`` elements of a vector of words; the others are 0.
 
     Args:
         name: Name of the function without its prefix.
-        dtype: How elements are grouped: a key of :data:`GROUPS`.
+        dtype: How elements are packed: a key of :data:`VNNI_SIZES`.
         count: Elements that are read; nothing behind them is touched.
 
     Returns:
         The function in the language of LLVM.
     """
     pairs = dtype == PAIRS_OF_BYTES
-    size, bits = LANES * GROUPS[dtype], 8 if pairs else 32 // GROUPS[dtype]
+    size, bits = LANES * VNNI_SIZES[dtype], 8 if pairs else 32 // VNNI_SIZES[dtype]
     kind, flags = f"<{size} x i{bits}>", f"<{size} x i1>"
     mask = ", ".join(f"i1 {int(n < count)}" for n in range(size))
     function = f"@llvm.masked.load.v{size}i{bits}.p0"
@@ -195,15 +195,15 @@ def call(dtype: str, name: str, *args: Expr) -> Expr:
     return _any.call_pure_extern(dtype, f"tvmgraph_{name}", *args)
 
 
-def grouped_type(contraction: Contraction, model: CpuModel) -> str | None:
-    """The kind of groups that a processor's instructions multiply of these operands, if any.
+def vnni_type(contraction: Contraction, model: CpuModel) -> str | None:
+    """The VNNI layout that a processor's instructions multiply of these operands, if any.
 
     Args:
         contraction: A matrix product.
         model: The processor.
 
     Returns:
-        A key of :data:`GROUPS`.
+        A key of :data:`VNNI_SIZES`.
     """
     dtype = dot_type(contraction)
     if dtype == "int8" and dtype not in model.dot_types and model.sums_pairs_of_bytes:
@@ -212,7 +212,7 @@ def grouped_type(contraction: Contraction, model: CpuModel) -> str | None:
 
 
 def dot_type(contraction: Contraction) -> str | None:
-    """The type of both operands, if it has groups and both are only cast.
+    """The type of both operands, if it has a VNNI layout and both are only cast.
 
     Args:
         contraction: A matrix product.
@@ -221,7 +221,7 @@ def dot_type(contraction: Contraction) -> str | None:
     factors = (contraction.left, contraction.right)
     same = all(str(o.load.source.dtype) == dtype for o in factors)
     cast = all(isinstance(o.expr, tirx.Cast) and o.expr.value.same_as(o.load) for o in factors)
-    return dtype if same and cast and dtype in GROUPS else None
+    return dtype if same and cast and dtype in VNNI_SIZES else None
 
 
 @dataclass(frozen=True)
@@ -231,7 +231,7 @@ class Side:
     Attributes:
         outer: Values of the batch and outer column axes.
         right: Panels of the column operand, or None where it is stored as panels.
-        left: Rows of groups, or None where they are read in place.
+        left: Rows of words, or None where they are read in place.
         start: What the sums of each row start from, or None for 0.
     """
 
@@ -243,17 +243,17 @@ class Side:
 
 @dataclass(frozen=True)
 class PackedOperands:
-    """A product of narrow operands.
+    """A product whose operands are packed for dot-product instructions.
 
     Attributes:
         contraction: The product; one axis is summed.
         columns: Its columns.
         shape: Its extents.
         dtype: Type of the operands.
-        step: Groups that K is rounded up to a multiple of.
-        tiled: Whether the operands are copied for tiles: ``LANES`` rows and groups form one, one
+        step: Words that K is rounded up to a multiple of.
+        tiled: Whether the operands are copied for tiles: ``LANES`` rows and words form one, one
             comes behind the other along K, and bytes keep their signs.
-        stored: Columns per panel where the column operand is stored as panels of groups.
+        stored: Columns per panel where the column operand is stored as panels in VNNI layout.
     """
 
     contraction: Contraction
@@ -265,30 +265,30 @@ class PackedOperands:
     tiled: bool = False
 
     @property
-    def group(self) -> int:
-        """Elements of a group."""
-        return GROUPS[self.dtype]
+    def vnni_size(self) -> int:
+        """Elements of a word: neighbours along K that one lane multiplies and sums."""
+        return VNNI_SIZES[self.dtype]
 
     @property
     def k_size(self) -> int:
-        """Groups along K, those that are 0 included."""
-        groups = -(-self.shape.k_size // self.group)
-        return -(-groups // self.step) * self.step
+        """Words along K, those that are 0 included."""
+        words = -(-self.shape.k_size // self.vnni_size)
+        return -(-words // self.step) * self.step
 
     @property
     def _whole(self) -> int:
-        """Groups that exist in full."""
-        return self.shape.k_size // self.group
+        """Words that exist in full."""
+        return self.shape.k_size // self.vnni_size
 
     @property
     def _tail(self) -> str:
-        """The load of what is left of a line after whole vectors of groups."""
-        return f"tail_{self.dtype}_{self.shape.k_size % (LANES * self.group)}"
+        """The load of what is left of a row or column after whole vectors of words."""
+        return f"tail_{self.dtype}_{self.shape.k_size % (LANES * self.vnni_size)}"
 
     @property
     def functions(self) -> str:
         """The functions that copying, reading and multiplying the operands call."""
-        rest = self.shape.k_size % (LANES * self.group)
+        rest = self.shape.k_size % (LANES * self.vnni_size)
         dots = PAIR_DOTS if self.dtype == PAIRS_OF_BYTES else DOTS
         return dots + LOADS + tail_load(self._tail, self.dtype, rest)
 
@@ -302,17 +302,17 @@ class PackedOperands:
 
     @property
     def load(self) -> str:
-        """The load of a vector of groups."""
-        return "groups_int8_pairs" if self.dtype == PAIRS_OF_BYTES else "groups"
+        """The load of a vector of words."""
+        return "packed_vector_int8_pairs" if self.dtype == PAIRS_OF_BYTES else "packed_vector"
 
     @property
     def reads_in_place(self) -> bool:
-        """Whether rows along K are groups as they lie."""
+        """Whether rows along K are in VNNI layout as they lie."""
         return self.dtype != PAIRS_OF_BYTES and self.is_exact
 
     @property
     def is_exact(self) -> bool:
-        """Whether K is a whole number of groups and steps."""
+        """Whether K is a whole number of words and steps."""
         return self._whole == self.k_size
 
     @property
@@ -327,27 +327,27 @@ class PackedOperands:
         strides = self.contraction.strides(operand)
         return strides is not None and strides[self.contraction.reduce[0].var] == 1
 
-    def runs_along_lines(self, operand: Operand) -> bool:
+    def runs_along_mn(self, operand: Operand) -> bool:
         """Whether neighbouring rows or columns are neighbours in memory, at least a vector."""
         strides, axes = self.contraction.strides(operand), self._axes(operand)
-        return strides is not None and self._lines(operand) >= LANES and runs_on(axes, strides)
+        return strides is not None and self._mn_extent(operand) >= LANES and runs_on(axes, strides)
 
     def _axes(self, operand: Operand) -> Any:
         return self.contraction.rows if operand is self.contraction.left else self.columns.inner
 
-    def _lines(self, operand: Operand) -> int:
+    def _mn_extent(self, operand: Operand) -> int:
         rows = operand is self.contraction.left
         return self.shape.rows if rows else self.shape.columns
 
-    def place(self, operand: Operand, outer: Bound, line: Expr, k: Expr) -> Expr:
+    def place(self, operand: Operand, outer: Bound, mn: Expr, k: Expr) -> Expr:
         """Address of an element of an operand."""
-        bound = outer | bind_group(self._axes(operand), line)
+        bound = outer | bind_group(self._axes(operand), mn)
         bound |= bind_group(self.contraction.reduce, k)
         indices = tuple(substitute(index, bound) for index in operand.load.indices)
         return _any.address_of(operand.load.source[indices])
 
     def stored_place(self, column: Expr, k: Expr) -> Expr:
-        """Address of a group of a column operand that is stored as panels."""
+        """Address of a word of a column operand that is stored as panels."""
         assert self.stored is not None
         width = emit.i64(self.stored)
         panel, member = tirx.floordiv(column, width), tirx.floormod(column, width)
@@ -386,12 +386,12 @@ class PackedOperands:
             def step_of(k: Expr, members: int) -> None:
                 with emit.serial(vectors) as vector:
                     column = self._clamped(first + vector * LANES)
-                    value = self._across(operand, outer, column, k, members)
+                    value = self._side_by_side(operand, outer, column, k, members)
                     to = base + k * width + vector * LANES
                     emit.store(packed, self.unsigned(value, LANES), [emit.ramp(to, LANES)])
 
             with emit.serial(self._whole) as k:
-                step_of(k, self.group)
+                step_of(k, self.vnni_size)
             for k in range(self._whole, self.k_size):
                 step_of(emit.i64(k), self._members(k))
 
@@ -405,7 +405,7 @@ class PackedOperands:
 
             def block_of(load: str, row: Expr, block: Expr, count: int) -> None:
                 at = tirx.min(first + row, last)
-                place = self.place(operand, outer, at, block * (LANES * self.group))
+                place = self.place(operand, outer, at, block * (LANES * self.vnni_size))
                 value = call(f"int32x{LANES}", load, place)
                 value = value if count == LANES else emit.shuffle([value], range(count))
                 emit.store(packed, value, [emit.ramp(base + self._copied(row, block), count)])
@@ -416,7 +416,7 @@ class PackedOperands:
                         block_of(self.load, row, block, LANES)
                 if rest:
                     block_of(self._tail, row, emit.i64(blocks), rest)
-        elif self.runs_along_lines(operand) and count % LANES == 0:
+        elif self.runs_along_mn(operand) and count % LANES == 0:
             done = self.k_size if self.tiled or not rest else blocks * LANES
             with emit.serial(count // LANES) as part:
                 if blocks:
@@ -432,7 +432,7 @@ class PackedOperands:
                 emit.store(packed, value, [base + self._copied(row, block) + lane])
 
     def _copied(self, row: Expr, block: Expr) -> Expr:
-        """Where 16 groups of a copied row begin."""
+        """Where 16 words of a copied row begin."""
         if self.tiled:
             return block * (LANES * LANES) + row * LANES
         return row * self.k_size + block * LANES
@@ -445,8 +445,8 @@ class PackedOperands:
         start = tirx.min(first + row, emit.i64(self.shape.rows - LANES))
         for step in range(LANES):
             k = block * LANES + step
-            members = self._members(k) if isinstance(k, int) else self.group
-            value = self._across(self.contraction.left, outer, start, emit.index(k), members)
+            members = self._members(k) if isinstance(k, int) else self.vnni_size
+            value = self._side_by_side(self.contraction.left, outer, start, emit.index(k), members)
             emit.store(square, value, [emit.ramp(step * LANES, LANES)])
         transposed = transpose(square, LANES, "int32")
         for line in range(LANES):
@@ -462,48 +462,50 @@ class PackedOperands:
     @property
     def shift(self) -> int:
         """Lanes of the last vector of columns that repeat columns of the one before it."""
-        whole = self.stored or not self.runs_along_lines(self.contraction.right)
+        whole = self.stored or not self.runs_along_mn(self.contraction.right)
         return 0 if whole else -self.shape.columns % LANES
 
-    def _square(self, operand: Operand, outer: Bound, line: Expr, k: Expr, load: str) -> Buffer:
-        """Sixteen steps of sixteen lines that are contiguous along K."""
+    def _square(self, operand: Operand, outer: Bound, mn: Expr, k: Expr, load: str) -> Buffer:
+        """Sixteen steps of sixteen rows or columns that are contiguous along K."""
         square = emit.stack(LANES * LANES, "int32")
         for row in range(LANES):
-            at = tirx.min(line + row, emit.i64(self._lines(operand) - 1))
-            place = self.place(operand, outer, at, k * self.group)
+            at = tirx.min(mn + row, emit.i64(self._mn_extent(operand) - 1))
+            place = self.place(operand, outer, at, k * self.vnni_size)
             value = call(f"int32x{LANES}", load, place)
             emit.store(square, value, [emit.ramp(row * LANES, LANES)])
         return square
 
-    def _across(self, operand: Operand, outer: Bound, line: Expr, k: Expr, members: int) -> Expr:
-        """One step of sixteen lines that lie side by side, of which so many members exist."""
+    def _side_by_side(
+        self, operand: Operand, outer: Bound, mn: Expr, k: Expr, members: int
+    ) -> Expr:
+        """One step of sixteen rows or columns side by side, of which so many members exist."""
         value: Expr | None = None
         for member in range(members):
-            place = self.place(operand, outer, line, k * self.group + member)
+            place = self.place(operand, outer, mn, k * self.vnni_size + member)
             part = call(f"int32x{LANES}", f"widen_{self.dtype}", place)
-            shift = emit.broadcast(tirx.const(member * 32 // self.group, "int32"), LANES)
+            shift = emit.broadcast(tirx.const(member * 32 // self.vnni_size, "int32"), LANES)
             part = tirx.shift_left(part, shift) if member else part
             value = part if value is None else tirx.bitwise_or(value, part)
         return emit.broadcast(emit.zero("int32"), LANES) if value is None else value
 
     def _members(self, k: int) -> int:
-        """Elements of a group that exist."""
-        return max(0, min(self.group, self.shape.k_size - k * self.group))
+        """Elements of a word that exist."""
+        return max(0, min(self.vnni_size, self.shape.k_size - k * self.vnni_size))
 
-    def _single(self, operand: Operand, outer: Bound, line: Expr, k: Expr) -> Expr:
-        """One group, element by element; what does not exist is 0."""
+    def _single(self, operand: Operand, outer: Bound, mn: Expr, k: Expr) -> Expr:
+        """One word, element by element; what does not exist is 0."""
         value: Expr = tirx.const(0, "int32")
-        for member in range(self.group):
-            at = k * self.group + member
+        for member in range(self.vnni_size):
+            at = k * self.vnni_size + member
             known = tirx.min(at, emit.i64(self.shape.k_size - 1))
-            part = call("int32", f"element_{self.dtype}", self.place(operand, outer, line, known))
+            part = call("int32", f"element_{self.dtype}", self.place(operand, outer, mn, known))
             part = tirx.Select(at < self.shape.k_size, part, tirx.const(0, "int32"))
-            part = tirx.shift_left(part, tirx.const(member * 32 // self.group, "int32"))
+            part = tirx.shift_left(part, tirx.const(member * 32 // self.vnni_size, "int32"))
             value = tirx.bitwise_or(value, part)
         return value
 
     def unsigned(self, value: Expr, lanes: int) -> Expr:
-        """Groups of bytes with 128 added to each, unless for tiles; other groups as they are."""
+        """Words of bytes with 128 added to each, unless for tiles; others as they are."""
         if self.dtype != "int8" or self.tiled:
             return value
         flip = emit.broadcast(tirx.const(-0x7F7F7F80, "int32"), lanes)
@@ -511,8 +513,8 @@ class PackedOperands:
 
 
 @dataclass(frozen=True)
-class GroupedKernel:
-    """What the kernels share that multiply groups: batches, panels, and copies of the operands.
+class VnniKernel:
+    """What kernels that multiply packed operands share: batches, panels, copies of operands.
 
     Attributes:
         operands: The operands.
@@ -558,15 +560,15 @@ class GroupedKernel:
         """Writes one product of the batch, whose rows are copied in ``left`` if anywhere."""
         raise NotImplementedError
 
-    def groups(self, size: int) -> Buffer:
-        """A temporary for groups."""
+    def packed_buffer(self, size: int) -> Buffer:
+        """A temporary for packed operands."""
         return emit.workspace([size], "int32")
 
     def packed_columns(self, outer: Bound, parallel: bool) -> Buffer | None:
-        """The columns in panels of groups, where they are not stored like that."""
+        """The columns in panels in VNNI layout, where they are not stored like that."""
         if self.operands.stored:
             return None
-        right = self.groups(self.panels * self.panel_size)
+        right = self.packed_buffer(self.panels * self.panel_size)
         with emit.parallel(self.panels, parallel) as panel:
             self.operands.pack_columns(
                 outer, panel * self.panel, self.panel // LANES, right, panel * self.panel_size
@@ -574,11 +576,11 @@ class GroupedKernel:
         return right
 
     def packed_rows(self, outer: Bound, parallel: bool) -> Buffer | None:
-        """The rows as groups, where they are not read in place."""
+        """The rows in VNNI layout, where they are not read in place."""
         if self.reads_rows:
             return None
         blocks = -(-self.operands.shape.rows // LANES)
-        left = self.groups(blocks * LANES * self.operands.k_size)
+        left = self.packed_buffer(blocks * LANES * self.operands.k_size)
         with emit.parallel(blocks, parallel) as block:
             base = block * (LANES * self.operands.k_size)
             self.operands.pack_rows(outer, block * LANES, LANES, left, base)
