@@ -207,7 +207,7 @@ class _Kernel:
         stride, before, extent = self.column.stride, self.column.before, self.column.extent
         done = 0
         if stride == 2 and self._phases == 2 and before >= 0:
-            done = self._pairs(copy, bound, start, row)
+            done = self._deinterleave(copy, bound, start, row)
         for phase in range(self._phases):
             # element q of the phase is column q * stride + phase - before
             low = min(max(0, -((phase - before) // stride)), self._width)
@@ -225,12 +225,12 @@ class _Kernel:
 
             vectors(emit.i64(low + done), max(0, high - low - done), self.lanes, vector)
 
-    def _pairs(self, copy: Buffer, bound: Bound, start: Expr, row: Expr) -> int:
-        """Takes even and odd columns apart by shuffles; returns how many pairs."""
+    def _deinterleave(self, copy: Buffer, bound: Bound, start: Expr, row: Expr) -> int:
+        """Deinterleaves even and odd columns by shuffles; returns how many of each."""
         before, lanes, done = self.column.before, self.lanes, 0
         count = min(self.column.extent // 2, self._width - (before + 1) // 2)
 
-        def pairs(first: Expr, lanes: int, _slot: int) -> None:
+        def vector_pair(first: Expr, lanes: int, _slot: int) -> None:
             halves = [
                 self._pixels(bound, row, emit.ramp(first * 2 + offset, lanes))
                 for offset in (0, lanes)
@@ -244,7 +244,7 @@ class _Kernel:
 
         while lanes >= _MIN_SHUFFLED:
             length = (count - done) // lanes * lanes
-            vectors(emit.i64(done), length, lanes, pairs)
+            vectors(emit.i64(done), length, lanes, vector_pair)
             done, lanes = done + length, lanes // 2
         return done
 
@@ -439,25 +439,25 @@ class _WeightGradient(_Kernel):
 
     def _pass(self, copy: Buffer, grad: Buffer, sums: Vectors, first: int, count: int) -> None:
         """Adds a plane to the sums of ``count`` rows of taps."""
-        lanes, across, here = self.lanes, self.column.taps, emit.ramp(0, self.lanes)
-        held = sums.load(first * across, count * across)
+        lanes, row_taps, here = self.lanes, self.column.taps, emit.ramp(0, self.lanes)
+        held = sums.load(first * row_taps, count * row_taps)
 
         def rows(top: Expr, number: int, _slot: int) -> None:
             def vector(left: Expr, _lanes: int, _slot: int) -> None:
                 for line in range(self.rows_read(number)):
                     taps = self.taps_of(line, number)
                     taps = [(r, tap - first) for r, tap in taps if 0 <= tap - first < count]
-                    for along in range(across) if taps else ():
+                    for along in range(row_taps) if taps else ():
                         pixels = copy[self.seen_at(top * self.row.stride + line, along, left)]
                         for r, tap in taps:
                             other = grad[emit.ramp((top + r) * self.width + left, lanes)]
-                            buffer = held[tap * across + along]
+                            buffer = held[tap * row_taps + along]
                             emit.store(buffer, buffer[here] + pixels * other, [here])
 
             vectors(emit.i64(0), self.width, lanes, vector)
 
         vectors(emit.i64(0), self.row.positions, self.rows, rows)
-        sums.store(held, first * across)
+        sums.store(held, first * row_taps)
 
 
 CONVOLUTION = Kernel(

@@ -58,21 +58,22 @@ def _plan(found: Window, model: CpuModel) -> ConvPlan:
     height = found.row.extent if found.row else 1
     lanes = lanes_along(width, contraction.dtype, model)
     channels = product(axis.extent for axis in contraction.rows)
-    across = min(-(-width // lanes), 4)
+    row_vectors = min(-(-width // lanes), 4)
     costs: dict[tuple[int, int], float] = {}
-    for down in range(1, min(height, _MAX_VECTORS // across) + 1):
-        vectors = across * down
+    for tile_h in range(1, min(height, _MAX_VECTORS // row_vectors) + 1):
+        vectors = row_vectors * tile_h
         limit = min(channels, (model.registers - 2 - vectors) // vectors, _MAX_CHANNELS)
         for rows in range(1, limit + 1):
             cycles = tiled([channels], [rows], lambda n, v=vectors: step_cycles(n, v, model))
-            cost = cycles * -(-height // down)
-            cost *= 1 + 0.02 * bool(channels % rows) + 0.02 * bool(height % down)
-            costs[down, rows] = cost
+            cost = cycles * -(-height // tile_h)
+            cost *= 1 + 0.02 * bool(channels % rows) + 0.02 * bool(height % tile_h)
+            costs[tile_h, rows] = cost
     best = ranked(costs)
-    down, rows = choose("conv tile", best[0], best)
+    tile_h, rows = choose("conv tile", best[0], best)
     enough = contraction.flops >= MIN_PARALLEL_FLOPS
     parallel = model.threads > 1 and choose("conv parallel", enough, (True, False))
-    columns, bands = Split(width, across * lanes, across * lanes), Split(height, down, down)
+    columns = Split(width, row_vectors * lanes, row_vectors * lanes)
+    bands = Split(height, tile_h, tile_h)
     outer = product(a.extent for a in (*contraction.batch, *contraction.columns))
     items = outer // (height * width) * bands.items * columns.items
     block = channels

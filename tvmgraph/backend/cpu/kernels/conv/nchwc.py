@@ -106,19 +106,19 @@ def _plan(contraction: Contraction, model: CpuModel) -> ConvPlan:
         limit = min((model.registers - 1 - vectors) // vectors, _MAX_POSITIONS)
         stored = vectors * lanes * k_size * dtype_bytes(contraction.dtype)
         fetch = vectors / _L2_VECTORS_PER_CYCLE if stored > model.l1_bytes else 0.0
-        for across in range(1, min(width, limit) + 1):
-            for down in range(1, (min(height, limit // across) if across == width else 1) + 1):
+        for tile_w in range(1, min(width, limit) + 1):
+            for tile_h in range(1, (min(height, limit // tile_w) if tile_w == width else 1) + 1):
                 cycles = tiled(
-                    (height, width, channels), (down, across, vectors),
-                    lambda down, across, vectors, fetch=fetch: max(
-                        step_cycles(down * across, vectors, model), fetch,
-                        down * across / _PIXELS_PER_CYCLE,
+                    (height, width, channels), (tile_h, tile_w, vectors),
+                    lambda tile_h, tile_w, vectors, fetch=fetch: max(
+                        step_cycles(tile_h * tile_w, vectors, model), fetch,
+                        tile_h * tile_w / _PIXELS_PER_CYCLE,
                     ),
                 )  # fmt: skip
-                cycles *= 1 + 0.02 * bool(width % across) + 0.1 / (down * across * vectors)
-                costs[vectors, across, down] = cycles
+                cycles *= 1 + 0.02 * bool(width % tile_w) + 0.1 / (tile_h * tile_w * vectors)
+                costs[vectors, tile_w, tile_h] = cycles
     best = ranked(costs)
-    vectors, across, down = choose("conv tile", best[0], best)
+    vectors, tile_w, tile_h = choose("conv tile", best[0], best)
     pixels = product(static_shape(contraction.left.load.source) or (1,))
     weights = product(static_shape(contraction.right.load.source) or (1,))
     enough = contraction.flops >= _MIN_PARALLEL_FLOPS
@@ -126,8 +126,8 @@ def _plan(contraction: Contraction, model: CpuModel) -> ConvPlan:
     outside = choose("conv weights outside", weights > pixels, (True, False))
     known = str(contraction.convolution or "")
     return ConvPlan(
-        lanes, Split(channels, vectors, vectors), Split(height, down, down),
-        Split(width, width, across), parallel, outside, known,
+        lanes, Split(channels, vectors, vectors), Split(height, tile_h, tile_h),
+        Split(width, width, tile_w), parallel, outside, known,
     )  # fmt: skip
 
 

@@ -299,8 +299,8 @@ class _Winograd:
 
     def _corner(self, tile: Expr) -> tuple[Expr, tuple[Expr, Expr]]:
         """The image of a tile, and its first row and column."""
-        image, down, across = emit.unfuse(tile, list(self.grid))
-        return image, (down * self.maths.tile, across * self.maths.tile)
+        image, row, column = emit.unfuse(tile, list(self.grid))
+        return image, (row * self.maths.tile, column * self.maths.tile)
 
     def _position(self, image: Expr, row: Expr, column: Expr) -> Bound:
         axes = self.contraction.rows

@@ -19,7 +19,7 @@ from tvmgraph.backend.cpu.kernels.elementwise.nontemporal import (
     write_vector,
 )
 from tvmgraph.backend.cpu.kernels.elementwise.spread import spread_loads, with_spreads
-from tvmgraph.backend.cpu.kernels.elementwise.strided import strided_pairs, with_shuffles
+from tvmgraph.backend.cpu.kernels.elementwise.strided import strided_loads, with_shuffles
 from tvmgraph.backend.cpu.kernels.elementwise.transposed import emit_transposed, find_transposed
 from tvmgraph.backend.loop_ir import emit
 from tvmgraph.backend.loop_ir.access import accesses, group_extent, groups
@@ -187,7 +187,7 @@ class _Writer:
     def _vectors(self, bound: Bound, start: Expr, length: int, stage: Stage) -> None:
         aligned = self.nontemporal and all(s.start % self.lanes == 0 for s in self.segments)
         inner = self.loops[-1].axes
-        pairs = strided_pairs(stage, inner[0]) if len(inner) == 1 else []
+        strided = strided_loads(stage, inner[0]) if len(inner) == 1 else []
         spread = spread_loads(stage, inner[0]) if len(inner) == 1 else []
         scattered = self._scattered()
 
@@ -196,8 +196,8 @@ class _Writer:
             for load in scattered:
                 further = bound | self.loops[-1].bind(at) | self.loops[-2].bind_next(bound)
                 emit.prefetch(load.source, [substitute(index, further) for index in load.indices])
-            if pairs and lanes > 1:
-                body = with_shuffles(stage, pairs, inner[0], bound, at, lanes)
+            if strided and lanes > 1:
+                body = with_shuffles(stage, strided, inner[0], bound, at, lanes)
             if spread and lanes > 1:
                 body = with_spreads(body, spread, inner[0], bound, at, lanes)
             point = Point(body, lanes)

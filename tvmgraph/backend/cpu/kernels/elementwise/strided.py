@@ -26,10 +26,10 @@ from tvmgraph.backend.loop_ir.program import (
 from tvmgraph.backend.loop_ir.types import Buffer, Expr, Load
 
 #: A read, the even one of the two neighbours it belongs to, and whether it is the odd one.
-Pair = tuple[Load, Load, bool]
+StridedLoad = tuple[Load, Load, bool]
 
 
-def strided_pairs(stage: Stage, axis: Axis) -> list[Pair]:
+def strided_loads(stage: Stage, axis: Axis) -> list[StridedLoad]:
     """The reads of ``stage`` that go up by 2 with ``axis`` and have a neighbour.
 
     Reads behind a condition are none, because both neighbours are read ahead of it.
@@ -43,15 +43,15 @@ def strided_pairs(stage: Stage, axis: Axis) -> list[Pair]:
         two.
     """
     loads = reads_ahead(stage, lambda load: _steps_by_two(load, axis))
-    pairs: list[Pair] = []
+    strided: list[StridedLoad] = []
     for load in loads:
         after = any(_distance(load, other) == 1 for other in loads)
         before = next((other for other in loads if _distance(other, load) == 1), None)
         if after:
-            pairs.append((load, load, False))
+            strided.append((load, load, False))
         elif before is not None:
-            pairs.append((load, before, True))
-    return pairs
+            strided.append((load, before, True))
+    return strided
 
 
 def reads_ahead(stage: Stage, wanted: Callable[[Load], bool]) -> list[Load]:
@@ -71,20 +71,20 @@ def reads_ahead(stage: Stage, wanted: Callable[[Load], bool]) -> list[Load]:
 
 
 def with_shuffles(
-    stage: Stage, pairs: list[Pair], axis: Axis, bound: Bound, start: Expr, lanes: int
+    stage: Stage, strided: list[StridedLoad], axis: Axis, bound: Bound, start: Expr, lanes: int
 ) -> Stage:
-    """Writes the vectors of the pairs, and returns the stage reading those.
+    """Writes the vectors that strided loads are taken from, and returns the stage reading those.
 
     Args:
         stage: The stage.
-        pairs: What :func:`strided_pairs` found.
+        strided: What :func:`strided_loads` found.
         axis: The loop along the lanes.
         bound: Values of the other loops.
         start: The value of ``axis`` in the first lane.
         lanes: Number of lanes.
     """
     registers: list[tuple[Load, Buffer]] = []
-    for load, base, odd in pairs:
+    for load, base, odd in strided:
         at = [substitute(index, bound | {axis.var: start}) for index in base.indices]
         halves = [
             base.source[(*at[:-1], emit.ramp(at[-1] + offset, lanes))] for offset in (0, lanes)

@@ -44,15 +44,15 @@ class Transposed:
 
     Attributes:
         load: The input element.
-        across: The merged axes along which it is contiguous.
-        along: The merged axes along which the output is contiguous.
+        read_axes: The merged axes along which it is contiguous.
+        write_axes: The merged axes along which the output is contiguous.
         others: The remaining merged axes.
         lanes: Side of a square.
     """
 
     load: Load
-    across: Group
-    along: Group
+    read_axes: Group
+    write_axes: Group
     others: tuple[Group, ...]
     lanes: int
 
@@ -73,7 +73,7 @@ def find_transposed(stage: Stage, merged: Sequence[Group], model: CpuModel) -> T
     loads = loads_of(*stage.exprs)
     if len(merged) < 2 or stage.lets or not loads:
         return None
-    across: Group | None = None
+    read_axes: Group | None = None
     chosen: Load | None = None
     for load in loads:
         strides = access(load.source, list(load.indices), axes).strides
@@ -85,16 +85,16 @@ def find_transposed(stage: Stage, merged: Sequence[Group], model: CpuModel) -> T
         if chosen is not None and not tvm_ffi.structural_equal(chosen, load):
             return None
         chosen = load
-        across = next((g for g in merged[:-1] if steps[id(g[-1])] == 1), None)
-    if chosen is None or across is None or stage.has_calls:  # written out once per row
+        read_axes = next((g for g in merged[:-1] if steps[id(g[-1])] == 1), None)
+    if chosen is None or read_axes is None or stage.has_calls:  # written out once per row
         return None
     itemsize = dtype_bytes(str(chosen.source.dtype))
     lanes = model.lanes_of(itemsize)
-    sizes = group_extent(across), group_extent(merged[-1])
+    sizes = group_extent(read_axes), group_extent(merged[-1])
     if itemsize < 4 or lanes < 4 or lanes & (lanes - 1) or min(sizes) < lanes:
         return None
-    others = tuple(group for group in merged[:-1] if group is not across)
-    return Transposed(chosen, across, merged[-1], others, lanes)
+    others = tuple(group for group in merged[:-1] if group is not read_axes)
+    return Transposed(chosen, read_axes, merged[-1], others, lanes)
 
 
 def emit_transposed(stage: Stage, transposed: Transposed, model: CpuModel) -> None:
@@ -106,7 +106,7 @@ def emit_transposed(stage: Stage, transposed: Transposed, model: CpuModel) -> No
         model: The processor: threads and sizes of the caches.
     """
     lanes = transposed.lanes
-    high, wide = group_extent(transposed.across), group_extent(transposed.along)
+    high, wide = group_extent(transposed.read_axes), group_extent(transposed.write_axes)
     down, right = high // lanes, wide // lanes
     outer = product(group_extent(group) for group in transposed.others)
     strip = _strip(right, outer, model)
@@ -140,8 +140,8 @@ def _strip(right: int, outer: int, model: CpuModel) -> int:
 def _fetch(transposed: Transposed, outer: Bound, first: Expr, along: Expr) -> None:
     """Asks for a square that comes a few further in the input: its rows lie far apart."""
     for row in range(transposed.lanes):
-        ahead = bind_group(transposed.across, first + _AHEAD * transposed.lanes)
-        place = outer | bind_group(transposed.along, along + row) | ahead
+        ahead = bind_group(transposed.read_axes, first + _AHEAD * transposed.lanes)
+        place = outer | bind_group(transposed.write_axes, along + row) | ahead
         emit.prefetch(
             transposed.load.source, [substitute(i, place) for i in transposed.load.indices]
         )
@@ -157,8 +157,8 @@ def _square(
         with emit.vectorized(lanes) as lane:
             place = (
                 outer
-                | bind_group(transposed.along, along + row)
-                | bind_group(transposed.across, first + lane)
+                | bind_group(transposed.write_axes, along + row)
+                | bind_group(transposed.read_axes, first + lane)
             )
             emit.store(square, substitute(transposed.load, place), [row * lanes + lane])
     result = transpose(square, lanes, dtype)
@@ -166,8 +166,8 @@ def _square(
     for row in range(lanes):
 
         def bound(lane: Expr, row: int = row) -> Bound:
-            across = bind_group(transposed.across, first + row)
-            return outer | bind_group(transposed.along, along + lane) | across
+            read = bind_group(transposed.read_axes, first + row)
+            return outer | bind_group(transposed.write_axes, along + lane) | read
 
         def value(lane: Expr, row: int = row) -> list[Expr]:
             element = result[emit.i64(row * lanes) + lane]
@@ -186,28 +186,28 @@ def _square(
 def _rest(
     stage: Stage,
     transposed: Transposed,
-    across: tuple[int, int],
-    along: tuple[int, int],
+    rows: tuple[int, int],
+    columns: tuple[int, int],
     model: CpuModel,
 ) -> None:
-    """A border, without squares; its lines are divided among the workers."""
-    high, wide = across[1] - across[0], along[1] - along[0]
+    """A border, without squares; its rows are divided among the workers."""
+    high, wide = rows[1] - rows[0], columns[1] - columns[0]
     outer = product(group_extent(group) for group in transposed.others)
     parallel = outer * high * wide >= _MIN_PARALLEL_ELEMENTS and model.threads > 1
     extents = [*(group_extent(group) for group in transposed.others), high]
     with emit.parallel(outer * high, parallel) as item:
         *positions, row = emit.unfuse(item, extents)
-        bound = bind_group(transposed.across, row + across[0])
+        bound = bind_group(transposed.read_axes, row + rows[0])
         for group, value in zip(transposed.others, positions):
             bound |= bind_group(group, value)
 
         def vector(at: Expr, lanes: int, _part: int) -> None:
             point = Point(stage, lanes)
             with emit.lanes_loop(lanes) as lane:
-                mapping = bound | bind_group(transposed.along, at + lane)
+                mapping = bound | bind_group(transposed.write_axes, at + lane)
                 emit.store(stage.buffer, point.values(mapping, lane)[0], point.indices(mapping))
 
-        vectors(emit.i64(along[0]), wide, transposed.lanes, vector)
+        vectors(emit.i64(columns[0]), wide, transposed.lanes, vector)
 
 
 def _swap(load: Load, transposed: Transposed, element: Expr) -> Expr:

@@ -2,8 +2,8 @@
 
 Along the last axis a vector is scanned in registers in log2(lanes) steps: blocks of 1, 2, 4 ...
 scanned lanes are joined in pairs, the second one going on from the last lane of the first. What
-came before the vector is carried from vector to vector. Along any other axis vectors lie across it,
-and a worker carries a stretch of neighbouring positions at once.
+came before the vector is carried from vector to vector. Along any other axis the lanes of a vector
+are scans of their own, and a worker carries a stretch of neighbouring positions at once.
 
 Rows, or stretches, are divided among the workers. A single long row is cut into one part for each:
 first they combine their parts, then they scan them, starting from what the parts before came to.
@@ -33,7 +33,7 @@ from tvmgraph.machine.processor import CpuModel
 
 #: Below this many elements a kernel stays on the calling thread.
 _MIN_PARALLEL = 32 * 1024
-#: Bytes that are carried at once across an axis: a part of the nearest cache.
+#: Bytes that are carried at once along an outer axis: a part of the nearest cache.
 _CARRIED = 8192
 
 
@@ -64,7 +64,7 @@ def emit_scan(func: Func, settings: str, model: CpuModel) -> None:
     threads = model.threads if product(shape) >= _MIN_PARALLEL else 1
     with nontemporal_stores([target] if nontemporal else [], lanes):
         if not along:
-            scan.across(threads)
+            scan.outer_axis(threads)
         elif product(shape[:-1]) < threads:
             scan.in_parts(threads)
         else:
@@ -116,8 +116,8 @@ class _Scan:
                 split = (place, parts, length, size)
                 emit.peel_last(split, lambda n: self._row(row, place * length, n, carry))
 
-    def across(self, threads: int) -> None:
-        """Stretches of neighbouring positions, along the axis."""
+    def outer_axis(self, threads: int) -> None:
+        """Scans along an axis that is not the last: stretches of neighbouring positions."""
         *outer, last = [extent for i, extent in enumerate(self.shape) if i != self.axis]
         width = min(last, _CARRIED // dtype_bytes(self._dtype))
         while width > self.lanes and product(outer) * -(-last // width) < threads:

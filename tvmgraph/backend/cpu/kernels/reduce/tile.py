@@ -48,7 +48,7 @@ class Local:
 
 @dataclass
 class RowTile:
-    """``width`` neighbouring rows: 1 (vectors run along the row) or several (vectors run across).
+    """``width`` neighbouring rows: 1 (vectors run along the row) or several (a lane for every row).
 
     Attributes:
         stages: What is computed.
@@ -140,8 +140,8 @@ class RowTile:
             ``width`` accumulators.
         """
         if self.width == 1:
-            return self._along([(_terms(row, reducer), reducer)], start, length, ())[0]
-        return self._across(_terms(row, reducer), reducer, start, length)
+            return self._horizontal([(_terms(row, reducer), reducer)], start, length, ())[0]
+        return self._vertical(_terms(row, reducer), reducer, start, length)
 
     def _declare(self, buffer: Buffer, row: RowStage) -> Local:
         size = self.width * (1 if row.stage.is_reduction else group_extent(row.inner))
@@ -249,7 +249,7 @@ class RowTile:
             )
         else:
             terms = [(_terms(row, reducer), reducer) for row, reducer in zip(rows, reducers)]
-            results = self._along(terms, emit.i64(0), length, before)
+            results = self._horizontal(terms, emit.i64(0), length, before)
             for row, reducer, result in zip(rows, reducers, results):
                 self.finish(row, reducer, result)
 
@@ -267,7 +267,7 @@ class RowTile:
 
         vectors(emit.i64(0), self.width, self.lanes, vector)
 
-    def _along(
+    def _horizontal(
         self,
         rows: Sequence[tuple[RowStage, Reducer]],
         start: Expr,
@@ -307,7 +307,7 @@ class RowTile:
     def _fetch(self, row: RowStage, inner: Bound, last: Sequence[Axis], at: Expr) -> None:
         write_fetches(self._fetches, row, self._bound(row, emit.i64(0)) | inner, last, at)
 
-    def _across(self, row: RowStage, reducer: Reducer, start: Expr, length: int) -> Buffer:
+    def _vertical(self, row: RowStage, reducer: Reducer, start: Expr, length: int) -> Buffer:
         """Several rows: one accumulator lane per row."""
         total = emit.stack(self.width, reducer.dtype)
 
@@ -343,7 +343,7 @@ class RowTile:
         return count if count <= self.held else _STEPS
 
     def _generic_reduction(self, row: RowStage) -> None:
-        """A reduction of unknown form: serial over the reduced axes, vectors across rows."""
+        """A reduction of unknown form: serial over the reduced axes, a lane for every row."""
         stage = row.stage
         assert stage.inits is not None
         arg = match_arg_reducer(stage) if self.width == 1 else None
