@@ -42,13 +42,13 @@ from tvmgraph.passes.table import Stage, chosen
 #: Kernels of the table that large programs divide among threads.
 PARALLEL = (
     "conv_direct", "elementwise", "elementwise_fused", "gemm", "gemm_dot", "gemm_packed_weight",
-    "loops", "named", "reduce_rows", "reduce_split", "stages_apart",
+    "loops", "named", "reduce_rows", "reduce_split", "unfused_stages",
 )  # fmt: skip
 #: Kernels that programs reach which are aimed at kernels, compiled for :data:`_TARGETS`: all but
 #: those that large programs reach anyway (:data:`PARALLEL`), loops over nothing, and a product
 #: apart from what uses it, of which fusion makes no function.
 AIMED_AT = frozenset(k.name for k in KERNELS.kernels) - {
-    "empty", "product_apart", "reduce_split", "stages_apart",
+    "empty", "unfused_epilogue", "reduce_split", "unfused_stages",
 }  # fmt: skip
 _TARGETS = ("x86-64-v3", "sapphirerapids")
 #: Programs whose graphs are looked at, and from whose source rows are counted.

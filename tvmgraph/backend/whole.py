@@ -50,7 +50,7 @@ def named(match: Callable[[Nest, Any], tuple[Nest, Emit] | Refused]) -> Kernel[A
     )  # fmt: skip
 
 
-def stages_apart(why: str, allocate: Allocate = emit.workspace) -> Kernel:
+def unfused_stages(why: str, allocate: Allocate = emit.workspace) -> Kernel:
     """The kernel that writes every stage as a loop nest of its own.
 
     Args:
@@ -69,4 +69,4 @@ def stages_apart(why: str, allocate: Allocate = emit.workspace) -> Kernel:
                 stages = materialize(stages, position, allocate)
             writer.write(nest.part([stages[position]]))
 
-    return Kernel("stages_apart", match, emit_stages, why)
+    return Kernel("unfused_stages", match, emit_stages, why)

@@ -26,7 +26,7 @@ from tvmgraph.profiler.summary import Summary
 _REPEAT = 20
 _WORTH = 0.05  # of a call: less is not advised about
 _FALLBACK = "loops"  # the entry of the table that takes what no other recognised
-_PARTS = ("rows_of_unknown_extent", "before_product", "product_apart", "stages_apart")
+_PARTS = ("rows_of_unknown_extent", "unfused_prologue", "unfused_epilogue", "unfused_stages")
 
 
 class Measured(NamedTuple):

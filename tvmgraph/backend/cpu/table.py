@@ -40,7 +40,7 @@ KERNELS: KernelTable[CpuModel] = KernelTable([
     direct.DIRECT_VNNI,
     direct.DIRECT,
     # sums of products with nothing left to do before them
-    whole.BEFORE,
+    whole.UNFUSED_PROLOGUE,
     winograd.KERNEL,
     nchwc.KERNEL,
     im2col.SWAPPED,
@@ -50,7 +50,7 @@ KERNELS: KernelTable[CpuModel] = KernelTable([
     gemm.DOT,
     gemm.STREAMED,
     gemm.GEMM,
-    whole.AFTER,
+    whole.UNFUSED_EPILOGUE,
     # everything else
     reduce.SPLIT,
     reduce.ROWS,

@@ -21,7 +21,7 @@ KERNELS: KernelTable[GpuModel] = KernelTable([
     flash_grad.KERNEL,
     gemm_kernels.GEMV,
     gemm_kernels.GEMM,
-    gemm_kernels.APART,
+    gemm_kernels.UNFUSED_EPILOGUE,
     whole.IN_PLACE_KERNEL,
     whole.NAMED_KERNEL,
     whole.NOTHING,

@@ -127,8 +127,8 @@ def _call(product: _Product, options: CompileOptions) -> Node:
     """The node that calls the library."""
     first, last = product.nodes[0], product.nodes[-1]
     kind, tf32 = product.output.type, options.tf32 and first.inputs[0].type.dtype is dtypes.float32
-    turned = first.attrs["transpose_a"], first.attrs["transpose_b"]
-    name = cublaslt.name_of(*turned, product.epilogue, tf32)
+    transposes = first.attrs["transpose_a"], first.attrs["transpose_b"]
+    name = cublaslt.name_of(*transposes, product.epilogue, tf32)
 
     def lower(builder: Any, *inputs: relax.Expr) -> relax.Expr:
         return relax.op.call_dps_packed(name, relax.Tuple(inputs), builder.relax_type(kind))

@@ -59,11 +59,11 @@ class _Writer(relax.PyExprMutator):
         assert attrs is not None
         axis = int(attrs.axis) % ndim
         last = [*(i for i in range(ndim) if i != axis), axis]
-        turned = axis != ndim - 1
-        if turned:
+        is_transposed = axis != ndim - 1
+        if is_transposed:
             keys = self.builder_.emit(relax.op.permute_dims(keys, last))
-        turned_shape = [shape[i] for i in last]
-        sizes = [product(turned_shape[:-1]), shape[axis]]
+        transposed_shape = [shape[i] for i in last]
+        sizes = [product(transposed_shape[:-1]), shape[axis]]
         keys = self.builder_.emit(relax.op.reshape(keys, sizes))
         dtype = str(call.args[0].ty.dtype)
         kernel = named_function(
@@ -71,8 +71,8 @@ class _Writer(relax.PyExprMutator):
         )
         name = self.builder_.add_func(kernel, "sort")
         order = relax.call_tir(name, [keys], relax.TensorType(sizes, "int32"))
-        order = relax.op.reshape(self.builder_.emit(order), turned_shape)
-        if turned:
+        order = relax.op.reshape(self.builder_.emit(order), transposed_shape)
+        if is_transposed:
             back = [last.index(i) for i in range(ndim)]
             order = relax.op.permute_dims(self.builder_.emit(order), back)
         return self.builder_.normalize(order)

@@ -56,10 +56,10 @@ def _eager_forward(*inputs: np.ndarray, **attrs: Any) -> tuple[np.ndarray, np.nd
     statistics = _numpy_statistics(scores)
     weights = np.exp(scores - statistics[..., :1]) * statistics[..., 1:]
     mixed = np.matmul(weights, in_order(inputs[2], layouts[2], scores.shape[1]))
-    return _turned(mixed, layouts[3], inputs[0].dtype), statistics
+    return _in_layout(mixed, layouts[3], inputs[0].dtype), statistics
 
 
-def _turned(x: np.ndarray, layout: str, dtype: np.dtype) -> np.ndarray:
+def _in_layout(x: np.ndarray, layout: str, dtype: np.dtype) -> np.ndarray:
     return x.transpose([_AXES.index(axis) for axis in layout]).astype(dtype)
 
 
@@ -118,7 +118,7 @@ def _eager_gradient(*inputs: np.ndarray, **attrs: Any) -> tuple[np.ndarray, ...]
         _per_head(np.matmul(slopes.swapaxes(2, 3), q), own),
         _per_head(np.matmul(weights.swapaxes(2, 3), g), own),
     )
-    return tuple(_turned(x, layout, dtype) for x, layout in zip(found, layouts[5:]))
+    return tuple(_in_layout(x, layout, dtype) for x, layout in zip(found, layouts[5:]))
 
 
 def _per_head(x: np.ndarray, heads: int) -> np.ndarray:

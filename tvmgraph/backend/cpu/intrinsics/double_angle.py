@@ -102,11 +102,11 @@ def atan2(y: Expr, x: Expr) -> Expr:
         angle = let(above, lambda b: let(below, lambda a: _angle(v, b, a)))
         left = v.bits(x, "int64") < v.i64(0)
 
-        def turned(w: Expr) -> Expr:  # pi less the angle
+        def reflected(w: Expr) -> Expr:  # pi less the angle
             return tirx.Select(left, v.f64(math.pi) - (w - v.f64(2 * _HALF_PI_REST)), w)
 
         unknown = tirx.Or(op.isnan(x), op.isnan(y))
-        return tirx.Select(unknown, v.f64(math.nan), v.with_sign_of(let(angle, turned), y))
+        return tirx.Select(unknown, v.f64(math.nan), v.with_sign_of(let(angle, reflected), y))
 
     def magnitudes(y: Expr, x: Expr) -> Expr:
         return let(v.abs(y), lambda b: let(v.abs(x), lambda a: body(y, x, b, a)))

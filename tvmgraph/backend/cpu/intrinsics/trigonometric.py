@@ -204,9 +204,9 @@ def atan2(y: Expr, x: Expr) -> Expr:
         ratio = tirx.Select(above == v.f32(0), v.f32(0), ratio)
         angle = let(ratio, lambda q: _complement(v, steep, _atan(v, q)))
         left = v.bits(x, "int32") < v.i32(0)
-        turned = let(angle, lambda w: tirx.Select(left, _straight(v, w), w))
+        reflected = let(angle, lambda w: tirx.Select(left, _straight(v, w), w))
         unknown = tirx.Or(op.isnan(x), op.isnan(y))
-        return tirx.Select(unknown, v.f32(math.nan), v.with_sign_of(turned, y))
+        return tirx.Select(unknown, v.f32(math.nan), v.with_sign_of(reflected, y))
 
     def magnitudes(y: Expr, x: Expr) -> Expr:
         return let(v.abs(y), lambda b: let(v.abs(x), lambda a: body(y, x, b, a)))

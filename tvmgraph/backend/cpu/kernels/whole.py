@@ -19,7 +19,7 @@ from tvmgraph.backend.loop_ir.program import Program
 from tvmgraph.backend.loop_ir.types import NAMED, SCHEDULED, Func
 from tvmgraph.backend.named import Emit, emitter_of, name_of
 from tvmgraph.backend.table import Kernel, Refused, Writer
-from tvmgraph.backend.whole import in_place, named, stages_apart
+from tvmgraph.backend.whole import in_place, named, unfused_stages
 from tvmgraph.machine.processor import CpuModel
 
 # ---- functions --------------------------------------------------------------------------------
@@ -92,7 +92,7 @@ FALLBACK = Kernel(
     rewrites=True,
 )  # fmt: skip
 
-# ---- stages apart -------------------------------------------------------------------------------
+# ---- stages that are not fused -------------------------------------------------------------------
 
 
 def match_product(nest: Nest, _model: CpuModel) -> Contraction | Refused:
@@ -104,7 +104,7 @@ def match_product(nest: Nest, _model: CpuModel) -> Contraction | Refused:
     return product_of(nest)
 
 
-def _match_before(nest: Nest, _model: CpuModel) -> tuple[Nest, Program, Contraction] | Refused:
+def _match_prologue(nest: Nest, _model: CpuModel) -> tuple[Nest, Program, Contraction] | Refused:
     found = product_of(nest)
     if isinstance(found, Refused):
         return found
@@ -113,7 +113,7 @@ def _match_before(nest: Nest, _model: CpuModel) -> tuple[Nest, Program, Contract
     return nest, nest.ordered, found
 
 
-def _emit_before(
+def _emit_prologue(
     found: tuple[Nest, Program, Contraction], _plan: None, writer: Writer[CpuModel]
 ) -> None:
     nest, program, contraction = found
@@ -126,14 +126,14 @@ def _emit_before(
 
 
 @dataclass(frozen=True)
-class _Apart:
+class _Epilogue:
     nest: Nest
     program: Program
     #: Position of the stage that sums products.
     last: int
 
 
-def _match_after(nest: Nest, model: CpuModel) -> _Apart | Refused:
+def _match_epilogue(nest: Nest, model: CpuModel) -> _Epilogue | Refused:
     program = nest.ordered
     if not nest.contracts or program is None:
         return Refused("kernels for sums of products are not asked: level O1, or a part of a nest")
@@ -149,10 +149,10 @@ def _match_after(nest: Nest, model: CpuModel) -> _Apart | Refused:
     )
     if all(isinstance(match(head, model), Refused) for match in kinds):
         return Refused("what is reduced are no products")
-    return _Apart(nest, program, last)
+    return _Epilogue(nest, program, last)
 
 
-def _emit_after(found: _Apart, _plan: None, writer: Writer[CpuModel]) -> None:
+def _emit_epilogue(found: _Epilogue, _plan: None, writer: Writer[CpuModel]) -> None:
     last, later = found.last, found.program.stages[found.last + 1 :]
     stages = materialize(found.program.stages, last)
     for position in range(last):
@@ -165,12 +165,14 @@ def _emit_after(found: _Apart, _plan: None, writer: Writer[CpuModel]) -> None:
     writer.write(found.nest.part(stages[last + 1 :]))
 
 
-BEFORE = Kernel(
-    "before_product", _match_before, _emit_before,
+UNFUSED_PROLOGUE = Kernel(
+    "unfused_prologue", _match_prologue, _emit_prologue,
     "writes the first stage before a sum of products into memory, and hands the rest back",
 )  # fmt: skip
-AFTER = Kernel(
-    "product_apart", _match_after, _emit_after,
+UNFUSED_EPILOGUE = Kernel(
+    "unfused_epilogue", _match_epilogue, _emit_epilogue,
     "writes a product into memory and then what uses it, where that is no elementwise end",
 )  # fmt: skip
-STAGES = stages_apart("writes every stage as a loop nest of its own, with intermediates in memory")
+STAGES = unfused_stages(
+    "writes every stage as a loop nest of its own, with intermediates in memory"
+)

@@ -83,7 +83,7 @@ def _emit(found: _Product, plan: GemmPlan, _writer: Writer[GpuModel]) -> None:
     Gemm(found.contraction, found.left, found.right, plan).write()
 
 
-def _match_apart(nest: Nest, _model: GpuModel) -> tuple[Nest, Program] | Refused:
+def _match_unfused(nest: Nest, _model: GpuModel) -> tuple[Nest, Program] | Refused:
     program = nest.once(_program)
     if program is None or len(program.stages) < 2 or not program.stages[0].is_reduction:
         return Refused("no stages after a reduction")
@@ -92,7 +92,7 @@ def _match_apart(nest: Nest, _model: GpuModel) -> tuple[Nest, Program] | Refused
     return nest, program
 
 
-def _emit_apart(found: tuple[Nest, Program], _plan: None, writer: Writer[GpuModel]) -> None:
+def _emit_unfused(found: tuple[Nest, Program], _plan: None, writer: Writer[GpuModel]) -> None:
     nest, program = found
     first, *rest = materialize(program.stages, 0, device_memory)
     writer.write(nest.part([first], contracts=True))
@@ -108,8 +108,8 @@ GEMM = Kernel(
     "matrix product or convolution in tiles of shared memory, on tensor cores where types allow",
     _plan, ("product tile",),
 )  # fmt: skip
-APART = Kernel(
-    "product_apart", _match_apart, _emit_apart,
+UNFUSED_EPILOGUE = Kernel(
+    "unfused_epilogue", _match_unfused, _emit_unfused,
     "writes a product into memory and then what uses it, where that is no elementwise end",
 )  # fmt: skip
 

@@ -10,7 +10,7 @@ from tvmgraph.backend.loop_ir.program import Stage
 from tvmgraph.backend.named import Emit, emitter_of, name_of
 from tvmgraph.backend.table import Kernel, Refused, Writer
 from tvmgraph.backend.target import GpuModel
-from tvmgraph.backend.whole import in_place, named, stages_apart
+from tvmgraph.backend.whole import in_place, named, unfused_stages
 
 
 def _match_named(nest: Nest, _model: GpuModel) -> tuple[Nest, Emit] | Refused:
@@ -52,7 +52,7 @@ IN_PLACE_KERNEL = in_place(lambda stage, _nest, writer: emit_elementwise(stage, 
 NAMED_KERNEL = named(_match_named)
 NOTHING = Kernel("nothing", _match_nothing, lambda *_: None, "results without elements")
 FUSED = Kernel("elementwise_fused", _match_fused, _emit_fused, "several results in one pass")
-STAGES = stages_apart("a kernel for every stage, with intermediates in memory", device_memory)
+STAGES = unfused_stages("a kernel for every stage, with intermediates in memory", device_memory)
 DLIGHT = Kernel(
     "dlight", lambda nest, _model: nest, lambda *_: None,
     "TVM's own rules, which bind any loop nest to threads", rewrites=True,

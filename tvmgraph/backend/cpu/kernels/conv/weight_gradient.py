@@ -379,9 +379,9 @@ class _ByChannels:
             for line in range(lanes):
                 read.put(line, sums.get((column + line) * blocks[1] + block))
             kept = Vectors(emit.stack(lanes * lanes, dtype), lanes)
-            turned = Vectors(transpose(read.buffer, lanes, dtype), lanes)
+            transposed = Vectors(transpose(read.buffer, lanes, dtype), lanes)
             for line in range(lanes):
-                kept.put(line, turned.get(line))
+                kept.put(line, transposed.get(line))
             with emit.serial(lanes) as line:
                 row = (blocks[0] + block) * lanes + line
 
