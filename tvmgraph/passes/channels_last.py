@@ -24,7 +24,7 @@ import numpy as np
 
 from tvmgraph.dtypes import bfloat16, float16, float32, float64
 from tvmgraph.graph.ir import Graph, Node, Value
-from tvmgraph.passes.deconvolution import Line, residues_of
+from tvmgraph.passes.deconvolution import Residue, residues_of
 from tvmgraph.passes.layout import NchwcLayout, is_depthwise
 
 _FLOATS = (float16, bfloat16, float32)
@@ -145,7 +145,9 @@ class ChannelsLast(NchwcLayout):
         if axes is None or None in whole or weight.type.dtype != x.type.dtype:
             return False
         image = self._as_nchwc(x)
-        parts = [self._residue(image, weight, lines, result) for lines in itertools.product(*axes)]
+        parts = [
+            self._residue(image, weight, chosen, result) for chosen in itertools.product(*axes)
+        ]
         if len(parts) > 1:
             self._emit("interleave", tuple(parts), {"steps": tuple(node.attrs["stride"])}, result)
         else:
@@ -154,20 +156,20 @@ class ChannelsLast(NchwcLayout):
         return True
 
     def _residue(
-        self, image: Value, weight: Value, lines: tuple[Line, ...], result: Value
+        self, image: Value, weight: Value, residues: tuple[Residue, ...], result: Value
     ) -> Value:
         """One residue of the positions of a transposed convolution."""
         inputs, outputs = weight.type.static_shape[:2]
-        taps = tuple(line.taps for line in lines)
+        taps = tuple(r.taps for r in residues)
         if 0 in taps:  # no window reaches them
             batch, _, *spatial = result.type.static_shape
-            sizes = (extent // line.step for extent, line in zip(spatial, lines))
+            sizes = (extent // r.step for extent, r in zip(spatial, residues))
             attrs = {"size": (batch, 1, *sizes, outputs), "fill_value": 0}
             return self._node("full", (), {**attrs, "dtype": result.type.dtype})
-        last = ((line.start + line.step * (line.taps - 1), None, -line.step) for line in lines)
+        last = ((r.start + r.step * (r.taps - 1), None, -r.step) for r in residues)
         packed = self._node("basic_index", (weight,), {"index": (_ALL, _ALL, *last)})
         packed = self._permuted(packed, (2, 3, 0, 1), (1, 1, *taps, inputs, outputs))
-        padding = tuple(line.padding for line in lines)
+        padding = tuple(r.padding for r in residues)
         attrs = {"stride": (1, 1), "padding": padding, "dilation": (1, 1)}
         return self._node("conv_nchwc", (image, packed), attrs)
 

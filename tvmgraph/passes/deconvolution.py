@@ -23,7 +23,7 @@ from tvmgraph.passes.nchwc import Derive
 
 
 @dataclass(frozen=True)
-class Line:
+class Residue:
     """The positions of one residue along one axis.
 
     Attributes:
@@ -54,19 +54,19 @@ def as_convolutions(node: Node, derive: Derive, fresh: Callable[[TensorType], Va
     axes = residues_of(node)
     if axes is None or block_of(node.outputs[0].type.shape[1]) is None:
         return []
-    if not all(line.taps for axis in axes for line in axis):
+    if not all(r.taps for axis in axes for r in axis):
         return []
     x, weight = node.inputs
     convolution = get_op("convolution")
     parts: list[Value] = []
     nodes: list[Node] = []
-    for lines in itertools.product(*axes):
-        taps = tuple(line.taps for line in lines)
+    for residues in itertools.product(*axes):
+        taps = tuple(r.taps for r in residues)
         inputs, outputs = weight.type.static_shape[:2]
         kind = weight.type.with_shape((outputs, inputs, *taps))
-        flipped = derive(functools.partial(_flipped, lines=lines), (weight,), kind)
+        flipped = derive(functools.partial(_flipped, residues=residues), (weight,), kind)
         attrs = {
-            "stride": (1, 1), "padding": tuple(line.padding for line in lines),
+            "stride": (1, 1), "padding": tuple(r.padding for r in residues),
             "dilation": (1, 1), "groups": 1,
         }  # fmt: skip
         found = convolution.infer(x.type, kind, **attrs)
@@ -81,7 +81,7 @@ def as_convolutions(node: Node, derive: Derive, fresh: Callable[[TensorType], Va
     return [*nodes, join]
 
 
-def residues_of(node: Node) -> list[list[Line]] | None:
+def residues_of(node: Node) -> list[list[Residue]] | None:
     """Returns the residues of the output's positions for every axis of a transposed convolution.
 
     Args:
@@ -101,25 +101,28 @@ def residues_of(node: Node) -> list[list[Line]] | None:
         return None
     rest = zip(result.static_shape[2:], weight.type.static_shape[2:], attrs["stride"])
     axes = [
-        _lines(n, o, k, s, lo) for n, (o, k, s), (lo, _) in zip(spatial, rest, attrs["padding"])
+        _axis_residues(n, o, k, s, lo)
+        for n, (o, k, s), (lo, _) in zip(spatial, rest, attrs["padding"])
     ]
     return None if any(axis is None for axis in axes) else [axis for axis in axes if axis]
 
 
-def _lines(inputs: int, outputs: int, kernel: int, stride: int, cut: int) -> list[Line] | None:
-    """One line per offset within a step of the output, or None where padding does not do."""
-    found: list[Line] = []
+def _axis_residues(
+    inputs: int, outputs: int, kernel: int, stride: int, padding: int
+) -> list[Residue] | None:
+    """One residue per offset within a stride of the output, or None where padding does not do."""
+    found: list[Residue] = []
     for offset in range(stride):
-        quotient, start = divmod(offset + cut, stride)
+        quotient, start = divmod(offset + padding, stride)
         taps = len(range(start, kernel, stride))
         before = taps - 1 - quotient
         after = quotient + outputs // stride - inputs
-        found.append(Line(start, stride, taps, (before, after)))
-    fits = all(not line.taps or min(line.padding) >= 0 for line in found)
+        found.append(Residue(start, stride, taps, (before, after)))
+    fits = all(not r.taps or min(r.padding) >= 0 for r in found)
     return found if fits and outputs % stride == 0 else None
 
 
-def _flipped(weight: np.ndarray, lines: tuple[Line, ...]) -> np.ndarray:
+def _flipped(weight: np.ndarray, residues: tuple[Residue, ...]) -> np.ndarray:
     """(I, O, KH, KW) to the weight (O, I, taps, taps) of the residue's convolution."""
-    taps = tuple(slice(line.start, None, line.step) for line in lines)
+    taps = tuple(slice(r.start, None, r.step) for r in residues)
     return np.ascontiguousarray(np.flip(weight[(..., *taps)], (-2, -1)).swapaxes(0, 1))
