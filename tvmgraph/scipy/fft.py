@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -41,7 +41,7 @@ def dct(
         >>> ms.scipy.fft.dct(Tensor([1.0, 1.0, 1.0, 1.0]))[0]
         Tensor(shape=[], dtype=Float32, value= 2)
     """
-    return _transform("dct", x, type, None if n is None else (n,), (axis,), norm)
+    return _transform("dct", _forward, x, type, None if n is None else (n,), (axis,), norm)
 
 
 def idct(
@@ -53,7 +53,7 @@ def idct(
         >>> ms.scipy.fft.idct(Tensor([2.0, 0.0, 0.0, 0.0]))[0]
         Tensor(shape=[], dtype=Float32, value= 1)
     """
-    return _transform("idct", x, type, None if n is None else (n,), (axis,), norm)
+    return _transform("idct", _inverse, x, type, None if n is None else (n,), (axis,), norm)
 
 
 def dctn(
@@ -77,7 +77,7 @@ def dctn(
         >>> ms.scipy.fft.dctn(ops.ones((2, 2)))[0, 0]
         Tensor(shape=[], dtype=Float32, value= 2)
     """
-    return _transform("dctn", x, type, s, axes, norm)
+    return _transform("dctn", _forward, x, type, s, axes, norm)
 
 
 def idctn(
@@ -90,12 +90,12 @@ def idctn(
         >>> ms.scipy.fft.idctn(Tensor([[2.0, 0.0], [0.0, 0.0]])).tolist()[0][0]
         1.0
     """
-    return _transform("idctn", x, type, s, axes, norm)
+    return _transform("idctn", _inverse, x, type, s, axes, norm)
 
 
 def _transform(
-    op: str, x: Tensor, type: int, s: Sequence[int] | None, axes: Sequence[int] | None,
-    norm: str | None,
+    op: str, matrix: Callable[[int], np.ndarray], x: Tensor, type: int, s: Sequence[int] | None,
+    axes: Sequence[int] | None, norm: str | None,
 ) -> Tensor:  # fmt: skip
     require_tensor(op, x)
     if axes is None:
@@ -111,12 +111,15 @@ def _transform(
     for axis, size in zip(axes, sizes):
         y = F.moveaxis(x, axis, -1)
         y = F.pad(y[..., :size], (0, max(0, size - y.shape[-1])))
-        matrix = _basis(size) if op.startswith("i") else _basis(size).T
-        x = F.moveaxis(F.matmul(y, Tensor(matrix, x.dtype)), -1, axis)
+        x = F.moveaxis(F.matmul(y, Tensor(matrix(size), x.dtype)), -1, axis)
     return x
 
 
-def _basis(n: int) -> np.ndarray:
+def _forward(n: int) -> np.ndarray:
+    return _inverse(n).T
+
+
+def _inverse(n: int) -> np.ndarray:
     """The orthonormal matrix whose row k holds the cosine of frequency k."""
     k, i = np.arange(n)[:, None], np.arange(n)
     return np.sqrt((2 - (k == 0)) / n) * np.cos(np.pi * k * (2 * i + 1) / (2 * n))

@@ -213,24 +213,28 @@ def _limit(
     low: object,
     high: object,
     op: str,
-    raise_to: Callable[[Tensor, object], Tensor] = _raise,
-    lower_to: Callable[[Tensor, object], Tensor] = _lower,
+    by_extrema: bool = False,
 ) -> Tensor:
-    """Limits elements; at a bound the whole cotangent belongs to ``x``, unlike with maximum."""
+    """Limits elements.
+
+    At a bound the whole cotangent belongs to ``x``; ``by_extrema`` it is shared, and ``x`` keeps
+    its dtype.
+    """
     if low is None and high is None:
         raise ArgumentError(
             "at least one bound must be given", op=op, got=f"input={x.type}, both bounds None",
             at=user_source(), fix="give a minimum or a maximum",
         )  # fmt: skip
     d = x.type.dtype
-    if raise_to is _raise:  # clip_by_value keeps the dtype
+    if not by_extrema:
         for bound in (low, high):
             if isinstance(bound, Tensor):
                 d = dtypes.promote(d, bound.type.dtype)
             elif isinstance(bound, float):
                 d = dtypes.promote_scalar(d, bound)
         x = F.cast(x, d)
-    for bound, choose in ((low, raise_to), (high, lower_to)):
+    limits = (F.maximum, F.minimum) if by_extrema else (_raise, _lower)
+    for bound, choose in zip((low, high), limits):
         if isinstance(bound, Tensor):
             x = choose(x, F.cast(bound, d))
         elif dtypes.is_number(bound):
@@ -314,8 +318,7 @@ def clip_by_value(
     """
 
     def clipped(v: Tensor) -> Tensor:
-        bounds = (clip_value_min, clip_value_max)
-        return _limit(v, *bounds, "ops.clip_by_value", F.maximum, F.minimum)
+        return _limit(v, clip_value_min, clip_value_max, "ops.clip_by_value", True)
 
     return clipped(x) if isinstance(x, Tensor) else tuple(map(clipped, x))
 
