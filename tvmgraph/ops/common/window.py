@@ -52,6 +52,14 @@ def out_sizes(spatial: Shape, kernel: Ints, stride: Ints, padding: Pairs, dilati
     return tuple(result)
 
 
+def output_padding(
+    spatial: Shape, out: Shape, kernel: Ints, stride: Ints, padding: Pairs, dilation: Ints
+) -> Ints:
+    """What :func:`out_sizes` rounds off: the transposed convolution adds it to get ``spatial``."""
+    axes = zip(spatial, padding, dilation, kernel, out, stride)
+    return tuple(n + lo + hi - d * (k - 1) - 1 - (o - 1) * s for n, (lo, hi), d, k, o, s in axes)
+
+
 def same_padding(spatial: Sequence[int], kernel: Ints, stride: Ints, dilation: Ints) -> Pairs:
     """Returns the padding that gives ``ceil(size / stride)`` positions; the odd one goes after."""
     result = []

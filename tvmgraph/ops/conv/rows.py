@@ -27,6 +27,7 @@ from tvmgraph.ops.common.window import (
     conv_sample,
     flat_padding,
     out_sizes,
+    output_padding,
     require_spatial,
     scatter_columns,
     widen,
@@ -103,12 +104,7 @@ def _lower_conv(R: Builder, x: Expr, w: Expr, *, stride: Ints, padding: Pairs, d
 def _vjp_conv(g: Tensor, y: Tensor, x: Tensor, w: Tensor, *, stride: Ints, padding: Pairs,
               dilation: Ints, groups: int) -> tuple[Tensor, Tensor]:  # fmt: skip
     kernel = w.shape[2:]
-    extra = tuple(
-        n + lo + hi - d * (k - 1) - 1 - (o - 1) * s
-        for n, (lo, hi), d, k, o, s in zip(
-            x.shape[2:], padding, dilation, kernel, y.shape[2:], stride
-        )
-    )
+    extra = output_padding(x.shape[2:], y.shape[2:], kernel, stride, padding, dilation)
     common = {"stride": stride, "padding": padding, "dilation": dilation, "groups": groups}
     return (
         F.conv_transpose(g, w, output_padding=extra, **common),

@@ -24,6 +24,7 @@ from tvmgraph.ops.common.window import (
     conv_sample,
     flat_padding,
     out_sizes,
+    output_padding,
     require_spatial,
     widen,
 )
@@ -95,12 +96,7 @@ def _vjp_weight_grad(
     dilation: Ints, groups: int,
 ) -> tuple[Tensor, Tensor]:  # fmt: skip
     common = {"stride": stride, "padding": padding, "dilation": dilation, "groups": groups}
-    extra = tuple(
-        n + lo + hi - d * (k - 1) - 1 - (o - 1) * s
-        for n, (lo, hi), d, k, o, s in zip(
-            x.shape[2:], padding, dilation, kernel, g.shape[2:], stride
-        )
-    )
+    extra = output_padding(x.shape[2:], g.shape[2:], kernel, stride, padding, dilation)
     return (
         F.conv_transpose(g, gw, output_padding=extra, **common),
         F.convolution(x, gw, **common),
