@@ -140,7 +140,7 @@ class _Writer:
             return
         axes = self._choose(node, factors)
         wanted = [tuple(axes.get(f or "", ()) for f in dims) for dims in factors.inputs]
-        pending, how = self._deferred(node, factors, axes)
+        pending, how = self._deferred(node, axes)
         if node.op.traits.pattern is Pattern.VIEW and self.given.issuperset(node.inputs):
             self.given.update(node.outputs)
         operands = [
@@ -270,7 +270,7 @@ class _Writer:
         parts = math.prod(self.mesh.count(a) for a in spec)
         return math.prod(value.type.static_shape) * value.type.dtype.itemsize / parts
 
-    def _deferred(self, node: Node, factors: Factors, axes: Mapping[str, Axes]) -> tuple[Axes, str]:
+    def _deferred(self, node: Node, axes: Mapping[str, Axes]) -> tuple[Axes, str]:
         """Returns the axes over which all operands are pending, if the node may come first."""
         traits = node.op.traits
         is_view = traits.pattern is Pattern.VIEW and len(node.inputs) == 1

@@ -117,7 +117,6 @@ class Replay:
 
     Attributes:
         recorded: How often a call was recorded.
-        replayed: How often a recording ran.
     """
 
     def __init__(
@@ -130,7 +129,7 @@ class Replay:
         self._last: tuple[tuple[object, ...], int, _Recording] | None = None
         self._launch = cuda.runtime().cudaGraphLaunch
         self._is_one_of_many = len(cuda.devices()) > 1
-        self.recorded = self.replayed = 0
+        self.recorded = 0
 
     def __call__(self, *given: object) -> object:
         """Calls the function with tensors on the GPU; returns what it returns.
@@ -159,7 +158,6 @@ class Replay:
         status = self._launch(recording.handle, c_void_p(stream))
         if status:
             raise cuda.failure("cudaGraphLaunch", status)
-        self.replayed += 1
         return recording.outputs(given)
 
     def _find(self, on: _OnStream, given: Sequence[object]) -> _Recording | None:

@@ -20,7 +20,7 @@ from tvm.tirx.script import builder as T
 
 from tvmgraph.backend.loop_ir import emit
 from tvmgraph.backend.loop_ir.access import direct_uses
-from tvmgraph.backend.loop_ir.program import Program, Stage, loads_of, parse, product
+from tvmgraph.backend.loop_ir.program import Stage, loads_of, parse, product
 from tvmgraph.backend.loop_ir.types import SCHEDULED, Buffer, Expr, Func, Load, Var
 
 #: Rows of the fixed kernels, largest first, by the least number of elements per row. The last one
@@ -259,12 +259,12 @@ def _row_width(func: Func, rows: _Rows, counts: Sequence[Var]) -> int | None:
         return None
     pairs = zip(_buffers(static), _buffers(func))
     axes = [(mine, axis) for mine, theirs in pairs if (axis := rows.position(theirs)) is not None]
-    if not all(_stage_is_row_wise(stage, program, axes) for stage in program.stages):
+    if not all(_stage_is_row_wise(stage, axes) for stage in program.stages):
         return None
     return max(product(map(int, b.shape)) // _PROBES[0] for b, _ in axes)
 
 
-def _stage_is_row_wise(stage: Stage, program: Program, axes: Sequence[tuple[Buffer, int]]) -> bool:
+def _stage_is_row_wise(stage: Stage, axes: Sequence[tuple[Buffer, int]]) -> bool:
     def position(buffer: Buffer) -> int | None:
         return next((axis for other, axis in axes if buffer.same_as(other)), None)
 

@@ -297,13 +297,12 @@ def widened(name: str) -> Callable[..., Expr]:
     return lower
 
 
-def onnx_wide(op_type: str, *integers: dtypes.DType, out: bool = False) -> Callable[..., OnnxNamed]:
+def onnx_wide(op_type: str, *integers: dtypes.DType) -> Callable[..., OnnxNamed]:
     """Builds an ``onnx`` column of an op_type that knows floats and the given integers only.
 
     Args:
         op_type: The ONNX operator.
         integers: Integer dtypes it accepts; others, and bool, are computed in int64.
-        out: Whether the result keeps the dtype that ONNX gives it (a comparison).
     """
 
     def onnx(O: OnnxOps, *xs: OnnxNamed) -> OnnxNamed:
@@ -312,7 +311,7 @@ def onnx_wide(op_type: str, *integers: dtypes.DType, out: bool = False) -> Calla
             return O.add(op_type, xs, 1, {})
         number = O.dtype(dtypes.int64)
         y = O.add(op_type, [O.Cast(x, to=number) for x in xs], 1, {})
-        return y if out else O.Cast(y, to=O.dtype(dtype))
+        return O.Cast(y, to=O.dtype(dtype))
 
     return onnx
 

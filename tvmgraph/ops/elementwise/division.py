@@ -200,7 +200,6 @@ _SIGNS = (
     np.array([7, -7, 7, -7, 6, -6, 0, 5, -128], np.int8),
     np.array([2, 2, -2, -2, 3, -3, 4, -1, -1], np.int8),
 )
-_BY_ZERO = np.array([5, -5, 0], np.int32), np.array([0, 0, 0], np.int32)
 _FLOATS = tuple(x.astype(np.float32) for x in _SIGNS)
 
 
