@@ -30,7 +30,7 @@ def _executable(
 
 
 def _fusion_model(_options: CompileOptions) -> CpuModel:
-    from tvmgraph.backend.cuda.kernels.rows import fusion_model
+    from tvmgraph.backend.cuda.kernels.reduce_rows import fusion_model
 
     return fusion_model()
 

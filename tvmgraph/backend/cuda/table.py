@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from tvmgraph.backend.cuda.kernels import (
-    columns,
     elementwise,
     flash,
     flash_grad,
     gemm_kernels,
-    long_rows,
-    rows,
+    reduce_columns,
+    reduce_long_rows,
+    reduce_rows,
     transposed,
     whole,
 )
@@ -25,14 +25,14 @@ KERNELS: KernelTable[GpuModel] = KernelTable([
     whole.IN_PLACE_KERNEL,
     whole.NAMED_KERNEL,
     whole.NOTHING,
-    long_rows.KERNEL,
-    rows.KERNEL,
-    rows.TOGETHER,
-    rows.STRIDED,
+    reduce_long_rows.KERNEL,
+    reduce_rows.KERNEL,
+    reduce_rows.TOGETHER,
+    reduce_rows.STRIDED,
     whole.FUSED,
     transposed.KERNEL,
     elementwise.KERNEL,
-    columns.KERNEL,
+    reduce_columns.KERNEL,
     whole.STAGES,
     whole.DLIGHT,
 ])  # fmt: skip

@@ -20,9 +20,7 @@ from tvm import tirx
 
 from tvmgraph.backend.cuda.kernels import device
 from tvmgraph.backend.cuda.kernels.body import Body
-from tvmgraph.backend.cuda.kernels.columns import emit_reduction, fuse_reductions
 from tvmgraph.backend.cuda.kernels.device import VECTOR_BYTES, WARP, div, i32, mod
-from tvmgraph.backend.cuda.kernels.long_rows import wants_parts
 from tvmgraph.backend.cuda.kernels.place import (
     Loops,
     Place,
@@ -32,6 +30,8 @@ from tvmgraph.backend.cuda.kernels.place import (
     same,
     uses,
 )
+from tvmgraph.backend.cuda.kernels.reduce_columns import emit_reduction, fuse_reductions
+from tvmgraph.backend.cuda.kernels.reduce_long_rows import wants_parts
 from tvmgraph.backend.cuda.kernels.reduction import FusedReductions, match_reduction
 from tvmgraph.backend.cuda.kernels.thread_group import StridedThreadGroup, ThreadGroup
 from tvmgraph.backend.loop_ir.access import group_extent

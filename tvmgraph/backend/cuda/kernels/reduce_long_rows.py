@@ -13,9 +13,9 @@ from tvm import tirx
 
 from tvmgraph.backend.cuda.kernels import device
 from tvmgraph.backend.cuda.kernels.body import Body
-from tvmgraph.backend.cuda.kernels.columns import emit_combined
 from tvmgraph.backend.cuda.kernels.device import div, i32, mod
 from tvmgraph.backend.cuda.kernels.place import Loops, Place
+from tvmgraph.backend.cuda.kernels.reduce_columns import emit_combined
 from tvmgraph.backend.cuda.kernels.reduction import Reduction, match_reduction
 from tvmgraph.backend.cuda.kernels.thread_group import ThreadGroup
 from tvmgraph.backend.loop_ir import emit
