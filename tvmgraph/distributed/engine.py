@@ -374,21 +374,26 @@ def _require_member(group: Group, kind: str) -> None:
 
 def all_reduce(x: np.ndarray, name: str, op: str = "sum") -> np.ndarray:
     """Returns the sum (``op``: ``sum``, ``mean``, ``prod``, ``max`` or ``min``) of all arrays."""
-    group = get_group(name)
-    _require_member(group, "all_reduce")
+    return _reduced("all_reduce", "Allreduce", get_group(name), x, op, x.shape)
+
+
+def _reduced(
+    kind: str, function: str, group: Group, x: np.ndarray, op: str, shape: tuple[int, ...]
+) -> np.ndarray:
+    """What MPI's ``function`` makes of the arrays of a group."""
+    _require_member(group, kind)
     if group.comm is None:
-        return x.copy()
+        return x.reshape(shape).copy()
     from mpi4py import MPI
 
     known = {"sum": MPI.SUM, "mean": MPI.SUM, "prod": MPI.PROD, "max": MPI.MAX, "min": MPI.MIN}
-    wide = x.astype(_wide(x.dtype), order="C", copy=False)
-    wide = np.ascontiguousarray(wide)
-    out = _result(wide.shape, wide.dtype)
-    with _timed(group, "all_reduce", x):
-        group.comm.Allreduce(wide, out, known[op])
+    wide = np.ascontiguousarray(x.astype(_wide(x.dtype), copy=False))
+    out = _result(shape or (1,), wide.dtype)
+    with _timed(group, kind, x):
+        getattr(group.comm, function)(wide, out, known[op])
     if op == "mean":
         out = out / group.size if out.dtype.kind == "f" else out // group.size
-    return out.astype(x.dtype, copy=False).reshape(x.shape)
+    return out.astype(x.dtype, copy=False).reshape(shape)
 
 
 def _wide(dtype: np.dtype) -> np.dtype | type[np.generic] | None:
@@ -418,19 +423,7 @@ def _bytes_of(out: np.ndarray) -> np.ndarray:
 def reduce_scatter(x: np.ndarray, name: str, op: str = "sum") -> np.ndarray:
     """Adds arrays of shape ``(members, ...)`` and returns this member's row of the sum."""
     group = get_group(name)
-    _require_member(group, "reduce_scatter")
-    if group.comm is None:
-        return x[0].copy()
-    from mpi4py import MPI
-
-    known = {"sum": MPI.SUM, "mean": MPI.SUM, "prod": MPI.PROD, "max": MPI.MAX, "min": MPI.MIN}
-    wide = np.ascontiguousarray(x.astype(_wide(x.dtype), copy=False))
-    out = _result(x.shape[1:], wide.dtype)
-    with _timed(group, "reduce_scatter", x):
-        group.comm.Reduce_scatter_block(wide, out, known[op])
-    if op == "mean":
-        out = out / group.size
-    return out.astype(x.dtype, copy=False)
+    return _reduced("reduce_scatter", "Reduce_scatter_block", group, x, op, x.shape[1:])
 
 
 def all_to_all(x: np.ndarray, name: str) -> np.ndarray:
