@@ -94,9 +94,22 @@ def _eager_spectrum(
     if of == "half":
         found = np.fft.rfft(x, axis=axis)
         return _scaled(np.conj(found) if inverse else found, scale, kind)
+    if of == "real":
+        found = _whole_spectrum(x, axis, kind)
+        return _scaled(np.conj(found, out=found) if inverse else found, scale, kind)
     # "forward" leaves the inverse as it is
     found = np.fft.ifft(x, axis=axis, norm="forward") if inverse else np.fft.fft(x, axis=axis)
     return _scaled(found, scale, kind)
+
+
+def _whole_spectrum(x: np.ndarray, axis: int, kind: type) -> np.ndarray:
+    """Transforms reals: the second half has the conjugates of the first, in reverse order."""
+    n = x.shape[axis]
+    found = np.empty(x.shape, kind)
+    half = np.moveaxis(found, axis, -1)
+    np.fft.rfft(x, axis=axis, out=np.moveaxis(half[..., : n // 2 + 1], -1, axis))
+    np.conjugate(half[..., (n - 1) // 2 : 0 : -1], out=half[..., n // 2 + 1 :])
+    return found
 
 
 def _lower_spectrum(
