@@ -278,3 +278,19 @@ def test_compiled_assignment() -> None:
     expected[[1]] = 5
     expected[expected > 4] = 9
     np.testing.assert_array_equal(run(Tensor(A), Tensor([1])).asnumpy(), expected)
+
+
+@pytest.mark.parametrize("kind", ["int64", "int32", "uint8", "uint64"])
+def test_positions_outside_are_named_with_their_axis(kind: str) -> None:
+    x, inside = Tensor(np.zeros((3, 4), np.float32)), Tensor(np.zeros(2, kind))
+    outside = Tensor(np.array([1, 4], kind))
+    with pytest.raises(OutOfRangeError, match="index 4 is out of range for axis 1 of size 4"):
+        x[inside, outside]
+    with pytest.raises(OutOfRangeError, match="index 4 is out of range for axis 0 of size 3"):
+        x[outside]
+
+
+def test_the_largest_position_is_not_the_last() -> None:
+    x, zeros = Tensor(np.zeros((3, 4), np.float32)), Tensor(np.zeros(1, np.int64))
+    with pytest.raises(OutOfRangeError, match="index 18446744073709551615 is out of range"):
+        x[zeros, Tensor(np.array([2**64 - 1], np.uint64))]

@@ -68,11 +68,12 @@ def _infer_index_get(*xs: TensorType, axes: tuple[int, ...]) -> TensorType:
 
 
 def numpy_key(x: np.ndarray, indices: tuple[np.ndarray, ...], axes: tuple[int, ...]) -> Any:
-    """Returns the NumPy index, after checking the range of every index."""
+    """Returns the NumPy index."""
     key: list[object] = [slice(None)] * (axes[-1] + 1)
     for a, i in zip(axes, indices):
+        if i.dtype == np.uint64:  # of which NumPy would count some from the end
+            check_range(i, x.shape[a], a)
         key[a] = i.astype(np.int64, copy=False)
-        check_range(i, x.shape[a], a)
     return tuple(key)
 
 
@@ -99,14 +100,13 @@ def check_range(index: np.ndarray, size: int, axis: int) -> None:
 
 def _eager_index_get(*xs: np.ndarray, axes: tuple[int, ...]) -> np.ndarray:
     x, indices = xs[0], xs[1:]
-    if len(axes) == 1:
-        index = indices[0].astype(np.int64, copy=False)
-        try:
-            return np.take(x, index, axis=axes[0])
-        except IndexError:
-            check_range(index, x.shape[axes[0]], axes[0])
-            raise
-    return x[numpy_key(x, indices, axes)]
+    try:
+        if len(axes) == 1:
+            return np.take(x, indices[0].astype(np.int64, copy=False), axis=axes[0])
+        return x[numpy_key(x, indices, axes)]
+    except IndexError:
+        check_indices(*xs, axes=axes)
+        raise
 
 
 def wrapped(R: Builder, value: Expr, size: Expr) -> Expr:
@@ -280,6 +280,7 @@ def accumulate(out: np.ndarray, slots: np.ndarray, values: np.ndarray, ufunc: np
 
 def _eager_index_update(*xs: np.ndarray, axes: tuple[int, ...], mode: str) -> np.ndarray:
     x, value, indices = xs[0], xs[1], xs[2:]
+    check_indices(*xs, axes=axes, mode=mode)
     key = numpy_key(x, indices, axes)
     if mode == "set":
         out = aligned_copy(x)

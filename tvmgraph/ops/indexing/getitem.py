@@ -81,6 +81,11 @@ def getitem(x: Tensor, index: Any) -> Tensor:
             plain = _plain_index(shape, index)
             if plain is not None:
                 return basic_index(x, plain)
+            fits = 0 < len(index) <= len(shape) and x.type.is_static
+            if fits and all(map(_is_integer_tensor, index)):
+                return index_get(x, *index, axes=_FIRST[: len(index)])
+        elif _is_integer_tensor(index) and shape and x.type.is_static:
+            return index_get(x, index, axes=_FIRST[:1])
         elif _is_mask_of_axes(x, index):  # one index instead of one per axis
             axes = index.ndim
             index = F.reshape(index, (-1,))
@@ -90,6 +95,13 @@ def getitem(x: Tensor, index: Any) -> Tensor:
         return _getitem(x, index)
     except TvmgraphError as e:
         raise e.locate("ops.getitem", _got(x, index), user_source()) from None
+
+
+_FIRST = tuple(range(64))  # axes, of which NumPy has no more
+
+
+def _is_integer_tensor(index: object) -> TypeGuard[Tensor]:
+    return isinstance(index, Tensor) and index.type.dtype.is_integer
 
 
 def _is_mask_of_axes(x: Tensor, index: object) -> TypeGuard[Tensor]:
