@@ -176,6 +176,11 @@ def prelu(input: Tensor, weight: Tensor) -> Tensor:
             got=f"input={input.type}, weight={weight.type}", at=user_source(),
             fix="give one slope for every channel (axis 1)",
         )  # fmt: skip
+    return _rectified(input, weight)
+
+
+@composed
+def _rectified(input: Tensor, weight: Tensor) -> Tensor:
     tail = (1,) * max(input.ndim - 2, 0) if weight.size > 1 else ()
     slope = F.reshape(weight, (weight.size, *tail) if tail or weight.size > 1 else ())
     # at 0 the slope is the weight, as in MindSpore and PyTorch; NaN is not above 0 and stays NaN
@@ -367,7 +372,12 @@ def tanhshrink(input: Tensor) -> Tensor:
         >>> ops.tanhshrink(Tensor([-1.0, 0.0, 1.0]))
         Tensor(shape=[3], dtype=Float32, value= [-2.38405824e-01,  0.00000000e+00,  2.38405824e-01])
     """
-    return input - F.tanh(input)
+    return _shrunk_by_tanh(input)
+
+
+@composed
+def _shrunk_by_tanh(x: Tensor) -> Tensor:
+    return x - F.tanh(x)
 
 
 def threshold(input: Tensor, thr: float, value: float) -> Tensor:
@@ -385,4 +395,9 @@ def threshold(input: Tensor, thr: float, value: float) -> Tensor:
         >>> ops.threshold(Tensor([0.0, 2.0, 3.0]), 1, 100)
         Tensor(shape=[3], dtype=Float32, value= [ 1.00000000e+02,  2.00000000e+00,  3.00000000e+00])
     """
+    return _above(input, thr, value)
+
+
+@composed
+def _above(input: Tensor, thr: float, value: float) -> Tensor:
     return F.where(input <= thr, F.cast(F.full_like(input, value), input.dtype), input)

@@ -62,6 +62,11 @@ def diff(
     if n < 0 or -1 < y.shape[axis] < n:  # a symbolic size reads -1
         rule = f"n must lie between 0 and the axis' {y.shape[axis]} elements, not {n}"
         raise bad(ArgumentError, rule, "diff", describe(x=x, axis=axis))
+    return _differences(y, n, axis)
+
+
+@composed
+def _differences(y: Tensor, n: int, axis: int) -> Tensor:
     for _ in range(n):
         later, earlier = _neighbours(y, axis)
         y = F.not_equal(later, earlier) if y.dtype.kind == "b" else later - earlier
