@@ -67,6 +67,12 @@ def _rows() -> Iterator[Row]:
     mask, tmask = x > 0, tx > 0
     square, tsquare = both(64, 32, 32)
     q, tq = both(2, 8, 128, 64)
+    tall, ttall = both(512, 128)
+    few, tfew = whole(128, 128)
+    elements, telements = both(128)
+    written, twritten = both(1024, 1024)
+    signal, tsignal = both(64, 1024)
+    waves, twaves = ops.fft(signal), torch.fft.fft(tsignal)
 
     unary = ("relu", "gelu", "sigmoid", "tanh", "exp", "erf", "sin", "abs", "square", "sign")
     for name in unary:
@@ -172,6 +178,28 @@ def _rows() -> Iterator[Row]:
         "scatter_add", lambda: mint.scatter_add(x, 0, places, y[:64]),
         lambda: torch.scatter_add(tx, 0, tplaces, ty[:64]),
     )  # fmt: skip
+    yield (
+        "index_add to columns", lambda: mint.index_add(tall, 1, few, tall),
+        lambda: torch.index_add(ttall, 1, tfew, ttall),
+    )  # fmt: skip
+    yield "x[i, j]", lambda: written[few, few], lambda: twritten[tfew, tfew]
+    yield (
+        "x[i:j] = y", lambda: written.__setitem__(slice(128, 256), x[:, :1024]),
+        lambda: twritten.__setitem__(slice(128, 256), tx[:, :1024]),
+    )  # fmt: skip
+    yield (
+        "x[:, i] = 0", lambda: written.__setitem__((slice(None), 5), 0.0),
+        lambda: twritten.__setitem__((slice(None), 5), 0.0),
+    )  # fmt: skip
+    yield (
+        "x[i, j] = y", lambda: written.__setitem__((few, few), elements),
+        lambda: twritten.__setitem__((tfew, tfew), telements),
+    )  # fmt: skip
+    yield "x.mul_", lambda: written.mul_(1.0), lambda: twritten.mul_(1.0)
+    yield "full", lambda: ops.full((512, 768), 2.0), lambda: torch.full((512, 768), 2.0)
+    yield "fft of reals", lambda: ops.fft(signal), lambda: torch.fft.fft(tsignal)
+    yield "fft", lambda: ops.fft(waves), lambda: torch.fft.fft(twaves)
+    yield "rfft", lambda: ops.rfft(signal), lambda: torch.fft.rfft(tsignal)
     yield "concat", lambda: ops.cat((x, y), 1), lambda: torch.cat((tx, ty), 1)
     yield (
         "transpose",
