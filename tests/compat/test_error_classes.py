@@ -9,7 +9,8 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from tvmgraph import Tensor, ops
+from tvmgraph import Tensor, nn, ops
+from tvmgraph.dataset import audio, vision
 from tvmgraph.errors import DTypeError, ShapeError
 
 LINE = Tensor(np.ones(3, np.float32))
@@ -26,7 +27,14 @@ MISTAKES: dict[str, tuple[Callable[[], object], type[Exception]]] = {
     "no tensor": (lambda: ops.argmax(None), AttributeError),
     "a list": (lambda: ops.cov([1.0, 2.0]), AttributeError),
     "too few axes": (lambda: ops.fftn(Tensor(1.5), s=(2, 2), dim=(0, 1)), ValueError),
-}
+    "three sizes of a 2-d kernel": (lambda: nn.Conv2d(1, 2, (3, 3, 3)), TypeError),
+    "an int that is no fraction": (lambda: nn.Adam(nn.Dense(1, 1).get_parameters(), beta1=1),
+                                   TypeError),
+    "no word": (lambda: vision.Rotate(30.0, None), TypeError),
+    "five angles": (lambda: vision.RandomRotation((1, 2, 3, 4, 5)), TypeError),
+    "a tensor as a place in a sound": (lambda: audio.MaskAlongAxis(LINE, 10, 0.5, 1), TypeError),
+    "an image without columns": (lambda: vision.CenterCrop(3)(np.ones(3)), RuntimeError),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", MISTAKES)

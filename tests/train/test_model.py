@@ -321,3 +321,22 @@ def test_a_lowered_rate_rests(rest: int, rates: list[int]) -> None:
         lower.on_train_epoch_end(context)
         found.append(1 - 2 * round(np.log10(arguments.optimizer.learning_rate.item())))
     assert found == rates
+
+
+def test_callbacks_see_the_values_of_metrics() -> None:
+    model, data = linear()
+    seen: list[dict[str, float]] = []
+
+    class Look(train.Callback):
+        """Looks at the arguments of evaluation and of training epochs."""
+
+        def on_eval_end(self, run_context: train.RunContext) -> None:
+            seen.append(dict(run_context.original_args().metrics))
+
+        def on_train_epoch_end(self, run_context: train.RunContext) -> None:
+            seen.append(dict(run_context.original_args().metrics))
+
+    assert seen == [] and [model.eval(data, callbacks=[Look()])] == seen
+    seen.clear()
+    model.fit(1, data, data, callbacks=[Look()])
+    assert len(seen) == 2 and seen[0] == seen[1] and set(seen[0]) == {"mse", "loss", "mae"}

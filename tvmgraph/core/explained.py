@@ -109,6 +109,9 @@ def explained(
     name = name or _name(frame)
     code = frame.f_code
     annotations = function.__annotations__ if function else _annotations.get(code, {})
+    fixed = code.co_argcount + code.co_kwonlyargcount
+    starred = code.co_varnames[fixed : fixed + 2]  # of these it says what each of them must be
+    annotations = {n: a for n, a in annotations.items() if n not in starred}
     if isinstance(error, TvmgraphError):
         return _completed(error, name, arguments, annotations)
     return _converted(error, name, arguments, annotations)

@@ -132,14 +132,16 @@ def int_tuple(op: Cls, name: str, value: object, count: int, low: int = 1) -> tu
 
     Raises:
         DTypeError: if ``value`` is neither an integer nor a tuple of integers.
-        ArgumentError: if there are more or fewer, or one is smaller than ``low``.
+        ArgumentError: if there are more or fewer (which is a TypeError, too), or one is smaller
+            than ``low``.
     """
     items = (value,) * count if is_int(value) else value
     if not isinstance(items, (tuple, list)):
         reject(DTypeError, op, f"{name} must be an int or a tuple, not {type(value).__name__}",
                f"{name}={value!r}")  # fmt: skip
     if len(items) != count:
-        reject(ArgumentError, op, f"{name} must have {count} elements, not {len(items)}",
+        reject(either(ArgumentError, TypeError), op,
+               f"{name} must have {count} elements, not {len(items)}",
                f"{name}={value!r}")  # fmt: skip
     return tuple(integer(op, name, v, low) for v in items)
 

@@ -162,7 +162,8 @@ class Model(Shown):
             train_dataset: Batches to train with.
             valid_dataset: Batches to evaluate with.
             valid_frequency: Every how many epochs, or a list of epochs.
-            callbacks: A Callback or a list of them; they see the results as ``eval_results``.
+            callbacks: A Callback or a list of them; they see the results as ``eval_results``
+                and ``metrics``.
             dataset_sink_mode: As in :meth:`train`.
             valid_dataset_sink_mode: Kept for MindSpore programs.
             sink_size: As in :meth:`train`.
@@ -196,13 +197,13 @@ class Model(Shown):
         with hooks.around("train", "", context):
             while p.cur_epoch_num < epochs and not context.stop_requested:
                 p.cur_epoch_num += 1
-                p.eval_results = {}
+                p.metrics = p.eval_results = {}
                 hooks.call("train", "epoch_begin", context)
                 self._epoch(next(batches), p, context, hooks)
                 every = isinstance(frequency, int) and p.cur_epoch_num % frequency == 0
                 listed = not isinstance(frequency, int) and p.cur_epoch_num in frequency
                 if valid is not None and (every or listed):
-                    p.eval_results = self.eval(valid, hooks)
+                    p.metrics = p.eval_results = self.eval(valid, hooks)
                 hooks.call("train", "epoch_end", context)
 
     def _epoch(self, batches: Any, p: RunArguments, context: RunContext, hooks: Callbacks) -> None:
@@ -228,7 +229,7 @@ class Model(Shown):
         return RunArguments(
             mode=mode, network=self.network, train_network=self.train_network,
             eval_network=self.eval_network, optimizer=self.optimizer, loss_fn=self.loss_fn,
-            metrics=self.metrics, train_dataset=data, valid_dataset=None,
+            metrics={}, train_dataset=data, valid_dataset=None,
             batch_num=data.get_dataset_size(), epoch_num=epochs, cur_epoch_num=0, cur_step_num=0,
             net_outputs=None, eval_results={}, list_callback=hooks.items,
             parallel_mode=self.__options.parallel_mode, device_number=1,
@@ -272,7 +273,7 @@ class Model(Shown):
                 with hooks.around("eval", "step_", context):
                     p.net_outputs = self._shared(self._evaluating())(*batch)
                     self._update_metrics(p.net_outputs)
-            p.eval_results = {n: m.eval() for n, m in self.metrics.items()}
+            p.metrics = p.eval_results = {n: m.eval() for n, m in self.metrics.items()}
         return p.eval_results
 
     def _update_metrics(self, outputs: object) -> None:

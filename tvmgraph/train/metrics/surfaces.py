@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
@@ -121,15 +120,17 @@ class HausdorffDistance(_SurfaceDistance):
         self.percentile, self.directed, self.crop = percentile, directed, crop
         super().__init__(distance_metric)
 
-    def eval(self) -> Any:
+    def eval(self) -> float:
         """Returns the distance; infinite if there is only one region."""
         forth = self._of(self._distances())
         return forth if self.directed else max(forth, self._of(self._distances(back=True)))
 
-    def _of(self, distances: np.ndarray) -> Any:
+    def _of(self, distances: np.ndarray) -> float:
         if not len(distances):
             return np.inf
-        return np.percentile(distances, self.percentile) if self.percentile else distances.max()
+        if self.percentile:
+            return float(np.percentile(distances, self.percentile))
+        return distances.max()
 
 
 class _MeanDistance(_SurfaceDistance):
@@ -152,12 +153,12 @@ class _MeanDistance(_SurfaceDistance):
         self.symmetric = symmetric
         super().__init__(distance_metric)
 
-    def eval(self) -> Any:
+    def eval(self) -> float:
         """Returns the mean; infinite if there is only one region."""
         ways = [self._distances(), *([self._distances(back=True)] if self.symmetric else [])]
         if not all(map(len, ways)):
             return np.inf
-        return np.mean([(d**self.power).mean() for d in ways]) ** (1 / self.power)
+        return float(np.mean([(d**self.power).mean() for d in ways])) ** (1 / self.power)
 
 
 class MeanSurfaceDistance(_MeanDistance):
