@@ -222,7 +222,7 @@ def _lacks_arguments(node: ast.FunctionDef) -> bool:
 
 
 #: Uses of ``Any`` in the package without the lines that import it: may only become fewer.
-ANY_LEFT = 1292
+ANY_LEFT = 1288
 
 
 def test_types_say_something() -> None:

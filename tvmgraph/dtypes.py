@@ -184,6 +184,11 @@ def promote_scalar(tensor: DType, value: object) -> DType:
     return scalar if _KIND_RANK[scalar.kind] > _KIND_RANK[tensor.kind] else tensor
 
 
+def float_limits(dtype: DType) -> np.finfo:
+    """Returns the largest and least numbers and the precision of a floating-point type."""
+    return ml_dtypes.finfo(dtype.numpy)
+
+
 def is_number(value: object) -> TypeIs[int | float | complex | np.generic]:
     """Whether ``value`` is a Python or NumPy scalar (bool included)."""
     return isinstance(value, (int, float, complex, np.generic))

@@ -172,7 +172,7 @@ class Builder(Protocol):
         """Returns the tensor type of a bound expression."""
         ...
 
-    def unfolded(self, lower: Callable[..., Expr], *args: Expr) -> Expr:
+    def unfolded(self, lower: LowerColumn, *args: Expr) -> Expr:
         """Emits ``lower(R, *args)`` of floats so that TVM folds no literal zero."""
         ...
 
@@ -323,3 +323,56 @@ class OnnxOps(Protocol):
         ...
 
     def __getattr__(self, op_type: str) -> Callable[..., Any]: ...
+
+
+# ---- columns -----------------------------------------------------------------------------------
+# Spelled by the number of operands, so that type checkers know the parameters of lambdas; of rows
+# with attributes, which are keywords, they know nothing.
+
+#: A column of a row with attributes.
+_Keyworded: TypeAlias = Callable[..., Any]
+#: Cotangents of the operands, ``None`` where there is none.
+Cotangents: TypeAlias = "tuple[Tensor | None, ...]"
+#: A formula, see :mod:`tvmgraph.ops.common.pointwise`.
+Formula: TypeAlias = (
+    Callable[[Formulas, Expr], Expr]
+    | Callable[[Formulas, Expr, Expr], Expr]
+    | Callable[[Formulas, Expr, Expr, Expr], Expr]
+    | _Keyworded
+)
+#: What ``infer`` returns.
+Inferred: TypeAlias = "TensorType | tuple[TensorType, ...]"
+#: ``infer``.
+InferColumn: TypeAlias = (
+    Callable[["TensorType"], "Inferred"]
+    | Callable[["TensorType", "TensorType"], "Inferred"]
+    | _Keyworded
+)
+#: ``eager``.
+EagerColumn: TypeAlias = (
+    Callable[[np.ndarray], np.ndarray]
+    | Callable[[np.ndarray, np.ndarray], np.ndarray]
+    | Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]
+    | _Keyworded
+)
+#: ``lower``, where it is a function.
+LowerColumn: TypeAlias = (
+    Callable[[Builder, Expr], Expr]
+    | Callable[[Builder, Expr, Expr], Expr]
+    | Callable[[Builder, Expr, Expr, Expr], Expr]
+    | _Keyworded
+)
+#: ``vjp``, where it is a function.
+VjpColumn: TypeAlias = (
+    Callable[["Tensor", "Tensor", "Tensor"], "Cotangents"]
+    | Callable[["Tensor", "Tensor", "Tensor", "Tensor"], "Cotangents"]
+    | Callable[["Tensor", "Tensor", "Tensor", "Tensor", "Tensor"], "Cotangents"]
+    | _Keyworded
+)
+#: ``onnx``, where it is a function.
+OnnxColumn: TypeAlias = (
+    Callable[[OnnxOps, OnnxNamed], OnnxNamed]
+    | Callable[[OnnxOps, OnnxNamed, OnnxNamed], OnnxNamed]
+    | Callable[[OnnxOps, OnnxNamed, OnnxNamed, OnnxNamed], OnnxNamed]
+    | _Keyworded
+)

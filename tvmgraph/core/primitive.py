@@ -9,10 +9,11 @@ from typing import Any, Protocol, TypeVar
 import numpy as np
 
 from tvmgraph.core import kinds
+from tvmgraph.core.columns import EagerColumn, InferColumn, LowerColumn, OnnxColumn, VjpColumn
 from tvmgraph.core.dispatch import apply
 from tvmgraph.core.documentation import completed
 from tvmgraph.core.explained import explained, know
-from tvmgraph.core.op import OPS, Column, InferRule, Op, RegionColumn, Sample
+from tvmgraph.core.op import OPS, Op, Reason, RegionColumn, Sample
 from tvmgraph.core.traits import Traits
 from tvmgraph.errors import GraphError
 
@@ -74,11 +75,11 @@ def _call_source(name: str, op: Op, signature: inspect.Signature) -> str:
 
 def primitive(
     *,
-    infer: InferRule,
-    eager: Callable[..., object],
-    lower: Column | RegionColumn,
-    vjp: Column,
-    onnx: Column,
+    infer: InferColumn,
+    eager: EagerColumn,
+    lower: LowerColumn | RegionColumn | str | Reason,
+    vjp: VjpColumn | str | Reason,
+    onnx: OnnxColumn | str | Reason,
     samples: Sequence[Sample],
     traits: Traits | None = None,
     promote: str | None = None,

@@ -6,7 +6,7 @@ import numpy as np
 
 from tvmgraph import dtypes
 from tvmgraph.core import rules
-from tvmgraph.core.columns import Expr, Formulas
+from tvmgraph.core.columns import Expr, Formulas, OnnxNamed, OnnxOps
 from tvmgraph.core.composed import composed
 from tvmgraph.core.op import F, sample
 from tvmgraph.core.primitive import primitive
@@ -93,21 +93,25 @@ def relu6(x: Tensor) -> Tensor:
     ...
 
 
-def _leaky_slope(x: Tensor, g: Tensor, alpha: float) -> Tensor:
-    """At 0 the mean of both slopes, as at any tie of a maximum."""
-    return F.where(x == 0, g * ((1 + alpha) / 2), F.where(x < 0, g * alpha, g))
-
-
 def _leaky(m: Formulas, x: Expr, *, alpha: float) -> Expr:
     return m.where(x < 0, x * alpha, x)
+
+
+def _vjp_leaky(g: Tensor, y: Tensor, x: Tensor, *, alpha: float) -> tuple[Tensor]:
+    """At 0 the mean of both slopes, as at any tie of a maximum."""
+    return (F.where(x == 0, g * ((1 + alpha) / 2), F.where(x < 0, g * alpha, g)),)
+
+
+def _onnx_leaky(O: OnnxOps, x: OnnxNamed, *, alpha: float) -> OnnxNamed:
+    return O.LeakyRelu(x, alpha=float(alpha))
 
 
 @primitive(
     infer=rules.elementwise(dtypes.FLOATS),
     eager=numpy_formula(_leaky),
     lower=pointwise("leaky_relu", _leaky),
-    vjp=lambda g, y, x, *, alpha: (_leaky_slope(x, g, alpha),),
-    onnx=lambda O, x, *, alpha: O.LeakyRelu(x, alpha=float(alpha)),
+    vjp=_vjp_leaky,
+    onnx=_onnx_leaky,
     samples=[
         sample((3, 4), alpha=0.2),
         sample((), alpha=0.01),

@@ -144,13 +144,21 @@ def _elu(m: Formulas, x: Expr, *, alpha: float) -> Expr:
     return m.where(x > 0, x, m.expm1(m.where(x > 0, 0, x)) * alpha)
 
 
+def _vjp_elu(g: Tensor, y: Tensor, x: Tensor, *, alpha: float) -> tuple[Tensor]:
+    return (F.where(x > 0, g, g * (y + alpha)),)
+
+
+def _onnx_elu(O: OnnxOps, x: OnnxNamed, *, alpha: float) -> OnnxNamed:
+    return O.Elu(x, alpha=float(alpha))
+
+
 @primitive(
     infer=rules.elementwise(dtypes.FLOATS),
     promote="float",
     eager=numpy_formula(_elu),
     lower=pointwise("elu", _elu),
-    vjp=lambda g, y, x, *, alpha: (F.where(x > 0, g, g * (y + alpha)),),
-    onnx=onnx_float32(lambda O, x, *, alpha: O.Elu(x, alpha=float(alpha))),
+    vjp=_vjp_elu,
+    onnx=onnx_float32(_onnx_elu),
     samples=[*float_samples(), sample((3, 4), alpha=0.5), sample((3, 4), low=-1e-4, high=1e-4)],
 )
 def elu(input_x: Tensor, alpha: float = 1.0) -> Tensor:
@@ -219,13 +227,17 @@ def _onnx_celu(O: OnnxOps, x: OnnxNamed, *, alpha: float) -> OnnxNamed:
     return O.Where(O.Greater(x, zero), x, below)
 
 
+def _vjp_celu(g: Tensor, y: Tensor, x: Tensor, *, alpha: float) -> tuple[Tensor]:
+    return (F.where(x > 0, g, g * (y / alpha + 1)),)
+
+
 @primitive(
     infer=_infer_celu,
     traits=ELEMENTWISE,
     promote="float",
     eager=numpy_formula(_celu),
     lower=pointwise("celu", _celu),
-    vjp=lambda g, y, x, *, alpha: (F.where(x > 0, g, g * (y / alpha + 1)),),
+    vjp=_vjp_celu,
     onnx=onnx_float32(_onnx_celu),
     samples=[
         *float_samples(),

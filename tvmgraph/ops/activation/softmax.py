@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
 from tvmgraph import dtypes
 from tvmgraph.core import rules
-from tvmgraph.core.arguments import Array, AxisLike, DTypeLike
-from tvmgraph.core.columns import Builder, Expr
+from tvmgraph.core.arguments import Array, AxisLike, DTypeLike, is_sequence
+from tvmgraph.core.columns import Builder, Expr, OnnxNamed, OnnxOps, VjpColumn
 from tvmgraph.core.composed import composed
-from tvmgraph.core.op import Column, F, sample
+from tvmgraph.core.op import F, sample
 from tvmgraph.core.primitive import Result, RowDecorator, primitive
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.core.traits import along_axis
@@ -105,14 +105,15 @@ _SAMPLES = [
 ]  # fmt: skip
 
 
-def _row(eager: Callable[..., Array], name: str, vjp: Column, op_type: str) -> RowDecorator:
+def _row(eager: Callable[..., Array], name: str, vjp: VjpColumn, op_type: str) -> RowDecorator:
+    def onnx(O: OnnxOps, x: OnnxNamed, *, axis: int) -> OnnxNamed:
+        return O.add(op_type, [x], 1, {"axis": axis})
+
     def add_row(function: Callable[..., Result]) -> Callable[..., Result]:
         function.__name__ = name
         return primitive(
             infer=_infer, traits=along_axis(), promote="float", eager=eager, lower=_lower(name),
-            vjp=vjp,
-            onnx=onnx_float32(lambda O, x, *, axis: O.add(op_type, [x], 1, {"axis": axis})),
-            samples=_SAMPLES,
+            vjp=vjp, onnx=onnx_float32(onnx), samples=_SAMPLES,
         )(function)  # fmt: skip
 
     return add_row
@@ -130,7 +131,7 @@ def _log_softmax(input: Tensor, axis: int) -> Tensor:
     ...
 
 
-def _over_axes(x: Tensor, axis: tuple[int, ...]) -> Tensor:
+def _over_axes(x: Tensor, axis: Sequence[object]) -> Tensor:
     """Softmax over several axes: moved last and merged, so that one row serves all."""
     axes = rules.normalize_axes(axis, x.ndim)
     order = (*(i for i in range(x.ndim) if i not in axes), *axes)
@@ -161,8 +162,8 @@ def softmax(input: Tensor, axis: object = -1, *, dtype: DTypeLike | None = None)
     """
     if dtype is not None:
         input = F.cast(input, dtypes.dtype_of(dtype))
-    if isinstance(axis, (tuple, list)):
-        return _softmax(input, axis[0]) if len(axis) == 1 else _over_axes(input, tuple(axis))
+    if is_sequence(axis):
+        return _softmax(input, axis[0]) if len(axis) == 1 else _over_axes(input, axis)
     return _softmax(input, axis)
 
 

@@ -6,7 +6,8 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from tvmgraph.core import rules
-from tvmgraph.core.arguments import AxisLike
+from tvmgraph.core.arguments import AxisLike, is_sequence
+from tvmgraph.core.columns import NumberLike
 from tvmgraph.core.dispatch import describe as described
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.core.types import Dim
@@ -91,10 +92,14 @@ def int_tuple(value: Any, op: str, name: str = "shape") -> tuple[Any, ...]:
     if value.__class__ is tuple and all([v.__class__ is int for v in value]):
         return value
     if isinstance(value, Tensor):
-        items = value.asnumpy().reshape(-1).tolist()
-    else:
-        items = value if isinstance(value, (tuple, list)) else (value,)
+        value = value.asnumpy().reshape(-1).tolist()
+    items = value if is_sequence(value) else (value,)
     return tuple([v if isinstance(v, Dim) else as_int(v, op, name) for v in items])
+
+
+def as_tensor(x: NumberLike) -> Tensor:
+    """Returns a number as a tensor without axes, and a tensor as it is."""
+    return x if isinstance(x, Tensor) else Tensor(x)
 
 
 def as_int(value: Any, op: str, name: str) -> int:

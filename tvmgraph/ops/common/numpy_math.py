@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -107,11 +107,12 @@ def erfc(x: np.ndarray) -> np.ndarray:
     return select(a <= 1, 1 - _erf_near(np.clip(x, -1, 1)), far)
 
 
+_Operand: TypeAlias = np.ndarray | np.generic | complex
 _BITS = {4: np.int32, 8: np.int64}
 _SELECT_FROM = 2048  # elements from which mispredicted branches cost more than extra passes
 
 
-def select(condition: np.ndarray, a: Any, b: Any) -> np.ndarray:
+def select(condition: np.ndarray, a: _Operand, b: _Operand) -> np.ndarray:
     """``np.where`` without a branch per element, which random conditions make slow."""
     like = a if isinstance(a, np.ndarray) else b
     if not isinstance(like, np.ndarray) or like.size < _SELECT_FROM:

@@ -18,16 +18,23 @@ import numpy as np
 
 from tvmgraph import dtypes
 from tvmgraph.core import rules
-from tvmgraph.core.columns import Builder, Expr, OnnxNamed, OnnxOps
-from tvmgraph.core.op import Column, Reason, Sample, sample
+from tvmgraph.core.columns import (
+    Builder,
+    EagerColumn,
+    Expr,
+    Formula,
+    LowerColumn,
+    OnnxColumn,
+    OnnxNamed,
+    OnnxOps,
+    VjpColumn,
+)
+from tvmgraph.core.op import Reason, Sample, sample
 from tvmgraph.core.primitive import Result, RowDecorator, primitive
 from tvmgraph.core.traits import ELEMENTWISE, Traits
 from tvmgraph.ops.common.numpy_math import NumpyMath
 from tvmgraph.ops.common.rows import extreme_values, unary_samples
 from tvmgraph.ops.math.error_function import complementary_error
-
-#: ``(m, *elements, **attrs) -> element``; a NumPy array where the namespace is NumPy's.
-Formula = Callable[..., Any]
 
 LOW_PRECISION = (dtypes.float16, dtypes.bfloat16)
 NUMBERS = dtypes.INTEGERS + dtypes.FLOATS
@@ -226,7 +233,7 @@ def _store(tir: ModuleType, x: Expr, dtype: str) -> Expr:
 
 
 def numpy_formula(
-    formula: Formula, wide: np.dtype | None = None, long: bool = False
+    formula: Callable[..., Any], wide: np.dtype | None = None, long: bool = False
 ) -> Callable[..., np.ndarray]:
     """Builds an ``eager`` column from a formula.
 
@@ -267,7 +274,7 @@ def _alike(xs: Sequence[np.ndarray]) -> bool:
 
 
 def _in_blocks(
-    formula: Formula,
+    formula: Callable[..., Any],
     m: NumpyMath,
     inner: np.dtype,
     xs: Sequence[np.ndarray],
@@ -316,7 +323,7 @@ def onnx_wide(op_type: str, *integers: dtypes.DType) -> Callable[..., OnnxNamed]
     return onnx
 
 
-def onnx_float32(column: str | Callable[..., OnnxNamed]) -> Callable[..., OnnxNamed]:
+def onnx_float32(column: str | OnnxColumn) -> Callable[..., OnnxNamed]:
     """Gives an ``onnx`` column bfloat16 as float32: most of ONNX's functions do not know it."""
 
     def onnx(O: OnnxOps, *xs: OnnxNamed, **attrs: object) -> OnnxNamed:
@@ -359,10 +366,10 @@ def number_samples(low: float = -2.0, high: float = 2.0, **kwargs: Any) -> list[
 
 
 def unary(
-    eager: Callable[..., object],
-    lower: Column,
-    vjp: Column,
-    onnx: Column,
+    eager: EagerColumn,
+    lower: LowerColumn | str | Reason,
+    vjp: VjpColumn | str | Reason,
+    onnx: OnnxColumn | str | Reason,
     *,
     samples: Sequence[Sample] | None = None,
     allowed: Collection[dtypes.DType] = dtypes.FLOATS,
@@ -405,8 +412,8 @@ def unary(
 def formula_row(
     name: str,
     formula: Formula,
-    vjp: Column,
-    onnx: Column,
+    vjp: VjpColumn | str | Reason,
+    onnx: OnnxColumn | str | Reason,
     *,
     samples: Sequence[Sample] | None = None,
     wide: str | None = None,

@@ -23,7 +23,11 @@ def composed(function: Callable[..., object]) -> Callable[..., Expr]:
     Args:
         function: Takes the row's tensors and attributes, and applies operators.
     """
-    return lambda R, *args, **attrs: R.inline(function, args, attrs)
+
+    def lower(R: Builder, *args: Expr, **attrs: object) -> Expr:
+        return R.inline(function, args, attrs)
+
+    return lower
 
 
 def sum_to(g: Tensor, x: Tensor) -> Tensor:
@@ -90,7 +94,10 @@ def lower_full(R: Builder, x: Expr, t: TensorType, value: object = 0) -> Expr:
     fold it to a constant, and cannot store empty ones. ``relax.op.full`` also rejects NaN.
     """
 
+    def element(*_index: Expr) -> Expr:
+        return R.tir.const(value, t.dtype.name)
+
     def full(_: Expr, shape: Expr) -> Expr:
-        return R.te.compute(shape, lambda *i: R.tir.const(value, t.dtype.name), name="full")
+        return R.te.compute(shape, element, name="full")
 
     return R.emit_te(full, x, [*R.shape(t.shape)])

@@ -14,6 +14,7 @@ import numpy as np
 
 from tvmgraph import dtypes
 from tvmgraph.core import rules
+from tvmgraph.core.arguments import is_sequence
 from tvmgraph.core.op import Sample, sample
 from tvmgraph.core.symbols import scope
 from tvmgraph.core.tensor import Tensor
@@ -34,7 +35,7 @@ def out_sizes(spatial: Shape, kernel: Ints, stride: Ints, padding: Pairs, dilati
     Raises:
         ShapeError: if a window is larger than its padded axis, or an axis is symbolic.
     """
-    result = []
+    result: list[int] = []
     for i, (size, k, s, (lo, hi), d) in enumerate(
         zip(spatial, kernel, stride, padding, dilation, strict=True)
     ):
@@ -62,7 +63,7 @@ def output_padding(
 
 def same_padding(spatial: Sequence[int], kernel: Ints, stride: Ints, dilation: Ints) -> Pairs:
     """Returns the padding that gives ``ceil(size / stride)`` positions; the odd one goes after."""
-    result = []
+    result: list[tuple[int, int]] = []
     for size, k, s, d in zip(spatial, kernel, stride, dilation, strict=True):
         total = max((-(-size // s) - 1) * s + d * (k - 1) + 1 - size, 0)
         result.append((total // 2, total - total // 2))
@@ -73,7 +74,7 @@ def ceil_padding(
     spatial: Sequence[int], kernel: Ints, stride: Ints, padding: Pairs, dilation: Ints
 ) -> Pairs:
     """Extends the padding after each axis for a partial last window that starts inside the data."""
-    result = []
+    result: list[tuple[int, int]] = []
     for size, k, s, (lo, hi), d in zip(spatial, kernel, stride, padding, dilation, strict=True):
         reach = d * (k - 1) + 1
         count = max(-(-(size + lo + hi - reach) // s), 0) + 1
@@ -182,7 +183,7 @@ def ints(value: object, count: int, name: str, op: str, minimum: int = 1) -> Int
 
 def padding_pairs(value: object, count: int, op: str) -> Pairs:
     """Returns a padding as pairs: an int, one int per axis, or two (before, after) per axis."""
-    if isinstance(value, (tuple, list)) and len(value) == 2 * count:
+    if is_sequence(value) and len(value) == 2 * count:
         flat = ints(value, 2 * count, "padding", op, 0)
         return tuple((flat[2 * i], flat[2 * i + 1]) for i in range(count))
     return tuple((p, p) for p in ints(value, count, "padding", op, 0))

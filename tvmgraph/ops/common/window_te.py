@@ -56,13 +56,19 @@ def te_fold(
 
         return R.te.compute((*lead, *out), unrolled, name=name)
     axes = [R.te.reduce_axis((0, t), name=f"r{i}") for i, t in enumerate(taps)]
+
     # TVM wants functions of exactly two and one arguments
-    reducer = R.te.comm_reducer(
-        lambda a, b: combine(a, b), lambda d: identity(d), name=f"{name}_reduce"
-    )
-    return R.te.compute(
-        (*lead, *out), lambda *point: reducer(term(point, tuple(axes)), axis=axes), name=name
-    )
+    def pair(a: Expr, b: Expr) -> Expr:
+        return combine(a, b)
+
+    def neutral(dtype: str) -> Expr:
+        return identity(dtype)
+
+    def reduced(*point: Expr) -> Expr:
+        return reducer(term(point, tuple(axes)), axis=axes)
+
+    reducer = R.te.comm_reducer(pair, neutral, name=f"{name}_reduce")
+    return R.te.compute((*lead, *out), reduced, name=name)
 
 
 def te_isnan(R: Builder, value: Expr, dtype: str) -> Expr:

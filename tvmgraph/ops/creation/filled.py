@@ -6,7 +6,6 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-import ml_dtypes
 import numpy as np
 
 from tvmgraph import dtypes
@@ -207,7 +206,7 @@ def eps(x: Tensor) -> Tensor:
     _require_tensor(x, "eps")
     if not x.dtype.is_float:
         raise bad(DTypeError, "x must hold floats", "eps", describe(x=x))
-    return full_like(x, float(ml_dtypes.finfo(x.dtype.numpy).eps))
+    return full_like(x, float(dtypes.float_limits(x.dtype).eps))
 
 
 def full_like(input: Tensor, fill_value: object, *, dtype: DTypeLike | None = None) -> Tensor:

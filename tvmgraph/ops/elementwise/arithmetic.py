@@ -11,7 +11,7 @@ import numpy as np
 
 from tvmgraph import dtypes
 from tvmgraph.core import rules
-from tvmgraph.core.arguments import DTypeLike
+from tvmgraph.core.arguments import DTypeLike, is_sequence
 from tvmgraph.core.columns import Builder, Expr, OnnxNamed, OnnxOps
 from tvmgraph.core.conversion import converted
 from tvmgraph.core.op import F, sample
@@ -43,15 +43,31 @@ def _infer_cast(x: TensorType, *, dtype: dtypes.DType) -> TensorType:
     return x.with_dtype(dtypes.dtype_of(dtype))
 
 
+def _as_it_is(x: np.ndarray) -> np.ndarray:
+    return x
+
+
+def _eager_cast(x: np.ndarray, *, dtype: dtypes.DType) -> np.ndarray:
+    return converted(x, dtype)
+
+
+def _vjp_cast(g: Tensor, y: Tensor, x: Tensor, *, dtype: dtypes.DType) -> tuple[Tensor | None]:
+    # integers have a gradient when an integer argument is differentiated by
+    return (F.cast(g, x.dtype) if x.dtype.kind in "fciu" else None,)
+
+
+def _onnx_cast(O: OnnxOps, x: OnnxNamed, *, dtype: dtypes.DType) -> OnnxNamed:
+    return O.Cast(x, to=O.dtype(dtype))
+
+
 @primitive(
     infer=_infer_cast,
     promote="each",
     traits=CHEAP,
-    eager=lambda x, *, dtype: converted(x, dtype),
+    eager=_eager_cast,
     lower=lower_cast,
-    # integers have a gradient when an integer argument is differentiated by
-    vjp=lambda g, y, x, *, dtype: (F.cast(g, x.dtype) if x.dtype.kind in "fciu" else None,),
-    onnx=lambda O, x, *, dtype: O.Cast(x, to=O.dtype(dtype)),
+    vjp=_vjp_cast,
+    onnx=_onnx_cast,
     samples=[
         sample((3, 4), attrs={"dtype": dtypes.float64}),
         sample((3,), attrs={"dtype": dtypes.int32}),
@@ -100,7 +116,8 @@ def cast(input: Tensor, dtype: DTypeLike) -> Tensor:
         Tensor(shape=[1], dtype=Int32, value= [1])
     """
     dtype = dtypes.dtype_of(dtype)
-    if isinstance(input, Tensor) and input.type.dtype is dtype:
+    # numbers are cast, too
+    if isinstance(input, Tensor) and input.type.dtype is dtype:  # pyright: ignore[reportUnnecessaryIsInstance]
         return input.snapshot()  # no copy and no node, but assigning to the result leaves input
     return _cast(input, dtype)
 
@@ -118,9 +135,10 @@ def _lower_arithmetic(name: str, of_bool: Formula) -> Callable[..., Expr]:
 
 
 def _onnx_arithmetic(op_type: str, of_bool: str) -> Callable[..., OnnxNamed]:
-    return lambda O, a, b: O.add(
-        of_bool if a.type.dtype is dtypes.bool_ else op_type, [a, b], 1, {}
-    )
+    def onnx(O: OnnxOps, a: OnnxNamed, b: OnnxNamed) -> OnnxNamed:
+        return O.add(of_bool if a.type.dtype is dtypes.bool_ else op_type, [a, b], 1, {})
+
+    return onnx
 
 
 _ARITHMETIC_SAMPLES = [
@@ -353,7 +371,7 @@ def positive(input: Tensor) -> Tensor:
     infer=rules.same_as_first,
     promote="each",
     traits=replace(ELEMENTWISE, alias=True),
-    eager=lambda x: x,
+    eager=_as_it_is,
     lower=lambda R, x: x,
     vjp=lambda g, y, x: (g,),
     onnx="Identity",
@@ -376,7 +394,7 @@ def identity(x: Tensor) -> Tensor:
     infer=rules.same_as_first,
     promote="each",
     traits=ELEMENTWISE,
-    eager=lambda x: x,
+    eager=_as_it_is,
     lower=lambda R, x: x,
     vjp=rules.flat,
     onnx="Identity",
@@ -430,7 +448,7 @@ def stop_gradient(value: object) -> Any:
     """
     if isinstance(value, Tensor):
         return gradient_barrier(value)
-    if isinstance(value, (tuple, list)):
+    if is_sequence(value):
         return type(value)(stop_gradient(v) for v in value)
     return value
 
@@ -472,7 +490,7 @@ def addn(x: object) -> Tensor:
         >>> ops.addn([Tensor([1.0]), Tensor([2.0]), Tensor([3.0])])
         Tensor(shape=[1], dtype=Float32, value= [ 6.00000000e+00])
     """
-    if not isinstance(x, (tuple, list)):
+    if not is_sequence(x):
         raise DTypeError(
             f"x must be a tuple or list of tensors, not {type(x).__name__}",
             op="ops.addn", got=f"x={x!r}"[:80], at=user_source(), fix="pass [a, b, ...]",

@@ -9,7 +9,6 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import ml_dtypes
 import numpy as np
 
 from tvmgraph import dtypes
@@ -339,11 +338,17 @@ def _onnx_replace(
     return O.Where(O.IsNaN(x), a, y)
 
 
+def _vjp_replace(
+    g: Tensor, y: Tensor, x: Tensor, *, nan: float, posinf: float, neginf: float
+) -> tuple[Tensor]:
+    return (F.where(F.isfinite(x), g, 0),)
+
+
 @primitive(
     infer=rules.elementwise(dtypes.FLOATS),
     eager=numpy_formula(_replace),
     lower=pointwise("replace_nonfinite", _replace),
-    vjp=lambda g, y, x, *, nan, posinf, neginf: (F.where(F.isfinite(x), g, 0),),
+    vjp=_vjp_replace,
     onnx=_onnx_replace,
     samples=[
         sample((3, 4), nan=0.0, posinf=9.0, neginf=-9.0),
@@ -392,7 +397,7 @@ def nan_to_num(
     d = input.dtype
     if not d.is_float:
         return input
-    limit = float(ml_dtypes.finfo(d.numpy).max)
+    limit = float(dtypes.float_limits(d).max)
     return replace_nonfinite(
         input,
         0.0 if nan is None else float(nan),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tvmgraph.core.arguments import is_sequence
 from tvmgraph.core.op import F
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.errors import ArgumentError, DTypeError, user_source
@@ -10,15 +11,16 @@ __all__ = ["all_finite"]
 
 
 def _list(op: str, name: str, value: object) -> list[Tensor]:
-    items = [value] if isinstance(value, Tensor) else value
-    if not isinstance(items, (tuple, list)) or not all(isinstance(v, Tensor) for v in items):
+    given = [value] if isinstance(value, Tensor) else value
+    items = [v for v in given if isinstance(v, Tensor)] if is_sequence(given) else []
+    if not is_sequence(given) or len(items) < len(given):
         raise DTypeError(
             f"{name} must be a Tensor or a tuple or list of Tensors", op=f"ops.{op}",
             got=f"{name}: {type(value).__name__}", at=user_source(),
         )  # fmt: skip
     if not items:
         raise ArgumentError(f"{name} must not be empty", op=f"ops.{op}", at=user_source())
-    return list(items)
+    return items
 
 
 def all_finite(inputs: object) -> Tensor:

@@ -8,7 +8,7 @@ import numpy as np
 
 from tvmgraph import dtypes
 from tvmgraph.core import rules
-from tvmgraph.core.columns import OnnxNamed, OnnxOps
+from tvmgraph.core.columns import OnnxColumn, OnnxNamed, OnnxOps
 from tvmgraph.core.op import F
 from tvmgraph.core.primitive import RowDecorator
 from tvmgraph.core.tensor import Tensor
@@ -20,7 +20,7 @@ __all__ = ["ceil", "fix", "floor", "frac", "round", "trunc"]
 def _rounding(
     eager: Callable[[np.ndarray], np.ndarray],
     lower: str,
-    onnx: str | Callable[..., OnnxNamed],
+    onnx: str | OnnxColumn,
     name: str | None = None,
 ) -> RowDecorator:
     """Adds the row of a rounding, which leaves integers and bool as they are."""
@@ -29,8 +29,11 @@ def _rounding(
     def onnx_rounding(O: OnnxOps, x: OnnxNamed) -> OnnxNamed:
         return of_floats(O, x) if x.type.dtype.is_float else O.Identity(x)
 
+    def eager_rounding(x: np.ndarray) -> np.ndarray:
+        return x if x.dtype.kind in "biu" else eager(x)
+
     return unary(
-        lambda x: x if x.dtype.kind in "biu" else eager(x),
+        eager_rounding,
         lambda R, x: low(R, x) if R.type(x).dtype.is_float else x,
         rules.flat,
         onnx_rounding,

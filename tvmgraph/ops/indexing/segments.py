@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-import ml_dtypes
 import numpy as np
 
+from tvmgraph import dtypes
 from tvmgraph.core.op import F
 from tvmgraph.core.tensor import Tensor, tensor_from_numpy
 from tvmgraph.errors import ArgumentError, ShapeError
@@ -46,7 +46,7 @@ def _limit(x: Tensor, largest: bool) -> float:
     if d.is_integer:
         info: Any = np.iinfo(d.numpy)
     else:
-        info = ml_dtypes.finfo(d.numpy)
+        info = dtypes.float_limits(d)
     return (int if d.is_integer else float)(info.max if largest else info.min)
 
 

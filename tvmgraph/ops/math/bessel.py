@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
+from tvmgraph.core.columns import Formula, VjpColumn
 from tvmgraph.core.op import F, Reason, Sample, sample
 from tvmgraph.core.primitive import RowDecorator
 from tvmgraph.core.tensor import Tensor
@@ -19,7 +20,7 @@ __all__ = [
 _NO_ONNX = Reason("ONNX has no Bessel functions")
 
 
-def _row(samples: list[Sample]) -> Callable[..., RowDecorator]:
+def _row(samples: list[Sample]) -> Callable[[str, Formula, VjpColumn], RowDecorator]:
     return partial(formula_row, onnx=_NO_ONNX, samples=samples, wide="float64")
 
 

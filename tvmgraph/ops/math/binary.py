@@ -4,18 +4,28 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
 
 from tvmgraph import dtypes
 from tvmgraph.core import rules
 from tvmgraph.core.arguments import Array
-from tvmgraph.core.columns import Builder, Expr, Formulas, NumberLike, OnnxNamed, OnnxOps
+from tvmgraph.core.columns import (
+    Builder,
+    Expr,
+    Formulas,
+    LowerColumn,
+    NumberLike,
+    OnnxColumn,
+    OnnxNamed,
+    OnnxOps,
+    VjpColumn,
+)
 from tvmgraph.core.composed import composed
-from tvmgraph.core.op import Column, F, Reason, Sample, sample
+from tvmgraph.core.op import F, Reason, Sample, sample
 from tvmgraph.core.primitive import RowDecorator, primitive
 from tvmgraph.core.tensor import Tensor
+from tvmgraph.ops.common.arguments import as_tensor
 from tvmgraph.ops.common.pointwise import TirMath, numpy_formula, onnx_float32, pointwise
 from tvmgraph.ops.common.rows import binary_samples, sum_to
 
@@ -121,9 +131,9 @@ _BINARY_SAMPLES = [
 
 def _row(
     eager: Callable[..., Array],
-    lower: Column,
-    vjp: Column,
-    onnx: Column,
+    lower: LowerColumn | str | Reason,
+    vjp: VjpColumn | str | Reason,
+    onnx: OnnxColumn | str | Reason,
     samples: Sequence[Sample] | None = None,
 ) -> RowDecorator:
     return primitive(
@@ -146,7 +156,7 @@ def _hypot_wide(m: Formulas, a: Expr, b: Expr) -> Expr:
 def _hypot_scaled(m: TirMath, a: Expr, b: Expr) -> Expr:
     """With numbers taken where their squares neither overflow nor vanish, by powers of two."""
 
-    def body(a: Expr, b: Expr, scale: Expr) -> Any:
+    def body(a: Expr, b: Expr, scale: Expr) -> Expr:
         return _hypot_wide(m, a * scale, b * scale) / scale
 
     above = m.tir.max(m.tir.abs(a), m.tir.abs(b))
@@ -340,7 +350,7 @@ def ldexp(x: Tensor, other: Tensor) -> Tensor:
         >>> ops.ldexp(Tensor([1.0]), Tensor([1, 2, 3]))
         Tensor(shape=[3], dtype=Float32, value= [ 2.00000000e+00,  4.00000000e+00,  8.00000000e+00])
     """
-    return x * F.exp2(other if isinstance(other, Tensor) else Tensor(other))
+    return x * F.exp2(as_tensor(other))
 
 
 def _where_nonzero(m: Formulas, x: Expr, value: Expr, y: Expr) -> Expr:

@@ -44,9 +44,16 @@ def _lower_part(R: Builder, x: Expr, *, part: str) -> Expr:
     place = R.tir.IntImm("int64", _PARTS.index(part))
 
     def kernel(t: Expr) -> Expr:
-        return R.te.compute(t.shape[:-1], lambda *i: t(*i, place), name=f"{part}_part")
+        def element(*index: Expr) -> Expr:
+            return t(*index, place)
+
+        return R.te.compute(t.shape[:-1], element, name=f"{part}_part")
 
     return R.emit_te(kernel, x)
+
+
+def _eager_part(x: np.ndarray, *, part: str) -> np.ndarray:
+    return np.ascontiguousarray(getattr(x, part)).reshape(x.shape)
 
 
 def _vjp_part(g: Tensor, y: Tensor, x: Tensor, *, part: str) -> tuple[Tensor]:
@@ -57,7 +64,7 @@ def _vjp_part(g: Tensor, y: Tensor, x: Tensor, *, part: str) -> tuple[Tensor]:
 @primitive(
     infer=_infer_part,
     traits=ELEMENTWISE,
-    eager=lambda x, *, part: np.ascontiguousarray(getattr(x, part)).reshape(x.shape),
+    eager=_eager_part,
     lower=_lower_part,
     vjp=_vjp_part,
     onnx=Reason("ONNX has no functions of complex tensors"),

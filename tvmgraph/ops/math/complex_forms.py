@@ -286,8 +286,15 @@ def _either(name: str, join: str) -> Callable[..., Tensor]:
     return form
 
 
+def _xlogy(x: Tensor, y: Tensor) -> Tensor:
+    return F.where(_is_zero(x), x, _mul(x, _log(y)))
+
+
 def _truth(name: str) -> Callable[..., Tensor]:
-    return lambda x, **attrs: OPS[name].fn(F.cast(x, dtypes.bool_), **attrs)
+    def form(x: Tensor, **attrs: object) -> Tensor:
+        return OPS[name].fn(F.cast(x, dtypes.bool_), **attrs)
+
+    return form
 
 
 def _sinc(x: Tensor) -> Tensor:
@@ -309,7 +316,7 @@ def _by_parts(name: str, data: tuple[int, ...] | None = None) -> Callable[..., o
         if attrs.get("mode") in ("mul", "max", "min"):
             raise bad(DTypeError, f"mode {attrs['mode']!r} is not for complex elements", name,
                       ", ".join(str(x.type) for x in xs))  # fmt: skip
-        done = []
+        done: list[Any] = []
         for part in ("real", "imag"):
             take = getattr(F, part)
             given = [take(x) if data is None or i in data else x for i, x in enumerate(xs)]
@@ -321,7 +328,10 @@ def _by_parts(name: str, data: tuple[int, ...] | None = None) -> Callable[..., o
 
 
 def _on_embedded(name: str) -> Callable[..., Tensor]:
-    return lambda x: _extracted(OPS[name].fn(_embedded(x)))
+    def form(x: Tensor) -> Tensor:
+        return _extracted(OPS[name].fn(_embedded(x)))
+
+    return form
 
 
 #: Rows whose operands all have parts, and those of which some are indices or conditions.
@@ -335,30 +345,35 @@ _LINEAR = (
 _INDEXED = {"where": (1, 2), "index_get": (0,), "index_update": (0, 1), "gather_along": (0,),
             "scatter_along": (0, 2), "computed_after": (0,)}  # fmt: skip
 
-FORMS: dict[str, Callable[..., object]] = {
-    "cast": _cast, "full": _full, "mul": _mul, "real_div": _div, "sign": _unit,
+_OF_ONE: dict[str, Callable[[Tensor], object]] = {
     "square": lambda x: _mul(x, x), "reciprocal": lambda x: _div(F.ones_like(x), x),
-    "abs": lambda x: F.hypot(*_pair(x)), "exp": _exp, "log": _log, "log1p": _log1p,
+    "abs": lambda x: F.hypot(*_pair(x)), "exp2": lambda x: _exp(x * math.log(2)),
+    "rsqrt": lambda x: _div(F.ones_like(x), _sqrt(x)),
+    "sigmoid": lambda x: F.reciprocal(1 + _exp(F.neg(x))),
+    "silu": lambda x: x * F.sigmoid(x), "logsigmoid": lambda x: F.neg(_log1p(_exp(F.neg(x)))),
+}  # fmt: skip
+
+FORMS: dict[str, Callable[..., object]] = {
+    **_OF_ONE,
+    "cast": _cast, "full": _full, "mul": _mul, "real_div": _div, "sign": _unit,
+    "exp": _exp, "log": _log, "log1p": _log1p,
     "log2": _scaled(_log, 1 / math.log(2)), "log10": _scaled(_log, 1 / math.log(10)),
-    "exp2": lambda x: _exp(x * math.log(2)), "expm1": _expm1, "sqrt": _sqrt,
-    "rsqrt": lambda x: _div(F.ones_like(x), _sqrt(x)), "sinh": _sinh, "cosh": _cosh,
+    "expm1": _expm1, "sqrt": _sqrt, "sinh": _sinh, "cosh": _cosh,
     "tanh": _tanh, "sin": _turned(_sinh), "cos": _cos, "tan": _turned(_tanh), "asinh": _asinh,
     "asin": _turned(_asinh), "acos": _acos, "acosh": _acosh, "atanh": _atanh,
     "atan": _turned(_atanh), "power": _power, "power_scalar": _power_scalar,
-    "sigmoid": lambda x: F.reciprocal(1 + _exp(F.neg(x))),
     "reduce_prod": _reduce_prod, "running_product": _running_product,
     "matmul": functools.partial(_bilinear, "matmul"),
     "convolution": functools.partial(_bilinear, "convolution"),
     "conv_transpose": functools.partial(_bilinear, "conv_transpose"),
-    "sinc": _sinc, "xlogy": lambda x, y: F.where(_is_zero(x), x, _mul(x, _log(y))),
-    "silu": lambda x: x * F.sigmoid(x), "logsigmoid": lambda x: F.neg(_log1p(_exp(F.neg(x)))),
+    "sinc": _sinc, "xlogy": _xlogy,
     "reduce_all": _truth("reduce_all"), "reduce_any": _truth("reduce_any"),
     "solve": _solve, "inverse": _on_embedded("inverse"), "matrix_exp": _on_embedded("matrix_exp"),
     "equal": _either("equal", "logical_and"), "not_equal": _either("not_equal", "logical_or"),
     "isfinite": _either("isfinite", "logical_and"), "isnan": _either("isnan", "logical_or"),
     "isinf": _either("isinf", "logical_or"),
+    **{n: _by_parts(n) for n in _LINEAR}, **{n: _by_parts(n, k) for n, k in _INDEXED.items()},
 }  # fmt: skip
-FORMS |= {n: _by_parts(n) for n in _LINEAR} | {n: _by_parts(n, k) for n, k in _INDEXED.items()}
 
 
 def attach() -> None:

@@ -51,15 +51,23 @@ def complementary_error(m: Any, x: Any) -> Expr:
 
     magnitude = m.where(x < 0, -x, x)
     bounded = m.where(magnitude < limit, magnitude, limit)
-    return m.let(bounded, lambda a: m.let(formula(m, a), signed))
+
+    def value_of(a: Expr) -> Expr:
+        return m.let(formula(m, a), signed)
+
+    return m.let(bounded, value_of)
+
+
+def _scaled(u: Expr) -> Expr:
+    return polynomial(u, _SCALED_POLY)
 
 
 def _double(m: Any, a: Expr) -> Expr:
     """erfc(a) = exp(-a^2) P(u(a)) / (1 + 2a)."""
     u = (a * (9 / 7) - 4.0) / (a + 4.0)
-    scaled = m.let(u, lambda u: polynomial(u, _SCALED_POLY))
+    scaled = m.let(u, _scaled)
 
-    def body(h: Expr, d: Expr) -> Any:  # exp(-d) by its series: d < 1e-4
+    def body(h: Expr, d: Expr) -> Expr:  # exp(-d) by its series: d < 1e-4
         return m.exp(-h * h) * (1.0 - d * (1.0 - d * (0.5 - d * (1 / 6))))
 
     square = _split_square(m, a, m.tir.Cast("float64", m.tir.Cast("float32", a)), body)
@@ -71,7 +79,7 @@ def _single(m: Formulas, a: Expr) -> Expr:
     u = (a - _MIDDLE32) / (a + _MIDDLE32)
     scaled = m.let(u, lambda u: u * polynomial(u, _SCALED_POLY32))
 
-    def body(h: Expr, d: Expr) -> Any:  # exp(-d) by its series: d < 0.04
+    def body(h: Expr, d: Expr) -> Expr:  # exp(-d) by its series: d < 0.04
         series = -d * (1.0 - d * (0.5 - d * (1 / 6 - d * (1 / 24))))
         small = m.let(scaled, lambda s: m.let(series, lambda e: s * e + e + s))
         return m.let(m.exp(-h * h) * 0.5 / a, lambda q: small * q + q)

@@ -179,8 +179,12 @@ def sqrt(x: Tensor) -> Tensor:
     ...
 
 
+def _rsqrt(x: np.ndarray) -> np.ndarray:
+    return np.reciprocal(np.sqrt(x))
+
+
 @unary(
-    lambda x: np.reciprocal(np.sqrt(x)),
+    _rsqrt,
     "rsqrt",
     lambda g, y, x: (g * -0.5 * y / x,),
     lambda O, x: O.Reciprocal(O.Sqrt(x)),
@@ -219,8 +223,12 @@ def square(input: Tensor) -> Tensor:
     ...
 
 
+def _reciprocal(x: np.ndarray) -> np.ndarray:
+    return np.divide(x.dtype.type(1), x)
+
+
 @unary(
-    lambda x: np.divide(x.dtype.type(1), x),
+    _reciprocal,
     lambda R, x: R.op.divide(R.const(1, R.type(x).dtype.name), x),
     lambda g, y, x: (-g * y * y,),
     "Reciprocal",

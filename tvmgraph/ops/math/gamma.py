@@ -9,7 +9,8 @@ import numpy as np
 
 from tvmgraph import dtypes
 from tvmgraph.core import rules
-from tvmgraph.core.op import Column, F, Reason, Sample, sample
+from tvmgraph.core.columns import VjpColumn
+from tvmgraph.core.op import F, Reason, Sample, sample
 from tvmgraph.core.primitive import RowDecorator, primitive
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.errors import ArgumentError, DTypeError, ShapeError
@@ -39,7 +40,7 @@ def _samples(
     ]
 
 
-def _row(name: str, formula: Formula, vjp: Column, samples: list[Sample]) -> RowDecorator:
+def _row(name: str, formula: Formula, vjp: VjpColumn, samples: list[Sample]) -> RowDecorator:
     """Adds a row of two broadcast tensors computed in float64."""
     return primitive(
         infer=rules.elementwise(_REAL),

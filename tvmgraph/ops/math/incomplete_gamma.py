@@ -8,7 +8,6 @@ it), above it Gauss-Legendre quadrature over the part of the integrand that matt
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 
@@ -29,7 +28,7 @@ _BERNOULLI = (
 _SHIFT = 10  # terms of zeta's series summed before it
 
 
-def _series(m: Formulas, a: Expr, x: Expr) -> Any:
+def _series(m: Formulas, a: Expr, x: Expr) -> Expr | float:
     """1 + x / (a + 1) (1 + x / (a + 2) (1 + ...)), from the inside."""
     value = 1.0
     for k in range(_TERMS, 0, -1):

@@ -11,6 +11,7 @@ from tvmgraph.core.op import F, Reason, sample
 from tvmgraph.core.primitive import primitive
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.errors import DTypeError, ShapeError
+from tvmgraph.ops.common.arguments import as_tensor
 from tvmgraph.ops.common.pointwise import TirMath, pointwise
 from tvmgraph.ops.common.repeated import lower_repeated
 
@@ -74,8 +75,7 @@ def lcm(input: Tensor, other: Tensor) -> Tensor:
         Tensor(shape=[2], dtype=Int64, value= [12, 18])
     """
     divisor = F.gcd(input, other)
-    input, other = (F.cast(x if isinstance(x, Tensor) else Tensor(x), divisor.dtype)
-                    for x in (input, other))  # fmt: skip
+    input, other = (F.cast(as_tensor(x), divisor.dtype) for x in (input, other))
     product = F.floor_div(input, F.where(divisor == 0, 1, divisor)) * other
     return F.where(F.logical_xor(input < 0, other < 0), -product, product)
 

@@ -73,8 +73,16 @@ _RISING = (1.0, 28.0, 322.0, 1960.0, 6769.0, 13132.0, 13068.0, 5040.0, 0.0)
 _RISING_SLOPE = (8.0, 196.0, 1932.0, 9800.0, 27076.0, 39396.0, 26136.0, 5040.0)
 
 
+def _erf(m: Formulas, x: Expr) -> Expr:
+    return m.erf(x)
+
+
+def _erfc(m: Formulas, x: Expr) -> Expr:
+    return m.erfc(x)
+
+
 @unary(
-    numpy_formula(lambda m, x: m.erf(x), long=True),
+    numpy_formula(_erf, long=True),
     "erf",
     lambda g, y, x: (g * (F.exp(-x * x) * _TWO_OVER_SQRT_PI),),
     "Erf",
@@ -90,8 +98,8 @@ def erf(input: Tensor) -> Tensor:
 
 
 @unary(
-    numpy_formula(lambda m, x: m.erfc(x), np.dtype("float64")),
-    pointwise("erfc", lambda m, x: m.erfc(x)),
+    numpy_formula(_erfc, np.dtype("float64")),
+    pointwise("erfc", _erfc),
     lambda g, y, x: (g * (F.exp(-x * x) * -_TWO_OVER_SQRT_PI),),
     lambda O, x: O.Sub(O.const(1, x.type.dtype), O.Erf(x)),
 )
