@@ -39,6 +39,8 @@ _CHECKS = [
     "-fsanitize-undefined-trap-on-error",
     "-fstack-clash-protection",
 ]
+#: Characters of code that g++ takes longer to optimize than it then saves.
+_LONG = 500_000
 
 
 @dataclass(frozen=True)
@@ -165,8 +167,9 @@ def compile_cuda(source: str, *_target: object, capability: int = 90) -> bytes:
             path = Path(folder) / "kernel.cpp"
             path.write_text(text)
             include = f"-I{_HERE / 'include'}"
+            level = "-O0" if len(text) > _LONG else "-O1"
             _gxx(
-                ["-O1", *_CHECKS, "-fvisibility=hidden", include, str(path)],
+                [level, *_CHECKS, "-fvisibility=hidden", include, str(path)],
                 path.with_suffix(".so"),
             )
             os.replace(path.with_suffix(".so"), kept)
