@@ -220,7 +220,7 @@ def member(owner: object, name: str, kind: str = "attribute") -> Member:
     return Member((kind, id(owner), name), f"{title}.{name}", reference(owner), name, slot)
 
 
-class Reference(weakref.ref[Any]):
+class Reference(weakref.ref[object]):
     """A weak reference of a capture, which is not the one that the user gets for the object."""
 
     __slots__ = ()

@@ -180,11 +180,11 @@ def prelu(input: Tensor, weight: Tensor) -> Tensor:
             got=f"input={input.type}, weight={weight.type}", at=user_source(),
             fix="give one slope for every channel (axis 1)",
         )  # fmt: skip
-    return _rectified(input, weight)
+    return _with_slopes(input, weight)
 
 
 @composed
-def _rectified(input: Tensor, weight: Tensor) -> Tensor:
+def _with_slopes(input: Tensor, weight: Tensor) -> Tensor:
     tail = (1,) * max(input.ndim - 2, 0) if weight.size > 1 else ()
     slope = F.reshape(weight, (weight.size, *tail) if tail or weight.size > 1 else ())
     # at 0 the slope is the weight, as in MindSpore and PyTorch; NaN is not above 0 and stays NaN
