@@ -215,10 +215,17 @@ def exp_nonpositive(x: Expr) -> Expr:
     def body(x: Expr, shifted: Expr) -> Expr:
         n, (high, low) = shifted - rounding, fits.ln2
         r = let(n, lambda n: (x - n * v.f(high)) - n * v.f(low))
-        value = let(r, lambda r: _exp_core(v, r) * power(shifted)) * v.f(2.0**-spare)
-        return tirx.Select(x < v.f(fits.exp_range[0]), v.f(0), value)
+        return let(r, lambda r: _exp_core(v, r) * power(shifted)) * v.f(2.0**-spare)
 
-    return let(x, lambda x: let(x * v.f(_LOG2E) + rounding, lambda shifted: body(x, shifted)))
+    def kept(x: Expr) -> Expr:
+        zero, is_zero = v.f(0), x < v.f(fits.exp_range[0])  # or Intel's meet subnormal products
+        value = let(
+            tirx.Select(is_zero, zero, x),
+            lambda x: let(x * v.f(_LOG2E) + rounding, lambda shifted: body(x, shifted)),
+        )
+        return tirx.Select(is_zero, zero, value)
+
+    return let(x, kept)
 
 
 def exp_bounded(v: Lanes, x: Expr) -> Expr:
