@@ -13,6 +13,7 @@ import pytest
 from benchmarks import gpu_bundle
 from benchmarks.gpu_cases import ROWS, item_of, network_item
 from benchmarks.gpu_inputs import Recipe
+from tests.archives import unpack
 from tests.cuda import emulator
 from tvmgraph import nn
 from tvmgraph.testing.samples import all_cases
@@ -64,8 +65,7 @@ def test_it_finds_everything_right_and_says_when_there_is_no_gpu(bundle, tmp_pat
 
 def test_a_wrong_result_is_a_problem(bundle, tmp_path):
     folder = tmp_path / "changed"
-    with tarfile.open(bundle) as archive:
-        archive.extractall(folder, filter="data")
+    unpack(bundle, folder)
     data = folder / "gpu-check" / "items" / "few.npz"
     arrays = dict(np.load(data))
     arrays["out0"] = arrays["out0"] + 1
@@ -79,8 +79,7 @@ def test_a_wrong_result_is_a_problem(bundle, tmp_path):
 
 def test_what_ends_early_costs_one_item(bundle, tmp_path):
     folder = tmp_path / "crashing"
-    with tarfile.open(bundle) as archive:
-        archive.extractall(folder, filter="data")
+    unpack(bundle, folder)
     program = folder / "gpu-check" / "gpu_item.py"
     text = program.read_text().replace("    _say(result, done=True)", (
         "    if entry['name'] == 'small' and phase == 'own': import os; os._exit(7)\n"
@@ -103,8 +102,7 @@ def test_what_ends_early_costs_one_item(bundle, tmp_path):
 
 def test_a_bundle_for_another_python_says_so(bundle, tmp_path):
     folder = tmp_path / "other"
-    with tarfile.open(bundle) as archive:
-        archive.extractall(folder, filter="data")
+    unpack(bundle, folder)
     items = folder / "gpu-check" / "items.json"
     items.write_text(json.dumps({**json.loads(items.read_text()), "python": "3.99"}))
     with tarfile.open(bundle, "w") as archive:

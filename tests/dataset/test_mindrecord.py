@@ -6,7 +6,6 @@ import contextlib
 import json
 import pickle
 import shutil
-import tarfile
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.archives import unpack
 from tvmgraph import dataset, mindrecord
 from tvmgraph.dataset.mindrecord import _integers, _unpack
 from tvmgraph.dataset.mindrecord_writer import _pack, _pack_integers
@@ -27,8 +27,7 @@ FILES = ("kinds", "many0", "pages", "blob", "scalars")
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("mindrecord")
-    with tarfile.open(RECORDED) as archive:
-        archive.extractall(path, filter="data")
+    unpack(RECORDED, path)
     return path
 
 

@@ -11,7 +11,6 @@ import re
 import shutil
 import subprocess
 import sys
-import tarfile
 import threading
 import zipfile
 from dataclasses import asdict, replace
@@ -24,6 +23,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import tvmgraph as ms
+from tests.archives import unpack
 from tests.export.helpers import MAX_ERROR, eager, relative_error
 from tests.models import MODELS, Model
 from tests.processors import CPUS
@@ -551,9 +551,7 @@ def test_aarch64_objects(tmp_path: Path) -> None:
     assert (manifest.target["arch"], manifest.target["system"]) == ("aarch64", "linux")
     with zipfile.ZipFile(path) as z:
         z.extract(archive.OBJECTS, tmp_path)
-    with tarfile.open(tmp_path / archive.OBJECTS) as objects:
-        objects.extractall(tmp_path, filter="data")
-        names = objects.getnames()
+    names = unpack(tmp_path / archive.OBJECTS, tmp_path)
     assert len(names) >= 2
     for name in names:
         header = subprocess.run(

@@ -728,7 +728,7 @@ def test_options_that_contradict_each_other() -> None:
     with pytest.raises(ArgumentError, match="unknown option 'debug_level'"):
         ms.jit(f, debug_level=9)
     for value in (9, 0):
-        with pytest.raises(ConfigError, match=f"debug_level cannot be {value}"):
+        with pytest.raises(ConfigError, match="debug_level must be a string, not int"):
             ms.JitConfig(debug_level=value)  # pyright: ignore[reportArgumentType]
     with pytest.raises(ConfigError, match="jit_level cannot be 'O4'") as unknown:
         ms.jit(f, jit_level="O4")

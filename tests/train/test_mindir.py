@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import pickle
-import tarfile
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import tvmgraph as ms
+from tests.archives import unpack
 from tvmgraph import Tensor, mint, nn, ops
 from tvmgraph.errors import ArgumentError, CaptureError, DTypeError, LoadError, TvmgraphError
 
@@ -28,8 +28,7 @@ NETWORKS = (
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("mindir")
-    with tarfile.open(RECORDED) as archive:
-        archive.extractall(path, filter="data")
+    unpack(RECORDED, path)
     return path
 
 
