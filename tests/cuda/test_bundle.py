@@ -38,8 +38,9 @@ def bundle(gpu, tmp_path, monkeypatch):
 def _run(tmp_path, *arguments):
     """Runs the script where the only Python is this one, and TVM cannot be imported."""
     (tmp_path / "bin").mkdir(exist_ok=True)
-    (tmp_path / "bin" / "python3").unlink(missing_ok=True)
-    (tmp_path / "bin" / "python3").symlink_to(sys.executable)
+    python = tmp_path / "bin" / "python3"  # no link: it would not find its environment everywhere
+    python.write_text(f'#!/bin/sh\nexec "{sys.executable}" "$@"\n')
+    python.chmod(0o755)
     path = f"{tmp_path / 'bin'}:{Path(sys.executable).parent}:/usr/bin:/bin"
     return subprocess.run(
         ["bash", str(_SCRIPT), *map(str, arguments)],
