@@ -196,7 +196,7 @@ def _rows() -> Iterator[Row]:
         lambda: twritten.__setitem__((tfew, tfew), telements),
     )  # fmt: skip
     yield "x.mul_", lambda: written.mul_(1.0), lambda: twritten.mul_(1.0)
-    yield "full", lambda: ops.full((512, 768), 2.0), lambda: torch.full((512, 768), 2.0)
+    yield "full", lambda: ops.full_like(x, 2.0), lambda: torch.full_like(tx, 2.0)
     yield "fft of reals", lambda: ops.fft(signal), lambda: torch.fft.fft(tsignal)
     yield "fft", lambda: ops.fft(waves), lambda: torch.fft.fft(twaves)
     yield "rfft", lambda: ops.rfft(signal), lambda: torch.fft.rfft(tsignal)
