@@ -12,7 +12,7 @@ import pytest
 import tvmgraph as ms
 from tvmgraph import Parameter, Tensor, ops
 from tvmgraph.core.in_place import write_at
-from tvmgraph.errors import OutOfRangeError, ShapeError
+from tvmgraph.errors import OutOfRangeError, ShapeError, TvmgraphError
 
 CHANGES: dict[str, Callable[[Tensor], object]] = {
     "x[i]": lambda x: x.__setitem__(1, 5.0),
@@ -172,3 +172,13 @@ def test_calls_in_another_thread_see_all_of_a_change_to_a_parameter_or_nothing()
     stop.set()
     other.join()
     assert found == {0.0}
+
+
+def test_a_write_that_fails_leaves_the_elements_shared() -> None:
+    x = Tensor(np.arange(6, dtype=np.float32))
+    seen, other = x.asnumpy(), x.detach()
+    for index in (Tensor([9]), (Tensor([0]), Tensor([0]))):
+        with pytest.raises(TvmgraphError):
+            other[index] = 1.0
+    seen[...] = 3
+    assert other.asnumpy().tolist() == x.asnumpy().tolist() == [3.0] * 6

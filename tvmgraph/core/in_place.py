@@ -60,9 +60,12 @@ def write_at(tensor: Stored, index: object, value: object) -> bool:
     if given.ndim == 0 and isinstance(key, np.ndarray) and key.dtype == np.bool_:
         return False  # `where` of all elements takes less than looking which ones are meant
     with turn:
+        shared = _own(tensor)
         try:
-            _own(tensor)[key] = given  # pyright: ignore
+            tensor.array[key] = given  # pyright: ignore
         except (IndexError, ValueError):
+            if shared is not None:
+                tensor._bind(shared)  # pyright: ignore[reportPrivateUsage]
             return False
     return True
 
@@ -78,7 +81,8 @@ def fill(tensor: Stored, value: object) -> bool:
         return False
     given = _elements(value, tensor.type.dtype)
     with turn:
-        _own(tensor, kept=False).fill(given)
+        _own(tensor, kept=False)
+        tensor.array.fill(given)
     return True
 
 
@@ -107,8 +111,8 @@ def compute_over(tensor: Stored, name: str, args: tuple[object, ...]) -> bool:
     if len(others) != ufunc.nin - 1 or fits != tensor.type.shape:
         return False
     with turn, np.errstate(all="ignore"):
-        array = _own(tensor)
-        ufunc(array, *others, out=array)
+        _own(tensor)
+        ufunc(tensor.array, *others, out=tensor.array)
     return True
 
 
@@ -157,23 +161,27 @@ def _is_on_host(tensor: Stored) -> bool:
     return device is None and tensor.type.is_static
 
 
-def _own(tensor: Stored, kept: bool = True) -> np.ndarray:
-    """Returns elements that a tensor alone has, to be written to.
+def _own(tensor: Stored, kept: bool = True) -> np.ndarray | None:
+    """Gives a tensor elements that it alone has, to be written to.
 
     Args:
         tensor: The tensor; it gets storage of its own where others see its elements.
         kept: Whether the elements must stay as they are.
+
+    Returns:
+        The elements that it shared until now, if it did.
     """
     bind = tensor._bind  # pyright: ignore[reportPrivateUsage]
     bind(tensor.array)  # what compiled code still has refers to the array
     flags = tensor.array.flags
     fits = flags.c_contiguous and flags.writeable
     del flags
+    shared = None
     if not fits or is_held(tensor):
-        seen = tensor.array
-        bind(aligned_copy(seen) if kept else aligned_empty(seen.shape, seen.dtype))
+        shared = tensor.array
+        bind(aligned_copy(shared) if kept else aligned_empty(shared.shape, shared.dtype))
     note_write()
-    return tensor.array
+    return shared
 
 
 def _elements(value: object, dtype: dtypes.DType) -> np.ndarray:
