@@ -545,4 +545,38 @@ else:
     p = q
 return p
 ''', ()),
+    'attribute of an object that ends here': (ENDING, '''
+p = Held(); p.v = x * 2
+q = Held(p); q.v.v = p.v + y
+q.count = n
+return q.v.v
+''', ()),
+    'exception whose text reads its attributes': ('''
+class Bad(Exception):
+    def __init__(self, code): self.code = code
+    def __str__(self): return f"code {self.code}"
+''', '''
+z = x * 2
+if n > 1:
+    raise Bad(n)
+try:
+    if n:
+        raise Bad(z)
+except Bad as e:
+    z = z + len(str(e)[:4])
+return z
+''', ()),
+    'hook that reads values': ('''
+from tvmgraph import nn
+class Twice(nn.Cell):
+    def construct(self, t): return t * 2
+net = Twice()
+''', '''
+h = net.register_forward_hook(lambda c, i, out: SEEN.append(float(out.sum())))
+z = net(x)
+k = net.register_forward_hook(lambda c, i, out: out + 1)
+z = net(z) * float(z.sum())
+h.remove(); k.remove()
+return net(z)
+''', ()),
 }

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+import tvmgraph as ms
 from tests.capture.any_python import MODES, compare
 from tests.capture.test_fuzz import in_numpy
 from tvmgraph import JitConfig, Tensor, jit
@@ -459,3 +460,27 @@ def test_choices_that_share_what_they_choose_between() -> None:
     (a, b, *expected), (c, d, *found) = f(x, y), jit(f)(x, y)
     assert (a.asnumpy() == c.asnumpy()).all() and (b.asnumpy() == d.asnumpy()).all()
     assert [bool(v) for v in found] == expected
+
+
+def _with_a_break(x: Tensor) -> Tensor:
+    factor = x.sum().item()
+    return (x * x).sum() * factor
+
+
+@pytest.mark.parametrize("transform", [
+    lambda f: ms.grad(f), lambda f: lambda x: ms.value_and_grad(f)(x)[1],
+    lambda f: jit(ms.grad(f)), lambda f: lambda x: jit(ms.value_and_grad(f))(x)[1],
+    lambda f: lambda x: jit(ms.jacrev(f))(x),
+    lambda f: jit(lambda x: ms.vjp(f, x)[1](Tensor(1.0))[0]),
+])  # fmt: skip
+def test_derivatives_pass_graph_breaks(transform: Any) -> None:
+    x = Tensor([1.0, 2.0])
+    for _ in range(2):
+        assert transform(_with_a_break)(x).asnumpy().tolist() == [6.0, 12.0]
+
+
+def test_a_pullback_from_outside_is_called_by_python() -> None:
+    _, pullback = ms.vjp(lambda x: (x * x).sum(), Tensor([1.0, 2.0]))
+    assert jit(lambda v: pullback(v * 2)[0])(Tensor(1.0)).asnumpy().tolist() == [4.0, 8.0]
+    with pytest.raises(CaptureError, match="outside the compiled function"):
+        jit(lambda v: pullback(v * 2)[0], fullgraph=True)(Tensor(1.0))

@@ -20,6 +20,7 @@ from tvmgraph.core.symbols import Scalar
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.errors import (
     ArgumentError,
+    CaptureError,
     DTypeError,
     ShapeError,
     either,
@@ -87,6 +88,7 @@ class _Run:
         weights: Sequence[Parameter] | None,
         keywords: Sequence[str] = (),
     ) -> None:
+        self.is_eager = not _is_captured()
         self.tape = GradTape() if weights is not None else _NotingTape()
         given = tensors_in([args[i] for i in positions] + [kwargs[k] for k in keywords])
         args = _distinct(args, positions)
@@ -116,7 +118,16 @@ class _Run:
     def differentiate(
         self, outputs: Sequence[Tensor], sens: Sequence[Tensor] | None
     ) -> tuple[list[Any], list[Tensor]]:
-        """Returns the gradients of the arguments, in their structure, and of the weights."""
+        """Returns the gradients of the arguments, in their structure, and of the weights.
+
+        Raises:
+            CaptureError: if the call was recorded before the function that is being compiled.
+        """
+        if self.is_eager and _is_captured():
+            raise CaptureError(
+                "a derivative of what was computed outside the compiled function", op="vjp",
+                at=user_source(), fix="call the transform in the same function",
+            )  # fmt: skip
         results = [snapshot(o) for o in outputs]
         if sens is None:
             sens = [F.ones_like(r) for r in results]
@@ -133,6 +144,14 @@ class _Run:
         of_inputs = iter(gradients[: len(self.inputs)])
         structured = [tree.replace(a, of_inputs, lambda _: 0) for a in self.arguments]
         return structured, gradients[len(self.inputs) :]
+
+
+def _is_captured() -> bool:
+    """Whether operators become a graph; those inside ``vmap`` of eager code do not."""
+    interpreter: object = state.interpreter
+    while hasattr(interpreter, "interpreter"):  # that of a vmap has the one around it
+        interpreter = interpreter.interpreter  # pyright: ignore
+    return interpreter is not None
 
 
 def _distinct(args: tuple[object, ...], positions: Sequence[int]) -> tuple[object, ...]:

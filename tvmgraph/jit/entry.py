@@ -265,7 +265,10 @@ class Entry:
                 if target.__class__ is Parameter:
                     target._exclusive = target._ffi or (target._device and target._device.handle)
         for owner, name, structure in captured.attributes:
-            setattr(owner(), name, tree.rebuild(structure, outputs, list(leaves), given, made))
+            target = owner()
+            if target is not None:  # an object that the function made, and nobody has any more
+                value = tree.rebuild(structure, outputs, list(leaves), given, made)
+                setattr(target, name, value)
 
 
 def _compiled(

@@ -46,7 +46,7 @@ class Raised(BaseException):
     """
 
     def __init__(self, error: BaseException) -> None:
-        super().__init__(str(error))
+        super().__init__(type(error).__name__)  # its text may read what was undone since
         self.error = error
 
 

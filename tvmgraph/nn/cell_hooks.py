@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from tvmgraph.autodiff.custom import call_with_bprop, require_pure
 from tvmgraph.core.state import bump_epoch, state
 from tvmgraph.core.tensor import Tensor
-from tvmgraph.errors import ArgumentError, DTypeError, user_source
+from tvmgraph.errors import ArgumentError, CaptureError, DTypeError, user_source
 
 if TYPE_CHECKING:
     from tvmgraph.nn.cell import Cell
@@ -48,7 +48,16 @@ def entries(cell: Cell, kind: str) -> tuple[Entry, ...]:
 
 
 def _store(cell: object, entries: tuple[Entry, ...]) -> None:
-    """Replaces the hooks by a new tuple: what guards compare with the old one."""
+    """Replaces the hooks by a new tuple: what guards compare with the old one.
+
+    Raises:
+        CaptureError: in a graph, which has no place for it: Python does it between segments.
+    """
+    if state.interpreter is not None:
+        raise CaptureError(
+            "hooks of a Cell are registered and removed outside of graphs", op="hook",
+            at=user_source(), fix="do it before the compiled function",
+        )  # fmt: skip
     object.__setattr__(cell, "_hooks", entries)
     bump_epoch()
 

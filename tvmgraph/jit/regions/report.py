@@ -27,7 +27,11 @@ _LINE, _CHARACTER = 18, 7.8
 def reason(error: BaseException) -> str:
     """Returns why something stays in Python, and what to change, in one line."""
     if not isinstance(error, TvmgraphError):
-        return f"it raised {type(error).__name__}: {error}".splitlines()[0]
+        try:
+            text = f": {error}"
+        except Exception:  # it reads what was undone when the capture was given up
+            text = ""
+        return f"it raised {type(error).__name__}{text}".splitlines()[0]
     text = error.message.splitlines()[0]
     return f"{text}{CHANGE}{error.fix}" if error.fix else text
 

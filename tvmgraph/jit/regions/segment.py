@@ -239,8 +239,8 @@ def region_of(whole: JitFunction) -> Region | None:
     function, first = whole.fn, ()
     if isinstance(function, types.MethodType):
         function, first = function.__func__, (function.__self__,)
-    if not isinstance(function, types.FunctionType):
-        return None
+    if not isinstance(function, types.FunctionType) or _is_own(function):
+        return None  # a transform of this package: its tape is not to be cut up
     source = definition_of(function)
     if source is None:
         return None
