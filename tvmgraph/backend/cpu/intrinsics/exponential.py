@@ -194,10 +194,7 @@ def _exp_times(v: Lanes, x: Expr, offset: int = 0) -> Expr:
 
 
 def exp_nonpositive(x: Expr) -> Expr:
-    """exp(x) of x <= 0, with two thirds of the operations of :func:`exp`.
-
-    Nothing overflows, and the nearest integer comes out of a sum with the bias of its exponent in
-    the lowest bits, which need only be shifted.
+    """exp(x) of x <= 0, with two thirds of the operations of :func:`exp`: nothing overflows.
 
     Args:
         x: float32 or float64, scalar or vector; at most 0, or NaN.
@@ -205,24 +202,15 @@ def exp_nonpositive(x: Expr) -> Expr:
     v = Lanes(x)
     if v.scalar == "float64" or avx512.serves(v):
         return exp(x)
-    fits, fraction = _FITS[v.scalar], v.format.fraction
-    spare = fraction + 1  # powers of two that keep the factor normal where the result is not
-    rounding = v.f(1.5 * 2**fraction + v.format.bias + spare)
+    spare = v.format.fraction + 1  # powers of two that keep the factor normal where exp(x) is not
 
-    def power(shifted: Expr) -> Expr:
-        return v.float_of(op.shift_left(v.bits_of(shifted), v.i(fraction)))
-
-    def body(x: Expr, shifted: Expr) -> Expr:
-        n, (high, low) = shifted - rounding, fits.ln2
-        r = let(n, lambda n: (x - n * v.f(high)) - n * v.f(low))
-        return let(r, lambda r: _exp_core(v, r) * power(shifted)) * v.f(2.0**-spare)
+    def scaled(n: Expr, r: Expr) -> Expr:
+        return _exp_core(v, r) * v.pow2(n + v.i(spare)) * v.f(2.0**-spare)
 
     def kept(x: Expr) -> Expr:
-        zero, is_zero = v.f(0), x < v.f(fits.exp_range[0])  # or Intel's meet subnormal products
-        value = let(
-            tirx.Select(is_zero, zero, x),
-            lambda x: let(x * v.f(_LOG2E) + rounding, lambda shifted: body(x, shifted)),
-        )
+        low, zero = v.f(_FITS[v.scalar].exp_range[0]), v.f(0)
+        is_zero = x < low  # or Intel's meet subnormal products
+        value = let(tirx.Select(is_zero, zero, x), lambda c: _reduce_exp(v, c, scaled))
         return tirx.Select(is_zero, zero, value)
 
     return let(x, kept)
