@@ -16,7 +16,7 @@ import numpy as np
 from tvmgraph import dtypes
 from tvmgraph.config.flag_registry import active
 from tvmgraph.core import kinds, numerics, promotion
-from tvmgraph.core.arguments import is_sequence
+from tvmgraph.core.arguments import is_sequence, is_tuple
 from tvmgraph.core.costly import Costly, costly
 from tvmgraph.core.memory import require_memory
 from tvmgraph.core.op import OPS, F, Op
@@ -184,7 +184,7 @@ def at_least(x: Tensor, least: Mapping[str, int]) -> Tensor:
 
 def _sizes_only(value: object) -> object:
     """Returns an attribute in which nothing but sizes may be symbolic."""
-    if is_sequence(value):
+    if is_tuple(value):
         return tuple(map(_sizes_only, value))
     if isinstance(value, slice):
         return slice(*map(_sizes_only, (value.start, value.stop, value.step)))

@@ -321,7 +321,7 @@ class Outline:
     def _filled(self, names: Names, first: ast.stmt) -> list[ast.stmt]:
         """Binds the variables that may be unbound before a run; nobody reads what they get.
 
-        A run in pieces then lets go of what they hold when Python would.
+        A run with graph breaks then lets go of what they hold when Python would.
         """
         unsure = (names & self.flow.maybe.get(id(first), frozenset())) - self._bound(first)
         self._assume(first, unsure)
