@@ -323,13 +323,6 @@ def f(x):
         pair = (pair[0] + 1, pair[1] + pair[0])
     return pair
 """,
-    "match the type of both branches with a number": """
-def f(x):
-    s = 0
-    if x.sum() > 0:
-        s = x.sum()
-    return x * s
-""",
 }
 
 REFUSED: dict[str, str] = {

@@ -51,12 +51,15 @@ plain Python. An object that a segment was given, and that is no Cell, is kept w
 
 Rules of a graph:
 
-* Both sides of a branch give the same shapes and dtypes; a Python number on one side becomes a 0-d
-  tensor. A variable that only one side sets may not be read afterwards.
+* Both sides of a branch give the same shapes and dtypes, and numbers of one class: `s = 0` before
+  `if c: s = x.sum()` is a graph break, since Python may see an `int` or a tensor. Strict code takes
+  the wider of two numbers, and a 0-d tensor for a number beside a tensor. A variable that only one side sets may not be read afterwards.
 * A tensor that a branch chose is that tensor: after `z = x if c else y` the graph knows `z is x`,
   and what is written to `z` is written to `x` or `y`. A loop that a tensor ends gives new tensors.
-* What a loop carries keeps its shape and dtype. A Python number that a loop changes comes back as
-  a Python number.
+* What a loop carries keeps its shape, dtype and class (start with `0.0`, not `0`, what becomes a
+  `float`). A Python number that a tensor decides, or that a loop changes, stays a Python number:
+  integers have 64 bits, fractions are of double precision, and with a tensor it is as weak as every
+  number. What may raise for some of them (`a / n` and `a ** n` of numbers) is a graph break.
 * Writes to attributes, closure variables and containers from outside, and `print`, happen after the
   compiled part of every call, in order. Where a tensor decides, an attribute or variable is merged
   like a local one (so it needs a value before), a container takes what both sides of a branch do to

@@ -134,7 +134,7 @@ class Branches:
         a = self.trace(Region("then", outer), snapshot, then)
         b = self.trace(Region("orelse", outer), snapshot, orelse)
         frame.node = node
-        merger = Merger(self.recorder, a, b, snapshot.contents)
+        merger = Merger(self.recorder, a, b, snapshot.contents, self.settings.lax)
         plans = _Plans(self, merger, (a, b), snapshot, node, frame)
         finish = plans.everything()
         outputs = self._emit_if(condition, a.region, b.region, merger)

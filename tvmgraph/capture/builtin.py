@@ -14,12 +14,13 @@ from typing import TYPE_CHECKING, Any
 
 from tvmgraph import dtypes
 from tvmgraph.capture.frame import Frame
-from tvmgraph.capture.merge import as_tensor, marked
+from tvmgraph.capture.merge import as_tensor
 from tvmgraph.capture.traced import TracedTensor
+from tvmgraph.capture.traced_number import TracedNumber, traced_number
 from tvmgraph.core.dispatch import at_least
 from tvmgraph.core.op import F
 from tvmgraph.core.sizes import proven
-from tvmgraph.core.symbols import Symbol, is_number
+from tvmgraph.core.symbols import is_number
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.core.types import Dim
 
@@ -48,25 +49,25 @@ def call(
     (x,) = args
     if function in _OF_ITEMS:
         return _OF_ITEMS[function](interpreter, x) if _has_unknown_length(interpreter, x) else None
-    if not isinstance(x, Symbol) or not interpreter.recorder.is_bound(x):
+    if not isinstance(x, Dim) or not interpreter.recorder.is_bound(x):
         return None
     if function is abs and isinstance(x, Dim):
         return x if proven(">=", x, 0) else _size_of(F.abs(interpreter.recorder.size_as_tensor(x)))
     return (
-        marked(interpreter.recorder.number(x, dtypes.float64), float) if function is float else None
+        traced_number(interpreter.recorder.number(x, dtypes.float64)) if function is float else None
     )
 
 
 def arithmetic(
     interpreter: Interpreter, operation: Callable[..., Tensor], left: object, right: object
-) -> Tensor | None:
+) -> TracedNumber | None:
     """Computes with a size of values where the result is no size; ``None`` if it is one."""
-    bound = any(map(interpreter.recorder.is_bound, (left, right)))
+    bound = any(isinstance(v, Dim) and interpreter.recorder.is_bound(v) for v in (left, right))
     if not bound or operation not in _ARITHMETIC or not (is_number(left) and is_number(right)):
         return None
     if operation is not operator.truediv and not any(isinstance(v, float) for v in (left, right)):
         return None
-    return marked(operation(*[as_tensor(v, dtypes.float64) for v in (left, right)]), float)
+    return traced_number(operation(*[as_tensor(v, dtypes.float64) for v in (left, right)]))
 
 
 def _has_unknown_length(interpreter: Interpreter, x: object) -> bool:
@@ -83,9 +84,7 @@ def _extreme(
     frame: Frame,
 ) -> Any:
     if len(args) == 1 and isinstance(args[0], TracedTensor):
-        return (
-            _of_tensor(function, args[0]) if args[0].ndim == 1 and args[0].number is None else None
-        )
+        return _of_tensor(function, args[0]) if args[0].ndim == 1 else None
     items = [*args[0]] if len(args) == 1 and isinstance(args[0], (list, tuple)) else args
     if len(items) < 2 or not any(map(interpreter.is_symbolic, items)):
         return _of_sizes(interpreter, function, items)

@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
-from tvmgraph.capture.merge import NUMBERS, as_tensor, marked, number_type, zeros
+from collections.abc import Iterable
+from typing import Any
+
+from tvmgraph.capture import tree
+from tvmgraph.capture.merge import as_tensor, zeros
+from tvmgraph.capture.traced import TracedTensor
+from tvmgraph.capture.traced_number import NUMBERS, TracedNumber
 from tvmgraph.core.op import F
 from tvmgraph.core.symbols import Symbol
 from tvmgraph.core.tensor import Tensor
 
 
-def carried(value: object, kind: type | None = None) -> object:
+def carried(value: object) -> object:
     """Returns a value with its numbers as 0-d tensors that remember that they are numbers."""
     if isinstance(value, Tensor):
         return value
+    if isinstance(value, TracedNumber):
+        return value.tensor
     if isinstance(value, Symbol):
-        return marked(as_tensor(value), kind or value.kind)
+        return marked(as_tensor(value), value.kind)
     if type(value) in NUMBERS:
-        return CarriedNumber(value, kind or type(value))
+        return CarriedNumber(value, type(value))
     if isinstance(value, dict):
         return type(value)((k, carried(v)) for k, v in value.items())
     if isinstance(value, (tuple, list)) and not hasattr(value, "_fields"):
@@ -35,27 +43,49 @@ class CarriedNumber(Tensor):
 
 def same_number(a: object, b: object) -> bool:
     """Whether two values are one number."""
+    if isinstance(a, TracedNumber) or isinstance(b, TracedNumber):
+        return a is b
     if isinstance(a, Symbol):
         return isinstance(b, Symbol) and a.text == b.text
     return type(a) is type(b) and type(a) in NUMBERS and repr(a) == repr(b)
 
 
-def marked_like(new: Tensor, old: Tensor) -> Tensor:
-    """Copies the mark of a number from an initial value to a result."""
-    return marked(new, old.kind if isinstance(old, CarriedNumber) else number_type(old))
+def marked(tensor: Any, number: type | None) -> Any:
+    """Notes that a loop carries a 0-d tensor for a Python number."""
+    if number is not None:
+        tensor.number = number
+    return tensor
+
+
+def number_of(tensor: Tensor) -> type | None:
+    """Returns the class of the number for which a loop carries a tensor, if it does that."""
+    if isinstance(tensor, CarriedNumber):
+        return tensor.kind
+    return tensor.number if isinstance(tensor, TracedTensor) else None
+
+
+def shown(value: object, tensors: Iterable[Tensor]) -> Any:
+    """Returns what variables hold for a carried value: its numbers are numbers again.
+
+    Args:
+        value: The carried value.
+        tensors: What comes instead of its tensors; numbers where those of ``value`` are.
+    """
+    pairs = zip(tree.tensors(value), tensors)
+    kinds = ((t, number_of(old)) for old, t in pairs)
+    return tree.replace(value, iter([t if k is None else TracedNumber(t, k) for t, k in kinds]))
 
 
 def zeros_like_outside(t: Tensor) -> Tensor:
     """Returns zeros of a type, still marked where they stand for a number."""
     if isinstance(t, CarriedNumber):
         return CarriedNumber(t.kind(0), t.kind)
-    new = zeros(t.type)
-    return marked(new, number_type(t))
+    return marked(zeros(t.type), number_of(t))
 
 
 def typed(o: CarriedNumber, n: Tensor) -> Tensor:
     """Returns an initial number in the type that an iteration makes of it."""
-    kind = n.kind if isinstance(n, CarriedNumber) else number_type(n)
+    kind = number_of(n)
     if kind is not None:
         return CarriedNumber(o.item(), kind)
     return F.cast(Tensor(o), n.dtype)

@@ -12,9 +12,11 @@ from typing import TYPE_CHECKING, Any
 from tvmgraph.capture.frame import Frame, Unset
 from tvmgraph.capture.identity import check_compared, identical
 from tvmgraph.capture.impure import is_environment
+from tvmgraph.capture.merge import as_tensor
 from tvmgraph.capture.nested import NestedFunction
 from tvmgraph.capture.source import bound_names, describe
 from tvmgraph.capture.traced import TracedTensor
+from tvmgraph.capture.traced_number import positions
 from tvmgraph.core.op import F
 from tvmgraph.core.symbols import Symbol
 from tvmgraph.core.tensor import Tensor
@@ -174,8 +176,11 @@ class Expressions:
 
         conjunction = isinstance(node.op, ast.And)
         if isinstance(first, Tensor):
-            then, orelse = (rest, lambda: False) if conjunction else (lambda: True, rest)
-            return self.choose(first, then, orelse, node, frame)
+            pair = rest, lambda: not conjunction
+            then, orelse = pair if conjunction else pair[::-1]
+            return self.choose(
+                first, lambda: as_tensor(then()), lambda: as_tensor(orelse()), node, frame
+            )
         return rest() if first is conjunction else first
 
     def _Compare(self: Interpreter, node: ast.Compare, frame: Frame) -> object:
@@ -255,7 +260,7 @@ class Expressions:
         frame.node = node
         if is_environment(owner):
             return self.call(owner.__getitem__, (index,), {})
-        return self.effects.item(owner, owner[index])
+        return self.effects.item(owner, owner[positions(owner, index)])
 
     def _Slice(self: Interpreter, node: ast.Slice, frame: Frame) -> object:
         parts = (node.lower, node.upper, node.step)

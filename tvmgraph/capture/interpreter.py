@@ -26,7 +26,6 @@ from tvmgraph.capture.frame import Completion, Frame
 from tvmgraph.capture.hoist import Hoisted
 from tvmgraph.capture.impure import PURE, ImpureCalls
 from tvmgraph.capture.loops import Loops
-from tvmgraph.capture.merge import as_tensor, common_dtype, marked, number_type
 from tvmgraph.capture.nested import NestedFunction
 from tvmgraph.capture.observer import is_own
 from tvmgraph.capture.outside import Outside
@@ -35,6 +34,7 @@ from tvmgraph.capture.settings import Settings
 from tvmgraph.capture.source import FunctionSource, definition_of, source_of
 from tvmgraph.capture.statements import Statements
 from tvmgraph.capture.traced import TracedTensor
+from tvmgraph.capture.traced_number import TracedNumber, may_raise
 from tvmgraph.config import context
 from tvmgraph.core.explained import speaks_for_users
 from tvmgraph.core.op import F
@@ -218,6 +218,8 @@ class Interpreter(Expressions, Statements, Branches, Loops, Outside):
         traced = len(args) == 1 and isinstance(args[0], (TracedTensor, NestedFunction))
         if function is type and traced:
             return args[0].shown_type
+        if function is type and len(args) == 1 and isinstance(args[0], TracedNumber):
+            return args[0].kind
         if function is id and traced:
             self.refuse(node, frame, "the id of a tensor or function", "compare with `is`")
         if function is bool and len(args) == 1:
@@ -228,8 +230,10 @@ class Interpreter(Expressions, Statements, Branches, Loops, Outside):
             self.recorder.guards.add_read(*args)
         if function is setattr and len(args) == 3:
             return self.set_attribute(*args, node, frame)
-        if function in (int, float) and len(args) == 1 and number_type(args[0]) is function:
-            return args[0]
+        if function in (int, float) and len(args) == 1 and isinstance(args[0], TracedNumber):
+            converted = args[0].converted(function)
+            if converted is not None:
+                return converted
         is_builtin = isinstance(function, (type, types.BuiltinFunctionType))
         if is_builtin and not kwargs and function in builtin.FUNCTIONS:
             found = builtin.call(self, function, args, node, frame)
@@ -350,7 +354,9 @@ class Interpreter(Expressions, Statements, Branches, Loops, Outside):
 
     def number_of(self, truth: object) -> object:
         """Marks a ``bool[]`` tensor as standing for a Python bool."""
-        return marked(self.recorder.snapshot(truth), bool) if isinstance(truth, Tensor) else truth
+        if not isinstance(truth, Tensor):
+            return truth
+        return TracedNumber(self.recorder.snapshot(truth), bool)
 
     def _scalar(self, value: Tensor) -> Tensor:
         if value.size != 1:
@@ -360,26 +366,21 @@ class Interpreter(Expressions, Statements, Branches, Loops, Outside):
 
     def is_symbolic(self, value: object) -> bool:
         """Whether a value is a tensor whose elements differ from call to call."""
-        if isinstance(value, TracedTensor):
+        if isinstance(value, (TracedTensor, TracedNumber)):
             return True
         return isinstance(value, Tensor) and not self.recorder.is_constant(value)
 
     def operate(self, operation: Callable[[Any, Any], Any], left: object, right: object) -> object:
-        """Applies a binary operator; a tensor that stands for a number behaves like one."""
+        """Applies a binary operator; sizes of values may be what the graph computes with."""
         found = builtin.arithmetic(self, operation, left, right)
         if found is not None:
             return found
-        kinds = number_type(left), number_type(right)
-        symbolic = self.is_symbolic(left), self.is_symbolic(right)
-        if not any(k is not None and s for k, s in zip(kinds, symbolic)):
-            return operation(left, right)
-        if all(kinds):
-            result = operation(left, right)
-            kind = {"b": bool, "i": int, "f": float}.get(getattr(result.dtype, "kind", ""))
-            return marked(result, kind)
-        dtype = common_dtype_or_none(left, right)
-        if dtype is not None:
-            left, right = (as_tensor(x, dtype) for x in (left, right))
+        if self.settings.lax and may_raise(operation, left, right) and self.current is not None:
+            self.refuse(
+                self.current.node or self.current.source.node, self.current,
+                "a division or power of numbers that a tensor decides, which raises for some,",
+                "compute with tensors",
+            )  # fmt: skip
         return operation(left, right)
 
     def iterate(self, value: Any, node: ast.AST, frame: Frame) -> Iterator[object]:
@@ -444,16 +445,6 @@ def _through(name: str) -> Callable[..., object]:
 _ON_SYMBOLS: dict[object, Callable[..., object]] = {
     len: _length, isinstance: _is_instance, **{f: _through(n) for n, f in FUNCTIONS.items()},
 }  # fmt: skip
-
-
-def common_dtype_or_none(left: object, right: object) -> dtypes.DType | None:
-    """Returns the dtype of the tensor that meets a number, if it can hold the number."""
-    from tvmgraph.capture.merge import Mismatch
-
-    try:
-        return common_dtype(left, right)
-    except (Mismatch, AttributeError):
-        return None
 
 
 def _bind(

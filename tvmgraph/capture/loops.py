@@ -13,13 +13,15 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from tvmgraph import dtypes
 from tvmgraph.capture import tree
 from tvmgraph.capture.carried import (
     CarriedNumber,
     carried,
     fits,
-    marked_like,
+    number_of,
     same_number,
+    shown,
     structure,
     tensor_flag,
     typed,
@@ -28,11 +30,12 @@ from tvmgraph.capture.carried import (
 from tvmgraph.capture.frame import Completion, Frame, Unset
 from tvmgraph.capture.hoist import recorded_again
 from tvmgraph.capture.identity import Carried, may_be, unsettled
-from tvmgraph.capture.merge import NUMBERS, Side, as_tensor, describe, marked, number_type
+from tvmgraph.capture.merge import Side, as_tensor, describe
 from tvmgraph.capture.region import Region
 from tvmgraph.capture.snapshot import Snapshot
 from tvmgraph.capture.source import bound_names, within
 from tvmgraph.capture.traced import TracedTensor
+from tvmgraph.capture.traced_number import TracedNumber, held
 from tvmgraph.core.op import F
 from tvmgraph.core.random import STATE_TYPE
 from tvmgraph.core.tensor import Tensor
@@ -71,7 +74,7 @@ class Loops:
     ) -> Completion:
         """Records ``for i in range(start, stop, step)`` whose trip count is not known."""
         start, stop, step = bounds
-        if isinstance(step, Tensor):
+        if isinstance(held(step), Tensor):
             self.refuse(
                 node, frame, "a `range` whose step is a tensor", "make the step a Python number"
             )
@@ -83,7 +86,7 @@ class Loops:
         )
         owner = frame.owner(name) or frame
         frame.names[counter] = (
-            start if not isinstance(start, Tensor) else F.cast(start, NUMBERS[int])
+            TracedNumber(F.cast(start, dtypes.int64), int) if isinstance(start, Tensor) else start
         )
         if name not in owner.names:
             owner.names[name] = start
@@ -215,13 +218,12 @@ class _Recording:
         recorder, plan = self.i.recorder, self.plan
 
         def parameter(t: Tensor, label: str) -> TracedTensor:
-            new = TracedTensor(recorder, region.state(t.type, label))
-            return marked(new, t.kind if isinstance(t, CarriedNumber) else number_type(t))
+            return TracedTensor(recorder, region.state(t.type, label))
 
         for name, value in plan.names.items():
-            leaves = iter([parameter(t, name.partition(":")[0]) for t in tree.tensors(value)])
-            bound[name] = self._owner(name).names[name] = tree.replace(value, leaves)
-            for t in tree.tensors(bound[name]):
+            leaves = [parameter(t, name.partition(":")[0]) for t in tree.tensors(value)]
+            bound[name] = self._owner(name).names[name] = shown(value, leaves)
+            for t in leaves:
                 recorder.moving[id(t)] = t, self._refuse_identity
         states = [(t, region.state(t.type, "state")) for t in plan.tensors.values()]
         if plan.random:
@@ -335,12 +337,14 @@ class _Recording:
         """Checks that a carried variable keeps its types; a number may widen once."""
         old = tree.tensors(self.plan.names[name])
         new = tree.tensors(carried(after)) if not isinstance(after, Unset) else []
-        if len(old) != len(new) or structure(bound) != structure(carried(after)):
+        if len(old) != len(new) or structure(carried(bound)) != structure(carried(after)):
             self._changes(name, bound, after)
         changed = False
         leaves = []
         for o, n in zip(old, new):
-            if o.type is n.type:
+            if self.i.settings.lax and number_of(o) is not number_of(n):
+                self._changes(name, bound, after)
+            elif o.type is n.type:
                 leaves.append(o)
             elif isinstance(o, CarriedNumber) and n.shape == () and n.dtype.kind in _WIDER[o.kind]:
                 leaves.append(typed(o, n))
@@ -391,8 +395,7 @@ class _Recording:
         flags = {n: next(outputs) for n in sorted(plan.flags)}
         value = None
         if plan.value is not None:
-            leaves = [marked_like(next(outputs), t) for t in tree.tensors(plan.value)]
-            value = tree.replace(plan.value, iter(leaves))
+            value = shown(plan.value, [next(outputs) for _ in tree.tensors(plan.value)])
         return Completion(flags.get("returned", False), flags.get("broke", False), value=value)
 
     def _refuse_identity(self) -> None:
@@ -415,7 +418,7 @@ class _Recording:
             owner = self._owner(name)
             names = next(n for (f, _), n in zip(attempt.before.names, attempt.body.names)
                          if f is owner)  # fmt: skip
-            parts = value, attempt.bound[name], carried(names[name])
+            parts = value, carried(attempt.bound[name]), carried(names[name])
             carries += [Carried(*c) for c in zip(*map(tree.tensors, parts))
                         if not isinstance(c[0], CarriedNumber)]  # fmt: skip
         region, arguments = attempt.body.region, {*map(id, self.i.recorder.arguments)}
@@ -440,13 +443,13 @@ class _Recording:
     ) -> None:  # fmt: skip
         line, recorder = self.node.lineno, self.i.recorder
         for name, value in self.plan.names.items():
-            leaves = [marked_like(next(outputs), t) for t in tree.tensors(value)]
-            for new, t in zip(leaves, tree.tensors(attempt.bound[name])):
+            leaves = [next(outputs) for _ in tree.tensors(value)]
+            for new, t in zip(leaves, tree.tensors(carried(attempt.bound[name]))):
                 if id(t) in moved:
                     recorder.moving[id(new)] = new, self._refuse_identity
                     for other in (new, *moved[id(t)]):
                         recorder.moved[id(other)] = other, self._refuse_identity
-            self._owner(name).names[name] = tree.replace(value, iter(leaves))
+            self._owner(name).names[name] = shown(value, leaves)
         for name in self.names:
             owner = self._owner(name)
             if name not in owner.names:

@@ -6,15 +6,13 @@ from collections.abc import Callable, Container, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-import numpy as np
-
 from tvmgraph import dtypes
 from tvmgraph.capture.frame import Unset
 from tvmgraph.capture.identity import choice_of, may_be
 from tvmgraph.capture.region import Region
 from tvmgraph.capture.traced import TracedTensor
+from tvmgraph.capture.traced_number import NUMBERS, TracedNumber, as_scalar, held, kind_of, wider
 from tvmgraph.core.op import F
-from tvmgraph.core.state import state
 from tvmgraph.core.symbols import Symbol
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.core.types import TensorType
@@ -27,8 +25,6 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 Plan = Callable[[list[Tensor]], Any]
-#: Classes of Python numbers with the dtype of the 0-d tensors that stand for them.
-NUMBERS = {bool: dtypes.bool_, int: dtypes.int64, float: dtypes.float32}
 _ATOMS = (int, float, bool, str, bytes, complex, type(None), slice, range, dtypes.DType)
 
 
@@ -48,22 +44,15 @@ class Mismatch(Exception):
 
 def number_type(value: object) -> type | None:
     """Returns the type of a Python number, or of the one a tensor stands for."""
-    if isinstance(value, TracedTensor):
-        return value.number
-    if isinstance(value, Symbol):
-        return value.kind
-    return type(value) if type(value) in NUMBERS else None
+    kind = kind_of(value)
+    return kind if kind in NUMBERS else None
 
 
 def as_tensor(value: Any, dtype: dtypes.DType | None = None) -> Tensor:
     """Makes a 0-d tensor of a Python number."""
     if isinstance(value, Tensor):
         return value if dtype is None or value.dtype is dtype else F.cast(value, dtype)
-    if isinstance(value, Symbol):
-        recorder: Any = state.interpreter
-        return recorder.number(value, dtype or NUMBERS[value.kind])
-    wanted = dtype or NUMBERS[type(value)]
-    return Tensor(np.asarray(value, wanted.numpy))
+    return as_scalar(value, dtype or NUMBERS[kind_of(value)])
 
 
 def common_dtype(a: Any, b: Any) -> dtypes.DType | None:
@@ -74,8 +63,7 @@ def common_dtype(a: Any, b: Any) -> dtypes.DType | None:
     """
     kinds = [number_type(a), number_type(b)]
     if all(kinds):
-        order = (bool, int, float)
-        return NUMBERS[order[max(order.index(k) for k in kinds if k is not None)]]
+        return NUMBERS[wider(*[k for k in kinds if k is not None])]
     for kind, other in zip(kinds, (b, a)):
         if kind is None:
             continue
@@ -142,6 +130,8 @@ class Merger:
         first: One branch, finished but for its results.
         second: The other.
         known: The containers that there were before, by ``id``; what they hold is merged in place.
+        exact: Whether a number merges with its own class alone, as it must where Python may see
+            which class it has.
 
     Attributes:
         pairs: The tensors of which a result is one, by its number.
@@ -149,9 +139,10 @@ class Merger:
     """
 
     def __init__(
-        self, recorder: Recorder, first: Side, second: Side, known: Container[int]
-    ) -> None:
-        self.recorder, self.known = recorder, known
+        self, recorder: Recorder, first: Side, second: Side, known: Container[int],
+        exact: bool = False,
+    ) -> None:  # fmt: skip
+        self.recorder, self.known, self.exact = recorder, known, exact
         self.sides = (first, second)
         self.regions = (first.region, second.region)
         self.outputs: tuple[list[Value], list[Value]] = ([], [])
@@ -209,6 +200,8 @@ class Merger:
         a, b = (side.final(x) for side, x in zip(self.sides, objects))
         dtype = common_dtype(a, b)
         numbers = number_type(a), number_type(b)
+        if self.exact and numbers[0] is not numbers[1]:
+            raise Mismatch(f"{describe(a)} on one side and {describe(b)} on the other")
         pair: list[Tensor] = []
         for region, x in zip(self.regions, (a, b)):
             with self.recorder.recording_into(region):
@@ -216,7 +209,7 @@ class Merger:
         if pair[0].type is not pair[1].type:
             raise Mismatch(f"{pair[0].type} on one side and {pair[1].type} on the other")
         if any(numbers):
-            return self.add(pair[0], pair[1], _wider(*numbers) if all(numbers) else None)
+            return self.add(pair[0], pair[1], wider(*numbers) if all(numbers) else None)
         return self._choice(objects, pair)
 
     def _choice(self, objects: Any, pair: Sequence[Tensor]) -> Plan:
@@ -250,7 +243,7 @@ class Merger:
         for region, outputs, x in zip(self.regions, self.outputs, (a, b)):
             with self.recorder.recording_into(region):
                 outputs.append(self.recorder.value_of(x))
-        return lambda outs: marked(outs[index], number)
+        return lambda outs: outs[index] if number is None else TracedNumber(outs[index], number)
 
     def add_values(self, a: Value, b: Value) -> Plan:
         """Adds a pair of graph values of one type."""
@@ -261,14 +254,15 @@ class Merger:
         if id(value) in self.known:
             return lambda outs: value
         value = self.sides[side].final(value)
-        if isinstance(value, TracedTensor):
-            if not self.regions[side].defines(value.value):
+        tensor = held(value)
+        if isinstance(tensor, TracedTensor):
+            if not self.regions[side].defines(tensor.value):
                 return lambda outs: value
-            zeros = self._zeros(value.type, 1 - side)
-            pair = (value, zeros) if side == 0 else (zeros, value)
-            if value.number is None and value.choice is not None:
+            zeros = self._zeros(tensor.type, 1 - side)
+            pair = (tensor, zeros) if side == 0 else (zeros, tensor)
+            if tensor is value and tensor.choice is not None:
                 return self._choice((value, value), pair)
-            return self.add(*pair, number=value.number)
+            return self.add(*pair, number=None if tensor is value else kind_of(value))
         if isinstance(value, dict):
             plans = {k: self.keep(v, side) for k, v in value.items()}
             kind: Any = type(value)
@@ -291,18 +285,6 @@ def _made_in(region: Region, value: Tensor) -> bool:
 def zeros(type: TensorType) -> Tensor:
     """Returns zeros, for a value that nobody will look at."""
     return F.zeros(type.static_shape, type.dtype)
-
-
-def marked(tensor: Any, number: type | None) -> Any:
-    """Notes that a 0-d tensor stands for a Python number."""
-    if number is not None:
-        tensor.number = number
-    return tensor
-
-
-def _wider(a: type | None, b: type | None) -> type | None:
-    order = (bool, int, float)
-    return order[max(order.index(k) for k in (a, b) if k is not None)]
 
 
 def _equal(a: object, b: object) -> bool:

@@ -429,8 +429,6 @@ def _result_leaf(
             if argument is x:
                 return tree.Leaf("argument", i)
         outputs.append(value)
-        if isinstance(x, TracedTensor) and x.number is not None:
-            return tree.Leaf("number", len(outputs) - 1)
         return tree.Leaf("output", len(outputs) - 1)
     if isinstance(x, Symbol) and recorder.is_bound(x):
         outputs.append(recorder.value_of(recorder.size_as_tensor(x)))

@@ -16,6 +16,7 @@ from tvmgraph.capture.expect import is_cell
 from tvmgraph.capture.guards import Guards
 from tvmgraph.capture.region import Region
 from tvmgraph.capture.traced import TracedTensor
+from tvmgraph.capture.traced_number import TracedNumber
 from tvmgraph.capture.tree import Names
 from tvmgraph.core.op import OPS, F, Op
 from tvmgraph.core.parameter import Parameter
@@ -139,6 +140,8 @@ class Recorder:
         A size is read off the arguments in the graph; a Python number is computed in Python at
         every call and becomes a parameter.
         """
+        if isinstance(value, TracedNumber):
+            return value.as_tensor(dtype)
         if isinstance(value, Dim):
             return F.size_value(*self.having(value.roots), size=value, dtype=dtype)
         key = (value.text, dtype)
@@ -159,11 +162,13 @@ class Recorder:
         return [TracedTensor(self, self.sizes[root]) for root in sorted(roots)]
 
     def is_bound(self, value: object) -> bool:
-        """Whether a number is a size that only the values decide."""
-        return isinstance(value, Symbol) and bound(value.roots)
+        """Whether a number is one that only the values of tensors decide."""
+        return isinstance(value, Symbol) and (value.traced or bound(value.roots))
 
     def size_as_tensor(self, value: Any) -> Any:
-        """Returns a size that only the values decide as a 0-d tensor, and others as they are."""
+        """Returns a number that only the values decide as a 0-d tensor, others as they are."""
+        if isinstance(value, TracedNumber):
+            return value.tensor
         return self.number(value, dtypes.int64) if self.is_bound(value) else value
 
     def result(self, value: Symbol) -> int:

@@ -17,6 +17,7 @@ from tvmgraph.capture.expect import is_iterator
 from tvmgraph.capture.expressions import IN_PLACE
 from tvmgraph.capture.frame import Completion, Frame
 from tvmgraph.capture.source import within
+from tvmgraph.capture.traced_number import held, positions
 from tvmgraph.core.op import F
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.errors import interprets
@@ -184,7 +185,7 @@ class Statements:
             new = self._combined(node, self.attribute(owner, name), frame)
             self.set_attribute(owner, name, new, node, frame)
             return
-        key = self.evaluate(t.slice, frame)
+        key = positions(owner, self.evaluate(t.slice, frame))
         new = self._combined(node, self.effects.item(owner, owner[key]), frame)
         self.effects.call(owner, "__setitem__", (key, new), {}, node, frame)
 
@@ -225,7 +226,8 @@ class Statements:
         elif isinstance(target, ast.Subscript):
             owner, key = self.evaluate(target.value, frame), self.evaluate(target.slice, frame)
             frame.node = target
-            self.effects.call(owner, "__setitem__", (key, value), {}, target, frame)
+            given = (positions(owner, key), value)
+            self.effects.call(owner, "__setitem__", given, {}, target, frame)
         else:
             self.refuse(target, frame, "this assignment target")
 
@@ -361,7 +363,7 @@ class Statements:
         if not named or self.evaluate(node.func, frame) is not range:  # pyright: ignore[reportAttributeAccessIssue]
             return self.evaluate(node, frame)
         args = self.elements(node.args, frame)  # pyright: ignore[reportAttributeAccessIssue]
-        if any(isinstance(a, Tensor) for a in args):
+        if any(isinstance(held(a), Tensor) for a in args):
             return _Bounds(*(0, *args, 1) if len(args) == 1 else (*args, 1)[:3])
         return range(*args)
 

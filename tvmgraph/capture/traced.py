@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from tvmgraph.graph.ir import Value
 
 
-def _no_value(what: str, fix: str, at: str = "") -> NoReturn:
+def no_value(what: str, fix: str, at: str = "") -> NoReturn:
+    """Raises the error for what needs the elements of a tensor that is not computed yet."""
     raise CaptureError(
         f"{what} needs the value of a tensor, which is not known while a function is compiled",
         op="jit", at=at or user_source(), fix=fix,
@@ -28,7 +29,8 @@ def _no_value(what: str, fix: str, at: str = "") -> NoReturn:
 
 
 _TEXT_OUTSIDE = "pass the tensor itself to print() or to a logger, or format it outside"
-_OUTSIDE = "do this outside the compiled function, or return the tensor and convert it there"
+#: The remedy for most of it.
+OUTSIDE = "do this outside the compiled function, or return the tensor and convert it there"
 
 
 class TracedTensor(Tensor):
@@ -37,7 +39,7 @@ class TracedTensor(Tensor):
     Attributes:
         value: The graph value it denotes now.
         recorder: The capture it belongs to.
-        number: ``bool``, ``int`` or ``float`` where it stands for a Python number.
+        number: ``bool``, ``int`` or ``float`` where a loop carries it for a Python number.
         is_leaf: Whether it stands for a Parameter that was passed.
         choice: The tensors of which it is one, where a tensor decided which.
     """
@@ -70,12 +72,12 @@ class TracedTensor(Tensor):
     @property
     def shown_type(self) -> type:
         """The type of what it stands for."""
-        return self.number or (Parameter if self.is_leaf else Tensor)
+        return Parameter if self.is_leaf else Tensor
 
     @property
     def array(self) -> NoReturn:  # pyright: ignore[reportIncompatibleVariableOverride]
         """Raises: there are no elements yet."""
-        _no_value("this", _OUTSIDE)
+        no_value("this", OUTSIDE)
 
     @property
     def token(self) -> object:
@@ -93,44 +95,39 @@ class TracedTensor(Tensor):
         return TracedTensor(self.recorder, self.value)
 
     def __bool__(self) -> bool:
-        _no_value(
+        no_value(
             "a Python `if`, `while`, `and`, `or`, `not` or `assert`",
             "choose with ops.where(condition, a, b), or decide outside the compiled function",
         )
 
     def __int__(self) -> int:
-        _no_value("int()", _OUTSIDE)
+        no_value("int()", OUTSIDE)
 
     def __float__(self) -> float:
-        _no_value("float()", _OUTSIDE)
+        no_value("float()", OUTSIDE)
 
     def __index__(self) -> int:
-        _no_value("using a tensor as a Python index", "index with the tensor itself: x[i]")
+        no_value("using a tensor as a Python index", "index with the tensor itself: x[i]")
 
     def item(self, *index: int) -> NoReturn:
         """Raises: there are no elements yet."""
-        _no_value("item()", _OUTSIDE)
+        no_value("item()", OUTSIDE)
 
     def asnumpy(self) -> NoReturn:
         """Raises: there are no elements yet."""
-        _no_value("asnumpy()", _OUTSIDE)
+        no_value("asnumpy()", OUTSIDE)
 
     numpy = asnumpy
 
     def tolist(self) -> NoReturn:
         """Raises: there are no elements yet."""
-        _no_value("tolist()", _OUTSIDE)
+        no_value("tolist()", OUTSIDE)
 
     def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> NoReturn:
-        _no_value("a NumPy function", "use the operator from tvmgraph.ops instead")
+        no_value("a NumPy function", "use the operator from tvmgraph.ops instead")
 
     def __contains__(self, value: object) -> bool:
-        _no_value("`in`", "use (x == value).any()")
-
-    def __hash__(self) -> int:
-        if self.number is not None:  # a Python number is found by its value
-            _no_value("a key of a dict or an item of a set", _OUTSIDE)
-        return object.__hash__(self)
+        no_value("`in`", "use (x == value).any()")
 
     def __deepcopy__(self, memo: dict[int, object]) -> TracedTensor:
         return self.snapshot()
@@ -139,7 +136,7 @@ class TracedTensor(Tensor):
         return self.snapshot()
 
     def __reduce__(self) -> tuple[object, ...]:
-        _no_value("pickle", _OUTSIDE)
+        no_value("pickle", OUTSIDE)
 
     def __str__(self) -> str:
         return self._text(sys._getframe(1).f_globals)
@@ -161,5 +158,5 @@ class TracedTensor(Tensor):
         if not own and state.interpreter is not None:
             interpreter = getattr(self.recorder.call, "__self__", None)
             at = interpreter.line() if interpreter is not None else ""
-            _no_value("the text of a tensor's elements", _TEXT_OUTSIDE, at)
+            no_value("the text of a tensor's elements", _TEXT_OUTSIDE, at)
         return f"Tensor(shape={list(self.shape)}, dtype={self.dtype}, value=<%{self.value.name}>)"

@@ -338,7 +338,7 @@ def _lift_arguments(
         if key is not None:
             _wanted[key] = wanted
     try:
-        return tuple([a if isinstance(a, Tensor) else _lift(a, d) for a, d in zip(args, wanted)])
+        return tuple([a if isinstance(a, Tensor) else lift(a, d) for a, d in zip(args, wanted)])
     except OverflowError:
         raise ArgumentError(
             f"a number does not fit {wanted[0].name}", fix="cast the tensor to a wider dtype"
@@ -406,7 +406,7 @@ _LIFTED_LIMIT = 1024
 _lifted: dict[tuple[type, object, dtypes.DType], Tensor] = {}
 
 
-def _lift(value: object, dtype: dtypes.DType) -> Tensor:
+def lift(value: object, dtype: dtypes.DType) -> Tensor:
     """Converts a number to a 0-d tensor; the same numbers come again and again in eager code."""
     kind = value.__class__
     if isinstance(value, Symbol):
@@ -425,8 +425,8 @@ def _lift(value: object, dtype: dtypes.DType) -> Tensor:
 
 def _lift_symbol(value: Symbol, dtype: dtypes.DType) -> Tensor:
     """Returns a number that differs from call to call as an input of the graph."""
-    if scope() is None or state.interpreter is None:
-        return _lift(value.current(), dtype)
+    if state.interpreter is None or (scope() is None and not value.traced):
+        return lift(value.current(), dtype)
     return state.interpreter.number(value, dtype)
 
 

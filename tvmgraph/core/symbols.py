@@ -199,7 +199,10 @@ class Symbol:
         text: A Python expression of the roots.
         roots: Names of the roots it depends on.
         kind: ``int`` or ``float``.
+        traced: Whether its value is one of the graph, so that no code knows it while capturing.
     """
+
+    traced = False
 
     __slots__ = ("_code", "kind", "roots", "text")
 

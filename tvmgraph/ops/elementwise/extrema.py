@@ -18,6 +18,7 @@ from tvmgraph.core.columns import Expr, Formulas, OnnxNamed, OnnxOps
 from tvmgraph.core.composed import composed
 from tvmgraph.core.op import F, sample
 from tvmgraph.core.primitive import RowDecorator, primitive
+from tvmgraph.core.symbols import Symbol
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.core.traits import CHEAP
 from tvmgraph.errors import ArgumentError, DTypeError, user_source
@@ -227,18 +228,20 @@ def _limit(
     d = x.type.dtype
     if not by_extrema:
         for bound in (low, high):
+            number: Any = bound.kind(1) if isinstance(bound, Symbol) else bound
             if isinstance(bound, Tensor):
                 d = dtypes.promote(d, bound.type.dtype)
-            elif isinstance(bound, float):
-                d = dtypes.promote_scalar(d, bound)
+            elif isinstance(number, float):
+                d = dtypes.promote_scalar(d, number)
         x = F.cast(x, d)
     limits = (F.maximum, F.minimum) if by_extrema else (_raise, _lower)
     for bound, choose in zip((low, high), limits):
         if isinstance(bound, Tensor):
             x = choose(x, F.cast(bound, d))
-        elif dtypes.is_number(bound):
-            number: Any = bound
-            x = choose(x, number if d.is_float else int(number))
+        elif dtypes.is_number(bound) or isinstance(bound, Symbol):
+            number = bound
+            kept = d.is_float or (isinstance(bound, Symbol) and bound.kind is not float)
+            x = choose(x, number if kept else int(number))
         elif bound is not None:
             raise DTypeError(
                 f"a bound must be a Tensor or a number, not {type(bound).__name__}",

@@ -6,7 +6,9 @@ from typing import Any
 
 from tvmgraph import dtypes
 from tvmgraph.core import promotion, rules
+from tvmgraph.core.dispatch import lift
 from tvmgraph.core.op import F
+from tvmgraph.core.symbols import Symbol
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.errors import ArgumentError, DTypeError, OutOfRangeError, ShapeError
 from tvmgraph.ops.common.arguments import bad, require_tensor, resolve_axis
@@ -21,6 +23,8 @@ __all__ = [
 
 def as_index(name: str, index: object, argument: str) -> Tensor:
     """Returns an index argument (a tensor, or an int or sequence of ints) as an integer tensor."""
+    if isinstance(index, Symbol):
+        index = lift(index, dtypes.int64)
     index = index if isinstance(index, Tensor) else Tensor(index)
     if not index.type.dtype.is_integer:
         raise bad(

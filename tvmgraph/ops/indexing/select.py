@@ -10,9 +10,11 @@ from tvmgraph import dtypes
 from tvmgraph.core import rules
 from tvmgraph.core.columns import Builder, Expr, OnnxNamed, OnnxOps
 from tvmgraph.core.composed import composed as in_one_piece
+from tvmgraph.core.dispatch import lift
 from tvmgraph.core.memory import require_bytes
 from tvmgraph.core.op import F, Reason, sample
 from tvmgraph.core.primitive import primitive
+from tvmgraph.core.symbols import Symbol
 from tvmgraph.core.tensor import Tensor, tensor_from_numpy
 from tvmgraph.core.traits import CHEAP, Pattern, Traits
 from tvmgraph.core.types import Dim, TensorType, tensor_type
@@ -145,6 +147,8 @@ def like(value: object, x: Tensor) -> Tensor:
     d = x.type.dtype
     if isinstance(value, Tensor):
         return value if value.type.dtype is d else F.cast(value, d)
+    if isinstance(value, Symbol):
+        return lift(value, d)
     array = np.asarray(value)
     if array.dtype.kind not in "biufc":
         raise DTypeError(f"the values must be a Tensor or numbers, not {type(value).__name__}")

@@ -1,0 +1,218 @@
+"""TracedNumber: stands for a Python number that a tensor decides while a function is captured."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from typing import Any, NoReturn
+
+import numpy as np
+
+from tvmgraph import dtypes
+from tvmgraph.capture.traced import OUTSIDE, TracedTensor, no_value
+from tvmgraph.core.op import F
+from tvmgraph.core.state import state
+from tvmgraph.core.symbols import Symbol, is_number
+from tvmgraph.core.tensor import Tensor
+
+#: Classes of Python numbers with the dtype of the 0-d tensors that hold them.
+NUMBERS: dict[type, dtypes.DType] = {bool: dtypes.bool_, int: dtypes.int64, float: dtypes.float64}
+_KINDS = {"b": bool, "i": int, "f": float}
+
+_Operation = Callable[[Any, Any], Any]
+
+
+def wider(*kinds: type) -> type:
+    """Returns the class of numbers in which others meet: ``bool``, ``int`` or ``float``."""
+    order = tuple(NUMBERS)
+    return max(kinds, key=order.index)
+
+
+def kind_of(value: object) -> type:
+    """Returns the class of a Python number, or of the one that a symbol stands for."""
+    return value.kind if isinstance(value, Symbol) else type(value)
+
+
+def as_scalar(value: object, dtype: dtypes.DType) -> Tensor:
+    """Returns a Python number or symbol as a 0-d tensor."""
+    if isinstance(value, TracedNumber):
+        return value.as_tensor(dtype)
+    if isinstance(value, Symbol):
+        recorder: Any = state.interpreter
+        return recorder.number(value, dtype)
+    return Tensor(np.asarray(value, dtype.numpy))
+
+
+def _operators(operation: _Operation, compute: _Operation) -> tuple[_Operation, _Operation]:
+    """Returns the methods of a binary operator for a number on its left and on its right."""
+
+    def method(self: TracedNumber, other: object) -> Any:
+        return _combine(operation, compute, self, other)
+
+    def reflected(self: TracedNumber, other: object) -> Any:
+        return _combine(operation, compute, other, self)
+
+    return method, reflected
+
+
+def _combine(operation: _Operation, compute: _Operation, a: object, b: object) -> Any:
+    """Applies a binary operator to numbers as Python does.
+
+    Args:
+        operation: The operator.
+        compute: The same of tensors.
+        a: A number.
+        b: Another one.
+    """
+    others = [v for v in (a, b) if not is_number(v)]
+    if others:
+        if isinstance(others[0], (complex, np.ndarray, np.generic)):
+            no_value(f"an operator on a Python number and a {type(others[0]).__name__}", OUTSIDE)
+        return NotImplemented
+    kind = wider(int, *map(kind_of, (a, b)))
+    if operation is operator.truediv:
+        kind = float
+    elif operation in _BITWISE:
+        kind = wider(*map(kind_of, (a, b)))
+    return traced_number(compute(*[as_scalar(v, NUMBERS[kind]) for v in (a, b)]))
+
+
+_BITWISE = {operator.and_, operator.or_, operator.xor}
+_DIVISIONS = {
+    operator.truediv, operator.floordiv, operator.mod,
+    operator.itruediv, operator.ifloordiv, operator.imod,
+}  # fmt: skip
+_POWERS = {operator.pow, operator.ipow}
+
+
+def may_raise(operation: _Operation, a: object, b: object) -> bool:
+    """Whether an operator on numbers raises, or gives a number of another class, for some values.
+
+    Division by 0 raises, ``2 ** -1`` is no ``int``, and ``(-1) ** 0.5`` is complex.
+    """
+    traced = isinstance(b, TracedNumber)
+    if not (is_number(a) and is_number(b) and (traced or isinstance(a, TracedNumber))):
+        return False
+    if operation in _DIVISIONS:
+        return traced or b == 0
+    return operation in _POWERS and (traced or not isinstance(b, int) or b < 0)
+
+
+class TracedNumber(Symbol):
+    """A Python number that only the values of tensors decide.
+
+    It takes part in arithmetic and comparisons with numbers, which give others of its kind, and
+    with tensors, where it is as weak as any Python number. Whatever needs its value raises.
+
+    Args:
+        tensor: What holds it: a 0-d tensor of the dtype in :data:`NUMBERS`.
+        kind: ``bool``, ``int`` or ``float``.
+    """
+
+    __slots__ = ("tensor",)
+
+    traced = True
+
+    def __init__(self, tensor: TracedTensor, kind: type) -> None:
+        self._set(f"a Python {kind.__name__}", frozenset(), kind)
+        self.tensor = tensor
+        tensor.number = kind
+
+    def as_tensor(self, dtype: dtypes.DType | None = None) -> Tensor:
+        """Returns it as a 0-d tensor.
+
+        Args:
+            dtype: The dtype; that of its class by default.
+        """
+        return self.tensor if dtype in (None, self.tensor.dtype) else F.cast(self.tensor, dtype)
+
+    def converted(self, kind: type) -> TracedNumber | None:
+        """Returns ``int(self)``, ``float(self)`` or ``bool(self)``.
+
+        That is ``None`` where it may raise: infinity is no ``int``.
+        """
+        if kind is int and self.kind is float:
+            return None
+        return traced_number(self.as_tensor(NUMBERS[kind]))
+
+    def specialise(self) -> NoReturn:
+        """Raises: the value is not known yet."""
+        no_value(f"this use of a Python {self.kind.__name__}", OUTSIDE)
+
+    current = __bool__ = __hash__ = specialise
+
+    def __round__(self, ndigits: int | None = None) -> NoReturn:
+        no_value("round()", OUTSIDE)
+
+    def __array__(self, dtype: object = None, copy: bool | None = None) -> NoReturn:
+        no_value("a NumPy function", OUTSIDE)
+
+    def __str__(self) -> str:
+        no_value("the text of a Python number", "pass the number itself to print()")
+
+    __repr__ = __str__
+
+    def __format__(self, spec: str) -> str:
+        return str(self)
+
+    def __getattr__(self, name: str) -> NoReturn:
+        if hasattr(self.kind(), name):
+            no_value(f"{name!r} of a Python {self.kind.__name__}", OUTSIDE)
+        raise AttributeError(f"{self.kind.__name__!r} object has no attribute {name!r}")
+
+    def __deepcopy__(self, memo: dict[int, object]) -> TracedNumber:
+        return self
+
+    def __copy__(self) -> TracedNumber:
+        return self
+
+    def __reduce__(self) -> NoReturn:
+        no_value("pickle", OUTSIDE)
+
+    __add__, __radd__ = _operators(operator.add, operator.add)
+    __sub__, __rsub__ = _operators(operator.sub, operator.sub)
+    __mul__, __rmul__ = _operators(operator.mul, operator.mul)
+    __truediv__, __rtruediv__ = _operators(operator.truediv, operator.truediv)
+    __floordiv__, __rfloordiv__ = _operators(operator.floordiv, operator.floordiv)
+    __mod__, __rmod__ = _operators(operator.mod, operator.mod)
+    __pow__, __rpow__ = _operators(operator.pow, operator.pow)
+    __and__, __rand__ = _operators(operator.and_, operator.and_)
+    __or__, __ror__ = _operators(operator.or_, operator.or_)
+    __xor__, __rxor__ = _operators(operator.xor, operator.xor)
+    __lt__, __gt__ = _operators(operator.lt, operator.lt)
+    __le__, __ge__ = _operators(operator.le, operator.le)
+    __eq__, _ = _operators(operator.eq, operator.eq)
+    __ne__, _ = _operators(operator.ne, operator.ne)
+
+    def __neg__(self) -> TracedNumber:
+        return 0 - self if self.kind is not float else traced_number(-self.tensor)
+
+    def __pos__(self) -> TracedNumber:
+        return self + 0 if self.kind is bool else self
+
+    def __invert__(self) -> TracedNumber:
+        if self.kind is float:
+            raise TypeError("bad operand type for unary ~: 'float'")
+        return -1 - self
+
+    def __abs__(self) -> TracedNumber:
+        return traced_number(abs((self + 0 if self.kind is bool else self).tensor))
+
+
+def traced_number(tensor: Any) -> TracedNumber:
+    """Returns what a 0-d tensor holds as a Python number."""
+    return TracedNumber(tensor, _KINDS[tensor.dtype.kind])
+
+
+def positions(owner: object, index: Any) -> Any:
+    """Returns an index of a tensor with integers that a tensor decides as 0-d tensors."""
+    if not isinstance(owner, Tensor):
+        return index
+    if isinstance(index, tuple):
+        return tuple([positions(owner, i) for i in index])
+    return index.tensor if isinstance(index, TracedNumber) and index.kind is int else index
+
+
+def held(value: Any) -> Any:
+    """Returns the tensor of a traced number, and anything else as it is."""
+    return value.tensor if isinstance(value, TracedNumber) else value
