@@ -484,3 +484,36 @@ def test_a_pullback_from_outside_is_called_by_python() -> None:
     assert jit(lambda v: pullback(v * 2)[0])(Tensor(1.0)).asnumpy().tolist() == [4.0, 8.0]
     with pytest.raises(CaptureError, match="outside the compiled function"):
         jit(lambda v: pullback(v * 2)[0], fullgraph=True)(Tensor(1.0))
+
+
+def test_a_test_asks_for_a_truth_once() -> None:
+    asked: list[str] = []
+
+    class Known:
+        def __init__(self, x: Tensor, label: str) -> None:
+            self.x, self.label = x, label
+
+        def __bool__(self) -> bool:
+            asked.append(self.label)
+            return self.x.sum().item() > 0
+
+    def f(x: Tensor, n: int) -> Any:
+        a, b, k = Known(x, "a"), Known(-x, "b"), 0
+        if a and n > 0:
+            x = x + 1
+        if not (a or b) or (a and not b):
+            x = x * 2
+        y = x if a or b else -x
+        while a and k < 2:
+            k, a.x = k + 1, a.x - 1
+        return x, y, k, b or 1
+
+    inputs = [([1.0, 2.0], 1), ([-1.0, 0.5], 1), ([0.0, 0.0], 0), ([3.0, 1.0], 0), ([1.0, 2.0], 1)]
+    compiled = jit(f)
+    for values, n in inputs:
+        results = []
+        for function in (f, compiled):
+            asked.clear()
+            x, y, k, last = function(Tensor(values), n)
+            results.append((x.tolist(), y.tolist(), k, type(last).__name__, list(asked)))
+        assert results[0] == results[1]

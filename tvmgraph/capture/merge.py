@@ -209,7 +209,8 @@ class Merger:
         if pair[0].type is not pair[1].type:
             raise Mismatch(f"{pair[0].type} on one side and {pair[1].type} on the other")
         if any(numbers):
-            return self.add(pair[0], pair[1], wider(*numbers) if all(numbers) else None)
+            kinds = [k for k in numbers if k is not None]
+            return self.add(pair[0], pair[1], wider(*kinds) if len(kinds) == 2 else None)
         return self._choice(objects, pair)
 
     def _choice(self, objects: Any, pair: Sequence[Tensor]) -> Plan:

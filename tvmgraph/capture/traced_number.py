@@ -19,7 +19,7 @@ from tvmgraph.core.tensor import Tensor
 NUMBERS: dict[type, dtypes.DType] = {bool: dtypes.bool_, int: dtypes.int64, float: dtypes.float64}
 _KINDS = {"b": bool, "i": int, "f": float}
 
-_Operation = Callable[[Any, Any], Any]
+_Operation = Callable[..., Any]
 
 
 def wider(*kinds: type) -> type:
@@ -113,7 +113,8 @@ class TracedNumber(Symbol):
 
     traced = True
 
-    def __init__(self, tensor: TracedTensor, kind: type) -> None:
+    def __init__(self, tensor: Tensor, kind: type) -> None:
+        assert isinstance(tensor, TracedTensor)  # it is a node's result
         self._set(f"a Python {kind.__name__}", frozenset(), kind)
         self.tensor = tensor
         tensor.number = kind

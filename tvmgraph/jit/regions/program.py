@@ -122,7 +122,8 @@ class Program:
         """Makes what decides about a statement a statement of its own."""
         temp = split.temporary()
         field = "iter" if isinstance(s, ast.For) else "test"
-        made = split.assign(temp, getattr(s, field))
+        value = getattr(s, field)
+        made = split.assign(temp, value if field == "iter" else split.truth(value))
         read = split.name(temp, made)
         if isinstance(s, ast.While):
             test = ast.copy_location(ast.UnaryOp(ast.Not(), read), made)

@@ -42,6 +42,25 @@ def assign(target: str, value: ast.expr, like: ast.stmt | ast.expr | None = None
     return ast.copy_location(ast.Assign([store], value, lineno=like.lineno), like)
 
 
+def truth(test: ast.expr) -> ast.expr:
+    """Returns a test to be stored, whose value is asked for its truth afterwards.
+
+    ``if a and b`` asks ``a`` once, which may have a ``__bool__`` of its own; ``t = a and b`` and
+    ``if t`` would ask it again where it is false. So the operands become ``not not a``.
+    """
+    if isinstance(test, ast.BoolOp):
+        return replaced(test, values=[_asked(v) for v in test.values])
+    return test
+
+
+def _asked(value: ast.expr) -> ast.expr:
+    if isinstance(value, ast.BoolOp):
+        return truth(value)
+    for _ in range(2):
+        value = ast.copy_location(ast.UnaryOp(ast.Not(), value), value)
+    return value
+
+
 def split(statement: ast.stmt) -> list[ast.stmt]:
     """Returns statements that do the same; the statement alone if it cannot be split."""
     if any(isinstance(n, _WHOLE) for n in ast.walk(statement)):
@@ -116,6 +135,8 @@ class _Splitter:
             return self._short(node)
         if isinstance(node, ast.Call):
             return self._call(node)
+        if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
+            return replaced(node, operand=self.atom(truth(node.operand)))
         if isinstance(node, ast.Compare) and len(node.ops) > 1:
             return node
         known = (ast.BinOp, ast.UnaryOp, ast.Compare, ast.JoinedStr, *_LOADS, *_DISPLAYS)
@@ -170,7 +191,7 @@ class _Splitter:
     def _choice(self, test: ast.expr, then: ast.expr, orelse: ast.expr, node: ast.expr) -> ast.expr:
         temp = temporary()
         sides = [_inner(temp, then), _inner(temp, orelse)]
-        self.done.append(ast.copy_location(ast.If(self.atom(test), *sides), node))
+        self.done.append(ast.copy_location(ast.If(self.atom(truth(test)), *sides), node))
         return name(temp, node)
 
     def _short(self, node: ast.BoolOp) -> ast.expr:
