@@ -50,9 +50,9 @@ def same_number(a: object, b: object) -> bool:
     return type(a) is type(b) and type(a) in NUMBERS and repr(a) == repr(b)
 
 
-def marked(tensor: Any, number: type | None) -> Any:
+def marked(tensor: Tensor, number: type | None) -> Tensor:
     """Notes that a loop carries a 0-d tensor for a Python number."""
-    if number is not None:
+    if isinstance(tensor, TracedTensor):
         tensor.number = number
     return tensor
 

@@ -48,6 +48,8 @@ from tvmgraph.signatures import python_signature
 _HARMLESS = (isinstance, issubclass, len, type, id, callable, hasattr, range, print, super)
 _SUSPENDS = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
 _MAX_DEPTH = 60  # interpreted calls inside each other
+#: What stands for a tensor, number or function of the user.
+STANDING = (TracedTensor, TracedNumber, NestedFunction)
 
 
 class Interpreter(Expressions, Statements, Branches, Loops, Outside):
@@ -215,11 +217,9 @@ class Interpreter(Expressions, Statements, Branches, Loops, Outside):
             return self.effects.call(owner, name, args, kwargs, node, frame)
         if isinstance(function, type) and issubclass(function, type) and len(args) == 3:
             self.refuse(node, frame, "making a class", "define the class at module level")
-        traced = len(args) == 1 and isinstance(args[0], (TracedTensor, NestedFunction))
+        traced = len(args) == 1 and isinstance(args[0], STANDING)
         if function is type and traced:
             return args[0].shown_type
-        if function is type and len(args) == 1 and isinstance(args[0], TracedNumber):
-            return args[0].kind
         if function is id and traced:
             self.refuse(node, frame, "the id of a tensor or function", "compare with `is`")
         if function is bool and len(args) == 1:
@@ -230,10 +230,6 @@ class Interpreter(Expressions, Statements, Branches, Loops, Outside):
             self.recorder.guards.add_read(*args)
         if function is setattr and len(args) == 3:
             return self.set_attribute(*args, node, frame)
-        if function in (int, float) and len(args) == 1 and isinstance(args[0], TracedNumber):
-            converted = args[0].converted(function)
-            if converted is not None:
-                return converted
         is_builtin = isinstance(function, (type, types.BuiltinFunctionType))
         if is_builtin and not kwargs and function in builtin.FUNCTIONS:
             found = builtin.call(self, function, args, node, frame)
@@ -424,7 +420,7 @@ def _length(value: object, *_: object) -> object:
 
 def _is_instance(value: Any, kinds: Any, *_: object) -> bool | None:
     """What stands for something during a capture is an instance of its type."""
-    if isinstance(value, (TracedTensor, NestedFunction)):
+    if isinstance(value, STANDING):
         return issubclass(value.shown_type, kinds)
     return isinstance(value.kind(1), kinds) if isinstance(value, Symbol) else None
 
@@ -433,6 +429,8 @@ def _through(name: str) -> Callable[..., object]:
     """Python functions of numbers keep symbols."""
 
     def call(*args: object) -> Any:
+        if name in ("int", "float") and len(args) == 1 and isinstance(args[0], TracedNumber):
+            return args[0].converted(int if name == "int" else float)
         whole = name == "int" and len(args) == 1 and isinstance(args[0], Dim)
         if whole:
             return args[0]

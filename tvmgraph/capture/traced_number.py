@@ -19,7 +19,8 @@ from tvmgraph.core.tensor import Tensor
 NUMBERS: dict[type, dtypes.DType] = {bool: dtypes.bool_, int: dtypes.int64, float: dtypes.float64}
 _KINDS = {"b": bool, "i": int, "f": float}
 
-_Operation = Callable[..., Any]
+_Operation = Callable[..., Tensor]
+_Method = Callable[..., Any]
 
 
 def wider(*kinds: type) -> type:
@@ -43,19 +44,19 @@ def as_scalar(value: object, dtype: dtypes.DType) -> Tensor:
     return Tensor(np.asarray(value, dtype.numpy))
 
 
-def _operators(operation: _Operation, compute: _Operation) -> tuple[_Operation, _Operation]:
+def _operators(operation: _Operation, compute: _Operation) -> tuple[_Method, _Method]:
     """Returns the methods of a binary operator for a number on its left and on its right."""
 
-    def method(self: TracedNumber, other: object) -> Any:
+    def method(self: TracedNumber, other: object) -> TracedNumber:
         return _combine(operation, compute, self, other)
 
-    def reflected(self: TracedNumber, other: object) -> Any:
+    def reflected(self: TracedNumber, other: object) -> TracedNumber:
         return _combine(operation, compute, other, self)
 
     return method, reflected
 
 
-def _combine(operation: _Operation, compute: _Operation, a: object, b: object) -> Any:
+def _combine(operation: _Operation, compute: _Operation, a: object, b: object) -> TracedNumber:
     """Applies a binary operator to numbers as Python does.
 
     Args:
@@ -126,6 +127,11 @@ class TracedNumber(Symbol):
             dtype: The dtype; that of its class by default.
         """
         return self.tensor if dtype in (None, self.tensor.dtype) else F.cast(self.tensor, dtype)
+
+    @property
+    def shown_type(self) -> type:
+        """The class of what it stands for."""
+        return self.kind
 
     def converted(self, kind: type) -> TracedNumber | None:
         """Returns ``int(self)``, ``float(self)`` or ``bool(self)``.
@@ -200,12 +206,12 @@ class TracedNumber(Symbol):
         return traced_number(abs((self + 0 if self.kind is bool else self).tensor))
 
 
-def traced_number(tensor: Any) -> TracedNumber:
+def traced_number(tensor: Tensor) -> TracedNumber:
     """Returns what a 0-d tensor holds as a Python number."""
     return TracedNumber(tensor, _KINDS[tensor.dtype.kind])
 
 
-def positions(owner: object, index: Any) -> Any:
+def positions(owner: object, index: object) -> object:
     """Returns an index of a tensor with integers that a tensor decides as 0-d tensors."""
     if not isinstance(owner, Tensor):
         return index
@@ -214,6 +220,6 @@ def positions(owner: object, index: Any) -> Any:
     return index.tensor if isinstance(index, TracedNumber) and index.kind is int else index
 
 
-def held(value: Any) -> Any:
+def held(value: object) -> object:
     """Returns the tensor of a traced number, and anything else as it is."""
     return value.tensor if isinstance(value, TracedNumber) else value

@@ -228,7 +228,7 @@ def _limit(
     d = x.type.dtype
     if not by_extrema:
         for bound in (low, high):
-            number: Any = bound.kind(1) if isinstance(bound, Symbol) else bound
+            number = bound.kind(1) if isinstance(bound, Symbol) else bound
             if isinstance(bound, Tensor):
                 d = dtypes.promote(d, bound.type.dtype)
             elif isinstance(number, float):
@@ -239,7 +239,7 @@ def _limit(
         if isinstance(bound, Tensor):
             x = choose(x, F.cast(bound, d))
         elif dtypes.is_number(bound) or isinstance(bound, Symbol):
-            number = bound
+            number: Any = bound
             kept = d.is_float or (isinstance(bound, Symbol) and bound.kind is not float)
             x = choose(x, number if kept else int(number))
         elif bound is not None:
