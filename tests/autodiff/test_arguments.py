@@ -279,6 +279,17 @@ def test_gradients_of_containers_have_their_structure(compiled: bool) -> None:
     assert [float(g) for g in found] == [16.0, 16.0]
 
 
+def test_numbers_of_marked_numbers_have_gradients_of_0() -> None:
+    def add(x: int, y: int) -> int:
+        return x + y
+
+    marked = ms.mutable(1), ms.mutable(2)
+    assert ops.GradOperation(get_all=True, sens_param=True)(add)(*marked, 3) == (0, 0)
+    assert ops.GradOperation()(add)(*marked) == ms.grad(add)(*marked) == 0
+    with pytest.raises(DTypeError, match="returned 3, which has no derivative"):
+        ops.GradOperation()(lambda x: 3)(Tensor(1.0))
+
+
 @pytest.mark.parametrize("wrap", [lambda g: g, jit], ids=["eager", "compiled"])
 def test_integer_parameters_have_integer_gradients(wrap: Any) -> None:
     class Line(nn.Cell):

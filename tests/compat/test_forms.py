@@ -103,6 +103,23 @@ def test_images_are_transformed_on_the_processor_only() -> None:
         invert.device("Ascend")
 
 
+def test_real_div_of_integers_rounds_to_0() -> None:
+    x, y = Tensor([7, -7], ms.int32), Tensor([2, 2], ms.int32)
+    for divide in (ops.RealDiv(), ms.jit(lambda x, y: ops.RealDiv()(x, y))):
+        assert divide(x, y).tolist() == divide(x, 2).tolist() == [3, -3]
+        assert divide(x, y).dtype is ms.int32
+        assert divide(x, 2.0).tolist() == divide(x, Tensor([2.0])).tolist() == [3.5, -3.5]
+
+
+def test_regions_of_float16_are_averaged_in_float32() -> None:
+    image = Tensor(np.arange(2048, 2084).reshape(1, 1, 6, 6), ms.float16)
+    rois = Tensor([[0, -2.0, -2.0, 22.0, 22.0]], ms.float16)
+    found = ops.ROIAlign(2, 2, 0.25, 2, 1)(image, rois)
+    wanted = ops.ROIAlign(2, 2, 0.25, 2, 1)(image.astype(ms.float32), rois.astype(ms.float32))
+    assert found.dtype is ms.float16
+    assert found.tolist() == wanted.astype(ms.float16).tolist()
+
+
 FACTORS = [
     ("float16", "float32", "float16"), ("float16", "float64", "float16"),
     ("bfloat16", "float32", "bfloat16"), ("float32", "float16", "float32"),

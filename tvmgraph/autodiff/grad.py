@@ -344,8 +344,7 @@ def _value_and_grad(
                 fix="return (loss, other), or leave has_aux out",
             )  # fmt: skip
         first = r.value[0] if has_aux else r.value
-        numbers = isinstance(first, (int, float)) and any(_marked(args[i]) for i in positions)
-        outputs = [] if numbers else _numeric(first, fn)
+        outputs = _numeric(first, fn, [args[i] for i in positions])
         dx, dw = r.differentiate(outputs, _sens(outputs, sens) if sens_param else None)
         inputs: Any = tuple(zip(positions, dx)) if return_ids else tuple(dx)
         names: Any = tuple((w.name, g) for w, g in zip(params, dw)) if return_ids else tuple(dw)
@@ -374,15 +373,17 @@ def require_function(fn: object, name: str) -> None:
         )  # fmt: skip
 
 
-def _numeric(value: object, fn: object) -> list[Tensor]:
+def _numeric(value: object, fn: object, inputs: Sequence[object] = ()) -> list[Tensor]:
     """Returns the tensors of a result that gradients come from: all but bools.
+
+    A number has none where it follows from ``inputs`` marked by :func:`tvmgraph.mutable`.
 
     Raises:
         DTypeError: if the result holds no Tensor at all, as that of a function without ``return``
             or with a loss that was made a number of Python.
     """
     found = tensors_in(value)
-    if not found:
+    if not found and not (isinstance(value, (int, float)) and any(map(_marked, inputs))):
         name = getattr(fn, "__qualname__", type(fn).__name__)
         raise DTypeError(
             f"{name} returned {value!r:.60}, which has no derivative", op="grad",
@@ -474,13 +475,13 @@ class GradOperation(Shown):
             sens = kwargs.pop("sens", None) if self.sens_param else None
             if self.sens_param and sens is None:
                 args, sens = args[:-1], args[-1]
-            positions = [i for i, a in enumerate(args) if tensors_in(a)]
+            positions = [i for i, a in enumerate(args) if tensors_in(a) or _marked(a)]
             keywords = [k for k, v in kwargs.items() if tensors_in(v)]
             if not self.get_all:
                 first = 0 if self.get_by_list else 1
                 positions, keywords = positions[:first], keywords[: first - len(positions[:first])]
             r = _Run(fn, args, kwargs, positions, params, keywords)
-            outputs = _numeric(r.value, fn)
+            outputs = _numeric(r.value, fn, args)
             dx, dw = r.differentiate(outputs, _sens(outputs, sens) if self.sens_param else None)
             inputs: Any = tuple(dx) if self.get_all else (dx[0] if dx else ())
             if not self.get_by_list:

@@ -92,12 +92,13 @@ def _roi_align(
         at = low.expand_dims(1) + length.expand_dims(1) * tensor_from_numpy(steps.astype("f4"))
         places.append(at)
     y, x = (_corners(p, n) for p, n in zip(places, features.shape[2:]))
-    images = F.gather(features, F.cast(boxes[:, 0], int64), 0)
+    images = F.gather(F.cast(features, float32), F.cast(boxes[:, 0], int64), 0)
     # rows first, then columns: (boxes, channels, places, width), (boxes, channels, places, places)
     rows = F.matmul(F.expand_dims(y, 1), images)
     found = F.matmul(rows, F.swapaxes(F.expand_dims(x, 1), -1, -2))
     n, c = found.shape[:2]
-    return F.mean(F.reshape(found, (n, c, size[0], samples[0], size[1], samples[1])), (3, 5))
+    means = F.mean(F.reshape(found, (n, c, size[0], samples[0], size[1], samples[1])), (3, 5))
+    return F.cast(means, features.dtype)
 
 
 def _corners(places: Tensor, size: int) -> Tensor:

@@ -49,6 +49,14 @@ def div_no_nan(x1: object, x2: object) -> Tensor:
     return F.where(zero, F.zeros_like(y), y)
 
 
+def real_div(x: object, y: object) -> Tensor:
+    """Divides; two integers give the integer next to their quotient on the side of 0."""
+    dtypes = [v.dtype for v in (x, y) if isinstance(v, Tensor)]
+    numbers = [v for v in (x, y) if not isinstance(v, Tensor)]
+    whole = all(d.is_integer for d in dtypes) and all(type(v) is int for v in numbers)
+    return F.truncate_div(x, y) if whole else F.div(x, y)
+
+
 def softmax(x: Tensor, axis: object) -> Tensor:
     """Softmax over one axis, or over several together."""
     if isinstance(axis, tuple) and len(axis) != 1:
