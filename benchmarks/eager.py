@@ -200,6 +200,8 @@ def _rows() -> Iterator[Row]:
     yield "fft of reals", lambda: ops.fft(signal), lambda: torch.fft.fft(tsignal)
     yield "fft", lambda: ops.fft(waves), lambda: torch.fft.fft(twaves)
     yield "rfft", lambda: ops.rfft(signal), lambda: torch.fft.rfft(tsignal)
+    yield "mul of complex", lambda: waves * waves, lambda: twaves * twaves
+    yield "real", lambda: ops.real(waves), lambda: torch.real(twaves)
     yield "concat", lambda: ops.cat((x, y), 1), lambda: torch.cat((tx, ty), 1)
     yield (
         "transpose",

@@ -17,9 +17,10 @@ from tvmgraph import dtypes
 from tvmgraph.config.flag_registry import active
 from tvmgraph.core import kinds, numerics, promotion
 from tvmgraph.core.arguments import is_sequence, is_tuple
+from tvmgraph.core.complex_operands import is_complex, numpy_column
 from tvmgraph.core.costly import Costly, costly
 from tvmgraph.core.memory import require_memory
-from tvmgraph.core.op import OPS, F, Op
+from tvmgraph.core.op import OPS, F, OfComplex, Op
 from tvmgraph.core.sizes import proven
 from tvmgraph.core.state import scope_text, state
 from tvmgraph.core.symbols import (
@@ -52,16 +53,18 @@ _CACHE_LIMIT = 4096  # distinct (types, attrs) remembered per operator
 class _Plan:
     """What inference found out for one combination of types and attributes."""
 
-    __slots__ = ("casts", "costly", "form", "static_types", "types")
+    __slots__ = ("casts", "costly", "form", "of_complex", "static_types", "types")
 
     def __init__(
         self,
         casts: tuple[dtypes.DType | None, ...] | None,
         types: tuple[TensorType, ...],
         form: Callable[..., Tensor | tuple[Tensor, ...]] | None = None,
+        of_complex: OfComplex | None = None,
     ) -> None:
         self.casts = casts
         self.form = form  # of complex operands
+        self.of_complex = of_complex  # NumPy's column of them
         self.types = types
         # a data-dependent shape is only known once the values are
         self.static_types = tuple(t if t.is_static else None for t in types)
@@ -103,7 +106,12 @@ def apply(op: Op, args: tuple[Any, ...], attrs: dict[str, Any]) -> Any:
         return apply(op, args, _hashable(op, args, attrs))
     if plan.casts is not None:
         if plan.form is not None:
-            return plan.form(*args, **attrs)
+            if plan.of_complex is None or interpreter is not None or _is_followed(args):
+                return plan.form(*args, **attrs)
+            found = plan.of_complex(*[a.array for a in args], **attrs)
+            if isinstance(found, tuple):
+                return tuple(map(tensor_from_numpy, found))
+            return tensor_from_numpy(found)
         args = tuple([a if d is None else cast(a, d) for a, d in zip(args, plan.casts)])
     if interpreter is None:
         outputs = _run_eager(op, args, attrs, plan)
@@ -113,6 +121,23 @@ def apply(op: Op, args: tuple[Any, ...], attrs: dict[str, Any]) -> Any:
         for tape in state.tapes:
             tape.record(op, args, attrs, outputs)
     return outputs if op.multi else outputs[0]
+
+
+def _is_followed(args: tuple[Tensor, ...]) -> bool:
+    """Whether somebody has to see the operators on the parts of complex numbers."""
+    return bool(state.tapes) or active.watches_eager or any([a.on_gpu for a in args])
+
+
+def by_numpy(function: Callable[[np.ndarray], np.ndarray], x: Tensor) -> Tensor | None:
+    """Returns a function of a tensor's elements; ``None`` where somebody has to see operators.
+
+    Args:
+        function: Of NumPy arrays; its result may share memory with the argument.
+        x: The tensor.
+    """
+    if state.interpreter is not None or _is_followed((x,)):
+        return None
+    return tensor_from_numpy(function(x.array))
 
 
 def _is_symbolic(types: tuple[TensorType, ...], attrs: Mapping[str, object]) -> bool:
@@ -230,8 +255,8 @@ def _plan(op: Op, key: object, args: tuple[Tensor, ...], attrs: Mapping[str, obj
 
 def _plan_of(op: Op, args: tuple[Tensor, ...], attrs: Mapping[str, object]) -> _Plan:
     types = [a.type for a in args]
-    if op.form is not None and _is_complex(types, attrs):
-        return _Plan((), (), op.form)
+    if op.form is not None and is_complex(types, attrs):
+        return _Plan((), (), op.form, numpy_column(op, types, attrs))
     try:
         casts = None
         if op.promote is not None:
@@ -250,11 +275,6 @@ def _plan_of(op: Op, args: tuple[Tensor, ...], attrs: Mapping[str, object]) -> _
     plan = _Plan(casts, outputs)
     plan.costly = costly(op, tuple(types), attrs, plan.static_types)
     return plan
-
-
-def _is_complex(types: list[TensorType], attrs: Mapping[str, object]) -> bool:
-    kinds = [t.dtype for t in types]
-    return any(k in dtypes.COMPLEX for k in (*kinds, attrs.get("dtype")))
 
 
 def run_on_host(

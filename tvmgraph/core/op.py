@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from types import ModuleType
 from typing import Any, Protocol
 
+import numpy as np
+
 from tvmgraph.core.traits import Reason as Reason
 from tvmgraph.core.traits import Traits
 from tvmgraph.core.types import TensorType
@@ -75,6 +77,8 @@ class RegionColumn(Protocol):
         ...
 
 
+#: NumPy's function of complex operands, with the attributes as keywords.
+OfComplex = Callable[..., np.ndarray | tuple[np.ndarray, ...]]
 #: A callable, a name, or why there is none.
 Column = Callable[..., Any] | str | Reason
 
@@ -104,6 +108,9 @@ class Op:
             operands; compiled code takes any.
         form: What it is of complex operands, ``(*Tensor, **attrs)``: other operators on their
             parts. Without one, its NumPy column is asked.
+        of_complex: What NumPy computes of complex operands at once, ``(*ndarray, **attrs)``, where
+            nobody has to see the operators of the form.
+        indices: Which operands are indices or conditions, which have no parts.
         fn: The public function of the row.
         module: Module that defines it.
     """
@@ -126,6 +133,8 @@ class Op:
     regions: tuple[str, ...] = ()
     check_values: Callable[..., None] | None = field(default=None, repr=False)
     form: Callable[..., Any] | None = field(default=None, repr=False)
+    of_complex: OfComplex | None = field(default=None, repr=False)
+    indices: tuple[int, ...] = ()
     fn: Callable[..., Any] = field(init=False, repr=False)
     cache: dict[object, Any] = field(default_factory=dict, repr=False)
     kinds: dict[str, tuple[str, ...]] = field(default_factory=dict, repr=False)

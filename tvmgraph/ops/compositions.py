@@ -7,15 +7,18 @@ from collections.abc import Callable
 from typing import Any
 
 from tvmgraph import dtypes, hooks
+from tvmgraph.core.dispatch import by_numpy
 from tvmgraph.core.op import F
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.errors import ArgumentError
 from tvmgraph.ops.common.arguments import bad, countable
+from tvmgraph.ops.math.complex_columns import parts_of
 
 
 def view_as_real(input: Tensor) -> Tensor:
     """Returns a complex tensor as a real one whose last axis holds both parts."""
-    return F.stack((F.real(input), F.imag(input)), -1)
+    found = by_numpy(parts_of, input) if input.dtype in dtypes.COMPLEX else None
+    return F.stack((F.real(input), F.imag(input)), -1) if found is None else found
 
 
 def reshape_(input: Tensor, shape: object) -> Tensor:

@@ -6,6 +6,7 @@ axis. What operators are of complex operands say :mod:`.complex_forms`.
 
 from __future__ import annotations
 
+import dataclasses
 import math
 
 import numpy as np
@@ -13,6 +14,7 @@ import numpy as np
 from tvmgraph import dtypes
 from tvmgraph.core import rules
 from tvmgraph.core.columns import Builder, Expr
+from tvmgraph.core.dispatch import by_numpy
 from tvmgraph.core.op import F, Reason, sample
 from tvmgraph.core.primitive import primitive
 from tvmgraph.core.tensor import Tensor
@@ -53,7 +55,7 @@ def _lower_part(R: Builder, x: Expr, *, part: str) -> Expr:
 
 
 def _eager_part(x: np.ndarray, *, part: str) -> np.ndarray:
-    return np.ascontiguousarray(getattr(x, part)).reshape(x.shape)
+    return getattr(x, part)
 
 
 def _vjp_part(g: Tensor, y: Tensor, x: Tensor, *, part: str) -> tuple[Tensor]:
@@ -63,7 +65,7 @@ def _vjp_part(g: Tensor, y: Tensor, x: Tensor, *, part: str) -> tuple[Tensor]:
 
 @primitive(
     infer=_infer_part,
-    traits=ELEMENTWISE,
+    traits=dataclasses.replace(ELEMENTWISE, alias=True),
     eager=_eager_part,
     lower=_lower_part,
     vjp=_vjp_part,
@@ -227,9 +229,10 @@ def conj(input: Tensor) -> Tensor:
         >>> ops.conj(Tensor([1.0, 2.0]))
         Tensor(shape=[2], dtype=Float32, value= [ 1.00000000e+00,  2.00000000e+00])
     """
-    if _is_complex(input):
-        return F.complex(F.real(input), F.neg(F.imag(input)))
-    return require_tensor("conj", input)
+    if not _is_complex(input):
+        return require_tensor("conj", input)
+    found = by_numpy(np.conjugate, input)
+    return F.complex(F.real(input), F.neg(F.imag(input))) if found is None else found
 
 
 def angle(input: Tensor) -> Tensor:

@@ -2,8 +2,8 @@
 
 A form is given the operands and attributes of its row and calls other operators, so that compiled
 code, gradients and ``vmap`` know complex numbers without knowing them. A gradient's real and
-imaginary part are the derivatives by real and imaginary part. Rows that only move elements have a
-form in captured code alone; eager code asks their NumPy column.
+imaginary part are the derivatives by real and imaginary part. Eager code that nobody follows asks
+NumPy instead where that is the same (:mod:`.complex_columns`).
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from tvmgraph.core.op import OPS, F
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.errors import DTypeError
 from tvmgraph.ops.common.arguments import bad
+from tvmgraph.ops.math.complex_columns import columns
 
 Pair = tuple[Tensor, Tensor]
 
@@ -380,3 +381,7 @@ def attach() -> None:
     """Gives the rows their forms."""
     for name, form in FORMS.items():
         OPS[name].form = form
+    for name, column in columns().items():
+        OPS[name].of_complex = column
+    for name, data in _INDEXED.items():
+        OPS[name].indices = tuple([i for i in range(3) if i not in data])

@@ -1,0 +1,89 @@
+"""Complex operands: NumPy's columns of them against the formulas of their parts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tvmgraph as ms
+from tvmgraph import Tensor, ops
+from tvmgraph.errors import DTypeError, ShapeError
+from tvmgraph.testing.samples import Case, all_cases
+
+CASES = [c for c in all_cases() if c.op.of_complex is not None]
+
+
+def complex_call(case: Case) -> tuple[list[Tensor], dict[str, Any]]:
+    """Gives a sample's data an imaginary part."""
+    draw = np.random.default_rng(1)
+    tensors = list(case.tensors())
+    for i, t in enumerate(tensors):
+        if i not in case.op.indices and t.dtype.is_float:
+            real = t.asnumpy().astype(np.float32)
+            tensors[i] = Tensor((real + 1j * draw.standard_normal(t.shape)).astype(np.complex64))
+    to = {"dtype": ms.complex64} if "dtype" in case.sample.attrs else {}
+    return tensors, dict(case.sample.attrs) | to
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda c: c.name)
+def test_numpy_column_is_the_form(case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
+    args, attrs = complex_call(case)
+    if not any(a.dtype == ms.complex64 for a in args) and "dtype" not in attrs:
+        return
+    calls: list[bool] = []
+    column = case.op.of_complex
+    assert column is not None
+
+    def counted(*arrays: np.ndarray, **attrs: object) -> Any:
+        calls.append(True)
+        return column(*arrays, **attrs)
+
+    monkeypatch.setattr(case.op, "of_complex", counted)
+    monkeypatch.setattr(case.op, "cache", {})
+    found = case.op.fn(*args, **attrs)
+    mixed = {a.dtype for i, a in enumerate(args) if i not in case.op.indices} - {ms.complex64}
+    assert calls or mixed
+    monkeypatch.setattr(case.op, "of_complex", None)
+    monkeypatch.setattr(case.op, "cache", {})
+    expected = case.op.fn(*args, **attrs)
+    for a, b in zip(*[r if case.op.multi else (r,) for r in (found, expected)], strict=True):
+        assert a.type is b.type
+        np.testing.assert_allclose(a.asnumpy(), b.asnumpy(), rtol=1e-5, atol=1e-6)
+
+
+def test_errors_are_those_of_the_form() -> None:
+    z = Tensor(np.ones((2, 3), np.complex64))
+    with pytest.raises(ShapeError, match="broadcast"):
+        z + Tensor(np.ones((2, 2), np.complex64))
+    with pytest.raises(ShapeError):
+        ops.reshape(z, (4,))
+
+
+def test_others_see_the_operators_on_parts() -> None:
+    z = Tensor(np.array([1 + 2j, 3 - 1j], np.complex64))
+    gradient = ms.grad(lambda z: ops.real(z * z).sum())(z)
+    np.testing.assert_allclose(gradient.asnumpy(), 2 * np.conj(z.asnumpy()))
+    compiled = ms.jit(lambda z: ops.conj(z * z) - z)(z)
+    expected = np.conj(z.asnumpy() ** 2) - z.asnumpy()
+    np.testing.assert_allclose(compiled.asnumpy(), expected, rtol=1e-6)
+
+
+@pytest.mark.parametrize("function", [ops.real, ops.imag, ops.view_as_real])
+def test_parts_are_views_that_writes_do_not_reach(function: Any) -> None:
+    z = Tensor((np.arange(6).reshape(2, 3) * (1 + 2j)).astype(np.complex64))
+    part = function(z)
+    assert np.shares_memory(part.array, z.array)
+    before = part.asnumpy().copy()
+    z[0] = 9.0
+    np.testing.assert_array_equal(part.asnumpy(), before)
+    part = function(z)
+    whole = z.asnumpy().copy()
+    part[1] = 5.0
+    np.testing.assert_array_equal(z.asnumpy(), whole)
+
+
+def test_complex_indices_are_errors() -> None:
+    with pytest.raises(DTypeError):
+        ops.gather_elements(Tensor([1.0, 2.0]), 0, Tensor(np.zeros(1, np.complex64)))
