@@ -53,7 +53,7 @@ wait_for_reader = Hook("``Tensor.__dlpack__`` lets another library's stream wait
 use_gpu = Hook("``set_context(device_target='GPU')`` looks for the GPU and runs operators there")
 gpu_target = Hook("a configuration without a target compiles for the context's GPU")
 eager_kernel = Hook("an eager operator that takes long gets machine code of its own")
-eager_piece = Hook("a composition of operators is computed in one piece in eager code")
+eager_fusion = Hook("a composition of operators becomes one compiled function in eager code")
 one_node = Hook("the graph of a single operator")
 llvm_features = Hook("LLVM names the processor's features where the system does not")
 

@@ -14,7 +14,7 @@ PROVIDERS: dict[Hook, str] = {
     hooks.use_gpu: "tvmgraph.compiler.cuda.eager:use",
     hooks.gpu_target: "tvmgraph.runtime.cuda:target_of",
     hooks.eager_kernel: "tvmgraph.compiler.eager:make",
-    hooks.eager_piece: "tvmgraph.jit.piece:Piece",
+    hooks.eager_fusion: "tvmgraph.jit.eager_fusion:EagerFusion",
     hooks.one_node: "tvmgraph.graph.builder:one_node",
     hooks.llvm_features: "tvmgraph.backend.target:llvm_features",
     hooks.evaluate: "tvmgraph.eager:evaluate",

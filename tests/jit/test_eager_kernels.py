@@ -125,7 +125,7 @@ def _normalized(x: Tensor, w: Tensor) -> Any:
     return (ops.layer_norm(x, w.shape, w, w) ** 2).sum()
 
 
-def test_compositions_are_one_piece_with_their_derivatives() -> None:
+def test_compositions_are_fused_with_their_derivatives() -> None:
     x, w = Tensor(array(89, 127)), Tensor(array(127))
     step = ms.value_and_grad(_normalized, (0, 1))
     value, (dx, dw) = step(x, w)
@@ -136,7 +136,7 @@ def test_compositions_are_one_piece_with_their_derivatives() -> None:
     np.testing.assert_allclose(gw.asnumpy(), dw, rtol=1e-3, atol=1e-3)
 
 
-def test_second_derivatives_of_pieces() -> None:
+def test_second_derivatives_of_fusions() -> None:
     x = Tensor(array(83, 131))
     slope = ms.grad(lambda x: (mint.norm(x, dim=1) ** 3).sum())
     twice = ms.grad(lambda x: (slope(x) ** 2).sum())
@@ -212,30 +212,30 @@ def _gradient(name: str) -> tuple[Callable[[Tensor], Any], Tensor]:
 
 
 @pytest.mark.parametrize("name", ["gelu", "silu", "relu", "softmax"])
-def test_derivatives_of_several_operators_are_one_piece(name: str) -> None:
+def test_derivatives_of_several_operators_are_fused(name: str) -> None:
     gradient, x = _gradient(name)
     first = gradient(x).asnumpy()
     np.testing.assert_allclose(made(lambda: gradient(x)).asnumpy(), first, rtol=1e-4, atol=1e-5)
-    pieces = [d._piece for (op, *_), d in derivative._known.items() if op.name == name]
-    assert pieces and all(p._costly.code is not None for p in pieces if p is not None)
+    fusions = [d._fused for (op, *_), d in derivative._known.items() if op.name == name]
+    assert fusions and all(f._costly.code is not None for f in fusions if f is not None)
     second = ms.grad(lambda x: gradient(x).sum())
-    with_pieces = second(x).asnumpy()
+    fused = second(x).asnumpy()
     ms.set_context(eager_kernels=False)
-    np.testing.assert_allclose(with_pieces, second(x).asnumpy(), rtol=1e-3, atol=1e-4)
+    np.testing.assert_allclose(fused, second(x).asnumpy(), rtol=1e-3, atol=1e-4)
 
 
 def test_independent_products_stay_apart() -> None:
-    """A piece is one choice for all its operators; products have one each."""
+    """A fusion is one choice for all its operators; products have one each."""
     x, w, b = Tensor(array(97, 101)), Tensor(array(89, 101)), Tensor(array(89))
     gradient = ms.grad(lambda x, w, b: (ops.dense(x, w, b) ** 2).sum(), (0, 1, 2))
     first = [g.asnumpy() for g in gradient(x, w, b)]
     for got, want in zip(made(lambda: gradient(x, w, b)), first, strict=True):
         np.testing.assert_allclose(got.asnumpy(), want, rtol=1e-4, atol=1e-3)
-    assert all(d._piece is None for (op, *_), d in derivative._known.items() if op.name == "matmul")
+    assert all(d._fused is None for (op, *_), d in derivative._known.items() if op.name == "matmul")
 
 
 @pytest.mark.parametrize("momentum", [0.0, 0.9])
-def test_steps_of_optimizers_are_one_piece(momentum: float) -> None:
+def test_steps_of_optimizers_are_fused(momentum: float) -> None:
     def steps(kernels: bool) -> np.ndarray:
         ms.set_context(eager_kernels=kernels)
         w = ms.Parameter(Tensor(array(97, 101)), name="w")
@@ -270,7 +270,7 @@ def test_gradients_compute_what_is_asked(monkeypatch: pytest.MonkeyPatch) -> Non
     assert asked[1] == ("matmul", (False, True))
     by_weight(x)
     found = [d for key, d in derivative._known.items() if key[-1] == (False, True)]
-    assert [n.op.name for n in found[0]._piece.args[0].nodes].count("matmul") == 1
+    assert [n.op.name for n in found[0]._fused.args[0].nodes].count("matmul") == 1
 
 
 def test_gradients_ask_what_programs_wrote() -> None:
@@ -284,7 +284,7 @@ def test_gradients_ask_what_programs_wrote() -> None:
         ms.grad(lambda x: ops.matmul(F.trigamma(x), w).sum(), None, [w])(x)
 
 
-def test_losses_of_small_batches_are_one_piece(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_losses_of_small_batches_are_fused(monkeypatch: pytest.MonkeyPatch) -> None:
     """Many small operators: their calls alone take long. What they refuse is refused."""
     x, weight = Tensor(array(64, 10)), Tensor(np.linspace(0.5, 2, 10, dtype=np.float32))
     index = np.arange(64) % 10
@@ -364,7 +364,7 @@ def test_compositions_call_no_operator(name: str, monkeypatch: pytest.MonkeyPatc
 
 
 @pytest.mark.parametrize("name", ["clamp", "layer_norm", "logsumexp", "norm"])
-def test_small_compositions_are_one_piece(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_small_compositions_are_fused(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The calls of their operators are what takes long."""
     x = Tensor(array(3, 5))
     calls: dict[str, Callable[[], Tensor]] = {
@@ -395,7 +395,7 @@ def test_small_compositions_are_asked_for_later(monkeypatch: pytest.MonkeyPatch)
 
 
 @pytest.mark.parametrize("steps", [1, 7])
-def test_ctc_loss_is_computed_in_pieces(steps: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ctc_loss_is_computed_in_chunks(steps: int, monkeypatch: pytest.MonkeyPatch) -> None:
     scores = Tensor(array(steps, 3, 7))
     targets, lengths = Tensor(np.array([[1, 1, 2], [3, 6, 0], [5, 5, 5]])), Tensor([3, 2, 1])
     taken = Tensor([steps, steps, max(steps - 3, 1)])
@@ -420,7 +420,7 @@ def test_ctc_loss_is_computed_in_pieces(steps: int, monkeypatch: pytest.MonkeyPa
         ops.ctc_loss(scores, Tensor(np.full((3, 3), 7)), taken, lengths)
 
 
-def test_counts_and_choices_are_one_piece() -> None:
+def test_counts_and_choices_are_fused() -> None:
     x, labels = Tensor(array(97, 127)), Tensor(np.arange(997) % 31 - 1)
     calls: list[Callable[[], Tensor]] = [
         lambda: ops.histc(x, 30, -2.0, 2.5), lambda: ops.one_hot(labels, 30),

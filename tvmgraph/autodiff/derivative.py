@@ -1,4 +1,4 @@
-"""Derivatives of rows in eager code: one piece of machine code where several operators meet."""
+"""Derivatives of rows in eager code: fused where several operators follow each other."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from functools import partial
 
 from tvmgraph import hooks
 from tvmgraph.capture.replay import replay
-from tvmgraph.core.composed import in_pieces
 from tvmgraph.core.costly import LARGE
+from tvmgraph.core.fusible import may_fuse
 from tvmgraph.core.op import Op, Reason
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.errors import TvmgraphError
@@ -40,7 +40,7 @@ def derivative(
         One cotangent per operand, ``None`` where there is none; where none is wanted, maybe.
     """
     tensors = (*cotangents, *results, *inputs)
-    if op.regions or not in_pieces() or sum([t.size for t in inputs]) < LARGE:
+    if op.regions or not may_fuse() or sum([t.size for t in inputs]) < LARGE:
         return _by_rule(op, attrs, cotangents, results, inputs)
     types = tuple([None if t is None else t.type for t in tensors])
     key = op, tuple(attrs.values()), types, wanted
@@ -69,36 +69,36 @@ class _Derivative:
     ) -> None:
         self._op, self._attrs, self._results, self._wanted = op, attrs, results, wanted
         self._uses = 0
-        self._piece: Callable[[Tensors], Sequence[Tensor]] | None = None
-        self._places: list[int] = []  # of the operands that have a cotangent
+        self._fused: Callable[[Tensors], Sequence[Tensor]] | None = None
+        self._indices: list[int] = []  # of the operands that have a cotangent
         self._operands = 0
 
     def __call__(self, tensors: Tensors) -> Cotangents:
         self._uses += 1
         if self._uses == 2:  # one that is used once is not worth being looked at
-            self._piece = self._chained(tensors)
-        if self._piece is None:
+            self._fused = self._fuse(tensors)
+        if self._fused is None:
             return self._plain(tensors)
         found: list[Tensor | None] = [None] * self._operands
-        for i, g in zip(self._places, self._piece(tensors)):
+        for i, g in zip(self._indices, self._fused(tensors)):
             found[i] = g
         return found
 
     def _plain(self, tensors: Tensors) -> Cotangents:
         n = self._results
-        parts = tensors[:n], tensors[n : 2 * n], tensors[2 * n :]
-        return _by_rule(self._op, self._attrs, *parts)
+        cotangents, results, inputs = tensors[:n], tensors[n : 2 * n], tensors[2 * n :]
+        return _by_rule(self._op, self._attrs, cotangents, results, inputs)
 
     def _present(self, *tensors: Tensor | None) -> tuple[Tensor, ...]:
         found = self._plain(tensors)
         self._operands = len(found)
         wanted = self._wanted or [True] * len(found)
         present = {i: g for i, g in enumerate(found) if g is not None and wanted[i]}
-        self._places = list(present)
+        self._indices = list(present)
         return tuple(present.values())
 
-    def _chained(self, tensors: Tensors) -> Callable[[Tensors], Sequence[Tensor]] | None:
-        """Returns it as a piece if one of its operators computes on the result of another.
+    def _fuse(self, tensors: Tensors) -> Callable[[Tensors], Sequence[Tensor]] | None:
+        """Returns it fused if one of its operators computes on the result of another.
 
         Else it is what the wanted cotangents take, where the rule computes more.
         """
@@ -107,16 +107,16 @@ class _Derivative:
             return self._present(*given)
 
         rule.__name__ = f"{self._op.name}_vjp"
-        piece = hooks.eager_piece(rule, tensors)
+        fusion = hooks.eager_fusion(rule, tensors)
         try:
-            graph = piece.graph()
+            graph = fusion.graph()
         except (TvmgraphError, AssertionError):  # it looks at elements
             return None
         least = dce(graph)
         if len(least.nodes) < len(graph.nodes):
-            piece = hooks.eager_piece(replaying(least), tensors)
-            return piece if piece.is_chain() else partial(_apply, least)
-        return piece if piece.is_chain() else None
+            fusion = hooks.eager_fusion(replaying(least), tensors)
+            return fusion if fusion.is_chain() else partial(_apply, least)
+        return fusion if fusion.is_chain() else None
 
 
 def replaying(graph: Graph) -> Callable[..., tuple[Tensor, ...]]:

@@ -146,7 +146,7 @@ def examine(target: str, inputs: list[str], config: str, calls: int) -> Findings
     """
     function, args = called(target, inputs, find_config(config) if config else None)
     with users_code(target.rpartition(":")[0]):
-        found = _in_pieces(function, args) if function.breaks() else _of_one_graph(function, args)
+        found = _with_breaks(function, args) if function.breaks() else _of_one_graph(function, args)
     choices = {c.function: c for c in function.kernel_choices()}
     per_call = [
         *_of_breaks(function, found), *_of_kernels(found, choices), *_of_the_host(function, found),
@@ -169,7 +169,7 @@ def _of_one_graph(function: JitFunction, args: Sequence[object]) -> Measured:
     return Measured(profile.seconds, profile.kernels, profile.peaks)
 
 
-def _in_pieces(function: JitFunction, args: Sequence[object]) -> Measured:
+def _with_breaks(function: JitFunction, args: Sequence[object]) -> Measured:
     """Kernels of all compiled segments, by a profiler that listens; the time without it."""
     times = []
     for _ in range(_REPEAT):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tvmgraph.core.composed import composed
+from tvmgraph.core.fusible import fusible
 from tvmgraph.core.op import F
 from tvmgraph.core.parameter import Parameter
 from tvmgraph.core.tensor import Tensor
@@ -11,13 +11,13 @@ from tvmgraph.optim._checks import boolean, non_negative, pair, real, reject
 from tvmgraph.optim.base import Optimizer, new_scalar
 
 
-@composed
+@fusible
 def _descended(param: Tensor, gradient: Tensor, lr: Tensor) -> Tensor:
     """Returns a parameter after a step along its gradient."""
     return F.cast(param - gradient * lr, param.dtype)
 
 
-@composed
+@fusible
 def _with_momentum(
     param: Tensor, gradient: Tensor, lr: Tensor, velocity: Tensor, momentum: Tensor, ahead: bool
 ) -> tuple[Tensor, Tensor]:

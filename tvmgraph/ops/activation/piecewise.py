@@ -7,7 +7,7 @@ import numpy as np
 from tvmgraph import dtypes
 from tvmgraph.core import rules
 from tvmgraph.core.columns import Expr, Formulas, OnnxNamed, OnnxOps
-from tvmgraph.core.composed import composed
+from tvmgraph.core.fusible import fusible
 from tvmgraph.core.op import F, sample
 from tvmgraph.core.primitive import primitive
 from tvmgraph.core.tensor import Tensor
@@ -183,7 +183,7 @@ def prelu(input: Tensor, weight: Tensor) -> Tensor:
     return _with_slopes(input, weight)
 
 
-@composed
+@fusible
 def _with_slopes(input: Tensor, weight: Tensor) -> Tensor:
     tail = (1,) * max(input.ndim - 2, 0) if weight.size > 1 else ()
     slope = F.reshape(weight, (weight.size, *tail) if tail or weight.size > 1 else ())
@@ -312,7 +312,7 @@ def hardshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
     return _shrunk_hard(input, lambd)
 
 
-@composed
+@fusible
 def _shrunk_hard(x: Tensor, threshold: float) -> Tensor:
     return F.where(F.abs(x) <= threshold, 0, x)
 
@@ -334,7 +334,7 @@ def softshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
     return _shrunk_soft(input, lambd)
 
 
-@composed
+@fusible
 def _shrunk_soft(x: Tensor, threshold: float) -> Tensor:
     return F.where(F.abs(x) <= threshold, 0, x - F.sign(x) * threshold)
 
@@ -358,7 +358,7 @@ def softsign(x: Tensor) -> Tensor:
     return _softly_signed(x)
 
 
-@composed
+@fusible
 def _softly_signed(x: Tensor) -> Tensor:
     return x / (F.abs(x) + 1)
 
@@ -379,7 +379,7 @@ def tanhshrink(input: Tensor) -> Tensor:
     return _shrunk_by_tanh(input)
 
 
-@composed
+@fusible
 def _shrunk_by_tanh(x: Tensor) -> Tensor:
     return x - F.tanh(x)
 
@@ -402,6 +402,6 @@ def threshold(input: Tensor, thr: float, value: float) -> Tensor:
     return _above(input, thr, value)
 
 
-@composed
+@fusible
 def _above(input: Tensor, thr: float, value: float) -> Tensor:
     return F.where(input <= thr, F.cast(F.full_like(input, value), input.dtype), input)

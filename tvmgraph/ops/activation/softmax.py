@@ -10,7 +10,7 @@ from tvmgraph import dtypes
 from tvmgraph.core import rules
 from tvmgraph.core.arguments import Array, AxisLike, DTypeLike, is_sequence
 from tvmgraph.core.columns import Builder, Expr, OnnxNamed, OnnxOps, VjpColumn
-from tvmgraph.core.composed import composed
+from tvmgraph.core.fusible import fusible
 from tvmgraph.core.op import F, sample
 from tvmgraph.core.primitive import Result, RowDecorator, primitive
 from tvmgraph.core.tensor import Tensor
@@ -243,7 +243,7 @@ def glu(x: Tensor, axis: int = -1) -> Tensor:
     return _gated_half(x, axis)
 
 
-@composed
+@fusible
 def _gated_half(x: Tensor, axis: int) -> Tensor:
     a, b = _halves(x, axis, "ops.glu")
     return a * F.sigmoid(b)
@@ -269,7 +269,7 @@ def swiglu(input: Tensor, dim: int = -1) -> Tensor:
     return _swished_half(input, dim)
 
 
-@composed
+@fusible
 def _swished_half(x: Tensor, axis: int) -> Tensor:
     a, b = _halves(x, axis, "ops.swiglu")
     return F.silu(a) * b

@@ -15,7 +15,7 @@ from tvmgraph import dtypes
 from tvmgraph.core import rules
 from tvmgraph.core.arguments import Array
 from tvmgraph.core.columns import Expr, Formulas, OnnxNamed, OnnxOps
-from tvmgraph.core.composed import composed
+from tvmgraph.core.fusible import fusible
 from tvmgraph.core.op import F, sample
 from tvmgraph.core.primitive import RowDecorator, primitive
 from tvmgraph.core.symbols import Symbol
@@ -207,7 +207,7 @@ def _lower(x: Tensor, bound: object) -> Tensor:
     return F.where(x > bound, bound, x)
 
 
-@composed
+@fusible
 def _limit(
     x: Tensor,
     low: object,

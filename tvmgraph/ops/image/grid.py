@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from tvmgraph import dtypes
-from tvmgraph.core.composed import composed
+from tvmgraph.core.fusible import fusible
 from tvmgraph.core.op import F
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.errors import ArgumentError, DTypeError, ShapeError
@@ -168,7 +168,7 @@ def grid_sample(
     return _sampled(input, grid, mode, padding_mode, bool(align_corners))
 
 
-@composed
+@fusible
 def _sampled(input: Tensor, grid: Tensor, mode: str, padding_mode: str, align: bool) -> Tensor:
     count = input.ndim - 2
     sizes = spatial_of(input, count, "grid_sample")

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tvmgraph import dtypes
-from tvmgraph.core.composed import composed
+from tvmgraph.core.fusible import fusible
 from tvmgraph.core.op import F
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.errors import ArgumentError, ShapeError
@@ -312,7 +312,7 @@ def tensor_scatter_elements(
     return _scattered(input_x, index, like(updates, input_x), axis, mode)
 
 
-@composed
+@fusible
 def _scattered(x: Tensor, index: Tensor, updates: Tensor, axis: int, mode: str) -> Tensor:
     """What is ignored goes to a slice of its own behind the end."""
     size = x.type.static_shape[axis]

@@ -9,8 +9,8 @@ import numpy as np
 from tvmgraph import dtypes
 from tvmgraph.core import rules
 from tvmgraph.core.columns import Builder, Expr, OnnxNamed, OnnxOps
-from tvmgraph.core.composed import composed as in_one_piece
 from tvmgraph.core.dispatch import lift
+from tvmgraph.core.fusible import fusible
 from tvmgraph.core.memory import require_bytes
 from tvmgraph.core.op import F, Reason, sample
 from tvmgraph.core.primitive import primitive
@@ -346,7 +346,7 @@ def one_hot(
     return _marked(indices, depth, on_value, off_value, axis)
 
 
-@in_one_piece
+@fusible
 def _marked(indices: Tensor, depth: int, on: object, off: object, axis: int) -> Tensor:
     d = indices.type.dtype
     d = dtypes.int64 if d.kind == "u" else d

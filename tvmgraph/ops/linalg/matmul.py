@@ -11,7 +11,7 @@ import numpy as np
 from tvmgraph import dtypes
 from tvmgraph.core import rules
 from tvmgraph.core.columns import Builder, Expr, OnnxNamed, OnnxOps
-from tvmgraph.core.composed import composed
+from tvmgraph.core.fusible import fusible
 from tvmgraph.core.op import F, sample
 from tvmgraph.core.primitive import primitive
 from tvmgraph.core.tensor import Tensor
@@ -377,7 +377,7 @@ def dense(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     return _affine(input, weight, bias)
 
 
-@composed
+@fusible
 def _affine(input: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
     return F.add(matmul(input, weight, False, weight.ndim > 1), bias)
 

@@ -6,7 +6,7 @@ import itertools
 import math
 
 from tvmgraph.core import rules
-from tvmgraph.core.composed import composed
+from tvmgraph.core.fusible import fusible
 from tvmgraph.core.op import F
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.errors import ArgumentError, DTypeError, ShapeError
@@ -215,7 +215,7 @@ def cdist(x1: Tensor, x2: Tensor, p: float = 2.0) -> Tensor:
     return _pair_distances(x1, x2, float(p))
 
 
-@composed
+@fusible
 def _pair_distances(x1: Tensor, x2: Tensor, p: float) -> Tensor:
     difference = F.expand_dims(x1, -2) - F.expand_dims(x2, -3)
     return _p_norm(difference, p, (difference.ndim - 1,))
@@ -244,7 +244,7 @@ def dist(input: Tensor, other: Tensor, p: float = 2) -> Tensor:
     return _distance(input, other, float(p))
 
 
-@composed
+@fusible
 def _distance(input: Tensor, other: Tensor, p: float) -> Tensor:
     difference = input - other
     return _p_norm(difference, p, tuple(range(difference.ndim)))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tvmgraph import dtypes
-from tvmgraph.core.composed import composed, in_pieces
+from tvmgraph.core.fusible import fusible, may_fuse
 from tvmgraph.core.op import F
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.errors import ArgumentError, DTypeError, ShapeError
@@ -127,8 +127,8 @@ def cross_entropy(
     if target.dtype.is_float:
         logp = F.log_softmax(input, 1)
         return _probability_loss(logp, target, weight, reduction, label_smoothing, op)
-    at_once = in_pieces() and _are_known(target, input.shape[1], ignore_index)
-    loss = _index_entropy_at_once if at_once else _index_entropy
+    fuses = may_fuse() and _are_known(target, input.shape[1], ignore_index)
+    loss = _index_entropy_fused if fuses else _index_entropy
     return loss(input, target, weight, ignore_index, reduction, label_smoothing)
 
 
@@ -149,7 +149,7 @@ def _index_entropy(
     return _index_loss(logp, target, weight, ignore_index, reduction, smoothing, "cross_entropy")
 
 
-_index_entropy_at_once = composed(_index_entropy)
+_index_entropy_fused = fusible(_index_entropy)
 
 
 def nll_loss(
@@ -188,12 +188,12 @@ def nll_loss(
                      reduction, label_smoothing)  # fmt: skip
         return F.squeeze(y, 0) if reduction == "none" else y
     _check(inputs, target, weight, label_smoothing, op)
-    at_once = in_pieces() and _are_known(target, inputs.shape[1], ignore_index)
-    loss = _index_loss_at_once if at_once else _index_loss
+    fuses = may_fuse() and _are_known(target, inputs.shape[1], ignore_index)
+    loss = _index_loss_fused if fuses else _index_loss
     return loss(inputs, target, weight, ignore_index, reduction, label_smoothing, op)
 
 
-_index_loss_at_once = composed(_index_loss)
+_index_loss_fused = fusible(_index_loss)
 
 
 def multi_margin_loss(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tvmgraph import dtypes
-from tvmgraph.core.composed import composed, in_pieces
+from tvmgraph.core.fusible import fusible, may_fuse
 from tvmgraph.core.op import F
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.errors import ArgumentError, DTypeError, ShapeError
@@ -14,7 +14,7 @@ from tvmgraph.ops.loss.regression import check_reduction, reduce_loss
 
 __all__ = ["ctc_loss"]
 
-#: Time steps that eager code computes in one piece: their number differs from batch to batch.
+#: Time steps of one fused chunk in eager code: their number differs from batch to batch.
 _STEPS = 4
 #: Log-probability of the impossible; finite, so that differences and gradients stay defined.
 _NEVER = -1e30
@@ -102,10 +102,10 @@ def _prepared(
     return alpha, scores, running, skips, reachable
 
 
-_prepared_at_once = composed(_prepared)
+_prepared_fused = fusible(_prepared)
 
 
-@composed
+@fusible
 def _advanced(
     alpha: Tensor, scores: Tensor, running: Tensor, skips: Tensor, reachable: Tensor
 ) -> tuple[Tensor, ...]:
@@ -132,10 +132,10 @@ def _loss(alpha: Tensor, target_lengths: Tensor, impossible: float) -> Tensor:
     return F.where(loss > -_NEVER / 2, impossible, loss)
 
 
-_loss_at_once = composed(_loss)
+_loss_fused = fusible(_loss)
 
 
-@composed
+@fusible
 def _table(alphas: Tensor, running: Tensor) -> Tensor:
     """The log-probabilities of all partial alignments, (N, T, 2 S + 1)."""
     possible = F.logical_and(F.swapaxes(running, 0, 1), alphas > _NEVER / 2)
@@ -186,8 +186,8 @@ def ctc_loss(
     steps, n, _ = log_probs.shape
     input_lengths = _lengths(input_lengths, n, "input_lengths", op)
     target_lengths = _lengths(target_lengths, n, "target_lengths", op)
-    at_once = in_pieces() and _are_known(targets, log_probs.shape[2], target_lengths)
-    prepare, loss_of = (_prepared_at_once, _loss_at_once) if at_once else (_prepared, _loss)
+    fuses = may_fuse() and _are_known(targets, log_probs.shape[2], target_lengths)
+    prepare, loss_of = (_prepared_fused, _loss_fused) if fuses else (_prepared, _loss)
     first, scores, running, skips, reachable = prepare(
         log_probs, targets, input_lengths, target_lengths, blank
     )

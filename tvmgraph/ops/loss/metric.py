@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tvmgraph.core.composed import composed
+from tvmgraph.core.fusible import fusible
 from tvmgraph.core.op import F
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.errors import ArgumentError, DTypeError, ShapeError
@@ -57,7 +57,7 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -
     return _cosine(x1, x2, dim, float(eps))
 
 
-@composed
+@fusible
 def _cosine(x1: Tensor, x2: Tensor, dim: int, eps: float) -> Tensor:
     a, b = wide(x1), wide(x2)
 
@@ -195,7 +195,7 @@ def triplet_margin_loss(
     return _distances_apart(anchor, positive, negative, margin, p, eps, swap, reduction)
 
 
-@composed
+@fusible
 def _distances_apart(
     anchor: Tensor, positive: Tensor, negative: Tensor, margin: Tensor | float, p: float,
     eps: float, swap: bool, reduction: str,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from tvmgraph import dtypes
-from tvmgraph.core.composed import composed
+from tvmgraph.core.fusible import fusible
 from tvmgraph.core.op import F
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.errors import ArgumentError, DTypeError, ShapeError
@@ -86,7 +86,7 @@ def mse_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> Tensor:
     return _squared_error(input, target, reduction)
 
 
-@composed
+@fusible
 def _squared_error(input: Tensor, target: Tensor, reduction: str) -> Tensor:
     d = _difference(input, target)
     return reduce_loss(F.real(d * F.conj(d)), reduction, "mse_loss")
@@ -114,7 +114,7 @@ def l1_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> Tensor:
     return _absolute_error(input, target, reduction)
 
 
-@composed
+@fusible
 def _absolute_error(input: Tensor, target: Tensor, reduction: str) -> Tensor:
     return reduce_loss(F.abs(_difference(input, target)), reduction, "l1_loss")
 
@@ -147,7 +147,7 @@ def smooth_l1_loss(
     return _smooth_error(input, target, float(beta), reduction)
 
 
-@composed
+@fusible
 def _smooth_error(input: Tensor, target: Tensor, beta: float, reduction: str) -> Tensor:
     d = F.abs(_difference(input, target))
     loss = d if beta == 0 else F.where(d < beta, d * d * (0.5 / beta), d - 0.5 * beta)
@@ -185,7 +185,7 @@ def huber_loss(
     return _huber_error(input, target, float(delta), reduction)
 
 
-@composed
+@fusible
 def _huber_error(input: Tensor, target: Tensor, delta: float, reduction: str) -> Tensor:
     d = F.abs(_difference(input, target))
     loss = F.where(d <= delta, d * d * 0.5, (d - 0.5 * delta) * delta)

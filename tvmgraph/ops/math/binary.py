@@ -21,7 +21,7 @@ from tvmgraph.core.columns import (
     OnnxOps,
     VjpColumn,
 )
-from tvmgraph.core.composed import composed
+from tvmgraph.core.fusible import fusible
 from tvmgraph.core.op import F, Reason, Sample, sample
 from tvmgraph.core.primitive import RowDecorator, primitive
 from tvmgraph.core.tensor import Tensor
@@ -59,7 +59,7 @@ def lerp(input: Tensor, end: Tensor, weight: NumberLike) -> Tensor:
     return _interpolated(input, end, weight)
 
 
-@composed
+@fusible
 def _interpolated(start: Tensor, end: Tensor, weight: NumberLike) -> Tensor:
     return start + (end - start) * weight
 
@@ -86,7 +86,7 @@ def addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, value: object = 1) 
     return _plus_product(input, tensor1, tensor2, value)
 
 
-@composed
+@fusible
 def _plus_product(x: Tensor, a: Tensor, b: Tensor, value: object) -> Tensor:
     product = a * b
     return x + (product if isinstance(value, (int, float)) and value == 1 else product * value)
@@ -114,7 +114,7 @@ def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, value: object = 1) 
     return _plus_quotient(input, tensor1, tensor2, value)
 
 
-@composed
+@fusible
 def _plus_quotient(x: Tensor, a: Tensor, b: Tensor, value: object) -> Tensor:
     quotient = a / b
     return x + (quotient if isinstance(value, (int, float)) and value == 1 else quotient * value)

@@ -7,7 +7,7 @@ from typing import Any
 from tvmgraph import dtypes
 from tvmgraph.core import rules
 from tvmgraph.core.arguments import AxisLike
-from tvmgraph.core.composed import composed
+from tvmgraph.core.fusible import fusible
 from tvmgraph.core.op import F
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.errors import ArgumentError, DTypeError, ShapeError
@@ -65,7 +65,7 @@ def diff(
     return _differences(y, n, axis)
 
 
-@composed
+@fusible
 def _differences(y: Tensor, n: int, axis: int) -> Tensor:
     for _ in range(n):
         later, earlier = _neighbours(y, axis)
@@ -102,7 +102,7 @@ def trapz(y: Tensor, x: Tensor | None = None, *, dx: float = 1.0, dim: int = -1)
     return F.sum(y, axis) if y.shape[axis] == 0 else _area(y, x, dx, axis)
 
 
-@composed
+@fusible
 def _area(y: Tensor, x: Tensor | None, dx: float, axis: int) -> Tensor:
     later, earlier = _neighbours(y, axis)
     heights = (later + earlier) * 0.5

@@ -7,7 +7,7 @@ from math import prod
 from tvmgraph import dtypes
 from tvmgraph.core import rules
 from tvmgraph.core.arguments import AxisLike
-from tvmgraph.core.composed import composed
+from tvmgraph.core.fusible import fusible
 from tvmgraph.core.op import F
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.core.types import Shape
@@ -99,7 +99,7 @@ def batch_norm(
     return F.cast(y, input_x.dtype)
 
 
-@composed
+@fusible
 def _fixed_statistics(
     x: Tensor, mean: Tensor, variance: Tensor, weight: Tensor | None, bias: Tensor | None,
     eps: float,
@@ -115,7 +115,7 @@ def _fixed_statistics(
     return x * F.reshape(scale, shape) + F.reshape(shift, shape)
 
 
-@composed
+@fusible
 def _batch_statistics(
     x: Tensor, weight: Tensor | None, bias: Tensor | None, eps: float, shape: Shape
 ) -> tuple[Tensor, Tensor, Tensor]:
@@ -132,7 +132,7 @@ def _batch_statistics(
 # ---- layer, group -----------------------------------------------------------------------------
 
 
-@composed
+@fusible
 def _normalized_rows(
     x: Tensor, weight: Tensor | None, bias: Tensor | None, eps: float, count: int, rows: Shape,
     shape: Shape,
@@ -253,7 +253,7 @@ def rms_norm(x: Tensor, gamma: Tensor, epsilon: float = 1e-6) -> tuple[Tensor, T
     return _scaled_rows(x, gamma, float(epsilon))
 
 
-@composed
+@fusible
 def _scaled_rows(x: Tensor, gamma: Tensor, eps: float) -> tuple[Tensor, Tensor]:
     """Divides by the root mean square over the axes of ``gamma``; returns its reciprocal too."""
     y = F.row_normalize(x, count=gamma.ndim, eps=eps, center=False)

@@ -7,7 +7,7 @@ from typing import Any
 
 from tvmgraph import dtypes
 from tvmgraph.core.columns import NumberLike
-from tvmgraph.core.composed import composed
+from tvmgraph.core.fusible import fusible
 from tvmgraph.core.op import F
 from tvmgraph.core.random import Seed
 from tvmgraph.core.tensor import Tensor
@@ -41,7 +41,7 @@ def _drop(input: Tensor, p: float, shape: Shape, seed: object, op: str) -> Tenso
     return _scaled_where(input, draw_bits(count, seed, op), p, shape)
 
 
-@composed
+@fusible
 def _scaled_where(x: Tensor, bits: Tensor, p: float, shape: Shape) -> Tensor:
     """Scales elements by 1 / (1 - p) where their random words say at least ``p``, else 0."""
     return F.where(uniform_of(bits, shape) >= p, x * (1.0 / (1.0 - p)), 0.0)

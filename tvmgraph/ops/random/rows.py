@@ -17,7 +17,7 @@ from tvmgraph import dtypes
 from tvmgraph.core import random as stream
 from tvmgraph.core import rules
 from tvmgraph.core.columns import Builder, Expr
-from tvmgraph.core.composed import composed
+from tvmgraph.core.fusible import fusible
 from tvmgraph.core.op import F, Reason, sample
 from tvmgraph.core.primitive import primitive
 from tvmgraph.core.tensor import Tensor
@@ -426,7 +426,7 @@ def draw_normal(
     return _normal_of(draw_bits(words, seed, op), shape, dtype)
 
 
-@composed
+@fusible
 def _normal_of(bits: Tensor, shape: tuple[int, ...], dtype: dtypes.DType) -> Tensor:
     wide = dtypes.float64 if dtype is dtypes.float64 else dtypes.float32
     count = math.prod(shape)

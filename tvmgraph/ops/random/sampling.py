@@ -10,7 +10,7 @@ import numpy as np
 from tvmgraph import dtypes
 from tvmgraph.core.arguments import DTypeLike
 from tvmgraph.core.columns import NumberLike
-from tvmgraph.core.composed import composed
+from tvmgraph.core.fusible import fusible
 from tvmgraph.core.op import F
 from tvmgraph.core.random import Seed
 from tvmgraph.core.tensor import Tensor
@@ -398,7 +398,7 @@ def _with_replacement(weights: Tensor, count: int, seed: object, op: str) -> Ten
     return _inverse_distribution(weights, u)
 
 
-@composed
+@fusible
 def _inverse_distribution(weights: Tensor, share: Tensor) -> Tensor:
     """Returns the indices at which the cumulative sum of the weights exceeds shares of it."""
     sums = F.cumsum(weights, -1)

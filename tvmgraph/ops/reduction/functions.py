@@ -8,7 +8,7 @@ import numpy as np
 
 from tvmgraph import dtypes
 from tvmgraph.core.arguments import AxisLike, DTypeLike
-from tvmgraph.core.composed import composed
+from tvmgraph.core.fusible import fusible
 from tvmgraph.core.op import F
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.dtypes import DType
@@ -213,7 +213,7 @@ def amin(
     return _with_initial(y, initial, F.minimum)
 
 
-@composed
+@fusible
 def arg_and_value(x: Tensor, axis: int, keep_dims: bool, largest: bool) -> tuple[Tensor, Tensor]:
     """Returns the int64 position of an extreme along an axis, and the extreme.
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from tvmgraph import dtypes
 from tvmgraph.core.columns import NumberLike
-from tvmgraph.core.composed import composed as in_one_piece
+from tvmgraph.core.fusible import fusible
 from tvmgraph.core.op import F, Reason, sample
 from tvmgraph.core.primitive import primitive
 from tvmgraph.core.tensor import Tensor
@@ -54,7 +54,7 @@ def histc(input: Tensor, bins: int = 100, min: NumberLike = 0.0, max: NumberLike
     return _counts_of_bins(input, int(bins), float(min), float(max))
 
 
-@in_one_piece
+@fusible
 def _counts_of_bins(input: Tensor, bins: int, min: float, max: float) -> Tensor:
     x = F.reshape(as_float(input), (-1,))
     x = F.cast(x, dtypes.float32) if x.type.dtype in rows.LOW_PRECISION else x

@@ -7,7 +7,7 @@ from typing import Any
 
 from tvmgraph import dtypes
 from tvmgraph.core.arguments import AxisLike, DTypeLike
-from tvmgraph.core.composed import composed
+from tvmgraph.core.fusible import fusible
 from tvmgraph.core.op import F
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.errors import ArgumentError, OutOfRangeError, TypeOrValueError
@@ -27,7 +27,7 @@ def _safe_root(total: Tensor, power: object) -> Tensor:
     return F.where(zero, 0, F.sqrt(filled) if power == 0.5 else F.pow(filled, power))
 
 
-@composed
+@fusible
 def _vector_norm(x: Tensor, order: Any, axes: tuple[int, ...], keep: bool) -> Tensor:
     x = F.abs(x) if x.type.dtype.kind == "c" else x
     d = x.type.dtype
@@ -244,7 +244,7 @@ def renorm(input: Tensor, p: float, axis: int, maxnorm: float) -> Tensor:
     return _limited_slices(input, p, axis, float(maxnorm))
 
 
-@composed
+@fusible
 def _limited_slices(x: Tensor, order: float, axis: int, longest: float) -> Tensor:
     others = tuple(a for a in range(x.ndim) if a != axis)
     size = _vector_norm(x, order, others, True)

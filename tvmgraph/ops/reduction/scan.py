@@ -12,7 +12,7 @@ from tvmgraph import dtypes
 from tvmgraph.core import rules
 from tvmgraph.core.arguments import AxisLike, DTypeLike
 from tvmgraph.core.columns import Builder, Expr, OnnxNamed, OnnxOps
-from tvmgraph.core.composed import composed
+from tvmgraph.core.fusible import fusible
 from tvmgraph.core.op import F, Reason, Sample, sample
 from tvmgraph.core.primitive import primitive
 from tvmgraph.core.tensor import Tensor
@@ -374,7 +374,7 @@ def _running_extreme(name: str, x: Tensor, axis: AxisLike) -> tuple[Tensor, Tens
     return _extreme_and_place(x, resolve_axis(name, x, axis), name == "cummax")
 
 
-@composed
+@fusible
 def _extreme_and_place(x: Tensor, axis: int, largest: bool) -> tuple[Tensor, Tensor]:
     at = running_arg_extreme(x, axis, largest)
     return F.gather_along(x, at, axis), at

@@ -9,7 +9,7 @@ import numpy as np
 
 from tvmgraph import dtypes
 from tvmgraph.core.arguments import AxisLike, DTypeLike
-from tvmgraph.core.composed import composed
+from tvmgraph.core.fusible import fusible
 from tvmgraph.core.op import F
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.errors import ArgumentError, DTypeError, ShapeError, TypeOrValueError
@@ -273,7 +273,7 @@ def logsumexp(input: Tensor, dim: AxisLike, keepdim: bool = False) -> Tensor:
     return _log_sum(input, resolve_axes("logsumexp", input, dim, "dim"), bool(keepdim))
 
 
-@composed
+@fusible
 def _log_sum(input: Tensor, axes: tuple[int, ...], keepdim: bool) -> Tensor:
     x = as_float(input)
     d = x.type.dtype

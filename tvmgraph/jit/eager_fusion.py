@@ -1,4 +1,4 @@
-"""A composition of operators in eager code: one piece of machine code once that pays."""
+"""A composition of operators in eager code: one compiled function once that pays."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from tvmgraph.graph.simplify import dce
 Composition = Callable[..., Tensor | tuple[Tensor, ...]]
 
 
-class Piece:
-    """What a composition is for arguments of some types.
+class EagerFusion:
+    """A composition for arguments of some types: called in NumPy, or compiled once that pays.
 
     Args:
         function: The composition.
@@ -32,20 +32,20 @@ class Piece:
     def __init__(self, function: Composition, args: tuple[object, ...]) -> None:
         self._function = function
         self._name = function.__name__.strip("_")
-        self._places = [i for i, a in enumerate(args) if isinstance(a, Tensor)]
+        self._tensor_indices = [i for i, a in enumerate(args) if isinstance(a, Tensor)]
         self._others = [None if isinstance(a, Tensor) else a for a in args]
         tensors = [a for a in args if isinstance(a, Tensor)]
         self._types = [t.type for t in tensors]
         self._multi = False
         self._graph: Graph | None = None
-        self._backward: dict[object, Piece] = {}
+        self._backward: dict[object, EagerFusion] = {}
         on_host = not any(t.on_gpu for t in tensors)
         small = sum([t.size for t in tensors]) < LARGE
         fits = on_host and tensors and all(t.size for t in tensors)
         self._costly = Costly(self.graph, small=small) if fits else None
 
     def is_chain(self) -> bool:
-        """Whether an operator computes on the result of another, which one piece keeps near."""
+        """Whether an operator computes on the result of another, which fusing keeps in cache."""
         computed: set[Value] = set()
         for node in self.graph().nodes:
             is_view = node.op.traits.pattern is Pattern.VIEW
@@ -62,7 +62,7 @@ class Piece:
             return self._graph
         recorder = Recorder(self._name)
         args = list(self._others)
-        for i, type in zip(self._places, self._types):
+        for i, type in zip(self._tensor_indices, self._types):
             args[i] = recorder.argument(type, f"x{i}")  # pyright: ignore[reportArgumentType]
         outer = state.interpreter, state.tapes
         state.interpreter, state.tapes = recorder, ()
@@ -82,7 +82,7 @@ class Piece:
         costly = self._costly
         if costly is None:
             return self._function(*args)
-        tensors = tuple([args[i] for i in self._places])
+        tensors = tuple([args[i] for i in self._tensor_indices])
         outputs = costly.run(tensors)
         if outputs is not None:
             if state.tapes:
@@ -101,13 +101,13 @@ class Piece:
         kept = [snapshot(a) for a in args]
 
         def pull_back(
-            cotangents: tuple[Tensor | None, ...], places: tuple[bool, ...]
+            cotangents: tuple[Tensor | None, ...], needed: tuple[bool, ...]
         ) -> Cotangents:
             given = {i: g for i, g in enumerate(cotangents) if g is not None}
-            wanted = tuple([i for i, p in enumerate(places) if p])
+            wanted = tuple([i for i, p in enumerate(needed) if p])
             operands = (*kept, *given.values())
-            piece = self._reversed(wanted, tuple(given), operands)
-            found = piece(operands) if state.interpreter is None else piece._function(*operands)
+            fusion = self._reversed(wanted, tuple(given), operands)
+            found = fusion(operands) if state.interpreter is None else fusion._function(*operands)
             assert isinstance(found, tuple)
             result: list[Tensor | None] = [None] * len(kept)
             for i, g in zip(wanted, found):
@@ -118,7 +118,7 @@ class Piece:
 
     def _reversed(
         self, wanted: tuple[int, ...], given: tuple[int, ...], operands: tuple[Tensor, ...]
-    ) -> Piece:
+    ) -> EagerFusion:
         key = wanted, given, state.cotangents
         found = self._backward.get(key)
         if found is None:
@@ -128,10 +128,10 @@ class Piece:
                 graph = dce(reverse(self.graph(), wanted, given))
             finally:
                 state.interpreter, state.tapes = outer
-            found = self._backward[key] = Piece(replaying(graph), operands)
+            found = self._backward[key] = EagerFusion(replaying(graph), operands)
             if not found.is_chain():
                 found._costly = None
         return found
 
 
-__all__ = ["Piece"]
+__all__ = ["EagerFusion"]

@@ -1,4 +1,4 @@
-"""Compositions of operators that eager code computes in one piece once that pays.
+"""Compositions of operators that eager code fuses into one compiled function once that pays.
 
 NumPy computes them operator by operator. What takes it long gets machine code of its own, as
 :mod:`.costly` says, and then the whole composition is one call, which a tape records as one entry.
@@ -20,8 +20,8 @@ from tvmgraph.core.tensor import Tensor
 R = TypeVar("R")
 
 
-def composed(function: Callable[..., R]) -> Callable[..., R]:
-    """Lets eager code compute a composition in one piece.
+def fusible(function: Callable[..., R]) -> Callable[..., R]:
+    """Lets eager code fuse a composition of operators.
 
     Args:
         function: Of tensors, ``None`` and hashable values, all by position, to a tensor or a tuple
@@ -32,24 +32,24 @@ def composed(function: Callable[..., R]) -> Callable[..., R]:
 
     @functools.wraps(function)
     def call(*args: object) -> R:
-        if not in_pieces():
+        if not may_fuse():
             return function(*args)
         try:
             key = tuple([a.type if isinstance(a, Tensor) else a for a in args])
-            piece = known.get(key)
+            fusion = known.get(key)
         except TypeError:  # an argument that is not hashable
             return function(*args)
-        if piece is None:
+        if fusion is None:
             if len(known) >= _LIMIT:
                 known.clear()
-            piece = known[key] = hooks.eager_piece(function, args)
-        return piece(args)
+            fusion = known[key] = hooks.eager_fusion(function, args)
+        return fusion(args)
 
     return call
 
 
-def in_pieces() -> bool:
-    """Whether eager code may compute several operators of this thread in one piece."""
+def may_fuse() -> bool:
+    """Whether eager code may fuse operators of this thread: nobody traces or watches them."""
     return (
         state.interpreter is None
         and not active.watches_eager
@@ -58,6 +58,6 @@ def in_pieces() -> bool:
     )
 
 
-_LIMIT = 1024  # pieces remembered per composition
+_LIMIT = 1024  # fusions remembered per composition
 
-__all__ = ["composed", "in_pieces"]
+__all__ = ["fusible", "may_fuse"]
