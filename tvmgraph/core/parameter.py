@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import sys
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, TypeVar
 
 from tvmgraph import dtypes, hooks
 from tvmgraph.core.deferred import Deferred
@@ -15,8 +15,9 @@ from tvmgraph.core.state import bump_epoch, state
 from tvmgraph.core.storage import aligned_copy
 from tvmgraph.core.tensor import Tensor, first_elements, renew
 from tvmgraph.core.tensor_copies import unpickle
-from tvmgraph.errors import ArgumentError, DTypeError, TypeOrValueError, user_source
+from tvmgraph.errors import ArgumentError, DTypeError, TvmgraphError, TypeOrValueError, user_source
 
+T = TypeVar("T")
 _DEFAULT_NAME = "Parameter"
 
 
@@ -62,7 +63,7 @@ class Parameter(Tensor):
             super().__init__(default_input, dtypes.int32 if narrow else None, device=device)
             first_elements(self, self)
         self.name = name
-        self._requires_grad = _boolean(requires_grad)
+        self._requires_grad = _require(requires_grad, bool, "requires_grad")
         self._gradient_hooks: tuple[object, ...] = ()
         self.layerwise_parallel = layerwise_parallel
         self.parallel_optimizer = parallel_optimizer
@@ -74,7 +75,9 @@ class Parameter(Tensor):
 
     @name.setter
     def name(self, value: str | None) -> None:
-        self._name = _DEFAULT_NAME if value is None else _text(value)
+        if value is not None:
+            _require(value, str, "a parameter's name", error=TypeOrValueError)
+        self._name = _DEFAULT_NAME if value is None else value
 
     @property
     def requires_grad(self) -> bool:
@@ -83,7 +86,7 @@ class Parameter(Tensor):
 
     @requires_grad.setter
     def requires_grad(self, value: bool) -> None:
-        self._requires_grad = _boolean(value)
+        self._requires_grad = _require(value, bool, "requires_grad")
         bump_epoch()
 
     @property
@@ -169,24 +172,17 @@ class Parameter(Tensor):
         return tensor_html(self, self.name, "trained" if self.requires_grad else "not trained")
 
 
-def _text(name: object) -> str:
-    """Returns ``name`` if it is a string."""
-    if not isinstance(name, str):
-        raise TypeOrValueError(
-            f"a parameter's name must be a str, not {type(name).__name__}",
-            op="Parameter", at=user_source(),
+def _require(
+    value: object, kind: type[T], what: str, *,
+    op: str = "Parameter", error: type[TvmgraphError] = DTypeError,
+) -> T:  # fmt: skip
+    """Returns ``value`` if it is an instance of ``kind``; ``what`` names it in the error."""
+    if not isinstance(value, kind):
+        raise error(
+            f"{what} must be a {kind.__name__}, not {type(value).__name__}",
+            op=op, got=f"{value!r:.60}", at=user_source(),
         )  # fmt: skip
-    return name
-
-
-def _boolean(requires_grad: object) -> bool:
-    """Returns ``requires_grad`` if it is a bool."""
-    if not isinstance(requires_grad, bool):
-        raise DTypeError(
-            f"requires_grad must be a bool, not {type(requires_grad).__name__}",
-            op="Parameter", got=f"requires_grad={requires_grad!r}", at=user_source(),
-        )  # fmt: skip
-    return requires_grad
+    return value
 
 
 def leaf_value(parameter: Tensor, new: Tensor) -> Tensor:
@@ -207,16 +203,6 @@ def _unpickle_parameter(*given: Any) -> Parameter:
     return Parameter(unpickle(*given))
 
 
-def _parameter(entry: object) -> Parameter:
-    """Returns ``entry`` if it is a Parameter."""
-    if not isinstance(entry, Parameter):
-        raise DTypeError(
-            f"ParameterTuple holds Parameters only, not {type(entry).__name__}",
-            op="ParameterTuple", at=user_source(),
-        )  # fmt: skip
-    return entry
-
-
 class ParameterTuple(tuple[Parameter, ...]):
     """A tuple of parameters, as gradient functions take them.
 
@@ -226,7 +212,9 @@ class ParameterTuple(tuple[Parameter, ...]):
     """
 
     def __new__(cls, iterable: Iterable[Parameter]) -> ParameterTuple:
-        items = tuple(map(_parameter, iterable))
+        items = tuple(
+            [_require(p, Parameter, "every entry", op="ParameterTuple") for p in iterable]
+        )
         for i, p in enumerate(items, 1):
             if p.name == _DEFAULT_NAME:
                 p.name = f"{_DEFAULT_NAME}${i}"

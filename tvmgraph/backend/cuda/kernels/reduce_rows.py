@@ -41,7 +41,7 @@ from tvmgraph.backend.loop_ir.nest import Nest
 from tvmgraph.backend.loop_ir.program import product, substitute
 from tvmgraph.backend.loop_ir.rows import RowPlan, RowStage, row_dims
 from tvmgraph.backend.loop_ir.types import Buffer, Expr, Load
-from tvmgraph.backend.table import Kernel, Refused, Writer
+from tvmgraph.backend.table import Kernel, Refused
 from tvmgraph.backend.target import GpuModel
 from tvmgraph.machine.processor import CpuModel
 
@@ -454,20 +454,26 @@ def _match(nest: Nest, model: GpuModel) -> tuple[RowPlan, Division, IsOutput] | 
 
 
 def _emit(
-    found: tuple[RowPlan, Division, IsOutput], division: Division, _writer: Writer[GpuModel]
+    found: tuple[RowPlan, Division, IsOutput], division: Division, *, strided: bool = False
 ) -> None:
+    """Writes a kernel whose blocks take ``division.groups`` rows each.
+
+    Neighbouring threads share a row; if ``strided``, they have neighbouring rows.
+    """
     plan, _, is_output = found
-    threads = division.group * division.groups
-    blocks = -(-plan.rows // division.groups)
-    with device.launch(blocks, threads) as (block, thread):
-        member = mod(thread, division.group) if division.groups > 1 else thread
-        row = block * i32(division.groups) + div(thread, division.group)
-        row = device.let(row) if division.groups > 1 else block
-        whole = plan.rows % division.groups == 0
+    size, groups = division.group, division.groups
+    with device.launch(-(-plan.rows // groups), size * groups) as (block, thread):
+        number = device.let(mod(thread, groups)) if strided else div(thread, size)
+        row = device.let(block * i32(groups) + number) if groups > 1 else block
+        whole = plan.rows % groups == 0
         # A group that has no row of its own takes part in the exchanges of its warp all the same.
         used = row if whole else device.let(tirx.min(row, i32(plan.rows - 1)))
         stores = None if whole else row < i32(plan.rows)
-        group = ThreadGroup(division.group, device.let(member), division.groups)
+        if strided:
+            group = StridedThreadGroup(size, device.let(div(thread, groups)), groups, number)
+        else:
+            member = mod(thread, size) if groups > 1 else thread
+            group = ThreadGroup(size, device.let(member), groups)
         _RowKernel(plan, division, group, used, stores, is_output).write()
 
 
@@ -494,22 +500,6 @@ def _match_strided(nest: Nest, model: GpuModel) -> tuple[RowPlan, Division, IsOu
     return plan, division, nest.is_output
 
 
-def _emit_strided(
-    found: tuple[RowPlan, Division, IsOutput], division: Division, _writer: Writer[GpuModel]
-) -> None:
-    plan, _, is_output = found
-    blocks = -(-plan.rows // division.groups)
-    with device.launch(blocks, division.group * division.groups) as (block, thread):
-        column = device.let(mod(thread, division.groups))
-        row = device.let(block * i32(division.groups) + column)
-        whole = plan.rows % division.groups == 0
-        used = row if whole else device.let(tirx.min(row, i32(plan.rows - 1)))
-        stores = None if whole else row < i32(plan.rows)
-        member = device.let(div(thread, division.groups))
-        group = StridedThreadGroup(division.group, member, division.groups, column)
-        _RowKernel(plan, division, group, used, stores, is_output).write()
-
-
 def _division(found: tuple[RowPlan, Division, IsOutput], _model: GpuModel) -> Division:
     return found[1]
 
@@ -530,11 +520,13 @@ TOGETHER = Kernel(
     "several sums of long columns that read their operands once",
 )  # fmt: skip
 KERNEL = Kernel(
-    "reduce_rows", _match, _emit, "reductions and what is built on them, rows are contiguous",
+    "reduce_rows", _match, lambda found, division, _writer: _emit(found, division),
+    "reductions and what is built on them, rows are contiguous",
     _division, ("blocks per multiprocessor", "elements of a thread"),
 )  # fmt: skip
 STRIDED = Kernel(
-    "reduce_rows_strided", _match_strided, _emit_strided,
+    "reduce_rows_strided", _match_strided,
+    lambda found, division, _writer: _emit(found, division, strided=True),
     "reductions and what is built on them, neighbouring rows are neighbours in memory",
     _division, ("elements of a thread",),
 )  # fmt: skip
