@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 
 from tvmgraph.autodiff.tape import GradTape, backward, recording
 from tvmgraph.capture.interpreter import Interpreter
@@ -18,36 +17,31 @@ from tvmgraph.graph import Graph, Role
 from tvmgraph.graph.simplify import quiet
 
 
-@contextmanager
-def _only(recorder: Recorder) -> Iterator[None]:
-    outer = (state.interpreter, state.tapes, state.scope)
-    state.interpreter, state.tapes, state.scope = recorder, (), ()
-    try:
-        yield
-    finally:
-        state.interpreter, state.tapes, state.scope = outer
-
-
-def _pulled(
+def _linearize(
     graph: Graph, wanted: Sequence[int], given: Sequence[int], recorder: Recorder
-) -> tuple[list[Tensor], Callable[[Sequence[Tensor]], list[Tensor]]]:
-    """Replays a graph on a tape; returns its parameters and the pull-back."""
+) -> Callable[[Sequence[Tensor]], list[Tensor]]:
+    """Records a graph and what its derivative keeps of it; returns the pull-back.
+
+    That records the derivative: it maps the cotangents of the ``given`` outputs to those of the
+    ``wanted`` parameters.
+    """
     graph = quiet(graph)  # what it prints, it printed
-    recorder.call = Interpreter(recorder, Settings()).call  # hooks and derivatives of the user's
+    if graph.customs:  # the user's own derivatives, which may decide by traced values
+        recorder.call = Interpreter(recorder, Settings()).call
     params = [recorder.argument(p.value.type, f"p{i}") for i, p in enumerate(graph.params)]
     tape = GradTape()
     inputs = [p for p, q in zip(params, graph.params) if q.role is Role.INPUT]
     others = [p for p, q in zip(params, graph.params) if q.role is not Role.INPUT]
-    with _only(recorder), recording(tape):
+    with state.interpreting(recorder, scope=()), recording(tape):
         outputs = replay(graph, inputs, others)
 
     def pull_back(cotangents: Sequence[Tensor]) -> list[Tensor]:
-        with _only(recorder):
+        with state.interpreting(recorder, scope=()):
             found = backward(tape, [outputs[i] for i in given], cotangents)
             tokens = [(params[i], id(params[i].token)) for i in wanted]
             return [found[t] if t in found else F.zeros_like(p) for p, t in tokens]
 
-    return list(params), pull_back
+    return pull_back
 
 
 def reverse(
@@ -72,7 +66,7 @@ def reverse(
     recorder = Recorder(f"{graph.name}_vjp")
     if sizes:
         recorder.symbols, recorder.computes = SymbolScope(sizes), False
-    _, pull_back = _pulled(graph, wanted, given, recorder)
+    pull_back = _linearize(graph, wanted, given, recorder)
     cotangents = [recorder.argument(graph.outputs[i].type, f"g{i}") for i in given]
     found = [recorder.value_of(g) for g in pull_back(cotangents)]
     if recorder.symbols is not None and recorder.symbols.conditions:
@@ -93,11 +87,11 @@ def reverse_step(body: Graph, moving: Sequence[int], fixed: Sequence[int]) -> Gr
         fixed operands; it gives the cotangents of the old state and the new sums.
     """
     recorder = Recorder(f"{body.name}_vjp")
-    _, pull_back = _pulled(body, [*moving, *fixed], moving, recorder)
+    pull_back = _linearize(body, [*moving, *fixed], moving, recorder)
     cotangents = [recorder.argument(body.outputs[i].type, f"g{i}") for i in moving]
     sums = [recorder.argument(body.params[i].value.type, f"s{i}") for i in fixed]
     found = pull_back(cotangents)
-    with _only(recorder):
+    with state.interpreting(recorder, scope=()):
         totals = [F.add(s, g) for s, g in zip(sums, found[len(moving) :])]
     results = [*found[: len(moving)], *totals]
     return recorder.builder.build([recorder.value_of(g) for g in results])
@@ -129,16 +123,16 @@ def tangent_loop(
     def build(name: str, with_directions: bool) -> Graph:
         recorder = Recorder(name)
         types = [p.value.type for p in body.params]
-        state = [recorder.argument(t, f"x{i}") for i, t in enumerate(types[:count])]
+        carried = [recorder.argument(t, f"x{i}") for i, t in enumerate(types[:count])]
         moved = [recorder.argument(types[i], f"d{i}") for i in moving]
         rest = [recorder.argument(t, f"w{i}") for i, t in enumerate(types[count:])]
         fixed_moved = [recorder.argument(types[i], f"e{i}") for i in fixed]
-        with _only(recorder):
-            found = replay(body if with_directions else cond, [*state, *rest])
+        with state.interpreting(recorder, scope=()):
+            found = replay(body if with_directions else cond, [*carried, *rest])
             if with_directions:
                 directions = [*moved, *fixed_moved]
                 anywhere = [F.zeros_like(d) for d in directions]  # it is linear in these
-                found += replay(directional, [*state, *rest, *anywhere, *directions])
+                found += replay(directional, [*carried, *rest, *anywhere, *directions])
         return recorder.builder.build([recorder.value_of(t) for t in found])
 
     return build("cond", False), build("body", True)

@@ -8,8 +8,8 @@ have a rule; any other row is applied element by element and the results are sta
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import AbstractContextManager
 from typing import Any, TypeVar
 
 from tvmgraph.autodiff.grad import tensors_in
@@ -83,26 +83,13 @@ class Batcher:
         self.size = size
         self.interpreter, self.tapes = state.interpreter, state.tapes
 
-    @contextmanager
-    def around(self) -> Iterator[None]:
+    def around(self) -> AbstractContextManager[None]:
         """Makes the interpreter and tapes around this one active."""
-        held = (state.interpreter, state.tapes)
-        state.interpreter, state.tapes = self.interpreter, self.tapes
-        try:
-            yield
-        finally:
-            state.interpreter, state.tapes = held
+        return state.interpreting(self.interpreter, self.tapes)
 
-    @contextmanager
-    def active(self) -> Iterator[None]:
+    def active(self) -> AbstractContextManager[None]:
         """Makes this interpreter active, with tapes of its own."""
-        held = (state.interpreter, state.tapes)
-        interpreter: Any = self  # has what operators need of one
-        state.interpreter, state.tapes = interpreter, ()
-        try:
-            yield
-        finally:
-            state.interpreter, state.tapes = held
+        return state.interpreting(self)
 
     def is_mine(self, tensor: Tensor) -> bool:
         """Whether a tensor stands for an element of this batch."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 import itertools
 import threading
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from typing import Any, Protocol
 
 from tvmgraph import forking
@@ -130,6 +131,26 @@ class ThreadState(threading.local):
         self.paused: tuple[Tape, ...] = ()
         self.scope: tuple[str, ...] = ()
         self.cotangents = "fc"
+
+    @contextmanager
+    def interpreting(
+        self, interpreter: Any, tapes: tuple[Tape, ...] = (), scope: tuple[str, ...] | None = None
+    ) -> Generator[None]:
+        """Runs a block under another interpreter; what is outside of it sees nothing of it.
+
+        Args:
+            interpreter: What gives operators their meaning inside; ``None`` for eager NumPy.
+            tapes: The tapes that record inside.
+            scope: Names of the Cells being called inside; the same as outside if None.
+        """
+        outer = self.interpreter, self.tapes, self.scope
+        self.interpreter, self.tapes = interpreter, tapes
+        if scope is not None:
+            self.scope = scope
+        try:
+            yield
+        finally:
+            self.interpreter, self.tapes, self.scope = outer
 
 
 state = ThreadState()

@@ -376,13 +376,9 @@ def _cheapest(fn: Callable[..., Any], strategies: Any, mesh: Mesh, args: Sequenc
     if mesh.size > 1 and any(len(c) > 1 for c in choices):
         recorder = Recorder("operator")
         inputs = [recorder.argument(t.type, f"x{i}") for i, t in enumerate(tensors)]
-        outer = state.interpreter, state.tapes
-        state.interpreter, state.tapes = recorder, ()
-        try:
-            rest = iter(inputs)
+        rest = iter(inputs)
+        with state.interpreting(recorder):
             result = fn(*[next(rest) if isinstance(a, Tensor) else a for a in args])
-        finally:
-            state.interpreter, state.tapes = outer
         results = result if isinstance(result, (tuple, list)) else [result]
         graph = recorder.builder.build([recorder.value_of(r) for r in results])
         values = [p.value for p in graph.params]

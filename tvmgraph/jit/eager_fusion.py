@@ -64,12 +64,8 @@ class EagerFusion:
         args = list(self._others)
         for i, type in zip(self._tensor_indices, self._types):
             args[i] = recorder.argument(type, f"x{i}")  # pyright: ignore[reportArgumentType]
-        outer = state.interpreter, state.tapes
-        state.interpreter, state.tapes = recorder, ()
-        try:
+        with state.interpreting(recorder):
             result = self._function(*args)
-        finally:
-            state.interpreter, state.tapes = outer
         self._multi = isinstance(result, tuple)
         outputs = result if isinstance(result, tuple) else (result,)
         self._graph = recorder.builder.build([recorder.value_of(r) for r in outputs])
@@ -122,12 +118,7 @@ class EagerFusion:
         key = wanted, given, state.cotangents
         found = self._backward.get(key)
         if found is None:
-            outer = state.interpreter, state.tapes
-            state.interpreter, state.tapes = None, ()
-            try:
-                graph = dce(reverse(self.graph(), wanted, given))
-            finally:
-                state.interpreter, state.tapes = outer
+            graph = dce(reverse(self.graph(), wanted, given))
             found = self._backward[key] = EagerFusion(replaying(graph), operands)
             if not found.is_chain():
                 found._costly = None

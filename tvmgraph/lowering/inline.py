@@ -82,14 +82,10 @@ def inline(
     Returns:
         The expression of its result, or a list of several.
     """
-    outer = (state.interpreter, state.tapes)
     interpreter = _Inline(R)
     tensors = [_Lowered(a, R.type(a)) for a in args]
-    state.interpreter, state.tapes = interpreter, ()  # pyright: ignore[reportAttributeAccessIssue]
-    try:
+    with state.interpreting(interpreter):
         result = function(*tensors, **attrs)
-    finally:
-        state.interpreter, state.tapes = outer
     if isinstance(result, Tensor):
         return interpreter._expr(result)
     return [interpreter._expr(t) for t in result]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -178,7 +177,7 @@ class OnnxCell(Cell):
     def _folded(self) -> tuple[Env, list[onnx.NodeProto]]:
         """Returns what depends on constants only, and the other nodes."""
         if self._model.folded is None:
-            with _outside_capture():
+            with state.interpreting(None):
                 self._model.folded = self._fold()
         return self._model.folded
 
@@ -259,7 +258,7 @@ class OnnxCell(Cell):
             lambda graph, given: self._run_graph(graph, given, env),
         )  # fmt: skip
         if constant:  # known while a graph is captured: computed now
-            with _outside_capture():
+            with state.interpreting(None):
                 result = convert(call, *[to_tensor(v) for v in values])
             parts = result if isinstance(result, tuple) else (result,)
             return tuple(_as_constant(p) for p in parts)
@@ -306,17 +305,6 @@ class OnnxCell(Cell):
 def _has_graphs(node: onnx.NodeProto) -> bool:
     """Whether a node runs subgraphs, which may read more than its inputs."""
     return any(a.HasField("g") for a in node.attribute)
-
-
-@contextmanager
-def _outside_capture() -> Iterator[None]:
-    """Computes in NumPy for a while, also when a graph is being captured."""
-    held = state.interpreter, state.tapes
-    state.interpreter, state.tapes = None, ()
-    try:
-        yield
-    finally:
-        state.interpreter, state.tapes = held
 
 
 def _value(env: Env, name: str) -> object:
