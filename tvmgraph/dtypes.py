@@ -100,7 +100,7 @@ _BY_PYTHON: dict[type, DType] = {bool: bool_, int: int64, float: float32, comple
 def _np_key(value: Any) -> np.dtype | None:
     try:
         return np.dtype(value)
-    except TypeError:
+    except (TypeError, ValueError):  # NumPy asks objects for a dtype, and tensors have another
         return None
 
 

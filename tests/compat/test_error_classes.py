@@ -12,6 +12,7 @@ import pytest
 from tvmgraph import Tensor, nn, ops
 from tvmgraph.dataset import audio, vision
 from tvmgraph.errors import DTypeError, ShapeError
+from tvmgraph.experimental import optim
 
 LINE = Tensor(np.ones(3, np.float32))
 IMAGE = Tensor(np.ones((1, 2, 8, 8), np.float32))
@@ -30,6 +31,15 @@ MISTAKES: dict[str, tuple[Callable[[], object], type[Exception]]] = {
     "three sizes of a 2-d kernel": (lambda: nn.Conv2d(1, 2, (3, 3, 3)), TypeError),
     "an int that is no fraction": (lambda: nn.Adam(nn.Dense(1, 1).get_parameters(), beta1=1),
                                    TypeError),
+    "a tensor as a flag": (lambda: optim.SGD(nn.Dense(1, 1).get_parameters(), 0.1, maximize=LINE),
+                           TypeError),
+    "an array as a flag": (lambda: nn.SGD(nn.Dense(1, 1).get_parameters(), nesterov=np.ones(3)),
+                           TypeError),
+    "a number for predictions": (lambda: nn.MAE().update(LINE, 1.5), TypeError),
+    "a tuple for labels": (lambda: nn.Recall("classification").update(IMAGE, (1, 0)), TypeError),
+    "a number for gradients": (lambda: optim.Adam(nn.Dense(1, 1).get_parameters())(1.5), TypeError),
+    "a tensor for a dtype": (lambda: Tensor(shape=(2,), dtype=LINE, init="ones"), TypeError),
+    "no interpolation": (lambda: vision.Affine(10, [1, 1], 1.0, 0.0, 7), TypeError),
     "no word": (lambda: vision.Rotate(30.0, None), TypeError),
     "five angles": (lambda: vision.RandomRotation((1, 2, 3, 4, 5)), TypeError),
     "a tensor as a place in a sound": (lambda: audio.MaskAlongAxis(LINE, 10, 0.5, 1), TypeError),

@@ -226,3 +226,18 @@ def test_compiled_code_prints_values_in_every_call(show: Any, capsys: Any) -> No
     decided = ms.jit(lambda x: show("positive", x) if x.sum() > 0 else x)
     decided(Tensor([1.0]))
     assert capsys.readouterr().out == f"positive\n{Tensor([1.0])!r}\n"
+
+
+def test_optimizers_show_their_groups_and_states() -> None:
+    p = ms.Parameter(Tensor([1.0, 2.0]), name="p")
+    for rooms in (ms.experimental.optim, ms.mint.optim):
+        sgd = rooms.SGD([p], 0.1, 0.9)
+        assert next(iter(sgd.param_groups[0])) == "params"
+        assert sgd.param_groups[0]["params"] == [p]
+        assert "    lr: 0.1\n    maximize: False\n" in repr(sgd)
+        sgd.add_param_group({"params": [ms.Parameter(Tensor([3.0]), name="q")], "lr": 0.5})
+        assert [float(lr) for lr in sgd.lrs] == pytest.approx([0.1, 0.5])
+        assert all(s.requires_grad for s in sgd.get_parameters())
+    adam = nn.Adam([p], [0.1, 0.2])
+    assert all(s.requires_grad for s in adam.get_parameters())
+    assert (p.comm_fusion, p.sliced, p.parallel_optimizer_comm_recompute) == (1, False, False)

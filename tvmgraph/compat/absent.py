@@ -107,7 +107,7 @@ ABSENT: Mapping[str, tuple[str, ...]] = {
     "it is how MindSpore's compiler keeps track of Cells and Tensors": (
         "IGNORE_LIST", "T_destination", "add_pipeline_stage", "assign_value_cpp", "bprop_debug",
         "cache_shape", "cast_inputs", "cell_init_args",
-        "comm_fusion", "compile_and_run", "compile_cache",
+        "compile_and_run", "compile_cache",
         "compile_phase", "compiled", "const_arg", "convert_bytes_to_tensor", "create_time",
         "data_sync", "delta_seed", "exist_names", "exist_objs", "flush_from_cache",
         "generate_scope", "get_func_graph_proto", "get_scope", "getitem_index_info", "global_cells",
@@ -123,7 +123,7 @@ ABSENT: Mapping[str, tuple[str, ...]] = {
         "parallel_parameter_merge_net_dict", "parallel_parameter_name_list",
         "parameters_broadcast_dict", "pipeline_segment", "pipeline_stage", "set_broadcast_flag",
         "set_comm_fusion", "set_data_parallel", "remove_redundant_parameters", "layerwise_parallel",
-        "parallel_optimizer", "parallel_optimizer_comm_recompute", "sliced",
+        "parallel_optimizer",
     ),
     "MindSpore itself does not run it on the CPU": (
         "RNNTLoss", "batch_norm_gather_stats_with_counts", "delete_", "mint.nn.SyncBatchNorm",

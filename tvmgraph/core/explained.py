@@ -33,6 +33,8 @@ from tvmgraph.errors import (
 )
 
 _OF_ONE_ELEMENT = ("bool(Tensor)", "Tensor.item")  # what refuses tensors of several elements
+#: What `enum` says of a value that is none, and NumPy of an array where a condition is needed.
+_NO_MEMBER, _NO_CONDITION = " is not a valid ", "The truth value of an array "
 _names: dict[CodeType, str] = {}  # what users call a guarded function
 _defaults: dict[CodeType, dict[str, object]] = {}  # of its parameters
 _annotations: dict[CodeType, dict[str, object]] = {}  # of its parameters
@@ -205,6 +207,8 @@ def _converted(
         kind, message = either(DTypeError, theirs), wrong
     else:
         message = f"cannot work with these arguments ({_text(error)})"
+        if _NO_MEMBER in message or _NO_CONDITION in message:
+            kind = either(DTypeError, theirs)
     new = kind(message, op=name, got=_described(arguments), at=user_source(), fix=fix)
     new.__cause__ = error
     return new

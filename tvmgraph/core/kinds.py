@@ -91,8 +91,11 @@ def are_numbers(kinds: tuple[str, ...]) -> bool:
 
 def is_wrong(kinds: tuple[str, ...], value: object) -> bool:
     """Whether a value is certainly none of the alternatives."""
-    if value.__class__ is int and "bool" in kinds and {"bool", "None"}.issuperset(kinds):
-        return value not in (0, 1)
+    if "bool" in kinds and {"bool", "None"}.issuperset(kinds):
+        if value.__class__ is int:
+            return value not in (0, 1)
+        if getattr(value, "ndim", 0):  # arrays and tensors with axes
+            return True
     if isinstance(value, np.ndarray) and are_numbers(kinds):
         return value.size != 1 or value.dtype.kind not in "biuf"
     return value.__class__ in wrong_classes(kinds)

@@ -38,8 +38,11 @@ class Parameter(Tensor):
         'scale'
     """
 
-    #: Whether a parameter server keeps a cache of it; there is none.
-    cache_enable = False
+    #: Kept for MindSpore programs: whether a parameter server keeps a cache of it, in which group
+    #: its gradients are reduced, whether states are split and gathered again.
+    cache_enable = parallel_optimizer_comm_recompute = sliced = is_in_parallel = False
+    requires_aggr = True
+    comm_fusion = 1
 
     def __init__(
         self,

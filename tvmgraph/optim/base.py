@@ -77,8 +77,7 @@ class Optimizer(Members):
         settings, self.is_group = settings_of(
             self.cls_name, parameters, learning_rate, weight_decay
         )
-        self.global_step = Parameter(Tensor(np.zeros(1, np.int32)), "global_step",
-                                     requires_grad=False)  # fmt: skip
+        self.global_step = Parameter(Tensor(np.zeros(1, np.int32)), "global_step")
         self._settings = tuple(settings)
         self.__register_rates(settings)
         for s in settings:
@@ -134,7 +133,6 @@ class Optimizer(Members):
         """
         state = self.parameters.clone(prefix, init)
         for s in state:
-            s.requires_grad = False
             s.of_optimizer = True  # pyright: ignore[reportAttributeAccessIssue]
         self.__register(state)
         return state
@@ -332,8 +330,8 @@ class Optimizer(Members):
 
 
 def new_scalar(name: str, value: float, shape: tuple[int, ...] = ()) -> Parameter:
-    """Returns a float32 Parameter filled with ``value``, which no gradient changes."""
-    return Parameter(Tensor(np.full(shape, value, np.float32)), name, requires_grad=False)
+    """Returns a float32 Parameter filled with ``value``."""
+    return Parameter(Tensor(np.full(shape, value, np.float32)), name)
 
 
 __all__ = ["Optimizer", "new_scalar"]

@@ -49,7 +49,7 @@ class IteratorLearningRate(LearningRateSchedule):
 
     def __init__(self, rates: Tensor, name: str) -> None:
         super().__init__(auto_prefix=False)
-        self.learning_rate = Parameter(rates, name=name, requires_grad=False)
+        self.learning_rate = Parameter(rates, name=name)
 
     def construct(self, global_step: Tensor) -> Tensor:
         last = F.minimum(global_step, self.learning_rate.shape[0] - 1)
@@ -66,8 +66,7 @@ def rate_of(op: str, value: object, name: str) -> Parameter | LearningRateSchedu
     if isinstance(value, LearningRateSchedule):
         return value
     if is_number(value):
-        return Parameter(Tensor(non_negative(op, "learning_rate", value), dtypes.float32), name,
-                         requires_grad=False)  # fmt: skip
+        return Parameter(Tensor(non_negative(op, "learning_rate", value), dtypes.float32), name)
     if isinstance(value, Tensor):
         rates = value.asnumpy()
     elif isinstance(value, (np.ndarray, Iterable)) and not isinstance(value, (str, bytes, dict)):
@@ -83,7 +82,7 @@ def rate_of(op: str, value: object, name: str) -> Parameter | LearningRateSchedu
         reject(ArgumentError, op, "learning_rate must not be negative", f"minimum {rates.min()}")
     tensor = Tensor(rates)
     if rates.ndim == 0:
-        return Parameter(tensor, name, requires_grad=False)
+        return Parameter(tensor, name)
     return IteratorLearningRate(tensor, name)
 
 

@@ -163,7 +163,7 @@ class AdaFactor(Optimizer):
 
 
 def _zeros(name: str, shape: tuple[int, ...], like: Parameter, dtype: Any = None) -> Parameter:
-    return Parameter(Tensor(np.zeros(shape, dtype or like.dtype.numpy)), name, requires_grad=False)
+    return Parameter(Tensor(np.zeros(shape, dtype or like.dtype.numpy)), name)
 
 
 def _blend(state: Parameter, new: Tensor, rest: Tensor) -> Tensor:

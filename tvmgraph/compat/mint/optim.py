@@ -5,97 +5,33 @@ from __future__ import annotations
 from types import ModuleType
 from typing import Any
 
-from tvmgraph import optim
 from tvmgraph.compat.paths import look
-from tvmgraph.core.columns import NumberLike
 from tvmgraph.core.guard import guard_module as _guard_module
 from tvmgraph.core.op import F
 from tvmgraph.core.parameter import Parameter
 from tvmgraph.core.tensor import Tensor
+from tvmgraph.experimental import optim
 
 
 class SGD(optim.SGD):
     """Stochastic gradient descent; ``maximize`` climbs instead."""
 
-    def __init__(
-        self,
-        params: object,
-        lr: NumberLike = 1e-3,
-        momentum: float = 0.0,
-        dampening: float = 0.0,
-        weight_decay: float = 0.0,
-        nesterov: bool = False,
-        *,
-        maximize: bool = False,
-    ) -> None:
-        super().__init__(params, lr, momentum, dampening, weight_decay, nesterov)
-        self.maximize = maximize
-
-    def update(self, index: int, param: Parameter, gradient: Tensor, lr: Tensor) -> None:
-        """Changes one parameter."""
-        super().update(index, param, -gradient if self.maximize else gradient, lr)
-
 
 class Adam(optim.Adam):
     """Adam; the decay is added to the gradient."""
 
-    def __init__(
-        self,
-        params: object,
-        lr: NumberLike = 1e-3,
-        betas: tuple[float, float] = (0.9, 0.999),
-        eps: float = 1e-8,
-        weight_decay: float = 0.0,
-        amsgrad: bool = False,
-        *,
-        maximize: bool = False,
+    def update(
+        self, index: int, param: Parameter, gradient: Tensor, step: Tensor, group: dict[str, Any]
     ) -> None:
-        super().__init__(params, lr, *betas, eps, weight_decay=weight_decay, use_amsgrad=amsgrad)
-        self.maximize = maximize
-
-    def effective_rate(self, rate: Tensor) -> Tensor:
-        """Returns the learning rate as it is: epsilon is added after the bias correction."""
-        return rate
-
-    def update(self, index: int, param: Parameter, gradient: Tensor, lr: Tensor) -> None:
         """Changes one parameter: ``m / (1 - b1^t) / (sqrt(v / (1 - b2^t)) + eps)``."""
-        if self.maximize:
-            gradient = -gradient
-        m, v = self._averages(self.moment1[index], self.moment2[index], gradient)
-        F.assign(self.moment1[index], m)
-        F.assign(self.moment2[index], v)
-        if self.vhat is not None:
-            v = F.maximum(self.vhat[index], v)
-            F.assign(self.vhat[index], v)
-        root = F.sqrt(v) / F.sqrt(1.0 - self.beta2_power) + self.eps
-        F.assign_sub(param, lr / (1.0 - self.beta1_power) * m / root)
+        mean, square = self.moments(index, gradient, group)
+        beta1, beta2 = group["betas"]
+        root = self.root(index, square, group) / F.sqrt(1 - F.pow(beta2, step)) + group["eps"]
+        F.assign_sub(param, mean * group["lr"] / (1 - F.pow(beta1, step)) / root)
 
 
-class AdamW(Adam):
+class AdamW(optim.AdamW):
     """Adam with decoupled weight decay: ``p <- p (1 - lr decay)`` before the step."""
-
-    def __init__(
-        self,
-        params: object,
-        lr: NumberLike = 1e-3,
-        betas: tuple[float, float] = (0.9, 0.999),
-        eps: float = 1e-8,
-        weight_decay: float = 1e-2,
-        amsgrad: bool = False,
-        *,
-        maximize: bool = False,
-    ) -> None:
-        super().__init__(params, lr, betas, eps, weight_decay, amsgrad, maximize=maximize)
-
-    def decay_weight(self, gradients: object) -> Any:
-        """Leaves the gradients alone: the decay is part of the update."""
-        return gradients
-
-    def update(self, index: int, param: Parameter, gradient: Tensor, lr: Tensor) -> None:
-        """Changes one parameter."""
-        if self.decays_weight(index):
-            F.assign_sub(param, param * (lr * self.decays()[index]))
-        super().update(index, param, gradient, lr)
 
 
 class FusedAdamW(AdamW):

@@ -61,7 +61,7 @@ class Optimizer(Cell):
         for group in groups:
             self.add_param_group(group)
         self.parameters = ParameterTuple(self.parameters)
-        self.step_t = Parameter(Tensor(np.zeros((), np.int32)), self._step, requires_grad=False)
+        self.step_t = Parameter(Tensor(np.zeros((), np.int32)), self._step)
 
     def __groups(self, params: Any) -> list[dict[str, object]]:
         try:
@@ -79,6 +79,8 @@ class Optimizer(Cell):
         Args:
             param_group: Dict with ``params`` and any of the settings.
         """
+        if not isinstance(param_group, dict):  # pyright: ignore[reportUnnecessaryIsInstance]
+            reject(DTypeError, self.cls_name, "a group must be a dict", f"{param_group!r}")
         given = param_group["params"]
         params = [given] if isinstance(given, Parameter) else list(given)
         for p in params:
@@ -86,7 +88,7 @@ class Optimizer(Cell):
                 reject(DTypeError, self.cls_name, "only Parameters can be trained", f"{p!r}")
         if {id(p) for p in params} & {id(p) for p in self.parameters}:
             reject(ArgumentError, self.cls_name, "a parameter is in more than one group")
-        group = {**self.defaults, **param_group, "params": params}
+        group = {"params": params, **self.defaults, **param_group} | {"params": params}
         group["lr"] = self.__rate(group["lr"])
         group["weight_decay"] = non_negative(
             self.cls_name, "weight_decay", group.get("weight_decay", 0.0)
@@ -103,16 +105,16 @@ class Optimizer(Cell):
 
     def state_of(self, prefix: str, init: object = "zeros") -> ParameterTuple:
         """Returns a Parameter like each trained one, named ``prefix.<name>``."""
-        state = ParameterTuple(self.parameters).clone(prefix, init)
-        for s in state:
-            s.requires_grad = False
-        return state
+        return ParameterTuple(self.parameters).clone(prefix, init)
 
     def scalars_of(self, prefix: str, value: float) -> list[Parameter]:
         """Returns a 0-d Parameter per trained one, named ``prefix<name>``."""
         return [new_scalar(prefix + p.name, value) for p in self.parameters]
 
     def construct(self, gradients: Sequence[Tensor]) -> bool:
+        if not isinstance(gradients, (tuple, list, Tensor)):
+            kind = type(gradients).__name__
+            reject(DTypeError, self.cls_name, f"gradients must be a tuple of Tensors, not {kind}")
         gradients = (gradients,) if isinstance(gradients, Tensor) else tuple(gradients)
         if len(gradients) != len(self.parameters):
             reject(ArgumentError, self.cls_name, "one gradient per parameter is needed",
@@ -155,7 +157,8 @@ class Optimizer(Cell):
             text += f"\nParameter Group {number}\n"
             for key in sorted(k for k in group if k != "params"):
                 value = group[key]
-                text += f"    {key}: {value.item() if isinstance(value, Tensor) else value}\n"
+                shown = str(value.asnumpy()) if isinstance(value, Tensor) else value  # 0.1, float32
+                text += f"    {key}: {shown}\n"
         return text + ")"
 
 

@@ -104,7 +104,7 @@ class Metric(Shown):
         if len(inputs) != 2:
             reject(ArgumentError, type(self).__name__,
                    f"update needs predictions and labels, not {len(inputs)} inputs")  # fmt: skip
-        return as_array(inputs[0]), as_array(inputs[1])
+        return self._convert_data(inputs[0]), self._convert_data(inputs[1])
 
 
 class ClearedMetric(Metric):

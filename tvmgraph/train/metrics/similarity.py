@@ -162,7 +162,7 @@ class CosineSimilarity(ClearedMetric):
             reject(
                 DTypeError, "CosineSimilarity.update", f"one matrix is needed, not {len(inputs)}"
             )
-        rows = as_array(inputs[0])
+        rows = self._convert_data(inputs[0])
         if rows.ndim != 2:
             reject(ShapeError, "CosineSimilarity.update", f"a matrix is needed, not {rows.shape}")
         if self.similarity == "cosine":
