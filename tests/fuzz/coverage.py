@@ -27,7 +27,7 @@ from tvmgraph.backend.cpu.table import KERNELS
 from tvmgraph.backend.fusion import Shape
 from tvmgraph.backend.loop_ir.types import Func
 from tvmgraph.backend.passes import run_passes
-from tvmgraph.backend.table import Choice, watching
+from tvmgraph.backend.table import Choice, recording_choices
 from tvmgraph.backend.target import make_target
 from tvmgraph.compiler.relax import fusion
 from tvmgraph.config.options import CompileOptions
@@ -147,7 +147,7 @@ def _choices(mod: Any, options: CompileOptions) -> list[Choice]:
     """The kernels that the functions of a module get."""
     with make_target(options.target, 2), tvm.transform.PassContext(opt_level=3):
         fused = run_passes(mod, chosen(Stage.RELAX, options), options)
-        with watching() as choices:
+        with recording_choices() as choices:
             schedule_cpu(fused, cpu_model(options.target, 2), options.meaning.schedule)
     return choices
 
@@ -162,7 +162,7 @@ def parallel(found: Sequence[Graph]) -> Counter[str]:
         graphs[f"g{i}"] = run_graph_passes(graph if frozen is None else frozen.main, options)
     with target, tvm.transform.PassContext(opt_level=3):
         mod = run_passes(lower_many(graphs), chosen(Stage.RELAX, options), options)
-        with watching() as choices:
+        with recording_choices() as choices:
             mod = schedule_cpu(mod, cpu_model("host", 2), options.meaning.schedule)
     divided = {var.name_hint for var, func in mod.functions.items() if _is_parallel(func)}
     for choice in choices:
@@ -180,7 +180,7 @@ def _is_parallel(func: Any) -> bool:
 
 def _names(choice: Choice) -> Iterator[str]:
     yield choice.kernel
-    for part in choice.parts:
+    for part in choice.nested:
         yield from _names(part)
 
 

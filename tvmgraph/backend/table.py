@@ -3,7 +3,7 @@
 A backend has one ordered list of :class:`Kernel`. A nest is offered to them one after the other;
 the first whose ``match`` does not refuse takes it. A kernel may write a part of its nest and hand
 the rest back (:meth:`Writer.write`), which then goes through the same list. While somebody watches
-(:func:`watching`), every choice is kept together with what the kernels before it said.
+(:func:`recording_choices`), every choice is kept together with what the kernels before it said.
 
 Kernels of one's own are put in front with :func:`register_kernel`.
 """
@@ -48,7 +48,7 @@ class Kernel(Generic[Model]):
             loops into the kernel that is being written. One that ``rewrites`` returns a function.
         why: What the kernel is for, in a phrase.
         plan: Takes what ``match`` found and the model; returns the shape of the kernel (tiles,
-            blocks, who packs what), which :func:`watching` shows.
+            blocks, who packs what), which :func:`recording_choices` shows.
         knobs: The decisions that a search may overrule, see
             :func:`tvmgraph.backend.loop_ir.choice.choose`.
         rewrites: Whether ``emit`` makes the whole function itself.
@@ -72,19 +72,19 @@ class Choice:
         why: What it is for.
         refused: The kernels before it, with what they said.
         plan: Its plan as text, empty if it has none.
-        parts: The choices for what it handed back.
-        function: The function, of a choice that is no part.
+        nested: The choices for the nests it handed back.
+        function: The function, of a choice that is not nested.
     """
 
     kernel: str
     why: str
     refused: tuple[tuple[str, str], ...]
     plan: str = ""
-    parts: list[Choice] = field(default_factory=list)
+    nested: list[Choice] = field(default_factory=list)
     function: str = ""
 
     def text(self, indent: int = 0) -> str:
-        """The choice and its parts as lines of text."""
+        """The choice and those nested in it as lines of text."""
         pad = "  " * indent
         named = f"{self.function} -> " if self.function else ""
         lines = [f"{pad}{named}{self.kernel}: {self.why}"]
@@ -93,7 +93,7 @@ class Choice:
         if self.refused:
             lines.append(f"{pad}  not:")
             lines += [f"{pad}    {name}: {reason}" for name, reason in self.refused]
-        return "\n".join([*lines, *(part.text(indent + 1) for part in self.parts)])
+        return "\n".join([*lines, *(choice.text(indent + 1) for choice in self.nested)])
 
 
 class KernelTable(Generic[Model]):
@@ -203,18 +203,18 @@ class Writer(Generic[Model]):
         return made, True
 
 
-_watch = threading.local()
+_recording = threading.local()
 
 
 @contextlib.contextmanager
-def watching() -> Iterator[list[Choice]]:
+def recording_choices() -> Iterator[list[Choice]]:
     """Keeps the choices that this thread makes inside, in order."""
-    before = getattr(_watch, "choices", None)
-    _watch.choices = found = []
+    before = getattr(_recording, "choices", None)
+    _recording.choices = found = []
     try:
         yield found
     finally:
-        _watch.choices = before
+        _recording.choices = before
 
 
 @contextlib.contextmanager
@@ -224,7 +224,7 @@ def naming(function: str) -> Iterator[None]:
     Args:
         function: Name of the function whose kernel is chosen meanwhile.
     """
-    choices: list[Choice] | None = getattr(_watch, "choices", None)
+    choices: list[Choice] | None = getattr(_recording, "choices", None)
     first = 0 if choices is None else len(choices)
     yield
     for choice in (choices or ())[first:]:
@@ -235,18 +235,18 @@ def naming(function: str) -> Iterator[None]:
 def _noted(
     kernel: Kernel[object], refused: Sequence[tuple[str, str]], plan: object
 ) -> Iterator[None]:
-    """Keeps a choice while somebody watches; choices made inside are its parts."""
-    outer: list[Choice] | None = getattr(_watch, "choices", None)
+    """Keeps a choice while they are recorded; choices made inside are nested in it."""
+    outer: list[Choice] | None = getattr(_recording, "choices", None)
     if outer is None:
         yield
         return
     choice = Choice(kernel.name, kernel.why, tuple(refused), describe(plan))
     outer.append(choice)
-    _watch.choices = choice.parts
+    _recording.choices = choice.nested
     try:
         yield
     finally:
-        _watch.choices = outer
+        _recording.choices = outer
 
 
 def describe(plan: object) -> str:

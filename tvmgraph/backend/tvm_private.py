@@ -28,7 +28,7 @@ GLOBALS = {
     "codegen.LLVMModuleCreate": "how LLVM lays out data for a target",
     "ffi.Module.load_from_file.ll": "the code that divides loops among threads",
     "ir.RegisterOp": "operators of the project's own in loops",
-    "target.build.llvm": "machine code of one part of a program",
+    "target.build.llvm": "machine code of one codegen unit",
     "tvm.codegen.llvm.GetHostCPUFeatures": "what this processor can do",
     "tvm.codegen.llvm.GetHostCPUName": "LLVM's name of this processor",
 }

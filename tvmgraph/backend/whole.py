@@ -67,6 +67,6 @@ def unfused_stages(why: str, allocate: Allocate = emit.workspace) -> Kernel:
         for position, stage in enumerate(stages):
             if not all(map(nest.loops.is_parameter, stage.buffers)):
                 stages = materialize(stages, position, allocate)
-            writer.write(nest.part([stages[position]]))
+            writer.write(nest.subnest([stages[position]]))
 
     return Kernel("unfused_stages", match, emit_stages, why)

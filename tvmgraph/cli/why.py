@@ -280,8 +280,8 @@ def _of_compiles(function: JitFunction) -> list[Advice]:
 
 def _entry(choice: Choice | None) -> str:
     """The entry that computes: where one only prepares, that of what it hands back."""
-    while choice is not None and choice.kernel in _PARTS and choice.parts:
-        choice = choice.parts[0]
+    while choice is not None and choice.kernel in _PARTS and choice.nested:
+        choice = choice.nested[0]
     return choice.kernel if choice is not None else ""
 
 

@@ -14,7 +14,7 @@ from tvm import relax
 from tvmgraph.backend.base import backend_of
 from tvmgraph.backend.cpu.codegen import parallel
 from tvmgraph.backend.passes import run_passes, sequence
-from tvmgraph.backend.table import Choice, watching
+from tvmgraph.backend.table import Choice, recording_choices
 from tvmgraph.config import context
 from tvmgraph.config.options import CompileOptions
 from tvmgraph.debug import Phases
@@ -125,7 +125,7 @@ def choices(mod: tvm.IRModule, options: CompileOptions) -> list[Choice]:
     """
     options = replace(options, trials=0)
     builder = _builder(options, configure_threads(context.thread_num or None), Request())
-    with _context(builder, options), watching() as found:
+    with _context(builder, options), recording_choices() as found:
         _scheduled(mod, options, builder, Phases("module", quiet=True))
     return found
 
@@ -145,8 +145,8 @@ def _scheduled(
         mod = run_passes(mod, chosen(Stage.RELAX, options), options)
     names = count_kernels(mod)
     phases.text(2, "Relax fused", "py", mod.script)
-    watched = watching() if phases.wanted else contextlib.nullcontext(())
-    with phases.time("search" if options.search else "schedule"), watched as found:
+    recorded = recording_choices() if phases.wanted else contextlib.nullcontext(())
+    with phases.time("search" if options.search else "schedule"), recorded as found:
         mod = builder.schedule(mod)
     phases.text(3, "kernels chosen", "txt", lambda: "\n".join(c.text() for c in found))
     return mod, names

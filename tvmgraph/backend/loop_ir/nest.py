@@ -24,7 +24,7 @@ class Nest:
     Attributes:
         func: The function they come from.
         contracts: Whether kernels for sums of products may take them.
-        part_of: The stages, where a kernel handed back a part of what it was offered; else None.
+        remaining: The stages that a kernel left and handed back; None for a whole function.
         contraction: A sum of products that a kernel handed back in the place of the stages.
         columns: The columns of ``contraction``.
         arrange: What a backend does to the stages of a function unless they are a product.
@@ -32,7 +32,7 @@ class Nest:
 
     func: Func
     contracts: bool = True
-    part_of: Program | None = None
+    remaining: Program | None = None
     contraction: Contraction | None = None
     columns: Columns | None = None
     arrange: Callable[[Program], Program] | None = None
@@ -41,12 +41,12 @@ class Nest:
     @property
     def is_whole(self) -> bool:
         """Whether the loops are the whole function."""
-        return self.part_of is None and self.contraction is None
+        return self.remaining is None and self.contraction is None
 
     @cached_property
     def parsed(self) -> Program | None:
         """The loops as stages, as they were written; None where they are no list of nests."""
-        return self.part_of or (parse(self.func) if self.is_whole else None)
+        return self.remaining or (parse(self.func) if self.is_whole else None)
 
     @cached_property
     def is_empty(self) -> bool:
@@ -108,7 +108,7 @@ class Nest:
             self._facts[key] = compute(self, *others)
         return self._facts[key]  # pyright: ignore[reportReturnType]
 
-    def part(self, stages: Sequence[Stage], contracts: bool = False) -> Nest:
+    def subnest(self, stages: Sequence[Stage], contracts: bool = False) -> Nest:
         """Some stages, perhaps with other buffers, as what is left to write.
 
         Args:

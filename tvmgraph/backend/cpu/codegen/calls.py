@@ -1,4 +1,4 @@
-"""Machine code that calls kernels, as a part of its own.
+"""Machine code that calls kernels, as a codegen unit of its own.
 
 The function that calls the kernels of a graph is one long straight line: optimizing it takes LLVM
 longer than the kernels (more than linearly so), and makes nothing faster, because all the work is

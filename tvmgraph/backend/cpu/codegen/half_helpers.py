@@ -2,7 +2,7 @@
 
 TVM puts two functions, ``__truncsfhf2`` and ``__extendhfsf2``, into every LLVM module, for
 processors that cannot convert float16. They are as long as a small kernel, weak, and therefore
-optimized and translated each time: 8 ms per part of a program. A processor with instructions for it
+optimized and translated each time: 8 ms per codegen unit. A processor with instructions for it
 (F16C) never calls them.
 
 LLVM's linker joins modules before they are optimized, and of two definitions of a name drops the
@@ -23,19 +23,19 @@ _IMPORT = "\n".join(f"@{name} = common hidden global i32 0" for name in _NAMES)
 _CONVERTS = "+f16c"
 
 
-def without_half_helpers(part: tvm.IRModule, target: tvm.target.Target) -> tvm.IRModule:
-    """The kernels of a part; their module has no conversions where the target needs none.
+def without_half_helpers(module: tvm.IRModule, target: tvm.target.Target) -> tvm.IRModule:
+    """The kernels of a codegen unit, which has no conversions where the target needs none.
 
     Args:
-        part: Kernels that become one LLVM module.
+        module: Kernels that become one LLVM module.
         target: The processor; one with a triple may have object files without common symbols.
     """
     if "mtriple" in target.attrs or _CONVERTS not in target.attrs.get("mattr", ()):
-        return part
-    var, func = next(iter(part.functions.items()))
+        return module
+    var, func = next(iter(module.functions.items()))
     text = ir.StringImm(_IMPORT)
     body = tirx.AttrStmt(tirx.IntImm("int32", 0), "pragma_import_llvm", text, func.body)
-    return tvm.IRModule({**part.functions, var: func.with_body(body)}, attrs=part.attrs)
+    return tvm.IRModule({**module.functions, var: func.with_body(body)}, attrs=module.attrs)
 
 
 __all__ = ["without_half_helpers"]

@@ -1,9 +1,9 @@
-"""From scheduled loops to machine code, in several parts at once.
+"""From scheduled loops to machine code, several codegen units at once.
 
-TVM turns a module into one LLVM module, on one thread. Here the kernels are dealt out into parts of
-about equal size, which worker threads translate at the same time (TVM lets go of Python's lock
-meanwhile). The parts become object files that a linker joins into one shared library, which can be
-kept on disk; without a linker they are translated in memory.
+TVM turns a module into one LLVM module, on one thread. Here the kernels are dealt out into
+codegen units of about equal size, which worker threads translate at the same time (TVM lets go of
+Python's lock meanwhile). The units become object files that a linker joins into one
+shared library, which can be kept on disk; without a linker they are translated in memory.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ from tvmgraph.backend.tvm_private import private
 from tvmgraph.debug.announce import announced, kernels_of
 from tvmgraph.runtime.pool import adopt
 
-#: Statements per part. One takes LLVM half a millisecond and more, a part by itself ten, so that
+#: Statements per unit. One takes LLVM half a millisecond and more, a unit by itself ten, so that
 #: dividing less costs more than it saves, even for a worker that has nothing else to do.
 T = TypeVar("T")
 R = TypeVar("R")
 _ENOUGH, _ENOUGH_FOR_THE_IDLE = 50, 10
-#: Parts per worker, so that an underestimated one does not hold up the others.
-_PARTS_PER_WORKER = 2
+#: Units per worker, so that an underestimated one does not hold up the others.
+_UNITS_PER_WORKER = 2
 
 #: Functions of the runtime library itself, found again in any process.
 _OWN_FUNCTION = re.compile(
@@ -109,16 +109,16 @@ def translate(
     if pool is not None and "mtriple" not in target.attrs:
         adopt(pool)  # before any code is generated, which would call TVM's
 
-    def build(part: tvm.IRModule) -> tvm.runtime.Module:
-        with announced(_names(part)):
-            library = generate(part, target, checked)
+    def build(unit: tvm.IRModule) -> tvm.runtime.Module:
+        with announced(_names(unit)):
+            library = generate(unit, target, checked)
             if "mtriple" not in target.attrs:  # not for another machine
-                library[_entry(part)]  # generates the machine code now, on this thread
+                library[_entry(unit)]  # generates the machine code now, on this thread
         return library
 
-    # In memory, machine code can call only kernels of its own part.
-    parts = deal(program.kernels, 1) if program.native else _divide(program.kernels, workers)
-    libraries = in_parallel(build, parts, workers)
+    # In memory, machine code can call only kernels of its own unit.
+    units = deal(program.kernels, 1) if program.native else _divide(program.kernels, workers)
+    libraries = in_parallel(build, units, workers)
     return join(program, target, [*libraries, pool] if pool is not None else libraries)
 
 
@@ -139,19 +139,19 @@ def write_objects(
     """
     kernels, callers = split_calls(program.kernels)
     divided = deal(kernels, len(kernels.functions), 1) if singly else _divide(kernels, workers)
-    parts = [(part, target) for part in divided]
+    units = [(unit, target) for unit in divided]
     if callers is not None:
-        parts.append((callers, tvm.target.Target({**target.export(), "opt-level": 0})))
+        units.append((callers, tvm.target.Target({**target.export(), "opt-level": 0})))
 
     def build(numbered: tuple[int, tuple[tvm.IRModule, tvm.target.Target]]) -> tvm.runtime.Module:
-        number, (part, wanted) = numbered
-        with announced(_names(part)):
-            library = generate(part, wanted)
-            write_object(library, folder / f"part{number}.o")
+        number, (unit, wanted) = numbered
+        with announced(_names(unit)):
+            library = generate(unit, wanted)
+            write_object(library, folder / f"unit{number}.o")
         return library
 
     pool = thread_pool(target)
-    built = in_parallel(build, list(enumerate(parts)), 1 if singly else workers)
+    built = in_parallel(build, list(enumerate(units)), 1 if singly else workers)
     if pool is not None:
         (folder / "thread_pool.o").write_bytes(_object(pool))
     executable = join(program, target, built)
@@ -239,8 +239,8 @@ def in_parallel(work: Callable[[T], R], items: Sequence[T], workers: int) -> lis
 
 def _divide(kernels: tvm.IRModule, workers: int) -> list[tvm.IRModule]:
     """Divides functions such that the workers have about equal amounts to do."""
-    parts = deal(kernels, workers * _PARTS_PER_WORKER)
-    return parts if len(parts) >= workers else deal(kernels, workers, _ENOUGH_FOR_THE_IDLE)
+    units = deal(kernels, workers * _UNITS_PER_WORKER)
+    return units if len(units) >= workers else deal(kernels, workers, _ENOUGH_FOR_THE_IDLE)
 
 
 def deal(kernels: tvm.IRModule, wanted: int, least: int = _ENOUGH) -> list[tvm.IRModule]:
@@ -255,13 +255,13 @@ def deal(kernels: tvm.IRModule, wanted: int, least: int = _ENOUGH) -> list[tvm.I
     sized.sort(key=lambda item: (-item[0], item[1].name_hint))
     total = sum(size for size, _, _ in sized)
     count = max(1, min(wanted, len(sized), total // least))
-    parts: list[dict[object, object]] = [{} for _ in range(count)]
+    units: list[dict[object, object]] = [{} for _ in range(count)]
     loads = [0] * count
     for size, var, func in sized:
         lightest = loads.index(min(loads))
-        parts[lightest][var] = func
+        units[lightest][var] = func
         loads[lightest] += size
-    return [tvm.IRModule(part, attrs=kernels.attrs) for part in parts if part]
+    return [tvm.IRModule(unit, attrs=kernels.attrs) for unit in units if unit]
 
 
 def _size(func: tirx.PrimFunc) -> int:
@@ -276,12 +276,12 @@ def _size(func: tirx.PrimFunc) -> int:
     return count
 
 
-def _names(part: tvm.IRModule) -> str:
-    return kernels_of(str(var.name_hint) for var in part.functions)
+def _names(unit: tvm.IRModule) -> str:
+    return kernels_of(str(var.name_hint) for var in unit.functions)
 
 
-def _entry(part: tvm.IRModule) -> str:
-    return next(str(f.attrs["global_symbol"]) for f in part.functions.values())
+def _entry(unit: tvm.IRModule) -> str:
+    return next(str(f.attrs["global_symbol"]) for f in unit.functions.values())
 
 
 def _is_portable(mod: tvm.IRModule) -> bool:

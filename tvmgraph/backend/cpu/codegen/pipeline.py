@@ -1,4 +1,4 @@
-"""From scheduled loops to machine code: the passes over one part of a program, then LLVM.
+"""From scheduled loops to machine code: the passes over one codegen unit, then LLVM.
 
 TVM's default pipeline serves every kind of device. This one holds what a kernel of the CPU needs,
 in the same order, and differs in three ways:
@@ -27,20 +27,22 @@ from tvmgraph.passes.table import Stage, chosen_for
 
 
 def generate(
-    part: tvm.IRModule, target: tvm.target.Target, checked: bool = False
+    module: tvm.IRModule, target: tvm.target.Target, checked: bool = False
 ) -> tvm.runtime.Module:
     """Returns the library of some kernels.
 
     Args:
-        part: Scheduled functions.
+        module: Scheduled functions.
         target: The processor.
         checked: Whether kernels check their arguments themselves, because strangers may call them.
     """
     with target, tvm.transform.PassContext(opt_level=3):
         bound = tirx.transform.BindTarget(target.with_host(target))
-        part = bound(without_half_helpers(part, target))
-        part = _passes(checked or bool(_all(part, tirx.AssertStmt)), _has_blocks(part))(part)
-        return private("target.build.llvm")(part, target)
+        module = bound(without_half_helpers(module, target))
+        module = _passes(checked or bool(_all(module, tirx.AssertStmt)), _has_blocks(module))(
+            module
+        )
+        return private("target.build.llvm")(module, target)
 
 
 @functools.cache
@@ -94,15 +96,15 @@ def _is_untidy(index: object) -> bool:
     return not isinstance(index, (tirx.Ramp, tirx.Var)) and "x" in str(index.ty.dtype)
 
 
-def _has_blocks(part: tvm.IRModule) -> bool:
+def _has_blocks(module: tvm.IRModule) -> bool:
     """Whether a kernel is more than loops: has blocks but the root, or buffers of the root."""
-    blocks = _all(part, s_tir.SBlock)
-    return len(blocks) > len(part.functions) or any(block.alloc_buffers for block in blocks)
+    blocks = _all(module, s_tir.SBlock)
+    return len(blocks) > len(module.functions) or any(block.alloc_buffers for block in blocks)
 
 
-def _all(part: tvm.IRModule, kind: type) -> list[Any]:
+def _all(module: tvm.IRModule, kind: type) -> list[Any]:
     """The statements of a kind in all kernels."""
     found: list[object] = []
-    for func in part.functions.values():
+    for func in module.functions.values():
         tvm_ffi.structural_walk(func.body, (kind, found.append))
     return found

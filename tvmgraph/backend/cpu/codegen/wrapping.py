@@ -141,7 +141,7 @@ def _in_64(node: Binary, kind: str) -> ir.Expr:
     return lanes.cast(type(node)(lanes.cast(node.a, wide), lanes.cast(node.b, wide)), kind)
 
 
-def _in_parts(node: Binary, kind: str) -> ir.Expr:
+def _in_halves(node: Binary, kind: str) -> ir.Expr:
     """Arithmetic of 64 bits, modulo 2^64."""
     lanes = Lanes(node)
     form = {tirx.Add: _sum, tirx.Sub: _difference, tirx.Mul: _product}[type(node)]
@@ -178,6 +178,6 @@ def _product(lanes: Lanes, a: ir.Expr, b: ir.Expr) -> ir.Expr:
     return _sum(lanes, tirx.Mul(low(a), low(b)), op.shift_left(mixed, shift))
 
 
-_FORMS = {"int32": _in_64, "uint32": _in_64, "int64": _in_parts, "uint64": _in_parts}
+_FORMS = {"int32": _in_64, "uint32": _in_64, "int64": _in_halves, "uint64": _in_halves}
 
 __all__ = ["wrap_integers"]

@@ -76,7 +76,7 @@ def _emit_fallback(nest: Nest, _plan: None, writer: Writer[CpuModel]) -> Func:
     return schedule_fallback(nest.func, writer.model)
 
 
-IN_PLACE_KERNEL = in_place(lambda stage, nest, writer: writer.write(nest.part([stage])))
+IN_PLACE_KERNEL = in_place(lambda stage, nest, writer: writer.write(nest.subnest([stage])))
 NAMED_KERNEL = named(_match_named)
 SYMBOLIC = Kernel(
     "rows_of_unknown_extent", _match_symbolic, _emit_symbolic,
@@ -121,8 +121,8 @@ def _emit_prologue(
     if is_packed_conv(contraction) and not first.lets:
         emit_padding(first, contraction, writer.model)
     else:
-        writer.write(nest.part([first]))
-    writer.write(nest.part(others, contracts=True))
+        writer.write(nest.subnest([first]))
+    writer.write(nest.subnest(others, contracts=True))
 
 
 @dataclass(frozen=True)
@@ -140,7 +140,7 @@ def _match_epilogue(nest: Nest, model: CpuModel) -> _Epilogue | Refused:
     last = next((i for i, s in enumerate(program.stages) if s.is_reduction), -1)
     if last < 0 or any(stage.is_reduction for stage in program.stages[last + 1 :]):
         return Refused("no reduction, or more than one")
-    head = nest.part(program.stages[: last + 1], contracts=True)
+    head = nest.subnest(program.stages[: last + 1], contracts=True)
     kinds = (
         match_product,
         depthwise.KERNEL.match,
@@ -158,11 +158,11 @@ def _emit_epilogue(found: _Epilogue, _plan: None, writer: Writer[CpuModel]) -> N
     for position in range(last):
         if any(stage.reads(stages[position].buffer) for stage in later):
             stages = materialize(stages, position)
-            writer.write(found.nest.part([stages[position]]))
+            writer.write(found.nest.subnest([stages[position]]))
     written = [s for s in stages[:last] if any(t.reads(s.buffer) for t in stages[last + 1 :])]
     head = [s for s in stages[: last + 1] if not any(s is w for w in written)]
-    writer.write(found.nest.part(head, contracts=True))
-    writer.write(found.nest.part(stages[last + 1 :]))
+    writer.write(found.nest.subnest(head, contracts=True))
+    writer.write(found.nest.subnest(stages[last + 1 :]))
 
 
 UNFUSED_PROLOGUE = Kernel(

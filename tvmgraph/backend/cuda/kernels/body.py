@@ -12,10 +12,10 @@ from tvm.tirx.script import builder as T
 
 from tvmgraph.backend.cuda.kernels import device
 from tvmgraph.backend.cuda.kernels.device import VECTOR_BYTES, i32
-from tvmgraph.backend.cuda.kernels.place import (
+from tvmgraph.backend.cuda.kernels.iteration import (
     MAX_LANES,
+    Iteration,
     Loops,
-    Place,
     aligned_run,
     read_run,
     readable,
@@ -50,16 +50,16 @@ class _Guarded:
     choice: ir.Call
     loads: tuple[tuple[Load, int], ...]
 
-    def read(self, place: Place, lanes: int) -> tuple[Expr, Var]:
+    def read(self, iteration: Iteration, lanes: int) -> tuple[Expr, Var]:
         """Reads ``lanes`` neighbours; returns the expression with them, and their number in it."""
         inside, value, otherwise = self.choice.args
         held = [
             (load, device.registers(lanes if run > 1 else 1, str(load.source.dtype)))
             for load, run in self.loads
         ]
-        with T.If(place.value(inside)), T.Then():
+        with T.If(iteration.value(inside)), T.Then():
             for load, registers in held:
-                read_run(load, place, int(registers.shape[0]), registers)
+                read_run(load, iteration, int(registers.shape[0]), registers)
         lane = tirx.Var("lane", "int32")
 
         def visit(load: Load) -> Expr:
@@ -147,28 +147,32 @@ class Body:
         """What is read as vectors of ``lanes``."""
         return [load for load, run in self._runs if lanes > 1 and run % lanes == 0]
 
-    def values(self, place: Place, lanes: int, known: Known | None = None) -> list[list[Expr]]:
-        """Computes ``lanes`` iterations from ``place`` on.
+    def values(
+        self, iteration: Iteration, lanes: int, known: Known | None = None
+    ) -> list[list[Expr]]:
+        """Computes ``lanes`` iterations from ``iteration`` on.
 
         Returns:
             For every lane the values that the stage stores.
         """
         held = [
-            (load, read_run(load, place, lanes))
+            (load, read_run(load, iteration, lanes))
             for load in self.wide(lanes)
             if known is None or known(load, 0) is None
         ]
         choices = [
-            (guarded.choice, *guarded.read(place, lanes))
+            (guarded.choice, *guarded.read(iteration, lanes))
             for guarded in self._choices
             if lanes > 1 and self.axes[-1].extent % lanes == 0
             if all(run == 1 or run % lanes == 0 for _, run in guarded.loads)
             if known is None or not any(known(load, 0) for load, _ in guarded.loads)
         ]
-        return [self._lane(place.next(lane), lane, held, choices, known) for lane in range(lanes)]
+        return [
+            self._lane(iteration.next(lane), lane, held, choices, known) for lane in range(lanes)
+        ]
 
     def _lane(
-        self, place: Place, lane: int, ahead: Sequence[tuple[Load, Buffer]],
+        self, iteration: Iteration, lane: int, ahead: Sequence[tuple[Load, Buffer]],
         choices: Sequence[tuple[ir.Call, Expr, Var]], known: Known | None,
     ) -> list[Expr]:  # fmt: skip
         def chosen(call: ir.Call) -> Expr:
@@ -183,7 +187,7 @@ class Body:
 
         def visit(load: Load) -> Expr:
             value = known(load, lane) if known else None
-            return place.element(load) if value is None else value
+            return iteration.element(load) if value is None else value
 
         names: dict[Var, Expr] = {}
 
@@ -191,13 +195,13 @@ class Body:
             if choices:
                 expr = tvm_ffi.structural_map(expr, (ir.Call, chosen))
             expr = map_loads(map_loads(expr, from_registers), visit)
-            return place.value(substitute(expr, names))
+            return iteration.value(substitute(expr, names))
 
         for var, value in self.stage.lets:
             names[var] = device.let(resolve(value))
         return [resolve(value) for value in self.stage.values]
 
-    def store(self, place: Place, results: Sequence[Sequence[Expr]]) -> None:
+    def store(self, iteration: Iteration, results: Sequence[Sequence[Expr]]) -> None:
         """Stores what :meth:`values` gave."""
         lanes = len(results)
         for position, (to, run) in enumerate(self._stores):
@@ -206,10 +210,10 @@ class Body:
                 held = device.registers(lanes, str(to.source.dtype))
                 for lane, value in enumerate(column):
                     device.store(held, value, [lane])
-                write_run(held, to, place, lanes)
+                write_run(held, to, iteration, lanes)
                 continue
             for lane, value in enumerate(column):
-                element = place.next(lane).element(to)
+                element = iteration.next(lane).element(to)
                 device.store(to.source, value, list(element.indices))
 
 

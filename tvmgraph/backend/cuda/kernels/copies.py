@@ -162,10 +162,10 @@ class Copier:
         if self.factor.linear is None:
             return
         constant = self.factor.linear[1]
-        shared_part = self.factor.part(self.factor.batch, self.batch) + i32(constant)
+        shared_offset = self.factor.offset(self.factor.batch, self.batch) + i32(constant)
         for number in range(self._count):
             mn = self._mn_values(number)
-            offset = shared_part + self.factor.part(self.factor.mn_axes, mn)
+            offset = shared_offset + self.factor.offset(self.factor.mn_axes, mn)
             self._offsets.append(device.let(offset))
 
     def _mn_values(self, number: int) -> dict[Var, Expr]:
@@ -202,7 +202,7 @@ class Copier:
         device.store(self._held, value, [number])
 
     def _element(self, number: int, values: dict[Var, Expr]) -> Expr:
-        steps = self.factor.part(self.factor.k_axes, values)
+        steps = self.factor.offset(self.factor.k_axes, values)
         return device.flat(self.factor.load.source, self._offsets[number] + steps)
 
     def _inside(self, mn: Expr, step: Expr) -> Expr | None:

@@ -15,7 +15,7 @@ from tvm import tirx
 from tvmgraph.backend.cuda.kernels import device
 from tvmgraph.backend.cuda.kernels.body import Body
 from tvmgraph.backend.cuda.kernels.device import i32
-from tvmgraph.backend.cuda.kernels.place import Loops, Place
+from tvmgraph.backend.cuda.kernels.iteration import Iteration, Loops
 from tvmgraph.backend.loop_ir import emit
 from tvmgraph.backend.loop_ir.choice import choose
 from tvmgraph.backend.loop_ir.nest import Nest
@@ -57,8 +57,8 @@ def _unit(body: Body, loops: Loops, unit: Expr, lanes: int) -> None:
 
     def run(count: int) -> Callable[[], None]:
         def write() -> None:
-            place = Place((loops.at(start),))
-            body.store(place, body.values(place, count))
+            iteration = Iteration((loops.at(start),))
+            body.store(iteration, body.values(iteration, count))
 
         return write
 

@@ -29,7 +29,7 @@ from tvmgraph.backend.cuda.kernels.warp_sums import COLUMNS, ROWS
 from tvmgraph.backend.cuda.kernels.warp_tiles import (
     PACK,
     GroupTiles,
-    Place,
+    TileView,
     WarpTiles,
     copier_of,
     padded,
@@ -236,7 +236,7 @@ class _Block:
         if isinstance(self.warp, GroupTiles):
             device.await_copies(1)  # they came with the first keys
             device.barrier()
-            self.warp.hold(Place(self.kernel.query_rows, self.start))
+            self.warp.hold(TileView(self.kernel.query_rows, self.start))
 
     def _visible_tiles(self) -> Expr:
         """Tiles of keys of which some query of the block sees a key."""
@@ -275,8 +275,8 @@ class _Block:
         if not kernel.is_grouped:
             for at in range(int(scores.shape[0])):
                 device.store(scores, tirx.const(0.0, "float32"), [at])
-        keys = Place(kernel.key_rows, device.let(self._slot(self.key, tile)))
-        self.warp.add_products(scores, Place(kernel.query_rows, self.start), keys)
+        keys = TileView(kernel.key_rows, device.let(self._slot(self.key, tile)))
+        self.warp.add_products(scores, TileView(kernel.query_rows, self.start), keys)
 
     def _hide(self, tile: Expr) -> None:
         """Masks the scores of a tile, where some query does not see it in full."""
@@ -365,7 +365,7 @@ class _Block:
 
     def _mix(self, tile: Expr) -> None:
         """Adds the values of a tile, weighed by the exponentials."""
-        values = Place(self.kernel.value_rows, device.let(self._slot(self.value, tile)))
+        values = TileView(self.kernel.value_rows, device.let(self._slot(self.value, tile)))
         self.warp.add_rows(self.rows.mixed, self.rows.weights, values)
 
     # The results
@@ -380,7 +380,7 @@ class _Block:
             device.store(self.rows.total, tirx.const(1.0, "float32") / total, [number])
             self._rescale(number, total)
         self._save_statistics()
-        through = Place(self.kernel.results, self.start)
+        through = TileView(self.kernel.results, self.start)
         out = (self.entry, self.head, self.first)
         self.warp.store(self.rows.mixed, through, self.problem.out, out)
 

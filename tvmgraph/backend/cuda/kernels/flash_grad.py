@@ -32,7 +32,7 @@ from tvmgraph.backend.cuda.kernels.shared_tile import SharedTile
 from tvmgraph.backend.cuda.kernels.warp_sums import COLUMNS, ROWS
 from tvmgraph.backend.cuda.kernels.warp_tiles import (
     PACK,
-    Place,
+    TileView,
     WarpTiles,
     copier_of,
     padded,
@@ -249,7 +249,7 @@ class _Block:
             device.barrier()  # the tile is there, and everybody is done with the one before
             self._fetch(copiers, tile + i32(1), end)
             places = [
-                Place(t, device.let(self._slot(which, tile)))
+                TileView(t, device.let(self._slot(which, tile)))
                 for which, t in enumerate(plan.passing_tiles)
             ]
             self._multiply(places, tile)
@@ -292,9 +292,9 @@ class _Block:
 
         device.only_if(tile < end, finish)
 
-    def _multiply(self, places: list[Place], tile: Expr) -> None:
+    def _multiply(self, places: list[TileView], tile: Expr) -> None:
         """All products of a tile."""
-        own = [Place(t, at) for t, at in zip(self.plan.own_tiles, self._own_starts())]
+        own = [TileView(t, at) for t, at in zip(self.plan.own_tiles, self._own_starts())]
         if self.plan.owns_keys:
             self._read_passing_row_statistics(tile)
         self._clear(self.scores, self.slopes)
@@ -425,7 +425,7 @@ class _Block:
         for sums, tile, start, out in zip(
             self.sums, self.plan.own_tiles, self._own_starts(), self.plan.results
         ):
-            self.warp.store(sums, Place(tile, start), out, at)
+            self.warp.store(sums, TileView(tile, start), out, at)
 
 
 def _match(nest: Nest, model: GpuModel) -> AttentionGradient | Refused:

@@ -78,14 +78,14 @@ class Block:
         matrix: Index of the product.
         row: First row.
         column: First column.
-        part: Which part of K.
+        split_index: Which split of K.
     """
 
     batch: dict[Var, Expr]
     matrix: Expr
     row: Expr
     column: Expr
-    part: Expr
+    split_index: Expr
 
 
 @dataclass(frozen=True)
@@ -122,7 +122,7 @@ class Gemm:
             block = block_of(self.contraction, plan, extents, number)
             self._block(block, thread, output, partial)
         if partial is not None:
-            add_parts(self.contraction, output, extents, plan.splits, partial)
+            add_partials(self.contraction, output, extents, plan.splits, partial)
 
     def _block(self, block: Block, thread: Expr, output: Output, partial: Buffer | None) -> None:
         grid = self.plan.grid
@@ -136,8 +136,10 @@ class Gemm:
                 (self.right, right, block.column),
             )
         ]
-        MultistagePipeline(copiers, self.plan, self.extents, core.start).run(block.part, core)
-        place = self._place_of_parts(block) if partial is not None else None
+        MultistagePipeline(copiers, self.plan, self.extents, core.start).run(
+            block.split_index, core
+        )
+        place = self._partials_offset(block) if partial is not None else None
         core.store(
             Sink(output, self.extents, grid, block.batch, block.row, block.column, partial, place)
         )
@@ -164,9 +166,9 @@ class Gemm:
             k_major = factor.dtype not in TRANSPOSABLE or preferred_orientation(factor)
         return SharedTile(mn_size, self.plan.k_block, factor.itemsize, k_major)
 
-    def _place_of_parts(self, block: Block) -> Expr:
-        """Where the partial sums of this part of this product begin."""
-        matrix = block.part * i32(self.extents.batch) + block.matrix
+    def _partials_offset(self, block: Block) -> Expr:
+        """Where the partial sums of this split of this product begin."""
+        matrix = block.split_index * i32(self.extents.batch) + block.matrix
         return device.let(matrix * i32(self.extents.rows * self.extents.columns))
 
 
@@ -193,29 +195,29 @@ def block_of(contraction: Contraction, plan: GemmPlan, extents: Extents, number:
         height = device.let(tirx.min(i32(m_tiles) - top, i32(_TOGETHER)))
     row = device.let((top + tirx.truncmod(inner, height)) * i32(plan.grid.rows))
     column = device.let(tirx.truncdiv(inner, height) * i32(plan.grid.columns))
-    part, matrix = div(rest, extents.batch), device.let(mod(rest, extents.batch))
+    split_index, matrix = div(rest, extents.batch), device.let(mod(rest, extents.batch))
     batch = {var: device.let(v) for var, v in split(matrix, contraction.batch).items()}
-    return Block(batch, matrix, row, column, device.let(part))
+    return Block(batch, matrix, row, column, device.let(split_index))
 
 
-def add_parts(
-    contraction: Contraction, output: Output, extents: Extents, parts: int, partial: Buffer
+def add_partials(
+    contraction: Contraction, output: Output, extents: Extents, splits: int, partial: Buffer
 ) -> None:
     """Writes the kernel that adds partial sums, always in the same order, and finishes them.
 
-    Where there are many parts, several threads share those of a vector of results.
+    Where there are many splits, several threads share those of a vector of results.
 
     Args:
         contraction: The contraction, which has the stage after the sums.
         output: Where results go, and how many are neighbours.
         extents: Batch, M, N and K.
-        parts: Partial sums of a result.
-        partial: ``[parts, batch, M, N]``, flat.
+        splits: Partial sums of a result.
+        partial: ``[splits, batch, M, N]``, flat.
     """
     lanes = min(4, output.lanes)
     per_row = extents.columns // lanes
     results = extents.batch * extents.rows * per_row
-    threads_y = _sharing(parts)
+    threads_y = _sharing(splits)
     threads_x = _ADDERS // threads_y
     with device.launch(-(-results // threads_x), _ADDERS) as (number, thread):
         column, row = mod(thread, threads_x), device.let(div(thread, threads_x))
@@ -225,15 +227,15 @@ def add_parts(
         for register in sums:
             device.store(register, tirx.const(0, contraction.dtype), [0])
         held = device.registers(lanes, contraction.dtype)
-        with device.loop(-(-parts // threads_y)) as turn:
-            part = device.let(turn * i32(threads_y) + row)
+        with device.loop(-(-splits // threads_y)) as turn:
+            split_index = device.let(turn * i32(threads_y) + row)
 
             def add() -> None:
-                device.move(held, 0, partial, (part * i32(results) + at) * i32(lanes), lanes)
+                device.move(held, 0, partial, (split_index * i32(results) + at) * i32(lanes), lanes)
                 for lane, register in enumerate(sums):
                     device.store(register, register[i32(0)] + held[i32(lane)], [0])
 
-            exists = None if parts % threads_y == 0 else part < i32(parts)
+            exists = None if splits % threads_y == 0 else split_index < i32(splits)
             device.only_if(device.both(inside, exists), add)
         StridedThreadGroup(threads_y, row, threads_x, column).combine(sums, _sums)
 
@@ -249,10 +251,10 @@ def add_parts(
         device.only_if(device.both(inside, first), write)
 
 
-def _sharing(parts: int) -> int:
-    """How many threads share the parts of a vector of results."""
+def _sharing(splits: int) -> int:
+    """How many threads share the splits of a vector of results."""
     threads_y = 1
-    while threads_y < _ADDERS // WARP and threads_y * _PER_ADDER < parts:
+    while threads_y < _ADDERS // WARP and threads_y * _PER_ADDER < splits:
         threads_y *= 2
     return threads_y
 
@@ -261,4 +263,4 @@ def _sums(kept: Sequence[Expr], other: Sequence[Expr]) -> list[Expr]:
     return [a + b for a, b in zip(kept, other)]
 
 
-__all__ = ["Block", "Gemm", "add_parts", "block_of", "extents_of"]
+__all__ = ["Block", "Gemm", "add_partials", "block_of", "extents_of"]

@@ -87,7 +87,7 @@ def _match_unfused(nest: Nest, _model: GpuModel) -> tuple[Nest, Program] | Refus
     program = nest.once(_program)
     if program is None or len(program.stages) < 2 or not program.stages[0].is_reduction:
         return Refused("no stages after a reduction")
-    if isinstance(nest.part(program.stages[:1], contracts=True).once(_find), Refused):
+    if isinstance(nest.subnest(program.stages[:1], contracts=True).once(_find), Refused):
         return Refused("the reduction sums no products")
     return nest, program
 
@@ -95,8 +95,8 @@ def _match_unfused(nest: Nest, _model: GpuModel) -> tuple[Nest, Program] | Refus
 def _emit_unfused(found: tuple[Nest, Program], _plan: None, writer: Writer[GpuModel]) -> None:
     nest, program = found
     first, *rest = materialize(program.stages, 0, device_memory)
-    writer.write(nest.part([first], contracts=True))
-    writer.write(nest.part(rest))
+    writer.write(nest.subnest([first], contracts=True))
+    writer.write(nest.subnest(rest))
 
 
 GEMV = Kernel(

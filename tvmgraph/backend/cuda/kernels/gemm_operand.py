@@ -97,7 +97,7 @@ class GemmOperand:
             tvm_ffi.structural_walk(guard, (Var, found.append))
         return any(var.same_as(axis.var) for var in found)
 
-    def part(self, axes: Sequence[Axis], values: Mapping[Var, Expr]) -> Expr:
+    def offset(self, axes: Sequence[Axis], values: Mapping[Var, Expr]) -> Expr:
         """The share of some axes in the offset of a linear address."""
         assert self.linear is not None
         strides = self.linear[0]

@@ -260,8 +260,8 @@ def _plans(grid: Grid, extents: Extents, engine: Engine, model: GpuModel) -> lis
     results = extents.batch * extents.rows * extents.columns
     limit = min(_MAX_SPLITS, slots // _MIN_SLOTS, _MAX_PARTIAL // results)
     while splits <= max(1, limit):
-        parts = -(-slots // -(-slots // splits))
-        found += [GemmPlan(grid, k_block, stages, parts) for stages in range(most, fewest - 1, -1)]
+        even = -(-slots // -(-slots // splits))
+        found += [GemmPlan(grid, k_block, stages, even) for stages in range(most, fewest - 1, -1)]
         splits *= 2
     return found
 

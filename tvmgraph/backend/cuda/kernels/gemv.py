@@ -27,7 +27,7 @@ from tvm.tirx.script import builder as T
 
 from tvmgraph.backend.cuda.kernels import device
 from tvmgraph.backend.cuda.kernels.device import VECTOR_BYTES, WARP, div, i32, mod, split
-from tvmgraph.backend.cuda.kernels.gemm import add_parts, extents_of
+from tvmgraph.backend.cuda.kernels.gemm import add_partials, extents_of
 from tvmgraph.backend.cuda.kernels.gemm_operand import GemmOperand
 from tvmgraph.backend.cuda.kernels.output import Output
 from tvmgraph.backend.loop_ir import emit
@@ -126,18 +126,18 @@ class Gemv:
 
     @cached_property
     def blocks(self) -> int:
-        """Blocks of all products, of one part of K."""
+        """Blocks of all products, of one split of K."""
         return self.batch * -(-self.rows // self.width)
 
     @cached_property
     def turns(self) -> int:
-        """Turns of the loop over one part of K."""
+        """Turns of the loop over one split of K."""
         turns = -(-self.k_size // self.stride)
         wanted = -(-self.model.sms * _BLOCKS_PER_SM // self.blocks)
         return -(-turns // max(1, min(wanted, turns // 2)))
 
     @cached_property
-    def parts(self) -> int:
+    def splits(self) -> int:
         """Blocks that share the sums of a row."""
         return -(-self.k_size // (self.stride * self.turns))
 
@@ -159,16 +159,16 @@ class Gemv:
         return self.rows >= self.width and self.k_size >= self.stride
 
     def write(self) -> None:
-        """Writes the kernel, and one that adds the parts where blocks share K."""
+        """Writes the kernel, and one that adds the partial sums where blocks share K."""
         output, partial = Output(self.contraction), None
         extents = extents_of(self.contraction)
-        if self.parts > 1:
+        if self.splits > 1:
             results = extents.batch * extents.rows * extents.columns
-            partial = emit.workspace([self.parts * results], self.contraction.dtype)
-        with device.launch(self.blocks * self.parts, _THREADS) as (number, thread):
+            partial = emit.workspace([self.splits * results], self.contraction.dtype)
+        with device.launch(self.blocks * self.splits, _THREADS) as (number, thread):
             _Block(self, output, partial, number, thread).write()
         if partial is not None:
-            add_parts(self.contraction, output, extents, self.parts, partial)
+            add_partials(self.contraction, output, extents, self.splits, partial)
 
 
 def gemv_of(
@@ -193,7 +193,7 @@ class _Block:
     Args:
         plan: The product.
         output: What is done with the sums.
-        partial: Sums of the parts of K, if there are several.
+        partial: Sums of the splits of K, if there are several.
         number: Index of the block.
         thread: Index of the thread.
     """
@@ -207,9 +207,9 @@ class _Block:
         blocks = -(-plan.rows // plan.width)
         self.first = device.let(mod(number, blocks) * i32(plan.width))
         self.matrix = device.let(mod(div(number, blocks), plan.batch))
-        self.part = device.let(div(number, blocks * plan.batch))
-        parts = split(self.matrix, plan.contraction.batch)
-        self.batch = {var: device.let(value) for var, value in parts.items()}
+        self.split_index = device.let(div(number, blocks * plan.batch))
+        splits = split(self.matrix, plan.contraction.batch)
+        self.batch = {var: device.let(value) for var, value in splits.items()}
         self.dtype = plan.contraction.dtype
         #: Rows of which the thread has sums, for every vector.
         self.own = _ROWS if plan.row_major else plan.lanes
@@ -233,7 +233,7 @@ class _Block:
     def _dot(self) -> None:
         plan = self.plan
         member = self.lane + (self.warp * i32(WARP) if plan.sharing > 1 else i32(0))
-        start = self.part * i32(plan.turns * plan.stride) + member * i32(plan.lanes)
+        start = self.split_index * i32(plan.turns * plan.stride) + member * i32(plan.lanes)
         start = device.let(start)
         rows = [device.let(self._row(number)) for number in range(_ROWS)]
         with device.loop(plan.turns) as turn:
@@ -288,7 +288,7 @@ class _Block:
         row = self.first + mod(self.thread, _SIDE_BY_SIDE) * i32(plan.lanes)
         row = device.let(row)
         start = div(self.thread, _SIDE_BY_SIDE) * i32(_AHEAD)
-        start = device.let(self.part * i32(plan.turns * plan.stride) + start)
+        start = device.let(self.split_index * i32(plan.turns * plan.stride) + start)
         with device.loop(plan.turns) as turn:
             steps = [
                 device.let(start + turn * i32(plan.stride) + i32(ahead)) for ahead in range(_AHEAD)
@@ -313,7 +313,7 @@ class _Block:
 
     def _below(self, step: Expr, end: int) -> Expr | None:
         plan = self.plan
-        whole = plan.parts * plan.turns * plan.stride == plan.k_size
+        whole = plan.splits * plan.turns * plan.stride == plan.k_size
         return None if whole else step < i32(end)
 
     def _element(self, factor: GemmOperand, row: Expr, step: Expr) -> Expr:
@@ -325,7 +325,7 @@ class _Block:
         values: dict[Var, Expr] = self.batch | split(row, factor.mn_axes)
         values |= split(step, factor.k_axes)
         axes = (*factor.batch, *factor.mn_axes, *factor.k_axes)
-        return factor.part(axes, values) + i32(factor.linear[1])
+        return factor.offset(axes, values) + i32(factor.linear[1])
 
     def _read_vector(
         self, factor: GemmOperand, row: Expr, step: Expr, along: Expr | None, end: int,
@@ -427,7 +427,7 @@ class _Block:
             self.output.write(self.batch, row, column, 1, lambda _: total[i32(0)])
             return
         extents = extents_of(self.plan.contraction)
-        matrix = self.part * i32(extents.batch) + self.matrix
+        matrix = self.split_index * i32(extents.batch) + self.matrix
         place = (matrix * i32(extents.rows) + row) * i32(extents.columns) + column
         device.store(self.partial, total[i32(0)], [place])
 

@@ -51,8 +51,8 @@ class MultistagePipeline:
     extents: Extents
     start: Expr
 
-    def run(self, part: Expr, core: Core) -> None:
-        """Multiplies all steps of a part of K.
+    def run(self, split_index: Expr, core: Core) -> None:
+        """Multiplies all steps of a split of K.
 
         One barrier per step does for two: when all threads have passed it, the tile is there, and
         the slot whose products were complete before it is free to be filled again.
@@ -62,7 +62,7 @@ class MultistagePipeline:
         ahead = self.plan.stages - 1 - core.lag
         total = -(-self.extents.k_size // self.plan.k_block)
         whole = self.plan.slots(self.extents)
-        first = part * i32(whole)
+        first = split_index * i32(whole)
         count: Expr = i32(total)
         if self.plan.splits > 1:
             count = device.let(tirx.min(i32(whole), i32(total) - first))

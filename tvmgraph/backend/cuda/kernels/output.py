@@ -13,7 +13,7 @@ from tvmgraph.backend.cuda.kernels import device
 from tvmgraph.backend.cuda.kernels.device import VECTOR_BYTES, at_point, i32, split
 from tvmgraph.backend.cuda.kernels.gemm_operand import run_of
 from tvmgraph.backend.cuda.kernels.gemm_plan import Extents, Grid
-from tvmgraph.backend.cuda.kernels.place import uses
+from tvmgraph.backend.cuda.kernels.iteration import uses
 from tvmgraph.backend.loop_ir.access import dtype_bytes
 from tvmgraph.backend.loop_ir.contraction import Contraction
 from tvmgraph.backend.loop_ir.program import is_choice, map_loads, substitute

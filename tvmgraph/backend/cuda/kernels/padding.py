@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from tvm import tirx
 
-from tvmgraph.backend.cuda.kernels.place import same
+from tvmgraph.backend.cuda.kernels.iteration import same
 from tvmgraph.backend.loop_ir.inline import has_identity_store, inline_into
 from tvmgraph.backend.loop_ir.program import Program, Stage, is_choice
 from tvmgraph.backend.loop_ir.types import Load

@@ -19,7 +19,7 @@ from tvm.tirx.script import builder as T
 from tvmgraph.backend.cuda.kernels import device
 from tvmgraph.backend.cuda.kernels.body import Body
 from tvmgraph.backend.cuda.kernels.device import WARP, div, i32, mod
-from tvmgraph.backend.cuda.kernels.place import Loops, Place
+from tvmgraph.backend.cuda.kernels.iteration import Iteration, Loops
 from tvmgraph.backend.cuda.kernels.reduction import FusedReductions, Reduction, match_reduction
 from tvmgraph.backend.cuda.kernels.thread_group import StridedThreadGroup, ThreadGroup
 from tvmgraph.backend.loop_ir import emit
@@ -49,13 +49,13 @@ class Sharing:
         lanes: Results of a thread.
         threads_x: Threads of a block that have results of their own.
         threads_y: Threads of a block that share them.
-        parts: Blocks that share them.
+        splits: Blocks that share them.
     """
 
     lanes: int
     threads_x: int
     threads_y: int
-    parts: int
+    splits: int
 
 
 def share(stage: Stage, lanes: int, model: GpuModel) -> Sharing:
@@ -79,14 +79,14 @@ def share(stage: Stage, lanes: int, model: GpuModel) -> Sharing:
     while threads_x > fewest and units * threads_y < wanted and length >= threads_y * shortest:
         threads_x, threads_y = threads_x // 2, threads_y * 2
     blocks = -(-units // threads_x)
-    parts, least = 1, max(_PER_BLOCK, threads_y * _PER_THREAD)
-    while blocks * parts < _BLOCKS_PER_SM * model.sms and length >= 2 * parts * least:
-        parts *= 2
-    return Sharing(lanes, threads_x, threads_y, parts)
+    splits, least = 1, max(_PER_BLOCK, threads_y * _PER_THREAD)
+    while blocks * splits < _BLOCKS_PER_SM * model.sms and length >= 2 * splits * least:
+        splits *= 2
+    return Sharing(lanes, threads_x, threads_y, splits)
 
 
 def emit_reduction(reduction: Reduction, model: GpuModel) -> None:
-    """Writes the kernels of a reduction that can be combined from parts.
+    """Writes the kernels of a reduction that can be combined from partial results.
 
     Args:
         reduction: The reduction, or several of the same loops.
@@ -96,13 +96,13 @@ def emit_reduction(reduction: Reduction, model: GpuModel) -> None:
     body = Body(reduction.terms, stage.axes, stage.reduce)
     sharing = share(stage, body.lanes, model)
     partial: Sequence[Buffer] = ()
-    if sharing.parts > 1:
+    if sharing.splits > 1:
         partial = [
-            emit.workspace([sharing.parts * stage.points], dtype) for dtype in reduction.dtypes
+            emit.workspace([sharing.splits * stage.points], dtype) for dtype in reduction.dtypes
         ]
     _Columns(stage, reduction, body, sharing, partial).write()
     if partial:
-        emit_combined(stage, reduction, partial, sharing.parts)
+        emit_combined(stage, reduction, partial, sharing.splits)
 
 
 @dataclass(frozen=True)
@@ -118,9 +118,9 @@ class _Columns:
         units = -(-points // plan.lanes)
         result_blocks = -(-units // plan.threads_x)
         threads = plan.threads_x * plan.threads_y
-        with device.launch(result_blocks * plan.parts, threads) as (block, thread):
-            part = device.let(div(block, result_blocks)) if plan.parts > 1 else i32(0)
-            first = mod(block, result_blocks) if plan.parts > 1 else block
+        with device.launch(result_blocks * plan.splits, threads) as (block, thread):
+            split = device.let(div(block, result_blocks)) if plan.splits > 1 else i32(0)
+            first = mod(block, result_blocks) if plan.splits > 1 else block
             unit = device.let(first * i32(plan.threads_x) + mod(thread, plan.threads_x))
             row = device.let(div(thread, plan.threads_x)) if plan.threads_y > 1 else i32(0)
             whole = points % (plan.lanes * plan.threads_x) == 0
@@ -128,22 +128,24 @@ class _Columns:
             inside = None if whole else start < i32(points)
             held = self.reduction.registers(plan.lanes)
             if points % plan.lanes == 0:
-                device.only_if(inside, lambda: self._accumulate(held, start, part, row, plan.lanes))
+                device.only_if(
+                    inside, lambda: self._accumulate(held, start, split, row, plan.lanes)
+                )
             else:
                 full = start + i32(plan.lanes) <= i32(points)
                 rest = points % plan.lanes
-                device.only_if(full, lambda: self._accumulate(held, start, part, row, plan.lanes))
+                device.only_if(full, lambda: self._accumulate(held, start, split, row, plan.lanes))
                 device.only_if(
                     tirx.EQ(start, i32(points - rest)),
-                    lambda: self._accumulate(held, start, part, row, rest),
+                    lambda: self._accumulate(held, start, split, row, rest),
                 )
             if plan.threads_y > 1:
                 self._join(held, thread)
                 inside = device.both(inside, tirx.EQ(row, i32(0)))
-            device.only_if(inside, lambda: self._store(held, start, part))
+            device.only_if(inside, lambda: self._store(held, start, split))
 
     def _accumulate(
-        self, held: Sequence[Buffer], start: Expr, part: Expr, row: Expr, count: int
+        self, held: Sequence[Buffer], start: Expr, split: Expr, row: Expr, count: int
     ) -> None:
         """Adds this thread's share of the iterations."""
         plan, length = self.sharing, product(axis.extent for axis in self.stage.reduce)
@@ -152,15 +154,15 @@ class _Columns:
             Loops(self.body.stage, self.stage.reduce),
         )
         where = results.at(start)
-        stride = plan.threads_y * plan.parts
+        stride = plan.threads_y * plan.splits
         turns = -(-length // stride)
-        first = device.let(part * i32(plan.threads_y) + row)
+        first = device.let(split * i32(plan.threads_y) + row)
         with device.loop(turns) as turn:
             step = device.let(turn * i32(stride) + first) if stride > 1 else turn
 
             def add() -> None:
-                place = Place((steps.at(step), where))
-                for lane, values in enumerate(self.body.values(place, count)):
+                iteration = Iteration((steps.at(step), where))
+                for lane, values in enumerate(self.body.values(iteration, count)):
                     self.reduction.add(held, lane, values)
 
             device.only_if(None if length % stride == 0 else step < i32(length), add)
@@ -187,7 +189,7 @@ class _Columns:
 
         device.only_if(thread < i32(plan.threads_x), add)
 
-    def _store(self, held: Sequence[Buffer], start: Expr, part: Expr) -> None:
+    def _store(self, held: Sequence[Buffer], start: Expr, split: Expr) -> None:
         points = self.stage.points
         for lane in range(self.sharing.lanes):
             values = [register[i32(lane)] for register in held]
@@ -195,7 +197,7 @@ class _Columns:
             def store(lane: int = lane, values: Sequence[Expr] = values) -> None:
                 if self.partial:
                     for memory, value in zip(self.partial, values):
-                        device.store(memory, value, [part * i32(points) + start + i32(lane)])
+                        device.store(memory, value, [split * i32(points) + start + i32(lane)])
                 else:
                     store_result(self.stage, self.reduction, start + i32(lane), values)
 
@@ -213,44 +215,44 @@ def store_result(stage: Stage, reduction: Reduction, point: Expr, values: Sequen
         values: Its accumulated sums.
     """
     loops = Loops(stage, stage.axes)
-    place = Place((loops.at(point),))
+    iteration = Iteration((loops.at(point),))
     for buffer, value in zip(stage.buffers, reduction.finish(values)):
-        element = place.element(buffer[tuple(stage.indices)])
+        element = iteration.element(buffer[tuple(stage.indices)])
         device.store(buffer, value, list(element.indices))
 
 
 def emit_combined(
-    stage: Stage, reduction: Reduction, partial: Sequence[Buffer], parts: int
+    stage: Stage, reduction: Reduction, partial: Sequence[Buffer], splits: int
 ) -> None:
-    """Writes a kernel that combines the partial results [part, point] and stores them.
+    """Writes a kernel that combines the partial results [split, point] and stores them.
 
-    Several threads share the parts of a point, as reading one after the other would take longer
-    than computing them did: a block has the parts of few points each, or those of a warp of points.
+    Several threads share those of a point, as reading one after the other would take longer than
+    computing them did: a block has those of few points each, or those of a warp of points.
 
     Args:
         stage: The reduction stage.
         reduction: How its sums are combined.
-        partial: One buffer per sum, ``[parts * points]``.
-        parts: Partial results of a point.
+        partial: One buffer per sum, ``[splits * points]``.
+        splits: Partial results of a point.
     """
     points = stage.points
     threads_x = WARP if points >= WARP else 1
     threads_y = 1 if threads_x > 1 else WARP
-    while threads_x * threads_y < _THREADS and threads_y * _PER_COMBINER < parts:
+    while threads_x * threads_y < _THREADS and threads_y * _PER_COMBINER < splits:
         threads_y *= 2
     with device.launch(-(-points // threads_x), threads_x * threads_y) as (block, thread):
         column, row = mod(thread, threads_x), device.let(div(thread, threads_x))
         point = device.let(block * i32(threads_x) + column)
         inside = None if points % threads_x == 0 else point < i32(points)
         held = reduction.registers()
-        with device.loop(-(-parts // threads_y)) as turn:
-            part = device.let(turn * i32(threads_y) + row)
+        with device.loop(-(-splits // threads_y)) as turn:
+            split = device.let(turn * i32(threads_y) + row)
 
             def add() -> None:
-                at = device.let(part * i32(points) + point)
+                at = device.let(split * i32(points) + point)
                 reduction.add(held, 0, [memory[at] for memory in partial])
 
-            exists = None if parts % threads_y == 0 else part < i32(parts)
+            exists = None if splits % threads_y == 0 else split < i32(splits)
             device.only_if(device.both(inside, exists), add)
         group = (
             ThreadGroup(threads_y, row)
@@ -275,23 +277,23 @@ def _emit_ordered(stage: Stage) -> None:
         def reduce() -> None:
             held = [device.registers(1, str(buffer.dtype)) for buffer in stage.buffers]
             where = results.at(point)
-            first = Place((where,))
+            first = Iteration((where,))
             assert stage.inits is not None
             for register, value in zip(held, stage.inits):
                 device.store(register, first.value(value), [0])
             with device.loop(steps.extent) as step:
-                place = Place((where, steps.at(step)))
+                iteration = Iteration((where, steps.at(step)))
 
                 def own(load: Load) -> Expr:
                     for buffer, register in zip(stage.buffers, held):
                         if load.source.same_as(buffer):
                             return register[i32(0)]
-                    return place.element(load)
+                    return iteration.element(load)
 
                 names: dict[Var, Expr] = {}
 
                 def resolve(value: Expr) -> Expr:
-                    return place.value(substitute(map_loads(value, own), names))
+                    return iteration.value(substitute(map_loads(value, own), names))
 
                 for var, value in stage.lets:
                     names[var] = device.let(resolve(value))

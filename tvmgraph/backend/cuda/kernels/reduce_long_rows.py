@@ -14,7 +14,7 @@ from tvm import tirx
 from tvmgraph.backend.cuda.kernels import device
 from tvmgraph.backend.cuda.kernels.body import Body
 from tvmgraph.backend.cuda.kernels.device import div, i32, mod
-from tvmgraph.backend.cuda.kernels.place import Loops, Place
+from tvmgraph.backend.cuda.kernels.iteration import Iteration, Loops
 from tvmgraph.backend.cuda.kernels.reduce_columns import emit_combined
 from tvmgraph.backend.cuda.kernels.reduction import Reduction, match_reduction
 from tvmgraph.backend.cuda.kernels.thread_group import ThreadGroup
@@ -33,7 +33,7 @@ _MIN_VECTORS = 4
 _BLOCKS_PER_SM = 8
 
 
-def wants_parts(stage: Stage, model: GpuModel) -> int:
+def split_count(stage: Stage, model: GpuModel) -> int:
     """How many blocks should share a row of a reduction; 1 if a block should have one alone.
 
     Args:
@@ -47,19 +47,19 @@ def wants_parts(stage: Stage, model: GpuModel) -> int:
     return max(1, min(-(-wanted // stage.points), size // (_THREADS * _MIN_VECTORS)))
 
 
-def _write(stage: Stage, reduction: Reduction, parts: int) -> None:
-    """Writes the kernels of a reduction whose rows ``parts`` blocks share."""
+def _write(stage: Stage, reduction: Reduction, splits: int) -> None:
+    """Writes the kernels of a reduction whose rows ``splits`` blocks share."""
     body = Body(reduction.terms, stage.reduce, stage.axes)
     size, lanes = product(axis.extent for axis in stage.reduce), body.lanes
-    turns = -(-size // (parts * _THREADS * lanes))
+    turns = -(-size // (splits * _THREADS * lanes))
     stretch = turns * _THREADS * lanes
-    parts = -(-size // stretch)
-    partial = [emit.workspace([parts * stage.points], dtype) for dtype in reduction.dtypes]
-    with device.launch(parts * stage.points, _THREADS) as (block, thread):
+    splits = -(-size // stretch)
+    partial = [emit.workspace([splits * stage.points], dtype) for dtype in reduction.dtypes]
+    with device.launch(splits * stage.points, _THREADS) as (block, thread):
         row = device.let(mod(block, stage.points))
-        part = device.let(device.wide(div(block, stage.points), size))
+        split = device.let(device.wide(div(block, stage.points), size))
         held = reduction.registers(lanes)
-        start = device.let(part * i32(stretch) + thread * i32(lanes))
+        start = device.let(split * i32(stretch) + thread * i32(lanes))
         with device.loop(turns) as turn:
             first = device.let(start + turn * i32(_THREADS * lanes))
             _add(stage, reduction, body, held, row, first, size)
@@ -68,10 +68,10 @@ def _write(stage: Stage, reduction: Reduction, parts: int) -> None:
 
         def store() -> None:
             for memory, register in zip(partial, held):
-                device.store(memory, register[i32(0)], [part * i32(stage.points) + row])
+                device.store(memory, register[i32(0)], [split * i32(stage.points) + row])
 
         device.only_if(thread < i32(1), store)
-    emit_combined(stage, reduction, partial, parts)
+    emit_combined(stage, reduction, partial, splits)
 
 
 def _add(
@@ -87,8 +87,8 @@ def _add(
     rows, steps, lanes = Loops(body.stage, stage.axes), Loops(body.stage, stage.reduce), body.lanes
 
     def add(count: int) -> None:
-        place = Place((rows.at(row), steps.at(first)))
-        for lane, values in enumerate(body.values(place, count)):
+        iteration = Iteration((rows.at(row), steps.at(first)))
+        for lane, values in enumerate(body.values(iteration, count)):
             reduction.add(held, lane, values)
 
     dtype = dtype_of(first)
@@ -101,17 +101,17 @@ def _add(
 def _match(nest: Nest, model: GpuModel) -> tuple[Stage, Reduction, int] | Refused:
     if nest.stage is None or nest.rows is None or not nest.rows.along_rows:
         return Refused("no single reduction of rows that are contiguous")
-    parts = wants_parts(nest.stage, model)
-    if parts < 2:
+    splits = split_count(nest.stage, model)
+    if splits < 2:
         return Refused("there are rows enough for the blocks")
     reduction = match_reduction(nest.stage)
     if reduction is None:
-        return Refused("what is reduced cannot be combined from parts")
-    return nest.stage, reduction, parts
+        return Refused("what is reduced cannot be combined from partial results")
+    return nest.stage, reduction, splits
 
 
 KERNEL = Kernel(
     "reduce_long_rows", _match, lambda found, _plan, _writer: _write(*found),
     "a reduction of few long rows, each shared by several blocks",
-    lambda found, _model: f"parts={found[2]}", ("blocks per multiprocessor",),
+    lambda found, _model: f"splits={found[2]}", ("blocks per multiprocessor",),
 )  # fmt: skip

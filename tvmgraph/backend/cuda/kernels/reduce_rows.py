@@ -21,9 +21,9 @@ from tvm import tirx
 from tvmgraph.backend.cuda.kernels import device
 from tvmgraph.backend.cuda.kernels.body import Body
 from tvmgraph.backend.cuda.kernels.device import VECTOR_BYTES, WARP, div, i32, mod
-from tvmgraph.backend.cuda.kernels.place import (
+from tvmgraph.backend.cuda.kernels.iteration import (
+    Iteration,
     Loops,
-    Place,
     Position,
     read_run,
     readable,
@@ -31,7 +31,7 @@ from tvmgraph.backend.cuda.kernels.place import (
     uses,
 )
 from tvmgraph.backend.cuda.kernels.reduce_columns import emit_reduction, fuse_reductions
-from tvmgraph.backend.cuda.kernels.reduce_long_rows import wants_parts
+from tvmgraph.backend.cuda.kernels.reduce_long_rows import split_count
 from tvmgraph.backend.cuda.kernels.reduction import FusedReductions, match_reduction
 from tvmgraph.backend.cuda.kernels.thread_group import StridedThreadGroup, ThreadGroup
 from tvmgraph.backend.loop_ir.access import group_extent
@@ -166,7 +166,7 @@ def _follows(reader: RowStage, writer: RowStage, buffer: Buffer) -> bool:
     for load in reader.stage.loads:
         if not load.source.same_as(buffer):
             continue
-        places = [
+        indices = [
             index
             for dim, index in zip(row_dims(writer.stage), load.indices)
             if dim is not None and any(dim is axis for axis in writer.inner)
@@ -175,9 +175,9 @@ def _follows(reader: RowStage, writer: RowStage, buffer: Buffer) -> bool:
         ordered = [axis for axis in writer.inner]
         if [id(axis) for axis in held] != [id(axis) for axis in ordered]:
             return False
-        if len(places) != len(reader.inner):
+        if len(indices) != len(reader.inner):
             return False
-        if not all(axis.var.same_as(index) for axis, index in zip(reader.inner, places)):
+        if not all(axis.var.same_as(index) for axis, index in zip(reader.inner, indices)):
             return False
         if [a.extent for a in reader.inner] != [a.extent for a in writer.inner]:
             return False
@@ -234,9 +234,9 @@ class _RowKernel:
         accumulators = lanes if lanes & (lanes - 1) == 0 else 1
         held = reduction.registers(accumulators)
 
-        def step(place: Place, number: int | None, count: int) -> None:
-            self._fill(row, body, place, number, count)
-            values = body.values(place, count, self._known(row, number))
+        def step(iteration: Iteration, number: int | None, count: int) -> None:
+            self._fill(row, body, iteration, number, count)
+            values = body.values(iteration, count, self._known(row, number))
             for lane, value in enumerate(values):
                 reduction.add(held, lane % accumulators, value)
 
@@ -249,7 +249,7 @@ class _RowKernel:
     def _once(self, row: RowStage) -> None:
         """A value per row, which every thread of the thread group computes."""
         body = Body(row.stage, (), row.outer)
-        values = body.values(self._place(row), 1, self._known(row, None))[0]
+        values = body.values(self._iteration(row), 1, self._known(row, None))[0]
         self._keep(row, values)
 
     def _keep(self, row: RowStage, values: Sequence[Expr]) -> None:
@@ -263,11 +263,11 @@ class _RowKernel:
                 kept.append((buffer, register))
         if not kept:
             return
-        place = self._place(row)
+        iteration = self._iteration(row)
 
         def store() -> None:
             for buffer, register in kept:
-                element = place.element(buffer[tuple(row.stage.indices)])
+                element = iteration.element(buffer[tuple(row.stage.indices)])
                 device.store(buffer, register[i32(0)], list(element.indices))
 
         device.only_if(device.both(self.stores, tirx.EQ(self.group.member, i32(0))), store)
@@ -277,9 +277,9 @@ class _RowKernel:
         size = product(axis.extent for axis in row.inner)
         kept = self._intermediates(row)
 
-        def step(place: Place, number: int | None, count: int) -> None:
-            self._fill(row, body, place, number, count)
-            results = body.values(place, count, self._known(row, number))
+        def step(iteration: Iteration, number: int | None, count: int) -> None:
+            self._fill(row, body, iteration, number, count)
+            results = body.values(iteration, count, self._known(row, number))
             if kept and number is not None:
                 for position, (buffer, steps) in enumerate(kept):
                     for lane, values in enumerate(results):
@@ -289,7 +289,7 @@ class _RowKernel:
                         device.store(steps[number], value, [lane])
                 results = [[steps[number][i32(lane)] for _, steps in kept] for lane in range(count)]
             if self.is_output(row.stage.buffer):
-                device.only_if(self.stores, lambda: body.store(place, results))
+                device.only_if(self.stores, lambda: body.store(iteration, results))
 
         self._steps(row, body, size, step)
 
@@ -315,7 +315,7 @@ class _RowKernel:
         row: RowStage,
         body: Body,
         size: int,
-        step: Callable[[Place, int | None, int], None],
+        step: Callable[[Iteration, int | None, int], None],
     ) -> None:
         """Calls ``step`` for every vector of the row that the thread takes."""
         lanes, group = self.division.lanes, self.group.size
@@ -326,8 +326,8 @@ class _RowKernel:
             start = device.let(first * i32(group * lanes) + self.group.member * i32(lanes))
 
             def run(count: int) -> None:
-                place = self._place(row, loops.at(start))
-                step(place, number, count)
+                iteration = self._iteration(row, loops.at(start))
+                step(iteration, number, count)
 
             if not last or size % (group * lanes) == 0:
                 run(lanes)
@@ -347,11 +347,11 @@ class _RowKernel:
         if size % (group * lanes):
             vector(i32(full), None, True)
 
-    def _place(self, row: RowStage, inner: Position | None = None) -> Place:
+    def _iteration(self, row: RowStage, inner: Position | None = None) -> Iteration:
         if id(row) not in self._outer:
             self._outer[id(row)] = Loops(row.stage, row.outer).at(self.row)
         outer = self._outer[id(row)]
-        return Place((outer,) if inner is None else (outer, inner))
+        return Iteration((outer,) if inner is None else (outer, inner))
 
     def _known(self, row: RowStage, number: int | None) -> Callable[[Load, int], Expr | None]:
         def known(load: Load, lane: int) -> Expr | None:
@@ -369,7 +369,7 @@ class _RowKernel:
         return known
 
     def _fill(
-        self, row: RowStage, body: Body, place: Place, number: int | None, count: int
+        self, row: RowStage, body: Body, iteration: Iteration, number: int | None, count: int
     ) -> None:
         """Reads what this stage is the first one to need of the operands that several need."""
         for operand in self._shared:
@@ -379,10 +379,10 @@ class _RowKernel:
                 operand.load.same_as(load) for load in body.wide(count)
             )
             if wide:
-                read_run(operand.load, place, count, operand.steps[number])
+                read_run(operand.load, iteration, count, operand.steps[number])
                 continue
             for lane in range(count):
-                element = place.next(lane).element(operand.load)
+                element = iteration.next(lane).element(operand.load)
                 device.store(operand.steps[number], element, [lane])
 
 
@@ -444,7 +444,7 @@ def _match(nest: Nest, model: GpuModel) -> tuple[RowPlan, Division, IsOutput] | 
     if plan is None or not plan.along_rows or not plan.rows:
         return Refused("no reductions of rows that are contiguous")
     if nest.stage is None and any(
-        wants_parts(row.stage, model) > 1 for row in plan.stages if row.stage.is_reduction
+        split_count(row.stage, model) > 1 for row in plan.stages if row.stage.is_reduction
     ):
         return Refused("too few rows: stages one by one")
     division = divide(plan, model)

@@ -2,10 +2,10 @@
 
 Along the last axis a block, or a warp, takes a row: every thread scans a vector, the threads scan
 their totals, and what came before is carried from stretch to stretch. Few long rows are cut into
-parts for a block each: first the blocks add up their parts, then they scan them, starting from the
-total of the parts before. Along any other axis every thread follows one sequence.
+chunks for a block each: first the blocks add up their chunks, then they scan them, starting from
+the total of the chunks before. Along any other axis every thread follows one sequence.
 
-Expected on a device: twice the bytes of the operand at the speed of a copy; three times with parts.
+Expected on a device: twice the bytes of the operand at the speed of a copy; three times in chunks.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ from tvmgraph.backend.loop_ir.types import Buffer, Expr, Func, dtype_of
 from tvmgraph.backend.target import GpuModel
 
 _THREADS = 256
-#: Elements of a part at least.
-_MIN_PART = 8192
+#: Elements of a chunk at least.
+_MIN_CHUNK = 8192
 #: Blocks per multiprocessor that together keep memory busy.
 _BLOCKS_PER_SM = 4
 
@@ -76,27 +76,27 @@ class _Scan:
     def rows(self, count: int, model: GpuModel) -> None:
         """Rows that lie in memory one after the other."""
         group = _THREADS if self.size > WARP * self._lanes * 2 else WARP
-        parts = 1
+        chunks = 1
         if count * 2 < model.sms:
             wanted = -(-model.sms * _BLOCKS_PER_SM // count)
-            parts = max(1, min(wanted, self.size // _MIN_PART))
+            chunks = max(1, min(wanted, self.size // _MIN_CHUNK))
         stretch = group * self._lanes
-        turns = -(-self.size // (parts * stretch))
-        parts = -(-self.size // (turns * stretch))
+        turns = -(-self.size // (chunks * stretch))
+        chunks = -(-self.size // (turns * stretch))
         totals = None
-        if parts > 1:
-            totals = emit.workspace([count * parts], self._dtype)
-            with device.launch(count * parts, group) as (block, thread):
-                self._total(block, thread, (group, turns, parts), totals)
-        with device.launch(count * parts, group) as (block, thread):
-            self._row(block, thread, (group, turns, parts), totals)
+        if chunks > 1:
+            totals = emit.workspace([count * chunks], self._dtype)
+            with device.launch(count * chunks, group) as (block, thread):
+                self._total(block, thread, (group, turns, chunks), totals)
+        with device.launch(count * chunks, group) as (block, thread):
+            self._row(block, thread, (group, turns, chunks), totals)
 
     def _total(self, block: Expr, thread: Expr, cut: tuple[int, int, int], totals: Buffer) -> None:
-        """Combines a part of a row."""
-        group, turns, parts = cut
+        """Combines a chunk of a row."""
+        group, turns, chunks = cut
         sums = device.registers(1, self._dtype)
         device.store(sums, self.identity, [0])
-        row, first = device.let(div(block, parts)), device.let(mod(block, parts) * i32(turns))
+        row, first = device.let(div(block, chunks)), device.let(mod(block, chunks) * i32(turns))
         with device.loop(turns) as turn:
             place = device.let(((first + turn) * i32(group) + thread) * i32(self._lanes))
 
@@ -111,15 +111,15 @@ class _Scan:
     def _row(
         self, block: Expr, thread: Expr, cut: tuple[int, int, int], totals: Buffer | None
     ) -> None:
-        """Scans a part of a row."""
-        group, turns, parts = cut
+        """Scans a chunk of a row."""
+        group, turns, chunks = cut
         carry, own = device.registers(1, self._dtype), device.registers(1, self._dtype)
         device.store(carry, self.identity, [0])
-        row, part = device.let(div(block, parts)), device.let(mod(block, parts))
+        row, chunk = device.let(div(block, chunks)), device.let(mod(block, chunks))
         if totals is not None:
-            self._combine_earlier(carry, totals, row, part, parts, group, thread)
+            self._combine_earlier(carry, totals, row, chunk, chunks, group, thread)
         with device.loop(turns) as turn:
-            index = part * i32(turns) + turn
+            index = chunk * i32(turns) + turn
             place = device.let((index * i32(group) + thread) * i32(self._lanes))
             inside = device.let(place < i32(self.size))
             values = device.registers(self._lanes, self._dtype)
@@ -137,18 +137,18 @@ class _Scan:
             device.store(carry, self.combine(carry[i32(0)], every), [0])
 
     def _combine_earlier(
-        self, carry: Buffer, totals: Buffer, row: Expr, part: Expr, parts: int, group: int,
+        self, carry: Buffer, totals: Buffer, row: Expr, chunk: Expr, chunks: int, group: int,
         thread: Expr,
     ) -> None:  # fmt: skip
-        """Leaves the combination of the parts of a row before this one in every thread."""
-        with device.loop(-(-parts // group)) as turn:
+        """Leaves the combination of the chunks of a row before this one in every thread."""
+        with device.loop(-(-chunks // group)) as turn:
             before = device.let(turn * i32(group) + thread)
 
             def add() -> None:
-                whole = totals[row * i32(parts) + before]
+                whole = totals[row * i32(chunks) + before]
                 device.store(carry, self.combine(carry[i32(0)], whole), [0])
 
-            device.only_if(before < part, add)
+            device.only_if(before < chunk, add)
         ThreadGroup(group, thread).combine([carry], lambda a, b: [self.combine(a[0], b[0])])
 
     def _at(self, row: Expr, place: Expr) -> Expr:

@@ -2,7 +2,7 @@
 
 A block takes a square of 32 by 32 elements, or of 64 by 64 where they are so small that fewer would
 not keep memory busy. Warps read rows of the operand and store rows of the result; in between, the
-elements change places in shared memory, whose rows are one word longer so that neither direction
+elements change positions in shared memory, whose rows are one word longer so that neither direction
 meets a bank twice.
 
 Expected on a device: the bytes of operands and results at nearly the speed of a copy.
@@ -18,7 +18,14 @@ from tvm.tirx.script import builder as T
 from tvmgraph.backend.cuda.kernels import device
 from tvmgraph.backend.cuda.kernels.body import Body
 from tvmgraph.backend.cuda.kernels.device import WARP, div, i32, mod
-from tvmgraph.backend.cuda.kernels.place import Loops, Place, Position, address_of, readable, same
+from tvmgraph.backend.cuda.kernels.iteration import (
+    Iteration,
+    Loops,
+    Position,
+    address_of,
+    readable,
+    same,
+)
 from tvmgraph.backend.loop_ir.access import dtype_bytes, group_extent
 from tvmgraph.backend.loop_ir.nest import Nest
 from tvmgraph.backend.loop_ir.program import Stage, product
@@ -104,11 +111,11 @@ def emit_transposed(stage: Stage, transposed: Transposed) -> None:
             for load in transposed.loads
         ]
         square.sweep(
-            lambda place, at: square.read(tiles, place, at), lane, row, transposed.read_axis
+            lambda iteration, at: square.read(tiles, iteration, at), lane, row, transposed.read_axis
         )
         T.evaluate(T.tvm_storage_sync("shared"))
         last = len(extents) - 1
-        square.sweep(lambda place, at: square.write(tiles, place, at), lane, row, last)
+        square.sweep(lambda iteration, at: square.write(tiles, iteration, at), lane, row, last)
 
 
 def _sides(transposed: Transposed, extents: list[int]) -> tuple[int, int]:
@@ -125,17 +132,19 @@ class _Square:
     side: int
     pitch: int  # elements from one row of a tile to the next
 
-    def sweep(self, body: Callable[[Place, Expr], None], lane: Expr, row: Expr, along: int) -> None:
-        """Calls ``body(place, position in the tile)`` for the elements of a thread.
+    def sweep(
+        self, body: Callable[[Iteration, Expr], None], lane: Expr, row: Expr, along: int
+    ) -> None:
+        """Calls ``body(iteration, position in the tile)`` for the elements of a thread.
 
         Lanes of a warp are neighbours along the group ``along``.
         """
         read, last = _sides(self.transposed, self.extents)
         other = last if along == read else read
-        rows, parts = _THREADS // WARP, self.side // WARP
-        for turn in range(self.side // rows * parts):
-            line = row + i32(turn // parts * rows)
-            column = lane + i32(turn % parts * WARP)
+        rows, warps = _THREADS // WARP, self.side // WARP
+        for turn in range(self.side // rows * warps):
+            line = row + i32(turn // warps * rows)
+            column = lane + i32(turn % warps * WARP)
             indices = list(self.first)
             for group, offset in ((along, column), (other, line)):
                 indices[group] = device.let(self.first[group] * i32(self.side) + offset)
@@ -146,9 +155,11 @@ class _Square:
                     inside = device.both(inside, limit)
             # the tile's rows run along the operand's contiguous loops
             at = (line, column) if along == read else (column, line)
-            place = Place((self._position(indices),))
+            iteration = Iteration((self._position(indices),))
             offset = at[0] * i32(self.pitch) + at[1]
-            device.only_if(inside, lambda place=place, offset=offset: body(place, offset))
+            device.only_if(
+                inside, lambda iteration=iteration, offset=offset: body(iteration, offset)
+            )
 
     def _position(self, indices: list[Expr]) -> Position:
         whole: Expr = i32(0)
@@ -156,12 +167,12 @@ class _Square:
             whole = whole * i32(extent) + index
         return Position(self.loops, whole, tuple(indices))
 
-    def read(self, tiles: list[Buffer], place: Place, at: Expr) -> None:
+    def read(self, tiles: list[Buffer], iteration: Iteration, at: Expr) -> None:
         """Puts elements of the operands into the tiles."""
         for tile, load in zip(tiles, self.transposed.loads):
-            device.store(tile, place.element(load), [at])
+            device.store(tile, iteration.element(load), [at])
 
-    def write(self, tiles: list[Buffer], place: Place, at: Expr) -> None:
+    def write(self, tiles: list[Buffer], iteration: Iteration, at: Expr) -> None:
         """Computes and stores a result."""
 
         def known(load: Load, _lane: int) -> Expr | None:
@@ -169,7 +180,7 @@ class _Square:
             return next((tile[at] for tile, other in pairs if same(load, other)), None)
 
         body = Body(self.stage, self.stage.axes)
-        body.store(place, body.values(place, 1, known))
+        body.store(iteration, body.values(iteration, 1, known))
 
 
 def _match(nest: Nest, _model: GpuModel) -> tuple[Stage, Transposed] | Refused:

@@ -84,7 +84,7 @@ def copier_of(
 
 
 @dataclass(frozen=True)
-class Place:
+class TileView:
     """A tile and the byte of the shared memory where it begins."""
 
     tile: SharedTile
@@ -113,7 +113,7 @@ class WarpTiles:
         """Registers for the products of the warp's rows with ``columns`` columns."""
         return device.registers(self.m_tiles * columns // COLUMNS * 4, "float32")
 
-    def add_products(self, sums: Buffer, own: Place, other: Place) -> None:
+    def add_products(self, sums: Buffer, own: TileView, other: TileView) -> None:
         """Adds the products of the warp's rows of a tile with all rows of another one."""
         a = device.registers(self.m_tiles * 4, "uint32")
         b = device.registers(4, "uint32")
@@ -130,7 +130,7 @@ class WarpTiles:
                 load_fragments(to, self.memory[other.start + where], transposed=False)
                 self._multiply(sums, a, b, column, n_tiles)
 
-    def add_rows(self, sums: Buffer, weights: Buffer, other: Place) -> None:
+    def add_rows(self, sums: Buffer, weights: Buffer, other: TileView) -> None:
         """Adds the rows of a tile, weighed by packed factors of the warp's rows."""
         a = device.registers(self.m_tiles * 4, "uint32")
         b = device.registers(4, "uint32")
@@ -173,7 +173,7 @@ class WarpTiles:
         return mod(self.lane, 4) * i32(2) + i32(column * COLUMNS + which)
 
     def store(
-        self, sums: Buffer, through: Place, out: Operand, indices: tuple[Expr, Expr, Expr]
+        self, sums: Buffer, through: TileView, out: Operand, indices: tuple[Expr, Expr, Expr]
     ) -> None:
         """Stores the warp's rows of results, 16 bytes at a time where memory allows.
 
@@ -195,7 +195,9 @@ class WarpTiles:
         device.warp_barrier()
         self._store_rows(through, out, indices)
 
-    def _store_rows(self, through: Place, out: Operand, indices: tuple[Expr, Expr, Expr]) -> None:
+    def _store_rows(
+        self, through: TileView, out: Operand, indices: tuple[Expr, Expr, Expr]
+    ) -> None:
         tile, (batch, head, first) = through.tile, indices
         per_row = tile.k_size // _LANES
         m_tiles, sweeps = max(1, WARP // per_row), -(-per_row // WARP)
@@ -209,8 +211,8 @@ class WarpTiles:
                 inside = both(inside, first + row < i32(out.fixed("S")))
 
             def store() -> None:
-                place = self.memory[through.start + tile.offset(row, column * i32(_ITEM))]
-                device.get(place, [held[i32(i)] for i in range(_LANES // 2)])
+                address = self.memory[through.start + tile.offset(row, column * i32(_ITEM))]
+                device.get(address, [held[i32(i)] for i in range(_LANES // 2)])
                 _put_row(out, held, lambda i: out.at(batch, head, first + row, column + i32(i)))
 
             device.only_if(inside, store)
@@ -236,25 +238,25 @@ class GroupTiles(WarpTiles):
         """Registers for the warp's rows of a tile."""
         return device.registers(tile.k_size // 16 * 4, "uint32")
 
-    def hold(self, own: Place) -> None:
+    def hold(self, own: TileView) -> None:
         """Reads the warp's rows of the first factor, which is the same for all tiles."""
         for step in range(own.tile.k_size // 16):
             where = own.start + row_fragments(own.tile, self.lane, self.row, step)
             to = [self.own[i32(4 * step + i)] for i in range(4)]
             load_fragments(to, self.memory[where], transposed=False)
 
-    def add_products(self, sums: Buffer, own: Place, other: Place) -> None:
+    def add_products(self, sums: Buffer, own: TileView, other: TileView) -> None:
         """Leaves the products of what :meth:`hold` read with all rows of a tile, and waits."""
         self._multiply_group(sums, self.own, other, other.tile, starts=True)
         device.ptx("wgmma.wait_group.sync.aligned", 0)
 
-    def add_rows(self, sums: Buffer, weights: Buffer, other: Place) -> None:
+    def add_rows(self, sums: Buffer, weights: Buffer, other: TileView) -> None:
         """Starts adding the rows of a tile; what comes next waits for them."""
         transposed_tile = SharedTile(other.tile.k_size, other.tile.mn_size, _ITEM, k_major=False)
         self._multiply_group(sums, weights, other, transposed_tile, starts=False)
 
     def _multiply_group(
-        self, sums: Buffer, factors: Buffer, other: Place, tile: SharedTile, starts: bool
+        self, sums: Buffer, factors: Buffer, other: TileView, tile: SharedTile, starts: bool
     ) -> None:
         first = device.let(wgmma.description(tile, self.bottom, other.start))
         name = wgmma.instruction(self.dtype, tile.mn_size)
@@ -279,4 +281,4 @@ def _put_row(out: Operand, held: Buffer, at: Callable[[int], tuple[Index, ...]])
         device.put_global(out.buffer[at(i)], [tirx.Cast("uint16", word)])
 
 
-__all__ = ["PACK", "GroupTiles", "Place", "WarpTiles", "copier_of", "padded", "tile_of"]
+__all__ = ["PACK", "GroupTiles", "TileView", "WarpTiles", "copier_of", "padded", "tile_of"]

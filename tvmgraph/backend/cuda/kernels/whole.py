@@ -45,7 +45,7 @@ def _match_fused(nest: Nest, _model: GpuModel) -> tuple[Nest, Stage] | Refused:
 
 def _emit_fused(found: tuple[Nest, Stage], _plan: None, writer: Writer[GpuModel]) -> None:
     nest, stage = found
-    writer.write(nest.part([stage]))
+    writer.write(nest.subnest([stage]))
 
 
 IN_PLACE_KERNEL = in_place(lambda stage, _nest, writer: emit_elementwise(stage, writer.model))

@@ -276,7 +276,7 @@ def _times(index: Expr, stride: int) -> Expr:
 
 
 @dataclass(frozen=True)
-class Place:
+class Iteration:
     """One iteration of nested loops.
 
     Attributes:
@@ -285,12 +285,12 @@ class Place:
 
     positions: tuple[Position, ...]
 
-    def next(self, lane: int) -> Place:
-        """The place ``lane`` iterations further on, within the innermost group."""
+    def next(self, lane: int) -> Iteration:
+        """The one ``lane`` iterations further on, within the innermost group."""
         if not lane:
             return self
         *outer, last = self.positions
-        return Place((*outer, last.next(lane)))
+        return Iteration((*outer, last.next(lane)))
 
     @cached_property
     def values(self) -> dict[Var, Expr]:
@@ -325,17 +325,17 @@ class Place:
         return at_point(expr, self.values)
 
 
-def read_run(load: Load, place: Place, lanes: int, held: Buffer | None = None) -> Buffer:
+def read_run(load: Load, iteration: Iteration, lanes: int, held: Buffer | None = None) -> Buffer:
     """Reads ``lanes`` neighbouring elements with as few instructions as possible.
 
     Args:
         load: The first element.
-        place: Where the thread is.
+        iteration: The one that reads the first element.
         lanes: How many.
         held: Registers for them, instead of new ones.
     """
     held = device.registers(lanes, str(load.source.dtype)) if held is None else held
-    *outer, last = (to_int32(index, {}) for index in place.element(load).indices)
+    *outer, last = (to_int32(index, {}) for index in iteration.element(load).indices)
     source, target = _movable(load.source), _movable(held)
     width = min(lanes, _widest(load.source))
     for first in range(0, lanes, width):
@@ -345,16 +345,16 @@ def read_run(load: Load, place: Place, lanes: int, held: Buffer | None = None) -
     return held
 
 
-def write_run(held: Buffer, to: Load, place: Place, lanes: int) -> None:
+def write_run(held: Buffer, to: Load, iteration: Iteration, lanes: int) -> None:
     """Stores ``lanes`` neighbouring elements.
 
     Args:
         held: The elements in registers.
         to: The first element.
-        place: Values of the loops there.
+        iteration: The one that stores the first element.
         lanes: Elements; instructions of 16 bytes at most are written.
     """
-    *outer, last = (to_int32(index, {}) for index in place.element(to).indices)
+    *outer, last = (to_int32(index, {}) for index in iteration.element(to).indices)
     source, target = _movable(held), _movable(to.source)
     width = min(lanes, _widest(to.source))
     for first in range(0, lanes, width):
