@@ -5,12 +5,13 @@ from __future__ import annotations
 import textwrap
 from typing import Any
 
+import numpy as np
 import pytest
 
 import tvmgraph as ms
 from tests.capture.any_python import MODES, compare
 from tests.capture.test_fuzz import in_numpy
-from tvmgraph import JitConfig, Tensor, jit
+from tvmgraph import JitConfig, Tensor, jit, nn, ops
 from tvmgraph.errors import CaptureError
 
 #: The body of a function of ``x, y, n, o, items``.
@@ -517,3 +518,32 @@ def test_a_test_asks_for_a_truth_once() -> None:
             x, y, k, last = function(Tensor(values), n)
             results.append((x.tolist(), y.tolist(), k, type(last).__name__, list(asked)))
         assert results[0] == results[1]
+
+
+class _Cache(nn.Cell):
+    """Keeps what it saw in containers, as caches of keys and values do."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.rows: dict[str, Tensor] = {}
+        self.log: list[int] = []
+
+    def construct(self, x: Tensor, n: int) -> Tensor:
+        if n % 6 == 0:
+            self.rows.clear()
+        self.rows["k"] = ops.concat((self.rows["k"], x), 0) if "k" in self.rows else x
+        self.log.append(n)
+        return ops.softmax(x @ self.rows["k"].T, -1) @ self.rows["k"] * len(self.log)
+
+
+def test_what_differs_at_every_call_is_read_by_python() -> None:
+    plain, net = _Cache(), _Cache()
+    compiled = jit(net)
+    counts = []
+    for n in range(48):
+        x = Tensor(np.full((1, 2), 1 + n % 3, np.float32))
+        assert np.allclose(compiled(x, n).asnumpy(), plain(x, n).asnumpy(), rtol=1e-6)
+        counts.append(compiled.compile_count)
+    assert net.log == plain.log and list(net.rows) == list(plain.rows)
+    assert counts[-1] == counts[23], "captured again at every call"
+    assert "again and again because _Cache." in compiled.explain()

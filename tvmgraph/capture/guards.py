@@ -510,20 +510,30 @@ class Guards:
         """Returns what changed, or ``None`` while everything holds."""
         if self.spent is not None:
             return self.spent
+        found = self.change()
+        return None if found is None else found[1]
+
+    def change(self) -> tuple[str, str] | None:
+        """Returns the name of the variable or attribute that changed, and how, or ``None``."""
         for guard in self._always.values():
             now = guard.place.read()
             if not guard.same(now):
-                return changed(guard.place.label, guard.before, brief(now))
+                label = guard.place.label
+                return _name_in(label), changed(label, guard.before, brief(now))
         epoch = current_epoch()
         if epoch == self._epoch:  # no Cell was written to since the last look
             return None
-        found = self.cell_failure()
+        found = self._cell_change()
         if found is None:
             self._epoch = epoch
         return found
 
-    def cell_failure(self, flags_only: bool = False) -> str | None:
-        """Returns what changed in a Cell, or ``None``."""
+    def flag_failure(self) -> str | None:
+        """Returns which flag of a Cell changed, or ``None``."""
+        found = self._cell_change(flags_only=True)
+        return None if found is None else found[1]
+
+    def _cell_change(self, flags_only: bool = False) -> tuple[str, str] | None:
         for ref, before in self._cells.values():
             cell = ref()
             if cell is None:  # gone, so that nobody can change it any more
@@ -531,7 +541,7 @@ class Guards:
             found = before.flag_difference(cell) if flags_only else before.difference(cell)
             if found is not None:
                 name, old, new = found
-                return changed(f"{type(cell).__name__}.{name}", old, new)
+                return name, changed(f"{type(cell).__name__}.{name}", old, new)
         return None
 
 
@@ -545,6 +555,11 @@ class _Code(Guard):
         function: Any = self.place.read()
         f = names(function)
         return f"{f}.__code__ is {names(function.__code__)} and {f}.__defaults__ is None"
+
+
+def _name_in(label: str) -> str:
+    """Returns the variable or attribute that a label names."""
+    return label.split("'")[1] if "'" in label else label.rpartition(".")[2]
 
 
 def _is_user(frame: types.FrameType) -> bool:

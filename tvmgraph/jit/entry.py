@@ -44,6 +44,7 @@ class Entry:
     """
 
     __slots__ = (
+        "__weakref__",
         "acts",
         "aliases",
         "alive",
@@ -107,7 +108,7 @@ class Entry:
         """Returns why this entry cannot serve a call now, or ``None``."""
         guards = self.captured.guards
         if not self.settings.attr_guard:
-            return self._argument_failure(config) or guards.cell_failure(flags_only=True)
+            return self._argument_failure(config) or guards.flag_failure()
         return self._argument_failure(config) or guards.failure()
 
     def aliasing(self, given: object) -> str | None:

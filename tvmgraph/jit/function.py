@@ -56,6 +56,7 @@ if TYPE_CHECKING:
     from tvmgraph.jit.regions.segment import Region
 
 _MAX_ENTRIES = 16  # captures kept per kind of arguments
+_MAX_UNUSED = 12  # captures in a row that no other call could use
 _MAX_KEYS = 1024  # kinds of arguments; the least recently used is forgotten
 
 
@@ -121,6 +122,10 @@ class JitFunction(Inspectable):
         self.entries: dict[object, list[Entry]] = {}
         self.history: list[CompileRecord] = []
         self.evicted = 0
+        self.unused = 0  # captures in a row that served one call each, since what is read changed
+        self._reused = False  # whether the newest capture served another call
+        self._newest: weakref.ref[Entry] | None = None
+        self.churned: CaptureError | None = None  # why it is not captured any more
         self._quick: object = None  # key of what the quick call may serve
         self.varying = Varying()
         self._recent: RecentCall | None = None  # of a capture that takes numbers
@@ -252,6 +257,8 @@ class JitFunction(Inspectable):
             acted = versioned.acted
             entry = self._compile_aliased(leaves, why, config, args, kwargs)
             return self._first_run(entry, leaves, config, args, kwargs, acted)
+        if self.churned is not None:
+            raise self.churned
         if graph_breaks.still_refused(self, key):
             raise self.refused[key]
         try:
@@ -270,7 +277,10 @@ class JitFunction(Inspectable):
             return MISS
         with recent.entry.alone:
             entry, numbers, leaves = recent.match(args, self._config())
-            return MISS if entry is None else entry.run([*leaves, *numbers], (args, {}))
+            if entry is None:
+                return MISS
+            self._reused = True
+            return entry.run([*leaves, *numbers], (args, {}))
 
     def _reuse(
         self,
@@ -283,9 +293,12 @@ class JitFunction(Inspectable):
         """Runs an entry whose guards hold; ``MISS`` if its symbols do not fit the call."""
         if not entry.told:
             self._warn_of_unseen(entry)
+        numbers = () if entry.resolve is None else entry.resolve(leaves, (args, kwargs))
+        if numbers is None:
+            return MISS
+        self._reused = True
         if entry.resolve is not None:
-            numbers = entry.resolve(leaves, (args, kwargs))
-            return MISS if numbers is None else entry.run([*leaves, *numbers], (args, kwargs))
+            return entry.run([*leaves, *numbers], (args, kwargs))
         result = entry.run(leaves, (args, kwargs))
         if not kwargs and not versioned.hooked:
             self.fast_call = fast_call(entry, args, now)
@@ -345,6 +358,7 @@ class JitFunction(Inspectable):
         acted = versioned.acted
         found = self._varying_entry(leaves, args, kwargs, config)
         if found is None:
+            self._check_churn()
             why = why or why_new(self.fn, self.newest, args, kwargs)
             entry = self._compile(key, why, config, args, kwargs)
         else:
@@ -353,6 +367,26 @@ class JitFunction(Inspectable):
             self._keep(key, entry)
         self._recent = recent_call(entry, args, kwargs)
         return self._first_run(entry, leaves, config, args, kwargs, acted)
+
+    def _check_churn(self) -> None:
+        """Counts captures that no other call can use, since what the function reads changes."""
+        newest = self._newest and self._newest()
+        change = newest.captured.guards.change() if newest is not None else None
+        self.unused = self.unused + 1 if change is not None and not self._reused else 0
+        self._reused = False
+        if change is not None and self.unused >= _MAX_UNUSED and graph_breaks.is_lax(self):
+            self.unused = 0
+            self._leave_reads(*change)
+
+    def _leave_reads(self, name: str, change: str) -> None:
+        """Leaves to Python to read a variable or attribute that differs from call to call.
+
+        Raises:
+            CaptureError: so that the function runs with graph breaks.
+        """
+        self.entries.clear()
+        self.churned = graph_breaks.churn(self, name, change)
+        raise self.churned
 
     def _first_run(
         self, entry: Entry, leaves: list[Tensor], config: JitConfig, args: object, kwargs: object,
@@ -447,6 +481,7 @@ class JitFunction(Inspectable):
                 args, kwargs, slots, make, declared, bool(self.settings.dynamic)
             )
             self.newest = describe_call(self.fn, args, kwargs)
+            self._newest = weakref.ref(entry)
             self._note(why, entry, args, kwargs, seconds, promoted)
             if entry.captured.tells_apart:
                 self._tells_apart = True

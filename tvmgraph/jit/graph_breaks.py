@@ -119,6 +119,22 @@ def learn(function: JitFunction, node: Any, error: BaseException) -> None:
     function.refused_at = configuration.settings_version
 
 
+def churn(function: JitFunction, name: str, change: str) -> CaptureError:
+    """Lets Python read a variable or attribute that makes every capture serve one call.
+
+    Returns:
+        The error to be raised: the function is no graph.
+    """
+    error = CaptureError(
+        f"it was captured again and again because {change}", op="jit", at=user_source(),
+        fix=f"keep what differs from call to call in tensors, or pass {name} as an argument",
+    )  # fmt: skip
+    learn(function, None, error)
+    if function.region is not None:
+        function.region.program.blame_reads(name, reason(error))
+    return error
+
+
 def always_breaks(function: JitFunction) -> bool:
     """Whether a function never was one graph, and the settings are those of then."""
     same = function.refused_at == configuration.settings_version

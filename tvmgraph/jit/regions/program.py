@@ -205,6 +205,15 @@ class Program:
         ]  # fmt: skip
         return any([self.blame(n, why, inside) for n in nodes])
 
+    def blame_reads(self, name: str, why: str, inside: Iterable[ast.stmt] = ()) -> bool:
+        """Notes that Python must read a variable or attribute; returns whether there was any."""
+        nodes = [
+            n for s in list(inside) or self.node.body for n in ast.walk(s)
+            if isinstance(n, (ast.Name, ast.Attribute)) and isinstance(n.ctx, ast.Load)
+            and name == (n.id if isinstance(n, ast.Name) else n.attr)
+        ]  # fmt: skip
+        return any([self.blame(n, why, inside) for n in nodes])
+
     def cool(self, statements: list[ast.stmt]) -> None:
         """Notes that statements compute nothing with tensors."""
         with self._lock:

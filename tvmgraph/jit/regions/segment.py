@@ -205,6 +205,10 @@ class Segment(JitFunction):
             why = f"{', '.join(names)} differs from call to call{CHANGE}pass tensors"
             self._blame_names(frozenset(names), why, store=False)
 
+    def _leave_reads(self, name: str, change: str) -> None:
+        why = f"{change} at every call{CHANGE}pass {name} as an argument"
+        self.program.blame_reads(name, why, self.statements)
+
     def _stop(self, why: str) -> None:
         self.stopped = self.stopped or why
         self.fast_call = None
