@@ -81,9 +81,10 @@ Rules of a graph:
   `set_context(global_writes=...)` says what counts where `jit` does not.
 * Everything that was read is guarded: globals, closure variables, attributes, methods, containers,
   the training mode. When something changes, the function is captured again and `explain()` says
-  what changed. `jit(..., attr_guard=False)` switches that off; so does `ms_function`, which keeps
-  MindSpore's documented meaning: compiled once per kind of arguments, a changed attribute is not
-  seen, and the first time a warning names it.
+  what changed; what changes at every call (a cache in a dict, a log in a list) is left to Python
+  after a dozen captures, unless the code is strict. `jit(..., attr_guard=False)` switches that off;
+  so does `ms_function`, which keeps MindSpore's documented meaning: compiled once per kind of
+  arguments, a changed attribute is not seen, and the first time a warning names it.
 
 ```python
 class Func:
