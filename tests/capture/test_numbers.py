@@ -15,7 +15,7 @@ from tvmgraph import dtypes as ms
 
 #: Results of a function in which a tensor decides about an int, a float and a bool.
 ONE_GRAPH = """
--s, +s, ~s, abs(-s), -f, abs(f), -b, +b, ~b
+-s, +s, ~s, abs(-s), -f, abs(f), -b, +b
 s > 1, f > 0.5, s == 2, s != 2, f <= 0.5, s == f, s != None
 s + 1, s - 1, s * 2, s / 2, s // 2, s % 2, s ** 2, 1 + s, 1 - s, 2 * s
 f + 1, f * 2, f / 2, (f * 10) // 0.1, (f * 10) % 0.1, f ** 2, s + f, s * f
@@ -34,7 +34,7 @@ x.masked_fill(x > 0, f), ops.stop_gradient(x * s), ops.lerp(x, x + 1, f), x * (s
 #: What Python must do, since a number decides about more than values, or may raise.
 BREAKS = """
 7 // (s - 1), s / (s - 3)
-2 ** (s - 2), (s - 2) ** 0.5, (-f) ** f, s ** -1
+~b, ~f, 2 ** (s - 2), (s - 2) ** 0.5, (-f) ** f, s ** -1
 str(s), f"{s} {f:.2f}", "%d" % s
 (s, f) == (1, 0.1), [1, 2, 3, 4][s], [10] * s, x[:s], {1: "a", 2: "b", 3: "c"}.get(s), s in (1, 2)
 round(f), round(f, 1), math.floor(f), math.sqrt(s), divmod(s, 2), complex(s, 1), s * 1j

@@ -198,8 +198,8 @@ class TracedNumber(Symbol):
         return self + 0 if self.kind is bool else self
 
     def __invert__(self) -> TracedNumber:
-        if self.kind is float:
-            raise TypeError("bad operand type for unary ~: 'float'")
+        if self.kind is not int:  # deprecated, or an error
+            self.specialise()
         return -1 - self
 
     def __abs__(self) -> TracedNumber:
