@@ -34,7 +34,7 @@ x.masked_fill(x > 0, f), ops.stop_gradient(x * s), ops.lerp(x, x + 1, f), x * (s
 #: What Python must do, since a number decides about more than values, or may raise.
 BREAKS = """
 7 // (s - 1), s / (s - 3)
-~b, ~f, 2 ** (s - 2), (s - 2) ** 0.5, (-f) ** f, s ** -1
+~b, ~f, s + 2 ** 70, 2 ** (s - 2), (s - 2) ** 0.5, (-f) ** f, s ** -1
 str(s), f"{s} {f:.2f}", "%d" % s
 (s, f) == (1, 0.1), [1, 2, 3, 4][s], [10] * s, x[:s], {1: "a", 2: "b", 3: "c"}.get(s), s in (1, 2)
 round(f), round(f, 1), math.floor(f), math.sqrt(s), divmod(s, 2), complex(s, 1), s * 1j

@@ -41,30 +41,25 @@ def as_scalar(value: object, dtype: dtypes.DType) -> Tensor:
     if isinstance(value, Symbol):
         recorder: Any = state.interpreter
         return recorder.number(value, dtype)
+    if dtype is dtypes.int64 and isinstance(value, int) and value.bit_length() > 63:
+        no_value("an integer of more than 64 bits beside a number that a tensor decides", OUTSIDE)
     return Tensor(np.asarray(value, dtype.numpy))
 
 
-def _operators(operation: _Operation, compute: _Operation) -> tuple[_Method, _Method]:
+def _operators(operation: _Operation) -> tuple[_Method, _Method]:
     """Returns the methods of a binary operator for a number on its left and on its right."""
 
     def method(self: TracedNumber, other: object) -> TracedNumber:
-        return _combine(operation, compute, self, other)
+        return _combine(operation, self, other)
 
     def reflected(self: TracedNumber, other: object) -> TracedNumber:
-        return _combine(operation, compute, other, self)
+        return _combine(operation, other, self)
 
     return method, reflected
 
 
-def _combine(operation: _Operation, compute: _Operation, a: object, b: object) -> TracedNumber:
-    """Applies a binary operator to numbers as Python does.
-
-    Args:
-        operation: The operator.
-        compute: The same of tensors.
-        a: A number.
-        b: Another one.
-    """
+def _combine(operation: _Operation, a: object, b: object) -> TracedNumber:
+    """Applies a binary operator to numbers as Python does."""
     others = [v for v in (a, b) if not is_number(v)]
     if others:
         if isinstance(others[0], (complex, np.ndarray, np.generic)):
@@ -75,7 +70,7 @@ def _combine(operation: _Operation, compute: _Operation, a: object, b: object) -
         kind = float
     elif operation in _BITWISE:
         kind = wider(*map(kind_of, (a, b)))
-    return traced_number(compute(*[as_scalar(v, NUMBERS[kind]) for v in (a, b)]))
+    return traced_number(operation(*[as_scalar(v, NUMBERS[kind]) for v in (a, b)]))
 
 
 _BITWISE = {operator.and_, operator.or_, operator.xor}
@@ -176,20 +171,20 @@ class TracedNumber(Symbol):
     def __reduce__(self) -> NoReturn:
         no_value("pickle", OUTSIDE)
 
-    __add__, __radd__ = _operators(operator.add, operator.add)
-    __sub__, __rsub__ = _operators(operator.sub, operator.sub)
-    __mul__, __rmul__ = _operators(operator.mul, operator.mul)
-    __truediv__, __rtruediv__ = _operators(operator.truediv, operator.truediv)
-    __floordiv__, __rfloordiv__ = _operators(operator.floordiv, operator.floordiv)
-    __mod__, __rmod__ = _operators(operator.mod, operator.mod)
-    __pow__, __rpow__ = _operators(operator.pow, operator.pow)
-    __and__, __rand__ = _operators(operator.and_, operator.and_)
-    __or__, __ror__ = _operators(operator.or_, operator.or_)
-    __xor__, __rxor__ = _operators(operator.xor, operator.xor)
-    __lt__, __gt__ = _operators(operator.lt, operator.lt)
-    __le__, __ge__ = _operators(operator.le, operator.le)
-    __eq__, _ = _operators(operator.eq, operator.eq)
-    __ne__, _ = _operators(operator.ne, operator.ne)
+    __add__, __radd__ = _operators(operator.add)
+    __sub__, __rsub__ = _operators(operator.sub)
+    __mul__, __rmul__ = _operators(operator.mul)
+    __truediv__, __rtruediv__ = _operators(operator.truediv)
+    __floordiv__, __rfloordiv__ = _operators(operator.floordiv)
+    __mod__, __rmod__ = _operators(operator.mod)
+    __pow__, __rpow__ = _operators(operator.pow)
+    __and__, __rand__ = _operators(operator.and_)
+    __or__, __ror__ = _operators(operator.or_)
+    __xor__, __rxor__ = _operators(operator.xor)
+    __lt__, __gt__ = _operators(operator.lt)
+    __le__, __ge__ = _operators(operator.le)
+    __eq__, _ = _operators(operator.eq)
+    __ne__, _ = _operators(operator.ne)
 
     def __neg__(self) -> TracedNumber:
         return 0 - self if self.kind is not float else traced_number(-self.tensor)
