@@ -17,8 +17,8 @@ class CellState:
     """The parameters, sub-cells and flags of a Cell, and those attributes that count.
 
     All attributes of a layer of this package count; of a user's Cell those that interpreted code
-    reads. Assigning one changes the epoch, so they are looked at only then; what can change
-    without an assignment is guarded elsewhere.
+    reads. Assigning one changes the epoch, so they are looked at only then; what could change
+    without an assignment when it was captured is guarded elsewhere.
 
     Args:
         cell: The Cell.
@@ -58,7 +58,7 @@ class CellState:
         if name in self.plain or name in _TABLES or name.startswith(BOUND):
             return
         value = cell.__dict__.get(name, ABSENT)
-        self.plain[name] = expect(value, objects=False)
+        self.plain[name] = _is_anything if is_mutable(value) else expect(value, objects=False)
         if type(value) in (int, float):
             self.numbers[name] = value
         self.texts[name] = brief(value)
@@ -75,7 +75,7 @@ class CellState:
             return "__class__", self.kind.__name__, type(cell).__name__
         for name, same in self.plain.items():
             value = now.get(name, ABSENT)
-            if not is_mutable(value) and not same(value):
+            if not same(value):
                 return name, self.texts[name], brief(value)
         if self.wide:
             for name in now.keys() - self.plain.keys():
@@ -100,6 +100,11 @@ class CellState:
         if training is not None and not training(cell.training):
             return "training", self.texts["training"], brief(cell.training)
         return None
+
+
+def _is_anything(value: object) -> bool:
+    """Whether a value is what it was, which is guarded elsewhere."""
+    return True
 
 
 def _ids(table: Mapping[str, object]) -> dict[str, int]:

@@ -1,0 +1,88 @@
+"""Containers from outside, as attributes, globals, defaults and arguments: every call is Python's."""
+# ruff: noqa: E501
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.capture.any_python import MODES, seen
+from tests.capture.test_fuzz import assert_same, define
+from tvmgraph import JitConfig, Tensor, jit
+
+#: Numbers of the calls; after two equal ones the third is the quick one.
+CALLS = (1, 1, 1, 2, 3, 1, 2)
+HEADER = """
+import array, collections
+from tvmgraph import Parameter, nn
+SEEN, o = [], None
+def change(n): pass
+def state(): return SEEN, o
+"""
+CACHE = """
+class Net(nn.Cell):
+    def __init__(self): super().__init__(); self.cache = None
+    def construct(self, x, n, o):
+        CODE
+f = o = Net()
+def state(): return [vars(o).get(name) for name in ("cache", "late")]
+"""
+#: By name, code of a module. ``f(x, n, o)`` is compiled; ``change(n)`` happens before a call.
+PROGRAMS = {
+    "an attribute of a Cell becomes a dict": CACHE.replace("CODE", """
+        if self.cache is None: self.cache = {"k": x * 0}
+        self.cache["k"] = self.cache["k"] + x
+        return self.cache["k"]"""),
+    "an attribute of a Cell becomes a list": CACHE.replace("CODE", """
+        if self.cache is None: self.cache = []
+        self.cache.append(x)
+        return x * len(self.cache)"""),
+    "an attribute of a Cell becomes a set": CACHE.replace("CODE", """
+        self.cache = (self.cache or set()) | {len(self.cache or ())}
+        return x * len(self.cache)"""),
+    "a Cell gets an attribute": CACHE.replace("CODE", """
+        if not hasattr(self, "late"): self.late = {"k": x * 0}
+        self.late["k"] = self.late["k"] + x
+        return self.late["k"]"""),
+    "an attribute of a Cell becomes a list before a break": CACHE.replace("CODE", """
+        v = x.sum().item()
+        if self.cache is None: self.cache = [x * 0]
+        self.cache[0] = self.cache[0] + v
+        return self.cache[0]"""),
+    "an attribute of a Cell becomes a number, a dict and None": CACHE.replace("CODE", """
+        return x * (1 if self.cache is None else 2 if isinstance(self.cache, float) else 3)""") + """
+def change(n): o.cache = [None, 2.0, {"k": 1}, None][n]
+""",
+}  # fmt: skip
+
+
+def calls(source: str, name: str, mode: str | None) -> list[Any]:
+    """Returns all that can be seen of the calls of a program."""
+    names = define(HEADER + source, f"<{name}, {mode}>")
+    function = names["f"]
+    if mode is not None:
+        config = JitConfig(jit_level="O0")
+        function = jit(function, jit_config=config, capture_mode=mode, global_writes="replay")
+    found: list[Any] = []
+    for n in CALLS:
+        names["change"](n)
+        try:
+            result = seen(function(Tensor(np.ones(2, np.float32)), n, names["o"]))
+        except Exception as e:
+            result = [type(e).__name__, str(e)]
+        found.append([result, seen(names["state"]())])
+    return found
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_contents_of_containers_are_those_of_python(name: str, mode: str) -> None:
+    source = PROGRAMS[name]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        wanted, found = (calls(source, name, m) for m in (None, mode))
+    for call, (a, b) in enumerate(zip(wanted, found, strict=True)):
+        assert_same(a, b, f"{name}, {mode}, call {call}\n{source}")
