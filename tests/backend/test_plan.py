@@ -15,10 +15,10 @@ from tvmgraph.backend.cpu.kernels.gemm.plan import (
     max_tile_rows,
     panel_columns,
     panel_vectors,
-    part_of_panel,
     plan_gemm,
     plan_panels,
     step_cycles,
+    tile_of_panel,
 )
 from tvmgraph.backend.loop_ir.gemm_shape import GemmShape
 from tvmgraph.backend.target import target_names
@@ -132,10 +132,10 @@ def test_blocks_of_attention_compute_few_queries_twice(model, queries):
 
 
 @_EVERY
-def test_parts_of_a_panel_fit_the_registers(model):
+def test_tiles_of_a_panel_fit_the_registers(model):
     """However wide panels are, no tile waits for its own sums if there are rows enough."""
     for vectors in (1, 2, 3, 4, 6, 8, 12, 16):
-        rows, part = part_of_panel(16, vectors, model)
+        rows, part = tile_of_panel(16, vectors, model)
         assert vectors % part == 0
         assert rows * part + part < model.registers
         assert rows * part >= 4 * model.fma_per_cycle

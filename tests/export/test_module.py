@@ -682,7 +682,7 @@ def test_weights_lie_as_kernels_of_the_processor_read_them(cpu: str, tmp_path: P
 
 def test_members_lie_in_the_file_at_aligned_places(tmp_path: Path, small: Any) -> None:
     rng = np.random.default_rng(0)
-    content = rng.integers(0, 256, 3 * archive.PIECE + 5, dtype=np.uint8)
+    content = rng.integers(0, 256, 3 * archive.CHUNK + 5, dtype=np.uint8)
     manifest = archive.Archive(small[0]).manifest
     path, repacked = tmp_path / "large.tvm", tmp_path / "repacked.tvm"
     archive.write(path, manifest, {"odd": b"123", "weights": content.tobytes()})
@@ -697,7 +697,7 @@ def test_members_lie_in_the_file_at_aligned_places(tmp_path: Path, small: Any) -
         assert found.flags.writeable
     found[:] = 0
     place = path.read_bytes().index(content[:64].tobytes())
-    for offset in (0, archive.PIECE, content.size - 1):
+    for offset in (0, archive.CHUNK, content.size - 1):
         changed = bytearray(path.read_bytes())
         changed[place + offset] ^= 4
         (tmp_path / "changed.tvm").write_bytes(changed)

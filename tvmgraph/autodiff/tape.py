@@ -174,18 +174,18 @@ def _swept(
             o.dtype.kind in "biu" for o in entry.outputs
         ):
             continue  # comparisons, positions of maxima: steps, which are flat
-        places = [has_cotangent(x.dtype) for x in entry.inputs]
+        needs = [has_cotangent(x.dtype) for x in entry.inputs]
         if needed is not None and entry.pure:
-            places = [p and id(x.token) in needed for p, x in zip(places, entry.inputs)]
-        if not any(places):
+            needs = [p and id(x.token) in needed for p, x in zip(needs, entry.inputs)]
+        if not any(needs):
             continue  # a constant, a function of integers only, or nothing asked for depends on it
-        for x, g, p in zip(entry.inputs, _pull_back(entry, wanted, places), places, strict=True):
+        for x, g, p in zip(entry.inputs, _pull_back(entry, wanted, needs), needs, strict=True):
             if g is not None and p:
                 _accumulate(found, x, g)
     return found
 
 
-def _pull_back(entry: Entry, wanted: list[Tensor | None], places: list[bool]) -> Cotangents:
+def _pull_back(entry: Entry, wanted: list[Tensor | None], needs: list[bool]) -> Cotangents:
     if isinstance(entry.pull_back, Reason):
         raise NoGradientError(
             f"there is no derivative: {entry.pull_back}", op=f"ops.{entry.name}", at=entry.source,
@@ -194,8 +194,8 @@ def _pull_back(entry: Entry, wanted: list[Tensor | None], places: list[bool]) ->
     given: Sequence[Tensor | None] = wanted
     if not entry.partial:
         given = [F.zeros_like(o) if g is None else g for o, g in zip(entry.outputs, wanted)]
-    told = (tuple(places),) if entry.pure else ()
-    return entry.pull_back(tuple(given), *told)
+    extra = (tuple(needs),) if entry.pure else ()
+    return entry.pull_back(tuple(given), *extra)
 
 
 def _accumulate(found: dict[int, Tensor], value: Tensor, g: Tensor) -> None:

@@ -68,20 +68,20 @@ def shape_of(func: Func, model: CpuModel) -> Shape | None:
     return _row_shape(program, model) or _point_shape(program) or _mixed_shape(program)
 
 
-def fused_shape(func: Func, parts: tuple[Shape, ...], model: CpuModel) -> Shape | None:
+def fused_shape(func: Func, members: tuple[Shape, ...], model: CpuModel) -> Shape | None:
     """What a fused kernel runs over, or None if it would not run in one pass over memory.
 
     Args:
         func: The function that fusion would make.
-        parts: What the functions that it is made of run over.
+        members: What the functions that it is made of run over.
         model: The processor, by which rows are planned.
     """
     program = _program(func)
     if program is None:
         return None
-    if any(part.columns is not None for part in parts):
+    if any(member.columns is not None for member in members):
         return _row_shape(program, model)
-    rows = next((part.rows for part in parts if part.rows is not None), None)
+    rows = next((member.rows for member in members if member.rows is not None), None)
     if rows is None:
         return _point_shape(program)
     shape = _row_shape(program, model)

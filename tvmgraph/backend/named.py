@@ -131,11 +131,11 @@ def emitter_of(name: str, backend: str) -> Emit | None:
         None where the backend has no such kernel, or has it as an entry of its table.
     """
     kernel = NAMED_KERNELS.get(name)
-    place = None if kernel is None else getattr(kernel, backend)
-    return None if place is None or place.endswith(":KERNEL") else _resolve(place)
+    path = None if kernel is None else getattr(kernel, backend)
+    return None if path is None or path.endswith(":KERNEL") else _resolve(path)
 
 
 @functools.cache
-def _resolve(place: str) -> Any:
-    module, _, name = place.partition(":")
+def _resolve(path: str) -> Any:
+    module, _, name = path.partition(":")
     return getattr(importlib.import_module(module), name)

@@ -52,7 +52,7 @@ _MAIN = (
     "from tvmgraph.compiler.serve import serve; serve(*map(int, sys.argv[1].split(',')))"
 )
 _SAID = 1 << 16  # bytes of what the worker wrote last that are kept
-_PIECE = 1 << 16
+_CHUNK = 1 << 16
 
 
 class CompilerEnded(Exception):
@@ -242,17 +242,17 @@ class Worker:
                         if not unsent:
                             selector.unregister(sending)
                         continue
-                    piece = os.read(key.fd, _PIECE)
+                    chunk = os.read(key.fd, _CHUNK)
                     if key.fd == noise:
-                        self._said = (self._said + piece)[-_SAID:]
-                    if not piece:
+                        self._said = (self._said + chunk)[-_SAID:]
+                    if not chunk:
                         selector.unregister(key.fd)
                     if key.fd != hearing:
                         continue
-                    if not piece:
+                    if not chunk:
                         self._answer()  # it may have said why
                         raise self._ended()
-                    self._heard += piece
+                    self._heard += chunk
                     answer = self._answer()
                     if answer is not None:
                         return answer
@@ -318,8 +318,8 @@ class Worker:
         noise = self._pipes()[2]
         os.set_blocking(noise, False)
         with contextlib.suppress(BlockingIOError):
-            while piece := os.read(noise, _PIECE):
-                self._said = (self._said + piece)[-_SAID:]
+            while chunk := os.read(noise, _CHUNK):
+                self._said = (self._said + chunk)[-_SAID:]
 
     def kill(self) -> None:
         """Ends the process, and what it has started."""
@@ -336,7 +336,7 @@ class Worker:
 
 def _write(pipe: int, data: memoryview) -> int:
     try:
-        return os.write(pipe, data[:_PIECE])
+        return os.write(pipe, data[:_CHUNK])
     except BlockingIOError:
         return 0
     except BrokenPipeError:  # it has ended, which its silence is about to say

@@ -104,7 +104,7 @@ class _Fuser:
         self.makers, self.users, self.uses = (
             self.links.makers, self.links.users, self.links.uses
         )  # fmt: skip
-        self.places = {node: place for place, node in enumerate(graph.nodes)}
+        self.positions = {node: position for position, node in enumerate(graph.nodes)}
         self.names = {v.name for node in graph.walk() for v in node.outputs}
         self.count = 0
         #: Values of expressions of constants, see :meth:`_constant`.
@@ -112,7 +112,7 @@ class _Fuser:
 
     def run(self) -> Graph:
         """Returns the rewritten graph."""
-        before: dict[int, list[Node]] = {}  # new nodes by the place that they go to
+        before: dict[int, list[Node]] = {}  # new nodes by the position that they go to
         for node in self.graph.nodes:
             found = self._match(node) if node.op.name == "softmax" else None
             if found is not None:
@@ -121,8 +121,8 @@ class _Fuser:
             return self.graph
         made = {v for nodes in before.values() for node in nodes for v in node.outputs}
         nodes: list[Node] = []
-        for place, node in enumerate(self.graph.nodes):
-            nodes += before.get(place, [])
+        for position, node in enumerate(self.graph.nodes):
+            nodes += before.get(position, [])
             if not made.intersection(node.outputs):
                 nodes.append(node)
         g = self.graph
@@ -157,7 +157,7 @@ class _Fuser:
         if found.mask is not None and found.mask.type.ndim < 4 and not found.mask.type.is_static:
             return None
         self._see_diagonal(found, kind)
-        self._turn_result(found)
+        self._transpose_result(found)
         operands = [value.type for value in found.inputs]
         has_backward = found.backward is not None
         if self.takes and not self.takes(kind, operands, found.layouts, has_backward):
@@ -169,7 +169,7 @@ class _Fuser:
         op, attrs = get_op("matmul"), {"transpose_a": False, "transpose_b": backward.transposed}
         kind = op.infer(weights.type, backward.value.type, **attrs)
         assert isinstance(kind, TensorType)
-        start = self.graph.nodes[backward.start(self.places)]
+        start = self.graph.nodes[backward.start(self.positions)]
         result = self._fresh(kind)
         return Node(op, (weights, backward.value), attrs, (result,), start.source, start.scope)
 
@@ -371,7 +371,7 @@ class _Fuser:
             return None
         arrays: dict[Value, Any] = {}
         left = Counter(v for node in nodes for v in node.inputs)
-        for node in sorted(nodes, key=self.places.__getitem__):
+        for node in sorted(nodes, key=self.positions.__getitem__):
             inputs = [arrays[v] if v in arrays else self.known[v] for v in node.inputs]
             arrays[node.outputs[0]] = np.asarray(node.op.eager(*inputs, **node.attrs))
             left.subtract(node.inputs)
@@ -397,7 +397,7 @@ class _Fuser:
 
     # Building
 
-    def _turn_result(self, found: _Found) -> None:
+    def _transpose_result(self, found: _Found) -> None:
         """Lets the operator write the transpose of its result, if nothing else reads that."""
         found.layouts.append(_AXES)
         users = self.users.get(found.result, [])
@@ -416,12 +416,12 @@ class _Fuser:
         name = "attention_with_statistics" if found.backward else "fused_attention"
         result, *statistics = self._call(found, name, *inputs, **forward)
         result = self._rename(found, result, found.result)
-        if found.last in self.places:
-            before.setdefault(self.places[found.last], []).extend(found.built)
+        if found.last in self.positions:
+            before.setdefault(self.positions[found.last], []).extend(found.built)
             found.built = []
         if found.backward is not None:
             self._differentiate(found, found.backward, [*inputs, result, *statistics], attrs)
-            start = found.backward.start(self.places)
+            start = found.backward.start(self.positions)
             before.setdefault(start, []).extend(found.built)
 
     def _differentiate(

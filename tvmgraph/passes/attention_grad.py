@@ -64,9 +64,9 @@ class Backward:
     cotangent: Value
     results: tuple[Result, Result, Result]
 
-    def start(self, places: Mapping[Node, int]) -> int:
+    def start(self, positions: Mapping[Node, int]) -> int:
         """The place of the first node that computes one of the results."""
-        return min(places[r.node] for r in self.results if r.node is not None)
+        return min(positions[r.node] for r in self.results if r.node is not None)
 
 
 def find_backward(links: Links, at: Attention) -> Backward | None:

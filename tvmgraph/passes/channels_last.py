@@ -145,13 +145,13 @@ class ChannelsLast(NchwcLayout):
         if axes is None or None in whole or weight.type.dtype != x.type.dtype:
             return False
         image = self._as_nchwc(x)
-        parts = [
+        phases = [
             self._residue(image, weight, chosen, result) for chosen in itertools.product(*axes)
         ]
-        if len(parts) > 1:
-            self._emit("interleave", tuple(parts), {"steps": tuple(node.attrs["stride"])}, result)
+        if len(phases) > 1:
+            self._emit("interleave", tuple(phases), {"steps": tuple(node.attrs["stride"])}, result)
         else:
-            self._nchwc[result] = parts[0]
+            self._nchwc[result] = phases[0]
             self._pending.add(result)
         return True
 
@@ -251,8 +251,8 @@ class ChannelsLast(NchwcLayout):
         whole = [self.block_of(v.type.shape[1]) for v in (*node.inputs, *node.outputs)]
         if node.attrs["axis"] != 1 or None in whole:
             return False
-        parts = tuple(self._as_nchwc(v) for v in node.inputs)
-        self._emit("concat", parts, {**node.attrs, "axis": 4}, node.outputs[0])
+        operands = tuple(self._as_nchwc(v) for v in node.inputs)
+        self._emit("concat", operands, {**node.attrs, "axis": 4}, node.outputs[0])
         return True
 
 

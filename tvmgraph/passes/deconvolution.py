@@ -3,7 +3,7 @@
 With stride s, position :math:`s q + r` of the uncut output takes part only in the taps
 :math:`k = r + s j`. The positions of every residue r are a convolution of stride 1 with those taps
 in reverse order; the images of all residues are put together pixel by pixel. No product with a zero
-is computed, and the weights of the parts are prepared once.
+is computed, and the weights of the phases are prepared once.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def as_convolutions(node: Node, derive: Derive, fresh: Callable[[TensorType], Va
         return []
     x, weight = node.inputs
     convolution = get_op("convolution")
-    parts: list[Value] = []
+    phases: list[Value] = []
     nodes: list[Node] = []
     for residues in itertools.product(*axes):
         taps = tuple(r.taps for r in residues)
@@ -71,13 +71,13 @@ def as_convolutions(node: Node, derive: Derive, fresh: Callable[[TensorType], Va
         }  # fmt: skip
         found = convolution.infer(x.type, kind, **attrs)
         assert isinstance(found, TensorType)
-        parts.append(fresh(found))
-        nodes.append(Node(convolution, (x, flipped), attrs, (parts[-1],), node.source, node.scope))
-    if len(parts) == 1:
+        phases.append(fresh(found))
+        nodes.append(Node(convolution, (x, flipped), attrs, (phases[-1],), node.source, node.scope))
+    if len(phases) == 1:
         return [Node(convolution, nodes[0].inputs, nodes[0].attrs, node.outputs, node.source,
                      node.scope)]  # fmt: skip
     steps = {"steps": tuple(node.attrs["stride"])}
-    join = Node(get_op("interleave"), tuple(parts), steps, node.outputs, node.source, node.scope)
+    join = Node(get_op("interleave"), tuple(phases), steps, node.outputs, node.source, node.scope)
     return [*nodes, join]
 
 

@@ -116,17 +116,17 @@ def _by_ranges(m: Match) -> Value | None:
 def _joined(m: Match, axes: list[list[Range]], chosen: tuple[Range, ...]) -> Value:
     """The part of the result in the ranges chosen along the first axes."""
     if len(chosen) < len(axes):
-        parts = [_joined(m, axes, (*chosen, r)) for r in axes[len(chosen)]]
-        return parts[0] if len(parts) == 1 else m.call("concat", *parts, axis=2 + len(chosen))
+        results = [_joined(m, axes, (*chosen, r)) for r in axes[len(chosen)]]
+        return results[0] if len(results) == 1 else m.call("concat", *results, axis=2 + len(chosen))
     (x, weight), attrs = m.inputs, m.node.attrs
     return m.call(
-        "convolution", _part(m, x, [r.image for r in chosen]),
-        _part(m, weight, [r.taps for r in chosen]), stride=attrs["stride"],
+        "convolution", _slice(m, x, [r.image for r in chosen]),
+        _slice(m, weight, [r.taps for r in chosen]), stride=attrs["stride"],
         padding=tuple(r.padding for r in chosen), dilation=attrs["dilation"], groups=1,
     )  # fmt: skip
 
 
-def _part(m: Match, value: Value, spatial: list[slice]) -> Value:
+def _slice(m: Match, value: Value, spatial: list[slice]) -> Value:
     """Elements of an image or a weight, whose first two axes stay whole."""
     sizes = value.type.static_shape[2:]
     if all(s.start == 0 and s.stop == n for s, n in zip(spatial, sizes)):

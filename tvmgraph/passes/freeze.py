@@ -239,9 +239,9 @@ class _Splitter:
             return
         split = node.op.name == "conv_transpose" and "split_transposed" in self.runs
         if split and node.inputs[1] in self.stable:
-            parts = as_convolutions(node, self._derive, self._fresh)
-            if parts:
-                self.nodes += parts
+            nodes = as_convolutions(node, self._derive, self._fresh)
+            if nodes:
+                self.nodes += nodes
                 return
         packs = "panels" in self.runs and node.op.reads_transposed
         if self.model is not None and packs:

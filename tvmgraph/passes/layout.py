@@ -280,10 +280,10 @@ class NchwcLayout(NchwcImages):
         groups = node.attrs["groups"] // count
 
         def join(w: np.ndarray) -> np.ndarray:
-            parts = w.reshape(groups, count, -1, inputs, *kernel)
-            wide = np.zeros((*parts.shape[:3], count, *parts.shape[3:]), w.dtype)
+            grouped = w.reshape(groups, count, -1, inputs, *kernel)
+            wide = np.zeros((*grouped.shape[:3], count, *grouped.shape[3:]), w.dtype)
             for member in range(count):
-                wide[:, member, :, member] = parts[:, member]
+                wide[:, member, :, member] = grouped[:, member]
             return wide.reshape(outputs, count * inputs, *kernel)
 
         kind = weight.type.with_shape((outputs, count * inputs, *kernel))
@@ -339,15 +339,15 @@ class NchwcLayout(NchwcImages):
         result = node.outputs[0]
         if node.attrs["axis"] != 1 or blocks != {self.block_of(result.type.shape[1])}:
             return False
-        parts = tuple(self._as_nchwc(v) for v in node.inputs)
-        self._emit("concat", parts, node.attrs, result)
+        operands = tuple(self._as_nchwc(v) for v in node.inputs)
+        self._emit("concat", operands, node.attrs, result)
         return True
 
     def _interleave(self, node: Node) -> bool:
         if not all(v in self._nchwc for v in node.inputs):
             return False
-        parts = tuple(self._nchwc[v] for v in node.inputs)
-        self._emit(node.op.name, parts, node.attrs, node.outputs[0])
+        operands = tuple(self._nchwc[v] for v in node.inputs)
+        self._emit(node.op.name, operands, node.attrs, node.outputs[0])
         return True
 
     def _elementwise(self, node: Node) -> bool:

@@ -12,7 +12,7 @@ at aligned places, so that the file is mapped into memory instead of being read:
 where they lie, and processes share them. Do not write into a file that is in use; writing a new one
 in its place, as export does, is safe.
 
-A digest is the SHA-256 of the SHA-256s of all pieces of :data:`PIECE` bytes, which are taken side
+A digest is the SHA-256 of the SHA-256s of all chunks of :data:`CHUNK` bytes, which are taken side
 by side. It does not tell who made a file: whoever changes one on purpose can change it, too.
 """
 
@@ -45,7 +45,7 @@ LIBRARY = "model.so"
 OBJECTS = "model.tar"
 PARAMETERS = "parameters.safetensors"
 DEVICE_CODE = "device.fatbin"
-PIECE = 4 << 20
+CHUNK = 4 << 20
 _MANIFEST_BYTES = 16 << 20
 _LOCAL_HEADER = struct.Struct("<4s22xHH")  # ..., lengths of the name and of the extra field
 _LOCAL_SIGNATURE = b"PK\x03\x04"
@@ -147,14 +147,14 @@ def _content(facts: dict[str, Any]) -> bytes:
 def digest(data: bytes | np.ndarray) -> str:
     """Returns the digest of the content of a member."""
     view = memoryview(data)
-    pieces = [view[i : i + PIECE] for i in range(0, len(view), PIECE)]
-    if len(pieces) < 2:
-        found = [hashlib.sha256(piece).digest() for piece in pieces]
+    chunks = [view[i : i + CHUNK] for i in range(0, len(view), CHUNK)]
+    if len(chunks) < 2:
+        found = [hashlib.sha256(chunk).digest() for chunk in chunks]
     else:
         from concurrent.futures import ThreadPoolExecutor
 
         with ThreadPoolExecutor(os.cpu_count()) as pool:  # hashing lets go of Python's lock
-            found = list(pool.map(lambda piece: hashlib.sha256(piece).digest(), pieces))
+            found = list(pool.map(lambda chunk: hashlib.sha256(chunk).digest(), chunks))
     return hashlib.sha256(b"".join(found)).hexdigest()
 
 

@@ -201,25 +201,25 @@ def write_answer(
     everything = _parameters(request).get("binary_data_output", False)
     if not isinstance(asked, list):
         raise BadRequest('"outputs" must be a list')
-    described, pieces = [], []
+    described, buffers = [], []
     for want in asked:
         name = want.get("name") if isinstance(want, dict) else None
         if not isinstance(name, str) or name not in entries:
             raise BadRequest(f"there is no output {want!r}; the outputs are {', '.join(entries)}")
         entry, array = entries[name]
-        told: dict[str, object] = {"name": entry.name, "datatype": DATATYPES[entry.dtype],
+        output: dict[str, object] = {"name": entry.name, "datatype": DATATYPES[entry.dtype],
                                 "shape": list(array.shape)}  # fmt: skip
         if _parameters(want).get("binary_data", everything):
-            pieces.append(np.ascontiguousarray(array).tobytes())
-            told["parameters"] = {"binary_data_size": len(pieces[-1])}
+            buffers.append(np.ascontiguousarray(array).tobytes())
+            output["parameters"] = {"binary_data_size": len(buffers[-1])}
         else:
-            told["data"] = _to_json(array)
-        described.append(told)
+            output["data"] = _to_json(array)
+        described.append(output)
     answer: dict[str, object] = {"model_name": model_name, "outputs": described}
     if "id" in request:
         answer["id"] = request["id"]
     head = json.dumps(answer, allow_nan=False).encode()
-    return b"".join([head, *pieces]), len(head) if pieces else None
+    return b"".join([head, *buffers]), len(head) if buffers else None
 
 
 def _to_json(array: np.ndarray) -> list[float] | list[object]:
@@ -360,8 +360,8 @@ class _Service:
         """Runs the module."""
         batcher = self._known(request)
         body = bytearray()
-        async for piece in request.stream():
-            body += piece
+        async for chunk in request.stream():
+            body += chunk
             if len(body) > self.max_body:
                 raise BadRequest(f"the body is larger than {self.max_body:,} bytes", 413)
         arrays, asked = read_request(bytes(body), request.headers.get(_LENGTH), self.module)

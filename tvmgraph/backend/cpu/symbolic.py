@@ -41,15 +41,15 @@ class _Rows:
 
     Attributes:
         count: Its extent.
-        places: The parameters that have it, each with the position of the axis.
+        dimensions: The parameters that have it, each with the position of the axis.
     """
 
     count: Var
-    places: tuple[tuple[Buffer, int], ...]
+    dimensions: tuple[tuple[Buffer, int], ...]
 
     def position(self, buffer: Buffer) -> int | None:
         """The axis of a parameter, None where it has none."""
-        return next((axis for other, axis in self.places if buffer.same_as(other)), None)
+        return next((axis for other, axis in self.dimensions if buffer.same_as(other)), None)
 
 
 @dataclass(frozen=True)
@@ -217,15 +217,15 @@ def _symbols(func: Func) -> list[Var]:
 
 def _find_rows(func: Func, count: Var) -> _Rows | None:
     """The axes with this extent, if every buffer has at most one."""
-    places: list[tuple[Buffer, int]] = []
+    dimensions: list[tuple[Buffer, int]] = []
     for buffer in _buffers(func):
         axes = [a for a, extent in enumerate(buffer.shape) if count.same_as(extent)]
         others = [e for a, e in enumerate(buffer.shape) if a not in axes]
         if len(axes) > 1 or any(count.same_as(v) for e in others for v in _variables(e)):
             return None
         if axes:
-            places.append((buffer, axes[0]))
-    return _Rows(count, tuple(places)) if places else None
+            dimensions.append((buffer, axes[0]))
+    return _Rows(count, tuple(dimensions)) if dimensions else None
 
 
 def _buffers(func: Func) -> list[Buffer]:
@@ -268,13 +268,13 @@ def _stage_is_row_wise(stage: Stage, axes: Sequence[tuple[Buffer, int]]) -> bool
     def position(buffer: Buffer) -> int | None:
         return next((axis for other, axis in axes if buffer.same_as(other)), None)
 
-    places = {position(buffer) for buffer in stage.buffers}
-    if places == {None}:  # a part of a weight, say: the same for all rows
+    dimensions = {position(buffer) for buffer in stage.buffers}
+    if dimensions == {None}:  # a part of a weight, say: the same for all rows
         own = [position(load.source) for load in loads_of(*stage.exprs)]
         return not stage.is_reduction and all(axis is None for axis in own)
-    if len(places) != 1 or (place := places.pop()) is None:
+    if len(dimensions) != 1 or (dimension := dimensions.pop()) is None:
         return False
-    axis = next((axis for axis in stage.axes if axis.var.same_as(stage.indices[place])), None)
+    axis = next((axis for axis in stage.axes if axis.var.same_as(stage.indices[dimension])), None)
     if axis is None:
         return False
     uses = 1  # by the store

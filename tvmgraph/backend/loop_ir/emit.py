@@ -199,7 +199,7 @@ def chunks_of_vectors(
     Args:
         count: How many elements there are; may be known only when the kernel is called.
         lanes: Elements of a vector.
-        chunk: Elements of one piece of what the workers divide.
+        chunk: Elements of one chunk of what the workers divide.
         enabled: Whether they do.
         body: Takes the first element, and how many.
     """
@@ -295,11 +295,11 @@ def only_if(condition: Expr, then: Callable[[], None]) -> None:
 
 
 def peel_last(split: tuple[Expr, int, int, int], body: Callable[[int], None]) -> None:
-    """Calls ``body(size)`` for a piece of a loop; the last piece may be smaller.
+    """Calls ``body(size)`` for a chunk of a loop; the last chunk may be smaller.
 
     Args:
-        split: Index of the piece, number of pieces, size of each, and extent of the loop.
-        body: Writes the code of a piece.
+        split: Index of the chunk, number of chunks, size of each, and extent of the loop.
+        body: Writes the code of a chunk.
     """
     index, count, size, extent = split
     rest = extent - (count - 1) * size

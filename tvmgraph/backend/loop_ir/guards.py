@@ -123,8 +123,8 @@ def _merged(stage: Stage, axis: Axis, cuts: list[int]) -> list[int]:
     for start, end in itertools.pairwise(bounds):
         if start == first:
             continue
-        apart = max(_undecided(stage, axis, first, start), _undecided(stage, axis, start, end))
-        if _undecided(stage, axis, first, end) > apart:
+        split = max(_undecided(stage, axis, first, start), _undecided(stage, axis, start, end))
+        if _undecided(stage, axis, first, end) > split:
             kept.append(start)
             first = start
     return kept

@@ -74,6 +74,6 @@ def tiled(extents: Sequence[int], tile: Sequence[int], cycles: Callable[..., flo
         tile: Size of a tile.
         cycles: Takes the size of a tile, per dimension.
     """
-    pieces = [((size, n // size), (n % size, 1)) for n, size in zip(extents, tile)]
-    found = (tuple(zip(*combined)) for combined in itertools.product(*pieces))
+    segments = [((size, n // size), (n % size, 1)) for n, size in zip(extents, tile)]
+    found = (tuple(zip(*combined)) for combined in itertools.product(*segments))
     return sum(product(n) * cycles(*sizes) for sizes, n in found if all((*sizes, *n)))

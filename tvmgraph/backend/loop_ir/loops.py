@@ -79,8 +79,8 @@ def _split(stage: Stage, axis: Axis, inner: int) -> Stage:
     """``axis`` as two loops, the inner one over ``inner`` iterations."""
     outer = Axis(tirx.Var(f"{axis.var.name}_o", "int64"), axis.extent // inner)
     within = Axis(tirx.Var(f"{axis.var.name}_i", "int64"), inner)
-    place = stage.axes.index(axis)
-    axes = (*stage.axes[:place], outer, within, *stage.axes[place + 1 :])
+    position = stage.axes.index(axis)
+    axes = (*stage.axes[:position], outer, within, *stage.axes[position + 1 :])
     return _with_axes(stage, axes, axis, outer.var * inner + within.var)
 
 

@@ -61,8 +61,8 @@ def bind_group(group: Sequence[Axis], value: Expr) -> Bound:
     Returns:
         An index expression per loop variable.
     """
-    parts = emit.unfuse(value, [axis.extent for axis in group])
-    return {axis.var: part for axis, part in zip(group, parts)}
+    indices = emit.unfuse(value, [axis.extent for axis in group])
+    return {axis.var: index for axis, index in zip(group, indices)}
 
 
 def nest(

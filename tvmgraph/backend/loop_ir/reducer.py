@@ -129,11 +129,11 @@ def horizontal(
     while lanes > 1:
         vector = source[emit.ramp(0, lanes)]
         lanes //= 2
-        parts = [_part(vector, offset, lanes) for offset in (0, lanes)]
+        halves = [_half(vector, offset, lanes) for offset in (0, lanes)]
         source = emit.stack(lanes, dtype)
-        emit.store(source, combine(*parts), [emit.ramp(0, lanes)])
+        emit.store(source, combine(*halves), [emit.ramp(0, lanes)])
     return source[0]
 
 
-def _part(vector: Expr, offset: int, lanes: int) -> Expr:
+def _half(vector: Expr, offset: int, lanes: int) -> Expr:
     return emit.shuffle([vector], range(offset, offset + lanes))

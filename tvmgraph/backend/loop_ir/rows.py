@@ -91,7 +91,7 @@ def plan_rows(stages: Sequence[Stage]) -> RowPlan | None:
         return None
     known: list[RowStage] = []
     for stage in stages:
-        row = _place(stage, anchor, known, stages)
+        row = _row_stage(stage, anchor, known, stages)
         if row is None:
             return None
         known.append(row)
@@ -100,7 +100,7 @@ def plan_rows(stages: Sequence[Stage]) -> RowPlan | None:
     return RowPlan(tuple(known), tuple(a.extent for a in anchor.axes), _along_rows(known))
 
 
-def _place(
+def _row_stage(
     stage: Stage, anchor: Stage, known: Sequence[RowStage], stages: Sequence[Stage]
 ) -> RowStage | None:
     """Tells the axes of a stage apart, from its own form or from what it reads or is read by."""

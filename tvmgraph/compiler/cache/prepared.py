@@ -47,7 +47,7 @@ def prepare(frozen: Frozen, arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
         Arrays that compiled code may read.
     """
     types = [v.type for v in frozen.prepared]
-    size = _places(types)[-1]
+    size = _offsets(types)[-1]
     if size < _LEAST or disk.why_not() is not None or size * _SHARE > disk.limit():
         return frozen.prepare(arrays)
     store = Store(disk.folder(), disk.limit(), WEIGHTS)
@@ -75,30 +75,30 @@ def _text(model: CpuModel | None) -> str:
     return str([(name, sorted(v) if isinstance(v, frozenset) else v) for name, v in values])
 
 
-def _places(types: Sequence[TensorType]) -> list[int]:
+def _offsets(types: Sequence[TensorType]) -> list[int]:
     """Where every array begins in the file, and where the digest does."""
-    places = [0]
+    offsets = [0]
     for t in types:
         size = math.prod(t.static_shape) * t.dtype.numpy.itemsize
-        places.append(places[-1] + -(-size // ALIGNMENT) * ALIGNMENT)
-    return places
+        offsets.append(offsets[-1] + -(-size // ALIGNMENT) * ALIGNMENT)
+    return offsets
 
 
 def _load(store: Store, key: str, types: Sequence[TensorType]) -> list[np.ndarray] | None:
     path = store.find(key)
     if path is None:
         return None
-    places = _places(types)
+    offsets = _offsets(types)
     try:
         raw = mapped_bytes(path)
     except (OSError, ValueError):
         store.discard(key)
         return None
-    end = places[-1]
+    end = offsets[-1]
     if raw[end:].tobytes() != _digest(raw[:end], key):
         store.discard(key)
         return None
-    return [_view(raw[start:], t) for start, t in zip(places, types)]
+    return [_view(raw[start:], t) for start, t in zip(offsets, types)]
 
 
 def _view(raw: np.ndarray, t: TensorType) -> np.ndarray:
@@ -113,7 +113,7 @@ def _save(
     with contextlib.suppress(OSError), store.workspace() as folder:
         path = Path(folder) / "weights"
         with path.open("wb") as file:
-            for array, end in zip(arrays, _places(types)[1:]):
+            for array, end in zip(arrays, _offsets(types)[1:]):
                 file.write(memoryview(array.reshape(-1).view(np.uint8)))
                 file.write(bytes(end - file.tell()))
         digest = _digest(mapped_bytes(path), key)

@@ -41,7 +41,7 @@ def memory_pass(read: int, written: int, threads: int) -> Callable[[], None]:
         written: Bytes to write; next to none for a pass that only reads.
         threads: Workers, each of which takes a part of every array from one end to the other.
     """
-    lanes = cpu_model("host", threads).lanes_of(_ITEMSIZE)
+    lanes = cpu_model("host", threads).slots(_ITEMSIZE)
     step = threads * _UNROLL * lanes
     writes = written >= read * _MIN_WRITTEN
     inputs = max(1, round(read / written)) if writes else 1
@@ -55,7 +55,7 @@ def memory_pass(read: int, written: int, threads: int) -> Callable[[], None]:
 
 
 def _kernel(inputs: int, writes: bool, length: int, threads: int, lanes: int) -> tirx.PrimFunc:
-    part = length // threads
+    share = length // threads
     with IRBuilder() as builder, T.prim_func(s_tir=True):
         T.func_name("pass")
         given = [_argument(f"in{i}", length) for i in range(inputs)]
@@ -65,17 +65,17 @@ def _kernel(inputs: int, writes: bool, length: int, threads: int, lanes: int) ->
             T.writes()
             with nontemporal_stores([out], lanes), emit.parallel(threads, threads > 1) as worker:
                 if writes:
-                    _write(given, out, worker * part, part, lanes)
+                    _write(given, out, worker * share, share, lanes)
                 else:
-                    _sum(given[0], out, (worker * part, part), worker * lanes, lanes)
+                    _sum(given[0], out, (worker * share, share), worker * lanes, lanes)
     function = builder.get()
     return function.with_attrs({"global_symbol": "pass", "tirx.noalias": True})
 
 
 def _write(
-    given: list[tirx.Buffer], out: tirx.Buffer, start: ir.Expr, part: int, lanes: int
+    given: list[tirx.Buffer], out: tirx.Buffer, start: ir.Expr, share: int, lanes: int
 ) -> None:
-    with emit.serial(part // (_UNROLL * lanes)) as position:
+    with emit.serial(share // (_UNROLL * lanes)) as position:
         for slot in range(_UNROLL):
             at = start + (position * _UNROLL + slot) * lanes
             total = given[0][emit.ramp(at, lanes)]
@@ -85,21 +85,21 @@ def _write(
 
 
 def _sum(
-    array: tirx.Buffer, out: tirx.Buffer, part: tuple[object, int], place: object, lanes: int
+    array: tirx.Buffer, out: tirx.Buffer, share: tuple[object, int], to: object, lanes: int
 ) -> None:
-    start, length = part
+    start, length = share
     total = emit.stack(_UNROLL * lanes, _DTYPE)
-    places = [emit.ramp(slot * lanes, lanes) for slot in range(_UNROLL)]
-    for here in places:
+    slots = [emit.ramp(slot * lanes, lanes) for slot in range(_UNROLL)]
+    for here in slots:
         emit.store(total, emit.broadcast(emit.zero(_DTYPE), lanes), [here])
     with emit.serial(length // (_UNROLL * lanes)) as position:
-        for slot, here in enumerate(places):
+        for slot, here in enumerate(slots):
             at = start + (position * _UNROLL + slot) * lanes
             emit.store(total, total[here] + array[emit.ramp(at, lanes)], [here])
-    result = total[places[0]]
-    for here in places[1:]:
+    result = total[slots[0]]
+    for here in slots[1:]:
         result = result + total[here]
-    emit.store(out, result, [emit.ramp(place, lanes)])
+    emit.store(out, result, [emit.ramp(to, lanes)])
 
 
 def _argument(name: str, length: int) -> tirx.Buffer:

@@ -206,29 +206,29 @@ class _Fuser:
         units = sorted([*a.units, *b.units], key=lambda u: u.index)
         return self._try_units(units, [a.shape, b.shape])
 
-    def _try_units(self, units: list[_Unit], parts: Sequence[Shape]) -> bool:
-        """Makes a group of calls whose present groups run over ``parts``, if that is possible."""
-        alike = all(a.may_fuse(b) for a, b in itertools.combinations(parts, 2))
+    def _try_units(self, units: list[_Unit], members: Sequence[Shape]) -> bool:
+        """Makes a group of calls whose present groups run over ``members``, if that is possible."""
+        alike = all(a.may_fuse(b) for a, b in itertools.combinations(members, 2))
         if not alike or self._has_detour({u.index for u in units}):
             return False
-        shape = self._shape_of_fused(units, tuple(parts))
+        shape = self._shape_of_fused(units, tuple(members))
         if shape is None:
             return False
         merged = _Group(units, shape)
         self.group_of.update((u.index, merged) for u in units)
         return True
 
-    def _shape_of_fused(self, units: list[_Unit], parts: tuple[Shape, ...]) -> Shape | None:
+    def _shape_of_fused(self, units: list[_Unit], members: tuple[Shape, ...]) -> Shape | None:
         """What a fused kernel runs over; found once for calls that are wired alike."""
         names = {v: i for i, v in enumerate([*(u.var for u in units), *self._operands(units)])}
         key = (
             tuple((u.call.args[0], *(names[a] for a in u.args)) for u in units),
             tuple(names[u.var] for u in self._results(units)),
-            parts,
+            members,
         )
         if key not in self.fused_shapes:
             self.attempts += 1
-            self.fused_shapes[key] = fused_shape(self._fused(units), parts, self.model)
+            self.fused_shapes[key] = fused_shape(self._fused(units), members, self.model)
         return self.fused_shapes[key]
 
     def _has_detour(self, inside: set[int]) -> bool:
@@ -337,10 +337,10 @@ class _Fuser:
         if len(results) == 1:
             return [relax.VarBinding(results[0].var, call)]
         whole = relax.DataflowVar("fusion", primitive.ret_ty)
-        parts = [
+        members = [
             relax.VarBinding(u.var, relax.TupleGetItem(whole, i)) for i, u in enumerate(results)
         ]
-        return [relax.VarBinding(whole, call), *parts]
+        return [relax.VarBinding(whole, call), *members]
 
 
 def _calls_kernel(value: relax.Expr) -> bool:

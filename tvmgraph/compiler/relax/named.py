@@ -78,16 +78,16 @@ class _Writer(relax.PyExprMutator):
         return self.builder_.normalize(order)
 
     def _scattered(self, call: relax.Call, sizes: _Shape, batch: _Shape, row: _Shape) -> relax.Expr:
-        base, places, updates = call.args
+        base, indices, updates = call.args
         assert call.attrs is not None
         fill, axes = self._constant(base), len(sizes) - len(row)
-        places = self.builder_.emit(relax.op.astype(places, "int64"))
+        indices = self.builder_.emit(relax.op.astype(indices, "int64"))
         settings = {"mode": str(call.attrs.reduction), "axes": axes, "fill": fill}
         dtype = str(base.ty.dtype)
         # a kernel has variables of its own for extents that are not known
         batch = [n if _is_known(n) else tirx.Var(f"n{i}", "int64") for i, n in enumerate(batch)]
         inputs = [([*batch, axes], "int64"), ([*batch, *row], dtype)]
-        operands = [places, updates]
+        operands = [indices, updates]
         if fill is None:
             inputs, operands = [(sizes, dtype), *inputs], [base, *operands]
         kernel = named_function("scatter", json.dumps(settings), [*inputs, (sizes, dtype)])
@@ -113,10 +113,10 @@ class _Writer(relax.PyExprMutator):
 
 def _shapes(*args: object) -> tuple[_Shape, _Shape, _Shape]:
     """Shapes of the tensor, of the batch of updates, and of one of them."""
-    base, places, updates = (
+    base, indices, updates = (
         [int(n) if isinstance(n, tirx.IntImm) else n for n in arg.ty.shape] for arg in args
     )
-    return base, places[:-1], updates[len(places) - 1 :]
+    return base, indices[:-1], updates[len(indices) - 1 :]
 
 
 def _is_known(extent: object) -> bool:

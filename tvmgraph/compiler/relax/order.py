@@ -173,33 +173,33 @@ class _Steps:
 
     def peak(self, order: Sequence[int]) -> int:
         """Returns the largest sum of bytes that live at one time in an order."""
-        place = {i: n for n, i in enumerate(order)}
+        position_of = {i: n for n, i in enumerate(order)}
         freed: dict[int, list[int]] = defaultdict(list)
-        for i, ends in self._last_uses(order, place).items():
+        for i, ends in self._last_uses(order, position_of).items():
             freed[ends].append(self.sizes[i])
         live = peak = 0
         for n, i in enumerate(order):
-            live += self.sizes[i] + self._copies(i, place)
+            live += self.sizes[i] + self._copies(i, position_of)
             peak = max(peak, live)
             live -= sum(freed[n])
         return peak
 
-    def _copies(self, position: int, place: dict[int, int]) -> int:
+    def _copies(self, position: int, position_of: dict[int, int]) -> int:
         """Bytes of the new parameters that cannot take the place of the old ones."""
         return sum(
             _bytes(param.ty)
             for param in self.replaced.get(position, ())
-            if any(place[r] > place[position] for r in self.readers.get(param, ()))
+            if any(position_of[r] > position_of[position] for r in self.readers.get(param, ()))
         )
 
-    def _last_uses(self, order: Sequence[int], place: dict[int, int]) -> dict[int, int]:
+    def _last_uses(self, order: Sequence[int], position_of: dict[int, int]) -> dict[int, int]:
         """Where in an order the memory of every binding is used last, under any of its names."""
         last: dict[int, int] = {}
         for i in reversed(order):
-            last[i] = place[i]
+            last[i] = position_of[i]
             for user in self.users[i]:
                 is_name = self._is_name(self.bindings[user].value) and user != self.last
-                last[i] = max(last[i], last[user] if is_name else place[user])
+                last[i] = max(last[i], last[user] if is_name else position_of[user])
         return last
 
 

@@ -22,7 +22,7 @@ __all__ = ["recurrent_sweep"]
 
 #: Units of a panel of weights: the lanes of the widest vectors, whole vectors on all others. Cells
 #: cut their weights before a processor is known; kernels take as much of a panel at a time as
-#: registers hold (``part_of_panel``).
+#: registers hold (``tile_of_panel``).
 PANEL = 16
 #: Gates and tensors of the state by kind of cell.
 _KINDS = {"rnn_tanh": (1, 1), "rnn_relu": (1, 1), "lstm": (4, 2), "gru": (3, 1)}

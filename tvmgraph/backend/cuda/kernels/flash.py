@@ -215,11 +215,11 @@ class _Block:
             self._await_tile()
             self._fetch(self.key, tile + i32(1), count)
             self._score(tile)
-            self._hide(tile)
+            self._apply_mask(tile)
             self._exponentiate()
             self._await_tile()
             self._fetch(self.value, tile + i32(1), count)
-            self._mix(tile)
+            self._add_values(tile)
         device.await_copies(0)
         if self.kernel.is_grouped:
             device.ptx("wgmma.wait_group.sync.aligned", 0)
@@ -278,7 +278,7 @@ class _Block:
         keys = TileView(kernel.key_rows, device.let(self._slot(self.key, tile)))
         self.warp.add_products(scores, TileView(kernel.query_rows, self.start), keys)
 
-    def _hide(self, tile: Expr) -> None:
+    def _apply_mask(self, tile: Expr) -> None:
         """Masks the scores of a tile, where some query does not see it in full."""
         kernel, problem = self.kernel, self.problem
         if self.kernel.is_scaled:
@@ -363,7 +363,7 @@ class _Block:
                 at = (block * n_tiles + column) * 4 + 2 * half + i
                 device.store(self.rows.mixed, self.rows.mixed[i32(at)] * factor, [at])
 
-    def _mix(self, tile: Expr) -> None:
+    def _add_values(self, tile: Expr) -> None:
         """Adds the values of a tile, weighed by the exponentials."""
         values = TileView(self.kernel.value_rows, device.let(self._slot(self.value, tile)))
         self.warp.add_rows(self.rows.mixed, self.rows.weights, values)

@@ -379,7 +379,7 @@ class _Block:
             exponent = score * tirx.const(scale, "float32") - logarithm
             device.ptx("ex2.approx.ftz.f32", self.scores[i32(at)], exponent)
             if masked:
-                self._hide(at, query, key)
+                self._apply_mask(at, query, key)
             slope = self.scores[i32(at)] * (self.slopes[i32(at)] - mean)
             if fixed is not None:
                 slope = tirx.Select(fixed, tirx.const(0.0, "float32"), slope)
@@ -401,7 +401,7 @@ class _Block:
         fixed = device.let(value)
         return tirx.Select(fixed, tirx.const(problem.fill, "float32"), scaled), fixed
 
-    def _hide(self, at: int, query: Expr, key: Expr) -> None:
+    def _apply_mask(self, at: int, query: Expr, key: Expr) -> None:
         """Weights are zero where a query does not see a key, and for keys that do not exist."""
         visible, keys = None, self.problem.key.fixed("S")
         if not self.plan.owns_keys and keys % _PASSING:

@@ -269,7 +269,7 @@ class _Writer:
             self._scores(at, block, start, count)
             with emit.serial(plan.queries) as row:
                 self._exponentials(at, block, row, start, count)
-            self._mix(at, block, start, count)
+            self._add_values(at, block, start, count)
         self._store(at, block)
 
     def _scaled_queries(self, at: _Head, first: Expr) -> Buffer:
@@ -394,7 +394,7 @@ class _Writer:
         base = row * self._block_keys
         top = self._reduce(
             groups, base, block, tirx.max, _LOWEST[dtype],
-            lambda score, column: self._hide(score, at, block.first + row, start, count, column),
+            lambda score, column: self._masked(score, at, block.first + row, start, count, column),
         )  # fmt: skip
         old, new = emit.stack(1, dtype), emit.stack(1, dtype)
         emit.store(old, block.top[row], [0])
@@ -437,7 +437,7 @@ class _Writer:
             emit.store(kept, combine(kept[lane], fresh[lane]), [lane])
         return horizontal(combine, kept, lanes, lanes, dtype)
 
-    def _hide(
+    def _masked(
         self, score: Expr, at: _Head, row: Expr, start: Expr, count: Expr, column: Expr
     ) -> Expr:
         """A score under the mask; minus infinity for keys that do not count."""
@@ -453,7 +453,7 @@ class _Writer:
 
     # Values
 
-    def _mix(self, at: _Head, block: _Block, start: Expr, count: Expr) -> None:
+    def _add_values(self, at: _Head, block: _Block, start: Expr, count: Expr) -> None:
         """Adds the values, weighted by the exponentials."""
         plan, size = self.plan, self._padded_size
 

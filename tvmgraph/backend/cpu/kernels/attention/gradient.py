@@ -23,8 +23,8 @@ from tvm import tirx
 from tvmgraph.backend.attention import Derivative, Operand, Problem
 from tvmgraph.backend.cpu.intrinsics import exp_nonpositive
 from tvmgraph.backend.cpu.kernels.attention.matrices import (
+    Pair,
     Rows,
-    Twin,
     matrix_element,
     transposed_element,
 )
@@ -72,7 +72,7 @@ class _Queries:
         mean: Sums of G O.
     """
 
-    given: Twin
+    given: Pair
     gradient: Rows
     top: Buffer
     factor: Buffer
@@ -91,9 +91,9 @@ class _Keys:
     """
 
     first: Expr
-    given: Twin
-    transposed: Twin
-    gradient: Twin
+    given: Pair
+    transposed: Pair
+    gradient: Pair
 
 
 @dataclass(frozen=True)
@@ -128,7 +128,7 @@ class _Writer:
         """Padded elements of a query or key, and of a value."""
         return self._padded(self.problem.query), self._padded(self.problem.value)
 
-    def _twice(self, body: Callable[[Index], None]) -> None:
+    def _both(self, body: Callable[[Index], None]) -> None:
         """Does the same for both matrices of a twin."""
         if self._widths[0] == self._widths[1]:
             with emit.serial(2) as which:
@@ -140,11 +140,11 @@ class _Writer:
     def _new_rows(self, count: Index, width: int) -> Rows:
         return Rows(emit.workspace([count * width], self.problem.dtype), width, emit.i64(0))
 
-    def _new_twin(self, counts: tuple[Index, Index], widths: tuple[int, int]) -> Twin:
+    def _new_pair(self, counts: tuple[Index, Index], widths: tuple[int, int]) -> Pair:
         sizes = [count * width for count, width in zip(counts, widths)]
         buffer = emit.workspace([sizes[0] + sizes[1]], self.problem.dtype)
         starts = (emit.i64(0), emit.index(sizes[0]))
-        return Twin((Rows(buffer, widths[0], starts[0]), Rows(buffer, widths[1], starts[1])))
+        return Pair((Rows(buffer, widths[0], starts[0]), Rows(buffer, widths[1], starts[1])))
 
     def write(self) -> None:
         """Writes the loop over heads, and the sum of the workers' shares."""
@@ -169,11 +169,11 @@ class _Writer:
         if shared is not None:
             with emit.parallel(extents[0] * heads, plan.parallel) as item:
                 batch, head = emit.unfuse(item, extents[:2])
-                parts = [
+                partials = [
                     shared.from_row((item * plan.groups + group) * rows)
                     for group in range(plan.groups)
                 ]
-                self._store_queries(batch, head, parts)
+                self._store_queries(batch, head, partials)
 
     # Rows of vectors
 
@@ -213,7 +213,7 @@ class _Writer:
         with emit.serial(count * (rows.width // lanes)) as v:
             emit.store(rows.buffer, zero, [emit.ramp(rows.base + v * lanes, lanes)])
 
-    def _turn(self, rows: Rows, count: int, transposed: Rows) -> None:
+    def _transpose(self, rows: Rows, count: int, transposed: Rows) -> None:
         """The transpose, in squares of ``lanes`` rows and columns."""
         lanes, dtype = self.plan.lanes, self.problem.dtype
         with emit.serial(count // lanes) as i, emit.serial(rows.width // lanes) as j:
@@ -236,7 +236,7 @@ class _Writer:
         """Copies queries and cotangents, and sums G O per query."""
         problem, dtype, share = self.problem, self.problem.dtype, self._share
         length, rows = self.problem.queries, self._share * self._padded_queries
-        given = self._new_twin((rows, rows), self._widths)
+        given = self._new_pair((rows, rows), self._widths)
         row_statistics = [emit.workspace([rows], dtype) for _ in range(3)]
         self._clear(gradient, rows)
         statistics = problem.statistics
@@ -283,25 +283,25 @@ class _Writer:
                 emit.store(rest, rest[0] + term(column + whole), [0])
         emit.store(to, rest[0], [place])
 
-    def _store_queries(self, batch: Expr, head: Expr, parts: list[Rows]) -> None:
+    def _store_queries(self, batch: Expr, head: Expr, partials: list[Rows]) -> None:
         with emit.serial(self._share) as member:
             first = member * self._padded_queries
-            rows = [part.from_row(first) for part in parts]
+            rows = [partial.from_row(first) for partial in partials]
             self._store(self.results[0], batch, head * self._share + member, emit.i64(0),
                         self.problem.queries, rows)  # fmt: skip
 
     def _store(
         self, result: Operand, batch: Expr, head: Expr, first: Expr, count: Index,
-        parts: list[Rows],
+        partials: list[Rows],
     ) -> None:  # fmt: skip
-        """Stores the sum of ``parts`` in the rows from ``first`` on of a result."""
+        """Stores the sum of ``partials`` in the rows from ``first`` on of a result."""
         size, lanes = result.fixed("D"), self.plan.lanes
         dtype = str(result.buffer.dtype)
 
         def element(row: Expr, column: Expr) -> None:
-            total = parts[0].buffer[parts[0].at(row, column)]
-            for part in parts[1:]:
-                total = total + part.buffer[part.at(row, column)]
+            total = partials[0].buffer[partials[0].at(row, column)]
+            for partial in partials[1:]:
+                total = total + partial.buffer[partial.at(row, column)]
             place = result.at(batch, head, first + row, column)
             emit.store(result.buffer, tirx.Cast(dtype, total), place)
 
@@ -320,9 +320,9 @@ class _Writer:
         plan, problem = self.plan, self.problem
         length, blocks = emit.index(self.problem.keys), rounded_up(self.problem.keys, plan.keys)
         both, (key, value) = (plan.keys, plan.keys), self._widths
-        given = self._new_twin(both, (key, value))
-        transposed = self._new_twin((key, value), both)
-        gradients = self._new_twin(both, (value, key))
+        given = self._new_pair(both, (key, value))
+        transposed = self._new_pair((key, value), both)
+        gradients = self._new_pair(both, (value, key))
         turns = tirx.floordiv(blocks + (plan.groups - 1) - group, emit.i64(plan.groups))
         with emit.serial(turns) as turn:
             first = (group + turn * plan.groups) * plan.keys
@@ -335,8 +335,8 @@ class _Writer:
                     ),
                     operand.fixed("D"),
                 )  # fmt: skip
-            self._twice(lambda which: self._turn(given[which], plan.keys, transposed[which]))
-            self._twice(lambda which: self._clear(gradients[which], plan.keys))
+            self._both(lambda which: self._transpose(given[which], plan.keys, transposed[which]))
+            self._both(lambda which: self._clear(gradients[which], plan.keys))
             block = _Keys(first, given, transposed, gradients)
             self._all_queries(batch, head, queries, block)
             for result, gradient in zip(self.results[:0:-1], gradients.rows):
@@ -350,7 +350,7 @@ class _Writer:
         if self.problem.diagonal is not None:  # query i sees the keys up to i + diagonal
             reach = tirx.max(keys.first - self.problem.diagonal, emit.i64(0))
             unseen = tirx.min(tirx.floordiv(reach, emit.i64(plan.queries)), blocks)
-        scores = self._new_twin((plan.queries, plan.queries), (plan.keys, plan.keys))
+        scores = self._new_pair((plan.queries, plan.queries), (plan.keys, plan.keys))
         with emit.serial(self._share) as member, emit.serial(blocks - unseen) as number:
             row = (number + unseen) * plan.queries
             start = member * self._padded_queries + row
@@ -358,7 +358,7 @@ class _Writer:
 
     def _pair(
         self, batch: Expr, head: Expr, row: Expr, start: Expr, queries: _Queries, keys: _Keys,
-        scores: Twin,
+        scores: Pair,
     ) -> None:  # fmt: skip
         """Adds what a block of queries (``row`` and following) and one of keys contribute."""
         plan, (weights, slopes) = self.plan, scores.rows
@@ -379,11 +379,11 @@ class _Writer:
             left = transposed_element(scores[which])
             self._multiply(keys.gradient[which], plan.keys, plan.queries, left, given)
 
-        self._twice(score)
+        self._both(score)
         with emit.serial(plan.queries) as line:
             self._weigh(batch, head, row + line, start + line, queries, keys,
                         weights.from_row(line), slopes.from_row(line))  # fmt: skip
-        self._twice(gradient)
+        self._both(gradient)
         to, left = queries.gradient.from_row(start), matrix_element(slopes)
         self._multiply(to, plan.queries, plan.keys, left, keys.given[0])
 
@@ -406,20 +406,20 @@ class _Writer:
             score = weights.buffer[weights.base + at] * scale
             score = problem.masked(score, batch, head, existing, known)
             value = exp_nonpositive(score - row_statistics[0]) * row_statistics[1]
-            seen = self._seen(row, column)
-            if seen is not None:
-                value = tirx.Select(seen, value, zero)
+            visible = self._visible(row, column)
+            if visible is not None:
+                value = tirx.Select(visible, value, zero)
             emit.store(weight, value, [lane])
             slope = (slopes.buffer[slopes.base + at] - row_statistics[2]) * weight[lane] * scale
             if problem.fill is not None:
                 hidden = problem.mask_at(batch, head, existing, known)
                 slope = tirx.Select(hidden, zero, slope)
-            if seen is not None:
-                slope = tirx.Select(seen, slope, zero)
+            if visible is not None:
+                slope = tirx.Select(visible, slope, zero)
             emit.store(weights.buffer, weight[lane], [weights.base + at])
             emit.store(slopes.buffer, slope, [slopes.base + at])
 
-    def _seen(self, row: Expr, column: Expr) -> Expr | None:
+    def _visible(self, row: Expr, column: Expr) -> Expr | None:
         """Whether a key exists and is not above the diagonal; None if that is certain."""
         problem = self.problem
         exists = None if self._fills_blocks else column < self.problem.keys

@@ -26,7 +26,7 @@ class Rows:
 
 
 @dataclass(frozen=True)
-class Twin:
+class Pair:
     """Two matrices for which the same is done: of queries and keys, of cotangents and values."""
 
     rows: tuple[Rows, Rows]

@@ -185,8 +185,8 @@ def _with_rows_together(contraction: Contraction, model: CpuModel) -> Contractio
     buffer = emit.workspace([axis.extent for axis in axes], contraction.dtype)
     *blocks, last = contraction.rows
     extents = [*(axis.extent for axis in blocks), last.extent // block]
-    with emit.parallel(product(extents), model.threads > 1) as piece:
-        *positions, chunk = emit.unfuse(piece, extents)
+    with emit.parallel(product(extents), model.threads > 1) as item:
+        *positions, chunk = emit.unfuse(item, extents)
         with emit.serial(outer.extent) as step, emit.serial(block) as row:
             ahead = tirx.min(step + _AHEAD, emit.i64(outer.extent - 1))
             first = [*positions, chunk * block + row, ahead, *(emit.i64(0) for _ in inner)]

@@ -140,7 +140,7 @@ def _emit_rows(found: Window, model: CpuModel) -> None:
     if found.by_taps or not large or not outer or old.epilogue.lets:
         rows_of_image(old, {}, reduce)
         return
-    partial, finish = _in_parts(old, model)
+    partial, finish = _accumulated(old, model)
     with emit.serial(images.extent) as image:
         rows_of_image(partial, {images.var: image}, reduce[1:])
     emit_injective(finish, model)
@@ -159,7 +159,7 @@ def _packed(
     return kind(contraction, columns, gemm_shape(contraction, columns), _DTYPE)
 
 
-def _in_parts(contraction: Contraction, model: CpuModel) -> tuple[Contraction, Stage]:
+def _accumulated(contraction: Contraction, model: CpuModel) -> tuple[Contraction, Stage]:
     """The contraction that adds to sums in memory, which are 0 first, and what ends them."""
     stage, sums = contraction.epilogue, contraction.sums
     own = next(load for load in loads_of(*stage.exprs) if load.source.same_as(sums))
@@ -254,9 +254,9 @@ def _windows(found: Window, lines: Sequence[Axis], model: CpuModel) -> Buffer:
             value = vector_at(pixel, bound | {along.var: emit.i64(at)}, taken)
             emit.store(buffer, value, [emit.ramp(base + at, taken)])
 
-    pieces = ((0, rows - exact, width + slack), (rows - exact, exact, width))
+    segments = ((0, rows - exact, width + slack), (rows - exact, exact, width))
     with emit.parallel(_extent(lines), model.threads > 1) as line:
-        for first, number, count in pieces:
+        for first, number, count in segments:
             if number:
                 with emit.serial(number) as row:
                     bound = bind_group(lines, line) | bind_group(outer, row + first)

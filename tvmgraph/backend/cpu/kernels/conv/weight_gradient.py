@@ -103,13 +103,13 @@ class _ByRows:
         groups = product(axis.extent for axis in batch)
         tiles = max(1, column_blocks // -(-2 * self.model.threads // (row_blocks * groups)))
         tiles = min(_MAX_TILES, tiles)
-        pieces = -(-column_blocks // tiles)
+        chunks = -(-column_blocks // tiles)
         parallel = self.contraction.flops >= MIN_PARALLEL_FLOPS and self.model.threads > 1
-        extents = [*(axis.extent for axis in batch), row_blocks, pieces]
+        extents = [*(axis.extent for axis in batch), row_blocks, chunks]
         with emit.parallel(product(extents), parallel) as item:
-            *group, block, piece = emit.unfuse(item, extents)
+            *group, block, chunk = emit.unfuse(item, extents)
             bound = {axis.var: value for axis, value in zip(batch, group)}
-            self._item(bound, block * _TILE_ROWS, piece * tiles, tiles)
+            self._item(bound, block * _TILE_ROWS, chunk * tiles, tiles)
 
     @property
     def _tile_columns(self) -> int:
@@ -252,9 +252,9 @@ class _ByChannels:
         band = max(1, min(height, model.l2_bytes // 2 // line))
         groups = product(axis.extent for axis in self.contraction.batch) * -(-blocks // vectors)
         inputs = product(axis.extent for axis in self.channels)
-        pieces = min(inputs, -(-_ITEMS_PER_THREAD * model.threads // groups))
+        chunks = min(inputs, -(-_ITEMS_PER_THREAD * model.threads // groups))
         parallel = self.contraction.flops >= MIN_PARALLEL_FLOPS and model.threads > 1
-        channels = Split(inputs, -(-inputs // pieces))
+        channels = Split(inputs, -(-inputs // chunks))
         return _Plan(lanes, Split(blocks, vectors), count, band, channels, parallel)
 
     def _copy_grad(self) -> Buffer:
@@ -270,10 +270,10 @@ class _ByChannels:
         buffer = emit.workspace([*shape, plan.lanes], self.contraction.dtype)
         full, rest = divmod(self.rows, plan.lanes)
         value, zero = self.contraction.left.expr, emit.zero(self.contraction.dtype)
-        pieces = [(value, 0, full, plan.lanes)] if full else []
-        pieces += [(zero, full, 1, plan.lanes), (value, full, 1, rest)] if rest else []
-        for piece in pieces:
-            emit_injective(self._grad_blocks(buffer, outer, *piece), self.model)
+        chunks = [(value, 0, full, plan.lanes)] if full else []
+        chunks += [(zero, full, 1, plan.lanes), (value, full, 1, rest)] if rest else []
+        for chunk in chunks:
+            emit_injective(self._grad_blocks(buffer, outer, *chunk), self.model)
         return buffer
 
     def _grad_blocks(

@@ -43,13 +43,13 @@ from tvmgraph.machine.processor import CpuModel
 
 #: Below this many elements waking the workers costs more than they save.
 MIN_PARALLEL_ELEMENTS = 32 * 1024
-#: Pieces per worker, so that one slow worker does not hold up a whole share.
-_PIECES_PER_THREAD = 4
-#: Elements of one piece when a single long loop is divided: a few pages of each buffer.
+#: Chunks per worker, so that one slow worker does not hold up a whole share.
+_CHUNKS_PER_THREAD = 4
+#: Elements of one chunk when a single long loop is divided: a few pages of each buffer.
 _CHUNK = 4096
 #: Rows at least as long are asked for ahead if their places are scattered.
 _MIN_ROW_BYTES = 256
-#: Pieces of the innermost loop that get code of their own.
+#: Segments of the innermost loop that get code of their own.
 _MAX_SEGMENTS = 8
 
 
@@ -135,7 +135,7 @@ class _Writer:
     def write(self) -> None:
         outer = self.loops[:-1]
         points = product(loop.extent for loop in self.loops)
-        wanted = self.model.threads * _PIECES_PER_THREAD
+        wanted = self.model.threads * _CHUNKS_PER_THREAD
         enough = points >= MIN_PARALLEL_ELEMENTS
         if self.model.threads == 1 or not choose("elements parallel", enough, (True, False)):
             self._rows(outer, self.segments, {})

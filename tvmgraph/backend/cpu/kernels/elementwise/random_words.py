@@ -18,7 +18,7 @@ from tvmgraph.numerics.philox import philox
 
 #: Below this many blocks a kernel stays on the calling thread.
 _MIN_PARALLEL = 4 * 1024
-#: Blocks of one piece of a kernel that is divided.
+#: Blocks of one chunk of a kernel that is divided.
 _CHUNK = 1024
 
 

@@ -24,7 +24,7 @@ Registers = Callable[[int, str], Buffer]
 
 #: Below this many elements a kernel stays on the calling thread.
 _MIN_PARALLEL = 8 * 1024
-#: Elements of one piece of a kernel that is divided.
+#: Elements of one chunk of a kernel that is divided.
 _CHUNK = 1024
 
 

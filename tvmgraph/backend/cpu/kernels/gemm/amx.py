@@ -302,7 +302,7 @@ class _Kernel(VnniKernel):
         """Loads a tile of columns."""
         if side.right is None:
             first = block.column + number * LANES
-            place, width = self.operands.stored_place(first, step * _SIDE), self.operands.stored
+            place, width = self.operands.stored_address(first, step * _SIDE), self.operands.stored
         else:
             first = block.base + step * (_SIDE * self.panel) + number * LANES
             place, width = _address(side.right, first), self.panel
@@ -315,7 +315,7 @@ class _Kernel(VnniKernel):
             place = _address(side.left, row * operands.k_size + step * (_SIDE * _SIDE))
             _tile(f"load{_ROWS + number}", place, emit.i64(_ROW_BYTES))
             return
-        place = operands.place(
+        place = operands.address(
             operands.contraction.left, side.outer, row, step * (_SIDE * operands.vnni_size)
         )
         apart = (self.tiled.row_step or 0) * 4 // operands.vnni_size

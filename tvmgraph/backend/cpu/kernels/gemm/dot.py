@@ -169,7 +169,7 @@ class _Dot:
         self, packed: PackedOperands, outer: Bound, operand: Operand, mn: Expr, k: Expr
     ) -> Expr:
         """A vector of words of an operand."""
-        return call(f"int32x{LANES}", packed.load, packed.place(operand, outer, mn, k))
+        return call(f"int32x{LANES}", packed.load, packed.address(operand, outer, mn, k))
 
     def _dot(self, packed: PackedOperands, total: Buffer, unsigned: Expr, signed: Expr) -> Expr:
         kind, name = f"{self.contraction.dtype}x{LANES}", f"dot_{packed.dtype}"

@@ -169,7 +169,7 @@ class _Gemm:
     def _part_alone(
         self, item: Expr, packed: Buffer, span: _Span, sums: _Sums | None, finish: bool = True
     ) -> None:
-        """Packs a part of K of a panel, and multiplies all rows with it."""
+        """Packs a span of K of a panel, and multiplies all rows with it."""
         right, rows, first = self._packed(packed, emit.i64(0)), self.shape.rows, self.plan.tile_rows
         if not self._copies_on_the_way:
             self._pack(item, packed, emit.i64(0), span)
@@ -213,15 +213,15 @@ class _Gemm:
     def _divided(
         self, span: _Span, packed: Buffer | None, sums: Buffer | None = None, finish: bool = True
     ) -> None:
-        """Adds part of K; a work item is a block of rows of a panel."""
+        """Adds a span of K; a work item is a block of rows of a panel."""
         plan = self.plan
         blocks = -(-self.shape.rows // plan.row_block)
-        with emit.parallel(self._items() * blocks, plan.parallel) as piece:
+        with emit.parallel(self._items() * blocks, plan.parallel) as work:
             extents = [self._items(), blocks]
             if plan.rows_first:
-                block, item = emit.unfuse(piece, extents[::-1])
+                block, item = emit.unfuse(work, extents[::-1])
             else:
-                item, block = emit.unfuse(piece, extents)
+                item, block = emit.unfuse(work, extents)
             kept = (sums, item * (self.shape.rows * plan.panel)) if sums is not None else None
 
             def rows(panel: _Panel, count: int) -> None:
@@ -241,23 +241,23 @@ class _Gemm:
             )
 
     def _pack_all(self, packed: Buffer, size: int) -> None:
-        """Packs all panels; with fewer panels than workers, pieces of K of each."""
+        """Packs all panels; with fewer panels than workers, chunks of K of each."""
         k_size, lanes = self.shape.k_size, self.plan.lanes
-        piece = -(-k_size * self._items() // self.plan.threads) if self.plan.parallel else k_size
-        piece = min(k_size, -(-piece // lanes) * lanes)
-        pieces = -(-k_size // piece)
-        with emit.parallel(self._items() * pieces, self.plan.parallel) as at:
-            item, part = emit.unfuse(at, [self._items(), pieces])
-            start = part * piece
+        chunk = -(-k_size * self._items() // self.plan.threads) if self.plan.parallel else k_size
+        chunk = min(k_size, -(-chunk // lanes) * lanes)
+        chunks = -(-k_size // chunk)
+        with emit.parallel(self._items() * chunks, self.plan.parallel) as at:
+            item, index = emit.unfuse(at, [self._items(), chunks])
+            start = index * chunk
 
             def pack(length: int) -> None:
                 to = item * size + start * self.plan.panel
                 self._pack(item, packed, to, _Span(start, length))
 
-            if k_size % piece == 0:
-                pack(piece)
+            if k_size % chunk == 0:
+                pack(chunk)
             else:
-                emit.when(part < pieces - 1, lambda: pack(piece), lambda: pack(k_size % piece))
+                emit.when(index < chunks - 1, lambda: pack(chunk), lambda: pack(k_size % chunk))
 
     # Rows of one panel
 
@@ -270,7 +270,7 @@ class _Gemm:
         finish: bool = True,
         rows: tuple[Expr | int, int] | None = None,
     ) -> None:
-        """Multiplies rows (first, count), or all, with a panel over part of K."""
+        """Multiplies rows (first, count), or all, with a panel over a span of K."""
         first, count = rows or (0, self.shape.rows)
         vectors(
             emit.index(first), count, self.plan.tile_rows,
@@ -376,7 +376,7 @@ class _Gemm:
         return substitute(operand.expr, bound)
 
     def _pack(self, item: Expr, packed: Buffer, base: Expr, span: _Span) -> None:
-        """Copies part of a panel: k-major, one row of vectors per step."""
+        """Copies a span of a panel: k-major, one row of vectors per step."""
         lanes, done = self.plan.lanes, 0
         if is_transposed(self.contraction, self.columns) and lanes & (lanes - 1) == 0 and lanes > 1:
             done = span.steps - span.steps % lanes

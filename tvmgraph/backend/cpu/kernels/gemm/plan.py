@@ -115,7 +115,7 @@ def plan_gemm(shape: GemmShape, model: CpuModel, *, direct: bool) -> GemmPlan:
     lanes = model.lanes_of(shape.itemsize)
     tile_rows, vectors = _register_tile(shape, model, lanes)
     k_block = _k_block(shape, model, vectors * lanes)
-    k_block = choose("gemm K block", k_block, [k_block, *_parts_of(k_block)])
+    k_block = choose("gemm K block", k_block, [k_block, *_shorter_k_blocks(k_block)])
     parallel = _parallel(shape, model)
     one_block = shape.rows <= tile_rows
     items = shape.outer * -(-shape.columns // (vectors * lanes))
@@ -233,8 +233,8 @@ def _tile_costs(shape: GemmShape, model: CpuModel, lanes: int) -> dict[tuple[int
     return costs
 
 
-def part_of_panel(rows: int, vectors: int, model: CpuModel) -> tuple[int, int]:
-    """Rows and vectors of the register tile that goes through a panel part by part.
+def tile_of_panel(rows: int, vectors: int, model: CpuModel) -> tuple[int, int]:
+    """Rows and vectors of the register tile that goes through a panel in steps of its width.
 
     For panels whose width is not for the kernel to choose.
 
@@ -244,11 +244,11 @@ def part_of_panel(rows: int, vectors: int, model: CpuModel) -> tuple[int, int]:
         model: The processor.
     """
     costs: dict[tuple[int, int], float] = {}
-    parts = [v for v in range(min(vectors, _MAX_ROW_VECTORS), 0, -1) if vectors % v == 0]
-    for part in parts:
-        for height in range(1, min(rows, max_tile_rows(part, model)) + 1):
-            cycles = _in_tiles(rows, height, lambda r, part=part: step_cycles(r, part, model))
-            costs[height, part] = cycles * (vectors // part)
+    widths = [v for v in range(min(vectors, _MAX_ROW_VECTORS), 0, -1) if vectors % v == 0]
+    for width in widths:
+        for height in range(1, min(rows, max_tile_rows(width, model)) + 1):
+            cycles = _in_tiles(rows, height, lambda r, width=width: step_cycles(r, width, model))
+            costs[height, width] = cycles * (vectors // width)
     return min(costs, key=lambda tile: costs[tile])
 
 
@@ -356,7 +356,7 @@ def _parallel(shape: GemmShape, model: CpuModel) -> bool:
     return model.threads > 1 and choose("gemm parallel", is_worth_sharing(shape), (True, False))
 
 
-def _parts_of(k_block: int) -> list[int]:
+def _shorter_k_blocks(k_block: int) -> list[int]:
     """Half and a quarter of a block of K that is long enough to be cut."""
     return [-(-k_block // n) for n in (2, 4) if k_block >= 256 * n]
 
@@ -381,11 +381,11 @@ def _stored_k_block(shape: GemmShape, tile: tuple[int, int], model: CpuModel) ->
     so narrow that rows would be wanted faster than memory delivers, a block of rows that L2 holds
     meets all panels instead, of a part of K, so that it has rows enough.
     """
-    part = -(-shape.k_size // max(1, -(-shape.k_size // _K_BLOCK)))
+    width = -(-shape.k_size // max(1, -(-shape.k_size // _K_BLOCK)))
     large = shape.rows * shape.k_size * shape.itemsize > model.l3_bytes // 2
     fast = tile[0] * shape.itemsize / step_cycles(*tile, model) > _MEMORY_BYTES_PER_CYCLE
-    usual = part if large and fast else shape.k_size
-    return choose("panel K block", usual, (shape.k_size, part))
+    usual = width if large and fast else shape.k_size
+    return choose("panel K block", usual, (shape.k_size, width))
 
 
 def _k_block(shape: GemmShape, model: CpuModel, panel: int) -> int:
@@ -401,7 +401,7 @@ def imbalance(items: int, threads: int) -> float:
     """Idle share of the workers when equal items are divided among them.
 
     Args:
-        items: Equal pieces of work.
+        items: Equal work items.
         threads: Workers.
 
     Returns:

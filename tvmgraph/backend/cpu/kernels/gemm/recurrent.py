@@ -12,7 +12,7 @@ from __future__ import annotations
 from tvm import tirx
 
 from tvmgraph.backend.cpu.kernels.gemm.microkernel import Tile, multiply_panel
-from tvmgraph.backend.cpu.kernels.gemm.plan import MIN_PARALLEL_FLOPS, part_of_panel
+from tvmgraph.backend.cpu.kernels.gemm.plan import MIN_PARALLEL_FLOPS, tile_of_panel
 from tvmgraph.backend.loop_ir import emit
 from tvmgraph.backend.loop_ir.access import dtype_bytes
 from tvmgraph.backend.loop_ir.program import static_shape
@@ -56,7 +56,7 @@ class _Sweep(Sweep):
         blocks, _, gates, width = self._panel_shape
         lanes = min(width, self.model.lanes_of(dtype_bytes(self.dtype)))
         vectors = gates * width // lanes
-        height, part = part_of_panel(batch, vectors, self.model)
+        height, part = tile_of_panel(batch, vectors, self.model)
         tiles = -(-batch // height)
         flops = 2 * batch * units * units * gates
         parallel = flops >= MIN_PARALLEL_FLOPS and self.model.threads > 1

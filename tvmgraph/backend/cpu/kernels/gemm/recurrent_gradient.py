@@ -11,7 +11,7 @@ from __future__ import annotations
 from tvm import tirx
 
 from tvmgraph.backend.cpu.kernels.gemm.microkernel import Tile, multiply_panel
-from tvmgraph.backend.cpu.kernels.gemm.plan import MIN_PARALLEL_FLOPS, part_of_panel
+from tvmgraph.backend.cpu.kernels.gemm.plan import MIN_PARALLEL_FLOPS, tile_of_panel
 from tvmgraph.backend.loop_ir import emit
 from tvmgraph.backend.loop_ir.access import dtype_bytes
 from tvmgraph.backend.loop_ir.items import Split, write_items
@@ -57,7 +57,7 @@ class _Gradient(Gradient):
         cells = emit.workspace([(steps + 1) * batch * units], self.dtype)
         size = batch * units
 
-        def piece(row: Expr, first: Expr, lanes: int) -> None:
+        def block(row: Expr, first: Expr, lanes: int) -> None:
             at = row * units + first
             with emit.lanes_loop(lanes) as lane:
                 emit.store(cells, self.operands[1][row, first + lane], [at + lane])
@@ -69,7 +69,7 @@ class _Gradient(Gradient):
         parallel = 100 * steps * size >= MIN_PARALLEL_FLOPS and self.model.threads > 1
         write_items(
             [Split(batch, 1), Split(units, self._lanes)], parallel,
-            lambda _, ranges: piece(ranges[0][0], *ranges[1]),
+            lambda _, ranges: block(ranges[0][0], *ranges[1]),
         )  # fmt: skip
         return cells
 
@@ -77,7 +77,7 @@ class _Gradient(Gradient):
         steps, batch, units = self.shape
         blocks, k_size, width = self._panel_shape
         vectors = self._vectors
-        height, part = part_of_panel(batch, vectors, self.model)
+        height, part = tile_of_panel(batch, vectors, self.model)
         tiles = -(-batch // height)
         parallel = 2 * batch * units * k_size >= MIN_PARALLEL_FLOPS and self.model.threads > 1
         with emit.parallel(blocks * tiles, parallel) as item:

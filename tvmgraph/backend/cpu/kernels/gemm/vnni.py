@@ -97,8 +97,8 @@ class _Kernel(VnniKernel):
     def _row_block(self) -> int:
         """Rows of a work item: enough items that no worker waits long for another."""
         tile, wanted = self.plan.tile_rows, 4 * self.plan.threads
-        pieces = max(1, wanted // self.panels)
-        return -(-self._shape.rows // (pieces * tile)) * tile
+        blocks = max(1, wanted // self.panels)
+        return -(-self._shape.rows // (blocks * tile)) * tile
 
     # Products
 
@@ -107,7 +107,7 @@ class _Kernel(VnniKernel):
 
         def right(k: Expr, vector: int) -> Expr:
             if side.right is None:
-                place = self.operands.stored_place(first + vector * LANES, k)
+                place = self.operands.stored_address(first + vector * LANES, k)
                 return self.operands.unsigned(call(f"int32x{LANES}", "packed_vector", place), LANES)
             base = first * self.operands.k_size
             return side.right[emit.ramp(base + k * plan.panel + vector * LANES, LANES)]
@@ -145,7 +145,7 @@ class _Kernel(VnniKernel):
         if side.left is not None:
             return side.left[emit.ramp(row * self.operands.k_size + k, count)]
         left = self.operands.contraction.left
-        place = self.operands.place(left, side.outer, row, k * self.operands.vnni_size)
+        place = self.operands.address(left, side.outer, row, k * self.operands.vnni_size)
         return (
             call(f"int32x{LANES}", "packed_vector", place)
             if count > 1

@@ -152,7 +152,7 @@ def tail_load(name: str, dtype: str, count: int) -> str:
         f"  %v = call {kind} {function}(ptr %at, i32 1, {flags} <{mask}>, {kind} zeroinitializer)"
     )
     if pairs:  # AVX2 has no such instruction
-        declaration, body, wide = "", _load_in_parts(count, size), f"<{size} x i16>"
+        declaration, body, wide = "", _load_in_chunks(count, size), f"<{size} x i16>"
     value = f"sext {kind} %v to {wide}" if pairs else f"bitcast {kind} %v to {wide}"
     return f"""
 {declaration}
@@ -165,22 +165,22 @@ define internal <{LANES} x i32> @tvmgraph_{name}(ptr %at) alwaysinline {{
 """
 
 
-def _load_in_parts(count: int, size: int) -> str:
+def _load_in_chunks(count: int, size: int) -> str:
     """The body of a load of ``count`` bytes, as many at a time as powers of two allow."""
     lines, done = [f"  %v{0} = bitcast <{size} x i8> zeroinitializer to <{size} x i8>"], 0
     sizes = [1 << bit for bit in reversed(range(size.bit_length())) if count >> bit & 1]
-    for number, part in enumerate(sizes):
+    for number, chunk in enumerate(sizes):
         order = ", ".join(
-            f"i32 {n - done if done <= n < done + part else part}" for n in range(size)
+            f"i32 {n - done if done <= n < done + chunk else chunk}" for n in range(size)
         )
         lines += [
             f"  %a{number} = getelementptr i8, ptr %at, i64 {done}",
-            f"  %l{number} = load <{part} x i8>, ptr %a{number}, align 1, !tbaa !2",
-            f"  %s{number} = shufflevector <{part} x i8> %l{number}, "
-            f"<{part} x i8> zeroinitializer, <{size} x i32> <{order}>",
+            f"  %l{number} = load <{chunk} x i8>, ptr %a{number}, align 1, !tbaa !2",
+            f"  %s{number} = shufflevector <{chunk} x i8> %l{number}, "
+            f"<{chunk} x i8> zeroinitializer, <{size} x i32> <{order}>",
             f"  %v{number + 1} = or <{size} x i8> %v{number}, %s{number}",
         ]
-        done += part
+        done += chunk
     return "\n".join([*lines, f"  %v = bitcast <{size} x i8> %v{len(sizes)} to <{size} x i8>"])
 
 
@@ -297,8 +297,8 @@ class PackedOperands:
         for operand in (self.contraction.left, self.contraction.right):
             source = operand.load.source
             if emit.is_workspace(source):
-                place = _any.address_of(source[tuple(emit.i64(0) for _ in source.shape)])
-                T.evaluate(_any.call_extern("int32", "tvmgraph_written", place))
+                address = _any.address_of(source[tuple(emit.i64(0) for _ in source.shape)])
+                T.evaluate(_any.call_extern("int32", "tvmgraph_written", address))
 
     @property
     def load(self) -> str:
@@ -339,14 +339,14 @@ class PackedOperands:
         rows = operand is self.contraction.left
         return self.shape.rows if rows else self.shape.columns
 
-    def place(self, operand: Operand, outer: Bound, mn: Expr, k: Expr) -> Expr:
+    def address(self, operand: Operand, outer: Bound, mn: Expr, k: Expr) -> Expr:
         """Address of an element of an operand."""
         bound = outer | bind_group(self._axes(operand), mn)
         bound |= bind_group(self.contraction.reduce, k)
         indices = tuple(substitute(index, bound) for index in operand.load.indices)
         return _any.address_of(operand.load.source[indices])
 
-    def stored_place(self, column: Expr, k: Expr) -> Expr:
+    def stored_address(self, column: Expr, k: Expr) -> Expr:
         """Address of a word of a column operand that is stored as panels."""
         assert self.stored is not None
         width = emit.i64(self.stored)
@@ -405,8 +405,8 @@ class PackedOperands:
 
             def block_of(load: str, row: Expr, block: Expr, count: int) -> None:
                 at = tirx.min(first + row, last)
-                place = self.place(operand, outer, at, block * (LANES * self.vnni_size))
-                value = call(f"int32x{LANES}", load, place)
+                address = self.address(operand, outer, at, block * (LANES * self.vnni_size))
+                value = call(f"int32x{LANES}", load, address)
                 value = value if count == LANES else emit.shuffle([value], range(count))
                 emit.store(packed, value, [emit.ramp(base + self._copied(row, block), count)])
 
@@ -418,12 +418,12 @@ class PackedOperands:
                     block_of(self._tail, row, emit.i64(blocks), rest)
         elif self.runs_along_mn(operand) and count % LANES == 0:
             done = self.k_size if self.tiled or not rest else blocks * LANES
-            with emit.serial(count // LANES) as part:
+            with emit.serial(count // LANES) as chunk:
                 if blocks:
                     with emit.serial(blocks) as block:
-                        self._turn_rows(outer, first, part * LANES, block, packed, base)
+                        self._transpose_rows(outer, first, chunk * LANES, block, packed, base)
                 if done > blocks * LANES:
-                    self._turn_rows(outer, first, part * LANES, blocks, packed, base)
+                    self._transpose_rows(outer, first, chunk * LANES, blocks, packed, base)
         if done < self.k_size:
             with emit.serial(count) as row, emit.serial(self.k_size - done) as rest:
                 k = rest + done
@@ -437,7 +437,7 @@ class PackedOperands:
             return block * (LANES * LANES) + row * LANES
         return row * self.k_size + block * LANES
 
-    def _turn_rows(
+    def _transpose_rows(
         self, outer: Bound, first: Expr, row: Expr, block: Index, packed: Buffer, base: Expr
     ) -> None:
         """Sixteen steps of sixteen rows that lie side by side; of the last ones some may be 0."""
@@ -470,8 +470,8 @@ class PackedOperands:
         square = emit.stack(LANES * LANES, "int32")
         for row in range(LANES):
             at = tirx.min(mn + row, emit.i64(self._mn_extent(operand) - 1))
-            place = self.place(operand, outer, at, k * self.vnni_size)
-            value = call(f"int32x{LANES}", load, place)
+            address = self.address(operand, outer, at, k * self.vnni_size)
+            value = call(f"int32x{LANES}", load, address)
             emit.store(square, value, [emit.ramp(row * LANES, LANES)])
         return square
 
@@ -481,11 +481,11 @@ class PackedOperands:
         """One step of sixteen rows or columns side by side, of which so many members exist."""
         value: Expr | None = None
         for member in range(members):
-            place = self.place(operand, outer, mn, k * self.vnni_size + member)
-            part = call(f"int32x{LANES}", f"widen_{self.dtype}", place)
+            address = self.address(operand, outer, mn, k * self.vnni_size + member)
+            chunk = call(f"int32x{LANES}", f"widen_{self.dtype}", address)
             shift = emit.broadcast(tirx.const(member * 32 // self.vnni_size, "int32"), LANES)
-            part = tirx.shift_left(part, shift) if member else part
-            value = part if value is None else tirx.bitwise_or(value, part)
+            chunk = tirx.shift_left(chunk, shift) if member else chunk
+            value = chunk if value is None else tirx.bitwise_or(value, chunk)
         return emit.broadcast(emit.zero("int32"), LANES) if value is None else value
 
     def _members(self, k: int) -> int:
@@ -498,10 +498,10 @@ class PackedOperands:
         for member in range(self.vnni_size):
             at = k * self.vnni_size + member
             known = tirx.min(at, emit.i64(self.shape.k_size - 1))
-            part = call("int32", f"element_{self.dtype}", self.place(operand, outer, mn, known))
-            part = tirx.Select(at < self.shape.k_size, part, tirx.const(0, "int32"))
-            part = tirx.shift_left(part, tirx.const(member * 32 // self.vnni_size, "int32"))
-            value = tirx.bitwise_or(value, part)
+            chunk = call("int32", f"element_{self.dtype}", self.address(operand, outer, mn, known))
+            chunk = tirx.Select(at < self.shape.k_size, chunk, tirx.const(0, "int32"))
+            chunk = tirx.shift_left(chunk, tirx.const(member * 32 // self.vnni_size, "int32"))
+            value = tirx.bitwise_or(value, chunk)
         return value
 
     def unsigned(self, value: Expr, lanes: int) -> Expr:
@@ -543,11 +543,11 @@ class VnniKernel:
         self.operands.follow_copies()
         batch, shape = self.operands.contraction.batch, self.operands.shape
         axes = (*batch, *self.operands.columns.outer)
-        apart = self.parallel and shape.outer >= 2 * self.threads
+        by_product = self.parallel and shape.outer >= 2 * self.threads
         # rows that all products share are copied once
         shared = None if batch else self.packed_rows({}, self.parallel)
-        with emit.parallel(shape.outer, apart) as item:
-            outer, parallel = bind_group(axes, item), self.parallel and not apart
+        with emit.parallel(shape.outer, by_product) as item:
+            outer, parallel = bind_group(axes, item), self.parallel and not by_product
             left = self.packed_rows(outer, parallel) if batch else shared
             self.product(outer, left, parallel)
 

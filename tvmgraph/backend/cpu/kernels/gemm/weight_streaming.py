@@ -59,10 +59,10 @@ def emit_weight_streaming(
     lanes = model.lanes_of(shape.itemsize)
     most = model.l1_bytes // 4 // (shape.rows * shape.itemsize)
     parallel = model.threads > 1 and is_worth_sharing(shape)
-    pieces = -(-shape.columns // most)
+    chunks = -(-shape.columns // most)
     if parallel and shape.outer < model.threads:
-        pieces = -(-pieces // model.threads) * model.threads
-    width = -(-shape.columns // (pieces * lanes)) * lanes
+        chunks = -(-chunks // model.threads) * model.threads
+    width = -(-shape.columns // (chunks * lanes)) * lanes
     kernel = _WeightStreaming(contraction, columns, shape, lanes, width)
     write_items(
         [*contraction.batch, *columns.outer, Split(shape.columns, width)], parallel,

@@ -25,22 +25,22 @@ class Fetch:
     Attributes:
         stage: Name of the stage.
         load: What it reads itself.
-        part: Which part of the next row it asks for, and of how many; None for what is a page
+        share: Which share of the next row it asks for, and of how many; None for what is a page
             further in its own row.
     """
 
     stage: str
     load: Load
-    part: tuple[int, int] | None
+    share: tuple[int, int] | None
 
 
 def plan_fetches(stages: Sequence[RowStage], kept: Sequence[Buffer], writes: bool) -> list[Fetch]:
-    """Decides which pass asks for which part of the next row.
+    """Decides which pass asks for which share of the next row.
 
     The first pass over a row waits for memory. Later ones over the same elements find them in the
     cache; meanwhile those of the next row can come. Best is a pass that computes much, else the
     last one if it writes, since memory reads and writes at the same time as fast as it does
-    either, else every pass asks for a part. A single pass asks for what lies a page ahead, where
+    either, else every pass asks for a share. A single pass asks for what lies a page ahead, where
     the processor itself does not look.
 
     Args:
@@ -57,9 +57,9 @@ def plan_fetches(stages: Sequence[RowStage], kept: Sequence[Buffer], writes: boo
     for every in passes.values():
         computing = [which for which in every[1:] if which[0].stage.has_calls]
         asking = computing[:1] or (every[-1:] if writes else every)
-        for part, (row, load) in enumerate(asking):
+        for share, (row, load) in enumerate(asking):
             if len(every) > 1:
-                found.append(Fetch(row.stage.name, load, (part, len(asking))))
+                found.append(Fetch(row.stage.name, load, (share, len(asking))))
             elif _is_contiguous(load, row):
                 found.append(Fetch(row.stage.name, load, None))
     return found
@@ -80,15 +80,15 @@ def write_fetches(
     for fetch in fetches:
         if fetch.stage != row.stage.name:
             continue
-        place, here = at, dict(bound)
-        if fetch.part is None:
-            place = at + _AHEAD // dtype_bytes(str(fetch.load.source.dtype))
+        position, here = at, dict(bound)
+        if fetch.share is None:
+            position = at + _AHEAD // dtype_bytes(str(fetch.load.source.dtype))
         else:
-            part, parts = fetch.part
-            if parts > 1:
-                place = tirx.floordiv(at, emit.i64(parts)) + group_extent(last) * part // parts
+            share, count = fetch.share
+            if count > 1:
+                position = tirx.floordiv(at, emit.i64(count)) + group_extent(last) * share // count
             here[row.outer[-1].var] += 1
-        here |= bind_group(last, place)
+        here |= bind_group(last, position)
         emit.prefetch(fetch.load.source, [substitute(index, here) for index in fetch.load.indices])
 
 

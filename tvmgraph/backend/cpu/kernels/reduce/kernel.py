@@ -121,7 +121,7 @@ def wants_split(plan: RowPlan, model: CpuModel) -> bool:
 def _is_sweep(plan: RowPlan, model: CpuModel) -> bool:
     """Whether columns of a large matrix are reduced to so few results that they stay in the cache.
 
-    Each worker then reads its part of the matrix from one end to the other, as memory likes it.
+    Each worker then reads its chunk of the matrix from one end to the other, as memory likes it.
     """
     if plan.along_rows or not plan.extents or not _is_large(plan, model):
         return False
@@ -133,34 +133,34 @@ def _is_sweep(plan: RowPlan, model: CpuModel) -> bool:
     return fits and length >= _MIN_SWEEP_LENGTH * model.threads
 
 
-def _write_part(
+def _write_partial(
     plan: RowPlan,
     reducer: Reducer,
     partial: Buffer,
-    part: Var,
+    chunk: Var,
     stride: int,
     length: int,
     model: CpuModel,
 ) -> None:
-    """Reduces iterations ``part * stride`` to ``+ length`` of every row."""
+    """Reduces iterations ``chunk * stride`` to ``+ length`` of every row."""
     row, lanes = plan.stages[0], _lanes(plan, model)
     width = 1 if plan.along_rows or not plan.extents else plan.extents[-1]
     with emit.serial(plan.rows // width) as position:
         rows = emit.unfuse(position, plan.extents if width == 1 else plan.extents[:-1])
         rows = rows if width == 1 else [*rows, emit.i64(0)]
         tile = RowTile(plan.stages, rows, lanes, width, _held(model))
-        total = tile.partial(row, reducer, part * stride, length)
+        total = tile.partial(row, reducer, chunk * stride, length)
         with emit.serial(width) as slot:
-            emit.store(partial, total[slot], [part, position * width + slot])
+            emit.store(partial, total[slot], [chunk, position * width + slot])
 
 
-def _combine_parts(plan: RowPlan, reducer: Reducer, partial: Buffer, parts: int) -> None:
+def _combine_partials(plan: RowPlan, reducer: Reducer, partial: Buffer, chunks: int) -> None:
     row = plan.stages[0]
     with emit.serial(plan.rows) as position:
         total = emit.stack(1, reducer.dtype)
         emit.store(total, partial[0, position], [0])
-        with emit.serial(parts - 1) as part:
-            emit.store(total, reducer.combine(total[0], partial[part + 1, position]), [0])
+        with emit.serial(chunks - 1) as chunk:
+            emit.store(total, reducer.combine(total[0], partial[chunk + 1, position]), [0])
         tile = RowTile(plan.stages, emit.unfuse(position, plan.extents), 1, 1, 1)
         tile.finish(replace(row, inner=()), reducer, total)
 
@@ -198,12 +198,12 @@ class SplitPlan:
     """A reduction whose reduced axis is divided among the workers.
 
     Attributes:
-        parts: Work items.
+        chunks: Work items.
         length: Iterations of one, of the first reduced loop.
         extent: Iterations of that loop.
     """
 
-    parts: int
+    chunks: int
     length: int
     extent: int
 
@@ -217,38 +217,38 @@ def _match_split(nest: Nest, model: CpuModel) -> tuple[RowPlan, Reducer, SplitPl
     row = plan.stages[0]
     reducer = match_reducer(row.stage)
     if reducer is None:
-        return Refused("what is reduced cannot be combined from parts")
+        return Refused("what is reduced cannot be combined from partial results")
     loops = row.loops
     extent = group_extent(loops[0])
     step = _lanes(plan, model) if len(loops) == 1 else 1
     length = -(-extent // (model.threads * step)) * step
-    parts = -(-extent // length)
-    if parts < 2:
+    chunks = -(-extent // length)
+    if chunks < 2:
         return Refused("the reduced axis is too short")
-    return plan, reducer, SplitPlan(parts, length, extent)
+    return plan, reducer, SplitPlan(chunks, length, extent)
 
 
 def _emit_split(
     found: tuple[RowPlan, Reducer, SplitPlan], split: SplitPlan, writer: Writer[CpuModel]
 ) -> None:
     plan, reducer, _ = found
-    parts, length, rest, model = (
-        split.parts,
+    chunks, length, rest, model = (
+        split.chunks,
         split.length,
         split.extent % split.length,
         writer.model,
     )
-    partial = emit.workspace([parts, plan.rows], reducer.dtype)
-    with emit.parallel(parts) as part:
+    partial = emit.workspace([chunks, plan.rows], reducer.dtype)
+    with emit.parallel(chunks) as chunk:
         if not rest:
-            _write_part(plan, reducer, partial, part, length, length, model)
+            _write_partial(plan, reducer, partial, chunk, length, length, model)
         else:
             emit.when(
-                part < parts - 1,
-                lambda: _write_part(plan, reducer, partial, part, length, length, model),
-                lambda: _write_part(plan, reducer, partial, part, length, rest, model),
+                chunk < chunks - 1,
+                lambda: _write_partial(plan, reducer, partial, chunk, length, length, model),
+                lambda: _write_partial(plan, reducer, partial, chunk, length, rest, model),
             )
-    _combine_parts(plan, reducer, partial, parts)
+    _combine_partials(plan, reducer, partial, chunks)
 
 
 def _match(nest: Nest, model: CpuModel) -> tuple[RowPlan, IsOutput] | Refused:

@@ -5,8 +5,8 @@ scanned lanes are joined in pairs, the second one going on from the last lane of
 came before the vector is carried from vector to vector. Along any other axis the lanes of a vector
 are scans of their own, and a worker carries a stretch of neighbouring positions at once.
 
-Rows, or stretches, are divided among the workers. A single long row is cut into one part for each:
-first they combine their parts, then they scan them, starting from what the parts before came to.
+Rows, or stretches, are divided among the workers. A single long row is cut into one chunk for each:
+first they combine their chunks, then they scan them, starting from what those before came to.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def emit_scan(func: Func, settings: str, model: CpuModel) -> None:
         if not along:
             scan.outer_axis(threads)
         elif product(shape[:-1]) < threads:
-            scan.in_parts(threads)
+            scan.in_chunks(threads)
         else:
             scan.rows(threads)
 
@@ -95,25 +95,25 @@ class _Scan:
             carry = self._start()
             self._row(emit.unfuse(row, self.shape[:-1]), emit.i64(0), self.shape[-1], carry)
 
-    def in_parts(self, threads: int) -> None:
+    def in_chunks(self, threads: int) -> None:
         """Rows one after the other, each by all workers."""
         size = self.shape[-1]
         length = -(-size // (threads * self.lanes)) * self.lanes
-        parts = -(-size // length)
-        totals = emit.workspace([parts], self._dtype)
+        chunks = -(-size // length)
+        totals = emit.workspace([chunks], self._dtype)
         with emit.serial(product(self.shape[:-1])) as position:
             row = emit.unfuse(position, self.shape[:-1])
-            with emit.parallel(parts) as part:
-                place = parts - 1 - part if self.reverse else part
-                split = (place, parts, length, size)
-                emit.peel_last(split, lambda n: self._total(row, place * length, n, totals, part))
-            with emit.parallel(parts) as part:
+            with emit.parallel(chunks) as chunk:
+                place = chunks - 1 - chunk if self.reverse else chunk
+                split = (place, chunks, length, size)
+                emit.peel_last(split, lambda n: self._total(row, place * length, n, totals, chunk))
+            with emit.parallel(chunks) as chunk:
                 carry = self._start()
-                with emit.serial(part) as before:
+                with emit.serial(chunk) as before:
                     whole = emit.broadcast(totals[before], self.lanes)
                     emit.store(carry, self.combine(carry[self._every], whole), [self._every])
-                place = parts - 1 - part if self.reverse else part
-                split = (place, parts, length, size)
+                place = chunks - 1 - chunk if self.reverse else chunk
+                split = (place, chunks, length, size)
                 emit.peel_last(split, lambda n: self._row(row, place * length, n, carry))
 
     def outer_axis(self, threads: int) -> None:
@@ -155,11 +155,11 @@ class _Scan:
             emit.store(self.target, value, indices)
 
     def _at(self, first: Expr, done: Expr, count: int, length: int) -> Expr:
-        """Where ``count`` elements start when ``done`` of a part were scanned."""
+        """Where ``count`` elements start when ``done`` of a chunk were scanned."""
         return first + (length - count - done) if self.reverse else first + done
 
     def _row(self, row: Sequence[Expr], first: Expr, length: int, carry: Buffer) -> None:
-        """Scans a part of a row, from and into ``carry``."""
+        """Scans a chunk of a row, from and into ``carry``."""
         full, rest = divmod(length, self.lanes)
         with emit.serial(full) as block:
             start = self._at(first, block * self.lanes, self.lanes, length)
@@ -207,9 +207,9 @@ class _Scan:
         return emit.shuffle([emit.broadcast(self.identity, self.lanes), scanned], order)
 
     def _total(
-        self, row: Sequence[Expr], first: Expr, length: int, totals: Buffer, part: Expr
+        self, row: Sequence[Expr], first: Expr, length: int, totals: Buffer, chunk: Expr
     ) -> None:
-        """Combines the elements of a part, and puts them where the scan of later parts looks."""
+        """Combines the elements of a chunk, and puts them where the scan of later chunks looks."""
         sums = self._start()
 
         def vector(at: Expr, lanes: int, _slot: int) -> None:
@@ -219,7 +219,7 @@ class _Scan:
 
         vectors(first, length, self.lanes, vector)
         total = horizontal(self.combine, sums, self.lanes, self.lanes, self._dtype)
-        emit.store(totals, total, [part])
+        emit.store(totals, total, [chunk])
 
     def _stretch(self, others: Sequence[Expr], start: Expr, width: int) -> None:
         carry = emit.stack(width, self._dtype)

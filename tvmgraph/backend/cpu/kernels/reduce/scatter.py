@@ -31,7 +31,7 @@ from tvmgraph.machine.processor import CpuModel
 
 #: Below this many elements waking the workers costs more than they save.
 _MIN_PARALLEL = 16 * 1024
-#: Elements of one piece of the result when it is filled.
+#: Elements of one chunk of the result when it is filled.
 _CHUNK = 4096
 _LINE_BYTES = 64
 #: How many updates ahead the rows are asked for that lie outside of the caches, and at most how
@@ -61,11 +61,11 @@ def emit_scatter(func: Func, settings: str, model: CpuModel) -> None:
     said = json.loads(str(settings))
     sizes = (static_shape(func.params[-1]) or ())[: int(said["axes"])]
     count: Expr = functools.reduce(operator.mul, list(func.params[-3].shape)[:-1], emit.i64(1))
-    *bases, places, updates, target = map(emit.flat, func.params)
+    *bases, indices, updates, target = map(emit.flat, func.params)
     lanes = model.lanes_of(max(2, dtype_bytes(str(target.dtype))))
     size = product(static_shape(target) or ())
     width = size // product(sizes)
-    scatter = _Scatter(places, updates, target, sizes, width, count, lanes)
+    scatter = _Scatter(indices, updates, target, sizes, width, count, lanes)
     source = bases[0] if bases else tirx.const(said["fill"], str(target.dtype))
     nontemporal = are_nontemporal([target], model)
     with nontemporal_stores([target] if nontemporal else [], lanes):
@@ -77,7 +77,7 @@ def emit_scatter(func: Func, settings: str, model: CpuModel) -> None:
 
 @dataclass(frozen=True)
 class _Scatter:
-    places: Buffer
+    indices: Buffer
     updates: Buffer
     target: Buffer
     sizes: Sequence[int]
@@ -112,13 +112,13 @@ class _Scatter:
     def apply(self, combine: Callable[[Expr, Expr], Expr], threads: int, *, distant: bool) -> None:
         """Applies the updates one after the other, every worker to columns of its own."""
         few = isinstance(self.count, tirx.IntImm) and int(self.count) * self.width < _MIN_PARALLEL
-        parts = 1 if few else min(threads, self.width // self._line)
+        chunks = 1 if few else min(threads, self.width // self._line)
         quarter = max(1, self._line // 4)
-        width = -(-self.width // (max(1, parts) * quarter)) * quarter if parts > 1 else self.width
-        parts = -(-self.width // width)
-        with emit.parallel(parts, parts > 1) as part, emit.serial(self.count) as update:
+        width = -(-self.width // (max(1, chunks) * quarter)) * quarter if chunks > 1 else self.width
+        chunks = -(-self.width // width)
+        with emit.parallel(chunks, chunks > 1) as chunk, emit.serial(self.count) as update:
             row = self._row(update) * self.width
-            start = emit.i64(0) if parts == 1 else part * width
+            start = emit.i64(0) if chunks == 1 else chunk * width
             if distant:
                 self._ask_ahead(update, start, width)
 
@@ -128,13 +128,13 @@ class _Scatter:
                 emit.store(self.target, combine(self.target[place], new), [place])
 
             emit.peel_last(
-                (part, parts, width, self.width), lambda n: vectors(start, n, self.lanes, vector)
+                (chunk, chunks, width, self.width), lambda n: vectors(start, n, self.lanes, vector)
             )
 
     def _row(self, update: Expr) -> Expr:
         axes, row = len(self.sizes), emit.i64(0)
         for axis, extent in enumerate(self.sizes):
-            row = row * extent + self.places[update * axes + axis]
+            row = row * extent + self.indices[update * axes + axis]
         return row
 
     def _ask_ahead(self, update: Expr, start: Expr, width: int) -> None:

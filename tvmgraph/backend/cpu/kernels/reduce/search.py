@@ -1,6 +1,6 @@
-"""Places of values in sorted rows, by bisection.
+"""Positions of values in sorted rows, by bisection.
 
-Blocking: a vector of values is searched together. Its lanes read places that lie far apart, and
+Blocking: a vector of values is searched together. Its lanes read addresses that lie far apart, and
 processors fetch those of one vector at the same time. Every step halves what is left of the row
 without a branch. Chunks of the values are divided among the workers.
 """
@@ -20,7 +20,7 @@ from tvmgraph.machine.processor import CpuModel
 
 #: Below this many values a kernel stays on the calling thread.
 _MIN_PARALLEL = 1024
-#: Values of one piece of a kernel that is divided.
+#: Values of one chunk of a kernel that is divided.
 _CHUNK = 512
 _MAX_INT32 = 2**31 - 1
 
@@ -30,7 +30,7 @@ def emit_search(func: Func, settings: str, model: CpuModel) -> None:
 
     Args:
         func: Takes a sorted row or rows (..., n) and values of any shape, for several rows as many
-            rows of values, and gives int64 places.
+            rows of values, and gives int64 positions.
         settings: ``right`` to come after equal elements, ``left`` to come before them.
         model: The processor.
     """
@@ -51,17 +51,17 @@ class Search:
     Attributes:
         rows: The sorted rows, flat.
         values: What is looked for, flat.
-        places: Where it belongs, flat.
+        positions: Where it belongs, flat.
         size: Elements of a row.
         per_row: Values that are looked for in one row; None where there is one row only.
         count: Values in all.
         index: Integers that count the elements of all rows.
-        right: Whether places come after equal elements.
+        right: Whether positions come after equal elements.
     """
 
     rows: Buffer
     values: Buffer
-    places: Buffer
+    positions: Buffer
     size: Expr
     per_row: Expr | None
     count: Expr
@@ -71,14 +71,14 @@ class Search:
     @classmethod
     def of(cls, func: Func, settings: str) -> Search:
         """The search that a function and its settings ask for."""
-        sequence, values, places = func.params
+        sequence, values, positions = func.params
         total, count = emit.size_of(sequence), emit.size_of(values)
         several = len(sequence.shape) > 1
         fits = isinstance(total, tirx.IntImm) and int(total) <= _MAX_INT32
         return cls(
             emit.flat(sequence),
             emit.flat(values),
-            emit.flat(places),
+            emit.flat(positions),
             sequence.shape[-1],
             values.shape[-1] if several else None,
             count,
@@ -110,8 +110,8 @@ class Search:
             emit.store(left, left[0] - half, [0])
         with emit.lanes_loop(lanes) as lane:
             passed = self._precedes(self.rows[first[lane]], wanted[lane])
-            place = first[lane] - base[lane] + tirx.Cast(self.index, passed)
-            emit.store(self.places, tirx.Cast("int64", place), [at + lane])
+            position = first[lane] - base[lane] + tirx.Cast(self.index, passed)
+            emit.store(self.positions, tirx.Cast("int64", position), [at + lane])
 
     def _start(self, at: Expr) -> Expr:
         if self.per_row is None:
@@ -119,7 +119,7 @@ class Search:
         return tirx.Cast(self.index, tirx.floordiv(at, self.per_row) * self.size)
 
     def _precedes(self, element: Expr, value: Expr) -> Expr:
-        """Whether a place comes after an element; NaN comes after all numbers."""
+        """Whether a position comes after an element; NaN comes after all numbers."""
         if self.right:
             return tirx.Not(_is_less(value, element))
         return _is_less(element, value)

@@ -106,106 +106,106 @@ class _Digits:
     row: Expr
     size: int
     descending: bool
-    parts: int
+    chunks: int
 
     def write(self) -> None:
         """Sorts by one digit after the other, from one half of a buffer into the other."""
-        narrow = dtype_bytes(str(self.keys.dtype)) == 4
-        items = emit.workspace([2, self.size], "uint64")  # a 4-byte key is kept with its position
-        places = items if narrow else emit.workspace([2, self.size], "int32")
-        counts = emit.workspace([self.parts, _DIGITS], "int32")
+        packed = dtype_bytes(str(self.keys.dtype)) == 4
+        items = emit.workspace([2, self.size], "uint64")  # with the position, if packed
+        payload = items if packed else emit.workspace([2, self.size], "int32")
+        counts = emit.workspace([self.chunks, _DIGITS], "int32")
         half = emit.workspace([1], "int32")
         emit.store(half, tirx.const(0, "int32"), [0])
-        with self._part() as part, self._elements(part) as at:
-            self._start(items, places, self._index(part, at), narrow)
-        bits = 32 if narrow else 64
+        with self._chunk() as chunk, self._elements(chunk) as at:
+            self._start(items, payload, self._index(chunk, at), packed)
+        bits = 32 if packed else 64
         with emit.serial(bits // _DIGIT_BITS) as digit:
             shift = tirx.Cast("uint64", digit * _DIGIT_BITS + (64 - bits))
-            self._sort_by(items, places, counts, half, shift)
-        with self._part() as part, self._elements(part) as at:
-            index = self._index(part, at)
+            self._sort_by(items, payload, counts, half, shift)
+        with self._chunk() as chunk, self._elements(chunk) as at:
+            index = self._index(chunk, at)
             emit.store(
-                self.positions, tirx.Cast("int32", places[half[0], index]), [self.row, index]
+                self.positions, tirx.Cast("int32", payload[half[0], index]), [self.row, index]
             )
 
-    def _part(self) -> emit.Frame:
-        return emit.parallel(self.parts, self.parts > 1)
+    def _chunk(self) -> emit.Frame:
+        return emit.parallel(self.chunks, self.chunks > 1)
 
     @property
     def _length(self) -> int:
-        return -(-self.size // self.parts)
+        return -(-self.size // self.chunks)
 
-    def _elements(self, part: Expr) -> emit.Frame:
-        """The elements of a part; the last part may be shorter."""
-        if self.parts == 1:
+    def _elements(self, chunk: Expr) -> emit.Frame:
+        """The elements of a chunk; the last chunk may be shorter."""
+        if self.chunks == 1:
             return emit.serial(self.size)
-        left = emit.i64(self.size) - part * self._length
+        left = emit.i64(self.size) - chunk * self._length
         return emit.serial(tirx.max(tirx.min(left, emit.i64(self._length)), emit.i64(0)))
 
-    def _index(self, part: Expr, at: Expr) -> Expr:
-        return at if self.parts == 1 else part * self._length + at
+    def _index(self, chunk: Expr, at: Expr) -> Expr:
+        return at if self.chunks == 1 else chunk * self._length + at
 
-    def _start(self, items: Buffer, places: Buffer, at: Expr, narrow: bool) -> None:
-        """Writes an unsigned integer in the order of a key, and its position."""
-        bits = 32 if narrow else 64
+    def _start(self, items: Buffer, payload: Buffer, at: Expr, packed: bool) -> None:
+        """Writes a key as an unsigned integer, and its position: in one word if ``packed``."""
+        bits = 32 if packed else 64
         key = self.keys[self.row, at]
         key = tirx.bitwise_not(key) if self.descending else key
         sign = tirx.const(1 << (bits - 1), f"uint{bits}")
         unsigned = tirx.bitwise_xor(op.reinterpret(f"uint{bits}", key), sign)
-        if narrow:
+        if packed:
             high = op.shift_left(tirx.Cast("uint64", unsigned), tirx.const(32, "uint64"))
             emit.store(items, tirx.bitwise_or(high, tirx.Cast("uint64", at)), [0, at])
         else:
             emit.store(items, unsigned, [0, at])
-            emit.store(places, tirx.Cast("int32", at), [0, at])
+            emit.store(payload, tirx.Cast("int32", at), [0, at])
 
     def _sort_by(
-        self, items: Buffer, places: Buffer, counts: Buffer, half: Buffer, shift: Expr
+        self, items: Buffer, payload: Buffer, counts: Buffer, half: Buffer, shift: Expr
     ) -> None:
         def digit(value: Expr) -> Expr:
             low = tirx.bitwise_and(op.shift_right(value, shift), tirx.const(_DIGITS - 1, "uint64"))
             return tirx.Cast("int64", low)
 
         one = tirx.const(1, "int32")
-        with self._part() as part:
+        with self._chunk() as chunk:
             with emit.serial(_DIGITS) as at:
-                emit.store(counts, tirx.const(0, "int32"), [part, at])
-            with self._elements(part) as at:
-                found = digit(items[half[0], self._index(part, at)])
-                emit.store(counts, counts[part, found] + one, [part, found])
+                emit.store(counts, tirx.const(0, "int32"), [chunk, at])
+            with self._elements(chunk) as at:
+                found = digit(items[half[0], self._index(chunk, at)])
+                emit.store(counts, counts[chunk, found] + one, [chunk, found])
         common = sum(
-            (counts[part, digit(items[half[0], 0])] for part in range(self.parts)),
+            (counts[chunk, digit(items[half[0], 0])] for chunk in range(self.chunks)),
             start=tirx.const(0, "int32"),
         )
 
         def move() -> None:
             self._sum_up(counts)
-            with self._part() as part, self._elements(part) as at:
-                index = self._index(part, at)
-                self._move(items, places, counts, half, part, index, digit)
+            with self._chunk() as chunk, self._elements(chunk) as at:
+                index = self._index(chunk, at)
+                self._move(items, payload, counts, half, chunk, index, digit)
             emit.store(half, one - half[0], [0])
 
         emit.only_if(common != self.size, move)
 
     def _sum_up(self, counts: Buffer) -> None:
-        """Turns counts into the places of the first keys with each digit of each part."""
+        """Turns counts into the positions of the first keys with each digit of each chunk."""
         total, count = emit.stack(1, "int32"), emit.stack(1, "int32")
         emit.store(total, tirx.const(0, "int32"), [0])
-        with emit.serial(_DIGITS) as at, emit.serial(self.parts) as part:
-            emit.store(count, counts[part, at], [0])
-            emit.store(counts, total[0], [part, at])
+        with emit.serial(_DIGITS) as at, emit.serial(self.chunks) as chunk:
+            emit.store(count, counts[chunk, at], [0])
+            emit.store(counts, total[0], [chunk, at])
             emit.store(total, total[0] + count[0], [0])
 
     def _move(
-        self, items: Buffer, places: Buffer, counts: Buffer, half: Buffer, part: Expr,
+        self, items: Buffer, payload: Buffer, counts: Buffer, half: Buffer, chunk: Expr,
         index: Expr, digit: Callable[[Expr], Expr],
     ) -> None:  # fmt: skip
         item, place = emit.stack(1, "uint64"), emit.stack(1, "int32")
         emit.store(item, items[half[0], index], [0])
         found = digit(item[0])
-        emit.store(place, counts[part, found], [0])
-        emit.store(counts, place[0] + tirx.const(1, "int32"), [part, found])
+        emit.store(place, counts[chunk, found], [0])
+        emit.store(counts, place[0] + tirx.const(1, "int32"), [chunk, found])
         target = [1 - half[0], place[0]]
         emit.store(items, item[0], target)
-        if not places.same_as(items):
-            emit.store(places, places[half[0], index], target)
+        if not payload.same_as(items):
+            emit.store(payload, payload[half[0], index], target)

@@ -417,11 +417,11 @@ def is_reduced_in_order(row: RowStage, following: RowStage) -> bool:
         return False
     if not term.source.same_as(row.stage.buffer):
         return False
-    places = dict(zip((id(axis) for axis in row_dims(row.stage)), term.indices))
+    indices = dict(zip((id(axis) for axis in row_dims(row.stage)), term.indices))
     return (
         len(row.inner) == len(following.inner)
         and all(
-            mine.extent == theirs.extent and theirs.var.same_as(places[id(mine)])
+            mine.extent == theirs.extent and theirs.var.same_as(indices[id(mine)])
             for mine, theirs in zip(row.inner, following.inner)
         )
         and len(row.loops) == len(following.loops) == 1
