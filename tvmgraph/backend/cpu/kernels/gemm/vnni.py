@@ -23,8 +23,8 @@ from tvm.tirx.script import builder as T
 from tvmgraph.backend.cpu.kernels.gemm.epilogue import Epilogue
 from tvmgraph.backend.cpu.kernels.gemm.microkernel import Tile
 from tvmgraph.backend.cpu.kernels.gemm.plan import (
-    GROUPED_VECTORS,
     LANES,
+    VNNI_VECTORS,
     GemmPlan,
     Packing,
     plan_gemm,
@@ -58,7 +58,7 @@ _MIN_ROWS = 8
 
 def _plan_panels(operands: PackedOperands, model: CpuModel) -> GemmPlan | None:
     """The kernel for an operand that is stored as panels, or that will be copied into them."""
-    shape, wide = operands.shape, GROUPED_VECTORS * LANES
+    shape, wide = operands.shape, VNNI_VECTORS * LANES
     if operands.stored:
         return plan_panels(shape, model, operands.stored)
     fits = wide * 4 * operands.k_size <= model.l2_bytes // 4
