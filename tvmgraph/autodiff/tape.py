@@ -60,7 +60,14 @@ class GradTape:
         attrs: dict[str, object],
         outputs: tuple[Tensor, ...],
     ) -> None:
-        """Appends one operator of the table."""
+        """Appends one operator of the table.
+
+        Args:
+            op: The row of the operator.
+            args: Its operands.
+            attrs: Its attributes by name.
+            outputs: What it returned.
+        """
         raise_noticed()
         inputs = tuple([snapshot(a) for a in args])
         results = tuple([snapshot(o) for o in outputs])
@@ -81,7 +88,16 @@ class GradTape:
         self, name: str, args: tuple[Tensor, ...], outputs: tuple[Tensor, ...],
         pull_back: PullBack, partial: bool = False, pure: bool = False,
     ) -> None:  # fmt: skip
-        """Appends a whole call with its own derivative: a compiled function, a custom VJP."""
+        """Appends a whole call with its own derivative: a compiled function, a custom VJP.
+
+        Args:
+            name: What errors call it.
+            args: Its tensors.
+            outputs: What it returned.
+            pull_back: Maps cotangents of the outputs to those of ``args``.
+            partial: Whether it takes None for a result without a cotangent, see :class:`Entry`.
+            pure: Whether it does nothing else, see :class:`Entry`.
+        """
         inputs = tuple([snapshot(a) for a in args])
         results = tuple([snapshot(o) for o in outputs])
         self.entries.append(Entry(name, inputs, results, pull_back, "", partial, pure))

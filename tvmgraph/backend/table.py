@@ -120,6 +120,10 @@ class KernelTable(Generic[Model]):
     def add(self, kernel: Kernel[Model], before: str | None = None) -> None:
         """Puts an entry before another one, by default before all.
 
+        Args:
+            kernel: The entry.
+            before: Name of the entry that it goes before.
+
         Raises:
             ArgumentError: if there is a kernel of this name, or none that is called ``before``.
         """
@@ -148,7 +152,12 @@ class KernelTable(Generic[Model]):
         self._kernels.remove(self._added.pop(name))
 
     def take(self, nest: object, model: Model) -> tuple[Kernel[Model], Any, list[tuple[str, str]]]:
-        """The first entry that takes a nest, what it found, and what those before it said."""
+        """The first entry that takes a nest, what it found, and what those before it said.
+
+        Args:
+            nest: The loops.
+            model: The machine.
+        """
         refused: list[tuple[str, str]] = []
         for kernel in self._kernels:
             found = kernel.match(nest, model)

@@ -34,7 +34,13 @@ class GraphBuilder:
         return v
 
     def param(self, type: TensorType, role: Role = Role.INPUT, label: str = "") -> Value:
-        """Adds a parameter and returns its value."""
+        """Adds a parameter and returns its value.
+
+        Args:
+            type: Type of the value.
+            role: What it is for: an input, a parameter, a state.
+            label: Its name for users; by default the number of the argument.
+        """
         v = self.value(type)
         self.params.append(Param(v, role, label or f"arg{len(self.params)}"))
         return v
@@ -58,6 +64,15 @@ class GraphBuilder:
         """Adds a node whose output types are already known and returns its outputs.
 
         The sub-graphs of a control-flow row are in ``regions`` or among ``attrs``.
+
+        Args:
+            op: The operator.
+            inputs: What it reads.
+            attrs: Its attributes by name.
+            types: Types of its outputs.
+            source: Line of the user, ``file.py:12``.
+            scope: The Cell around it, ``net.dense1``.
+            regions: Sub-graphs of control flow, in the order of ``op.regions``.
         """
         regions = regions or tuple([attrs[r] for r in op.regions])
         own = {k: v for k, v in attrs.items() if k not in op.regions}
@@ -66,13 +81,24 @@ class GraphBuilder:
         return outputs
 
     def call(self, op: Op, inputs: Iterable[Value], **attrs: object) -> tuple[Value, ...]:
-        """Adds a node, inferring its output types from the operator's rule."""
+        """Adds a node, inferring its output types from the operator's rule.
+
+        Args:
+            op: The operator.
+            inputs: What it reads.
+            attrs: Its attributes by name.
+        """
         inputs = tuple(inputs)
         types = op.infer(*[v.type for v in inputs], **attrs)
         return self.node(op, inputs, attrs, types if isinstance(types, tuple) else (types,))
 
     def build(self, outputs: Iterable[Value], writes: Iterable[str] = ()) -> Graph:
-        """Freezes everything into a graph with these outputs."""
+        """Freezes everything into a graph with these outputs.
+
+        Args:
+            outputs: What the graph returns, new values of written parameters last.
+            writes: Labels of the parameters that those are written to.
+        """
         return Graph(
             self.name, tuple(self.params), dict(self.consts), tuple(self.nodes),
             tuple(outputs), tuple(writes), tuple(self.customs),

@@ -39,7 +39,12 @@ class Links:
         return found if len(found) == self.uses[value] else ()
 
     def reader(self, value: Value, name: str) -> Node | None:
-        """The only reader of a value, if it is a ``name``."""
+        """The only reader of a value, if it is a ``name``.
+
+        Args:
+            value: The value.
+            name: Name of an operator.
+        """
         found = self.readers(value)
         return found[0] if len(found) == 1 and found[0].op.name == name else None
 

@@ -64,12 +64,22 @@ def _with_inputs(node: Node, inputs: tuple[Value, ...]) -> Node:
 
 
 def with_inputs(node: Node, renamed: dict[Value, Value]) -> Node:
-    """Returns a node with values replaced where it reads them (its regions are closed)."""
+    """Returns a node with values replaced where it reads them (its regions are closed).
+
+    Args:
+        node: The node.
+        renamed: What stands for a value, by the value; others stay.
+    """
     return _with_inputs(node, tuple(renamed.get(v, v) for v in node.inputs))
 
 
 def substitute(graph: Graph, renamed: dict[Value, Value]) -> Graph:
-    """Returns the graph with values replaced wherever they are read."""
+    """Returns the graph with values replaced wherever they are read.
+
+    Args:
+        graph: The graph; its regions are closed and stay as they are.
+        renamed: What stands for a value, by the value; others stay.
+    """
     nodes = [_with_inputs(n, tuple(renamed.get(v, v) for v in n.inputs)) for n in graph.nodes]
     return _rebuild(graph, nodes, tuple(renamed.get(v, v) for v in graph.outputs))
 

@@ -15,7 +15,12 @@ def is_symbolic(graph: Graph) -> bool:
 
 
 def sizes_of(values: Iterable[Value], shapes: Iterable[Sequence[int]]) -> dict[str, int]:
-    """Returns the number that every root stands for when values have these shapes."""
+    """Returns the number that every root stands for when values have these shapes.
+
+    Args:
+        values: Values whose types have symbolic sizes.
+        shapes: The shape of each, in numbers.
+    """
     found: dict[str, int] = {}
     for v, shape in zip(values, shapes):
         for d, size in zip(v.type.shape, shape):
@@ -25,7 +30,12 @@ def sizes_of(values: Iterable[Value], shapes: Iterable[Sequence[int]]) -> dict[s
 
 
 def fixed_keywords(node: Node, sizes: Mapping[str, int]) -> dict[str, object]:
-    """Returns a node's attributes and regions with symbolic sizes replaced by numbers."""
+    """Returns a node's attributes and regions with symbolic sizes replaced by numbers.
+
+    Args:
+        node: The node.
+        sizes: A number for the name of every symbolic size at a root, such as ``{"n": 4}``.
+    """
     return {
         name: with_sizes(value, sizes) if isinstance(value, Graph) else _fixed(value, sizes)
         for name, value in node.keywords.items()
@@ -33,7 +43,12 @@ def fixed_keywords(node: Node, sizes: Mapping[str, int]) -> dict[str, object]:
 
 
 def with_sizes(graph: Graph, sizes: Mapping[str, int]) -> Graph:
-    """Returns the graph with symbolic sizes replaced by numbers, regions included."""
+    """Returns the graph with symbolic sizes replaced by numbers, regions included.
+
+    Args:
+        graph: The graph.
+        sizes: A number for the name of every symbolic size at a root, such as ``{"n": 4}``.
+    """
     renamed: dict[Value, Value] = {}
 
     def value(v: Value) -> Value:
@@ -56,7 +71,12 @@ def with_sizes(graph: Graph, sizes: Mapping[str, int]) -> Graph:
 
 
 def fixed_type(type: TensorType, sizes: Mapping[str, int]) -> TensorType:
-    """Returns a type with symbolic sizes replaced by numbers."""
+    """Returns a type with symbolic sizes replaced by numbers.
+
+    Args:
+        type: A type, perhaps with symbolic sizes.
+        sizes: A number for the name of every symbolic size at a root, such as ``{"n": 4}``.
+    """
     return type if type.is_static else type.with_shape(_fixed(type.shape, sizes))
 
 

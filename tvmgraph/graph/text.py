@@ -32,7 +32,14 @@ _INLINE_ELEMENTS = 8  # constants up to this size are written out
 
 
 def format_graph(graph: Graph, *, full: bool = False, indent: str = "") -> str:
-    """Formats a graph; with ``full`` the text can be parsed back."""
+    """Formats a graph; with ``full`` the text can be parsed back.
+
+    Args:
+        graph: The graph.
+        full: Whether large constants are written out, so that the text can be parsed back, instead
+            of as a digest.
+        indent: What every line starts with.
+    """
     params = ", ".join(
         f"%{p.value.name}: {p.value.type} {p.role.value} {quote(p.label)}" for p in graph.params
     )
@@ -48,7 +55,14 @@ def format_graph(graph: Graph, *, full: bool = False, indent: str = "") -> str:
 
 
 def format_node(node: Node, *, full: bool = False, indent: str = "") -> str:
-    """Formats one node on one line (plus its regions)."""
+    """Formats one node on one line (plus its regions).
+
+    Args:
+        node: The node.
+        full: Whether large constants are written out, so that the text can be parsed back, instead
+            of as a digest.
+        indent: What every line starts with.
+    """
     outputs = ", ".join(f"%{v.name}: {v.type}" for v in node.outputs)
     arguments = [f"%{v.name}" for v in node.inputs]
     arguments += [f"{k}={format_attr(v)}" for k, v in node.attrs.items()]
@@ -80,7 +94,13 @@ def format_attr(value: Any) -> str:
 
 
 def format_const(array: np.ndarray, *, full: bool) -> str:
-    """Formats a constant: its elements when few, else base64 (``full``) or a digest."""
+    """Formats a constant: its elements when few, else base64 (``full``) or a digest.
+
+    Args:
+        array: The constant.
+        full: Whether large constants are written out, so that the text can be parsed back, instead
+            of as a digest.
+    """
     if array.size <= _INLINE_ELEMENTS:
         items = ", ".join(repr(x) for x in array.ravel().tolist())
         return f"const([{items}])"

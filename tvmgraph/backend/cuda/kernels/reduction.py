@@ -51,7 +51,12 @@ class Reduction:
         return list(self.stage.inits)
 
     def combine(self, kept: Sequence[Expr], other: Sequence[Expr]) -> list[Expr]:
-        """What two accumulators hold together."""
+        """What two accumulators hold together.
+
+        Args:
+            kept: The values of an accumulator, one per result.
+            other: Those of another one.
+        """
         if isinstance(self.reducer, Reducer):
             return [self.reducer.combine(kept[0], other[0])]
         wide = dtype_of(self.reducer.position)
@@ -79,7 +84,13 @@ class Reduction:
         return held
 
     def add(self, held: Sequence[Buffer], position: int, values: Sequence[Expr]) -> None:
-        """Adds a contribution to an accumulator."""
+        """Adds a contribution to an accumulator.
+
+        Args:
+            held: The registers of all accumulators, one buffer per result.
+            position: Number of the accumulator.
+            values: The contribution, one value per result.
+        """
         own = [register[i32(position)] for register in held]
         results = self.combine(own, self.term(values))
         if len(results) > 1:
