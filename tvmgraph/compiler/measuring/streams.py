@@ -41,7 +41,7 @@ def memory_pass(read: int, written: int, threads: int) -> Callable[[], None]:
         written: Bytes to write; next to none for a pass that only reads.
         threads: Workers, each of which takes a part of every array from one end to the other.
     """
-    lanes = cpu_model("host", threads).slots(_ITEMSIZE)
+    lanes = cpu_model("host", threads).lanes_of(_ITEMSIZE)
     step = threads * _UNROLL * lanes
     writes = written >= read * _MIN_WRITTEN
     inputs = max(1, round(read / written)) if writes else 1
