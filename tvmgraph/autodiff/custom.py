@@ -15,7 +15,7 @@ from tvmgraph.capture.traced import TracedTensor
 from tvmgraph.core.op import F, Op
 from tvmgraph.core.parameter import Parameter
 from tvmgraph.core.random import default_generator
-from tvmgraph.core.state import state
+from tvmgraph.core.state import call_user, state
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.errors import DTypeError, LeavesGraph, ShapeError, either, user_source
 from tvmgraph.graph.ir import CustomCall, Value
@@ -330,9 +330,7 @@ def recompute(block: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
     params = getattr(block, "get_parameters", list)()
 
     def forward(*given: Any) -> R:
-        if state.interpreter is not None:
-            return state.interpreter.call(block, given, kwargs)
-        return block(*given, **kwargs)
+        return call_user(block, given, kwargs)
 
     return recomputed(getattr(block, "__name__", "recompute"), forward, args, list(params))
 

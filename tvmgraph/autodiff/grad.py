@@ -15,7 +15,7 @@ from tvmgraph.capture.promotion import MutableFloat, MutableInt
 from tvmgraph.core.op import F, Op
 from tvmgraph.core.parameter import Parameter
 from tvmgraph.core.shown import Shown
-from tvmgraph.core.state import state
+from tvmgraph.core.state import call_user, state
 from tvmgraph.core.symbols import Scalar
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.errors import (
@@ -105,10 +105,7 @@ class _Run:
             self.tape, self.value = kept.tape, kept.value
         else:
             with recording(self.tape):
-                if state.interpreter is not None:
-                    self.value = state.interpreter.call(fn, args, kwargs)
-                else:
-                    self.value = fn(*args, **kwargs)
+                self.value = call_user(fn, args, kwargs)
         if isinstance(self.tape, _NotingTape):
             self.weights = list(self.tape.at_start.values())
             self.trained = [True] * len(self.weights)

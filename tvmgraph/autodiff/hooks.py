@@ -9,7 +9,7 @@ from typing import Any
 from tvmgraph.autodiff.custom import call_with_bprop, require_pure
 from tvmgraph.core.op import F
 from tvmgraph.core.parameter import Parameter
-from tvmgraph.core.state import bump_epoch, hooked, state
+from tvmgraph.core.state import bump_epoch, call_user, hooked, state
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.errors import ArgumentError, DTypeError, LeavesGraph, either, user_source
 
@@ -104,10 +104,8 @@ def run_hooks(hooks: Sequence[Handle], gradient: Tensor) -> Tensor:
     for handle in hooks:
         if handle.hook is None:
             continue
-        if state.interpreter is not None and not inspect.isbuiltin(handle.hook):
-            changed = state.interpreter.call(handle.hook, (gradient,), {})
-        else:
-            changed = handle.hook(gradient)
+        native = inspect.isbuiltin(handle.hook)
+        changed = handle.hook(gradient) if native else call_user(handle.hook, (gradient,))
         gradient = gradient if changed is None else changed
     return gradient
 

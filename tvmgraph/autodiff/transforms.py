@@ -25,6 +25,7 @@ from tvmgraph.capture import tree
 from tvmgraph.core.explained import explained
 from tvmgraph.core.op import F
 from tvmgraph.core.parameter import Parameter
+from tvmgraph.core.state import call_user
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.errors import ArgumentError, ShapeError, user_source
 
@@ -221,7 +222,7 @@ def jacfwd(
     @functools.wraps(fn, updated=())
     def run(*args: object, **kwargs: object) -> object:
         positions = _check_positions(grad_position, args, "jacfwd", fn)
-        value = fn(*args, **kwargs)
+        value = call_user(fn, args, kwargs)
         first, aux = _first(value, has_aux, "jacfwd")
         args = _distinct(args, positions)
 
@@ -231,7 +232,7 @@ def jacfwd(
 
             def push(v: Tensor) -> tuple[Tensor, ...]:
                 def alone(x: Tensor) -> object:
-                    result = fn(*args[:i], x, *args[i + 1 :], **kwargs)
+                    result = call_user(fn, (*args[:i], x, *args[i + 1 :]), kwargs)
                     return _first(result, has_aux, "jacfwd")[0]
 
                 return tuple(tensors_in(jvp(alone, x, v)[1]))

@@ -23,6 +23,7 @@ from tvmgraph.core.op import F, Op
 from tvmgraph.core.state import state
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.core.types import TensorType, tensor_type
+from tvmgraph.dtypes import DType
 from tvmgraph.errors import ArgumentError, CaptureError, DTypeError, ShapeError, user_source
 from tvmgraph.interruption import noticed
 
@@ -57,6 +58,10 @@ class BatchedTensor(TracedTensor):
         """Identity of the value it denotes now."""
         return self.whole.token
 
+    def __hash__(self) -> int:
+        alone = getattr(self.recorder, "interpreter", None) is None
+        return object.__hash__(self) if alone else super().__hash__()
+
     def snapshot(self) -> TracedTensor:
         """Returns a tensor that keeps denoting the current value."""
         return self.recorder.snapshot(self)  # pyright: ignore[reportReturnType]
@@ -77,11 +82,10 @@ class Batcher:
         size: Length of the batch.
     """
 
-    symbols: None = None  # symbolic sizes are the affair of the interpreter around it
-
     def __init__(self, size: int) -> None:
         self.size = size
         self.interpreter, self.tapes = state.interpreter, state.tapes
+        self.symbols = None if self.interpreter is None else self.interpreter.symbols
 
     def around(self) -> AbstractContextManager[None]:
         """Makes the interpreter and tapes around this one active."""
@@ -151,10 +155,23 @@ class Batcher:
         with self.around():
             target.rebind(new)
 
+    def number(self, value: object, dtype: DType) -> Tensor:
+        """Returns a number that differs from call to call, which the whole batch shares."""
+        assert self.interpreter is not None  # else there are none
+        with self.around():
+            return self.interpreter.number(value, dtype)
+
+    def having(self, roots: frozenset[str]) -> list[Tensor]:
+        """Returns tensors that have some sizes."""
+        having: Callable[..., list[Tensor]] = getattr(self.interpreter, "having")  # noqa: B009
+        return having(roots)
+
     def call(
         self, function: Callable[..., R], args: Iterable[object], kwargs: Mapping[str, object]
     ) -> R:
-        """Calls a Python function."""
+        """Calls a Python function; an interpreter around this one reads it."""
+        if self.interpreter is not None:
+            return self.interpreter.call(function, args, kwargs)
         return function(*args, **kwargs)
 
     def is_pure(self, run: Callable[[], object]) -> bool:
@@ -205,6 +222,11 @@ class Batcher:
         """Notes that an attribute of a Cell is about to be written."""
         if self.interpreter is not None:
             self.interpreter.before_attribute(cell, name)
+
+    def before_change(self, cell: object) -> None:
+        """Notes that the members or settings of a Cell are about to change."""
+        if self.interpreter is not None:
+            self.interpreter.before_change(cell)
 
     def snapshot(self, tensor: Tensor) -> Tensor:
         """Returns a tensor that keeps denoting the current value."""
@@ -259,7 +281,7 @@ def vmap(
         moved = [t if a is None else F.moveaxis(t, a, 0) if a else t for t, a in zip(leaves, axes)]
         inner = [t if a is None else BatchedTensor(batcher, t) for t, a in zip(moved, axes)]
         with noticed(), batcher.active():
-            value = fn(*tree.replace(args, iter(inner)), **kwargs)
+            value = batcher.call(fn, tree.replace(args, iter(inner)), kwargs)
         _write_back(leaves, axes, moved, inner)
         results = tensors_in(value)
         places = _spread_axes(out_axes, value, "out_axes")

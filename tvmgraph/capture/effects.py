@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from tvmgraph.capture import logs, printing, tree
 from tvmgraph.capture.changes import CHANGEABLE, MUTATING
-from tvmgraph.capture.expect import is_iterator, is_plain_object
+from tvmgraph.capture.expect import is_cell, is_iterator, is_plain_object
 from tvmgraph.capture.frame import Frame
 from tvmgraph.capture.places import contents
 from tvmgraph.capture.snapshot import Container, copy_of, refill
@@ -126,7 +126,8 @@ class Effects:
         self._log: list[Noted] = []
         self._undo: dict[int, Callable[[], None]] = {}
         self._copies: dict[int, int] = {}  # of the arguments' containers, by id of the original
-        self._stored: dict[int, object] = {}  # containers made here that something outside holds
+        self._known: dict[int, object] = {}  # what came from outside, of any kind
+        self._stored: dict[int, object] = {}  # what was made here and something outside holds
         self._both: set[int] = set()  # arguments' containers that are read elsewhere, too
 
     def add_originals(self, given: object, copied: Any) -> None:
@@ -168,32 +169,58 @@ class Effects:
         if isinstance(given, (list, dict)):
             self._paths[id(given)] = path
         if isinstance(given, dict):
+            if tree.has_tensor_keys(given):
+                raise CaptureError(
+                    "a dict with tensors as keys is an argument", op="jit", at=user_source(),
+                    fix="use numbers or strings as keys",
+                )  # fmt: skip
             for k, v in given.items():
                 self.add_arguments(v, (*path, k))
         elif isinstance(given, (list, tuple)):
             for i, v in enumerate(given):
                 self.add_arguments(v, (*path, i))
 
-    def seen(self, value: object) -> object:
-        """Notes a value that existed before the call."""
+    def seen(self, value: object, owner: object = None) -> object:
+        """Notes a value that existed before the call.
+
+        Args:
+            value: The value.
+            owner: What it was read of; if the call made that, the value need not be from outside.
+        """
         if id(value) in self._copies:
             self._met(value)
         if id(value) in self._stored:
             return value
+        if not isinstance(value, Tensor) and (owner is None or self._existed(owner)):
+            self._known[id(value)] = value
+            self._interpreter.recorder.guards.add_cells(value)  # code of the package reads it
         if isinstance(value, CHANGEABLE) or is_iterator(value):
             self._outside[id(value)] = value
         elif isinstance(value, tuple):
             for v in value:
-                self.seen(v)
+                self.seen(v, owner)
         return value
 
     def store(self, *values: object) -> None:
         """Notes values that something outside holds from here on."""
         for value in values:
-            if isinstance(value, (list, dict, set)) and not self.is_outside(value):
-                self._stored[id(value)] = value
-            elif isinstance(value, tuple):
+            if isinstance(value, tuple):
                 self.store(*value)
+            elif not (self.is_outside(value) or self._existed(value)):
+                self._stored[id(value)] = value
+
+    def _existed(self, value: object) -> bool:
+        """Whether an object is known to have existed before the call."""
+        if isinstance(value, types.MethodType):
+            value = value.__self__
+        if is_cell(value) and not isinstance(value, type):
+            return id(value) not in self._interpreter.recorder.guards.made
+        return id(value) in self._known or isinstance(value, (types.ModuleType, type))
+
+    def reference(self, value: object) -> tree.Leaf | None:
+        """Describes any object that existed before the call; numbers are no objects here."""
+        atom = isinstance(value, (Tensor, Symbol, tuple, str, float, int))
+        return None if atom or not self._existed(value) else tree.Leaf("constant", value)
 
     def is_outside(self, container: object) -> bool:
         """Whether a container existed before the call."""
@@ -226,8 +253,15 @@ class Effects:
         path = self._paths.get(id(container))
         if path is not None:
             return tree.Leaf("given", path)
-        known = isinstance(container, (list, dict, set)) or is_iterator(container)
-        return tree.Leaf("constant", container) if known and self.is_outside(container) else None
+        kept = isinstance(container, (list, dict, set)) or is_iterator(container)
+        if not kept or not self.is_outside(container):
+            return None
+        if not self._existed(container):
+            raise CaptureError(
+                f"a {type(container).__name__} that an object of the call holds leaves it",
+                op="jit", at=user_source(), fix="keep it in a variable, or make it outside",
+            )  # fmt: skip
+        return tree.Leaf("constant", container)
 
     def item(self, owner: object, value: object, taken: bool = False) -> Any:
         """Notes what comes from a container: its items are outside if it is.
@@ -240,11 +274,11 @@ class Effects:
         if id(owner) not in self._outside:
             return value
         if taken or not (isinstance(owner, _HOLDING) and isinstance(value, _HOLDING)):
-            return self.seen(value)
+            return self.seen(value, owner)
         if any(v is value for v in _items(owner)):
-            return self.seen(value)
+            return self.seen(value, owner)
         for v in _items(value):
-            self.seen(v)
+            self.seen(v, owner)
         return value
 
     def call(
@@ -364,12 +398,17 @@ class Effects:
             undo()
         self._undo.clear()
 
-    def finish(self, describe: tree.Described) -> tuple[Effect, ...]:
-        """Returns what every call must do."""
-        return tuple(
-            Effect(
-                self._paths.get(id(n.owner), n.owner), n.method,
-                describe((n.args, n.kwargs)),
-            )
-            for n in self._log
-        )  # fmt: skip
+    def finish(self, stored: tree.Described, shown: tree.Described) -> tuple[Effect, ...]:
+        """Returns what every call must do.
+
+        Args:
+            stored: Describes what is stored outside.
+            shown: Describes what is printed.
+        """
+
+        def effect(n: Noted) -> Effect:
+            describe = shown if n.owner is None or isinstance(n.owner, logs.Record) else stored
+            target = self._paths.get(id(n.owner), n.owner)
+            return Effect(target, n.method, describe((n.args, n.kwargs)))
+
+        return tuple(map(effect, self._log))

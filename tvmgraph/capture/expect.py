@@ -91,6 +91,9 @@ def expect(value: Any, objects: bool = True, depth: int = 0) -> Check:
         return lambda v: v.__class__ is value.kind
     if isinstance(value, float) and kind is float:
         return lambda v: v.__class__ is float and _same_float(v, value)
+    if isinstance(value, slice):  # its parts may be tensors
+        parts = expect((value.start, value.stop, value.step), objects, depth + 1)
+        return lambda v: v.__class__ is slice and parts((v.start, v.stop, v.step))
     if isinstance(value, _ATOMS):
         return lambda v: v is value or (v.__class__ is kind and v == value)
     if isinstance(value, np.ndarray):
@@ -253,7 +256,14 @@ def _expect_dict(value: dict[Any, Any], objects: bool, depth: int) -> Check:
     def same(v: Any) -> bool:
         return v.__class__ is kind and list(v) == keys and all(c(v[k]) for k, c in checks.items())
 
-    return same
+    def same_objects(v: dict[object, object]) -> bool:  # tensors compare element by element
+        keyed = v.__class__ is kind and list(map(hash, v)) == hashes and v.keys() == checks.keys()
+        return keyed and all(c(v[k]) for k, c in checks.items())
+
+    if all(isinstance(k, _ATOMS) for k in keys):
+        return same
+    hashes = list(map(hash, keys))
+    return same_objects
 
 
 def _expect_function(value: types.FunctionType, depth: int) -> Check:

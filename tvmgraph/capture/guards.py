@@ -109,7 +109,8 @@ class Guards:
         pure: Whether code that is not interpreted is refused before it changes anything outside.
         originals: What changed containers held before the capture changed them, by ``id``.
         own: Objects with a state, such as random generators, that the capture made, by ``id``.
-        made: Cells that the capture made, which the captured function may hold without any name.
+        made: Cells that the capture made, which the captured function may hold without any name,
+            by ``id``.
         written: Attributes and variables that the capture wrote: what it reads of them later is
             its own.
         blind: Set while something is looked up only to be appended to.
@@ -126,7 +127,7 @@ class Guards:
         self.written: set[object] = set()
         self.blind = False
         self.own: dict[int, object] = {}
-        self.made: list[CellLike] = []
+        self.made: dict[int, CellLike] = {}
         self.observer = Observer(self.add_frame, self.add_builtin)
         self.refused: CaptureError | None = None
         self.handed = Handed()
@@ -143,12 +144,12 @@ class Guards:
     def add_variable(self, cell: types.CellType, name: str) -> None:
         """Guards a closure variable."""
         place = Closure(("closure", id(cell)), f"closure variable {name!r}", cell)
-        self._note_cells(self._add(place))
+        self.add_cells(self._add(place))
 
     def add_global(self, space: dict[str, object], name: str) -> None:
         """Guards a global variable, also where it does not exist and a builtin is meant."""
         place = Global(("global", id(space), name), f"global {name!r}", space, name)
-        self._note_cells(self._add(place))
+        self.add_cells(self._add(place))
 
     def add_read(self, owner: object, name: str) -> None:
         """Guards an attribute that interpreted code reads."""
@@ -263,7 +264,7 @@ class Guards:
 
     def add_function(self, function: object) -> None:
         """Guards the Cell that the captured function is bound to, its code and closure."""
-        self._note_cells(getattr(function, "__self__", None))
+        self.add_cells(getattr(function, "__self__", None))
         function = getattr(function, "__func__", function)
         if isinstance(function, types.FunctionType):
             self.add_call(function)
@@ -395,12 +396,13 @@ class Guards:
                     if not name.startswith("__") and not callable(value):
                         self._add(member(base, name, "class"))
 
-    def _note_cells(self, value: object) -> None:
+    def add_cells(self, value: object) -> None:
+        """Guards a Cell from outside, or those in a list or tuple."""
         if is_cell(value) and not isinstance(value, type):
             self.add_cell(value)
         elif isinstance(value, (list, tuple)):
             for v in value:
-                self._note_cells(v)
+                self.add_cells(v)
 
     def add_value(self, tensor: Tensor) -> None:
         """Guards the elements of a tensor that Python code looked at."""

@@ -41,7 +41,7 @@ class Outside:
                 "name the attributes you need",
             )  # fmt: skip
         if isinstance(owner, types.CellType) and name == "cell_contents":
-            return self.effects.seen(self._cell_value(owner, name))
+            return self.effects.seen(self._cell_value(owner, name), owner)
         if not isinstance(owner, Tensor):
             if self.hoisted and ("attribute", id(owner), name) in self.hoisted:
                 return self._variable(("attribute", id(owner), name))
@@ -51,7 +51,7 @@ class Outside:
                 return self.call(found.fget, (owner,), {})
         value = getattr(owner, name, *default)
         if isinstance(owner, types.ModuleType) or not isinstance(value, types.BuiltinMethodType):
-            self.effects.seen(value)
+            self.effects.seen(value, owner)
         return value
 
     def _variable(self: Interpreter, key: object) -> Any:

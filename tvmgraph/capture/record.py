@@ -302,25 +302,16 @@ def _finish(
     if interpreter.settings.mode == "region" and recorder.chosen:  # Python code goes on with them
         leaf = chosen_leaves(recorder, leaf, tree.tensors(value), outputs)
 
-    def kept(x: object) -> tree.Leaf:  # what is stored somewhere may be any object
-        if isinstance(x, (Tensor, Symbol)):
-            return leaf(x)
-        specialise_inside(x)
-        if any(x is made for made in recorder.guards.made):
-            raise CaptureError(
-                f"a {type(x).__name__} that a compiled function makes is stored outside of it",
-                op="jit", at=user_source(),
-                fix="assign it to an attribute of a Cell, or make it outside",
-            )  # fmt: skip
-        return tree.Leaf("constant", x)
-
+    effects, shown = interpreter.effects, _shown_leaf(leaf)
     _check_results(value, interpreter)
     _keep_parameters(recorder)
-    existing = interpreter.effects.existing if interpreter.settings.lax else lambda v: None
+    existing = effects.existing if interpreter.settings.lax else lambda v: None
     described = tree.Described(leaf, existing)
-    result, stored = described(value), tree.Described(kept, existing, described)
+    result = described(value)
+    kept = _kept_leaf(recorder, shown)
+    stored = tree.Described(kept, lambda v: existing(v) or effects.reference(v), described)
     attributes = _attribute_effects(recorder, stored)
-    done = interpreter.effects.finish(stored)
+    done = effects.finish(stored, tree.Described(shown, existing, described))
     if interpreter.last_token is not None:  # keeps the prints alive
         outputs.append(recorder.value_of(interpreter.last_token))
     position = _computed_position(recorder, outputs)
@@ -337,6 +328,36 @@ def _finish(
         tuple((reference(o), n, s) for o, n, s, _ in attributes), blocks, recorder.guards,
         position, done, random_leaf, apart=interpreter.effects.apart(), tells_apart=tells_apart,
     )  # fmt: skip
+
+
+def _shown_leaf(leaf: Callable[[object], tree.Leaf]) -> Callable[[object], tree.Leaf]:
+    """Returns what describes a leaf that is printed: nobody keeps it, whatever it is."""
+
+    def shown(x: object) -> tree.Leaf:
+        if isinstance(x, (Tensor, Symbol)):
+            return leaf(x)
+        specialise_inside(x)
+        return tree.Leaf("constant", x)
+
+    return shown
+
+
+def _kept_leaf(
+    recorder: Recorder, shown: Callable[[object], tree.Leaf]
+) -> Callable[[object], tree.Leaf]:
+    """Returns what describes a leaf that is stored outside: an object made here would be shared."""
+
+    def kept(x: object) -> tree.Leaf:
+        made = not (isinstance(x, (Tensor, Symbol)) or _is_constant(recorder, x))
+        if made and recorder.interprets:
+            raise recorder.guards.refused or CaptureError(
+                f"a {type(x).__name__} that a compiled function makes is stored outside of it",
+                op="jit", at=user_source(),
+                fix="assign it to an attribute of a Cell, or make it outside",
+            )  # fmt: skip
+        return shown(x)
+
+    return kept
 
 
 def _names(recorder: Recorder, before: list[Value], written: list[int | Tensor]) -> list[str]:
@@ -365,8 +386,8 @@ def _keep_parameters(recorder: Recorder) -> None:
 
     Those of Cells that the function makes for itself start anew at every call.
     """
-    made = {id(cell) for cell in recorder.guards.made}
-    inner = {id(p) for cell in recorder.guards.made for p in cell._params.values()}
+    made = recorder.guards.made
+    inner = {id(p) for cell in made.values() for p in cell._params.values()}
     for p in recorder.made():
         if id(p) not in inner:
             recorder.keep(p)
@@ -436,11 +457,7 @@ def _result_leaf(
     if isinstance(x, Symbol):
         return tree.Leaf("argument", len(before) + recorder.result(x))
     specialise_inside(x)
-    if x is None or isinstance(x, (bool, int, float, complex, str, bytes, np.generic)):
-        return tree.Leaf("constant", x)
-    if isinstance(x, (DType, slice, range, type(...))):
-        return tree.Leaf("constant", x)
-    if _is_stable(recorder, x):
+    if _is_constant(recorder, x):
         return tree.Leaf("constant", x)
     error = CaptureError(
         f"a compiled function cannot return a {type(x).__name__}", op="jit", at=user_source(),
@@ -450,10 +467,17 @@ def _result_leaf(
     raise error
 
 
-def _is_stable(recorder: Recorder, x: object) -> bool:
-    """Whether an object existed before the call: no code that is captured makes one of its kind."""
+_DATA = (
+    type(None), bool, int, float, complex, str, bytes, np.generic, DType, range, type(...),
+)  # fmt: skip
+
+
+def _is_constant(recorder: Recorder, x: object) -> bool:
+    """Whether a value does not change, or existed before the call because of what it is."""
+    if isinstance(x, _DATA):
+        return True
     if is_cell(x) and not isinstance(x, type):
-        return not any(x is made for made in recorder.guards.made)
+        return id(x) not in recorder.guards.made
     return isinstance(x, (types.ModuleType, types.BuiltinFunctionType, type)) and not isinstance(
         getattr(x, "__self__", None), (list, dict, set, Tensor)
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import itertools
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -84,7 +85,7 @@ class Recorder:
         self._without: dict[int, Tensor] = {}  # those whose first elements are not known
         self.drawn: list[tuple[Value, Callable[[int, int], Tensor], int]] = []
         self._labels = Names()
-        self._journal: list[tuple[object, str, object]] = []
+        self._journal: list[tuple[object, str | None, object]] = []  # attributes; whole Cells
         self._cells: list[object] = []
         self.lasting = False  # whether functions of the call are still needed when it is over
 
@@ -434,17 +435,34 @@ class Recorder:
     def made_cell(self, cell: object) -> None:
         """Notes that a Cell comes into being: its guards must not see it go."""
         if is_cell(cell):
-            self.guards.made.append(cell)
+            self.guards.made[id(cell)] = cell
 
     def before_attribute(self, cell: object, name: str) -> None:
         """Notes what an attribute of a Cell held before it is written."""
         self._journal.append((cell, name, cell.__dict__.get(name, _MISSING)))
 
+    def before_change(self, cell: object) -> None:
+        """Notes what a Cell holds before its members or settings change.
+
+        Raises:
+            CaptureError: with graph breaks for a Cell from outside, which Python changes.
+        """
+        if id(cell) in self.guards.made or not is_cell(cell):
+            return
+        if self.guards.pure:
+            raise CaptureError(
+                f"a {type(cell).__name__} from outside gets other members or settings", op="jit",
+                at=user_source(), fix="change it outside of the compiled function",
+            )  # fmt: skip
+        held = {k: copy.copy(v) if k in _TABLES else v for k, v in cell.__dict__.items()}
+        self._journal.append((cell, None, held))
+
     def attributes(self) -> list[tuple[object, str, object]]:
         """Returns the Cell attributes that were written, once each, with what they held before."""
         first: dict[tuple[int, str], tuple[object, str, object]] = {}
         for cell, name, before in self._journal:
-            first.setdefault((id(cell), name), (cell, name, before))
+            if name is not None:
+                first.setdefault((id(cell), name), (cell, name, before))
         return list(first.values())
 
     def roll_back(self) -> None:
@@ -453,8 +471,13 @@ class Recorder:
             self.restore(cell, name, before)
 
     @staticmethod
-    def restore(cell: object, name: str, before: object) -> None:
-        """Puts back what an attribute held."""
+    def restore(cell: object, name: str | None, before: object) -> None:
+        """Puts back what an attribute, or a whole Cell, held."""
+        if name is None:
+            assert isinstance(before, dict)
+            cell.__dict__.clear()
+            cell.__dict__.update(before)
+            return
         if isinstance(cell, type):
             (delattr(cell, name) if before is _MISSING else setattr(cell, name, before))
         elif before is _MISSING:
@@ -470,3 +493,4 @@ def _call(
 
 
 _MISSING = object()
+_TABLES = ("_params", "_cells", "_buffers", "_flags")

@@ -31,7 +31,8 @@ def same_contents(a: Any, b: Any) -> bool:
     if isinstance(a, set):
         return a == b
     if isinstance(a, dict):
-        return list(a) == list(b) and all(a[k] is b[k] for k in a)
+        pairs = zip(a.items(), b.items())
+        return len(a) == len(b) and all(k is j and v is w for (k, v), (j, w) in pairs)
     return len(a) == len(b) and all(x is y for x, y in zip(a, b))
 
 

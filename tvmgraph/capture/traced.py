@@ -129,6 +129,12 @@ class TracedTensor(Tensor):
     def __contains__(self, value: object) -> bool:
         no_value("`in`", "use (x == value).any()")
 
+    def __hash__(self) -> int:
+        raise CaptureError(  # it is found by its identity, which is another one at every call
+            "a tensor as a key of a dict, or in a set, is not supported in a static graph",
+            op="jit", at=user_source(), fix="use a number or a string, or keep tensors in a list",
+        )  # fmt: skip
+
     def __deepcopy__(self, memo: dict[int, object]) -> TracedTensor:
         return self.snapshot()
 

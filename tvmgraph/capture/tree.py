@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
-import copy
-from collections import Counter, defaultdict
-from collections.abc import Callable, ItemsView, Iterator, KeysView, Mapping, Sequence, ValuesView
+from collections import Counter, OrderedDict, defaultdict
+from collections.abc import (
+    Callable,
+    ItemsView,
+    Iterable,
+    Iterator,
+    KeysView,
+    Mapping,
+    Sequence,
+    ValuesView,
+)
 from dataclasses import dataclass, fields, is_dataclass
 from functools import partial
 from typing import Any
@@ -59,6 +67,11 @@ def _walk(value: object, found: list[Tensor]) -> None:
             _walk(v, found)
 
 
+def has_tensor_keys(value: Iterable[object]) -> bool:
+    """Whether a tensor is a key, or in one: it is found by its identity alone."""
+    return any(k.__class__ is not str and tensors(k) for k in value)
+
+
 def replace(value: object, new: Iterator[object], other: Callable[[Any], Any] | None = None) -> Any:
     """Returns the structure with its tensors replaced in order.
 
@@ -77,10 +90,26 @@ def replace(value: object, new: Iterator[object], other: Callable[[Any], Any] | 
 
 
 def dict_like(value: dict[Any, Any]) -> Callable[[Any], Any]:
-    """Returns what makes a dict of the same class from pairs."""
-    if isinstance(value, defaultdict):
-        return partial(type(value), value.default_factory)
-    return type(value)
+    """Returns what makes a dict of the same class from pairs, without running anything of it."""
+    if type(value) is dict:
+        return dict
+    factory = value.default_factory if isinstance(value, defaultdict) else None
+    return partial(_dict_of_kind, type(value), factory, getattr(value, "__dict__", {}).copy())
+
+
+def _dict_of_kind(
+    kind: type[dict[object, object]], factory: object, attributes: Mapping[str, object],
+    pairs: Iterable[tuple[object, object]],
+) -> object:  # fmt: skip
+    new = kind.__new__(kind)
+    if factory is not None:
+        setattr(new, "default_factory", factory)  # noqa: B010
+    put = OrderedDict.__setitem__ if issubclass(kind, OrderedDict) else dict.__setitem__
+    for key, item in pairs:
+        put(new, key, item)
+    for name, attribute in attributes.items():
+        new.__dict__[name] = attribute
+    return new
 
 
 def _like(value: object, items: list[object]) -> object:
@@ -108,7 +137,7 @@ class Described:
 
     Args:
         leaf: Describes what is no container.
-        known: Describes a list or dict that existed before, ``None`` for others.
+        known: Describes what existed before, ``None`` for others.
         others: Describes what is built in the same call, with the same containers.
     """
 
@@ -122,7 +151,7 @@ class Described:
     def __call__(self, value: object) -> Structure:
         """Returns the structure of a value."""
         if not isinstance(value, (list, dict)):
-            return describe(value, self._leaf, self)
+            return self._known(value) or describe(value, self._leaf, self)
         found = self._seen.get(id(value))
         if isinstance(found, Branch):
             object.__setattr__(found, "shared", True)
@@ -145,18 +174,35 @@ def describe(
         if getattr(value, "__dict__", None):  # more than its items
             return leaf(value)
         return Branch(partial(_of_kind, type(value)), children)  # holds nothing of the value
-    if isinstance(value, dict):
+    if isinstance(value, dict) and not getattr(value, "__dict__", None):
         keys, make = tuple(value), dict_like(value)
-        children = tuple(map(each, value.values()))
-        return Branch(lambda items: make(zip(keys, items)), children)
+        named, children = tuple(map(each, keys)), tuple(map(each, value.values()))
+        if all(isinstance(k, Leaf) and k.kind == "constant" for k in named):
+            return Branch(lambda items: make(zip(keys, items)), children)
+        return Branch(lambda items: make(_pairs(items)), (*named, *children))
+    if isinstance(value, slice):
+        return Branch(lambda items: slice(*items), tuple(map(each, _parts(value))))
     for kind, make in _VIEWS.items():
         if isinstance(value, kind):
             return Branch(make, tuple(map(each, value)))
     if is_dataclass(value) and not isinstance(value, type):
         names = [f.name for f in fields(value)]
+        more = getattr(value, "__dict__", {}).keys() - {*names}
+        if more or not all(hasattr(value, n) for n in names):
+            return leaf(value)
         children = tuple(each(getattr(value, n)) for n in names)
-        return Branch(lambda items: _with_fields(value, names, items), children)
+        return Branch(partial(_with_fields, type(value), names), children)
     return leaf(value)
+
+
+def _pairs(items: list[object]) -> Iterator[tuple[object, object]]:
+    """Yields keys with values; first come the keys."""
+    half = len(items) // 2
+    return zip(items[:half], items[half:])
+
+
+def _parts(value: slice) -> tuple[object, ...]:
+    return value.start, value.stop, value.step
 
 
 #: What makes a view of a dict from what it goes over.
@@ -168,9 +214,9 @@ _VIEWS: dict[type, Callable[[list[Any]], Any]] = {
 VIEWS = tuple(_VIEWS)
 
 
-def _with_fields(example: object, names: list[str], items: Sequence[object]) -> object:
-    """Makes another instance of a data class, frozen or not."""
-    new = copy.copy(example)
+def _with_fields(kind: type[object], names: list[str], items: Sequence[object]) -> object:
+    """Makes an instance of a data class, frozen or not, without running anything of it."""
+    new = object.__new__(kind)
     for name, item in zip(names, items):
         object.__setattr__(new, name, item)
     return new

@@ -5,9 +5,9 @@ from __future__ import annotations
 import itertools
 import threading
 import weakref
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 from tvmgraph import forking
 from tvmgraph.dtypes import DType
@@ -87,6 +87,10 @@ class Interpreter(Protocol):
 
     def before_attribute(self, cell: object, name: str) -> None:
         """Notes that an attribute of a Cell is about to be written."""
+        ...
+
+    def before_change(self, cell: object) -> None:
+        """Notes that the members or settings of a Cell are about to change."""
         ...
 
     def snapshot(self, tensor: Tensor) -> Tensor:
@@ -171,6 +175,24 @@ _counter = itertools.count(1)
 epoch = 0
 #: Changes whenever a tensor that existed before is given other elements or another storage.
 writes = 0
+
+
+R = TypeVar("R")
+
+
+def call_user(
+    function: Callable[..., R], args: tuple[object, ...], kwargs: Mapping[str, object] | None = None
+) -> R:
+    """Calls a function of the user, which a capture reads instead: it sees what that does."""
+    if state.interpreter is not None:
+        return state.interpreter.call(function, args, kwargs or {})
+    return function(*args, **(kwargs or {}))
+
+
+def before_change(cell: object) -> None:
+    """Notes that the Parameters, Cells, buffers or settings of a Cell are about to change."""
+    if state.interpreter is not None:
+        state.interpreter.before_change(cell)
 
 
 def bump_epoch() -> None:

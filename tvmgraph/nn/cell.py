@@ -14,7 +14,7 @@ from tvmgraph.config import GRAPH_MODE, context
 from tvmgraph.core.explained import explained
 from tvmgraph.core.op import F
 from tvmgraph.core.parameter import _DEFAULT_NAME, Buffer, Parameter, ParameterTuple
-from tvmgraph.core.state import bump_epoch, state
+from tvmgraph.core.state import before_change, bump_epoch, call_user, state
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.errors import (
     ArgumentError,
@@ -93,6 +93,8 @@ class Cell(HookMethods, SettingMethods, StateMethods):
         if state.interpreter is not None:
             state.interpreter.before_attribute(self, name)
         params = self._params
+        if isinstance(value, _MEMBERS) or (value is None and (name in params or name in cells)):
+            before_change(self)
         if isinstance(value, Parameter):
             self.__drop(name, keep="_params")
             self.insert_param_to_cell(name, value)
@@ -178,6 +180,7 @@ class Cell(HookMethods, SettingMethods, StateMethods):
     def __delattr__(self, name: str) -> None:
         for table in (self._params, self._cells, self.__dict__):
             if name in table:
+                before_change(self)
                 del table[name]
                 bump_epoch()
                 return
@@ -257,9 +260,7 @@ class Cell(HookMethods, SettingMethods, StateMethods):
             raise
 
     def __construct(self, *args: object, **kwargs: object) -> object:
-        if state.interpreter is not None:
-            return state.interpreter.call(self.construct, args, kwargs)
-        return self.construct(*args, **kwargs)
+        return call_user(self.construct, args, kwargs)
 
     def __differently(self, args: tuple[object, ...], kwargs: Mapping[str, object]) -> object:
         """Calls ``construct`` with the cell's own derivative, if any, or recomputing it."""
@@ -331,6 +332,7 @@ class Cell(HookMethods, SettingMethods, StateMethods):
         if param.name == _DEFAULT_NAME:
             param.name = param_name
         self._require_own_name(param_name, param)
+        before_change(self)
         self._params[param_name] = param
         bump_epoch()
 
@@ -385,6 +387,7 @@ class Cell(HookMethods, SettingMethods, StateMethods):
                 op="insert_child_to_cell", at=user_source(),
             )  # fmt: skip
         if child_cell is None:
+            before_change(self)
             self._cells[child_name] = None
             return
         if not isinstance(child_cell, Cell):
@@ -582,6 +585,10 @@ class Cell(HookMethods, SettingMethods, StateMethods):
     def __setstate__(self, kept: Mapping[str, object]) -> None:
         self.__dict__.update(kept)
         bump_epoch()
+
+
+#: What a Cell registers.
+_MEMBERS = (Parameter, Cell, ParameterTuple, Buffer)
 
 
 def _cast_floats(value: object, dtype: dtypes.DType) -> Any:

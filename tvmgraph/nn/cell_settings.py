@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Self
 from tvmgraph import dtypes
 from tvmgraph.config import JitConfig, as_jit_config
 from tvmgraph.core.op import F
-from tvmgraph.core.state import bump_epoch
+from tvmgraph.core.state import before_change, bump_epoch
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.errors import ArgumentError, TypeOrValueError, user_source
 from tvmgraph.jit.signature import check_specs
@@ -37,7 +37,9 @@ class SettingMethods:
                 f"mode must be a bool, not {mode!r}", op="Cell.set_train", at=user_source()
             )
         for _, cell in self.cells_and_names():
-            object.__setattr__(cell, "training", mode)
+            if cell.training is not mode:
+                before_change(cell)
+                object.__setattr__(cell, "training", mode)
         bump_epoch()
         return self
 
@@ -71,6 +73,7 @@ class SettingMethods:
 
     def add_flags(self, **flags: object) -> Self:
         """Sets flags that can be read as attributes."""
+        before_change(self)
         self._flags.update(flags)
         bump_epoch()
         return self
@@ -99,6 +102,7 @@ class SettingMethods:
                 fix="use float16, bfloat16 or float32",
             )  # fmt: skip
         for _, cell in self.cells_and_names():
+            before_change(cell)
             object.__setattr__(cell, "_to_float", dtype)
         bump_epoch()
         return self
@@ -109,6 +113,7 @@ class SettingMethods:
         Args:
             dst_type: float16, bfloat16, float32 or float64.
         """
+        before_change(self)
         object.__setattr__(self, "_output_float", dtypes.dtype_of(dst_type))
         bump_epoch()
         return self
@@ -163,6 +168,7 @@ class SettingMethods:
         """
         if kwargs.get("mode", True):
             return self.add_flags(recompute=True)
+        before_change(self)
         self._flags.pop("recompute", None)
         return self
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 from tvmgraph import dtypes
 from tvmgraph.core.op import F
 from tvmgraph.core.parameter import Parameter
-from tvmgraph.core.state import bump_epoch
+from tvmgraph.core.state import before_change, bump_epoch
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.errors import (
     ArgumentError,
@@ -64,6 +64,7 @@ class StateMethods:
             raise either(ArgumentError, KeyError)(
                 f"the name {name!r} {why}", op="register_buffer", at=user_source()
             )
+        before_change(self)
         setattr(self, name, tensor)
         self._buffers[name] = bool(persistent)
 

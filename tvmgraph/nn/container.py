@@ -6,7 +6,7 @@ from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Self, TypeAlias
 
-from tvmgraph.core.state import bump_epoch
+from tvmgraph.core.state import before_change, bump_epoch
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.errors import (
     ArgumentError,
@@ -58,6 +58,7 @@ class _Ordered(Cell):
         before = {id(cell): key for key, cell in self._cells.items()}
         own, depth = _place(self._cells)
         kept = OrderedDict((key, self._checked(cell)) for key, cell in cells)
+        before_change(self)
         object.__setattr__(self, "_cells", kept)
         for key, cell in kept.items() if self._auto_prefix else ():
             if id(cell) not in before:

@@ -332,7 +332,8 @@ class Program:
         code = _code_in(compile(module, like.__code__.co_filename, "exec", dont_inherit=True,
                                 flags=like.__code__.co_flags & _FUTURE), node.name)  # fmt: skip
         shown = like.__code__
-        code = code.replace(co_name=shown.co_name, co_qualname=shown.co_qualname)
+        code = _requalified(code, code.co_qualname, shown.co_qualname)
+        code = code.replace(co_name=shown.co_name)
         cells = dict(zip(free, like.__closure__ or ()))
         cells |= {n: types.CellType(v) for n, v in space.items()}
         closure = tuple([cells[n] for n in code.co_freevars])
@@ -353,6 +354,15 @@ _PARAMETERS = ("posonlyargs", "args", "kwonlyargs")
 def _bare(parameter: ast.arg | None) -> ast.arg | None:
     """Returns a parameter without its annotation."""
     return parameter and split.replaced(parameter, annotation=None)
+
+
+def _requalified(code: types.CodeType, before: str, now: str) -> types.CodeType:
+    """Renames a definition: what it defines has its name in front."""
+    name = now + code.co_qualname.removeprefix(before)
+    inner = tuple(
+        _requalified(c, before, now) if isinstance(c, types.CodeType) else c for c in code.co_consts
+    )
+    return code.replace(co_qualname=name, co_consts=inner)
 
 
 def _code_in(code: types.CodeType, name: str) -> types.CodeType:

@@ -17,6 +17,7 @@ from tvmgraph.capture.expect import LIBRARIES, ends_by_itself, is_cell, is_morta
 from tvmgraph.capture.places import has_references, reference
 from tvmgraph.capture.settings import Settings
 from tvmgraph.capture.source import definition_of
+from tvmgraph.capture.tree import has_tensor_keys
 from tvmgraph.config import JitConfig
 from tvmgraph.core.state import state
 from tvmgraph.core.tensor import Tensor
@@ -195,7 +196,7 @@ class Segment(JitFunction):
                 self._differs[i] += not callable(before) or before() is not value
                 self._before[i] = reference(value)
             else:
-                self._before[i] = key_of(value, [])
+                self._before[i] = hash(key_of(value, []))  # keys may not compare: tensors
                 self._differs[i] += before != self._before[i]
 
     def _leave_varying(self) -> None:
@@ -324,10 +325,15 @@ def _leaves(value: Any, containers: set[int]) -> Iterator[object]:
         for v in value:
             yield from _leaves(v, containers)
     elif type(value) is dict:
+        if has_tensor_keys(value):
+            yield _UNKNOWN
         for v in value.values():
             yield from _leaves(v, containers)
     else:
         yield value
+
+
+_UNKNOWN = object()
 
 
 def _is_known(value: object) -> bool:
