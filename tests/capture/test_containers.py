@@ -30,6 +30,15 @@ class Net(nn.Cell):
 f = o = Net()
 def state(): return [vars(o).get(name) for name in ("cache", "late")]
 """
+TAKING = """
+class Box:
+    def __init__(self): self.rows = []; self.table = {}; self.known = set()
+o = Box()
+def state(): return o.rows, o.table, o.known
+def f(x, n, o):
+    CODE
+    return x * (len(o.rows) + len(o.table) + len(o.known))
+"""
 #: By name, code of a module. ``f(x, n, o)`` is compiled; ``change(n)`` happens before a call.
 PROGRAMS = {
     "an attribute of a Cell becomes a dict": CACHE.replace("CODE", """
@@ -56,6 +65,28 @@ PROGRAMS = {
         return x * (1 if self.cache is None else 2 if isinstance(self.cache, float) else 3)""") + """
 def change(n): o.cache = [None, 2.0, {"k": 1}, None][n]
 """,
+    "a list takes what a generator gives": TAKING.replace("CODE", """
+    o.rows.extend(x[i] for i in range(2)); o.rows += (x * i for i in range(2))
+    o.rows[1:2] = (t + 1 for t in (x, x)); o.rows.extend(map(lambda i: i * 2, (n, 2)))
+    o.rows.extend(zip((n,), (x,))); o.rows.extend({"a": 1}.items()); o.rows.extend("ab")"""),
+    "a dict takes what a generator gives": TAKING.replace("CODE", """
+    o.table.update((str(i), x[i]) for i in range(2)); o.table.update(zip("ab", (x, n)), c=n)
+    more = {"d": n}; o.table.update(more); more["d"] = 9"""),
+    "a set takes what a generator gives": TAKING.replace("CODE", """
+    o.known.update(i for i in range(n)); o.known.update(map(str, (n,)), {7})
+    o.known.difference_update(i for i in (1, n))"""),
+    "a list is looked at while it takes items": TAKING.replace("CODE", """
+    o.rows.extend(len(o.rows) for _ in range(3)); o.rows += (len(o.rows) for _ in range(2))"""),
+    "a generator changes something while a list takes its items": TAKING.replace("CODE", """
+    o.rows.extend([o.known.add(i), o.table.update(k=i), i][2] for i in range(n))
+    o.rows.extend(print(i) for i in range(n))"""),
+    "a generator changes the list that takes its items": TAKING.replace("CODE", """
+    o.rows.extend([o.rows.append(9), i][1] for i in range(n))"""),
+    "what a list took of another list is that of then": TAKING.replace("CODE", """
+    row = [1, n]; o.rows.extend(row); row.append(3)
+    row = [1, [n]]; o.rows[:] = row; row[0] = 5; row[1].append(4)
+    o.rows.extend([row]); o.rows[-1].append(6)
+    o.rows.extend(o.rows); o.rows += o.rows[::2]"""),
 }  # fmt: skip
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import types
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -95,6 +95,12 @@ class Noted:
 
 
 _HOLDING = (list, dict, set, deque)
+#: Methods that take the items of their arguments, and arguments whose items never change.
+_FILLING = frozenset({
+    "__iadd__", "difference_update", "extend", "intersection_update",
+    "symmetric_difference_update", "update",
+})  # fmt: skip
+_FIXED = (str, bytes, range, tuple, frozenset)
 _TAKING = ("pop", "popitem", "popleft")
 
 
@@ -282,7 +288,7 @@ class Effects:
         return value
 
     def call(
-        self, owner: Any, method: str, args: tuple[Any, ...], kwargs: dict[str, Any],
+        self, owner: Any, method: str, args: tuple[object, ...], kwargs: dict[str, object],
         node: ast.AST, frame: Frame,
     ) -> object:  # fmt: skip
         """Calls a method that may change a container, and notes it if the container is outside."""
@@ -290,35 +296,80 @@ class Effects:
         if changes and id(owner) in self._outside:
             if method == "setdefault" and isinstance((args or (0,))[-1], (list, dict, set)):
                 self._leave(owner, node, frame)
-            self._note(owner, method, args, kwargs, node, frame)
-        else:
-            self._interpreter.recorder.guards.handed.keep(owner)
-            if method in ("__setitem__", "__delitem__"):
-                self._interpreter.impure.write_item(owner)
-                self._interpreter.refuse_change(getattr(owner, method), (owner,))
+            return self._change(owner, method, args, kwargs, node, frame)
+        self._interpreter.recorder.guards.handed.keep(owner)
+        if method in ("__setitem__", "__delitem__"):
+            self._interpreter.impure.write_item(owner)
+            self._interpreter.refuse_change(getattr(owner, method), (owner,))
+        return self._called(owner, method, args, kwargs)
+
+    def _called(
+        self, owner: object, method: str, args: tuple[object, ...], kwargs: dict[str, object]
+    ) -> object:
         function = getattr(owner, method)
         if is_plain_object(owner):  # whose class may be a user's
             return self._interpreter.call(function, args, kwargs)
         return self.item(owner, function(*args, **kwargs), taken=method in _TAKING)
 
-    def _leave(self, owner: object, node: ast.AST, frame: Frame) -> None:
-        """Leaves it to Python to make an item that is there in later calls."""
-        if self._interpreter.settings.lax and not self.is_argument(owner):
-            self._interpreter.refuse(node, frame, "dict.setdefault() with a container")
-
-    def _note(
+    def _change(
         self, owner: Container, method: str, args: tuple[object, ...], kwargs: dict[str, object],
         node: ast.AST, frame: Frame,
-    ) -> None:  # fmt: skip
+    ) -> object:  # fmt: skip
+        """Changes a container from outside, and notes it with the items that were taken."""
         if id(owner) in self._both:
             self._refuse_both()
-        self.store(*args, *kwargs.values())
         self._interpreter.recorder.guards.handed.keep(owner)
         before = copy_of(owner)
         self._interpreter.recorder.guards.originals.setdefault(id(owner), before)
         self._undo.setdefault(id(owner), lambda: refill(owner, before))
+        mark, given = self.mark(), args
+        filled = method == "__setitem__" and isinstance(args[0], slice)
+        if filled or method in _FILLING:
+            pairs = [self._taking(owner, v, node, frame) for v in args[filled:]]
+            given = (*args[:filled], *[v for v, _ in pairs])
+            args = (*args[:filled], *[v for _, v in pairs])
+        try:
+            result = self._called(owner, method, given, kwargs)
+        except BaseException:  # an iterator may have ended it midway
+            refill(owner, before)
+            raise
+        if any(noted.owner is owner for noted in self._log[mark:]):
+            self._interpreter.refuse(
+                node, frame, f"changing a {type(owner).__name__} while it takes items",
+                "make a list of the items first",
+            )  # fmt: skip
+        self.store(*args, *kwargs.values())
+        for v in args if given is not args else ():
+            self.store(*_items(v) if isinstance(v, (list, dict)) else ())
         inside = before if self._interpreter.depth else None
         self._log.append(Noted(owner, method, args, kwargs, node, frame, inside))
+        return result
+
+    def _taking(
+        self, owner: Container, value: Any, node: ast.AST, frame: Frame
+    ) -> tuple[object, object]:
+        """Returns what a container takes items of, and what holds those items afterwards.
+
+        They are taken one by one as in Python: an iterator may look at the container meanwhile.
+        """
+        if isinstance(value, _FIXED) or (self.is_outside(value) and not is_iterator(value)):
+            return value, value
+        if isinstance(owner, dict) and hasattr(value, "keys"):
+            items = dict(value)
+            return items, items
+        taken: list[object] = []
+
+        def take() -> Iterator[object]:
+            for item in self._interpreter.iterate(value, node, frame):
+                taken.append(tuple(item) if isinstance(owner, dict) else item)
+                yield taken[-1]
+
+        return take(), taken
+
+    def _leave(self, owner: object, node: ast.AST, frame: Frame) -> None:
+        """Leaves it to Python to make an item that is there in later calls."""
+        if self._interpreter.settings.lax and not self.is_argument(owner):
+            self._interpreter.refuse(node, frame, "dict.setdefault() with a container")
 
     def again(
         self, noted: Noted, args: tuple[Any, ...], kwargs: Any, node: ast.AST, frame: Frame

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, NoReturn, Protocol
 
 from tvmgraph.capture.frame import Frame
@@ -61,6 +62,10 @@ class Interpreting(Protocol):
 
     def call(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> object:
         """Calls anything that captured code calls."""
+        ...
+
+    def iterate(self, value: object, node: ast.AST, frame: Frame) -> Iterator[Any]:
+        """Iterates over the items of something."""
         ...
 
     def refuse_change(self, function: object, args: tuple[object, ...]) -> None:

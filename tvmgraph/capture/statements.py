@@ -193,9 +193,8 @@ class Statements:
         value = self.evaluate(node.value, frame)
         frame.node = node
         if isinstance(before, list) and isinstance(node.op, (ast.Add, ast.Mult)):
-            added = isinstance(node.op, ast.Add)
-            method, given = ("extend", list(value)) if added else ("__imul__", value)
-            self.effects.call(before, method, (given,), {}, node, frame)
+            method = "extend" if isinstance(node.op, ast.Add) else "__imul__"
+            self.effects.call(before, method, (value,), {}, node, frame)
             return before
         if isinstance(before, (set, dict)):
             self.refuse(
