@@ -39,6 +39,10 @@ def f(x, n, o):
     CODE
     return x * (len(o.rows) + len(o.table) + len(o.known))
 """
+ARGUMENT = """
+o = MAKE
+def f(x, n, o): return x * sum(v if isinstance(v, int) else len(v) for v in o), next(iter(o)), len(o)
+"""
 #: By name, code of a module. ``f(x, n, o)`` is compiled; ``change(n)`` happens before a call.
 PROGRAMS = {
     "an attribute of a Cell becomes a dict": CACHE.replace("CODE", """
@@ -87,6 +91,21 @@ def change(n): o.cache = [None, 2.0, {"k": 1}, None][n]
     row = [1, [n]]; o.rows[:] = row; row[0] = 5; row[1].append(4)
     o.rows.extend([row]); o.rows[-1].append(6)
     o.rows.extend(o.rows); o.rows += o.rows[::2]"""),
+    "an argument is a set that changes": ARGUMENT.replace("MAKE", "set()") + """
+def change(n): o.add(n)
+""",
+    "an argument is a set that changes its order": ARGUMENT.replace("MAKE", "{1, 9}") + """
+def change(n): o.clear(); o.update((9, 1) if n == 2 else (1, 9))
+""",
+    "an argument is a deque that changes": ARGUMENT.replace("MAKE", "collections.deque([[1]])") + """
+def change(n): o[0].append(n); o.appendleft([-n])
+""",
+    "an argument is an array that changes": ARGUMENT.replace("MAKE", "array.array('i')") + """
+def change(n): o.append(n)
+""",
+    "an argument is a bytearray that changes": ARGUMENT.replace("MAKE", "bytearray()") + """
+def change(n): o.append(n)
+""",
 }  # fmt: skip
 
 

@@ -288,6 +288,31 @@ def has_contents(value: object) -> bool:
     return isinstance(value, (list, dict, set, deque, np.ndarray, *_BUFFERS))
 
 
+def identified(value: object) -> tuple[object, ...]:
+    """Returns what is equal while an argument is the same object and has the same contents.
+
+    Lists, dicts and arrays are compared by what they hold, so no capture asks this of them.
+    """
+    kind = type(value)
+    if isinstance(value, (set, deque)):
+        return (kind, id(value), getattr(value, "maxlen", None), *map(_item, value))
+    if isinstance(value, _BUFFERS):
+        return (kind, id(value), bytes(value))
+    return (kind, id(value))
+
+
+def _item(value: object) -> tuple[object, ...]:
+    """Returns what is equal while an item of a container counts as the same."""
+    kind = type(value)
+    if isinstance(value, dict):
+        return (kind, *[(_item(k), _item(v)) for k, v in value.items()])
+    if isinstance(value, (list, tuple, set, frozenset, deque)):
+        return (kind, *map(_item, value))
+    if isinstance(value, (*_BUFFERS, np.ndarray)):
+        return (kind, id(value), bytes(value))
+    return (kind, repr(value)) if isinstance(value, (*_ATOMS, float)) else (kind, id(value))
+
+
 def is_mutable(value: object) -> bool:
     """Whether a value can change without an attribute being assigned."""
     if has_contents(value):

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tvmgraph import dtypes
-from tvmgraph.capture.expect import forget_with
+from tvmgraph.capture.expect import forget_with, identified
 from tvmgraph.capture.promotion import (
     NUMBERS,
     MutableFloat,
@@ -70,7 +70,7 @@ def pattern_of(value: Any, shapes: list[tuple[int, ...]], numbers: list[object])
         return (kind, tuple([pattern_of(v, shapes, numbers) for v in value]))
     if isinstance(value, np.ndarray):
         return (kind, value.dtype.str, value.shape, value.tobytes())
-    return (kind, id(value))
+    return identified(value)
 
 
 @dataclass

@@ -18,7 +18,7 @@ import numpy as np
 
 from tvmgraph import dtypes, forking, hooks
 from tvmgraph.capture import tree
-from tvmgraph.capture.expect import forget_with
+from tvmgraph.capture.expect import forget_with, identified
 from tvmgraph.capture.promotion import MutableFloat, MutableInt, Operand, Promotion
 from tvmgraph.capture.record import Captured, capture
 from tvmgraph.capture.settings import Settings
@@ -628,7 +628,8 @@ def key_of(value: Any, leaves: list[Tensor]) -> object:
     """Returns the hashable kind of an argument and collects its tensors.
 
     A tensor counts by its type and whether it is a Parameter, a number or string by its value, an
-    array by its elements, any other object by identity.
+    array by its elements, a set, deque or buffer by identity and contents, any other object by
+    identity.
     """
     if isinstance(value, Tensor):
         leaves.append(value)
@@ -650,4 +651,4 @@ def key_of(value: Any, leaves: list[Tensor]) -> object:
         return (kind, value.dtype.str, value.shape, value.tobytes())
     if kind is MutableInt or kind is MutableFloat:
         return (kind, repr(value))
-    return (kind, id(value))
+    return identified(value)
