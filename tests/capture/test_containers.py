@@ -106,6 +106,14 @@ def change(n): o.append(n)
     "an argument is a bytearray that changes": ARGUMENT.replace("MAKE", "bytearray()") + """
 def change(n): o.append(n)
 """,
+    "a function that is called changes its defaults": """
+def acc(t, rows=[]): rows.append(t); return len(rows)
+def memo(t, k, *, table={}):
+    if k not in table: table[k] = t * 2
+    return table[k]
+def state(): return acc.__defaults__, memo.__kwdefaults__
+def f(x, n, o): return x * acc(x) + memo(x, n)
+""",
 }  # fmt: skip
 
 

@@ -267,6 +267,7 @@ class Interpreter(Expressions, Statements, Branches, Loops, Outside):
         frame = Frame(source, function.__globals__, cells=cells)  # pyright: ignore[reportArgumentType]
         frame.names.update(_bind(python_signature(function, follow_wrapped=False), args, kwargs))
         frame.given = (*frame.names.values(),)
+        self.effects.seen((function.__defaults__, *(function.__kwdefaults__ or {}).values()))
         self.recorder.guards.add_call(function)
         return self._body(frame)
 
