@@ -104,9 +104,11 @@ def _dict_of_kind(
     new = kind.__new__(kind)
     if factory is not None:
         setattr(new, "default_factory", factory)  # noqa: B010
-    put = OrderedDict.__setitem__ if issubclass(kind, OrderedDict) else dict.__setitem__
     for key, item in pairs:
-        put(new, key, item)
+        if isinstance(new, OrderedDict):
+            OrderedDict.__setitem__(new, key, item)
+        else:
+            dict.__setitem__(new, key, item)
     for name, attribute in attributes.items():
         new.__dict__[name] = attribute
     return new
