@@ -105,6 +105,15 @@ def either(kind: type[TvmgraphError], other: type[Exception]) -> type[Any]:
     return type(kind.__name__, (kind, other), parts)
 
 
+def no_scalar(value: object) -> type[Any]:
+    """Returns the class for what is no number: of an array with axes the shape is wrong, too.
+
+    Args:
+        value: What was given.
+    """
+    return either(DTypeError, ShapeError) if getattr(value, "ndim", 0) else DTypeError
+
+
 def _reduced(error: TvmgraphError) -> tuple[object, ...]:
     """A class made by :func:`either` is pickled by what it is made of."""
     return (_again, (*type(error).__bases__, error.message), TvmgraphError.__reduce__(error)[2])

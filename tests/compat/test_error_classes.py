@@ -13,6 +13,7 @@ from tvmgraph import Tensor, nn, ops
 from tvmgraph.dataset import audio, vision
 from tvmgraph.errors import DTypeError, ShapeError
 from tvmgraph.experimental import optim
+from tvmgraph.train import Model
 
 LINE = Tensor(np.ones(3, np.float32))
 IMAGE = Tensor(np.ones((1, 2, 8, 8), np.float32))
@@ -35,10 +36,23 @@ MISTAKES: dict[str, tuple[Callable[[], object], type[Exception]]] = {
                            TypeError),
     "an array as a flag": (lambda: nn.SGD(nn.Dense(1, 1).get_parameters(), nesterov=np.ones(3)),
                            TypeError),
+    "a tensor as a rate": (lambda: optim.Adam(nn.Dense(1, 1).get_parameters(), eps=LINE),
+                           ValueError),
+    "a tensor as channels": (lambda: nn.Conv2d(LINE, 2, 3), ValueError),
+    "a flag of several elements": (
+        lambda: optim.AdamW(nn.Dense(1, 1).get_parameters(), maximize=LINE), ValueError),
+    "no network": (lambda: nn.TrainOneStepCell(5, nn.SGD(nn.Dense(1, 1).get_parameters())),
+                   AttributeError),
+    "no dataset": (lambda: Model(nn.ReLU(), nn.MSELoss(), metrics={"mae"}).eval(1.5),
+                   AttributeError),
+    "no level": (lambda: Model(nn.ReLU(), amp_level=2), TypeError),
     "a number for predictions": (lambda: nn.MAE().update(LINE, 1.5), TypeError),
     "a tuple for labels": (lambda: nn.Recall("classification").update(IMAGE, (1, 0)), TypeError),
     "a number for gradients": (lambda: optim.Adam(nn.Dense(1, 1).get_parameters())(1.5), TypeError),
     "a tensor for a dtype": (lambda: Tensor(shape=(2,), dtype=LINE, init="ones"), TypeError),
+    "a tensor as a fill": (lambda: vision.Pad(1, LINE), TypeError),
+    "a dict as a fill": (lambda: vision.RandAugment(2, 9, 31, vision.Inter.NEAREST, {"a": 1}),
+                         TypeError),
     "no interpolation": (lambda: vision.Affine(10, [1, 1], 1.0, 0.0, 7), TypeError),
     "no word": (lambda: vision.Rotate(30.0, None), TypeError),
     "five angles": (lambda: vision.RandomRotation((1, 2, 3, 4, 5)), TypeError),

@@ -148,7 +148,7 @@ def _forwarded(code: CodeType) -> str:
 
 
 def _checks(function: FunctionType) -> list[str]:
-    """Returns the statements that look at arguments which are numbers or None."""
+    """Returns the statements that look at arguments which are numbers, None or fills of images."""
     positional, named, _, _ = _groups(function.__code__)
     defaults = dict(zip(positional[::-1], (function.__defaults__ or ())[::-1]))
     defaults |= function.__kwdefaults__ or {}
@@ -161,4 +161,6 @@ def _checks(function: FunctionType) -> list[str]:
             exact = next(kinds.EXACT[w].__name__ for w in words if w != "None")
             none = f"{n} is not None and " if "None" in words else ""
             found.append(f"if {none}{n}.__class__ is not {exact}: {_CHECK}({n!r}, {n}, {words!r})")
+        elif words == ("Fill",):
+            found.append(f"if {n}.__class__ is not int: {_CHECK}({n!r}, {n}, {words!r})")
     return found

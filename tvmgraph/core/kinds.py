@@ -11,7 +11,7 @@ import functools
 
 import numpy as np
 
-from tvmgraph.errors import DTypeError
+from tvmgraph.errors import no_scalar
 
 _NOTHING = type(None)
 _CONTAINERS = frozenset({list, tuple, dict, set, frozenset})
@@ -96,6 +96,9 @@ def is_wrong(kinds: tuple[str, ...], value: object) -> bool:
             return value not in (0, 1)
         if getattr(value, "ndim", 0):  # arrays and tensors with axes
             return True
+    if kinds == ("Fill",):
+        parts = value if isinstance(value, (tuple, list)) else (value,)
+        return not all(isinstance(v, (int, float, np.number)) for v in parts)
     if isinstance(value, np.ndarray) and are_numbers(kinds):
         return value.size != 1 or value.dtype.kind not in "biuf"
     return value.__class__ in wrong_classes(kinds)
@@ -109,7 +112,7 @@ def spoken(kinds: tuple[str, ...]) -> str:
 def require(name: str, value: object, kinds: tuple[str, ...]) -> None:
     """Raises :class:`DTypeError` for a value that is certainly none of the alternatives."""
     if is_wrong(kinds, value):
-        raise DTypeError(
+        raise no_scalar(value)(
             f"{name} must be {spoken(kinds)}, not {value.__class__.__name__}",
             got=f"{name}={value!r}"[:80],
         )

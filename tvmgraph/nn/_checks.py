@@ -14,6 +14,7 @@ from tvmgraph.errors import (
     ShapeError,
     TvmgraphError,
     either,
+    no_scalar,
     user_source,
 )
 
@@ -48,7 +49,7 @@ def integer(op: Cls, name: str, value: Any, low: int | None = None) -> int:
         ArgumentError: if it is smaller than ``low``.
     """
     if not is_int(value):
-        reject(DTypeError, op, f"{name} must be an int, not {type(value).__name__}",
+        reject(no_scalar(value), op, f"{name} must be an int, not {type(value).__name__}",
                f"{name}={value!r}")  # fmt: skip
     if low is not None and value < low:
         reject(ArgumentError, op, f"{name} must be at least {low}, not {value}")
@@ -91,7 +92,7 @@ def real(
             raises that takes only floats for most of these.
     """
     if not is_real(value):
-        reject(DTypeError, op, f"{name} must be a number, not {type(value).__name__}",
+        reject(no_scalar(value), op, f"{name} must be a number, not {type(value).__name__}",
                f"{name}={value!r}")  # fmt: skip
     above = value >= low if bounds[0] == "[" else value > low
     below = value <= high if bounds[1] == "]" else value < high
@@ -109,7 +110,7 @@ def boolean(op: Cls, name: str, value: object) -> bool:
         DTypeError: if it is something else.
     """
     if not isinstance(value, (bool, np.bool_)):
-        reject(DTypeError, op, f"{name} must be a bool, not {type(value).__name__}",
+        reject(no_scalar(value), op, f"{name} must be a bool, not {type(value).__name__}",
                f"{name}={value!r}")  # fmt: skip
     return bool(value)
 
@@ -137,7 +138,8 @@ def int_tuple(op: Cls, name: str, value: object, count: int, low: int = 1) -> tu
     """
     items = (value,) * count if is_int(value) else value
     if not isinstance(items, (tuple, list)):
-        reject(DTypeError, op, f"{name} must be an int or a tuple, not {type(value).__name__}",
+        kind = type(value).__name__
+        reject(no_scalar(value), op, f"{name} must be an int or a tuple, not {kind}",
                f"{name}={value!r}")  # fmt: skip
     if len(items) != count:
         reject(either(ArgumentError, TypeError), op,

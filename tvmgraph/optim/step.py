@@ -15,7 +15,7 @@ from tvmgraph.core.parameter import Parameter, ParameterTuple
 from tvmgraph.core.state import state
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.distributed.context import settings
-from tvmgraph.errors import ArgumentError, DTypeError
+from tvmgraph.errors import ArgumentError, DTypeError, either
 from tvmgraph.nn._offered import offered
 from tvmgraph.nn.cell import Cell
 from tvmgraph.optim._checks import above_zero, boolean, positive, reject
@@ -26,7 +26,8 @@ from tvmgraph.optim.reducer import DistributedGradReducer
 def _require_cells(op: str, **parts: object) -> None:
     for name, part in parts.items():
         if not isinstance(part, Cell):
-            reject(DTypeError, op, f"{name} must be a Cell, not {type(part).__name__}")
+            kind = either(DTypeError, AttributeError)  # MindSpore reaches into what it is given
+            reject(kind, op, f"{name} must be a Cell, not {type(part).__name__}")
 
 
 def _as_they_are(gradients: object) -> Any:

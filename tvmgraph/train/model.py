@@ -14,7 +14,7 @@ from tvmgraph.core.shown import Shown
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.dataset.base import Dataset
 from tvmgraph.distributed.context import settings
-from tvmgraph.errors import ArgumentError, DTypeError
+from tvmgraph.errors import ArgumentError, DTypeError, either
 from tvmgraph.nn.cell import Cell
 from tvmgraph.nn.wrap import WithEvalCell, WithLossCell
 from tvmgraph.train.callback.base import Callbacks, RunArguments, RunContext
@@ -71,7 +71,8 @@ class Model(Shown):
         if not isinstance(network, Cell):
             reject(DTypeError, "Model", f"network must be a Cell, not {type(network).__name__}")
         if amp_level not in LEVELS:
-            reject(ArgumentError, "Model", f"amp_level cannot be {amp_level!r}",
+            kind = ArgumentError if isinstance(amp_level, str) else DTypeError
+            reject(kind, "Model", f"amp_level cannot be {amp_level!r}",
                    f"use {', '.join(LEVELS)}")  # fmt: skip
         self.__options = settings
         if isinstance(network, AutoParallel):
@@ -221,7 +222,7 @@ class Model(Shown):
     def _parameters(self, mode: str, data: object, hooks: Callbacks, epochs: int) -> RunArguments:
         if not isinstance(data, Dataset):
             reject(
-                DTypeError,
+                either(DTypeError, AttributeError),
                 f"Model.{mode}",
                 f"the dataset is a {type(data).__name__}",
                 "use ms.dataset.NumpySlicesDataset or GeneratorDataset, with .batch(n)",
