@@ -117,6 +117,20 @@ def test_views_write_through() -> None:
     assert x.asnumpy().tolist() == [[2, 2, 3, 4], [6, 6, 50, 8], [1, 0, 0, 0]]
 
 
+@pytest.mark.parametrize("axis", [0, 1])
+def test_pieces_are_views_that_writes_do_not_reach(axis: int) -> None:
+    taken = np.moveaxis(given(), axis, 0)
+    for take in (ops.unbind, lambda x, axis: ops.split(x, 1, axis)):
+        x = Tensor(given())
+        pieces = take(x, axis)
+        assert all(np.shares_memory(p.array, x.array) for p in pieces)
+        x[0] = 9.0
+        for p, row in zip(pieces, taken, strict=True):
+            np.testing.assert_array_equal(p.asnumpy().ravel(), row)
+        pieces[0][...] = 5.0
+        assert not (x.asnumpy() == 5).all(axis).any()
+
+
 def test_a_tensor_is_its_own_index_and_value() -> None:
     places, x = Tensor([1, 0, 3, 2]), Tensor([1.0, 2, 3, 4])
     places[places] = Tensor([5, 6, 7, 8])
@@ -153,6 +167,17 @@ def test_numbers_become_elements_as_everywhere() -> None:
     half[1] = Tensor(3)
     assert bytes_.asnumpy().tolist() == [44, 2]
     assert half.asnumpy().tolist() == [1, 3]
+
+
+def test_a_number_beside_a_tensor_is_of_its_dtype() -> None:
+    """The first and the second call, which finds the number."""
+    for dtype in (ms.float16, ms.float32, ms.int32):
+        for number in (3, 3.0, 0.5, 1, True, 1.0):
+            x = Tensor(np.arange(1, 4), dtype)
+            wanted = ms.float32 if dtype is ms.int32 and isinstance(number, float) else dtype
+            for found in (x * number, x * number):
+                assert found.dtype == wanted
+                np.testing.assert_array_equal(found.asnumpy(), x.asnumpy() * number)
 
 
 def test_calls_in_another_thread_see_all_of_a_change_to_a_parameter_or_nothing() -> None:

@@ -38,8 +38,9 @@ def numpy_column(op: Op, types: list[TensorType], attrs: Mapping[str, object]) -
     wide = attrs.get("dtype", next((d for d in given if d in dtypes.COMPLEX), None))
     part = dtypes.float64 if wide is dtypes.complex128 else dtypes.float32
     mixes = op.promote is not None or "dtype" in attrs
-    fits = isinstance(wide, dtypes.DType) and all(d is wide or (mixes and d is part) for d in given)
-    if op.of_complex is None or not fits:
+    if op.of_complex is None or not isinstance(wide, dtypes.DType):
+        return None
+    if not all(d is wide or (mixes and d is part) for d in given):
         return None
     try:
         for name, words in op.kinds.items():

@@ -37,6 +37,7 @@ from tvmgraph.core.symbols import (
 from tvmgraph.core.tensor import Tensor, tensor_from_numpy
 from tvmgraph.core.traits import Pattern
 from tvmgraph.core.types import Dim, TensorType
+from tvmgraph.core.unfollowed import is_followed
 from tvmgraph.errors import (
     ArgumentError,
     DTypeError,
@@ -106,11 +107,11 @@ def apply(op: Op, args: tuple[Any, ...], attrs: dict[str, Any]) -> Any:
         return apply(op, args, _hashable(op, args, attrs))
     if plan.casts is not None:
         if plan.form is not None:
-            if plan.of_complex is None or interpreter is not None or _is_followed(args):
+            if plan.of_complex is None or interpreter is not None or is_followed(args):
                 return plan.form(*args, **attrs)
             found = plan.of_complex(*[a.array for a in args], **attrs)
             if isinstance(found, tuple):
-                return tuple(map(tensor_from_numpy, found))
+                return tuple(map(tensor_from_numpy, found))  # pyright: ignore
             return tensor_from_numpy(found)
         args = tuple([a if d is None else cast(a, d) for a, d in zip(args, plan.casts)])
     if interpreter is None:
@@ -121,23 +122,6 @@ def apply(op: Op, args: tuple[Any, ...], attrs: dict[str, Any]) -> Any:
         for tape in state.tapes:
             tape.record(op, args, attrs, outputs)
     return outputs if op.multi else outputs[0]
-
-
-def _is_followed(args: tuple[Tensor, ...]) -> bool:
-    """Whether somebody has to see the operators on the parts of complex numbers."""
-    return bool(state.tapes) or active.watches_eager or any([a.on_gpu for a in args])
-
-
-def by_numpy(function: Callable[[np.ndarray], np.ndarray], x: Tensor) -> Tensor | None:
-    """Returns a function of a tensor's elements; ``None`` where somebody has to see operators.
-
-    Args:
-        function: Of NumPy arrays; its result may share memory with the argument.
-        x: The tensor.
-    """
-    if state.interpreter is not None or _is_followed((x,)):
-        return None
-    return tensor_from_numpy(function(x.array))
 
 
 def _is_symbolic(types: tuple[TensorType, ...], attrs: Mapping[str, object]) -> bool:
@@ -337,6 +321,10 @@ def _lift_arguments(
     op: Op, args: tuple[object, ...], attrs: Mapping[str, object]
 ) -> tuple[Tensor, ...]:
     """Turns Python numbers, lists and NumPy arrays among the arguments into tensors."""
+    if len(args) == 2 and args[1].__class__ in _NUMBERS and isinstance(args[0], Tensor):
+        found = _beside.get((op.promote, args[0].type.dtype, args[1].__class__, args[1]))
+        if found is not None and state.interpreter is None:
+            return args[0], found
     if len(args) == 1 and not isinstance(args[0], Symbol) and _computes_one(op):
         raise NoTensorError(
             f"argument {op.tensors[0]!r} must be a Tensor, not {type(args[0]).__name__}",
@@ -358,7 +346,12 @@ def _lift_arguments(
         if key is not None:
             _wanted[key] = wanted
     try:
-        return tuple([a if isinstance(a, Tensor) else lift(a, d) for a, d in zip(args, wanted)])
+        lifted = tuple([a if isinstance(a, Tensor) else lift(a, d) for a, d in zip(args, wanted)])
+        if len(args) == 2 and args[1].__class__ in _NUMBERS and isinstance(args[0], Tensor):
+            known = (op.promote, args[0].type.dtype, args[1].__class__, args[1])
+            if _lifted.get((args[1].__class__, args[1], wanted[1])) is lifted[1]:
+                _beside[known] = lifted[1]
+        return lifted
     except OverflowError:
         raise ArgumentError(
             f"a number does not fit {wanted[0].name}", fix="cast the tensor to a wider dtype"
@@ -423,6 +416,9 @@ def _operands(
 
 
 _LIFTED_LIMIT = 1024
+_NUMBERS = (int, float)
+#: What a number is beside a tensor: by policy, dtype of the tensor, class and value.
+_beside: dict[tuple[str | None, dtypes.DType, type, object], Tensor] = {}
 _lifted: dict[tuple[type, object, dtypes.DType], Tensor] = {}
 
 
@@ -436,6 +432,7 @@ def lift(value: object, dtype: dtypes.DType) -> Tensor:
         if found is None:
             if len(_lifted) >= _LIFTED_LIMIT:
                 _lifted.clear()
+                _beside.clear()
             with np.errstate(over="ignore"):  # it is infinite in half precision
                 found = tensor_from_numpy(np.asarray(value, dtype=dtype.numpy))
             _lifted[(kind, value, dtype)] = found

@@ -7,6 +7,7 @@ NumPy computes them operator by operator. What takes it long gets machine code o
 from __future__ import annotations
 
 import functools
+import inspect
 from collections.abc import Callable
 from typing import TypeVar
 
@@ -24,21 +25,27 @@ def fusible(function: Callable[..., R]) -> Callable[..., R]:
     """Lets eager code fuse a composition of operators.
 
     Args:
-        function: Of tensors, ``None`` and hashable values, all by position, to a tensor or a tuple
-            of tensors. It applies operators and does nothing else; indices that it computes are in
-            range.
+        function: Of tensors, ``None`` and hashable values to a tensor or a tuple of tensors. It
+            applies operators and does nothing else; indices that it computes are in range.
     """
+    names, defaults = _parameters(function)
     known: dict[tuple[object, ...], Callable[[tuple[object, ...]], R]] = {}
 
     @functools.wraps(function)
-    def call(*args: object) -> R:
+    def call(*args: object, **named: object) -> R:
         if not may_fuse():
-            return function(*args)
+            return function(*args, **named)
         try:
-            key = tuple([a.type if isinstance(a, Tensor) else a for a in args])
+            if named or len(args) < len(names):
+                rest = names[len(args) :]
+                if not named.keys() <= set(rest):
+                    return function(*args, **named)  # which raises
+                args = (*args, *[named[n] if n in named else defaults[n] for n in rest])
+            # numbers by their class, too: 1 equals 1.0 and True
+            key = tuple([a.type if isinstance(a, Tensor) else (a.__class__, a) for a in args])
             fusion = known.get(key)
-        except TypeError:  # an argument that is not hashable
-            return function(*args)
+        except (TypeError, KeyError):  # an argument that is not hashable, or none
+            return function(*args, **named)
         if fusion is None:
             if len(known) >= _LIMIT:
                 known.clear()
@@ -46,6 +53,13 @@ def fusible(function: Callable[..., R]) -> Callable[..., R]:
         return fusion(args)
 
     return call
+
+
+def _parameters(function: Callable[..., object]) -> tuple[tuple[str, ...], dict[str, object]]:
+    """Returns the names of a function's parameters, and the defaults of those that have one."""
+    parameters = inspect.signature(function).parameters
+    found = {n: p.default for n, p in parameters.items() if p.default is not p.empty}
+    return tuple(parameters), found
 
 
 def may_fuse() -> bool:

@@ -105,15 +105,23 @@ def compute_over(tensor: Stored, name: str, args: tuple[object, ...]) -> bool:
         return False
     try:
         others = [_elements(a, dtype) for a in args if getattr(a, "dtype", dtype) is dtype]
-        fits = np.broadcast_shapes(tensor.type.shape, *[o.shape for o in others])
-    except (_UnknownError, ValueError):
+    except _UnknownError:
         return False
-    if len(others) != ufunc.nin - 1 or fits != tensor.type.shape:
+    if len(others) != ufunc.nin - 1 or not all([_fits(o.shape, tensor) for o in others]):
         return False
     with turn, np.errstate(all="ignore"):
         _own(tensor)
         ufunc(tensor.array, *others, out=tensor.array)
     return True
+
+
+def _fits(shape: tuple[int, ...], tensor: Stored) -> bool:
+    """Whether a shape broadcasts to that of a tensor."""
+    whole = tensor.type.shape
+    if not shape or shape == whole:
+        return True
+    last = whole[-len(shape) :]
+    return len(last) == len(shape) and all([a in (1, b) for a, b in zip(shape, last)])
 
 
 def is_held(tensor: Stored) -> bool:

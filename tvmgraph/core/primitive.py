@@ -14,7 +14,7 @@ from tvmgraph.core.dispatch import apply
 from tvmgraph.core.documentation import completed
 from tvmgraph.core.explained import explained, know
 from tvmgraph.core.op import OPS, Op, Reason, RegionColumn, Sample
-from tvmgraph.core.traits import Traits
+from tvmgraph.core.traits import Pattern, Traits
 from tvmgraph.errors import GraphError
 
 #: What the function of a row returns.
@@ -112,7 +112,8 @@ def primitive(
             raise GraphError(f"operator {name!r}: its type rule brings no traits, so give traits=")
         tensors, attrs, regions, variadic, signature = _split_signature(function)
         # infinities and NaN are results like any other, as in compiled code: no NumPy warnings
-        quiet = np.errstate(all="ignore")(eager)
+        computes = known.pattern is not Pattern.VIEW
+        quiet = np.errstate(all="ignore")(eager) if computes else eager
         op = Op(
             name, infer, quiet, lower, vjp, onnx, samples, known, promote, tensors, attrs, variadic,
             function.__module__, function.__doc__ or "", multi, regions, check_values,

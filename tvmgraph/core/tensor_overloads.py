@@ -31,7 +31,7 @@ def aliases(**names: str) -> Callable[[Callable[..., R]], Callable[..., R]]:
     def wrap(function: Callable[..., R]) -> Callable[..., R]:
         @functools.wraps(function)
         def method(self: object, *args: object, **kwargs: object) -> R:
-            for alias in [k for k in kwargs if k in names]:
+            for alias in [k for k in kwargs if k in names] if kwargs else ():
                 name = names[alias]
                 if name in kwargs:
                     raise DTypeError(

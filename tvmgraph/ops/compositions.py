@@ -7,9 +7,9 @@ from collections.abc import Callable
 from typing import Any
 
 from tvmgraph import dtypes, hooks
-from tvmgraph.core.dispatch import by_numpy
 from tvmgraph.core.op import F
 from tvmgraph.core.tensor import Tensor
+from tvmgraph.core.unfollowed import by_numpy
 from tvmgraph.errors import ArgumentError
 from tvmgraph.ops.common.arguments import bad, countable
 from tvmgraph.ops.math.complex_columns import parts_of

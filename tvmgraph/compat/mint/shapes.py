@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tvmgraph import ops
+from tvmgraph.core import rules
 from tvmgraph.core.arguments import AxisLike
 from tvmgraph.core.columns import NumberLike
 from tvmgraph.core.guard import guard_module as _guard_module
@@ -43,7 +44,10 @@ def narrow(input: Tensor, dim: int, start: int, length: int) -> Tensor:
 
 def select(input: Tensor, dim: int, index: int) -> Tensor:
     """Returns the slice at one index of an axis, without that axis."""
-    return ops.gather(input, Tensor(index), dim)
+    if index.__class__ is not int:
+        return ops.gather(input, Tensor(index), dim)
+    axis = rules.normalize_axis(dim, input.ndim, "dim")
+    return ops.getitem(input, (*(slice(None),) * axis, index))
 
 
 def index_select(input: Tensor, dim: int, index: Tensor) -> Tensor:

@@ -292,7 +292,12 @@ def hardtanh(input: Tensor, min_val: float = -1.0, max_val: float = 1.0) -> Tens
         >>> ops.hardtanh(Tensor([-2.0, 0.5, 2.0]))
         Tensor(shape=[3], dtype=Float32, value= [-1.00000000e+00,  5.00000000e-01,  1.00000000e+00])
     """
-    return F.cast(F.minimum(F.maximum(input, min_val), max_val), input.dtype)
+    return _clipped(input, min_val, max_val)
+
+
+@fusible
+def _clipped(x: Tensor, low: float, high: float) -> Tensor:
+    return F.cast(F.minimum(F.maximum(x, low), high), x.dtype)
 
 
 def hardshrink(input: Tensor, lambd: float = 0.5) -> Tensor:

@@ -11,6 +11,7 @@ from tvmgraph import dtypes
 from tvmgraph.core.arguments import DTypeLike
 from tvmgraph.core.columns import Builder, Expr, NumberLike, OnnxNamed, OnnxOps
 from tvmgraph.core.conversion import converted
+from tvmgraph.core.fusible import fusible
 from tvmgraph.core.op import F, Reason, sample
 from tvmgraph.core.primitive import primitive
 from tvmgraph.core.tensor import Tensor
@@ -202,8 +203,13 @@ def linspace(start: Any, end: Any, steps: int, *, dtype: DTypeLike | None = None
     first, last = (_as_scalar(v, wanted, "linspace") for v in (start, end))
     if count == 1:
         return F.reshape(first, (1,))
+    return _evenly_spaced(first, last, count, wanted)
+
+
+@fusible
+def _evenly_spaced(first: Tensor, last: Tensor, count: int, dtype: dtypes.DType) -> Tensor:
     step = (last - first) / (count - 1)
-    i = arange_values(0.0, 1.0, count, wanted)
+    i = arange_values(0.0, 1.0, count, dtype)
     # counting from the nearer end keeps both ends exact
     return F.where(i < count / 2, first + i * step, last - (count - 1 - i) * step)
 

@@ -9,6 +9,7 @@ import numpy as np
 from tvmgraph import dtypes
 from tvmgraph.core import rules
 from tvmgraph.core.columns import OnnxColumn, OnnxNamed, OnnxOps
+from tvmgraph.core.fusible import fusible
 from tvmgraph.core.op import F
 from tvmgraph.core.primitive import RowDecorator
 from tvmgraph.core.tensor import Tensor
@@ -132,4 +133,9 @@ def frac(x: Tensor) -> Tensor:
         >>> ops.frac(Tensor([1.25, -1.25]))
         Tensor(shape=[2], dtype=Float32, value= [ 2.50000000e-01, -2.50000000e-01])
     """
+    return _fraction(x)
+
+
+@fusible
+def _fraction(x: Tensor) -> Tensor:
     return x - F.trunc(x)

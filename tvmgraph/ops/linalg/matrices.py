@@ -42,6 +42,7 @@ def kron(input: Tensor, other: Tensor) -> Tensor:
     return F.reshape(left * right, tuple(x * y for x, y in zip(a, b)))
 
 
+@fusible
 def cross(input: Tensor, other: Tensor, dim: int | None = None) -> Tensor:
     r"""Cross product of vectors with three elements.
 

@@ -7,6 +7,7 @@ import math
 from tvmgraph.core import rules
 from tvmgraph.core.arguments import AxisLike
 from tvmgraph.core.columns import NumberLike
+from tvmgraph.core.fusible import fusible
 from tvmgraph.core.op import F
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.errors import ArgumentError, DTypeError, OutOfRangeError, ShapeError, TvmgraphError
@@ -194,6 +195,13 @@ def addr(
         [[ 2.00000000e+00,  2.00000000e+00,  2.00000000e+00],
          [ 2.00000000e+00,  2.00000000e+00,  2.00000000e+00]])
     """
+    return _plus_outer(x, vec1, vec2, beta, alpha)
+
+
+@fusible
+def _plus_outer(
+    x: Tensor, vec1: Tensor, vec2: Tensor, beta: NumberLike, alpha: NumberLike
+) -> Tensor:
     return _scaled("addr", x, outer(vec1, vec2), beta, alpha)
 
 

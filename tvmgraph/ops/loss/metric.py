@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from tvmgraph.core.fusible import fusible
 from tvmgraph.core.op import F
 from tvmgraph.core.tensor import Tensor
@@ -105,6 +107,7 @@ def cosine_embedding_loss(
     return reduce_loss(loss, reduction, op)
 
 
+@fusible
 def hinge_embedding_loss(
     inputs: Tensor, targets: Tensor, margin: float = 1.0, reduction: str = "mean"
 ) -> Tensor:
@@ -133,6 +136,7 @@ def hinge_embedding_loss(
     return reduce_loss(near + far, reduction, "hinge_embedding_loss")
 
 
+@fusible
 def margin_ranking_loss(
     input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0.0, reduction: str = "mean"
 ) -> Tensor:
@@ -235,7 +239,5 @@ def pdist(input: Tensor, p: float = 2.0) -> Tensor:
         raise fail(DTypeError, "input must have a float dtype", op, f"input={input.type}")
     rows = input.type.with_shape(input.type.shape[-2:-1]).static_shape[0]
     axis = input.ndim - 2
-    pairs = [(i, j) for i in range(rows) for j in range(i + 1, rows)]
-    first = F.gather(input, Tensor([i for i, _ in pairs], "int64"), axis)
-    second = F.gather(input, Tensor([j for _, j in pairs], "int64"), axis)
+    first, second = [F.gather(input, Tensor(i), axis) for i in np.triu_indices(rows, 1)]
     return length(first - second, p)

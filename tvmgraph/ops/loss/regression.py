@@ -192,6 +192,7 @@ def _huber_error(input: Tensor, target: Tensor, delta: float, reduction: str) ->
     return reduce_loss(loss, reduction, "huber_loss")
 
 
+@fusible
 def binary_cross_entropy(
     logits: Tensor, labels: Tensor, weight: Tensor | None = None, reduction: str = "mean"
 ) -> Tensor:
@@ -227,6 +228,7 @@ def binary_cross_entropy(
     return F.cast(reduce_loss(loss, reduction, op), logits.dtype)
 
 
+@fusible
 def binary_cross_entropy_with_logits(
     input: Tensor, target: Tensor, weight: Tensor | None = None, pos_weight: Tensor | None = None,
     reduction: str = "mean",
@@ -262,6 +264,7 @@ def binary_cross_entropy_with_logits(
     return F.cast(reduce_loss(loss, reduction, op), input.dtype)
 
 
+@fusible
 def soft_margin_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> Tensor:
     r"""Logistic loss of labels 1 and -1: :math:`\log(1 + \exp(-target \cdot input))`.
 
@@ -286,6 +289,7 @@ def soft_margin_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> 
     return reduce_loss(-F.logsigmoid(input * F.cast(target, input.dtype)), reduction, op)
 
 
+@fusible
 def kl_div(logits: Tensor, labels: Tensor, reduction: str = "mean") -> Tensor:
     r"""Kullback-Leibler divergence: :math:`labels \cdot (\log labels - logits)`.
 
@@ -320,6 +324,7 @@ def kl_div(logits: Tensor, labels: Tensor, reduction: str = "mean") -> Tensor:
     return reduce_loss(rows, "mean", op)
 
 
+@fusible
 def gaussian_nll_loss(
     x: Tensor, target: Tensor, var: Tensor, full: bool = False, eps: float = 1e-6,
     reduction: str = "mean",

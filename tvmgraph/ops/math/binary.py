@@ -313,6 +313,7 @@ def nextafter(input: Tensor, other: Tensor) -> Tensor:
     ...
 
 
+@fusible
 def heaviside(input: Tensor, values: Tensor) -> Tensor:
     r"""Heaviside step: 0 below zero, ``values`` at zero and 1 above.
 

@@ -14,12 +14,13 @@ import numpy as np
 from tvmgraph import dtypes
 from tvmgraph.core import rules
 from tvmgraph.core.columns import Builder, Expr
-from tvmgraph.core.dispatch import by_numpy
+from tvmgraph.core.fusible import fusible
 from tvmgraph.core.op import F, Reason, sample
 from tvmgraph.core.primitive import primitive
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.core.traits import ELEMENTWISE
 from tvmgraph.core.types import TensorType
+from tvmgraph.core.unfollowed import by_numpy
 from tvmgraph.errors import ArgumentError, DTypeError, ShapeError
 from tvmgraph.ops.common.arguments import require_tensor
 from tvmgraph.ops.common.pointwise import broadcast_load
@@ -163,6 +164,7 @@ def complex(real: Tensor, imag: Tensor) -> Tensor:
     ...
 
 
+@fusible
 def polar(abs: Tensor, angle: Tensor) -> Tensor:
     r"""Makes complex numbers from magnitude and angle: :math:`z = abs \cdot e^{i \cdot angle}`.
 

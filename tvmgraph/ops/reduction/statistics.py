@@ -77,6 +77,7 @@ def _narrow(x: Tensor, d: object) -> Tensor:
     return F.cast(x, d) if d in rows.LOW_PRECISION else x
 
 
+@fusible
 def var(
     input: Tensor, axis: AxisLike | None = None, ddof: object = 0, keepdims: bool = False
 ) -> Tensor:
@@ -103,6 +104,7 @@ def var(
     return _narrow(variance, d)
 
 
+@fusible
 def std(
     input: Tensor, axis: AxisLike | None = None, ddof: object = 0, keepdims: bool = False
 ) -> Tensor:
@@ -129,6 +131,7 @@ def std(
     return _narrow(F.sqrt(variance), d)
 
 
+@fusible
 def var_mean(
     input: Tensor, axis: AxisLike | None = None, ddof: object = 0, keepdims: bool = False
 ) -> tuple[Tensor, Tensor]:
@@ -155,6 +158,7 @@ def var_mean(
     return _narrow(variance, d), _narrow(center, d)
 
 
+@fusible
 def std_mean(
     input: Tensor, axis: AxisLike | None = None, ddof: object = 0, keepdims: bool = False
 ) -> tuple[Tensor, Tensor]:
@@ -211,8 +215,14 @@ def nansum(
         input = F.cast(input, dtypes.dtype_of(dtype))
     elif input.type.dtype is dtypes.bool_:
         input = F.cast(input, dtypes.int64)
-    x = F.where(F.isnan(input), 0, input) if input.type.dtype.is_float else input
-    return rows.reduce_sum(x, axes, bool(keepdims))
+    if input.type.dtype.is_float:
+        return _sum_of_numbers(input, axes, bool(keepdims))
+    return rows.reduce_sum(input, axes, bool(keepdims))
+
+
+@fusible
+def _sum_of_numbers(x: Tensor, axes: tuple[int, ...], keep_dims: bool) -> Tensor:
+    return rows.reduce_sum(F.where(F.isnan(x), 0, x), axes, keep_dims)
 
 
 def nanmean(

@@ -46,7 +46,7 @@ def _transpose_factors(types: Sequence[TensorType], attrs: Attrs) -> str:
 @primitive(
     infer=_infer_transpose,
     traits=Traits(Pattern.VIEW, _transpose_factors, batch=Batch.PERMUTATION, alias=True),
-    eager=lambda x, *, dims: np.transpose(x, dims),
+    eager=lambda x, *, dims: x.transpose(dims),
     lower=lambda R, x, *, dims: R.op.permute_dims(x, list(dims)) if dims else x,
     vjp=lambda g, y, x, *, dims: (F.transpose(g, tuple(int(i) for i in np.argsort(dims))),),
     onnx=lambda O, x, *, dims: O.Transpose(x, perm=list(dims)) if dims else O.Identity(x),

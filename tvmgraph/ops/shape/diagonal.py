@@ -87,7 +87,7 @@ def _diagonal_factors(types: Sequence[TensorType], attrs: Attrs) -> str:
 @primitive(
     infer=_infer_diagonal,
     traits=Traits(Pattern.GATHER, _diagonal_factors),
-    eager=lambda x, *, offset, dim1, dim2: np.diagonal(x, offset, dim1, dim2),
+    eager=lambda x, *, offset, dim1, dim2: x.diagonal(offset, dim1, dim2),
     lower=_lower_diagonal,
     vjp=_vjp_diagonal,
     onnx=_onnx_diagonal,

@@ -115,7 +115,7 @@ def _reshape_factors(types: Sequence[TensorType], attrs: Attrs) -> str:
         layout=Layout.RESHAPE,
         alias=True,
     ),
-    eager=lambda x, *, shape: np.reshape(x, shape),
+    eager=lambda x, *, shape: x.reshape(shape),
     lower=_lower_reshape,
     vjp=lambda g, y, x, *, shape: (F.reshape(g, x.type.shape),),
     onnx=_onnx_reshape,
@@ -347,7 +347,7 @@ def _squeeze_factors(types: Sequence[TensorType], attrs: Mapping[str, object]) -
 @primitive(
     infer=_infer_squeeze,
     traits=Traits(Pattern.VIEW, _squeeze_factors, alias=True),
-    eager=lambda x, *, axis: np.squeeze(x, axis),
+    eager=lambda x, *, axis: x.squeeze(axis),
     lower=lambda R, x, *, axis: R.op.squeeze(x, list(axis)) if axis else x,
     vjp=lambda g, y, x, *, axis: (F.reshape(g, x.type.shape),),
     onnx=lambda O, x, *, axis: O.Squeeze(x, np.array(axis, np.int64)) if axis else O.Identity(x),

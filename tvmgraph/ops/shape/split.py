@@ -16,6 +16,7 @@ from tvmgraph.core.primitive import primitive
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.core.traits import Batch, Pattern, Traits, equation, letters
 from tvmgraph.core.types import Dim, TensorType
+from tvmgraph.core.unfollowed import each_by_numpy
 from tvmgraph.errors import ArgumentError, OutOfRangeError, ShapeError
 from tvmgraph.ops.common.arguments import as_int, bad, countable, describe, int_tuple
 
@@ -62,6 +63,12 @@ def _lower_piece(R: Builder, x: Expr, axis: int, first: int | Dim, count: int | 
     return R.emit_te(piece, x, R.extent(first), R.extent(count))
 
 
+def _eager_split(x: np.ndarray, *, indices: tuple[int, ...], axis: int) -> tuple[np.ndarray, ...]:
+    before = (slice(None),) * axis
+    edges = itertools.pairwise((0, *indices, x.shape[axis]))
+    return tuple([x[(*before, slice(a, b))] for a, b in edges])
+
+
 def _onnx_split(
     O: OnnxOps, x: OnnxNamed, *, indices: tuple[int, ...], axis: int
 ) -> Sequence[OnnxNamed]:
@@ -82,7 +89,7 @@ def _split_factors(types: Sequence[TensorType], attrs: Attrs) -> str:
 @primitive(
     infer=_infer_split,
     traits=Traits(Pattern.GATHER, _split_factors, batch=Batch.AXIS),
-    eager=lambda x, *, indices, axis: tuple(np.split(x, indices, axis)),
+    eager=_eager_split,
     lower=_lower_split,
     vjp=lambda g, y, x, *, indices, axis: (F.concat(g, axis),),
     onnx=_onnx_split,
@@ -321,6 +328,9 @@ def unstack(input_x: Tensor, axis: int = 0) -> tuple[Tensor, ...]:
         return ()
     shape = input_x.type.shape
     rest = (*shape[:axis], *shape[axis + 1 :])
+    found = each_by_numpy(lambda a: np.moveaxis(a, axis, 0), input_x, rest)
+    if found is not None:
+        return found
     return tuple(F.reshape(p, rest) for p in split_at(input_x, tuple(range(1, size)), axis))
 
 
