@@ -160,7 +160,8 @@ def describe_target(name: str) -> tuple[str, str, tuple[str, ...]]:
     if row.get("mcpu") == "host":
         used = tuple(sorted(host_features()))
         return host.architecture(), host.system(), used
-    triple = str(make_target(name).attrs.get("mtriple", "")).split("-")
+    attrs = make_target(name).attrs
+    triple = str(attrs.get("mtriple", "")).split("-")  # pyright: ignore[reportAttributeAccessIssue] - a field of the FFI
     arch = triple[0] or host.architecture()
     system = "linux" if "linux" in triple or triple == [""] else triple[-1]
     return arch, system, tuple(row.get("features", ()))

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import takewhile
-from typing import Any
+from typing import Any, TypeGuard
 
 import tvm
 import tvm_ffi
@@ -120,7 +120,7 @@ def _sites(mod: tvm.IRModule, provenance: Mapping[str, Provenance], fused: bool)
     return sites
 
 
-def _count_flops(function: relax.Function) -> float | None:
+def _count_flops(function: tvm.tirx.PrimFunc) -> float | None:
     """Counts operations; TVM leaves out calls, so elementary functions are counted as additions.
 
     It counts loops of unknown length as if they ran once, so nothing is known where there are any.
@@ -257,7 +257,7 @@ class _Numbering:
     ) -> tuple[int, ...]:
         """Notes which value a binding defines and returns the nodes it computes."""
         value = binding.value
-        if _is_group(after, value):
+        if _is_group(value, after):
             function = after[value.op]
             inner = {p: known.get(a) for p, a in zip(function.params, value.args)}
             nodes = {n for b in _bindings(function) for n in self.place(after, b, inner)}
@@ -279,10 +279,12 @@ class _Numbering:
         return self.provenance[i]
 
 
-def _is_group(mod: tvm.IRModule, value: relax.Expr) -> bool:
+def _is_group(value: relax.Expr, mod: tvm.IRModule) -> TypeGuard[relax.Call]:
     """Whether a value calls a group of operators that FuseOps made."""
-    called = isinstance(value, relax.Call) and isinstance(value.op, tvm.ir.GlobalVar)
-    return called and isinstance(mod[value.op], relax.Function) and _is_primitive(mod[value.op])
+    if not isinstance(value, relax.Call) or not isinstance(value.op, tvm.ir.GlobalVar):
+        return False
+    function = mod[value.op]
+    return isinstance(function, relax.Function) and _is_primitive(function)
 
 
 def _key(value: relax.Expr, known: Mapping[relax.Var, object]) -> object:
@@ -290,10 +292,10 @@ def _key(value: relax.Expr, known: Mapping[relax.Var, object]) -> object:
 
     Constants count as nothing, because fusion hands them to a group as parameters.
     """
-    kernel = _kernel(value)
-    if kernel is not None:
-        return kernel, _numbers(value.args[1].fields, known)
     if isinstance(value, relax.Call):
+        kernel = _kernel(value)
+        if kernel is not None:
+            return kernel, _numbers(value.args[1].fields, known)
         return str(value.op), _numbers(value.args, known)
     operands = tuple(known.get(v) for v in relax.analysis.free_vars(value))
     return type(value).__name__, getattr(value, "index", None), operands

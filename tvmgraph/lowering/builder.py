@@ -84,6 +84,7 @@ class RelaxBuilder:
             kwargs["primfunc_attrs"] = {"op_pattern": _OPAQUE, NAMED: written_as}
         call = self.block.call_te(function, *args, **kwargs)
         if declared:
+            assert isinstance(call, relax.Call)
             name = call.args[0]
             self.block.update_func(name, _declare_reads(self.block.get()[name], declared))
         return self.emit(call)
@@ -102,7 +103,7 @@ class RelaxBuilder:
         return self.emit_te(converted, x)
 
     def host_call(
-        self, function: Callable[..., object], key: str, args: Sequence[object]
+        self, function: Callable[..., object], key: str, args: Sequence[relax.Expr]
     ) -> relax.Expr:
         """Returns a call of a Python function, which gives its first argument back.
 
@@ -385,7 +386,7 @@ def constant(array: np.ndarray, dtype: str) -> relax.Expr:
         dtype: Name of its dtype in TVM.
     """
     if array.dtype.kind == "c":
-        array = np.stack((array.real, array.imag), -1)
+        array = np.stack((np.real(array), np.imag(array)), -1)
         dtype = str(array.dtype)
     host = np.ascontiguousarray(array, _np(dtype)).reshape(array.shape)  # it lifts 0-d to 1-d
     return relax.const(tvm.runtime.tensor(host), dtype)

@@ -169,8 +169,7 @@ def _lower_node(R: RelaxBuilder, node: Node, values: dict[Value, object]) -> Non
     R.hint = "part"
     try:
         if node.regions:
-            lowered: object = node.op.lower
-            result = lowered.emit(R, R.functions[node], args)
+            result = node.op.lower.emit(R, R.functions[node], args)
         else:
             result = R.apply(node.op, args, node.keywords)
         results = unpack(result, len(node.outputs))

@@ -134,7 +134,8 @@ def write(
     ):
         for name, data in {MANIFEST: text, **members}.items():
             info = zipfile.ZipInfo(name, _EPOCH)
-            info.extra = _padding(stream.tell() + zipfile.sizeFileHeader + len(name))
+            header = zipfile.sizeFileHeader  # pyright: ignore[reportAttributeAccessIssue] - typeshed has it not
+            info.extra = _padding(stream.tell() + header + len(name))
             archive.writestr(info, data)
 
 

@@ -28,9 +28,9 @@ def current_handle(index: int) -> int:
 
 def set_current(index: int, handle: int) -> int:
     """Sends this thread's later work on a GPU to a stream; returns that of before."""
-    from tvm_ffi import core
+    from tvm_ffi.core import _env_set_current_stream
 
-    return int(core._env_set_current_stream(_CUDA, index, handle) or 0)
+    return int(_env_set_current_stream(_CUDA, index, handle) or 0)
 
 
 def allocate(shape: tuple[int, ...], dtype: str, index: int) -> tvm_ffi.Tensor:

@@ -54,7 +54,7 @@ class _Recording:
 
     key: tuple[int, ...]
     handle: c_void_p
-    results: list[object]
+    results: list[tvm_ffi.Tensor | None]
     arguments: list[tuple[int, tuple[int, ...] | None]]
     single: bool
     lends: bool
@@ -73,7 +73,7 @@ class _Recording:
                 return False
         return True
 
-    def outputs(self, given: Sequence[object]) -> object:
+    def outputs(self, given: Sequence[tvm_ffi.Tensor]) -> object:
         """Returns the results of a replay."""
         found = []
         for result, (position, shape) in zip(self.results, self.arguments):
@@ -99,7 +99,7 @@ class _OnStream:
     """
 
     recordings: list[_Recording] = field(default_factory=list)
-    copied: dict[int, object] = field(default_factory=dict)
+    copied: dict[int, tvm_ffi.Tensor] = field(default_factory=dict)
     seen: OrderedDict[tuple[int, ...], None] = field(default_factory=OrderedDict)
     moves: int = 0
     workspace: tuple[list[object], list[int]] = field(default_factory=lambda: ([], []))
@@ -131,7 +131,7 @@ class Replay:
         self._is_one_of_many = len(cuda.devices()) > 1
         self.recorded = 0
 
-    def __call__(self, *given: object) -> object:
+    def __call__(self, *given: tvm_ffi.Tensor) -> object:
         """Calls the function with tensors on the GPU; returns what it returns.
 
         Raises:
@@ -154,13 +154,13 @@ class Replay:
             _copy(place, given[position], stream)
         return self._run(recording, given, stream)
 
-    def _run(self, recording: _Recording, given: Sequence[object], stream: int) -> object:
+    def _run(self, recording: _Recording, given: Sequence[tvm_ffi.Tensor], stream: int) -> object:
         status = self._launch(recording.handle, c_void_p(stream))
         if status:
             raise cuda.failure("cudaGraphLaunch", status)
         return recording.outputs(given)
 
-    def _find(self, on: _OnStream, given: Sequence[object]) -> _Recording | None:
+    def _find(self, on: _OnStream, given: Sequence[tvm_ffi.Tensor]) -> _Recording | None:
         """Returns a recording of these arguments, making it if they were met before."""
         key = self._key(on, given)
         alike = [r for r in on.recordings if r.key == key]
@@ -182,10 +182,12 @@ class Replay:
             on.seen.popitem(last=False)
         return None
 
-    def _key(self, on: _OnStream, given: Sequence[object]) -> tuple[int, ...]:
+    def _key(self, on: _OnStream, given: Sequence[tvm_ffi.Tensor]) -> tuple[int, ...]:
         return tuple([0 if i in on.copied else h.data_ptr() for i, h in enumerate(given)])
 
-    def _hold_still(self, on: _OnStream, key: tuple[int, ...], given: Sequence[object]) -> bool:
+    def _hold_still(
+        self, on: _OnStream, key: tuple[int, ...], given: Sequence[tvm_ffi.Tensor]
+    ) -> bool:
         """Gives the inputs that move places of their own; returns whether there are any."""
         known = [*on.seen, *(r.key for r in on.recordings)]
         moving = [i for i in self._inputs if any(k[i] != key[i] for k in known)]
@@ -199,7 +201,7 @@ class Replay:
         return bool(moving)
 
     def _record(
-        self, on: _OnStream, key: tuple[int, ...], given: Sequence[object], lends: bool
+        self, on: _OnStream, key: tuple[int, ...], given: Sequence[tvm_ffi.Tensor], lends: bool
     ) -> _Recording:
         """Records a call, which does not run it, and keeps the memory that it needs."""
         args = [on.copied.get(i, h) for i, h in enumerate(given)]
@@ -269,12 +271,12 @@ def _unrecordable(text: str) -> Exception:
 
 
 def _recording(
-    key: tuple[int, ...], handle: c_void_p, result: Any, args: Sequence[object], lends: bool
+    key: tuple[int, ...], handle: c_void_p, result: Any, args: Sequence[tvm_ffi.Tensor], lends: bool
 ) -> _Recording:
     """Sorts results into those that are arguments and those with memory of their own."""
     single = isinstance(result, tvm_ffi.Tensor)
     where = {a.data_ptr(): i for i, a in reversed(list(enumerate(args))) if a.data_ptr()}
-    results: list[object] = []
+    results: list[tvm_ffi.Tensor | None] = []
     arguments: list[tuple[int, tuple[int, ...] | None]] = []
     for found in [result] if single else result:
         shape = tuple(found.shape)
@@ -286,7 +288,7 @@ def _recording(
     return _Recording(key, handle, results, arguments, single, lends)
 
 
-def _view(tensor: object, shape: tuple[int, ...], dtype: str) -> tvm_ffi.Tensor:
+def _view(tensor: tvm_ffi.Tensor, shape: tuple[int, ...], dtype: str) -> tvm_ffi.Tensor:
     view = tvm_ffi.get_global_func("runtime.TVMTensorCreateView")
     return view(tensor, tvm_ffi.Shape(shape), tvm_ffi.dtype(dtype), 0)
 
@@ -296,7 +298,7 @@ def _address(storage: object) -> int:
     return make(storage, 0, tvm_ffi.Shape((1,)), tvm_ffi.dtype("uint8")).data_ptr()
 
 
-def _references(handle: object) -> int:
+def _references(handle: tvm_ffi.Tensor) -> int:
     # the object starts with its reference count, see TVMFFIObject in tvm/ffi/c_api.h
     return ctypes.c_uint32.from_address(handle.__chandle__()).value
 

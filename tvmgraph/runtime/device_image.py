@@ -5,9 +5,12 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tvmgraph.runtime import host
+
+if TYPE_CHECKING:
+    import tvm_ffi
 
 _HOST_KINDS = ("llvm", "library")  # of TVM's modules that hold host code
 #: DLPack's codes of the types a kernel may take.
@@ -109,7 +112,7 @@ def add_images(module: object, images: Sequence[DeviceImage]) -> None:
         library.import_module(make(image.as_record()))  # pyright: ignore[reportOptionalMemberAccess]
 
 
-def modules_in(module: Any) -> Iterator[object]:
+def modules_in(module: tvm_ffi.Module) -> Iterator[tvm_ffi.Module]:
     """A module of TVM's runtime and all those that it imports."""
     yield module
     for inner in module.imports:

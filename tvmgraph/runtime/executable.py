@@ -237,7 +237,7 @@ def to_ffi(tensor: Tensor) -> tvm_ffi.Tensor:
 
 def pairs(array: np.ndarray) -> np.ndarray:
     """Returns complex elements as reals, with both parts along a last axis."""
-    return np.ascontiguousarray(array).reshape(*array.shape, 1).view(array.real.dtype)
+    return np.ascontiguousarray(array).reshape(*array.shape, 1).view(np.real(array).dtype)
 
 
 def _export(tensor: Tensor, array: np.ndarray, as_bfloat16: bool = False) -> tvm_ffi.Tensor:
@@ -273,7 +273,7 @@ def from_ffi(output: object, type: TensorType) -> Tensor:
     else:  # NumPy's DLPack does not know it
         array = np.from_dlpack(native.view(output, "uint16")).view(type.dtype.numpy)
         tensor = tensor_from_numpy(array, type if type.is_static else None)
-    tensor._ffi = output
+    tensor._ffi = output  # pyright: ignore[reportAttributeAccessIssue] - core knows no TVM
     return tensor
 
 

@@ -67,7 +67,7 @@ class Run:
 class _Instrument:
     """Notes every call of the virtual machine."""
 
-    def __init__(self, kernels: Sequence[str], clock: object = None) -> None:
+    def __init__(self, kernels: Sequence[str], clock: KernelClock | None = None) -> None:
         self.kernels = set(kernels)
         self.clock = clock
         self.rows: list[tuple[str, float, float, int, str]] = []
@@ -135,9 +135,10 @@ def _device_clock(executable: Any) -> KernelClock:
 
 
 def _bytes_of(value: object) -> int:
-    if not hasattr(value, "shape") or not hasattr(value, "dtype"):
+    shape, dtype = getattr(value, "shape", None), getattr(value, "dtype", None)
+    if shape is None or dtype is None:
         return 0
-    return math.prod(value.shape) * dtypes.dtype_of(str(value.dtype)).numpy.itemsize
+    return math.prod(shape) * dtypes.dtype_of(str(dtype)).numpy.itemsize
 
 
 __all__ = ["KernelCall", "Run", "run"]

@@ -51,12 +51,12 @@ def use_runtime() -> None:
     """
     if "tvm" in sys.modules:
         return
+    from tvm_ffi.libinfo import load_lib_ctypes
+
     folders = _folders()
-    tvm_ffi.libinfo.load_lib_ctypes("tvm", "tvm_runtime", "RTLD_GLOBAL", extra_lib_paths=folders)
+    load_lib_ctypes("tvm", "tvm_runtime", "RTLD_GLOBAL", extra_lib_paths=folders)
     with contextlib.suppress(RuntimeError, OSError):  # sorts; not part of every build of TVM
-        tvm_ffi.libinfo.load_lib_ctypes(
-            "tvm", "tvm_runtime_extra", "RTLD_LOCAL", extra_lib_paths=folders
-        )
+        load_lib_ctypes("tvm", "tvm_runtime_extra", "RTLD_LOCAL", extra_lib_paths=folders)
 
 
 def use_cuda_runtime() -> None:

@@ -136,9 +136,9 @@ def _adopt(module: Any) -> _Pool | None:
 
 @functools.cache
 def _ffi_library() -> ctypes.CDLL:
-    import tvm_ffi
+    from tvm_ffi.libinfo import find_libtvm_ffi
 
-    return ctypes.CDLL(tvm_ffi.libinfo.find_libtvm_ffi())
+    return ctypes.CDLL(find_libtvm_ffi())
 
 
 def start() -> int:

@@ -14,7 +14,9 @@ from .ir import IRModule as IRModule
 from .ir import transform as transform
 from .libinfo import __version__ as __version__
 from .runtime import DataType as DataType
+from .runtime import Device
 from .runtime import Object as Object
 from .runtime._tensor import cpu as cpu
-from .runtime._tensor import cuda as cuda
 from .runtime._tensor import device as device
+
+def cuda(dev_id: int = 0) -> Device: ...

@@ -29,6 +29,7 @@ from tvmgraph.graph import Graph, GraphBuilder
 from tvmgraph.graph.ir import Node, Value
 from tvmgraph.runtime import cublaslt, cuda
 from tvmgraph.runtime.device_copy import allocate
+from tvmgraph.runtime.executable import Executable
 
 _FLOATS = (dtypes.float16, dtypes.bfloat16, dtypes.float32)
 _RUNS, _ROUNDS = 20, 5
@@ -191,7 +192,7 @@ def _alone(product: _Product) -> Graph:
     return builder.build([known[product.output]])
 
 
-def _seconds(executable: relax.VMExecutable, graph: Graph, index: int) -> float:
+def _seconds(executable: Executable, graph: Graph, index: int) -> float:
     """The shortest time of a call, launches included, over a few rounds."""
     function = executable.function()
     args = [

@@ -139,6 +139,7 @@ def _chains(dtype: str, lanes: int, threads: int) -> tirx.PrimFunc:
                 for place in places:
                     emit.store(out, total[place], [worker, place])
     function = builder.get()
+    assert isinstance(function, tirx.PrimFunc)
     return function.with_attrs({"global_symbol": "peak", "tirx.noalias": True})
 
 

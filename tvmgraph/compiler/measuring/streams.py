@@ -69,6 +69,7 @@ def _kernel(inputs: int, writes: bool, length: int, threads: int, lanes: int) ->
                 else:
                     _sum(given[0], out, (worker * share, share), worker * lanes, lanes)
     function = builder.get()
+    assert isinstance(function, tirx.PrimFunc)
     return function.with_attrs({"global_symbol": "pass", "tirx.noalias": True})
 
 

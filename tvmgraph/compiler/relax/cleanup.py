@@ -27,5 +27,5 @@ def drop_scope_pragmas(mod: tvm.IRModule) -> tvm.IRModule:
     return mod
 
 
-def _unwrap(statement: tirx.Stmt) -> tirx.Stmt:
+def _unwrap(statement: tirx.AttrStmt) -> tirx.Stmt:
     return statement.body if statement.attr_key == _SCOPE else statement

@@ -10,6 +10,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TypeGuard
 
 import tvm
 from tvm import ir, relax
@@ -131,8 +132,9 @@ class _Fuser:
             value = binding.value
             for var in self.reads[i]:
                 self.users.setdefault(var, set()).add(i)
-            plain = _calls_kernel(value) and len(value.args) == 2
-            if plain and isinstance(binding.var.ty, relax.TensorType):
+            if not _calls_kernel(value) or len(value.args) != 2:
+                continue
+            if isinstance(binding.var.ty, relax.TensorType):
                 shape = self._shape(value.args[0])
                 if shape is not None:
                     unit = _Unit(i, binding.var, value, shape)
@@ -263,7 +265,7 @@ class _Fuser:
         own = {u.var for u in units}
         return list(dict.fromkeys(a for u in units for a in u.args if a not in own))
 
-    def _primitive(self, units: list[_Unit], names: Mapping[object, object]) -> ir.BaseFunc:
+    def _primitive(self, units: list[_Unit], names: Mapping[object, object]) -> relax.Function:
         """The Relax function that calls the kernels of a group."""
         operands = self._operands(units)
         params = [relax.Var(f"p{i}", a.ty) for i, a in enumerate(operands)]
@@ -343,7 +345,7 @@ class _Fuser:
         return [relax.VarBinding(whole, call), *members]
 
 
-def _calls_kernel(value: relax.Expr) -> bool:
+def _calls_kernel(value: relax.Expr) -> TypeGuard[relax.Call]:
     return isinstance(value, relax.Call) and value.op == tvm.ir.Op.get("relax.call_tir")
 
 

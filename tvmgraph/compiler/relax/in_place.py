@@ -8,6 +8,7 @@ parameter's own memory: a training step then needs no second copy of weights and
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import TypeGuard
 
 import tvm
 from tvm import ir, relax
@@ -60,6 +61,7 @@ def _replaced(
     renewed: dict[object, object] = {}  # layers repeat
     for position, pairs in found.items():
         call = reader.bindings[position].value
+        assert isinstance(call, relax.Call)
         inputs = len(call.args[1].fields)
         key = (call.args[0], tuple((i, inputs + o) for i, o in pairs))
         if key not in renewed:
@@ -103,7 +105,8 @@ def bind_updates(mod: tvm.IRModule) -> tvm.IRModule:
         if not _is_kernel_call(call) or call.args[0] not in marked:
             continue
         inputs = len(call.args[1].fields)
-        types = list(call.ty_args[0].fields) if _is_tuple(call) else [call.ty_args[0]]
+        made = call.ty_args[0]
+        types = list(made.fields) if isinstance(made, relax.TupleType) else [made]
         places = [-1] * len(types)
         for i, o in marked[call.args[0]].attrs[IN_PLACE]:
             places[int(o) - inputs] = int(i)
@@ -125,7 +128,7 @@ def main_block(mod: tvm.IRModule) -> relax.Function | None:
     return function if isinstance(function.body.blocks[0], relax.DataflowBlock) else None
 
 
-def writes_of(function: relax.Function) -> list[tuple[int, relax.Var]]:
+def writes_of(function: relax.Function | None) -> list[tuple[int, relax.Var]]:
     """Returns the outputs of a function that replace parameters, each with its parameter.
 
     Args:
@@ -136,21 +139,17 @@ def writes_of(function: relax.Function) -> list[tuple[int, relax.Var]]:
     return [(int(o), function.params[int(p)]) for o, p in function.attrs[WRITES]]
 
 
-def _is_kernel_call(value: relax.Expr) -> bool:
+def _is_kernel_call(value: relax.Expr) -> TypeGuard[relax.Call]:
     return isinstance(value, relax.Call) and value.op == _CALL and len(value.args) == 2
 
 
-def is_view(value: relax.Expr) -> bool:
+def is_view(value: relax.Expr) -> TypeGuard[relax.Call]:
     """Whether an expression is a tensor's memory in another shape.
 
     Args:
         value: A bound expression.
     """
     return isinstance(value, relax.Call) and value.op == _VIEW
-
-
-def _is_tuple(call: relax.Call) -> bool:
-    return isinstance(call.ty_args[0], relax.TupleType)
 
 
 def _rebound(
@@ -194,7 +193,7 @@ class Reader:
     """
 
     def __init__(self, function: relax.Function) -> None:
-        self.bindings: Sequence[object] = list(function.body.blocks[0].bindings)
+        self.bindings: Sequence[relax.Binding] = list(function.body.blocks[0].bindings)
         self.defined = {b.var: i for i, b in enumerate(self.bindings)}
         self.readers: dict[object, list[int]] = {}
         self._viewed: dict[

@@ -56,6 +56,7 @@ def _once_per_type(name: str) -> _Legalize:
             return relax.call_tir(loops.function, operands, loops.type)
         first = build(builder, call)
         if None not in kinds[0]:
+            assert isinstance(first, relax.Call)
             operands = _positions(first.args[1].fields, args)
             known[kinds] = _Loops(first.args[0], first.ty_args[0], operands)
         return first
@@ -63,18 +64,19 @@ def _once_per_type(name: str) -> _Legalize:
     return legalize
 
 
-def _positions(operands: Sequence[object], args: Sequence[object]) -> tuple[int, ...]:
+def _positions(operands: Sequence[relax.Expr], args: Sequence[relax.Expr]) -> tuple[int, ...]:
     """Where each operand stands first among the arguments."""
     return tuple(next(i for i, a in enumerate(args) if a.same_as(o)) for o in operands)
 
 
-def _kind(arg: object) -> Hashable | None:
+def _kind(arg: relax.Expr) -> Hashable | None:
     """What the loops depend on, None where their extents are known at run time only."""
     if arg.ty.shape is None:
         return None
     extents = tuple(arg.ty.shape)
     if not all(isinstance(extent, tirx.IntImm) for extent in extents):
         return None
-    literal = isinstance(arg, tvm.ir.GenericConst) and not extents
-    value = arg.value.numpy().tobytes() if literal else None
+    value = None
+    if isinstance(arg, tvm.ir.GenericConst) and not extents:
+        value = arg.value.numpy().tobytes()
     return str(arg.ty.dtype), tuple(map(int, extents)), value

@@ -36,6 +36,7 @@ class _Writer(relax.PyExprMutator):
     def visit_call_(self, op: relax.Call) -> relax.Expr:
         """Replaces a call if it is such a sort or scatter."""
         call = super().visit_call_(op)
+        assert isinstance(call, relax.Call)
         if call.op == tvm.ir.Op.get("relax.argsort"):
             return self._sort(call)
         return self._scatter(call) if call.op == tvm.ir.Op.get("relax.scatter_nd") else call
@@ -111,7 +112,7 @@ class _Writer(relax.PyExprMutator):
         return None if array.shape else array.numpy().item()
 
 
-def _shapes(*args: object) -> tuple[_Shape, _Shape, _Shape]:
+def _shapes(*args: relax.Expr) -> tuple[_Shape, _Shape, _Shape]:
     """Shapes of the tensor, of the batch of updates, and of one of them."""
     base, indices, updates = (
         [int(n) if isinstance(n, tirx.IntImm) else n for n in arg.ty.shape] for arg in args

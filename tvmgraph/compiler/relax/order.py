@@ -95,7 +95,7 @@ class _Steps:
                 for i in readers:
                     self.needs[i].add(maker)
         #: Positions of the kernels that replace parameters, with the parameters.
-        self.replaced: dict[int, list[object]] = defaultdict(list)
+        self.replaced: dict[int, list[relax.Var]] = defaultdict(list)
         written = set()
         for output, param in writes_of(main):
             var = reader.outputs[output]
@@ -225,8 +225,9 @@ def _bytes(ty: object) -> int:
     """The bytes of a value's tensors; those of unknown size count as none."""
     if isinstance(ty, relax.TupleType):
         return sum(_bytes(field) for field in ty.fields)
-    shape = getattr(ty, "shape", None)
-    return (size_of(shape, ty.dtype) if shape is not None and ty.dtype else None) or 0
+    if not isinstance(ty, relax.TensorType) or ty.shape is None or not ty.dtype:
+        return 0
+    return size_of(ty.shape, ty.dtype) or 0
 
 
 __all__ = ["order_updates"]

@@ -1,6 +1,6 @@
 """Loops and expressions of TVM, as a type checker should see them."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tvm.ir.expr import Expr as Expr
@@ -113,7 +113,6 @@ from .op import tanh as tanh
 from .op import trunc as trunc
 from .op import truncdiv as truncdiv
 from .op import truncmod as truncmod
-from .stmt import AllocBuffer as AllocBuffer
 from .stmt import AssertStmt as AssertStmt
 from .stmt import AttrStmt as AttrStmt
 from .stmt import Bind as Bind
@@ -129,6 +128,14 @@ from .stmt import Stmt as Stmt
 from .stmt import While as While
 
 Buffer = Var
+
+class AllocBuffer(Stmt):
+    buffer: Buffer
+    annotations: Mapping[str, Any]
+    span: Any
+    def __init__(
+        self, buffer: Buffer, annotations: Mapping[str, Any] | None = None, span: Any = None
+    ) -> None: ...
 
 def BufferLoad(buffer: Expr, indices: Sequence[Expr | int], span: Any = None) -> TensorLoad: ...
 def const(value: float, dtype: str | None = None, span: Any = None) -> Expr: ...

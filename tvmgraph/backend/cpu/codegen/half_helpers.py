@@ -30,7 +30,8 @@ def without_half_helpers(module: tvm.IRModule, target: tvm.target.Target) -> tvm
         module: Kernels that become one LLVM module.
         target: The processor; one with a triple may have object files without common symbols.
     """
-    if "mtriple" in target.attrs or _CONVERTS not in target.attrs.get("mattr", ()):
+    attrs = target.attrs
+    if "mtriple" in attrs or _CONVERTS not in attrs.get("mattr", ()):  # pyright: ignore[reportAttributeAccessIssue] - a field of the FFI
         return module
     var, func = next(iter(module.functions.items()))
     text = ir.StringImm(_IMPORT)

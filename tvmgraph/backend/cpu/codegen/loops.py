@@ -167,7 +167,7 @@ def _has_bindings(root: object) -> bool:
 
 def _guarded_bindings(value: object) -> set[int]:
     """The identities of variables whose values must not be computed unless a condition holds."""
-    found: list[object] = []
+    found: list[tirx.Let] = []
 
     def visit(call: ir.Call) -> None:
         if is_choice(call):

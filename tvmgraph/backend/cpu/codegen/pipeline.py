@@ -92,7 +92,7 @@ def _spread(node: tirx.Broadcast) -> ir.Expr:
     return tirx.reinterpret(str(node.ty.dtype), bits)
 
 
-def _is_untidy(index: object) -> bool:
+def _is_untidy(index: tirx.Expr) -> bool:
     return not isinstance(index, (tirx.Ramp, tirx.Var)) and "x" in str(index.ty.dtype)
 
 

@@ -33,7 +33,8 @@ def thread_pool(target: tvm.target.Target) -> tvm.runtime.Module | None:
     Args:
         target: The processor.
     """
-    triple = str(target.attrs.get("mtriple", f"{platform.machine()}-{platform.system()}"))
+    own = f"{platform.machine()}-{platform.system()}"
+    triple = str(target.attrs.get("mtriple", own))  # pyright: ignore[reportAttributeAccessIssue] - a field of the FFI
     architecture = triple.split("-")[0]
     if architecture not in _WORDS or "linux" not in triple.lower():
         return None

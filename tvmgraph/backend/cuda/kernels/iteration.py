@@ -185,7 +185,8 @@ def _is_inside(load: Load, analyzer: sym.Analyzer) -> bool:
         if loads_of(index):
             return False
         bound = analyzer.const_int_bound(index)
-        if int(bound.min_value) < 0 or int(bound.max_value) >= int(extent):
+        low, high = bound.min_value, bound.max_value  # pyright: ignore[reportAttributeAccessIssue] - a field of the FFI
+        if int(low) < 0 or int(high) >= int(extent):
             return False
     return True
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable
 
-from tvm import tirx
+from tvm import ir, tirx
 
 from tvmgraph.backend.cpu.kernels.conv.window import Window
 from tvmgraph.backend.cpu.kernels.gemm.dot import emit_dot_products
@@ -191,6 +191,7 @@ def _with_rows_together(contraction: Contraction, model: CpuModel) -> Contractio
             ahead = tirx.min(step + _AHEAD, emit.i64(outer.extent - 1))
             first = [*positions, chunk * block + row, ahead, *(emit.i64(0) for _ in inner)]
             asked = substitute(left.load, {axis.var: i for axis, i in zip(axes, first)})
+            assert isinstance(asked, ir.TensorLoad)
             emit.prefetch(left.load.source, list(asked.indices))
             with contextlib.ExitStack() as loops:
                 rest = [loops.enter_context(emit.serial(axis.extent)) for axis in inner]

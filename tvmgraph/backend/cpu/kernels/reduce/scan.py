@@ -150,7 +150,9 @@ class _Scan:
         if dtype != self._dtype:
             value = tirx.Cast(dtype if lanes == 1 else f"{dtype}x{lanes}", value)
         if self.nontemporal:
-            store_nontemporal(self.target, value, [*indices[:-1], indices[-1].base], lanes)
+            *outer, last = indices
+            assert isinstance(last, tirx.Ramp)
+            store_nontemporal(self.target, value, [*outer, last.base], lanes)
         else:
             emit.store(self.target, value, indices)
 

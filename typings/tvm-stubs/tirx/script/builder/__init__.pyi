@@ -37,6 +37,17 @@ def alloc_buffer(
     allocated_addr: int | tuple[int, ...] | None = None,
     annotations: Mapping[str, Any] | None = None,
 ) -> Buffer: ...
+def buffer(
+    shape: Sequence[_Operand] | _Operand,
+    dtype: str = "float32",
+    data: Var | None = None,
+    strides: Sequence[_Operand] | None = None,
+    elem_offset: _Operand | None = None,
+    byte_offset: _Operand | None = None,
+    scope: str = "global",
+    align: int = 0,
+    offset_factor: int = 0,
+) -> Buffer: ...
 def decl_buffer(
     shape: Sequence[_Operand] | _Operand,
     dtype: str = "float32",

@@ -1,0 +1,36 @@
+"""Types of TVM's expressions, as a type checker should see them, with their fields."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from tvm.ir.base import Node
+
+class Type(Node):
+    @staticmethod
+    def missing() -> Type: ...
+    def is_missing(self) -> bool: ...
+    def same_as(self, other: object) -> bool: ...
+    def script(self, *args: Any, **kwargs: Any) -> str: ...
+
+class OpaqueType(Type): ...
+
+class PrimType(Type):
+    dtype: str
+    def __init__(self, dtype: str) -> None: ...
+    def is_scalar(self) -> bool: ...
+
+class StringType(Type): ...
+
+class PointerType(Type):
+    element_type: Type
+    storage_scope: str
+    def __init__(self, element_type: Type, storage_scope: str = "") -> None: ...
+
+class TupleType(Type):
+    fields: Sequence[Type]
+    def __init__(self, fields: Sequence[Type], span: Any = None) -> None: ...
+
+class FuncType(Type):
+    arg_types: Sequence[Type]
+    ret_type: Type
+    def __init__(self, arg_types: Sequence[Type], ret_type: Type) -> None: ...
