@@ -105,7 +105,7 @@ def either(kind: type[TvmgraphError], other: type[Exception]) -> type[Any]:
     return type(kind.__name__, (kind, other), parts)
 
 
-def no_scalar(value: object) -> type[Any]:
+def no_scalar(value: object) -> type[DTypeError]:
     """Returns the class for what is no number: of an array with axes the shape is wrong, too.
 
     Args:

@@ -11,6 +11,7 @@ import functools
 
 import numpy as np
 
+from tvmgraph.core.arguments import is_sequence
 from tvmgraph.errors import no_scalar
 
 _NOTHING = type(None)
@@ -97,7 +98,7 @@ def is_wrong(kinds: tuple[str, ...], value: object) -> bool:
         if getattr(value, "ndim", 0):  # arrays and tensors with axes
             return True
     if kinds == ("Fill",):
-        parts = value if isinstance(value, (tuple, list)) else (value,)
+        parts = value if is_sequence(value) else (value,)
         return not all(isinstance(v, (int, float, np.number)) for v in parts)
     if isinstance(value, np.ndarray) and are_numbers(kinds):
         return value.size != 1 or value.dtype.kind not in "biuf"
