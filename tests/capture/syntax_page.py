@@ -66,6 +66,10 @@ Rules of a graph:
   it, and `print` becomes a node of the graph. Parameters may be assigned anywhere; they stay
   leaves, through which no gradient flows. Calls of `logging` make their records after the compiled
   part, too.
+* A tensor is no key of a dict and no member of a set: it is found by its identity, which differs
+  from call to call. An object that the function makes may not be stored outside of it, and Cells
+  from outside get no other members or settings. All of that is a graph break, or an error in
+  strict code.
 * The text of a tensor (`str`, `repr`, `format`, `%`, f-strings) is not known in a graph: give the
   tensor itself to `print` or to a logger.
 * What a library finds out about the world is guarded where that is cheap: variables of the

@@ -17,7 +17,7 @@ import tvmgraph as ms
 import tvmgraph.capture.guards
 from tests.capture import test_contents
 from tvmgraph import Parameter, Tensor, jit, nn, ops
-from tvmgraph.capture import capture
+from tvmgraph.capture import capture, cell_state
 from tvmgraph.capture.cell_state import CellState
 from tvmgraph.capture.guards import Guards
 from tvmgraph.errors import CaptureError, TvmgraphError
@@ -489,3 +489,12 @@ def test_buffers_are_seen() -> None:
         for _ in range(3):
             assert compiled(ONE).asnumpy().tolist() == [1.0 + count]
         net.register_buffer(f"b{count}", Tensor([1.0]))  # a buffer of its own
+
+
+def test_a_cell_that_gets_the_id_of_another_is_seen(monkeypatch: Any) -> None:
+    net = nn.SequentialCell(nn.ReLU())
+    compiled = jit(net)
+    monkeypatch.setattr(cell_state, "id", lambda value: 7, raising=False)
+    for layer in (nn.ReLU(), nn.Tanh(), nn.Sigmoid()):
+        net[0] = layer
+        np.testing.assert_allclose(compiled(ONE).asnumpy(), layer(ONE).asnumpy(), rtol=1e-6)

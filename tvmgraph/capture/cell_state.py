@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import weakref
 from collections.abc import Mapping
 
 from tvmgraph.capture.expect import BOUND, CellLike, Check, brief, expect, is_library, is_mutable
@@ -34,7 +35,7 @@ class CellState:
     def __init__(self, cell: CellLike, precise: bool) -> None:
         self.kind = type(cell)
         self.params = _params(cell._params)
-        self.cells = _ids(cell._cells)
+        self.cells = _references(cell._cells)
         self.buffers = dict(cell._buffers)
         self.flags = expect(dict(cell._flags))
         self.plain: dict[str, Check] = {}
@@ -83,7 +84,7 @@ class CellState:
                     return name, repr(ABSENT), brief(now[name])
         tables = (
             (_params(cell._params), self.params),
-            (_ids(cell._cells), self.cells),
+            (_references(cell._cells), self.cells),
             (cell._buffers, self.buffers),
         )
         for after, before in tables:
@@ -107,8 +108,9 @@ def _is_anything(value: object) -> bool:
     return True
 
 
-def _ids(table: Mapping[str, object]) -> dict[str, int]:
-    return {k: id(v) for k, v in table.items()}
+def _references(table: Mapping[str, CellLike | None]) -> dict[str, object]:
+    """Returns which Cells there are: another one may get the id of one that is gone."""
+    return {k: None if v is None else weakref.ref(v) for k, v in table.items()}
 
 
 def _params(table: Mapping[str, object]) -> dict[str, tuple[object, ...]]:
