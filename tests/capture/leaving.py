@@ -184,6 +184,9 @@ PLACES = {
 }
 #: What else a function does with ``z = x * 2``.
 BODIES = {
+    "requires_grad": "W.net.dense.weight.requires_grad = n > 1\nreturn z, W.net.dense.weight.requires_grad, len(W.net.trainable_params())",
+    "requires_grad of all": "for p in W.net.get_parameters(): p.requires_grad = n == 2\nv = z.sum().item()\nreturn z * v, [p.requires_grad for p in W.net.get_parameters()]",
+    "name of a parameter": "W.net.dense.weight.name = f'w{n}'\nreturn z, W.net.dense.weight.name",
     "in_set": "return x in W.s, z in W.s",
     "set_add": "W.s.add(z)\nreturn z in W.s, len(W.s)",
     "set_add_x": "W.s.add(x)\nreturn len(W.s), x in W.s",

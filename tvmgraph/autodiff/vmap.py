@@ -223,10 +223,10 @@ class Batcher:
         if self.interpreter is not None:
             self.interpreter.before_attribute(cell, name)
 
-    def before_change(self, cell: object) -> None:
-        """Notes that the members or settings of a Cell are about to change."""
+    def before_change(self, owner: object) -> None:
+        """Notes that the members or settings of a Cell or Parameter are about to change."""
         if self.interpreter is not None:
-            self.interpreter.before_change(cell)
+            self.interpreter.before_change(owner)
 
     def snapshot(self, tensor: Tensor) -> Tensor:
         """Returns a tensor that keeps denoting the current value."""

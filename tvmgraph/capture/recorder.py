@@ -441,21 +441,22 @@ class Recorder:
         """Notes what an attribute of a Cell held before it is written."""
         self._journal.append((cell, name, cell.__dict__.get(name, _MISSING)))
 
-    def before_change(self, cell: object) -> None:
-        """Notes what a Cell holds before its members or settings change.
+    def before_change(self, owner: object) -> None:
+        """Notes what a Cell or Parameter holds before its members or settings change.
 
         Raises:
-            CaptureError: with graph breaks for a Cell from outside, which Python changes.
+            CaptureError: with graph breaks for one from outside, which Python changes.
         """
-        if id(cell) in self.guards.made or not is_cell(cell):
+        if id(owner) in self.guards.made or id(owner) in self._created:
             return
         if self.guards.pure:
             raise CaptureError(
-                f"a {type(cell).__name__} from outside gets other members or settings", op="jit",
+                f"a {type(owner).__name__} from outside gets other members or settings", op="jit",
                 at=user_source(), fix="change it outside of the compiled function",
             )  # fmt: skip
-        held = {k: copy.copy(v) if k in _TABLES else v for k, v in cell.__dict__.items()}
-        self._journal.append((cell, None, held))
+        if is_cell(owner):
+            held = {k: copy.copy(v) if k in _TABLES else v for k, v in owner.__dict__.items()}
+            self._journal.append((owner, None, held))
 
     def attributes(self) -> list[tuple[object, str, object]]:
         """Returns the Cell attributes that were written, once each, with what they held before."""

@@ -11,7 +11,7 @@ from tvmgraph import dtypes, hooks
 from tvmgraph.core.deferred import Deferred
 from tvmgraph.core.notebook import parameters_html, tensor_html
 from tvmgraph.core.op import OPS, F
-from tvmgraph.core.state import bump_epoch, state
+from tvmgraph.core.state import before_change, bump_epoch, state
 from tvmgraph.core.storage import aligned_copy
 from tvmgraph.core.tensor import Tensor, first_elements, renew
 from tvmgraph.core.tensor_copies import unpickle
@@ -80,6 +80,7 @@ class Parameter(Tensor):
     def name(self, value: str | None) -> None:
         if value is not None:
             _require(value, str, "a parameter's name", error=TypeOrValueError)
+        before_change(self)
         self._name = _DEFAULT_NAME if value is None else value
 
     @property
@@ -89,6 +90,7 @@ class Parameter(Tensor):
 
     @requires_grad.setter
     def requires_grad(self, value: bool) -> None:
+        before_change(self)
         self._requires_grad = _require(value, bool, "requires_grad")
         bump_epoch()
 

@@ -89,8 +89,8 @@ class Interpreter(Protocol):
         """Notes that an attribute of a Cell is about to be written."""
         ...
 
-    def before_change(self, cell: object) -> None:
-        """Notes that the members or settings of a Cell are about to change."""
+    def before_change(self, owner: object) -> None:
+        """Notes that the members or settings of a Cell or Parameter are about to change."""
         ...
 
     def snapshot(self, tensor: Tensor) -> Tensor:
@@ -189,10 +189,10 @@ def call_user(
     return function(*args, **(kwargs or {}))
 
 
-def before_change(cell: object) -> None:
-    """Notes that the Parameters, Cells, buffers or settings of a Cell are about to change."""
+def before_change(owner: object) -> None:
+    """Notes that the members of a Cell, or settings of a Cell or Parameter, are about to change."""
     if state.interpreter is not None:
-        state.interpreter.before_change(cell)
+        state.interpreter.before_change(owner)
 
 
 def bump_epoch() -> None:
