@@ -314,8 +314,8 @@ _PIECES: dict[str, tuple[Callable[..., Any], tuple[tuple[int, ...], ...]]] = {
     "addcmul": (lambda x, y: ops.addcmul(x, x, y, 0.5), ((89, 94), (89, 94))),
     "addr": (lambda x, v, w: ops.addr(x, v, w, beta=2), ((89, 119), (89,), (119,))),
     "binary_cross_entropy_with_logits": (
-        lambda x: ops.binary_cross_entropy_with_logits(x, x * 0.5, reduction="sum"),
-        ((89, 123),),
+        lambda x, y: ops.binary_cross_entropy_with_logits(x, y, reduction="sum"),
+        ((89, 123), (89, 123)),
     ),
     "cdist": (ops.cdist, ((67, 71), (59, 71))),
     "cosine_similarity": (ops.cosine_similarity, ((89, 95), (89, 95))),
