@@ -38,7 +38,7 @@ class Parameter(Tensor):
         'scale'
     """
 
-    #: Kept for MindSpore programs: whether a parameter server keeps a cache of it, in which group
+    #: Kept for MindSpore programs. Whether a parameter server keeps a cache of it, in which group
     #: its gradients are reduced, whether states are split and gathered again.
     cache_enable = parallel_optimizer_comm_recompute = sliced = is_in_parallel = False
     requires_aggr = True
