@@ -107,7 +107,7 @@ def apply(op: Op, args: tuple[Any, ...], attrs: dict[str, Any]) -> Any:
         return apply(op, args, _hashable(op, args, attrs))
     if plan.casts is not None:
         if plan.form is not None:
-            if plan.of_complex is None or interpreter is not None or is_followed(args):
+            if plan.of_complex is None or is_followed(args):
                 return plan.form(*args, **attrs)
             found = plan.of_complex(*[a.array for a in args], **attrs)
             if isinstance(found, tuple):
@@ -321,8 +321,10 @@ def _lift_arguments(
     op: Op, args: tuple[object, ...], attrs: Mapping[str, object]
 ) -> tuple[Tensor, ...]:
     """Turns Python numbers, lists and NumPy arrays among the arguments into tensors."""
+    beside = None
     if len(args) == 2 and args[1].__class__ in _NUMBERS and isinstance(args[0], Tensor):
-        found = _beside.get((op.promote, args[0].type.dtype, args[1].__class__, args[1]))
+        beside = (op.promote, args[0].type.dtype, args[1].__class__, args[1])
+        found = _beside.get(beside)
         if found is not None and state.interpreter is None:
             return args[0], found
     if len(args) == 1 and not isinstance(args[0], Symbol) and _computes_one(op):
@@ -347,10 +349,8 @@ def _lift_arguments(
             _wanted[key] = wanted
     try:
         lifted = tuple([a if isinstance(a, Tensor) else lift(a, d) for a, d in zip(args, wanted)])
-        if len(args) == 2 and args[1].__class__ in _NUMBERS and isinstance(args[0], Tensor):
-            known = (op.promote, args[0].type.dtype, args[1].__class__, args[1])
-            if _lifted.get((args[1].__class__, args[1], wanted[1])) is lifted[1]:
-                _beside[known] = lifted[1]
+        if beside is not None and _lifted.get((*beside[2:], wanted[1])) is lifted[1]:
+            _beside[beside] = lifted[1]
         return lifted
     except OverflowError:
         raise ArgumentError(

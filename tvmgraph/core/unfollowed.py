@@ -13,12 +13,13 @@ from tvmgraph.core.types import Shape
 
 
 def is_followed(args: tuple[Tensor, ...]) -> bool:
-    """Whether somebody has to see operators on tensors: a tape, a listener or a GPU.
+    """Whether somebody has to see operators on tensors: a capture, a tape, a listener or a GPU.
 
     Args:
         args: The tensors.
     """
-    return bool(state.tapes) or active.watches_eager or any([a.on_gpu for a in args])
+    watched = state.interpreter is not None or bool(state.tapes) or active.watches_eager
+    return watched or any([a.on_gpu for a in args])
 
 
 def by_numpy(function: Callable[[np.ndarray], np.ndarray], x: Tensor) -> Tensor | None:
@@ -28,7 +29,7 @@ def by_numpy(function: Callable[[np.ndarray], np.ndarray], x: Tensor) -> Tensor 
         function: Of NumPy arrays; its result may share memory with the argument.
         x: The tensor.
     """
-    if state.interpreter is not None or is_followed((x,)):
+    if is_followed((x,)):
         return None
     return tensor_from_numpy(function(x.array))
 
@@ -43,7 +44,7 @@ def each_by_numpy(
         x: The tensor.
         shape: That of every result, whose dtype is the tensor's.
     """
-    if state.interpreter is not None or is_followed((x,)):
+    if is_followed((x,)):
         return None
     t = x.type.with_shape(shape)
     return tuple([tensor_from_numpy(a, t) for a in function(x.array)])
