@@ -77,6 +77,10 @@ Rules of a graph:
   process, the thread, context variables. Clocks, random numbers of Python and NumPy, files, unique
   names and processes are errors in strict code: plain Python would give something else at every
   call. A generator that the function seeds itself gives constants.
+* A function of `functools.lru_cache` and a `cached_property` run as in plain Python, once, and the
+  graph takes the object that they return; every later call asks again. Given a tensor of the call
+  they are left to Python, and so are settings of the process (`np.seterr`, `ms.set_context`),
+  `delattr`, and `object.__setattr__` of what existed before.
 * First values of a Cell that the function makes are drawn anew at every call, as in eager code
   (MindSpore keeps those of the first call).
 * A write to a global variable is repeated after every call; in strict code it is seen by the rest

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import importlib
 import re
 import sys
@@ -16,7 +17,7 @@ import pytest
 import tvmgraph as ms
 import tvmgraph.capture.guards
 from tests.capture import test_contents
-from tvmgraph import Parameter, Tensor, jit, nn, ops
+from tvmgraph import JitConfig, Parameter, Tensor, jit, nn, ops
 from tvmgraph.capture import capture, cell_state
 from tvmgraph.capture.cell_state import CellState
 from tvmgraph.capture.guards import Guards
@@ -99,6 +100,48 @@ def test_a_container_that_is_read_and_appended_to_is_the_one_of_the_call() -> No
         assert old == [1]
 
 
+@pytest.mark.parametrize("level", ("LAX", "STRICT"))
+def test_a_memoized_function_is_asked_at_every_call(level: str) -> None:
+    made: list[int] = []
+
+    @functools.lru_cache
+    def mask(size: int) -> Tensor:
+        made.append(size)
+        return Tensor(np.full(size, len(made), np.float32))
+
+    compiled = jit(lambda x: x * mask(x.shape[0]), jit_config=JitConfig(jit_syntax_level=level))
+    for size, times in ((1, 1), (1, 1), (2, 2), (1, 1)):
+        np.testing.assert_array_equal(compiled(Tensor(np.ones(size, np.float32))).asnumpy(), times)
+    assert made == [1, 2] and compiled.compile_count == 2 and mask.cache_info().misses == 2
+    mask.cache_clear()
+    assert compiled(ONE).asnumpy().tolist() == [3] and made == [1, 2, 1]
+    assert compiled.compile_count == 3 and "break" not in compiled.explain()
+
+
+@pytest.mark.parametrize("level", ("LAX", "STRICT"))
+def test_a_cached_property_is_computed_once(level: str) -> None:
+    class Model(nn.Cell):
+        made = 0
+
+        @functools.cached_property
+        def mask(self) -> Tensor:
+            Model.made += 1
+            return ops.ones(1) * Model.made
+
+        def construct(self, x: Tensor) -> Tensor:
+            return x * self.mask
+
+    model = Model()
+    compiled = jit(model, jit_config=JitConfig(jit_syntax_level=level))
+    for _ in range(3):
+        assert compiled(ONE).asnumpy().tolist() == [1]
+    assert Model.made == compiled.compile_count == 1
+    model.mask = ops.ones(1) * 5
+    assert compiled(ONE).asnumpy().tolist() == [5] and Model.made == 1
+    del model.mask
+    assert compiled(ONE).asnumpy().tolist() == model(ONE).asnumpy().tolist() == [2]
+
+
 def test_items_of_containers_are_appended_to() -> None:
     class Log(nn.Cell):
         def __init__(self) -> None:
@@ -172,7 +215,9 @@ def test_every_category_of_guards_is_dropped_once() -> None:
     text = Path(tvmgraph.capture.guards.__file__).read_text()
     kinds = re.findall(r'\(\("(\w+)", |key = \("(\w+)", |member\([^)]*, "(\w+)"\)', text)
     found = {kind for group in kinds for kind in group if kind}
-    assert found - {"setting", "item"} | {"attribute"} == MUTATIONS.keys()  # those: see below
+    assert (
+        found - {"setting", "item", "memoized"} | {"attribute"} == MUTATIONS.keys()
+    )  # those: see below
 
 
 #: What else is looked at before a call, what makes it forgotten, and tests that fail then.
@@ -203,6 +248,10 @@ FORGOTTEN = {
     "items": (
         Guards, "add_item", lambda self, owner, index, value: None,
         lambda: test_items_of_containers_are_appended_to(),
+    ),
+    "results of memoized functions": (
+        Guards, "add_memoized", lambda self, key, label, read, value: None,
+        lambda: test_a_memoized_function_is_asked_at_every_call("LAX"),
     ),
     "changes by native code": (
         Guards, "look_again", lambda self: None,

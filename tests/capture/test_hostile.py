@@ -14,12 +14,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.capture import hostile_flow, hostile_objects, hostile_values
+from tests.capture import hostile_flow, hostile_native, hostile_objects, hostile_values
 from tests.capture.any_python import MODES, World, described, seen
 from tests.capture.test_fuzz import assert_same, in_numpy
 from tvmgraph import JitConfig, Tensor, jit
 
-PROGRAMS = {**hostile_objects.PROGRAMS, **hostile_flow.PROGRAMS, **hostile_values.PROGRAMS}
+PROGRAMS = {
+    **hostile_objects.PROGRAMS, **hostile_flow.PROGRAMS, **hostile_values.PROGRAMS,
+    **hostile_native.PROGRAMS,
+}  # fmt: skip
 #: Of every call ``x``, ``y`` and ``n``.
 CALLS = (
     ((0.5, 1), (2, 0.25), 1), ((-1, 0.5), (1, 1), 1), ((3, 4), (-2, 1), 2),

@@ -26,11 +26,11 @@ MUTATING = frozenset({
 })  # fmt: skip
 #: Methods of other objects than list, dict and set.
 _CHANGING = MUTATING | {
-    "appendleft", "extendleft", "fill", "frombytes", "itemset",
-    "move_to_end", "popleft", "put", "resize", "rotate", "setfield", "subtract", "write",
+    "add_note", "appendleft", "extendleft", "fill", "frombytes", "itemset", "move_to_end",
+    "popleft", "put", "resize", "rotate", "setfield", "subtract", "write",
 }  # fmt: skip
 #: What such methods belong to.
-CHANGEABLE = (list, dict, set, collections.deque, bytearray, np.ndarray)
+CHANGEABLE = (list, dict, set, collections.deque, bytearray, np.ndarray, BaseException)
 _FUNCTIONS = frozenset((
     heapq.heapify, heapq.heappop, heapq.heappush, heapq.heappushpop, heapq.heapreplace,
     bisect.insort, bisect.insort_left, bisect.insort_right, operator.delitem, operator.iadd,

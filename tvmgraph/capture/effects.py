@@ -197,7 +197,7 @@ class Effects:
             self._met(value)
         if id(value) in self._stored:
             return value
-        if not isinstance(value, Tensor) and (owner is None or self._existed(owner)):
+        if not isinstance(value, Tensor) and (owner is None or self.existed(owner)):
             self._known[id(value)] = value
             self._interpreter.recorder.guards.add_cells(value)  # code of the package reads it
         if isinstance(value, CHANGEABLE) or is_iterator(value):
@@ -212,11 +212,11 @@ class Effects:
         for value in values:
             if isinstance(value, tuple):
                 self.store(*value)
-            elif not (self.is_outside(value) or self._existed(value)):
+            elif not (self.is_outside(value) or self.existed(value)):
                 self._stored[id(value)] = value
 
-    def _existed(self, value: object) -> bool:
-        """Whether an object is known to have existed before the call."""
+    def existed(self, value: object) -> bool:
+        """Whether an object is known to have been there before the call."""
         if isinstance(value, types.MethodType):
             value = value.__self__
         if is_cell(value) and not isinstance(value, type):
@@ -226,7 +226,7 @@ class Effects:
     def reference(self, value: object) -> tree.Leaf | None:
         """Describes any object that existed before the call; numbers are no objects here."""
         atom = isinstance(value, (Tensor, Symbol, tuple, str, float, int))
-        return None if atom or not self._existed(value) else tree.Leaf("constant", value)
+        return None if atom or not self.existed(value) else tree.Leaf("constant", value)
 
     def is_outside(self, container: object) -> bool:
         """Whether a container existed before the call."""
@@ -262,7 +262,7 @@ class Effects:
         kept = isinstance(container, (list, dict, set)) or is_iterator(container)
         if not kept or not self.is_outside(container):
             return None
-        if not self._existed(container):
+        if not self.existed(container):
             raise CaptureError(
                 f"a {type(container).__name__} that an object of the call holds leaves it",
                 op="jit", at=user_source(), fix="keep it in a variable, or make it outside",
@@ -415,7 +415,16 @@ class Effects:
         self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any],
         node: ast.AST, frame: Frame,
     ) -> None:  # fmt: skip
-        """Prints: after every call, or in the graph where a tensor decides about some print."""
+        """Prints: after every call, or in the graph where a tensor decides about some print.
+
+        What is printed to a buffer that the function made is there at once.
+        """
+        file = kwargs.get("file")
+        if id(file) in self._interpreter.recorder.guards.own:
+            function(*args, **kwargs)
+            return
+        if isinstance(getattr(type(file), "write", None), types.FunctionType):
+            self._interpreter.refuse(node, frame, f"printing to a {type(file).__name__}")
         _check_texts([*args, *kwargs.values()])
         if self._interpreter.settings.prints:
             printing.emit(self._interpreter, function, args, kwargs, node, frame)

@@ -195,6 +195,8 @@ class Expressions:
         frame.node = node
         if is_environment(right):
             self.call(right.__contains__, (left,), {})
+        if isinstance(op, (ast.In, ast.NotIn)):
+            self.impure.look_into(right)
         result = self._compared(op, left, right)
         if not more:
             return result

@@ -50,6 +50,7 @@ from tvmgraph.capture.places import (
     Global,
     Item,
     Kind,
+    Memoized,
     Names,
     Place,
     Referred,
@@ -229,6 +230,18 @@ class Guards:
         """Guards what a function of a library returned."""
         place = Result(("result", key), label, read)
         self._always.setdefault(place.key, Guard(place, expect(value), brief(value)))
+
+    def add_memoized(
+        self, key: object, label: str, read: Callable[[], object], value: object
+    ) -> None:
+        """Guards which object a memoized function of the user's returns."""
+        place = Memoized(("memoized", key), label, read)
+        guard = Guard(place, _is(value), brief(value))
+        if is_mortal(value):
+            guard.value, guard.weak = reference(value), True
+        else:
+            guard.value = value
+        self._always.setdefault(place.key, guard)
 
     def add_registry(self, function: Any) -> bool:
         """Guards what ``functools.singledispatch`` chooses among, if a function is one of those."""
@@ -496,7 +509,8 @@ class Guards:
 
     def varying(self) -> list[Slot]:
         """Returns the places that held a Python number and hold another one of its class now."""
-        places = [(g.place, g.value) for g in self._always.values() if type(g.value) in _NUMBERS]
+        here = [g for g in self._always.values() if not isinstance(g.place, Memoized)]
+        places = [(g.place, g.value) for g in here if type(g.value) in _NUMBERS]
         for ref, known in self._cells.values():
             cell = ref()
             if cell is not None:
@@ -515,9 +529,16 @@ class Guards:
         found = self.change()
         return None if found is None else found[1]
 
-    def change(self) -> tuple[str, str] | None:
-        """Returns the name of the variable or attribute that changed, and how, or ``None``."""
+    def change(self, ask: bool = True) -> tuple[str, str] | None:
+        """Returns the name of the variable or attribute that changed, and how, or ``None``.
+
+        Args:
+            ask: Whether this is about a call that may use the capture, so that memoized functions
+                are called as it would call them.
+        """
         for guard in self._always.values():
+            if not ask and isinstance(guard.place, Memoized):
+                continue
             now = guard.place.read()
             if not guard.same(now):
                 label = guard.place.label

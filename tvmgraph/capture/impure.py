@@ -27,6 +27,7 @@ import random
 import sys
 import threading
 import types
+import weakref
 from collections.abc import Callable, Collection, Iterator, Mapping
 from concurrent.futures import Executor
 from dataclasses import dataclass
@@ -65,6 +66,7 @@ _SYSTEM = Impure("native", "do it outside, and pass what it gives as an argument
 _INPUT = Impure("native", "read the value before the call and pass it as an argument")
 _ITERATOR = Impure("native", "take the items before the call and pass them, or use a list")
 _FRAME = Impure("native", "pass what is needed as an argument")
+_SETTING = Impure("native", "set it outside of the compiled function")
 _STATE = Impure("guard")
 _STREAM = Impure("native", "set or read the state of the random stream outside")
 
@@ -122,6 +124,7 @@ TABLE: dict[str, dict[Impure, tuple[str, ...] | None]] = {
             "fromfile", "genfromtxt", "load", "loadtxt", "memmap", "save", "savetxt", "savez",
             "savez_compressed",
         ),
+        _SETTING: ("set_printoptions", "setbufsize", "seterr", "seterrcall"),
     },
     "pickle": {_FILE: ("dump", "load")},
     "json": {_FILE: ("dump", "load")},
@@ -135,8 +138,19 @@ TABLE: dict[str, dict[Impure, tuple[str, ...] | None]] = {
         _SYSTEM: ("catch_warnings", "filterwarnings", "resetwarnings", "simplefilter", "warn",
                   "warn_explicit"),
     },
+    "signal": {_SETTING: ("alarm", "setitimer", "signal"), _STATE: ("getsignal",)},
+    "locale": {_SETTING: ("setlocale",)},
+    "decimal": {_SETTING: ("setcontext",)},
+    "atexit": {_SETTING: ("register", "unregister")},
+    "faulthandler": {_SETTING: None},
     "getpass": {_INPUT: ("getpass",), _SYSTEM: ("getuser",)},
     "tvmgraph.common.seed": {_STREAM: ("set_seed",)},
+    "tvmgraph._front": {_SETTING: ("set_deterministic", "set_device", "set_recursion_limit")},
+    "tvmgraph.config.settings": {_SETTING: ("set_context",)},
+    "tvmgraph.distributed.context": {
+        _SETTING: ("reset_auto_parallel_context", "set_algo_parameters",
+                   "set_auto_parallel_context"),
+    },
     "tvmgraph.core.random": {_STREAM: ("get_rng_state", "manual_seed", "seed", "set_rng_state")},
     "tvmgraph.train.serialization": {_FILE: ("load_checkpoint", "save_checkpoint")},
 }  # fmt: skip
@@ -167,7 +181,9 @@ _SHARED = (
     queue.Queue, queue.SimpleQueue, threading.Event, threading.Condition, threading.Semaphore,
     threading.Barrier, type(threading.Lock()), type(threading.RLock()),
 )  # fmt: skip
-_STATEFUL = (*_RANDOM, io.IOBase, *_SHARED)
+# which hold what others may end
+_WEAK = (weakref.WeakKeyDictionary, weakref.WeakValueDictionary, weakref.WeakSet)
+_STATEFUL = (*_RANDOM, io.IOBase, *_SHARED, *_WEAK)
 _OWNED = (*_RANDOM, io.StringIO, io.BytesIO, *_SHARED)
 _BEGIN_EMPTY = (io.IOBase, *_SHARED)
 _LOGGING = (logging.Logger, logging.Handler)
@@ -219,7 +235,7 @@ def _rule_of_method(owner: object, name: str) -> Impure | None:
         return _DRAW
     if isinstance(owner, io.IOBase):
         return _FILE
-    if isinstance(owner, (threading.Thread, Executor, *_SHARED)):
+    if isinstance(owner, (threading.Thread, Executor, *_SHARED, *_WEAK)):
         return _SYSTEM
     if isinstance(owner, _LOGGING):
         return _SYSTEM if name in _CONFIGURES else None
@@ -461,8 +477,14 @@ class ImpureCalls:
                 if found is not None and found[0].treatment == "native":
                     self._refuse(found[0], f"{found[1]}()")
 
+    def look_into(self, value: object) -> None:
+        """Deals with an operator that shows what an object holds."""
+        if isinstance(value, _WEAK):
+            self.hand_out(value)
+
     def write_item(self, owner: object) -> None:
         """Deals with an assignment to an item of an object."""
+        self.look_into(owner)
         if is_environment(owner):
             self._refuse(_SYSTEM, "writing a variable of the environment")
 

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NoReturn
 
 from tvmgraph import dtypes
-from tvmgraph.capture import builtin, logs, printing
+from tvmgraph.capture import builtin, logs, memoized, printing
 from tvmgraph.capture.branches import Branches
 from tvmgraph.capture.changes import changed_by_call
 from tvmgraph.capture.effects import Effects
@@ -112,6 +112,9 @@ class Interpreter(Expressions, Statements, Branches, Loops, Outside):
             inner = function.__func__
             if isinstance(inner, types.FunctionType):
                 return self.call(inner, (function.__self__, *args), kwargs)
+        if memoized.wrapped(function) is not None:
+            return memoized.call(self, function, args, kwargs)
+        memoized.check_method(self, function)
         source = self._interpretable(function)
         if source is None:
             self._refuse_generator(function)
@@ -177,6 +180,7 @@ class Interpreter(Expressions, Statements, Branches, Loops, Outside):
             return
         if self.reads_only and getattr(builtins, getattr(function, "__name__", ""), None) is None:
             raise CaptureError("code that cannot be read is called", op="jit", at=user_source())
+        self.check_raw_write(function, args)
         self.refuse_change(function, args)
         owner = getattr(function, "__self__", None)
         self.impure.hand_out(owner, *args, *kwargs.values(), called=function)
@@ -222,6 +226,8 @@ class Interpreter(Expressions, Statements, Branches, Loops, Outside):
             return args[0].shown_type
         if function is id and traced:
             self.refuse(node, frame, "the id of a tensor or function", "compare with `is`")
+        if function is len and args:
+            self.impure.look_into(args[0])
         if function is bool and len(args) == 1:
             return self.number_of(self.truth(args[0]))
         if function is getattr and len(args) >= 2 and isinstance(args[1], str):
@@ -347,6 +353,7 @@ class Interpreter(Expressions, Statements, Branches, Loops, Outside):
     def truth(self, value: Any) -> Tensor | bool:
         """Returns a Python bool, or a ``bool[]`` tensor for a traced tensor."""
         value = self.recorder.size_as_tensor(value)
+        self.impure.look_into(value)
         return self._scalar(value) if self.is_symbolic(value) else bool(value)
 
     def number_of(self, truth: object) -> object:

@@ -5,11 +5,13 @@
 from __future__ import annotations
 
 import ast
+import functools
 import inspect
 import types
 import warnings
 from typing import TYPE_CHECKING, Any
 
+from tvmgraph.capture import memoized
 from tvmgraph.capture.expect import is_cell, is_watched
 from tvmgraph.capture.frame import Frame, Unset
 from tvmgraph.capture.hoist import Hoist
@@ -45,8 +47,10 @@ class Outside:
         if not isinstance(owner, Tensor):
             if self.hoisted and ("attribute", id(owner), name) in self.hoisted:
                 return self._variable(("attribute", id(owner), name))
-            self.recorder.guards.add_read(owner, name)
             found = inspect.getattr_static(type(owner), name, None)
+            if isinstance(found, functools.cached_property) and self._is_read(found.func):
+                memoized.read(self, owner, found)
+            self.recorder.guards.add_read(owner, name)
             if isinstance(found, property) and self._interpretable(found.fget) is not None:
                 return self.call(found.fget, (owner,), {})
         value = getattr(owner, name, *default)
@@ -97,6 +101,24 @@ class Outside:
         self.recorder.guards.note_write(owner, name)
         self.effects.store(value)
         setattr(owner, name, value)
+
+    def check_raw_write(self: Interpreter, function: object, args: tuple[object, ...]) -> None:
+        """Leaves to Python what writes past the ``__setattr__`` of a class, or deletes.
+
+        What the call itself made may be written in any way.
+        """
+        if isinstance(function, types.MethodWrapperType):
+            args = (function.__self__, *args)
+        elif function is not delattr and not isinstance(function, types.WrapperDescriptorType):
+            return
+        name = getattr(function, "__name__", "")
+        writes = name in ("delattr", "__delattr__", "__setattr__")
+        if writes and args and self.effects.existed(args[0]):
+            frame = self.running
+            self.refuse(
+                frame.node or frame.source.node, frame, f"{name}() of an object from outside",
+                "write `o.name = value`",
+            )  # fmt: skip
 
     def read_outside(self: Interpreter, name: str, frame: Frame) -> object:
         """Returns what a closure variable, global or builtin denotes."""

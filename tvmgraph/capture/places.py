@@ -213,6 +213,12 @@ class Result(Place):
         return f"{names(self)}.read()"
 
 
+class Memoized(Result):
+    """What a memoized function of the user's returns: asking it may run its body."""
+
+    __slots__ = ()
+
+
 def member(owner: object, name: str, kind: str = "attribute") -> Member:
     """Returns the place of an attribute of an object, class or module."""
     title = owner.__name__ if isinstance(owner, (type, types.ModuleType)) else type(owner).__name__

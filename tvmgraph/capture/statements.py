@@ -159,7 +159,10 @@ class Statements:
                 owner, key = self.evaluate(t.value, frame), self.evaluate(t.slice, frame)
                 self.effects.call(owner, "__delitem__", (key,), {}, node, frame)
             else:
-                self.refuse(node, frame, "deleting an attribute", "set it to None")
+                owner = self.evaluate(t.value, frame)
+                if self.effects.existed(owner):
+                    self.refuse(node, frame, "deleting an attribute", "set it to None")
+                delattr(owner, frame.source.mangle(t.attr))
 
     # ---- assignment -------------------------------------------------------------------------
 

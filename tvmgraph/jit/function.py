@@ -371,7 +371,7 @@ class JitFunction(Inspectable):
     def _check_churn(self) -> None:
         """Counts captures that no other call can use, since what the function reads changes."""
         newest = self._newest and self._newest()
-        change = newest.captured.guards.change() if newest is not None else None
+        change = newest.captured.guards.change(ask=False) if newest is not None else None
         self.unused = self.unused + 1 if change is not None and not self._reused else 0
         self._reused = False
         if change is not None and self.unused >= _MAX_UNUSED and graph_breaks.is_lax(self):

@@ -1,0 +1,120 @@
+"""Functions that remember what they returned: ``functools.lru_cache`` and ``cached_property``.
+
+Python runs the body for the first call and gives the same object ever after, so a capture does not
+read it: the function runs outside of the capture as Python would run it, and the graph takes what
+it returned. Every later call asks again, as Python does, and captures anew if another object comes.
+"""
+
+from __future__ import annotations
+
+import functools
+import types
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
+
+from tvmgraph.capture.expect import is_library
+from tvmgraph.capture.nested import NestedFunction
+from tvmgraph.capture.traced import TracedTensor
+from tvmgraph.capture.traced_number import TracedNumber
+from tvmgraph.capture.tree import tensors
+from tvmgraph.core.state import state
+from tvmgraph.core.symbols import Symbol
+from tvmgraph.errors import CaptureError, user_source
+
+if TYPE_CHECKING:
+    from tvmgraph.capture.interpreter import Interpreter
+
+_OF_CALL = (TracedTensor, TracedNumber, NestedFunction)  # which must not be keys of a cache
+
+
+def wrapped(function: object) -> Callable[..., object] | None:
+    """Returns the function of the user's that a memoized one calls, ``None`` for all others."""
+    function = getattr(function, "__func__", function)
+    if not isinstance(function, functools._lru_cache_wrapper):
+        return None
+    inner = getattr(function, "__wrapped__", None)
+    plain = isinstance(inner, types.FunctionType) and not is_library(inner.__module__)
+    return inner if plain else None
+
+
+def call(
+    interpreter: Interpreter, function: Callable[..., object], args: tuple[object, ...],
+    kwargs: Mapping[str, object],
+) -> object:  # fmt: skip
+    """Calls a memoized function outside of the capture, and guards which object it returns.
+
+    Args:
+        interpreter: Who executes the captured function.
+        function: The function, or a bound method of one.
+        args: Its positional arguments; numbers that differ from call to call become fixed.
+        kwargs: Its keyword arguments.
+
+    Raises:
+        CaptureError: if it computes with values of the captured call, in LAX also where a tensor
+            decides or something is to be done before it, which would come after it.
+    """
+    if interpreter.reads_only:
+        raise CaptureError("code that cannot be read is called", op="jit", at=user_source())
+    inner = wrapped(function)
+    owner, given = getattr(function, "__self__", None), (*args, *kwargs.values())
+    if any(isinstance(v, _OF_CALL) for v in (*given, *tensors(given))):
+        _refuse(interpreter, "a memoized function with values of the call")
+        bound = () if owner is None else (owner,)
+        return interpreter.call(inner, (*bound, *args), {**kwargs})
+    if interpreter.depth or interpreter.effects.mark():
+        _refuse(interpreter, "a memoized function after side effects, or where a tensor decides,")
+    for value in given:
+        if isinstance(value, Symbol):
+            value.specialise()
+    result = _run(interpreter, lambda: function(*args, **kwargs))
+    key = (id(inner), id(owner), given, (*map(type, given), *kwargs))
+    interpreter.recorder.guards.add_memoized(
+        key, f"{inner and inner.__name__}()", lambda: function(*args, **kwargs), result
+    )
+    return interpreter.effects.seen(result)
+
+
+def check_method(interpreter: Interpreter, function: object) -> None:
+    """Leaves ``cache_info()`` and ``cache_clear()`` of a memoized function to Python."""
+    if isinstance(function, types.BuiltinMethodType) and wrapped(function.__self__) is not None:
+        _refuse(interpreter, f"{function.__name__}() of a memoized function")
+
+
+def read(interpreter: Interpreter, owner: object, found: functools.cached_property[object]) -> None:
+    """Gives an object the attribute that a ``cached_property`` computes, if it has it not yet.
+
+    Args:
+        interpreter: Who executes the captured function.
+        owner: The object.
+        found: What its class holds.
+
+    Raises:
+        CaptureError: as of :func:`call`.
+    """
+    name = str(found.attrname)
+    if name in vars(owner):
+        return
+    if not interpreter.effects.existed(owner):
+        vars(owner)[name] = interpreter.call(found.func, (owner,), {})
+        return
+    if interpreter.depth or interpreter.effects.mark():
+        _refuse(interpreter, "a cached_property after side effects, or where a tensor decides,")
+    _run(interpreter, lambda: getattr(owner, name))
+
+
+def _run(interpreter: Interpreter, function: Callable[[], object]) -> object:
+    """Runs code outside of the capture."""
+    observer = interpreter.recorder.guards.observer
+    watching = observer.watch(False)
+    try:
+        with state.interpreting(None):
+            return function()
+    finally:
+        observer.watch(watching)
+
+
+def _refuse(interpreter: Interpreter, what: str) -> None:
+    """Leaves it to Python with a graph break; a whole graph goes on."""
+    frame = interpreter.current
+    if interpreter.settings.lax and frame is not None:
+        interpreter.refuse(frame.node or frame.source.node, frame, f"calling {what}")
