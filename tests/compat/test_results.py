@@ -72,6 +72,16 @@ CASES: dict[str, tuple[Callable[[], Any], Any, Any]] = {
     "numpy: sign": (lambda: mnp.sign(I), ms.float32, [1, 1]),
     "numpy: trace": (lambda: mnp.trace(mnp.eye(2, dtype=ms.int32)), ms.int64, 2),
     "numpy: no differences": (lambda: mnp.diff(I, 0, append=3), ms.int32, [1, 2]),
+    "more than a power left of 0": (lambda: ops.polygamma(Tensor(2), Tensor([-0.5, -2.25])),
+                                    ms.float32, [-0.828797, 123.896957]),
+    "an order for each": (lambda: ops.polygamma(Tensor([1, 2, 3]), Tensor([-0.5] * 3)), ms.float32,
+                          [8.934803, -0.828797, 193.409088]),
+    "distances of half powers": (lambda: ms.grad(
+        lambda x: ops.cdist(x, Tensor([[1.0, 2.5]]), 0.5).sum())(F[None]), ms.float32, [[0, -1]]),
+    "divided by a number": (lambda: ops.DivNoNan()(H, 2), ms.float16, [0.5, 1]),
+    "divided by no number": (lambda: ops.DivNoNan()(U, 0.0), ms.float32, [0, 0]),
+    "remainder by a tensor of a number": (lambda: ops.fmod(U, Tensor(2)), ms.uint8, [1, 0]),
+    "samples like halves": (lambda: ops.randn_like(H)[:0], ms.float32, []),
     "numpy: one condition": (lambda: mnp.piecewise(2, True, [lambda x: x - 1]), ms.int32, 1),
 }  # fmt: skip
 

@@ -44,6 +44,16 @@ def test_stages_compose() -> None:
     np.testing.assert_array_equal(next(iter(data))[0].asnumpy(), X[0] * 2)
 
 
+def test_rows_of_a_list_are_tuples_or_lists() -> None:
+    """One entry per column; without columns the row is the entry itself."""
+    one = dataset.GeneratorDataset([[np.array([1, 2])], [np.array([3])]], ["x"], shuffle=False)
+    assert [x.tolist() for (x,) in one] == [[1, 2], [3]] and one.dataset_size == 2
+    two = dataset.GeneratorDataset([[0, 1], (2, 3)], ["x", "y"], shuffle=False)
+    assert [(x.tolist(), y.tolist()) for x, y in two] == [(0, 1), (2, 3)]
+    with pytest.raises(RuntimeError, match="2 entries for 1 columns"):
+        list(dataset.GeneratorDataset([[0, 1]], ["x"]))
+
+
 def test_batches() -> None:
     data = slices().batch(4)
     assert [r[0].shape for r in data] == [(4, 2), (4, 2), (2, 2)]

@@ -46,7 +46,7 @@ def test_round_trip_with_optimizer_state_and_appendix(tmp_path: Path) -> None:
     expected = values(step)
     loaded = load_checkpoint(f"{file}.ckpt")
     assert int(loaded["epoch"]) == 7 and loaded["note"] == "hallo" and bool(loaded["ok"])
-    assert float(loaded["lr"]) == 0.1
+    assert float(loaded["lr"]) == np.float32(0.1)
     missing, unused = load_param_into_net(step, loaded)
     assert missing == [] and set(unused) == {"epoch", "lr", "ok"}
     for name, value in values(step).items():

@@ -104,6 +104,7 @@ def test_bleu_dice_and_cosine_similarity() -> None:
         likeness = nn.CosineSimilarity(kind, reduction)
         likeness.update(rows)
         np.testing.assert_allclose(likeness.eval(), expected, rtol=1e-6)
+    assert nn.get_metric_fn("auc", [0.0, 1.0], [0.0, 1.0]) == 0.5 and "auc" in train.names()
     assert "dice" in train.names() and type(nn.get_metric_fn("bleu_score")) is nn.BleuScore
 
 

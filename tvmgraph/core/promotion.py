@@ -77,6 +77,7 @@ POLICIES: dict[str, Callable[[Sequence[Operand]], list[DType]]] = {
     "common_float": _common_float,  # atan2: integers become float32
     "scaled": _all_common,  # mul: as "common", but see `scaled`
     "scaled_float": _common_float,  # div
+    "scaled_no_bool": _no_bool,  # fmod
     "float": _each_float,  # exp, sqrt, matmul on integers: each operand on its own
     "each": _each,  # cast, identity: operands stay as they are; one may be a number
     "no_bool": _no_bool,  # sub, neg: bool becomes int64
@@ -93,7 +94,7 @@ def scaled(policy: str | None, types: Sequence[TensorType]) -> list[DType]:
     times a float32 number in a tensor is float16, int8 times an int64 one int8.
     """
     found = [t.dtype for t in types]
-    if policy in ("scaled", "scaled_float") and found[0] is not found[1]:
+    if policy is not None and policy.startswith("scaled") and found[0] is not found[1]:
         whole = [d for d, t in zip(found, types) if t.shape]
         alike = all(d.is_float for d in found) or all(d.is_integer for d in found)
         if alike and len(whole) == 1:

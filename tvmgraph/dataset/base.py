@@ -84,6 +84,11 @@ class Dataset(Shown):
         """Returns the number of rows of one pass."""
         raise NotImplementedError
 
+    @property
+    def dataset_size(self) -> int:
+        """The number of rows of one pass."""
+        return self.get_dataset_size()
+
     def __len__(self) -> int:
         return self.get_dataset_size()
 

@@ -21,9 +21,13 @@ from tvmgraph.dataset.samplers import (
 from tvmgraph.errors import ArgumentError, DTypeError, either
 
 
+def _entry(value: object) -> object:
+    return value.asnumpy() if isinstance(value, Tensor) else value
+
+
 def _row(value: object) -> Row:
-    items = value if isinstance(value, tuple) else (value,)
-    return tuple(v.asnumpy() if isinstance(v, Tensor) else v for v in items)
+    items = value if isinstance(value, (tuple, list)) else (value,)
+    return tuple(_entry(v) for v in items)
 
 
 class Source(Dataset):
@@ -126,8 +130,8 @@ class GeneratorDataset(Source):
     Args:
         source: An object with ``__getitem__`` and ``__len__`` (its rows are shuffled by default),
             an iterable, or a function that returns an iterator; the rows of an iterator itself
-            are kept, as they come only once. A row is a tuple with one entry
-            per column.
+            are kept, as they come only once. A row is a tuple or list with one entry
+            per column; where there is one column, also what is neither.
         column_names: Names of the columns.
         column_types: dtypes the columns are converted to.
         num_samples: How many rows are used.
@@ -218,8 +222,10 @@ class GeneratorDataset(Source):
         )  # fmt: skip
 
 
-def _column(rows: Sequence[object]) -> np.ndarray:
+def _column(rows: Tensor | Sequence[object]) -> np.ndarray:
     """Returns rows as one array; one of arrays where their shapes differ."""
+    if isinstance(rows, Tensor):
+        return rows.asnumpy()
     try:
         return np.asarray(rows)
     except ValueError:
@@ -266,7 +272,7 @@ class NumpySlicesDataset(Source):
         if isinstance(data, dict):
             names, data = names or list(data), tuple(data.values())
         columns = data if isinstance(data, tuple) else (data,)
-        self.arrays = tuple(_column(_row(c)[0]) for c in columns)
+        self.arrays = tuple(_column(c) for c in columns)
         self.ragged = any(a.dtype == object for a in self.arrays)
         self.columns = names or [f"column_{i}" for i in range(len(self.arrays))]
         lengths = {len(a) for a in self.arrays}

@@ -115,8 +115,9 @@ def _appended(
         elif isinstance(value, Tensor):
             tensors[name] = value
         elif isinstance(value, (bool, int, float, np.generic)):
-            exact = np.float64 if isinstance(value, float) else None
-            tensors[name] = Tensor(np.asarray(value, exact))
+            number = np.asarray(value)
+            single = type(value) is float  # MindSpore writes Python's as float32
+            tensors[name] = Tensor(number.astype(np.float32) if single else number)
         else:
             _reject(DTypeError, "save_checkpoint",
                     f"append_dict[{name!r}] is a {type(value).__name__}",

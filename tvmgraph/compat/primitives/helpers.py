@@ -44,6 +44,9 @@ def cast(x: object, dtype: DTypeLike) -> Tensor:
 
 def div_no_nan(x1: object, x2: object) -> Tensor:
     """Divides, with 0 wherever the divisor is 0 (also for the gradient)."""
+    if not isinstance(x2, Tensor):
+        y = F.div(x1, x2 or 1)
+        return y if x2 else F.zeros_like(y)
     zero = F.equal(x2, 0)
     y = F.div(x1, F.where(zero, F.ones_like(x2), x2))
     return F.where(zero, F.zeros_like(y), y)

@@ -350,7 +350,7 @@ tensor_mod = floor_mod
 
 @primitive(
     infer=rules.elementwise(NUMBERS),
-    promote="no_bool",
+    promote="scaled_no_bool",
     eager=np.fmod,
     lower=pointwise("fmod", _fmod),
     vjp=lambda g, y, a, b: (sum_to(g, a), sum_to(-g * F.trunc_div(a, b), b)),

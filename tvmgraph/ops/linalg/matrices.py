@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Callable
 
 from tvmgraph.core import rules
 from tvmgraph.core.fusible import fusible
@@ -174,16 +175,16 @@ def _p_norm(difference: Tensor, p: float, axis: tuple[int, ...]) -> Tensor:
         return F.reduce_sum(size, axis=axis, keep_dims=False)
     if p == 2:
         total = F.reduce_sum(difference * difference, axis=axis, keep_dims=False)
-        return _root(total)
-    total = F.reduce_sum(F.pow(size, p), axis=axis, keep_dims=False)
-    return F.pow(total, 1.0 / p)
+        return _smooth(total, F.sqrt)
+    total = F.reduce_sum(_smooth(size, lambda s: F.pow(s, p)), axis=axis, keep_dims=False)
+    return _smooth(total, lambda t: F.pow(t, 1.0 / p))
 
 
-def _root(total: Tensor) -> Tensor:
-    """Square root whose derivative at 0 is 0, as that of a norm."""
-    zero = total == 0
-    safe = F.where(zero, F.ones_like(total), total)
-    return F.where(zero, F.zeros_like(total), F.sqrt(safe))
+def _smooth(x: Tensor, power: Callable[[Tensor], Tensor]) -> Tensor:
+    """Applies a power that keeps 0, with the derivative 0 there, as that of a norm."""
+    zero = x == 0
+    safe = F.where(zero, F.ones_like(x), x)
+    return F.where(zero, F.zeros_like(x), power(safe))
 
 
 def cdist(x1: Tensor, x2: Tensor, p: float = 2.0) -> Tensor:

@@ -184,14 +184,14 @@ def zeta(input: Tensor, other: Tensor) -> Tensor:
 def polygamma(n: object, input: Tensor) -> Tensor:
     r"""Derivative of order n of :func:`digamma`, elementwise: :math:`\psi^{(n)}(x)`.
 
-    For :math:`n \ge 2` it is :math:`(-1)^{n+1} n! \zeta(n + 1, x)`.
+    For :math:`n \ge 2` it is :math:`(-1)^{n+1} n! \sum_{k=0}^\infty (k + x)^{-n-1}`.
 
     Args:
         n: The order, an int or a tensor of integers (0 or more) that broadcasts.
         input: Tensor of any shape.
 
     Returns:
-        Tensor of the broadcast shape; NaN for negative elements where :math:`n \ge 2`.
+        Tensor of the broadcast shape; infinite or NaN at 0 and the negative integers.
 
     Raises:
         DTypeError: if ``n`` holds no integers.
@@ -205,7 +205,9 @@ def polygamma(n: object, input: Tensor) -> Tensor:
     if isinstance(n, Tensor):
         if not n.dtype.is_integer:
             raise bad(DTypeError, "n must hold integers", "polygamma", describe(n=n, input=input))
-        high = _high_polygamma(F.cast(n, x.dtype), x)
+        order = F.cast(n, x.dtype)
+        sign = F.floor_mod(order, 2) * 2 - 1
+        high = sign * F.exp(F.lgamma(order + 1)) * _sum_of_powers(order + 1, x, sign)
         low = F.where(F.equal(n, 0), F.digamma(x), F.trigamma(x))
         return F.where(n < 2, low, high)
     n = as_int(n, "polygamma", "n")
@@ -213,12 +215,20 @@ def polygamma(n: object, input: Tensor) -> Tensor:
         raise bad(ArgumentError, f"n must not be negative ({n})", "polygamma", describe(input=x))
     if n < 2:
         return F.trigamma(x) if n else F.digamma(x)
-    return (-1) ** (n + 1) * math.gamma(n + 1) * F.zeta(F.full_like(x, n + 1), x)
+    sign = (-1) ** (n + 1)
+    return sign * math.gamma(n + 1) * _sum_of_powers(F.full_like(x, n + 1), x, sign)
 
 
-def _high_polygamma(n: Tensor, x: Tensor) -> Tensor:
-    sign = F.floor_mod(n, 2) * 2 - 1
-    return sign * F.exp(F.lgamma(n + 1)) * F.zeta(n + 1, x)
+def _sum_of_powers(s: Tensor, x: Tensor, sign: Tensor | int) -> Tensor:
+    """Returns the sum of ``(k + x) ** -s`` over k from 0; ``s`` is whole, ``sign = (-1) ** s``.
+
+    Left of 0, where :func:`zeta` is not defined, the terms whose base is negative are those of two
+    other sums: with the fraction f of x they are ``sign * (zeta(s, 1 - f) - zeta(s, 1 - x))``.
+    """
+    left = x < 0
+    fraction = F.where(left, x - F.floor(x), 0.5)  # elsewhere: anything without a pole
+    negative = F.zeta(s, 1 - fraction) - F.zeta(s, 1 - F.where(left, x, 0.0))
+    return F.zeta(s, F.where(left, fraction, x)) + F.where(left, sign * negative, 0.0)
 
 
 def mvlgamma(input: Tensor, p: int) -> Tensor:

@@ -131,7 +131,7 @@ def randn_like(input: Tensor, seed: Seed = None, *, dtype: DTypeLike | None = No
     Args:
         input: Tensor that gives the shape.
         seed: ``None`` continues the global stream; an int gives the same numbers every time.
-        dtype: A float dtype, by default that of ``input``.
+        dtype: A float dtype, float32 by default, whatever ``input`` holds.
 
     Returns:
         Tensor of ``input``'s shape.
@@ -143,7 +143,7 @@ def randn_like(input: Tensor, seed: Seed = None, *, dtype: DTypeLike | None = No
         >>> ops.randn_like(Tensor([1.0, 2.0])).shape
         (2,)
     """
-    wanted = _float_dtype(dtype, input.dtype, "randn_like")
+    wanted = _float_dtype(dtype, dtypes.float32, "randn_like")
     return draw_normal(input.type.static_shape, seed, "randn_like", wanted)
 
 

@@ -303,7 +303,7 @@ class Perplexity(ClearedMetric):
         return math.exp(self._sum / self._count)
 
 
-_BY_NAME: dict[str, type[Metric]] = {
+_BY_NAME: dict[str, Callable[..., object]] = {
     "accuracy": Accuracy, "acc": Accuracy, "precision": Precision, "recall": Recall, "F1": F1,
     "f1": F1, "fbeta": Fbeta, "mae": MAE, "mse": MSE, "loss": Loss, "perplexity": Perplexity,
     "top_1_accuracy": Top1CategoricalAccuracy, "top_5_accuracy": Top5CategoricalAccuracy,
@@ -313,7 +313,7 @@ _BY_NAME: dict[str, type[Metric]] = {
     "hausdorff_distance": HausdorffDistance,
     "mean_surface_distance": MeanSurfaceDistance,
     "root_mean_square_distance": RootMeanSquareDistance,
-    "occlusion_sensitivity": OcclusionSensitivity,
+    "occlusion_sensitivity": OcclusionSensitivity, "auc": auc,
 }  # fmt: skip
 
 
@@ -322,8 +322,8 @@ def names() -> list[str]:
     return sorted(_BY_NAME)
 
 
-def get_metric_fn(name: str, *args: object, **kwargs: Any) -> Metric:
-    """Returns a metric by name.
+def get_metric_fn(name: str, *args: object, **kwargs: object) -> Any:
+    """Returns a metric by name; of ``"auc"``, which is a function, its value.
 
     Args:
         name: ``"accuracy"``, ``"loss"``, ``"mse"`` and so on.
