@@ -69,30 +69,12 @@ def __getattr__(name: str) -> ModuleType:
 
 
 __all__ = [
-    "Event",
-    "Stream",
-    "StreamCtx",
-    "current_stream",
-    "default_stream",
-    "device_count",
-    "empty_cache",
-    "get_arch_list",
-    "get_device_capability",
-    "get_device_name",
-    "get_device_properties",
-    "is_available",
-    "is_initialized",
-    "max_memory_allocated",
-    "max_memory_reserved",
-    "memory_allocated",
-    "memory_reserved",
-    "memory_stats",
-    "memory_summary",
-    "reset_max_memory_allocated",
-    "reset_max_memory_reserved",
-    "reset_peak_memory_stats",
-    "set_cur_stream",
-    "synchronize",
-]
+    "Event", "Stream", "StreamCtx", "current_stream", "default_stream", "device_count",
+    "empty_cache", "get_arch_list", "get_device_capability", "get_device_name",
+    "get_device_properties", "is_available", "is_initialized", "max_memory_allocated",
+    "max_memory_reserved", "memory_allocated", "memory_reserved", "memory_stats", "memory_summary",
+    "reset_max_memory_allocated", "reset_max_memory_reserved", "reset_peak_memory_stats",
+    "set_cur_stream", "synchronize",
+]  # fmt: skip
 
 _guard_module(globals(), "hal")

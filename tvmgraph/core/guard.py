@@ -40,6 +40,19 @@ def guard_module(namespace: Mapping[str, object], prefix: str = "") -> None:
                     _guard_class(cls, full)
 
 
+def public_names(namespace: Mapping[str, object], *others: str) -> list[str]:
+    """Returns the ``__all__`` of a package: what its modules define and it imports from them.
+
+    Args:
+        namespace: The package's ``globals()``.
+        others: Names that it has from elsewhere, or finds when they are used.
+    """
+    inside = f"{namespace['__name__']}."
+    own = {name for name, value in namespace.items() if not name.startswith("_")
+           and (getattr(value, "__module__", None) or "").startswith(inside)}  # fmt: skip
+    return sorted({*own, *others})
+
+
 def _bases_first(item: tuple[str, object]) -> int:
     return len(item[1].__mro__) if isinstance(item[1], type) else 0
 

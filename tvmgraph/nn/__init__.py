@@ -2,358 +2,41 @@
 
 from tvmgraph.core.guard import guard as _guard
 from tvmgraph.core.guard import guard_module as _guard_module
+from tvmgraph.core.guard import public_names as _public_names
 from tvmgraph.nn._lazy import __dir__, __getattr__  # noqa: F401
-from tvmgraph.nn.activation import (
-    CELU,
-    ELU,
-    LRN,
-    Hardtanh,
-    HShrink,
-    LeakyReLU,
-    PReLU,
-    ReLU,
-    ReLU6,
-    RReLU,
-    SeLU,
-    SoftShrink,
-    Threshold,
-    get_activation,
-)
-from tvmgraph.nn.activation_smooth import (
-    GELU,
-    GLU,
-    FastGelu,
-    HSigmoid,
-    HSwish,
-    LogSigmoid,
-    LogSoftmax,
-    Mish,
-    Sigmoid,
-    SiLU,
-    Softmax,
-    Softmax2d,
-    Softmin,
-    Softsign,
-    Tanh,
-    Tanhshrink,
-)
-from tvmgraph.nn.arithmetic import (
-    ClipByNorm,
-    L1Regularizer,
-    Moments,
-    Norm,
-    Range,
-    ReduceLogSumExp,
-    Roll,
-    Tril,
-    Triu,
-)
-from tvmgraph.nn.basic import BiDense, Dense, Flatten, Identity, Linear, Unflatten
-from tvmgraph.nn.cell import Cell
-from tvmgraph.nn.combined import Conv2dBnAct, DenseBnAct
-from tvmgraph.nn.container import CellDict, CellList, SequentialCell
-from tvmgraph.nn.conv import Conv1d, Conv2d, Conv3d
-from tvmgraph.nn.conv_transpose import Conv1dTranspose, Conv2dTranspose, Conv3dTranspose
-from tvmgraph.nn.dropout import Dropout, Dropout1d, Dropout2d, Dropout3d
-from tvmgraph.nn.embedding import Embedding, EmbeddingLookup, MultiFieldEmbeddingLookup, OneHot
-from tvmgraph.nn.functions import (
-    DiGamma,
-    IGamma,
-    ImageGradients,
-    LBeta,
-    LGamma,
-    MatDet,
-    MatInverse,
-    MatMul,
-    MatrixDiag,
-    MatrixDiagPart,
-    MatrixSetDiag,
-    SparseTensorDenseMatmul,
-    SparseToDense,
-    TimeDistributed,
-)
-from tvmgraph.nn.graph_cell import GraphCell
-from tvmgraph.nn.image import (
-    PSNR,
-    CentralCrop,
-    ChannelShuffle,
-    PixelShuffle,
-    PixelUnshuffle,
-    ResizeBilinear,
-    Unfold,
-    Upsample,
-)
-from tvmgraph.nn.image_similarity import MSSSIM, SSIM
-from tvmgraph.nn.initialisation import no_init_parameters
-from tvmgraph.nn.loss import (
-    BCELoss,
-    BCEWithLogitsLoss,
-    GaussianNLLLoss,
-    HuberLoss,
-    KLDivLoss,
-    L1Loss,
-    LossBase,
-    MAELoss,
-    MSELoss,
-    PoissonNLLLoss,
-    RMSELoss,
-    SmoothL1Loss,
-)
-from tvmgraph.nn.loss_class import (
-    CrossEntropyLoss,
-    CTCLoss,
-    DiceLoss,
-    FocalLoss,
-    MultiClassDiceLoss,
-    MultilabelMarginLoss,
-    MultiLabelSoftMarginLoss,
-    MultiMarginLoss,
-    NLLLoss,
-    SoftmaxCrossEntropyWithLogits,
-)
-from tvmgraph.nn.loss_metric import (
-    CosineEmbeddingLoss,
-    HingeEmbeddingLoss,
-    MarginRankingLoss,
-    SampledSoftmaxLoss,
-    SoftMarginLoss,
-    TripletMarginLoss,
-    TripletMarginWithDistanceLoss,
-)
-from tvmgraph.nn.normalization import BatchNorm1d, BatchNorm2d, BatchNorm3d, SyncBatchNorm
-from tvmgraph.nn.normalization_other import (
-    GroupNorm,
-    InstanceNorm1d,
-    InstanceNorm2d,
-    InstanceNorm3d,
-    LayerNorm,
-)
-from tvmgraph.nn.padding import (
-    ConstantPad1d,
-    ConstantPad2d,
-    ConstantPad3d,
-    Pad,
-    ReflectionPad1d,
-    ReflectionPad2d,
-    ReflectionPad3d,
-    ReplicationPad1d,
-    ReplicationPad2d,
-    ReplicationPad3d,
-    ZeroPad1d,
-    ZeroPad2d,
-    ZeroPad3d,
-)
-from tvmgraph.nn.pooling import AvgPool1d, AvgPool2d, AvgPool3d, MaxPool1d, MaxPool2d, MaxPool3d
-from tvmgraph.nn.pooling_adaptive import (
-    AdaptiveAvgPool1d,
-    AdaptiveAvgPool2d,
-    AdaptiveAvgPool3d,
-    AdaptiveMaxPool1d,
-    AdaptiveMaxPool2d,
-    AdaptiveMaxPool3d,
-    FractionalMaxPool2d,
-    FractionalMaxPool3d,
-    LPPool1d,
-    LPPool2d,
-    MaxUnpool1d,
-    MaxUnpool2d,
-    MaxUnpool3d,
-)
-from tvmgraph.nn.quantized import QuantizedDense
-from tvmgraph.nn.recurrent import GRU, LSTM, RNN
-from tvmgraph.nn.recurrent_cells import GRUCell, LSTMCell, RNNCell
-from tvmgraph.nn.transformer import MultiheadAttention
-from tvmgraph.nn.transformer_layers import (
-    Transformer,
-    TransformerDecoder,
-    TransformerDecoderLayer,
-    TransformerEncoder,
-    TransformerEncoderLayer,
-)
-from tvmgraph.nn.wrap import WithEvalCell, WithLossCell
-from tvmgraph.nn.wrap_grad import Jvp, Vjp, WithGradCell
+from tvmgraph.nn.activation import *  # noqa: F403
+from tvmgraph.nn.activation_smooth import *  # noqa: F403
+from tvmgraph.nn.arithmetic import *  # noqa: F403
+from tvmgraph.nn.basic import *  # noqa: F403
+from tvmgraph.nn.cell import Cell as Cell
+from tvmgraph.nn.combined import *  # noqa: F403
+from tvmgraph.nn.container import *  # noqa: F403
+from tvmgraph.nn.conv import *  # noqa: F403
+from tvmgraph.nn.conv_transpose import *  # noqa: F403
+from tvmgraph.nn.dropout import *  # noqa: F403
+from tvmgraph.nn.embedding import *  # noqa: F403
+from tvmgraph.nn.functions import *  # noqa: F403
+from tvmgraph.nn.graph_cell import GraphCell as GraphCell
+from tvmgraph.nn.image import *  # noqa: F403
+from tvmgraph.nn.image_similarity import *  # noqa: F403
+from tvmgraph.nn.initialisation import *  # noqa: F403
+from tvmgraph.nn.loss import *  # noqa: F403
+from tvmgraph.nn.loss_class import *  # noqa: F403
+from tvmgraph.nn.loss_metric import *  # noqa: F403
+from tvmgraph.nn.normalization import *  # noqa: F403
+from tvmgraph.nn.normalization_other import *  # noqa: F403
+from tvmgraph.nn.padding import *  # noqa: F403
+from tvmgraph.nn.pooling import *  # noqa: F403
+from tvmgraph.nn.pooling_adaptive import *  # noqa: F403
+from tvmgraph.nn.quantized import *  # noqa: F403
+from tvmgraph.nn.recurrent import *  # noqa: F403
+from tvmgraph.nn.recurrent_cells import *  # noqa: F403
+from tvmgraph.nn.transformer import *  # noqa: F403
+from tvmgraph.nn.transformer_layers import *  # noqa: F403
+from tvmgraph.nn.wrap import *  # noqa: F403
+from tvmgraph.nn.wrap_grad import *  # noqa: F403
 
-__all__ = [
-    "CELU",
-    "ELU",
-    "GELU",
-    "GLU",
-    "GRU",
-    "LRN",
-    "LSTM",
-    "MSSSIM",
-    "PSNR",
-    "RNN",
-    "SSIM",
-    "AdaptiveAvgPool1d",
-    "AdaptiveAvgPool2d",
-    "AdaptiveAvgPool3d",
-    "AdaptiveMaxPool1d",
-    "AdaptiveMaxPool2d",
-    "AdaptiveMaxPool3d",
-    "AvgPool1d",
-    "AvgPool2d",
-    "AvgPool3d",
-    "BCELoss",
-    "BCEWithLogitsLoss",
-    "BatchNorm1d",
-    "BatchNorm2d",
-    "BatchNorm3d",
-    "BiDense",
-    "CTCLoss",
-    "Cell",
-    "CellDict",
-    "CellList",
-    "CentralCrop",
-    "ChannelShuffle",
-    "ClipByNorm",
-    "ConstantPad1d",
-    "ConstantPad2d",
-    "ConstantPad3d",
-    "Conv1d",
-    "Conv1dTranspose",
-    "Conv2d",
-    "Conv2dBnAct",
-    "Conv2dTranspose",
-    "Conv3d",
-    "Conv3dTranspose",
-    "CosineEmbeddingLoss",
-    "CrossEntropyLoss",
-    "Dense",
-    "DenseBnAct",
-    "DiGamma",
-    "DiceLoss",
-    "Dropout",
-    "Dropout1d",
-    "Dropout2d",
-    "Dropout3d",
-    "Embedding",
-    "EmbeddingLookup",
-    "FastGelu",
-    "Flatten",
-    "FocalLoss",
-    "FractionalMaxPool2d",
-    "FractionalMaxPool3d",
-    "GRUCell",
-    "GaussianNLLLoss",
-    "GraphCell",
-    "GroupNorm",
-    "HShrink",
-    "HSigmoid",
-    "HSwish",
-    "Hardtanh",
-    "HingeEmbeddingLoss",
-    "HuberLoss",
-    "IGamma",
-    "Identity",
-    "ImageGradients",
-    "InstanceNorm1d",
-    "InstanceNorm2d",
-    "InstanceNorm3d",
-    "Jvp",
-    "KLDivLoss",
-    "L1Loss",
-    "L1Regularizer",
-    "LBeta",
-    "LGamma",
-    "LPPool1d",
-    "LPPool2d",
-    "LSTMCell",
-    "LayerNorm",
-    "LeakyReLU",
-    "Linear",
-    "LogSigmoid",
-    "LogSoftmax",
-    "LossBase",
-    "MAELoss",
-    "MSELoss",
-    "MarginRankingLoss",
-    "MatDet",
-    "MatInverse",
-    "MatMul",
-    "MatrixDiag",
-    "MatrixDiagPart",
-    "MatrixSetDiag",
-    "MaxPool1d",
-    "MaxPool2d",
-    "MaxPool3d",
-    "MaxUnpool1d",
-    "MaxUnpool2d",
-    "MaxUnpool3d",
-    "Mish",
-    "Moments",
-    "MultiClassDiceLoss",
-    "MultiFieldEmbeddingLookup",
-    "MultiLabelSoftMarginLoss",
-    "MultiMarginLoss",
-    "MultiheadAttention",
-    "MultilabelMarginLoss",
-    "NLLLoss",
-    "Norm",
-    "OneHot",
-    "PReLU",
-    "Pad",
-    "PixelShuffle",
-    "PixelUnshuffle",
-    "PoissonNLLLoss",
-    "QuantizedDense",
-    "RMSELoss",
-    "RNNCell",
-    "RReLU",
-    "Range",
-    "ReLU",
-    "ReLU6",
-    "ReduceLogSumExp",
-    "ReflectionPad1d",
-    "ReflectionPad2d",
-    "ReflectionPad3d",
-    "ReplicationPad1d",
-    "ReplicationPad2d",
-    "ReplicationPad3d",
-    "ResizeBilinear",
-    "Roll",
-    "SampledSoftmaxLoss",
-    "SeLU",
-    "SequentialCell",
-    "SiLU",
-    "Sigmoid",
-    "SmoothL1Loss",
-    "SoftMarginLoss",
-    "SoftShrink",
-    "Softmax",
-    "Softmax2d",
-    "SoftmaxCrossEntropyWithLogits",
-    "Softmin",
-    "Softsign",
-    "SparseTensorDenseMatmul",
-    "SparseToDense",
-    "SyncBatchNorm",
-    "Tanh",
-    "Tanhshrink",
-    "Threshold",
-    "TimeDistributed",
-    "Transformer",
-    "TransformerDecoder",
-    "TransformerDecoderLayer",
-    "TransformerEncoder",
-    "TransformerEncoderLayer",
-    "Tril",
-    "TripletMarginLoss",
-    "TripletMarginWithDistanceLoss",
-    "Triu",
-    "Unflatten",
-    "Unfold",
-    "Upsample",
-    "Vjp",
-    "WithEvalCell",
-    "WithGradCell",
-    "WithLossCell",
-    "ZeroPad1d",
-    "ZeroPad2d",
-    "ZeroPad3d",
-    "get_activation",
-    "no_init_parameters",
-]
+__all__ = _public_names(globals())
 
 _guard_module(globals(), "nn")
 # its constructor is guarded as all are; these are not called while it runs

@@ -437,18 +437,6 @@ def get_activation(name: str | None, prim_name: str | None = None) -> Cell | Non
 
 
 __all__ = [
-    "CELU",
-    "ELU",
-    "LRN",
-    "HShrink",
-    "Hardtanh",
-    "LeakyReLU",
-    "PReLU",
-    "RReLU",
-    "ReLU",
-    "ReLU6",
-    "SeLU",
-    "SoftShrink",
-    "Threshold",
-    "get_activation",
+    "CELU", "ELU", "LRN", "HShrink", "Hardtanh", "LeakyReLU", "PReLU", "RReLU", "ReLU", "ReLU6",
+    "SeLU", "SoftShrink", "Threshold", "get_activation",
 ]  # fmt: skip

@@ -349,20 +349,6 @@ class GLU(Cell):
 
 
 __all__ = [
-    "GELU",
-    "GLU",
-    "FastGelu",
-    "HSigmoid",
-    "HSwish",
-    "LogSigmoid",
-    "LogSoftmax",
-    "Mish",
-    "SiLU",
-    "Sigmoid",
-    "Softmax",
-    "Softmax2d",
-    "Softmin",
-    "Softsign",
-    "Tanh",
-    "Tanhshrink",
+    "GELU", "GLU", "FastGelu", "HSigmoid", "HSwish", "LogSigmoid", "LogSoftmax", "Mish", "SiLU",
+    "Sigmoid", "Softmax", "Softmax2d", "Softmin", "Softsign", "Tanh", "Tanhshrink",
 ]  # fmt: skip

@@ -169,14 +169,6 @@ class ReduceOp:
 
 
 __all__ = [
-    "ReduceOp",
-    "add_flags",
-    "add_layer_norm",
-    "add_rms_norm",
-    "derivative",
-    "diff_ext",
-    "lu_unpack",
-    "reshape_",
-    "rotary_position_embedding",
-    "view_as_real",
+    "ReduceOp", "add_flags", "add_layer_norm", "add_rms_norm", "derivative", "diff_ext",
+    "lu_unpack", "reshape_", "rotary_position_embedding", "view_as_real",
 ]  # fmt: skip

@@ -20,14 +20,8 @@ def __getattr__(name: str) -> Any:
 
 
 __all__ = [
-    "Profiler",
-    "ProfilerAction",
-    "ProfilerActivity",
-    "ProfilerLevel",
-    "Summary",
-    "profile",
-    "schedule",
-    "tensorboard_trace_handler",
-]
+    "Profiler", "ProfilerAction", "ProfilerActivity", "ProfilerLevel", "Summary", "profile",
+    "schedule", "tensorboard_trace_handler",
+]  # fmt: skip
 
 _guard_module(globals(), "profiler")

@@ -61,32 +61,12 @@ _HOMES = {
 }  # fmt: skip
 
 __all__ = [
-    "Event",
-    "Executable",
-    "Module",
-    "Stream",
-    "StreamCtx",
-    "copy_counts",
-    "current_stream",
-    "default_stream",
-    "device_count",
-    "empty_cache",
-    "is_available",
-    "launch_blocking",
-    "load",
-    "max_memory_allocated",
-    "max_memory_reserved",
-    "memory_allocated",
-    "memory_reserved",
-    "memory_stats",
-    "memory_summary",
-    "reset_copy_counts",
-    "reset_max_memory_allocated",
-    "reset_max_memory_reserved",
-    "reset_peak_memory_stats",
-    "set_cur_stream",
-    "synchronize",
-]
+    "Event", "Executable", "Module", "Stream", "StreamCtx", "copy_counts", "current_stream",
+    "default_stream", "device_count", "empty_cache", "is_available", "launch_blocking", "load",
+    "max_memory_allocated", "max_memory_reserved", "memory_allocated", "memory_reserved",
+    "memory_stats", "memory_summary", "reset_copy_counts", "reset_max_memory_allocated",
+    "reset_max_memory_reserved", "reset_peak_memory_stats", "set_cur_stream", "synchronize",
+]  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:

@@ -241,12 +241,6 @@ def _destroy(function: str, handle: int) -> None:
 
 
 __all__ = [
-    "Event",
-    "Stream",
-    "StreamCtx",
-    "current_stream",
-    "default_stream",
-    "launch_blocking",
-    "set_cur_stream",
-    "synchronize",
-]
+    "Event", "Stream", "StreamCtx", "current_stream", "default_stream", "launch_blocking",
+    "set_cur_stream", "synchronize",
+]  # fmt: skip

@@ -194,3 +194,10 @@ class BoundingBoxAugment:
             part = self.transform(found[y : y + h, x : x + w])
             found[y : y + h, x : x + w] = Resize((h, w)).apply(part)
         return found, boxes
+
+
+__all__ = [
+    "BoundingBoxAugment", "RandomCropWithBBox", "RandomHorizontalFlipWithBBox",
+    "RandomResizeWithBBox", "RandomResizedCropWithBBox", "RandomVerticalFlipWithBBox",
+    "ResizeWithBBox",
+]  # fmt: skip

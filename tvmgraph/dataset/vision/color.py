@@ -269,3 +269,10 @@ class GaussianBlur(ImageTransform):
     def apply(self, image: np.ndarray) -> np.ndarray:
         """Returns the smoothed image."""
         return pixels.gaussian(image, self.sizes, self.sigmas)
+
+
+__all__ = [
+    "AdjustBrightness", "AdjustContrast", "AdjustGamma", "AdjustHue", "AdjustSaturation",
+    "AdjustSharpness", "AutoContrast", "Equalize", "GaussianBlur", "Invert", "Posterize",
+    "Solarize",
+]  # fmt: skip

@@ -112,3 +112,6 @@ class CutOut(ImageTransform):
             y, x = (int(generator().integers(n + 1)) for n in view.shape[:2])
             view[max(0, y - half) : y + half, max(0, x - half) : x + half] = 0
         return found
+
+
+__all__ = ["CutOut", "Erase", "RandomErasing"]

@@ -173,3 +173,9 @@ def get_image_num_channels(image: object) -> int:
         return len(bands())
     pixels = image_of("get_image_num_channels", image)
     return 1 if pixels.ndim == 2 else pixels.shape[-1]
+
+
+__all__ = [
+    "Decode", "RandomCropDecodeResize", "encode_jpeg", "encode_png", "get_image_num_channels",
+    "get_image_size", "read_file", "read_image", "write_file", "write_jpeg", "write_png",
+]  # fmt: skip

@@ -360,3 +360,9 @@ class RandomResizedCrop(ImageTransform):
         """Returns the resized part."""
         top, left, h, w = self.place(image)
         return resize(image[top : top + h, left : left + w], *self.size, self.interpolation)
+
+
+__all__ = [
+    "CenterCrop", "Crop", "Pad", "PadToSize", "RandomCrop", "RandomResize", "RandomResizedCrop",
+    "Resize", "ResizedCrop",
+]  # fmt: skip

@@ -92,3 +92,9 @@ class AutoAugmentPolicy(enum.StrEnum):
     IMAGENET = "imagenet"
     CIFAR10 = "cifar10"
     SVHN = "svhn"
+
+
+__all__ = [
+    "AutoAugmentPolicy", "Border", "ConvertMode", "ImageBatchFormat", "ImageReadMode", "Inter",
+    "SliceMode",
+]  # fmt: skip

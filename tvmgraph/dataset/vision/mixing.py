@@ -120,3 +120,6 @@ class CutMixBatch:
             middle, half = int(generator().integers(length)), int(length * side) // 2
             found.append(slice(max(middle - half, 0), min(middle + half, length)))
         return found[0], found[1]
+
+
+__all__ = ["CutMixBatch", "MixUp", "MixUpBatch"]

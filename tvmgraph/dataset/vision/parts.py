@@ -92,3 +92,6 @@ class SlicePatches:
             np.ascontiguousarray(image[i * rows : (i + 1) * rows, j * columns : (j + 1) * columns])
             for i in range(self.count[0]) for j in range(self.count[1])
         )  # fmt: skip
+
+
+__all__ = ["FiveCrop", "SlicePatches", "TenCrop"]

@@ -371,3 +371,6 @@ def _gaussian_kernel(size: int, sigma: float, exact: bool) -> np.ndarray:
         carried = wanted - found[i]
     found[size // 2] = 256 - found.sum()
     return found
+
+
+__all__ = ["resize"]

@@ -252,3 +252,8 @@ class UniformAugment:
             if generator().random() < generator().random():
                 value = self.transforms[i](value)
         return value
+
+
+__all__ = [
+    "AutoAugment", "RandAugment", "RandomSelectSubpolicy", "TrivialAugmentWide", "UniformAugment",
+]  # fmt: skip

@@ -200,3 +200,10 @@ class RandomAdjustSharpness(Randomly):
 
     def __init__(self, degree: float, prob: float = 0.5) -> None:
         super().__init__(prob, AdjustSharpness(degree))
+
+
+__all__ = [
+    "RandomAdjustSharpness", "RandomAutoContrast", "RandomColor", "RandomColorAdjust",
+    "RandomEqualize", "RandomInvert", "RandomLighting", "RandomPosterize", "RandomSharpness",
+    "RandomSolarize",
+]  # fmt: skip

@@ -321,3 +321,10 @@ class LinearTransformation:
             reject(ShapeError, "vision.LinearTransformation",
                    f"{image.size} elements for a matrix {self.matrix.shape}")  # fmt: skip
         return ((image.reshape(-1) - self.mean) @ self.matrix).reshape(image.shape)
+
+
+__all__ = [
+    "HWC2CHW", "ConvertColor", "Grayscale", "HsvToRgb", "LinearTransformation", "Normalize",
+    "NormalizePad", "RandomGrayscale", "Rescale", "RgbToHsv", "ToNumpy", "ToPIL", "ToTensor",
+    "ToType",
+]  # fmt: skip

@@ -259,3 +259,9 @@ class RandomPerspective(Randomly):
             for corner in start
         ]
         return Perspective(start, end, self.interpolation)(value)
+
+
+__all__ = [
+    "Affine", "HorizontalFlip", "Perspective", "RandomAffine", "RandomHorizontalFlip",
+    "RandomPerspective", "RandomRotation", "RandomVerticalFlip", "Rotate", "VerticalFlip",
+]  # fmt: skip

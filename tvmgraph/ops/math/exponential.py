@@ -17,20 +17,8 @@ from tvmgraph.ops.common.pointwise import (
 )
 
 __all__ = [
-    "exp",
-    "exp2",
-    "expm1",
-    "inv",
-    "log",
-    "log1p",
-    "log2",
-    "log10",
-    "reciprocal",
-    "rsqrt",
-    "sqrt",
-    "square",
-    "tensor_exp",
-    "tensor_expm1",
+    "exp", "exp2", "expm1", "inv", "log", "log1p", "log2", "log10", "reciprocal", "rsqrt", "sqrt",
+    "square", "tensor_exp", "tensor_expm1",
 ]  # fmt: skip
 
 LN2, LN10 = float(np.log(2.0)), float(np.log(10.0))

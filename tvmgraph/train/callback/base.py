@@ -353,6 +353,6 @@ def current_rate(op: str, optimizer: Cell) -> float:
 
 
 __all__ = [
-    "EVENTS", "Callback", "Callbacks", "History", "LambdaCallback", "LearningRateScheduler",
-    "LossMonitor", "RunContext", "TimeMonitor", "current_rate", "loss_value",
+    "Callback", "History", "LambdaCallback", "LearningRateScheduler", "LossMonitor", "RunContext",
+    "TimeMonitor",
 ]  # fmt: skip

@@ -401,7 +401,4 @@ class F1(Fbeta):
         super().__init__(1.0)
 
 
-__all__ = [
-    "F1", "MAE", "MSE", "Accuracy", "Fbeta", "Loss", "Metric", "Precision", "Recall", "as_array",
-    "binary", "class_numbers", "reject",
-]  # fmt: skip
+__all__ = ["F1", "MAE", "MSE", "Accuracy", "Fbeta", "Loss", "Metric", "Precision", "Recall"]

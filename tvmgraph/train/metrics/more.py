@@ -393,5 +393,5 @@ def metrics_of(value: object) -> dict[str, Metric]:
 __all__ = [
     "ROC", "ConfusionMatrix", "Perplexity", "Top1CategoricalAccuracy",
     "Top5CategoricalAccuracy", "TopKCategoricalAccuracy", "auc", "get_metric_fn", "get_metrics",
-    "metrics_of", "rearrange_inputs",
+    "names", "rearrange_inputs",
 ]  # fmt: skip

@@ -133,3 +133,6 @@ class ConfusionMatrixMetric(ClearedMetric):
             samples = [row for c in self._counts for row in formula(_Counts(*c))]
         means = [row[~np.isnan(row)].mean() for row in samples if not np.isnan(row).all()]
         return float(np.mean(means)) if means else float("nan")
+
+
+__all__ = ["ConfusionMatrixMetric"]

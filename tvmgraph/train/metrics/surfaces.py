@@ -280,3 +280,8 @@ class OcclusionSensitivity(ClearedMetric):
         if self._result is None:
             reject(MetricError, "OcclusionSensitivity", "there is no image", "call update first")
         return self._result
+
+
+__all__ = [
+    "HausdorffDistance", "MeanSurfaceDistance", "OcclusionSensitivity", "RootMeanSquareDistance",
+]  # fmt: skip
