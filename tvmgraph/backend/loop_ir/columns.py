@@ -9,9 +9,10 @@ import tvm_ffi
 from tvm import tirx
 
 from tvmgraph.backend.loop_ir.access import access, dtype_bytes
-from tvmgraph.backend.loop_ir.contraction import Contraction
+from tvmgraph.backend.loop_ir.contraction import Contraction, Operand
 from tvmgraph.backend.loop_ir.gemm_shape import GemmShape
-from tvmgraph.backend.loop_ir.program import Axis, product, static_shape
+from tvmgraph.backend.loop_ir.point import Bound, bind_group
+from tvmgraph.backend.loop_ir.program import Axis, product, static_shape, substitute
 from tvmgraph.backend.loop_ir.types import Expr, Var
 
 
@@ -79,6 +80,39 @@ def _row_bytes(contraction: Contraction) -> int:
     if strides is None or len(contraction.rows) != 1:
         return 0
     return abs(strides[contraction.rows[0].var]) * dtype_bytes(str(left.load.source.dtype))
+
+
+def bound_at(
+    contraction: Contraction, columns: Columns, operand: Operand, outer: Bound, mn: Expr, k: Expr
+) -> Bound:
+    """The axes of an operand, bound to one of its elements.
+
+    Args:
+        contraction: The matrix product.
+        columns: Its column axes.
+        operand: Its left or right operand.
+        outer: What the loops around the GEMM are bound to.
+        mn: The row of the left operand, or the column of the right one.
+        k: The step of K.
+    """
+    axes = contraction.rows if operand is contraction.left else columns.inner
+    return outer | bind_group(axes, mn) | bind_group(contraction.reduce, k)
+
+
+def element_at(
+    contraction: Contraction, columns: Columns, operand: Operand, outer: Bound, mn: Expr, k: Expr
+) -> Expr:
+    """The value of an operand at an element; see :func:`bound_at`.
+
+    Args:
+        contraction: The matrix product.
+        columns: Its column axes.
+        operand: Its left or right operand.
+        outer: What the loops around the GEMM are bound to.
+        mn: The row of the left operand, or the column of the right one.
+        k: The step of K.
+    """
+    return substitute(operand.expr, bound_at(contraction, columns, operand, outer, mn, k))
 
 
 def is_transposed(contraction: Contraction, columns: Columns) -> bool:

@@ -199,19 +199,23 @@ class Program:
 
     def blame_names(self, names: Names, why: str, inside: list[ast.stmt], store: bool) -> bool:
         """Notes that Python must read, or bind, some variables."""
-        nodes = [
-            n for s in inside for n in ast.walk(s)
-            if isinstance(n, ast.Name) and n.id in names and isinstance(n.ctx, ast.Store) is store
-        ]  # fmt: skip
-        return any([self.blame(n, why, inside) for n in nodes])
+        return self._blame_where(
+            lambda n: isinstance(n, ast.Name) and n.id in names
+            and isinstance(n.ctx, ast.Store) is store, why, inside,
+        )  # fmt: skip
 
     def blame_reads(self, name: str, why: str, inside: Iterable[ast.stmt] = ()) -> bool:
         """Notes that Python must read a variable or attribute; returns whether there was any."""
-        nodes = [
-            n for s in list(inside) or self.node.body for n in ast.walk(s)
-            if isinstance(n, (ast.Name, ast.Attribute)) and isinstance(n.ctx, ast.Load)
-            and name == (n.id if isinstance(n, ast.Name) else n.attr)
-        ]  # fmt: skip
+        return self._blame_where(
+            lambda n: isinstance(n, (ast.Name, ast.Attribute)) and isinstance(n.ctx, ast.Load)
+            and name == (n.id if isinstance(n, ast.Name) else n.attr), why, inside,
+        )  # fmt: skip
+
+    def _blame_where(
+        self, is_meant: Callable[[ast.AST], bool], why: str, inside: Iterable[ast.stmt]
+    ) -> bool:
+        """Blames what is meant in some statements; without any in the whole function."""
+        nodes = [n for s in list(inside) or self.node.body for n in ast.walk(s) if is_meant(n)]
         return any([self.blame(n, why, inside) for n in nodes])
 
     def cool(self, statements: list[ast.stmt]) -> None:

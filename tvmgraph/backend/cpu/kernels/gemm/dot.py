@@ -23,12 +23,11 @@ from tvmgraph.backend.cpu.kernels.gemm.vnni_packing import (
     vnni_type,
 )
 from tvmgraph.backend.loop_ir import emit
-from tvmgraph.backend.loop_ir.columns import Columns
+from tvmgraph.backend.loop_ir.columns import Columns, element_at
 from tvmgraph.backend.loop_ir.contraction import Contraction, Operand
 from tvmgraph.backend.loop_ir.gemm_shape import GemmShape
 from tvmgraph.backend.loop_ir.items import Split, write_items
 from tvmgraph.backend.loop_ir.point import Bound, bind_group, vectors
-from tvmgraph.backend.loop_ir.program import substitute
 from tvmgraph.backend.loop_ir.types import Buffer, Expr
 from tvmgraph.machine.processor import CpuModel
 
@@ -185,9 +184,7 @@ class _Dot:
             emit.store(total, total[lane] + a * b, [lane])
 
     def _element(self, operand: Operand, outer: Bound, mn: Expr, k: Expr) -> Expr:
-        axes = self.contraction.rows if operand is self.contraction.left else self.columns.inner
-        bound = outer | bind_group(axes, mn) | bind_group(self.contraction.reduce, k)
-        return substitute(operand.expr, bound)
+        return element_at(self.contraction, self.columns, operand, outer, mn, k)
 
 
 def _element_of(totals: Buffer, base: Expr) -> Callable[[Expr], Expr]:

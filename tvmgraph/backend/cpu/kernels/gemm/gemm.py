@@ -42,6 +42,7 @@ from tvmgraph.backend.loop_ir.choice import choose
 from tvmgraph.backend.loop_ir.columns import (
     Columns,
     GemmShape,
+    element_at,
     is_transposed,
     stored_panel,
 )
@@ -370,10 +371,7 @@ class _Gemm:
         return columns
 
     def _element(self, operand: Operand, outer: Bound, mn: Expr, k: Expr) -> Expr:
-        """A factor at a row (of the left operand) or column (of the right one) and a step."""
-        axes = self.contraction.rows if operand is self.contraction.left else self.columns.inner
-        bound = outer | bind_group(axes, mn) | bind_group(self.contraction.reduce, k)
-        return substitute(operand.expr, bound)
+        return element_at(self.contraction, self.columns, operand, outer, mn, k)
 
     def _pack(self, item: Expr, packed: Buffer, base: Expr, span: _Span) -> None:
         """Copies a span of a panel: k-major, one row of vectors per step."""

@@ -18,7 +18,7 @@ from tvmgraph.backend.cpu.kernels.gemm.bf16_dot import dot_function
 from tvmgraph.backend.cpu.kernels.gemm.microkernel import transpose
 from tvmgraph.backend.cpu.kernels.gemm.plan import LANES
 from tvmgraph.backend.loop_ir import emit
-from tvmgraph.backend.loop_ir.columns import Columns, is_transposed, runs_on
+from tvmgraph.backend.loop_ir.columns import Columns, bound_at, is_transposed, runs_on
 from tvmgraph.backend.loop_ir.contraction import Contraction, Operand
 from tvmgraph.backend.loop_ir.gemm_shape import GemmShape
 from tvmgraph.backend.loop_ir.point import Bound, bind_group
@@ -341,8 +341,7 @@ class PackedOperands:
 
     def address(self, operand: Operand, outer: Bound, mn: Expr, k: Expr) -> Expr:
         """Address of an element of an operand."""
-        bound = outer | bind_group(self._axes(operand), mn)
-        bound |= bind_group(self.contraction.reduce, k)
+        bound = bound_at(self.contraction, self.columns, operand, outer, mn, k)
         indices = tuple(substitute(index, bound) for index in operand.load.indices)
         return _any.address_of(operand.load.source[indices])
 

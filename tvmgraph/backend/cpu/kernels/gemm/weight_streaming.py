@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from tvmgraph.backend.cpu.kernels.gemm.epilogue import Epilogue
 from tvmgraph.backend.cpu.kernels.gemm.plan import is_worth_sharing
 from tvmgraph.backend.loop_ir import emit
-from tvmgraph.backend.loop_ir.columns import Columns
+from tvmgraph.backend.loop_ir.columns import Columns, bound_at, element_at
 from tvmgraph.backend.loop_ir.contraction import Contraction
 from tvmgraph.backend.loop_ir.gemm_shape import GemmShape
 from tvmgraph.backend.loop_ir.items import Split, write_items
@@ -123,14 +123,13 @@ class _WeightStreaming:
         vectors(emit.i64(0), size, self.lanes, add)
 
     def _factor(self, outer: Bound, row: int, k: Expr) -> Expr:
-        axes = self.contraction.rows
-        bound = outer | bind_group(axes, emit.i64(row)) | bind_group(self.contraction.reduce, k)
-        return substitute(self.contraction.left.expr, bound)
+        left = self.contraction.left
+        return element_at(self.contraction, self.columns, left, outer, emit.i64(row), k)
 
     def _vector(self, outer: Bound, column: Expr, k: Expr, width: int) -> Expr:
         """Columns that lie side by side, whichever axes they come from."""
-        right, axes = self.contraction.right, self.columns.inner
-        bound = outer | bind_group(axes, column) | bind_group(self.contraction.reduce, k)
+        right = self.contraction.right
+        bound = bound_at(self.contraction, self.columns, right, outer, column, k)
         *lead, last = (substitute(index, bound) for index in right.load.indices)
         return right.at(*lead, emit.ramp(last, width))
 
