@@ -126,7 +126,7 @@ return z * n + positions(2).sum() + known(positions)
 ''', ('', 'positions.cache_clear()')),
     'lru_cache of numbers': (TABLES, '''
 z = x * width(n)
-return z, known(width)
+return z, width(2)
 ''', ()),
     'lru_cache given a tensor': (TABLES, 'return scaled(x) + scaled(y, by=n)', ()),
     'lru_cache that holds one result': (TABLES, """

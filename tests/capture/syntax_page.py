@@ -78,7 +78,8 @@ Rules of a graph:
   names and processes are errors in strict code: plain Python would give something else at every
   call. A generator that the function seeds itself gives constants.
 * A function of `functools.lru_cache` and a `cached_property` run as in plain Python, once, and the
-  graph takes the object that they return; every later call asks again. Given a tensor of the call
+  graph takes the object that they return; every later call asks again. A number that differs
+  from call to call is not remembered if the function only computes. Given a tensor of the call
   they are left to Python, and so are settings of the process (`np.seterr`, `ms.set_context`),
   `delattr`, and `object.__setattr__` of what existed before.
 * First values of a Cell that the function makes are drawn anew at every call, as in eager code

@@ -118,6 +118,18 @@ def test_a_memoized_function_is_asked_at_every_call(level: str) -> None:
     assert compiled.compile_count == 3 and "break" not in compiled.explain()
 
 
+def test_a_memoized_function_that_only_computes_serves_every_size() -> None:
+    @functools.lru_cache
+    def mask(size: int) -> Tensor:
+        return ops.arange(size) + 1
+
+    compiled = jit(lambda x: x * mask(x.shape[0]))
+    for size in range(1, 7):
+        x = Tensor(np.ones(size, np.float32))
+        np.testing.assert_array_equal(compiled(x).asnumpy(), np.arange(size) + 1)
+    assert compiled.compile_count == 2
+
+
 @pytest.mark.parametrize("level", ("LAX", "STRICT"))
 def test_a_cached_property_is_computed_once(level: str) -> None:
     class Model(nn.Cell):

@@ -46,7 +46,8 @@ def call(
     Args:
         interpreter: Who executes the captured function.
         function: The function, or a bound method of one.
-        args: Its positional arguments; numbers that differ from call to call become fixed.
+        args: Its positional arguments. Given a number that differs from call to call it is read
+            like any other function, if it only computes; else the number is fixed.
         kwargs: Its keyword arguments.
 
     Raises:
@@ -59,13 +60,17 @@ def call(
     owner, given = getattr(function, "__self__", None), (*args, *kwargs.values())
     if any(isinstance(v, _OF_CALL) for v in (*given, *tensors(given))):
         _refuse(interpreter, "a memoized function with values of the call")
-        bound = () if owner is None else (owner,)
-        return interpreter.call(inner, (*bound, *args), {**kwargs})
+        return _read(interpreter, inner, owner, args, kwargs)
+    varying = [v for v in given if isinstance(v, Symbol)]
+    if varying:
+        before = interpreter.effects.mark()
+        result = _read(interpreter, inner, owner, args, kwargs)
+        if interpreter.effects.mark() == before:
+            return result
+        for value in varying:
+            value.specialise()
     if interpreter.depth or interpreter.effects.mark():
         _refuse(interpreter, "a memoized function after side effects, or where a tensor decides,")
-    for value in given:
-        if isinstance(value, Symbol):
-            value.specialise()
     result = _run(interpreter, lambda: function(*args, **kwargs))
     key = (id(inner), id(owner), given, (*map(type, given), *kwargs))
     interpreter.recorder.guards.add_memoized(
@@ -100,6 +105,15 @@ def read(interpreter: Interpreter, owner: object, found: functools.cached_proper
     if interpreter.depth or interpreter.effects.mark():
         _refuse(interpreter, "a cached_property after side effects, or where a tensor decides,")
     _run(interpreter, lambda: getattr(owner, name))
+
+
+def _read(
+    interpreter: Interpreter, inner: object, owner: object, args: tuple[object, ...],
+    kwargs: Mapping[str, object],
+) -> object:  # fmt: skip
+    """Executes the body of a memoized function, as if nothing was remembered."""
+    bound = () if owner is None else (owner,)
+    return interpreter.call(inner, (*bound, *args), {**kwargs})
 
 
 def _run(interpreter: Interpreter, function: Callable[[], object]) -> object:
