@@ -64,8 +64,9 @@ class World:
         self.names.update(ops=ops, Tensor=Tensor, np=np)
         exec(_header(), self.names)
         exec(compile(source, name, "exec"), self.names)
-        self.names["o"] = self.names["Box"](1, Tensor(np.array([0.5, -2], np.float32)))
-        self.names["items"] = [3, 4]
+        made = self.names["Box"](1, Tensor(np.array([0.5, -2], np.float32)))
+        self.names.setdefault("o", made)
+        self.names.setdefault("items", [3, 4])
 
     def close(self) -> None:
         """Forgets the module."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import enum
 import functools
+import logging
 import operator
 import os
 import types
@@ -79,6 +80,7 @@ class Net(nn.Cell):
 
 net = Net()
 plain = Plain()
+logger = logging.Logger("guarded", 10)
 
 
 def closure_maker() -> tuple[Callable[[Tensor], Tensor], Callable[[float], None]]:
@@ -145,6 +147,10 @@ PROGRAMS: dict[str, tuple[Callable[[Tensor], Any], list[Callable[[], None]]]] = 
     ),
     "value of a tensor": (
         lambda x: x * 3 if FACTOR.item() > 1 else x, [lambda: FACTOR.set_data(Tensor([0.5]))],
+    ),
+    "object of a library": (
+        lambda x: x * logger.level * (2 if net.weight.requires_grad else 1),
+        [lambda: logger.setLevel(20), setter(net.weight, "requires_grad", False)],
     ),
     "attribute there or not": (
         lambda x: x * getattr(plain, "late", 2.0) * (3 if hasattr(net, "later") else 1),

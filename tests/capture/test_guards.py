@@ -202,6 +202,7 @@ MUTATIONS = {
     "object": ("object that C code reads",),
     "code": ("function that C code calls",),
     "result": ("variable of the environment",),
+    "given": ("object of a library",),
     "value": ("value of a tensor",),
 }
 

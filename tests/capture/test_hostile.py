@@ -14,14 +14,20 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.capture import hostile_flow, hostile_native, hostile_objects, hostile_values
+from tests.capture import (
+    hostile_containers,
+    hostile_flow,
+    hostile_native,
+    hostile_objects,
+    hostile_values,
+)
 from tests.capture.any_python import MODES, World, described, seen
 from tests.capture.test_fuzz import assert_same, in_numpy
 from tvmgraph import JitConfig, Tensor, jit
 
 PROGRAMS = {
     **hostile_objects.PROGRAMS, **hostile_flow.PROGRAMS, **hostile_values.PROGRAMS,
-    **hostile_native.PROGRAMS,
+    **hostile_native.PROGRAMS, **hostile_containers.PROGRAMS,
 }  # fmt: skip
 #: Of every call ``x``, ``y`` and ``n``.
 CALLS = (

@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
+from tvmgraph.capture.containers import Container, refill
 from tvmgraph.capture.frame import Completion, Frame, Unset
 from tvmgraph.capture.hoist import Hoist, recorded_again
 from tvmgraph.capture.identity import Choice
@@ -16,7 +17,7 @@ from tvmgraph.capture.merge import Merger, Mismatch, Plan, Side, as_tensor
 from tvmgraph.capture.nested import NestedFunction
 from tvmgraph.capture.printing import PrintsInside
 from tvmgraph.capture.region import Region
-from tvmgraph.capture.snapshot import Container, Snapshot, refill
+from tvmgraph.capture.snapshot import Snapshot
 from tvmgraph.capture.traced import TracedTensor
 from tvmgraph.core.op import F
 from tvmgraph.core.state import state
@@ -261,7 +262,8 @@ class _Plans:
         a, b = (s.effects for s in self.sides)
         if self.only is not None and (a or b):
             self._refuse_effect((a or b)[0])
-        if [(id(e.owner), e.method) for e in a] != [(id(e.owner), e.method) for e in b]:
+        done = [[(id(e.owner), e.method, e.function) for e in side] for side in (a, b)]
+        if done[0] != done[1]:
             self._refuse_effect((a or b)[0])
         plans = []
         for x, y in zip(a, b):

@@ -7,6 +7,7 @@ refused before it does: Python runs it, once.
 
 from __future__ import annotations
 
+import array
 import bisect
 import collections
 import dis
@@ -26,11 +27,14 @@ MUTATING = frozenset({
 })  # fmt: skip
 #: Methods of other objects than list, dict and set.
 _CHANGING = MUTATING | {
-    "add_note", "appendleft", "extendleft", "fill", "frombytes", "itemset", "move_to_end",
-    "popleft", "put", "resize", "rotate", "setfield", "subtract", "write",
+    "add_note", "appendleft", "extendleft", "fill", "frombytes", "fromlist",
+    "itemset", "move_to_end", "popleft", "put", "resize", "rotate", "setfield", "subtract", "write",
 }  # fmt: skip
 #: What such methods belong to.
-CHANGEABLE = (list, dict, set, collections.deque, bytearray, np.ndarray, BaseException)
+CHANGEABLE = (
+    list, dict, set, collections.deque, bytearray, memoryview, array.array, np.ndarray,
+    BaseException,
+)  # fmt: skip
 _FUNCTIONS = frozenset((
     heapq.heapify, heapq.heappop, heapq.heappush, heapq.heappushpop, heapq.heapreplace,
     bisect.insort, bisect.insort_left, bisect.insort_right, operator.delitem, operator.iadd,

@@ -11,10 +11,18 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from tvmgraph.capture import logs, printing, tree
 from tvmgraph.capture.changes import CHANGEABLE, MUTATING
+from tvmgraph.capture.containers import (
+    Container,
+    copy_of,
+    inherited,
+    item_of,
+    owners,
+    pairs,
+    refill,
+)
 from tvmgraph.capture.expect import is_cell, is_iterator, is_plain_object
 from tvmgraph.capture.frame import Frame
 from tvmgraph.capture.places import contents
-from tvmgraph.capture.snapshot import Container, copy_of, refill
 from tvmgraph.core.symbols import Symbol
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.errors import CaptureError, user_source
@@ -34,11 +42,13 @@ class Effect:
             container among the arguments.
         method: The method to call.
         arguments: Structure of ``(args, kwargs)``.
+        function: The C function that the method of a container is, whatever its class overrides.
     """
 
     target: Any
     method: str
     arguments: tree.Structure
+    function: Any = None
 
     def apply(
         self, given: Any, outputs: list[Any], leaves: list[Any], made: dict[int, object]
@@ -55,7 +65,7 @@ class Effect:
         target = self.target
         if isinstance(target, tuple):
             for key in target:
-                given = given[key]
+                given = item_of(given, key)
             target = given
         if self.target is None and self.method in printing.FUNCTIONS:
             printing.FUNCTIONS[self.method](*args, **kwargs)
@@ -63,6 +73,8 @@ class Effect:
             self.target.emit(*args, **kwargs)
         elif self.method == "write_cell":
             target.cell_contents = args[0]
+        elif self.function is not None:
+            self.function(target, *args, **kwargs)
         else:
             getattr(target, self.method)(*args, **kwargs)
 
@@ -79,6 +91,7 @@ class Noted:
         node: The expression that did it.
         frame: The frame that did it.
         before: What the container held before, where a tensor decides.
+        function: The C function that the method of a container is.
     """
 
     owner: Any
@@ -88,6 +101,7 @@ class Noted:
     node: ast.AST
     frame: Frame
     before: Any = None
+    function: Any = None
 
     def describe(self) -> str:
         """Names it for messages."""
@@ -143,9 +157,9 @@ class Effects:
             if other != id(copied):  # passed twice
                 self._both.update((other, id(copied)))
         if isinstance(given, (list, tuple, dict)):
-            keys = given if isinstance(given, dict) else range(len(given))
+            keys = dict.keys(given) if isinstance(given, dict) else range(len(given))
             for k in keys:
-                self.add_originals(given[k], copied[k])
+                self.add_originals(item_of(given, k), item_of(copied, k))
 
     def apart(self) -> tuple[object, ...] | None:
         """Returns what must not be an argument, because changes would be seen in both."""
@@ -174,13 +188,15 @@ class Effects:
         self.seen(given)
         if isinstance(given, (list, dict)):
             self._paths[id(given)] = path
+            if hasattr(given, "__dict__"):  # the key of the call holds its attributes
+                self._interpreter.recorder.guards.fresh[id(given)] = given
         if isinstance(given, dict):
             if tree.has_tensor_keys(given):
                 raise CaptureError(
                     "a dict with tensors as keys is an argument", op="jit", at=user_source(),
                     fix="use numbers or strings as keys",
                 )  # fmt: skip
-            for k, v in given.items():
+            for k, v in pairs(given):
                 self.add_arguments(v, (*path, k))
         elif isinstance(given, (list, tuple)):
             for i, v in enumerate(given):
@@ -223,6 +239,10 @@ class Effects:
             return id(value) not in self._interpreter.recorder.guards.made
         return id(value) in self._known or isinstance(value, (types.ModuleType, type))
 
+    def is_old(self, value: object) -> bool:
+        """Whether an object or container is known to have been there before the call."""
+        return self.is_outside(value) or self.existed(value)
+
     def reference(self, value: object) -> tree.Leaf | None:
         """Describes any object that existed before the call; numbers are no objects here."""
         atom = isinstance(value, (Tensor, Symbol, tuple, str, float, int))
@@ -230,7 +250,7 @@ class Effects:
 
     def is_outside(self, container: object) -> bool:
         """Whether a container existed before the call."""
-        return id(container) in self._outside
+        return any(id(v) in self._outside for v in owners(container))
 
     def container_in(self, owner: Any, index: Any) -> object:
         """Returns a container that is an item of another one from outside, ``None`` if it is not.
@@ -289,31 +309,39 @@ class Effects:
 
     def call(
         self, owner: Any, method: str, args: tuple[object, ...], kwargs: dict[str, object],
-        node: ast.AST, frame: Frame,
+        node: ast.AST, frame: Frame, function: Any = None,
     ) -> object:  # fmt: skip
-        """Calls a method that may change a container, and notes it if the container is outside."""
-        changes = method in MUTATING and isinstance(owner, (list, dict, set))
-        if changes and id(owner) in self._outside:
+        """Calls a method that may change a container, and notes it if the container is outside.
+
+        Args:
+            owner: The container, or any object with such a method.
+            method: Its name.
+            args: Positional arguments.
+            kwargs: Keyword arguments.
+            node: What calls it.
+            frame: Where.
+            function: The C function that it is; by default that of the owner's class. A method
+                that the class overrides is called as such, and what it does is noted then.
+        """
+        held = isinstance(owner, (list, dict, set))
+        if held and function is None:
+            function = inherited(owner, method)
+        if function is not None and method in MUTATING and id(owner) in self._outside:
             if method == "setdefault" and isinstance((args or (0,))[-1], (list, dict, set)):
                 self._leave(owner, node, frame)
-            return self._change(owner, method, args, kwargs, node, frame)
+            return self._change(owner, method, args, kwargs, node, frame, function)
         self._interpreter.recorder.guards.handed.keep(owner)
         if method in ("__setitem__", "__delitem__"):
             self._interpreter.impure.write_item(owner)
-            self._interpreter.refuse_change(getattr(owner, method), (owner,))
-        return self._called(owner, method, args, kwargs)
-
-    def _called(
-        self, owner: object, method: str, args: tuple[object, ...], kwargs: dict[str, object]
-    ) -> object:
-        function = getattr(owner, method)
-        if is_plain_object(owner):  # whose class may be a user's
-            return self._interpreter.call(function, args, kwargs)
-        return self.item(owner, function(*args, **kwargs), taken=method in _TAKING)
+        bound = getattr(owner, method) if function is None else types.MethodType(function, owner)
+        if function is None and (held or is_plain_object(owner)):  # whose class may be a user's
+            return self._interpreter.call(bound, args, kwargs)
+        self._interpreter.refuse_change(bound, args)
+        return self.item(owner, bound(*args, **kwargs), taken=method in _TAKING)
 
     def _change(
         self, owner: Container, method: str, args: tuple[object, ...], kwargs: dict[str, object],
-        node: ast.AST, frame: Frame,
+        node: ast.AST, frame: Frame, function: Any,
     ) -> object:  # fmt: skip
         """Changes a container from outside, and notes it with the items that were taken."""
         if id(owner) in self._both:
@@ -329,7 +357,8 @@ class Effects:
             given = (*args[:filled], *[v for v, _ in pairs])
             args = (*args[:filled], *[v for _, v in pairs])
         try:
-            result = self._called(owner, method, given, kwargs)
+            taken = method in _TAKING
+            result = self.item(owner, function(owner, *given, **kwargs), taken=taken)
         except BaseException:  # an iterator may have ended it midway
             refill(owner, before)
             raise
@@ -338,11 +367,14 @@ class Effects:
                 node, frame, f"changing a {type(owner).__name__} while it takes items",
                 "make a list of the items first",
             )  # fmt: skip
+        if kwargs.get("key") is not None:  # `sort`, whose function did what it does
+            function, method = list.__setitem__, "__setitem__"
+            args, kwargs = (slice(None), [*owner]), {}
         self.store(*args, *kwargs.values())
         for v in args if given is not args else ():
             self.store(*_items(v) if isinstance(v, (list, dict)) else ())
         inside = before if self._interpreter.depth else None
-        self._log.append(Noted(owner, method, args, kwargs, node, frame, inside))
+        self._log.append(Noted(owner, method, args, kwargs, node, frame, inside, function))
         return result
 
     def _taking(
@@ -375,7 +407,7 @@ class Effects:
         self, noted: Noted, args: tuple[Any, ...], kwargs: Any, node: ast.AST, frame: Frame
     ) -> None:
         """Does what both sides of a branch did."""
-        self.call(noted.owner, noted.method, args, kwargs, node, frame)
+        self.call(noted.owner, noted.method, args, kwargs, node, frame, noted.function)
 
     def mark(self) -> int:
         """Returns a position to which :meth:`take_back` can return."""
@@ -469,6 +501,6 @@ class Effects:
         def effect(n: Noted) -> Effect:
             describe = shown if n.owner is None or isinstance(n.owner, logs.Record) else stored
             target = self._paths.get(id(n.owner), n.owner)
-            return Effect(target, n.method, describe((n.args, n.kwargs)))
+            return Effect(target, n.method, describe((n.args, n.kwargs)), n.function)
 
         return tuple(map(effect, self._log))

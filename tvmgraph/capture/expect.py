@@ -12,7 +12,7 @@ import sys
 import threading
 import types
 import weakref
-from collections import ChainMap, UserDict, UserList, UserString, deque
+from collections import ChainMap, UserDict, UserList, UserString, defaultdict, deque
 from collections.abc import Callable, Iterator
 from typing import Any, Protocol, TypeGuard
 
@@ -32,9 +32,13 @@ _OPAQUE = (
     np.dtype, np.generic, types.GeneratorType, weakref.ref,
 )  # fmt: skip
 # plain data holders of the standard library: their attributes count like a user's own object
-_HOLDERS = (
+HOLDERS = (
     types.SimpleNamespace, argparse.Namespace, ChainMap, UserDict, UserList, UserString,
     threading.local,
+)  # fmt: skip
+_VIEWED = (
+    types.MappingProxyType, functools.partial, type({}.keys()), type({}.values()),
+    type({}.items()),
 )  # fmt: skip
 _BUFFERS = (bytearray, memoryview, array.array)
 _MAX_DEPTH = 5
@@ -108,7 +112,10 @@ def expect(value: Any, objects: bool = True, depth: int = 0) -> Check:
         kept = frozenset(value)
         return lambda v: v.__class__ is kind and v == kept
     if isinstance(value, (list, tuple, dict, deque)):
-        return _expect_container(value, objects, depth)
+        inside = _expect_container(value, objects, depth)
+        return _and_attributes(value, inside, depth) if hasattr(value, "__dict__") else inside
+    if isinstance(value, _VIEWED):
+        return _expect_view(value, objects, depth)
     if isinstance(value, types.FunctionType) and depth < _MAX_DEPTH and not is_fixed(value):
         return _expect_function(value, depth)
     if not is_mortal(value):
@@ -118,6 +125,27 @@ def expect(value: Any, objects: bool = True, depth: int = 0) -> Check:
         inner = _expect_dict(attributes(value), objects, depth)
         return lambda v: v is ref() is not None and inner(attributes(v))
     return lambda v: v is ref() is not None
+
+
+def _and_attributes(value: Any, inside: Check, depth: int) -> Check:
+    """Expects the attributes of a container of a user's class, too."""
+    if value.__dict__ is value:  # its items are its attributes
+        return inside
+    own = _expect_dict(attributes(value), False, depth + 1)
+    return lambda v: inside(v) and own(attributes(v))
+
+
+def _expect_view(value: Any, objects: bool, depth: int) -> Check:
+    """Expects what a view of a dict shows, or what a ``partial`` calls."""
+    kind, shown = type(value), _shown(value)
+    inside = expect(shown, objects, depth + 1)
+    return lambda v: v.__class__ is kind and inside(_shown(v))
+
+
+def _shown(value: Any) -> object:
+    if isinstance(value, functools.partial):
+        return value.func, value.args, value.keywords
+    return dict(value) if isinstance(value, types.MappingProxyType) else [*value]
 
 
 def is_immutable(value: object) -> bool:
@@ -153,7 +181,7 @@ def _same_items(value: Any, items: list[Any]) -> bool:
 
 def is_plain_object(value: object) -> bool:
     """Whether an object is a user's instance whose attributes count."""
-    if isinstance(value, _HOLDERS):
+    if isinstance(value, HOLDERS):
         return True
     if isinstance(value, (*_OPAQUE, types.FunctionType)) or is_cell(value):
         return False
@@ -285,7 +313,7 @@ def _expect_function(value: types.FunctionType, depth: int) -> Check:
 
 def has_contents(value: object) -> bool:
     """Whether a value holds what its methods and items can change."""
-    return isinstance(value, (list, dict, set, deque, np.ndarray, *_BUFFERS))
+    return isinstance(value, (list, dict, set, deque, np.ndarray, *_BUFFERS, *_VIEWED))
 
 
 def identified(value: object) -> tuple[object, ...]:
@@ -299,6 +327,13 @@ def identified(value: object) -> tuple[object, ...]:
     if isinstance(value, _BUFFERS):
         return (kind, id(value), bytes(value))
     return (kind, id(value))
+
+
+def own_attributes(container: object) -> tuple[object, ...]:
+    """Returns what is equal while the attributes of a container of a user's class are the same."""
+    own = getattr(container, "__dict__", None)
+    found = () if not own or own is container else _item(own)
+    return (*found, id(container.default_factory)) if isinstance(container, defaultdict) else found
 
 
 def _item(value: object) -> tuple[object, ...]:

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import ast
 import operator
+from collections import defaultdict
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -195,8 +196,8 @@ class Expressions:
         frame.node = node
         if is_environment(right):
             self.call(right.__contains__, (left,), {})
-        if isinstance(op, (ast.In, ast.NotIn)):
-            self.impure.look_into(right)
+        if not isinstance(op, (ast.Is, ast.IsNot)):
+            self.impure.look_into(left, right)
         result = self._compared(op, left, right)
         if not more:
             return result
@@ -262,7 +263,17 @@ class Expressions:
         frame.node = node
         if is_environment(owner):
             return self.call(owner.__getitem__, (index,), {})
-        return self.effects.item(owner, owner[positions(owner, index)])
+        return self.subscript(owner, positions(owner, index))
+
+    def subscript(self: Interpreter, owner: Any, key: Any) -> Any:
+        """Returns an item."""
+        self.impure.look_into(owner)
+        made = isinstance(owner, defaultdict) and not dict.__contains__(owner, key)
+        if made and self.effects.is_outside(owner):
+            frame = self.running
+            what = f"making the missing item {key!r} of a {type(owner).__name__} from outside"
+            self.refuse(frame.node or frame.source.node, frame, what)
+        return self.effects.item(owner, owner[key])
 
     def _Slice(self: Interpreter, node: ast.Slice, frame: Frame) -> object:
         parts = (node.lower, node.upper, node.step)
@@ -275,7 +286,7 @@ class Expressions:
         result: list[object] = []
         for n in nodes:
             if isinstance(n, ast.Starred):
-                result.extend(self.evaluate(n.value, frame))
+                result.extend(self.iterate(self.evaluate(n.value, frame), n, frame))
             else:
                 result.append(self.evaluate(n, frame))
         return result
@@ -319,6 +330,7 @@ class Expressions:
             value = {"s": str, "r": repr, "a": ascii}[chr(node.conversion)](value)
         spec = self.evaluate(node.format_spec, frame) if node.format_spec is not None else ""
         frame.node = node
+        self.impure.look_into(value)
         if self.is_symbolic(value):
             self.refuse(  # Python 3.11 knows no place within the string
                 whole, frame, "the text of a tensor's elements",

@@ -22,6 +22,7 @@ from tvmgraph.capture.changes import changed_by_code
 from tvmgraph.capture.expect import (
     CellLike,
     Check,
+    attributes,
     brief,
     changed,
     expect,
@@ -50,6 +51,7 @@ from tvmgraph.capture.places import (
     Global,
     Item,
     Kind,
+    Member,
     Memoized,
     Names,
     Place,
@@ -67,6 +69,7 @@ from tvmgraph.errors import CaptureError, file_name
 _SMALL = 64  # elements of a tensor that are compared one by one, should NumPy code write to them
 _CONTAINERS = (list, dict, set)
 _NUMBERS = (int, float)
+_SETTINGS = (bool, int, float, str, type(None))  # of objects of libraries
 
 
 @dataclass(slots=True)
@@ -112,6 +115,7 @@ class Guards:
         own: Objects with a state, such as random generators, that the capture made, by ``id``.
         made: Cells that the capture made, which the captured function may hold without any name,
             by ``id``.
+        fresh: Other objects that it made, by ``id``: what they hold is no read.
         written: Attributes and variables that the capture wrote: what it reads of them later is
             its own.
         blind: Set while something is looked up only to be appended to.
@@ -129,6 +133,8 @@ class Guards:
         self.blind = False
         self.own: dict[int, object] = {}
         self.made: dict[int, CellLike] = {}
+        self.fresh: dict[int, object] = {}
+        self._entered: set[int] = set()
         self.observer = Observer(self.add_frame, self.add_builtin)
         self.refused: CaptureError | None = None
         self.handed = Handed()
@@ -155,7 +161,8 @@ class Guards:
     def add_read(self, owner: object, name: str) -> None:
         """Guards an attribute that interpreted code reads."""
         if isinstance(owner, types.ModuleType):
-            if not is_library(owner.__name__):
+            held = getattr(owner, name, None)  # a registry of a library, such as `sys.path`
+            if not is_library(owner.__name__) or isinstance(held, _CONTAINERS):
                 self._add(member(owner, name))
         elif isinstance(owner, type):
             self._add_inherited(owner, name)
@@ -164,15 +171,30 @@ class Guards:
         elif isinstance(owner, types.FunctionType):
             if not is_library(owner.__module__):
                 self._add(member(owner, name))
+        elif id(owner) in self.fresh:
+            if name not in getattr(owner, "__dict__", ()):
+                self._add_inherited(type(owner), name)
         elif is_plain_object(owner):
             if name == "__dict__":
                 self.add_object(owner)
                 return
-            title = f"the class of a {type(owner).__name__}"
-            self._add(Kind(("class of", id(owner)), title, reference(owner)))
+            self.add_kind(owner)
             self._add(member(owner, name))
             if name not in getattr(owner, "__dict__", ()):
                 self._add_inherited(type(owner), name)
+
+    def add_kind(self, value: object) -> None:
+        """Guards the class of a user's object."""
+        if is_plain_object(value) and id(value) not in self.fresh:
+            title = f"the class of a {type(value).__name__}"
+            self._add(Kind(("class of", id(value)), title, reference(value)))
+
+    def add_given(self, owner: object, name: str, value: object) -> None:
+        """Guards plain data that an attribute of an object of a library gives."""
+        kinds = (bool, str) if isinstance(owner, Tensor) else _SETTINGS
+        if type(value) in kinds or isinstance(owner, BaseException):
+            label = f"{type(owner).__name__}.{name}"
+            self._add(Member(("given", id(owner), name), label, reference(owner), name, slot=True))
 
     def _add_cell_read(self, cell: CellLike, name: str) -> None:
         if (id(cell), name) in self.written:
@@ -195,10 +217,12 @@ class Guards:
             return
         for base in cls.__mro__:
             if is_library(base.__module__):
-                return
+                break
             self._add(member(base, name, "class"))
             if name in vars(base):
                 return
+        if type(cls) is not type:
+            self._add_inherited(type(cls), name)
 
     def add_call(self, function: types.FunctionType) -> None:
         """Guards the code and the defaults of a function that is interpreted."""
@@ -298,7 +322,12 @@ class Guards:
             return
         self._refuse_change(frame)
         for name in code.co_varnames[: code.co_argcount]:
-            self.add_object(frame.f_locals.get(name))
+            given = frame.f_locals.get(name)
+            self.add_object(given)
+            if is_plain_object(given):
+                for read in code.co_names:
+                    if hasattr(type(given), read):
+                        self._add_inherited(type(given), read)
         self.handed.keep(*frame.f_locals.values())
         if (code, id(space)) in self._codes:
             return
@@ -365,7 +394,11 @@ class Guards:
             self.add_cell(value)
             self._cells[id(value)][1].widen(value)
             self._add_mutable(value)
-        elif is_plain_object(value):
+        elif id(value) in self.fresh:
+            if id(value) not in self._entered:
+                self._entered.add(id(value))
+                self.add_object([*attributes(value).values()])
+        elif is_plain_object(value) or isinstance(value, functools.partial):
             key = ("object", id(value))
             place = Referred(key, type(value).__name__, reference(value))
             guard = Guard(place, expect(value), "")
@@ -377,6 +410,8 @@ class Guards:
         elif isinstance(value, (list, tuple)):
             for v in value:
                 self.add_object(v)
+        elif isinstance(value, dict):
+            self.add_object([*value.values()])
 
     def add_cell(self, cell: CellLike) -> None:
         """Guards parameters, sub-cells and flags of a Cell and of every Cell below it."""

@@ -11,13 +11,13 @@ from __future__ import annotations
 import array
 import contextlib
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import numpy as np
 
+from tvmgraph.capture.containers import copy_of, refill, same_contents
 from tvmgraph.capture.expect import attributes, is_plain_object
-from tvmgraph.capture.snapshot import refill, same_contents
 
 _MAX_DEPTH = 5  # of objects in objects
 _MAX_ITEMS = 4096  # of containers whose items are looked at
@@ -103,10 +103,40 @@ class Handed:
         return found
 
 
+def contents_of(
+    values: Iterable[object], is_old: Callable[[object], bool]
+) -> list[tuple[object, object]]:
+    """Returns the objects from before the call that values lead to, with what they hold.
+
+    Args:
+        values: What is handed to code that is not interpreted.
+        is_old: Whether an object is known to be from before the call; what it holds is, too.
+    """
+    found: dict[int, tuple[object, object]] = {}
+    todo = [(v, False, 0) for v in values]
+    while todo:
+        value, old, depth = todo.pop()
+        if isinstance(value, memoryview):
+            value = value.obj
+        content = value if isinstance(value, tuple) else _content(value)
+        if content is None or id(value) in found or depth > _MAX_DEPTH:
+            continue
+        old = old or is_old(value)
+        if old and value is not content:
+            found[id(value)] = value, content
+        todo += [(v, old, depth + 1) for v in _inside(content)]
+    return [*found.values()]
+
+
+def first_changed(contents: Iterable[tuple[object, object]]) -> object:
+    """Returns the first object that does not hold what it held, ``None`` without one."""
+    return next((value for value, content in contents if not _holds(value, content)), None)
+
+
 def _content(value: object) -> Any:
     """Returns a copy of what an object holds; ``None`` for one that does not change."""
     if isinstance(value, _FILLED):
-        return value.copy()
+        return copy_of(value)
     if isinstance(value, np.ndarray):
         small = value.nbytes <= _MAX_BYTES
         return value.copy() if small and value.flags.writeable else None

@@ -35,7 +35,7 @@ from typing import TYPE_CHECKING, Any, Literal, NoReturn
 
 import numpy as np
 
-from tvmgraph.capture.expect import is_iterator
+from tvmgraph.capture.expect import HOLDERS, is_iterator
 
 if TYPE_CHECKING:
     from tvmgraph.capture.protocol import Interpreting
@@ -411,8 +411,9 @@ class ImpureCalls:
         found = rule_of(function)
         owner = owner_of(function)
         if found is None or (id(owner) in self._own and self._are_own(args, kwargs)):
-            result = function(*args, **kwargs) if found is not None else PURE
-            return self._adopt(result)
+            if found is None:
+                return PURE
+            return self._adopt(self._interpreter.run_unchanging(function, args, kwargs))
         rule, name = found
         if len(args) + len(kwargs) >= rule.pure_from:
             return PURE
@@ -477,10 +478,14 @@ class ImpureCalls:
                 if found is not None and found[0].treatment == "native":
                     self._refuse(found[0], f"{found[1]}()")
 
-    def look_into(self, value: object) -> None:
-        """Deals with an operator that shows what an object holds."""
-        if isinstance(value, _WEAK):
-            self.hand_out(value)
+    def look_into(self, *values: object) -> None:
+        """Deals with an operator that shows what objects hold."""
+        guards = self._interpreter.recorder.guards
+        for value in values:
+            if isinstance(value, _WEAK):
+                self.hand_out(value)
+            elif isinstance(value, HOLDERS):
+                guards.add_object(value)
 
     def write_item(self, owner: object) -> None:
         """Deals with an assignment to an item of an object."""

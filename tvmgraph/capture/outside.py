@@ -9,15 +9,18 @@ import functools
 import inspect
 import types
 import warnings
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from tvmgraph.capture import memoized
-from tvmgraph.capture.expect import is_cell, is_watched
+from tvmgraph.capture.containers import method_of
+from tvmgraph.capture.expect import is_cell, is_library, is_plain_object, is_watched
 from tvmgraph.capture.frame import Frame, Unset
 from tvmgraph.capture.hoist import Hoist
 from tvmgraph.capture.nested import NestedFunction
 from tvmgraph.capture.places import ABSENT, Closure, Global, Place, contents, member
 from tvmgraph.capture.traced import TracedTensor
+from tvmgraph.core.parameter import Parameter
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.errors import GlobalWrite
 
@@ -54,9 +57,20 @@ class Outside:
             if isinstance(found, property) and self._interpretable(found.fget) is not None:
                 return self.call(found.fget, (owner,), {})
         value = getattr(owner, name, *default)
+        if self._is_given(owner):
+            self.recorder.guards.add_given(owner, name, value)
         if isinstance(owner, types.ModuleType) or not isinstance(value, types.BuiltinMethodType):
             self.effects.seen(value, owner)
         return value
+
+    def _is_given(self: Interpreter, owner: object) -> bool:
+        """Whether an object of this package or a library existed before the call."""
+        if isinstance(owner, Tensor):
+            return isinstance(owner, Parameter) and not self.recorder.is_made(owner)
+        if isinstance(owner, (type, types.ModuleType)) or not self.effects.existed(owner):
+            return False
+        known = is_library(type(owner).__module__) and not is_plain_object(owner)
+        return isinstance(owner, BaseException) or (known and hasattr(owner, "__dict__"))
 
     def _variable(self: Interpreter, key: object) -> Any:
         value = self.hoisted.read(key)
@@ -81,6 +95,18 @@ class Outside:
         if isinstance(owner, types.CellType):
             self._write_cell(owner, name, value, frame)
             return
+        if not isinstance(owner, (type, Tensor)) and not is_cell(owner):
+            setter = self._setter(owner, name)
+            if setter is not None:
+                self.invoke(*setter(value), {}, node, frame)
+                return
+            if self.effects.is_argument(owner):
+                self.refuse(
+                    node, frame, f"writing an attribute of a {type(owner).__name__} argument"
+                )
+        kept = inspect.getattr_static(type(owner), name, None)
+        if isinstance(kept, types.GetSetDescriptorType) and self.effects.is_old(owner):
+            self.refuse(node, frame, f"writing {name!r} of a {type(owner).__name__} from outside")
         place = member(owner, name)
         if self.settings.lax and is_watched(place.read()):
             self.refuse(node, frame, f"replacing the attribute {name!r}, whose end is noticed,")
@@ -93,6 +119,27 @@ class Outside:
             raise Hoist(place, before, lambda v: self._set_attribute(owner, name, v), what)
         else:
             self._set_attribute(owner, name, value)
+
+    def _setter(
+        self: Interpreter, owner: object, name: str
+    ) -> Callable[[object], tuple[Any, tuple[object, ...]]] | None:
+        """Returns what is called, with which arguments, when an attribute gets a value.
+
+        That is ``__setattr__`` of the class, a property, or another descriptor; ``None`` if the
+        value is just stored.
+        """
+        setter: Any = type(owner).__setattr__
+        own = self.settings.lax and self._interpretable(setter) is not None
+        other = getattr(setter, "__name__", "") != "__setattr__"  # such as `dict.__setitem__`
+        if own or (other and method_of(setter, (owner,)) is not None):
+            return lambda value: (setter, (owner, name, value))
+        found = inspect.getattr_static(type(owner), name, None)
+        if isinstance(found, property) and self._interpretable(found.fset) is not None:
+            return lambda value: (found.fset, (owner, value))
+        puts: Any = getattr(type(found), "__set__", None)
+        if self._interpretable(puts) is not None:
+            return lambda value: (puts, (found, owner, value))
+        return None
 
     def _set_attribute(self: Interpreter, owner: object, name: str, value: object) -> None:
         if not is_cell(owner):

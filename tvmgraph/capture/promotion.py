@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
+from tvmgraph.capture.containers import dict_like, list_like, pairs
 from tvmgraph.core.sizes import LEAST, Dim
 from tvmgraph.core.storage import aligned_empty
 from tvmgraph.core.symbols import NAMESPACE, Scalar, Symbol, SymbolScope
@@ -132,7 +133,7 @@ def number_paths(value: object, path: str = "given") -> list[tuple[str, object]]
         return [(path, value)]
     found: list[tuple[str, object]] = []
     if isinstance(value, dict):
-        for k, v in value.items():
+        for k, v in pairs(value):
             if isinstance(k, (str, int)):
                 found += number_paths(v, f"{path}[{k!r}]")
     elif isinstance(value, (tuple, list)):
@@ -146,12 +147,11 @@ def with_numbers(value: object, new: Iterator[object]) -> Any:
     if value.__class__ in NUMBERS:
         return next(new)
     if isinstance(value, dict):
-        pairs = ((k, with_numbers(v, new) if isinstance(k, (str, int)) else v)
-                 for k, v in value.items())  # fmt: skip
-        return type(value)(pairs)
+        return dict_like(value)(
+            (k, with_numbers(v, new) if isinstance(k, (str, int)) else v) for k, v in pairs(value)
+        )
     if isinstance(value, (tuple, list)):
-        items = [with_numbers(v, new) for v in value]
-        return type(value)(*items) if hasattr(value, "_fields") else type(value)(items)
+        return list_like(value, [with_numbers(v, new) for v in value])
     return value
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NoReturn, Protocol
 
 from tvmgraph.capture.frame import Frame
@@ -62,6 +62,12 @@ class Interpreting(Protocol):
 
     def call(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> object:
         """Calls anything that captured code calls."""
+        ...
+
+    def run_unchanging(
+        self, function: Any, args: tuple[object, ...], kwargs: Mapping[str, object]
+    ) -> object:
+        """Runs code that is not interpreted, which may not change what is older than the call."""
         ...
 
     def iterate(self, value: object, node: ast.AST, frame: Frame) -> Iterator[Any]:

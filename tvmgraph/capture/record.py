@@ -19,7 +19,7 @@ from tvmgraph.capture.handed import Handed
 from tvmgraph.capture.handlers import apart
 from tvmgraph.capture.identity import check_returned, chosen_leaves
 from tvmgraph.capture.interpreter import Interpreter
-from tvmgraph.capture.places import reference
+from tvmgraph.capture.places import ABSENT, held, reference
 from tvmgraph.capture.printing import PrintsInside
 from tvmgraph.capture.promotion import (
     Promotion,
@@ -60,7 +60,9 @@ class AttributeRef:
 
     def read(self) -> Any:
         """Returns what the attribute holds now."""
-        return self.owner().__dict__.get(self.name)
+        owner = self.owner()
+        found = getattr(owner, "__dict__", {}).get(self.name, ABSENT)
+        return held(owner, self.name) if found is ABSENT else found  # perhaps in a slot
 
 
 @dataclass(frozen=True)
@@ -443,8 +445,7 @@ def _result_leaf(
     """Describes one leaf of the result."""
     if isinstance(x, Tensor):
         value = recorder.value_of(x)
-        held = [t for t, v in recorder.captured if t is x]
-        if held:  # the caller gets the very tensor that was read
+        if any(t is x for t, _ in recorder.captured):  # the caller gets what was read
             return tree.Leaf("object", x)
         for i, argument in enumerate(recorder.arguments):
             if argument is x:
@@ -493,9 +494,9 @@ def _attribute_effects(recorder: Recorder, describe: tree.Described) -> list[_Ef
     """
     effects: list[_Effect] = []
     for cell, name, before in recorder.attributes():
-        if name not in cell.__dict__:  # it became a Parameter or a Cell, once and for all
+        value = held(cell, name)
+        if value is ABSENT:  # it became a Parameter or a Cell, once and for all
             continue
-        value = cell.__dict__[name]
         if recorder.interprets or any(isinstance(t, TracedTensor) for t in tree.tensors(value)):
             effects.append((cell, name, describe(value), before))
             recorder.restore(cell, name, before)  # the call itself will set it

@@ -15,6 +15,7 @@ from tvmgraph import dtypes
 from tvmgraph.capture import identity
 from tvmgraph.capture.expect import is_cell
 from tvmgraph.capture.guards import Guards
+from tvmgraph.capture.places import held, put_back
 from tvmgraph.capture.region import Region
 from tvmgraph.capture.traced import TracedTensor
 from tvmgraph.capture.traced_number import TracedNumber
@@ -439,7 +440,11 @@ class Recorder:
 
     def before_attribute(self, cell: object, name: str) -> None:
         """Notes what an attribute of a Cell held before it is written."""
-        self._journal.append((cell, name, cell.__dict__.get(name, _MISSING)))
+        self._journal.append((cell, name, held(cell, name)))
+
+    def is_made(self, parameter: object) -> bool:
+        """Whether the capture made a Parameter."""
+        return id(parameter) in self._created
 
     def before_change(self, owner: object) -> None:
         """Notes what a Cell or Parameter holds before its members or settings change.
@@ -462,7 +467,7 @@ class Recorder:
         """Returns the Cell attributes that were written, once each, with what they held before."""
         first: dict[tuple[int, str], tuple[object, str, object]] = {}
         for cell, name, before in self._journal:
-            if name is not None:
+            if name is not None and id(cell) not in self.guards.fresh:
                 first.setdefault((id(cell), name), (cell, name, before))
         return list(first.values())
 
@@ -479,12 +484,7 @@ class Recorder:
             cell.__dict__.clear()
             cell.__dict__.update(before)
             return
-        if isinstance(cell, type):
-            (delattr(cell, name) if before is _MISSING else setattr(cell, name, before))
-        elif before is _MISSING:
-            cell.__dict__.pop(name, None)
-        else:
-            cell.__dict__[name] = before
+        put_back(cell, name, before)
 
 
 def _call(
@@ -493,5 +493,4 @@ def _call(
     return function(*args, **kwargs)
 
 
-_MISSING = object()
 _TABLES = ("_params", "_cells", "_buffers", "_flags")

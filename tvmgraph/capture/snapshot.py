@@ -2,38 +2,12 @@
 
 from __future__ import annotations
 
-from collections import deque
 from typing import Any
 
+from tvmgraph.capture.containers import Container, copy_of, refill, same_contents
 from tvmgraph.capture.expect import is_iterator
 from tvmgraph.capture.frame import Frame
 from tvmgraph.capture.nested import NestedFunction
-
-Container = list[object] | dict[object, object] | set[object] | deque[object]
-
-
-def copy_of(container: Container) -> object:
-    """Returns a shallow copy of a container."""
-    return container.copy()
-
-
-def refill(container: Container, contents: Any) -> None:
-    """Gives a container the contents of a copy."""
-    container.clear()
-    if isinstance(container, (list, deque)):
-        container.extend(contents)
-    else:
-        container.update(contents)
-
-
-def same_contents(a: Any, b: Any) -> bool:
-    """Whether two containers hold the same objects in the same order."""
-    if isinstance(a, set):
-        return a == b
-    if isinstance(a, dict):
-        pairs = zip(a.items(), b.items())
-        return len(a) == len(b) and all(k is j and v is w for (k, v), (j, w) in pairs)
-    return len(a) == len(b) and all(x is y for x, y in zip(a, b))
 
 
 class Snapshot:

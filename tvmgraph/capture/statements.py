@@ -189,16 +189,15 @@ class Statements:
             self.set_attribute(owner, name, new, node, frame)
             return
         key = positions(owner, self.evaluate(t.slice, frame))
-        new = self._combined(node, self.effects.item(owner, owner[key]), frame)
+        new = self._combined(node, self.subscript(owner, key), frame)
         self.effects.call(owner, "__setitem__", (key, new), {}, node, frame)
 
     def _combined(self: Interpreter, node: ast.AugAssign, before: object, frame: Frame) -> Any:
         value = self.evaluate(node.value, frame)
         frame.node = node
         if isinstance(before, list) and isinstance(node.op, (ast.Add, ast.Mult)):
-            method = "extend" if isinstance(node.op, ast.Add) else "__imul__"
-            self.effects.call(before, method, (value,), {}, node, frame)
-            return before
+            method = "__iadd__" if isinstance(node.op, ast.Add) else "__imul__"
+            return self.effects.call(before, method, (value,), {}, node, frame)
         if isinstance(before, (set, dict)):
             self.refuse(
                 node, frame, "an in-place operator on a set or dict", "use its update method"
@@ -234,6 +233,7 @@ class Statements:
             self.refuse(target, frame, "this assignment target")
 
     def _unpack(self: Interpreter, target: ast.Tuple | ast.List, value: Any, frame: Frame) -> None:
+        self.impure.look_into(value)
         targets = target.elts
         starred = [i for i, t in enumerate(targets) if isinstance(t, ast.Starred)]
         # Python takes one item more than there are targets: there may be no end of them

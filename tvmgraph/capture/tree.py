@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter, OrderedDict, defaultdict
+from collections import Counter
 from collections.abc import (
     Callable,
     ItemsView,
@@ -17,6 +17,7 @@ from dataclasses import dataclass, fields, is_dataclass
 from functools import partial
 from typing import Any
 
+from tvmgraph.capture.containers import dict_like, list_like, of_kind, pairs
 from tvmgraph.core.tensor import Tensor
 
 
@@ -63,7 +64,7 @@ def _walk(value: object, found: list[Tensor]) -> None:
         for v in value:
             _walk(v, found)
     elif isinstance(value, dict):
-        for v in value.values():
+        for _, v in pairs(value):
             _walk(v, found)
 
 
@@ -83,55 +84,10 @@ def replace(value: object, new: Iterator[object], other: Callable[[Any], Any] | 
     if isinstance(value, Tensor):
         return next(new)
     if isinstance(value, (tuple, list)):
-        return _like(value, [replace(v, new, other) for v in value])
+        return list_like(value, [replace(v, new, other) for v in value])
     if isinstance(value, dict):
-        return dict_like(value)((k, replace(v, new, other)) for k, v in value.items())
+        return dict_like(value)((k, replace(v, new, other)) for k, v in pairs(value))
     return value if other is None else other(value)
-
-
-def dict_like(value: dict[Any, Any]) -> Callable[[Any], Any]:
-    """Returns what makes a dict of the same class from pairs, without running anything of it."""
-    if type(value) is dict:
-        return dict
-    factory = value.default_factory if isinstance(value, defaultdict) else None
-    return partial(_dict_of_kind, type(value), factory, getattr(value, "__dict__", {}).copy())
-
-
-def _dict_of_kind(
-    kind: type[dict[object, object]], factory: object, attributes: Mapping[str, object],
-    pairs: Iterable[tuple[object, object]],
-) -> object:  # fmt: skip
-    new = kind.__new__(kind)
-    if factory is not None:
-        setattr(new, "default_factory", factory)  # noqa: B010
-    for key, item in pairs:
-        if isinstance(new, OrderedDict):
-            OrderedDict.__setitem__(new, key, item)
-        else:
-            dict.__setitem__(new, key, item)
-    for name, attribute in attributes.items():
-        new.__dict__[name] = attribute
-    return new
-
-
-def _like(value: object, items: list[object]) -> object:
-    if hasattr(value, "_fields"):  # a named tuple
-        return type(value)(*items)
-    new = _of_kind(type(value), items)
-    for name, attribute in getattr(value, "__dict__", {}).items():
-        new.__dict__[name] = attribute
-    return new
-
-
-def _of_kind(kind: Any, items: list[Any]) -> object:
-    """Makes a list or tuple of a class without running anything of it."""
-    if kind in (list, tuple):
-        return kind(items)
-    if issubclass(kind, tuple):
-        return tuple.__new__(kind, items)
-    new = list.__new__(kind)
-    list.extend(new, items)
-    return new
 
 
 class Described:
@@ -175,7 +131,7 @@ def describe(
             return Branch(lambda items: kind(*items), children)
         if getattr(value, "__dict__", None):  # more than its items
             return leaf(value)
-        return Branch(partial(_of_kind, type(value)), children)  # holds nothing of the value
+        return Branch(partial(of_kind, type(value)), children)  # holds nothing of the value
     if isinstance(value, dict) and not getattr(value, "__dict__", None):
         keys, make = tuple(value), dict_like(value)
         named, children = tuple(map(each, keys)), tuple(map(each, value.values()))

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tvmgraph import dtypes
-from tvmgraph.capture.expect import forget_with, identified
+from tvmgraph.capture.containers import pairs
+from tvmgraph.capture.expect import forget_with, identified, own_attributes
 from tvmgraph.capture.promotion import (
     NUMBERS,
     MutableFloat,
@@ -63,11 +64,12 @@ def pattern_of(value: Any, shapes: list[tuple[int, ...]], numbers: list[object])
     if isinstance(value, dict):
         items = [
             (k, pattern_of(v, shapes, numbers) if isinstance(k, (str, int)) else id(v))
-            for k, v in value.items()
+            for k, v in (value.items() if kind is dict else pairs(value))
         ]
-        return (kind, tuple(items))
+        return (kind, tuple(items), *own_attributes(value))
     if isinstance(value, (tuple, list)):
-        return (kind, tuple([pattern_of(v, shapes, numbers) for v in value]))
+        items = [pattern_of(v, shapes, numbers) for v in value]
+        return (kind, tuple(items), *own_attributes(value))
     if isinstance(value, np.ndarray):
         return (kind, value.dtype.str, value.shape, value.tobytes())
     return identified(value)

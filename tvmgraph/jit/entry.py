@@ -16,7 +16,7 @@ from tvmgraph.capture.promotion import Operand
 from tvmgraph.capture.record import AttributeRef, Captured, Drawn
 from tvmgraph.capture.settings import Settings
 from tvmgraph.config import JitConfig
-from tvmgraph.core.parameter import Parameter, ParameterTuple
+from tvmgraph.core.parameter import Parameter
 from tvmgraph.core.random import default_generator
 from tvmgraph.core.state import note_act, turn
 from tvmgraph.core.tensor import Tensor
@@ -297,7 +297,7 @@ def _map(value: object, change: Callable[[object], object]) -> Any:
     if isinstance(value, dict):
         return {k: _map(v, change) for k, v in value.items()}
     if isinstance(value, (tuple, list)) and not hasattr(value, "_fields"):
-        kind = tuple if isinstance(value, ParameterTuple) else type(value)
+        kind = tuple if isinstance(value, tuple) else list  # runs no code of a class
         return kind([_map(v, change) for v in value])
     return change(value)
 

@@ -18,7 +18,8 @@ import numpy as np
 
 from tvmgraph import dtypes, forking, hooks
 from tvmgraph.capture import tree
-from tvmgraph.capture.expect import forget_with, identified
+from tvmgraph.capture.containers import pairs
+from tvmgraph.capture.expect import forget_with, identified, own_attributes
 from tvmgraph.capture.promotion import MutableFloat, MutableInt, Operand, Promotion
 from tvmgraph.capture.record import Captured, capture
 from tvmgraph.capture.settings import Settings
@@ -627,9 +628,9 @@ class JitFunction(Inspectable):
 def key_of(value: Any, leaves: list[Tensor]) -> object:
     """Returns the hashable kind of an argument and collects its tensors.
 
-    A tensor counts by its type and whether it is a Parameter, a number or string by its value, an
-    array by its elements, a set, deque or buffer by identity and contents, any other object by
-    identity.
+    A tensor counts by its type and whether it is a Parameter, a number or string by its value, a
+    list, tuple or dict by its items and attributes, an array by its elements, a set, deque or
+    buffer by identity and contents, any other object by identity.
     """
     if isinstance(value, Tensor):
         leaves.append(value)
@@ -643,10 +644,13 @@ def key_of(value: Any, leaves: list[Tensor]) -> object:
         return (kind, repr(value))  # tells -0.0 from 0.0 and finds NaN again
     if value is None or kind in (int, bool, str, bytes, complex) or isinstance(value, dtypes.DType):
         return (kind, value)
-    if isinstance(value, dict):
+    if kind is dict:
         return (kind, tuple([(k, key_of(v, leaves)) for k, v in value.items()]))
+    if isinstance(value, dict):
+        items = tuple([(k, key_of(v, leaves)) for k, v in pairs(value)])
+        return (kind, items, own_attributes(value))
     if isinstance(value, (tuple, list)):
-        return (kind, tuple([key_of(v, leaves) for v in value]))
+        return (kind, tuple([key_of(v, leaves) for v in value]), own_attributes(value))
     if isinstance(value, np.ndarray):
         return (kind, value.dtype.str, value.shape, value.tobytes())
     if kind is MutableInt or kind is MutableFloat:

@@ -1,0 +1,164 @@
+"""Lists, dicts, sets and deques, and classes made of them, without running code of these classes.
+
+A class may override what such a container does: ``copy``, ``__iter__``, ``__setitem__``. What a
+capture does for itself must not call that, and what captured code calls must run it once.
+"""
+
+from __future__ import annotations
+
+import types
+from collections import OrderedDict, defaultdict, deque
+from collections.abc import Iterable, Iterator
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+Container = list[Any] | dict[Any, Any] | set[Any] | deque[Any]
+#: Classes whose methods are C code that is known; those of a class come before those of its bases.
+_KNOWN: tuple[type, ...] = (OrderedDict, defaultdict, list, dict, set)
+_BASES: tuple[type, ...] = (OrderedDict, list, dict, set, deque)
+_DESCRIPTORS = (types.MethodDescriptorType, types.WrapperDescriptorType)
+
+
+def _base(container: Container) -> Any:
+    """Returns the class that holds the contents."""
+    return next(base for base in _BASES if isinstance(container, base))
+
+
+def method_of(function: Any, args: tuple[Any, ...]) -> tuple[Container, Any] | None:
+    """Returns the container and the C function that a call of a method means.
+
+    Args:
+        function: What is called: ``o.append``, ``super().append``, or ``list.append`` with the
+            container as its first argument.
+        args: The arguments.
+    """
+    if isinstance(function, _DESCRIPTORS):
+        kind, owner = function.__objclass__, args[0] if args else None
+        return (owner, function) if kind in _KNOWN and isinstance(owner, kind) else None
+    if not isinstance(function, (types.BuiltinMethodType, types.MethodWrapperType)):
+        return None
+    owner: Any = function.__self__
+    for kind in type(owner).__mro__:
+        if kind in _KNOWN and isinstance(vars(kind).get(function.__name__), _DESCRIPTORS):
+            return owner, vars(kind)[function.__name__]
+    return None
+
+
+def inherited(owner: object, method: str) -> Any:
+    """Returns the C function that is a method of a container, ``None`` for other methods."""
+    function = getattr(type(owner), method, None)
+    known = isinstance(function, _DESCRIPTORS) and function.__objclass__ in _KNOWN
+    return function if known else None
+
+
+def owners(value: Any) -> Iterator[object]:
+    """Yields an object and those whose memory it shows: of a view of an array the array."""
+    while value is not None:
+        yield value
+        if isinstance(value, memoryview):
+            value = value.obj
+        else:
+            value = value.base if isinstance(value, np.ndarray) else None
+
+
+def item_of(container: Any, key: Any) -> Any:
+    """Returns an item of a list, tuple or dict."""
+    base = next(base for base in (dict, list, tuple) if isinstance(container, base))
+    return base.__getitem__(container, key)
+
+
+def pairs(value: dict[Any, Any]) -> Iterable[tuple[Any, Any]]:
+    """Returns the items of a dict in its order."""
+    return _base(value).items(value)
+
+
+def copy_of(container: Container) -> Container:
+    """Returns a shallow copy of the same class, with the same attributes."""
+    if isinstance(container, dict):
+        return dict_like(container)(pairs(container))
+    base, kind = _base(container), type(container)
+    if kind is base:
+        return container.copy()
+    new: Any = kind.__new__(kind)
+    if isinstance(container, deque):
+        deque.__init__(new, (), container.maxlen)
+    _fill(new, base.__iter__(container))
+    attributes = getattr(container, "__dict__", None)
+    if attributes:
+        new.__dict__.update(attributes)
+    return new
+
+
+def refill(container: Container, contents: Any) -> None:
+    """Gives a container the contents of a copy."""
+    _base(container).clear(container)
+    _fill(container, pairs(contents) if isinstance(contents, dict) else contents)
+
+
+def _fill(container: Container, contents: Iterable[Any]) -> None:
+    base = _base(container)
+    if isinstance(container, dict):
+        for key, value in contents:
+            base.__setitem__(container, key, value)
+    else:
+        (base.update if base is set else base.extend)(container, contents)
+
+
+def same_contents(a: Any, b: Any) -> bool:
+    """Whether two containers hold the same objects in the same order."""
+    if isinstance(a, set):
+        return set.__eq__(a, b)
+    if isinstance(a, dict):
+        if len(a) != len(b):
+            return False
+        return all(k is j and v is w for (k, v), (j, w) in zip(pairs(a), pairs(b)))
+    return len(a) == len(b) and all(x is y for x, y in zip(a, b))
+
+
+def dict_like(value: dict[Any, Any]) -> Any:
+    """Returns what makes a dict of the same class from pairs, without running anything of it."""
+    if type(value) is dict:
+        return dict
+    factory = value.default_factory if isinstance(value, defaultdict) else None
+    attributes = getattr(value, "__dict__", {})
+    shared = attributes is value  # its items are its attributes
+    return partial(_dict_of_kind, type(value), factory, None if shared else attributes.copy())
+
+
+def list_like(value: Any, items: list[Any]) -> Any:
+    """Returns a list or tuple of the same class with other items."""
+    if hasattr(value, "_fields"):  # a named tuple
+        return type(value)(*items)
+    new: Any = of_kind(type(value), items)
+    attributes = getattr(value, "__dict__", None)
+    if attributes:
+        new.__dict__.update(attributes)
+    return new
+
+
+def of_kind(kind: Any, items: list[Any]) -> Any:
+    """Makes a list or tuple of a class without running anything of it."""
+    if kind in (list, tuple):
+        return kind(items)
+    if issubclass(kind, tuple):
+        return tuple.__new__(kind, items)
+    new = list.__new__(kind)
+    list.extend(new, items)
+    return new
+
+
+def _dict_of_kind(
+    kind: type[dict[object, object]], factory: object, attributes: dict[str, object] | None,
+    items: Iterable[tuple[object, object]],
+) -> object:  # fmt: skip
+    new: Any = kind.__new__(kind)
+    if factory is not None:
+        new.default_factory = factory
+    _fill(new, items)
+    if attributes is None:
+        new.__dict__ = new
+    elif attributes:
+        new.__dict__.update(attributes)
+    return new
