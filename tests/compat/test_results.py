@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -10,7 +11,7 @@ import pytest
 
 import tvmgraph as ms
 import tvmgraph.numpy as mnp
-from tvmgraph import Parameter, Tensor, mint, ops
+from tvmgraph import Parameter, Tensor, mint, nn, ops
 from tvmgraph.ops.operations import _grad_ops
 
 I, U = Tensor([1, 2], ms.int32), Tensor([1, 0], ms.uint8)
@@ -82,6 +83,47 @@ CASES: dict[str, tuple[Callable[[], Any], Any, Any]] = {
     "divided by no number": (lambda: ops.DivNoNan()(U, 0.0), ms.float32, [0, 0]),
     "remainder by a tensor of a number": (lambda: ops.fmod(U, Tensor(2)), ms.uint8, [1, 0]),
     "samples like halves": (lambda: ops.randn_like(H)[:0], ms.float32, []),
+    "halves of a matrix": (lambda: ops.det(Tensor([[2.0, 1], [1, 2]], ms.float16)), ms.float16, 3),
+    "logarithm of halves": (lambda: ops.slogdet(Tensor([[1.0]], ms.float16))[1], ms.float16, 0),
+    "system of halves": (lambda: ops.lu_solve(Tensor([[2.0]], ms.float16), Tensor(
+        [[4.0]], ms.float16), Tensor([1], ms.int32)), ms.float16, [[0.5]]),
+    "area of doubles": (lambda: ops.trapz(F.double(), F.double()), ms.float32, 1.5),
+    "area of halves": (lambda: ops.trapz(H), ms.float16, 1.5),
+    "covariance of halves": (lambda: ops.cov(H), ms.float32, 0.5),
+    "bins of halves": (lambda: ops.histc(H, 2, 1.0, 2.0), ms.float32, [1, 1]),
+    "condition of doubles": (lambda: ops.cond(SQUARE.double() + ops.eye(3)), ms.float32, 4),
+    "powers of pixels": (lambda: ops.vander(U), ms.int64, [[1, 1], [0, 1]]),
+    "products of pixels": (lambda: ops.vecdot(U, U), ms.int64, 1),
+    "trace of pixels": (lambda: U.reshape((1, 2)).trace(), ms.int64, 1),
+    "sum of singular halves": (lambda: ops.norm(H.reshape((1, 2)), ord="nuc"), ms.float32, 5**0.5),
+    "the largest of integers": (lambda: ops.vector_norm(I, ord=math.inf), ms.int32, 2),
+    "a fraction of a number": (lambda: mint.add(H, 2.5, alpha=2), ms.float16, [6, 7]),
+    "a fraction of integers": (lambda: mint.sub(H, I, alpha=0.5), ms.float16, [0.5, 1]),
+    "counts of floats": (lambda: ops.bincount(Tensor([1.0, 2.9])), ms.float32, [0, 1, 1]),
+    "derivative for halves": (lambda: ops.polygamma(1, H), ms.float16, [1.644531, 0.64502]),
+    "pixels repeated": (lambda: ops.interpolate(PIXELS[..., 0].astype(ms.uint8), size=(2,),
+                                                mode="nearest"), ms.uint8,
+                        [[[1, 3], [5, 7], [9, 11], [13, 15]]]),
+    "power mean of integers": (lambda: ops.lp_pool1d(I.reshape((1, 1, 2)), 1, 2), ms.float32,
+                               [[[3]]]),
+    "likelihood of integers": (lambda: ops.gaussian_nll_loss(I, I * 0, I * 0 + 1), ms.float32,
+                               1.25),
+    "one target for all": (lambda: nn.MarginRankingLoss()(F, F * 0, Tensor(-1.0)), ms.float32, 1.5),
+    "labels of all rows": (lambda: nn.MultiLabelSoftMarginLoss()(SQUARE * 0, ops.zeros(3)),
+                           ms.float32, math.log(2)),
+    "a sequence of halves": (lambda: nn.GRU(2, 1)(H.reshape((1, 1, 2)))[1] * 0, ms.float16,
+                             [[[0]]]),
+    "logarithms before the first": (lambda: ops.CumulativeLogsumexp(exclusive=True)(F, Tensor(0)),
+                                    ms.float32, [np.finfo(np.float32).min, 1]),
+    "variance of halves": (lambda: ops.LayerNorm()(H.reshape((1, 2)), H, H)[2], ms.float32,
+                           [[0.25]]),
+    "lognormal halves": (lambda: H.log_normal() * 0, ms.float16, [0, 0]),
+    "numpy: quotient of doubles": (lambda: mnp.divide(F.double(), 2), ms.float32, [0.5, 1]),
+    "numpy: quotient by a fraction": (lambda: mnp.divide(H, 2.5), ms.float32, [0.4, 0.8]),
+    "numpy: trunc of doubles": (lambda: mnp.trunc(F.double()), ms.float32, [1, 2]),
+    "numpy: pixels between": (lambda: mnp.clip(U, 0, 2), ms.uint8, [1, 0]),
+    "numpy: mean of doubles": (lambda: mnp.nanmean(F.double()), ms.float64, 1.5),
+    "numpy: remainder of pixels": (lambda: mnp.fmod(U, 2), ms.int32, [1, 0]),
     "numpy: one condition": (lambda: mnp.piecewise(2, True, [lambda x: x - 1]), ms.int32, 1),
 }  # fmt: skip
 
@@ -98,6 +140,8 @@ MISTAKES: dict[str, tuple[Callable[[], Any], type[Exception]]] = {
     "repeated less than never": (lambda: ops.repeat_interleave(F, -1), RuntimeError),
     "a sequence too long": (lambda: ops.CTCGreedyDecoder()(ops.ones((2, 2, 3)), I + 2),
                             RuntimeError),
+    "segments of bools": (lambda: ops.unsorted_segment_min(B, I, 2), TypeError),
+    "numpy: counts of floats": (lambda: mnp.bincount(F), TypeError),
     "numpy: random integers": (lambda: mnp.randn(dtype=ms.int32), ValueError),
     "numpy: a shape of floats": (lambda: mnp.rand(1, 1.5), TypeError),
     "numpy: bounds in a list": (lambda: mnp.amax(F, initial=[1.0]), TypeError),
@@ -137,3 +181,10 @@ def test_parameters_keep_what_vmap_assigns() -> None:
     inner = (0, 0, None, 0)
     np.testing.assert_allclose(after(lambda f: ms.vmap(ms.vmap(f, inner), inner)), wanted)
     np.testing.assert_allclose(after(lambda f: ms.jit(ms.vmap(f, inner))), wanted, rtol=1e-6)
+
+
+def test_loss_scales_keep_their_type() -> None:
+    for manager in (ms.FixedLossScaleManager, ms.DynamicLossScaleManager):
+        assert type(manager(16).get_loss_scale()) is int
+    assert type(nn.FixedLossScaleUpdateCell(16).get_loss_scale()) is int
+    assert type(nn.DynamicLossScaleUpdateCell(16.0, 2, 3).get_loss_scale()) is float

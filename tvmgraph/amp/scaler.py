@@ -21,7 +21,7 @@ def _check(op: str, name: str, value: Any, low: float, whole: bool = False) -> A
         kind = "an int" if whole else "a number"
         raise ArgumentError(f"{name} must be {kind} of at least {low:g}, not {value!r}",
                             op=f"amp.{op}", at=user_source())  # fmt: skip
-    return int(number) if whole else number
+    return int(number) if whole else value if isinstance(value, int) else number
 
 
 def _map(function: Any, inputs: object) -> object:

@@ -347,7 +347,7 @@ class TensorMethods(TensorAccess):
 
     def log_normal(self, mean: float = 1.0, std: float = 2.0) -> Tensor:
         """Draws numbers whose logarithm is normal, in this shape and dtype."""
-        return F.exp(F.randn_like(self) * std + mean)
+        return F.exp(F.randn_like(self, dtype=self.dtype) * std + mean)
 
     # ---- in place ---------------------------------------------------------------------------
 

@@ -295,7 +295,8 @@ class TensorOverloads:
     def trace(
         self, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: DTypeLike | None = None
     ) -> Tensor:
-        """Sum of a diagonal; see :func:`tvmgraph.ops.trace`."""
+        """Sum of a diagonal, int64 for integers; see :func:`tvmgraph.ops.trace`."""
+        dtype = dtypes.int64 if dtype is None and self.dtype.is_integer else dtype
         x = self if dtype is None else F.cast(self, dtype)
         if (offset, axis1, axis2, self.ndim) == (0, 0, 1, 2):
             return F.trace(x)

@@ -189,13 +189,13 @@ class MultiLabelSoftMarginLoss(LossBase):
 
     Inputs:
         - **x** (Tensor) - Shape :math:`(N, C)`.
-        - **target** (Tensor) - Zeros and ones, the same shape.
+        - **target** (Tensor) - Zeros and ones, a shape that broadcasts with it.
 
     Outputs:
         A 0-d tensor, or shape :math:`(N,)` for ``"none"``.
 
     Raises:
-        ShapeError: if the shapes differ.
+        ShapeError: if the shapes do not broadcast.
 
     Example:
         >>> nn.MultiLabelSoftMarginLoss()(ops.ones((2, 3)), ops.ones((2, 3))).shape
@@ -207,7 +207,6 @@ class MultiLabelSoftMarginLoss(LossBase):
         self.weight = optional_tensor("MultiLabelSoftMarginLoss", "weight", weight)
 
     def construct(self, x: Tensor, target: Tensor) -> Tensor:
-        same_shapes("MultiLabelSoftMarginLoss", x=x, target=target)
         return F.multilabel_soft_margin_loss(x, target, self.weight, self.reduction)
 
 

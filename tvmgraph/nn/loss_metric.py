@@ -56,14 +56,14 @@ class MarginRankingLoss(LossBase):
 
     Inputs:
         - **input1** (Tensor) - Any shape.
-        - **input2** (Tensor) - The same shape.
-        - **target** (Tensor) - 1 or -1, the same shape.
+        - **input2** (Tensor) - A shape that broadcasts with it.
+        - **target** (Tensor) - 1 or -1, a shape that broadcasts, too.
 
     Outputs:
         A 0-d tensor, or the element losses for ``"none"``.
 
     Raises:
-        ShapeError: if the shapes differ.
+        ShapeError: if the shapes do not broadcast.
 
     Example:
         >>> one = Tensor([1.0])
@@ -76,7 +76,6 @@ class MarginRankingLoss(LossBase):
         self.margin = float(real("MarginRankingLoss", "margin", margin))
 
     def construct(self, input1: Tensor, input2: Tensor, target: Tensor) -> Tensor:
-        same_shapes("MarginRankingLoss", input1=input1, input2=input2, target=target)
         return self.get_loss(F.relu((input2 - input1) * target + self.margin))
 
 
@@ -203,15 +202,15 @@ class TripletMarginWithDistanceLoss(LossBase):
 
     Inputs:
         - **x** (Tensor) - Anchors, shape :math:`(N, *)`.
-        - **positive** (Tensor) - The same shape.
-        - **negative** (Tensor) - The same shape.
+        - **positive** (Tensor) - A shape that broadcasts with it.
+        - **negative** (Tensor) - A shape that broadcasts, too.
 
     Outputs:
         A 0-d tensor, or the losses of the samples for ``"none"``.
 
     Raises:
         DTypeError: if ``distance_function`` cannot be called.
-        ShapeError: if the shapes differ.
+        ShapeError: if the shapes do not broadcast.
 
     Example:
         >>> x = ops.ones((2, 3))
@@ -235,7 +234,6 @@ class TripletMarginWithDistanceLoss(LossBase):
         self.margin = float(real(op, "margin", margin))
 
     def construct(self, x: Tensor, positive: Tensor, negative: Tensor) -> Tensor:
-        same_shapes("TripletMarginWithDistanceLoss", x=x, positive=positive, negative=negative)
         near = self.distance_function(x, positive)
         far = self.distance_function(x, negative)
         if self.swap:

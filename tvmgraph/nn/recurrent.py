@@ -131,13 +131,11 @@ class _Recurrent(Cell):
         self, x: Tensor, index: int, state: State, lengths: Tensor | None, backwards: bool
     ) -> tuple[Tensor, State]:
         """Runs one direction of one layer over all steps of ``x`` (time first)."""
-        suffix = self._suffixes[index]
-        w_ih = self.compute(getattr(self, f"weight_ih_{suffix}"))
-        w_hh = self.compute(getattr(self, f"weight_hh_{suffix}"))
-        b_ih = b_hh = None
-        if self.has_bias:
-            b_ih = self.compute(getattr(self, f"bias_ih_{suffix}"))
-            b_hh = self.compute(getattr(self, f"bias_hh_{suffix}"))
+        kinds = ("weight_ih", "weight_hh", "bias_ih", "bias_hh")[: 4 if self.has_bias else 2]
+        weights = (self.compute(getattr(self, f"{k}_{self._suffixes[index]}")) for k in kinds)
+        if x.dtype.is_float:  # a network of halves calls with them, whatever its weights are
+            weights = (F.cast(w, x.dtype) for w in weights)
+        w_ih, w_hh, b_ih, b_hh = (*weights, None, None)[:4]
         turned = lengths is not None and backwards
         if turned:  # then the last valid step is the first one, and what is not valid comes last
             x = F.reverse_sequence(x, lengths, 0, 1)

@@ -403,8 +403,14 @@ def bincount(
         weights: What each counts instead of 1.
         minlength: At least how many counts there are.
         length: How many there are; without it the largest integer says.
+
+    Raises:
+        DTypeError: if ``x`` holds no integers.
     """
-    x = ops.clamp(array_of(x), 0, None)
+    x = array_of(x)
+    if not x.dtype.is_integer:
+        raise DTypeError(f"x must hold integers, not {x.dtype.name}", at=user_source())
+    x = ops.clamp(x, 0, None)
     size = length or max(int(ops.amax(x)) + 1, minlength)
     same = ops.cast(
         ops.equal(ops.expand_dims(x, 0), ops.reshape(ops.arange(size), (-1, 1))), float32

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tvmgraph import ops
+from tvmgraph import dtypes, ops
 from tvmgraph.core.arguments import AxisLike, DTypeLike
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.dtypes import float16, float32, int32
@@ -163,8 +163,32 @@ def full(shape: Any, value: object, dtype: DTypeLike | None) -> Tensor:
 
 def clip(x: Tensor, low: object, high: object) -> Tensor:
     """Limits elements to an interval; bounds are numbers, arrays or None."""
-    x = x if low is None else ops.maximum(x, array_of(low))
-    return x if high is None else ops.minimum(x, array_of(high))
+    low, high = (b if b is None or dtypes.is_number(b) else array_of(b) for b in (low, high))
+    x = x if low is None else ops.maximum(x, low)
+    return x if high is None else ops.minimum(x, high)
+
+
+def single(x: Tensor) -> Tensor:
+    """Returns ``x`` in float32 unless it holds float16 or complex elements."""
+    return x if x.dtype is float16 or x.dtype.kind == "c" else ops.cast(x, float32)
+
+
+def promoted(x1: Tensor, x2: Tensor) -> tuple[Tensor, Tensor]:
+    """Returns both arrays in the dtype of both, also where one of them has no axes."""
+    dtype = dtypes.promote(x1.dtype, x2.dtype)
+    return ops.cast(x1, dtype), ops.cast(x2, dtype)
+
+
+def quotient(x1: Tensor, x2: Tensor) -> Tensor:
+    """Divides in float32 unless an array holds float16, float32 or complex elements."""
+    if any(x.dtype in (float16, float32) or x.dtype.kind == "c" for x in (x1, x2)):
+        return ops.div(*promoted(x1, x2))
+    return ops.div(single(x1), single(x2))
+
+
+def wide(x: Tensor) -> dtypes.DType:
+    """Returns float64 for it, otherwise float32."""
+    return x.dtype if x.dtype is dtypes.float64 else float32
 
 
 def angles(x: Tensor) -> Tensor:
@@ -227,6 +251,6 @@ def take_along_axis(arr: Tensor, indices: Tensor, axis: int | None) -> Tensor:
 __all__ = [
     "MOST", "alike", "angles", "array_equiv", "arrays_of", "axes_of", "axis_of", "clip",
     "contains", "cross", "cuts", "diagflat", "divisors", "dtype_of", "expand_dims", "extreme",
-    "filled", "float32", "floats", "full", "int32", "is_float", "nanvar", "roll", "rollaxis",
-    "scan", "split", "sum", "take_along_axis",
+    "filled", "float32", "floats", "full", "int32", "is_float", "nanvar", "promoted", "quotient",
+    "roll", "rollaxis", "scan", "single", "split", "sum", "take_along_axis", "wide",
 ]  # fmt: skip

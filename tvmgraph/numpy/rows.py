@@ -33,12 +33,12 @@ sin=sin sinh=sinh tan=tan tanh=tanh
 """
 # function -> operator; called f(x1, x2, dtype=None)
 BINARY = """
-add=add bitwise_and=bitwise_and bitwise_or=bitwise_or bitwise_xor=bitwise_xor divide=div
-equal=equal floor_divide=floor_div fmod=fmod greater=greater greater_equal=greater_equal
+add=add bitwise_and=bitwise_and bitwise_or=bitwise_or bitwise_xor=bitwise_xor
+equal=equal floor_divide=floor_div greater=greater greater_equal=greater_equal
 heaviside=heaviside hypot=hypot less=less less_equal=less_equal logaddexp=logaddexp
 logaddexp2=logaddexp2 logical_and=logical_and logical_or=logical_or logical_xor=logical_xor
 matmul=matmul maximum=maximum minimum=minimum mod=floor_mod multiply=mul not_equal=not_equal
-power=pow remainder=floor_mod subtract=sub true_divide=div
+power=pow remainder=floor_mod subtract=sub
 """
 
 ROWS = r"""
@@ -65,16 +65,18 @@ cumsum | a, axis=None, dtype=None | H.scan(F.cumsum, a, axis, dtype)
 diag | v, k=0 | F.diagonal(v, k) if v.ndim > 1 else H.diagflat(v, k)
 diagflat | v, k=0 | H.diagflat(F.ravel(v), k)
 diagonal | a, offset=0, axis1=0, axis2=1 | F.diagonal(a, offset, axis1, axis2)
+divide | x1, x2, dtype=None | H.quotient(x1, x2)
 divmod | x1, x2, dtype=None | (F.floor_div(x1, x2), F.floor_mod(x1, x2))
 dsplit | x, indices_or_sections | H.split(x, indices_or_sections, 2)
 empty_like | prototype, dtype=None, shape=None | F.zeros(prototype.shape if shape is None else shape, H.dtype_of(dtype or prototype.dtype))
 exp2 | x, dtype=None | F.pow(2, x)
 expand_dims | a, axis | H.expand_dims(a, axis)
-fix | x | F.trunc(H.floats(x))
+fix | x | F.trunc(H.single(x))
 flip | m, axis=None | F.flip(m, H.axes_of(axis, m.ndim))
 fliplr | m | F.flip(m, (1,))
 flipud | m | F.flip(m, (0,))
 float_power | x1, x2, dtype=None | F.pow(F.cast(x1, H.float32), F.cast(x2, H.float32))
+fmod | x1, x2, dtype=None | F.fmod(*H.promoted(x1, x2))
 full_like | a, fill_value, dtype=None, shape=None | H.full(a.shape if shape is None else shape, fill_value, dtype or a.dtype)
 gcd | x1, x2, dtype=None | H.divisors(F.gcd, x1, x2)
 hsplit | x, indices_or_sections | H.split(x, indices_or_sections, 1 if x.ndim > 1 else 0)
@@ -94,7 +96,7 @@ min | a, axis=None, keepdims=False, initial=None, where=True | H.extreme(F.amin,
 moveaxis | a, source, destination | F.moveaxis(a, source, destination)
 nancumsum | a, axis=None, dtype=None | H.scan(F.cumsum, H.filled(a, 0), axis, dtype)
 nanmax | a, axis=None, dtype=None, keepdims=False | F.amax(H.filled(a, -H.MOST), axis, keepdims)
-nanmean | a, axis=None, dtype=None, keepdims=False | F.nanmean(F.cast(a, H.dtype_of(dtype or H.float32)), axis, keepdims)
+nanmean | a, axis=None, dtype=None, keepdims=False | F.nanmean(F.cast(a, H.dtype_of(dtype or H.wide(a))), axis, keepdims)
 nanmin | a, axis=None, dtype=None, keepdims=False | F.amin(H.filled(a, H.MOST), axis, keepdims)
 nanstd | a, axis=None, dtype=None, ddof=0, keepdims=False | F.cast(F.sqrt(H.nanvar(a, axis, ddof, keepdims)), H.dtype_of(dtype or H.float32))
 nansum | a, axis=None, dtype=None, keepdims=False | H.sum(H.filled(a, 0), axis, dtype or a.dtype, keepdims)
@@ -125,7 +127,8 @@ tensordot | a, b, axes=2 | F.tensordot(a, b, axes)
 tile | a, reps | F.tile(a, (reps,) if isinstance(reps, int) else tuple(reps))
 trace | a, offset=0, axis1=0, axis2=1, dtype=None | F.sum(F.diagonal(a, offset, axis1, axis2), -1, dtype=H.dtype_of(dtype) if dtype else None)
 transpose | a, axes=None | F.transpose(a, tuple(range(a.ndim))[::-1] if axes is None else axes)
-trunc | x, dtype=None | F.trunc(H.floats(x))
+true_divide | x1, x2, dtype=None | H.quotient(x1, x2)
+trunc | x, dtype=None | F.trunc(H.single(x))
 tril | m, k=0 | F.tril(m, k)
 triu | m, k=0 | F.triu(m, k)
 var | x, axis=None, ddof=0, keepdims=False | F.var(H.floats(x), axis, ddof, keepdims)

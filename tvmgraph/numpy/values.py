@@ -15,6 +15,7 @@ from tvmgraph.errors import ArgumentError, ShapeError, user_source
 from tvmgraph.numpy import helpers
 from tvmgraph.numpy.arrays import concatenate, result_type
 from tvmgraph.numpy.conversion import array_of, arrays_of, as_dtype, axes_of, axis_of, floats
+from tvmgraph.numpy.helpers import single
 
 sum = helpers.sum
 
@@ -121,7 +122,7 @@ def _gradient(f: Tensor, axis: int) -> Tensor:
 
 def trapz(y: object, x: object = None, dx: float = 1.0, axis: int = -1) -> Tensor:
     """Integrates along an axis by the trapezoidal rule."""
-    y = floats(array_of(y))
+    y = single(array_of(y))
     axis = axis_of(axis, y.ndim)
     if x is not None:
         step = as_dtype(diff(x), y.dtype)
@@ -209,7 +210,7 @@ def cov(
 
 
 def _variables(m: object, rowvar: bool) -> Tensor:
-    m = floats(array_of(m))
+    m = single(array_of(m))
     m = m if m.ndim > 1 else ops.reshape(m, (1, -1))
     return m if rowvar or m.shape[0] == 1 else ops.transpose(m, (1, 0))
 

@@ -295,7 +295,8 @@ class DynamicLossScaleUpdateCell(Cell):
 
     def __init__(self, loss_scale_value: float, scale_factor: float, scale_window: int) -> None:
         super().__init__(auto_prefix=False)
-        self.loss_scale_value = above_zero(self.cls_name, "loss_scale_value", loss_scale_value)
+        above_zero(self.cls_name, "loss_scale_value", loss_scale_value)
+        self.loss_scale_value = loss_scale_value
         self.scale_factor = above_zero(self.cls_name, "scale_factor", scale_factor)
         if self.scale_factor <= 1:
             reject(ArgumentError, self.cls_name, "scale_factor must be above 1")
@@ -344,7 +345,8 @@ class FixedLossScaleUpdateCell(Cell):
 
     def __init__(self, loss_scale_value: float) -> None:
         super().__init__(auto_prefix=False)
-        self.loss_scale_value = above_zero(self.cls_name, "loss_scale_value", loss_scale_value)
+        above_zero(self.cls_name, "loss_scale_value", loss_scale_value)
+        self.loss_scale_value = loss_scale_value
 
     def get_loss_scale(self) -> float:
         """Returns the scale."""

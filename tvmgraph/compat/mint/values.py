@@ -9,18 +9,28 @@ from tvmgraph.core.arguments import AxisLike, DTypeLike, PerAxis
 from tvmgraph.core.columns import NumberLike
 from tvmgraph.core.guard import guard_module as _guard_module
 from tvmgraph.core.tensor import Tensor
+from tvmgraph.dtypes import promote
 from tvmgraph.ops.common.arguments import require_tensor
 from tvmgraph.ops.reduction.histogram import bin_sums
 
 
+def _times(alpha: NumberLike, other: Any, input: object) -> object:
+    """Returns ``alpha * other`` in the dtype that ``other`` has in a sum with ``input``."""
+    if alpha == 1:
+        return other
+    if isinstance(input, Tensor) and isinstance(other, Tensor):
+        other = ops.cast(other, promote(input.dtype, other.dtype))
+    return alpha * other
+
+
 def add(input: object, other: object, *, alpha: NumberLike = 1) -> Tensor:
     """Returns ``input + alpha * other``."""
-    return ops.add(input, other if alpha == 1 else ops.mul(other, alpha))
+    return ops.add(input, _times(alpha, other, input))
 
 
 def sub(input: object, other: object, *, alpha: NumberLike = 1) -> Tensor:
     """Returns ``input - alpha * other``."""
-    return ops.sub(input, other if alpha == 1 else ops.mul(other, alpha))
+    return ops.sub(input, _times(alpha, other, input))
 
 
 def sqrt(input: Tensor) -> Tensor:

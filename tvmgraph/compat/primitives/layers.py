@@ -13,6 +13,7 @@ from tvmgraph.core import rules
 from tvmgraph.core.arguments import AxisLike, DTypeLike, PerAxis
 from tvmgraph.core.op import F
 from tvmgraph.core.tensor import Tensor, tensor_from_numpy
+from tvmgraph.dtypes import float32
 from tvmgraph.errors import ArgumentError, ShapeError, user_source
 from tvmgraph.ops.common.window import resolve_padding, spatial_of
 from tvmgraph.ops.image.interpolate import resize as resampled
@@ -185,16 +186,19 @@ def layer_norm(
     x: Tensor, gamma: Tensor, beta: Tensor, begin_norm_axis: int, begin_params_axis: int,
     epsilon: float,
 ) -> tuple[Tensor, Tensor, Tensor]:  # fmt: skip
-    """Normalises the last axes; returns the result, and mean and variance without gradients."""
+    """Normalises the last axes; returns the result, and mean and variance, which are float32 and
+    without gradients."""
     first = rules.normalize_axis(begin_norm_axis, x.ndim, "begin_norm_axis")
     params = rules.normalize_axis(begin_params_axis, x.ndim, "begin_params_axis")
     axes = tuple(range(first, x.ndim))
-    mean = F.mean(x, axes, True)
-    variance = F.mean(F.square(F.sub(x, mean)), axes, True)
+    wide = F.cast(x, float32)
+    mean = F.mean(wide, axes, True)
+    centred = F.sub(wide, mean)
+    variance = F.mean(F.square(centred), axes, True)
     if params == first:
         y = F.layer_norm(x, x.shape[first:], gamma, beta, epsilon)
     else:
-        y = F.mul(F.sub(x, mean), F.rsqrt(F.add(variance, epsilon)))
+        y = F.cast(F.mul(centred, F.rsqrt(F.add(variance, epsilon))), x.dtype)
         y = F.add(F.mul(y, gamma), beta)
     return y, F.stop_gradient(mean), F.stop_gradient(variance)
 

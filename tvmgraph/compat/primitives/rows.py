@@ -167,7 +167,8 @@ CumSum | exclusive=False, reverse=False | input, axis | H.scan(F.cumsum, input, 
 Cummax | axis: int | input | F.cummax(input, axis)
 Cummin | axis: int | input | F.cummin(input, axis)
 CumulativeLogsumexp | exclusive=False, reverse=False | x, axis | H.scan(F.logcumsumexp, x,
-  int(axis), exclusive, reverse, float("-inf"))
+  int(axis), exclusive, reverse,
+  float(float_limits(x.dtype).min))
 EqualCount | | x, y | F.reshape(F.cast(F.sum(F.cast(F.equal(x, y), int32)), x.dtype), (1,))
 EuclideanNorm | keep_dims=False | x, axes | F.sqrt(F.sum(F.square(x), H.ints(axes), keep_dims))
 Histogram | bins=100, min=0.0, max=0.0 | x | F.histc(x, bins, min, max)

@@ -124,7 +124,8 @@ def resize(
             continue
         x = F.resample(x, axis=first + i, size=new[i], mode=mode, align_corners=align,
                        scale=steps[i], transposed=False)  # fmt: skip
-    return x if x.dtype.kind in "fc" else F.cast(x, dtypes.float32)
+    pixels = mode.startswith("nearest") and x.dtype is dtypes.uint8
+    return x if pixels or x.dtype.kind in "fc" else F.cast(x, dtypes.float32)
 
 
 upsample = interpolate

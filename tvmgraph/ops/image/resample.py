@@ -122,7 +122,8 @@ def _infer_resample(
     x: TensorType, *, axis: int, size: int, mode: str, align_corners: bool, scale: float,
     transposed: bool,
 ) -> TensorType:  # fmt: skip
-    rules.require_dtype(x, dtypes.FLOATS)
+    chosen = mode.startswith("nearest")  # elements are copied: pixels may stay pixels
+    rules.require_dtype(x, (*dtypes.FLOATS, dtypes.uint8) if chosen else dtypes.FLOATS)
     axis = rules.normalize_axis(axis, x.ndim)
     if mode not in _MODES:
         raise ArgumentError(f"mode must be one of {', '.join(_MODES)}, not {mode!r}")

@@ -6,6 +6,7 @@ import itertools
 import math
 from collections.abc import Callable
 
+from tvmgraph import dtypes
 from tvmgraph.core import rules
 from tvmgraph.core.fusible import fusible
 from tvmgraph.core.op import F
@@ -138,7 +139,7 @@ def vander(x: Tensor, N: int | None = None) -> Tensor:
         N: Number of columns, :math:`n` by default.
 
     Returns:
-        Tensor of shape :math:`(n, N)`.
+        Tensor of shape :math:`(n, N)`; int64 where ``x`` holds integers.
 
     Raises:
         ShapeError: if ``x`` does not have one axis.
@@ -155,6 +156,7 @@ def vander(x: Tensor, N: int | None = None) -> Tensor:
     count = x.shape[0] if N is None else countable(as_int(N, "vander", "N"), "vander", "N")
     if count < 1:
         raise bad(ArgumentError, "N must be positive", "vander", describe(x=x, N=N))
+    x = F.cast(x, dtypes.int64) if x.dtype.is_integer else x
     columns = [F.ones_like(x)]
     for _ in range(count - 1):
         columns.append(columns[-1] * x)  # exact for integers, unlike a power

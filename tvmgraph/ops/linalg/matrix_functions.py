@@ -16,7 +16,7 @@ from tvmgraph.core.traits import MATRIX, Pattern, Traits
 from tvmgraph.core.types import TensorType
 from tvmgraph.errors import ArgumentError, OutOfRangeError, ShapeError
 from tvmgraph.ops.common.arguments import bad, describe
-from tvmgraph.ops.linalg.solve import NO_LOWERING, NO_ONNX, square, square_samples
+from tvmgraph.ops.linalg.solve import NO_LOWERING, NO_ONNX, lapack, square, square_samples
 
 __all__ = ["cond", "log_matrix_determinant", "lu_solve", "matrix_determinant", "matrix_exp"]
 
@@ -88,7 +88,7 @@ def _vjp_exp(g: Tensor, y: Tensor, x: Tensor) -> tuple[Tensor]:
 @primitive(
     infer=square,
     traits=MATRIX,
-    eager=_eager_exp,
+    eager=lapack(_eager_exp),
     lower=Reason("the number of squarings depends on the norm of the matrix"),
     vjp=_vjp_exp,
     onnx=NO_ONNX,
@@ -131,7 +131,7 @@ def cond(A: Tensor, p: object = None) -> Tensor:
         p: Order of the norm: None (2), 1, -1, 2, -2, inf, -inf, ``"fro"`` or ``"nuc"``.
 
     Returns:
-        Tensor of shape :math:`(...)`.
+        float32 Tensor of shape :math:`(...)`.
 
     Raises:
         ArgumentError: if the order is unknown.
@@ -147,8 +147,8 @@ def cond(A: Tensor, p: object = None) -> Tensor:
             raise bad(ShapeError, "A must not be empty", "cond", describe(A=A))
         parts = F.split_at(s, (1, count - 1), s.ndim - 1) if count > 1 else (s, s, s)
         ratio = parts[2] / parts[0] if p == -2 else parts[0] / parts[2]
-        return F.squeeze(ratio, -1)
-    return _norm(A, p) * _norm(F.inverse(A), p)
+        return F.cast(F.squeeze(ratio, -1), dtypes.float32)
+    return F.cast(_norm(A, p) * _norm(F.inverse(A), p), dtypes.float32)
 
 
 def _norm(x: Tensor, p: Any) -> Tensor:
@@ -197,7 +197,7 @@ def _eager_lu(b: np.ndarray, lu: np.ndarray, pivots: np.ndarray) -> np.ndarray:
 @primitive(
     infer=_infer_lu,
     traits=Traits(Pattern.OPAQUE, "... . n, ... . ., ... . -> ... . n"),
-    eager=_eager_lu,
+    eager=lapack(_eager_lu),
     lower=NO_LOWERING,
     vjp=Reason("the derivative by a packed factorisation is not implemented; use ops.solve"),
     onnx=NO_ONNX,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from tvmgraph import dtypes
 from tvmgraph.core import rules
 from tvmgraph.core.arguments import AxisLike
 from tvmgraph.core.columns import NumberLike
@@ -288,7 +289,7 @@ def vecdot(x: Tensor, y: Tensor, *, axis: int = -1) -> Tensor:
         axis: The axis to sum over.
 
     Returns:
-        Tensor of the broadcast shape without ``axis``.
+        Tensor of the broadcast shape without ``axis``; int64 where it holds integers.
 
     Raises:
         OutOfRangeError: if the axis does not exist.
@@ -301,6 +302,7 @@ def vecdot(x: Tensor, y: Tensor, *, axis: int = -1) -> Tensor:
     if not -product.ndim <= axis < product.ndim:
         raise bad(OutOfRangeError, f"axis {axis} is outside [{-product.ndim}, {product.ndim})",
                   "vecdot", describe(x=x, y=y))  # fmt: skip
+    product = F.cast(product, dtypes.int64) if product.dtype.is_integer else product
     return F.reduce_sum(product, axis=(axis % product.ndim,), keep_dims=False)
 
 

@@ -21,7 +21,7 @@ from tvmgraph.ops.common.rows import sum_to
 
 __all__ = ["det", "inverse", "logdet", "lstsq", "matrix_solve", "slogdet", "solve"]
 
-REAL = (dtypes.float32, dtypes.float64)
+REAL = (dtypes.float16, dtypes.float32, dtypes.float64)
 NO_LOWERING = Reason("pivoting chooses rows by value; no Relax operator factorises matrices")
 NO_ONNX = Reason("ONNX has no operator that factorises or inverts matrices")
 
@@ -42,15 +42,25 @@ def real_like(t: TensorType) -> TensorType:
 
 
 def lapack(function: Callable[..., object]) -> Callable[..., object]:
-    """Turns NumPy's LinAlgError into an error that says which rule was broken."""
+    """Computes halves, which LAPACK does not know, in float32, and turns NumPy's LinAlgError into
+    an error that says which rule was broken."""
 
-    def run(*arrays: np.ndarray, **attrs: object) -> object:
+    def run(*arrays: np.ndarray, **attrs: object) -> Any:
+        half = arrays[0].dtype == np.float16
+        given = [a.astype(np.float32) if a.dtype == np.float16 else a for a in arrays]
         try:
-            return function(*arrays, **attrs)
+            found = function(*given, **attrs)
         except np.linalg.LinAlgError as e:
             raise ArgumentError(f"the matrix is unsuitable: {str(e).lower()}") from None
+        return _halved(found) if half else found
 
     return run
+
+
+def _halved(found: Any) -> Any:
+    if isinstance(found, (tuple, list)):
+        return tuple(_halved(a) for a in found)
+    return found.astype(np.float16) if found.dtype == np.float32 else found
 
 
 SYMMETRIC = np.array([[4.0, 1.0, 0.5], [1.0, 3.0, -0.25], [0.5, -0.25, 2.0]])
@@ -118,7 +128,7 @@ def _matrix_like(g: Tensor) -> Tensor:
 @primitive(
     infer=_infer_det,
     traits=replace(MATRIX, factors="... . . -> ..."),
-    eager=lambda x: np.asarray(np.linalg.det(x), x.dtype),
+    eager=lapack(lambda x: np.asarray(np.linalg.det(x), x.dtype)),
     lower=NO_LOWERING,
     vjp=lambda g, y, x: (F.adjoint(F.inverse(x)) * _matrix_like(g * F.conj(y)),),
     onnx="Det",
@@ -149,7 +159,7 @@ def det(input: Tensor) -> Tensor:
 @primitive(
     infer=lambda t: (_infer_det(t), real_like(_infer_det(t))),
     traits=replace(MATRIX, factors="... . . -> ..., ..."),
-    eager=lambda x: tuple(map(np.asarray, np.linalg.slogdet(x))),
+    eager=lapack(lambda x: tuple(map(np.asarray, np.linalg.slogdet(x)))),
     lower=NO_LOWERING,
     vjp=lambda g, y, x: (F.adjoint(F.inverse(x)) * _matrix_like(g[1]),),
     onnx=NO_ONNX,

@@ -284,7 +284,7 @@ def multilabel_soft_margin_loss(
 
     Args:
         input: Logits of shape :math:`(N, C)` (or :math:`(*, C)`), a float dtype.
-        target: 0 or 1 for every class, of the same shape.
+        target: 0 or 1 for every class, broadcast with ``input``.
         weight: Weight of every class, broadcast to that shape, or ``None``.
         reduction: ``"none"``, ``"mean"`` or ``"sum"``.
 
@@ -292,7 +292,7 @@ def multilabel_soft_margin_loss(
         Tensor without the class axis, or a 0-d Tensor.
 
     Raises:
-        ShapeError: if the shapes differ.
+        ShapeError: if the shapes do not broadcast.
         ArgumentError: if ``reduction`` is unknown.
 
     Example:
@@ -300,12 +300,11 @@ def multilabel_soft_margin_loss(
         Tensor(shape=[], dtype=Float32, value= 0.645922)
     """
     op = "multilabel_soft_margin_loss"
-    same_shape(input, target, ("input", "target"), op)
     if input.ndim == 0:
         raise fail(ShapeError, "input must have a class axis", op, f"input={input.type}")
     target = F.cast(target, input.dtype)
     loss = -(target * F.logsigmoid(input) + (1 - target) * F.logsigmoid(-input))
     if weight is not None:
         loss = loss * weight
-    mean = F.reduce_mean(loss, axis=(input.ndim - 1,), keep_dims=False)
+    mean = F.reduce_mean(loss, axis=(loss.ndim - 1,), keep_dims=False)
     return reduce_loss(mean, reduction, op)

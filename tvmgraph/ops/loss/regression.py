@@ -8,7 +8,7 @@ from tvmgraph import dtypes
 from tvmgraph.core.fusible import fusible
 from tvmgraph.core.op import F
 from tvmgraph.core.tensor import Tensor
-from tvmgraph.errors import ArgumentError, DTypeError, ShapeError
+from tvmgraph.errors import ArgumentError, ShapeError
 from tvmgraph.ops.common.window import LOW_PRECISION, fail
 
 __all__ = [
@@ -332,7 +332,7 @@ def gaussian_nll_loss(
     r"""Negative log likelihood of a normal distribution: :math:`(\log v + (x - t)^2 / v) / 2`.
 
     Args:
-        x: Predicted means, any shape, a float dtype.
+        x: Predicted means, any shape; integers are computed in float32.
         target: Observations, broadcast with ``x``.
         var: Predicted variances :math:`v`: ``x``'s shape, without its last axis, or broadcast.
         full: Whether the constant :math:`\log(2 \pi) / 2` is added.
@@ -344,7 +344,6 @@ def gaussian_nll_loss(
 
     Raises:
         ArgumentError: if ``reduction`` is unknown or ``eps`` is not positive.
-        DTypeError: if ``x`` does not have a float dtype.
 
     Example:
         >>> ops.gaussian_nll_loss(Tensor([1.0, 2.0]), Tensor([1.0, 3.0]), Tensor([1.0, 2.0]))
@@ -353,8 +352,8 @@ def gaussian_nll_loss(
     op = "gaussian_nll_loss"
     if not eps > 0:
         raise fail(ArgumentError, "eps must be positive", op, f"eps={eps}")
-    if not x.dtype.is_float:
-        raise fail(DTypeError, "x must have a float dtype", op, f"x={x.type}")
+    x, target, var = (t if t.dtype.is_float else F.cast(t, dtypes.float32)
+                      for t in (x, target, var))  # fmt: skip
     if var.type.shape != x.type.shape and var.type.shape == x.type.shape[:-1]:
         var = F.expand_dims(var, -1)
     var = F.maximum(var, eps)

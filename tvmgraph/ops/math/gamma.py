@@ -201,6 +201,8 @@ def polygamma(n: object, input: Tensor) -> Tensor:
         >>> ops.polygamma(1, Tensor([0.5, 2.0]))
         Tensor(shape=[2], dtype=Float32, value= [ 4.93480206e+00,  6.44934058e-01])
     """
+    if input.dtype is dtypes.float16:
+        return F.cast(polygamma(n, F.cast(input, dtypes.float32)), dtypes.float16)
     x = input if input.dtype in _REAL else F.cast(input, dtypes.float32)
     if isinstance(n, Tensor):
         if not n.dtype.is_integer:

@@ -86,7 +86,7 @@ def trapz(y: Tensor, x: Tensor | None = None, *, dx: float = 1.0, dim: int = -1)
         dim: The axis.
 
     Returns:
-        Tensor without the axis; integers are computed in float32.
+        Tensor without the axis: of float16 without ``x`` float16, of other reals float32.
 
     Raises:
         ShapeError: if ``y`` is 0-d or ``x`` does not fit.
@@ -98,7 +98,9 @@ def trapz(y: Tensor, x: Tensor | None = None, *, dx: float = 1.0, dim: int = -1)
     if y.ndim == 0:
         raise bad(ShapeError, "y must have at least one axis", "trapz", describe(y=y))
     axis = _axis(dim, y, "trapz")
-    y = y if y.dtype.kind in "fc" else F.cast(y, dtypes.float32)
+    half = y.dtype is dtypes.float16 and x is None
+    y = y if half or y.dtype.kind == "c" else F.cast(y, dtypes.float32)
+    x = F.cast(x, y.dtype) if x is not None and x.dtype.is_float else x
     return F.sum(y, axis) if y.shape[axis] == 0 else _area(y, x, dx, axis)
 
 
@@ -135,7 +137,8 @@ def cov(
         aweights: Importance of every observation, floats of that shape.
 
     Returns:
-        Tensor of shape (variables, variables), 0-d for one variable.
+        Tensor of shape (variables, variables), 0-d for one variable; float32 where ``input`` is
+        of lower precision or holds integers.
 
     Raises:
         ShapeError: if ``input`` has more than two axes.
@@ -149,7 +152,8 @@ def cov(
     if input.ndim > 2:
         raise bad(ShapeError, f"input must have at most 2 axes, not {input.ndim}", "cov",
                   describe(input=input))  # fmt: skip
-    x = input if input.dtype.kind in "fc" else F.cast(input, dtypes.float32)
+    wide = input.dtype is dtypes.float64 or input.dtype.kind == "c"
+    x = input if wide else F.cast(input, dtypes.float32)
     rows = F.reshape(x, (-1, x.shape[-1] if x.ndim else 1)) if x.ndim < 2 else x
     given = [F.cast(w, x.dtype).reshape((-1,)) for w in (fweights, aweights) if w is not None]
     if not given:

@@ -33,7 +33,7 @@ def histc(input: Tensor, bins: int = 100, min: NumberLike = 0.0, max: NumberLike
             and largest elements are the ends.
 
     Returns:
-        Tensor of shape :math:`(bins,)` and ``input``'s dtype.
+        Tensor of shape :math:`(bins,)` and ``input``'s dtype, float32 where that is narrower.
 
     Raises:
         ArgumentError: if ``bins`` is not positive, or ``min`` exceeds ``max``.
@@ -70,7 +70,8 @@ def _counts_of_bins(input: Tensor, bins: int, min: float, max: float) -> Tensor:
     counts = F.index_update(
         F.zeros((bins + 1,), dtypes.int64), F.ones_like(slot), slot, axes=(0,), mode="add"
     )
-    return F.cast(F.basic_index(counts, index=((0, bins, 1),)), input.type.dtype)
+    whole = input.dtype if input.dtype.is_integer else x.dtype
+    return F.cast(F.basic_index(counts, index=((0, bins, 1),)), whole)
 
 
 def _infer_bincount(x: TensorType, weights: TensorType, *, minlength: int, size: str) -> TensorType:
@@ -143,7 +144,7 @@ def bincount(input: Tensor, weights: object = None, minlength: int = 0) -> Tenso
     r"""Counts how often every integer from 0 to the largest element occurs.
 
     Args:
-        input: 1-d integer Tensor without negative elements.
+        input: 1-d Tensor without negative elements; floats count as the integers next to 0.
         weights: Tensor of the same shape; occurrences add their weight instead of 1.
         minlength: The result has at least this many entries.
 
@@ -151,14 +152,15 @@ def bincount(input: Tensor, weights: object = None, minlength: int = 0) -> Tenso
         1-d float32 Tensor of counts, or of sums of weights.
 
     Raises:
-        DTypeError: if ``input`` holds no integers.
         ArgumentError: if an element is negative.
 
     Example:
         >>> ops.bincount(Tensor([0, 1, 1]))
         Tensor(shape=[2], dtype=Float32, value= [ 1.00000000e+00,  2.00000000e+00])
     """
-    return F.cast(bin_sums(input, weights, minlength), dtypes.float32)
+    require_tensor("bincount", input)
+    whole = F.cast(input, dtypes.int64) if input.dtype.is_float else input
+    return F.cast(bin_sums(whole, weights, minlength), dtypes.float32)
 
 
 def bin_sums(input: Tensor, weights: object, minlength: int) -> Tensor:

@@ -17,6 +17,8 @@ from tvmgraph.ops.reduction.statistics import as_float
 
 __all__ = ["matrix_norm", "norm", "renorm", "vector_norm"]
 
+_EXTREMES = (math.inf, -math.inf)
+
 MATRIX_ORDERS = ("fro", "nuc", math.inf, -math.inf, 1, -1, 2, -2)
 
 
@@ -52,7 +54,8 @@ def _vector_norm(x: Tensor, order: Any, axes: tuple[int, ...], keep: bool) -> Te
 def _matrix_norm(x: Tensor, order: Any, first: int, second: int, keep: bool) -> Tensor:
     d = x.type.dtype
     if d in rows.LOW_PRECISION:
-        return F.cast(_matrix_norm(F.cast(x, dtypes.float32), order, first, second, keep), d)
+        y = _matrix_norm(F.cast(x, dtypes.float32), order, first, second, keep)
+        return y if order in ("nuc", 2, -2) else F.cast(y, d)
     if order == "fro":
         return _vector_norm(x, 2, tuple(sorted((first, second))), keep)
     if order in ("nuc", 2, -2):
@@ -71,8 +74,10 @@ def _matrix_norm(x: Tensor, order: Any, first: int, second: int, keep: bool) -> 
     return F.expand_dims(F.expand_dims(y, low), high)
 
 
-def _prepared(x: Tensor, dtype: DTypeLike | None) -> Tensor:
-    return as_float(x) if dtype is None else F.cast(x, dtypes.dtype_of(dtype))
+def _prepared(x: Tensor, dtype: DTypeLike | None, order: object = None) -> Tensor:
+    if dtype is not None:
+        return F.cast(x, dtypes.dtype_of(dtype))
+    return x if order in _EXTREMES and x.dtype.kind == "i" else as_float(x)
 
 
 def _require_order(name: str, order: object, x: Tensor) -> None:
@@ -91,7 +96,7 @@ def vector_norm(
     r"""Returns :math:`(\sum |x_i|^{ord})^{1 / ord}` over axes.
 
     Args:
-        x: Tensor of any shape; integers are computed in float32.
+        x: Tensor of any shape; integers are computed in float32 unless ``ord`` is infinite.
         ord: Order: a number, where 0 counts the elements that are not zero, and plus or minus
             infinity give the largest or smallest :math:`|x_i|`.
         axis: Axis or axes; ``None`` for all.
@@ -111,7 +116,7 @@ def vector_norm(
     """
     axes = resolve_axes("vector_norm", x, axis)
     _require_order("vector_norm", ord, x)
-    return _vector_norm(_prepared(x, dtype), ord, axes, bool(keepdims))
+    return _vector_norm(_prepared(x, dtype, ord), ord, axes, bool(keepdims))
 
 
 def matrix_norm(
@@ -210,7 +215,7 @@ def norm(
         return _checked_matrix_norm("norm", A, ord, dim, keepdim, dtype)
     axes = resolve_axes("norm", A, dim, "dim")
     _require_order("norm", ord, A)
-    return _vector_norm(_prepared(A, dtype), ord, axes, bool(keepdim))
+    return _vector_norm(_prepared(A, dtype, ord), ord, axes, bool(keepdim))
 
 
 def renorm(input: Tensor, p: float, axis: int, maxnorm: float) -> Tensor:
