@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import subprocess
 import sys
 import tomllib
@@ -21,6 +22,18 @@ FILES = sorted(p for p in PACKAGE.rglob("*.py"))
 MAX_FILE, MAX_FUNCTION = 700, 40
 
 
+@functools.cache
+def parsed(path: Path) -> ast.Module:
+    return ast.parse(path.read_text())
+
+
+@pytest.fixture(scope="module", autouse=True)
+def trees_are_let_go() -> Iterator[None]:
+    """Every tree is read by many tests; all of them take hundreds of megabytes."""
+    yield
+    parsed.cache_clear()
+
+
 def room_of(path: Path) -> str:
     return room_named(path.relative_to(PACKAGE).with_suffix("").parts)
 
@@ -31,31 +44,33 @@ def room_named(parts: tuple[str, ...]) -> str:
     return next((path for path in paths if path in LEVELS), parts[0])
 
 
-def imports(tree: ast.Module, typing: bool = False) -> Iterator[tuple[str, bool]]:
-    """Yields ``(module, lazy)`` of every import; lazy ones stand inside a function.
+@functools.cache
+def imports(path: Path, typing: bool = False) -> tuple[tuple[str, bool], ...]:
+    """Returns ``(module, lazy)`` of every import; lazy ones stand inside a function.
 
     Those that are for type checkers only count with ``typing``.
     """
-    functions = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
-    lazy = {id(n) for f in ast.walk(tree) if isinstance(f, functions) for n in ast.walk(f)}
-    typing_only = {
-        id(n)
-        for i in ast.walk(tree)
-        if isinstance(i, ast.If) and ast.unparse(i.test) == "TYPE_CHECKING"
-        for n in ast.walk(i)
-    }
-    for node in ast.walk(tree):
-        if id(node) in typing_only and not typing:
-            continue
-        if isinstance(node, ast.Import):
-            for alias in node.names:
-                yield alias.name, id(node) in lazy
-        elif isinstance(node, ast.ImportFrom) and node.module:
-            if node.module.split(".")[0] == "tvmgraph":
-                for alias in node.names:
-                    yield f"{node.module}.{alias.name}", id(node) in lazy
-            else:
-                yield node.module, id(node) in lazy
+    found = _imports(parsed(path), lazy=False, typed=False)
+    return tuple((module, lazy) for module, lazy, typed in found if typing or not typed)
+
+
+def _imports(node: ast.AST, lazy: bool, typed: bool) -> Iterator[tuple[str, bool, bool]]:
+    """Yields the imports below a node that stands in a function, or is for type checkers only."""
+    if isinstance(node, ast.Import):
+        yield from ((alias.name, lazy, typed) for alias in node.names)
+    elif isinstance(node, ast.ImportFrom) and node.module:
+        own = node.module.split(".")[0] == "tvmgraph"
+        names = [f"{node.module}.{a.name}" for a in node.names] if own else [node.module]
+        yield from ((name, lazy, typed) for name in names)
+    lazy = lazy or isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
+    typed = typed or (isinstance(node, ast.If) and _is_named(node.test, "TYPE_CHECKING"))
+    for child in ast.iter_child_nodes(node):
+        if not isinstance(child, ast.expr):
+            yield from _imports(child, lazy, typed)
+
+
+def _is_named(node: ast.AST, name: str) -> bool:
+    return isinstance(node, ast.Name) and node.id == name
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(PACKAGE)))
@@ -64,7 +79,7 @@ def test_imports_go_one_way(path: Path) -> None:
     if room in ("__init__", "__main__", "_front", "wiring"):  # the package itself
         return
     assert room in LEVELS, f"room {room!r} is missing from configs/layers.toml"
-    for module, _ in imports(ast.parse(path.read_text()), typing=True):
+    for module, _ in imports(path, typing=True):
         if module.split(".")[0] == "tvm" or module.split(".")[0] == "tvm_ffi":
             assert room in RULES["tvm"]["rooms"], f"{path}: room {room} must not import tvm"
         parts = tuple(module.split("."))
@@ -109,7 +124,7 @@ MODULES = {_module_of(path) for path in FILES}
 
 
 def _imported_files(path: Path, kind: str) -> Iterator[str]:
-    for module, lazy in imports(ast.parse(path.read_text()), typing=kind == "typing"):
+    for module, lazy in imports(path, typing=kind == "typing"):
         found = module if module in MODULES else module.rpartition(".")[0]
         if found in MODULES and found != _module_of(path) and (kind == "calls" or not lazy):
             yield found
@@ -152,7 +167,7 @@ def test_folders_of_tests_are_packages() -> None:
 def test_files_and_functions_are_short(path: Path) -> None:
     text = path.read_text()
     assert len(text.splitlines()) <= MAX_FILE, f"{path} is too long"
-    for node in ast.walk(ast.parse(text)):
+    for node in ast.walk(parsed(path)):
         if isinstance(node, ast.FunctionDef):
             body = [n for n in node.body if not _is_docstring(n)]
             length = (body[-1].end_lineno or 0) - body[0].lineno + 1 if body else 0
@@ -165,7 +180,7 @@ def _is_docstring(node: ast.stmt) -> bool:
 
 @pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(PACKAGE)))
 def test_public_names_are_documented(path: Path) -> None:
-    tree = ast.parse(path.read_text())
+    tree = parsed(path)
     assert ast.get_docstring(tree), f"{path} has no docstring"
     missing = []
     for node in tree.body:
@@ -205,7 +220,7 @@ def test_arguments_are_documented(room: str) -> None:
         f"{path.relative_to(PACKAGE)}: {node.name}"
         for path in sorted((PACKAGE / room).rglob("*.py"))
         if not any(path.is_relative_to(PACKAGE / r) for r in inner)
-        for node in ast.parse(path.read_text()).body
+        for node in parsed(path).body
         if isinstance(node, ast.FunctionDef) and _lacks_arguments(node)
     ]
     assert len(missing) <= ARGUMENTS_MISSING[room], "\n".join(missing)
@@ -227,8 +242,7 @@ ANY_LEFT = 1288
 
 def test_types_say_something() -> None:
     """``Any`` stands where a type checker cannot be told more, and nowhere new."""
-    names = [n for path in FILES for n in ast.walk(ast.parse(path.read_text()))]
-    found = sum(isinstance(n, ast.Name) and n.id == "Any" for n in names)
+    found = sum(_is_named(n, "Any") for path in FILES for n in ast.walk(parsed(path)))
     assert found <= ANY_LEFT, f"{found} uses of Any: give the new ones types"
     assert found > ANY_LEFT * 0.95, f"{found} uses are left: lower the number"
 
@@ -326,7 +340,7 @@ def test_what_an_operator_is_stands_in_its_row() -> None:
         name = str(path.relative_to(PACKAGE))
         if room_of(path) not in READERS:
             continue
-        for line, value in operator_names(ast.parse(path.read_text())):
+        for line, value in operator_names(parsed(path)):
             seen.add(name)
             assert name in NAMES_ALLOWED, f"{path}:{line} names {value!r}: read a trait of the row"
     assert seen == set(NAMES_ALLOWED), f"not needed: {set(NAMES_ALLOWED) - seen}"
