@@ -45,6 +45,7 @@ _SIZES = (1, 1, 2, 3, 3, 4, 5, 7, 8, 16, 17, 33)
 #: Elements from which on loops are divided among threads, and reductions over all of them.
 _PARALLEL = (1 << 15, 1 << 16)
 _MOST_LARGE = 1 << 18  # of a large program's values
+_MOST_PAIRS = 1 << 22  # ONNX's form of a search compares every value with the whole sequence
 #: All but one of the sizes of large programs; the last is what makes them parallel.
 _OUTER = ((), (17,), (64,), (200,), (256,), (2, 33), (3, 100), (8, 8), (16, 16))
 _SPECIAL = (0.0, -0.0, 1.0, -1.0, np.inf, -np.inf, np.nan, 1e-40, 65504.0, 0.5)
@@ -103,6 +104,9 @@ class Generator:
             if len(self.steps) >= wanted:
                 break
             self.step()
+        if not self.inputs and all("." in n for s in self.steps for n in s.defines):
+            x, new = self.names[-1], self.fresh()  # all that it has done is write to parameters
+            self.attempt(f"{new} = {x} + 0", (x,), (new,))
         return self.program()
 
     def program(self) -> Program:
@@ -259,7 +263,11 @@ class Generator:
         before, operands = [], given
         op, attrs = case.op, case.sample.attrs
         if op.name == "search_sorted":
-            before, operands = self.sorted_first(operands)
+            sequence, values = map(self.value, given)
+            if sequence.shape[-1:] and sequence.shape[-1] * values.size > _MOST_PAIRS:
+                return False
+            new = self.fresh()
+            before, operands = [f"{new} = ops.sort({given[0]})[0]"], [new, *given[1:]]
         named = [f"{t}={o}" for t, o in zip(op.tensors, operands)]
         args = [*operands] if op.variadic else named
         args += [f"{k}={literal(v)}" for k, v in attrs.items()]
@@ -268,11 +276,6 @@ class Generator:
         target = f"{', '.join(names)}{',' if op.multi and count == 1 else ''}"
         code = "\n".join([*before, f"{target} = R.{op.name}({', '.join(args)})"])
         return self.attempt(code, given, names, (op.name,))
-
-    def sorted_first(self, operands: Sequence[str]) -> tuple[list[str], list[str]]:
-        """Returns lines that sort the first operand, and the operands after them."""
-        new = self.fresh()
-        return [f"{new} = ops.sort({operands[0]})[0]"], [new, *operands[1:]]
 
     def row_like_sample(self) -> None:
         """A row on values that were brought to the shapes and dtypes of one of its samples."""

@@ -18,6 +18,7 @@ import pytest
 
 from tests.fuzz import coverage
 from tests.fuzz.campaign import BATCH, WAYS, Way, generated, report, run_batch
+from tests.fuzz.generate import Generator
 from tests.fuzz.programs import TEMPLATES
 from tvmgraph.passes import rules
 
@@ -54,6 +55,25 @@ def test_a_seed_gives_one_program() -> None:
     a, b = generated(7), generated(7)
     assert a.source() == b.source()
     assert all(np.array_equal(a.inputs[n], b.inputs[n], equal_nan=True) for n in a.inputs)
+
+
+def test_a_program_that_only_writes_has_a_result(monkeypatch: pytest.MonkeyPatch) -> None:
+    generator = Generator(0)
+    p = generator.weight(3)
+    monkeypatch.setattr(generator, "given", lambda *_, **__: p)
+    monkeypatch.setattr(generator, "step", lambda: generator.attempt(f"{p} *= 2", (p,), (p,)))
+    program = generator.run()
+    assert not program.inputs and program.steps
+    (result,) = program.net()()
+    assert result.shape == (3,)
+
+
+def test_no_search_is_for_more_pairs_than_memory_holds() -> None:
+    """ONNX's form compares every value with every element, which may take gigabytes."""
+    generator, case = Generator(1, large=True), TEMPLATES["search_sorted"][0]
+    few, many = (generator.given(np.zeros(n, np.float32), True) for n in (1 << 10, 1 << 17))
+    assert generator.call(case, (few, few))
+    assert not generator.call(case, (many, many))
 
 
 # ---- what the programs reach --------------------------------------------------------------------
