@@ -16,7 +16,7 @@ import sys
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from tvmgraph import wiring
+from tvmgraph import version, wiring
 from tvmgraph.compat import paths
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from tvmgraph.compat import log as log
     from tvmgraph.compat import mint as mint
 
-__version__ = "0.1.0"
+__version__ = version.PACKAGE
 
 _MODULES = (
     "amp", "boost", "common", "communication", "context", "dataset", "device_context",

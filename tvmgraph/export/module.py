@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-import tvmgraph
 from tvmgraph.backend.base import backend_of
 from tvmgraph.capture.tree import unique
 from tvmgraph.config import JitConfig, as_jit_config, context
@@ -28,6 +27,7 @@ from tvmgraph.runtime.archive import Entry, Manifest
 from tvmgraph.runtime.device_image import describe
 from tvmgraph.runtime.signature import Key
 from tvmgraph.runtime.tensors import to_bytes
+from tvmgraph.version import PACKAGE
 
 if TYPE_CHECKING:
     from tvmgraph.compiler.library import Library
@@ -180,7 +180,7 @@ def _manifest(
         order=tuple("input" if p.role is Role.INPUT else "parameter" for p in graph.params),
         copied=tuple(_shared_outputs(graph)),
         target={**facts, "features": list(library.features)},
-        versions={"tvmgraph": vars(tvmgraph)["__version__"], **host.package_versions()},
+        versions={"tvmgraph": PACKAGE, **host.package_versions()},
         options={"jit_level": options.level, "kernels": len(library.kernels)}
         | ({"replay": True} if options.replay else {}),
     )

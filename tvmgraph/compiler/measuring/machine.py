@@ -19,7 +19,6 @@ from tvm import tirx
 from tvm.script.ir_builder import IRBuilder
 from tvm.tirx.script import builder as T
 
-import tvmgraph
 from tvmgraph.backend.loop_ir import emit
 from tvmgraph.backend.target import host_cpu, make_target
 from tvmgraph.compiler.cache import disk
@@ -34,6 +33,7 @@ from tvmgraph.graph import GraphBuilder
 from tvmgraph.machine.processor import cpu_model
 from tvmgraph.machine.threads import configure_threads
 from tvmgraph.runtime import trust
+from tvmgraph.version import PACKAGE
 
 #: Accumulators in flight: more than latency x instructions per cycle of any current processor, few
 #: enough to stay in registers.
@@ -167,7 +167,7 @@ def _bandwidth() -> float:
 
 
 def _path(threads: int) -> Path:
-    name = f"machine-{vars(tvmgraph)['__version__']}-{host_cpu()}-{threads}.json"
+    name = f"machine-{PACKAGE}-{host_cpu()}-{threads}.json"
     return disk.folder() / name
 
 
