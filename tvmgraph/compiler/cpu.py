@@ -34,7 +34,11 @@ class CpuBuilder:
         self._model = model_of(options)
 
     def schedule(self, mod: tvm.IRModule) -> tvm.IRModule:
-        """Makes kernels of loop nests."""
+        """Makes kernels of loop nests.
+
+        Args:
+            mod: The module after fusion, with loop nests for kernels.
+        """
         options, schedule = self._options, self._options.meaning.schedule
         if not options.search:
             return schedule_cpu(mod, self._model, schedule)
@@ -45,7 +49,12 @@ class CpuBuilder:
     def translate(
         self, program: parallel.Program, phases: Phases
     ) -> tuple[relax.VMExecutable, tuple[()]]:
-        """Makes machine code, in object files or in memory."""
+        """Makes machine code, in object files or in memory.
+
+        Args:
+            program: The module in codegen units.
+            phases: Times the steps.
+        """
         request = self._request
         with phases.time("codegen"):
             if request.objects is not None and (program.portable or not request.portable):

@@ -75,13 +75,22 @@ class Builder(Protocol):
     target: tvm.target.Target
 
     def schedule(self, mod: tvm.IRModule) -> tvm.IRModule:
-        """Makes kernels of loop nests, with the best decisions known where the level searches."""
+        """Makes kernels of loop nests, with the best decisions known where the level searches.
+
+        Args:
+            mod: The module after fusion, with loop nests for kernels.
+        """
         ...
 
     def translate(
         self, program: parallel.Program, phases: Phases
     ) -> tuple[relax.VMExecutable, tuple[DeviceImage, ...]]:
-        """Makes machine code: TVM's executable, and code for a device."""
+        """Makes machine code: TVM's executable, and code for a device.
+
+        Args:
+            program: The module in codegen units.
+            phases: Times the steps.
+        """
         ...
 
 

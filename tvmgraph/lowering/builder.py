@@ -57,7 +57,11 @@ class RelaxBuilder:
         self.marks_casts = False
 
     def emit(self, expr: relax.Expr) -> relax.Expr:
-        """Binds an expression to a variable, so that its type is known."""
+        """Binds an expression to a variable, so that its type is known.
+
+        Args:
+            expr: The expression; its operands are variables or constants.
+        """
         return self.block.emit(expr, name_hint=self.hint)
 
     def emit_te(
@@ -90,7 +94,12 @@ class RelaxBuilder:
         return self.emit(call)
 
     def cast(self, x: relax.Expr, dtype: str) -> relax.Expr:
-        """Returns an expression that converts a tensor, and rounds whatever kernel it becomes."""
+        """Returns an expression that converts a tensor, and rounds whatever kernel it becomes.
+
+        Args:
+            x: A tensor.
+            dtype: The type that its elements get.
+        """
         source = self.type(x).dtype
         if not self.marks_casts or not (source.is_float and source.itemsize > 2):
             return relax.op.astype(x, dtype)
@@ -143,6 +152,11 @@ class RelaxBuilder:
         """Returns a copy of a tensor if a size is large enough; the code raises if it is not.
 
         The call gives a constant back, and no memory that is planned to be free after it.
+
+        Args:
+            x: The tensor.
+            size: A symbolic size, which is known at run time.
+            least: The smallest value that is allowed.
         """
         given = relax.ShapeExpr([self.dim(size), tirx.IntImm("int64", least)])
         one = self.emit(self.const(np.ones((1, 1, 1)), "uint8"))
@@ -158,13 +172,21 @@ class RelaxBuilder:
         return self.emit_te(copied, x, self.emit(call))
 
     def const(self, value: relax.Expr, dtype: str) -> relax.Expr:
-        """Returns a constant of a number or array."""
+        """Returns a constant of a number or array.
+
+        Args:
+            value: A number or an array.
+            dtype: The type that it gets.
+        """
         return constant(np.asarray(value), dtype)
 
     def empty(self, t: TensorType) -> relax.Expr:
         """Returns a tensor without elements.
 
         It is shaped at run time: TVM cannot load a constant of shape ``(3, 0)`` that it saved.
+
+        Args:
+            t: Its type, one of whose extents is 0.
         """
         kind = self.relax_type(t)
         flat = self.emit(relax.op.full((0,), relax.const(0, str(kind.dtype)), str(kind.dtype)))
@@ -173,7 +195,11 @@ class RelaxBuilder:
         )
 
     def type(self, expr: relax.Expr) -> TensorType:
-        """Returns the tensor type of a bound expression."""
+        """Returns the tensor type of a bound expression.
+
+        Args:
+            expr: A variable or constant that holds one tensor.
+        """
         ty = expr.ty
         return tensor_type([_dim_of(d) for d in ty.shape], str(ty.dtype))
 
@@ -195,35 +221,66 @@ class RelaxBuilder:
         return result if has_axes else self.op.reshape(result, ())
 
     def shape(self, shape: Shape) -> list[Any]:
-        """Converts a shape to Relax dimensions; symbolic dims become TIR variables."""
+        """Converts a shape to Relax dimensions; symbolic dims become TIR variables.
+
+        Args:
+            shape: Ints and symbolic dims, outermost axis first.
+        """
         return [self.dim(d) if isinstance(d, Dim) else tirx.IntImm("int64", d) for d in shape]
 
     def dim(self, dim: Dim) -> Any:
-        """Returns the TIR expression of a symbolic dimension."""
+        """Returns the TIR expression of a symbolic dimension.
+
+        Args:
+            dim: The dimension; its roots are axes of parameters or sizes that :meth:`bind` made.
+        """
         for root in dim.roots:
             self._dims.setdefault(root, tirx.Var(root, "int64"))
         return self.size(dim, self._dims)
 
     def extent(self, size: object) -> object:
-        """Returns a size as an int or a TIR expression, to be passed to :meth:`emit_te`."""
+        """Returns a size as an int or a TIR expression, to be passed to :meth:`emit_te`.
+
+        Args:
+            size: An int or a symbolic dim.
+        """
         return self.dim(size) if isinstance(size, Dim) else int(size)
 
     def int64(self, size: object) -> Any:
-        """Returns an extent that :meth:`extent` gave as a TIR expression."""
+        """Returns an extent that :meth:`extent` gave as a TIR expression.
+
+        Args:
+            size: An int or a TIR expression.
+        """
         return tirx.IntImm("int64", size) if isinstance(size, int) else size
 
     def size(self, dim: Dim, extents: Mapping[str, object]) -> Any:
-        """Returns a symbolic size as an expression of the extents of its roots."""
+        """Returns a symbolic size as an expression of the extents of its roots.
+
+        Args:
+            dim: A symbolic dimension.
+            extents: Name of a root -> its extent, an int or a TIR expression.
+        """
         return dim.evaluate(extents)
 
     def relax_type(self, t: TensorType) -> relax.TensorType:
-        """Converts a tensor type; complex elements are pairs of reals along a last axis."""
+        """Converts a tensor type; complex elements are pairs of reals along a last axis.
+
+        Args:
+            t: The type of a value of the graph.
+        """
         if t.dtype in dtypes.COMPLEX:
             return relax.TensorType([*self.shape(t.shape), 2], f"float{t.dtype.itemsize * 4}")
         return relax.TensorType(self.shape(t.shape), t.dtype.name)
 
     def apply(self, op: Op, args: Sequence[object], attrs: Mapping[str, object]) -> Any:
-        """Returns what the ``lower`` column of a row gives."""
+        """Returns what the ``lower`` column of a row gives.
+
+        Args:
+            op: The row.
+            args: Its operands as Relax expressions.
+            attrs: The attributes of the node.
+        """
         if not isinstance(op.lower, str):
             return op.lower(self, *args, **attrs)
         found: Any = self.op
@@ -234,13 +291,24 @@ class RelaxBuilder:
     def inline(
         self, function: Callable[..., object], args: Sequence[object], attrs: Mapping[str, object]
     ) -> Any:
-        """Lowers a row as a composition of others, see :func:`tvmgraph.lowering.inline.inline`."""
+        """Lowers a row as a composition of others, see :func:`tvmgraph.lowering.inline.inline`.
+
+        Args:
+            function: The composition: a function of tensors.
+            args: Its operands as Relax expressions.
+            attrs: Its keyword arguments.
+        """
         from tvmgraph.lowering.inline import inline
 
         return inline(self, function, args, attrs)
 
     def bind(self, size: str, value: relax.Expr) -> tvm.ir.Expr:
-        """Makes the value of a 0-d int64 tensor a size, and returns it as a TIR variable."""
+        """Makes the value of a 0-d int64 tensor a size, and returns it as a TIR variable.
+
+        Args:
+            size: The name of the size, such as ``u0``.
+            value: The tensor, on the CPU.
+        """
         shape = self.emit(relax.op.tensor_to_shape(self.emit(relax.op.reshape(value, (1,)))))
         variable = self.dim(Dim(size))
         self.block.match_cast(shape, relax.ShapeType([variable]))
@@ -249,14 +317,24 @@ class RelaxBuilder:
     # ---- functions and control flow ---------------------------------------------------------
 
     def fresh(self, name: str) -> str:
-        """Returns a function name that is used once in the module."""
+        """Returns a function name that is used once in the module.
+
+        Args:
+            name: What the name begins with.
+        """
         self._count += 1
         return f"{name}{self._count}"
 
     def define(
         self, name: str, types: Sequence[TensorType], body: Callable[..., relax.Expr]
     ) -> tvm.ir.GlobalVar:
-        """Defines a private function: ``body(*vars)`` returns its result."""
+        """Defines a private function: ``body(*vars)`` returns its result.
+
+        Args:
+            name: What its name begins with.
+            types: Types of its parameters.
+            body: Gets a variable per parameter, and emits what computes the result.
+        """
         self.start_function()
         params = [relax.Var(f"p{i}", self.relax_type(t)) for i, t in enumerate(types)]
         with self.block.function(self.fresh(name), params, private=True):
@@ -282,19 +360,39 @@ class RelaxBuilder:
         return function
 
     def invoke(self, function: object, args: Sequence[object]) -> relax.Call:
-        """Calls a function of the module."""
+        """Calls a function of the module.
+
+        Args:
+            function: What :meth:`define` returned.
+            args: Expressions of the types of its parameters.
+        """
         return relax.Call(function, list(args))
 
     def branch(self, condition: object, then: relax.Expr, orelse: relax.Expr) -> relax.If:
-        """Chooses between two expressions, of which only one is evaluated."""
+        """Chooses between two expressions, of which only one is evaluated.
+
+        Args:
+            condition: A 0-d bool tensor.
+            then: The result where it is true.
+            orelse: The result where it is false, of the same type.
+        """
         return relax.If(condition, then, orelse)
 
     def pack(self, values: Sequence[object]) -> Any:
-        """Makes the result of a function: a bare value, or a tuple of several."""
+        """Makes the result of a function: a bare value, or a tuple of several.
+
+        Args:
+            values: The results, at least one.
+        """
         return values[0] if len(values) == 1 else relax.Tuple(list(values))
 
     def unpack(self, value: relax.Expr, count: int) -> list[relax.Expr]:
-        """Takes the result of a function apart."""
+        """Takes the result of a function apart.
+
+        Args:
+            value: What :meth:`pack` made, emitted.
+            count: How many values it holds.
+        """
         if count == 1:
             return [value]
         return [self.emit(relax.TupleGetItem(value, i)) for i in range(count)]
@@ -336,13 +434,24 @@ class RelaxBuilder:
         types: Sequence[TensorType],
         name: str,
     ) -> relax.Expr:
-        """Emits a call of a finished TIR function whose last parameters are the outputs."""
+        """Emits a call of a finished TIR function whose last parameters are the outputs.
+
+        Args:
+            function: Buffers of the inputs, then of the outputs, are its parameters.
+            inputs: The tensors it reads.
+            types: Types of its outputs.
+            name: Its name in the module; another one if that is taken.
+        """
         found = self.block.add_func(function.with_attr("global_symbol", name), name)
         out = [self.relax_type(t) for t in types]
         return self.emit(relax.call_tir(found, list(inputs), out if len(out) > 1 else out[0]))
 
     def parts(self, value: relax.Expr) -> list[relax.Expr]:
-        """Takes an emitted value apart, however many tensors it holds."""
+        """Takes an emitted value apart, however many tensors it holds.
+
+        Args:
+            value: A variable that holds a tensor or a tuple of them.
+        """
         kind = value.ty
         return self.unpack(value, len(kind.fields) if isinstance(kind, relax.TupleType) else 1)
 

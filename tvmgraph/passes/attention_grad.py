@@ -65,7 +65,11 @@ class Backward:
     results: tuple[Result, Result, Result]
 
     def start(self, positions: Mapping[Node, int]) -> int:
-        """The place of the first node that computes one of the results."""
+        """The place of the first node that computes one of the results.
+
+        Args:
+            positions: Node -> its place in the graph.
+        """
         return min(positions[r.node] for r in self.results if r.node is not None)
 
 

@@ -73,7 +73,11 @@ class ChannelsLast(NchwcLayout):
         self._filled: dict[Value, Value] = {}  # images with more channels, last, of zeros
 
     def block_of(self, channels: Any) -> int | None:
-        """Returns the channels of an image if they fill vectors, else None."""
+        """Returns the channels of an image if they fill vectors, else None.
+
+        Args:
+            channels: Their number: an int or a symbolic dim.
+        """
         whole = isinstance(channels, int) and channels % _MULTIPLE == 0 and channels > 0
         return channels if whole else None
 

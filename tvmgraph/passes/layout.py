@@ -66,7 +66,12 @@ class NchwcLayout(NchwcImages):
         self._leading: set[Node] = set()
 
     def rewrite(self, nodes: Sequence[Node], outputs: Sequence[Value]) -> list[Node]:
-        """Returns the nodes with convolutions, and what follows them, on NCHWc images."""
+        """Returns the nodes with convolutions, and what follows them, on NCHWc images.
+
+        Args:
+            nodes: The nodes of the graph, in order.
+            outputs: Its outputs, which keep their layout.
+        """
         self._leading = _lead_to_more(nodes)
         for node in nodes:
             self._origin = node

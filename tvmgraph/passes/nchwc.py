@@ -63,7 +63,11 @@ class NchwcImages:
         self._count = 0
 
     def block_of(self, channels: object) -> int | None:
-        """Returns the channels per block of an image with this many, or None if it has none."""
+        """Returns the channels per block of an image with this many, or None if it has none.
+
+        Args:
+            channels: Their number: an int or a symbolic dim.
+        """
         return block_of(channels)
 
     def _operand(self, value: Value, result: TensorType) -> Value:

@@ -50,12 +50,21 @@ class Match:
         return self.node.inputs
 
     def maker(self, value: Value, *names: str) -> Node | None:
-        """Returns the node that computes ``value``, if its operator is one of ``names``."""
+        """Returns the node that computes ``value``, if its operator is one of ``names``.
+
+        Args:
+            value: An operand of the matched node, or one of theirs.
+            names: Names of operators.
+        """
         found = self.makers.get(value)
         return found if found is not None and found.op.name in names else None
 
     def number(self, value: Value) -> float | int | None:
-        """Returns the number that every element of a constant holds, if it is one."""
+        """Returns the number that every element of a constant holds, if it is one.
+
+        Args:
+            value: A value of the graph.
+        """
         array = self.consts.get(value)
         if array is None or not array.size or array.dtype.kind not in "fiu":
             return None
@@ -64,7 +73,11 @@ class Match:
         return first.item() if np.all(bits == bits[0]) else None
 
     def operand(self, wanted: Callable[[float | int], bool]) -> Value | None:
-        """Returns the operand beside a constant that is ``wanted``, if it has the result's type."""
+        """Returns the operand beside a constant that is ``wanted``, if it has the result's type.
+
+        Args:
+            wanted: Says of the constant's number whether the rule is about it.
+        """
         a, b = self.inputs
         for x, c in ((a, b), (b, a)):
             number = self.number(c)
@@ -73,7 +86,13 @@ class Match:
         return None
 
     def call(self, name: str, *inputs: Value, **attrs: object) -> Value:
-        """Adds a node in place of the matched one and returns its result."""
+        """Adds a node in place of the matched one and returns its result.
+
+        Args:
+            name: The operator.
+            inputs: Its operands.
+            attrs: Its attributes.
+        """
         op = get_op(name)
         result = op.infer(*[v.type for v in inputs], **attrs)
         assert isinstance(result, TensorType)
@@ -83,7 +102,12 @@ class Match:
         return value
 
     def scalar(self, number: float, like: Value) -> Value:
-        """Adds a 0-d constant of ``like``'s dtype."""
+        """Adds a 0-d constant of ``like``'s dtype.
+
+        Args:
+            number: Its value.
+            like: Whose dtype it has.
+        """
         array = np.asarray(number, like.type.dtype.numpy)
         value = self.fresh(tensor_type((), like.type.dtype))
         self.consts[value] = array

@@ -103,7 +103,12 @@ class Pass:
     again: str = ""
 
     def runs_at(self, level: str, backend: str) -> bool:
-        """Whether it is one of a level and a backend."""
+        """Whether it is one of a level and a backend.
+
+        Args:
+            level: ``"O0"`` to ``"O3"``.
+            backend: ``"cpu"``, or another one for its GPU kernels.
+        """
         first = self.cpu if backend == "cpu" else self.cuda
         return bool(first) and first <= level <= self.last
 
@@ -117,7 +122,11 @@ class Switches(Protocol):
         ...
 
     def has(self, name: str) -> bool:
-        """Whether a switch is on."""
+        """Whether a switch is on.
+
+        Args:
+            name: A switch of ``graph_kernel_flags``.
+        """
         ...
 
 

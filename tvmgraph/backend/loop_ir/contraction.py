@@ -55,7 +55,11 @@ class Operand:
         return self.load.same_as(self.expr.value if isinstance(self.expr, tirx.Cast) else self.expr)
 
     def at(self, *indices: Expr) -> Expr:
-        """A direct factor at other places; a vector where the last index is one."""
+        """A direct factor at other places; a vector where the last index is one.
+
+        Args:
+            indices: One per axis of its buffer.
+        """
         value = self.load.source[indices]
         if not isinstance(self.expr, tirx.Cast):
             return value
@@ -107,7 +111,11 @@ class Contraction:
         return 2 * product(axis.extent for axis in self.axes)
 
     def strides(self, operand: Operand) -> dict[Var, int] | None:
-        """Address step of an operand along every axis, or None when it is not linear."""
+        """Address step of an operand along every axis, or None when it is not linear.
+
+        Args:
+            operand: The left or the right one.
+        """
         if operand.access.strides is None:
             return None
         return {axis.var: step for axis, step in zip(self.axes, operand.access.strides)}

@@ -102,7 +102,12 @@ class Nest:
         return self.loops.is_parameter
 
     def once(self, compute: Callable[..., Fact], *others: Hashable) -> Fact:
-        """``compute(nest, *others)``, computed at the first call: a fact that kernels share."""
+        """``compute(nest, *others)``, computed at the first call: a fact that kernels share.
+
+        Args:
+            compute: A function of the nest and ``others``; it is the key, so it must be one object.
+            others: What else it depends on; hashable.
+        """
         key = (compute, *others)
         if key not in self._facts:
             self._facts[key] = compute(self, *others)
@@ -118,5 +123,10 @@ class Nest:
         return Nest(self.func, contracts, Program(self.func, tuple(stages)))
 
     def product(self, contraction: Contraction, columns: Columns) -> Nest:
-        """A sum of products with the columns that form panels, as what is left to write."""
+        """A sum of products with the columns that form panels, as what is left to write.
+
+        Args:
+            contraction: The sum; what comes before it is written already.
+            columns: Its column axes.
+        """
         return Nest(self.func, contraction=replace(contraction, before=()), columns=columns)

@@ -47,7 +47,11 @@ class Point:
         return [resolve(value) for value in self._stage.values]
 
     def indices(self, mapping: Mapping[Var, Expr]) -> list[Expr]:
-        """Where the stage stores."""
+        """Where the stage stores.
+
+        Args:
+            mapping: Loop variable -> its value.
+        """
         return [substitute(index, mapping) for index in self._stage.indices]
 
 

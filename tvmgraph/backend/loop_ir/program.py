@@ -97,7 +97,11 @@ class Stage:
         return self.points * product(axis.extent for axis in self.reduce)
 
     def reads(self, buffer: Buffer) -> bool:
-        """Whether the value reads ``buffer`` (a reduction's own accumulator included)."""
+        """Whether the value reads ``buffer`` (a reduction's own accumulator included).
+
+        Args:
+            buffer: A buffer of the function.
+        """
         return hash(buffer) in self.sources
 
     @property
@@ -145,11 +149,19 @@ class Program:
     stages: tuple[Stage, ...]
 
     def is_parameter(self, buffer: Buffer) -> bool:
-        """Whether ``buffer`` is an argument rather than an intermediate of the function."""
+        """Whether ``buffer`` is an argument rather than an intermediate of the function.
+
+        Args:
+            buffer: A buffer of the function.
+        """
         return any(buffer.same_as(param) for param in self.func.params)
 
     def consumers(self, buffer: Buffer) -> list[Stage]:
-        """The stages that read ``buffer`` and do not write it."""
+        """The stages that read ``buffer`` and do not write it.
+
+        Args:
+            buffer: A buffer of the function.
+        """
         return [
             stage
             for stage in self.stages
@@ -186,14 +198,22 @@ def static_shape(buffer: Buffer) -> tuple[int, ...] | None:
 
 
 def loads_of(*exprs: Expr) -> list[Load]:
-    """Every element read by the expressions, repeats included."""
+    """Every element read by the expressions, repeats included.
+
+    Args:
+        exprs: Scalar expressions.
+    """
     found: list[Load] = []
     tvm_ffi.structural_walk(exprs, (Load, found.append))  # at once: a call takes 50 us
     return found
 
 
 def node_count(*exprs: Expr) -> int:
-    """Number of nodes of expressions, those that they hold several times counted as often."""
+    """Number of nodes of expressions, those that they hold several times counted as often.
+
+    Args:
+        exprs: Scalar expressions.
+    """
     count = 0
 
     def visit(_node: Expr) -> None:

@@ -42,7 +42,11 @@ class Reducer:
     dtype: str
 
     def contribution(self, term: Expr) -> Expr:
-        """A term in the accumulator's type."""
+        """A term in the accumulator's type.
+
+        Args:
+            term: What an iteration adds, of any type.
+        """
         return term if dtype_of(term) == self.dtype else tirx.Cast(self.dtype, term)
 
 

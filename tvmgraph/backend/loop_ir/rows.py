@@ -70,7 +70,11 @@ class RowPlan:
         return sum(row.stage.work for row in self.stages)
 
     def writer(self, buffer: Buffer) -> RowStage | None:
-        """The stage that computes ``buffer``."""
+        """The stage that computes ``buffer``.
+
+        Args:
+            buffer: A buffer that a stage of the plan writes.
+        """
         return next(
             (row for row in self.stages if any(b.same_as(buffer) for b in row.stage.buffers)), None
         )

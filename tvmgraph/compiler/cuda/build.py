@@ -37,7 +37,11 @@ class CudaBuilder:
         self._options, self._threads, self._request = options, threads, request
 
     def schedule(self, mod: tvm.IRModule) -> tvm.IRModule:
-        """Makes kernels of loop nests."""
+        """Makes kernels of loop nests.
+
+        Args:
+            mod: The module after fusion, with loop nests for kernels.
+        """
         if not self._options.search:
             return schedule_for_cuda(mod, self._model, self.target)
         from tvmgraph.compiler.cuda.search import schedule_by_search_on_gpu
@@ -47,7 +51,12 @@ class CudaBuilder:
     def translate(
         self, program: parallel.Program, phases: Phases
     ) -> tuple[relax.VMExecutable, tuple[DeviceImage, ...]]:
-        """Makes machine code: kernels by NVIDIA's compiler, what launches them by LLVM."""
+        """Makes machine code: kernels by NVIDIA's compiler, what launches them by LLVM.
+
+        Args:
+            program: The module in codegen units.
+            phases: Times the steps.
+        """
         with phases.time("codegen"):
             launchers, device = device_code.split(program.kernels, self.target)
             sources = self._sources(device)

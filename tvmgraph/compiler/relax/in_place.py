@@ -220,6 +220,10 @@ class Reader:
     def update(self, output: int, param: relax.Var) -> tuple[int, int, int] | None:
         """Finds the kernel that may overwrite ``param`` with an output.
 
+        Args:
+            output: Which output of the function it is.
+            param: The parameter whose new value that output is.
+
         Returns:
             The position of its call, and those of operand and result of the kernel; None if
             something else reads the parameter later, or there is no such kernel.

@@ -125,13 +125,21 @@ class KernelSearch:
         return self.model.threads
 
     def schedule(self, given: Choices) -> tuple[tirx.PrimFunc, dict[str, Decision]]:
-        """Returns the kernel under some decisions, and all decisions behind it."""
+        """Returns the kernel under some decisions, and all decisions behind it.
+
+        Args:
+            given: Decisions that are made already; the others are made as usual.
+        """
         with deciding(given) as decisions:
             kernel = schedule_cpu(tvm.IRModule({self.var: self.func}), self.model, self.level)
         return kernel[self.var], decisions.found
 
     def run(self, trials: int) -> None:
-        """Tries other decisions, and keeps what was found."""
+        """Tries other decisions, and keeps what was found.
+
+        Args:
+            trials: How many schedules are built and timed at the most.
+        """
         arguments = self._arguments()
         kernel, decisions = self.schedule({})
         if arguments is None or not any(len(d.options) > 1 for d in decisions.values()):
