@@ -242,7 +242,7 @@ def run_many(seeds: Iterable[int]) -> Found:
     gc.disable()  # in a capture nothing is collected; afterwards it would be, every time
     try:
         for seed in seeds:
-            segment.forget_twins()
+            segment.reset_closure_counts()
             _run_one(seed, found)
     finally:
         gc.enable()

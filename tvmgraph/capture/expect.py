@@ -200,7 +200,7 @@ def ends_by_itself(value: object) -> bool:
     return hasattr(type(value), "__next__") or hasattr(type(value), "__del__")
 
 
-def is_watched(value: object, depth: int = 0) -> bool:
+def is_lifetime_observed(value: object, depth: int = 0) -> bool:
     """Whether code runs, or a weak reference changes, when nobody holds a value any more.
 
     Args:
@@ -218,7 +218,7 @@ def is_watched(value: object, depth: int = 0) -> bool:
     else:
         inside = attributes(value).values() if is_plain_object(value) else ()
     return depth < _MAX_DEPTH and any(
-        is_watched(v, depth + 1) for v in itertools.islice(inside, _WATCHED_ITEMS)
+        is_lifetime_observed(v, depth + 1) for v in itertools.islice(inside, _WATCHED_ITEMS)
     )
 
 

@@ -218,7 +218,7 @@ class Expressions:
             check_compared(self.recorder, *pair)
             same = identical(*pair)
             if same is not True and all(isinstance(v, Tensor) for v in pair):
-                self.recorder.tells_apart = True
+                self.recorder.aliasing_matters = True
                 for v in pair:  # an argument of a later call may be the one from outside
                     if isinstance(v, Tensor) and not isinstance(v, TracedTensor):
                         self.recorder.value_of(v)

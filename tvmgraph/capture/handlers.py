@@ -22,7 +22,7 @@ _HAS_NO_TENSORS = (signal.default_int_handler,)
 
 
 @contextmanager
-def apart() -> Iterator[None]:
+def outside_capture() -> Iterator[None]:
     """A ``with`` block in which handlers of signals run as they do outside of a capture."""
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -32,7 +32,7 @@ def apart() -> Iterator[None]:
         for number in _SIGNALS:
             handler = _handler_of(number)
             if callable(handler) and handler not in _HAS_NO_TENSORS:
-                placed[number] = handler, _aside(handler)
+                placed[number] = handler, _outside_capture(handler)
                 signal.signal(number, placed[number][1])
         yield
     finally:
@@ -41,7 +41,7 @@ def apart() -> Iterator[None]:
                 signal.signal(number, handler)
 
 
-def _aside(handler: Callable[..., object]) -> Callable[..., object]:
+def _outside_capture(handler: Callable[..., object]) -> Callable[..., object]:
     """Returns a handler that leaves the capture for as long as another one runs."""
 
     def handle(number: int, frame: object) -> object:

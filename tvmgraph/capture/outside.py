@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from tvmgraph.capture import memoized
 from tvmgraph.capture.containers import method_of
-from tvmgraph.capture.expect import is_cell, is_library, is_plain_object, is_watched
+from tvmgraph.capture.expect import is_cell, is_library, is_lifetime_observed, is_plain_object
 from tvmgraph.capture.frame import Frame, Unset
 from tvmgraph.capture.hoist import Hoist
 from tvmgraph.capture.nested import NestedFunction
@@ -108,7 +108,7 @@ class Outside:
         if isinstance(kept, types.GetSetDescriptorType) and self.effects.is_old(owner):
             self.refuse(node, frame, f"writing {name!r} of a {type(owner).__name__} from outside")
         place = member(owner, name)
-        if self.settings.lax and is_watched(place.read()):
+        if self.settings.lax and is_lifetime_observed(place.read()):
             self.refuse(node, frame, f"replacing the attribute {name!r}, whose end is noticed,")
         if place.key in self.hoisted:
             self.hoisted.write(place.key, value)

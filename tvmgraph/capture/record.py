@@ -16,7 +16,7 @@ from tvmgraph.capture.effects import Effect
 from tvmgraph.capture.expect import is_cell
 from tvmgraph.capture.guards import Guards
 from tvmgraph.capture.handed import Handed
-from tvmgraph.capture.handlers import apart
+from tvmgraph.capture.handlers import outside_capture
 from tvmgraph.capture.identity import check_returned, chosen_leaves
 from tvmgraph.capture.interpreter import Interpreter
 from tvmgraph.capture.places import ABSENT, held, reference
@@ -111,8 +111,8 @@ class Captured:
         promotion: What is symbolic.
         decided: Roots of the symbols whose values decided something.
         computes: Whether there are numbers to compute at every call.
-        apart: Where containers are changed: those that were read and must not be arguments.
-        tells_apart: Whether it matters which of the tensors it meets are one.
+        containers_read: Where containers are changed: what was read and must not be an argument.
+        aliasing_matters: Whether it matters which of the tensors it meets are one.
     """
 
     graph: Graph
@@ -129,8 +129,8 @@ class Captured:
     promotion: Promotion = _NOTHING
     decided: frozenset[str] = frozenset()
     computes: bool = False
-    apart: tuple[object, ...] | None = None
-    tells_apart: bool = False
+    containers_read: tuple[object, ...] | None = None
+    aliasing_matters: bool = False
 
 
 @contextmanager
@@ -138,7 +138,7 @@ def _active(recorder: Recorder) -> Iterator[None]:
     """Makes the recorder the interpreter of this thread and observes user frames."""
     load_table()  # an import inside would be observed like code of the user
     outer = state.interpreter, state.tapes, state.scope
-    with no_collection(), apart():
+    with no_collection(), outside_capture():
         try:
             state.interpreter, state.tapes, state.scope = recorder, (), ()
             recorder.guards.observer.begin()
@@ -323,12 +323,13 @@ def _finish(
     blocks: int | Symbol = recorder.root.blocks if position is None else 0
     random_leaf = len(before) + recorder.result(blocks) if isinstance(blocks, Symbol) else None
     graph = recorder.root.builder.build([*outputs, *(v for _, v in writes)], names)
-    tells_apart = recorder.tells_apart or bool(writes)
+    aliasing_matters = recorder.aliasing_matters or bool(writes)
     recorder.guards.settle()
     return Captured(
         graph, _holders(recorder, before, attributes), result, tuple(w for w, _ in writes),
         tuple((reference(o), n, s) for o, n, s, _ in attributes), blocks, recorder.guards,
-        position, done, random_leaf, apart=interpreter.effects.apart(), tells_apart=tells_apart,
+        position, done, random_leaf, containers_read=interpreter.effects.apart(),
+        aliasing_matters=aliasing_matters,
     )  # fmt: skip
 
 

@@ -55,7 +55,7 @@ class Recorder:
         computes: Whether Python computes numbers at every call.
         keeps_identity: Whether one tensor that comes in several ways stays one.
         chosen: The tensors that a tensor chose among others.
-        tells_apart: Whether it was asked if two tensors are one.
+        aliasing_matters: Whether it was asked if two tensors are one.
         moving: What loops carry, by ``id``, with what refuses to compare it.
         moved: What loops carried, and the tensors it may be, with what refuses to write to it.
     """
@@ -74,7 +74,7 @@ class Recorder:
         self.keeps_identity = False
         self.chosen: list[TracedTensor] = []
         self._related: set[int] = set()  # ids of those and of the others
-        self.tells_apart = False
+        self.aliasing_matters = False
         self.moving: dict[int, tuple[Tensor, Callable[[], None]]] = {}
         self.moved: dict[int, tuple[Tensor, Callable[[], None]]] = {}
         self._arguments_of: dict[int, TracedTensor] = {}  # by id of the tensor that was passed

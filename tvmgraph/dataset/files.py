@@ -21,12 +21,12 @@ from tvmgraph.dataset.vision import Decode
 from tvmgraph.errors import ArgumentError
 
 
-def _parts(op: str, usage: str | None, parts: dict[str, list[str]]) -> list[str]:
+def _splits(op: str, usage: str | None, splits: dict[str, list[str]]) -> list[str]:
     """Returns the names of the files that a ``usage`` stands for; all for None."""
-    if usage not in (None, "all", *parts):
+    if usage not in (None, "all", *splits):
         reject(ArgumentError, op, f"usage cannot be {usage!r}",
-               f"use {', '.join(map(repr, parts))} or 'all'")  # fmt: skip
-    return parts.get(usage or "all") or [name for names in parts.values() for name in names]
+               f"use {', '.join(map(repr, splits))} or 'all'")  # fmt: skip
+    return splits.get(usage or "all") or [name for names in splits.values() for name in names]
 
 
 def _missing(op: str, folder: Path, names: list[str]) -> None:
@@ -63,8 +63,8 @@ class MnistDataset(NumpySlicesDataset):
         num_parallel_workers: Kept for MindSpore programs.
         shuffle: Whether every epoch has another order; true by default.
         sampler: A :class:`Sampler`, or an iterable of row numbers.
-        num_shards: Into how many parts the rows are dealt.
-        shard_id: Which part this is.
+        num_shards: How many shards the rows are dealt to.
+        shard_id: Which shard this is.
 
     Raises:
         ArgumentError: if a file is missing or damaged.
@@ -91,11 +91,11 @@ class MnistDataset(NumpySlicesDataset):
         **_: object,
     ) -> None:
         folder = Path(dataset_dir)
-        parts = _parts(type(self).__name__, usage, {"train": ["train"], "test": ["t10k"]})
+        splits = _splits(type(self).__name__, usage, {"train": ["train"], "test": ["t10k"]})
         if usage is None:
-            parts = [p for p in parts if any(folder.glob(f"{p}-images-idx3-ubyte*"))] or parts
-        images = [self._find(folder, f"{p}-images-idx3-ubyte") for p in parts]
-        labels = [self._find(folder, f"{p}-labels-idx1-ubyte") for p in parts]
+            splits = [s for s in splits if any(folder.glob(f"{s}-images-idx3-ubyte*"))] or splits
+        images = [self._find(folder, f"{s}-images-idx3-ubyte") for s in splits]
+        labels = [self._find(folder, f"{s}-labels-idx1-ubyte") for s in splits]
         columns = (
             np.concatenate([read_idx(p) for p in images])[..., None],
             np.concatenate([read_idx(p) for p in labels]).astype(np.uint32),
@@ -123,8 +123,8 @@ class Cifar10Dataset(NumpySlicesDataset):
         num_parallel_workers: Kept for MindSpore programs.
         shuffle: Whether every epoch has another order; true by default.
         sampler: A :class:`Sampler`, or an iterable of row numbers.
-        num_shards: Into how many parts the rows are dealt.
-        shard_id: Which part this is.
+        num_shards: How many shards the rows are dealt to.
+        shard_id: Which shard this is.
 
     Raises:
         ArgumentError: if files are missing or damaged.
@@ -157,7 +157,7 @@ class Cifar10Dataset(NumpySlicesDataset):
         **_: object,
     ) -> None:
         op, folder = type(self).__name__, Path(dataset_dir)
-        wanted = _parts(op, usage, self.files)
+        wanted = _splits(op, usage, self.files)
         found = [self._read(folder, name) for name in wanted]
         present = [f for f in found if f is not None]
         if not present:
@@ -262,8 +262,8 @@ class ImageFolderDataset(Source):
         class_indexing: Labels by name of the folder; folders that it lacks are left out. By
             default the folders are numbered from 0 in the order of their names.
         decode: Whether images are decoded; otherwise the column holds the bytes of the file.
-        num_shards: Into how many parts the rows are dealt.
-        shard_id: Which part this is.
+        num_shards: How many shards the rows are dealt to.
+        shard_id: Which shard this is.
 
     Raises:
         ArgumentError: if there are no such files.
@@ -365,8 +365,8 @@ class TextFileDataset(NumpySlicesDataset):
         num_samples: How many lines are used.
         num_parallel_workers: Kept for MindSpore programs.
         shuffle: Whether every epoch has another order (default), or a :class:`Shuffle`.
-        num_shards: Into how many parts the lines are dealt.
-        shard_id: Which part this is.
+        num_shards: How many shards the lines are dealt to.
+        shard_id: Which shard this is.
 
     Raises:
         ArgumentError: if a file does not exist.
@@ -414,8 +414,8 @@ class CSVDataset(NumpySlicesDataset):
         num_samples: How many rows are used.
         num_parallel_workers: Kept for MindSpore programs.
         shuffle: Whether every epoch has another order (default), or a :class:`Shuffle`.
-        num_shards: Into how many parts the rows are dealt.
-        shard_id: Which part this is.
+        num_shards: How many shards the rows are dealt to.
+        shard_id: Which shard this is.
 
     Raises:
         ArgumentError: if a file does not exist, or a row has another number of values.

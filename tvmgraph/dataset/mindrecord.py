@@ -195,9 +195,9 @@ class MindDataset(Source):
         columns_list: Columns that are read; by default all, in the order of their names.
         num_parallel_workers: Kept for MindSpore programs.
         shuffle: Whether every epoch has another order (default), or a :class:`Shuffle`.
-        num_shards: Into how many parts of equal size the rows are dealt; the last ones take rows
+        num_shards: How many shards of equal size the rows are dealt to; the last ones take rows
             from the beginning again.
-        shard_id: Which part this is.
+        shard_id: Which shard this is.
         sampler: A :class:`Sampler`, or an iterable of row numbers.
         padded_sample: A row, as a dict, that is added at the end.
         num_padded: How many times.

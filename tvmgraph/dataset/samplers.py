@@ -227,7 +227,7 @@ class DistributedSampler(Sampler):
 
     Args:
         num_shards: How many parts there are.
-        shard_id: Which part this is.
+        shard_id: Which shard this is.
         shuffle: Whether the rows are dealt in random order.
         num_samples: How many rows are taken.
         offset: The part that gets the first row, and nothing wraps around; -1 for the first one.

@@ -37,13 +37,13 @@ class Source(Dataset):
         rows: How many there are.
         num_samples: How many of them are used.
         shuffle: Whether every epoch has another order; true by default.
-        num_shards: Into how many parts of equal size the rows are dealt; the last parts take rows
+        num_shards: How many shards of equal size the rows are dealt to; the last ones take rows
             from the beginning again, so that no process waits for another's batch.
-        shard_id: Which part this is.
+        shard_id: Which shard this is.
         sampler: Decides about the rows instead of the three before.
     """
 
-    in_blocks = False  # whether a part is a run of rows (lines of files), not every n-th
+    in_blocks = False  # whether a shard is a run of rows (lines of files), not every n-th
 
     def __init__(
         self,
@@ -139,8 +139,8 @@ class GeneratorDataset(Source):
         shuffle: Whether every epoch has another order; only for sources with ``__getitem__``.
         sampler: A :class:`Sampler`, or an iterable of row numbers; only for sources with
             ``__getitem__``.
-        num_shards: Into how many parts the rows are dealt.
-        shard_id: Which part this is.
+        num_shards: How many shards the rows are dealt to.
+        shard_id: Which shard this is.
 
     Raises:
         ArgumentError: if column names are missing.
@@ -245,8 +245,8 @@ class NumpySlicesDataset(Source):
         num_parallel_workers: Kept for MindSpore programs.
         shuffle: Whether every epoch has another order; true by default.
         sampler: A :class:`Sampler`, or an iterable of row numbers.
-        num_shards: Into how many parts the rows are dealt.
-        shard_id: Which part this is.
+        num_shards: How many shards the rows are dealt to.
+        shard_id: Which shard this is.
 
     Raises:
         ArgumentError: if the columns have different lengths or names are missing.

@@ -110,9 +110,9 @@ class TFRecordDataset(Source):
         num_samples: How many rows are used.
         num_parallel_workers: Kept for MindSpore programs.
         shuffle: Whether every epoch has another order (default), or a :class:`Shuffle`.
-        num_shards: Into how many parts the rows are dealt.
-        shard_id: Which part this is.
-        shard_equal_rows: Kept for MindSpore programs: parts are equal up to one row.
+        num_shards: How many shards the rows are dealt to.
+        shard_id: Which shard this is.
+        shard_equal_rows: Kept for MindSpore programs: shards are equal up to one row.
         cache: Kept for MindSpore programs.
         compression_type: ``"GZIP"`` or ``"ZLIB"``.
 

@@ -62,7 +62,7 @@ def data_axes(cell: Any, mesh: Mesh | None = None) -> tuple[Mesh, Axes]:
     return mesh, free or mesh.names
 
 
-def place(tensor: Any, strategy: object, mesh: Mesh, what: str) -> Tensor:
+def constrain(tensor: Any, strategy: object, mesh: Mesh, what: str) -> Tensor:
     """Asks that a tensor be split like this; anything but a tensor is returned as it is."""
     if not isinstance(tensor, Tensor):
         return tensor
@@ -191,15 +191,15 @@ def _called(
     for i, (a, s) in enumerate(zip(args, strategies)):
         if s is None and isinstance(a, Tensor):  # along the batch
             s = layout_of(mesh, (axes, *((),) * (a.ndim - 1)) if a.ndim else ())
-        placed.append(place(a, s, mesh, f"argument {i}"))
+        placed.append(constrain(a, s, mesh, f"argument {i}"))
     if state.interpreter is not None and not is_cell(fn):
         result = state.interpreter.call(fn, tuple(placed), kwargs)
     else:
         result = fn(*placed, **kwargs)
-    return _placed_results(result, out_strategy, mesh)
+    return _constrained_results(result, out_strategy, mesh)
 
 
-def _placed_results(result: object, out_strategy: Any, mesh: Mesh) -> object:
+def _constrained_results(result: object, out_strategy: Any, mesh: Mesh) -> object:
     many = isinstance(result, (tuple, list))
     results = list(result) if many else [result]
     if out_strategy is None:
@@ -212,7 +212,7 @@ def _placed_results(result: object, out_strategy: Any, mesh: Mesh) -> object:
             at=user_source(), got=repr(out_strategy),
         )  # fmt: skip
     found = [
-        r if s is None else place(r, s, mesh, f"result {i}")
+        r if s is None else constrain(r, s, mesh, f"result {i}")
         for i, (r, s) in enumerate(zip(results, out_strategy))
     ]
     return type(result)(found) if many else found[0]
@@ -314,7 +314,7 @@ def redistribute(tensor: Tensor, layout: object) -> Tensor:
     mesh = mesh_for(layout) or (known.mesh if known is not None else None)
     mesh = mesh or flat_mesh(engine.world().size)
     if state.interpreter is not None:
-        return place(tensor, layout, mesh, "tensor")
+        return constrain(tensor, layout, mesh, "tensor")
     source = None if known is None else layout_of(known.mesh, known.spec)
     spec = spec_of(layout, tensor.shape, mesh, "layout", "redistribute")
     moved = _mover(text_of(mesh, spec), source, mesh)
@@ -328,7 +328,7 @@ reshard = redistribute
 def _mover(target: str, source: Layout | None, mesh: Mesh) -> JitFunction:
     def moved(x: Tensor) -> Tensor:
         start = source if source is not None else (1,) * x.ndim
-        return F.placed_as(place(x, start, mesh, "tensor"), layout=target)
+        return F.placed_as(constrain(x, start, mesh, "tensor"), layout=target)
 
     return JitFunction(moved)
 
@@ -354,7 +354,7 @@ def shard_primitive(operator: object, in_strategy: object, out_strategy: object)
         placed: Sequence[object] = args
         if in_strategy is not None:
             placed = _cheapest(functools.partial(plain.__call__, self), in_strategy, mesh, args)
-        return _placed_results(plain.__call__(self, *placed), out_strategy, mesh)
+        return _constrained_results(plain.__call__(self, *placed), out_strategy, mesh)
 
     operator.__class__ = type(plain.__name__, (plain,), {"__call__": call, "_plain": plain})
     return operator

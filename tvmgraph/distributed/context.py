@@ -26,8 +26,8 @@ class AutoParallelContext:
         global_rank: Number of this process; it must be what the launcher says.
         gradients_mean: Whether gradients are averaged instead of added (``"data_parallel"``).
         parameter_broadcast: Whether all begin with the parameters of rank 0.
-        dataset_strategy: ``"data_parallel"``: batches are this process's part; ``"full_batch"``:
-            every process has the whole batch; a tuple: every column is this process's part by its
+        dataset_strategy: ``"data_parallel"``: batches are this process's shard; ``"full_batch"``:
+            every process has the whole batch; a tuple: every column is this process's shard by its
             :class:`Layout`. For ``"semi_auto_parallel"``.
         full_batch: The same as a bool.
         enable_parallel_optimizer: Whether the states of the optimizer are split among processes

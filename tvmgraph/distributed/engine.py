@@ -183,7 +183,7 @@ class Watchdog:
             self.progress = np.memmap(path, np.int64, "r+", shape=(size,))
             with open(os.path.join(folder, str(os.getpid())), "w") as file:
                 file.write(str(rank))
-        threading.Thread(target=self._watch, name="tvmgraph-watchdog", daemon=True).start()
+        threading.Thread(target=self._watchdog, name="tvmgraph-watchdog", daemon=True).start()
 
     def waiting(self, what: object, limit: float = 0.0) -> Watchdog:
         """Limits the time of what is done in a ``with`` block.
@@ -205,7 +205,7 @@ class Watchdog:
         """Ends the time limit."""
         self.until = 0.0
 
-    def _watch(self) -> None:
+    def _watchdog(self) -> None:
         while True:
             time.sleep(min(0.5, self.limit / 8))
             if self.until and time.monotonic() > self.until:

@@ -108,7 +108,7 @@ def all_gather(x: object, group: str | None = None) -> Tensor:
 
 
 def reduce_scatter(x: object, op: str = "sum", group: str | None = None) -> Tensor:
-    """Returns this process's part, along the first axis, of the reduction of all tensors."""
+    """Returns this process's shard, along the first axis, of the reduction of all tensors."""
     return F.reduce_scattered(require_tensor(x), axis=0, how=reduction(op), **where(group))
 
 
@@ -206,7 +206,7 @@ def gather(x: Tensor, dst: int, group: str | None = None) -> Tensor:
 
 
 def scatter(x: Tensor, src: int = 0, group: str | None = None) -> Tensor:
-    """Returns this process's part, along the first axis, of the tensor of ``src``."""
+    """Returns this process's shard, along the first axis, of the tensor of ``src``."""
     return F.own_part(broadcast(x, src, group), axis=0, **where(group))
 
 
@@ -292,7 +292,7 @@ def all_gather_v(x: object, sizes: object, group: str | None = None) -> Tensor:
 
 
 def reduce_scatter_v(x: object, sizes: object, op: str = "sum", group: str | None = None) -> Tensor:
-    """Returns this process's part, of these lengths, of the reduction along the first axis."""
+    """Returns this process's shard, of these lengths, of the reduction along the first axis."""
     tensor, known = require_tensor(x), sizes_of(sizes, "input_split_sizes", group)
     _require_sum(tensor, known)
     rank = engine.get_group(named(group)).rank

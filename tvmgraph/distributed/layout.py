@@ -40,8 +40,8 @@ class Mesh:
         """Returns the name of the groups of processes that differ along some axes."""
         return engine.mesh_text(self.names, self.shape, axes)
 
-    def place(self, rank: int, axes: Axes) -> int:
-        """Returns which of the parts along some axes a process has."""
+    def index_of(self, rank: int, axes: Axes) -> int:
+        """Returns which of the shards along some axes a process has."""
         found = 0
         for a in axes:
             i = self.names.index(a)

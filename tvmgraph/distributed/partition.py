@@ -1,7 +1,7 @@
 """One process's program of a graph whose values are split.
 
-Every node computes its part; between nodes, values are brought into the split that the next one
-wants, with the collective that moves least. Sums over a split dimension stay pending as long as
+Every node computes its shard; between nodes, values are brought into the split that the next one
+wants, with the collective that moves least. Sums over a split dimension stay partial as long as
 what follows is linear.
 """
 
@@ -20,7 +20,7 @@ from tvmgraph.graph.builder import GraphBuilder
 from tvmgraph.graph.ir import Graph, Node, Value
 from tvmgraph.graph.simplify import dce
 
-#: How parts are combined -> how processes reduce.
+#: How shards are combined -> how processes reduce.
 _REDUCE = {"sum": "sum", "mean": "mean", "prod": "prod", "max": "max", "min": "min",
            "all": "min", "any": "max"}  # fmt: skip
 
@@ -60,7 +60,7 @@ class Partitioned:
         inputs: How the parameters are split.
         outputs: How the outputs are split.
         transfers: The collectives in order.
-        whole: Operators that every process computes on whole tensors, with their lines.
+        replicated: Operators that every process computes on whole tensors, with their lines.
     """
 
     graph: Graph
@@ -68,16 +68,16 @@ class Partitioned:
     inputs: tuple[Spec, ...]
     outputs: tuple[Spec, ...]
     transfers: list[Transfer] = field(default_factory=list)
-    whole: list[tuple[str, str]] = field(default_factory=list)
+    replicated: list[tuple[str, str]] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
-class _Part:
+class _Shard:
     """A value of the program: its split, and the axes over which it still has to be added."""
 
     value: Value
     spec: Spec
-    pending: Axes = ()
+    partial: Axes = ()
     how: str = "sum"
 
 
@@ -85,11 +85,11 @@ class _Writer:
     def __init__(self, graph: Graph, splits: Splits) -> None:
         self.graph, self.splits, self.mesh = graph, splits, splits.mesh
         self.builder = GraphBuilder(graph.name)
-        self.parts: dict[Value, _Part] = {}
-        self.moved: dict[tuple[Value, Spec], tuple[_Part, int]] = {}
+        self.shards: dict[Value, _Shard] = {}
+        self.moved: dict[tuple[Value, Spec], tuple[_Shard, int]] = {}
         self.given = {p.value for p in graph.params}  # and their views
         self.transfers: list[Transfer] = []
-        self.whole: list[tuple[str, str]] = []
+        self.replicated: list[tuple[str, str]] = []
         self.node: Node | None = None
 
     def run(self, outputs: Sequence[Spec | None]) -> Partitioned:
@@ -97,18 +97,18 @@ class _Writer:
         for p in graph.params:
             spec = specs[p.value]
             local = self.builder.param(self._local(p.value, spec), p.role, p.label)
-            self.parts[p.value] = _Part(local, spec)
+            self.shards[p.value] = _Shard(local, spec)
         for v, array in graph.consts.items():
-            self.parts[v] = _Part(self.builder.const(array), ((),) * v.type.ndim)
+            self.shards[v] = _Shard(self.builder.const(array), ((),) * v.type.ndim)
         for node in graph.nodes:
             self.node = node
             self._node(node)
         self.node = None
         wanted = self._wanted(outputs)
-        found = [self.moved_to(v, s).value for v, s in zip(graph.outputs, wanted)]
+        found = [self.redistributed_to(v, s).value for v, s in zip(graph.outputs, wanted)]
         built = self.builder.build(found, graph.writes)
         inputs = tuple(specs[p.value] for p in graph.params)
-        return Partitioned(built, self.mesh, inputs, wanted, self.transfers, self.whole)
+        return Partitioned(built, self.mesh, inputs, wanted, self.transfers, self.replicated)
 
     def _wanted(self, outputs: Sequence[Spec | None]) -> tuple[Spec, ...]:
         """How outputs are split: as given, as written parameters, as asked for, else whole."""
@@ -129,22 +129,22 @@ class _Writer:
     def _node(self, node: Node) -> None:
         if node.op.traits.places:
             wanted = self.splits.specs[node.outputs[0]]
-            self.parts[node.outputs[0]] = self.moved_to(node.inputs[0], wanted)
+            self.shards[node.outputs[0]] = self.redistributed_to(node.inputs[0], wanted)
             return
         if node.op.traits.ties is not None:
             self._split_regions(node)
             return
         factors = self.splits.factors[node]
         if factors is None:
-            self._whole(node)
+            self._replicated(node)
             return
         axes = self._choose(node, factors)
         wanted = [tuple(axes.get(f or "", ()) for f in dims) for dims in factors.inputs]
-        pending, how = self._deferred(node, axes)
+        partial, how = self._partial(node, axes)
         if node.op.traits.pattern is Pattern.VIEW and self.given.issuperset(node.inputs):
             self.given.update(node.outputs)
         operands = [
-            (self._unsummed(v, s) if pending else self.moved_to(v, s)).value
+            (self._still_partial(v, s) if partial else self.redistributed_to(v, s)).value
             for v, s in zip(node.inputs, wanted)
         ]
         attrs = self._sized(node, factors, axes)
@@ -154,26 +154,26 @@ class _Writer:
         for old, new, dims in zip(node.outputs, outputs, factors.outputs):
             spec = tuple(axes.get(f or "", ()) for f in dims)
             summed = [a for f, got in axes.items() if f not in dims for a in got]
-            left = self.mesh.ordered([*pending, *summed])
-            part = _Part(new, spec, left, how if pending else node.op.traits.combine)
-            if left and part.how not in ("sum", "mean"):
-                part = self._reduced(part, left)
-            self.parts[old] = part
+            left = self.mesh.ordered([*partial, *summed])
+            shard = _Shard(new, spec, left, how if partial else node.op.traits.combine)
+            if left and shard.how not in ("sum", "mean"):
+                shard = self._reduced(shard, left)
+            self.shards[old] = shard
 
-    def _whole(self, node: Node) -> None:
+    def _replicated(self, node: Node) -> None:
         """Computes a node on whole tensors, everywhere the same."""
-        if any(any(self.parts[v].spec) for v in node.inputs):
-            self.whole.append((node.op.name, node.source))
-        operands = [self.moved_to(v, ((),) * v.type.ndim).value for v in node.inputs]
+        if any(any(self.shards[v].spec) for v in node.inputs):
+            self.replicated.append((node.op.name, node.source))
+        operands = [self.redistributed_to(v, ((),) * v.type.ndim).value for v in node.inputs]
         types = [v.type for v in node.outputs]
         outputs = self.builder.node(
             node.op, operands, node.attrs, types, node.source, node.scope, node.regions
         )
         for old, new in zip(node.outputs, outputs):
-            self.parts[old] = _Part(new, ((),) * old.type.ndim)
+            self.shards[old] = _Shard(new, ((),) * old.type.ndim)
 
     def _split_regions(self, node: Node) -> None:
-        """Computes parts in branches and loops; all processes take the same way, as what decides
+        """Computes shards in branches and loops; all processes take the same way, as what decides
         is whole."""
         chosen: dict[Slot, Spec] = {}
         for tie in ties(node):
@@ -186,36 +186,36 @@ class _Writer:
                     for i, v in enumerate(values)]  # fmt: skip
 
         wanted, results = specs(node.inputs, 0, False), specs(node.outputs, 0, True)
-        operands = [self.moved_to(v, s).value for v, s in zip(node.inputs, wanted)]
+        operands = [self.redistributed_to(v, s).value for v, s in zip(node.inputs, wanted)]
         regions = []
         for r, region in enumerate(node.regions, 1):
             params = [p.value for p in region.params]
             known = {**self.splits.specs, **dict(zip(params, specs(params, r, False)))}
             inner = _Writer(region, replace(self.splits, specs=known))
-            part = bucketed(inner.run(specs(region.outputs, r, True)))
-            self.transfers += part.transfers
-            self.whole += part.whole
-            regions.append(part.graph)
+            built = bucketed(inner.run(specs(region.outputs, r, True)))
+            self.transfers += built.transfers
+            self.replicated += built.replicated
+            regions.append(built.graph)
         types = [self._local(v, s) for v, s in zip(node.outputs, results)]
         outputs = self.builder.node(
             node.op, operands, node.attrs, types, node.source, node.scope, tuple(regions)
         )
         for old, new, spec in zip(node.outputs, outputs, results):
-            self.parts[old] = _Part(new, spec)
+            self.shards[old] = _Shard(new, spec)
 
     def _local(self, value: Value, spec: Spec) -> TensorType:
-        """The type of one process's part."""
+        """The type of one process's shard."""
         return value.type.with_shape(self.mesh.local(value.type.static_shape, spec))
 
     def _choose(self, node: Node, factors: Factors) -> dict[str, Axes]:
         """Returns the axes along which every factor is split: as results want, or as operands are,
         whichever moves less."""
         results = [(self.splits.specs[v], v, d) for v, d in zip(node.outputs, factors.outputs)]
-        operands = [(self.parts[v].spec, v, d) for v, d in zip(node.inputs, factors.inputs)]
+        operands = [(self.shards[v].spec, v, d) for v, d in zip(node.inputs, factors.inputs)]
         first = self._chosen([*results, *operands])
         if any(any(spec) for spec, _, _ in operands):
             second = self._chosen([*operands, *results])
-            if second != first and self._price(node, factors, second) < self._price(
+            if second != first and self._cost(node, factors, second) < self._cost(
                 node, factors, first
             ):
                 return second
@@ -234,30 +234,30 @@ class _Writer:
         used: set[str] = set()
         for f, wanted in wishes.items():
             for axes in wanted:
-                parts = self.mesh.count(axes)
-                fits = all(n % parts == 0 for n in sizes[f])
+                count = self.mesh.count(axes)
+                fits = all(n % count == 0 for n in sizes[f])
                 if axes and not used & set(axes) and fits:
                     chosen[f] = axes
                     used |= set(axes)
                     break
         return chosen
 
-    def _price(self, node: Node, factors: Factors, axes: Mapping[str, Axes]) -> float:
+    def _cost(self, node: Node, factors: Factors, axes: Mapping[str, Axes]) -> float:
         """Bytes that a process sends so that the node is split like this."""
         total = 0.0
         for v, dims in zip(node.inputs, factors.inputs):
             wanted = tuple(axes.get(f or "", ()) for f in dims)
-            total += self._way(v, self.parts[v].spec, wanted)
+            total += self._transfer_cost(v, self.shards[v].spec, wanted)
         for v, dims in zip(node.outputs, factors.outputs):
             spec, goal = tuple(axes.get(f or "", ()) for f in dims), self.splits.specs[v]
             summed = {a for f, got in axes.items() if f not in dims for a in got}
             if summed:
                 scattered = any(set(a) & summed for a in goal)
                 total += (1 if scattered else 2) * self._bytes(v, spec)
-            total += self._way(v, spec, goal)
+            total += self._transfer_cost(v, spec, goal)
         return total
 
-    def _way(self, value: Value, spec: Spec, goal: Spec) -> float:
+    def _transfer_cost(self, value: Value, spec: Spec, goal: Spec) -> float:
         """Bytes that a process sends to bring a value from one split into another."""
         here = [a for axes in spec for a in axes]
         there = {a for axes in goal for a in axes}
@@ -266,28 +266,28 @@ class _Writer:
         return self._bytes(value, spec) * ((lost - 1) + turned)
 
     def _bytes(self, value: Value, spec: Spec) -> float:
-        """Bytes of one process's part."""
-        parts = math.prod(self.mesh.count(a) for a in spec)
-        return math.prod(value.type.static_shape) * value.type.dtype.itemsize / parts
+        """Bytes of one process's shard."""
+        count = math.prod(self.mesh.count(a) for a in spec)
+        return math.prod(value.type.static_shape) * value.type.dtype.itemsize / count
 
-    def _deferred(self, node: Node, axes: Mapping[str, Axes]) -> tuple[Axes, str]:
-        """Returns the axes over which all operands are pending, if the node may come first."""
+    def _partial(self, node: Node, axes: Mapping[str, Axes]) -> tuple[Axes, str]:
+        """Returns the axes over which all operands are partial, if the node may come first."""
         traits = node.op.traits
         is_view = traits.pattern is Pattern.VIEW and len(node.inputs) == 1
-        parts = [self.parts[v] for v in node.inputs]
-        first = parts[0] if parts else None
-        if first is None or not first.pending or not (traits.linear or is_view):
+        shards = [self.shards[v] for v in node.inputs]
+        first = shards[0] if shards else None
+        if first is None or not first.partial or not (traits.linear or is_view):
             return (), "sum"
-        same = all((p.pending, p.how) == (first.pending, first.how) for p in parts)
+        same = all((p.partial, p.how) == (first.partial, first.how) for p in shards)
         used = {a for got in axes.values() for a in got}
-        spread = len(parts) > 1 and len({v.type.shape for v in node.inputs}) > 1
-        return ((), "sum") if not same or used & set(first.pending) or spread else (
-            first.pending, first.how)  # fmt: skip
+        spread = len(shards) > 1 and len({v.type.shape for v in node.inputs}) > 1
+        return ((), "sum") if not same or used & set(first.partial) or spread else (
+            first.partial, first.how)  # fmt: skip
 
     def _sized(
         self, node: Node, factors: Factors, axes: Mapping[str, Axes]
     ) -> Mapping[str, object]:
-        """The attributes of the node that computes one part."""
+        """The attributes of the node that computes one shard."""
         key = node.op.traits.sized
         if not key:
             return node.attrs
@@ -296,66 +296,67 @@ class _Writer:
 
     # ---- redistribution ---------------------------------------------------------------------
 
-    def _unsummed(self, value: Value, spec: Spec) -> _Part:
-        """Returns a pending value in another split, still pending."""
-        part = self.parts[value]
-        moved = self._respread(replace(part, pending=()), spec)
-        return replace(moved, pending=part.pending, how=part.how)
+    def _still_partial(self, value: Value, spec: Spec) -> _Shard:
+        """Returns a partial value in another split, still partial."""
+        shard = self.shards[value]
+        moved = self._redistribute(replace(shard, partial=()), spec)
+        return replace(moved, partial=shard.partial, how=shard.how)
 
-    def moved_to(self, value: Value, spec: Spec) -> _Part:
+    def redistributed_to(self, value: Value, spec: Spec) -> _Shard:
         """Returns a value in a split, summed."""
-        part = self.parts[value]
-        if part.spec == spec and not part.pending:
-            return part
+        shard = self.shards[value]
+        if shard.spec == spec and not shard.partial:
+            return shard
         found, used = self.moved.get((value, spec), (None, 0))
         here = len(self.builder.nodes)
         if found is None or (value in self.given and here - used > _FAR):
-            found = self._respread(self._summed(part, spec), spec)
-            if part.pending and found.spec == part.spec:
-                self.parts[value] = found
+            found = self._redistribute(self._reduce_partial(shard, spec), spec)
+            if shard.partial and found.spec == shard.spec:
+                self.shards[value] = found
         self.moved[value, spec] = found, here
         return found
 
-    def _summed(self, part: _Part, spec: Spec) -> _Part:
-        """Adds what is pending; processes that want a part of the sum get only that."""
+    def _reduce_partial(self, shard: _Shard, spec: Spec) -> _Shard:
+        """Adds what is partial; processes that want a shard of the sum get only that."""
         for d, axes in enumerate(spec):
-            wanted = axes and not part.spec[d] and set(axes) <= set(part.pending)
-            if wanted and part.value.type.static_shape[d] % self.mesh.count(axes) == 0:
-                value = self._emit("reduce_scattered", part.value, axes, axis=d, how=part.how)
-                left = tuple(a for a in part.pending if a not in axes)
-                part = replace(part, value=value, pending=left, spec=_with(part.spec, d, axes))
-        return self._reduced(part, part.pending) if part.pending else part
+            wanted = axes and not shard.spec[d] and set(axes) <= set(shard.partial)
+            if wanted and shard.value.type.static_shape[d] % self.mesh.count(axes) == 0:
+                value = self._emit("reduce_scattered", shard.value, axes, axis=d, how=shard.how)
+                left = tuple(a for a in shard.partial if a not in axes)
+                shard = replace(shard, value=value, partial=left, spec=_with(shard.spec, d, axes))
+        return self._reduced(shard, shard.partial) if shard.partial else shard
 
-    def _reduced(self, part: _Part, axes: Axes) -> _Part:
-        value = self._emit("all_reduced", part.value, axes, how=_REDUCE[part.how])
-        return _Part(value, part.spec)
+    def _reduced(self, shard: _Shard, axes: Axes) -> _Shard:
+        value = self._emit("all_reduced", shard.value, axes, how=_REDUCE[shard.how])
+        return _Shard(value, shard.spec)
 
-    def _respread(self, part: _Part, spec: Spec) -> _Part:
-        part = self._cut(part, spec)
+    def _redistribute(self, shard: _Shard, spec: Spec) -> _Shard:
+        shard = self._sliced(shard, spec)
         for d in range(len(spec)):  # an axis that moves to another dimension
-            axes = part.spec[d]
-            to = next((e for e, a in enumerate(spec) if a == axes and not part.spec[e]), None)
+            axes = shard.spec[d]
+            to = next((e for e, a in enumerate(spec) if a == axes and not shard.spec[e]), None)
             if axes and axes != spec[d] and to is not None:
-                size = part.value.type.static_shape[to]
+                size = shard.value.type.static_shape[to]
                 if size % self.mesh.count(axes) == 0:
-                    value = self._emit("parts_exchanged", part.value, axes, split=to, concat=d)
-                    part = replace(part, value=value, spec=_with(_with(part.spec, d, ()), to, axes))
-        for d, axes in enumerate(part.spec):
+                    value = self._emit("parts_exchanged", shard.value, axes, split=to, concat=d)
+                    spread = _with(_with(shard.spec, d, ()), to, axes)
+                    shard = replace(shard, value=value, spec=spread)
+        for d, axes in enumerate(shard.spec):
             if axes != spec[d]:
                 kept = axes[: len(_common(axes, spec[d]))]
-                value = self._emit("all_gathered", part.value, axes[len(kept) :], axis=d)
-                part = replace(part, value=value, spec=_with(part.spec, d, kept))
-        return self._cut(part, spec)
+                value = self._emit("all_gathered", shard.value, axes[len(kept) :], axis=d)
+                shard = replace(shard, value=value, spec=_with(shard.spec, d, kept))
+        return self._sliced(shard, spec)
 
-    def _cut(self, part: _Part, spec: Spec) -> _Part:
-        """Takes parts of dimensions that every process has as a whole."""
+    def _sliced(self, shard: _Shard, spec: Spec) -> _Shard:
+        """Takes shards of dimensions that every process has as a whole."""
         for d, axes in enumerate(spec):
-            used = {a for s in part.spec for a in s}
-            more = axes[len(part.spec[d]) :]
-            if more and axes[: len(part.spec[d])] == part.spec[d] and not used & set(more):
-                value = self._emit("own_part", part.value, more, axis=d)
-                part = replace(part, value=value, spec=_with(part.spec, d, axes))
-        return part
+            used = {a for s in shard.spec for a in s}
+            more = axes[len(shard.spec[d]) :]
+            if more and axes[: len(shard.spec[d])] == shard.spec[d] and not used & set(more):
+                value = self._emit("own_part", shard.value, more, axis=d)
+                shard = replace(shard, value=value, spec=_with(shard.spec, d, axes))
+        return shard
 
     def _emit(self, kind: str, value: Value, axes: Axes, **attrs: object) -> Value:
         count = self.mesh.count(axes)
@@ -421,7 +422,7 @@ def bucketed(found: Partitioned) -> Partitioned:
         return found
     order = _Order(buckets)
     for node in found.graph.nodes:
-        order.place(node)
+        order.append(node)
     built = replace(found.graph, nodes=tuple(order.nodes), _hash=[])
     transfers = _joined_transfers(found.transfers, buckets)
     return replace(found, graph=built, transfers=transfers)
@@ -437,8 +438,8 @@ class _Order:
         self._later: set[Value] = set()  # values that exist only once a bucket was sent
         self._held: list[Node] = []
 
-    def place(self, node: Node) -> None:
-        """Places a node, or holds it back."""
+    def append(self, node: Node) -> None:
+        """Appends a node, or holds it back."""
         if any(v in self._later for v in node.inputs):
             self._later.update(node.outputs)
             self._held.append(node)
@@ -456,7 +457,7 @@ class _Order:
         self._later.difference_update(n.outputs[0] for n in bucket)
         held, self._held = self._held, []
         for waiting in held:
-            self.place(waiting)
+            self.append(waiting)
 
 
 def _buckets(graph: Graph) -> list[list[Node]]:

@@ -112,7 +112,7 @@ class Plan:
             named = ", ".join(sorted({f"{t.op} ({t.source})" for t in found if t.source})[:3])
             lines.append(f"  {len(found)} x {kind} over {'+'.join(axes)}: {_human(sent)} sent"
                          + (f", for {named}" if named else ""))  # fmt: skip
-        for name, source in dict.fromkeys(self.program.whole):
+        for name, source in dict.fromkeys(self.program.replicated):
             lines.append(f"  computed whole by every process: ops.{name} at {source}")
         lines.append(
             f"  per process: parameters {_human(self.parameter_bytes)}, at most "
@@ -278,7 +278,7 @@ def search(graph: Graph, mesh: Mesh, hardware: Hardware, most: int = 12) -> Choi
         hardware: What they run on.
         most: How many kinds of weights (by shape) are tried, the largest first.
     """
-    free = _unplaced(graph)
+    free = _without_constraints(graph)
     inputs = [p.value for p in free.params if p.role is Role.INPUT]
 
     def price(chosen: Mapping[Value, Spec]) -> Plan:
@@ -308,7 +308,7 @@ def search(graph: Graph, mesh: Mesh, hardware: Hardware, most: int = 12) -> Choi
     return Choice(whole, weights, plan, data)
 
 
-def _unplaced(graph: Graph) -> Graph:
+def _without_constraints(graph: Graph) -> Graph:
     """The graph without layouts."""
     renamed: dict[Value, Value] = {}
     nodes: list[Node] = []

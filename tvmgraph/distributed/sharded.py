@@ -79,7 +79,7 @@ class DTensor(Tensor):
         return layout_of(self._device.mesh, self._device.spec)
 
     def to_local(self) -> Tensor:
-        """Returns this process's part."""
+        """Returns this process's shard."""
         return self._device.local.snapshot()
 
     def full(self) -> Tensor:
@@ -127,13 +127,13 @@ def own_slices(shape: Sequence[int], mesh: Mesh, spec: Spec) -> tuple[slice, ...
     rank, found = engine.world().rank, []
     for n, axes in zip(shape, spec, strict=True):
         size = n // mesh.count(axes)
-        start = mesh.place(rank, axes) * size
+        start = mesh.index_of(rank, axes) * size
         found.append(slice(start, start + size))
     return tuple(found)
 
 
 def cut(array: np.ndarray, mesh: Mesh, spec: Spec) -> np.ndarray:
-    """Returns this process's part of an array."""
+    """Returns this process's shard of an array."""
     return array[own_slices(array.shape, mesh, spec)].copy()
 
 
@@ -143,8 +143,8 @@ def shards_of(tensor: object) -> Shards | None:
     return found if isinstance(found, Shards) else None
 
 
-def keep_part(tensor: Tensor, mesh: Mesh, spec: Spec) -> None:
-    """Replaces a tensor's elements by this process's part; nothing else is computed of those that
+def keep_shard(tensor: Tensor, mesh: Mesh, spec: Spec) -> None:
+    """Replaces a tensor's elements by this process's shard; nothing else is computed of those that
     are only described yet."""
     held = tensor._device
     if isinstance(held, Deferred):
@@ -158,7 +158,7 @@ def keep_part(tensor: Tensor, mesh: Mesh, spec: Spec) -> None:
 
 
 class ShardedGraph(CompiledGraph):
-    """Runs this process's part of a graph.
+    """Runs this process's shard of a graph.
 
     Args:
         graph: The program of whole tensors.
@@ -197,15 +197,15 @@ class ShardedGraph(CompiledGraph):
             if tensor is not None and any(spec) and p.role is Role.PARAMETER:
                 before = shards_of(tensor)
                 if before is None or (before.mesh, before.spec) != (self.found.mesh, spec):
-                    keep_part(tensor, self.found.mesh, spec)
+                    keep_shard(tensor, self.found.mesh, spec)
 
     @property
     def kernels(self) -> tuple[str, ...]:
-        """Names of the kernels of this process's part."""
+        """Names of the kernels of this process's shard."""
         return self.inner.kernels
 
     def kernel_choices(self) -> list[Any]:
-        """What is known of the kernels of this process's part."""
+        """What is known of the kernels of this process's shard."""
         return self.inner.kernel_choices()
 
     def run(
@@ -213,7 +213,7 @@ class ShardedGraph(CompiledGraph):
     ) -> list[Tensor]:
         """Runs the part on the parts of tensors."""
         local = [
-            self._part(a, spec) if any(spec) or shards_of(a) is not None else a
+            self._local_shard(a, spec) if any(spec) or shards_of(a) is not None else a
             for a, spec in zip(args, self.found.inputs)
         ]
         inner = self.inner.run(local, consume)
@@ -229,7 +229,7 @@ class ShardedGraph(CompiledGraph):
             kept.append(outputs)
         return outputs
 
-    def _part(self, tensor: Tensor, spec: Spec) -> Tensor:
+    def _local_shard(self, tensor: Tensor, spec: Spec) -> Tensor:
         found, mesh = shards_of(tensor), self.found.mesh
         if found is not None and (found.mesh, found.spec) == (mesh, spec):
             return found.local

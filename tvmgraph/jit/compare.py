@@ -29,6 +29,11 @@ Arrays = Sequence[np.ndarray]
 def compare(compiled: CompiledGraph, args: Sequence[Tensor], outputs: Sequence[Tensor]) -> None:
     """Compares the outputs of a call with NumPy.
 
+    Args:
+        compiled: The graph with its executable.
+        args: The arguments of the call, as they were before it.
+        outputs: What the call returned.
+
     Raises:
         CompileError: naming the first node whose compiled result differs.
     """

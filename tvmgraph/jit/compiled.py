@@ -143,7 +143,13 @@ class CompiledGraph:
     def run(
         self, args: Sequence[Tensor], consume: bool = False, kept: list[object] | None = None
     ) -> list[Tensor]:
-        """Runs the graph the quick way, whoever watches; see :meth:`__call__`."""
+        """Runs the graph the quick way, whoever watches; see :meth:`__call__`.
+
+        Args:
+            args: One tensor per parameter of the graph.
+            consume: Whether parameters that the graph writes may be overwritten in place.
+            kept: Gets what the code returned, so that an interrupted call can be completed.
+        """
         if self.steps is not None:
             outputs = self.steps.run(args)
             if kept is not None:
@@ -156,7 +162,11 @@ class CompiledGraph:
         return outputs
 
     def results(self, kept: object) -> list[Tensor]:
-        """Returns the outputs of a call that was interrupted when its code had ended."""
+        """Returns the outputs of a call that was interrupted when its code had ended.
+
+        Args:
+            kept: What :meth:`run` put into its list of that name.
+        """
         if isinstance(kept, list):
             return kept
         outputs = self.executable.results(kept, self._types)
@@ -164,7 +174,11 @@ class CompiledGraph:
         return outputs
 
     def own_constants(self, outputs: list[Tensor]) -> None:
-        """Copies outputs that are the executable's own constants."""
+        """Copies outputs that are the executable's own constants.
+
+        Args:
+            outputs: The results of a call; changed in place.
+        """
         for i in self.constants:
             outputs[i] = _owned(outputs[i])
 
@@ -298,7 +312,13 @@ def _overwritten(graph: Graph) -> tuple[int, ...]:
 
 
 def compile_options(config: JitConfig, native: bool, replay: bool = False) -> CompileOptions:
-    """Returns what the compiler is told under ``config``."""
+    """Returns what the compiler is told under ``config``.
+
+    Args:
+        config: The settings of the function.
+        native: Whether the function that calls the kernels becomes machine code.
+        replay: Whether calls are recorded as a CUDA graph and replayed.
+    """
     return CompileOptions(
         config.jit_level, config.target, native, config.graph_kernel, config.search_trials,
         config.options.get("fast_math", False), config.options.get("device_id", 0),

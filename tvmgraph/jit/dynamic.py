@@ -49,6 +49,11 @@ def pattern_of(value: Any, shapes: list[tuple[int, ...]], numbers: list[object])
 
     Tensors count by dtype and number of axes, Python numbers by class, anything else as in the
     key of a call.
+
+    Args:
+        value: The arguments of a call: tensors, numbers, and containers of them.
+        shapes: Gets the shape of every tensor.
+        numbers: Gets every Python number.
     """
     if isinstance(value, Tensor):
         shapes.append(value.type.shape)  # pyright: ignore[reportArgumentType]
@@ -106,12 +111,20 @@ class Family:
     names: dict[Axis, str] = field(default_factory=dict)
 
     def declare(self, axes: Mapping[Axis, str]) -> None:
-        """Notes axes that the user says vary; those of one name are equal."""
+        """Notes axes that the user says vary; those of one name are equal.
+
+        Args:
+            axes: ``(argument, axis)`` -> a name, or ``""``.
+        """
         self.axes |= axes.keys()
         self.names.update({axis: name for axis, name in axes.items() if name})
 
     def learn(self, call: _Call) -> list[str]:
-        """Compares a call with those before; returns what newly varies, in words."""
+        """Compares a call with those before; returns what newly varies, in words.
+
+        Args:
+            call: Its sizes and numbers.
+        """
         news: list[str] = []
         for old in self.calls:
             for i, (a, b) in enumerate(zip(old.shapes, call.shapes)):
@@ -131,7 +144,11 @@ class Family:
         return news
 
     def promotion(self, call: _Call) -> Promotion:
-        """Returns the symbols for a call."""
+        """Returns the symbols for a call.
+
+        Args:
+            call: Its sizes and numbers; small sizes stay constants.
+        """
         sizes: dict[Axis, str] = {}
         names: dict[object, str] = {}
         for i, axis in sorted(self.axes):
@@ -147,13 +164,23 @@ class Family:
         return Promotion(sizes, numbers, kept)
 
     def fix(self, promotion: Promotion, roots: frozenset[str]) -> None:
-        """Notes that the values of some symbols are needed."""
+        """Notes that the values of some symbols are needed.
+
+        Args:
+            promotion: The symbols of a capture.
+            roots: Names of those whose values decided something.
+        """
         self.fixed |= {axis for axis, name in promotion.sizes.items() if name in roots}
         self.fixed |= {("number", i) for i, name in promotion.numbers.items() if name in roots}
         self.fixed |= {slot.key for name, slot in promotion.slots.items() if name in roots}
 
     def add(self, entry: Entry, promotion: Promotion) -> None:
-        """Keeps a capture with symbols."""
+        """Keeps a capture with symbols.
+
+        Args:
+            entry: The capture.
+            promotion: Its symbols.
+        """
         alike = [e for e in self.entries if e.captured.promotion.key == promotion.key]
         if len(alike) >= _MAX_DECIDED:  # the code decides by the value again and again
             self.fix(promotion, entry.captured.decided)
@@ -167,7 +194,12 @@ class Varying:
         self.families: dict[object, Family] = {}
 
     def family(self, args: object, kwargs: object) -> tuple[Family, _Call]:
-        """Returns the family of a call, making it if need be, and what is special about it."""
+        """Returns the family of a call, making it if need be, and what is special about it.
+
+        Args:
+            args: Positional arguments.
+            kwargs: Keyword arguments.
+        """
         shapes: list[tuple[int, ...]] = []
         numbers: list[object] = []
         pattern = pattern_of((args, kwargs), shapes, numbers)
@@ -182,7 +214,14 @@ class Varying:
     def find(
         self, leaves: Sequence[Tensor], args: object, kwargs: object, config: JitConfig
     ) -> tuple[Entry, list[Operand]] | None:
-        """Returns a capture with symbols that fits a call, and the numbers it needs."""
+        """Returns a capture with symbols that fits a call, and the numbers it needs.
+
+        Args:
+            leaves: The tensors among the arguments.
+            args: Positional arguments.
+            kwargs: Keyword arguments.
+            config: The settings of now; captures under others do not fit.
+        """
         if not self.families:
             return None
         family = self.families.get(pattern_of((args, kwargs), [], []))
@@ -194,7 +233,12 @@ class Varying:
         return None
 
     def entries(self, args: object, kwargs: object) -> list[Entry]:
-        """Returns the captures with symbols of a call's family."""
+        """Returns the captures with symbols of a call's family.
+
+        Args:
+            args: Positional arguments.
+            kwargs: Keyword arguments.
+        """
         family = self.families.get(pattern_of((args, kwargs), [], []))
         return [] if family is None else family.entries
 
@@ -261,7 +305,12 @@ class RecentCall:
     def match(
         self, args: tuple[object, ...], config: JitConfig
     ) -> tuple[Entry | None, list[Operand], list[Tensor]]:
-        """Returns the capture, if it fits, its numbers, and the tensors among the arguments."""
+        """Returns the capture, if it fits, its numbers, and the tensors among the arguments.
+
+        Args:
+            args: The arguments of a call.
+            config: The settings of now.
+        """
         entry = self.entry
         resolve = entry.captured.resolve
         if resolve is None or _kinds_of(args) != self._kinds:
@@ -278,11 +327,17 @@ def _kinds_of(args: tuple[object, ...]) -> list[object]:
 
 
 def recent_call(entry: Entry, args: tuple[object, ...], kwargs: object) -> RecentCall | None:
-    """Returns what recognises a call like this one, ``None`` where it takes more."""
+    """Returns what recognises a call like this one, ``None`` where it takes more.
+
+    Args:
+        entry: The capture that served it.
+        args: Positional arguments.
+        kwargs: Keyword arguments; calls with some are not recognised.
+    """
     captured = entry.captured
     if (
         kwargs
-        or captured.tells_apart
+        or captured.aliasing_matters
         or not captured.promotion.numbers
         or entry.aliases is not None
     ):

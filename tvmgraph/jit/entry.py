@@ -105,19 +105,27 @@ class Entry:
         return _map(self.alive, lambda v: v.read() if isinstance(v, _Mortal) else v)
 
     def failure(self, config: JitConfig) -> str | None:
-        """Returns why this entry cannot serve a call now, or ``None``."""
+        """Returns why this entry cannot serve a call now, or ``None``.
+
+        Args:
+            config: The settings of now.
+        """
         guards = self.captured.guards
         if not self.settings.attr_guard:
             return self._argument_failure(config) or guards.flag_failure()
         return self._argument_failure(config) or guards.failure()
 
     def aliasing(self, given: object) -> str | None:
-        """Says whether a container that a call changes comes twice, or is read elsewhere, too."""
-        if self.captured.apart is None:
+        """Says whether a container that a call changes comes twice, or is read elsewhere, too.
+
+        Args:
+            given: ``(args, kwargs)`` of the call.
+        """
+        if self.captured.containers_read is None:
             return None
         passed = [id(c) for c in _containers(given)]
         once = len(set(passed)) == len(passed)
-        if once and not any(id(a) in passed for a in self.captured.apart):
+        if once and not any(id(a) in passed for a in self.captured.containers_read):
             return None
         return "a container comes in several ways"
 
@@ -147,6 +155,10 @@ class Entry:
 
         What it changes outside is changed as one: such calls take turns, and one that is
         interrupted when its code has ended still changes everything.
+
+        Args:
+            leaves: The tensors and numbers among the arguments, in order.
+            given: ``(args, kwargs)`` of the call.
         """
         if not self.acts:
             return self._run(leaves, given, None)

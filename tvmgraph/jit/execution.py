@@ -54,6 +54,10 @@ class Path:
 def choose_path(graph: Graph, config: JitConfig) -> Path:
     """Returns the path of a graph under ``config``.
 
+    Args:
+        graph: The captured graph.
+        config: The settings of the function.
+
     Raises:
         DeviceError: if the graph is for a GPU and an operator can only run in NumPy.
     """

@@ -129,7 +129,7 @@ class _Source:
                 kinds.append(f"a{i} is None")
             else:
                 kinds.append(f"a{i}.__class__ is {type(a).__name__} and a{i} == {a!r}")
-        if self.entry.captured.tells_apart:  # no tensor may come in several ways
+        if self.entry.captured.aliasing_matters:  # no tensor may come in several ways
             tensors = [i for i, a in enumerate(self.args) if isinstance(a, Tensor)]
             kinds += [f"a{i} is not a{j}" for i in tensors for j in tensors if i < j]
             kinds += [
@@ -199,9 +199,9 @@ class _Source:
     def _refresh(self, leaves: list[Tensor]) -> Ready:
         """Looks the captured tensors up again."""
         with versioned.turn:
-            return self._looked_up(leaves)
+            return self._resolved(leaves)
 
-    def _looked_up(self, leaves: list[Tensor]) -> Ready:
+    def _resolved(self, leaves: list[Tensor]) -> Ready:
         at, lent = versioned.writes, storage.lendings
         self.space["ready"] = (-1, -1, None, ())
         executable = self.compiled.executable

@@ -48,14 +48,23 @@ class Preparation:
             self._arrays = prepare(frozen, arrays)
 
     def take(self, sources: Sequence[Tensor]) -> list[np.ndarray] | None:
-        """Waits for the values; None if the parameters have changed since."""
+        """Waits for the values; None if the parameters have changed since.
+
+        Args:
+            sources: The parameters as they are now.
+        """
         self._thread.join()
         arrays, self._arrays = self._arrays, None
         return arrays if self._state == _state_of(sources) else None
 
 
 def prepare_early(frozen: Frozen, held: Sequence[Tensor | None]) -> Preparation | None:
-    """Begins to compute what a frozen graph prepares; ``held`` are its parameters where known."""
+    """Begins to compute what a frozen graph prepares; ``held`` are its parameters where known.
+
+    Args:
+        frozen: The graph, and what is prepared for it.
+        held: Its parameters; None for one that is not known before the call.
+    """
     sources = [held[i] if i < len(held) else None for i in frozen.sources]
     known = [t for t in sources if t is not None and not t.on_gpu and not _may_change(t)]
     return Preparation(frozen, known) if known and len(known) == len(sources) else None
@@ -122,15 +131,28 @@ class FrozenExecutable:
         return self._versions
 
     def function(self, name: str = "main") -> Callable[..., object]:
-        """Returns this thread's entry point; it takes the arguments of the frozen graph."""
+        """Returns this thread's entry point; it takes the arguments of the frozen graph.
+
+        Args:
+            name: A function of the module.
+        """
         return (self._plain or self._executable).function(name)
 
     def handle(self, tensor: Tensor) -> object:
-        """Returns what the compiled code gets of a tensor."""
+        """Returns what the compiled code gets of a tensor.
+
+        Args:
+            tensor: An argument, where the code runs.
+        """
         return self._executable.handle(tensor)
 
     def wrapped(self, output: object, type: TensorType) -> Tensor:
-        """Returns what the compiled code returned as a tensor."""
+        """Returns what the compiled code returned as a tensor.
+
+        Args:
+            output: A tensor of TVM's.
+            type: Its type in the graph.
+        """
         return self._executable.wrapped(output, type)
 
     def run(
@@ -140,14 +162,26 @@ class FrozenExecutable:
         name: str = "main",
         kept: list[object] | None = None,
     ) -> list[Tensor]:
-        """Calls the function with the arguments of the original graph; see :class:`Executable`."""
+        """Calls the function with the arguments of the original graph; see :class:`Executable`.
+
+        Args:
+            args: One tensor per parameter of the original graph.
+            types: Types of the outputs.
+            name: A function of the module.
+            kept: Gets what the code returned, so that an interrupted call can be completed.
+        """
         with turn:
             executable, args = self.resolve(args)
             handles = executable.handles(args)
         return executable.results(executable.call(handles, name, kept), types)
 
     def results(self, outputs: object, types: Sequence[TensorType]) -> list[Tensor]:
-        """Returns what the code returned as tensors."""
+        """Returns what the code returned as tensors.
+
+        Args:
+            outputs: What the code returned.
+            types: Types of the outputs.
+        """
         return self._executable.results(outputs, types)
 
     def keeps(self, count: int) -> bool:
@@ -155,7 +189,11 @@ class FrozenExecutable:
         return tuple(self._frozen.kept[:count]) == tuple(range(count))
 
     def resolve(self, args: Sequence[Tensor]) -> tuple[Executable, Sequence[Tensor]]:
-        """Returns what to run, and its arguments."""
+        """Returns what to run, and its arguments.
+
+        Args:
+            args: One tensor per parameter of the original graph.
+        """
         if self._plain is not None:
             return self._plain, args
         self.calls += 1
@@ -187,7 +225,7 @@ class FrozenExecutable:
             if self._prepared is None or tokens != self._tokens:
                 arrays = self._compute(sources)
                 self._versions += 1
-                self._prepared = [self._executable.placed(a) for a in arrays]
+                self._prepared = [self._executable.to_device(a) for a in arrays]
             self._tokens, self._lent = tokens, lent
             return self._prepared
 

@@ -130,7 +130,7 @@ class JitFunction(Inspectable):
         self._quick: object = None  # key of what the quick call may serve
         self.varying = Varying()
         self._recent: RecentCall | None = None  # of a capture that takes numbers
-        self._tells_apart = False  # whether it matters to some capture which tensors are one
+        self._aliasing_matters = False  # whether it matters to some capture which tensors are one
         self._methods: weakref.WeakKeyDictionary[object, JitFunction] = weakref.WeakKeyDictionary()
         self._owned: set[int] = set()  # ids of tensors that such entries hold
         self.refused: dict[object, CaptureError] = {}  # kinds of calls that run with graph breaks
@@ -143,7 +143,7 @@ class JitFunction(Inspectable):
         if instance is None:
             return self
         if isinstance(instance, type) or not hasattr(instance, "__dict__"):
-            return self._bound_elsewhere(instance, owner)
+            return self._bound_weakly(instance, owner)
         name = f"_jit_bound_{self.fn.__name__}"
         bound = instance.__dict__.get(name)
         if bound is None or bound.definition is not self:
@@ -159,7 +159,7 @@ class JitFunction(Inspectable):
     definition: JitFunction | None = None
     signature: Signature | None = None  # of ``input_signature``; that of a Cell is looked up
 
-    def _bound_elsewhere(self, instance: object, owner: type | None) -> object:
+    def _bound_weakly(self, instance: object, owner: type | None) -> object:
         """Returns the method of a class, or of an object that has no room for it."""
         try:
             found = self._methods.get(instance)
@@ -211,7 +211,7 @@ class JitFunction(Inspectable):
         try:
             result = MISS
             while result is MISS:  # another call wrote what this one was captured with
-                result = self._look_up(args, kwargs)
+                result = self._dispatch(args, kwargs)
             return result
         except RecursionError as e:
             given = python_signature(self.fn).bind_partial(*args, **kwargs).arguments
@@ -228,7 +228,7 @@ class JitFunction(Inspectable):
             return graph_breaks.run_once(self, args, kwargs, error)
         return graph_breaks.run_plain(self, args, kwargs, error)
 
-    def _look_up(self, args: tuple[object, ...], kwargs: dict[str, object]) -> object:
+    def _dispatch(self, args: tuple[object, ...], kwargs: dict[str, object]) -> object:
         """Serves a call that is not like the one before."""
         if state.interpreter is not None:  # part of an outer capture
             return state.interpreter.call(self.fn, args, kwargs)
@@ -253,7 +253,7 @@ class JitFunction(Inspectable):
                         return result
                     failure = "a number decides differently"
             why = why or failure  # the newest entry is the nearest one
-        if aliases is not None and self._tells_apart:
+        if aliases is not None and self._aliasing_matters:
             why = why or f"one tensor comes in several ways: {aliases[0]}"
             acted = versioned.acted
             entry = self._compile_aliased(leaves, why, config, args, kwargs)
@@ -329,7 +329,7 @@ class JitFunction(Inspectable):
         with self._lock:
             start = time.perf_counter()
             captured = self._capture(args, kwargs)
-            if captured.tells_apart:
+            if captured.aliasing_matters:
                 captured = self._capture(args, kwargs, aliased=True)
             entry = Entry(captured, config, (args, kwargs), self.settings)
             entry.aliases = self._aliases(leaves)
@@ -484,8 +484,8 @@ class JitFunction(Inspectable):
             self.newest = describe_call(self.fn, args, kwargs)
             self._newest = weakref.ref(entry)
             self._note(why, entry, args, kwargs, seconds, promoted)
-            if entry.captured.tells_apart:
-                self._tells_apart = True
+            if entry.captured.aliasing_matters:
+                self._aliasing_matters = True
                 self._owned.update(id(t) for t, _ in entry.held)
                 leaves = tree.tensors((args, kwargs))
                 if self._aliases(leaves) is not None:

@@ -51,7 +51,12 @@ class Raised(BaseException):
 
 
 def may_break(function: JitFunction, error: CaptureError) -> bool:
-    """Whether a call that is refused runs with graph breaks."""
+    """Whether a call that is refused runs with graph breaks.
+
+    Args:
+        function: The compiled function.
+        error: Why its capture was refused.
+    """
     if isinstance(error, GlobalWrite):
         return False
     return is_lax(function) or (isinstance(error, LeavesGraph) and not is_strict(function))
@@ -77,7 +82,11 @@ def is_lax(function: JitFunction) -> bool:
 
 
 def node_of(error: BaseException) -> Any:
-    """Returns what captured code was evaluating when it raised, a node of its syntax tree."""
+    """Returns what captured code was evaluating when it raised, a node of its syntax tree.
+
+    Args:
+        error: An exception with the traceback of a capture.
+    """
     traceback = error.__traceback__
     while traceback is not None:
         if traceback.tb_frame.f_code is Interpreter._body.__code__:
@@ -109,18 +118,29 @@ def let_go(error: _Error, handled: BaseException | None) -> _Error:
 
 
 def learn(function: JitFunction, node: Any, error: BaseException) -> None:
-    """Notes that only Python can evaluate a node of a function."""
+    """Notes that only Python can evaluate a node of a function.
+
+    Args:
+        function: The compiled function.
+        node: A node of its syntax tree; None where it is not known.
+        error: What evaluating it raised.
+    """
     if function.region is None:
         from tvmgraph.jit.regions.segment import region_of
 
         function.region = region_of(function)
     if function.region is not None:
-        function.region.program.blame(node, reason(error))
+        function.region.program.mark_break(node, reason(error))
     function.refused_at = configuration.settings_version
 
 
 def churn(function: JitFunction, name: str, change: str) -> CaptureError:
     """Lets Python read a variable or attribute that makes every capture serve one call.
+
+    Args:
+        function: The compiled function.
+        name: The variable or attribute.
+        change: What differs between its values, in words.
 
     Returns:
         The error to be raised: the function is no graph.
@@ -131,7 +151,7 @@ def churn(function: JitFunction, name: str, change: str) -> CaptureError:
     )  # fmt: skip
     learn(function, None, error)
     if function.region is not None:
-        function.region.program.blame_reads(name, reason(error))
+        function.region.program.mark_breaks_at_reads(name, reason(error))
     return error
 
 
@@ -142,7 +162,12 @@ def always_breaks(function: JitFunction) -> bool:
 
 
 def still_refused(function: JitFunction, key: object) -> bool:
-    """Whether a kind of calls is known to be refused; forgets reasons that are gone."""
+    """Whether a kind of calls is known to be refused; forgets reasons that are gone.
+
+    Args:
+        function: The compiled function.
+        key: What the calls have in common; see :func:`tvmgraph.jit.function.key_of`.
+    """
     error = function.refused.get(key)
     if isinstance(error, LeavesGraph) and not error.holds():
         del function.refused[key]
@@ -150,7 +175,13 @@ def still_refused(function: JitFunction, key: object) -> bool:
 
 
 def run_with_breaks(function: JitFunction, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Calls a refused function with graph breaks; Cells that Python calls compile themselves."""
+    """Calls a refused function with graph breaks; Cells that Python calls compile themselves.
+
+    Args:
+        function: The compiled function.
+        args: Positional arguments of the call.
+        kwargs: Its keyword arguments.
+    """
     outer, nested = state.broken, state.nested
     state.broken = function if function.owner is None else function.owner
     state.nested = nested + 1
@@ -166,6 +197,12 @@ def run_plain(
     """Calls a function as plain Python, because its own code raised while it was captured.
 
     So what it did before it raised happens, and the traceback is Python's own.
+
+    Args:
+        function: The compiled function.
+        args: Positional arguments of the call.
+        kwargs: Its keyword arguments.
+        error: What was raised.
     """
     node = node_of(error)
     let_go(error, sys.exception())
@@ -187,6 +224,12 @@ def run_once(
     """Calls a function as plain Python because values decided on too few elements for its graph.
 
     So what the code does about that happens, or its own exception is raised.
+
+    Args:
+        function: The compiled function.
+        args: Positional arguments of the call.
+        kwargs: Its keyword arguments.
+        error: Which values decided.
     """
     let_go(error, sys.exception())
     return _run(function, args, kwargs)
@@ -228,6 +271,10 @@ def programs(function: JitFunction) -> list[Any]:
 
 
 def describe_breaks(refused: Mapping[object, CaptureError]) -> list[str]:
-    """Returns lines of ``explain()`` about what could not be one graph."""
+    """Returns lines of ``explain()`` about what could not be one graph.
+
+    Args:
+        refused: What a kind of calls has in common -> why it was refused.
+    """
     reasons = dict.fromkeys(str(e).replace("\n", "\n     ") for e in refused.values())
     return [f"  graph break: {reason}" for reason in reasons]

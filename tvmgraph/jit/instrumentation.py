@@ -52,7 +52,12 @@ def asked() -> Iterator[list[tuple[CompiledGraph, Sequence[Tensor]]]]:
 
 
 def call(compiled: CompiledGraph, args: Sequence[Tensor]) -> list[Tensor]:
-    """Runs a compiled graph and does what the flags ask for."""
+    """Runs a compiled graph and does what the flags ask for.
+
+    Args:
+        compiled: The graph with its executable.
+        args: One tensor per parameter.
+    """
     if _asked.seen is not None:
         _asked.seen.append((compiled, _held(compiled, args)))
     kept = active.check >= 3 or active.numerics >= 1 or active.debug >= 2
@@ -63,7 +68,7 @@ def call(compiled: CompiledGraph, args: Sequence[Tensor]) -> list[Tensor]:
     else:
         outputs, _ = run_recorded(compiled, args, heard)
     if active.numerics:
-        watch_numerics(compiled, held, outputs)
+        check_numerics(compiled, held, outputs)
     if active.check >= 3:
         compare(compiled, held, outputs)
     if active.debug >= 2:
@@ -90,12 +95,17 @@ def _copy(tensor: Tensor) -> Tensor:
     return tensor_from_numpy(tensor.array.copy())
 
 
-def watch_numerics(
+def check_numerics(
     compiled: CompiledGraph, args: Sequence[Tensor], outputs: Sequence[Tensor]
 ) -> None:
     """Looks for the operator that made a NaN or an infinity in a compiled call.
 
     Results that hold one are traced back by running the graph again in NumPy, node by node.
+
+    Args:
+        compiled: The graph with its executable.
+        args: The arguments of the call, as they were before it.
+        outputs: What the call returned.
 
     Raises:
         NumericsError: naming the node and its operands.

@@ -143,6 +143,11 @@ def run_recorded(
 ) -> tuple[list[Tensor], Memory]:
     """Runs a compiled graph with instruments.
 
+    Args:
+        compiled: The graph with its executable.
+        args: One tensor per parameter.
+        heard: Gets the times of kernels, in seconds, and their bytes.
+
     Returns:
         Its results, and the memory of the call.
     """
@@ -232,7 +237,13 @@ def sites_of(compiled: CompiledGraph) -> tuple[Graph, list[Site]]:
 
 
 def described(rows: Sequence[KernelTime], graph: Graph, sites: Sequence[Site]) -> list[KernelTime]:
-    """Adds to every kernel what it computes; calls in branches and loops are added up."""
+    """Adds to every kernel what it computes; calls in branches and loops are added up.
+
+    Args:
+        rows: Time and bytes of every kernel that ran.
+        graph: The graph that was lowered.
+        sites: The calls of kernels in it, with their operations and nodes.
+    """
     nodes = list(graph.walk())
     straight = len(nodes) == len(graph.nodes)
     if straight and [r.name for r in rows] == [s.kernel for s in sites]:

@@ -28,6 +28,11 @@ def describe_call(
 ) -> dict[str, str]:
     """Describes every argument of a call by name: what the key of a compiled function sees.
 
+    Args:
+        fn: The function, whose parameters give the names.
+        args: Positional arguments.
+        kwargs: Keyword arguments.
+
     Returns:
         ``{"x": "float32[2,3]", "options.scale": "2.0"}``.
     """
@@ -78,7 +83,12 @@ def why_new(
 
 
 def explain_record(number: int, record: CompileRecord) -> list[str]:
-    """Returns the lines of :meth:`JitFunction.explain` for one capture."""
+    """Returns the lines of :meth:`JitFunction.explain` for one capture.
+
+    Args:
+        number: Which capture of the function it is, from 1.
+        record: What is known of it.
+    """
     compiled = "an equal graph was there" if record.cached else (
         f"compile {record.compile_seconds * 1e3:.1f} ms"
     )  # fmt: skip
@@ -109,7 +119,12 @@ _listeners: list[list[tuple[JitFunction, CompileRecord]]] = []
 
 
 def noted(function: JitFunction, record: CompileRecord) -> None:
-    """Tells whoever listens about one capture; prints it with TVMGRAPH_DEBUG=1."""
+    """Tells whoever listens about one capture; prints it with TVMGRAPH_DEBUG=1.
+
+    Args:
+        function: What was captured.
+        record: What is known of the capture.
+    """
     with _lock:
         for heard in _listeners:
             heard.append((function, record))

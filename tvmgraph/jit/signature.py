@@ -34,6 +34,11 @@ class Signature:
     ) -> dict[Axis, str]:
         """Checks a call and returns the axes that vary, with their names (``""`` without one).
 
+        Args:
+            fn: The function, for messages and the names of its parameters.
+            args: Positional arguments of the call.
+            kwargs: Its keyword arguments.
+
         Raises:
             ArgumentError: if the number of arguments differs.
             DTypeError: if an argument is no tensor or has another dtype.
@@ -150,7 +155,11 @@ class _Walk:
 
 
 def is_unnamed(d: Dim) -> bool:
-    """Whether a size was given as ``None``, which is equal to no other."""
+    """Whether a size was given as ``None``, which is equal to no other.
+
+    Args:
+        d: A symbolic size of a placeholder.
+    """
     return d.text.startswith("any_")
 
 
@@ -161,6 +170,9 @@ def _text(spec: Tensor) -> str:
 
 def signature_of(value: object) -> Signature | None:
     """Returns the ``input_signature`` of jit from a placeholder, or a tuple or list of them.
+
+    Args:
+        value: What the user passed.
 
     Raises:
         DTypeError: if it is something else.
@@ -179,7 +191,12 @@ def signature_of(value: object) -> Signature | None:
 
 
 def check_specs(items: tuple[object, ...], op: str) -> None:
-    """Raises DTypeError unless all items can declare an argument."""
+    """Raises DTypeError unless all items can declare an argument.
+
+    Args:
+        items: What stands for the arguments.
+        op: Who asks, for the message.
+    """
     for value in items:
         if not _is_spec(value):
             raise DTypeError(

@@ -73,7 +73,11 @@ class TieredGraph:
             self._error = e
 
     def then(self, tell: Callable[[CompiledGraph], None]) -> None:
-        """Lets somebody know once the code is taken into use."""
+        """Lets somebody know once the code is taken into use.
+
+        Args:
+            tell: Gets the compiled graph.
+        """
         self._then.append(tell)
 
     def ready(self, wait: bool = False) -> CompiledGraph | None:
@@ -112,7 +116,11 @@ class TieredGraph:
         return outputs
 
     def results(self, kept: object) -> list[Tensor]:
-        """Returns the outputs of a call that was interrupted when it had ended."""
+        """Returns the outputs of a call that was interrupted when it had ended.
+
+        Args:
+            kept: What its call put into the list ``kept``.
+        """
         return kept if isinstance(kept, list) else self.ready(wait=True).results(kept)  # pyright: ignore
 
 

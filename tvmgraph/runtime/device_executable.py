@@ -112,7 +112,7 @@ class DeviceExecutable(Executable):
         """Returns what the compiled code gets of a tensor."""
         return handle_on(tensor, self.device_id)
 
-    def placed(self, array: np.ndarray) -> Tensor:
+    def to_device(self, array: np.ndarray) -> Tensor:
         """Returns an array as a tensor on the device."""
         return wrap(
             to_device(tensor_from_numpy(array), self.device_id, implicit=False).handle,

@@ -75,7 +75,7 @@ class Executable:
         """Returns what the compiled code gets of a tensor."""
         return tensor._ffi or to_ffi(tensor)
 
-    def placed(self, array: np.ndarray) -> Tensor:
+    def to_device(self, array: np.ndarray) -> Tensor:
         """Returns an array as a tensor that lies where the code runs."""
         return tensor_from_numpy(array)
 

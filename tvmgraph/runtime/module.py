@@ -224,10 +224,10 @@ class Module:
         count = len(m.outputs)
         found = [result] if count + len(m.written) == 1 else list(result)
         for i, parameter in enumerate(m.written, count):
-            self._parameters[parameter] = self._kept(found[i], i, parameter)
+            self._parameters[parameter] = self._owned(found[i], i, parameter)
         return found[:count]
 
-    def _kept(self, value: object, index: int, parameter: int) -> object:
+    def _owned(self, value: object, index: int, parameter: int) -> object:
         """Returns a new value of a parameter, on its own where others may write to it."""
         if index not in self.manifest.copied:
             return value
@@ -263,9 +263,9 @@ class Module:
                 fix=f"the inputs are {', '.join(f'{e.name}: {e}' for e in entries)}",
             )  # fmt: skip
         sizes: dict[str, int] = {}
-        return [self._checked(self._looked_at(given[e.name]), e, sizes) for e in entries]
+        return [self._checked(self._as_array(given[e.name]), e, sizes) for e in entries]
 
-    def _looked_at(self, value: object) -> object:
+    def _as_array(self, value: object) -> object:
         """Returns an input as an array, or as TVM's view of memory on the GPU."""
         if self._gpu is not None and self._gpu.has(value):
             return self._gpu.taken(self._ffi.from_dlpack(value, require_contiguous=True))

@@ -75,7 +75,7 @@ found = check(graph, MESH, megatron, whole, arrays)
 by_label = dict(zip(names, found.inputs))
 assert by_label[weights["o"]] == by_label[weights["down"]] == ((), ("mp",))  # they follow
 assert {t.kind for t in found.transfers} == {"all_reduced"}, found.transfers
-assert found.whole == []
+assert found.replicated == []
 check(graph, MESH, {x: (("dp", "mp"), (), ())}, whole, arrays)
 check(graph, MESH, {x: (("dp",), ("mp",), ())}, whole, arrays)  # the sequence is split
 everything = {n: (("dp",), *((),) * (len(p.value.type.shape) - 1))

@@ -68,7 +68,7 @@ close(split(X), expected)
 close(net(X), expected)  # eager: parameters are gathered
 if SIZE > 1:
     assert net.fc1.weight._device.local.shape == (128 // MESH.mesh.shape[1], 64)
-    assert "all_reduced" in kinds(split) and split.programs[0].whole == []
+    assert "all_reduced" in kinds(split) and split.programs[0].replicated == []
 
 
 def losses(forward: object, params: list, jit: bool) -> list[float]:
@@ -145,7 +145,7 @@ def looped(x: Tensor) -> Tensor:
 split = ms.shard(looped, ((SIZE, 1),), out_strategy=((SIZE, 1),))
 close(split(X), looped(X).asnumpy(), 1e-5)
 if SIZE > 1:
-    assert split.programs[0].whole == [], split.explain()
+    assert split.programs[0].replicated == [], split.explain()
     assert {"all_reduced"} <= set(kinds(split)) <= {"all_reduced", "all_gathered"}, kinds(split)
 slopes = ms.grad(ms.shard(lambda x: (looped(x) ** 2).sum(), ((SIZE, 1),)))(X)
 close(slopes, ms.grad(lambda x: (looped(x) ** 2).sum())(X).asnumpy(), 1e-4)

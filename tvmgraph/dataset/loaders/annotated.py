@@ -17,8 +17,8 @@ from tvmgraph.dataset.loaders.table import (
     folder_of,
     lines_of,
     loader,
-    part_of,
     pictures,
+    splits_of,
 )
 from tvmgraph.errors import ArgumentError
 
@@ -37,7 +37,7 @@ def _coco(op: str, given: Attrs) -> Listing:
                      "area": "uint32"},
         "Captioning": {"captions": None},
     }  # fmt: skip
-    kinds = part_of(op, given["task"], columns, {})[0]
+    kinds = splits_of(op, given["task"], columns, {})[0]
     if not kinds:
         reject(ArgumentError, op, f"task cannot be {given['task']!r}", f"use {', '.join(columns)}")
     content = json.loads("\n".join(lines_of(op, Path(given["annotation_file"]))))
@@ -129,7 +129,7 @@ def _flickr(op: str, given: Attrs) -> Listing:
 def _div2k(op: str, given: Attrs) -> Listing:
     base, scale, kind = folder_of(op, given), given["scale"], given["downgrade"]
     rows = []
-    for part in part_of(op, given["usage"], {"train": "train", "valid": "valid"}):
+    for part in splits_of(op, given["usage"], {"train": "train", "valid": "valid"}):
         low = base / f"DIV2K_{part}_LR_{kind}"
         low = low / f"X{scale}" if kind in ("bicubic", "unknown") else low
         mark = {"mild": "m", "wild": "w", "difficult": "d"}.get(kind, "")
@@ -143,12 +143,12 @@ def _cityscapes(op: str, given: Attrs) -> Listing:
     quality = "gtFine" if given["quality_mode"] == "fine" else "gtCoarse"
     kind = {"instance": "instanceIds.png", "semantic": "labelIds.png", "color": "color.png",
             "polygon": "polygons.json"}[given["task"]]  # fmt: skip
-    parts = ("train", "val", "test" if quality == "gtFine" else "train_extra")
+    splits = ("train", "val", "test" if quality == "gtFine" else "train_extra")
     rows = []
-    for part in part_of(op, given["usage"], {p: p for p in parts}):
-        for image in pictures(base / "leftImg8bit" / part):
+    for split in splits_of(op, given["usage"], {p: p for p in splits}):
+        for image in pictures(base / "leftImg8bit" / split):
             name = image.name.replace("leftImg8bit.png", f"{quality}_{kind}")
-            note = base / quality / part / image.parent.name / name
+            note = base / quality / split / image.parent.name / name
             rows.append((image, note if note.suffix == ".png" else note.read_text("utf-8")))
     return Listing({"image": None, "task": None}, rows)
 
@@ -184,7 +184,7 @@ def _wider_face(op: str, given: Mapping[str, object]) -> Listing:
     if given["usage"] == "test":
         files = lines_of(op, base / "wider_face_split" / "wider_face_test_filelist.txt")
         return Listing({"image": None}, [(base / "WIDER_test/images" / f,) for f in files])
-    for part in part_of(op, given["usage"], {"train": "train", "valid": "val"}):
+    for part in splits_of(op, given["usage"], {"train": "train", "valid": "val"}):
         lines = lines_of(op, base / "wider_face_split" / f"wider_face_{part}_bbx_gt.txt")
         at = 0
         while at < len(lines):

@@ -22,8 +22,8 @@ from tvmgraph.dataset.loaders.table import (
     folders,
     lines_of,
     loader,
-    part_of,
     pictures,
+    splits_of,
 )
 from tvmgraph.errors import ArgumentError
 
@@ -38,8 +38,8 @@ def _arrays(images: Iterable[object], labels: Sequence[int] | np.ndarray) -> Lis
 
 def _emnist(op: str, given: Mapping[str, object]) -> Listing:
     images, labels = [], []
-    for part in part_of(op, given["usage"], _TRAIN_TEST):
-        start = folder_of(op, given) / f"emnist-{given['name']}-{part}"
+    for split in splits_of(op, given["usage"], _TRAIN_TEST):
+        start = folder_of(op, given) / f"emnist-{given['name']}-{split}"
         images.append(read_idx(Path(f"{start}-images-idx3-ubyte"))[..., None])
         labels.append(read_idx(Path(f"{start}-labels-idx1-ubyte")))
     return _arrays(np.concatenate(images), np.concatenate(labels))
@@ -53,7 +53,7 @@ def _semeion(op: str, given: Mapping[str, object]) -> Listing:
 
 def _usps(op: str, given: Mapping[str, object]) -> Listing:
     images, labels = [], []
-    for name in part_of(op, given["usage"], {"train": "usps", "test": "usps.t"}):
+    for name in splits_of(op, given["usage"], {"train": "usps", "test": "usps.t"}):
         for line in lines_of(op, folder_of(op, given) / name):
             label, *pixels = line.split()
             values = np.array([float(p.split(":")[1]) for p in pixels])
@@ -64,13 +64,13 @@ def _usps(op: str, given: Mapping[str, object]) -> Listing:
 
 def _stl10(op: str, given: Attrs) -> Listing:
     folder, images, labels = folder_of(op, given), [], []
-    parts = {"train": ["train"], "test": ["test"], "unlabeled": ["unlabeled"]}
-    parts["train+unlabeled"] = ["train", "unlabeled"]
+    splits = {"train": ["train"], "test": ["test"], "unlabeled": ["unlabeled"]}
+    splits["train+unlabeled"] = ["train", "unlabeled"]
     every = ["train", "test", "unlabeled"]
-    for part in (p for names in part_of(op, given["usage"], parts, every) for p in names):
-        pixels = np.fromfile(folder / f"{part}_X.bin", np.uint8).reshape(-1, 3, 96, 96)
+    for split in (p for names in splits_of(op, given["usage"], splits, every) for p in names):
+        pixels = np.fromfile(folder / f"{split}_X.bin", np.uint8).reshape(-1, 3, 96, 96)
         images.append(pixels.transpose(0, 3, 2, 1))
-        path = folder / f"{part}_y.bin"
+        path = folder / f"{split}_y.bin"
         known = np.fromfile(path, np.uint8).astype(np.int32) - 1 if path.is_file() else None
         labels.append(np.full(len(pixels), -1, np.int32) if known is None else known)
     rows = list(zip(np.concatenate(images), np.concatenate(labels)))
@@ -87,8 +87,8 @@ def _caltech256(op: str, given: dict[str, object]) -> Listing:
 
 
 def _omniglot(op: str, given: Mapping[str, object]) -> Listing:
-    part = "images_evaluation" if given["background"] is False else "images_background"
-    base = folder_of(op, given) / part
+    split = "images_evaluation" if given["background"] is False else "images_background"
+    base = folder_of(op, given) / split
     kinds = [kind for alphabet in folders(base) for kind in folders(alphabet)] or folders(base)
     columns = {"image": None, "label": "int32"}
     return Listing(columns, [(f, i) for i, kind in enumerate(kinds) for f in pictures(kind)])
@@ -103,17 +103,17 @@ def _sun397(op: str, given: Mapping[str, object]) -> Listing:
 
 def _food101(op: str, given: Mapping[str, object]) -> Listing:
     base, rows = folder_of(op, given), []
-    for part in part_of(op, given["usage"], _TRAIN_TEST):
-        for name in lines_of(op, base / "meta" / f"{part}.txt"):
+    for split in splits_of(op, given["usage"], _TRAIN_TEST):
+        for name in lines_of(op, base / "meta" / f"{split}.txt"):
             rows.append((base / "images" / f"{name.strip()}.jpg", name.split("/")[0]))
     return Listing({"image": None, "label": None}, rows)
 
 
 def _rendered_sst2(op: str, given: Mapping[str, object]) -> Listing:
-    parts, rows = {"train": "train", "test": "test", "val": "valid"}, []
-    for part in part_of(op, given["usage"], parts):
+    splits, rows = {"train": "train", "test": "test", "val": "valid"}, []
+    for split in splits_of(op, given["usage"], splits):
         for label, name in enumerate(("negative", "positive")):
-            rows += [(f, label) for f in pictures(folder_of(op, given) / part / name)]
+            rows += [(f, label) for f in pictures(folder_of(op, given) / split / name)]
     return Listing(_LABELED, rows)
 
 
@@ -121,12 +121,12 @@ def _lsun(op: str, given: Attrs) -> Listing:
     base = folder_of(op, given)
     if given["usage"] == "test":
         return Listing(_LABELED, [(f, 0) for f in pictures(base / "test")])
-    parts = part_of(op, given["usage"], {"train": "train", "val": "val"})
+    splits = splits_of(op, given["usage"], {"train": "train", "val": "val"})
     known = {d.name.rsplit("_", 1)[0] for d in folders(base) if d.name != "test"}
     names, rows = given["classes"] or sorted(known), []
-    for part in parts:
+    for split in splits:
         for label, name in enumerate([names] if isinstance(names, str) else names):
-            rows += [(f, label) for f in pictures(base / f"{name}_{part}")]
+            rows += [(f, label) for f in pictures(base / f"{name}_{split}")]
     return Listing(_LABELED, rows)
 
 
@@ -136,7 +136,7 @@ def _celeba(op: str, given: Attrs) -> Listing:
     images = next(p for p in places if p.is_dir())
     files = [base / sub / "list_attr_celeba.txt" for sub in ("", "Anno")]
     lines = lines_of(op, next((f for f in files if f.is_file()), files[0]))[2:]
-    kept = _celeba_part(op, base, given["usage"])
+    kept = _celeba_split(op, base, given["usage"])
     endings = given["extensions"] and {e.lower() for e in given["extensions"]}
     rows = []
     for name, *flags in (line.split() for line in lines):
@@ -147,13 +147,13 @@ def _celeba(op: str, given: Attrs) -> Listing:
     return Listing({"image": None, "attr": "uint32"}, rows)
 
 
-def _celeba_part(op: str, base: Path, usage: str) -> set[str] | None:
+def _celeba_split(op: str, base: Path, usage: str) -> set[str] | None:
     if usage == "all":
         return None
-    (number,) = part_of(op, usage, {"train": "0", "valid": "1", "test": "2"})
+    (number,) = splits_of(op, usage, {"train": "0", "valid": "1", "test": "2"})
     files = [base / sub / "list_eval_partition.txt" for sub in ("", "Eval")]
     lines = lines_of(op, next((f for f in files if f.is_file()), files[0]))
-    return {name for name, part in map(str.split, lines) if part == number}
+    return {name for name, split in map(str.split, lines) if split == number}
 
 
 def _manifest(op: str, given: Attrs) -> Listing:

@@ -107,14 +107,14 @@ _MEANINGS = {
     "dataset_dir": "Folder with the files.",
     "dataset_file": "The file that lists them.",
     "annotation_file": "The file with what is known of the images.",
-    "usage": 'Which part of the data; ``"all"``, where there are several, joins them.',
+    "usage": 'Which split of the data; ``"all"``, where there are several, joins them.',
     "num_samples": "How many rows are used.",
     "num_parallel_workers": "Kept for MindSpore programs; use ``map`` for work in threads.",
     "shuffle": "Whether every epoch has another order; true by default.",
     "decode": "Whether images are decoded, not given as the bytes of their files.",
     "sampler": "A :class:`Sampler`, or an iterable of row numbers.",
-    "num_shards": "Into how many parts the rows are dealt.",
-    "shard_id": "Which part this is.",
+    "num_shards": "How many shards the rows are dealt to.",
+    "shard_id": "Which shard this is.",
     "cache": "Kept for MindSpore programs.",
     "task": "Which columns there are, by what they are for.",
     "class_indexing": "Numbers of the classes by name.",
@@ -161,18 +161,20 @@ def folder_of(op: str, given: Attrs, name: str = "dataset_dir") -> Path:
     return folder
 
 
-def part_of(op: str, value: Any, parts: Mapping[str, object], all_of: object = None) -> list[Any]:
+def splits_of(
+    op: str, value: Any, splits: Mapping[str, object], all_of: object = None
+) -> list[Any]:
     """Returns what a ``usage`` stands for; everything for None or ``"all"``.
 
     Raises:
         ArgumentError: if it is unknown.
     """
     if value in (None, "all"):
-        return list(parts.values()) if all_of is None else [all_of]
-    if value not in parts:
+        return list(splits.values()) if all_of is None else [all_of]
+    if value not in splits:
         reject(ArgumentError, op, f"usage cannot be {value!r}",
-               f"use {', '.join(map(repr, parts))} or 'all'")  # fmt: skip
-    return [parts[value]]
+               f"use {', '.join(map(repr, splits))} or 'all'")  # fmt: skip
+    return [splits[value]]
 
 
 def lines_of(op: str, path: Path) -> list[str]:

@@ -17,7 +17,7 @@ from tvmgraph.dataset.loaders.table import (
     folder_of,
     lines_of,
     loader,
-    part_of,
+    splits_of,
 )
 from tvmgraph.errors import ArgumentError
 
@@ -29,32 +29,32 @@ def _table(columns: str) -> Read:
 
     def read(op: str, given: Mapping[str, object]) -> Listing:
         names, rows = columns.split(), []
-        for part in part_of(op, given["usage"], {"train": "train", "test": "test"}):
-            lines = lines_of(op, folder_of(op, given) / f"{part}.csv")
+        for split in splits_of(op, given["usage"], {"train": "train", "test": "test"}):
+            lines = lines_of(op, folder_of(op, given) / f"{split}.csv")
             rows += [tuple(r[: len(names)]) for r in csv.reader(lines, escapechar="\\")]
         return Listing(dict.fromkeys(names), rows)
 
     return read
 
 
-def _lines(parts: dict[str, str]) -> Read:
+def _lines(splits: dict[str, str]) -> Read:
     """Returns a reader of the lines of files, one for each usage."""
 
     def read(op: str, given: Mapping[str, object]) -> Listing:
         folder = folder_of(op, given)
-        names = part_of(op, given.get("usage"), parts)
+        names = splits_of(op, given.get("usage"), splits)
         lines = [line for name in names for line in lines_of(op, folder / name)]
         return Listing({"text": None}, [(line,) for line in lines])
 
     return read
 
 
-def _tagged(columns: str, parts: dict[str, str], separator: str | None) -> Read:
+def _tagged(columns: str, splits: dict[str, str], separator: str | None) -> Read:
     """Returns a reader of sentences: lines of a word and its tags, empty lines between them."""
 
     def read(op: str, given: Mapping[str, object]) -> Listing:
         rows = []
-        for name in part_of(op, given["usage"], parts):
+        for name in splits_of(op, given["usage"], splits):
             path = folder_of(op, given) / name
             lines_of(op, path)
             for block in path.read_text("utf-8").replace("\r", "").strip().split("\n\n"):
@@ -67,17 +67,17 @@ def _tagged(columns: str, parts: dict[str, str], separator: str | None) -> Read:
 
 def _imdb(op: str, given: Mapping[str, object]) -> Listing:
     rows = []
-    for part in part_of(op, given["usage"], {"train": "train", "test": "test"}):
+    for split in splits_of(op, given["usage"], {"train": "train", "test": "test"}):
         for label, name in enumerate(("pos", "neg")):
-            folder = folder_of(op, given) / part / name
+            folder = folder_of(op, given) / split / name
             files = sorted(folder.glob("*.txt"))
             rows += [(partial(f.read_text, "utf-8"), 1 - label) for f in files]
     return Listing({"text": None, "label": "int32"}, rows)
 
 
 def _sst2(op: str, given: Attrs) -> Listing:
-    parts = {"train": "train.tsv", "test": "test.tsv", "dev": "dev.tsv"}
-    (name,) = part_of(op, given["usage"], parts, "train.tsv")
+    splits = {"train": "train.tsv", "test": "test.tsv", "dev": "dev.tsv"}
+    (name,) = splits_of(op, given["usage"], splits, "train.tsv")
     rows = [tuple(x.split("\t")) for x in lines_of(op, folder_of(op, given) / name)[1:]]
     if name == "test.tsv":
         return Listing({"sentence": None}, [(r[-1],) for r in rows])
@@ -86,8 +86,8 @@ def _sst2(op: str, given: Attrs) -> Listing:
 
 def _squad(op: str, given: Mapping[str, object]) -> Listing:
     rows = []
-    parts = {"train": "train-v1.1.json", "dev": "dev-v1.1.json"}
-    for name in part_of(op, given["usage"], parts):
+    splits = {"train": "train-v1.1.json", "dev": "dev-v1.1.json"}
+    for name in splits_of(op, given["usage"], splits):
         folder = folder_of(op, given)
         path = folder / name if (folder / name).is_file() else folder / name.replace("1.1", "2.0")
         content = json.loads("\n".join(lines_of(op, path)))
@@ -103,13 +103,13 @@ def _squad(op: str, given: Mapping[str, object]) -> Listing:
 
 
 def _multi30k(op: str, given: Attrs) -> Listing:
-    parts = {"train": "training/train", "valid": "validation/val", "test": "mmt16_task1_test/test"}
+    splits = {"train": "training/train", "valid": "validation/val", "test": "mmt16_task1_test/test"}
     pair = list(given["language_pair"] or ("en", "de"))
     if sorted(pair) != ["de", "en"]:
         reject(ArgumentError, op, f"language_pair must be of 'en' and 'de', not {pair}")
     rows = []
-    for part in part_of(op, given["usage"], parts):
-        sides = [lines_of(op, folder_of(op, given) / f"{part}.{word}") for word in pair]
+    for split in splits_of(op, given["usage"], splits):
+        sides = [lines_of(op, folder_of(op, given) / f"{split}.{word}") for word in pair]
         rows += list(zip(*sides))
     return Listing({"text": None, "translation": None}, rows)
 

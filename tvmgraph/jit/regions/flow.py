@@ -29,7 +29,11 @@ Loop = ast.For | ast.AsyncFor | ast.While
 
 
 def reads(*nodes: ast.AST | None) -> Names:
-    """Returns the names that code reads or deletes, functions defined in it included."""
+    """Returns the names that code reads or deletes, functions defined in it included.
+
+    Args:
+        nodes: Statements or expressions.
+    """
     return _NONE.union(*[_reads(n) for n in nodes if n is not None])
 
 
@@ -49,7 +53,11 @@ _WRITING = frozenset({"assign", "assign_add", "assign_sub", "set_data", "id"})
 
 
 def asks_identity(node: ast.AST) -> bool:
-    """Whether code compares with ``is``, or writes to items or tensors that may have two names."""
+    """Whether code compares with ``is``, or writes to items or tensors that may have two names.
+
+    Args:
+        node: A function's definition.
+    """
     return any(
         (isinstance(n, ast.Subscript) and isinstance(n.ctx, ast.Store))
         or (isinstance(n, ast.Compare) and any(map(_compares_identity, n.ops, n.comparators)))
@@ -112,7 +120,12 @@ def headers(s: ast.stmt) -> list[ast.AST]:
 
 
 def every(statements: list[ast.stmt], flat: Flat) -> Iterator[ast.stmt]:
-    """Yields statements and those inside them, without functions and classes defined there."""
+    """Yields statements and those inside them, without functions and classes defined there.
+
+    Args:
+        statements: The statements.
+        flat: Replaces statements that were split by what they were split into.
+    """
     for s in flat(statements):
         yield s
         for b in bodies(s):
@@ -121,7 +134,11 @@ def every(statements: list[ast.stmt], flat: Flat) -> Iterator[ast.stmt]:
 
 @functools.lru_cache(KEPT)
 def certain(node: ast.AST) -> tuple[ast.Name, ...]:
-    """Returns the names that are read whenever this is evaluated to its end, in order."""
+    """Returns the names that are read whenever this is evaluated to its end, in order.
+
+    Args:
+        node: An expression or a statement.
+    """
     todo, found = [node], []
     while todo:
         n = todo.pop(0)

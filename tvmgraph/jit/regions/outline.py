@@ -43,10 +43,10 @@ from tvmgraph.jit.regions.syntax import (
     end_of,
     ends_in_return,
     has_return,
-    is_native,
-    is_worth_apart,
+    is_python_only,
     jumps_out,
     lasting_generators,
+    may_test_tensors,
     own_targets,
     start_of,
 )
@@ -156,7 +156,12 @@ class Outline:
     # ---- blocks -----------------------------------------------------------------------------
 
     def block(self, statements: list[ast.stmt], place: Place) -> list[ast.stmt]:
-        """Returns the outline of a block."""
+        """Returns the outline of a block.
+
+        Args:
+            statements: Those of the block.
+            place: Where it stands.
+        """
         done: list[ast.stmt] = []
         run: list[ast.stmt] = []
         flat = self.program.flat(statements)
@@ -168,7 +173,7 @@ class Outline:
                     return [*done, *self.segment(run + flat[i:], place, returns=True)]
                 stuck = i + reached
             last = replace(place, tail=place.tail and i == len(flat) - 1)
-            for part in self._parts(s, run):
+            for part in self._split(s, run):
                 missing = self._unbound(part)
                 if missing and self._fails_first(part, missing):
                     done += self.segment(run, place)
@@ -180,15 +185,15 @@ class Outline:
                     if writes(part) & self.captured:  # functions defined inside see it
                         done, run = [*done, *self.segment(run, place)], []
                     continue
-                done += [*self.segment(run, place), self.native(part, last), *self._let_go(part)]
+                done += [*self.segment(run, place), self.in_python(part, last), *self._let_go(part)]
                 run = []
         return [*done, *self.segment(run, place)]
 
-    def _parts(self, s: ast.stmt, run: list[ast.stmt]) -> list[ast.stmt]:
+    def _split(self, s: ast.stmt, run: list[ast.stmt]) -> list[ast.stmt]:
         """Takes what is computed apart from a test, or from the change of a container."""
         if isinstance(s, (ast.If, ast.For, ast.While)):
-            apart = is_worth_apart(s) and not self.compilable(s, run)
-            return self.program.head_off(s) if apart else [s]
+            apart = may_test_tensors(s) and not self.compilable(s, run)
+            return self.program.hoist_condition(s) if apart else [s]
         changed = changed_containers(s) & self.local
         if not changed or bodies(s) or changed <= writes(*run):
             return [s]
@@ -228,12 +233,18 @@ class Outline:
     # ---- what can be compiled ---------------------------------------------------------------
 
     def compilable(self, s: ast.stmt, run: list[ast.stmt], returns: bool = False) -> bool:
-        """Whether a statement may be part of a segment after others."""
+        """Whether a statement may be part of a segment after others.
+
+        Args:
+            s: The statement.
+            run: What stands before it in the segment.
+            returns: Whether the segment may return from the function.
+        """
         program = self.program
         inner = list(every([s], program.flat))
-        if any(id(x) in program.native or id(x) in program.parts for x in inner):
+        if any(id(x) in program.python_only or id(x) in program.parts for x in inner):
             return False
-        if is_native(s) or self._unbound(s) or closed_over(s) & self.rebound:
+        if is_python_only(s) or self._unbound(s) or closed_over(s) & self.rebound:
             return False
         names = reads(s) | writes(s)
         if names & self.shared or (bodies(s) and writes(s) & self.captured):
@@ -264,14 +275,21 @@ class Outline:
     def segment(
         self, run: list[ast.stmt], place: Place, returns: bool = False, live: Names = frozenset()
     ) -> list[ast.stmt]:
-        """Returns the call of a segment; statements that compute nothing stay as they are."""
-        cold = self.program.cold
-        if all(id(s) in cold for s in run):
+        """Returns the call of a segment; statements that compute nothing stay as they are.
+
+        Args:
+            run: The statements that are compiled as one.
+            place: Where their block stands.
+            returns: Whether they return from the function.
+            live: Variables that are read behind them.
+        """
+        tensor_free = self.program.tensor_free
+        if all(id(s) in tensor_free for s in run):
             return self._as_is(run)
         start, end = 0, len(run)
-        while id(run[start]) in cold:
+        while id(run[start]) in tensor_free:
             start += 1
-        while not returns and id(run[end - 1]) in cold:
+        while not returns and id(run[end - 1]) in tensor_free:
             end -= 1
         head, tail = self._as_is(run[:start]), self._as_is(run[end:])
         live |= reads(*run[end:])
@@ -302,8 +320,8 @@ class Outline:
         call = _call(f"{name}.attempt", segment.ins, first)
         unread = (replaced & frozenset(broken.ins)) - frozenset(segment.ins)
         if unread:
-            watched = _call(f"{name}.watched", sorted(unread), first)
-            call = ast.IfExp(watched, split.name(REFUSED, first), call)
+            observed = _call(f"{name}.observes_rebinding", sorted(unread), first)
+            call = ast.IfExp(observed, split.name(REFUSED, first), call)
         test = ast.Compare(result, [ast.Is()], [split.name(REFUSED, first)])
         taken = self._unpack(result, segment, returns)
         live |= self.flow.live.get(id(last), self.own)
@@ -400,8 +418,13 @@ class Outline:
 
     # ---- what only Python can run -----------------------------------------------------------
 
-    def native(self, s: ast.stmt, place: Place) -> ast.stmt:
-        """Returns the outline of a statement that stays."""
+    def in_python(self, s: ast.stmt, place: Place) -> ast.stmt:
+        """Returns the outline of a statement that stays.
+
+        Args:
+            s: The statement.
+            place: Where its block stands.
+        """
         if isinstance(s, (ast.FunctionDef, ast.AsyncFunctionDef)):
             return Outline(self.program, s, self.local).function()
         dying = self._dying(s)

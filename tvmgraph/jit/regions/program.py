@@ -41,7 +41,7 @@ class Fallback:
 
     Attributes:
         definition: A function that returns what is needed after them.
-        plain: The same as Python runs it if none of the statements is known to be native.
+        plain: The same as Python runs it if none of the statements is known to be for Python only.
     """
 
     definition: ast.FunctionDef
@@ -66,10 +66,10 @@ class Program:
         enter: What calls in the outline go through.
 
     Attributes:
-        native: ``id`` of the statements that only Python can run.
-        cold: Those that compute nothing with tensors.
+        python_only: ``id`` of the statements that only Python can run.
+        tensor_free: Those that compute nothing with tensors.
         parts: What a statement was split into.
-        why: For every statement in :attr:`native` the reason.
+        why: For every statement in :attr:`python_only` the reason.
         version: Grows with what is known.
         segments: The segments that were made.
         used: The names of those that the newest outline calls.
@@ -87,8 +87,8 @@ class Program:
             node = ast.copy_location(made, node)
         self.node: Function = node
         self.asks_identity = asks_identity(node)
-        self.native: set[int] = set()
-        self.cold: set[int] = set()
+        self.python_only: set[int] = set()
+        self.tensor_free: set[int] = set()
         self.parts: dict[int, list[ast.stmt]] = {}
         self.why: dict[int, tuple[ast.AST, str]] = {}
         self.version = 0
@@ -103,7 +103,11 @@ class Program:
     # ---- statements -------------------------------------------------------------------------
 
     def flat(self, statements: list[ast.stmt]) -> list[ast.stmt]:
-        """Returns statements, those that were split as their parts."""
+        """Returns statements, those that were split as their parts.
+
+        Args:
+            statements: Statements of the function.
+        """
         done: list[ast.stmt] = []
         for s in statements:
             parts = self.parts.get(id(s))
@@ -111,15 +115,23 @@ class Program:
         return done
 
     def split_off(self, s: ast.stmt) -> list[ast.stmt]:
-        """Splits a statement, of which the last operation stays in Python."""
+        """Splits a statement, of which the last operation stays in Python.
+
+        Args:
+            s: A simple statement.
+        """
         parts = split.split(s)
         if parts != [s]:
             self._replace(s, parts)
-        self._keep_native(parts[-1], "")
+        self._keep_in_python(parts[-1], "")
         return parts
 
-    def head_off(self, s: ast.If | ast.For | ast.While) -> list[ast.stmt]:
-        """Makes what decides about a statement a statement of its own."""
+    def hoist_condition(self, s: ast.If | ast.For | ast.While) -> list[ast.stmt]:
+        """Makes what decides about a statement a statement of its own.
+
+        Args:
+            s: The statement, whose test or iterable is evaluated ahead of it.
+        """
         temp = split.temporary()
         field = "iter" if isinstance(s, ast.For) else "test"
         value = getattr(s, field)
@@ -134,20 +146,20 @@ class Program:
         else:
             parts = [made, split.replaced(s, **{field: read})]
         self._replace(s, parts)
-        self._keep_native(parts[-1], "")
+        self._keep_in_python(parts[-1], "")
         return parts
 
     def _replace(self, s: ast.stmt, parts: list[ast.stmt]) -> None:
         self._kept.append(s)
         self.parts[id(s)] = parts
-        self.native.discard(id(s))
+        self.python_only.discard(id(s))
         self.version += 1
 
-    def _keep_native(self, s: ast.stmt, why: str) -> bool:
-        if id(s) in self.native:
+    def _keep_in_python(self, s: ast.stmt, why: str) -> bool:
+        if id(s) in self.python_only:
             return False
         self._kept.append(s)
-        self.native.add(id(s))
+        self.python_only.add(id(s))
         self.version += 1
         if why:
             self.why[id(s)] = s, why
@@ -155,7 +167,7 @@ class Program:
 
     # ---- what is learned --------------------------------------------------------------------
 
-    def blame(self, node: ast.AST | None, why: str, inside: Iterable[ast.stmt] = ()) -> bool:
+    def mark_break(self, node: ast.AST | None, why: str, inside: Iterable[ast.stmt] = ()) -> bool:
         """Notes that only Python can evaluate a node; returns whether this was not known.
 
         Args:
@@ -165,20 +177,20 @@ class Program:
         """
         with self._lock:
             found = self._statement_of(node, list(inside) or self.node.body)
-            return found is not None and self._blame(found, node, why)
+            return found is not None and self._mark_break(found, node, why)
 
-    def _blame(self, s: ast.stmt, node: object, why: str) -> bool:
+    def _mark_break(self, s: ast.stmt, node: object, why: str) -> bool:
         ends_early = isinstance(s, ast.While) and s.orelse
         if isinstance(s, (ast.If, ast.For, ast.While)) and node is not s and not ends_early:
-            parts = self.head_off(s)
-            return self._blame(self._statement_of(node, parts) or parts[-1], node, why)
-        if bodies(s) or id(s) in self.native:
-            return self._keep_native(s, why)
+            parts = self.hoist_condition(s)
+            return self._mark_break(self._statement_of(node, parts) or parts[-1], node, why)
+        if bodies(s) or id(s) in self.python_only:
+            return self._keep_in_python(s, why)
         parts = split.split(s)
         if parts == [s]:
-            return self._keep_native(s, why)
+            return self._keep_in_python(s, why)
         self._replace(s, parts)
-        return self._keep_native(self._statement_of(node, parts) or parts[-1], why)
+        return self._keep_in_python(self._statement_of(node, parts) or parts[-1], why)
 
     def _statement_of(self, node: object, block: list[ast.stmt]) -> ast.stmt | None:
         """Returns the innermost statement of a block that a node belongs to."""
@@ -197,32 +209,49 @@ class Program:
             return self._statement_of(node, s.body)
         return None
 
-    def blame_names(self, names: Names, why: str, inside: list[ast.stmt], store: bool) -> bool:
-        """Notes that Python must read, or bind, some variables."""
-        return self._blame_where(
+    def mark_breaks_at(self, names: Names, why: str, inside: list[ast.stmt], store: bool) -> bool:
+        """Notes that Python must read, or bind, some variables.
+
+        Args:
+            names: The variables.
+            why: The reason.
+            inside: Where they are.
+            store: Whether Python must bind them, instead of reading them.
+        """
+        return self._mark_breaks_where(
             lambda n: isinstance(n, ast.Name) and n.id in names
             and isinstance(n.ctx, ast.Store) is store, why, inside,
         )  # fmt: skip
 
-    def blame_reads(self, name: str, why: str, inside: Iterable[ast.stmt] = ()) -> bool:
-        """Notes that Python must read a variable or attribute; returns whether there was any."""
-        return self._blame_where(
+    def mark_breaks_at_reads(self, name: str, why: str, inside: Iterable[ast.stmt] = ()) -> bool:
+        """Notes that Python must read a variable or attribute; returns whether there was any.
+
+        Args:
+            name: The variable or attribute.
+            why: The reason.
+            inside: Where it is, if not anywhere in the function.
+        """
+        return self._mark_breaks_where(
             lambda n: isinstance(n, (ast.Name, ast.Attribute)) and isinstance(n.ctx, ast.Load)
             and name == (n.id if isinstance(n, ast.Name) else n.attr), why, inside,
         )  # fmt: skip
 
-    def _blame_where(
+    def _mark_breaks_where(
         self, is_meant: Callable[[ast.AST], bool], why: str, inside: Iterable[ast.stmt]
     ) -> bool:
         """Blames what is meant in some statements; without any in the whole function."""
         nodes = [n for s in list(inside) or self.node.body for n in ast.walk(s) if is_meant(n)]
-        return any([self.blame(n, why, inside) for n in nodes])
+        return any([self.mark_break(n, why, inside) for n in nodes])
 
-    def cool(self, statements: list[ast.stmt]) -> None:
-        """Notes that statements compute nothing with tensors."""
+    def mark_tensor_free(self, statements: list[ast.stmt]) -> None:
+        """Notes that statements compute nothing with tensors.
+
+        Args:
+            statements: Statements of the function.
+        """
         with self._lock:
             self._kept.extend(statements)
-            self.cold.update(map(id, statements))
+            self.tensor_free.update(map(id, statements))
             self.version += 1
 
     # ---- functions --------------------------------------------------------------------------
@@ -274,8 +303,8 @@ class Program:
             name = f"{HIDDEN}s{len(self.segments)}"
             title = f"{self.source.name} (s{len(self.segments)})"
             plain = as_is(run)
-            read, native = [self._definition(title, passed, b) for b in (run, plain)]
-            function = self.define(native, self.function)
+            read, unchanged = [self._definition(title, passed, b) for b in (run, plain)]
+            function = self.define(unchanged, self.function)
             source = describe(read, self.source.file, self.source.name, self.source.class_name)
             register(function, source)
             fallback = Fallback(*[self._definition(title, broken, b) for b in (run, plain)])
@@ -283,9 +312,10 @@ class Program:
             self._kept.extend(run)
             self.segments[key] = name, made
             self.space[f"{name}.attempt"] = made.attempt
-            self.space[f"{name}.broken"] = made.run_broken
+            self.space[f"{name}.broken"] = made.run_fallback
             unread = sorted(frozenset(broken.ins) - frozenset(passed.ins))
-            self.space[f"{name}.watched"] = functools.partial(made.watched, unread)
+            observes = functools.partial(made.observes_rebinding, unread)
+            self.space[f"{name}.observes_rebinding"] = observes
         self.used.add(self.segments[key][0])
         return self.segments[key][0]
 

@@ -25,7 +25,11 @@ _LINE, _CHARACTER = 18, 7.8
 
 
 def reason(error: BaseException) -> str:
-    """Returns why something stays in Python, and what to change, in one line."""
+    """Returns why something stays in Python, and what to change, in one line.
+
+    Args:
+        error: What a capture, or evaluating the node, raised.
+    """
     if not isinstance(error, TvmgraphError):
         try:
             text = f": {error}"
@@ -85,9 +89,9 @@ class Break:
 def breaks(program: Program) -> list[Break]:
     """Returns what Python runs of a function with graph breaks, by line."""
     file = file_name(program.source.file)
-    native = [(node, why) for node, why in program.why.values() if id(node) in program.native]
+    breaks = [(n, why) for n, why in program.why.values() if id(n) in program.python_only]
     found = []
-    for node, why in sorted(native, key=lambda x: x[0].lineno):  # pyright: ignore
+    for node, why in sorted(breaks, key=lambda x: x[0].lineno):  # pyright: ignore
         text, _, change = why.partition(CHANGE)
         where = f"{file}:{node.lineno}"  # pyright: ignore[reportAttributeAccessIssue]
         found.append(Break(where, _shown(program, node), text, change))
@@ -115,7 +119,11 @@ def used_segments(program: Program) -> list[Segment]:
 
 
 def span(statements: list[ast.stmt]) -> tuple[int, int]:
-    """Returns the first and last line of statements."""
+    """Returns the first and last line of statements.
+
+    Args:
+        statements: At least one statement.
+    """
     nodes = [n for s in statements for n in ast.walk(s) if hasattr(n, "lineno")]
     lines = [n.lineno for n in nodes]  # pyright: ignore[reportAttributeAccessIssue]
     return min(lines), max([n.end_lineno for n in nodes])  # pyright: ignore
@@ -145,7 +153,7 @@ def picture(program: Program) -> str:
         start, end = span(s.statements)
         color.update(dict.fromkeys(range(start, end + 1), _COLORS[i % len(_COLORS)]))
     for n, _ in program.why.values():
-        if id(n) in program.native:
+        if id(n) in program.python_only:
             color[n.lineno] = _NATIVE  # pyright: ignore[reportAttributeAccessIssue]
     width, height = max(map(len, lines)) * _CHARACTER + 60, len(lines) * _LINE + 8
     parts = [

@@ -13,7 +13,13 @@ from typing import Any
 
 from tvmgraph import dtypes
 from tvmgraph.capture.changes import MUTATING
-from tvmgraph.capture.expect import LIBRARIES, ends_by_itself, is_cell, is_mortal, is_watched
+from tvmgraph.capture.expect import (
+    LIBRARIES,
+    ends_by_itself,
+    is_cell,
+    is_lifetime_observed,
+    is_mortal,
+)
 from tvmgraph.capture.places import has_references, reference
 from tvmgraph.capture.settings import Settings
 from tvmgraph.capture.source import definition_of
@@ -32,7 +38,7 @@ from tvmgraph.jit.regions.report import CHANGE, reason
 
 _MAX_CAPTURES = 24  # of one segment
 _MANY_CAPTURES = 8  # after which arguments that always differ stay in Python
-_MAX_TWINS = 8  # functions made from one definition that are compiled
+_MAX_CLOSURES = 8  # functions made from one definition that are compiled
 _ATOMS = (type(None), bool, int, float, complex, str, bytes, slice, type(...), dtypes.DType)
 _STABLE = (
     types.FunctionType, types.MethodType, types.BuiltinFunctionType, types.ModuleType, type,
@@ -74,7 +80,11 @@ class Segment(JitFunction):
         self._differs = [0] * len(self.ins)
 
     def attempt(self, *args: object) -> Any:
-        """Runs the statements compiled; returns :class:`Refused` if that cannot be."""
+        """Runs the statements compiled; returns :class:`Refused` if that cannot be.
+
+        Args:
+            args: The variables that the statements read.
+        """
         try:
             return self._attempt(args)
         except TooFewElements as e:
@@ -93,11 +103,11 @@ class Segment(JitFunction):
             return Refused
         count, handled = len(self.history), sys.exception()
         try:
-            result = self._look_up(args, {})
+            result = self._dispatch(args, {})
         except Raised as e:
             self.raised += 1
             if self.raised > 1:  # perhaps it would not in Python
-                self.program.blame(node_of(e.error), reason(e.error), self.statements)
+                self.program.mark_break(node_of(e.error), reason(e.error), self.statements)
             let_go(e, handled)
             return Refused
         except CaptureError as e:
@@ -108,7 +118,7 @@ class Segment(JitFunction):
             self._captured(args)
         return result
 
-    def watched(self, names: list[str], *values: object) -> bool:
+    def observes_rebinding(self, names: list[str], *values: object) -> bool:
         """Whether code, or a weak reference, notices when some variables get other values.
 
         Python binds them then, between the statements around that.
@@ -117,12 +127,12 @@ class Segment(JitFunction):
             names: The variables.
             values: What they hold.
         """
-        noticed = [n for n, v in zip(names, values) if is_watched(v)]
+        noticed = [n for n, v in zip(names, values) if is_lifetime_observed(v)]
         if noticed:
-            self._blame_names(frozenset(noticed), _NOTICED.format(noticed[0]), store=True)
+            self._mark_breaks_at(frozenset(noticed), _NOTICED.format(noticed[0]), store=True)
         return bool(noticed)
 
-    def run_broken(self, handed: list[object]) -> Any:
+    def run_fallback(self, handed: list[object]) -> Any:
         """Runs the statements in fallback segments, or in Python.
 
         Args:
@@ -136,7 +146,7 @@ class Segment(JitFunction):
         program, version = self.program, self.program.version
         if self._inner is None or self._inner[0] != version:
             within = [n for s in self.statements for n in ast.walk(s)]
-            if any(id(n) in program.native for n in within):
+            if any(id(n) in program.python_only for n in within):
                 made = program.write(self.fallback.definition, self.fn, handed=True)
             else:
                 made = program.define(taking_handed(self.fallback.plain), self.fn)
@@ -156,13 +166,13 @@ class Segment(JitFunction):
         if strange:
             kinds = {n: type(v).__name__ for n, v in zip(self.ins, args)}
             for n in strange:
-                self._blame_names(frozenset([n]), _READS.format(kinds[n]), store=False)
+                self._mark_breaks_at(frozenset([n]), _READS.format(kinds[n]), store=False)
         replaced = [(n, v) for n, v in zip(self.ins, args) if n in self._replaced]
-        noticed = self.watched([n for n, _ in replaced], *[v for _, v in replaced])
+        noticed = self.observes_rebinding([n for n, _ in replaced], *[v for _, v in replaced])
         return not (strange or noticed) and -1 not in containers
 
-    def _blame_names(self, names: Names, why: str, store: bool) -> None:
-        if not self.program.blame_names(names, why, self.statements, store):
+    def _mark_breaks_at(self, names: Names, why: str, store: bool) -> None:
+        if not self.program.mark_breaks_at(names, why, self.statements, store):
             self._stop(why)
 
     def _refused(self, error: CaptureError) -> None:
@@ -170,8 +180,8 @@ class Segment(JitFunction):
         if error.value is not None:
             held = error.names
             found = {n for n in self.outs if n in held and _holds(held[n], error.value[0])}
-            self._blame_names(frozenset(found), why, store=True)
-        elif not self.program.blame(error.node, why, self.statements):
+            self._mark_breaks_at(frozenset(found), why, store=True)
+        elif not self.program.mark_break(error.node, why, self.statements):
             self._stop(why)
 
     def _captured(self, args: tuple[object, ...]) -> None:
@@ -180,7 +190,7 @@ class Segment(JitFunction):
         self._note_structures(args)
         if not record.operators:
             self._stop("it computes nothing with tensors")
-            self.program.cool(self.statements)
+            self.program.mark_tensor_free(self.statements)
         elif len(self.history) == _MANY_CAPTURES:
             self._leave_varying()
         elif len(self.history) >= _MAX_CAPTURES:
@@ -204,11 +214,11 @@ class Segment(JitFunction):
         names = [n for n, times in zip(self.ins, self._differs) if times > _MANY_CAPTURES // 2]
         if names:
             why = f"{', '.join(names)} differs from call to call{CHANGE}pass tensors"
-            self._blame_names(frozenset(names), why, store=False)
+            self._mark_breaks_at(frozenset(names), why, store=False)
 
     def _leave_reads(self, name: str, change: str) -> None:
         why = f"{change} at every call{CHANGE}pass {name} as an argument"
-        self.program.blame_reads(name, why, self.statements)
+        self.program.mark_breaks_at_reads(name, why, self.statements)
 
     def _stop(self, why: str) -> None:
         self.stopped = self.stopped or why
@@ -249,11 +259,11 @@ def region_of(whole: JitFunction) -> Region | None:
     source = definition_of(function)
     if source is None:
         return None
-    return None if _looks_at_frames(source.node) else Region(whole, function, first)
+    return None if _inspects_frames(source.node) else Region(whole, function, first)
 
 
 @functools.lru_cache(KEPT)
-def _looks_at_frames(definition: ast.AST) -> bool:
+def _inspects_frames(definition: ast.AST) -> bool:
     """Whether code asks for the variables, or the callers, of a function that runs."""
     return any(
         (isinstance(n, ast.Name) and n.id in _FRAMES)
@@ -263,16 +273,21 @@ def _looks_at_frames(definition: ast.AST) -> bool:
     )
 
 
-_twins: dict[types.CodeType, int] = {}
+_closures_of: dict[types.CodeType, int] = {}
 
 
-def forget_twins() -> None:
+def reset_closure_counts() -> None:
     """Forgets how many functions were made from each definition; for long runs of tests."""
-    _twins.clear()
+    _closures_of.clear()
 
 
 def enter(function: Any, caller: JitFunction) -> Any:
-    """Returns the compiled form of a function of the user that plain Python calls."""
+    """Returns the compiled form of a function of the user that plain Python calls.
+
+    Args:
+        function: What is called; anything but a function of the user is returned as it is.
+        caller: The function with graph breaks that calls it.
+    """
     kind = type(function)
     if kind is types.MethodType:
         inner = enter(function.__func__, caller)
@@ -303,10 +318,10 @@ def _compiled(
     path = code.co_filename
     own = module in LIBRARIES or "site-packages" in path or "dist-packages" in path
     source = definition_of(function)
-    if own or "$" in "".join(code.co_freevars) or source is None or _looks_at_frames(source.node):
+    if own or "$" in "".join(code.co_freevars) or source is None or _inspects_frames(source.node):
         return None
-    _twins[code] = _twins.get(code, 0) + 1
-    if _twins[code] > _MAX_TWINS or inspect.iscoroutinefunction(function):
+    _closures_of[code] = _closures_of.get(code, 0) + 1
+    if _closures_of[code] > _MAX_CLOSURES or inspect.iscoroutinefunction(function):
         return None
     own = Settings("region", global_writes=settings.global_writes)
     return JitFunction(function, config, None, own)

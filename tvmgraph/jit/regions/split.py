@@ -31,12 +31,23 @@ def is_temporary(name: str) -> bool:
 
 
 def name(text: str, like: ast.AST) -> ast.Name:
-    """Returns an expression that reads a name."""
+    """Returns an expression that reads a name.
+
+    Args:
+        text: The name.
+        like: The node whose line and column it gets.
+    """
     return ast.copy_location(ast.Name(text, ast.Load()), like)
 
 
 def assign(target: str, value: ast.expr, like: ast.stmt | ast.expr | None = None) -> ast.Assign:
-    """Returns the statement ``target = value``."""
+    """Returns the statement ``target = value``.
+
+    Args:
+        target: The variable.
+        value: The expression.
+        like: The node whose line and column it gets; that of ``value`` by default.
+    """
     like = like or value
     store = ast.copy_location(ast.Name(target, ast.Store()), like)
     return ast.copy_location(ast.Assign([store], value, lineno=like.lineno), like)
@@ -47,6 +58,9 @@ def truth(test: ast.expr) -> ast.expr:
 
     ``if a and b`` asks ``a`` once, which may have a ``__bool__`` of its own; ``t = a and b`` and
     ``if t`` would ask it again where it is false. So the operands become ``not not a``.
+
+    Args:
+        test: The test of an ``if`` or ``while``.
     """
     if isinstance(test, ast.BoolOp):
         return replaced(test, values=[_asked(v) for v in test.values])
@@ -62,7 +76,11 @@ def _asked(value: ast.expr) -> ast.expr:
 
 
 def split(statement: ast.stmt) -> list[ast.stmt]:
-    """Returns statements that do the same; the statement alone if it cannot be split."""
+    """Returns statements that do the same; the statement alone if it cannot be split.
+
+    Args:
+        statement: A simple statement.
+    """
     if any(isinstance(n, _WHOLE) for n in ast.walk(statement)):
         return [statement]
     splitter = _Splitter()
@@ -105,7 +123,7 @@ class _Splitter:
         """``o.a += v`` loads, computes, adds and stores, in this order."""
         if isinstance(s.target, ast.Name):
             return ast.AugAssign(s.target, s.op, self.atom(s.value))
-        place = self._parts(s.target)
+        place = self._flattened(s.target)
         load = replaced(place, ctx=ast.Load())
         temp = temporary()
         self.done.append(assign(temp, load))
@@ -119,7 +137,7 @@ class _Splitter:
         if isinstance(node, _SIMPLE):
             return node
         if isinstance(node, _DISPLAYS):
-            return self._parts(node)
+            return self._flattened(node)
         operation = self.operation(node)
         if isinstance(operation, _SIMPLE):
             return operation
@@ -140,7 +158,7 @@ class _Splitter:
         if isinstance(node, ast.Compare) and len(node.ops) > 1:
             return node
         known = (ast.BinOp, ast.UnaryOp, ast.Compare, ast.JoinedStr, *_LOADS, *_DISPLAYS)
-        return self._parts(node) if isinstance(node, known) else node
+        return self._flattened(node) if isinstance(node, known) else node
 
     def _call(self, node: ast.Call) -> ast.Call:
         function = node.func
@@ -158,15 +176,15 @@ class _Splitter:
             return node
         return self.atom(node)
 
-    def _parts(self, node: ast.expr) -> ast.expr:
+    def _flattened(self, node: ast.expr) -> ast.expr:
         """Returns a node of which everything that is evaluated is an atom."""
         if isinstance(node, ast.FormattedValue):
-            spec = None if node.format_spec is None else self._parts(node.format_spec)
+            spec = None if node.format_spec is None else self._flattened(node.format_spec)
             return replaced(node, value=self.atom(node.value), format_spec=spec)
         if isinstance(node, ast.JoinedStr):
             if len([v for v in node.values if isinstance(v, ast.FormattedValue)]) > 1:
                 return node  # every part is formatted before the next one is computed
-            return replaced(node, values=[self._taken_apart(v) for v in node.values])
+            return replaced(node, values=[self._flattened_value(v) for v in node.values])
         if isinstance(node, ast.Dict):
             return self._dict(node)
         changes: dict[str, object] = {}
@@ -177,8 +195,8 @@ class _Splitter:
                 changes[field] = [self.atom(v) for v in value]
         return replaced(node, **changes)
 
-    def _taken_apart(self, node: ast.expr) -> ast.expr:
-        return self._parts(node) if isinstance(node, ast.FormattedValue) else node
+    def _flattened_value(self, node: ast.expr) -> ast.expr:
+        return self._flattened(node) if isinstance(node, ast.FormattedValue) else node
 
     def _dict(self, node: ast.Dict) -> ast.expr:
         keys: list[ast.expr | None] = []
@@ -226,6 +244,11 @@ def _is_path(node: ast.expr) -> bool:
 
 
 def replaced(node: _Node, **fields: object) -> _Node:
-    """Returns a copy of a node with other fields."""
+    """Returns a copy of a node with other fields.
+
+    Args:
+        node: The node, which stays as it is.
+        fields: The new values of some of its fields.
+    """
     made = type(node)(**{**dict(ast.iter_fields(node)), **fields})
     return ast.copy_location(made, node)

@@ -24,7 +24,7 @@ _TAKING = frozenset({
 _CHEAP = frozenset({"range", "enumerate", "zip", "reversed", "iter", "len", "isinstance"})
 
 
-def is_worth_apart(s: ast.If | ast.For | ast.While) -> bool:
+def may_test_tensors(s: ast.If | ast.For | ast.While) -> bool:
     """Whether what decides about a statement may be computed with tensors."""
     test = s.iter if isinstance(s, ast.For) else s.test
     if isinstance(s, ast.While) and s.orelse:
@@ -38,7 +38,7 @@ def is_worth_apart(s: ast.If | ast.For | ast.While) -> bool:
 
 
 @functools.lru_cache(KEPT)
-def is_native(s: ast.stmt) -> bool:
+def is_python_only(s: ast.stmt) -> bool:
     """Whether there is something in a statement that only Python can run."""
     return any(isinstance(n, PYTHON) or getattr(n, "is_async", 0) for n in walk(s))
 
@@ -89,7 +89,13 @@ def lasting_generators(definition: Function) -> list[ast.GeneratorExp]:
 
 
 def jumps_out(s: ast.stmt, returns: bool, inside: bool = False) -> bool:
-    """Whether a statement leaves the block that it stands in other than at its end."""
+    """Whether a statement leaves the block that it stands in other than at its end.
+
+    Args:
+        s: The statement.
+        returns: Whether a ``return`` is allowed.
+        inside: Whether a loop of the block is around it, which ``break`` then leaves.
+    """
     if isinstance(s, ast.Return):
         return not returns
     if isinstance(s, (ast.Break, ast.Continue)):
