@@ -146,7 +146,11 @@ def _content(facts: dict[str, Any]) -> bytes:
 
 
 def digest(data: bytes | np.ndarray) -> str:
-    """Returns the digest of the content of a member."""
+    """Returns the digest of the content of a member.
+
+    Args:
+        data: Bytes, or ``uint8[size]``.
+    """
     view = memoryview(data)
     chunks = [view[i : i + CHUNK] for i in range(0, len(view), CHUNK)]
     if len(chunks) < 2:
@@ -193,13 +197,21 @@ class Archive:
             raise self.fail(f"{why} ({e})", "export the network again") from None
 
     def fail(self, why: str, fix: str) -> LoadError:
-        """Returns an error about this file."""
+        """Returns an error about this file.
+
+        Args:
+            why: What is wrong with it.
+            fix: What to do about it.
+        """
         return LoadError(why, op="runtime.load", got=str(self.path), at=user_source(), fix=fix)
 
     def member(self, name: str) -> np.ndarray:
         """Returns the content of a member, ``uint8[size]``, after checking its size and digest.
 
         It is memory of the file, aligned for vector code, so that weights in it need no copy.
+
+        Args:
+            name: The member's name.
 
         Raises:
             LoadError: if it is missing or was changed.

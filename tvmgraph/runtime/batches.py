@@ -55,7 +55,11 @@ class _Request:
 
 
 def why_single(module: Module) -> str | None:
-    """Returns why requests cannot share a call, None if they can."""
+    """Returns why requests cannot share a call, None if they can.
+
+    Args:
+        module: The module, whose inputs may have a symbolic first axis.
+    """
     m = module.manifest
     if m.written:
         return "its calls change parameters"

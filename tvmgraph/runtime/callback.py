@@ -47,7 +47,13 @@ tvm_ffi.register_global_func(NAME, _call, override=True)
 
 
 def encoded(name: str, attrs: Mapping[str, object], inputs: int) -> list[int]:
-    """Returns integers that say which row is asked, with which attributes and operands."""
+    """Returns integers that say which row is asked, with which attributes and operands.
+
+    Args:
+        name: The row.
+        attrs: The attributes of the node.
+        inputs: How many operands it has.
+    """
     text = repr((name, inputs, attrs)).encode()
     return [int.from_bytes(text[i : i + _WORD]) for i in range(0, len(text), _WORD)] + [len(text)]
 

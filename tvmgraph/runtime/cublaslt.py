@@ -113,7 +113,14 @@ def is_installed() -> bool:
 
 
 def name_of(transpose_a: bool, transpose_b: bool, epilogue: str, tf32: bool) -> str:
-    """Returns the name under which compiled code calls a kind of product."""
+    """Returns the name under which compiled code calls a kind of product.
+
+    Args:
+        transpose_a: Whether the left matrix is read transposed.
+        transpose_b: Whether the right one is.
+        epilogue: What is done to the sums: a bias, an activation.
+        tf32: Whether float32 operands may be rounded to TF32.
+    """
     letters = "nt"[transpose_a] + "nt"[transpose_b]
     return f"{PREFIX}{letters}.{epilogue}.{'tf32' if tf32 else 'full'}"
 

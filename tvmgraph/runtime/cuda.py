@@ -59,7 +59,13 @@ class Device:
 
 
 def fail(message: str, fix: str, got: str | None = None) -> DeviceError:
-    """Returns the error for a device that cannot be used."""
+    """Returns the error for a device that cannot be used.
+
+    Args:
+        message: What is wrong.
+        fix: What to do about it.
+        got: What was found instead, if that says more.
+    """
     return DeviceError(message, op="cuda", got=got, at=user_source(), fix=fix)
 
 
@@ -169,6 +175,9 @@ def _check(library: ctypes.CDLL, status: int) -> None:
 def device(index: int = 0) -> Device:
     """Returns one GPU.
 
+    Args:
+        index: Which GPU, from 0.
+
     Raises:
         DeviceError: if there is none of that number.
     """
@@ -199,6 +208,10 @@ def fits(arch: str, capability: tuple[int, int]) -> bool:
 
     Machine code runs on devices of the same major version that are not older; the PTX beside it on
     any later one. Code with architecture-specific instructions (``sm_90a``) runs on that one only.
+
+    Args:
+        arch: Such as ``"sm_80"`` or ``"sm_90a"``.
+        capability: The device's compute capability, such as ``(9, 0)``.
     """
     number = arch.removeprefix("sm_")
     made = int(number.rstrip("af"))
@@ -236,6 +249,9 @@ def rows() -> dict[str, int]:
 def row_of(device: Device) -> str:
     """Returns the name of the target whose code suits a device best.
 
+    Args:
+        device: The device.
+
     Raises:
         DeviceError: if the device is older than all of them.
     """
@@ -248,7 +264,11 @@ def row_of(device: Device) -> str:
 
 
 def target_of(index: int) -> str:
-    """Returns the name of the target whose code suits one GPU of this machine best."""
+    """Returns the name of the target whose code suits one GPU of this machine best.
+
+    Args:
+        index: Which GPU.
+    """
     return row_of(device(index))
 
 
@@ -290,6 +310,10 @@ def runtime() -> ctypes.CDLL:
 def call(name: str, *args: object) -> None:
     """Calls a function of CUDA's runtime library.
 
+    Args:
+        name: The function, such as ``"cudaMemcpyAsync"``.
+        args: Its arguments as ctypes takes them.
+
     Raises:
         DeviceError: if it fails.
     """
@@ -301,7 +325,12 @@ def call(name: str, *args: object) -> None:
 
 
 def failure(name: str, status: int) -> DeviceError:
-    """Returns the error for a function of CUDA's runtime library that failed."""
+    """Returns the error for a function of CUDA's runtime library that failed.
+
+    Args:
+        name: The function.
+        status: What it returned, a ``cudaError_t``.
+    """
     text = runtime().cudaGetErrorString
     text.restype = c_char_p
     message = f"{name} failed: {(text(status) or b'unknown error').decode()} ({status})"
@@ -316,7 +345,11 @@ def failure(name: str, status: int) -> DeviceError:
 
 
 def out_of_memory(wanted: int = 0) -> DeviceError:
-    """Returns the error for memory that the device does not have."""
+    """Returns the error for memory that the device does not have.
+
+    Args:
+        wanted: Bytes that were asked for.
+    """
     asked = f"{wanted / 2**20:.1f} MiB were asked for" if wanted else None
     return fail(
         "the GPU is out of memory",
@@ -327,12 +360,20 @@ def out_of_memory(wanted: int = 0) -> DeviceError:
 
 
 def select(index: int) -> None:
-    """Makes a device that of this thread."""
+    """Makes a device that of this thread.
+
+    Args:
+        index: Which GPU.
+    """
     call("cudaSetDevice", c_int(index))
 
 
 def memory_info(index: int) -> tuple[int, int]:
-    """Returns free and total bytes of a device, as the driver sees them."""
+    """Returns free and total bytes of a device, as the driver sees them.
+
+    Args:
+        index: Which GPU.
+    """
     free, total = c_size_t(), c_size_t()
     select(index)
     call("cudaMemGetInfo", byref(free), byref(total))
@@ -349,6 +390,13 @@ def copy(target: int, source: int, nbytes: int, kind: int, stream: int = 0) -> N
     """Copies memory after everything that was given to a stream before.
 
     A copy from or to the host is finished when this returns; one on the device need not be.
+
+    Args:
+        target: Address to copy to.
+        source: Address to copy from.
+        nbytes: Bytes to copy.
+        kind: CUDA's ``cudaMemcpyKind``: from host or device, to host or device.
+        stream: Address of the stream.
     """
     call(
         "cudaMemcpyAsync", c_void_p(target), c_void_p(source), c_size_t(nbytes), c_int(kind),

@@ -20,14 +20,23 @@ _inside = threading.local()
 
 
 def current_handle(index: int) -> int:
-    """Returns the address of the stream that this thread's work on a GPU goes to."""
+    """Returns the address of the stream that this thread's work on a GPU goes to.
+
+    Args:
+        index: Which GPU.
+    """
     import tvm_ffi
 
     return int(tvm_ffi.get_raw_stream(tvm_ffi.device("cuda", index)) or 0)
 
 
 def set_current(index: int, handle: int) -> int:
-    """Sends this thread's later work on a GPU to a stream; returns that of before."""
+    """Sends this thread's later work on a GPU to a stream; returns that of before.
+
+    Args:
+        index: Which GPU.
+        handle: The address of the stream, 0 for the default one.
+    """
     from tvm_ffi.core import _env_set_current_stream
 
     return int(_env_set_current_stream(_CUDA, index, handle) or 0)
@@ -35,6 +44,11 @@ def set_current(index: int, handle: int) -> int:
 
 def allocate(shape: tuple[int, ...], dtype: str, index: int) -> tvm_ffi.Tensor:
     """Returns uninitialised memory on a GPU as TVM's tensor.
+
+    Args:
+        shape: Its shape.
+        dtype: NumPy's name of its type.
+        index: Which GPU.
 
     Raises:
         DeviceError: if there is not that much memory, or no usable GPU.
@@ -48,7 +62,12 @@ def allocate(shape: tuple[int, ...], dtype: str, index: int) -> tvm_ffi.Tensor:
 
 
 def upload(array: np.ndarray, index: int) -> tvm_ffi.Tensor:
-    """Copies an array to a GPU; returns TVM's tensor."""
+    """Copies an array to a GPU; returns TVM's tensor.
+
+    Args:
+        array: Elements on the host, in row-major order.
+        index: Which GPU.
+    """
     array = np.require(array, requirements="C")  # ascontiguousarray lifts 0-d to 1-d
     handle = allocate(array.shape, array.dtype.name, index)
     if array.nbytes:
@@ -58,7 +77,11 @@ def upload(array: np.ndarray, index: int) -> tvm_ffi.Tensor:
 
 
 def download(handle: tvm_ffi.Tensor) -> np.ndarray:
-    """Copies a tensor on a GPU to the host, after everything that computes it."""
+    """Copies a tensor on a GPU to the host, after everything that computes it.
+
+    Args:
+        handle: TVM's view of the tensor.
+    """
     array = np.empty(tuple(handle.shape), _numpy_dtype(str(handle.dtype)))
     if array.nbytes:
         index = handle.device.index
@@ -69,7 +92,11 @@ def download(handle: tvm_ffi.Tensor) -> np.ndarray:
 
 
 def duplicate(handle: tvm_ffi.Tensor) -> tvm_ffi.Tensor:
-    """Copies a tensor on a GPU to other memory of the same GPU."""
+    """Copies a tensor on a GPU to other memory of the same GPU.
+
+    Args:
+        handle: TVM's view of the tensor.
+    """
     index = handle.device.index
     made = allocate(tuple(handle.shape), str(handle.dtype), index)
     nbytes = math.prod(handle.shape) * made.dtype.itemsize
@@ -83,6 +110,9 @@ def aligned(handle: tvm_ffi.Tensor) -> tvm_ffi.Tensor:
     """Returns another library's tensor where kernels can read it, as a copy if they cannot.
 
     Memory begins at multiples of 256 bytes, but a slice of it need not.
+
+    Args:
+        handle: A tensor that came by DLPack.
     """
     return duplicate(handle) if handle.data_ptr() % _VECTOR else handle
 

@@ -61,6 +61,9 @@ class DeviceExecutable(Executable):
     def function(self, name: str = "main") -> Callable[..., Any]:
         """Returns this thread's entry point ``name``, loading the code first if nobody did.
 
+        Args:
+            name: A function of the module.
+
         Raises:
             DeviceError: if there is no such device, or the code is not for it.
         """
@@ -95,7 +98,13 @@ class DeviceExecutable(Executable):
     def call(
         self, handles: Sequence[object], name: str = "main", kept: list[object] | None = None
     ) -> Any:
-        """Calls a function with what :meth:`handles` returned, on the device."""
+        """Calls a function with what :meth:`handles` returned, on the device.
+
+        Args:
+            handles: What the code gets.
+            name: A function of the module.
+            kept: Gets what the code returned, so that an interrupted call can be completed.
+        """
         function = self.function(name)
         if kept is None:
             return function(*handles)
@@ -105,20 +114,39 @@ class DeviceExecutable(Executable):
     def for_writing(
         self, args: Sequence[Tensor], places: Sequence[int], consume: bool
     ) -> list[Tensor]:
-        """Returns arguments on the device of which those at ``places`` may be written to."""
+        """Returns arguments on the device of which those at ``places`` may be written to.
+
+        Args:
+            args: The arguments of a call.
+            places: Numbers of those that the code overwrites.
+            consume: Whether their memory may be overwritten, because nobody reads the old values.
+        """
         return for_writing_on(args, places, consume, self.device_id)
 
     def handle(self, tensor: Tensor) -> tvm_ffi.Tensor:
-        """Returns what the compiled code gets of a tensor."""
+        """Returns what the compiled code gets of a tensor.
+
+        Args:
+            tensor: An argument; copied to the device if it is elsewhere.
+        """
         return handle_on(tensor, self.device_id)
 
     def to_device(self, array: np.ndarray) -> Tensor:
-        """Returns an array as a tensor on the device."""
+        """Returns an array as a tensor on the device.
+
+        Args:
+            array: Its elements on the host.
+        """
         return wrap(
             to_device(tensor_from_numpy(array), self.device_id, implicit=False).handle,
             tensor_type(array.shape, array.dtype),
         )
 
     def wrapped(self, output: object, type: TensorType) -> Tensor:
-        """Returns what the compiled code returned as a tensor."""
+        """Returns what the compiled code returned as a tensor.
+
+        Args:
+            output: A tensor of TVM's.
+            type: Its type in the graph.
+        """
         return wrap(output, type)

@@ -30,21 +30,33 @@ def _index(device_id: int | None) -> int:
 
 
 def memory_allocated(device_id: int | None = None) -> int:
-    """Returns the bytes that tensors hold on a GPU now."""
+    """Returns the bytes that tensors hold on a GPU now.
+
+    Args:
+        device_id: Which GPU; the context's by default.
+    """
     if _no_gpu(device_id):
         return 0
     return use_of(_index(device_id)).now
 
 
 def max_memory_allocated(device_id: int | None = None) -> int:
-    """Returns the most bytes that tensors held on a GPU at once."""
+    """Returns the most bytes that tensors held on a GPU at once.
+
+    Args:
+        device_id: Which GPU; the context's by default.
+    """
     if _no_gpu(device_id):
         return 0
     return use_of(_index(device_id)).peak
 
 
 def reset_peak_memory_stats(device_id: int | None = None) -> None:
-    """Lets :func:`max_memory_allocated` begin again with what is held now."""
+    """Lets :func:`max_memory_allocated` begin again with what is held now.
+
+    Args:
+        device_id: Which GPU; the context's by default.
+    """
     if _no_gpu(device_id):
         return
     use = use_of(_index(device_id))
@@ -56,12 +68,20 @@ reset_max_memory_reserved = reset_peak_memory_stats
 
 
 def max_memory_reserved(device_id: int | None = None) -> int:
-    """Returns what :func:`max_memory_allocated` does: only what tensors hold is kept."""
+    """Returns what :func:`max_memory_allocated` does: only what tensors hold is kept.
+
+    Args:
+        device_id: Which GPU; the context's by default.
+    """
     return max_memory_allocated(device_id)
 
 
 def memory_reserved(device_id: int | None = None) -> int:
-    """Returns the bytes of a GPU that are in use, by tensors, workspaces, code and others."""
+    """Returns the bytes of a GPU that are in use, by tensors, workspaces, code and others.
+
+    Args:
+        device_id: Which GPU; the context's by default.
+    """
     if _no_gpu(device_id):
         return 0
     free, total = cuda.memory_info(_index(device_id))
@@ -69,7 +89,11 @@ def memory_reserved(device_id: int | None = None) -> int:
 
 
 def memory_stats(device_id: int | None = None) -> dict[str, Any]:
-    """Returns all that is known about a GPU's memory, and the copies to and from it."""
+    """Returns all that is known about a GPU's memory, and the copies to and from it.
+
+    Args:
+        device_id: Which GPU; the context's by default.
+    """
     if _no_gpu(device_id):
         pools = {"common_mem_pool_stats": {}, "persistent_mem_pool_stats": {}}
         return dict.fromkeys(_NAMES, 0) | pools
@@ -84,7 +108,11 @@ def memory_stats(device_id: int | None = None) -> dict[str, Any]:
 
 
 def memory_summary(device_id: int | None = None) -> str:
-    """Returns :func:`memory_stats` as text for people."""
+    """Returns :func:`memory_stats` as text for people.
+
+    Args:
+        device_id: Which GPU; the context's by default.
+    """
     if _no_gpu(device_id):
         return "CPU: tensors are in the memory of the process"
     index = _index(device_id)
@@ -123,7 +151,11 @@ def empty_cache() -> None:
 
 
 def device_count(device_target: str | None = None) -> int:
-    """Returns the number of usable devices of a kind, by default the context's."""
+    """Returns the number of usable devices of a kind, by default the context's.
+
+    Args:
+        device_target: ``"CPU"`` or ``"GPU"``; the context's by default.
+    """
     kind = (device_target or context.device_target).upper()
     if kind == "CPU":
         return 1
@@ -133,22 +165,38 @@ def device_count(device_target: str | None = None) -> int:
 
 
 def is_available(device_target: str = "GPU") -> bool:
-    """Whether a kind of device can be used."""
+    """Whether a kind of device can be used.
+
+    Args:
+        device_target: ``"CPU"`` or ``"GPU"``.
+    """
     return device_count(device_target) > 0
 
 
 def get_device_capability(device_id: int | None = None) -> tuple[int, int]:
-    """Returns the compute capability of a GPU, such as ``(9, 0)``."""
+    """Returns the compute capability of a GPU, such as ``(9, 0)``.
+
+    Args:
+        device_id: Which GPU; the context's by default.
+    """
     return cuda.device(_index(device_id)).capability
 
 
 def get_device_name(device_id: int | None = None) -> str:
-    """Returns the product name of a GPU."""
+    """Returns the product name of a GPU.
+
+    Args:
+        device_id: Which GPU; the context's by default.
+    """
     return cuda.device(_index(device_id)).name
 
 
 def get_device_properties(device_id: int | None = None) -> cuda.Device:
-    """Returns what is known about a GPU."""
+    """Returns what is known about a GPU.
+
+    Args:
+        device_id: Which GPU; the context's by default.
+    """
     return cuda.device(_index(device_id))
 
 

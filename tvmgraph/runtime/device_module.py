@@ -40,32 +40,60 @@ class OnGpu:
         self.index = index
 
     def attach(self, library: object) -> None:
-        """Gives the host's code the code of the GPU."""
+        """Gives the host's code the code of the GPU.
+
+        Args:
+            library: The module's shared library, loaded.
+        """
         add_images(library, self._images)
 
     def put(self, array: np.ndarray) -> tvm_ffi.Tensor:
-        """Copies an array to the GPU."""
+        """Copies an array to the GPU.
+
+        Args:
+            array: Elements on the host.
+        """
         return upload(array, self.index)
 
     def get(self, output: object) -> np.ndarray:
-        """Copies a result to the host."""
+        """Copies a result to the host.
+
+        Args:
+            output: A tensor of TVM's on the GPU.
+        """
         return download(output)
 
     def copy(self, output: tvm_ffi.Tensor) -> tvm_ffi.Tensor:
-        """Copies a result on the GPU."""
+        """Copies a result on the GPU.
+
+        Args:
+            output: A tensor of TVM's on the GPU.
+        """
         return duplicate(output)
 
     def taken(self, tensor: tvm_ffi.Tensor) -> tvm_ffi.Tensor:
-        """Returns another library's tensor on this GPU as compiled code takes it."""
+        """Returns another library's tensor on this GPU as compiled code takes it.
+
+        Args:
+            tensor: A tensor that came by DLPack.
+        """
         return aligned(tensor)
 
     def has(self, value: object) -> bool:
-        """Whether another library's tensor is on this GPU."""
+        """Whether another library's tensor is on this GPU.
+
+        Args:
+            value: Anything; only what offers DLPack can be.
+        """
         place = getattr(value, "__dlpack_device__", None)
         return place is not None and tuple(place()) == (_ON_GPU, self.index)
 
     def call(self, function: Callable[..., object], args: Sequence[object]) -> object:
         """Runs compiled code.
+
+        Args:
+            function: The entry point.
+            args: What it gets.
 
         Raises:
             DeviceError: if the GPU fails.

@@ -76,7 +76,11 @@ _use: dict[int, _Use] = {}
 
 
 def use_of(index: int) -> _Use:
-    """Returns what tensors hold of a device."""
+    """Returns what tensors hold of a device.
+
+    Args:
+        index: Which GPU.
+    """
     found = _use.get(index)
     return _use.setdefault(index, _Use()) if found is None else found
 
@@ -151,14 +155,24 @@ def to_device(tensor: Tensor, index: int, implicit: bool = True) -> DeviceStorag
 
 
 def copy_on(tensor: Tensor, index: int) -> Tensor:
-    """Returns a tensor on a device whose memory nothing else refers to."""
+    """Returns a tensor on a device whose memory nothing else refers to.
+
+    Args:
+        tensor: A tensor anywhere.
+        index: Which GPU.
+    """
     if not tensor.on_gpu or tensor._device.index != index:
         return wrap(to_device(tensor, index, implicit=False).handle, tensor.type)
     return wrap(duplicate(tensor._device.handle), tensor.type)
 
 
 def handle_on(tensor: Tensor, index: int) -> tvm_ffi.Tensor:
-    """Returns TVM's view of a tensor's elements on a device, copying them there if need be."""
+    """Returns TVM's view of a tensor's elements on a device, copying them there if need be.
+
+    Args:
+        tensor: A tensor anywhere.
+        index: Which GPU.
+    """
     found = tensor._device
     if found is None or found.index != index or (found.copied and may_change(tensor)):
         return to_device(tensor, index).handle
@@ -166,7 +180,12 @@ def handle_on(tensor: Tensor, index: int) -> tvm_ffi.Tensor:
 
 
 def wrap(handle: tvm_ffi.Tensor, type: TensorType) -> Tensor:
-    """Returns a tensor of what compiled code returned on a device."""
+    """Returns a tensor of what compiled code returned on a device.
+
+    Args:
+        handle: A tensor of TVM's.
+        type: Its type in the graph.
+    """
     if not type.is_static:
         type = type.with_shape(tuple(handle.shape))
     tensor = _new(Tensor)

@@ -65,7 +65,12 @@ class KernelClock:
 
 
 def seconds_of(work: Callable[[], object], index: int) -> float:
-    """Returns the time that a GPU takes for some work, on this thread's stream."""
+    """Returns the time that a GPU takes for some work, on this thread's stream.
+
+    Args:
+        work: Starts the work; it need not wait for its end.
+        index: Which GPU.
+    """
     start, end = Event(enable_timing=True), Event(enable_timing=True)
     start.record()
     work()

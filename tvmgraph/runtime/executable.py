@@ -68,23 +68,46 @@ class Executable:
     def for_writing(
         self, args: Sequence[Tensor], places: Sequence[int], consume: bool
     ) -> list[Tensor]:
-        """Returns arguments of which those at ``places`` may be written to."""
+        """Returns arguments of which those at ``places`` may be written to.
+
+        Args:
+            args: The arguments of a call.
+            places: Numbers of those that the code overwrites.
+            consume: Whether their memory may be overwritten, because nobody reads the old values.
+        """
         return for_writing(args, places, consume)
 
     def handle(self, tensor: Tensor) -> tvm_ffi.Tensor:
-        """Returns what the compiled code gets of a tensor."""
+        """Returns what the compiled code gets of a tensor.
+
+        Args:
+            tensor: An argument.
+        """
         return tensor._ffi or to_ffi(tensor)
 
     def to_device(self, array: np.ndarray) -> Tensor:
-        """Returns an array as a tensor that lies where the code runs."""
+        """Returns an array as a tensor that lies where the code runs.
+
+        Args:
+            array: Its elements on the host.
+        """
         return tensor_from_numpy(array)
 
     def wrapped(self, output: object, type: TensorType) -> Tensor:
-        """Returns what the compiled code returned as a tensor."""
+        """Returns what the compiled code returned as a tensor.
+
+        Args:
+            output: A tensor of TVM's.
+            type: Its type in the graph, which knows symbolic sizes and complex elements.
+        """
         return from_ffi(output, type)
 
     def function(self, name: str = "main") -> Callable[..., Any]:
-        """Returns this thread's entry point ``name``."""
+        """Returns this thread's entry point ``name``.
+
+        Args:
+            name: A function of the module.
+        """
         functions = self.local.__dict__
         found = functions.get(name)
         if found is None:
@@ -122,7 +145,11 @@ class Executable:
         return self.results(self.call(self.handles(args), name, kept), types)
 
     def handles(self, args: Sequence[Tensor]) -> list[tvm_ffi.Tensor]:
-        """Returns what the compiled code gets of tensors, all of one state of their values."""
+        """Returns what the compiled code gets of tensors, all of one state of their values.
+
+        Args:
+            args: The arguments of a call.
+        """
         with turn:
             share(args)
             return [self.handle(a) for a in args]
@@ -150,7 +177,12 @@ class Executable:
         return kept[0]
 
     def results(self, outputs: Any, types: Sequence[TensorType]) -> list[Tensor]:
-        """Returns what the code returned as tensors."""
+        """Returns what the code returned as tensors.
+
+        Args:
+            outputs: A tensor of TVM's, or an array of several.
+            types: Types of the outputs.
+        """
         if len(types) == 1:
             return [self.wrapped(outputs, types[0])]
         return [self.wrapped(o, t) for o, t in zip(outputs, types)]
@@ -218,6 +250,9 @@ def wrap_statements(name: str, value: str, type: TensorType, known: str) -> list
 def to_ffi(tensor: Tensor) -> tvm_ffi.Tensor:
     """Returns the TVM view of a tensor's storage, aligning the storage first if it must.
 
+    Args:
+        tensor: A tensor on the CPU.
+
     Raises:
         DeviceError: if the tensor lives on a GPU; weights are copied, which is counted.
     """
@@ -236,7 +271,11 @@ def to_ffi(tensor: Tensor) -> tvm_ffi.Tensor:
 
 
 def pairs(array: np.ndarray) -> np.ndarray:
-    """Returns complex elements as reals, with both parts along a last axis."""
+    """Returns complex elements as reals, with both parts along a last axis.
+
+    Args:
+        array: Complex elements, ``[...]``; the result is ``[..., 2]``.
+    """
     return np.ascontiguousarray(array).reshape(*array.shape, 1).view(np.real(array).dtype)
 
 
@@ -262,7 +301,12 @@ def _export(tensor: Tensor, array: np.ndarray, as_bfloat16: bool = False) -> tvm
 
 
 def from_ffi(output: object, type: TensorType) -> Tensor:
-    """Wraps an output of compiled code without copying it, or looking at it."""
+    """Wraps an output of compiled code without copying it, or looking at it.
+
+    Args:
+        output: A tensor of TVM's.
+        type: Its type in the graph.
+    """
     if type.dtype in dtypes.COMPLEX:
         return tensor_from_numpy(np.from_dlpack(output).view(type.dtype.numpy)[..., 0])
     if type.dtype is not dtypes.bfloat16 and type.is_static:

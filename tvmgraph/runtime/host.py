@@ -41,6 +41,9 @@ def system() -> str:
 def runnable(target: str) -> str:
     """Resolves the name of a target whose code shall run here.
 
+    Args:
+        target: A name in ``configs/targets.toml``, or the alias of one.
+
     Raises:
         DeviceError: This is a processor of another architecture, or one without the features.
     """
@@ -110,6 +113,10 @@ def view(tensor: tvm_ffi.Tensor, dtype: str) -> tvm_ffi.Tensor:
     """Returns a tensor's elements as another type of the same size, without a copy.
 
     TVM's runtime library must be loaded.
+
+    Args:
+        tensor: A tensor of TVM's on the CPU.
+        dtype: The other type.
     """
     import tvm_ffi
 

@@ -78,7 +78,11 @@ def _folders() -> list[Path]:
 
 @enters_compiled
 def load(path: str | Path) -> tvm_ffi.Module:
-    """Returns the module in a shared library."""
+    """Returns the module in a shared library.
+
+    Args:
+        path: The library's file.
+    """
     use_runtime()
     permit_tiles()  # its code may use them
     return pool.load(str(path))
@@ -103,6 +107,11 @@ def start(module: tvm_ffi.Module, device: tvm_ffi.Device) -> tvm_ffi.Module:
 
 
 def view(tensor: tvm_ffi.Tensor, dtype: str) -> tvm_ffi.Tensor:
-    """Returns a tensor's elements as another type of the same size, without a copy."""
+    """Returns a tensor's elements as another type of the same size, without a copy.
+
+    Args:
+        tensor: A tensor of TVM's on the CPU.
+        dtype: The other type.
+    """
     use_runtime()
     return host.view(tensor, dtype)

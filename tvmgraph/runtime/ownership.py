@@ -35,7 +35,14 @@ def for_writing(args: Sequence[Tensor], places: Sequence[int], consume: bool) ->
 def for_writing_on(
     args: Sequence[Tensor], places: Sequence[int], consume: bool, index: int
 ) -> list[Tensor]:
-    """The same for code that runs on a GPU, where the arguments then are."""
+    """The same for code that runs on a GPU, where the arguments then are.
+
+    Args:
+        args: The arguments of a call.
+        places: Numbers of those that the code overwrites.
+        consume: Whether their memory may be overwritten, because nobody reads the old values.
+        index: Which GPU.
+    """
     from tvmgraph.runtime.device_tensor import copy_on
 
     given = list(args)
@@ -46,7 +53,11 @@ def for_writing_on(
 
 
 def share(tensors: Sequence[Tensor]) -> None:
-    """Notes that a call reads tensors which may go on while another one writes to them."""
+    """Notes that a call reads tensors which may go on while another one writes to them.
+
+    Args:
+        tensors: The arguments of the call.
+    """
     for tensor in tensors:
         if tensor._exclusive is not None:
             tensor._exclusive = None

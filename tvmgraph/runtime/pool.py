@@ -116,7 +116,11 @@ def load(path: str) -> Any:
 
 
 def adopt(module: object) -> None:
-    """Makes a module's pool that of the process if there is none yet; later modules use it."""
+    """Makes a module's pool that of the process if there is none yet; later modules use it.
+
+    Args:
+        module: A loaded module.
+    """
     with _turn:
         if _pool is None:
             _adopt(module)

@@ -235,7 +235,12 @@ def _to_json(array: np.ndarray) -> list[float] | list[object]:
 
 
 def describe(module: Module, batcher: Batcher) -> dict[str, object]:
-    """Returns the protocol's description of a model."""
+    """Returns the protocol's description of a model.
+
+    Args:
+        module: The module.
+        batcher: What joins its requests to calls.
+    """
     m = module.manifest
 
     def tensors(entries: Sequence[Entry]) -> list[dict[str, object]]:
@@ -443,7 +448,11 @@ def _not_installed() -> NotFoundError:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Reads the command line of ``python -m tvmgraph.runtime.serving``."""
+    """Reads the command line of ``python -m tvmgraph.runtime.serving``.
+
+    Args:
+        arguments: The command line; that of the process by default.
+    """
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0] if __doc__ else "")
     parser.add_argument("module", help="a compiled module")
     parser.add_argument("--host", default="127.0.0.1")

@@ -18,6 +18,10 @@ Key = str | os.PathLike[str]
 def sign(content: bytes, private_key: Key) -> str:
     """Returns the signature of bytes as text.
 
+    Args:
+        content: The bytes.
+        private_key: A PEM file with an Ed25519 key.
+
     Raises:
         ArgumentError: if the file is no private Ed25519 key without a password.
         NotFoundError: if the package ``cryptography`` is not installed.
@@ -31,6 +35,11 @@ def sign(content: bytes, private_key: Key) -> str:
 
 def verify(content: bytes, signature: object, public_key: Key) -> None:
     """Checks a signature.
+
+    Args:
+        content: The bytes.
+        signature: What :func:`sign` returned.
+        public_key: A PEM file with an Ed25519 key.
 
     Raises:
         LoadError: if there is none, or it is not of this content and key.

@@ -67,11 +67,19 @@ class Store:
         self.suffix = suffix
 
     def path(self, key: str) -> Path:
-        """Where the entry of a key is or would be."""
+        """Where the entry of a key is or would be.
+
+        Args:
+            key: Hexadecimal digest of what the entry depends on.
+        """
         return self.folder / f"{key}{self.suffix}"
 
     def find(self, key: str) -> Path | None:
-        """Returns the entry of a key, unless others may have written it, and marks it as used."""
+        """Returns the entry of a key, unless others may have written it, and marks it as used.
+
+        Args:
+            key: Hexadecimal digest of what the entry depends on.
+        """
         path = self.path(key)
         if not trust.is_trusted(path):
             return None
@@ -89,7 +97,12 @@ class Store:
             yield folder
 
     def put(self, key: str, file: Path) -> Path:
-        """Moves a finished file from the workspace into the store and makes room for it."""
+        """Moves a finished file from the workspace into the store and makes room for it.
+
+        Args:
+            key: Hexadecimal digest of what the entry depends on.
+            file: A file of the store's workspace; gone afterwards.
+        """
         path = self.path(key)
         size = file.stat().st_size
         trust.make_private(file)
@@ -103,7 +116,11 @@ class Store:
         return path
 
     def discard(self, key: str) -> None:
-        """Deletes the entry of a key, if there is one."""
+        """Deletes the entry of a key, if there is one.
+
+        Args:
+            key: Hexadecimal digest of what the entry depends on.
+        """
         with contextlib.suppress(OSError):
             self.path(key).unlink()
 

@@ -53,17 +53,29 @@ class Stream:
         return _is_done("cudaStreamQuery", self.handle)
 
     def wait_event(self, event: Event) -> None:
-        """Makes later work of this stream wait for an event; not for one that nobody recorded."""
+        """Makes later work of this stream wait for an event; not for one that nobody recorded.
+
+        Args:
+            event: The event.
+        """
         if not event.handle:
             return
         cuda.call("cudaStreamWaitEvent", c_void_p(self.handle), c_void_p(event.handle), c_uint(0))
 
     def wait_stream(self, stream: Stream) -> None:
-        """Makes later work of this stream wait for the present work of another."""
+        """Makes later work of this stream wait for the present work of another.
+
+        Args:
+            stream: The other stream.
+        """
         self.wait_event(stream.record_event())
 
     def record_event(self, event: Event | None = None) -> Event:
-        """Marks the present end of the stream's work."""
+        """Marks the present end of the stream's work.
+
+        Args:
+            event: The event to mark; a new one by default.
+        """
         event = event or Event()
         event.record(self)
         return event
@@ -123,7 +135,11 @@ class Event:
         cuda.device(context.device_id)
 
     def record(self, stream: Stream | None = None) -> None:
-        """Marks the present end of a stream's work, by default the current one's."""
+        """Marks the present end of a stream's work, by default the current one's.
+
+        Args:
+            stream: The stream; the current one of this thread by default.
+        """
         stream = stream or current_stream()
         if not self.handle:  # an event is one of the device that it is recorded on first
             self._make(stream.device_id)
@@ -138,7 +154,11 @@ class Event:
         weakref.finalize(self, _destroy, "cudaEventDestroy", self.handle).atexit = False
 
     def wait(self, stream: Stream | None = None) -> None:
-        """Makes later work of a stream, by default the current one, wait for the event."""
+        """Makes later work of a stream, by default the current one, wait for the event.
+
+        Args:
+            stream: The stream; the current one of this thread by default.
+        """
         (stream or current_stream()).wait_event(self)
 
     def synchronize(self) -> None:
@@ -152,6 +172,9 @@ class Event:
 
     def elapsed_time(self, end_event: Event) -> float:
         """Returns the milliseconds between this event and a later one.
+
+        Args:
+            end_event: An event recorded after this one.
 
         Raises:
             DeviceError: if an event was made without ``enable_timing``, or not recorded.
@@ -175,23 +198,38 @@ class Event:
 
 
 def current_stream(device_id: int | None = None) -> Stream:
-    """Returns the stream that this thread's work goes to."""
+    """Returns the stream that this thread's work goes to.
+
+    Args:
+        device_id: Which GPU; the context's by default.
+    """
     index = context.device_id if device_id is None else device_id
     return Stream(stream=current_handle(index), device_id=index)
 
 
 def default_stream(device_id: int | None = None) -> Stream:
-    """Returns the device's default stream."""
+    """Returns the device's default stream.
+
+    Args:
+        device_id: Which GPU; the context's by default.
+    """
     return Stream(stream=0, device_id=device_id)
 
 
 def set_cur_stream(stream: Stream) -> None:
-    """Sends the later work of this thread to a stream."""
+    """Sends the later work of this thread to a stream.
+
+    Args:
+        stream: The stream, of any GPU.
+    """
     set_current(stream.device_id, stream.handle)
 
 
 def synchronize(device_id: int | None = None) -> None:
     """Waits for all work of a device; on a machine without GPU it is done already.
+
+    Args:
+        device_id: Which GPU; the context's by default.
 
     Raises:
         DeviceError: if some of it failed.

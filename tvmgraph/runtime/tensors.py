@@ -24,7 +24,11 @@ _NAMES = {np.dtype(kind).name for kind in _NUMPY.values()}
 
 
 def aligned_bytes(size: int) -> np.ndarray:
-    """Returns ``uint8[size]`` at an aligned address, its elements undefined."""
+    """Returns ``uint8[size]`` at an aligned address, its elements undefined.
+
+    Args:
+        size: Bytes.
+    """
     raw = np.empty(size + ALIGNMENT, np.uint8)
     offset = -raw.ctypes.data % ALIGNMENT
     return raw[offset : offset + size]
@@ -35,6 +39,9 @@ def mapped_bytes(path: Path) -> np.ndarray:
 
     Pages are those of the system's cache of files until they are written to, which does not change
     the file: nothing is copied, and processes that map one file share its memory.
+
+    Args:
+        path: The file.
 
     Raises:
         OSError: if the file cannot be read.
@@ -51,6 +58,10 @@ class BadTensors(ValueError):
 
 def to_bytes(arrays: Mapping[str, np.ndarray], metadata: dict[str, str] | None = None) -> bytes:
     """Serializes arrays by name.
+
+    Args:
+        arrays: Name -> array.
+        metadata: Texts by name that are stored beside them.
 
     Raises:
         BadTensors: if an array has a dtype the format lacks.
@@ -105,6 +116,9 @@ def _view(elements: np.ndarray, entry: dict[str, Any]) -> np.ndarray:
 
 def from_bytes(data: bytes) -> dict[str, np.ndarray]:
     """Reads arrays by name; they own their memory.
+
+    Args:
+        data: What :func:`to_bytes` returned, or a file in safetensors format.
 
     Raises:
         BadTensors: if the bytes are damaged.

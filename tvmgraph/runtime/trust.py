@@ -20,7 +20,11 @@ _said: set[str] = set()
 
 
 def why_not(path: Path) -> str | None:
-    """Returns why a folder or file is not believed; None if it is, or is not there."""
+    """Returns why a folder or file is not believed; None if it is, or is not there.
+
+    Args:
+        path: The folder or file.
+    """
     try:
         found = os.lstat(path)
     except OSError:
@@ -39,7 +43,11 @@ def why_not(path: Path) -> str | None:
 
 
 def is_trusted(path: Path) -> bool:
-    """Whether a folder or file is believed; says once in a process that one is not."""
+    """Whether a folder or file is believed; says once in a process that one is not.
+
+    Args:
+        path: The folder or file.
+    """
     reason = why_not(path)
     if reason is not None and reason not in _said:
         _said.add(reason)
@@ -49,6 +57,9 @@ def is_trusted(path: Path) -> bool:
 
 def make_folder(path: Path) -> None:
     """Makes a folder that only this user may look into, whatever the umask, and those it is in.
+
+    Args:
+        path: The folder.
 
     Raises:
         OSError: if it cannot be made.
