@@ -45,7 +45,7 @@ def lapack(function: Callable[..., object]) -> Callable[..., object]:
     """Computes halves, which LAPACK does not know, in float32, and turns NumPy's LinAlgError into
     an error that says which rule was broken."""
 
-    def run(*arrays: np.ndarray, **attrs: object) -> Any:
+    def run(*arrays: np.ndarray, **attrs: object) -> object:
         half = arrays[0].dtype == np.float16
         given = [a.astype(np.float32) if a.dtype == np.float16 else a for a in arrays]
         try:
@@ -57,10 +57,11 @@ def lapack(function: Callable[..., object]) -> Callable[..., object]:
     return run
 
 
-def _halved(found: Any) -> Any:
-    if isinstance(found, (tuple, list)):
+def _halved(found: object) -> object:
+    if isinstance(found, tuple):
         return tuple(_halved(a) for a in found)
-    return found.astype(np.float16) if found.dtype == np.float32 else found
+    single = isinstance(found, np.ndarray) and found.dtype == np.float32
+    return found.astype(np.float16) if single else found
 
 
 SYMMETRIC = np.array([[4.0, 1.0, 0.5], [1.0, 3.0, -0.25], [0.5, -0.25, 2.0]])
