@@ -33,6 +33,21 @@ def test_eager(call: str) -> None:
     check(call, run(call, ms, optim))
 
 
+@pytest.mark.parametrize(
+    ("name", "states"),
+    [
+        ("Adam", ["exp_avg.w", "exp_avg_sq.w", "max_exp_avg_sq.w", "state_step"]),
+        ("NAdam", ["step_t", "exp_avg.w", "exp_avg_sq.w"]),
+        ("Adamax", ["step_t", "exp_avg.w", "exp_inf.w"]),
+        ("Rprop", ["prev.w", "step_size.w", "step_t"]),
+        ("SGD", ["accum.w", "stat.w"]),
+    ],
+)
+def test_states_stand_in_mindspores_order(name: str, states: list[str]) -> None:
+    made = getattr(optim, name)([ms.Parameter(Tensor([1.0]), name="w")], lr=0.1)
+    assert [p.name for p in made.get_parameters()] == ["w", *states]
+
+
 @pytest.mark.parametrize("call", COMPILED)
 def test_compiled(call: str) -> None:
     check(call, run(call, ms, optim, ms.jit))

@@ -17,6 +17,8 @@ Betas = tuple[float, float]
 class _Moments(Optimizer):
     """Keeps running means of the gradient and of its square."""
 
+    _counts_first = True  # whether the number of steps stands before the means in checkpoints
+
     def __init__(self, params: object, lr: Any, betas: Betas, eps: float, weight_decay: float,
                  **settings: object) -> None:  # fmt: skip
         check_betas(self.__class__.__name__, betas)
@@ -24,6 +26,8 @@ class _Moments(Optimizer):
         super().__init__(params, {
             "lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay, **settings,
         })  # fmt: skip
+        if self._counts_first:
+            self.count_steps()
         self.exp_avg = self.state_of("exp_avg")
         self.exp_avg_sq = self.state_of("exp_avg_sq")
 
@@ -40,13 +44,14 @@ class _Moments(Optimizer):
 class Adam(_Moments):
     """Adam; see :class:`tvmgraph.nn.Adam`."""
 
-    _step = "state_step"
+    _counts_first = False
 
     def __init__(self, params: object, lr: Any = 1e-3, betas: Betas = (0.9, 0.999),
                  eps: float = 1e-8, weight_decay: float = 0.0, amsgrad: bool = False, *,
                  maximize: bool = False) -> None:  # fmt: skip
         super().__init__(params, lr, betas, eps, weight_decay, amsgrad=amsgrad, maximize=maximize)
         self.max_exp_avg_sq = self.state_of("max_exp_avg_sq")
+        self.count_steps("state_step")
 
     def update(self, index: int, param: Parameter, gradient: Tensor, step: Tensor,
                group: Group) -> None:  # fmt: skip
@@ -98,6 +103,7 @@ class Adamax(Optimizer):
             "lr": lr, "betas": betas, "eps": above_zero("Adamax", "eps", eps),
             "weight_decay": weight_decay, "maximize": maximize,
         })  # fmt: skip
+        self.count_steps()
         self.exp_avg = self.state_of("exp_avg")
         self.exp_inf = self.state_of("exp_inf")
 

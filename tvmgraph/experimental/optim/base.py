@@ -17,6 +17,8 @@ from tvmgraph.nn.cell import Cell
 from tvmgraph.optim._checks import fraction, non_negative, reject
 from tvmgraph.optim.base import new_scalar
 
+_UNCOUNTED = Tensor(0.0)
+
 
 class Optimizer(Cell):
     """Base class: called with gradients, it changes the parameters of all groups.
@@ -47,7 +49,8 @@ class Optimizer(Cell):
     """
 
     parameters: Any
-    _step = "step_t"  # name of the number of steps in checkpoints
+    step_t: Parameter  # the number of steps, where it is counted
+    _counts = False
 
     def __init__(self, params: object, defaults: dict[str, object]) -> None:
         super().__init__(auto_prefix=False)
@@ -61,7 +64,6 @@ class Optimizer(Cell):
         for group in groups:
             self.add_param_group(group)
         self.parameters = ParameterTuple(self.parameters)
-        self.step_t = Parameter(Tensor(np.zeros((), np.int32)), self._step)
 
     def __groups(self, params: Any) -> list[dict[str, object]]:
         try:
@@ -107,6 +109,10 @@ class Optimizer(Cell):
         """Returns a Parameter like each trained one, named ``prefix.<name>``."""
         return ParameterTuple(self.parameters).clone(prefix, init)
 
+    def count_steps(self, name: str = "step_t") -> None:
+        """Counts the steps in a Parameter, which checkpoints have where MindSpore's do."""
+        self.step_t, self._counts = Parameter(Tensor(np.zeros((), np.int32)), name), True
+
     def scalars_of(self, prefix: str, value: float) -> list[Parameter]:
         """Returns a 0-d Parameter per trained one, named ``prefix<name>``."""
         return [new_scalar(prefix + p.name, value) for p in self.parameters]
@@ -119,8 +125,10 @@ class Optimizer(Cell):
         if len(gradients) != len(self.parameters):
             reject(ArgumentError, self.cls_name, "one gradient per parameter is needed",
                    f"{len(gradients)} gradients, {len(self.parameters)} parameters")  # fmt: skip
-        F.assign_add(self.step_t, 1)
-        step = F.cast(self.step_t, dtypes.float32)
+        step = _UNCOUNTED
+        if self._counts:
+            F.assign_add(self.step_t, 1)
+            step = F.cast(self.step_t, dtypes.float32)
         for number, group in enumerate(self.param_groups):
             start = self.group_start_id[number]
             for place, param in enumerate(group["params"], start):
@@ -143,7 +151,7 @@ class Optimizer(Cell):
             index: Position of the parameter.
             param: The parameter.
             gradient: Its gradient, decayed, its sign changed where the group maximizes.
-            step: Number of the step, from 1, as a 0-d float32 tensor.
+            step: Number of the step, from 1, as a 0-d float32 tensor; 0 unless steps are counted.
             group: Settings of its group.
 
         Raises:

@@ -90,6 +90,7 @@ class Adagrad(Optimizer):
             "initial_accumulator_value": start, "maximize": maximize,
         })  # fmt: skip
         self.accum = self.state_of("accum", start)
+        self.count_steps()
 
     def update(self, index: int, param: Parameter, gradient: Tensor, step: Tensor,
                group: Group) -> None:  # fmt: skip
@@ -138,6 +139,7 @@ class Rprop(Optimizer):
         })  # fmt: skip
         self.prev = self.state_of("prev")
         self.step_size = self.state_of("step_size")
+        self.count_steps()
 
     def update(self, index: int, param: Parameter, gradient: Tensor, step: Tensor,
                group: Group) -> None:  # fmt: skip
@@ -167,6 +169,7 @@ class ASGD(Optimizer):
         self.mu = self.scalars_of("mu_", 1.0)
         self.eta = self.scalars_of("eta_", 0.0)
         self.ax = self.state_of("ax")
+        self.count_steps()
 
     def update(self, index: int, param: Parameter, gradient: Tensor, step: Tensor,
                group: Group) -> None:  # fmt: skip
