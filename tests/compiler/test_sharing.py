@@ -75,6 +75,22 @@ def test_numbers_that_are_no_indices_are_not_taken_from_sizes():
     assert not share_kernels(mod)[1]
 
 
+def test_strides_of_arguments_are_no_extents():
+    """Blocks with other inner extents: a call tells the extents, and the strides follow."""
+
+    def both(x, y, at):
+        added = ops.tensor_scatter_add(x, at, x[:2] * 2.0)
+        return added, ops.tensor_scatter_add(y, at, y[:2] * 2.0)
+
+    rng = np.random.default_rng(0)
+    x, y = (rng.standard_normal((4, 2, 64, n)).astype(np.float32) for n in (8, 4))
+    at = np.array([[3], [0]])
+    for given, got in zip((x, y), jit(both)(Tensor(x), Tensor(y), Tensor(at))):
+        want = given.copy()
+        want[at[:, 0]] += given[:2] * 2
+        np.testing.assert_allclose(got.asnumpy(), want, rtol=1e-6)
+
+
 @pytest.mark.parametrize("mode", ["sink", "auto"])
 def test_programs_call_the_kernel_that_stands_for_theirs(mode):
     """By machine code, and by bytecode, which finds kernels by their names."""

@@ -37,9 +37,10 @@ class _Form:
         name: The symbol that calls it.
         func: The kernel.
         bare: The same loops with 0 in the place of every number.
-        literals: The numbers, in the order in which they are met; those of the arguments' shapes
-            come first.
+        literals: The numbers, in the order in which they are met.
         numbers: Their values.
+        extents: The positions of those that are extents of arguments. A call tells these; the
+            strides of an argument, which lie beside them, it does not.
     """
 
     name: str
@@ -47,6 +48,7 @@ class _Form:
     bare: tirx.PrimFunc
     literals: tuple[tirx.IntImm, ...]
     numbers: tuple[int, ...]
+    extents: tuple[int, ...]
 
 
 def share_kernels(kernels: tvm.IRModule) -> tuple[tvm.IRModule, dict[str, str]]:
@@ -150,7 +152,21 @@ def _form(func: tirx.PrimFunc) -> _Form:
 
     bare = tvm_ffi.structural_map(func, (tirx.IntImm, visit)).without_attr("global_symbol")
     numbers = tuple(literal.value for literal in literals)
-    return _Form(str(func.attrs["global_symbol"]), func, bare, tuple(literals), numbers)
+    name = str(func.attrs["global_symbol"])
+    return _Form(name, func, bare, tuple(literals), numbers, _extents(func))
+
+
+def _extents(func: tirx.PrimFunc) -> tuple[int, ...]:
+    """The positions of the extents among the numbers: arguments come first, with shapes first."""
+    extents: list[int] = []
+    start = 0
+    for param in func.params:
+        numbers: list[tirx.IntImm] = []
+        tvm_ffi.structural_walk(param, (tirx.IntImm, numbers.append))
+        known = sum(isinstance(extent, tirx.IntImm) for extent in param.shape)
+        extents.extend(range(start, start + known))
+        start += len(numbers)
+    return tuple(extents)
 
 
 def _changes(forms: Sequence[_Form]) -> dict[int, Expr] | None:
@@ -160,16 +176,14 @@ def _changes(forms: Sequence[_Form]) -> dict[int, Expr] | None:
         Expressions by the position of the number.
     """
     columns = list(zip(*(form.numbers for form in forms)))
-    extents = sum(len(p.shape) for p in forms[0].func.params)
+    varying = {at: column for at, column in enumerate(columns) if len(set(column)) > 1}
     sizes: dict[tuple[int, ...], Expr] = {}
+    for position in forms[0].extents:
+        if column := varying.get(position):
+            sizes.setdefault(column, tirx.Var(f"size{len(sizes)}", _INDEX))
     changes: dict[int, Expr] = {}
-    for position, column in enumerate(columns):
-        if len(set(column)) == 1:
-            continue
-        if position < extents:
-            size = sizes.setdefault(column, tirx.Var(f"size{len(sizes)}", _INDEX))
-        else:
-            size = _following(column, sizes)
+    for position, column in varying.items():
+        size = sizes[column] if column in sizes else _following(column, sizes)
         if size is None or dtype_of(forms[0].literals[position]) != _INDEX:
             return None
         changes[position] = size
