@@ -7,10 +7,16 @@ from typing import Any
 
 import numpy as np
 import pytest
+import tvm
+import tvm_ffi
 from driver import call, compile_module, module
+from tvm import te, tirx
 from tvm.relax import op
 
 from tvmgraph import Tensor, jit, ops
+from tvmgraph.backend.cpu.codegen.loops import write_formulas
+from tvmgraph.backend.cpu.codegen.pipeline import generate
+from tvmgraph.backend.target import make_target
 
 _MAX_ULP = 4
 _LIMITS = [
@@ -305,3 +311,29 @@ print(f(Tensor([7.0, -7.0])).asnumpy().tolist())
         [sys.executable, "-c", program], capture_output=True, text=True, check=True
     )
     assert done.stdout.split("\n")[0] == "[1.0, -1.0]"
+
+
+def test_formulas_inside_choices_become_statements():
+    """What is bound in a branch, or in the condition of a choice, is stored, not written out."""
+    shape = (tirx.IntImm("int64", 40),)
+    a = te.placeholder(shape, "float32", name="a")
+
+    def nested(i):
+        inner = tirx.if_then_else(a[i] > 0, tirx.exp(a[i]), tirx.tanh(a[i]))
+        outer = tirx.if_then_else(inner > 1.5, tirx.log(inner), tirx.if_then_else(
+            inner < -0.5, tirx.exp(inner) + inner, inner))  # fmt: skip
+        return outer * inner
+
+    func = te.create_prim_func([a, te.compute(shape, nested, name="b")])
+    mod = tvm.IRModule({"f": func.with_attr("global_symbol", "f")})
+    left: list[object] = []
+    tvm_ffi.structural_walk(write_formulas(mod)["f"].body, (tirx.Let, left.append))
+    assert not left
+    x = np.linspace(-3, 3, 40, dtype=np.float32)
+    y = tvm.runtime.tensor(np.zeros(40, np.float32))
+    generate(mod, make_target())["f"](tvm.runtime.tensor(x), y)
+    inner = np.where(x > 0, np.exp(x), np.tanh(x))
+    with np.errstate(invalid="ignore"):
+        outer = np.where(inner > 1.5, np.log(inner), inner)
+    outer = np.where(inner < -0.5, np.exp(inner) + inner, outer)
+    np.testing.assert_allclose(y.numpy(), outer * inner, rtol=1e-5, atol=1e-6)

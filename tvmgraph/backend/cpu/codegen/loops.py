@@ -14,6 +14,9 @@ of all. Two things make them slow to compile, and neither is of use:
 
 from __future__ import annotations
 
+from collections.abc import Collection
+from dataclasses import dataclass
+
 import tvm_ffi
 from tvm import ir, tirx
 
@@ -80,13 +83,7 @@ def write_formulas(
         return func
 
     def store(node: tirx.BufferStore) -> tirx.Stmt:
-        if not _has_bindings(node.value):
-            return node
-        if not is_choice(node.value) or not _guarded_bindings(node.value):
-            return _spread(node)
-        condition, *values = node.value.args
-        yes, no = (store(tirx.BufferStore(node.buffer, v, node.indices)) for v in values)
-        return tirx.IfThenElse(condition, yes, no)
+        return _spread(node) if _has_bindings(node.value) else node
 
     return func.with_body(tvm_ffi.structural_map(func.body, (tirx.BufferStore, store)))
 
@@ -165,19 +162,6 @@ def _has_bindings(root: object) -> bool:
     return bool(found)
 
 
-def _guarded_bindings(value: object) -> set[int]:
-    """The identities of variables whose values must not be computed unless a condition holds."""
-    found: list[tirx.Let] = []
-
-    def visit(call: ir.Call) -> None:
-        if is_choice(call):
-            for branch in call.args[1:]:
-                tvm_ffi.structural_walk(branch, (tirx.Let, found.append))
-
-    tvm_ffi.structural_walk(value, (ir.Call, visit))
-    return {hash(let.var) for let in found}
-
-
 def _library_calls(root: object) -> int:
     count = 0
 
@@ -193,41 +177,93 @@ def _library_calls(root: object) -> int:
 def _spread(store: tirx.BufferStore) -> tirx.Stmt:
     """Stores the values of an expression's bindings one after the other, then the expression.
 
-    Both values of a selection are computed anyhow. Bindings of other branches stay where they are.
+    Both values of a selection are computed anyhow. A choice whose values hold bindings becomes a
+    statement, each value with its own.
     """
-    guarded = _guarded_bindings(store.value)
-    bound: dict[int, tuple[object, object]] = {}  # variable and value by the variable's identity
+    spread = _Spread()
+    result = spread(store.value)
+    last = tirx.BufferStore(store.buffer, result, store.indices)
+    made, statements = spread.statements(last)
+    return tirx.SeqStmt([*made, *statements]) if made else store
 
-    def lift(let: tirx.Let) -> ir.Expr:
-        if hash(let.var) in guarded:
-            return let
-        bound[hash(let.var)] = let.var, let.value
+
+@dataclass(frozen=True)
+class _Bound:
+    """The statement that stores the value of a variable, and what has to be stored before it."""
+
+    statement: tirx.Stmt
+    reads: tuple[int, ...]
+
+
+class _Spread:
+    """Takes bindings, and choices between values with bindings, out of an expression.
+
+    Expressions are visited from their leaves: what a choice finds bound when it is reached is
+    bound inside its values, and is stored there alone.
+    """
+
+    def __init__(self) -> None:
+        self._slots: dict[int, tuple[tirx.Var, _Slot]] = {}
+        self._bound: dict[int, _Bound] = {}  # by the variable's identity
+
+    def __call__(self, value: ir.Expr) -> ir.Expr:
+        """The expression with variables in their place."""
+        return tvm_ffi.structural_map(value, ((tirx.Let, self._lift), (ir.Call, self._choose)))
+
+    def statements(self, last: tirx.Stmt) -> tuple[list[tirx.Stmt], list[tirx.Stmt]]:
+        """The places of all variables, and the statements up to ``last``, which read them."""
+        ordered = [*self._needed(last).values(), last]
+        loads = {var: slot.load for var, slot in self._slots.values()}
+        made = [slot.made for _, slot in self._slots.values()]
+        return made, [substitute(statement, loads) for statement in ordered]
+
+    def _lift(self, let: tirx.Let) -> ir.Expr:
+        self._bind(let.var, self._slot(let.var).store(let.value))
         return let.body
 
-    result = tvm_ffi.structural_map(store.value, (tirx.Let, lift))
-    if not bound:
-        return store
-    slots = {var: _Slot(var) for var, _ in bound.values()}
-    loads = {var: slot.load for var, slot in slots.items()}
-    stores = [slots[v].store(substitute(value, loads)) for v, value in _ordered(bound)]
-    last = tirx.BufferStore(store.buffer, substitute(result, loads), store.indices)
-    return tirx.SeqStmt([*(slot.made for slot in slots.values()), *stores, last])
+    def _choose(self, call: ir.Call) -> ir.Expr:
+        """A variable for a choice, if there are bindings in its values; they are taken first."""
+        if not is_choice(call):
+            return call
+        condition, *values = call.args
+        inside = [self._needed(value) for value in values]
+        if not any(inside):
+            return call
+        var = tirx.Var("chosen", call.ty)
+        slot = self._slot(var)
+        yes, no = (
+            tirx.SeqStmt([*before.values(), slot.store(value)]) if before else slot.store(value)
+            for before, value in zip(inside, values)
+        )
+        self._bind(var, tirx.IfThenElse(condition, yes, no), {*inside[0], *inside[1]})
+        return var
+
+    def _slot(self, var: tirx.Var) -> _Slot:
+        return self._slots.setdefault(hash(var), (var, _Slot(var)))[1]
+
+    def _bind(self, var: tirx.Var, statement: tirx.Stmt, inside: Collection[int] = ()) -> None:
+        reads = tuple(key for key in _variables(statement) if key not in inside)
+        self._bound[hash(var)] = _Bound(statement, reads)
+
+    def _needed(self, root: object) -> dict[int, tirx.Stmt]:
+        """The statements of the variables that ``root`` reads, each behind those it needs."""
+        ordered: dict[int, tirx.Stmt] = {}
+        waiting = [key for key in _variables(root) if key in self._bound]
+        while waiting:  # no recursion: formulas may be deeper than Python's stack
+            bound = self._bound[waiting[-1]]
+            missing = [key for key in bound.reads if key in self._bound and key not in ordered]
+            if missing:
+                waiting.extend(missing)
+            else:
+                ordered[waiting.pop()] = bound.statement
+        return ordered
 
 
-def _ordered(bound: dict[int, tuple[tirx.Var, ir.Expr]]) -> list[tuple[tirx.Var, ir.Expr]]:
-    """Variables with their values, each behind those that its value reads."""
-    free = {key: tirx.analysis.undefined_vars(value) for key, (_, value) in bound.items()}
-    reads = {key: [hash(var) for var in found] for key, found in free.items()}
-    ordered: dict[int, tuple[tirx.Var, ir.Expr]] = {}
-    waiting = [*reversed(bound)]  # no recursion: formulas may be deeper than Python's stack
-    while waiting:
-        key = waiting[-1]
-        missing = [read for read in reads[key] if read in bound and read not in ordered]
-        if missing:
-            waiting.extend(missing)
-        else:
-            ordered[waiting.pop()] = bound[key]
-    return list(ordered.values())
+def _variables(root: object) -> tuple[int, ...]:
+    """The identities of the variables of an expression or a statement."""
+    found: list[tirx.Var] = []
+    tvm_ffi.structural_walk(root, (tirx.Var, found.append))
+    return tuple(dict.fromkeys(map(hash, found)))
 
 
 class _Slot:
