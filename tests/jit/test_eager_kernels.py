@@ -19,6 +19,7 @@ from tvmgraph.compiler import eager
 from tvmgraph.core import costly, dispatch
 from tvmgraph.core.op import OPS, F
 from tvmgraph.errors import NoGradientError, NumericsError, OutOfRangeError
+from tvmgraph.ops.loss import ctc
 
 
 @pytest.fixture(autouse=True)
@@ -47,7 +48,7 @@ def made(call: Callable[[], Any]) -> Any:
     for _ in range(3):
         for _ in range(costly.TRIALS + 2):
             call()
-        assert eager.wait(120)
+        assert eager.wait(600)  # the compiler has to start, perhaps on a machine with much to do
     return call()
 
 
@@ -170,8 +171,12 @@ def test_a_forked_child_asks_again() -> None:
         ops.tanh(x)
     child = os.fork()
     if not child:
-        made(lambda: ops.tanh(x))
-        os._exit(0 if any(codes("tanh")) else 1)
+        code = 1
+        try:
+            made(lambda: ops.tanh(x))
+            code = int(not any(codes("tanh")))
+        finally:
+            os._exit(code)  # whatever happens: no second process may go on with the tests
     assert os.waitpid(child, 0)[1] == 0
     made(lambda: ops.tanh(x))
 
@@ -404,8 +409,10 @@ def test_small_compositions_are_asked_for_later(monkeypatch: pytest.MonkeyPatch)
     assert not any(a._small for a in asked)
 
 
-@pytest.mark.parametrize("steps", [1, 7])
+@pytest.mark.parametrize("steps", [1, 4])
 def test_ctc_loss_is_computed_in_chunks(steps: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of four steps the first comes before the chunks, and the last is one of its own."""
+    monkeypatch.setattr(ctc, "_STEPS", 2)
     scores = Tensor(array(steps, 3, 7))
     targets, lengths = Tensor(np.array([[1, 1, 2], [3, 6, 0], [5, 5, 5]])), Tensor([3, 2, 1])
     taken = Tensor([steps, steps, max(steps - 3, 1)])
