@@ -173,28 +173,43 @@ class _Source:
         executable = self.compiled.executable
         self.on_host = executable.on_host
         if self.on_host:  # what `handle` does, without the call
-            given = "".join(f"{a}._ffi or to_ffi({a}), " for a in tensors)
+            given = [f"{a}._ffi or to_ffi({a})" for a in tensors]
         else:
-            given = "".join(f"{self.name(executable.handle)}({a}), " for a in tensors)
+            given = [f"{self.name(executable.handle)}({a})" for a in tensors]
+        leaves = f"[{', '.join(tensors)}]"
+        if given and self._is_alone(executable, len(tensors)):
+            self.space["executable"], looked_up = executable, []
+        else:
+            looked_up, given = self._ready(executable, leaves), [*given, "*held"]
+        lines = [
+            *looked_up,
+            *self.runtime.call_statements(", ".join(given), self.entry.acts),
+            *self._results(leaves),
+        ]
+        return _as_one(lines, leaves) if self.entry.acts else lines
+
+    def _is_alone(self, executable: Executable | FrozenExecutable, count: int) -> bool:
+        """Whether compiled code takes ``count`` arguments and nothing that was captured."""
+        fixed = not isinstance(executable, FrozenExecutable) and not self.compiled.overwritten
+        return fixed and len(self.entry.order) == count
+
+    def _ready(self, executable: Executable | FrozenExecutable, leaves: str) -> list[str]:
+        """Looks captured tensors up again after a write to any tensor."""
         stale = "at != versioned.writes"
         counting: list[str] = []
         if isinstance(executable, FrozenExecutable) or not self.on_host:
             stale += " or lent != storage.lendings"
         if isinstance(executable, FrozenExecutable):
             counting = [f"{self.name(executable)}.calls += 1"]
-        leaves = f"[{', '.join(tensors)}]"
         self.space["refresh"] = self._refresh
         self.space["ready"] = (-1, -1, None, ())
-        lines = [
+        return [
             *counting,
             "at, lent, executable, held = ready",
             f"if {stale}:",
             "    held = None",  # the storage of a parameter must not be held twice
             f"    at, lent, executable, held = refresh({leaves})",
-            *self.runtime.call_statements(f"{given}*held", self.entry.acts),
-            *self._results(leaves),
         ]
-        return _as_one(lines, leaves) if self.entry.acts else lines
 
     def _refresh(self, leaves: list[Tensor]) -> Ready:
         """Looks the captured tensors up again."""
