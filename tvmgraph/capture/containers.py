@@ -8,25 +8,28 @@ from __future__ import annotations
 
 import types
 from collections import OrderedDict, defaultdict, deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
-Container = list[Any] | dict[Any, Any] | set[Any] | deque[Any]
+_Made = TypeVar("_Made")
+Container = list[object] | dict[object, object] | set[object] | deque[object]
+Method = Callable[..., object]
+Pairs = Iterable[tuple[object, object]]
 #: Classes whose methods are C code that is known; those of a class come before those of its bases.
 _KNOWN: tuple[type, ...] = (OrderedDict, defaultdict, list, dict, set)
 _BASES: tuple[type, ...] = (OrderedDict, list, dict, set, deque)
 _DESCRIPTORS = (types.MethodDescriptorType, types.WrapperDescriptorType)
 
 
-def _base(container: Container) -> Any:
+def _base(container: object) -> Any:
     """Returns the class that holds the contents."""
     return next(base for base in _BASES if isinstance(container, base))
 
 
-def method_of(function: Any, args: tuple[Any, ...]) -> tuple[Container, Any] | None:
+def method_of(function: object, args: Sequence[object]) -> tuple[object, Method] | None:
     """Returns the container and the C function that a call of a method means.
 
     Args:
@@ -39,21 +42,22 @@ def method_of(function: Any, args: tuple[Any, ...]) -> tuple[Container, Any] | N
         return (owner, function) if kind in _KNOWN and isinstance(owner, kind) else None
     if not isinstance(function, (types.BuiltinMethodType, types.MethodWrapperType)):
         return None
-    owner: Any = function.__self__
+    owner = function.__self__
     for kind in type(owner).__mro__:
-        if kind in _KNOWN and isinstance(vars(kind).get(function.__name__), _DESCRIPTORS):
-            return owner, vars(kind)[function.__name__]
+        found = vars(kind).get(function.__name__) if kind in _KNOWN else None
+        if isinstance(found, _DESCRIPTORS):
+            return owner, found
     return None
 
 
-def inherited(owner: object, method: str) -> Any:
+def inherited(owner: object, method: str) -> Method | None:
     """Returns the C function that is a method of a container, ``None`` for other methods."""
     function = getattr(type(owner), method, None)
     known = isinstance(function, _DESCRIPTORS) and function.__objclass__ in _KNOWN
     return function if known else None
 
 
-def owners(value: Any) -> Iterator[object]:
+def owners(value: object) -> Iterator[object]:
     """Yields an object and those whose memory it shows: of a view of an array the array."""
     while value is not None:
         yield value
@@ -63,13 +67,15 @@ def owners(value: Any) -> Iterator[object]:
             value = value.base if isinstance(value, np.ndarray) else None
 
 
-def item_of(container: Any, key: Any) -> Any:
+def item_of(container: object, key: object) -> object:
     """Returns an item of a list, tuple or dict."""
-    base = next(base for base in (dict, list, tuple) if isinstance(container, base))
-    return base.__getitem__(container, key)
+    if isinstance(container, dict):
+        return dict.__getitem__(container, key)
+    base = list if isinstance(container, list) else tuple
+    return base.__getitem__(container, key)  # pyright: ignore
 
 
-def pairs(value: dict[Any, Any]) -> Iterable[tuple[Any, Any]]:
+def pairs(value: Mapping[Any, object]) -> Iterable[tuple[Any, object]]:
     """Returns the items of a dict in its order."""
     return _base(value).items(value)
 
@@ -81,64 +87,74 @@ def copy_of(container: Container) -> Container:
     base, kind = _base(container), type(container)
     if kind is base:
         return container.copy()
-    new: Any = kind.__new__(kind)
+    new = kind.__new__(kind)
     if isinstance(container, deque):
-        deque.__init__(new, (), container.maxlen)
+        deque.__init__(new, (), container.maxlen)  # pyright: ignore
     _fill(new, base.__iter__(container))
-    attributes = getattr(container, "__dict__", None)
-    if attributes:
-        new.__dict__.update(attributes)
-    return new
+    return _with_attributes(new, container)
 
 
-def refill(container: Container, contents: Any) -> None:
+def refill(container: Container, contents: Iterable[object]) -> None:
     """Gives a container the contents of a copy."""
     _base(container).clear(container)
     _fill(container, pairs(contents) if isinstance(contents, dict) else contents)
 
 
-def _fill(container: Container, contents: Iterable[Any]) -> None:
+def _fill(container: object, contents: Iterable[object]) -> None:
     base = _base(container)
     if isinstance(container, dict):
-        for key, value in contents:
-            base.__setitem__(container, key, value)
+        for pair in contents:
+            base.__setitem__(container, *pair)  # pyright: ignore
     else:
-        (base.update if base is set else base.extend)(container, contents)
+        for item in contents:
+            (base.add if base is set else base.append)(container, item)  # pyright: ignore
 
 
-def same_contents(a: Any, b: Any) -> bool:
+def same_contents(a: object, b: object) -> bool:
     """Whether two containers hold the same objects in the same order."""
     if isinstance(a, set):
         return set.__eq__(a, b)
-    if isinstance(a, dict):
-        if len(a) != len(b):
-            return False
+    if len(a) != len(b):  # pyright: ignore
+        return False
+    if isinstance(a, dict) and isinstance(b, dict):
         return all(k is j and v is w for (k, v), (j, w) in zip(pairs(a), pairs(b)))
-    return len(a) == len(b) and all(x is y for x, y in zip(a, b))
+    return all(x is y for x, y in zip(a, b))  # pyright: ignore
 
 
-def dict_like(value: dict[Any, Any]) -> Any:
+def dict_like(value: Mapping[object, object]) -> Callable[[Pairs], Any]:
     """Returns what makes a dict of the same class from pairs, without running anything of it."""
     if type(value) is dict:
         return dict
     factory = value.default_factory if isinstance(value, defaultdict) else None
     attributes = getattr(value, "__dict__", {})
     shared = attributes is value  # its items are its attributes
-    return partial(_dict_of_kind, type(value), factory, None if shared else attributes.copy())
+    own = None if shared else attributes.copy()
+    return partial(_dict_of_kind, type(value), factory, own)  # pyright: ignore
 
 
-def list_like(value: Any, items: list[Any]) -> Any:
-    """Returns a list or tuple of the same class with other items."""
-    if hasattr(value, "_fields"):  # a named tuple
-        return type(value)(*items)
-    new: Any = of_kind(type(value), items)
-    attributes = getattr(value, "__dict__", None)
-    if attributes:
+def _dict_of_kind(
+    kind: type[dict[object, object]], factory: object, attributes: dict[str, object] | None,
+    items: Pairs,
+) -> object:  # fmt: skip
+    new = kind.__new__(kind)
+    if factory is not None:
+        vars(defaultdict)["default_factory"].__set__(new, factory)
+    _fill(new, items)
+    if attributes is None:
+        object.__setattr__(new, "__dict__", new)
+    elif attributes:
         new.__dict__.update(attributes)
     return new
 
 
-def of_kind(kind: Any, items: list[Any]) -> Any:
+def list_like(value: object, items: Sequence[object]) -> object:
+    """Returns a list or tuple of the same class with other items."""
+    if hasattr(value, "_fields"):  # a named tuple
+        return type(value)(*items)  # pyright: ignore
+    return _with_attributes(of_kind(type(value), items), value)
+
+
+def of_kind(kind: type, items: Sequence[object]) -> object:
     """Makes a list or tuple of a class without running anything of it."""
     if kind in (list, tuple):
         return kind(items)
@@ -149,16 +165,8 @@ def of_kind(kind: Any, items: list[Any]) -> Any:
     return new
 
 
-def _dict_of_kind(
-    kind: type[dict[object, object]], factory: object, attributes: dict[str, object] | None,
-    items: Iterable[tuple[object, object]],
-) -> object:  # fmt: skip
-    new: Any = kind.__new__(kind)
-    if factory is not None:
-        new.default_factory = factory
-    _fill(new, items)
-    if attributes is None:
-        new.__dict__ = new
-    elif attributes:
+def _with_attributes(new: _Made, like: object) -> _Made:
+    attributes = getattr(like, "__dict__", None)
+    if attributes:
         new.__dict__.update(attributes)
     return new

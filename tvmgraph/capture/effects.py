@@ -13,6 +13,7 @@ from tvmgraph.capture import logs, printing, tree
 from tvmgraph.capture.changes import CHANGEABLE, MUTATING
 from tvmgraph.capture.containers import (
     Container,
+    Method,
     copy_of,
     inherited,
     item_of,
@@ -48,7 +49,7 @@ class Effect:
     target: Any
     method: str
     arguments: tree.Structure
-    function: Any = None
+    function: Method | None = None
 
     def apply(
         self, given: Any, outputs: list[Any], leaves: list[Any], made: dict[int, object]
@@ -101,7 +102,7 @@ class Noted:
     node: ast.AST
     frame: Frame
     before: Any = None
-    function: Any = None
+    function: Method | None = None
 
     def describe(self) -> str:
         """Names it for messages."""
@@ -309,7 +310,7 @@ class Effects:
 
     def call(
         self, owner: Any, method: str, args: tuple[object, ...], kwargs: dict[str, object],
-        node: ast.AST, frame: Frame, function: Any = None,
+        node: ast.AST, frame: Frame, function: Method | None = None,
     ) -> object:  # fmt: skip
         """Calls a method that may change a container, and notes it if the container is outside.
 
@@ -341,7 +342,7 @@ class Effects:
 
     def _change(
         self, owner: Container, method: str, args: tuple[object, ...], kwargs: dict[str, object],
-        node: ast.AST, frame: Frame, function: Any,
+        node: ast.AST, frame: Frame, function: Method,
     ) -> object:  # fmt: skip
         """Changes a container from outside, and notes it with the items that were taken."""
         if id(owner) in self._both:

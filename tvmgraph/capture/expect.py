@@ -13,7 +13,7 @@ import threading
 import types
 import weakref
 from collections import ChainMap, UserDict, UserList, UserString, defaultdict, deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Protocol, TypeGuard
 
 import numpy as np
@@ -127,7 +127,7 @@ def expect(value: Any, objects: bool = True, depth: int = 0) -> Check:
     return lambda v: v is ref() is not None
 
 
-def _and_attributes(value: Any, inside: Check, depth: int) -> Check:
+def _and_attributes(value: object, inside: Check, depth: int) -> Check:
     """Expects the attributes of a container of a user's class, too."""
     if value.__dict__ is value:  # its items are its attributes
         return inside
@@ -135,17 +135,19 @@ def _and_attributes(value: Any, inside: Check, depth: int) -> Check:
     return lambda v: inside(v) and own(attributes(v))
 
 
-def _expect_view(value: Any, objects: bool, depth: int) -> Check:
+def _expect_view(value: object, objects: bool, depth: int) -> Check:
     """Expects what a view of a dict shows, or what a ``partial`` calls."""
     kind, shown = type(value), _shown(value)
     inside = expect(shown, objects, depth + 1)
     return lambda v: v.__class__ is kind and inside(_shown(v))
 
 
-def _shown(value: Any) -> object:
+def _shown(value: object) -> object:
     if isinstance(value, functools.partial):
         return value.func, value.args, value.keywords
-    return dict(value) if isinstance(value, types.MappingProxyType) else [*value]
+    if isinstance(value, types.MappingProxyType):
+        return dict(value)
+    return [*value] if isinstance(value, Iterable) else None
 
 
 def is_immutable(value: object) -> bool:

@@ -265,7 +265,7 @@ class Expressions:
             return self.call(owner.__getitem__, (index,), {})
         return self.subscript(owner, positions(owner, index))
 
-    def subscript(self: Interpreter, owner: Any, key: Any) -> Any:
+    def subscript(self: Interpreter, owner: Any, key: object) -> object:
         """Returns an item."""
         self.impure.look_into(owner)
         made = isinstance(owner, defaultdict) and not dict.__contains__(owner, key)

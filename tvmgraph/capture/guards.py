@@ -322,12 +322,7 @@ class Guards:
             return
         self._refuse_change(frame)
         for name in code.co_varnames[: code.co_argcount]:
-            given = frame.f_locals.get(name)
-            self.add_object(given)
-            if is_plain_object(given):
-                for read in code.co_names:
-                    if hasattr(type(given), read):
-                        self._add_inherited(type(given), read)
+            self._add_given(frame.f_locals.get(name), code)
         self.handed.keep(*frame.f_locals.values())
         if (code, id(space)) in self._codes:
             return
@@ -339,6 +334,14 @@ class Guards:
                 self._add_members(space[name], code)
 
         self._add_names(frame)
+
+    def _add_given(self, value: object, code: types.CodeType) -> None:
+        """Guards what an argument holds, and what code names of its class."""
+        self.add_object(value)
+        if is_plain_object(value):
+            for name in code.co_names:
+                if hasattr(type(value), name):
+                    self._add_inherited(type(value), name)
 
     def _refuse_change(self, frame: types.FrameType) -> None:
         what = self.pure and changed_by_code(frame)

@@ -9,8 +9,6 @@ from __future__ import annotations
 
 import ast
 import builtins
-import copy
-import dataclasses
 import functools
 import inspect
 import types
@@ -23,13 +21,13 @@ from tvmgraph.capture.branches import Branches
 from tvmgraph.capture.changes import changed_by_call
 from tvmgraph.capture.containers import method_of
 from tvmgraph.capture.effects import Effects
-from tvmgraph.capture.expect import LIBRARIES, attributes, is_cell, is_library, is_plain_object
+from tvmgraph.capture.expect import LIBRARIES, is_library
 from tvmgraph.capture.expressions import Expressions
 from tvmgraph.capture.frame import Completion, Frame
-from tvmgraph.capture.handed import contents_of, first_changed
 from tvmgraph.capture.hoist import Hoisted
 from tvmgraph.capture.impure import PURE, ImpureCalls
 from tvmgraph.capture.loops import Loops
+from tvmgraph.capture.native import Native, is_package, makes_plainly
 from tvmgraph.capture.nested import NestedFunction
 from tvmgraph.capture.observer import is_own
 from tvmgraph.capture.outside import Outside
@@ -50,15 +48,13 @@ from tvmgraph.signatures import python_signature
 
 # builtins that look at classes and lengths only
 _HARMLESS = (isinstance, issubclass, len, type, id, callable, hasattr, range, print, super)
-_COPYING = (copy.copy, copy.deepcopy, dataclasses.replace)  # what they return is new
-_MAX_NESTED = 5
 _SUSPENDS = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
 _MAX_DEPTH = 60  # interpreted calls inside each other
 #: What stands for a tensor, number or function of the user.
 STANDING = (TracedTensor, TracedNumber, NestedFunction)
 
 
-class Interpreter(Expressions, Statements, Branches, Loops, Outside):
+class Interpreter(Expressions, Statements, Branches, Loops, Outside, Native):
     """Executes user code for one capture.
 
     Args:
@@ -126,8 +122,8 @@ class Interpreter(Expressions, Statements, Branches, Loops, Outside):
         if source is None:
             self._refuse_generator(function)
             self._refuse_end(function)
-            if isinstance(function, type) and _makes_plainly(function):
-                return self._make(function, args, kwargs)
+            if makes_plainly(function):
+                return self.make(function, args, kwargs)
             own = None if isinstance(function, type) else vars(type(function)).get("__call__")
             if isinstance(own, types.FunctionType) and self._interpretable(own) is not None:
                 self.recorder.guards.add_read(type(function), "__call__")
@@ -138,10 +134,7 @@ class Interpreter(Expressions, Statements, Branches, Loops, Outside):
                     if isinstance(value, Symbol):  # whose class decides
                         value.specialise()
             try:
-                result = self.run_unchanging(function, args, kwargs)
-                if any(function is f for f in _COPYING):
-                    self._note_made(result, 0 if function is copy.deepcopy else _MAX_NESTED)
-                return result
+                return self.run_unchanging(function, args, kwargs)
             except CaptureError as e:
                 self._explain_source(function, e)
                 raise
@@ -156,30 +149,6 @@ class Interpreter(Expressions, Statements, Branches, Loops, Outside):
                 "the value of one", op="jit", at=user_source(),
                 fix="write it to a file; code typed into Python or given to exec() has no source",
             ) from error  # fmt: skip
-
-    def _make(
-        self, kind: type[object], args: tuple[object, ...], kwargs: dict[str, object]
-    ) -> object:
-        """Makes an object of a user's class: what it holds is no read of the outside."""
-        new = kind.__new__(kind)
-        self.recorder.guards.fresh[id(new)] = new
-        self.recorder.guards.add_read(kind, "__init__")
-        make: Any = kind.__init__
-        if self.settings.lax:
-            self.call(make, (new, *args), kwargs)
-        else:  # whatever it is made of: statements that are no graph do no harm here
-            self._hand_out(make, (new, *args), kwargs)
-            self._run_natively(make, (new, *args), kwargs)
-        return new
-
-    def _note_made(self, value: object, depth: int) -> None:
-        """Notes an object that the call made, and those in it until they are nested too deeply."""
-        if is_plain_object(value) and not self.effects.existed(value):
-            self.recorder.guards.fresh[id(value)] = value
-            value = attributes(value)
-        if isinstance(value, (list, tuple, dict)) and depth < _MAX_NESTED:
-            for v in value.values() if isinstance(value, dict) else value:
-                self._note_made(v, depth + 1)
 
     def _refuse_generator(self, function: Any) -> None:
         """A generator or coroutine is a graph break: Python sees what it does and when."""
@@ -197,25 +166,6 @@ class Interpreter(Expressions, Statements, Branches, Loops, Outside):
             if frame is not None and isinstance(end, types.FunctionType):
                 self.refuse(frame.node or frame.source.node, frame, "an object with __del__")
 
-    def run_unchanging(
-        self, function: Any, args: tuple[object, ...], kwargs: Mapping[str, object]
-    ) -> object:
-        """Runs code that is not interpreted, which may not change what is older than the call.
-
-        What it changes is seen afterwards: a graph break leaves the call to Python.
-        """
-        if not self.settings.lax or _is_package(function):
-            return self._run_natively(function, args, kwargs)
-        owner, mark = getattr(function, "__self__", None), self.effects.mark()
-        old = contents_of((owner, *args, *kwargs.values()), self.effects.is_old)
-        result = self._run_natively(function, args, kwargs)
-        changed = first_changed(old) if self.effects.mark() == mark else None
-        if changed is not None:
-            frame = self.running
-            what = f"changing a {type(changed).__name__} by code that is not interpreted"
-            self.refuse(frame.node or frame.source.node, frame, what)
-        return result
-
     def _run_natively(
         self, function: Any, args: tuple[object, ...], kwargs: Mapping[str, object]
     ) -> object:
@@ -230,7 +180,7 @@ class Interpreter(Expressions, Statements, Branches, Loops, Outside):
         self, function: object, args: tuple[object, ...], kwargs: Mapping[str, object]
     ) -> None:
         """Guards all of an object that goes to code which is not interpreted."""
-        if _is_package(function) or any(function is h for h in _HARMLESS):
+        if is_package(function) or any(function is h for h in _HARMLESS):
             return
         if self.reads_only and getattr(builtins, getattr(function, "__name__", ""), None) is None:
             raise CaptureError("code that cannot be read is called", op="jit", at=user_source())
@@ -282,16 +232,11 @@ class Interpreter(Expressions, Statements, Branches, Loops, Outside):
             return args[0].shown_type
         if function is id and traced:
             self.refuse(node, frame, "the id of a tensor or function", "compare with `is`")
-        if function is len and args:
-            self.impure.look_into(args[0])
-        if function in (isinstance, type) and args:
-            self.recorder.guards.add_kind(args[0])
+        self._guard_look(function, args)
         if function is bool and len(args) == 1:
             return self.number_of(self.truth(args[0]))
         if function is getattr and len(args) >= 2 and isinstance(args[1], str):
             return self.attribute(args[0], args[1], *args[2:])
-        if function is hasattr and len(args) == 2 and isinstance(args[1], str):
-            self.recorder.guards.add_read(*args)
         if function is setattr and len(args) == 3:
             return self.set_attribute(*args, node, frame)
         is_builtin = isinstance(function, (type, types.BuiltinFunctionType))
@@ -304,6 +249,15 @@ class Interpreter(Expressions, Statements, Branches, Loops, Outside):
             if found is not None:
                 return found
         return self.call(function, args, kwargs)
+
+    def _guard_look(self, function: object, args: tuple[object, ...]) -> None:
+        """Guards what some builtins find out about an object."""
+        if function is len and args:
+            self.impure.look_into(args[0])
+        elif (function is isinstance or function is type) and args:
+            self.recorder.guards.add_kind(args[0])
+        elif function is hasattr and len(args) == 2 and isinstance(args[1], str):
+            self.recorder.guards.add_read(args[0], args[1])
 
     def _interpretable(self, function: Any) -> FunctionSource | None:
         if not self._is_read(function):
@@ -479,21 +433,6 @@ class Interpreter(Expressions, Statements, Branches, Loops, Outside):
             f"{what}{where}", op=frame.source.name, at=at + shown,
             fix=fix or "do it outside of the compiled function",
         )  # fmt: skip
-
-
-def _makes_plainly(kind: type[object]) -> bool:
-    """Whether a call of a user's class makes an object and calls Python's ``__init__``."""
-    if is_library(kind.__module__) or is_cell(kind) or type(kind).__call__ is not type.__call__:
-        return False
-    made = getattr(kind, "__new__", None)
-    plain = any(made is base.__new__ for base in (object, dict, list))
-    return plain and isinstance(kind.__init__, types.FunctionType)
-
-
-def _is_package(function: object) -> bool:
-    """Whether a function, or the class of what is called, is one of this package."""
-    module = getattr(function, "__module__", None) or type(function).__module__
-    return str(module).partition(".")[0] == "tvmgraph"
 
 
 def _length(value: object, *_: object) -> object:

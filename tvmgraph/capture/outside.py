@@ -122,13 +122,13 @@ class Outside:
 
     def _setter(
         self: Interpreter, owner: object, name: str
-    ) -> Callable[[object], tuple[Any, tuple[object, ...]]] | None:
+    ) -> Callable[[object], tuple[object, tuple[object, ...]]] | None:
         """Returns what is called, with which arguments, when an attribute gets a value.
 
         That is ``__setattr__`` of the class, a property, or another descriptor; ``None`` if the
         value is just stored.
         """
-        setter: Any = type(owner).__setattr__
+        setter = type(owner).__setattr__
         own = self.settings.lax and self._interpretable(setter) is not None
         other = getattr(setter, "__name__", "") != "__setattr__"  # such as `dict.__setitem__`
         if own or (other and method_of(setter, (owner,)) is not None):
@@ -136,7 +136,7 @@ class Outside:
         found = inspect.getattr_static(type(owner), name, None)
         if isinstance(found, property) and self._interpretable(found.fset) is not None:
             return lambda value: (found.fset, (owner, value))
-        puts: Any = getattr(type(found), "__set__", None)
+        puts = getattr(type(found), "__set__", None)
         if self._interpretable(puts) is not None:
             return lambda value: (puts, (found, owner, value))
         return None

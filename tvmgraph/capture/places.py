@@ -219,7 +219,7 @@ class Memoized(Result):
     __slots__ = ()
 
 
-def held(owner: Any, name: str) -> object:
+def held(owner: object, name: str) -> object:
     """Returns what an object's own attribute holds, :data:`ABSENT` if it does not exist."""
     own = getattr(owner, "__dict__", None)
     if own is not None and (name in own or not _is_slot(owner, name)):
@@ -227,14 +227,14 @@ def held(owner: Any, name: str) -> object:
     return getattr(owner, name, ABSENT)
 
 
-def put_back(owner: Any, name: str, value: object) -> None:
+def put_back(owner: object, name: str, value: object) -> None:
     """Makes an own attribute hold what it held, without telling anybody."""
-    in_dict = not isinstance(owner, type) and hasattr(owner, "__dict__")
-    if in_dict and not _is_slot(owner, name):
+    own = None if isinstance(owner, type) else getattr(owner, "__dict__", None)
+    if own is not None and not _is_slot(owner, name):
         if value is ABSENT:
-            owner.__dict__.pop(name, None)
+            own.pop(name, None)
         else:
-            owner.__dict__[name] = value
+            own[name] = value
     elif value is not ABSENT:
         (setattr if isinstance(owner, type) else object.__setattr__)(owner, name, value)
     elif held(owner, name) is not ABSENT:

@@ -25,7 +25,7 @@ class Snapshot:
 
     def __init__(self, frame: Frame, places: Frame) -> None:
         self.names: list[tuple[Frame, dict[str, object]]] = []
-        self.contents: dict[int, tuple[Container, object]] = {}
+        self.contents: dict[int, tuple[Container, Container]] = {}
         self.iterators: dict[int, object] = {}
         self._seen: set[int] = set()
         self._add_frame(frame)

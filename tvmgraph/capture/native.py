@@ -1,0 +1,86 @@
+"""Code that is not interpreted: what it may do, and the objects that it makes."""
+
+# pyright: reportGeneralTypeIssues=false
+# (a part of Interpreter: `self` is the whole of it)
+from __future__ import annotations
+
+import copy
+import dataclasses
+import types
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, TypeGuard
+
+from tvmgraph.capture.expect import attributes, is_cell, is_library, is_plain_object
+from tvmgraph.capture.handed import contents_of, first_changed
+
+if TYPE_CHECKING:
+    from tvmgraph.capture.interpreter import Interpreter
+
+_COPYING = (copy.copy, copy.deepcopy, dataclasses.replace)  # what they return is new
+_MAX_NESTED = 5
+
+
+class Native:
+    """The part of the interpreter that runs code which it does not read."""
+
+    def run_unchanging(
+        self: Interpreter, function: object, args: tuple[object, ...], kwargs: Mapping[str, object]
+    ) -> object:
+        """Runs code that is not interpreted, which may not change what is older than the call.
+
+        What it changes is seen afterwards: a graph break leaves the call to Python.
+        """
+        if not self.settings.lax or is_package(function):
+            return self._run_natively(function, args, kwargs)
+        owner, mark = getattr(function, "__self__", None), self.effects.mark()
+        old = contents_of((owner, *args, *kwargs.values()), self.effects.is_old)
+        result = self._run_natively(function, args, kwargs)
+        changed = first_changed(old) if self.effects.mark() == mark else None
+        if changed is not None:
+            frame = self.running
+            what = f"changing a {type(changed).__name__} by code that is not interpreted"
+            self.refuse(frame.node or frame.source.node, frame, what)
+        if any(function is f for f in _COPYING):
+            self._note_made(result, 0 if function is copy.deepcopy else _MAX_NESTED)
+        return result
+
+    def make(
+        self: Interpreter, kind: type[object], args: tuple[object, ...], kwargs: dict[str, object]
+    ) -> object:
+        """Makes an object of a user's class: what it holds is no read of the outside."""
+        new = kind.__new__(kind)
+        self.recorder.guards.fresh[id(new)] = new
+        self.recorder.guards.add_read(kind, "__init__")
+        make = kind.__init__
+        if self.settings.lax:
+            self.call(make, (new, *args), kwargs)
+        else:  # whatever it is made of: statements that are no graph do no harm here
+            self._hand_out(make, (new, *args), kwargs)
+            self._run_natively(make, (new, *args), kwargs)
+        return new
+
+    def _note_made(self: Interpreter, value: object, depth: int) -> None:
+        """Notes an object that the call made, and those in it until they are nested too deeply."""
+        if is_plain_object(value) and not self.effects.existed(value):
+            self.recorder.guards.fresh[id(value)] = value
+            value = attributes(value)
+        if isinstance(value, (list, tuple, dict)) and depth < _MAX_NESTED:
+            for v in value.values() if isinstance(value, dict) else value:
+                self._note_made(v, depth + 1)
+
+
+def makes_plainly(kind: object) -> TypeGuard[type[object]]:
+    """Whether a call of a user's class makes an object and calls Python's ``__init__``."""
+    if not isinstance(kind, type) or is_library(kind.__module__) or is_cell(kind):
+        return False
+    if type(kind).__call__ is not type.__call__:
+        return False
+    made = getattr(kind, "__new__", None)
+    plain = any(made is base.__new__ for base in (object, dict, list))
+    return plain and isinstance(kind.__init__, types.FunctionType)
+
+
+def is_package(function: object) -> bool:
+    """Whether a function, or the class of what is called, is one of this package."""
+    module = getattr(function, "__module__", None) or type(function).__module__
+    return str(module).partition(".")[0] == "tvmgraph"
