@@ -30,7 +30,7 @@ R = TypeVar("R")
 
 def call_with_bprop(
     name: str, forward: Callable[..., R], args: tuple[object, ...], bprop: Bprop,
-    exact: bool = False,
+    exact: bool = False, user: bool = False,
 ) -> R:  # fmt: skip
     """Calls ``forward`` so that its derivative is ``bprop(*args, out, dout)``.
 
@@ -43,6 +43,8 @@ def call_with_bprop(
         bprop: Returns one cotangent per argument.
         exact: Whether one that broadcasts from its argument's shape is an error; otherwise it is
             summed to that shape.
+        user: Whether ``bprop`` is code of the user's, which a graph must not call just once if it
+            does more than compute.
 
     Returns:
         What ``forward`` returns.
@@ -55,6 +57,8 @@ def call_with_bprop(
     start = len(builder.nodes) if builder is not None else 0
     with paused():
         value = _own(forward(*args), inputs)
+    if user:
+        require_pure(f"{name}.bprop", bprop, (*args, value, value))
     outputs = tree.tensors(value)
 
     def pull_back(
@@ -110,9 +114,10 @@ def require_pure(
     if not inspect.isbuiltin(hook) and interpreter.is_pure(run):
         return
     error = LeavesGraph(
-        "a hook of gradients does more than compute, so what it is put on is no part of a graph",
+        "code that makes gradients does more than compute, so what it belongs to is no part of a "
+        "graph",
         op=op, got=str(getattr(hook, "__qualname__", type(hook).__name__)), at=user_source(),
-        fix="let the hook only return gradients, or leave it: it runs at every call",
+        fix="let it only return gradients, or leave it: it runs at every call",
     )  # fmt: skip
     error.holds = holds
     raise error

@@ -10,6 +10,7 @@ from typing import Any, NoReturn, Self
 from tvmgraph import dtypes, hooks
 from tvmgraph.autodiff.custom import call_with_bprop, recomputed
 from tvmgraph.autodiff.kept import keeping
+from tvmgraph.capture.expect import is_library
 from tvmgraph.config import GRAPH_MODE, context
 from tvmgraph.core.explained import explained
 from tvmgraph.core.op import F
@@ -270,7 +271,10 @@ class Cell(HookMethods, SettingMethods, StateMethods):
         if bound.kwargs or (not state.tapes and state.interpreter is None):
             return self.construct(*args, **kwargs)
         if self._bprop is not None:
-            return call_with_bprop(self.cls_name, self.__construct, bound.args, self._bprop)
+            return call_with_bprop(
+                self.cls_name, self.__construct, bound.args, self._bprop,
+                user=not is_library(type(self).__module__),
+            )  # fmt: skip
         params = list(self.get_parameters())
         return recomputed(self.cls_name, self.__construct, bound.args, params)
 
