@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import types
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
@@ -34,7 +34,7 @@ from tvmgraph.capture.settings import Settings
 from tvmgraph.capture.traced import TracedTensor
 from tvmgraph.core.op import load_table
 from tvmgraph.core.parameter import Parameter
-from tvmgraph.core.state import state
+from tvmgraph.core.state import derived, state
 from tvmgraph.core.symbols import Symbol, specialise_inside
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.dtypes import DType
@@ -208,6 +208,8 @@ def _capture_in(
     recorder: Recorder, fn: Callable[..., object], given: Given, settings: Settings,
     promotion: Promotion | None,
 ) -> Captured:  # fmt: skip
+    if settings.lax and derived:
+        _refuse_derived(tree.tensors(given))
     if not promotion:
         return _capture(recorder, fn, given, settings, _NOTHING)
     leaves = tree.tensors(given)
@@ -269,6 +271,16 @@ def _capture(
             interpreter.let_go()
         recorder.guards.look_again()
         return captured
+
+
+def _refuse_derived(leaves: Sequence[Tensor]) -> None:
+    """Leaves tensors of a class of the user's to Python: methods may do anything there."""
+    for t in leaves:
+        if type(t) in derived:
+            raise CaptureError(
+                f"a {type(t).__name__} is passed, whose class may have methods of its own",
+                op="jit", at=user_source(), fix="pass a Tensor",
+            )  # fmt: skip
 
 
 def record(fn: Callable[..., object], *args: object, **kwargs: object) -> Graph:

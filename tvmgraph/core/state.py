@@ -169,6 +169,9 @@ acted = 0
 #: Hooks of gradients that belong to tensors which are no parameters: types do not tell of them.
 hooked: weakref.WeakSet[object] = weakref.WeakSet()
 
+#: Classes of tensors that the user derived; looked at where there are any.
+derived: weakref.WeakSet[type] = weakref.WeakSet()
+
 _counter = itertools.count(1)
 
 #: Changes whenever an attribute of a Cell or the type of a tensor does.

@@ -18,7 +18,7 @@ from tvmgraph.core.deferred import Deferred
 from tvmgraph.core.memory import require_memory
 from tvmgraph.core.notebook import tensor_html
 from tvmgraph.core.op import F
-from tvmgraph.core.state import bump_epoch, note_write, state, turn
+from tvmgraph.core.state import bump_epoch, derived, note_write, state, turn
 from tvmgraph.core.storage import aligned_copy, aligned_zeros, lend
 from tvmgraph.core.symbols import Symbol
 from tvmgraph.core.tensor_copies import CopyMethods
@@ -72,6 +72,12 @@ class Tensor(TensorMethods, CopyMethods, DeviceMethods):
 
     array: np.ndarray
     type: TensorType
+
+    def __init_subclass__(cls, **options: object) -> None:
+        super().__init_subclass__(**options)
+        if not cls.__module__.startswith("tvmgraph."):
+            derived.add(cls)
+            bump_epoch()  # calls that were not to look at classes begin to
 
     def __init__(
         self,

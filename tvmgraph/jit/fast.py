@@ -59,6 +59,10 @@ def fast_call(entry: Entry, args: tuple[object, ...], now: tuple[int, int]) -> F
     if not all(isinstance(a, Tensor) or a is None or type(a) in _BY_VALUE for a in args):
         return None
     kind = tuple([a.type if isinstance(a, Tensor) else (type(a), a) for a in args])
+    if versioned.derived:
+        if any(type(a) in versioned.derived for a in args):
+            return None
+        kind = (*kind, *map(type, args))
     found = entry.fast.get(kind)
     if found is None:
         if len(entry.fast) >= _MAX_KINDS:
@@ -125,6 +129,8 @@ class _Source:
         for i, a in enumerate(self.args):
             if isinstance(a, Tensor):
                 kinds.append(f"a{i}.type is {self.name(a.type)}")
+                if versioned.derived:
+                    kinds.append(f"a{i}.__class__ is {self.name(type(a))}")
             elif a is None:
                 kinds.append(f"a{i} is None")
             else:

@@ -274,7 +274,7 @@ class JitFunction(Inspectable):
     def _run_recent(self, args: tuple[object, ...], kwargs: dict[str, object]) -> object:
         """Runs the capture that served the call before; ``MISS`` if it does not fit."""
         recent = self._recent
-        if recent is None or kwargs or versioned.hooked:
+        if recent is None or kwargs or versioned.hooked or versioned.derived:
             return MISS
         with recent.entry.alone:
             entry, numbers, leaves = recent.match(args, self._config())
@@ -636,6 +636,8 @@ def key_of(value: Any, leaves: list[Tensor]) -> object:
         leaves.append(value)
         if versioned.hooked and value._hooks:
             return ("hooked", value.type)
+        if versioned.derived and type(value) in versioned.derived:
+            return (type(value), value.type)
         return (Parameter, value.type) if isinstance(value, Parameter) else value.type
     kind = value.__class__
     if kind is tuple or kind is list:

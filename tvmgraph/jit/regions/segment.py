@@ -25,7 +25,7 @@ from tvmgraph.capture.settings import Settings
 from tvmgraph.capture.source import definition_of
 from tvmgraph.capture.tree import has_tensor_keys
 from tvmgraph.config import JitConfig
-from tvmgraph.core.state import state
+from tvmgraph.core.state import derived, state
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.errors import CaptureError, TooFewElements
 from tvmgraph.jit.fast import MISS
@@ -353,7 +353,9 @@ _UNKNOWN = object()
 
 def _is_known(value: object) -> bool:
     """Whether a capture takes a value as a constant, or reads it attribute by attribute."""
-    if isinstance(value, (Tensor, *_ATOMS, *_STABLE)) or is_cell(value):
+    if isinstance(value, Tensor):
+        return type(value) not in derived
+    if isinstance(value, (*_ATOMS, *_STABLE)) or is_cell(value):
         return True
     module = type(value).__module__.partition(".")[0]
     own = module == "tvmgraph" or (module not in LIBRARIES and hasattr(value, "__dict__"))
