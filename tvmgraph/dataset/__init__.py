@@ -4,7 +4,7 @@ from typing import Any
 
 from tvmgraph.compat.paths import look
 from tvmgraph.core.guard import guard_module as _guard_module
-from tvmgraph.dataset import audio, config, text, transforms, vision
+from tvmgraph.dataset import audio, config, dataloader, text, transforms, vision
 from tvmgraph.dataset.base import Dataset
 from tvmgraph.dataset.files import (
     Cifar10Dataset,
@@ -54,7 +54,8 @@ __all__ = [
     "IterSampler", "KMnistDataset", "MindDataset", "MnistDataset", "NumpySlicesDataset",
     "PKSampler", "PaddedDataset", "RandomSampler", "Sampler", "Schema", "SequentialSampler",
     "Shuffle", "SubsetRandomSampler", "SubsetSampler", "TFRecordDataset", "TextFileDataset",
-    "WeightedRandomSampler", "audio", "config", "text", "transforms", "vision", "zip", *SOURCES,
+    "WeightedRandomSampler", "audio", "config", "dataloader", "text", "transforms",
+    "vision", "zip", *SOURCES,
 ]  # fmt: skip
 
 _guard_module(globals(), "dataset")
