@@ -187,7 +187,7 @@ class DynamicLossScaleManager(LossScaleManager):
 
     Example:
         >>> ms.amp.DynamicLossScaleManager().get_loss_scale()
-        16777216.0
+        16777216
     """
 
     def __init__(
