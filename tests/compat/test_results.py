@@ -140,6 +140,8 @@ MISTAKES: dict[str, tuple[Callable[[], Any], type[Exception]]] = {
     "repeated less than never": (lambda: ops.repeat_interleave(F, -1), RuntimeError),
     "a sequence too long": (lambda: ops.CTCGreedyDecoder()(ops.ones((2, 2, 3)), I + 2),
                             RuntimeError),
+    "likelihood of complex": (lambda: ops.gaussian_nll_loss(*[Tensor([1j])] * 3), TypeError),
+    "power mean of complex numbers": (lambda: ops.lp_pool1d(Tensor([[[1j]]]), 1, 1), TypeError),
     "segments of bools": (lambda: ops.unsorted_segment_min(B, I, 2), TypeError),
     "numpy: counts of floats": (lambda: mnp.bincount(F), TypeError),
     "numpy: random integers": (lambda: mnp.randn(dtype=ms.int32), ValueError),

@@ -148,7 +148,8 @@ def cond(A: Tensor, p: object = None) -> Tensor:
         parts = F.split_at(s, (1, count - 1), s.ndim - 1) if count > 1 else (s, s, s)
         ratio = parts[2] / parts[0] if p == -2 else parts[0] / parts[2]
         return F.cast(F.squeeze(ratio, -1), dtypes.float32)
-    return F.cast(_norm(A, p) * _norm(F.inverse(A), p), dtypes.float32)
+    number = _norm(A, p) * _norm(F.inverse(A), p)
+    return number if number.dtype.kind == "c" else F.cast(number, dtypes.float32)
 
 
 def _norm(x: Tensor, p: Any) -> Tensor:

@@ -8,7 +8,7 @@ from tvmgraph import dtypes
 from tvmgraph.core.fusible import fusible
 from tvmgraph.core.op import F
 from tvmgraph.core.tensor import Tensor
-from tvmgraph.errors import ArgumentError, ShapeError
+from tvmgraph.errors import ArgumentError, DTypeError, ShapeError
 from tvmgraph.ops.common.window import LOW_PRECISION, fail
 
 __all__ = [
@@ -344,6 +344,7 @@ def gaussian_nll_loss(
 
     Raises:
         ArgumentError: if ``reduction`` is unknown or ``eps`` is not positive.
+        DTypeError: if ``x`` is complex or holds bools.
 
     Example:
         >>> ops.gaussian_nll_loss(Tensor([1.0, 2.0]), Tensor([1.0, 3.0]), Tensor([1.0, 2.0]))
@@ -352,8 +353,10 @@ def gaussian_nll_loss(
     op = "gaussian_nll_loss"
     if not eps > 0:
         raise fail(ArgumentError, "eps must be positive", op, f"eps={eps}")
-    x, target, var = (t if t.dtype.is_float else F.cast(t, dtypes.float32)
+    x, target, var = (F.cast(t, dtypes.float32) if t.dtype.is_integer else t
                       for t in (x, target, var))  # fmt: skip
+    if not x.dtype.is_float:
+        raise fail(DTypeError, "x must hold real numbers", op, f"x={x.type}")
     if var.type.shape != x.type.shape and var.type.shape == x.type.shape[:-1]:
         var = F.expand_dims(var, -1)
     var = F.maximum(var, eps)

@@ -404,7 +404,7 @@ def _lp(op: str, x: Tensor, count: int, norm_type: float, kernel_size: PerAxis, 
     steps = _stride(stride, kernel, op)
     if norm_type == float("inf"):
         return _max(op, x, count, kernel, steps, "pad", 0, 1, False, ceil_mode)
-    x = x if x.dtype.is_float else F.cast(x, dtypes.float32)
+    x = x if x.dtype.kind in "fc" else F.cast(x, dtypes.float32)
     powers = x if norm_type == 1 else F.pow(x, norm_type)
     mean = _avg(op, powers, count, kernel, steps, 0, ceil_mode, True, 0)
     taps = 1
