@@ -7,10 +7,12 @@ Complex tensors exist eagerly only: compiled code transforms with :func:`stft`.
 
 from __future__ import annotations
 
+import inspect
 import math
 import operator
-from collections.abc import Sequence
-from typing import Any
+import re
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
 
 from tvmgraph import dtypes
 from tvmgraph.core import rules
@@ -88,7 +90,8 @@ def fft(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = N
         input: Real or complex tensor.
         n: Elements taken of the axis, which is cut or padded with zeros; all by default.
         dim: The axis.
-        norm: See :mod:`tvmgraph.ops.fourier.transforms`.
+        norm: Where the factor is: ``"backward"`` (the default) in the inverse, ``"forward"`` in the
+            other direction, ``"ortho"`` as a square root in both.
 
     Returns:
         Complex tensor with ``n`` elements along the axis.
@@ -107,8 +110,7 @@ def ifft(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = 
         input: Real or complex tensor.
         n: Elements taken of the axis, which is cut or padded with zeros; all by default.
         dim: The axis.
-        norm: Where the factor is: ``"backward"`` (the default) in the inverse, ``"forward"`` in the
-            other direction, ``"ortho"`` as a square root in both.
+        norm: As in :func:`fft`.
     """
     return _transform(input, n, dim, norm, True)
 
@@ -120,8 +122,7 @@ def rfft(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = 
         input: Real tensor.
         n: Elements taken of the axis, which is cut or padded with zeros; all by default.
         dim: The axis.
-        norm: Where the factor is: ``"backward"`` (the default) in the inverse, ``"forward"`` in the
-            other direction, ``"ortho"`` as a square root in both.
+        norm: As in :func:`fft`.
     """
     return _transform(input, n, dim, norm, False, half=True)
 
@@ -133,8 +134,7 @@ def irfft(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None =
         input: Real or complex tensor.
         n: Elements along the axis of the result; twice as many less 2 by default.
         dim: The axis.
-        norm: Where the factor is: ``"backward"`` (the default) in the inverse, ``"forward"`` in the
-            other direction, ``"ortho"`` as a square root in both.
+        norm: As in :func:`fft`.
     """
     return _real_inverse(input, n, dim, norm)
 
@@ -146,8 +146,7 @@ def hfft(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = 
         input: Real or complex tensor.
         n: Elements along the axis of the result; twice as many less 2 by default.
         dim: The axis.
-        norm: Where the factor is: ``"backward"`` (the default) in the inverse, ``"forward"`` in the
-            other direction, ``"ortho"`` as a square root in both.
+        norm: As in :func:`fft`.
     """
     return _real_inverse(input, n, dim, norm, conjugate=True)
 
@@ -159,8 +158,7 @@ def ihfft(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None =
         input: Real tensor.
         n: Elements taken of the axis, which is cut or padded with zeros; all by default.
         dim: The axis.
-        norm: Where the factor is: ``"backward"`` (the default) in the inverse, ``"forward"`` in the
-            other direction, ``"ortho"`` as a square root in both.
+        norm: As in :func:`fft`.
     """
     return _transform(input, n, dim, norm, True, half=True)
 
@@ -174,7 +172,7 @@ def fftn(
         input: Real or complex tensor.
         s: Elements taken of each axis.
         dim: The axes.
-        norm: See :mod:`tvmgraph.ops.fourier.transforms`.
+        norm: As in :func:`fft`.
 
     Returns:
         Complex tensor.
@@ -193,8 +191,7 @@ def ifftn(
         input: Real or complex tensor.
         s: Elements taken of each axis; all by default.
         dim: The axes; all by default, or the last of them that ``s`` has.
-        norm: Where the factor is: ``"backward"`` (the default) in the inverse, ``"forward"`` in the
-            other direction, ``"ortho"`` as a square root in both.
+        norm: As in :func:`fft`.
     """
     for axis, n in _axes(input, s, dim):
         input = ifft(input, n, axis, norm)
@@ -210,8 +207,7 @@ def rfftn(
         input: Real tensor.
         s: Elements taken of each axis; all by default.
         dim: The axes; all by default, or the last of them that ``s`` has.
-        norm: Where the factor is: ``"backward"`` (the default) in the inverse, ``"forward"`` in the
-            other direction, ``"ortho"`` as a square root in both.
+        norm: As in :func:`fft`.
     """
     *others, (axis, n) = _axes(input, s, dim)
     input = rfft(input, n, axis, norm)
@@ -230,8 +226,7 @@ def irfftn(
         s: Elements of each axis of the result; by default those of the input, of the last axis
             twice as many less 2.
         dim: The axes; all by default, or the last of them that ``s`` has.
-        norm: Where the factor is: ``"backward"`` (the default) in the inverse, ``"forward"`` in the
-            other direction, ``"ortho"`` as a square root in both.
+        norm: As in :func:`fft`.
     """
     *others, (axis, n) = _axes(input, s, dim)
     for place, size in others:
@@ -249,8 +244,7 @@ def hfftn(
         s: Elements of each axis of the result; by default those of the input, of the last axis
             twice as many less 2.
         dim: The axes; all by default, or the last of them that ``s`` has.
-        norm: Where the factor is: ``"backward"`` (the default) in the inverse, ``"forward"`` in the
-            other direction, ``"ortho"`` as a square root in both.
+        norm: As in :func:`fft`.
     """
     *others, (axis, n) = _axes(input, s, dim)
     for place, size in others:
@@ -267,8 +261,7 @@ def ihfftn(
         input: Real tensor.
         s: Elements taken of each axis; all by default.
         dim: The axes; all by default, or the last of them that ``s`` has.
-        norm: Where the factor is: ``"backward"`` (the default) in the inverse, ``"forward"`` in the
-            other direction, ``"ortho"`` as a square root in both.
+        norm: As in :func:`fft`.
     """
     *others, (axis, n) = _axes(input, s, dim)
     input = ihfft(input, n, axis, norm)
@@ -277,97 +270,39 @@ def ihfftn(
     return input
 
 
-def fft2(
-    input: Tensor, s: object = None, dim: AxisLike = (-2, -1), norm: str | None = None
-) -> Tensor:
-    """:func:`fftn` along the last two axes.
+class _Transform2(Protocol):
+    """A transform along two axes."""
 
-    Args:
-        input: Real or complex tensor.
-        s: Elements taken of each axis; all by default.
-        dim: The two axes.
-        norm: Where the factor is: ``"backward"`` (the default) in the inverse, ``"forward"`` in the
-            other direction, ``"ortho"`` as a square root in both.
-    """
-    return fftn(input, s, dim, norm)
+    def __call__(
+        self,
+        input: Tensor,
+        s: object = None,
+        dim: AxisLike = (-2, -1),
+        norm: str | None = None,
+    ) -> Tensor: ...
 
 
-def ifft2(
-    input: Tensor, s: object = None, dim: AxisLike = (-2, -1), norm: str | None = None
-) -> Tensor:
-    """:func:`ifftn` along the last two axes.
+def _along_two_axes(transform: Callable[..., Tensor]) -> _Transform2:
+    """Returns a transform along all axes as one along the last two, with its documentation."""
 
-    Args:
-        input: Real or complex tensor.
-        s: Elements taken of each axis; all by default.
-        dim: The two axes.
-        norm: Where the factor is: ``"backward"`` (the default) in the inverse, ``"forward"`` in the
-            other direction, ``"ortho"`` as a square root in both.
-    """
-    return ifftn(input, s, dim, norm)
+    def along_two(
+        input: Tensor, s: object = None, dim: AxisLike = (-2, -1), norm: str | None = None
+    ) -> Tensor:
+        return transform(input, s, dim, norm)
 
-
-def rfft2(
-    input: Tensor, s: object = None, dim: AxisLike = (-2, -1), norm: str | None = None
-) -> Tensor:
-    """:func:`rfftn` along the last two axes.
-
-    Args:
-        input: Real tensor.
-        s: Elements taken of each axis; all by default.
-        dim: The two axes.
-        norm: Where the factor is: ``"backward"`` (the default) in the inverse, ``"forward"`` in the
-            other direction, ``"ortho"`` as a square root in both.
-    """
-    return rfftn(input, s, dim, norm)
+    along_two.__name__ = along_two.__qualname__ = f"{transform.__name__[:-1]}2"
+    arguments = inspect.getdoc(transform) or ""
+    arguments = re.sub(r"dim: .*", "dim: The two axes.", arguments[arguments.index("Args:") :])
+    along_two.__doc__ = f":func:`{transform.__name__}` along the last two axes.\n\n{arguments}"
+    return along_two
 
 
-def irfft2(
-    input: Tensor, s: object = None, dim: AxisLike = (-2, -1), norm: str | None = None
-) -> Tensor:
-    """:func:`irfftn` along the last two axes.
-
-    Args:
-        input: Real or complex tensor.
-        s: Elements of each axis of the result; by default those of the input, of the last axis
-            twice as many less 2.
-        dim: The two axes.
-        norm: Where the factor is: ``"backward"`` (the default) in the inverse, ``"forward"`` in the
-            other direction, ``"ortho"`` as a square root in both.
-    """
-    return irfftn(input, s, dim, norm)
-
-
-def hfft2(
-    input: Tensor, s: object = None, dim: AxisLike = (-2, -1), norm: str | None = None
-) -> Tensor:
-    """:func:`hfftn` along the last two axes.
-
-    Args:
-        input: Real or complex tensor.
-        s: Elements of each axis of the result; by default those of the input, of the last axis
-            twice as many less 2.
-        dim: The two axes.
-        norm: Where the factor is: ``"backward"`` (the default) in the inverse, ``"forward"`` in the
-            other direction, ``"ortho"`` as a square root in both.
-    """
-    return hfftn(input, s, dim, norm)
-
-
-def ihfft2(
-    input: Tensor, s: object = None, dim: AxisLike = (-2, -1), norm: str | None = None
-) -> Tensor:
-    """:func:`ihfftn` along the last two axes.
-
-    Args:
-        input: Real tensor.
-        s: Elements taken of each axis; all by default.
-        dim: The two axes.
-        norm: Where the factor is: ``"backward"`` (the default) in the inverse, ``"forward"`` in the
-            other direction, ``"ortho"`` as a square root in both.
-    """
-    return ihfftn(input, s, dim, norm)
-
+fft2 = _along_two_axes(fftn)
+ifft2 = _along_two_axes(ifftn)
+rfft2 = _along_two_axes(rfftn)
+irfft2 = _along_two_axes(irfftn)
+hfft2 = _along_two_axes(hfftn)
+ihfft2 = _along_two_axes(ihfftn)
 
 __all__ = [
     "fft", "fft2", "fftn", "hfft", "hfft2", "hfftn", "ifft", "ifft2", "ifftn", "ihfft", "ihfft2",
