@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+import tvmgraph.nn.activation_smooth as smooth
 from tvmgraph import dtypes
 from tvmgraph.common.initializer import initializer
 from tvmgraph.core.op import F
@@ -11,24 +12,6 @@ from tvmgraph.core.parameter import Parameter
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.errors import ArgumentError, DTypeError, either
 from tvmgraph.nn._checks import choice, is_real, positive, real, reject
-from tvmgraph.nn.activation_smooth import (
-    GELU,
-    GLU,
-    FastGelu,
-    HSigmoid,
-    HSwish,
-    LogSigmoid,
-    LogSoftmax,
-    Mish,
-    Sigmoid,
-    SiLU,
-    Softmax,
-    Softmax2d,
-    Softmin,
-    Softsign,
-    Tanh,
-    Tanhshrink,
-)
 from tvmgraph.nn.cell import Cell
 
 
@@ -400,13 +383,14 @@ class LRN(Cell):
 
 
 _activation: dict[str, type[Cell]] = {
-    "softmin": Softmin, "softmax": Softmax, "softmax2d": Softmax2d, "logsoftmax": LogSoftmax,
-    "relu": ReLU, "relu6": ReLU6, "rrelu": RReLU, "silu": SiLU, "tanh": Tanh,
-    "tanhshrink": Tanhshrink, "hardtanh": Hardtanh, "gelu": GELU, "fast_gelu": FastGelu,
-    "elu": ELU, "celu": CELU, "selu": SeLU, "sigmoid": Sigmoid, "softsign": Softsign,
-    "prelu": PReLU, "leakyrelu": LeakyReLU, "hswish": HSwish, "hsigmoid": HSigmoid,
-    "logsigmoid": LogSigmoid, "softshrink": SoftShrink, "hshrink": HShrink, "mish": Mish,
-    "glu": GLU,
+    "softmin": smooth.Softmin, "softmax": smooth.Softmax, "softmax2d": smooth.Softmax2d,
+    "logsoftmax": smooth.LogSoftmax, "relu": ReLU, "relu6": ReLU6, "rrelu": RReLU,
+    "silu": smooth.SiLU, "tanh": smooth.Tanh, "tanhshrink": smooth.Tanhshrink,
+    "hardtanh": Hardtanh, "gelu": smooth.GELU, "fast_gelu": smooth.FastGelu, "elu": ELU,
+    "celu": CELU, "selu": SeLU, "sigmoid": smooth.Sigmoid, "softsign": smooth.Softsign,
+    "prelu": PReLU, "leakyrelu": LeakyReLU, "hswish": smooth.HSwish, "hsigmoid": smooth.HSigmoid,
+    "logsigmoid": smooth.LogSigmoid, "softshrink": SoftShrink, "hshrink": HShrink,
+    "mish": smooth.Mish, "glu": smooth.GLU,
 }  # fmt: skip
 
 

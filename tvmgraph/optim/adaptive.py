@@ -358,4 +358,6 @@ class AdaMax(_Moments):
         F.assign(v, new_v)
 
 
-__all__ = ["AdaMax", "Adam", "AdamOffload", "AdamWeightDecay", "Lamb", "LazyAdam"]
+AdamW = AdamWeightDecay
+
+__all__ = ["AdaMax", "Adam", "AdamOffload", "AdamW", "AdamWeightDecay", "Lamb", "LazyAdam"]

@@ -334,4 +334,4 @@ def new_scalar(name: str, value: float, shape: tuple[int, ...] = ()) -> Paramete
     return Parameter(Tensor(np.full(shape, value, np.float32)), name)
 
 
-__all__ = ["Optimizer", "new_scalar"]
+__all__ = ["Optimizer"]

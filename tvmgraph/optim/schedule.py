@@ -229,5 +229,5 @@ class WarmUpLR(LearningRateSchedule):
 
 __all__ = [
     "CosineDecayLR", "ExponentialDecayLR", "InverseDecayLR", "LearningRateSchedule",
-    "NaturalExpDecayLR", "PolynomialDecayLR", "WarmUpLR", "as_float",
+    "NaturalExpDecayLR", "PolynomialDecayLR", "WarmUpLR",
 ]  # fmt: skip
