@@ -49,10 +49,13 @@ _MEMORY_BYTES_PER_CYCLE = 2
 #: are read and written once per block, and L2 holds the more rows the shorter it is.
 _K_BLOCK = 512
 #: Time of panels that all workers pack together, relative to panels that each packs for itself, and
-#: cycles per worker of the second parallel region that this takes.
+#: cycles per worker of the second parallel region that this takes. Measured with two workers and
+#: AVX-512: 1.01 to 1.11 for 256 to 512 rows, K and columns; 2.9 us, 10,100 cycles, a region.
 _SHARED_COST, _REGION_CYCLES = 1.1, 10_000
 #: Bytes after which addresses fall into the same set of L1 again (the size of one of its ways),
-#: those of a line, and the share by which a k-step takes longer for every row too many.
+#: those of a line, and the share by which a k-step takes longer for every row too many. Measured
+#: with 8 ways of L1 and K of 1024 against 1008 and 1040: 1 % for 2 rows too many, 9 % for 4, 28 %
+#: for 6. The cost is above that, so that of two tiles the one that fits is taken.
 _SETS_BYTES, _LINE_BYTES, _CROWDED_COST = 4096, 64, 0.08
 #: Idle share of the workers that makes a second parallel region worth while.
 MAX_IMBALANCE = 0.15
