@@ -166,6 +166,10 @@ def _distinct(args: tuple[object, ...], positions: Sequence[int]) -> tuple[objec
 def require_positions(positions: object, name: str) -> tuple[int, ...]:
     """Returns ``grad_position`` as a tuple, empty for None.
 
+    Args:
+        positions: What the user passed as ``grad_position``.
+        name: The function that was called, for the message.
+
     Raises:
         DTypeError: if it is neither an int nor a tuple of ints.
         ArgumentError: if it is empty or names an argument twice.

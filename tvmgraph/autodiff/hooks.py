@@ -85,6 +85,9 @@ def register_hook(self: Tensor, hook_fn: Hook) -> Handle:
 def gradient_hooks(tensor: Tensor) -> tuple[Handle, ...]:
     """Returns the hooks that were registered on a tensor outside of differentiation.
 
+    Args:
+        tensor: A tensor that gets a gradient.
+
     Raises:
         LeavesGraph: for an argument of a compiled function, whose hooks are those of one call.
     """
@@ -100,7 +103,12 @@ def gradient_hooks(tensor: Tensor) -> tuple[Handle, ...]:
 
 
 def run_hooks(hooks: Sequence[Handle], gradient: Tensor) -> Tensor:
-    """Returns a gradient after all hooks have seen, and possibly replaced, it."""
+    """Returns a gradient after all hooks have seen, and possibly replaced, it.
+
+    Args:
+        hooks: The hooks, in the order in which they were registered.
+        gradient: The gradient before them.
+    """
     for handle in hooks:
         if handle.hook is None:
             continue

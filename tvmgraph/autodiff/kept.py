@@ -66,7 +66,13 @@ def keeping(cell: Trained, call: Callable[..., R], args: tuple[object, ...]) -> 
 
 
 def taken(fn: object, args: tuple[object, ...], kwargs: Mapping[str, object]) -> Kept | None:
-    """Returns and forgets the kept pass of a Cell if nothing it was given has changed since."""
+    """Returns and forgets the kept pass of a Cell if nothing it was given has changed since.
+
+    Args:
+        fn: The Cell that is differentiated.
+        args: Positional arguments of the call.
+        kwargs: Its keyword arguments.
+    """
     if kwargs or not isinstance(fn, Trained):
         return None
     found = _kept.pop(fn, None)

@@ -112,7 +112,11 @@ def snapshot(tensor: Tensor) -> Tensor:
 
 @contextmanager
 def recording(tape: GradTape) -> Iterator[GradTape]:
-    """Makes ``tape`` the innermost active tape of this thread."""
+    """Makes ``tape`` the innermost active tape of this thread.
+
+    Args:
+        tape: Gets every operator until the ``with`` block ends.
+    """
     outer = state.tapes
     state.tapes = (*outer, tape)
     try:

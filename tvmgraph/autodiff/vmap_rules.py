@@ -112,5 +112,9 @@ _RULES: dict[Batch, Rule] = {
 
 
 def find_rule(op: Op) -> Rule | None:
-    """Returns the rule of a row, or None where it is applied element by element."""
+    """Returns the rule of a row, or None where it is applied element by element.
+
+    Args:
+        op: The row, whose traits say how it is batched.
+    """
     return _RULES[op.traits.batch] if op.traits.batch else None

@@ -28,7 +28,11 @@ class Operand:
     merged: int = 1
 
     def extent(self, axis: str) -> Index:
-        """Extent of the axis B, N, S or D, an expression where it is symbolic."""
+        """Extent of the axis B, N, S or D, an expression where it is symbolic.
+
+        Args:
+            axis: ``"B"``, ``"N"``, ``"S"`` or ``"D"``: batch, heads, sequence, head size.
+        """
         extent = self.buffer.shape[self.layout.index(axis)]
         if not isinstance(extent, tirx.IntImm):
             return extent
@@ -38,19 +42,35 @@ class Operand:
         return size // self.merged if axis == "N" else size
 
     def fixed(self, axis: str) -> int:
-        """Extent of an axis that is never symbolic: N or D."""
+        """Extent of an axis that is never symbolic: N or D.
+
+        Args:
+            axis: ``"N"`` or ``"D"``.
+        """
         extent = self.extent(axis)
         assert isinstance(extent, int)
         return extent
 
     def line(self, head: Expr, row: Expr) -> tuple[Expr, Expr]:
-        """The head and the row of it as they are stored."""
+        """The head and the row of it as they are stored.
+
+        Args:
+            head: The head.
+            row: The position in the sequence.
+        """
         if self.merged == 1:
             return head, row
         return head * self.merged + row, tirx.IntImm("int64", 0)
 
     def at(self, batch: Expr, head: Expr, row: Expr, column: Expr) -> tuple[Expr, ...]:
-        """Indices of an element."""
+        """Indices of an element.
+
+        Args:
+            batch: The number of the sequence.
+            head: The head.
+            row: The position in the sequence.
+            column: The element of the head.
+        """
         head, row = self.line(head, row)
         named = dict(zip(_AXES, (batch, head, row, column)))
         return tuple(named[axis] for axis in self.layout)
@@ -124,7 +144,15 @@ class Problem:
         return "float64" if str(self.query.buffer.dtype) == "float64" else "float32"
 
     def masked(self, score: Expr, batch: Expr, head: Expr, row: Expr, key: Expr) -> Expr:
-        """A scaled score under the mask; the diagonal is another matter."""
+        """A scaled score under the mask; the diagonal is another matter.
+
+        Args:
+            score: The scaled product of query and key.
+            batch: The number of the sequence.
+            head: The head of the query.
+            row: The position of the query.
+            key: The position of the key.
+        """
         if self.mask is None:
             return score
         value = self.mask_at(batch, head, row, key)
@@ -133,7 +161,14 @@ class Problem:
         return tirx.Select(value, tirx.const(self.fill, self.dtype), score)
 
     def mask_at(self, batch: Expr, head: Expr, row: Expr, key: Expr) -> Expr:
-        """The element of the mask that belongs to a query and a key, both of which exist."""
+        """The element of the mask that belongs to a query and a key, both of which exist.
+
+        Args:
+            batch: The number of the sequence.
+            head: The head of the query.
+            row: The position of the query.
+            key: The position of the key.
+        """
         assert self.mask is not None
         index = (batch, *self.query.line(head, row), key)
         return self.mask[

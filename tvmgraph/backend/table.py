@@ -84,7 +84,11 @@ class Choice:
     function: str = ""
 
     def text(self, indent: int = 0) -> str:
-        """The choice and those nested in it as lines of text."""
+        """The choice and those nested in it as lines of text.
+
+        Args:
+            indent: How deep it is nested; every level takes two spaces.
+        """
         pad = "  " * indent
         named = f"{self.function} -> " if self.function else ""
         lines = [f"{pad}{named}{self.kernel}: {self.why}"]
@@ -143,6 +147,9 @@ class KernelTable(Generic[Model]):
 
     def remove(self, name: str) -> None:
         """Takes a registered entry out again.
+
+        Args:
+            name: The entry's name.
 
         Raises:
             ArgumentError: if no entry of this name was registered.

@@ -28,7 +28,11 @@ class GraphBuilder:
         self._count = 0
 
     def value(self, type: TensorType) -> Value:
-        """Returns a fresh value that the caller will define."""
+        """Returns a fresh value that the caller will define.
+
+        Args:
+            type: Its type.
+        """
         v = Value(str(self._count), type)
         self._count += 1
         return v
@@ -46,7 +50,11 @@ class GraphBuilder:
         return v
 
     def const(self, array: np.ndarray) -> Value:
-        """Adds a constant and returns its value."""
+        """Adds a constant and returns its value.
+
+        Args:
+            array: Its elements.
+        """
         v = self.value(tensor_type(array.shape, array.dtype))
         self.consts[v] = array
         return v

@@ -19,6 +19,9 @@ def check(graph: Graph) -> Graph:
     Every value is defined exactly once and before its use, constants match their declared type,
     and every node's outputs have the types its operator's rule infers.
 
+    Args:
+        graph: The graph; the graphs inside of its nodes are verified, too.
+
     Raises:
         GraphError: naming the node that breaks a rule.
     """

@@ -29,12 +29,21 @@ class Links:
         self.uses.update(graph.outputs)
 
     def maker(self, value: Value, *names: str) -> Node | None:
-        """The maker of a value that is read once, if it is one of ``names``."""
+        """The maker of a value that is read once, if it is one of ``names``.
+
+        Args:
+            value: A value of the graph.
+            names: Names of operators.
+        """
         node = self.makers.get(value)
         return node if node and node.op.name in names and self.uses[value] == 1 else None
 
     def readers(self, value: Value) -> Sequence[Node]:
-        """The nodes that read a value; none if it is an output of the graph too."""
+        """The nodes that read a value; none if it is an output of the graph too.
+
+        Args:
+            value: A value of the graph.
+        """
         found = self.users.get(value, [])
         return found if len(found) == self.uses[value] else ()
 
@@ -49,6 +58,10 @@ class Links:
         return found[0] if len(found) == 1 and found[0].op.name == name else None
 
     def number(self, value: Value) -> float | None:
-        """The value of a constant of one element."""
+        """The value of a constant of one element.
+
+        Args:
+            value: A value of the graph.
+        """
         array = self.graph.consts.get(value)
         return float(array.reshape(-1)[0]) if array is not None and array.size == 1 else None

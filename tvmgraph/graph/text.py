@@ -79,7 +79,11 @@ def quote(text: str) -> str:
 
 
 def format_attr(value: Any) -> str:
-    """Formats an attribute so that :func:`parse_attr` reads the same value."""
+    """Formats an attribute so that :func:`parse_attr` reads the same value.
+
+    Args:
+        value: A number, string, dtype, ``Dim``, or a tuple of these.
+    """
     if isinstance(value, DType):
         return value.name
     if isinstance(value, Dim):
@@ -152,6 +156,9 @@ _UNREADABLE = (
 
 def parse(text: str) -> Graph:
     """Parses the text of one graph (as written by ``graph.text(full=True)``).
+
+    Args:
+        text: One graph.
 
     Raises:
         GraphError: naming the line that cannot be read.
@@ -266,7 +273,11 @@ _NAMED_NUMBERS = {"inf": float("inf"), "nan": float("nan")}
 
 
 def parse_attr(tree: ast.expr) -> Any:
-    """Evaluates an attribute: literals, tuples, dtype names, ``inf``, ``nan`` and ``Dim``."""
+    """Evaluates an attribute: literals, tuples, dtype names, ``inf``, ``nan`` and ``Dim``.
+
+    Args:
+        tree: The attribute's expression.
+    """
     if isinstance(tree, ast.Name):
         if tree.id in _NAMED_NUMBERS:
             return _NAMED_NUMBERS[tree.id]

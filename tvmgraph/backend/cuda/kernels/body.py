@@ -144,13 +144,22 @@ class Body:
         return wanted
 
     def wide(self, lanes: int) -> list[Load]:
-        """What is read as vectors of ``lanes``."""
+        """What is read as vectors of ``lanes``.
+
+        Args:
+            lanes: Elements of a vector.
+        """
         return [load for load, run in self._runs if lanes > 1 and run % lanes == 0]
 
     def values(
         self, iteration: Iteration, lanes: int, known: Known | None = None
     ) -> list[list[Expr]]:
         """Computes ``lanes`` iterations from ``iteration`` on.
+
+        Args:
+            iteration: The first of them.
+            lanes: How many there are.
+            known: Values of loads that are in registers already, if any.
 
         Returns:
             For every lane the values that the stage stores.
@@ -202,7 +211,12 @@ class Body:
         return [resolve(value) for value in self.stage.values]
 
     def store(self, iteration: Iteration, results: Sequence[Sequence[Expr]]) -> None:
-        """Stores what :meth:`values` gave."""
+        """Stores what :meth:`values` gave.
+
+        Args:
+            iteration: The first iteration.
+            results: For every lane its values.
+        """
         lanes = len(results)
         for position, (to, run) in enumerate(self._stores):
             column = [_as(values[position], str(to.source.dtype)) for values in results]

@@ -218,7 +218,11 @@ class Copier:
         return self.tile.offset(row, column * i32(self.tile.itemsize))
 
     def finish(self, slot: Expr) -> None:
-        """Stores what came through registers; nothing is left to do for asynchronous copies."""
+        """Stores what came through registers; nothing is left to do for asynchronous copies.
+
+        Args:
+            slot: The stage of the pipeline's buffer.
+        """
         if self._held is None:
             return
         for number in range(self._count):

@@ -75,7 +75,11 @@ class GemmOperand:
         return linear_address(self.load, (*self.batch, *self.mn_axes, *self.k_axes))
 
     def run(self, axes: Sequence[Axis]) -> int:
-        """How many neighbouring elements an aligned stretch along ``axes`` moves through."""
+        """How many neighbouring elements an aligned stretch along ``axes`` moves through.
+
+        Args:
+            axes: M, N or K of the operand, outermost first.
+        """
         if self.linear is None:
             return 1
         strides, start = self.linear
@@ -98,7 +102,12 @@ class GemmOperand:
         return any(var.same_as(axis.var) for var in found)
 
     def offset(self, axes: Sequence[Axis], values: Mapping[Var, Expr]) -> Expr:
-        """The share of some axes in the offset of a linear address."""
+        """The share of some axes in the offset of a linear address.
+
+        Args:
+            axes: The axes.
+            values: Their loop variables -> where they are.
+        """
         assert self.linear is not None
         strides = self.linear[0]
         wide = elements(self.load.source) >= 1 << 31
@@ -109,16 +118,28 @@ class GemmOperand:
         return total
 
     def guard(self, values: Mapping[Var, Expr]) -> Expr | None:
-        """Whether the factor is not zero, None where it never is."""
+        """Whether the factor is not zero, None where it never is.
+
+        Args:
+            values: Loop variables -> where they are.
+        """
         found = [to_int32(guard, values) for guard in self.guards]
         return tirx.all(*found) if found else None
 
     def element(self, values: Mapping[Var, Expr]) -> Expr:
-        """The factor where the guards hold."""
+        """The factor where the guards hold.
+
+        Args:
+            values: Loop variables -> where they are.
+        """
         return at_point(self.value, values)
 
     def converted(self, element: Load) -> Expr:
-        """The factor made from another element than its own."""
+        """The factor made from another element than its own.
+
+        Args:
+            element: The load of the other element.
+        """
         return map_loads(self.value, lambda _: element)
 
 

@@ -171,11 +171,19 @@ class GemmPlan:
         return (*astuple(self.grid), self.k_block, self.stages, self.splits)
 
     def tiles(self, extents: Extents) -> tuple[int, int]:
-        """Tiles of one result, along M and N."""
+        """Tiles of one result, along M and N.
+
+        Args:
+            extents: M, N and K of the product.
+        """
         return -(-extents.rows // self.grid.rows), -(-extents.columns // self.grid.columns)
 
     def slots(self, extents: Extents) -> int:
-        """Steps of the pipeline that one block goes through, at most."""
+        """Steps of the pipeline that one block goes through, at most.
+
+        Args:
+            extents: M, N and K of the product.
+        """
         steps = -(-extents.k_size // self.k_block)
         return -(-steps // self.splits)
 
@@ -197,7 +205,11 @@ class Engine:
     is_grouped: bool = False
 
     def rate_of(self, grid: Grid) -> int:
-        """Multiply-adds per clock with tiles of a kind."""
+        """Multiply-adds per clock with tiles of a kind.
+
+        Args:
+            grid: How a tile is divided among warps.
+        """
         grouped = isinstance(grid, WarpGrid) and grid.is_grouped
         return _GROUPED * 2 // self.itemsize if grouped else self.rate
 

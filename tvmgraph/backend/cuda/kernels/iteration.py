@@ -227,7 +227,11 @@ class Loops:
         return group_extent(self.groups[-1]) if self.groups else 1
 
     def at(self, index: Expr) -> Position:
-        """Where iteration ``index`` of all loops is."""
+        """Where iteration ``index`` of all loops is.
+
+        Args:
+            index: The number of the iteration, counted through all loops.
+        """
         found: list[Expr] = []
         rest = index
         for position, group in reversed(list(enumerate(self.groups))):
@@ -254,12 +258,20 @@ class Position:
     indices: tuple[Expr, ...]
 
     def next(self, lane: int) -> Position:
-        """The position ``lane`` iterations further on, within the innermost group."""
+        """The position ``lane`` iterations further on, within the innermost group.
+
+        Args:
+            lane: How many iterations.
+        """
         *outer, last = self.indices
         return Position(self.loops, self.index + i32(lane), (*outer, last + i32(lane)))
 
     def offset(self, strides: Sequence[int]) -> Expr:
-        """What an address with these strides, one per group, adds to its base."""
+        """What an address with these strides, one per group, adds to its base.
+
+        Args:
+            strides: Elements per iteration of a group.
+        """
         extents = [group_extent(group) for group in self.loops.groups]
         inner = zip(strides, extents[1:], strides[1:])
         if strides and all(outer == extent * step for outer, extent, step in inner):
@@ -287,7 +299,11 @@ class Iteration:
     positions: tuple[Position, ...]
 
     def next(self, lane: int) -> Iteration:
-        """The one ``lane`` iterations further on, within the innermost group."""
+        """The one ``lane`` iterations further on, within the innermost group.
+
+        Args:
+            lane: How many iterations.
+        """
         if not lane:
             return self
         *outer, last = self.positions
@@ -303,7 +319,11 @@ class Iteration:
         return found
 
     def element(self, load: Load) -> Load:
-        """An element that the stage reads or writes here, addressed as directly as possible."""
+        """An element that the stage reads or writes here, addressed as directly as possible.
+
+        Args:
+            load: The element in terms of the loop variables.
+        """
         groups = [group for position in self.positions for group in position.loops.groups]
         found = address_of(load.source, list(load.indices), [a for group in groups for a in group])
         if not load.source.shape:
@@ -322,7 +342,11 @@ class Iteration:
         return flat(load.source, offset)
 
     def value(self, expr: Expr) -> Expr:
-        """An expression here; what it reads is left as it is."""
+        """An expression here; what it reads is left as it is.
+
+        Args:
+            expr: The expression in terms of the loop variables.
+        """
         return at_point(expr, self.values)
 
 

@@ -65,6 +65,10 @@ class MmaCore(WarpSums):
         """Adds the products of the tiles at bytes ``left`` and ``right`` of the shared memory.
 
         The fragments of a step are read while the products of the step before are under way.
+
+        Args:
+            left: Offset of the left tile in shared memory, in bytes.
+            right: Offset of the right one.
         """
         self._read(left, right, 0)
         for step in range(self._steps):

@@ -26,7 +26,12 @@ class Core(Protocol):
         """Lets what this thread has copied be seen by the products, after the next barrier."""
 
     def multiply(self, left: Expr, right: Expr) -> None:
-        """Adds the products of the tiles at two places in shared memory."""
+        """Adds the products of the tiles at two places in shared memory.
+
+        Args:
+            left: Offset of the left tile in shared memory, in bytes.
+            right: Offset of the right one.
+        """
 
     def settle(self) -> None:
         """Waits until no more than ``lag`` products are under way."""
@@ -56,6 +61,10 @@ class MultistagePipeline:
 
         One barrier per step does for two: when all threads have passed it, the tile is there, and
         the slot whose products were complete before it is free to be filled again.
+
+        Args:
+            split_index: Which split of K.
+            core: Multiplies tiles that are in shared memory.
         """
         for copier in self.copiers:
             copier.prepare()

@@ -202,7 +202,12 @@ class Sink:
         return next(lanes for lanes in (4, 2, 1) if self.extents.columns % lanes == 0)
 
     def early(self, lanes: int, turns: int) -> Early:
-        """Registers for what the epilogue of some turns reads, to be read ahead of them."""
+        """Registers for what the epilogue of some turns reads, to be read ahead of them.
+
+        Args:
+            lanes: How many neighbouring columns a turn reads.
+            turns: How many turns are read ahead.
+        """
         if self.partial is not None or lanes == 1:
             return ()
         return [
@@ -211,7 +216,15 @@ class Sink:
         ]
 
     def read(self, row: Expr, column: Expr, lanes: int, early: Early, turn: Expr) -> None:
-        """Reads what :meth:`write` will need, see :meth:`Output.read`."""
+        """Reads what :meth:`write` will need, see :meth:`Output.read`.
+
+        Args:
+            row: The row of the result.
+            column: The first column.
+            lanes: How many neighbouring columns.
+            early: The registers of :meth:`early`.
+            turn: Which of its turns.
+        """
         device.only_if(
             self._inside(row, column),
             lambda: self.output.read(self.batch, row, column, lanes, early, turn),
@@ -221,7 +234,16 @@ class Sink:
         self, row: Expr, column: Expr, lanes: int, load: Callable[[], Buffer], early: Early = (),
         turn: Expr | None = None,
     ) -> None:  # fmt: skip
-        """Stores the sums that ``load`` puts into registers, if they are part of the result."""
+        """Stores the sums that ``load`` puts into registers, if they are part of the result.
+
+        Args:
+            row: The row of the result.
+            column: The first column.
+            lanes: How many neighbouring columns.
+            load: Returns the registers with the sums.
+            early: The registers of :meth:`early`.
+            turn: Which of its turns was read ahead; None where none was.
+        """
         device.only_if(
             self._inside(row, column),
             lambda: self._write(row, column, lanes, load(), early, turn),

@@ -76,7 +76,11 @@ class Reduction:
         return [v if dtype_of(v) == str(b.dtype) else tirx.Cast(str(b.dtype), v) for v, b in pairs]
 
     def registers(self, count: int = 1) -> list[Buffer]:
-        """``count`` accumulators, holding their starts."""
+        """``count`` accumulators, holding their starts.
+
+        Args:
+            count: How many sets of accumulators a thread has.
+        """
         held = [device.registers(count, dtype) for dtype in self.dtypes]
         for register, value in zip(held, self.start()):
             for position in range(count):
@@ -99,7 +103,12 @@ class Reduction:
             device.store(register, value, [position])
 
     def join(self, held: Sequence[Buffer], count: int) -> None:
-        """Combines a thread's own accumulators into the first one."""
+        """Combines a thread's own accumulators into the first one.
+
+        Args:
+            held: One buffer per accumulator.
+            count: How many sets of accumulators it holds, a power of two.
+        """
         while count > 1:
             count //= 2
             for position in range(count):

@@ -64,7 +64,12 @@ class SimtCore:
             device.store(self.sums, tirx.const(0, self.dtype), [at])
 
     def multiply(self, left: Expr, right: Expr) -> None:
-        """Adds the products of the tiles at bytes ``left`` and ``right`` of the shared memory."""
+        """Adds the products of the tiles at bytes ``left`` and ``right`` of the shared memory.
+
+        Args:
+            left: Offset of the left tile in shared memory, in bytes.
+            right: Offset of the right one.
+        """
         self._read(left, right, 0)
         for step in range(self.left.k_size):
             if step + 1 < self.left.k_size:
@@ -101,7 +106,11 @@ class SimtCore:
                 device.store(self.sums, self.sums[at] + left * right, [at])
 
     def store(self, sink: Sink) -> None:
-        """Stores the sums, up to four neighbouring columns at once."""
+        """Stores the sums, up to four neighbouring columns at once.
+
+        Args:
+            sink: Takes the sums, by row and column.
+        """
         lanes = min(sink.lanes, _SIDE)
         for row in range(self.side):
             for column in range(0, self.side, lanes):

@@ -142,7 +142,12 @@ class StridedThreadGroup:
     group: Expr
 
     def combine(self, held: Sequence[Buffer], combine: Combine) -> None:
-        """As :meth:`ThreadGroup.combine`; every member adds in the order of the members."""
+        """As :meth:`ThreadGroup.combine`; every member adds in the order of the members.
+
+        Args:
+            held: One buffer per accumulator.
+            combine: From two sets of accumulators to one.
+        """
         if self.size == 1:
             return
         kept = [_shared(self.size * self.stride, str(register.dtype)) for register in held]

@@ -72,12 +72,20 @@ class WarpSums:
 
         They are those of row ``lane / 4`` and columns ``2 (lane % 4)`` and the next, and of the
         same columns eight rows below.
+
+        Args:
+            row: Which 16 rows of the warp's tile.
+            column: Which 8 columns of it.
         """
         return (row * self.n_tiles + column) * 4
 
     @staticmethod
     def scratch(grid: WarpGrid) -> int:
-        """Bytes of shared memory that storing takes, when the tiles are no longer needed."""
+        """Bytes of shared memory that storing takes, when the tiles are no longer needed.
+
+        Args:
+            grid: How a tile is divided among warps.
+        """
         return grid.threads // WARP * ROWS * _strip_pitch(grid) * 4
 
     def store(self, sink: Sink) -> None:
@@ -85,6 +93,9 @@ class WarpSums:
 
         What the epilogue of a strip reads by rows is asked for before the strip ahead of it is
         worked on: a block of all registers has no other to fill the time that memory takes.
+
+        Args:
+            sink: Takes the sums, by row and column.
         """
         device.barrier()  # all warps have read the last tiles
         strip = _strip(self.grid)

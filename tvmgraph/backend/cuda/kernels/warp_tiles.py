@@ -110,11 +110,21 @@ class WarpTiles:
     m_tiles: int
 
     def sums(self, columns: int) -> Buffer:
-        """Registers for the products of the warp's rows with ``columns`` columns."""
+        """Registers for the products of the warp's rows with ``columns`` columns.
+
+        Args:
+            columns: A multiple of 8.
+        """
         return device.registers(self.m_tiles * columns // COLUMNS * 4, "float32")
 
     def add_products(self, sums: Buffer, own: TileView, other: TileView) -> None:
-        """Adds the products of the warp's rows of a tile with all rows of another one."""
+        """Adds the products of the warp's rows of a tile with all rows of another one.
+
+        Args:
+            sums: Registers of :meth:`sums`.
+            own: The tile whose rows are divided among the warps.
+            other: The tile of which all rows are used.
+        """
         a = device.registers(self.m_tiles * 4, "uint32")
         b = device.registers(4, "uint32")
         n_tiles = other.tile.mn_size // COLUMNS
@@ -131,7 +141,13 @@ class WarpTiles:
                 self._multiply(sums, a, b, column, n_tiles)
 
     def add_rows(self, sums: Buffer, weights: Buffer, other: TileView) -> None:
-        """Adds the rows of a tile, weighed by packed factors of the warp's rows."""
+        """Adds the rows of a tile, weighed by packed factors of the warp's rows.
+
+        Args:
+            sums: Registers of :meth:`sums`.
+            weights: The factors, as :meth:`pack` packs them.
+            other: The tile whose rows are added.
+        """
         a = device.registers(self.m_tiles * 4, "uint32")
         b = device.registers(4, "uint32")
         transposed_tile = SharedTile(other.tile.k_size, other.tile.mn_size, _ITEM, k_major=False)
@@ -158,18 +174,32 @@ class WarpTiles:
                 device.ptx(INSTRUCTIONS[self.dtype], *c, *rows, *columns, *c)
 
     def pack(self, sums: Buffer, packed: Buffer) -> None:
-        """Packs pairs of sums, in the order of the factors of :meth:`add_rows`."""
+        """Packs pairs of sums, in the order of the factors of :meth:`add_rows`.
+
+        Args:
+            sums: Registers of :meth:`sums`.
+            packed: Registers of 32 bits, one per pair.
+        """
         for at in range(int(packed.shape[0])):
             low, high = sums[i32(2 * at)], sums[i32(2 * at + 1)]
             device.ptx(PACK[self.dtype], packed[i32(at)], high, low)
 
     def row_of(self, number: int) -> Expr:
-        """Row of the block that is the lane's row ``number``: two of every 16, eight apart."""
+        """Row of the block that is the lane's row ``number``: two of every 16, eight apart.
+
+        Args:
+            number: Which of the lane's rows, from 0.
+        """
         block, half = divmod(number, 2)
         return self.row + i32(block * ROWS + 8 * half) + div(self.lane, 4)
 
     def column_of(self, column: int, which: int) -> Expr:
-        """Column of the lane's sum ``which``, 0 or 1, of a row in a block of eight columns."""
+        """Column of the lane's sum ``which``, 0 or 1, of a row in a block of eight columns.
+
+        Args:
+            column: Which block of eight columns.
+            which: Which of the two sums.
+        """
         return mod(self.lane, 4) * i32(2) + i32(column * COLUMNS + which)
 
     def store(
