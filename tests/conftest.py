@@ -84,24 +84,28 @@ class CompiledCases:
         from tvmgraph.compiler import compile_graph, compile_many
         from tvmgraph.lowering import lower
 
-        graphs = {}
-        for case in self.cases:
+        cases = {case.name.replace("-", "_"): case for case in self.cases}
+        graphs: dict[str, Any] = {}
+        for name, case in cases.items():
             try:
-                graph = case.graph()
-                lower(graph)
-                graphs[case.name.replace("-", "_")] = graph
+                graphs[name] = case.graph()
             except Exception as e:
                 self.failures[case.name] = e
-        try:
-            self.executable = compile_many(graphs, target=self.target)
-        except Exception:
-            for name, graph in list(graphs.items()):  # find the culprits one by one
-                try:
-                    compile_graph(graph, target=self.target)
-                except Exception as e:
-                    self.failures[name[::-1].replace("_", "-", 1)[::-1]] = e
-                    del graphs[name]
-            self.executable = compile_many(graphs, target=self.target)
+        # What finds the graphs that the others cannot be compiled with; the second takes long.
+        checks = [lower, functools.partial(compile_graph, target=self.target)]
+        while self.executable is None:
+            try:
+                self.executable = compile_many(graphs, target=self.target)
+            except Exception:
+                if not checks:
+                    raise
+                check = checks.pop(0)
+                for name, graph in list(graphs.items()):
+                    try:
+                        check(graph)
+                    except Exception as e:
+                        self.failures[cases[name].name] = e
+                        del graphs[name]
 
 
 #: What is compiled for a processor: by the name of the parameter, the cases of the run.
