@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import copy
+import dataclasses
 import warnings
 from typing import Any
 
@@ -12,6 +14,7 @@ import pytest
 from tests.capture.any_python import MODES, seen
 from tests.capture.test_fuzz import assert_same, define
 from tvmgraph import JitConfig, Tensor, jit
+from tvmgraph.jit import function
 
 #: Numbers of the calls; after two equal ones the third is the quick one.
 CALLS = (1, 1, 1, 2, 3, 1, 2)
@@ -144,3 +147,79 @@ def test_contents_of_containers_are_those_of_python(name: str, mode: str) -> Non
         wanted, found = (calls(source, name, m) for m in (None, mode))
     for call, (a, b) in enumerate(zip(wanted, found, strict=True)):
         assert_same(a, b, f"{name}, {mode}, call {call}\n{source}")
+
+
+GROWING = {
+    "set": (set, lambda s, k: s.add(k)),
+    "list": (list, lambda s, k: s.append(k)),
+    "dict": (dict, lambda s, k: s.update({k: k})),
+    "array": (lambda: np.zeros(2), lambda s, k: s.fill(k)),
+}
+
+
+@pytest.mark.parametrize("kind", GROWING)
+def test_argument_that_grows_is_left_to_python_after_a_dozen_captures(kind: str) -> None:
+    make, grow = GROWING[kind]
+    f = jit(lambda x, s: x * len(s) + 1, jit_config=JitConfig(jit_level="O0"))
+    held = make()
+    for k in range(20):
+        grow(held, k)
+        assert f(Tensor([1.0]), held).item() == len(held) + 1
+    assert f.compile_count == 12 and f.churned is not None
+
+
+def test_code_that_raises_at_every_call_is_captured_a_few_times(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    f = jit(raising, jit_config=JitConfig(jit_level="O0"))
+    captured: list[object] = []
+    whole = function.capture
+    monkeypatch.setattr(function, "capture", lambda *args: captured.append(args[0]) or whole(*args))
+    x = Tensor([1.0, 2.0])
+    for _ in range(12):
+        with pytest.raises(ValueError, match="7"):
+            f(x, 7)
+    assert captured.count(raising) == 3
+    assert f(x, 2).asnumpy().tolist() == [3, 5]
+
+
+def raising(x: Tensor, n: int) -> Tensor:
+    y = x * 2 + 1
+    return y.reshape(n)
+
+
+class Held:
+    def __init__(self, v: Any) -> None:
+        self.v = v
+        self.log = [v]
+
+    def twice(self) -> Any:
+        return self.v * 2
+
+
+class Table(dict[str, Any]):
+    def __init__(self, **items: Any) -> None:
+        super().__init__(**items)
+        self.count = len(self)
+
+
+@dataclasses.dataclass
+class Data:
+    a: Any
+    b: int = 2
+
+
+def makes_objects(x: Tensor) -> Tensor:
+    held, table, data = Held(x), Table(t=x), Data(x)
+    copied, other = copy.copy(held), dataclasses.replace(data, b=3)
+    held.v = held.v + 1
+    return held.twice() + table["t"] * table.count + data.a * other.b + len(copied.log)
+
+
+@pytest.mark.parametrize("fullgraph", [False, True])
+def test_function_that_makes_objects_is_captured_once(fullgraph: bool) -> None:
+    f = jit(makes_objects, jit_config=JitConfig(jit_level="O0"), fullgraph=fullgraph)
+    for k in range(4):
+        x = Tensor([float(k)])
+        assert f(x).item() == makes_objects(x).item()
+    assert f.compile_count == 1

@@ -322,7 +322,10 @@ class Guards:
             return
         self._refuse_change(frame)
         for name in code.co_varnames[: code.co_argcount]:
-            self._add_given(frame.f_locals.get(name), code)
+            value = frame.f_locals.get(name)
+            if code.co_name == "__init__" and is_plain_object(value) and not attributes(value):
+                self.fresh[id(value)] = value  # it is being made
+            self._add_given(value, code)
         self.handed.keep(*frame.f_locals.values())
         if (code, id(space)) in self._codes:
             return

@@ -28,12 +28,14 @@ class Native:
     ) -> object:
         """Runs code that is not interpreted, which may not change what is older than the call.
 
-        What it changes is seen afterwards: a graph break leaves the call to Python.
+        What it changes is seen afterwards: a graph break leaves the call to Python. A whole graph
+        is used once then, see :meth:`tvmgraph.capture.guards.Guards.look_again`.
         """
-        if not self.settings.lax or is_package(function):
+        if is_package(function):
             return self._run_natively(function, args, kwargs)
         owner, mark = getattr(function, "__self__", None), self.effects.mark()
-        old = contents_of((owner, *args, *kwargs.values()), self.effects.is_old)
+        given = (owner, *args, *kwargs.values()) if self.settings.lax else ()
+        old = contents_of(given, self.effects.is_old)
         result = self._run_natively(function, args, kwargs)
         changed = first_changed(old) if self.effects.mark() == mark else None
         if changed is not None:

@@ -19,9 +19,9 @@ import numpy as np
 from tvmgraph import dtypes, forking, hooks
 from tvmgraph.capture import tree
 from tvmgraph.capture.containers import pairs
-from tvmgraph.capture.expect import forget_with, identified, own_attributes
+from tvmgraph.capture.expect import forget_with, has_contents, identified, own_attributes
 from tvmgraph.capture.promotion import MutableFloat, MutableInt, Operand, Promotion
-from tvmgraph.capture.record import Captured, capture
+from tvmgraph.capture.record import Captured, argument_labels, capture
 from tvmgraph.capture.settings import Settings
 from tvmgraph.config import JitConfig, effective_jit_config
 from tvmgraph.config.flag_registry import active
@@ -57,6 +57,7 @@ if TYPE_CHECKING:
     from tvmgraph.jit.regions.segment import Region
 
 _MAX_ENTRIES = 16  # captures kept per kind of arguments
+_MAX_RAISES = 3  # captures in a row of one kind of arguments in which the code raised
 _MAX_UNUSED = 12  # captures in a row that no other call could use
 _MAX_KEYS = 1024  # kinds of arguments; the least recently used is forgotten
 
@@ -126,6 +127,8 @@ class JitFunction(Inspectable):
         self.unused = 0  # captures in a row that served one call each, since what is read changed
         self._reused = False  # whether the newest capture served another call
         self._newest: weakref.ref[Entry] | None = None
+        self._raises: dict[object, int] = {}  # by kind of arguments, since the last capture
+        self._contents: dict[str, int] = {}  # of the arguments that were captured last, hashed
         self.churned: CaptureError | None = None  # why it is not captured any more
         self._quick: object = None  # key of what the quick call may serve
         self.varying = Varying()
@@ -258,18 +261,46 @@ class JitFunction(Inspectable):
             acted = versioned.acted
             entry = self._compile_aliased(leaves, why, config, args, kwargs)
             return self._first_run(entry, leaves, config, args, kwargs, acted)
+        return self._serve_new(key, why, config, leaves, args, kwargs)
+
+    def _serve_new(
+        self, key: object, why: str, config: JitConfig, leaves: list[Tensor],
+        args: tuple[object, ...], kwargs: dict[str, object],
+    ) -> object:  # fmt: skip
+        """Serves a call that no entry of its key fits; remembers why it cannot be captured."""
         if self.churned is not None:
             raise self.churned
         if graph_breaks.still_refused(self, key):
             raise self.refused[key]
         try:
-            return self._serve(key, why, config, leaves, args, kwargs)
+            result = self._serve(key, why, config, leaves, args, kwargs)
+            self._raises.clear()
+            return result
+        except Raised as e:
+            self._note_raise(key, e.error)
+            raise
         except CaptureError as e:
             if graph_breaks.may_break(self, e):
                 self.refused[key] = e  # what it holds is let go of where it is handled
                 if not isinstance(e, LeavesGraph):
                     graph_breaks.learn(self, e.node, e)
             raise
+
+    def _note_raise(self, key: object, error: BaseException) -> None:
+        """Leaves calls to Python whose code raises whenever it is captured.
+
+        Args:
+            key: The kind of arguments.
+            error: What the code raised.
+        """
+        if len(graph_breaks.nodes_of(error)) > 1:  # tracebacks would show pieces of both functions
+            return
+        self._raises[key] = self._raises.get(key, 0) + 1
+        often = sum(self._raises.values()) >= _MAX_UNUSED
+        if (often or self._raises[key] >= _MAX_RAISES) and graph_breaks.is_lax(self):
+            graph_breaks.learn(self, graph_breaks.node_of(error), error)
+            why = CaptureError(f"it raises {type(error).__name__} again and again", op="jit")
+            self.refused[key], self.churned = why, why if often else self.churned
 
     def _run_recent(self, args: tuple[object, ...], kwargs: dict[str, object]) -> object:
         """Runs the capture that served the call before; ``MISS`` if it does not fit."""
@@ -359,7 +390,7 @@ class JitFunction(Inspectable):
         acted = versioned.acted
         found = self._varying_entry(leaves, args, kwargs, config)
         if found is None:
-            self._check_churn()
+            self._check_churn(args, kwargs)
             why = why or why_new(self.fn, self.newest, args, kwargs)
             entry = self._compile(key, why, config, args, kwargs)
         else:
@@ -369,10 +400,18 @@ class JitFunction(Inspectable):
         self._recent = recent_call(entry, args, kwargs)
         return self._first_run(entry, leaves, config, args, kwargs, acted)
 
-    def _check_churn(self) -> None:
+    def _check_churn(self, args: tuple[object, ...], kwargs: dict[str, object]) -> None:
         """Counts captures that no other call can use, since what the function reads changes."""
         newest = self._newest and self._newest()
         change = newest.captured.guards.change(ask=False) if newest is not None else None
+        before, self._contents = self._contents, {
+            name: hash(key_of(value, []))
+            for name, value in argument_labels(self.fn, args, kwargs).items()
+            if has_contents(value)
+        }  # fmt: skip
+        for name, content in self._contents.items():
+            if before.get(name, content) != content:
+                change = change or (name, f"what the argument {name!r} holds changed")
         self.unused = self.unused + 1 if change is not None and not self._reused else 0
         self._reused = False
         if change is not None and self.unused >= _MAX_UNUSED and graph_breaks.is_lax(self):

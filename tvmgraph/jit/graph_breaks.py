@@ -7,6 +7,7 @@ must. Results, effects and exceptions are those of plain Python, and gradients g
 
 from __future__ import annotations
 
+import ast
 import sys
 import warnings
 from collections.abc import Mapping
@@ -81,18 +82,28 @@ def is_lax(function: JitFunction) -> bool:
     return settings.mode == "ast" and settings.attr_guard and not is_strict(function)
 
 
+def nodes_of(error: BaseException) -> list[ast.AST]:
+    """Returns what captured code was evaluating when it raised: in every function, outermost first.
+
+    Args:
+        error: An exception with the traceback of a capture.
+    """
+    found: list[ast.AST] = []
+    traceback = error.__traceback__
+    while traceback is not None:
+        if traceback.tb_frame.f_code is Interpreter._body.__code__:
+            found.append(locals_of(traceback.tb_frame)["frame"].node)
+        traceback = traceback.tb_next
+    return found
+
+
 def node_of(error: BaseException) -> Any:
     """Returns what captured code was evaluating when it raised, a node of its syntax tree.
 
     Args:
         error: An exception with the traceback of a capture.
     """
-    traceback = error.__traceback__
-    while traceback is not None:
-        if traceback.tb_frame.f_code is Interpreter._body.__code__:
-            return locals_of(traceback.tb_frame)["frame"].node
-        traceback = traceback.tb_next
-    return None
+    return next(iter(nodes_of(error)), None)
 
 
 def let_go(error: _Error, handled: BaseException | None) -> _Error:
