@@ -206,13 +206,13 @@ def test_public_names_are_documented(path: Path) -> None:
 #: Rooms whose functions say what they take, and how many are still missing there: may only fall.
 ARGUMENTS_MISSING = {
     "backend/loop_ir": 0, "backend/cpu/kernels": 0, "backend": 0, "compiler": 0, "passes": 0,
-    "lowering": 0,
+    "lowering": 0, "graph": 0, "autodiff": 0, "runtime": 0, "machine": 0, "config": 0, "jit": 30,
 }  # fmt: skip
 
 
 @pytest.mark.parametrize("room", ARGUMENTS_MISSING)
 def test_arguments_are_documented(room: str) -> None:
-    """Functions of the compiler have ``Args:``, with shapes and units where there are some.
+    """Functions of these rooms have ``Args:``, with shapes and units where there are some.
 
     Rewrite rules have none: all take the match.
     """

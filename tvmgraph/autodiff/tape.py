@@ -104,7 +104,11 @@ class GradTape:
 
 
 def snapshot(tensor: Tensor) -> Tensor:
-    """Returns a tensor that denotes what ``tensor`` denotes now, whatever happens to it later."""
+    """Returns a tensor that denotes what ``tensor`` denotes now, whatever happens to it later.
+
+    Args:
+        tensor: A tensor, traced or not.
+    """
     if state.interpreter is not None:
         return state.interpreter.snapshot(tensor)
     return tensor.snapshot()

@@ -84,7 +84,11 @@ class GraphKernel:
 
 @functools.cache
 def at_level(level: int) -> GraphKernel:
-    """Returns the settings of an opt_level, 0 to 3."""
+    """Returns the settings of an opt_level, 0 to 3.
+
+    Args:
+        level: The opt_level.
+    """
     return GraphKernel(frozenset(name for name, needs in switches().items() if level >= needs))
 
 
@@ -121,7 +125,12 @@ def parse_flags(text: str) -> GraphKernel:
 
 
 def settings_of(options: Mapping[str, object], jit_level: str) -> GraphKernel | None:
-    """Returns the settings that the options of a JitConfig ask for, ``None`` for the level's."""
+    """Returns the settings that the options of a JitConfig ask for, ``None`` for the level's.
+
+    Args:
+        options: The options of a JitConfig, checked.
+        jit_level: ``"O0"`` to ``"O3"``, the level they come on top of.
+    """
     flags = options.get("graph_kernel_flags")
     found = None if flags is None else parse_flags(flags)
     if options.get("half_rounding") != "fast":
@@ -130,7 +139,11 @@ def settings_of(options: Mapping[str, object], jit_level: str) -> GraphKernel | 
 
 
 def check_rounding(value: object) -> None:
-    """Raises ConfigError if ``half_rounding`` cannot be ``value``."""
+    """Raises ConfigError if ``half_rounding`` cannot be ``value``.
+
+    Args:
+        value: What the user gave.
+    """
     if value not in ROUNDINGS:
         raise ConfigError(
             f"half_rounding cannot be {value!r}", op="JitConfig", at=user_source(),

@@ -253,6 +253,9 @@ def _choice(name: str, value: Any) -> str:
 def as_jit_config(value: object) -> JitConfig:
     """Converts a JitConfig, preset name or dict.
 
+    Args:
+        value: What the user gave.
+
     Raises:
         DTypeError: for anything else.
     """

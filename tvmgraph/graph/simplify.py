@@ -25,7 +25,11 @@ def _rebuild(graph: Graph, nodes: list[Node], outputs: tuple[Value, ...], **chan
 
 
 def dce(graph: Graph) -> Graph:
-    """Removes nodes and constants whose results nothing reads."""
+    """Removes nodes and constants whose results nothing reads.
+
+    Args:
+        graph: The graph; written parameters and effects count as read.
+    """
     live = set(graph.outputs)
     kept: list[Node] = []
     sizes = set[str]().union(*[v.type.roots for v in graph.outputs])
@@ -40,7 +44,11 @@ def dce(graph: Graph) -> Graph:
 
 
 def cse(graph: Graph) -> Graph:
-    """Computes equal expressions once (operators with regions and collectives are left alone)."""
+    """Computes equal expressions once (operators with regions and collectives are left alone).
+
+    Args:
+        graph: The graph.
+    """
     seen: dict[object, Node] = {}
     renamed: dict[Value, Value] = {}
     nodes: list[Node] = []
@@ -122,7 +130,11 @@ def _is_foldable(node: Node, consts: dict[Value, np.ndarray]) -> bool:
 
 
 def absorb_transposes(graph: Graph) -> Graph:
-    """Lets matrix products read transposed operands in place: ``x @ w.T`` copies no ``w.T``."""
+    """Lets matrix products read transposed operands in place: ``x @ w.T`` copies no ``w.T``.
+
+    Args:
+        graph: The graph.
+    """
     sources: dict[Value, Value] = {}
     nodes: list[Node] = []
     for node in graph.nodes:
@@ -171,7 +183,11 @@ def _simplify_regions(graph: Graph) -> Graph:
 
 
 def quiet(graph: Graph) -> Graph:
-    """Returns the graph without its prints: for computing it again, backwards or elsewhere."""
+    """Returns the graph without its prints: for computing it again, backwards or elsewhere.
+
+    Args:
+        graph: The graph.
+    """
     if not any(node.op.traits.effect for node in graph.walk()):
         return graph
     renamed: dict[Value, Value] = {}
@@ -190,10 +206,17 @@ def read_by(node: Node) -> tuple[Value, ...]:
     """Returns the inputs that a node computes with.
 
     What a Parameter was before it is assigned only says where its cotangent goes.
+
+    Args:
+        node: A node of a graph.
     """
     return node.inputs[1:] if node.op.name == _LEAF else node.inputs
 
 
 def pulled_back_to(node: Node) -> tuple[Value, ...]:
-    """Returns the inputs that cotangents of a node may go to; see :func:`read_by`."""
+    """Returns the inputs that cotangents of a node may go to; see :func:`read_by`.
+
+    Args:
+        node: A node of a graph.
+    """
     return node.inputs[:1] if node.op.name == _LEAF else node.inputs

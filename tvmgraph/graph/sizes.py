@@ -10,7 +10,11 @@ from tvmgraph.graph.ir import Graph, Node, Param, Value
 
 
 def is_symbolic(graph: Graph) -> bool:
-    """Whether a parameter has a symbolic size."""
+    """Whether a parameter has a symbolic size.
+
+    Args:
+        graph: The graph.
+    """
     return not all(p.value.type.is_static for p in graph.params)
 
 

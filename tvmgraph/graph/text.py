@@ -74,7 +74,11 @@ def format_node(node: Node, *, full: bool = False, indent: str = "") -> str:
 
 
 def quote(text: str) -> str:
-    """Quotes a label."""
+    """Quotes a label.
+
+    Args:
+        text: The label, which may hold any character.
+    """
     return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
@@ -115,7 +119,11 @@ def format_const(array: np.ndarray, *, full: bool) -> str:
 
 
 def canonical_text(graph: Graph) -> str:
-    """Returns a text with renumbered values and without names, sources and scopes."""
+    """Returns a text with renumbered values and without names, sources and scopes.
+
+    Args:
+        graph: The graph; equal texts mean equal code.
+    """
     numbers: dict[Value, int] = {}
 
     def number(v: Value) -> str:

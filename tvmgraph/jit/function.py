@@ -670,6 +670,10 @@ def key_of(value: Any, leaves: list[Tensor]) -> object:
     A tensor counts by its type and whether it is a Parameter, a number or string by its value, a
     list, tuple or dict by its items and attributes, an array by its elements, a set, deque or
     buffer by identity and contents, any other object by identity.
+
+    Args:
+        value: An argument, or a container of arguments.
+        leaves: Gets the tensors, in order.
     """
     if isinstance(value, Tensor):
         leaves.append(value)

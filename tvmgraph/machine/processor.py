@@ -102,6 +102,10 @@ class CpuModel:
 def cpu_model(name: str = "host", threads: int | None = None) -> CpuModel:
     """The :class:`CpuModel` of target ``name`` (of its host) with ``threads`` workers.
 
+    Args:
+        name: A target of ``configs/targets.toml``; of a GPU's its host counts.
+        threads: Workers; as many as the process has by default.
+
     Raises:
         TvmgraphError: There is no such target.
     """
@@ -158,7 +162,11 @@ def host_features() -> frozenset[str]:
 
 
 def described_target(name: str) -> str:
-    """Returns a target by name, with what vectors the processor at hand has if it is that."""
+    """Returns a target by name, with what vectors the processor at hand has if it is that.
+
+    Args:
+        name: A target, or ``"host"``.
+    """
     name = resolve(name)
     found = " ".join(f for f in _TELLING if f in host_features())
     return f"{name} ({found})" if name == HOST and found else name
@@ -169,6 +177,9 @@ def missing_features(wanted: Iterable[str]) -> list[str]:
 
     A system that does not list its features is taken to have them all. Tile registers have to be
     asked for, which is done here: without permission their first use ends the process.
+
+    Args:
+        wanted: Names of LLVM's features, such as ``"avx512f"``.
     """
     have = linux_flags()
     return [f for f in wanted if have and f in FEATURES and not _is_usable(f, have)]

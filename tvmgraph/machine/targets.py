@@ -40,6 +40,9 @@ def target_names(kind: str = "") -> tuple[str, ...]:
 def target_row(name: str) -> Mapping[str, Any]:
     """The row of a target; that of ``"host"`` is the one ``TVMGRAPH_CPU`` names, if it is set.
 
+    Args:
+        name: A target, or ``"host"``.
+
     Raises:
         TvmgraphError: There is no such target.
     """
@@ -62,6 +65,9 @@ def backend_name(name: str) -> str:
 
 def resolve(name: str) -> str:
     """Says which target a name stands for: ``"host"`` may be another one by ``TVMGRAPH_CPU``.
+
+    Args:
+        name: A target, or ``"host"``.
 
     Raises:
         ConfigError: ``TVMGRAPH_CPU`` names no processor of the table.

@@ -53,6 +53,10 @@ def configure_threads(count: int | None = None) -> int:
     TVM reads these variables when a thread runs its first parallel region, so this must come
     before any kernel is called. Workers are not bound to cores, because binding also pins the
     calling thread and whatever pools other libraries create from it.
+
+    Args:
+        count: Workers that are wished for; without one what the environment says, or the physical
+            cores.
     """
     global _given, _written
     threads = thread_count(count)
@@ -64,7 +68,11 @@ def configure_threads(count: int | None = None) -> int:
 
 
 def read(path: Path) -> str:
-    """A file of the system without the end of its line; empty where there is none."""
+    """A file of the system without the end of its line; empty where there is none.
+
+    Args:
+        path: The file.
+    """
     try:
         return path.read_text().strip()
     except OSError:

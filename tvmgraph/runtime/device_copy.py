@@ -122,7 +122,11 @@ def _numpy_dtype(name: str) -> np.dtype:
 
 
 def keep_error(error: Exception) -> None:
-    """Keeps an error of Python code that compiled code calls: TVM only hands on its text."""
+    """Keeps an error of Python code that compiled code calls: TVM only hands on its text.
+
+    Args:
+        error: What it raised; :func:`translated` hands it on.
+    """
     _inside.error = error
 
 

@@ -70,7 +70,11 @@ class DeviceImage:
 
 
 def describe(images: Iterable[DeviceImage]) -> list[list[object]]:
-    """Returns everything but the code as plain data, for :func:`assemble`."""
+    """Returns everything but the code as plain data, for :func:`assemble`.
+
+    Args:
+        images: The images of one library, in order.
+    """
     return [[len(i.code), [k.as_json() for k in i.kernels]] for i in images]
 
 
@@ -113,7 +117,11 @@ def add_images(module: object, images: Sequence[DeviceImage]) -> None:
 
 
 def modules_in(module: tvm_ffi.Module) -> Iterator[tvm_ffi.Module]:
-    """A module of TVM's runtime and all those that it imports."""
+    """A module of TVM's runtime and all those that it imports.
+
+    Args:
+        module: The root.
+    """
     yield module
     for inner in module.imports:
         yield from modules_in(inner)

@@ -72,7 +72,11 @@ def make_folder(path: Path) -> None:
 
 
 def make_private(path: Path) -> None:
-    """Leaves a file to this user alone."""
+    """Leaves a file to this user alone.
+
+    Args:
+        path: The file.
+    """
     os.chmod(path, _PRIVATE_FILE)
 
 
