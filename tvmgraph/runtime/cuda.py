@@ -126,17 +126,6 @@ def _version(number: int) -> tuple[int, int]:
     return number // 1000, number % 1000 // 10
 
 
-def driver_version() -> tuple[int, int]:
-    """Returns the version of CUDA that the driver supports.
-
-    Raises:
-        DeviceError: without a driver that is new enough.
-    """
-    found = c_int()
-    _driver().cuDriverGetVersion(byref(found))
-    return _version(found.value)
-
-
 @functools.cache
 def devices() -> tuple[Device, ...]:
     """Returns the GPUs of this machine.
