@@ -560,3 +560,25 @@ def test_a_cell_that_gets_the_id_of_another_is_seen(monkeypatch: Any) -> None:
     for layer in (nn.ReLU(), nn.Tanh(), nn.Sigmoid()):
         net[0] = layer
         np.testing.assert_allclose(compiled(ONE).asnumpy(), layer(ONE).asnumpy(), rtol=1e-6)
+
+
+class _Scaled(nn.Cell):
+    def __init__(self) -> None:
+        super().__init__()
+        self.scale = Tensor([2.0, 3.0])
+
+    def construct(self, x: Tensor) -> Tensor:
+        return x * self.scale
+
+
+@pytest.mark.parametrize("make", [_Scaled, lambda: nn.OneHot(depth=2)], ids=["own", "library"])
+def test_what_a_cell_made_at_every_call_holds_is_no_condition(make):
+    x = Tensor([1, 0])
+
+    @jit
+    def f(x):
+        return make()(x)
+
+    with ms.assert_max_compiles(1):
+        for _ in range(3):
+            assert f(x).asnumpy().tolist() == make()(x).asnumpy().tolist()

@@ -114,7 +114,7 @@ class Guards:
         originals: What changed containers held before the capture changed them, by ``id``.
         own: Objects with a state, such as random generators, that the capture made, by ``id``.
         made: Cells that the capture made, which the captured function may hold without any name,
-            by ``id``.
+            by ``id``. Every call makes them anew, so that what they hold is no condition.
         fresh: Other objects that it made, by ``id``: what they hold is no read.
         written: Attributes and variables that the capture wrote: what it reads of them later is
             its own.
@@ -542,20 +542,16 @@ class Guards:
         """Returns what is looked at before every call, as text; not that builtins are builtins."""
         here = [g for g in self._always.values() if g.active and g.before != repr(ABSENT)]
         found = [g.place.label for g in here]
-        for ref, known in self._cells.values():
-            cell = ref()
-            if cell is not None:
-                found += [f"{type(cell).__name__}.{n}" for n in known.plain if n[0] != "_"]
+        for cell, known in self._watched():
+            found += [f"{type(cell).__name__}.{n}" for n in known.plain if n[0] != "_"]
         return list(dict.fromkeys(found))
 
     def varying(self) -> list[Slot]:
         """Returns the places that held a Python number and hold another one of its class now."""
         here = [g for g in self._always.values() if not isinstance(g.place, Memoized)]
         places = [(g.place, g.value) for g in here if type(g.value) in _NUMBERS]
-        for ref, known in self._cells.values():
-            cell = ref()
-            if cell is not None:
-                places += [(member(cell, n), v) for n, v in known.numbers.items()]
+        for cell, known in self._watched():
+            places += [(member(cell, n), v) for n, v in known.numbers.items()]
         found: dict[object, Slot] = {}
         for place, before in places:
             now = place.read()
@@ -597,11 +593,15 @@ class Guards:
         found = self._cell_change(flags_only=True)
         return None if found is None else found[1]
 
-    def _cell_change(self, flags_only: bool = False) -> tuple[str, str] | None:
-        for ref, before in self._cells.values():
+    def _watched(self) -> Iterator[tuple[CellLike, CellState]]:
+        """Yields the Cells from outside that are not gone, with what is known of each."""
+        for key, (ref, known) in self._cells.items():
             cell = ref()
-            if cell is None:  # gone, so that nobody can change it any more
-                continue
+            if cell is not None and key not in self.made:
+                yield cell, known
+
+    def _cell_change(self, flags_only: bool = False) -> tuple[str, str] | None:
+        for cell, before in self._watched():
             found = before.flag_difference(cell) if flags_only else before.difference(cell)
             if found is not None:
                 name, old, new = found
