@@ -17,6 +17,8 @@ from tvmgraph import Tensor, ops
 from tvmgraph.autodiff.reverse import reverse
 from tvmgraph.backend.cpu import schedule as cpu
 from tvmgraph.backend.cpu.schedule import schedule_func
+from tvmgraph.capture import capture
+from tvmgraph.compiler.build import blame
 from tvmgraph.config.options import CompileOptions
 from tvmgraph.export import to_onnx
 from tvmgraph.graph import Graph, check, parse
@@ -279,3 +281,19 @@ def _compile_all() -> None:
         print(name, flush=True)
         found = ms.jit(function)(x).asnumpy()
         np.testing.assert_allclose(found, function(x).asnumpy(), 2e-3, 2e-4)
+
+
+def test_who_is_to_blame_is_asked_once_per_kind_of_node():
+    """A network repeats its operators; compiling each copy alone would take minutes."""
+
+    def chain(x):
+        for _ in range(20):
+            x = ops.exp(x * 0.5)
+        return x
+
+    x = Tensor(np.ones(3, np.float32))
+    graph = capture(chain, (x,), {}).graph
+    tried: list[Graph] = []
+    error = blame(graph, RuntimeError("none"), tried.append)
+    assert [g.nodes[0].op.name for g in tried] == ["mul", "exp"]
+    assert "every operator compiles alone" in str(error)

@@ -172,6 +172,8 @@ def link(built: Built, name: str, phases: Phases, folder: Path) -> Path | None:
 def blame(graph: Graph, cause: Exception, attempt: Callable[[Graph], object]) -> TvmgraphError:
     """Finds the node that TVM cannot compile by compiling the nodes one at a time.
 
+    A kind of node (operator, types and attributes) is compiled once: networks repeat theirs.
+
     Args:
         graph: The graph.
         cause: Why it cannot be compiled.
@@ -179,9 +181,14 @@ def blame(graph: Graph, cause: Exception, attempt: Callable[[Graph], object]) ->
     """
     from tvmgraph.lowering.relax import lowering_error
 
+    tried: set[str] = set()
     for node in graph.nodes:
+        alone = isolate(node)
+        if (kind := alone.structural_hash()) in tried:
+            continue
+        tried.add(kind)
         try:
-            attempt(isolate(node))
+            attempt(alone)
         except Exception as e:
             return lowering_error(node, e)
     first = next((line for line in str(cause).splitlines()[::-1] if line.strip()), "unknown")
