@@ -25,7 +25,7 @@ from tvmgraph.backend.cpu.intrinsics.half import convert
 from tvmgraph.backend.cpu.intrinsics.lanes import Lanes
 from tvmgraph.backend.loop_ir.access import dtype_bytes
 from tvmgraph.backend.loop_ir.half_rounding import has_type, rounding
-from tvmgraph.backend.loop_ir.program import is_choice, product, static_shape, substitute
+from tvmgraph.backend.loop_ir.program import is_choice, product, static_shape
 
 #: Functions that have no vector form in float64.
 _LIBRARY = frozenset((
@@ -203,7 +203,7 @@ class _Spread:
     """
 
     def __init__(self) -> None:
-        self._slots: dict[int, tuple[tirx.Var, _Slot]] = {}
+        self._slots: dict[int, _Slot] = {}
         self._bound: dict[int, _Bound] = {}  # by the variable's identity
 
     def __call__(self, value: ir.Expr) -> ir.Expr:
@@ -213,9 +213,10 @@ class _Spread:
     def statements(self, last: tirx.Stmt) -> tuple[list[tirx.Stmt], list[tirx.Stmt]]:
         """The places of all variables, and the statements up to ``last``, which read them."""
         ordered = [*self._needed(last).values(), last]
-        loads = {var: slot.load for var, slot in self._slots.values()}
-        made = [slot.made for _, slot in self._slots.values()]
-        return made, [substitute(statement, loads) for statement in ordered]
+        loads = {key: slot.load for key, slot in self._slots.items()}
+        made: list[tirx.Stmt] = [slot.made for slot in self._slots.values()]
+        read = (tirx.Var, lambda var: loads.get(hash(var), var))
+        return made, [tvm_ffi.structural_map(statement, read) for statement in ordered]
 
     def _lift(self, let: tirx.Let) -> ir.Expr:
         self._bind(let.var, self._slot(let.var).store(let.value))
@@ -239,7 +240,9 @@ class _Spread:
         return var
 
     def _slot(self, var: tirx.Var) -> _Slot:
-        return self._slots.setdefault(hash(var), (var, _Slot(var)))[1]
+        if hash(var) not in self._slots:
+            self._slots[hash(var)] = _Slot(var)
+        return self._slots[hash(var)]
 
     def _bind(self, var: tirx.Var, statement: tirx.Stmt, inside: Collection[int] = ()) -> None:
         reads = tuple(key for key in _variables(statement) if key not in inside)
