@@ -100,6 +100,16 @@ if had: delattr(p, "q")
 else: p.q = n
 return x, had, hasattr(p, "q")
 ''', ()),
+    'del of several': (LIBRARY, '''
+a, b, p = n, x * 2, Plain()
+p.q, p.r = n, [1, 2]
+c = [a, b]
+del (a, [p.q, p.r[0]]), c[1]
+SEEN.append((vars(p), len(c)))
+try: a
+except NameError as e: SEEN.append(str(e))
+return b
+''', ()),
     'vars': (LIBRARY + 'p = Plain()', '''
 SEEN.append(getattr(p, "q", None))
 vars(p)["q"] = x + 1

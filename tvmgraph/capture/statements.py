@@ -148,21 +148,27 @@ class Statements:
         self.store(node.name, function, frame)
 
     def _Delete(self: Interpreter, node: ast.Delete, frame: Frame) -> None:
-        for t in node.targets:
-            if isinstance(t, ast.Name):
-                self.load(t.id, frame)
-                owner = frame.owner(t.id)
-                if owner is None:
-                    self.refuse(node, frame, f"deleting the global name {t.id!r}")
-                del owner.names[t.id]
-            elif isinstance(t, ast.Subscript):
-                owner, key = self.evaluate(t.value, frame), self.evaluate(t.slice, frame)
-                self.effects.call(owner, "__delitem__", (key,), {}, node, frame)
-            else:
-                owner = self.evaluate(t.value, frame)
-                if self.effects.existed(owner):
-                    self.refuse(node, frame, "deleting an attribute", "set it to None")
-                delattr(owner, frame.source.mangle(t.attr))
+        for target in node.targets:
+            self._delete(target, node, frame)
+
+    def _delete(self: Interpreter, target: ast.expr, node: ast.Delete, frame: Frame) -> None:
+        if isinstance(target, ast.Name):
+            self.load(target.id, frame)
+            owner = frame.owner(target.id)
+            if owner is None:
+                self.refuse(node, frame, f"deleting the global name {target.id!r}")
+            del owner.names[target.id]
+        elif isinstance(target, ast.Subscript):
+            owner, key = self.evaluate(target.value, frame), self.evaluate(target.slice, frame)
+            self.effects.call(owner, "__delitem__", (key,), {}, node, frame)
+        elif isinstance(target, ast.Attribute):
+            owner = self.evaluate(target.value, frame)
+            if self.effects.existed(owner):
+                self.refuse(node, frame, "deleting an attribute", "set it to None")
+            delattr(owner, frame.source.mangle(target.attr))
+        elif isinstance(target, (ast.Tuple, ast.List)):
+            for inner in target.elts:
+                self._delete(inner, node, frame)
 
     # ---- assignment -------------------------------------------------------------------------
 

@@ -222,13 +222,15 @@ class GeneratorDataset(Source):
         )  # fmt: skip
 
 
-def _column(rows: Tensor | Sequence[object]) -> np.ndarray:
+def _column(rows: object) -> np.ndarray:
     """Returns rows as one array; one of arrays where their shapes differ."""
     if isinstance(rows, Tensor):
         return rows.asnumpy()
     try:
         return np.asarray(rows)
     except ValueError:
+        if not isinstance(rows, Sequence):
+            raise
         found = np.empty(len(rows), object)
         found[:] = [np.asarray(r) for r in rows]
         return found

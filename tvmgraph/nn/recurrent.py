@@ -135,7 +135,8 @@ class _Recurrent(Cell):
         weights = (self.compute(getattr(self, f"{k}_{self._suffixes[index]}")) for k in kinds)
         if x.dtype.is_float:  # a network of halves calls with them, whatever its weights are
             weights = (F.cast(w, x.dtype) for w in weights)
-        w_ih, w_hh, b_ih, b_hh = (*weights, None, None)[:4]
+        w_ih, w_hh, *biases = weights
+        b_ih, b_hh = biases or (None, None)
         turned = lengths is not None and backwards
         if turned:  # then the last valid step is the first one, and what is not valid comes last
             x = F.reverse_sequence(x, lengths, 0, 1)

@@ -60,8 +60,9 @@ def lapack(function: Callable[..., object]) -> Callable[..., object]:
 def _halved(found: object) -> object:
     if isinstance(found, tuple):
         return tuple(_halved(a) for a in found)
-    single = isinstance(found, np.ndarray) and found.dtype == np.float32
-    return found.astype(np.float16) if single else found
+    if isinstance(found, np.ndarray) and found.dtype == np.float32:
+        return found.astype(np.float16)
+    return found
 
 
 SYMMETRIC = np.array([[4.0, 1.0, 0.5], [1.0, 3.0, -0.25], [0.5, -0.25, 2.0]])
