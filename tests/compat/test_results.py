@@ -151,10 +151,11 @@ MISTAKES: dict[str, tuple[Callable[[], Any], type[Exception]]] = {
 }  # fmt: skip
 
 
+@pytest.mark.parametrize("compiled", [False, True])
 @pytest.mark.parametrize("name", CASES)
-def test_result(name: str) -> None:
+def test_result(name: str, compiled: bool) -> None:
     compute, dtype, wanted = CASES[name]
-    found = compute()
+    found = ms.jit(compute)() if compiled else compute()
     assert found.dtype == dtype
     np.testing.assert_allclose(found.asnumpy(), wanted, rtol=1e-6, atol=1e-6)
 
