@@ -315,3 +315,26 @@ def test_sizes_in_loops_of_files_and_rolls(tmp_path: pathlib.Path) -> None:
     ms.export(compiled, x, file_name=tmp_path / "counts.graph", file_format="GRAPH")
     for y in (x, Tensor([5] * 7)):
         assert ms.load(tmp_path / "counts.graph")(y).tolist() == counts(y).tolist()
+
+
+@pytest.mark.parametrize("add", [
+    lambda x, rows, y: ops.zeros_like(x).index_add(0, rows, y),
+    lambda x, rows, y: ops.tensor_scatter_add(ops.zeros_like(x), rows.unsqueeze(-1), y),
+], ids=["index_add", "tensor_scatter_add"])  # fmt: skip
+def test_rows_of_an_expert_are_added_back(add):
+    """A mixture of experts: the rows that chose one are computed, and added where they stood."""
+
+    def loss(x, weight, chosen):
+        rows = ops.nonzero(chosen == 1)[:, 0]
+        return (add(x, rows, ops.matmul(x[rows], weight)) ** 2).sum()
+
+    rng = np.random.default_rng(0)
+    x, weight = (Tensor(rng.standard_normal((n, 4)).astype(np.float32)) for n in (7, 4))
+    compiled = jit(ms.value_and_grad(loss, (0, 1)), fullgraph=True)
+    with ms.assert_max_compiles(1):
+        for chosen in ([0, 1, 1, 0, 1, 2, 0], [1] * 7, [0] * 7):
+            (got, got_grads), (want, want_grads) = (
+                f(x, weight, Tensor(chosen)) for f in (compiled, ms.value_and_grad(loss, (0, 1)))
+            )
+            for a, b in zip((got, *got_grads), (want, *want_grads)):
+                np.testing.assert_allclose(a.asnumpy(), b.asnumpy(), rtol=1e-5, atol=1e-5)

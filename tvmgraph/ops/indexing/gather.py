@@ -141,7 +141,9 @@ def gather_d(x: Tensor, dim: int, index: Tensor) -> Tensor:
 def split_columns(name: str, x: Tensor, indices: object) -> list[Tensor]:
     """Splits the last axis of ``indices`` into one index tensor per leading axis of ``x``."""
     indices = as_index(name, indices, "indices")
-    depth = indices.type.static_shape[-1] if indices.ndim else 0
+    depth = indices.type.shape[-1] if indices.ndim else 0
+    if not isinstance(depth, int):
+        depth = indices.type.static_shape[-1]  # raises: the number of coordinates decides the form
     if not 1 <= depth <= x.ndim:
         raise bad(
             ShapeError,
