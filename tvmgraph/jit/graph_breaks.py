@@ -177,7 +177,7 @@ def still_refused(function: JitFunction, key: object) -> bool:
 
     Args:
         function: The compiled function.
-        key: What the calls have in common; see :func:`tvmgraph.jit.function.key_of`.
+        key: What the calls have in common; see :func:`tvmgraph.jit.call_key.key_of`.
     """
     error = function.refused.get(key)
     if isinstance(error, LeavesGraph) and not error.holds():

@@ -28,8 +28,9 @@ from tvmgraph.config import JitConfig
 from tvmgraph.core.state import derived, state
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.errors import CaptureError, TooFewElements
+from tvmgraph.jit.call_key import key_of
 from tvmgraph.jit.fast import MISS
-from tvmgraph.jit.function import JitFunction, key_of
+from tvmgraph.jit.function import JitFunction
 from tvmgraph.jit.graph_breaks import ENTERED, Raised, let_go, node_of
 from tvmgraph.jit.regions.flow import KEPT, Names, walk, writes
 from tvmgraph.jit.regions.outline import Passed, taking_handed
