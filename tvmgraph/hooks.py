@@ -60,6 +60,7 @@ llvm_features = Hook("LLVM names the processor's features where the system does 
 # ---- operators ---------------------------------------------------------------------------------
 
 evaluate = Hook("the NumPy column of control flow evaluates its regions")
+loop = Hook("operators of many steps are one loop of a graph")
 reverse = Hook("a branch differentiates its regions")
 reverse_step = Hook("a loop differentiates its body")
 tangent_loop = Hook("a reversed loop is differentiated by its state")

@@ -18,6 +18,7 @@ PROVIDERS: dict[Hook, str] = {
     hooks.one_node: "tvmgraph.graph.builder:one_node",
     hooks.llvm_features: "tvmgraph.backend.target:llvm_features",
     hooks.evaluate: "tvmgraph.eager:evaluate",
+    hooks.loop: "tvmgraph.capture.structured:loop",
     hooks.reverse: "tvmgraph.autodiff.reverse:reverse",
     hooks.reverse_step: "tvmgraph.autodiff.reverse:reverse_step",
     hooks.tangent_loop: "tvmgraph.autodiff.reverse:tangent_loop",

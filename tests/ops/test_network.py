@@ -463,3 +463,24 @@ def test_bad_arguments_say_what_and_where(
     assert text.startswith("ops.")
     assert "\n  got: " in text
     assert "\n  at:  test_network.py:" in text
+
+
+def test_the_steps_of_ctc_loss_are_one_loop_of_a_graph() -> None:
+    steps, n, classes = 9, 3, 5
+    x = Tensor(RNG.standard_normal((steps, n, classes)).astype(np.float32))
+    labels = Tensor(np.array([[1, 2, 3], [2, 2, 0], [4, 0, 0]]))
+
+    def loss(x: Tensor) -> tuple[Tensor, Tensor]:
+        logp = ops.log_softmax(x, -1)
+        return ops.ctc_loss(logp, labels, (9, 7, 4), (3, 2, 1), reduction="sum")
+
+    both = ms.value_and_grad(lambda x: loss(x)[0])
+    compiled = ms.jit(lambda x: (*both(x), loss(x)[1]), fullgraph=True)
+    want = (*both(x), loss(x)[1])
+    for ours, eager in zip(compiled(x), want):
+        np.testing.assert_allclose(ours.asnumpy(), eager.asnumpy(), 1e-5, 1e-5)
+    assert any(node.op.name == "while_" for node in compiled.graph().nodes)
+    assert len(compiled.graph().nodes) < 400  # the longer loop of more steps has as many
+    batch = ops.stack((x, x + 1))
+    for ours, alone in zip(ms.vmap(lambda x: loss(x)[0])(batch), batch):
+        np.testing.assert_allclose(ours.asnumpy(), loss(alone)[0].asnumpy(), 1e-5)

@@ -12,11 +12,11 @@ from typing import Any
 
 import numpy as np
 
+from tvmgraph.capture import structured
 from tvmgraph.core.op import F
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.core.types import TensorType
 from tvmgraph.errors import CaptureError, DTypeError, LoadError, ShapeError
-from tvmgraph.onnx import regions
 from tvmgraph.onnx.table import NodeCall, converter, dtype_of, known, to_tensor
 
 _UNROLLED = 16  # iterations; longer loops are loops in the graph too
@@ -39,11 +39,11 @@ def _if(n: NodeCall, condition: Tensor) -> tuple[object, ...]:
         return found
 
     sides = [functools.partial(side, b) for b in ("then_branch", "else_branch")]
-    if not regions.can_record():  # vmap: every example may go another way
+    if not structured.can_record():  # vmap: every example may go another way
         pairs = zip(*(run() for run in sides))
         return tuple(F.where(F.reshape(condition, ()), a, b) for a, b in pairs)
     try:
-        return regions.branch(condition, *sides)
+        return structured.branch(condition, *sides)
     except (ShapeError, DTypeError) as e:
         raise n.unknown(f"the branches differ and the condition is not known ({e.message})") from e
 
@@ -86,11 +86,11 @@ def _run_loop(
     decided = isinstance(going, bool) and (limit is None or isinstance(limit, int))
     plain = all(isinstance(s, (Tensor, np.ndarray)) for s in state)
     short = limit is not None and decided and limit <= _UNROLLED
-    if not regions.can_record() or short or not plain:
+    if not structured.can_record() or short or not plain:
         done = _unrolled(n, step, state, limit, going) if decided else None
         if done is not None:
             return done
-    if not regions.can_record() or not plain:
+    if not structured.can_record() or not plain:
         raise n.unknown("the end of the loop depends on values that are not known")
     try:
         return _rolled(n, step, [to_tensor(s) for s in state], limit, going)
@@ -145,13 +145,14 @@ def _rolled(
             raise n.fail("the loop never ends")
         return [wanted[0] if len(wanted) == 1 else F.logical_and(*wanted)]
 
-    def body(now: Sequence[Tensor]) -> list[object]:
+    def body(now: Sequence[Tensor]) -> list[Tensor]:
         again, new, rows = step(now[0], now[1 : count + 1])
         filled = [_put(b, now[0], to_tensor(r)) for b, r in zip(now[count + 1 :], rows)]
         more = [F.reshape(to_tensor(again), ())] if flags else []
-        return [F.add(now[0], _int64(1)), *new, *more, *filled]
+        return [F.add(now[0], _int64(1)), *map(to_tensor, new), *more, *filled]
 
-    found = regions.loop([first, *state, *flags, *buffers], test, body)
+    found = structured.loop([first, *state, *flags, *buffers], test, body)
+    assert found is not None
     return list(found[1 : count + 1]), list(found[count + 1 + len(flags) :])
 
 
@@ -159,15 +160,15 @@ def _look(step: Step, start: Sequence[Tensor]) -> tuple[bool, list[TensorType]]:
     """Records one iteration for nothing: does the loop end itself, and what are its rows?"""
     endless, types = False, []
 
-    def body(now: Sequence[Tensor]) -> list[object]:
+    def body(now: Sequence[Tensor]) -> list[Tensor]:
         nonlocal endless, types
         again, new, rows = step(now[0], now[1:])
         value = known(again)
         endless = value is not None and bool(value.reshape(-1)[0])
         types = [to_tensor(r).type for r in rows]
-        return new
+        return [*map(to_tensor, new)]
 
-    regions.record("probe", [s.type for s in start], body)
+    structured.record("probe", [s.type for s in start], body)
     return endless, types
 
 

@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
+from tvmgraph.capture import structured
 from tvmgraph.core.op import F
 from tvmgraph.core.parameter import Parameter, ParameterTuple
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.errors import ArgumentError, CaptureError, LoadError, TvmgraphError, user_source
 from tvmgraph.nn import Cell
-from tvmgraph.onnx import regions
 from tvmgraph.onnx.table import known, to_tensor
 from tvmgraph.train.mindir_file import Monad, Node, read
 from tvmgraph.train.mindir_operators import apply, is_known
@@ -146,12 +146,12 @@ class MindirCell(Cell):
         name, args = callee.name, (*callee.args, *values)
         if name in self._heads:
             return _Again(args)
-        if self.program.functions[name].is_loop and regions.can_record():
+        if self.program.functions[name].is_loop and structured.can_record():
             return self._loop(name, args)
         return self._run(name, args)
 
     def _branch(self, choice: _Choice, values: tuple[object, ...]) -> object:
-        if not regions.can_record():
+        if not structured.can_record():
             raise CaptureError("a branch depends on a value that is not known", op="mindir",
                                at=user_source(), fix="run it eagerly")  # fmt: skip
         shapes: list[object] = []
@@ -165,13 +165,13 @@ class MindirCell(Cell):
                 if isinstance(value, Monad):
                     return value
                 plain = isinstance(value, (bool, int, float))
-                leaves.append(to_tensor(np.asarray(value)) if plain else value)
+                leaves.append(to_tensor(np.asarray(value) if plain else value))
                 return None
 
             shapes.append(_map(keep, self._invoke(closure, values)))
             return leaves
 
-        found = regions.branch(choice.condition, *(lambda c=c: side(c) for c in choice.sides))
+        found = structured.branch(choice.condition, *(lambda c=c: side(c) for c in choice.sides))
         leaves = iter(found if isinstance(found, tuple) else (found,))
         return _map(lambda v: next(leaves) if v is None else v, shapes[0])
 
@@ -202,9 +202,10 @@ class MindirCell(Cell):
                 del self._heads[name]
             if not isinstance(again, _Again):
                 raise self._refused(name)
-            return [again.args[i] for i in places]
+            return [to_tensor(again.args[i]) for i in places]
 
-        end = regions.loop([args[i] for i in places], test, body)
+        end = structured.loop([args[i] for i in places], test, body)
+        assert end is not None
         return self._invoke(head(end if isinstance(end, tuple) else (end,)).sides[1])
 
     def _refused(self, name: str) -> CaptureError:

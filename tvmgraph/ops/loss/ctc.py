@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
-from tvmgraph import dtypes
+from tvmgraph import dtypes, hooks
 from tvmgraph.core.fusible import fusible, may_fuse
 from tvmgraph.core.op import F
 from tvmgraph.core.tensor import Tensor
@@ -16,6 +17,9 @@ __all__ = ["ctc_loss"]
 
 #: Time steps of one fused chunk in eager code: their number differs from batch to batch.
 _STEPS = 4
+#: Steps of a graph from which on they are one loop: every step beside others takes a second to
+#: compile with its derivative (10 steps: 14 s of the processor, as a loop 1).
+_ROLLED = 4
 #: Log-probability of the impossible; finite, so that differences and gradients stay defined.
 _NEVER = -1e30
 
@@ -122,6 +126,49 @@ def _advanced(
     return tuple(alphas)
 
 
+def _unrolled(
+    first: Tensor, scores: Tensor, running: Tensor, skips: Tensor, reachable: Tensor
+) -> tuple[Tensor, Tensor]:
+    """The state after the last step, and those after all of them."""
+    alphas, steps = [first], scores.shape[0]
+    while (t := len(alphas)) < steps:
+        end = t + (_STEPS if steps - t >= _STEPS else 1)
+        alphas += _advanced(alphas[-1], scores[t:end], running[t:end], skips, reachable)
+    return alphas[-1], F.stack(tuple(alphas), 0)
+
+
+def _rolled(first: Tensor, scores: Tensor, *fixed: Tensor) -> tuple[Tensor, Tensor] | None:
+    """The state after the last step and, without derivative, those after all, by loops of a graph.
+
+    Args:
+        first: The state after the first step, (N, 2 S + 1).
+        scores: Of the labels at every step, (T, N, 2 S + 1).
+        fixed: What else :func:`_prepared` returns.
+
+    Returns:
+        ``None`` where no graph is captured.
+    """
+    steps, running = scores.shape[0], fixed[0]
+
+    def test(state: Sequence[Tensor]) -> list[Tensor]:
+        return [F.less(state[0], steps)]
+
+    def step(state: Sequence[Tensor]) -> list[Tensor]:
+        t, alpha, *tables = state
+        now = [F.expand_dims(F.index_get(x, t, axes=(0,)), 0) for x in (scores, running)]
+        (new,) = _advanced(alpha, *now, *fixed[1:])
+        kept = [F.index_update(x, new, t, axes=(0,), mode="set") for x in tables]
+        return [t + 1, new, *kept]
+
+    start = F.cast(F.ones(()), dtypes.int64)
+    found = hooks.loop([start, first], test, step)
+    if found is None:
+        return None
+    first, scores = F.stop_gradient(first), F.stop_gradient(scores)
+    table = F.broadcast_to(F.expand_dims(first, 0), scores.shape)
+    return found[1], hooks.loop([start, first, table], test, step)[2]
+
+
 def _loss(alpha: Tensor, target_lengths: Tensor, impossible: float) -> Tensor:
     """The loss of every sequence, of the state after its last step."""
     ends = F.expand_dims(2 * target_lengths, 1)
@@ -169,7 +216,7 @@ def ctc_loss(
 
     Returns:
         The loss, :math:`(N,)` or 0-d, and the log-probabilities of the partial alignments,
-        :math:`(N, T, 2 S + 1)`.
+        :math:`(N, T, 2 S + 1)`, through which no gradient flows.
 
     Raises:
         ShapeError: if the shapes do not fit.
@@ -191,12 +238,11 @@ def ctc_loss(
     first, scores, running, skips, reachable = prepare(
         log_probs, targets, input_lengths, target_lengths, blank
     )
-    alphas = [first]
-    while (t := len(alphas)) < steps:
-        end = t + (_STEPS if steps - t >= _STEPS else 1)
-        alphas += _advanced(alphas[-1], scores[t:end], running[t:end], skips, reachable)
-    loss = loss_of(alphas[-1], target_lengths, 0.0 if zero_infinity else float("inf"))
-    table = _table(F.stack(tuple(alphas), 1), running)
+    fixed = (running, skips, reachable)
+    rolled = _rolled(first, scores, *fixed) if steps > _ROLLED else None
+    last, alphas = _unrolled(first, scores, *fixed) if rolled is None else rolled
+    loss = loss_of(last, target_lengths, 0.0 if zero_infinity else float("inf"))
+    table = _table(F.swapaxes(F.stop_gradient(alphas), 0, 1), running)
     if reduction == "mean":
         loss = loss / F.cast(F.maximum(target_lengths, 1), loss.dtype)
     return reduce_loss(loss, reduction, op), table

@@ -1,4 +1,4 @@
-"""Subgraphs as regions: control flow of a model that is being captured."""
+"""Branches and loops that code of the package records, with functions of tensors as regions."""
 
 from __future__ import annotations
 
@@ -13,9 +13,8 @@ from tvmgraph.core.state import state
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.core.types import TensorType
 from tvmgraph.graph.ir import Value
-from tvmgraph.onnx.table import to_tensor
 
-Run = Callable[[Sequence[Tensor]], Sequence[object]]
+Run = Callable[[Sequence[Tensor]], Sequence[Tensor]]
 
 
 def can_record() -> bool:
@@ -41,7 +40,7 @@ def record(name: str, types: Sequence[TensorType], run: Run) -> tuple[Region, li
     try:
         with recorder.recording_into(region):
             given = [TracedTensor(recorder, region.state(t, f"s{i}")) for i, t in enumerate(types)]
-            outputs = [recorder.value_of(to_tensor(v)) for v in run(given)]
+            outputs = [recorder.value_of(v) for v in run(given)]
     finally:
         state.tapes = tapes
         recorder.leave(region)
@@ -76,8 +75,8 @@ def branch(
     return F.if_(condition, *given, then=graphs[0], orelse=graphs[1])
 
 
-def loop(start: Sequence[Tensor], test: Run, step: Run) -> tuple[Tensor, ...]:
-    """Records a loop as one ``while_``.
+def loop(start: Sequence[Tensor], test: Run, step: Run) -> tuple[Tensor, ...] | None:
+    """Records a loop as one ``while_``, if a graph is being captured.
 
     Args:
         start: What the loop carries, at its beginning.
@@ -85,11 +84,13 @@ def loop(start: Sequence[Tensor], test: Run, step: Run) -> tuple[Tensor, ...]:
         step: Gives the state after one iteration.
 
     Returns:
-        The state at the end.
+        The state at the end; ``None`` in eager code and under ``vmap``.
 
     Raises:
         ShapeError: if the state changes its shape.
     """
+    if not can_record():
+        return None
     types = [s.type for s in start]
     sides = [record(name, types, run) for name, run in (("cond", test), ("body", step))]
     operands = list(dict.fromkeys(v for region, _ in sides for v in region.imports))
