@@ -13,7 +13,7 @@ from tvmgraph.runtime import host
 
 _OWN = (
     "__init__.py", "compat", "errors.py", "forking.py", "hooks.py", "machine", "partial.py",
-    "runtime", "wiring.py",
+    "runtime", "version.py", "wiring.py",
 )  # fmt: skip
 #: Installed packages that the runtime imports, with what of them it does not use.
 _PACKAGES = {

@@ -134,7 +134,7 @@ class _Recurrent(Cell):
         kinds = ("weight_ih", "weight_hh", "bias_ih", "bias_hh")[: 4 if self.has_bias else 2]
         weights = (self.compute(getattr(self, f"{k}_{self._suffixes[index]}")) for k in kinds)
         if x.dtype.is_float:  # a network of halves calls with them, whatever its weights are
-            weights = (F.cast(w, x.dtype) for w in weights)
+            weights = (w if w.dtype is x.dtype else F.cast(w, x.dtype) for w in weights)
         w_ih, w_hh, *biases = weights
         b_ih, b_hh = biases or (None, None)
         turned = lengths is not None and backwards
