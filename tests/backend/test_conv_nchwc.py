@@ -1,5 +1,6 @@
 """Convolutions of frozen graphs: blocks of channels, Winograd's method, depthwise, layouts."""
 
+import math
 from typing import Any
 from unittest import mock
 
@@ -72,6 +73,28 @@ def test_blocked_convolution(n, inputs, outputs, size, kernel, stride, pad, dila
     f = jit(lambda x, w: ops.relu(ops.conv_nchwc(x, w, **options)))
     got = f(Tensor(image), Tensor(pack_weight(w, block, out))).asnumpy()
     close(from_nchwc(got), np.maximum(convolve(x, w, **options), 0), TOLERANCES[dtype])
+
+
+@pytest.mark.parametrize("block", [8, 16])
+@pytest.mark.parametrize("size", [(1, 1), (7, 7), (17, 31)])
+def test_pointwise_convolution_of_many_channels(size, block, cpu):
+    """Positions run on from row to row; with AVX2 a part of the channels at a time."""
+    x, bias, w = fill(2, 1280, *size), fill(1, 48, 1, 1), fill(48, 1280, 1, 1, seed=1)
+
+    def f(x, w, bias):
+        y = ops.conv_nchwc(x, w, stride=(1, 1), padding=((0, 0), (0, 0)), dilation=(1, 1))
+        return ops.gelu(y * 0.05 + bias)
+
+    args = [Tensor(a) for a in (to_nchwc(x, 16), pack_weight(w, 16, block), to_nchwc(bias, block))]
+    function = jit(f)
+    y = convolve(x, w) * 0.05 + bias
+    close(
+        from_nchwc(function(*args).asnumpy()), 0.5 * y * (1 + np.vectorize(math.erf)(y * 0.5**0.5))
+    )
+    explained = function.explain(kernels=True)
+    if size != (1, 1):  # which has no rows
+        assert "flat=True" in explained
+        assert ("k_blocks=5" in explained) == (cpu == "x86-64-v3")
 
 
 @settings(max_examples=10, deadline=None, derandomize=True)

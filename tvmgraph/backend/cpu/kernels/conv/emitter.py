@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from tvmgraph.backend.cpu.kernels.gemm.bf16_dot import load_bf16_pairs
 from tvmgraph.backend.cpu.kernels.gemm.epilogue import Epilogue, Place
-from tvmgraph.backend.cpu.kernels.gemm.microkernel import Tile, multiply_tile, sum_each
+from tvmgraph.backend.cpu.kernels.gemm.microkernel import Tile, multiply_tile, store_tile, sum_each
 from tvmgraph.backend.loop_ir import emit
 from tvmgraph.backend.loop_ir.contraction import Contraction
 from tvmgraph.backend.loop_ir.items import Range, Split, write_items
@@ -34,6 +34,9 @@ class ConvPlan:
         parallel: Whether workers share the convolution.
         weights_outside: Whether work items run over the image first and over channels last.
         convolution: What is known of the convolution, as text.
+        flat: Whether columns are the positions of a whole image, row after row.
+        k_blocks: How often the positions of a work item are gone through, each time with a part of
+            the input channels, whose weights L1 holds; their sums are in memory meanwhile.
     """
 
     lanes: int
@@ -43,6 +46,8 @@ class ConvPlan:
     parallel: bool
     weights_outside: bool = False
     convolution: str = ""
+    flat: bool = False
+    k_blocks: int = 1
 
 
 @dataclass(frozen=True)
@@ -84,6 +89,9 @@ class ConvTiles:
         def item(bound: Bound, ranges: list[Range]) -> None:
             channels = ranges.pop(-1 if place > len(outer) else 0)
             rows, columns = ranges
+            if plan.k_blocks > 1:
+                self._blocked(bound, channels, columns)
+                return
             vectors(*columns, plan.columns.tile, lambda *column: vectors(
                 *channels, plan.channels.tile,
                 lambda *channel: self._tile(bound, channel[:2], rows, column[:2]),
@@ -112,22 +120,85 @@ class ConvTiles:
         if self._by_channels:
             tile_rows, tile_vectors = tile_vectors, tile_rows
         tile = Tile(tile_rows, tile_vectors, lanes, contraction.dtype)
-        k_extents = [axis.extent for axis in contraction.reduce][: -1 if self.dot else None] or [1]
         total = multiply_tile(
-            tile, k_extents, 1,
+            tile, self._k_extents, 1,
             lambda number, taps: self._factor(kept(number) | self._taps(taps)),
             lambda taps, vector, lanes: self._vector(moving(vector) | self._taps(taps), lanes),
             bf16_dot=self.dot or self.words,
         )  # fmt: skip
-        inner = contraction.columns[-1] if self._by_channels else self.column
-        assert inner is not None
         left = [lanes] * tile.vectors
         if not self._by_channels:
             left = [min(lanes, columns[1] - v % size[1] * lanes) for v in range(tile.vectors)]
-        places = [moving(vector) for vector in range(tile.vectors)]
-        Epilogue(contraction, (inner,)).write_vectors(
-            tile, total, kept, [Place(at, at[inner.var], n) for at, n in zip(places, left)]
-        )
+        places = self._places([moving(vector) for vector in range(tile.vectors)], left)
+        self._epilogue.write_vectors(tile, total, kept, places, self._are_adjacent)
+
+    def _blocked(self, outer: Bound, channels: Range, columns: Range) -> None:
+        """Writes a work item of one tile of channels, block by block of the input channels."""
+        plan, lanes, dtype = self.plan, self.plan.lanes, self.contraction.dtype
+        width = channels[1] * lanes
+        sums = emit.workspace([columns[1] * width], dtype)
+        Vectors(sums, lanes).clear(columns[1] * channels[1])
+        blocks, *inner = self._k_extents
+        blocks //= plan.k_blocks
+
+        def position(number: Expr) -> Bound:
+            return outer | self._position(emit.i64(0), columns[0] + number)
+
+        def channel(number: Expr | int) -> Bound:
+            return outer | self._channel(channels[0] + number)
+
+        def add(block: Expr, first: Expr, count: int) -> None:
+            tile = Tile(count, channels[1], lanes, dtype)
+
+            def taps(at: Sequence[Expr]) -> Bound:
+                return self._taps([block * blocks + at[0], *at[1:]])
+
+            def place(row: int, vector: int, lanes: int) -> Expr:
+                return emit.ramp(first * width + tile.at(row, vector, lanes).base, lanes)
+
+            total = multiply_tile(
+                tile, [blocks, *inner], 1,
+                lambda row, at: self._factor(position(first + row) | taps(at)),
+                lambda at, vector, lanes: self._vector(channel(vector) | taps(at), lanes),
+                lambda row, vector, lanes: sums[place(row, vector, lanes)],
+            )  # fmt: skip
+            store_tile(tile, total, sums, place)
+
+        with emit.serial(plan.k_blocks) as block:
+            vectors(
+                emit.i64(0), columns[1], plan.columns.tile,
+                lambda first, count, _slot: add(block, first, count),
+            )  # fmt: skip
+        tile = Tile(columns[1], channels[1], lanes, dtype)
+        places = self._places([channel(vector) for vector in range(tile.vectors)])
+        self._epilogue.write_rows(tile, sums, columns[1], position, places, self._are_adjacent)
+
+    @property
+    def _k_extents(self) -> list[int]:
+        axes = self.contraction.reduce[: -1 if self.dot else None]
+        return [axis.extent for axis in axes] or [1]
+
+    @property
+    def _inner(self) -> Axis:
+        """The axis along which vectors are stored."""
+        inner = self.contraction.columns[-1] if self._by_channels else self.column
+        assert inner is not None
+        return inner
+
+    @property
+    def _epilogue(self) -> Epilogue:
+        return Epilogue(self.contraction, (self._inner,))
+
+    def _places(self, bounds: Sequence[Bound], lanes: Sequence[int] = ()) -> list[Place]:
+        """Where vectors are stored, whole ones if nothing else is said."""
+        var, counts = self._inner.var, lanes or [self.plan.lanes] * len(bounds)
+        return [Place(at, at[var], n, 0, v) for v, (at, n) in enumerate(zip(bounds, counts))]
+
+    @property
+    def _are_adjacent(self) -> bool:
+        """Whether pairs of vectors are blocks of channels."""
+        pairs = self._inner.extent == 2 * self.plan.lanes and self.plan.channels.tile % 2 == 0
+        return self._by_channels and pairs
 
     def _factor(self, bound: Bound) -> Expr:
         """The element that is broadcast."""
@@ -142,6 +213,9 @@ class ConvTiles:
         return vector_at(load, bound, lanes)
 
     def _position(self, row: Expr, column: Expr) -> Bound:
+        if self.plan.flat:
+            assert self.row and self.column
+            row, column = emit.unfuse(column, [self.row.extent, self.column.extent])
         return {a.var: at for a, at in ((self.row, row), (self.column, column)) if a}
 
     def _channel(self, number: Expr) -> Bound:

@@ -45,6 +45,12 @@ _MAX_POSITIONS, _MAX_VECTORS = 28, 4
 #: tile of 4 vectors and 2 positions, which wants one per cycle, computes 80 GFLOP/s of 118 in a
 #: product of 1536 channels, one of 3 vectors and 4 positions 96.
 _L2_VECTORS_PER_CYCLE = 0.5
+#: Share of L1 for the weights of one part of the input channels, and positions whose sums wait in
+#: memory meanwhile. Measured with AVX2, 384 to 96 channels of 56 x 56: 107 GFLOP/s of 118 in two
+#: parts, 94 at once; 1280 to 320 of 14 x 14 in five parts 109, 97 at once.
+_L1_SHARE, _MAX_BLOCKED = 0.5, 256
+#: Registers of AVX2; with twice as many parts gain nothing: 106 GFLOP/s either way.
+_FEW_REGISTERS = 16
 #: Pixels that are broadcast per cycle: of neighbours in blocks they lie in one bank of L1. A tile
 #: of 1 vector and 14 positions computes 92 GFLOP/s there, as fast as 1.6 loads per cycle let it.
 _PIXELS_PER_CYCLE = 1.6
@@ -95,16 +101,39 @@ def _image(contraction: Contraction) -> tuple[Axis | None, Axis | None]:
     return row, column
 
 
-def _plan(contraction: Contraction, model: CpuModel) -> ConvPlan:
-    height, width = (axis.extent if axis else 1 for axis in _image(contraction))
-    block = contraction.columns[-1].extent
-    lanes = min(block, model.lanes_of(dtype_bytes(contraction.dtype)))
-    channels = product(axis.extent for axis in contraction.columns) // lanes
-    k_size = product(axis.extent for axis in contraction.reduce)
+def _is_flat(contraction: Contraction) -> bool:
+    """Whether the pixels of neighbouring positions are neighbours, also from row to row."""
+    row, column = _image(contraction)
+    strides = contraction.strides(contraction.left)
+    if row is None or column is None or strides is None:
+        return False
+    block = strides[column.var]
+    taps = product(axis.extent for axis in contraction.reduce[1:])
+    return strides[row.var] == column.extent * block and taps == block
+
+
+def _k_blocks(contraction: Contraction, vector_bytes: int, model: CpuModel) -> int:
+    """How many parts of the input channels there are, so that L1 holds two vectors of weights of
+    one beside pixels and sums; 1 where that is no whole number of blocks, or where registers hold
+    so high a tile that L2 delivers weights in time."""
+    if model.registers > _FEW_REGISTERS:
+        return 1
+    blocks, inner = contraction.reduce[0].extent, contraction.reduce[1:]
+    stored = 2 * vector_bytes * product(axis.extent for axis in inner)
+    least = -(-blocks * stored // int(model.l1_bytes * _L1_SHARE))
+    return next((n for n in range(least, 2 * least) if blocks % n == 0), 1)
+
+
+def _tile_costs(
+    extents: tuple[int, int, int], k_size: int, vector: tuple[int, str], model: CpuModel
+) -> dict[tuple[int, int, int], float]:
+    """Cycles of a k-step of all tiles, by vectors, columns and rows of a tile."""
+    height, width, channels = extents
+    vector_bytes = vector[0] * dtype_bytes(vector[1])
     costs: dict[tuple[int, int, int], float] = {}
     for vectors in range(1, min(_MAX_VECTORS if height * width > 1 else 8, channels) + 1):
         limit = min((model.registers - 1 - vectors) // vectors, _MAX_POSITIONS)
-        stored = vectors * lanes * k_size * dtype_bytes(contraction.dtype)
+        stored = vectors * vector_bytes * k_size
         fetch = vectors / _L2_VECTORS_PER_CYCLE if stored > model.l1_bytes else 0.0
         for tile_w in range(1, min(width, limit) + 1):
             for tile_h in range(1, (min(height, limit // tile_w) if tile_w == width else 1) + 1):
@@ -117,6 +146,21 @@ def _plan(contraction: Contraction, model: CpuModel) -> ConvPlan:
                 )  # fmt: skip
                 cycles *= 1 + 0.02 * bool(width % tile_w) + 0.1 / (tile_h * tile_w * vectors)
                 costs[vectors, tile_w, tile_h] = cycles
+    return costs
+
+
+def _plan(contraction: Contraction, model: CpuModel) -> ConvPlan:
+    height, width = (axis.extent if axis else 1 for axis in _image(contraction))
+    flat, along = _is_flat(contraction), width
+    if flat:
+        height, width = 1, height * width
+    block = contraction.columns[-1].extent
+    lanes = min(block, model.lanes_of(dtype_bytes(contraction.dtype)))
+    channels = product(axis.extent for axis in contraction.columns) // lanes
+    k_blocks = _k_blocks(contraction, lanes * dtype_bytes(contraction.dtype), model) if flat else 1
+    k_blocks = choose("conv K blocks", k_blocks, tuple(dict.fromkeys((k_blocks, 1))))
+    k_size = product(axis.extent for axis in contraction.reduce) // k_blocks
+    costs = _tile_costs((height, width, channels), k_size, (lanes, contraction.dtype), model)
     best = ranked(costs)
     vectors, tile_w, tile_h = choose("conv tile", best[0], best)
     pixels = product(static_shape(contraction.left.load.source) or (1,))
@@ -124,10 +168,13 @@ def _plan(contraction: Contraction, model: CpuModel) -> ConvPlan:
     enough = contraction.flops >= _MIN_PARALLEL_FLOPS
     parallel = model.threads > 1 and choose("conv parallel", enough, (True, False))
     outside = choose("conv weights outside", weights > pixels, (True, False))
+    # of a flat image about a row at a time, whose pixels L1 holds
+    most = _MAX_BLOCKED if k_blocks > 1 else max(along, tile_w)
+    item = min(width, most // tile_w * tile_w) if flat else width
     known = str(contraction.convolution or "")
     return ConvPlan(
         lanes, Split(channels, vectors, vectors), Split(height, tile_h, tile_h),
-        Split(width, width, tile_w), parallel, outside, known,
+        Split(width, item, tile_w), parallel, outside, known, flat, k_blocks,
     )  # fmt: skip
 
 
@@ -169,7 +216,7 @@ def _emit_dot(
         ConvTiles(contraction, plan, *_image(contraction), dot=True).write()
 
 
-_KNOBS = ("conv tile", "conv parallel", "conv weights outside")
+_KNOBS = ("conv tile", "conv parallel", "conv weights outside", "conv K blocks")
 DOT = Kernel(
     "conv_nchwc_vnni", _match_dot, _emit_dot,
     "convolution of an NCHWc image of bfloat16, dot products",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import tvm_ffi
 from tvm import ir, tirx
@@ -29,12 +29,14 @@ class Place:
         column: The first column.
         lanes: Columns to store.
         skipped: Lanes before the first one stored.
+        vector: The first vector of the tile's row.
     """
 
     outer: Bound
     column: Expr
     lanes: int
     skipped: int = 0
+    vector: int = 0
 
 
 @dataclass(frozen=True)
@@ -74,8 +76,9 @@ class Epilogue:
         for v in range(tile.vectors):
             lanes = min(tile.lanes, columns - v * tile.lanes)
             skipped = shift if lanes < tile.lanes else 0
-            places.append(Place(outer, column + v * tile.lanes, lanes, skipped))
-        self.write_vectors(tile, sums, lambda r: bind_group(self.contraction.rows, row + r), places)
+            places.append(Place(outer, column + v * tile.lanes, lanes, skipped, v))
+        rows = self.contraction.rows
+        self.write_vectors(tile, sums, lambda r: bind_group(rows, row + r), places, adjacent=True)
 
     def write_vectors(
         self,
@@ -83,6 +86,7 @@ class Epilogue:
         sums: Buffer,
         rows: Callable[[Expr], Bound],
         places: Sequence[Place],
+        adjacent: bool = False,
     ) -> None:
         """Stores a tile whose vectors lie anywhere.
 
@@ -91,6 +95,7 @@ class Epilogue:
             sums: The accumulators.
             rows: Values of the row axes for a row of the tile.
             places: Where each vector of a row goes.
+            adjacent: Whether every second vector goes beside the one before it.
         """
         if self._is_small():
             for r in range(tile.rows):
@@ -100,8 +105,30 @@ class Epilogue:
         for r in range(tile.rows):
             for v in range(tile.vectors):
                 emit.store(spilled, sums[tile.at(r, v)], [tile.at(r, v)])
-        with emit.serial(tile.rows) as r:
-            self._row(tile, spilled, rows(r), places, r)
+        self.write_rows(tile, spilled, tile.rows, rows, places, adjacent)
+
+    def write_rows(
+        self,
+        tile: Tile,
+        sums: Buffer,
+        count: int,
+        rows: Callable[[Expr], Bound],
+        places: Sequence[Place],
+        adjacent: bool = False,
+    ) -> None:
+        """Stores rows of sums that lie in memory, in a loop.
+
+        Args:
+            tile: Vectors of a row, and lanes.
+            sums: The rows, one after the other.
+            count: How many.
+            rows: Values of the row axes for one of them.
+            places: Where each vector of a row goes.
+            adjacent: Whether every second vector goes beside the one before it.
+        """
+        joined = _joined(places, tile.lanes) if adjacent else places
+        with emit.serial(count) as r:
+            self._row(tile, sums, rows(r), joined, r)
 
     def _row(
         self,
@@ -111,8 +138,9 @@ class Epilogue:
         places: Sequence[Place],
         position: Expr,
     ) -> None:
-        for v, place in enumerate(places):
-            start = position * (tile.vectors * tile.lanes) + v * tile.lanes + place.skipped
+        for place in places:
+            first = place.vector * tile.lanes + place.skipped
+            start = position * (tile.vectors * tile.lanes) + first
             self.vector(
                 place.outer | row,
                 place.column,
@@ -148,3 +176,16 @@ class Epilogue:
         for expr in self.contraction.epilogue.exprs:
             tvm_ffi.structural_walk(expr, (ir.Expr, visit))
         return nodes <= _MAX_WRITTEN_OUT
+
+
+def _joined(places: Sequence[Place], lanes: int) -> list[Place]:
+    """Whole vectors in pairs: a long formula waits for its own terms half of the time, and loads
+    its constants once for both."""
+    found: list[Place] = []
+    for place in places:
+        pair = bool(found) and place.vector % 2 == 1
+        if pair and found[-1].lanes == place.lanes == lanes and not place.skipped:
+            found[-1] = replace(found[-1], lanes=2 * lanes)
+        else:
+            found.append(place)
+    return found
