@@ -70,6 +70,9 @@ Rules of a graph:
   from call to call. An object that the function makes may not be stored outside of it, and Cells
   from outside get no other members or settings. All of that is a graph break, or an error in
   strict code.
+* What a class of containers overrides (`dict`, `list`, `UserDict`, `Counter`, ...) runs as its own code; what code in
+  C or without source changes of what existed before the call is a graph break. A tensor of a class of
+  the user's leaves its call to Python, and so does code that raised in three captures in a row.
 * The text of a tensor (`str`, `repr`, `format`, `%`, f-strings) is not known in a graph: give the
   tensor itself to `print` or to a logger.
 * What a library finds out about the world is guarded where that is cheap: variables of the
