@@ -94,7 +94,8 @@ Rules of a graph:
 * Everything that was read is guarded: globals, closure variables, attributes, methods, containers,
   the training mode. When something changes, the function is captured again and `explain()` says
   what changed; what changes at every call (a cache in a dict, a log in a list) is left to Python
-  after a dozen captures, unless the code is strict. `jit(..., attr_guard=False)` switches that off;
+  after a dozen captures, unless the code is strict. So is an argument that differs at every call
+  (an object made for it, a text, an array) after two dozen. `jit(..., attr_guard=False)` switches guards off;
   so does `ms_function`, which keeps MindSpore's documented meaning: compiled once per kind of
   arguments, a changed attribute is not seen, and the first time a warning names it.
 

@@ -38,6 +38,7 @@ from tvmgraph.graph import Graph, check
 from tvmgraph.interruption import noticed
 from tvmgraph.jit import graph_breaks, recompiles
 from tvmgraph.jit.call_key import key_of
+from tvmgraph.jit.churn import Churn, kinds_of
 from tvmgraph.jit.compiled import CompiledGraph
 from tvmgraph.jit.dynamic import RecentCall, Varying, recent_call
 from tvmgraph.jit.entry import Entry
@@ -127,6 +128,7 @@ class JitFunction(Inspectable):
         self._raises: dict[object, int] = {}  # by kind of arguments, since the last capture
         self._contents: dict[str, int] = {}  # of the arguments that were captured last, hashed
         self.churned: CaptureError | None = None  # why it is not captured any more
+        self._churn = Churn()  # by arguments
         self._quick: object = None  # key of what the quick call may serve
         self.varying = Varying()
         self._recent: RecentCall | None = None  # of a capture that takes numbers
@@ -398,7 +400,7 @@ class JitFunction(Inspectable):
         return self._first_run(entry, leaves, config, args, kwargs, acted)
 
     def _check_churn(self, args: tuple[object, ...], kwargs: dict[str, object]) -> None:
-        """Counts captures that no other call can use, since what the function reads changes."""
+        """Counts captures that no other call can use: what it reads, or is given, differs."""
         newest = self._newest and self._newest()
         change = newest.captured.guards.change(ask=False) if newest is not None else None
         before, self._contents = self._contents, {
@@ -409,11 +411,16 @@ class JitFunction(Inspectable):
         for name, content in self._contents.items():
             if before.get(name, content) != content:
                 change = change or (name, f"what the argument {name!r} holds changed")
-        self.unused = self.unused + 1 if change is not None and not self._reused else 0
-        self._reused = False
-        if change is not None and self.unused >= _MAX_UNUSED and graph_breaks.is_lax(self):
+        reused, self._reused = self._reused, False
+        self.unused = self.unused + 1 if change is not None and not reused else 0
+        if not graph_breaks.is_lax(self):
+            return
+        if change is not None and self.unused >= _MAX_UNUSED:
             self.unused = 0
             self._leave_reads(*change)
+        name = self._churn.argument(kinds_of(self.fn, args, kwargs), reused)
+        if name is not None:
+            self._leave_reads(name, f"argument {name!r} differs from call to call")
 
     def _leave_reads(self, name: str, change: str) -> None:
         """Leaves to Python to read a variable or attribute that differs from call to call.
@@ -519,6 +526,7 @@ class JitFunction(Inspectable):
             )
             self.newest = describe_call(self.fn, args, kwargs)
             self._newest = weakref.ref(entry)
+            self._churn.captured(kinds_of(self.fn, args, kwargs), seconds)
             self._note(why, entry, args, kwargs, seconds, promoted)
             if entry.captured.aliasing_matters:
                 self._aliasing_matters = True

@@ -146,7 +146,7 @@ def learn(function: JitFunction, node: Any, error: BaseException) -> None:
 
 
 def churn(function: JitFunction, name: str, change: str) -> CaptureError:
-    """Lets Python read a variable or attribute that makes every capture serve one call.
+    """Lets Python read a variable, argument or attribute that makes every capture serve one call.
 
     Args:
         function: The compiled function.
@@ -158,7 +158,7 @@ def churn(function: JitFunction, name: str, change: str) -> CaptureError:
     """
     error = CaptureError(
         f"it was captured again and again because {change}", op="jit", at=user_source(),
-        fix=f"keep what differs from call to call in tensors, or pass {name} as an argument",
+        fix=f"keep what differs from call to call in tensors, or pass {name} as one",
     )  # fmt: skip
     learn(function, None, error)
     if function.region is not None:
