@@ -5,7 +5,8 @@ for ever unless it is made anew (:func:`lock`, :func:`rlock`); that is right for
 that is replaced in one step. What other threads may leave half changed in the memory of TVM and
 LLVM, which have locks of their own, is waited for: compiles (:func:`whole`) and running calls of
 compiled code (:func:`enters_compiled`). Calls need not be counted for that, which would slow each
-of them: what a thread is in shows in its frames, and none can enter while this one has the GIL.
+of them: what a thread is in shows in its frames, and none can enter while this one has the GIL. So
+do imports: a child that imports the same module would wait for their end.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import threading
 import time
 import weakref
 from collections.abc import Callable
-from types import CodeType
+from types import CodeType, FrameType
 from typing import Any, TypeVar
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -26,6 +27,8 @@ F = TypeVar("F", bound=Callable[..., Any])
 CALL_FILE = "<call of compiled code>"
 _TASKS, _STAT_BYTES = "/proc/self/task", 512
 _PATIENCE = 60.0  # seconds
+_IMPORT_PATIENCE = 5.0  # seconds: an import may wait for what the forking thread holds
+_IMPORTS = ("<frozen importlib._bootstrap>", "_find_and_load")  # file and function of every import
 _PAUSE, _CALM = 200, 3  # microseconds between two looks, and how many must show nothing
 _NO_SWITCH = 5.0  # seconds in which no other thread asks for the GIL
 
@@ -68,10 +71,31 @@ def _kept(made: object) -> Any:
 
 
 def _before() -> None:
-    for each in _whole:
-        each.acquire()
-        _held.append(each)
-    _wait_for_calls()
+    end = time.monotonic() + _IMPORT_PATIENCE
+    while True:
+        for each in _whole:
+            each.acquire()
+            _held.append(each)
+        _wait_for_calls()
+        if not _others_import() or time.monotonic() >= end:
+            return
+        _after()
+        time.sleep(_PAUSE * 1e-6)
+
+
+def _others_import() -> bool:
+    """Whether another thread is importing, and not waiting for an import of this one."""
+    frames, here = sys._current_frames(), threading.get_ident()
+    return not _imports(frames.pop(here)) and any(map(_imports, frames.values()))
+
+
+def _imports(frame: FrameType | None) -> bool:
+    """Whether a thread whose newest frame this is has begun an import."""
+    while frame is not None:
+        if (frame.f_code.co_filename, frame.f_code.co_name) == _IMPORTS:
+            return True
+        frame = frame.f_back
+    return False
 
 
 def _wait_for_calls() -> None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 import textwrap
 from pathlib import Path
 
@@ -208,3 +211,35 @@ def test_a_fork_while_rows_of_a_dataset_are_prepared() -> None:
     assert len(list(reading)) == 255
     """
     run(program)
+
+
+IMPORTING = """
+import os, sys, threading, time
+from tvmgraph import Tensor
+
+thread = threading.Thread(target=lambda: __import__("slow"))
+thread.start()
+while "slow" not in sys.modules:
+    time.sleep(0.001)
+child = os.fork()
+if not child:
+    import slow
+    os._exit(slow.answer)
+end = time.monotonic() + 60
+while not (done := os.waitpid(child, os.WNOHANG))[0] and time.monotonic() < end:
+    time.sleep(0.01)
+if not done[0]:
+    os.kill(child, 9)
+thread.join()
+print(os.waitstatus_to_exitcode(done[1]) if done[0] else "hangs")
+"""
+
+
+def test_a_fork_during_an_import_of_another_thread(tmp_path: Path) -> None:
+    (tmp_path / "slow.py").write_text("import time\ntime.sleep(0.3)\nanswer = 7\n")
+    path = os.pathsep.join([str(tmp_path), *sys.path])
+    found = subprocess.run(
+        [sys.executable, "-c", IMPORTING], env={**os.environ, "PYTHONPATH": path},
+        capture_output=True, text=True, timeout=120,
+    )  # fmt: skip
+    assert found.stdout.strip() == "7", found.stderr
