@@ -154,7 +154,7 @@ class ConvTiles:
                 return self._taps([block * blocks + at[0], *at[1:]])
 
             def place(row: int, vector: int, lanes: int) -> Expr:
-                return emit.ramp(first * width + tile.at(row, vector, lanes).base, lanes)
+                return emit.ramp(first * width + tile.at(row, vector, 1), lanes)
 
             total = multiply_tile(
                 tile, [blocks, *inner], 1,
