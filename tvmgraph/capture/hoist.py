@@ -100,6 +100,9 @@ class Hoisted:
             v.hoist.write(value)
 
 
+_MAX_PLACES = 32  # outside, that one branch or loop may write; an object made anew has new ones
+
+
 class Recording(Interpreting, Protocol):
     """An interpreter that knows what it hoists."""
 
@@ -122,10 +125,14 @@ def recorded_again(
     """
     if interpreter.depth:  # the outermost one does it
         return record()
-    while True:
+    for _ in range(_MAX_PLACES):
         snapshot = interpreter.snapshot(frame)
         try:
             return record()
         except Hoist as hoist:
             snapshot.restore()
             interpreter.hoisted.add(hoist.with_traceback(None), node, frame)  # holds no frames
+    interpreter.refuse(
+        node, frame, f"writing more than {_MAX_PLACES} places where a tensor decides",
+        "write fewer attributes and variables there",
+    )  # fmt: skip
