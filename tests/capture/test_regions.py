@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import collections
 import contextlib
+import copy
 import gc
 import io
 import logging
+import types
 import weakref
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -523,3 +525,70 @@ def test_what_a_segment_cannot_return_stays_in_python_alone() -> None:
     for _ in range(4):
         assert_same(seen(f(X)), seen(compiled(X)), "")
     assert "found = map(float, y)  because a compiled function cannot return" in compiled.explain()
+
+
+class _Made:
+    def __init__(self, v: Any) -> None:
+        self.v, self.k = v, 1
+
+
+def _writes_what_a_branch_made(x: Tensor) -> Tensor:
+    z = x
+    if x.sum() > 0:
+        made, held = _Made(x), types.SimpleNamespace(v=x)
+        made.v, made.k = made.v * 2, made.k + 1
+        held.v += made.k
+        z = made.v + held.v
+    return z
+
+
+def _writes_what_a_loop_made(x: Tensor) -> Tensor:
+    z = x
+    while z.sum() < 20:
+        made = _Made(z * 2)
+        other = copy.copy(made)
+        other.v = other.v + made.k
+        z = abs(other.v) + 1
+    return z
+
+
+@pytest.mark.parametrize("f", (_writes_what_a_branch_made, _writes_what_a_loop_made))
+def test_objects_that_a_branch_or_loop_makes_are_written_in_the_graph(f: Any) -> None:
+    compiled = jit(f)
+    for x, _ in INPUTS:
+        t = Tensor(np.array(x, np.float32))
+        np.testing.assert_allclose(compiled(t).asnumpy(), f(t).asnumpy(), 1e-6)
+    assert compiled.compile_count == 1 and "break" not in compiled.explain()
+
+
+class _MadeByItself(_Made):
+    def __new__(cls, v: Any) -> Any:
+        return object.__new__(cls)
+
+
+def _writes_further_inside(x: Tensor) -> Tensor:
+    z = x - 1
+    if x.sum() > 0:
+        made = _Made(x)
+        if x.sum() > 2:
+            made.v = x * 5
+        z = made.v
+    return z
+
+
+def _writes_what_is_not_known_to_be_new(x: Tensor) -> Tensor:
+    z = x
+    if x.sum() > 0:
+        made = _MadeByItself(x)
+        made.v = made.v * 2
+        z = made.v
+    return z
+
+
+@pytest.mark.parametrize("f", (_writes_further_inside, _writes_what_is_not_known_to_be_new))
+def test_objects_that_every_recording_makes_anew_are_graph_breaks(f: Any) -> None:
+    compiled = jit(f)
+    for x, _ in INPUTS:
+        t = Tensor(np.array(x, np.float32))
+        np.testing.assert_allclose(compiled(t).asnumpy(), f(t).asnumpy(), 1e-6)
+    assert "break" in compiled.explain()

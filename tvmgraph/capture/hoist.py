@@ -100,7 +100,9 @@ class Hoisted:
             v.hoist.write(value)
 
 
-_MAX_PLACES = 32  # outside, that one branch or loop may write; an object made anew has new ones
+# that one branch or loop may write: an object that code which is not interpreted makes is another
+# one, with other places, each time
+_MAX_PLACES = 64
 
 
 class Recording(Interpreting, Protocol):

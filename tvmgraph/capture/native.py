@@ -10,13 +10,13 @@ import types
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, TypeGuard
 
-from tvmgraph.capture.expect import attributes, is_cell, is_library, is_plain_object
+from tvmgraph.capture.expect import HOLDERS, attributes, is_cell, is_library, is_plain_object
 from tvmgraph.capture.handed import contents_of, first_changed
 
 if TYPE_CHECKING:
     from tvmgraph.capture.interpreter import Interpreter
 
-_COPYING = (copy.copy, copy.deepcopy, dataclasses.replace)  # what they return is new
+_MAKING = (copy.copy, copy.deepcopy, dataclasses.replace, *HOLDERS)  # what they return is new
 _MAX_NESTED = 5
 
 
@@ -42,7 +42,7 @@ class Native:
             frame = self.running
             what = f"changing a {type(changed).__name__} by code that is not interpreted"
             self.refuse(frame.node or frame.source.node, frame, what)
-        if any(function is f for f in _COPYING):
+        if any(function is f for f in _MAKING):
             self._note_made(result, 0 if function is copy.deepcopy else _MAX_NESTED)
         return result
 
@@ -51,7 +51,7 @@ class Native:
     ) -> object:
         """Makes an object of a user's class: what it holds is no read of the outside."""
         new = kind.__new__(kind)
-        self.recorder.guards.fresh[id(new)] = new
+        self._note_new(new)
         self.recorder.guards.add_read(kind, "__init__")
         make = kind.__init__
         if self.settings.lax:
@@ -64,11 +64,14 @@ class Native:
     def _note_made(self: Interpreter, value: object, depth: int) -> None:
         """Notes an object that the call made, and those in it until they are nested too deeply."""
         if is_plain_object(value) and not self.effects.existed(value):
-            self.recorder.guards.fresh[id(value)] = value
+            self._note_new(value)
             value = attributes(value)
         if isinstance(value, (list, tuple, dict)) and depth < _MAX_NESTED:
             for v in value.values() if isinstance(value, dict) else value:
                 self._note_made(v, depth + 1)
+
+    def _note_new(self: Interpreter, value: object) -> None:
+        self.recorder.guards.fresh[id(value)] = self.recorder.region.made[id(value)] = value
 
 
 def makes_plainly(kind: object) -> TypeGuard[type[object]]:

@@ -112,13 +112,26 @@ class Outside:
             self.refuse(node, frame, f"replacing the attribute {name!r}, whose end is noticed,")
         if place.key in self.hoisted:
             self.hoisted.write(place.key, value)
-        elif self.depth:
+        elif self.depth and not self._is_made_here(owner, name, node, frame):
             self.recorder.guards.add_read(owner, name)
             before = getattr(owner, name, ABSENT)
             what = f"writing the attribute {name!r}"
             raise Hoist(place, before, lambda v: self._set_attribute(owner, name, v), what)
         else:
             self._set_attribute(owner, name, value)
+
+    def _is_made_here(
+        self: Interpreter, owner: object, name: str, node: ast.AST, frame: Frame
+    ) -> bool:
+        """Whether the branch or loop that is recorded made an object, which nobody else sees."""
+        region = self.recorder.region
+        maker = region.maker_of(owner)
+        if maker not in (None, region, self.recorder.root):  # recorded again it is another object
+            self.refuse(
+                node, frame, f"writing the attribute {name!r} of what a branch or loop around made",
+                "write it where the object is made",
+            )  # fmt: skip
+        return maker is region
 
     def _setter(
         self: Interpreter, owner: object, name: str

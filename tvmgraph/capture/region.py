@@ -24,6 +24,8 @@ class Region:
     Attributes:
         imports: Values of the parent by the parameter that brings them in.
         assigned: Tensors that were assigned here, with what they denoted before.
+        made: Objects of the user that came into being here, by ``id``: what is written to them is
+            seen nowhere else.
         random: The value that holds the random position, once something was drawn.
         blocks: Random blocks drawn since then.
     """
@@ -33,6 +35,7 @@ class Region:
         self.parent = parent
         self.imports: dict[Value, Value] = {}
         self.assigned: dict[int, tuple[Tensor, Value | None]] = {}
+        self.made: dict[int, object] = {}
         self.random: Value | None = None
         self.blocks = 0
         self._own: set[Value] = set()
@@ -108,6 +111,13 @@ class Region:
             found = self._consts[id(tensor)] = self.builder.const(tensor.array)
             self.adopt(found)
         return found
+
+    def maker_of(self, value: object) -> Region | None:
+        """Returns the region, this one or one around it, in which an object came into being."""
+        region: Region | None = self
+        while region is not None and id(value) not in region.made:
+            region = region.parent
+        return region
 
     def state(self, type: TensorType, label: str) -> Value:
         """Adds a parameter that is no value of the parent: the state of a loop."""
