@@ -7,7 +7,7 @@ import weakref
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from tvmgraph.capture.expect import objects_in
+from tvmgraph.capture.expect import has_contents, objects_in
 from tvmgraph.capture.record import argument_labels
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.jit.call_key import key_of
@@ -23,11 +23,13 @@ class Kind:
     Attributes:
         key: Hash of its part of the key, in which objects count by their ids.
         tensors: The types of its tensors.
+        contents: Whether it is a container, whose items count in the key.
         objects: Its objects; another one may have got the id of one that is gone.
     """
 
     key: int
     tensors: tuple[object, ...]
+    contents: bool
     objects: tuple[weakref.ref[object], ...]
 
     def differs(self, other: Kind) -> bool:
@@ -59,6 +61,18 @@ class Churn:
             seconds: How long it took.
         """
         self._kinds, self._seconds, self._made = kinds, seconds, time.perf_counter()
+
+    def refilled(self, kinds: dict[str, Kind]) -> str | None:
+        """Returns a container that holds something else than it did for the newest capture.
+
+        Args:
+            kinds: The arguments of the call.
+        """
+        for name, kind in kinds.items():
+            before = self._kinds.get(name)
+            if before and before.contents and kind.contents and before.key != kind.key:
+                return name
+        return None
 
     def argument(self, kinds: dict[str, Kind], reused: bool) -> str | None:
         """Returns the argument that makes captures useless, before one more is made.
@@ -95,6 +109,7 @@ def kinds_of(
         key = hash(key_of(value, leaves))
         mortal = [o for o in objects_in(value) if type(o).__weakrefoffset__]
         found[name] = Kind(
-            key, tuple([t.type for t in leaves]), tuple([weakref.ref(o) for o in mortal])
-        )
+            key, tuple([t.type for t in leaves]), has_contents(value),
+            tuple([weakref.ref(o) for o in mortal]),
+        )  # fmt: skip
     return found

@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any
 
 from tvmgraph import forking, hooks
 from tvmgraph.capture import tree
-from tvmgraph.capture.expect import forget_with, has_contents
+from tvmgraph.capture.expect import forget_with
 from tvmgraph.capture.promotion import Operand, Promotion
-from tvmgraph.capture.record import Captured, argument_labels, capture
+from tvmgraph.capture.record import Captured, capture
 from tvmgraph.capture.settings import Settings
 from tvmgraph.config import JitConfig, effective_jit_config
 from tvmgraph.config.flag_registry import active
@@ -126,7 +126,6 @@ class JitFunction(Inspectable):
         self._reused = False  # whether the newest capture served another call
         self._newest: weakref.ref[Entry] | None = None
         self._raises: dict[object, int] = {}  # by kind of arguments, since the last capture
-        self._contents: dict[str, int] = {}  # of the arguments that were captured last, hashed
         self.churned: CaptureError | None = None  # why it is not captured any more
         self._churn = Churn()  # by arguments
         self._quick: object = None  # key of what the quick call may serve
@@ -403,14 +402,9 @@ class JitFunction(Inspectable):
         """Counts captures that no other call can use: what it reads, or is given, differs."""
         newest = self._newest and self._newest()
         change = newest.captured.guards.change(ask=False) if newest is not None else None
-        before, self._contents = self._contents, {
-            name: hash(key_of(value, []))
-            for name, value in argument_labels(self.fn, args, kwargs).items()
-            if has_contents(value)
-        }  # fmt: skip
-        for name, content in self._contents.items():
-            if before.get(name, content) != content:
-                change = change or (name, f"what the argument {name!r} holds changed")
+        kinds = kinds_of(self.fn, args, kwargs)
+        if change is None and (name := self._churn.refilled(kinds)) is not None:
+            change = name, f"what the argument {name!r} holds changed"
         reused, self._reused = self._reused, False
         self.unused = self.unused + 1 if change is not None and not reused else 0
         if not graph_breaks.is_lax(self):
@@ -418,7 +412,7 @@ class JitFunction(Inspectable):
         if change is not None and self.unused >= _MAX_UNUSED:
             self.unused = 0
             self._leave_reads(*change)
-        name = self._churn.argument(kinds_of(self.fn, args, kwargs), reused)
+        name = self._churn.argument(kinds, reused)
         if name is not None:
             self._leave_reads(name, f"argument {name!r} differs from call to call")
 
