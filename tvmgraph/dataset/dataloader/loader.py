@@ -62,7 +62,7 @@ class _Worker:
     """One thread, or none, that reads rows of a loader."""
 
     def __init__(self, loader: DataLoader, info: WorkerInfo | None) -> None:
-        self.loader, self.ended = loader, False
+        self.loader = loader
         self.pool = None
         self._rows: Iterator[object] | None = None
         if info is not None:
