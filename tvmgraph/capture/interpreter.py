@@ -28,7 +28,7 @@ from tvmgraph.capture.hoist import Hoisted
 from tvmgraph.capture.impure import PURE, ImpureCalls
 from tvmgraph.capture.loops import Loops
 from tvmgraph.capture.native import Native, is_package, makes_plainly
-from tvmgraph.capture.nested import NestedFunction
+from tvmgraph.capture.nested import STANDING, NestedFunction
 from tvmgraph.capture.observer import is_own
 from tvmgraph.capture.outside import Outside
 from tvmgraph.capture.recorder import Recorder
@@ -50,8 +50,6 @@ from tvmgraph.signatures import python_signature
 _HARMLESS = (isinstance, issubclass, len, type, id, callable, hasattr, range, print, super)
 _SUSPENDS = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
 _MAX_DEPTH = 60  # interpreted calls inside each other
-#: What stands for a tensor, number or function of the user.
-STANDING = (TracedTensor, TracedNumber, NestedFunction)
 
 
 class Interpreter(Expressions, Statements, Branches, Loops, Outside, Native):

@@ -13,9 +13,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from tvmgraph.capture.expect import is_library
-from tvmgraph.capture.nested import NestedFunction
-from tvmgraph.capture.traced import TracedTensor
-from tvmgraph.capture.traced_number import TracedNumber
+from tvmgraph.capture.nested import STANDING
 from tvmgraph.capture.tree import tensors
 from tvmgraph.core.state import state
 from tvmgraph.core.symbols import Symbol
@@ -23,8 +21,6 @@ from tvmgraph.errors import CaptureError, user_source
 
 if TYPE_CHECKING:
     from tvmgraph.capture.interpreter import Interpreter
-
-_OF_CALL = (TracedTensor, TracedNumber, NestedFunction)  # which must not be keys of a cache
 
 
 def wrapped(function: object) -> Callable[..., object] | None:
@@ -58,7 +54,7 @@ def call(
         raise CaptureError("code that cannot be read is called", op="jit", at=user_source())
     inner = wrapped(function)
     owner, given = getattr(function, "__self__", None), (*args, *kwargs.values())
-    if any(isinstance(v, _OF_CALL) for v in (*given, *tensors(given))):
+    if any(isinstance(v, STANDING) for v in (*given, *tensors(given))):  # no keys of a cache
         _refuse(interpreter, "a memoized function with values of the call")
         return _read(interpreter, inner, owner, args, kwargs)
     varying = [v for v in given if isinstance(v, Symbol)]

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, TypeGuard
 
 from tvmgraph.capture.expect import HOLDERS, attributes, is_cell, is_library, is_plain_object
 from tvmgraph.capture.handed import contents_of, first_changed
+from tvmgraph.capture.observer import is_package_module
 
 if TYPE_CHECKING:
     from tvmgraph.capture.interpreter import Interpreter
@@ -88,4 +89,4 @@ def makes_plainly(kind: object) -> TypeGuard[type[object]]:
 def is_package(function: object) -> bool:
     """Whether a function, or the class of what is called, is one of this package."""
     module = getattr(function, "__module__", None) or type(function).__module__
-    return str(module).partition(".")[0] == "tvmgraph"
+    return is_package_module(module)

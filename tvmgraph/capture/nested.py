@@ -10,6 +10,8 @@ from typing import Protocol
 
 from tvmgraph.capture.frame import Frame
 from tvmgraph.capture.source import FunctionSource
+from tvmgraph.capture.traced import TracedTensor
+from tvmgraph.capture.traced_number import TracedNumber
 
 _P = inspect.Parameter
 
@@ -78,3 +80,7 @@ def _signature(
     if a.kwarg is not None:
         params.append(_P(a.kwarg.arg, _P.VAR_KEYWORD))
     return inspect.Signature(params)
+
+
+#: What stands for a tensor, number or function of the user during a capture.
+STANDING = (TracedTensor, TracedNumber, NestedFunction)

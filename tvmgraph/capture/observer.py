@@ -90,7 +90,7 @@ def is_own(function: object, args: tuple[object, ...], kwargs: Mapping[str, obje
     the package that is given data and Cells of the package.
     """
     code = function if isinstance(function, types.FunctionType) else type(function).__call__
-    if not isinstance(code, types.FunctionType) or not _is_package(
+    if not isinstance(code, types.FunctionType) or not is_package_module(
         code.__globals__.get("__name__")
     ):
         return False
@@ -105,7 +105,7 @@ def _is_data(value: Any) -> bool:
         return True
     if kind is tuple or kind is list:
         return all(map(_is_data, value))
-    if not is_cell(value) or not _is_package(kind.__module__):
+    if not is_cell(value) or not is_package_module(kind.__module__):
         return False
     return not any(map(_is_code, value.__dict__.values()))
 
@@ -115,8 +115,9 @@ def _is_code(value: object) -> bool:
     if not callable(value) or value.__class__ in _DATA or is_cell(value):
         return False
     owner = value if isinstance(value, types.FunctionType) else value.__class__
-    return not _is_package(owner.__module__)
+    return not is_package_module(owner.__module__)
 
 
-def _is_package(module: object) -> bool:
+def is_package_module(module: object) -> bool:
+    """Whether a name is that of a module of this package."""
     return str(module).partition(".")[0] == _PACKAGE
