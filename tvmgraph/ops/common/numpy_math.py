@@ -137,7 +137,6 @@ class NumpyMath:
     erf = staticmethod(erf)
     erfc = staticmethod(erfc)
     where = staticmethod(select)
-    polynomial = staticmethod(polynomial)
 
     def __init__(self, dtype: str) -> None:
         self.dtype = dtype

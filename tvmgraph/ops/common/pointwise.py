@@ -79,24 +79,6 @@ class TirMath:
         var = self.tir.Var("t", value.ty)
         return self.tir.Let(var, value, body(var))
 
-    def minimum(self, a: Expr, bound: float) -> Expr:
-        """The smaller one of a value and a constant; of NaN any of both."""
-        return self.tir.min(a, self.const(bound))
-
-    def polynomial(self, x: Expr, coefficients: Sequence[float]) -> Expr:
-        """A polynomial, highest power first, by Estrin's scheme: few terms wait for others."""
-        terms: list[Expr] = [self.const(value) for value in reversed(coefficients)]
-
-        def halved(terms: list[Expr], power: Expr) -> Expr:
-            pairs = [a + b * power for a, b in zip(terms[::2], terms[1::2])] + terms[
-                len(terms) & ~1 :
-            ]
-            if len(pairs) == 1:
-                return pairs[0]
-            return self.let(power * power, lambda square: halved(pairs, square))
-
-        return halved(terms, x)
-
     def expm1(self, x: Expr) -> Expr:
         """exp(x) - 1 without cancellation: 2t / (1 - t) with t = tanh(x / 2) for small x."""
         t = self.tanh(self.where(x < 1, x, 0) * 0.5)

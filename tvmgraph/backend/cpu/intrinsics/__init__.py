@@ -16,7 +16,7 @@ import functools
 from collections.abc import Callable
 
 import tvm
-from tvm import ir, tirx
+from tvm import ir
 
 from tvmgraph.backend.cpu.intrinsics import double_angle, exponential, trigonometric
 from tvmgraph.backend.cpu.intrinsics.division import fmod
@@ -29,25 +29,11 @@ from tvmgraph.backend.tvm_private import private
 _LEVEL = 99
 _PURE = 1  # tirx.CallEffectKind
 
-
-def _exp(x: Expr) -> Expr:
-    """exp, which is cheaper where its argument is at most 0."""
-    return exponential.exp_nonpositive(x) if _is_bounded_by_zero(x) else exponential.exp(x)
-
-
-def _is_bounded_by_zero(x: Expr) -> bool:
-    """Whether an expression is min(y, 0)."""
-    if not isinstance(x, tirx.Min):
-        return False
-    bound = x.b.value if isinstance(x.b, tirx.Broadcast) else x.b
-    return isinstance(bound, tirx.FloatImm) and float(bound.value) <= 0
-
-
 _RULES: dict[str, Callable[..., Expr]] = {
     **{
         name: getattr(exponential, name)
         for name in (
-            "cosh", "erf", "exp2", "exp_nonpositive", "log", "log10", "log1p", "log2",
+            "cosh", "erf", "exp", "exp2", "exp_nonpositive", "log", "log10", "log1p", "log2",
             "sigmoid", "sinh", "tanh",
         )
     },
@@ -55,7 +41,6 @@ _RULES: dict[str, Callable[..., Expr]] = {
         name: getattr(trigonometric, name)
         for name in ("acos", "asin", "atan", "atan2", "cos", "sin", "tan")
     },
-    "exp": _exp,
     "fmod": fmod,
     "pow": pow,
 }  # fmt: skip

@@ -131,8 +131,6 @@ _FITS = {
         ),
     ),
 }  # fmt: skip
-#: Where the power of two that :func:`_reduced_power` makes is 0, and where it is infinite.
-_ZERO_TO, _INFINITE_FROM = -88.0, 89.0
 #: ln 2 of float64 in two parts.
 LN2_HI, LN2_LO = _FITS["float64"].ln2
 
@@ -196,8 +194,7 @@ def _exp_times(v: Lanes, x: Expr, offset: int = 0) -> Expr:
 
 
 def exp_nonpositive(x: Expr) -> Expr:
-    """exp(x) of x <= 0, of float32 with half of the operations of :func:`exp`: nothing overflows,
-    and what would be below the normal numbers is 0.
+    """exp(x) of x <= 0, with two thirds of the operations of :func:`exp`: nothing overflows.
 
     Args:
         x: float32 or float64, scalar or vector; at most 0, or NaN.
@@ -205,31 +202,18 @@ def exp_nonpositive(x: Expr) -> Expr:
     v = Lanes(x)
     if v.scalar == "float64" or avx512.serves(v):
         return exp(x)
+    spare = v.format.fraction + 1  # powers of two that keep the factor normal where exp(x) is not
 
-    def kept(x: Expr) -> Expr:  # NaN stays NaN
-        low = v.f(_ZERO_TO)
-        least = tirx.Select(x < low, low, x)
-        return let(least, lambda c: _reduced_power(v, c, lambda power, value: power * value))
+    def scaled(n: Expr, r: Expr) -> Expr:
+        return _exp_core(v, r) * v.pow2(n + v.i(spare)) * v.f(2.0**-spare)
+
+    def kept(x: Expr) -> Expr:
+        low, zero = v.f(_FITS[v.scalar].exp_range[0]), v.f(0)
+        is_zero = x < low  # or Intel's meet subnormal products
+        value = let(tirx.Select(is_zero, zero, x), lambda c: _reduce_exp(v, c, scaled))
+        return tirx.Select(is_zero, zero, value)
 
     return let(x, kept)
-
-
-def _reduced_power(v: Lanes, x: Expr, body: Callable[[Expr, Expr], Expr]) -> Expr:
-    """Calls ``body(2^n, exp(r))`` with x = n ln 2 + r, of float32 with -127 <= n <= 128.
-
-    The sum that rounds to the nearest integer has n + bias in its lowest bits: shifted, these are
-    2^n; 0 for the least n and infinity for the largest.
-    """
-    high, low = _FITS[v.scalar].ln2
-    rounding = 1.5 * 2**v.format.fraction + v.format.bias
-
-    def reduced(shifted: Expr) -> Expr:
-        n = shifted - v.f(rounding)
-        power = v.float_of(op.shift_left(v.bits_of(shifted), v.i(v.format.fraction)))
-        r = let(n, lambda n: (x - n * v.f(high)) - n * v.f(low))
-        return let(r, lambda r: body(power, _exp_core(v, r)))
-
-    return let(x * v.f(_LOG2E) + v.f(rounding), reduced)
 
 
 def exp_bounded(v: Lanes, x: Expr) -> Expr:
@@ -377,26 +361,18 @@ def erf(x: Expr) -> Expr:
 
 
 def sigmoid(x: Expr) -> Expr:
-    """sigmoid(x) = 1 / (1 + exp(-x)), which is 0 where exp(-x) is infinite.
+    """sigmoid(x) = (x >= 0 ? 1 : e) / (1 + e) with e = exp(-|x|), exact down to the denormals.
 
     Args:
         x: float32 or float64, scalar or vector.
     """
     v = Lanes(x)
-    if v.scalar == "float64" or avx512.serves(v):
-        return v.f(1) / (v.f(1) + exp(v.f(0) - x))
 
-    def bounded(x: Expr) -> Expr:  # NaN stays NaN
-        low, high = v.f(-_INFINITE_FROM), v.f(-_ZERO_TO)
-        most = tirx.Select(high < x, high, x)
-        return let(most, lambda c: let(tirx.Select(c < low, low, c), inverse))
+    def body(x: Expr) -> Expr:
+        e = exp_nonpositive(v.f(0) - v.abs(x))
+        return let(e, lambda e: tirx.Select(x < v.f(0), e, v.f(1)) / (v.f(1) + e))
 
-    def inverse(x: Expr) -> Expr:
-        negative = x * v.f(-1)  # which costs nothing: a multiply-add may negate its factors
-        one = v.f(1)
-        return _reduced_power(v, negative, lambda power, value: one / (power * value + one))
-
-    return let(x, bounded)
+    return let(x, body)
 
 
 def _of_mantissa(x: Expr, finish: Callable[[Expr, Expr], Expr]) -> Expr:
