@@ -159,6 +159,18 @@ def _abort_on_error(world: _World) -> None:
     sys.excepthook = ended
 
 
+def say_who_leaves(status: int) -> None:
+    """Writes that this process leaves with an error, in time for a launcher to pass it on.
+
+    Args:
+        status: Its exit status.
+    """
+    rank, size = world().rank, world().size
+    sys.stderr.write(f"[rank {rank}] ends all {size} processes: it left with status {status}\n")
+    sys.stderr.flush()
+    time.sleep(_READ)
+
+
 class Watchdog:
     """Ends this process when a collective takes too long."""
 

@@ -111,7 +111,8 @@ def command_of(options: argparse.Namespace, config: Mapping[str, Any], folder: s
             command += ["-bind-to", f"core:{threads}"]
         for name, value in variables.items():
             command += ["-genv", name, str(value)]
-    return [*command, "-n", str(count), sys.executable, "-m", "mpi4py", *options.script]
+    program = [sys.executable, "-m", "tvmgraph.distributed.script", *options.script]
+    return [*command, "-n", str(count), *program]
 
 
 def whose(line: str, folder: str) -> str | None:
