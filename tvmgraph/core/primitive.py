@@ -19,6 +19,8 @@ from tvmgraph.errors import GraphError
 
 #: What the function of a row returns.
 Result = TypeVar("Result")
+#: Decorates what NumPy computes: infinities and NaN are results, as they are in compiled code.
+without_warnings = np.errstate(all="ignore")
 
 
 class RowDecorator(Protocol):
@@ -111,9 +113,8 @@ def primitive(
         if known is None:
             raise GraphError(f"operator {name!r}: its type rule brings no traits, so give traits=")
         tensors, attrs, regions, variadic, signature = _split_signature(function)
-        # infinities and NaN are results like any other, as in compiled code: no NumPy warnings
-        computes = known.pattern is not Pattern.VIEW
-        quiet = np.errstate(all="ignore")(eager) if computes else eager
+        moves = known.pattern in (Pattern.VIEW, Pattern.GATHER)
+        quiet = eager if moves else without_warnings(eager)
         op = Op(
             name, infer, quiet, lower, vjp, onnx, samples, known, promote, tensors, attrs, variadic,
             function.__module__, function.__doc__ or "", multi, regions, check_values,

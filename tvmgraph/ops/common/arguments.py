@@ -36,9 +36,25 @@ def bad(
     return error(message, op=f"ops.{op}", got=str(got), at=user_source(), fix=fix or None)
 
 
-def describe(**arguments: object) -> str:
-    """Describes arguments for the ``got`` line of an error."""
-    return ", ".join(f"{k}={described(v)}" for k, v in arguments.items())
+class Described:
+    """Arguments for the ``got`` line of an error, put into words when one is raised.
+
+    Args:
+        arguments: By name.
+    """
+
+    __slots__ = ("arguments",)
+
+    def __init__(self, arguments: dict[str, object]) -> None:
+        self.arguments = arguments
+
+    def __str__(self) -> str:
+        return ", ".join(f"{k}={described(v)}" for k, v in self.arguments.items())
+
+
+def describe(**arguments: object) -> Described:
+    """Returns what describes arguments in the ``got`` line of an error."""
+    return Described(arguments)
 
 
 def require_tensor(name: str, x: object, argument: str = "input") -> Tensor:
@@ -64,8 +80,8 @@ def resolve_axes(name: str, x: Tensor, axis: Any, argument: str = "axis") -> tup
     ndim = len(x.type.shape)
     if axis is None:
         return _ALL[ndim] if ndim < len(_ALL) else tuple(range(ndim))
-    if axis.__class__ is int and 0 <= axis < ndim:
-        return (axis,)
+    if axis.__class__ is int and -ndim <= axis < ndim:
+        return (axis % ndim,)
     try:
         return rules.normalize_axes(axis.tolist() if isinstance(axis, Tensor) else axis, ndim)
     except TvmgraphError as e:

@@ -167,10 +167,10 @@ def widen(x: np.ndarray) -> np.ndarray:
 
 
 def fail(
-    kind: type[TvmgraphError], message: str, op: str, got: str, fix: str | None = None
+    kind: type[TvmgraphError], message: str, op: str, got: object, fix: str | None = None
 ) -> TvmgraphError:
     """Builds the error of a public function with all four parts of the message."""
-    return kind(message, op=f"ops.{op}", got=got, at=user_source(), fix=fix)
+    return kind(message, op=f"ops.{op}", got=str(got), at=user_source(), fix=fix)
 
 
 def ints(value: object, count: int, name: str, op: str, minimum: int = 1) -> Ints:

@@ -13,7 +13,7 @@ from tvmgraph.core import rules
 from tvmgraph.core.arguments import Attrs
 from tvmgraph.core.columns import Builder, Expr, OnnxNamed, OnnxOps
 from tvmgraph.core.op import F, Reason, sample
-from tvmgraph.core.primitive import primitive
+from tvmgraph.core.primitive import primitive, without_warnings
 from tvmgraph.core.sizes import proven
 from tvmgraph.core.storage import aligned_copy
 from tvmgraph.core.tensor import Tensor
@@ -278,6 +278,7 @@ def accumulate(out: np.ndarray, slots: np.ndarray, values: np.ndarray, ufunc: np
     out[rows] = ufunc(out[rows], totals)
 
 
+@without_warnings
 def _eager_index_update(*xs: np.ndarray, axes: tuple[int, ...], mode: str) -> np.ndarray:
     x, value, indices = xs[0], xs[1], xs[2:]
     check_indices(*xs, axes=axes, mode=mode)

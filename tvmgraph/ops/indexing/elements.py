@@ -11,7 +11,7 @@ from tvmgraph.core import rules
 from tvmgraph.core.arguments import Attrs
 from tvmgraph.core.columns import Builder, Expr, OnnxNamed, OnnxOps
 from tvmgraph.core.op import F, sample
-from tvmgraph.core.primitive import primitive
+from tvmgraph.core.primitive import primitive, without_warnings
 from tvmgraph.core.storage import aligned_copy
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.core.traits import Batch, Pattern, Traits, equation, letters
@@ -146,6 +146,7 @@ def _infer_scatter(
     return x
 
 
+@without_warnings
 def _eager_scatter(
     x: np.ndarray, index: np.ndarray, value: np.ndarray, *, axis: int, mode: str
 ) -> np.ndarray:

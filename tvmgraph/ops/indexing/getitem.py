@@ -75,12 +75,11 @@ def getitem(x: Tensor, index: Any) -> Tensor:
         if -shape[0] <= index < 0:
             return basic_index(x, (index + shape[0],))
     try:
-        if index.__class__ is slice and shape and shape[0].__class__ is int:
-            return basic_index(x, (_range_entry(index, shape[0]),))
-        if index.__class__ is tuple:
-            plain = _plain_index(shape, index)
+        if index.__class__ in _PLAIN_CLASSES:
+            plain = _plain_index(shape, index if index.__class__ is tuple else (index,))
             if plain is not None:
                 return basic_index(x, plain)
+        if index.__class__ is tuple:
             fits = 0 < len(index) <= len(shape) and x.type.is_static
             if fits and all(map(_is_integer_tensor, index)):
                 return index_get(x, *index, axes=_FIRST[: len(index)])
@@ -161,6 +160,7 @@ def _slice_axis(x: Tensor, axis: int, index: slice) -> Tensor:
 
 _PLAIN: dict[tuple[object, ...], tuple[Entry, ...]] = {}
 _PLAIN_LIMIT = 4096
+_PLAIN_CLASSES = (tuple, slice, type(None), EllipsisType)
 
 
 def _plain_index(shape: Shape, index: tuple[Any, ...]) -> tuple[Entry, ...] | None:

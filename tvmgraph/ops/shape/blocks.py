@@ -267,7 +267,7 @@ def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Tensor:
     return F.reshape(x, (*lead, c * f * f, h // f, w // f))
 
 
-def _block(op: str, value: int, name: str, got: str) -> int:
+def _block(op: str, value: int, name: str, got: object) -> int:
     if as_int(value, op, name) < 1:
         raise bad(ArgumentError, f"{name} must be positive", op, got)
     return value

@@ -13,7 +13,7 @@ from tvmgraph.core.arguments import Attrs
 from tvmgraph.core.columns import Builder, Expr, OnnxNamed, OnnxOps
 from tvmgraph.core.conversion import converted
 from tvmgraph.core.op import F, sample
-from tvmgraph.core.primitive import primitive
+from tvmgraph.core.primitive import primitive, without_warnings
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.core.traits import Layout, Pattern, Traits, equation, letters
 from tvmgraph.core.types import Shape, TensorType
@@ -44,6 +44,7 @@ def _stored(value: object, dtype: dtypes.DType) -> np.ndarray:
     return converted(np.asarray(value), dtype)
 
 
+@without_warnings
 def _eager_constant(x: np.ndarray, *, pads: Pads, value: object) -> np.ndarray:
     if not pads:
         return x
