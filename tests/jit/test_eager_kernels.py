@@ -71,6 +71,25 @@ def test_values_stay_and_repeat() -> None:
     assert all((ops.softmax(x, -1).asnumpy() == result).all() for _ in range(5))
 
 
+def test_transposed_operands_are_read_as_they_lie_in_memory() -> None:
+    a, b = array(7, 60, 50, seed=1), array(7, 60, 50, seed=2)
+    operands = Tensor(a), Tensor(b), Tensor(a.transpose(2, 0, 1).copy())
+
+    def call() -> tuple[Tensor, ...]:
+        x, y, z = operands
+        turned = x.transpose(2, 0, 1), y.transpose(2, 0, 1)
+        return ops.exp(turned[0]), ops.silu(turned[0]), ops.atan2(*turned), ops.atan2(turned[0], z)
+
+    results = made(call)
+    assert codes("exp") == codes("atan2") == [True]
+    kept = [y.array.transpose(1, 2, 0).flags.c_contiguous for y in results]
+    assert kept == [True, True, True, False]
+    a, b = a.transpose(2, 0, 1), b.transpose(2, 0, 1)
+    expected = np.exp(a), a / (1 + np.exp(-a)), np.arctan2(a, b), np.arctan2(a, a)
+    for y, known in zip(results, expected):
+        np.testing.assert_allclose(y.asnumpy(), known, rtol=2e-6, atol=1e-7)
+
+
 def test_errors_stay() -> None:
     x, good = Tensor(array(97, 103)), Tensor(np.arange(97))
     made(lambda: x[good])

@@ -13,11 +13,15 @@ import queue
 import threading
 import time
 
+import numpy as np
+
 from tvmgraph.compiler import worker
 from tvmgraph.compiler.compile import compile_graph
 from tvmgraph.config.options import CompileOptions
 from tvmgraph.core.costly import Code, Costly
-from tvmgraph.core.tensor import Tensor
+from tvmgraph.core.tensor import Tensor, has_array, tensor_from_numpy
+from tvmgraph.core.traits import Pattern
+from tvmgraph.core.types import TensorType
 from tvmgraph.graph import Graph
 
 _OPTIONS = CompileOptions("O2", "host", native=False)
@@ -92,7 +96,42 @@ def _code(costly: Costly) -> Code:
     def code(args: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
         return tuple(executable.run(args, types))
 
-    return code
+    return _in_memory_order(code, types) if _is_pointwise(graph) else code
+
+
+def _is_pointwise(graph: Graph) -> bool:
+    """Whether every element of the results depends on one element of every parameter, no more."""
+    operators = [node.op.traits for node in graph.nodes]
+    values = [*(p.value for p in graph.params), *(v for node in graph.nodes for v in node.outputs)]
+    return (
+        all(t.pattern is Pattern.ELEMENTWISE and not t.effect for t in operators)
+        and len({v.type.shape for v in values}) == 1
+        and all(array.size == 1 for array in graph.consts.values())
+    )
+
+
+def _in_memory_order(code: Code, types: list[TensorType]) -> Code:
+    """Lets pointwise code read transposed operands as they lie in memory, instead of copies.
+
+    Args:
+        code: Computes tensors of one shape element by element.
+        types: Of its results.
+    """
+
+    def run(args: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
+        if not has_array(args[0]) or args[0].array.flags.c_contiguous:
+            return code(args)
+        strides = args[0].array.strides
+        order = sorted(range(len(strides)), key=lambda axis: -strides[axis])
+        stored = [a.array.transpose(order) for a in args]
+        if not all([s.flags.c_contiguous for s in stored]):
+            return code(args)
+        shape, back = stored[0].shape, np.argsort(order)
+        operands = [tensor_from_numpy(s.reshape(a.shape), a.type) for s, a in zip(stored, args)]
+        results = [y.array.reshape(shape).transpose(back) for y in code(tuple(operands))]
+        return tuple([tensor_from_numpy(y, t) for y, t in zip(results, types)])
+
+    return run
 
 
 def _forked() -> None:
