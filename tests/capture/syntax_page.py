@@ -77,9 +77,11 @@ Rules of a graph:
   tensor itself to `print` or to a logger.
 * What a library finds out about the world is guarded where that is cheap: variables of the
   environment (`os.environ`, `os.getenv`), `os.path.exists` and the like, the working directory, the
-  process, the thread, context variables. Clocks, random numbers of Python and NumPy, files, unique
-  names and processes are errors in strict code: plain Python would give something else at every
-  call. A generator that the function seeds itself gives constants.
+  process, the thread, context variables, levels of loggers, settings of NumPy and of this package.
+  Other objects of the standard library from outside, such as a `ConfigParser`, are asked by Python.
+  Clocks, random numbers of Python and NumPy, files, unique names and processes are errors in strict
+  code: plain Python would give something else at every call. A generator that the function seeds
+  itself gives constants.
 * A function of `functools.lru_cache` and a `cached_property` run as in plain Python, once, and the
   graph takes the object that they return; every later call asks again. A number that differs
   from call to call is not remembered if the function only computes. Given a tensor of the call

@@ -17,6 +17,7 @@ import pytest
 from tests.capture import (
     hostile_containers,
     hostile_flow,
+    hostile_library,
     hostile_native,
     hostile_objects,
     hostile_values,
@@ -27,7 +28,7 @@ from tvmgraph import JitConfig, Tensor, jit
 
 PROGRAMS = {
     **hostile_objects.PROGRAMS, **hostile_flow.PROGRAMS, **hostile_values.PROGRAMS,
-    **hostile_native.PROGRAMS, **hostile_containers.PROGRAMS,
+    **hostile_native.PROGRAMS, **hostile_containers.PROGRAMS, **hostile_library.PROGRAMS,
 }  # fmt: skip
 #: Of every call ``x``, ``y`` and ``n``.
 CALLS = (

@@ -11,7 +11,7 @@ from __future__ import annotations
 import array
 import contextlib
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -74,6 +74,17 @@ class Handed:
         """Gives every object what it held."""
         for value, content in self._kept.values():
             _refill(value, content)
+
+    @contextlib.contextmanager
+    def taking(self) -> Iterator[None]:
+        """What code changes meanwhile that runs outside of the capture, once, is not put back."""
+        before = self.moment()
+        try:
+            yield
+        finally:
+            for key, (value, content) in before.items():
+                if not _holds(value, content):
+                    self._kept[key] = value, _content(value)
 
     def moment(self) -> dict[int, tuple[object, object]]:
         """Returns what the objects hold now, for :meth:`rewind`."""

@@ -30,147 +30,28 @@ import types
 import weakref
 from collections.abc import Callable, Collection, Iterator, Mapping
 from concurrent.futures import Executor
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
 from tvmgraph.capture.expect import HOLDERS, is_iterator
+from tvmgraph.capture.impure_table import (
+    ASKED,
+    CLOCK,
+    DRAW,
+    FILE,
+    ITERATOR,
+    ONLY_COMPUTE,
+    STATE,
+    SYSTEM,
+    TABLE,
+    Impure,
+)
 
 if TYPE_CHECKING:
     from tvmgraph.capture.protocol import Interpreting
 
 
-@dataclass(frozen=True)
-class Impure:
-    """What becomes of a call.
-
-    Attributes:
-        treatment: ``"guard"`` or ``"native"``.
-        fix: What to do instead of a native call.
-        pure_from: Number of arguments from which on the result depends on nothing else.
-    """
-
-    treatment: Literal["guard", "native"]
-    fix: str = ""
-    pure_from: int = sys.maxsize
-
-
-_DRAW = Impure(
-    "native", "draw with ops (ops.rand, ops.randn, ops.randint), or outside and pass the numbers"
-)
-_UNIQUE = Impure("native", "make it before the call and pass it as an argument")
-_CLOCK = Impure("native", "read the clock outside: around the call, or before it as an argument")
-_FILE = Impure("native", "read the file before the call and pass its contents")
-_SYSTEM = Impure("native", "do it outside, and pass what it gives as an argument")
-_INPUT = Impure("native", "read the value before the call and pass it as an argument")
-_ITERATOR = Impure("native", "take the items before the call and pass them, or use a list")
-_FRAME = Impure("native", "pass what is needed as an argument")
-_SETTING = Impure("native", "set it outside of the compiled function")
-_STATE = Impure("guard")
-_STREAM = Impure("native", "set or read the state of the random stream outside")
-
-
-def _clock(pure_from: int) -> Impure:
-    return Impure("native", _CLOCK.fix, pure_from)
-
-
-#: Functions by module; ``None`` means all that are not listed in :data:`_PURE`.
-TABLE: dict[str, dict[Impure, tuple[str, ...] | None]] = {
-    "builtins": {_FILE: ("open",), _INPUT: ("input",)},
-    "random": {_DRAW: None},
-    "secrets": {_UNIQUE: None},
-    "uuid": {_UNIQUE: ("getnode", "uuid1", "uuid4", "uuid6", "uuid7")},
-    "numpy.random": {_DRAW: None},
-    "time": {
-        _CLOCK: None, _clock(1): ("asctime", "ctime", "gmtime", "localtime"),
-        _clock(2): ("strftime",),
-    },
-    "os": {
-        _SYSTEM: None, _UNIQUE: ("urandom", "getrandom"),
-        _STATE: ("getcwd", "getcwdb", "getenv", "getenvb", "getpid", "getppid"),
-    },
-    "sys": {
-        _FRAME: ("_current_frames", "_getframe", "exc_info", "exception"),
-        _SYSTEM: ("exit", "getrefcount", "setprofile", "setrecursionlimit", "settrace"),
-        _STATE: ("getrecursionlimit",),
-    },
-    "inspect": {_FRAME: ("currentframe", "stack", "trace")},
-    "traceback": {
-        _FRAME: ("extract_stack", "format_exc", "format_stack", "print_exc", "print_stack"),
-    },
-    "gc": {_SYSTEM: None},
-    "weakref": {_SYSTEM: None},
-    "logging": {
-        _SYSTEM: ("addLevelName", "basicConfig", "captureWarnings", "disable",
-                  "setLogRecordFactory", "setLoggerClass", "shutdown"),
-    },
-    "os.path": {
-        _STATE: (
-            "abspath", "exists", "expanduser", "expandvars", "getatime", "getctime", "getmtime",
-            "getsize", "isdir", "isfile", "islink", "ismount", "lexists", "realpath", "relpath",
-            "samefile",
-        ),
-    },
-    "threading": {
-        _STATE: ("current_thread", "get_ident", "get_native_id"), _SYSTEM: ("Thread", "Timer"),
-    },
-    "_thread": {_SYSTEM: ("start_new_thread",)},
-    "asyncio": {_SYSTEM: ("run",)},
-    "multiprocessing": {_SYSTEM: ("Pool", "Process")},
-    "io": {_FILE: ("FileIO", "open_code")},
-    "numpy": {
-        _FILE: (
-            "fromfile", "genfromtxt", "load", "loadtxt", "memmap", "save", "savetxt", "savez",
-            "savez_compressed",
-        ),
-        _SETTING: ("set_printoptions", "setbufsize", "seterr", "seterrcall"),
-    },
-    "pickle": {_FILE: ("dump", "load")},
-    "json": {_FILE: ("dump", "load")},
-    "glob": {_SYSTEM: ("glob", "iglob")},
-    "shutil": {_SYSTEM: None},
-    "socket": {_SYSTEM: None},
-    "subprocess": {_SYSTEM: None},
-    "tempfile": {_SYSTEM: None},
-    "urllib.request": {_SYSTEM: ("urlopen", "urlretrieve")},
-    "warnings": {
-        _SYSTEM: ("catch_warnings", "filterwarnings", "resetwarnings", "simplefilter", "warn",
-                  "warn_explicit"),
-    },
-    "signal": {_SETTING: ("alarm", "setitimer", "signal"), _STATE: ("getsignal",)},
-    "locale": {_SETTING: ("setlocale",)},
-    "decimal": {_SETTING: ("setcontext",)},
-    "atexit": {_SETTING: ("register", "unregister")},
-    "faulthandler": {_SETTING: None},
-    "getpass": {_INPUT: ("getpass",), _SYSTEM: ("getuser",)},
-    "tvmgraph.common.seed": {_STREAM: ("set_seed",)},
-    "tvmgraph._front": {_SETTING: ("set_deterministic", "set_device", "set_recursion_limit")},
-    "tvmgraph.config.settings": {_SETTING: ("set_context",)},
-    "tvmgraph.distributed.context": {
-        _SETTING: ("reset_auto_parallel_context", "set_algo_parameters",
-                   "set_auto_parallel_context"),
-    },
-    "tvmgraph.core.random": {_STREAM: ("get_rng_state", "manual_seed", "seed", "set_rng_state")},
-    "tvmgraph.train.serialization": {_FILE: ("load_checkpoint", "save_checkpoint")},
-}  # fmt: skip
-#: What only computes, or is the same in a process for good.
-_PURE: dict[str, frozenset[str]] = {
-    "random": frozenset({"Random"}),
-    "secrets": frozenset({"compare_digest"}),
-    "numpy.random": frozenset(
-        {"BitGenerator", "Generator", "MT19937", "PCG64", "PCG64DXSM", "Philox", "RandomState",
-         "SFC64", "SeedSequence", "default_rng", "test"}
-    ),
-    "time": frozenset({"get_clock_info", "mktime", "struct_time", "strptime"}),
-    "os": frozenset(
-        {"confstr", "cpu_count", "fsdecode", "fsencode", "fspath", "get_exec_path", "major",
-         "makedev", "minor", "strerror", "sysconf", "uname"}
-    ),
-    "socket": frozenset({"htonl", "htons", "inet_aton", "inet_ntoa", "inet_ntop", "inet_pton",
-                         "ntohl", "ntohs"}),
-    "subprocess": frozenset({"list2cmdline", "CalledProcessError", "TimeoutExpired"}),
-}  # fmt: skip
 _SHOWN = {"builtins": "", **{m: "ms." for m in TABLE if m.startswith("tvmgraph.")}}
 _RANDOM = (
     random.Random, np.random.Generator, np.random.RandomState, np.random.BitGenerator,
@@ -186,11 +67,19 @@ _WEAK = (weakref.WeakKeyDictionary, weakref.WeakValueDictionary, weakref.WeakSet
 _STATEFUL = (*_RANDOM, io.IOBase, *_SHARED, *_WEAK)
 _OWNED = (*_RANDOM, io.StringIO, io.BytesIO, *_SHARED)
 _BEGIN_EMPTY = (io.IOBase, *_SHARED)
+# Modules of the standard library whose objects hold what never changes, or what guards read.
+_PLAIN = frozenset({
+    "_contextvars", "_operator", "_struct", "_thread", "_weakref", "abc", "array", "builtins",
+    "collections", "contextvars", "dataclasses", "datetime", "decimal", "enum", "fractions",
+    "functools", "inspect", "ipaddress", "itertools", "numbers", "operator", "os", "pathlib", "re",
+    "struct", "sys", "time", "types", "typing", "uuid", "weakref", "zoneinfo",
+})  # fmt: skip
 _LOGGING = (logging.Logger, logging.Handler)
 _CONFIGURES = frozenset({
     "addFilter", "addHandler", "close", "flush", "removeFilter", "removeHandler", "setFormatter",
     "setLevel", "setStream",
 })  # fmt: skip
+_CONFIGURED = frozenset({"getEffectiveLevel", "hasHandlers", "isEnabledFor"})
 _NOW = ("now", "today", "utcnow")
 _PATH_STATE = frozenset({
     "absolute", "cwd", "exists", "expanduser", "home", "is_dir", "is_file", "is_mount",
@@ -229,27 +118,27 @@ def rule_of(function: Any) -> tuple[Impure, str] | None:
 def _rule_of_method(owner: object, name: str) -> Impure | None:
     if isinstance(owner, type):
         if issubclass(owner, datetime.date) and name in _NOW:
-            return _CLOCK
+            return CLOCK
         return _rule_of_path(name) if issubclass(owner, pathlib.Path) else None
     if isinstance(owner, _RANDOM):
-        return _DRAW
+        return DRAW
     if isinstance(owner, io.IOBase):
-        return _FILE
+        return FILE
     if isinstance(owner, (threading.Thread, Executor, *_SHARED, *_WEAK)):
-        return _SYSTEM
+        return SYSTEM
     if isinstance(owner, _LOGGING):
-        return _SYSTEM if name in _CONFIGURES else None
+        return SYSTEM if name in _CONFIGURES else STATE if name in _CONFIGURED else None
     if isinstance(owner, pathlib.Path):
         return _rule_of_path(name)
     if isinstance(owner, contextvars.ContextVar):
-        return _STATE if name == "get" else _SYSTEM
+        return STATE if name == "get" else SYSTEM
     if is_environment(owner):
-        return _STATE if name in _LOOK_UPS or name in _WHOLE else _SYSTEM
+        return STATE if name in _LOOK_UPS or name in _WHOLE else SYSTEM
     return None
 
 
 def _rule_of_path(name: str) -> Impure | None:
-    return _STATE if name in _PATH_STATE else _FILE if name in _PATH_FILES else None
+    return STATE if name in _PATH_STATE else FILE if name in _PATH_FILES else None
 
 
 def is_whole(function: Any) -> bool:
@@ -263,6 +152,19 @@ def is_whole(function: Any) -> bool:
 def has_state(value: object) -> bool:
     """Whether a value is an object whose methods are impure unless the function made it."""
     return isinstance(value, _STATEFUL)
+
+
+def is_changeable(value: object) -> bool:
+    """Whether a value is an object of the standard library that keeps what its methods look at.
+
+    Nothing is known of how, so that only Python can ask one that existed before the call.
+    """
+    module = getattr(type(value), "__module__", "")
+    root = module.partition(".")[0] if isinstance(module, str) else ""
+    if root in _PLAIN or root not in sys.stdlib_module_names:
+        return False
+    known = (*HOLDERS, *_LOGGING, logging.LoggerAdapter, dict, list, set, tuple, BaseException)
+    return not isinstance(value, known) and not isinstance(value, type)
 
 
 def makes_state(function: object) -> bool:
@@ -279,7 +181,7 @@ def is_seeded(function: object, args: tuple[object, ...], kwargs: Mapping[str, o
     return any(v is not None for v in (*args, *kwargs.values()))
 
 
-UNSEEDED = Impure("native", f"give it a seed, or {_DRAW.fix}")
+UNSEEDED = Impure("native", f"give it a seed, or {DRAW.fix}")
 
 # ---- the table as functions ---------------------------------------------------------------------
 
@@ -318,7 +220,7 @@ def _listed(
 ) -> Iterator[tuple[str, Any]]:
     if listed is None:
         names = getattr(module, "__all__", None) or [n for n in vars(module) if n[0] != "_"]
-        listed = [n for n in names if n not in _PURE.get(name, ())]
+        listed = [n for n in names if n not in ONLY_COMPUTE.get(name, ())]
         listed = [n for n in listed if not _is_data(getattr(module, n, None))]
     for n in listed:
         function = getattr(module, n, None)
@@ -374,7 +276,7 @@ def calls_named_by(frame: types.FrameType, own: Collection[int]) -> Iterator[tup
         else:
             value = None
         rule = None if value is None else _by_identity().get(id(value))
-        if rule is not None and rule[0] is _DRAW and rule[1].startswith("numpy."):
+        if rule is not None and rule[0] is DRAW and rule[1].startswith("numpy."):
             yield rule[:2]
 
 
@@ -428,7 +330,7 @@ class ImpureCalls:
         if not is_seeded(function, args, kwargs):
             self._refuse(UNSEEDED, f"{name} without a seed")
         if not self._are_own(args, kwargs):
-            self._refuse(_DRAW, f"{name} of a generator from outside")
+            self._refuse(DRAW, f"{name} of a generator from outside")
         return self._adopt(function(*args, **kwargs))
 
     def _adopt(self, value: object) -> object:
@@ -467,22 +369,28 @@ class ImpureCalls:
                 self._interpreter.recorder.guards.add_environment()
             elif has_state(value) and id(value) not in self._own:
                 name = f"using a {type(value).__name__} from outside"
-                self._refuse(_DRAW if isinstance(value, _RANDOM) else _FILE, name)
+                self._refuse(DRAW if isinstance(value, _RANDOM) else FILE, name)
+            elif is_changeable(value) and self._from_outside(value):
+                self._refuse(ASKED, f"asking a {type(value).__name__} from outside")
             elif is_iterator(value) and self._interpreter.effects.is_outside(value):
-                self._refuse(_ITERATOR, f"taking items of a {type(value).__name__} from outside")
+                self._refuse(ITERATOR, f"taking items of a {type(value).__name__} from outside")
             elif any(id(value) in known for known in self.kept):
                 what = f"taking items of a {type(value).__name__} where a tensor decides about it"
-                self._refuse(_ITERATOR, what)
+                self._refuse(ITERATOR, what)
             elif callable(value) and called not in (None, functools.partial):
                 found = rule_of(value)
                 if found is not None and found[0].treatment == "native":
                     self._refuse(found[0], f"{found[1]}()")
 
+    def _from_outside(self, value: object) -> bool:
+        """Whether Python is to ask an object; a whole graph keeps what it once said."""
+        return self._interpreter.settings.lax and self._interpreter.effects.existed(value)
+
     def look_into(self, *values: object) -> None:
         """Deals with an operator that shows what objects hold."""
         guards = self._interpreter.recorder.guards
         for value in values:
-            if isinstance(value, _WEAK):
+            if isinstance(value, _WEAK) or is_changeable(value):
                 self.hand_out(value)
             elif isinstance(value, HOLDERS):
                 guards.add_object(value)
@@ -491,7 +399,7 @@ class ImpureCalls:
         """Deals with an assignment to an item of an object."""
         self.look_into(owner)
         if is_environment(owner):
-            self._refuse(_SYSTEM, "writing a variable of the environment")
+            self._refuse(SYSTEM, "writing a variable of the environment")
 
     def _refuse(self, rule: Impure, what: str) -> NoReturn:
         frame = self._interpreter.running

@@ -185,6 +185,7 @@ class Interpreter(Expressions, Statements, Branches, Loops, Outside, Native):
         self.check_raw_write(function, args)
         self.refuse_change(function, args)
         owner = getattr(function, "__self__", None)
+        self.impure.look_into(function)
         self.impure.hand_out(owner, *args, *kwargs.values(), called=function)
         for value in (function, owner, *args, *kwargs.values()):
             self.recorder.guards.add_object(value)

@@ -113,14 +113,14 @@ def _read(
 
 
 def _run(interpreter: Interpreter, function: Callable[[], object]) -> object:
-    """Runs code outside of the capture."""
-    observer = interpreter.recorder.guards.observer
-    watching = observer.watch(False)
+    """Runs code outside of the capture, whatever becomes of that."""
+    guards = interpreter.recorder.guards
+    watching = guards.observer.watch(False)
     try:
-        with state.interpreting(None):
+        with state.interpreting(None), guards.handed.taking():
             return function()
     finally:
-        observer.watch(watching)
+        guards.observer.watch(watching)
 
 
 def _refuse(interpreter: Interpreter, what: str) -> None:

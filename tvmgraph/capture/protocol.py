@@ -21,6 +21,10 @@ class Outside(Protocol):
         """Whether a container existed before the call."""
         ...
 
+    def existed(self, value: object) -> bool:
+        """Whether an object is known to have been there before the call."""
+        ...
+
 
 class ItemWrites(Protocol):
     """What of :class:`tvmgraph.capture.impure.ImpureCalls` other helpers ask."""
