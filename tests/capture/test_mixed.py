@@ -252,6 +252,34 @@ def test_cells_among_arguments_are_not_kept_alive() -> None:
     assert call(Add(), X).tolist() == [4, 8]
 
 
+def test_a_module_is_not_kept_alive_by_the_objects_that_its_functions_were_called_with() -> None:
+    names: dict[str, Any] = {"nn": nn, "jit": jit}
+    exec(OBJECTS, names)
+    call, objects = names["call"], [names["net"], names["box"]]
+    for _ in range(3):
+        assert call(*objects, X).tolist() == [6, 12]
+    gone = [weakref.ref(o) for o in (*objects, names["Net"], names["Box"], call)]
+    del names, call, objects
+    gc.collect()
+    assert not [r for r in gone if r() is not None]
+
+
+OBJECTS = """
+class Net(nn.Cell):
+    def construct(self, x):
+        return x * 3
+
+class Box:
+    factor = 2
+
+net, box = Net(), Box()
+
+@jit(capture_mode="bytecode")
+def call(net, box, x):
+    return net(x) * box.factor
+"""
+
+
 def test_code_that_raises_does_what_it_does_in_python() -> None:
     seen: list[int] = []
 

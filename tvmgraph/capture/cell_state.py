@@ -10,6 +10,8 @@ from tvmgraph.capture.expect import BOUND, CellLike, Check, brief, expect, is_li
 from tvmgraph.capture.places import ABSENT
 from tvmgraph.core.tensor import Tensor
 
+#: Whether all code of a Cell's class is the user's; classes are not kept alive.
+_all_user_code: weakref.WeakKeyDictionary[type, bool] = weakref.WeakKeyDictionary()
 _TABLES = ("_params", "_cells", "_buffers", "_graph_mode", "_inputs", "_flags", "param_prefix")
 Difference = tuple[str, str, str]  # name, text before, text now
 
@@ -132,8 +134,11 @@ def own_attributes(cell_class: type) -> frozenset[str]:
     return frozenset(vars(cell_class()))
 
 
-@functools.cache
 def _is_all_user_code(cls: type) -> bool:
-    own = _base(cls).__mro__
-    user = [c for c in cls.__mro__ if c not in own]
-    return bool(user) and not any(is_library(c.__module__) for c in user)
+    found = _all_user_code.get(cls)
+    if found is None:
+        own = _base(cls).__mro__
+        user = [c for c in cls.__mro__ if c not in own]
+        found = bool(user) and not any(is_library(c.__module__) for c in user)
+        _all_user_code[cls] = found
+    return found

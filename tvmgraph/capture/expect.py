@@ -14,17 +14,18 @@ import types
 import weakref
 from collections import ChainMap, UserDict, UserList, UserString, defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, Protocol, TypeGuard
+from typing import Any, Protocol, TypeGuard, TypeVar
 
 import numpy as np
 
 from tvmgraph import dtypes
-from tvmgraph.capture.places import ABSENT, contents, has_references, reference
+from tvmgraph.capture.places import ABSENT, Reference, contents, has_references, reference
 from tvmgraph.core.parameter import Parameter
 from tvmgraph.core.symbols import Scalar, Symbol
 from tvmgraph.core.tensor import Tensor
 
 Check = Callable[[Any], bool]
+Value = TypeVar("Value")
 
 _ATOMS = (bool, int, str, bytes, type(None), complex, type(...), dtypes.DType, slice, range)
 _OPAQUE = (
@@ -233,11 +234,36 @@ def objects_in(value: object) -> list[Any]:
     return [value] if is_mortal(value) else []
 
 
-def forget_with(value: object, table: dict[Any, Any], key: object) -> None:
-    """Lets a table forget a key that holds the ids of objects in ``value`` when one is gone."""
-    for o in objects_in(value):
-        if type(o).__weakrefoffset__:
-            weakref.finalize(o, table.pop, key, None).atexit = False
+class MortalKeys(dict[Any, Value]):
+    """A table that forgets a key when one of the objects is gone whose ids the key holds.
+
+    The table holds the weak references itself: in a registry of the process, such as that of
+    ``weakref.finalize``, they keep what keys hold alive, which are classes, with the modules where
+    these are all that is global there, and so the object and the table.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._watched: dict[int, Reference] = {}
+
+    def forget_with(self, value: object, key: object) -> None:
+        """Lets the table forget a key when an object is gone.
+
+        Args:
+            value: Arguments that may hold objects of the user.
+            key: The key.
+        """
+        table = weakref.ref(self)
+
+        def forget(reference: Reference) -> None:
+            if (found := table()) is not None:
+                found.pop(key, None)
+                found._watched.pop(id(reference), None)
+
+        for o in objects_in(value):
+            if type(o).__weakrefoffset__:
+                watched = Reference(o, forget)
+                self._watched[id(watched)] = watched
 
 
 def is_iterator(value: object) -> bool:

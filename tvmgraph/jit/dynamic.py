@@ -16,7 +16,7 @@ import numpy as np
 
 from tvmgraph import dtypes
 from tvmgraph.capture.containers import pairs
-from tvmgraph.capture.expect import forget_with, identified, own_attributes
+from tvmgraph.capture.expect import MortalKeys, identified, own_attributes
 from tvmgraph.capture.promotion import (
     NUMBERS,
     MutableFloat,
@@ -191,7 +191,7 @@ class Varying:
     """The families of one jitted function."""
 
     def __init__(self) -> None:
-        self.families: dict[object, Family] = {}
+        self.families: MortalKeys[Family] = MortalKeys()
 
     def family(self, args: object, kwargs: object) -> tuple[Family, _Call]:
         """Returns the family of a call, making it if need be, and what is special about it.
@@ -208,7 +208,7 @@ class Varying:
             while len(self.families) >= _MAX_FAMILIES:
                 self.families.pop(next(iter(self.families)))
             family = self.families[pattern] = Family()
-            forget_with((args, kwargs), self.families, pattern)
+            self.families.forget_with((args, kwargs), pattern)
         return family, _Call(tuple(shapes), tuple(numbers))
 
     def find(

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from tvmgraph import forking, hooks
 from tvmgraph.capture import tree
-from tvmgraph.capture.expect import forget_with
+from tvmgraph.capture.expect import MortalKeys
 from tvmgraph.capture.promotion import Operand, Promotion
 from tvmgraph.capture.record import Captured, capture
 from tvmgraph.capture.settings import Settings
@@ -119,7 +119,7 @@ class JitFunction(Inspectable):
         self.settings = settings or Settings()
         self.config = config
         self.owner = owner
-        self.entries: dict[object, list[Entry]] = {}
+        self.entries: MortalKeys[list[Entry]] = MortalKeys()
         self.history: list[CompileRecord] = []
         self.evicted = 0
         self.unused = 0  # captures in a row that served one call each, since what is read changed
@@ -455,7 +455,7 @@ class JitFunction(Inspectable):
         """Remembers an entry for a key, unless numbers would give every call a key of its own."""
         if entry.captured.promotion.numbers:
             return
-        forget_with(entry.given(), self.entries, key)
+        self.entries.forget_with(entry.given(), key)
         with self._lock:
             kept = [entry, *(e for e in self.entries.pop(key, ()) if e is not entry)]
             self.evicted += len(kept[_MAX_ENTRIES:])
