@@ -96,7 +96,11 @@ class Batcher:
         return state.interpreting(self)
 
     def is_mine(self, tensor: Tensor) -> bool:
-        """Whether a tensor stands for an element of this batch."""
+        """Whether a tensor stands for an element of this batch.
+
+        Args:
+            tensor: Any tensor.
+        """
         return isinstance(tensor, BatchedTensor) and tensor.recorder is self  # pyright: ignore
 
     def run(
@@ -106,7 +110,14 @@ class Batcher:
         attrs: dict[str, object],
         types: tuple[TensorType, ...],
     ) -> tuple[Tensor, ...]:
-        """Applies one row to the whole batch."""
+        """Applies one row to the whole batch.
+
+        Args:
+            op: The row.
+            args: Its operands; those of this batch stand for one element.
+            attrs: Its attributes.
+            types: What it returns for one element, of which there is one tensor each.
+        """
         batched = [self.is_mine(a) for a in args]
         inner = [a.whole if b else a for a, b in zip(args, batched)]  # pyright: ignore
         with self.around():
@@ -136,14 +147,29 @@ class Batcher:
         return [F.stack(list(column), 0) for column in zip(*rows)]
 
     def spread(self, tensor: Tensor) -> Tensor:
-        """Returns all elements of a tensor, which may be the same for the whole batch."""
+        """Returns all elements of a tensor, which may be the same for the whole batch.
+
+        Args:
+            tensor: Any tensor.
+
+        Returns:
+            Tensor with the batch as its first axis.
+        """
         if self.is_mine(tensor):
             return tensor.whole  # pyright: ignore[reportAttributeAccessIssue]
         with self.around():
             return F.broadcast_to(tensor, (self.size, *tensor.shape))
 
     def assign(self, target: Tensor, new: Tensor) -> None:
-        """Makes ``target`` denote ``new``'s elements."""
+        """Makes ``target`` denote ``new``'s elements.
+
+        Args:
+            target: What is assigned to.
+            new: Its new value, of the same type.
+
+        Raises:
+            CaptureError: if only ``new`` differs from element to element.
+        """
         if self.is_mine(target):
             target.value = self.spread(new)  # pyright: ignore[reportAttributeAccessIssue]
             return
@@ -156,80 +182,154 @@ class Batcher:
             target.rebind(new)
 
     def number(self, value: object, dtype: DType) -> Tensor:
-        """Returns a number that differs from call to call, which the whole batch shares."""
+        """Returns a number that differs from call to call, which the whole batch shares.
+
+        Args:
+            value: A symbolic number.
+            dtype: dtype of the result.
+
+        Returns:
+            Tensor without axes.
+        """
         assert self.interpreter is not None  # else there are none
         with self.around():
             return self.interpreter.number(value, dtype)
 
     def having(self, roots: frozenset[str]) -> list[Tensor]:
-        """Returns tensors that have some sizes."""
+        """Returns tensors that have some sizes.
+
+        Args:
+            roots: Names of symbolic sizes.
+        """
         having: Callable[..., list[Tensor]] = getattr(self.interpreter, "having")  # noqa: B009
         return having(roots)
 
     def call(
         self, function: Callable[..., R], args: Iterable[object], kwargs: Mapping[str, object]
     ) -> R:
-        """Calls a Python function; an interpreter around this one reads it."""
+        """Calls a Python function; an interpreter around this one reads it.
+
+        Args:
+            function: A function of the user.
+            args: Its positional arguments.
+            kwargs: Its keyword arguments.
+        """
         if self.interpreter is not None:
             return self.interpreter.call(function, args, kwargs)
         return function(*args, **kwargs)
 
     def is_pure(self, run: Callable[[], object]) -> bool:
-        """Whether running something only computes."""
+        """Whether running something only computes.
+
+        Args:
+            run: What would be run, called without arguments.
+        """
         return self.interpreter is None or self.interpreter.is_pure(run)
 
     def read(self, tensor: Tensor) -> None:
-        """Notes that Python code looks at the elements of a tensor."""
+        """Notes that Python code looks at the elements of a tensor.
+
+        Args:
+            tensor: The tensor.
+        """
         if self.interpreter is not None:
             self.interpreter.read(tensor)
 
     def created(self, tensor: Tensor) -> None:
-        """Notes a tensor that was built from host data."""
+        """Notes a tensor that was built from host data.
+
+        Args:
+            tensor: The new tensor.
+        """
         if self.interpreter is not None:
             self.interpreter.created(tensor)
 
     def draw(self, blocks: int) -> tuple[Tensor, int]:
-        """Reserves random numbers; all elements of the batch see the same ones."""
+        """Reserves random numbers; all elements of the batch see the same ones.
+
+        Args:
+            blocks: Philox blocks, each of four 32-bit words.
+        """
         with self.around():
             return random.draw(blocks)
 
     def first_values(self, blocks: int, type: TensorType, make: Callable[..., Tensor]) -> Tensor:
-        """Draws the first values of a Parameter, which all elements of the batch share."""
+        """Draws the first values of a Parameter, which all elements of the batch share.
+
+        Args:
+            blocks: Philox blocks that they take.
+            type: Type of the Parameter.
+            make: Computes them from seed and counter.
+        """
         with self.around():
             return random.first_values(blocks, type, make)
 
     def has_elements(self, tensor: Tensor) -> bool:
-        """Whether the elements of a tensor are known."""
+        """Whether the elements of a tensor are known.
+
+        Args:
+            tensor: Any tensor.
+        """
         return self.interpreter is None or self.interpreter.has_elements(tensor)
 
     def starts_as(self, parameter: Tensor, value: Tensor) -> None:
-        """Notes what a new Parameter denotes."""
+        """Notes what a new Parameter denotes.
+
+        Args:
+            parameter: The new Parameter.
+            value: What it denotes.
+        """
         if self.interpreter is not None:
             self.interpreter.starts_as(parameter, value)
 
     def enter_cell(self, cell: object, scope: tuple[str, ...]) -> str:
-        """Notes that a Cell is called."""
+        """Notes that a Cell is called.
+
+        Args:
+            cell: The Cell.
+            scope: Names of the Cells around it, outermost first.
+
+        Returns:
+            Its name there.
+        """
         if self.interpreter is not None:
             return self.interpreter.enter_cell(cell, scope)
         return type(cell).__name__
 
     def made_cell(self, cell: object) -> None:
-        """Notes that a Cell comes into being."""
+        """Notes that a Cell comes into being.
+
+        Args:
+            cell: The Cell.
+        """
         if self.interpreter is not None:
             self.interpreter.made_cell(cell)
 
     def before_attribute(self, cell: object, name: str) -> None:
-        """Notes that an attribute of a Cell is about to be written."""
+        """Notes that an attribute of a Cell is about to be written.
+
+        Args:
+            cell: The Cell.
+            name: Name of the attribute.
+        """
         if self.interpreter is not None:
             self.interpreter.before_attribute(cell, name)
 
     def before_change(self, owner: object) -> None:
-        """Notes that the members or settings of a Cell or Parameter are about to change."""
+        """Notes that the members or settings of a Cell or Parameter are about to change.
+
+        Args:
+            owner: The Cell or Parameter.
+        """
         if self.interpreter is not None:
             self.interpreter.before_change(owner)
 
     def snapshot(self, tensor: Tensor) -> Tensor:
-        """Returns a tensor that keeps denoting the current value."""
+        """Returns a tensor that keeps denoting the current value.
+
+        Args:
+            tensor: Any tensor.
+        """
         with self.around():
             if self.is_mine(tensor):
                 return BatchedTensor(self, tensor.whole.snapshot())  # pyright: ignore

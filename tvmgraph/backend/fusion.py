@@ -40,7 +40,11 @@ class Shape:
     columns: tuple[tuple[int, ...], tuple[int, ...]] | None = None
 
     def may_fuse(self, other: Shape) -> bool:
-        """Whether it is worth trying to fuse two kernels."""
+        """Whether it is worth trying to fuse two kernels.
+
+        Args:
+            other: What the other kernel runs over.
+        """
         if self.columns is not None or other.columns is not None:
             return self.columns == other.columns
         if self.rows is not None and other.rows is not None:

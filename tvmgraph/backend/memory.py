@@ -80,7 +80,11 @@ class PlanMemory:
     """
 
     def transform_module(self, mod: tvm.IRModule, _: tvm.transform.PassContext) -> tvm.IRModule:
-        """Plans every function of a module whose calls of kernels are explicit."""
+        """Plans every function of a module whose calls of kernels are explicit.
+
+        Args:
+            mod: A module after its tensors got their ``alloc_tensor``; it is changed in place.
+        """
         for var, function in mod.functions.items():
             if isinstance(function, relax.Function) and isinstance(function.body, relax.SeqExpr):
                 mod[var] = _planned(function)

@@ -54,7 +54,15 @@ class Steps:
 
     @classmethod
     def operands_of(cls, mode: str, params: Sequence[Buffer]) -> dict[str, Any]:
-        """The operands and results, by their names, among the parameters of a function."""
+        """The operands and results, by their names, among the parameters of a function.
+
+        Args:
+            mode: The cell, see :class:`Steps`.
+            params: The operands and results of the operator, in its order.
+
+        Returns:
+            The fields of the class that are buffers.
+        """
         raise NotImplementedError
 
     def write(self) -> None:
@@ -95,7 +103,13 @@ class Sweep(Steps):
 
     @classmethod
     def operands_of(cls, mode: str, params: Sequence[Buffer]) -> dict[str, Any]:
-        """The operands of ``ops.recurrent_sweep`` and its results."""
+        """The operands of ``ops.recurrent_sweep`` and its results.
+
+        Args:
+            mode: The cell, see :class:`Steps`.
+            params: Projected inputs, panels, bias, the initial states; then the outputs, the final
+                states and, if they are kept, the gates.
+        """
         states = 2 if mode == "lstm" else 1
         projected, panels, bias, *others = params
         first, outputs, results = tuple(others[:states]), others[states], others[states + 1 :]
@@ -168,7 +182,13 @@ class Gradient(Steps):
 
     @classmethod
     def operands_of(cls, mode: str, params: Sequence[Buffer]) -> dict[str, Any]:
-        """The operands of ``ops.recurrent_gradient`` and its results."""
+        """The operands of ``ops.recurrent_gradient`` and its results.
+
+        Args:
+            mode: The cell, see :class:`Steps`.
+            params: Gates, panels, the cotangents of the outputs and of the final state, what else
+                the cell takes; then the results.
+        """
         gates, panels, outputs, last, *others = params
         more = {"lstm": 2, "gru": 1}.get(mode, 0)
         return {
@@ -177,16 +197,30 @@ class Gradient(Steps):
         }  # fmt: skip
 
     def time(self, step: Expr) -> Expr:
-        """Where a step lies: steps count in the order in which they ran."""
+        """Where a step lies: steps count in the order in which they ran.
+
+        Args:
+            step: Number of the step in the order in which they ran.
+        """
         return self.shape[0] - 1 - step if self.reverse else step
 
     def gate(self, at: At, gate: int) -> Expr:
-        """A gate before its activation."""
+        """A gate before its activation.
+
+        Args:
+            at: Step, row of the batch and unit.
+            gate: Number of the gate.
+        """
         step, row, unit = at
         return self.gates[self.time(step), row, unit + gate * self.shape[2]]
 
     def place(self, at: At, gate: int) -> list[Expr]:
-        """Where the cotangent of a gate is stored."""
+        """Where the cotangent of a gate is stored.
+
+        Args:
+            at: Step, row of the batch and unit.
+            gate: Number of the gate.
+        """
         step, row, unit = at
         return [self.time(step), row, unit + gate * self.shape[2]]
 

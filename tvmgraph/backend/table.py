@@ -188,7 +188,11 @@ class Writer(Generic[Model]):
     model: Model
 
     def write(self, nest: object) -> Any:
-        """Writes the kernel that takes ``nest``; returns what its ``emit`` does."""
+        """Writes the kernel that takes ``nest``; returns what its ``emit`` does.
+
+        Args:
+            nest: Loops.
+        """
         kernel, found, refused = self.table.take(nest, self.model)
         plan = kernel.plan(found, self.model)
         with _noted(kernel, refused, plan):

@@ -31,6 +31,10 @@ class Flag:
     def parse(self, value: object, where: str) -> int:
         """Converts a value from the environment or from Python.
 
+        Args:
+            value: A level as a number, bool or text.
+            where: What the error names as its place.
+
         Raises:
             ConfigError: listing the valid values.
         """
@@ -106,12 +110,21 @@ class Flags:
         self._settle()
 
     def listen(self, name: str, listener: Listener) -> None:
-        """Lets somebody hear of every eager operator, and observe compiled calls."""
+        """Lets somebody hear of every eager operator, and observe compiled calls.
+
+        Args:
+            name: Who listens; another listener of this name is replaced.
+            listener: What is told of them.
+        """
         self._by_name[name] = listener
         self._settle()
 
     def ignore(self, name: str) -> None:
-        """Ends what :meth:`listen` began."""
+        """Ends what :meth:`listen` began.
+
+        Args:
+            name: Who listened; a name that nobody has is left as it is.
+        """
         self._by_name.pop(name, None)
         self._settle()
 

@@ -78,7 +78,11 @@ class GraphKernel:
     fast_rounding: bool = False
 
     def has(self, name: str) -> bool:
-        """Whether a switch is on."""
+        """Whether a switch is on.
+
+        Args:
+            name: Name of the switch, see ``--enable_pass``.
+        """
         return name in self.passes
 
 

@@ -124,6 +124,10 @@ class JitConfig:
     def preset(cls, name: str, path: str | os.PathLike[str] | None = None) -> JitConfig:
         """Reads a named preset from ``configs/jit.toml``, or from the user's own file.
 
+        Args:
+            name: Name of a table in the file.
+            path: A TOML file; by default the package's.
+
         Raises:
             ConfigError: if there is no such preset or it holds unknown keys.
         """
@@ -474,6 +478,9 @@ def effective_jit_config(*candidates: JitConfig | None) -> JitConfig:
 
     ``enable_graph_kernel`` asks for fusion, so it lifts O0 to O1 and runs the graph-kernel passes
     of ``graph_kernel_flags`` (of its own configuration, else of the context).
+
+    Args:
+        *candidates: Configurations, the most specific one first; ``None`` where none was given.
     """
     for c in (*candidates, context.jit_config):
         if c is not None:

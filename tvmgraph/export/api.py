@@ -59,6 +59,9 @@ def formats() -> tuple[str, ...]:
 def format_of(path: str | os.PathLike[str]) -> str:
     """Returns the format whose suffix a path has.
 
+    Args:
+        path: Path of a file, which need not exist.
+
     Raises:
         ArgumentError: if no format has it.
     """

@@ -53,7 +53,14 @@ class Program:
 
 
 def unwrapped(net: object) -> Callable[..., object]:
-    """Returns what ``jit`` wrapped; a Cell's attribute ``fn`` is the user's own."""
+    """Returns what ``jit`` wrapped; a Cell's attribute ``fn`` is the user's own.
+
+    Args:
+        net: A Cell, a function of tensors, or what ``jit`` returned.
+
+    Raises:
+        DTypeError: if it cannot be called.
+    """
     found = net if is_cell(net) else getattr(net, "fn", net)
     if not callable(found):
         raise DTypeError(

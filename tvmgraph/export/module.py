@@ -222,6 +222,10 @@ def prepare(program: Program, options: CompileOptions) -> Program:
     """Returns the program for a processor, with its weights as the kernels there read them.
 
     Those that only such weights are computed from are left out. A GPU's read them as they are.
+
+    Args:
+        program: A captured network.
+        options: How it is compiled, the processor included.
     """
     from tvmgraph.passes.freeze import arrange, prepares
     from tvmgraph.passes.freeze import freeze as split
@@ -245,7 +249,11 @@ def prepare(program: Program, options: CompileOptions) -> Program:
 
 
 def freeze(program: Program) -> Program:
-    """Returns the program with its weights as constants, those that a call updates excepted."""
+    """Returns the program with its weights as constants, those that a call updates excepted.
+
+    Args:
+        program: A captured network.
+    """
     graph = program.graph
     consts = dict(graph.consts)
     params, kept = [], {}

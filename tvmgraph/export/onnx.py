@@ -50,7 +50,12 @@ class ExternalData:
         self._end = 0
 
     def reference(self, name: str, array: np.ndarray) -> onnx.TensorProto:
-        """Returns an initializer that points into the file."""
+        """Returns an initializer that points into the file.
+
+        Args:
+            name: Name of the weight; the same name refers to the same bytes.
+            array: Its elements, which are written by :meth:`write`.
+        """
         if name not in self.arrays:
             start = -(-self._end // _PAGE) * _PAGE  # so that readers can map it into memory
             self.arrays[name] = (start, array)
@@ -65,7 +70,11 @@ class ExternalData:
         return proto
 
     def write(self, folder: Path) -> None:
-        """Writes the file into a folder."""
+        """Writes the file into a folder.
+
+        Args:
+            folder: The folder of the model's file.
+        """
         with open(folder / self.location, "wb") as stream:
             for start, array in self.arrays.values():
                 stream.seek(start)
@@ -145,11 +154,20 @@ class OnnxBuilder:
         self._places: dict[str, tuple[str, int]] = {}  # values and axes that have a size
 
     def dtype(self, d: dtypes.DType) -> int:
-        """Returns ONNX's number of a dtype."""
+        """Returns ONNX's number of a dtype.
+
+        Args:
+            d: A dtype of this package.
+        """
         return helper.np_dtype_to_tensor_dtype(d.numpy)
 
     def const(self, value: object, dtype: DTypeLike | None = None) -> OnnxValue:
-        """Stores an array (int64 for Python integers) and returns its value."""
+        """Stores an array (int64 for Python integers) and returns its value.
+
+        Args:
+            value: A number, sequence or array.
+            dtype: dtype of the elements; by default NumPy's for ``value``.
+        """
         array = (
             np.asarray(value) if dtype is None else np.asarray(value, dtypes.dtype_of(dtype).numpy)
         )
@@ -165,13 +183,21 @@ class OnnxBuilder:
         return _Operator(self, op_type)
 
     def note_sizes(self, x: OnnxValue) -> None:
-        """Remembers the symbolic sizes that a value has."""
+        """Remembers the symbolic sizes that a value has.
+
+        Args:
+            x: A value whose type is known.
+        """
         for axis, d in enumerate(x.type.shape if x.type is not None else ()):
             if isinstance(d, Dim) and d.is_root:
                 self._places.setdefault(d.text, (x.name, axis))
 
     def size(self, size: int | Dim) -> OnnxValue:
-        """Returns a size as a 0-d int64 value: a constant, or computed from the shapes it is of."""
+        """Returns a size as a 0-d int64 value: a constant, or computed from the shapes it is of.
+
+        Args:
+            size: A number, or a symbolic size whose roots are sizes of noted values.
+        """
         if not isinstance(size, Dim):
             return self.const(np.asarray(size, np.int64))
         roots = {}
@@ -183,7 +209,11 @@ class OnnxBuilder:
         return size.evaluate(roots).value
 
     def shape(self, sizes: Sequence[int | Dim]) -> OnnxValue:
-        """Returns sizes as a 1-d int64 value."""
+        """Returns sizes as a 1-d int64 value.
+
+        Args:
+            sizes: Numbers and symbolic sizes.
+        """
         if not any(isinstance(d, Dim) for d in sizes):
             return self.const(np.asarray(sizes, np.int64))
         one = np.asarray([1], np.int64)
@@ -203,6 +233,13 @@ class OnnxBuilder:
     ) -> OnnxValue | tuple[OnnxValue, ...]:
         """Adds one operator and returns its output, or a tuple when ``outputs`` is not 1.
 
+        Args:
+            op_type: Name of the operator in the newest opset this package writes.
+            inputs: Values, arrays and numbers, which become constants, or ``None`` for what is
+                omitted.
+            outputs: How many outputs it has.
+            attrs: Attributes; those that are ``None`` are left out.
+
         Raises:
             ExportError: if the opset lacks the operator.
         """
@@ -215,14 +252,29 @@ class OnnxBuilder:
     def add_node(
         self, op_type: str, inputs: Sequence[object], outputs: int, attrs: dict[str, object]
     ) -> OnnxValue | tuple[OnnxValue, ...]:
-        """Adds one node as it is written here."""
+        """Adds one node as it is written here.
+
+        Args:
+            op_type: Name of the operator, which the opset has to have.
+            inputs: Values, arrays and numbers, which become constants, or ``None`` for what is
+                omitted.
+            outputs: How many outputs it has.
+            attrs: Attributes; those that are ``None`` are left out.
+        """
         names = [self._operand(x) for x in inputs]
         results = [OnnxValue(self._fresh(op_type.lower())) for _ in range(outputs)]
         self.nodes.append(make_node(op_type, names, [r.name for r in results], attrs))
         return results[0] if outputs == 1 else tuple(results)
 
     def constant_of(self, x: object) -> np.ndarray | None:
-        """Returns the elements of an operand when they are known."""
+        """Returns the elements of an operand when they are known.
+
+        Args:
+            x: A value, an array or number, or ``None``.
+
+        Returns:
+            Its elements; ``None`` for what is computed when the model runs.
+        """
         if x is None or not isinstance(x, OnnxValue):
             return None if x is None else np.asarray(x)
         found = self.initializers.get(x.name)
@@ -275,7 +327,12 @@ class OnnxBuilder:
         return _value_info(v.name, v.type, self)
 
     def like(self, number: float, x: OnnxValue) -> OnnxValue:
-        """Returns a number in the element type of ``x``."""
+        """Returns a number in the element type of ``x``.
+
+        Args:
+            number: The number.
+            x: The value whose element type it gets.
+        """
         if x.type is not None:
             return self.const(number, x.type.dtype)
         return self.CastLike(self.const(np.float32(number)), x)
@@ -296,7 +353,14 @@ class OnnxBuilder:
 def make_node(
     op_type: str, inputs: Sequence[str], outputs: Sequence[str], attrs: Mapping[str, object]
 ) -> onnx.NodeProto:
-    """Makes one node; an attribute that is ``None`` is left out."""
+    """Makes one node; an attribute that is ``None`` is left out.
+
+    Args:
+        op_type: Name of the operator.
+        inputs: Names of the inputs; ``""`` for what is omitted.
+        outputs: Names of the outputs.
+        attrs: Attributes.
+    """
     node = helper.make_node(op_type, inputs, outputs)
     given = {k: v for k, v in sorted(attrs.items()) if v is not None}
     node.attribute.extend(helper.make_attribute(k, v) for k, v in given.items())
@@ -364,7 +428,13 @@ def _names_read(nodes: Iterable[onnx.NodeProto]) -> Iterator[str]:
 
 
 def map_nodes(O: OnnxBuilder, graph: Graph, values: dict[Value, OnnxValue]) -> None:
-    """Adds constants and nodes of a graph whose parameters are in ``values``."""
+    """Adds constants and nodes of a graph whose parameters are in ``values``.
+
+    Args:
+        O: The model so far.
+        graph: Whose nodes are added.
+        values: What stands for every value of the graph; constants and results are added to it.
+    """
     for value, array in graph.consts.items():
         values[value] = O.const(array)
     for node in graph.nodes:

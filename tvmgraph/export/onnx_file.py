@@ -65,7 +65,20 @@ def onnx_model(
     training: bool = False,
     external: ExternalData | None = None,
 ) -> onnx.ModelProto:
-    """Captures a network and returns it as an ONNX model."""
+    """Captures a network and returns it as an ONNX model.
+
+    Args:
+        net: A Cell, a function of tensors, or what ``jit`` returned.
+        args: Example inputs.
+        opset: Opset of the model, from ``OLDEST_OPSET`` to the newest that the package ``onnx``
+            knows.
+        dynamic: Names of the axes whose sizes vary, by axis and by name of the input.
+        training: Whether the network is captured as it trains.
+        external: Where the weights go; by default into the model.
+
+    Raises:
+        ArgumentError: if the opset is not offered.
+    """
     newest = onnx.defs.onnx_opset_version()
     if not OLDEST_OPSET <= opset <= newest:
         raise ArgumentError(

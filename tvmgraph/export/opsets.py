@@ -18,7 +18,13 @@ _REDUCTIONS = ("ReduceMax", "ReduceMean", "ReduceMin", "ReduceProd")
 
 
 def gelu(O: OnnxBuilder, x: OnnxValue, approximate: str = "none") -> OnnxValue:
-    """Gelu before opset 20."""
+    """Gelu before opset 20.
+
+    Args:
+        O: The model so far.
+        x: The operand.
+        approximate: ``"none"`` for the error function, ``"tanh"`` for its approximation.
+    """
     if approximate == "tanh":
         cube = O.Mul(O.Mul(x, x), x)
         inner = O.Add(x, O.Mul(cube, O.like(0.044715, x)))
@@ -29,14 +35,30 @@ def gelu(O: OnnxBuilder, x: OnnxValue, approximate: str = "none") -> OnnxValue:
 
 
 def mish(O: OnnxBuilder, x: OnnxValue) -> OnnxValue:
-    """Mish before opset 18."""
+    """Mish before opset 18.
+
+    Args:
+        O: The model so far.
+        x: The operand.
+    """
     return O.Mul(x, O.Tanh(O.Softplus(x)))
 
 
 def reduction(
     op_type: str, O: OnnxBuilder, x: OnnxValue, axes: object = None, **attrs: object
 ) -> OnnxValue | tuple[OnnxValue, ...]:
-    """A reduction with its axes as an attribute."""
+    """A reduction with its axes as an attribute.
+
+    Args:
+        op_type: Name of the reduction.
+        O: The model so far.
+        x: The operand.
+        axes: A constant of axes; ``None`` for all.
+        **attrs: Attributes of the present form; ``noop_with_empty_axes`` is resolved here.
+
+    Raises:
+        ExportError: if the axes are computed when the model runs.
+    """
     found = O.constant_of(axes)
     if axes is not None and found is None:
         raise ExportError(f"{op_type} with computed axes needs opset {_AXES_AS_INPUT}")
@@ -56,13 +78,22 @@ _OLDER: dict[str, tuple[int, OlderForm]] = {
 
 
 def older_form(op_type: str, opset: int) -> OlderForm | None:
-    """Returns how to write an operator in an opset that lacks its present form, or ``None``."""
+    """Returns how to write an operator in an opset that lacks its present form, or ``None``.
+
+    Args:
+        op_type: Name of the operator.
+        opset: Opset of the model.
+    """
     since, form = _OLDER.get(op_type, (0, None))
     return form if form is not None and opset < since else None
 
 
 def require(op_type: str, opset: int) -> None:
     """Checks that an opset has an operator.
+
+    Args:
+        op_type: Name of the operator.
+        opset: Opset of the model.
 
     Raises:
         ExportError: naming the opset that introduced it.

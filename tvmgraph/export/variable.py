@@ -42,7 +42,12 @@ class VariableInputs:
 
 
 def given_inputs(net: object, args: tuple[object, ...]) -> tuple[object, ...]:
-    """Returns the example inputs, those of ``set_inputs`` if there are none."""
+    """Returns the example inputs, those of ``set_inputs`` if there are none.
+
+    Args:
+        net: A Cell, a function of tensors, or what ``jit`` returned.
+        args: Example inputs, possibly none.
+    """
     cell = getattr(net, "owner", None) or net
     declared = getattr(cell, "__dict__", {}).get("_inputs", ((), {}))[0]
     return args or tuple(declared)
@@ -52,6 +57,12 @@ def variable_inputs(
     net: object, args: tuple[object, ...], dynamic: Dynamic | None = None
 ) -> VariableInputs | None:
     """Finds the axes that vary, or returns None if all sizes are fixed.
+
+    Args:
+        net: A Cell, a function of tensors, or what ``jit`` returned.
+        args: Example inputs; axes whose sizes are names, as in ``Tensor(shape=["batch", 3])``,
+            vary.
+        dynamic: Names of more axes that vary, by axis and by name of the input.
 
     Raises:
         ArgumentError: if an input or axis does not exist.

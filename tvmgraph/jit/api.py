@@ -279,6 +279,9 @@ def jit_class(cls: type) -> type:
     """Marks a plain class for use inside compiled functions; any class may be used, so it is
     returned unchanged.
 
+    Args:
+        cls: The class.
+
     Raises:
         DTypeError: if ``cls`` is not a class.
     """

@@ -185,7 +185,11 @@ class FrozenExecutable:
         return self._executable.results(outputs, types)
 
     def keeps(self, count: int) -> bool:
-        """Whether the first ``count`` arguments come first in the frozen graph, too."""
+        """Whether the first ``count`` arguments come first in the frozen graph, too.
+
+        Args:
+            count: How many arguments: the ones that are no parameters.
+        """
         return tuple(self._frozen.kept[:count]) == tuple(range(count))
 
     def resolve(self, args: Sequence[Tensor]) -> tuple[Executable, Sequence[Tensor]]:

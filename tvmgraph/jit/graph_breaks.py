@@ -64,7 +64,11 @@ def may_break(function: JitFunction, error: CaptureError) -> bool:
 
 
 def is_strict(function: JitFunction) -> bool:
-    """Whether what cannot be one graph is an error."""
+    """Whether what cannot be one graph is an error.
+
+    Args:
+        function: A jitted function.
+    """
     config = function._config()
     if function.settings.fullgraph or config.jit_syntax_level == "STRICT":
         return True
@@ -75,7 +79,11 @@ def is_strict(function: JitFunction) -> bool:
 
 
 def is_lax(function: JitFunction) -> bool:
-    """Whether what cannot be one graph runs with graph breaks."""
+    """Whether what cannot be one graph runs with graph breaks.
+
+    Args:
+        function: A jitted function.
+    """
     settings = function.settings
     if settings.mode == "region":
         return True
@@ -167,7 +175,11 @@ def churn(function: JitFunction, name: str, change: str) -> CaptureError:
 
 
 def always_breaks(function: JitFunction) -> bool:
-    """Whether a function never was one graph, and the settings are those of then."""
+    """Whether a function never was one graph, and the settings are those of then.
+
+    Args:
+        function: A jitted function.
+    """
     same = function.refused_at == configuration.settings_version
     return same and not function.entries and state.interpreter is None
 
@@ -260,7 +272,11 @@ def _run(
 
 
 def compiled_cell(cell: Any) -> JitFunction:
-    """Returns the compiled form of a Cell that is called by a refused function."""
+    """Returns the compiled form of a Cell that is called by a refused function.
+
+    Args:
+        cell: The Cell; it keeps what is returned.
+    """
     found = cell.__dict__.get(_COMPILED)
     if found is None:
         from tvmgraph.jit.api import CellCall
@@ -272,7 +288,11 @@ def compiled_cell(cell: Any) -> JitFunction:
 
 
 def programs(function: JitFunction) -> list[Any]:
-    """Returns what is known of the statements of a function, or of a Cell's ``construct``."""
+    """Returns what is known of the statements of a function, or of a Cell's ``construct``.
+
+    Args:
+        function: A jitted function.
+    """
     if function.region is not None:
         return [function.region.program]
     construct = getattr(type(function.owner), "construct", None)

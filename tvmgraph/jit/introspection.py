@@ -74,11 +74,21 @@ class Inspectable:
     evicted: int
 
     def compile(self, *args: object, **kwargs: object) -> Inspectable:
-        """Compiles for these arguments without running."""
+        """Compiles for these arguments without running.
+
+        Args:
+            *args: Positional arguments of a call.
+            **kwargs: Keyword arguments of a call.
+        """
         raise NotImplementedError
 
     def graph(self, *args: object, **kwargs: object) -> Graph:
-        """Returns the graph of a call."""
+        """Returns the graph of a call.
+
+        Args:
+            *args: Positional arguments of a call.
+            **kwargs: Keyword arguments of a call.
+        """
         raise NotImplementedError
 
     def __call__(self, *args: object, **kwargs: object) -> Any:

@@ -196,14 +196,22 @@ def _run_steps(compiled: CompiledGraph, args: Sequence[Tensor], heard: Recorder)
 
 
 def lowered_graph(compiled: CompiledGraph) -> Graph:
-    """The graph that the executable was made of: with weights prepared, if they are."""
+    """The graph that the executable was made of: with weights prepared, if they are.
+
+    Args:
+        compiled: A compiled graph.
+    """
     executable = compiled.executable
     frozen = executable.graph if isinstance(executable, FrozenExecutable) else None
     return frozen or compiled.unfrozen
 
 
 def bytecode(compiled: CompiledGraph) -> Executable:
-    """The executable with host code that can be instrumented."""
+    """The executable with host code that can be instrumented.
+
+    Args:
+        compiled: A compiled graph.
+    """
     from tvmgraph.compiler import compile_graph
     from tvmgraph.jit.compiled import compile_options
 
@@ -215,7 +223,12 @@ def bytecode(compiled: CompiledGraph) -> Executable:
 
 
 def sites_of(compiled: CompiledGraph) -> tuple[Graph, list[Site]]:
-    """Returns the graph that was lowered, and every call of a kernel with its nodes."""
+    """Returns the graph that was lowered, and every call of a kernel with its nodes.
+
+    Args:
+        compiled: A compiled graph; without one executable (``exec_mode="no_sink"``) a node is one
+            call.
+    """
     from tvmgraph.compiler.build import import_compiler, isolate
 
     import_compiler(Phases("kernels", quiet=True))

@@ -80,7 +80,11 @@ class CpuModel:
         return self.lanes_of(4)
 
     def lanes_of(self, itemsize: int) -> int:
-        """Elements of ``itemsize`` bytes that fit one vector."""
+        """Elements of ``itemsize`` bytes that fit one vector.
+
+        Args:
+            itemsize: Bytes of an element.
+        """
         return max(1, self.vector_bytes // max(1, itemsize))
 
     @property

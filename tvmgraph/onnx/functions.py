@@ -26,7 +26,12 @@ class Functions:
         self._attributes: dict[int, tuple[onnx.NodeProto, dict[str, object]]] = {}
 
     def has(self, node: onnx.NodeProto, opset: int) -> bool:
-        """Whether a node has a definition."""
+        """Whether a node has a definition.
+
+        Args:
+            node: A node of the model.
+            opset: Opset of the model for the node's domain.
+        """
         if (node.domain, node.op_type) in self._own:
             return True
         schema = _schema(node, opset)
@@ -36,6 +41,11 @@ class Functions:
         self, node: onnx.NodeProto, opset: int, values: Sequence[object]
     ) -> onnx.FunctionProto:
         """Returns the definition of a node for these inputs.
+
+        Args:
+            node: A node of the model.
+            opset: Opset of the model for the node's domain.
+            values: Its inputs, whose types the definition may depend on.
 
         Raises:
             LoadError: if the standard defines none for them.
@@ -76,7 +86,12 @@ class Functions:
         )
 
     def attributes(self, node: onnx.NodeProto, opset: int) -> dict[str, object]:
-        """Returns the attributes of a node with the defaults of its schema."""
+        """Returns the attributes of a node with the defaults of its schema.
+
+        Args:
+            node: A node of the model.
+            opset: Opset of the model for the node's domain.
+        """
         found = self._attributes.get(id(node))
         if found is None:
             values = {}
@@ -93,7 +108,16 @@ class Functions:
     def bound(
         self, inner: onnx.NodeProto, outer: onnx.NodeProto, body: onnx.FunctionProto
     ) -> onnx.NodeProto:
-        """Returns a node of a definition with the attributes that refer to the outer node."""
+        """Returns a node of a definition with the attributes that refer to the outer node.
+
+        Args:
+            inner: A node of the definition.
+            outer: The node that the definition stands for.
+            body: The definition, which may have defaults.
+
+        Returns:
+            ``inner`` itself if none of its attributes refers to another.
+        """
         if not any(a.ref_attr_name for a in inner.attribute):
             return inner
         key = (id(inner), id(outer))

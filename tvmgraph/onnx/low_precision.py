@@ -55,19 +55,31 @@ class LowPrecision:
 
 
 def is_low_precision(kind: int | None) -> TypeGuard[int]:
-    """Whether ONNX' number of an element type is that of a low-precision type."""
+    """Whether ONNX' number of an element type is that of a low-precision type.
+
+    Args:
+        kind: ONNX' number of an element type.
+    """
     return kind in _FLOATS or kind in _INTEGERS
 
 
 def wide_dtype(kind: int) -> dtypes.DType:
-    """Returns the type that holds the values of a low-precision one."""
+    """Returns the type that holds the values of a low-precision one.
+
+    Args:
+        kind: ONNX' number of a low-precision type.
+    """
     if kind in _FLOATS:
         return dtypes.float32
     return dtypes.int8 if _INTEGERS[kind][1] else dtypes.uint8
 
 
 def limits(kind: int) -> tuple[float, float]:
-    """Returns the least and the largest finite value of a low-precision type."""
+    """Returns the least and the largest finite value of a low-precision type.
+
+    Args:
+        kind: ONNX' number of a low-precision type.
+    """
     if kind in _FLOATS:
         largest = float(_values(kind)[-1])
         return -largest, largest

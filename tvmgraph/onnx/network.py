@@ -20,7 +20,14 @@ Pairs = tuple[tuple[int, int], ...]
 def pad_pairs(
     n: NodeCall, sizes: tuple[int, ...], window: tuple[int, ...], step: tuple[int, ...]
 ) -> Pairs:
-    """Returns the padding before and after every axis; ``window`` counts dilation."""
+    """Returns the padding before and after every spatial axis.
+
+    Args:
+        n: The node: its ``auto_pad`` or ``pads`` decide.
+        sizes: Sizes of the spatial axes.
+        window: Extents of the window, counting dilation.
+        step: Strides.
+    """
     rank = len(sizes)
     auto = n.get("auto_pad", "NOTSET")
     if auto in ("SAME_UPPER", "SAME_LOWER"):
@@ -37,20 +44,37 @@ def pad_pairs(
 
 
 def window_of(n: NodeCall, kernel: tuple[int, ...]) -> tuple[Any, Any, Any]:
-    """Returns stride, dilation and the window's extent."""
+    """Returns stride, dilation and the window's extent.
+
+    Args:
+        n: The node with ``strides`` and ``dilations``, both 1 by default.
+        kernel: Sizes of the window without dilation.
+    """
     ones = (1,) * len(kernel)
     stride, dilation = n.get("strides") or ones, n.get("dilations") or ones
     return stride, dilation, tuple(d * (k - 1) + 1 for k, d in zip(kernel, dilation))
 
 
 def with_bias(y: Tensor, b: Tensor | None) -> Tensor:
-    """Adds one number per channel."""
+    """Adds one number per channel.
+
+    Args:
+        y: Tensor of shape :math:`(N, C, *)`.
+        b: Bias of shape :math:`(C)`, or ``None``.
+    """
     return y if b is None else y + F.reshape(b, (1, -1, *(1,) * (y.ndim - 2)))
 
 
 @converter("Conv")
 def convolve(n: NodeCall, x: Tensor, w: Tensor, b: Tensor | None = None) -> Tensor:
-    """A convolution with the window settings of a node."""
+    """A convolution with the window settings of a node.
+
+    Args:
+        n: The node.
+        x: Input of shape :math:`(N, C_{in}, *)`.
+        w: Weight of shape :math:`(C_{out}, C_{in} / group, *)`.
+        b: Bias of shape :math:`(C_{out})`, or ``None``.
+    """
     kernel = w.shape[2:]
     stride, dilation, extent = window_of(n, kernel)
     pairs = pad_pairs(n, x.shape[2:], extent, stride)

@@ -44,7 +44,14 @@ def in_order(nodes: Sequence[onnx.NodeProto]) -> Sequence[onnx.NodeProto]:
 
 
 def require_order(graph: onnx.GraphProto) -> None:
-    """Raises LoadError if nodes of a graph, or of one inside it, form a cycle."""
+    """Makes sure that the nodes of a graph, and of those inside it, form no cycle.
+
+    Args:
+        graph: A graph of a model.
+
+    Raises:
+        LoadError: if they do.
+    """
     in_order(graph.node)
     for node in graph.node:
         for inner in graphs_of(node):
@@ -52,7 +59,11 @@ def require_order(graph: onnx.GraphProto) -> None:
 
 
 def graphs_of(node: onnx.NodeProto) -> Iterator[onnx.GraphProto]:
-    """Yields the graphs among a node's attributes."""
+    """Yields the graphs among a node's attributes.
+
+    Args:
+        node: A node, as an ``If`` or ``Loop``.
+    """
     for a in node.attribute:
         yield from [a.g, *a.graphs] if a.HasField("g") else a.graphs
 

@@ -13,7 +13,15 @@ from tvmgraph.onnx.table import NodeCall, to_tensor
 
 
 def resize(n: NodeCall, x: Tensor) -> Tensor:
-    """Resizes the axes one after the other, each with a matrix of weights."""
+    """Resizes the axes one after the other, each with a matrix of weights.
+
+    Args:
+        n: The node.
+        x: Input of any shape.
+
+    Returns:
+        Tensor of ``x``'s dtype; axes that the node does not name keep their sizes.
+    """
     axes = [a % x.ndim for a in n.get("axes") or range(x.ndim)]
     sizes, scales, boxes = _targets(n, x, axes)
     outside: Any = None

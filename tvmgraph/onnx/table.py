@@ -28,6 +28,9 @@ def converter(*names: str) -> Callable[[Converter], Converter]:
 
     It is called with a :class:`NodeCall`, then the inputs as tensors (``None`` where omitted), and
     returns a value or a tuple of them.
+
+    Args:
+        *names: Names of ONNX operators.
     """
 
     def add(function: Converter) -> Converter:
@@ -39,12 +42,21 @@ def converter(*names: str) -> Callable[[Converter], Converter]:
 
 
 def find_converter(domain: str, op_type: str) -> Converter | None:
-    """Returns how an operator is converted; ``domain`` is empty for the standard one."""
+    """Returns how an operator is converted; ``domain`` is empty for the standard one.
+
+    Args:
+        domain: Domain of the operator, empty for the standard one.
+        op_type: Its name.
+    """
     return CONVERTERS.get(f"{domain}.{op_type}" if domain else op_type)
 
 
 def known(value: object) -> np.ndarray | None:
-    """Returns the elements of a value where they are known now, else ``None``."""
+    """Returns the elements of a value where they are known now, else ``None``.
+
+    Args:
+        value: An array, a low-precision array, a tensor, or anything else, which is not known.
+    """
     value = value.wide if isinstance(value, LowPrecision) else value
     if isinstance(value, np.ndarray):
         return value
@@ -54,7 +66,11 @@ def known(value: object) -> np.ndarray | None:
 
 
 def to_tensor(value: object) -> Any:
-    """Returns an array as a tensor, a constant of the graph while one is captured."""
+    """Returns an array as a tensor, a constant of the graph while one is captured.
+
+    Args:
+        value: An array or low-precision array; anything else is returned as it is.
+    """
     value = value.wide if isinstance(value, LowPrecision) else value
     if not isinstance(value, (np.ndarray, np.generic)):
         return value
@@ -66,6 +82,10 @@ def to_tensor(value: object) -> Any:
 
 def dtype_of(number: int, where: str) -> dtypes.DType:
     """Returns the dtype of an ONNX element type; of a low-precision one the dtype that holds it.
+
+    Args:
+        number: ONNX' number of the type.
+        where: What the error names as its place.
 
     Raises:
         LoadError: if this package has no such type.
@@ -80,7 +100,11 @@ def dtype_of(number: int, where: str) -> dtypes.DType:
 
 
 def constant_of(proto: onnx.TensorProto) -> Any:
-    """Returns the elements of a constant, of low precision as :class:`LowPrecision`."""
+    """Returns the elements of a constant, of low precision as :class:`LowPrecision`.
+
+    Args:
+        proto: The constant.
+    """
     array = numpy_helper.to_array(proto)
     if is_low_precision(proto.data_type):
         return LowPrecision(array.astype(wide_dtype(proto.data_type).numpy), proto.data_type)
@@ -125,18 +149,31 @@ class NodeCall:
         return f"onnx.{self.node.op_type}{name}"
 
     def get(self, name: str, default: object = None) -> Any:
-        """Returns an attribute, strings as text and lists as tuples."""
+        """Returns an attribute, strings as text and lists as tuples.
+
+        Args:
+            name: Name of the attribute.
+            default: What is returned where the node has no such attribute.
+        """
         value = self.attrs.get(name, default)
         if isinstance(value, bytes):
             return value.decode()
         return tuple(value) if isinstance(value, list) else value
 
     def has(self, i: int) -> bool:
-        """Whether an optional input is given."""
+        """Whether an optional input is given.
+
+        Args:
+            i: Number of the input.
+        """
         return i < len(self.values) and self.values[i] is not None
 
     def known(self, i: int, default: object = None) -> Any:
         """Returns the elements of an input that decides about shapes.
+
+        Args:
+            i: Number of the input.
+            default: What is returned where the input is omitted.
 
         Raises:
             CaptureError: if they are computed from the model's inputs while it is compiled.
@@ -152,17 +189,30 @@ class NodeCall:
         return found
 
     def ints(self, i: int, default: object = None) -> Any:
-        """Returns :meth:`known` as a tuple of integers."""
+        """Returns :meth:`known` as a tuple of integers.
+
+        Args:
+            i: Number of the input.
+            default: What is returned where the input is omitted.
+        """
         found = self.known(i)
         return default if found is None else tuple(int(v) for v in found.reshape(-1))
 
     def number(self, i: int, default: object = None) -> Any:
-        """Returns :meth:`known` as one Python number."""
+        """Returns :meth:`known` as one Python number.
+
+        Args:
+            i: Number of the input.
+            default: What is returned where the input is omitted.
+        """
         found = self.known(i)
         return default if found is None else found.reshape(-1)[0].item()
 
     def require_memory(self, shape: Sequence[int]) -> None:
         """Checks that a result this node would make fits into memory, before it is made.
+
+        Args:
+            shape: Shape of the result.
 
         Raises:
             LoadError: if it does not.
@@ -173,21 +223,40 @@ class NodeCall:
                             "check the values that decide about its shape")  # fmt: skip
 
     def low_precision_kind(self, i: int) -> int | None:
-        """Returns the low-precision element type of an input, ``None`` if it has another one."""
+        """Returns the low-precision element type of an input, ``None`` if it has another one.
+
+        Args:
+            i: Number of the input.
+        """
         value = self.values[i] if self.has(i) else None
         return value.kind if isinstance(value, LowPrecision) else None
 
     def dtype(self, name: str, default: object = None) -> Any:
-        """Returns an attribute that is an element type."""
+        """Returns an attribute that is an element type.
+
+        Args:
+            name: Name of the attribute.
+            default: What is returned where the node has no such attribute, or 0.
+        """
         number = self.get(name)
         return default if not number else dtype_of(number, self.where)
 
     def fail(self, why: str, fix: str = "") -> LoadError:
-        """Returns an error about this node."""
+        """Returns an error about this node.
+
+        Args:
+            why: What is wrong.
+            fix: What the user may do.
+        """
         return LoadError(why, op=self.where, fix=fix or None)
 
     def unknown(self, why: str, fix: str = "run it eagerly") -> CaptureError:
-        """Returns an error about a value that is not known while the model is captured."""
+        """Returns an error about a value that is not known while the model is captured.
+
+        Args:
+            why: What is not known.
+            fix: What the user may do.
+        """
         return CaptureError(why, op=self.where, at=user_source(), fix=fix)
 
     @property
@@ -196,5 +265,9 @@ class NodeCall:
         return len(self.node.output)
 
     def wants(self, i: int) -> bool:
-        """Whether an optional output is asked for."""
+        """Whether an optional output is asked for.
+
+        Args:
+            i: Number of the output.
+        """
         return i < len(self.node.output) and bool(self.node.output[i])

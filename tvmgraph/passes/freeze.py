@@ -90,6 +90,9 @@ class Frozen:
         Steps run side by side, because most of them move memory, where NumPy lets go of Python's
         lock. A step waits only for earlier ones, which have been started before it.
 
+        Args:
+            arrays: The elements of ``params``, in their order.
+
         Returns:
             Arrays of their own, in memory that compiled code may read.
         """

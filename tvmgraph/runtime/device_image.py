@@ -37,7 +37,11 @@ class Kernel:
 
     @classmethod
     def from_json(cls, data: Sequence[object]) -> Kernel:
-        """Reads what :meth:`as_json` returned."""
+        """Reads what :meth:`as_json` returned.
+
+        Args:
+            data: A name, a list of arguments and one of the launch, as JSON has them.
+        """
         name, arguments, launch = data
         return cls(name, tuple(arguments), tuple(launch))
 

@@ -76,7 +76,11 @@ def _is_in_place(method: str) -> bool:
 
 
 def writes(*statements: ast.stmt) -> Names:
-    """Returns the names that statements bind in their own scope."""
+    """Returns the names that statements bind in their own scope.
+
+    Args:
+        *statements: Statements of one scope.
+    """
     return _NONE.union(*map(_writes, statements))
 
 
@@ -86,7 +90,11 @@ def _writes(statement: ast.stmt) -> Names:
 
 
 def walk(*statements: ast.AST) -> Iterator[ast.AST]:
-    """Yields the nodes of statements; of functions and classes defined there only the node."""
+    """Yields the nodes of statements; of functions and classes defined there only the node.
+
+    Args:
+        *statements: Syntax trees.
+    """
     for s in statements:
         yield from _inside(s)
 
@@ -98,7 +106,11 @@ def _inside(statement: ast.AST) -> list[ast.AST]:
 
 @functools.lru_cache(KEPT)
 def bodies(s: ast.stmt) -> list[list[ast.stmt]]:
-    """Returns the blocks of a compound statement of the same function."""
+    """Returns the blocks of a compound statement of the same function.
+
+    Args:
+        s: Any statement; one that is not compound, or defines a function or class, has none.
+    """
     if isinstance(s, (*_SCOPES,)):
         return []
     found = [getattr(s, f, []) for f in ("body", "orelse", "finalbody")]
@@ -107,7 +119,11 @@ def bodies(s: ast.stmt) -> list[list[ast.stmt]]:
 
 
 def headers(s: ast.stmt) -> list[ast.AST]:
-    """Returns what a statement evaluates itself, outside of its blocks."""
+    """Returns what a statement evaluates itself, outside of its blocks.
+
+    Args:
+        s: Any statement; one without blocks is returned itself.
+    """
     if isinstance(s, (ast.If, ast.While)):
         return [s.test]
     if isinstance(s, (ast.For, ast.AsyncFor)):

@@ -37,6 +37,9 @@ def copied(node: _Node) -> _Node:
     """Returns a copy of a node and of those below it, which may be changed.
 
     Contexts and operators have nothing to change and are shared.
+
+    Args:
+        node: A syntax tree.
     """
     made = node.__class__.__new__(node.__class__)
     attributes = made.__dict__

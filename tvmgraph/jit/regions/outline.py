@@ -510,7 +510,14 @@ class _Entering(_Dropping):
 
 
 def taking_handed(definition: Function) -> Function:
-    """Returns a function that takes its arguments out of a list, so that it alone holds them."""
+    """Returns a function that takes its arguments out of a list, so that it alone holds them.
+
+    Args:
+        definition: A function without defaults or keyword arguments.
+
+    Returns:
+        The same with the one parameter :data:`HANDED`, a list that it empties first.
+    """
     like = definition.body[0]
     names = [ast.Name(p.arg, ast.Store()) for p in definition.args.args]
     clear = ast.Attribute(ast.Name(HANDED, ast.Load()), "clear", ast.Load())

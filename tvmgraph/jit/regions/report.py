@@ -41,7 +41,11 @@ def reason(error: BaseException) -> str:
 
 
 def describe(program: Program) -> list[str]:
-    """Returns lines about the segments, and about the statements that Python runs."""
+    """Returns lines about the segments, and about the statements that Python runs.
+
+    Args:
+        program: What is known of the function's statements.
+    """
     file = file_name(program.source.file)
     used = used_segments(program)
     lines = ["  compiled segments:"] if used else []
@@ -87,7 +91,11 @@ class Break:
 
 
 def breaks(program: Program) -> list[Break]:
-    """Returns what Python runs of a function with graph breaks, by line."""
+    """Returns what Python runs of a function with graph breaks, by line.
+
+    Args:
+        program: What is known of the function's statements.
+    """
     file = file_name(program.source.file)
     breaks = [(n, why) for n, why in program.why.values() if id(n) in program.python_only]
     found = []
@@ -99,7 +107,11 @@ def breaks(program: Program) -> list[Break]:
 
 
 def described_cache(function: Inspectable) -> list[str]:
-    """Returns lines about what the newest capture depends on, and about forgotten captures."""
+    """Returns lines about what the newest capture depends on, and about forgotten captures.
+
+    Args:
+        function: A jitted function or segment.
+    """
     newest = next(reversed(function.entries.values()), None)
     labels = newest[0].captured.guards.labels() if newest else []
     more = f" and {len(labels) - _LABELS} more" if len(labels) > _LABELS else ""
@@ -113,7 +125,14 @@ def described_cache(function: Inspectable) -> list[str]:
 
 
 def used_segments(program: Program) -> list[Segment]:
-    """Returns the segments of the newest outline that were compiled."""
+    """Returns the segments of the newest outline that were compiled.
+
+    Args:
+        program: What is known of the function's statements.
+
+    Returns:
+        The segments by line.
+    """
     made = [s for name, s in program.segments.values() if name in program.used]
     return sorted([s for s in made if s.history and s.entries], key=lambda s: span(s.statements))
 
@@ -144,7 +163,11 @@ def _is_split(node: ast.Assign) -> bool:
 
 
 def picture(program: Program) -> str:
-    """Returns the source as SVG: every segment in a colour of its own, Python's statements grey."""
+    """Returns the source as SVG: every segment in a colour of its own, Python's statements grey.
+
+    Args:
+        program: What is known of the function's statements.
+    """
     node = program.node
     first, last = node.lineno, node.end_lineno or node.lineno
     lines = [linecache.getline(program.source.file, i).rstrip("\n") for i in range(first, last + 1)]

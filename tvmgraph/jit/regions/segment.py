@@ -251,7 +251,11 @@ class Region:
 
 
 def region_of(whole: JitFunction) -> Region | None:
-    """Returns what runs a function with graph breaks, ``None`` if it must run as a whole."""
+    """Returns what runs a function with graph breaks, ``None`` if it must run as a whole.
+
+    Args:
+        whole: A jitted function that cannot be one graph.
+    """
     function, first = whole.fn, ()
     if isinstance(function, types.MethodType):
         function, first = function.__func__, (function.__self__,)

@@ -26,7 +26,11 @@ def temporary() -> str:
 
 
 def is_temporary(name: str) -> bool:
-    """Whether a name was made by :func:`temporary`."""
+    """Whether a name was made by :func:`temporary`.
+
+    Args:
+        name: Name of a variable.
+    """
     return name[0] == _LETTER
 
 

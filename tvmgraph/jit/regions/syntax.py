@@ -25,7 +25,11 @@ _CHEAP = frozenset({"range", "enumerate", "zip", "reversed", "iter", "len", "isi
 
 
 def may_test_tensors(s: ast.If | ast.For | ast.While) -> bool:
-    """Whether what decides about a statement may be computed with tensors."""
+    """Whether what decides about a statement may be computed with tensors.
+
+    Args:
+        s: A branch or loop.
+    """
     test = s.iter if isinstance(s, ast.For) else s.test
     if isinstance(s, ast.While) and s.orelse:
         return False
@@ -39,13 +43,21 @@ def may_test_tensors(s: ast.If | ast.For | ast.While) -> bool:
 
 @functools.lru_cache(KEPT)
 def is_python_only(s: ast.stmt) -> bool:
-    """Whether there is something in a statement that only Python can run."""
+    """Whether there is something in a statement that only Python can run.
+
+    Args:
+        s: Any statement.
+    """
     return any(isinstance(n, PYTHON) or getattr(n, "is_async", 0) for n in walk(s))
 
 
 @functools.lru_cache(KEPT)
 def changed_containers(s: ast.stmt) -> Names:
-    """Returns the variables whose containers a statement changes by calling a method."""
+    """Returns the variables whose containers a statement changes by calling a method.
+
+    Args:
+        s: Any statement.
+    """
     found: set[str] = set()
     for n in walk(s):
         if isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute):
@@ -57,7 +69,11 @@ def changed_containers(s: ast.stmt) -> Names:
 
 @functools.lru_cache(KEPT)
 def closed_over(s: ast.stmt) -> Names:
-    """Returns the variables that lambdas read when they are called: Python must share them."""
+    """Returns the variables that lambdas read when they are called: Python must share them.
+
+    Args:
+        s: Any statement.
+    """
     found: set[str] = set()
     for n in walk(s):
         if isinstance(n, ast.Lambda):
@@ -67,7 +83,11 @@ def closed_over(s: ast.stmt) -> Names:
 
 @functools.lru_cache(KEPT)
 def own_targets(node: ast.AST) -> Names:
-    """Returns the variables of comprehensions and lambdas in an expression."""
+    """Returns the variables of comprehensions and lambdas in an expression.
+
+    Args:
+        node: A syntax tree.
+    """
     found: set[str] = set()
     for n in ast.walk(node):
         if isinstance(n, ast.comprehension):
@@ -81,6 +101,9 @@ def lasting_generators(definition: Function) -> list[ast.GeneratorExp]:
     """Returns the generator expressions that see what their variables become.
 
     What takes all items of one at once leaves it no time for that.
+
+    Args:
+        definition: The function that they stand in.
     """
     nodes = list(walk(*definition.body))
     calls = [n for n in nodes if isinstance(n, ast.Call)]
@@ -107,12 +130,20 @@ def jumps_out(s: ast.stmt, returns: bool, inside: bool = False) -> bool:
 
 @functools.lru_cache(KEPT)
 def has_return(s: ast.stmt) -> bool:
-    """Whether a ``return`` of the same function stands in a statement."""
+    """Whether a ``return`` of the same function stands in a statement.
+
+    Args:
+        s: Any statement.
+    """
     return any(isinstance(n, ast.Return) for n in walk(s))
 
 
 def ends_in_return(block: list[ast.stmt]) -> bool:
-    """Whether a block surely ends in ``return``."""
+    """Whether a block surely ends in ``return``.
+
+    Args:
+        block: Statements; none end in ``return`` if there are none.
+    """
     s = block[-1] if block else None
     if isinstance(s, ast.If):
         return ends_in_return(s.body) and ends_in_return(s.orelse)
@@ -120,10 +151,18 @@ def ends_in_return(block: list[ast.stmt]) -> bool:
 
 
 def start_of(node: ast.expr) -> tuple[int, int]:
-    """Returns line and column at which an expression begins."""
+    """Returns line and column at which an expression begins.
+
+    Args:
+        node: An expression of parsed code.
+    """
     return node.lineno, node.col_offset
 
 
 def end_of(node: ast.expr) -> tuple[int, int]:
-    """Returns line and column at which an expression ends."""
+    """Returns line and column at which an expression ends.
+
+    Args:
+        node: An expression of parsed code.
+    """
     return node.end_lineno or 0, node.end_col_offset or 0

@@ -59,7 +59,11 @@ class AttentionGradient(Derivative):
     """The kernels of one derivative."""
 
     def fits(self, model: GpuModel) -> bool:
-        """Whether the kernels take it: known sizes, whole vectors, enough shared memory."""
+        """Whether the kernels take it: known sizes, whole vectors, enough shared memory.
+
+        Args:
+            model: The GPU, whose shared memory a block may use.
+        """
         problem = self.problem
         operands = (problem.query, problem.key, problem.value, problem.out)
         if str(problem.query.buffer.dtype) not in PACK:

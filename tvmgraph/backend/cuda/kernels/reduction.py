@@ -64,12 +64,23 @@ class Reduction:
         return combine_arg(self.reducer, (kept[0], kept[1]), (position, other[1]))
 
     def term(self, values: Sequence[Expr]) -> list[Expr]:
-        """A contribution in the accumulators' types."""
+        """A contribution in the accumulators' types.
+
+        Args:
+            values: What an iteration contributes, one value per result.
+        """
         pairs = zip(values, self.dtypes)
         return [v if dtype_of(v) == dtype else tirx.Cast(dtype, v) for v, dtype in pairs]
 
     def finish(self, values: Sequence[Expr]) -> list[Expr]:
-        """What is stored, given the accumulators."""
+        """What is stored, given the accumulators.
+
+        Args:
+            values: The accumulators, one per result.
+
+        Returns:
+            One value per buffer of the stage, of its dtype.
+        """
         if isinstance(self.reducer, Reducer) and self.reducer.start is not None:
             values = [self.reducer.combine(self.reducer.start, values[0])]
         pairs = zip(values, self.stage.buffers)
@@ -156,12 +167,21 @@ class FusedReductions(Reduction):
         return [reduction.start()[0] for reduction in self.reductions]
 
     def combine(self, kept: Sequence[Expr], other: Sequence[Expr]) -> list[Expr]:
-        """What two sets of accumulators hold together."""
+        """What two sets of accumulators hold together.
+
+        Args:
+            kept: The accumulators, one per sum.
+            other: Others, one per sum.
+        """
         pairs = zip(self.reductions, kept, other)
         return [reduction.combine([k], [o])[0] for reduction, k, o in pairs]
 
     def finish(self, values: Sequence[Expr]) -> list[Expr]:
-        """What is stored, one value per sum."""
+        """What is stored, one value per sum.
+
+        Args:
+            values: The accumulators, one per sum.
+        """
         return [reduction.finish([value])[0] for reduction, value in zip(self.reductions, values)]
 
 

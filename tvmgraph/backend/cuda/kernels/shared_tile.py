@@ -54,7 +54,11 @@ class SharedTile:
         return self.rows * self.row_bytes
 
     def phase(self, row: Index) -> Expr:
-        """What the chunks of a row are exchanged by; rows that differ by 8 have the same."""
+        """What the chunks of a row are exchanged by; rows that differ by 8 have the same.
+
+        Args:
+            row: The row, as it lies in memory.
+        """
         chunks = self.pitch // VECTOR_BYTES
         rows_per_pass = _PANEL_BYTES // self.pitch  # rows that fill all banks once
         return (i32(row) >> i32(rows_per_pass.bit_length() - 1)) & i32(min(chunks, 8) - 1)

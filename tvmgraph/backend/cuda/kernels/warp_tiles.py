@@ -265,23 +265,43 @@ class GroupTiles(WarpTiles):
 
     @staticmethod
     def registers(tile: SharedTile) -> Buffer:
-        """Registers for the warp's rows of a tile."""
+        """Registers for the warp's rows of a tile.
+
+        Args:
+            tile: The tile whose rows are divided among the warps.
+        """
         return device.registers(tile.k_size // 16 * 4, "uint32")
 
     def hold(self, own: TileView) -> None:
-        """Reads the warp's rows of the first factor, which is the same for all tiles."""
+        """Reads the warp's rows of the first factor, which is the same for all tiles.
+
+        Args:
+            own: The tile whose rows are divided among the warps.
+        """
         for step in range(own.tile.k_size // 16):
             where = own.start + row_fragments(own.tile, self.lane, self.row, step)
             to = [self.own[i32(4 * step + i)] for i in range(4)]
             load_fragments(to, self.memory[where], transposed=False)
 
     def add_products(self, sums: Buffer, own: TileView, other: TileView) -> None:
-        """Leaves the products of what :meth:`hold` read with all rows of a tile, and waits."""
+        """Leaves the products of what :meth:`hold` read with all rows of a tile, and waits.
+
+        Args:
+            sums: Registers of :meth:`sums`, which are overwritten.
+            own: The tile that :meth:`hold` read.
+            other: The tile of which all rows are used.
+        """
         self._multiply_group(sums, self.own, other, other.tile, starts=True)
         device.ptx("wgmma.wait_group.sync.aligned", 0)
 
     def add_rows(self, sums: Buffer, weights: Buffer, other: TileView) -> None:
-        """Starts adding the rows of a tile; what comes next waits for them."""
+        """Starts adding the rows of a tile; what comes next waits for them.
+
+        Args:
+            sums: Registers of :meth:`sums`, with a column per element of a row.
+            weights: The factor of every row, as products leave them in registers.
+            other: The tile whose rows are added.
+        """
         transposed_tile = SharedTile(other.tile.k_size, other.tile.mn_size, _ITEM, k_major=False)
         self._multiply_group(sums, weights, other, transposed_tile, starts=False)
 

@@ -59,7 +59,12 @@ class GroupCore(WarpSums):
         device.ptx("fence.proxy.async.shared::cta")
 
     def multiply(self, left: Expr, right: Expr) -> None:
-        """Starts the products of two tiles."""
+        """Starts the products of two tiles.
+
+        Args:
+            left: Where the tile of the left factor begins in shared memory, in bytes.
+            right: Where that of the right factor begins.
+        """
         rows = device.let(description(self.left, self._bottom, left + self._group))
         columns = device.let(description(self.right, self._bottom, right))
         name = instruction(self.dtype, self.grid.columns)

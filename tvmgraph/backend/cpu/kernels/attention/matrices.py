@@ -17,11 +17,20 @@ class Rows:
     base: Expr
 
     def at(self, row: Expr, column: Index) -> Expr:
-        """Index of an element."""
+        """Index of an element.
+
+        Args:
+            row: The row, counted from ``base``.
+            column: The column.
+        """
         return self.base + row * self.width + column
 
     def from_row(self, row: Expr) -> Rows:
-        """The rows from ``row`` on."""
+        """The rows from ``row`` on.
+
+        Args:
+            row: The row of this matrix that is row 0 of the result.
+        """
         return Rows(self.buffer, self.width, self.base + row * self.width)
 
 

@@ -247,36 +247,74 @@ class Vectors:
     lanes: int
 
     def at(self, number: Index) -> Expr:
-        """Where a vector is."""
+        """Where a vector is.
+
+        Args:
+            number: Number of the vector.
+        """
         return emit.ramp(number * self.lanes, self.lanes)
 
     def get(self, number: Index) -> Expr:
-        """Reads a vector."""
+        """Reads a vector.
+
+        Args:
+            number: Number of the vector.
+        """
         return self.buffer[self.at(number)]
 
     def put(self, number: Index, value: Expr) -> None:
-        """Writes a vector."""
+        """Writes a vector.
+
+        Args:
+            number: Number of the vector.
+            value: A vector of the buffer's type.
+        """
         emit.store(self.buffer, value, [self.at(number)])
 
     def clear(self, count: int) -> None:
-        """Sets the first ones to zero."""
+        """Sets the first ones to zero.
+
+        Args:
+            count: How many vectors.
+        """
         with emit.serial(count) as number:
             self.put(number, emit.broadcast(emit.zero(str(self.buffer.dtype)), self.lanes))
 
     def load(self, first: Index, count: int) -> list[Buffer]:
-        """Some of them in registers, where tiles add to them."""
+        """Some of them in registers, where tiles add to them.
+
+        Args:
+            first: Number of the first vector.
+            count: How many vectors.
+
+        Returns:
+            A buffer in registers for each of them.
+        """
         tile = [emit.stack(self.lanes, str(self.buffer.dtype)) for _ in range(count)]
         for number, register in enumerate(tile):
             emit.store(register, self.get(first + number), [self.at(0)])
         return tile
 
     def store(self, tile: Sequence[Buffer], first: Index) -> None:
-        """Puts them back."""
+        """Puts them back.
+
+        Args:
+            tile: What :meth:`load` returned.
+            first: Number of the first vector.
+        """
         for number, register in enumerate(tile):
             self.put(first + number, register[self.at(0)])
 
     def totals(self, first: Index, count: int) -> Buffer:
-        """The sums over the lanes of some of them."""
+        """The sums over the lanes of some of them.
+
+        Args:
+            first: Number of the first vector.
+            count: How many vectors.
+
+        Returns:
+            A buffer with one sum per vector.
+        """
         return sum_each(self.load(first, count), self.lanes, str(self.buffer.dtype))
 
 

@@ -73,7 +73,12 @@ class Dimension:
     @overload
     def pixel(self, position: Index, tap: Index) -> Index: ...
     def pixel(self, position: Index, tap: Index) -> Index:
-        """The element that a tap sees at a position; outside of the image in the padding."""
+        """The element that a tap sees at a position; outside of the image in the padding.
+
+        Args:
+            position: A position of the output along this dimension.
+            tap: A tap of the filter.
+        """
         return position * self.stride + tap * self.dilation - self.before
 
     @property
@@ -197,11 +202,19 @@ class Window:
         return [d.axis for d in self.dimensions if d.tap is not None and d.axis is not None]
 
     def widened(self, model: CpuModel) -> Window:
-        """Writes the image, padded, in the type of the sums, unless it lies in that."""
+        """Writes the image, padded, in the type of the sums, unless it lies in that.
+
+        Args:
+            model: The processor, which decides how the copy is written.
+        """
         return self if self.contraction.right.is_plain else self.copied(model)
 
     def copied(self, model: CpuModel) -> Window:
-        """Writes the image, padded and in the type of the sums, unless it lies like that."""
+        """Writes the image, padded and in the type of the sums, unless it lies like that.
+
+        Args:
+            model: The processor, which decides how the copy is written.
+        """
         contraction, stage = self.contraction, self.padding
         right, dtype = contraction.right, contraction.dtype
         if right.is_plain and stage is None:
@@ -321,12 +334,21 @@ def _dimension(
 
 
 def place_at(*positions: tuple[Dimension, Index]) -> Bound:
-    """The loops over positions at one of them."""
+    """The loops over positions at one of them.
+
+    Args:
+        *positions: Dimensions, each with the position its loop has; those without a loop are left
+            out.
+    """
     return {d.axis.var: emit.index(at) for d, at in positions if d.axis}
 
 
 def tap_at(*taps: tuple[Dimension, Index]) -> Bound:
-    """The loops over taps at one of them."""
+    """The loops over taps at one of them.
+
+    Args:
+        *taps: Dimensions, each with the tap its loop has; those without taps are left out.
+    """
     return {d.tap.var: emit.index(at) for d, at in taps if d.tap}
 
 

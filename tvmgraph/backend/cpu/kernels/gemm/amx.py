@@ -223,7 +223,13 @@ class _Kernel(VnniKernel):
         return self.tiled.is_read_in_place
 
     def product(self, outer: Bound, left: Buffer | None, parallel: bool) -> None:
-        """Copies columns if need be, then divides blocks of rows and panels."""
+        """Copies columns if need be, then divides blocks of rows and panels.
+
+        Args:
+            outer: Values of the batch and outer column axes.
+            left: The rows in VNNI layout, or None where they are read in place.
+            parallel: Whether the workers share this product.
+        """
         shape = self.operands.shape
         blocks = Split(shape.rows, self.plan.rows), Split(shape.columns, self.panel)
         apart = blocks[0].items == 1 and not self.operands.stored  # every panel is used once
@@ -241,7 +247,11 @@ class _Kernel(VnniKernel):
         write_items(blocks, parallel, item)
 
     def packed_buffer(self, size: int) -> Buffer:
-        """A temporary for packed operands, of which every element is kept."""
+        """A temporary for packed operands, of which every element is kept.
+
+        Args:
+            size: Its words.
+        """
         return _whole(super().packed_buffer(size))
 
     # Work items

@@ -149,7 +149,14 @@ class Epilogue:
             )
 
     def vector(self, bound: Bound, column: Expr, lanes: int, value: Callable[[Expr], Expr]) -> None:
-        """Stores ``lanes`` neighbouring columns; ``value`` gives the sum in a lane."""
+        """Stores neighbouring columns of one row.
+
+        Args:
+            bound: Values of all axes of the result but the columns.
+            column: The first column.
+            lanes: How many columns.
+            value: Gives the finished sum of a lane, counted from ``column``.
+        """
         stage, sums = self.contraction.epilogue, self.contraction.sums
         point = Point(stage, lanes)
         with emit.lanes_loop(lanes) as lane:

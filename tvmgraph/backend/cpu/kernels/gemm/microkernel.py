@@ -60,7 +60,13 @@ class Tile:
         return max(1, _LOOP_FMAS // (self.rows * self.vectors))
 
     def at(self, row: int, vector: int, lanes: int | None = None) -> Expr:
-        """Index of an accumulator vector, or of a strip of ``lanes`` elements."""
+        """Index of an accumulator vector, or of a strip of ``lanes`` elements.
+
+        Args:
+            row: The row.
+            vector: The vector in the row; the first one of a strip.
+            lanes: Elements of a strip; by default those of one vector.
+        """
         return emit.ramp((row * self.vectors + vector) * self.lanes, lanes or self.lanes)
 
 

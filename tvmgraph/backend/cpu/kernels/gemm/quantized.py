@@ -104,7 +104,13 @@ class Product:
             self.tile(panel, full * height + rest, 1)
 
     def tile(self, panel: Expr, row: Expr, rows: int) -> None:
-        """Some rows of the input times a panel."""
+        """Some rows of the input times a panel.
+
+        Args:
+            panel: Number of the panel.
+            row: The first row of the input.
+            rows: How many rows.
+        """
         lanes, vectors = self._lanes, self.width // self._lanes
         chains = max(1, min(8, self._sums // (rows * vectors)))
         groups = int(self.scales.shape[1])
@@ -203,7 +209,15 @@ class Product:
         return tirx.reinterpret(f"float32x{self._lanes}", bits) - offset
 
     def store(self, panel: Expr, vector: int, row: Expr, totals: Buffer, base: int) -> None:
-        """Stores a vector of a row, as far as its columns exist."""
+        """Stores a vector of a row, as far as its columns exist.
+
+        Args:
+            panel: Number of the panel.
+            vector: The vector in the panel.
+            row: The row of the result.
+            totals: The finished sums, float32.
+            base: Where the vector begins in ``totals``.
+        """
         number, lane = self._place(panel, vector)
         lanes, first = self._lanes, number * self.width + lane
         rest = self._columns % self.width

@@ -82,7 +82,13 @@ class _Kernel(VnniKernel):
         return operands.runs_along_k(operands.contraction.left) and operands.reads_in_place
 
     def product(self, outer: Bound, left: Buffer | None, parallel: bool) -> None:
-        """Packs all panels, then divides panels and blocks of rows."""
+        """Packs all panels, then divides panels and blocks of rows.
+
+        Args:
+            outer: Values of the batch and outer column axes.
+            left: The rows in VNNI layout, or None where they are read in place.
+            parallel: Whether the workers share this product.
+        """
         plan, rows = self.plan, self._shape.rows
         right = self.packed_columns(outer, parallel)
         side = Side(outer, right, left, None)

@@ -321,14 +321,23 @@ class PackedOperands:
         return int(self.contraction.right.load.source.shape[1])
 
     def runs_along_k(self, operand: Operand) -> bool:
-        """Whether neighbours along K are neighbours in memory."""
+        """Whether neighbours along K are neighbours in memory.
+
+        Args:
+            operand: One of the two operands.
+        """
         if operand is self.contraction.right:
             return is_transposed(self.contraction, self.columns)
         strides = self.contraction.strides(operand)
         return strides is not None and strides[self.contraction.reduce[0].var] == 1
 
     def runs_along_mn(self, operand: Operand) -> bool:
-        """Whether neighbouring rows or columns are neighbours in memory, at least a vector."""
+        """Whether neighbouring rows or columns are neighbours in memory, and there is a vector of
+        them.
+
+        Args:
+            operand: One of the two operands.
+        """
         strides, axes = self.contraction.strides(operand), self._axes(operand)
         return strides is not None and self._mn_extent(operand) >= LANES and runs_on(axes, strides)
 
@@ -340,13 +349,25 @@ class PackedOperands:
         return self.shape.rows if rows else self.shape.columns
 
     def address(self, operand: Operand, outer: Bound, mn: Expr, k: Expr) -> Expr:
-        """Address of an element of an operand."""
+        """Address of an element of an operand.
+
+        Args:
+            operand: One of the two operands.
+            outer: Values of the batch and outer column axes.
+            mn: Row of the left operand, column of the right one.
+            k: Index along K, in elements.
+        """
         bound = bound_at(self.contraction, self.columns, operand, outer, mn, k)
         indices = tuple(substitute(index, bound) for index in operand.load.indices)
         return _any.address_of(operand.load.source[indices])
 
     def stored_address(self, column: Expr, k: Expr) -> Expr:
-        """Address of a word of a column operand that is stored as panels."""
+        """Address of a word of a column operand that is stored as panels.
+
+        Args:
+            column: The column.
+            k: Index along K, in words.
+        """
         assert self.stored is not None
         width = emit.i64(self.stored)
         panel, member = tirx.floordiv(column, width), tirx.floormod(column, width)
@@ -357,9 +378,16 @@ class PackedOperands:
     def pack_columns(
         self, outer: Bound, first: Expr, vectors: int, packed: Buffer, base: Expr
     ) -> None:
-        """Copies columns from ``first`` on: one row of vectors per step of K.
+        """Copies columns into a panel: one row of vectors per step of K.
 
         Columns that do not exist repeat the last one.
+
+        Args:
+            outer: Values of the batch and outer column axes.
+            first: The first column.
+            vectors: Vectors of columns in the panel.
+            packed: Where to, as words.
+            base: Index in ``packed`` of the panel's first word.
         """
         operand, width = self.contraction.right, vectors * LANES
         blocks = self._whole // LANES
@@ -395,7 +423,15 @@ class PackedOperands:
                 step_of(emit.i64(k), self._members(k))
 
     def pack_rows(self, outer: Bound, first: Expr, count: int, packed: Buffer, base: Expr) -> None:
-        """Copies ``count`` rows from ``first`` on; rows that do not exist repeat the last one."""
+        """Copies rows into rows of words; those that do not exist repeat the last one.
+
+        Args:
+            outer: Values of the batch and outer column axes.
+            first: The first row.
+            count: How many rows.
+            packed: Where to, as words.
+            base: Index in ``packed`` of the first row's first word.
+        """
         operand, done, blocks = self.contraction.left, 0, self._whole // LANES
         last = emit.i64(self.shape.rows - 1)
         rest = self.k_size - blocks * LANES
@@ -504,7 +540,12 @@ class PackedOperands:
         return value
 
     def unsigned(self, value: Expr, lanes: int) -> Expr:
-        """Words of bytes with 128 added to each, unless for tiles; others as they are."""
+        """Words of bytes with 128 added to each, unless for tiles; others as they are.
+
+        Args:
+            value: Words, int32.
+            lanes: How many.
+        """
         if self.dtype != "int8" or self.tiled:
             return value
         flip = emit.broadcast(tirx.const(-0x7F7F7F80, "int32"), lanes)
@@ -556,15 +597,33 @@ class VnniKernel:
         raise NotImplementedError
 
     def product(self, outer: Bound, left: Buffer | None, parallel: bool) -> None:
-        """Writes one product of the batch, whose rows are copied in ``left`` if anywhere."""
+        """Writes one product of the batch, whose rows are copied in ``left`` if anywhere.
+
+        Args:
+            outer: Values of the batch and outer column axes.
+            left: The rows in VNNI layout, or None where they are read in place.
+            parallel: Whether the workers share this product.
+        """
         raise NotImplementedError
 
     def packed_buffer(self, size: int) -> Buffer:
-        """A temporary for packed operands."""
+        """A temporary for packed operands.
+
+        Args:
+            size: Its words.
+        """
         return emit.workspace([size], "int32")
 
     def packed_columns(self, outer: Bound, parallel: bool) -> Buffer | None:
-        """The columns in panels in VNNI layout, where they are not stored like that."""
+        """The columns in panels in VNNI layout, where they are not stored like that.
+
+        Args:
+            outer: Values of the batch and outer column axes.
+            parallel: Whether the workers share the panels.
+
+        Returns:
+            ``panels * panel_size`` words, panel by panel.
+        """
         if self.operands.stored:
             return None
         right = self.packed_buffer(self.panels * self.panel_size)
@@ -575,7 +634,15 @@ class VnniKernel:
         return right
 
     def packed_rows(self, outer: Bound, parallel: bool) -> Buffer | None:
-        """The rows in VNNI layout, where they are not read in place."""
+        """The rows in VNNI layout, where they are not read in place.
+
+        Args:
+            outer: Values of the batch and outer column axes.
+            parallel: Whether the workers share the rows.
+
+        Returns:
+            Blocks of ``LANES`` rows of ``k_size`` words.
+        """
         if self.reads_rows:
             return None
         blocks = -(-self.operands.shape.rows // LANES)

@@ -70,7 +70,12 @@ class Search:
 
     @classmethod
     def of(cls, func: Func, settings: str) -> Search:
-        """The search that a function and its settings ask for."""
+        """The search that a function and its settings ask for.
+
+        Args:
+            func: What :func:`emit_search` takes.
+            settings: ``right`` to come after equal elements, ``left`` to come before them.
+        """
         sequence, values, positions = func.params
         total, count = emit.size_of(sequence), emit.size_of(values)
         several = len(sequence.shape) > 1
@@ -92,7 +97,13 @@ class Search:
         return dtype_bytes(str(self.rows.dtype))
 
     def write(self, at: Expr, lanes: int, registers: Callable[[int, str], Buffer]) -> None:
-        """Writes the search for ``lanes`` values from ``at`` on."""
+        """Writes the search for ``lanes`` values from ``at`` on.
+
+        Args:
+            at: Number of the first value.
+            lanes: How many values are looked for at a time.
+            registers: Makes a buffer in registers, of a number of elements and a dtype.
+        """
         first, wanted = registers(lanes, self.index), registers(lanes, str(self.values.dtype))
         base, left = registers(lanes, self.index), registers(1, self.index)
         with emit.lanes_loop(lanes) as lane:

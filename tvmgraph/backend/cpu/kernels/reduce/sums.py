@@ -36,7 +36,13 @@ class RowSum:
             self._fill(self._whole)
 
     def add(self, term: Expr, part: int, lane: Expr) -> None:
-        """Combines a term into an accumulator of vector ``part``."""
+        """Combines a term into an accumulator of vector ``part``.
+
+        Args:
+            term: What is combined, before the reducer casts it.
+            part: Number of the vector of accumulators.
+            lane: The lane in it.
+        """
         place = emit.i64(part * self.lanes) + lane
         value = self._reducer.contribution(term)
         emit.store(self._total, self._reducer.combine(self._total[place], value), [place])

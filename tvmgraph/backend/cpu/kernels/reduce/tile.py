@@ -37,7 +37,13 @@ class Local:
     row: RowStage
 
     def element(self, indices: Sequence[Expr], slot: Expr, width: int) -> Load:
-        """The element at ``indices`` in row ``slot`` of a tile of ``width`` rows."""
+        """The element at ``indices`` in row ``slot`` of a tile of ``width`` rows.
+
+        Args:
+            indices: Indices in the original buffer.
+            slot: Number of the row in the tile.
+            width: Rows of the tile.
+        """
         address: Expr = emit.i64(0)
         if not self.row.stage.is_reduction:
             for axis, index in zip(row_dims(self.row.stage), indices):
@@ -74,12 +80,20 @@ class RowTile:
     _fetches: list[Fetch] = field(default_factory=list)
 
     def run(self, is_output: IsOutput) -> None:
-        """Writes all stages; what is no output stays in scratch buffers of the tile."""
+        """Writes all stages; what is no output stays in scratch buffers of the tile.
+
+        Args:
+            is_output: Whether a buffer is a result of the kernel.
+        """
         self.declare(is_output)
         self.write()
 
     def declare(self, is_output: IsOutput) -> None:
-        """Makes the scratch buffers for what is no output."""
+        """Makes the scratch buffers for what is no output.
+
+        Args:
+            is_output: Whether a buffer is a result of the kernel.
+        """
         for row in self.stages:
             for buffer in row.stage.buffers:
                 if not is_output(buffer):
@@ -234,7 +248,15 @@ class RowTile:
         return slot, self._bound(row, slot) | inner | (bind_group(last, at) if last else {})
 
     def vector_of(self, row: RowStage) -> _Vector:
-        """Writes vectors of a stage with a single loop along the row."""
+        """Writes vectors of a stage with a single loop along the row.
+
+        Args:
+            row: A stage that is not a reduction.
+
+        Returns:
+            Computes a vector, given its first position in the row and its lanes; returns what
+            stores it.
+        """
         return lambda at, lanes: self._vector(row, {}, row.inner, at, lanes)
 
     def _reduction(self, rows: Sequence[RowStage], before: Sequence[_Vector]) -> None:
@@ -254,7 +276,13 @@ class RowTile:
                 self.finish(row, reducer, result)
 
     def finish(self, row: RowStage, reducer: Reducer, accumulators: Buffer) -> None:
-        """Stores the accumulators of the tile as the result of a reduction."""
+        """Stores the accumulators of the tile as the result of a reduction.
+
+        Args:
+            row: A reduction.
+            reducer: Its form.
+            accumulators: One per row of the tile.
+        """
 
         def vector(start: Expr, lanes: int, _slot: int) -> None:
             point = Point(replace(row.stage, lets=()), lanes)
