@@ -15,10 +15,15 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from functools import partial
+from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
 import typer
+
+from benchmarks.architectures import summary
+from benchmarks.report import machine_description, render
+from benchmarks.results import Results
 
 Row = tuple[str, Callable[[], Any], Callable[[], Any]]
 
@@ -271,6 +276,7 @@ def main(
     threads: Annotated[int, typer.Option(help="Threads of both; one is timed by CPU time.")] = 2,
     samples: Annotated[int, typer.Option(help="Samples of every call.")] = 15,
     only: Annotated[str, typer.Option(help="Rows whose name holds this.")] = "",
+    record: Annotated[bool, typer.Option("--record", help="Put it into RESULTS.md.")] = False,
 ) -> None:
     """Times every operator in both packages."""
     wanted = dict.fromkeys(
@@ -284,7 +290,7 @@ def main(
 
     torch.set_num_threads(threads)
     clock = time.thread_time if threads == 1 else time.perf_counter
-    quotients: list[float] = []
+    rows: dict[str, list[float]] = {}
     print(f"{'operator':28} {'ours us':>9} {'PyTorch us':>10} {'quotient':>8}")
     with torch.no_grad():
         for name, ours, theirs in itertools.chain(_rows(), _steps()):
@@ -300,10 +306,16 @@ def main(
                 for call, times in zip((ours, theirs), found):
                     times.append(_seconds(call, 0.005, clock) * 1e6)
             a, b = map(statistics.median, found)
-            quotients.append(a / b)
+            rows[name] = [a, b]
             print(f"{name:28} {a:9.1f} {b:10.1f} {a / b:8.2f}", flush=True)
-    mean = statistics.geometric_mean(quotients)
-    print(f"{len(quotients)} rows, geometric mean {mean:.2f}, at most {max(quotients):.2f}")
+    mean, most = summary(rows)
+    print(f"{len(rows)} rows, geometric mean {mean:.2f}, at most {most:.2f}")
+    if record:
+        here = Path(__file__).parent
+        results = Results.load(here / "results.json")
+        results.eager = {"machine": machine_description(threads), "rows": rows}
+        results.save(here / "results.json")
+        (here / "RESULTS.md").write_text(render(results))
 
 
 if __name__ == "__main__":

@@ -323,6 +323,24 @@ def _networks(found: Mapping[str, Mapping[str, Any]]) -> str:
     return "\n\n".join(["## Networks that others wrote", text, *parts])
 
 
+def _eager(found: Mapping[str, Any]) -> str:
+    """The table of eager mode; empty if it was not measured."""
+    if not found:
+        return ""
+    mean, most = summary(found["rows"])
+    rows = [[n, f"{a:.1f}", f"{b:.1f}", f"{a / b:.2f}"] for n, (a, b) in found["rows"].items()]
+    text = (
+        "Operators and training steps in eager mode beside PyTorch's, float32, both in turns in "
+        "one process on one thread (`python -m benchmarks.eager --threads 1`): CPU time of a call, "
+        "median, once operators have their own machine code."
+    )
+    return "\n\n".join([
+        "## Eager mode", text, _table(["", ""], [list(pair) for pair in found["machine"]]),
+        _table(["", "tvmgraph, us", "PyTorch, us", "ours / PyTorch"], rows),
+        f"{len(rows)} rows, geometric mean {mean:.2f}, at most {most:.2f}.",
+    ])  # fmt: skip
+
+
 def _machine(results: Results) -> str:
     """The table of the machine, and how many samples were taken there."""
     facts = [*results.machine, ("samples per median", _sample_counts([results]))]
@@ -430,8 +448,9 @@ def render(results: Results) -> str:
         *_rated(results.rates),
         *(part for cpu, r in results.cpus.items() for part in _restricted(cpu, r) if part),
         *(part for count, r in results.busy.items() for part in _beside(count, r) if part),
-        *filter(None, [_networks(results.networks), _memory(results.memory),
-                       _language(results.language), _gpus(results.gpus)]),
+        *filter(None, [_networks(results.networks), _eager(results.eager),
+                       _memory(results.memory), _language(results.language),
+                       _gpus(results.gpus)]),
         *[_row_section(row) for row in results.rows.values()],
         REPRODUCE.strip(),
     ]  # fmt: skip

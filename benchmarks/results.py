@@ -44,6 +44,7 @@ class Results:
             ``read``, and ``rows`` of seconds, bytes of weights and the first tokens.
         networks: Networks that others wrote, by the processor whose instructions were used: the
             ``machine``, and ``rows`` as ``benchmarks.architectures`` measures them.
+        eager: Eager mode beside PyTorch's: the ``machine``, and ``rows`` of microseconds of both.
         gpus: By device: the ``date``, and ``rows`` of seconds, operations or bytes, and a note.
     """
 
@@ -58,6 +59,7 @@ class Results:
     language: dict[str, dict[str, Any]] = field(default_factory=dict)
     gpus: dict[str, dict[str, Any]] = field(default_factory=dict)
     networks: dict[str, dict[str, Any]] = field(default_factory=dict)
+    eager: dict[str, Any] = field(default_factory=dict)
 
     def save(self, path: Path) -> None:
         """Write the file; a reader never sees half of it."""
@@ -87,6 +89,6 @@ class Results:
             {name: cls.of(found) for name, found in data.get(part, {}).items()}
             for part in ("cpus", "rates", "busy")
         )
-        rest = (data.get(part, {}) for part in ("language", "gpus", "networks"))
+        rest = (data.get(part, {}) for part in ("language", "gpus", "networks", "eager"))
         return cls(machine, data["info"], data["peaks"], rows, data.get("memory", {}), *parts,
                    *rest)  # fmt: skip
