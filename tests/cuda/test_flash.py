@@ -14,12 +14,13 @@ import tvm
 from tvm import tirx
 
 from tests.cuda import emulator
+from tests.cuda.kernels import compiled
 from tvmgraph.backend.cuda.kernels import flash
 from tvmgraph.backend.cuda.schedule import schedule_function
 from tvmgraph.backend.loop_ir.nest import Nest
 from tvmgraph.backend.loop_ir.types import NAMED
 from tvmgraph.backend.table import Refused
-from tvmgraph.backend.target import gpu_model, make_target
+from tvmgraph.backend.target import gpu_model
 
 _NUMPY = {"bfloat16": ml_dtypes.bfloat16}
 _FILL = -1e9
@@ -111,12 +112,8 @@ def _compiled(arch: str) -> Any:
     for number, case in enumerate(CASES.values()):
         kernel = schedule_function(case.function(), gpu_model(arch))
         assert kernel is not None
-        name = f"case{number}"
-        named = kernel.with_attr("global_symbol", name)
-        functions[name] = named.with_attr("tirx.noalias", True)
-    target = make_target(arch)
-    with target:
-        return tvm.compile(tvm.IRModule(functions), target=target)
+        functions[f"case{number}"] = kernel
+    return compiled(functions, arch)
 
 
 @pytest.mark.parametrize("arch", ["sm_90", "sm_90a"])

@@ -14,13 +14,14 @@ from tvm import tirx
 
 import tvmgraph as ms
 from tests.cuda import emulator
+from tests.cuda.kernels import compiled
 from tvmgraph import Tensor, dtypes, ops
 from tvmgraph.backend.cuda.kernels import flash_grad
 from tvmgraph.backend.cuda.schedule import schedule_function
 from tvmgraph.backend.loop_ir.nest import Nest
 from tvmgraph.backend.loop_ir.types import NAMED
 from tvmgraph.backend.table import Refused
-from tvmgraph.backend.target import gpu_model, make_target
+from tvmgraph.backend.target import gpu_model
 
 _AXES = "BNSD"
 
@@ -100,12 +101,8 @@ def _compiled() -> Any:
     for number, case in enumerate(CASES.values()):
         kernel = schedule_function(case.function(), gpu_model("sm_90"))
         assert kernel is not None
-        name = f"case{number}"
-        named = kernel.with_attr("global_symbol", name)
-        functions[name] = named.with_attr("tirx.noalias", True)
-    target = make_target("sm_90")
-    with target:
-        return tvm.compile(tvm.IRModule(functions), target=target)
+        functions[f"case{number}"] = kernel
+    return compiled(functions, "sm_90")
 
 
 @pytest.mark.parametrize("name", CASES)

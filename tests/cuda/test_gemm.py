@@ -16,10 +16,11 @@ import ml_dtypes
 import numpy as np
 import pytest
 import tvm
-import tvm_ffi
 from tvm import sym, te, tirx
 
 from tests.cuda import emulator
+from tests.cuda.kernels import compiled
+from tvmgraph.backend.cuda import codegen
 from tvmgraph.backend.cuda.kernels import gemm_kernels
 from tvmgraph.backend.cuda.kernels.gemm_plan import (
     GROUP_TILES,
@@ -293,14 +294,8 @@ def scheduled(case: Product | Convolution) -> Any:
 @cache
 def _compiled() -> Any:
     """All cases as one module, so that g++ runs once."""
-    functions = {}
-    for number, case in enumerate(CASES.values()):
-        name = f"case{number}"
-        kernel = scheduled(case).with_attr("global_symbol", name)
-        functions[name] = kernel.with_attr("tirx.noalias", True)
-    target = make_target("sm_90a")
-    with target:
-        return tvm.compile(tvm.IRModule(functions), target=target)
+    kernels = {f"case{n}": scheduled(case) for n, case in enumerate(CASES.values())}
+    return compiled(kernels, "sm_90a")
 
 
 @pytest.fixture
@@ -373,24 +368,11 @@ def test_plans_follow_the_problem():
 def test_machine_code_keeps_its_sums_in_registers(tmp_path: Path, arch: str, instruction: str):
     kernel = scheduled(Product(4096, 4096, 4096, "bfloat16", arch=arch))
     target = make_target(arch)
-    with target:
-        module = tvm.IRModule({"product": kernel.with_attr("global_symbol", "product")})
-        sources: list[str] = []
-
-        def keep(text: str, *_: object) -> bytes:
-            sources.append(str(text))
-            return b"\x7fELF"
-
-        tvm_ffi.register_global_func("tvm_callback_cuda_compile", keep, override=True)
-        try:
-            tvm.compile(module, target=target)
-        finally:
-            tvm_ffi.register_global_func(
-                "tvm_callback_cuda_compile", emulator.compile_cuda, override=True
-            )
+    module = tvm.IRModule({"product": kernel.with_attr("global_symbol", "product")})
+    source = codegen.generate_source(codegen.split(module, target)[1], target).text
     path = tmp_path / "product.cu"
-    path.write_text(sources[0])
-    assert instruction in sources[0]
+    path.write_text(source)
+    assert instruction in source
     code = f"-gencode=arch={arch.replace('sm', 'compute')},code={arch}"
     command = ["nvcc", "-std=c++17", "-cubin", code, "-Xptxas", "-v", path.name, "-o", "product"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
