@@ -106,6 +106,73 @@ def test_checkpoints_are_kept_and_continue(tmp_path: Path) -> None:
     np.testing.assert_array_equal(other.network.weight.asnumpy(), model.network.weight.asnumpy())
 
 
+def test_how_checkpoints_are_named_and_written(tmp_path: Path) -> None:
+    model, data = linear()
+
+    def saver(**options: Any) -> train.ModelCheckpoint:
+        return train.ModelCheckpoint("net", tmp_path, train.CheckpointConfig(4, **options))
+
+    for format in ("ckpt", "safetensors", "ckpt"):  # what earlier runs left stays
+        model.train(1, data, callbacks=saver(format=format))
+    names = ["net-1_4.ckpt", "net_1-1_4.safetensors", "net_2-1_4.ckpt"]
+    assert sorted(p.name for p in tmp_path.iterdir()) == names
+    loaded = ms.load_checkpoint(str(tmp_path / names[1]), format="safetensors")
+    assert "weight" in loaded
+
+    class Fails(train.Callback):
+        def on_train_step_end(self, run_context: train.RunContext) -> None:
+            if run_context.original_args().cur_step_num == 3:
+                raise KeyError("mine")
+
+    with pytest.raises(KeyError, match="mine"):
+        model.train(1, data, callbacks=[saver(exception_save=True), Fails()])
+    assert (tmp_path / "net_3-1_3_breakpoint.ckpt").is_file()
+    for wrong in ({"format": "zip"}, {"enc_key": b"0" * 16}, {"remove_redundancy": True}):
+        with pytest.raises(ArgumentError):
+            train.CheckpointConfig(**wrong)
+
+
+def test_the_first_and_newest_checkpoint_of_some_minutes_stay(tmp_path: Path) -> None:
+    model, data = linear()
+    config = train.CheckpointConfig(1, keep_checkpoint_max=0, keep_checkpoint_per_n_minutes=5)
+    model.train(2, data, callbacks=train.ModelCheckpoint("net", tmp_path, config))
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["net-1_1.ckpt", "net-2_4.ckpt"]
+    assert train.CheckpointConfig(1, keep_checkpoint_max=0).keep_checkpoint_max == 1
+
+
+def test_training_goes_on_from_a_backup(tmp_path: Path) -> None:
+    model, data = linear()
+
+    class Stops(train.Callback):
+        def on_train_epoch_begin(self, run_context: train.RunContext) -> None:
+            if run_context.original_args().cur_epoch_num == 3:
+                raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        model.train(3, data, callbacks=[train.BackupAndRestore(str(tmp_path)), Stops()])
+    reached = model.network.weight.asnumpy().copy()
+    other, _ = linear()
+    seen: list[np.ndarray] = []
+    note = train.LambdaCallback(
+        on_train_epoch_begin=lambda _: seen.append(other.network.weight.asnumpy().copy())
+    )
+    other.train(1, data, callbacks=[train.BackupAndRestore(str(tmp_path), 1), note])
+    np.testing.assert_array_equal(seen[0], reached)
+    assert list(tmp_path.iterdir()) == []
+    with pytest.raises(ArgumentError, match="save_freq"):
+        train.BackupAndRestore(str(tmp_path), "week")
+
+
+def test_what_stopping_and_slowing_print(capsys: pytest.CaptureFixture[str]) -> None:
+    model, data = linear()
+    slower = train.ReduceLROnPlateau("loss", 0.5, patience=0, verbose=True, min_delta=1e9)
+    stop = train.EarlyStopping("loss", min_delta=1e9, patience=0, verbose=True)
+    model.fit(3, data, data, callbacks=[stop, slower])
+    lines = capsys.readouterr().out.splitlines()
+    assert "Epoch 00002: ReduceLROnPlateau reducing learning rate to 0.05." in lines
+    assert lines[-1] == "Epoch 00002: early stopping"
+
+
 def test_early_stopping_restores_the_best_weights() -> None:
     model, data = linear()
     values = iter([3.0, 1.0, 2.0, 2.0, 2.0, 2.0])

@@ -13,6 +13,7 @@ from tvmgraph.compat.paths import look
 from tvmgraph.core.guard import guard_module as _guard_module
 from tvmgraph.core.guard import public_names as _public_names
 from tvmgraph.train.callback.base import *  # noqa: F403
+from tvmgraph.train.callback.checkpoint import *  # noqa: F403
 from tvmgraph.train.callback.control import *  # noqa: F403
 from tvmgraph.train.conversion import *  # noqa: F403
 from tvmgraph.train.interchange import *  # noqa: F403

@@ -17,13 +17,8 @@ from tvmgraph.train.callback.base import (
     TimeMonitor,
     loss_value,
 )
-from tvmgraph.train.callback.control import (
-    CheckpointConfig,
-    EarlyStopping,
-    ModelCheckpoint,
-    ProgressBar,
-    ReduceLROnPlateau,
-)
+from tvmgraph.train.callback.checkpoint import BackupAndRestore, CheckpointConfig, ModelCheckpoint
+from tvmgraph.train.callback.control import EarlyStopping, ProgressBar, ReduceLROnPlateau
 
 _CallbackManager, _InternalCallbackParam, _handle_loss = Callbacks, RunArguments, loss_value
 _set_cur_net = set_cur_net
@@ -36,7 +31,7 @@ def __getattr__(name: str) -> Any:
 
 
 __all__ = [
-    "Callback", "CheckpointConfig", "EarlyStopping", "History", "LambdaCallback",
-    "LearningRateScheduler", "LossMonitor", "ModelCheckpoint", "ProgressBar", "ReduceLROnPlateau",
-    "RunContext", "SummaryCollector", "TimeMonitor",
+    "BackupAndRestore", "Callback", "CheckpointConfig", "EarlyStopping", "History",
+    "LambdaCallback", "LearningRateScheduler", "LossMonitor", "ModelCheckpoint", "ProgressBar",
+    "ReduceLROnPlateau", "RunContext", "SummaryCollector", "TimeMonitor",
 ]  # fmt: skip

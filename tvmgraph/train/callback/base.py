@@ -77,6 +77,13 @@ class Callback(Shown):
         """
         getattr(self, f"on_{mode}_{event}")(run_context)
 
+    def on_train_failed(self, run_context: RunContext) -> None:
+        """Called instead of ``on_train_end`` when an error, or an interruption, ends the training.
+
+        Args:
+            run_context: What it had reached.
+        """
+
     # the methods of events are made below: on_train_begin calls begin, which does nothing
 
 
@@ -139,8 +146,18 @@ class Callbacks(Callback):
         """Calls ``<event>begin`` and ``<event>end`` around a block."""
         with nullcontext() if event or self.inside else self:
             self.call(mode, f"{event}begin", run_context)
-            yield
+            try:
+                yield
+            except BaseException:
+                if mode == "train" and not event:
+                    self.on_train_failed(run_context)
+                raise
             self.call(mode, f"{event}end", run_context)
+
+    def on_train_failed(self, run_context: RunContext) -> None:
+        """Tells the callbacks that an error, or an interruption, ends the training."""
+        for c in self.items:
+            c.on_train_failed(run_context)
 
 
 def _for_all(name: str) -> Callable[[Callbacks, RunContext], None]:

@@ -1,163 +1,14 @@
-"""Callbacks that save, stop, slow down and show progress."""
+"""Callbacks that stop, slow down and show progress."""
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Mapping
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from tvmgraph.core.arguments import PathLike
-from tvmgraph.errors import ArgumentError, DTypeError
+from tvmgraph.errors import ArgumentError
 from tvmgraph.train.callback.base import Callback, RunContext, current_rate, loss_value
 from tvmgraph.train.metrics.basic import reject
-from tvmgraph.train.serialization import save_checkpoint
-
-
-class CheckpointConfig:
-    """When checkpoints are saved and how many are kept.
-
-    Args:
-        save_checkpoint_steps: Every how many steps; 0 for not by steps.
-        save_checkpoint_seconds: Every how many seconds; counts only without steps.
-        keep_checkpoint_max: How many files stay; 0 for all.
-        append_info: Values to save as well: a dict, or a list with ``"epoch_num"`` and
-            ``"step_num"`` and dicts.
-        saved_network: A Cell to save instead of the trained one.
-
-    Raises:
-        ArgumentError: if a number is negative, neither steps nor seconds are given, or
-            ``append_info`` names something else.
-
-    Example:
-        >>> ms.train.CheckpointConfig(save_checkpoint_steps=100).keep_checkpoint_max
-        5
-    """
-
-    def __init__(
-        self,
-        save_checkpoint_steps: int = 1,
-        save_checkpoint_seconds: float = 0,
-        keep_checkpoint_max: int = 5,
-        keep_checkpoint_per_n_minutes: float = 0,
-        integrated_save: bool = True,
-        async_save: bool = False,
-        saved_network: object = None,
-        append_info: Any = None,
-        **_: object,
-    ) -> None:
-        for name, value in (
-            ("save_checkpoint_steps", save_checkpoint_steps),
-            ("save_checkpoint_seconds", save_checkpoint_seconds),
-            ("keep_checkpoint_max", keep_checkpoint_max),
-        ):
-            if value < 0:
-                reject(ArgumentError, "CheckpointConfig", f"{name} is {value}, below 0")
-        if not save_checkpoint_steps and not save_checkpoint_seconds:
-            reject(ArgumentError, "CheckpointConfig",
-                   "save_checkpoint_steps or save_checkpoint_seconds is needed")  # fmt: skip
-        self.save_checkpoint_steps = save_checkpoint_steps
-        self.save_checkpoint_seconds = save_checkpoint_seconds
-        self.keep_checkpoint_max = keep_checkpoint_max
-        self.keep_checkpoint_per_n_minutes = keep_checkpoint_per_n_minutes
-        self.integrated_save, self.async_save = integrated_save, async_save
-        self.saved_network = saved_network
-        self.append_info = [append_info] if isinstance(append_info, Mapping) else append_info or []
-        for item in self.append_info:
-            if not isinstance(item, Mapping) and item not in ("epoch_num", "step_num"):
-                kind = ArgumentError if isinstance(item, str) else DTypeError
-                reject(kind, "CheckpointConfig", f"append_info cannot hold {item!r}")
-
-    def get_checkpoint_policy(self) -> dict[str, object]:
-        """Returns when checkpoints are saved and how many are kept."""
-        names = ("save_checkpoint_steps", "save_checkpoint_seconds", "keep_checkpoint_max",
-                 "keep_checkpoint_per_n_minutes", "saved_network")  # fmt: skip
-        return {name: getattr(self, name) for name in names}
-
-
-class ModelCheckpoint(Callback):
-    """Saves the network with the optimizer's state as ``prefix-epoch_step.ckpt``.
-
-    Args:
-        prefix: First part of the file names, or a function of the run that returns it.
-        directory: Where to, or a function of the run that returns it; the current folder by
-            default.
-        config: A :class:`CheckpointConfig`.
-
-    Raises:
-        DTypeError: if ``config`` is something else.
-        ArgumentError: if the prefix contains ``/``.
-
-    Example:
-        >>> config = ms.train.CheckpointConfig(save_checkpoint_steps=100)
-        >>> ms.train.ModelCheckpoint("lenet", "/tmp/checkpoints", config).prefix
-        'lenet'
-    """
-
-    def __init__(
-        self,
-        prefix: str | Callable[..., str] = "CKP",
-        directory: PathLike | Callable[..., PathLike] | None = None,
-        config: CheckpointConfig | None = None,
-    ) -> None:
-        if not callable(prefix) and (not isinstance(prefix, str) or "/" in prefix):
-            reject(ArgumentError, "ModelCheckpoint", f"prefix cannot be {prefix!r}")
-        if config is not None and not isinstance(config, CheckpointConfig):
-            reject(DTypeError, "ModelCheckpoint", f"config is a {type(config).__name__}")
-        self.prefix = prefix
-        self.directory: Path | Callable[..., PathLike] = (
-            directory if callable(directory) else Path(directory or Path.cwd())
-        )
-        self.config = CheckpointConfig() if config is None else config
-        self.files: list[Path] = []
-        self._last_time = 0.0
-        self._last_step = 0
-
-    @property
-    def latest_ckpt_file_name(self) -> str:
-        """The newest file."""
-        return str(self.files[-1]) if self.files else ""
-
-    def on_train_begin(self, run_context: RunContext) -> None:
-        """Starts the clock."""
-        self._last_time = time.monotonic()
-        self._last_step = 0
-
-    def on_train_step_end(self, run_context: RunContext) -> None:
-        """Saves if it is time."""
-        p, c = run_context.original_args(), self.config
-        if c.save_checkpoint_steps:
-            due = p.cur_step_num - self._last_step >= c.save_checkpoint_steps
-        else:
-            due = time.monotonic() - self._last_time >= c.save_checkpoint_seconds
-        if due:
-            self._save(p)
-
-    def on_train_end(self, run_context: RunContext) -> None:
-        """Saves the last state."""
-        p = run_context.original_args()
-        if p.cur_step_num > self._last_step:
-            self._save(p)
-
-    def _appendix(self, p: object) -> dict[str, object]:
-        result: dict[str, object] = {}
-        for item in self.config.append_info:
-            result |= item if isinstance(item, Mapping) else {item: getattr(p, f"cur_{item}")}
-        return result
-
-    def _save(self, p: Any) -> None:
-        step = (p.cur_step_num - 1) % p.batch_num + 1
-        prefix = self.prefix(p) if callable(self.prefix) else self.prefix
-        folder: PathLike = self.directory(p) if callable(self.directory) else self.directory
-        file = Path(folder) / f"{prefix}-{p.cur_epoch_num}_{step}.ckpt"
-        network = self.config.saved_network or p.train_network
-        save_checkpoint(network, file, append_dict=self._appendix(p))
-        self._last_step, self._last_time = p.cur_step_num, time.monotonic()
-        self.files = [f for f in self.files if f != file] + [file]
-        while 0 < self.config.keep_checkpoint_max < len(self.files):
-            self.files.pop(0).unlink(missing_ok=True)
 
 
 class _Watch(Callback):
@@ -215,7 +66,7 @@ class EarlyStopping(_Watch):
         verbose: Whether stopping is printed.
         mode: ``"min"``, ``"max"``, or ``"auto"``: by whether the name contains ``acc``.
         baseline: A value that must be reached to count as an improvement.
-        restore_best_weights: Whether the network ends with the weights of the best epoch.
+        restore_best_weights: Whether a network that is stopped gets the weights of its best epoch.
 
     Raises:
         ArgumentError: if an argument is outside its range.
@@ -259,14 +110,15 @@ class EarlyStopping(_Watch):
         elif self.waited >= self.patience:
             self.stopped_epoch = p.cur_epoch_num
             run_context.request_stop()
-            self.on_train_end(run_context)
-            if self.verbose:
-                print(f"stopped in epoch {p.cur_epoch_num}: {self.monitor} does not improve")
+            if self._weights and self.verbose:
+                print("Restoring model weights from the end of the best epoch.")
+            for parameter, weight in self._weights.items():
+                parameter.set_data(weight)
 
     def on_train_end(self, run_context: RunContext) -> None:
-        """Restores the best weights."""
-        for parameter, value in self._weights.items():
-            parameter.set_data(value)
+        """Says that it has stopped."""
+        if self.stopped_epoch and self.verbose:
+            print(f"Epoch {self.stopped_epoch:05d}: early stopping")
 
 
 class ReduceLROnPlateau(_Watch):
@@ -324,7 +176,8 @@ class ReduceLROnPlateau(_Watch):
                 p.optimizer.set_lr(new)
                 self._resting, self.waited = self.cooldown, 0
                 if self.verbose:
-                    print(f"epoch {p.cur_epoch_num}: the learning rate is now {new:g}")
+                    epoch = f"Epoch {p.cur_epoch_num:05d}"
+                    print(f"{epoch}: ReduceLROnPlateau reducing learning rate to {new:g}.")
 
 
 class ProgressBar(Callback):
@@ -380,6 +233,4 @@ class ProgressBar(Callback):
         self._bar.stop()
 
 
-__all__ = [
-    "CheckpointConfig", "EarlyStopping", "ModelCheckpoint", "ProgressBar", "ReduceLROnPlateau",
-]  # fmt: skip
+__all__ = ["EarlyStopping", "ProgressBar", "ReduceLROnPlateau"]
