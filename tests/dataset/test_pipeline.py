@@ -321,3 +321,22 @@ def test_what_rows_lack_is_a_runtime_error_too() -> None:
         data.map(lambda v: v, "y")
     with pytest.raises(RuntimeError, match="2 values for 1 columns"):
         list(data.map(lambda v: (v, v), "x"))
+    with pytest.raises(RuntimeError, match="returned None for column 'x'"):
+        list(data.map(lambda v: None, "x"))
+    with pytest.raises(RuntimeError, match="returned 1 values for 2 columns"):
+        list(data.batch(2, per_batch_map=lambda v, info: (v,), output_columns=["x", "z"]))
+    with pytest.raises(ValueError, match="count must be an int of at least 1"):
+        data.take(0)
+
+
+def test_columns_that_a_batch_does_not_read_stay() -> None:
+    data = dataset.NumpySlicesDataset({"a": np.arange(4), "b": np.arange(4) * 2}, shuffle=False)
+    more = data.batch(2, per_batch_map=lambda a, info: (a, [v + 9 for v in a]),
+                      input_columns=["a"], output_columns=["a", "c"])  # fmt: skip
+    assert more.get_col_names() == ["a", "c", "b"]
+    assert [[v.asnumpy().tolist() for v in row] for row in more][1] == [[2, 3], [11, 12], [4, 6]]
+
+
+def test_classes_of_sources_that_do_not_know_them() -> None:
+    data = dataset.NumpySlicesDataset(np.arange(3)).batch(2)
+    assert data.num_classes() is None and data.get_class_indexing() == {}

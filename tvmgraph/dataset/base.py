@@ -239,7 +239,7 @@ class Dataset(Shown):
         """Keeps the first ``count`` rows; all for -1."""
         from tvmgraph.dataset.stages import WindowDataset
 
-        return WindowDataset(self, 0, None if count == -1 else count_of("take", "count", count, 0))
+        return WindowDataset(self, 0, None if count == -1 else count_of("take", "count", count, 1))
 
     def skip(self, count: int) -> Dataset:
         """Leaves out the first ``count`` rows."""
@@ -430,6 +430,14 @@ class Dataset(Shown):
         return DatasetIterator(self, num_epochs, output_numpy, do_copy, as_dict=True)
 
     # ---- facts ------------------------------------------------------------------------------
+
+    def num_classes(self) -> int | None:
+        """Returns the number of classes of a source that knows it, None of others."""
+        return None
+
+    def get_class_indexing(self) -> dict[str, int]:
+        """Returns the labels by name of a source whose labels have names."""
+        return {}
 
     def _columns_at(self, op: str, columns: object) -> list[int]:
         """Returns where columns are.

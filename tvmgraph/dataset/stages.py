@@ -60,6 +60,14 @@ class _Stage(Dataset):
         """Returns how often ``repeat`` repeats."""
         return self.child.get_repeat_count()
 
+    def num_classes(self) -> int | None:
+        """Returns the number of classes of the source, None if it does not know it."""
+        return self.child.num_classes()
+
+    def get_class_indexing(self) -> dict[str, int]:
+        """Returns the labels by name of the source."""
+        return self.child.get_class_indexing()
+
 
 def _as_tuple(value: object) -> Row:
     return tuple(value) if isinstance(value, (tuple, list)) else (value,)
@@ -67,6 +75,26 @@ def _as_tuple(value: object) -> Row:
 
 def _array(value: object) -> object:
     return value.asnumpy() if isinstance(value, Tensor) else value
+
+
+def _columns_after(columns: list[str], given: list[str], results: list[str]) -> list[str]:
+    """The columns when a function has made ``results`` of the ``given`` ones.
+
+    As many as before take their places; otherwise they come first, and the others follow.
+    """
+    if len(results) == len(given):
+        return [dict(zip(given, results)).get(c, c) for c in columns]
+    return results + [c for c in columns if c not in given]
+
+
+def _with_results(
+    row: Sequence[object], where: Sequence[int], values: Sequence[object]
+) -> list[object]:
+    """A row, or columns, when a function has made ``values`` of those at ``where``."""
+    if len(values) == len(where):
+        made = dict(zip(where, values))
+        return [made.get(i, v) for i, v in enumerate(row)]
+    return [*values, *(v for i, v in enumerate(row) if i not in where)]
 
 
 class MapDataset(_Stage):
@@ -92,13 +120,7 @@ class MapDataset(_Stage):
         given = [child.columns[0]] if inputs is None else names_of("map", inputs)
         self.where = child._columns_at("map", given)
         self.results = given if outputs is None else names_of("map", outputs)
-        rest = [c for c in child.columns if c not in given]
-        same = len(self.results) == len(given)
-        self.columns = (
-            [dict(zip(given, self.results)).get(c, c) for c in child.columns]
-            if same else self.results + rest
-        )  # fmt: skip
-        self.in_place = same
+        self.columns = _columns_after(child.columns, given, self.results)
         self.workers = config.get_num_parallel_workers() if workers is None else count_of(
             "map", "num_parallel_workers", workers, 1
         )  # fmt: skip
@@ -114,12 +136,11 @@ class MapDataset(_Stage):
             reject(either(ArgumentError, RuntimeError), "map",
                    f"the operations returned {len(values)} values for {len(self.results)} columns",
                    f"output_columns are {self.results}")  # fmt: skip
-        if self.in_place:
-            new = list(row)
-            for w, v in zip(self.where, values):
-                new[w] = v
-            return tuple(new)
-        return values + tuple(v for j, v in enumerate(row) if j not in self.where)
+        for name, value in zip(self.results, values):
+            if value is None:
+                reject(either(DTypeError, RuntimeError), "map",
+                       f"the operations returned None for column {name!r}")  # fmt: skip
+        return tuple(_with_results(row, self.where, values))
 
     def rows(self, epoch: int) -> Iterator[Row]:
         """Yields the rows of one pass."""
@@ -162,8 +183,8 @@ class BatchDataset(_Stage):
         self.per_batch_map = per_batch_map
         given = child.columns if input_columns is None else names_of("batch", input_columns)
         self.where = child._columns_at("batch", given)
-        if output_columns is not None:
-            self.columns = names_of("batch", output_columns)
+        self.results = given if output_columns is None else names_of("batch", output_columns)
+        self.columns = _columns_after(child.columns, given, self.results)
 
     def rows(self, epoch: int) -> Iterator[Row]:
         """Yields the batches of one pass."""
@@ -193,17 +214,17 @@ class BatchDataset(_Stage):
         return self.size
 
     def _stack(self, rows: list[Row], info: BatchInfo) -> Row:
-        columns: list[Sequence[object]] = [list(c) for c in zip(*rows)]
+        columns: list[object] = [list(c) for c in zip(*rows)]
         if self.per_batch_map is not None:
             found = _as_tuple(self.per_batch_map(*(columns[w] for w in self.where), info))
-            if len(found) == len(self.where):
-                for w, values in zip(self.where, found):
-                    columns[w] = values
-            else:
-                columns = list(found)
+            if len(found) != len(self.results):
+                reject(either(ArgumentError, RuntimeError), "batch",
+                       f"per_batch_map returned {len(found)} values for {len(self.results)} "
+                       "columns", f"output_columns are {self.results}")  # fmt: skip
+            columns = _with_results(columns, self.where, found)
         return tuple(self._stack_column(n, c) for n, c in zip(self.columns, columns))
 
-    def _stack_column(self, name: str, values: Sequence[Any]) -> object:
+    def _stack_column(self, name: str, values: Any) -> object:
         if isinstance(values[0], dict):
             return {k: self._stack_column(f"{name}[{k!r}]", [v[k] for v in values])
                     for k in values[0]}  # fmt: skip
