@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.nn.helpers import close, t
-from tvmgraph import Tensor, jit, nn
+from tvmgraph import Parameter, Tensor, jit, nn
 from tvmgraph.errors import ArgumentError, CaptureError, DTypeError, OutOfRangeError
 
 
@@ -219,3 +219,37 @@ def test_errors(call: Any, error: type[Exception], text: str) -> None:
         call()
     assert text in str(e.value)
     assert "test_containers.py" in str(e.value)
+
+
+def test_what_a_name_holds_is_not_taken_by_another_kind() -> None:
+    class Net(nn.Cell):
+        part = None
+
+        def __init__(self) -> None:
+            super().__init__()
+            self.layer = dense()
+            self.scale = Parameter(Tensor([1.0]), name="scale")
+
+        def shift(self) -> None: ...
+
+    net = Net()
+    for name in ("part", "shift", "to", "scale"):  # of the class, of Cell, of a Parameter
+        with pytest.raises(KeyError, match=f"'{name}' is .* cannot become a Cell"):
+            setattr(net, name, dense())
+    with pytest.raises(KeyError, match="'layer' is a Dense and cannot become a Parameter"):
+        net.layer = Parameter(Tensor([1.0]))
+    for value in (3, "relu", [dense()], Tensor([1.0])):
+        with pytest.raises(TypeError, match="'layer' is a Cell and cannot become"):
+            net.layer = value
+    net.layer = None
+    net.layer = nn.ReLU()
+    assert names(net) == ["scale"] and isinstance(net.layer, nn.ReLU)
+
+
+def test_states_list_buffers_with_their_cell() -> None:
+    net = nn.SequentialCell(dense())
+    net.insert_param_to_cell("scale", Parameter(Tensor([1.0]), name="scale"))
+    net.register_buffer("mask", Tensor([1.0]))
+    assert list(net.state_dict(prefix="n.")) == ["n.scale", "n.mask", "n.0.weight"]
+    assert repr(net.load_state_dict(net.state_dict())) == "<All keys matched successfully>"
+    assert "mask" in repr(net.load_state_dict({}, strict=False))

@@ -95,9 +95,9 @@ def test_buffers_and_state() -> None:
     assert [name for name, _ in net.named_buffers()] == ["mask", "scratch"]
     assert net.get_buffer("mask") is net.mask
     names = ["0.weight", "0.bias", "1.moving_mean", "1.moving_variance", "1.gamma", "1.beta"]
-    assert list(net.state_dict()) == [*names, "mask"]
+    assert list(net.state_dict()) == ["mask", *names]
     found = net.load_state_dict({"0.weight": ops.full((1, 2), 3.0, dtype=ms.float32)}, strict=False)
-    assert found.missing_keys == [*names[1:], "mask"] and found.unexpected_keys == []
+    assert found.missing_keys == ["mask", *names[1:]] and found.unexpected_keys == []
     assert _list(net[0].weight) == [[3, 3]]
     with pytest.raises(LoadError, match=r"missing: 0\.bias.*unexpected: other"):
         net.load_state_dict({"0.weight": net[0].weight * 0, "other": X})

@@ -249,3 +249,11 @@ def test_names_come_back_in_the_order_they_were_saved_in(tmp_path: Path) -> None
     ms.save_checkpoint(net, path, append_dict={"epoch": 1, "note": "x"})
     expected = [p.name for p in net.get_parameters()] + ["epoch", "note"]
     assert list(ms.load_checkpoint(path)) == expected
+
+
+def test_a_target_network_keeps_its_values_when_the_other_one_trains() -> None:
+    net, target = nn.Dense(2, 2, weight_init="ones"), nn.Dense(2, 2)
+    ms.load_param_into_net(target, net.parameters_dict())
+    optimizer = nn.Adam(net.trainable_params(), 0.1)
+    optimizer(ms.grad(lambda x: net(x).sum(), None, optimizer.parameters)(ms.ops.ones((1, 2))))
+    assert net.weight.asnumpy().max() < 1 and (target.weight.asnumpy() == 1).all()

@@ -16,7 +16,14 @@ from tvmgraph.core.op import F
 from tvmgraph.core.parameter import Parameter
 from tvmgraph.core.shown import Shown
 from tvmgraph.core.tensor import Tensor
-from tvmgraph.errors import ArgumentError, DTypeError, NotFoundError, ShapeError, user_source
+from tvmgraph.errors import (
+    ArgumentError,
+    DTypeError,
+    NotFoundError,
+    ShapeError,
+    either,
+    user_source,
+)
 
 __all__ = ["HyperMap", "Map", "MultitypeFuncGraph", "Partial", "partial"]
 
@@ -111,7 +118,7 @@ class MultitypeFuncGraph:
                     args = tuple(a.value() if isinstance(a, Parameter) else a for a in args)
                 return fn(*args)
         known = ", ".join(f"({', '.join(names)})" for names, _, _ in self.entries)
-        raise DTypeError(
+        raise either(DTypeError, ValueError)(
             "no implementation takes these argument types", op=self.name,
             got=", ".join(type(a).__name__ for a in args), at=user_source(),
             fix=f"register one; there are {known or 'none'}",

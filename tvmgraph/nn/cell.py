@@ -97,17 +97,14 @@ class Cell(HookMethods, SettingMethods, StateMethods):
         if isinstance(value, _MEMBERS) or (value is None and (name in params or name in cells)):
             before_change(self)
         if isinstance(value, Parameter):
+            self.__require_free(name, "Parameter", cells)
             self.__drop(name, keep="_params")
             self.insert_param_to_cell(name, value)
         elif isinstance(value, Cell):
+            self.__require_free(name, "Cell", params)
             self.__drop(name, keep="_cells")
             cells[name] = value
-            if any(c is self for _, c in value.cells_and_names()):
-                raise ArgumentError(
-                    f"a Cell cannot hold itself: {name!r}", op=type(self).__name__,
-                    got=f"{name}={type(value).__name__}", at=user_source(),
-                    fix="keep what is no part of the network in a list, or pass it to construct",
-                )  # fmt: skip
+            self.__require_other(name, value)
             if self._auto_prefix:
                 value.update_parameters_name(f"{name}.")
         elif isinstance(value, ParameterTuple):
@@ -122,6 +119,26 @@ class Cell(HookMethods, SettingMethods, StateMethods):
             self.__keep(name, value)
         bump_epoch()
 
+    def __require_other(self, name: str, value: Cell) -> None:
+        """Refuses a sub-cell that contains this one."""
+        if any(c is self for _, c in value.cells_and_names()):
+            raise ArgumentError(
+                f"a Cell cannot hold itself: {name!r}", op=type(self).__name__,
+                got=f"{name}={type(value).__name__}", at=user_source(),
+                fix="keep what is no part of the network in a list, or pass it to construct",
+            )  # fmt: skip
+
+    def __require_free(self, name: str, kind: str, others: Mapping[str, object]) -> None:
+        """Refuses a name that a member of the other kind has, or that the class uses itself."""
+        other = others.get(name)
+        if other is None and not hasattr(type(self), name):
+            return
+        what = "an attribute of the class" if other is None else f"a {type(other).__name__}"
+        raise either(ArgumentError, KeyError)(
+            f"{name!r} is {what} and cannot become a {kind}",
+            op=type(self).__name__, at=user_source(), fix="use another name",
+        )  # fmt: skip
+
     def __insert_tuple(self, name: str, value: ParameterTuple) -> None:
         """Registers the Parameters of a tuple; names that nobody gave are numbered."""
         params = self._params
@@ -134,6 +151,11 @@ class Cell(HookMethods, SettingMethods, StateMethods):
 
     def __keep(self, name: str, value: object) -> None:
         """Sets a plain attribute, by its setter where the class has one."""
+        if isinstance(self._cells.get(name), Cell) and not callable(value):
+            raise DTypeError(
+                f"{name!r} is a Cell and cannot become a {type(value).__name__}",
+                op=type(self).__name__, at=user_source(), fix="assign a Cell or None",
+            )  # fmt: skip
         self.__drop(name)
         if getattr(getattr(type(self), name, None), "fset", None) is None:
             self.__dict__[name] = value

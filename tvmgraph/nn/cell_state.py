@@ -34,6 +34,11 @@ class IncompatibleKeys(NamedTuple):
     missing_keys: list[str]
     unexpected_keys: list[str]
 
+    def __repr__(self) -> str:
+        if not self.missing_keys and not self.unexpected_keys:
+            return "<All keys matched successfully>"
+        return f"IncompatibleKeys(missing_keys={self[0]}, unexpected_keys={self[1]})"
+
 
 class StateMethods:
     """The part of Cell that holds buffers and hands its state out."""
@@ -144,11 +149,15 @@ class StateMethods:
             for entry in entries(cell, "state_dict_pre"):
                 entry.hook(cell, place, keep_vars)
         found: OrderedDict[str, object] = OrderedDict()
-        for path, p in self.parameters_and_names():  # pyright: ignore
-            found[prefix + path] = p
-        for path, persistent, buffer in self.__buffers("", recurse=True):
-            if persistent:
-                found[prefix + path] = buffer
+        seen: set[int] = set()
+        for cell, place in places:
+            for name, p in cell._params.items():
+                if p is not None and id(p) not in seen:
+                    seen.add(id(p))
+                    found[place + name] = p
+            for name, persistent, buffer in cell.__buffers("", recurse=False):
+                if persistent:
+                    found[place + name] = buffer
         for cell, place in places:
             if type(cell).get_extra_state is not StateMethods.get_extra_state:
                 found[place + EXTRA] = cell.get_extra_state()

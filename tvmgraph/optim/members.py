@@ -145,10 +145,5 @@ class Members(Cell):
         """Returns the result of an update: there are no other devices that need parameters."""
         return optim_result
 
-    def update_parameters_name(self, prefix: str = "", recurse: bool = True) -> None:
-        """Puts a prefix before the names of all parameters: the states' and the trained ones'."""
-        for p in self.get_parameters(expand=recurse):
-            p.name = prefix + p.name
-
 
 __all__ = ["Members"]
