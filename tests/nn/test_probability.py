@@ -10,7 +10,7 @@ import pytest
 
 import tvmgraph as ms
 from tvmgraph import Tensor, nn
-from tvmgraph.errors import ArgumentError, DTypeError
+from tvmgraph.errors import ArgumentError, DTypeError, ShapeError
 from tvmgraph.nn.probability import bijector, distribution
 from tvmgraph.nn.probability.formulas import ROWS
 
@@ -258,7 +258,9 @@ def test_transformed_distributions() -> None:
 def test_what_distributions_refuse() -> None:
     for make, rule in (
         (lambda: distribution.Normal(0.0, -1.0), "sd must be positive"),
-        (lambda: distribution.Bernoulli(1.5), "probs must be between 0 and 1"),
+        (lambda: distribution.Bernoulli(1.0), "probs must be between 0 and 1"),
+        (lambda: distribution.Categorical([0.0, 1.0]), "probs must be between 0 and 1"),
+        (lambda: bijector.GumbelCDF(scale=0.0), "scale must be positive"),
         (lambda: distribution.Categorical([0.5, 0.6]), "sum to 1"),
         (lambda: distribution.Uniform(2.0, 1.0), "low must be less than high"),
         (lambda: distribution.Normal(0.0, 1.0, seed=-1), "seed must be"),
@@ -267,6 +269,20 @@ def test_what_distributions_refuse() -> None:
     ):
         with pytest.raises(ArgumentError, match=rule):
             make()
+    for make, rule in (
+        (lambda: distribution.Normal(0.0, 1.0, name=1.0), "name must be a text, not float"),
+        (lambda: distribution.Gamma([1.0], [1.0], seed="seed"), "seed must be an int"),
+        (lambda: distribution.Normal(0.0, 1.0, dtype=ms.int32), "samples are floats, not int32"),
+        (lambda: distribution.Poisson(1.0, dtype=ms.bool_), "samples are numbers, not bool"),
+        (lambda: bijector.Invert(bijector.Exp(), name=0.1), "name must be a text"),
+        (lambda: bijector.ScalarAffine(scale="scale"), "made of numbers, not 'scale'"),
+        (lambda: bijector.PowerTransform("power"), "power must be a number"),
+    ):
+        with pytest.raises(DTypeError, match=rule):
+            make()
+    with pytest.raises(ShapeError, match="shapes of the parameters do not agree"):
+        distribution.Normal([[2.0], [1.0]], [[2.0], [3.0], [4.0]])
+    assert distribution.Poisson(1.0, dtype=ms.int32).sample((2,)).dtype == ms.int32
     with pytest.raises(DTypeError, match="mean is given neither"):
         distribution.Normal().prob(Tensor(1.0))
     with pytest.raises(DTypeError, match="shape must be a tuple"):

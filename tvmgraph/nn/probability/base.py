@@ -35,7 +35,18 @@ def as_parameter(value: object, dtype: dtypes.DType) -> Tensor:
     """Returns a parameter (a number, an array, nested lists or a Tensor) as a Tensor of floats."""
     if isinstance(value, Tensor):
         return value if value.dtype.is_float else F.cast(value, dtype)
-    return Tensor(np.asarray(value), dtype)
+    found = np.asarray(value)
+    if found.dtype.kind not in "biuf":
+        raise DTypeError(f"a parameter is made of numbers, not {value!r:.60}", at=user_source())
+    return Tensor(found, dtype)
+
+
+def require_name(name: object, kind: str) -> None:
+    """Raises a DTypeError if what is to be the name of an object of this class is no text."""
+    if not isinstance(name, str):
+        raise DTypeError(
+            f"name must be a text, not {type(name).__name__}", op=kind, at=user_source()
+        )
 
 
 class Distribution(Cell):
@@ -53,20 +64,27 @@ class Distribution(Cell):
 
     Raises:
         ArgumentError: if ``seed`` is negative.
+        DTypeError: if ``seed`` is no int, ``name`` no text, or samples cannot be of ``dtype``.
     """
 
     _arity = 0  # how many parameters it has
+    _counts = True  # whether samples may be integers
 
     def __init__(
         self, seed: int | None, dtype: DTypeLike, name: str, param: Mapping[str, object]
     ) -> None:
         super().__init__()
+        require_name(name, type(self).__name__)
         if seed is not None and (type(seed) is not int or seed < 0):
-            raise ArgumentError(
+            raise (ArgumentError if type(seed) is int else DTypeError)(
                 f"seed must be an int that is not negative, not {seed!r}", op=name,
                 at=user_source(),
             )  # fmt: skip
         self._name, self._seed, self._dtype = name, seed, dtypes.dtype_of(dtype)
+        if not (self._dtype.is_float or self._counts and self._dtype.is_integer):
+            kinds = "numbers" if self._counts else "floats"
+            raise DTypeError(f"samples are {kinds}, not {self._dtype.name}", op=name,
+                             at=user_source())  # fmt: skip
         given = {k: v for k, v in param.items() if k not in ("self", "__class__")}
         self._described = {"name": name, "seed": seed, "dtype": self._dtype} | given
 

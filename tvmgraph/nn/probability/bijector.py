@@ -7,11 +7,12 @@ import numpy as np
 from tvmgraph import dtypes
 from tvmgraph.core.arguments import DTypeLike
 from tvmgraph.core.op import F
+from tvmgraph.core.state import state
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.dtypes import float32
 from tvmgraph.errors import ArgumentError, DTypeError, either, user_source
 from tvmgraph.nn.cell import Cell
-from tvmgraph.nn.probability.base import as_parameter
+from tvmgraph.nn.probability.base import as_parameter, require_name
 
 
 class Bijector(Cell):
@@ -26,6 +27,9 @@ class Bijector(Cell):
         name: The name; that of the class by default.
         dtype: Kept for MindSpore programs.
         param: The parameters, numbers or tensors by name; each becomes an attribute.
+
+    Raises:
+        DTypeError: if ``name`` is no text.
     """
 
     def __init__(
@@ -34,6 +38,8 @@ class Bijector(Cell):
         param: dict[str, object] | None = None,
     ) -> None:  # fmt: skip
         super().__init__()
+        if name is not None:
+            require_name(name, type(self).__name__)
         self._constant, self._injective = is_constant_jacobian, is_injective
         self._name = name or type(self).__name__
         self._dtype = None if dtype is None else dtypes.dtype_of(dtype)
@@ -129,12 +135,16 @@ class PowerTransform(Bijector):
 
     Raises:
         ArgumentError: if ``power`` is negative.
+        DTypeError: if it is no number.
     """
 
     def __init__(self, power: float = 0.0, name: str = "PowerTransform") -> None:
-        if isinstance(power, bool) or not isinstance(power, (int, float)) or power < 0:
-            raise ArgumentError(f"power must be a number from 0 on, not {power!r}", op=name,
-                                at=user_source())  # fmt: skip
+        number = isinstance(power, (int, float)) and not isinstance(power, bool)
+        if not number or power < 0:
+            raise (ArgumentError if number else DTypeError)(
+                f"power must be a number from 0 on, not {power!r}", op="PowerTransform",
+                at=user_source(),
+            )  # fmt: skip
         super().__init__(name=name, param={"power": power})
         self.power = power
 
@@ -224,13 +234,19 @@ class GumbelCDF(Bijector):
 
     Args:
         loc: :math:`m`.
-        scale: :math:`s`.
+        scale: :math:`s`, positive.
         name: The name.
+
+    Raises:
+        ArgumentError: if a scale is not positive.
     """
 
     def __init__(self, loc: object = 0.0, scale: object = 1.0, name: str = "GumbelCDF") -> None:
         super().__init__(name=name)
         self.loc, self.scale = self._add("loc", loc), self._add("scale", scale)
+        if state.interpreter is None and (self.scale.asnumpy() <= 0).any():
+            raise ArgumentError(f"scale must be positive, not {scale!r:.60}", op=self._name,
+                                at=user_source())  # fmt: skip
 
     def _forward(self, x: Tensor) -> Tensor:
         return F.exp(-F.exp((self.loc - x) / self.scale))
@@ -259,7 +275,7 @@ class Invert(Bijector):
             raise DTypeError(f"bijector must be a Bijector, not {type(bijector).__name__}",
                              op="Invert", at=user_source())  # fmt: skip
         super().__init__(bijector.is_constant_jacobian, bijector.is_injective,
-                         name or f"Invert{bijector.name}")  # fmt: skip
+                         f"Invert{bijector.name}" if name == "" else name)  # fmt: skip
         self.bijector = bijector
 
     @property

@@ -39,6 +39,7 @@ class Row(NamedTuple):
         entropy: Entropy in nats.
         kl_loss: Kullback-Leibler divergence from another of the kind.
         categories: Whether the last axis of the parameter counts categories.
+        counts: Whether the elements are integers.
     """
 
     parameters: str
@@ -54,6 +55,7 @@ class Row(NamedTuple):
     entropy: Callable[..., Tensor] | None = None
     kl_loss: Callable[..., Tensor] | None = None
     categories: bool = False
+    counts: bool = False
 
 
 def _within(inside: Tensor, value: Tensor, outside: float = -math.inf) -> Tensor:
@@ -199,7 +201,7 @@ def _first(a: Tensor, b: Tensor) -> Tensor:
 _SD = (lambda m, s: s > 0, "sd must be positive")
 _SCALE = (lambda m, s: s > 0, "scale must be positive")
 _RATE = (lambda r: r > 0, "rate must be positive")
-_PROBS = (lambda p: (p >= 0) & (p <= 1), "probs must be between 0 and 1")
+_PROBS = (lambda p: (p > 0) & (p < 1), "probs must be between 0 and 1, and neither")
 _SHAPES = (lambda a, b: (a > 0) & (b > 0), "parameters must be positive")
 
 ROWS: dict[str, Row] = {
@@ -319,7 +321,7 @@ ROWS: dict[str, Row] = {
         cdf=lambda x, p: F.where(x < 0, 0 * p, F.where(x < 1, 1 - p, 1 + 0 * p)),
         mean=lambda p: p + 0.0, var=lambda p: p * (1 - p),
         mode=lambda p: F.cast(p > 0.5, p.dtype), entropy=_entropy_of,
-        kl_loss=_bernoulli_divergence,
+        kl_loss=_bernoulli_divergence, counts=True,
     ),
     "Geometric": Row(
         "probs",
@@ -328,7 +330,7 @@ ROWS: dict[str, Row] = {
         cdf=lambda x, p: _within(x >= 0, 1 - F.pow(1 - p, F.floor(x) + 1), 0.0),
         mean=lambda p: (1 - p) / p, var=lambda p: (1 - p) / (p * p), mode=F.zeros_like,
         entropy=lambda p: _entropy_of(p) / p,
-        kl_loss=lambda p, q: _bernoulli_divergence(p, q) / p,
+        kl_loss=lambda p, q: _bernoulli_divergence(p, q) / p, counts=True,
     ),
     "Poisson": Row(
         "rate",
@@ -338,19 +340,19 @@ ROWS: dict[str, Row] = {
             x >= 0, F.igammac(F.relu(x) + 1 + 0 * r, r + 0 * x), 0.0
         ),
         mean=lambda r: r + 0.0, var=lambda r: r + 0.0, mode=F.floor,
-        kl_loss=lambda r, s: F.xlogy(r, r / s) + s - r,
+        kl_loss=lambda r, s: F.xlogy(r, r / s) + s - r, counts=True,
     ),
     "Categorical": Row(
         "probs", lambda k, p: F.log(_below(k, p, F.equal)),
         draw=lambda n, seed, p: F.cast(
             F.argmax(F.log(p) - F.log(-F.log(_uniform(_shape(n, p), seed))), -1), p.dtype
         ),
-        valid=(lambda p: (p >= 0) & (abs(p.sum(-1, keepdims=True) - 1) < 1e-4),
-               "probs must not be negative, and sum to 1"),
+        valid=(lambda p: (p > 0) & (p < 1) & (abs(p.sum(-1, keepdims=True) - 1) < 1e-4),
+               "probs must be between 0 and 1, and sum to 1"),
         cdf=lambda k, p: _below(k, p, F.less_equal), mean=_category_mean,
         var=lambda p: F.sum(p * F.square(_numbers(p) - _category_mean(p)), -1, keepdim=True),
         mode=lambda p: F.cast(F.argmax(p, -1), dtypes.int32),
         entropy=lambda p: F.squeeze(-F.sum(F.xlogy(p, p), -1)),
-        kl_loss=lambda p, q: F.sum(F.xlogy(p, p / q), -1), categories=True,
+        kl_loss=lambda p, q: F.sum(F.xlogy(p, p / q), -1), categories=True, counts=True,
     ),
 }  # fmt: skip

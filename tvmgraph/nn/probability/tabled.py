@@ -11,7 +11,7 @@ from tvmgraph.core.op import F
 from tvmgraph.core.state import state
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.dtypes import float32
-from tvmgraph.errors import ArgumentError, DTypeError, either, user_source
+from tvmgraph.errors import ArgumentError, DTypeError, ShapeError, either, user_source
 from tvmgraph.nn.probability.base import Distribution, as_parameter
 from tvmgraph.nn.probability.formulas import ROWS, Row
 
@@ -32,7 +32,7 @@ class Tabled(Distribution):
 
     def __init_subclass__(cls) -> None:
         cls._row = row = ROWS[cls.__name__]
-        cls._arity = len(row.parameters.split())
+        cls._arity, cls._counts = len(row.parameters.split()), row.counts
         for what in (*_OF_ELEMENTS, *_OF_PARAMETERS):
             if getattr(row, what) is not None:
                 setattr(cls, f"_{what}", _function(what, what in _OF_ELEMENTS))
@@ -52,8 +52,13 @@ class Tabled(Distribution):
 
     def _require_valid(self, arrays: list[np.ndarray]) -> None:
         holds, rule = self._row.valid
-        if not np.all(holds(*arrays)):
-            got = ", ".join(f"{k}={self._described[k]!r:.60}" for k in self._given)
+        got = ", ".join(f"{k}={self._described[k]!r:.60}" for k in self._given)
+        try:
+            valid = np.all(holds(*np.broadcast_arrays(*arrays)))
+        except ValueError:
+            raise ShapeError("the shapes of the parameters do not agree", op=self.name, got=got,
+                             at=user_source()) from None  # fmt: skip
+        if not valid:
             raise ArgumentError(rule, op=self.name, got=got, at=user_source())
 
     def _parameters(
