@@ -8,6 +8,7 @@ import pytest
 
 import tvmgraph as ms
 from tvmgraph import Tensor, mint, ops
+from tvmgraph.errors import DeviceError
 
 ONES = Tensor(np.ones(16, np.float32))
 SHAPE = (16,)
@@ -70,3 +71,36 @@ def test_copies_of_a_generator_go_on_where_it_is(copied):
     assert repr(other) == repr(generator)
     numbers = mint.rand(4, generator=generator).asnumpy()
     np.testing.assert_array_equal(mint.rand(4, generator=other).asnumpy(), numbers)
+
+
+METHODS = {
+    "bernoulli": lambda x, **how: x.bernoulli(**how),
+    "bernoulli_": lambda x, **how: x.bernoulli_(0.5, **how),
+    "bernoulli_ext": lambda x, **how: ops.bernoulli_ext(x, **how),
+    "exponential": lambda x, **how: x.exponential(**how),
+    "exponential_": lambda x, **how: x.exponential_(**how),
+    "normal_": lambda x, **how: x.normal_(**how),
+    "random_": lambda x, **how: x.random_(0, 1000, **how),
+    "uniform": lambda x, **how: x.uniform(**how),
+    "uniform_": lambda x, **how: x.uniform_(**how),
+}
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_methods_draw_from_the_generator_that_they_are_given(name):
+    def once(generator):
+        return METHODS[name](Tensor(np.full(64, 0.5, np.float32)), generator=generator).asnumpy()
+
+    generator, same = ms.Generator(3), ms.Generator(3)
+    before = ms.default_generator.offset
+    first, second = once(generator), once(generator)
+    assert ms.default_generator.offset == before
+    assert (first != second).any()
+    np.testing.assert_array_equal(first, once(same))
+    np.testing.assert_array_equal(second, once(same))
+
+
+def test_a_new_tensor_is_on_the_device_that_is_named():
+    assert ONES.new_empty((2,), device="CPU").shape == (2,)
+    with pytest.raises(DeviceError):
+        ONES.new_empty((2,), device="abacus")

@@ -640,9 +640,9 @@ def test_operators_resolve_in_the_table() -> None:
 
 
 def test_methods_call_known_functions() -> None:
-    from tvmgraph.core import tensor_access, tensor_methods, tensor_overloads
+    from tvmgraph.core import tensor_access, tensor_methods, tensor_overloads, tensor_reductions
 
-    for module in (tensor_access, tensor_methods, tensor_overloads):
+    for module in (tensor_access, tensor_methods, tensor_overloads, tensor_reductions):
         for name in set(re.findall(r"\bF\.([a-z_]\w*)", inspect.getsource(module))):
             assert callable(getattr(ops, name)), f"{module.__name__} needs ops.{name}"
 

@@ -30,15 +30,27 @@ PerAxis: TypeAlias = int | Sequence[int]
 
 
 def is_tuple(value: object) -> TypeIs[tuple[object, ...]]:
-    """Whether an argument is a tuple, of whatever."""
+    """Whether an argument is a tuple, of whatever.
+
+    Args:
+        value: Any object.
+    """
     return isinstance(value, tuple)
 
 
 def is_sequence(value: object) -> TypeIs[list[object] | tuple[object, ...]]:
-    """Whether an argument is a list or a tuple, of whatever."""
+    """Whether an argument is a list or a tuple, of whatever.
+
+    Args:
+        value: Any object.
+    """
     return isinstance(value, (list, tuple))
 
 
 def is_dict(value: object) -> TypeIs[dict[object, object]]:
-    """Whether an argument is a dictionary, of whatever."""
+    """Whether an argument is a dictionary, of whatever.
+
+    Args:
+        value: Any object.
+    """
     return isinstance(value, dict)

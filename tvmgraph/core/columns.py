@@ -48,7 +48,11 @@ class Expr(Protocol):
         ...
 
     def astype(self, dtype: object, /) -> Expr:
-        """Converts it to another element type."""
+        """Converts it to another element type.
+
+        Args:
+            dtype: TVM's or NumPy's name of the type.
+        """
         ...
 
     def __call__(self, *index: object) -> Expr: ...
@@ -88,11 +92,20 @@ class Formulas(Protocol):
     dtype: str
 
     def const(self, value: float) -> Expr:
-        """Returns a constant of the dtype that the formula computes in."""
+        """Returns a constant of the dtype that the formula computes in.
+
+        Args:
+            value: The number.
+        """
         ...
 
     def let(self, value: Expr, body: Callable[[Expr], Expr]) -> Expr:
-        """Computes ``body(value)`` with the value bound once, however often it is used."""
+        """Computes ``body(value)`` with the value bound once, however often it is used.
+
+        Args:
+            value: What is computed once.
+            body: Makes the rest of the formula of it.
+        """
         ...
 
     def __getattr__(self, name: str) -> Callable[..., Expr]: ...
@@ -131,19 +144,41 @@ class Builder(Protocol):
     outline: Callable[..., Expr]
 
     def emit(self, expr: Expr) -> Expr:
-        """Binds an expression to a variable, so that its type is known."""
+        """Binds an expression to a variable, so that its type is known.
+
+        Args:
+            expr: The expression; its operands are variables or constants.
+        """
         ...
 
     def emit_te(self, function: Callable[..., object], *args: object, **kwargs: object) -> Expr:
-        """Emits a kernel written as a tensor expression: ``function(*te_tensors, **kwargs)``."""
+        """Emits a kernel written as a tensor expression: ``function(*te_tensors, **kwargs)``.
+
+        Args:
+            function: Builds the expression.
+            *args: Its operands.
+            **kwargs: Keyword arguments of ``function``; or ``written_as`` and ``declared``, see
+                ``RelaxBuilder``.
+        """
         ...
 
     def cast(self, x: Expr, dtype: str) -> Expr:
-        """Returns an expression that converts a tensor, and rounds whatever kernel it becomes."""
+        """Returns an expression that converts a tensor, and rounds whatever kernel it becomes.
+
+        Args:
+            x: A tensor.
+            dtype: The type that its elements get.
+        """
         ...
 
     def host_call(self, function: Callable[..., object], key: str, args: Sequence[Expr]) -> Expr:
-        """Returns a call of a Python function, which gives its first argument back."""
+        """Returns a call of a Python function, which gives its first argument back.
+
+        Args:
+            function: Takes one array per argument.
+            key: Identifies it; functions of one key do the same.
+            args: What it is called with.
+        """
         ...
 
     def numpy_column(
@@ -153,69 +188,146 @@ class Builder(Protocol):
         args: Sequence[Expr],
         types: Sequence[TensorType],
     ) -> Expr:
-        """Returns a call of a row's NumPy column, for what no kernel can do."""
+        """Returns a call of a row's NumPy column, for what no kernel can do.
+
+        Args:
+            name: The row.
+            attrs: Its attributes: numbers, strings and tuples of them.
+            args: Its operands.
+            types: Types of its results.
+        """
         ...
 
     def at_least(self, x: Expr, size: Dim, least: int) -> Expr:
-        """Returns a copy of a tensor if a size is large enough; the code raises if it is not."""
+        """Returns a copy of a tensor if a size is large enough; the code raises if it is not.
+
+        Args:
+            x: The tensor.
+            size: A symbolic size, which is known at run time.
+            least: The smallest value that is allowed.
+        """
         ...
 
     def const(self, value: object, dtype: str) -> Expr:
-        """Returns a constant of a number or array."""
+        """Returns a constant of a number or array.
+
+        Args:
+            value: A number or an array.
+            dtype: The type that it gets.
+        """
         ...
 
     def empty(self, t: TensorType) -> Expr:
-        """Returns a tensor without elements."""
+        """Returns a tensor without elements.
+
+        Args:
+            t: Its type, one of whose extents is 0.
+        """
         ...
 
     def type(self, expr: Expr) -> TensorType:
-        """Returns the tensor type of a bound expression."""
+        """Returns the tensor type of a bound expression.
+
+        Args:
+            expr: A variable or constant that holds one tensor.
+        """
         ...
 
     def unfolded(self, lower: LowerColumn, *args: Expr) -> Expr:
-        """Emits ``lower(R, *args)`` of floats so that TVM folds no literal zero."""
+        """Emits ``lower(R, *args)`` of floats so that TVM folds no literal zero.
+
+        Args:
+            lower: The ``lower`` column of an elementwise operator.
+            *args: Its operands.
+        """
         ...
 
     def shape(self, shape: Shape) -> list[Expr]:
-        """Converts a shape to Relax dimensions; symbolic dims become TIR variables."""
+        """Converts a shape to Relax dimensions; symbolic dims become TIR variables.
+
+        Args:
+            shape: Ints and symbolic dims, outermost axis first.
+        """
         ...
 
     def dim(self, dim: Dim) -> Expr:
-        """Returns the TIR expression of a symbolic dimension."""
+        """Returns the TIR expression of a symbolic dimension.
+
+        Args:
+            dim: The dimension; its roots are axes of parameters or sizes that :meth:`bind` made.
+        """
         ...
 
     def extent(self, size: int | Dim) -> Any:
-        """Returns a size as an int or a TIR expression, to be passed to :meth:`emit_te`."""
+        """Returns a size as an int or a TIR expression, to be passed to :meth:`emit_te`.
+
+        Args:
+            size: An int or a symbolic dim.
+        """
         ...
 
     def int64(self, size: int | Expr) -> Expr:
-        """Returns an extent that :meth:`extent` gave as a TIR expression."""
+        """Returns an extent that :meth:`extent` gave as a TIR expression.
+
+        Args:
+            size: An int or a TIR expression.
+        """
         ...
 
     def size(self, dim: Dim, extents: Mapping[str, object]) -> Expr:
-        """Returns a symbolic size as an expression of the extents of its roots."""
+        """Returns a symbolic size as an expression of the extents of its roots.
+
+        Args:
+            dim: A symbolic dimension.
+            extents: Name of a root -> its extent, an int or a TIR expression.
+        """
         ...
 
     def relax_type(self, t: TensorType) -> Any:
-        """Converts a tensor type; complex elements are pairs of reals along a last axis."""
+        """Converts a tensor type; complex elements are pairs of reals along a last axis.
+
+        Args:
+            t: The type of a value of the graph.
+        """
         ...
 
     def inline(
         self, function: Callable[..., object], args: Sequence[Expr], attrs: Mapping[str, object]
     ) -> Expr:
-        """Lowers a row as a composition of others, see :func:`tvmgraph.lowering.inline.inline`."""
+        """Lowers a row as a composition of others, see :func:`tvmgraph.lowering.inline.inline`.
+
+        Args:
+            function: The composition: a function of tensors.
+            args: Its operands as Relax expressions.
+            attrs: Its keyword arguments.
+        """
         ...
 
     def bind(self, size: str, value: Expr) -> Expr:
-        """Makes the value of a 0-d int64 tensor a size, and returns it as a TIR variable."""
+        """Makes the value of a 0-d int64 tensor a size, and returns it as a TIR variable.
+
+        Args:
+            size: The name of the size, such as ``u0``.
+            value: The tensor, on the CPU.
+        """
         ...
 
     def fresh(self, name: str) -> str:
-        """Returns a function name that is used once in the module."""
+        """Returns a function name that is used once in the module.
+
+        Args:
+            name: What the name begins with.
+        """
         ...
 
     def define(self, name: str, types: Sequence[TensorType], body: Callable[..., Expr]) -> Expr:
-        """Defines a private function: ``body(*vars)`` returns its result."""
+        """Defines a private function: ``body(*vars)`` returns its result.
+
+        Args:
+            name: What its name begins with.
+            types: Types of its parameters.
+            body: Gets a variable per parameter, and emits what computes the result.
+        """
         ...
 
     def define_recursive(
@@ -225,23 +337,50 @@ class Builder(Protocol):
         stub: Callable[..., Expr],
         make: Callable[[Expr], Callable[..., Expr]],
     ) -> Expr:
-        """Defines a private function that calls itself."""
+        """Defines a private function that calls itself.
+
+        Args:
+            name: What it is called.
+            types: Types of its parameters.
+            stub: Any body with a result of the right type.
+            make: Returns the body, given the function itself.
+        """
         ...
 
     def invoke(self, function: Expr, args: Sequence[Expr]) -> Expr:
-        """Calls a function of the module."""
+        """Calls a function of the module.
+
+        Args:
+            function: What :meth:`define` returned.
+            args: Expressions of the types of its parameters.
+        """
         ...
 
     def branch(self, condition: Expr, then: Expr, orelse: Expr) -> Expr:
-        """Chooses between two expressions, of which only one is evaluated."""
+        """Chooses between two expressions, of which only one is evaluated.
+
+        Args:
+            condition: A 0-d bool tensor.
+            then: The result where it is true.
+            orelse: The result where it is false, of the same type.
+        """
         ...
 
     def pack(self, values: Sequence[Expr]) -> Expr:
-        """Makes the result of a function: a bare value, or a tuple of several."""
+        """Makes the result of a function: a bare value, or a tuple of several.
+
+        Args:
+            values: The results, at least one.
+        """
         ...
 
     def unpack(self, value: Expr, count: int) -> list[Expr]:
-        """Takes the result of a function apart."""
+        """Takes the result of a function apart.
+
+        Args:
+            value: What :meth:`pack` made, emitted.
+            count: How many values it holds.
+        """
         ...
 
     def write(
@@ -252,17 +391,36 @@ class Builder(Protocol):
         types: Sequence[TensorType],
         symbolic: bool = False,
     ) -> Expr:
-        """Emits a kernel that only the schedule knows how to write."""
+        """Emits a kernel that only the schedule knows how to write.
+
+        Args:
+            name: Name of the kernel.
+            settings: What it takes besides its operands.
+            inputs: Its operands.
+            types: Types of its results.
+            symbolic: Whether it can do with extents that only the shapes of its inputs tell.
+        """
         ...
 
     def call_kernel(
         self, function: object, inputs: Sequence[Expr], types: Sequence[TensorType], name: str
     ) -> Expr:
-        """Emits a call of a finished TIR function whose last parameters are the outputs."""
+        """Emits a call of a finished TIR function whose last parameters are the outputs.
+
+        Args:
+            function: Buffers of the inputs, then of the outputs, are its parameters.
+            inputs: The tensors it reads.
+            types: Types of its outputs.
+            name: Its name in the module; another one if that is taken.
+        """
         ...
 
     def parts(self, value: Expr) -> list[Expr]:
-        """Takes an emitted value apart, however many tensors it holds."""
+        """Takes an emitted value apart, however many tensors it holds.
+
+        Args:
+            value: A variable that holds a tensor or a tuple of them.
+        """
         ...
 
 
@@ -279,19 +437,36 @@ class OnnxOps(Protocol):
     opset: int
 
     def dtype(self, d: DType) -> int:
-        """Returns ONNX's number of a dtype."""
+        """Returns ONNX's number of a dtype.
+
+        Args:
+            d: A dtype of this package.
+        """
         ...
 
     def const(self, value: object, dtype: DTypeLike | None = None) -> OnnxNamed:
-        """Stores an array (int64 for Python integers) and returns its value."""
+        """Stores an array (int64 for Python integers) and returns its value.
+
+        Args:
+            value: A number, sequence or array.
+            dtype: dtype of the elements; by default NumPy's for ``value``.
+        """
         ...
 
     def size(self, size: int | Dim) -> OnnxNamed:
-        """Returns a size as a 0-d int64 value: a constant, or computed from the shapes it is of."""
+        """Returns a size as a 0-d int64 value: a constant, or computed from the shapes it is of.
+
+        Args:
+            size: A number, or a symbolic size whose roots are sizes of noted values.
+        """
         ...
 
     def shape(self, sizes: Sequence[int | Dim]) -> OnnxNamed:
-        """Returns sizes as a 1-d int64 value."""
+        """Returns sizes as a 1-d int64 value.
+
+        Args:
+            sizes: Numbers and symbolic sizes.
+        """
         ...
 
     def add(
@@ -301,25 +476,56 @@ class OnnxOps(Protocol):
         outputs: int,
         attrs: Mapping[str, object],
     ) -> Any:
-        """Adds one operator and returns its output, or a tuple when ``outputs`` is not 1."""
+        """Adds one operator and returns its output, or a tuple when ``outputs`` is not 1.
+
+        Args:
+            op_type: Name of the operator in the newest opset this package writes.
+            inputs: Values, arrays and numbers, which become constants, or ``None`` for what is
+                omitted.
+            outputs: How many outputs it has.
+            attrs: Attributes; those that are ``None`` are left out.
+        """
         ...
 
     def constant_of(self, x: OnnxNamed) -> np.ndarray | None:
-        """Returns the elements of an operand when they are known."""
+        """Returns the elements of an operand when they are known.
+
+        Args:
+            x: A value, an array or number, or ``None``.
+
+        Returns:
+            Its elements; ``None`` for what is computed when the model runs.
+        """
         ...
 
     def inline(self, graph: object, args: Sequence[OnnxNamed]) -> list[OnnxNamed]:
-        """Adds the nodes of a closed graph and returns its outputs."""
+        """Adds the nodes of a closed graph and returns its outputs.
+
+        Args:
+            graph: A graph without weights: a region of control flow.
+            args: What its parameters stand for.
+        """
         ...
 
     def subgraph(
         self, name: str, inputs: Sequence[TensorType], body: Callable[..., Sequence[OnnxNamed]]
     ) -> object:
-        """Builds the value of a graph attribute; it may read every value outside of it."""
+        """Builds the value of a graph attribute; it may read every value outside of it.
+
+        Args:
+            name: Its name.
+            inputs: Types of its inputs.
+            body: Adds its nodes; takes the inputs, returns the outputs with their types.
+        """
         ...
 
     def like(self, number: float, x: OnnxNamed) -> OnnxNamed:
-        """Returns a number in the element type of ``x``."""
+        """Returns a number in the element type of ``x``.
+
+        Args:
+            number: The number.
+            x: The value whose element type it gets.
+        """
         ...
 
     def __getattr__(self, op_type: str) -> Callable[..., Any]: ...

@@ -14,13 +14,22 @@ from tvmgraph.errors import ArgumentError, user_source
 
 
 def integer_bounds(dtype: np.dtype) -> tuple[int, int]:
-    """Returns the least value of an integer dtype, and the least one above all of its values."""
+    """Returns the least value of an integer dtype, and the least one above all of its values.
+
+    Args:
+        dtype: NumPy's dtype of signed or unsigned integers.
+    """
     bits = 8 * dtype.itemsize
     return (-(2 ** (bits - 1)), 2 ** (bits - 1)) if dtype.kind == "i" else (0, 2**bits)
 
 
 def largest_within(kind: str, dtype: str) -> float:
-    """Returns the largest number of a floating-point dtype that fits an integer dtype."""
+    """Returns the largest number of a floating-point dtype that fits an integer dtype.
+
+    Args:
+        kind: Name of the floating-point dtype.
+        dtype: Name of the integer dtype.
+    """
     end = integer_bounds(np.dtype(dtype))[1]
     number = np.dtype(kind).type
     exact = end - 1 <= 2 ** (np.finfo(kind).nmant + 1)
@@ -68,7 +77,16 @@ def _saturated(x: np.ndarray, dtype: np.dtype) -> np.ndarray:
 
 
 def require_fit(source: np.ndarray, dtype: DType, data: object) -> None:
-    """Raises ArgumentError for numbers in Python code that an integer dtype cannot hold."""
+    """Makes sure that an integer dtype can hold the numbers that stand in Python code.
+
+    Args:
+        source: The numbers as an array.
+        dtype: The integer dtype.
+        data: What the user wrote, for the message.
+
+    Raises:
+        ArgumentError: if it cannot.
+    """
     low, end = integer_bounds(dtype.numpy)
     with np.errstate(invalid="ignore"):
         fits = (source > low - 1) & (source < end) if source.dtype.kind != "c" else True

@@ -105,6 +105,9 @@ class Costly:
     def run(self, args: tuple[Tensor, ...]) -> tuple[Tensor, ...] | None:
         """Runs the code; ``None`` while there is none, or where it is switched off.
 
+        Args:
+            args: Operands of the types that the code is for.
+
         Raises:
             OutOfRangeError: as NumPy's column does for values that it refuses.
         """
@@ -116,7 +119,12 @@ class Costly:
         return self.code(args)
 
     def took(self, args: tuple[Tensor, ...], seconds: float) -> bool:
-        """Notes what NumPy took for a call; returns whether code may still pay."""
+        """Notes what NumPy took for a call; returns whether code may still pay.
+
+        Args:
+            args: Operands of the types that the code is for.
+            seconds: How long the call took.
+        """
         self._uses += 1
         self._spent += seconds
         self._best = min(self._best, seconds)

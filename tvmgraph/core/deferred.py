@@ -22,9 +22,17 @@ class Deferred:
         self._make = make
 
     def numpy(self, implicit: bool = True) -> np.ndarray:
-        """Returns all elements."""
+        """Returns all elements.
+
+        Args:
+            implicit: Whether nobody asked for the copy, which storage on a GPU may count.
+        """
         return self._make(None)
 
     def part(self, where: tuple[slice, ...]) -> np.ndarray:
-        """Returns the elements inside of slices, one per dimension, in memory of their own."""
+        """Returns the elements inside of slices, one per dimension, in memory of their own.
+
+        Args:
+            where: Slices with steps of 1.
+        """
         return self._make(where)

@@ -42,7 +42,11 @@ class Convolution:
 
     @classmethod
     def read(cls, text: str) -> Convolution:
-        """The descriptor that :meth:`annotation` wrote."""
+        """The descriptor that :meth:`annotation` wrote.
+
+        Args:
+            text: What is attached to a kernel.
+        """
         fields = json.loads(text)
         fields["padding"] = tuple((before, after) for before, after in fields["padding"])
         fields["stride"], fields["dilation"] = tuple(fields["stride"]), tuple(fields["dilation"])

@@ -201,7 +201,12 @@ def _sizes_only(value: object) -> object:
 
 
 def cast(x: Tensor, dtype: dtypes.DType) -> Tensor:
-    """Converts a tensor to ``dtype`` through the table's ``cast`` row."""
+    """Converts a tensor to ``dtype`` through the table's ``cast`` row.
+
+    Args:
+        x: Tensor of any shape and dtype.
+        dtype: dtype of the result.
+    """
     return x if x.type.dtype is dtype else apply(OPS["cast"], (x,), {"dtype": dtype})
 
 
@@ -264,7 +269,14 @@ def _plan_of(op: Op, args: tuple[Tensor, ...], attrs: Mapping[str, object]) -> _
 def run_on_host(
     op: Op, args: tuple[Tensor, ...], attrs: Mapping[str, object], plan: _Plan
 ) -> tuple[Tensor, ...]:
-    """Applies an operator to the host's elements: its NumPy column, or code of its own."""
+    """Applies an operator to the host's elements: its NumPy column, or code of its own.
+
+    Args:
+        op: The row.
+        args: Its operands, promoted.
+        attrs: Its attributes.
+        plan: What is known of calls with operands of these types.
+    """
     slow, types = plan.costly, plan.static_types
     start = perf_counter() if slow is not None or active.watches_eager else 0.0
     try:
@@ -291,7 +303,11 @@ _run_eager = run_on_host
 def set_eager(
     run: Callable[[Op, tuple[Tensor, ...], Mapping[str, object], _Plan], tuple[Tensor, ...]],
 ) -> None:
-    """Replaces what applies operators outside of any capture; arguments as :func:`run_on_host`."""
+    """Replaces what applies operators outside of any capture.
+
+    Args:
+        run: Takes what :func:`run_on_host` takes, and returns the results.
+    """
     global _run_eager
     _run_eager = run
 
@@ -423,7 +439,12 @@ _lifted: dict[tuple[type, object, dtypes.DType], Tensor] = {}
 
 
 def lift(value: object, dtype: dtypes.DType) -> Tensor:
-    """Converts a number to a 0-d tensor; the same numbers come again and again in eager code."""
+    """Converts a number to a 0-d tensor; the same numbers come again and again in eager code.
+
+    Args:
+        value: A number, or a symbol while a function is captured.
+        dtype: dtype of the tensor.
+    """
     kind = value.__class__
     if isinstance(value, Symbol):
         return _lift_symbol(value, dtype)
@@ -450,7 +471,13 @@ def _lift_symbol(value: Symbol, dtype: dtypes.DType) -> Tensor:
 def call_context(
     op: Op, args: tuple[object, ...], attrs: Mapping[str, object]
 ) -> tuple[str, str, str]:
-    """Returns what was called, what it got and where, for an error message."""
+    """Returns what was called, what it got and where, for an error message.
+
+    Args:
+        op: The row.
+        args: Its operands.
+        attrs: Its attributes.
+    """
     names = op.tensors
     if op.variadic:
         names = tuple(f"{op.tensors[0]}[{i}]" for i in range(len(args)))
@@ -462,7 +489,12 @@ def call_context(
 
 
 def describe(value: object) -> str:
-    """Returns a short description of an argument for error messages."""
+    """Returns a short description of an argument for error messages.
+
+    Args:
+        value: A tensor is described by its type, another value by its ``repr`` in at most 80
+            characters.
+    """
     if isinstance(value, Symbol):
         return value.text
     if isinstance(value, Tensor):

@@ -66,7 +66,12 @@ _LIBRARIES = (
 
 
 def know(function: Callable[..., object], name: str) -> None:
-    """Remembers what users call a function that has a handler, and its defaults."""
+    """Remembers what users call a function that has a handler, and its defaults.
+
+    Args:
+        function: The function with its handler.
+        name: What users call it, as ``"ops.add"``.
+    """
     code: CodeType = function.__code__
     _names[code] = name
     _annotations[code] = function.__annotations__
@@ -80,7 +85,11 @@ def know(function: Callable[..., object], name: str) -> None:
 
 
 def speaks_for_users(function: Callable[..., object]) -> None:
-    """Declares that a function of this package calls what users name in their code."""
+    """Declares that a function of this package calls what users name in their code.
+
+    Args:
+        function: The function.
+    """
     _speakers.add(function.__code__)
 
 

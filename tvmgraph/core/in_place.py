@@ -125,7 +125,11 @@ def _fits(shape: tuple[int, ...], tensor: Stored) -> bool:
 
 
 def is_held(tensor: Stored) -> bool:
-    """Whether others than a tensor refer to its array or, as every view of it does, its base."""
+    """Whether others than a tensor refer to its array or, as every view of it does, its base.
+
+    Args:
+        tensor: A tensor with an array.
+    """
     array, base, of_base = _references(tensor)
     if base is None:
         return array > _ALONE[0]

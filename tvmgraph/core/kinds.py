@@ -77,7 +77,12 @@ def words(annotation: object) -> tuple[str, ...]:
 
 @functools.cache
 def wrong_classes(kinds: tuple[str, ...]) -> frozenset[type]:
-    """Returns the classes whose objects fit none of the alternatives."""
+    """Returns the classes whose objects fit none of the alternatives.
+
+    Args:
+        kinds: The alternatives as :func:`words` returns them; one that is not known allows
+            everything.
+    """
     tables = [_WRONG.get(k) for k in kinds]
     known = [t for t in tables if t is not None]
     if not known or len(known) < len(tables):
@@ -86,12 +91,21 @@ def wrong_classes(kinds: tuple[str, ...]) -> frozenset[type]:
 
 
 def are_numbers(kinds: tuple[str, ...]) -> bool:
-    """Whether all alternatives are numbers or None."""
+    """Whether all alternatives are numbers or None.
+
+    Args:
+        kinds: The alternatives as :func:`words` returns them.
+    """
     return _NUMBERS.issuperset(kinds) and kinds != ("None",)
 
 
 def is_wrong(kinds: tuple[str, ...], value: object) -> bool:
-    """Whether a value is certainly none of the alternatives."""
+    """Whether a value is certainly none of the alternatives.
+
+    Args:
+        kinds: The alternatives as :func:`words` returns them.
+        value: What a user gave.
+    """
     if "bool" in kinds and {"bool", "None"}.issuperset(kinds):
         if value.__class__ is int:
             return value not in (0, 1)
@@ -106,12 +120,25 @@ def is_wrong(kinds: tuple[str, ...], value: object) -> bool:
 
 
 def spoken(kinds: tuple[str, ...]) -> str:
-    """Returns the alternatives as a message names them."""
+    """Returns the alternatives as a message names them.
+
+    Args:
+        kinds: The alternatives as :func:`words` returns them.
+    """
     return " or ".join(_SPOKEN.get(k, f"an {k}" if k[0] in "AEIOU" else f"a {k}") for k in kinds)
 
 
 def require(name: str, value: object, kinds: tuple[str, ...]) -> None:
-    """Raises :class:`DTypeError` for a value that is certainly none of the alternatives."""
+    """Makes sure that a value may be one of the alternatives.
+
+    Args:
+        name: Name of the argument.
+        value: What a user gave.
+        kinds: The alternatives as :func:`words` returns them.
+
+    Raises:
+        DTypeError: if it is certainly none of them.
+    """
     if is_wrong(kinds, value):
         raise no_scalar(value)(
             f"{name} must be {spoken(kinds)}, not {value.__class__.__name__}",

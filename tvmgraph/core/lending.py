@@ -12,6 +12,9 @@ def may_change(tensor: Tensor) -> bool:
     """Whether NumPy code holds the elements and may write to them at any time.
 
     Elements that nobody holds any more are the tensor's own again, with whatever was written.
+
+    Args:
+        tensor: Any tensor.
     """
     if not has_array(tensor) or not is_lent(tensor.array):
         return False

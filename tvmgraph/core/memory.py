@@ -18,7 +18,14 @@ _LARGEST = 1 << 62  # elements that can be counted
 
 
 def require_memory(types: Iterable[TensorType]) -> None:
-    """Raises :class:`OutOfMemoryError` for results that do not fit the memory that is free."""
+    """Makes sure that results fit the memory that is free.
+
+    Args:
+        types: Types of the results; those of unknown size are left out.
+
+    Raises:
+        OutOfMemoryError: if one of them does not.
+    """
     for t in types:
         if t.is_static:
             require_bytes(math.prod(t.shape) * t.dtype.itemsize, f"a result of type {t}")

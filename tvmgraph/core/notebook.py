@@ -66,12 +66,21 @@ STYLE = (
 
 
 def fragment(body: str) -> str:
-    """Returns HTML for a notebook's cell around some body."""
+    """Returns HTML for a notebook's cell around some body.
+
+    Args:
+        body: HTML.
+    """
     return f'<div class="tvmgraph"><style>{STYLE}</style>{body}</div>'
 
 
 def heading(kind: str, *facts: str) -> str:
-    """Returns a line: what it is, and what is known of it."""
+    """Returns a line: what it is, and what is known of it.
+
+    Args:
+        kind: What it is; it is escaped, as the facts are.
+        *facts: What is known of it; empty ones are left out.
+    """
     rest = " · ".join(html.escape(fact) for fact in facts if fact)
     return f'<p><b>{html.escape(kind)}</b> <span class="dim">{rest}</span></p>'
 
@@ -118,7 +127,11 @@ def _cell(value: object) -> str:
 
 
 def size(count: int) -> str:
-    """Bytes with a unit."""
+    """Bytes with a unit.
+
+    Args:
+        count: Bytes.
+    """
     number = float(count)
     for unit in ("B", "KiB", "MiB"):
         if number < 1024:
@@ -179,7 +192,12 @@ def _number(value: np.generic) -> str:
 
 
 def parameters_html(parameters: Sequence[Parameter], kind: str) -> str:
-    """Returns parameters: name, type, elements, bytes, whether they are trained."""
+    """Returns parameters: name, type, elements, bytes, whether they are trained.
+
+    Args:
+        parameters: The parameters, of which the first ones are shown.
+        kind: What they are parameters of.
+    """
     rows = [
         (p.name, str(p.type), p.size, size(p.nbytes), "yes" if p.requires_grad else "no")
         for p in parameters[:_MOST]

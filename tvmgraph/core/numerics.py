@@ -18,7 +18,11 @@ from tvmgraph.errors import NumericsError
 
 
 def is_finite(arrays: Iterable[object]) -> bool:
-    """Whether no array holds a NaN or an infinity."""
+    """Whether no array holds a NaN or an infinity.
+
+    Args:
+        arrays: Arrays and numbers; those that are not floating-point are finite.
+    """
     return all(bool(np.isfinite(a).all()) for a in map(np.asarray, arrays) if _is_float(a))
 
 

@@ -56,6 +56,17 @@ def sample(
 
     Every other keyword is an attribute of the call; attributes whose names clash with the
     sample's own (such as ``dtype``) go into ``attrs``.
+
+    Args:
+        *shapes: Shape of every tensor argument, or a NumPy array, taken as it is.
+        attrs: Attributes whose names are those of other parameters here.
+        dtype: dtype of the generated arrays; a tuple gives one per argument.
+        low: Smallest generated value.
+        high: Largest generated value, excluded for integers.
+        raises: The exception that the call must raise, if any.
+        grad: Whether finite differences are checked.
+        rtol: Relative tolerance of compiled against eager; ``None`` for the dtype's.
+        **more_attrs: More attributes of the call.
     """
     return Sample(shapes, {**(attrs or {}), **more_attrs}, dtype, low, high, raises, grad, rtol)
 
@@ -157,6 +168,9 @@ CUSTOM: dict[str, Op] = {}  # operators that users made: no rows of the table, b
 
 def get_op(name: str) -> Op:
     """Returns the row called ``name``.
+
+    Args:
+        name: Name of the row.
 
     Raises:
         NotFoundError: if the table has no such row.

@@ -119,7 +119,11 @@ class Parameter(Tensor):
         self.set_data(value)
 
     def init_data(self, *_: object, **__: object) -> Parameter:
-        """Returns the parameter, which is always initialised."""
+        """Returns the parameter, which is always initialised; for MindSpore programs.
+
+        Args:
+            *_: Left aside, as the keyword arguments are.
+        """
         return self
 
     def rebind(self, new: Tensor) -> Parameter:
@@ -127,6 +131,9 @@ class Parameter(Tensor):
 
         No gradient flows through it to what it was computed from. Gradients by the parameter are
         those of all its reads, before and after.
+
+        Args:
+            new: Tensor of this shape and dtype.
         """
         if new.type is self.type and (state.interpreter or state.tapes or state.paused):
             return super().rebind(leaf_value(self, new))
@@ -139,7 +146,12 @@ class Parameter(Tensor):
         return self.snapshot()
 
     def clone(self, init: object = "same") -> Parameter:
-        """Returns a copy with the same name; ``init`` other than ``"same"`` refills it."""
+        """Returns a copy with the same name; ``init`` other than ``"same"`` refills it.
+
+        Args:
+            init: ``"same"``, or what :func:`tvmgraph.common.initializer.initializer` takes: a name,
+                a number, an Initializer or a Tensor.
+        """
         same = init == "same"
         source: Any = self.array if same else hooks.initializer(init, self.shape, self.dtype)
         twin = Parameter(source if isinstance(source, Tensor) else Tensor(source), self.name)
@@ -191,7 +203,12 @@ def _require(
 
 
 def leaf_value(parameter: Tensor, new: Tensor) -> Tensor:
-    """Returns the value of ``new``, for a parameter to denote, as active tapes shall see it."""
+    """Returns the value of ``new``, for a parameter to denote, as active tapes shall see it.
+
+    Args:
+        parameter: The Parameter that is assigned to.
+        new: Its new value.
+    """
     if state.interpreter is not None:
         value = F.leaf_value(parameter, new)
         tapes = state.paused
@@ -231,6 +248,10 @@ class ParameterTuple(tuple[Parameter, ...]):
 
     def clone(self, prefix: str, init: object = "same") -> ParameterTuple:
         """Returns copies whose names start with ``prefix.``.
+
+        Args:
+            prefix: What the names of the copies begin with.
+            init: ``"same"``, or what refills every copy, see :meth:`Parameter.clone`.
 
         Raises:
             ArgumentError: if ``prefix`` is empty.

@@ -18,7 +18,11 @@ Operand: TypeAlias = object
 
 
 def common(operands: Sequence[Operand]) -> DType:
-    """Returns the dtype that all operands share after promotion."""
+    """Returns the dtype that all operands share after promotion.
+
+    Args:
+        operands: dtypes of tensors, and Python numbers; at least one.
+    """
     tensors = [d for d in operands if isinstance(d, DType)]
     numbers = [n for n in operands if not isinstance(n, DType)]
     if tensors:
@@ -92,6 +96,10 @@ def scaled(policy: str | None, types: Sequence[TensorType]) -> list[DType]:
 
     A factor without axes does not widen what it scales, as in MindSpore (and PyTorch): float16
     times a float32 number in a tensor is float16, int8 times an int64 one int8.
+
+    Args:
+        policy: A key of :data:`POLICIES`, or ``None``.
+        types: Types of the two operands.
     """
     found = [t.dtype for t in types]
     if policy is not None and policy.startswith("scaled") and found[0] is not found[1]:
@@ -103,7 +111,12 @@ def scaled(policy: str | None, types: Sequence[TensorType]) -> list[DType]:
 
 
 def targets(policy: str | None, operands: Sequence[Operand]) -> list[DType]:
-    """Returns the dtype every operand must be cast to under ``policy``."""
+    """Returns the dtype every operand must be cast to under ``policy``.
+
+    Args:
+        policy: A key of :data:`POLICIES`; ``None`` leaves tensors as they are.
+        operands: dtypes of tensors, and Python numbers.
+    """
     if policy is None:
         tensors = [d for d in operands if isinstance(d, DType)]
         like = tensors[0] if tensors else None

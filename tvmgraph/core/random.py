@@ -58,6 +58,9 @@ class Generator(Shown):
     def manual_seed(self, seed: int) -> Generator:
         """Restarts the stream at ``seed``.
 
+        Args:
+            seed: An integer in :math:`[0, 2^{63})`.
+
         Raises:
             DTypeError: if ``seed`` is not an integer.
             ArgumentError: if it is negative or needs more than 63 bits.
@@ -99,13 +102,20 @@ class Generator(Shown):
         return Tensor(np.array(self._position(), np.int64))
 
     def set_state(self, value: Tensor) -> None:
-        """Continues where :meth:`get_state` was called."""
+        """Continues where :meth:`get_state` was called.
+
+        Args:
+            value: What :meth:`get_state` returned: int64 seed and offset.
+        """
         seed, offset = (int(v) for v in value.asnumpy())
         with self._lock:
             self._move(seed, offset)
 
     def advance(self, blocks: int) -> Tensor:
         """Reserves counter blocks and returns the state that addresses the first of them.
+
+        Args:
+            blocks: Philox blocks; each gives four 32-bit words.
 
         Raises:
             OutOfMemoryError: for more than any memory holds; the stream stays where it is.
@@ -118,7 +128,11 @@ class Generator(Shown):
         return start
 
     def draw(self, blocks: int) -> tuple[Tensor, int]:
-        """Reserves counter blocks for one random operator, as :func:`draw` does."""
+        """Reserves counter blocks for one random operator, as :func:`draw` does.
+
+        Args:
+            blocks: Philox blocks; each gives four 32-bit words.
+        """
         return self.advance(blocks), 0
 
     def _step(self, step: SupportsInt) -> tuple[Tensor, Tensor]:
@@ -156,13 +170,22 @@ class _Global(Generator):
         return tensor_from_numpy(array, STATE_TYPE)
 
     def draw(self, blocks: int) -> tuple[Tensor, int]:
-        """Reserves counter blocks for one random operator, as :func:`draw` does."""
+        """Reserves counter blocks for one random operator, as :func:`draw` does.
+
+        Args:
+            blocks: Philox blocks; each gives four 32-bit words.
+        """
         if state.interpreter is not None:
             return state.interpreter.draw(blocks)
         return self.advance(blocks), 0
 
     def take_back(self, start: int, blocks: int) -> None:
-        """Forgets that ``blocks`` were drawn from ``start`` on, unless others drew since."""
+        """Forgets that ``blocks`` were drawn from ``start`` on, unless others drew since.
+
+        Args:
+            start: The offset before them.
+            blocks: Philox blocks that were drawn.
+        """
         with self._lock:
             if self.offset == start + blocks:
                 self._at = self._at[0], start

@@ -22,21 +22,46 @@ OutDType = DType | Callable[[DType], DType] | None
 
 
 def require_dtype(t: TensorType, allowed: Collection[DType], name: str = "input") -> None:
-    """Raises :class:`DTypeError` unless the dtype of ``t`` is one of ``allowed``."""
+    """Makes sure that an operand has one of some dtypes.
+
+    Args:
+        t: Type of the operand.
+        allowed: The dtypes.
+        name: What the message calls the operand.
+
+    Raises:
+        DTypeError: if it has another one.
+    """
     if t.dtype not in allowed:
         valid = ", ".join(d.name for d in dtypes.ALL if d in allowed)
         raise DTypeError(f"{name} cannot be {t.dtype.name}", fix=f"cast it to one of {valid}")
 
 
 def require_same_dtype(*types: TensorType) -> None:
-    """Raises :class:`DTypeError` unless all dtypes are equal."""
+    """Makes sure that operands have one dtype.
+
+    Args:
+        *types: Types of the operands.
+
+    Raises:
+        DTypeError: if they have several.
+    """
     names = [t.dtype.name for t in types]
     if len(set(names)) > 1:
         raise DTypeError(f"dtypes differ ({' and '.join(dict.fromkeys(names))})", fix="cast one")
 
 
 def require_ndim(t: TensorType, allowed: int | Collection[int], name: str = "input") -> None:
-    """Raises :class:`ShapeError` unless ``t`` has one of the allowed numbers of axes."""
+    """Makes sure that an operand has one of some numbers of axes.
+
+    Args:
+        t: Type of the operand.
+        allowed: The number or numbers.
+        name: What the message calls the operand.
+
+    Raises:
+        ShapeError: if it has another one.
+    """
     allowed = (allowed,) if isinstance(allowed, int) else tuple(allowed)
     if t.ndim not in allowed:
         raise ShapeError(f"{name} must have {' or '.join(map(str, allowed))} axes, not {t.ndim}")
@@ -44,6 +69,9 @@ def require_ndim(t: TensorType, allowed: int | Collection[int], name: str = "inp
 
 def broadcast_shapes(*shapes: Shape) -> Shape:
     """Returns the NumPy broadcast of shapes; a symbolic dim matches itself and 1.
+
+    Args:
+        *shapes: The shapes; none give the shape of a number.
 
     Raises:
         ShapeError: naming the axis that does not broadcast.
@@ -67,12 +95,22 @@ def broadcast_shapes(*shapes: Shape) -> Shape:
 
 
 def same_shape(a: Shape, b: Shape) -> bool:
-    """Whether two shapes are equal, see :func:`same_size`."""
+    """Whether two shapes are equal, see :func:`same_size`.
+
+    Args:
+        a: A shape.
+        b: Another one.
+    """
     return len(a) == len(b) and all(map(same_size, a, b))
 
 
 def normalize_axis(axis: object, ndim: int, name: str = "axis") -> int:
     """Returns ``axis`` as a non-negative integer.
+
+    Args:
+        axis: The axis; negative ones count from the last.
+        ndim: Number of axes; a tensor without axes is taken as one with one.
+        name: What the message calls it.
 
     Raises:
         OutOfRangeError: if it lies outside ``[-ndim, ndim)``.
@@ -92,6 +130,10 @@ class AxisError(OutOfRangeError, ArgumentError):
 
 def normalize_axes(axis: object, ndim: int) -> tuple[int, ...]:
     """Returns an axis, a sequence of axes, or ``None``/``()`` (all axes) as sorted unique ints.
+
+    Args:
+        axis: The axis or axes; negative ones count from the last.
+        ndim: Number of axes.
 
     Raises:
         ArgumentError: if an axis occurs twice.
@@ -135,13 +177,23 @@ def elementwise(
 
 
 def same_as_first(first: TensorType, *_rest: TensorType, **_attrs: object) -> TensorType:
-    """Rule of an operator whose output has the type of its first input."""
+    """Rule of an operator whose output has the type of its first input.
+
+    Args:
+        first: Type of the first operand.
+    """
     require_dtype(first, dtypes.ALL)
     return first
 
 
 def reduced_shape(shape: Shape, axes: Sequence[int], keep_dims: bool) -> Shape:
-    """Returns ``shape`` with ``axes`` removed, or set to 1."""
+    """Returns ``shape`` with ``axes`` removed, or set to 1.
+
+    Args:
+        shape: Shape of the operand.
+        axes: Axes that are reduced, none of them negative.
+        keep_dims: Whether they stay with size 1.
+    """
     if keep_dims:
         return tuple(1 if i in axes else d for i, d in enumerate(shape))
     return tuple(d for i, d in enumerate(shape) if i not in axes)
@@ -150,7 +202,15 @@ def reduced_shape(shape: Shape, axes: Sequence[int], keep_dims: bool) -> Shape:
 def reduction(
     allowed: Collection[DType] = dtypes.ALL, out: OutDType = None
 ) -> Callable[..., TensorType]:
-    """Rule of a reduction over ``axis`` (a sorted tuple) with ``keep_dims``."""
+    """Rule of a reduction over ``axis`` (a sorted tuple) with ``keep_dims``.
+
+    Args:
+        allowed: dtypes of the operand.
+        out: dtype of the result, or a function of the operand's; ``None`` for the operand's own.
+
+    Returns:
+        Infers the type of the result from that of the operand.
+    """
 
     def infer(x: TensorType, *, axis: tuple[int, ...], keep_dims: bool) -> TensorType:
         require_dtype(x, allowed)
@@ -162,12 +222,22 @@ def reduction(
 
 
 def known(values: Sequence[object]) -> bool:
-    """Whether all dimensions are integers."""
+    """Whether all dimensions are integers.
+
+    Args:
+        values: Sizes of axes.
+    """
     return all(isinstance(v, int) for v in values)
 
 
 def positive_ints(value: object, count: int, name: str, minimum: int = 1) -> tuple[int, ...]:
     """Returns an int or a sequence of ``count`` ints as a tuple.
+
+    Args:
+        value: The int, or the sequence.
+        count: How many ints are wanted; one stands for all of them.
+        name: What the message calls it.
+        minimum: The least number that is allowed.
 
     Raises:
         DTypeError: if it is neither.
@@ -190,5 +260,11 @@ def _is_integer(value: object) -> TypeGuard[int]:
 
 
 def flat(g: object, y: object, *inputs: object, **_attrs: object) -> tuple[None, ...]:
-    """The derivative of a step function: cotangents go to no input."""
+    """The derivative of a step function: cotangents go to no input.
+
+    Args:
+        g: Cotangent of the result.
+        y: The result.
+        *inputs: The operands.
+    """
     return (None,) * len(inputs)

@@ -51,7 +51,11 @@ class Dim(Symbol):
 
     @classmethod
     def of(cls, terms: Terms) -> int | Dim:
-        """Returns the dim with these terms, or an ``int``."""
+        """Returns the dim with these terms, or an ``int``.
+
+        Args:
+            terms: Coefficients by product of roots; those that are 0 are left out.
+        """
         terms = {k: c for k, c in sorted(terms.items(), key=lambda i: (not i[0], i[0])) if c}
         if not any(terms):  # nothing but a constant
             return terms.get((), 0)
@@ -74,17 +78,32 @@ class Dim(Symbol):
     def parse(text: str) -> int | Dim:
         """Returns the dim or ``int`` of a text such as ``2*s0 + 1``.
 
+        Args:
+            text: The text; roots are names.
+
         Raises:
             GraphError: if the text is no expression of sizes.
         """
         return _parse(text)
 
     def exactly(self, symbol: str, a: object, b: object) -> int | Dim | None:
-        """Returns the result as a size, or ``None`` where it is none."""
+        """Returns the result as a size, or ``None`` where it is none.
+
+        Args:
+            symbol: The operator, as ``"+"``.
+            a: Its left operand.
+            b: Its right operand.
+        """
         return _combine_sizes(symbol, a, b) if _is_size(a) and _is_size(b) else None
 
     def always(self, symbol: str, a: object, b: object, outside: bool) -> bool | None:
         """Returns the outcome for all sizes; outside of a capture equal means written alike.
+
+        Args:
+            symbol: The operator, as ``"<="``.
+            a: Its left operand.
+            b: Its right operand.
+            outside: Whether no capture is going on, so that nothing can be noted.
 
         Raises:
             GraphError: outside of a capture, if the order of two sizes is not known.
@@ -97,7 +116,13 @@ class Dim(Symbol):
         return known
 
     def needs(self, symbol: str, a: object, b: object) -> TooSmall | None:
-        """Returns from which size on an order is certain, or that there is some element."""
+        """Returns from which size on an order is certain, or that there is some element.
+
+        Args:
+            symbol: The operator, as ``"<="``.
+            a: Its left operand.
+            b: Its right operand.
+        """
         terms = dict(_terms(_sum(a, b, -1))) if _is_size(a) and _is_size(b) else {}
         constant = terms.pop((), 0)
         if len(terms) != 1 or any(len(k) != 1 or not k[0].isidentifier() for k in terms):
@@ -138,7 +163,11 @@ class Dim(Symbol):
             raise GraphError(f"the size {self.text} is only known when the graph runs") from None
 
     def substitute(self, sizes: Mapping[str, object]) -> int | Dim:
-        """Returns the size with roots replaced by numbers or other sizes."""
+        """Returns the size with roots replaced by numbers or other sizes.
+
+        Args:
+            sizes: Numbers or sizes by name of the root; other roots stay.
+        """
         return _parse(self.text, sizes) if self.roots & sizes.keys() else self
 
     def __reduce__(self) -> tuple[object, ...]:
@@ -252,7 +281,13 @@ def _parse(text: str, values: Mapping[str, object] | None = None) -> int | Dim:
 
 
 def proven(symbol: str, a: object, b: object) -> bool | None:
-    """Returns the outcome of a comparison of sizes that is the same for all sizes, else None."""
+    """Returns the outcome of a comparison of sizes that is the same for all sizes, else None.
+
+    Args:
+        symbol: The operator, as ``"<="``.
+        a: Its left operand.
+        b: Its right operand.
+    """
     if not ((_is_size(a) or isinstance(a, bool)) and (_is_size(b) or isinstance(b, bool))):
         return None
     difference = _sum(a, b, -1)
@@ -271,7 +306,11 @@ def proven(symbol: str, a: object, b: object) -> bool | None:
 
 
 def bounds(size: Dim) -> tuple[int | None, int | None]:
-    """Returns the least and the greatest value an expression can have, ``None`` if unbounded."""
+    """Returns the least and the greatest value an expression can have, ``None`` if unbounded.
+
+    Args:
+        size: A symbolic size; its roots are at least as large as their scope says.
+    """
     low: int | None = 0
     high: int | None = 0
     for product, c in size.terms.items():
@@ -298,6 +337,10 @@ def _least(atom: str) -> int:
 def same_size(a: int | Dim, b: int | Dim) -> bool:
     """Whether two sizes are equal.
 
+    Args:
+        a: A size.
+        b: Another one.
+
     Raises:
         Specialise: if symbolic sizes that are equal in the call at hand may differ in another.
     """
@@ -310,12 +353,21 @@ def same_size(a: int | Dim, b: int | Dim) -> bool:
 
 
 def is_one(size: int | Dim) -> bool:
-    """Whether an axis broadcasts. One whose size only the values decide does not, as its rule."""
+    """Whether an axis broadcasts. One whose size only the values decide does not, as its rule.
+
+    Args:
+        size: A size.
+    """
     return not (isinstance(size, Dim) and bound(size.roots)) and bool(size == 1)
 
 
 def same_form(a: Sequence[int | Dim], b: Sequence[int | Dim]) -> bool:
-    """Whether two shapes are written alike, which decides nothing about symbolic sizes."""
+    """Whether two shapes are written alike, which decides nothing about symbolic sizes.
+
+    Args:
+        a: A shape.
+        b: Another one.
+    """
     return len(a) == len(b) and all(
         x is y or (isinstance(x, int) and isinstance(y, int) and x == y) for x, y in zip(a, b)
     )

@@ -26,23 +26,47 @@ class Interpreter(Protocol):
         attrs: dict[str, object],
         types: tuple[TensorType, ...],
     ) -> tuple[Tensor, ...]:
-        """Applies ``op`` and returns one tensor per entry of ``types``."""
+        """Applies ``op`` and returns one tensor per entry of ``types``.
+
+        Args:
+            op: The row.
+            args: Its operands.
+            attrs: Its attributes.
+            types: Types of its results.
+        """
         ...
 
     def assign(self, target: Tensor, new: Tensor) -> None:
-        """Makes ``target`` denote ``new``'s elements from here on."""
+        """Makes ``target`` denote ``new``'s elements from here on.
+
+        Args:
+            target: What is assigned to.
+            new: Its new value, of the same type.
+        """
         ...
 
     def created(self, tensor: Tensor) -> None:
-        """Notes that ``tensor`` was built from host data while interpreting."""
+        """Notes that ``tensor`` was built from host data while interpreting.
+
+        Args:
+            tensor: The new tensor.
+        """
         ...
 
     def read(self, tensor: Tensor) -> None:
-        """Notes that Python code looks at the elements of ``tensor``."""
+        """Notes that Python code looks at the elements of ``tensor``.
+
+        Args:
+            tensor: The tensor.
+        """
         ...
 
     def draw(self, blocks: int) -> tuple[Tensor, int]:
-        """Reserves random counter blocks; see :func:`tvmgraph.core.random.draw`."""
+        """Reserves random counter blocks; see :func:`tvmgraph.core.random.draw`.
+
+        Args:
+            blocks: Philox blocks, each of four 32-bit words.
+        """
         ...
 
     def first_values(
@@ -58,43 +82,83 @@ class Interpreter(Protocol):
         ...
 
     def has_elements(self, tensor: Tensor) -> bool:
-        """Whether the elements of ``tensor`` are known here and now."""
+        """Whether the elements of ``tensor`` are known here and now.
+
+        Args:
+            tensor: Any tensor.
+        """
         ...
 
     def starts_as(self, parameter: Tensor, value: Tensor) -> None:
-        """Notes what a Parameter denotes that comes into being while interpreting."""
+        """Notes what a Parameter denotes that comes into being while interpreting.
+
+        Args:
+            parameter: The new Parameter.
+            value: What it denotes.
+        """
         ...
 
     def enter_cell(self, cell: object, scope: tuple[str, ...]) -> str:
-        """Notes that a Cell is called inside ``scope`` and returns its name there."""
+        """Notes that a Cell is called inside ``scope`` and returns its name there.
+
+        Args:
+            cell: The Cell.
+            scope: Names of the Cells around it, outermost first.
+        """
         ...
 
     symbols: Any = None  # the SymbolScope of numbers that differ from call to call, or None
 
     def number(self, value: Any, dtype: DType) -> Tensor:
-        """Returns a symbolic number as a 0-d tensor."""
+        """Returns a symbolic number as a 0-d tensor.
+
+        Args:
+            value: A symbol, or an expression of symbols.
+            dtype: dtype of the result.
+        """
         ...
 
     call: Callable[..., Any]  # (function, args, kwargs): calls a Python function
 
     def is_pure(self, run: Callable[[], object]) -> bool:
-        """Whether running something only computes."""
+        """Whether running something only computes.
+
+        Args:
+            run: What would be run, called without arguments.
+        """
         ...
 
     def made_cell(self, cell: object) -> None:
-        """Notes that a Cell comes into being while interpreting."""
+        """Notes that a Cell comes into being while interpreting.
+
+        Args:
+            cell: The Cell.
+        """
         ...
 
     def before_attribute(self, cell: object, name: str) -> None:
-        """Notes that an attribute of a Cell is about to be written."""
+        """Notes that an attribute of a Cell is about to be written.
+
+        Args:
+            cell: The Cell.
+            name: Name of the attribute.
+        """
         ...
 
     def before_change(self, owner: object) -> None:
-        """Notes that the members or settings of a Cell or Parameter are about to change."""
+        """Notes that the members or settings of a Cell or Parameter are about to change.
+
+        Args:
+            owner: The Cell or Parameter.
+        """
         ...
 
     def snapshot(self, tensor: Tensor) -> Tensor:
-        """Returns a tensor that keeps denoting what ``tensor`` denotes at this moment."""
+        """Returns a tensor that keeps denoting what ``tensor`` denotes at this moment.
+
+        Args:
+            tensor: Any tensor.
+        """
         ...
 
 
@@ -108,7 +172,14 @@ class Tape(Protocol):
         attrs: dict[str, object],
         outputs: tuple[Tensor, ...],
     ) -> None:
-        """Appends one operator application."""
+        """Appends one operator application.
+
+        Args:
+            op: The row.
+            args: Its operands.
+            attrs: Its attributes.
+            outputs: Its results.
+        """
         ...
 
 
@@ -186,14 +257,24 @@ R = TypeVar("R")
 def call_user(
     function: Callable[..., R], args: tuple[object, ...], kwargs: Mapping[str, object] | None = None
 ) -> R:
-    """Calls a function of the user, which a capture reads instead: it sees what that does."""
+    """Calls a function of the user, which a capture reads instead: it sees what that does.
+
+    Args:
+        function: The function.
+        args: Its positional arguments.
+        kwargs: Its keyword arguments.
+    """
     if state.interpreter is not None:
         return state.interpreter.call(function, args, kwargs or {})
     return function(*args, **(kwargs or {}))
 
 
 def before_change(owner: object) -> None:
-    """Notes that the members of a Cell, or settings of a Cell or Parameter, are about to change."""
+    """Notes that the members of a Cell, or settings of a Cell or Parameter, are about to change.
+
+    Args:
+        owner: The Cell or Parameter.
+    """
     if state.interpreter is not None:
         state.interpreter.before_change(owner)
 
@@ -222,7 +303,11 @@ def current_epoch() -> int:
 
 
 def has_cotangent(dtype: DType) -> bool:
-    """Whether values of a dtype have cotangents in the reverse pass that runs."""
+    """Whether values of a dtype have cotangents in the reverse pass that runs.
+
+    Args:
+        dtype: The dtype.
+    """
     return dtype.kind in state.cotangents
 
 

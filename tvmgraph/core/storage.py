@@ -18,12 +18,22 @@ _WAY, _WAYS = 4096, 8  # bytes of a way of the first cache, and ways of the smal
 
 
 def aligned_empty(shape: tuple[int, ...], dtype: np.dtype | type) -> np.ndarray:
-    """Returns an uninitialised C-contiguous array whose data starts on a 64-byte boundary."""
+    """Returns an uninitialised C-contiguous array whose data starts on a 64-byte boundary.
+
+    Args:
+        shape: Its shape.
+        dtype: Its dtype.
+    """
     return _aligned(np.empty, shape, np.dtype(dtype))
 
 
 def aligned_zeros(shape: tuple[int, ...], dtype: np.dtype | type) -> np.ndarray:
-    """Returns such an array of zeros, which takes memory when it is written to."""
+    """Returns such an array of zeros, which takes no memory before it is written to.
+
+    Args:
+        shape: Its shape.
+        dtype: Its dtype.
+    """
     return _aligned(np.zeros, shape, np.dtype(dtype))
 
 
@@ -37,7 +47,12 @@ def _aligned(
 
 
 def aligned_copy(array: np.ndarray, dtype: np.dtype | type | None = None) -> np.ndarray:
-    """Copies ``array`` (converting to ``dtype``) into aligned, contiguous memory."""
+    """Copies ``array`` (converting to ``dtype``) into aligned, contiguous memory.
+
+    Args:
+        array: An array of any layout.
+        dtype: dtype of the copy; by default the array's.
+    """
     out = aligned_empty(array.shape, array.dtype if dtype is None else dtype)
     step = _columns(array)
     if step:
@@ -62,7 +77,11 @@ def _columns(array: np.ndarray) -> int:
 
 
 def is_ready(array: np.ndarray) -> bool:
-    """Whether compiled code may read ``array`` as it is."""
+    """Whether compiled code may read ``array`` as it is.
+
+    Args:
+        array: Any array.
+    """
     flags = array.flags
     return flags.c_contiguous and flags.writeable and array.ctypes.data % ALIGNMENT == 0
 
@@ -77,7 +96,11 @@ lendings = 0
 
 
 def lend(array: np.ndarray) -> None:
-    """Notes that code outside of this package holds ``array`` and may write to it."""
+    """Notes that code outside of this package holds ``array`` and may write to it.
+
+    Args:
+        array: The array.
+    """
     global lendings
     if not is_lent(array):
         if len(_lent) >= _crowded:
@@ -95,11 +118,19 @@ def _drop_gone() -> None:
 
 
 def take_back(array: np.ndarray) -> None:
-    """Notes that no code outside of this package holds ``array`` any more."""
+    """Notes that no code outside of this package holds ``array`` any more.
+
+    Args:
+        array: The array; one that was never lent is left as it is.
+    """
     _lent.pop(id(array), None)
 
 
 def is_lent(array: np.ndarray) -> bool:
-    """Whether :func:`lend` was called for this very array."""
+    """Whether :func:`lend` was called for this very array.
+
+    Args:
+        array: The array.
+    """
     found = _lent.get(id(array))
     return found is not None and found() is array

@@ -85,7 +85,11 @@ class SymbolScope:
 
 
 def bound(roots: frozenset[str]) -> bool:
-    """Whether a size depends on roots that only the values of tensors decide."""
+    """Whether a size depends on roots that only the values of tensors decide.
+
+    Args:
+        roots: Roots of the size.
+    """
     here = scope()
     return here is not None and not here.bound.isdisjoint(roots)
 
@@ -94,6 +98,9 @@ def needed(roots: frozenset[str]) -> BaseException:
     """Returns what is raised where the numbers of some roots are needed during a capture.
 
     That is :class:`Specialise`, or an error if only the values of tensors decide one of them.
+
+    Args:
+        roots: The roots.
     """
     return _unknown(roots) if bound(roots) else Specialise(roots)
 
@@ -149,7 +156,11 @@ def large_enough(decide: Callable[[], object]) -> dict[str, int]:
 
 @contextmanager
 def assuming(least: Mapping[str, int]) -> Generator[None]:
-    """While sizes of values are known to be large enough, because that is checked."""
+    """While sizes of values are known to be large enough, because that is checked.
+
+    Args:
+        least: The least number that each of them is, by root.
+    """
     here = scope()
     if here is None or not least:
         yield
@@ -163,7 +174,11 @@ def assuming(least: Mapping[str, int]) -> Generator[None]:
 
 @contextmanager
 def being_sizes(*sizes: object) -> Generator[None]:
-    """While expressions are known to be sizes of tensors, so that they are not negative."""
+    """While expressions are known to be sizes of tensors, so that they are not negative.
+
+    Args:
+        *sizes: Sizes, symbolic or not.
+    """
     here = scope()
     if here is None:
         yield
@@ -217,7 +232,11 @@ class Symbol:
         self._code: CodeType | None = None
 
     def evaluate(self, values: Mapping[str, object]) -> Any:
-        """Returns the number for these values of the roots."""
+        """Returns the number for these values of the roots.
+
+        Args:
+            values: A number, or anything that has arithmetic, by root.
+        """
         if self._code is None:
             self._code = compile(self.text, "<symbol>", "eval")
         return eval(self._code, NAMESPACE, dict(values))
@@ -227,7 +246,13 @@ class Symbol:
         raise NotImplementedError
 
     def exactly(self, symbol: str, a: object, b: object) -> Number | None:
-        """Returns the result of a binary operator where it has a form of its own, else ``None``."""
+        """Returns the result of a binary operator where it has a form of its own, else ``None``.
+
+        Args:
+            symbol: The operator, as ``"+"``.
+            a: Its left operand.
+            b: Its right operand.
+        """
         return None
 
     def always(self, symbol: str, a: object, b: object, outside: bool) -> bool | None:
@@ -242,7 +267,13 @@ class Symbol:
         return None
 
     def needs(self, symbol: str, a: object, b: object) -> TooSmall | None:
-        """Returns from which size of values on a comparison always comes out alike, if any."""
+        """Returns from which size of values on a comparison always comes out alike, if any.
+
+        Args:
+            symbol: The operator, as ``"<="``.
+            a: Its left operand.
+            b: Its right operand.
+        """
         return None
 
     def specialise(self) -> int | float:
@@ -391,22 +422,38 @@ NAMESPACE: dict[str, object] = {
 
 
 def is_number(value: object) -> bool:
-    """Whether a value is a symbol, or a Python number that symbols can be compared with."""
+    """Whether a value is a symbol, or a Python number that symbols can be compared with.
+
+    Args:
+        value: Any object.
+    """
     return isinstance(value, Symbol) or value.__class__ in (int, float, bool)
 
 
 def current(value: object) -> Any:
-    """Returns the value of a number or symbol in the call at hand."""
+    """Returns the value of a number or symbol in the call at hand.
+
+    Args:
+        value: A number or symbol.
+    """
     return value.current() if isinstance(value, Symbol) else value
 
 
 def text_of(value: object) -> str:
-    """Returns the Python expression of a number or symbol."""
+    """Returns the Python expression of a number or symbol.
+
+    Args:
+        value: A number or symbol.
+    """
     return value.text if isinstance(value, Symbol) else repr(value)
 
 
 def roots_of(*values: object) -> frozenset[str]:
-    """Returns the roots of all symbols among some values."""
+    """Returns the roots of all symbols among some values.
+
+    Args:
+        *values: Any objects.
+    """
     return frozenset[str]().union(*[v.roots for v in values if isinstance(v, Symbol)])
 
 
@@ -426,7 +473,12 @@ def _combine(symbol: str, a: object, b: object) -> Number:
 
 
 def apply_function(name: str, *args: object) -> Scalar:
-    """Applies one of :data:`FUNCTIONS` to numbers of which one is a symbol."""
+    """Applies one of :data:`FUNCTIONS` to numbers of which one is a symbol.
+
+    Args:
+        name: Name of the function, as ``"round"`` or ``"math.sqrt"``.
+        *args: Its arguments.
+    """
     value = FUNCTIONS[name](*map(current, args))
     text = f"{name.replace('math.', 'math_')}({', '.join(map(text_of, args))})"
     made = Scalar(text, roots_of(*args), value)
@@ -446,7 +498,17 @@ def _note_possible(symbol: Scalar) -> None:
 
 
 def decide(symbol: str, a: object, b: object) -> bool:
-    """Decides a comparison, noting it as a condition unless it always comes out like that."""
+    """Decides a comparison, noting it as a condition unless it always comes out like that.
+
+    Args:
+        symbol: The operator, as ``"<="``.
+        a: Its left operand.
+        b: Its right operand.
+
+    Raises:
+        Specialise: if the outcome needs a number that this capture keeps open.
+        CaptureError: if it depends on a size that only the values of tensors decide.
+    """
     here = scope()
     for x in (a, b):
         known = x.always(symbol, a, b, here is None) if isinstance(x, Symbol) else None
@@ -472,7 +534,11 @@ def _require_number(a: object, b: object) -> None:
 
 
 def contains_symbol(value: object) -> bool:
-    """Whether a value or nested tuple or list holds a symbol."""
+    """Whether a value or nested tuple or list holds a symbol.
+
+    Args:
+        value: Any object; slices are looked into, too.
+    """
     if is_sequence(value):
         return any(map(contains_symbol, value))
     if isinstance(value, slice):
@@ -481,7 +547,14 @@ def contains_symbol(value: object) -> bool:
 
 
 def specialise_inside(value: object) -> None:
-    """Makes sure that no symbol hides in an object that is stored or returned."""
+    """Makes sure that no symbol hides in an object that is stored or returned.
+
+    Args:
+        value: Any object: a slice, or one with attributes.
+
+    Raises:
+        Specialise: if one does.
+    """
     if isinstance(value, slice):
         parts: Iterable[object] = (value.start, value.stop, value.step)
     else:

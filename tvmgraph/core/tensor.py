@@ -23,8 +23,7 @@ from tvmgraph.core.storage import aligned_copy, aligned_zeros, lend
 from tvmgraph.core.symbols import Symbol
 from tvmgraph.core.tensor_copies import CopyMethods
 from tvmgraph.core.tensor_device import DeviceMethods
-from tvmgraph.core.tensor_methods import TensorMethods
-from tvmgraph.core.tensor_operators import binary, unary
+from tvmgraph.core.tensor_methods import TensorMethods, binary, unary
 from tvmgraph.core.tensor_text import tensor_text
 from tvmgraph.core.types import ANY_RANK, Dim, TensorType, placeholder_size, tensor_type
 from tvmgraph.dtypes import DType
@@ -273,7 +272,14 @@ class Tensor(TensorMethods, CopyMethods, DeviceMethods):
     numpy = asnumpy
 
     def item(self, *index: int) -> Any:
-        """Returns one element as a Python number (the only one when no index is given)."""
+        """Returns one element as a Python number (the only one when no index is given).
+
+        Args:
+            *index: One index per axis, or one into the flattened tensor.
+
+        Raises:
+            ShapeError: if no index is given and there is not exactly one element.
+        """
         if not index and self.size != 1:
             raise ShapeError(
                 f"item() needs exactly one element, not {self.size}",
@@ -335,6 +341,9 @@ class Tensor(TensorMethods, CopyMethods, DeviceMethods):
         Storage is never written to, so recorded values keep what they had. A tensor that was
         taken by index out of another one changes that one, too.
 
+        Args:
+            new: Tensor of this shape and dtype.
+
         Raises:
             ShapeError: if the shape differs.
             DTypeError: if the dtype differs.
@@ -376,7 +385,11 @@ class Tensor(TensorMethods, CopyMethods, DeviceMethods):
         return self
 
     def assign_value(self, value: object) -> Self:
-        """Takes the elements, shape and dtype of ``value``."""
+        """Takes the elements, shape and dtype of ``value``.
+
+        Args:
+            value: A tensor, array, number or nested sequence.
+        """
         new = value if isinstance(value, Tensor) else Tensor(value, self.dtype)
         if new.type is self.type:
             return self.rebind(new)
@@ -387,6 +400,9 @@ class Tensor(TensorMethods, CopyMethods, DeviceMethods):
 
     def set_dtype(self, dtype: DTypeLike) -> Self:
         """Converts this tensor to another dtype in place.
+
+        Args:
+            dtype: The new dtype.
 
         Raises:
             CaptureError: inside a compiled function, whose tensors keep their types.
@@ -440,7 +456,11 @@ stored_array = _slot.__get__
 
 
 def has_array(tensor: Tensor) -> bool:
-    """Whether somebody looked at the elements since compiled code returned them."""
+    """Whether somebody looked at the elements since compiled code returned them.
+
+    Args:
+        tensor: Any tensor.
+    """
     try:
         stored_array(tensor)
     except AttributeError:
@@ -454,12 +474,21 @@ def _forget_array(tensor: Tensor) -> None:
 
 
 def renew(tensor: Tensor) -> None:
-    """Makes the value a new one: nothing that was computed from the one before fits it."""
+    """Makes the value a new one: nothing that was computed from the one before fits it.
+
+    Args:
+        tensor: The tensor whose elements changed.
+    """
     tensor._token = None
 
 
 def deferred_tensor(elements: Deferred, type: TensorType) -> Tensor:
-    """Returns a tensor whose elements are computed when somebody looks at them."""
+    """Returns a tensor whose elements are computed when somebody looks at them.
+
+    Args:
+        elements: Computes the elements.
+        type: Shape and dtype of the tensor.
+    """
     tensor = _new(Tensor)
     tensor.type, tensor._device = type, elements
     tensor._ffi = tensor._token = None
@@ -493,7 +522,16 @@ def _require_array(array: object) -> None:
 
 
 def to_array(data: object, dtype: DTypeLike | None = None) -> np.ndarray:
-    """Converts user data to an aligned array with the default dtypes of :class:`Tensor`."""
+    """Converts user data to an aligned array with the default dtypes of :class:`Tensor`.
+
+    Args:
+        data: An array, number, or nested sequence of them.
+        dtype: dtype of the array; by default float32 for Python's floats, else that of ``data``.
+
+    Raises:
+        DTypeError: if the elements are neither numbers nor bools.
+        ArgumentError: if an integer in Python code does not fit ``dtype``.
+    """
     wanted = None if dtype is None else dtypes.dtype_of(dtype)
     by_hand = not isinstance(data, np.ndarray)
     if not by_hand:

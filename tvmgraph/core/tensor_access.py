@@ -13,7 +13,8 @@ from tvmgraph.core import rules
 from tvmgraph.core.arguments import is_tuple
 from tvmgraph.core.in_place import write_at
 from tvmgraph.core.op import F
-from tvmgraph.core.tensor_overloads import TensorOverloads, aliases, is_int
+from tvmgraph.core.tensor_overloads import TensorOverloads, is_int
+from tvmgraph.core.tensor_reductions import aliases
 from tvmgraph.errors import ArgumentError, DTypeError, ShapeError, user_source
 
 if TYPE_CHECKING:
@@ -89,6 +90,10 @@ class TensorAccess(TensorOverloads):
         """``gather(input_indices, axis, batch_dims=0)`` takes slices
         (:func:`tvmgraph.ops.gather`); ``gather(dim, index)`` takes elements
         (:func:`tvmgraph.ops.gather_elements`).
+
+        Args:
+            *args: The arguments of one of the two forms.
+            **kwargs: The same by name.
         """
         if {"dim", "index"} & set(kwargs) or (args and is_int(args[0])):
             return F.gather_elements(self, *args, **kwargs)
@@ -96,7 +101,12 @@ class TensorAccess(TensorOverloads):
 
     @aliases(dim="axis")
     def index_select(self, axis: int, index: object) -> Tensor:
-        """Takes slices along ``axis``; see :func:`tvmgraph.ops.index_select`."""
+        """Takes slices along ``axis``; see :func:`tvmgraph.ops.index_select`.
+
+        Args:
+            axis: The axis.
+            index: Which slices: int32 or int64 of shape :math:`(n)`.
+        """
         return F.index_select(self, axis, index)
 
     def take(self, indices: object = None, axis: int | None = None, mode: str = "clip", *,
@@ -131,6 +141,10 @@ class TensorAccess(TensorOverloads):
     def select(self, condition: object, y: Any) -> Tensor:
         """``select(condition, y)`` is ``where(condition, self, y)``; ``select(dim, index)`` takes
         one slice.
+
+        Args:
+            condition: Where to keep this tensor, a bool tensor; or the axis, an int.
+            y: What is taken elsewhere, a tensor or number; or the index of the slice.
         """
         if is_int(condition):
             axis = rules.normalize_axis(condition, self.ndim)
@@ -138,7 +152,12 @@ class TensorAccess(TensorOverloads):
         return F.where(condition, self, y)
 
     def where(self, condition: object, y: object) -> Tensor:
-        """This tensor where ``condition`` holds, else ``y``; see :func:`tvmgraph.ops.where`."""
+        """This tensor where ``condition`` holds, else ``y``; see :func:`tvmgraph.ops.where`.
+
+        Args:
+            condition: A bool tensor that broadcasts with this one.
+            y: A tensor or number that broadcasts, too.
+        """
         return F.where(condition, self, y)
 
     def choose(self, choices: Iterable[object], mode: str = "clip") -> Tensor:
@@ -165,6 +184,14 @@ class TensorAccess(TensorOverloads):
     def scatter(self, *args: object, **kwargs: object) -> Tensor:
         """Writes ``src`` at ``index`` along an axis: ``scatter(axis, index, src)``; see
         :func:`tvmgraph.ops.scatter`.
+
+        Args:
+            *args: ``axis``, ``index`` (integers of ``src``'s shape) and ``src``, a tensor or
+                number.
+            **kwargs: The same by name, and ``reduce``: ``"add"`` or ``"multiply"`` what is there.
+
+        Raises:
+            ArgumentError: if ``reduce`` is anything else.
         """
         return _scatter(self, *args, **kwargs)
 
@@ -172,6 +199,10 @@ class TensorAccess(TensorOverloads):
         """``scatter_add(indices, updates)`` adds to slices
         (:func:`tvmgraph.ops.tensor_scatter_add`); ``scatter_add(dim, index, src)`` adds elements
         (:func:`tvmgraph.ops.tensor_scatter_elements`).
+
+        Args:
+            *args: The arguments of one of the two forms.
+            **kwargs: The same by name.
         """
         if len(args) + len(kwargs) == 2:
             return F.tensor_scatter_add(self, *args, **kwargs)
@@ -180,13 +211,22 @@ class TensorAccess(TensorOverloads):
     def index_add(self, *args: Any, **kwargs: Any) -> Tensor:
         """Adds slices: ``index_add(indices, y, axis)`` or
         ``index_add(dim, index, source, *, alpha=1)``.
+
+        Args:
+            *args: The arguments of one of the two forms: ``indices`` or ``index`` of shape
+                :math:`(n)`, and ``y`` or ``source`` with :math:`n` slices along the axis.
+            **kwargs: The same by name; ``alpha`` is a factor of what is added.
         """
         if not ({"dim", "source"} & set(kwargs) or (args and is_int(args[0]))):
             return _index_add_slices(self, *args, **kwargs)
         return _index_add(self, *args, **kwargs)
 
     def index(self, indices: Sequence[object]) -> Tensor:
-        """Returns ``self[tuple(indices)]``."""
+        """Returns ``self[tuple(indices)]``.
+
+        Args:
+            indices: An index per axis, for the first axes.
+        """
         return self[tuple(indices)]
 
     def index_put(
@@ -258,18 +298,36 @@ class TensorAccess(TensorOverloads):
         return F.masked_fill(self, tensor_from_numpy(mask), fill_value)
 
     def index_copy(self, dim: int, index: object, tensor: object) -> Tensor:
-        """This tensor with the slices of ``tensor`` written at ``index`` along ``dim``."""
+        """This tensor with the slices of ``tensor`` written at ``index`` along ``dim``.
+
+        Args:
+            dim: The axis.
+            index: Where each slice goes: integers of shape :math:`(n)`.
+            tensor: This shape with :math:`n` slices along ``dim``.
+        """
         return F.setitem(self, _along(self, dim, index), tensor)
 
     def index_copy_(self, dim: int, index: object, tensor: object) -> Self:
-        """Writes the slices of ``tensor`` at ``index`` along ``dim``."""
+        """Writes the slices of ``tensor`` at ``index`` along ``dim``.
+
+        Args:
+            dim: The axis.
+            index: Where each slice goes: integers of shape :math:`(n)`.
+            tensor: This shape with :math:`n` slices along ``dim``.
+        """
         self[_along(self, dim, index)] = tensor
         return self
 
     def index_put_(
         self, indices: Sequence[Tensor], values: object, accumulate: bool = False
     ) -> Self:
-        """Writes (or adds) ``values`` as :meth:`index_put` does, in this tensor."""
+        """Writes (or adds) ``values`` as :meth:`index_put` does, in this tensor.
+
+        Args:
+            indices: Index tensors, one per axis, for the first axes.
+            values: A tensor or number that broadcasts to the indexed part.
+            accumulate: Whether to add.
+        """
         if accumulate:
             return self.rebind(self.index_put(indices, values, True))
         self[tuple(indices)] = values

@@ -72,6 +72,9 @@ class DeviceMethods:
     def placed(self, name: str) -> Tensor | Self:
         """Returns a tensor of the same elements on another device; see :meth:`Tensor.to`.
 
+        Args:
+            name: ``"CPU"``, ``"GPU"`` or ``"GPU:<number>"``.
+
         Raises:
             DeviceError: if there is no such device, or it has not enough memory.
         """
@@ -97,7 +100,11 @@ class DeviceMethods:
         return hooks.copy_on_gpu(self, self._device.index)
 
     def cuda(self, device: int | None = None) -> Tensor | Self:
-        """Returns a tensor of the same elements on a GPU, by default the context's."""
+        """Returns a tensor of the same elements on a GPU, by default the context's.
+
+        Args:
+            device: Number of the GPU.
+        """
         return self.placed("GPU" if device is None else f"GPU:{device}")
 
     def _settle(self, device: str | None) -> Self:

@@ -3,7 +3,7 @@
 A plain method *is* the operator function: ``Tensor.abs`` is ``ops.abs``, looked up at first use so
 that importing the package loads no operator. An in-place method computes the method of its name
 without the underscore and stores the result. Methods whose arguments differ from the function's
-are written out in :mod:`.tensor_overloads` and :mod:`.tensor_access`.
+are written out in :mod:`.tensor_reductions`, :mod:`.tensor_overloads` and :mod:`.tensor_access`.
 """
 
 from __future__ import annotations
@@ -84,6 +84,43 @@ _NUMPY_NAMES: dict[object, dtypes.DType] = {
     "intc": dtypes.int32, "uintc": dtypes.uint32, "intp": dtypes.int64, "uintp": dtypes.uint64,
     "long": dtypes.int64, "uint": dtypes.uint64,
 }  # fmt: skip
+
+
+def binary(name: str, reflected: bool = False) -> Callable[[Tensor, object], Tensor]:
+    """Builds a binary operator method that calls the table's function ``name``.
+
+    Args:
+        name: Name of the function.
+        reflected: Whether the tensor is its second operand.
+    """
+    function: Callable[[object, object], Tensor] | None = None
+
+    def find() -> Callable[[object, object], Tensor]:  # at the first call
+        nonlocal function
+        function = getattr(F, name)
+        assert function is not None
+        return function
+
+    def call(self: Tensor, other: object) -> Tensor:
+        return (function or find())(self, other)
+
+    def call_reflected(self: Tensor, other: object) -> Tensor:
+        return (function or find())(other, self)
+
+    return call_reflected if reflected else call
+
+
+def unary(name: str) -> Callable[[Tensor], Tensor]:
+    """Builds a unary operator method that calls the table's function ``name``.
+
+    Args:
+        name: Name of the function.
+    """
+
+    def call(self: Tensor) -> Tensor:
+        return getattr(F, name)(self)
+
+    return call
 
 
 class _Forward:
@@ -170,7 +207,11 @@ class TensorMethods(TensorAccess):
         return state.interpreter is not None or bool(self.array.flags.c_contiguous)
 
     def stride(self, dim: int | None = None) -> int | list[int]:
-        """Elements to step along every axis, or along ``dim``."""
+        """Elements to step along every axis, or along ``dim``.
+
+        Args:
+            dim: The axis; ``None`` for all.
+        """
         if state.interpreter is not None:
             steps = [math.prod(self.shape[i + 1 :]) for i in range(self.ndim)]
         else:
@@ -232,13 +273,21 @@ class TensorMethods(TensorAccess):
         return self.snapshot()
 
     def init_data(self, *_: object, **__: object) -> Self:
-        """Returns the tensor, which is always initialised."""
+        """Returns the tensor, which is always initialised; for MindSpore programs.
+
+        Args:
+            *_: Left aside, as the keyword arguments are.
+        """
         return self
 
     def astype(self, dtype: DTypeLike, copy: bool = True) -> Tensor | Self:
         """Converts to ``dtype``: a dtype, a name such as "float32", a NumPy or Python type.
 
         ``float`` and ``int`` mean float64 and int64, as in NumPy.
+
+        Args:
+            dtype: The new dtype.
+            copy: Whether to copy even when nothing changes.
         """
         key = dtype.lower() if isinstance(dtype, str) else dtype
         known = isinstance(key, (str, type)) and _NUMPY_NAMES.get(key)
@@ -278,75 +327,152 @@ class TensorMethods(TensorAccess):
     # ---- new tensors ------------------------------------------------------------------------
 
     def fill(self, value: object) -> Tensor:
-        """Returns a tensor of this shape and dtype whose elements are ``value``."""
+        """Returns a tensor of this shape and dtype whose elements are ``value``.
+
+        Args:
+            value: A number, or a tensor of one element.
+        """
         return F.full_like(self, value, dtype=self.dtype)
 
     def new_zeros(self, size: object, *more: object, dtype: DTypeLike | None = None) -> Tensor:
-        """Returns zeros of shape ``size`` and this dtype unless ``dtype`` is given."""
+        """Returns zeros of shape ``size`` and this dtype unless ``dtype`` is given.
+
+        Args:
+            size: The shape, or the size of the first axis.
+            *more: Sizes of further axes; the last one may be the dtype.
+            dtype: The dtype.
+        """
         more, dtype = _split_dtype(more, dtype)
         return F.zeros(_shape(size, more), self.dtype if dtype is None else dtype)
 
     def new_ones(self, size: object, *more: object, dtype: DTypeLike | None = None) -> Tensor:
-        """Returns ones of shape ``size`` and this dtype unless ``dtype`` is given."""
+        """Returns ones of shape ``size`` and this dtype unless ``dtype`` is given.
+
+        Args:
+            size: The shape, or the size of the first axis.
+            *more: Sizes of further axes; the last one may be the dtype.
+            dtype: The dtype.
+        """
         more, dtype = _split_dtype(more, dtype)
         return F.ones(_shape(size, more), self.dtype if dtype is None else dtype)
 
     def new_full(
         self, size: object, fill_value: object, *, dtype: DTypeLike | None = None
     ) -> Tensor:
-        """Returns ``fill_value`` in shape ``size``, in this dtype unless ``dtype`` is given."""
+        """Returns ``fill_value`` in shape ``size``, in this dtype unless ``dtype`` is given.
+
+        Args:
+            size: The shape.
+            fill_value: A number, or a tensor of one element.
+            dtype: The dtype.
+        """
         return F.full(_shape(size, ()), fill_value, dtype=self.dtype if dtype is None else dtype)
 
     def new_empty(
-        self, size: object, *, dtype: DTypeLike | None = None, device: object = None
+        self, size: object, *, dtype: DTypeLike | None = None, device: str | None = None
     ) -> Tensor:
-        """Returns a tensor of shape ``size``; its elements are zero."""
-        return self.new_zeros(size, dtype=dtype)
+        """Returns a tensor of shape ``size``; its elements are zero.
+
+        Args:
+            size: The shape.
+            dtype: The dtype; by default this tensor's.
+            device: ``"CPU"``, ``"GPU"`` or ``"GPU:<number>"``; by default the host.
+
+        Raises:
+            DeviceError: if there is no such device.
+        """
+        made = self.new_zeros(size, dtype=dtype)
+        return made if device is None else made.placed(device)
 
     # ---- random numbers ---------------------------------------------------------------------
 
     def bernoulli(self, *, generator: object = None) -> Tensor:
         """Draws 1 with the probability that each element gives; see
         :func:`tvmgraph.ops.bernoulli`.
+
+        Args:
+            generator: Where the numbers come from; by default the global stream.
         """
-        return F.bernoulli(self, self)
+        return F.bernoulli(self, self, generator)
 
     def uniform(self, from_: float = 0.0, to: float = 1.0, generator: object = None) -> Tensor:
-        """Draws uniform numbers in ``[from_, to)``, in this shape and dtype."""
-        return F.rand_like(self) * (to - from_) + from_
+        """Draws uniform numbers in ``[from_, to)``, in this shape and dtype.
+
+        Args:
+            from_: The lower end.
+            to: The upper end, excluded.
+            generator: Where the numbers come from; by default the global stream.
+        """
+        return F.rand_like(self, generator) * (to - from_) + from_
 
     def normal_(self, mean: float = 0, std: float = 1, *, generator: object = None) -> Self:
-        """Fills with normal numbers of the given mean and standard deviation."""
-        return self._store(F.randn_like(self) * std + mean)
+        """Fills with normal numbers of the given mean and standard deviation.
+
+        Args:
+            mean: The mean.
+            std: The standard deviation.
+            generator: Where the numbers come from; by default the global stream.
+        """
+        return self._store(F.randn_like(self, generator) * std + mean)
 
     def uniform_(self, from_: float = 0, to: float = 1, *, generator: object = None) -> Self:
-        """Fills with uniform numbers in ``[from_, to)``."""
-        return self._store(self.uniform(from_, to))
+        """Fills with uniform numbers in ``[from_, to)``.
+
+        Args:
+            from_: The lower end.
+            to: The upper end, excluded.
+            generator: Where the numbers come from; by default the global stream.
+        """
+        return self._store(self.uniform(from_, to, generator))
 
     def random_(self, from_: int = 0, to: int | None = None, *, generator: object = None) -> Self:
         """Fills with uniform integers in ``[from_, to)``.
 
-        ``to`` defaults to the largest number up to which the dtype holds every integer.
+        Args:
+            from_: The lower end.
+            to: The upper end, excluded; by default the largest number up to which the dtype holds
+                every integer, at most :math:`2^{62}`.
+            generator: Where the numbers come from; by default the global stream.
         """
         if to is None:
             info = np.finfo(self.dtype.numpy) if self.dtype.is_float else np.iinfo(self.dtype.numpy)
             to = 2 ** min(info.nmant + 1, 62) if self.dtype.is_float else min(int(info.max), 2**62)  # pyright: ignore
-        return self._store(F.cast(F.randint(from_, to, self.shape), self.dtype))
+        return self._store(F.cast(F.randint(from_, to, self.shape, generator), self.dtype))
 
     def exponential(self, lambd: float = 1, *, generator: object = None) -> Tensor:
-        """Draws numbers of the exponential distribution with rate ``lambd``."""
-        return F.neg(F.log1p(F.neg(F.rand_like(self)))) / lambd
+        r"""Draws numbers of the exponential distribution: :math:`p(x) = \lambda e^{-\lambda x}`.
+
+        Args:
+            lambd: The rate :math:`\lambda > 0`.
+            generator: Where the numbers come from; by default the global stream.
+        """
+        return F.neg(F.log1p(F.neg(F.rand_like(self, generator)))) / lambd
 
     def bernoulli_(self, p: object = 0.5, *, generator: object = None) -> Self:
-        """Fills with 1 where a draw of probability ``p`` succeeds, else 0."""
-        return self._store(F.cast(F.bernoulli(self, p), self.dtype))
+        """Fills with 1 where a draw of probability ``p`` succeeds, else 0.
+
+        Args:
+            p: Probability in :math:`[0, 1]`, a number or a tensor that broadcasts to this shape.
+            generator: Where the numbers come from; by default the global stream.
+        """
+        return self._store(F.cast(F.bernoulli(self, p, generator), self.dtype))
 
     def cauchy(self, median: float = 0.0, sigma: float = 1.0) -> Tensor:
-        """Draws numbers of the Cauchy distribution, in this shape and dtype."""
+        """Draws numbers of the Cauchy distribution, in this shape and dtype.
+
+        Args:
+            median: Median of the distribution.
+            sigma: Half of its width at half of its height.
+        """
         return F.tan((F.rand_like(self) - 0.5) * np.pi) * sigma + median
 
     def log_normal(self, mean: float = 1.0, std: float = 2.0) -> Tensor:
-        """Draws numbers whose logarithm is normal, in this shape and dtype."""
+        """Draws numbers whose logarithm is normal, in this shape and dtype.
+
+        Args:
+            mean: Mean of the logarithms.
+            std: Their standard deviation.
+        """
         return F.exp(F.randn_like(self, dtype=self.dtype) * std + mean)
 
     # ---- in place ---------------------------------------------------------------------------
@@ -356,15 +482,30 @@ class TensorMethods(TensorAccess):
         return self.fill_(0)
 
     def fill_(self, value: object) -> Self:
-        """Fills with a number, or a tensor of one element."""
+        """Fills with a number, or a tensor of one element.
+
+        Args:
+            value: The number, or a tensor of one element.
+        """
         return self if fill(self, value) else self._store(self.fill(value))  # pyright: ignore
 
     def copy_(self, src: object, non_blocking: bool = False) -> Self:
-        """Stores the elements of ``src``, which is broadcast and converted to this dtype."""
+        """Stores the elements of ``src``, which is broadcast and converted to this dtype.
+
+        Args:
+            src: A tensor or number that broadcasts to this shape.
+            non_blocking: Kept for MindSpore programs; the copy is always finished on return.
+        """
         return self.rebind(F.cast(F.broadcast_to(src, self.shape), self.dtype))
 
     def put_(self, index: object, source: object, accumulate: bool = False) -> Self:
-        """Writes (or adds) ``source`` at positions of the flattened tensor."""
+        """Writes (or adds) ``source`` at positions of the flattened tensor.
+
+        Args:
+            index: Positions, integers of any shape; negative ones count from the end.
+            source: As many elements as ``index`` has.
+            accumulate: Whether to add.
+        """
         flat = F.reshape(self, (-1,))
         values = F.reshape(source, (-1,))
         new = flat.index_put((F.reshape(index, (-1,)),), values, accumulate)
@@ -372,6 +513,10 @@ class TensorMethods(TensorAccess):
 
     def itemset(self, *args: Any) -> Tensor:
         """Returns the tensor with one element replaced: ``itemset(index, value)``.
+
+        Args:
+            *args: One index per axis, one into the flattened tensor, or none if there is one
+                element; then the value.
 
         Raises:
             ArgumentError: if no value is given.
@@ -388,6 +533,9 @@ class TensorMethods(TensorAccess):
 
     def requires_grad_(self, requires_grad: bool = True) -> Self:
         """Sets whether training updates a Parameter; other tensors have no such state.
+
+        Args:
+            requires_grad: Whether training updates it.
 
         Raises:
             DTypeError: if this is not a Parameter.

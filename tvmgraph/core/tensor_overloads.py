@@ -9,82 +9,29 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Self, TypeGuard, TypeVar
+from typing import TYPE_CHECKING, Any, TypeGuard, TypeVar
 
 import numpy as np
 
 from tvmgraph import dtypes
-from tvmgraph.core.arguments import AxisLike, DTypeLike
+from tvmgraph.core.arguments import AxisLike
 from tvmgraph.core.op import F
-from tvmgraph.errors import DTypeError, ShapeError, user_source
+from tvmgraph.core.tensor_reductions import TensorReductions, aliases
+from tvmgraph.errors import ShapeError, user_source
 
 if TYPE_CHECKING:
     from tvmgraph.core.tensor import Tensor
-    from tvmgraph.core.types import TensorType
 
 R = TypeVar("R")
-
-
-def aliases(**names: str) -> Callable[[Callable[..., R]], Callable[..., R]]:
-    """Lets keyword ``alias`` stand for the parameter ``names[alias]``."""
-
-    def wrap(function: Callable[..., R]) -> Callable[..., R]:
-        @functools.wraps(function)
-        def method(self: object, *args: object, **kwargs: object) -> R:
-            for alias in [k for k in kwargs if k in names] if kwargs else ():
-                name = names[alias]
-                if name in kwargs:
-                    raise DTypeError(
-                        f"{alias!r} and {name!r} are the same argument",
-                        op=f"Tensor.{function.__name__}", at=user_source(), fix=f"pass {name} only",
-                    )  # fmt: skip
-                kwargs[name] = kwargs.pop(alias)
-            return function(self, *args, **kwargs)
-
-        return method
-
-    return wrap
-
-
-def of_numpy(function: Callable[..., R]) -> Callable[..., R]:
-    """Leaves out ``out=None`` and ``dtype=None``, which ``np.mean(tensor)`` and others pass on."""
-
-    @functools.wraps(function)
-    def method(self: object, *args: object, **kwargs: object) -> R:
-        if "out" in kwargs:
-            if kwargs.pop("out") is not None:
-                raise DTypeError(
-                    "tensors are not written into", op=f"Tensor.{function.__name__}",
-                    got="out=...", at=user_source(), fix="assign the result",
-                )  # fmt: skip
-            if kwargs.get("dtype", 0) is None:
-                del kwargs["dtype"]
-        return function(self, *args, **kwargs)
-
-    return method
-
-
-def _reduction(function: Callable[..., R]) -> Callable[..., R]:
-    return of_numpy(aliases(dim="axis", keepdim="keepdims", keep_dims="keepdims")(function))
-
-
-def _keepdim_second(function: Callable[..., R]) -> Callable[..., R]:
-    """Accepts ``f(dim, keepdim, dtype=...)``, where the second argument is otherwise the dtype."""
-
-    @functools.wraps(function)
-    def method(self: object, *args: object, **kwargs: object) -> R:
-        if len(args) == 2 and isinstance(args[1], bool):
-            args, kwargs["keepdims"] = args[:1], args[1]
-        return function(self, *args, **kwargs)
-
-    return method
-
-
 _axis = aliases(dim="axis")
 
 
 def sizes_of(sizes: tuple[Any, ...]) -> tuple[int, ...]:
-    """Accepts ``f(2, 3)``, ``f((2, 3))`` and ``f(Tensor([2, 3]))``."""
+    """Accepts ``f(2, 3)``, ``f((2, 3))`` and ``f(Tensor([2, 3]))``.
+
+    Args:
+        sizes: What followed the name of the method.
+    """
     given: object = sizes[0] if len(sizes) == 1 else None
     if isinstance(given, (tuple, list)):
         return tuple(sizes[0])
@@ -109,198 +56,18 @@ def _sizes(*names: str) -> Callable[[Callable[..., R]], Callable[..., R]]:
 
 
 def is_int(value: object) -> TypeGuard[int]:
-    """Whether ``value`` is an integer that is neither a bool nor a tensor."""
+    """Whether ``value`` is an integer that is neither a bool nor a tensor.
+
+    Args:
+        value: Any object.
+    """
     return hasattr(value, "__index__") and not isinstance(value, (bool, TensorOverloads))
 
 
-class TensorOverloads:
+class TensorOverloads(TensorReductions):
     """Mixin of :class:`~tvmgraph.core.tensor.Tensor`."""
 
     __slots__ = ()
-
-    if TYPE_CHECKING:  # what Tensor defines
-
-        @property
-        def shape(self) -> tuple[int, ...]: ...
-        @property
-        def ndim(self) -> int: ...
-        @property
-        def size(self) -> int: ...
-        @property
-        def dtype(self) -> dtypes.DType: ...
-
-        type: TensorType
-        array: np.ndarray
-
-        def asnumpy(self) -> np.ndarray: ...
-        @staticmethod
-        def from_numpy(array: np.ndarray) -> Tensor: ...
-        def __getitem__(self, index: object) -> Tensor: ...
-        def host(self) -> np.ndarray: ...
-        def rebind(self, new: Tensor) -> Self: ...
-        def snapshot(self) -> Tensor: ...
-        @property
-        def device(self) -> str: ...
-        def placed(self, name: str) -> Tensor | Self: ...
-
-    # ---- reductions -------------------------------------------------------------------------
-
-    @_keepdim_second
-    @_reduction
-    def sum(
-        self,
-        axis: AxisLike | None = None,
-        dtype: DTypeLike | None = None,
-        keepdims: bool = False,
-        initial: object = None,
-    ) -> Tensor:
-        """Sums over ``axis``; see :func:`tvmgraph.ops.sum`. ``initial`` is added to the result."""
-        y = F.sum(self, axis, keepdims, dtype=dtype)
-        if initial is None:
-            return y
-        return y + initial if dtype is None else F.cast(y + initial, dtype)
-
-    @_reduction
-    def mean(
-        self,
-        axis: AxisLike | None = None,
-        keepdims: bool = False,
-        *,
-        dtype: DTypeLike | None = None,
-    ) -> Tensor:
-        """Averages over ``axis``; see :func:`tvmgraph.ops.mean`."""
-        return F.mean(self if dtype is None else F.cast(self, dtype), axis, keepdims)
-
-    @_reduction
-    def prod(
-        self, axis: AxisLike | None = None, keepdims: bool = False, dtype: DTypeLike | None = None
-    ) -> Tensor:
-        """Multiplies over ``axis``; see :func:`tvmgraph.ops.prod`."""
-        return F.prod(self, axis, keepdims, dtype)
-
-    @_reduction
-    def nansum(
-        self,
-        axis: AxisLike | None = None,
-        keepdims: bool = False,
-        *,
-        dtype: DTypeLike | None = None,
-    ) -> Tensor:
-        """Sums over ``axis`` with NaN as zero; see :func:`tvmgraph.ops.nansum`."""
-        return F.nansum(self, axis, keepdims, dtype=dtype)
-
-    @_reduction
-    def all(self, axis: AxisLike | None = None, keepdims: bool = False) -> Tensor:
-        """Whether all elements over ``axis`` are true; see :func:`tvmgraph.ops.all`."""
-        return F.all(self, axis, keepdims)
-
-    @_reduction
-    def any(self, axis: AxisLike | None = None, keepdims: bool = False) -> Tensor:
-        """Whether any element over ``axis`` is true; see :func:`tvmgraph.ops.any`."""
-        return F.any(self, axis, keepdims)
-
-    @_reduction
-    def count_nonzero(
-        self, axis: AxisLike = (), keepdims: bool = False, dtype: DTypeLike | None = None
-    ) -> Tensor:
-        """Counts non-zero elements; see :func:`tvmgraph.ops.count_nonzero`."""
-        return F.count_nonzero(self, axis, keepdims, dtypes.int32 if dtype is None else dtype)
-
-    @_reduction
-    def argmax(self, axis: AxisLike | None = None, keepdims: bool = False) -> Tensor:
-        """Index of the largest element; see :func:`tvmgraph.ops.argmax`."""
-        return F.argmax(self, axis, keepdims)
-
-    @_reduction
-    def argmin(self, axis: AxisLike | None = None, keepdims: bool = False) -> Tensor:
-        """Index of the smallest element; see :func:`tvmgraph.ops.argmin`."""
-        return F.argmin(self, axis, keepdims)
-
-    def _extreme(
-        self, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]
-    ) -> Tensor | tuple[Tensor, Tensor]:
-        """``max(dim)`` gives values and indices, ``max()`` and ``max(axis=...)`` only values.
-
-        Several axes give only values, however they are named.
-        """
-        with_indices = "dim" in kwargs or (bool(args) and not {"keepdims", "initial"} & set(kwargs))
-        axis, keepdims, initial, where, indices = _extreme_arguments(*args, **kwargs)
-        one = axis is not None and not isinstance(axis, (tuple, list))
-        if (with_indices or indices) and one:
-            return getattr(F, name)(self, axis, keepdims, initial=initial, where=where)
-        return getattr(F, f"a{name}")(self, axis, keepdims, initial=initial, where=where)
-
-    @of_numpy
-    def max(self, *args: object, **kwargs: object) -> Any:
-        """Largest element over an axis.
-
-        ``max()`` and ``max(axis=..., keepdims=False, *, initial=None, where=None)`` return the
-        values, ``max(dim, keepdim=False)`` and ``max(axis=..., return_indices=True)`` also their
-        indices; see :func:`tvmgraph.ops.max` and :func:`tvmgraph.ops.amax`.
-        """
-        return self._extreme("max", args, kwargs)
-
-    @of_numpy
-    def min(self, *args: object, **kwargs: object) -> Any:
-        """Smallest element over an axis; the argument forms are those of :meth:`max`."""
-        return self._extreme("min", args, kwargs)
-
-    def argmax_with_value(
-        self, axis: int | None = 0, keep_dims: bool = False
-    ) -> tuple[Tensor, Tensor]:
-        """Returns the largest elements along ``axis``, and their indices."""
-        return F.max(self) if axis is None else F.max(self, axis, keep_dims)
-
-    def argmin_with_value(
-        self, axis: int | None = 0, keep_dims: bool = False
-    ) -> tuple[Tensor, Tensor]:
-        """Returns the smallest elements along ``axis``, and their indices."""
-        return F.min(self) if axis is None else F.min(self, axis, keep_dims)
-
-    def _moment(self, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
-        if "correction" in kwargs or "dim" in kwargs:  # that form divides by n - 1 by default
-            kwargs.setdefault("correction", 1)
-        return _moment_call(self, name, *args, **kwargs)
-
-    @of_numpy
-    def std(self, *args: object, **kwargs: object) -> Tensor:
-        """Standard deviation; ``std(axis=None, ddof=0, keepdims=False)`` (see
-        :func:`tvmgraph.ops.std`) or ``std(dim=None, *, correction=1, keepdim=False)``.
-        """
-        return self._moment("std", args, kwargs)
-
-    @of_numpy
-    def var(self, *args: object, **kwargs: object) -> Tensor:
-        """Variance; the argument forms are those of :meth:`std`."""
-        return self._moment("var", args, kwargs)
-
-    @_reduction
-    def median(self, axis: AxisLike = -1, keepdims: bool = False) -> tuple[Tensor, Tensor]:
-        """Lower median along ``axis`` and its index; see :func:`tvmgraph.ops.median`."""
-        return F.median(self, axis, keepdims)
-
-    def ptp(self, axis: AxisLike | None = None, keepdims: bool = False) -> Tensor:
-        """Largest minus smallest element over ``axis``."""
-        return F.amax(self, axis, keepdims) - F.amin(self, axis, keepdims)
-
-    @_axis
-    def cumsum(self, axis: AxisLike | None = None, dtype: DTypeLike | None = None) -> Tensor:
-        """Running sum along ``axis`` (of all elements when None); see
-        :func:`tvmgraph.ops.cumsum`. Integers narrower than int32 are summed in int32.
-        """
-        if dtype is None and not self.dtype.is_float and self.dtype.itemsize < 4:
-            dtype = dtypes.int32
-        return F.cumsum(F.ravel(self), 0, dtype) if axis is None else F.cumsum(self, axis, dtype)
-
-    def trace(
-        self, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: DTypeLike | None = None
-    ) -> Tensor:
-        """Sum of a diagonal, int64 for integers; see :func:`tvmgraph.ops.trace`."""
-        dtype = dtypes.int64 if dtype is None and self.dtype.is_integer else dtype
-        x = self if dtype is None else F.cast(self, dtype)
-        if (offset, axis1, axis2, self.ndim) == (0, 0, 1, 2):
-            return F.trace(x)
-        return F.sum(F.diagonal(x, offset, axis1, axis2), -1)
 
     # ---- order ------------------------------------------------------------------------------
 
@@ -311,17 +78,33 @@ class TensorOverloads:
         """Sorts along ``axis`` and also returns the indices; see :func:`tvmgraph.ops.sort`.
 
         The order of equal elements is always kept, whatever ``stable`` says.
+
+        Args:
+            axis: The axis.
+            descending: Whether the largest element comes first.
+            stable: Kept for MindSpore programs.
         """
         return F.sort(self, axis, descending)
 
     @_axis
     def argsort(self, axis: int = -1, descending: bool = False, stable: bool = False) -> Tensor:
-        """Indices that sort along ``axis``; see :func:`tvmgraph.ops.argsort`."""
+        """Indices that sort along ``axis``; see :func:`tvmgraph.ops.argsort`.
+
+        Args:
+            axis: The axis.
+            descending: Whether the largest element comes first.
+            stable: Kept for MindSpore programs; the order of equal elements is always kept.
+        """
         return F.argsort(self, axis, descending)
 
     def searchsorted(self, v: object, side: str = "left", sorter: object = None) -> Tensor:
         """Positions at which ``v`` fits into the sorted tensor (int32); see
         :func:`tvmgraph.ops.searchsorted`.
+
+        Args:
+            v: Values, a tensor or number.
+            side: ``"left"`` for the first fitting position, ``"right"`` for the last.
+            sorter: Indices that sort this tensor, if it is not sorted.
         """
         v = v if isinstance(v, TensorOverloads) else F.scalar_to_tensor(v, self.dtype)
         return F.searchsorted(self, v, side=side, sorter=sorter, out_int32=True)
@@ -330,13 +113,21 @@ class TensorOverloads:
 
     @_sizes("shape")
     def reshape(self, shape: tuple[int, ...]) -> Tensor:
-        """The same elements in another shape: ``reshape(2, 3)`` or ``reshape((2, 3))``."""
+        """The same elements in another shape: ``reshape(2, 3)`` or ``reshape((2, 3))``.
+
+        Args:
+            shape: The shape; one size may be -1.
+        """
         return F.reshape(self, shape)
 
     def view(self, *shape: object, dtype: dtypes.DType | None = None) -> Tensor:
         """The same elements in another shape; storage is never shared observably.
 
         A dtype instead of a shape reads the bytes of the last axis as its elements.
+
+        Args:
+            *shape: The shape, or a dtype.
+            dtype: The dtype, by name.
 
         Raises:
             ShapeError: if these bytes are not a whole number of them.
@@ -355,12 +146,20 @@ class TensorOverloads:
         return self.from_numpy(np.ascontiguousarray(old).view(kind).copy())
 
     def reshape_as(self, other: Tensor) -> Tensor:
-        """The same elements in the shape of ``other``."""
+        """The same elements in the shape of ``other``.
+
+        Args:
+            other: Tensor with as many elements.
+        """
         return F.reshape(self, other.shape)
 
     @_sizes("new_shape", "sizes")
     def resize(self, new_shape: tuple[int, ...]) -> Tensor:
-        """The first elements in a new shape, padded with zeros at the end when it is larger."""
+        """The first elements in a new shape, padded with zeros at the end when it is larger.
+
+        Args:
+            new_shape: The shape.
+        """
         size, flat = math.prod(new_shape), F.reshape(self, (-1,))
         if size > self.size:
             flat = F.concat((flat, F.zeros((size - self.size,), self.dtype)))
@@ -371,6 +170,10 @@ class TensorOverloads:
 
         Without arguments the axes are reversed; one tuple or ``ndim`` integers give the order;
         two integers are swapped.
+
+        Args:
+            *axes: The order of the axes, or the two axes.
+            **dims: ``dim0`` and ``dim1``, or ``axis0`` and ``axis1``: the two axes.
         """
         if dims:
             return F.swapaxes(self, *axes, **{k.replace("dim", "axis"): v for k, v in dims.items()})
@@ -381,13 +184,23 @@ class TensorOverloads:
 
     @_sizes("axis", "dims")
     def permute(self, axis: tuple[object, ...]) -> Tensor:
-        """Permutes the axes: ``permute(1, 0)`` or ``permute((1, 0))``."""
+        """Permutes the axes: ``permute(1, 0)`` or ``permute((1, 0))``.
+
+        Args:
+            axis: The order of the axes.
+        """
         return F.permute(self, axis)
 
     def squeeze(
         self, *dims: object, dim: AxisLike | None = None, axis: AxisLike | None = None
     ) -> Tensor:
-        """Removes axes of size 1; see :func:`tvmgraph.ops.squeeze`."""
+        """Removes axes of size 1; see :func:`tvmgraph.ops.squeeze`.
+
+        Args:
+            *dims: The axes; none for all of size 1.
+            dim: The axis or axes, by name.
+            axis: The same.
+        """
         if not dims:
             return F.squeeze(self, axis if dim is None else dim)
         return F.squeeze(self, dims[0] if len(dims) == 1 else tuple(dims))
@@ -395,29 +208,51 @@ class TensorOverloads:
     def flatten(
         self, order: str | int = "C", *more: int, start_dim: int = 0, end_dim: int = -1
     ) -> Tensor:
-        """Merges axes: ``flatten(start_dim=0, end_dim=-1)``; ``order`` "F" reads columns first."""
+        """Merges axes: ``flatten(start_dim=0, end_dim=-1)``; ``order`` "F" reads columns first.
+
+        Args:
+            order: ``"C"`` or ``"F"``; or ``start_dim``, an int.
+            *more: ``end_dim``, after ``start_dim``.
+            start_dim: The first axis to merge.
+            end_dim: The last one.
+        """
         if is_int(order):
             order, start_dim, end_dim = "C", order, more[0] if more else end_dim
         return F.flatten(self, order, start_dim=start_dim, end_dim=end_dim)
 
     @_sizes("size")
     def expand(self, size: tuple[object, ...]) -> Tensor:
-        """Repeats axes of size 1 to reach ``size``; -1 keeps an axis."""
+        """Repeats axes of size 1 to reach ``size``; -1 keeps an axis.
+
+        Args:
+            size: The shape.
+        """
         return F.broadcast_to(self, size)
 
     @_sizes("shape")
     def broadcast_to(self, shape: tuple[object, ...]) -> Tensor:
-        """Repeats axes of size 1 to reach ``shape``; see :func:`tvmgraph.ops.broadcast_to`."""
+        """Repeats axes of size 1 to reach ``shape``; see :func:`tvmgraph.ops.broadcast_to`.
+
+        Args:
+            shape: The shape; -1 keeps an axis.
+        """
         return F.broadcast_to(self, shape)
 
     @aliases(x="other")
     def expand_as(self, other: Tensor) -> Tensor:
-        """Repeats axes of size 1 to reach the shape of ``other``."""
+        """Repeats axes of size 1 to reach the shape of ``other``.
+
+        Args:
+            other: Tensor whose shape is reached.
+        """
         return F.broadcast_to(self, other.shape)
 
     @_sizes("size")
     def sum_to_size(self, size: tuple[int, ...]) -> Tensor:
         """Sums over the axes along which ``size`` would be broadcast to this shape.
+
+        Args:
+            size: The shape.
 
         Raises:
             ShapeError: if ``size`` does not broadcast to the tensor's shape.
@@ -437,12 +272,19 @@ class TensorOverloads:
 
     @_sizes("dims", "reps")
     def tile(self, dims: tuple[object, ...]) -> Tensor:
-        """Repeats the whole tensor; see :func:`tvmgraph.ops.tile`."""
+        """Repeats the whole tensor; see :func:`tvmgraph.ops.tile`.
+
+        Args:
+            dims: How often, per axis; missing ones at the front are 1.
+        """
         return F.tile(self, dims)
 
     @_sizes("repeats")
     def repeat(self, repeats: tuple[object, ...]) -> Tensor:
         """Repeats the whole tensor along every axis (``repeats`` covers all axes).
+
+        Args:
+            repeats: How often, per axis; more numbers than axes add axes at the front.
 
         Raises:
             ShapeError: if there are fewer repeats than axes.
@@ -459,64 +301,133 @@ class TensorOverloads:
     def repeat_interleave(
         self, repeats: object, axis: AxisLike | None = None, *, output_size: object = None
     ) -> Tensor:
-        """Repeats every element; see :func:`tvmgraph.ops.repeat_interleave`."""
+        """Repeats every element; see :func:`tvmgraph.ops.repeat_interleave`.
+
+        Args:
+            repeats: How often, a number or one per slice along ``axis``.
+            axis: The axis; ``None`` for the flattened tensor.
+            output_size: Kept for MindSpore programs; the size is computed.
+        """
         return F.repeat_interleave(self, repeats, axis)
 
     @_axis
     def chunk(self, chunks: int, axis: int = 0) -> tuple[Tensor, ...]:
-        """Cuts into ``chunks`` parts; see :func:`tvmgraph.ops.chunk`."""
+        """Cuts into ``chunks`` parts; see :func:`tvmgraph.ops.chunk`.
+
+        Args:
+            chunks: How many parts, at most.
+            axis: The axis.
+        """
         return F.chunk(self, chunks, axis)
 
     @aliases(dim="axis", split_size="split_size_or_sections")
     def split(self, split_size_or_sections: object, axis: int = 0) -> tuple[Tensor, ...]:
-        """Cuts into parts of the given sizes; see :func:`tvmgraph.ops.split`."""
+        """Cuts into parts of the given sizes; see :func:`tvmgraph.ops.split`.
+
+        Args:
+            split_size_or_sections: Size of every part but the last, or a sequence of sizes.
+            axis: The axis.
+        """
         return F.split(self, split_size_or_sections, axis)
 
     def diagonal(self, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Tensor:
-        """The diagonal of a plane; see :func:`tvmgraph.ops.diagonal`."""
+        """The diagonal of a plane; see :func:`tvmgraph.ops.diagonal`.
+
+        Args:
+            offset: Which diagonal: that many columns to the right of the main one.
+            axis1: First axis of the planes.
+            axis2: Second axis of the planes.
+        """
         return F.diagonal(self, offset, axis1, axis2)
 
     def roll(self, shifts: object, dims: AxisLike | None = None) -> Tensor:
-        """Moves elements around cyclically; see :func:`tvmgraph.ops.roll`."""
+        """Moves elements around cyclically; see :func:`tvmgraph.ops.roll`.
+
+        Args:
+            shifts: How many places, a number or one per axis.
+            dims: Axis or axes; ``None`` for the flattened tensor.
+        """
         return F.roll(self, shifts, dims)
 
     # ---- arithmetic -------------------------------------------------------------------------
 
     def add(self, other: object, *, alpha: object = 1) -> Tensor:
-        """Adds ``alpha * other``; see :func:`tvmgraph.ops.add`."""
+        """Adds ``alpha * other``; see :func:`tvmgraph.ops.add`.
+
+        Args:
+            other: A tensor or number that broadcasts with this one.
+            alpha: Factor of ``other``.
+        """
         return F.add(self, other if alpha == 1 else F.mul(other, alpha))
 
     @aliases(y="other")
     def sub(self, other: object, *, alpha: object = 1) -> Tensor:
-        """Subtracts ``alpha * other``; see :func:`tvmgraph.ops.sub`."""
+        """Subtracts ``alpha * other``; see :func:`tvmgraph.ops.sub`.
+
+        Args:
+            other: A tensor or number that broadcasts with this one.
+            alpha: Factor of ``other``.
+        """
         return F.sub(self, other if alpha == 1 else F.mul(other, alpha))
 
     def subtract(self, other: object, alpha: object = 1) -> Tensor:
-        """Subtracts ``alpha * other``; see :func:`tvmgraph.ops.sub`."""
+        """Subtracts ``alpha * other``; see :func:`tvmgraph.ops.sub`.
+
+        Args:
+            other: A tensor or number that broadcasts with this one.
+            alpha: Factor of ``other``.
+        """
         return self.sub(other, alpha=alpha)
 
     @aliases(divisor="other")
     def remainder(self, other: object) -> Tensor:
-        """Remainder with the sign of the divisor; see :func:`tvmgraph.ops.remainder`."""
+        """Remainder with the sign of the divisor; see :func:`tvmgraph.ops.remainder`.
+
+        Args:
+            other: The divisor, a tensor or number that broadcasts with this tensor.
+        """
         return F.remainder(self, other)
 
     @aliases(x2="other")
     def isclose(self, other: object, rtol: float = 1e-5, atol: float = 1e-8,
                 equal_nan: bool = False) -> Tensor:  # fmt: skip
-        """Whether elements are nearly equal; see :func:`tvmgraph.ops.isclose`."""
+        r"""Whether elements are nearly equal: :math:`|self - other| \le atol + rtol |other|`; see
+        :func:`tvmgraph.ops.isclose`.
+
+        Args:
+            other: A tensor or number that broadcasts with this one.
+            rtol: Relative tolerance.
+            atol: Absolute tolerance.
+            equal_nan: Whether NaN equals NaN.
+        """
         return F.isclose(self, other, rtol, atol, equal_nan)
 
     def allclose(self, other: object, rtol: float = 1e-5, atol: float = 1e-8,
                  equal_nan: bool = False) -> bool:  # fmt: skip
-        """Whether all elements are nearly equal."""
+        """Whether all elements are nearly equal.
+
+        Args:
+            other: A tensor or number that broadcasts with this one.
+            rtol: Relative tolerance.
+            atol: Absolute tolerance.
+            equal_nan: Whether NaN equals NaN.
+        """
         return bool(F.all(F.isclose(self, other, rtol, atol, equal_nan)))
 
     def round(self, decimals: int = 0) -> Tensor:
-        """Rounds half to even; see :func:`tvmgraph.ops.round`."""
+        """Rounds half to even; see :func:`tvmgraph.ops.round`.
+
+        Args:
+            decimals: Digits after the point; negative ones round to tens, hundreds and so on.
+        """
         return F.round(self, decimals=decimals)
 
     def qr(self, some: bool = True) -> tuple[Tensor, Tensor]:
-        """QR decomposition, reduced when ``some``; see :func:`tvmgraph.ops.qr`."""
+        """QR decomposition, reduced when ``some``; see :func:`tvmgraph.ops.qr`.
+
+        Args:
+            some: Whether the factors are reduced.
+        """
         return F.qr(self, "reduced" if some else "complete")
 
     def diag(self, diagonal: int = 0) -> Tensor:
@@ -524,33 +435,10 @@ class TensorOverloads:
 
         With ``diagonal`` other than 0: a vector goes to that diagonal of a matrix, and of a
         matrix that diagonal is taken.
+
+        Args:
+            diagonal: Which diagonal: that many columns to the right of the main one.
         """
         if diagonal == 0:
             return F.diag(self)
         return F.diagonal(self, diagonal) if self.ndim == 2 else F.diag_embed(self, diagonal)
-
-
-def _extreme_arguments(
-    axis: AxisLike | None = None,
-    keepdims: bool = False,
-    *,
-    dim: AxisLike | None = None,
-    keepdim: bool = False,
-    keep_dims: bool = False,
-    initial: object = None,
-    where: object = None,
-    return_indices: bool = False,
-) -> tuple[AxisLike | None, bool, object, object, bool]:
-    where = None if where is True else where
-    kept = keepdims or keepdim or keep_dims
-    return (dim if axis is None else axis), kept, initial, where, return_indices
-
-
-def _moment_call(
-    self: TensorOverloads, name: str, axis: AxisLike | None = None, ddof: object = 0,
-    keepdims: bool = False, *,
-    dim: AxisLike | None = None, correction: object = None, keepdim: bool = False,
-) -> Tensor:  # fmt: skip
-    ddof = ddof if correction is None else correction
-    self = F.cast(self, dtypes.float32) if self.dtype.kind in "biu" else self
-    return getattr(F, name)(self, dim if axis is None else axis, ddof, keepdims or keepdim)

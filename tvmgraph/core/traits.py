@@ -240,12 +240,21 @@ def _whole(term: list[str], lead: list[str], rest: int) -> Dims:
 
 
 def letters(count: int) -> list[str]:
-    """Returns names for the dimensions of a tensor."""
+    """Returns names for the dimensions of a tensor.
+
+    Args:
+        count: How many dimensions it has.
+    """
     return [string.ascii_letters[i] if i < 52 else f"d{i}" for i in range(count)]
 
 
 def equation(inputs: Sequence[Sequence[str]], outputs: Sequence[Sequence[str]]) -> str:
-    """Returns the text of an equation, given the words of every operand and result."""
+    """Returns the text of an equation, given the words of every operand and result.
+
+    Args:
+        inputs: For every operand a word per dimension: a name, ``...`` or ``.``.
+        outputs: The same for every result.
+    """
     return "->".join(",".join(map(" ".join, side)) for side in (inputs, outputs))
 
 
@@ -256,7 +265,12 @@ def _named_axes(ndim: int, attrs: Attrs) -> set[int]:
 
 
 def reduced(types: Sequence[TensorType], attrs: Mapping[str, object]) -> str:
-    """The axes in ``axis`` are combined, all others stay."""
+    """The axes in ``axis`` are combined, all others stay.
+
+    Args:
+        types: Types of the operands; the first one is reduced.
+        attrs: Attributes: ``axis`` or ``dims``, and ``keep_dims``.
+    """
     names, axes = letters(types[0].ndim), _named_axes(types[0].ndim, attrs)
     one = ["."] if attrs["keep_dims"] else []
     kept = [w for i, n in enumerate(names) for w in (one if i in axes else [n])]
@@ -264,7 +278,12 @@ def reduced(types: Sequence[TensorType], attrs: Mapping[str, object]) -> str:
 
 
 def all_but_axes(types: Sequence[TensorType], attrs: Mapping[str, object]) -> str:
-    """The axes in ``axis`` or ``dims`` stay whole; all operands and the result have the others."""
+    """The axes in ``axis`` or ``dims`` stay whole; all operands and the result have the others.
+
+    Args:
+        types: Types of the operands, of equally many axes.
+        attrs: Attributes: ``axis`` or ``dims``.
+    """
     ndim = types[0].ndim
     axes = _named_axes(ndim, attrs)
     words = ["." if i in axes else n for i, n in enumerate(letters(ndim))]
@@ -272,7 +291,12 @@ def all_but_axes(types: Sequence[TensorType], attrs: Mapping[str, object]) -> st
 
 
 def broadcast(types: Sequence[TensorType], attrs: Mapping[str, object]) -> str:
-    """All dimensions, which broadcast."""
+    """All dimensions, which broadcast.
+
+    Args:
+        types: Types of the operands.
+        attrs: Attributes, of which none matters.
+    """
     return equation([["..."]] * len(types), [["..."]])
 
 
@@ -303,5 +327,9 @@ def reduction(combine: str) -> Traits:
 
 
 def along_axis(pattern: Pattern = Pattern.OPAQUE) -> Traits:
-    """Returns the traits of a row that treats all axes but those in ``axis`` or ``dims`` alike."""
+    """Returns the traits of a row that treats all axes but those in ``axis`` or ``dims`` alike.
+
+    Args:
+        pattern: How the operator fuses.
+    """
     return Traits(pattern, all_but_axes, batch=Batch.AXIS)

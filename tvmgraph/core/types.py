@@ -71,11 +71,19 @@ class TensorType:
         return self.shape  # pyright: ignore[reportReturnType]
 
     def with_dtype(self, dtype: DType) -> TensorType:
-        """Returns the same shape with another dtype."""
+        """Returns the same shape with another dtype.
+
+        Args:
+            dtype: dtype of the result.
+        """
         return tensor_type(self.shape, dtype, self.device)
 
     def with_shape(self, shape: Iterable[int | Dim]) -> TensorType:
-        """Returns the same dtype with another shape."""
+        """Returns the same dtype with another shape.
+
+        Args:
+            shape: Shape of the result.
+        """
         return tensor_type(tuple(shape), self.dtype, self.device)
 
     def __call__(self, dtype: object = None) -> str:
@@ -106,7 +114,13 @@ _INTERNED: dict[tuple[tuple[object, ...], DType, str], TensorType] = {}
 
 
 def tensor_type(shape: Iterable[int | Dim], dtype: DTypeLike, device: str = "cpu") -> TensorType:
-    """Returns the one :class:`TensorType` of this shape, dtype and device."""
+    """Returns the one :class:`TensorType` of this shape, dtype and device.
+
+    Args:
+        shape: Sizes of the axes, outermost first.
+        dtype: dtype of the elements.
+        device: ``"cpu"``, or a GPU's name.
+    """
     if shape.__class__ is tuple and state.interpreter is None:  # nearly always known
         found = _INTERNED.get((shape, dtype, device))  # pyright: ignore[reportArgumentType]
         if found is not None:

@@ -16,13 +16,25 @@ from tvmgraph.ops.math.complex_columns import parts_of
 
 
 def view_as_real(input: Tensor) -> Tensor:
-    """Returns a complex tensor as a real one whose last axis holds both parts."""
+    """Returns a complex tensor as a real one whose last axis holds both parts.
+
+    Args:
+        input: complex64 or complex128 tensor of shape :math:`(*)`.
+
+    Returns:
+        float32 or float64 tensor of shape :math:`(*, 2)`.
+    """
     found = by_numpy(parts_of, input) if input.dtype in dtypes.COMPLEX else None
     return F.stack((F.real(input), F.imag(input)), -1) if found is None else found
 
 
 def reshape_(input: Tensor, shape: object) -> Tensor:
-    """Returns ``input`` in another shape; see :func:`reshape`."""
+    """Returns ``input`` in another shape; see :func:`reshape`.
+
+    Args:
+        input: Tensor of any shape.
+        shape: The shape; one size may be -1.
+    """
     return F.reshape(input, shape)
 
 
@@ -43,7 +55,15 @@ def add_flags(fn: Any = None, **flags: object) -> Any:
 
 def diff_ext(input: Tensor, n: int = 1, dim: int = -1, prepend: object = None,
              append: object = None) -> Tensor:  # fmt: skip
-    """Returns the ``n``-th differences of neighbours; see :func:`diff`."""
+    """Returns the ``n``-th differences of neighbours; see :func:`diff`.
+
+    Args:
+        input: Tensor of any shape.
+        n: How often neighbours are subtracted.
+        dim: The axis.
+        prepend: Tensor that comes before ``input`` along the axis.
+        append: Tensor that comes after it.
+    """
     return F.diff(input, n, dim, prepend, append)
 
 
@@ -93,7 +113,19 @@ def add_layer_norm(x1: Tensor, x2: Tensor, gamma: Tensor, beta: Tensor, epsilon:
 
 def add_rms_norm(x1: Tensor, x2: Tensor, gamma: Tensor,
                  epsilon: float = 1e-6) -> tuple[Tensor, Tensor, Tensor]:  # fmt: skip
-    """Returns the root-mean-square norm of a sum, the reciprocal root, and the sum."""
+    r"""Normalizes a sum: :math:`y = \gamma x / \sqrt{mean(x^2) + \epsilon}` with :math:`x = x_1 +
+    x_2`.
+
+    Args:
+        x1: Tensor of shape :math:`(*, D)`.
+        x2: Tensor of the same shape.
+        gamma: Factors of shape :math:`(D)`, or of more of the last axes, over which the mean is
+            taken.
+        epsilon: What is added to the mean square.
+
+    Returns:
+        The normalized sum, the reciprocal root, and the sum.
+    """
     total = x1 + x2
     found, rate = F.rms_norm(total, gamma, epsilon)
     return found, rate, total

@@ -43,7 +43,19 @@ def scale_and_translate(
     kernel: str,
     antialias: bool,
 ) -> Tensor:
-    """Resamples [N, H, W, C] to a size, scaled and then moved along both axes."""
+    """Resamples [N, H, W, C] to a size, scaled and then moved along both axes.
+
+    Args:
+        images: Tensor of shape [N, H, W, C].
+        size: Height and width of the result.
+        scale: Factors of height and width, of shape [2].
+        translation: By how many pixels of the result both are moved then, of shape [2].
+        kernel: Name of the resampling kernel, as ``"lanczos3"``.
+        antialias: Whether the kernel widens where images shrink.
+
+    Returns:
+        float32 tensor of shape [N, height, width, C].
+    """
     down, across = (
         _resampling(images.shape[k + 1], count, scale[k], translation[k], kernel, antialias)
         for k, count in enumerate(size)
@@ -80,7 +92,23 @@ def fractional_pool(
     seed: int,
     mean: bool,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Pools [N, H, W, C] by windows of random sizes; also returns where these begin and end."""
+    """Pools [N, H, W, C] by windows of random sizes; also returns where these begin and end.
+
+    Args:
+        x: Tensor of shape [N, H, W, C].
+        ratio: How much smaller every axis gets: [1, h, w, 1], at least 1.
+        pseudo: Whether the sizes of windows come from one drawn number rather than a permutation.
+        overlapping: Whether windows share the pixels at their edges.
+        fixed: Whether ``seed`` decides the draw.
+        seed: Seed of NumPy's generator.
+        mean: Whether windows are averaged rather than their largest element taken.
+
+    Returns:
+        The pooled tensor, and the edges of rows and columns.
+
+    Raises:
+        ArgumentError: if ``x`` or ``ratio`` has another form.
+    """
     if x.ndim != 4 or len(ratio) != 4 or ratio[0] != 1 or ratio[3] != 1 or min(ratio) < 1:
         raise bad(ArgumentError, "images have four axes, and pooling_ratio is [1, h, w, 1], at "
                   "least 1", "FractionalPool", f"x={x.type}, pooling_ratio={ratio!r}")  # fmt: skip
@@ -96,7 +124,15 @@ def fractional_pool(
 
 
 def pool_windows(x: Tensor, rows: Tensor, columns: Tensor, overlapping: bool, mean: bool) -> Tensor:
-    """Returns means, or the largest elements, of windows of [N, H, W, C] between edges."""
+    """Returns means, or the largest elements, of windows of [N, H, W, C] between edges.
+
+    Args:
+        x: Tensor of shape [N, H, W, C].
+        rows: Edges of the windows along H, one more than there are windows.
+        columns: Edges along W.
+        overlapping: Whether windows share the pixels at their edges.
+        mean: Whether to average.
+    """
     found = F.cast(x, float64) if x.dtype.is_integer else x
     for axis, begins in ((1, rows), (2, columns)):
         size, count = x.shape[axis], begins.shape[0] - 1
@@ -140,7 +176,22 @@ def combined_nms(
     boxes: Tensor, scores: Tensor, per_class: int, total: int, overlap: float, least: float,
     pad_per_class: bool, clip: bool,
 ) -> tuple[Tensor, ...]:  # fmt: skip
-    """Suppresses per class [N, boxes, classes], then keeps the best of all classes."""
+    """Suppresses per class [N, boxes, classes], then keeps the best of all classes.
+
+    Args:
+        boxes: Tensor of shape [N, boxes, 1 or classes, 4]: (y1, x1, y2, x2).
+        scores: Tensor of shape [N, boxes, classes].
+        per_class: Boxes that are kept of a class, at most.
+        total: Boxes that are kept of an image, at most.
+        overlap: Share of common area (intersection over union) above which the lower score is
+            dropped.
+        least: Scores up to this are dropped.
+        pad_per_class: Whether the result has at most ``per_class * classes`` rows.
+        clip: Whether boxes are clipped to :math:`[0, 1]`.
+
+    Returns:
+        Boxes, scores and classes of every image, filled with zeros, and how many there are.
+    """
     places, values = boxes.asnumpy(), scores.asnumpy()
     n, _, classes = values.shape
     rows, per_class = int(total), int(per_class)
@@ -174,7 +225,25 @@ def distorted_box(
     whole: bool,
     seed: int,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Draws a part of an image that shows a share of one of its boxes (y1, x1, y2, x2)."""
+    """Draws a part of an image that shows a share of one of its boxes (y1, x1, y2, x2).
+
+    Args:
+        size: Height, width and channels of the image, integers of shape [3].
+        boxes: Boxes relative to the image, of shape [N, boxes, 4].
+        covered: Share of a box that must be visible, of shape [1].
+        ratios: Least and largest width over height.
+        areas: Least and largest share of the image.
+        attempts: How often is drawn before the whole image is taken.
+        whole: Whether the image is taken as the box where there is none.
+        seed: Seed of NumPy's generator; 0 draws from the global stream.
+
+    Returns:
+        Where the part begins, its size, and the part as a box of shape [1, 1, 4].
+
+    Raises:
+        ShapeError: if ``size`` or ``covered`` has another shape.
+        ArgumentError: if there is no box and ``whole`` is false.
+    """
     if covered.shape != (1,) or size.shape != (3,):
         raise bad(ShapeError, "image_size has 3 elements and min_object_covered one",
                   "SampleDistortedBoundingBoxV2",

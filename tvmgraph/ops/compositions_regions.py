@@ -39,7 +39,13 @@ def _kept(overlaps: np.ndarray, threshold: float) -> np.ndarray:
 
 
 def nms_with_mask(bboxes: Tensor, threshold: float) -> tuple[Tensor, Tensor, Tensor]:
-    """Returns the rows sorted by their last element, numbers of these, and which are kept."""
+    """Returns the rows sorted by their last element, numbers of these, and which are kept.
+
+    Args:
+        bboxes: Tensor of shape [N, 5]: two corners and the score.
+        threshold: Share of common area (intersection over union) above which the lower score is
+            dropped.
+    """
     rows = bboxes.asnumpy()
     order = np.argsort(-rows[:, 4], kind="stable")
     kept = _kept(_overlaps(rows[order, :4].astype(np.float32)), threshold)
@@ -55,7 +61,19 @@ def non_max_suppression(
     least: float,
     overlaps: bool = False,
 ) -> Tensor:
-    """Returns the numbers of the boxes (or rows of a table of overlaps) that are kept."""
+    """Returns the numbers of the boxes (or rows of a table of overlaps) that are kept.
+
+    Args:
+        boxes: Boxes of shape [N, 4], or overlaps of shape [N, N].
+        scores: Tensor of shape [N].
+        limit: Boxes that are kept, at most.
+        threshold: Overlap above which the lower score is dropped.
+        least: Scores up to this are dropped.
+        overlaps: Whether ``boxes`` are overlaps.
+
+    Returns:
+        int32 numbers, the best score first.
+    """
     table, values = boxes.asnumpy().astype(np.float32), scores.asnumpy()
     order = np.argsort(-values, kind="stable")
     order = order[values[order] > float(least)]
@@ -66,7 +84,19 @@ def non_max_suppression(
 def roi_align(
     features: Tensor, rois: Tensor, size: tuple[int, int], scale: float, samples: int, end: int
 ) -> Tensor:
-    """Averages features at places within regions: rows (image, x1, y1, x2, y2)."""
+    """Averages features at places within regions: rows (image, x1, y1, x2, y2).
+
+    Args:
+        features: Tensor of shape [N, C, H, W].
+        rois: Tensor of shape [regions, 5].
+        size: Height and width of the result.
+        scale: Factor from the regions' coordinates to those of the features.
+        samples: Places per axis of a bin; 0 takes as many as the size of the region asks for.
+        end: What is added to the far corner of a region, 0 or 1.
+
+    Returns:
+        Tensor of shape [regions, C, height, width].
+    """
     if samples > 0:
         return _roi_align(features, rois, size, scale, (samples, samples), end)
     # about one place per pixel: as many as the size of each region asks for
@@ -191,7 +221,15 @@ def _bordered(x: Tensor, pads: list[tuple[int, int]], fill: float) -> Tensor:
 def extract_patches(
     x: Tensor, kernel: object, stride: PerAxis, rates: object, padding: str
 ) -> Tensor:
-    """Puts the elements of every window along the channels: [..., places * C, out...]."""
+    """Puts the elements of every window along the channels: [..., places * C, out...].
+
+    Args:
+        x: Tensor of shape [N, C, *spatial].
+        kernel: Sizes of the windows.
+        stride: Distances of neighbouring windows.
+        rates: Distances of neighbouring elements of a window.
+        padding: ``"SAME"`` or ``"VALID"``.
+    """
     count = x.ndim - 2
     kernel, stride, rates = (_spatial(v, count) for v in (kernel, stride, rates))
     if padding.upper() == "SAME":
@@ -201,7 +239,15 @@ def extract_patches(
 
 
 def dilation2d(x: Tensor, kernel: Tensor, stride: PerAxis, rates: object, pad_mode: str) -> Tensor:
-    """Returns the largest sum of a window and a kernel [C, h, w]."""
+    """Returns the largest sum of a window and a kernel [C, h, w].
+
+    Args:
+        x: Tensor of shape [N, C, H, W].
+        kernel: What is added to a window.
+        stride: Distances of neighbouring windows.
+        rates: Distances of neighbouring elements of a window.
+        pad_mode: ``"SAME"`` or ``"VALID"``.
+    """
     size = kernel.shape[1:]
     stride, rates = _spatial(stride, 2), _spatial(rates, 2)
     if pad_mode.upper() == "SAME":
@@ -216,7 +262,15 @@ def dilation2d(x: Tensor, kernel: Tensor, stride: PerAxis, rates: object, pad_mo
 def max_pool_with_argmax(
     x: Tensor, kernel: object, stride: PerAxis, pad_mode: str, data_format: str
 ) -> tuple[Tensor, Tensor]:
-    """Returns the largest elements of windows and where they are in an image (int32)."""
+    """Returns the largest elements of windows and where they are in an image (int32).
+
+    Args:
+        x: Tensor of shape [N, C, H, W], or [N, H, W, C].
+        kernel: Sizes of the windows.
+        stride: Distances of neighbouring windows.
+        pad_mode: ``"SAME"`` or ``"VALID"``.
+        data_format: ``"NCHW"`` or ``"NHWC"``.
+    """
     if data_format == "NHWC":
         x = F.transpose(x, (0, 3, 1, 2))
     kernel, stride = _spatial(kernel, 2), _spatial(stride, 2)
@@ -243,7 +297,17 @@ def max_pool3d_argmax(
     ceil_mode: bool,
     dtype: DTypeLike,
 ) -> tuple[Tensor, Tensor]:
-    """Returns the largest elements of windows and where they are in a volume."""
+    """Returns the largest elements of windows and where they are in a volume.
+
+    Args:
+        x: Tensor of shape [N, C, D, H, W].
+        ksize: Sizes of the windows.
+        strides: Distances of neighbouring windows.
+        pads: Padding of every axis.
+        dilation: Distances of neighbouring elements of a window.
+        ceil_mode: Whether windows that reach beyond the end count.
+        dtype: dtype of the positions.
+    """
     values, where = F.max_pool3d(
         x, _spatial(ksize, 3), _spatial(strides, 3), _spatial(pads, 3), _spatial(dilation, 3),
         ceil_mode, return_indices=True,
@@ -258,6 +322,12 @@ def fractional_max_pool(
 
     They come with where they are in an image or volume (int64). The samples' last axis begins with
     the last axis of the images, as that of PyTorch does.
+
+    Args:
+        x: Tensor of shape [N, C, H, W] or [N, C, D, H, W].
+        samples: Tensor of shape [N, C, axes].
+        ksize: Sizes of the windows.
+        size: Sizes of the result.
     """
     count = x.ndim - 2
     kernel, size = _spatial(ksize, count), _spatial(size, count)
@@ -295,7 +365,17 @@ def _fractional_starts(sample: Tensor, size: int, kernel: int, count: int) -> Te
 
 
 def resize_area(images: Tensor, size: Sequence[int], align_corners: bool) -> Tensor:
-    """Averages the area of [N, H, W, C] that every pixel of the result covers."""
+    """Averages the area of [N, H, W, C] that every pixel of the result covers.
+
+    Args:
+        images: Tensor of shape [N, H, W, C].
+        size: Height and width of the result.
+        align_corners: Whether the first and last points of both grids coincide; otherwise pixels
+            are areas.
+
+    Returns:
+        float32 tensor.
+    """
     height, width = (int(v) for v in (size.asnumpy() if isinstance(size, Tensor) else size))
     x = F.transpose(F.cast(images, float32), (0, 3, 1, 2))
     down, across = (_area(n, m, align_corners) for n, m in zip(x.shape[2:], (height, width)))
@@ -318,7 +398,15 @@ def adjust_hsv(
     to_hsv: Callable[[Tensor], Tensor],
     to_rgb: Callable[[Tensor], Tensor],
 ) -> Tensor:
-    """Adds to the hue and multiplies the saturation of colours along the last axis."""
+    """Adds to the hue and multiplies the saturation of colours along the last axis.
+
+    Args:
+        images: Tensor of shape [*, 3] with elements in :math:`[0, 1]`.
+        turn: What is added to the hue, 1 being once around.
+        factor: Factor of the saturation.
+        to_hsv: Converts RGB to HSV.
+        to_rgb: Converts it back.
+    """
     hsv = to_hsv(images)
     hue = F.floor_mod(hsv[..., 0] + turn, 1.0)
     return to_rgb(F.stack((hue, F.clamp(hsv[..., 1] * factor, 0.0, 1.0), hsv[..., 2]), -1))
@@ -361,6 +449,10 @@ def extract_glimpse(
 
 
 def matrix_logarithm(x: Tensor) -> Tensor:
-    """Returns the logarithm of complex matrices that can be diagonalized."""
+    """Returns the logarithm of complex matrices that can be diagonalized.
+
+    Args:
+        x: complex64 or complex128 tensor of shape [*, n, n].
+    """
     values, vectors = F.eig(x)
     return F.matmul(vectors * F.expand_dims(F.log(values), -2), F.inverse(vectors))

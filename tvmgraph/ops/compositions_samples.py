@@ -9,7 +9,7 @@ from typing import Any
 from tvmgraph import hooks
 from tvmgraph.core.arguments import DTypeLike, PerAxis
 from tvmgraph.core.op import F
-from tvmgraph.core.random import Seed
+from tvmgraph.core.random import Generator, Seed
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.dtypes import float32
 from tvmgraph.errors import ArgumentError
@@ -155,9 +155,14 @@ def random_poisson(
     return _poisson(shape, rate, dtype, seed)
 
 
-def bernoulli_ext(input: Tensor, *, generator: object = None) -> Tensor:
-    """Draws ones with the probabilities ``input``, else zeros."""
-    return F.cast(F.bernoulli(F.ones_like(input), input), input.dtype)
+def bernoulli_ext(input: Tensor, *, generator: Generator | None = None) -> Tensor:
+    """Draws ones with the probabilities ``input``, else zeros.
+
+    Args:
+        input: Probabilities in :math:`[0, 1]`, of any shape.
+        generator: Where the numbers come from; by default the global stream.
+    """
+    return F.cast(F.bernoulli(F.ones_like(input), input, generator), input.dtype)
 
 
 def linearize(fn: Callable[..., object], inputs: object) -> tuple[object, Callable[..., object]]:

@@ -25,7 +25,18 @@ from tvmgraph.ops.effects.assignment import values_of
 def ctc_loss_and_gradient(
     x: Tensor, indices: Tensor, values: Tensor, lengths: Tensor, op: str
 ) -> tuple[Tensor, Tensor]:
-    """Returns losses [N] of logits [T, N, C] whose last class is the blank, and their gradient."""
+    """Returns losses [N] of logits [T, N, C] whose last class is the blank, and their gradient.
+
+    Args:
+        x: Logits of shape [T, N, C].
+        indices: Positions of the labels (sequence, place), of shape [L, 2].
+        values: The labels, of shape [L].
+        lengths: Steps of every sequence, of shape [N].
+        op: Name of the function, for errors.
+
+    Raises:
+        ArgumentError: if a sequence has no label.
+    """
     pairs, labels = indices.asnumpy(), values.asnumpy()
     batch, classes = x.shape[1:]
     counts = np.bincount(pairs[:, 0], minlength=batch)
@@ -44,7 +55,16 @@ def ctc_loss_and_gradient(
 
 
 def ctc_greedy_decoder(x: Tensor, lengths: Tensor, merge: bool) -> tuple[Tensor, ...]:
-    """Returns places, classes, size and the negative sum of the largest logits of [T, N, C]."""
+    """Returns places, classes, size and the negative sum of the largest logits of [T, N, C].
+
+    Args:
+        x: Logits of shape [T, N, C]; the last class is the blank.
+        lengths: Steps of every sequence, of shape [N].
+        merge: Whether a class that follows itself counts once.
+
+    Raises:
+        ArgumentError: if a length is larger than T.
+    """
     scores, sizes = x.asnumpy(), lengths.asnumpy()
     if sizes.max(initial=0) > len(scores):
         raise either(ArgumentError, RuntimeError)(
@@ -69,7 +89,16 @@ def ctc_greedy_decoder(x: Tensor, lengths: Tensor, merge: bool) -> tuple[Tensor,
 def edit_distance(
     hypothesis: tuple[Tensor, Tensor, Tensor], truth: tuple[Tensor, Tensor, Tensor], relative: bool
 ) -> Tensor:
-    """Returns Levenshtein distances of sequences given by places, values and shape."""
+    """Returns Levenshtein distances of sequences given by places, values and shape.
+
+    Args:
+        hypothesis: Places, values and shape of the sequences.
+        truth: Those that they are compared with.
+        relative: Whether distances are divided by the lengths of ``truth``.
+
+    Returns:
+        float32 tensor of the sequences' shape without its last axis.
+    """
     guesses, wanted = (_sequences(*(t.asnumpy() for t in s)) for s in (hypothesis, truth))
     shape = np.maximum(*(s[2].asnumpy()[:-1] for s in (hypothesis, truth)))
     found = np.zeros(shape, np.float32)
@@ -100,13 +129,24 @@ def _levenshtein(a: Sequence[object], b: Sequence[object]) -> int:
 
 
 def list_diff(x: Tensor, y: Tensor, dtype: DTypeLike) -> tuple[Tensor, Tensor]:
-    """Returns the elements of ``x`` that are not in ``y``, and where they are."""
+    """Returns the elements of ``x`` that are not in ``y``, and where they are.
+
+    Args:
+        x: Tensor of shape [N].
+        y: Tensor of shape [M].
+        dtype: dtype of the positions.
+    """
     where = np.flatnonzero(~np.isin(x.asnumpy(), y.asnumpy()))
     return F.gather(x, Tensor(where), 0), F.cast(Tensor(where), dtype)
 
 
 def accidental_hits(true: Tensor, sampled: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """Returns where sampled classes are true ones: rows, places, and a weight that hides them."""
+    """Returns where sampled classes are true ones: rows, places, and a weight that hides them.
+
+    Args:
+        true: Classes of shape [rows, true ones].
+        sampled: Classes of shape [S].
+    """
     rows, _, places = np.nonzero(true.asnumpy()[:, :, None] == sampled.asnumpy())
     hidden = np.full(len(rows), -np.finfo(np.float32).max, np.float32)
     dtype = true.dtype
@@ -120,6 +160,19 @@ def candidates(
     """Returns sampled classes [S] and how often the true and the sampled ones are expected.
 
     Classes come with probability 1/R, or log((k + 2) / (k + 1)) / log(R + 1) when ``logarithmic``.
+
+    Args:
+        true: Classes of any shape; their dtype is the sampled ones'.
+        count: How many classes are sampled.
+        unique: Whether no class is sampled twice.
+        limit: Number R of classes.
+        seed: Seed of NumPy's generator; 0 draws one from the global stream.
+        logarithmic: Whether lower classes are more frequent.
+        op: Name of the function, for errors.
+        avoid: Whether the true classes are left out.
+
+    Raises:
+        ArgumentError: if more unique classes are sampled than there are.
     """
     every = np.arange(limit)
     allowed = np.full(limit, 1 / limit)
@@ -159,7 +212,13 @@ def _drawn(
 
 
 def no_repeat_ngram(state: Tensor, scores: Tensor, size: int) -> Tensor:
-    """Makes words impossible that would repeat an n-gram: [B, K, L] words, [B, K, V] scores."""
+    """Makes words impossible that would repeat an n-gram: [B, K, L] words, [B, K, V] scores.
+
+    Args:
+        state: The words so far, integers of shape [B, K, L].
+        scores: Scores of the next word, of shape [B, K, V].
+        size: Words of an n-gram.
+    """
     length, words = state.shape[-1], scores.shape[-1]
     least = float(np.finfo(scores.dtype.numpy).min)
     vocabulary = tensor_from_numpy(np.arange(words, dtype=np.int64))
@@ -176,7 +235,15 @@ def no_repeat_ngram(state: Tensor, scores: Tensor, size: int) -> Tensor:
 
 
 def bitpack(x: Tensor, threshold: NumberLike) -> Tensor:
-    """Packs eight comparisons ``x > threshold`` of the last axis into a byte."""
+    """Packs eight comparisons ``x > threshold`` of the last axis into a byte.
+
+    Args:
+        x: Tensor whose last axis is a multiple of 8.
+        threshold: What elements are compared with.
+
+    Returns:
+        uint8 tensor; the first element of eight is the highest bit.
+    """
     bits = F.cast(x > threshold, int32)
     bits = F.reshape(bits, (*x.shape[:-1], x.shape[-1] // 8, 8))
     powers = tensor_from_numpy(2 ** np.arange(7, -1, -1, dtype=np.int32))
@@ -186,7 +253,15 @@ def bitpack(x: Tensor, threshold: NumberLike) -> Tensor:
 def confusion(
     labels: Tensor, predictions: Tensor, count: int, weights: object, dtype: DTypeLike
 ) -> Tensor:
-    """Counts pairs of a label and a prediction: [count, count]."""
+    """Counts pairs of a label and a prediction: [count, count].
+
+    Args:
+        labels: Classes of shape [N].
+        predictions: Classes of shape [N].
+        count: Number of classes.
+        weights: What every pair counts, of shape [N]; ``None`` for 1.
+        dtype: dtype of the result.
+    """
     numbers = tensor_from_numpy(np.arange(count, dtype=np.int64))
     rows, columns = (
         F.cast(F.equal(F.cast(v, int64).expand_dims(-1), numbers), float32)
@@ -198,7 +273,14 @@ def confusion(
 
 
 def fixed_histogram(x: Tensor, bounds: Tensor, count: int, dtype: DTypeLike) -> Tensor:
-    """Counts elements in equal parts of an interval; those outside are in the outermost parts."""
+    """Counts elements in equal parts of an interval; those outside are in the outermost parts.
+
+    Args:
+        x: Tensor of any shape.
+        bounds: Ends of the interval, of shape [2].
+        count: Number of parts.
+        dtype: dtype of the counts.
+    """
     low, high = bounds[0], bounds[1]
     place = F.floor((F.reshape(x, (-1,)) - low) / (high - low) * count)
     place = F.cast(F.clamp(place, 0, count - 1), int64)
@@ -207,7 +289,14 @@ def fixed_histogram(x: Tensor, bounds: Tensor, count: int, dtype: DTypeLike) -> 
 
 
 def checked_numbers(x: Tensor) -> Tensor:
-    """Returns ``x``, or raises where it holds NaN or infinite elements."""
+    """Returns ``x``, or raises where it holds NaN or infinite elements.
+
+    Args:
+        x: Tensor of any shape.
+
+    Raises:
+        ArgumentError: if it does.
+    """
     if not bool(F.all(F.isfinite(x)).asnumpy()):
         raise bad(ArgumentError, "there are NaN or infinite elements", "CheckNumerics",
                   f"x={x.type}")  # fmt: skip
@@ -218,7 +307,20 @@ def adam_delta(
     m: Tensor, v: Tensor, beta1_power: Expr, beta2_power: Expr, lr: Expr, beta1: Expr, beta2: Expr,
     epsilon: Expr, grad: Tensor, nesterov: bool,
 ) -> Tensor:  # fmt: skip
-    """Updates the means of Adam and returns by what the weights change."""
+    r"""Updates the means of Adam and returns by what the weights change.
+
+    Args:
+        m: Mean of the gradients, which is updated.
+        v: Mean of their squares, which is updated.
+        beta1_power: :math:`\beta_1^t` of step :math:`t`.
+        beta2_power: :math:`\beta_2^t` of step :math:`t`.
+        lr: Learning rate.
+        beta1: Decay of ``m``.
+        beta2: Decay of ``v``.
+        epsilon: What is added to the root.
+        grad: The gradient.
+        nesterov: Whether the step looks ahead.
+    """
     mean = F.assign(m, m * beta1 + grad * (1 - beta1))
     square = F.assign(v, v * beta2 + F.square(grad) * (1 - beta2))
     rate = lr * F.sqrt(F.cast(1 - beta2_power, float32)) / (1 - beta1_power)
@@ -229,14 +331,36 @@ def adam_delta(
 def keras_momentum(
     var: Tensor, accum: Tensor, lr: NumberLike, grad: Tensor, momentum: NumberLike, nesterov: bool
 ) -> tuple[Tensor, Tensor]:
-    """A step with a velocity that holds the learning rate."""
+    r"""A step with a velocity that holds the learning rate: :math:`v = m v - lr\, g`, :math:`w = w
+    + v`.
+
+    Args:
+        var: The Parameter :math:`w`.
+        accum: The velocity :math:`v`, a Parameter.
+        lr: Learning rate.
+        grad: The gradient :math:`g`.
+        momentum: :math:`m`.
+        nesterov: Whether the step looks ahead: :math:`w = w + m v - lr\, g`.
+
+    Returns:
+        Both as they are after the step.
+    """
     new = F.assign(accum, accum * momentum - grad * lr)
     F.assign_add(var, new * momentum - grad * lr if nesterov else new)
     return values_of(var, accum)
 
 
 def least_squares(matrix: Tensor, rhs: Tensor, l2: object) -> Tensor:
-    """Returns x with the least ``|matrix x - rhs|^2 + l2 |x|^2``."""
+    """Returns x with the least ``|matrix x - rhs|^2 + l2 |x|^2``.
+
+    Args:
+        matrix: Tensor of shape [*, M, N].
+        rhs: Tensor of shape [*, M, K].
+        l2: Weight of the regularization.
+
+    Returns:
+        Tensor of shape [*, N, K].
+    """
     turned = F.swapaxes(matrix, -1, -2)
     square = F.matmul(turned, matrix)
     size = square.shape[-1]
@@ -245,7 +369,14 @@ def least_squares(matrix: Tensor, rhs: Tensor, l2: object) -> Tensor:
 
 
 def padded_permutation(n: Tensor, length: int, pad: int, dtype: DTypeLike) -> Tensor:
-    """Returns the first numbers in random order, then ``pad`` up to a length."""
+    """Returns the first numbers in random order, then ``pad`` up to a length.
+
+    Args:
+        n: How many numbers, an integer tensor of one element.
+        length: Size of the result.
+        pad: What follows the numbers.
+        dtype: dtype of the result.
+    """
     count = int(n.asnumpy().reshape(-1)[0])
     rest = F.full((length - count,), pad, dtype=int64)
     return F.cast(F.concat((F.cast(F.randperm(count), int64), rest), 0), dtype)
@@ -254,7 +385,14 @@ def padded_permutation(n: Tensor, length: int, pad: int, dtype: DTypeLike) -> Te
 def ragged_range(
     starts: Tensor, limits: Tensor, deltas: Tensor, dtype: DTypeLike
 ) -> tuple[Tensor, Tensor]:
-    """Returns where each range begins among all of them, and their numbers."""
+    """Returns where each range begins among all of them, and their numbers.
+
+    Args:
+        starts: First number of every range.
+        limits: Where every range ends, excluded.
+        deltas: Distances of neighbouring numbers.
+        dtype: dtype of the positions.
+    """
     parts = [
         np.arange(*row)
         for row in zip(*(t.asnumpy().reshape(-1).tolist() for t in (starts, limits, deltas)))
@@ -268,6 +406,12 @@ def poisson(shape: Any, rate: object, dtype: DTypeLike, seed: Seed = None) -> Te
 
     The sum of probabilities up to k is the upper incomplete gamma function of k + 1. Rates above
     500 take the normal distribution of their mean and deviation, which is within 0.02 of it.
+
+    Args:
+        shape: The leading sizes of the result, a sequence or tensor.
+        rate: Rates, a number or tensor of any shape.
+        dtype: dtype of the result.
+        seed: ``None`` continues the global stream; an int gives the same numbers every time.
     """
     rates = F.cast(rate if isinstance(rate, Tensor) else Tensor(rate, float32), float32)
     sizes = shape.asnumpy() if isinstance(shape, Tensor) else np.atleast_1d(shape)
@@ -287,7 +431,16 @@ def poisson(shape: Any, rate: object, dtype: DTypeLike, seed: Seed = None) -> Te
 def truncated_normal_between(
     shape: Sequence[int], mean: object, stdevs: object, low: object, high: object, seed: object
 ) -> Tensor:
-    """Draws normal numbers within bounds by the inverse of their distribution."""
+    """Draws normal numbers within bounds by the inverse of their distribution.
+
+    Args:
+        shape: Sizes of the result, a sequence or tensor.
+        mean: Means of the distributions, one per slice of the first axis or one for all.
+        stdevs: Standard deviations.
+        low: Lower bounds.
+        high: Upper bounds.
+        seed: ``None`` continues the global stream; an int gives the same numbers every time.
+    """
     sizes = [int(s) for s in (shape.asnumpy() if isinstance(shape, Tensor) else shape)]
     column = [F.reshape(F.cast(v, float32), (-1,) + (1,) * (len(sizes) - 1))
               for v in (mean, stdevs, low, high)]  # fmt: skip
@@ -301,7 +454,17 @@ def truncated_normal_between(
 def fft_with_size(
     x: Tensor, ndim: int, inverse: bool, real: bool, norm: str, onesided: bool, sizes: Sequence[int]
 ) -> Tensor:
-    """Transforms the last axes by Fourier's sums."""
+    """Transforms the last axes by Fourier's sums.
+
+    Args:
+        x: Tensor whose last ``ndim`` axes are transformed.
+        ndim: Number of axes, 1 to 3.
+        inverse: Whether to transform back.
+        real: Whether ``x``, or what is transformed back to, is real.
+        norm: ``"forward"``, ``"backward"`` or ``"ortho"``.
+        onesided: Whether only half of the spectrum of real numbers is kept.
+        sizes: Sizes of the axes of the inverse transform of half a spectrum; ``()`` for even ones.
+    """
     axes = tuple(range(-ndim, 0))
     if not real:
         return (F.ifftn if inverse else F.fftn)(x, None, axes, norm)

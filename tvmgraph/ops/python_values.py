@@ -81,6 +81,9 @@ globals().update({name: _scalar(name, *row) for name, row in _SCALAR.items()})
 def scalar_log(x: object) -> float:
     """Natural logarithm of a Python number.
 
+    Args:
+        x: A positive int or float.
+
     Example:
         >>> ops.scalar_log(1)
         0.0
@@ -91,6 +94,9 @@ def scalar_log(x: object) -> float:
 def scalar_uadd(x: object) -> int | float:
     """Returns a Python number unchanged.
 
+    Args:
+        x: An int or float.
+
     Example:
         >>> ops.scalar_uadd(2)
         2
@@ -100,6 +106,9 @@ def scalar_uadd(x: object) -> int | float:
 
 def scalar_usub(x: object) -> int | float:
     """Negates a Python number.
+
+    Args:
+        x: An int or float.
 
     Example:
         >>> ops.scalar_usub(2)

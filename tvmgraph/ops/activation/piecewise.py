@@ -200,6 +200,9 @@ def _with_slopes(input: Tensor, weight: Tensor) -> Tensor:
 def sigmoid(input: Tensor) -> Tensor:
     r"""Logistic function, elementwise: :math:`y = 1 / (1 + e^{-x})`.
 
+    Args:
+        input: Tensor of any shape; integers are computed in float32.
+
     Example:
         >>> ops.sigmoid(Tensor([0.0, 1.0]))
         Tensor(shape=[2], dtype=Float32, value= [ 5.00000000e-01,  7.31058598e-01])
@@ -228,6 +231,9 @@ def _silu(m: TirMath, x: Expr) -> Expr:
 def silu(input: Tensor) -> Tensor:
     r"""Sigmoid linear unit (swish), elementwise: :math:`y = x \sigma(x)`.
 
+    Args:
+        input: Tensor of any shape; integers are computed in float32.
+
     Example:
         >>> ops.silu(Tensor([0.0, 1.0]))
         Tensor(shape=[2], dtype=Float32, value= [ 0.00000000e+00,  7.31058598e-01])
@@ -253,6 +259,9 @@ def _ramp(m: Formulas, x: Expr) -> Expr:
 def hardsigmoid(input: Tensor) -> Tensor:
     r"""Piecewise linear sigmoid, elementwise: :math:`y = \max(0, \min(1, x/6 + 1/2))`.
 
+    Args:
+        input: Tensor of any shape; integers are computed in float32.
+
     Example:
         >>> ops.hardsigmoid(Tensor([-4.0, 0.0, 4.0]))
         Tensor(shape=[3], dtype=Float32, value= [ 0.00000000e+00,  5.00000000e-01,  1.00000000e+00])
@@ -269,6 +278,9 @@ def hardsigmoid(input: Tensor) -> Tensor:
 )
 def hardswish(input: Tensor) -> Tensor:
     r"""Piecewise swish, elementwise: :math:`y = x \max(0, \min(1, x/6 + 1/2))`.
+
+    Args:
+        input: Tensor of any shape; integers are computed in float32.
 
     Example:
         >>> ops.hardswish(Tensor([-4.0, 1.0, 4.0]))

@@ -200,6 +200,9 @@ def _onnx_selu(O: OnnxOps, x: OnnxNamed) -> OnnxNamed:
 def selu(input_x: Tensor) -> Tensor:
     r"""Scaled exponential linear unit, elementwise: :math:`s \cdot elu(x, \alpha)`.
 
+    Args:
+        input_x: Tensor of any shape; integers are computed in float32.
+
     Returns:
         Tensor of ``input_x``'s shape; :math:`s \approx 1.0507`, :math:`\alpha \approx 1.6733`.
 
@@ -331,6 +334,9 @@ def softplus(input: Tensor, beta: float = 1, threshold: float = 20) -> Tensor:
 def logsigmoid(x: Tensor) -> Tensor:
     r"""Logarithm of the sigmoid, elementwise and without overflow: :math:`y = \ln \sigma(x)`.
 
+    Args:
+        x: Tensor of any shape; integers are computed in float32.
+
     Example:
         >>> ops.logsigmoid(Tensor([-1.0, 0.0, 1.0]))
         Tensor(shape=[3], dtype=Float32, value= [-1.31326163e+00, -6.93147182e-01, -3.13261628e-01])
@@ -353,6 +359,9 @@ def _mish(m: Formulas, x: Expr) -> Expr:
 @formula_row("mish", _mish, _vjp_mish, "Mish", long=True)
 def mish(x: Tensor) -> Tensor:
     r"""Mish, elementwise: :math:`y = x \tanh(\ln(1 + e^x))`.
+
+    Args:
+        x: Tensor of any shape; integers are computed in float32.
 
     Example:
         >>> ops.mish(Tensor([-1.0, 0.0, 1.0]))

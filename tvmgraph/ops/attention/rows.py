@@ -27,12 +27,22 @@ _AXES = "BNSD"
 
 
 def extents(shape: tuple[object, ...], layout: str) -> tuple[Any, ...]:
-    """The extents of a tensor in the order batch, heads, sequence, size."""
+    """The extents of a tensor in the order batch, heads, sequence, size.
+
+    Args:
+        shape: Sizes of the axes in ``layout``'s order.
+        layout: The order of the axes, four letters.
+    """
     return tuple(shape[layout.index(axis)] for axis in _AXES)
 
 
 def in_layout(extents: tuple[object, ...], layout: str) -> tuple[Any, ...]:
-    """Extents in the order batch, heads, sequence, size as the shape of a tensor."""
+    """Extents in the order batch, heads, sequence, size as the shape of a tensor.
+
+    Args:
+        extents: The four sizes.
+        layout: The order of the axes, four letters.
+    """
     named = dict(zip(_AXES, extents))
     return tuple(named[axis] for axis in layout)
 
@@ -44,7 +54,21 @@ def infer_attention(
     fill: float | None,
     layouts: tuple[str, ...],
 ) -> TensorType:
-    """The type of the result; checks that query, key, value and mask fit together."""
+    """The type of the result; checks that query, key, value and mask fit together.
+
+    Args:
+        *inputs: Types of query, key, value and possibly a mask.
+        scale: Factor of the scores.
+        diagonal: Keys that come later than a query by more than this are hidden; ``None`` hides
+            none.
+        fill: What replaces the scores where a bool mask holds; ``None`` if the mask is added.
+        layouts: Orders of the axes of query, key, value and result.
+
+    Raises:
+        ShapeError: if shapes do not fit together.
+        DTypeError: if dtypes do not.
+        ArgumentError: if there are too many operands, or a layout is none.
+    """
     if len(inputs) not in (3, 4):
         raise ArgumentError("query, key, value and at most one mask are needed")
     check_layouts(layouts, 4)
@@ -61,7 +85,15 @@ def infer_attention(
 
 
 def check_layouts(layouts: tuple[str, ...], count: int) -> None:
-    """Requires ``count`` orders of the axes."""
+    """Makes sure that there are some number of orders of the axes.
+
+    Args:
+        layouts: The orders.
+        count: How many there must be.
+
+    Raises:
+        ArgumentError: if there are more or less, or one is no order.
+    """
     if len(layouts) != count or any(sorted(layout) != sorted(_AXES) for layout in layouts):
         raise ArgumentError(f"layouts must be {count} orders of the letters {_AXES}")
 
@@ -110,7 +142,19 @@ def numpy_scores(
     fill: float | None,
     layouts: tuple[str, ...],
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The masked scores, and where they do not depend on query and key."""
+    """The masked scores, and where they do not depend on query and key.
+
+    Args:
+        *inputs: Query, key, value and possibly a mask.
+        scale: Factor of the scores.
+        diagonal: Keys that come later than a query by more than this are hidden; ``None`` hides
+            none.
+        fill: What replaces the scores where a bool mask holds; ``None`` if the mask is added.
+        layouts: Orders of the axes of query, key, value and result.
+
+    Returns:
+        Both of shape (batch, heads, queries, keys).
+    """
     q = in_order(inputs[0], layouts[0])
     k = in_order(inputs[1], layouts[1], q.shape[1])
     scores = np.matmul(q, k.swapaxes(2, 3)) * q.dtype.type(scale)

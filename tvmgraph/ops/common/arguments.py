@@ -20,6 +20,9 @@ def named(name: str) -> Callable[[F], F]:
     """Gives a row the name of the public function that prepares its arguments.
 
     Errors then name the function that the user called.
+
+    Args:
+        name: The name without ``ops.``.
     """
 
     def rename(function: F) -> F:
@@ -32,7 +35,15 @@ def named(name: str) -> Callable[[F], F]:
 def bad(
     error: type[TvmgraphError], message: str, op: str, got: object = "", fix: str = ""
 ) -> TvmgraphError:
-    """Returns an error of a public function with all parts of its message."""
+    """Returns an error of a public function with all parts of its message.
+
+    Args:
+        error: Class of the error.
+        message: What is wrong.
+        op: Name of the function without ``ops.``.
+        got: What it was given.
+        fix: What the user may do.
+    """
     return error(message, op=f"ops.{op}", got=str(got), at=user_source(), fix=fix or None)
 
 
@@ -60,6 +71,11 @@ def describe(**arguments: object) -> Described:
 def require_tensor(name: str, x: object, argument: str = "input") -> Tensor:
     """Returns ``x``.
 
+    Args:
+        name: Name of the function.
+        x: What it was given.
+        argument: Name of the argument.
+
     Raises:
         NoTensorError: if it is not a Tensor.
     """
@@ -75,7 +91,18 @@ _ALL = tuple(tuple(range(n)) for n in range(8))  # by number of axes
 
 
 def resolve_axes(name: str, x: Tensor, axis: Any, argument: str = "axis") -> tuple[int, ...]:
-    """Returns ``axis`` (None and ``()`` mean all) as sorted non-negative axes of ``x``."""
+    """Returns ``axis`` (None and ``()`` mean all) as sorted non-negative axes of ``x``.
+
+    Args:
+        name: Name of the function.
+        x: Its tensor.
+        axis: Axis or axes, which may be a tensor; negative ones count from the last.
+        argument: Name of the argument.
+
+    Raises:
+        OutOfRangeError: if an axis does not exist.
+        ArgumentError: if an axis occurs twice.
+    """
     require_tensor(name, x)
     ndim = len(x.type.shape)
     if axis is None:
@@ -90,7 +117,17 @@ def resolve_axes(name: str, x: Tensor, axis: Any, argument: str = "axis") -> tup
 
 
 def resolve_axis(name: str, x: Tensor, axis: AxisLike, argument: str = "axis") -> int:
-    """Returns ``axis`` as a non-negative axis of ``x`` (0 when ``x`` is 0-d)."""
+    """Returns ``axis`` as a non-negative axis of ``x`` (0 when ``x`` is 0-d).
+
+    Args:
+        name: Name of the function.
+        x: Its tensor.
+        axis: The axis; a negative one counts from the last.
+        argument: Name of the argument.
+
+    Raises:
+        OutOfRangeError: if it does not exist.
+    """
     require_tensor(name, x)
     try:
         return rules.normalize_axis(axis, x.ndim, argument)
@@ -101,6 +138,11 @@ def resolve_axis(name: str, x: Tensor, axis: AxisLike, argument: str = "axis") -
 
 def int_tuple(value: Any, op: str, name: str = "shape") -> tuple[Any, ...]:
     """Returns an int, a sequence of ints (or 0-d tensors) or an integer tensor as a tuple.
+
+    Args:
+        value: The argument.
+        op: Name of the function.
+        name: Name of the argument.
 
     Raises:
         DTypeError: if an entry is not an integer.
@@ -114,12 +156,21 @@ def int_tuple(value: Any, op: str, name: str = "shape") -> tuple[Any, ...]:
 
 
 def as_tensor(x: NumberLike) -> Tensor:
-    """Returns a number as a tensor without axes, and a tensor as it is."""
+    """Returns a number as a tensor without axes, and a tensor as it is.
+
+    Args:
+        x: A number or tensor.
+    """
     return x if isinstance(x, Tensor) else Tensor(x)
 
 
 def as_int(value: Any, op: str, name: str) -> int:
     """Returns an integer argument as a Python int.
+
+    Args:
+        value: The argument.
+        op: Name of the function.
+        name: Name of the argument.
 
     Raises:
         DTypeError: if it is not an integer.
@@ -140,6 +191,11 @@ _MOST = 1 << 16
 def countable(value: int, op: str, name: str) -> int:
     """Returns a number of operators or results that a call makes.
 
+    Args:
+        value: The number.
+        op: Name of the function.
+        name: Name of the argument.
+
     Raises:
         ArgumentError: if it is more than any program means.
     """
@@ -149,12 +205,22 @@ def countable(value: int, op: str, name: str) -> int:
 
 
 def wrap_axis(axis: Any, ndim: int) -> Any:
-    """Makes a negative axis non-negative; what is no valid axis is left to the row's rule."""
+    """Makes a negative axis non-negative; what is no valid axis is left to the row's rule.
+
+    Args:
+        axis: The axis.
+        ndim: Number of axes.
+    """
     if axis.__class__ is int and -ndim <= axis < 0:
         return axis + ndim
     return axis
 
 
 def wrap_axes(axes: tuple[object, ...], ndim: int) -> tuple[int, ...]:
-    """Makes every negative axis of a tuple non-negative."""
+    """Makes every negative axis of a tuple non-negative.
+
+    Args:
+        axes: The axes.
+        ndim: Number of axes.
+    """
     return tuple([wrap_axis(a, ndim) for a in axes])

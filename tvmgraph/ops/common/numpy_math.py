@@ -53,7 +53,13 @@ _S = (
 
 
 def polynomial(x: Any, coefficients: Sequence[float]) -> Any:
-    """Horner's scheme, highest power first; works on arrays and on TIR expressions."""
+    r"""A polynomial by Horner's scheme: :math:`\sum_i c_i x^{n - i}`; works on arrays and on TIR
+    expressions.
+
+    Args:
+        x: Array or expression.
+        coefficients: :math:`c_0, \ldots, c_n`: that of the highest power first, at least two.
+    """
     result = x * coefficients[0] + coefficients[1]
     if result.__class__ is np.ndarray:
         for c in coefficients[2:]:
@@ -89,7 +95,11 @@ _FEW = 48  # elements up to which Python's own function beats the NumPy calls of
 
 
 def erf(x: np.ndarray) -> np.ndarray:
-    """The error function of a float32 or float64 array."""
+    """The error function of a float32 or float64 array.
+
+    Args:
+        x: Array of any shape.
+    """
     if x.size <= _FEW:
         return np.array([math.erf(v) for v in x.ravel().tolist()], x.dtype).reshape(x.shape)
     if x.dtype == np.float32:
@@ -100,7 +110,11 @@ def erf(x: np.ndarray) -> np.ndarray:
 
 
 def erfc(x: np.ndarray) -> np.ndarray:
-    """The complementary error function of a float64 array."""
+    """The complementary error function of a float64 array.
+
+    Args:
+        x: Array of any shape.
+    """
     a = np.abs(x)
     far = _erfc_far(np.maximum(a, 1))
     far = select(x < 0, 2 - far, far)
@@ -113,7 +127,13 @@ _SELECT_FROM = 2048  # elements from which mispredicted branches cost more than 
 
 
 def select(condition: np.ndarray, a: _Operand, b: _Operand) -> np.ndarray:
-    """``np.where`` without a branch per element, which random conditions make slow."""
+    """``np.where`` without a branch per element, which random conditions make slow.
+
+    Args:
+        condition: Bools.
+        a: What is taken where they hold; an array or number.
+        b: What is taken elsewhere; an array or number.
+    """
     like = a if isinstance(a, np.ndarray) else b
     if not isinstance(like, np.ndarray) or like.size < _SELECT_FROM:
         return np.where(condition, a, b)
@@ -142,15 +162,28 @@ class NumpyMath:
         self.dtype = dtype
 
     def const(self, value: float) -> float:
-        """Returns a constant."""
+        """Returns a constant.
+
+        Args:
+            value: The number.
+        """
         return value
 
     def let(self, value: object, body: Callable[[object], object]) -> object:
-        """Computes ``body(value)``; compiled code binds the value once."""
+        """Computes ``body(value)``; compiled code binds the value once.
+
+        Args:
+            value: What compiled code binds.
+            body: Makes the rest of the formula of it.
+        """
         return body(value)
 
     def sigmoid(self, x: np.ndarray) -> np.ndarray:
-        """The logistic function e / (1 + e) with e = exp(x), exact down to the denormals."""
+        """The logistic function e / (1 + e) with e = exp(x), exact down to the denormals.
+
+        Args:
+            x: Array of float32 or float64.
+        """
         e = np.exp(np.minimum(x, x.dtype.type(_ONE_FROM)))
         return e / (1 + e)
 

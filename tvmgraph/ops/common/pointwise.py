@@ -64,49 +64,95 @@ class TirMath:
         self._coarse = result == "bfloat16"
 
     def const(self, value: float) -> Expr:
-        """Returns a constant of the dtype that the formula computes in."""
+        """Returns a constant of the dtype that the formula computes in.
+
+        Args:
+            value: The number.
+        """
         return self.tir.const(value, self.dtype)
 
     def where(self, condition: object, a: object, b: object) -> Expr:
-        """Selects between two values, both of which are evaluated."""
+        """Selects between two values, both of which are evaluated.
+
+        Args:
+            condition: A bool expression.
+            a: What is selected where it holds; an expression or number.
+            b: What is selected elsewhere; an expression or number.
+        """
         a, b = (self.const(v) if isinstance(v, (int, float)) else v for v in (a, b))
         return self.tir.Select(condition, a, b)
 
     def let(self, value: Expr, body: Callable[[Expr], Expr]) -> Expr:
-        """Computes ``body(value)`` with the value bound once, however often it is used."""
+        """Computes ``body(value)`` with the value bound once, however often it is used.
+
+        Args:
+            value: What is bound.
+            body: Makes the rest of the formula of it.
+        """
         if self._coarse:
             return body(value)
         var = self.tir.Var("t", value.ty)
         return self.tir.Let(var, value, body(var))
 
     def expm1(self, x: Expr) -> Expr:
-        """exp(x) - 1 without cancellation: 2t / (1 - t) with t = tanh(x / 2) for small x."""
+        """exp(x) - 1 without cancellation: 2t / (1 - t) with t = tanh(x / 2) for small x.
+
+        Args:
+            x: An element.
+        """
         t = self.tanh(self.where(x < 1, x, 0) * 0.5)
         return self.where(x < 1, 2 * t / (1 - t), self.exp(x) - 1)
 
     def library(self, name: str, *xs: object) -> Expr:
-        """Calls a function of the C (or CUDA) mathematics library."""
+        """Calls a function of the C (or CUDA) mathematics library.
+
+        Args:
+            name: Name of the function for float64, as ``"lgamma"``.
+            *xs: Its arguments.
+        """
         suffix = "f" if self.dtype == "float32" else ""
         return self.tir.call_pure_extern(self.dtype, name + suffix, *xs)
 
     def erfc(self, x: object) -> Expr:
-        """erfc; NaN stays NaN."""
+        """erfc; NaN stays NaN.
+
+        Args:
+            x: An element.
+        """
         return complementary_error(self, x)
 
     def bits(self, x: object) -> Expr:
-        """The bits of a floating-point number, as a signed integer of its width."""
+        """The bits of a floating-point number, as a signed integer of its width.
+
+        Args:
+            x: An element.
+        """
         return self.tir.reinterpret(self._integer, x)
 
     def from_bits(self, bits: object) -> Expr:
-        """The floating-point number of these bits."""
+        """The floating-point number of these bits.
+
+        Args:
+            bits: Signed integers of the dtype's width.
+        """
         return self.tir.reinterpret(self.dtype, bits)
 
     def copysign(self, a: object, b: object) -> Expr:
-        """|a| with the sign bit of b."""
+        """|a| with the sign bit of b.
+
+        Args:
+            a: The magnitude, of any sign.
+            b: What gives the sign.
+        """
         return self.from_bits((self.bits(a) & ~self._sign_bit) | (self.bits(b) & self._sign_bit))
 
     def nextafter(self, a: Expr, b: Expr) -> Expr:
-        """The neighbour of a towards b: one step of the magnitude that the lower bits count."""
+        """The neighbour of a towards b: one step of the magnitude that the lower bits count.
+
+        Args:
+            a: An element.
+            b: The element that its neighbour lies towards.
+        """
         out, back = (self.tir.const(step, self._integer) for step in (1, -1))
         upwards, downwards = (self.tir.Select(c, out, back) for c in (b > a, b < a))
         step = self.tir.Select(a > 0, upwards, downwards)
@@ -124,7 +170,11 @@ class TirMath:
         return self.tir.const(-(2 ** (int(self.dtype[5:]) - 1)), self._integer)
 
     def arcsinh(self, x: Expr) -> Expr:
-        """asinh(x) = log1p(a + a^2 / (1 + sqrt(1 + a^2))) with a = |x|, and the sign of x."""
+        """asinh(x) = log1p(a + a^2 / (1 + sqrt(1 + a^2))) with a = |x|, and the sign of x.
+
+        Args:
+            x: An element.
+        """
         a = self.tir.abs(x)
         square = self.where(a < _HUGE[self.dtype], a, 0) * a
         near = a + square / (1 + self.tir.sqrt(1 + square))
@@ -133,7 +183,11 @@ class TirMath:
         return self.where(x < 0, -value, self.where(a < _TINY[self.dtype], x, value))
 
     def arccosh(self, x: Expr) -> Expr:
-        """acosh(x) = log1p(t + sqrt(2t + t^2)) with t = x - 1."""
+        """acosh(x) = log1p(t + sqrt(2t + t^2)) with t = x - 1.
+
+        Args:
+            x: An element; below 1 the result is NaN.
+        """
         t = x - 1
         near = t + self.tir.sqrt(2 * t + t * self.where(x < _HUGE[self.dtype], t, 0))
         value = self.tir.log1p(self.where(x < _HUGE[self.dtype], near, x))
@@ -141,7 +195,11 @@ class TirMath:
         return self.where(x < 1, math.nan, value)
 
     def arctanh(self, x: Expr) -> Expr:
-        """atanh(x) = log1p(2a / (1 - a)) / 2 with a = |x|, and the sign of x."""
+        """atanh(x) = log1p(2a / (1 - a)) / 2 with a = |x|, and the sign of x.
+
+        Args:
+            x: An element of :math:`[-1, 1]`.
+        """
         a = self.tir.abs(x)
         value = self.tir.log1p(2 * a / (1 - a)) * 0.5
         return self.where(x < 0, -value, self.where(a < _TINY[self.dtype], x, value))
@@ -153,7 +211,11 @@ class TirMath:
 
 
 def compute_dtype(dtype: str) -> str:
-    """Returns the dtype in which a kernel computes elements of ``dtype``."""
+    """Returns the dtype in which a kernel computes elements of ``dtype``.
+
+    Args:
+        dtype: Name of a dtype.
+    """
     if dtype == "bool":  # TIR has no arithmetic on bool
         return "int8"
     return "float32" if dtype in ("float16", "bfloat16") else dtype
@@ -206,7 +268,12 @@ def _broadcast_shape(tensors: Sequence[Expr]) -> list[object]:
 
 
 def broadcast_load(t: Expr, index: Sequence[object]) -> Expr:
-    """Returns the element of a tensor that is broadcast to more axes or larger ones."""
+    """Returns the element of a tensor that is broadcast to more axes or larger ones.
+
+    Args:
+        t: The tensor.
+        index: Indices of the element in the broadcast shape.
+    """
     own = zip(t.shape, index[len(index) - len(t.shape) :])
     return t(*[0 if _is_one(d) else i for d, i in own])
 
@@ -291,7 +358,11 @@ def _in_blocks(
 
 
 def widened(name: str) -> Callable[..., Expr]:
-    """Builds a ``lower`` column of a ``relax.op`` that is given half precision as float32."""
+    """Builds a ``lower`` column of a ``relax.op`` that is given half precision as float32.
+
+    Args:
+        name: Name of the operator in ``relax.op``.
+    """
 
     def lower(R: Builder, *xs: Expr) -> Expr:
         dtype = R.type(xs[0]).dtype
@@ -324,7 +395,11 @@ def onnx_wide(op_type: str, *integers: dtypes.DType) -> Callable[..., OnnxNamed]
 
 
 def onnx_float32(column: str | OnnxColumn) -> Callable[..., OnnxNamed]:
-    """Gives an ``onnx`` column bfloat16 as float32: most of ONNX's functions do not know it."""
+    """Gives an ``onnx`` column bfloat16 as float32: most of ONNX's functions do not know it.
+
+    Args:
+        column: An ``onnx`` column, or the name of an ONNX operator.
+    """
 
     def onnx(O: OnnxOps, *xs: OnnxNamed, **attrs: object) -> OnnxNamed:
         low = xs[0].type.dtype is dtypes.bfloat16
@@ -343,7 +418,14 @@ def onnx_float32(column: str | OnnxColumn) -> Callable[..., OnnxNamed]:
 def float_samples(
     low: float = -2.0, high: float = 2.0, extremes: bool = True, **kwargs: Any
 ) -> list[Sample]:
-    """Samples of a unary floating-point row, bfloat16, integers and extreme values included."""
+    """Samples of a unary floating-point row, bfloat16, integers and extreme values included.
+
+    Args:
+        low: Smallest value.
+        high: Largest value.
+        extremes: Whether infinities, NaN and denormals are among them.
+        **kwargs: More arguments of :func:`tvmgraph.core.op.sample`.
+    """
     more = [
         sample((5,), dtype="bfloat16", low=low, high=high, grad=False, **kwargs),
         sample((4,), dtype="int32", low=max(low, 0), high=high, **kwargs),
@@ -354,7 +436,13 @@ def float_samples(
 
 
 def number_samples(low: float = -2.0, high: float = 2.0, **kwargs: Any) -> list[Sample]:
-    """Samples of a unary row that keeps integers integers."""
+    """Samples of a unary row that keeps integers integers.
+
+    Args:
+        low: Smallest value.
+        high: Largest value.
+        **kwargs: More arguments of :func:`tvmgraph.core.op.sample`.
+    """
     more = [
         sample((7,), dtype="int8", low=-9, high=9, **kwargs),
         sample((7,), dtype="uint8", low=0, high=9, **kwargs),
@@ -420,7 +508,19 @@ def formula_row(
     long: bool = False,
     **options: Any,
 ) -> RowDecorator:
-    """Adds a row of one tensor whose eager and compiled columns are one formula."""
+    """Adds a row of one tensor whose eager and compiled columns are one formula.
+
+    Args:
+        name: Name of the row.
+        formula: What an element of the result is: ``formula(m, x)`` with the functions ``m``.
+        vjp: The ``vjp`` column.
+        onnx: The ``onnx`` column.
+        samples: Samples; by default :func:`float_samples`.
+        wide: Name of the dtype that it is computed in, if that is not the input's.
+        long: Whether the formula has so many steps that eager code goes through large arrays in
+            parts.
+        **options: More arguments of :func:`unary`.
+    """
     eager = numpy_formula(formula, np.dtype(wide) if wide else None, long)
     lower = pointwise(name, formula, wide=wide)
     return unary(eager, lower, vjp, onnx, samples=samples, name=name, **options)

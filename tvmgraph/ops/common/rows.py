@@ -31,7 +31,15 @@ def composed(function: Callable[..., object]) -> Callable[..., Expr]:
 
 
 def sum_to(g: Tensor, x: Tensor) -> Tensor:
-    """Sums a cotangent over the axes along which ``x`` was broadcast."""
+    """Sums a cotangent over the axes along which ``x`` was broadcast.
+
+    Args:
+        g: The cotangent, of the broadcast shape.
+        x: The operand.
+
+    Returns:
+        Tensor of ``x``'s shape.
+    """
     if same_form(g.type.shape, x.type.shape):
         return g
     lead = g.ndim - x.ndim
@@ -46,7 +54,13 @@ def sum_to(g: Tensor, x: Tensor) -> Tensor:
 
 
 def unary_samples(low: float = -2.0, high: float = 2.0, **kwargs: Any) -> list[Sample]:
-    """Samples of a unary elementwise row: usual, 0-d, empty, odd sizes, half precision."""
+    """Samples of a unary elementwise row: usual, 0-d, empty, odd sizes, half precision.
+
+    Args:
+        low: Smallest value.
+        high: Largest value.
+        **kwargs: More arguments of :func:`tvmgraph.core.op.sample`.
+    """
     return [
         sample((3, 4), low=low, high=high, **kwargs),
         sample((), low=low, high=high, **kwargs),
@@ -58,7 +72,13 @@ def unary_samples(low: float = -2.0, high: float = 2.0, **kwargs: Any) -> list[S
 
 
 def binary_samples(low: float = -2.0, high: float = 2.0, **kwargs: Any) -> list[Sample]:
-    """Samples of a binary broadcasting row, with the two errors it must raise."""
+    """Samples of a binary broadcasting row, with the error it must raise.
+
+    Args:
+        low: Smallest value.
+        high: Largest value.
+        **kwargs: More arguments of :func:`tvmgraph.core.op.sample`.
+    """
     return [
         sample((2, 3), (2, 3), low=low, high=high, **kwargs),
         sample((4, 1, 3), (5, 1), low=low, high=high, **kwargs),
@@ -69,7 +89,11 @@ def binary_samples(low: float = -2.0, high: float = 2.0, **kwargs: Any) -> list[
 
 
 def extreme_values(dtype: str = "float32") -> np.ndarray:
-    """An array of zeros, infinities, NaN, denormals and large values."""
+    """An array of zeros, infinities, NaN, denormals and large values.
+
+    Args:
+        dtype: Name of a floating-point dtype.
+    """
     tiny = np.finfo(dtype).tiny
     values = [0.0, -0.0, np.inf, -np.inf, np.nan, tiny / 2, -tiny, 1e30, -1e30, 88.0, -100.0]
     return np.array(values, dtype)
@@ -82,7 +106,14 @@ __all__ = [
 
 
 def on_diagonal(R: Builder, row: Expr, col: Expr, offset: int) -> Expr:
-    """Emits whether an element lies on a diagonal, in the narrow integers that vectors are for."""
+    """Emits whether an element lies on a diagonal, in the narrow integers that vectors are for.
+
+    Args:
+        R: The builder.
+        row: Index of the row.
+        col: Index of the column.
+        offset: Which diagonal: that many columns to the right of the main one.
+    """
     row, col = (R.tir.Cast("int32", index) for index in (row, col))
     return col == row + offset
 
@@ -92,6 +123,12 @@ def lower_full(R: Builder, x: Expr, t: TensorType, value: object = 0) -> Expr:
 
     It takes ``x``, any tensor at hand, as an operand that it does not read: TVM would otherwise
     fold it to a constant, and cannot store empty ones. ``relax.op.full`` also rejects NaN.
+
+    Args:
+        R: The builder.
+        x: Any tensor at hand.
+        t: Type of the result.
+        value: The number.
     """
 
     def element(*_index: Expr) -> Expr:

@@ -32,6 +32,13 @@ _CHUNK = 1 << 23  # elements of a column buffer that are laid out at a time
 def out_sizes(spatial: Shape, kernel: Ints, stride: Ints, padding: Pairs, dilation: Ints) -> Ints:
     """Returns the number of window positions per spatial axis.
 
+    Args:
+        spatial: Sizes of the spatial axes.
+        kernel: Sizes of the window.
+        stride: Distances of neighbouring windows.
+        padding: Elements before and after every axis.
+        dilation: Distances of neighbouring taps.
+
     Raises:
         ShapeError: if a window is larger than its padded axis, or an axis is symbolic.
     """
@@ -56,13 +63,29 @@ def out_sizes(spatial: Shape, kernel: Ints, stride: Ints, padding: Pairs, dilati
 def output_padding(
     spatial: Shape, out: Shape, kernel: Ints, stride: Ints, padding: Pairs, dilation: Ints
 ) -> Ints:
-    """What :func:`out_sizes` rounds off: the transposed convolution adds it to get ``spatial``."""
+    """What :func:`out_sizes` rounds off: the transposed convolution adds it to get ``spatial``.
+
+    Args:
+        spatial: Sizes of the spatial axes before the convolution.
+        out: Their sizes after it.
+        kernel: Sizes of the window.
+        stride: Distances of neighbouring windows.
+        padding: Elements before and after every axis.
+        dilation: Distances of neighbouring taps.
+    """
     axes = zip(spatial, padding, dilation, kernel, out, stride)
     return tuple(n + lo + hi - d * (k - 1) - 1 - (o - 1) * s for n, (lo, hi), d, k, o, s in axes)
 
 
 def same_padding(spatial: Sequence[int], kernel: Ints, stride: Ints, dilation: Ints) -> Pairs:
-    """Returns the padding that gives ``ceil(size / stride)`` positions; the odd one goes after."""
+    """Returns the padding that gives ``ceil(size / stride)`` positions; the odd one goes after.
+
+    Args:
+        spatial: Sizes of the spatial axes.
+        kernel: Sizes of the window.
+        stride: Distances of neighbouring windows.
+        dilation: Distances of neighbouring taps.
+    """
     result: list[tuple[int, int]] = []
     for size, k, s, d in zip(spatial, kernel, stride, dilation, strict=True):
         total = max((-(-size // s) - 1) * s + d * (k - 1) + 1 - size, 0)
@@ -73,7 +96,15 @@ def same_padding(spatial: Sequence[int], kernel: Ints, stride: Ints, dilation: I
 def ceil_padding(
     spatial: Sequence[int], kernel: Ints, stride: Ints, padding: Pairs, dilation: Ints
 ) -> Pairs:
-    """Extends the padding after each axis for a partial last window that starts inside the data."""
+    """Extends the padding after each axis for a partial last window that starts inside the data.
+
+    Args:
+        spatial: Sizes of the spatial axes.
+        kernel: Sizes of the window.
+        stride: Distances of neighbouring windows.
+        padding: Elements before and after every axis.
+        dilation: Distances of neighbouring taps.
+    """
     result: list[tuple[int, int]] = []
     for size, k, s, (lo, hi), d in zip(spatial, kernel, stride, padding, dilation, strict=True):
         reach = d * (k - 1) + 1
@@ -85,7 +116,16 @@ def ceil_padding(
 
 
 def spatial_of(x: Tensor, count: int, op: str) -> Ints:
-    """Returns the last ``count`` axes' sizes as ints, for functions that compute a padding."""
+    """Returns the last ``count`` axes' sizes as ints, for functions that compute a padding.
+
+    Args:
+        x: Tensor with at least ``count`` axes.
+        count: How many axes are spatial.
+        op: Name of the function, for errors.
+
+    Raises:
+        ShapeError: if there are fewer axes.
+    """
     sizes = x.type.shape[-count:]
     if x.ndim < count:
         raise fail(ShapeError, f"input must have {count} spatial axes", op, f"input={x.type}")
@@ -93,7 +133,13 @@ def spatial_of(x: Tensor, count: int, op: str) -> Ints:
 
 
 def pad_array(x: np.ndarray, padding: Pairs, value: object = 0) -> np.ndarray:
-    """Pads the spatial (last) axes; much cheaper than ``np.pad`` for small arrays."""
+    """Pads the spatial (last) axes; much cheaper than ``np.pad`` for small arrays.
+
+    Args:
+        x: Array whose last axes are spatial.
+        padding: Elements before and after every spatial axis.
+        value: What they are.
+    """
     if not any(lo or hi for lo, hi in padding):
         return x
     lead = x.ndim - len(padding)
@@ -107,7 +153,14 @@ def pad_array(x: np.ndarray, padding: Pairs, value: object = 0) -> np.ndarray:
 def tap(
     position: Ints, out: Ints, stride: Ints, dilation: Ints
 ) -> tuple[slice | EllipsisType, ...]:
-    """Returns the index of what one kernel tap sees of a padded array, at all window positions."""
+    """Returns the index of what one kernel tap sees of a padded array, at all window positions.
+
+    Args:
+        position: The tap's position in the window.
+        out: Number of windows per axis.
+        stride: Distances of neighbouring windows.
+        dilation: Distances of neighbouring taps.
+    """
     return (
         ...,
         *(
@@ -120,7 +173,16 @@ def tap(
 def columns(
     x: np.ndarray, kernel: Ints, stride: Ints, padding: Pairs, dilation: Ints, out: Ints
 ) -> np.ndarray:
-    """Lays windows out as columns: ``[N, C, *spatial]`` to ``[N, C, *kernel, *out]``."""
+    """Lays windows out as columns: ``[N, C, *spatial]`` to ``[N, C, *kernel, *out]``.
+
+    Args:
+        x: Array ``[N, C, *spatial]``.
+        kernel: Sizes of the window.
+        stride: Distances of neighbouring windows.
+        padding: Elements before and after every spatial axis.
+        dilation: Distances of neighbouring taps.
+        out: Number of windows per axis.
+    """
     xp = pad_array(x, padding)
     if xp.shape[2:] == out and all(k == 1 for k in kernel):
         return xp.reshape(*xp.shape[:2], *kernel, *out)
@@ -133,7 +195,16 @@ def columns(
 def scatter_columns(
     cols: np.ndarray, spatial: Ints, kernel: Ints, stride: Ints, padding: Pairs, dilation: Ints
 ) -> np.ndarray:
-    """The transpose of :func:`columns`: sums columns back into ``[N, C, *spatial]``."""
+    """The transpose of :func:`columns`: sums columns back into ``[N, C, *spatial]``.
+
+    Args:
+        cols: What :func:`columns` returns.
+        spatial: Sizes of the spatial axes of the result.
+        kernel: Sizes of the window.
+        stride: Distances of neighbouring windows.
+        padding: Elements before and after every spatial axis.
+        dilation: Distances of neighbouring taps.
+    """
     nd = len(kernel)
     out = cols.shape[2 + nd :]
     # windows may stop short of the padded end, or (output padding) reach beyond it
@@ -148,18 +219,31 @@ def scatter_columns(
 
 
 def flat_padding(padding: Pairs) -> list[int]:
-    """Returns all paddings before, then all after: the order of TVM and ONNX."""
+    """Returns all paddings before, then all after: the order of TVM and ONNX.
+
+    Args:
+        padding: Elements before and after every axis.
+    """
     return [lo for lo, _ in padding] + [hi for _, hi in padding]
 
 
 def batches(count: int, per_item: int) -> list[slice]:
-    """Splits a batch so that the column buffer stays small."""
+    """Splits a batch so that the column buffer stays small.
+
+    Args:
+        count: Items of the batch.
+        per_item: Elements of the buffer for one item.
+    """
     step = max(1, _CHUNK // max(per_item, 1))
     return [slice(i, i + step) for i in range(0, count, step)]
 
 
 def widen(x: np.ndarray) -> np.ndarray:
-    """Returns half precision as float32, everything else unchanged."""
+    """Returns half precision as float32, everything else unchanged.
+
+    Args:
+        x: Array of any dtype.
+    """
     return x.astype(np.float32) if dtypes.dtype_of(x.dtype) in LOW_PRECISION else x
 
 
@@ -169,12 +253,32 @@ def widen(x: np.ndarray) -> np.ndarray:
 def fail(
     kind: type[TvmgraphError], message: str, op: str, got: object, fix: str | None = None
 ) -> TvmgraphError:
-    """Builds the error of a public function with all four parts of the message."""
+    """Builds the error of a public function with all four parts of the message.
+
+    Args:
+        kind: Class of the error.
+        message: What is wrong.
+        op: Name of the function without ``ops.``.
+        got: What it was given.
+        fix: What the user may do.
+    """
     return kind(message, op=f"ops.{op}", got=str(got), at=user_source(), fix=fix)
 
 
 def ints(value: object, count: int, name: str, op: str, minimum: int = 1) -> Ints:
-    """Returns an int or a sequence of ``count`` ints as a tuple, or raises a complete error."""
+    """Returns an int or a sequence of ``count`` ints as a tuple.
+
+    Args:
+        value: The int, or the sequence.
+        count: How many ints are wanted; one stands for all of them.
+        name: Name of the argument.
+        op: Name of the function.
+        minimum: The least number that is allowed.
+
+    Raises:
+        DTypeError: if it is neither.
+        ArgumentError: if the count is wrong or an entry is below ``minimum``.
+    """
     try:
         return rules.positive_ints(value, count, name, minimum)
     except TvmgraphError as e:
@@ -182,7 +286,16 @@ def ints(value: object, count: int, name: str, op: str, minimum: int = 1) -> Int
 
 
 def padding_pairs(value: object, count: int, op: str) -> Pairs:
-    """Returns a padding as pairs: an int, one int per axis, or two (before, after) per axis."""
+    """Returns a padding as pairs: an int, one int per axis, or two (before, after) per axis.
+
+    Args:
+        value: The argument.
+        count: Number of spatial axes.
+        op: Name of the function.
+
+    Raises:
+        ArgumentError: if a number is negative, or there are more or fewer.
+    """
     if is_sequence(value) and len(value) == 2 * count:
         flat = ints(value, 2 * count, "padding", op, 0)
         return tuple((flat[2 * i], flat[2 * i + 1]) for i in range(count))
@@ -235,13 +348,31 @@ def resolve_padding(
 
 
 def require_spatial(x: TensorType, count: int, name: str = "input") -> None:
-    """Raises :class:`ShapeError` unless ``x`` is ``[N, C]`` and ``count`` spatial axes."""
+    """Makes sure that a type is ``[N, C]`` and ``count`` spatial axes.
+
+    Args:
+        x: The type.
+        count: Number of spatial axes.
+        name: Name of the argument.
+
+    Raises:
+        ShapeError: if it has another number of axes.
+    """
     rules.require_ndim(x, count + 2, name)
 
 
 def conv_sample(*shapes: object, stride: Ints, padding: Pairs, dilation: Ints | None = None,
           groups: int = 1, **kwargs: Any) -> Sample:  # fmt: skip
-    """Builds a sample of a convolution row, without dilation and groups by default."""
+    """Builds a sample of a convolution row, without dilation and groups by default.
+
+    Args:
+        *shapes: Shapes of input and weight.
+        stride: Distances of neighbouring windows.
+        padding: Elements before and after every spatial axis.
+        dilation: Distances of neighbouring taps.
+        groups: Groups of channels.
+        **kwargs: More arguments of :func:`tvmgraph.core.op.sample`.
+    """
     dilation = dilation or (1,) * len(stride)
     return sample(*shapes, stride=stride, padding=padding, dilation=dilation, groups=groups,
                   **kwargs)  # fmt: skip

@@ -23,7 +23,14 @@ Fold = Callable[[list[Expr]], Expr]
 
 
 def te_pad(R: Builder, x: Expr, padding: Pairs, value: Expr) -> Expr:
-    """TE: pads the spatial axes of ``[N, C, *spatial]`` with a constant."""
+    """TE: pads the spatial axes of ``[N, C, *spatial]`` with a constant.
+
+    Args:
+        R: The builder.
+        x: TE tensor ``[N, C, *spatial]``.
+        padding: Elements before and after every spatial axis.
+        value: What they are.
+    """
     if not any(lo or hi for lo, hi in padding):
         return x
     before = [0, 0, *(lo for lo, _ in padding)]
@@ -72,12 +79,23 @@ def te_fold(
 
 
 def te_isnan(R: Builder, value: Expr, dtype: str) -> Expr:
-    """TE: whether a float is NaN; TVM cannot ask a bfloat16."""
+    """TE: whether a float is NaN; TVM cannot ask a bfloat16.
+
+    Args:
+        R: The builder.
+        value: A float.
+        dtype: Name of its dtype.
+    """
     return R.tir.isnan(value.astype("float32") if dtype == "bfloat16" else value)
 
 
 def te_max(R: Builder, dtype: str) -> tuple[Combine, Callable[[str], Expr], Fold]:
-    """Returns the maximum in which NaN wins, as in NumPy: pairwise, neutral element, of a list."""
+    """Returns the maximum in which NaN wins, as in NumPy: pairwise, neutral element, of a list.
+
+    Args:
+        R: The builder.
+        dtype: Name of the elements' dtype.
+    """
 
     def largest(items: Sequence[Expr]) -> Expr:
         return functools.reduce(R.tir.max, items)

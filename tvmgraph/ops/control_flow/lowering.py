@@ -80,7 +80,12 @@ class LoopFunctions:
         return chosen
 
     def advance(self, call: Expr, args: Sequence[Expr]) -> tuple[Expr, list[Expr]]:
-        """Emits some iterations; returns whether there are more, and the operands after them."""
+        """Emits some iterations; returns whether there are more, and the operands after them.
+
+        Args:
+            call: The call of a function that does the iterations.
+            args: Its operands, the state first.
+        """
         R = self.R
         more = [*R.unpack(R.emit(call), self.count), *args[self.count : len(self.types)]]
         return R.emit(R.invoke(self.test, more)), more

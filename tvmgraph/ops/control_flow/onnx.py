@@ -20,7 +20,15 @@ _FLAG = tensor_type((), dtypes.bool_)
 def branch(
     O: OnnxOps, condition: OnnxNamed, *xs: OnnxNamed, then: Graph, orelse: Graph
 ) -> tuple[OnnxNamed, ...]:
-    """``If``: both regions read the operands from outside."""
+    """``If``: both regions read the operands from outside.
+
+    Args:
+        O: The model so far.
+        condition: A bool without axes.
+        *xs: Operands of both regions.
+        then: The region for true.
+        orelse: The region for false.
+    """
     sides = [O.subgraph(r.name, (), lambda r=r: O.inline(r, xs)) for r in (then, orelse)]
     count = len(then.outputs)
     found = O.If(condition, then_branch=sides[0], else_branch=sides[1], outputs=count)
@@ -28,7 +36,14 @@ def branch(
 
 
 def loop(O: OnnxOps, *xs: OnnxNamed, cond: Graph, body: Graph) -> tuple[OnnxNamed, ...]:
-    """``Loop`` without a trip count; its condition is computed at the end of every iteration."""
+    """``Loop`` without a trip count; its condition is computed at the end of every iteration.
+
+    Args:
+        O: The model so far.
+        *xs: The state first, then what stays as it is.
+        cond: Computes whether there is another iteration.
+        body: Computes the next state.
+    """
     found = _loop(O, xs, cond, body, stacked=False)
     return found if isinstance(found, tuple) else (found,)
 
@@ -53,7 +68,15 @@ def _loop(O: OnnxOps, xs: tuple[OnnxNamed, ...], cond: Graph, body: Graph, stack
 def loop_grad(
     O: OnnxOps, *xs: OnnxNamed, cond: Graph, body: Graph, pull_back: Graph
 ) -> tuple[OnnxNamed, ...]:
-    """A ``Loop`` that keeps the state of every iteration, then one that runs backwards."""
+    """A ``Loop`` that keeps the state of every iteration, then one that runs backwards.
+
+    Args:
+        O: The model so far.
+        *xs: Operands of the loop, then the cotangents of its results.
+        cond: Computes whether there is another iteration.
+        body: Computes the next state.
+        pull_back: Computes the cotangents before an iteration of those after it.
+    """
     count, forward = len(body.outputs), len(body.params)
     fixed, start = xs[count:forward], xs[forward:]
     stacks = _loop(O, xs[:forward], cond, body, stacked=True)[count:]
@@ -78,7 +101,15 @@ def running(
     start: float,
     combine: Callable[[OnnxNamed, OnnxNamed], OnnxNamed],
 ) -> OnnxNamed:
-    """``Scan``: ``y[i] = combine(y[i - 1], x[i])`` along an axis."""
+    """``Scan``: ``y[i] = combine(y[i - 1], x[i])`` along an axis.
+
+    Args:
+        O: The model so far.
+        x: A value of known type.
+        axis: The axis.
+        start: What ``y[-1]`` is.
+        combine: Combines two rows.
+    """
     shape = [d for i, d in enumerate(x.type.shape) if i != axis % x.type.ndim]
     row = tensor_type(shape, x.type.dtype)
 

@@ -94,7 +94,13 @@ def phases_of(
 
 
 def residue_weight(R: Builder, phases: Sequence[Phases], groups: int) -> Callable[..., Expr]:
-    """TE: (I, O / groups, *kernel) to (O * residues, I / groups, *taps), taps reversed."""
+    """TE: (I, O / groups, *kernel) to (O * residues, I / groups, *taps), taps reversed.
+
+    Args:
+        R: The builder.
+        phases: Residues and taps per spatial axis.
+        groups: Groups of channels.
+    """
     residues = prod(p.residues for p in phases)
 
     def compute(w: Expr) -> Expr:
@@ -128,6 +134,11 @@ def join_residues(R: Builder, axes: Axes, out: Ints) -> Callable[..., Expr]:
     """TE: puts the channels of the residues back where they belong in the output.
 
     The operands are the convolutions of all combinations of phases, in their order.
+
+    Args:
+        R: The builder.
+        axes: Phases per spatial axis.
+        out: Sizes of the spatial axes of the output.
     """
     combined = list(itertools.product(*axes))
 

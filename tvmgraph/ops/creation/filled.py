@@ -165,7 +165,12 @@ def ones(shape: object, dtype: DTypeLike | None = None) -> Tensor:
 
 
 def dtype_or(dtype: DTypeLike | None, default: dtypes.DType) -> dtypes.DType:
-    """Returns ``dtype`` as a DType, or the default where it is ``None``."""
+    """Returns ``dtype`` as a DType, or the default where it is ``None``.
+
+    Args:
+        dtype: A dtype, its name, or ``None``.
+        default: What stands for ``None``.
+    """
     return default if dtype is None else dtypes.dtype_of(dtype)
 
 

@@ -64,12 +64,20 @@ def kind_of(func: object, given: str) -> str:
 
 
 def is_script(func: object) -> bool:
-    """Whether a kernel is a TVMScript function."""
+    """Whether a kernel is a TVMScript function.
+
+    Args:
+        func: What a user gave as a kernel.
+    """
     return all(hasattr(func, name) for name in ("script", "params", "body"))
 
 
 def parameter_types(func: Any) -> tuple[TensorType, ...] | None:
-    """Returns the types that a TVMScript function is made for; None if its sizes vary."""
+    """Returns the types that a TVMScript function is made for; None if its sizes vary.
+
+    Args:
+        func: A TVMScript function.
+    """
     try:
         return tuple(tensor_type([int(d) for d in p.shape], str(p.dtype)) for p in func.params)
     except (TypeError, ValueError, AttributeError, RuntimeError):

@@ -180,6 +180,10 @@ class Custom:
     def infer(self, *types: TensorType, **attrs: object) -> tuple[TensorType, ...]:
         """Returns the output types.
 
+        Args:
+            *types: Types of the operands.
+            **attrs: Attributes of the call.
+
         Raises:
             ShapeError: if a shape is symbolic: kernels are made for given sizes.
             DTypeError: if the description gives something else than types.

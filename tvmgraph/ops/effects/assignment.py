@@ -31,7 +31,11 @@ def _like(value: Tensor, variable: Tensor) -> Tensor:
 
 
 def values_of(*variables: Tensor) -> Any:
-    """Returns what variables denote now, as tensors of their own; that of a single one alone."""
+    """Returns what variables denote now, as tensors of their own; that of a single one alone.
+
+    Args:
+        *variables: Parameters, at least one.
+    """
     values = [v.snapshot() for v in variables]
     return tuple(values) if len(values) > 1 else values[0]
 

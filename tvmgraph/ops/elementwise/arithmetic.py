@@ -164,6 +164,10 @@ _ARITHMETIC_SAMPLES = [
 def add(input: Tensor, other: Tensor) -> Tensor:
     r"""Adds elementwise: :math:`out_i = input_i + other_i`.
 
+    Args:
+        input: Tensor or number.
+        other: Tensor or number; the shapes broadcast and the dtypes are promoted.
+
     Example:
         >>> ops.add(Tensor([1.0, 2.0]), 1)
         Tensor(shape=[2], dtype=Float32, value= [ 2.00000000e+00,  3.00000000e+00])
@@ -183,6 +187,10 @@ def add(input: Tensor, other: Tensor) -> Tensor:
 )
 def sub(input: Tensor, other: Tensor) -> Tensor:
     r"""Subtracts elementwise: :math:`out_i = input_i - other_i`.
+
+    Args:
+        input: Tensor or number.
+        other: Tensor or number; the shapes broadcast and the dtypes are promoted.
 
     Returns:
         Tensor of the broadcast shape and promoted dtype; two bools give int64.
@@ -206,6 +214,10 @@ def sub(input: Tensor, other: Tensor) -> Tensor:
 )
 def mul(input: Tensor, other: Tensor) -> Tensor:
     r"""Multiplies elementwise: :math:`out_i = input_i \cdot other_i`.
+
+    Args:
+        input: Tensor or number.
+        other: Tensor or number; the shapes broadcast and the dtypes are promoted.
 
     Example:
         >>> ops.mul(Tensor([1.0, 2.0]), 3)
@@ -262,6 +274,9 @@ def _lower_neg(R: Builder, x: Expr) -> Expr:
 def neg(input: Tensor) -> Tensor:
     r"""Negates elementwise: :math:`y = -x`.
 
+    Args:
+        input: Tensor of any shape.
+
     Returns:
         Tensor of ``input``'s shape and dtype (bool becomes int64; unsigned integers wrap around).
 
@@ -291,6 +306,9 @@ def _is_signed(d: dtypes.DType) -> bool:
 )
 def abs(input: Tensor) -> Tensor:
     r"""Absolute value, elementwise: :math:`y = |x|`.
+
+    Args:
+        input: Tensor of any shape and real dtype.
 
     Returns:
         Tensor of ``input``'s shape and dtype.
@@ -338,6 +356,9 @@ def _eager_sign(x: np.ndarray) -> np.ndarray:
 def sign(input: Tensor) -> Tensor:
     r"""Sign, elementwise: -1, 0 or 1; that of NaN is 0.
 
+    Args:
+        input: Tensor of any shape and real dtype.
+
     Returns:
         Tensor of ``input``'s shape and dtype.
 
@@ -380,6 +401,9 @@ def positive(input: Tensor) -> Tensor:
 def identity(x: Tensor) -> Tensor:
     """Returns its input as a value of its own.
 
+    Args:
+        x: Tensor of any shape and dtype.
+
     Returns:
         Tensor of ``x``'s shape and dtype.
 
@@ -402,6 +426,9 @@ def identity(x: Tensor) -> Tensor:
 )
 def gradient_barrier(x: Tensor) -> Tensor:
     """Returns its input, through which no cotangent flows back.
+
+    Args:
+        x: Tensor of any shape and dtype.
 
     Returns:
         Tensor of ``x``'s shape and dtype.

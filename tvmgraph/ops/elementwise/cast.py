@@ -11,7 +11,13 @@ from tvmgraph.ops.common.pointwise import TirMath, pointwise
 
 
 def lower_cast(R: Builder, x: Expr, *, dtype: dtypes.DType) -> Expr:
-    """Emits the conversion of :func:`tvmgraph.core.conversion.converted`."""
+    """Emits the conversion of :func:`tvmgraph.core.conversion.converted`.
+
+    Args:
+        R: The builder.
+        x: A tensor.
+        dtype: dtype of the result.
+    """
     if R.type(x).dtype.is_float and dtype.is_integer:
         return _LOWER_SATURATED[dtype](R, x)
     return R.cast(x, dtype.name)

@@ -90,6 +90,10 @@ def _comparison(
 def equal(input: Tensor, other: Tensor) -> Tensor:
     r"""Whether elements are equal: :math:`out_i = (input_i = other_i)`; NaN equals nothing.
 
+    Args:
+        input: Tensor or number.
+        other: Tensor or number; the shapes broadcast and the dtypes are promoted.
+
     Returns:
         bool tensor of the broadcast shape.
 
@@ -109,6 +113,10 @@ def _not_equal(m: TirMath, a: Expr, b: Expr) -> Expr:
 def not_equal(input: Tensor, other: Tensor) -> Tensor:
     r"""Whether elements differ: :math:`out_i = (input_i \ne other_i)`; NaN differs from all.
 
+    Args:
+        input: Tensor or number.
+        other: Tensor or number; the shapes broadcast and the dtypes are promoted.
+
     Returns:
         bool tensor of the broadcast shape.
 
@@ -122,6 +130,10 @@ def not_equal(input: Tensor, other: Tensor) -> Tensor:
 @_comparison(np.greater, "greater", lambda m, a, b: a > b, "Greater")
 def greater(input: Tensor, other: Tensor) -> Tensor:
     r"""Whether elements are greater: :math:`out_i = (input_i > other_i)`.
+
+    Args:
+        input: Tensor or number.
+        other: Tensor or number; the shapes broadcast and the dtypes are promoted.
 
     Returns:
         bool tensor of the broadcast shape.
@@ -137,6 +149,10 @@ def greater(input: Tensor, other: Tensor) -> Tensor:
 def greater_equal(input: Tensor, other: Tensor) -> Tensor:
     r"""Whether elements are at least as great: :math:`out_i = (input_i \ge other_i)`.
 
+    Args:
+        input: Tensor or number.
+        other: Tensor or number; the shapes broadcast and the dtypes are promoted.
+
     Returns:
         bool tensor of the broadcast shape.
 
@@ -151,6 +167,10 @@ def greater_equal(input: Tensor, other: Tensor) -> Tensor:
 def less(input: Tensor, other: Tensor) -> Tensor:
     r"""Whether elements are less: :math:`out_i = (input_i < other_i)`.
 
+    Args:
+        input: Tensor or number.
+        other: Tensor or number; the shapes broadcast and the dtypes are promoted.
+
     Returns:
         bool tensor of the broadcast shape.
 
@@ -164,6 +184,10 @@ def less(input: Tensor, other: Tensor) -> Tensor:
 @_comparison(np.less_equal, "less_equal", lambda m, a, b: a <= b, "LessOrEqual")
 def less_equal(input: Tensor, other: Tensor) -> Tensor:
     r"""Whether elements are at most as great: :math:`out_i = (input_i \le other_i)`.
+
+    Args:
+        input: Tensor or number.
+        other: Tensor or number; the shapes broadcast and the dtypes are promoted.
 
     Returns:
         bool tensor of the broadcast shape.
@@ -224,6 +248,9 @@ def _test(
 def isnan(input: Tensor) -> Tensor:
     """Whether elements are NaN.
 
+    Args:
+        input: Tensor of any shape; integers and bools are finite.
+
     Returns:
         bool tensor of ``input``'s shape.
 
@@ -238,6 +265,9 @@ def isnan(input: Tensor) -> Tensor:
 def isinf(input: Tensor) -> Tensor:
     """Whether elements are positive or negative infinity.
 
+    Args:
+        input: Tensor of any shape; integers and bools are finite.
+
     Returns:
         bool tensor of ``input``'s shape.
 
@@ -251,6 +281,9 @@ def isinf(input: Tensor) -> Tensor:
 @_test(np.isfinite, "isfinite", lambda O, x: O.Not(O.Or(O.IsInf(x), O.IsNaN(x))), of_whole=True)
 def isfinite(input: Tensor) -> Tensor:
     """Whether elements are neither infinite nor NaN.
+
+    Args:
+        input: Tensor of any shape; integers and bools are finite.
 
     Returns:
         bool tensor of ``input``'s shape.

@@ -53,7 +53,13 @@ _divide = pointwise("divide", lambda m, a, b: a / b)
     ],
 )  # fmt: skip
 def real_div(input: Tensor, other: Tensor) -> Tensor:
-    r"""Divides elementwise: :math:`out_i = input_i / other_i`."""
+    r"""Divides elementwise: :math:`out_i = input_i / other_i`.
+
+    Args:
+        input: Tensor or number.
+        other: Tensor or number, the divisor; the shapes broadcast, and two integers are divided in
+            float32.
+    """
     ...
 
 
@@ -228,6 +234,10 @@ def _division_samples(grad: bool = True) -> list[Sample]:
 def floor_divide(input: Tensor, other: Tensor) -> Tensor:
     r"""Divides and rounds down, elementwise: :math:`out_i = \lfloor input_i / other_i \rfloor`.
 
+    Args:
+        input: Tensor or number.
+        other: Tensor or number, the divisor; the shapes broadcast and the dtypes are promoted.
+
     Returns:
         Tensor of the broadcast shape and promoted dtype; an integer divided by 0 gives 0.
 
@@ -272,6 +282,10 @@ def floor_div(x: object, y: object) -> Tensor:
 )
 def trunc_div(x: Tensor, y: Tensor) -> Tensor:
     r"""Divides and rounds towards zero, elementwise: :math:`out_i = trunc(x_i / y_i)`.
+
+    Args:
+        x: Tensor or number.
+        y: Tensor or number, the divisor; the shapes broadcast and the dtypes are promoted.
 
     Returns:
         Tensor of the broadcast shape and promoted dtype; an integer divided by 0 gives 0.
@@ -334,6 +348,10 @@ _REMAINDER_SAMPLES = [
 def floor_mod(x: Tensor, y: Tensor) -> Tensor:
     r"""Remainder of floor division: :math:`out_i = x_i - \lfloor x_i / y_i \rfloor \cdot y_i`.
 
+    Args:
+        x: Tensor or number.
+        y: Tensor or number, the divisor; the shapes broadcast and the dtypes are promoted.
+
     Returns:
         Tensor of the broadcast shape and promoted dtype, with the sign of ``y``; an integer
         divided by 0 leaves 0.
@@ -359,6 +377,10 @@ tensor_mod = floor_mod
 )
 def fmod(input: Tensor, other: Tensor) -> Tensor:
     r"""Remainder of truncated division: :math:`out_i = input_i - trunc(input_i/other_i) other_i`.
+
+    Args:
+        input: Tensor or number.
+        other: Tensor or number, the divisor; the shapes broadcast and the dtypes are promoted.
 
     Returns:
         Tensor of the broadcast shape and promoted dtype, with the sign of ``input``; an integer

@@ -153,6 +153,10 @@ def _extremum(ufunc: Callable[..., Array], op_type: str, of_bool: str) -> RowDec
 def maximum(input: Tensor, other: Tensor) -> Tensor:
     r"""The greater of two elements: :math:`out_i = \max(input_i, other_i)`.
 
+    Args:
+        input: Tensor or number.
+        other: Tensor or number; the shapes broadcast and the dtypes are promoted.
+
     Returns:
         Tensor of the broadcast shape and promoted dtype; NaN where either element is NaN.
 
@@ -166,6 +170,10 @@ def maximum(input: Tensor, other: Tensor) -> Tensor:
 @_extremum(np.minimum, "Min", "And")
 def minimum(input: Tensor, other: Tensor) -> Tensor:
     r"""The lesser of two elements: :math:`out_i = \min(input_i, other_i)`.
+
+    Args:
+        input: Tensor or number.
+        other: Tensor or number; the shapes broadcast and the dtypes are promoted.
 
     Returns:
         Tensor of the broadcast shape and promoted dtype; NaN where either element is NaN.
@@ -181,6 +189,10 @@ def minimum(input: Tensor, other: Tensor) -> Tensor:
 def fmax(input: Tensor, other: Tensor) -> Tensor:
     r"""The greater of two elements, NaN only where both are NaN: :math:`\max(input_i, other_i)`.
 
+    Args:
+        input: Tensor or number.
+        other: Tensor or number; the shapes broadcast and the dtypes are promoted.
+
     Example:
         >>> ops.fmax(Tensor([1.0, float("nan")]), Tensor([4.0, 2.0]))
         Tensor(shape=[2], dtype=Float32, value= [ 4.00000000e+00,  2.00000000e+00])
@@ -191,6 +203,10 @@ def fmax(input: Tensor, other: Tensor) -> Tensor:
 @_extremum(np.fmin, "Min", "And")
 def fmin(input: Tensor, other: Tensor) -> Tensor:
     r"""The lesser of two elements, NaN only where both are NaN: :math:`\min(input_i, other_i)`.
+
+    Args:
+        input: Tensor or number.
+        other: Tensor or number; the shapes broadcast and the dtypes are promoted.
 
     Example:
         >>> ops.fmin(Tensor([1.0, float("nan")]), Tensor([4.0, 2.0]))

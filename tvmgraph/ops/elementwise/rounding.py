@@ -49,6 +49,9 @@ def _rounding(
 def floor(input: Tensor) -> Tensor:
     r"""Rounds down, elementwise: :math:`y = \lfloor x \rfloor`.
 
+    Args:
+        input: Tensor of any shape; integers stay as they are.
+
     Returns:
         Tensor of ``input``'s shape and dtype.
 
@@ -63,6 +66,9 @@ def floor(input: Tensor) -> Tensor:
 def ceil(input: Tensor) -> Tensor:
     r"""Rounds up, elementwise: :math:`y = \lceil x \rceil`.
 
+    Args:
+        input: Tensor of any shape; integers stay as they are.
+
     Returns:
         Tensor of ``input``'s shape and dtype.
 
@@ -76,6 +82,9 @@ def ceil(input: Tensor) -> Tensor:
 @_rounding(np.trunc, "trunc", lambda O, x: O.Mul(O.Sign(x), O.Floor(O.Abs(x))))
 def trunc(input: Tensor) -> Tensor:
     r"""Rounds towards zero, elementwise.
+
+    Args:
+        input: Tensor of any shape; integers stay as they are.
 
     Returns:
         Tensor of ``input``'s shape and dtype.

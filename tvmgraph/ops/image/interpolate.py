@@ -117,7 +117,16 @@ def interpolate(
 def resize(
     x: Tensor, old: Ints, new: Ints, mode: str, align: bool, steps: tuple[float, ...]
 ) -> Tensor:
-    """Resamples the last axes one after the other, those that shrink first."""
+    """Resamples the last axes one after the other, those that shrink first.
+
+    Args:
+        x: Tensor whose last axes are resized.
+        old: Their sizes.
+        new: Their new sizes.
+        mode: A mode of :func:`tvmgraph.ops.resample`.
+        align: Whether the first and last points of both grids coincide; otherwise pixels are areas.
+        steps: Old points per new one of every axis; 0 for the ratio of the sizes.
+    """
     first = x.ndim - len(old)
     for i in sorted(range(len(old)), key=lambda i: new[i] / max(old[i], 1)):
         if new[i] == old[i] and steps[i] in (0.0, 1.0):

@@ -32,19 +32,36 @@ RELAX_MODES = {"set": "update", "add": "add", "mul": "mul", "max": "max", "min":
 
 
 def are_adjacent(axes: tuple[int, ...]) -> bool:
-    """Whether sorted axes follow each other without a gap."""
+    """Whether sorted axes follow each other without a gap.
+
+    Args:
+        axes: The axes, at least one.
+    """
     return axes[-1] - axes[0] == len(axes) - 1
 
 
 def gathered_shape(shape: Shape, batch: Shape, axes: tuple[int, ...]) -> Shape:
-    """Returns NumPy's result shape: the batch stands where adjacent axes stood, else in front."""
+    """Returns NumPy's result shape: the batch stands where adjacent axes stood, else in front.
+
+    Args:
+        shape: Shape of the tensor.
+        batch: Shape of the indices.
+        axes: The axes that are indexed, sorted.
+    """
     rest = [d for a, d in enumerate(shape) if a not in axes]
     at = axes[0] if are_adjacent(axes) else 0
     return (*rest[:at], *batch, *rest[at:])
 
 
 def require_indices(*types: TensorType) -> None:
-    """Raises :class:`DTypeError` unless all are integer tensors."""
+    """Makes sure that all indices are integers.
+
+    Args:
+        *types: Types of the indices.
+
+    Raises:
+        DTypeError: if one is of another dtype.
+    """
     for t in types:
         if not t.dtype.is_integer:
             raise DTypeError(
@@ -68,7 +85,13 @@ def _infer_index_get(*xs: TensorType, axes: tuple[int, ...]) -> TensorType:
 
 
 def numpy_key(x: np.ndarray, indices: tuple[np.ndarray, ...], axes: tuple[int, ...]) -> Any:
-    """Returns the NumPy index."""
+    """Returns the NumPy index.
+
+    Args:
+        x: The array.
+        indices: Integer arrays.
+        axes: The axes that they index, sorted.
+    """
     key: list[object] = [slice(None)] * (axes[-1] + 1)
     for a, i in zip(axes, indices):
         if i.dtype == np.uint64:  # of which NumPy would count some from the end
@@ -90,7 +113,16 @@ def check_indices(*xs: np.ndarray, axes: tuple[int, ...], mode: str | None = Non
 
 
 def check_range(index: np.ndarray, size: int, axis: int) -> None:
-    """Raises :class:`OutOfRangeError` unless all entries lie in ``[-size, size)``."""
+    """Makes sure that all entries lie in ``[-size, size)``.
+
+    Args:
+        index: The entries.
+        size: Size of the axis.
+        axis: The axis, for the message.
+
+    Raises:
+        OutOfRangeError: if one lies outside.
+    """
     if index.size and (index.min() < -size or index.max() >= size):
         bad = index[(index < -size) | (index >= size)].flat[0]
         raise either(OutOfRangeError, RuntimeError)(
@@ -110,7 +142,13 @@ def _eager_index_get(*xs: np.ndarray, axes: tuple[int, ...]) -> np.ndarray:
 
 
 def wrapped(R: Builder, value: Expr, size: Expr) -> Expr:
-    """Returns an index as int64, counted from the end when negative, and never out of bounds."""
+    """Returns an index as int64, counted from the end when negative, and never out of bounds.
+
+    Args:
+        R: The builder.
+        value: The index.
+        size: Size of the axis.
+    """
     value = R.tir.Cast("int64", value)
     value = R.tir.Select(value < 0, value + size, value)
     return R.tir.max(R.tir.min(value, size - 1), R.tir.IntImm("int64", 0))
@@ -124,7 +162,11 @@ def _at(tensor: Expr, batch: Point) -> Expr:
 
 
 def int_or_none(d: object) -> int | None:
-    """Returns a static TIR dimension as an integer."""
+    """Returns a static TIR dimension as an integer.
+
+    Args:
+        d: An extent; ``None`` is returned if it is no number.
+    """
     value = getattr(d, "value", d)
     return value if isinstance(value, int) else None
 
@@ -267,7 +309,14 @@ def _infer_index_update(*xs: TensorType, axes: tuple[int, ...], mode: str) -> Te
 
 
 def accumulate(out: np.ndarray, slots: np.ndarray, values: np.ndarray, ufunc: np.ufunc) -> None:
-    """Combines rows of ``values`` into the rows ``slots`` of ``out``, repeated slots included."""
+    """Combines rows of ``values`` into the rows ``slots`` of ``out``, repeated slots included.
+
+    Args:
+        out: The array that is changed.
+        slots: Numbers of rows, at least one.
+        values: A row per entry of ``slots``.
+        ufunc: What combines two rows.
+    """
     order = np.argsort(slots, kind="stable")
     ordered = slots[order]
     starts = np.flatnonzero(np.diff(ordered, prepend=-1))
@@ -311,7 +360,15 @@ def _leading_numpy(x: np.ndarray, axes: tuple[int, ...], ndim: int) -> tuple[lis
 def lower_scatter(
     R: Builder, x: Expr, value: Expr, mode: str, scatter: Callable[..., Expr]
 ) -> Expr:
-    """Calls ``scatter(x, value, relax_mode)`` with wide accumulators and propagating NaN."""
+    """Calls ``scatter(x, value, relax_mode)`` with wide accumulators and propagating NaN.
+
+    Args:
+        R: The builder.
+        x: The tensor.
+        value: What is combined with it.
+        mode: A key of ``RELAX_MODES``.
+        scatter: Emits the update of one tensor with another.
+    """
     t = R.type(x)
     low = t.dtype in LOW_PRECISION
     if low:

@@ -44,17 +44,30 @@ Index: TypeAlias = tuple[Entry, ...]
 
 
 def range_of(entry: Range, size: int) -> range:
-    """Returns the positions that a range entry takes from an axis."""
+    """Returns the positions that a range entry takes from an axis.
+
+    Args:
+        entry: Begin, end and step, as a slice has them.
+        size: Size of the axis.
+    """
     return range(*slice(*entry).indices(size))
 
 
 def is_position(entry: object) -> TypeIs[int | Dim]:
-    """Whether an entry takes one position and drops the axis."""
+    """Whether an entry takes one position and drops the axis.
+
+    Args:
+        entry: An entry of an index.
+    """
     return isinstance(entry, (int, Dim))
 
 
 def span_of(entry: Range, size: int | Dim) -> Span:
     """Returns first position, number and distance of the positions that a range entry takes.
+
+    Args:
+        entry: Begin, end and step; begin and end are no longer negative where sizes are symbolic.
+        size: Size of the axis.
 
     Raises:
         Specialise: while a function is captured, if symbolic bounds lie outside the axis.
@@ -88,6 +101,10 @@ def _dim_taken(entry: int | Dim | Range, size: int | Dim, axis: int) -> int | Di
 
 def selected_shape(shape: Shape, index: Index) -> Shape:
     """Returns the shape that ``index`` takes from ``shape``.
+
+    Args:
+        shape: Shape of the tensor.
+        index: An entry per axis: a position, a range, or ``None`` for a new axis.
 
     Raises:
         OutOfRangeError: if there are more entries than axes, or an integer is out of range.

@@ -22,7 +22,16 @@ __all__ = [
 
 
 def as_index(name: str, index: object, argument: str) -> Tensor:
-    """Returns an index argument (a tensor, or an int or sequence of ints) as an integer tensor."""
+    """Returns an index argument (a tensor, or an int or sequence of ints) as an integer tensor.
+
+    Args:
+        name: Name of the function.
+        index: The argument.
+        argument: Its name.
+
+    Raises:
+        DTypeError: if it does not hold integers.
+    """
     if isinstance(index, Symbol):
         index = lift(index, dtypes.int64)
     index = index if isinstance(index, Tensor) else Tensor(index)
@@ -139,7 +148,16 @@ def gather_d(x: Tensor, dim: int, index: Tensor) -> Tensor:
 
 
 def split_columns(name: str, x: Tensor, indices: object) -> list[Tensor]:
-    """Splits the last axis of ``indices`` into one index tensor per leading axis of ``x``."""
+    """Splits the last axis of ``indices`` into one index tensor per leading axis of ``x``.
+
+    Args:
+        name: Name of the function.
+        x: The tensor that is indexed.
+        indices: Integers of shape :math:`(*, K)` with :math:`K` up to the number of ``x``'s axes.
+
+    Raises:
+        ShapeError: if there are more coordinates or none.
+    """
     indices = as_index(name, indices, "indices")
     depth = indices.type.shape[-1] if indices.ndim else 0
     if not isinstance(depth, int):

@@ -215,7 +215,15 @@ def setitem(x: Tensor, index: object, value: object) -> Tensor:
 
 
 def put_at(name: str, x: Tensor, index: object, value: object, mode: str) -> Tensor:
-    """Sets (or with the mode ``"add"`` adds to) what an index addresses."""
+    """Sets (or with the mode ``"add"`` adds to) what an index addresses.
+
+    Args:
+        name: Name of the function, for errors.
+        x: The tensor.
+        index: What stands in the brackets.
+        value: A tensor or number that broadcasts to what is addressed.
+        mode: ``"set"``, ``"add"`` or another mode of ``index_update``.
+    """
     try:
         new = _as_value(value, x.type.dtype)
         if x.type.is_static or not bound(x.type.roots):

@@ -43,7 +43,15 @@ FORMULAS = {
 def combine(
     x: Tensor, value: object, indices: list[Tensor], axes: tuple[int, ...], how: str
 ) -> Tensor:
-    """Applies one kind of update; the value takes ``x``'s dtype."""
+    """Applies one kind of update; the value takes ``x``'s dtype.
+
+    Args:
+        x: The tensor.
+        value: A tensor or number that broadcasts to what is addressed.
+        indices: One integer tensor per axis; their shapes broadcast.
+        axes: The axes that they index, sorted.
+        how: ``"update"``, ``"add"``, ``"sub"``, ``"mul"``, ``"div"``, ``"max"`` or ``"min"``.
+    """
     value = like(value, x)
     if how == "sub":
         return index_update(x, F.neg(value), *indices, axes=axes, mode="add")

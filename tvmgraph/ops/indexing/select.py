@@ -143,7 +143,15 @@ def masked_fill(input_x: Tensor, mask: Tensor, value: object) -> Tensor:
 
 
 def like(value: object, x: Tensor) -> Tensor:
-    """Returns a number or tensor as a tensor of ``x``'s dtype."""
+    """Returns a number or tensor as a tensor of ``x``'s dtype.
+
+    Args:
+        value: A tensor, number or array.
+        x: The tensor whose dtype it takes.
+
+    Raises:
+        DTypeError: if it holds no numbers.
+    """
     d = x.type.dtype
     if isinstance(value, Tensor):
         return value if value.type.dtype is d else F.cast(value, d)

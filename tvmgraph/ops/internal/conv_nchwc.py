@@ -37,24 +37,43 @@ COMPILED_ONLY = "only compiled graphs hold it; the graph it was made from is {}"
 
 
 def block_of(channels: object) -> int | None:
-    """Returns the channels per block of a tensor with this many, or None if they make no blocks."""
+    """Returns the channels per block of a tensor with this many, or None if they make no blocks.
+
+    Args:
+        channels: Their number; one that is symbolic makes no blocks.
+    """
     return next((b for b in _BLOCKS if isinstance(channels, int) and channels % b == 0), None)
 
 
 def to_nchwc(x: np.ndarray, block: int) -> np.ndarray:
-    """Rearranges (N, C, ...) to (N, C / block, ..., block)."""
+    """Rearranges (N, C, ...) to (N, C / block, ..., block).
+
+    Args:
+        x: Array of shape (N, C, ...).
+        block: Channels of a block, which divide C.
+    """
     split = x.reshape(x.shape[0], x.shape[1] // block, block, *x.shape[2:])
     return np.ascontiguousarray(np.moveaxis(split, 2, -1))
 
 
 def from_nchwc(x: np.ndarray) -> np.ndarray:
-    """Rearranges (N, C / block, ..., block) to (N, C, ...)."""
+    """Rearranges (N, C / block, ..., block) to (N, C, ...).
+
+    Args:
+        x: Array of shape (N, C / block, ..., block).
+    """
     split = np.moveaxis(x, -1, 2)
     return split.reshape(split.shape[0], -1, *split.shape[3:])
 
 
 def pack_weight(weight: np.ndarray, inputs: int, outputs: int) -> np.ndarray:
-    """Rearranges a weight (O, I, KH, KW) to (O / outputs, I / inputs, KH, KW, inputs, outputs)."""
+    """Rearranges a weight (O, I, KH, KW) to (O / outputs, I / inputs, KH, KW, inputs, outputs).
+
+    Args:
+        weight: Array of shape (O, I, KH, KW).
+        inputs: Input channels of a block.
+        outputs: Output channels of a block.
+    """
     o, i, *kernel = weight.shape
     split = weight.reshape(o // outputs, outputs, i // inputs, inputs, *kernel)
     return np.ascontiguousarray(split.transpose(0, 2, 4, 5, 3, 1))
@@ -81,7 +100,13 @@ def pack_vnni(weight: np.ndarray, vnni_size: int, plain: bool) -> np.ndarray:
 
 
 def vnni_shape(shape: tuple[int, ...], vnni_size: int, plain: bool) -> tuple[int, ...]:
-    """The shape that :func:`pack_vnni` gives a packed weight."""
+    """The shape that :func:`pack_vnni` gives a packed weight.
+
+    Args:
+        shape: Shape of the weight that :func:`pack_weight` packed.
+        vnni_size: Elements of a word.
+        plain: Whether the image has no blocks.
+    """
     *outer, width, inputs, outputs = shape
     parts = (-(-width // vnni_size), inputs) if plain else (width, inputs // vnni_size)
     return (*outer, *parts, outputs, vnni_size)

@@ -29,7 +29,14 @@ _FLOATS = (dtypes.float16, dtypes.float32, dtypes.float64)
 
 
 def panel_shape(k_size: int, columns: int, width: int, dtype: DType) -> tuple[int, ...]:
-    """The shape of the panels of a (K, columns) matrix."""
+    """The shape of the panels of a (K, columns) matrix.
+
+    Args:
+        k_size: Rows K of the matrix.
+        columns: Its columns.
+        width: Columns of a panel.
+        dtype: dtype of the matrix; of some, neighbours along K make words.
+    """
     vnni_size = VNNI_SIZES.get(dtype)
     count = -(-columns // width)
     if vnni_size is None:
@@ -38,7 +45,12 @@ def panel_shape(k_size: int, columns: int, width: int, dtype: DType) -> tuple[in
 
 
 def to_panels(weight: np.ndarray, width: int) -> np.ndarray:
-    """Cuts the columns of a (K, N) matrix into panels, of the shape :func:`panel_shape` gives."""
+    """Cuts the columns of a (K, N) matrix into panels, of the shape :func:`panel_shape` gives.
+
+    Args:
+        weight: Array of shape (K, N).
+        width: Columns of a panel.
+    """
     k_size, columns = weight.shape
     dtype = dtypes.dtype_of(weight.dtype)
     panels = aligned_empty(panel_shape(k_size, columns, width, dtype), weight.dtype)

@@ -46,6 +46,12 @@ def infer_matmul(
 ) -> TensorType:
     """The type of a matrix product.
 
+    Args:
+        input: Type of the left operand.
+        other: Type of the right operand.
+        transpose_a: Whether the left operand's last two axes are swapped.
+        transpose_b: Whether the right operand's are.
+
     Raises:
         ShapeError: if the inner extents differ or the batches do not broadcast.
     """
@@ -101,7 +107,14 @@ def _lower_matmul(R: Builder, a: Expr, b: Expr, *, transpose_a: bool, transpose_
 
 
 def contraction(R: Builder, transpose_a: bool, transpose_b: bool, wide: str) -> Callable[..., Expr]:
-    """A tensor expression of a matrix product with transposes folded into the index."""
+    """A tensor expression of a matrix product with transposes folded into the index.
+
+    Args:
+        R: The builder.
+        transpose_a: Whether the left operand's last two axes are swapped.
+        transpose_b: Whether the right operand's are.
+        wide: Name of the dtype of factors and sums.
+    """
 
     def matmul(a: Expr, b: Expr) -> Any:
         batch_a, batch_b, (m, k), (_, n) = _matrix_shapes(
@@ -209,7 +222,12 @@ def _onnx_transposed(O: OnnxOps, x: OnnxNamed) -> OnnxNamed:
 
 
 def matmul_factors(types: Sequence[TensorType], attrs: Mapping[str, object]) -> str:
-    """The rows of one operand, the columns of the other, and the sums of products."""
+    """The rows of one operand, the columns of the other, and the sums of products.
+
+    Args:
+        types: Types of the operands.
+        attrs: ``transpose_a`` and ``transpose_b``.
+    """
     a, b = types
     left = ["k", "m"] if attrs["transpose_a"] else ["m", "k"]
     right = ["n", "k"] if attrs["transpose_b"] else ["k", "n"]

@@ -63,7 +63,13 @@ def _to_words(values: np.ndarray) -> np.ndarray:
 
 
 def dequantized(words: np.ndarray, scales: np.ndarray, columns: int) -> np.ndarray:
-    """The (N, K) float32 matrix that words and scales stand for."""
+    """The (N, K) float32 matrix that words and scales stand for.
+
+    Args:
+        words: int8 or int32 panels of the weights.
+        scales: Factors of shape (panels, groups, width).
+        columns: Number N of rows of the result.
+    """
     if words.dtype == np.int8:
         values = words.astype(np.float32)
     else:

@@ -27,7 +27,15 @@ NO_ONNX = Reason("ONNX has no operator that factorises or inverts matrices")
 
 
 def square(t: TensorType) -> TensorType:
-    """Checks that a type holds square matrices of a dtype that LAPACK knows."""
+    """Checks that a type holds square matrices of a dtype that LAPACK knows.
+
+    Args:
+        t: The type.
+
+    Raises:
+        DTypeError: if the dtype is another one.
+        ShapeError: if the last two axes differ.
+    """
     rules.require_dtype(t, REAL + dtypes.COMPLEX)
     if t.ndim < 2 or t.shape[-1] != t.shape[-2]:
         raise ShapeError(f"input must hold square matrices (..., n, n), not {t}")
@@ -35,7 +43,11 @@ def square(t: TensorType) -> TensorType:
 
 
 def real_like(t: TensorType) -> TensorType:
-    """Returns a type with the dtype of real parts."""
+    """Returns a type with the dtype of real parts.
+
+    Args:
+        t: A type.
+    """
     return t.with_dtype(
         {dtypes.complex64: dtypes.float32, dtypes.complex128: dtypes.float64}.get(t.dtype, t.dtype)
     )
@@ -43,7 +55,11 @@ def real_like(t: TensorType) -> TensorType:
 
 def lapack(function: Callable[..., object]) -> Callable[..., object]:
     """Computes halves, which LAPACK does not know, in float32, and turns NumPy's LinAlgError into
-    an error that says which rule was broken."""
+    an error that says which rule was broken.
+
+    Args:
+        function: A function of ``numpy.linalg``.
+    """
 
     def run(*arrays: np.ndarray, **attrs: object) -> object:
         half = arrays[0].dtype == np.float16

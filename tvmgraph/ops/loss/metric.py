@@ -18,7 +18,13 @@ __all__ = [
 
 
 def length(d: Tensor, p: float) -> Tensor:
-    """Returns the p-norm over the last axis, with a zero gradient at zero."""
+    r"""Returns the p-norm over the last axis, with a zero gradient at zero:
+    :math:`(\sum_i |d_i|^p)^{1/p}`.
+
+    Args:
+        d: Tensor of shape :math:`(*, D)`.
+        p: The exponent; 0 counts elements that are not zero, infinity takes the largest.
+    """
     last = (d.ndim - 1,)
     size = F.abs(d)
     if p == float("inf"):

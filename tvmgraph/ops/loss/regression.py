@@ -23,6 +23,11 @@ _TINY = 1e-12
 def reduce_loss(loss: Tensor, reduction: str, op: str) -> Tensor:
     """Applies a loss function's ``reduction``: ``"none"``, ``"mean"`` or ``"sum"``.
 
+    Args:
+        loss: The loss of every element.
+        reduction: The word.
+        op: Name of the function, for errors.
+
     Raises:
         ArgumentError: if ``reduction`` is something else.
     """
@@ -36,7 +41,16 @@ def reduce_loss(loss: Tensor, reduction: str, op: str) -> Tensor:
 def check_reduction(
     reduction: str, op: str, allowed: tuple[str, ...] = ("none", "mean", "sum")
 ) -> None:
-    """Raises :class:`ArgumentError` unless ``reduction`` is one of ``allowed``."""
+    """Makes sure that a loss function knows a ``reduction``.
+
+    Args:
+        reduction: The word.
+        op: Name of the function.
+        allowed: The words it knows.
+
+    Raises:
+        ArgumentError: if it is another one.
+    """
     if reduction not in allowed:
         raise fail(
             ArgumentError, f"reduction must be one of {', '.join(map(repr, allowed))}", op,
@@ -45,7 +59,17 @@ def check_reduction(
 
 
 def same_shape(a: Tensor, b: Tensor, names: tuple[str, str], op: str) -> None:
-    """Raises :class:`ShapeError` unless two arguments have the same shape."""
+    """Makes sure that two arguments have the same shape.
+
+    Args:
+        a: The first argument.
+        b: The second one.
+        names: Their names.
+        op: Name of the function.
+
+    Raises:
+        ShapeError: if the shapes differ.
+    """
     if a.type.shape != b.type.shape:
         raise fail(
             ShapeError, f"{names[0]} and {names[1]} must have the same shape", op,
@@ -54,7 +78,11 @@ def same_shape(a: Tensor, b: Tensor, names: tuple[str, str], op: str) -> None:
 
 
 def wide(x: Tensor) -> Tensor:
-    """Returns half precision, integers and bools as float32."""
+    """Returns half precision, integers and bools as float32.
+
+    Args:
+        x: Tensor of any dtype.
+    """
     narrow = x.dtype in LOW_PRECISION or x.dtype.kind not in "fc"
     return F.cast(x, dtypes.float32) if narrow else x
 

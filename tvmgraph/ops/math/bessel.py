@@ -39,6 +39,9 @@ def _over(y: Tensor, x: Tensor, limit: float) -> Tensor:
 def bessel_i0(x: Tensor) -> Tensor:
     r"""Modified Bessel function of the first kind, order 0: :math:`y = I_0(x)`.
 
+    Args:
+        x: Tensor of any shape; integers are computed in float32.
+
     Example:
         >>> ops.bessel_i0(Tensor([0.5, 2.0]))
         Tensor(shape=[2], dtype=Float32, value= [ 1.06348336e+00,  2.27958536e+00])
@@ -51,6 +54,9 @@ def bessel_i0(x: Tensor) -> Tensor:
 )
 def bessel_i0e(x: Tensor) -> Tensor:
     r"""Exponentially scaled :func:`bessel_i0`: :math:`y = e^{-|x|} I_0(x)`.
+
+    Args:
+        x: Tensor of any shape; integers are computed in float32.
 
     Example:
         >>> ops.bessel_i0e(Tensor([0.5, 2.0]))
@@ -67,6 +73,9 @@ def bessel_i0e(x: Tensor) -> Tensor:
 def bessel_i1(x: Tensor) -> Tensor:
     r"""Modified Bessel function of the first kind, order 1: :math:`y = I_1(x)`.
 
+    Args:
+        x: Tensor of any shape; integers are computed in float32.
+
     Example:
         >>> ops.bessel_i1(Tensor([0.5, 2.0]))
         Tensor(shape=[2], dtype=Float32, value= [ 2.57894307e-01,  1.59063685e+00])
@@ -82,6 +91,9 @@ def bessel_i1(x: Tensor) -> Tensor:
 def bessel_i1e(x: Tensor) -> Tensor:
     r"""Exponentially scaled :func:`bessel_i1`: :math:`y = e^{-|x|} I_1(x)`.
 
+    Args:
+        x: Tensor of any shape; integers are computed in float32.
+
     Example:
         >>> ops.bessel_i1e(Tensor([0.5, 2.0]))
         Tensor(shape=[2], dtype=Float32, value= [ 1.56420797e-01,  2.15269282e-01])
@@ -92,6 +104,9 @@ def bessel_i1e(x: Tensor) -> Tensor:
 @_everywhere("bessel_j0", _bessel.j0, lambda g, y, x: (g * -F.bessel_j1(x),))
 def bessel_j0(x: Tensor) -> Tensor:
     r"""Bessel function of the first kind, order 0: :math:`y = J_0(x)`.
+
+    Args:
+        x: Tensor of any shape; integers are computed in float32.
 
     Example:
         >>> ops.bessel_j0(Tensor([0.5, 2.0]))
@@ -104,6 +119,9 @@ def bessel_j0(x: Tensor) -> Tensor:
 def bessel_j1(x: Tensor) -> Tensor:
     r"""Bessel function of the first kind, order 1: :math:`y = J_1(x)`.
 
+    Args:
+        x: Tensor of any shape; integers are computed in float32.
+
     Example:
         >>> ops.bessel_j1(Tensor([0.5, 2.0]))
         Tensor(shape=[2], dtype=Float32, value= [ 2.42268458e-01,  5.76724827e-01])
@@ -114,6 +132,9 @@ def bessel_j1(x: Tensor) -> Tensor:
 @_positive("bessel_k0", _bessel.k0(scaled=False), lambda g, y, x: (g * -F.bessel_k1(x),))
 def bessel_k0(x: Tensor) -> Tensor:
     r"""Modified Bessel function of the second kind, order 0: :math:`y = K_0(x)`.
+
+    Args:
+        x: Tensor of any shape; integers are computed in float32.
 
     Returns:
         Tensor of ``x``'s shape; infinite at 0 and left of it.
@@ -129,6 +150,9 @@ def bessel_k0(x: Tensor) -> Tensor:
 def bessel_k0e(x: Tensor) -> Tensor:
     r"""Exponentially scaled :func:`bessel_k0`: :math:`y = e^x K_0(x)`.
 
+    Args:
+        x: Tensor of any shape; integers are computed in float32.
+
     Returns:
         Tensor of ``x``'s shape; infinite at 0 and left of it.
 
@@ -142,6 +166,9 @@ def bessel_k0e(x: Tensor) -> Tensor:
 @_positive("bessel_k1", _bessel.k1(scaled=False), lambda g, y, x: (g * (-F.bessel_k0(x) - y / x),))
 def bessel_k1(x: Tensor) -> Tensor:
     r"""Modified Bessel function of the second kind, order 1: :math:`y = K_1(x)`.
+
+    Args:
+        x: Tensor of any shape; integers are computed in float32.
 
     Returns:
         Tensor of ``x``'s shape; infinite at 0 and left of it.
@@ -159,6 +186,9 @@ def bessel_k1(x: Tensor) -> Tensor:
 def bessel_k1e(x: Tensor) -> Tensor:
     r"""Exponentially scaled :func:`bessel_k1`: :math:`y = e^x K_1(x)`.
 
+    Args:
+        x: Tensor of any shape; integers are computed in float32.
+
     Returns:
         Tensor of ``x``'s shape; infinite at 0 and left of it.
 
@@ -173,6 +203,9 @@ def bessel_k1e(x: Tensor) -> Tensor:
 def bessel_y0(x: Tensor) -> Tensor:
     r"""Bessel function of the second kind, order 0: :math:`y = Y_0(x)`.
 
+    Args:
+        x: Tensor of any shape; integers are computed in float32.
+
     Returns:
         Tensor of ``x``'s shape; -infinity at 0 and left of it.
 
@@ -186,6 +219,9 @@ def bessel_y0(x: Tensor) -> Tensor:
 @_positive("bessel_y1", _bessel.y1, lambda g, y, x: (g * (F.bessel_y0(x) - y / x),))
 def bessel_y1(x: Tensor) -> Tensor:
     r"""Bessel function of the second kind, order 1: :math:`y = Y_1(x)`.
+
+    Args:
+        x: Tensor of any shape; integers are computed in float32.
 
     Returns:
         Tensor of ``x``'s shape; -infinity at 0 and left of it.

@@ -130,7 +130,11 @@ def _scaled_i(m: Formulas, x: Expr, near: Expr, far: Expr, scaled: bool) -> Expr
 
 
 def i0(scaled: bool) -> Callable[..., Expr]:
-    """I0, or exp(-abs(x)) I0(x) where ``scaled``."""
+    """I0, or exp(-abs(x)) I0(x) where ``scaled``.
+
+    Args:
+        scaled: Whether it is multiplied by exp(-abs(x)).
+    """
 
     def formula(m: Formulas, x: Expr) -> Expr:
         def even(a: Expr) -> Expr:
@@ -143,7 +147,11 @@ def i0(scaled: bool) -> Callable[..., Expr]:
 
 
 def i1(scaled: bool) -> Callable[..., Expr]:
-    """I1, or exp(-abs(x)) I1(x) where ``scaled``."""
+    """I1, or exp(-abs(x)) I1(x) where ``scaled``.
+
+    Args:
+        scaled: Whether it is multiplied by exp(-abs(x)).
+    """
 
     def formula(m: Formulas, x: Expr) -> Expr:
         def odd(a: Expr) -> Expr:
@@ -171,7 +179,12 @@ def _oscillation(m: Formulas, x: Expr, order: int, second: bool) -> Expr:
 
 
 def j0(m: Formulas, x: Expr) -> Expr:
-    """J0."""
+    """:math:`J_0(x)`.
+
+    Args:
+        m: The functions of the formula.
+        x: An element.
+    """
 
     def even(a: Expr) -> Expr:
         return m.where(a < _NEAR_J, _near(m, a, _NEAR_J, _J0_NEAR), _oscillation(m, a, 0, False))
@@ -180,7 +193,12 @@ def j0(m: Formulas, x: Expr) -> Expr:
 
 
 def j1(m: Formulas, x: Expr) -> Expr:
-    """J1."""
+    """:math:`J_1(x)`.
+
+    Args:
+        m: The functions of the formula.
+        x: An element.
+    """
 
     def odd(a: Expr) -> Expr:
         near = _near(m, a, _NEAR_J, _J1_NEAR) * a * 0.5
@@ -201,7 +219,12 @@ def _log_half(m: Formulas, x: Expr, limit: float) -> Expr:
 
 
 def y0(m: Formulas, x: Expr) -> Expr:
-    """Y0."""
+    """:math:`Y_0(x)`.
+
+    Args:
+        m: The functions of the formula.
+        x: An element; -infinity is returned where it is not positive.
+    """
     log_half = _log_half(m, x, _NEAR_J)
     near = log_half * _near(m, x, _NEAR_J, _J0_NEAR) + _near(m, x, _NEAR_J, _Y0_NEAR)
     y = m.where(x < _NEAR_J, near * (2 / math.pi), _oscillation(m, x, 0, True))
@@ -209,7 +232,12 @@ def y0(m: Formulas, x: Expr) -> Expr:
 
 
 def y1(m: Formulas, x: Expr) -> Expr:
-    """Y1."""
+    """:math:`Y_1(x)`.
+
+    Args:
+        m: The functions of the formula.
+        x: An element; -infinity is returned where it is not positive.
+    """
     inner = m.where((x > 0) & (x < _NEAR_J), x, 1.0)
     log_half = _log_half(m, x, _NEAR_J)
     series = log_half * _near(m, x, _NEAR_J, _J1_NEAR) - 0.5 * _near(m, x, _NEAR_J, _Y1_NEAR)
@@ -219,7 +247,11 @@ def y1(m: Formulas, x: Expr) -> Expr:
 
 
 def k0(scaled: bool) -> Callable[..., Expr]:
-    """K0, or exp(x) K0(x) where ``scaled``."""
+    """K0, or exp(x) K0(x) where ``scaled``.
+
+    Args:
+        scaled: Whether it is multiplied by exp(x).
+    """
 
     def formula(m: Formulas, x: Expr) -> Expr:
         log_half = _log_half(m, x, _NEAR_K)
@@ -230,7 +262,11 @@ def k0(scaled: bool) -> Callable[..., Expr]:
 
 
 def k1(scaled: bool) -> Callable[..., Expr]:
-    """K1, or exp(x) K1(x) where ``scaled``."""
+    """K1, or exp(x) K1(x) where ``scaled``.
+
+    Args:
+        scaled: Whether it is multiplied by exp(x).
+    """
 
     def formula(m: Formulas, x: Expr) -> Expr:
         inner = m.where((x > 0) & (x < _NEAR_K), x, 1.0)

@@ -186,6 +186,10 @@ def _vjp_hypot(g: Tensor, y: Tensor, a: Tensor, b: Tensor) -> tuple[Tensor, Tens
 def hypot(input: Tensor, other: Tensor) -> Tensor:
     r"""Length of the hypotenuse: :math:`out_i = \sqrt{input_i^2 + other_i^2}`, without overflow.
 
+    Args:
+        input: Tensor or number.
+        other: Tensor or number; the shapes broadcast, and two integers are computed in float32.
+
     Example:
         >>> ops.hypot(Tensor([3.0, 5.0]), Tensor([4.0, 12.0]))
         Tensor(shape=[2], dtype=Float32, value= [ 5.00000000e+00,  1.30000000e+01])
@@ -222,6 +226,10 @@ def _onnx_logaddexp(O: OnnxOps, a: OnnxNamed, b: OnnxNamed) -> OnnxNamed:
 )  # fmt: skip
 def logaddexp(input: Tensor, other: Tensor) -> Tensor:
     r"""Adds numbers given by their logarithms: :math:`\ln(e^{input_i} + e^{other_i})`.
+
+    Args:
+        input: Tensor or number.
+        other: Tensor or number; the shapes broadcast, and two integers are computed in float32.
 
     Example:
         >>> ops.logaddexp(Tensor([1.0, 2.0]), Tensor([2.0, 2.0]))
@@ -396,6 +404,10 @@ _AT_ZERO = [
 )
 def xlogy(input: Tensor, other: Tensor) -> Tensor:
     r"""Product with a logarithm: :math:`out_i = input_i \ln(other_i)`, 0 where ``input`` is 0.
+
+    Args:
+        input: Tensor or number, the factor.
+        other: Tensor or number, of which the logarithm is taken; the shapes broadcast.
 
     Example:
         >>> ops.xlogy(Tensor([0.0, 2.0]), Tensor([0.0, 2.0]))

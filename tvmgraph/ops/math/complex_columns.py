@@ -28,7 +28,11 @@ def _cast(x: np.ndarray, *, dtype: DType) -> np.ndarray:
 
 
 def parts_of(x: np.ndarray) -> np.ndarray:
-    """Returns complex elements as pairs of reals along a last axis, in the same memory."""
+    """Returns complex elements as pairs of reals along a last axis, in the same memory.
+
+    Args:
+        x: complex64 or complex128 array.
+    """
     return np.ascontiguousarray(x)[..., None].view(_part(x)).reshape(*x.shape, 2)
 
 

@@ -28,6 +28,9 @@ LN2, LN10 = float(np.log(2.0)), float(np.log(10.0))
 def exp(input: Tensor) -> Tensor:
     r"""Exponential, elementwise: :math:`y = e^x`.
 
+    Args:
+        input: Tensor of any shape; integers are computed in float32.
+
     Example:
         >>> ops.exp(Tensor([0.0, 1.0]))
         Tensor(shape=[2], dtype=Float32, value= [ 1.00000000e+00,  2.71828198e+00])
@@ -43,6 +46,9 @@ def exp(input: Tensor) -> Tensor:
 )
 def exp2(input: Tensor) -> Tensor:
     r"""Power of two, elementwise: :math:`y = 2^x`.
+
+    Args:
+        input: Tensor of any shape; integers are computed in float32.
 
     Example:
         >>> ops.exp2(Tensor([0.0, 3.0]))
@@ -68,6 +74,9 @@ def _onnx_expm1(O: OnnxOps, x: OnnxNamed) -> OnnxNamed:
 def expm1(input: Tensor) -> Tensor:
     r"""Exponential minus one, elementwise and exact near zero: :math:`y = e^x - 1`.
 
+    Args:
+        input: Tensor of any shape; integers are computed in float32.
+
     Example:
         >>> ops.expm1(Tensor([0.0, 1e-5]))
         Tensor(shape=[2], dtype=Float32, value= [ 0.00000000e+00,  1.00000498e-05])
@@ -82,6 +91,9 @@ _LOG_SAMPLES = float_samples(0.2, 4.0)
 @unary(np.log, "log", lambda g, y, x: (g / x,), "Log", samples=_LOG_SAMPLES)
 def log(input: Tensor) -> Tensor:
     r"""Natural logarithm, elementwise: :math:`y = \ln x`.
+
+    Args:
+        input: Tensor of any shape; integers are computed in float32.
 
     Returns:
         Tensor of ``input``'s shape; NaN where the input is negative, -inf where it is 0.
@@ -103,6 +115,9 @@ def log(input: Tensor) -> Tensor:
 def log2(input: Tensor) -> Tensor:
     r"""Logarithm to base 2, elementwise: :math:`y = \log_2 x`.
 
+    Args:
+        input: Tensor of any shape; integers are computed in float32.
+
     Example:
         >>> ops.log2(Tensor([1.0, 8.0]))
         Tensor(shape=[2], dtype=Float32, value= [ 0.00000000e+00,  3.00000000e+00])
@@ -119,6 +134,9 @@ def log2(input: Tensor) -> Tensor:
 )
 def log10(input: Tensor) -> Tensor:
     r"""Logarithm to base 10, elementwise: :math:`y = \log_{10} x`.
+
+    Args:
+        input: Tensor of any shape; integers are computed in float32.
 
     Example:
         >>> ops.log10(Tensor([1.0, 100.0]))
@@ -146,6 +164,9 @@ def _onnx_log1p(O: OnnxOps, x: OnnxNamed) -> OnnxNamed:
 def log1p(input: Tensor) -> Tensor:
     r"""Logarithm of one plus the input, elementwise and exact near zero: :math:`y = \ln(1 + x)`.
 
+    Args:
+        input: Tensor of any shape; integers are computed in float32.
+
     Example:
         >>> ops.log1p(Tensor([0.0, 1e-5]))
         Tensor(shape=[2], dtype=Float32, value= [ 0.00000000e+00,  9.99994973e-06])
@@ -156,6 +177,9 @@ def log1p(input: Tensor) -> Tensor:
 @unary(np.sqrt, "sqrt", lambda g, y, x: (g * 0.5 / y,), "Sqrt", samples=float_samples(0.2, 4.0))
 def sqrt(x: Tensor) -> Tensor:
     r"""Square root, elementwise: :math:`y = \sqrt{x}`.
+
+    Args:
+        x: Tensor of any shape; integers are computed in float32.
 
     Returns:
         Tensor of ``x``'s shape; NaN where ``x`` is negative.
@@ -181,6 +205,9 @@ def _rsqrt(x: np.ndarray) -> np.ndarray:
 def rsqrt(input: Tensor) -> Tensor:
     r"""Reciprocal of the square root, elementwise: :math:`y = 1 / \sqrt{x}`.
 
+    Args:
+        input: Tensor of any shape; integers are computed in float32.
+
     Example:
         >>> ops.rsqrt(Tensor([1.0, 4.0]))
         Tensor(shape=[2], dtype=Float32, value= [ 1.00000000e+00,  5.00000000e-01])
@@ -200,6 +227,9 @@ def rsqrt(input: Tensor) -> Tensor:
 )
 def square(input: Tensor) -> Tensor:
     r"""Square, elementwise: :math:`y = x^2`.
+
+    Args:
+        input: Tensor of any shape and dtype.
 
     Returns:
         Tensor of ``input``'s shape and dtype.
@@ -224,6 +254,9 @@ def _reciprocal(x: np.ndarray) -> np.ndarray:
 )
 def reciprocal(input: Tensor) -> Tensor:
     r"""Reciprocal, elementwise: :math:`y = 1 / x`.
+
+    Args:
+        input: Tensor of any shape; integers are computed in float32.
 
     Example:
         >>> ops.reciprocal(Tensor([1.0, 4.0]))

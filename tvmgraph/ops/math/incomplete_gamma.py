@@ -108,12 +108,24 @@ def _regularized(m: Formulas, a: Expr, x: Expr, upper: bool) -> Expr:
 
 
 def lower_gamma(m: Formulas, a: Expr, x: Expr) -> Expr:
-    """P(a, x)."""
+    """The regularized lower incomplete gamma function :math:`P(a, x)`.
+
+    Args:
+        m: The functions of the formula.
+        a: The shape.
+        x: The upper end of the integral.
+    """
     return _regularized(m, a, x, upper=False)
 
 
 def upper_gamma(m: Formulas, a: Expr, x: Expr) -> Expr:
-    """Q(a, x)."""
+    """The regularized upper incomplete gamma function :math:`Q(a, x) = 1 - P(a, x)`.
+
+    Args:
+        m: The functions of the formula.
+        a: The shape.
+        x: The lower end of the integral.
+    """
     return _regularized(m, a, x, upper=True)
 
 
@@ -135,7 +147,15 @@ def _euler_maclaurin(m: Formulas, s: Expr, q: Expr) -> Expr:
 
 
 def zeta(m: Formulas, s: Expr, q: Expr) -> Expr:
-    """zeta(s, q) for s > 1 and q > 0, infinite on the boundary, NaN outside."""
+    r""":math:`\zeta(s, q) = \sum_{k \ge 0} (q + k)^{-s}`.
+
+    It is computed for s > 1 and q > 0, infinite on the boundary, and NaN outside.
+
+    Args:
+        m: The functions of the formula.
+        s: The exponent.
+        q: The first term's base.
+    """
     inside = (s > 1) & (q > 0) & (s < math.inf) & (q < math.inf)
     value = m.let(
         m.where(inside, s, 2.0),

@@ -90,6 +90,9 @@ def _erfc(m: Formulas, x: Expr) -> Expr:
 def erf(input: Tensor) -> Tensor:
     r"""Error function, elementwise: :math:`y = \frac{2}{\sqrt\pi} \int_0^x e^{-t^2} dt`.
 
+    Args:
+        input: Tensor of any shape; integers are computed in float32.
+
     Example:
         >>> ops.erf(Tensor([0.0, 0.5]))
         Tensor(shape=[2], dtype=Float32, value= [ 0.00000000e+00,  5.20499885e-01])
@@ -105,6 +108,9 @@ def erf(input: Tensor) -> Tensor:
 )
 def erfc(input: Tensor) -> Tensor:
     r"""Complementary error function, elementwise: :math:`y = 1 - erf(x)`, exact for large x too.
+
+    Args:
+        input: Tensor of any shape; integers are computed in float32.
 
     Note:
         ONNX has no erfc; the exported form ``1 - Erf(x)`` loses relative accuracy for large x.
@@ -219,7 +225,12 @@ def _lanczos(m: Formulas, z: Expr) -> tuple[Expr, Expr, Expr]:
 
 
 def log_gamma_right(m: Formulas, x: Expr) -> Expr:
-    """ln Gamma(x) for x >= 0.5."""
+    r""":math:`\ln \Gamma(x)` for x >= 0.5.
+
+    Args:
+        m: The functions of the formula.
+        x: An element.
+    """
     main, p, q = _lanczos(m, x - 1)
     return main + m.log(p / q)
 
@@ -255,6 +266,9 @@ def _lower_lgamma(R: Builder, x: Expr) -> Expr:
 )
 def lgamma(input: Tensor) -> Tensor:
     r"""Logarithm of the gamma function's absolute value, elementwise: :math:`y = \ln|\Gamma(x)|`.
+
+    Args:
+        input: Tensor of any shape; integers are computed in float32.
 
     Returns:
         Tensor of ``input``'s shape; infinite at 0 and the negative integers.
@@ -299,6 +313,9 @@ def _digamma(m: Formulas, x: Expr) -> Expr:
 def digamma(input: Tensor) -> Tensor:
     r"""Derivative of :func:`lgamma`, elementwise: :math:`y = \Gamma'(x) / \Gamma(x)`.
 
+    Args:
+        input: Tensor of any shape; integers are computed in float32.
+
     Returns:
         Tensor of ``input``'s shape; NaN at the negative integers, -inf at 0.
 
@@ -336,6 +353,9 @@ def _trigamma(m: Formulas, x: Expr) -> Expr:
 )
 def trigamma(input: Tensor) -> Tensor:
     r"""Derivative of :func:`digamma`, elementwise: :math:`y = \frac{d^2}{dx^2} \ln \Gamma(x)`.
+
+    Args:
+        input: Tensor of any shape; integers are computed in float32.
 
     Example:
         >>> ops.trigamma(Tensor([1.0, 2.0]))

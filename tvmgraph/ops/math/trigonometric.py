@@ -40,6 +40,9 @@ _UNIT = float_samples(-0.9, 0.9)
 def sin(input: Tensor) -> Tensor:
     r"""Sine, elementwise: :math:`y = \sin x`.
 
+    Args:
+        input: Angles in radians, of any shape; integers are computed in float32.
+
     Example:
         >>> ops.sin(Tensor([0.0, 1.0]))
         Tensor(shape=[2], dtype=Float32, value= [ 0.00000000e+00,  8.41471016e-01])
@@ -50,6 +53,9 @@ def sin(input: Tensor) -> Tensor:
 @unary(np.cos, "cos", lambda g, y, x: (-g * F.sin(x),), "Cos", samples=_ANGLES)
 def cos(input: Tensor) -> Tensor:
     r"""Cosine, elementwise: :math:`y = \cos x`.
+
+    Args:
+        input: Angles in radians, of any shape; integers are computed in float32.
 
     Example:
         >>> ops.cos(Tensor([0.0, 1.0]))
@@ -68,6 +74,9 @@ def cos(input: Tensor) -> Tensor:
 def tan(input: Tensor) -> Tensor:
     r"""Tangent, elementwise: :math:`y = \tan x`.
 
+    Args:
+        input: Angles in radians, of any shape; integers are computed in float32.
+
     Example:
         >>> ops.tan(Tensor([0.0, 1.0]))
         Tensor(shape=[2], dtype=Float32, value= [ 0.00000000e+00,  1.55740774e+00])
@@ -78,6 +87,9 @@ def tan(input: Tensor) -> Tensor:
 @unary(np.arcsin, "asin", lambda g, y, x: (g * F.rsqrt(1 - x * x),), "Asin", samples=_UNIT)
 def asin(input: Tensor) -> Tensor:
     r"""Inverse sine, elementwise: :math:`y = \arcsin x`.
+
+    Args:
+        input: Tensor of any shape with elements in :math:`[-1, 1]`; others give NaN.
 
     Example:
         >>> ops.asin(Tensor([0.0, 1.0]))
@@ -90,6 +102,9 @@ def asin(input: Tensor) -> Tensor:
 def acos(input: Tensor) -> Tensor:
     r"""Inverse cosine, elementwise: :math:`y = \arccos x`.
 
+    Args:
+        input: Tensor of any shape with elements in :math:`[-1, 1]`; others give NaN.
+
     Example:
         >>> ops.acos(Tensor([0.0, 1.0]))
         Tensor(shape=[2], dtype=Float32, value= [ 1.57079637e+00,  0.00000000e+00])
@@ -100,6 +115,9 @@ def acos(input: Tensor) -> Tensor:
 @unary(np.arctan, "atan", lambda g, y, x: (g / (1 + x * x),), "Atan")
 def atan(input: Tensor) -> Tensor:
     r"""Inverse tangent, elementwise: :math:`y = \arctan x`.
+
+    Args:
+        input: Tensor of any shape; integers are computed in float32.
 
     Example:
         >>> ops.atan(Tensor([0.0, 1.0]))
@@ -112,6 +130,9 @@ def atan(input: Tensor) -> Tensor:
 def sinh(input: Tensor) -> Tensor:
     r"""Hyperbolic sine, elementwise: :math:`y = \sinh x`.
 
+    Args:
+        input: Tensor of any shape; integers are computed in float32.
+
     Example:
         >>> ops.sinh(Tensor([0.0, 1.0]))
         Tensor(shape=[2], dtype=Float32, value= [ 0.00000000e+00,  1.17520118e+00])
@@ -122,6 +143,9 @@ def sinh(input: Tensor) -> Tensor:
 @unary(np.cosh, pointwise("cosh", lambda m, x: m.cosh(x)), lambda g, y, x: (g * F.sinh(x),), "Cosh")
 def cosh(input: Tensor) -> Tensor:
     r"""Hyperbolic cosine, elementwise: :math:`y = \cosh x`.
+
+    Args:
+        input: Tensor of any shape; integers are computed in float32.
 
     Example:
         >>> ops.cosh(Tensor([0.0, 1.0]))
@@ -139,6 +163,9 @@ def cosh(input: Tensor) -> Tensor:
 def tanh(input: Tensor) -> Tensor:
     r"""Hyperbolic tangent, elementwise: :math:`y = \tanh x`.
 
+    Args:
+        input: Tensor of any shape; integers are computed in float32.
+
     Example:
         >>> ops.tanh(Tensor([0.0, 1.0]))
         Tensor(shape=[2], dtype=Float32, value= [ 0.00000000e+00,  7.61594176e-01])
@@ -154,6 +181,9 @@ def tanh(input: Tensor) -> Tensor:
 )
 def asinh(input: Tensor) -> Tensor:
     r"""Inverse hyperbolic sine, elementwise: :math:`y = \operatorname{arsinh} x`.
+
+    Args:
+        input: Tensor of any shape; integers are computed in float32.
 
     Example:
         >>> ops.asinh(Tensor([0.0, 1.0]))
@@ -172,6 +202,9 @@ def asinh(input: Tensor) -> Tensor:
 def acosh(input: Tensor) -> Tensor:
     r"""Inverse hyperbolic cosine, elementwise: :math:`y = \operatorname{arcosh} x`.
 
+    Args:
+        input: Tensor of any shape with elements of at least 1; others give NaN.
+
     Example:
         >>> ops.acosh(Tensor([1.0, 2.0]))
         Tensor(shape=[2], dtype=Float32, value= [ 0.00000000e+00,  1.31695795e+00])
@@ -188,6 +221,9 @@ def acosh(input: Tensor) -> Tensor:
 )
 def atanh(input: Tensor) -> Tensor:
     r"""Inverse hyperbolic tangent, elementwise: :math:`y = \operatorname{artanh} x`.
+
+    Args:
+        input: Tensor of any shape with elements in :math:`[-1, 1]`; others give NaN.
 
     Example:
         >>> ops.atanh(Tensor([0.0, 0.5]))
@@ -295,6 +331,9 @@ def _onnx_sinc(O: OnnxOps, x: OnnxNamed) -> OnnxNamed:
 @formula_row("sinc", _sinc, _vjp_sinc, _onnx_sinc, samples=_ANGLES)
 def sinc(input: Tensor) -> Tensor:
     r"""Normalised cardinal sine, elementwise: :math:`y = \sin(\pi x) / (\pi x)`, 1 at 0.
+
+    Args:
+        input: Tensor of any shape; integers are computed in float32.
 
     Example:
         >>> ops.sinc(Tensor([0.0, 0.5]))

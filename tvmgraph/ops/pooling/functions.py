@@ -29,6 +29,11 @@ __all__ = [
 def batched(x: Tensor, count: int, op: str) -> tuple[Tensor, bool]:
     """Adds the batch axis that an input of ``count + 1`` axes leaves out.
 
+    Args:
+        x: The input.
+        count: Number of spatial axes.
+        op: Name of the function, for errors.
+
     Returns:
         The tensor of ``count + 2`` axes, and whether the axis was added.
 
@@ -46,7 +51,12 @@ def batched(x: Tensor, count: int, op: str) -> tuple[Tensor, bool]:
 
 
 def unbatched(y: Tensor, added: bool) -> Tensor:
-    """Drops the batch axis again where :func:`batched` added it."""
+    """Drops the batch axis again where :func:`batched` added it.
+
+    Args:
+        y: The result of ``count + 2`` axes.
+        added: What :func:`batched` returned.
+    """
     return F.squeeze(y, 0) if added else y
 
 

@@ -57,7 +57,18 @@ def _lowest(dtype: np.dtype) -> float:
 def infer_pool(
     input: TensorType, *, kernel: Ints, stride: Ints, padding: Pairs, dilation: Ints
 ) -> TensorType:
-    """Rule of a pooling: window positions per spatial axis, at most half a window of padding."""
+    """Rule of a pooling: window positions per spatial axis, at most half a window of padding.
+
+    Args:
+        input: Type ``[N, C, *spatial]``.
+        kernel: Sizes of the window.
+        stride: Distances of neighbouring windows.
+        padding: Elements before and after every spatial axis.
+        dilation: Distances of neighbouring taps.
+
+    Raises:
+        ShapeError: if the padding is more than that, or a window does not fit.
+    """
     rules.require_dtype(input, _NUMBERS)
     require_spatial(input, len(kernel))
     for k, d, (lo, _) in zip(kernel, dilation, padding):
@@ -151,7 +162,16 @@ def _onnx_max_pool(O: OnnxOps, x: OnnxNamed, **attrs: Unpack[_Window]) -> OnnxNa
 
 def pool_sample(*shapes: object, kernel: Ints, stride: Ints, padding: Pairs | None = None,
                 dilation: Ints | None = None, **kwargs: Any) -> Sample:  # fmt: skip
-    """Builds a sample of a pooling row, without padding and dilation by default."""
+    """Builds a sample of a pooling row, without padding and dilation by default.
+
+    Args:
+        *shapes: Shape of the input.
+        kernel: Sizes of the window.
+        stride: Distances of neighbouring windows.
+        padding: Elements before and after every spatial axis.
+        dilation: Distances of neighbouring taps.
+        **kwargs: More arguments of :func:`tvmgraph.core.op.sample`.
+    """
     padding = padding or ((0, 0),) * len(kernel)
     dilation = dilation or (1,) * len(kernel)
     return sample(*shapes, kernel=kernel, stride=stride, padding=padding, dilation=dilation,

@@ -404,13 +404,27 @@ def draw_bits(count: int, seed: object, op: str) -> Tensor:
 def draw_uniform(
     shape: Shape, seed: object, op: str, dtype: dtypes.DType = dtypes.float32
 ) -> Tensor:
-    """Draws uniform numbers in [0, 1); half precision is rounded from float32."""
+    """Draws uniform numbers in [0, 1); half precision is rounded from float32.
+
+    Args:
+        shape: Shape of the result.
+        seed: ``None`` for the global stream, a Generator for another; an int gives the same numbers
+            every time.
+        op: Name of the calling function, for errors.
+        dtype: A floating-point dtype.
+    """
     words: Any = math.prod(shape) * (2 if dtype is dtypes.float64 else 1)
     return uniform_of(draw_bits(words, seed, op), shape, dtype)
 
 
 def uniform_of(bits: Tensor, shape: Shape, dtype: dtypes.DType = dtypes.float32) -> Tensor:
-    """Returns random words as what :func:`draw_uniform` draws."""
+    """Returns random words as what :func:`draw_uniform` draws.
+
+    Args:
+        bits: Random words, one per element, or two of float64.
+        shape: Shape of the result.
+        dtype: A floating-point dtype.
+    """
     if dtype is dtypes.float64:
         bits = F.reshape(bits, (2, bits.shape[0] // 2))
         return F.reshape(F.bits_to_uniform(bits, dtype), shape)
@@ -421,7 +435,15 @@ def uniform_of(bits: Tensor, shape: Shape, dtype: dtypes.DType = dtypes.float32)
 def draw_normal(
     shape: tuple[int, ...], seed: object, op: str, dtype: dtypes.DType = dtypes.float32
 ) -> Tensor:
-    """Draws standard normal numbers by the Box-Muller transform."""
+    """Draws standard normal numbers by the Box-Muller transform.
+
+    Args:
+        shape: Shape of the result.
+        seed: ``None`` for the global stream, a Generator for another; an int gives the same numbers
+            every time.
+        op: Name of the calling function, for errors.
+        dtype: A floating-point dtype.
+    """
     words = -(-math.prod(shape) // 2) * (4 if dtype is dtypes.float64 else 2)
     return _normal_of(draw_bits(words, seed, op), shape, dtype)
 

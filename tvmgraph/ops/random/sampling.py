@@ -49,7 +49,16 @@ def _size(size: tuple[object, ...], op: str) -> tuple[int, ...]:
 
 
 def sample_shape(shape: object, op: str) -> tuple[int, ...]:
-    """Checks the shape of a random tensor."""
+    """Checks the shape of a random tensor.
+
+    Args:
+        shape: An int, a sequence of ints or an integer tensor.
+        op: Name of the function, for errors.
+
+    Raises:
+        ShapeError: if a size is negative.
+        DTypeError: if a size is no integer.
+    """
     result = int_tuple(shape, op, "shape")
     if any(d < 0 for d in result):
         raise bad(ShapeError, "the shape must not be negative", op, f"shape={shape}")
@@ -425,7 +434,14 @@ def _without_replacement(weights: Tensor, count: int, seed: object, op: str) -> 
 
 
 def gumbel_noise(shape: tuple[int, ...], seed: object, op: str) -> Tensor:
-    r"""Draws from the standard Gumbel distribution: :math:`-\log(-\log u)`."""
+    r"""Draws from the standard Gumbel distribution: :math:`-\log(-\log u)`.
+
+    Args:
+        shape: Shape of the result.
+        seed: ``None`` for the global stream, a Generator for another; an int gives the same numbers
+            every time.
+        op: Name of the calling function, for errors.
+    """
     u = draw_uniform(shape, seed, op) + 2.0**-25  # in (0, 1)
     return -F.log(-F.log(u))
 

@@ -23,7 +23,12 @@ __all__ = [
 
 
 def accumulated(x: Tensor, dtype: DTypeLike | None = None) -> Tensor:
-    """Converts to ``dtype``, or integers and bools to the int64 that sums and products use."""
+    """Converts to ``dtype``, or integers and bools to the int64 that sums and products use.
+
+    Args:
+        x: Tensor of any shape.
+        dtype: The dtype.
+    """
     d = x.type.dtype
     if dtype is not None:
         return F.cast(x, dtypes.dtype_of(dtype))
@@ -218,6 +223,12 @@ def arg_and_value(x: Tensor, axis: int, keep_dims: bool, largest: bool) -> tuple
     """Returns the int64 position of an extreme along an axis, and the extreme.
 
     The cotangent of the extreme goes to that position alone.
+
+    Args:
+        x: Tensor of any shape.
+        axis: The axis, not negative.
+        keep_dims: Whether it stays with size 1.
+        largest: Whether the largest element is looked for rather than the smallest.
     """
     if x.ndim == 0:
         return F.zeros((), dtypes.int64), rows.reduce_max(x, (), False)

@@ -164,7 +164,13 @@ def bincount(input: Tensor, weights: object = None, minlength: int = 0) -> Tenso
 
 
 def bin_sums(input: Tensor, weights: object, minlength: int) -> Tensor:
-    """Returns what :func:`bincount` does as int64 counts, or as sums of ``weights``'s dtype."""
+    """Returns what :func:`bincount` does as int64 counts, or as sums of ``weights``'s dtype.
+
+    Args:
+        input: Non-negative integers of shape :math:`(N)`.
+        weights: What every element counts, of shape :math:`(N)`; ``None`` for 1.
+        minlength: Number of bins, at least.
+    """
     require_tensor("bincount", input)
     if weights is None:
         weights = F.broadcast_to(F.ones((), dtypes.int64), input.shape)

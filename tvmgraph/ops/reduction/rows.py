@@ -31,7 +31,14 @@ Axes = tuple[int, ...]
 
 
 def expand_reduced(g: Tensor, x: Tensor, axis: Axes, keep_dims: bool) -> Tensor:
-    """Broadcasts a result of a reduction back to the shape of its input."""
+    """Broadcasts a result of a reduction back to the shape of its input.
+
+    Args:
+        g: The result.
+        x: The input.
+        axis: The reduced axes, sorted.
+        keep_dims: Whether they stay with size 1 in the result.
+    """
     if not keep_dims and axis:
         kept: list[object] = [None if a in axis else (0, None, 1) for a in range(x.ndim)]
         g = F.basic_index(g, index=tuple(kept))
@@ -39,7 +46,11 @@ def expand_reduced(g: Tensor, x: Tensor, axis: Axes, keep_dims: bool) -> Tensor:
 
 
 def in_float32(function: Callable[..., np.ndarray]) -> Callable[..., np.ndarray]:
-    """Wraps a NumPy reduction so that half precision is accumulated in float32."""
+    """Wraps a NumPy reduction so that half precision is accumulated in float32.
+
+    Args:
+        function: Takes an array, ``axis`` and ``keepdims``.
+    """
 
     def reduce(x: np.ndarray, *, axis: Axes, keep_dims: bool) -> np.ndarray:
         if x.dtype.itemsize != 2 or dtypes.dtype_of(x.dtype) not in LOW_PRECISION:
@@ -51,7 +62,13 @@ def in_float32(function: Callable[..., np.ndarray]) -> Callable[..., np.ndarray]
 
 
 def lower_in_float32(R: Builder, x: Expr, build: Callable[[Expr], Expr]) -> Expr:
-    """Emits ``build(x)``, in float32 when ``x`` is of half precision."""
+    """Emits ``build(x)``, in float32 when ``x`` is of half precision.
+
+    Args:
+        R: The builder.
+        x: A tensor.
+        build: Emits the reduction of a tensor.
+    """
     dtype = R.type(x).dtype
     if dtype not in LOW_PRECISION:
         return build(x)
@@ -60,12 +77,22 @@ def lower_in_float32(R: Builder, x: Expr, build: Callable[[Expr], Expr]) -> Expr
 
 
 def is_empty(t: TensorType) -> bool:
-    """Whether the tensor certainly has no elements."""
+    """Whether the tensor certainly has no elements.
+
+    Args:
+        t: The type of the tensor.
+    """
     return 0 in t.shape
 
 
 def reduced(t: TensorType, axis: Axes, keep_dims: bool) -> TensorType:
-    """Returns the type of a reduction that keeps the dtype."""
+    """Returns the type of a reduction that keeps the dtype.
+
+    Args:
+        t: Type of the input.
+        axis: The reduced axes, sorted.
+        keep_dims: Whether they stay with size 1.
+    """
     return t.with_shape(rules.reduced_shape(t.shape, axis, keep_dims))
 
 
@@ -196,7 +223,13 @@ def _vjp_mean(g: Tensor, y: Tensor, x: Tensor, *, axis: Axes, keep_dims: bool) -
     ],
 )
 def reduce_mean(x: Tensor, axis: Axes, keep_dims: bool) -> Tensor:
-    """Averages over ``axis``; half precision accumulates in float32, no elements give NaN."""
+    """Averages over ``axis``; half precision accumulates in float32, no elements give NaN.
+
+    Args:
+        x: Floating-point tensor of any shape.
+        axis: The reduced axes, sorted.
+        keep_dims: Whether they stay with size 1.
+    """
     ...
 
 
@@ -228,7 +261,13 @@ def _vjp_prod(g: Tensor, y: Tensor, x: Tensor, *, axis: Axes, keep_dims: bool) -
     ],
 )
 def reduce_prod(x: Tensor, axis: Axes, keep_dims: bool) -> Tensor:
-    """Multiplies over ``axis``; half precision accumulates in float32, no elements give 1."""
+    """Multiplies over ``axis``; half precision accumulates in float32, no elements give 1.
+
+    Args:
+        x: Tensor of any shape.
+        axis: The reduced axes, sorted.
+        keep_dims: Whether they stay with size 1.
+    """
     ...
 
 
@@ -236,7 +275,15 @@ def reduce_prod(x: Tensor, axis: Axes, keep_dims: bool) -> Tensor:
 
 
 def require_elements(x: TensorType, axis: Axes) -> None:
-    """Raises :class:`ShapeError` if an extreme of no elements is asked for."""
+    """Makes sure that no extreme of no elements is asked for.
+
+    Args:
+        x: Type of the input.
+        axis: The reduced axes, sorted.
+
+    Raises:
+        ShapeError: if one is.
+    """
     if any(x.shape[a] == 0 for a in axis):
         raise either(ShapeError, RuntimeError)(
             f"an extreme over axis {list(axis)} of no elements does not exist",
@@ -272,7 +319,15 @@ def _extreme_of_floats(R: Builder, name: str, axis: Axes, keep_dims: bool) -> Ca
 
 
 def lower_extreme(R: Builder, x: Expr, name: str, axis: Axes, keep_dims: bool) -> Expr:
-    """Emits a maximum or minimum that is NaN where an element is; TVM's own drops NaN."""
+    """Emits a maximum or minimum that is NaN where an element is; TVM's own drops NaN.
+
+    Args:
+        R: The builder.
+        x: A tensor.
+        name: ``"max"`` or ``"min"``.
+        axis: The reduced axes, sorted.
+        keep_dims: Whether they stay with size 1.
+    """
     t = R.type(x)
     if not axis:
         return x
@@ -327,7 +382,13 @@ def _extreme_samples() -> list[Sample]:
     samples=_extreme_samples(),
 )
 def reduce_max(x: Tensor, axis: Axes, keep_dims: bool) -> Tensor:
-    """Returns the largest element over ``axis``; NaN wins."""
+    """Returns the largest element over ``axis``; NaN wins.
+
+    Args:
+        x: Tensor of any shape.
+        axis: The reduced axes, sorted.
+        keep_dims: Whether they stay with size 1.
+    """
     ...
 
 
@@ -341,7 +402,13 @@ def reduce_max(x: Tensor, axis: Axes, keep_dims: bool) -> Tensor:
     samples=_extreme_samples(),
 )
 def reduce_min(x: Tensor, axis: Axes, keep_dims: bool) -> Tensor:
-    """Returns the smallest element over ``axis``; NaN wins."""
+    """Returns the smallest element over ``axis``; NaN wins.
+
+    Args:
+        x: Tensor of any shape.
+        axis: The reduced axes, sorted.
+        keep_dims: Whether they stay with size 1.
+    """
     ...
 
 
@@ -425,7 +492,14 @@ def _arg_factors(types: Sequence[TensorType], attrs: Attrs) -> str:
     ],
 )
 def arg_extreme(x: Tensor, axis: int, keep_dims: bool, largest: bool) -> Tensor:
-    """Returns the first int64 position of the largest or smallest element; NaN wins."""
+    """Returns the first int64 position of the largest or smallest element; NaN wins.
+
+    Args:
+        x: Tensor of at least one axis.
+        axis: The axis, not negative.
+        keep_dims: Whether it stays with size 1.
+        largest: Whether the largest element is looked for rather than the smallest.
+    """
     ...
 
 
@@ -433,7 +507,12 @@ def arg_extreme(x: Tensor, axis: int, keep_dims: bool, largest: bool) -> Tensor:
 
 
 def lower_truth(R: Builder, x: Expr) -> Expr:
-    """Emits ``x != 0``; TVM's comparison is false for NaN, which counts as true."""
+    """Emits ``x != 0``; TVM's comparison is false for NaN, which counts as true.
+
+    Args:
+        R: The builder.
+        x: A tensor.
+    """
     t = R.type(x)
     if t.dtype is dtypes.bool_:
         return x
@@ -495,7 +574,13 @@ def _truth_samples() -> list[Sample]:
     samples=_truth_samples(),
 )
 def reduce_all(x: Tensor, axis: Axes, keep_dims: bool) -> Tensor:
-    """Returns whether no element over ``axis`` is zero."""
+    """Returns whether no element over ``axis`` is zero.
+
+    Args:
+        x: Tensor of any shape.
+        axis: The reduced axes, sorted.
+        keep_dims: Whether they stay with size 1.
+    """
     ...
 
 
@@ -509,5 +594,11 @@ def reduce_all(x: Tensor, axis: Axes, keep_dims: bool) -> Tensor:
     samples=_truth_samples(),
 )
 def reduce_any(x: Tensor, axis: Axes, keep_dims: bool) -> Tensor:
-    """Returns whether an element over ``axis`` is not zero."""
+    """Returns whether an element over ``axis`` is not zero.
+
+    Args:
+        x: Tensor of any shape.
+        axis: The reduced axes, sorted.
+        keep_dims: Whether they stay with size 1.
+    """
     ...

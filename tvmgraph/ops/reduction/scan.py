@@ -162,12 +162,25 @@ def _vjp_running_product(g: Tensor, y: Tensor, x: Tensor, *, axis: int) -> tuple
     ],
 )
 def running_product(x: Tensor, axis: int) -> Tensor:
-    r"""Multiplies the elements up to each one along an axis: :math:`y_i = \prod_{j \le i} x_j`."""
+    r"""Multiplies the elements up to each one along an axis: :math:`y_i = \prod_{j \le i} x_j`.
+
+    Args:
+        x: Tensor of at least one axis.
+        axis: The axis, not negative.
+    """
     ...
 
 
 def emit_scan(R: Builder, x: Expr, combine: object, start: object, axis: int) -> Expr:
-    """Emits ``y[i] = combine(y[i - 1], x[i])`` along an axis."""
+    """Emits ``y[i] = combine(y[i - 1], x[i])`` along an axis.
+
+    Args:
+        R: The builder.
+        x: A tensor.
+        combine: Combines two elements.
+        start: What ``y[-1]`` is.
+        axis: The axis, not negative.
+    """
     return R.emit_te(lambda v: R.topi.scan.scanop(v, combine, start, "scan", axis), x)
 
 
@@ -222,7 +235,13 @@ def _vjp_running_log(g: Tensor, y: Tensor, x: Tensor, *, axis: int, reverse: boo
     ],
 )  # fmt: skip
 def running_logsumexp(x: Tensor, axis: int, reverse: bool) -> Tensor:
-    r"""Returns :math:`y_i = \log \sum_{j \le i} e^{x_j}` along an axis."""
+    r"""Returns :math:`y_i = \log \sum_{j \le i} e^{x_j}` along an axis.
+
+    Args:
+        x: Floating-point tensor of at least one axis.
+        axis: The axis, not negative.
+        reverse: Whether to go from the last element to the first.
+    """
     ...
 
 
@@ -295,7 +314,13 @@ def _lower_positions(R: Builder, x: Expr, *, axis: int, largest: bool) -> Expr:
     ],
 )
 def running_arg_extreme(x: Tensor, axis: int, largest: bool) -> Tensor:
-    """Returns the int64 position of the last extreme up to each element along an axis; NaN wins."""
+    """Returns the int64 position of the last extreme up to each element along an axis; NaN wins.
+
+    Args:
+        x: Tensor of at least one axis.
+        axis: The axis, not negative.
+        largest: Whether the largest element is looked for rather than the smallest.
+    """
     ...
 
 

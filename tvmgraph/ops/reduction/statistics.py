@@ -43,7 +43,11 @@ def reduce_sum(x: Tensor, axis: object = None, keep_dims: bool | None = None) ->
 
 
 def as_float(x: Tensor) -> Tensor:
-    """Converts integers and bools to float32."""
+    """Converts integers and bools to float32.
+
+    Args:
+        x: Tensor of any dtype.
+    """
     return x if x.type.dtype.kind in "fc" else F.cast(x, dtypes.float32)
 
 

@@ -45,7 +45,11 @@ _KINDS = {
 
 
 def panel_width(units: int) -> int:
-    """Units of a panel of weights: as wide as registers allow without much padding."""
+    """Units of a panel of weights: as wide as registers allow without much padding.
+
+    Args:
+        units: Units of the layer.
+    """
     widths = [_LANES * v for v in range(_VECTORS, 0, -1)]
     return min(widths, key=lambda width: -(-units // width) * width)
 
@@ -88,7 +92,11 @@ class _Library:
 
 
 def numpy_sigmoid(x: np.ndarray) -> np.ndarray:
-    """The logistic function, without overflow."""
+    """The logistic function, without overflow.
+
+    Args:
+        x: Floating-point array.
+    """
     e = np.exp(-np.abs(x))
     return np.where(x >= 0, 1 / (1 + e), e / (1 + e)).astype(x.dtype)
 

@@ -41,7 +41,13 @@ def _infer_diagonal(input: TensorType, *, offset: int, dim1: int, dim2: int) -> 
 
 
 def diagonal_size(rows: int, cols: int, offset: int) -> int:
-    """Returns the number of elements of a diagonal."""
+    """Returns the number of elements of a diagonal.
+
+    Args:
+        rows: Rows of the matrix.
+        cols: Its columns.
+        offset: Which diagonal: that many columns to the right of the main one.
+    """
     return max(min(rows + min(offset, 0), cols - max(offset, 0)), 0)
 
 

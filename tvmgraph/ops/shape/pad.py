@@ -104,7 +104,12 @@ def _onnx_constant(O: OnnxOps, x: OnnxNamed, *, pads: Pads, value: object) -> On
 
 
 def pad_factors(types: Sequence[TensorType], attrs: Attrs) -> str:
-    """The dimensions that are not padded."""
+    """The dimensions that are not padded.
+
+    Args:
+        types: Type of the operand.
+        attrs: ``pads``: elements before and after every axis.
+    """
     words = [n if p == (0, 0) else "." for n, p in zip(letters(types[0].ndim), attrs["pads"])]
     return equation([words], [words])
 

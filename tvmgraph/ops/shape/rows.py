@@ -34,7 +34,11 @@ __all__ = [
 
 
 def shape_text(shape: Shape) -> str:
-    """Formats a shape for messages."""
+    """Formats a shape for messages.
+
+    Args:
+        shape: Ints and symbolic sizes.
+    """
     return f"[{','.join(map(str, shape))}]"
 
 
@@ -43,6 +47,10 @@ def shape_text(shape: Shape) -> str:
 
 def resolve_shape(old: Shape, new: Shape) -> Shape:
     """Returns ``new`` with its -1 computed from ``old``.
+
+    Args:
+        old: The shape of the tensor.
+        new: The shape that is asked for.
 
     Raises:
         ShapeError: if the number of elements differs.

@@ -37,7 +37,16 @@ def _infer_sort(x: TensorType, *, axis: int, descending: bool) -> TensorType:
 
 
 def eager_sort(x: np.ndarray, *, axis: int, descending: bool) -> np.ndarray:
-    """The positions that sort an array, equal elements in their order."""
+    """The positions that sort an array, equal elements in their order.
+
+    Args:
+        x: The array.
+        axis: The axis.
+        descending: Whether the largest element comes first.
+
+    Returns:
+        int32 array of ``x``'s shape.
+    """
     wide = x.astype(np.float32) if dtypes.dtype_of(x.dtype) is dtypes.bfloat16 else x
     if not descending:
         return np.argsort(wide, axis=axis, kind="stable").astype(np.int32)
@@ -50,6 +59,10 @@ def integer_keys(R: Builder, x: Expr) -> Expr:
     """Emits integers in the order of ``x``: -0 equals 0, and NaN comes after all numbers.
 
     A comparison sort of NaN is undefined, and TVM sorts few dtypes.
+
+    Args:
+        R: The builder.
+        x: A tensor.
     """
     d = R.type(x).dtype
     if not d.is_float:
@@ -91,7 +104,15 @@ def _onnx_sort(O: OnnxOps, x: OnnxNamed, *, axis: int, descending: bool) -> Onnx
 def onnx_order(
     O: OnnxOps, x: OnnxNamed, count: OnnxNamed | np.ndarray, axis: int, descending: bool
 ) -> OnnxNamed:
-    """The first ``count`` positions in sorted order, as ONNX nodes."""
+    """The first ``count`` positions in sorted order, as ONNX nodes.
+
+    Args:
+        O: The model so far.
+        x: A value of known type.
+        count: How many, int64 of shape (1).
+        axis: The axis.
+        descending: Whether the largest element comes first.
+    """
     d = x.type.dtype
     if d in LOW_PRECISION:
         x = O.Cast(x, to=O.dtype(dtypes.float32))
@@ -130,6 +151,11 @@ def arg_sort(x: Tensor, axis: int, descending: bool) -> Tensor:
     """Returns the int32 positions that sort ``x`` along an axis, equal elements in their order.
 
     NaN counts as larger than every number.
+
+    Args:
+        x: Tensor of at least one axis.
+        axis: The axis, not negative.
+        descending: Whether the largest element comes first.
     """
     ...
 
@@ -427,7 +453,16 @@ def _search_factors(types: Sequence[TensorType], attrs: Mapping[str, object]) ->
     ],
 )  # fmt: skip
 def search_sorted(sequence: Tensor, values: Tensor, right: bool) -> Tensor:
-    """Returns where every value has to be inserted so that the last axis stays sorted."""
+    """Returns where every value has to be inserted so that the last axis stays sorted.
+
+    Args:
+        sequence: Tensor of shape :math:`(*, n)`, sorted along its last axis.
+        values: Tensor of shape :math:`(*, m)`; of any shape where ``sequence`` has one axis.
+        right: Whether equal elements come before the value rather than after it.
+
+    Returns:
+        int64 tensor of ``values``'s shape.
+    """
     ...
 
 
