@@ -537,3 +537,28 @@ def test_mean_and_variance_of_a_normalization_have_no_gradient(first: int) -> No
     whole = ms.grad(norm, 0)(x, ones, zeros)  # by the sum of all three results
     result = ms.grad(lambda x: norm(x, ones, zeros)[0], 0)(x)
     np.testing.assert_array_equal(whole.asnumpy(), result.asnumpy())
+
+
+@pytest.mark.parametrize("rows", [0, 1, 40])
+def test_nms_with_mask_is_one_graph(rows: int) -> None:
+    draw = np.random.default_rng(rows)
+    table = draw.random((rows, 5)).astype(np.float32)
+    table[:, 2:4] += table[:, :2]
+    found, numbers, kept = ms.jit(P.NMSWithMask(0.3), fullgraph=True)(Tensor(table))
+    want = P.NMSWithMask(0.3)(Tensor(table))
+    boxes = want[0].asnumpy().astype(np.float64)
+    sides = np.clip(
+        np.minimum(boxes[:, None, 2:4], boxes[:, 2:4])
+        - np.maximum(boxes[:, None, :2], boxes[:, :2]), 0, None,
+    )  # fmt: skip
+    areas = (boxes[:, 2:4] - boxes[:, :2]).prod(-1)
+    common = sides.prod(-1)
+    overlaps = common / (areas[:, None] + areas - common)
+    greedy: list[int] = []
+    for i in range(rows):
+        if all(overlaps[j, i] <= 0.3 for j in greedy):
+            greedy.append(i)
+    for mask in (kept, want[2]):
+        assert np.flatnonzero(mask.asnumpy()).tolist() == greedy
+    assert numbers.tolist() == list(range(rows)) == want[1].tolist()
+    np.testing.assert_array_equal(found.asnumpy(), table[np.argsort(-table[:, 4], kind="stable")])

@@ -87,3 +87,28 @@ def test_parts_are_views_that_writes_do_not_reach(function: Any) -> None:
 def test_complex_indices_are_errors() -> None:
     with pytest.raises(DTypeError):
         ops.gather_elements(Tensor([1.0, 2.0]), 0, Tensor(np.zeros(1, np.complex64)))
+
+
+def test_half_a_spectrum_of_complex_elements_is_cut_off() -> None:
+    x = np.random.default_rng(0).normal(size=(2, 3, 5)).astype(np.complex64) * (1 + 2j)
+    for compiled in (False, True):
+        apply = ms.jit if compiled else lambda f: f
+        got = apply(lambda t: ops.rfft(t, norm="ortho"))(Tensor(x)).asnumpy()
+        np.testing.assert_allclose(got, np.fft.fft(x, norm="ortho")[..., :3], rtol=1e-5, atol=1e-5)
+        got = apply(lambda t: ops.rfft2(t))(Tensor(x)).asnumpy()
+        np.testing.assert_allclose(got, np.fft.fft2(x)[..., :3], rtol=1e-5, atol=1e-5)
+        got = apply(ops.ihfft)(Tensor(x)).asnumpy()
+        np.testing.assert_allclose(got, np.fft.ifft(x)[..., :3], rtol=1e-5, atol=1e-5)
+
+
+def test_numbers_that_tensors_are_filled_with_fit_their_dtype() -> None:
+    x = Tensor([1, 2])
+    for number, dtype in ((300, ms.uint8), (-1, ms.uint8), (1e10, ms.int32), (2**70, ms.int64)):
+        with pytest.raises(ValueError, match=f"is no {dtype.name}, which is"):
+            ops.full((2,), number, dtype=dtype)
+        with pytest.raises(ValueError, match=f"is no {dtype.name}, which is"):
+            ops.full_like(x, number, dtype=dtype)
+    with pytest.raises(DTypeError, match="is no float32"):
+        ops.full((2,), 1 + 2j, dtype=ms.float32)
+    assert ops.full_like(x, -1.5).tolist() == [-1, -1]
+    assert ops.full((1,), 1 + 2j, dtype=ms.complex64).asnumpy()[0] == 1 + 2j

@@ -9,11 +9,12 @@ from typing import Any
 
 import numpy as np
 
+from tvmgraph import hooks
 from tvmgraph.core.arguments import DTypeLike, PerAxis
 from tvmgraph.core.columns import NumberLike
 from tvmgraph.core.op import F
 from tvmgraph.core.tensor import Tensor, tensor_from_numpy
-from tvmgraph.dtypes import bool_, float32, int32, int64
+from tvmgraph.dtypes import float32, int32, int64
 
 # ---- boxes: rows (x1, y1, x2, y2) or (y1, x1, y2, x2), which gives the same overlaps ------------
 
@@ -46,11 +47,34 @@ def nms_with_mask(bboxes: Tensor, threshold: float) -> tuple[Tensor, Tensor, Ten
         threshold: Share of common area (intersection over union) above which the lower score is
             dropped.
     """
-    rows = bboxes.asnumpy()
-    order = np.argsort(-rows[:, 4], kind="stable")
-    kept = _kept(_overlaps(rows[order, :4].astype(np.float32)), threshold)
-    numbers = tensor_from_numpy(np.arange(len(rows), dtype=np.int32))
-    return F.gather(bboxes, Tensor(order), 0), numbers, Tensor(kept, bool_)
+    count = bboxes.shape[0]
+    order = F.argsort(-bboxes[:, 4], 0)
+    rows = F.gather(bboxes, order, 0)
+    boxes = F.cast(rows[:, :4], float32)
+    lows, highs = F.minimum(boxes[:, :2], boxes[:, 2:]), F.maximum(boxes[:, :2], boxes[:, 2:])
+    inner = F.minimum(highs.expand_dims(1), highs) - F.maximum(lows.expand_dims(1), lows)
+    common, areas = F.prod(F.relu(inner), -1), F.prod(highs - lows, -1)
+    union = areas.expand_dims(1) + areas - common
+    later = tensor_from_numpy(np.triu(np.ones((count, count), np.bool_), 1))
+    above = F.logical_and(common > union * threshold, later)
+
+    # Whether the first k rows are kept is known after k rounds: there is one answer that a round
+    # leaves as it is, and as many rounds as rows that suppress one another in turn find it.
+    def next_round(kept: Tensor) -> Tensor:
+        return ~F.logical_and(above, kept.expand_dims(1)).any(0)
+
+    def differ(state: Sequence[Tensor]) -> list[Tensor]:
+        return [(state[0] != state[1]).any()]
+
+    def advance(state: Sequence[Tensor]) -> list[Tensor]:
+        return [state[1], next_round(state[1])]
+
+    state = [tensor_from_numpy(np.ones(count, np.bool_)), ~above.any(0)]
+    found = hooks.loop(state, differ, advance)
+    while found is None and differ(state)[0]:
+        state = advance(state)
+    kept = (state if found is None else found)[1]
+    return rows, tensor_from_numpy(np.arange(count, dtype=np.int32)), kept
 
 
 def non_max_suppression(

@@ -97,6 +97,7 @@ def full(size: object, fill_value: Any, *, dtype: DTypeLike | None = None) -> Te
 
     Raises:
         ShapeError: if an entry of ``size`` is negative.
+        ArgumentError: if the number does not fit the dtype.
 
     Note:
         ``mint.full`` and ``numpy.full`` take the dtype of the number.
@@ -116,14 +117,27 @@ def full(size: object, fill_value: Any, *, dtype: DTypeLike | None = None) -> Te
             DTypeError, f"fill_value must be a number, not {type(fill_value).__name__}", "full",
             describe(size=size, fill_value=fill_value),
         )  # fmt: skip
-    value = fill_value.item() if isinstance(fill_value, np.generic) else fill_value
-    if wanted.is_integer:
-        if isinstance(value, complex) or not math.isfinite(value):
-            kind = DTypeError if isinstance(value, complex) else ArgumentError
-            raise bad(kind, f"{value!r} is no {wanted.name}", "full",
-                      describe(size=size, fill_value=value), "give a dtype of floats")  # fmt: skip
-        value = int(value)
-    return _full(shape, value, wanted)
+    return _full(shape, _fitting("full", fill_value, wanted), wanted)
+
+
+def _fitting(op: str, number: Any, dtype: dtypes.DType) -> object:
+    """Returns a number of a dtype, to which floats are rounded towards zero.
+
+    Raises:
+        DTypeError: if it is complex and the dtype is not.
+        ArgumentError: if the dtype has integers, and it is out of their range.
+    """
+    value = number.item() if isinstance(number, np.generic) else number
+    if isinstance(value, complex) and dtype.kind != "c":
+        raise bad(DTypeError, f"{value!r} is no {dtype.name}", op, f"fill_value={value!r}",
+                  "give a complex dtype")  # fmt: skip
+    if not dtype.is_integer:
+        return value
+    limits = np.iinfo(dtype.numpy)
+    if not math.isfinite(value) or not limits.min <= int(value) <= limits.max:
+        raise bad(ArgumentError, f"{value!r} is no {dtype.name}, which is {limits.min} to "
+                  f"{limits.max}", op, f"fill_value={value!r}", "give a wider dtype")  # fmt: skip
+    return int(value)
 
 
 def zeros(size: object, dtype: DTypeLike | None = None) -> Tensor:
@@ -235,7 +249,8 @@ def full_like(input: Tensor, fill_value: object, *, dtype: DTypeLike | None = No
             DTypeError, f"fill_value must be a number, not {type(fill_value).__name__}",
             "full_like", describe(input=input, fill_value=fill_value),
         )  # fmt: skip
-    return _full(input.type.shape, fill_value, dtype_or(dtype, input.dtype))
+    wanted = dtype_or(dtype, input.dtype)
+    return _full(input.type.shape, _fitting("full_like", fill_value, wanted), wanted)
 
 
 def _require_tensor(value: object, op: str) -> None:

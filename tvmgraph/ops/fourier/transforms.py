@@ -53,8 +53,12 @@ def _transform(input: Tensor, n: int | None, dim: int, norm: str | None, inverse
     x, axis = _wide(input), rules.normalize_axis(dim, input.ndim)
     n = operator.index(x.shape[axis] if n is None else n)
     scale = _scale(n, norm, inverse if scaled_as is None else scaled_as)
+    x = _sized(x, n, axis)
+    if half and x.dtype.kind == "c":  # the other half is no mirror image, but cut off anyway
+        whole = F.spectrum(x, axis=axis, inverse=inverse, of="complex", scale=scale)
+        return F.narrow(whole, axis, 0, n // 2 + 1)
     of = "half" if half else "complex" if x.dtype.kind == "c" else "real"
-    return F.spectrum(_sized(x, n, axis), axis=axis, inverse=inverse, of=of, scale=scale)
+    return F.spectrum(x, axis=axis, inverse=inverse, of=of, scale=scale)
 
 
 def _real_inverse(input: Tensor, n: int | None, dim: int, norm: str | None,
@@ -116,10 +120,10 @@ def ifft(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = 
 
 
 def rfft(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None) -> Tensor:
-    """First half, ``n // 2 + 1`` elements, of the :func:`fft` of a real tensor.
+    """First half, ``n // 2 + 1`` elements, of the :func:`fft`: all there is of a real tensor.
 
     Args:
-        input: Real tensor.
+        input: Real tensor; of a complex one the rest is lost.
         n: Elements taken of the axis, which is cut or padded with zeros; all by default.
         dim: The axis.
         norm: As in :func:`fft`.
