@@ -25,6 +25,7 @@ from tvmgraph.view import Drawing, Kernel, Viewer, draw_pair, model_of
 
 if TYPE_CHECKING:
     from tvmgraph.backend.table import Choice
+    from tvmgraph.capture.expect import MortalKeys
     from tvmgraph.jit.compiled import CompiledGraph
     from tvmgraph.jit.entry import Entry
     from tvmgraph.jit.function import CompileRecord
@@ -67,7 +68,7 @@ class Inspectable:
     """What :class:`~tvmgraph.jit.JitFunction` offers to people who look at it."""
 
     fn: Any  # a function, a bound method or a CellCall
-    entries: dict[object, list[Entry]]
+    entries: MortalKeys[list[Entry]]
     history: list[CompileRecord]
     refused: dict[object, CaptureError]
     region: Region | None

@@ -81,7 +81,7 @@ class Distribution(Cell):
                 at=user_source(),
             )  # fmt: skip
         self._name, self._seed, self._dtype = name, seed, dtypes.dtype_of(dtype)
-        if not (self._dtype.is_float or self._counts and self._dtype.is_integer):
+        if not (self._dtype.is_float or (self._counts and self._dtype.is_integer)):
             kinds = "numbers" if self._counts else "floats"
             raise DTypeError(f"samples are {kinds}, not {self._dtype.name}", op=name,
                              at=user_source())  # fmt: skip

@@ -26,7 +26,7 @@ def _axis(axis: AxisLike, x: Tensor, op: str) -> int:
     try:
         return rules.normalize_axis(axis, x.ndim)
     except (ArgumentError, DTypeError) as e:
-        raise e.locate(f"ops.{op}", describe(x=x, axis=axis), "") from None
+        raise e.locate(f"ops.{op}", str(describe(x=x, axis=axis)), "") from None
 
 
 def diff(
