@@ -128,7 +128,7 @@ def _fitting(op: str, number: Any, dtype: dtypes.DType) -> object:
         ArgumentError: if the dtype has integers, and it is out of their range.
     """
     value: Any = number.item() if isinstance(number, np.generic) else number
-    if isinstance(value, complex) and dtype.kind != "c":
+    if value.__class__ is complex and dtype.kind != "c":
         raise bad(DTypeError, f"{value!r} is no {dtype.name}", op, f"fill_value={value!r}",
                   "give a complex dtype")  # fmt: skip
     if not dtype.is_integer:
