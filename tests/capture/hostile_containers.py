@@ -167,4 +167,8 @@ PROGRAMS: dict[str, tuple[str, str, tuple[str, ...]]] = {
     'tensor of a class of its own passed': ('class T(Tensor):\n    def double(self): return self * 2\n    def __add__(self, other): return Tensor.__add__(self, other) * 1000\no = T([1.0, 2.0])[:1]; o = T(o)', 'return o.double() * x.sum(), o + n, isinstance(o, T), y * 2', ('o = Tensor([1.0])', 'o = T([2.0])')),
     'derivative with effects': ('class Rounded(nn.Cell):\n    def construct(self, t): return ops.round(t)\n    def bprop(self, t, out, dout): SEEN.append("back"); print("back"); return (dout * 2,)\ncell = Rounded()', 'return ms.value_and_grad(lambda t: (cell(t * 3) * n).sum())(x)', ()),
     'derivative of its own': ('class Rounded(nn.Cell):\n    k = 2\n    def construct(self, t): return ops.round(t)\n    def bprop(self, t, out, dout): return (dout * self.k,)\ncell = Rounded()', 'return ms.value_and_grad(lambda t: (cell(t * 3) * n).sum())(x)', ('Rounded.k = 5',)),
+    'equal keys of other classes': ('KEYED = {1: 2}', '''
+def kinds(d): return [type(k).__name__ for k in d]
+return x * len(kinds(KEYED)), kinds(KEYED), f"{[*KEYED]}"
+''', ('KEYED = {True: 2}', 'KEYED = {1.0: 2}', 'KEYED.clear(); KEYED[1] = 2', 'KEYED.clear(); KEYED[True] = 2')),
 }

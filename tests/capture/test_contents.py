@@ -292,3 +292,9 @@ def test_a_list_that_is_passed_twice() -> None:
     assert float(run([], [], x)) == 0
     assert [float(run(both, both, x)) for _ in range(2)] == [2, 4]
     assert len(both) == 2
+
+
+def test_equal_keys_of_other_classes_are_other_arguments() -> None:
+    f = jit(lambda x, d: (x * 2, [type(k) for k in d]))
+    for key in (1, True, 1.0, 1):
+        assert f(Tensor([1.0]), {key: 2})[1] == [type(key)]

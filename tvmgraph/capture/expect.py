@@ -314,10 +314,13 @@ def _expect_dict(value: dict[Any, Any], objects: bool, depth: int) -> Check:
 
     def same_objects(v: dict[object, object]) -> bool:  # tensors compare element by element
         keyed = v.__class__ is kind and list(map(hash, v)) == hashes and v.keys() == checks.keys()
-        return keyed and all(c(v[k]) for k, c in checks.items())
+        return keyed and list(map(type, v)) == kinds and all(c(v[k]) for k, c in checks.items())
 
-    if all(isinstance(k, _ATOMS) for k in keys):
+    if all(type(k) is str for k in keys):
         return same
+    kinds = list(map(type, keys))  # 1, True and 1.0 are equal
+    if all(isinstance(k, _ATOMS) for k in keys):
+        return lambda v: same(v) and list(map(type, v)) == kinds
     hashes = list(map(hash, keys))
     return same_objects
 

@@ -41,9 +41,9 @@ def key_of(value: Any, leaves: list[Tensor]) -> object:
     if value is None or kind in (int, bool, str, bytes, complex) or isinstance(value, dtypes.DType):
         return (kind, value)
     if kind is dict:
-        return (kind, tuple([(k, key_of(v, leaves)) for k, v in value.items()]))
+        return (kind, tuple([(_told_apart(k), key_of(v, leaves)) for k, v in value.items()]))
     if isinstance(value, dict):
-        items = tuple([(k, key_of(v, leaves)) for k, v in pairs(value)])
+        items = tuple([(_told_apart(k), key_of(v, leaves)) for k, v in pairs(value)])
         return (kind, items, own_attributes(value))
     if isinstance(value, (tuple, list)):
         return (kind, tuple([key_of(v, leaves) for v in value]), own_attributes(value))
@@ -52,3 +52,8 @@ def key_of(value: Any, leaves: list[Tensor]) -> object:
     if kind is MutableInt or kind is MutableFloat:
         return (kind, repr(value))
     return identified(value)
+
+
+def _told_apart(key: Any) -> object:
+    """Returns what tells a key of a dict from keys that are equal: 1, True and 1.0."""
+    return key if key.__class__ is str else (key.__class__, key)
