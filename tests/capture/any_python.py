@@ -27,6 +27,7 @@ from tests.capture.any_features import ANY_HEADER
 from tests.capture.any_programs import AnyProgram, changes
 from tests.capture.test_fuzz import assert_same, in_numpy
 from tvmgraph import JitConfig, Tensor, jit, nn, ops
+from tvmgraph.jit import churn
 from tvmgraph.jit.regions import segment
 
 CALLS = 6
@@ -243,6 +244,7 @@ def run_many(seeds: Iterable[int]) -> Found:
     try:
         for seed in seeds:
             segment.reset_closure_counts()
+            churn.forget_definitions()
             _run_one(seed, found)
     finally:
         gc.enable()

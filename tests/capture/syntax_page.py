@@ -72,7 +72,7 @@ Rules of a graph:
   strict code.
 * What a class of containers overrides (`dict`, `list`, `UserDict`, `Counter`, ...) runs as its own code; what code in
   C or without source changes of what existed before the call is a graph break. A tensor of a class of
-  the user's leaves its call to Python, and so does code that raised in three captures in a row.
+  the user's leaves its call to Python, and so does code that raised in three captures in a row, or calls such code.
 * The text of a tensor (`str`, `repr`, `format`, `%`, f-strings) is not known in a graph: give the
   tensor itself to `print` or to a logger.
 * What a library finds out about the world is guarded where that is cheap: variables of the
@@ -97,9 +97,11 @@ Rules of a graph:
   the training mode. When something changes, the function is captured again and `explain()` says
   what changed; what changes at every call (a cache in a dict, a log in a list) is left to Python
   after a dozen captures, unless the code is strict. So is an argument that differs at every call
-  (an object made for it, a text, an array) after two dozen. `jit(..., attr_guard=False)` switches guards off;
-  so does `ms_function`, which keeps MindSpore's documented meaning: compiled once per kind of
-  arguments, a changed attribute is not seen, and the first time a warning names it.
+  (an object made for it, a text, an array) after two dozen. Of functions that are defined anew for
+  a few calls each, methods of such objects, and such Cells, two dozen are captured at once, and
+  later ones after eight calls. `jit(..., attr_guard=False)` switches guards off; so does
+  `ms_function`, which keeps MindSpore's documented meaning: compiled once per kind of arguments, a
+  changed attribute is not seen, and the first time a warning names it.
 
 ```python
 class Func:

@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 
 from tests.capture.test_fuzz import in_numpy
-from tvmgraph import JitConfig, Tensor, jit
-from tvmgraph.jit import churn
+from tvmgraph import JitConfig, Parameter, Tensor, jit, nn
+from tvmgraph.jit import JitFunction, churn
+from tvmgraph.jit import function as function_module
 
 CALLS = 60
 #: A function, and its argument of a call.
@@ -69,3 +70,129 @@ def test_strict_functions_are_captured_for_every_object() -> None:
         for i in range(30):
             assert function(_tensor(), SimpleNamespace(k=i)).asnumpy()[0] == i
     assert function.compile_count == 30
+
+
+class Scale(nn.Cell):
+    def __init__(self, k: int) -> None:
+        super().__init__()
+        self.k, self.w = k, Parameter(Tensor([1.0, 2.0]), name="w")
+
+    def construct(self, x: Tensor) -> Tensor:
+        return x * self.w + self.k
+
+
+class Scaled:
+    def __init__(self, k: int) -> None:
+        self.k = k
+
+    @jit
+    def run(self, x: Tensor) -> Tensor:
+        return x * Tensor([1.0, 2.0]) + self.k
+
+
+def _defined(k: int) -> JitFunction:
+    return jit(lambda x: x * Tensor([1.0, 2.0]) + k)
+
+
+def _decided(k: int) -> JitFunction:
+    def function(x: Tensor) -> Tensor:
+        return x * Tensor([1.0, 2.0]) + (k if x.sum() > 0 else x.sum().item())
+
+    return jit(function)
+
+
+#: What makes a compiled function for one call or a few.
+SHORT_LIVED: dict[str, Callable[[int], Any]] = {
+    "a Cell": lambda k: jit(Scale(k)),
+    "a method": lambda k: Scaled(k).run,
+    "a function that is defined inside another": _defined,
+    "one with a graph break": _decided,
+}
+
+
+@pytest.mark.parametrize("name", SHORT_LIVED)
+def test_functions_that_serve_one_call_each_are_left_to_python(name: str) -> None:
+    with in_numpy():
+        for k in range(CALLS):
+            function = SHORT_LIVED[name](k)
+            np.testing.assert_allclose(function(_tensor()).asnumpy(), [1 + k, 4 + k])
+            captured = bool(function.history or function.refused)
+            assert captured is (k < 24)
+        assert "in Python: its first 1 call(s)" in function.explain()
+        for _ in range(10):
+            np.testing.assert_allclose(function(_tensor()).asnumpy(), [1 + k, 4 + k])
+        assert function.history or function.refused
+
+
+def test_functions_that_serve_many_calls_each_are_captured(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(churn, "_WORTH", 0)
+    with in_numpy():
+        for k in range(CALLS):
+            function = _defined(k)
+            for _ in range(3):
+                function(_tensor())
+            assert function.compile_count == 1
+
+
+def test_strict_functions_are_captured_at_once() -> None:
+    with in_numpy():
+        for k in range(CALLS):
+            function = jit(Scale(k), jit_config=JitConfig(jit_syntax_level="STRICT"))
+            function(_tensor())
+            assert function.compile_count == 1
+
+
+def test_a_new_cell_for_every_call_is_left_to_python() -> None:
+    function = jit(lambda net, x: net(x))
+    cells = [Scale(k) for k in range(CALLS)]
+    with in_numpy():
+        for k, cell in enumerate(cells):
+            np.testing.assert_allclose(function(cell, _tensor()).asnumpy(), [1 + k, 4 + k])
+    assert function.compile_count == 24
+    assert not any(vars(c)["_jit_bound_compiled"].history for c in cells[-10:])
+
+
+def _checked(x: Tensor, limits: SimpleNamespace) -> Tensor:
+    if limits.most < 2:
+        raise ValueError(f"{limits.most} is too few")
+    return x * limits.most
+
+
+class Checked(nn.Cell):
+    def construct(self, x: Tensor, limits: SimpleNamespace) -> Tensor:
+        return _checked(x, limits) + 1
+
+
+@pytest.mark.parametrize("called", [_checked, Checked()], ids=["function", "Cell"])
+def test_a_call_in_which_other_code_raises_is_captured_a_few_times(
+    called: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    captures = []
+    whole = function_module.capture
+    monkeypatch.setattr(function_module, "capture", lambda *a: captures.append(a) or whole(*a))
+    function = jit(lambda x, limits: called(x, limits) * 2)
+    limits = SimpleNamespace(most=1)
+    expected = called(_tensor(), SimpleNamespace(most=3)) * 2
+    with in_numpy():
+        for _ in range(10):
+            with pytest.raises(ValueError, match="1 is too few") as raised:
+                function(_tensor(), limits)
+            assert raised.value.__context__ is raised.value.__cause__ is None
+        assert len(captures) == 3
+        assert "it raises ValueError again and again" in function.explain()
+        limits.most = 3
+        for _ in range(3):
+            np.testing.assert_allclose(function(_tensor(), limits).asnumpy(), expected.asnumpy())
+    assert function.compile_count == 1
+
+
+def test_code_that_raises_for_every_other_number_is_left_to_python() -> None:
+    function = jit(lambda x, n: _checked(x, SimpleNamespace(most=-n)) * 2)
+    with in_numpy():
+        for n in range(40):
+            with pytest.raises(ValueError, match="is too few"):
+                function(_tensor(), n)
+        assert len(function.raising) == 1
+        assert function(_tensor(), -3).asnumpy().tolist() == [6, 12]
+        assert function(_tensor(), -3).asnumpy().tolist() == [6, 12]
+    assert function.compile_count == 1 and not function.raising

@@ -1,8 +1,14 @@
-"""Noticing that a function is captured for every other object or value that it is given."""
+"""Noticing that captures serve too few calls: an argument differs, or functions are short-lived.
+
+A function that is defined inside another one, a method of an object and a Cell are captured for
+every function, object or Cell anew. Where many of one definition served few calls each, the next
+ones run in plain Python until they have been called a number of times.
+"""
 
 from __future__ import annotations
 
 import time
+import types
 import weakref
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -13,6 +19,7 @@ from tvmgraph.core.tensor import Tensor
 from tvmgraph.jit.call_key import key_of
 
 _MAX_SHORT = 24  # captures in a row that served too few calls
+_WAITED = 8  # calls of a function until it is captured if those before it were short-lived
 _WORTH = 20  # times what capturing took: so long a capture must serve to have been worth it
 
 
@@ -42,16 +49,74 @@ class Kind:
         return (gone or self.key != other.key) and self.tensors == other.tensors
 
 
+@dataclass
+class Definition:
+    """What is known of the functions that one definition made.
+
+    Attributes:
+        newest: The captures of the newest that was called.
+        short: How many in a row were not worth their capture.
+    """
+
+    newest: Churn
+    short: int = 0
+
+
+_definitions: weakref.WeakKeyDictionary[types.CodeType, Definition] = weakref.WeakKeyDictionary()
+
+
+def forget_definitions() -> None:
+    """Forgets which definitions made short-lived functions; for tests."""
+    _definitions.clear()
+
+
 class Churn:
     """Counts the captures in a row that were not worth it, since an argument differs.
 
     What differs by the types of tensors alone does not count: that is what captures are for.
+
+    Attributes:
+        waited: How many calls plain Python ran because functions like this one are short-lived.
     """
 
     def __init__(self) -> None:
+        self.waited = 0
+        self._reused = self._served = False
         self._short = 0
         self._kinds: dict[str, Kind] = {}
         self._made = self._seconds = 0.0
+
+    def reuse(self) -> None:
+        """Notes that a capture served another call."""
+        self._reused = self._served = True
+
+    def take_reuse(self) -> bool:
+        """Returns whether any capture served another call since this was asked the last time."""
+        reused, self._reused = self._reused, False
+        return reused
+
+    def waits(self, fn: object) -> bool:
+        """Whether a function that was not captured yet is to run in plain Python this time.
+
+        Args:
+            fn: The function.
+        """
+        function = getattr(fn, "__func__", fn)
+        function = getattr(function, "__dict__", {}).get("__wrapped__", function)
+        code = getattr(function, "__code__", None)
+        if not isinstance(code, types.CodeType):
+            return False
+        known = _definitions.setdefault(code, Definition(self))
+        if known.newest is not self:
+            known.short = 0 if known.newest._is_worth_it() else known.short + 1
+            known.newest = self
+        if known.short < _MAX_SHORT or self.waited >= _WAITED:
+            return False
+        self.waited += 1
+        return True
+
+    def _is_worth_it(self) -> bool:
+        return self._served and time.perf_counter() - self._made > _WORTH * self._seconds
 
     def captured(self, kinds: dict[str, Kind], seconds: float) -> None:
         """Notes a capture.
@@ -85,8 +150,7 @@ class Churn:
         differs = [n for n, kind in kinds.items() if n in before and before[n].differs(kind)]
         if not differs:
             return None
-        served = time.perf_counter() - self._made
-        self._short = 0 if reused and served > _WORTH * self._seconds else self._short + 1
+        self._short = 0 if reused and self._is_worth_it() else self._short + 1
         if self._short < _MAX_SHORT:
             return None
         self._short = 0

@@ -43,7 +43,7 @@ from tvmgraph.jit.compiled import CompiledGraph
 from tvmgraph.jit.dynamic import RecentCall, Varying, recent_call
 from tvmgraph.jit.entry import Entry
 from tvmgraph.jit.fast import MISS, FastCall, fast_call, versions
-from tvmgraph.jit.graph_breaks import Raised
+from tvmgraph.jit.graph_breaks import Left, Raised
 from tvmgraph.jit.introspection import Inspectable
 from tvmgraph.jit.recompiles import describe_call, why_new
 from tvmgraph.jit.signature import Signature
@@ -57,6 +57,7 @@ if TYPE_CHECKING:
 _MAX_ENTRIES = 16  # captures kept per kind of arguments
 _MAX_RAISES = 3  # captures in a row of one kind of arguments in which the code raised
 _MAX_UNUSED = 12  # captures in a row that no other call could use
+_ANY = object()  # stands for every kind of arguments
 _MAX_KEYS = 1024  # kinds of arguments; the least recently used is forgotten
 
 
@@ -123,11 +124,10 @@ class JitFunction(Inspectable):
         self.history: list[CompileRecord] = []
         self.evicted = 0
         self.unused = 0  # captures in a row that served one call each, since what is read changed
-        self._reused = False  # whether the newest capture served another call
         self._newest: weakref.ref[Entry] | None = None
         self._raises: dict[object, int] = {}  # by kind of arguments, since the last capture
         self.churned: CaptureError | None = None  # why it is not captured any more
-        self._churn = Churn()  # by arguments
+        self.churn = Churn()  # by arguments, and of short-lived functions
         self._quick: object = None  # key of what the quick call may serve
         self.varying = Varying()
         self._recent: RecentCall | None = None  # of a capture that takes numbers
@@ -135,6 +135,7 @@ class JitFunction(Inspectable):
         self._methods: weakref.WeakKeyDictionary[object, JitFunction] = weakref.WeakKeyDictionary()
         self._owned: set[int] = set()  # ids of tensors that such entries hold
         self.refused: dict[object, CaptureError] = {}  # kinds of calls that run with graph breaks
+        self.raising: dict[object, CaptureError] = {}  # those that are left to plain Python
         self.fast_call: FastCall | None = None  # serves a call like the one before
         self.newest: dict[str, str] | None = None  # the arguments of the newest capture, described
         self._lock = forking.rlock()
@@ -217,7 +218,7 @@ class JitFunction(Inspectable):
         except RecursionError as e:
             given = python_signature(self.fn).bind_partial(*args, **kwargs).arguments
             raise explained(e, "jit", given)  # noqa: B904
-        except (Raised, TooFewElements) as e:
+        except (Raised, TooFewElements, Left) as e:
             error = e.error if isinstance(e, Raised) else e
         except CaptureError as e:
             if not graph_breaks.may_break(self, e):
@@ -225,7 +226,7 @@ class JitFunction(Inspectable):
             graph_breaks.let_go(e, handled)
         if error is None:
             return graph_breaks.run_with_breaks(self, args, kwargs)
-        if isinstance(error, TooFewElements):
+        if isinstance(error, (TooFewElements, Left)):
             return graph_breaks.run_once(self, args, kwargs, error)
         return graph_breaks.run_plain(self, args, kwargs, error)
 
@@ -270,6 +271,8 @@ class JitFunction(Inspectable):
             raise self.churned
         if graph_breaks.still_refused(self, key):
             raise self.refused[key]
+        if self._is_left(key):
+            raise Left
         try:
             result = self._serve(key, why, config, leaves, args, kwargs)
             self._raises.clear()
@@ -284,6 +287,13 @@ class JitFunction(Inspectable):
                     graph_breaks.learn(self, e.node, e)
             raise
 
+    def _is_left(self, key: object) -> bool:
+        """Whether a call that no entry fits is left to plain Python."""
+        if key in self.raising or _ANY in self.raising:
+            return True
+        new = not self.entries and not self.history and not self.refused
+        return new and graph_breaks.is_lax(self) and self.churn.waits(self.fn)
+
     def _note_raise(self, key: object, error: BaseException) -> None:
         """Leaves calls to Python whose code raises whenever it is captured.
 
@@ -291,14 +301,17 @@ class JitFunction(Inspectable):
             key: The kind of arguments.
             error: What the code raised.
         """
-        if len(graph_breaks.nodes_of(error)) > 1:  # tracebacks would show pieces of both functions
-            return
         self._raises[key] = self._raises.get(key, 0) + 1
         often = sum(self._raises.values()) >= _MAX_UNUSED
-        if (often or self._raises[key] >= _MAX_RAISES) and graph_breaks.is_lax(self):
-            graph_breaks.learn(self, graph_breaks.node_of(error), error)
-            why = CaptureError(f"it raises {type(error).__name__} again and again", op="jit")
-            self.refused[key], self.churned = why, why if often else self.churned
+        if not (often or self._raises[key] >= _MAX_RAISES) or not graph_breaks.is_lax(self):
+            return
+        why = CaptureError(f"it raises {type(error).__name__} again and again", op="jit")
+        if len(graph_breaks.nodes_of(error)) > 1:  # tracebacks would show pieces of both functions
+            self.raising[_ANY if often else key] = why
+            self._raises.clear()
+            return
+        graph_breaks.learn(self, graph_breaks.node_of(error), error)
+        self.refused[key], self.churned = why, why if often else self.churned
 
     def _run_recent(self, args: tuple[object, ...], kwargs: dict[str, object]) -> object:
         """Runs the capture that served the call before; ``MISS`` if it does not fit."""
@@ -309,7 +322,7 @@ class JitFunction(Inspectable):
             entry, numbers, leaves = recent.match(args, self._config())
             if entry is None:
                 return MISS
-            self._reused = True
+            self.churn.reuse()
             return entry.run([*leaves, *numbers], (args, {}))
 
     def _reuse(
@@ -326,7 +339,7 @@ class JitFunction(Inspectable):
         numbers = () if entry.resolve is None else entry.resolve(leaves, (args, kwargs))
         if numbers is None:
             return MISS
-        self._reused = True
+        self.churn.reuse()
         if entry.resolve is not None:
             return entry.run([*leaves, *numbers], (args, kwargs))
         result = entry.run(leaves, (args, kwargs))
@@ -403,16 +416,16 @@ class JitFunction(Inspectable):
         newest = self._newest and self._newest()
         change = newest.captured.guards.change(ask=False) if newest is not None else None
         kinds = kinds_of(self.fn, args, kwargs)
-        if change is None and (name := self._churn.refilled(kinds)) is not None:
+        if change is None and (name := self.churn.refilled(kinds)) is not None:
             change = name, f"what the argument {name!r} holds changed"
-        reused, self._reused = self._reused, False
+        reused = self.churn.take_reuse()
         self.unused = self.unused + 1 if change is not None and not reused else 0
         if not graph_breaks.is_lax(self):
             return
         if change is not None and self.unused >= _MAX_UNUSED:
             self.unused = 0
             self._leave_reads(*change)
-        name = self._churn.argument(kinds, reused)
+        name = self.churn.argument(kinds, reused)
         if name is not None:
             self._leave_reads(name, f"argument {name!r} differs from call to call")
 
@@ -520,7 +533,7 @@ class JitFunction(Inspectable):
             )
             self.newest = describe_call(self.fn, args, kwargs)
             self._newest = weakref.ref(entry)
-            self._churn.captured(kinds_of(self.fn, args, kwargs), seconds)
+            self.churn.captured(kinds_of(self.fn, args, kwargs), seconds)
             self._note(why, entry, args, kwargs, seconds, promoted)
             if entry.captured.aliasing_matters:
                 self._aliasing_matters = True

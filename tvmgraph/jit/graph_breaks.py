@@ -22,7 +22,6 @@ from tvmgraph.errors import (
     CaptureError,
     GlobalWrite,
     LeavesGraph,
-    TooFewElements,
     locals_of,
     user_source,
 )
@@ -49,6 +48,10 @@ class Raised(BaseException):
     def __init__(self, error: BaseException) -> None:
         super().__init__(type(error).__name__)  # its text may read what was undone since
         self.error = error
+
+
+class Left(BaseException):
+    """A call is left to plain Python, as calls like it were not worth a capture."""
 
 
 def may_break(function: JitFunction, error: CaptureError) -> bool:
@@ -242,20 +245,29 @@ def run_plain(
 
 
 def run_once(
-    function: JitFunction, args: tuple[Any, ...], kwargs: dict[str, Any], error: TooFewElements
+    function: JitFunction, args: tuple[Any, ...], kwargs: dict[str, Any], error: BaseException
 ) -> Any:
-    """Calls a function as plain Python because values decided on too few elements for its graph.
+    """Calls a function as plain Python this time.
 
-    So what the code does about that happens, or its own exception is raised.
+    Values decided on too few elements for its graph, so that what the code does about that happens,
+    or its own exception is raised; or the call was left to Python.
 
     Args:
         function: The compiled function.
         args: Positional arguments of the call.
         kwargs: Its keyword arguments.
-        error: Which values decided.
+        error: Which values decided, or that it was left.
     """
     let_go(error, sys.exception())
-    return _run(function, args, kwargs)
+    if not isinstance(error, Left):
+        return _run(function, args, kwargs)
+    outer, state.broken = state.broken, None  # what it calls is not compiled on its own, either
+    try:
+        result = _run(function, args, kwargs)
+    finally:
+        state.broken = outer
+    function.raising.clear()  # code that raised does so no more
+    return result
 
 
 def _run(
@@ -301,11 +313,18 @@ def programs(function: JitFunction) -> list[Any]:
     return [r.program for r in found if r is not None] if function.refused else []
 
 
-def describe_breaks(refused: Mapping[object, CaptureError]) -> list[str]:
+def describe_breaks(refused: Mapping[object, CaptureError], waited: int) -> list[str]:
     """Returns lines of ``explain()`` about what could not be one graph.
 
     Args:
         refused: What a kind of calls has in common -> why it was refused.
+        waited: How many calls plain Python ran because functions like this one are short-lived.
     """
     reasons = dict.fromkeys(str(e).replace("\n", "\n     ") for e in refused.values())
-    return [f"  graph break: {reason}" for reason in reasons]
+    found = [f"  graph break: {reason}" for reason in reasons]
+    if waited:
+        found.append(
+            f"  in Python: its first {waited} call(s), since others of its definition served few "
+            "calls each: keep the function, Cell or object, and call that again"
+        )
+    return found

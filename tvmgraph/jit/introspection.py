@@ -26,6 +26,7 @@ from tvmgraph.view import Drawing, Kernel, Viewer, draw_pair, model_of
 if TYPE_CHECKING:
     from tvmgraph.backend.table import Choice
     from tvmgraph.capture.expect import MortalKeys
+    from tvmgraph.jit.churn import Churn
     from tvmgraph.jit.compiled import CompiledGraph
     from tvmgraph.jit.entry import Entry
     from tvmgraph.jit.function import CompileRecord
@@ -71,6 +72,8 @@ class Inspectable:
     entries: MortalKeys[list[Entry]]
     history: list[CompileRecord]
     refused: dict[object, CaptureError]
+    raising: dict[object, CaptureError]
+    churn: Churn
     region: Region | None
     evicted: int
 
@@ -199,7 +202,8 @@ class Inspectable:
         lines = [f"{name}: compiled {len(self.history)} time(s)"]
         for i, record in enumerate(self.history, 1):
             lines += explain_record(i, record)
-        lines += graph_breaks.describe_breaks(self.refused)
+        refused = {**self.refused, **self.raising}
+        lines += graph_breaks.describe_breaks(refused, self.churn.waited)
         for program in graph_breaks.programs(self):  # pyright: ignore[reportArgumentType]
             lines += describe(program)
         lines += described_cache(self)

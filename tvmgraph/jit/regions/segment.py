@@ -197,6 +197,9 @@ class Segment(JitFunction):
         elif len(self.history) >= _MAX_CAPTURES:
             self._stop(f"it was captured {_MAX_CAPTURES} times")
 
+    def _is_left(self, key: object) -> bool:
+        return False  # its function is, or it is not
+
     def _note_structures(self, args: tuple[object, ...]) -> None:
         """Counts how often a container or object differs from that of the capture before."""
         for i, value in enumerate(args):
