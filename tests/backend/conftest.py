@@ -11,7 +11,13 @@ from tests.processors import CPUS
 from tvmgraph.machine.targets import CPU_VARIABLE, HOST
 
 
-@pytest.fixture(params=CPUS, autouse=True)
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Runs tests for every processor, but once where they choose it themselves or need none."""
+    alone = metafunc.definition.get_closest_marker("any_processor")
+    metafunc.parametrize("cpu", [HOST] if alone else CPUS, indirect=True)
+
+
+@pytest.fixture(autouse=True)
 def cpu(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """The processor that kernels are compiled for where a test names none."""
     if request.param != HOST:

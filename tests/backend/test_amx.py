@@ -13,15 +13,14 @@ from hypothesis import strategies as st
 from tvm import relax
 from tvm.relax import op
 
-import tvmgraph as ms
-from tvmgraph import Tensor, jit, ops
 from tvmgraph.backend.cpu.kernels.gemm import amx
 from tvmgraph.backend.cpu.schedule import schedule_cpu
 from tvmgraph.backend.target import make_target
-from tvmgraph.config import context
 from tvmgraph.core.op import OPS
 from tvmgraph.machine.processor import cpu_model
 
+#: Every processor with these tiles has vectors of 64 bytes.
+pytestmark = pytest.mark.any_processor
 _OUT = {"bfloat16": "float32", "int8": "int32"}
 
 
@@ -97,15 +96,6 @@ def test_convolutions(size, kernel, stride, pad, dilation):
         dilation=(dilation,) * 2, groups=1,
     )  # fmt: skip
     np.testing.assert_allclose(got, want, rtol=1e-5, atol=1e-4)
-
-
-@pytest.mark.parametrize("m, k, n", [(33, 59, 59), (48, 77, 507)])
-def test_an_odd_depth_on_this_processor(m, k, n, monkeypatch):
-    monkeypatch.setattr(context, "thread_num", 1)
-    x, w = (Tensor(a).astype(ms.bfloat16) for a in arrays(((m, k), "float32"), ((k, n), "float32")))
-    got = jit(ops.matmul)(x, w).astype(ms.float32).asnumpy()
-    want = x.astype(ms.float32).asnumpy() @ w.astype(ms.float32).asnumpy()
-    np.testing.assert_allclose(got, want, rtol=2**-7, atol=1e-2)
 
 
 @pytest.mark.parametrize("dtype", sorted(_OUT))

@@ -2,13 +2,16 @@
 
 import numpy as np
 import pytest
-from driver import check, kernels, module
+from driver import arrays, check, kernels, module
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tvm import relax, te, tirx
 from tvm.relax import op
 
+import tvmgraph as ms
+from tvmgraph import Tensor, jit, ops
 from tvmgraph.backend.loop_ir.choice import deciding
+from tvmgraph.config import context
 
 _SIZES = st.sampled_from([1, 2, 3, 4, 5, 7, 8, 13, 16, 17, 31, 33, 48, 64, 65, 97])
 
@@ -174,3 +177,12 @@ def test_panels_are_read_as_they_are_stored(columns, width):
     with deciding() as decisions:
         check(build, reference, *specs)
     assert "panel rows" in decisions.found  # even where the only one needs no number
+
+
+@pytest.mark.parametrize("m, k, n", [(33, 59, 59), (48, 77, 507)])
+def test_an_odd_depth_of_bfloat16(m, k, n, monkeypatch):
+    monkeypatch.setattr(context, "thread_num", 1)
+    x, w = (Tensor(a).astype(ms.bfloat16) for a in arrays(((m, k), "float32"), ((k, n), "float32")))
+    got = jit(ops.matmul)(x, w).astype(ms.float32).asnumpy()
+    want = x.astype(ms.float32).asnumpy() @ w.astype(ms.float32).asnumpy()
+    np.testing.assert_allclose(got, want, rtol=2**-7, atol=1e-2)

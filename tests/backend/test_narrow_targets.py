@@ -12,6 +12,8 @@ from tvmgraph.backend.cpu.schedule import schedule_cpu
 from tvmgraph.backend.target import make_target
 from tvmgraph.machine.processor import cpu_model
 
+pytestmark = pytest.mark.any_processor
+
 TARGETS = ["x86-64-v2", "x86-64-v3"]
 
 

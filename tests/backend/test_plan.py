@@ -24,6 +24,8 @@ from tvmgraph.backend.loop_ir.gemm_shape import GemmShape
 from tvmgraph.backend.target import target_names
 from tvmgraph.machine.processor import cpu_model
 
+pytestmark = pytest.mark.any_processor
+
 _MODEL = cpu_model("x86-64-v4", threads=2)
 #: Every processor of the table, and some that nobody makes: nothing may be cut for one of them.
 _MODELS = {name: cpu_model(name, threads=1) for name in target_names("llvm")} | {

@@ -14,6 +14,8 @@ from tvmgraph.machine.processor import cache_sizes, cpu_model, host_features
 from tvmgraph.machine.targets import CPU_VARIABLE
 from tvmgraph.machine.threads import configure_threads, thread_count
 
+pytestmark = pytest.mark.any_processor
+
 
 def test_host_target_names_every_feature(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv(CPU_VARIABLE, raising=False)

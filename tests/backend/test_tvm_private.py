@@ -7,6 +7,8 @@ from tvmgraph.backend import tvm_private
 from tvmgraph.backend.tvm_private import FUNCTIONS, GLOBALS, private
 from tvmgraph.errors import TvmgraphError
 
+pytestmark = pytest.mark.any_processor
+
 
 @pytest.mark.parametrize("name", [*FUNCTIONS, *GLOBALS])
 def test_this_tvm_has_it(name: str) -> None:
