@@ -226,7 +226,13 @@ def frombuffer(
 
 
 def lazy_inline(fn: object = None, attrs: object = None, policy: object = None) -> Any:
-    """Decorates a Cell's ``__init__`` in MindSpore programs; equal layers are found without it."""
+    """Decorates a Cell's ``__init__`` in MindSpore programs; equal layers are found without it.
+
+    Args:
+        fn: The function, if the decorator has no arguments of its own.
+        attrs: Left aside.
+        policy: Left aside.
+    """
     return fn if callable(fn) else lazy_inline
 
 

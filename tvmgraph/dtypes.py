@@ -107,6 +107,9 @@ def _np_key(value: Any) -> np.dtype | None:
 def dtype_of(value: object) -> DType:
     """Converts a DType, name, NumPy dtype or Python type to a :class:`DType`.
 
+    Args:
+        value: What stands for a dtype.
+
     Raises:
         DTypeError: if ``value`` names no supported dtype; the message lists the valid ones.
     """
@@ -124,7 +127,11 @@ def dtype_of(value: object) -> DType:
 
 
 def scalar_dtype(value: object) -> DType:
-    """Returns the dtype a Python number gets as a tensor: bool, int64, float32 or complex64."""
+    """Returns the dtype a Python number gets as a tensor: bool, int64, float32 or complex64.
+
+    Args:
+        value: A Python or NumPy number; those of NumPy keep their dtype.
+    """
     if isinstance(value, (bool, np.bool_)):
         return bool_
     if isinstance(value, np.generic):
@@ -147,6 +154,10 @@ def promote(a: DType, b: DType) -> DType:
     Floats win over integers whatever their width (``int64 * float16`` is float16), float16 with
     bfloat16 gives float32, and a signed with an unsigned integer gives the smallest signed type
     that holds both (uint64 with a signed type gives float32).
+
+    Args:
+        a: dtype of one tensor.
+        b: dtype of the other.
     """
     if a is b:
         return a
@@ -177,6 +188,10 @@ def promote_scalar(tensor: DType, value: object) -> DType:
 
     The tensor's dtype wins unless the number is of a higher kind: an integer lifts bool to int64,
     a float lifts bool and integers to float32.
+
+    Args:
+        tensor: dtype of the tensor.
+        value: The number; one of NumPy counts as a tensor.
     """
     scalar = scalar_dtype(value)
     if isinstance(value, np.generic) and not isinstance(value, (bool, int, float)):
@@ -185,10 +200,18 @@ def promote_scalar(tensor: DType, value: object) -> DType:
 
 
 def float_limits(dtype: DType) -> np.finfo:
-    """Returns the largest and least numbers and the precision of a floating-point type."""
+    """Returns the largest and least numbers and the precision of a floating-point type.
+
+    Args:
+        dtype: The dtype.
+    """
     return ml_dtypes.finfo(dtype.numpy)
 
 
 def is_number(value: object) -> TypeIs[int | float | complex | np.generic]:
-    """Whether ``value`` is a Python or NumPy scalar (bool included)."""
+    """Whether ``value`` is a Python or NumPy scalar (bool included).
+
+    Args:
+        value: Any object.
+    """
     return isinstance(value, (int, float, complex, np.generic))

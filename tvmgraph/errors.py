@@ -19,7 +19,7 @@ import os
 import sys
 import threading
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from types import CodeType, FrameType, MappingProxyType
 from typing import Any
 
@@ -60,7 +60,13 @@ class TvmgraphError(Exception):
         self.fix = fix
 
     def locate(self, op: str, got: str, at: str) -> TvmgraphError:
-        """Fills in the parts that are still missing and returns the error itself."""
+        """Fills in the parts that are still missing and returns the error itself.
+
+        Args:
+            op: What was called.
+            got: What it was given.
+            at: Where in the user's code.
+        """
         self.op = self.op or op
         self.got = self.got or got
         self.at = self.at or at
@@ -86,7 +92,15 @@ class TooFewElements(ShapeError):
 
 
 def require_size(size: int, least: int) -> None:
-    """Raises :class:`TooFewElements` if a size that values decided is too small."""
+    """Makes sure that a size that values decided is large enough.
+
+    Args:
+        size: The size.
+        least: What it must be at least.
+
+    Raises:
+        TooFewElements: if it is smaller.
+    """
     if size < least:
         raise TooFewElements(f"values decided on {size} elements, and at least {least} are needed")
 
@@ -103,6 +117,25 @@ def either(kind: type[TvmgraphError], other: type[Exception]) -> type[Any]:
         return kind
     parts = {"__doc__": kind.__doc__, "__module__": __name__, "__reduce__": _reduced}
     return type(kind.__name__, (kind, other), parts)
+
+
+def require_offered(op: str, options: Mapping[str, object], kept: Collection[str] = ()) -> None:
+    """Makes sure that nothing is asked for that does not exist here.
+
+    Args:
+        op: What was called.
+        options: Its keyword arguments that it does not name; ``None`` and False ask for nothing.
+        kept: Those of MindSpore's that have no meaning here and change no result.
+
+    Raises:
+        ArgumentError: naming the first of them; it is a TypeError, too, as Python's own.
+    """
+    for name, value in options.items():
+        if name not in kept and value is not None and value is not False:
+            raise either(ArgumentError, TypeError)(
+                f"there is no argument {name!r}", op=op, got=f"{name}={value!r:.60}",
+                at=user_source(), fix="leave it out, or correct its name",
+            )  # fmt: skip
 
 
 def no_scalar(value: object) -> type[DTypeError]:
@@ -255,7 +288,11 @@ def locals_of(frame: FrameType) -> dict[str, Any]:
 
 
 def is_package_file(file: str) -> bool:
-    """Whether code of this file is nobody's: of this package, or of a ``with`` block in it."""
+    """Whether code of this file is nobody's: of this package, or of a ``with`` block in it.
+
+    Args:
+        file: Path of the file.
+    """
     return _IS_OWN[file]
 
 
@@ -281,7 +318,11 @@ def interprets(code: CodeType, locate: Callable[[FrameType], str]) -> None:
 
 
 def file_name(path: str) -> str:
-    """Returns the name of a source file; of a notebook cell what the notebook calls it."""
+    """Returns the name of a source file; of a notebook cell what the notebook calls it.
+
+    Args:
+        path: Path of the file.
+    """
     get_shell = getattr(builtins, "get_ipython", None)  # while a cell runs; that of IPython writes
     if get_shell is not None and "ipykernel" in path:
         cells = getattr(getattr(get_shell(), "compile", None), "_filename_map", {})
@@ -291,7 +332,11 @@ def file_name(path: str) -> str:
 
 
 def warn_user(message: str) -> None:
-    """Warns at the line of the user's code, however deep in this package the caller is."""
+    """Warns at the line of the user's code, however deep in this package the caller is.
+
+    Args:
+        message: The text, a UserWarning.
+    """
     frame: FrameType | None = sys._getframe(1)
     level = 2
     while frame is not None and _IS_OWN[frame.f_code.co_filename]:
@@ -316,6 +361,9 @@ def called_operator(default: str) -> str:
     """Returns the ``ops`` function that the user's code called, or ``default``.
 
     A public function may be built on other operators; the error is about what the user wrote.
+
+    Args:
+        default: What is returned if it was none.
     """
     frame: FrameType | None = sys._getframe(1)
     called: FrameType | None = None

@@ -60,7 +60,11 @@ def whole() -> Any:
 
 
 def enters_compiled(function: F) -> F:
-    """Decorates a function that calls compiled code itself; ``os.fork`` waits for its end."""
+    """Decorates a function that calls compiled code itself; ``os.fork`` waits for its end.
+
+    Args:
+        function: The function.
+    """
     _entering.add(function.__code__)
     return function
 

@@ -31,7 +31,11 @@ _swept: dict[str, float] = {}  # folders, and when
 
 
 def prefix(name: str = "") -> str:
-    """Returns the start, not much longer, of the name of this process's partial file or folder."""
+    """Returns the start, not much longer, of the name of this process's partial file or folder.
+
+    Args:
+        name: Name of the file that it becomes; ``""`` for a folder.
+    """
     return f"{'.' + name[:_NAME] if name else ''}.part-{_HOST}-{os.getpid()}-"
 
 
@@ -64,14 +68,22 @@ def replacing(path: str | os.PathLike[str], mode: int = 0o644) -> Iterator[Path]
 
 @contextlib.contextmanager
 def workspace(folder: str | os.PathLike[str]) -> Iterator[Path]:
-    """Yields a folder inside ``folder`` that is deleted at the end of the block."""
+    """Yields a folder inside ``folder`` that is deleted at the end of the block.
+
+    Args:
+        folder: The folder, which must exist.
+    """
     sweep(folder)
     with tempfile.TemporaryDirectory(prefix=prefix(), dir=folder) as made:
         yield Path(made)
 
 
 def sweep(folder: str | os.PathLike[str]) -> None:
-    """Deletes what killed writers left in a folder; looks once in a while."""
+    """Deletes what killed writers left in a folder; looks once in a while.
+
+    Args:
+        folder: The folder; one that does not exist has nothing.
+    """
     key, now = os.fspath(folder), time.time()
     if now - _swept.get(key, 0.0) < AGE:
         return

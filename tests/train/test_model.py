@@ -407,3 +407,45 @@ def test_callbacks_see_the_values_of_metrics() -> None:
     seen.clear()
     model.fit(1, data, data, callbacks=[Look()])
     assert len(seen) == 2 and seen[0] == seen[1] and set(seen[0]) == {"mse", "loss", "mae"}
+
+
+ROWS = [(1, 2), (3, 4)]
+OFFERED = {
+    "Model": (lambda **o: ms.Model(nn.Dense(2, 1), **o), "keep_batchnorm_fp32"),
+    "build_train_network": (
+        lambda **o: ms.amp.build_train_network(
+            (net := nn.Dense(2, 1)), nn.SGD(net.trainable_params()), nn.MSELoss(), **o
+        ),
+        "cast_model_type",
+    ),
+    "CheckpointConfig": (train.CheckpointConfig, "crc_check"),
+    "GeneratorDataset": (
+        lambda **o: ms.dataset.GeneratorDataset(ROWS, ["a", "b"], **o), "max_rowsize",
+    ),
+    "batch": (
+        lambda **o: ms.dataset.GeneratorDataset(ROWS, ["a", "b"]).batch(2, **o), "max_rowsize",
+    ),
+    "map": (
+        lambda **o: ms.dataset.GeneratorDataset(ROWS, ["a", "b"]).map(lambda a: a, **o), "offload",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", OFFERED)
+def test_an_argument_that_does_not_exist_is_named(name: str) -> None:
+    make, kept = OFFERED[name]
+    make(**{kept: True})
+    make(cache=None)
+    with pytest.raises(ArgumentError, match="there is no argument 'shufle'") as e:
+        make(shufle=True)
+    assert isinstance(e.value, TypeError) and e.value.op == name
+
+
+def test_a_checkpoint_is_not_read_with_a_key(tmp_path: Path) -> None:
+    path = str(tmp_path / "a.ckpt")
+    ms.save_checkpoint({"a": ms.Tensor([1.0])}, path)
+    assert list(ms.load_checkpoint(path, dec_mode="AES-GCM", crc_check=True)) == ["a"]
+    with pytest.raises(ArgumentError, match="dec_key"):
+        ms.load_checkpoint(path, dec_key=b"0123456789abcdef")
+    with pytest.raises(TypeError):
+        ms.load_param_into_net(nn.Dense(2, 1), {}, strict=True)  # pyright: ignore[reportCallIssue]

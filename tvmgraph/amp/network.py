@@ -7,7 +7,7 @@ from collections.abc import Callable
 from tvmgraph.amp.levels import auto_mixed_precision
 from tvmgraph.amp.scaler import LossScaleManager
 from tvmgraph.core.tensor import Tensor
-from tvmgraph.errors import DTypeError, user_source
+from tvmgraph.errors import DTypeError, require_offered, user_source
 from tvmgraph.nn.cell import Cell
 from tvmgraph.nn.wrap import WithLossCell
 from tvmgraph.optim import TrainOneStepCell, TrainOneStepWithLossScaleCell
@@ -20,7 +20,7 @@ def build_train_network(
     level: str = "O0",
     boost_level: str = "O0",
     loss_scale_manager: LossScaleManager | None = None,
-    **_: object,
+    **options: object,
 ) -> Cell:
     """Puts network, loss and optimizer together into one training step.
 
@@ -31,12 +31,14 @@ def build_train_network(
         level: See :func:`auto_mixed_precision`.
         boost_level: Kept for MindSpore programs.
         loss_scale_manager: How the loss is scaled; not at all for None.
+        options: ``keep_batchnorm_fp32`` and ``cast_model_type``, kept for MindSpore programs.
 
     Returns:
         A Cell that takes one step.
 
     Raises:
         DTypeError: if ``loss_scale_manager`` is something else.
+        ArgumentError: for any other option.
 
     Example:
         >>> net = nn.Dense(3, 2)
@@ -45,6 +47,7 @@ def build_train_network(
         >>> step(ops.ones((4, 3)), ops.ones((4, 2))).shape
         ()
     """
+    require_offered("build_train_network", options, ("cast_model_type", "keep_batchnorm_fp32"))
     network = auto_mixed_precision(network, level)
     whole = network if loss_fn is None else WithLossCell(network, loss_fn)
     if loss_scale_manager is None:

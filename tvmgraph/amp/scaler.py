@@ -82,7 +82,11 @@ class StaticLossScaler(LossScaler):
         self.scale_value = _scale(_check("StaticLossScaler", "scale_value", scale_value, 1))
 
     def adjust(self, grads_finite: object) -> bool:
-        """Leaves the scale alone; returns False."""
+        """Leaves the scale alone; returns False.
+
+        Args:
+            grads_finite: Left aside.
+        """
         return False
 
 
@@ -204,7 +208,11 @@ class DynamicLossScaleManager(LossScaleManager):
         return self.loss_scale
 
     def update_loss_scale(self, overflow: bool) -> None:
-        """Lowers the scale after an overflow, and raises it after enough steps without one."""
+        """Lowers the scale after an overflow, and raises it after enough steps without one.
+
+        Args:
+            overflow: Whether a gradient was infinite or NaN.
+        """
         self._good = 0 if overflow else self._good + 1
         if overflow:
             self.loss_scale = max(self.loss_scale / self.scale_factor, 1.0)

@@ -22,7 +22,11 @@ _place = _Place()
 
 
 def generator(size: int) -> np.random.Generator:
-    """Returns the NumPy stream of the next draw; ``set_seed`` restarts the sequence of them."""
+    """Returns the NumPy stream of the next draw; ``set_seed`` restarts the sequence of them.
+
+    Args:
+        size: How many numbers are drawn; the next draw begins behind them.
+    """
     blocks = max(1, -(-size // 4))
     if _place.at is None:
         seed, offset = default_generator.advance(blocks).array
@@ -34,7 +38,12 @@ def generator(size: int) -> np.random.Generator:
 
 @contextmanager
 def drawing_at(seed: int, offset: int) -> Iterator[list[int]]:
-    """Draws from a place of the stream for a while; gives a list whose last entry moves on."""
+    """Draws from a place of the stream for a while; gives a list whose last entry moves on.
+
+    Args:
+        seed: Seed of the stream.
+        offset: Where in it the first draw begins, in Philox blocks.
+    """
     outer, _place.at = _place.at, [seed, offset]
     try:
         yield _place.at
@@ -89,19 +98,38 @@ def _fill(arr: np.ndarray | Window, draw: Callable[[np.random.Generator, int], n
 
 
 def fill_uniform(arr: np.ndarray | Window, scale: float) -> None:
-    """Fills with the uniform distribution on ``[-scale, scale]``."""
+    """Fills with the uniform distribution on ``[-scale, scale]``.
+
+    Args:
+        arr: The array, or a part of one.
+        scale: End of the interval.
+    """
     _fill(arr, lambda rng, n: rng.uniform(-scale, scale, n))
 
 
 def fill_normal(arr: np.ndarray | Window, sigma: float, mean: float = 0.0) -> None:
-    """Fills with a normal distribution."""
+    """Fills with a normal distribution.
+
+    Args:
+        arr: The array, or a part of one.
+        sigma: The standard deviation.
+        mean: The mean.
+    """
     _fill(arr, lambda rng, n: rng.normal(mean, sigma, n))
 
 
 def fill_truncated(
     arr: np.ndarray | Window, low: float, high: float, sigma: float, mean: float = 0.0
 ) -> None:
-    """Fills with a normal distribution of which only ``[low, high]``, in sigmas, is kept."""
+    """Fills with a normal distribution of which only ``[low, high]``, in sigmas, is kept.
+
+    Args:
+        arr: The array, or a part of one.
+        low: Lower end, in sigmas from the mean.
+        high: Upper end, in sigmas from the mean.
+        sigma: The standard deviation of the whole distribution.
+        mean: Its mean.
+    """
     if _kept(low, high) > 0.25:
         _fill(arr, lambda rng, n: mean + sigma * _accepted(rng, n, low, high))
     else:

@@ -51,6 +51,9 @@ _PYTHON = {"b": bool, "u": int, "i": int, "f": float, "c": complex}
 def dtype_to_nptype(type_: DType) -> type:
     """Returns the NumPy scalar class that stores a dtype.
 
+    Args:
+        type_: The dtype or its name.
+
     Example:
         >>> dtype_to_nptype(float32).__name__
         'float32'
@@ -61,6 +64,9 @@ def dtype_to_nptype(type_: DType) -> type:
 def dtype_to_pytype(type_: DType) -> type:
     """Returns the Python class of a dtype's elements.
 
+    Args:
+        type_: The dtype or its name.
+
     Example:
         >>> dtype_to_pytype(int8)
         <class 'int'>
@@ -70,6 +76,9 @@ def dtype_to_pytype(type_: DType) -> type:
 
 def pytype_to_dtype(obj: type) -> DType:
     """Returns the dtype that a Python or NumPy class denotes.
+
+    Args:
+        obj: The class.
 
     Note:
         ``float`` is float64 here, as in MindSpore; as a ``dtype=`` argument it is float32.
@@ -83,6 +92,9 @@ def pytype_to_dtype(obj: type) -> DType:
 
 def type_size_in_bytes(dtype: DType) -> int:
     """Returns the size of one element.
+
+    Args:
+        dtype: The dtype or its name.
 
     Example:
         >>> type_size_in_bytes(float16)

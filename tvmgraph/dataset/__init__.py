@@ -37,7 +37,11 @@ from tvmgraph.dataset.tfrecord import Schema, TFRecordDataset
 
 
 def zip(datasets: tuple[Dataset, ...]) -> Dataset:
-    """Joins the columns of several datasets; see :meth:`Dataset.zip`."""
+    """Joins the columns of several datasets; see :meth:`Dataset.zip`.
+
+    Args:
+        datasets: The datasets, at least one.
+    """
     return datasets[0].zip(datasets[1:])
 
 

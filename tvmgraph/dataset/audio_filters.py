@@ -27,6 +27,10 @@ _BLOCK = 128  # samples that one product of matrices computes
 def floats_of(op: str, value: object) -> np.ndarray:
     """Returns a sound as an array; integers are refused, as their scale is not known.
 
+    Args:
+        op: Name of the transform.
+        value: The sound.
+
     Raises:
         DTypeError: if it holds no floats.
     """
@@ -41,6 +45,11 @@ def recursive(x: np.ndarray, b: Sequence[float], a: Sequence[float]) -> np.ndarr
 
     A block of samples is what its inputs cause, by a triangular matrix of the impulse response,
     and what the samples before it go on to cause.
+
+    Args:
+        x: Samples along the last axis.
+        b: Coefficients of the inputs, that of the newest first.
+        a: Coefficients of the results, that of the newest first; it divides all others.
     """
     taps, poles = (np.asarray(c, np.float64) / a[0] for c in (b, a))
     rows = x.reshape(-1, x.shape[-1]).astype(np.float64)

@@ -17,6 +17,7 @@ from tvmgraph.errors import (
     TvmgraphError,
     TypeOrValueError,
     either,
+    require_offered,
     user_source,
 )
 
@@ -28,12 +29,23 @@ Row = tuple[Any, ...]
 
 
 def reject(kind: type[TvmgraphError], op: str, rule: str, fix: str | None = None) -> NoReturn:
-    """Raises ``kind`` with the user's line."""
+    """Raises an error with the user's line.
+
+    Args:
+        kind: Class of the error.
+        op: Name of the stage.
+        rule: What is wrong.
+        fix: What the user may do.
+    """
     raise kind(rule, op=op, at=user_source(), fix=fix)
 
 
 def names_of(op: str, value: object) -> list[str]:
     """Returns column names as a list.
+
+    Args:
+        op: Name of the stage.
+        value: A name, or a list of names.
 
     Raises:
         DTypeError: if they are not strings.
@@ -47,6 +59,12 @@ def names_of(op: str, value: object) -> list[str]:
 def count_of(op: str, name: str, value: object, low: int) -> int:
     """Returns an integer that is at least ``low``.
 
+    Args:
+        op: Name of the stage.
+        name: Name of the argument.
+        value: What was given.
+        low: The least integer that is allowed.
+
     Raises:
         ArgumentError: if it is something else.
     """
@@ -58,7 +76,11 @@ def count_of(op: str, name: str, value: object, low: int) -> int:
 
 
 def kept(value: object) -> object:
-    """Returns an entry of a row as an array; a dict stays one, as in MindSpore."""
+    """Returns an entry of a row as an array; a dict stays one, as in MindSpore.
+
+    Args:
+        value: The entry.
+    """
     return value if isinstance(value, dict) else np.asarray(value)
 
 
@@ -119,7 +141,7 @@ class Dataset(Shown):
         input_columns: object = None,
         output_columns: object = None,
         num_parallel_workers: int | None = None,
-        **_: object,
+        **options: object,
     ) -> Dataset:
         """Transforms columns.
 
@@ -129,13 +151,16 @@ class Dataset(Shown):
             input_columns: The columns given to the first operation; the first by default.
             output_columns: Names of the results; the input names by default.
             num_parallel_workers: Threads; rows keep their order.
+            options: ``python_multiprocessing``, ``max_rowsize`` and ``offload``, kept for
+                MindSpore programs.
 
         Raises:
-            ArgumentError: if a column does not exist.
+            ArgumentError: if a column does not exist, or for any other option.
             DTypeError: if an operation cannot be called.
         """
         from tvmgraph.dataset.stages import MapDataset
 
+        require_offered("map", options, ("max_rowsize", "offload", "python_multiprocessing"))
         return MapDataset(self, operations, input_columns, output_columns, num_parallel_workers)
 
     def batch(
@@ -153,9 +178,10 @@ class Dataset(Shown):
             num_parallel_workers: Kept for MindSpore programs; stacking needs one thread.
             options: ``per_batch_map`` with ``input_columns`` and ``output_columns``: a function of
                 lists of the batch's rows and a :class:`BatchInfo`, applied before stacking.
+                ``python_multiprocessing`` and ``max_rowsize`` are kept for MindSpore programs.
 
         Raises:
-            ArgumentError: if the batch size is not positive.
+            ArgumentError: if the batch size is not positive, or for any other option.
         """
         from tvmgraph.dataset.stages import BatchDataset
 
@@ -218,31 +244,51 @@ class Dataset(Shown):
         )  # fmt: skip
 
     def flat_map(self, func: Callable[..., Dataset]) -> Dataset:
-        """Joins the rows of the datasets that ``func(*row)`` makes of every row."""
+        """Joins the rows of the datasets that ``func(*row)`` makes of every row.
+
+        Args:
+            func: Makes a dataset of the entries of a row.
+        """
         from tvmgraph.dataset.buckets import FlatMapDataset
 
         return FlatMapDataset(self, func)
 
     def shuffle(self, buffer_size: int) -> Dataset:
-        """Shuffles within a window of ``buffer_size`` rows, differently in every epoch."""
+        """Shuffles within a window of ``buffer_size`` rows, differently in every epoch.
+
+        Args:
+            buffer_size: Rows of the window, at least 2.
+        """
         from tvmgraph.dataset.stages import ShuffleDataset
 
         return ShuffleDataset(self, buffer_size)
 
     def repeat(self, count: int | None = None) -> Dataset:
-        """Repeats the rows ``count`` times within one pass; without end for None or -1."""
+        """Repeats the rows ``count`` times within one pass; without end for None or -1.
+
+        Args:
+            count: How often.
+        """
         from tvmgraph.dataset.stages import RepeatDataset
 
         return RepeatDataset(self, count)
 
     def take(self, count: int = -1) -> Dataset:
-        """Keeps the first ``count`` rows; all for -1."""
+        """Keeps the first ``count`` rows; all for -1.
+
+        Args:
+            count: How many rows.
+        """
         from tvmgraph.dataset.stages import WindowDataset
 
         return WindowDataset(self, 0, None if count == -1 else count_of("take", "count", count, 1))
 
     def skip(self, count: int) -> Dataset:
-        """Leaves out the first ``count`` rows."""
+        """Leaves out the first ``count`` rows.
+
+        Args:
+            count: How many rows.
+        """
         from tvmgraph.dataset.stages import WindowDataset
 
         return WindowDataset(self, count_of("skip", "count", count, 0), None)
@@ -294,14 +340,22 @@ class Dataset(Shown):
             callback(data)
 
     def zip(self, datasets: Dataset | tuple[Dataset, ...] | list[Dataset]) -> Dataset:
-        """Joins the columns of several datasets row by row, up to the shortest."""
+        """Joins the columns of several datasets row by row, up to the shortest.
+
+        Args:
+            datasets: The other dataset or datasets; no two have a column of one name.
+        """
         from tvmgraph.dataset.stages import ZipDataset
 
         others = [*datasets] if isinstance(datasets, (tuple, list)) else [datasets]
         return ZipDataset([self, *others])
 
     def concat(self, datasets: Dataset | tuple[Dataset, ...] | list[Dataset]) -> Dataset:
-        """Appends the rows of other datasets with the same columns."""
+        """Appends the rows of other datasets with the same columns.
+
+        Args:
+            datasets: The other dataset or datasets.
+        """
         from tvmgraph.dataset.stages import ConcatDataset
 
         others = [*datasets] if isinstance(datasets, (tuple, list)) else [datasets]
@@ -366,6 +420,9 @@ class Dataset(Shown):
 
     def apply(self, apply_func: Callable[[Dataset], Dataset]) -> Dataset:
         """Returns ``apply_func(self)``.
+
+        Args:
+            apply_func: Makes a dataset of this one.
 
         Raises:
             DTypeError: if it does not return a Dataset.

@@ -134,7 +134,11 @@ def _checked(op: str, name: str, value: object, low: int) -> int:
 
 @contextmanager
 def row_randomness(*key: int) -> Iterator[None]:
-    """Makes random transforms of this thread draw from a stream that ``key`` names."""
+    """Makes random transforms of this thread draw from a stream that ``key`` names.
+
+    Args:
+        *key: The numbers that name it, such as pass and row.
+    """
     _local.key, _local.generator = key, None
     try:
         yield

@@ -18,7 +18,7 @@ from tvmgraph.dataset.base import Row, names_of, reject
 from tvmgraph.dataset.samplers import Sampler
 from tvmgraph.dataset.sources import NumpySlicesDataset, Source
 from tvmgraph.dataset.vision import Decode
-from tvmgraph.errors import ArgumentError
+from tvmgraph.errors import ArgumentError, require_offered
 
 
 def _splits(op: str, usage: str | None, splits: dict[str, list[str]]) -> list[str]:
@@ -36,6 +36,9 @@ def _missing(op: str, folder: Path, names: list[str]) -> None:
 
 def read_idx(path: Path) -> np.ndarray:
     """Returns the bytes of a file of MNIST's format.
+
+    Args:
+        path: The file, possibly compressed (``.gz``).
 
     Raises:
         ArgumentError: if it does not exist or is damaged.
@@ -88,8 +91,9 @@ class MnistDataset(NumpySlicesDataset):
         sampler: Sampler | Iterable[int] | None = None,
         num_shards: int | None = None,
         shard_id: int | None = None,
-        **_: object,
+        **options: object,
     ) -> None:
+        require_offered(type(self).__name__, options)
         folder = Path(dataset_dir)
         splits = _splits(type(self).__name__, usage, {"train": ["train"], "test": ["t10k"]})
         if usage is None:
@@ -154,8 +158,9 @@ class Cifar10Dataset(NumpySlicesDataset):
         sampler: Sampler | Iterable[int] | None = None,
         num_shards: int | None = None,
         shard_id: int | None = None,
-        **_: object,
+        **options: object,
     ) -> None:
+        require_offered(type(self).__name__, options)
         op, folder = type(self).__name__, Path(dataset_dir)
         wanted = _splits(op, usage, self.files)
         found = [self._read(folder, name) for name in wanted]
@@ -337,7 +342,11 @@ class Shuffle(enum.StrEnum):
 
 
 def is_shuffled(shuffle: object) -> bool:
-    """Whether a :class:`Shuffle` or a boolean means that rows are shuffled."""
+    """Whether a :class:`Shuffle` or a boolean means that rows are shuffled.
+
+    Args:
+        shuffle: What was given.
+    """
     return shuffle not in (False, Shuffle.FALSE)
 
 

@@ -55,6 +55,10 @@ def prefetch(dataset: Dataset, epoch: int) -> Iterator[Row]:
 
     An error in the pipeline is raised here, with the pipeline's own traceback.
 
+    Args:
+        dataset: The pipeline.
+        epoch: Number of the pass.
+
     Raises:
         DeviceError: if the process was forked in the middle of the pass.
     """

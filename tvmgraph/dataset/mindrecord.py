@@ -121,13 +121,21 @@ class Shard:
         return len(self.places)
 
     def index(self, columns: str = "*") -> list[tuple[object, ...]]:
-        """Returns columns of the index for all rows."""
+        """Returns columns of the index for all rows.
+
+        Args:
+            columns: Their names as SQL has them.
+        """
         path = self.path.with_name(self.path.name + ".db").resolve()
         with contextlib.closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True)) as db:
             return db.execute(f"SELECT {columns} FROM INDEXES ORDER BY ROW_ID").fetchall()
 
     def row(self, i: int) -> dict[str, Any]:
-        """Returns one row: numbers, texts, ``bytes`` and arrays by column."""
+        """Returns one row: numbers, texts, ``bytes`` and arrays by column.
+
+        Args:
+            i: Number of the row in this file.
+        """
         place = self.places[i].tolist()
         try:
             with self.path.open("rb") as file:
@@ -168,6 +176,10 @@ class Shard:
 
 def shards_of(op: str, dataset_files: Any) -> list[Shard]:
     """Returns the files that a path or a list of them stands for; a path for all of its set.
+
+    Args:
+        op: Name of the dataset.
+        dataset_files: The path or paths.
 
     Raises:
         ArgumentError: if one is missing, or their columns differ.
@@ -249,7 +261,11 @@ class MindDataset(Source):
         )  # fmt: skip
 
     def row(self, i: int) -> Row:
-        """Returns one row."""
+        """Returns one row.
+
+        Args:
+            i: Number of the row in all files.
+        """
         file = int(np.searchsorted(self._ends, i, "right"))
         if file == len(self.files):
             found = self.padded

@@ -200,7 +200,14 @@ class FileWriter(Shown):
         self._desc = desc or ""
 
     def add_index(self, index_fields: list[str]) -> None:
-        """Chooses columns of numbers or texts that the ``.db`` file holds, too; all by default."""
+        """Chooses columns of numbers or texts that the ``.db`` file holds, too; all by default.
+
+        Args:
+            index_fields: Names of the columns.
+
+        Raises:
+            ArgumentError: if there is no such column, or it holds bytes or arrays.
+        """
         for name in index_fields:
             if name not in self.fields or name in self._blobs():
                 reject(ArgumentError, "FileWriter", f"column {name!r} cannot be an index",
@@ -208,12 +215,26 @@ class FileWriter(Shown):
         self.indexed = list(index_fields)
 
     def set_header_size(self, header_size: int) -> None:
-        """Sets the bytes of the header, a multiple of four from 16 KB to 128 MB."""
+        """Sets the bytes of the header, a multiple of four from 16 KB to 128 MB.
+
+        Args:
+            header_size: The bytes.
+
+        Raises:
+            ArgumentError: if they are out of range.
+        """
         self._check_size("header_size", header_size, _HEADER_BYTES)
         self.sizes = header_size, self.sizes[1]
 
     def set_page_size(self, page_size: int) -> None:
-        """Sets the bytes of a page, which a row must fit into, from 32 KB to 256 MB."""
+        """Sets the bytes of a page, which a row must fit into, from 32 KB to 256 MB.
+
+        Args:
+            page_size: The bytes.
+
+        Raises:
+            ArgumentError: if they are out of range.
+        """
         self._check_size("page_size", page_size, _PAGE_BYTES)
         self.sizes = self.sizes[0], page_size
 
@@ -351,6 +372,11 @@ def _field(value: np.ndarray) -> dict[str, object]:
 
 def write_rows(data: Dataset, file_name: str, count: int) -> None:
     """Writes the rows of one pass of a dataset into ``count`` files.
+
+    Args:
+        data: The dataset.
+        file_name: Name of the file, of several the beginning of their names.
+        count: Number of files.
 
     Raises:
         ArgumentError: if a file exists, or a column has a kind that MindRecord files lack.

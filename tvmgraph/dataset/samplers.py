@@ -49,6 +49,10 @@ class Sampler:
     def drawn(self, rows: int, epoch: int) -> np.ndarray:
         """Returns :meth:`indices`, at most ``num_samples`` of them.
 
+        Args:
+            rows: How many rows the source has.
+            epoch: Number of the pass.
+
         Raises:
             ArgumentError: if a number is outside the source.
         """
@@ -76,6 +80,9 @@ class Sampler:
     def add_child(self, sampler: Sampler) -> None:
         """Lets this sampler choose among the rows that another one draws.
 
+        Args:
+            sampler: The other sampler.
+
         Raises:
             DTypeError: if it is no sampler.
             ArgumentError: if there is a child already.
@@ -98,7 +105,11 @@ class Sampler:
 
 
 def generator_of(epoch: int) -> np.random.Generator:
-    """Returns the random numbers of one pass."""
+    """Returns the random numbers of one pass.
+
+    Args:
+        epoch: Number of the pass.
+    """
     return np.random.default_rng((config.get_seed(), epoch))
 
 
@@ -334,6 +345,12 @@ def sampler_of(
     op: str, value: Sampler | Iterable[int] | None, shuffle: bool | None, num_shards: int | None
 ) -> Sampler | None:
     """Returns what users give as ``sampler``; any iterable of numbers is one.
+
+    Args:
+        op: Name of the dataset.
+        value: The argument ``sampler``.
+        shuffle: The argument ``shuffle``.
+        num_shards: The argument ``num_shards``.
 
     Raises:
         DTypeError: if it is none.

@@ -18,7 +18,7 @@ from tvmgraph.dataset.samplers import (
     generator_of,
     sampler_of,
 )
-from tvmgraph.errors import ArgumentError, DTypeError, either
+from tvmgraph.errors import ArgumentError, DTypeError, either, require_offered
 
 
 def _entry(value: object) -> object:
@@ -70,7 +70,11 @@ class Source(Dataset):
         self.size = min(own, limit or own)
 
     def order(self, epoch: int) -> np.ndarray:
-        """Returns the numbers of the rows of one pass."""
+        """Returns the numbers of the rows of one pass.
+
+        Args:
+            epoch: Number of the pass.
+        """
         if self.sampler is not None:
             for sampler in self.sampler.chain():
                 if isinstance(sampler, PKSampler):
@@ -88,6 +92,9 @@ class Source(Dataset):
     def use_sampler(self, new_sampler: object) -> None:
         """Draws the rows by another sampler than before.
 
+        Args:
+            new_sampler: The sampler.
+
         Raises:
             DTypeError: if it is no sampler.
         """
@@ -99,6 +106,9 @@ class Source(Dataset):
     def add_sampler(self, new_sampler: Sampler) -> None:
         """Draws by another sampler among the rows drawn so far.
 
+        Args:
+            new_sampler: The sampler.
+
         Raises:
             DTypeError: if it is no sampler.
             ArgumentError: if it has a child already.
@@ -108,11 +118,19 @@ class Source(Dataset):
         new_sampler.add_child(old)
 
     def column(self, where: int) -> np.ndarray:
-        """Returns one column of all rows."""
+        """Returns one column of all rows.
+
+        Args:
+            where: Number of the column.
+        """
         return np.asarray([self.row(i)[where] for i in range(self.total)])
 
     def row(self, i: int) -> Row:
-        """Returns one row."""
+        """Returns one row.
+
+        Args:
+            i: Number of the row.
+        """
         raise NotImplementedError
 
     def rows(self, epoch: int) -> Iterator[Row]:
@@ -134,6 +152,7 @@ class GeneratorDataset(Source):
             per column; where there is one column, also what is neither.
         column_names: Names of the columns.
         column_types: dtypes the columns are converted to.
+        schema: Not offered; ``column_types`` say the same.
         num_samples: How many rows are used.
         num_parallel_workers: Kept for MindSpore programs; use ``map`` for work in threads.
         shuffle: Whether every epoch has another order; only for sources with ``__getitem__``.
@@ -141,9 +160,10 @@ class GeneratorDataset(Source):
             ``__getitem__``.
         num_shards: How many shards the rows are dealt to.
         shard_id: Which shard this is.
+        options: ``python_multiprocessing`` and ``max_rowsize``, kept for MindSpore programs.
 
     Raises:
-        ArgumentError: if column names are missing.
+        ArgumentError: if column names are missing, or for any other option.
         DTypeError: if the source is none of these.
 
     Example:
@@ -164,8 +184,10 @@ class GeneratorDataset(Source):
         sampler: Sampler | Iterable[int] | None = None,
         num_shards: int | None = None,
         shard_id: int | None = None,
-        **_: object,
+        **options: object,
     ) -> None:
+        options["schema"] = schema
+        require_offered("GeneratorDataset", options, ("max_rowsize", "python_multiprocessing"))
         if column_names is None:
             reject(ArgumentError, "GeneratorDataset", "column_names is missing",
                    'pass for example ["image", "label"]')  # fmt: skip
@@ -293,7 +315,11 @@ class NumpySlicesDataset(Source):
         return tuple(a[i] for a in self.arrays)
 
     def gather(self, numbers: np.ndarray) -> Row:
-        """Returns several rows, stacked."""
+        """Returns several rows, stacked.
+
+        Args:
+            numbers: Numbers of the rows.
+        """
         return tuple(a[numbers] for a in self.arrays)
 
 

@@ -15,7 +15,14 @@ from tvmgraph.core.tensor import Tensor
 from tvmgraph.dataset import config
 from tvmgraph.dataset.base import Dataset, Row, count_of, names_of, reject
 from tvmgraph.dataset.samplers import Sampler
-from tvmgraph.errors import ArgumentError, DTypeError, LoadError, ShapeError, either
+from tvmgraph.errors import (
+    ArgumentError,
+    DTypeError,
+    LoadError,
+    ShapeError,
+    either,
+    require_offered,
+)
 
 _stage_numbers = itertools.count(1)
 
@@ -175,8 +182,9 @@ class BatchDataset(_Stage):
         per_batch_map: Callable[..., object] | None = None,
         input_columns: object = None,
         output_columns: str | Sequence[str] | None = None,
-        **_: object,
+        **options: object,
     ) -> None:
+        require_offered("batch", options, ("max_rowsize", "python_multiprocessing"))
         super().__init__(child)
         self.size = size if callable(size) else count_of("batch", "batch_size", size, 1)
         self.drop = bool(drop_remainder)
@@ -331,7 +339,11 @@ class SyncWaitDataset(_Stage):
 
 
 def conditions(dataset: Dataset) -> list[SyncWaitDataset]:
-    """Returns the conditions of :meth:`Dataset.sync_wait` in a pipeline."""
+    """Returns the conditions of :meth:`Dataset.sync_wait` in a pipeline.
+
+    Args:
+        dataset: The last stage of the pipeline.
+    """
     before = [v for v in (getattr(dataset, "child", None),) if v is not None]
     found = [c for d in (*before, *getattr(dataset, "children", ())) for c in conditions(d)]
     return [dataset, *found] if isinstance(dataset, SyncWaitDataset) else found
@@ -371,6 +383,9 @@ class ConcatDataset(Dataset):
 
     def use_sampler(self, sampler: object) -> None:
         """Draws rows, which are counted through all parts, by a sampler.
+
+        Args:
+            sampler: The sampler.
 
         Raises:
             DTypeError: if it is no sampler.
@@ -446,6 +461,11 @@ class _Subset(_Stage):
 
 def split(dataset: Dataset, sizes: Sequence[Any], randomize: bool) -> tuple[Dataset, ...]:
     """Splits a dataset; see :meth:`Dataset.split`.
+
+    Args:
+        dataset: The dataset.
+        sizes: Numbers of rows, or fractions that sum to 1.
+        randomize: Whether the rows are shuffled first.
 
     Raises:
         ArgumentError: if the sizes do not sum to the number of rows.

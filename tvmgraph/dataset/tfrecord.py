@@ -63,7 +63,11 @@ class Schema(Shown):
     __str__ = to_json
 
     def parse_columns(self, columns: Any) -> None:
-        """Adds columns from a dict by name, or a list of dicts with ``name``."""
+        """Adds columns from a dict by name, or a list of dicts with ``name``.
+
+        Args:
+            columns: Types, and possibly shapes: ``{"label": {"type": "int64", "shape": [1]}}``.
+        """
         items = columns.items() if isinstance(columns, dict) else ((c["name"], c) for c in columns)
         for name, column in items:
             self.add_column(name, column["type"], column.get("shape"))

@@ -25,7 +25,11 @@ __path__: list[str] = []  # a package in MindSpore
 
 
 def as_array(value: object) -> np.ndarray:
-    """Returns a Tensor, image or number as an array."""
+    """Returns a Tensor, image or number as an array.
+
+    Args:
+        value: A Tensor, image of Pillow, array or number.
+    """
     return value.asnumpy() if isinstance(value, Tensor) else np.asarray(value)
 
 
@@ -354,7 +358,11 @@ TensorOperation = PyTensorOperation
 
 
 def not_random(function: object) -> object:
-    """Returns a function as it is; MindSpore wants to be told which ones are not random."""
+    """Returns a function as it is; MindSpore wants to be told which ones are not random.
+
+    Args:
+        function: The function.
+    """
     return function
 
 

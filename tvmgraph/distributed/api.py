@@ -34,7 +34,11 @@ from tvmgraph.jit.function import JitFunction
 
 
 def mesh_for(*strategies: object) -> Mesh | None:
-    """Returns the mesh of the first layout among strategies, None without any."""
+    """Returns the mesh of the first layout among strategies, None without any.
+
+    Args:
+        *strategies: Layouts, or tuples, lists and dicts of them.
+    """
     for s in strategies:
         if isinstance(s, Layout):
             return s.mesh
@@ -63,7 +67,14 @@ def data_axes(cell: Any, mesh: Mesh | None = None) -> tuple[Mesh, Axes]:
 
 
 def constrain(tensor: Any, strategy: object, mesh: Mesh, what: str) -> Tensor:
-    """Asks that a tensor be split like this; anything but a tensor is returned as it is."""
+    """Asks that a tensor be split like this; anything but a tensor is returned as it is.
+
+    Args:
+        tensor: The tensor.
+        strategy: A Layout, or how often every axis is split.
+        mesh: The mesh.
+        what: What an error calls the tensor.
+    """
     if not isinstance(tensor, Tensor):
         return tensor
     spec = spec_of(strategy, tensor.type.shape, mesh, what)  # pyright: ignore[reportArgumentType]
@@ -146,7 +157,14 @@ class Sharded(JitFunction):
         return "\n".join([*lines, *map(str, plans)])
 
     def plan(self, *inputs: object, mesh: object = None, hardware: Any = None) -> plan.Plan:
-        """Returns what a call would cost one process; arguments as :meth:`explain`."""
+        """Returns what a call would cost one process; arguments as :meth:`explain`.
+
+        Args:
+            *inputs: What the function is called with.
+            mesh: A Layout of another mesh with the same axes.
+            hardware: A name, or a :class:`tvmgraph.distributed.plan.Hardware`; by default
+                ``"cpu"``.
+        """
         (found,) = self._plans(inputs, mesh)[:1]
         return plan.cost(found, plan.hardware_of(hardware))
 

@@ -147,6 +147,9 @@ def _check_kept(op: str, name: str, value: object) -> None:
 def get_auto_parallel_context(attr_key: str) -> Any:
     """Returns a setting.
 
+    Args:
+        attr_key: Name of the setting.
+
     Raises:
         ConfigError: if there is none of this name.
     """
@@ -196,6 +199,9 @@ def set_algo_parameters(**kwargs: object) -> None:
 
 def get_algo_parameters(attr_key: str) -> Any:
     """Returns a setting of :func:`set_algo_parameters`.
+
+    Args:
+        attr_key: Name of the setting.
 
     Raises:
         ConfigError: if there is none of this name.

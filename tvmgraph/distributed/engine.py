@@ -64,7 +64,12 @@ class Traffic:
     bytes: dict[str, int]
 
     def add(self, kind: str, nbytes: int) -> None:
-        """Counts one collective."""
+        """Counts one collective.
+
+        Args:
+            kind: Name of the collective.
+            nbytes: Bytes that this process gave.
+        """
         self.calls[kind] = self.calls.get(kind, 0) + 1
         self.bytes[kind] = self.bytes.get(kind, 0) + nbytes
 
@@ -287,7 +292,13 @@ def make_group(name: str, ranks: Sequence[int]) -> Group:
 
 
 def mesh_text(names: Sequence[str], shape: Sequence[int], axes: Sequence[str]) -> str:
-    """Returns the name of the groups of processes that differ along some axes of a mesh."""
+    """Returns the name of the groups of processes that differ along some axes of a mesh.
+
+    Args:
+        names: Names of the axes.
+        shape: Sizes of the axes.
+        axes: Along which of them.
+    """
     mesh = ",".join(f"{n}={s}" for n, s in zip(names, shape))
     return f"{mesh}/{','.join(axes)}"
 
@@ -385,7 +396,13 @@ def _require_member(group: Group, kind: str) -> None:
 
 
 def all_reduce(x: np.ndarray, name: str, op: str = "sum") -> np.ndarray:
-    """Returns the sum (``op``: ``sum``, ``mean``, ``prod``, ``max`` or ``min``) of all arrays."""
+    """Returns the sum (``op``: ``sum``, ``mean``, ``prod``, ``max`` or ``min``) of all arrays.
+
+    Args:
+        x: This member's array; all have one shape.
+        name: Name of the group.
+        op: The word.
+    """
     return _reduced("all_reduce", "Allreduce", get_group(name), x, op, x.shape)
 
 
@@ -416,7 +433,12 @@ def _wide(dtype: np.dtype) -> np.dtype | type[np.generic] | None:
 
 
 def all_gather(x: np.ndarray, name: str) -> np.ndarray:
-    """Returns the arrays of all members, stacked along a new first axis."""
+    """Returns the arrays of all members, stacked along a new first axis.
+
+    Args:
+        x: This member's array; all have one shape.
+        name: Name of the group.
+    """
     group = get_group(name)
     _require_member(group, "all_gather")
     out = _result((group.size, *x.shape), x.dtype)
@@ -433,13 +455,23 @@ def _bytes_of(out: np.ndarray) -> np.ndarray:
 
 
 def reduce_scatter(x: np.ndarray, name: str, op: str = "sum") -> np.ndarray:
-    """Adds arrays of shape ``(members, ...)`` and returns this member's row of the sum."""
+    """Reduces arrays of shape ``(members, ...)`` and returns this member's row of the result.
+
+    Args:
+        x: This member's array.
+        name: Name of the group.
+        op: ``sum``, ``mean``, ``prod``, ``max`` or ``min``.
+    """
     group = get_group(name)
     return _reduced("reduce_scatter", "Reduce_scatter_block", group, x, op, x.shape[1:])
 
 
 def all_to_all(x: np.ndarray, name: str) -> np.ndarray:
     """Sends row ``i`` of an array of shape ``(members, ...)`` to member ``i``.
+
+    Args:
+        x: This member's array.
+        name: Name of the group.
 
     Returns:
         What came, of the same shape.
@@ -456,7 +488,13 @@ def all_to_all(x: np.ndarray, name: str) -> np.ndarray:
 
 
 def broadcast(x: np.ndarray, name: str, root: int = 0) -> np.ndarray:
-    """Returns the array of the member ``root``."""
+    """Returns the array of the member ``root``.
+
+    Args:
+        x: This member's array; all have one shape and dtype.
+        name: Name of the group.
+        root: Number of the member in the group.
+    """
     group = get_group(name)
     _require_member(group, "broadcast")
     out = np.array(x, order="C")
@@ -532,12 +570,23 @@ def exchange(
     sent: Sequence[tuple[int, np.ndarray]], received: Sequence[tuple[int, np.ndarray]], name: str,
     tag: int = 0,
 ) -> None:  # fmt: skip
-    """Sends and receives as :func:`start` does, and waits."""
+    """Sends and receives as :func:`start` does, and waits.
+
+    Args:
+        sent: Members, with the arrays that go to them.
+        received: Members, with the arrays that are written with what comes from them.
+        name: Name of the group.
+        tag: What tells messages of two members apart.
+    """
     start(sent, received, name, tag).wait()
 
 
 def barrier(name: str = "world") -> None:
-    """Waits until all members have come here."""
+    """Waits until all members have come here.
+
+    Args:
+        name: Name of the group.
+    """
     group = get_group(name)
     if group.comm is not None:
         with watchdog.waiting(f"barrier of ranks {list(group.ranks)}"):
@@ -545,7 +594,13 @@ def barrier(name: str = "world") -> None:
 
 
 def share_object(value: object, name: str = "world", root: int | None = None) -> Any:
-    """Returns the objects of all members, or of one (``root``); they are pickled."""
+    """Returns the objects of all members, or of one (``root``); they are pickled.
+
+    Args:
+        value: This member's object.
+        name: Name of the group.
+        root: Number of the member in the group; ``None`` for all.
+    """
     group = get_group(name)
     if group.comm is None:
         return [value] if root is None else value
@@ -559,6 +614,11 @@ def share_object(value: object, name: str = "world", root: int | None = None) ->
 def send_object(value: object, member: int, name: str = "world") -> None:
     """Sends an object, pickled, to a member.
 
+    Args:
+        value: The object.
+        member: Number of the member in the group.
+        name: Name of the group.
+
     Raises:
         ArgumentError: if it is this process.
     """
@@ -570,6 +630,10 @@ def send_object(value: object, member: int, name: str = "world") -> None:
 
 def receive_object(member: int, name: str = "world") -> Any:
     """Returns the object that a member sends.
+
+    Args:
+        member: Number of the member in the group.
+        name: Name of the group.
 
     Raises:
         ArgumentError: if it is this process.
@@ -588,7 +652,14 @@ def _require_other(group: Group, member: int, what: str) -> None:
 
 
 def in_turns(work: Callable[[], object]) -> Any:
-    """Lets the first process of every host do something before its others, which find it cached."""
+    """Lets the first process of every host do something before its others, which find it cached.
+
+    Args:
+        work: What is done.
+
+    Returns:
+        What it returned here.
+    """
     here = world()
     if here.comm is None or here.local_size == 1:
         return work()

@@ -39,6 +39,9 @@ _GAVE_UP = 71
 def read_config(path: str | None) -> dict[str, Any]:
     """Reads ``cluster.toml``: tables ``[launch]`` and ``[mesh]``.
 
+    Args:
+        path: The file; ``None`` gives an empty table.
+
     Raises:
         ConfigError: for an unknown table or key.
     """
@@ -193,7 +196,11 @@ class _Job:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Runs the command line; returns the exit status."""
+    """Runs the command line; returns the exit status.
+
+    Args:
+        arguments: The arguments; by default those of the process.
+    """
     parser = argparse.ArgumentParser(
         prog="tvmgraph-run", description=(__doc__ or "").split("\n")[0]
     )

@@ -33,15 +33,28 @@ class Mesh:
         return math.prod(self.shape)
 
     def count(self, axes: Axes) -> int:
-        """Returns into how many parts some axes split."""
+        """Returns into how many parts some axes split.
+
+        Args:
+            axes: Names of axes.
+        """
         return math.prod(self.shape[self.names.index(a)] for a in axes)
 
     def group(self, axes: Axes) -> str:
-        """Returns the name of the groups of processes that differ along some axes."""
+        """Returns the name of the groups of processes that differ along some axes.
+
+        Args:
+            axes: Names of axes.
+        """
         return engine.mesh_text(self.names, self.shape, axes)
 
     def index_of(self, rank: int, axes: Axes) -> int:
-        """Returns which of the shards along some axes a process has."""
+        """Returns which of the shards along some axes a process has.
+
+        Args:
+            rank: Number of the process.
+            axes: Names of axes, the outermost first.
+        """
         found = 0
         for a in axes:
             i = self.names.index(a)
@@ -49,11 +62,20 @@ class Mesh:
         return found
 
     def ordered(self, axes: Sequence[str]) -> Axes:
-        """Returns axes in the order of the mesh."""
+        """Returns axes in the order of the mesh.
+
+        Args:
+            axes: Names of axes, in any order.
+        """
         return tuple(n for n in self.names if n in axes)
 
     def local(self, shape: Sequence[int], spec: Spec) -> tuple[int, ...]:
-        """Returns the shape of one process's part."""
+        """Returns the shape of one process's part.
+
+        Args:
+            shape: Shape of the whole tensor.
+            spec: Axes of the mesh that every dimension is split by.
+        """
         return tuple(n // self.count(axes) for n, axes in zip(shape, spec, strict=True))
 
     def __str__(self) -> str:
@@ -153,7 +175,12 @@ class Layout:
 
 
 def layout_of(mesh: Mesh, spec: Spec) -> Layout:
-    """Returns a layout of a mesh."""
+    """Returns a layout of a mesh.
+
+    Args:
+        mesh: The mesh.
+        spec: Axes of the mesh that every dimension is split by.
+    """
     found = Layout(mesh.shape, mesh.names)
     found.spec = spec
     return found
@@ -167,7 +194,11 @@ def _axes(entry: Any) -> Axes:
 
 @functools.cache
 def parse(text: str) -> tuple[Mesh, Spec]:
-    """Returns the mesh and the split of a layout's text."""
+    """Returns the mesh and the split of a layout's text.
+
+    Args:
+        text: What :func:`text_of` returns.
+    """
     sizes, _, dims = text.partition(":")
     pairs = [p.partition("=") for p in sizes.split(",")]
     mesh = Mesh(tuple(int(s) for _, _, s in pairs), tuple(n for n, _, _ in pairs))
@@ -175,12 +206,21 @@ def parse(text: str) -> tuple[Mesh, Spec]:
 
 
 def text_of(mesh: Mesh, spec: Spec) -> str:
-    """Returns the text of a layout."""
+    """Returns the text of a layout.
+
+    Args:
+        mesh: The mesh.
+        spec: Axes of the mesh that every dimension is split by.
+    """
     return f"{mesh}: {' '.join('+'.join(a) or '.' for a in spec)}".rstrip()
 
 
 def flat_mesh(size: int) -> Mesh:
-    """Returns a mesh of which any strategy of integers can be built: one axis per prime factor."""
+    """Returns a mesh of which any strategy of integers can be built: one axis per prime factor.
+
+    Args:
+        size: Number of processes.
+    """
     factors, rest, p = [], size, 2
     while rest > 1:
         while rest % p == 0:

@@ -416,7 +416,11 @@ BUCKET = 256 << 10
 
 def bucketed(found: Partitioned) -> Partitioned:
     """Adds small tensors in one message that are summed in the same way and do not wait for each
-    other."""
+    other.
+
+    Args:
+        found: A partitioned program.
+    """
     buckets = _buckets(found.graph)
     if not buckets:
         return found

@@ -56,6 +56,9 @@ HARDWARE = {
 def hardware_of(value: Hardware | str | None) -> Hardware:
     """Returns a description of hardware, by its name or as it is.
 
+    Args:
+        value: A description or its name; ``None`` for ``"cpu"``.
+
     Raises:
         ArgumentError: if there is none of this name.
     """
@@ -163,7 +166,12 @@ def _flops(node: Node) -> float:
 
 
 def cost(program: Partitioned, hardware: Hardware) -> Plan:
-    """Predicts what a program costs one process."""
+    """Predicts what a program costs one process.
+
+    Args:
+        program: The program of one process.
+        hardware: What it runs on.
+    """
     found = Plan(program, hardware)
     graph, mesh = program.graph, program.mesh
     found.compute_seconds = _seconds(graph, hardware)
@@ -215,6 +223,10 @@ def _held(graph: Graph) -> int:
 
 def on_mesh(graph: Graph, mesh: Mesh) -> Graph:
     """Returns a graph whose layouts are those of a mesh with axes of the same names.
+
+    Args:
+        graph: A graph with layouts.
+        mesh: The mesh.
 
     Raises:
         ArgumentError: if an axis has no size in the mesh.
@@ -334,6 +346,9 @@ def _splits(shape: tuple[int, ...], mesh: Mesh) -> Iterator[Spec]:
 
 def mesh_given(value: object) -> Mesh:
     """Returns the mesh of a Layout or of sizes.
+
+    Args:
+        value: A Layout or mesh.
 
     Raises:
         ArgumentError: if it is neither.

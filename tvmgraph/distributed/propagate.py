@@ -37,6 +37,9 @@ class Splits:
 def mesh_of(graph: Graph) -> Mesh | None:
     """Returns the mesh that the layouts inside a graph have, or None without any.
 
+    Args:
+        graph: The graph, regions included.
+
     Raises:
         ArgumentError: if there are two.
     """
@@ -122,13 +125,22 @@ def _values(graph: Graph) -> Iterator[Value]:
 
 
 def ties(node: Node) -> list[Tie]:
-    """Returns which values of a node and its regions stand for one another."""
+    """Returns which values of a node and its regions stand for one another.
+
+    Args:
+        node: A node, which may have regions.
+    """
     found = node.op.traits.ties
     return found(len(node.inputs), len(node.outputs), *node.regions) if found else []
 
 
 def value_at(node: Node, slot: Slot) -> Value:
-    """Returns the value at a place of a node or one of its regions."""
+    """Returns the value at a place of a node or one of its regions.
+
+    Args:
+        node: The node.
+        slot: The place.
+    """
     if not slot.region:
         return (node.outputs if slot.gives else node.inputs)[slot.place]
     region = node.regions[slot.region - 1]
@@ -156,7 +168,11 @@ def _same(*values: Value) -> Slots:
 
 
 def written(graph: Graph) -> list[tuple[Value, Value]]:
-    """Returns the parameters that a graph replaces, with their new values."""
+    """Returns the parameters that a graph replaces, with their new values.
+
+    Args:
+        graph: The graph.
+    """
     by = {p.label: p.value for p in graph.params if p.role is not Role.INPUT}
     new = graph.outputs[len(graph.outputs) - len(graph.writes) :]
     return [(by[label], v) for label, v in zip(graph.writes, new) if label in by]

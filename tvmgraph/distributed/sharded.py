@@ -53,7 +53,11 @@ class Shards:
         self.local, self.mesh, self.spec, self.type = local, mesh, spec, type
 
     def numpy(self, implicit: bool = True) -> np.ndarray:
-        """Returns all elements."""
+        """Returns all elements.
+
+        Args:
+            implicit: Whether nobody asked for the copy.
+        """
         array = self.local.array
         for d, axes in enumerate(self.spec):
             if axes:
@@ -108,7 +112,14 @@ class DTensor(Tensor):
 
 
 def split_tensor(local: Tensor, mesh: Mesh, spec: Spec, kind: TensorType) -> DTensor:
-    """Returns a tensor whose part in this process is ``local``."""
+    """Returns a tensor whose part in this process is ``local``.
+
+    Args:
+        local: The part.
+        mesh: The mesh.
+        spec: Axes of the mesh that every dimension is split by.
+        kind: Type of the whole tensor.
+    """
     found = _new(DTensor)
     found.type, found._token, found._ffi = kind, None, None
     found._device = Shards(_own(local), mesh, spec, kind)
@@ -123,7 +134,13 @@ def _own(local: Tensor) -> _Local:
 
 
 def own_slices(shape: Sequence[int], mesh: Mesh, spec: Spec) -> tuple[slice, ...]:
-    """Returns which part of a tensor this process has."""
+    """Returns which part of a tensor this process has.
+
+    Args:
+        shape: Shape of the whole tensor.
+        mesh: The mesh.
+        spec: Axes of the mesh that every dimension is split by.
+    """
     rank, found = engine.world().rank, []
     for n, axes in zip(shape, spec, strict=True):
         size = n // mesh.count(axes)
@@ -133,19 +150,35 @@ def own_slices(shape: Sequence[int], mesh: Mesh, spec: Spec) -> tuple[slice, ...
 
 
 def cut(array: np.ndarray, mesh: Mesh, spec: Spec) -> np.ndarray:
-    """Returns this process's shard of an array."""
+    """Returns this process's shard of an array.
+
+    Args:
+        array: The whole array.
+        mesh: The mesh.
+        spec: Axes of the mesh that every dimension is split by.
+    """
     return array[own_slices(array.shape, mesh, spec)].copy()
 
 
 def shards_of(tensor: object) -> Shards | None:
-    """Returns how a tensor is split, None for whole ones."""
+    """Returns how a tensor is split, None for whole ones.
+
+    Args:
+        tensor: Any object.
+    """
     found = getattr(tensor, "_device", None)
     return found if isinstance(found, Shards) else None
 
 
 def keep_shard(tensor: Tensor, mesh: Mesh, spec: Spec) -> None:
     """Replaces a tensor's elements by this process's shard; nothing else is computed of those that
-    are only described yet."""
+    are only described yet.
+
+    Args:
+        tensor: A whole tensor.
+        mesh: The mesh.
+        spec: Axes of the mesh that every dimension is split by.
+    """
     held = tensor._device
     if isinstance(held, Deferred):
         array = held.part(own_slices(tensor.shape, mesh, spec))
@@ -211,7 +244,13 @@ class ShardedGraph(CompiledGraph):
     def run(
         self, args: Sequence[Tensor], consume: bool = False, kept: list[object] | None = None
     ) -> list[Tensor]:
-        """Runs the part on the parts of tensors."""
+        """Runs the part on the parts of tensors.
+
+        Args:
+            args: The tensors, whole or split in any way.
+            consume: Whether their memory may be used for results.
+            kept: Gets the list of the results, if given.
+        """
         local = [
             self._local_shard(a, spec) if any(spec) or shards_of(a) is not None else a
             for a, spec in zip(args, self.found.inputs)
@@ -255,6 +294,10 @@ class ShardedGraph(CompiledGraph):
 
 def require_same(found: Partitioned, graph: Graph) -> None:
     """Checks that all processes are about to run the same program.
+
+    Args:
+        found: The program of this process.
+        graph: The graph that it was made of.
 
     Raises:
         DeviceError: if they are not; it names the ranks.
@@ -304,6 +347,15 @@ def with_split_states(
     """Splits also the optimizer's states of parameters that every process has as a whole.
 
     The gradient is then scattered as it is summed, and the new parameter gathered.
+
+    Args:
+        graph: The graph.
+        held: The tensors that its parameters stand for.
+        mesh: The mesh.
+        given: How some values are split.
+
+    Returns:
+        ``given`` with more values.
     """
     specs = propagate(graph, mesh, given).specs
     found = {p.value: specs[p.value] for p in graph.params if p.role is Role.PARAMETER} | given
@@ -317,7 +369,16 @@ def with_split_states(
 
 
 def splits_of(graph: Graph, held: Sequence[Tensor | None], mesh: Mesh) -> dict[Value, Spec]:
-    """Returns how Parameters are split already, or shall be by their user."""
+    """Returns how Parameters are split already, or shall be by their user.
+
+    Args:
+        graph: The graph.
+        held: The tensors that its parameters stand for.
+        mesh: The mesh.
+
+    Raises:
+        ArgumentError: if one is planned on another mesh.
+    """
     found: dict[Value, Spec] = {}
     for p, tensor in zip(graph.params, held):
         known = shards_of(tensor)

@@ -27,22 +27,44 @@ Cls = str  # name of the layer that checks
 def reject(
     kind: type[TvmgraphError], op: Cls, rule: str, got: str | None = None, fix: str | None = None
 ) -> NoReturn:
-    """Raises ``kind`` with all four lines of the message."""
+    """Raises an error with all four lines of its message.
+
+    Args:
+        kind: Class of the error.
+        op: Name of the layer, or its class.
+        rule: What is wrong.
+        got: What was given.
+        fix: What the user may do.
+    """
     raise kind(rule, op=op, got=got, at=user_source(), fix=fix)
 
 
 def is_int(value: object) -> bool:
-    """Whether ``value`` is an integer (bool excluded)."""
+    """Whether ``value`` is an integer (bool excluded).
+
+    Args:
+        value: Any object.
+    """
     return isinstance(value, (int, np.integer)) and not isinstance(value, bool)
 
 
 def is_real(value: object) -> bool:
-    """Whether ``value`` is a real number (bool excluded)."""
+    """Whether ``value`` is a real number (bool excluded).
+
+    Args:
+        value: Any object.
+    """
     return isinstance(value, (numbers.Real, np.number)) and not isinstance(value, bool)
 
 
 def integer(op: Cls, name: str, value: Any, low: int | None = None) -> int:
     """Returns an integer that is at least ``low``.
+
+    Args:
+        op: Name of the layer, or its class.
+        name: Name of the argument.
+        value: What was given.
+        low: The least integer that is allowed; ``None`` allows all.
 
     Raises:
         DTypeError: if it is not an integer.
@@ -57,7 +79,13 @@ def integer(op: Cls, name: str, value: Any, low: int | None = None) -> int:
 
 
 def positive(op: Cls, name: str, value: object) -> int:
-    """Returns a positive integer, or raises as :func:`integer` does."""
+    """Returns a positive integer, or raises as :func:`integer` does.
+
+    Args:
+        op: Name of the layer, or its class.
+        name: Name of the argument.
+        value: What was given.
+    """
     return integer(op, name, value, 1)
 
 
@@ -66,6 +94,11 @@ _MOST_LAYERS = 1 << 12
 
 def layers(op: Cls, name: str, value: Any) -> int:
     """Returns a number of layers.
+
+    Args:
+        op: Name of the layer, or its class.
+        name: Name of the argument.
+        value: What was given.
 
     Raises:
         DTypeError: if it is not an integer.
@@ -85,6 +118,14 @@ def real(
     bounds: str = "[]",
 ) -> float:
     """Returns a real number in an interval; ``bounds`` says which ends belong to it.
+
+    Args:
+        op: Name of the layer, or its class.
+        name: Name of the argument.
+        value: What was given.
+        low: Lower end of the interval.
+        high: Upper end of the interval.
+        bounds: ``"["`` or ``"("``, then ``"]"`` or ``")"``: which ends belong to it.
 
     Raises:
         DTypeError: if it is not a number.
@@ -106,6 +147,11 @@ def real(
 def boolean(op: Cls, name: str, value: object) -> bool:
     """Returns a bool.
 
+    Args:
+        op: Name of the layer, or its class.
+        name: Name of the argument.
+        value: What was given.
+
     Raises:
         DTypeError: if it is something else.
     """
@@ -117,6 +163,12 @@ def boolean(op: Cls, name: str, value: object) -> bool:
 
 def choice(op: Cls, name: str, value: object, valid: tuple[str, ...]) -> str:
     """Returns one of the valid words.
+
+    Args:
+        op: Name of the layer, or its class.
+        name: Name of the argument.
+        value: What was given.
+        valid: The words.
 
     Raises:
         ArgumentError: if it is none of them.
@@ -130,6 +182,13 @@ def choice(op: Cls, name: str, value: object, valid: tuple[str, ...]) -> str:
 
 def int_tuple(op: Cls, name: str, value: object, count: int, low: int = 1) -> tuple[int, ...]:
     """Returns ``count`` integers; one integer is repeated.
+
+    Args:
+        op: Name of the layer, or its class.
+        name: Name of the argument.
+        value: What was given.
+        count: How many integers are wanted.
+        low: The least integer that is allowed.
 
     Raises:
         DTypeError: if ``value`` is neither an integer nor a tuple of integers.
@@ -151,6 +210,10 @@ def int_tuple(op: Cls, name: str, value: object, count: int, low: int = 1) -> tu
 def float_dtype(op: Cls, value: object) -> dtypes.DType:
     """Returns the dtype of a layer's parameters.
 
+    Args:
+        op: Name of the layer, or its class.
+        value: A dtype or its name.
+
     Raises:
         DTypeError: if it is not a floating-point dtype.
     """
@@ -163,6 +226,11 @@ def float_dtype(op: Cls, value: object) -> dtypes.DType:
 
 def same_images(op: Cls, img1: Tensor, img2: Tensor) -> None:
     """Checks two batches of images that are compared.
+
+    Args:
+        op: Name of the layer, or its class.
+        img1: Images of shape :math:`(N, C, H, W)`.
+        img2: Images of the same shape.
 
     Raises:
         ShapeError: if they have not the same four axes.

@@ -21,7 +21,11 @@ class offered:
         return self if instance is None else self.compute(instance)
 
     def setter(self, function: Callable[[object, object], None]) -> property:
-        """Returns the property of a subclass that says what an assignment does."""
+        """Returns the property of a subclass that says what an assignment does.
+
+        Args:
+            function: Takes the object and the value that is assigned.
+        """
         return property(self.compute, function)
 
 

@@ -21,6 +21,14 @@ def new_parameter(
 ) -> Parameter:
     """Builds a parameter; errors name the layer and the argument.
 
+    Args:
+        op: Name of the layer.
+        name: Name of the parameter and of the argument.
+        init: Name of an initializer, number, Initializer, or Tensor of ``shape``.
+        shape: Its shape.
+        dtype: Its dtype, unless ``init`` is a Tensor of floats.
+        requires_grad: Whether it is trained.
+
     Raises:
         ShapeError: if a given tensor has another shape.
         ArgumentError: if an initializer's name is unknown.
@@ -42,5 +50,9 @@ def default_weight() -> HeUniform:
 
 
 def default_bias(fan_in: int) -> Uniform:
-    r"""Returns MindSpore's default, :math:`U(-b, b)` with :math:`b = 1 / \sqrt{n_{in}}`."""
+    r"""Returns MindSpore's default, :math:`U(-b, b)` with :math:`b = 1 / \sqrt{n_{in}}`.
+
+    Args:
+        fan_in: Number :math:`n_{in}` of inputs of one output.
+    """
     return Uniform(1 / math.sqrt(fan_in) if fan_in else 0.0)

@@ -17,7 +17,17 @@ from tvmgraph.nn.cell import Cell
 
 
 def check_last_axis(op: str, x: Tensor, size: int, name: str) -> None:
-    """Raises ShapeError unless the last axis of ``x`` has ``size`` elements."""
+    """Makes sure that the last axis of a tensor has a given size.
+
+    Args:
+        op: Name of the layer.
+        x: The tensor.
+        size: The size.
+        name: Name of the layer's argument that gave it.
+
+    Raises:
+        ShapeError: if it has another one, or ``x`` has no axes.
+    """
     if x.ndim == 0 or x.shape[-1] not in (size, -1):
         found = x.shape[-1] if x.ndim else "no axes"
         reject(ShapeError, op, f"the last axis must have {name}={size} elements, not {found}",
@@ -26,6 +36,10 @@ def check_last_axis(op: str, x: Tensor, size: int, name: str) -> None:
 
 def activation_of(op: str, activation: object) -> Cell | None:
     """Returns the layer that an ``activation`` argument denotes.
+
+    Args:
+        op: Name of the layer.
+        activation: Name of an activation, a Cell, or ``None`` for none.
 
     Raises:
         DTypeError: if it is neither a name nor a Cell.

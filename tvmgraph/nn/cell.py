@@ -215,7 +215,12 @@ class Cell(HookMethods, SettingMethods, StateMethods):
     # ---- calling ----------------------------------------------------------------------------
 
     def construct(self, *args: Any, **kwargs: Any) -> Any:
-        """The computation; every subclass writes its own."""
+        """The computation; every subclass writes its own.
+
+        Args:
+            *args: What the Cell is called with.
+            **kwargs: The same by name.
+        """
         raise either(CaptureError, AttributeError)(
             f"{type(self).__name__} has no construct method", at=user_source(),
             fix="define `def construct(self, ...)` in the class",

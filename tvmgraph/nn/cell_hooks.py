@@ -43,7 +43,12 @@ class Handle:
 
 
 def entries(cell: Cell, kind: str) -> tuple[Entry, ...]:
-    """Returns the hooks of one kind, in the order in which they are called."""
+    """Returns the hooks of one kind, in the order in which they are called.
+
+    Args:
+        cell: The Cell.
+        kind: ``"forward"``, ``"backward"``, ``"state_dict_pre"`` or another kind.
+    """
     return tuple(e for e in cell._hooks if e.kind == kind)
 
 
@@ -70,7 +75,13 @@ class HookedCall:
         self.grad_output: object = None  # of this call, once the reverse pass reaches the cell
 
     def run(self, construct: Hook, args: tuple[object, ...], kwargs: dict[str, object]) -> object:
-        """Calls ``construct(args, kwargs)`` between the hooks."""
+        """Calls ``construct(args, kwargs)`` between the hooks.
+
+        Args:
+            construct: Computes the Cell's value of its arguments.
+            args: Positional arguments of the call.
+            kwargs: Keyword arguments of the call.
+        """
         cell = self.cell
         args, kwargs = self.__before(args, kwargs)
         differentiates = entries(cell, "backward") or entries(cell, "backward_pre")
@@ -130,7 +141,14 @@ class HookedCall:
                 require_pure(name, hook, likes[kind], lambda: cell._hooks is hooks)
 
     def leave(self, *values: object) -> tuple[object, ...]:
-        """Returns the gradients of the inputs; the last of ``values`` is what they are so far."""
+        """Returns the gradients of the inputs; the last of ``values`` is what they are so far.
+
+        Args:
+            *values: What the derivative is handed; the last one holds the gradients.
+
+        Raises:
+            ArgumentError: if a hook returns more or fewer gradients.
+        """
         gradients = _as_tuple(values[-1])
         for _, hook, _, _ in entries(self.cell, "backward"):
             changed = hook(self.cell, gradients, self.grad_output)
@@ -160,7 +178,11 @@ class HookedCall:
         return wrapped if isinstance(value, tuple) else wrapped[0]
 
     def enter(self, *values: object) -> tuple[object, ...]:
-        """Returns the gradients of the outputs; the last of ``values`` is what they are so far."""
+        """Returns the gradients of the outputs; the last of ``values`` is what they are so far.
+
+        Args:
+            *values: What the derivative is handed; the last one holds the gradients.
+        """
         gradients = _as_tuple(values[-1])
         for _, hook, _, _ in entries(self.cell, "backward_pre"):
             changed = hook(self.cell, gradients)
@@ -243,6 +265,9 @@ class HookMethods:
         ``grad_output`` is a tuple with the gradient of every output; the hook returns None or the
         gradients to use instead. Returns a handle.
 
+        Args:
+            hook_fn: The function.
+
         Raises:
             DTypeError: if ``hook_fn`` is not callable.
         """
@@ -254,6 +279,9 @@ class HookMethods:
         ``grad_input`` has the gradient of every tensor argument, ``grad_output`` of every output.
         The hook returns None or the gradients of the arguments to use instead. Returns a handle.
 
+        Args:
+            hook_fn: The function.
+
         Raises:
             DTypeError: if ``hook_fn`` is not callable.
         """
@@ -261,6 +289,9 @@ class HookMethods:
 
     def register_state_dict_pre_hook(self, hook: Hook) -> Handle:
         """Calls ``hook(cell, prefix, keep_vars)`` before ``state_dict``; returns a handle.
+
+        Args:
+            hook: The function.
 
         Raises:
             DTypeError: if ``hook`` is not callable.
@@ -271,6 +302,9 @@ class HookMethods:
         """Calls ``hook(cell, state_dict, prefix, local_metadata)`` after ``state_dict``.
 
         The hook changes the dict, or returns the one to use instead. Returns a handle.
+
+        Args:
+            hook: The function.
 
         Raises:
             DTypeError: if ``hook`` is not callable.
@@ -291,6 +325,9 @@ class HookMethods:
 
     def register_load_state_dict_post_hook(self, hook: Hook) -> Handle:
         """Calls ``hook(cell, incompatible_keys)`` after ``load_state_dict``; returns a handle.
+
+        Args:
+            hook: The function.
 
         Raises:
             DTypeError: if ``hook`` is not callable.

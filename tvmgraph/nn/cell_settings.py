@@ -29,6 +29,9 @@ class SettingMethods:
     def set_train(self, mode: bool = True) -> Self:
         """Switches training mode (dropout, batch statistics) of this cell and all below.
 
+        Args:
+            mode: Whether to train; else to evaluate.
+
         Raises:
             ArgumentError: if ``mode`` is no bool.
         """
@@ -90,6 +93,9 @@ class SettingMethods:
 
     def to_float(self, dst_type: object) -> Self:
         """Computes in another float type: inputs and weights are cast, weights stay stored.
+
+        Args:
+            dst_type: ``ms.float16``, ``ms.bfloat16`` or ``ms.float32``, or its name.
 
         Raises:
             DTypeError: if ``dst_type`` is not float16, bfloat16 or float32.

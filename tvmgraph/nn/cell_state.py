@@ -179,6 +179,9 @@ class StateMethods:
     def set_extra_state(self, state: object) -> None:
         """Takes over what :meth:`get_extra_state` returned.
 
+        Args:
+            state: The extra state.
+
         Raises:
             NotFoundError: unless a subclass defines it.
         """

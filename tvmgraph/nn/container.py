@@ -197,7 +197,14 @@ class SequentialCell(_Ordered):
         return self._members()
 
     def construct(self, input_data: Any) -> Any:
-        """Applies the cells in order."""
+        """Applies the cells in order.
+
+        Args:
+            input_data: What the first cell is called with.
+
+        Returns:
+            What the last one returns.
+        """
         for cell in self._members():
             input_data = cell(input_data)
         return input_data
@@ -232,6 +239,9 @@ class CellList(_Ordered):
     def extend(self, cells: Iterable[Cell]) -> Self:
         """Adds several cells at the end and returns the list.
 
+        Args:
+            cells: The cells, in their order.
+
         Raises:
             DTypeError: if ``cells`` is not iterable or holds something else.
         """
@@ -249,7 +259,14 @@ class CellList(_Ordered):
         return self._members()
 
     def construct(self, *inputs: Any) -> Any:
-        """Raises: a list has no computation of its own."""
+        """Refuses: a list has no computation of its own.
+
+        Args:
+            *inputs: Anything.
+
+        Raises:
+            CaptureError: always.
+        """
         raise CaptureError(
             "a CellList cannot be called", op="CellList", at=user_source(),
             fix="loop over it in construct, or use SequentialCell",
@@ -336,7 +353,14 @@ class CellDict(Cell):
         return self._cells.items()
 
     def pop(self, key: str) -> Cell:
-        """Removes a cell and returns it."""
+        """Removes a cell and returns it.
+
+        Args:
+            key: Name of the cell.
+
+        Raises:
+            NotFoundError: if there is no cell of this name.
+        """
         cell = self[key]
         delattr(self, key)
         return cell
@@ -348,6 +372,9 @@ class CellDict(Cell):
 
     def update(self, cells: object) -> None:
         """Adds or replaces the cells of a dictionary, ``CellDict`` or list of pairs.
+
+        Args:
+            cells: Cells by name, or (name, cell) pairs.
 
         Raises:
             DTypeError: if ``cells`` is nothing of that.
@@ -363,7 +390,14 @@ class CellDict(Cell):
             self[pair[0]] = pair[1]
 
     def construct(self, *inputs: Any) -> Any:
-        """Raises: a dictionary has no computation of its own."""
+        """Refuses: a dictionary has no computation of its own.
+
+        Args:
+            *inputs: Anything.
+
+        Raises:
+            CaptureError: always.
+        """
         raise CaptureError(
             "a CellDict cannot be called", op="CellDict", at=user_source(),
             fix="choose a cell by name in construct",

@@ -17,6 +17,12 @@ from tvmgraph.nn.cell import Cell
 class LGamma(Cell):
     """Logarithm of the absolute gamma function.
 
+    Inputs:
+        - **x** (Tensor) - Any shape; elements above 0 for a finite result.
+
+    Outputs:
+        Tensor of the same shape.
+
     Example:
         >>> round(float(nn.LGamma()(Tensor(3.0))), 4)
         0.6931
@@ -28,6 +34,12 @@ class LGamma(Cell):
 
 class DiGamma(Cell):
     """Derivative of the logarithm of the gamma function.
+
+    Inputs:
+        - **x** (Tensor) - Any shape.
+
+    Outputs:
+        Tensor of the same shape.
 
     Example:
         >>> round(float(nn.DiGamma()(Tensor(1.0))), 4)
@@ -41,6 +53,13 @@ class DiGamma(Cell):
 class IGamma(Cell):
     """Lower incomplete gamma function, regularized.
 
+    Inputs:
+        - **a** (Tensor) - The shape parameter, above 0.
+        - **x** (Tensor) - Upper end of the integral, at least 0; the shapes broadcast.
+
+    Outputs:
+        Tensor of the broadcast shape.
+
     Example:
         >>> round(float(nn.IGamma()(Tensor(1.0), Tensor(1.0))), 4)
         0.6321
@@ -52,6 +71,13 @@ class IGamma(Cell):
 
 class LBeta(Cell):
     r"""Logarithm of the beta function: :math:`\ln \Gamma(x) + \ln \Gamma(y) - \ln \Gamma(x + y)`.
+
+    Inputs:
+        - **x** (Tensor) - Any shape, above 0.
+        - **y** (Tensor) - Above 0; the shapes broadcast.
+
+    Outputs:
+        Tensor of the broadcast shape.
 
     Example:
         >>> round(float(nn.LBeta()(Tensor(2.0), Tensor(3.0))), 4)
@@ -68,6 +94,13 @@ class MatMul(Cell):
     Args:
         transpose_x1: Whether the first matrices are transposed.
         transpose_x2: Whether the second ones are.
+
+    Inputs:
+        - **x1** (Tensor) - Shape :math:`(*, N, M)`, or :math:`(*, M, N)` if transposed.
+        - **x2** (Tensor) - Shape :math:`(*, M, K)`, or :math:`(*, K, M)` if transposed.
+
+    Outputs:
+        Tensor of shape :math:`(*, N, K)`.
 
     Raises:
         DTypeError: if an argument is no bool.
@@ -91,6 +124,12 @@ class MatMul(Cell):
 class MatDet(Cell):
     """Determinant of symmetric positive definite matrices.
 
+    Inputs:
+        - **a** (Tensor) - Shape :math:`(*, N, N)`.
+
+    Outputs:
+        Tensor of shape :math:`(*)`.
+
     Example:
         >>> float(nn.MatDet()(Tensor([[2.0, 0.0], [0.0, 3.0]])))
         6.0
@@ -102,6 +141,12 @@ class MatDet(Cell):
 
 class MatInverse(Cell):
     """Inverse of symmetric positive definite matrices.
+
+    Inputs:
+        - **a** (Tensor) - Shape :math:`(*, N, N)`.
+
+    Outputs:
+        Tensor of the same shape.
 
     Example:
         >>> nn.MatInverse()(Tensor([[2.0, 0.0], [0.0, 4.0]])).asnumpy().tolist()
@@ -115,6 +160,12 @@ class MatInverse(Cell):
 class MatrixDiag(Cell):
     """Matrices with the last axis of a tensor as their diagonal.
 
+    Inputs:
+        - **input_x** (Tensor) - Shape :math:`(*, N)`.
+
+    Outputs:
+        Tensor of shape :math:`(*, N, N)`.
+
     Example:
         >>> nn.MatrixDiag()(Tensor([1, 2])).asnumpy().tolist()
         [[1, 0], [0, 2]]
@@ -125,7 +176,13 @@ class MatrixDiag(Cell):
 
 
 class MatrixDiagPart(Cell):
-    """Diagonals of matrices.
+    r"""Diagonals of matrices.
+
+    Inputs:
+        - **input_x** (Tensor) - Shape :math:`(*, N, M)`.
+
+    Outputs:
+        Tensor of shape :math:`(*, \min(N, M))`.
 
     Example:
         >>> nn.MatrixDiagPart()(Tensor([[1, 2], [3, 4]])).asnumpy().tolist()
@@ -137,7 +194,14 @@ class MatrixDiagPart(Cell):
 
 
 class MatrixSetDiag(Cell):
-    """Matrices with another diagonal.
+    r"""Matrices with another diagonal.
+
+    Inputs:
+        - **input_x** (Tensor) - Shape :math:`(*, N, M)`.
+        - **diagonal** (Tensor) - Shape :math:`(*, \min(N, M))`.
+
+    Outputs:
+        Tensor of ``input_x``'s shape.
 
     Example:
         >>> nn.MatrixSetDiag()(Tensor([[1, 2], [3, 4]]), Tensor([0, 0])).asnumpy().tolist()
@@ -241,6 +305,12 @@ class TimeDistributed(Cell):
 class SparseToDense(Cell):
     """Returns a sparse matrix as a dense tensor.
 
+    Inputs:
+        - **sparse_tensor** (COOTensor) - The matrix.
+
+    Outputs:
+        Tensor of its shape.
+
     Example:
         >>> x = ms.COOTensor(Tensor([[0, 1]]), Tensor([5.0]), (1, 2))
         >>> nn.SparseToDense()(x).asnumpy().tolist()
@@ -257,6 +327,15 @@ class SparseTensorDenseMatmul(Cell):
     Args:
         adjoint_st: Whether the sparse matrix is transposed and conjugated.
         adjoint_dt: Whether the dense one is.
+
+    Inputs:
+        - **indices** (Tensor) - Places of the values, integers of shape :math:`(nnz, 2)`.
+        - **values** (Tensor) - Shape :math:`(nnz)`.
+        - **sparse_shape** (tuple[int, int]) - Rows and columns of the sparse matrix.
+        - **dense** (Tensor) - The dense matrix.
+
+    Outputs:
+        Tensor of two axes.
 
     Raises:
         DTypeError: if an argument is no bool.

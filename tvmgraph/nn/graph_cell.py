@@ -35,7 +35,14 @@ class GraphCell(Cell):
         )
 
     def construct(self, *inputs: Tensor) -> Any:
-        """Applies every node of the graph."""
+        """Applies every node of the graph.
+
+        Args:
+            *inputs: One tensor per input of the graph.
+
+        Returns:
+            Its output, or a tuple of several.
+        """
         if isinstance(self.graph, Cell):
             return self.graph(*inputs)
         outputs = replay(self.graph, inputs, self.weights)

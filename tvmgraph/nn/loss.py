@@ -14,7 +14,15 @@ REDUCTIONS = ("mean", "sum", "none")
 
 
 def same_shapes(op: str, **tensors: Tensor) -> None:
-    """Raises ShapeError unless all tensors have one shape."""
+    """Makes sure that all tensors have one shape.
+
+    Args:
+        op: Name of the loss.
+        **tensors: The tensors by the names of the arguments.
+
+    Raises:
+        ShapeError: if they do not.
+    """
     if len({t.shape for t in tensors.values()}) > 1:
         got = ", ".join(f"{name}={t.type}" for name, t in tensors.items())
         reject(ShapeError, op, f"{' and '.join(tensors)} must have the same shape", got)
@@ -22,6 +30,11 @@ def same_shapes(op: str, **tensors: Tensor) -> None:
 
 def optional_tensor(op: str, name: str, value: object) -> Tensor | None:
     """Returns a Tensor or None.
+
+    Args:
+        op: Name of the loss.
+        name: Name of the argument.
+        value: What was given.
 
     Raises:
         DTypeError: if it is something else.
@@ -55,7 +68,11 @@ class LossBase(Cell):
         self.reduction = choice(type(self).__name__, "reduction", reduction, self._reductions)
 
     def get_axis(self, x: Tensor) -> tuple[int, ...]:
-        """Returns all axes of ``x``."""
+        """Returns all axes of ``x``.
+
+        Args:
+            x: The loss of every element.
+        """
         return tuple(range(x.ndim))
 
     def get_loss(self, x: Tensor, weights: object = 1.0) -> Tensor:

@@ -13,7 +13,11 @@ from tvmgraph.nn.cell import Cell
 
 
 def widened(x: Tensor) -> Tensor:
-    """Returns half-precision inputs as float32, in which statistics are computed."""
+    """Returns half-precision inputs as float32, in which statistics are computed.
+
+    Args:
+        x: Tensor of any dtype.
+    """
     return F.cast(x, dtypes.float32) if x.dtype in (dtypes.float16, dtypes.bfloat16) else x
 
 

@@ -16,7 +16,11 @@ _LONGEST = 80  # characters of a Cell's settings
 
 
 def cell_html(cell: Cell) -> str:
-    """Returns the tree of a Cell with its settings and parameters, and their sum."""
+    """Returns the tree of a Cell with its settings and parameters, and their sum.
+
+    Args:
+        cell: The Cell.
+    """
     params = list({id(p): p for p in cell.get_parameters()}.values())
     total, trained = (sum(p.size for p in ps) for ps in (params, _trained(params)))
     facts = (f"{total:,} parameters", f"{trained:,} of them trained",

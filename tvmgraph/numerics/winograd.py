@@ -51,7 +51,11 @@ class Matrices:
 
 @functools.cache
 def matrices(tile: int) -> Matrices:
-    """The matrices for tiles of ``tile`` x ``tile`` results."""
+    """The matrices for tiles of ``tile`` x ``tile`` results.
+
+    Args:
+        tile: Results along one axis, 2 or 4.
+    """
     points = np.array(_POINTS[tile])
     patch = tile + WINDOW - 1
     output, weight, data = (np.zeros((rows, patch)) for rows in (tile, WINDOW, patch))
@@ -105,7 +109,11 @@ def best_tile(
 
 
 def window_transform(tile: int) -> np.ndarray:
-    """The matrix ((m + 2)^2, 9) that makes :math:`G g G^T` of a window that is one column of 9."""
+    """The matrix ((m + 2)^2, 9) that makes :math:`G g G^T` of a window that is one column of 9.
+
+    Args:
+        tile: Results :math:`m` along one axis.
+    """
     g = matrices(tile).weight
     return np.kron(g, g)
 

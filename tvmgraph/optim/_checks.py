@@ -9,6 +9,12 @@ from tvmgraph.nn._checks import boolean, integer, is_real, positive, real, rejec
 def fraction(op: str, name: str, value: object, bounds: str = "()") -> float:
     """Returns a number between 0 and 1.
 
+    Args:
+        op: Name of the optimizer.
+        name: Name of the argument.
+        value: What was given.
+        bounds: ``"["`` or ``"("``, then ``"]"`` or ``")"``: which ends belong to the interval.
+
     Raises:
         DTypeError: if it is not a number.
         ArgumentError: if it lies outside.
@@ -17,17 +23,34 @@ def fraction(op: str, name: str, value: object, bounds: str = "()") -> float:
 
 
 def non_negative(op: str, name: str, value: object) -> float:
-    """Returns a number that is at least 0, or raises as :func:`fraction` does."""
+    """Returns a number that is at least 0, or raises as :func:`fraction` does.
+
+    Args:
+        op: Name of the optimizer.
+        name: Name of the argument.
+        value: What was given.
+    """
     return float(real(op, name, value, 0.0))
 
 
 def above_zero(op: str, name: str, value: object) -> float:
-    """Returns a number greater than 0, or raises as :func:`fraction` does."""
+    """Returns a number greater than 0, or raises as :func:`fraction` does.
+
+    Args:
+        op: Name of the optimizer.
+        name: Name of the argument.
+        value: What was given.
+    """
     return float(real(op, name, value, 0.0, bounds="(]"))
 
 
 def pair(op: str, name: str, value: object) -> tuple[float, float]:
     """Returns a tuple of two numbers.
+
+    Args:
+        op: Name of the optimizer.
+        name: Name of the argument.
+        value: What was given.
 
     Raises:
         DTypeError: if it is something else.

@@ -138,7 +138,12 @@ class Optimizer(Members):
         return state
 
     def new_scalars(self, prefix: str, value: float) -> ParameterTuple:
-        """Returns (and registers) a 0-d Parameter per trained parameter, named ``prefix<name>``."""
+        """Returns (and registers) a 0-d Parameter per trained parameter, named ``prefix<name>``.
+
+        Args:
+            prefix: What the names begin with.
+            value: Their first value.
+        """
         state = ParameterTuple(new_scalar(prefix + p.name, value) for p in self.parameters)
         self.__register(state)
         return state
@@ -171,7 +176,11 @@ class Optimizer(Members):
         return self.apply_gradients(self.scale_grad(gradients))
 
     def apply_gradients(self, gradients: Sequence[Tensor]) -> bool:
-        """Takes one step along gradients that are scaled and decayed."""
+        """Takes one step along gradients that are scaled and decayed.
+
+        Args:
+            gradients: One per parameter, in their order.
+        """
         rates = self.rates()
         F.assign_add(self.global_step, 1)
         self.begin_step()
@@ -181,13 +190,20 @@ class Optimizer(Members):
         return True
 
     def effective_rate(self, rate: Tensor) -> Tensor:
-        """Returns what :meth:`update` gets for a learning rate, computed once per step."""
+        """Returns what :meth:`update` gets for a learning rate, computed once per step.
+
+        Args:
+            rate: The learning rate of a group, a Tensor without axes.
+        """
         return rate
 
     # ---- gradients --------------------------------------------------------------------------
 
     def check_gradients(self, gradients: object) -> tuple[Tensor, ...]:
         """Returns the gradients as a tuple.
+
+        Args:
+            gradients: The gradients; one tensor stands for a tuple of one.
 
         Raises:
             DTypeError: if they are not a tuple of tensors.
@@ -220,7 +236,11 @@ class Optimizer(Members):
         return tuple(gradients)
 
     def decay_weight(self, gradients: Sequence[Tensor]) -> tuple[Tensor, ...]:
-        r"""Adds the weight decay: :math:`g + \lambda w`."""
+        r"""Adds the weight decay: :math:`g + \lambda w`.
+
+        Args:
+            gradients: One per parameter, of the scaled loss.
+        """
         result = []
         for i, (p, g, decay) in enumerate(zip(self.parameters, gradients, self.decays())):
             if self.decays_weight(i):
@@ -233,6 +253,9 @@ class Optimizer(Members):
         """Removes the mean over all axes but the first where the group asks for it.
 
         As in MindSpore, that is done where the second axis is a multiple of 16.
+
+        Args:
+            gradients: One per parameter.
         """
         return tuple(
             g - F.mean(g, axis=tuple(range(1, g.ndim)), keep_dims=True)
@@ -241,7 +264,11 @@ class Optimizer(Members):
         )  # fmt: skip
 
     def scale_grad(self, gradients: Sequence[Tensor]) -> tuple[Tensor, ...]:
-        """Divides by the loss scale."""
+        """Divides by the loss scale.
+
+        Args:
+            gradients: One per parameter, of the scaled loss.
+        """
         if self.loss_scale == 1.0:
             return tuple(gradients)
         return tuple(g * (1.0 / self.loss_scale) for g in gradients)
@@ -276,7 +303,11 @@ class Optimizer(Members):
         return self.__evaluate(self._settings[index].weight_decay, self.global_step - 1)
 
     def decays_weight(self, index: int) -> bool:
-        """Whether weight decay applies to a parameter."""
+        """Whether weight decay applies to a parameter.
+
+        Args:
+            index: Number of the parameter.
+        """
         s = self._settings[index]
         return (
             self.exec_weight_decay
@@ -330,7 +361,13 @@ class Optimizer(Members):
 
 
 def new_scalar(name: str, value: float, shape: tuple[int, ...] = ()) -> Parameter:
-    """Returns a float32 Parameter filled with ``value``."""
+    """Returns a float32 Parameter filled with ``value``.
+
+    Args:
+        name: Its name.
+        value: What it is filled with.
+        shape: Its shape.
+    """
     return Parameter(Tensor(np.full(shape, value, np.float32)), name)
 
 

@@ -59,6 +59,11 @@ class IteratorLearningRate(LearningRateSchedule):
 def rate_of(op: str, value: object, name: str) -> Parameter | LearningRateSchedule:
     """Turns a learning rate as users give it into a Parameter or a schedule.
 
+    Args:
+        op: Name of the optimizer.
+        value: The learning rate.
+        name: Name of the Parameter.
+
     Raises:
         DTypeError: if it is none of a number, Tensor, list and schedule.
         ArgumentError: if it is negative, empty or has more than one axis.
@@ -88,6 +93,10 @@ def rate_of(op: str, value: object, name: str) -> Parameter | LearningRateSchedu
 
 def decay_of(op: str, value: object) -> float | Cell:
     """Checks a weight decay: a number that is at least 0, or a Cell of the step.
+
+    Args:
+        op: Name of the optimizer.
+        value: The weight decay.
 
     Raises:
         DTypeError: if it is something else.

@@ -94,7 +94,11 @@ class Members(Cell):
     # ---- methods ----------------------------------------------------------------------------
 
     def flatten_gradients(self, gradients: Sequence[Tensor]) -> Sequence[Tensor]:
-        """Returns the gradients as they are: parameters are not flattened here."""
+        """Returns the gradients as they are: parameters are not flattened here.
+
+        Args:
+            gradients: One per parameter.
+        """
         return gradients
 
     def _grad_sparse_indices_deduplicate(self, gradients: object) -> object:
@@ -142,7 +146,11 @@ class Members(Cell):
                    "use set_device before")  # fmt: skip
 
     def broadcast_params(self, optim_result: object) -> object:
-        """Returns the result of an update: there are no other devices that need parameters."""
+        """Returns the result of an update: there are no other devices that need parameters.
+
+        Args:
+            optim_result: The result.
+        """
         return optim_result
 
 

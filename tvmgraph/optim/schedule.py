@@ -29,6 +29,12 @@ class LearningRateSchedule(Cell):
     def construct(self, global_step: Tensor) -> Tensor:
         """Returns the learning rate of a step; every subclass writes its own.
 
+        Args:
+            global_step: Steps taken so far, an int32 Tensor of shape (1,).
+
+        Returns:
+            The rate, a Tensor of one element.
+
         Raises:
             NotImplementedError: in the base class.
         """
@@ -36,7 +42,11 @@ class LearningRateSchedule(Cell):
 
 
 def as_float(global_step: object) -> Tensor:
-    """Returns the step as a float32 tensor."""
+    """Returns the step as a float32 tensor.
+
+    Args:
+        global_step: A number or tensor.
+    """
     step = global_step if isinstance(global_step, Tensor) else Tensor(global_step)
     return F.cast(step, dtypes.float32)
 

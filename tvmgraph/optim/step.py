@@ -115,7 +115,12 @@ class TrainOneStepCell(Cell):
     def differentiate(
         self, inputs: tuple[object, ...], scale: object
     ) -> tuple[Tensor, tuple[Tensor, ...]]:
-        """Returns the network's result and the gradients of its scaled loss."""
+        """Returns the network's result and the gradients of its scaled loss.
+
+        Args:
+            inputs: What the network is called with.
+            scale: Factor of the loss, ``None`` for 1.
+        """
 
         def scaled(*given: object) -> tuple[object, object]:
             result = self.network(*given)
@@ -184,7 +189,11 @@ class TrainOneStepWithLossScaleCell(TrainOneStepCell):
         self.scale_sense = new_scalar("scale_sense", first)
 
     def set_sense_scale(self, sens: Tensor | float) -> None:
-        """Sets the scale."""
+        """Sets the scale.
+
+        Args:
+            sens: The scale, one number.
+        """
         self.scale_sense.set_data(Tensor(float(sens), dtypes.float32))
 
     is_distributed = gpu_target = False
@@ -231,7 +240,11 @@ class TrainOneStepWithLossScaleCell(TrainOneStepCell):
         return F.logical_not(F.all_finite(checked))
 
     def process_loss_scale(self, overflow: Tensor) -> Tensor:
-        """Adapts the scale to whether there was an overflow, and returns ``overflow``."""
+        """Adapts the scale to whether there was an overflow, and returns ``overflow``.
+
+        Args:
+            overflow: A bool tensor without axes.
+        """
         if self.loss_scaling_manager is not None:
             self.loss_scaling_manager(self.scale_sense, overflow)
         return overflow

@@ -65,7 +65,7 @@ class schedule:  # noqa: N801 (MindSpore's name)
 
 
 def always(_: int) -> ProfilerAction:
-    """Records every step."""
+    """Records every step, whatever its number."""
     return ProfilerAction.RECORD
 
 

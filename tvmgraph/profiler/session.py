@@ -227,6 +227,9 @@ class Profiler(profile):
     def analyse(self, *_: object, **__: object) -> Summary:
         """Stops, writes the results to a new folder of ``output_path``, and returns them.
 
+        Args:
+            *_: Left aside, as the keyword arguments are.
+
         Raises:
             ArgumentError: if nothing was recorded.
         """
@@ -282,7 +285,12 @@ def tensorboard_trace_handler(
 
 
 def new_folder(root: Path, prefix: str = "profile") -> Path:
-    """Makes the next folder ``profile_1``, ``profile_2``, ... and returns it."""
+    """Makes the next folder ``profile_1``, ``profile_2``, ... and returns it.
+
+    Args:
+        root: Where it is made; missing folders are made, too.
+        prefix: What its name begins with.
+    """
     root.mkdir(parents=True, exist_ok=True)
     for number in itertools.count(1):
         folder = root / f"{prefix}_{number}"

@@ -143,7 +143,11 @@ class Summary:
 
     def save(self, folder: str | Path) -> Path:
         """Writes ``trace_view.json`` (for Perfetto), ``report.html``, ``report.txt``,
-        ``kernels.csv`` and ``operators.csv`` into a folder, and returns it."""
+        ``kernels.csv`` and ``operators.csv`` into a folder, and returns it.
+
+        Args:
+            folder: The folder, which is made if need be.
+        """
         folder = Path(folder).absolute()
         folder.mkdir(parents=True, exist_ok=True)
         files = {

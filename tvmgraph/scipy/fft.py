@@ -49,6 +49,13 @@ def idct(
 ) -> Tensor:
     """Undoes :func:`dct`, whose arguments it takes.
 
+    Args:
+        x: Tensor of any shape.
+        type: The type, 2.
+        n: Size of the axis: it is cut, or padded with zeros; by default as it is.
+        axis: The axis.
+        norm: ``"ortho"``; ``None`` means the same.
+
     Example:
         >>> ms.scipy.fft.idct(Tensor([2.0, 0.0, 0.0, 0.0]))[0]
         Tensor(shape=[], dtype=Float32, value= 1)
@@ -85,6 +92,13 @@ def idctn(
     norm: str | None = None,
 ) -> Tensor:  # fmt: skip
     """Undoes :func:`dctn`, whose arguments it takes.
+
+    Args:
+        x: Tensor of any shape.
+        type: The type, 2.
+        s: Sizes of the axes: they are cut, or padded with zeros; by default as they are.
+        axes: The axes; by default all, or the last ones that ``s`` counts.
+        norm: ``"ortho"``; ``None`` means the same.
 
     Example:
         >>> ms.scipy.fft.idctn(Tensor([[2.0, 0.0], [0.0, 0.0]])).tolist()[0][0]

@@ -34,7 +34,15 @@ def safetensors_to_ckpt(file_path: object, save_path: object = None,
                         name_map: Mapping[str, str] | None = None,
                         file_name_regex: str | None = None,
                         processes_num: int = 1) -> None:  # fmt: skip
-    """Writes checkpoints of safetensors files; see :func:`ckpt_to_safetensors`."""
+    """Writes checkpoints of safetensors files, the reverse of :func:`ckpt_to_safetensors`.
+
+    Args:
+        file_path: A file, or a folder of them.
+        save_path: Where the checkpoints go; by default beside the files.
+        name_map: New names of parameters by their old ones.
+        file_name_regex: Which files of a folder are converted; by default all.
+        processes_num: Kept for MindSpore programs; files are converted one after the other.
+    """
     _convert(file_path, save_path, name_map, file_name_regex, "safetensors", "ckpt")
 
 
@@ -62,6 +70,16 @@ def load_checkpoint_async(ckpt_file_name: PathLike, net: Cell | None = None,
     """Loads a checkpoint in another thread; ``.result()`` waits for it.
 
     See :func:`tvmgraph.load_checkpoint` for the arguments.
+
+    Args:
+        ckpt_file_name: The file.
+        net: The Cell that takes the parameters, if any.
+        strict_load: Whether dtypes must be the same, too.
+        filter_prefix: Prefixes of the parameters that are left out.
+        dec_key: Must be ``None``.
+        dec_mode: Left aside without a key.
+        specify_prefix: Prefixes of the only parameters that are read.
+        choice_func: Whether a parameter of a name is read.
 
     Raises:
         ArgumentError: if there is a ``dec_key``: files are not encrypted.

@@ -85,7 +85,14 @@ class MindirCell(Cell):
         return () if any(e is None for e in found) else tuple(map(Tensor, found))
 
     def construct(self, *inputs: object) -> object:
-        """Runs the graph with one tensor per input."""
+        """Runs the graph with one tensor per input.
+
+        Args:
+            *inputs: One tensor or array per input.
+
+        Raises:
+            ArgumentError: if there are more or fewer.
+        """
         program = self.program
         main = program.functions[program.main]
         if len(inputs) != len(main.inputs):

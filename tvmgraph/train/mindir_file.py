@@ -158,6 +158,9 @@ def save_mindir(model: Any, file_name: PathLike) -> None:
 def read(path: Path) -> Program:
     """Reads a file, and the folder with its weights if there is one.
 
+    Args:
+        path: The ``.mindir`` file.
+
     Raises:
         LoadError: see :func:`load_mindir`; or if weights are missing.
     """
@@ -197,7 +200,14 @@ def _function(graph: Any, primitives: dict[str, Any], constants: dict[str, objec
 
 
 def value_of(a: Any) -> Any:
-    """Returns the value of an attribute: numbers, texts, arrays, dtypes, containers of them."""
+    """Returns the value of an attribute: numbers, texts, arrays, dtypes, containers of them.
+
+    Args:
+        a: The attribute.
+
+    Returns:
+        ``Monad()`` for what only orders effects, ``None`` for nothing.
+    """
     if a.type in _MONADS:
         return Monad()
     if a.type in _NOTHING:
@@ -223,6 +233,9 @@ def value_of(a: Any) -> Any:
 
 def array_of(proto: Any) -> np.ndarray:
     """Returns the elements of a tensor.
+
+    Args:
+        proto: The tensor.
 
     Raises:
         LoadError: if its type is none that this package has, or bytes are missing.

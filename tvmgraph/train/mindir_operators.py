@@ -232,7 +232,11 @@ def _inplace(op: str) -> str:
 
 
 def is_known(op: str) -> bool:
-    """Whether an operator of a file can be called."""
+    """Whether an operator of a file can be called.
+
+    Args:
+        op: Name of the operator.
+    """
     if op.startswith("Inplace") and op not in primitives.ROWS:
         return op == "InplaceCopy" or _inplace(op) in _MINT or _inplace(op) in primitives.ROWS
     return op in _OWN or op in _MINT or op in primitives.ROWS

@@ -83,7 +83,11 @@ def _types() -> Mapping[str, np.dtype[Any]]:
 
 
 def type_name(dtype: str) -> str:
-    """MindSpore's name of a dtype: ``UInt8`` for ``uint8``, ``BFloat16`` for ``bfloat16``."""
+    """MindSpore's name of a dtype: ``UInt8`` for ``uint8``, ``BFloat16`` for ``bfloat16``.
+
+    Args:
+        dtype: NumPy's name of it.
+    """
     special = {"u": "UInt" + dtype[4:], "b": "B" + dtype[1:].capitalize()}
     return "Bool" if dtype == "bool" else special.get(dtype[0], dtype.capitalize())
 
@@ -129,7 +133,11 @@ def _checked(content: bytes) -> memoryview:
 
 
 def checksum(body: bytes | memoryview) -> bytes:
-    """What follows a message so that a reader can tell whether it is whole."""
+    """What follows a message so that a reader can tell whether it is whole.
+
+    Args:
+        body: The message.
+    """
     return _CHECKSUM + zlib.crc32(body).to_bytes(_CRC_BYTES, "big")
 
 

@@ -14,7 +14,7 @@ from tvmgraph.core.shown import Shown
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.dataset.base import Dataset
 from tvmgraph.distributed.context import settings
-from tvmgraph.errors import ArgumentError, DTypeError, either
+from tvmgraph.errors import ArgumentError, DTypeError, either, require_offered
 from tvmgraph.nn.cell import Cell
 from tvmgraph.nn.wrap import WithEvalCell, WithLossCell
 from tvmgraph.train.callback.base import Callbacks, RunArguments, RunContext
@@ -40,10 +40,11 @@ class Model(Shown):
         amp_level: See :func:`tvmgraph.amp.auto_mixed_precision`.
         boost_level: Kept for MindSpore programs.
         loss_scale_manager: How the loss is scaled, see :mod:`tvmgraph.amp`.
+        options: ``keep_batchnorm_fp32`` and ``boost_config_dict``, kept for MindSpore programs.
 
     Raises:
         DTypeError: if an argument has the wrong class.
-        ArgumentError: for an unknown level or metric.
+        ArgumentError: for an unknown level, metric or argument.
 
     Example:
         >>> net = nn.Dense(2, 1)
@@ -66,8 +67,9 @@ class Model(Shown):
         amp_level: str = "O0",
         boost_level: str = "O0",
         loss_scale_manager: Any = None,
-        **_: object,
+        **options: object,
     ) -> None:
+        require_offered("Model", options, ("boost_config_dict", "keep_batchnorm_fp32"))
         if not isinstance(network, Cell):
             reject(DTypeError, "Model", f"network must be a Cell, not {type(network).__name__}")
         if amp_level not in LEVELS:
@@ -302,7 +304,11 @@ class Model(Shown):
         return self.network(*predict_data)
 
     def build(self, *_: object, **__: object) -> None:
-        """Kept for MindSpore programs: compiles at the first call instead."""
+        """Kept for MindSpore programs: compiles at the first call instead.
+
+        Args:
+            *_: Left aside, as the keyword arguments are.
+        """
 
 
 __all__ = ["Model"]

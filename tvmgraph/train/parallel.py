@@ -162,6 +162,12 @@ class AutoParallel(Cell):
     ) -> None:  # fmt: skip
         """Takes one stage only, as pipelines are not offered.
 
+        Args:
+            stages: Number of stages.
+            output_broadcast: Left aside with one stage.
+            interleave: Left aside with one stage.
+            scheduler: Left aside with one stage.
+
         Raises:
             ArgumentError: for more stages.
         """
@@ -196,7 +202,11 @@ for _name in (  # how messages are joined and what is written about splits; see 
 
 
 def begin(cell: Cell) -> None:
-    """Gives all processes the parameters of rank 0, where the settings ask for it."""
+    """Gives all processes the parameters of rank 0, where the settings ask for it.
+
+    Args:
+        cell: The Cell whose parameters they are.
+    """
     world = engine.world()
     if world.size > 1 and settings.parameter_broadcast:
         for p in cell.get_parameters():

@@ -27,6 +27,7 @@ from tvmgraph.errors import (
     ShapeError,
     TvmgraphError,
     either,
+    require_offered,
     user_source,
     warn_user,
 )
@@ -303,7 +304,7 @@ def load_checkpoint(
     specify_prefix: Any = None,
     choice_func: Callable[[str], bool] | None = None,
     format: str = "ckpt",
-    **_: object,
+    **options: object,
 ) -> dict[str, Any]:
     """Reads a checkpoint of MindSpore's or any safetensors file, whatever its suffix.
 
@@ -315,18 +316,22 @@ def load_checkpoint(
         specify_prefix: Only names that start with it are taken.
         choice_func: Tells by name whether a parameter is taken.
         format: Kept for MindSpore programs; the content of the file tells.
+        options: ``dec_mode``, ``crc_check`` and ``remove_redundancy``, kept for MindSpore programs:
+            a checksum that a file has is always checked.
 
     Returns:
         Parameters by name; texts of ``append_dict`` as strings.
 
     Raises:
         CheckpointError: if the file is missing or damaged; the message names the parameter.
+        ArgumentError: for any other option, such as a ``dec_key``: files are not encrypted.
 
     Example:
         >>> ms.save_checkpoint({"a": Tensor([1.0])}, "/tmp/a.ckpt")
         >>> ms.load_checkpoint("/tmp/a.ckpt")["a"].asnumpy()
         array([1.], dtype=float32)
     """
+    require_offered("load_checkpoint", options, ("crc_check", "dec_mode", "remove_redundancy"))
     entries, metadata = _read(Path(os.fspath(ckpt_file_name)), "load_checkpoint")
     leave = (filter_prefix,) if isinstance(filter_prefix, str) else tuple(filter_prefix or ())
     only = (specify_prefix,) if isinstance(specify_prefix, str) else tuple(specify_prefix or ())
@@ -345,7 +350,10 @@ def load_checkpoint(
 
 
 def load_param_into_net(
-    net: Cell, parameter_dict: Mapping[str, Any], strict_load: bool = False, **_: object
+    net: Cell,
+    parameter_dict: Mapping[str, Any],
+    strict_load: bool = False,
+    remove_redundancy: bool = False,
 ) -> tuple[list[str], list[str]]:
     """Copies parameters into a network (or optimizer), all of them or none.
 
@@ -357,6 +365,7 @@ def load_param_into_net(
         parameter_dict: Tensors by name; entries that are strings are passed over.
         strict_load: Whether dtypes must be equal, and names, too; otherwise floats are converted
             to floats and integers to integers.
+        remove_redundancy: Kept for MindSpore programs; there is one device.
 
     Returns:
         Names of the network without a value, and names of the dict without a parameter.

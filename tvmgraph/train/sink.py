@@ -103,7 +103,12 @@ class DatasetHelper:
 
 
 def connect_network_with_dataset(network: object, dataset_helper: DatasetHelper) -> Any:
-    """Returns the network: it is given the batches by whoever iterates over the helper."""
+    """Returns the network: it is given the batches by whoever iterates over the helper.
+
+    Args:
+        network: The network.
+        dataset_helper: What its batches come from.
+    """
     return network
 
 

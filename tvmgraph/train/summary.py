@@ -164,7 +164,14 @@ class SummaryRecord:
         self.close()
 
     def set_mode(self, mode: str) -> None:
-        """Says what is recorded, ``"train"`` or ``"eval"``: the latter is part of the names."""
+        """Says what is recorded, ``"train"`` or ``"eval"``: the latter is part of the names.
+
+        Args:
+            mode: The word.
+
+        Raises:
+            ArgumentError: if it is another one.
+        """
         if mode not in ("train", "eval"):
             self._reject(f"mode is {mode!r}", "'train' or 'eval'")
         self._mode = mode
@@ -315,13 +322,21 @@ class SummaryCollector(Callback):
         self._record: SummaryRecord | None = None
 
     def begin(self, run_context: RunContext) -> None:
-        """Opens the file."""
+        """Opens the file.
+
+        Args:
+            run_context: What is known of the run.
+        """
         folder, size, options = self._options
         self._record = SummaryRecord(folder, max_file_size=size, export_options=options)
         self._record.set_mode(getattr(run_context.original_args(), "mode", "train") or "train")
 
     def step_end(self, run_context: RunContext) -> None:
-        """Records a step."""
+        """Records a step.
+
+        Args:
+            run_context: What is known of the run.
+        """
         p, record = run_context.original_args(), self._record
         if record is None or getattr(p, "mode", "train") == "eval":
             return
@@ -356,7 +371,11 @@ class SummaryCollector(Callback):
         return every[:5] if pattern is None else [e for e in every if re.match(pattern, e[0])]
 
     def end(self, run_context: RunContext) -> None:
-        """Closes the file."""
+        """Closes the file.
+
+        Args:
+            run_context: What is known of the run.
+        """
         if self._record is not None:
             self._record.close()
 

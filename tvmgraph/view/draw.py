@@ -45,7 +45,11 @@ _lock = threading.Lock()
 
 
 def resource(name: str) -> str:
-    """Returns a text file of this room."""
+    """Returns a text file of this room.
+
+    Args:
+        name: Name of the file.
+    """
     return (importlib.resources.files("tvmgraph") / "view" / name).read_text(encoding="utf-8")
 
 
@@ -79,6 +83,9 @@ class Drawing:
 
     def save(self, path: str | Path) -> Path:
         """Writes the picture: ``.svg`` for a single one, ``.html`` for any.
+
+        Args:
+            path: The file; missing folders are made.
 
         Raises:
             GraphError: for another suffix, or two pictures in one SVG file.
@@ -121,7 +128,13 @@ def draw(graph: Graph, kernels: Sequence[Kernel] = ()) -> Drawing:
 
 
 def draw_pair(before: Graph, after: Graph, kernels: Sequence[Kernel]) -> Drawing:
-    """Draws a graph as it was captured beside the kernels that it became."""
+    """Draws a graph as it was captured beside the kernels that it became.
+
+    Args:
+        before: The captured graph.
+        after: The compiled graph.
+        kernels: Its kernels.
+    """
     left = f"captured: {len(before.nodes)} operators"
     right = f"compiled: {len(after.nodes)} operators in {len(kernels)} kernels"
     return Drawing([

@@ -56,7 +56,11 @@ class Viewer:
         return viewer_page(self.models, self.title, files)
 
     def save(self, path: str | Path) -> Path:
-        """Writes the page."""
+        """Writes the page.
+
+        Args:
+            path: The file; missing folders are made.
+        """
         path = Path(path)
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(self.html(), encoding="utf-8")

@@ -16,6 +16,9 @@ from tvmgraph.errors import ArgumentError, DTypeError
 def length(rows: object) -> int:
     """Returns the number of rows.
 
+    Args:
+        rows: The collection.
+
     Raises:
         DTypeError: if it is not known.
     """
@@ -25,12 +28,24 @@ def length(rows: object) -> int:
 
 
 def batches(rows: int, size: int, drop_last: bool) -> int:
-    """Returns the number of batches."""
+    """Returns the number of batches.
+
+    Args:
+        rows: Number of rows.
+        size: Rows of a batch.
+        drop_last: Whether a last batch of fewer rows is left out.
+    """
     return rows // size if drop_last else -(-rows // size)
 
 
 def of_type(op: str, name: str, value: object, kind: type | tuple[type, ...]) -> None:
-    """Checks the type of an argument; a bool is no int.
+    """Makes sure that an argument has a type; a bool is no int.
+
+    Args:
+        op: Name of the class.
+        name: Name of the argument.
+        value: What was given.
+        kind: The type or types.
 
     Raises:
         DTypeError: if it has another one.

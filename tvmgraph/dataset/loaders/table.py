@@ -151,6 +151,11 @@ def _parameter(word: str) -> inspect.Parameter:
 def folder_of(op: str, given: Attrs, name: str = "dataset_dir") -> Path:
     """Returns the folder that an argument names.
 
+    Args:
+        op: Name of the dataset.
+        given: Arguments by name.
+        name: Name of the argument.
+
     Raises:
         ArgumentError: if it does not exist.
     """
@@ -166,6 +171,12 @@ def splits_of(
 ) -> list[Any]:
     """Returns what a ``usage`` stands for; everything for None or ``"all"``.
 
+    Args:
+        op: Name of the dataset.
+        value: The argument ``usage``.
+        splits: What every word stands for.
+        all_of: What stands for all of them, if it is not each of them in turn.
+
     Raises:
         ArgumentError: if it is unknown.
     """
@@ -180,6 +191,10 @@ def splits_of(
 def lines_of(op: str, path: Path) -> list[str]:
     """Returns the lines of a file, without the empty ones.
 
+    Args:
+        op: Name of the dataset.
+        path: The file, of UTF-8.
+
     Raises:
         ArgumentError: if it does not exist.
     """
@@ -190,17 +205,29 @@ def lines_of(op: str, path: Path) -> list[str]:
 
 
 def pictures(folder: Path, endings: Iterable[str] = (".jpg", ".jpeg", ".png")) -> list[Path]:
-    """Returns the images of a folder and of those below it, in the order of their names."""
+    """Returns the images of a folder and of those below it, in the order of their names.
+
+    Args:
+        folder: The folder.
+        endings: Their suffixes, in lower case.
+    """
     return sorted(p for p in folder.rglob("*") if p.suffix.lower() in endings)
 
 
 def folders(folder: Path) -> list[Path]:
-    """Returns the folders of a folder in the order of their names."""
+    """Returns the folders of a folder in the order of their names.
+
+    Args:
+        folder: The folder; one that does not exist has none.
+    """
     return sorted(p for p in folder.iterdir() if p.is_dir()) if folder.is_dir() else []
 
 
 def sound(path: Path) -> tuple[Callable[[], np.ndarray], int]:
     """Returns a function that reads a WAV file as (channels, length) in [-1, 1], and its rate.
+
+    Args:
+        path: The file.
 
     Raises:
         ShapeError: when read, if its samples are not of 16 bits.

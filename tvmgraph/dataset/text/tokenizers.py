@@ -38,7 +38,11 @@ class Tokenizer(Shown):
         return words, ends[:, 0].copy(), ends[:, 1].copy()
 
     def tokens(self, text: str) -> list[Token]:
-        """Returns the words with their places."""
+        """Returns the words with their places.
+
+        Args:
+            text: The string.
+        """
         raise NotImplementedError
 
 
@@ -220,7 +224,11 @@ class WordpieceTokenizer(Tokenizer):
         return words, *(np.array([t[i] for t in found], np.uint32) for i in (1, 2))
 
     def tokens(self, text: str) -> list[Token]:
-        """Returns the parts of one word."""
+        """Returns the parts of one word.
+
+        Args:
+            text: One word.
+        """
         size = len(text.encode())
         if size > self.most:
             return [(self.unknown or text, 0, size)]
@@ -268,7 +276,11 @@ class BertTokenizer(Tokenizer):
         )
 
     def tokens(self, text: str) -> list[Token]:
-        """Returns the words with their places."""
+        """Returns the words with their places.
+
+        Args:
+            text: The string.
+        """
         return [
             (part, start + a, start + b)
             for word, start, _ in self.basic.tokens(text)

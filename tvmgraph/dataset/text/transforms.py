@@ -55,7 +55,11 @@ class _PerString:
         return np.array([self.change(w) for w in found.reshape(-1)], np.str_).reshape(found.shape)
 
     def change(self, word: str) -> str:
-        """Returns one changed string."""
+        """Returns one changed string.
+
+        Args:
+            word: The string.
+        """
         raise NotImplementedError
 
 

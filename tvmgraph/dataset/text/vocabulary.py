@@ -15,7 +15,11 @@ from tvmgraph.errors import ArgumentError, DTypeError
 
 
 def words_of(value: object) -> list[str]:
-    """Returns the strings of a string, a list or an array, as one list."""
+    """Returns the strings of a string, a list or an array, as one list.
+
+    Args:
+        value: The words.
+    """
     return [str(w) for w in np.asarray(value).reshape(-1)]
 
 
@@ -117,12 +121,20 @@ class Vocab:
         return dict(self._ids)
 
     def tokens_to_ids(self, tokens: str | Sequence[str]) -> int | list[int]:
-        """Returns the number of a word, or of each of a list; -1 for unknown ones."""
+        """Returns the number of a word, or of each of a list; -1 for unknown ones.
+
+        Args:
+            tokens: A word or a list of words.
+        """
         found = [self._ids.get(w, -1) for w in words_of(tokens)]
         return found[0] if np.ndim(tokens) == 0 else found
 
     def ids_to_tokens(self, ids: int | Sequence[int]) -> str | list[str]:
-        """Returns the word of a number, or of each of a list; an empty one for unknown ones."""
+        """Returns the word of a number, or of each of a list; an empty one for unknown ones.
+
+        Args:
+            ids: A number or a list of numbers.
+        """
         words = {i: w for w, i in self._ids.items()}
         found = [words.get(int(i), "") for i in np.asarray(ids).reshape(-1)]
         return found[0] if np.ndim(ids) == 0 else found
@@ -159,7 +171,11 @@ class Vectors:
         return cls(table, widths.pop() - 1)
 
     def find(self, word: str) -> np.ndarray | None:
-        """Returns the vector of a word, or None."""
+        """Returns the vector of a word, or None.
+
+        Args:
+            word: The word.
+        """
         return self.table.get(word)
 
 
@@ -187,6 +203,10 @@ class CharNGram(Vectors):
 
 def checked_words(op: str, value: object) -> Iterable[str]:
     """Returns strings, one per row.
+
+    Args:
+        op: Name of the transform.
+        value: The strings, texts or bytes.
 
     Raises:
         DTypeError: if they are none.

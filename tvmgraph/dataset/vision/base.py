@@ -22,12 +22,20 @@ N = TypeVar("N", bound=float)
 
 
 def is_pillow(value: object) -> bool:
-    """Whether a value is an image of Pillow."""
+    """Whether a value is an image of Pillow.
+
+    Args:
+        value: Any object.
+    """
     return type(value).__module__.startswith("PIL.")
 
 
 def to_pillow(image: np.ndarray) -> Image:
-    """Returns an array of bytes as an image of Pillow."""
+    """Returns an array of bytes as an image of Pillow.
+
+    Args:
+        image: uint8 array (height, width) or (height, width, channels).
+    """
     from PIL.Image import fromarray
 
     return fromarray(image[..., 0] if image.ndim == 3 and image.shape[-1] == 1 else image)
@@ -35,6 +43,10 @@ def to_pillow(image: np.ndarray) -> Image:
 
 def image_of(op: str, value: object) -> np.ndarray:
     """Returns an image, or a batch of images, as an array.
+
+    Args:
+        op: Name of the transform.
+        value: A Tensor, image of Pillow or array.
 
     Raises:
         ShapeError: if it has fewer than two axes; what is no array is a TypeError, too, and an
@@ -109,6 +121,13 @@ class Randomly(ImageTransform):
 def number(op: str, name: str, value: N, low: float, high: float) -> N:
     """Returns a number from a closed interval.
 
+    Args:
+        op: Name of the transform.
+        name: Name of the argument.
+        value: What was given.
+        low: Lower end of the interval.
+        high: Upper end of the interval.
+
     Raises:
         ArgumentError: if it is outside.
         DTypeError: if it is no number.
@@ -125,6 +144,13 @@ def interval(
 ) -> tuple[N, N]:
     """Returns an increasing pair of numbers.
 
+    Args:
+        op: Name of the transform.
+        name: Name of the argument.
+        value: What was given.
+        low: What the pair must not be below.
+        high: What the pair must not be above.
+
     Raises:
         ArgumentError: if it is none, or leaves [low, high].
     """
@@ -139,7 +165,16 @@ def interval(
 def around(
     op: str, name: str, value: Around, center: float, low: float, high: float
 ) -> tuple[float, float]:
-    """Returns an interval; one number is its half length around ``center``, cut at ``low``."""
+    """Returns an interval; one number is its half length around ``center``, cut at ``low``.
+
+    Args:
+        op: Name of the transform.
+        name: Name of the argument.
+        value: A number, at least 0, or a pair.
+        center: The middle of the interval.
+        low: What the pair must not be below.
+        high: What the pair must not be above.
+    """
     if isinstance(value, (int, float)):
         number(op, name, value, 0, np.inf)
         value = (max(low, center - value), min(high, center + value))
@@ -148,6 +183,11 @@ def around(
 
 def sizes(op: str, name: str, value: PerAxis) -> tuple[int, int]:
     """Returns (height, width); one number stands for both.
+
+    Args:
+        op: Name of the transform.
+        name: Name of the argument.
+        value: One number or two.
 
     Raises:
         ArgumentError: if they are not positive.
@@ -162,5 +202,9 @@ def sizes(op: str, name: str, value: PerAxis) -> tuple[int, int]:
 
 
 def uniform(bounds: tuple[float, float]) -> float:
-    """Draws a number of an interval."""
+    """Draws a number of an interval.
+
+    Args:
+        bounds: Lower and upper end.
+    """
     return float(generator().uniform(*bounds))

@@ -137,12 +137,24 @@ def write_file(filename: PathLike, data: object) -> None:
 
 
 def write_jpeg(filename: PathLike, image: object, quality: int = 75) -> None:
-    """Writes a JPEG file; see :func:`encode_jpeg`."""
+    """Writes a JPEG file; see :func:`encode_jpeg`.
+
+    Args:
+        filename: Path of the file.
+        image: uint8 array (height, width) or (height, width, channels).
+        quality: From 1 to 100, the best.
+    """
     write_file(filename, encode_jpeg(image, quality))
 
 
 def write_png(filename: PathLike, image: object, compression_level: int = 6) -> None:
-    """Writes a PNG file; see :func:`encode_png`."""
+    """Writes a PNG file; see :func:`encode_png`.
+
+    Args:
+        filename: Path of the file.
+        image: uint8 array (height, width) or (height, width, channels).
+        compression_level: From 0, none, to 9.
+    """
     write_file(filename, encode_png(image, compression_level))
 
 
@@ -161,13 +173,21 @@ def read_image(filename: PathLike, mode: ImageReadMode = ImageReadMode.UNCHANGED
 
 
 def get_image_size(image: object) -> list[int]:
-    """Returns the height and width of an image (..., height, width, channels)."""
+    """Returns the height and width of an image (..., height, width, channels).
+
+    Args:
+        image: An array or image of Pillow.
+    """
     pixels = image_of("get_image_size", image)
     return list(pixels.shape[:2] if pixels.ndim == 2 else pixels.shape[-3:-1])
 
 
 def get_image_num_channels(image: object) -> int:
-    """Returns the number of channels of an image (..., height, width, channels)."""
+    """Returns the number of channels of an image (..., height, width, channels).
+
+    Args:
+        image: An array or image of Pillow.
+    """
     bands = getattr(image, "getbands", None)
     if bands is not None:  # of Pillow
         return len(bands())

@@ -59,7 +59,11 @@ class Resize(ImageTransform):
         return to_pillow(with_pillow(image, *self.target(image), self.interpolation))
 
     def target(self, image: np.ndarray) -> tuple[int, int]:
-        """Returns the height and width of the result."""
+        """Returns the height and width of the result.
+
+        Args:
+            image: Array (height, width, ...).
+        """
         if not self.keep_ratio:
             return self.size
         height, width = image.shape[:2]
@@ -295,7 +299,14 @@ class RandomCrop(ImageTransform):
         self.fill_value, self.mode = fill_value, _mode("RandomCrop", padding_mode)
 
     def place(self, image: np.ndarray) -> tuple[np.ndarray, int, int]:
-        """Returns the image with its border, and the first row and column of a part of it."""
+        """Returns the image with its border, and the first row and column of a part of it.
+
+        Args:
+            image: Array (height, width, ...).
+
+        Raises:
+            ShapeError: if it has no part of that size.
+        """
         image = image if self.pad is None else self.pad.apply(image)
         if self.pad_if_needed:
             image = _grown(image, self.size, self.fill_value, self.mode)
@@ -343,7 +354,11 @@ class RandomResizedCrop(ImageTransform):
         self.interpolation, self.max_attempts = Inter(interpolation), int(max_attempts)
 
     def place(self, image: np.ndarray) -> tuple[int, int, int, int]:
-        """Returns top, left, height and width of a part."""
+        """Returns top, left, height and width of a part.
+
+        Args:
+            image: Array (height, width, ...).
+        """
         height, width = image.shape[:2]
         for _ in range(self.max_attempts):
             area = height * width * uniform(self.scale)

@@ -20,7 +20,12 @@ _STEPS = 32  # places between two pixels that warps know
 
 
 def saturated(values: np.ndarray, dtype: np.dtype | type) -> np.ndarray:
-    """Rounds to the nearest value (halves to even) that ``dtype`` has; floats stay as they are."""
+    """Rounds to the nearest value (halves to even) that ``dtype`` has; floats stay as they are.
+
+    Args:
+        values: Array of numbers.
+        dtype: dtype of the result.
+    """
     if np.dtype(dtype).kind == "f":
         return values.astype(dtype)
     limits = np.iinfo(dtype)
@@ -28,7 +33,11 @@ def saturated(values: np.ndarray, dtype: np.dtype | type) -> np.ndarray:
 
 
 def gray(image: np.ndarray) -> np.ndarray:
-    """Returns the luminance of RGB, (height, width): 0.299 R + 0.587 G + 0.114 B."""
+    """Returns the luminance of RGB, (height, width): 0.299 R + 0.587 G + 0.114 B.
+
+    Args:
+        image: Array (height, width, channels), at least three of them.
+    """
     if image.dtype == np.uint8:
         weights = np.array([9798, 19235, 3735])
         return ((image[..., :3].astype(np.int32) @ weights + (1 << 14)) >> 15).astype(np.uint8)
@@ -36,7 +45,11 @@ def gray(image: np.ndarray) -> np.ndarray:
 
 
 def hue_of(image: np.ndarray) -> np.ndarray:
-    """Returns hue (256 for a full turn), saturation and value of RGB bytes as bytes."""
+    """Returns hue (256 for a full turn), saturation and value of RGB bytes as bytes.
+
+    Args:
+        image: uint8 array (height, width, 3).
+    """
     r, g, b = np.moveaxis(image.astype(np.int32), -1, 0)
     value = image.max(-1).astype(np.int32)
     span = value - image.min(-1)
@@ -50,7 +63,11 @@ def hue_of(image: np.ndarray) -> np.ndarray:
 
 
 def rgb_of(hsv: np.ndarray) -> np.ndarray:
-    """Returns RGB bytes of what :func:`hue_of` gives; there, 255 is a full turn."""
+    """Returns RGB bytes of what :func:`hue_of` gives; there, 255 is a full turn.
+
+    Args:
+        hsv: uint8 array (height, width, 3).
+    """
     h, s, v = np.moveaxis(hsv.astype(np.float32), -1, 0) / np.float32(255)
     place = h * np.float32(6)
     sector = np.floor(place)
@@ -62,7 +79,13 @@ def rgb_of(hsv: np.ndarray) -> np.ndarray:
 
 
 def blend(image: np.ndarray, other: np.ndarray | float, factor: float) -> np.ndarray:
-    """Returns ``factor * image + (1 - factor) * other``."""
+    """Returns ``factor * image + (1 - factor) * other``.
+
+    Args:
+        image: Array of any shape.
+        other: Array of that shape, or a number.
+        factor: Share of ``image``; it may be above 1 or below 0.
+    """
     own, rest = np.float32(factor), np.float32(1 - np.float64(np.float32(factor)))
     if np.ndim(other) == 0:
         return saturated(image * own + np.float32(other) * rest, image.dtype)
@@ -208,7 +231,14 @@ def _rounded(
 
 
 def with_pillow(image: np.ndarray, height: int, width: int, how: Inter) -> np.ndarray:
-    """Resizes with Pillow's filters, which look at more pixels the smaller the result is."""
+    """Resizes with Pillow's filters, which look at more pixels the smaller the result is.
+
+    Args:
+        image: Array (height, width) or (height, width, channels).
+        height: Height of the result.
+        width: Width of the result.
+        how: The filter.
+    """
     from PIL import Image
 
     filters = {
@@ -256,7 +286,13 @@ def warp_affine(
 
 
 def warp_perspective(image: np.ndarray, matrix: np.ndarray, how: Inter) -> np.ndarray:
-    """Moves pixels by a (3, 3) map between homogeneous coordinates; the outside is black."""
+    """Moves pixels by a (3, 3) map between homogeneous coordinates; the outside is black.
+
+    Args:
+        image: Array (height, width, ...).
+        matrix: The map from places of the image to those of the result.
+        how: How pixels are read between places.
+    """
     back = np.linalg.inv(matrix)
     height, width = image.shape[:2]
     at = np.stack(np.broadcast_arrays(np.arange(width), np.arange(height)[:, None], 1), -1)
@@ -312,7 +348,12 @@ def _weights(cubic: bool) -> np.ndarray:
 
 
 def rotation(angle: float, center: tuple[float, float]) -> np.ndarray:
-    """Returns the (2, 3) map that turns counter-clockwise by degrees."""
+    """Returns the (2, 3) map that turns counter-clockwise by degrees.
+
+    Args:
+        angle: Degrees.
+        center: The point (x, y) that stays.
+    """
     turn = np.deg2rad(angle)
     a, b = np.cos(turn), np.sin(turn)
     x, y = center
@@ -323,7 +364,12 @@ def rotation(angle: float, center: tuple[float, float]) -> np.ndarray:
 
 
 def sharpened(image: np.ndarray, factor: float) -> np.ndarray:
-    """Blends an image with its smoothed self; the outermost pixels stay."""
+    """Blends an image with its smoothed self; the outermost pixels stay.
+
+    Args:
+        image: Array (height, width, channels).
+        factor: 0 for the smoothed image, 1 for the image itself, more for a sharper one.
+    """
     wide = image.astype(np.float64)
     sums = sum(
         wide[1 + i : wide.shape[0] - 1 + i, 1 + j : wide.shape[1] - 1 + j]

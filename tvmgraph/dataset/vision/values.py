@@ -269,7 +269,13 @@ class RgbToHsv:
 
     @staticmethod
     def convert(r: np.ndarray, g: np.ndarray, b: np.ndarray) -> list[np.ndarray]:
-        """Returns the three numbers."""
+        """Returns hue, saturation and value, all in :math:`[0, 1]`.
+
+        Args:
+            r: Red, in :math:`[0, 1]`.
+            g: Green.
+            b: Blue.
+        """
         value = np.maximum(np.maximum(r, g), b)
         span = value - np.minimum(np.minimum(r, g), b)
         with np.errstate(invalid="ignore", divide="ignore"):
@@ -290,7 +296,13 @@ class HsvToRgb(RgbToHsv):
 
     @staticmethod
     def convert(r: np.ndarray, g: np.ndarray, b: np.ndarray) -> list[np.ndarray]:
-        """Returns the colors; the arguments are hue, saturation and value."""
+        """Returns red, green and blue.
+
+        Args:
+            r: Hue, in :math:`[0, 1]`.
+            g: Saturation.
+            b: Value.
+        """
         h, s, v = r, g, b
         sector = np.trunc(h * 6)
         rest = h * 6 - sector

@@ -32,7 +32,12 @@ _WAYS: Mapping[str, tuple[tuple[str, Callable[[Tensor], Tensor]], ...]] = {
 
 
 def as_parameter(value: object, dtype: dtypes.DType) -> Tensor:
-    """Returns a parameter (a number, an array, nested lists or a Tensor) as a Tensor of floats."""
+    """Returns a parameter (a number, an array, nested lists or a Tensor) as a Tensor of floats.
+
+    Args:
+        value: The parameter.
+        dtype: dtype of the Tensor, unless it is one of floats.
+    """
     if isinstance(value, Tensor):
         return value if value.dtype.is_float else F.cast(value, dtype)
     found = np.asarray(value)
@@ -149,7 +154,13 @@ class Distribution(Cell):
         return None
 
     def prob(self, value: object, *args: object, **kwargs: object) -> Tensor:
-        """Returns the density (or probability) at elements; see :meth:`log_prob`."""
+        """Returns the density (or probability) at elements; see :meth:`log_prob`.
+
+        Args:
+            value: The elements.
+            *args: Parameters that replace those of the constructor, in their order.
+            **kwargs: The same by name.
+        """
         return self._found("prob", (value, *args), kwargs)
 
     def log_prob(self, value: object, *args: object, **kwargs: object) -> Tensor:
@@ -163,39 +174,88 @@ class Distribution(Cell):
         return self._found("log_prob", (value, *args), kwargs)
 
     def cdf(self, value: object, *args: object, **kwargs: object) -> Tensor:
-        """Returns the probability of elements up to ``value``; see :meth:`log_prob`."""
+        """Returns the probability of elements up to ``value``; see :meth:`log_prob`.
+
+        Args:
+            value: The elements.
+            *args: Parameters that replace those of the constructor, in their order.
+            **kwargs: The same by name.
+        """
         return self._found("cdf", (value, *args), kwargs)
 
     def log_cdf(self, value: object, *args: object, **kwargs: object) -> Tensor:
-        """Returns the logarithm of :meth:`cdf`."""
+        """Returns the logarithm of :meth:`cdf`.
+
+        Args:
+            value: The elements.
+            *args: Parameters that replace those of the constructor, in their order.
+            **kwargs: The same by name.
+        """
         return self._found("log_cdf", (value, *args), kwargs)
 
     def survival_function(self, value: object, *args: object, **kwargs: object) -> Tensor:
-        """Returns the probability of elements above ``value``; see :meth:`log_prob`."""
+        """Returns the probability of elements above ``value``; see :meth:`log_prob`.
+
+        Args:
+            value: The elements.
+            *args: Parameters that replace those of the constructor, in their order.
+            **kwargs: The same by name.
+        """
         return self._found("survival_function", (value, *args), kwargs)
 
     def log_survival(self, value: object, *args: object, **kwargs: object) -> Tensor:
-        """Returns the logarithm of :meth:`survival_function`."""
+        """Returns the logarithm of :meth:`survival_function`.
+
+        Args:
+            value: The elements.
+            *args: Parameters that replace those of the constructor, in their order.
+            **kwargs: The same by name.
+        """
         return self._found("log_survival", (value, *args), kwargs)
 
     def mean(self, *args: object, **kwargs: object) -> Tensor:
-        """Returns the mean; arguments replace the constructor's parameters."""
+        """Returns the mean.
+
+        Args:
+            *args: Parameters that replace those of the constructor, in their order.
+            **kwargs: The same by name.
+        """
         return self._found("mean", args, kwargs)
 
     def sd(self, *args: object, **kwargs: object) -> Tensor:
-        """Returns the standard deviation; see :meth:`mean`."""
+        """Returns the standard deviation.
+
+        Args:
+            *args: Parameters that replace those of the constructor, in their order.
+            **kwargs: The same by name.
+        """
         return self._found("sd", args, kwargs)
 
     def var(self, *args: object, **kwargs: object) -> Tensor:
-        """Returns the variance; see :meth:`mean`."""
+        """Returns the variance.
+
+        Args:
+            *args: Parameters that replace those of the constructor, in their order.
+            **kwargs: The same by name.
+        """
         return self._found("var", args, kwargs)
 
     def mode(self, *args: object, **kwargs: object) -> Tensor:
-        """Returns the likeliest element; see :meth:`mean`."""
+        """Returns the likeliest element.
+
+        Args:
+            *args: Parameters that replace those of the constructor, in their order.
+            **kwargs: The same by name.
+        """
         return self._found("mode", args, kwargs)
 
     def entropy(self, *args: object, **kwargs: object) -> Tensor:
-        """Returns the entropy in nats; see :meth:`mean`."""
+        """Returns the entropy in nats.
+
+        Args:
+            *args: Parameters that replace those of the constructor, in their order.
+            **kwargs: The same by name.
+        """
         return self._found("entropy", args, kwargs)
 
     def kl_loss(self, dist: str, *args: object, **kwargs: object) -> Tensor:
@@ -209,7 +269,13 @@ class Distribution(Cell):
         return self._found("kl_loss", (dist, *args), kwargs)
 
     def cross_entropy(self, dist: str, *args: object, **kwargs: object) -> Tensor:
-        """Returns the entropy plus the divergence; see :meth:`kl_loss`."""
+        """Returns the entropy plus the divergence; see :meth:`kl_loss`.
+
+        Args:
+            dist: The other distribution's kind, which must be the same.
+            *args: Its parameters, then those that replace the constructor's.
+            **kwargs: The same by name; those of the other one end in ``_b``.
+        """
         own = getattr(type(self), "_cross_entropy", None)
         if own is not None:
             return own(self, dist, *args, **kwargs)
@@ -229,7 +295,12 @@ class Distribution(Cell):
         return self._found("sample", args, kwargs)
 
     def get_dist_args(self, *args: object, **kwargs: object) -> tuple[Tensor, ...]:
-        """Returns the parameters: those given, else the constructor's."""
+        """Returns the parameters: those given, else the constructor's.
+
+        Args:
+            *args: Parameters that replace those of the constructor, in their order.
+            **kwargs: The same by name.
+        """
         return self._found("get_dist_args", args, kwargs)
 
     def get_dist_type(self) -> str:
@@ -237,7 +308,16 @@ class Distribution(Cell):
         return type(self).__name__
 
     def construct(self, name: str, *args: object, **kwargs: object) -> Tensor:
-        """Calls a function by its name, such as ``"log_prob"``."""
+        """Calls a function by its name, such as ``"log_prob"``.
+
+        Args:
+            name: Name of the function.
+            *args: Its arguments.
+            **kwargs: The same by name.
+
+        Raises:
+            DTypeError: if there is no such function.
+        """
         function = getattr(type(self), name, None)
         if function is None or name.startswith("_"):
             raise either(DTypeError, NotImplementedError)(

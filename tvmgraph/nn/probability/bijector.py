@@ -97,23 +97,56 @@ class Bijector(Cell):
         return own(self, as_parameter(value, float32), *args, **kwargs)
 
     def forward(self, value: object, *args: object, **kwargs: object) -> Tensor:
-        """Returns the images of elements."""
+        """Returns the images of elements.
+
+        Args:
+            value: The elements.
+            *args: Parameters that replace those of the constructor, in their order.
+            **kwargs: The same by name.
+        """
         return self._found("forward", value, args, kwargs)
 
     def inverse(self, value: object, *args: object, **kwargs: object) -> Tensor:
-        """Returns the elements that have given images."""
+        """Returns the elements that have given images.
+
+        Args:
+            value: The images.
+            *args: Parameters that replace those of the constructor, in their order.
+            **kwargs: The same by name.
+        """
         return self._found("inverse", value, args, kwargs)
 
     def forward_log_jacobian(self, value: object, *args: object, **kwargs: object) -> Tensor:
-        """Returns the logarithm of the derivative's absolute value."""
+        """Returns the logarithm of the derivative's absolute value.
+
+        Args:
+            value: The elements.
+            *args: Parameters that replace those of the constructor, in their order.
+            **kwargs: The same by name.
+        """
         return self._found("forward_log_jacobian", value, args, kwargs)
 
     def inverse_log_jacobian(self, value: object, *args: object, **kwargs: object) -> Tensor:
-        """Returns the logarithm of the absolute value of the inverse map's derivative."""
+        """Returns the logarithm of the absolute value of the inverse map's derivative.
+
+        Args:
+            value: The images.
+            *args: Parameters that replace those of the constructor, in their order.
+            **kwargs: The same by name.
+        """
         return self._found("inverse_log_jacobian", value, args, kwargs)
 
     def construct(self, name: str, *args: object, **kwargs: object) -> Tensor:
-        """Calls a function by its name, such as ``"forward"``; maps a distribution."""
+        """Calls a function by its name, such as ``"forward"``; maps a distribution.
+
+        Args:
+            name: Name of the function.
+            *args: Its arguments.
+            **kwargs: The same by name.
+
+        Raises:
+            DTypeError: if there is no such function.
+        """
         function = getattr(type(self), name, None)
         if function is None or name.startswith("_"):
             raise either(DTypeError, NotImplementedError)(

@@ -143,7 +143,13 @@ class Callbacks(Callback):
 
     @contextmanager
     def around(self, mode: str, event: str, run_context: RunContext) -> Iterator[None]:
-        """Calls ``<event>begin`` and ``<event>end`` around a block."""
+        """Calls ``<event>begin`` and ``<event>end`` around a block.
+
+        Args:
+            mode: ``"train"`` or ``"eval"``.
+            event: ``"epoch_"``, ``"step_"``, or ``""`` for the whole run.
+            run_context: What the callbacks are told.
+        """
         with nullcontext() if event or self.inside else self:
             self.call(mode, f"{event}begin", run_context)
             try:
@@ -176,7 +182,11 @@ for _name in EVENTS:
 
 
 def loss_value(outputs: Any) -> float:
-    """Returns the loss among the outputs of a step: the first of them."""
+    """Returns the loss among the outputs of a step: the first of them.
+
+    Args:
+        outputs: A tensor or number, or a tuple that begins with one.
+    """
     first = outputs[0] if isinstance(outputs, (tuple, list)) else outputs
     return float(np.mean(first.asnumpy() if isinstance(first, Tensor) else first))
 
@@ -201,7 +211,11 @@ class LossMonitor(Callback):
         self.per_print_times = per_print_times
 
     def on_train_step_end(self, run_context: RunContext) -> None:
-        """Prints, and stops a run whose loss is not a number."""
+        """Prints, and stops a run whose loss is not a number.
+
+        Args:
+            run_context: What is known of the run.
+        """
         p = run_context.original_args()
         step = (p.cur_step_num - 1) % p.batch_num + 1
         last = step == p.batch_num
@@ -214,7 +228,11 @@ class LossMonitor(Callback):
                        "lower the learning rate, or clip the gradients")  # fmt: skip
 
     def on_train_epoch_end(self, run_context: RunContext) -> None:
-        """Prints what the evaluation of an epoch found."""
+        """Prints what the evaluation of an epoch found.
+
+        Args:
+            run_context: What is known of the run.
+        """
         p = run_context.original_args()
         if p.get("eval_results"):
             print(f"Eval result: epoch {p.cur_epoch_num}, metrics: {p.eval_results}")
@@ -236,11 +254,19 @@ class TimeMonitor(Callback):
         self._start = 0.0
 
     def epoch_begin(self, run_context: RunContext) -> None:
-        """Starts the clock."""
+        """Starts the clock.
+
+        Args:
+            run_context: What is known of the run.
+        """
         self._start = time.perf_counter()
 
     def epoch_end(self, run_context: RunContext) -> None:
-        """Prints."""
+        """Prints.
+
+        Args:
+            run_context: What is known of the run.
+        """
         p = run_context.original_args()
         spent = (time.perf_counter() - self._start) * 1e3
         steps = self.data_size or p.batch_num
@@ -317,11 +343,19 @@ class History(Callback):
         return fragment(head + table(("epoch", *names), rows))
 
     def on_train_begin(self, run_context: RunContext) -> None:
-        """Forgets an earlier run."""
+        """Forgets an earlier run.
+
+        Args:
+            run_context: What is known of the run.
+        """
         self.epoch, self.history = {"epoch": []}, {}
 
     def on_train_epoch_end(self, run_context: RunContext) -> None:
-        """Notes the values."""
+        """Notes the values.
+
+        Args:
+            run_context: What is known of the run.
+        """
         p = run_context.original_args()
         self.epoch["epoch"].append(p.cur_epoch_num)
         values = {"net_output": loss_value(p.net_outputs), **(p.eval_results or {})}
@@ -348,7 +382,11 @@ class LearningRateScheduler(Callback):
         self.learning_rate_function = learning_rate_function
 
     def on_train_step_end(self, run_context: RunContext) -> None:
-        """Sets the rate."""
+        """Sets the rate.
+
+        Args:
+            run_context: What is known of the run.
+        """
         p = run_context.original_args()
         now = current_rate("LearningRateScheduler", p.optimizer)
         p.optimizer.set_lr(self.learning_rate_function(now, p.cur_step_num))
@@ -356,6 +394,10 @@ class LearningRateScheduler(Callback):
 
 def current_rate(op: str, optimizer: Cell) -> float:
     """Returns the constant learning rate of an optimizer.
+
+    Args:
+        op: Name of the callback, for errors.
+        optimizer: The optimizer.
 
     Raises:
         ArgumentError: if there is no optimizer or its rate follows a schedule.

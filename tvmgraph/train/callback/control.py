@@ -93,14 +93,22 @@ class EarlyStopping(_Watch):
         self.stopped_epoch = 0
 
     def on_train_begin(self, run_context: RunContext) -> None:
-        """Forgets an earlier run."""
+        """Forgets an earlier run.
+
+        Args:
+            run_context: What is known of the run.
+        """
         super().on_train_begin(run_context)
         if self.baseline is not None:
             self.best = self.sign * self.baseline
         self._weights, self.stopped_epoch = {}, 0
 
     def on_train_epoch_end(self, run_context: RunContext) -> None:
-        """Looks at the value."""
+        """Looks at the value.
+
+        Args:
+            run_context: What is known of the run.
+        """
         value, p = self.value(run_context), run_context.original_args()
         if value is None:
             return
@@ -160,7 +168,11 @@ class ReduceLROnPlateau(_Watch):
         self._resting = 0
 
     def on_train_epoch_end(self, run_context: RunContext) -> None:
-        """Looks at the value."""
+        """Looks at the value.
+
+        Args:
+            run_context: What is known of the run.
+        """
         value, p = self.value(run_context), run_context.original_args()
         if value is None:
             return
@@ -197,7 +209,11 @@ class ProgressBar(Callback):
         self._task: Any = None
 
     def on_train_begin(self, run_context: RunContext) -> None:
-        """Shows the bar."""
+        """Shows the bar.
+
+        Args:
+            run_context: What is known of the run.
+        """
         from rich.progress import (
             BarColumn,
             MofNCompleteColumn,
@@ -218,7 +234,11 @@ class ProgressBar(Callback):
         self._task = self._bar.add_task("", total=total, epoch=epoch, values="")
 
     def on_train_step_end(self, run_context: RunContext) -> None:
-        """Moves the bar."""
+        """Moves the bar.
+
+        Args:
+            run_context: What is known of the run.
+        """
         p = run_context.original_args()
         fields = {"epoch": f"{p.cur_epoch_num}/{p.epoch_num}"}
         if p.cur_step_num % self.every == 0:
@@ -229,7 +249,11 @@ class ProgressBar(Callback):
         self._bar.update(self._task, advance=1, **fields)
 
     def on_train_end(self, run_context: RunContext) -> None:
-        """Leaves the bar."""
+        """Leaves the bar.
+
+        Args:
+            run_context: What is known of the run.
+        """
         self._bar.stop()
 
 

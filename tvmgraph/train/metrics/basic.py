@@ -20,7 +20,14 @@ from tvmgraph.errors import (
 
 
 def reject(kind: type[TvmgraphError], op: str, rule: str, fix: str | None = None) -> NoReturn:
-    """Raises ``kind`` with the user's line."""
+    """Raises an error with the user's line.
+
+    Args:
+        kind: Class of the error.
+        op: Name of the metric.
+        rule: What is wrong.
+        fix: What the user may do.
+    """
     raise kind(rule, op=op, at=user_source(), fix=fix)
 
 
@@ -29,7 +36,11 @@ class MetricError(ArgumentError, RuntimeError):
 
 
 def as_array(value: object) -> np.ndarray:
-    """Returns a Tensor, list or number as an array."""
+    """Returns a Tensor, list or number as an array.
+
+    Args:
+        value: A Tensor, list or number.
+    """
     return value.asnumpy() if isinstance(value, Tensor) else np.asarray(value)
 
 
@@ -68,7 +79,14 @@ class Metric(Shown):
         return self._indexes
 
     def set_indexes(self, indexes: list[int]) -> Metric:
-        """Chooses which outputs of the evaluation network ``update`` gets."""
+        """Chooses which outputs of the evaluation network ``update`` gets.
+
+        Args:
+            indexes: Numbers of the outputs.
+
+        Raises:
+            DTypeError: if they are no list of ints.
+        """
         if not isinstance(indexes, list) or not all(isinstance(i, int) for i in indexes):
             reject(TypeOrValueError, type(self).__name__,
                    f"indexes must be a list of ints: {indexes!r}")  # fmt: skip
@@ -86,7 +104,11 @@ class Metric(Shown):
         raise NotImplementedError
 
     def update(self, *inputs: object) -> None:
-        """Adds a batch."""
+        """Adds a batch.
+
+        Args:
+            *inputs: What the metric compares: predictions and labels, as a rule.
+        """
         raise NotImplementedError
 
     def eval(self) -> object:
@@ -222,6 +244,14 @@ def class_numbers(op: str, y: np.ndarray, label: np.ndarray) -> tuple[np.ndarray
 def binary(op: str, y: np.ndarray, label: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Checks multilabel predictions: zeros and ones of one shape.
 
+    Args:
+        op: Name of the metric.
+        y: Predictions.
+        label: Labels.
+
+    Returns:
+        Both as bools.
+
     Raises:
         ShapeError: if the shapes differ.
         ArgumentError: if there is another value.
@@ -333,7 +363,11 @@ class Precision(_Counts):
     """
 
     def eval(self, average: bool = False) -> float | np.ndarray:
-        """Returns one number per class (``"multilabel"``: per sample), or their mean."""
+        """Returns one number per class (``"multilabel"``: per sample), or their mean.
+
+        Args:
+            average: Whether to take the mean.
+        """
         true, predicted, _ = self._found()
         result = true / np.maximum(predicted, 1e-12)
         return float(result.mean()) if average else result
@@ -353,7 +387,11 @@ class Recall(_Counts):
     """
 
     def eval(self, average: bool = False) -> float | np.ndarray:
-        """Returns one number per class, or their mean."""
+        """Returns one number per class, or their mean.
+
+        Args:
+            average: Whether to take the mean.
+        """
         true, _, actual = self._found()
         result = true / np.maximum(actual, 1e-12)
         return float(result.mean()) if average else result
@@ -380,7 +418,11 @@ class Fbeta(_Counts):
         super().__init__()
 
     def eval(self, average: bool = False) -> float | np.ndarray:
-        """Returns one number per class, or their mean."""
+        """Returns one number per class, or their mean.
+
+        Args:
+            average: Whether to take the mean.
+        """
         true, predicted, actual = self._found()
         square = self.beta**2
         result = (1 + square) * true / np.maximum(square * actual + predicted, 1e-12)

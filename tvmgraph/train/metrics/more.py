@@ -361,6 +361,9 @@ def rearrange_inputs(func: Callable[..., object]) -> Callable[..., object]:
 def get_metrics(metrics: object) -> dict[str, Metric]:
     """Returns metrics by name, of names or of a dict; None gives none of them.
 
+    Args:
+        metrics: Names of metrics, or metrics by name.
+
     Raises:
         DTypeError: if it is neither.
     """
@@ -369,6 +372,9 @@ def get_metrics(metrics: object) -> dict[str, Metric]:
 
 def metrics_of(value: object) -> dict[str, Metric]:
     """Reads the ``metrics`` argument of a Model: names, or a dict of metrics by name.
+
+    Args:
+        value: The argument.
 
     Raises:
         DTypeError: if it is neither.
