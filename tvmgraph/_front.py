@@ -261,11 +261,11 @@ _LATER = {
         "profiler": "Profiler",
         "runtime": "launch_blocking",
         "train.mindir_file": "load_mindir save_mindir",
-        "train": """Accuracy BleuScore Callback CheckpointConfig ConfusionMatrix
-            ConfusionMatrixMetric CosineSimilarity DatasetHelper Dice EarlyStopping F1 Fbeta History
-            LambdaCallback LearningRateScheduler Loss LossMonitor MAE MSE Metric Model
-            ModelCheckpoint Perplexity Precision ROC Recall ReduceLROnPlateau RunContext TimeMonitor
-            Top1CategoricalAccuracy Top5CategoricalAccuracy TopKCategoricalAccuracy
+        "train": """Accuracy BackupAndRestore BleuScore Callback CheckpointConfig
+            ConfusionMatrix ConfusionMatrixMetric CosineSimilarity DatasetHelper Dice EarlyStopping
+            F1 Fbeta History LambdaCallback LearningRateScheduler Loss LossMonitor MAE MSE Metric
+            Model ModelCheckpoint Perplexity Precision ROC Recall ReduceLROnPlateau RunContext
+            TimeMonitor Top1CategoricalAccuracy Top5CategoricalAccuracy TopKCategoricalAccuracy
             async_ckpt_thread_status auc ckpt_to_safetensors connect_network_with_dataset data_sink
             get_metric_fn get_metrics load_checkpoint load_checkpoint_async load_param_into_net
             names rearrange_inputs safetensors_to_ckpt save_checkpoint SummaryCollector

@@ -29,8 +29,9 @@ _FILES = {
         spectral_func vmap_func""",
     "ops.operations": """array_ops comm_ops control_ops custom_ops debug_ops image_ops
         inner_ops linalg_ops math_ops nn_ops other_ops random_ops sparse_ops spectral_ops""",
-    "train.callback": """_callback _checkpoint _early_stop _history _lambda_callback _loss_monitor
-        _lr_scheduler_callback _reduce_lr_on_plateau _summary_collector _time_monitor""",
+    "train.callback": """_backup_and_restore _callback _checkpoint _early_stop _history
+        _lambda_callback _loss_monitor _lr_scheduler_callback _reduce_lr_on_plateau
+        _summary_collector _time_monitor""",
 }
 _GENERATED = ("ops", "compat.primitives", "compat.mint", "compat.grad_ops")
 _TRANSFORMS = ("dataset.vision", "dataset.transforms")
