@@ -9,7 +9,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from tvmgraph import Tensor, nn, ops
+from tvmgraph import COOTensor, CSRTensor, Tensor, dataset, nn, ops
 from tvmgraph.dataset import audio, vision
 from tvmgraph.errors import DTypeError, ShapeError
 from tvmgraph.experimental import optim
@@ -57,6 +57,25 @@ MISTAKES: dict[str, tuple[Callable[[], object], type[Exception]]] = {
     "no word": (lambda: vision.Rotate(30.0, None), TypeError),
     "five angles": (lambda: vision.RandomRotation((1, 2, 3, 4, 5)), TypeError),
     "a tensor as a place in a sound": (lambda: audio.MaskAlongAxis(LINE, 10, 0.5, 1), TypeError),
+    "a size that is no tuple": (lambda: ops.irfftn(IMAGE, s=2, dim=(0, 1, 2)), TypeError),
+    "a sparse matrix of one number": (lambda: COOTensor(Tensor([[0, 1]]), Tensor(1.0), (2, 2)),
+                                      IndexError),
+    "a matrix of rows with one number": (
+        lambda: CSRTensor(Tensor([0, 1]), Tensor([0]), Tensor(1.0), (1, 2)), IndexError),
+    "axes to contract that do not exist": (
+        lambda: ops.tensor_dot(IMAGE[0, 0], IMAGE[0, 0], ((0, 1), (1, 2))), ValueError),
+    "one size of an image": (lambda: ops.ResizeBicubic()(IMAGE, Tensor(3)), ValueError),
+    "an image of three axes": (lambda: ops.ResizeBicubic()(IMAGE[0], (3, 3)), ValueError),
+    "arguments of no registered kind": (lambda: ops.MultitypeFuncGraph("f")(1), ValueError),
+    "rows of several sizes": (
+        lambda: list(dataset.GeneratorDataset([np.ones(1), np.ones(2)], ["x"]).batch(2)),
+        RuntimeError),
+    "columns of one name": (
+        lambda: dataset.zip((dataset.NumpySlicesDataset([1]), dataset.NumpySlicesDataset([1]))),
+        RuntimeError),
+    "a label that is no class": (lambda: dataset.transforms.OneHot(3)(np.array(5)), RuntimeError),
+    "a word that is not known": (
+        lambda: dataset.text.Lookup(dataset.text.Vocab.from_list(["a"]))("b"), RuntimeError),
     "an image without columns": (lambda: vision.CenterCrop(3)(np.ones(3)), RuntimeError),
 }  # fmt: skip
 

@@ -241,3 +241,10 @@ def test_position_sensitive_pooling() -> None:
     np.testing.assert_allclose(
         by(Tensor(weights), rois).asnumpy(), gradient.asnumpy(), rtol=1e-5, atol=1e-6
     )  # fmt: skip
+
+
+def test_triangles_of_a_vector_have_it_in_every_row() -> None:
+    x = np.array([1, 2, 3])
+    for name, k in (("triu", 0), ("tril", 1)):
+        got = getattr(ms.numpy, name)(Tensor(x), k)
+        np.testing.assert_array_equal(got.asnumpy(), getattr(np, name)(x, k))

@@ -68,6 +68,7 @@ CASES: dict[str, tuple[Callable[[], Any], Any]] = {
     ),
     "trace": (lambda: ops.trace(Tensor([[1.0, 2.0], [3.0, 4.0]])), np.array(5.0, np.float32)),
     "pad": (lambda: ops.pad(X, (1, 2, 0, 1)), np.pad(N, ((0, 0), (0, 1), (1, 2)))),
+    "pad of flags": (lambda: ops.pad(Tensor([True]), (1, 1), value=0.5), np.ones(3, bool)),
     "pad and crop": (lambda: ops.pad(X, (-1, 2)), np.pad(N[:, :, 1:], ((0, 0), (0, 0), (0, 2)))),
     "pad reflect": (
         lambda: ops.pad(X, [1, 2], "reflect"),

@@ -18,6 +18,7 @@ from tvmgraph.errors import (
     DTypeError,
     ShapeError,
     TvmgraphError,
+    either,
     user_source,
 )
 
@@ -169,7 +170,7 @@ class COOTensor(SparseMatrix, _Coo):
         shape, (indices, values) = _checked("COOTensor", shape, indices=indices, values=values)
         if indices.ndim != 2 or values.ndim != 1 or indices.shape != (values.shape[0], 2):
             rule = f"indices {indices.shape} must be [N, 2] of N values {values.shape}"
-            refuse(ShapeError, "COOTensor", rule)
+            refuse(either(ShapeError, IndexError), "COOTensor", rule)
         return _Coo.__new__(cls, indices, values, shape)
 
     def to_coo(self) -> COOTensor:
@@ -252,7 +253,7 @@ class CSRTensor(SparseMatrix, _Csr):
             refuse(ShapeError, "CSRTensor",
                     f"indptr {indptr.shape} must have one element more than rows")  # fmt: skip
         if indices.ndim != 1 or values.shape != indices.shape:
-            refuse(ShapeError, "CSRTensor",
+            refuse(either(ShapeError, IndexError), "CSRTensor",
                     f"indices {indices.shape} and values {values.shape} must be [N]")  # fmt: skip
         return _Csr.__new__(cls, indptr, indices, values, shape)
 

@@ -239,7 +239,7 @@ class BatchDataset(_Stage):
         arrays = [np.asarray(_array(v)) for v in values]
         shapes = {a.shape for a in arrays}
         if len(shapes) > 1:
-            reject(ShapeError, "batch",
+            reject(either(ShapeError, RuntimeError), "batch",
                    f"column {name!r} has rows of different shapes: {sorted(shapes)[:3]}",
                    "make them equal with map, or pad them in per_batch_map")  # fmt: skip
         return np.stack(arrays)
@@ -356,7 +356,8 @@ class ZipDataset(Dataset):
         self.children = children
         self.columns = [c for d in children for c in d.columns]
         if len(set(self.columns)) != len(self.columns):
-            reject(ArgumentError, "zip", f"column names must differ: {self.columns}",
+            reject(either(ArgumentError, RuntimeError), "zip",
+                   f"column names must differ: {self.columns}",
                    "rename the columns first")  # fmt: skip
 
     def rows(self, epoch: int) -> Iterator[Row]:

@@ -17,7 +17,7 @@ from tvmgraph.core.shown import Shown
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.dataset.base import reject
 from tvmgraph.dataset.config import generator
-from tvmgraph.errors import ArgumentError, DTypeError, ShapeError
+from tvmgraph.errors import ArgumentError, DTypeError, ShapeError, either
 
 T = TypeVar("T")
 
@@ -88,7 +88,7 @@ class OneHot:
         if label.dtype.kind not in "iu":
             reject(DTypeError, "OneHot", f"labels must be integers, not {label.dtype}")
         if label.size and (label.min() < 0 or label.max() >= self.num_classes):
-            reject(ArgumentError, "OneHot",
+            reject(either(ArgumentError, RuntimeError), "OneHot",
                    f"a label is outside the {self.num_classes} classes: "
                    f"{label.min()} to {label.max()}")  # fmt: skip
         found = np.eye(self.num_classes, dtype=label.dtype)[label]

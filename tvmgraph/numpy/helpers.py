@@ -142,6 +142,11 @@ def nanvar(a: Tensor, axis: AxisLike, ddof: int, keepdims: bool) -> Tensor:
     return ops.sum(ops.square(off), axis, keepdims) / (count - ddof)
 
 
+def rows_alike(m: Tensor) -> Tensor:
+    """Returns matrices as they are; of a vector the square matrix that has it in every row."""
+    return ops.broadcast_to(m, (m.shape[0],) * 2) if m.ndim == 1 else m
+
+
 def diagflat(v: Tensor, k: int) -> Tensor:
     """Returns a matrix with the vector ``v`` on its ``k``-th diagonal."""
     return ops.diag_embed(v, k)

@@ -216,7 +216,12 @@ def resize(image: Tensor, size: object, mode: str, align_corners: bool, half_pix
 
     Without ``align_corners`` and ``half_pixel_centers`` output pixel i samples position i·in/out.
     """
-    height, width = ints(size)
+    pair = ints(size)
+    if image.ndim != 4 or not isinstance(pair, tuple) or len(pair) != 2:
+        raise ShapeError("an image of 4 axes and a size of 2 numbers are needed",
+                         op=f"ops.Resize{mode.capitalize()}", got=f"{image.type}, size={pair}",
+                         at=user_source())  # fmt: skip
+    height, width = pair
     if mode == "bilinear" and not (align_corners or half_pixel):
         rows = _linear_weights(image.shape[2], height, image)
         columns = _linear_weights(image.shape[3], width, image)

@@ -16,7 +16,7 @@ from tvmgraph.core.arguments import DTypeLike
 from tvmgraph.dataset.base import count_of, reject
 from tvmgraph.dataset.text.vocabulary import Vectors, Vocab, checked_words
 from tvmgraph.dataset.transforms import as_array
-from tvmgraph.errors import ArgumentError, DTypeError
+from tvmgraph.errors import ArgumentError, DTypeError, either
 
 
 class NormalizeForm(enum.IntEnum):
@@ -156,8 +156,8 @@ class Lookup:
         words = _strings("Lookup", value)
         found = [self.known.get(w, self.unknown) for w in words.reshape(-1)]
         if None in found:
-            reject(ArgumentError, "text.Lookup",
-                   f"{words.reshape(-1)[found.index(None)]!r} is not in the vocabulary",
+            reject(either(ArgumentError, RuntimeError), "text.Lookup",
+                   f"{str(words.reshape(-1)[found.index(None)])!r} is not in the vocabulary",
                    "give unknown_token")  # fmt: skip
         return np.array(found, self.dtype).reshape(words.shape)
 

@@ -19,7 +19,7 @@ from tvmgraph.core import rules
 from tvmgraph.core.arguments import AxisLike
 from tvmgraph.core.op import F
 from tvmgraph.core.tensor import Tensor
-from tvmgraph.errors import ArgumentError
+from tvmgraph.errors import ArgumentError, either
 from tvmgraph.ops.common.arguments import bad
 
 
@@ -83,7 +83,8 @@ def _axes(input: Tensor, s: Any, dim: AxisLike | None) -> list[tuple[int, int | 
     sizes: Sequence[int | None] = [None] * len(dims) if s is None else (
         (s,) if isinstance(s, int) else tuple(s))  # fmt: skip
     if len(sizes) != len(dims):
-        raise bad(ArgumentError, "s and dim must be of one length", "fft", f"s={s}, dim={dim}")
+        raise bad(either(ArgumentError, TypeError), "s and dim must be of one length", "fft",
+                  f"s={s}, dim={dim}")  # fmt: skip
     return list(zip(dims, sizes))
 
 

@@ -11,7 +11,14 @@ from tvmgraph.core.columns import NumberLike
 from tvmgraph.core.fusible import fusible
 from tvmgraph.core.op import F
 from tvmgraph.core.tensor import Tensor
-from tvmgraph.errors import ArgumentError, DTypeError, OutOfRangeError, ShapeError, TvmgraphError
+from tvmgraph.errors import (
+    ArgumentError,
+    DTypeError,
+    OutOfRangeError,
+    ShapeError,
+    TvmgraphError,
+    either,
+)
 from tvmgraph.ops.common.arguments import bad, describe, int_tuple
 
 __all__ = [
@@ -369,7 +376,8 @@ def tensor_dot(x1: Tensor, x2: Tensor, axes: object) -> Tensor:
     pair = [int_tuple(a, "tensor_dot", "axes") for a in axes]
     for side, x in zip(pair, (x1, x2)):
         if any(not -x.ndim <= a < x.ndim for a in side):
-            raise bad(OutOfRangeError, "axes names an axis that does not exist", "tensor_dot", got)
+            raise bad(either(OutOfRangeError, ValueError), "axes names an axis that does not exist",
+                      "tensor_dot", got)  # fmt: skip
     first, second = (tuple(a % x.ndim for a in side) for side, x in zip(pair, (x1, x2)))
     if len(first) != len(second) or len(set(first)) < len(first) or len(set(second)) < len(second):
         raise bad(ArgumentError, "axes must pair different axes", "tensor_dot", got)

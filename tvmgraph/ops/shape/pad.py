@@ -328,7 +328,7 @@ def _pad_or_crop(x: Tensor, pads: Pads, value: Any) -> Tensor:
                 ArgumentError, f"{x.dtype.name} does not hold {value}", "pad",
                 describe(input_x=x, value=value), "pad floats, or by a number of the dtype",
             )  # fmt: skip
-        value = int(value)
+        value = bool(value) if x.dtype.kind == "b" else int(value)
     return pad_constant(x, pads, value)
 
 
