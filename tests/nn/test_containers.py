@@ -253,3 +253,16 @@ def test_states_list_buffers_with_their_cell() -> None:
     assert list(net.state_dict(prefix="n.")) == ["n.scale", "n.mask", "n.0.weight"]
     assert repr(net.load_state_dict(net.state_dict())) == "<All keys matched successfully>"
     assert "mask" in repr(net.load_state_dict({}, strict=False))
+
+
+def test_an_optimizer_in_a_cell_names_parameters_as_it_got_them() -> None:
+    class Step(nn.Cell):
+        def __init__(self, net: nn.Cell) -> None:
+            super().__init__()
+            optimizer = nn.Momentum(net.trainable_params(), 0.1, 0.9)
+            self.net = net
+            self.optimizer = optimizer
+
+    found = {p.name for p in Step(nn.SequentialCell(dense())).get_parameters()}
+    state = {"global_step", "learning_rate", "momentum", "moments.0.weight"}
+    assert found == {f"optimizer.{name}" for name in {"0.weight", *state}}
