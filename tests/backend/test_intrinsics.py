@@ -337,3 +337,12 @@ def test_formulas_inside_choices_become_statements():
         outer = np.where(inner > 1.5, np.log(inner), inner)
     outer = np.where(inner < -0.5, np.exp(inner) + inner, outer)
     np.testing.assert_allclose(y.numpy(), outer * inner, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("name", ["sigmoid", "exp", "softmax", "gelu", "silu"])
+def test_every_nan_stays_nan(name):
+    payloads = np.arange(1, 2**22, 2**22 // 96, dtype="uint32")[:96]
+    x = np.concatenate([0x7FC00000 | payloads, 0xFFC00000 | payloads, [0x7FC00000]])
+    x = x.astype("uint32").view("float32").reshape(-1, 1) + np.zeros((1, 40), "float32")
+    function = getattr(ops, name)
+    assert np.isnan(jit(function)(Tensor(x)).asnumpy()).all()

@@ -16,11 +16,12 @@ import functools
 from collections.abc import Callable
 
 import tvm
-from tvm import ir
+from tvm import ir, tirx
 
 from tvmgraph.backend.cpu.intrinsics import double_angle, exponential, trigonometric
 from tvmgraph.backend.cpu.intrinsics.division import fmod
 from tvmgraph.backend.cpu.intrinsics.lanes import Lanes
+from tvmgraph.backend.cpu.intrinsics.logistic import sigmoid
 from tvmgraph.backend.cpu.intrinsics.power import pow
 from tvmgraph.backend.loop_ir.types import Expr, dtype_of
 from tvmgraph.backend.tvm_private import private
@@ -29,20 +30,37 @@ from tvmgraph.backend.tvm_private import private
 _LEVEL = 99
 _PURE = 1  # tirx.CallEffectKind
 
+
+def _exp(x: Expr) -> Expr:
+    """exp, which is cheaper of what is at most 0."""
+    return exponential.exp_nonpositive(x) if _is_minus_square(x) else exponential.exp(x)
+
+
+def _is_minus_square(x: Expr) -> bool:
+    """Whether an expression is y y c with a constant c < 0."""
+    if not isinstance(x, tirx.Mul) or not isinstance(x.a, tirx.Mul):
+        return False
+    factor = x.b.value if isinstance(x.b, tirx.Broadcast) else x.b
+    negative = isinstance(factor, tirx.FloatImm) and float(factor.value) < 0
+    return negative and isinstance(x.a.a, tirx.Var) and x.a.a.same_as(x.a.b)
+
+
 _RULES: dict[str, Callable[..., Expr]] = {
     **{
         name: getattr(exponential, name)
         for name in (
-            "cosh", "erf", "exp", "exp2", "exp_nonpositive", "log", "log10", "log1p", "log2",
-            "sigmoid", "sinh", "tanh",
+            "cosh", "erf", "exp2", "exp_nonpositive", "log", "log10", "log1p", "log2",
+            "sinh", "tanh",
         )
     },
     **{
         name: getattr(trigonometric, name)
         for name in ("acos", "asin", "atan", "atan2", "cos", "sin", "tan")
     },
+    "exp": _exp,
     "fmod": fmod,
     "pow": pow,
+    "sigmoid": sigmoid,
 }  # fmt: skip
 #: What float64 has instead.
 _DOUBLE_RULES: dict[str, Callable[..., Expr]] = {

@@ -204,16 +204,35 @@ def exp_nonpositive(x: Expr) -> Expr:
         return exp(x)
     spare = v.format.fraction + 1  # powers of two that keep the factor normal where exp(x) is not
 
-    def scaled(n: Expr, r: Expr) -> Expr:
-        return _exp_core(v, r) * v.pow2(n + v.i(spare)) * v.f(2.0**-spare)
-
     def kept(x: Expr) -> Expr:
-        low, zero = v.f(_FITS[v.scalar].exp_range[0]), v.f(0)
-        is_zero = x < low  # or Intel's meet subnormal products
-        value = let(tirx.Select(is_zero, zero, x), lambda c: _reduce_exp(v, c, scaled))
-        return tirx.Select(is_zero, zero, value)
+        zero, is_zero = v.f(0), x < v.f(_FITS[v.scalar].exp_range[0])  # or Intel's take long
+        scaled = let(tirx.Select(is_zero, zero, x), lambda c: exp_scaled(v, c, spare))
+        return tirx.Select(is_zero, zero, scaled * v.f(2.0**-spare))
 
     return let(x, kept)
+
+
+def exp_scaled(v: Lanes, x: Expr, offset: int) -> Expr:
+    """2^offset exp(x) where that is a normal number of float32.
+
+    The sum that rounds to the nearest integer n has n + offset + bias in its lowest bits, which
+    are 2^(n + offset) where the exponent is.
+
+    Args:
+        v: Type of ``x``.
+        x: float32, scalar or vector.
+        offset: Exponent of a power of two that the result is multiplied by.
+    """
+    high, low = _FITS[v.scalar].ln2
+    rounding = 1.5 * 2**v.format.fraction + v.format.bias + offset
+
+    def scaled(shifted: Expr) -> Expr:
+        n = shifted - v.f(rounding)
+        r = let(n, lambda n: (x - n * v.f(high)) - n * v.f(low))
+        power = op.shift_left(v.bits_of(shifted), v.i(v.format.fraction))
+        return let(r, lambda r: _exp_core(v, r)) * v.float_of(power)
+
+    return let(x * v.f(_LOG2E) + v.f(rounding), scaled)
 
 
 def exp_bounded(v: Lanes, x: Expr) -> Expr:
@@ -236,11 +255,8 @@ def exp_of(v: Lanes, x: Expr, rest: Expr | None = None, offset: int = 0) -> Expr
         rest: What was lost of it by rounding.
         offset: Exponent of a power of two that the result is multiplied by.
     """
-
-    def scaled(n: Expr, r: Expr) -> Expr:
-        return _times_pow2(v, _exp_core(v, r), n + v.i(offset))
-
-    return _reduce_exp(v, x, scaled, rest)
+    offsets = v.i(offset)
+    return _reduce_exp(v, x, lambda n, r: _times_pow2(v, _exp_core(v, r), n + offsets), rest)
 
 
 def _times_pow2(v: Lanes, value: Expr, n: Expr) -> Expr:
@@ -358,21 +374,6 @@ def erf(x: Expr) -> Expr:
         return keep_nan(x, let(bound, lambda t: body(x, t)))
 
     return let(x, bounded)
-
-
-def sigmoid(x: Expr) -> Expr:
-    """sigmoid(x) = (x >= 0 ? 1 : e) / (1 + e) with e = exp(-|x|), exact down to the denormals.
-
-    Args:
-        x: float32 or float64, scalar or vector.
-    """
-    v = Lanes(x)
-
-    def body(x: Expr) -> Expr:
-        e = exp_nonpositive(v.f(0) - v.abs(x))
-        return let(e, lambda e: tirx.Select(x < v.f(0), e, v.f(1)) / (v.f(1) + e))
-
-    return let(x, body)
 
 
 def _of_mantissa(x: Expr, finish: Callable[[Expr, Expr], Expr]) -> Expr:
