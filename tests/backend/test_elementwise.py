@@ -4,12 +4,13 @@ import math
 
 import numpy as np
 import pytest
-from driver import check
+from driver import check, kernels, module
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tvm.relax import op
 
 from tvmgraph import Tensor, jit, ops
+from tvmgraph.machine.processor import cpu_model
 
 _erf = np.vectorize(math.erf, otypes=[float])
 
@@ -178,3 +179,15 @@ def test_elements_repeated_along_the_last_axis(shape, dtype):
     for times in (2, 3, 8, 16):
         got = jit(lambda x, times=times: ops.repeat_interleave(x, times, -1)[..., 1:])(Tensor(x))
         np.testing.assert_array_equal(got.asnumpy(), np.repeat(x, times, -1)[..., 1:])
+
+
+def test_elementary_functions_are_computed_several_vectors_at_a_time():
+    lanes = cpu_model("host").lanes
+    spec, row = ((3, 16 * lanes + 5), "float32"), ((16 * lanes + 5,), "float32")
+    wide = f"T.vectorized(T.int64({4 * lanes}))"
+    assert wide in kernels(module(lambda _, x, y: op.sigmoid(op.add(x, y)), spec, row))
+    assert wide not in kernels(module(lambda _, x, y: op.add(x, y), spec, row))
+    for columns in (1, lanes - 1, 4 * lanes, 4 * lanes + 3, 16 * lanes + 5):
+        x = np.random.default_rng(0).standard_normal((3, columns)).astype("float32")
+        got = jit(lambda x: ops.tanh(x) * ops.exp(x[:, :1]))(Tensor(x)).asnumpy()
+        np.testing.assert_allclose(got, np.tanh(x) * np.exp(x[:, :1]), rtol=1e-5)

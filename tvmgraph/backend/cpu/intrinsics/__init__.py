@@ -13,9 +13,10 @@ Polynomials are minimax fits of our own, coefficients in ascending order.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import tvm
+import tvm_ffi
 from tvm import ir, tirx
 
 from tvmgraph.backend.cpu.intrinsics import double_angle, exponential, trigonometric
@@ -112,6 +113,17 @@ def formula(call: tvm.ir.Call) -> Expr:
     """
     lower = _by_operator().get(hash(call.op))
     return call if lower is None else lower(call)
+
+
+def formula_count(exprs: Sequence[Expr]) -> int:
+    """How many calls of elementary functions there are.
+
+    Args:
+        exprs: Scalar expressions.
+    """
+    found: list[tvm.ir.Call] = []
+    tvm_ffi.structural_walk(exprs, (tvm.ir.Call, found.append))
+    return sum(hash(call.op) in _by_operator() for call in found)
 
 
 @functools.cache
