@@ -19,6 +19,8 @@ GOOD = [
     (_checkparam.check_positive_int_sequence, ((1, 2), "sizes"), (1, 2)),
     (_checkparam.check, ("size", 3, "channels", 3), 3),
     (_calculate_correct_fan, ((3, 4, 5), "fan_in"), 20),
+    (_checkparam.check_input_format, ("NCHW",), "NCHW"),
+    (_checkparam._expand_tuple(2), (5,), (5, 5)),
 ]
 BAD = [
     (Validator.check_positive_int, (0, "size", "Net"), ArgumentError, "greater than 0"),
@@ -31,6 +33,9 @@ BAD = [
     (_checkparam.check, ("size", 2, "channels", 3), ArgumentError, "equal to channels"),
     (_checkparam.check_subclass, ("kind", int, str, "Net"), DTypeError, "kind"),
     (_calculate_gain, ("step",), ArgumentError, "nonlinearity"),
+    (_checkparam.check_input_format, ("NHWC",), ArgumentError, "data format"),
+    (_checkparam._expand_tuple(2), ((1, 2, 3),), DTypeError, "2 of them"),
+    (_checkparam._expand_tuple(2), (True,), DTypeError, "an int or 2"),
 ]
 
 

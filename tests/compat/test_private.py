@@ -11,14 +11,17 @@ import pytest
 
 import tvmgraph as ms
 from tvmgraph import Parameter, Tensor, nn, ops
-from tvmgraph._c_expression import get_code_extra, security  # pyright: ignore
+from tvmgraph._c_expression import _truncated_normal, get_code_extra, security  # pyright: ignore
 from tvmgraph._extends.parse import compile_config  # pyright: ignore
+from tvmgraph.common import np_dtype
 from tvmgraph.common._grad_function import _Function  # pyright: ignore
 from tvmgraph.common._pijit_context import PIJitCaptureContext  # pyright: ignore
 from tvmgraph.common.api import _no_grad  # pyright: ignore
 from tvmgraph.nn.wrap.cell_wrapper import _VirtualDatasetCell  # pyright: ignore
+from tvmgraph.ops.composite.base import core  # pyright: ignore
 from tvmgraph.ops.function.grad.grad_func import custom_vjp  # pyright: ignore
 from tvmgraph.ops.operations import _sequence_ops as seq  # pyright: ignore
+from tvmgraph.ops.signature import make_sig, sig_dtype, sig_rw  # pyright: ignore
 from tvmgraph.train.amp import _OutputTo32  # pyright: ignore
 
 
@@ -152,7 +155,19 @@ def test_what_became_of_a_compiled_function() -> None:
 
 def test_settings_of_the_compiler_are_taken() -> None:
     compile_config.SOME_SWITCH = "1"
-    assert not security.enable_security()
+    assert compile_config.CHECK_BPROP == "" and not security.enable_security()
+    written = make_sig("value", sig_rw.RW_WRITE, dtype=sig_dtype.T)
+    assert (written.name, written.rw, written.dtype) == ("value", "RW_WRITE", "T")
+    assert core(loop_can_unroll=True)(constant_inside)(Tensor(2.0)).item() == 28
+
+
+def test_random_arrays_lie_within_limits() -> None:
+    drawn, again = np.zeros((2, 500), np.float32)
+    _truncated_normal(5, drawn, -1.0, 2.0, 3.0, 0.5)
+    _truncated_normal(5, again, -1.0, 2.0, 3.0, 0.5)
+    assert (drawn >= 2.5).all() and (drawn <= 4.0).all() and abs(drawn.mean() - 3.1) < 0.1
+    np.testing.assert_array_equal(drawn, again)
+    assert np.zeros(2, np_dtype.bfloat16).dtype.name == "bfloat16"
 
 
 def test_a_parameter_s_data_and_name_are_set() -> None:

@@ -23,6 +23,7 @@ CALLS = {
     "StandardLaplace": (SHAPE,),
     "StandardNormal": (SHAPE,),
     "TruncatedNormal": (SHAPE,),
+    "Uniform": (ONES,),
     "UniformInt": (SHAPE, 0, 1000),
     "UniformReal": (SHAPE,),
 }

@@ -62,6 +62,14 @@ def test_to_float_computes_in_half_precision() -> None:
     close(y.asnumpy().astype(np.float32), expected, rtol=1e-2, atol=1e-3)
 
 
+def test_flags_choose_what_a_cell_computes_in() -> None:
+    net = nn.SequentialCell(nn.Dense(3, 4), nn.Dense(4, 2)).add_flags_recursive(fp16=True)
+    assert net(t(2, 3)).dtype is ms.float16 and net[0].weight.dtype is ms.float32
+    assert net.get_flags()["fp16"]
+    net[1].add_flags(fp16=False, fp32=True)
+    assert net(t(2, 3)).dtype is ms.float32
+
+
 def test_linear_and_bidense() -> None:
     net = nn.Linear(3, 4, bias=False)
     close(net(t(2, 3)), rand(2, 3) @ net.weight.asnumpy().T)

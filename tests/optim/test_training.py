@@ -146,6 +146,17 @@ def test_lists_of_rates() -> None:
         nn.piecewise_constant_lr([4, 2], [0.1, 0.01])
 
 
+def test_rates_of_groups_are_of_one_length() -> None:
+    a, b = (Parameter(Tensor([1.0]), name=n) for n in "ab")
+    groups = [{"params": [a], "lr": 0.5}, {"params": [b]}]
+    optimizer = nn.Momentum(groups, (0.1, 0.2, 0.3), 0.9)
+    rates = [lr.learning_rate.asnumpy().tolist() for lr in optimizer.learning_rate]
+    np.testing.assert_allclose(rates, [[0.5] * 3, [0.1, 0.2, 0.3]], rtol=1e-6)
+    np.testing.assert_allclose(optimizer.get_lr_parameter([b])[0].asnumpy(), [0.1, 0.2, 0.3])
+    with pytest.raises(ArgumentError, match="same length"):
+        nn.SGD([{"params": [a], "lr": (0.1, 0.2)}, {"params": [b]}], (0.1, 0.2, 0.3))
+
+
 @pytest.mark.parametrize("compiled", [False, True], ids=["eager", "compiled"])
 def test_groups(compiled: bool) -> None:
     a = Parameter(Tensor([1.0]), name="a")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-from tvmgraph.common import dtype, initializer, seed
+from tvmgraph.common import dtype, initializer, np_dtype, seed
 from tvmgraph.common.dtype import dtype_to_nptype, dtype_to_pytype, pytype_to_dtype
 from tvmgraph.common.mutable import mutable
 from tvmgraph.common.seed import get_seed, set_seed
@@ -22,5 +22,5 @@ def __getattr__(name: str) -> Any:
 
 __all__ = [
     "Parameter", "ParameterTuple", "Tensor", "dtype", "dtype_to_nptype", "dtype_to_pytype",
-    "get_seed", "initializer", "mutable", "pytype_to_dtype", "seed", "set_seed",
+    "get_seed", "initializer", "mutable", "np_dtype", "pytype_to_dtype", "seed", "set_seed",
 ]  # fmt: skip

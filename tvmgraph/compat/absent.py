@@ -60,7 +60,7 @@ ABSENT: Mapping[str, tuple[str, ...]] = {
         "get_world_size", "hastype", "in_dict", "inplace_sigmoid", "is_tensor_bool_cond",
         "isconstant", "is_", "is_not", "is_available", "is_initialized", "linalg_ops", "list_equal",
         "list_len", "make_dict", "make_list", "make_slice", "make_tuple", "merge", "not_in_dict",
-        "other_ops", "pyboost_inner_prim", "reduce", "reduced_shape", "scalar_cast", "signature",
+        "other_ops", "pyboost_inner_prim", "reduce", "reduced_shape", "scalar_cast",
         "switch", "tail", "tensor_operator_registry", "tuple_equal", "tuple_len", "tuple_reversed",
         "vm_impl_registry", "broadcast",
     ),

@@ -279,6 +279,27 @@ def twice(x: object) -> tuple[object, ...]:
     return tuple(x) if isinstance(x, (tuple, list)) else (x, x)
 
 
+def check_input_format(input_param: str) -> str:
+    """Returns the layout of images, which is ``"NCHW"``.
+
+    Raises:
+        ArgumentError: if it is another one.
+    """
+    return check_string(input_param, ("NCHW",), "data format")
+
+
+def _expand_tuple(n_dimensions: int) -> Callable[[object], tuple[int, ...]]:
+    """Returns a function that makes a tuple of this length of an int, and checks other tuples."""
+
+    def convert(m: object) -> tuple[int, ...]:
+        items = m if isinstance(m, tuple) else (m,) * n_dimensions
+        if len(items) != n_dimensions or any(type(i) is not int for i in items):
+            _reject(DTypeError, "value", None, f"an int or {n_dimensions} of them", m)
+        return items
+
+    return convert
+
+
 class _Checks(type):
     """Finds every check of the module as an attribute of the class."""
 

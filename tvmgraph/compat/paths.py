@@ -39,9 +39,9 @@ _TRANSFORMS = ("dataset.vision", "dataset.transforms")
 #: Path -> rooms that are searched for its names, in order; all below ``tvmgraph``.
 PATHS: dict[str, tuple[str, ...]] = {
     "_checkparam": ("compat.checkparam",),
-    "_c_expression": ("compat.private",),
+    "_c_expression": ("compat.private", "compat.random_arrays"),
     "_extends": ("compat.private",),
-    "_extends.parse": ("compat.private",),
+    "_extends.parse": ("compat.private", "compat.compiler_names"),
     "common._grad_function": ("compat.private",),
     "common._stub_tensor": ("compat.private",),
     "common._pijit_context": ("compat.private",),
@@ -108,7 +108,7 @@ PATHS: dict[str, tuple[str, ...]] = {
     "ops.auto_generate": _GENERATED,
     "ops.auto_generate.gen_ops_def": _GENERATED,
     "ops.auto_generate.gen_ops_prim": _GENERATED,
-    "ops.composite.base": ("compat.composite",),
+    "ops.composite.base": ("compat.composite", "compat.compiler_names"),
     "ops.function": ("ops",),
     "ops.functional_overload": ("compat.mint", "ops"),
     "ops.functional": ("compat.functional",),
@@ -119,6 +119,7 @@ PATHS: dict[str, tuple[str, ...]] = {
     "ops.operations._sequence_ops": ("compat.inner_ops",),
     "ops.operations.manually_defined": ("compat.primitives", "compat.functional"),
     "ops.primitive": ("compat.primitives.base",),
+    "ops.signature": ("compat.compiler_names",),
     "ops.communication": ("compat.mint.distributed",),
     "parallel": ("compat.parallel", "distributed.api", "distributed.context", "train.parallel"),
     "parallel._auto_parallel_context": ("compat.private",),

@@ -25,15 +25,13 @@ from tvmgraph.jit.function import JitFunction
 from tvmgraph.nn.cell import Cell
 
 T = TypeVar("T")
-#: Settings of MindSpore's compiler: taken, without effect.
-compile_config = SimpleNamespace()
 #: Functions that MindSpore's pipelines register and zoos add signatures to.
 grad_scale, shard_grad_scale = (
     MultitypeFuncGraph("grad_scale"),
     MultitypeFuncGraph("shard_grad_scale"),
 )
 #: What MindSpore's operators return before they are computed; here they are computed at once.
-StubTensor = Tensor
+StubTensor = TensorPy = Tensor
 #: Whether MindSpore was built to write no files of its own.
 security = SimpleNamespace(enable_security=lambda: False)
 
@@ -160,30 +158,6 @@ def hwc_to_chw(img: np.ndarray) -> np.ndarray:
             at=user_source(),
         )  # fmt: skip
     return img if img.ndim == 2 else img.transpose(2, 0, 1).copy()
-
-
-def _random_normal(seed: int, data: np.ndarray, mean: float, sigma: float) -> None:
-    """Fills an array with normally distributed numbers.
-
-    Args:
-        seed: What they depend on.
-        data: The array.
-        mean: Their mean.
-        sigma: Their standard deviation.
-    """
-    data[...] = np.random.default_rng(seed).normal(mean, sigma, data.shape)
-
-
-def _random_uniform(seed: int, data: np.ndarray, a: float, b: float) -> None:
-    """Fills an array with numbers between two limits.
-
-    Args:
-        seed: What they depend on.
-        data: The array.
-        a: The lower limit.
-        b: The upper limit.
-    """
-    data[...] = np.random.default_rng(seed).uniform(a, b, data.shape)
 
 
 def _get_cache_prim(primitive: object) -> object:

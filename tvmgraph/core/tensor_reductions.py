@@ -262,7 +262,7 @@ class TensorReductions:
     def max(self, *args: object, **kwargs: object) -> Any:
         """Largest element over an axis.
 
-        ``max()`` and ``max(axis=..., keepdims=False, *, initial=None, where=None)`` return the
+        ``max()`` and ``max(axis=..., keepdims=False, *, initial=None, where=True)`` return the
         values, ``max(dim, keepdim=False)`` and ``max(axis=..., return_indices=True)`` also their
         indices; see :func:`tvmgraph.ops.max` and :func:`tvmgraph.ops.amax`.
 

@@ -16,6 +16,9 @@ from tvmgraph.jit.signature import check_specs
 if TYPE_CHECKING:
     from tvmgraph.nn.cell import Cell
 
+#: Flags by which MindSpore programs choose the type that a cell computes in.
+_PRECISIONS = {"fp16": dtypes.float16, "bf16": dtypes.bfloat16, "fp32": dtypes.float32}
+
 
 class SettingMethods:
     """The part of Cell that changes how it computes."""
@@ -75,9 +78,17 @@ class SettingMethods:
         return self.jit_config.jit_config_dict if self.jit_config else {}
 
     def add_flags(self, **flags: object) -> Self:
-        """Sets flags that can be read as attributes."""
+        """Sets flags that can be read as attributes; ``fp16=True`` is :meth:`to_float`'s float16.
+
+        Args:
+            flags: The flags. ``fp16``, ``bf16`` and ``fp32`` that are true choose the type that
+                this cell alone computes in.
+        """
         before_change(self)
         self._flags.update(flags)
+        for flag, dtype in _PRECISIONS.items():
+            if flags.get(flag):
+                object.__setattr__(self, "_to_float", dtype)
         bump_epoch()
         return self
 

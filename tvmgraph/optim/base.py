@@ -15,7 +15,7 @@ from tvmgraph.core.tensor import Tensor
 from tvmgraph.errors import ArgumentError, DTypeError, ShapeError, either
 from tvmgraph.nn.cell import Cell
 from tvmgraph.optim._checks import above_zero, reject
-from tvmgraph.optim.groups import Setting, settings_of
+from tvmgraph.optim.groups import IteratorLearningRate, Setting, settings_of
 from tvmgraph.optim.members import Members
 from tvmgraph.optim.schedule import LearningRateSchedule
 
@@ -331,6 +331,8 @@ class Optimizer(Members):
     def get_lr_parameter(self, param: Any) -> Any:
         """Returns the learning rate (a Parameter or schedule) of one or several parameters.
 
+        That of a list of rates is the Parameter that holds them.
+
         Args:
             param: A Parameter, or a list of them.
 
@@ -341,7 +343,7 @@ class Optimizer(Members):
             return [self.get_lr_parameter(p) for p in param]
         for s in self._settings:
             if s.param is param:
-                return s.lr
+                return s.lr.learning_rate if isinstance(s.lr, IteratorLearningRate) else s.lr
         reject(ArgumentError, self.cls_name, f"parameter {param.name!r} is not trained by it")
 
     def set_lr(self, value: float) -> None:

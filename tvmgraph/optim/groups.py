@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -122,7 +122,8 @@ def settings_of(
 
     Raises:
         DTypeError: if an entry is neither Parameter nor dict.
-        ArgumentError: if there is none, one comes twice, or a group has an unknown key.
+        ArgumentError: if there is none, one comes twice, a group has an unknown key, or lists of
+            learning rates differ in length.
     """
     if isinstance(parameters, (Tensor, str, dict)) or not isinstance(parameters, Iterable):
         kind = TypeOrValueError if parameters is None else DTypeError
@@ -152,7 +153,7 @@ def settings_of(
             order = list(group["order_params"])
         else:
             found += _read_group(op, group, number, default, decay)
-    return _ordered(op, _distinct(op, found), order), True
+    return _ordered(op, _of_one_length(op, _distinct(op, found)), order), True
 
 
 def _check_group(op: str, group: Mapping[str, object]) -> None:
@@ -192,6 +193,21 @@ def _distinct(op: str, settings: list[Setting]) -> list[Setting]:
                    f"parameter {s.param.name!r} is given twice")  # fmt: skip
         seen.add(id(s.param))
     return settings
+
+
+def _of_one_length(op: str, settings: list[Setting]) -> list[Setting]:
+    """Makes lists of numbers beside lists: MindSpore's checkpoints and programs have them so."""
+    lists = [s.lr.learning_rate for s in settings if isinstance(s.lr, IteratorLearningRate)]
+    if len({rates.shape for rates in lists}) > 1:
+        reject(ArgumentError, op, "lists of learning rates must have the same length",
+               " and ".join(sorted({f"{rates.shape[0]}" for rates in lists})))  # fmt: skip
+    if not lists:
+        return settings
+    made = {
+        id(s.lr): IteratorLearningRate(F.broadcast_to(s.lr, lists[0].shape), s.lr.name)
+        for s in settings if isinstance(s.lr, Parameter)
+    }  # fmt: skip
+    return [replace(s, lr=made.get(id(s.lr), s.lr)) for s in settings]
 
 
 def _ordered(op: str, settings: list[Setting], order: Sequence[Parameter] | None) -> list[Setting]:

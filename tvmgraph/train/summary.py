@@ -77,7 +77,8 @@ class HistogramSummary(_Summary):
 
 def _check(plugin: str, name: object, value: object) -> None:
     if not isinstance(name, str) or not name:
-        reject(ArgumentError, f"{plugin} summary", f"name must be a text, not {name!r}")
+        kind = ArgumentError if name == "" else DTypeError
+        reject(kind, f"{plugin} summary", f"name must be a text, not {name!r:.60}")
     if not isinstance(value, Tensor):
         reject(DTypeError, f"{plugin} summary", f"value must be a Tensor, not {value!r:.60}")
     if plugin == "image" and (value.ndim != 4 or value.shape[1] not in (1, 3)):
@@ -141,6 +142,10 @@ class SummaryRecord:
         num_process: int = 32, network: object = None, max_file_size: int | None = None,
         raise_exception: bool = False, export_options: dict[str, str] | None = None,
     ) -> None:  # fmt: skip
+        if not isinstance(log_dir, (str, Path)) or log_dir == "":
+            self._reject(f"log_dir is {log_dir!r}", "the path of a folder")
+        if not isinstance(raise_exception, bool):
+            self._reject(f"raise_exception is {raise_exception!r}", "a bool")
         if export_options not in (None, {}, {"tensor_format": "npy"}):
             self._reject(f"export_options is {export_options!r}", '{"tensor_format": "npy"}')
         self.log_dir = str(Path(log_dir).resolve())

@@ -186,6 +186,8 @@ StandardLaplace | seed=0, seed2=0 | shape | F.standard_laplace(H.ints(shape),
 StandardNormal | seed=0, seed2=0 | shape | F.standard_normal(H.ints(shape), self.stream)
 TruncatedNormal | dtype=float32, seed=0, seed2=0 | shape | H.truncated_normal(shape, dtype,
   self.stream)
+Uniform | minval=0.0, maxval=1.0, seed=0, offset=0 | x | F.cast(minval + (maxval - minval)
+  * F.rand(*x.shape, dtype=float32, seed=self.stream), x.dtype)
 UniformInt | seed=0, seed2=0 | shape, minval, maxval | F.randint(int(minval), int(maxval),
   H.ints(shape), self.stream, dtype=int32)
 UniformReal | seed=0, seed2=0 | shape | F.rand(*H.ints(shape), dtype=float32,
@@ -221,6 +223,7 @@ ApplyRMSProp | use_locking=False
 Assert | summarize: int = 3 | condition, input_data | H.assert_(condition, input_data)
 Assign | | variable, value | F.assign(variable, value)
 AssignAdd | | variable, value | F.assign_add(variable, value)
+InplaceAddExt | | input, other, alpha=1 | input.add_(other, alpha=alpha)
 AssignSub | | variable, value | F.assign_sub(variable, value)
 ForiLoop | | lower, upper, loop_func, init_val, unroll=True
   | H.fori_loop(lower, upper, loop_func, init_val)
