@@ -388,9 +388,15 @@ def _extreme_arguments(
     keepdim: bool = False,
     keep_dims: bool = False,
     initial: object = None,
-    where: object = None,
+    where: object = True,
     return_indices: bool = False,
 ) -> tuple[AxisLike | None, bool, object, object, bool]:
+    if isinstance(initial, TensorReductions) or where is None or type(return_indices) is not bool:
+        raise DTypeError(
+            "initial must be a number, where a bool or Tensor, return_indices a bool",
+            op="Tensor.max", got=f"{initial=!r:.40}, {where=!r:.40}, {return_indices=!r:.40}",
+            at=user_source(),
+        )  # fmt: skip
     where = None if where is True else where
     kept = keepdims or keepdim or keep_dims
     return (dim if axis is None else axis), kept, initial, where, return_indices
