@@ -11,12 +11,15 @@ from typing import Any
 
 import numpy as np
 import pytest
+import tvm
 
 import tvmgraph as ms
 from tvmgraph import Tensor, ops
 from tvmgraph.autodiff.reverse import reverse
 from tvmgraph.backend.cpu import schedule as cpu
 from tvmgraph.backend.cpu.schedule import schedule_func
+from tvmgraph.backend.passes import run_passes
+from tvmgraph.backend.target import make_target
 from tvmgraph.capture import capture
 from tvmgraph.compiler.build import blame
 from tvmgraph.config.options import CompileOptions
@@ -24,11 +27,13 @@ from tvmgraph.export import to_onnx
 from tvmgraph.graph import Graph, check, parse
 from tvmgraph.graph import simplify as passes
 from tvmgraph.graph.text import canonical_text
+from tvmgraph.lowering import lower_many
 from tvmgraph.onnx import load
 from tvmgraph.passes.attention import fuse_attention
 from tvmgraph.passes.freeze import arrange, freeze
 from tvmgraph.passes.recompute import recompute_cheap
 from tvmgraph.passes.run import run_graph_passes
+from tvmgraph.passes.table import Stage, chosen
 from tvmgraph.view.model import model_of
 
 DEPTH = 100
@@ -297,3 +302,32 @@ def test_who_is_to_blame_is_asked_once_per_kind_of_node():
     error = blame(graph, RuntimeError("none"), tried.append)
     assert [g.nodes[0].op.name for g in tried] == ["mul", "exp"]
     assert "every operator compiles alone" in str(error)
+
+
+@tvm.ir.instrument.pass_instrument
+class _Sizes:
+    """Notes the functions of every module whose groups of calls become kernels."""
+
+    def __init__(self) -> None:
+        self.found: list[int] = []
+
+    def run_before_pass(self, mod: tvm.IRModule, info: Any) -> None:
+        if info.name == "FuseTIR":
+            self.found.append(len(mod.functions))
+
+
+def test_functions_of_one_module_are_fused_together() -> None:
+    """A pass over the whole module for each of them took most of the time of a large one."""
+
+    def joined(x):
+        return ops.exp(x).mean(-1), ops.exp(-x).mean(-1)
+
+    sizes, count = _Sizes(), 12
+    arguments = [Tensor(np.ones((32 * rows, 32), np.float32)) for rows in range(2, 2 + count)]
+    graphs = {f"f{x.shape[0]}": capture(joined, (x,), {}).graph for x in arguments}
+    options = CompileOptions(native=False)
+    with make_target(), tvm.transform.PassContext(opt_level=3, instruments=[sizes]):
+        mod = run_passes(lower_many(graphs), chosen(Stage.RELAX, options), options)
+    kernels = [f for f in mod.functions.values() if isinstance(f, tvm.tirx.PrimFunc)]
+    assert len(kernels) == count
+    assert len([n for n in sizes.found if n > count]) == 2, sizes.found  # TVM's fusion, and ours

@@ -77,11 +77,20 @@ def fuse_and_trace(
         bindings it replaces.
     """
     order: dict[str, list[list[int]]] = {}
-    for gv, function in list(mod.functions.items()):
+    fused: dict[ir.GlobalVar, relax.Function] = {}
+    builder = relax.BlockBuilder(mod)  # one for all functions: it looks through the whole module
+    for gv, function in mod.functions.items():
         if isinstance(function, relax.Function):
             fuser = _Fuser(mod, function, settings, model)
-            mod = fuser.run(gv)
+            found = fuser.run(builder)
+            if found is not None:
+                fused[gv] = found
             order[str(gv.name_hint)] = fuser.order
+    if fused:
+        mod = builder.get()
+        for gv, function in fused.items():
+            mod[gv] = function
+        mod = _T.FuseTIR()(_T.Normalize()(mod))
     return _T.DeadCodeElimination()(mod), order
 
 
@@ -107,8 +116,12 @@ class _Fuser:
         #: new value, and a kernel that does more than the update cannot write in their place.
         self.replaced = {param for _, param in writes_of(function)}
 
-    def run(self, gv: tvm.ir.GlobalVar) -> tvm.IRModule:
-        """Returns the module with the kernels of this function fused."""
+    def run(self, builder: relax.BlockBuilder) -> relax.Function | None:
+        """Returns the function with calls of fused kernels, or None where nothing is fused.
+
+        Args:
+            builder: Gets the fused kernels, each as a function that calls its parts.
+        """
         blocks = self.function.body.blocks
         if len(blocks) == 1 and isinstance(blocks[0], relax.DataflowBlock):
             self._read(blocks[0])
@@ -116,11 +129,10 @@ class _Fuser:
         if all(len(g.units) == 1 for g in groups):
             bindings = [b for block in blocks for b in block.bindings]
             self.order = [[i] for i, b in enumerate(bindings) if _calls_kernel(b.value)]
-            return self.mod
-        body = relax.SeqExpr([relax.DataflowBlock(self._rewrite(groups))], self.function.body.body)
+            return None
         old = self.function
-        self.mod[gv] = relax.Function(old.params, body, old.ret_ty, old.is_pure, old.attrs)
-        return _T.FuseTIR()(_T.Normalize()(self.mod))
+        body = relax.SeqExpr([relax.DataflowBlock(self._rewrite(groups, builder))], old.body.body)
+        return relax.Function(old.params, body, old.ret_ty, old.is_pure, old.attrs)
 
     # ---- reading the function ---------------------------------------------------------------
 
@@ -303,13 +315,12 @@ class _Fuser:
         fused = _T.FuseTIR()(builder.get())
         return next(f for v, f in fused.functions.items() if str(v.name_hint).startswith("fusion"))
 
-    def _rewrite(self, groups: list[_Group]) -> list[relax.Binding]:
+    def _rewrite(self, groups: list[_Group], builder: relax.BlockBuilder) -> list[relax.Binding]:
         """The bindings of the function with every group as one call."""
         large = [g for g in groups if len(g.units) > 1]
         member = {u.index: g for g in large for u in g.units}
         done: set[int] = set()
         bindings: list[relax.Binding] = []
-        builder = relax.BlockBuilder(self.mod)
         waiting = list(reversed(range(len(self.bindings))))  # no recursion: chains may be long
         while waiting:
             i = waiting[-1]
@@ -326,7 +337,6 @@ class _Fuser:
             if group is not None or _calls_kernel(self.bindings[i].value):
                 self.order.append(sorted(indices))
             bindings.extend([self.bindings[i]] if group is None else self._call(group, builder))
-        self.mod = builder.get()
         return bindings
 
     def _call(self, group: _Group, builder: relax.BlockBuilder) -> list[relax.VarBinding]:
