@@ -9,11 +9,12 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
+import tvmgraph as ms
 from tvmgraph import COOTensor, CSRTensor, Tensor, dataset, nn, ops
 from tvmgraph.dataset import audio, vision
 from tvmgraph.errors import DTypeError, ShapeError
 from tvmgraph.experimental import optim
-from tvmgraph.train import Model
+from tvmgraph.train import DatasetHelper, Model
 
 LINE = Tensor(np.ones(3, np.float32))
 IMAGE = Tensor(np.ones((1, 2, 8, 8), np.float32))
@@ -27,6 +28,14 @@ MISTAKES: dict[str, tuple[Callable[[], object], type[Exception]]] = {
     "a tensor to begin with": (lambda: LINE.min(initial=LINE), TypeError),
     "no elements to compare": (lambda: LINE.max(axis=0, where=None), TypeError),
     "an int as a flag of indices": (lambda: LINE.max(axis=0, return_indices=1), TypeError),
+    "a shape of two axes": (lambda: ops.zeros(Tensor([[2, 3], [4, 5]])), TypeError),
+    "NaN as an integer": (lambda: Tensor((1, np.nan), ms.int64), TypeError),
+    "a complex number as an integer": (lambda: Tensor((1, 2j), ms.int64), TypeError),
+    "directions of other shapes": (lambda: ms.jvp(ops.exp, LINE, (LINE, LINE)), TypeError),
+    "a set of factors": (lambda: nn.MSSSIM(power_factors={0.5}), TypeError),
+    "an int as a sink mode": (lambda: DatasetHelper([], dataset_sink_mode=1), TypeError),
+    "a bool as a sink size": (lambda: DatasetHelper([], sink_size=True), TypeError),
+    "a negative sink size": (lambda: DatasetHelper([], sink_size=-2), ValueError),
     "a tensor as a length": (lambda: ops.hamming_window(LINE), TypeError),
     "no image": (lambda: ops.conv2d(None, IMAGE), AttributeError),
     "no tensor": (lambda: ops.argmax(None), AttributeError),

@@ -472,6 +472,35 @@ def test_optimizer_step(op: Any, arguments: Any, reference: Any, compiled: bool)
         np.testing.assert_allclose(p.asnumpy(), e, rtol=1e-5)
 
 
+@pytest.mark.parametrize(
+    ("op", "slots", "more"),
+    [(ops.ApplyAdagradV2(1e-6), 1, ()), (ops.ApplyRMSProp(), 2, (0.9, 0.8, 1e-6))],
+    ids=["adagrad", "rms_prop"],
+)
+def test_a_step_is_computed_in_the_type_of_the_parameter(op: Any, slots: int, more: Any) -> None:
+    found = []
+    for dtype in (np.float16, np.float32):
+        ps = parameters([1.0, 2.0], *[[0.1, 0.1]] * slots)
+        op(*ps, Tensor(0.1), Tensor(np.float16([0.1, 3.3]).astype(dtype)), *more)
+        found.append(ps[0].asnumpy())
+    np.testing.assert_allclose(*found, rtol=1e-6)
+
+
+def test_the_median_of_no_elements() -> None:
+    for dtype, expected in ((ms.float32, np.nan), (ms.int16, 0)):
+        nothing = Tensor(np.zeros((2, 0, 3)), dtype)
+        for ignore_nan in (False, True):
+            value, index = ops.Median(global_median=True, ignore_nan=ignore_nan)(nothing)
+            np.testing.assert_equal(value.item(), expected)
+            assert (value.dtype, index.item()) == (dtype, 0)
+
+
+def test_addition_in_place() -> None:
+    y = Tensor([1.0, 2.0])
+    ops.auto_generate.InplaceAddExt()(y, Tensor([1.0, 1.0]), 2)
+    assert y.asnumpy().tolist() == [3.0, 4.0]
+
+
 def test_adam_step() -> None:
     w, m, v = parameters([1.0, 2.0], [0.0, 0.0], [0.0, 0.0])
     for t in (1, 2):

@@ -312,6 +312,21 @@ def _seen(sink: bool, size: int, epochs: int) -> _Seen:
     return seen
 
 
+def test_a_data_set_is_what_does_what_data_sets_do() -> None:
+    model, data = linear()
+
+    class Mine:
+        create_tuple_iterator = staticmethod(data.create_tuple_iterator)
+        get_dataset_size = staticmethod(data.get_dataset_size)
+        get_init_step = staticmethod(data.get_init_step)
+
+    before = model.eval(data)["mse"]
+    model.train(2, Mine())
+    assert model.eval(Mine())["mse"] < before
+    with pytest.raises(DTypeError, match="the dataset is a list"):
+        model.train(1, [])
+
+
 def test_sink_size_is_the_length_of_an_epoch() -> None:
     seen = _seen(True, 2, 3)  # an epoch goes on where the last one ended
     assert seen.steps == [

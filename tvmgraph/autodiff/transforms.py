@@ -27,12 +27,12 @@ from tvmgraph.core.op import F
 from tvmgraph.core.parameter import Parameter
 from tvmgraph.core.state import call_user
 from tvmgraph.core.tensor import Tensor
-from tvmgraph.errors import ArgumentError, ShapeError, user_source
+from tvmgraph.errors import ArgumentError, ShapeError, either, user_source
 
 
 def _check_like(op: str, given: Sequence[Tensor], wanted: Sequence[Tensor]) -> None:
     if [g.shape for g in given] != [w.shape for w in wanted]:
-        raise ShapeError(
+        raise either(ShapeError, TypeError)(
             "v must have the shapes it is multiplied with", op=op, at=user_source(),
             got=f"v={[g.shape for g in given]}, wanted={[w.shape for w in wanted]}",
         )  # fmt: skip

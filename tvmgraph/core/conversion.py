@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from tvmgraph.dtypes import DType
-from tvmgraph.errors import ArgumentError, user_source
+from tvmgraph.errors import ArgumentError, either, user_source
 
 
 def integer_bounds(dtype: np.dtype) -> tuple[int, int]:
@@ -85,14 +85,18 @@ def require_fit(source: np.ndarray, dtype: DType, data: object) -> None:
         data: What the user wrote, for the message.
 
     Raises:
-        ArgumentError: if it cannot.
+        ArgumentError: if it cannot; of NaN, infinities and complex numbers a TypeError, too.
     """
     low, end = integer_bounds(dtype.numpy)
-    with np.errstate(invalid="ignore"):
-        fits = (source > low - 1) & (source < end) if source.dtype.kind != "c" else True
+    if source.dtype.kind == "c":
+        fits = source.imag == 0
+    else:
+        with np.errstate(invalid="ignore"):
+            fits = (source > low - 1) & (source < end)
     if not np.all(fits):
         wrong = source[~np.asarray(fits)].flat[0]
-        raise ArgumentError(
+        finite = source.dtype.kind != "c" and np.isfinite(wrong)
+        raise (ArgumentError if finite else either(ArgumentError, TypeError))(
             f"{wrong} does not fit {dtype.name}, which holds {low} to {end - 1}",
             op="Tensor", got=f"input_data={data!r:.60}", at=user_source(),
             fix="use a wider dtype, or ops.cast for the nearest number",

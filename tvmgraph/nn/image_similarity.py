@@ -9,7 +9,7 @@ import numpy as np
 from tvmgraph import dtypes
 from tvmgraph.core.op import F
 from tvmgraph.core.tensor import Tensor
-from tvmgraph.errors import ShapeError
+from tvmgraph.errors import DTypeError, ShapeError
 from tvmgraph.nn._checks import positive, real, reject, same_images
 from tvmgraph.nn.cell import Cell
 
@@ -121,6 +121,9 @@ class MSSSIM(SSIM):
                  filter_size: int = 11, filter_sigma: float = 1.5, k1: float = 0.01,
                  k2: float = 0.03) -> None:  # fmt: skip
         super().__init__(max_val, filter_size, filter_sigma, k1, k2)
+        if not isinstance(power_factors, (tuple, list)):
+            reject(DTypeError, "MSSSIM",
+                   f"power_factors cannot be a {type(power_factors).__name__}")  # fmt: skip
         self.power_factors = tuple(real("MSSSIM", "power_factors", p) for p in power_factors)
 
     def construct(self, img1: Tensor, img2: Tensor) -> Tensor:

@@ -22,6 +22,9 @@ from tvmgraph.train.metrics.basic import Loss, reject
 from tvmgraph.train.metrics.more import metrics_of
 from tvmgraph.train.parallel import AutoParallel, Shared, begin
 
+#: What a data set of somebody else must have.
+_METHODS = ("create_tuple_iterator", "get_dataset_size", "get_init_step")
+
 
 class Model(Shown):
     """Trains, evaluates and applies a network.
@@ -222,7 +225,7 @@ class Model(Shown):
                 return
 
     def _parameters(self, mode: str, data: object, hooks: Callbacks, epochs: int) -> RunArguments:
-        if not isinstance(data, Dataset):
+        if not isinstance(data, Dataset) and not _is_dataset(data):
             reject(
                 either(DTypeError, AttributeError),
                 f"Model.{mode}",
@@ -320,6 +323,11 @@ def _sink_size(op: str, sink: bool, size: object) -> int | None:
         reject(ArgumentError, op, f"sink_size must be a positive int or -1, not {size!r}",
                "-1 takes the whole dataset in every epoch")  # fmt: skip
     return size if sink and size > 0 else None
+
+
+def _is_dataset(data: object) -> bool:
+    """Whether an object that is none of the package's data sets does what they do."""
+    return all(hasattr(data, method) for method in _METHODS)
 
 
 def _epochs_of(data: Dataset, epochs: int, size: int | None) -> Iterator[Iterable[object]]:

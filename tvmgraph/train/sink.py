@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from tvmgraph.compat.checkparam import check_bool, check_is_int
 from tvmgraph.config.settings import JitConfig
 from tvmgraph.dataset.base import Dataset
 from tvmgraph.errors import ArgumentError, user_source
@@ -67,10 +68,18 @@ class DatasetHelper:
         dataset_sink_mode: Kept for MindSpore programs: batches are handed over one by one.
         sink_size: Batches of an epoch; -1 takes all.
         epoch_num: Number of epochs, kept for MindSpore programs.
+
+    Raises:
+        DTypeError: if ``dataset_sink_mode`` is no bool or ``sink_size`` no int.
+        ArgumentError: if ``sink_size`` is neither -1 nor positive.
     """
 
     def __init__(self, dataset: Dataset, dataset_sink_mode: bool = True, sink_size: int = -1,
                  epoch_num: int = 1) -> None:  # fmt: skip
+        check_bool(dataset_sink_mode, "dataset_sink_mode", "DatasetHelper")
+        if check_is_int(sink_size, "sink_size", "DatasetHelper") < -1 or sink_size == 0:
+            raise ArgumentError(f"sink_size must be -1 or positive, not {sink_size}",
+                                op="DatasetHelper", at=user_source())  # fmt: skip
         self.dataset, self._sink, self._size = dataset, dataset_sink_mode, sink_size
         self.epoch_num = epoch_num
 

@@ -107,8 +107,11 @@ def lp_norm(x: Tensor, axis: AxisLike, p: int, keep_dims: bool, epsilon: float) 
 def median(
     x: Tensor, global_median: bool, axis: int, keep_dims: bool, ignore_nan: bool
 ) -> tuple[Tensor, Tensor]:
-    """Median and its index, over one axis or all elements."""
+    """Median and its index, over one axis or all elements; that of no elements is NaN, or 0."""
     fn = F.nanmedian if ignore_nan else F.median
+    if global_median and not x.size:
+        nothing = math.nan if x.dtype.is_float else 0
+        return F.full((), nothing, dtype=x.dtype), F.zeros((), dtypes.int64)
     return fn(F.reshape(x, (-1,)), 0) if global_median else fn(x, axis, keep_dims)
 
 
@@ -332,6 +335,7 @@ def apply_proximal_adagrad(
     var: Tensor, accum: Tensor, lr: NumberLike, l1: NumberLike, l2: NumberLike, grad: Tensor
 ) -> tuple[Tensor, Tensor]:
     """Adagrad with proximal steps."""
+    grad = F.cast(grad, var.dtype)
     a = F.assign_add(accum, F.square(grad))
     rate = lr / F.sqrt(a)
     F.assign(var, proximal(var - grad * rate, rate, l1, l2))

@@ -102,6 +102,7 @@ def apply_rms_prop(
     epsilon: NumberLike,
 ) -> Tensor:
     """RMSProp: divides by the root of a running mean of squares."""
+    grad = F.cast(grad, var.dtype)
     s = F.assign(mean_square, mean_square * rho + F.square(grad) * (1 - rho))
     a = F.assign(moment, moment * momentum + grad * learning_rate / F.sqrt(s + epsilon))
     return F.assign_sub(var, a)
@@ -128,6 +129,7 @@ def apply_adagrad(
     epsilon: float = 0.0,
 ) -> tuple[Tensor, Tensor]:
     """Adagrad: divides by the root of the sum of squares."""
+    grad = F.cast(grad, var.dtype)  # before it is multiplied by numbers, which do not widen it
     a = F.assign_add(accum, F.square(grad)) if update_slots else accum
     F.assign_sub(var, grad * lr / (F.sqrt(a) + epsilon if epsilon else F.sqrt(a)))
     return values_of(var, accum)

@@ -150,6 +150,9 @@ def int_tuple(value: Any, op: str, name: str = "shape") -> tuple[Any, ...]:
     if value.__class__ is tuple and all([v.__class__ is int for v in value]):
         return value
     if isinstance(value, Tensor):
+        if value.ndim > 1:
+            raise bad(DTypeError, f"{name} has one axis, not {value.ndim}", op,
+                      f"{name}={value.type}")  # fmt: skip
         value = value.asnumpy().reshape(-1).tolist()
     items = value if is_sequence(value) else (value,)
     return tuple([v if isinstance(v, Dim) else as_int(v, op, name) for v in items])
