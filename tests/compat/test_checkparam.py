@@ -21,6 +21,7 @@ GOOD = [
     (_calculate_correct_fan, ((3, 4, 5), "fan_in"), 20),
     (_checkparam.check_input_format, ("NCHW",), "NCHW"),
     (_checkparam._expand_tuple(2), (5,), (5, 5)),
+    (_checkparam.twice, ([3, 4],), (3, 4)),
 ]
 BAD = [
     (Validator.check_positive_int, (0, "size", "Net"), ArgumentError, "greater than 0"),
@@ -36,6 +37,7 @@ BAD = [
     (_checkparam.check_input_format, ("NHWC",), ArgumentError, "data format"),
     (_checkparam._expand_tuple(2), ((1, 2, 3),), DTypeError, "2 of them"),
     (_checkparam._expand_tuple(2), (True,), DTypeError, "an int or 2"),
+    (_checkparam.twice, (0.5,), DTypeError, "an int or 2"),
 ]
 
 

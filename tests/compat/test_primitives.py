@@ -361,7 +361,7 @@ def test_multitype_without_a_match() -> None:
 def test_multitype_in_a_compiled_hyper_map() -> None:
     clip = C.MultitypeFuncGraph("clip")
 
-    @clip.register("Number", "Tensor")
+    @clip.register(ms.common.dtype.number, "Tensor")
     def clip_one(limit: float, g: Tensor) -> Tensor:
         return ops.minimum(g, limit)
 

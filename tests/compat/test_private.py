@@ -13,6 +13,7 @@ import tvmgraph as ms
 from tvmgraph import Parameter, Tensor, nn, ops
 from tvmgraph._c_expression import _truncated_normal, get_code_extra, security  # pyright: ignore
 from tvmgraph._extends.parse import compile_config  # pyright: ignore
+from tvmgraph._extends.parse.standard_method import ms_len  # pyright: ignore
 from tvmgraph.common import np_dtype
 from tvmgraph.common._grad_function import _Function  # pyright: ignore
 from tvmgraph.common._pijit_context import PIJitCaptureContext  # pyright: ignore
@@ -158,6 +159,7 @@ def test_settings_of_the_compiler_are_taken() -> None:
     assert compile_config.CHECK_BPROP == "" and not security.enable_security()
     written = make_sig("value", sig_rw.RW_WRITE, dtype=sig_dtype.T)
     assert (written.name, written.rw, written.dtype) == ("value", "RW_WRITE", "T")
+    assert ms_len((1, 2)) == 2
     assert core(loop_can_unroll=True)(constant_inside)(Tensor(2.0)).item() == 28
 
 

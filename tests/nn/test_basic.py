@@ -10,7 +10,7 @@ import pytest
 
 import tvmgraph as ms
 from tests.nn.helpers import close, rand, t
-from tvmgraph import Tensor, nn
+from tvmgraph import Tensor, nn, ops
 from tvmgraph.common import set_seed
 from tvmgraph.errors import ArgumentError, DTypeError, OutOfRangeError, ShapeError
 
@@ -60,6 +60,12 @@ def test_to_float_computes_in_half_precision() -> None:
     assert net.weight.dtype is ms.float32
     expected = rand(2, 3) @ net.weight.asnumpy().T + net.bias.asnumpy()
     close(y.asnumpy().astype(np.float32), expected, rtol=1e-2, atol=1e-3)
+
+
+def test_an_activation_is_a_cell_or_an_operator() -> None:
+    for activation in ("relu", nn.ReLU(), ops.ReLU()):
+        net = nn.Dense(2, 1, Tensor([[1.0, 2.0]]), activation=activation)
+        assert net(Tensor([[1.0, -3.0]])).item() == 0.0
 
 
 def test_flags_choose_what_a_cell_computes_in() -> None:

@@ -39,6 +39,9 @@ def test_classification() -> None:
     np.testing.assert_allclose(updated(nn.Fbeta(2.0)).eval(), f2)
     top2 = np.mean([label in row.argsort()[-2:] for row, label in zip(SCORES, LABELS)])
     assert updated(nn.TopKCategoricalAccuracy(2)).eval() == pytest.approx(top2)
+    narrow = nn.Top1CategoricalAccuracy()  # labels need no column for classes that nobody has
+    narrow.update(Tensor([[0.1, 0.7, 0.2], [0.3, 0.2, 0.5]]), Tensor([[0, 1], [1, 0]]))
+    assert narrow.eval() == 0.5
     assert updated(nn.Top1CategoricalAccuracy()).eval() == updated(nn.Accuracy()).eval()
     matrix = updated(nn.ConfusionMatrix(3)).eval()
     assert matrix[1, 2] == ((LABELS == 1) & (FOUND == 2)).sum() and matrix.sum() == 40

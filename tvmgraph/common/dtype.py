@@ -37,6 +37,7 @@ complex_type = (complex64, complex128)
 signed_type = (*int_type, *float_type, *complex_type)
 number_type = (*int_type, *uint_type, *float_type, *complex_type)
 all_types = (bool_, *number_type)
+number = "Number"  # any of Python's, where a MultitypeFuncGraph registers a function
 
 
 def __getattr__(name: str) -> DType:

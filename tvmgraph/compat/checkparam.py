@@ -274,11 +274,6 @@ def args_type_check(
     return decorate
 
 
-def twice(x: object) -> tuple[object, ...]:
-    """Returns a pair as a tuple, or a single value two times."""
-    return tuple(x) if isinstance(x, (tuple, list)) else (x, x)
-
-
 def check_input_format(input_param: str) -> str:
     """Returns the layout of images, which is ``"NCHW"``.
 
@@ -292,12 +287,15 @@ def _expand_tuple(n_dimensions: int) -> Callable[[object], tuple[int, ...]]:
     """Returns a function that makes a tuple of this length of an int, and checks other tuples."""
 
     def convert(m: object) -> tuple[int, ...]:
-        items = m if isinstance(m, tuple) else (m,) * n_dimensions
+        items = tuple(m) if isinstance(m, (tuple, list)) else (m,) * n_dimensions
         if len(items) != n_dimensions or any(type(i) is not int for i in items):
             _reject(DTypeError, "value", None, f"an int or {n_dimensions} of them", m)
         return items
 
     return convert
+
+
+twice = _expand_tuple(2)
 
 
 class _Checks(type):

@@ -21,6 +21,8 @@ _SETTINGS = """AMP_ENABLE_ALL_FG AUTO_PASSES_OPTIMIZE_PATH BOOST_PARSE CHECK_BPR
 compile_config = SimpleNamespace(**dict.fromkeys(_SETTINGS.split(), ""))
 #: Gives functions flags that MindSpore's compiler reads.
 core = add_flags
+#: What MindSpore's compiler makes of ``len``.
+ms_len = len
 
 
 class Signature(NamedTuple):

@@ -41,6 +41,7 @@ PATHS: dict[str, tuple[str, ...]] = {
     "_checkparam": ("compat.checkparam",),
     "_c_expression": ("compat.private", "compat.random_arrays"),
     "_extends": ("compat.private",),
+    "_extends.parse.standard_method": ("compat.compiler_names",),
     "_extends.parse": ("compat.private", "compat.compiler_names"),
     "common._grad_function": ("compat.private",),
     "common._stub_tensor": ("compat.private",),

@@ -233,8 +233,12 @@ def same_images(op: Cls, img1: Tensor, img2: Tensor) -> None:
         img2: Images of the same shape.
 
     Raises:
-        ShapeError: if they have not the same four axes.
+        ShapeError: if they have not the same four axes; it is a type error, too.
+        DTypeError: if they have not the same dtype.
     """
+    if img1.dtype != img2.dtype:
+        reject(DTypeError, op, "both images must have the same dtype",
+               f"img1={img1.type}, img2={img2.type}")  # fmt: skip
     if img1.ndim != 4 or img1.shape != img2.shape:
-        reject(ShapeError, op, "both images must have the same 4 axes",
+        reject(either(ShapeError, TypeError), op, "both images must have the same 4 axes",
                f"img1={img1.type}, img2={img2.type}")  # fmt: skip

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 from tvmgraph import dtypes
@@ -34,18 +35,18 @@ def check_last_axis(op: str, x: Tensor, size: int, name: str) -> None:
                f"x={x.type}", f"check {op}({name}=...) or the layer before")  # fmt: skip
 
 
-def activation_of(op: str, activation: object) -> Cell | None:
-    """Returns the layer that an ``activation`` argument denotes.
+def activation_of(op: str, activation: object) -> Callable[..., Any] | None:
+    """Returns the layer that an ``activation`` argument denotes: a Cell, or an operator class's.
 
     Args:
         op: Name of the layer.
         activation: Name of an activation, a Cell, or ``None`` for none.
 
     Raises:
-        DTypeError: if it is neither a name nor a Cell.
+        DTypeError: if it is neither a name nor an object that is called.
         ArgumentError: if the name is unknown.
     """
-    if activation is None or isinstance(activation, Cell):
+    if activation is None or (callable(activation) and not isinstance(activation, type)):
         return activation
     if not isinstance(activation, str):
         reject(DTypeError, op,

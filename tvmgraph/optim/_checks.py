@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tvmgraph.errors import DTypeError, user_source
+from tvmgraph.errors import TypeOrValueError, user_source
 from tvmgraph.nn._checks import boolean, integer, is_real, positive, real, reject
 
 
@@ -53,11 +53,13 @@ def pair(op: str, name: str, value: object) -> tuple[float, float]:
         value: What was given.
 
     Raises:
-        DTypeError: if it is something else.
+        TypeOrValueError: if it is something else.
     """
     if not isinstance(value, (tuple, list)) or len(value) != 2:
-        raise DTypeError(f"{name} must be a tuple of two numbers", op=op, got=f"{name}={value!r}",
-                         at=user_source())  # fmt: skip
+        raise TypeOrValueError(
+            f"{name} must be a tuple of two numbers", op=op, got=f"{name}={value!r}",
+            at=user_source(),
+        )  # fmt: skip
     return (float(real(op, name, value[0])), float(real(op, name, value[1])))
 
 

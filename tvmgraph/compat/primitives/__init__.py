@@ -51,7 +51,7 @@ for _module in (
 
 #: Classes that stand elsewhere, as in ``ops``.
 _OTHERS = (
-    "HistogramSummary", "HookBackward", "ImageSummary", "InsertGradientOf", "ReduceOp",
+    "HistogramSummary", "HookBackward", "ImageSummary", "InsertGradientOf", "Partial", "ReduceOp",
     "ScalarSummary", "TensorSummary",
 )  # fmt: skip
 

@@ -390,6 +390,8 @@ def gaussian_nll_loss(
     var = F.maximum(var, eps)
     d = x - target
     loss = (F.log(var) + d * d / var) * 0.5
+    if not isinstance(full, bool):
+        raise fail(DTypeError, "full must be a bool", op, f"full={full!r}")
     if full:
         loss = loss + 0.5 * math.log(2 * math.pi)
     return reduce_loss(loss, reduction, op)

@@ -228,12 +228,12 @@ def class_numbers(op: str, y: np.ndarray, label: np.ndarray) -> tuple[np.ndarray
     Args:
         op: Name of the metric, for errors.
         y: Scores (..., classes).
-        label: Class numbers, or one-hot rows of the shape of ``y``.
+        label: Class numbers, or one-hot rows, one for each of ``y``.
 
     Raises:
         ShapeError: if the shapes do not fit.
     """
-    if y.ndim == label.ndim and y.shape == label.shape and y.ndim > 1:
+    if y.ndim == label.ndim > 1:
         label = label.argmax(-1)
     if y.shape[:-1] != label.shape:
         reject(ShapeError, op, f"scores {y.shape} and labels {label.shape} do not fit",
