@@ -127,6 +127,8 @@ def test_operators_of_sequences(name: str, given: tuple[Any, ...], expected: Any
 def test_sequences_become_tensors() -> None:
     assert seq.TupleToTensor()((1, 2), ms.float32).asnumpy().tolist() == [1.0, 2.0]
     assert seq.SequenceAddN()((Tensor([1.0]), Tensor([2.0]))).item() == 3.0
+    ints, floats = seq.FlattenConcat()([Tensor([[1], [2]]), Tensor([0.5]), Tensor(3)])
+    assert (ints.tolist(), floats.tolist()) == ([1, 2, 3], [0.5])
 
 
 def test_wrappers_of_networks() -> None:

@@ -16,6 +16,7 @@ PATH = "tvmgraph.ops.operations._inner_ops"
 ROWS = parse_rows(
     """
 ClipByNorm | axis: ints = None | x, clip_norm | H.clip_by_norm(x, clip_norm, axis)
+FlattenConcat | | input_x | H.flatten_concat(input_x)
 ConvertToDynamic | is_dynamic_rank=False | input | input
 GpuConvertToDynamicShape | | input | input
 Shift | periods: int = 1, axis: int = -1 | x, fill_value | H.shift(x, fill_value, periods, axis)
@@ -55,6 +56,13 @@ class _Helpers:
         """Scales what is longer than ``clip_norm`` along the axes to that length."""
         length = F.sqrt(F.sum(x * x, axis, keepdim=True))
         return x * clip_norm / F.maximum(length, clip_norm)
+
+    @staticmethod
+    def flatten_concat(tensors: Sequence[Tensor]) -> tuple[Tensor, ...]:
+        """Returns one tensor per dtype, with the elements of all tensors of that dtype."""
+        flat = [F.reshape(t, (-1,)) for t in tensors]
+        dtypes = dict.fromkeys(t.dtype for t in flat)
+        return tuple(F.concat([t for t in flat if t.dtype == d]) for d in dtypes)
 
     @staticmethod
     def shift(x: Tensor, fill_value: object, periods: int, axis: int) -> Tensor:
