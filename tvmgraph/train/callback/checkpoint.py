@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from tvmgraph.core.arguments import PathLike
-from tvmgraph.errors import ArgumentError, DTypeError
+from tvmgraph.errors import ArgumentError, DTypeError, require_offered
 from tvmgraph.train.callback.base import Callback, RunContext
 from tvmgraph.train.metrics.basic import reject
 from tvmgraph.train.serialization import load_checkpoint, save_checkpoint
@@ -39,7 +39,7 @@ class CheckpointConfig:
 
     Raises:
         ArgumentError: if a number is negative, neither steps nor seconds are given, the format
-            is unknown, or ``append_info`` names something else.
+            or an argument is unknown, or ``append_info`` names something else.
 
     Example:
         >>> ms.train.CheckpointConfig(save_checkpoint_steps=100).keep_checkpoint_max
@@ -62,8 +62,9 @@ class CheckpointConfig:
         crc_check: bool = False,
         remove_redundancy: bool = False,
         format: str = "ckpt",
-        **_: object,
+        **options: object,
     ) -> None:
+        require_offered("CheckpointConfig", options)
         for name, value in (
             ("save_checkpoint_steps", save_checkpoint_steps),
             ("save_checkpoint_seconds", save_checkpoint_seconds),
