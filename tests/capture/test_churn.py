@@ -196,3 +196,26 @@ def test_code_that_raises_for_every_other_number_is_left_to_python() -> None:
         assert function(_tensor(), -3).asnumpy().tolist() == [6, 12]
         assert function(_tensor(), -3).asnumpy().tolist() == [6, 12]
     assert function.compile_count == 1 and not function.raising
+
+
+def _in_a_table(x: Tensor, n: int) -> Tensor:
+    rows = [[x * 0 for _ in range(n)] for _ in range(n)]
+    for i in range(1, n):
+        for j in range(1, n):
+            rows[i][j] = rows[i - 1][j - 1] + x if float(x[0]) * i > j else rows[i - 1][j] - x
+    return rows[-1][-1]
+
+
+def test_items_of_a_table_are_looked_up_by_python() -> None:
+    function = jit(_in_a_table)
+    with in_numpy():
+        for _ in range(6):
+            expected = _in_a_table(_tensor(), 7)
+            np.testing.assert_allclose(function(_tensor(), 7).asnumpy(), expected.asnumpy())
+    assert "rows[i - 1]  because other items of rows are read" in function.explain()
+    made = [s for name, s in function.region.program.segments.values() if name in _used(function)]
+    assert max(len(s.history) for s in made) <= 8
+
+
+def _used(function: Any) -> set[str]:
+    return function.region.program.used

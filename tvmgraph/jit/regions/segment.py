@@ -214,11 +214,15 @@ class Segment(JitFunction):
                 self._differs[i] += before != self._before[i]
 
     def _leave_varying(self) -> None:
-        """Lets Python read containers and objects that differ from call to call."""
+        """Lets Python read containers and objects that differ, or are looked into elsewhere."""
         names = [n for n, times in zip(self.ins, self._differs) if times > _MANY_CAPTURES // 2]
         if names:
             why = f"{', '.join(names)} differs from call to call{CHANGE}pass tensors"
             self._mark_breaks_at(frozenset(names), why, store=False)
+        tables = [n for n in self.ins if n in _looked_up(self.statements) and n not in names]
+        if tables:
+            why = f"other items of {', '.join(tables)} are read{CHANGE}index a tensor instead"
+            self.program.mark_breaks_at(frozenset(tables), why, self.statements, store=False)
 
     def _leave_reads(self, name: str, change: str) -> None:
         why = f"{change} at every call{CHANGE}pass {name} as an argument"
@@ -376,6 +380,16 @@ def _holds(value: object, wanted: object) -> bool:
     if isinstance(value, dict):
         return value is wanted or any(_holds(v, wanted) for v in value.values())
     return value is wanted
+
+
+def _looked_up(statements: list[ast.stmt]) -> Names:
+    """Returns the variables of which statements read items at places that differ, as of a table."""
+    read = [n for n in walk(*statements) if isinstance(n, ast.Subscript)]
+    return frozenset(
+        n.value.id for n in read
+        if isinstance(n.value, ast.Name) and isinstance(n.ctx, ast.Load)
+        and not isinstance(n.slice, (ast.Constant, ast.Slice))
+    )  # fmt: skip
 
 
 def _changed_items(statements: list[ast.stmt]) -> Names:
