@@ -54,6 +54,6 @@ def key_of(value: Any, leaves: list[Tensor]) -> object:
     return identified(value)
 
 
-def _told_apart(key: Any) -> object:
+def _told_apart(key: object) -> object:
     """Returns what tells a key of a dict from keys that are equal: 1, True and 1.0."""
     return key if key.__class__ is str else (key.__class__, key)
