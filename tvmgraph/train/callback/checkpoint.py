@@ -10,7 +10,7 @@ from typing import Any
 
 from tvmgraph.core.arguments import PathLike
 from tvmgraph.errors import ArgumentError, DTypeError, require_offered
-from tvmgraph.train.callback.base import Callback, RunContext
+from tvmgraph.train.callback.base import Callback, RunArguments, RunContext
 from tvmgraph.train.metrics.basic import reject
 from tvmgraph.train.serialization import load_checkpoint, save_checkpoint
 
@@ -163,12 +163,20 @@ class ModelCheckpoint(Callback):
         return str(self.files[-1]) if self.files else ""
 
     def on_train_begin(self, run_context: RunContext) -> None:
-        """Starts the clock."""
+        """Starts the clock.
+
+        Args:
+            run_context: What is known of the run.
+        """
         self._last_time = time.monotonic()
         self._last_step = 0
 
     def on_train_step_end(self, run_context: RunContext) -> None:
-        """Saves if it is time."""
+        """Saves if it is time.
+
+        Args:
+            run_context: What is known of the run.
+        """
         p, c = run_context.original_args(), self.config
         if c.save_checkpoint_steps:
             due = p.cur_step_num - self._last_step >= c.save_checkpoint_steps
@@ -178,13 +186,21 @@ class ModelCheckpoint(Callback):
             self._save(p)
 
     def on_train_end(self, run_context: RunContext) -> None:
-        """Saves the last state."""
+        """Saves the last state.
+
+        Args:
+            run_context: What is known of the run.
+        """
         p = run_context.original_args()
         if p.cur_step_num > self._last_step:
             self._save(p)
 
     def on_train_failed(self, run_context: RunContext) -> None:
-        """Saves what was reached before an error, with ``exception_save``."""
+        """Saves what was reached before an error, with ``exception_save``.
+
+        Args:
+            run_context: What is known of the run.
+        """
         if self.config.exception_save:
             p = run_context.original_args()
             save_checkpoint(p.train_network, self._file(p, "_breakpoint", "ckpt"),
@@ -196,14 +212,14 @@ class ModelCheckpoint(Callback):
             result |= item if isinstance(item, Mapping) else {item: getattr(p, f"cur_{item}")}
         return result
 
-    def _file(self, p: Any, after: str, suffix: str) -> Path:
+    def _file(self, p: RunArguments, after: str, suffix: str) -> Path:
         step = (p.cur_step_num - 1) % p.batch_num + 1
         folder: PathLike = self.directory(p) if callable(self.directory) else self.directory
         if callable(self.prefix):
             return Path(folder) / f"{self.prefix(p)}{after}.{suffix}"
         return Path(folder) / f"{self.prefix}-{p.cur_epoch_num}_{step}{after}.{suffix}"
 
-    def _save(self, p: Any) -> None:
+    def _save(self, p: RunArguments) -> None:
         c = self.config
         file = self._file(p, "", c.format)
         network = c.saved_network or p.train_network
@@ -255,18 +271,30 @@ class BackupAndRestore(Callback):
         self.save_freq, self.delete_checkpoint = frequency, delete_checkpoint
 
     def on_train_begin(self, run_context: RunContext) -> None:
-        """Loads the file, if there is one."""
+        """Loads the file, if there is one.
+
+        Args:
+            run_context: What is known of the run.
+        """
         if Path(self.backup_file).is_file():
             load_checkpoint(self.backup_file, run_context.original_args().train_network)
 
     def on_train_epoch_end(self, run_context: RunContext) -> None:
-        """Writes the file."""
+        """Writes the file.
+
+        Args:
+            run_context: What is known of the run.
+        """
         p = run_context.original_args()
         if p.cur_epoch_num % self.save_freq == 0:
             save_checkpoint(p.train_network, self.backup_file)
 
     def on_train_end(self, run_context: RunContext) -> None:
-        """Deletes the file."""
+        """Deletes the file.
+
+        Args:
+            run_context: What is known of the run.
+        """
         if self.delete_checkpoint:
             Path(self.backup_file).unlink(missing_ok=True)
 

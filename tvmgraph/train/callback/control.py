@@ -124,7 +124,11 @@ class EarlyStopping(_Watch):
                 parameter.set_data(weight)
 
     def on_train_end(self, run_context: RunContext) -> None:
-        """Says that it has stopped."""
+        """Says that it has stopped.
+
+        Args:
+            run_context: What is known of the run.
+        """
         if self.stopped_epoch and self.verbose:
             print(f"Epoch {self.stopped_epoch:05d}: early stopping")
 
