@@ -283,11 +283,13 @@ def check_input_format(input_param: str) -> str:
     return check_string(input_param, ("NCHW",), "data format")
 
 
-def _expand_tuple(n_dimensions: int) -> Callable[[object], tuple[int, ...]]:
+def _expand_tuple(n_dimensions: int) -> Callable[[object], tuple[object, ...]]:
     """Returns a function that makes a tuple of this length of an int, and checks other tuples."""
 
-    def convert(m: object) -> tuple[int, ...]:
-        items = tuple(m) if isinstance(m, (tuple, list)) else (m,) * n_dimensions
+    def convert(m: object) -> tuple[object, ...]:
+        items: tuple[object, ...] = (
+            tuple(m) if isinstance(m, (tuple, list)) else (m,) * n_dimensions
+        )
         if len(items) != n_dimensions or any(type(i) is not int for i in items):
             _reject(DTypeError, "value", None, f"an int or {n_dimensions} of them", m)
         return items

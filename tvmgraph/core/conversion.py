@@ -89,7 +89,7 @@ def require_fit(source: np.ndarray, dtype: DType, data: object) -> None:
     """
     low, end = integer_bounds(dtype.numpy)
     if source.dtype.kind == "c":
-        fits = source.imag == 0
+        fits = np.imag(source) == 0
     else:
         with np.errstate(invalid="ignore"):
             fits = (source > low - 1) & (source < end)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any
+from typing import Any, TypeGuard
 
 from tvmgraph.amp import build_train_network
 from tvmgraph.amp.levels import LEVELS
@@ -22,7 +22,7 @@ from tvmgraph.train.metrics.basic import Loss, reject
 from tvmgraph.train.metrics.more import metrics_of
 from tvmgraph.train.parallel import AutoParallel, Shared, begin
 
-#: What a data set of somebody else must have.
+#: What a data set, be it somebody else's, must have.
 _METHODS = ("create_tuple_iterator", "get_dataset_size", "get_init_step")
 
 
@@ -225,7 +225,7 @@ class Model(Shown):
                 return
 
     def _parameters(self, mode: str, data: object, hooks: Callbacks, epochs: int) -> RunArguments:
-        if not isinstance(data, Dataset) and not _is_dataset(data):
+        if not _is_dataset(data):
             reject(
                 either(DTypeError, AttributeError),
                 f"Model.{mode}",
@@ -325,8 +325,8 @@ def _sink_size(op: str, sink: bool, size: object) -> int | None:
     return size if sink and size > 0 else None
 
 
-def _is_dataset(data: object) -> bool:
-    """Whether an object that is none of the package's data sets does what they do."""
+def _is_dataset(data: object) -> TypeGuard[Dataset]:
+    """Whether an object does what data sets do, be it one of the package's or not."""
     return all(hasattr(data, method) for method in _METHODS)
 
 
