@@ -351,6 +351,14 @@ def test_multitype_chooses_by_type(args: tuple[Any, ...], expected: str) -> None
     assert make_multitype()(*args) == expected
 
 
+def test_multitype_takes_what_dtypes_call_kinds() -> None:
+    add = C.MultitypeFuncGraph("add")
+    kinds = ms.common.dtype
+    add.register(kinds.tensor_type, kinds.tensor_type)(lambda x, y: "tensors")
+    add.register(kinds.number, kinds.number)(lambda x, y: "numbers")
+    assert (add(X, Y), add(1, 2.5)) == ("tensors", "numbers")
+
+
 def test_multitype_without_a_match() -> None:
     with pytest.raises(DTypeError) as info:
         make_multitype()(X)

@@ -16,6 +16,7 @@ from tvmgraph.core.op import F
 from tvmgraph.core.parameter import Parameter
 from tvmgraph.core.shown import Shown
 from tvmgraph.core.tensor import Tensor
+from tvmgraph.core.types import TensorType
 from tvmgraph.errors import (
     ArgumentError,
     DTypeError,
@@ -47,6 +48,8 @@ _FAMILIES: dict[str, Callable[[object], bool]] = {
 
 def _matcher(name: object) -> Callable[[object], bool]:
     """Returns the test of one entry of a signature: a family name, a dtype, or a Python type."""
+    if name is TensorType:  # what MindSpore's dtypes call tensors
+        return _FAMILIES["Tensor"]
     if isinstance(name, type):
         return lambda v: isinstance(v, name)
     found = _FAMILIES.get(str(name))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from tvmgraph.core.arguments import PerAxis
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.nn._checks import boolean, real
@@ -12,7 +14,7 @@ from tvmgraph.nn.conv import Conv2d
 from tvmgraph.nn.normalization import BatchNorm1d, BatchNorm2d
 
 
-def _activation(op: str, activation: object, alpha: float) -> Cell | None:
+def _activation(op: str, activation: object, alpha: float) -> Callable[..., Tensor] | None:
     if activation == "leakyrelu":
         return LeakyReLU(real(op, "alpha", alpha))
     return activation_of(op, activation)
