@@ -47,7 +47,12 @@ def as_parameter(value: object, dtype: dtypes.DType) -> Tensor:
 
 
 def require_name(name: object, kind: str) -> None:
-    """Raises a DTypeError if what is to be the name of an object of this class is no text."""
+    """Raises a DTypeError if what is to be the name of an object of this class is no text.
+
+    Args:
+        name: The name.
+        kind: The class, for the message.
+    """
     if not isinstance(name, str):
         raise DTypeError(
             f"name must be a text, not {type(name).__name__}", op=kind, at=user_source()
