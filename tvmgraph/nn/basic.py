@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeGuard
 
 from tvmgraph import dtypes
 from tvmgraph.core.arguments import DTypeLike
@@ -35,7 +35,11 @@ def check_last_axis(op: str, x: Tensor, size: int, name: str) -> None:
                f"x={x.type}", f"check {op}({name}=...) or the layer before")  # fmt: skip
 
 
-def activation_of(op: str, activation: object) -> Callable[..., Any] | None:
+def _is_called(value: object) -> TypeGuard[Callable[..., Tensor]]:
+    return callable(value) and not isinstance(value, type)
+
+
+def activation_of(op: str, activation: object) -> Callable[..., Tensor] | None:
     """Returns the layer that an ``activation`` argument denotes: a Cell, or an operator class's.
 
     Args:
@@ -46,7 +50,7 @@ def activation_of(op: str, activation: object) -> Callable[..., Any] | None:
         DTypeError: if it is neither a name nor an object that is called.
         ArgumentError: if the name is unknown.
     """
-    if activation is None or (callable(activation) and not isinstance(activation, type)):
+    if activation is None or _is_called(activation):
         return activation
     if not isinstance(activation, str):
         reject(DTypeError, op,

@@ -47,11 +47,14 @@ def as_parameter(value: object, dtype: dtypes.DType) -> Tensor:
 
 
 def require_name(name: object, kind: str) -> None:
-    """Raises a DTypeError if what is to be the name of an object of this class is no text.
+    """Checks what is to be the name of a distribution or map.
 
     Args:
         name: The name.
-        kind: The class, for the message.
+        kind: Name of its class, for the error.
+
+    Raises:
+        DTypeError: if the name is no text.
     """
     if not isinstance(name, str):
         raise DTypeError(
