@@ -46,10 +46,10 @@ class Branches:
     ) -> Side[T]:
         """Records ``run`` into a region and takes its effects back."""
         tapes, state.tapes = state.tapes, ()
-        mark, handed = self.effects.mark(), self.recorder.guards.handed
+        mark, native_effects = self.effects.mark(), self.recorder.guards.native_effects
         for _, known in snapshot.names:
-            handed.keep(*known.values())
-        moment = handed.moment()
+            native_effects.keep(*known.values())
+        moment = native_effects.moment()
         self.depth += 1
         self.impure.kept.append(snapshot.iterators)
         try:
@@ -61,7 +61,7 @@ class Branches:
             state.tapes = tapes
             names, changed = snapshot.now()
             effects = self.effects.take_back(mark)
-            native = handed.rewind(moment, self.effects.is_outside)
+            native = native_effects.rewind(moment, self.effects.is_outside)
             snapshot.restore()
             assigned = self.recorder.leave(region)
         if native is not None and self.current is not None:

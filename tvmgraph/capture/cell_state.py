@@ -6,8 +6,8 @@ import functools
 import weakref
 from collections.abc import Mapping
 
-from tvmgraph.capture.expect import BOUND, CellLike, Check, brief, expect, is_library, is_mutable
-from tvmgraph.capture.places import ABSENT
+from tvmgraph.capture.checks import BOUND, CellLike, Check, brief, check_of, is_library, is_mutable
+from tvmgraph.capture.sources import ABSENT
 from tvmgraph.core.tensor import Tensor
 
 #: Whether all code of a Cell's class is the user's; classes are not kept alive.
@@ -39,7 +39,7 @@ class CellState:
         self.params = _params(cell._params)
         self.cells = _references(cell._cells)
         self.buffers = dict(cell._buffers)
-        self.flags = expect(dict(cell._flags))
+        self.flags = check_of(dict(cell._flags))
         self.plain: dict[str, Check] = {}
         self.texts: dict[str, str] = {}
         self.numbers: dict[str, int | float] = {}
@@ -61,7 +61,7 @@ class CellState:
         if name in self.plain or name in _TABLES or name.startswith(BOUND):
             return
         value = cell.__dict__.get(name, ABSENT)
-        self.plain[name] = _is_anything if is_mutable(value) else expect(value, objects=False)
+        self.plain[name] = _is_anything if is_mutable(value) else check_of(value, objects=False)
         if type(value) in (int, float):
             self.numbers[name] = value
         self.texts[name] = brief(value)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from tvmgraph.capture import logs, printing, tree
 from tvmgraph.capture.changes import CHANGEABLE, MUTATING
+from tvmgraph.capture.checks import is_cell, is_iterator, is_plain_object
 from tvmgraph.capture.containers import (
     Container,
     Method,
@@ -21,9 +22,8 @@ from tvmgraph.capture.containers import (
     pairs,
     refill,
 )
-from tvmgraph.capture.expect import is_cell, is_iterator, is_plain_object
 from tvmgraph.capture.frame import Frame
-from tvmgraph.capture.places import contents
+from tvmgraph.capture.sources import contents
 from tvmgraph.core.symbols import Symbol
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.errors import CaptureError, user_source
@@ -331,7 +331,7 @@ class Effects:
             if method == "setdefault" and isinstance((args or (0,))[-1], (list, dict, set)):
                 self._leave(owner, node, frame)
             return self._change(owner, method, args, kwargs, node, frame, function)
-        self._interpreter.recorder.guards.handed.keep(owner)
+        self._interpreter.recorder.guards.native_effects.keep(owner)
         if method in ("__setitem__", "__delitem__"):
             self._interpreter.impure.write_item(owner)
         bound = getattr(owner, method) if function is None else types.MethodType(function, owner)
@@ -347,7 +347,7 @@ class Effects:
         """Changes a container from outside, and notes it with the items that were taken."""
         if id(owner) in self._both:
             self._refuse_both()
-        self._interpreter.recorder.guards.handed.keep(owner)
+        self._interpreter.recorder.guards.native_effects.keep(owner)
         before = copy_of(owner)
         self._interpreter.recorder.guards.originals.setdefault(id(owner), before)
         self._undo.setdefault(id(owner), lambda: refill(owner, before))

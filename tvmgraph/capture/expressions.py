@@ -11,11 +11,11 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from tvmgraph.capture.frame import Frame, Unset
+from tvmgraph.capture.function_source import bound_names, describe
 from tvmgraph.capture.identity import check_compared, identical
 from tvmgraph.capture.impure import is_environment
 from tvmgraph.capture.merge import as_tensor
 from tvmgraph.capture.nested import NestedFunction
-from tvmgraph.capture.source import bound_names, describe
 from tvmgraph.capture.traced import TracedTensor
 from tvmgraph.capture.traced_number import positions
 from tvmgraph.core.op import F

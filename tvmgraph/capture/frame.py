@@ -8,7 +8,7 @@ import types
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from tvmgraph.capture.source import FunctionSource
+from tvmgraph.capture.function_source import FunctionSource
 from tvmgraph.core.tensor import Tensor
 
 Flag = bool | Tensor  #: a tensor where one decides

@@ -19,13 +19,13 @@ from typing import Any
 
 from tvmgraph.capture.cell_state import CellState
 from tvmgraph.capture.changes import changed_by_code
-from tvmgraph.capture.expect import (
+from tvmgraph.capture.checks import (
     CellLike,
     Check,
     attributes,
     brief,
     changed,
-    expect,
+    check_of,
     has_contents,
     is_cell,
     is_fixed,
@@ -35,7 +35,7 @@ from tvmgraph.capture.expect import (
     is_mutable,
     is_plain_object,
 )
-from tvmgraph.capture.handed import Handed
+from tvmgraph.capture.frame_tracer import FrameTracer
 from tvmgraph.capture.impure import (
     ENVIRONMENTS,
     Impure,
@@ -43,8 +43,9 @@ from tvmgraph.capture.impure import (
     impure_codes,
     rule_of_builtin,
 )
-from tvmgraph.capture.observer import Observer
-from tvmgraph.capture.places import (
+from tvmgraph.capture.native_effects import NativeEffects
+from tvmgraph.capture.promotion import Slot
+from tvmgraph.capture.sources import (
     ABSENT,
     Closure,
     Fixed,
@@ -54,13 +55,12 @@ from tvmgraph.capture.places import (
     Member,
     Memoized,
     Names,
-    Place,
     Referred,
     Result,
+    Source,
     member,
     reference,
 )
-from tvmgraph.capture.promotion import Slot
 from tvmgraph.config import context
 from tvmgraph.core.state import current_epoch
 from tvmgraph.core.tensor import Tensor
@@ -77,16 +77,16 @@ class Guard:
     """One condition.
 
     Attributes:
-        place: Where the value was read.
+        source: Where the value was read.
         same: Whether a value counts as the same.
         before: The value as text, for messages.
         value: The value, where it is enough that it is the same object; else :data:`ABSENT`.
         weak: Whether ``value`` is a weak reference to it.
-        container: The list, dict or set that the place held.
+        container: The list, dict or set that the source held.
         active: Whether it counts; what is only appended to does not.
     """
 
-    place: Place
+    source: Source
     same: Check
     before: str
     value: object = ABSENT
@@ -97,12 +97,12 @@ class Guard:
     def code(self, names: Names) -> str:
         """Returns an expression that is true while the condition holds."""
         if self.weak:
-            return f"None is not {names(self.value)}() is {self.place.code(names)}"
+            return f"None is not {names(self.value)}() is {self.source.code(names)}"
         if self.value is not ABSENT:
-            return f"{self.place.code(names)} is {names(self.value)}"
+            return f"{self.source.code(names)} is {names(self.value)}"
         if self.before == repr(ABSENT):
-            return self.place.absence(names)
-        return f"{names(self.same)}({self.place.code(names)})"
+            return self.source.absence(names)
+        return f"{names(self.same)}({self.source.code(names)})"
 
 
 class Guards:
@@ -119,9 +119,9 @@ class Guards:
         written: Attributes and variables that the capture wrote: what it reads of them later is
             its own.
         blind: Set while something is looked up only to be appended to.
-        observer: Watches user code that runs natively.
+        tracer: Watches user code that runs natively.
         refused: Why the capture cannot be used: such code called an impure function.
-        handed: What objects held that code which is not interpreted may change.
+        native_effects: What objects held that code which is not interpreted may change.
         spent: Why it serves the call that was captured alone: code that is not interpreted changed
             something outside, which it does again only when it runs again.
     """
@@ -135,9 +135,9 @@ class Guards:
         self.made: dict[int, CellLike] = {}
         self.fresh: dict[int, object] = {}
         self._entered: set[int] = set()
-        self.observer = Observer(self.add_frame, self.add_builtin)
+        self.tracer = FrameTracer(self.add_frame, self.add_builtin)
         self.refused: CaptureError | None = None
-        self.handed = Handed()
+        self.native_effects = NativeEffects()
         self.spent: str | None = None
         self._read: list[tuple[Guard, object]] = []  # what has contents
         self._cells: dict[int, tuple[weakref.ref[CellLike], CellState]] = {}
@@ -150,13 +150,13 @@ class Guards:
 
     def add_variable(self, cell: types.CellType, name: str) -> None:
         """Guards a closure variable."""
-        place = Closure(("closure", id(cell)), f"closure variable {name!r}", cell)
-        self.add_cells(self._add(place))
+        source = Closure(("closure", id(cell)), f"closure variable {name!r}", cell)
+        self.add_cells(self._add(source))
 
     def add_global(self, space: dict[str, object], name: str) -> None:
         """Guards a global variable, also where it does not exist and a builtin is meant."""
-        place = Global(("global", id(space), name), f"global {name!r}", space, name)
-        self.add_cells(self._add(place))
+        source = Global(("global", id(space), name), f"global {name!r}", space, name)
+        self.add_cells(self._add(source))
 
     def add_read(self, owner: object, name: str) -> None:
         """Guards an attribute that interpreted code reads."""
@@ -226,7 +226,7 @@ class Guards:
 
     def add_call(self, function: types.FunctionType) -> None:
         """Guards the code and the defaults of a function that is interpreted."""
-        defaults = expect((function.__defaults__, function.__kwdefaults__))
+        defaults = check_of((function.__defaults__, function.__kwdefaults__))
         code = function.__code__
 
         def same(f: Any) -> bool:
@@ -241,8 +241,8 @@ class Guards:
 
     def add_item(self, owner: object, index: int | str, value: object) -> None:
         """Guards which container is an item of another, of which nothing else counts."""
-        place = Item(("item", id(owner), index), f"item {index!r}", owner, index)
-        self._always.setdefault(place.key, Guard(place, _is(value), brief(value), value))
+        source = Item(("item", id(owner), index), f"item {index!r}", owner, index)
+        self._always.setdefault(source.key, Guard(source, _is(value), brief(value), value))
 
     def add_setting(self, name: str) -> None:
         """Guards a setting of the context."""
@@ -252,20 +252,20 @@ class Guards:
         self, key: object, label: str, read: Callable[[], object], value: object
     ) -> None:
         """Guards what a function of a library returned."""
-        place = Result(("result", key), label, read)
-        self._always.setdefault(place.key, Guard(place, expect(value), brief(value)))
+        source = Result(("result", key), label, read)
+        self._always.setdefault(source.key, Guard(source, check_of(value), brief(value)))
 
     def add_memoized(
         self, key: object, label: str, read: Callable[[], object], value: object
     ) -> None:
         """Guards which object a memoized function of the user's returns."""
-        place = Memoized(("memoized", key), label, read)
-        guard = Guard(place, _is(value), brief(value))
+        source = Memoized(("memoized", key), label, read)
+        guard = Guard(source, _is(value), brief(value))
         if is_mortal(value):
             guard.value, guard.weak = reference(value), True
         else:
             guard.value = value
-        self._always.setdefault(place.key, guard)
+        self._always.setdefault(source.key, guard)
 
     def add_registry(self, function: Any) -> bool:
         """Guards what ``functools.singledispatch`` chooses among, if a function is one of those."""
@@ -326,14 +326,14 @@ class Guards:
             if code.co_name == "__init__" and is_plain_object(value) and not attributes(value):
                 self.fresh[id(value)] = value  # it is being made
             self._add_given(value, code)
-        self.handed.keep(*frame.f_locals.values())
+        self.native_effects.keep(*frame.f_locals.values())
         if (code, id(space)) in self._codes:
             return
         self._codes.add((code, id(space)))
         for name in code.co_names:
             if name in space:
                 self.add_global(space, name)
-                self.handed.keep(space[name])
+                self.native_effects.keep(space[name])
                 self._add_members(space[name], code)
 
         self._add_names(frame)
@@ -368,7 +368,7 @@ class Guards:
         """Guards or refuses an impure function in C that native user code calls."""
         if not _is_user(frame):
             return
-        self.handed.keep(getattr(function, "__self__", None))
+        self.native_effects.keep(getattr(function, "__self__", None))
         found = rule_of_builtin(function)
         if found is not None:
             self._add_impure(*found, frame, function if found[0].treatment == "guard" else None)
@@ -406,12 +406,12 @@ class Guards:
                 self.add_object([*attributes(value).values()])
         elif is_plain_object(value) or isinstance(value, functools.partial):
             key = ("object", id(value))
-            place = Referred(key, type(value).__name__, reference(value))
-            guard = Guard(place, expect(value), "")
+            source = Referred(key, type(value).__name__, reference(value))
+            guard = Guard(source, check_of(value), "")
             self._always.setdefault(key, guard)
         elif isinstance(value, types.FunctionType) and not is_fixed(value):
             key = ("code", id(value))
-            guard = Guard(Fixed(key, value.__name__, value), expect(value), "")
+            guard = Guard(Fixed(key, value.__name__, value), check_of(value), "")
             self._always.setdefault(key, guard)
         elif isinstance(value, (list, tuple)):
             for v in value:
@@ -423,11 +423,11 @@ class Guards:
         """Guards parameters, sub-cells and flags of a Cell and of every Cell below it."""
         if id(cell) in self._cells:
             return
-        watching = self.observer.watch(False)
+        was_on = self.tracer.enable(False)
         try:
             self._add_new_cell(cell)
         finally:
-            self.observer.watch(watching)
+            self.tracer.enable(was_on)
 
     def _add_new_cell(self, cell: CellLike) -> None:
         known = CellState(cell, self.precise)
@@ -461,25 +461,25 @@ class Guards:
     def add_value(self, tensor: Tensor) -> None:
         """Guards the elements of a tensor that Python code looked at."""
         array = tensor.array
-        small = expect(array) if array.size <= _SMALL else lambda _: True
+        small = check_of(array) if array.size <= _SMALL else lambda _: True
         token = tensor.token
         key = ("value", id(tensor))
-        place = Fixed(key, f"the value of {getattr(tensor, 'name', 'a tensor')}", tensor)
+        source = Fixed(key, f"the value of {getattr(tensor, 'name', 'a tensor')}", tensor)
         same = lambda t: t.token is token and small(t.array)  # noqa: E731
-        self._always.setdefault(key, Guard(place, same, ""))
+        self._always.setdefault(key, Guard(source, same, ""))
 
-    def _add(self, place: Place) -> object:
-        """Guards what a place holds now; returns it."""
-        value = place.read()
-        found = self._always.get(place.key)
+    def _add(self, source: Source) -> object:
+        """Guards what a source holds now; returns it."""
+        value = source.read()
+        found = self._always.get(source.key)
         if found is not None:
             found.active = found.active or not self.blind
             return value
-        if place.key in self.written:
+        if source.key in self.written:
             return value
-        self.handed.note(value)
+        self.native_effects.note(value)
         known = self.originals.get(id(value), value)
-        guard = Guard(place, expect(known, objects=False), brief(known))
+        guard = Guard(source, check_of(known, objects=False), brief(known))
         if has_contents(value):
             self._read.append((guard, value))
         if isinstance(value, _CONTAINERS):
@@ -489,7 +489,7 @@ class Guards:
             guard.value, guard.weak = reference(value), True
         elif value is not ABSENT and (is_immutable(value) or self._is_interpreted(value)):
             guard.value = value
-        self._always[place.key] = guard
+        self._always[source.key] = guard
         return value
 
     def _is_interpreted(self, value: object) -> bool:
@@ -526,8 +526,8 @@ class Guards:
     def look_again(self) -> None:
         """Finds what the capture changed without noting it; called when it took back the rest."""
         for guard, value in self._read:
-            if guard.active and guard.place.read() is value and not guard.same(value):
-                self.spent = f"{guard.place.label} is changed by code that runs natively"
+            if guard.active and guard.source.read() is value and not guard.same(value):
+                self.spent = f"{guard.source.label} is changed by code that runs natively"
                 break
         self._read.clear()
 
@@ -541,22 +541,22 @@ class Guards:
     def labels(self) -> list[str]:
         """Returns what is looked at before every call, as text; not that builtins are builtins."""
         here = [g for g in self._always.values() if g.active and g.before != repr(ABSENT)]
-        found = [g.place.label for g in here]
+        found = [g.source.label for g in here]
         for cell, known in self._watched():
             found += [f"{type(cell).__name__}.{n}" for n in known.plain if n[0] != "_"]
         return list(dict.fromkeys(found))
 
     def varying(self) -> list[Slot]:
-        """Returns the places that held a Python number and hold another one of its class now."""
-        here = [g for g in self._always.values() if not isinstance(g.place, Memoized)]
-        places = [(g.place, g.value) for g in here if type(g.value) in _NUMBERS]
+        """Returns the sources that held a Python number and hold another one of its class now."""
+        here = [g for g in self._always.values() if not isinstance(g.source, Memoized)]
+        sources = [(g.source, g.value) for g in here if type(g.value) in _NUMBERS]
         for cell, known in self._watched():
-            places += [(member(cell, n), v) for n, v in known.numbers.items()]
+            sources += [(member(cell, n), v) for n, v in known.numbers.items()]
         found: dict[object, Slot] = {}
-        for place, before in places:
-            now = place.read()
+        for source, before in sources:
+            now = source.read()
             if type(now) is type(before) and now != before:
-                found[place.key] = Slot(place.key, place.label, place.read, place.write)
+                found[source.key] = Slot(source.key, source.label, source.read, source.write)
         return list(found.values())
 
     def failure(self) -> str | None:
@@ -574,11 +574,11 @@ class Guards:
                 are called as it would call them.
         """
         for guard in self._always.values():
-            if not ask and isinstance(guard.place, Memoized):
+            if not ask and isinstance(guard.source, Memoized):
                 continue
-            now = guard.place.read()
+            now = guard.source.read()
             if not guard.same(now):
-                label = guard.place.label
+                label = guard.source.label
                 return _name_in(label), changed(label, guard.before, brief(now))
         epoch = current_epoch()
         if epoch == self._epoch:  # no Cell was written to since the last look
@@ -616,7 +616,7 @@ class _Code(Guard):
 
     def code(self, names: Names) -> str:
         """Returns an expression that is true while the condition holds."""
-        function: Any = self.place.read()
+        function: Any = self.source.read()
         f = names(function)
         return f"{f}.__code__ is {names(function.__code__)} and {f}.__defaults__ is None"
 

@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
 from tvmgraph.capture.frame import Frame, Unset
-from tvmgraph.capture.places import ABSENT, Place
+from tvmgraph.capture.function_source import FunctionSource
 from tvmgraph.capture.protocol import Interpreting
-from tvmgraph.capture.source import FunctionSource
+from tvmgraph.capture.sources import ABSENT, Source
 
 T = TypeVar("T")
 
@@ -25,22 +25,22 @@ class Hoist(BaseException):
     """Asks for recording the outermost branch or loop again; no error of user code.
 
     Attributes:
-        place: The place that must become a variable.
+        source: The place that must become a variable.
         value: What it holds before.
         write: Writes its final value, unconditionally.
         what: What writing it is called in messages.
     """
 
     def __init__(
-        self, place: Place, value: object, write: Callable[[object], None], what: str
+        self, source: Source, value: object, write: Callable[[object], None], what: str
     ) -> None:
-        super().__init__(place.label)
-        self.place, self.value, self.write, self.what = place, value, write, what
+        super().__init__(source.label)
+        self.source, self.value, self.write, self.what = source, value, write, what
 
 
 @dataclass
 class _Variable:
-    """One place as a variable."""
+    """What is read and written outside, as a variable."""
 
     hoist: Hoist
     name: str
@@ -71,10 +71,10 @@ class Hoisted:
 
     def add(self, hoist: Hoist, node: ast.AST, frame: Frame) -> None:
         """Makes a place a variable that starts with what the place holds."""
-        key, value = hoist.place.key, hoist.value
-        name = f"{hoist.place.label} #{len(self._variables)}"
+        key, value = hoist.source.key, hoist.value
+        name = f"{hoist.source.label} #{len(self._variables)}"
         if value is ABSENT:
-            value = Unset(f"{hoist.place.label} has no value before")
+            value = Unset(f"{hoist.source.label} has no value before")
         self._variables[key] = _Variable(hoist, name, value, node, frame)
         self.frame.names[name] = value
 

@@ -34,7 +34,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
-from tvmgraph.capture.expect import HOLDERS, is_iterator
+from tvmgraph.capture.checks import HOLDERS, is_iterator
 from tvmgraph.capture.impure_table import (
     ASKED,
     CLOCK,

@@ -19,21 +19,21 @@ from tvmgraph import dtypes
 from tvmgraph.capture import builtin, logs, memoized, printing
 from tvmgraph.capture.branches import Branches
 from tvmgraph.capture.changes import changed_by_call
+from tvmgraph.capture.checks import LIBRARIES, is_library
 from tvmgraph.capture.containers import method_of
 from tvmgraph.capture.effects import Effects
-from tvmgraph.capture.expect import LIBRARIES, is_library
 from tvmgraph.capture.expressions import Expressions
 from tvmgraph.capture.frame import Completion, Frame
+from tvmgraph.capture.frame_tracer import is_own
+from tvmgraph.capture.function_source import FunctionSource, definition_of, source_of
 from tvmgraph.capture.hoist import Hoisted
 from tvmgraph.capture.impure import PURE, ImpureCalls
 from tvmgraph.capture.loops import Loops
 from tvmgraph.capture.native import Native, is_package, makes_plainly
 from tvmgraph.capture.nested import STANDING, NestedFunction
-from tvmgraph.capture.observer import is_own
 from tvmgraph.capture.outside import Outside
 from tvmgraph.capture.recorder import Recorder
 from tvmgraph.capture.settings import Settings
-from tvmgraph.capture.source import FunctionSource, definition_of, source_of
 from tvmgraph.capture.statements import Statements
 from tvmgraph.capture.traced import TracedTensor
 from tvmgraph.capture.traced_number import TracedNumber, may_raise
@@ -167,12 +167,12 @@ class Interpreter(Expressions, Statements, Branches, Loops, Outside, Native):
     def _run_natively(
         self, function: Any, args: tuple[object, ...], kwargs: Mapping[str, object]
     ) -> object:
-        observer = self.recorder.guards.observer
-        before = observer.watch(not is_own(function, args, kwargs))
+        tracer = self.recorder.guards.tracer
+        before = tracer.enable(not is_own(function, args, kwargs))
         try:
             return function(*args, **kwargs)
         finally:
-            observer.watch(before)
+            tracer.enable(before)
 
     def _hand_out(
         self, function: object, args: tuple[object, ...], kwargs: Mapping[str, object]
@@ -189,7 +189,7 @@ class Interpreter(Expressions, Statements, Branches, Loops, Outside, Native):
         self.impure.hand_out(owner, *args, *kwargs.values(), called=function)
         for value in (function, owner, *args, *kwargs.values()):
             self.recorder.guards.add_object(value)
-            self.recorder.guards.handed.keep(value)
+            self.recorder.guards.native_effects.keep(value)
 
     @property
     def running(self) -> Frame:
@@ -261,12 +261,12 @@ class Interpreter(Expressions, Statements, Branches, Loops, Outside, Native):
     def _interpretable(self, function: Any) -> FunctionSource | None:
         if not self._is_read(function):
             return None
-        observer = self.recorder.guards.observer
-        watching = observer.watch(False)  # parsing calls a thousand functions
+        tracer = self.recorder.guards.tracer
+        was_on = tracer.enable(False)  # parsing calls a thousand functions
         try:
             return source_of(function)
         finally:
-            observer.watch(watching)
+            tracer.enable(was_on)
 
     def _is_read(self, function: object) -> bool:
         """Whether a function is one of the user, whose source counts."""
@@ -306,7 +306,7 @@ class Interpreter(Expressions, Statements, Branches, Loops, Outside, Native):
         self._calls += 1
         self.root = self.root or frame
         outer, self.current = self.current, frame
-        watching = self.recorder.guards.observer.watch(True)
+        was_on = self.recorder.guards.tracer.enable(True)
         try:
             done = self.block(frame.source.body, frame)
         except TvmgraphError:
@@ -317,13 +317,13 @@ class Interpreter(Expressions, Statements, Branches, Loops, Outside, Native):
                 "make the recursion end by a Python value, or write a loop",
             )  # fmt: skip
         except Exception as e:
-            at = frame.source.place(frame.node or frame.source.node)
+            at = frame.source.location(frame.node or frame.source.node)
             e.add_note(f"  while compiling {frame.source.name}, at {at}")
             raise
         finally:
             self._calls -= 1
             self.current = outer
-            self.recorder.guards.observer.watch(watching)
+            self.recorder.guards.tracer.enable(was_on)
         return self._result(done, frame)
 
     def _result(self, done: Completion, frame: Frame) -> object:
@@ -414,7 +414,7 @@ class Interpreter(Expressions, Statements, Branches, Loops, Outside, Native):
         frame = self.current
         if frame is None:
             return ""
-        return frame.source.place(frame.node or frame.source.node)
+        return frame.source.location(frame.node or frame.source.node)
 
     def refuse(
         self, node: ast.AST, frame: Frame, what: str, fix: str = "",

@@ -28,12 +28,12 @@ from tvmgraph.capture.carried import (
     zeros_like_outside,
 )
 from tvmgraph.capture.frame import Completion, Frame, Unset
+from tvmgraph.capture.function_source import bound_names, within
 from tvmgraph.capture.hoist import recorded_again
 from tvmgraph.capture.identity import Carried, may_be, unsettled
 from tvmgraph.capture.merge import Side, as_tensor, describe
 from tvmgraph.capture.region import Region
 from tvmgraph.capture.snapshot import Snapshot
-from tvmgraph.capture.source import bound_names, within
 from tvmgraph.capture.traced import TracedTensor
 from tvmgraph.capture.traced_number import TracedNumber, held
 from tvmgraph.core.op import F
@@ -183,8 +183,8 @@ class _Recording:
                 self.plan.names[n] = carried(value)
 
     def _owner(self, name: str) -> Frame:
-        places = self.i.hoisted.frame
-        return places if name in places.names else self.frame.owner(name) or self.frame
+        hoisted = self.i.hoisted.frame
+        return hoisted if name in hoisted.names else self.frame.owner(name) or self.frame
 
     # ---- recording --------------------------------------------------------------------------
 

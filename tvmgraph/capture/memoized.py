@@ -12,7 +12,7 @@ import types
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
-from tvmgraph.capture.expect import is_library
+from tvmgraph.capture.checks import is_library
 from tvmgraph.capture.nested import STANDING
 from tvmgraph.capture.tree import tensors
 from tvmgraph.core.state import state
@@ -115,12 +115,12 @@ def _read(
 def _run(interpreter: Interpreter, function: Callable[[], object]) -> object:
     """Runs code outside of the capture, whatever becomes of that."""
     guards = interpreter.recorder.guards
-    watching = guards.observer.watch(False)
+    was_on = guards.tracer.enable(False)
     try:
-        with state.interpreting(None), guards.handed.taking():
+        with state.interpreting(None), guards.native_effects.taking():
             return function()
     finally:
-        guards.observer.watch(watching)
+        guards.tracer.enable(was_on)
 
 
 def _refuse(interpreter: Interpreter, what: str) -> None:

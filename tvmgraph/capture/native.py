@@ -10,9 +10,9 @@ import types
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, TypeGuard
 
-from tvmgraph.capture.expect import HOLDERS, attributes, is_cell, is_library, is_plain_object
-from tvmgraph.capture.handed import contents_of, first_changed
-from tvmgraph.capture.observer import is_package_module
+from tvmgraph.capture.checks import HOLDERS, attributes, is_cell, is_library, is_plain_object
+from tvmgraph.capture.frame_tracer import is_package_module
+from tvmgraph.capture.native_effects import contents_of, first_changed
 
 if TYPE_CHECKING:
     from tvmgraph.capture.interpreter import Interpreter

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from tvmgraph.capture.frame import Frame
-from tvmgraph.capture.source import FunctionSource
+from tvmgraph.capture.function_source import FunctionSource
 from tvmgraph.capture.traced import TracedTensor
 from tvmgraph.capture.traced_number import TracedNumber
 

@@ -13,12 +13,12 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from tvmgraph.capture import memoized
+from tvmgraph.capture.checks import is_cell, is_library, is_lifetime_observed, is_plain_object
 from tvmgraph.capture.containers import method_of
-from tvmgraph.capture.expect import is_cell, is_library, is_lifetime_observed, is_plain_object
 from tvmgraph.capture.frame import Frame, Unset
 from tvmgraph.capture.hoist import Hoist
 from tvmgraph.capture.nested import NestedFunction
-from tvmgraph.capture.places import ABSENT, Closure, Global, Place, contents, member
+from tvmgraph.capture.sources import ABSENT, Closure, Global, Source, contents, member
 from tvmgraph.capture.traced import TracedTensor
 from tvmgraph.core.parameter import Parameter
 from tvmgraph.core.tensor import Tensor
@@ -107,16 +107,16 @@ class Outside:
         kept = inspect.getattr_static(type(owner), name, None)
         if isinstance(kept, types.GetSetDescriptorType) and self.effects.is_old(owner):
             self.refuse(node, frame, f"writing {name!r} of a {type(owner).__name__} from outside")
-        place = member(owner, name)
-        if self.settings.lax and is_lifetime_observed(place.read()):
+        source = member(owner, name)
+        if self.settings.lax and is_lifetime_observed(source.read()):
             self.refuse(node, frame, f"replacing the attribute {name!r}, whose end is noticed,")
-        if place.key in self.hoisted:
-            self.hoisted.write(place.key, value)
+        if source.key in self.hoisted:
+            self.hoisted.write(source.key, value)
         elif self.depth and not self._is_made_here(owner, name, node, frame):
             self.recorder.guards.add_read(owner, name)
             before = getattr(owner, name, ABSENT)
             what = f"writing the attribute {name!r}"
-            raise Hoist(place, before, lambda v: self._set_attribute(owner, name, v), what)
+            raise Hoist(source, before, lambda v: self._set_attribute(owner, name, v), what)
         else:
             self._set_attribute(owner, name, value)
 
@@ -156,7 +156,7 @@ class Outside:
 
     def _set_attribute(self: Interpreter, owner: object, name: str, value: object) -> None:
         if not is_cell(owner):
-            self.recorder.guards.handed.keep(owner)
+            self.recorder.guards.native_effects.keep(owner)
             self.recorder.before_attribute(owner, name)
         self.recorder.guards.note_write(owner, name)
         self.effects.store(value)
@@ -205,17 +205,17 @@ class Outside:
         self: Interpreter, cell: types.CellType, name: str, value: object, frame: Frame
     ) -> None:
         """Writes a closure variable, as ``f.__closure__[0].cell_contents = v`` does."""
-        place = Closure(("closure", id(cell)), f"closure variable {name!r}", cell)
+        source = Closure(("closure", id(cell)), f"closure variable {name!r}", cell)
         node = frame.node or frame.source.node
 
         def write(value: object) -> None:
             self.effects.write_cell(cell, value, node, frame)
 
-        if place.key in self.hoisted:
-            self.hoisted.write(place.key, value)
+        if source.key in self.hoisted:
+            self.hoisted.write(source.key, value)
         elif self.depth:
             self.recorder.guards.add_variable(cell, name)
-            raise Hoist(place, contents(cell), write, f"writing {place.label}")
+            raise Hoist(source, contents(cell), write, f"writing {source.label}")
         else:
             write(value)
 
@@ -236,15 +236,15 @@ class Outside:
                 "return the value, or allow it with jit(..., global_writes='replay')",
                 kind=GlobalWrite,
             )  # fmt: skip
-        place = _global(name, frame)
+        source = _global(name, frame)
 
         def write(value: object) -> None:
             self._write_global(name, value, node, frame)
 
-        if place.key in self.hoisted:
-            self.hoisted.write(place.key, value)
+        if source.key in self.hoisted:
+            self.hoisted.write(source.key, value)
         elif self.depth:
-            raise Hoist(place, self._before(name, frame), write, f"writing {place.label}")
+            raise Hoist(source, self._before(name, frame), write, f"writing {source.label}")
         else:
             write(value)
 
@@ -260,7 +260,7 @@ class Outside:
         if self.settings.on_global_write == "replay":
             self.effects.write_global(name, value, node, frame)
             return
-        at = frame.source.place(node)
+        at = frame.source.location(node)
         if at + name not in _warned:
             _warned.add(at + name)
             warnings.warn(
@@ -271,5 +271,5 @@ class Outside:
             )
 
 
-def _global(name: str, frame: Frame) -> Place:
+def _global(name: str, frame: Frame) -> Source:
     return Global(("global", id(frame.globals), name), f"global {name!r}", frame.globals, name)

@@ -11,15 +11,14 @@ from typing import Any
 import numpy as np
 
 from tvmgraph.capture import tree
+from tvmgraph.capture.checks import is_cell
 from tvmgraph.capture.collector import no_collection
 from tvmgraph.capture.effects import Effect
-from tvmgraph.capture.expect import is_cell
 from tvmgraph.capture.guards import Guards
-from tvmgraph.capture.handed import Handed
 from tvmgraph.capture.handlers import outside_capture
 from tvmgraph.capture.identity import check_returned, chosen_leaves
 from tvmgraph.capture.interpreter import Interpreter
-from tvmgraph.capture.places import ABSENT, held, reference
+from tvmgraph.capture.native_effects import NativeEffects
 from tvmgraph.capture.printing import PrintsInside
 from tvmgraph.capture.promotion import (
     Promotion,
@@ -31,6 +30,7 @@ from tvmgraph.capture.promotion import (
 )
 from tvmgraph.capture.recorder import Recorder
 from tvmgraph.capture.settings import Settings
+from tvmgraph.capture.sources import ABSENT, held, reference
 from tvmgraph.capture.traced import TracedTensor
 from tvmgraph.core.op import load_table
 from tvmgraph.core.parameter import Parameter
@@ -141,17 +141,17 @@ def _active(recorder: Recorder) -> Iterator[None]:
     with no_collection(), outside_capture():
         try:
             state.interpreter, state.tapes, state.scope = recorder, (), ()
-            recorder.guards.observer.begin()
+            recorder.guards.tracer.begin()
             yield
         except BaseException:
             with held_back():
                 recorder.roll_back()
-                recorder.guards.handed.put_back()
+                recorder.guards.native_effects.put_back()
             raise
         finally:
             state.interpreter, state.tapes, state.scope = outer  # first: Ctrl-C may come again
-            recorder.guards.observer.end()
-            recorder.guards.handed = Handed()  # guards live on, the copies need not
+            recorder.guards.tracer.end()
+            recorder.guards.native_effects = NativeEffects()  # guards live on, the copies need not
 
 
 def argument_labels(
@@ -258,7 +258,7 @@ def _capture(
         try:
             value = recorder.call(fn, args, kwargs)
             interpreter.hoisted.finish(interpreter)
-            recorder.guards.observer.watch(False)  # the user's code is done
+            recorder.guards.tracer.enable(False)  # the user's code is done
             captured = _finish(recorder, value, before, interpreter)
         except CaptureError as e:
             if interpreter.root is not None:

@@ -13,10 +13,10 @@ import numpy as np
 
 from tvmgraph import dtypes
 from tvmgraph.capture import identity
-from tvmgraph.capture.expect import is_cell
+from tvmgraph.capture.checks import is_cell
 from tvmgraph.capture.guards import Guards
-from tvmgraph.capture.places import held, put_back
 from tvmgraph.capture.region import Region
+from tvmgraph.capture.sources import held, put_back
 from tvmgraph.capture.traced import TracedTensor
 from tvmgraph.capture.traced_number import TracedNumber
 from tvmgraph.capture.tree import Names

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from tvmgraph.capture.checks import is_iterator
 from tvmgraph.capture.containers import Container, copy_of, refill, same_contents
-from tvmgraph.capture.expect import is_iterator
 from tvmgraph.capture.frame import Frame
 from tvmgraph.capture.nested import NestedFunction
 
@@ -15,7 +15,7 @@ class Snapshot:
 
     Args:
         frame: The frame about to run something.
-        places: The frame of places outside that are variables.
+        hoisted: The frame of what lives outside and is a variable of the capture.
 
     Attributes:
         names: The variables of every frame, as they were.
@@ -23,13 +23,13 @@ class Snapshot:
         iterators: The iterators, by ``id``: an item that is taken cannot be put back.
     """
 
-    def __init__(self, frame: Frame, places: Frame) -> None:
+    def __init__(self, frame: Frame, hoisted: Frame) -> None:
         self.names: list[tuple[Frame, dict[str, object]]] = []
         self.contents: dict[int, tuple[Container, Container]] = {}
         self.iterators: dict[int, object] = {}
         self._seen: set[int] = set()
         self._add_frame(frame)
-        self._add_frame(places)
+        self._add_frame(hoisted)
 
     def _add_frame(self, frame: Frame) -> None:
         for f in frame.chain():

@@ -13,10 +13,10 @@ from types import FrameType, FunctionType
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 from tvmgraph.capture.changes import CHANGEABLE
-from tvmgraph.capture.expect import is_iterator
+from tvmgraph.capture.checks import is_iterator
 from tvmgraph.capture.expressions import IN_PLACE
 from tvmgraph.capture.frame import Completion, Frame
-from tvmgraph.capture.source import within
+from tvmgraph.capture.function_source import within
 from tvmgraph.capture.traced_number import held, positions
 from tvmgraph.core.op import F
 from tvmgraph.core.tensor import Tensor
@@ -211,7 +211,7 @@ class Statements:
         if isinstance(before, CHANGEABLE) and self.effects.is_outside(before):
             what = f"an in-place operator on a {type(before).__name__} from outside"
             self.refuse(node, frame, what, "assign a new value")
-        self.recorder.guards.handed.keep(before)
+        self.recorder.guards.native_effects.keep(before)
         in_place = IN_PLACE[type(node.op)]
         own = getattr(type(before), f"__{in_place.__name__}__", None)
         if isinstance(own, FunctionType):
@@ -423,7 +423,7 @@ def may_leave(statements: list[ast.stmt]) -> bool:
 
 def _locate(frame: FrameType) -> str:
     inner: Frame = frame.f_locals["frame"]
-    return inner.source.place(inner.node or inner.source.node)
+    return inner.source.location(inner.node or inner.source.node)
 
 
 interprets(Statements.execute.__code__, _locate)  # pyright: ignore[reportAttributeAccessIssue]

@@ -7,7 +7,7 @@ import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from tvmgraph.capture.expect import is_cell
+from tvmgraph.capture.checks import is_cell
 from tvmgraph.capture.record import capture
 from tvmgraph.capture.recorder import Recorder
 from tvmgraph.core.guard import guard_module as _guard_module

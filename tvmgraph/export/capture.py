@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from tvmgraph.capture import tree
-from tvmgraph.capture.expect import is_cell
+from tvmgraph.capture.checks import is_cell
 from tvmgraph.capture.promotion import Promotion
 from tvmgraph.capture.record import AttributeRef, Captured, capture
 from tvmgraph.core.tensor import Tensor

@@ -8,7 +8,7 @@ import types
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from tvmgraph.capture.expect import CellLike, is_cell
+from tvmgraph.capture.checks import CellLike, is_cell
 from tvmgraph.capture.settings import Settings
 from tvmgraph.config import GLOBAL_WRITES, JitConfig, as_jit_config, context
 from tvmgraph.core.state import state

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from tvmgraph import dtypes
+from tvmgraph.capture.checks import identified, own_attributes
 from tvmgraph.capture.containers import pairs
-from tvmgraph.capture.expect import identified, own_attributes
 from tvmgraph.capture.promotion import MutableFloat, MutableInt
 from tvmgraph.core import state as versioned
 from tvmgraph.core.parameter import Parameter

@@ -13,7 +13,7 @@ import weakref
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from tvmgraph.capture.expect import has_contents, objects_in
+from tvmgraph.capture.checks import has_contents, objects_in
 from tvmgraph.capture.record import argument_labels
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.jit.call_key import key_of

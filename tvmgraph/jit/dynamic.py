@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tvmgraph import dtypes
+from tvmgraph.capture.checks import MortalKeys, identified, own_attributes
 from tvmgraph.capture.containers import pairs
-from tvmgraph.capture.expect import MortalKeys, identified, own_attributes
 from tvmgraph.capture.promotion import (
     NUMBERS,
     MutableFloat,

@@ -10,11 +10,11 @@ import numpy as np
 
 from tvmgraph import hooks
 from tvmgraph.capture import tree
-from tvmgraph.capture.expect import is_mortal
-from tvmgraph.capture.places import reference
+from tvmgraph.capture.checks import is_mortal
 from tvmgraph.capture.promotion import Operand
 from tvmgraph.capture.record import AttributeRef, Captured, Drawn
 from tvmgraph.capture.settings import Settings
+from tvmgraph.capture.sources import reference
 from tvmgraph.config import JitConfig
 from tvmgraph.core.parameter import Parameter
 from tvmgraph.core.random import default_generator

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from tvmgraph import forking, hooks
 from tvmgraph.capture import tree
-from tvmgraph.capture.expect import MortalKeys
+from tvmgraph.capture.checks import MortalKeys
 from tvmgraph.capture.promotion import Operand, Promotion
 from tvmgraph.capture.record import Captured, capture
 from tvmgraph.capture.settings import Settings

@@ -13,7 +13,7 @@ import warnings
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from tvmgraph.capture.expect import BOUND
+from tvmgraph.capture.checks import BOUND
 from tvmgraph.capture.interpreter import Interpreter
 from tvmgraph.capture.settings import Settings
 from tvmgraph.config import settings as configuration

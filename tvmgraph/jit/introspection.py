@@ -25,7 +25,7 @@ from tvmgraph.view import Drawing, Kernel, Viewer, draw_pair, model_of
 
 if TYPE_CHECKING:
     from tvmgraph.backend.table import Choice
-    from tvmgraph.capture.expect import MortalKeys
+    from tvmgraph.capture.checks import MortalKeys
     from tvmgraph.jit.churn import Churn
     from tvmgraph.jit.compiled import CompiledGraph
     from tvmgraph.jit.entry import Entry

@@ -10,7 +10,7 @@ from typing import Any, NoReturn, Self
 from tvmgraph import dtypes, hooks
 from tvmgraph.autodiff.custom import call_with_bprop, recomputed
 from tvmgraph.autodiff.kept import keeping
-from tvmgraph.capture.expect import is_library
+from tvmgraph.capture.checks import is_library
 from tvmgraph.config import GRAPH_MODE, context
 from tvmgraph.core.explained import explained
 from tvmgraph.core.op import F

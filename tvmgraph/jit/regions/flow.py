@@ -11,7 +11,7 @@ import functools
 from collections.abc import Callable, Iterator
 from itertools import filterfalse
 
-from tvmgraph.capture.source import bound_names
+from tvmgraph.capture.function_source import bound_names
 from tvmgraph.jit.regions.nodes import descendants
 from tvmgraph.jit.regions.split import is_temporary
 

@@ -19,7 +19,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeVar
 
-from tvmgraph.capture.source import parameters
+from tvmgraph.capture.function_source import parameters
 from tvmgraph.jit.regions import split
 from tvmgraph.jit.regions.flow import (
     LEAVES,

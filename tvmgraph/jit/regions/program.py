@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tvmgraph import forking
-from tvmgraph.capture.source import FunctionSource, describe, register
+from tvmgraph.capture.function_source import FunctionSource, describe, register
 from tvmgraph.jit.regions import split
 from tvmgraph.jit.regions.flow import Names, asks_identity, bodies, headers
 from tvmgraph.jit.regions.outline import (

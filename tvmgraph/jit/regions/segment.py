@@ -13,16 +13,16 @@ from typing import Any
 
 from tvmgraph import dtypes
 from tvmgraph.capture.changes import MUTATING
-from tvmgraph.capture.expect import (
+from tvmgraph.capture.checks import (
     LIBRARIES,
     ends_by_itself,
     is_cell,
     is_lifetime_observed,
     is_mortal,
 )
-from tvmgraph.capture.places import has_references, reference
+from tvmgraph.capture.function_source import definition_of
 from tvmgraph.capture.settings import Settings
-from tvmgraph.capture.source import definition_of
+from tvmgraph.capture.sources import has_references, reference
 from tvmgraph.capture.tree import has_tensor_keys
 from tvmgraph.config import JitConfig
 from tvmgraph.core.state import derived, state

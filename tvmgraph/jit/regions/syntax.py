@@ -6,7 +6,7 @@ import ast
 import functools
 
 from tvmgraph.capture.changes import MUTATING
-from tvmgraph.capture.source import parameters
+from tvmgraph.capture.function_source import parameters
 from tvmgraph.jit.regions.flow import KEPT, Names, reads, walk
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from tvmgraph.capture.expect import is_cell, is_library
+from tvmgraph.capture.checks import is_cell, is_library
 from tvmgraph.capture.traced import TracedTensor
 from tvmgraph.core.parameter import Parameter
 from tvmgraph.core.tensor import Tensor
@@ -32,7 +32,7 @@ _DATA = frozenset((
 _quiet: set[str] = set()  # library modules, whose calls of functions in C do not count
 
 
-class Observer:
+class FrameTracer:
     """Reports new frames while it is on.
 
     Args:
@@ -45,7 +45,7 @@ class Observer:
         seen: Callable[[types.FrameType], None],
         called: Callable[[types.FrameType, object], None],
     ) -> None:
-        def observe(frame: types.FrameType, event: str, function: object) -> None:
+        def profile(frame: types.FrameType, event: str, function: object) -> None:
             if event == "c_call":
                 module = frame.f_globals.get("__name__")
                 if module.__class__ is str and module in _quiet:
@@ -57,25 +57,25 @@ class Observer:
             elif event == "call":
                 seen(frame)
 
-        self._observe: Any = observe
+        self._profile: Any = profile
         self._on = False
         self._outer: Any = None
 
     def begin(self) -> None:
         """Takes the place of this thread's profiler, and watches."""
         self._outer = sys.getprofile()
-        self.watch(True)
+        self.enable(True)
 
-    def watch(self, on: bool) -> bool:
+    def enable(self, on: bool) -> bool:
         """Begins or ceases to watch; returns whether it did before."""
         before, self._on = self._on, on
         if before is not on:
-            sys.setprofile(self._observe if on else None)
+            sys.setprofile(self._profile if on else None)
         return before
 
     def end(self) -> None:
         """Gives the profiler its place back; cProfile's is no function but an object."""
-        self._on, self._observe = False, None  # which is part of a cycle
+        self._on, self._profile = False, None  # which is part of a cycle
         sys.setprofile(None)
         if callable(self._outer):
             sys.setprofile(self._outer)

@@ -19,7 +19,7 @@ from typing import Any, Protocol, TypeGuard, TypeVar
 import numpy as np
 
 from tvmgraph import dtypes
-from tvmgraph.capture.places import ABSENT, Reference, contents, has_references, reference
+from tvmgraph.capture.sources import ABSENT, Reference, contents, has_references, reference
 from tvmgraph.core.parameter import Parameter
 from tvmgraph.core.symbols import Scalar, Symbol
 from tvmgraph.core.tensor import Tensor
@@ -83,7 +83,7 @@ def _same_float(a: float, b: float) -> bool:
     return (a == b and math.copysign(1, a) == math.copysign(1, b)) or (a != a and b != b)
 
 
-def expect(value: Any, objects: bool = True, depth: int = 0) -> Check:
+def check_of(value: Any, objects: bool = True, depth: int = 0) -> Check:
     """Returns a predicate that tells whether another value counts as the same.
 
     Args:
@@ -97,12 +97,12 @@ def expect(value: Any, objects: bool = True, depth: int = 0) -> Check:
     if isinstance(value, float) and kind is float:
         return lambda v: v.__class__ is float and _same_float(v, value)
     if isinstance(value, slice):  # its parts may be tensors
-        parts = expect((value.start, value.stop, value.step), objects, depth + 1)
+        parts = check_of((value.start, value.stop, value.step), objects, depth + 1)
         return lambda v: v.__class__ is slice and parts((v.start, v.stop, v.step))
     if isinstance(value, _ATOMS):
         return lambda v: v is value or (v.__class__ is kind and v == value)
     if isinstance(value, np.ndarray):
-        return _expect_array(value)
+        return _check_of_array(value)
     if isinstance(value, np.generic):
         raw = value.tobytes()
         return lambda v: v.__class__ is kind and v.tobytes() == raw
@@ -113,17 +113,17 @@ def expect(value: Any, objects: bool = True, depth: int = 0) -> Check:
         kept = frozenset(value)
         return lambda v: v.__class__ is kind and v == kept
     if isinstance(value, (list, tuple, dict, deque)):
-        inside = _expect_container(value, objects, depth)
+        inside = _check_of_container(value, objects, depth)
         return _and_attributes(value, inside, depth) if hasattr(value, "__dict__") else inside
     if isinstance(value, _VIEWED):
-        return _expect_view(value, objects, depth)
+        return _check_of_view(value, objects, depth)
     if isinstance(value, types.FunctionType) and depth < _MAX_DEPTH and not is_fixed(value):
-        return _expect_function(value, depth)
+        return _check_of_function(value, depth)
     if not is_mortal(value):
         return lambda v: v is value
     ref = reference(value)
     if objects and not is_cell(value) and depth < _MAX_DEPTH:
-        inner = _expect_dict(attributes(value), objects, depth)
+        inner = _check_of_dict(attributes(value), objects, depth)
         return lambda v: v is ref() is not None and inner(attributes(v))
     return lambda v: v is ref() is not None
 
@@ -132,14 +132,14 @@ def _and_attributes(value: object, inside: Check, depth: int) -> Check:
     """Expects the attributes of a container of a user's class, too."""
     if value.__dict__ is value:  # its items are its attributes
         return inside
-    own = _expect_dict(attributes(value), False, depth + 1)
+    own = _check_of_dict(attributes(value), False, depth + 1)
     return lambda v: inside(v) and own(attributes(v))
 
 
-def _expect_view(value: object, objects: bool, depth: int) -> Check:
+def _check_of_view(value: object, objects: bool, depth: int) -> Check:
     """Expects what a view of a dict shows, or what a ``partial`` calls."""
     kind, shown = type(value), _shown(value)
-    inside = expect(shown, objects, depth + 1)
+    inside = check_of(shown, objects, depth + 1)
     return lambda v: v.__class__ is kind and inside(_shown(v))
 
 
@@ -164,14 +164,14 @@ def is_immutable(value: object) -> bool:
     return not is_mutable(value)
 
 
-def _expect_container(value: Any, objects: bool, depth: int) -> Check:
+def _check_of_container(value: Any, objects: bool, depth: int) -> Check:
     kind = type(value)
     if depth >= _MAX_DEPTH or len(value) > _MAX_ITEMS:  # many: only which items
         items = [*value.items()] if isinstance(value, dict) else list(value)
         return lambda v: v.__class__ is kind and _same_items(v, items)
     if isinstance(value, dict):
-        return _expect_dict(value, objects, depth)
-    return _expect_sequence(value, objects, depth)
+        return _check_of_dict(value, objects, depth)
+    return _check_of_sequence(value, objects, depth)
 
 
 def _same_items(value: Any, items: list[Any]) -> bool:
@@ -283,7 +283,7 @@ def attributes(value: object) -> dict[str, Any]:
     return found
 
 
-def _expect_array(array: np.ndarray) -> Check:
+def _check_of_array(array: np.ndarray) -> Check:
     dtype, shape, content = array.dtype, array.shape, array.tobytes()
 
     def same(v: object) -> bool:
@@ -295,8 +295,8 @@ def _expect_array(array: np.ndarray) -> Check:
     return same
 
 
-def _expect_sequence(value: Any, objects: bool, depth: int) -> Check:
-    kind, checks = type(value), [expect(v, objects, depth + 1) for v in value]
+def _check_of_sequence(value: Any, objects: bool, depth: int) -> Check:
+    kind, checks = type(value), [check_of(v, objects, depth + 1) for v in value]
     count = len(checks)
 
     def same(v: Any) -> bool:
@@ -305,8 +305,8 @@ def _expect_sequence(value: Any, objects: bool, depth: int) -> Check:
     return same
 
 
-def _expect_dict(value: dict[Any, Any], objects: bool, depth: int) -> Check:
-    kind, checks = type(value), {k: expect(v, objects, depth + 1) for k, v in value.items()}
+def _check_of_dict(value: dict[Any, Any], objects: bool, depth: int) -> Check:
+    kind, checks = type(value), {k: check_of(v, objects, depth + 1) for k, v in value.items()}
     keys = list(checks)
 
     def same(v: Any) -> bool:
@@ -325,11 +325,11 @@ def _expect_dict(value: dict[Any, Any], objects: bool, depth: int) -> Check:
     return same_objects
 
 
-def _expect_function(value: types.FunctionType, depth: int) -> Check:
+def _check_of_function(value: types.FunctionType, depth: int) -> Check:
     """Expects the same code, defaults and closure."""
     code = value.__code__
-    checks = [expect(contents(c), True, depth + 1) for c in value.__closure__ or ()]
-    defaults = expect((value.__defaults__, value.__kwdefaults__), True, depth + 1)
+    checks = [check_of(contents(c), True, depth + 1) for c in value.__closure__ or ()]
+    defaults = check_of((value.__defaults__, value.__kwdefaults__), True, depth + 1)
 
     def same(v: Any) -> bool:
         return (

@@ -16,8 +16,8 @@ from typing import Any
 
 import numpy as np
 
+from tvmgraph.capture.checks import attributes, is_plain_object
 from tvmgraph.capture.containers import copy_of, refill, same_contents
-from tvmgraph.capture.expect import attributes, is_plain_object
 
 _MAX_DEPTH = 5  # of objects in objects
 _MAX_ITEMS = 4096  # of containers whose items are looked at
@@ -27,7 +27,7 @@ _NOTED = (list, dict, set)  # whose changes by interpreted code are known
 _FILLED = (*_NOTED, deque)
 
 
-class Handed:
+class NativeEffects:
     """The objects that were handed to code which is not interpreted, and those of the outside."""
 
     def __init__(self) -> None:

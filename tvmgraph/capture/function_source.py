@@ -55,7 +55,7 @@ class FunctionSource:
             return f"_{self.class_name.lstrip('_')}{name}"
         return name
 
-    def place(self, node: ast.AST) -> str:
+    def location(self, node: ast.AST) -> str:
         """Returns ``file:line`` of a node."""
         line = getattr(node, "lineno", getattr(self.node, "lineno", 0))
         return f"{file_name(self.file)}:{line}"
@@ -64,7 +64,7 @@ class FunctionSource:
         """Returns ``file:line`` of a node, and its source line with carets below."""
         line = getattr(node, "lineno", getattr(self.node, "lineno", 0))
         text = linecache.getline(self.file, line).rstrip()
-        at = self.place(node)
+        at = self.location(node)
         if not text:
             return at, ""
         start = getattr(node, "col_offset", 0)

@@ -1,6 +1,6 @@
-"""Places outside of a captured function that it reads: globals, closures, attributes.
+"""Where a captured function reads what is outside of it: globals, closures, attributes.
 
-A place knows how to read itself, and the Python expression that reads it in generated code.
+A source knows how to read itself, and the Python expression that reads it in generated code.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ Names = Callable[[object], str]
 
 
 class _Absent:
-    """What a place holds that does not exist."""
+    """What is read where there is nothing."""
 
     def __repr__(self) -> str:
         return "nothing"
@@ -25,8 +25,8 @@ ABSENT = _Absent()
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Place:
-    """One place.
+class Source:
+    """Where a value comes from that lives outside of the captured function.
 
     Attributes:
         key: Identifies it.
@@ -45,7 +45,7 @@ class Place:
         raise NotImplementedError
 
     def code(self, names: Names) -> str:
-        """Returns an expression that reads it; it may raise where the place does not exist.
+        """Returns an expression that reads it; it may raise where the source does not exist.
 
         Args:
             names: Returns the name under which generated code knows an object.
@@ -53,12 +53,12 @@ class Place:
         raise NotImplementedError
 
     def absence(self, names: Names) -> str:
-        """Returns an expression that is true while the place does not exist."""
+        """Returns an expression that is true while the source does not exist."""
         return f"{names(self.read)}() is {names(ABSENT)}"
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Global(Place):
+class Global(Source):
     """A global variable of a module."""
 
     space: dict[str, object]
@@ -82,7 +82,7 @@ class Global(Place):
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Closure(Place):
+class Closure(Source):
     """A variable of an enclosing function."""
 
     cell: types.CellType
@@ -101,7 +101,7 @@ class Closure(Place):
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Member(Place):
+class Member(Source):
     """An entry of an object's own ``__dict__``, or one of its slots.
 
     The object is held weakly where it can be.
@@ -132,7 +132,7 @@ class Member(Place):
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Kind(Place):
+class Kind(Source):
     """The class of an object, which is held weakly where it can be."""
 
     owner: Callable[[], object]
@@ -147,7 +147,7 @@ class Kind(Place):
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Item(Place):
+class Item(Source):
     """An item of a list or dict."""
 
     owner: Any
@@ -166,7 +166,7 @@ class Item(Place):
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Fixed(Place):
+class Fixed(Source):
     """An object itself, of which the inside is compared."""
 
     value: object
@@ -181,7 +181,7 @@ class Fixed(Place):
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Referred(Place):
+class Referred(Source):
     """An object itself, which is held weakly where it can be."""
 
     value: Callable[[], object]
@@ -196,7 +196,7 @@ class Referred(Place):
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Result(Place):
+class Result(Source):
     """What a function returns that looks at the world outside of Python's variables."""
 
     function: Callable[[], object]
@@ -242,7 +242,7 @@ def put_back(owner: object, name: str, value: object) -> None:
 
 
 def member(owner: object, name: str, kind: str = "attribute") -> Member:
-    """Returns the place of an attribute of an object, class or module."""
+    """Returns the source of an attribute of an object, class or module."""
     title = owner.__name__ if isinstance(owner, (type, types.ModuleType)) else type(owner).__name__
     slot = not hasattr(owner, "__dict__") or _is_slot(owner, name)
     return Member((kind, id(owner), name), f"{title}.{name}", reference(owner), name, slot)
