@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from tests.capture.test_fuzz import in_numpy
-from tvmgraph import JitConfig, Parameter, Tensor, jit, nn
+from tvmgraph import JitConfig, Parameter, Tensor, jit, nn, ops
 from tvmgraph.jit import JitFunction, churn
 from tvmgraph.jit import function as function_module
 
@@ -131,6 +131,16 @@ def test_functions_that_serve_many_calls_each_are_captured(monkeypatch: pytest.M
             function = _defined(k)
             for _ in range(3):
                 function(_tensor())
+            assert function.compile_count == 1
+
+
+def test_functions_of_one_definition_that_compute_other_things_are_captured() -> None:
+    functions = [ops.abs, ops.exp, ops.sin, lambda x: ops.sum(x, keepdim=True)]
+    with in_numpy():
+        for k in range(CALLS):
+            inner = functions[k % len(functions)]
+            function = jit(lambda x, inner=inner: inner(x))
+            np.testing.assert_allclose(function(_tensor()), inner(_tensor()))
             assert function.compile_count == 1
 
 

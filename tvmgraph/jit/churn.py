@@ -1,8 +1,9 @@
 """Noticing that captures serve too few calls: an argument differs, or functions are short-lived.
 
 A function that is defined inside another one, a method of an object and a Cell are captured for
-every function, object or Cell anew. Where many of one definition served few calls each, the next
-ones run in plain Python until they have been called a number of times.
+every function, object or Cell anew. Where many of one definition applied the same operators and
+served few calls each, the next ones run in plain Python until they have been called a number of
+times.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from dataclasses import dataclass
 from tvmgraph.capture.checks import has_contents, objects_in
 from tvmgraph.capture.record import argument_labels
 from tvmgraph.core.tensor import Tensor
+from tvmgraph.graph import Graph
 from tvmgraph.jit.call_key import key_of
 
 _MAX_SHORT = 24  # captures in a row that served too few calls
@@ -55,11 +57,26 @@ class Definition:
 
     Attributes:
         newest: The captures of the newest that was called.
-        short: How many in a row were not worth their capture.
+        short: How many in a row applied the same operators and were not worth their capture.
+        outline: The operators that the last one applied which was captured.
     """
 
     newest: Churn
     short: int = 0
+    outline: object = None
+
+    def follow(self, churn: Churn) -> None:
+        """Notes that another function of this definition is called.
+
+        Args:
+            churn: Its captures.
+        """
+        before, self.newest = self.newest, churn
+        if before.waited and before.outline is None:
+            return  # it was not captured
+        same = self.outline in (None, before.outline)
+        self.short = self.short + 1 if same and not before.is_worth_it() else 0
+        self.outline = before.outline
 
 
 _definitions: weakref.WeakKeyDictionary[types.CodeType, Definition] = weakref.WeakKeyDictionary()
@@ -77,10 +94,12 @@ class Churn:
 
     Attributes:
         waited: How many calls plain Python ran because functions like this one are short-lived.
+        outline: The operators of the newest capture with their attributes; None if there is none.
     """
 
     def __init__(self) -> None:
         self.waited = 0
+        self.outline: object = None
         self._reused = self._served = False
         self._short = 0
         self._kinds: dict[str, Kind] = {}
@@ -108,24 +127,26 @@ class Churn:
             return False
         known = _definitions.setdefault(code, Definition(self))
         if known.newest is not self:
-            known.short = 0 if known.newest._is_worth_it() else known.short + 1
-            known.newest = self
+            known.follow(self)
         if known.short < _MAX_SHORT or self.waited >= _WAITED:
             return False
         self.waited += 1
         return True
 
-    def _is_worth_it(self) -> bool:
+    def is_worth_it(self) -> bool:
+        """Whether the newest capture served for long in comparison with what it took."""
         return self._served and time.perf_counter() - self._made > _WORTH * self._seconds
 
-    def captured(self, kinds: dict[str, Kind], seconds: float) -> None:
+    def captured(self, graph: Graph, kinds: dict[str, Kind], seconds: float) -> None:
         """Notes a capture.
 
         Args:
+            graph: What it gave.
             kinds: The arguments that it was made with.
             seconds: How long it took.
         """
         self._kinds, self._seconds, self._made = kinds, seconds, time.perf_counter()
+        self.outline = hash(tuple([(n.op.name, *n.attrs.values()) for n in graph.walk()]))
 
     def refilled(self, kinds: dict[str, Kind]) -> str | None:
         """Returns a container that holds something else than it did for the newest capture.
@@ -150,7 +171,7 @@ class Churn:
         differs = [n for n, kind in kinds.items() if n in before and before[n].differs(kind)]
         if not differs:
             return None
-        self._short = 0 if reused and self._is_worth_it() else self._short + 1
+        self._short = 0 if reused and self.is_worth_it() else self._short + 1
         if self._short < _MAX_SHORT:
             return None
         self._short = 0

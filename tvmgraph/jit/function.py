@@ -533,7 +533,7 @@ class JitFunction(Inspectable):
             )
             self.newest = describe_call(self.fn, args, kwargs)
             self._newest = weakref.ref(entry)
-            self.churn.captured(kinds_of(self.fn, args, kwargs), seconds)
+            self.churn.captured(entry.captured.graph, kinds_of(self.fn, args, kwargs), seconds)
             self._note(why, entry, args, kwargs, seconds, promoted)
             if entry.captured.aliasing_matters:
                 self._aliasing_matters = True
