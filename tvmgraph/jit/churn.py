@@ -1,9 +1,9 @@
 """Noticing that captures serve too few calls: an argument differs, or functions are short-lived.
 
 A function that is defined inside another one, a method of an object and a Cell are captured for
-every function, object or Cell anew. Where many of one definition applied the same operators and
-served few calls each, the next ones run in plain Python until they have been called a number of
-times.
+every function, object or Cell anew. Where many of one definition applied the same operators to
+tensors of the same types and served few calls each, the next ones run in plain Python until they
+have been called a number of times.
 """
 
 from __future__ import annotations
@@ -57,8 +57,8 @@ class Definition:
 
     Attributes:
         newest: The captures of the newest that was called.
-        short: How many in a row applied the same operators and were not worth their capture.
-        outline: The operators that the last one applied which was captured.
+        short: How many in a row computed the same and were not worth their capture.
+        outline: What the last one computed that was captured, see :class:`Churn`.
     """
 
     newest: Churn
@@ -94,7 +94,8 @@ class Churn:
 
     Attributes:
         waited: How many calls plain Python ran because functions like this one are short-lived.
-        outline: The operators of the newest capture with their attributes; None if there is none.
+        outline: A digest of the newest capture's operators and types, without the elements of
+            constants; None if there is none.
     """
 
     def __init__(self) -> None:
@@ -146,7 +147,9 @@ class Churn:
             seconds: How long it took.
         """
         self._kinds, self._seconds, self._made = kinds, seconds, time.perf_counter()
-        self.outline = hash(tuple([(n.op.name, *n.attrs.values()) for n in graph.walk()]))
+        values = [*(p.value for p in graph.params), *(v for n in graph.walk() for v in n.outputs)]
+        operators = [(n.op.name, *n.attrs.values()) for n in graph.walk()]
+        self.outline = hash((*operators, *[str(v.type) for v in values]))
 
     def refilled(self, kinds: dict[str, Kind]) -> str | None:
         """Returns a container that holds something else than it did for the newest capture.
