@@ -252,7 +252,7 @@ class TensorReductions:
         Several axes give only values, however they are named.
         """
         with_indices = "dim" in kwargs or (bool(args) and not {"keepdims", "initial"} & set(kwargs))
-        axis, keepdims, initial, where, indices = _extreme_arguments(*args, **kwargs)
+        axis, keepdims, initial, where, indices = _extreme_arguments(name, *args, **kwargs)
         one = axis is not None and not isinstance(axis, (tuple, list))
         if (with_indices or indices) and one:
             return getattr(F, name)(self, axis, keepdims, initial=initial, where=where)
@@ -381,6 +381,8 @@ class TensorReductions:
 
 
 def _extreme_arguments(
+    name: str,
+    /,
     axis: AxisLike | None = None,
     keepdims: bool = False,
     *,
@@ -394,7 +396,7 @@ def _extreme_arguments(
     if isinstance(initial, TensorReductions) or where is None or type(return_indices) is not bool:
         raise DTypeError(
             "initial must be a number, where a bool or Tensor, return_indices a bool",
-            op="Tensor.max", got=f"{initial=!r:.40}, {where=!r:.40}, {return_indices=!r:.40}",
+            op=f"Tensor.{name}", got=f"{initial=!r:.40}, {where=!r:.40}, {return_indices=!r:.40}",
             at=user_source(),
         )  # fmt: skip
     where = None if where is True else where
