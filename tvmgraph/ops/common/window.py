@@ -20,6 +20,7 @@ from tvmgraph.core.symbols import scope
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.core.types import Dim, Shape, TensorType
 from tvmgraph.errors import ArgumentError, DTypeError, ShapeError, TvmgraphError, user_source
+from tvmgraph.ops.common.arguments import bad
 
 Ints = tuple[int, ...]
 Pairs = tuple[tuple[int, int], ...]
@@ -128,7 +129,7 @@ def spatial_of(x: Tensor, count: int, op: str) -> Ints:
     """
     sizes = x.type.shape[-count:]
     if x.ndim < count:
-        raise fail(ShapeError, f"input must have {count} spatial axes", op, f"input={x.type}")
+        raise bad(ShapeError, f"input must have {count} spatial axes", op, f"input={x.type}")
     return tuple(int(d) for d in sizes)  # pyright: ignore[reportArgumentType]
 
 
@@ -250,21 +251,6 @@ def widen(x: np.ndarray) -> np.ndarray:
 # ---- arguments of public functions ------------------------------------------------------------
 
 
-def fail(
-    kind: type[TvmgraphError], message: str, op: str, got: object, fix: str | None = None
-) -> TvmgraphError:
-    """Builds the error of a public function with all four parts of the message.
-
-    Args:
-        kind: Class of the error.
-        message: What is wrong.
-        op: Name of the function without ``ops.``.
-        got: What it was given.
-        fix: What the user may do.
-    """
-    return kind(message, op=f"ops.{op}", got=str(got), at=user_source(), fix=fix)
-
-
 def ints(value: object, count: int, name: str, op: str, minimum: int = 1) -> Ints:
     """Returns an int or a sequence of ``count`` ints as a tuple.
 
@@ -327,7 +313,7 @@ def resolve_padding(
     """
     mode = pad_mode.lower() if isinstance(pad_mode, str) else pad_mode
     if mode not in ("valid", "same", "pad"):
-        raise fail(
+        raise bad(
             ArgumentError if isinstance(pad_mode, str) else DTypeError,
             "pad_mode must be 'same', 'valid' or 'pad'", op, f"pad_mode={pad_mode!r}",
         )  # fmt: skip
@@ -335,7 +321,7 @@ def resolve_padding(
     if mode == "pad":
         return pairs
     if any(lo or hi for lo, hi in pairs):
-        raise fail(
+        raise bad(
             ArgumentError, f"padding must be 0 when pad_mode is {mode!r}", op,
             f"padding={padding!r}", "pass pad_mode='pad'",
         )  # fmt: skip

@@ -6,7 +6,8 @@ from tvmgraph.core.arguments import PerAxis
 from tvmgraph.core.op import F
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.errors import ArgumentError, ShapeError
-from tvmgraph.ops.common.window import Ints, Pairs, fail, ints, padding_pairs, resolve_padding
+from tvmgraph.ops.common.arguments import bad
+from tvmgraph.ops.common.window import Ints, Pairs, ints, padding_pairs, resolve_padding
 
 __all__ = [
     "conv1d", "conv2d", "conv3d", "conv3d_transpose", "conv_transpose2d", "deconvolution",
@@ -17,7 +18,7 @@ def _add_bias(y: Tensor, bias: Tensor | None, op: str) -> Tensor:
     if bias is None:
         return y
     if bias.ndim != 1 or bias.type.shape[0] != y.type.shape[1]:
-        raise fail(ShapeError, f"bias must have shape ({y.shape[1]},)", op, f"bias={bias.type}")
+        raise bad(ShapeError, f"bias must have shape ({y.shape[1]},)", op, f"bias={bias.type}")
     return y + F.reshape(bias, (bias.shape[0], *(1,) * (y.ndim - 2)))
 
 
@@ -26,7 +27,7 @@ def _conv(
     pad_mode: str, padding: object, dilation: PerAxis, groups: int,
 ) -> Tensor:  # fmt: skip
     if weight.ndim != count + 2:
-        raise fail(ShapeError, f"weight must have {count + 2} axes", op, f"weight={weight.type}")
+        raise bad(ShapeError, f"weight must have {count + 2} axes", op, f"weight={weight.type}")
     steps = ints(stride, count, "stride", op)
     gaps = ints(dilation, count, "dilation", op)
     kernel = weight.shape[2:]
@@ -169,7 +170,7 @@ def conv_transpose2d(
     steps, gaps = ints(stride, 2, "stride", op), ints(dilation, 2, "dilation", op)
     extra = ints(output_padding, 2, "output_padding", op, 0)
     if any(e >= max(s, d) for e, s, d in zip(extra, steps, gaps)):
-        raise fail(
+        raise bad(
             ArgumentError, "output_padding must be smaller than stride or dilation", op,
             f"output_padding={extra}, stride={steps}, dilation={gaps}",
         )  # fmt: skip
@@ -190,14 +191,14 @@ def _deconv_padding(
     """Returns what is cut and what is added, so that every window of the output is covered."""
     mode = pad_mode.lower() if isinstance(pad_mode, str) else pad_mode
     if mode not in ("valid", "same", "pad"):
-        raise fail(
+        raise bad(
             ArgumentError, "pad_mode must be 'same', 'valid' or 'pad'", op, f"pad_mode={pad_mode!r}"
         )
     pairs = padding_pairs(padding, len(kernel), op)
     if mode == "pad":
         return pairs, extra
     if any(lo or hi for lo, hi in pairs) or any(extra):
-        raise fail(
+        raise bad(
             ArgumentError, f"padding and output_padding must be 0 when pad_mode is {mode!r}", op,
             f"padding={padding!r}, output_padding={extra}", "pass pad_mode='pad'",
         )  # fmt: skip

@@ -9,7 +9,7 @@ from tvmgraph import dtypes
 from tvmgraph.core.op import F
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.errors import ArgumentError, ShapeError
-from tvmgraph.ops.common.window import fail
+from tvmgraph.ops.common.arguments import bad
 
 __all__ = ["bounding_box_decode", "bounding_box_encode", "check_valid", "iou"]
 
@@ -17,7 +17,7 @@ __all__ = ["bounding_box_decode", "bounding_box_encode", "check_valid", "iou"]
 def _require_boxes(op: str, **boxes: Tensor) -> None:
     for name, b in boxes.items():
         if b.ndim != 2 or b.shape[1] != 4:
-            raise fail(ShapeError, f"{name} must have shape (N, 4)", op, f"{name}={b.type}")
+            raise bad(ShapeError, f"{name} must have shape (N, 4)", op, f"{name}={b.type}")
 
 
 def iou(anchor_boxes: Tensor, gt_boxes: Tensor, mode: str = "iou") -> Tensor:
@@ -42,7 +42,7 @@ def iou(anchor_boxes: Tensor, gt_boxes: Tensor, mode: str = "iou") -> Tensor:
     """
     op = "iou"
     if mode not in ("iou", "iof"):
-        raise fail(ArgumentError, "mode must be 'iou' or 'iof'", op, f"mode={mode!r}")
+        raise bad(ArgumentError, "mode must be 'iou' or 'iof'", op, f"mode={mode!r}")
     _require_boxes(op, anchor_boxes=anchor_boxes, gt_boxes=gt_boxes)
     a = F.expand_dims(anchor_boxes, 0)
     g = F.expand_dims(gt_boxes, 1)
@@ -161,7 +161,7 @@ def check_valid(bboxes: Tensor, img_metas: Tensor) -> Tensor:
     op = "check_valid"
     _require_boxes(op, bboxes=bboxes)
     if img_metas.type.shape != (3,):
-        raise fail(ShapeError, "img_metas must have shape (3,)", op, f"img_metas={img_metas.type}")
+        raise bad(ShapeError, "img_metas must have shape (3,)", op, f"img_metas={img_metas.type}")
     metas = F.cast(img_metas, dtypes.float32)
     boxes = F.cast(bboxes, dtypes.float32)
     height, width = metas[0] * metas[2] - 1, metas[1] * metas[2] - 1

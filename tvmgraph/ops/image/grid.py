@@ -15,7 +15,8 @@ from tvmgraph.core.fusible import fusible
 from tvmgraph.core.op import F
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.errors import ArgumentError, DTypeError, ShapeError
-from tvmgraph.ops.common.window import Ints, fail, ints, spatial_of
+from tvmgraph.ops.common.arguments import bad
+from tvmgraph.ops.common.window import Ints, ints, spatial_of
 
 __all__ = ["affine_grid", "crop_and_resize", "grid_sample"]
 
@@ -121,18 +122,18 @@ def _check_grid(input: Tensor, grid: Tensor, mode: str, padding_mode: str) -> No
     op, got = "grid_sample", f"input={input.type}, grid={grid.type}"
     modes = ("bilinear", "nearest", "bicubic")
     if mode not in modes or (mode == "bicubic" and input.ndim != 4):
-        raise fail(ArgumentError, "mode must be 'bilinear', 'nearest' or (4 axes) 'bicubic'", op,
+        raise bad(ArgumentError, "mode must be 'bilinear', 'nearest' or (4 axes) 'bicubic'", op,
                    f"mode={mode!r}, {got}")  # fmt: skip
     if padding_mode not in ("zeros", "border", "reflection"):
-        raise fail(ArgumentError, "padding_mode must be 'zeros', 'border' or 'reflection'", op,
+        raise bad(ArgumentError, "padding_mode must be 'zeros', 'border' or 'reflection'", op,
                    f"padding_mode={padding_mode!r}")  # fmt: skip
     fits = input.ndim in (4, 5) and grid.ndim == input.ndim
     if not fits or grid.shape[-1] != input.ndim - 2 or grid.shape[0] != input.shape[0]:
-        raise fail(
+        raise bad(
             ShapeError, "input must be (N, C, *sizes) and grid (N, *out, number of sizes)", op, got
         )
     if input.dtype is not grid.dtype or not input.dtype.is_float:
-        raise fail(DTypeError, "input and grid must have the same float dtype", op, got)
+        raise bad(DTypeError, "input and grid must have the same float dtype", op, got)
 
 
 def grid_sample(
@@ -211,7 +212,7 @@ def affine_grid(theta: Tensor, size: Any, align_corners: bool = False) -> Tensor
     sizes = ints(size, len(size), "size", op)
     count = len(sizes) - 2
     if count not in (2, 3) or theta.type.shape != (sizes[0], count, count + 1):
-        raise fail(
+        raise bad(
             ShapeError, "theta must be (N, 2, 3) for 4 sizes, or (N, 3, 4) for 5", op,
             f"theta={theta.type}, size={sizes}",
         )  # fmt: skip
@@ -271,10 +272,10 @@ def crop_and_resize(
     op = "crop_and_resize"
     got = f"image={image.type}, boxes={boxes.type}, box_indices={box_indices.type}"
     if image.ndim != 4 or boxes.ndim != 2 or boxes.shape[1] != 4 or box_indices.ndim != 1:
-        raise fail(ShapeError, "image must be (N, H, W, C), boxes (B, 4) and box_indices (B,)", op,
+        raise bad(ShapeError, "image must be (N, H, W, C), boxes (B, 4) and box_indices (B,)", op,
                    got)  # fmt: skip
     if method not in ("bilinear", "nearest", "bilinear_v2"):
-        raise fail(ArgumentError, "method must be 'bilinear', 'nearest' or 'bilinear_v2'", op,
+        raise bad(ArgumentError, "method must be 'bilinear', 'nearest' or 'bilinear_v2'", op,
                    f"method={method!r}")  # fmt: skip
     height, width = ints(crop_size, 2, "crop_size", op)
     x = F.transpose(F.cast(image, dtypes.float32), (0, 3, 1, 2))

@@ -9,7 +9,8 @@ from tvmgraph import dtypes
 from tvmgraph.core.op import F
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.errors import ArgumentError, ShapeError
-from tvmgraph.ops.common.window import Ints, fail, ints, spatial_of
+from tvmgraph.ops.common.arguments import bad
+from tvmgraph.ops.common.window import Ints, ints, spatial_of
 
 __all__ = ["interpolate", "upsample"]
 
@@ -31,20 +32,20 @@ def _check(
 ) -> None:
     op = "interpolate"
     if mode not in _MODES:
-        raise fail(ArgumentError, f"mode must be one of {', '.join(_MODES)}", op, f"mode={mode!r}")
+        raise bad(ArgumentError, f"mode must be one of {', '.join(_MODES)}", op, f"mode={mode!r}")
     if input.ndim not in _MODES[mode][1]:
         ranks = " or ".join(map(str, _MODES[mode][1]))
-        raise fail(
+        raise bad(
             ShapeError, f"mode {mode!r} needs an input with {ranks} axes, not {input.ndim}", op,
             f"input={input.type}",
         )  # fmt: skip
     if align_corners is not None and mode not in _ALIGNABLE:
-        raise fail(
+        raise bad(
             ArgumentError, f"align_corners has no meaning in mode {mode!r}", op,
             f"align_corners={align_corners}", f"leave it out, or use {', '.join(_ALIGNABLE)}",
         )  # fmt: skip
     if (size is None) == (scale is None):
-        raise fail(
+        raise bad(
             ArgumentError, "exactly one of size and scale_factor must be given", op,
             f"size={size}, scale_factor={scale}",
         )  # fmt: skip
@@ -56,7 +57,7 @@ def _scaled(sizes: Ints, scale_factor: Any) -> tuple[Ints, tuple[float, ...]]:
     many = isinstance(scale_factor, (tuple, list))
     factors = tuple(map(float, scale_factor)) if many else (float(scale_factor),) * count
     if len(factors) != count or any(not f > 0 for f in factors):
-        raise fail(
+        raise bad(
             ArgumentError, f"scale_factor must be a positive number or {count} of them", op,
             f"scale_factor={scale_factor!r}",
         )  # fmt: skip
@@ -99,7 +100,7 @@ def interpolate(
     op = "interpolate"
     _check(input, mode, align_corners, size, scale_factor)
     if recompute_scale_factor and size is not None:
-        raise fail(ArgumentError, "recompute_scale_factor needs scale_factor", op, f"size={size}")
+        raise bad(ArgumentError, "recompute_scale_factor needs scale_factor", op, f"size={size}")
     count = input.ndim - 2
     old = spatial_of(input, count, op)
     steps = (0.0,) * count

@@ -18,12 +18,12 @@ from tvmgraph.core.tensor import Tensor
 from tvmgraph.core.traits import Pattern, Traits, equation
 from tvmgraph.core.types import TensorType
 from tvmgraph.errors import ArgumentError, ShapeError
+from tvmgraph.ops.common.arguments import bad
 from tvmgraph.ops.common.window import (
     LOW_PRECISION,
     Ints,
     Pairs,
     columns,
-    fail,
     flat_padding,
     ints,
     out_sizes,
@@ -409,10 +409,10 @@ def col2im(
     """
     op = "col2im"
     if input_x.ndim != 4:
-        raise fail(ShapeError, "input_x must have 4 axes", op, f"input_x={input_x.type}")
+        raise bad(ShapeError, "input_x must have 4 axes", op, f"input_x={input_x.type}")
     settings = _settings(op, kernel_size, dilation, padding_value, stride)
     if input_x.shape[2] != prod(settings["kernel"]):
-        raise fail(ArgumentError, f"axis 2 must have {prod(settings['kernel'])} taps", op,
+        raise bad(ArgumentError, f"axis 2 must have {prod(settings['kernel'])} taps", op,
                    f"input_x={input_x.type}")  # fmt: skip
     n, c, k, points = input_x.type.shape
     flat = F.reshape(input_x, (n, c * k, points))  # pyright: ignore[reportOperatorIssue]

@@ -7,7 +7,7 @@ from tvmgraph.core.fusible import fusible, may_fuse
 from tvmgraph.core.op import F
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.errors import ArgumentError, DTypeError, ShapeError
-from tvmgraph.ops.common.window import fail
+from tvmgraph.ops.common.arguments import bad
 from tvmgraph.ops.loss.regression import check_reduction, reduce_loss, same_shape
 
 __all__ = [
@@ -19,7 +19,7 @@ __all__ = [
 def _class_count(x: Tensor, op: str) -> int:
     count = x.type.shape[1] if x.ndim > 1 else None
     if not isinstance(count, int):
-        raise fail(
+        raise bad(
             ShapeError, "the scores must have a static class axis: (N, C) or (N, C, ...)", op,
             f"scores={x.type}",
         )  # fmt: skip
@@ -31,15 +31,15 @@ def _check(
 ) -> None:
     """Checks what both kinds of targets share."""
     if not 0 <= label_smoothing <= 1:
-        raise fail(ArgumentError, "label_smoothing must lie in [0, 1]", op,
+        raise bad(ArgumentError, "label_smoothing must lie in [0, 1]", op,
                    f"label_smoothing={label_smoothing}")  # fmt: skip
     count = _class_count(x, op)
     if weight is not None and weight.type.shape != (count,):
-        raise fail(ShapeError, f"weight must have shape ({count},)", op, f"weight={weight.type}")
+        raise bad(ShapeError, f"weight must have shape ({count},)", op, f"weight={weight.type}")
     if target.dtype.is_float:
         same_shape(x, target, ("the scores", "the probabilities"), op)
     elif target.type.shape != (x.type.shape[0], *x.type.shape[2:]):
-        raise fail(
+        raise bad(
             ShapeError, "class indices must have the shape of the scores without the class axis",
             op, f"scores={x.type}, target={target.type}",
         )  # fmt: skip
@@ -118,7 +118,7 @@ def cross_entropy(
     """
     op = "cross_entropy"
     if not input.dtype.is_float:
-        raise fail(DTypeError, "input must have a float dtype", op, f"input={input.type}")
+        raise bad(DTypeError, "input must have a float dtype", op, f"input={input.type}")
     if input.ndim == 1:
         y = cross_entropy(F.expand_dims(input, 0), F.expand_dims(target, 0), weight, ignore_index,
                           reduction, label_smoothing)  # fmt: skip
@@ -182,7 +182,7 @@ def nll_loss(
     """
     op = "nll_loss"
     if not target.dtype.is_integer:
-        raise fail(DTypeError, "target must have an integer dtype", op, f"target={target.type}")
+        raise bad(DTypeError, "target must have an integer dtype", op, f"target={target.type}")
     if inputs.ndim == 1:
         y = nll_loss(F.expand_dims(inputs, 0), F.expand_dims(target, 0), weight, ignore_index,
                      reduction, label_smoothing)  # fmt: skip
@@ -224,7 +224,7 @@ def multi_margin_loss(
     """
     op = "multi_margin_loss"
     if p not in (1, 2):
-        raise fail(ArgumentError, "p must be 1 or 2", op, f"p={p!r}")
+        raise bad(ArgumentError, "p must be 1 or 2", op, f"p={p!r}")
     _check(input, target, weight, 0, op)
     classes = input.shape[1]
     at = F.expand_dims(target, 1)
@@ -301,7 +301,7 @@ def multilabel_soft_margin_loss(
     """
     op = "multilabel_soft_margin_loss"
     if input.ndim == 0:
-        raise fail(ShapeError, "input must have a class axis", op, f"input={input.type}")
+        raise bad(ShapeError, "input must have a class axis", op, f"input={input.type}")
     target = F.cast(target, input.dtype)
     loss = -(target * F.logsigmoid(input) + (1 - target) * F.logsigmoid(-input))
     if weight is not None:

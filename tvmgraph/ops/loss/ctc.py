@@ -10,7 +10,7 @@ from tvmgraph.core.fusible import fusible, may_fuse
 from tvmgraph.core.op import F
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.errors import ArgumentError, DTypeError, ShapeError
-from tvmgraph.ops.common.window import fail
+from tvmgraph.ops.common.arguments import bad
 from tvmgraph.ops.loss.regression import check_reduction, reduce_loss
 
 __all__ = ["ctc_loss"]
@@ -27,31 +27,31 @@ _NEVER = -1e30
 def _lengths(value: Any, batch: int, name: str, op: str) -> Tensor:
     lengths = value if isinstance(value, Tensor) else Tensor(list(value), dtypes.int64)
     if not lengths.dtype.is_integer:
-        raise fail(DTypeError, f"{name} must hold integers", op, f"{name}={lengths.type}")
+        raise bad(DTypeError, f"{name} must hold integers", op, f"{name}={lengths.type}")
     if lengths.type.shape != (batch,):
-        raise fail(ShapeError, f"{name} must have shape ({batch},)", op, f"{name}={lengths.type}")
+        raise bad(ShapeError, f"{name} must have shape ({batch},)", op, f"{name}={lengths.type}")
     return F.cast(lengths, dtypes.int64)
 
 
 def _check_arguments(log_probs: Tensor, targets: Tensor, blank: int, op: str) -> None:
     if log_probs.ndim != 3 or targets.ndim != 2:
-        raise fail(
+        raise bad(
             ShapeError, "log_probs must be (T, N, C) and targets (N, S)", op,
             f"log_probs={log_probs.type}, targets={targets.type}",
         )  # fmt: skip
     if not log_probs.dtype.is_float or not targets.dtype.is_integer:
-        raise fail(
+        raise bad(
             DTypeError, "log_probs must have a float dtype and targets an integer dtype", op,
             f"log_probs={log_probs.type}, targets={targets.type}",
         )  # fmt: skip
     if targets.type.shape[0] != log_probs.type.shape[1]:
-        raise fail(
+        raise bad(
             ShapeError, "log_probs and targets differ in batch size", op,
             f"log_probs={log_probs.type}, targets={targets.type}",
         )  # fmt: skip
     log_probs.type.static_shape  # noqa: B018  (raises when symbolic)
     if not 0 <= blank < log_probs.shape[2]:
-        raise fail(ArgumentError, f"blank must lie in [0, {log_probs.shape[2]})", op,
+        raise bad(ArgumentError, f"blank must lie in [0, {log_probs.shape[2]})", op,
                    f"blank={blank}")  # fmt: skip
 
 

@@ -8,7 +8,7 @@ from tvmgraph.core.fusible import fusible
 from tvmgraph.core.op import F
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.errors import ArgumentError, DTypeError, ShapeError
-from tvmgraph.ops.common.window import fail
+from tvmgraph.ops.common.arguments import bad
 from tvmgraph.ops.loss.regression import reduce_loss, same_shape, wide
 
 __all__ = [
@@ -103,10 +103,10 @@ def cosine_embedding_loss(
     op = "cosine_embedding_loss"
     same_shape(input1, input2, ("input1", "input2"), op)
     if not -1 <= margin <= 1:
-        raise fail(ArgumentError, "margin must lie in [-1, 1]", op, f"margin={margin}")
+        raise bad(ArgumentError, "margin must lie in [-1, 1]", op, f"margin={margin}")
     cos = cosine_similarity(input1, input2, 1 if input1.ndim > 1 else 0)
     if cos.type.shape != target.type.shape:
-        raise fail(ShapeError, "target must have one entry per pair of vectors", op,
+        raise bad(ShapeError, "target must have one entry per pair of vectors", op,
                    f"input1={input1.type}, target={target.type}")  # fmt: skip
     near = F.where(F.equal(target, 1), 1 - cos, 0.0)
     loss = near + F.where(F.equal(target, -1), F.relu(cos - margin), 0.0)
@@ -199,7 +199,7 @@ def triplet_margin_loss(
     """
     op = "triplet_margin_loss"
     if not anchor.ndim:
-        raise fail(ShapeError, "anchor must have at least one axis", op, f"anchor={anchor.type}")
+        raise bad(ShapeError, "anchor must have at least one axis", op, f"anchor={anchor.type}")
     if isinstance(margin, Tensor):
         margin = F.cast(margin, anchor.dtype)
     return _distances_apart(anchor, positive, negative, margin, p, eps, swap, reduction)
@@ -238,11 +238,11 @@ def pdist(input: Tensor, p: float = 2.0) -> Tensor:
     """
     op = "pdist"
     if input.ndim < 2:
-        raise fail(ShapeError, "input must have at least 2 axes", op, f"input={input.type}")
+        raise bad(ShapeError, "input must have at least 2 axes", op, f"input={input.type}")
     if not p >= 0:
-        raise fail(ArgumentError, "p must not be negative", op, f"p={p}")
+        raise bad(ArgumentError, "p must not be negative", op, f"p={p}")
     if not input.dtype.is_float:
-        raise fail(DTypeError, "input must have a float dtype", op, f"input={input.type}")
+        raise bad(DTypeError, "input must have a float dtype", op, f"input={input.type}")
     rows = input.type.with_shape(input.type.shape[-2:-1]).static_shape[0]
     axis = input.ndim - 2
     first, second = [F.gather(input, Tensor(i), axis) for i in np.triu_indices(rows, 1)]

@@ -9,7 +9,8 @@ from tvmgraph.core.fusible import fusible
 from tvmgraph.core.op import F
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.errors import ArgumentError, DTypeError, ShapeError
-from tvmgraph.ops.common.window import LOW_PRECISION, fail
+from tvmgraph.ops.common.arguments import bad
+from tvmgraph.ops.common.window import LOW_PRECISION
 
 __all__ = [
     "binary_cross_entropy", "binary_cross_entropy_with_logits", "gaussian_nll_loss", "huber_loss",
@@ -52,7 +53,7 @@ def check_reduction(
         ArgumentError: if it is another one.
     """
     if reduction not in allowed:
-        raise fail(
+        raise bad(
             ArgumentError, f"reduction must be one of {', '.join(map(repr, allowed))}", op,
             f"reduction={reduction!r}",
         )  # fmt: skip
@@ -71,7 +72,7 @@ def same_shape(a: Tensor, b: Tensor, names: tuple[str, str], op: str) -> None:
         ShapeError: if the shapes differ.
     """
     if a.type.shape != b.type.shape:
-        raise fail(
+        raise bad(
             ShapeError, f"{names[0]} and {names[1]} must have the same shape", op,
             f"{names[0]}={a.type}, {names[1]}={b.type}",
         )  # fmt: skip
@@ -171,7 +172,7 @@ def smooth_l1_loss(
     """
     op = "smooth_l1_loss"
     if beta < 0:
-        raise fail(ArgumentError, "beta must not be negative", op, f"beta={beta}")
+        raise bad(ArgumentError, "beta must not be negative", op, f"beta={beta}")
     return _smooth_error(input, target, float(beta), reduction)
 
 
@@ -209,7 +210,7 @@ def huber_loss(
     """
     op = "huber_loss"
     if delta <= 0:
-        raise fail(ArgumentError, "delta must be positive", op, f"delta={delta}")
+        raise bad(ArgumentError, "delta must be positive", op, f"delta={delta}")
     return _huber_error(input, target, float(delta), reduction)
 
 
@@ -380,18 +381,18 @@ def gaussian_nll_loss(
     """
     op = "gaussian_nll_loss"
     if not eps > 0:
-        raise fail(ArgumentError, "eps must be positive", op, f"eps={eps}")
+        raise bad(ArgumentError, "eps must be positive", op, f"eps={eps}")
     x, target, var = (F.cast(t, dtypes.float32) if t.dtype.is_integer else t
                       for t in (x, target, var))  # fmt: skip
     if not x.dtype.is_float:
-        raise fail(DTypeError, "x must hold real numbers", op, f"x={x.type}")
+        raise bad(DTypeError, "x must hold real numbers", op, f"x={x.type}")
     if var.type.shape != x.type.shape and var.type.shape == x.type.shape[:-1]:
         var = F.expand_dims(var, -1)
     var = F.maximum(var, eps)
     d = x - target
     loss = (F.log(var) + d * d / var) * 0.5
     if not isinstance(full, bool):
-        raise fail(DTypeError, "full must be a bool", op, f"full={full!r}")
+        raise bad(DTypeError, "full must be a bool", op, f"full={full!r}")
     if full:
         loss = loss + 0.5 * math.log(2 * math.pi)
     return reduce_loss(loss, reduction, op)

@@ -12,7 +12,8 @@ from tvmgraph.core.op import F
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.core.types import Shape
 from tvmgraph.errors import ArgumentError, DTypeError, ShapeError, TvmgraphError, user_source
-from tvmgraph.ops.common.window import LOW_PRECISION, fail, ints
+from tvmgraph.ops.common.arguments import bad
+from tvmgraph.ops.common.window import LOW_PRECISION, ints
 
 __all__ = ["batch_norm", "group_norm", "l2_normalize", "layer_norm", "lrn", "rms_norm"]
 
@@ -33,7 +34,7 @@ def _affine(y: Tensor, weight: Tensor | None, bias: Tensor | None, shape: Shape)
 
 def _require_shape(t: Tensor | None, shape: Shape, name: str, op: str) -> None:
     if t is not None and t.type.shape != tuple(shape):
-        raise fail(
+        raise bad(
             ShapeError, f"{name} must have shape [{','.join(map(str, shape))}]", op,
             f"{name}={t.type}",
         )  # fmt: skip
@@ -42,7 +43,7 @@ def _require_shape(t: Tensor | None, shape: Shape, name: str, op: str) -> None:
 def _require_channels(x: Tensor, op: str) -> int:
     channels = x.type.shape[1] if x.ndim > 1 else None
     if not isinstance(channels, int):
-        raise fail(ShapeError, "the input must have a static channel axis", op, f"input={x.type}")
+        raise bad(ShapeError, "the input must have a static channel axis", op, f"input={x.type}")
     return channels
 
 
@@ -86,7 +87,7 @@ def batch_norm(
     for name, t in named.items():
         _require_shape(t, (channels,), name, op)
     if not 0 <= momentum <= 1:
-        raise fail(ArgumentError, "momentum must lie in [0, 1]", op, f"momentum={momentum}")
+        raise bad(ArgumentError, "momentum must lie in [0, 1]", op, f"momentum={momentum}")
     shape = (channels, *(1,) * (input_x.ndim - 2))
     x = _wide(input_x)
     if training:
@@ -174,7 +175,7 @@ def layer_norm(
     count = len(normalized_shape) if many else 1
     sizes = ints(normalized_shape, count, "normalized_shape", op, 0)
     if not sizes or input.type.shape[-count:] != sizes:
-        raise fail(
+        raise bad(
             ShapeError, f"the input's shape must end in normalized_shape {sizes}", op,
             f"input={input.type}", "make normalized_shape equal to input.shape[begin_norm_axis:]",
         )  # fmt: skip
@@ -211,7 +212,7 @@ def group_norm(
     channels = _require_channels(input, op)
     (groups,) = ints(num_groups, 1, "num_groups", op)
     if channels % groups:
-        raise fail(
+        raise bad(
             ArgumentError, f"num_groups {groups} does not divide {channels} channels", op,
             f"input={input.type}",
         )  # fmt: skip
@@ -246,7 +247,7 @@ def rms_norm(x: Tensor, gamma: Tensor, epsilon: float = 1e-6) -> tuple[Tensor, T
     """
     count = gamma.ndim
     if not 1 <= count <= x.ndim or x.type.shape[-count:] != gamma.type.shape:
-        raise fail(
+        raise bad(
             ShapeError, "the shape of x must end in the shape of gamma", "rms_norm",
             f"x={x.type}, gamma={gamma.type}",
         )  # fmt: skip
@@ -294,9 +295,9 @@ def lrn(
     """
     op = "lrn"
     if x.ndim != 4:
-        raise fail(ShapeError, "x must have 4 axes", op, f"x={x.type}")
+        raise bad(ShapeError, "x must have 4 axes", op, f"x={x.type}")
     if norm_region != "ACROSS_CHANNELS":
-        raise fail(ArgumentError, "norm_region must be 'ACROSS_CHANNELS'", op,
+        raise bad(ArgumentError, "norm_region must be 'ACROSS_CHANNELS'", op,
                    f"norm_region={norm_region!r}")  # fmt: skip
     (r,) = ints(depth_radius, 1, "depth_radius", op, 0)
     n, c, h, w = x.type.shape
@@ -329,7 +330,7 @@ def l2_normalize(x: Tensor, axis: AxisLike = 0, epsilon: float = 1e-4) -> Tensor
     """
     op = "l2_normalize"
     if not x.dtype.is_float:
-        raise fail(DTypeError, "x must have a float dtype", op, f"x={x.type}")
+        raise bad(DTypeError, "x must have a float dtype", op, f"x={x.type}")
     try:
         axes = rules.normalize_axes(axis, x.ndim)
     except TvmgraphError as e:

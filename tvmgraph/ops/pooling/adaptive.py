@@ -11,7 +11,8 @@ from tvmgraph import dtypes
 from tvmgraph.core.op import F
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.errors import ArgumentError, DTypeError
-from tvmgraph.ops.common.window import Ints, fail, spatial_of
+from tvmgraph.ops.common.arguments import bad
+from tvmgraph.ops.common.window import Ints, spatial_of
 from tvmgraph.ops.pooling.functions import batched, unbatched
 
 __all__ = [
@@ -25,14 +26,14 @@ def _sizes(value: Any, spatial: Ints, op: str) -> Ints:
     count = len(spatial)
     items = tuple(value) if isinstance(value, (tuple, list)) else (value,) * count
     if len(items) != count:
-        raise fail(ArgumentError, f"output_size must have {count} entries", op,
+        raise bad(ArgumentError, f"output_size must have {count} entries", op,
                    f"output_size={value!r}")  # fmt: skip
     sizes = tuple(n if v is None else v for v, n in zip(items, spatial))
     if any(isinstance(v, bool) or not hasattr(v, "__index__") for v in sizes):
-        raise fail(DTypeError, f"output_size must be an int, None or {count} of them", op,
+        raise bad(DTypeError, f"output_size must be an int, None or {count} of them", op,
                    f"output_size={value!r}")  # fmt: skip
     if any(v < 1 for v in sizes):
-        raise fail(ArgumentError, "output_size must be positive", op, f"output_size={value!r}")
+        raise bad(ArgumentError, "output_size must be positive", op, f"output_size={value!r}")
     return tuple(int(v) for v in sizes)
 
 

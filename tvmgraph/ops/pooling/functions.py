@@ -9,11 +9,11 @@ from tvmgraph.core.arguments import PerAxis
 from tvmgraph.core.op import F
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.errors import ArgumentError, ShapeError
+from tvmgraph.ops.common.arguments import bad
 from tvmgraph.ops.common.window import (
     Ints,
     Pairs,
     ceil_padding,
-    fail,
     ints,
     padding_pairs,
     resolve_padding,
@@ -43,7 +43,7 @@ def batched(x: Tensor, count: int, op: str) -> tuple[Tensor, bool]:
     if x.ndim == count + 1:
         return F.expand_dims(x, 0), True
     if x.ndim != count + 2:
-        raise fail(
+        raise bad(
             ShapeError, f"input must have {count + 2} axes, or {count + 1} without a batch", op,
             f"input={x.type}",
         )  # fmt: skip
@@ -85,7 +85,7 @@ def _max(
     pads = resolve_padding(pad_mode, padding, x, kernel, steps, gaps, op)
     for k, (lo, hi) in zip(kernel, pads):
         if pad_mode == "pad" and 2 * max(lo, hi) > k:
-            raise fail(
+            raise bad(
                 ArgumentError, f"padding {max(lo, hi)} is more than half of kernel_size {k}", op,
                 f"padding={padding}, kernel_size={kernel_size}", "use less padding",
             )  # fmt: skip
@@ -408,7 +408,7 @@ def avg_pool3d(
 def _lp(op: str, x: Tensor, count: int, norm_type: float, kernel_size: PerAxis, stride: Any,
         ceil_mode: bool) -> Tensor:  # fmt: skip
     if norm_type == 0 or not dtypes.is_number(norm_type):
-        raise fail(ArgumentError, "norm_type must be a number other than 0", op,
+        raise bad(ArgumentError, "norm_type must be a number other than 0", op,
                    f"norm_type={norm_type!r}")  # fmt: skip
     kernel = ints(kernel_size, count, "kernel_size", op)
     steps = _stride(stride, kernel, op)

@@ -10,7 +10,8 @@ from tvmgraph.core.arguments import PerAxis
 from tvmgraph.core.op import F
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.errors import ArgumentError, DTypeError, ShapeError
-from tvmgraph.ops.common.window import Ints, fail, ints, spatial_of
+from tvmgraph.ops.common.arguments import bad
+from tvmgraph.ops.common.window import Ints, ints, spatial_of
 from tvmgraph.ops.pooling.functions import batched, unbatched
 
 __all__ = ["max_unpool1d", "max_unpool2d", "max_unpool3d"]
@@ -24,7 +25,7 @@ def _output_sizes(
         return sizes
     wanted = tuple(int(v) for v in output_size)[-len(sizes) :]
     if len(wanted) != len(sizes) or any(abs(w - n) >= s for w, n, s in zip(wanted, sizes, stride)):
-        raise fail(
+        raise bad(
             ArgumentError, f"output_size must be within one stride of {sizes}", op,
             f"output_size={output_size}",
         )  # fmt: skip
@@ -46,9 +47,9 @@ def _unpool(
     steps = kernel if unset else ints(stride, count, "stride", op)
     pads = ints(padding, count, "padding", op, 0)
     if not indices.dtype.is_integer:
-        raise fail(DTypeError, "indices must have an integer dtype", op, f"indices={indices.type}")
+        raise bad(DTypeError, "indices must have an integer dtype", op, f"indices={indices.type}")
     if indices.type.shape != x.type.shape:
-        raise fail(ShapeError, "x and indices must have the same shape", op,
+        raise bad(ShapeError, "x and indices must have the same shape", op,
                    f"x={x.type}, indices={indices.type}")  # fmt: skip
     x, added = batched(x, count, op)
     spatial = spatial_of(x, count, op)
