@@ -30,7 +30,7 @@ SIZES = ("PMI_SIZE", "OMPI_COMM_WORLD_SIZE", "MV2_COMM_WORLD_SIZE", "PALS_LOCAL_
 TIMEOUT, JOB = "TVMGRAPH_COLLECTIVE_TIMEOUT", "TVMGRAPH_JOB_FOLDER"
 _OBJECTS = 32749  # tag of messages with objects
 _STUCK = 71  # exit status of a process that gave up
-_READ = 0.3  # seconds in which launchers read what was written; they drop the rest at an abort
+_READ = 0.3  # seconds in which launchers read what was written
 WORLD_NAMES = ("world", "hccl_world_group", "nccl_world_group", "mccl_world_group")
 
 
@@ -157,11 +157,16 @@ def _abort_on_error(world: _World) -> None:
     def ended(kind: type[BaseException], value: BaseException, trace: TracebackType | None) -> None:
         sys.stderr.write(f"[rank {world.rank}] ends all {world.size} processes because of:\n")
         before(kind, value, trace)
-        sys.stderr.flush()
-        time.sleep(_READ)
+        _until_read()
         world.comm.Abort(1)
 
     sys.excepthook = ended
+
+
+def _until_read() -> None:
+    """Gives the launcher the time to pass on what was written: it drops the rest at an abort."""
+    sys.stderr.flush()
+    time.sleep(_READ)
 
 
 def say_who_leaves(status: int) -> None:
@@ -172,8 +177,7 @@ def say_who_leaves(status: int) -> None:
     """
     rank, size = world().rank, world().size
     sys.stderr.write(f"[rank {rank}] ends all {size} processes: it left with status {status}\n")
-    sys.stderr.flush()
-    time.sleep(_READ)
+    _until_read()
 
 
 class Watchdog:
@@ -227,8 +231,7 @@ class Watchdog:
             time.sleep(min(0.5, self.limit / 8))
             if self.until and time.monotonic() > self.until:
                 sys.stderr.write(self.message() + "\n")
-                sys.stderr.flush()
-                time.sleep(_READ)
+                _until_read()
                 os._exit(_STUCK)  # MPI's own way out may wait for the others, too
 
     def message(self) -> str:

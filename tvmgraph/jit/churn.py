@@ -147,8 +147,9 @@ class Churn:
             seconds: How long it took.
         """
         self._kinds, self._seconds, self._made = kinds, seconds, time.perf_counter()
-        values = [*(p.value for p in graph.params), *(v for n in graph.walk() for v in n.outputs)]
-        operators = [(n.op.name, *n.attrs.values()) for n in graph.walk()]
+        nodes = [*graph.walk()]
+        values = [*(p.value for p in graph.params), *(v for n in nodes for v in n.outputs)]
+        operators = [(n.op.name, *n.attrs.values()) for n in nodes]
         self.outline = hash((*operators, *[str(v.type) for v in values]))
 
     def refilled(self, kinds: dict[str, Kind]) -> str | None:
