@@ -112,3 +112,20 @@ def test_numbers_that_tensors_are_filled_with_fit_their_dtype() -> None:
         ops.full((2,), 1 + 2j, dtype=ms.float32)
     assert ops.full_like(x, -1.5).tolist() == [-1, -1]
     assert ops.full((1,), 1 + 2j, dtype=ms.complex64).asnumpy()[0] == 1 + 2j
+
+
+_ON_AXES = np.array([1 + 2j, 0.5 - 1j, -1.3 + 0.2j, 0.5j, -0.6j, 2j, 0.5 + 0j, -0.3 + 0j, 3 + 0j])
+
+
+@pytest.mark.parametrize("name", ["sqrt", "acosh", "asinh", "acos", "asin", "atan", "atanh"])
+@pytest.mark.parametrize("seed", [1, 1j])
+def test_derivatives_hold_on_the_real_and_imaginary_axes(name: str, seed: complex) -> None:
+    """There a part is 0, where the absolute value of it would have no slope."""
+    function, step = getattr(np, name.replace("a", "arc", 1) if name != "sqrt" else name), 1e-6
+    along = (function(_ON_AXES + step) - function(_ON_AXES - step)) / (2 * step)
+    across = (function(_ON_AXES + 1j * step) - function(_ON_AXES - 1j * step)) / (2j * step)
+    smooth = abs(along - across) < 1e-4  # not on a branch cut
+    assert smooth.sum() >= 6
+    _, pull = ms.vjp(getattr(ops, name), Tensor(_ON_AXES))
+    found = pull(Tensor(np.full_like(_ON_AXES, seed)))[0].asnumpy()
+    np.testing.assert_allclose(found[smooth], (np.conj(along) * seed)[smooth], rtol=1e-6)

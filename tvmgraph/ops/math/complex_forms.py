@@ -86,15 +86,18 @@ def _expm1(x: Tensor) -> Tensor:
     return _join(F.expm1(re) * F.cos(im) - 2 * half * half, F.exp(re) * F.sin(im))
 
 
+def _side(x: Tensor) -> Tensor:
+    """Returns 1 or -1 as the sign bit says: its product with x is |x|, with a derivative at 0."""
+    return F.copysign(F.ones_like(x), x)
+
+
 def _sqrt(x: Tensor) -> Tensor:
     """The larger part is sqrt((|z| + |re|) / 2), the other one follows without cancellation."""
     re, im = _pair(x)
-    large = F.sqrt((F.hypot(re, im) + F.abs(re)) * 0.5)
-    none = F.equal(large, 0)
-    other = F.where(none, F.zeros_like(large), F.abs(im) / F.where(none, 1.0, large * 2))
-    right = F.greater_equal(re, 0)
-    imaginary = F.where(right, other, large)
-    return _join(F.where(right, large, other), F.copysign(imaginary, im))
+    right, side = F.greater_equal(re, 0), _side(im)
+    large = F.sqrt((F.hypot(re, im) + F.where(right, re, F.neg(re))) * 0.5)
+    other = im / F.where(F.equal(large, 0), 1.0, large * 2)
+    return _join(F.where(right, large, side * other), F.where(right, other, side * large))
 
 
 def _sinh(x: Tensor) -> Tensor:
@@ -159,9 +162,10 @@ def _acosh(x: Tensor) -> Tensor:
 def _atanh(x: Tensor) -> Tensor:
     """(log(1 + z) - log(1 - z)) / 2, the real part by one logarithm."""
     re, im = _pair(x)
-    right = F.abs(re)
-    real = 0.25 * F.log1p(4 * right / ((1 - right) * (1 - right) + im * im))
-    return _join(F.copysign(real, re), 0.5 * F.atan2(2 * im, (1 - re) * (1 + re) - im * im))
+    side = _side(re)
+    right = side * re
+    real = side * 0.25 * F.log1p(4 * right / ((1 - right) * (1 - right) + im * im))
+    return _join(real, 0.5 * F.atan2(2 * im, (1 - re) * (1 + re) - im * im))
 
 
 def _power(a: Tensor, b: Tensor) -> Tensor:
