@@ -179,6 +179,23 @@ def test_fractional_pools_draw_their_windows() -> None:
         ops.fractional_max_pool2d(x, 2)
 
 
+def test_samples_of_fractional_volumes_are_depth_height_and_width() -> None:
+    x = ops.arange(64).reshape((1, 1, 4, 4, 4)).to(ms.float32)
+    samples = Tensor([[[0.5, 0.5, 0.8]]], ms.float32)
+    found = ops.fractional_max_pool3d(x, 1, (2, 2, 3), _random_samples=samples)
+    assert found.flatten().tolist() == [0, 1, 3, 12, 13, 15, 48, 49, 51, 60, 61, 63]
+
+
+@pytest.mark.parametrize("lower", [True, False])
+def test_adjoint_triangular_systems_are_conjugate(lower: bool) -> None:
+    full = np.array([[3, 2j, 3j], [1 + 1j, 1, 2j], [4, 5j, 1 - 1j]], np.complex64)
+    right = np.array([[4j], [2], [1 + 3j]], np.complex64)
+    triangle = np.tril(full) if lower else np.triu(full)
+    solve = ops.MatrixTriangularSolve(lower=lower, adjoint=True)
+    found = solve(Tensor(full), Tensor(right)).asnumpy()
+    np.testing.assert_allclose(triangle.conj().T @ found, right, atol=1e-5)
+
+
 def test_region_features_are_compiled_and_differentiated() -> None:
     features, rois = Tensor(floats(1, 2, 6, 6)), Tensor([[0, 1, 1, 4, 5]], ms.float32)
     align = ops.ROIAlign(2, 2, 1.0, 2)

@@ -344,8 +344,8 @@ def fractional_max_pool(
 ) -> tuple[Tensor, Tensor]:
     """Returns the largest elements of windows that samples [N, C, axes] of [0, 1) place.
 
-    They come with where they are in an image or volume (int64). The samples' last axis begins with
-    the last axis of the images, as that of PyTorch does.
+    They come with where they are in an image or volume (int64). As in PyTorch, the samples of an
+    image are those of width and height, those of a volume of depth, height and width.
 
     Args:
         x: Tensor of shape [N, C, H, W] or [N, C, D, H, W].
@@ -356,8 +356,8 @@ def fractional_max_pool(
     count = x.ndim - 2
     kernel, size = _spatial(ksize, count), _spatial(size, count)
     starts = [
-        _fractional_starts(samples[..., count - 1 - i], n, k, s)
-        for i, (n, k, s) in enumerate(zip(x.shape[2:], kernel, size))
+        _fractional_starts(samples[..., i], n, k, s)
+        for i, n, k, s in zip((1, 0) if count == 2 else (0, 1, 2), x.shape[2:], kernel, size)
     ]
     values, flat = [], F.reshape(x, (*x.shape[:2], -1))
     numbers = []

@@ -449,7 +449,7 @@ LuUnpack | unpack_data=True, unpack_pivots=True | LU_data, LU_pivots
   | F.lu_unpack(LU_data, LU_pivots, unpack_data, unpack_pivots)
 MatrixBandPart | | x, lower, upper | F.matrix_band_part(x, lower, upper)
 MatrixTriangularSolve | lower=True, adjoint=False | matrix, rhs
-  | F.triangular_solve(rhs, matrix, not lower, adjoint)[0]
+  | F.triangular_solve(rhs, H.adjoint_if(matrix, adjoint), lower == adjoint)[0]
 MultilabelMarginLoss | reduction="mean" | x, target
   | F.multilabel_margin_loss(x, target, reduction)
 CudnnGRU | input_size, hidden_size, num_layers, has_bias, bidirectional, dropout
