@@ -282,7 +282,7 @@ class Interpreter(Expressions, Statements, Branches, Loops, Outside, Native):
     ) -> object:
         cells = dict(zip(function.__code__.co_freevars, function.__closure__ or ()))
         frame = Frame(source, function.__globals__, cells=cells)  # pyright: ignore[reportArgumentType]
-        frame.names.update(_bind(python_signature(function, follow_wrapped=False), args, kwargs))
+        frame.names.update(_bind(python_signature(function), args, kwargs))
         frame.given = (*frame.names.values(),)
         self.effects.seen((function.__defaults__, *(function.__kwdefaults__ or {}).values()))
         self.recorder.guards.add_call(function)

@@ -87,6 +87,15 @@ def makes_plainly(kind: object) -> TypeGuard[type[object]]:
 
 
 def is_package(function: object) -> bool:
-    """Whether a function, or the class of what is called, is one of this package."""
-    module = getattr(function, "__module__", None) or type(function).__module__
-    return is_package_module(module)
+    """Whether a function is one of this package, or an object whose class says how it is called.
+
+    A Cell of the user is called by the package, which has its ``construct`` interpreted. A wrapper
+    has copied ``__module__`` from what it wraps.
+    """
+    if isinstance(function, types.FunctionType):
+        return is_package_module(function.__globals__.get("__name__"))
+    if not isinstance(function, type) and (
+        is_cell(function) or is_package_module(type(function).__module__)
+    ):
+        return True
+    return is_package_module(getattr(function, "__module__", None))
