@@ -270,9 +270,9 @@ class Expressions:
         self.impure.look_into(owner)
         made = isinstance(owner, defaultdict) and not dict.__contains__(owner, key)
         if made and self.effects.is_outside(owner):
-            frame = self.running
-            what = f"making the missing item {key!r} of a {type(owner).__name__} from outside"
-            self.refuse(frame.node or frame.source.node, frame, what)
+            self.refuse_here(
+                f"making the missing item {key!r} of a {type(owner).__name__} from outside"
+            )
         return self.effects.item(owner, owner[key])
 
     def _Slice(self: Interpreter, node: ast.Slice, frame: Frame) -> object:

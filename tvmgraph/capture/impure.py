@@ -402,10 +402,8 @@ class ImpureCalls:
             self._refuse(SYSTEM, "writing a variable of the environment")
 
     def _refuse(self, rule: Impure, what: str) -> NoReturn:
-        frame = self._interpreter.running
-        node = frame.node or frame.source.node
-        self._interpreter.refuse(
-            node, frame, f"{what}, which plain Python would run at every call,", rule.fix
+        self._interpreter.refuse_here(
+            f"{what}, which plain Python would run at every call,", rule.fix
         )
 
 

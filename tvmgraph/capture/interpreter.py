@@ -151,18 +151,15 @@ class Interpreter(Expressions, Statements, Branches, Loops, Outside, Native):
     def _refuse_generator(self, function: Any) -> None:
         """A generator or coroutine is a graph break: Python sees what it does and when."""
         suspends = self._is_read(function) and function.__code__.co_flags & _SUSPENDS
-        if self.settings.lax and suspends:
-            frame = self.current
-            if frame is not None:
-                self.refuse(frame.node or frame.source.node, frame, "calling a generator")
+        if self.settings.lax and suspends and self.current is not None:
+            self.refuse_here("calling a generator")
 
     def _refuse_end(self, kind: object) -> None:
         """Objects whose end runs code are a graph break: Python makes and ends them."""
         if self.settings.lax and isinstance(kind, type) and not is_library(kind.__module__):
-            frame = self.current
             end = inspect.getattr_static(kind, "__del__", None)
-            if frame is not None and isinstance(end, types.FunctionType):
-                self.refuse(frame.node or frame.source.node, frame, "an object with __del__")
+            if self.current is not None and isinstance(end, types.FunctionType):
+                self.refuse_here("an object with __del__")
 
     def _run_natively(
         self, function: Any, args: tuple[object, ...], kwargs: Mapping[str, object]
@@ -191,18 +188,11 @@ class Interpreter(Expressions, Statements, Branches, Loops, Outside, Native):
             self.recorder.guards.add_object(value)
             self.recorder.guards.native_effects.keep(value)
 
-    @property
-    def running(self) -> Frame:
-        """The frame whose code runs now."""
-        assert self.current is not None
-        return self.current
-
     def refuse_change(self, function: object, args: tuple[object, ...]) -> None:
         """Leaves to Python, with a graph break, a change outside by code that cannot be read."""
         what = self.settings.lax and changed_by_call(function, args, self.effects.is_outside)
         if what:
-            frame = self.running
-            self.refuse(frame.node or frame.source.node, frame, f"changing {what}")
+            self.refuse_here(f"changing {what}")
 
     def invoke(
         self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], node: ast.AST,
@@ -430,6 +420,21 @@ class Interpreter(Expressions, Statements, Branches, Loops, Outside, Native):
         where = "" if not verb else f" {verb} in a static graph"
         raise kind(
             f"{what}{where}", op=frame.source.name, at=at + shown,
+            fix=fix or "do it outside of the compiled function",
+        )  # fmt: skip
+
+    def refuse_here(self, what: str, fix: str = "", verb: str = "is not supported") -> NoReturn:
+        """Refuses what the running code does; the captured function itself may be no code of ours.
+
+        Raises:
+            CaptureError: always.
+        """
+        frame = self.current
+        if frame is not None:
+            self.refuse(frame.node or frame.source.node, frame, what, fix, verb)
+        where = f" {verb} in a static graph" if verb else ""
+        raise CaptureError(
+            what + where, op="jit", at=user_source(),
             fix=fix or "do it outside of the compiled function",
         )  # fmt: skip
 

@@ -40,9 +40,7 @@ class Native:
         result = self._run_natively(function, args, kwargs)
         changed = first_changed(old) if self.effects.mark() == mark else None
         if changed is not None:
-            frame = self.running
-            what = f"changing a {type(changed).__name__} by code that is not interpreted"
-            self.refuse(frame.node or frame.source.node, frame, what)
+            self.refuse_here(f"changing a {type(changed).__name__} by code that is not interpreted")
         if any(function is f for f in _MAKING):
             self._note_made(result, 0 if function is copy.deepcopy else _MAX_NESTED)
         return result

@@ -40,11 +40,7 @@ class Outside:
         if name == "has_key" and isinstance(owner, dict):  # of Python 2, and of MindSpore's graphs
             name = "__contains__"
         if name == "__dict__" and not isinstance(owner, (type, types.ModuleType)):
-            frame = self.running
-            self.refuse(
-                frame.node or frame.source.node, frame, "reading `__dict__`",
-                "name the attributes you need",
-            )  # fmt: skip
+            self.refuse_here("reading `__dict__`", "name the attributes you need")
         if isinstance(owner, types.CellType) and name == "cell_contents":
             return self.effects.seen(self._cell_value(owner, name), owner)
         if not isinstance(owner, Tensor):
@@ -75,9 +71,8 @@ class Outside:
     def _variable(self: Interpreter, key: object) -> Any:
         value = self.hoisted.read(key)
         if isinstance(value, Unset):
-            frame = self.running
-            self.refuse(
-                frame.node or frame.source.node, frame, f"this cannot be read here: {value.why}",
+            self.refuse_here(
+                f"this cannot be read here: {value.why}",
                 "give it a value of one shape and dtype on every path", verb="",
             )  # fmt: skip
         return value
@@ -174,11 +169,7 @@ class Outside:
         name = getattr(function, "__name__", "")
         writes = name in ("delattr", "__delattr__", "__setattr__")
         if writes and args and self.effects.existed(args[0]):
-            frame = self.running
-            self.refuse(
-                frame.node or frame.source.node, frame, f"{name}() of an object from outside",
-                "write `o.name = value`",
-            )  # fmt: skip
+            self.refuse_here(f"{name}() of an object from outside", "write `o.name = value`")
 
     def read_outside(self: Interpreter, name: str, frame: Frame) -> object:
         """Returns what a closure variable, global or builtin denotes."""

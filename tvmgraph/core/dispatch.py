@@ -462,10 +462,16 @@ def lift(value: object, dtype: dtypes.DType) -> Tensor:
 
 
 def _lift_symbol(value: Symbol, dtype: dtypes.DType) -> Tensor:
-    """Returns a number that differs from call to call as an input of the graph."""
-    if state.interpreter is None or (scope() is None and not value.traced):
+    """Returns a number that differs from call to call as an input of the graph.
+
+    A derivative of a branch or loop has no call to look at; it reads sizes off its operands.
+    """
+    here = state.interpreter
+    if here is None:
         return lift(value.current(), dtype)
-    return state.interpreter.number(value, dtype)
+    if scope() is None and not value.traced and not value.roots <= here.sizes.keys():
+        return lift(value.current(), dtype)
+    return here.number(value, dtype)
 
 
 def call_context(
