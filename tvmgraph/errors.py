@@ -39,7 +39,8 @@ class TvmgraphError(Exception):
         message: The rule that was broken, in one line.
         op: What was called, such as ``ops.matmul``.
         got: The offending arguments, one line.
-        at: The user's location ``file.py:line``.
+        at: The user's location ``file.py:line``; where ``op`` is told, by default the line that
+            is being executed.
         fix: What the user can do, one line.
     """
 
@@ -56,7 +57,7 @@ class TvmgraphError(Exception):
         self.message = message
         self.op = op
         self.got = got
-        self.at = at
+        self.at = user_source() if at is None and op else at
         self.fix = fix
 
     def locate(self, op: str, got: str, at: str) -> TvmgraphError:
@@ -134,7 +135,7 @@ def require_offered(op: str, options: Mapping[str, object], kept: Collection[str
         if name not in kept and value is not None and value is not False:
             raise either(ArgumentError, TypeError)(
                 f"there is no argument {name!r}", op=op, got=f"{name}={value!r:.60}",
-                at=user_source(), fix="leave it out, or correct its name",
+                fix="leave it out, or correct its name",
             )  # fmt: skip
 
 

@@ -17,7 +17,7 @@ from tvmgraph.core.parameter import Parameter
 from tvmgraph.core.random import default_generator
 from tvmgraph.core.state import call_user, state
 from tvmgraph.core.tensor import Tensor
-from tvmgraph.errors import DTypeError, LeavesGraph, ShapeError, either, user_source
+from tvmgraph.errors import DTypeError, LeavesGraph, ShapeError, either
 from tvmgraph.graph.ir import CustomCall, Value
 from tvmgraph.ops.common.rows import sum_to
 
@@ -116,8 +116,8 @@ def require_pure(
     error = LeavesGraph(
         "code that makes gradients does more than compute, so what it belongs to is no part of a "
         "graph",
-        op=op, got=str(getattr(hook, "__qualname__", type(hook).__name__)), at=user_source(),
-        fix="let it only return gradients, or leave it: it runs at every call",
+        op=op, got=str(getattr(hook, "__qualname__", type(hook).__name__)),
+fix="let it only return gradients, or leave it: it runs at every call",
     )  # fmt: skip
     error.holds = holds
     raise error
@@ -145,7 +145,7 @@ def _cotangents(
         count = len(found) if isinstance(found, (tuple, list)) else type(found).__name__
         raise DTypeError(
             f"bprop must return one gradient per input ({len(args)}), not {count}", op=name,
-            at=user_source(), fix="return a tuple; use None for inputs without a gradient",
+            fix="return a tuple; use None for inputs without a gradient",
         )  # fmt: skip
     result: list[Tensor | None] = []
     for i, (a, g) in enumerate(zip(args, found)):
@@ -167,7 +167,7 @@ def _fitting(name: str, i: int, x: Tensor, gradient: Tensor, exact: bool) -> Ten
         ):
             raise either(ShapeError, RuntimeError)(
                 f"bprop returned a gradient of another shape for input {i}", op=name,
-                got=f"input={x.type}, gradient={gradient.type}", at=user_source(),
+                got=f"input={x.type}, gradient={gradient.type}",
             )  # fmt: skip
         gradient = sum_to(gradient, x)
     wanted = x.dtype.is_float and gradient.dtype is not x.dtype
@@ -211,7 +211,7 @@ def custom_vjp(bprop: Bprop) -> Callable[[Callable[..., R]], Callable[..., R]]:
     if not callable(bprop):
         raise DTypeError(
             f"bprop must be a function, not {type(bprop).__name__}", op="custom_vjp",
-            got=f"bprop={bprop!r}"[:80], at=user_source(),
+            got=f"bprop={bprop!r}"[:80],
         )  # fmt: skip
 
     def decorate(function: Callable[..., R]) -> Callable[..., R]:
@@ -331,7 +331,7 @@ def recompute(block: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
     """
     if not callable(block):
         raise DTypeError(f"block must be a Cell or a function, not {type(block).__name__}",
-                         op="recompute", at=user_source())  # fmt: skip
+                         op="recompute")  # fmt: skip
     params = getattr(block, "get_parameters", list)()
 
     def forward(*given: Any) -> R:

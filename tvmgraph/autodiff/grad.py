@@ -24,7 +24,6 @@ from tvmgraph.errors import (
     DTypeError,
     ShapeError,
     either,
-    user_source,
 )
 from tvmgraph.interruption import noticed
 from tvmgraph.signatures import python_signature
@@ -123,7 +122,7 @@ class _Run:
         if self.is_eager and _is_captured():
             raise CaptureError(
                 "a derivative of what was computed outside the compiled function", op="vjp",
-                at=user_source(), fix="call the transform in the same function",
+                fix="call the transform in the same function",
             )  # fmt: skip
         results = [snapshot(o) for o in outputs]
         if sens is None:
@@ -179,13 +178,12 @@ def require_positions(positions: object, name: str) -> tuple[int, ...]:
     items = (positions,) if isinstance(positions, int) else positions
     if not isinstance(items, tuple) or not all(type(i) is int for i in items):
         raise DTypeError(
-            f"grad_position must be an int or a tuple of ints, not {positions!r}",
-            op=name, at=user_source(),
-        )  # fmt: skip
+            f"grad_position must be an int or a tuple of ints, not {positions!r}", op=name
+        )
     if not items or len(set(items)) < len(items):
         raise either(ArgumentError, RuntimeError)(
-            "grad_position must name every argument at most once, and at least one",
-            op=name, got=f"grad_position={positions!r}", at=user_source(),
+            "grad_position must name every argument at most once, and at least one", op=name,
+            got=f"grad_position={positions!r}",
         )  # fmt: skip
     return items
 
@@ -214,9 +212,8 @@ def _check_positions(
     for i in items:
         if not 0 <= i < len(args):
             raise either(either(ArgumentError, RuntimeError), IndexError)(
-                f"grad_position {i} is outside the {len(args)} positional arguments",
-                op=name, at=user_source(),
-            )  # fmt: skip
+                f"grad_position {i} is outside the {len(args)} positional arguments", op=name
+            )
     found = tuple(
         i for i in items
         if (_marked(args[i]) or tensors_in(args[i]) if nested else isinstance(args[i], Tensor))
@@ -226,8 +223,8 @@ def _check_positions(
     if without and (varying or not (nested and found)):
         i = without[0]
         raise DTypeError(
-            f"{_spoken(fn, i)} is a {type(args[i]).__name__}, which has no gradient",
-            op=name, at=user_source(), fix="pass a Tensor, or leave it out of grad_position",
+            f"{_spoken(fn, i)} is a {type(args[i]).__name__}, which has no gradient", op=name,
+            fix="pass a Tensor, or leave it out of grad_position",
         )  # fmt: skip
     return found
 
@@ -247,8 +244,8 @@ def _weights(weights: object) -> tuple[Parameter, ...]:
     for w in weights:
         if not isinstance(w, Parameter):
             raise DTypeError(
-                f"weights must be Parameters, not {type(w).__name__}",
-                op="grad", at=user_source(), fix="pass net.trainable_params()",
+                f"weights must be Parameters, not {type(w).__name__}", op="grad",
+                fix="pass net.trainable_params()",
             )  # fmt: skip
         items.append(w)
     return tuple(items)
@@ -323,12 +320,9 @@ def _value_and_grad(
 ) -> Callable[..., Any]:
     """``value_and_grad``, whose errors name the function ``name`` that the user called."""
     if grad_position is None and weights is None:
-        raise ArgumentError(
-            "grad_position and weights cannot both be None", op=name, at=user_source()
-        )
+        raise ArgumentError("grad_position and weights cannot both be None", op=name)
     if not isinstance(has_aux, bool):
-        raise DTypeError(f"has_aux must be a bool, not {type(has_aux).__name__}",
-                         op=name, at=user_source())  # fmt: skip
+        raise DTypeError(f"has_aux must be a bool, not {type(has_aux).__name__}", op=name)
     require_function(fn, name)
     require_positions(grad_position, name)
     params = _weights(weights)
@@ -340,8 +334,7 @@ def _value_and_grad(
         r = _Run(fn, args, kwargs, positions, params)
         if has_aux and (not isinstance(r.value, (tuple, list)) or len(r.value) < 2):
             raise ArgumentError(
-                "with has_aux the function must return the value and something beside it",
-                op=name, at=user_source(),
+                "with has_aux the function must return the value and something beside it", op=name,
                 fix="return (loss, other), or leave has_aux out",
             )  # fmt: skip
         first = r.value[0] if has_aux else r.value
@@ -370,7 +363,7 @@ def require_function(fn: object, name: str) -> None:
     if not callable(fn):
         raise DTypeError(
             f"fn must be a function or a Cell, not {type(fn).__name__}", op=name,
-            got=f"fn={fn!r}"[:80], at=user_source(),
+            got=f"fn={fn!r}"[:80],
         )  # fmt: skip
 
 
@@ -387,8 +380,8 @@ def _numeric(value: object, fn: object, inputs: Sequence[object] = ()) -> list[T
     if not found and not (isinstance(value, (int, float)) and any(map(_marked, inputs))):
         name = getattr(fn, "__qualname__", type(fn).__name__)
         raise DTypeError(
-            f"{name} returned {value!r:.60}, which has no derivative", op="grad",
-            got=f"fn={name}", at=user_source(), fix="return the loss as a Tensor",
+            f"{name} returned {value!r:.60}, which has no derivative", op="grad", got=f"fn={name}",
+            fix="return the loss as a Tensor",
         )  # fmt: skip
     return [o for o in found if o.dtype.kind in "fciu"]
 
@@ -397,8 +390,8 @@ def _differentiable(value: object) -> list[Tensor]:
     outputs = tensors_in(value)
     if not outputs:
         raise DTypeError(
-            f"the function returned {type(value).__name__}, which holds no Tensor",
-            op="grad", at=user_source(), fix="return the loss as a Tensor",
+            f"the function returned {type(value).__name__}, which holds no Tensor", op="grad",
+            fix="return the loss as a Tensor",
         )  # fmt: skip
     return [o for o in outputs if o.dtype.kind in "fc"] or outputs
 
@@ -459,7 +452,7 @@ class GradOperation(Shown):
         ):  # fmt: skip
             if not isinstance(flag, bool):
                 raise DTypeError(f"{name} must be a bool, not {type(flag).__name__}",
-                                 op="GradOperation", at=user_source())  # fmt: skip
+                                 op="GradOperation")  # fmt: skip
         self.get_all = get_all
         self.get_by_list = get_by_list
         self.sens_param = sens_param
@@ -513,8 +506,8 @@ def get_grad(gradients: object, identifier: int | Parameter) -> Tensor:
     if isinstance(key, bool) or not isinstance(key, (int, str)):
         raise DTypeError(
             f"identifier must be an int or a Parameter, not {type(identifier).__name__}",
-            op="get_grad", at=user_source(),
-        )  # fmt: skip
+            op="get_grad",
+        )
     todo, seen = [gradients], set()
     while todo:
         item = todo.pop()
@@ -527,7 +520,7 @@ def get_grad(gradients: object, identifier: int | Parameter) -> Tensor:
         else:
             todo.extend(item)
     raise either(ArgumentError, RuntimeError)(
-        f"there is no gradient for {key!r}", op="get_grad", at=user_source(),
+        f"there is no gradient for {key!r}", op="get_grad",
         fix="differentiate by it, with return_ids=True",
     )  # fmt: skip
 
@@ -541,6 +534,5 @@ def _sens(outputs: list[Tensor], given: object) -> list[Tensor]:
         raise ShapeError(
             "the sensitivity must have the shape of the output", op="grad",
             got=f"sens={[s.shape for s in sens]}, outputs={[o.shape for o in outputs]}",
-            at=user_source(),
         )  # fmt: skip
     return sens

@@ -11,14 +11,12 @@ from tvmgraph.core.op import F
 from tvmgraph.core.parameter import Parameter
 from tvmgraph.core.state import bump_epoch, call_user, hooked, state
 from tvmgraph.core.tensor import Tensor
-from tvmgraph.errors import ArgumentError, DTypeError, LeavesGraph, either, user_source
+from tvmgraph.errors import ArgumentError, DTypeError, LeavesGraph, either
 
 
 def _checked(name: str, function: object) -> Callable[..., Any]:
     if not callable(function):
-        raise DTypeError(
-            f"{name} needs a function, not {type(function).__name__}", op=name, at=user_source()
-        )
+        raise DTypeError(f"{name} needs a function, not {type(function).__name__}", op=name)
     return function
 
 
@@ -64,7 +62,7 @@ def register_hook(self: Tensor, hook_fn: Hook) -> Handle:
         if not self.requires_grad:
             raise either(ArgumentError, RuntimeError)(
                 f"{self.name} has requires_grad=False, so no gradient reaches a hook",
-                op="Tensor.register_hook", at=user_source(), fix="set requires_grad first",
+                op="Tensor.register_hook", fix="set requires_grad first",
             )  # fmt: skip
         self.gradient_hooks += (handle,)
         return handle
@@ -96,7 +94,7 @@ def gradient_hooks(tensor: Tensor) -> tuple[Handle, ...]:
     if tensor._hooks and state.interpreter is not None:
         raise LeavesGraph(
             "an argument has hooks of its gradient, which run as plain Python",
-            op="Tensor.register_hook", got=str(tensor.type), at=user_source(),
+            op="Tensor.register_hook", got=str(tensor.type),
             fix="register them inside the function that is differentiated, which compiles them",
         )  # fmt: skip
     return tensor._hooks or ()

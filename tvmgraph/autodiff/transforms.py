@@ -27,13 +27,13 @@ from tvmgraph.core.op import F
 from tvmgraph.core.parameter import Parameter
 from tvmgraph.core.state import call_user
 from tvmgraph.core.tensor import Tensor
-from tvmgraph.errors import ArgumentError, ShapeError, either, user_source
+from tvmgraph.errors import ArgumentError, ShapeError, either
 
 
 def _check_like(op: str, given: Sequence[Tensor], wanted: Sequence[Tensor]) -> None:
     if [g.shape for g in given] != [w.shape for w in wanted]:
         raise either(ShapeError, TypeError)(
-            "v must have the shapes it is multiplied with", op=op, at=user_source(),
+            "v must have the shapes it is multiplied with", op=op,
             got=f"v={[g.shape for g in given]}, wanted={[w.shape for w in wanted]}",
         )  # fmt: skip
 
@@ -45,7 +45,7 @@ def _first(value: object, has_aux: bool, op: str) -> tuple[Any, Any]:
     if not isinstance(value, (tuple, list)) or len(value) < 2:
         raise ArgumentError(
             "with has_aux the function must return its output and something more", op=op,
-            at=user_source(), fix="return (output, aux)",
+            fix="return (output, aux)",
         )  # fmt: skip
     return value[0], value[1] if len(value) == 2 else tuple(value[1:])
 

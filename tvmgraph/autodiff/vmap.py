@@ -24,7 +24,7 @@ from tvmgraph.core.state import state
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.core.types import TensorType, tensor_type
 from tvmgraph.dtypes import DType
-from tvmgraph.errors import ArgumentError, CaptureError, DTypeError, ShapeError, user_source
+from tvmgraph.errors import ArgumentError, CaptureError, DTypeError, ShapeError
 from tvmgraph.interruption import noticed
 
 R = TypeVar("R")
@@ -141,8 +141,7 @@ class Batcher:
         if len(shapes) > 1:
             raise ShapeError(
                 "the result has another shape for another element", op=f"ops.{op.name}",
-                got=", ".join(map(str, sorted(shapes))), at=user_source(),
-                fix="call it outside vmap",
+                got=", ".join(map(str, sorted(shapes))), fix="call it outside vmap",
             )  # fmt: skip
         return [F.stack(list(column), 0) for column in zip(*rows)]
 
@@ -176,7 +175,7 @@ class Batcher:
         if self.is_mine(new):
             raise CaptureError(
                 "every element of the batch would write another value to one tensor", op="vmap",
-                at=user_source(), fix="return the value instead",
+                fix="return the value instead",
             )  # fmt: skip
         with self.around():
             target.rebind(new)
@@ -364,8 +363,7 @@ def vmap(
         (3,)
     """
     if not callable(fn):
-        raise DTypeError(f"fn must be callable, not {type(fn).__name__}", op="vmap",
-                         at=user_source())  # fmt: skip
+        raise DTypeError(f"fn must be callable, not {type(fn).__name__}", op="vmap")
 
     if hasattr(fn, "each_model"):
         return functools.partial(_ensemble, fn, in_axes, out_axes)
@@ -409,14 +407,13 @@ def _ensemble(models: Any, in_axes: object, out_axes: object, *args: object) -> 
     models, leaves = models.each_model(), tensors_in(args)
     counts = sorted({sum(1 for _ in model.get_parameters()) for model in models})
     if len(counts) > 1:
-        raise ArgumentError(f"every model has as many parameters, not {counts}", op="vmap",
-                            at=user_source())  # fmt: skip
+        raise ArgumentError(f"every model has as many parameters, not {counts}", op="vmap")
     axes = _spread_axes(in_axes, args, "in_axes")
     for t, a in zip(leaves, axes):
         if a is not None and t.shape[a] != len(models):
             raise ShapeError(
                 f"{len(models)} models need as many elements on axis {a}, not {t.shape[a]}",
-                op="vmap", got=f"args=({', '.join(map(describe, args))})", at=user_source(),
+                op="vmap", got=f"args=({', '.join(map(describe, args))})",
             )  # fmt: skip
     parts = [[t] * len(models) if a is None else F.unbind(t, a) for t, a in zip(leaves, axes)]
     values = [
@@ -430,9 +427,8 @@ def _ensemble(models: Any, in_axes: object, out_axes: object, *args: object) -> 
 def _shared(batcher: Batcher, tensor: Tensor) -> Tensor:
     if batcher.is_mine(tensor):
         raise ArgumentError(
-            "a result that differs between elements cannot have out_axes=None", op="vmap",
-            at=user_source(),
-        )  # fmt: skip
+            "a result that differs between elements cannot have out_axes=None", op="vmap"
+        )
     return tensor
 
 
@@ -444,13 +440,11 @@ def _spread_axes(axes: object, value: object, name: str) -> list[int | None]:
     if isinstance(value, Tensor) and isinstance(axes, (tuple, list)) and len(axes) == 1:
         return list(axes)  # MindSpore's way of writing the axis of a single result
     if not isinstance(axes, (tuple, list)) or not isinstance(items, (tuple, list)):
-        raise ArgumentError(f"{name} does not fit the structure", op="vmap", got=f"{name}={axes!r}",
-                            at=user_source())  # fmt: skip
+        raise ArgumentError(f"{name} does not fit the structure", op="vmap", got=f"{name}={axes!r}")
     if len(axes) != len(items):
         raise ArgumentError(
-            f"{name} must have one entry per value ({len(items)}), not {len(axes)}", op="vmap",
-            at=user_source(),
-        )  # fmt: skip
+            f"{name} must have one entry per value ({len(items)}), not {len(axes)}", op="vmap"
+        )
     return [a for axis, v in zip(axes, items) for a in _spread_axes(axis, v, name)]
 
 
@@ -458,7 +452,7 @@ def _axes(in_axes: object, args: tuple[object, ...]) -> list[int | None]:
     found = _spread_axes(in_axes, args, "in_axes")
     if all(a is None for a in found):
         raise ArgumentError(
-            "at least one argument needs an axis", op="vmap", at=user_source(),
+            "at least one argument needs an axis", op="vmap",
             got=f"in_axes={in_axes}, args=({', '.join(map(describe, args))})",
             fix="pass a Tensor, whose elements along in_axes are the batch",
         )  # fmt: skip
@@ -473,12 +467,12 @@ def _batch_size(leaves: list[Tensor], axes: list[int | None]) -> int:
         if not -t.ndim <= a < t.ndim:
             raise ShapeError(
                 f"axis {a} is outside a tensor of shape {t.shape}", op="vmap",
-                got=f"args={', '.join(str(leaf.type) for leaf in leaves)}", at=user_source(),
+                got=f"args={', '.join(str(leaf.type) for leaf in leaves)}",
             )  # fmt: skip
         sizes.add(t.shape[a])
     if len(sizes) != 1 or sizes == {0}:
         raise ShapeError("the axes must have one common length above 0", op="vmap",
-                         got=f"lengths {sorted(sizes)}", at=user_source())  # fmt: skip
+                         got=f"lengths {sorted(sizes)}")  # fmt: skip
     return sizes.pop()
 
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from tvmgraph.errors import ConfigError, user_source
+from tvmgraph.errors import ConfigError
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class Flag:
         valid = [str(i) for i in range(len(self.levels))]
         if text not in valid:
             raise ConfigError(
-                f"{where} cannot be {value!r}", op="flags", at=user_source(),
+                f"{where} cannot be {value!r}", op="flags",
                 fix=f"use one of {', '.join(valid)}; `tvmgraph flags` says what they mean",
             )  # fmt: skip
         return int(text)
@@ -165,9 +165,8 @@ def flags(**settings: object) -> Iterator[Flags]:
     for name, value in settings.items():
         if name not in REGISTRY:
             raise ConfigError(
-                f"unknown flag {name!r}", op="flags", at=user_source(),
-                fix=f"use one of {', '.join(REGISTRY)}",
-            )  # fmt: skip
+                f"unknown flag {name!r}", op="flags", fix=f"use one of {', '.join(REGISTRY)}"
+            )
         values[name] = REGISTRY[name].parse(value, name)
     before = active.replace(**values)
     try:

@@ -16,7 +16,7 @@ import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from tvmgraph.errors import ConfigError, user_source
+from tvmgraph.errors import ConfigError
 from tvmgraph.passes.table import optional_passes, switches
 
 #: Where results of half precision are rounded: everywhere, or where a kernel stores them.
@@ -97,7 +97,7 @@ def at_level(level: int) -> GraphKernel:
 
 
 def _fail(message: str, valid: object) -> ConfigError:
-    return ConfigError(message, op="graph_kernel_flags", at=user_source(), fix=f"use {valid}")
+    return ConfigError(message, op="graph_kernel_flags", fix=f"use {valid}")
 
 
 @functools.lru_cache(maxsize=256)
@@ -116,7 +116,7 @@ def parse_flags(text: str) -> GraphKernel:
         if option in _REFUSED:
             raise ConfigError(
                 f"{option} has no meaning here: {_REFUSED[option]}", op="graph_kernel_flags",
-                at=user_source(), fix=f"leave it out; the flags are {', '.join(_OPTIONS)}",
+                fix=f"leave it out; the flags are {', '.join(_OPTIONS)}",
             )  # fmt: skip
         if option not in _OPTIONS:
             raise _fail(f"unknown option {option!r}", f"one of {', '.join(_OPTIONS)}")
@@ -150,7 +150,7 @@ def check_rounding(value: object) -> None:
     """
     if value not in ROUNDINGS:
         raise ConfigError(
-            f"half_rounding cannot be {value!r}", op="JitConfig", at=user_source(),
+            f"half_rounding cannot be {value!r}", op="JitConfig",
             fix=f"use one of {', '.join(ROUNDINGS)}",
         )  # fmt: skip
 

@@ -114,7 +114,7 @@ class JitConfig:
         object.__setattr__(self, "given", frozenset(k for k, v in given.items() if v != ""))
         if infer_boost != "off":
             raise ConfigError(
-                f"infer_boost cannot be {infer_boost!r}", op="JitConfig", at=user_source(),
+                f"infer_boost cannot be {infer_boost!r}", op="JitConfig",
                 fix="leave it out: from O2 on, networks in inference are always prepared",
             )  # fmt: skip
         object.__setattr__(self, "options", _check_options({} if options is None else options))
@@ -180,7 +180,7 @@ def _check_options(options: object) -> dict[str, object]:
     if not isinstance(options, Mapping):
         raise ConfigTypeError(
             f"options must be a dict, not {type(options).__name__}", op="JitConfig",
-            at=user_source(), fix="write options={'cpu': 'x86-64-v3'}",
+            fix="write options={'cpu': 'x86-64-v3'}",
         )  # fmt: skip
     for name, value in options.items():
         if name not in _OPTIONS:
@@ -190,14 +190,12 @@ def _check_options(options: object) -> dict[str, object]:
         if name == "cpu":
             check_cpu(value, "cpu")
         if name in _BOOL_OPTIONS and not isinstance(value, bool):
-            raise ConfigError(
-                f"{name} must be a bool, not {value!r}", op="JitConfig", at=user_source()
-            )
+            raise ConfigError(f"{name} must be a bool, not {value!r}", op="JitConfig")
         if name == "half_rounding":
             check_rounding(value)
         if name == "search_trials" and (type(value) is not int or value < 0):
             raise ConfigError(
-                f"search_trials cannot be {value!r}", op="JitConfig", at=user_source(),
+                f"search_trials cannot be {value!r}", op="JitConfig",
                 fix="use a number of kernels to try, such as 16; 0 uses what was found before",
             )  # fmt: skip
     return dict(options)
@@ -209,21 +207,20 @@ def _check_together(config: JitConfig) -> None:
     def fail(option: str, levels: str, why: str) -> ConfigError:
         return ConfigError(
             f"{option} contradicts jit_level={config.jit_level!r}: {why}", op="JitConfig",
-            at=user_source(), fix=f"use jit_level={levels}, or leave {option} out",
+            fix=f"use jit_level={levels}, or leave {option} out",
         )  # fmt: skip
 
     if config.debug_level == "DEBUG" and config.exec_mode == "sink":
         raise ConfigError(
             "debug_level='DEBUG' contradicts exec_mode='sink': it runs node by node",
-            op="JitConfig", at=user_source(), fix="use exec_mode='auto' or 'no_sink'",
+            op="JitConfig", fix="use exec_mode='auto' or 'no_sink'",
         )  # fmt: skip
     if {"cpu", "target"} <= config.options.keys() and config.options["target"] in target_names(
         "llvm"
     ):
         raise ConfigError(
-            "target and cpu both name a processor", op="JitConfig", at=user_source(),
-            fix="leave one of them out",
-        )  # fmt: skip
+            "target and cpu both name a processor", op="JitConfig", fix="leave one of them out"
+        )
     if "search_trials" in config.options and config.jit_level != "O3":
         raise fail("search_trials", "'O3'", "only O3 searches")
     flags = parse_flags(config.options.get("graph_kernel_flags", "--opt_level=0"))
@@ -239,16 +236,13 @@ def presets() -> Mapping[str, Mapping[str, Any]]:
 
 
 def _unknown(where: str, name: str, valid: list[str]) -> ConfigError:
-    return ConfigError(
-        f"unknown key {name!r}", op=where, at=user_source(),
-        fix=f"use one of {', '.join(valid)}",
-    )  # fmt: skip
+    return ConfigError(f"unknown key {name!r}", op=where, fix=f"use one of {', '.join(valid)}")
 
 
 def _choice(name: str, value: Any) -> str:
     if value not in CHOICES[name]:
         raise ConfigError(
-            f"{name} cannot be {value!r}", op="JitConfig", at=user_source(),
+            f"{name} cannot be {value!r}", op="JitConfig",
             fix=f"use one of {', '.join(CHOICES[name])}",
         )  # fmt: skip
     return value
@@ -270,9 +264,7 @@ def as_jit_config(value: object) -> JitConfig:
     if isinstance(value, Mapping):
         settings: Mapping[str, Any] = {str(name): setting for name, setting in value.items()}
         return JitConfig(**settings)
-    raise DTypeError(
-        f"a JitConfig is needed, not {type(value).__name__}", op="jit_config", at=user_source()
-    )
+    raise DTypeError(f"a JitConfig is needed, not {type(value).__name__}", op="jit_config")
 
 
 # ---- context ------------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from tvmgraph.dtypes import DType
-from tvmgraph.errors import ArgumentError, either, user_source
+from tvmgraph.errors import ArgumentError, either
 
 
 def integer_bounds(dtype: np.dtype) -> tuple[int, int]:
@@ -97,7 +97,7 @@ def require_fit(source: np.ndarray, dtype: DType, data: object) -> None:
         wrong = source[~np.asarray(fits)].flat[0]
         finite = source.dtype.kind != "c" and np.isfinite(wrong)
         raise (ArgumentError if finite else either(ArgumentError, TypeError))(
-            f"{wrong} does not fit {dtype.name}, which holds {low} to {end - 1}",
-            op="Tensor", got=f"input_data={data!r:.60}", at=user_source(),
+            f"{wrong} does not fit {dtype.name}, which holds {low} to {end - 1}", op="Tensor",
+            got=f"input_data={data!r:.60}",
             fix="use a wider dtype, or ops.cast for the nearest number",
         )  # fmt: skip

@@ -193,7 +193,7 @@ def _completed(
     if not all(n in text for n in arguments):
         error.got = ", ".join(part for part in (error.got, _described(arguments)) if part)
     if wrong and not isinstance(error, TypeError):
-        new = either(DTypeError, type(error))(wrong, op=name, got=error.got, at=user_source())
+        new = either(DTypeError, type(error))(wrong, op=name, got=error.got)
         new.__cause__ = error
         return new
     return error.locate(name, "", user_source())
@@ -218,7 +218,7 @@ def _converted(
         message = f"cannot work with these arguments ({_text(error)})"
         if _NO_MEMBER in message or _NO_CONDITION in message:
             kind = either(DTypeError, theirs)
-    new = kind(message, op=name, got=_described(arguments), at=user_source(), fix=fix)
+    new = kind(message, op=name, got=_described(arguments), fix=fix)
     new.__cause__ = error
     return new
 

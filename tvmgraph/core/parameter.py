@@ -15,7 +15,7 @@ from tvmgraph.core.state import before_change, bump_epoch, state
 from tvmgraph.core.storage import aligned_copy
 from tvmgraph.core.tensor import Tensor, first_elements, renew
 from tvmgraph.core.tensor_copies import unpickle
-from tvmgraph.errors import ArgumentError, DTypeError, TvmgraphError, TypeOrValueError, user_source
+from tvmgraph.errors import ArgumentError, DTypeError, TvmgraphError, TypeOrValueError
 
 T = TypeVar("T")
 _DEFAULT_NAME = "Parameter"
@@ -196,8 +196,8 @@ def _require(
     """Returns ``value`` if it is an instance of ``kind``; ``what`` names it in the error."""
     if not isinstance(value, kind):
         raise error(
-            f"{what} must be a {kind.__name__}, not {type(value).__name__}",
-            op=op, got=f"{value!r:.60}", at=user_source(),
+            f"{what} must be a {kind.__name__}, not {type(value).__name__}", op=op,
+            got=f"{value!r:.60}",
         )  # fmt: skip
     return value
 
@@ -271,7 +271,7 @@ def _require_names(params: tuple[Parameter, ...]) -> None:
         if params[first] is not p:
             raise ArgumentError(
                 f"entries {first} and {i} are different Parameters, both named {p.name!r}",
-                op="ParameterTuple", got=f"{params[first].type} and {p.type}", at=user_source(),
+                op="ParameterTuple", got=f"{params[first].type} and {p.type}",
                 fix="give each a name of its own: Parameter(value, name=...)",
             )  # fmt: skip
 

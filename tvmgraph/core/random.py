@@ -19,7 +19,7 @@ from tvmgraph.core.state import state
 from tvmgraph.core.storage import aligned_empty
 from tvmgraph.core.tensor import Tensor, tensor_from_numpy
 from tvmgraph.core.types import TensorType, tensor_type
-from tvmgraph.errors import ArgumentError, DTypeError, OutOfMemoryError, user_source
+from tvmgraph.errors import ArgumentError, DTypeError, OutOfMemoryError
 
 _MOST = 1 << 44  # counter blocks of one draw
 STATE_TYPE = tensor_type((2,), dtypes.int64)
@@ -66,14 +66,9 @@ class Generator(Shown):
             ArgumentError: if it is negative or needs more than 63 bits.
         """
         if not _is_integer(seed):
-            raise DTypeError(
-                f"the seed must be an int, not {type(seed).__name__}",
-                op="set_seed", at=user_source(),
-            )  # fmt: skip
+            raise DTypeError(f"the seed must be an int, not {type(seed).__name__}", op="set_seed")
         if not 0 <= seed < 1 << 63:
-            raise ArgumentError(
-                f"the seed must be in [0, 2**63), not {seed}", op="set_seed", at=user_source()
-            )
+            raise ArgumentError(f"the seed must be in [0, 2**63), not {seed}", op="set_seed")
         with self._lock:
             self._move(int(seed), 0)
         return self

@@ -109,9 +109,9 @@ def _unknown(roots: frozenset[str]) -> CaptureError:
     return CaptureError(
         f"this needs a size that depends on values ({', '.join(sorted(roots))}), which is only "
         "known when the operator before it has run",
-        op="jit", at=user_source(),
+        op="jit",
         fix="compute with the tensor as a whole, or ask for its size outside",
-    )  # fmt: skip
+    )
 
 
 def scope() -> SymbolScope | None:

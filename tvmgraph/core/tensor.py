@@ -95,7 +95,7 @@ class Tensor(TensorMethods, CopyMethods, DeviceMethods):
             return
         if input_data is None:
             raise either(ArgumentError, TypeError)(
-                "Tensor() needs input_data, or shape and dtype", op="Tensor", at=user_source()
+                "Tensor() needs input_data, or shape and dtype", op="Tensor"
             )
         if isinstance(input_data, Tensor):
             input_data = input_data.host()
@@ -282,8 +282,8 @@ class Tensor(TensorMethods, CopyMethods, DeviceMethods):
         """
         if not index and self.size != 1:
             raise ShapeError(
-                f"item() needs exactly one element, not {self.size}",
-                op="Tensor.item", got=str(self.type), at=user_source(), fix="index it first",
+                f"item() needs exactly one element, not {self.size}", op="Tensor.item",
+                got=str(self.type), fix="index it first",
             )  # fmt: skip
         return self.host().item(*index)
 
@@ -377,9 +377,9 @@ class Tensor(TensorMethods, CopyMethods, DeviceMethods):
             return self.rebind(F.cast(new, self.dtype))
         if not slice_shape:
             raise ShapeError(
-                "the new data must have the tensor's shape",
-                op=f"{type(self).__name__}.set_data", got=f"old={self.type}, new={new.type}",
-                at=user_source(), fix="pass slice_shape=True to change the shape",
+                "the new data must have the tensor's shape", op=f"{type(self).__name__}.set_data",
+                got=f"old={self.type}, new={new.type}",
+                fix="pass slice_shape=True to change the shape",
             )  # fmt: skip
         self._replace(new.array)
         return self
@@ -408,8 +408,8 @@ class Tensor(TensorMethods, CopyMethods, DeviceMethods):
             CaptureError: inside a compiled function, whose tensors keep their types.
         """
         if state.interpreter is not None:
-            raise CaptureError("a tensor keeps its dtype in a compiled function",
-                               op="set_dtype", at=user_source(), fix="use astype")  # fmt: skip
+            raise CaptureError("a tensor keeps its dtype in a compiled function", op="set_dtype",
+                               fix="use astype")  # fmt: skip
         self._replace(F.cast(self, dtypes.dtype_of(dtype)).array)
         return self
 
@@ -518,7 +518,7 @@ def tensor_from_numpy(array: Any, type: TensorType | None = None) -> Tensor:
 def _require_array(array: object) -> None:
     if not isinstance(array, np.ndarray):
         raise DTypeError(f"array must be a NumPy array, not {type(array).__name__}",
-                         op="Tensor.from_numpy", at=user_source())  # fmt: skip
+                         op="Tensor.from_numpy")  # fmt: skip
 
 
 def to_array(data: object, dtype: DTypeLike | None = None) -> np.ndarray:
@@ -544,8 +544,8 @@ def to_array(data: object, dtype: DTypeLike | None = None) -> np.ndarray:
         wanted = dtypes.dtype_of(source.dtype)
     if source.dtype.kind not in "biufcV":
         raise DTypeError(
-            f"elements of dtype {source.dtype} cannot be stored in a Tensor",
-            op="Tensor", at=user_source(), fix="pass numbers or bools",
+            f"elements of dtype {source.dtype} cannot be stored in a Tensor", op="Tensor",
+            fix="pass numbers or bools",
         )  # fmt: skip
     if wanted.numpy == source.dtype:
         return aligned_copy(source)
@@ -561,20 +561,19 @@ def _array_of_python(data: object) -> np.ndarray:
     elif not isinstance(data, (numbers.Number, np.generic)) and not hasattr(data, "__array__"):
         raise DTypeError(
             f"input_data must be a Tensor, array, list, tuple or number, not {type(data).__name__}",
-            op="Tensor", at=user_source(),
-        )  # fmt: skip
+            op="Tensor",
+        )
     try:
         array = np.asarray(data)
     except ValueError as e:
         raise either(ShapeError, TypeError)(
-            "the rows of a nested list differ in length",
-            op="Tensor", at=user_source(), fix="pad the rows to one length",
+            "the rows of a nested list differ in length", op="Tensor",
+            fix="pad the rows to one length",
         ) from e  # fmt: skip
     if array.dtype.kind in "OSU":
         raise DTypeError(
-            "the list holds something that is not a number",
-            op="Tensor", got=repr(data)[:80], at=user_source(),
-        )  # fmt: skip
+            "the list holds something that is not a number", op="Tensor", got=repr(data)[:80]
+        )
     return array
 
 

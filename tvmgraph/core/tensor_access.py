@@ -15,7 +15,7 @@ from tvmgraph.core.in_place import write_at
 from tvmgraph.core.op import F
 from tvmgraph.core.tensor_overloads import TensorOverloads, is_int
 from tvmgraph.core.tensor_reductions import aliases
-from tvmgraph.errors import ArgumentError, DTypeError, ShapeError, user_source
+from tvmgraph.errors import ArgumentError, DTypeError, ShapeError
 
 if TYPE_CHECKING:
     from tvmgraph.core.tensor import Tensor
@@ -57,8 +57,8 @@ class TensorAccess(TensorOverloads):
     def __bool__(self) -> bool:
         if self.size != 1:
             raise ShapeError(
-                f"the truth value of {self.size} elements is ambiguous",
-                op="bool(Tensor)", got=str(self.type), at=user_source(), fix="use .any() or .all()",
+                f"the truth value of {self.size} elements is ambiguous", op="bool(Tensor)",
+                got=str(self.type), fix="use .any() or .all()",
             )  # fmt: skip
         return bool(self.host().item())
 
@@ -75,12 +75,12 @@ class TensorAccess(TensorOverloads):
 
     def __len__(self) -> int:
         if self.ndim == 0:
-            raise DTypeError("a 0-d tensor has no length", op="len(Tensor)", at=user_source())
+            raise DTypeError("a 0-d tensor has no length", op="len(Tensor)")
         return self.shape[0]
 
     def __iter__(self) -> Iterator[Tensor]:
         if self.ndim == 0:
-            raise DTypeError("a 0-d tensor cannot be iterated", op="iter", at=user_source())
+            raise DTypeError("a 0-d tensor cannot be iterated", op="iter")
         return (self[i] for i in range(len(self)))
 
     def __contains__(self, value: object) -> bool:
@@ -132,9 +132,8 @@ class TensorAccess(TensorOverloads):
             indices = F.floor_mod(indices, size)
         elif mode != "raise":
             raise ArgumentError(
-                f"mode must be 'clip', 'wrap' or 'raise', not {mode!r}",
-                op="Tensor.take", at=user_source(),
-            )  # fmt: skip
+                f"mode must be 'clip', 'wrap' or 'raise', not {mode!r}", op="Tensor.take"
+            )
         return F.gather(x, indices, axis)
 
     @aliases(dim="condition", axis="condition", index="y")
@@ -266,7 +265,7 @@ class TensorAccess(TensorOverloads):
         """
         if dim is not None:
             raise ArgumentError(
-                "dim must be None", op="Tensor.unique", got=f"dim={dim}", at=user_source(),
+                "dim must be None", op="Tensor.unique", got=f"dim={dim}",
                 fix="use unique_consecutive(dim=...) on sorted slices",
             )  # fmt: skip
         distinct, inverse = F.unique(F.reshape(self, (-1,)))
@@ -349,9 +348,8 @@ def _scatter(
         return F.scatter(self, axis, index, src)
     if reduce not in ("add", "multiply"):
         raise ArgumentError(
-            f"reduce must be 'add' or 'multiply', not {reduce!r}", op="Tensor.scatter",
-            at=user_source(),
-        )  # fmt: skip
+            f"reduce must be 'add' or 'multiply', not {reduce!r}", op="Tensor.scatter"
+        )
     how = "add" if reduce == "add" else "mul"
     return F.tensor_scatter_elements(self, index, src, axis, how)
 

@@ -13,7 +13,7 @@ import numpy as np
 from tvmgraph import hooks
 from tvmgraph.core.state import state
 from tvmgraph.core.storage import lend
-from tvmgraph.errors import DeviceError, either, user_source
+from tvmgraph.errors import DeviceError, either
 
 if TYPE_CHECKING:
     from tvmgraph.core.tensor import Tensor
@@ -38,9 +38,8 @@ def device_index(name: object, op: str) -> int | None:
     match = _NAME.fullmatch(name) if isinstance(name, str) else None
     if match is None or (match[1].lower() == "cpu" and match[2] not in (None, "0")):
         raise either(DeviceError, ValueError)(
-            f"there is no device {name!r}", op=op, at=user_source(),
-            fix="use 'CPU', 'GPU' or 'GPU:<number>'",
-        )  # fmt: skip
+            f"there is no device {name!r}", op=op, fix="use 'CPU', 'GPU' or 'GPU:<number>'"
+        )
     if match[1].lower() == "cpu":
         return None
     from tvmgraph.config import context

@@ -21,7 +21,7 @@ from tvmgraph.core.op import F
 from tvmgraph.core.state import state
 from tvmgraph.core.tensor_access import TensorAccess
 from tvmgraph.core.tensor_overloads import sizes_of
-from tvmgraph.errors import ArgumentError, DTypeError, NotFoundError, user_source
+from tvmgraph.errors import ArgumentError, DTypeError, NotFoundError
 
 if TYPE_CHECKING:
     from tvmgraph.core.tensor import Tensor
@@ -522,7 +522,7 @@ class TensorMethods(TensorAccess):
             ArgumentError: if no value is given.
         """
         if not args:
-            raise ArgumentError("itemset() needs a value", op="Tensor.itemset", at=user_source())
+            raise ArgumentError("itemset() needs a value", op="Tensor.itemset")
         *index, value = args
         if not index:
             return F.reshape(F.full_like(self, value), self.shape)
@@ -541,9 +541,7 @@ class TensorMethods(TensorAccess):
             DTypeError: if this is not a Parameter.
         """
         if not hasattr(self, "requires_grad"):
-            raise DTypeError(
-                "only a Parameter has requires_grad", op="Tensor.requires_grad_", at=user_source()
-            )
+            raise DTypeError("only a Parameter has requires_grad", op="Tensor.requires_grad_")
         self.requires_grad = requires_grad
         return self
 

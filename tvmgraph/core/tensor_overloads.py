@@ -17,7 +17,7 @@ from tvmgraph import dtypes
 from tvmgraph.core.arguments import AxisLike
 from tvmgraph.core.op import F
 from tvmgraph.core.tensor_reductions import TensorReductions, aliases
-from tvmgraph.errors import ShapeError, user_source
+from tvmgraph.errors import ShapeError
 
 if TYPE_CHECKING:
     from tvmgraph.core.tensor import Tensor
@@ -141,7 +141,7 @@ class TensorOverloads(TensorReductions):
         if not old.ndim or old.shape[-1] * old.itemsize % kind.itemsize:
             raise ShapeError(
                 f"the last axis does not hold whole elements of {dtype.name}", op="Tensor.view",
-                got=f"input={self.type}", at=user_source(), fix="convert the numbers with astype",
+                got=f"input={self.type}", fix="convert the numbers with astype",
             )  # fmt: skip
         return self.from_numpy(np.ascontiguousarray(old).view(kind).copy())
 
@@ -263,8 +263,8 @@ class TensorOverloads(TensorReductions):
         )
         if not fits:
             raise ShapeError(
-                f"{list(shape)} does not broadcast to {list(self.shape)}",
-                op="Tensor.sum_to_size", got=f"size={shape}", at=user_source(),
+                f"{list(shape)} does not broadcast to {list(self.shape)}", op="Tensor.sum_to_size",
+                got=f"size={shape}",
             )  # fmt: skip
         lead = self.ndim - len(shape)
         axes = (*range(lead), *(lead + i for i, d in enumerate(shape) if d != self.shape[lead + i]))
@@ -292,7 +292,7 @@ class TensorOverloads(TensorReductions):
         if len(repeats) < self.ndim:
             raise ShapeError(
                 f"{len(repeats)} repeats for {self.ndim} axes", op="Tensor.repeat",
-                got=f"shape={self.shape}, repeats={repeats}", at=user_source(),
+                got=f"shape={self.shape}, repeats={repeats}",
                 fix="give one number per axis, or use repeat_interleave for one axis",
             )  # fmt: skip
         return F.tile(self, repeats)

@@ -15,7 +15,7 @@ import numpy as np
 from tvmgraph import dtypes
 from tvmgraph.core.arguments import AxisLike, DTypeLike
 from tvmgraph.core.op import F
-from tvmgraph.errors import DTypeError, user_source
+from tvmgraph.errors import DTypeError
 
 if TYPE_CHECKING:
     from tvmgraph.core.tensor import Tensor
@@ -39,7 +39,7 @@ def aliases(**names: str) -> Callable[[Callable[..., R]], Callable[..., R]]:
                 if name in kwargs:
                     raise DTypeError(
                         f"{alias!r} and {name!r} are the same argument",
-                        op=f"Tensor.{function.__name__}", at=user_source(), fix=f"pass {name} only",
+                        op=f"Tensor.{function.__name__}", fix=f"pass {name} only",
                     )  # fmt: skip
                 kwargs[name] = kwargs.pop(alias)
             return function(self, *args, **kwargs)
@@ -61,8 +61,8 @@ def of_numpy(function: Callable[..., R]) -> Callable[..., R]:
         if "out" in kwargs:
             if kwargs.pop("out") is not None:
                 raise DTypeError(
-                    "tensors are not written into", op=f"Tensor.{function.__name__}",
-                    got="out=...", at=user_source(), fix="assign the result",
+                    "tensors are not written into", op=f"Tensor.{function.__name__}", got="out=...",
+                    fix="assign the result",
                 )  # fmt: skip
             if kwargs.get("dtype", 0) is None:
                 del kwargs["dtype"]
@@ -397,7 +397,6 @@ def _extreme_arguments(
         raise DTypeError(
             "initial must be a number, where a bool or Tensor, return_indices a bool",
             op=f"Tensor.{name}", got=f"{initial=!r:.40}, {where=!r:.40}, {return_indices=!r:.40}",
-            at=user_source(),
         )  # fmt: skip
     where = None if where is True else where
     kept = keepdims or keepdim or keep_dims

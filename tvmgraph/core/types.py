@@ -12,7 +12,7 @@ from tvmgraph.core.sizes import Dim
 from tvmgraph.core.state import state
 from tvmgraph.core.symbols import needed, scope
 from tvmgraph.dtypes import DType
-from tvmgraph.errors import ArgumentError, ShapeError, user_source
+from tvmgraph.errors import ArgumentError, ShapeError
 
 Shape = tuple[int | Dim, ...]
 ANY_RANK = Dim("any_rank")  # stands alone for axes of any number
@@ -98,7 +98,7 @@ class TensorType:
         if dtype is not None:
             raise ArgumentError(
                 "Tensor.type() tells the dtype and does not change it", op="Tensor.type",
-                got=f"dtype={dtype!r}", at=user_source(), fix="write x.astype(dtype)",
+                got=f"dtype={dtype!r}", fix="write x.astype(dtype)",
             )  # fmt: skip
         return str(self.dtype)
 
@@ -154,10 +154,10 @@ def placeholder_size(d: Any, axis: int) -> int | Dim:
         return Dim(f"any_{axis}")
     if isinstance(d, str):
         if not d.isidentifier():
-            raise ArgumentError(f"{d!r} is no name of an axis", op="Tensor", at=user_source())
+            raise ArgumentError(f"{d!r} is no name of an axis", op="Tensor")
         return Dim(d)
     if isinstance(d, Dim):
         return d
     if d.__index__() < 0:
-        raise ArgumentError(f"shape holds the negative size {d}", op="Tensor", at=user_source())
+        raise ArgumentError(f"shape holds the negative size {d}", op="Tensor")
     return d.__index__()

@@ -29,7 +29,7 @@ from tvmgraph.distributed.layout import (
 from tvmgraph.distributed.partition import partition
 from tvmgraph.distributed.propagate import mesh_of
 from tvmgraph.distributed.sharded import DTensor, ShardedGraph, shards_of, splits_of
-from tvmgraph.errors import ArgumentError, DTypeError, KeyNotFoundError, user_source
+from tvmgraph.errors import ArgumentError, DTypeError, KeyNotFoundError
 from tvmgraph.jit.function import JitFunction
 
 
@@ -119,7 +119,7 @@ class Sharded(JitFunction):
         """Searches for the cheapest splits, for ``in_strategy="auto"``."""
         if state.interpreter is not None:
             raise ArgumentError('in_strategy="auto" is decided by a call of its own', op="shard",
-                                at=user_source(), fix="call it once outside of jit")  # fmt: skip
+                                fix="call it once outside of jit")  # fmt: skip
         captured = capture(_plainly(self.target), tuple(args), {}, self.settings)
         found = plan.search(captured.graph, self.mesh, self.hardware)
         by_value = dict(zip((p.value for p in captured.graph.params), captured.holders))
@@ -202,7 +202,7 @@ def _called(
     if len(strategies) != len(args):
         raise ArgumentError(
             f"in_strategy has {len(strategies)} entries for {len(args)} arguments", op="shard",
-            at=user_source(), got=repr(in_strategy),
+            got=repr(in_strategy),
         )  # fmt: skip
     _, axes = data_axes(fn, mesh)
     placed = []
@@ -227,7 +227,7 @@ def _constrained_results(result: object, out_strategy: Any, mesh: Mesh) -> objec
     if len(out_strategy) != len(results):
         raise ArgumentError(
             f"out_strategy has {len(out_strategy)} entries for {len(results)} results", op="shard",
-            at=user_source(), got=repr(out_strategy),
+            got=repr(out_strategy),
         )  # fmt: skip
     found = [
         r if s is None else constrain(r, s, mesh, f"result {i}")
@@ -279,14 +279,13 @@ def shard(
         (1, 2)
     """
     if not callable(fn):
-        raise DTypeError(f"shard needs a function or a Cell, not {type(fn).__name__}", op="shard",
-                         at=user_source())  # fmt: skip
+        raise DTypeError(f"shard needs a function or a Cell, not {type(fn).__name__}", op="shard")
     if isinstance(in_strategy, Layout):
         in_strategy = (in_strategy,)
     if not isinstance(in_strategy, (tuple, list)) and in_strategy != "auto":
         raise DTypeError(
             f"in_strategy must be a tuple, not {type(in_strategy).__name__}", op="shard",
-            at=user_source(), fix="one entry per argument, or 'auto'",
+            fix="one entry per argument, or 'auto'",
         )  # fmt: skip
     mesh = mesh_for(in_strategy, out_strategy or (), parameter_plan or {})
     mesh = mesh if mesh is not None else data_axes(fn)[0]
@@ -298,14 +297,14 @@ def shard(
 def _plan(fn: Any, plan: Mapping[str, object], mesh: Mesh) -> None:
     """Notes on parameters how they shall be split."""
     if plan and not is_cell(fn):
-        raise DTypeError("parameter_plan needs a Cell", op="shard", at=user_source())
+        raise DTypeError("parameter_plan needs a Cell", op="shard")
     known: dict[str, Parameter] = fn.parameters_dict() if plan else {}
     for given, strategy in plan.items():
         name = given.removeprefix("self.")  # as MindSpore's programs write it
         if name not in known:
             raise KeyNotFoundError(
                 f"parameter_plan names {name!r}, which is no parameter", op="shard",
-                at=user_source(), fix=f"the Cell has {', '.join(known)}",
+                fix=f"the Cell has {', '.join(known)}",
             )  # fmt: skip
         spec = spec_of(strategy, known[name].shape, mesh, f"parameter {name!r}")
         known[name].sharding = layout_of(mesh, spec)  # pyright: ignore[reportAttributeAccessIssue]
@@ -326,8 +325,7 @@ def redistribute(tensor: Tensor, layout: object) -> Tensor:
         ("tensor", tensor, (Tensor,)), ("layout", layout, (Layout, tuple, list)),
     ):  # fmt: skip
         if not isinstance(value, kinds):
-            raise DTypeError(f"{name} cannot be a {type(value).__name__}", op="redistribute",
-                             at=user_source())  # fmt: skip
+            raise DTypeError(f"{name} cannot be a {type(value).__name__}", op="redistribute")
     known = shards_of(tensor)
     mesh = mesh_for(layout) or (known.mesh if known is not None else None)
     mesh = mesh or flat_mesh(engine.world().size)
@@ -388,7 +386,7 @@ def _cheapest(fn: Callable[..., Any], strategies: Any, mesh: Mesh, args: Sequenc
     given = [s for a, s in itertools.zip_longest(args, strategies) if isinstance(a, Tensor)]
     if len(given) != len(tensors):
         raise ArgumentError(f"in_strategy has {len(strategies)} entries for {len(args)} operands",
-                            op="shard", at=user_source())  # fmt: skip
+                            op="shard")  # fmt: skip
     choices = [list(_readings(s, t, mesh, i)) for i, (s, t) in enumerate(zip(given, tensors))]
     best: tuple[Spec, ...] = tuple(c[0] for c in choices)
     if mesh.size > 1 and any(len(c) > 1 for c in choices):

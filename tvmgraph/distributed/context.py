@@ -7,7 +7,7 @@ from typing import Any
 
 from tvmgraph.compat.parallel import ParallelMode
 from tvmgraph.distributed import engine
-from tvmgraph.errors import ConfigError, user_source
+from tvmgraph.errors import ConfigError
 
 _GRADIENTS = (ParallelMode.DATA_PARALLEL, ParallelMode.HYBRID_PARALLEL)
 _PROGRAM = (ParallelMode.SEMI_AUTO_PARALLEL, ParallelMode.AUTO_PARALLEL)
@@ -112,7 +112,7 @@ def set_auto_parallel_context(**given: object) -> None:
     for name, value in given.items():
         if name not in known:
             raise ConfigError(
-                f"there is no setting {name!r}", op="set_auto_parallel_context", at=user_source(),
+                f"there is no setting {name!r}", op="set_auto_parallel_context",
                 fix=f"use {', '.join(known)}",
             )  # fmt: skip
         allowed = _WORDS.get(name)
@@ -121,11 +121,11 @@ def set_auto_parallel_context(**given: object) -> None:
         if not isinstance(value, known[name]) or (allowed and value not in allowed):
             wanted = ", ".join(map(repr, allowed)) if allowed else f"a {known[name].__name__}"
             raise ConfigError(f"{name} cannot be {value!r}", op="set_auto_parallel_context",
-                              at=user_source(), fix=f"use {wanted}")  # fmt: skip
+                              fix=f"use {wanted}")  # fmt: skip
         if facts.get(name, value) != value:
             raise ConfigError(
                 f"{name} is {facts[name]}, not {value}", op="set_auto_parallel_context",
-                at=user_source(), fix="tvmgraph-run -n decides it; leave it out",
+                fix="tvmgraph-run -n decides it; leave it out",
             )  # fmt: skip
     _kept.update(others)
     for name, value in given.items():
@@ -140,8 +140,7 @@ def _check_kept(op: str, name: str, value: object) -> None:
     wanted = f"{default!r}" if name in _FIXED else f"a {type(default).__name__}"
     fits = value == default if name in _FIXED else isinstance(value, type(default))
     if not fits:
-        raise ConfigError(f"{name} cannot be {value!r}", op=op, at=user_source(),
-                          fix=f"use {wanted}")  # fmt: skip
+        raise ConfigError(f"{name} cannot be {value!r}", op=op, fix=f"use {wanted}")
 
 
 def get_auto_parallel_context(attr_key: str) -> Any:
@@ -158,7 +157,7 @@ def get_auto_parallel_context(attr_key: str) -> Any:
         return _kept.get(attr_key, _KEPT.get(attr_key, _FIXED.get(attr_key)))
     if attr_key not in known:
         raise ConfigError(f"there is no setting {attr_key!r}", op="get_auto_parallel_context",
-                          at=user_source(), fix=f"use {', '.join(known)}")  # fmt: skip
+                          fix=f"use {', '.join(known)}")  # fmt: skip
     facts = {"device_num": engine.world().size, "global_rank": engine.world().rank}
     return facts.get(attr_key, getattr(settings, attr_key))
 
@@ -172,8 +171,7 @@ def reset_auto_parallel_context() -> None:
 
 def _require_search(op: str, name: str) -> None:
     if name not in _SEARCH:
-        raise ConfigError(f"there is no setting {name!r}", op=op, at=user_source(),
-                          fix=f"use {', '.join(_SEARCH)}")  # fmt: skip
+        raise ConfigError(f"there is no setting {name!r}", op=op, fix=f"use {', '.join(_SEARCH)}")
 
 
 def set_algo_parameters(**kwargs: object) -> None:

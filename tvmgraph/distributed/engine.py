@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from tvmgraph.errors import ArgumentError, DeviceError, DTypeError, user_source
+from tvmgraph.errors import ArgumentError, DeviceError, DTypeError
 
 #: Variables by which launchers say how many processes they have started.
 SIZES = ("PMI_SIZE", "OMPI_COMM_WORLD_SIZE", "MV2_COMM_WORLD_SIZE", "PALS_LOCAL_SIZE")
@@ -101,7 +101,7 @@ class _World:
         except ImportError as e:
             raise DeviceError(
                 f"{launched()} processes were started, but mpi4py is not installed",
-                op="communication.init", at=user_source(), fix="pip install 'tvmgraph[mpi]'",
+                op="communication.init", fix="pip install 'tvmgraph[mpi]'",
             ) from e  # fmt: skip
         self.comm = MPI.COMM_WORLD
         self.rank, self.size = self.comm.rank, self.comm.size
@@ -109,7 +109,7 @@ class _World:
             raise DeviceError(
                 f"a launcher started {launched()} processes, but MPI sees one: mpi4py was built "
                 "for another MPI library than the launcher's", op="communication.init",
-                at=user_source(), fix="use tvmgraph-run, or install mpi4py for that MPI",
+                fix="use tvmgraph-run, or install mpi4py for that MPI",
             )  # fmt: skip
         watchdog.start(self.rank, self.size)
         _abort_on_error(self)
@@ -122,7 +122,7 @@ class _World:
             raise DeviceError(
                 "the processes run different versions: "
                 + ", ".join(f"rank {i}: {found[i]}" for i in (0, *others)),
-                op="communication.init", at=user_source(), fix="install the same on every machine",
+                op="communication.init", fix="install the same on every machine",
             )  # fmt: skip
 
     def subset(self, ranks: tuple[int, ...]) -> Any:
@@ -287,8 +287,8 @@ def make_group(name: str, ranks: Sequence[int]) -> Group:
     if not wanted or len(set(wanted)) < len(wanted) or not set(wanted) <= set(range(every.size)):
         raise ArgumentError(
             f"rank_ids must be different numbers from 0 to {every.size - 1}, not {list(ranks)}",
-            op="create_group", at=user_source(),
-        )  # fmt: skip
+            op="create_group",
+        )
     place = wanted.index(every.rank) if every.rank in wanted else -1
     found = every.groups[name] = Group(name, wanted, place, every.subset(wanted))
     return found
@@ -318,15 +318,14 @@ def get_group(name: str) -> Group:
     """
     if not isinstance(name, str):
         raise DTypeError(f"group must be a name, not {name!r}", op="communication",
-                         at=user_source(), fix="pass what new_group returned")  # fmt: skip
+                         fix="pass what new_group returned")  # fmt: skip
     found = world().groups.get(name)
     if found is not None:
         return found
     if "/" not in name:
         raise ArgumentError(
-            f"there is no group {name!r}", op="communication", at=user_source(),
-            fix="create_group(name, rank_ids)",
-        )  # fmt: skip
+            f"there is no group {name!r}", op="communication", fix="create_group(name, rank_ids)"
+        )
     return make_group(name, _along(name))
 
 
@@ -338,8 +337,8 @@ def _along(name: str) -> list[int]:
     if ranks.size != world().size:
         raise DeviceError(
             f"a mesh of {ranks.size} processes ({mesh}) was asked for, and there are "
-            f"{world().size}", op="shard", at=user_source(),
-            fix=f"start them with tvmgraph-run -n {ranks.size}",
+            f"{world().size}", op="shard",
+fix=f"start them with tvmgraph-run -n {ranks.size}",
         )  # fmt: skip
     here = np.argwhere(ranks == world().rank)[0]
     index = tuple(slice(None) if n in wanted else int(here[i]) for i, n in enumerate(names))
@@ -393,9 +392,9 @@ def _result(shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
 def _require_member(group: Group, kind: str) -> None:
     if group.rank < 0:
         raise ArgumentError(
-            f"rank {world().rank} is not in the group {group.name!r} of ranks "
-            f"{list(group.ranks)}", op=kind, at=user_source(),
-        )  # fmt: skip
+            f"rank {world().rank} is not in the group {group.name!r} of ranks {list(group.ranks)}",
+            op=kind,
+        )
 
 
 def all_reduce(x: np.ndarray, name: str, op: str = "sum") -> np.ndarray:
@@ -554,8 +553,7 @@ def start(
     _require_member(group, "exchange")
     if group.comm is None:
         if len(sent) != len(received):
-            raise ArgumentError("a process that is alone has nobody to talk to", op="send",
-                                at=user_source())  # fmt: skip
+            raise ArgumentError("a process that is alone has nobody to talk to", op="send")
         for (_, a), (_, b) in zip(sent, received):
             b[...] = a
         return Waiting([], "", [])
@@ -651,7 +649,7 @@ def _require_other(group: Group, member: int, what: str) -> None:
     _require_member(group, what)
     if member == group.rank:
         raise ArgumentError(f"a process does not talk to itself: member {member} of "
-                            f"{group.name!r}", op=what, at=user_source())  # fmt: skip
+                            f"{group.name!r}", op=what)  # fmt: skip
 
 
 def in_turns(work: Callable[[], object]) -> Any:

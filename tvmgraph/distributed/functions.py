@@ -13,7 +13,7 @@ from tvmgraph.core.op import F
 from tvmgraph.core.state import state
 from tvmgraph.core.tensor import Tensor, tensor_from_numpy
 from tvmgraph.distributed import engine
-from tvmgraph.errors import ArgumentError, DTypeError, LeavesGraph, ShapeError, either, user_source
+from tvmgraph.errors import ArgumentError, DTypeError, LeavesGraph, ShapeError, either
 
 WORLD = "hccl_world_group"
 
@@ -55,7 +55,7 @@ def reduction(op: str) -> str:
     found = {"avg": "mean"}.get(str(op).lower(), str(op).lower())
     if found not in ("sum", "mean", "prod", "max", "min"):
         raise either(ArgumentError, TypeError)(
-            f"op cannot be {op!r}", op="communication", at=user_source(),
+            f"op cannot be {op!r}", op="communication",
             fix="use ReduceOp.SUM, MAX, MIN, PROD or AVG",
         )  # fmt: skip
     return found
@@ -72,8 +72,8 @@ def require_tensor(value: object, name: str = "tensor") -> Tensor:
         DTypeError: if it is none.
     """
     if not isinstance(value, Tensor):
-        raise DTypeError(f"{name} must be a Tensor, not {type(value).__name__}",
-                         op="communication", got=f"{name}={value!r}", at=user_source())  # fmt: skip
+        raise DTypeError(f"{name} must be a Tensor, not {type(value).__name__}", op="communication",
+                         got=f"{name}={value!r}")  # fmt: skip
     return value
 
 
@@ -90,14 +90,13 @@ def member(rank: int, group: str | None, name: str = "rank") -> int:
         DTypeError: if it is no integer.
     """
     if isinstance(rank, bool) or not isinstance(rank, int):
-        raise DTypeError(f"{name} must be an int, not {type(rank).__name__}", op="communication",
-                         at=user_source())  # fmt: skip
+        raise DTypeError(f"{name} must be an int, not {type(rank).__name__}", op="communication")
     ranks = engine.get_group(named(group)).ranks
     if rank not in ranks:
         raise ArgumentError(
             f"{name} must be one of the ranks {list(ranks)} of {named(group)!r}, not {rank!r}",
-            op="communication", at=user_source(),
-        )  # fmt: skip
+            op="communication",
+        )
     return ranks.index(rank)
 
 
@@ -113,7 +112,7 @@ def eagerly(what: str) -> None:
     if state.interpreter is not None:
         raise LeavesGraph(
             "messages between two processes, and waiting, are done by Python", op=what,
-            at=user_source(), fix="call it outside, or use jit_syntax_level='LAX'",
+            fix="call it outside, or use jit_syntax_level='LAX'",
         )  # fmt: skip
 
 
@@ -208,8 +207,8 @@ def all_to_all(x: object, count: int, split: int, concat: int, group: str | None
     if count != here["parts"]:
         raise ArgumentError(
             f"split_count must be the number of processes, {here['parts']}, not {count}",
-            op="ops.AlltoAll", at=user_source(),
-        )  # fmt: skip
+            op="ops.AlltoAll",
+        )
     tensor = require_tensor(x)
     return F.parts_exchanged(tensor, split=split % tensor.ndim, concat=concat % tensor.ndim, **here)
 
@@ -261,8 +260,7 @@ def send(x: object, dst: int, group: str | None = None, tag: int = 0) -> engine.
     eagerly("send")
     tensor = require_tensor(x)
     if dst == engine.world().rank:
-        raise ArgumentError(f"rank {dst} does not send to itself", op="send", at=user_source(),
-                            got=f"dst={dst}")  # fmt: skip
+        raise ArgumentError(f"rank {dst} does not send to itself", op="send", got=f"dst={dst}")
     return engine.start([(member(dst, group, "dst"), tensor.asnumpy().copy())], [],
                         named(group), tag)  # fmt: skip
 
@@ -357,8 +355,8 @@ def uneven(
     if len(parts) != len(members) or len(shapes) != len(members):
         raise ShapeError(
             f"{len(parts)} tensors and {len(shapes)} results for {len(members)} processes",
-            op="all_to_all", at=user_source(),
-        )  # fmt: skip
+            op="all_to_all",
+        )
     return exchange(parts, members, members, shapes, group)
 
 
@@ -378,7 +376,7 @@ def sizes_of(sizes: Any, name: str, group: str | None) -> list[int]:
     fits = isinstance(known, (list, tuple)) and len(known) == count
     if not fits or not all(isinstance(n, int) and n >= 0 for n in known):
         raise ArgumentError(f"{name} must have {count} number(s), one per process, not {known!r}",
-                            op="communication", at=user_source())  # fmt: skip
+                            op="communication")  # fmt: skip
     return list(known)
 
 
@@ -407,8 +405,7 @@ def cut_and_exchange(
 def _require_sum(tensor: Tensor, sizes: Sequence[int]) -> None:
     if not tensor.ndim or sum(sizes) != tensor.shape[0]:
         raise ArgumentError(f"the sizes {list(sizes)} do not add up to the first dimension of the "
-                            f"shape {tuple(tensor.shape)}", op="communication",
-                            at=user_source())  # fmt: skip
+                            f"shape {tuple(tensor.shape)}", op="communication")  # fmt: skip
 
 
 def all_to_all_v(
@@ -485,7 +482,7 @@ def batch(
     if [len(sent), len(shapes), len(types), len(ranks)] != [*counts, counts[1], sum(counts)]:
         raise ArgumentError(
             f"{len(sent)} tensors, {len(shapes)} shapes, {len(types)} types and {len(ranks)} ranks "
-            f"for the operations {list(kinds)}", op="BatchISendIRecv", at=user_source(),
+            f"for the operations {list(kinds)}", op="BatchISendIRecv",
         )  # fmt: skip
     begun: list[tuple[np.ndarray, engine.Waiting]] = []
     coming = iter(zip(shapes, types))

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tvmgraph.distributed import engine
-from tvmgraph.errors import ArgumentError, ShapeError, user_source
+from tvmgraph.errors import ArgumentError, ShapeError
 
 Axes = tuple[str, ...]
 Spec = tuple[Axes, ...]  # for every dimension of a tensor the axes of the mesh that split it
@@ -109,14 +109,14 @@ class Layout:
         if not unique or "None" in names or not all(isinstance(n, int) and n > 0 for n in shape):
             raise ArgumentError(
                 "alias_name must have a name of its own, other than 'None', for every size of "
-                "device_matrix", op="Layout", at=user_source(),
-                got=f"device_matrix={device_matrix!r}, alias_name={alias_name!r}",
+                "device_matrix", op="Layout",
+got=f"device_matrix={device_matrix!r}, alias_name={alias_name!r}",
             )  # fmt: skip
         self.mesh = Mesh(shape, names)
         if rank_list is not None and list(rank_list) != list(range(self.mesh.size)):
             raise ArgumentError(
-                "a mesh has the processes in order", op="Layout", at=user_source(),
-                got=f"rank_list={rank_list!r}", fix="leave rank_list out",
+                "a mesh has the processes in order", op="Layout", got=f"rank_list={rank_list!r}",
+                fix="leave rank_list out",
             )  # fmt: skip
         self.spec: Spec | None = None
 
@@ -131,7 +131,7 @@ class Layout:
         """
         if self.spec is None:
             raise ArgumentError("the layout has no tensor_map", op="Layout.to_dict",
-                                at=user_source(), fix="call the layout first")  # fmt: skip
+                                fix="call the layout first")  # fmt: skip
         names = self.mesh.names[::-1]
         places = [tuple(names.index(a) for a in axes) for axes in self.spec]
         return {
@@ -154,7 +154,7 @@ class Layout:
         if not set(used) <= set(self.mesh.names) or len(set(used)) < len(used):
             raise ArgumentError(
                 f"the axes must be different ones of {', '.join(self.mesh.names)}", op="Layout",
-                got=repr(tensor_map), at=user_source(),
+                got=repr(tensor_map),
             )  # fmt: skip
         return found
 
@@ -250,7 +250,7 @@ def spec_of(strategy: Any, shape: Sequence[int], mesh: Mesh, what: str, op: str 
     elif isinstance(strategy, Layout):
         if strategy.spec is None:
             raise ArgumentError(
-                f"{what}: the layout says nothing about dimensions", op=op, at=user_source(),
+                f"{what}: the layout says nothing about dimensions", op=op,
                 fix=f"call it: layout({', '.join(['...'] * len(shape))})",
             )  # fmt: skip
         spec = strategy.spec
@@ -260,13 +260,13 @@ def spec_of(strategy: Any, shape: Sequence[int], mesh: Mesh, what: str, op: str 
     if len(spec) != len(shape):
         raise ArgumentError(
             f"{what}: the strategy {strategy!r} has {len(spec)} entries for the shape "
-            f"{tuple(shape)}", op=op, at=user_source(),
+            f"{tuple(shape)}", op=op,
         )  # fmt: skip
     for d, axes in enumerate(spec):
         if shape[d] % mesh.count(axes):
             raise ShapeError(
                 f"{what}: dimension {d} of shape {tuple(shape)} cannot be cut into "
-                f"{mesh.count(axes)} equal parts", op=op, at=user_source(),
+                f"{mesh.count(axes)} equal parts", op=op,
             )  # fmt: skip
     return spec
 
@@ -277,14 +277,13 @@ def _of_integers(strategy: tuple[object, ...], mesh: Mesh, what: str, op: str) -
     for parts in strategy:
         if not isinstance(parts, int) or parts < 1:
             raise ArgumentError(
-                f"{what}: a strategy has one integer from 1 on per dimension, not {parts!r}",
-                op=op, at=user_source(),
-            )  # fmt: skip
+                f"{what}: a strategy has one integer from 1 on per dimension, not {parts!r}", op=op
+            )
         chosen = _product(free, mesh, parts)
         if chosen is None:
             raise ArgumentError(
                 f"{what}: the strategy {strategy} does not fit {mesh.size} processes", op=op,
-                at=user_source(), fix="the product of its numbers must divide their number",
+                fix="the product of its numbers must divide their number",
             )  # fmt: skip
         free = [a for a in free if a not in chosen]
         spec.append(chosen)

@@ -17,7 +17,7 @@ from tvmgraph.core.traits import Pattern
 from tvmgraph.core.types import TensorType
 from tvmgraph.distributed.layout import Axes, Layout, Mesh, Spec, parse, text_of
 from tvmgraph.distributed.partition import Partitioned, Transfer, partition
-from tvmgraph.errors import ArgumentError, ShapeError, user_source
+from tvmgraph.errors import ArgumentError, ShapeError
 from tvmgraph.graph.ir import Graph, Node, Role, Value
 
 
@@ -66,7 +66,7 @@ def hardware_of(value: Hardware | str | None) -> Hardware:
         return value
     if value is not None and value not in HARDWARE:
         raise ArgumentError(
-            f"there is no hardware {value!r}", op="explain", at=user_source(),
+            f"there is no hardware {value!r}", op="explain",
             fix=f"use {', '.join(map(repr, HARDWARE))} or a distributed.plan.Hardware",
         )  # fmt: skip
     return HARDWARE[value or "cpu"]
@@ -358,7 +358,7 @@ def mesh_given(value: object) -> Mesh:
     if isinstance(value, Mesh):
         return value
     raise ArgumentError(f"mesh must be a Layout, not {type(value).__name__}", op="explain",
-                        at=user_source(), fix='Layout((64, 8), ("dp", "mp"))')  # fmt: skip
+                        fix='Layout((64, 8), ("dp", "mp"))')  # fmt: skip
 
 
 __all__ = ["HARDWARE", "Choice", "Hardware", "Plan", "cost", "search"]

@@ -20,7 +20,7 @@ from tvmgraph.distributed.context import settings
 from tvmgraph.distributed.layout import Layout, Mesh, Spec, layout_of, spec_of
 from tvmgraph.distributed.partition import Partitioned, partition
 from tvmgraph.distributed.propagate import mesh_of, propagate
-from tvmgraph.errors import ArgumentError, DeviceError, user_source
+from tvmgraph.errors import ArgumentError, DeviceError
 from tvmgraph.graph.ir import Graph, Role, Value
 from tvmgraph.graph.sizes import is_symbolic
 from tvmgraph.graph.text import canonical_text
@@ -309,7 +309,7 @@ def require_same(found: Partitioned, graph: Graph) -> None:
         said = ", ".join(f"rank {i}: {d} of {n} operators" for i, (d, n) in enumerate(digests))
         raise DeviceError(
             f"the processes run different programs for {graph.name!r}", op="shard", got=said,
-            at=user_source(), fix="shapes, Python values and control flow must be the same in all",
+            fix="shapes, Python values and control flow must be the same in all",
         )  # fmt: skip
 
 
@@ -331,7 +331,7 @@ def shard_graph(graph: Graph, config: JitConfig, held: Sequence[Tensor | None]) 
     if mesh.size != engine.world().size:
         raise DeviceError(
             f"the mesh ({mesh}) has {mesh.size} processes, and there are {engine.world().size}",
-            op="shard", at=user_source(), fix=f"start it with tvmgraph-run -n {mesh.size}",
+            op="shard", fix=f"start it with tvmgraph-run -n {mesh.size}",
         )  # fmt: skip
     if is_symbolic(graph):  # parts have sizes of their own
         raise Specialise(frozenset().union(*[p.value.type.roots for p in graph.params]))
@@ -387,8 +387,8 @@ def splits_of(graph: Graph, held: Sequence[Tensor | None], mesh: Mesh) -> dict[V
             if wanted.mesh.names != mesh.names:
                 raise ArgumentError(
                     f"the parameter {p.label!r} is planned on the mesh ({wanted.mesh}), and the "
-                    f"program has the mesh ({mesh})", op="shard", at=user_source(),
-                    fix="make all layouts of one Layout(device_matrix, alias_name)",
+                    f"program has the mesh ({mesh})", op="shard",
+fix="make all layouts of one Layout(device_matrix, alias_name)",
                 )  # fmt: skip
             wanted = layout_of(mesh, wanted.spec)
             label = f"parameter {p.label!r}"

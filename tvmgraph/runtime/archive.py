@@ -33,7 +33,7 @@ from typing import Any
 import numpy as np
 
 from tvmgraph import partial
-from tvmgraph.errors import ArgumentError, LoadError, NotFoundError, user_source
+from tvmgraph.errors import ArgumentError, LoadError, NotFoundError
 from tvmgraph.runtime import signature
 from tvmgraph.runtime.signature import Key
 from tvmgraph.runtime.tensors import ALIGNMENT, aligned_bytes, mapped_bytes
@@ -203,7 +203,7 @@ class Archive:
             why: What is wrong with it.
             fix: What to do about it.
         """
-        return LoadError(why, op="runtime.load", got=str(self.path), at=user_source(), fix=fix)
+        return LoadError(why, op="runtime.load", got=str(self.path), fix=fix)
 
     def member(self, name: str) -> np.ndarray:
         """Returns the content of a member, ``uint8[size]``, after checking its size and digest.

@@ -13,7 +13,7 @@ from ctypes import byref, c_char_p, c_int, c_size_t, c_void_p
 from dataclasses import dataclass
 from pathlib import Path
 
-from tvmgraph.errors import DeviceError, user_source
+from tvmgraph.errors import DeviceError
 from tvmgraph.machine.targets import target_names, target_table
 
 #: The driver must know at least the version of CUDA that the runtime library is of.
@@ -66,7 +66,7 @@ def fail(message: str, fix: str, got: str | None = None) -> DeviceError:
         fix: What to do about it.
         got: What was found instead, if that says more.
     """
-    return DeviceError(message, op="cuda", got=got, at=user_source(), fix=fix)
+    return DeviceError(message, op="cuda", got=got, fix=fix)
 
 
 # ---- what is there ------------------------------------------------------------------------------

@@ -17,7 +17,7 @@ import tvm_ffi
 from tvmgraph.core.lending import may_change
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.core.types import TensorType, tensor_type
-from tvmgraph.errors import DeviceError, user_source
+from tvmgraph.errors import DeviceError
 from tvmgraph.runtime import native
 from tvmgraph.runtime.device_copy import aligned, download, duplicate, upload
 
@@ -142,7 +142,7 @@ def to_device(tensor: Tensor, index: int, implicit: bool = True) -> DeviceStorag
     if implicit and home is not None and not home.copied:
         raise DeviceError(
             f"operands are on GPU:{home.index} and GPU:{index}", op="cuda",
-            at=user_source(), fix=f"move one with .to('GPU:{index}')",
+            fix=f"move one with .to('GPU:{index}')",
         )  # fmt: skip
     handle = upload(tensor.array, index)
     copies.to_device += 1

@@ -19,7 +19,7 @@ from tvmgraph.core.state import turn
 from tvmgraph.core.storage import ALIGNMENT, aligned_copy
 from tvmgraph.core.tensor import Tensor, tensor_from_numpy
 from tvmgraph.core.types import TensorType
-from tvmgraph.errors import DeviceError, DTypeError, user_source
+from tvmgraph.errors import DeviceError, DTypeError
 from tvmgraph.forking import enters_compiled
 from tvmgraph.runtime import callback as callback  # compiled code may call it
 from tvmgraph.runtime import native
@@ -61,7 +61,7 @@ class Executable:
 
     def __reduce__(self) -> tuple[object, ...]:
         raise DTypeError(
-            "machine code cannot be pickled or copied", op="pickle", at=user_source(),
+            "machine code cannot be pickled or copied", op="pickle",
             fix="pickle the function or Cell, which compiles where it is called, or export it",
         )  # fmt: skip
 
@@ -259,7 +259,7 @@ def to_ffi(tensor: Tensor) -> tvm_ffi.Tensor:
     if tensor.__class__ is Tensor and tensor.on_gpu:
         raise DeviceError(
             f"an argument is on {tensor.device}, but the function is compiled for the CPU",
-            op="jit", got=str(tensor.type), at=user_source(),
+            op="jit", got=str(tensor.type),
             fix="use set_context(device_target='GPU'), or move the argument with .to('CPU')",
         )  # fmt: skip
     array = tensor.array

@@ -12,7 +12,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING
 
-from tvmgraph.errors import DeviceError, LoadError, user_source
+from tvmgraph.errors import DeviceError, LoadError
 from tvmgraph.machine.processor import missing_features
 from tvmgraph.machine.targets import CPU_VARIABLE, HOST, resolve, target_table
 
@@ -56,8 +56,7 @@ def runnable(target: str) -> str:
     if missing:
         raise DeviceError(
             f"this processor cannot run code for {name}: it lacks {', '.join(missing)}",
-            op="targets", at=user_source(),
-            fix=f"leave cpu and {CPU_VARIABLE} out, or export with target={name!r}",
+            op="targets", fix=f"leave cpu and {CPU_VARIABLE} out, or export with target={name!r}",
         )  # fmt: skip
     return name
 

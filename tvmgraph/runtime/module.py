@@ -14,7 +14,7 @@ import ml_dtypes
 import numpy as np
 
 from tvmgraph import forking, partial
-from tvmgraph.errors import ArgumentError, DTypeError, LoadError, ShapeError, user_source
+from tvmgraph.errors import ArgumentError, DTypeError, LoadError, ShapeError
 from tvmgraph.machine.processor import missing_features
 from tvmgraph.machine.threads import configure_threads
 from tvmgraph.runtime import host, pool
@@ -66,8 +66,7 @@ class Module:
         if threads is not None and threads < 1:
             raise ArgumentError("threads must be positive", op="runtime.load", got=str(threads))
         if not isinstance(path, (str, bytes, os.PathLike)):
-            raise DTypeError(f"path must name a file, not {type(path).__name__}",
-                             op="runtime.load", at=user_source())  # fmt: skip
+            raise DTypeError(f"path must name a file, not {type(path).__name__}", op="runtime.load")
         self._given = (os.path.abspath(path), threads, device_id, public_key)  # for pickling
         archive = Archive(path, public_key)
         try:
