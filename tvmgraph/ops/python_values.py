@@ -10,7 +10,7 @@ from typing import Any
 from tvmgraph import dtypes
 from tvmgraph.core.op import F
 from tvmgraph.core.tensor import Tensor
-from tvmgraph.errors import ArgumentError, DTypeError, ShapeError, user_source
+from tvmgraph.errors import ArgumentError, DTypeError, ShapeError
 from tvmgraph.ops.common.arguments import require_tensor
 
 #: Bits of the largest power of integers; a tensor holds 64.
@@ -22,7 +22,7 @@ def _power(x: int, y: int) -> int | float:
     if whole and y > 0 and x.bit_length() > 1 and x.bit_length() * y > _MOST_BITS:
         raise ArgumentError(
             f"x={x}, y={y}: the power has more than {_MOST_BITS:,} bits", op="ops.scalar_pow",
-            at=user_source(), fix="use floats",
+            fix="use floats",
         )  # fmt: skip
     return operator.pow(x, y)
 
@@ -54,8 +54,8 @@ __all__ = [
 def _number(value: object, op: str) -> Any:
     if isinstance(value, Tensor) or not dtypes.is_number(value):
         raise DTypeError(
-            f"the arguments must be Python numbers, not {type(value).__name__}",
-            op=f"ops.{op}", at=user_source(), fix="use the function without 'scalar_' for tensors",
+            f"the arguments must be Python numbers, not {type(value).__name__}", op=f"ops.{op}",
+            fix="use the function without 'scalar_' for tensors",
         )  # fmt: skip
     return value
 
@@ -131,9 +131,7 @@ def dtype(x: Tensor) -> dtypes.DType:
         tvmgraph.float32
     """
     if not isinstance(x, Tensor):
-        raise DTypeError(
-            f"x must be a Tensor, not {type(x).__name__}", op="ops.dtype", at=user_source()
-        )
+        raise DTypeError(f"x must be a Tensor, not {type(x).__name__}", op="ops.dtype")
     return x.dtype
 
 
@@ -166,7 +164,7 @@ def is_nonzero(input: Tensor) -> bool:
     if input.size != 1:
         raise ShapeError(
             f"the input must have one element, not {input.size}", op="ops.is_nonzero",
-            got=f"input={input.type}", at=user_source(),
+            got=f"input={input.type}",
         )  # fmt: skip
     return bool(input)
 

@@ -12,7 +12,7 @@ from tvmgraph.core.op import F, sample
 from tvmgraph.core.primitive import primitive
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.core.traits import CHEAP
-from tvmgraph.errors import ArgumentError, user_source
+from tvmgraph.errors import ArgumentError
 from tvmgraph.ops.common.pointwise import (
     TirMath,
     float_samples,
@@ -177,7 +177,7 @@ def prelu(input: Tensor, weight: Tensor) -> Tensor:
     if weight.ndim > 1 or weight.size not in (1, channels):
         raise ArgumentError(
             f"weight must have 1 or {channels} elements on one axis", op="ops.prelu",
-            got=f"input={input.type}, weight={weight.type}", at=user_source(),
+            got=f"input={input.type}, weight={weight.type}",
             fix="give one slope for every channel (axis 1)",
         )  # fmt: skip
     return _with_slopes(input, weight)

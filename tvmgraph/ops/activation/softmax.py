@@ -16,7 +16,7 @@ from tvmgraph.core.primitive import Result, RowDecorator, primitive
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.core.traits import along_axis
 from tvmgraph.core.types import TensorType
-from tvmgraph.errors import OutOfRangeError, ShapeError, either, user_source
+from tvmgraph.errors import OutOfRangeError, ShapeError, either
 from tvmgraph.ops.common.pointwise import LOW_PRECISION, onnx_float32
 
 __all__ = ["glu", "log_softmax", "rrelu", "softmax", "softmin", "swiglu"]
@@ -217,7 +217,7 @@ def _halves(x: Tensor, axis: int, op: str) -> tuple[Tensor, Tensor]:
     if x.ndim == 0 or x.shape[i] % 2:
         raise either(ShapeError, RuntimeError)(
             f"axis {axis} cannot be divided into two halves", op=op, got=str(x.type),
-            at=user_source(), fix="make its size even",
+            fix="make its size even",
         )  # fmt: skip
     first, second = F.split(x, (x.shape[i] // 2,) * 2, i)
     return first, second

@@ -44,7 +44,7 @@ def bad(
         got: What it was given.
         fix: What the user may do.
     """
-    return error(message, op=f"ops.{op}", got=str(got), at=user_source(), fix=fix or None)
+    return error(message, op=f"ops.{op}", got=str(got), fix=fix or None)
 
 
 class Described:

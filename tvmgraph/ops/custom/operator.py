@@ -128,7 +128,7 @@ class Custom:
         for name in attrs:
             if name not in self.attrs:
                 raise ArgumentError(
-                    f"there is no attribute {name!r}", op=f"ops.{self.name}", at=user_source(),
+                    f"there is no attribute {name!r}", op=f"ops.{self.name}",
                     fix=f"it has {', '.join(self.attrs) or 'none; declare them with attrs={...}'}",
                 )  # fmt: skip
         outputs = apply(self.op, inputs, self.attrs | attrs)
@@ -249,9 +249,9 @@ class Custom:
             if len(found) != len(inputs):
                 raise NoGradientError(
                     f"bprop returned {len(found)} cotangents for {len(inputs)} inputs",
-                    op=f"ops.{self.name}", at=user_source(),
+                    op=f"ops.{self.name}",
                     fix="return one per input, in order; None where there is none",
-                )  # fmt: skip
+                )
             return found
 
         return pull_back
@@ -277,11 +277,8 @@ class Custom:
             fix = "return te.compute(...); for a function of NumPy arrays use func_type='pyfunc'"
             if "intrinsic" in str(e):
                 fix = "call an intrinsic that this TVM's LLVM has, by its full name"
-            raise CompileError(
-                f"the kernel cannot be made: {type(e).__name__}: {e}",
-                op=f"ops.{self.name}",
-                fix=fix,
-            ) from e
+            message = f"the kernel cannot be made: {type(e).__name__}: {e}"
+            raise CompileError(message, fix=fix) from e
         return self._checked(R, result, inputs, attrs)
 
     def _lower_script(self, R: Builder, inputs: tuple[Expr, ...], attrs: Attributes) -> list[Expr]:
@@ -291,14 +288,13 @@ class Custom:
         if not is_script(func):
             raise ArgumentError(
                 f"a TVMScript function is needed, not {type(func).__name__}",
-                op=f"ops.{self.name}", fix="decorate it with @T.prim_func, or use func_type='te'",
-            )  # fmt: skip
+                fix="decorate it with @T.prim_func, or use func_type='te'",
+            )
         wanted = parameter_types(func)
         if wanted is not None and wanted != (*given, *types):
             raise ShapeError(
                 f"the kernel is made for {', '.join(map(str, wanted))}, "
                 f"inputs and outputs are {', '.join(map(str, (*given, *types)))}",
-                op=f"ops.{self.name}",
                 fix="call it with these types, or pass a function of the types that makes a kernel",
             )
         return self._checked(R, R.call_kernel(func, inputs, types, self.name), inputs, attrs)

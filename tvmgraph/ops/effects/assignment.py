@@ -10,7 +10,7 @@ from tvmgraph.core.primitive import primitive
 from tvmgraph.core.state import state
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.core.traits import ELEMENTWISE, Pattern, Traits
-from tvmgraph.errors import DTypeError, user_source
+from tvmgraph.errors import DTypeError
 
 __all__ = ["assign", "assign_add", "assign_sub", "print_"]
 
@@ -19,7 +19,7 @@ def _target(variable: object, op: str) -> Tensor:
     if not isinstance(variable, Tensor):
         raise DTypeError(
             f"variable must be a Parameter or Tensor, not {type(variable).__name__}",
-            op=f"ops.{op}", got=repr(variable)[:80], at=user_source(),
+            op=f"ops.{op}", got=repr(variable)[:80],
         )  # fmt: skip
     return variable
 

@@ -19,7 +19,7 @@ from tvmgraph.core.primitive import primitive
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.core.traits import CHEAP, ELEMENTWISE, Pattern, Traits
 from tvmgraph.core.types import TensorType
-from tvmgraph.errors import ArgumentError, DTypeError, user_source
+from tvmgraph.errors import ArgumentError, DTypeError
 from tvmgraph.ops.common.arguments import named, require_tensor
 from tvmgraph.ops.common.pointwise import (
     NUMBERS,
@@ -519,14 +519,13 @@ def addn(x: object) -> Tensor:
     """
     if not is_sequence(x):
         raise DTypeError(
-            f"x must be a tuple or list of tensors, not {type(x).__name__}",
-            op="ops.addn", got=f"x={x!r}"[:80], at=user_source(), fix="pass [a, b, ...]",
+            f"x must be a tuple or list of tensors, not {type(x).__name__}", op="ops.addn",
+            got=f"x={x!r}"[:80], fix="pass [a, b, ...]",
         )  # fmt: skip
     if not x:
         raise ArgumentError(
-            "there is nothing to add", op="ops.addn", got="x=[]", at=user_source(),
-            fix="pass at least one tensor",
-        )  # fmt: skip
+            "there is nothing to add", op="ops.addn", got="x=[]", fix="pass at least one tensor"
+        )
     return functools.reduce(F.add, x)
 
 

@@ -21,7 +21,7 @@ from tvmgraph.core.primitive import RowDecorator, primitive
 from tvmgraph.core.symbols import Symbol
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.core.traits import CHEAP
-from tvmgraph.errors import ArgumentError, DTypeError, user_source
+from tvmgraph.errors import ArgumentError, DTypeError
 from tvmgraph.ops.common.pointwise import TirMath, numpy_formula, pointwise
 from tvmgraph.ops.common.rows import binary_samples, sum_to
 
@@ -239,7 +239,7 @@ def _limit(
     if low is None and high is None:
         raise ArgumentError(
             "at least one bound must be given", op=op, got=f"input={x.type}, both bounds None",
-            at=user_source(), fix="give a minimum or a maximum",
+            fix="give a minimum or a maximum",
         )  # fmt: skip
     d = x.type.dtype
     if not by_extrema:
@@ -260,8 +260,8 @@ def _limit(
             x = choose(x, number if kept else int(number))
         elif bound is not None:
             raise DTypeError(
-                f"a bound must be a Tensor or a number, not {type(bound).__name__}",
-                op=op, got=repr(bound)[:80], at=user_source(),
+                f"a bound must be a Tensor or a number, not {type(bound).__name__}", op=op,
+                got=repr(bound)[:80],
             )  # fmt: skip
     return x
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from tvmgraph.core.arguments import is_sequence
 from tvmgraph.core.op import F
 from tvmgraph.core.tensor import Tensor
-from tvmgraph.errors import ArgumentError, DTypeError, user_source
+from tvmgraph.errors import ArgumentError, DTypeError
 
 __all__ = ["all_finite"]
 
@@ -16,10 +16,10 @@ def _list(op: str, name: str, value: object) -> list[Tensor]:
     if not is_sequence(given) or len(items) < len(given):
         raise DTypeError(
             f"{name} must be a Tensor or a tuple or list of Tensors", op=f"ops.{op}",
-            got=f"{name}: {type(value).__name__}", at=user_source(),
+            got=f"{name}: {type(value).__name__}",
         )  # fmt: skip
     if not items:
-        raise ArgumentError(f"{name} must not be empty", op=f"ops.{op}", at=user_source())
+        raise ArgumentError(f"{name} must not be empty", op=f"ops.{op}")
     return items
 
 

@@ -146,10 +146,8 @@ def _onnx_node(
     dtype = x.type.dtype
     if dtype not in _ONNX_DTYPES:
         if dtype not in _ONNX_WIDER:
-            raise ExportError(
-                f"MaxPool of ONNX has no {dtype.name}", op="ops.max_pool", got=str(x.type),
-                fix="cast the input to int32 or float64",
-            )  # fmt: skip
+            raise ExportError(f"MaxPool of ONNX has no {dtype.name}",
+                              fix="cast the input to int32 or float64")  # fmt: skip
         x = O.Cast(x, to=O.dtype(_ONNX_WIDER[dtype]))
     return O.MaxPool(x, kernel_shape=list(kernel), strides=list(stride), outputs=outputs,
                      pads=flat_padding(padding), dilations=list(dilation))  # fmt: skip
