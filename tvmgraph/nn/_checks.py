@@ -15,7 +15,6 @@ from tvmgraph.errors import (
     TvmgraphError,
     either,
     no_scalar,
-    user_source,
 )
 
 if TYPE_CHECKING:
@@ -36,7 +35,7 @@ def reject(
         got: What was given.
         fix: What the user may do.
     """
-    raise kind(rule, op=op, got=got, at=user_source(), fix=fix)
+    raise kind(rule, op=op, got=got, fix=fix)
 
 
 def is_int(value: object) -> bool:

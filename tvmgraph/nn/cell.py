@@ -87,8 +87,7 @@ class Cell(HookMethods, SettingMethods, StateMethods):
                 object.__setattr__(self, name, value)  # as MindSpore allows
                 return
             raise either(CaptureError, AttributeError)(
-                f"cannot assign {name!r} before super().__init__()",
-                op=type(self).__name__, at=user_source(),
+                f"cannot assign {name!r} before super().__init__()", op=type(self).__name__,
                 fix="call super().__init__() first in your __init__",
             )  # fmt: skip
         if state.interpreter is not None:
@@ -124,7 +123,7 @@ class Cell(HookMethods, SettingMethods, StateMethods):
         if any(c is self for _, c in value.cells_and_names()):
             raise ArgumentError(
                 f"a Cell cannot hold itself: {name!r}", op=type(self).__name__,
-                got=f"{name}={type(value).__name__}", at=user_source(),
+                got=f"{name}={type(value).__name__}",
                 fix="keep what is no part of the network in a list, or pass it to construct",
             )  # fmt: skip
 
@@ -135,8 +134,8 @@ class Cell(HookMethods, SettingMethods, StateMethods):
             return
         what = "an attribute of the class" if other is None else f"a {type(other).__name__}"
         raise either(ArgumentError, KeyError)(
-            f"{name!r} is {what} and cannot become a {kind}",
-            op=type(self).__name__, at=user_source(), fix="use another name",
+            f"{name!r} is {what} and cannot become a {kind}", op=type(self).__name__,
+            fix="use another name",
         )  # fmt: skip
 
     def __insert_tuple(self, name: str, value: ParameterTuple) -> None:
@@ -154,7 +153,7 @@ class Cell(HookMethods, SettingMethods, StateMethods):
         if isinstance(self._cells.get(name), Cell) and not callable(value):
             raise DTypeError(
                 f"{name!r} is a Cell and cannot become a {type(value).__name__}",
-                op=type(self).__name__, at=user_source(), fix="assign a Cell or None",
+                op=type(self).__name__, fix="assign a Cell or None",
             )  # fmt: skip
         self.__drop(name)
         if getattr(getattr(type(self), name, None), "fset", None) is None:
@@ -178,7 +177,7 @@ class Cell(HookMethods, SettingMethods, StateMethods):
         else:
             raise DTypeError(
                 f"{name!r} is a Parameter and cannot become a {type(value).__name__}",
-                op=type(self).__name__, at=user_source(), fix="assign a Tensor or a Parameter",
+                op=type(self).__name__, fix="assign a Tensor or a Parameter",
             )  # fmt: skip
 
     def __getattr__(self, name: str) -> Any:
@@ -323,7 +322,7 @@ class Cell(HookMethods, SettingMethods, StateMethods):
             raise DTypeError(
                 f"construct() {wrong}", op=type(self).__name__,
                 got=f"{len(args)} positional arguments, keywords {list(kwargs)}",
-                at=user_source(), fix=f"construct{python_signature(self.construct)}",
+                fix=f"construct{python_signature(self.construct)}",
             ) from None  # fmt: skip
 
     def __compiled(self) -> Callable[..., object]:
@@ -354,12 +353,11 @@ class Cell(HookMethods, SettingMethods, StateMethods):
         """
         if not isinstance(param, Parameter):
             raise DTypeError(f"a Parameter is needed, not {type(param).__name__}",
-                             op="insert_param_to_cell", at=user_source())  # fmt: skip
+                             op="insert_param_to_cell")  # fmt: skip
         if not param_name or (check_name_contain_dot and "." in param_name):
             raise either(ArgumentError, KeyError)(
-                f"the name {param_name!r} contains a dot or nothing",
-                op="insert_param_to_cell", at=user_source(),
-            )  # fmt: skip
+                f"the name {param_name!r} contains a dot or nothing", op="insert_param_to_cell"
+            )
         if param.name == _DEFAULT_NAME:
             param.name = param_name
         self._require_own_name(param_name, param)
@@ -398,8 +396,8 @@ class Cell(HookMethods, SettingMethods, StateMethods):
         raise ArgumentError(
             f"the Parameters {first!r} and {second!r} are both named {param.name!r}: "
             "checkpoints would hold one of them",
-            op=self.cls_name, got=f"{held.type} and {param.type}", at=user_source(),
-            fix="give each a name of its own: Parameter(value, name=...)",
+            op=self.cls_name, got=f"{held.type} and {param.type}",
+fix="give each a name of its own: Parameter(value, name=...)",
         )  # fmt: skip
 
     def insert_child_to_cell(self, child_name: str, child_cell: Cell) -> None:
@@ -411,19 +409,18 @@ class Cell(HookMethods, SettingMethods, StateMethods):
         """
         if not isinstance(child_name, str):
             raise DTypeError(f"child_name must be a string, not {type(child_name).__name__}",
-                             op="insert_child_to_cell", at=user_source())  # fmt: skip
+                             op="insert_child_to_cell")  # fmt: skip
         if not child_name or "." in child_name:
             raise KeyNotFoundError(
-                f"{child_name!r} must not be empty or hold a dot",
-                op="insert_child_to_cell", at=user_source(),
-            )  # fmt: skip
+                f"{child_name!r} must not be empty or hold a dot", op="insert_child_to_cell"
+            )
         if child_cell is None:
             before_change(self)
             self._cells[child_name] = None
             return
         if not isinstance(child_cell, Cell):
             raise DTypeError(f"a Cell is needed, not {type(child_cell).__name__}",
-                             op="insert_child_to_cell", at=user_source())  # fmt: skip
+                             op="insert_child_to_cell")  # fmt: skip
         setattr(self, child_name, child_cell)
 
     def parameters_and_names(
@@ -536,8 +533,7 @@ class Cell(HookMethods, SettingMethods, StateMethods):
             fn: A function of a Cell; what it returns is ignored.
         """
         if not callable(fn):
-            raise DTypeError(f"fn must be a function, not {type(fn).__name__}",
-                             op="Cell.apply", at=user_source())  # fmt: skip
+            raise DTypeError(f"fn must be a function, not {type(fn).__name__}", op="Cell.apply")
         for cell in self.cells():
             cell.apply(fn)
         fn(self)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from tvmgraph.autodiff.custom import call_with_bprop, require_pure
 from tvmgraph.core.state import bump_epoch, state
 from tvmgraph.core.tensor import Tensor
-from tvmgraph.errors import ArgumentError, CaptureError, DTypeError, user_source
+from tvmgraph.errors import ArgumentError, CaptureError, DTypeError
 
 if TYPE_CHECKING:
     from tvmgraph.nn.cell import Cell
@@ -61,7 +61,7 @@ def _store(cell: object, entries: tuple[Entry, ...]) -> None:
     if state.interpreter is not None:
         raise CaptureError(
             "hooks of a Cell are registered and removed outside of graphs", op="hook",
-            at=user_source(), fix="do it before the compiled function",
+            fix="do it before the compiled function",
         )  # fmt: skip
     object.__setattr__(cell, "_hooks", entries)
     bump_epoch()
@@ -112,7 +112,7 @@ class HookedCall:
             if not (isinstance(changed, tuple) and len(changed) == 2):
                 raise ArgumentError(
                     "a forward pre-hook with keywords returns None or (args, kwargs)",
-                    op="register_forward_pre_hook", got=type(changed).__name__, at=user_source(),
+                    op="register_forward_pre_hook", got=type(changed).__name__,
                 )  # fmt: skip
             args, kwargs = changed
         return args, kwargs
@@ -158,9 +158,9 @@ class HookedCall:
             if len(new) != len(gradients):
                 raise ArgumentError(
                     f"the hook returned {len(new)} gradients for {len(gradients)} inputs",
-                    op="register_backward_hook", at=user_source(),
+                    op="register_backward_hook",
                     fix="return None, or one gradient per tensor argument",
-                )  # fmt: skip
+                )
             gradients = new
         return gradients
 
@@ -170,7 +170,7 @@ class HookedCall:
         if not all(isinstance(v, Tensor) for v in outputs):
             raise DTypeError(
                 "a cell with backward hooks returns a tensor or a tuple of tensors",
-                op=self.cell.cls_name, got=type(value).__name__, at=user_source(),
+                op=self.cell.cls_name, got=type(value).__name__,
                 fix="put the hook on a cell inside this one",
             )  # fmt: skip
         name = f"{self.cell.cls_name} backward hook"
@@ -217,7 +217,7 @@ class HookMethods:
     ) -> Handle:
         if not callable(hook):
             raise DTypeError(f"a hook is a function, not {type(hook).__name__}",
-                             op=f"register_{kind}_hook", at=user_source())  # fmt: skip
+                             op=f"register_{kind}_hook")  # fmt: skip
         entry = (Entry(kind, hook, with_kwargs, next(_numbers)),)
         _store(self, entry + self._hooks if prepend else self._hooks + entry)
         return Handle(self, entry[0].number)

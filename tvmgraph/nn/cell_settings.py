@@ -10,7 +10,7 @@ from tvmgraph.config import JitConfig, as_jit_config
 from tvmgraph.core.op import F
 from tvmgraph.core.state import before_change, bump_epoch
 from tvmgraph.core.tensor import Tensor
-from tvmgraph.errors import ArgumentError, TypeOrValueError, user_source
+from tvmgraph.errors import ArgumentError, TypeOrValueError
 from tvmgraph.jit.signature import check_specs
 
 if TYPE_CHECKING:
@@ -39,9 +39,7 @@ class SettingMethods:
             ArgumentError: if ``mode`` is no bool.
         """
         if not isinstance(mode, bool):
-            raise ArgumentError(
-                f"mode must be a bool, not {mode!r}", op="Cell.set_train", at=user_source()
-            )
+            raise ArgumentError(f"mode must be a bool, not {mode!r}", op="Cell.set_train")
         for _, cell in self.cells_and_names():
             if cell.training is not mode:
                 before_change(cell)
@@ -115,7 +113,7 @@ class SettingMethods:
         dtype = next((d for d in allowed if dst_type in (d, d.name)), None)
         if dtype is None:
             raise TypeOrValueError(
-                f"a cell cannot compute in {dst_type!s}", op="Cell.to_float", at=user_source(),
+                f"a cell cannot compute in {dst_type!s}", op="Cell.to_float",
                 fix="use float16, bfloat16 or float32",
             )  # fmt: skip
         for _, cell in self.cells_and_names():

@@ -17,7 +17,6 @@ from tvmgraph.errors import (
     LoadError,
     NotFoundError,
     either,
-    user_source,
 )
 from tvmgraph.nn.cell_hooks import entries
 
@@ -59,16 +58,14 @@ class StateMethods:
         """
         if not isinstance(name, str):
             raise DTypeError(f"the buffer name should be a string, not {type(name).__name__}",
-                             op="register_buffer", at=user_source())  # fmt: skip
+                             op="register_buffer")  # fmt: skip
         if tensor is not None and (not isinstance(tensor, Tensor) or isinstance(tensor, Parameter)):
             raise DTypeError(f"a buffer is a Tensor or None, not {type(tensor).__name__}",
-                             op="register_buffer", at=user_source())  # fmt: skip
+                             op="register_buffer")  # fmt: skip
         taken = hasattr(self, name) and name not in self._buffers
         if not name or "." in name or taken:
             why = "is taken" if taken else 'must not be empty or contain "."'
-            raise either(ArgumentError, KeyError)(
-                f"the name {name!r} {why}", op="register_buffer", at=user_source()
-            )
+            raise either(ArgumentError, KeyError)(f"the name {name!r} {why}", op="register_buffer")
         before_change(self)
         setattr(self, name, tensor)
         self._buffers[name] = bool(persistent)
@@ -118,7 +115,7 @@ class StateMethods:
             if path == target:
                 return buffer
         raise NotFoundError(f"the Cell has no attribute {target!r} that is a buffer",
-                            op="get_buffer", at=user_source())  # fmt: skip
+                            op="get_buffer")  # fmt: skip
 
     def get_sub_cell(self, target: str) -> Cell:
         """Returns the cell at a path such as ``"layer.0"``; the cell itself for ``""``.
@@ -132,7 +129,7 @@ class StateMethods:
         for path, cell in self.cells_and_names():  # pyright: ignore
             if path == target:
                 return cell
-        raise NotFoundError(f"there is no cell {target!r}", op="get_sub_cell", at=user_source())
+        raise NotFoundError(f"there is no cell {target!r}", op="get_sub_cell")
 
     def state_dict(self, *, prefix: str = "", keep_vars: bool = False) -> OrderedDict[str, Any]:
         """Returns all parameters and persistent buffers by path.
@@ -173,8 +170,7 @@ class StateMethods:
         Raises:
             NotFoundError: unless a subclass defines it.
         """
-        raise NotFoundError("the cell defines no extra state", op="get_extra_state",
-                            at=user_source())  # fmt: skip
+        raise NotFoundError("the cell defines no extra state", op="get_extra_state")
 
     def set_extra_state(self, state: object) -> None:
         """Takes over what :meth:`get_extra_state` returned.
@@ -186,7 +182,7 @@ class StateMethods:
             NotFoundError: unless a subclass defines it.
         """
         raise NotFoundError("the cell defines no extra state", op="set_extra_state",
-                            got=f"state={state!r:.60}", at=user_source())  # fmt: skip
+                            got=f"state={state!r:.60}")  # fmt: skip
 
     def load_state_dict(
         self, state_dict: Mapping[str, Any], strict: bool = True
@@ -224,7 +220,7 @@ class StateMethods:
         if wrong:
             raise LoadError(
                 f"the state does not fit {type(self).__name__}: " + "; ".join(wrong),
-                op="load_state_dict", at=user_source(), fix="nothing was loaded",
+                op="load_state_dict", fix="nothing was loaded",
             )  # fmt: skip
         for path, target in own.items():
             place, _, name = path.rpartition(".")
@@ -269,7 +265,7 @@ class StateMethods:
         wanted = dtypes.dtype_of(dtype)
         if not wanted.is_float:
             raise DTypeError(f"a cell cannot be of type {wanted.name}", op="Cell.to",
-                             at=user_source(), fix="use a float type")  # fmt: skip
+                             fix="use a float type")  # fmt: skip
         for p in self.get_parameters():  # pyright: ignore
             if p.dtype.is_float:
                 p.set_dtype(wanted)

@@ -14,7 +14,6 @@ from tvmgraph.errors import (
     DTypeError,
     OutOfRangeError,
     either,
-    user_source,
 )
 from tvmgraph.nn._checks import is_int, reject
 from tvmgraph.nn._offered import offered
@@ -141,9 +140,7 @@ class _Ordered(Cell):
         """
         key = str(len(self._cells))
         if key in self._cells:
-            raise ArgumentError(
-                f"a cell is already called {key!r}", op=type(self).__name__, at=user_source()
-            )
+            raise ArgumentError(f"a cell is already called {key!r}", op=type(self).__name__)
         _hold(self, key, self._checked(cell))
 
     def insert(self, index: int, cell: Cell) -> None:
@@ -268,7 +265,7 @@ class CellList(_Ordered):
             CaptureError: always.
         """
         raise CaptureError(
-            "a CellList cannot be called", op="CellList", at=user_source(),
+            "a CellList cannot be called", op="CellList",
             fix="loop over it in construct, or use SequentialCell",
         )  # fmt: skip
 
@@ -399,9 +396,8 @@ class CellDict(Cell):
             CaptureError: always.
         """
         raise CaptureError(
-            "a CellDict cannot be called", op="CellDict", at=user_source(),
-            fix="choose a cell by name in construct",
-        )  # fmt: skip
+            "a CellDict cannot be called", op="CellDict", fix="choose a cell by name in construct"
+        )
 
 
 __all__ = ["CellDict", "CellList", "SequentialCell"]

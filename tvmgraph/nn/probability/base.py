@@ -57,9 +57,7 @@ def require_name(name: object, kind: str) -> None:
         DTypeError: if the name is no text.
     """
     if not isinstance(name, str):
-        raise DTypeError(
-            f"name must be a text, not {type(name).__name__}", op=kind, at=user_source()
-        )
+        raise DTypeError(f"name must be a text, not {type(name).__name__}", op=kind)
 
 
 class Distribution(Cell):
@@ -90,14 +88,12 @@ class Distribution(Cell):
         require_name(name, type(self).__name__)
         if seed is not None and (type(seed) is not int or seed < 0):
             raise (ArgumentError if type(seed) is int else DTypeError)(
-                f"seed must be an int that is not negative, not {seed!r}", op=name,
-                at=user_source(),
-            )  # fmt: skip
+                f"seed must be an int that is not negative, not {seed!r}", op=name
+            )
         self._name, self._seed, self._dtype = name, seed, dtypes.dtype_of(dtype)
         if not (self._dtype.is_float or (self._counts and self._dtype.is_integer)):
             kinds = "numbers" if self._counts else "floats"
-            raise DTypeError(f"samples are {kinds}, not {self._dtype.name}", op=name,
-                             at=user_source())  # fmt: skip
+            raise DTypeError(f"samples are {kinds}, not {self._dtype.name}", op=name)
         given = {k: v for k, v in param.items() if k not in ("self", "__class__")}
         self._described = {"name": name, "seed": seed, "dtype": self._dtype} | given
 
@@ -140,7 +136,7 @@ class Distribution(Cell):
         found = self._derived(what, args, kwargs, ())
         if found is None:
             raise either(NotFoundError, NotImplementedError)(
-                f"{what} has no formula for {type(self).__name__}", op=self._name, at=user_source()
+                f"{what} has no formula for {type(self).__name__}", op=self._name
             )
         return found
 
@@ -329,6 +325,6 @@ class Distribution(Cell):
         function = getattr(type(self), name, None)
         if function is None or name.startswith("_"):
             raise either(DTypeError, NotImplementedError)(
-                f"there is no function {name!r}", op=self._name, at=user_source()
+                f"there is no function {name!r}", op=self._name
             )
         return function(self, *args, **kwargs)

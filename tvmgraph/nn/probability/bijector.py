@@ -10,7 +10,7 @@ from tvmgraph.core.op import F
 from tvmgraph.core.state import state
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.dtypes import float32
-from tvmgraph.errors import ArgumentError, DTypeError, either, user_source
+from tvmgraph.errors import ArgumentError, DTypeError, either
 from tvmgraph.nn.cell import Cell
 from tvmgraph.nn.probability.base import as_parameter, require_name
 
@@ -92,7 +92,7 @@ class Bijector(Cell):
         own = getattr(type(self), f"_{what}", None)
         if own is None:
             raise either(DTypeError, NotImplementedError)(
-                f"{what} has no formula for {type(self).__name__}", op=self._name, at=user_source()
+                f"{what} has no formula for {type(self).__name__}", op=self._name
             )
         return own(self, as_parameter(value, float32), *args, **kwargs)
 
@@ -150,7 +150,7 @@ class Bijector(Cell):
         function = getattr(type(self), name, None)
         if function is None or name.startswith("_"):
             raise either(DTypeError, NotImplementedError)(
-                f"there is no function {name!r}", op=self._name, at=user_source()
+                f"there is no function {name!r}", op=self._name
             )
         return function(self, *args, **kwargs)
 
@@ -175,9 +175,8 @@ class PowerTransform(Bijector):
         number = isinstance(power, (int, float)) and not isinstance(power, bool)
         if not number or power < 0:
             raise (ArgumentError if number else DTypeError)(
-                f"power must be a number from 0 on, not {power!r}", op="PowerTransform",
-                at=user_source(),
-            )  # fmt: skip
+                f"power must be a number from 0 on, not {power!r}", op="PowerTransform"
+            )
         super().__init__(name=name, param={"power": power})
         self.power = power
 
@@ -278,8 +277,7 @@ class GumbelCDF(Bijector):
         super().__init__(name=name)
         self.loc, self.scale = self._add("loc", loc), self._add("scale", scale)
         if state.interpreter is None and (self.scale.asnumpy() <= 0).any():
-            raise ArgumentError(f"scale must be positive, not {scale!r:.60}", op=self._name,
-                                at=user_source())  # fmt: skip
+            raise ArgumentError(f"scale must be positive, not {scale!r:.60}", op=self._name)
 
     def _forward(self, x: Tensor) -> Tensor:
         return F.exp(-F.exp((self.loc - x) / self.scale))
@@ -306,7 +304,7 @@ class Invert(Bijector):
     def __init__(self, bijector: Bijector, name: str = "") -> None:
         if not isinstance(bijector, Bijector):
             raise DTypeError(f"bijector must be a Bijector, not {type(bijector).__name__}",
-                             op="Invert", at=user_source())  # fmt: skip
+                             op="Invert")  # fmt: skip
         super().__init__(bijector.is_constant_jacobian, bijector.is_injective,
                          f"Invert{bijector.name}" if name == "" else name)  # fmt: skip
         self.bijector = bijector

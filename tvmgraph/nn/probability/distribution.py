@@ -8,7 +8,7 @@ from tvmgraph.compat.paths import as_package
 from tvmgraph.core.arguments import DTypeLike
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.dtypes import float32, int32
-from tvmgraph.errors import ArgumentError, DTypeError, user_source
+from tvmgraph.errors import ArgumentError, DTypeError
 from tvmgraph.nn.probability.base import Distribution
 from tvmgraph.nn.probability.bijector import Bijector
 from tvmgraph.nn.probability.tabled import Tabled
@@ -393,9 +393,8 @@ class TransformedDistribution(Distribution):
         ):  # fmt: skip
             if not isinstance(value, kind):
                 raise DTypeError(
-                    f"{key} must be a {kind.__name__}, not {type(value).__name__}", op=name,
-                    at=user_source(),
-                )  # fmt: skip
+                    f"{key} must be a {kind.__name__}, not {type(value).__name__}", op=name
+                )
         given = {"bijector": bijector, "distribution": distribution}
         super().__init__(seed, distribution.dtype, name, given)
         self.bijector, self.distribution = bijector, distribution
@@ -420,8 +419,7 @@ class TransformedDistribution(Distribution):
 
     def _mean(self, *args: object, **kwargs: object) -> Tensor:
         if not self.is_linear_transformation:
-            raise ArgumentError("the mean has a formula for linear maps only", op=self.name,
-                                at=user_source())  # fmt: skip
+            raise ArgumentError("the mean has a formula for linear maps only", op=self.name)
         return self.bijector.forward(self.distribution.mean(*args, **kwargs))
 
     def _sample(self, *args: object, **kwargs: object) -> Tensor:

@@ -11,7 +11,7 @@ from tvmgraph.core.op import F
 from tvmgraph.core.state import state
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.dtypes import float32
-from tvmgraph.errors import ArgumentError, DTypeError, ShapeError, either, user_source
+from tvmgraph.errors import ArgumentError, DTypeError, ShapeError, either
 from tvmgraph.nn.probability.base import Distribution, as_parameter
 from tvmgraph.nn.probability.formulas import ROWS, Row
 
@@ -56,10 +56,10 @@ class Tabled(Distribution):
         try:
             valid = np.all(holds(*np.broadcast_arrays(*arrays)))
         except ValueError:
-            raise ShapeError("the shapes of the parameters do not agree", op=self.name, got=got,
-                             at=user_source()) from None  # fmt: skip
+            raise ShapeError("the shapes of the parameters do not agree", op=self.name,
+                             got=got) from None  # fmt: skip
         if not valid:
-            raise ArgumentError(rule, op=self.name, got=got, at=user_source())
+            raise ArgumentError(rule, op=self.name, got=got)
 
     def _parameters(
         self, args: tuple[object, ...], kwargs: dict[str, object], suffix: str = ""
@@ -67,10 +67,7 @@ class Tabled(Distribution):
         """Returns the parameters of a call: those given, else the constructor's."""
         names = self._row.parameters.split()
         if len(args) > len(names):
-            raise DTypeError(
-                f"there are {len(names)} parameters, not {len(args)}", op=self.name,
-                at=user_source(),
-            )  # fmt: skip
+            raise DTypeError(f"there are {len(names)} parameters, not {len(args)}", op=self.name)
         given = dict(zip(names, args))
         found = []
         for name in names:
@@ -80,31 +77,23 @@ class Tabled(Distribution):
             if value is None:
                 raise DTypeError(
                     f"{name}{suffix} is given neither in the call nor to the constructor",
-                    op=self.name, at=user_source(),
-                )  # fmt: skip
+                    op=self.name,
+                )
             found.append(as_parameter(value, float32))
         return tuple(found)
 
     def _kl_loss(self, dist: str, *args: object, **kwargs: object) -> Tensor:
         if self._row.kl_loss is None:
-            raise either(DTypeError, NotImplementedError)(
-                "kl_loss has no formula", op=self.name, at=user_source()
-            )
+            raise either(DTypeError, NotImplementedError)("kl_loss has no formula", op=self.name)
         if dist != type(self).__name__:
-            raise ArgumentError(
-                f"dist must be {type(self).__name__!r}, not {dist!r}", op=self.name,
-                at=user_source(),
-            )  # fmt: skip
+            raise ArgumentError(f"dist must be {type(self).__name__!r}, not {dist!r}", op=self.name)
         others = self._arity - sum(k.endswith("_b") for k in kwargs)
         b = self._parameters(args[:others], kwargs, "_b")
         return self._row.kl_loss(*self._parameters(args[others:], kwargs), *b)
 
     def _sample(self, shape: tuple[int, ...] = (), *args: object, **kwargs: object) -> Tensor:
         if not isinstance(shape, (tuple, list)):
-            raise DTypeError(
-                f"shape must be a tuple, not {type(shape).__name__}", op=self.name,
-                at=user_source(),
-            )  # fmt: skip
+            raise DTypeError(f"shape must be a tuple, not {type(shape).__name__}", op=self.name)
         parameters = self._parameters(args, kwargs)
         return F.cast(self._row.draw(tuple(shape), self._seed or None, *parameters), self.dtype)
 
