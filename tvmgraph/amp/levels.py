@@ -11,7 +11,7 @@ from typing import NoReturn
 
 from tvmgraph import dtypes, nn
 from tvmgraph.core.arguments import DTypeLike
-from tvmgraph.errors import ArgumentError, DTypeError, TvmgraphError, user_source
+from tvmgraph.errors import ArgumentError, DTypeError, TvmgraphError
 from tvmgraph.nn.cell import Cell
 
 _WHITE: tuple[type, ...] = (
@@ -39,7 +39,7 @@ def get_black_list() -> list[type]:
 
 
 def _reject(kind: type[TvmgraphError], rule: str, fix: str | None = None) -> NoReturn:
-    raise kind(rule, op="amp.auto_mixed_precision", at=user_source(), fix=fix)
+    raise kind(rule, op="amp.auto_mixed_precision", fix=fix)
 
 
 def _short(dtype: DTypeLike) -> dtypes.DType:

@@ -9,7 +9,7 @@ from tvmgraph.core.op import F
 from tvmgraph.core.parameter import Parameter
 from tvmgraph.core.shown import Shown
 from tvmgraph.core.tensor import Tensor
-from tvmgraph.errors import ArgumentError, user_source
+from tvmgraph.errors import ArgumentError
 from tvmgraph.optim import DynamicLossScaleUpdateCell, FixedLossScaleUpdateCell
 
 all_finite = ops.all_finite
@@ -20,7 +20,7 @@ def _check(op: str, name: str, value: Any, low: float, whole: bool = False) -> A
     if not number >= low or (whole and number != int(number)):
         kind = "an int" if whole else "a number"
         raise ArgumentError(f"{name} must be {kind} of at least {low:g}, not {value!r}",
-                            op=f"amp.{op}", at=user_source())  # fmt: skip
+                            op=f"amp.{op}")  # fmt: skip
     return int(number) if whole else value if isinstance(value, int) else number
 
 

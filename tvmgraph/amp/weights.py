@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tvmgraph import nn
-from tvmgraph.errors import ArgumentError, DTypeError, TvmgraphError, user_source
+from tvmgraph.errors import ArgumentError, DTypeError, TvmgraphError
 from tvmgraph.models.language import LanguageModel
 from tvmgraph.nn.cell import Cell
 
@@ -82,7 +82,7 @@ def _replace(cell: Cell, bits: int, group: int) -> int:
 def _reject(
     kind: type[TvmgraphError], rule: str, got: str | None = None, fix: str | None = None
 ) -> None:
-    raise kind(rule, op="amp.quantize_weights", got=got, at=user_source(), fix=fix)
+    raise kind(rule, op="amp.quantize_weights", got=got, fix=fix)
 
 
 __all__ = ["quantize_weights"]

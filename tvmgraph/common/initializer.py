@@ -26,7 +26,7 @@ from tvmgraph.core.storage import aligned_empty
 from tvmgraph.core.tensor import Tensor, deferred_tensor, tensor_from_numpy
 from tvmgraph.core.types import tensor_type
 from tvmgraph.distributed import engine
-from tvmgraph.errors import ArgumentError, DTypeError, ShapeError, user_source
+from tvmgraph.errors import ArgumentError, DTypeError, ShapeError
 
 
 class Initializer:
@@ -62,7 +62,7 @@ class Initializer:
         raise NotImplementedError(f"{type(self).__name__} must define _initialize(self, arr)")
 
     def _reject(self, rule: str, arr: np.ndarray, fix: str) -> ShapeError:
-        return ShapeError(rule, op=self.name, got=f"shape={arr.shape}", at=user_source(), fix=fix)
+        return ShapeError(rule, op=self.name, got=f"shape={arr.shape}", fix=fix)
 
 
 class Zero(Initializer):
@@ -145,7 +145,7 @@ class TruncatedNormal(Initializer):
         if not (sigma > 0 and a < b):
             raise ArgumentError(
                 "sigma must be positive and a smaller than b", op=self.name,
-                got=f"sigma={sigma}, a={a}, b={b}", at=user_source(),
+                got=f"sigma={sigma}, a={a}, b={b}",
             )  # fmt: skip
         self.sigma, self.mean, self.a, self.b = sigma, mean, a, b
 
@@ -257,9 +257,7 @@ class VarianceScaling(Initializer):
     ) -> None:
         super().__init__(scale=scale, mode=mode, distribution=distribution)
         if not scale > 0:
-            raise ArgumentError(
-                f"scale must be positive, not {scale}", op=self.name, at=user_source()
-            )
+            raise ArgumentError(f"scale must be positive, not {scale}", op=self.name)
         _one_of(self.name, "mode", mode, ("fan_in", "fan_out", "fan_avg"))
         kinds = ("uniform", "truncated_normal", "untruncated_normal")
         _one_of(self.name, "distribution", distribution, kinds)
@@ -473,14 +471,14 @@ def _resolve(init: object) -> Initializer:
         if found is not None:
             return found()
         raise ArgumentError(
-            f"there is no initializer {init!r}", op="initializer", at=user_source(),
+            f"there is no initializer {init!r}", op="initializer",
             fix="use one of " + ", ".join(sorted(_INITIALIZER_ALIAS)),
         )  # fmt: skip
     if dtypes.is_number(init):
         return Constant(init)
     raise DTypeError(
         f"init must be a name, number, Initializer or Tensor, not {type(init).__name__}",
-        op="initializer", at=user_source(), fix="pass 'normal', 0.5, XavierUniform() or a Tensor",
+        op="initializer", fix="pass 'normal', 0.5, XavierUniform() or a Tensor",
     )  # fmt: skip
 
 
@@ -492,7 +490,7 @@ def _shape_of(shape: Any) -> tuple[int, ...]:
     if not valid:
         raise ShapeError(
             "shape must be non-negative integers", op="initializer", got=f"shape={shape}",
-            at=user_source(), fix="pass a tuple such as (2, 3)",
+            fix="pass a tuple such as (2, 3)",
         )  # fmt: skip
     return tuple(int(d) for d in dims)
 
@@ -501,16 +499,14 @@ def _checked_tensor(init: Tensor, shape: object) -> Tensor:
     if shape is not None and tuple(init.shape) != _shape_of(shape):
         raise ShapeError(
             f"the given tensor must have the parameter's shape {_shape_of(shape)}",
-            op="initializer", got=f"init={init.type}", at=user_source(), fix="reshape the tensor",
+            op="initializer", got=f"init={init.type}", fix="reshape the tensor",
         )  # fmt: skip
     return init
 
 
 def _one_of(op: str, name: str, value: object, valid: tuple[str, ...]) -> None:
     if value not in valid:
-        raise ArgumentError(
-            f"{name} must be one of {', '.join(valid)}, not {value!r}", op=op, at=user_source()
-        )
+        raise ArgumentError(f"{name} must be one of {', '.join(valid)}, not {value!r}", op=op)
 
 
 def _fans(init: Initializer, arr: np.ndarray) -> tuple[int, int]:

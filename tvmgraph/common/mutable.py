@@ -6,7 +6,7 @@ from typing import Any
 
 from tvmgraph.capture.promotion import MutableFloat, MutableInt
 from tvmgraph.core.tensor import Tensor
-from tvmgraph.errors import ArgumentError, DTypeError, user_source
+from tvmgraph.errors import ArgumentError, DTypeError
 
 _KINDS = "bool, int, float, Tensor, tuple, list, dict"
 
@@ -39,13 +39,12 @@ def mutable(input_data: object, dynamic_len: bool = False) -> Any:
     """
     if not isinstance(dynamic_len, bool):
         raise DTypeError(
-            f"dynamic_len must be a bool, not {type(dynamic_len).__name__}",
-            op="mutable", at=user_source(),
-        )  # fmt: skip
+            f"dynamic_len must be a bool, not {type(dynamic_len).__name__}", op="mutable"
+        )
     if dynamic_len and not isinstance(input_data, (tuple, list)):
         raise ArgumentError(
             f"dynamic_len=True needs a tuple or list, not {type(input_data).__name__}",
-            op="mutable", at=user_source(), fix="leave dynamic_len out",
+            op="mutable", fix="leave dynamic_len out",
         )  # fmt: skip
     return _marked(input_data, ())
 
@@ -65,5 +64,5 @@ def _marked(value: object, outer: tuple[int, ...]) -> Any:
         return type(value)(*items) if hasattr(value, "_fields") else type(value)(items)
     raise DTypeError(
         f"input_data must be one of {_KINDS}, or nested ones that do not hold themselves, "
-        f"not {type(value).__name__}", op="mutable", at=user_source(), got=f"{value!r:.60}",
+        f"not {type(value).__name__}", op="mutable", got=f"{value!r:.60}",
     )  # fmt: skip

@@ -18,7 +18,6 @@ from tvmgraph.errors import (
     TypeOrValueError,
     either,
     require_offered,
-    user_source,
 )
 
 if TYPE_CHECKING:
@@ -37,7 +36,7 @@ def reject(kind: type[TvmgraphError], op: str, rule: str, fix: str | None = None
         rule: What is wrong.
         fix: What the user may do.
     """
-    raise kind(rule, op=op, at=user_source(), fix=fix)
+    raise kind(rule, op=op, fix=fix)
 
 
 def names_of(op: str, value: object) -> list[str]:

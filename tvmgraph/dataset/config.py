@@ -12,7 +12,7 @@ import numpy as np
 
 from tvmgraph.compat.paths import look
 from tvmgraph.core.random import default_generator
-from tvmgraph.errors import ArgumentError, DTypeError, user_source
+from tvmgraph.errors import ArgumentError, DTypeError
 
 
 class _Settings:
@@ -90,7 +90,7 @@ def set_debug_mode(debug_mode_flag: bool) -> None:
     """
     if not isinstance(debug_mode_flag, bool):
         raise DTypeError(f"debug_mode_flag must be a bool, not {debug_mode_flag!r}",
-                         op="dataset.config.set_debug_mode", at=user_source())  # fmt: skip
+                         op="dataset.config.set_debug_mode")  # fmt: skip
     _settings.debug = debug_mode_flag
 
 
@@ -119,7 +119,7 @@ def _keep(setting: str, value: object, *_: object) -> None:
     if isinstance(_KEPT[setting], bool):
         if not isinstance(value, bool):
             raise DTypeError(f"{setting} must be a bool, not {value!r}",
-                             op=f"dataset.config.set_{setting}", at=user_source())  # fmt: skip
+                             op=f"dataset.config.set_{setting}")  # fmt: skip
     else:
         value = _checked(f"set_{setting}", setting, value, 0)
     _KEPT[setting] = value
@@ -128,7 +128,7 @@ def _keep(setting: str, value: object, *_: object) -> None:
 def _checked(op: str, name: str, value: object, low: int) -> int:
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < low:
         raise ArgumentError(f"{name} must be an int of at least {low}, not {value!r}",
-                            op=f"dataset.config.{op}", at=user_source())  # fmt: skip
+                            op=f"dataset.config.{op}")  # fmt: skip
     return int(value)
 
 

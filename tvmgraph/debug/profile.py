@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tvmgraph.errors import ArgumentError, user_source
+from tvmgraph.errors import ArgumentError
 
 if TYPE_CHECKING:
     from rich.console import Group
@@ -182,7 +182,7 @@ class Profile:
         if path.suffix not in (".html", ".json", ".csv", ".txt"):
             raise ArgumentError(
                 f"a profile cannot be written as {path.suffix or path.name!r}", op="Profile.save",
-                at=user_source(), fix="use .html, .json (a trace for Perfetto), .csv or .txt",
+                fix="use .html, .json (a trace for Perfetto), .csv or .txt",
             )  # fmt: skip
         return write_profile(self, path)
 

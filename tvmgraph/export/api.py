@@ -118,14 +118,14 @@ def export(
     kind = str(file_format).upper()
     if kind not in _WRITERS:
         raise ArgumentError(
-            f"unknown file_format {file_format!r}", op="export", at=user_source(),
+            f"unknown file_format {file_format!r}", op="export",
             fix=f"use one of {', '.join(map(repr, _WRITERS))}",
         )  # fmt: skip
     suffix, writer = _WRITERS[kind]
     if "\0" in os.fspath(file_name):
         raise ArgumentError(
             f"file_name={file_name!r} cannot be the name of a file", op="export",
-            at=user_source(), fix="leave out the character of number 0",
+            fix="leave out the character of number 0",
         )  # fmt: skip
     path = Path(file_name)
     if path.suffix != suffix:
@@ -136,8 +136,8 @@ def export(
         if "unexpected keyword argument" not in str(e):
             raise
         raise ArgumentError(
-            f"file_format={kind!r} has no such option: {e}", op="export",
-            got=", ".join(options), at=user_source(), fix="see help(tvmgraph.export)",
+            f"file_format={kind!r} has no such option: {e}", op="export", got=", ".join(options),
+            fix="see help(tvmgraph.export)",
         ) from None  # fmt: skip
     return path
 
@@ -167,7 +167,7 @@ def load(
     if options:
         raise ArgumentError(
             f"there is no option {', '.join(options)}; encrypted files are not read", op="load",
-            got=str(path), at=user_source(), fix="export the file without enc_key",
+            got=str(path), fix="export the file without enc_key",
         )  # fmt: skip
     if kind == "TVM":
         from tvmgraph.runtime import load as load_module
@@ -175,7 +175,7 @@ def load(
         return load_module(path, public_key=public_key)
     if public_key is not None:
         raise ArgumentError(
-            "only compiled modules are signed", op="load", got=str(path), at=user_source(),
+            "only compiled modules are signed", op="load", got=str(path),
             fix='export with file_format="TVM" and sign=..., or leave public_key out',
         )  # fmt: skip
     if kind == "MINDIR" and not zipfile.is_zipfile(path):

@@ -64,7 +64,7 @@ def unwrapped(net: object) -> Callable[..., object]:
     found = net if is_cell(net) else getattr(net, "fn", net)
     if not callable(found):
         raise DTypeError(
-            f"a {type(found).__name__} is no network", op="export", at=user_source(),
+            f"a {type(found).__name__} is no network", op="export",
             fix="give a Cell, a function of tensors, or what jit returned",
         )  # fmt: skip
     return found
@@ -100,8 +100,8 @@ def capture_program(
     for holder, p in zip(captured.holders, graph.params):
         if p.role is Role.STATE:
             raise ExportError(
-                "the network draws random numbers, which a file cannot reproduce",
-                op="export", got=graph.name, at=user_source(),
+                "the network draws random numbers, which a file cannot reproduce", op="export",
+                got=graph.name,
                 fix="export with training=False (dropout is off then), or pass the numbers in",
             )  # fmt: skip
         if p.role is Role.PARAMETER:
@@ -196,7 +196,7 @@ def _in_order_of_result(graph: Graph, result: tree.Structure, held: Mapping[int,
             outputs.append(held[id(leaf.value)])
     if not outputs:
         raise ExportError(
-            "the network returns no tensor", op="export", got=graph.name, at=user_source(),
+            "the network returns no tensor", op="export", got=graph.name,
             fix="return what the file shall compute",
         )  # fmt: skip
     outputs += graph.outputs[len(graph.outputs) - len(graph.writes) :]

@@ -16,7 +16,7 @@ from tvmgraph.config import JitConfig, as_jit_config, context
 from tvmgraph.config.options import CompileOptions
 from tvmgraph.core.symbols import Specialise
 from tvmgraph.core.types import Dim, TensorType
-from tvmgraph.errors import ConfigError, ExportError, user_source
+from tvmgraph.errors import ConfigError, ExportError
 from tvmgraph.export.capture import Program, capture_program
 from tvmgraph.export.variable import Dynamic, given_inputs, variable_inputs
 from tvmgraph.graph import Graph, Role, Value
@@ -118,8 +118,7 @@ def _program(
     if needed or program is None:
         sizes = ", ".join(sorted(variable.names[n] for n in needed))
         raise ExportError(
-            f"the code depends on the value of {sizes}",
-            op="export", at=user_source(), got=str(variable.axes),
+            f"the code depends on the value of {sizes}", op="export", got=str(variable.axes),
             fix="export once for every size of it, or write the code without looking at the size",
         )  # fmt: skip
     return program, variable.names
@@ -130,7 +129,7 @@ def _options(jit_config: object, jit_level: str, target: str) -> CompileOptions:
     config = JitConfig() if jit_config is None else as_jit_config(jit_config)
     if config.exec_mode == "no_sink":
         raise ConfigError("a compiled module is one call, so exec_mode cannot be 'no_sink'",
-                          op="export", at=user_source(), fix="use 'sink' or 'auto'")  # fmt: skip
+                          op="export", fix="use 'sink' or 'auto'")  # fmt: skip
     _agree("jit_level", jit_level, config.jit_level if "jit_level" in config.given else "")
     _agree("target", target, config.target if {"target", "cpu"} & config.options.keys() else "")
     config = config.replace(jit_level=jit_level or config.jit_level)
@@ -145,8 +144,8 @@ def _agree(name: str, given: str, configured: str) -> None:
     """Raises ConfigError for an argument beside a configuration that says something else."""
     if given and configured and given != configured:
         raise ConfigError(
-            f"{name}={given!r} contradicts jit_config, whose {name} is {configured!r}",
-            op="export", at=user_source(), fix="leave one of them out",
+            f"{name}={given!r} contradicts jit_config, whose {name} is {configured!r}", op="export",
+            fix="leave one of them out",
         )  # fmt: skip
 
 

@@ -17,7 +17,7 @@ import numpy as np
 
 from tvmgraph.core.onnx_library import helper, numpy_helper, onnx
 from tvmgraph.core.tensor import Tensor, tensor_from_numpy
-from tvmgraph.errors import ArgumentError, ExportError, user_source
+from tvmgraph.errors import ArgumentError, ExportError
 from tvmgraph.export.capture import Program, capture_program
 from tvmgraph.export.onnx import ExternalData, make_node, to_onnx
 from tvmgraph.graph import Graph
@@ -79,14 +79,14 @@ def _base_sizes(labels: list[str], args: tuple[object, ...], dynamic: Dynamic) -
     for label, axes in dynamic.items():
         if label not in labels:
             raise ArgumentError(
-                f"there is no input {label!r}", op="export", at=user_source(),
-                got=f"dynamic={dict(dynamic)}", fix=f"the inputs are {', '.join(labels)}",
+                f"there is no input {label!r}", op="export", got=f"dynamic={dict(dynamic)}",
+                fix=f"the inputs are {', '.join(labels)}",
             )  # fmt: skip
         tensor = args[labels.index(label)]
         for axis, name in axes.items():
             if not isinstance(tensor, Tensor) or not 0 <= axis < tensor.ndim:
                 raise ArgumentError(
-                    f"input {label!r} has no axis {axis}", op="export", at=user_source(),
+                    f"input {label!r} has no axis {axis}", op="export",
                     got=f"{label}={getattr(tensor, 'type', tensor)}", fix="count axes from 0",
                 )  # fmt: skip
             # a size of 1 would be taken for broadcasting
@@ -94,7 +94,7 @@ def _base_sizes(labels: list[str], args: tuple[object, ...], dynamic: Dynamic) -
             if sizes.setdefault(name, size) != size:
                 raise ArgumentError(
                     f"axis {name!r} has two sizes in the examples: {sizes[name]} and {size}",
-                    op="export", at=user_source(), fix="give examples that agree",
+                    op="export", fix="give examples that agree",
                 )  # fmt: skip
     return sizes
 
@@ -152,7 +152,7 @@ class _Merge:
     def _fail(self, why: str) -> ExportError:
         return ExportError(
             why, op="export", got=f"dynamic={ {k: dict(v) for k, v in self.dynamic.items()} }",
-            at=user_source(), fix="export without `dynamic`, once for every size",
+            fix="export without `dynamic`, once for every size",
         )  # fmt: skip
 
     # ---- initializers -----------------------------------------------------------------------

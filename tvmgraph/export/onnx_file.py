@@ -8,7 +8,7 @@ from pathlib import Path
 
 from tvmgraph import partial
 from tvmgraph.core.onnx_library import onnx
-from tvmgraph.errors import ArgumentError, user_source
+from tvmgraph.errors import ArgumentError
 from tvmgraph.export.capture import capture_program, unwrapped
 from tvmgraph.export.onnx import OPSET, ExternalData, to_onnx
 from tvmgraph.export.onnx_dynamic import dynamic_model
@@ -82,9 +82,8 @@ def onnx_model(
     newest = onnx.defs.onnx_opset_version()
     if not OLDEST_OPSET <= opset <= newest:
         raise ArgumentError(
-            f"opset {opset} is not offered", op="export", at=user_source(),
-            fix=f"use {OLDEST_OPSET} to {newest}",
-        )  # fmt: skip
+            f"opset {opset} is not offered", op="export", fix=f"use {OLDEST_OPSET} to {newest}"
+        )
     variable = variable_inputs(net, args, dynamic)
     if variable is not None:
         return dynamic_model(net, variable.args, opset, variable.axes, training, external)

@@ -16,7 +16,7 @@ from tvmgraph.capture.promotion import Promotion
 from tvmgraph.capture.record import argument_labels
 from tvmgraph.core.sizes import Dim
 from tvmgraph.core.tensor import Tensor, tensor_from_numpy
-from tvmgraph.errors import ArgumentError, user_source
+from tvmgraph.errors import ArgumentError
 from tvmgraph.export.capture import unwrapped
 
 Dynamic = Mapping[str, Mapping[int, str]]
@@ -79,7 +79,7 @@ def variable_inputs(
             sizes[i, axis] = names.setdefault(name, f"s{len(names)}")
     if len(names) > len(_EXAMPLES):
         raise ArgumentError(f"at most {len(_EXAMPLES)} sizes may vary, not {len(names)}",
-                            op="export", at=user_source())  # fmt: skip
+                            op="export")  # fmt: skip
     values = dict(zip(names.values(), _EXAMPLES))
     examples = [
         _example(t, {a: values[n] for (j, a), n in sizes.items() if j == i})
@@ -109,14 +109,14 @@ def _named_axes(
     for label, given in dynamic.items():
         if label not in labels:
             raise ArgumentError(
-                f"there is no input {label!r}", op="export", at=user_source(),
-                got=f"dynamic={dict(dynamic)}", fix=f"the inputs are {', '.join(labels)}",
+                f"there is no input {label!r}", op="export", got=f"dynamic={dict(dynamic)}",
+                fix=f"the inputs are {', '.join(labels)}",
             )  # fmt: skip
         tensor = leaves[labels.index(label)]
         for axis, name in given.items():
             if not 0 <= axis < tensor.ndim:
                 raise ArgumentError(
-                    f"input {label!r} has no axis {axis}", op="export", at=user_source(),
+                    f"input {label!r} has no axis {axis}", op="export",
                     got=f"{label}={tensor.type}", fix="count axes from 0",
                 )  # fmt: skip
             axes.setdefault(label, {})[axis] = name

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
-from tvmgraph.errors import ConfigError, TvmgraphError, user_source
+from tvmgraph.errors import ConfigError, TvmgraphError
 
 #: Environment variable that names the processor compiled for, instead of the one at hand.
 CPU_VARIABLE = "TVMGRAPH_CPU"
@@ -89,7 +89,6 @@ def check_cpu(name: Any, where: str) -> str:
     known = target_names("llvm")
     if name not in known:
         raise ConfigError(
-            f"{where} cannot be {name!r}", op="targets", at=user_source(),
-            fix=f"use one of {', '.join(known)}",
-        )  # fmt: skip
+            f"{where} cannot be {name!r}", op="targets", fix=f"use one of {', '.join(known)}"
+        )
     return name

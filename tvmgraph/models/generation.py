@@ -13,7 +13,7 @@ from tvmgraph import dtypes
 from tvmgraph.common._sampling import generator
 from tvmgraph.core.storage import aligned_empty, aligned_zeros, is_ready
 from tvmgraph.core.tensor import Tensor, tensor_from_numpy
-from tvmgraph.errors import ArgumentError, ShapeError, user_source
+from tvmgraph.errors import ArgumentError, ShapeError
 from tvmgraph.jit.api import jit
 from tvmgraph.models.language import LanguageModel
 
@@ -148,7 +148,7 @@ def generate(
 
 
 def _reject(rule: str, got: str, fix: str | None = None) -> None:
-    raise ArgumentError(rule, op="generate", got=got, at=user_source(), fix=fix)
+    raise ArgumentError(rule, op="generate", got=got, fix=fix)
 
 
 def _ends(net: LanguageModel, given: int | Sequence[int] | None) -> list[int]:
@@ -173,7 +173,7 @@ def _prompts(given: object, mask: object, pad: int) -> tuple[np.ndarray, np.ndar
         seen = np.asarray(mask.asnumpy() if isinstance(mask, Tensor) else mask) != 0
         if seen.shape != ids.shape:
             raise ShapeError("attention_mask must have the shape of input_ids", op="generate",
-                             got=f"{seen.shape} and {ids.shape}", at=user_source())  # fmt: skip
+                             got=f"{seen.shape} and {ids.shape}")  # fmt: skip
         first = np.argmax(seen, 1).astype(np.int32)
         if not seen[:, -1].all() or (np.diff(seen.astype(np.int8), axis=1) < 0).any():
             _reject("prompts must be padded on the left", "attention_mask with other zeros",
@@ -190,7 +190,7 @@ def _tokens(given: object, axes: int, name: str) -> np.ndarray:
     if found.ndim != axes or not found.size or found.dtype.kind not in "iu":
         raise ShapeError(
             f"{name} must be lists of whole numbers, one list per text", op="generate",
-            got=f"{given!r}"[:80], at=user_source(), fix="give tokens, such as [[1, 2, 3], [4]]",
+            got=f"{given!r}"[:80], fix="give tokens, such as [[1, 2, 3], [4]]",
         )  # fmt: skip
     return found.astype(np.int64)
 

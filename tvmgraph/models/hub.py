@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from tvmgraph.core.tensor import Tensor
-from tvmgraph.errors import ArgumentError, NotFoundError, ShapeError, user_source
+from tvmgraph.errors import ArgumentError, NotFoundError, ShapeError
 from tvmgraph.models.attention import ACTIVATIONS
 from tvmgraph.models.bert import Bert, BertConfig
 from tvmgraph.models.gpt2 import Gpt2, Gpt2Config
@@ -196,13 +196,13 @@ def _sizes(settings: dict[str, Any], kind: _Kind, path: Path) -> Any:
 
 
 def _wrong(message: str, path: Path, fix: str) -> ArgumentError:
-    return ArgumentError(message, op="load_hf", got=str(path), at=user_source(), fix=fix)
+    return ArgumentError(message, op="load_hf", got=str(path), fix=fix)
 
 
 def _json(path: Path) -> dict[str, Any]:
     if not path.is_file():
         raise NotFoundError(
-            f"there is no {path.name}", op="load_hf", got=str(path.parent), at=user_source(),
+            f"there is no {path.name}", op="load_hf", got=str(path.parent),
             fix="give the folder that holds config.json and the safetensors files",
         )  # fmt: skip
     try:
@@ -224,7 +224,7 @@ def _weights(path: Path) -> dict[str, np.ndarray]:
         file = path / Path(name).name  # an index must not lead out of the folder
         if not file.is_file():
             raise NotFoundError(f"there is no {name}", op="load_hf", got=str(path),
-                                at=user_source(), fix="download the missing file")  # fmt: skip
+                                fix="download the missing file")  # fmt: skip
         try:
             arrays |= from_bytes(file.read_bytes())
         except BadTensors as e:
@@ -259,12 +259,12 @@ def _fill(net: Cell, arrays: dict[str, np.ndarray], path: Path) -> None:
         parts += [f"not part of the network {', '.join(extra[:5])}"] if extra else []
         raise NotFoundError(
             f"{len(missing)} weights are missing and {len(extra)} are unknown", op="load_hf",
-            got="; ".join(parts), at=user_source(), fix=f"check config.json in {path}",
+            got="; ".join(parts), fix=f"check config.json in {path}",
         )  # fmt: skip
     for name, p in params.items():
         if arrays[name].shape != p.shape:
             raise ShapeError(
                 f"{name} is {arrays[name].shape} in the file and {p.shape} by config.json",
-                op="load_hf", got=str(path), at=user_source(), fix="check config.json",
+                op="load_hf", got=str(path), fix="check config.json",
             )  # fmt: skip
         p.set_data(Tensor(np.ascontiguousarray(arrays[name].astype(p.array.dtype))))

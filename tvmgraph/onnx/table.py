@@ -16,7 +16,7 @@ from tvmgraph.core.arguments import Attrs
 from tvmgraph.core.onnx_library import helper, numpy_helper, onnx
 from tvmgraph.core.state import state
 from tvmgraph.core.tensor import Tensor, tensor_from_numpy
-from tvmgraph.errors import CaptureError, LoadError, user_source
+from tvmgraph.errors import CaptureError, LoadError
 from tvmgraph.onnx.low_precision import LowPrecision, is_low_precision, wide_dtype
 
 Converter = Callable[..., Any]
@@ -257,7 +257,7 @@ class NodeCall:
             why: What is not known.
             fix: What the user may do.
         """
-        return CaptureError(why, op=self.where, at=user_source(), fix=fix)
+        return CaptureError(why, op=self.where, fix=fix)
 
     @property
     def count(self) -> int:

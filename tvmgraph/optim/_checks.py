@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tvmgraph.errors import TypeOrValueError, user_source
+from tvmgraph.errors import TypeOrValueError
 from tvmgraph.nn._checks import boolean, integer, is_real, positive, real, reject
 
 
@@ -57,9 +57,8 @@ def pair(op: str, name: str, value: object) -> tuple[float, float]:
     """
     if not isinstance(value, (tuple, list)) or len(value) != 2:
         raise TypeOrValueError(
-            f"{name} must be a tuple of two numbers", op=op, got=f"{name}={value!r}",
-            at=user_source(),
-        )  # fmt: skip
+            f"{name} must be a tuple of two numbers", op=op, got=f"{name}={value!r}"
+        )
     return (float(real(op, name, value[0])), float(real(op, name, value[1])))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import enum
 from collections.abc import Callable
 
-from tvmgraph.errors import ArgumentError, user_source
+from tvmgraph.errors import ArgumentError
 
 
 class ProfilerAction(enum.Enum):
@@ -45,8 +45,8 @@ class schedule:  # noqa: N801 (MindSpore's name)
             if not isinstance(value, int) or isinstance(value, bool) or value < smallest:
                 raise ArgumentError(
                     f"{name} must be an int of at least {smallest}, not {value!r}",
-                    op="profiler.schedule", at=user_source(),
-                )  # fmt: skip
+                    op="profiler.schedule",
+                )
         self.wait, self.active, self.warmup = wait, active, warmup
         self.repeat, self.skip_first = repeat, skip_first
 

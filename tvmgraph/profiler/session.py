@@ -20,7 +20,7 @@ from tvmgraph.debug import recorder
 from tvmgraph.debug.dump import write_atomically
 from tvmgraph.debug.recorder import Recorder
 from tvmgraph.debug.trace import trace_text
-from tvmgraph.errors import ArgumentError, DTypeError, TvmgraphError, user_source, warn_user
+from tvmgraph.errors import ArgumentError, DTypeError, TvmgraphError, warn_user
 from tvmgraph.profiler.schedule import ProfilerAction, Schedule, always
 from tvmgraph.profiler.summary import Summary
 
@@ -212,7 +212,7 @@ class Profiler(profile):
     ) -> None:  # fmt: skip
         if not isinstance(output_path, (str, os.PathLike)):
             raise DTypeError(f"output_path must be a path, not {type(output_path).__name__}",
-                             op="Profiler", at=user_source())  # fmt: skip
+                             op="Profiler")  # fmt: skip
         super().__init__(**options)
         self.output_path = Path(output_path).absolute()
         self.folder: Path | None = None
@@ -303,12 +303,12 @@ def new_folder(root: Path, prefix: str = "profile") -> Path:
 
 
 def _misuse(what: str, message: str, fix: str) -> ArgumentError:
-    return ArgumentError(message, op=f"profiler.{what}", at=user_source(), fix=fix)
+    return ArgumentError(message, op=f"profiler.{what}", fix=fix)
 
 
 def _check(activities: Any, schedule: object, ready: object, options: Mapping[str, object]) -> None:
     def fail(message: str, fix: str) -> TvmgraphError:
-        return ArgumentError(message, op="profiler.profile", at=user_source(), fix=fix)
+        return ArgumentError(message, op="profiler.profile", fix=fix)
 
     for name in options:
         if name not in _OTHER_DEVICES:

@@ -7,7 +7,7 @@ import sys
 import numpy as np
 
 from tvmgraph.core.tensor import Tensor
-from tvmgraph.errors import ArgumentError, DTypeError, ShapeError, user_source
+from tvmgraph.errors import ArgumentError, DTypeError, ShapeError
 
 _OP = "scipy.optimize.linear_sum_assignment"
 _ALL = Tensor(sys.maxsize)
@@ -48,16 +48,14 @@ def linear_sum_assignment(
     """
     if not isinstance(cost_matrix, Tensor) or cost_matrix.dtype.kind == "c":
         raise DTypeError("cost_matrix must be a Tensor of real numbers", op=_OP,
-                         got=repr(cost_matrix)[:80], at=user_source())  # fmt: skip
+                         got=repr(cost_matrix)[:80])  # fmt: skip
     if not isinstance(maximize, bool):
-        raise DTypeError(f"maximize must be a bool, not {type(maximize).__name__}", op=_OP,
-                         at=user_source())  # fmt: skip
+        raise DTypeError(f"maximize must be a bool, not {type(maximize).__name__}", op=_OP)
     if cost_matrix.ndim != 2:
-        raise ShapeError("cost_matrix must have two dimensions", op=_OP,
-                         got=str(cost_matrix.shape), at=user_source())  # fmt: skip
+        raise ShapeError("cost_matrix must have two dimensions", op=_OP, got=str(cost_matrix.shape))
     costs = cost_matrix.asnumpy()[:, : int(dimension_limit)].astype(np.float64)
     if not np.isfinite(costs).all():
-        raise ArgumentError("every cost must be finite", op=_OP, at=user_source())
+        raise ArgumentError("every cost must be finite", op=_OP)
     rows, columns = _assigned(-costs if maximize else costs)
     found = np.full((2, min(cost_matrix.shape)), -1, np.int64)
     found[:, : len(rows)] = rows, columns

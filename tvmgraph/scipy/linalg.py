@@ -11,25 +11,23 @@ import numpy as np
 from tvmgraph import dtypes
 from tvmgraph.core.op import F
 from tvmgraph.core.tensor import Tensor
-from tvmgraph.errors import ArgumentError, DTypeError, ShapeError, either, user_source
+from tvmgraph.errors import ArgumentError, DTypeError, ShapeError, either
 
 
 def _matrix(op: str, value: object, name: str = "a", square: bool = False) -> Tensor:
     """Returns a matrix of floats; integers become float64."""
     if not isinstance(value, Tensor):
-        raise DTypeError(f"{name} must be a Tensor, not {type(value).__name__}", op=op,
-                         at=user_source())  # fmt: skip
+        raise DTypeError(f"{name} must be a Tensor, not {type(value).__name__}", op=op)
     if value.ndim != 2 or (square and value.shape[0] != value.shape[1]):
         kind = "square matrix" if square else "matrix"
-        raise ShapeError(f"{name} must be a {kind}, not {value.shape}", op=op, at=user_source())
+        raise ShapeError(f"{name} must be a {kind}, not {value.shape}", op=op)
     return value if value.dtype.kind in "fc" else F.cast(value, dtypes.float64)
 
 
 def _flags(op: str, **flags: object) -> None:
     for name, flag in flags.items():
         if not isinstance(flag, bool):
-            raise DTypeError(f"{name} must be a bool, not {type(flag).__name__}", op=op,
-                             at=user_source())  # fmt: skip
+            raise DTypeError(f"{name} must be a bool, not {type(flag).__name__}", op=op)
 
 
 def block_diag(*arrs: Tensor) -> Tensor:
@@ -136,7 +134,7 @@ def solve_triangular(
     _flags(op, lower=lower, unit_diagonal=unit_diagonal, overwrite_b=overwrite_b)
     if trans not in (0, 1, 2, "N", "T", "C"):
         raise either(ArgumentError, RuntimeError)(
-            f"trans must be one of 0, 1, 2, 'N', 'T', 'C', not {trans!r}", op=op, at=user_source()
+            f"trans must be one of 0, 1, 2, 'N', 'T', 'C', not {trans!r}", op=op
         )
     turned = trans in (1, 2, "T", "C")
     a = F.conj(a) if trans in (2, "C") and a.dtype.kind == "c" else a
@@ -171,7 +169,7 @@ def eigh(
     op = "scipy.linalg.eigh"
     _flags(op, lower=lower, eigvals_only=eigvals_only, overwrite_a=overwrite_a)
     if b is not None or eigvals is not None or type != 1:
-        raise ArgumentError("b and eigvals must be None, type must be 1", op=op, at=user_source())
+        raise ArgumentError("b and eigvals must be None, type must be 1", op=op)
     matrix = _matrix(op, a, square=True)
     values, vectors = F._eigh(matrix if lower else F.swapaxes(matrix, -1, -2))
     return values if eigvals_only else (values, vectors)
@@ -216,7 +214,7 @@ def lu_solve(
     op = "scipy.linalg.lu_solve"
     _flags(op, overwrite_b=overwrite_b, check_finite=check_finite)
     if trans not in (0, 1, 2):
-        raise ArgumentError(f"trans must be 0, 1 or 2, not {trans!r}", op=op, at=user_source())
+        raise ArgumentError(f"trans must be 0, 1 or 2, not {trans!r}", op=op)
     packed, pivots = lu_and_piv
     order, lower, upper = F.lu_unpack(packed, pivots + 1)
     if trans:

@@ -13,7 +13,7 @@ import numpy as np
 from tvmgraph.autodiff import value_and_grad
 from tvmgraph.compat.absent import not_found
 from tvmgraph.core.tensor import Tensor
-from tvmgraph.errors import ArgumentError, DTypeError, user_source
+from tvmgraph.errors import ArgumentError, DTypeError
 from tvmgraph.scipy.assignment import linear_sum_assignment
 
 
@@ -84,7 +84,7 @@ class _Counted:
         value, gradient = self._f(Tensor(x, self._like.dtype), *self._args)
         if value.size != 1:
             raise DTypeError("the function must return one number", op="scipy.optimize",
-                             got=str(value.shape), at=user_source())  # fmt: skip
+                             got=str(value.shape))  # fmt: skip
         return float(value.asnumpy()), gradient.asnumpy().astype(np.float64)
 
 
@@ -243,13 +243,12 @@ def minimize(
     op = "scipy.optimize.minimize"
     kind = str(method).upper()
     if kind not in ("BFGS", "LBFGS"):
-        raise ArgumentError(f"method cannot be {method!r}", op=op, at=user_source(),
-                            fix='use "BFGS" or "LBFGS"')  # fmt: skip
+        raise ArgumentError(f"method cannot be {method!r}", op=op, fix='use "BFGS" or "LBFGS"')
     given = {"jac": jac, "hess": hess, "hessp": hessp, "bounds": bounds,
              "constraints": constraints or None, "callback": callback}  # fmt: skip
     for name, value in given.items():
         if value is not None:
-            raise ArgumentError(f"{name} is not taken by {kind}", op=op, at=user_source())
+            raise ArgumentError(f"{name} is not taken by {kind}", op=op)
     setting = {k: v for k, v in (options or {}).items() if v is not None}
     gtol = float(str(setting.get("gtol", 1e-5 if tol is None else tol)))
     limit = int(str(setting.get("maxiter", 200 * x0.size)))

@@ -9,7 +9,7 @@ from re import compile as pattern
 from typing import Any
 
 from tvmgraph.core.arguments import PathLike
-from tvmgraph.errors import ArgumentError, user_source
+from tvmgraph.errors import ArgumentError
 from tvmgraph.nn.cell import Cell
 from tvmgraph.train.serialization import load_checkpoint, save_checkpoint
 
@@ -52,7 +52,7 @@ def _convert(file_path: Any, save_path: Any, name_map: Mapping[str, str] | None,
     files = sorted(place.rglob(f"*.{old}")) if place.is_dir() else [place]
     files = [f for f in files if regex is None or pattern(regex).search(f.name)]
     if not files:
-        raise ArgumentError(f"no .{old} files in {place}", op=f"{old}_to_{new}", at=user_source())
+        raise ArgumentError(f"no .{old} files in {place}", op=f"{old}_to_{new}")
     for file in files:
         folder = file.parent if save_path is None else Path(save_path)
         folder.mkdir(parents=True, exist_ok=True)
@@ -86,7 +86,7 @@ def load_checkpoint_async(ckpt_file_name: PathLike, net: Cell | None = None,
     """
     if dec_key is not None:
         raise ArgumentError("checkpoints are not encrypted", op="load_checkpoint_async",
-                            got=f"dec_mode={dec_mode!r}", at=user_source())  # fmt: skip
+                            got=f"dec_mode={dec_mode!r}")  # fmt: skip
     pool = ThreadPoolExecutor(1)
     found = pool.submit(load_checkpoint, ckpt_file_name, net, strict_load, filter_prefix,
                         specify_prefix, choice_func)  # fmt: skip

@@ -7,7 +7,6 @@ from collections.abc import Callable, Mapping
 from tvmgraph.core.arguments import PathLike
 from tvmgraph.core.op import F
 from tvmgraph.core.tensor import Tensor
-from tvmgraph.errors import user_source
 from tvmgraph.nn.cell import Cell
 from tvmgraph.train.serialization import CheckpointError, load_checkpoint, load_param_into_net
 
@@ -82,7 +81,7 @@ def load_torch(
         raise CheckpointError(
             f"the file has no value for parameter {missing[0]!r}", op="load_torch",
             got=f"looked for {names[missing[0]]!r} among {sorted(there)[:4]}...",
-            at=user_source(), fix="give its name in name_map, or pass strict=False",
+            fix="give its name in name_map, or pass strict=False",
         )  # fmt: skip
     values = {}
     for ours, theirs in names.items():

@@ -13,7 +13,7 @@ from tvmgraph.capture import structured
 from tvmgraph.core.op import F
 from tvmgraph.core.parameter import Parameter, ParameterTuple
 from tvmgraph.core.tensor import Tensor
-from tvmgraph.errors import ArgumentError, CaptureError, LoadError, TvmgraphError, user_source
+from tvmgraph.errors import ArgumentError, CaptureError, LoadError, TvmgraphError
 from tvmgraph.nn import Cell
 from tvmgraph.onnx.table import known, to_tensor
 from tvmgraph.train.mindir_file import Monad, Node, read
@@ -69,9 +69,9 @@ class MindirCell(Cell):
         )  # fmt: skip
         if unknown:
             raise LoadError(
-                f"{unknown.total()} nodes use operators that are not supported",
-                op="load", got=", ".join(f"{n} ({c})" for n, c in sorted(unknown.items())),
-                at=user_source(), fix="export with file_format='ONNX' in MindSpore instead",
+                f"{unknown.total()} nodes use operators that are not supported", op="load",
+                got=", ".join(f"{n} ({c})" for n, c in sorted(unknown.items())),
+                fix="export with file_format='ONNX' in MindSpore instead",
             )  # fmt: skip
         self.writes = any(op.startswith(("Assign", "Inplace", "Apply")) for op in ops)
         self.weights = ParameterTuple(
@@ -97,7 +97,7 @@ class MindirCell(Cell):
         main = program.functions[program.main]
         if len(inputs) != len(main.inputs):
             raise ArgumentError(f"{len(main.inputs)} inputs are needed, not {len(inputs)}",
-                                op=type(self).__name__, at=user_source())  # fmt: skip
+                                op=type(self).__name__)  # fmt: skip
         return _map(to_tensor, self._run(program.main, inputs))
 
     def _run(self, name: str, args: Any, look: bool = False) -> object:
@@ -160,7 +160,7 @@ class MindirCell(Cell):
     def _branch(self, choice: _Choice, values: tuple[object, ...]) -> object:
         if not structured.can_record():
             raise CaptureError("a branch depends on a value that is not known", op="mindir",
-                               at=user_source(), fix="run it eagerly")  # fmt: skip
+                               fix="run it eagerly")  # fmt: skip
         shapes: list[object] = []
 
         def side(closure: _Closure) -> list[Tensor]:
@@ -217,7 +217,7 @@ class MindirCell(Cell):
 
     def _refused(self, name: str) -> CaptureError:
         return CaptureError(f"the control flow of {name!r} has no form that can be compiled",
-                            op="mindir", at=user_source(), fix="run it eagerly")  # fmt: skip
+                            op="mindir", fix="run it eagerly")  # fmt: skip
 
 
 def _switch(condition: object, *sides: _Closure) -> _Closure | _Choice:

@@ -18,7 +18,7 @@ import numpy as np
 from tvmgraph import dtypes, partial
 from tvmgraph.core.arguments import PathLike
 from tvmgraph.core.protobuf import message_classes
-from tvmgraph.errors import DTypeError, LoadError, user_source
+from tvmgraph.errors import DTypeError, LoadError
 
 _DECLARATION = """
 message AttributeProto {
@@ -120,7 +120,7 @@ def load_mindir(file_name: PathLike) -> Any:
     path = Path(file_name)
     if not path.is_file():
         raise LoadError("there is no such file", op="load_mindir", got=str(path),
-                        at=user_source(), fix="check the path")  # fmt: skip
+                        fix="check the path")  # fmt: skip
     try:
         model = message_classes(_DECLARATION)["ModelProto"].FromString(path.read_bytes())
     except Exception as e:  # protobuf's own class of errors
@@ -130,8 +130,7 @@ def load_mindir(file_name: PathLike) -> Any:
     if model is None or not model.HasField("graph"):
         raise LoadError(
             f"it is no MINDIR file, or it is encrypted or damaged ({why})", op="load_mindir",
-            got=str(path), at=user_source(),
-            fix="export it again; without enc_key, as encrypted files are not read",
+            got=str(path), fix="export it again; without enc_key, as encrypted files are not read",
         )  # fmt: skip
     return model
 
@@ -148,7 +147,7 @@ def save_mindir(model: Any, file_name: PathLike) -> None:
     """
     if not isinstance(model, message_classes(_DECLARATION)["ModelProto"]):
         raise DTypeError(f"model must be what load_mindir returns, not {type(model).__name__}",
-                         op="save_mindir", at=user_source())  # fmt: skip
+                         op="save_mindir")  # fmt: skip
     path = Path(file_name)
     path = path if path.suffix == ".mindir" else path.with_name(path.name + ".mindir")
     with partial.replacing(path) as part:

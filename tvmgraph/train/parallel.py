@@ -13,7 +13,7 @@ from tvmgraph.distributed.api import data_axes, mesh_for, shard
 from tvmgraph.distributed.context import AutoParallelContext, settings
 from tvmgraph.distributed.layout import Layout, Mesh, layout_of, spec_of
 from tvmgraph.distributed.sharded import DTensor
-from tvmgraph.errors import ArgumentError, DTypeError, user_source
+from tvmgraph.errors import ArgumentError, DTypeError
 from tvmgraph.nn.cell import Cell
 
 
@@ -55,8 +55,8 @@ class Shared:
             if len(given) != len(batch):
                 raise ArgumentError(
                     f"dataset_strategy has {len(given)} entries for {len(batch)} columns",
-                    op="Model.train", at=user_source(),
-                )  # fmt: skip
+                    op="Model.train",
+                )
             mesh = mesh_for(given) or data_axes(self.cell)[0]
             return [_layout(s, b, mesh) for s, b in zip(given, batch)]
         mesh, axes = data_axes(self.cell)
@@ -107,12 +107,12 @@ class AutoParallel(Cell):
         super().__init__(auto_prefix=False)
         if not isinstance(network, Cell):
             raise DTypeError(f"network must be a Cell, not {type(network).__name__}",
-                             op="AutoParallel", at=user_source())  # fmt: skip
+                             op="AutoParallel")  # fmt: skip
         if parallel_mode not in self._MODES:
             raise ArgumentError(
                 f"parallel_mode must be one of {', '.join(self._MODES)}, not {parallel_mode!r}",
-                op="AutoParallel", at=user_source(),
-            )  # fmt: skip
+                op="AutoParallel",
+            )
         self.network = network
         self.options = AutoParallelContext(parallel_mode=self._MODES[parallel_mode])
         self._shared = Shared(network, self.options)
@@ -130,8 +130,8 @@ class AutoParallel(Cell):
         if not isinstance(config, tuple) and config not in ("data_parallel", "full_batch"):
             raise ArgumentError(
                 f"config must be 'data_parallel', 'full_batch' or a tuple, not {config!r}",
-                op="AutoParallel.dataset_strategy", at=user_source(),
-            )  # fmt: skip
+                op="AutoParallel.dataset_strategy",
+            )
         self.options.dataset_strategy = config
 
     def hsdp(
@@ -152,7 +152,7 @@ class AutoParallel(Cell):
         if not sized or optimizer_level not in ("level1", "level2", "level3"):
             raise ArgumentError(
                 "shard_size is positive or -1, threshold not negative, and optimizer_level one of "
-                "level1, level2 and level3", op="AutoParallel.hsdp", at=user_source(),
+                "level1, level2 and level3", op="AutoParallel.hsdp",
             )  # fmt: skip
         self.options.enable_parallel_optimizer = True
 
@@ -173,7 +173,7 @@ class AutoParallel(Cell):
         """
         if stages != 1:
             raise ArgumentError(f"there is one stage, not {stages}", op="AutoParallel.pipeline",
-                                at=user_source(), fix="split tensors instead")  # fmt: skip
+                                fix="split tensors instead")  # fmt: skip
 
     def get_pipeline_stages(self) -> int:
         """Returns 1."""

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tvmgraph.errors import ArgumentError, NotFoundError, user_source
+from tvmgraph.errors import ArgumentError, NotFoundError
 
 _CONTRAST = 0.5  # of the largest value: from here on numbers are white
 
@@ -18,7 +18,7 @@ def _axes(ax: object, op: str) -> Any:
     try:
         import matplotlib.pyplot as plt
     except ImportError as e:
-        raise NotFoundError("matplotlib is not installed", op=op, at=user_source(),
+        raise NotFoundError("matplotlib is not installed", op=op,
                             fix="pip install 'tvmgraph[plot]'") from e  # fmt: skip
     return plt.subplots(layout="constrained")[1]
 
@@ -44,7 +44,7 @@ def curves(
     for name in names:
         if name not in values:
             raise ArgumentError(
-                f"no value is called {name!r}", op="History.plot", at=user_source(),
+                f"no value is called {name!r}", op="History.plot",
                 fix=f"there are {', '.join(values) or 'none yet: train first'}",
             )  # fmt: skip
     ax = _axes(ax, "History.plot")
@@ -76,7 +76,7 @@ def confusion(matrix: np.ndarray, labels: Sequence[str] | None, ax: Any) -> Any:
     if len(names) != len(matrix):
         raise ArgumentError(
             f"{len(names)} labels for {len(matrix)} classes", op="ConfusionMatrix.plot",
-            at=user_source(), fix="give one label per class",
+            fix="give one label per class",
         )  # fmt: skip
     ax = _axes(ax, "ConfusionMatrix.plot")
     ax.imshow(matrix, cmap="Blues")

@@ -28,7 +28,6 @@ from tvmgraph.errors import (
     TvmgraphError,
     either,
     require_offered,
-    user_source,
     warn_user,
 )
 from tvmgraph.nn.cell import Cell
@@ -53,7 +52,7 @@ class CheckpointError(TvmgraphError, ValueError):
 def _reject(
     kind: type[TvmgraphError], op: str, rule: str, got: str = "", fix: str = ""
 ) -> NoReturn:
-    raise kind(rule, op=op, got=got or None, at=user_source(), fix=fix or None)
+    raise kind(rule, op=op, got=got or None, fix=fix or None)
 
 
 def _path(file: Any, format: str) -> Path:

@@ -8,7 +8,7 @@ from typing import Any
 from tvmgraph.compat.checkparam import check_bool, check_is_int
 from tvmgraph.config.settings import JitConfig
 from tvmgraph.dataset.base import Dataset
-from tvmgraph.errors import ArgumentError, user_source
+from tvmgraph.errors import ArgumentError
 
 
 def data_sink(
@@ -34,7 +34,7 @@ def data_sink(
         ArgumentError: if ``sink_size`` is below 1 or the data set is empty.
     """
     if sink_size < 1:
-        raise ArgumentError("sink_size must be at least 1", op="data_sink", at=user_source())
+        raise ArgumentError("sink_size must be at least 1", op="data_sink")
     if jit_config is not None:
         from tvmgraph.jit import jit
 
@@ -57,7 +57,7 @@ def _endless(dataset: Dataset) -> Iterator[list[object]]:
             count += 1
             yield batch
         if count == 0:
-            raise ArgumentError("the data set is empty", op="data_sink", at=user_source())
+            raise ArgumentError("the data set is empty", op="data_sink")
 
 
 class DatasetHelper:
@@ -79,7 +79,7 @@ class DatasetHelper:
         check_bool(dataset_sink_mode, "dataset_sink_mode", "DatasetHelper")
         if check_is_int(sink_size, "sink_size", "DatasetHelper") < -1 or sink_size == 0:
             raise ArgumentError(f"sink_size must be -1 or positive, not {sink_size}",
-                                op="DatasetHelper", at=user_source())  # fmt: skip
+                                op="DatasetHelper")  # fmt: skip
         self.dataset, self._sink, self._size = dataset, dataset_sink_mode, sink_size
         self.epoch_num = epoch_num
 

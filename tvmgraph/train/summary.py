@@ -21,7 +21,7 @@ from tvmgraph.compat.paths import as_package
 from tvmgraph.compat.primitives.base import Primitive
 from tvmgraph.core.parameter import Parameter
 from tvmgraph.core.tensor import Tensor
-from tvmgraph.errors import ArgumentError, DTypeError, NotFoundError, user_source
+from tvmgraph.errors import ArgumentError, DTypeError, NotFoundError
 from tvmgraph.nn import Cell
 from tvmgraph.train.callback.base import Callback, RunArguments, RunContext, loss_value
 from tvmgraph.train.metrics.basic import reject
@@ -90,7 +90,7 @@ def _library(part: str) -> ModuleType:
         return importlib.import_module(f"tensorboardX.{part}")
     except ImportError as error:
         raise NotFoundError(
-            "event files need the package tensorboardX", op="SummaryRecord", at=user_source(),
+            "event files need the package tensorboardX", op="SummaryRecord",
             fix="pip install tvmgraph[summary]",
         ) from error  # fmt: skip
 

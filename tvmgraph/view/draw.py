@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tvmgraph.errors import GraphError, user_source
+from tvmgraph.errors import GraphError
 from tvmgraph.graph.ir import Graph
 from tvmgraph.view.model import Kernel, Model, model_of
 
@@ -94,13 +94,12 @@ class Drawing:
         if path.suffix not in (".svg", ".html"):
             raise GraphError(
                 f"a picture cannot be written as {path.suffix or path.name!r}", op="Drawing.save",
-                at=user_source(), fix="use .svg or .html",
+                fix="use .svg or .html",
             )  # fmt: skip
         if path.suffix == ".svg" and len(self.svgs) > 1:
             raise GraphError(
-                "two pictures do not fit one SVG file", op="Drawing.save", at=user_source(),
-                fix="save them as .html",
-            )  # fmt: skip
+                "two pictures do not fit one SVG file", op="Drawing.save", fix="save them as .html"
+            )
         text = (
             self.svg
             if path.suffix == ".svg"
@@ -148,7 +147,7 @@ def _svg(model: Model) -> str:
         from py_mini_racer import MiniRacer
     except ImportError as e:
         raise GraphError(
-            "drawing needs a JavaScript engine for the layout", op="graph.draw", at=user_source(),
+            "drawing needs a JavaScript engine for the layout", op="graph.draw",
             fix="pip install 'tvmgraph[draw]', or use `tvmgraph show`, which draws in the browser",
         ) from e  # fmt: skip
     with _lock:

@@ -15,7 +15,6 @@ from tvmgraph.errors import (
     TvmgraphError,
     TypeOrValueError,
     either,
-    user_source,
 )
 
 
@@ -28,7 +27,7 @@ def reject(kind: type[TvmgraphError], op: str, rule: str, fix: str | None = None
         rule: What is wrong.
         fix: What the user may do.
     """
-    raise kind(rule, op=op, at=user_source(), fix=fix)
+    raise kind(rule, op=op, fix=fix)
 
 
 class MetricError(ArgumentError, RuntimeError):
