@@ -194,7 +194,12 @@ def explanation(name: str, where: str = "") -> tuple[str, str] | None:
 
 
 def reason(name: str, where: str = "") -> str | None:
-    """Returns why a name of MindSpore is not here, or None; see :func:`explanation`."""
+    """Returns why a name of MindSpore is not here, or None; see :func:`explanation`.
+
+    Args:
+        name: The name.
+        where: The module that lacks it, below ``tvmgraph``.
+    """
     found = explanation(name, where)
     return None if found is None else found[0]
 
@@ -226,7 +231,11 @@ def not_found(
 
 
 def stands_at(instruction: str) -> bool:
-    """Whether the user's code is executing a bytecode instruction."""
+    """Whether the user's code is executing a bytecode instruction.
+
+    Args:
+        instruction: Its name in :mod:`dis`, such as ``"IMPORT_NAME"``.
+    """
     frame = user_frame()
     if frame is None or frame.f_lasti < 0:
         return False
@@ -238,7 +247,12 @@ class AbsentFinder:
 
     @staticmethod
     def find_spec(name: str, path: object = None, target: object = None) -> None:
-        """Raises :class:`NotFoundImportError` where the user imports a module that has a reason."""
+        """Raises :class:`NotFoundImportError` where the user imports a module that has a reason.
+
+        Args:
+            name: Full name of the module.
+            path, target: What Python passes to finders; not used.
+        """
         where, _, leaf = name.rpartition(".")
         if where.partition(".")[0] == "tvmgraph" and stands_at("IMPORT_NAME"):
             below = where.removeprefix("tvmgraph").removeprefix(".")

@@ -8,17 +8,27 @@ from tvmgraph.compat.composite import HyperMap
 from tvmgraph.core.op import F
 from tvmgraph.core.parameter import Parameter
 from tvmgraph.core.tensor import Tensor
-from tvmgraph.errors import ArgumentError, user_source
+from tvmgraph.errors import ArgumentError
 from tvmgraph.nn import Cell
 
 
 def gradient_accumulation_op(step: Any, cumulative_grad: Parameter, grad: Tensor) -> Tensor:
-    """Adds a part of a gradient to a sum and returns the sum."""
+    """Adds a part of a gradient to a sum and returns the sum.
+
+    Args:
+        step: Number of steps, by which the gradient is divided.
+        cumulative_grad: The sum, which is written.
+        grad: The gradient, of the same shape.
+    """
     return F.assign_add(cumulative_grad, F.cast(grad / step, cumulative_grad.dtype))
 
 
 def gradient_clear_op(cumulative_grad: object) -> Tensor:
-    """Makes a sum of gradients zero and returns it."""
+    """Makes a sum of gradients zero and returns it.
+
+    Args:
+        cumulative_grad: The sum, a parameter that is written.
+    """
     return F.assign(cumulative_grad, F.zeros_like(cumulative_grad))
 
 
@@ -38,8 +48,8 @@ class GradientAccumulation(Cell):
         if isinstance(max_accumulation_step, bool) or max_accumulation_step < 1:
             raise ArgumentError(
                 f"max_accumulation_step must be at least 1, not {max_accumulation_step!r}",
-                op="GradientAccumulation", at=user_source(),
-            )  # fmt: skip
+                op="GradientAccumulation",
+            )
         self._max_accumulation_step = max_accumulation_step
         self.optimizer = optimizer
         self.hyper_map = HyperMap()
@@ -74,7 +84,7 @@ class AutoBoost:
         if level != "O0":
             raise ArgumentError(
                 f"level {level!r} freezes layers and merges normalizations, which is not offered",
-                op="AutoBoost", at=user_source(), fix="use 'O0'; amp and recompute save time",
+                op="AutoBoost", fix="use 'O0'; amp and recompute save time",
             )  # fmt: skip
         self.level = level
         self.boost_config = boost_config_dict or {}
@@ -82,11 +92,20 @@ class AutoBoost:
     def network_auto_process_train(
         self, network: object, optimizer: object
     ) -> tuple[object, object]:
-        """Returns a network and its optimizer for training."""
+        """Returns a network and its optimizer for training.
+
+        Args:
+            network: The network.
+            optimizer: The optimizer.
+        """
         return network, optimizer
 
     def network_auto_process_eval(self, network: object) -> object:
-        """Returns a network for evaluation."""
+        """Returns a network for evaluation.
+
+        Args:
+            network: The network.
+        """
         return network
 
 

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable
 from enum import IntEnum
 from typing import NoReturn, TypeVar
 
-from tvmgraph.errors import ArgumentError, DTypeError, TvmgraphError, user_source
+from tvmgraph.errors import ArgumentError, DTypeError, TvmgraphError
 
 R = TypeVar("R")
 
@@ -45,7 +45,7 @@ T = TypeVar("T")
 def _reject(
     kind: type[TvmgraphError], name: str | None, op: str | None, rule: str, value: object
 ) -> NoReturn:
-    raise kind(f"{name or 'the value'} must be {rule}", op=op, got=repr(value), at=user_source())
+    raise kind(f"{name or 'the value'} must be {rule}", op=op, got=repr(value))
 
 
 def _related(
@@ -63,6 +63,12 @@ def check_is_number(
 ) -> T:
     """Returns an ``int`` or ``float``.
 
+    Args:
+        value: The value that is checked.
+        kind: ``int`` or ``float``.
+        arg_name: Name of the argument in messages.
+        prim_name: Name of what was called in messages.
+
     Raises:
         DTypeError: if it is something else; ``bool`` is no number here.
     """
@@ -77,6 +83,15 @@ def check(
 ) -> T:  # fmt: skip
     """Returns a value that stands in a relation to another one.
 
+    Args:
+        arg_name: Name of the argument in messages.
+        value: The value that is checked.
+        value_name: What the limit is called in messages.
+        limit: What the value is compared with.
+        rel: The relation.
+        prim_name: Name of what was called in messages.
+        excp_cls: Class of the error.
+
     Raises:
         ArgumentError: if it does not; a DTypeError where ``excp_cls`` is a TypeError.
     """
@@ -86,6 +101,13 @@ def check(
 
 def check_number(arg_name: str, value: T, limit: object, rel: Rel, prim_name: str | None) -> T:
     """Returns a number that stands in a relation to a limit.
+
+    Args:
+        arg_name: Name of the argument in messages.
+        value: The value that is checked.
+        limit: What the value is compared with.
+        rel: The relation.
+        prim_name: Name of what was called in messages.
 
     Raises:
         ArgumentError: if it does not.
@@ -155,26 +177,50 @@ check_positive_float_sequence = functools.partial(_each, one=check_positive_floa
 
 
 def check_is_int(value: object, arg_name: str | None = None, prim_name: str | None = None) -> int:
-    """Returns an integer; see :func:`check_is_number`."""
+    """Returns an integer; see :func:`check_is_number`.
+
+    Args:
+        value: The value that is checked.
+        arg_name: Name of the argument in messages.
+        prim_name: Name of what was called in messages.
+    """
     return check_is_number(value, int, arg_name, prim_name)
 
 
 def check_is_float(
     value: object, arg_name: str | None = None, prim_name: str | None = None
 ) -> float:
-    """Returns a float; see :func:`check_is_number`."""
+    """Returns a float; see :func:`check_is_number`.
+
+    Args:
+        value: The value that is checked.
+        arg_name: Name of the argument in messages.
+        prim_name: Name of what was called in messages.
+    """
     return check_is_number(value, float, arg_name, prim_name)
 
 
 def check_equal_int(
     value: object, limit: int, arg_name: str | None = None, prim_name: str | None = None
 ) -> int:
-    """Returns an integer that equals another one; see :func:`check_int`."""
+    """Returns an integer that equals another one; see :func:`check_int`.
+
+    Args:
+        value: The value that is checked.
+        limit: What the value must equal.
+        arg_name: Name of the argument in messages.
+        prim_name: Name of what was called in messages.
+    """
     return _compared(value, limit, EQ, arg_name, prim_name, kind=int)
 
 
 def check_bool(value: object, arg_name: str | None = None, prim_name: str | None = None) -> bool:
     """Returns a ``bool``.
+
+    Args:
+        value: The value that is checked.
+        arg_name: Name of the argument in messages.
+        prim_name: Name of what was called in messages.
 
     Raises:
         DTypeError: if it is something else.
@@ -190,6 +236,12 @@ def check_string(
 ) -> str:  # fmt: skip
     """Returns a string that is one of several.
 
+    Args:
+        value: The value that is checked.
+        valid_values: The strings that are accepted.
+        arg_name: Name of the argument in messages.
+        prim_name: Name of what was called in messages.
+
     Raises:
         ArgumentError: if it is not.
     """
@@ -200,7 +252,13 @@ def check_string(
 
 
 def check_isinstance(arg_name: str, value: T, classes: type | Iterable[type]) -> T:
-    """Returns an instance of one of some classes; see :func:`check_value_type`."""
+    """Returns an instance of one of some classes; see :func:`check_value_type`.
+
+    Args:
+        arg_name: Name of the argument in messages.
+        value: The value that is checked.
+        classes: A class or several.
+    """
     return check_value_type(arg_name, value, classes)
 
 
@@ -208,6 +266,12 @@ def check_value_type(
     arg_name: str, value: T, valid_types: type | Iterable[type], prim_name: str | None = None
 ) -> T:
     """Returns a value of one of some types; ``bool`` counts only where it is one of them.
+
+    Args:
+        arg_name: Name of the argument in messages.
+        value: The value that is checked.
+        valid_types: A type or several.
+        prim_name: Name of what was called in messages.
 
     Raises:
         DTypeError: if it is of another type.
@@ -225,6 +289,13 @@ def check_subclass(
 ) -> None:  # fmt: skip
     """Accepts a subclass, or dtype, of one of some.
 
+    Args:
+        arg_name: Name of the argument in messages.
+        type_: The class or dtype that is checked.
+        template_types: A class or dtype, or several.
+        prim_name: Name of what was called in messages.
+        addition_error_info: What follows in the message.
+
     Raises:
         DTypeError: if it is something else.
     """
@@ -240,6 +311,12 @@ def check_type_name(
     arg_name: str, arg_type: object, valid_types: object, prim_name: str | None = None
 ) -> object:
     """Returns a type that is one of some.
+
+    Args:
+        arg_name: Name of the argument in messages.
+        arg_type: The type that is checked.
+        valid_types: A type or several.
+        prim_name: Name of what was called in messages.
 
     Raises:
         DTypeError: if it is not.
@@ -276,6 +353,9 @@ def args_type_check(
 
 def check_input_format(input_param: str) -> str:
     """Returns the layout of images, which is ``"NCHW"``.
+
+    Args:
+        input_param: The layout.
 
     Raises:
         ArgumentError: if it is another one.

@@ -13,7 +13,7 @@ from tvmgraph.core.op import F
 from tvmgraph.core.tensor import Tensor, tensor_from_numpy
 from tvmgraph.distributed import engine, functions
 from tvmgraph.distributed.functions import WORLD
-from tvmgraph.errors import ArgumentError, DTypeError, user_source
+from tvmgraph.errors import ArgumentError, DTypeError
 
 
 class CommHandle:
@@ -42,39 +42,84 @@ def _with_handle(found: Tensor, async_op: bool) -> Found:
 def all_reduce(
     tensor: Tensor, op: str = "sum", group: str = WORLD, async_op: bool = False
 ) -> Found:
-    """Returns the reduction of all processes' tensors, and a handle if ``async_op``."""
+    """Returns the reduction of all processes' tensors, and a handle if ``async_op``.
+
+    Args:
+        tensor: Tensor of the same shape in every process.
+        op: The reduction: ``"sum"``, ``"prod"``, ``"max"`` or ``"min"``.
+        group: Name of the group.
+        async_op: Whether a handle follows.
+    """
     return _with_handle(functions.all_reduce(tensor, op, group), async_op)
 
 
 def all_gather_into_tensor(tensor: Tensor, group: str = WORLD, async_op: bool = False) -> Found:
-    """Returns all processes' tensors along the first axis, and a handle if ``async_op``."""
+    """Returns all processes' tensors along the first axis, and a handle if ``async_op``.
+
+    Args:
+        tensor: Tensor [N, ...] of this process.
+        group: Name of the group.
+        async_op: Whether a handle follows.
+    """
     return _with_handle(functions.all_gather(tensor, group), async_op)
 
 
 def reduce_scatter_tensor(
     tensor: Tensor, op: str = "sum", group: str = WORLD, async_op: bool = False
 ) -> Found:
-    """Returns this process's part of the reduction, and a handle if ``async_op``."""
+    """Returns this process's part of the reduction, and a handle if ``async_op``.
+
+    Args:
+        tensor: Tensor [P * N, ...] of P processes.
+        op: The reduction: ``"sum"``, ``"prod"``, ``"max"`` or ``"min"``.
+        group: Name of the group.
+        async_op: Whether a handle follows.
+    """
     return _with_handle(functions.reduce_scatter(tensor, op, group), async_op)
 
 
 def reduce(tensor: Tensor, dst: int, op: str = "sum", group: str = WORLD) -> Tensor:
-    """Returns the reduction in the process ``dst``, the tensor itself in the others."""
+    """Returns the reduction in the process ``dst``, the tensor itself in the others.
+
+    Args:
+        tensor: Tensor of the same shape in every process.
+        dst: Rank of the process, counted in the world.
+        op: The reduction: ``"sum"``, ``"prod"``, ``"max"`` or ``"min"``.
+        group: Name of the group.
+    """
     return functions.reduce(tensor, dst, op, group)
 
 
 def broadcast(tensor: Tensor, src: int = 0, group: str = WORLD) -> Tensor:
-    """Returns the tensor of the process ``src``."""
+    """Returns the tensor of the process ``src``.
+
+    Args:
+        tensor: Tensor of the same shape in every process.
+        src: Rank of the process, counted in the world.
+        group: Name of the group.
+    """
     return functions.broadcast(tensor, src, group)
 
 
 def gather_into_tensor(tensor: Tensor, dst: int = 0, group: str = WORLD) -> Tensor:
-    """Returns all tensors along the first axis in the process ``dst``, zeros in the others."""
+    """Returns all tensors along the first axis in the process ``dst``, zeros in the others.
+
+    Args:
+        tensor: Tensor [N, ...] of this process.
+        dst: Rank of the process, counted in the world.
+        group: Name of the group.
+    """
     return functions.gather(tensor, dst, group)
 
 
 def scatter_tensor(tensor: Tensor, src: int = 0, group: str = WORLD) -> Tensor:
-    """Returns this process's part, along the first axis, of the tensor of ``src``."""
+    """Returns this process's part, along the first axis, of the tensor of ``src``.
+
+    Args:
+        tensor: Tensor [P * N, ...] of P processes; that of ``src`` is split.
+        src: Rank of the process, counted in the world.
+        group: Name of the group.
+    """
     return functions.scatter(tensor, src, group)
 
 
@@ -82,7 +127,14 @@ def all_to_all_with_output_shape(
     output_shape_list: Sequence[Any], input_tensor_list: Sequence[Tensor], group: str | None = None,
     async_op: bool = False,
 ) -> tuple[tuple[Tensor, ...], CommHandle | None]:  # fmt: skip
-    """Sends a tensor to every process and returns those that come, of the given shapes."""
+    """Sends a tensor to every process and returns those that come, of the given shapes.
+
+    Args:
+        output_shape_list: Per process the shape of what it sends, or a tensor of that shape.
+        input_tensor_list: Per process the tensor that it is sent.
+        group: Name of the group.
+        async_op: Whether a handle follows.
+    """
     shapes = [s.shape if isinstance(s, Tensor) else tuple(s) for s in output_shape_list]
     found = functions.uneven(list(input_tensor_list), shapes, group)
     return found, CommHandle() if async_op else None
@@ -93,7 +145,16 @@ def all_to_all_single_with_output_shape(
     input_split_sizes: Sequence[int] | None = None, group: str | None = None,
     async_op: bool = False,
 ) -> Found:  # fmt: skip
-    """Sends parts of the first axis and concatenates what comes; see ``mint.distributed``."""
+    """Sends parts of the first axis and concatenates what comes; see ``mint.distributed``.
+
+    Args:
+        output_shape: Shape of the result, or a tensor of that shape.
+        tensor: What is sent.
+        output_split_sizes: Length of what every process sends, equal ones by default.
+        input_split_sizes: Length of what every process gets, equal ones by default.
+        group: Name of the group.
+        async_op: Whether a handle follows.
+    """
     shape = output_shape.shape if isinstance(output_shape, Tensor) else tuple(output_shape)
     found = split_and_exchange(tensor, shape, output_split_sizes, input_split_sizes, group)
     return _with_handle(found, async_op)
@@ -145,25 +206,53 @@ def all_to_all_v_c(
 
 
 def send(tensor: Tensor, dst: int = 0, group: str = WORLD, tag: int = 0) -> None:
-    """Sends a tensor to the process ``dst`` and waits until it may be changed."""
+    """Sends a tensor to the process ``dst`` and waits until it may be changed.
+
+    Args:
+        tensor: What is sent.
+        dst: Rank of the process, counted in the world.
+        group: Name of the group.
+        tag: Messages of equal tags meet.
+    """
     functions.send(tensor, dst, group, tag).wait()
 
 
 def recv(tensor: Tensor, src: int = 0, group: str = WORLD, tag: int = 0) -> Tensor:
-    """Returns what the process ``src`` sends, of the shape and dtype of ``tensor``."""
+    """Returns what the process ``src`` sends, of the shape and dtype of ``tensor``.
+
+    Args:
+        tensor: Tensor of the shape and dtype of what is sent.
+        src: Rank of the process, counted in the world.
+        group: Name of the group.
+        tag: Messages of equal tags meet.
+    """
     wanted = functions.require_tensor(tensor)
     return functions.receive_tensor(wanted.shape, wanted.dtype, src, tag, group)
 
 
 def isend(tensor: Tensor, dst: int = 0, group: str = WORLD, tag: int = 0) -> CommHandle:
-    """Begins to send a tensor to the process ``dst``; the handle waits for the end."""
+    """Begins to send a tensor to the process ``dst``; the handle waits for the end.
+
+    Args:
+        tensor: What is sent.
+        dst: Rank of the process, counted in the world.
+        group: Name of the group.
+        tag: Messages of equal tags meet.
+    """
     return CommHandle(functions.send(tensor, dst, group, tag))
 
 
 def irecv(
     tensor: Tensor, src: int = 0, group: str = WORLD, tag: int = 0
 ) -> tuple[Tensor, CommHandle]:
-    """Begins to receive from ``src`` into ``tensor``, which holds it after ``handle.wait()``."""
+    """Begins to receive from ``src`` into ``tensor``, which holds it after ``handle.wait()``.
+
+    Args:
+        tensor: Tensor of the shape and dtype of what is sent.
+        src: Rank of the process, counted in the world.
+        group: Name of the group.
+        tag: Messages of equal tags meet.
+    """
     wanted = functions.require_tensor(tensor)
     found, waiting = functions.receive(wanted.shape, wanted.dtype, src, group, tag)
     waiting.done = lambda: tensor.rebind(tensor_from_numpy(found))
@@ -171,7 +260,11 @@ def irecv(
 
 
 def barrier(group: str = WORLD) -> None:
-    """Waits until all processes have come here."""
+    """Waits until all processes have come here.
+
+    Args:
+        group: Name of the group.
+    """
     functions.barrier(group)
 
 
@@ -193,13 +286,15 @@ class P2POp:
     ) -> None:  # fmt: skip
         name = op if isinstance(op, str) else getattr(op, "__name__", "")
         if name not in ("isend", "irecv"):
-            raise ArgumentError(f"op must be 'isend' or 'irecv', not {op!r}", op="P2POp",
-                                at=user_source())  # fmt: skip
+            raise ArgumentError(f"op must be 'isend' or 'irecv', not {op!r}", op="P2POp")
         self.op, self.tensor, self.peer, self.group, self.tag = name, tensor, peer, group, tag
 
 
 def batch_isend_irecv(p2p_op_list: Sequence[P2POp]) -> list[CommHandle]:
     """Begins several messages; returns a list with one handle, which waits for all of them.
+
+    Args:
+        p2p_op_list: The messages.
 
     Raises:
         DTypeError: if it is no list of messages, or an empty one.
@@ -207,7 +302,7 @@ def batch_isend_irecv(p2p_op_list: Sequence[P2POp]) -> list[CommHandle]:
     ops = p2p_op_list if isinstance(p2p_op_list, (list, tuple)) else []
     if not ops or not all(isinstance(p, P2POp) for p in ops):
         raise DTypeError(f"p2p_op_list must hold P2POps, not {p2p_op_list!r}",
-                         op="batch_isend_irecv", at=user_source())  # fmt: skip
+                         op="batch_isend_irecv")  # fmt: skip
     handles = []
     for p in ops:
         if p.op == "isend":

@@ -9,7 +9,7 @@ import importlib
 from typing import Any
 
 from tvmgraph.distributed import engine
-from tvmgraph.errors import ArgumentError, DTypeError, user_source
+from tvmgraph.errors import ArgumentError, DTypeError
 
 HCCL_WORLD_COMM_GROUP = "hccl_world_group"
 NCCL_WORLD_COMM_GROUP = "nccl_world_group"
@@ -36,8 +36,8 @@ def init(backend_name: str | None = None) -> None:
     if not isinstance(backend_name, (str, type(None))):
         raise DTypeError(
             f"backend_name must be a string or None, not {type(backend_name).__name__}",
-            op="communication.init", at=user_source(),
-        )  # fmt: skip
+            op="communication.init",
+        )
     engine.world()
     GlobalComm.INITED = True
 
@@ -64,48 +64,71 @@ def create_group(group: str, rank_ids: list[int], options: object = None) -> Non
     if isinstance(rank_ids, int) or engine.world().rank not in tuple(rank_ids):
         raise ArgumentError(
             f"rank_ids must have this process, {engine.world().rank}, not {rank_ids}",
-            op="create_group", at=user_source(), fix="call it in the processes of the group only",
+            op="create_group", fix="call it in the processes of the group only",
         )  # fmt: skip
     engine.make_group(group, rank_ids)
 
 
 def destroy_group(group: str) -> None:
-    """Forgets a group that :func:`create_group` made."""
+    """Forgets a group that :func:`create_group` made.
+
+    Args:
+        group: Name of the group; that of all processes stays.
+    """
     engine.get_group(group)
     if group not in engine.WORLD_NAMES:
         engine.world().groups.pop(group)
 
 
 def get_rank(group: str = HCCL_WORLD_COMM_GROUP) -> int:
-    """Returns the number of this process in a group."""
+    """Returns the number of this process in a group.
+
+    Args:
+        group: Name of the group.
+    """
     return engine.get_group(group).rank
 
 
 def get_local_rank(group: str = HCCL_WORLD_COMM_GROUP) -> int:
-    """Returns the number of this process among those of its machine."""
+    """Returns the number of this process among those of its machine.
+
+    Args:
+        group: Name of the group.
+    """
     engine.get_group(group)
     return engine.world().local_rank
 
 
 def get_group_size(group: str = HCCL_WORLD_COMM_GROUP) -> int:
-    """Returns how many processes a group has."""
+    """Returns how many processes a group has.
+
+    Args:
+        group: Name of the group.
+    """
     return engine.get_group(group).size
 
 
 def get_local_rank_size(group: str = HCCL_WORLD_COMM_GROUP) -> int:
-    """Returns how many processes this machine has."""
+    """Returns how many processes this machine has.
+
+    Args:
+        group: Name of the group.
+    """
     engine.get_group(group)
     return engine.world().local_size
 
 
 def _require_int(value: object, name: str) -> None:
     if isinstance(value, bool) or not isinstance(value, int):
-        raise DTypeError(f"{name} must be an int, not {type(value).__name__}", op="communication",
-                         at=user_source())  # fmt: skip
+        raise DTypeError(f"{name} must be an int, not {type(value).__name__}", op="communication")
 
 
 def get_world_rank_from_group_rank(group: str, group_rank_id: int) -> int:
     """Returns the number among all processes of a group's member.
+
+    Args:
+        group: Name of the group.
+        group_rank_id: Rank of the member in the group.
 
     Raises:
         ArgumentError: if it has no such member.
@@ -114,12 +137,16 @@ def get_world_rank_from_group_rank(group: str, group_rank_id: int) -> int:
     _require_int(group_rank_id, "group_rank_id")
     if group_rank_id not in range(len(ranks)):
         raise ArgumentError(f"the group {group!r} has no member {group_rank_id}",
-                            op="communication", at=user_source())  # fmt: skip
+                            op="communication")  # fmt: skip
     return ranks[group_rank_id]
 
 
 def get_group_rank_from_world_rank(world_rank_id: int, group: str) -> int:
     """Returns the number in a group of one of all processes.
+
+    Args:
+        world_rank_id: Rank of the process in the world.
+        group: Name of the group.
 
     Raises:
         ArgumentError: if it is not in the group.
@@ -128,17 +155,25 @@ def get_group_rank_from_world_rank(world_rank_id: int, group: str) -> int:
     _require_int(world_rank_id, "world_rank_id")
     if world_rank_id not in ranks:
         raise ArgumentError(f"rank {world_rank_id} is not in the group {group!r}",
-                            op="communication", at=user_source())  # fmt: skip
+                            op="communication")  # fmt: skip
     return ranks.index(world_rank_id)
 
 
 def get_process_group_ranks(group: str = HCCL_WORLD_COMM_GROUP) -> list[int]:
-    """Returns the numbers in the world of a group's members."""
+    """Returns the numbers in the world of a group's members.
+
+    Args:
+        group: Name of the group.
+    """
     return list(engine.get_group(group).ranks)
 
 
 def get_comm_name(group: str = HCCL_WORLD_COMM_GROUP) -> str:
-    """Returns what the communicator of a group is called."""
+    """Returns what the communicator of a group is called.
+
+    Args:
+        group: Name of the group.
+    """
     return engine.get_group(group).name
 
 

@@ -23,7 +23,6 @@ from tvmgraph.errors import (
     NotFoundError,
     ShapeError,
     either,
-    user_source,
 )
 
 __all__ = ["HyperMap", "Map", "MultitypeFuncGraph", "Partial", "partial"]
@@ -87,9 +86,8 @@ class MultitypeFuncGraph:
     def __init__(self, name: str, read_value: bool = False) -> None:
         if not isinstance(name, str):
             raise DTypeError(
-                f"name must be a str, not {type(name).__name__}",
-                op="ops.MultitypeFuncGraph", at=user_source(),
-            )  # fmt: skip
+                f"name must be a str, not {type(name).__name__}", op="ops.MultitypeFuncGraph"
+            )
         self.name = name
         self.read_value = read_value
         self.entries: list[
@@ -123,7 +121,7 @@ class MultitypeFuncGraph:
         known = ", ".join(f"({', '.join(names)})" for names, _, _ in self.entries)
         raise either(DTypeError, ValueError)(
             "no implementation takes these argument types", op=self.name,
-            got=", ".join(type(a).__name__ for a in args), at=user_source(),
+            got=", ".join(type(a).__name__ for a in args),
             fix=f"register one; there are {known or 'none'}",
         )  # fmt: skip
 
@@ -135,9 +133,8 @@ class _Mapper(Shown):
     def __init__(self, ops: Callable[..., object] | None = None, reverse: bool = False) -> None:
         if ops is not None and not callable(ops):
             raise DTypeError(
-                f"ops must be callable, not {type(ops).__name__}",
-                op=f"ops.{type(self).__name__}", at=user_source(),
-            )  # fmt: skip
+                f"ops must be callable, not {type(ops).__name__}", op=f"ops.{type(self).__name__}"
+            )
         self.ops = ops
         self.reverse = reverse
 
@@ -146,18 +143,16 @@ class _Mapper(Shown):
             return self.ops, args
         if not args or not callable(args[0]):
             raise DTypeError(
-                "the first argument must be the function to map",
-                op=f"ops.{type(self).__name__}", at=user_source(),
-            )  # fmt: skip
+                "the first argument must be the function to map", op=f"ops.{type(self).__name__}"
+            )
         return args[0], args[1:]
 
     def _zip(self, sequences: tuple[Any, ...]) -> list[tuple[object, ...]]:
         lengths = [len(s) for s in sequences]
         if len(set(lengths)) > 1:
             raise ShapeError(
-                f"the sequences have different lengths {lengths}",
-                op=f"ops.{type(self).__name__}", at=user_source(),
-            )  # fmt: skip
+                f"the sequences have different lengths {lengths}", op=f"ops.{type(self).__name__}"
+            )
         rows = list(zip(*sequences))
         return rows[::-1] if self.reverse else rows
 
@@ -227,9 +222,8 @@ def partial(fn: Callable[..., object], *args: object, **kwargs: object) -> Calla
     """
     if not callable(fn):
         raise ArgumentError(
-            "the first argument must be callable", op="ops.partial", got=repr(fn)[:80],
-            at=user_source(),
-        )  # fmt: skip
+            "the first argument must be callable", op="ops.partial", got=repr(fn)[:80]
+        )
     return functools.partial(fn, *args, **kwargs)
 
 

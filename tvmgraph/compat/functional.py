@@ -17,7 +17,11 @@ tuple_len = list_len = len
 
 
 def scalar_to_array(input_x: object) -> Tensor:
-    """Returns a number as a 0-d tensor."""
+    """Returns a number as a 0-d tensor.
+
+    Args:
+        input_x: A bool, an int or a float.
+    """
     return F.scalar_to_tensor(input_x, None)
 
 
@@ -25,6 +29,9 @@ def identity(x: object) -> object:
     """Returns what it is given: a tensor as a value of its own, anything else itself.
 
     Programs that train on one device have it in place of the sum over devices, of all gradients.
+
+    Args:
+        x: Any object.
     """
     if isinstance(x, Tensor):
         return F.identity(x)
@@ -49,7 +56,11 @@ def __getattr__(name: str) -> Any:
 
 
 def is_sequence_value_unknown(sequence: object) -> bool:
-    """Whether a shape is not known yet; here every function that runs knows its shapes."""
+    """Whether a shape is not known yet; here every function that runs knows its shapes.
+
+    Args:
+        sequence: The shape.
+    """
     return False
 
 

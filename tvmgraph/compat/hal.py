@@ -36,29 +36,52 @@ def _is_cpu(device_target: str | None) -> bool:
 
 
 def get_arch_list(device_target: str | None = None) -> list[str] | None:
-    """Returns the GPU architectures that code can be made for; None for the CPU."""
+    """Returns the GPU architectures that code can be made for; None for the CPU.
+
+    Args:
+        device_target: ``"CPU"`` or ``"GPU"``; GPUs by default.
+    """
     return None if _is_cpu(device_target) else device_memory.get_arch_list()
 
 
 def get_device_capability(
     device_id: int = 0, device_target: str | None = None
 ) -> tuple[int, int] | None:
-    """Returns the compute capability of a GPU, such as ``(9, 0)``; None for the CPU."""
+    """Returns the compute capability of a GPU, such as ``(9, 0)``; None for the CPU.
+
+    Args:
+        device_id: Number of the GPU.
+        device_target: ``"CPU"`` or ``"GPU"``; GPUs by default.
+    """
     return None if _is_cpu(device_target) else device_memory.get_device_capability(device_id)
 
 
 def get_device_name(device_id: int = 0, device_target: str | None = None) -> str:
-    """Returns the product name of a GPU; ``"CPU"`` for the CPU."""
+    """Returns the product name of a GPU; ``"CPU"`` for the CPU.
+
+    Args:
+        device_id: Number of the GPU.
+        device_target: ``"CPU"`` or ``"GPU"``; GPUs by default.
+    """
     return "CPU" if _is_cpu(device_target) else device_memory.get_device_name(device_id)
 
 
 def get_device_properties(device_id: int = 0, device_target: str | None = None) -> Any:
-    """Returns what is known about a GPU; None for the CPU."""
+    """Returns what is known about a GPU; None for the CPU.
+
+    Args:
+        device_id: Number of the GPU.
+        device_target: ``"CPU"`` or ``"GPU"``; GPUs by default.
+    """
     return None if _is_cpu(device_target) else device_memory.get_device_properties(device_id)
 
 
 def is_initialized(device_target: str = "GPU") -> bool:
-    """Whether a kind of device was used by this process."""
+    """Whether a kind of device was used by this process.
+
+    Args:
+        device_target: ``"CPU"`` or ``"GPU"``; GPUs by default.
+    """
     from tvmgraph.runtime import cuda
 
     return device_target.upper() == "CPU" or cuda.devices.cache_info().currsize > 0

@@ -219,13 +219,23 @@ def as_package(path: str, *rooms: str) -> tuple[list[str], Callable[[str], objec
 
 
 def find(parent: str, name: str) -> ModuleType | None:
-    """Returns the module of a path, for packages that are asked for ``parent.name``."""
+    """Returns the module of a path, for packages that are asked for ``parent.name``.
+
+    Args:
+        parent: The package, such as ``tvmgraph.nn``.
+        name: Name of the module in it.
+    """
     path = f"{parent}.{name}".removeprefix("tvmgraph.")
     return sys.modules[f"tvmgraph.{path}"] if path in PATHS else None
 
 
 def look(parent: str, name: str, known: Iterable[str]) -> ModuleType:
     """Returns the module of a path, for a package that lacks a name.
+
+    Args:
+        parent: The package, such as ``tvmgraph.nn``.
+        name: The name that it lacks.
+        known: The names that it has.
 
     Raises:
         NotFoundError: when there is none; it says why (see :func:`.absent.not_found`).

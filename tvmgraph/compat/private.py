@@ -19,7 +19,7 @@ from tvmgraph.compat.parallel import ParallelMode
 from tvmgraph.core.op import F
 from tvmgraph.core.rules import broadcast_shapes
 from tvmgraph.core.tensor import Tensor
-from tvmgraph.errors import CaptureError, DTypeError, either, user_source
+from tvmgraph.errors import CaptureError, DTypeError, either
 from tvmgraph.jit import jit
 from tvmgraph.jit.function import JitFunction
 from tvmgraph.nn.cell import Cell
@@ -79,6 +79,14 @@ def get_broadcast_shape(
 ) -> list[object]:
     """Returns the shape that two shapes broadcast to.
 
+    Args:
+        x_shape: The one shape.
+        y_shape: The other shape.
+        prim_name: Name of what was called in messages.
+        shape_type: Kept for MindSpore programs.
+        arg_name1: Name of the one argument in messages.
+        arg_name2: Name of the other one.
+
     Raises:
         ShapeError: if they do not.
     """
@@ -129,7 +137,11 @@ def _set_multi_subgraphs(multi_subgraph: bool = True) -> None:
 
 
 def set_cur_net(net: Cell) -> None:
-    """Takes the network that MindSpore's callbacks save; here they are given it in every call."""
+    """Takes the network that MindSpore's callbacks save; here they are given it in every call.
+
+    Args:
+        net: The network.
+    """
 
 
 #: What a transform of one's own says of a picture that is not Pillow's.
@@ -137,26 +149,36 @@ augment_error_message = "img must be a Pillow image, not {}; use Decode() or ToP
 
 
 def is_pil(img: object) -> bool:
-    """Returns whether a picture is Pillow's."""
+    """Returns whether a picture is Pillow's.
+
+    Args:
+        img: Any object.
+    """
     return isinstance(img, importlib.import_module("PIL.Image").Image)
 
 
 def is_numpy(img: object) -> bool:
-    """Returns whether a picture is an array of NumPy."""
+    """Returns whether a picture is an array of NumPy.
+
+    Args:
+        img: Any object.
+    """
     return isinstance(img, np.ndarray)
 
 
 def hwc_to_chw(img: np.ndarray) -> np.ndarray:
     """Returns a picture with its channels first; one without channels stays as it is.
 
+    Args:
+        img: The picture [H, W, C] or [H, W].
+
     Raises:
         DTypeError: if it is no array of two or three axes.
     """
     if not is_numpy(img) or img.ndim not in (2, 3):
         raise DTypeError(
-            "img must be an array of 2 or 3 axes", op="hwc_to_chw", got=repr(type(img)),
-            at=user_source(),
-        )  # fmt: skip
+            "img must be an array of 2 or 3 axes", op="hwc_to_chw", got=repr(type(img))
+        )
     return img if img.ndim == 2 else img.transpose(2, 0, 1).copy()
 
 
@@ -266,7 +288,7 @@ class _Function:
             if count != len(args):
                 raise either(DTypeError, RuntimeError)(
                     f"Function backward return a wrong number of gradients: {count} for "
-                    f"{len(args)} inputs", op=f"{cls.__name__}.backward", at=user_source(),
+                    f"{len(args)} inputs", op=f"{cls.__name__}.backward",
                 )  # fmt: skip
             return found
 
@@ -344,7 +366,12 @@ class auto_parallel_context:  # noqa: N801  (MindSpore's name)
         return 1
 
     def set_all_reduce_fusion_split_indices(self, indices: object, group: str = "") -> None:
-        """Takes which gradients MindSpore sends together, which changes no result."""
+        """Takes which gradients MindSpore sends together, which changes no result.
+
+        Args:
+            indices: Where gradients are split.
+            group: Name of the group of processes.
+        """
 
 
 class _PynativeExecutor:

@@ -19,13 +19,18 @@ from tvmgraph.errors import (
     ShapeError,
     TvmgraphError,
     either,
-    user_source,
 )
 
 
 def refuse(kind: type[TvmgraphError], op: str, rule: str) -> NoReturn:
-    """Raises an error of a function."""
-    raise kind(rule, op=op, at=user_source())
+    """Raises an error of a function.
+
+    Args:
+        kind: Class of the error.
+        op: Name of the function.
+        rule: What is wrong.
+    """
+    raise kind(rule, op=op)
 
 
 def _checked(
@@ -76,11 +81,19 @@ class SparseMatrix:
         return tuple(self)  # pyright: ignore[reportArgumentType]
 
     def with_values(self, values: Tensor) -> Self:
-        """Returns a matrix with other values in the same places."""
+        """Returns a matrix with other values in the same places.
+
+        Args:
+            values: As many values as there are.
+        """
         return self._replace(values=values)  # pyright: ignore
 
     def astype(self, dtype: DTypeLike) -> Self:
-        """Returns the matrix with values of another type."""
+        """Returns the matrix with values of another type.
+
+        Args:
+            dtype: The type.
+        """
         return self.with_values(F.cast(self.values, dtype))
 
     def abs(self) -> Self:
@@ -88,7 +101,11 @@ class SparseMatrix:
         return self.with_values(F.abs(self.values))
 
     def dense_at(self, dense: object) -> Tensor:
-        """Returns the elements of a dense matrix, row, column or number in the stored places."""
+        """Returns the elements of a dense matrix, row, column or number in the stored places.
+
+        Args:
+            dense: A tensor that can be broadcast to the shape of the matrix, or a number.
+        """
         if not isinstance(dense, Tensor):
             return F.full_like(self.values, dense)
         places = self.to_coo().indices  # pyright: ignore
@@ -283,7 +300,11 @@ class CSRTensor(SparseMatrix, _Csr):
         return first.add(second).to_csr()
 
     def mm(self, matrix: Tensor | SparseMatrix) -> Tensor | CSRTensor:
-        """Returns the product with a dense matrix [columns, K]; with a sparse one it is sparse."""
+        """Returns the product with a dense matrix [columns, K]; with a sparse one it is sparse.
+
+        Args:
+            matrix: The other matrix.
+        """
         if isinstance(matrix, SparseMatrix):
             return dense_to_sparse_csr(self._product(matrix.to_dense()))
         return self._product(matrix)
@@ -296,14 +317,22 @@ class CSRTensor(SparseMatrix, _Csr):
         return row_sums(parts, self.rows(), self.shape[0])
 
     def mv(self, dense_vector: Tensor) -> Tensor:
-        """Returns the product with a dense vector [columns, 1]."""
+        """Returns the product with a dense vector [columns, 1].
+
+        Args:
+            dense_vector: The vector.
+        """
         if dense_vector.ndim != 2 or dense_vector.shape[1] != 1:
             rule = f"a vector [{self.shape[1]}, 1] is needed, not {dense_vector.shape}"
             refuse(ShapeError, "CSRTensor.mv", rule)
         return self._product(dense_vector)
 
     def sum(self, axis: int) -> Tensor:
-        """Returns the sums of rows [rows, 1] (axis 1) or columns [1, columns] (axis 0)."""
+        """Returns the sums of rows [rows, 1] (axis 1) or columns [1, columns] (axis 0).
+
+        Args:
+            axis: The axis that is added up; negative ones count from the end.
+        """
         if axis not in (-2, -1, 0, 1):
             refuse(ArgumentError, "CSRTensor.sum", f"axis must be 0 or 1, not {axis!r}")
         along = axis % 2
@@ -326,13 +355,23 @@ def _same(a: SparseMatrix, b: object) -> None:
 
 
 def flat_places(coo: COOTensor) -> Tensor:
-    """Returns the number of every value's place, row after row."""
+    """Returns the number of every value's place, row after row.
+
+    Args:
+        coo: The matrix.
+    """
     indices = F.cast(coo.indices, dtypes.int64)
     return indices[:, 0] * coo.shape[1] + indices[:, 1]
 
 
 def row_sums(parts: Tensor, places: Tensor, count: int) -> Tensor:
-    """Adds up rows [N, K] that belong to one place of ``count``."""
+    """Adds up rows [N, K] that belong to one place of ``count``.
+
+    Args:
+        parts: The rows.
+        places: The place of every row [N].
+        count: Number of places.
+    """
     return F.unsorted_segment_sum(parts, F.cast(places, dtypes.int32), count)
 
 

@@ -23,7 +23,7 @@ from tvmgraph.core.guard import guard
 from tvmgraph.core.guard import guard_module as _guard_module
 from tvmgraph.core.op import F
 from tvmgraph.core.random import Generator
-from tvmgraph.errors import ArgumentError, DTypeError, NotFoundError, user_source
+from tvmgraph.errors import ArgumentError, DTypeError, NotFoundError
 
 __all__ = [
     "Primitive", "PrimitiveWithCheck", "PrimitiveWithInfer", "constexpr", "prim_arg_register",
@@ -62,45 +62,80 @@ class Primitive:
             taken = inspect.signature(built).parameters
             return built(**{k: v for k, v in self.attrs.items() if k in taken})(*args)
         raise NotFoundError(
-            f"{self!r} has no implementation", op=self.name, at=user_source(),
+            f"{self!r} has no implementation", op=self.name,
             fix="derive a class and define __call__, or use one of the classes in tvmgraph.ops",
         )  # fmt: skip
 
     def add_prim_attr(self, name: str, value: object) -> Primitive:
-        """Keeps ``value`` as an attribute called ``name`` and returns the operator."""
+        """Keeps ``value`` as an attribute called ``name`` and returns the operator.
+
+        Args:
+            name: Name of the attribute.
+            value: Its value.
+        """
         self.attrs[name] = value
         setattr(self, name, value)
         return self
 
     def del_prim_attr(self, name: str) -> Primitive:
-        """Removes an attribute and returns the operator."""
+        """Removes an attribute and returns the operator.
+
+        Args:
+            name: Name of the attribute; one that does not exist is no error.
+        """
         self.attrs.pop(name, None)
         self.__dict__.pop(name, None)
         return self
 
     def init_prim_io_names(self, inputs: list[str], outputs: list[str]) -> None:
-        """Names the inputs and outputs; kept for programs that ask for them."""
+        """Names the inputs and outputs; kept for programs that ask for them.
+
+        Args:
+            inputs: Names of the inputs.
+            outputs: Names of the outputs.
+        """
         self.add_prim_attr("input_names", inputs)
         self.add_prim_attr("output_names", outputs)
 
     def set_device(self, device_target: str) -> Primitive:
-        """Kept for MindSpore programs; operators run where their operands are."""
+        """Kept for MindSpore programs; operators run where their operands are.
+
+        Args:
+            device_target: Name of a device.
+        """
         return self.add_prim_attr("primitive_target", device_target)
 
     def set_stage(self, stage: int) -> Primitive:
-        """Kept for MindSpore programs; there are no pipeline stages."""
+        """Kept for MindSpore programs; there are no pipeline stages.
+
+        Args:
+            stage: Number of the stage.
+        """
         return self.add_prim_attr("stage", stage)
 
     def place(self, role: str, rank_id: int) -> Primitive:
-        """Kept for MindSpore programs; operators run in the process that calls them."""
+        """Kept for MindSpore programs; operators run in the process that calls them.
+
+        Args:
+            role: Role of the process.
+            rank_id: Rank of the process.
+        """
         return self.add_prim_attr("place_role", role).add_prim_attr("place_rank", rank_id)
 
     def recompute(self, mode: bool = True) -> Primitive:
-        """Kept for MindSpore programs; what a derivative computes again, its plan decides."""
+        """Kept for MindSpore programs; what a derivative computes again, its plan decides.
+
+        Args:
+            mode: Whether it should be computed again.
+        """
         return self.add_prim_attr("recompute_mode", mode)
 
     def set_prim_instance_name(self, name: str) -> Primitive:
-        """Gives this instance a name of its own and returns it."""
+        """Gives this instance a name of its own and returns it.
+
+        Args:
+            name: The name.
+        """
         self.instance_name = name
         return self
 
@@ -229,19 +264,14 @@ def _checked(op: str, name: str, kind: Any, value: Any) -> object:
     got = f"{name}={value!r}"
     if not holds(value):
         raise DTypeError(
-            f"{name} must be {expected}, not {type(value).__name__}",
-            op=f"ops.{op}", got=got, at=user_source(),
-        )  # fmt: skip
+            f"{name} must be {expected}, not {type(value).__name__}", op=f"ops.{op}", got=got
+        )
     if isinstance(kind, tuple) and value.lower() not in map(str.lower, kind):
         words = " or ".join(repr(k) for k in kind)
-        raise ArgumentError(
-            f"{name} must be {words}, not {value!r}", op=f"ops.{op}", got=got, at=user_source()
-        )
+        raise ArgumentError(f"{name} must be {words}, not {value!r}", op=f"ops.{op}", got=got)
     items = value if isinstance(value, (tuple, list)) else (value,)
     if kind == "positive" and any(v < 1 for v in items):
-        raise ArgumentError(
-            f"{name} must be at least 1, not {value!r}", op=f"ops.{op}", got=got, at=user_source()
-        )
+        raise ArgumentError(f"{name} must be at least 1, not {value!r}", op=f"ops.{op}", got=got)
     return tuple(value) if isinstance(value, list) else value
 
 
@@ -279,7 +309,11 @@ def parse_rows(text: str) -> dict[str, tuple[str, str, str, str]]:
 
 
 def functions_of(expression: str) -> list[str]:
-    """Returns the operator functions that a row's expression calls."""
+    """Returns the operator functions that a row's expression calls.
+
+    Args:
+        expression: The last column of a row.
+    """
     return re.findall(r"\bF\.(\w+)", expression)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NoReturn
 
-from tvmgraph.errors import DeviceError, user_source
+from tvmgraph.errors import DeviceError
 
 
 def refuse(name: str, processors: str, instead: str) -> NoReturn:
@@ -18,9 +18,7 @@ def refuse(name: str, processors: str, instead: str) -> NoReturn:
     Raises:
         DeviceError: always.
     """
-    raise DeviceError(
-        f"ops.{name} runs on {processors} only", op=name, at=user_source(), fix=f"call {instead}"
-    )
+    raise DeviceError(f"ops.{name} runs on {processors} only", op=name, fix=f"call {instead}")
 
 
 def float_status(name: str) -> NoReturn:

@@ -14,7 +14,7 @@ from tvmgraph.core.arguments import AxisLike, DTypeLike, PerAxis
 from tvmgraph.core.op import F
 from tvmgraph.core.tensor import Tensor, tensor_from_numpy
 from tvmgraph.dtypes import float32
-from tvmgraph.errors import ArgumentError, ShapeError, user_source
+from tvmgraph.errors import ArgumentError, ShapeError
 from tvmgraph.ops.common.window import resolve_padding, spatial_of
 from tvmgraph.ops.image.interpolate import resize as resampled
 
@@ -40,13 +40,26 @@ def conv2d(
     x: Tensor, weight: Tensor, out_channel: int, kernel_size: PerAxis, pad_mode: str, pad: object,
     stride: PerAxis, dilation: PerAxis, group: int, data_format: str,
 ) -> Tensor:  # fmt: skip
-    """Convolves images in either layout."""
+    """Convolves images in either layout.
+
+    Args:
+        x: Images [N, C, H, W] or [N, H, W, C].
+        weight: Kernels [O, C / group, h, w] or [O, h, w, C / group].
+        out_channel: Number O of output channels.
+        kernel_size: Height and width of the kernels.
+        pad_mode: ``"valid"``, ``"same"`` or ``"pad"``.
+        pad: Padding where the mode is ``"pad"``.
+        stride: Steps of the window, one number or one per axis.
+        dilation: Distance of a window's elements, one number or one per axis.
+        group: Into how many groups channels are split.
+        data_format: ``"NCHW"`` or ``"NHWC"``.
+    """
     if data_format == "NHWC":
         x, weight = _channels_first(x), _channels_first(weight)
     if weight.shape[0] != out_channel or weight.shape[2:] != _pair(kernel_size):
         raise ShapeError(
             f"the weight must have {out_channel} output channels and kernel {_pair(kernel_size)}",
-            op="ops.Conv2D", got=f"weight={weight.type}", at=user_source(),
+            op="ops.Conv2D", got=f"weight={weight.type}",
         )  # fmt: skip
     y = F.conv2d(x, weight, None, _pair(stride), pad_mode.lower(), pad, _pair(dilation), group)
     return _channels_last(y) if data_format == "NHWC" else y
@@ -56,7 +69,18 @@ def conv2d_input_grad(
     dout: Tensor, weight: Tensor, input_size: object, pad_mode: str, pad: object, stride: PerAxis,
     dilation: PerAxis, group: int,
 ) -> Tensor:  # fmt: skip
-    """Transposed convolution to images of shape ``input_size``: ``[N, C, H, W]``."""
+    """Transposed convolution to images of shape ``input_size``: ``[N, C, H, W]``.
+
+    Args:
+        dout: Gradient of the convolution's result [N, O, H', W'].
+        weight: Kernels [O, C / group, h, w].
+        input_size: Shape of the images.
+        pad_mode: ``"valid"``, ``"same"`` or ``"pad"``.
+        pad: Padding where the mode is ``"pad"``.
+        stride: Steps of the window, one number or one per axis.
+        dilation: Distance of a window's elements, one number or one per axis.
+        group: Into how many groups channels are split.
+    """
     size = ints(input_size)
     kernel, step, gap = weight.shape[2:], _pair(stride), _pair(dilation)
     target = F.zeros(size, dout.dtype)
@@ -73,7 +97,16 @@ def conv2d_input_grad(
 def depthwise_conv2d(
     x: Tensor, weight: Tensor, pad_mode: str, pad: object, stride: PerAxis, dilation: PerAxis
 ) -> Tensor:
-    """Convolves every channel on its own; weight is ``[multiplier, C, H, W]``."""
+    """Convolves every channel on its own; weight is ``[multiplier, C, H, W]``.
+
+    Args:
+        x: Images [N, C, H, W].
+        weight: Kernels.
+        pad_mode: ``"valid"``, ``"same"`` or ``"pad"``.
+        pad: Padding where the mode is ``"pad"``.
+        stride: Steps of the window, one number or one per axis.
+        dilation: Distance of a window's elements, one number or one per axis.
+    """
     multiplier, channels, *kernel = weight.shape
     weight = F.reshape(F.transpose(weight, (1, 0, 2, 3)), (multiplier * channels, 1, *kernel))
     mode = pad_mode.lower()
@@ -81,7 +114,15 @@ def depthwise_conv2d(
 
 
 def im2col(x: Tensor, ksizes: object, strides: PerAxis, dilations: object, pads: object) -> Tensor:
-    """Lays windows out as ``[N, C, window, position]``."""
+    """Lays windows out as ``[N, C, window, position]``.
+
+    Args:
+        x: Images [N, C, H, W].
+        ksizes: Height and width of the window.
+        strides: Steps of the window.
+        dilations: Distance of a window's elements.
+        pads: Zeros on every side.
+    """
     cols = F.unfold(x, ksizes, dilations, pads, strides)
     window = math.prod(_pair(ksizes))
     return F.reshape(cols, (x.shape[0], x.shape[1], window, -1))
@@ -98,21 +139,45 @@ def pool(
     pad_mode: str,
     data_format: str,
 ) -> Tensor:
-    """Pools images in either layout."""
+    """Pools images in either layout.
+
+    Args:
+        fn: The function ``fn(x, kernel, stride, pad_mode)``.
+        x: Images [N, C, H, W] or [N, H, W, C].
+        kernel: Size of the window, one number or one per axis.
+        stride: Steps of the window, one number or one per axis.
+        pad_mode: ``"valid"``, ``"same"`` or ``"pad"``.
+        data_format: ``"NCHW"`` or ``"NHWC"``.
+    """
     if data_format == "NHWC":
         return _channels_last(fn(_channels_first(x), _pair(kernel), _pair(stride), pad_mode))
     return fn(x, _pair(kernel), _pair(stride), pad_mode)
 
 
 def max_pool(x: Tensor, kernel: Any, stride: Any, pad_mode: str, pad: Any = 0) -> Tensor:
-    """Maximum pooling over any number of spatial axes."""
+    """Maximum pooling over any number of spatial axes.
+
+    Args:
+        x: Tensor [N, C, ...].
+        kernel: Size of the window, one number per axis.
+        stride: Steps of the window, one number per axis.
+        pad_mode: ``"valid"``, ``"same"`` or ``"pad"``.
+        pad: Padding where the mode is ``"pad"``.
+    """
     ones = (1,) * len(kernel)
     pairs = resolve_padding(pad_mode.lower(), pad, x, kernel, stride, ones, "MaxPool")
     return F.max_pool(x, kernel=kernel, stride=stride, padding=pairs, dilation=ones)
 
 
 def avg_pool(x: Tensor, kernel: Any, stride: Any, pad_mode: str) -> Tensor:
-    """Average pooling; padding does not count."""
+    """Average pooling; padding does not count.
+
+    Args:
+        x: Tensor [N, C, ...].
+        kernel: Size of the window, one number per axis.
+        stride: Steps of the window, one number per axis.
+        pad_mode: ``"valid"``, ``"same"`` or ``"pad"``.
+    """
     pairs = resolve_padding(pad_mode.lower(), 0, x, kernel, stride, (1,) * len(kernel), "AvgPool")
     average = getattr(F, f"avg_pool{len(kernel)}d")
     if not any(lo or hi for lo, hi in pairs):
@@ -126,7 +191,18 @@ def avg_pool3d(
     x: Tensor, kernel: object, stride: PerAxis, pad_mode: str, pad: object, ceil_mode: bool,
     count_include_pad: bool, divisor_override: int,
 ) -> Tensor:  # fmt: skip
-    """Average pooling of volumes."""
+    """Average pooling of volumes.
+
+    Args:
+        x: Volumes [N, C, D, H, W].
+        kernel: Size of the window, one number or one per axis.
+        stride: Steps of the window, one number or one per axis.
+        pad_mode: ``"valid"``, ``"same"`` or ``"pad"``.
+        pad: Padding where the mode is ``"pad"``.
+        ceil_mode: Whether a window that is cut off at the end counts.
+        count_include_pad: Whether padding counts in the divisor.
+        divisor_override: The divisor, unless 0.
+    """
     kernel, stride = _pair(kernel, 3), _pair(stride, 3)
     if pad_mode.lower() == "same":
         return avg_pool(x, kernel, stride, pad_mode)
@@ -136,7 +212,16 @@ def avg_pool3d(
 def max_pool3d(
     x: Tensor, kernel: object, stride: PerAxis, pad_mode: str, pad: object, ceil_mode: bool | None
 ) -> Tensor:
-    """Maximum pooling of volumes."""
+    """Maximum pooling of volumes.
+
+    Args:
+        x: Volumes [N, C, D, H, W].
+        kernel: Size of the window, one number or one per axis.
+        stride: Steps of the window, one number or one per axis.
+        pad_mode: ``"valid"``, ``"same"`` or ``"pad"``.
+        pad: Padding where the mode is ``"pad"``.
+        ceil_mode: Whether a window that is cut off at the end counts.
+    """
     kernel, stride = _pair(kernel, 3), _pair(stride, 3)
     if ceil_mode:
         return F.max_pool3d(x, kernel, stride, pad, 1, True)
@@ -152,7 +237,17 @@ def max_pool_argmax(
     ceil_mode: bool,
     dtype: DTypeLike,
 ) -> tuple[Tensor, Tensor]:
-    """Maximum pooling with the position of every maximum in its image."""
+    """Maximum pooling with the position of every maximum in its image.
+
+    Args:
+        x: Images [N, C, H, W].
+        kernel: Size of the window, one number or one per axis.
+        stride: Steps of the window, one number or one per axis.
+        pads: Cells on every side that are never the maximum.
+        dilation: Distance of a window's elements, one number or one per axis.
+        ceil_mode: Whether a window that is cut off at the end counts.
+        dtype: dtype of the positions.
+    """
     y, index = F.max_pool2d(x, kernel, stride, pads, dilation, True, ceil_mode)
     return y, F.cast(index, dtype)
 
@@ -167,6 +262,17 @@ def batch_norm(
     """Normalises channels; returns the result, then batch mean and variance twice.
 
     In inference the statistics are not computed and those four are zero.
+
+    Args:
+        x: Tensor [N, C, ...], or [N, ..., C].
+        scale: Factor per channel [C].
+        bias: What is added per channel [C].
+        mean: Running mean [C].
+        variance: Running variance [C].
+        is_training: Whether the statistics are those of the batch.
+        epsilon: What is added to the variance.
+        momentum: Share of the batch in the running statistics.
+        data_format: ``"NCHW"`` or ``"NHWC"``.
     """
     if data_format == "NHWC":
         y, *rest = batch_norm(
@@ -186,8 +292,18 @@ def layer_norm(
     x: Tensor, gamma: Tensor, beta: Tensor, begin_norm_axis: int, begin_params_axis: int,
     epsilon: float,
 ) -> tuple[Tensor, Tensor, Tensor]:  # fmt: skip
-    """Normalises the last axes; returns the result, and mean and variance, which are float32 and
-    without gradients."""
+    """Normalises the last axes; returns the result, and mean and variance.
+
+    These are float32 and have no gradients.
+
+    Args:
+        x: Tensor of any shape.
+        gamma: Factors, of the shape of the axes from ``begin_params_axis`` on.
+        beta: What is added, of the same shape.
+        begin_norm_axis: The first axis that is normalised.
+        begin_params_axis: The first axis of the parameters.
+        epsilon: What is added to the variance.
+    """
     first = rules.normalize_axis(begin_norm_axis, x.ndim, "begin_norm_axis")
     params = rules.normalize_axis(begin_params_axis, x.ndim, "begin_params_axis")
     axes = tuple(range(first, x.ndim))
@@ -204,7 +320,13 @@ def layer_norm(
 
 
 def l2_normalize(x: Tensor, axis: AxisLike, epsilon: float) -> Tensor:
-    """Divides by the Euclidean norm over ``axis``."""
+    """Divides by the Euclidean norm over ``axis``.
+
+    Args:
+        x: Tensor of any shape.
+        axis: Axis or axes.
+        epsilon: The squared norm at least.
+    """
     return F.mul(x, F.rsqrt(F.maximum(F.sum(F.square(x), axis, True), epsilon)))
 
 
@@ -215,12 +337,19 @@ def resize(image: Tensor, size: object, mode: str, align_corners: bool, half_pix
     """Resizes images ``[N, C, H, W]``.
 
     Without ``align_corners`` and ``half_pixel_centers`` output pixel i samples position i·in/out.
+
+    Args:
+        image: Images [N, C, H, W].
+        size: Height and width of the result.
+        mode: ``"nearest"``, ``"bilinear"`` or ``"bicubic"``.
+        align_corners: Whether the centres of the corner pixels coincide.
+        half_pixel: Whether pixel centres lie at half numbers.
     """
     pair = ints(size)
     if image.ndim != 4 or not isinstance(pair, tuple) or len(pair) != 2:
         raise ShapeError("an image of 4 axes and a size of 2 numbers are needed",
-                         op=f"ops.Resize{mode.capitalize()}", got=f"{image.type}, size={pair}",
-                         at=user_source())  # fmt: skip
+                         op=f"ops.Resize{mode.capitalize()}",
+                         got=f"{image.type}, size={pair}")  # fmt: skip
     height, width = pair
     if mode == "bilinear" and not (align_corners or half_pixel):
         rows = _linear_weights(image.shape[2], height, image)
@@ -232,7 +361,7 @@ def resize(image: Tensor, size: object, mode: str, align_corners: bool, half_pix
         return F.gather(F.gather(image, rows, 2), columns, 3)
     if mode == "bicubic" and align_corners and half_pixel:
         raise ArgumentError("align_corners and half_pixel_centers exclude each other",
-                            op="ops.ResizeBicubic", at=user_source())  # fmt: skip
+                            op="ops.ResizeBicubic")  # fmt: skip
     if mode == "bicubic" and not (align_corners or half_pixel):
         return resampled(
             image,

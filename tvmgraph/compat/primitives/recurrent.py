@@ -6,7 +6,7 @@ import itertools
 
 from tvmgraph.core.op import F
 from tvmgraph.core.tensor import Tensor
-from tvmgraph.errors import ShapeError, user_source
+from tvmgraph.errors import ShapeError
 
 
 def lstm(
@@ -33,8 +33,7 @@ def lstm(
     sizes = [gates * n for n in (*widths, *[units] * count)] + [gates] * count * has_bias
     edges = [0, *itertools.accumulate(sizes)]
     if flat.shape[0] < edges[-1]:
-        raise ShapeError(f"these sizes need {edges[-1]} weights", op="ops.LSTM",
-                         got=f"w={w.type}", at=user_source())  # fmt: skip
+        raise ShapeError(f"these sizes need {edges[-1]} weights", op="ops.LSTM", got=f"w={w.type}")
     parts = [flat[a:b] for a, b in itertools.pairwise(edges)]
     lasts: list[tuple[Tensor, ...]] = []
     for layer in range(layers):

@@ -21,7 +21,11 @@ Parts = tuple[Tensor, Tensor, Tensor, Tensor, Tensor]
 
 
 def sizes(shape: object) -> tuple[int, ...]:
-    """Returns a shape that is a tensor, a tuple or a list."""
+    """Returns a shape that is a tensor, a tuple or a list.
+
+    Args:
+        shape: The shape.
+    """
     return tuple(int(v) for v in (shape.tolist() if isinstance(shape, Tensor) else shape))  # pyright: ignore
 
 
@@ -33,7 +37,12 @@ def _flat(places: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
 def union(
     one: Triple, other: Triple, combine: Callable[[Tensor, Tensor], Tensor]
 ) -> tuple[np.ndarray, Tensor]:
-    """Returns the places of two matrices in order, and their values combined; none is 0."""
+    """Returns the places of two matrices in order, and their values combined; none is 0.
+
+    Args:
+        one, other: A matrix by the places of its values.
+        combine: The function of both values of a place.
+    """
     shape = sizes(one[2])
     flat = [_flat(m[0].asnumpy(), shape) for m in (one, other)]
     known, where = np.unique(np.concatenate(flat), return_inverse=True)
@@ -45,7 +54,12 @@ def union(
 
 
 def sparse_add(one: Triple, other: Triple, least: Tensor) -> Triple:
-    """Adds; sums nearer to 0 than ``least`` are left out."""
+    """Adds; sums nearer to 0 than ``least`` are left out.
+
+    Args:
+        one, other: A matrix by the places of its values.
+        least: Tensor of one number.
+    """
     places, values = union(one, other, F.add)
     kept = np.flatnonzero(np.abs(values.asnumpy()) >= least.asnumpy())
     return (
@@ -56,30 +70,59 @@ def sparse_add(one: Triple, other: Triple, least: Tensor) -> Triple:
 def sparse_extreme(
     one: Triple, other: Triple, choose: Callable[[Tensor, Tensor], Tensor]
 ) -> tuple[Tensor, Tensor]:
-    """Returns the greater or the smaller values; what one matrix lacks counts as 0."""
+    """Returns the greater or the smaller values; what one matrix lacks counts as 0.
+
+    Args:
+        one, other: A matrix by the places of its values.
+        choose: ``ops.maximum`` or ``ops.minimum``.
+    """
     places, values = union(one, other, choose)
     return F.cast(Tensor(places), one[0].dtype), values
 
 
 def beside_dense(indices: Tensor, shape: Tensor, dense: Tensor) -> Tensor:
-    """Returns the elements of a dense tensor, broadcast to ``shape``, at places of a matrix."""
+    """Returns the elements of a dense tensor, broadcast to ``shape``, at places of a matrix.
+
+    Args:
+        indices: Places [N, D].
+        shape: Shape of the matrix, a tensor [D] of integers.
+        dense: Tensor of a shape that can be broadcast to that of the matrix.
+    """
     return F.gather_nd(F.broadcast_to(dense, sizes(shape)), indices)
 
 
 def sparse_product(indices: Tensor, values: Tensor, shape: Tensor, dense: Tensor) -> Tensor:
-    """Multiplies a matrix by a dense one."""
+    """Multiplies a matrix by a dense one.
+
+    Args:
+        indices: Places [N, D].
+        values: Values [N].
+        shape: Shape of the matrix, a tensor [D] of integers.
+        dense: Matrix [columns, K].
+    """
     taken = F.gather(dense, indices[:, 1], 0) * F.expand_dims(values, -1)
     return F.unsorted_segment_sum(taken, indices[:, 0], sizes(shape)[0])
 
 
 def sparse_reorder(indices: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
-    """Sorts by rows, then by columns."""
+    """Sorts by rows, then by columns.
+
+    Args:
+        indices: Places [N, D].
+        values: Values [N].
+    """
     order = Tensor(np.lexsort(indices.asnumpy().T[::-1]))
     return F.gather(indices, order, 0), F.gather(values, order, 0)
 
 
 def sparse_reshape(indices: Tensor, shape: Tensor, new_shape: Tensor) -> tuple[Tensor, Tensor]:
-    """Returns the places in another shape, in which one size may be -1, and that shape."""
+    """Returns the places in another shape, in which one size may be -1, and that shape.
+
+    Args:
+        indices: Places [N, D].
+        shape: Shape of the matrix, a tensor [D] of integers.
+        new_shape: The other shape, a tensor of integers.
+    """
     before, after = sizes(shape), list(sizes(new_shape))
     if -1 in after:
         after[after.index(-1)] = math.prod(before) // -math.prod(after)
@@ -91,7 +134,15 @@ def sparse_reshape(indices: Tensor, shape: Tensor, new_shape: Tensor) -> tuple[T
 def sparse_segment(
     how: str, x: Tensor, indices: Tensor, segment_ids: Tensor, count: Tensor | int | None = None
 ) -> Tensor:
-    """Adds rows of ``x`` per segment; ``"mean"`` and ``"sqrtn"`` divide by their number."""
+    """Adds rows of ``x`` per segment; ``"mean"`` and ``"sqrtn"`` divide by their number.
+
+    Args:
+        how: ``"sum"``, ``"mean"`` or ``"sqrtn"``.
+        x: Rows [M, ...].
+        indices: Numbers of rows of ``x`` [N].
+        segment_ids: The segment of every index [N], ascending.
+        count: Number of segments; by default one more than the last.
+    """
     if count is None:
         ids = segment_ids.asnumpy()
         count = int(ids[-1]) + 1 if len(ids) else 0
@@ -108,7 +159,17 @@ def count_sparse(
     indices: Tensor, values: Tensor, shape: Tensor, weights: Tensor, binary: bool, least: int,
     most: int,
 ) -> Triple:  # fmt: skip
-    """Counts per row how often each value is there, or adds its weights."""
+    """Counts per row how often each value is there, or adds its weights.
+
+    Args:
+        indices: Places [N, 2].
+        values: Integers [N], not negative.
+        shape: Shape of the matrix, a tensor [D] of integers.
+        weights: Weights [N]; an empty tensor counts.
+        binary: Whether it is only said whether a value is there.
+        least: Number of columns at least.
+        most: Values from here on do not count, unless it is negative.
+    """
     numbers, rows = values.asnumpy(), indices.asnumpy()[:, 0]
     within = numbers < most if most >= 0 else np.ones(len(numbers), bool)
     width = max(int(numbers[within].max(initial=-1)) + 1, least)
@@ -126,7 +187,11 @@ def count_sparse(
 
 
 def places_of(parts: Parts) -> np.ndarray:
-    """Returns the places of a matrix in rows, or of a batch of them."""
+    """Returns the places of a matrix in rows, or of a batch of them.
+
+    Args:
+        parts: A matrix in rows, or a batch of them.
+    """
     shape, _, pointers, columns, _ = parts
     *batch, height, _ = sizes(shape)
     lengths = np.diff(pointers.asnumpy().reshape(-1, height + 1), axis=1)
@@ -136,7 +201,14 @@ def places_of(parts: Parts) -> np.ndarray:
 
 
 def rows_of(places: np.ndarray, values: Tensor, shape: Tensor, dtype: DType) -> Parts:
-    """Returns a matrix in rows of sorted places."""
+    """Returns a matrix in rows of sorted places.
+
+    Args:
+        places: The places [N, D], sorted.
+        values: Values [N].
+        shape: Shape of the matrix, a tensor [D] of integers.
+        dtype: dtype of the indices.
+    """
     *batch, height, _ = sizes(shape)
     count = batch[0] if batch else 1
     number = places[:, 0] if batch else np.zeros(len(places), np.int64)
@@ -150,7 +222,11 @@ def rows_of(places: np.ndarray, values: Tensor, shape: Tensor, dtype: DType) -> 
 
 
 def dense_of(parts: Parts) -> Tensor:
-    """Returns the dense matrix."""
+    """Returns the dense matrix.
+
+    Args:
+        parts: A matrix in rows, or a batch of them.
+    """
     empty = F.zeros(sizes(parts[0]), parts[4].dtype)
     return F.tensor_scatter_add(empty, Tensor(places_of(parts)), parts[4])
 
@@ -158,14 +234,27 @@ def dense_of(parts: Parts) -> Tensor:
 def matrix_product(
     parts: Parts, dense: Tensor, turn: bool, turn_dense: bool, turn_result: bool
 ) -> Tensor:
-    """Multiplies a matrix in rows, or a batch, by a dense one; each may be transposed."""
+    """Multiplies a matrix in rows, or a batch, by a dense one; each may be transposed.
+
+    Args:
+        parts: A matrix in rows, or a batch of them.
+        dense: Dense matrix, or a batch of them.
+        turn: Whether the matrix in rows is transposed.
+        turn_dense: Whether the dense one is.
+        turn_result: Whether the product is.
+    """
     y = F.matmul(*(F.swapaxes(m, -1, -2) if t else m
                    for m, t in ((dense_of(parts), turn), (dense, turn_dense))))  # fmt: skip
     return F.swapaxes(y, -1, -2) if turn_result else y
 
 
 def matrix_sum(one: Parts, other: Parts, alpha: Tensor, beta: Tensor) -> Parts:
-    """Returns ``alpha`` times a matrix in rows and ``beta`` times another one."""
+    """Returns ``alpha`` times a matrix in rows and ``beta`` times another one.
+
+    Args:
+        one, other: A matrix in rows.
+        alpha, beta: Tensor of one number.
+    """
     first = Tensor(places_of(one)), one[4] * alpha, one[0]
     second = Tensor(places_of(other)), other[4] * beta, other[0]
     places, values = union(first, second, F.add)
@@ -173,7 +262,11 @@ def matrix_sum(one: Parts, other: Parts, alpha: Tensor, beta: Tensor) -> Parts:
 
 
 def matrix_softmax(parts: Parts) -> Parts:
-    """Softmax over what is there of every row."""
+    """Softmax over what is there of every row.
+
+    Args:
+        parts: A matrix in rows, or a batch of them.
+    """
     _, found = np.unique(places_of(parts)[:, :-1], axis=0, return_inverse=True)
     row, count = Tensor(found.reshape(-1)), int(found.max(initial=-1)) + 1
     greatest = F.gather(F.unsorted_segment_max(parts[4], row, count), row, 0)
@@ -182,7 +275,11 @@ def matrix_softmax(parts: Parts) -> Parts:
 
 
 def matrix_transpose(parts: Parts) -> Parts:
-    """Returns the transposed matrix, or batch."""
+    """Returns the transposed matrix, or batch.
+
+    Args:
+        parts: A matrix in rows, or a batch of them.
+    """
     places = places_of(parts)
     places[:, -2:] = places[:, :-3:-1].copy()
     order = np.lexsort(places.T[::-1])

@@ -12,7 +12,7 @@ from tvmgraph.core.arguments import DTypeLike, PerAxis
 from tvmgraph.core.guard import guard_module as _guard_module
 from tvmgraph.core.parameter import Parameter
 from tvmgraph.core.tensor import Tensor
-from tvmgraph.errors import ArgumentError, user_source
+from tvmgraph.errors import ArgumentError
 
 
 def _parameter(
@@ -70,13 +70,13 @@ class _Conv(nn.Cell):
         if in_channels % groups or out_channels % groups:
             raise ArgumentError(
                 f"groups={groups} must divide in_channels={in_channels} and "
-                f"out_channels={out_channels}", op=f"mint.nn.{self.cls_name}", at=user_source(),
+                f"out_channels={out_channels}", op=f"mint.nn.{self.cls_name}",
             )  # fmt: skip
         modes = {"zeros": None, "reflect": "reflect", "replicate": "replicate",
                  "circular": "circular"}  # fmt: skip
         if padding_mode not in modes:
             raise ArgumentError(f"padding_mode {padding_mode!r} is not known",
-                                op=f"mint.nn.{self.cls_name}", at=user_source(),
+                                op=f"mint.nn.{self.cls_name}",
                                 fix=f"use one of {', '.join(modes)}")  # fmt: skip
         self.padding_mode = modes[padding_mode]
         kernel = _spread(kernel_size, self.axes)
@@ -169,7 +169,7 @@ class Embedding(nn.Cell):
         super().__init__()
         if max_norm is not None or scale_grad_by_freq:
             raise ArgumentError("max_norm and scale_grad_by_freq are not offered",
-                                op="mint.nn.Embedding", at=user_source())  # fmt: skip
+                                op="mint.nn.Embedding")  # fmt: skip
         shape = (num_embeddings, embedding_dim)
         start = initializer("normal" if _weight is None else _weight, shape,
                             dtype or dtypes.float32) * (100 if _weight is None else 1)  # fmt: skip
