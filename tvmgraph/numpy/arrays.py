@@ -23,7 +23,11 @@ def _promoted(arrays: list[Tensor]) -> list[Tensor]:
 
 
 def result_type(*arrays_and_dtypes: object) -> DType:
-    """Returns the dtype to which arrays and dtypes promote."""
+    """Returns the dtype to which arrays and dtypes promote.
+
+    Args:
+        *arrays_and_dtypes: Arrays, numbers and dtypes.
+    """
     kinds = [a if isinstance(a, Tensor) else ops.zeros((1,), dtype=_dtype_of_code(a))
              for a in arrays_and_dtypes]  # fmt: skip
     found = ops.zeros((1,), dtype=kinds[0].dtype)
@@ -46,12 +50,22 @@ def _dtype_of_code(kind: Any) -> DType:
 
 
 def promote_types(type1: object, type2: object) -> DType:
-    """Returns the dtype to which two dtypes promote."""
+    """Returns the dtype to which two dtypes promote.
+
+    Args:
+        type1: A dtype, or its name.
+        type2: Another one.
+    """
     return result_type(type1, type2)
 
 
 def concatenate(arrays: object, axis: int | None = 0) -> Tensor:
-    """Joins arrays along ``axis``; None flattens them first."""
+    """Joins arrays along ``axis``; None flattens them first.
+
+    Args:
+        arrays: A sequence of arrays, or one array, whose slices are joined.
+        axis: The axis.
+    """
     parts = _promoted(arrays_of(arrays))
     if axis is None:
         return ops.concat([ops.ravel(p) for p in parts])
@@ -59,34 +73,61 @@ def concatenate(arrays: object, axis: int | None = 0) -> Tensor:
 
 
 def stack(arrays: object, axis: int = 0) -> Tensor:
-    """Joins arrays of one shape along a new axis."""
+    """Joins arrays of one shape along a new axis.
+
+    Args:
+        arrays: A sequence of arrays, or one array, whose slices are joined.
+        axis: The axis.
+    """
     return ops.stack(_promoted(arrays_of(arrays)), axis)
 
 
 def append(arr: object, values: object, axis: int | None = None) -> Tensor:
-    """Joins ``values`` to the end of an array, both flattened unless an axis is given."""
+    """Joins ``values`` to the end of an array, both flattened unless an axis is given.
+
+    Args:
+        arr: An array, of any shape.
+        values: An array; with an axis of the same sizes but for that axis.
+        axis: The axis.
+    """
     return concatenate((arr, values), axis)
 
 
 def column_stack(tup: object) -> Tensor:
-    """Joins vectors as the columns of a matrix."""
+    """Joins vectors as the columns of a matrix.
+
+    Args:
+        tup: Vectors of one length, and matrices of as many rows.
+    """
     parts = arrays_of(tup)
     return concatenate([p if p.ndim > 1 else ops.reshape(p, (-1, 1)) for p in parts], 1)
 
 
 def vstack(tup: Sequence[object]) -> Tensor:
-    """Joins arrays row by row."""
+    """Joins arrays row by row.
+
+    Args:
+        tup: Arrays.
+    """
     return concatenate(_as_list(atleast_2d(*tup)), 0)
 
 
 def hstack(tup: Sequence[object]) -> Tensor:
-    """Joins arrays along the second axis, vectors along their only one."""
+    """Joins arrays along the second axis, vectors along their only one.
+
+    Args:
+        tup: Arrays.
+    """
     parts = _as_list(atleast_1d(*tup))
     return concatenate(parts, 0 if parts[0].ndim == 1 else 1)
 
 
 def dstack(tup: Sequence[object]) -> Tensor:
-    """Joins arrays along the third axis."""
+    """Joins arrays along the third axis.
+
+    Args:
+        tup: Arrays.
+    """
     return concatenate(_as_list(atleast_3d(*tup)), 2)
 
 
@@ -102,17 +143,29 @@ def _at_least(
 
 
 def atleast_1d(*arys: object) -> Tensor | list[Tensor]:
-    """Returns arrays of at least one axis."""
+    """Returns arrays of at least one axis.
+
+    Args:
+        *arys: Arrays, or one.
+    """
     return _at_least(arys, lambda a: a if a.ndim else ops.reshape(a, (1,)))
 
 
 def atleast_2d(*arys: object) -> Tensor | list[Tensor]:
-    """Returns arrays of at least two axes; a vector becomes a row."""
+    """Returns arrays of at least two axes; a vector becomes a row.
+
+    Args:
+        *arys: Arrays, or one.
+    """
     return _at_least(arys, lambda a: a if a.ndim > 1 else ops.reshape(a, (1, -1)))
 
 
 def atleast_3d(*arys: object) -> Tensor | list[Tensor]:
-    """Returns arrays of at least three axes; a vector lies along the second."""
+    """Returns arrays of at least three axes; a vector lies along the second.
+
+    Args:
+        *arys: Arrays, or one.
+    """
 
     def shaped(a: Tensor) -> Tensor:
         if a.ndim > 2:
@@ -123,12 +176,22 @@ def atleast_3d(*arys: object) -> Tensor | list[Tensor]:
 
 
 def broadcast_arrays(*args: object) -> list[Tensor]:
-    """Returns the arrays in their common shape."""
+    """Returns the arrays in their common shape.
+
+    Args:
+        *args: Arrays of shapes that broadcast.
+    """
     return helpers.ops_broadcast(*arrays_of(args))
 
 
 def where(condition: object, x: Any = None, y: Any = None) -> Tensor:
-    """Returns elements of ``x`` where the condition holds and of ``y`` elsewhere."""
+    """Returns elements of ``x`` where the condition holds and of ``y`` elsewhere.
+
+    Args:
+        condition: Bools.
+        x: An array or a number; all three broadcast. Without both, the places of True are returned.
+        y: An array or a number.
+    """
     x, y = _promoted([array_of(x), array_of(y)])
     return ops.where(ops.cast(array_of(condition), helpers.dtype_of("bool")), x, y)
 
@@ -160,14 +223,26 @@ def _inside(indices: Tensor, size: int, mode: str) -> Tensor:
 
 
 def choose(a: object, choices: object, mode: str = "clip") -> Tensor:
-    """Returns for each element of ``a`` that of the choice it names."""
+    """Returns for each element of ``a`` that of the choice it names.
+
+    Args:
+        a: Integers, of any shape.
+        choices: Arrays, of shapes that broadcast with that of ``a``.
+        mode: What is done with integers outside: ``"clip"``, ``"wrap"`` or ``"raise"``.
+    """
     parts = helpers.ops_broadcast(array_of(a), *arrays_of(choices))
     picked = _inside(parts[0], len(parts) - 1, mode)
     return ops.gather_elements(ops.stack(_promoted(parts[1:])), 0, ops.expand_dims(picked, 0))[0]
 
 
 def select(condlist: object, choicelist: object, default: object = 0) -> Tensor:
-    """Returns the elements of the first choice whose condition holds, else ``default``."""
+    """Returns the elements of the first choice whose condition holds, else ``default``.
+
+    Args:
+        condlist: Arrays of bools.
+        choicelist: As many arrays.
+        default: A number.
+    """
     conditions, choices = arrays_of(condlist), _promoted(arrays_of(choicelist))
     if len(conditions) != len(choices):
         raise ShapeError("as many conditions as choices are needed", at=user_source())
@@ -180,7 +255,15 @@ def select(condlist: object, choicelist: object, default: object = 0) -> Tensor:
 def piecewise(
     x: object, condlist: object, funclist: Sequence[object], *args: object, **kw: object
 ) -> Tensor:
-    """Returns for each element what the function (or number) of its condition gives."""
+    """Returns for each element what the function (or number) of its condition gives.
+
+    Args:
+        x: An array, of any shape.
+        condlist: Arrays of bools, of the shape of ``x``; the last that holds counts.
+        funclist: As many functions or numbers, or one more, for where no condition holds.
+        *args: Arguments of the functions, after ``x``.
+        **kw: Arguments of the functions by name.
+    """
     x, condlist = array_of(x), [condlist] if isinstance(condlist, bool) else condlist
     made = [f(x, *args, **kw) if callable(f) else f for f in funclist]
     parts = [ops.broadcast_to(array_of(m), x.shape) for m in made]
@@ -191,7 +274,15 @@ def piecewise(
 
 def apply_along_axis(func1d: Callable[..., object], axis: int, arr: object, *args: object,
                      **kwargs: object) -> Tensor:  # fmt: skip
-    """Applies a function to each vector along an axis."""
+    """Applies a function to each vector along an axis.
+
+    Args:
+        func1d: A function of a vector.
+        axis: The axis.
+        arr: An array, of any shape.
+        *args: Its other arguments.
+        **kwargs: Its arguments by name.
+    """
     arr = array_of(arr)
     axis = axis_of(axis, arr.ndim)
     rows = ops.moveaxis(arr, axis, -1)
@@ -206,7 +297,13 @@ def apply_along_axis(func1d: Callable[..., object], axis: int, arr: object, *arg
 
 
 def apply_over_axes(func: Callable[..., Tensor], a: object, axes: int | Sequence[int]) -> Tensor:
-    """Applies a function along each of several axes, which stay with one element."""
+    """Applies a function along each of several axes, which stay with one element.
+
+    Args:
+        func: A function ``func(a, axis)``.
+        a: An array, of any shape.
+        axes: Axis or axes.
+    """
     found = array_of(a)
     for axis in (axes,) if isinstance(axes, int) else axes:
         made = func(found, axis=axis)
@@ -215,7 +312,13 @@ def apply_over_axes(func: Callable[..., Tensor], a: object, axes: int | Sequence
 
 
 def array_equal(a1: object, a2: object, equal_nan: bool = False) -> Tensor:
-    """Whether two arrays have one shape and equal elements."""
+    """Whether two arrays have one shape and equal elements.
+
+    Args:
+        a1: An array.
+        a2: Another one.
+        equal_nan: Whether two NaN count as equal.
+    """
     a1, a2 = array_of(a1), array_of(a2)
     if tuple(a1.shape) != tuple(a2.shape):
         return Tensor(False)
@@ -226,12 +329,20 @@ def array_equal(a1: object, a2: object, equal_nan: bool = False) -> Tensor:
 
 
 def array_str(a: Tensor) -> str:
-    """Returns the text of an array."""
+    """Returns the text of an array.
+
+    Args:
+        a: An array, of any shape.
+    """
     return str(a)
 
 
 def isscalar(element: object) -> bool:
-    """Whether ``element`` is a number or a string."""
+    """Whether ``element`` is a number or a string.
+
+    Args:
+        element: Any object.
+    """
     return isinstance(element, (int, float, bool, complex, str))
 
 
@@ -322,7 +433,13 @@ def _pad_block(arr: Tensor, axis: int, count: int, mode: str, after: int, end: o
 
 
 def unravel_index(indices: object, shape: Sequence[int], order: str = "C") -> tuple[Tensor, ...]:
-    """Returns the places along each axis of flat indices into an array of ``shape``."""
+    """Returns the places along each axis of flat indices into an array of ``shape``.
+
+    Args:
+        indices: Integers, of any shape.
+        shape: Shape of the array.
+        order: ``"C"``, the only one.
+    """
     indices = array_of(indices)
     shape = (shape,) if isinstance(shape, int) else tuple(shape)
     total = int(np.prod(shape))
@@ -337,7 +454,14 @@ def unravel_index(indices: object, shape: Sequence[int], order: str = "C") -> tu
 def ravel_multi_index(
     multi_index: object, dims: Sequence[int], mode: str = "clip", order: str = "C"
 ) -> Tensor:
-    """Returns the flat indices of places along each axis of an array of shape ``dims``."""
+    """Returns the flat indices of places along each axis of an array of shape ``dims``.
+
+    Args:
+        multi_index: Integers, one array per axis.
+        dims: Shape of the array.
+        mode: What is done with places outside: ``"clip"``, ``"wrap"`` or ``"raise"``.
+        order: ``"C"``, the only one.
+    """
     dims = (dims,) if isinstance(dims, int) else tuple(dims)
     places = arrays_of(multi_index)
     if len(places) != len(dims):
@@ -350,7 +474,12 @@ def ravel_multi_index(
 
 
 def unique(x: Tensor, return_inverse: bool = False) -> Any:
-    """Returns the elements without repetition, and with ``return_inverse`` where each went."""
+    """Returns the elements without repetition, and with ``return_inverse`` where each went.
+
+    Args:
+        x: An array, of any shape.
+        return_inverse: Whether the place in the result of every element follows.
+    """
     found = ops.unique(ops.ravel(array_of(x)))
     return found if return_inverse else found[0]
 
@@ -360,14 +489,27 @@ def _sorted_unique(x: object) -> Tensor:
 
 
 def setdiff1d(ar1: object, ar2: object, assume_unique: bool = False) -> Tensor:
-    """Returns the elements of the first array that the second lacks."""
+    """Returns the elements of the first array that the second lacks.
+
+    Args:
+        ar1: An array, of any shape.
+        ar2: Another one.
+        assume_unique: Whether neither array repeats an element.
+    """
     first = ops.ravel(array_of(ar1)) if assume_unique else _sorted_unique(ar1)
     return ops.masked_select(first, helpers.contains(first, ar2, True))
 
 
 def intersect1d(ar1: object, ar2: object, assume_unique: bool = False,
                 return_indices: bool = False) -> Any:  # fmt: skip
-    """Returns the sorted elements that two arrays share, and on demand where each has them."""
+    """Returns the sorted elements that two arrays share, and on demand where each has them.
+
+    Args:
+        ar1: An array, of any shape.
+        ar2: Another one.
+        assume_unique: Whether neither array repeats an element.
+        return_indices: Whether the places of the elements in both arrays follow.
+    """
     if not (isinstance(assume_unique, bool) and isinstance(return_indices, bool)):
         raise DTypeError("assume_unique and return_indices must be bools", at=user_source())
     first = ops.ravel(array_of(ar1)) if assume_unique else _sorted_unique(ar1)
@@ -385,7 +527,13 @@ def _first_place(array: Tensor, values: Tensor) -> Tensor:
 
 
 def digitize(x: object, bins: object, right: bool = False) -> Tensor:
-    """Returns the number of the bin in which each element lies; bins rise or fall."""
+    """Returns the number of the bin in which each element lies; bins rise or fall.
+
+    Args:
+        x: An array, of any shape.
+        bins: Edges of the bins [N].
+        right: Whether bins include their right edge instead of the left one.
+    """
     x, edges = helpers.alike(array_of(x), array_of(bins))
     side = "left" if right else "right"
     rising = ops.searchsorted(edges, x, side=side)
@@ -421,7 +569,14 @@ def bincount(
 def histogram_bin_edges(
     a: object, bins: object = 10, range: Any = None, weights: object = None
 ) -> Tensor:
-    """Returns the edges of equal bins between the extremes of ``a``, or in ``range``."""
+    """Returns the edges of equal bins between the extremes of ``a``, or in ``range``.
+
+    Args:
+        a: An array, of any shape.
+        bins: Number of bins, or their edges.
+        range: Lower and upper edge of all bins; by default the extremes.
+        weights: What each element counts, of the same shape; 1 by default.
+    """
     if not isinstance(bins, int):
         return array_of(bins)
     a = ops.cast(ops.ravel(array_of(a)), float32)
@@ -433,6 +588,13 @@ def histogram_bin_edges(
 def histogram(a: object, bins: object = 10, range: object = None, weights: object = None,
               density: bool = False) -> tuple[Tensor, Tensor]:  # fmt: skip
     """Counts the elements in bins; the last bin has both its edges.
+
+    Args:
+        a: An array, of any shape.
+        bins: Number of bins, or their edges.
+        range: Lower and upper edge of all bins; by default the extremes.
+        weights: What each element counts, of the same shape; 1 by default.
+        density: Whether the counts are divided so that they integrate to 1.
 
     Returns:
         Counts (weights where given; with ``density`` their share per unit), and the edges.
@@ -458,7 +620,15 @@ def _bin_of(edges: Tensor, a: Tensor) -> Tensor:
 
 def histogramdd(sample: object, bins: Any = 10, range: Any = None, weights: object = None,
                 density: bool = False) -> tuple[Tensor, list[Tensor]]:  # fmt: skip
-    """Counts points of several coordinates in boxes; see :func:`histogram`."""
+    """Counts points of several coordinates in boxes; see :func:`histogram`.
+
+    Args:
+        sample: Points [N, D], or D arrays of coordinates.
+        bins: Number of bins, or one per coordinate, or their edges.
+        range: Lower and upper edge per coordinate.
+        weights: What each element counts, of the same shape; 1 by default.
+        density: Whether the counts are divided so that they integrate to 1.
+    """
     points = sample if isinstance(sample, Tensor) else stack(sample, -1)
     ndim = points.shape[1]
     bins = [bins] * ndim if isinstance(bins, int) else list(bins)
@@ -488,7 +658,16 @@ def histogram2d(
     weights: object = None,
     density: bool = False,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Counts points of a plane in rectangles; see :func:`histogram`."""
+    """Counts points of a plane in rectangles; see :func:`histogram`.
+
+    Args:
+        x: First coordinates [N].
+        y: Second coordinates [N].
+        bins: Number of bins, or one per coordinate, or their edges.
+        range: Lower and upper edge per coordinate.
+        weights: What each element counts, of the same shape; 1 by default.
+        density: Whether the counts are divided so that they integrate to 1.
+    """
     counts, edges = histogramdd((x, y), bins, range, weights, density)
     return counts, edges[0], edges[1]
 

@@ -18,14 +18,23 @@ NARROW = {"float64": "float32", "int64": "int32", "uint64": "uint32", "complex12
 
 
 def dtype_of(dtype: DTypeLike) -> dtypes.DType:
-    """Returns the dtype that a user's name, Python type or dtype stands for."""
+    """Returns the dtype that a user's name, Python type or dtype stands for.
+
+    Args:
+        dtype: The dtype.
+    """
     words = {"float": "float32", "int": "int32", float: "float32", int: "int32"}
     known = isinstance(dtype, (str, type))
     return dtypes.dtype_of(words.get(dtype, dtype) if known else dtype)
 
 
 def as_dtype(value: Any, dtype: DTypeLike | None) -> Any:
-    """Returns a tensor, or a tuple of them, in the dtype asked for; None leaves it."""
+    """Returns a tensor, or a tuple of them, in the dtype asked for; None leaves it.
+
+    Args:
+        value: A tensor or a tuple of them.
+        dtype: The dtype.
+    """
     if dtype is None:
         return value
     if isinstance(value, tuple):
@@ -62,22 +71,38 @@ def _holds_tensors(value: object) -> bool:
 
 
 def arrays_of(values: Any) -> list[Tensor]:
-    """Returns the tensors of a sequence, or the slices of one tensor along its first axis."""
+    """Returns the tensors of a sequence, or the slices of one tensor along its first axis.
+
+    Args:
+        values: A sequence of arrays, or one array.
+    """
     return [array_of(v) for v in values]
 
 
 def is_float(x: Tensor) -> bool:
-    """Whether ``x`` has a dtype of floats."""
+    """Whether ``x`` has a dtype of floats.
+
+    Args:
+        x: An array.
+    """
     return x.dtype.kind == "f"
 
 
 def floats(x: Tensor) -> Tensor:
-    """Returns ``x`` in float32 unless it holds floats."""
+    """Returns ``x`` in float32 unless it holds floats.
+
+    Args:
+        x: An array.
+    """
     return x if is_float(x) else ops.cast(x, dtypes.float32)
 
 
 def axis_of(axis: int, ndim: int) -> int:
     """Returns an axis counted from the front.
+
+    Args:
+        axis: Axis or axes; negative ones count from the end.
+        ndim: Number of axes of the array.
 
     Raises:
         AxisError: when there is no such axis.
@@ -91,7 +116,12 @@ def axis_of(axis: int, ndim: int) -> int:
 
 
 def axes_of(axis: int | Sequence[int] | None, ndim: int) -> tuple[int, ...]:
-    """Returns axes counted from the front; None stands for all."""
+    """Returns axes counted from the front; None stands for all.
+
+    Args:
+        axis: Axis or axes; negative ones count from the end.
+        ndim: Number of axes of the array.
+    """
     if axis is None:
         return tuple(range(ndim))
     return tuple(axis_of(a, ndim) for a in ((axis,) if isinstance(axis, int) else axis))

@@ -19,7 +19,14 @@ from tvmgraph.numpy.helpers import ops_broadcast
 
 
 def array(obj: object, dtype: DTypeLike | None = None, copy: bool = True, ndmin: int = 0) -> Tensor:
-    """Returns a new array of ``obj`` with at least ``ndmin`` axes; ``copy=False`` shares it."""
+    """Returns a new array of ``obj`` with at least ``ndmin`` axes; ``copy=False`` shares it.
+
+    Args:
+        obj: An array, a number, or nested sequences of both.
+        dtype: The dtype.
+        copy: Whether the elements are copied where it is an array.
+        ndmin: Number of axes at least; new ones come first.
+    """
     found = array_of(obj, dtype)
     if found.ndim < ndmin:
         found = ops.reshape(found, (1,) * (ndmin - found.ndim) + tuple(found.shape))
@@ -27,14 +34,26 @@ def array(obj: object, dtype: DTypeLike | None = None, copy: bool = True, ndmin:
 
 
 def asarray(a: object, dtype: DTypeLike | None = None) -> Tensor:
-    """Returns ``a`` as an array, itself where it is one of that dtype."""
+    """Returns ``a`` as an array, itself where it is one of that dtype.
+
+    Args:
+        a: An array, a number, or nested sequences of both.
+        dtype: The dtype.
+    """
     return array_of(a, dtype)
 
 
 def arange(
     start: object, stop: object = None, step: object = None, dtype: DTypeLike | None = None
 ) -> Tensor:
-    """Returns ``start, start + step, ...`` below ``stop``; int32 or float32 unless told."""
+    """Returns ``start, start + step, ...`` below ``stop``; int32 or float32 unless told.
+
+    Args:
+        start: The first number, or with it alone the end of a range from 0.
+        stop: The end, which is not included.
+        step: The distance of neighbours, 1 by default.
+        dtype: The dtype.
+    """
     start, stop = (0, start) if stop is None else (start, stop)
     step = 1 if step is None else step
     whole = all(isinstance(n, int) for n in (start, stop, step))
@@ -42,37 +61,77 @@ def arange(
 
 
 def zeros(shape: object, dtype: DTypeLike = float32) -> Tensor:
-    """Returns an array of zeros."""
+    """Returns an array of zeros.
+
+    Args:
+        shape: Sizes, an int or a sequence.
+        dtype: The dtype.
+    """
     return filled_with(shape, 0, dtype)
 
 
 def ones(shape: object, dtype: DTypeLike = float32) -> Tensor:
-    """Returns an array of ones."""
+    """Returns an array of ones.
+
+    Args:
+        shape: Sizes, an int or a sequence.
+        dtype: The dtype.
+    """
     return filled_with(shape, 1, dtype)
 
 
 def empty(shape: object, dtype: DTypeLike = float32) -> Tensor:
-    """Returns an array whose elements are to be written; they are zeros."""
+    """Returns an array whose elements are to be written; they are zeros.
+
+    Args:
+        shape: Sizes, an int or a sequence.
+        dtype: The dtype.
+    """
     return filled_with(shape, 0, dtype)
 
 
 def full(shape: object, fill_value: object, dtype: DTypeLike | None = None) -> Tensor:
-    """Returns an array of one value, or of an array that broadcasts to ``shape``."""
+    """Returns an array of one value, or of an array that broadcasts to ``shape``.
+
+    Args:
+        shape: Sizes, an int or a sequence.
+        fill_value: A number or an array.
+        dtype: The dtype.
+    """
     return filled_with(shape, fill_value, dtype)
 
 
 def eye(N: int, M: int | None = None, k: int = 0, dtype: DTypeLike = float32) -> Tensor:  # noqa: N803
-    """Returns a matrix with ones on its ``k``-th diagonal."""
+    """Returns a matrix with ones on its ``k``-th diagonal.
+
+    Args:
+        N: Number of rows.
+        M: Number of columns; ``N`` by default.
+        k: Which diagonal: above the main one if positive, below it if negative.
+        dtype: The dtype.
+    """
     return Tensor(np.eye(N, M, k), dtype_of(dtype))
 
 
 def identity(n: int, dtype: DTypeLike = float32) -> Tensor:
-    """Returns the identity matrix."""
+    """Returns the identity matrix.
+
+    Args:
+        n: Number of rows and columns.
+        dtype: The dtype.
+    """
     return eye(n, dtype=dtype)
 
 
 def tri(N: int, M: int | None = None, k: int = 0, dtype: DTypeLike = float32) -> Tensor:  # noqa: N803
-    """Returns a matrix with ones on and below its ``k``-th diagonal."""
+    """Returns a matrix with ones on and below its ``k``-th diagonal.
+
+    Args:
+        N: Number of rows.
+        M: Number of columns; ``N`` by default.
+        k: Which diagonal: above the main one if positive, below it if negative.
+        dtype: The dtype.
+    """
     return Tensor(np.tri(N, M, k), dtype_of(dtype))
 
 
@@ -116,7 +175,17 @@ def linspace(
 
 def logspace(start: object, stop: object, num: int = 50, endpoint: bool = True, base: float = 10.0,
              dtype: DTypeLike | None = None, axis: int = 0) -> Tensor:  # fmt: skip
-    """Returns ``base ** linspace(start, stop)``."""
+    """Returns ``base ** linspace(start, stop)``.
+
+    Args:
+        start: The first exponent.
+        stop: The last exponent.
+        num: How many numbers.
+        endpoint: Whether ``stop`` is the last number; otherwise the one after it.
+        base: The base.
+        dtype: The dtype.
+        axis: The axis of the result along which the numbers lie, where the ends are arrays.
+    """
     return as_dtype(ops.pow(float(base), linspace(start, stop, num, endpoint, axis=axis)), dtype)
 
 
@@ -128,7 +197,16 @@ def geomspace(
     dtype: DTypeLike | None = None,
     axis: int = 0,
 ) -> Tensor:
-    """Returns ``num`` numbers whose quotients are equal, from ``start`` to ``stop``."""
+    """Returns ``num`` numbers whose quotients are equal, from ``start`` to ``stop``.
+
+    Args:
+        start: The first number.
+        stop: The last number.
+        num: How many numbers.
+        endpoint: Whether ``stop`` is the last number; otherwise the one after it.
+        dtype: The dtype.
+        axis: The axis of the result along which the numbers lie, where the ends are arrays.
+    """
     first, last = _spaced(start, stop)
     root = num - 1 if endpoint else num
     power = linspace(ops.zeros_like(first), ops.full_like(first, root), num, endpoint, axis=axis)
@@ -138,7 +216,13 @@ def geomspace(
 
 
 def vander(x: object, N: int | None = None, increasing: bool = False) -> Tensor:  # noqa: N803
-    """Returns the matrix of powers of a vector, the highest first unless ``increasing``."""
+    """Returns the matrix of powers of a vector, the highest first unless ``increasing``.
+
+    Args:
+        x: A vector [M].
+        N: Number of columns; M by default.
+        increasing: Whether the lowest power comes first.
+    """
     x = array_of(x)
     powers = np.arange(N or x.shape[0])
     powers = Tensor(powers if increasing else powers[::-1].copy(), x.dtype)
@@ -165,14 +249,24 @@ def meshgrid(*xi: object, sparse: bool = False, indexing: str = "xy") -> list[Te
 def indices(
     dimensions: Sequence[int], dtype: DTypeLike = int32, sparse: bool = False
 ) -> list[Tensor]:
-    """Returns the index arrays of a shape, one per axis."""
+    """Returns the index arrays of a shape, one per axis.
+
+    Args:
+        dimensions: The shape.
+        dtype: The dtype.
+        sparse: Whether each array has other axes of size 1.
+    """
     return list(
         meshgrid(*(arange(d, dtype=dtype) for d in dimensions), sparse=sparse, indexing="ij")
     )
 
 
 def ix_(*args: object) -> tuple[Tensor, ...]:
-    """Returns vectors as an open mesh that indexes their product."""
+    """Returns vectors as an open mesh that indexes their product.
+
+    Args:
+        *args: Vectors of integers or bools.
+    """
     return tuple(meshgrid(*args, sparse=True, indexing="ij"))
 
 
@@ -181,22 +275,38 @@ def _window(M: int, values: Callable[[int], np.ndarray]) -> Tensor:  # noqa: N80
 
 
 def bartlett(M: int) -> Tensor:  # noqa: N803
-    """Returns Bartlett's window of ``M`` points."""
+    """Returns Bartlett's window of ``M`` points.
+
+    Args:
+        M: Number of points.
+    """
     return _window(M, np.bartlett)
 
 
 def blackman(M: int) -> Tensor:  # noqa: N803
-    """Returns Blackman's window of ``M`` points."""
+    """Returns Blackman's window of ``M`` points.
+
+    Args:
+        M: Number of points.
+    """
     return _window(M, np.blackman)
 
 
 def hamming(M: int) -> Tensor:  # noqa: N803
-    """Returns Hamming's window of ``M`` points."""
+    """Returns Hamming's window of ``M`` points.
+
+    Args:
+        M: Number of points.
+    """
     return _window(M, np.hamming)
 
 
 def hanning(M: int) -> Tensor:  # noqa: N803
-    """Returns Hann's window of ``M`` points."""
+    """Returns Hann's window of ``M`` points.
+
+    Args:
+        M: Number of points.
+    """
     return _window(M, np.hanning)
 
 
@@ -205,27 +315,54 @@ def _pairs(rows: Sequence[np.ndarray]) -> tuple[Tensor, ...]:
 
 
 def diag_indices(n: int, ndim: int = 2) -> tuple[Tensor, ...]:
-    """Returns the indices of the main diagonal of an array of size ``n`` along each axis."""
+    """Returns the indices of the main diagonal of an array of size ``n`` along each axis.
+
+    Args:
+        n: The size.
+        ndim: Number of axes.
+    """
     return _pairs(np.diag_indices(n, ndim))
 
 
 def tril_indices(n: float, k: float = 0, m: float | None = None) -> tuple[Tensor, ...]:
-    """Returns the indices of the lower triangle of an ``n`` by ``m`` array."""
+    """Returns the indices of the lower triangle of an ``n`` by ``m`` array.
+
+    Args:
+        n: Number of rows.
+        k: Which diagonal: above the main one if positive, below it if negative.
+        m: Number of columns; ``n`` by default.
+    """
     return _pairs(np.tril_indices(n, k, m))  # pyright: ignore[reportArgumentType]
 
 
 def triu_indices(n: float, k: float = 0, m: float | None = None) -> tuple[Tensor, ...]:
-    """Returns the indices of the upper triangle of an ``n`` by ``m`` array."""
+    """Returns the indices of the upper triangle of an ``n`` by ``m`` array.
+
+    Args:
+        n: Number of rows.
+        k: Which diagonal: above the main one if positive, below it if negative.
+        m: Number of columns; ``n`` by default.
+    """
     return _pairs(np.triu_indices(n, k, m))  # pyright: ignore[reportArgumentType]
 
 
 def tril_indices_from(arr: Tensor, k: float = 0) -> tuple[Tensor, ...]:
-    """Returns the indices of the lower triangle of a matrix."""
+    """Returns the indices of the lower triangle of a matrix.
+
+    Args:
+        arr: A matrix.
+        k: Which diagonal: above the main one if positive, below it if negative.
+    """
     return tril_indices(arr.shape[-2], k, arr.shape[-1])
 
 
 def triu_indices_from(arr: Tensor, k: float = 0) -> tuple[Tensor, ...]:
-    """Returns the indices of the upper triangle of a matrix."""
+    """Returns the indices of the upper triangle of a matrix.
+
+    Args:
+        arr: A matrix.
+        k: Which diagonal: above the main one if positive, below it if negative.
+    """
     return triu_indices(arr.shape[-2], k, arr.shape[-1])
 
 
@@ -277,18 +414,35 @@ def _of_kind(dtype: DTypeLike, kind: str) -> DType:
 
 
 def rand(*shape: object, dtype: DTypeLike = float32) -> Tensor:
-    """Returns uniform random numbers between 0 and 1."""
+    """Returns uniform random numbers between 0 and 1.
+
+    Args:
+        *shape: Sizes, one after the other or in one tuple.
+        dtype: The dtype.
+    """
     return as_dtype(ops.rand(_shape(shape) if shape else (1,)), _of_kind(dtype, "f"))
 
 
 def randn(*shape: object, dtype: DTypeLike = float32) -> Tensor:
-    """Returns random numbers of the standard normal distribution."""
+    """Returns random numbers of the standard normal distribution.
+
+    Args:
+        *shape: Sizes, one after the other or in one tuple.
+        dtype: The dtype.
+    """
     return as_dtype(ops.randn(_shape(shape) if shape else (1,)), _of_kind(dtype, "f"))
 
 
 def randint(minval: int, maxval: int | None = None, shape: object = None,
             dtype: DTypeLike = int32) -> Tensor:  # fmt: skip
-    """Returns random integers of ``minval`` to ``maxval - 1``, or below ``minval`` alone."""
+    """Returns random integers of ``minval`` to ``maxval - 1``, or below ``minval`` alone.
+
+    Args:
+        minval: The smallest number, or with it alone the first that is too large.
+        maxval: The first number that is too large.
+        shape: Sizes, an int or a sequence.
+        dtype: The dtype.
+    """
     low, high = (0, minval) if maxval is None else (minval, maxval)
     if low >= high:
         raise ArgumentError(f"no integers from {low} to {high - 1}", at=user_source())

@@ -35,7 +35,16 @@ def extreme(
     initial: object,
     where: object,
 ) -> Tensor:
-    """Returns the largest or smallest elements, of those that ``where`` selects."""
+    """Returns the largest or smallest elements, of those that ``where`` selects.
+
+    Args:
+        reduce: ``ops.amax`` or ``ops.amin``.
+        a: An array, of any shape.
+        axis: Axis or axes; None for all.
+        keepdims: Whether reduced axes stay with size 1.
+        initial: A number that counts as an element, too.
+        where: Bools that broadcast to ``a``; True selects all.
+    """
     if isinstance(where, Tensor):
         a = ops.where(where, a, ops.full_like(a, initial))
     found = reduce(a, axis, keepdims)
@@ -48,7 +57,12 @@ def extreme(
 
 
 def array_equiv(a: Tensor, b: Tensor) -> Tensor:
-    """Whether two arrays are equal after broadcasting; False where they do not broadcast."""
+    """Whether two arrays are equal after broadcasting; False where they do not broadcast.
+
+    Args:
+        a: An array, of any shape.
+        b: Another array.
+    """
     try:
         np.broadcast_shapes(tuple(a.shape), tuple(b.shape))
     except ValueError:
@@ -57,7 +71,11 @@ def array_equiv(a: Tensor, b: Tensor) -> Tensor:
 
 
 def cuts(indices_or_sections: Any) -> int | tuple[int, ...]:
-    """Returns an int or a tuple of ints."""
+    """Returns an int or a tuple of ints.
+
+    Args:
+        indices_or_sections: The number of parts, or the indices before which parts begin.
+    """
     if isinstance(indices_or_sections, int):
         return indices_or_sections
     return tuple(int(i) for i in indices_or_sections)
@@ -65,6 +83,11 @@ def cuts(indices_or_sections: Any) -> int | tuple[int, ...]:
 
 def split(x: Tensor, indices_or_sections: object, axis: int) -> tuple[Tensor, ...]:
     """Cuts ``x`` along ``axis`` into equal parts, or before each of the indices.
+
+    Args:
+        x: An array, of any shape.
+        indices_or_sections: The number of parts, or the indices before which parts begin.
+        axis: The axis.
 
     Raises:
         ShapeError: when the parts would not be equal.
@@ -79,7 +102,15 @@ def split(x: Tensor, indices_or_sections: object, axis: int) -> tuple[Tensor, ..
 
 
 def cross(a: Tensor, b: Tensor, axisa: int, axisb: int, axisc: int, axis: int | None) -> Tensor:
-    """Returns the vector products; vectors of two elements lie in a plane."""
+    """Returns the vector products; vectors of two elements lie in a plane.
+
+    Args:
+        a: Vectors along ``axisa``, of 2 or 3 elements.
+        b: Vectors along ``axisb``; the other axes broadcast.
+        axisa, axisb: The axis of the vectors.
+        axisc: The axis of the vectors in the result.
+        axis: The axis of all three, if it is no None.
+    """
     if axis is not None:
         axisa = axisb = axisc = axis
     a, b = (ops.moveaxis(t, i, -1) for t, i in ((a, axisa), (b, axisb)))
@@ -98,13 +129,24 @@ def _parts(t: Tensor) -> list[Tensor]:
 
 
 def ops_broadcast(*arrays: Tensor) -> list[Tensor]:
-    """Returns the arrays in their common shape."""
+    """Returns the arrays in their common shape.
+
+    Args:
+        *arrays: Arrays of shapes that broadcast.
+    """
     shape = np.broadcast_shapes(*(tuple(a.shape) for a in arrays))
     return [ops.broadcast_to(a, shape) for a in arrays]
 
 
 def scan(run: Callable[..., Tensor], a: Tensor, axis: int | None, dtype: DTypeLike) -> Tensor:
-    """Returns running sums or products; small integers are counted in 32 bits."""
+    """Returns running sums or products; small integers are counted in 32 bits.
+
+    Args:
+        run: ``ops.cumsum`` or ``ops.cumprod``.
+        a: An array, of any shape.
+        axis: The axis; None for the flat array.
+        dtype: dtype of the result.
+    """
     if axis is None:
         a, axis = ops.reshape(a, (-1,)), 0
     if dtype is None:
@@ -122,19 +164,39 @@ def sum(
     keepdims: bool = False,
     initial: object = None,
 ) -> Tensor:
-    """Returns sums, those of integers and bools in int64, unless told another dtype."""
+    """Returns sums, those of integers and bools in int64, unless told another dtype.
+
+    Args:
+        a: An array, of any shape.
+        axis: Axis or axes; None for all.
+        dtype: dtype of the result.
+        keepdims: Whether reduced axes stay with size 1.
+        initial: A number that is added.
+    """
     a = array_of(a)
     found = ops.sum(a, axis, keepdims) if a.ndim else a
     return as_dtype(found if initial is None else ops.add(found, initial), dtype)
 
 
 def filled(a: Tensor, value: float) -> Tensor:
-    """Returns the array with ``value`` where it is NaN."""
+    """Returns the array with ``value`` where it is NaN.
+
+    Args:
+        a: An array, of any shape.
+        value: The number.
+    """
     return ops.where(ops.isnan(a), ops.full_like(a, value), a) if is_float(a) else a
 
 
 def nanvar(a: Tensor, axis: AxisLike, ddof: int, keepdims: bool) -> Tensor:
-    """Returns the variance of what is not NaN."""
+    """Returns the variance of what is not NaN.
+
+    Args:
+        a: An array, of any shape.
+        axis: Axis or axes; None for all.
+        ddof: What is taken from the number of elements in the divisor.
+        keepdims: Whether reduced axes stay with size 1.
+    """
     a = floats(a)
     number = ops.logical_not(ops.isnan(a))
     off = filled(a - ops.nanmean(a, axis, True), 0)
@@ -143,17 +205,31 @@ def nanvar(a: Tensor, axis: AxisLike, ddof: int, keepdims: bool) -> Tensor:
 
 
 def rows_alike(m: Tensor) -> Tensor:
-    """Returns matrices as they are; of a vector the square matrix that has it in every row."""
+    """Returns matrices as they are; of a vector the square matrix that has it in every row.
+
+    Args:
+        m: A vector or matrices.
+    """
     return ops.broadcast_to(m, (m.shape[0],) * 2) if m.ndim == 1 else m
 
 
 def diagflat(v: Tensor, k: int) -> Tensor:
-    """Returns a matrix with the vector ``v`` on its ``k``-th diagonal."""
+    """Returns a matrix with the vector ``v`` on its ``k``-th diagonal.
+
+    Args:
+        v: The vector.
+        k: Which diagonal: above the main one if positive, below it if negative.
+    """
     return ops.diag_embed(v, k)
 
 
 def expand_dims(a: Tensor, axis: int | Sequence[int]) -> Tensor:
-    """Inserts axes of one element at places of the result."""
+    """Inserts axes of one element at places of the result.
+
+    Args:
+        a: An array, of any shape.
+        axis: The places.
+    """
     axes = (axis,) if isinstance(axis, int) else tuple(axis)
     for place in sorted(axes_of(axes, a.ndim + len(axes))):
         a = ops.expand_dims(a, place)
@@ -161,55 +237,101 @@ def expand_dims(a: Tensor, axis: int | Sequence[int]) -> Tensor:
 
 
 def full(shape: Any, value: object, dtype: DTypeLike | None) -> Tensor:
-    """Returns an array of one value, which may be an array that broadcasts."""
+    """Returns an array of one value, which may be an array that broadcasts.
+
+    Args:
+        shape: Sizes, an int or a sequence.
+        value: A number or an array.
+        dtype: The dtype; that of the value by default.
+    """
     shape = (shape,) if isinstance(shape, int) else tuple(shape)
     return ops.broadcast_to(array_of(value, dtype), shape)
 
 
 def clip(x: Tensor, low: object, high: object) -> Tensor:
-    """Limits elements to an interval; bounds are numbers, arrays or None."""
+    """Limits elements to an interval; bounds are numbers, arrays or None.
+
+    Args:
+        x: An array, of any shape.
+        low: The lower bound.
+        high: The upper bound.
+    """
     low, high = (b if b is None or dtypes.is_number(b) else array_of(b) for b in (low, high))
     x = x if low is None else ops.maximum(x, low)
     return x if high is None else ops.minimum(x, high)
 
 
 def single(x: Tensor) -> Tensor:
-    """Returns ``x`` in float32 unless it holds float16 or complex elements."""
+    """Returns ``x`` in float32 unless it holds float16 or complex elements.
+
+    Args:
+        x: An array, of any shape.
+    """
     return x if x.dtype is float16 or x.dtype.kind == "c" else ops.cast(x, float32)
 
 
 def promoted(x1: Tensor, x2: Tensor) -> tuple[Tensor, Tensor]:
-    """Returns both arrays in the dtype of both, also where one of them has no axes."""
+    """Returns both arrays in the dtype of both, also where one of them has no axes.
+
+    Args:
+        x1: An array.
+        x2: Another one.
+    """
     dtype = dtypes.promote(x1.dtype, x2.dtype)
     return ops.cast(x1, dtype), ops.cast(x2, dtype)
 
 
 def quotient(x1: Tensor, x2: Tensor) -> Tensor:
-    """Divides in float32 unless an array holds float16, float32 or complex elements."""
+    """Divides in float32 unless an array holds float16, float32 or complex elements.
+
+    Args:
+        x1: An array.
+        x2: Another one.
+    """
     if any(x.dtype in (float16, float32) or x.dtype.kind == "c" for x in (x1, x2)):
         return ops.div(*promoted(x1, x2))
     return ops.div(single(x1), single(x2))
 
 
 def wide(x: Tensor) -> dtypes.DType:
-    """Returns float64 for it, otherwise float32."""
+    """Returns float64 for it, otherwise float32.
+
+    Args:
+        x: An array, of any shape.
+    """
     return x.dtype if x.dtype is dtypes.float64 else float32
 
 
 def angles(x: Tensor) -> Tensor:
-    """Returns integers as floats, those of one byte in half precision."""
+    """Returns integers as floats, those of one byte in half precision.
+
+    Args:
+        x: An array, of any shape.
+    """
     return x if is_float(x) else ops.cast(x, float16 if x.dtype.itemsize == 1 else float32)
 
 
 def divisors(op: Callable[..., Tensor], x1: Tensor, x2: Tensor) -> Tensor:
-    """Returns ``op`` of whole numbers, which may be held as floats."""
+    """Returns ``op`` of whole numbers, which may be held as floats.
+
+    Args:
+        op: The operator.
+        x1: An array.
+        x2: Another one.
+    """
     kinds = [t.dtype for t in (x1, x2) if is_float(t)]
     whole = (ops.cast(t, int32) if is_float(t) else t for t in (x1, x2))
     return as_dtype(op(*whole), kinds[0] if kinds else None)
 
 
 def roll(a: Tensor, shift: int | Sequence[int], axis: AxisLike | None) -> Tensor:
-    """Moves elements around; one shift counts for all axes, and one axis for all shifts."""
+    """Moves elements around; one shift counts for all axes, and one axis for all shifts.
+
+    Args:
+        a: An array, of any shape.
+        shift: By how many places, one number or one per axis.
+        axis: Axis or axes; None for the flat array.
+    """
     if axis is None:
         return ops.roll(a, shift)
     shifts, axes = np.broadcast_arrays(np.atleast_1d(shift), np.atleast_1d(axis))
@@ -217,28 +339,50 @@ def roll(a: Tensor, shift: int | Sequence[int], axis: AxisLike | None) -> Tensor
 
 
 def contains(element: object, test: object, invert: bool) -> Tensor:
-    """Whether each element is among the elements of ``test``."""
+    """Whether each element is among the elements of ``test``.
+
+    Args:
+        element, test: An array, of any shape.
+        invert: Whether the answers are turned round.
+    """
     element = array_of(element)
     found = ops.any(ops.equal(ops.expand_dims(element, -1), ops.ravel(array_of(test))), -1)
     return ops.logical_not(found) if invert else found
 
 
 def rollaxis(x: Tensor, axis: int, start: int) -> Tensor:
-    """Moves ``axis`` before the axis ``start``."""
+    """Moves ``axis`` before the axis ``start``.
+
+    Args:
+        x: An array, of any shape.
+        axis: The axis.
+        start: Before which axis it comes.
+    """
     axis = axis_of(axis, x.ndim)
     start = start + x.ndim if start < 0 else start
     return ops.moveaxis(x, axis, start - (axis < start))
 
 
 def alike(a: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
-    """Returns both arrays in float32 unless they have one dtype."""
+    """Returns both arrays in float32 unless they have one dtype.
+
+    Args:
+        a: An array, of any shape.
+        v: Another array.
+    """
     if a.dtype == v.dtype:
         return a, v
     return ops.cast(a, float32), ops.cast(v, float32)
 
 
 def take_along_axis(arr: Tensor, indices: Tensor, axis: int | None) -> Tensor:
-    """Picks elements along an axis; the other axes of both broadcast."""
+    """Picks elements along an axis; the other axes of both broadcast.
+
+    Args:
+        arr: An array, of any shape.
+        indices: Places along the axis, of as many axes as ``arr``.
+        axis: The axis; None for the flat array.
+    """
     if axis is None:
         arr, axis = ops.ravel(arr), 0
     axis = axis_of(axis, arr.ndim)

@@ -161,7 +161,14 @@ def rows() -> Iterator[tuple[str, str, str]]:
 def build(
     name: str, parameters: str, expression: str, scope: dict[str, object]
 ) -> Callable[..., object]:
-    """Builds the function of a row; ``scope`` has the names that expressions use besides ``F``."""
+    """Builds the function of a row; ``scope`` has the names that expressions use besides ``F``.
+
+    Args:
+        name: Name of the function.
+        parameters: Its parameters, as in a ``def``.
+        expression: What it returns.
+        scope: Names of the expression, and what they stand for.
+    """
     scope = {
         "__name__": "tvmgraph.numpy",
         "F": F,

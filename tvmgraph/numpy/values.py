@@ -21,7 +21,12 @@ sum = helpers.sum
 
 
 def dot(a: object, b: object) -> Tensor:
-    """Returns the sums of products over the last axis of ``a`` and the last but one of ``b``."""
+    """Returns the sums of products over the last axis of ``a`` and the last but one of ``b``.
+
+    Args:
+        a: An array.
+        b: Another array.
+    """
     a, b = array_of(a), array_of(b)
     if a.ndim == 0 or b.ndim == 0:
         return ops.mul(a, b)
@@ -29,7 +34,11 @@ def dot(a: object, b: object) -> Tensor:
 
 
 def multi_dot(arrays: Sequence[object]) -> Tensor:
-    """Returns the product of several matrices; the first and last may be vectors."""
+    """Returns the product of several matrices; the first and last may be vectors.
+
+    Args:
+        arrays: The matrices, of shapes that fit one another.
+    """
     first, *others = arrays_of(arrays)
     for other in others:
         first = dot(first, other)
@@ -62,7 +71,15 @@ def norm(
 def diff(
     a: object, n: int = 1, axis: int = -1, prepend: object = None, append: object = None
 ) -> Tensor:
-    """Returns the ``n``-th differences of neighbours, after joining what is given at the ends."""
+    """Returns the ``n``-th differences of neighbours, after joining what is given at the ends.
+
+    Args:
+        a: An array.
+        n: How often differences are taken.
+        axis: The axis.
+        prepend: What comes before ``a`` along the axis.
+        append: What comes after it.
+    """
     a = array_of(a)
     if n == 0:
         return a
@@ -83,7 +100,13 @@ def _end(value: Tensor, a: Tensor, axis: int) -> Tensor:
 
 
 def ediff1d(ary: object, to_end: object = None, to_begin: object = None) -> Tensor:
-    """Returns the differences of neighbours in the flat array, between what is given."""
+    """Returns the differences of neighbours in the flat array, between what is given.
+
+    Args:
+        ary: An array, of any shape.
+        to_end: What follows the differences.
+        to_begin: What comes before them.
+    """
     ary = array_of(ary)
     parts = [to_begin, diff(ops.ravel(ary)), to_end]
     return concatenate([ops.ravel(array_of(p, ary.dtype)) for p in parts if p is not None])
@@ -121,7 +144,14 @@ def _gradient(f: Tensor, axis: int) -> Tensor:
 
 
 def trapz(y: object, x: object = None, dx: float = 1.0, axis: int = -1) -> Tensor:
-    """Integrates along an axis by the trapezoidal rule."""
+    """Integrates along an axis by the trapezoidal rule.
+
+    Args:
+        y: Values.
+        x: Where they are; equal distances by default.
+        dx: That distance.
+        axis: The axis.
+    """
     y = single(array_of(y))
     axis = axis_of(axis, y.ndim)
     if x is not None:
@@ -132,7 +162,13 @@ def trapz(y: object, x: object = None, dx: float = 1.0, axis: int = -1) -> Tenso
 
 
 def convolve(a: object, v: object, mode: str = "full") -> Tensor:
-    """Returns the convolution of two vectors; see :func:`correlate` for ``mode``."""
+    """Returns the convolution of two vectors; see :func:`correlate` for ``mode``.
+
+    Args:
+        a: A vector.
+        v: Another vector.
+        mode: ``"full"``, ``"same"`` or ``"valid"``.
+    """
     a, v = array_of(a), array_of(v)
     return _slide(*(a, v) if a.size >= v.size else (v, a), mode)
 
@@ -163,7 +199,14 @@ def _slide(a: Tensor, v: Tensor, mode: str) -> Tensor:
 
 
 def average(x: Any, axis: Any = None, weights: Any = None, returned: bool = False) -> Any:
-    """Returns the weighted mean, and with ``returned`` the sum of the weights."""
+    """Returns the weighted mean, and with ``returned`` the sum of the weights.
+
+    Args:
+        x: An array.
+        axis: The axis; None for all.
+        weights: Weights, of the shape of ``x`` or of the axis; equal ones by default.
+        returned: Whether the sum of the weights follows.
+    """
     x = floats(array_of(x))
     if weights is None:
         mean = ops.mean(x, axis)
@@ -218,7 +261,14 @@ def _variables(m: object, rowvar: bool) -> Tensor:
 def corrcoef(
     x: object, y: object = None, rowvar: bool = True, dtype: DTypeLike | None = None
 ) -> Tensor:
-    """Returns the correlation coefficients of variables; see :func:`cov`."""
+    """Returns the correlation coefficients of variables; see :func:`cov`.
+
+    Args:
+        x: Variables, one per row [V, N], or a vector.
+        y: More variables.
+        rowvar: Whether variables are rows, else columns.
+        dtype: dtype of the result.
+    """
     c = cov(x, y, rowvar)
     if c.ndim == 0:
         return c / c
@@ -248,7 +298,13 @@ def interp(x: object, xp: object, fp: object, left: object = None, right: object
 
 
 def unwrap(p: object, discont: float = math.pi, axis: int = -1) -> Tensor:
-    """Adds multiples of a full turn so that neighbouring angles differ by less than half a turn."""
+    """Adds multiples of a full turn so that neighbouring angles differ by less than half a turn.
+
+    Args:
+        p: Angles in radians.
+        discont: The difference of neighbours from which on something is added.
+        axis: The axis.
+    """
     p = floats(array_of(p))
     axis = axis_of(axis, p.ndim)
     step = diff(p, axis=axis)
@@ -266,7 +322,12 @@ def _polynomial(p: object) -> Tensor:
 
 
 def polyadd(a1: object, a2: object) -> Tensor:
-    """Adds polynomials, given by their coefficients from the highest power down."""
+    """Adds polynomials, given by their coefficients from the highest power down.
+
+    Args:
+        a1: Coefficients [N].
+        a2: Coefficients [M].
+    """
     parts = [_polynomial(p) for p in (a1, a2)]
     size = max(p.shape[0] for p in parts)
     a, b = (ops.pad(p, (size - p.shape[0], 0)) for p in parts)
@@ -274,17 +335,32 @@ def polyadd(a1: object, a2: object) -> Tensor:
 
 
 def polysub(a1: object, a2: object) -> Tensor:
-    """Subtracts polynomials."""
+    """Subtracts polynomials.
+
+    Args:
+        a1: Coefficients [N].
+        a2: Coefficients [M].
+    """
     return polyadd(a1, ops.neg(_polynomial(a2)))
 
 
 def polymul(a1: object, a2: object) -> Tensor:
-    """Multiplies polynomials."""
+    """Multiplies polynomials.
+
+    Args:
+        a1: Coefficients [N].
+        a2: Coefficients [M].
+    """
     return convolve(_polynomial(a1), _polynomial(a2))
 
 
 def polyder(p: object, m: int = 1) -> Tensor:
-    """Returns the ``m``-th derivative of a polynomial."""
+    """Returns the ``m``-th derivative of a polynomial.
+
+    Args:
+        p: Coefficients [N], from the highest power down.
+        m: How often it is taken.
+    """
     p = _polynomial(p)
     for _ in range(m):
         powers = ops.arange(p.shape[0] - 1, 0, -1)
@@ -293,7 +369,13 @@ def polyder(p: object, m: int = 1) -> Tensor:
 
 
 def polyint(p: object, m: int = 1, k: object = None) -> Tensor:
-    """Returns the ``m``-th integral of a polynomial, with the constants ``k``."""
+    """Returns the ``m``-th integral of a polynomial, with the constants ``k``.
+
+    Args:
+        p: Coefficients [N], from the highest power down.
+        m: How often it is taken.
+        k: The constants, a number or one per integral; 0 by default.
+    """
     p = _polynomial(p)
     constants = ops.broadcast_to(array_of(0 if k is None else k), (m,)) if m else None
     for i in range(m):
@@ -304,7 +386,12 @@ def polyint(p: object, m: int = 1, k: object = None) -> Tensor:
 
 
 def polyval(p: object, x: object) -> Tensor:
-    """Returns the values of a polynomial at ``x``."""
+    """Returns the values of a polynomial at ``x``.
+
+    Args:
+        p: Coefficients [N], from the highest power down.
+        x: Numbers, of any shape.
+    """
     p, x = _polynomial(p), array_of(x)
     powers = as_dtype(ops.arange(p.shape[0] - 1, -1, -1), float32)
     return ops.sum(p * ops.pow(ops.expand_dims(floats(x), -1), powers), -1)
