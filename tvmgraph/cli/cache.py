@@ -44,7 +44,11 @@ def info() -> CacheInfo:
 
 
 def show_info(as_json: bool = False) -> None:
-    """Prints :func:`info`."""
+    """Prints :func:`info`.
+
+    Args:
+        as_json: Whether it is printed as JSON.
+    """
     found = info()
     if as_json:
         print_json(asdict(found))
@@ -61,7 +65,11 @@ def show_info(as_json: bool = False) -> None:
 
 
 def show_kernels(as_json: bool = False) -> None:
-    """Prints what the search of O3 found for every kernel."""
+    """Prints what the search of O3 found for every kernel.
+
+    Args:
+        as_json: Whether it is printed as JSON.
+    """
     records = list(tuning.records())
     if as_json:
         print_json([
@@ -81,7 +89,11 @@ def show_kernels(as_json: bool = False) -> None:
 
 
 def clear_all(as_json: bool = False) -> None:
-    """Deletes every executable and all prepared weights and says how much that was."""
+    """Deletes every executable and all prepared weights and says how much that was.
+
+    Args:
+        as_json: Whether it is printed as JSON.
+    """
     usage = disk.store().clear()
     executables = usage.entries - usage.weights
     if as_json:

@@ -48,7 +48,11 @@ class LeNet(nn.Cell):
 
 
 def digits(seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Returns shuffled training images and labels, then those held out for the test."""
+    """Returns shuffled training images and labels, then those held out for the test.
+
+    Args:
+        seed: Seed of the shuffling.
+    """
     images, labels = load_digits()
     order = np.random.default_rng(seed).permutation(len(images))
     x = (images[order, None].astype(np.float32) - 8.0) / 8.0
@@ -59,7 +63,13 @@ def digits(seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
 def batches(
     x: np.ndarray, y: np.ndarray, rng: np.random.Generator
 ) -> Iterator[tuple[Tensor, Tensor]]:
-    """Yields shuffled full batches."""
+    """Yields shuffled full batches.
+
+    Args:
+        x: Images [N, 1, H, W].
+        y: Labels [N].
+        rng: What shuffles.
+    """
     order = rng.permutation(len(x))
     for i in range(0, len(x) - BATCH + 1, BATCH):
         chosen = order[i : i + BATCH]
@@ -67,7 +77,13 @@ def batches(
 
 
 def accuracy(net: Callable[[Tensor], Tensor], x: np.ndarray, y: np.ndarray) -> float:
-    """Returns the share of images classified correctly."""
+    """Returns the share of images classified correctly.
+
+    Args:
+        net: The network, which returns logits.
+        x: Images [N, 1, H, W].
+        y: Labels [N].
+    """
     return float(np.mean(np.argmax(net(Tensor(x)).asnumpy(), axis=1) == y))
 
 
@@ -89,7 +105,12 @@ class Trainer:
         self.step_gradient = ms.value_and_grad(forward, None, self.weights)
 
     def step(self, x: Tensor, y: Tensor) -> float:
-        """Updates the weights and returns the loss."""
+        """Updates the weights and returns the loss.
+
+        Args:
+            x: Images [N, 1, H, W].
+            y: Labels [N].
+        """
         value, gradients = self.step_gradient(x, y)
         for i, (w, g) in enumerate(zip(self.weights, gradients)):
             self.velocity[i] = MOMENTUM * self.velocity[i] + g.asnumpy()
@@ -98,7 +119,15 @@ class Trainer:
 
 
 def train(net: LeNet, epochs: int, graph: bool, seed: int, console: Console) -> np.ndarray:
-    """Trains with a progress bar and returns the test images and labels' accuracy history."""
+    """Trains with a progress bar and returns the test images and labels' accuracy history.
+
+    Args:
+        net: The network.
+        epochs: Passes over the training images.
+        graph: Whether a step is compiled.
+        seed: Seed of the shuffling.
+        console: Where progress is shown.
+    """
     x, y, test_x, test_y = digits(seed)
     trainer = Trainer(net, graph)
     rng = np.random.default_rng(seed)
@@ -120,7 +149,12 @@ def train(net: LeNet, epochs: int, graph: bool, seed: int, console: Console) -> 
 
 
 def median_ms(function: Callable[[], object], repeats: int = 30) -> float:
-    """Returns the median time of a call in milliseconds."""
+    """Returns the median time of a call in milliseconds.
+
+    Args:
+        function: What is called.
+        repeats: How often.
+    """
     function()
     times = []
     for _ in range(repeats):
@@ -131,7 +165,14 @@ def median_ms(function: Callable[[], object], repeats: int = 30) -> float:
 
 
 def run_demo(epochs: int = 12, graph: bool = True, seed: int = 1, as_json: bool = False) -> bool:
-    """Runs the demo; returns whether accuracy and agreement are as promised."""
+    """Runs the demo; returns whether accuracy and agreement are as promised.
+
+    Args:
+        epochs: Passes over the training images.
+        graph: Whether it is trained compiled instead of eagerly.
+        seed: Seed of weights and shuffling.
+        as_json: Whether results are printed as JSON.
+    """
     console = Console(stderr=as_json)
     console.print(f"[bold]tvmgraph demo[/]: {ATTRIBUTION}\n")
     ms.set_seed(seed)
@@ -171,7 +212,12 @@ class Comparison:
 
 
 def compare(net: LeNet, batch: Tensor) -> Comparison:
-    """Times a network eagerly and compiled, and compares the results."""
+    """Times a network eagerly and compiled, and compares the results.
+
+    Args:
+        net: The network.
+        batch: Images [N, 1, H, W].
+    """
     fused, plain = ms.jit(net), ms.jit(net, jit_level="O0")
     compiled, eager = fused(batch).asnumpy(), net(batch).asnumpy()
     plain(batch)

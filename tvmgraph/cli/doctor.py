@@ -48,7 +48,11 @@ def run_check() -> None:
 
 
 def run_doctor(as_json: bool = False) -> bool:
-    """Prints versions and the target, compiles one function; returns whether it works."""
+    """Prints versions and the target, compiles one function; returns whether it works.
+
+    Args:
+        as_json: Whether it is printed as JSON.
+    """
     facts, problems = _facts()
     start = time.perf_counter()
     result = _compiled_result()

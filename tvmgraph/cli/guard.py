@@ -31,7 +31,11 @@ _CANNOT = (CaptureError, CompileError, ExportError, NumericsError)
 
 
 def guarded(command: Callable[..., None]) -> Callable[..., None]:
-    """Makes a command end in a message and an exit status where it would raise."""
+    """Makes a command end in a message and an exit status where it would raise.
+
+    Args:
+        command: The function of the command.
+    """
 
     def run(*args: object, **kwargs: object) -> None:
         try:

@@ -21,6 +21,9 @@ from tvmgraph.errors import ArgumentError, ConfigError, NotFoundError
 def load_source(file: str) -> ModuleType:
     """Runs a Python file as a module; files beside it can be imported.
 
+    Args:
+        file: Path of the file.
+
     Raises:
         NotFoundError: if there is no such file.
         ArgumentError: if it raises an exception, with its line.
@@ -40,6 +43,9 @@ def load_source(file: str) -> ModuleType:
 
 def find_name(text: str) -> tuple[ModuleType, object]:
     """Returns the module and the object that ``file.py:Name`` stands for.
+
+    Args:
+        text: The argument.
 
     Raises:
         ArgumentError: if the text has another form.
@@ -77,6 +83,9 @@ def find_model(text: str) -> Found:
     """Returns what ``model.onnx``, ``model.graph`` or ``file.py:Name`` stands for.
 
     A class or factory is called without arguments.
+
+    Args:
+        text: The argument.
 
     Raises:
         NotFoundError: if the file, or the name in it, does not exist.
@@ -141,6 +150,9 @@ def _in_order(net: object, given: list[tuple[str, Tensor]]) -> list[Tensor]:
 def parse_input(text: str) -> tuple[str, Tensor]:
     """Reads an argument: ``8x3``, ``x:8x3``, ``x:8x3:int32``, ``float32[8,3]``, ``x:int32[8]``.
 
+    Args:
+        text: The argument.
+
     Returns:
         Its name, empty if it has none, and a tensor: normal numbers, zeros of a dtype that is no
         float (they may be indices), a placeholder where a size is ``?`` or a name.
@@ -193,6 +205,9 @@ def _size(text: str) -> int | str | None:
 
 def find_config(text: str) -> JitConfig:
     """Returns the settings that a preset's name, or ``file.toml:name``, stands for.
+
+    Args:
+        text: The argument.
 
     Raises:
         NotFoundError: if there is no such file.

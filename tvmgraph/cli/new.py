@@ -68,7 +68,12 @@ def write_project(name: str) -> list[str]:
 
 
 def next_steps(name: str, files: Sequence[str]) -> str:
-    """Returns what a user does next with a project."""
+    """Returns what a user does next with a project.
+
+    Args:
+        name: Name of the project.
+        files: Paths of its files.
+    """
     package = Path(name).resolve().name.replace("-", "_")
     return "\n".join([
         f"{name}: {len(files)} files", *(f"  {file}" for file in files), "next:",

@@ -14,7 +14,12 @@ COLUMNS = ("lower", "vjp", "onnx")
 
 
 def describe(op: Op, column: str) -> str:
-    """Returns a cell of the table: what the column holds, or why it is missing."""
+    """Returns a cell of the table: what the column holds, or why it is missing.
+
+    Args:
+        op: The row.
+        column: Name of the column.
+    """
     value = getattr(op, column)
     if isinstance(value, Reason):
         return f"[yellow]{value}[/]"
@@ -44,7 +49,11 @@ def _rows(name: str) -> list[Op]:
 
 
 def print_table(name: str = "") -> None:
-    """Prints the rows whose name contains ``name``."""
+    """Prints the rows whose name contains ``name``.
+
+    Args:
+        name: A part of the name; all rows by default.
+    """
     console = Console()
     rows = _rows(name)
     table = Table("operator", "family", *COLUMNS, "samples")
@@ -57,7 +66,11 @@ def print_table(name: str = "") -> None:
 
 
 def facts(name: str = "") -> list[dict[str, object]]:
-    """Returns the rows whose name contains ``name`` as data."""
+    """Returns the rows whose name contains ``name`` as data.
+
+    Args:
+        name: A part of the name; all rows by default.
+    """
     return [
         {"name": op.name, "family": _family(op), "samples": len(op.samples),
          **{c: _mark(op, c) for c in COLUMNS}}

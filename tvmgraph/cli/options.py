@@ -84,7 +84,11 @@ Markdown = Annotated[bool, typer.Option("--markdown", help="Print Markdown.")]
 
 @contextmanager
 def only_json(wanted: bool) -> Iterator[None]:
-    """Sends what a user's file prints to the other stream where the result is JSON."""
+    """Sends what a user's file prints to the other stream where the result is JSON.
+
+    Args:
+        wanted: Whether the result is JSON.
+    """
     if not wanted:
         yield
         return
@@ -93,7 +97,11 @@ def only_json(wanted: bool) -> Iterator[None]:
 
 
 def print_json(value: object) -> None:
-    """Prints a value as JSON; paths and NumPy's numbers are texts and numbers."""
+    """Prints a value as JSON; paths and NumPy's numbers are texts and numbers.
+
+    Args:
+        value: Dictionaries, lists, texts and numbers.
+    """
     json.dump(value, sys.stdout, indent=2, default=_plain, allow_nan=False)
     print()
 

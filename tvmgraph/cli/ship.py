@@ -18,7 +18,11 @@ _Dynamic = Annotated[
 
 
 def register(app: typer.Typer) -> None:
-    """Adds the commands to the command line."""
+    """Adds the commands to the command line.
+
+    Args:
+        app: The command line.
+    """
     for command in (compile_, export, run, bench, serve, bundle):
         app.command(command.__name__.rstrip("_"))(guarded(command))
 
@@ -65,6 +69,9 @@ def export(
 
 def axes_of(texts: list[str]) -> dict[str, dict[int, str]]:
     """Reads variable axes: ``name:axis=label``.
+
+    Args:
+        texts: One text per axis.
 
     Raises:
         ArgumentError: if a text has another form.

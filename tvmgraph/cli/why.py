@@ -296,7 +296,11 @@ def _kernel(k: KernelTime, found: Measured, choice: Choice | None) -> KernelShar
 
 
 def print_findings(found: Findings) -> None:
-    """Prints what :func:`examine` found."""
+    """Prints what :func:`examine` found.
+
+    Args:
+        found: The findings.
+    """
     console = Console(highlight=False, soft_wrap=True)
     call = found.call
     console.print(f"[bold]{found.function}[/]: {call.us:,.1f} us per call, "

@@ -76,14 +76,25 @@ class Dump:
         self.items: list[_Item] = []
 
     def add(self, title: str, suffix: str, text: str) -> None:
-        """Writes one phase."""
+        """Writes one phase.
+
+        Args:
+            title: Name of the phase.
+            suffix: Suffix of its file.
+            text: What the file holds.
+        """
         words = "_".join(title.lower().split())
         file = f"{len(self.items):02d}_{words}.{suffix}"
         write_atomically(self.folder / file, text)
         self.items.append(_Item(title, file, text))
 
     def finish(self, facts: dict[str, str], seconds: dict[str, float]) -> None:
-        """Writes the indexes."""
+        """Writes the indexes.
+
+        Args:
+            facts: What the index says of the graph, by name.
+            seconds: How long each phase took, by title.
+        """
         write_atomically(self.folder / "index.md", self._markdown(facts, seconds))
         write_atomically(self.folder / "index.html", self._html(facts, seconds))
         with _lock:
@@ -176,7 +187,12 @@ def _write_root_index(root: Path) -> None:
 
 
 def write_atomically(path: Path, text: str) -> None:
-    """Writes a file so that a reader sees the old or the new one, never half of it."""
+    """Writes a file so that a reader sees the old or the new one, never half of it.
+
+    Args:
+        path: The file.
+        text: What it holds.
+    """
     mode = 0o666 & ~_umask()  # as readable as any other file of the user
     with partial.replacing(path, mode) as part:
         part.write_text(text, encoding="utf-8")

@@ -40,7 +40,11 @@ class Phases:
 
     @contextmanager
     def time(self, phase: str) -> Iterator[None]:
-        """Adds the time of a ``with`` block to a phase."""
+        """Adds the time of a ``with`` block to a phase.
+
+        Args:
+            phase: Name of the phase.
+        """
         start = time.perf_counter()
         try:
             with announced(phase):
@@ -50,7 +54,12 @@ class Phases:
             self.seconds[phase] = self.seconds.get(phase, 0.0) + spent
 
     def graph(self, title: str, graph: Graph) -> Graph:
-        """Verifies (TVMGRAPH_CHECK=2) and shows a graph, and returns it."""
+        """Verifies (TVMGRAPH_CHECK=2) and shows a graph, and returns it.
+
+        Args:
+            title: Name of the phase.
+            graph: Its result.
+        """
         if active.check >= 2:
             check(graph)
         if active.debug >= 3 and not self.quiet:
@@ -59,13 +68,24 @@ class Phases:
         return graph
 
     def text(self, level: int, title: str, suffix: str, text: Callable[[], str]) -> None:
-        """Writes the result of a phase if ``level`` was asked for; ``text`` is called only then."""
+        """Writes the result of a phase if ``level`` was asked for; ``text`` is called only then.
+
+        Args:
+            level: The least value of TVMGRAPH_DEBUG.
+            title: Name of the phase.
+            suffix: Suffix of its file.
+            text: Returns what the file holds.
+        """
         if self.dump is not None and self.level >= level:
             self.dump.add(title, suffix, text())
         if title in ("LLVM", "CUDA") and active.debug >= 4 and not self.quiet:
             print(f"---- {title}\n{text()}", file=sys.stderr)
 
     def finish(self, facts: dict[str, str]) -> None:
-        """Writes the index of the dump."""
+        """Writes the index of the dump.
+
+        Args:
+            facts: What the index says of the graph, by name.
+        """
         if self.dump is not None:
             self.dump.finish(facts, self.seconds)

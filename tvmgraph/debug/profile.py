@@ -37,7 +37,11 @@ class Peaks:
     half: float = 0.0
 
     def flops(self, dtype: str) -> float:
-        """Peak arithmetic of a dtype in GFLOP/s; narrow floats and integers count as float32."""
+        """Peak arithmetic of a dtype in GFLOP/s; narrow floats and integers count as float32.
+
+        Args:
+            dtype: Name of the dtype.
+        """
         if dtype in ("float16", "bfloat16") and self.half:
             return self.half
         return self.float64 if dtype in ("float64", "complex128") else self.float32
@@ -173,6 +177,9 @@ class Profile:
     def save(self, path: str | Path) -> Path:
         """Writes ``.html`` (the page), ``.json`` (the Chrome trace), ``.csv`` or ``.txt``.
 
+        Args:
+            path: The file, whose suffix is the format.
+
         Raises:
             ArgumentError: for another suffix.
         """
@@ -201,7 +208,11 @@ class Profile:
 
 
 def merged(kernels: Sequence[KernelTime]) -> tuple[KernelTime, ...]:
-    """Adds up the calls of every kernel that computes the same; the longest first."""
+    """Adds up the calls of every kernel that computes the same; the longest first.
+
+    Args:
+        kernels: The calls.
+    """
     found: dict[tuple[str, str], KernelTime] = {}
     for k in kernels:
         key = (k.name, k.where)  # kernels of different graphs may have one name

@@ -52,12 +52,26 @@ class Recorder:
         self.graphs: dict[int, Any] = {}
 
     def add(self, name: str, kind: str, start: float, seconds: float, **facts: object) -> None:
-        """Notes one event of this thread."""
+        """Notes one event of this thread.
+
+        Args:
+            name: What the event is called.
+            kind: Its lane in a timeline.
+            start: When it began, in seconds of ``time.perf_counter``.
+            seconds: How long it took.
+            **facts: What else is known about it.
+        """
         self.events.append(Event(name, kind, start, seconds, facts, threading.get_ident()))
 
     @contextmanager
     def span(self, name: str, kind: str, **facts: object) -> Iterator[None]:
-        """Notes a ``with`` block as one event."""
+        """Notes a ``with`` block as one event.
+
+        Args:
+            name: What the event is called.
+            kind: Its lane in a timeline.
+            **facts: What else is known about it.
+        """
         start = time.perf_counter()
         try:
             yield
@@ -75,7 +89,11 @@ def current() -> Recorder | None:
 
 
 def switch_on(recorder: Recorder) -> None:
-    """Makes compiled calls, kernels, eager operators and compiles known to a recorder."""
+    """Makes compiled calls, kernels, eager operators and compiles known to a recorder.
+
+    Args:
+        recorder: The recorder.
+    """
     with _lock:
         if recorder not in _current:
             _current.append(recorder)
@@ -83,7 +101,11 @@ def switch_on(recorder: Recorder) -> None:
 
 
 def switch_off(recorder: Recorder) -> None:
-    """Ends what :func:`switch_on` began."""
+    """Ends what :func:`switch_on` began.
+
+    Args:
+        recorder: The recorder.
+    """
     with _lock:
         _current[:] = [r for r in _current if r is not recorder]
         if not _current:

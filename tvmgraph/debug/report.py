@@ -22,7 +22,12 @@ _NUMBERS = {"us": 9, "share": 6, "calls": 5, "GFLOP/s": 7, "of peak": 7, "GB/s":
 
 
 def as_text(renderable: RenderableType, width: int = 120) -> str:
-    """Returns what rich prints, without colours."""
+    """Returns what rich prints, without colours.
+
+    Args:
+        renderable: What is printed.
+        width: Characters per line.
+    """
     out = io.StringIO()
     Console(file=out, width=width, color_system=None, force_terminal=False).print(renderable)
     return out.getvalue().rstrip()
@@ -85,7 +90,12 @@ def kernel_table(
 
 
 def rates(k: KernelTime, peaks: Peaks | None) -> tuple[str, str, str, str]:
-    """GFLOP/s and GB/s of a kernel, each followed by its part of the machine's peak."""
+    """GFLOP/s and GB/s of a kernel, each followed by its part of the machine's peak.
+
+    Args:
+        k: The kernel with its time.
+        peaks: What the machine can do at most; parts are left out without.
+    """
     if k.seconds < k.calls * _RESOLUTION:
         return "", "", "", ""
     known = k.gflops is not None and peaks is not None and peaks.flops(k.dtype) > 0
@@ -98,23 +108,40 @@ def rates(k: KernelTime, peaks: Peaks | None) -> tuple[str, str, str, str]:
 
 
 def shortened(name: str) -> str:
-    """Leaves out the middle of a long name."""
+    """Leaves out the middle of a long name.
+
+    Args:
+        name: The name.
+    """
     half = (_NAME - 1) // 2
     return name if len(name) <= _NAME else f"{name[:half]}…{name[-half:]}"
 
 
 def micro(seconds: float) -> str:
-    """Seconds as microseconds."""
+    """Seconds as microseconds.
+
+    Args:
+        seconds: Seconds.
+    """
     return f"{seconds * 1e6:,.1f}"
 
 
 def share(seconds: float, total: float) -> str:
-    """A part of a total in per cent."""
+    """A part of a total in per cent.
+
+    Args:
+        seconds: Seconds.
+        total: Seconds of the whole.
+    """
     return f"{seconds / max(total, 1e-12):.1%}"
 
 
 def kernel_csv(rows: Sequence[KernelTime]) -> str:
-    """Returns kernels as CSV, one line each."""
+    """Returns kernels as CSV, one line each.
+
+    Args:
+        rows: The kernels with their times.
+    """
     out = io.StringIO()
     writer = csv.writer(out)
     writer.writerow(["kernel", "calls", "seconds", "bytes", "flops", "gflops", "gbps", "computes"])
@@ -124,7 +151,12 @@ def kernel_csv(rows: Sequence[KernelTime]) -> str:
 
 
 def write_profile(profile: Profile, path: Path) -> Path:
-    """Writes a profile in the format of the path's suffix."""
+    """Writes a profile in the format of the path's suffix.
+
+    Args:
+        profile: The profile.
+        path: The file: ``.html``, ``.json``, ``.csv`` or ``.txt``.
+    """
     write = {
         ".html": profile.html,
         ".json": lambda: trace_text(profile.events),

@@ -31,7 +31,12 @@ _MOST = 3000  # rectangles of a timeline; the trace file holds everything
 
 
 def page(title: str, body: str) -> str:
-    """Returns a page of its own."""
+    """Returns a page of its own.
+
+    Args:
+        title: Title of the page.
+        body: HTML.
+    """
     title = html.escape(title)
     head = f'<meta charset="utf-8"><title>{title}</title>'
     inside = section(f"<h1>{title}</h1>{body}")
@@ -42,17 +47,29 @@ def page(title: str, body: str) -> str:
 
 
 def section(body: str) -> str:
-    """Returns what a notebook shows, or the inside of a page."""
+    """Returns what a notebook shows, or the inside of a page.
+
+    Args:
+        body: HTML.
+    """
     return f'<div class="tvmgraph profile"><style>{STYLE}{_STYLE}</style>{body}</div>'
 
 
 def profile_page(profile: Profile) -> str:
-    """Returns the page of one call."""
+    """Returns the page of one call.
+
+    Args:
+        profile: The profile.
+    """
     return page(f"Profile of {profile.name}", _body(profile))
 
 
 def profile_fragment(profile: Profile) -> str:
-    """Returns what a notebook shows."""
+    """Returns what a notebook shows.
+
+    Args:
+        profile: The profile.
+    """
     return section(_body(profile))
 
 
@@ -75,7 +92,11 @@ def _body(profile: Profile) -> str:
 
 
 def facts_html(facts: dict[str, str]) -> str:
-    """Returns named facts, one per line."""
+    """Returns named facts, one per line.
+
+    Args:
+        facts: The facts by name.
+    """
     lines = [f"<b>{html.escape(k)}</b> {html.escape(v)}" for k, v in facts.items()]
     return f'<p class="facts">{"<br>".join(lines)}</p>'
 
@@ -111,7 +132,11 @@ def _cells(values: Sequence[str]) -> str:
 
 
 def timeline(events: Sequence[Event]) -> str:
-    """Returns events as an SVG, one lane per kind; empty without events."""
+    """Returns events as an SVG, one lane per kind; empty without events.
+
+    Args:
+        events: The events.
+    """
     if not events:
         return ""
     start = min(e.start for e in events)

@@ -17,7 +17,11 @@ _TRACKS = {"step": 1}  # steps have a track of their own, above the threads
 
 
 def chrome_trace(events: Sequence[Event]) -> dict[str, object]:
-    """Returns events as the object that is written to a trace file."""
+    """Returns events as the object that is written to a trace file.
+
+    Args:
+        events: The events.
+    """
     pid = os.getpid()
     threads = {t: i for i, t in enumerate(dict.fromkeys(e.thread for e in events), 2)}
     found: list[dict[str, Any]] = [_meta("process_name", pid, 0, "tvmgraph")]
@@ -37,7 +41,11 @@ def chrome_trace(events: Sequence[Event]) -> dict[str, object]:
 
 
 def trace_text(events: Sequence[Event]) -> str:
-    """Returns the contents of a trace file."""
+    """Returns the contents of a trace file.
+
+    Args:
+        events: The events.
+    """
     return json.dumps(chrome_trace(events))
 
 

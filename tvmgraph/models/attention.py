@@ -9,13 +9,22 @@ from tvmgraph.core.tensor import Tensor
 
 
 def split_heads(x: Tensor, heads: int) -> Tensor:
-    """Takes the heads apart: :math:`(N, T, E)` to :math:`(N, heads, T, E / heads)`."""
+    """Takes the heads apart: :math:`(N, T, E)` to :math:`(N, heads, T, E / heads)`.
+
+    Args:
+        x: Tensor (N, T, E).
+        heads: Number of heads, which divides E.
+    """
     n, t, e = x.shape
     return F.transpose(F.reshape(x, (n, t, heads, e // heads)), (0, 2, 1, 3))
 
 
 def join_heads(x: Tensor) -> Tensor:
-    """Puts the heads together: :math:`(N, heads, T, D)` to :math:`(N, T, heads D)`."""
+    """Puts the heads together: :math:`(N, heads, T, D)` to :math:`(N, T, heads D)`.
+
+    Args:
+        x: Tensor (N, heads, T, D).
+    """
     n, heads, t, d = x.shape
     return F.reshape(F.transpose(x, (0, 2, 1, 3)), (n, t, heads * d))
 
@@ -53,6 +62,11 @@ ACTIVATIONS: dict[str, tuple[str, tuple[str, ...]]] = {
 
 
 def activation(name: str, x: Tensor) -> Tensor:
-    """Applies the activation that a ``config.json`` names."""
+    """Applies the activation that a ``config.json`` names.
+
+    Args:
+        name: The name, such as ``"gelu_new"``.
+        x: Tensor of any shape.
+    """
     function, settings = ACTIVATIONS[name]
     return getattr(F, function)(x, *settings)

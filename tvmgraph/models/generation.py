@@ -89,7 +89,13 @@ class DynamicCache:
         self.__init__()
 
     def shared(self, net: object, ids: np.ndarray, first: np.ndarray) -> int:
-        """How many tokens of prompts need not be read; one must be, for its logits."""
+        """How many tokens of prompts need not be read; one must be, for its logits.
+
+        Args:
+            net: The network that reads.
+            ids: Tokens of the prompts (N, T).
+            first: Number of the first token of each prompt that is no padding (N,).
+        """
         if self.net is not None and self.net() is not net:
             _reject("past_key_values must be of the same network", "a cache of another one",
                     "make a DynamicCache for every network and text")  # fmt: skip
@@ -100,7 +106,12 @@ class DynamicCache:
         return int(differ.argmax()) if differ.any() else most
 
     def keep(self, reader: _Reader, text: np.ndarray) -> None:
-        """Takes over what was read of a text."""
+        """Takes over what was read of a text.
+
+        Args:
+            reader: What read the text.
+            text: Its tokens (N, T).
+        """
         self.net, self.array = weakref.ref(reader.net), reader.array
         self.first = reader.span[:, 0].copy()
         self.tokens = text[:, : reader.span[0, 1]]
@@ -112,7 +123,15 @@ _NOTHING = np.zeros((0, 0), np.int32)
 def generate(
     net: LanguageModel, input_ids: object, attention_mask: object, how: Settings, past: Any = None
 ) -> Tensor:
-    """Continues texts, see :meth:`.LanguageModel.generate`."""
+    """Continues texts, see :meth:`.LanguageModel.generate`.
+
+    Args:
+        net: The network.
+        input_ids: Tokens of the prompts (N, T).
+        attention_mask: 1 for tokens and 0 for padding (N, T), or None.
+        how: How tokens are chosen, and how many.
+        past: A :class:`DynamicCache` of what was read before.
+    """
     how.check()
     if past is not None and (not isinstance(past, DynamicCache) or how.num_beams > 1):
         _reject("past_key_values must be a DynamicCache, and num_beams 1",

@@ -52,7 +52,12 @@ class Gpt2Block(Layer):
         return tuple(split_heads(part, self.heads) for part in (q, k, v))  # pyright: ignore[reportReturnType]
 
     def finish(self, x: Tensor, mixed: Tensor) -> Tensor:
-        """The rest of the layer."""
+        """The rest of the layer.
+
+        Args:
+            x: The layer's input (N, T, E).
+            mixed: What its attention gives (N, T, E).
+        """
         x = x + self.dropout(self.c_proj(mixed))
         wide = activation(self.activation_function, self.mlp_fc(self.ln_2(x)))
         return x + self.dropout(self.mlp_proj(wide))
@@ -101,9 +106,18 @@ class Gpt2(LanguageModel):
         return self.wte.embedding_table
 
     def embed(self, ids: Tensor, places: Tensor) -> Tensor:
-        """Words and places."""
+        """Words and places.
+
+        Args:
+            ids: Tokens (N, T).
+            places: Their places in the text, which broadcast to (N, T).
+        """
         return self.dropout(self.wte(ids) + self.wpe(places))
 
     def norm_of(self, x: Tensor) -> Tensor:
-        """The last normalization."""
+        """The last normalization.
+
+        Args:
+            x: Result of the last layer (N, T, E).
+        """
         return self.ln_f(x)

@@ -24,7 +24,12 @@ class Layer(Cell):
         raise NotImplementedError
 
     def finish(self, x: Tensor, mixed: Tensor) -> Tensor:
-        """The layer's result from its input and its mixed values, both (N, T, E)."""
+        """The layer's result from its input and its mixed values, both (N, T, E).
+
+        Args:
+            x: The layer's input (N, T, E).
+            mixed: What its attention gives (N, T, E).
+        """
         raise NotImplementedError
 
     def construct(self, x: Tensor, hidden: Tensor, turn: Tensor | None = None) -> Tensor:
@@ -58,25 +63,47 @@ class LanguageModel(Cell):
         raise NotImplementedError
 
     def embed(self, ids: Tensor, places: Tensor) -> Tensor:
-        """What the first layer gets, (N, T, E), of tokens (N, T) at places that broadcast to it."""
+        """What the first layer gets, (N, T, E), of tokens (N, T) at places that broadcast to it.
+
+        Args:
+            ids: Tokens (N, T).
+            places: Their places in the text, which broadcast to (N, T).
+        """
         raise NotImplementedError
 
     def turn(self, places: Tensor) -> Any:
-        """What layers need to know of the places of tokens."""
+        """What layers need to know of the places of tokens.
+
+        Args:
+            places: Their places in the text, which broadcast to (N, T).
+        """
         return None
 
     def norm_of(self, x: Tensor) -> Tensor:
-        """The last normalization."""
+        """The last normalization.
+
+        Args:
+            x: Result of the last layer (N, T, E).
+        """
         raise NotImplementedError
 
     def head(self, x: Tensor) -> Tensor:
-        """The logits, from what the last normalization gives."""
+        """The logits, from what the last normalization gives.
+
+        Args:
+            x: Tensor (N, T, E).
+        """
         if self.lm_head is not None:
             return self.lm_head(x)
         return F.matmul(x, F.transpose(self.embedding_table, (1, 0)))
 
     def hidden_states(self, input_ids: Tensor, attention_mask: Tensor | None = None) -> Tensor:
-        """Returns what the head sees: :math:`(N, T, E)`."""
+        """Returns what the head sees: :math:`(N, T, E)`.
+
+        Args:
+            input_ids: Tokens (N, T).
+            attention_mask: 1 for tokens and 0 for padding (N, T).
+        """
         places = F.arange(input_ids.shape[1])
         future = F.expand_dims(places, 0) > F.expand_dims(places, 1)
         if attention_mask is not None:

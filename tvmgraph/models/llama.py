@@ -73,7 +73,12 @@ class LlamaLayer(Layer):
         return _turned(q, turn), _turned(k, turn), split_heads(self.v_proj(x), self.kept_heads)
 
     def finish(self, x: Tensor, mixed: Tensor) -> Tensor:
-        """The rest of the layer."""
+        """The rest of the layer.
+
+        Args:
+            x: The layer's input (N, T, E).
+            mixed: What its attention gives (N, T, E).
+        """
         x = x + self.o_proj(mixed)
         y = self.output_norm(x)
         return x + self.down_proj(activation(self.hidden_act, self.gate_proj(y)) * self.up_proj(y))
@@ -131,11 +136,20 @@ class Llama(LanguageModel):
         return self.embed_tokens.embedding_table
 
     def embed(self, ids: Tensor, places: Tensor) -> Tensor:
-        """Words; places are what layers turn by."""
+        """Words; places are what layers turn by.
+
+        Args:
+            ids: Tokens (N, T).
+            places: Their places in the text, which broadcast to (N, T).
+        """
         return self.embed_tokens(ids)
 
     def turn(self, places: Tensor) -> tuple[Tensor, Tensor]:
-        """Cosine and sine of the angles, which broadcast to (N, heads, T, D / 2)."""
+        """Cosine and sine of the angles, which broadcast to (N, heads, T, D / 2).
+
+        Args:
+            places: Their places in the text, which broadcast to (N, T).
+        """
         rates = self.config.rope_theta ** -(np.arange(0, self.head_size, 2) / self.head_size)
         angles = F.expand_dims(F.cast(places, "float32"), -1) * Tensor(rates.astype(np.float32))
         if places.ndim == 2:
@@ -143,5 +157,9 @@ class Llama(LanguageModel):
         return F.cos(angles), F.sin(angles)
 
     def norm_of(self, x: Tensor) -> Tensor:
-        """The last normalization."""
+        """The last normalization.
+
+        Args:
+            x: Result of the last layer (N, T, E).
+        """
         return self.norm(x)

@@ -65,7 +65,11 @@ class schedule:  # noqa: N801 (MindSpore's name)
 
 
 def always(_: int) -> ProfilerAction:
-    """Records every step, whatever its number."""
+    """Records every step, whatever its number.
+
+    Args:
+        _: Number of the step.
+    """
     return ProfilerAction.RECORD
 
 

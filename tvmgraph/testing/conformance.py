@@ -17,6 +17,10 @@ from tvmgraph.testing.samples import Case, assert_close, tolerance
 def run_cases(cases: Sequence[Case], config: JitConfig) -> Iterator[tuple[Case, str | None]]:
     """Compiles samples as one module, which takes far less time than one for each, and runs them.
 
+    Args:
+        cases: The samples.
+        config: How it is compiled.
+
     Yields:
         A sample, and what differs or ``None``. Where the module cannot be compiled, each sample is
         compiled alone.
@@ -40,6 +44,10 @@ def run_cases(cases: Sequence[Case], config: JitConfig) -> Iterator[tuple[Case, 
 
 def run_case(case: Case, config: JitConfig | None = None) -> str | None:
     """Compiles one sample and compares it with the NumPy column.
+
+    Args:
+        case: The sample.
+        config: How it is compiled; by default as users do.
 
     Returns:
         What differs, or ``None``.
@@ -65,6 +73,10 @@ def _difference(case: Case, run: Callable[[], Sequence[Tensor]]) -> str | None:
 
 def compile_case(case: Case, config: JitConfig) -> str | None:
     """Compiles one sample without running it, for a target of another machine.
+
+    Args:
+        case: The sample.
+        config: How it is compiled.
 
     Returns:
         Why it cannot be compiled, or ``None``.

@@ -13,7 +13,11 @@ TOLERANCE = 2e-6
 
 
 def is_checkable(case: Case) -> bool:
-    """Whether finite differences apply: a VJP, float inputs, and the sample does not opt out."""
+    """Whether finite differences apply: a VJP, float inputs, and the sample does not opt out.
+
+    Args:
+        case: The sample.
+    """
     kinds = case.sample.dtype
     kinds = kinds if isinstance(kinds, tuple) else (kinds,)
     floats = any(k.startswith("float") or k == "bfloat16" for k in kinds)
@@ -22,6 +26,9 @@ def is_checkable(case: Case) -> bool:
 
 def check(case: Case) -> None:
     """Compares the VJP with central differences in float64.
+
+    Args:
+        case: The sample.
 
     Raises:
         AssertionError: naming the input whose cotangent is wrong.

@@ -49,7 +49,12 @@ class Isolated:
     command: Sequence[str] = _WORKER
 
     def check(self, cases: Sequence[Case], report: Report) -> None:
-        """Checks samples; reports come from several threads, one for every sample."""
+        """Checks samples; reports come from several threads, one for every sample.
+
+        Args:
+            cases: The samples.
+            report: Gets a sample and what is wrong with it, or None.
+        """
         batches = [cases[i : i + BATCH] for i in range(0, len(cases), BATCH)]
         stop = threading.Event()  # an interruption ends the workers too: nothing is to be retried
         with ThreadPoolExecutor(self.workers) as pool:

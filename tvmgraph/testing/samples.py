@@ -62,7 +62,11 @@ class Case:
         return {a: given[a] if a in given else defaults[a].default for a in names}
 
     def call(self, tensors: list[Tensor]) -> tuple[Tensor, ...]:
-        """Calls the public function of the row."""
+        """Calls the public function of the row.
+
+        Args:
+            tensors: The tensors among its arguments.
+        """
         if self.op.variadic:
             result = self.op.fn(*tensors, **self.sample.attrs)
         else:
@@ -96,7 +100,11 @@ def _generate(rng: np.random.Generator, shape: Any, dtype: str, s: Sample) -> np
 
 
 def all_cases(*, bad: bool = False) -> Iterator[Case]:
-    """Yields every sample of every row: the good ones, or those that must raise."""
+    """Yields every sample of every row: the good ones, or those that must raise.
+
+    Args:
+        bad: Whether they are those that must raise.
+    """
     import tvmgraph.ops  # noqa: F401
 
     for name in sorted(OPS):
@@ -110,7 +118,11 @@ _INTEGERS = ("int8", "uint8", "int16", "int32", "int64")
 
 
 def kinds(s: Sample) -> tuple[str, ...]:
-    """Returns the dtype of every generated array of a sample."""
+    """Returns the dtype of every generated array of a sample.
+
+    Args:
+        s: The sample.
+    """
     return s.dtype if isinstance(s.dtype, tuple) else (s.dtype,) * len(s.shapes)
 
 
@@ -152,7 +164,12 @@ def _changed(s: Sample, dtype: str) -> tuple[str, ...]:
 
 
 def has_column(op: Op, column: str) -> bool:
-    """Whether a row has the column, as opposed to a written reason."""
+    """Whether a row has the column, as opposed to a written reason.
+
+    Args:
+        op: The row.
+        column: Name of the column.
+    """
     return not isinstance(getattr(op, column), Reason)
 
 
@@ -163,14 +180,26 @@ RTOL = {
 
 
 def tolerance(case: Case, dtype: dtypes.DType) -> float:
-    """Returns the relative tolerance for results of ``dtype``."""
+    """Returns the relative tolerance for results of ``dtype``.
+
+    Args:
+        case: The sample.
+        dtype: dtype of the result.
+    """
     if case.sample.rtol is not None:
         return case.sample.rtol
     return RTOL.get(dtype.name, 0.0)
 
 
 def assert_close(actual: np.ndarray, expected: np.ndarray, rtol: float, what: str) -> None:
-    """Compares values (NaN equal) and, exactly, shape and dtype."""
+    """Compares values (NaN equal) and, exactly, shape and dtype.
+
+    Args:
+        actual: What was computed.
+        expected: What it should be.
+        rtol: The relative tolerance.
+        what: What is computed, for the message.
+    """
     assert actual.shape == expected.shape, f"{what}: shape {actual.shape} != {expected.shape}"
     assert actual.dtype == expected.dtype, f"{what}: dtype {actual.dtype} != {expected.dtype}"
     if actual.dtype.kind in "biu":

@@ -63,7 +63,13 @@ class Adam(_Moments):
         F.assign_sub(param, mean * rate / (self.root(index, square, group) + group["eps"]))
 
     def root(self, index: int, square: Tensor, group: Group) -> Tensor:
-        """Returns the root of the mean square, with ``amsgrad`` of the largest so far."""
+        """Returns the root of the mean square, with ``amsgrad`` of the largest so far.
+
+        Args:
+            index: Number of the parameter.
+            square: Mean of its squared gradient, of its shape.
+            group: Settings of the parameter's group.
+        """
         if group["amsgrad"]:
             square = F.maximum(self.max_exp_avg_sq[index], square)
             F.assign(self.max_exp_avg_sq[index], square)
@@ -79,7 +85,13 @@ class AdamW(Adam):
         super().__init__(params, lr, betas, eps, weight_decay, amsgrad, maximize=maximize)
 
     def decayed(self, gradient: Tensor, param: Parameter, group: Group) -> Tensor:
-        """Returns the gradient as it is."""
+        """Returns the gradient as it is.
+
+        Args:
+            gradient: The gradient, of the shape of the parameter.
+            param: The parameter.
+            group: Settings of its group.
+        """
         return gradient
 
     def update(self, index: int, param: Parameter, gradient: Tensor, step: Tensor,

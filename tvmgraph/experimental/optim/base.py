@@ -106,15 +106,29 @@ class Optimizer(Cell):
         return new_scalar(f"learning_rate_group_{len(self.lrs)}", rate)
 
     def state_of(self, prefix: str, init: object = "zeros") -> ParameterTuple:
-        """Returns a Parameter like each trained one, named ``prefix.<name>``."""
+        """Returns a Parameter like each trained one, named ``prefix.<name>``.
+
+        Args:
+            prefix: First part of the names.
+            init: The first values, as :func:`~tvmgraph.common.initializer.initializer` takes them.
+        """
         return ParameterTuple(self.parameters).clone(prefix, init)
 
     def count_steps(self, name: str = "step_t") -> None:
-        """Counts the steps in a Parameter, which checkpoints have where MindSpore's do."""
+        """Counts the steps in a Parameter, which checkpoints have where MindSpore's do.
+
+        Args:
+            name: Name of the Parameter.
+        """
         self.step_t, self._counts = Parameter(Tensor(np.zeros((), np.int32)), name), True
 
     def scalars_of(self, prefix: str, value: float) -> list[Parameter]:
-        """Returns a 0-d Parameter per trained one, named ``prefix<name>``."""
+        """Returns a 0-d Parameter per trained one, named ``prefix<name>``.
+
+        Args:
+            prefix: First part of the names.
+            value: The first value.
+        """
         return [new_scalar(prefix + p.name, value) for p in self.parameters]
 
     def construct(self, gradients: Sequence[Tensor]) -> bool:
@@ -138,7 +152,13 @@ class Optimizer(Cell):
         return True
 
     def decayed(self, gradient: Tensor, param: Parameter, group: dict[str, object]) -> Tensor:
-        """Returns the gradient with the weight decay of its group."""
+        """Returns the gradient with the weight decay of its group.
+
+        Args:
+            gradient: The gradient, of the shape of the parameter.
+            param: The parameter.
+            group: Settings of its group.
+        """
         decay = group["weight_decay"]
         return gradient + param * decay if decay else gradient
 
@@ -172,6 +192,10 @@ class Optimizer(Cell):
 
 def check_betas(op: str, betas: Sequence[float]) -> None:
     """Checks two rates of decay.
+
+    Args:
+        op: Name of the optimizer in messages.
+        betas: Both rates, in [0, 1).
 
     Raises:
         ArgumentError: if one is outside [0, 1).

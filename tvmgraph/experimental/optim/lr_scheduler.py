@@ -76,7 +76,11 @@ class LRScheduler:
         return [lr.snapshot() for lr in self._last_lr]
 
     def step(self, epoch: Any = None) -> bool | None:
-        """Begins the next epoch, or ``epoch``, and sets the rates."""
+        """Begins the next epoch, or ``epoch``, and sets the rates.
+
+        Args:
+            epoch: Number of the epoch; by default the next.
+        """
         if epoch is None:
             F.assign_add(self.last_epoch, 1.0)
             values = self.get_lr()
@@ -294,7 +298,11 @@ class CosineAnnealingWarmRestarts(LRScheduler):
         return [self.eta_min + (lr - self.eta_min) * share for lr in self.base_lrs]
 
     def step(self, epoch: Any = None) -> None:
-        """Begins the next epoch, or ``epoch`` (a number, which may have a fraction)."""
+        """Begins the next epoch, or ``epoch`` (a number, which may have a fraction).
+
+        Args:
+            epoch: Number of the epoch; by default the next.
+        """
         if epoch is None:
             past = self.T_cur + 1
             over = past >= self.T_i
@@ -440,7 +448,11 @@ class ReduceLROnPlateau:
         self._last_lr = list(optimizer.lrs)
 
     def step(self, metrics: Any) -> bool:
-        """Takes the number of an epoch and changes the rates when it is time."""
+        """Takes the number of an epoch and changes the rates when it is time.
+
+        Args:
+            metrics: What is watched, a number or a tensor of one.
+        """
         now = F.cast(metrics if isinstance(metrics, Tensor) else Tensor(metrics), float32)
         better = self._is_improvement(now, self.best)
         F.assign(self.best, F.where(better, now, self.best))
