@@ -337,7 +337,7 @@ NAMES_ALLOWED = {
     "core/symbols.py": "methods of Python's numbers",
     "core/tensor_access.py": "modes of a scatter",
     "export/module.py": "leaf_value is what capture records when a Parameter is assigned",
-    "export/opsets.py": "words of an ONNX attribute",
+    "export/onnx.py": "words of an ONNX attribute",
     "graph/simplify.py": "transposes go into products; leaf_value reads one operand",
     "passes/attention.py": "recognizes handwritten attention",
     "passes/attention_grad.py": "recognizes the derivative of handwritten attention",
@@ -348,7 +348,7 @@ NAMES_ALLOWED = {
     "passes/gates.py": "the operators that its rule rewrites",
     "passes/dilation.py": "the operator that its rule rewrites",
     "runtime/cublaslt.py": "epilogues of cuBLASLt",
-    "runtime/signature.py": "words of a file",
+    "runtime/trust.py": "words of a file",
 }
 
 

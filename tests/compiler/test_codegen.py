@@ -12,8 +12,8 @@ from tvm.script import tirx as T
 
 import tvmgraph as ms
 from tvmgraph import JitConfig, Tensor, jit, ops
-from tvmgraph.backend.cpu.codegen.calls import split_calls
 from tvmgraph.backend.cpu.codegen.pipeline import generate
+from tvmgraph.backend.cpu.codegen.sharing import split_calls
 from tvmgraph.backend.cpu.intrinsics import install as install_intrinsics
 from tvmgraph.backend.cpu.schedule import schedule_cpu
 from tvmgraph.backend.target import make_target

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import tvmgraph as ms
-from tvmgraph.autodiff.vmap_rules import find_rule
+from tvmgraph.autodiff.vmap import find_rule
 from tvmgraph.core.conversion import converted
 from tvmgraph.core.op import OPS, Op
 from tvmgraph.core.traits import Factors, Pattern, Reason

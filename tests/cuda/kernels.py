@@ -6,7 +6,7 @@ import tvm
 from tvm import tirx
 
 from tvmgraph.backend.cuda import codegen
-from tvmgraph.backend.cuda.constants import exact_constants
+from tvmgraph.backend.cuda.codegen import exact_constants
 from tvmgraph.backend.target import make_target
 from tvmgraph.backend.tvm_private import private
 

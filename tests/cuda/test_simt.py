@@ -257,7 +257,7 @@ def test_rows_whose_elements_lie_apart_are_one_kernel(program: Program) -> None:
 def test_float64_constants_keep_their_value() -> None:
     from tvm import tirx
 
-    from tvmgraph.backend.cuda.constants import exact_constants
+    from tvmgraph.backend.cuda.codegen import exact_constants
 
     rng = np.random.default_rng(3)
     values = [1e-20, 1 / 3, 5e-324, 1.7e308, np.pi, *10.0 ** rng.uniform(-300, 300, 50)]
@@ -272,7 +272,7 @@ def test_bits_of_a_constant_are_an_integer() -> None:
     """CUDA C++ has no address of a constant, through which TVM reads the bits of a value."""
     from tvm import tirx
 
-    from tvmgraph.backend.cuda.constants import exact_constants
+    from tvmgraph.backend.cuda.codegen import exact_constants
 
     for value in (0.0, -0.0, 1.5):
         body = tirx.Evaluate(tirx.reinterpret("int32", tirx.FloatImm("float32", value)))

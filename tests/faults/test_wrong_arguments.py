@@ -18,7 +18,7 @@ import tvmgraph as ms
 import tvmgraph.dataset as ds
 from tests.faults.wrong_arguments import CIRCLE, targets
 from tvmgraph import JitConfig, Tensor, grad, jit, nn, ops
-from tvmgraph.core import memory
+from tvmgraph.core import storage
 from tvmgraph.errors import OutOfMemoryError, TvmgraphError
 
 X = Tensor(np.arange(6, dtype=np.float32).reshape(2, 3))
@@ -124,7 +124,7 @@ def test_a_refused_draw_leaves_the_random_stream() -> None:
 
 
 def test_memory_is_asked_for_before_it_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(memory, "_available", lambda: 1 << 29)
+    monkeypatch.setattr(storage, "_available", lambda: 1 << 29)
     with pytest.raises(OutOfMemoryError, match=r"float32\[300000001\] needs 1\.1 GiB; 0\.5 GiB"):
         ops.zeros((300000001,))
     with pytest.raises(MemoryError):

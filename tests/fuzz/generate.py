@@ -24,7 +24,7 @@ from tests.fuzz.phrases import (
 )
 from tests.fuzz.programs import MOST_ELEMENTS, TEMPLATES, Program, R, Step, literal
 from tvmgraph import Tensor, dtypes, nn, ops
-from tvmgraph.core import memory
+from tvmgraph.core import storage
 from tvmgraph.errors import TvmgraphError
 from tvmgraph.testing.samples import Case, _generate
 
@@ -483,7 +483,7 @@ class Generator:
 def generate(seed: int, smooth: bool = False, large: bool = False, turn: int = 0) -> Program:
     """Returns the program of a seed, see :class:`Generator`."""
     ms.set_seed(seed)
-    with mock.patch.object(memory, "_available", lambda: 0):  # an outer product may be gigabytes
+    with mock.patch.object(storage, "_available", lambda: 0):  # an outer product may be gigabytes
         return Generator(seed, smooth, large, turn).run()
 
 

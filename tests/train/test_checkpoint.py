@@ -13,7 +13,7 @@ import tvmgraph as ms
 from tvmgraph import Parameter, Tensor, nn
 from tvmgraph.errors import ArgumentError, DTypeError, ShapeError
 from tvmgraph.train import mindspore_checkpoint
-from tvmgraph.train.interchange import load_torch
+from tvmgraph.train.conversion import load_torch
 from tvmgraph.train.serialization import (
     CheckpointError,
     load_checkpoint,

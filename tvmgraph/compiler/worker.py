@@ -4,7 +4,7 @@ LLVM ends its process when it meets something it has no code for, and TVM may ta
 exhausting a stack or the memory. So this process only asks: a worker that is started on demand,
 kept for later and started again when it ended does what takes TVM's compiler, and this process
 never loads it. Threads that compile at the same time have a worker each. A worker is told
-everything it needs with every call (:mod:`tvmgraph.compiler.surroundings`), runs nothing but
+everything it needs with every call (:mod:`tvmgraph.compiler.worker`), runs nothing but
 functions of this package, leaves the terminal's interrupts alone, and ends with the process that
 started it.
 
@@ -24,12 +24,13 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
 from tvmgraph.compiler.cache import disk
-from tvmgraph.compiler.surroundings import surroundings
-from tvmgraph.config import context
+from tvmgraph.config import Context, context
+from tvmgraph.config.flag_registry import REGISTRY, active
 from tvmgraph.debug import announce
 from tvmgraph.errors import ConfigError
 
@@ -398,3 +399,56 @@ def serve_here() -> None:
 
 os.register_at_fork(after_in_child=_forget_in_child)
 atexit.register(stop)
+
+
+# ---- what decides about a compile beside its arguments, to be the same in another process --------
+
+#: Settings that stand for live objects, or have done their work before a graph is compiled.
+_LEFT_OUT = ("jit_config", "device_target", "device_id", "check_numerics")
+
+
+@dataclass(frozen=True)
+class Surroundings:
+    """Settings of a process.
+
+    Attributes:
+        environment: Its environment variables.
+        folder: Its current folder.
+        settings: What was given to ``set_context``.
+        flags: The debugging flags in force.
+        terminal: Whether what it prints is seen on a terminal.
+    """
+
+    environment: dict[str, str]
+    folder: str
+    settings: dict[str, object]
+    flags: dict[str, int]
+    terminal: bool
+
+    def apply(self) -> None:
+        """Makes them those of this process."""
+        if self.environment != os.environ:
+            os.environ.clear()
+            os.environ.update(self.environment)
+        with contextlib.suppress(OSError):  # it was deleted
+            os.chdir(self.folder)
+        for name, value in self.settings.items():
+            setattr(context, name, value)
+        active.replace(**self.flags)
+
+
+def surroundings() -> Surroundings:
+    """Those of this process."""
+    settings = {f.name: getattr(context, f.name) for f in fields(Context)}
+    for name in _LEFT_OUT:
+        del settings[name]
+    flags = {name: getattr(active, name) for name in REGISTRY}
+    terminal = sys.stderr is not None and sys.stderr.isatty()
+    return Surroundings(dict(os.environ), _current_folder(), settings, flags, terminal)
+
+
+def _current_folder() -> str:
+    try:
+        return os.getcwd()
+    except OSError:  # it was deleted
+        return os.sep

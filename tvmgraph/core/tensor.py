@@ -15,11 +15,10 @@ from tvmgraph import dtypes, hooks
 from tvmgraph.core.arguments import DTypeLike, is_sequence
 from tvmgraph.core.conversion import converted, require_fit
 from tvmgraph.core.deferred import Deferred
-from tvmgraph.core.memory import require_memory
 from tvmgraph.core.notebook import tensor_html
 from tvmgraph.core.op import F
 from tvmgraph.core.state import bump_epoch, derived, note_write, state, turn
-from tvmgraph.core.storage import aligned_copy, aligned_zeros, lend
+from tvmgraph.core.storage import aligned_copy, aligned_zeros, lend, require_memory
 from tvmgraph.core.symbols import Symbol
 from tvmgraph.core.tensor_copies import CopyMethods
 from tvmgraph.core.tensor_device import DeviceMethods

@@ -170,7 +170,7 @@ class Profile:
 
     def trace(self) -> dict[str, object]:
         """Returns one call as a Chrome trace, which Perfetto and chrome://tracing open."""
-        from tvmgraph.debug.trace import chrome_trace
+        from tvmgraph.debug.recorder import chrome_trace
 
         return chrome_trace(self.events)
 

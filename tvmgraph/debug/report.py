@@ -14,7 +14,7 @@ from rich.text import Text
 from tvmgraph.core.notebook import size
 from tvmgraph.debug.dump import write_atomically
 from tvmgraph.debug.profile import KernelTime, Peaks, Profile
-from tvmgraph.debug.trace import trace_text
+from tvmgraph.debug.recorder import trace_text
 
 _NAME = 40  # characters of a kernel's name in a table; a fused kernel is named after all it does
 _RESOLUTION = 1e-7  # seconds; rates of shorter calls would be noise of the clock

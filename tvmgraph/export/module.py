@@ -25,8 +25,8 @@ from tvmgraph.jit.execution import choose_path
 from tvmgraph.runtime import archive, host
 from tvmgraph.runtime.archive import Entry, Manifest
 from tvmgraph.runtime.device_image import describe
-from tvmgraph.runtime.signature import Key
 from tvmgraph.runtime.tensors import to_bytes
+from tvmgraph.runtime.trust import Key
 from tvmgraph.version import PACKAGE
 
 if TYPE_CHECKING:

@@ -13,8 +13,8 @@ from tvmgraph.core.tensor import Tensor
 from tvmgraph.dtypes import DType, float32, int32
 from tvmgraph.errors import ArgumentError, DTypeError, ShapeError, user_source
 from tvmgraph.numpy import helpers
-from tvmgraph.numpy.conversion import array_of, arrays_of, as_dtype, axis_of
 from tvmgraph.numpy.creation import linspace
+from tvmgraph.numpy.helpers import array_of, arrays_of, as_dtype, axis_of
 
 
 def _promoted(arrays: list[Tensor]) -> list[Tensor]:

@@ -13,9 +13,16 @@ from tvmgraph.core.guard import guard_module as _guard_module
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.dtypes import DType, float32, int32
 from tvmgraph.errors import ArgumentError, DTypeError, user_source
-from tvmgraph.numpy.conversion import array_of, arrays_of, as_dtype, axis_of, dtype_of, floats
+from tvmgraph.numpy.helpers import (
+    array_of,
+    arrays_of,
+    as_dtype,
+    axis_of,
+    dtype_of,
+    floats,
+    ops_broadcast,
+)
 from tvmgraph.numpy.helpers import full as filled_with
-from tvmgraph.numpy.helpers import ops_broadcast
 
 
 def array(obj: object, dtype: DTypeLike | None = None, copy: bool = True, ndmin: int = 0) -> Tensor:

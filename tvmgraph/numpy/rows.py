@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 
 from tvmgraph.core.guard import guard
 from tvmgraph.core.op import F
-from tvmgraph.numpy import conversion
+from tvmgraph.numpy import helpers
 
 ARRAYS = frozenset(
     ("a", "a1", "a2", "ar1", "ar2", "arr", "array", "b", "element", "input", "m", "prototype", "v",
@@ -172,8 +172,8 @@ def build(
     scope = {
         "__name__": "tvmgraph.numpy",
         "F": F,
-        "T": conversion.array_of,
-        "D": conversion.as_dtype,
+        "T": helpers.array_of,
+        "D": helpers.as_dtype,
         **scope,
     }
     names = re.findall(r"(\w+)(?:=[^,(]*(?:\([^)]*\))?)?(?:, |$)", parameters)

@@ -14,8 +14,7 @@ from tvmgraph.dtypes import float32
 from tvmgraph.errors import ArgumentError, ShapeError, user_source
 from tvmgraph.numpy import helpers
 from tvmgraph.numpy.arrays import concatenate, result_type
-from tvmgraph.numpy.conversion import array_of, arrays_of, as_dtype, axes_of, axis_of, floats
-from tvmgraph.numpy.helpers import single
+from tvmgraph.numpy.helpers import array_of, arrays_of, as_dtype, axes_of, axis_of, floats, single
 
 sum = helpers.sum
 

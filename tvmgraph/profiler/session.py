@@ -18,8 +18,7 @@ from typing import Any
 
 from tvmgraph.debug import recorder
 from tvmgraph.debug.dump import write_atomically
-from tvmgraph.debug.recorder import Recorder
-from tvmgraph.debug.trace import trace_text
+from tvmgraph.debug.recorder import Recorder, trace_text
 from tvmgraph.errors import ArgumentError, DTypeError, TvmgraphError, warn_user
 from tvmgraph.profiler.schedule import ProfilerAction, Schedule, always
 from tvmgraph.profiler.summary import Summary

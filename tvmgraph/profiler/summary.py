@@ -12,10 +12,9 @@ from rich.text import Text
 from tvmgraph.debug import recorder
 from tvmgraph.debug.dump import write_atomically
 from tvmgraph.debug.profile import KernelTime, Peaks, merged
-from tvmgraph.debug.recorder import Event, Recorder
+from tvmgraph.debug.recorder import Event, Recorder, chrome_trace, trace_text
 from tvmgraph.debug.report import as_text, kernel_csv, kernel_table, micro, share
 from tvmgraph.debug.report_page import facts_html, kernels_html, page, section, timeline
-from tvmgraph.debug.trace import chrome_trace, trace_text
 from tvmgraph.jit.measure import described, sites_of
 
 _ROWS = 40  # lines of a table

@@ -34,9 +34,9 @@ import numpy as np
 
 from tvmgraph import partial
 from tvmgraph.errors import ArgumentError, LoadError, NotFoundError
-from tvmgraph.runtime import signature
-from tvmgraph.runtime.signature import Key
+from tvmgraph.runtime import trust
 from tvmgraph.runtime.tensors import ALIGNMENT, aligned_bytes, mapped_bytes
+from tvmgraph.runtime.trust import Key
 
 FORMAT = "tvmgraph-module"
 VERSION = 4
@@ -125,7 +125,7 @@ def write(
     content = _content(facts)
     facts["digest"] = digest(content)
     if sign is not None:
-        facts["signature"] = signature.sign(content, sign)
+        facts["signature"] = trust.sign(content, sign)
     text = json.dumps(facts, indent=1, sort_keys=True).encode()
     with (
         partial.replacing(path) as part,
@@ -278,7 +278,7 @@ def _parse(data: bytes, public_key: Key | None) -> Manifest:
     if facts.get("digest") != digest(content):
         raise LoadError("its manifest was changed since it was written")
     if public_key is not None:
-        signature.verify(content, facts.get("signature"), public_key)
+        trust.verify(content, facts.get("signature"), public_key)
     try:
         return _checked({f.name: facts[f.name] for f in fields(Manifest)})
     except (KeyError, TypeError, ValueError, AttributeError) as e:

@@ -19,9 +19,9 @@ from tvmgraph.machine.processor import missing_features
 from tvmgraph.machine.threads import configure_threads
 from tvmgraph.runtime import host, pool
 from tvmgraph.runtime.archive import LIBRARY, OBJECTS, PARAMETERS, Archive, Entry, Manifest
-from tvmgraph.runtime.signature import Key
 from tvmgraph.runtime.tensors import ALIGNMENT, BadTensors, aligned_bytes
 from tvmgraph.runtime.tensors import views as tensor_views
+from tvmgraph.runtime.trust import Key
 from tvmgraph.runtime.workers import affinity
 
 if TYPE_CHECKING:

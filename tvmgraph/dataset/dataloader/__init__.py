@@ -4,20 +4,19 @@ Workers are threads: reading files and NumPy run at once in them, and nothing is
 processes.
 """
 
-from tvmgraph.dataset.dataloader.loader import DataLoader, get_worker_info
-from tvmgraph.dataset.dataloader.rows import (
-    Dataset,
-    IterableDataset,
-    TensorDataset,
-    default_collate,
-    default_convert,
-)
-from tvmgraph.dataset.dataloader.samplers import (
+from tvmgraph.dataset.dataloader.loader import (
     BatchSampler,
+    DataLoader,
+    Dataset,
     DistributedSampler,
+    IterableDataset,
     RandomSampler,
     Sampler,
     SequentialSampler,
+    TensorDataset,
+    default_collate,
+    default_convert,
+    get_worker_info,
 )
 
 __all__ = [

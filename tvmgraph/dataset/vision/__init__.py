@@ -7,16 +7,14 @@ from tvmgraph.core.guard import guard_module as _guard_module
 from tvmgraph.core.guard import public_names as _public_names
 from tvmgraph.dataset.transforms import not_random as not_random
 from tvmgraph.dataset.vision.boxes import *  # noqa: F403
-from tvmgraph.dataset.vision.color import *  # noqa: F403
-from tvmgraph.dataset.vision.crops import *  # noqa: F403
+from tvmgraph.dataset.vision.color import *  # noqa: F403  # noqa: F403
 from tvmgraph.dataset.vision.erasing import *  # noqa: F403
 from tvmgraph.dataset.vision.files import *  # noqa: F403
-from tvmgraph.dataset.vision.geometry import *  # noqa: F403
+from tvmgraph.dataset.vision.geometry import *  # noqa: F403  # noqa: F403
 from tvmgraph.dataset.vision.kinds import *  # noqa: F403
 from tvmgraph.dataset.vision.mixing import *  # noqa: F403
 from tvmgraph.dataset.vision.pixels import *  # noqa: F403
 from tvmgraph.dataset.vision.policies import *  # noqa: F403
-from tvmgraph.dataset.vision.random_color import *  # noqa: F403
 from tvmgraph.dataset.vision.values import *  # noqa: F403
 from tvmgraph.dataset.vision.warps import *  # noqa: F403
 

@@ -11,9 +11,9 @@ from tvmgraph.core import rules
 from tvmgraph.core.columns import Builder, Expr, OnnxNamed, OnnxOps
 from tvmgraph.core.dispatch import lift
 from tvmgraph.core.fusible import fusible
-from tvmgraph.core.memory import require_bytes
 from tvmgraph.core.op import F, Reason, sample
 from tvmgraph.core.primitive import primitive
+from tvmgraph.core.storage import require_bytes
 from tvmgraph.core.symbols import Symbol
 from tvmgraph.core.tensor import Tensor, tensor_from_numpy
 from tvmgraph.core.traits import CHEAP, Pattern, Traits

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import functools
 import os
+import platform
 import re
 import shutil
 import tempfile
@@ -17,19 +18,22 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeVar
+from string import Template
+from typing import TYPE_CHECKING, TypeVar
 
 import tvm
 import tvm_ffi
 from tvm import relax, tirx
 from tvm.relax import vm_build
 
-from tvmgraph.backend.cpu.codegen.calls import split_calls
 from tvmgraph.backend.cpu.codegen.pipeline import generate
-from tvmgraph.backend.cpu.codegen.thread_pool import thread_pool
+from tvmgraph.backend.cpu.codegen.sharing import split_calls
 from tvmgraph.backend.tvm_private import private
 from tvmgraph.debug.announce import announced, kernels_of
 from tvmgraph.runtime.pool import adopt
+
+if TYPE_CHECKING:
+    import tvm
 
 #: Statements per unit. One takes LLVM half a millisecond and more, a unit by itself ten, so that
 #: dividing less costs more than it saves, even for a worker that has nothing else to do.
@@ -295,3 +299,42 @@ def _is_portable(mod: tvm.IRModule) -> bool:
         if isinstance(func, relax.Function):
             tvm_ffi.structural_walk(func, (relax.ExternFunc, visit))
     return all(_OWN_FUNCTION.match(name) for name in names)
+
+
+# ---- the code that divides parallel loops among threads: ``thread_pool.ll``, for a target --------
+# It is LLVM's own language because it needs what TVM's has no words for (atomic operations), and
+# because the process that compiles may have no other compiler.
+
+_SOURCE = Path(__file__).with_suffix(".ll")
+#: By architecture: the instruction that waits a little, the numbers of Linux's calls.
+_WORDS = {
+    "x86_64": {"pause": "pause", "futex": 202, "gettid": 186},
+    "aarch64": {"pause": "isb", "futex": 98, "gettid": 178},
+}
+
+
+def thread_pool(target: tvm.target.Target) -> tvm.runtime.Module | None:
+    """Returns the pool's code for a target, or ``None`` where TVM's own pool has to do.
+
+    Args:
+        target: The processor.
+    """
+    own = f"{platform.machine()}-{platform.system()}"
+    triple = str(target.attrs.get("mtriple", own))  # pyright: ignore[reportAttributeAccessIssue] - a field of the FFI
+    architecture = triple.split("-")[0]
+    if architecture not in _WORDS or "linux" not in triple.lower():
+        return None
+    return _library(str(target), architecture)
+
+
+@functools.cache
+def _library(target: str, architecture: str) -> tvm.runtime.Module:
+    quoted = target.replace("\\", "\\5C").replace('"', "\\22")
+    text = Template(_SOURCE.read_text()).substitute(_WORDS[architecture], target=quoted)
+    # in memory LLVM runs only code that names the layout of data of its target
+    empty = private("codegen.LLVMModuleCreate")(target, _SOURCE.stem).inspect_source("ll")
+    text = "\n".join([*re.findall(r"^target .*$", empty, re.MULTILINE), text])
+    with open(os.memfd_create(_SOURCE.name), "r+") as memory:
+        memory.write(text)
+        memory.flush()
+        return private("ffi.Module.load_from_file.ll")(f"/proc/self/fd/{memory.fileno()}", "ll")

@@ -11,19 +11,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Protocol
 
 from tvm import tirx
 
 from tvmgraph.backend.cuda.kernels import device, wgmma
 from tvmgraph.backend.cuda.kernels.copies import Copier, preferred_orientation
-from tvmgraph.backend.cuda.kernels.device import WARP, div, i32, mod, split
+from tvmgraph.backend.cuda.kernels.device import VECTOR_BYTES, WARP, div, i32, mod, split
 from tvmgraph.backend.cuda.kernels.gemm_operand import GemmOperand
 from tvmgraph.backend.cuda.kernels.gemm_plan import Extents, GemmPlan, ThreadGrid
 from tvmgraph.backend.cuda.kernels.mma import TRANSPOSABLE, MmaCore
-from tvmgraph.backend.cuda.kernels.multistage import MultistagePipeline
 from tvmgraph.backend.cuda.kernels.output import Output, Sink
 from tvmgraph.backend.cuda.kernels.shared_tile import SharedTile
-from tvmgraph.backend.cuda.kernels.simt import SimtCore
 from tvmgraph.backend.cuda.kernels.thread_group import StridedThreadGroup
 from tvmgraph.backend.cuda.kernels.warp_sums import WarpSums
 from tvmgraph.backend.loop_ir import emit
@@ -261,6 +260,239 @@ def _sharing(splits: int) -> int:
 
 def _sums(kept: Sequence[Expr], other: Sequence[Expr]) -> list[Expr]:
     return [a + b for a, b in zip(kept, other)]
+
+
+# ---- the pipeline of stages in shared memory through which tiles reach the products --------------
+
+
+class Core(Protocol):
+    """What multiplies the tiles."""
+
+    @property
+    def lag(self) -> int:
+        """Products that are still under way when the next ones are asked for."""
+        ...
+
+    def publish(self) -> None:
+        """Lets what this thread has copied be seen by the products, after the next barrier."""
+
+    def multiply(self, left: Expr, right: Expr) -> None:
+        """Adds the products of the tiles at two places in shared memory.
+
+        Args:
+            left: Offset of the left tile in shared memory, in bytes.
+            right: Offset of the right one.
+        """
+
+    def settle(self) -> None:
+        """Waits until no more than ``lag`` products are under way."""
+
+    def complete(self) -> None:
+        """Waits for products that are under way."""
+
+
+@dataclass(frozen=True)
+class MultistagePipeline:
+    """Slots of shared memory that tiles pass through.
+
+    Attributes:
+        copiers: Fill the slots, one per factor.
+        plan: Says how many there are, and how deep.
+        extents: Sizes of the products.
+        start: Where the first slot lies.
+    """
+
+    copiers: list[Copier]
+    plan: GemmPlan
+    extents: Extents
+    start: Expr
+
+    def run(self, split_index: Expr, core: Core) -> None:
+        """Multiplies all steps of a split of K.
+
+        One barrier per step does for two: when all threads have passed it, the tile is there, and
+        the slot whose products were complete before it is free to be filled again.
+
+        Args:
+            split_index: Which split of K.
+            core: Multiplies tiles that are in shared memory.
+        """
+        for copier in self.copiers:
+            copier.prepare()
+        ahead = self.plan.stages - 1 - core.lag
+        total = -(-self.extents.k_size // self.plan.k_block)
+        whole = self.plan.slots(self.extents)
+        first = split_index * i32(whole)
+        count: Expr = i32(total)
+        if self.plan.splits > 1:
+            count = device.let(tirx.min(i32(whole), i32(total) - first))
+        for step in range(ahead):
+            self._fetch(first, i32(step), count, finish=True)
+        with device.loop(count) as step:
+            device.await_copies(ahead - 1)
+            core.publish()
+            device.barrier()
+            if core.lag:
+                core.multiply(*self._slots(step))
+            self._fetch(first, step + i32(ahead), count)
+            if not core.lag:
+                core.multiply(*self._slots(step))
+            core.settle()
+            self._finish(step + i32(ahead), count)
+        core.complete()
+        device.await_copies(0)
+
+    def _slots(self, step: Expr) -> list[Expr]:
+        """Where the tiles of a step begin."""
+        slot = device.let(mod(step, self.plan.stages))
+        places, start = [], self.start
+        for copier in self.copiers:
+            places.append(slot * i32(copier.tile.size) + start)
+            start = start + i32(copier.tile.size * self.plan.stages)
+        return places
+
+    def _fetch(self, first: Expr, step: Expr, count: Expr, finish: bool = False) -> None:
+        def start() -> None:
+            k = device.let((first + step) * i32(self.plan.k_block))
+            for copier, slot in zip(self.copiers, self._slots(step)):
+                copier.start(k, slot)
+                if finish:
+                    copier.finish(slot)
+
+        device.only_if(step < count, start)
+        device.close_copies()  # an empty group too: the number of groups counts the steps
+
+    def _finish(self, step: Expr, count: Expr) -> None:
+        if all(copier.route.is_async for copier in self.copiers):
+            return
+
+        def finish() -> None:
+            for copier, slot in zip(self.copiers, self._slots(step)):
+                copier.finish(slot)
+
+        device.only_if(step < count, finish)
+
+
+# ---- matrix products without tensor cores: exact f32, and f64 and int32 --------------------------
+# A thread keeps the sums of one or four blocks of 4 x 4. Per step of K it reads four neighbouring
+# rows and columns of each block at once; the threads of a warp read neighbouring columns and two or
+# four groups of rows, which are broadcast.
+
+_SIDE = 4
+
+
+class SimtCore:
+    """The products of one thread.
+
+    Args:
+        grid: How the tile is divided.
+        dtype: Type of factors and sums.
+        left: Tile of rows in shared memory, contiguous along M.
+        right: Tile of columns, contiguous along N.
+        memory: Shared memory, as bytes.
+        thread: Index of the thread.
+    """
+
+    lag = 0
+
+    def __init__(
+        self, grid: ThreadGrid, dtype: str, left: SharedTile, right: SharedTile, memory: Buffer,
+        thread: Expr,
+    ) -> None:  # fmt: skip
+        self.grid, self.dtype, self.memory = grid, dtype, memory
+        self.left, self.right = left, right
+        self.start = i32(0)
+        threads_x = grid.columns // (_SIDE * grid.block)
+        self.first_row = device.let(div(thread, threads_x) * i32(_SIDE))
+        self.first_column = device.let(mod(thread, threads_x) * i32(_SIDE))
+        self.side = _SIDE * grid.block
+        self.sums = device.registers(self.side * self.side, dtype)
+        self._rows = device.registers(2 * self.side, dtype)
+        self._columns = device.registers(2 * self.side, dtype)
+
+    def publish(self) -> None:
+        """Nothing: ordinary reads see what ordinary copies wrote."""
+
+    def settle(self) -> None:
+        """Nothing: products are complete when they have been asked for."""
+
+    def complete(self) -> None:
+        """Nothing, likewise."""
+
+    def clear(self) -> None:
+        """Starts all sums at zero."""
+        for at in range(self.side * self.side):
+            device.store(self.sums, tirx.const(0, self.dtype), [at])
+
+    def multiply(self, left: Expr, right: Expr) -> None:
+        """Adds the products of the tiles at bytes ``left`` and ``right`` of the shared memory.
+
+        Args:
+            left: Offset of the left tile in shared memory, in bytes.
+            right: Offset of the right one.
+        """
+        self._read(left, right, 0)
+        for step in range(self.left.k_size):
+            if step + 1 < self.left.k_size:
+                self._read(left, right, step + 1)
+            self._multiply(step % 2)
+
+    def _read(self, left: Expr, right: Expr, step: int) -> None:
+        half = step % 2 * self.side
+        sides = (
+            (self._rows, self.left, left, self.first_row, self.grid.rows),
+            (self._columns, self.right, right, self.first_column, self.grid.columns),
+        )
+        for held, tile, start, first, extent in sides:
+            for block in range(self.grid.block):
+                mn = first + i32(block * (extent // self.grid.block))
+                self._read_four(held, half + block * _SIDE, tile, start, step, mn)
+
+    def _read_four(
+        self, held: Buffer, at: int, tile: SharedTile, start: Expr, step: int, mn: Expr
+    ) -> None:
+        size = dtype_bytes(self.dtype)
+        lanes = min(_SIDE, VECTOR_BYTES // size)
+        for lane in range(0, _SIDE, lanes):
+            byte = (mn + i32(lane)) * i32(size)
+            place = start + tile.offset(step, byte, tile.phase(step & 7))
+            device.get(self.memory[place], [held[i32(at + lane + i)] for i in range(lanes)])
+
+    def _multiply(self, half: int) -> None:
+        for row in range(self.side):
+            for column in range(self.side):
+                at = i32(row * self.side + column)
+                left = self._rows[i32(half * self.side + row)]
+                right = self._columns[i32(half * self.side + column)]
+                device.store(self.sums, self.sums[at] + left * right, [at])
+
+    def store(self, sink: Sink) -> None:
+        """Stores the sums, up to four neighbouring columns at once.
+
+        Args:
+            sink: Takes the sums, by row and column.
+        """
+        lanes = min(sink.lanes, _SIDE)
+        for row in range(self.side):
+            for column in range(0, self.side, lanes):
+                self._store_run(sink, row, column, lanes)
+
+    def _store_run(self, sink: Sink, row: int, column: int, lanes: int) -> None:
+        def load() -> Buffer:
+            held = device.registers(lanes, self.dtype)
+            for lane in range(lanes):
+                value = self.sums[i32(row * self.side + column + lane)]
+                device.store(held, value, [lane])
+            return held
+
+        row_at = self._line(row, self.grid.rows) + sink.row + self.first_row
+        column_at = self._line(column, self.grid.columns) + sink.column + self.first_column
+        sink.write(row_at, column_at, lanes, load)
+
+    def _line(self, number: int, extent: int) -> Expr:
+        """Distance of a thread's row or column from its first one."""
+        block, inner = divmod(number, _SIDE)
+        return i32(block * (extent // self.grid.block) + inner)
 
 
 __all__ = ["Block", "Gemm", "add_partials", "block_of", "extents_of"]
