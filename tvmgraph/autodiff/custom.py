@@ -117,7 +117,7 @@ def require_pure(
         "code that makes gradients does more than compute, so what it belongs to is no part of a "
         "graph",
         op=op, got=str(getattr(hook, "__qualname__", type(hook).__name__)),
-fix="let it only return gradients, or leave it: it runs at every call",
+        fix="let it only return gradients, or leave it: it runs at every call",
     )  # fmt: skip
     error.holds = holds
     raise error

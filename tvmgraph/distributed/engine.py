@@ -338,7 +338,7 @@ def _along(name: str) -> list[int]:
         raise DeviceError(
             f"a mesh of {ranks.size} processes ({mesh}) was asked for, and there are "
             f"{world().size}", op="shard",
-fix=f"start them with tvmgraph-run -n {ranks.size}",
+            fix=f"start them with tvmgraph-run -n {ranks.size}",
         )  # fmt: skip
     here = np.argwhere(ranks == world().rank)[0]
     index = tuple(slice(None) if n in wanted else int(here[i]) for i, n in enumerate(names))

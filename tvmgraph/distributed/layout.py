@@ -110,7 +110,7 @@ class Layout:
             raise ArgumentError(
                 "alias_name must have a name of its own, other than 'None', for every size of "
                 "device_matrix", op="Layout",
-got=f"device_matrix={device_matrix!r}, alias_name={alias_name!r}",
+                got=f"device_matrix={device_matrix!r}, alias_name={alias_name!r}",
             )  # fmt: skip
         self.mesh = Mesh(shape, names)
         if rank_list is not None and list(rank_list) != list(range(self.mesh.size)):

@@ -388,7 +388,7 @@ def splits_of(graph: Graph, held: Sequence[Tensor | None], mesh: Mesh) -> dict[V
                 raise ArgumentError(
                     f"the parameter {p.label!r} is planned on the mesh ({wanted.mesh}), and the "
                     f"program has the mesh ({mesh})", op="shard",
-fix="make all layouts of one Layout(device_matrix, alias_name)",
+                    fix="make all layouts of one Layout(device_matrix, alias_name)",
                 )  # fmt: skip
             wanted = layout_of(mesh, wanted.spec)
             label = f"parameter {p.label!r}"

@@ -397,7 +397,7 @@ class Cell(HookMethods, SettingMethods, StateMethods):
             f"the Parameters {first!r} and {second!r} are both named {param.name!r}: "
             "checkpoints would hold one of them",
             op=self.cls_name, got=f"{held.type} and {param.type}",
-fix="give each a name of its own: Parameter(value, name=...)",
+            fix="give each a name of its own: Parameter(value, name=...)",
         )  # fmt: skip
 
     def insert_child_to_cell(self, child_name: str, child_cell: Cell) -> None:
