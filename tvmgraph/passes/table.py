@@ -222,7 +222,7 @@ _TABLE: list[Pass] = [
          "operators become calls of loop nests, equal ones of one"),
     Pass("fuse_operators", R, ("relax.FuseOps", f"{_RELAX}.order:bind_sizes_first",
                                "relax.FuseTIR"), "TVM's fusion", cpu="O1", cuda="O1"),
-    Pass("clean_loops", R, ("relax.DeadCodeElimination", f"{_RELAX}.cleanup:drop_scope_pragmas"),
+    Pass("clean_loops", R, ("relax.DeadCodeElimination", f"{_RELAX}.legalize:drop_scope_pragmas"),
          "what fusion replaced and what TVM's operators leave in their loops goes"),
     Pass("rows", R, (f"{_RELAX}.fusion:fuse_kernels",),
          "producers and consumers of reductions become one kernel per row; with `parallel` "

@@ -305,7 +305,7 @@ def _is_portable(mod: tvm.IRModule) -> bool:
 # It is LLVM's own language because it needs what TVM's has no words for (atomic operations), and
 # because the process that compiles may have no other compiler.
 
-_SOURCE = Path(__file__).with_suffix(".ll")
+_SOURCE = Path(__file__).with_name("thread_pool.ll")
 #: By architecture: the instruction that waits a little, the numbers of Linux's calls.
 _WORDS = {
     "x86_64": {"pause": "pause", "futex": 202, "gettid": 186},
