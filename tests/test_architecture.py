@@ -330,6 +330,7 @@ NAMES_ALLOWED = {
     "capture/logs.py": "methods of logging",
     "capture/changes.py": "methods of containers",
     "capture/expressions.py": "Python's operators",
+    "capture/ranges.py": "what the operators of Python's numbers are recorded as",
     "capture/replay.py": "leaf_value is what capture itself records when a Parameter is assigned",
     "compiler/cuda/library_products.py": "recognizes the products and epilogues the library has",
     "compiler/relax/legalize.py": "operators of Relax",

@@ -588,6 +588,14 @@ def f(x):
         print([x, x])
     return x
 """,
+    "integer that a loop multiplies": """
+def f(x):
+    n = 1
+    while x.sum() < 9:
+        n = n * 3
+        x = x + 1
+    return n, x
+""",
     "endless Python loop": """
 def f(x):
     n = 1

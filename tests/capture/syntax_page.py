@@ -58,8 +58,10 @@ Rules of a graph:
   and what is written to `z` is written to `x` or `y`. A loop that a tensor ends gives new tensors.
 * What a loop carries keeps its shape, dtype and class (start with `0.0`, not `0`, what becomes a
   `float`). A Python number that a tensor decides, or that a loop changes, stays a Python number:
-  integers have 64 bits, fractions are of double precision, and with a tensor it is as weak as every
-  number. What may raise for some of them (`a / n` and `a ** n` of numbers) is a graph break.
+  fractions are of double precision, and with a tensor it is as weak as every number. What may
+  raise for some of them (`a / n` and `a ** n` of numbers) is a graph break, and so is an integer
+  that may outgrow 64 bits: one that a loop multiplies (`n = n * 3`), unless a remainder, a mask,
+  `min`, an `if` or the end of the loop keeps it small. What only counts or adds up stays.
 * Writes to attributes, closure variables and containers from outside, and `print`, happen after the
   compiled part of every call, in order. Where a tensor decides, an attribute or variable is merged
   like a local one (so it needs a value before), a container takes what both sides of a branch do to

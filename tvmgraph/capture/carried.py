@@ -9,6 +9,7 @@ from tvmgraph.capture import tree
 from tvmgraph.capture.merge import as_tensor, zeros
 from tvmgraph.capture.traced import TracedTensor
 from tvmgraph.capture.traced_number import NUMBERS, TracedNumber
+from tvmgraph.core.arguments import literal
 from tvmgraph.core.op import F
 from tvmgraph.core.symbols import Symbol
 from tvmgraph.core.tensor import Tensor
@@ -47,7 +48,7 @@ def same_number(a: object, b: object) -> bool:
         return a is b
     if isinstance(a, Symbol):
         return isinstance(b, Symbol) and a.text == b.text
-    return type(a) is type(b) and type(a) in NUMBERS and repr(a) == repr(b)
+    return type(a) is type(b) and type(a) in NUMBERS and literal(a) == literal(b)
 
 
 def marked(tensor: Tensor, number: type | None) -> Tensor:
@@ -104,7 +105,7 @@ def structure(value: object) -> object:
         return (dict, [(k, structure(v)) for k, v in value.items()])
     if isinstance(value, (tuple, list)):
         return (type(value), [structure(v) for v in value])
-    return repr(value)
+    return literal(value)
 
 
 def tensor_flag() -> Tensor:

@@ -20,6 +20,7 @@ import numpy as np
 
 from tvmgraph import dtypes
 from tvmgraph.capture.sources import ABSENT, Reference, contents, has_references, reference
+from tvmgraph.core.arguments import literal
 from tvmgraph.core.parameter import Parameter
 from tvmgraph.core.symbols import Scalar, Symbol
 from tvmgraph.core.tensor import Tensor
@@ -376,7 +377,7 @@ def _item(value: object) -> tuple[object, ...]:
         return (kind, *map(_item, value))
     if isinstance(value, (*_BUFFERS, np.ndarray)):
         return (kind, id(value), bytes(value))
-    return (kind, repr(value)) if isinstance(value, (*_ATOMS, float)) else (kind, id(value))
+    return (kind, literal(value)) if isinstance(value, (*_ATOMS, float)) else (kind, id(value))
 
 
 def is_mutable(value: object) -> bool:
@@ -391,7 +392,7 @@ def is_mutable(value: object) -> bool:
 def brief(value: object) -> str:
     """Returns plain data as short text for a message; ``""`` for anything else."""
     if isinstance(value, (*_ATOMS, float)) or value is ABSENT:
-        text = repr(value)
+        text = literal(value)
     elif isinstance(value, (list, tuple)) and len(value) <= _BRIEF_ITEMS:
         parts = [brief(v) for v in value]
         text = f"[{', '.join(parts)}]" if all(parts) else ""

@@ -399,6 +399,22 @@ class Interpreter(Expressions, Statements, Branches, Loops, Outside, Native):
 
     # ---- errors -----------------------------------------------------------------------------
 
+    def wide(self) -> Callable[[], NoReturn]:
+        """Returns what refuses the integer that is computed now: it may not fit 64 bits."""
+        frame, root = self.running, self.root
+        node = frame.node or frame.source.node
+        blamed = root.node if root is not None else None
+
+        def refuse() -> NoReturn:
+            self.blamed = blamed
+            self.refuse(
+                node, frame,
+                "an integer that a tensor decides, and that may need more than 64 bits,",
+                "make it a Tensor of int64, which wraps, or keep it small: `n % m`, `min(n, m)`",
+            )  # fmt: skip
+
+        return refuse
+
     def line(self) -> str:
         """Returns ``file.py:line`` of what is executed, also where that calls a library."""
         frame = self.current

@@ -35,7 +35,7 @@ from tvmgraph.capture.merge import Side, as_tensor, describe
 from tvmgraph.capture.region import Region
 from tvmgraph.capture.snapshot import Snapshot
 from tvmgraph.capture.traced import TracedTensor
-from tvmgraph.capture.traced_number import TracedNumber, held
+from tvmgraph.capture.traced_number import TracedNumber, as_scalar, held
 from tvmgraph.core.op import F
 from tvmgraph.core.random import STATE_TYPE
 from tvmgraph.core.tensor import Tensor
@@ -73,7 +73,7 @@ class Loops:
         self: Interpreter, bounds: tuple[Any, Any, Any], node: ast.For, frame: Frame
     ) -> Completion:
         """Records ``for i in range(start, stop, step)`` whose trip count is not known."""
-        start, stop, step = bounds
+        start, stop, step = map(_as_number, bounds)
         if isinstance(held(step), Tensor):
             self.refuse(
                 node, frame, "a `range` whose step is a tensor", "make the step a Python number"
@@ -85,9 +85,7 @@ class Loops:
             frame.source.mangle(node.target.id),
         )
         owner = frame.owner(name) or frame
-        frame.names[counter] = (
-            TracedNumber(F.cast(start, dtypes.int64), int) if isinstance(start, Tensor) else start
-        )
+        frame.names[counter] = start
         if name not in owner.names:
             owner.names[name] = start
 
@@ -96,9 +94,9 @@ class Loops:
             return now < stop if step > 0 else now > stop
 
         def first() -> None:
-            now = frame.names[counter]
+            now: Any = frame.names[counter]
             owner.names[name] = now
-            frame.names[counter] = self.operate(lambda a, b: a + b, now, step)
+            frame.names[counter] = _counted(now, step)
 
         try:
             return self.loop(lambda: self.truth(test()), first, node, frame, [counter])
@@ -489,6 +487,18 @@ class _Recording:
                 start.append(o)
                 final.append(lambda o=o, n=n: as_tensor(n, o.dtype))
         return start, final
+
+
+def _as_number(bound: object) -> Any:
+    """Returns what a range begins, ends or goes on with; it counts in integers of Python."""
+    return TracedNumber(F.cast(bound, dtypes.int64), int) if isinstance(bound, Tensor) else bound
+
+
+def _counted(now: int | TracedNumber, step: int) -> int | TracedNumber:
+    """Returns what comes after a number of a range; it is only seen where the range goes on."""
+    if not isinstance(now, TracedNumber):
+        return now + step
+    return TracedNumber(now.tensor + as_scalar(step, dtypes.int64), int)
 
 
 _UNSET = object()

@@ -12,6 +12,7 @@ from tvmgraph.capture.identity import choice_of, may_be
 from tvmgraph.capture.region import Region
 from tvmgraph.capture.traced import TracedTensor
 from tvmgraph.capture.traced_number import NUMBERS, TracedNumber, as_scalar, held, kind_of, wider
+from tvmgraph.core.arguments import literal
 from tvmgraph.core.op import F
 from tvmgraph.core.symbols import Symbol
 from tvmgraph.core.tensor import Tensor
@@ -289,4 +290,4 @@ def zeros(type: TensorType) -> Tensor:
 
 
 def _equal(a: object, b: object) -> bool:
-    return type(a) is type(b) and isinstance(a, _ATOMS) and repr(a) == repr(b)
+    return type(a) is type(b) and isinstance(a, _ATOMS) and literal(a) == literal(b)

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tvmgraph.capture.containers import dict_like, list_like, pairs
+from tvmgraph.core.arguments import literal
 from tvmgraph.core.sizes import LEAST, Dim
 from tvmgraph.core.storage import aligned_empty
 from tvmgraph.core.symbols import NAMESPACE, Scalar, Symbol, SymbolScope
@@ -195,8 +196,8 @@ def resolver(
             lines += [f"{name} = {path}", f"if {name}.__class__ is not c{i}: return None"]
             lines += [f"{name} = {value}"] if value != name else []
         else:
-            env[f"k{i}"] = repr(number)
-            lines.append(f"if repr({path}) != k{i}: return None")
+            env[f"k{i}"] = literal(number)
+            lines.append(f"if literal({path}) != k{i}: return None")
     for name, slot in promotion.slots.items():
         env[f"read_{name}"], env[f"c_{name}"] = slot.read, slot.read().__class__
         lines += [f"{name} = read_{name}()", f"if {name}.__class__ is not c_{name}: return None"]
@@ -214,7 +215,7 @@ def resolver(
         f"def resolve(leaves, given):\n    try:\n{body}\n"
         "    except (ArithmeticError, ValueError, TypeError, LookupError):\n        return None\n"
     )
-    env |= {"__builtins__": {"repr": repr, "ArithmeticError": ArithmeticError,
+    env |= {"__builtins__": {"literal": literal, "ArithmeticError": ArithmeticError,
             "ValueError": ValueError, "TypeError": TypeError, "LookupError": LookupError},
             "plain": plain}  # fmt: skip
     exec(compile(source, "<resolve>", "exec"), env)

@@ -335,6 +335,7 @@ def _finish(
     blocks: int | Symbol = recorder.root.blocks if position is None else 0
     random_leaf = len(before) + recorder.result(blocks) if isinstance(blocks, Symbol) else None
     graph = recorder.root.builder.build([*outputs, *(v for _, v in writes)], names)
+    recorder.check_whole(graph)
     aliasing_matters = recorder.aliasing_matters or bool(writes)
     recorder.guards.settle()
     return Captured(

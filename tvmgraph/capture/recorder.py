@@ -15,6 +15,7 @@ from tvmgraph import dtypes
 from tvmgraph.capture import identity
 from tvmgraph.capture.checks import is_cell
 from tvmgraph.capture.guards import Guards
+from tvmgraph.capture.ranges import Range, too_wide
 from tvmgraph.capture.region import Region
 from tvmgraph.capture.sources import held, put_back
 from tvmgraph.capture.traced import TracedTensor
@@ -29,9 +30,10 @@ from tvmgraph.core.tensor import Tensor
 from tvmgraph.core.types import Dim, TensorType, tensor_type
 from tvmgraph.dtypes import DType
 from tvmgraph.errors import CaptureError, user_source
-from tvmgraph.graph import GraphBuilder, Role, Value
+from tvmgraph.graph import Graph, GraphBuilder, Role, Value
 
 _BOUND = re.compile(r"u\d+")  # a size that only the values decide
+_SMALL: Range = (-(1 << 31), (1 << 31) - 1)  # numbers whose products fit 64 bits
 
 
 class Recorder:
@@ -53,6 +55,7 @@ class Recorder:
         sizes: For every symbolic size an input that has it.
         numbers: Symbolic Python numbers that became parameters, by text and dtype.
         computes: Whether Python computes numbers at every call.
+        whole: Integers of Python that the graph computes, with what refuses them.
         keeps_identity: Whether one tensor that comes in several ways stays one.
         chosen: The tensors that a tensor chose among others.
         aliasing_matters: Whether it was asked if two tensors are one.
@@ -71,6 +74,8 @@ class Recorder:
         self.sizes: dict[str, Value] = {}
         self.numbers: dict[tuple[str, DType | None], tuple[Symbol, Value | None, DType | None]] = {}
         self.computes = True
+        self.whole: dict[Value, Callable[[], object]] = {}
+        self._ranges: dict[Value, Range] = {}  # of parameters for numbers
         self.keeps_identity = False
         self.chosen: list[TracedTensor] = []
         self._related: set[int] = set()  # ids of those and of the others
@@ -156,8 +161,35 @@ class Recorder:
             param = self.root.builder.param(tensor_type((), dtype), Role.STATE, label)
             self.root.adopt(param)
             found = self.numbers[key] = (value, param, dtype)
+            self._note_range(value, param)
         assert found[1] is not None
         return TracedTensor(self, found[1])
+
+    def _note_range(self, value: Symbol, param: Value) -> None:
+        """Makes it a condition that a number is small, so that what is computed with it is."""
+        low, high = _SMALL
+        if value.kind is int and self.symbols is not None and low <= value.current() <= high:
+            self.symbols.conditions[f"{low} <= {value.text} <= {high}"] = True
+            self._ranges[param] = _SMALL
+
+    def computed_whole(self, tensor: TracedTensor) -> None:
+        """Notes that the graph computes an integer where Python, whose ``int`` has no end, would.
+
+        Args:
+            tensor: What holds it.
+        """
+        if self.interprets:
+            self.whole[tensor.value] = self.call.__self__.wide()  # pyright: ignore
+
+    def check_whole(self, graph: Graph) -> None:
+        """Refuses a graph in which an integer of Python may not fit 64 bits.
+
+        Args:
+            graph: The graph of the function.
+        """
+        if self.whole:
+            for refuse in too_wide(graph, self._ranges, self.whole):
+                refuse()
 
     def having(self, roots: frozenset[str]) -> list[Tensor]:
         """Returns tensors that have some sizes."""

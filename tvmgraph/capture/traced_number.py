@@ -58,6 +58,17 @@ def _operators(operation: _Operation) -> tuple[_Method, _Method]:
     return method, reflected
 
 
+def _shift(operation: _Operation) -> _Method:
+    """Returns the method of a shift by a known number, which is an operation on a power of 2."""
+
+    def method(self: TracedNumber, other: object) -> TracedNumber:
+        if self.kind is float or not isinstance(other, int) or not 0 <= other < 63:
+            no_value("a shift of a Python number", OUTSIDE)
+        return _combine(operation, self, 2**other)
+
+    return method
+
+
 def _combine(operation: _Operation, a: object, b: object) -> TracedNumber:
     """Applies a binary operator to numbers as Python does."""
     others = [v for v in (a, b) if not is_number(v)]
@@ -70,7 +81,10 @@ def _combine(operation: _Operation, a: object, b: object) -> TracedNumber:
         kind = float
     elif operation in _BITWISE:
         kind = wider(*map(kind_of, (a, b)))
-    return traced_number(operation(*[as_scalar(v, NUMBERS[kind]) for v in (a, b)]))
+    result = traced_number(operation(*[as_scalar(v, NUMBERS[kind]) for v in (a, b)]))
+    if kind is int:
+        result.tensor.recorder.computed_whole(result.tensor)
+    return result
 
 
 _BITWISE = {operator.and_, operator.or_, operator.xor}
@@ -107,6 +121,7 @@ class TracedNumber(Symbol):
 
     __slots__ = ("tensor",)
 
+    tensor: TracedTensor
     traced = True
 
     def __init__(self, tensor: Tensor, kind: type) -> None:
@@ -181,6 +196,7 @@ class TracedNumber(Symbol):
     __and__, __rand__ = _operators(operator.and_)
     __or__, __ror__ = _operators(operator.or_)
     __xor__, __rxor__ = _operators(operator.xor)
+    __lshift__, __rshift__ = _shift(operator.mul), _shift(operator.floordiv)
     __lt__, __gt__ = _operators(operator.lt)
     __le__, __ge__ = _operators(operator.le)
     __eq__, _ = _operators(operator.eq)

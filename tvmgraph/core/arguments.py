@@ -29,6 +29,19 @@ PathLike: TypeAlias = str | os.PathLike[str]
 PerAxis: TypeAlias = int | Sequence[int]
 
 
+_LONG = 2048  # bits: longer integers may have more digits than Python shows
+
+
+def literal(value: object) -> str:
+    """Returns what tells plain data from all others of its class, as Python writes it.
+
+    Args:
+        value: A number, text, bytes or a constant of Python.
+    """
+    long = isinstance(value, int) and value.bit_length() > _LONG
+    return hex(value) if long else repr(value)
+
+
 def is_tuple(value: object) -> TypeIs[tuple[object, ...]]:
     """Whether an argument is a tuple, of whatever.
 

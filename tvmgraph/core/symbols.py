@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from types import CodeType
 from typing import Any, Self, TypeAlias, TypeVar
 
-from tvmgraph.core.arguments import is_sequence
+from tvmgraph.core.arguments import is_sequence, literal
 from tvmgraph.core.state import state
 from tvmgraph.errors import CaptureError, user_source
 
@@ -445,7 +445,7 @@ def text_of(value: object) -> str:
     Args:
         value: A number or symbol.
     """
-    return value.text if isinstance(value, Symbol) else repr(value)
+    return value.text if isinstance(value, Symbol) else literal(value)
 
 
 def roots_of(*values: object) -> frozenset[str]:

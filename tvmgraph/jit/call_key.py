@@ -11,6 +11,7 @@ from tvmgraph.capture.checks import identified, own_attributes
 from tvmgraph.capture.containers import pairs
 from tvmgraph.capture.promotion import MutableFloat, MutableInt
 from tvmgraph.core import state as versioned
+from tvmgraph.core.arguments import literal
 from tvmgraph.core.parameter import Parameter
 from tvmgraph.core.tensor import Tensor
 
@@ -50,7 +51,7 @@ def key_of(value: Any, leaves: list[Tensor]) -> object:
     if isinstance(value, np.ndarray):
         return (kind, value.dtype.str, value.shape, value.tobytes())
     if kind is MutableInt or kind is MutableFloat:
-        return (kind, repr(value))
+        return (kind, literal(value))
     return identified(value)
 
 

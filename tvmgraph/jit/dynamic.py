@@ -27,6 +27,7 @@ from tvmgraph.capture.promotion import (
     axis_label,
     number_label,
 )
+from tvmgraph.core.arguments import literal
 from tvmgraph.core.sizes import LEAST
 from tvmgraph.core.symbols import Specialise
 from tvmgraph.core.tensor import Tensor
@@ -134,7 +135,7 @@ class Family:
                         self.axes.add((i, axis))
                         news.append(axis_label(i, axis))
             for i, (a, b) in enumerate(zip(old.numbers, call.numbers)):
-                if repr(a) != repr(b) and i not in self.numbers:
+                if literal(a) != literal(b) and i not in self.numbers:
                     self.numbers.add(i)
                     news.append(number_label(i))
         for i, number in enumerate(call.numbers):

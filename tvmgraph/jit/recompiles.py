@@ -13,6 +13,7 @@ import numpy as np
 from tvmgraph import forking
 from tvmgraph.capture.record import argument_labels
 from tvmgraph.config.flag_registry import active
+from tvmgraph.core.arguments import literal
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.debug import recorder
 from tvmgraph.errors import ArgumentError, CompileError, user_source
@@ -54,7 +55,7 @@ def _describe(name: str, value: object, found: dict[str, str]) -> None:
     elif isinstance(value, np.ndarray):
         found[name] = f"array {value.dtype}{list(value.shape)}"
     elif isinstance(value, (bool, int, float, complex, str, bytes, type(None))):
-        found[name] = repr(value)[:_LONG]
+        found[name] = literal(value)[:_LONG]
     else:
         found[name] = f"{type(value).__name__} at {id(value):#x}"
 
