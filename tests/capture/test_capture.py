@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import linecache
 import threading
 import types
 import warnings
@@ -14,7 +15,7 @@ import pytest
 
 import tvmgraph as ms
 from tvmgraph import Parameter, Tensor, jit, nn, ops
-from tvmgraph.capture import capture
+from tvmgraph.capture import capture, function_source
 from tvmgraph.capture.collector import no_collection
 from tvmgraph.eager import evaluate
 from tvmgraph.errors import CaptureError
@@ -379,6 +380,28 @@ def test_cells_are_not_kept_alive() -> None:
     del net
     gc.collect()
     assert ref() is None
+
+
+def test_sources_are_kept_as_long_as_their_code() -> None:
+    def make(i: int) -> Any:
+        source = f"def f(x):\n    y = x * {i}\n    print(y.asnumpy())\n    return y + 1\n"
+        name = f"<made {i}>"
+        linecache.cache[name] = (len(source), None, source.splitlines(True), name)
+        namespace: dict[str, Any] = {"__name__": "made"}
+        exec(compile(source, name, "exec"), namespace)
+        return namespace["f"]
+
+    gc.collect()
+    before = len(function_source._known)
+    functions = [make(i) for i in range(2 * function_source._MOST_FILES)]
+    jit(functions[0])(Tensor([1.0]))
+    found = [function_source.definition_of(f) for f in functions]
+    assert [s and s.file for s in found] == [f.__code__.co_filename for f in functions]
+    assert len(function_source._known) >= before + len(functions)
+    assert len(function_source._files) <= function_source._MOST_FILES
+    del functions, found
+    gc.collect()
+    assert len(function_source._known) <= before
 
 
 def test_threads() -> None:

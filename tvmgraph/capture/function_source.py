@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import linecache
 import types
+import weakref
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
@@ -83,9 +84,42 @@ class _File:
     functions: dict[int, list[Function]] = field(default_factory=dict)
 
 
-_files: dict[str, _File] = {}
-# by file, too: code of equal functions in two files is equal
-_known: dict[tuple[str, types.CodeType], FunctionSource | None] = {}
+_MOST_FILES = 128  # that stay parsed
+_files: dict[str, _File] = {}  # the one that was asked for last comes last
+
+
+class _Sources:
+    """The source of every code object that is alive; code of equal functions is equal, too."""
+
+    def __init__(self) -> None:
+        self._known: dict[
+            int, tuple[weakref.ref[types.CodeType], FunctionSource | None]
+        ] = {}  # fmt: skip
+
+    def get(self, code: types.CodeType) -> FunctionSource | None:
+        """Returns the source of code.
+
+        Raises:
+            KeyError: if it was not looked for.
+        """
+        return self._known[id(code)][1]
+
+    def put(self, code: types.CodeType, source: FunctionSource | None) -> FunctionSource | None:
+        """Keeps the source of code as long as that lives, and returns it."""
+        key = id(code)
+
+        def forget(_: object) -> None:
+            known.pop(key, None)
+
+        known = self._known
+        known[key] = weakref.ref(code, forget), source
+        return source
+
+    def __len__(self) -> int:
+        return len(self._known)
+
+
+_known = _Sources()
 _lock = forking.lock()
 
 
@@ -101,12 +135,11 @@ def source_of(function: types.FunctionType) -> FunctionSource | None:
 
 def definition_of(function: types.FunctionType) -> FunctionSource | None:
     """Returns the source of a function that may be a generator, or ``None`` if there is none."""
-    key = (function.__code__.co_filename, function.__code__)
-    if key in _known:
-        return _known[key]
-    with _lock:
-        found = _known[key] = _find(function)
-    return found
+    try:
+        return _known.get(function.__code__)
+    except KeyError:
+        with _lock:
+            return _known.put(function.__code__, _find(function))
 
 
 def _find(function: types.FunctionType) -> FunctionSource | None:
@@ -114,9 +147,12 @@ def _find(function: types.FunctionType) -> FunctionSource | None:
     lines = linecache.getlines(code.co_filename, function.__globals__)
     if not lines:
         return None
-    file = _files.get(code.co_filename)
+    file = _files.pop(code.co_filename, None)
     if file is None or file.lines != lines:
-        file = _files[code.co_filename] = _index(lines)
+        file = _index(lines)
+    _files[code.co_filename] = file
+    if len(_files) > _MOST_FILES:
+        del _files[next(iter(_files))]
     fitting = [n for n in file.functions.get(code.co_firstlineno, ()) if _fits(n, code)]
     if len(fitting) > 1 and isinstance(fitting[0], ast.Lambda):  # the innermost that holds it all
         fitting = sorted(fitting, key=lambda n: _start(n.body), reverse=True)[:1]  # pyright: ignore
@@ -220,4 +256,4 @@ def _start(node: ast.expr) -> tuple[int, int]:
 
 def register(function: types.FunctionType, source: FunctionSource) -> None:
     """Makes :func:`source_of` return a source for a function that was written by a program."""
-    _known[function.__code__.co_filename, function.__code__] = source
+    _known.put(function.__code__, source)
