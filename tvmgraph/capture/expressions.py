@@ -132,6 +132,7 @@ class Expressions:
         if isinstance(node.op, ast.Not):
             truth = self.truth(value)
             return self.number_of(F.logical_not(truth)) if isinstance(truth, Tensor) else not truth
+        self.impure.look_into(value)
         return _UNARY[type(node.op)](value)
 
     def _BoolOp(self: Interpreter, node: ast.BoolOp, frame: Frame) -> object:
@@ -331,6 +332,7 @@ class Expressions:
         spec = self.evaluate(node.format_spec, frame) if node.format_spec is not None else ""
         frame.node = node
         self.impure.look_into(value)
+        self.impure.show(value)
         if self.is_symbolic(value):
             self.refuse(  # Python 3.11 knows no place within the string
                 whole, frame, "the text of a tensor's elements",

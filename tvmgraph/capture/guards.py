@@ -9,6 +9,7 @@ are guarded by identity alone: their elements are read at every call.
 
 from __future__ import annotations
 
+import enum
 import functools
 import types
 import weakref
@@ -52,12 +53,12 @@ from tvmgraph.capture.sources import (
     Global,
     Item,
     Kind,
-    Member,
     Memoized,
     Names,
     Referred,
     Result,
     Source,
+    kept_inside,
     member,
     reference,
 )
@@ -69,6 +70,8 @@ from tvmgraph.errors import CaptureError, file_name
 _SMALL = 64  # elements of a tensor that are compared one by one, should NumPy code write to them
 _CONTAINERS = (list, dict, set)
 _NUMBERS = (int, float)
+# attributes of classes that their own `__dict__` does not hold, or holds differently
+_OF_CLASSES = frozenset({"__annotations__", "__bases__", "__doc__", "__name__", "__qualname__"})
 _SETTINGS = (bool, int, float, str, type(None))  # of objects of libraries
 
 
@@ -161,16 +164,17 @@ class Guards:
     def add_read(self, owner: object, name: str) -> None:
         """Guards an attribute that interpreted code reads."""
         if isinstance(owner, types.ModuleType):
-            held = getattr(owner, name, None)  # a registry of a library, such as `sys.path`
-            if not is_library(owner.__name__) or isinstance(held, _CONTAINERS):
-                self._add(member(owner, name))
+            self._add_module_read(owner, name)
         elif isinstance(owner, type):
             self._add_inherited(owner, name)
+            if name in _OF_CLASSES and not is_library(owner.__module__):
+                self._add(kept_inside(owner, name))
         elif is_cell(owner):
             self._add_cell_read(owner, name)
         elif isinstance(owner, types.FunctionType):
             if not is_library(owner.__module__):
-                self._add(member(owner, name))
+                inside = name in vars(types.FunctionType)
+                self._add(kept_inside(owner, name) if inside else member(owner, name))
         elif id(owner) in self.fresh:
             if name not in getattr(owner, "__dict__", ()):
                 self._add_inherited(type(owner), name)
@@ -179,22 +183,46 @@ class Guards:
                 self.add_object(owner)
                 return
             self.add_kind(owner)
+            if isinstance(owner, enum.Enum) and name in ("name", "value"):
+                name = f"_{name}_"
             self._add(member(owner, name))
             if name not in getattr(owner, "__dict__", ()):
                 self._add_inherited(type(owner), name)
+
+    def _add_module_read(self, module: types.ModuleType, name: str) -> None:
+        own = not is_library(module.__name__)
+        held = getattr(module, name, None)  # a registry of a library, such as `sys.path`
+        if own or isinstance(held, _CONTAINERS):
+            self._add(member(module, name))
+        if own and name not in vars(module):
+            self._add(member(module, "__getattr__"))
 
     def add_kind(self, value: object) -> None:
         """Guards the class of a user's object."""
         if is_plain_object(value) and id(value) not in self.fresh:
             title = f"the class of a {type(value).__name__}"
             self._add(Kind(("class of", id(value)), title, reference(value)))
+            self.add_bases(type(value))
+
+    def add_bases(self, cls: type) -> None:
+        """Guards what a class of the user's inherits from."""
+        if not is_library(cls.__module__):
+            self._add(kept_inside(cls, "__mro__"))
+
+    def add_weak(self, ref: weakref.ref[object]) -> None:
+        """Guards which object a weak reference gives, or that it is gone."""
+        value = ref()
+        guard = Guard(Result(("weak", id(ref)), "a weak reference", ref), _is(None), "")
+        if value is not None:
+            guard.value, guard.weak, now = reference(value), True, reference(value)
+            guard.same = lambda v: v is not None and v is now()
+        self._always.setdefault(guard.source.key, guard)
 
     def add_given(self, owner: object, name: str, value: object) -> None:
         """Guards plain data that an attribute of an object of a library gives."""
         kinds = (bool, str) if isinstance(owner, Tensor) else _SETTINGS
         if type(value) in kinds or isinstance(owner, BaseException):
-            label = f"{type(owner).__name__}.{name}"
-            self._add(Member(("given", id(owner), name), label, reference(owner), name, slot=True))
+            self._add(kept_inside(owner, name))
 
     def _add_cell_read(self, cell: CellLike, name: str) -> None:
         if (id(cell), name) in self.written:
@@ -213,8 +241,12 @@ class Guards:
 
     def _add_inherited(self, cls: type, name: str) -> None:
         """Guards what a class or its bases hold, up to the one that has the name."""
+        self.add_bases(cls)
         if name.startswith("__") and name not in ("__call__", "__init__"):
             return
+        self._add_found(cls, name)
+
+    def _add_found(self, cls: type, name: str) -> None:
         for base in cls.__mro__:
             if is_library(base.__module__):
                 break
@@ -223,6 +255,16 @@ class Guards:
                 return
         if type(cls) is not type:
             self._add_inherited(type(cls), name)
+
+    def _add_method(self, owner: object, code: types.CodeType) -> None:
+        """Guards which method, such as that of an operator, runs for an object."""
+        for base in type(owner).__mro__:
+            if is_library(base.__module__):
+                return
+            for name, value in vars(base).items():
+                if getattr(value, "__code__", None) is code:
+                    self._add_found(type(owner), name)
+                    return
 
     def add_call(self, function: types.FunctionType) -> None:
         """Guards the code and the defaults of a function that is interpreted."""
@@ -326,6 +368,8 @@ class Guards:
             if code.co_name == "__init__" and is_plain_object(value) and not attributes(value):
                 self.fresh[id(value)] = value  # it is being made
             self._add_given(value, code)
+        for name in code.co_varnames[: min(1, code.co_argcount)]:
+            self._add_method(frame.f_locals.get(name), code)
         self.native_effects.keep(*frame.f_locals.values())
         if (code, id(space)) in self._codes:
             return
@@ -413,6 +457,8 @@ class Guards:
             key = ("code", id(value))
             guard = Guard(Fixed(key, value.__name__, value), check_of(value), "")
             self._always.setdefault(key, guard)
+        elif isinstance(value, type) and not is_library(value.__module__):
+            self.add_object(value.__new__)  # that of a named tuple has defaults
         elif isinstance(value, (list, tuple)):
             for v in value:
                 self.add_object(v)
@@ -539,8 +585,12 @@ class Guards:
             yield guard.code(names)
 
     def labels(self) -> list[str]:
-        """Returns what is looked at before every call, as text; not that builtins are builtins."""
+        """Returns what is looked at before every call, as text.
+
+        That builtins are builtins, and what classes inherit from, is not mentioned.
+        """
         here = [g for g in self._always.values() if g.active and g.before != repr(ABSENT)]
+        here = [g for g in here if not g.source.label.endswith(".__mro__")]
         found = [g.source.label for g in here]
         for cell, known in self._watched():
             found += [f"{type(cell).__name__}.{n}" for n in known.plain if n[0] != "_"]

@@ -15,7 +15,9 @@ from __future__ import annotations
 
 import contextvars
 import datetime
+import decimal
 import dis
+import enum
 import functools
 import inspect
 import io
@@ -47,6 +49,7 @@ from tvmgraph.capture.impure_table import (
     TABLE,
     Impure,
 )
+from tvmgraph.capture.sources import reference
 
 if TYPE_CHECKING:
     from tvmgraph.capture.protocol import Interpreting
@@ -80,6 +83,9 @@ _CONFIGURES = frozenset({
     "setLevel", "setStream",
 })  # fmt: skip
 _CONFIGURED = frozenset({"getEffectiveLevel", "hasHandlers", "isEnabledFor"})
+_SUSPENDED = (types.GeneratorType, types.CoroutineType, types.AsyncGeneratorType)
+_GUARDED = (bool, int, float, str, type(None))  # see `Guards.add_given`
+_TEXTS = (str, repr, ascii, format, np.array2string, np.array_repr, np.array_str)
 _NOW = ("now", "today", "utcnow")
 _PATH_STATE = frozenset({
     "absolute", "cwd", "exists", "expanduser", "home", "is_dir", "is_file", "is_mount",
@@ -161,7 +167,9 @@ def is_changeable(value: object) -> bool:
     """
     module = getattr(type(value), "__module__", "")
     root = module.partition(".")[0] if isinstance(module, str) else ""
-    if root in _PLAIN or root not in sys.stdlib_module_names:
+    if isinstance(value, decimal.Context):
+        return True
+    if root in _PLAIN or root not in sys.stdlib_module_names or isinstance(value, enum.Enum):
         return False
     known = (*HOLDERS, *_LOGGING, logging.LoggerAdapter, dict, list, set, tuple, BaseException)
     return not isinstance(value, known) and not isinstance(value, type)
@@ -308,6 +316,9 @@ class ImpureCalls:
         Returns:
             Its result; :data:`PURE` if it is neither and was not called.
         """
+        if isinstance(function, weakref.ref) and not (args or kwargs):
+            self._interpreter.recorder.guards.add_weak(function)
+            return self._interpreter.effects.seen(function())
         if makes_state(function):
             return self._make(function, args, kwargs)
         found = rule_of(function)
@@ -364,7 +375,9 @@ class ImpureCalls:
             *values: The values.
             called: What they are passed to.
         """
+        shown = called in _TEXTS or isinstance(owner_of(called), str)
         for value in values:
+            self._note_settings(value, shown)
             if is_environment(value):
                 self._interpreter.recorder.guards.add_environment()
             elif has_state(value) and id(value) not in self._own:
@@ -390,10 +403,45 @@ class ImpureCalls:
         """Deals with an operator that shows what objects hold."""
         guards = self._interpreter.recorder.guards
         for value in values:
+            self._note_settings(value)
             if isinstance(value, _WEAK) or is_changeable(value):
                 self.hand_out(value)
             elif isinstance(value, HOLDERS):
                 guards.add_object(value)
+
+    def _note_settings(self, value: object, shown: bool = False) -> None:
+        """Guards the settings by which Python computes with a number, or NumPy writes an array."""
+        guards = self._interpreter.recorder.guards
+        if isinstance(value, decimal.Decimal):
+            guards.add_result("decimal", "the decimal context", _decimal_settings,
+                              _decimal_settings())  # fmt: skip
+        if shown and _has_array(value):
+            options = np.get_printoptions
+            guards.add_result("printoptions", "numpy.get_printoptions()", options, options())
+
+    def show(self, value: object) -> None:
+        """Deals with a value whose text is taken."""
+        self._note_settings(value, shown=True)
+
+    def read(self, owner: object, name: str, value: object) -> None:
+        """Deals with an attribute of an object of Python or its library."""
+        if isinstance(owner, np.ndarray) and name == "flags":
+            kept = reference(owner)
+            self._interpreter.recorder.guards.add_result(
+                ("flags", id(owner)), "the flags of an array", lambda: _flags(kept()), _flags(owner)
+            )
+        elif not callable(value) and self._is_asked(owner, value):
+            what = f"reading {name!r} of a {type(owner).__name__} from outside"
+            self._refuse(ITERATOR if isinstance(owner, _SUSPENDED) else ASKED, what)
+
+    def _is_asked(self, owner: object, value: object) -> bool:
+        """Whether Python is to read what an attribute of an object holds."""
+        if isinstance(owner, _SUSPENDED):
+            return self._interpreter.effects.is_outside(owner)
+        if not (isinstance(owner, _LOGGING) or is_changeable(owner)):
+            return False
+        guarded = isinstance(value, _GUARDED) and hasattr(owner, "__dict__")
+        return not guarded and self._from_outside(owner)
 
     def write_item(self, owner: object) -> None:
         """Deals with an assignment to an item of an object."""
@@ -405,6 +453,25 @@ class ImpureCalls:
         self._interpreter.refuse_here(
             f"{what}, which plain Python would run at every call,", rule.fix
         )
+
+
+def _decimal_settings() -> tuple[object, ...]:
+    now = decimal.getcontext()
+    traps = tuple([signal.__name__ for signal, on in now.traps.items() if on])
+    return now.prec, now.rounding, now.Emin, now.Emax, now.capitals, now.clamp, traps
+
+
+def _flags(array: object) -> int:
+    return array.flags.num if isinstance(array, np.ndarray) else -1
+
+
+def _has_array(value: object) -> bool:
+    """Whether the text of a value has that of an array in it."""
+    if isinstance(value, dict):
+        value = [*value.values()]
+    if isinstance(value, (list, tuple)):
+        return any(map(_has_array, value))
+    return isinstance(value, (np.ndarray, np.generic))
 
 
 PURE = object()

@@ -59,8 +59,9 @@ TABLE: dict[str, dict[Impure, tuple[str, ...] | None]] = {
     },
     "sys": {
         FRAME: ("_current_frames", "_getframe", "exc_info", "exception"),
-        SYSTEM: ("exit", "getrefcount", "setprofile", "setrecursionlimit", "settrace"),
-        STATE: ("getrecursionlimit",),
+        SYSTEM: ("exit", "getrefcount", "set_int_max_str_digits", "setprofile",
+                  "setrecursionlimit", "setswitchinterval", "settrace"),
+        STATE: ("get_int_max_str_digits", "getrecursionlimit", "getswitchinterval"),
     },
     "inspect": {FRAME: ("currentframe", "stack", "trace")},
     "traceback": {

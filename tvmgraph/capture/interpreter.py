@@ -7,6 +7,7 @@ what has no source (or suspends itself) is run natively too.
 
 from __future__ import annotations
 
+import abc
 import ast
 import builtins
 import functools
@@ -243,10 +244,23 @@ class Interpreter(Expressions, Statements, Branches, Loops, Outside, Native):
         """Guards what some builtins find out about an object."""
         if function is len and args:
             self.impure.look_into(args[0])
-        elif (function is isinstance or function is type) and args:
+        elif function in (isinstance, issubclass, type) and args:
             self.recorder.guards.add_kind(args[0])
+            self._guard_classes(*args)
         elif function is hasattr and len(args) == 2 and isinstance(args[1], str):
             self.recorder.guards.add_read(args[0], args[1])
+
+    def _guard_classes(self, value: object, kinds: object = ()) -> None:
+        """Guards what a class inherits from, and the classes registered with an abstract one."""
+        own = value if isinstance(value, type) else type(value)
+        guards = self.recorder.guards
+        guards.add_bases(own)
+        abstract = isinstance(kinds, abc.ABCMeta) or (
+            isinstance(kinds, tuple) and any(isinstance(k, abc.ABCMeta) for k in kinds)
+        )
+        if abstract and not is_library(own.__module__):
+            token = abc.get_cache_token
+            guards.add_result("abc", "the classes registered with abstract ones", token, token())
 
     def _interpretable(self, function: Any) -> FunctionSource | None:
         if not self._is_read(function):
@@ -381,6 +395,8 @@ class Interpreter(Expressions, Statements, Branches, Loops, Outside, Native):
         if found is not None:
             return found
         self.impure.look_into(left, right)
+        if isinstance(left, str):
+            self.impure.show(right)
         if self.settings.lax and may_raise(operation, left, right) and self.current is not None:
             self.refuse(
                 self.current.node or self.current.source.node, self.current,

@@ -53,6 +53,7 @@ class Outside:
             if isinstance(found, property) and self._interpretable(found.fget) is not None:
                 return self.call(found.fget, (owner,), {})
         value = getattr(owner, name, *default)
+        self.impure.read(owner, name, value)
         if self._is_given(owner):
             self.recorder.guards.add_given(owner, name, value)
         if isinstance(owner, types.ModuleType) or not isinstance(value, types.BuiltinMethodType):

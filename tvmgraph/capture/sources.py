@@ -248,6 +248,13 @@ def member(owner: object, name: str, kind: str = "attribute") -> Member:
     return Member((kind, id(owner), name), f"{title}.{name}", reference(owner), name, slot)
 
 
+def kept_inside(owner: object, name: str) -> Member:
+    """Returns the source of an attribute that only ``getattr`` finds, as of a class or function."""
+    named = isinstance(owner, (type, types.FunctionType))
+    title = owner.__name__ if named else type(owner).__name__
+    return Member(("given", id(owner), name), f"{title}.{name}", reference(owner), name, slot=True)
+
+
 class Reference(weakref.ref[object]):
     """A weak reference of a capture, which is not the one that the user gets for the object."""
 
