@@ -44,8 +44,8 @@ refuses; LAX and PIJit run all of it.
 LAX and PIJit differ in name only: MindSpore documents other limits for its bytecode mode, where a
 fallback loses effects; here both are exact. A function that reads its own frame (`locals()`,
 `eval`) runs in Python as a whole, with its Cells compiled. In the first calls, while a function is
-still taken apart, an object may end later than in Python, and a traceback may name the function
-twice. An argument that the caller does not hold itself (`f(Thing(), x)`) ends when the call
+still taken apart, an object may end later than in Python, and a traceback that the function itself
+looks at may name it twice. An argument that the caller does not hold itself (`f(Thing(), x)`) ends when the call
 returns, as under every decorator that passes `*args` on. Recursions deeper than 24 calls go on in
 plain Python. An object that a segment was given, and that is no Cell, is kept with it.
 

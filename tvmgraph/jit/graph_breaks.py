@@ -26,6 +26,7 @@ from tvmgraph.errors import (
     user_source,
 )
 from tvmgraph.jit.regions.report import reason
+from tvmgraph.jit.regions.tracebacks import as_in_python
 
 if TYPE_CHECKING:
     from tvmgraph.jit.function import JitFunction
@@ -279,6 +280,10 @@ def _run(
         state.broken = state.broken and function.owner
     try:
         return (region or function.fn)(*args, **kwargs)
+    except BaseException as e:
+        if region is not None:
+            e.__traceback__ = as_in_python(e.__traceback__)
+        raise
     finally:
         state.scope, state.broken = outer
 

@@ -36,6 +36,7 @@ from tvmgraph.jit.regions.flow import KEPT, Names, walk, writes
 from tvmgraph.jit.regions.outline import Passed, taking_handed
 from tvmgraph.jit.regions.program import Fallback, Program, Refused
 from tvmgraph.jit.regions.report import CHANGE, reason
+from tvmgraph.jit.regions.tracebacks import runs_statements
 
 _MAX_CAPTURES = 24  # of one segment
 _MANY_CAPTURES = 8  # after which arguments that always differ stay in Python
@@ -133,6 +134,7 @@ class Segment(JitFunction):
             self._mark_breaks_at(frozenset(noticed), _NOTICED.format(noticed[0]), store=True)
         return bool(noticed)
 
+    @runs_statements
     def run_fallback(self, handed: list[object]) -> Any:
         """Runs the statements in fallback segments, or in Python.
 
