@@ -309,3 +309,47 @@ def test_what_cannot_be_drawn_anew_is_refused(function: Any, message: str) -> No
     assert raised.value.fix
     assert "test_impure.py:" in str(raised.value.at)
     assert not KEPT
+
+
+class Logging(nn.Cell):
+    def __init__(self) -> None:
+        super().__init__()
+        self.items = [1.0, 2.0]
+        self.log: list[Any] = []
+
+    def construct(self, x: Tensor) -> Tensor:
+        self.log.append(x.shape)
+        self.items[0] = self.items[0] + 1
+        return x * self.items[0] + len(self.log)
+
+
+KEEPING = Logging()
+
+
+def makes_lists(x: Tensor) -> Any:
+    cell = Logging()
+    return cell(x), cell(x), len(cell.log), cell.items[0]
+
+
+def returns_a_list(x: Tensor) -> Any:
+    cell = Logging()
+    cell(x)
+    return cell.items
+
+
+def hands_a_list_on(x: Tensor) -> Any:
+    KEEPING.items = Logging().items
+    KEEPING.items.append(1.0)
+    return x, [*KEEPING.items]
+
+
+@pytest.mark.parametrize("function", [makes_lists, returns_a_list, hands_a_list_on])
+def test_lists_of_cells_made_inside_are_made_anew(function: Any) -> None:
+    compiled = ms.jit(function)
+    for _ in range(4):
+        KEEPING.items = []
+        expected, kept = str(function(POINTS)), KEEPING.items
+        KEEPING.items = []
+        assert str(compiled(POINTS)) == expected and KEEPING.items == kept
+    one_graph = function is makes_lists
+    assert compiled.compile_count == one_graph and ("break" in compiled.explain()) != one_graph

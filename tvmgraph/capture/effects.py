@@ -229,7 +229,7 @@ class Effects:
         for value in values:
             if isinstance(value, tuple):
                 self.store(*value)
-            elif not (self.is_outside(value) or self.existed(value)):
+            elif not self.existed(value):
                 self._stored[id(value)] = value
 
     def existed(self, value: object) -> bool:

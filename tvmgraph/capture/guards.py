@@ -234,7 +234,7 @@ class Guards:
             self._add_mutable(cell)
         state_of.note(cell, name)
         if name in cell.__dict__:
-            if is_mutable(cell.__dict__[name]):
+            if is_mutable(cell.__dict__[name]) and id(cell) not in self.made:
                 self._add(member(cell, name))
         elif name not in cell._params and name not in cell._cells:
             self._add_inherited(type(cell), name)
@@ -488,7 +488,7 @@ class Guards:
 
     def _add_mutable(self, cell: CellLike) -> None:
         for name in self._cells[id(cell)][1].plain:
-            if is_mutable(cell.__dict__.get(name)):
+            if is_mutable(cell.__dict__.get(name)) and id(cell) not in self.made:
                 self._add(member(cell, name))
         for base in type(cell).__mro__:
             if not is_library(base.__module__):

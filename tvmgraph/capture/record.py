@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from tvmgraph.capture import tree
-from tvmgraph.capture.checks import is_cell
+from tvmgraph.capture.checks import CellLike, is_cell
 from tvmgraph.capture.collector import no_collection
 from tvmgraph.capture.effects import Effect
 from tvmgraph.capture.guards import Guards
@@ -407,12 +407,24 @@ def _keep_parameters(recorder: Recorder) -> None:
     for p in recorder.made():
         if id(p) not in inner:
             recorder.keep(p)
-    for cell, name, _ in recorder.attributes():
-        if id(cell) in made:
-            continue
-        kept = cell._cells.get(name) if is_cell(cell) else None
-        for p in kept.get_parameters() if kept is not None else ():
+    for kept in _kept_cells(recorder):
+        for p in kept._params.values():
             recorder.keep(p)
+
+
+def _kept_cells(recorder: Recorder) -> list[CellLike]:
+    """Returns the Cells that came into being and outlive the call, in Cells from outside."""
+    made, found = recorder.guards.made, list[CellLike]()
+    todo: list[CellLike | None] = []
+    for cell, name, _ in recorder.attributes():
+        if is_cell(cell) and id(cell) not in made:
+            todo.append(cell._cells.get(name))
+    while todo:
+        cell = todo.pop(0)
+        if cell is not None:
+            found.append(cell)
+            todo += cell._cells.values()
+    return found
 
 
 def _computed_position(recorder: Recorder, outputs: list[Value]) -> int | None:
@@ -507,7 +519,10 @@ def _attribute_effects(recorder: Recorder, describe: tree.Described) -> list[_Ef
     Which tensor such an attribute held before is no guard: its elements are read at every call.
     """
     effects: list[_Effect] = []
+    gone = recorder.guards.made.keys() - set(map(id, _kept_cells(recorder)))
     for cell, name, before in recorder.attributes():
+        if id(cell) in gone:  # nobody sees it after the call
+            continue
         value = held(cell, name)
         if value is ABSENT:  # it became a Parameter or a Cell, once and for all
             continue
