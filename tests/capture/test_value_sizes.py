@@ -338,3 +338,97 @@ def test_rows_of_an_expert_are_added_back(add):
             )
             for a, b in zip((got, *got_grads), (want, *want_grads)):
                 np.testing.assert_allclose(a.asnumpy(), b.asnumpy(), rtol=1e-5, atol=1e-5)
+
+
+def _mean_if_any(x: Tensor) -> Tensor:
+    chosen = x[x > 0.5]
+    if chosen.shape[0] == 0:
+        return x.sum()
+    return (chosen * chosen).mean()
+
+
+def _mean_if_positive(x: Tensor) -> Tensor:
+    if x.sum() > 0:
+        return (x * x).mean() * x.shape[0]
+    return x.sum()
+
+
+def _means(x: Tensor) -> Tensor:
+    k = 0
+    while x.sum() < 10 and k < 3:
+        x = x + x.mean()
+        k += 1
+    return x.mean()
+
+
+@pytest.mark.parametrize("f", [_mean_if_any, _mean_if_positive, _means])
+def test_derivatives_of_branches_and_loops_serve_every_size(f: Function) -> None:
+    """A mean divides by its size, which a branch or the body of a loop knows from its operands."""
+    inside = jit(ms.value_and_grad(f), jit_config=STRICT, dynamic=1)
+    outside = ms.value_and_grad(jit(f, jit_config=STRICT, dynamic=1))
+    for n in (5, 3, 4):
+        for x in (np.linspace(-1, 2, n), np.linspace(-2, 0, n)):
+            wanted = ms.value_and_grad(f)(Tensor(x.astype(np.float32)))
+            for run in (inside, outside):
+                _same(run(Tensor(x.astype(np.float32))), wanted)
+    assert len(inside.history) == 1
+
+
+#: Of a size that the values decide, a number that differs from call to call, and another size.
+ARITHMETIC: dict[str, Callable[[Any, Any, Any], Any]] = {
+    "+": lambda n, k, m: n + k, "-": lambda n, k, m: k - n, "*": lambda n, k, m: n * k,
+    "/": lambda n, k, m: n / k, "//": lambda n, k, m: n // k, "%": lambda n, k, m: n % k,
+    "by a size": lambda n, k, m: k / n, "fraction": lambda n, k, m: n * (k + 0.5),
+    "of sizes": lambda n, k, m: (m / n, m // n, m % n), "&": lambda n, k, m: n & 1,
+    "|^": lambda n, k, m: (n | k) ^ 2, "min": lambda n, k, m: min(n, k),
+    "max": lambda n, k, m: max(k, n), "bits of a number": lambda n, k, m: (k & 1, k << 1, n),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("mode", ["STRICT", "LAX", "PIJit"])
+@pytest.mark.parametrize("name", ARITHMETIC)
+def test_one_graph_computes_with_a_size_and_a_number(name: str, mode: str) -> None:
+    compute = ARITHMETIC[name]
+
+    def f(x: Tensor, k: int) -> Any:
+        return compute(x[x > 0].shape[0], k, x.shape[0])
+
+    run: Any = jit(f, jit_config=STRICT) if mode == "STRICT" else jit(f, mode=_MODES[mode])
+    compiles = []
+    for a, k in zip([*INPUTS, *INPUTS[::-1], INPUTS[0]], (2, 3, 4, 5, 7, 0, 6, 0, 8)):
+        given = Tensor(a.reshape(-1)), k
+        results: list[Any] = []
+        for function in (f, run):
+            try:
+                results.append(function(*given))
+            except ZeroDivisionError as e:
+                results.append(str(e))
+        wanted, found = results
+        assert found == wanted and type(found) is type(wanted), (k, *results)
+        compiles.append(run.compile_count)
+    assert compiles[1] == compiles[4], "compiled again for another number"
+
+
+class _Experts(nn.Cell):
+    """Counts the rows that it gets."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.load_a = self.load_b = 0
+
+    def construct(self, x: Tensor) -> Tensor:
+        first = x[x[:, 0] > 0]
+        self.load_a += first.shape[0]
+        if first.shape[0] > 1:
+            self.load_b += first.shape[0] * 2
+        return first.sum()
+
+
+def test_a_counter_of_sizes_does_not_compile_again() -> None:
+    plain, net = _Experts(), _Experts()
+    run = jit(net, jit_config=STRICT)
+    for i in range(8):
+        x = Tensor(np.random.RandomState(i).randn(5, 4).astype(np.float32))
+        _same(run(x), plain(x))
+        assert (net.load_a, net.load_b) == (plain.load_a, plain.load_b)
+    assert run.compile_count == 2

@@ -16,18 +16,31 @@ from tvmgraph import dtypes
 from tvmgraph.capture.frame import Frame
 from tvmgraph.capture.merge import as_tensor
 from tvmgraph.capture.traced import TracedTensor
-from tvmgraph.capture.traced_number import TracedNumber, traced_number
+from tvmgraph.capture.traced_number import (
+    NUMBERS,
+    TracedNumber,
+    kind_of,
+    traced_number,
+    wider,
+)
 from tvmgraph.core.dispatch import at_least
 from tvmgraph.core.op import F
 from tvmgraph.core.sizes import proven
-from tvmgraph.core.symbols import is_number
+from tvmgraph.core.symbols import Symbol, is_number
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.core.types import Dim
 
 if TYPE_CHECKING:
     from tvmgraph.capture.interpreter import Interpreter
 
-_ARITHMETIC = {operator.add, operator.sub, operator.mul, operator.truediv}
+#: Operators on numbers; in place they are the same.
+_ARITHMETIC: dict[object, Callable[[Any, Any], Any]] = {
+    f: getattr(operator, name)
+    for name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "and_", "or_", "xor")
+    for f in (getattr(operator, name), getattr(operator, f"i{name.rstrip('_')}"))
+}
+_DIVISIONS = (operator.truediv, operator.floordiv, operator.mod)
+_BITWISE = (operator.and_, operator.or_, operator.xor)
 
 
 def call(
@@ -61,13 +74,47 @@ def call(
 def arithmetic(
     interpreter: Interpreter, operation: Callable[..., Tensor], left: object, right: object
 ) -> TracedNumber | None:
-    """Computes with a size of values where the result is no size; ``None`` if it is one."""
+    """Computes with a size of values where the result is no size; ``None`` if it is one.
+
+    Numbers that differ from call to call are no sizes. What raises for a divisor of 0 is computed
+    again by Python in a call in which there are no elements.
+    """
     bound = any(isinstance(v, Dim) and interpreter.recorder.is_bound(v) for v in (left, right))
-    if not bound or operation not in _ARITHMETIC or not (is_number(left) and is_number(right)):
+    does = _ARITHMETIC.get(operation)
+    if not bound or does is None or not (is_number(left) and is_number(right)):
         return None
-    if operation is not operator.truediv and not any(isinstance(v, float) for v in (left, right)):
+    if does in _DIVISIONS and not interpreter.recorder.is_bound(right) and not right:
+        does(kind_of(left)(1), kind_of(right)(0))  # raises what Python does
+    whole = [isinstance(v, (Dim, int)) for v in (left, right)]
+    if all(whole) and does not in (operator.truediv, *_BITWISE):
+        of_number = does not in _DIVISIONS or not isinstance(right, Dim)
+        if of_number or not proven(">=", right, 0) or not proven(">=", left, 0):
+            return None
+    kind = float if does is operator.truediv else wider(int, kind_of(left), kind_of(right))
+    if kind is float and does in _BITWISE:
         return None
-    return traced_number(operation(*[as_tensor(v, dtypes.float64) for v in (left, right)]))
+    dtype = NUMBERS[kind]
+    divisor = as_tensor(right, dtype)
+    if does in _DIVISIONS:
+        checked = _not_zero(interpreter, right, divisor)
+        if checked is None:
+            return None
+        divisor = checked
+    return traced_number(does(as_tensor(left, dtype), divisor))
+
+
+def _not_zero(interpreter: Interpreter, divisor: Any, tensor: Tensor) -> Tensor | None:
+    """Returns a divisor that is checked when the graph runs; ``None`` if that is not possible."""
+    if isinstance(divisor, TracedNumber):
+        return None
+    if not (isinstance(divisor, Dim) and interpreter.recorder.is_bound(divisor)):
+        return tensor
+    if proven(">", divisor, 0):
+        return tensor
+    if not proven(">=", divisor, 0):
+        return None
+    having = interpreter.recorder.having(divisor.roots)
+    return F.at_least(tensor, *having, size=divisor, least=1)
 
 
 def _has_unknown_length(interpreter: Interpreter, x: object) -> bool:
@@ -86,7 +133,9 @@ def _extreme(
     if len(args) == 1 and isinstance(args[0], TracedTensor):
         return _of_tensor(function, args[0]) if args[0].ndim == 1 else None
     items = [*args[0]] if len(args) == 1 and isinstance(args[0], (list, tuple)) else args
-    if len(items) < 2 or not any(map(interpreter.is_symbolic, items)):
+    varies = any(isinstance(v, Symbol) and not isinstance(v, Dim) for v in items)
+    of_values = varies and any(map(interpreter.recorder.is_bound, items))
+    if len(items) < 2 or not (of_values or any(map(interpreter.is_symbolic, items))):
         return _of_sizes(interpreter, function, items)
     compare = operator.gt if function is builtins.max else operator.lt
     best = items[0]

@@ -353,6 +353,11 @@ class Symbol:
     __floordiv__, __rfloordiv__ = _operators("//")
     __mod__, __rmod__ = _operators("%")
     __pow__, __rpow__ = _operators("**")
+    __and__, __rand__ = _operators("&")
+    __or__, __ror__ = _operators("|")
+    __xor__, __rxor__ = _operators("^")
+    __lshift__, __rlshift__ = _operators("<<")
+    __rshift__, __rrshift__ = _operators(">>")
 
     def __divmod__(self, other: object) -> tuple[Number, Number]:
         return self // other, self % other
@@ -404,11 +409,13 @@ _OPERATORS: dict[str, Callable[[Any, Any], int | float]] = {
     symbol: getattr(operator, name)
     for symbol, name in {
         "+": "add", "-": "sub", "*": "mul", "/": "truediv", "//": "floordiv", "%": "mod",
-        "**": "pow", "<": "lt", "<=": "le", ">": "gt", ">=": "ge", "==": "eq", "!=": "ne",
+        "**": "pow", "&": "and_", "|": "or_", "^": "xor", "<<": "lshift", ">>": "rshift",
+        "<": "lt", "<=": "le", ">": "gt", ">=": "ge", "==": "eq", "!=": "ne",
     }.items()
 }  # fmt: skip
 
 _DIVISIONS = ("/", "//", "%")
+_POWERS = ("**", "<<", ">>")
 
 #: Functions of Python numbers that a scalar passes through.
 FUNCTIONS: dict[str, Callable[..., Any]] = {
@@ -467,7 +474,7 @@ def _combine(symbol: str, a: object, b: object) -> Number:
             return found
     value = _OPERATORS[symbol](current(a), current(b))
     made = Scalar(f"({text_of(a)} {symbol} {text_of(b)})", roots_of(a, b), value)
-    if symbol == "**" or (symbol in _DIVISIONS and (isinstance(b, Symbol) or not b)):
+    if symbol in _POWERS or (symbol in _DIVISIONS and (isinstance(b, Symbol) or not b)):
         _note_possible(made)
     return made
 
