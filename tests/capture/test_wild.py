@@ -5,13 +5,14 @@ from __future__ import annotations
 import itertools
 import warnings
 from collections.abc import Generator, Iterable
+from typing import Any
 
 import numpy as np
 import pytest
 
 from tests.capture.any_python import MODES
 from tests.capture.test_fuzz import in_numpy
-from tvmgraph import Tensor, jit, ops
+from tvmgraph import Tensor, jit, nn, ops
 
 
 def chunks(items: Iterable[Tensor], size: int) -> Generator[list[Tensor]]:
@@ -41,3 +42,88 @@ def test_a_generator_takes_the_items_of_another(mode: str) -> None:
         for n in (5, 6, 5):
             rows = [Tensor(np.full(2, i, np.float32)) for i in range(n)]
             assert compiled(rows, 2) == of_a_pipeline(rows, 2)
+
+
+class Memory:
+    """State that a program keeps in an object of its own."""
+
+    def __init__(self) -> None:
+        self.h = Tensor([1.0, 2.0])
+        self.c = self.h
+        self.seen: list[int] = []
+
+
+class Remembering(nn.Cell):
+    """State that begins as one tensor under two names."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.h = self.c = Tensor([1.0, 2.0])
+        self.rows = [self.h]
+
+    def construct(self, x: Tensor) -> Tensor:
+        return step(self, x)
+
+
+def step(state: Any, x: Tensor) -> Tensor:
+    result = state.h * 10 + state.c
+    state.h = x * 2
+    state.c = state.c + result
+    return result
+
+
+def of_a_list(state: Any, x: Tensor) -> Tensor:
+    result = state.h * 10 + state.rows[0]
+    state.h = x + result
+    return result
+
+
+def test_state_that_a_function_replaces_is_read_at_every_call() -> None:
+    """Once the two names hold two tensors, one capture serves all calls."""
+    for function in (step, of_a_list):
+        for kind in (Memory, Remembering):
+            plain, state = kind(), kind()
+            for each in (plain, state):
+                each.rows = [each.h]
+            compiled = jit(function, fullgraph=True)
+            with in_numpy():
+                for n in range(6):
+                    x = Tensor([float(n), 0.5])
+                    assert compiled(state, x).tolist() == function(plain, x).tolist(), (kind, n)
+                    assert (state.h.tolist(), state.c.tolist()) == (
+                        plain.h.tolist(), plain.c.tolist(),
+                    )  # fmt: skip
+            assert compiled.compile_count == 2, compiled.explain()
+
+
+def test_a_cell_whose_state_begins_as_one_tensor() -> None:
+    plain, net = Remembering(), Remembering()
+    compiled = jit(net)
+    with in_numpy():
+        for n in range(6):
+            x = Tensor([float(n), 0.5])
+            assert compiled(x).tolist() == plain(x).tolist()
+    assert compiled.compile_count == 2
+
+
+def averaged(memory: Memory, x: Tensor, steps: int) -> tuple[Tensor, int]:
+    count = 0
+    while count < steps:
+        count += 1
+        memory.h = memory.h * 0.5 + x.mean()
+        memory.seen.append(round(float(memory.h.sum()), 3))  # a graph break
+        if memory.h.sum() > 4:
+            break
+    return memory.h, count
+
+
+def test_segments_read_the_state_of_an_object_at_every_call() -> None:
+    plain, memory = Memory(), Memory()
+    compiled = jit(averaged)
+    with in_numpy():
+        for n in range(16):
+            x = Tensor([float(n % 5), 1.5])
+            expected, found = averaged(plain, x, 3), compiled(memory, x, 3)
+            assert found[0].tolist() == expected[0].tolist() and found[1] == expected[1]
+            assert memory.seen == plain.seen
+    assert "Memory.h changed" not in compiled.explain()

@@ -18,6 +18,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
+from tvmgraph.capture import tree
 from tvmgraph.capture.cell_state import CellState
 from tvmgraph.capture.changes import changed_by_code
 from tvmgraph.capture.checks import (
@@ -547,10 +548,32 @@ class Guards:
         originals = self.originals
         return lambda v: (id(v) == identity or identity not in originals) and same(v)
 
-    def allow_any_tensor(self, cell: object, name: str) -> None:
-        """Stops guarding which tensor an attribute holds: the function itself replaces it."""
-        if id(cell) in self._cells:
-            self._cells[id(cell)][1].allow_any_tensor(name)
+    def allow_any_tensor(self, owner: object, name: str, before: Tensor) -> bool:
+        """Stops guarding which tensor an attribute holds: the function itself replaces it.
+
+        Args:
+            owner: The object.
+            name: The attribute.
+            before: What it held.
+
+        Returns:
+            Whether that is possible. It is not if something else that was read holds the tensor,
+            too: what is read of the one is then that of the other.
+        """
+        key = ("attribute", id(owner), name)
+        others = (g.source.read() for k, g in self._always.items() if k != key)
+        held = [self.originals.get(id(v)) or v for v in others]
+        for cell, known in self._watched():
+            own = vars(cell)
+            held += [own.get(n) for n in known.plain if cell is not owner or n != name]
+        if any(t is before for t in tree.tensors(held)):
+            return False
+        if id(owner) in self._cells:
+            self._cells[id(owner)][1].allow_any_tensor(name)
+        elif key in self._always:
+            guard, kind = self._always[key], type(before)
+            guard.same, guard.value, guard.weak = lambda v: v.__class__ is kind, ABSENT, False
+        return True
 
     # ---- checking ---------------------------------------------------------------------------
 

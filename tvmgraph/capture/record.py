@@ -516,19 +516,22 @@ _Effect = tuple[object, str, tree.Structure, object]
 def _attribute_effects(recorder: Recorder, describe: tree.Described) -> list[_Effect]:
     """Describes attributes that were written and must be set after every call.
 
-    Which tensor such an attribute held before is no guard: its elements are read at every call.
+    Which tensor such an attribute held before is no guard, unless it was read elsewhere as well:
+    the attribute is read at every call.
     """
     effects: list[_Effect] = []
     gone = recorder.guards.made.keys() - set(map(id, _kept_cells(recorder)))
-    for cell, name, before in recorder.attributes():
-        if id(cell) in gone:  # nobody sees it after the call
+    for owner, name, before in recorder.attributes():
+        if id(owner) in gone:  # nobody sees it after the call
             continue
-        value = held(cell, name)
+        value = held(owner, name)
         if value is ABSENT:  # it became a Parameter or a Cell, once and for all
             continue
         if recorder.interprets or any(isinstance(t, TracedTensor) for t in tree.tensors(value)):
-            effects.append((cell, name, describe(value), before))
-            recorder.restore(cell, name, before)  # the call itself will set it
-            if isinstance(before, Tensor):
-                recorder.guards.allow_any_tensor(cell, name)
-    return effects
+            effects.append((owner, name, describe(value), before))
+            recorder.restore(owner, name, before)  # the call itself will set it
+    guards = recorder.guards
+    return [
+        (o, n, s, b if isinstance(b, Tensor) and guards.allow_any_tensor(o, n, b) else None)
+        for o, n, s, b in effects
+    ]
