@@ -231,3 +231,49 @@ def test_items_of_a_table_are_looked_up_by_python() -> None:
 
 def _used(function: Any) -> set[str]:
     return function.region.program.used
+
+
+class Cache:
+    """What a generation keeps; the next one makes another."""
+
+    def __init__(self) -> None:
+        self.rows: list[Tensor] = []
+
+
+class Layer(nn.Cell):
+    def construct(self, x: Tensor, cache: Cache) -> Tensor:
+        cache.rows.append(x)
+        return x * len(cache.rows)
+
+
+class Layers(nn.Cell):
+    def __init__(self) -> None:
+        super().__init__()
+        self.inner = Layer()
+
+    def construct(self, x: Tensor, cache: Cache) -> Tensor:
+        return self.inner(x + 1, cache)
+
+
+def test_objects_that_one_function_was_given_anew_are_known_to_the_next(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A function, the Cell that it calls and the Cell in that one do not learn it one by one."""
+    net = Layers()
+    function = jit(lambda x, cache: net(x, cache) + 1)
+    captures: list[int] = []
+    original = function_module.capture
+
+    def counted(*args: Any) -> Any:
+        captures.append(1)
+        return original(*args)
+
+    monkeypatch.setattr(function_module, "capture", counted)
+    counts = []
+    with in_numpy():
+        for _ in range(CALLS):
+            cache = Cache()
+            assert function(_tensor(), cache).tolist() == [3, 4]
+            assert len(cache.rows) == 1
+            counts.append(len(captures))
+    assert counts[-1] == counts[-8]

@@ -14,13 +14,14 @@ import weakref
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from tvmgraph.capture.checks import has_contents, objects_in
+from tvmgraph.capture.checks import has_contents, is_library, objects_in
 from tvmgraph.capture.record import argument_labels
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.graph import Graph
 from tvmgraph.jit.call_key import key_of
 
 _MAX_SHORT = 24  # captures in a row that served too few calls
+_MAX_FLEETING = 6  # the same where objects of the argument's class were the reason elsewhere
 _WAITED = 8  # calls of a function until it is captured if those before it were short-lived
 _WORTH = 20  # times what capturing took: so long a capture must serve to have been worth it
 
@@ -82,9 +83,14 @@ class Definition:
 _definitions: weakref.WeakKeyDictionary[types.CodeType, Definition] = weakref.WeakKeyDictionary()
 
 
+#: Classes of arguments of which every call brings another object, such as caches of a generation.
+_fleeting: weakref.WeakSet[type] = weakref.WeakSet()
+
+
 def forget_definitions() -> None:
-    """Forgets which definitions made short-lived functions; for tests."""
+    """Forgets which definitions made short-lived functions, and short-lived objects; for tests."""
     _definitions.clear()
+    _fleeting.clear()
 
 
 class Churn:
@@ -176,9 +182,13 @@ class Churn:
         if not differs:
             return None
         self._short = 0 if reused and self.is_worth_it() else self._short + 1
-        if self._short < _MAX_SHORT:
+        found = [type(o()) for o in kinds[differs[0]].objects]
+        classes = [kind for kind in found if not is_library(kind.__module__)]
+        known = any(kind in _fleeting for kind in classes)
+        if self._short < (_MAX_FLEETING if known else _MAX_SHORT):
             return None
         self._short = 0
+        _fleeting.update(classes)
         return differs[0]
 
 
