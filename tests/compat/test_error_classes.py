@@ -94,6 +94,21 @@ MISTAKES: dict[str, tuple[Callable[[], object], type[Exception]]] = {
     "a label that is no class": (lambda: dataset.transforms.OneHot(3)(np.array(5)), RuntimeError),
     "a word that is not known": (
         lambda: dataset.text.Lookup(dataset.text.Vocab.from_list(["a"]))("b"), RuntimeError),
+    "a float for an integer parameter": (
+        lambda: ops.assign(ms.Parameter(Tensor([2])), Tensor([3.5])), TypeError),
+    "a float added to an integer parameter": (
+        lambda: ops.assign_add(ms.Parameter(Tensor([2])), 0.5), TypeError),
+    "a float for a bool": (
+        lambda: ops.assign(ms.Parameter(Tensor([True])), np.array([0.5])), TypeError),
+    "floats scattered over integers": (
+        lambda: ops.scatter_add(ms.Parameter(Tensor([2, 3])), Tensor([0]), Tensor([0.5])),
+        TypeError),
+    "floats at coordinates of integers": (
+        lambda: ops.tensor_scatter_update(Tensor([2, 3]), Tensor([[0]]), Tensor([0.5])),
+        TypeError),
+    "floats along an axis of integers": (
+        lambda: ops.tensor_scatter_elements(Tensor([2, 3]), Tensor([0]), Tensor([0.5])),
+        TypeError),
     "an image without columns": (lambda: vision.CenterCrop(3)(np.ones(3)), RuntimeError),
 }  # fmt: skip
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+import numpy as np
+
 from tvmgraph.core import rules
 from tvmgraph.core.arguments import AxisLike, is_sequence
 from tvmgraph.core.columns import NumberLike
@@ -85,6 +87,36 @@ def require_tensor(name: str, x: object, argument: str = "input") -> Tensor:
             f"{argument}={x!r:.60}", "wrap it in Tensor(...)",
         )  # fmt: skip
     return x
+
+
+_KINDS = "biufc"  # of dtypes, from the narrowest on
+
+
+def require_same_kind(name: str, value: object, into: Tensor, argument: str = "value") -> None:
+    """Refuses values of which a tensor cannot keep the kind: floats in integers, for example.
+
+    Args:
+        name: Name of the function.
+        value: A tensor, array or number that is converted to the dtype of ``into``.
+        into: The tensor.
+        argument: Name of the argument.
+
+    Raises:
+        DTypeError: if ``into`` would cut the values.
+    """
+    if isinstance(value, Tensor):
+        given: Any = value.type.dtype
+    elif isinstance(value, (int, float, complex, np.ndarray, np.generic)):
+        given = np.asarray(value).dtype
+    else:
+        return
+    kind, kept = given.kind.replace("u", "i"), into.type.dtype.kind.replace("u", "i")
+    if kind in _KINDS and _KINDS.index(kind) > _KINDS.index(kept):
+        dtype = into.type.dtype.name
+        raise bad(
+            DTypeError, f"{argument} is {given.name}, which does not fit {dtype}", name,
+            f"{argument}={value!r:.60}", f"write {argument}.astype({dtype!r}) to cut it",
+        )  # fmt: skip
 
 
 _ALL = tuple(tuple(range(n)) for n in range(8))  # by number of axes

@@ -11,6 +11,7 @@ from tvmgraph.core.state import state
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.core.traits import ELEMENTWISE, Pattern, Traits
 from tvmgraph.errors import DTypeError
+from tvmgraph.ops.common.arguments import require_same_kind
 
 __all__ = ["assign", "assign_add", "assign_sub", "print_"]
 
@@ -57,13 +58,14 @@ def assign(variable: Tensor, value: object) -> Tensor:
 
     Raises:
         ShapeError: if the shapes differ.
-        DTypeError: if ``variable`` is no tensor.
+        DTypeError: if ``variable`` is no tensor, or integers are given floats.
 
     Example:
         >>> ops.assign(ms.Parameter(Tensor([1.0, 2.0])), Tensor([3.0, 4.0]))
         Tensor(shape=[2], dtype=Float32, value= [ 3.00000000e+00,  4.00000000e+00])
     """
     target = _target(variable, "assign")
+    require_same_kind("assign", value, target)
     new = _like(value if isinstance(value, Tensor) else Tensor(value, target.dtype), target)
     if new.size == 1 and new.shape != target.shape:
         new = F.broadcast_to(F.reshape(new, ()), target.shape)
@@ -82,13 +84,14 @@ def assign_add(variable: Tensor, value: object) -> Tensor:
 
     Raises:
         ShapeError: if the sum has another shape than the variable.
-        DTypeError: if ``variable`` is no tensor.
+        DTypeError: if ``variable`` is no tensor, or integers are given floats.
 
     Example:
         >>> ops.assign_add(ms.Parameter(Tensor([1.0, 2.0])), 1)
         Tensor(shape=[2], dtype=Float32, value= [ 2.00000000e+00,  3.00000000e+00])
     """
     target = _target(variable, "assign_add")
+    require_same_kind("assign_add", value, target)
     return _set(target, _like(F.add(target, value), target))
 
 
@@ -104,13 +107,14 @@ def assign_sub(variable: Tensor, value: object) -> Tensor:
 
     Raises:
         ShapeError: if the difference has another shape than the variable.
-        DTypeError: if ``variable`` is no tensor.
+        DTypeError: if ``variable`` is no tensor, or integers are given floats.
 
     Example:
         >>> ops.assign_sub(ms.Parameter(Tensor([1.0, 2.0])), 1)
         Tensor(shape=[2], dtype=Float32, value= [ 0.00000000e+00,  1.00000000e+00])
     """
     target = _target(variable, "assign_sub")
+    require_same_kind("assign_sub", value, target)
     return _set(target, _like(F.sub(target, value), target))
 
 

@@ -10,7 +10,12 @@ from tvmgraph.core.fusible import fusible
 from tvmgraph.core.op import F
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.errors import ArgumentError, ShapeError
-from tvmgraph.ops.common.arguments import bad, require_tensor, resolve_axis
+from tvmgraph.ops.common.arguments import (
+    bad,
+    require_same_kind,
+    require_tensor,
+    resolve_axis,
+)
 from tvmgraph.ops.indexing.advanced import index_update
 from tvmgraph.ops.indexing.basic import WHOLE, basic_index
 from tvmgraph.ops.indexing.elements import scatter_along
@@ -40,19 +45,25 @@ FORMULAS = {
 }
 
 
+def _values(name: str, value: object, x: Tensor) -> Tensor:
+    require_same_kind(name, value, x, "updates")
+    return like(value, x)
+
+
 def combine(
-    x: Tensor, value: object, indices: list[Tensor], axes: tuple[int, ...], how: str
+    name: str, x: Tensor, value: object, indices: list[Tensor], axes: tuple[int, ...], how: str
 ) -> Tensor:
     """Applies one kind of update; the value takes ``x``'s dtype.
 
     Args:
+        name: Name of the public function.
         x: The tensor.
         value: A tensor or number that broadcasts to what is addressed.
         indices: One integer tensor per axis; their shapes broadcast.
         axes: The axes that they index, sorted.
         how: ``"update"``, ``"add"``, ``"sub"``, ``"mul"``, ``"div"``, ``"max"`` or ``"min"``.
     """
-    value = like(value, x)
+    value = _values(name, value, x)
     if how == "sub":
         return index_update(x, F.neg(value), *indices, axes=axes, mode="add")
     if how == "div":
@@ -74,13 +85,13 @@ def _first_axis(name: str, x: Tensor, indices: object, updates: object, how: str
             f"input_x={x.type}, indices={index.type}, updates={updates.type}",
             "its shape is indices.shape + input_x.shape[1:]",
         )
-    return combine(x, updates, [index], (0,), how)
+    return combine(name, x, updates, [index], (0,), how)
 
 
 def _coordinates(name: str, x: Tensor, indices: object, updates: object, how: str) -> Tensor:
     require_tensor(name, x, "input_x")
     columns = split_columns(name, x, indices)
-    return combine(x, updates, columns, tuple(range(len(columns))), how)
+    return combine(name, x, updates, columns, tuple(range(len(columns))), how)
 
 
 def _stored(target: Tensor, new: Tensor) -> Tensor:
@@ -104,6 +115,7 @@ _TENSOR_DOC = r"""{verb} the slices whose coordinates stand in the last axis of 
 
     Raises:
         ShapeError: if the shapes do not fit.
+        DTypeError: if floats are given for integers.
         OutOfRangeError: if a coordinate lies outside its axis.
 
     Example:
@@ -127,6 +139,7 @@ _ND_DOC = r"""{verb} slices of a parameter, whose coordinates stand in ``indices
 
     Raises:
         ShapeError: if the shapes do not fit.
+        DTypeError: if floats are given for integers.
         OutOfRangeError: if a coordinate lies outside its axis.
 
     Example:
@@ -149,6 +162,7 @@ _FIRST_DOC = r"""{verb} slices along the first axis of a parameter.
 
     Raises:
         ShapeError: if the shapes do not fit.
+        DTypeError: if floats are given for integers.
         OutOfRangeError: if an index lies outside the axis.
 
     Example:
@@ -266,6 +280,7 @@ def scatter(input: Tensor, axis: int, index: Tensor, src: object) -> Tensor:
 
     Raises:
         ShapeError: if the shapes do not fit.
+        DTypeError: if floats are given for integers.
         OutOfRangeError: if the axis does not exist, or an index lies outside it.
 
     Example:
@@ -276,7 +291,7 @@ def scatter(input: Tensor, axis: int, index: Tensor, src: object) -> Tensor:
     """
     axis = resolve_axis("scatter", input, axis)
     index = as_index("scatter", index, "index")
-    value = like(src, input)
+    value = _values("scatter", src, input)
     if value.ndim == 0:
         value = F.broadcast_to(value, index.shape)
     elif value.ndim == index.ndim and value.type.shape != index.type.shape:
@@ -303,6 +318,7 @@ def tensor_scatter_elements(
     Raises:
         ArgumentError: if ``reduction`` is unknown.
         ShapeError: if the shapes do not fit.
+        DTypeError: if floats are given for integers.
         OutOfRangeError: if the axis does not exist.
 
     Example:
@@ -317,7 +333,7 @@ def tensor_scatter_elements(
         )
     mode = "set" if reduction == "none" else "add"
     index = as_index(name, indices, "indices")
-    return _scattered(input_x, index, like(updates, input_x), axis, mode)
+    return _scattered(input_x, index, _values(name, updates, input_x), axis, mode)
 
 
 @fusible
@@ -359,6 +375,7 @@ def index_add(
 
     Raises:
         ShapeError: if the shapes do not fit.
+        DTypeError: if floats are given for integers.
         OutOfRangeError: if the axis does not exist, or an index lies outside it.
 
     Example:
@@ -379,7 +396,7 @@ def index_added(x: Tensor, indices: Tensor, y: Tensor, axis: int) -> Tensor:
     """
     axis = resolve_axis("index_add", x, axis)
     index = F.reshape(as_index("index_add", indices, "indices"), (-1,))
-    return combine(x, y, [index], (axis,), "add")
+    return combine("index_add", x, y, [index], (axis,), "add")
 
 
 def inplace_index_add(var: Tensor, indices: Tensor, updates: Tensor, axis: int) -> Tensor:
@@ -396,6 +413,7 @@ def inplace_index_add(var: Tensor, indices: Tensor, updates: Tensor, axis: int) 
 
     Raises:
         ShapeError: if the shapes do not fit.
+        DTypeError: if floats are given for integers.
         OutOfRangeError: if the axis does not exist, or an index lies outside it.
 
     Example:
@@ -428,7 +446,7 @@ def index_fill(x: Tensor, axis: int, index: Tensor, value: object) -> Tensor:
     """
     axis = resolve_axis("index_fill", x, axis)
     index = F.reshape(as_index("index_fill", index, "index"), (-1,))
-    return combine(x, value, [index], (axis,), "update")
+    return combine("index_fill", x, value, [index], (axis,), "update")
 
 
 def index_put(input: Tensor, indices: object, values: object, accumulate: bool = False) -> Tensor:
@@ -462,7 +480,7 @@ def index_put(input: Tensor, indices: object, values: object, accumulate: bool =
 def _inplace(name: str, x: Tensor, v: Tensor, indices: object, how: str) -> Tensor:
     require_tensor(name, x, "x")
     index = as_index(name, [indices] if isinstance(indices, int) else indices, "indices")
-    return combine(x, v, [F.reshape(index, (-1,))], (0,), how)
+    return combine(name, x, v, [F.reshape(index, (-1,))], (0,), how)
 
 
 def inplace_update(x: Tensor, v: Tensor, indices: object) -> Tensor:
@@ -478,6 +496,7 @@ def inplace_update(x: Tensor, v: Tensor, indices: object) -> Tensor:
 
     Raises:
         ShapeError: if the shapes do not fit.
+        DTypeError: if floats are given for integers.
         OutOfRangeError: if an index lies outside the axis.
 
     Example:
@@ -502,6 +521,7 @@ def inplace_add(x: Tensor, v: Tensor, indices: object) -> Tensor:
 
     Raises:
         ShapeError: if the shapes do not fit.
+        DTypeError: if floats are given for integers.
         OutOfRangeError: if an index lies outside the axis.
 
     Example:
@@ -526,6 +546,7 @@ def inplace_sub(x: Tensor, v: Tensor, indices: object) -> Tensor:
 
     Raises:
         ShapeError: if the shapes do not fit.
+        DTypeError: if floats are given for integers.
         OutOfRangeError: if an index lies outside the axis.
 
     Example:
