@@ -83,3 +83,74 @@ def test_given_rows_stand_behind_others() -> None:
     assert [int(x) for (x,) in both] == [0, 1, 2, -1, -2]
     with pytest.raises(ArgumentError, match="equal keys"):
         dataset.PaddedDataset([{"x": 1}, {"y": 2}])
+
+
+def test_names_of_classes(tmp_path: Path) -> None:
+    write(tmp_path, CONTENT["CocoDataset"])
+    coco = dataset.CocoDataset(str(tmp_path), str(tmp_path / "objects.json"))
+    assert coco.get_class_indexing() == {"cat": [7], "dog": [9]} and coco.num_classes() == 2
+    write(tmp_path, CONTENT["VOCDataset"])
+    voc = dataset.VOCDataset(str(tmp_path), "Detection")
+    assert voc.shuffle(2).get_class_indexing() == {"bus": 0, "car": 1}
+    assert dataset.VOCDataset(str(tmp_path), "Segmentation").num_classes() is None
+
+
+def test_things_of_panoptic_files(tmp_path: Path) -> None:
+    segment = {"category_id": 2, "bbox": [1, 1, 2, 2], "iscrowd": 0, "area": 4}
+    kinds = [{"id": 1, "isthing": 0, "name": "sky"}, {"id": 2, "isthing": 1, "name": "cat"}]
+    notes = [{"image_id": 5, "segments_info": [segment]}]
+    images = [{"id": 5, "file_name": "a.png"}]
+    text = json.dumps({"images": images, "categories": kinds, "annotations": notes})
+    write(tmp_path, CONTENT["CocoDataset"] | {"all.json": text})
+    data = dataset.CocoDataset(str(tmp_path), str(tmp_path / "all.json"), "Panoptic")
+    assert data.get_class_indexing() == {"sky": [1, 0], "cat": [2, 1]}
+
+
+def test_names_of_files_are_seen_once_they_are_renamed(tmp_path: Path) -> None:
+    write(tmp_path, CONTENT["CocoDataset"])
+    data = dataset.CocoDataset(
+        str(tmp_path), str(tmp_path / "objects.json"), shuffle=False, extra_metadata=True
+    )
+    assert [len(row) for row in data] == [4, 4]
+    assert "_meta-filename" not in next(data.create_dict_iterator())
+    renamed = data.rename("_meta-filename", "filename").create_dict_iterator(output_numpy=True)
+    assert [str(row["filename"]) for row in renamed] == ["a", "b"]
+
+
+def test_images_of_several_classes(tmp_path: Path) -> None:
+    lines = [("a.png", ["dog"]), ("b.png", ["cat", "dog", "emu"])]
+    text = "".join(
+        json.dumps({"source": str(tmp_path / file), "usage": "TRAIN",
+                    "annotation": [{"name": n} for n in names]}) + "\n"
+        for file, names in lines
+    )  # fmt: skip
+    write(tmp_path, CONTENT["ManifestDataset"] | {"list.json": text})
+    data = dataset.ManifestDataset(str(tmp_path / "list.json"), shuffle=False)
+    assert data.get_class_indexing() == {"cat": 0, "dog": 1, "emu": 2}
+    assert [label.tolist() for _, label in data] == [1, [0, 1, 2]]
+    some = {"dog": 5, "emu": 7}
+    data = dataset.ManifestDataset(str(tmp_path / "list.json"), class_indexing=some, shuffle=False)
+    assert [label.tolist() for _, label in data] == [5, [5, 7]] and data.num_classes() == 2
+
+
+def test_nothing_is_the_largest_unsigned_number(tmp_path: Path) -> None:
+    asked = {"question": "q", "id": "1", "answers": []}
+    pages = [{"paragraphs": [{"context": "c", "qas": [asked]}]}]
+    write(tmp_path, {"train-v2.0.json": json.dumps({"data": pages})})
+    ((*_, start),) = dataset.SQuADDataset(str(tmp_path), "train")
+    assert start.tolist() == [2**32 - 1]
+
+
+def test_backslashes_in_reviews_stay(tmp_path: Path) -> None:
+    write(tmp_path, {"train.csv": r'"1","a \""good\"" one\nline"' + "\n"})
+    ((_, text),) = dataset.YelpReviewDataset(str(tmp_path), "train")
+    assert str(text) == r"a \"good\" one\nline"
+
+
+@pytest.mark.parametrize("more", [{"shuffle": False}, {"num_shards": 2, "shard_id": 0}])
+def test_samplers_exclude_orders_and_shards(more: dict[str, Any], tmp_path: Path) -> None:
+    write(tmp_path, CONTENT["SemeionDataset"])
+    with pytest.raises(RuntimeError, match="already decides"):
+        dataset.SemeionDataset(str(tmp_path), sampler=dataset.RandomSampler(), **more)
+    with pytest.raises(RuntimeError, match="belong together"):
+        dataset.SemeionDataset(str(tmp_path), num_shards=2)

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import tvmgraph as ms
 from tvmgraph import Tensor, dataset
 from tvmgraph.dataset import transforms, vision
 from tvmgraph.dataset.iterator import prefetch
@@ -340,3 +341,27 @@ def test_columns_that_a_batch_does_not_read_stay() -> None:
 def test_classes_of_sources_that_do_not_know_them() -> None:
     data = dataset.NumpySlicesDataset(np.arange(3)).batch(2)
     assert data.num_classes() is None and data.get_class_indexing() == {}
+
+
+def test_iterators_are_shuffled_and_read_again() -> None:
+    pairs = zip(range(20), range(20, 40))
+    data = dataset.GeneratorDataset(pairs, ["a", "b"], shuffle=True).batch(5)
+    first, second = ([int(v) for a, _ in data for v in a] for _ in range(2))
+    assert first != second and sorted(first) == sorted(second) == list(range(20))
+
+
+def test_a_schema_names_columns_and_types() -> None:
+    schema = dataset.Schema()
+    schema.add_column("a", ms.int8)
+    schema.add_column("b", ms.float32)
+    data = dataset.GeneratorDataset([(1, 2), (3, 4)], schema=schema, shuffle=False)
+    assert data.get_col_names() == ["a", "b"]
+    assert [v.dtype for v in next(iter(data))] == [ms.int8, ms.float32]
+    with pytest.raises(DTypeError, match="schema is a dict"):
+        dataset.GeneratorDataset([1], schema={"a": "int8"})
+
+
+def test_images_without_channels_keep_their_shape() -> None:
+    image = np.zeros((5, 4), np.uint8)
+    assert vision.HWC2CHW()(image).shape == (5, 4)
+    assert vision.HWC2CHW()(image[..., None]).shape == (1, 5, 4)

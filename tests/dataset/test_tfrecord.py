@@ -63,6 +63,17 @@ def test_schema(tmp_path: Path, written: bool) -> None:
     assert _read(source) == [{"i": ("int32", [[0], [1]]), "img": ("uint8", [[1, 2, 3], [4, 5, 0]])}]
 
 
+def test_a_file_of_a_schema_says_how_many_rows_are_read(tmp_path: Path) -> None:
+    path, schema = tmp_path / "a.tfrecord", tmp_path / "schema.json"
+    path.write_bytes(_content())
+    columns = {"img": {"type": "uint8"}, "f": {"type": "float32"}}
+    schema.write_text(json.dumps({"numRows": 1, "columns": columns}))
+    source = dataset.TFRecordDataset(str(path), str(schema), shuffle=False)
+    assert len(_read(source)) == source.get_dataset_size() == 1
+    assert source.get_col_names() == ["f", "img"]
+    assert len(_read(dataset.TFRecordDataset(str(path), str(schema), num_samples=2))) == 2
+
+
 def test_refused(tmp_path: Path) -> None:
     path = tmp_path / "a.tfrecord"
     path.write_bytes(_content()[:-3])

@@ -31,9 +31,10 @@ from tvmgraph.dataset.samplers import (
     SubsetSampler,
     WeightedRandomSampler,
 )
+from tvmgraph.dataset.schema import Schema
 from tvmgraph.dataset.sources import GeneratorDataset, NumpySlicesDataset, PaddedDataset
 from tvmgraph.dataset.stages import BatchInfo
-from tvmgraph.dataset.tfrecord import Schema, TFRecordDataset
+from tvmgraph.dataset.tfrecord import TFRecordDataset
 
 
 def zip(datasets: tuple[Dataset, ...]) -> Dataset:

@@ -117,6 +117,9 @@ class DatasetIterator(Shown):
         self.output_numpy = output_numpy
         self.do_copy = do_copy
         self.as_dict = as_dict
+        names = dataset.columns  # what is known of a file is seen once it is renamed
+        self.kept = [i for i, name in enumerate(names) if not name.startswith("_meta-")]
+        self.names = [names[i] for i in self.kept]
         self._running: Iterator[object] | None = None
 
     def __iter__(self) -> Iterator[Any]:
@@ -135,8 +138,8 @@ class DatasetIterator(Shown):
     def _rows(self, epoch: int) -> Iterator[object]:
         over = self.dataset.take_rows_over()
         for row in itertools.islice(prefetch(self.dataset, epoch), over, None):
-            values = [self._convert(v) for v in row]
-            yield dict(zip(self.dataset.columns, values)) if self.as_dict else values
+            values = [self._convert(row[i]) for i in self.kept]
+            yield dict(zip(self.names, values)) if self.as_dict else values
 
     def _convert(self, value: object) -> object:
         if isinstance(value, Tensor):

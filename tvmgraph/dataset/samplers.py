@@ -8,7 +8,7 @@ import numpy as np
 
 from tvmgraph.dataset import config
 from tvmgraph.dataset.base import count_of, reject
-from tvmgraph.errors import ArgumentError, DTypeError
+from tvmgraph.errors import ArgumentError, DTypeError, either
 
 
 class Sampler:
@@ -359,7 +359,8 @@ def sampler_of(
     if value is None:
         return None
     if shuffle is not None or num_shards is not None:
-        reject(ArgumentError, op, "a sampler already decides about order and shards",
+        reject(either(ArgumentError, RuntimeError), op,
+               "a sampler already decides about order and shards",
                "leave out shuffle, num_shards and shard_id")  # fmt: skip
     if isinstance(value, Sampler):
         return value

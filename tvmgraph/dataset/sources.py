@@ -18,6 +18,7 @@ from tvmgraph.dataset.samplers import (
     generator_of,
     sampler_of,
 )
+from tvmgraph.dataset.schema import Schema
 from tvmgraph.errors import ArgumentError, DTypeError, either, require_offered
 
 
@@ -56,7 +57,8 @@ class Source(Dataset):
     ) -> None:
         self.sampler = sampler_of(type(self).__name__, sampler, shuffle, num_shards)
         if (num_shards is None) != (shard_id is None):
-            reject(ArgumentError, type(self).__name__, "num_shards and shard_id belong together")
+            reject(either(ArgumentError, RuntimeError), type(self).__name__,
+                   "num_shards and shard_id belong together")  # fmt: skip
         self.total = rows
         self.shuffled = shuffle is None or bool(shuffle)
         self.shards, self.shard = num_shards or 1, shard_id or 0
@@ -152,10 +154,11 @@ class GeneratorDataset(Source):
             per column; where there is one column, also what is neither.
         column_names: Names of the columns.
         column_types: dtypes the columns are converted to.
-        schema: Not offered; ``column_types`` say the same.
+        schema: A :class:`Schema` with the names and types of columns, instead of the two before.
         num_samples: How many rows are used.
         num_parallel_workers: Kept for MindSpore programs; use ``map`` for work in threads.
-        shuffle: Whether every epoch has another order; only for sources with ``__getitem__``.
+        shuffle: Whether every epoch has another order; only for iterators, and sources with
+            ``__getitem__``.
         sampler: A :class:`Sampler`, or an iterable of row numbers; only for sources with
             ``__getitem__``.
         num_shards: How many shards the rows are dealt to.
@@ -186,8 +189,13 @@ class GeneratorDataset(Source):
         shard_id: int | None = None,
         **options: object,
     ) -> None:
-        options["schema"] = schema
         require_offered("GeneratorDataset", options, ("max_rowsize", "python_multiprocessing"))
+        if schema is not None:
+            if not isinstance(schema, Schema):
+                reject(DTypeError, "GeneratorDataset", f"schema is a {type(schema).__name__}",
+                       "give a dataset.Schema")  # fmt: skip
+            column_names = list(schema.columns)
+            column_types = [dtype for dtype, _ in schema.columns.values()]
         if column_names is None:
             reject(ArgumentError, "GeneratorDataset", "column_names is missing",
                    'pass for example ["image", "label"]')  # fmt: skip
@@ -195,6 +203,8 @@ class GeneratorDataset(Source):
         self.columns = names_of("GeneratorDataset", column_names)
         types = None if column_types is None else list(column_types)
         self.types = None if types is None else [dtypes.dtype_of(t).numpy for t in types]
+        if shuffle and isinstance(source, Iterator):  # its rows come once and are kept anyway
+            self.source = source = list(source)
         self.random_access = hasattr(source, "__getitem__") and hasattr(source, "__len__")
         if not self.random_access and not callable(source) and not hasattr(source, "__iter__"):
             reject(

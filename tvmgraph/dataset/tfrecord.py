@@ -3,74 +3,23 @@
 from __future__ import annotations
 
 import gzip
-import json
 import os
 import zlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from tvmgraph import dtypes
 from tvmgraph.core.arguments import PathLike
 from tvmgraph.core.protobuf import message_classes
-from tvmgraph.core.shown import Shown
 from tvmgraph.dataset.base import Row, names_of, reject
 from tvmgraph.dataset.files import Shuffle, is_shuffled
+from tvmgraph.dataset.schema import Schema
 from tvmgraph.dataset.sources import Source
 from tvmgraph.errors import ArgumentError
 
 _HEAD, _TAIL = 12, 4  # bytes of the length with its checksum, and of the message's checksum
-
-
-class Schema(Shown):
-    """Columns of a :class:`TFRecordDataset`, with their types and shapes.
-
-    Args:
-        schema_file: A JSON file: ``{"columns": {"image": {"type": "uint8", "shape": [3]}}}``.
-
-    Example:
-        >>> schema = dataset.Schema()
-        >>> schema.add_column("label", ms.int32, [1])
-    """
-
-    def __init__(self, schema_file: str | None = None) -> None:
-        self.columns: dict[str, tuple[dtypes.DType, Sequence[int] | None]] = {}
-        if schema_file is not None:
-            self.parse_columns(json.loads(Path(schema_file).read_text())["columns"])
-
-    def add_column(self, name: str, de_type: object, shape: Sequence[int] | None = None) -> None:
-        """Adds a column.
-
-        Args:
-            name: Its name.
-            de_type: Its dtype.
-            shape: Shape of a row's entry; -1 or None for an axis of any size.
-        """
-        sizes = None if shape is None else tuple(-1 if s is None else int(s) for s in shape)
-        self.columns[name] = (dtypes.dtype_of(de_type), sizes)
-
-    def to_json(self) -> str:
-        """Returns the columns as the text that ``schema_file`` holds."""
-        columns = [
-            {"name": name, "rank": 1 if shape is None else len(shape)}
-            | ({} if shape is None else {"shape": list(shape)}) | {"type": dtype.name}
-            for name, (dtype, shape) in self.columns.items()
-        ]  # fmt: skip
-        return json.dumps({"columns": columns}, indent=2)
-
-    __str__ = to_json
-
-    def parse_columns(self, columns: Any) -> None:
-        """Adds columns from a dict by name, or a list of dicts with ``name``.
-
-        Args:
-            columns: Types, and possibly shapes: ``{"label": {"type": "int64", "shape": [1]}}``.
-        """
-        items = columns.items() if isinstance(columns, dict) else ((c["name"], c) for c in columns)
-        for name, column in items:
-            self.add_column(name, column["type"], column.get("shape"))
 
 
 _DECLARATION = """
@@ -157,6 +106,8 @@ class TFRecordDataset(Source):
         first = _example().FromString(self.records[0]).features.feature if self.records else {}
         wanted = None if columns_list is None else names_of("TFRecordDataset", columns_list)
         self.columns = wanted or list(self.schema) or sorted(first)
+        if num_samples is None and known is not None:
+            num_samples = known.num_rows
         super().__init__(
             len(self.records), num_samples, is_shuffled(shuffle), num_shards, shard_id, None
         )
@@ -182,4 +133,4 @@ class TFRecordDataset(Source):
         return array if shape is None else array.reshape(shape)
 
 
-__all__ = ["Schema", "TFRecordDataset"]
+__all__ = ["TFRecordDataset"]

@@ -46,10 +46,17 @@ def _coco(op: str, given: Attrs) -> Listing:
     for note in content["annotations"]:
         notes[note["image_id"]] += note.get("segments_info", [note])
     rows = [
-        (base / names[i], *(_coco_entry(key, notes[i]) for key in kinds), *_name(given, names[i]))
+        (base / names[i], *(_coco_entry(key, notes[i]) for key in kinds),
+         *_name(given, Path(names[i]).stem))
         for i in names if notes[i]
     ]  # fmt: skip
-    return Listing({"image": None} | kinds | _meta(given), rows)
+    classes = {c["name"]: _coco_class(c) for c in content.get("categories", ())}
+    return Listing({"image": None} | kinds | _meta(given), rows, classes)
+
+
+def _coco_class(category: Mapping[str, int]) -> list[int]:
+    """Returns the number of a category; in panoptic files also whether it can be counted."""
+    return [category[key] for key in ("id", "isthing") if key in category]
 
 
 def _meta(given: Mapping[str, object]) -> dict[str, None]:
@@ -102,7 +109,7 @@ def _voc(op: str, given: Attrs) -> Listing:
                 *_name(given, n),
             ))  # fmt: skip
     kinds = {"image": None, "bbox": "float32", "label": "uint32", "difficult": "uint32"}
-    return Listing(kinds | {"truncate": "uint32"} | _meta(given), rows)
+    return Listing(kinds | {"truncate": "uint32"} | _meta(given), rows, numbers)
 
 
 def _voc_objects(path: Path) -> list[tuple[str, list[float], int, int]]:

@@ -160,13 +160,15 @@ def _manifest(op: str, given: Attrs) -> Listing:
     path = Path(given["dataset_file"])
     found = [json.loads(line) for line in lines_of(op, path)]
     found = [f for f in found if f.get("usage", "").lower() == given["usage"].lower()]
-    names = sorted({f["annotation"][0]["name"] for f in found})
+    names = sorted({note["name"] for f in found for note in f["annotation"]})
     numbers = given["class_indexing"] or {name: i for i, name in enumerate(names)}
-    rows = [
-        (Path(f["source"].removeprefix("file://")), numbers[f["annotation"][0]["name"]])
-        for f in found if f["annotation"][0]["name"] in numbers
-    ]  # fmt: skip
-    return Listing({"image": None, "label": "int32"}, rows)
+    rows = []
+    for f in found:
+        labels = [numbers[n["name"]] for n in f["annotation"] if n["name"] in numbers]
+        if labels:
+            label = labels if len(labels) > 1 else labels[0]
+            rows.append((Path(f["source"].removeprefix("file://")), label))
+    return Listing({"image": None, "label": "int32"}, rows, numbers)
 
 
 def _fake(op: str, given: Attrs) -> Listing:
@@ -234,7 +236,8 @@ CelebADataset = loader(
 ManifestDataset = loader(
     "ManifestDataset", "dataset_file! usage='train' num_samples num_parallel_workers shuffle "
     "sampler class_indexing decode=False num_shards shard_id cache", _manifest,
-    "Images that a file of JSON lines lists: image, label int32.",
+    "Images that a file of JSON lines lists: image, and label int32, an array where several are"
+    " given.",
 )  # fmt: skip
 FakeImageDataset = loader(
     "FakeImageDataset", "num_images=1000 image_size=(224,224,3) num_classes=10 base_seed=0 "

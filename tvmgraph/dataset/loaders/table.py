@@ -33,10 +33,12 @@ class Listing(NamedTuple):
     Attributes:
         columns: dtype by name; None for strings and files.
         rows: Their entries: values, files of images, or functions that read them.
+        classes: Labels by the names of classes, where they have names.
     """
 
     columns: Mapping[str, object]
     rows: list[tuple[Any, ...]]
+    classes: Mapping[str, Any] = {}
 
 
 class Loaded(Source):
@@ -58,7 +60,7 @@ class Loaded(Source):
             reject(ArgumentError, op, "there are no rows",
                    "download the files first; this class reads local files only")  # fmt: skip
         self.columns, self.kinds = list(found.columns), list(found.columns.values())
-        self.listed = found.rows
+        self.listed, self.classes = found.rows, dict(found.classes)
         self.decode = Decode() if options.get("decode") else None
         shuffle = options.get("shuffle")
         super().__init__(
@@ -66,6 +68,14 @@ class Loaded(Source):
             is_shuffled(shuffle) if isinstance(shuffle, (str, Shuffle)) else shuffle,
             options.get("num_shards"), options.get("shard_id"), options.get("sampler"),
         )  # fmt: skip
+
+    def num_classes(self) -> int | None:
+        """Returns the number of classes, None where they have no names."""
+        return len(self.classes) or None
+
+    def get_class_indexing(self) -> dict[str, Any]:
+        """Returns the labels of classes by their names."""
+        return dict(self.classes)
 
     def row(self, i: int) -> Row:
         """Returns one row."""
@@ -81,7 +91,8 @@ class Loaded(Source):
             return raw if self.decode is None else np.asarray(self.decode(raw))
         if callable(value):
             value = value()
-        return np.asarray(value) if kind is None else np.asarray(value, kind)
+        # -1, for nothing, is the largest number of an unsigned type
+        return np.asarray(value) if kind is None else np.asarray(value).astype(kind)
 
 
 def loader(name: str, parameters: str, read: Callable[..., Listing], text: str) -> Any:

@@ -31,7 +31,7 @@ def _table(columns: str) -> Read:
         names, rows = columns.split(), []
         for split in splits_of(op, given["usage"], {"train": "train", "test": "test"}):
             lines = lines_of(op, folder_of(op, given) / f"{split}.csv")
-            rows += [tuple(r[: len(names)]) for r in csv.reader(lines, escapechar="\\")]
+            rows += [tuple(r[: len(names)]) for r in csv.reader(lines)]
         return Listing(dict.fromkeys(names), rows)
 
     return read

@@ -127,10 +127,8 @@ class HWC2CHW(ImageTransform):
         return super().__call__(as_array(value))
 
     def apply(self, image: np.ndarray) -> np.ndarray:
-        """Returns one image with its channels in front."""
-        return np.ascontiguousarray(
-            (image if image.ndim == 3 else image[..., None]).transpose(2, 0, 1)
-        )
+        """Returns one image with its channels in front; one of two axes has none to move."""
+        return np.ascontiguousarray(image.transpose(2, 0, 1)) if image.ndim == 3 else image
 
 
 class ToTensor:
@@ -149,7 +147,8 @@ class ToTensor:
 
     def __call__(self, value: object) -> np.ndarray:
         """Returns an array (channels, height, width)."""
-        image = as_array(HWC2CHW()(image_of("ToTensor", value)))
+        image = as_array(image_of("ToTensor", value))
+        image = as_array(HWC2CHW()(image if image.ndim > 2 else image[..., None]))
         return (image.astype(np.float32) / np.float32(255)).astype(self.output_type)
 
 

@@ -13,6 +13,7 @@ from tvmgraph.core.columns import NumberLike
 from tvmgraph.core.dispatch import describe as described
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.core.types import Dim
+from tvmgraph.dtypes import DType
 from tvmgraph.errors import ArgumentError, DTypeError, NoTensorError, TvmgraphError, user_source
 
 F = TypeVar("F", bound=Callable[..., object])
@@ -105,7 +106,7 @@ def require_same_kind(name: str, value: object, into: Tensor, argument: str = "v
         DTypeError: if ``into`` would cut the values.
     """
     if isinstance(value, Tensor):
-        given: Any = value.type.dtype
+        given: DType | np.dtype = value.type.dtype
     elif isinstance(value, (int, float, complex, np.ndarray, np.generic)):
         given = np.asarray(value).dtype
     else:
