@@ -109,6 +109,12 @@ MISTAKES: dict[str, tuple[Callable[[], object], type[Exception]]] = {
     "floats along an axis of integers": (
         lambda: ops.tensor_scatter_elements(Tensor([2, 3]), Tensor([0]), Tensor([0.5])),
         TypeError),
+    "two ways to keep moments": (
+        lambda: nn.Adam(nn.Dense(1, 1).get_parameters(), use_lazy=True, use_offload=True),
+        ValueError),
+    "an axis that is kept but not named": (lambda: ms.mint.max(LINE, keepdim=True), TypeError),
+    "an axis that is None": (lambda: ms.mint.min(LINE, dim=None, keepdim=True), TypeError),
+    "a Cell as a plain class": (lambda: ms.jit_class(nn.Dense), TypeError),
     "an image without columns": (lambda: vision.CenterCrop(3)(np.ones(3)), RuntimeError),
 }  # fmt: skip
 

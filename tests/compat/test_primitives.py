@@ -599,3 +599,10 @@ def test_nms_with_mask_is_one_graph(rows: int) -> None:
         assert np.flatnonzero(mask.asnumpy()).tolist() == greedy
     assert numbers.tolist() == list(range(rows)) == want[1].tolist()
     np.testing.assert_array_equal(found.asnumpy(), table[np.argsort(-table[:, 4], kind="stable")])
+
+
+def test_nearest_elements_between_two_are_the_upper_ones() -> None:
+    x = Tensor(np.arange(12, dtype=np.float32).reshape(1, 1, 3, 4))
+    found = ops.ResizeNearestNeighbor((5, 7), align_corners=True)(x).asnumpy()[0, 0]
+    assert found[:, 0].tolist() == [0, 4, 4, 8, 8]
+    assert found[0].tolist() == [0, 1, 1, 2, 2, 3, 3]

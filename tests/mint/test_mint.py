@@ -99,3 +99,22 @@ def test_wrong_arguments() -> None:
         mint_nn.Conv2d(3, 4, 1, groups=2)
     with pytest.raises(ArgumentError, match="along an axis are not offered"):
         mint.unique(ops.ones(3), dim=0)
+
+
+@pytest.mark.parametrize("size", [None, (9, 10), (2, 2, 10, 9)])
+def test_transposed_convolutions_take_a_size(size: tuple[int, ...] | None) -> None:
+    layer = mint_nn.ConvTranspose2d(1, 2, 3, stride=2)
+    y = layer(ops.ones((2, 1, 4, 4)), size)
+    assert y.shape == (2, 2, *((9, 9) if size is None else size[-2:]))
+    plain = layer(ops.ones((2, 1, 4, 4)))
+    np.testing.assert_allclose(y[..., :9, :9].asnumpy(), plain.asnumpy(), rtol=1e-6)
+    with pytest.raises(ArgumentError, match=r"\[9, 9\] to \[10, 10\]"):
+        layer(ops.ones((2, 1, 4, 4)), (11, 9))
+
+
+def test_unpooling_takes_a_size() -> None:
+    layer = mint_nn.MaxUnpool2d(2, 2)
+    x, where = Tensor([[[6.0, 8.0]]]), Tensor([[[1, 2]]])
+    assert layer(x, where).asnumpy().tolist() == [[[0, 6, 8, 0], [0, 0, 0, 0]]]
+    assert layer(x, where, (2, 5)).shape == (1, 2, 5)
+    assert repr(layer) == "MaxUnpool2d(kernel_size=2, stride=2, padding=0)"

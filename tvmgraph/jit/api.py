@@ -283,8 +283,13 @@ def jit_class(cls: type) -> type:
         cls: The class.
 
     Raises:
-        DTypeError: if ``cls`` is not a class.
+        DTypeError: if ``cls`` is not a class, or one of Cells, which have ``jit``.
     """
     if not isinstance(cls, type):
         raise DTypeError(f"cls must be a class, not {type(cls).__name__}", op="jit_class")
+    if is_cell(cls):
+        raise DTypeError(
+            "a class of Cells is compiled by jit: decorate its construct, or call jit(cell)",
+            op="jit_class", got=repr(cls), at=user_source(),
+        )  # fmt: skip
     return cls

@@ -97,6 +97,8 @@ class Adam(_Moments):
         self.use_amsgrad = boolean("Adam", "use_amsgrad", use_amsgrad)
         if use_nesterov and use_amsgrad:
             reject(ArgumentError, "Adam", "use_nesterov and use_amsgrad exclude each other")
+        if use_lazy + use_offload + use_amsgrad > 1:
+            reject(ArgumentError, "Adam", "use_lazy, use_offload, use_amsgrad exclude each other")
         self.beta1_power = new_scalar("beta1_power", 1.0, self._power_shape)
         self.beta2_power = new_scalar("beta2_power", 1.0, self._power_shape)
         self.moment1 = self.new_state("moment1")

@@ -10,6 +10,7 @@ from tvmgraph.core.columns import NumberLike
 from tvmgraph.core.guard import guard_module as _guard_module
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.dtypes import promote
+from tvmgraph.errors import DTypeError, user_source
 from tvmgraph.ops.common.arguments import require_tensor
 from tvmgraph.ops.reduction.histogram import bin_sums
 
@@ -203,6 +204,11 @@ def amin(input: Tensor, dim: AxisLike = (), keepdim: bool = False) -> Tensor:
     return ops.amin(input, None if dim == () else dim, keepdim)
 
 
+def _require_axis(name: str, dim: AxisLike | None, keepdim: bool) -> None:
+    if dim is None and keepdim is not False:
+        raise DTypeError("keepdim needs dim", op=f"mint.{name}", at=user_source())
+
+
 def max(input: Tensor, dim: AxisLike | None = None, keepdim: bool = False) -> Any:
     """Returns the maximum; with an axis ``(values, indices)``; or of two tensors.
 
@@ -213,6 +219,7 @@ def max(input: Tensor, dim: AxisLike | None = None, keepdim: bool = False) -> An
     """
     if isinstance(dim, Tensor):
         return ops.maximum(input, dim)
+    _require_axis("max", dim, keepdim)
     return ops.amax(input) if dim is None else ops.max(input, dim, keepdim)
 
 
@@ -226,6 +233,7 @@ def min(input: Tensor, dim: AxisLike | None = None, keepdim: bool = False) -> An
     """
     if isinstance(dim, Tensor):
         return ops.minimum(input, dim)
+    _require_axis("min", dim, keepdim)
     return ops.amin(input) if dim is None else ops.min(input, dim, keepdim)
 
 

@@ -387,7 +387,8 @@ def _linear_weights(size: int, count: int, like: Tensor) -> Tensor:
 def _nearest(size: int, count: int, align_corners: bool, half_pixel: bool) -> Tensor:
     steps = np.arange(count)
     if align_corners:
-        position = np.round(steps * ((size - 1) / max(count - 1, 1)))
+        # halves go up, as in MindSpore's kernels; NumPy's would go to even numbers
+        position = np.floor(steps * ((size - 1) / max(count - 1, 1)) + 0.5)
     else:
         position = np.floor((steps + 0.5 * half_pixel) * (size / count))
     return tensor_from_numpy(np.minimum(position, size - 1).astype(np.int64))

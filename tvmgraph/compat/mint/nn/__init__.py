@@ -81,7 +81,6 @@ FUNCTIONS = {
     "LogSoftmax": ("log_softmax", 1),
     "MSELoss": ("mse_loss", 2),
     "MaxPool2d": ("max_pool2d", 1),
-    "MaxUnpool2d": ("max_unpool2d", 2),
     "Mish": ("mish", 1),
     "NLLLoss": ("nll_loss", 2),
     "PixelShuffle": ("pixel_shuffle", 1),
@@ -156,6 +155,25 @@ class Dropout2d(_Dropout):
     _function = staticmethod(functional.dropout2d)
 
 
+class MaxUnpool2d(Cell):
+    """Puts maxima back to where a pooling with these windows found them; the rest is zero."""
+
+    def __init__(
+        self, kernel_size: PerAxis, stride: PerAxis | None = None, padding: PerAxis = 0
+    ) -> None:
+        super().__init__()
+        self.kernel_size, self.stride, self.padding = kernel_size, stride, padding
+
+    def construct(self, input: Tensor, indices: Tensor, output_size: object = None) -> Tensor:
+        return functional.max_unpool2d(
+            input, indices, self.kernel_size, self.stride, self.padding, output_size
+        )
+
+    def extend_repr(self) -> str:
+        """Returns the windows."""
+        return f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}"
+
+
 class _Upsampling(Cell):
     """Upsampling of images to a size, or by a factor."""
 
@@ -212,7 +230,8 @@ __all__ = [
     "BCELoss", "BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "Cell", "CellDict", "CellList",
     "ConstantPad1d", "ConstantPad2d", "ConstantPad3d", "Conv1d", "Conv2d", "Conv3d",
     "ConvTranspose2d", "CrossEntropyLoss", "Dropout", "Dropout2d", "Embedding", "Flatten",
-    "GroupNorm", "Identity", "LayerNorm", "Linear", "PReLU", "ReflectionPad1d", "ReflectionPad2d",
+    "GroupNorm", "Identity", "LayerNorm", "Linear", "MaxUnpool2d", "PReLU", "ReflectionPad1d",
+    "ReflectionPad2d",
     "ReflectionPad3d", "ReplicationPad1d", "ReplicationPad2d", "ReplicationPad3d",
     "SequentialCell", "UpsamplingBilinear2d", "UpsamplingNearest2d", "ZeroPad1d", "ZeroPad2d",
     "ZeroPad3d", "functional",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 from tvmgraph import dtypes, nn, ops
@@ -148,10 +149,31 @@ class ConvTranspose2d(_Conv):
     def _weight_shape(i: int, o: int, groups: int, kernel: tuple[int, ...]) -> tuple[int, ...]:
         return (i, o // groups, *kernel)
 
-    def construct(self, input: Tensor) -> Tensor:
+    def construct(self, input: Tensor, output_size: Sequence[int] | None = None) -> Tensor:
         stride, padding, dilation, groups = self.settings
+        more = self.output_padding if output_size is None else self._missing(input, output_size)
         return ops.conv_transpose2d(input, self.weight, self.bias, stride, padding,
-                                    self.output_padding, groups, dilation)  # fmt: skip
+                                    more, groups, dilation)  # fmt: skip
+
+    def _missing(self, input: Tensor, output_size: Sequence[int]) -> tuple[int, ...]:
+        """How many rows and columns the smallest result lacks."""
+        stride, padding, dilation = (_spread(v, 2) for v in self.settings[:3])
+        smallest = [
+            (n - 1) * s - 2 * p + d * (k - 1) + 1
+            for n, s, p, d, k in zip(
+                input.shape[-2:], stride, padding, dilation, self.weight.shape[2:]
+            )
+        ]
+        more = tuple(want - least for want, least in zip(output_size[-2:], smallest))
+        if len(output_size) not in (2, input.ndim) or not all(
+            0 <= m < s for m, s in zip(more, stride)
+        ):
+            raise ArgumentError(
+                f"output_size {tuple(output_size)} must be one of {smallest} to "
+                f"{[least + s - 1 for least, s in zip(smallest, stride)]}",
+                op="mint.nn.ConvTranspose2d", got=f"input={input.type}", at=user_source(),
+            )  # fmt: skip
+        return more
 
 
 class Embedding(nn.Cell):
