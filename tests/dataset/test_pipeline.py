@@ -365,3 +365,21 @@ def test_images_without_channels_keep_their_shape() -> None:
     image = np.zeros((5, 4), np.uint8)
     assert vision.HWC2CHW()(image).shape == (5, 4)
     assert vision.HWC2CHW()(image[..., None]).shape == (1, 5, 4)
+
+
+def test_shapes_of_rows_that_differ() -> None:
+    rows = [(np.zeros((2, n)), n) for n in (3, 4)]
+    data = dataset.GeneratorDataset(rows, ["a", "b"], shuffle=False)
+    assert data.output_shapes() == [[2, 3], []]
+    assert data.output_shapes(estimate=True) == [[2, None], []]
+
+
+def test_a_stopped_iterator_is_over() -> None:
+    iterator = dataset.GeneratorDataset(range(1000), ["a"]).create_tuple_iterator()
+    threads = threading.active_count()
+    next(iterator)
+    assert threading.active_count() == threads + 1
+    iterator.stop()
+    assert threading.active_count() == threads
+    with pytest.raises(ArgumentError, match="are over"):
+        iter(iterator)

@@ -257,3 +257,12 @@ def test_a_target_network_keeps_its_values_when_the_other_one_trains() -> None:
     optimizer = nn.Adam(net.trainable_params(), 0.1)
     optimizer(ms.grad(lambda x: net(x).sum(), None, optimizer.parameters)(ms.ops.ones((1, 2))))
     assert net.weight.asnumpy().max() < 1 and (target.weight.asnumpy() == 1).all()
+
+
+@pytest.mark.parametrize("how", [True, "thread", "process"])
+def test_files_are_complete_however_they_are_saved(how: bool | str, tmp_path: Path) -> None:
+    file = str(tmp_path / "a.ckpt")
+    ms.save_checkpoint({"w": Tensor([1.0])}, file, async_save=how)
+    assert ms.load_checkpoint(file)["w"].tolist() == [1.0]
+    with pytest.raises(ArgumentError, match="'thread' or 'process'"):
+        ms.save_checkpoint({"w": Tensor([1.0])}, file, async_save="fiber")

@@ -526,9 +526,20 @@ class Dataset(Shown):
             return [np.asarray(v) for v in row]
         reject(ArgumentError, "Dataset", "the dataset has no row")
 
-    def output_shapes(self) -> list[list[int]]:
-        """Returns the shape of every column, from the first row."""
-        return [list(v.shape) for v in self._first()]
+    def output_shapes(self, estimate: bool = False) -> list[list[int | None]]:
+        """Returns the shape of every column.
+
+        Args:
+            estimate: Whether all rows are read, not the first one only; sizes that differ between
+                them are None then.
+        """
+        shapes = [[list(v.shape) for v in self._first()]]
+        if estimate:
+            shapes = [[list(np.shape(v)) for v in row] for row in self.rows(0)]
+        return [
+            [sizes[0] if len(set(sizes)) == 1 else None for sizes in zip(*column, strict=True)]
+            for column in zip(*shapes)
+        ]
 
     def output_types(self) -> list[np.dtype]:
         """Returns the dtype of every column, from the first row."""

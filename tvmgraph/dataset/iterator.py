@@ -6,7 +6,7 @@ import itertools
 import os
 import queue
 import threading
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from typing import Any
 
 import numpy as np
@@ -134,6 +134,13 @@ class DatasetIterator(Shown):
         if self._running is None:
             self._running = iter(self)
         return next(self._running)
+
+    def stop(self) -> None:
+        """Ends what this iterator does ahead; no loop may be begun any more."""
+        self.left, running = 0, self._running
+        self._running = None
+        if isinstance(running, Generator):
+            running.close()
 
     def _rows(self, epoch: int) -> Iterator[object]:
         over = self.dataset.take_rows_over()

@@ -129,7 +129,7 @@ def save_checkpoint(
     save_obj: object,
     ckpt_file_name: object,
     integrated_save: bool = True,
-    async_save: bool = False,
+    async_save: bool | str = False,
     append_dict: Mapping[str, object] | None = None,
     choice_func: Callable[[str], bool] | None = None,
     format: str = "ckpt",
@@ -146,7 +146,8 @@ def save_checkpoint(
             dict of tensors by name, or a list of Parameters or of ``{"name":, "data":}``.
         ckpt_file_name: Where to; the suffix is added if it is missing.
         integrated_save: Kept for MindSpore programs; there is one device.
-        async_save: Kept for MindSpore programs; the file is complete when the call returns.
+        async_save: A flag, ``"thread"`` or ``"process"``, kept for MindSpore programs; the file is
+            complete when the call returns.
         append_dict: Numbers, strings and tensors to save as well, such as the epoch.
         choice_func: Tells by name whether a parameter is saved.
         format: The format, and the suffix: ``"ckpt"`` is MindSpore's (with the checksum of its
@@ -154,13 +155,19 @@ def save_checkpoint(
 
     Raises:
         DTypeError: if something cannot be saved.
-        ArgumentError: if two entries have one name, or an option is unknown.
+        ArgumentError: if two entries have one name, or an option or a word is unknown.
 
     Example:
         >>> ms.save_checkpoint(nn.Dense(2, 3), "/tmp/dense.ckpt", append_dict={"epoch": 1})
         >>> int(ms.load_checkpoint("/tmp/dense.ckpt")["epoch"])
         1
     """
+    if isinstance(async_save, str) and async_save not in ("thread", "process"):
+        _reject(
+            ArgumentError,
+            "save_checkpoint",
+            f"async_save must be a bool, 'thread' or 'process', not {async_save!r}",
+        )
     for name, value in options.items():
         if name not in ("enc_key", "enc_mode", "crc_check", "remove_redundancy") or (
             value and name not in ("enc_mode", "crc_check")
