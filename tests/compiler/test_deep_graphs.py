@@ -32,7 +32,8 @@ from tvmgraph.onnx import load
 from tvmgraph.passes.attention import fuse_attention
 from tvmgraph.passes.freeze import arrange, freeze
 from tvmgraph.passes.recompute import recompute_cheap
-from tvmgraph.passes.table import Stage, chosen, run_graph_passes
+from tvmgraph.passes.run import run_graph_passes
+from tvmgraph.passes.table import Stage, chosen
 from tvmgraph.view.model import model_of
 
 DEPTH = 100

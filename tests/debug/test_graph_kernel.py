@@ -18,7 +18,8 @@ from tvmgraph.eager import evaluate
 from tvmgraph.errors import ConfigError, DTypeError
 from tvmgraph.graph import Graph, check
 from tvmgraph.passes.rules import RULES
-from tvmgraph.passes.table import Show, run_graph_passes, switches
+from tvmgraph.passes.run import Show, run_graph_passes
+from tvmgraph.passes.table import switches
 
 
 @pytest.fixture(autouse=True)

@@ -25,7 +25,7 @@ from tests.differential.harness import (
 )
 from tvmgraph import Parameter, Tensor, nn, ops
 from tvmgraph.config.options import CompileOptions
-from tvmgraph.passes.table import run_graph_passes
+from tvmgraph.passes.run import run_graph_passes
 
 COUNT, COMPILED_EVERY = 48 * MANY, 16
 READ = "(ops.stop_gradient(cur) + zero)"

@@ -36,7 +36,7 @@ from tvmgraph import Tensor
 from tvmgraph.config.options import CompileOptions
 from tvmgraph.graph import Graph
 from tvmgraph.passes.freeze import arrange, freeze
-from tvmgraph.passes.table import run_graph_passes
+from tvmgraph.passes.run import run_graph_passes
 
 BATCH = 25
 #: Programs of a batch that go the whole way of a user's: each is compiled twice, alone.

@@ -36,7 +36,8 @@ from tvmgraph.lowering import lower, lower_many
 from tvmgraph.machine.processor import cpu_model
 from tvmgraph.passes import rules
 from tvmgraph.passes.freeze import freeze
-from tvmgraph.passes.table import Stage, chosen, run_graph_passes
+from tvmgraph.passes.run import run_graph_passes
+from tvmgraph.passes.table import Stage, chosen
 
 #: Kernels of the table that large programs divide among threads.
 PARALLEL = (

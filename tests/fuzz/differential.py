@@ -32,7 +32,7 @@ from tvmgraph.export.onnx import to_onnx
 from tvmgraph.graph import Graph, Node, Role, Value, parse
 from tvmgraph.jit import compiled, entry
 from tvmgraph.passes.freeze import arrange, freeze
-from tvmgraph.passes.table import run_graph_passes
+from tvmgraph.passes.run import run_graph_passes
 from tvmgraph.testing.samples import RTOL, all_cases
 
 Arrays = list[np.ndarray]

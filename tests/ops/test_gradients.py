@@ -16,7 +16,7 @@ from tvmgraph.compiler import compile_many
 from tvmgraph.config.options import CompileOptions
 from tvmgraph.graph import Graph
 from tvmgraph.machine.targets import HOST
-from tvmgraph.passes.table import run_graph_passes
+from tvmgraph.passes.run import run_graph_passes
 from tvmgraph.testing import conformance
 from tvmgraph.testing.samples import RTOL, Case
 

@@ -19,7 +19,8 @@ from tvmgraph.errors import ConfigError
 from tvmgraph.graph import Graph, simplify
 from tvmgraph.passes import table
 from tvmgraph.passes.freeze import freeze
-from tvmgraph.passes.table import Stage, run_graph_passes
+from tvmgraph.passes.run import run_graph_passes
+from tvmgraph.passes.table import Stage
 
 OPTIONS = [CompileOptions(level, target) for level in table.LEVELS for target in ("host", "sm_90")]
 

@@ -28,7 +28,7 @@ from tvmgraph.errors import TvmgraphError
 from tvmgraph.graph import Graph, Role
 from tvmgraph.interruption import noticed, raise_noticed
 from tvmgraph.passes import table
-from tvmgraph.passes.table import run_graph_passes
+from tvmgraph.passes.run import run_graph_passes
 from tvmgraph.runtime.executable import Executable, cpu
 from tvmgraph.runtime.host import runnable
 

@@ -18,7 +18,7 @@ from tvmgraph.errors import CompileError, DeviceError, ExportError, TvmgraphErro
 from tvmgraph.graph import Graph
 from tvmgraph.machine.processor import host_features
 from tvmgraph.machine.targets import resolve, target_table
-from tvmgraph.passes.table import run_graph_passes
+from tvmgraph.passes.run import run_graph_passes
 from tvmgraph.runtime import callback, host
 from tvmgraph.runtime.device_image import DeviceImage
 

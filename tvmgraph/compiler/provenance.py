@@ -27,7 +27,7 @@ from tvmgraph.graph import Graph
 from tvmgraph.lowering import lower
 from tvmgraph.lowering.relax import variable_name
 from tvmgraph.passes import table
-from tvmgraph.passes.table import run_graph_passes
+from tvmgraph.passes.run import run_graph_passes
 
 Provenance = list[tuple[int, ...]]  # for every binding of a function the nodes it computes
 

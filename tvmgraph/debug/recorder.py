@@ -122,7 +122,7 @@ def _note_operator(op: Any, args: Any, _: object, outputs: Any, start: float, en
         recorder.add(op.name, OPERATOR, start, end - start, bytes=size, inputs=shown)
 
 
-# ---- chrome's trace format, which Perfetto (ui.perfetto.dev) and chrome://tracing open -----------
+# ---- Chrome's trace format, which Perfetto (ui.perfetto.dev) and chrome://tracing open -----------
 # Reference: "Trace Event Format", the Chromium project. Complete events (``"ph": "X"``) carry
 # microseconds; events of one thread nest, so a call encloses its kernels.
 

@@ -12,13 +12,10 @@ from tvmgraph.nn.cell import Cell as Cell
 from tvmgraph.nn.combined import *  # noqa: F403
 from tvmgraph.nn.container import *  # noqa: F403
 from tvmgraph.nn.conv import *  # noqa: F403
-from tvmgraph.nn.conv_transpose import *  # noqa: F403
-from tvmgraph.nn.dropout import *  # noqa: F403
 from tvmgraph.nn.embedding import *  # noqa: F403
 from tvmgraph.nn.functions import *  # noqa: F403
 from tvmgraph.nn.graph_cell import GraphCell as GraphCell
 from tvmgraph.nn.image import *  # noqa: F403
-from tvmgraph.nn.image_similarity import *  # noqa: F403
 from tvmgraph.nn.initialisation import *  # noqa: F403
 from tvmgraph.nn.loss import *  # noqa: F403
 from tvmgraph.nn.loss_class import *  # noqa: F403
@@ -34,7 +31,6 @@ from tvmgraph.nn.recurrent_cells import *  # noqa: F403
 from tvmgraph.nn.transformer import *  # noqa: F403
 from tvmgraph.nn.transformer_layers import *  # noqa: F403
 from tvmgraph.nn.wrap import *  # noqa: F403
-from tvmgraph.nn.wrap_grad import *  # noqa: F403
 
 __all__ = _public_names(globals())
 

@@ -27,8 +27,7 @@ from tvmgraph.errors import (
     user_source,
 )
 from tvmgraph.nn.cell_hooks import HookedCall, HookMethods
-from tvmgraph.nn.cell_settings import SettingMethods
-from tvmgraph.nn.cell_state import StateMethods
+from tvmgraph.nn.cell_state import SettingMethods, StateMethods
 from tvmgraph.nn.inner import member
 from tvmgraph.nn.shown import cell_html
 from tvmgraph.signatures import python_signature

@@ -13,10 +13,10 @@ from tvmgraph.core.parameter import Parameter
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.errors import DTypeError, ShapeError
 from tvmgraph.nn._checks import boolean, choice, float_dtype, layers, positive, real, reject
-from tvmgraph.nn._gates import STEPS, State
 from tvmgraph.nn._parameters import new_parameter
+from tvmgraph.nn.basic import Dropout
 from tvmgraph.nn.cell import Cell
-from tvmgraph.nn.dropout import Dropout
+from tvmgraph.nn.recurrent_cells import STEPS, State
 from tvmgraph.ops.rnn.sweep import PANEL
 
 #: An input that shuts or opens a gate for good: the sigmoid is exactly 0 or 1, also in float16.

@@ -13,10 +13,9 @@ from tvmgraph.core.op import F
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.errors import ArgumentError, DTypeError, ShapeError
 from tvmgraph.nn._checks import boolean, layers, positive, real, reject
-from tvmgraph.nn.basic import Dense
+from tvmgraph.nn.basic import Dense, Dropout
 from tvmgraph.nn.cell import Cell
 from tvmgraph.nn.container import CellList
-from tvmgraph.nn.dropout import Dropout
 from tvmgraph.nn.normalization_other import LayerNorm
 from tvmgraph.nn.transformer import MultiheadAttention
 

@@ -10,7 +10,6 @@ from tvmgraph.ops.attention.functions import *  # noqa: F403
 from tvmgraph.ops.attention.rows import *  # noqa: F403
 from tvmgraph.ops.collective.rows import *  # noqa: F403
 from tvmgraph.ops.compositions import *  # noqa: F403
-from tvmgraph.ops.compositions_samples import *  # noqa: F403
 from tvmgraph.ops.control_flow.rows import *  # noqa: F403
 from tvmgraph.ops.conv.functions import *  # noqa: F403
 from tvmgraph.ops.conv.rows import *  # noqa: F403
@@ -20,8 +19,6 @@ from tvmgraph.ops.creation.ranges import *  # noqa: F403
 from tvmgraph.ops.creation.windows import *  # noqa: F403
 from tvmgraph.ops.custom.operator import *  # noqa: F403
 from tvmgraph.ops.effects.assignment import *  # noqa: F403
-from tvmgraph.ops.effects.in_place import *  # noqa: F403
-from tvmgraph.ops.effects.printing import *  # noqa: F403
 from tvmgraph.ops.elementwise.arithmetic import *  # noqa: F403
 from tvmgraph.ops.elementwise.comparison import *  # noqa: F403
 from tvmgraph.ops.elementwise.division import *  # noqa: F403
@@ -30,7 +27,6 @@ from tvmgraph.ops.elementwise.finite import *  # noqa: F403
 from tvmgraph.ops.elementwise.logic import *  # noqa: F403
 from tvmgraph.ops.elementwise.rounding import *  # noqa: F403
 from tvmgraph.ops.fourier.rows import *  # noqa: F403
-from tvmgraph.ops.fourier.spectra import *  # noqa: F403
 from tvmgraph.ops.fourier.transforms import *  # noqa: F403
 from tvmgraph.ops.image.boxes import *  # noqa: F403
 from tvmgraph.ops.image.deformable import *  # noqa: F403
@@ -53,15 +49,11 @@ from tvmgraph.ops.internal.conv_winograd import *  # noqa: F403
 from tvmgraph.ops.internal.interleave import *  # noqa: F403
 from tvmgraph.ops.internal.matmul_panels import *  # noqa: F403
 from tvmgraph.ops.linalg.decompositions import *  # noqa: F403
-from tvmgraph.ops.linalg.einsum import *  # noqa: F403
-from tvmgraph.ops.linalg.factorizations import *  # noqa: F403
 from tvmgraph.ops.linalg.integer import *  # noqa: F403
 from tvmgraph.ops.linalg.matmul import *  # noqa: F403
 from tvmgraph.ops.linalg.matrices import *  # noqa: F403
-from tvmgraph.ops.linalg.matrix_functions import *  # noqa: F403
 from tvmgraph.ops.linalg.products import *  # noqa: F403
 from tvmgraph.ops.linalg.quantized import *  # noqa: F403
-from tvmgraph.ops.linalg.reflections import *  # noqa: F403
 from tvmgraph.ops.linalg.solve import *  # noqa: F403
 from tvmgraph.ops.loss.classification import *  # noqa: F403
 from tvmgraph.ops.loss.ctc import *  # noqa: F403
@@ -71,7 +63,6 @@ from tvmgraph.ops.math.bessel import *  # noqa: F403
 from tvmgraph.ops.math.binary import *  # noqa: F403
 from tvmgraph.ops.math.complex import *  # noqa: F403
 from tvmgraph.ops.math.complex_forms import attach as _attach
-from tvmgraph.ops.math.exponential import *  # noqa: F403
 from tvmgraph.ops.math.gamma import *  # noqa: F403
 from tvmgraph.ops.math.integer import *  # noqa: F403
 from tvmgraph.ops.math.power import *  # noqa: F403
@@ -87,7 +78,6 @@ from tvmgraph.ops.pooling.maximum import *  # noqa: F403
 from tvmgraph.ops.pooling.unpool import *  # noqa: F403
 from tvmgraph.ops.python_values import *  # noqa: F403
 from tvmgraph.ops.random.dropout import *  # noqa: F403
-from tvmgraph.ops.random.gamma import *  # noqa: F403
 from tvmgraph.ops.random.rows import *  # noqa: F403
 from tvmgraph.ops.random.sampling import *  # noqa: F403
 from tvmgraph.ops.reduction.functions import *  # noqa: F403
@@ -99,7 +89,6 @@ from tvmgraph.ops.reduction.statistics import *  # noqa: F403
 from tvmgraph.ops.rnn.gradient import *  # noqa: F403
 from tvmgraph.ops.rnn.sweep import *  # noqa: F403
 from tvmgraph.ops.shape.axes import *  # noqa: F403
-from tvmgraph.ops.shape.bands import *  # noqa: F403
 from tvmgraph.ops.shape.blocks import *  # noqa: F403
 from tvmgraph.ops.shape.diagonal import *  # noqa: F403
 from tvmgraph.ops.shape.join import *  # noqa: F403
@@ -110,7 +99,6 @@ from tvmgraph.ops.shape.rows import *  # noqa: F403
 from tvmgraph.ops.shape.split import *  # noqa: F403
 from tvmgraph.ops.shape.triangle import *  # noqa: F403
 from tvmgraph.ops.sort.rows import *  # noqa: F403
-from tvmgraph.ops.sort.top import *  # noqa: F403
 from tvmgraph.ops.sort.unique import *  # noqa: F403
 
 _attach()

@@ -7,11 +7,19 @@ from collections.abc import Callable
 from typing import Any
 
 from tvmgraph import dtypes, hooks
+from tvmgraph.core.arguments import DTypeLike, PerAxis
 from tvmgraph.core.op import F
+from tvmgraph.core.random import Generator, Seed
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.core.unfollowed import by_numpy
+from tvmgraph.dtypes import float32
 from tvmgraph.errors import ArgumentError
 from tvmgraph.ops.common.arguments import bad, countable
+from tvmgraph.ops.common.window import ints
+from tvmgraph.ops.compositions_regions import fractional_max_pool
+from tvmgraph.ops.compositions_sequences import candidates
+from tvmgraph.ops.compositions_sequences import ctc_greedy_decoder as _decode
+from tvmgraph.ops.compositions_sequences import poisson as _poisson
 from tvmgraph.ops.math.complex_columns import parts_of
 
 
@@ -200,7 +208,216 @@ class ReduceOp:
     PROD = "prod"
 
 
+# ---- samples, sequences and Taylor series --------------------------------------------------------
+
+
+def ctc_greedy_decoder(
+    inputs: Tensor, sequence_length: Tensor, merge_repeated: bool = True
+) -> tuple[Tensor, ...]:
+    """Returns the most likely classes of sequences, without blanks (the last class).
+
+    Args:
+        inputs: Logits [T, N, C].
+        sequence_length: Lengths [N].
+        merge_repeated: Whether equal neighbours are one.
+
+    Returns:
+        Places [M, 2], classes [M], size of the table, and the negative sums of the logits [N, 1].
+    """
+    return _decode(inputs, sequence_length, merge_repeated)
+
+
+def uniform_candidate_sampler(
+    true_classes: Tensor, num_true: int, num_sampled: int, unique: bool, range_max: int,
+    seed: int = 0, remove_accidental_hits: bool = False,
+) -> tuple[Tensor, Tensor, Tensor]:  # fmt: skip
+    """Draws classes of equal probability.
+
+    Args:
+        true_classes: Tensor [N, num_true] of the classes that are right.
+        num_true: Their number per row.
+        num_sampled: How many classes are drawn.
+        unique: Whether they differ.
+        range_max: Number of classes.
+        seed: 0 continues the package's random numbers.
+        remove_accidental_hits: Whether right classes are not drawn.
+
+    Returns:
+        The drawn classes, and how often the right and the drawn ones are expected.
+    """
+    return candidates(true_classes, num_sampled, unique, range_max, seed, False,
+                      "uniform_candidate_sampler", remove_accidental_hits)  # fmt: skip
+
+
+def log_uniform_candidate_sampler(
+    true_classes: Tensor, num_true: int = 1, num_sampled: int = 5, unique: bool = True,
+    range_max: int = 5, seed: int = 0,
+) -> tuple[Tensor, Tensor, Tensor]:  # fmt: skip
+    """Draws classes of probability :math:`\\log((k + 2) / (k + 1)) / \\log(range\\_max + 1)`.
+
+    Args:
+        true_classes: See :func:`uniform_candidate_sampler`, as for the other arguments.
+        num_true: Classes per row.
+        num_sampled: How many are drawn.
+        unique: Whether they differ.
+        range_max: Number of classes.
+        seed: 0 continues the package's random numbers.
+    """
+    return candidates(true_classes, num_sampled, unique, range_max, seed, True,
+                      "log_uniform_candidate_sampler")  # fmt: skip
+
+
+def _fractional(
+    op: str, count: int, input: Tensor, kernel_size: PerAxis, output_size: Any, output_ratio: Any,
+    return_indices: bool, samples: Tensor | None,
+) -> Tensor | tuple[Tensor, Tensor]:  # fmt: skip
+    if (output_size is None) == (output_ratio is None):
+        raise bad(ArgumentError, "give output_size or output_ratio, one of them", op)
+    if output_size is None:
+        ratios = (output_ratio,) * count if isinstance(output_ratio, float) else output_ratio
+        output_size = tuple(int(n * r) for n, r in zip(input.shape[-count:], ratios))
+    size = ints(output_size, count, "output_size", op)
+    x = input if input.ndim == count + 2 else F.expand_dims(input, 0)
+    places: Any = F.rand(*x.shape[:2], count) if samples is None else samples
+    found = fractional_max_pool(x, places, ints(kernel_size, count, "kernel_size", op), size)
+    values, where = found if x is input else (f[0] for f in found)
+    return (values, where) if return_indices else values
+
+
+def fractional_max_pool2d(
+    input: Tensor, kernel_size: PerAxis, output_size: object = None, output_ratio: object = None,
+    return_indices: bool = False, _random_samples: Tensor | None = None,
+) -> Tensor | tuple[Tensor, Tensor]:  # fmt: skip
+    """Returns the largest elements of windows that random steps place.
+
+    Args:
+        input: Tensor [N, C, H, W] or [C, H, W].
+        kernel_size: Height and width of the windows.
+        output_size: Height and width of the result.
+        output_ratio: Their shares of those of ``input`` instead.
+        return_indices: Whether places in the image come, too.
+        _random_samples: The numbers of [0, 1) that place the windows, [N, C, 2].
+    """
+    return _fractional("fractional_max_pool2d", 2, input, kernel_size, output_size, output_ratio,
+                       return_indices, _random_samples)  # fmt: skip
+
+
+def fractional_max_pool3d(
+    input: Tensor, kernel_size: PerAxis, output_size: object = None, output_ratio: object = None,
+    return_indices: bool = False, _random_samples: Tensor | None = None,
+) -> Tensor | tuple[Tensor, Tensor]:  # fmt: skip
+    """Returns the largest elements of windows of volumes; see :func:`fractional_max_pool2d`.
+
+    Args:
+        input: Tensor [N, C, D, H, W] or [C, D, H, W].
+        kernel_size: Depth, height and width of the windows.
+        output_size: Those of the result.
+        output_ratio: Their shares of those of ``input`` instead.
+        return_indices: Whether places in the volume come, too.
+        _random_samples: The numbers of [0, 1) that place the windows, [N, C, 3].
+    """
+    return _fractional("fractional_max_pool3d", 3, input, kernel_size, output_size, output_ratio,
+                       return_indices, _random_samples)  # fmt: skip
+
+
+def poisson(shape: object, mean: object, seed: Seed = None) -> Tensor:
+    """Draws float32 numbers of Poisson distributions, of shape ``(*shape, *mean.shape)``.
+
+    Args:
+        shape: Sizes.
+        mean: Their means.
+        seed: None continues the package's random numbers.
+    """
+    return _poisson(shape, mean, float32, seed)
+
+
+def random_poisson(
+    shape: object, rate: object, seed: Seed = None, dtype: DTypeLike = float32
+) -> Tensor:
+    """Draws numbers of Poisson distributions, of shape ``(*shape, *rate.shape)``.
+
+    Args:
+        shape: Sizes.
+        rate: Their means.
+        seed: None continues the package's random numbers.
+        dtype: dtype of the numbers.
+    """
+    return _poisson(shape, rate, dtype, seed)
+
+
+def bernoulli_ext(input: Tensor, *, generator: Generator | None = None) -> Tensor:
+    """Draws ones with the probabilities ``input``, else zeros.
+
+    Args:
+        input: Probabilities in :math:`[0, 1]`, of any shape.
+        generator: Where the numbers come from; by default the global stream.
+    """
+    return F.cast(F.bernoulli(F.ones_like(input), input, generator), input.dtype)
+
+
+def linearize(fn: Callable[..., object], inputs: object) -> tuple[object, Callable[..., object]]:
+    """Returns a function's value and the linear function of changes of its inputs there.
+
+    Args:
+        fn: A function of tensors.
+        inputs: Where it is linearized: a tensor, or a tuple of them.
+    """
+    primals = inputs if isinstance(inputs, tuple) else (inputs,)
+
+    def change(*tangents: object) -> object:
+        given = tangents if len(primals) > 1 else tangents[0]
+        return hooks.jvp(fn, inputs, given)[1]
+
+    return fn(*primals), change
+
+
+def jet(fn: Callable[..., Any], primals: Any, series: Any) -> tuple[Any, Any]:
+    """Returns a function's value and the derivatives of a curve through it.
+
+    The curve of an input is its value and its derivatives by a parameter; that of the result has
+    as many derivatives.
+
+    Args:
+        fn: A function of tensors.
+        primals: The value of the input, or a tuple of those of several.
+        series: Its derivatives, stacked along the first axis; a tuple of them for several.
+
+    Raises:
+        ArgumentError: if inputs have different numbers of derivatives.
+    """
+    several = isinstance(primals, tuple)
+    points, curves = (primals, series) if several else ((primals,), (series,))
+    orders = {len(c) for c in curves}
+    if len(orders) != 1 or len(points) != len(curves):
+        raise bad(
+            ArgumentError, "every input needs as many derivatives", "jet", f"{sorted(orders)}"
+        )
+
+    def along(t: Tensor) -> Any:
+        return fn(*(_taylor(p, c, t) for p, c in zip(points, curves)))
+
+    def slope(of: Callable[[Tensor], object], t: Tensor) -> Any:
+        return hooks.jvp(of, t, F.ones_like(t))[1]
+
+    zero, found, step = Tensor(0.0, float32), [], along
+    for _ in range(orders.pop()):
+        step = functools.partial(slope, step)
+        found.append(step(zero))
+    return fn(*points), F.stack(found, 0)
+
+
+def _taylor(point: Tensor, curve: Tensor, t: Tensor) -> Tensor:
+    total, factor = point, t
+    for k in range(len(curve)):
+        total = total + curve[k] * factor
+        factor = factor * t / (k + 2)
+    return total
+
+
 __all__ = [
-    "ReduceOp", "add_flags", "add_layer_norm", "add_rms_norm", "derivative", "diff_ext",
-    "lu_unpack", "reshape_", "rotary_position_embedding", "view_as_real",
+    "ReduceOp", "add_flags", "add_layer_norm", "add_rms_norm", "bernoulli_ext",
+    "ctc_greedy_decoder", "derivative", "diff_ext", "fractional_max_pool2d",
+    "fractional_max_pool3d", "jet", "linearize", "log_uniform_candidate_sampler", "lu_unpack",
+    "poisson", "random_poisson", "reshape_", "rotary_position_embedding",
+    "uniform_candidate_sampler", "view_as_real",
 ]  # fmt: skip

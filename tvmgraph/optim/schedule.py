@@ -1,4 +1,4 @@
-"""Learning-rate schedules as Cells: the learning rate as a function of the step."""
+"""Learning rates as functions of the step: schedules as Cells, and lists."""
 
 from __future__ import annotations
 

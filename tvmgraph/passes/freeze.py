@@ -34,7 +34,7 @@ from tvmgraph.passes import table
 from tvmgraph.passes.channels_last import ChannelsLast, keeps_images_plain
 from tvmgraph.passes.deconvolution import as_convolutions
 from tvmgraph.passes.layout import NchwcLayout
-from tvmgraph.passes.table import run_pass
+from tvmgraph.passes.run import run_pass
 
 _USUAL = CompileOptions()
 #: Products with fewer vectors of columns than this read their weights as they are, as fast or

@@ -16,8 +16,6 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from tvmgraph.errors import ConfigError
-from tvmgraph.graph.ir import Graph
-from tvmgraph.graph.simplify import simplify
 
 BACKENDS = ("cpu", "cuda")
 
@@ -525,49 +523,8 @@ def remove_pass(name: str) -> None:
     _added = tuple(other for other in _added if other is not row)
 
 
-# ---- runs the passes of the table that take graphs -----------------------------------------------
-
-#: Called with the name of a pass and the graph after it; returns the graph.
-Show = Callable[[str, Graph], Graph]
-
-
-def run_graph_passes(graph: Graph, options: Options, show: Show = lambda _, g: g) -> Graph:
-    """Returns a graph as it is lowered.
-
-    Args:
-        graph: The captured graph, or the half of it that runs in every call.
-        options: How it is compiled.
-        show: Called after every pass that changed the graph.
-
-    Raises:
-        TvmgraphError: An operator refuses its constants, such as an index out of range.
-    """
-    for row in chosen(Stage.GRAPH, options):
-        for _ in range(row.rounds):
-            changed = run_pass(row, graph, options)
-            if changed is graph:
-                break
-            graph = show(row.name, changed)
-    return graph
-
-
-def run_pass(row: Pass, graph: Graph, options: Options) -> Graph:
-    """Returns what a pass makes of a graph, without what it left behind; or the graph itself.
-
-    Args:
-        row: The pass.
-        graph: What it gets.
-        options: What the compile may depend on.
-    """
-    changed = graph
-    for path in row.run:
-        function = function_of(path)
-        changed = function(changed, options) if row.reads_options else function(changed)
-    return simplify(changed) if row.cleans and changed is not graph else changed
-
-
 __all__ = [
-    "BACKENDS", "LEVELS", "Options", "Pass", "Show", "Stage", "add_pass", "added", "chosen",
-    "chosen_for", "described", "function_of", "get_pass", "is_on", "optional_passes", "passes",
-    "remove_pass", "run_graph_passes", "run_pass", "runs", "switches",
+    "BACKENDS", "LEVELS", "Options", "Pass", "Stage", "add_pass", "added", "chosen", "chosen_for",
+    "described", "function_of", "get_pass", "is_on", "optional_passes", "passes", "remove_pass",
+    "runs", "switches",
 ]  # fmt: skip

@@ -82,7 +82,7 @@ def make_private(path: Path) -> None:
     os.chmod(path, _PRIVATE_FILE)
 
 
-# ---- ed25519 signatures of module files: who wrote a file, and that nobody changed it since ------
+# ---- Ed25519 signatures of module files: who wrote a file, and that nobody changed it since ------
 # Keys are PEM files as ``openssl genpkey -algorithm ed25519`` and ``openssl pkey -pubout`` make
 # them.
 

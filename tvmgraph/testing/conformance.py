@@ -1,4 +1,4 @@
-"""Compiled against eager, one sample at a time."""
+"""Compiled against eager, and derivatives against differences, one sample at a time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Checkpoints from one format to another, and loading aside."""
+"""Checkpoints from one format to another, loading aside, and parameters of other programs."""
 
 from __future__ import annotations
 

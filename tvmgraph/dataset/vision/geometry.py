@@ -1,4 +1,4 @@
-"""Transforms that cut, border and resize."""
+"""Transforms that cut, border and resize, and those that make several images of one."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ from tvmgraph.core.tensor import Tensor
 from tvmgraph.core.traits import Pattern, Traits, equation
 from tvmgraph.core.types import TensorType
 from tvmgraph.errors import ArgumentError, ShapeError
-from tvmgraph.ops.common.window_te import Point
+from tvmgraph.ops.common.window import Point
 
 __all__ = ["fused_attention"]
 

@@ -29,7 +29,7 @@ from tvmgraph.ops.control_flow import onnx as _control_onnx
 from tvmgraph.ops.control_flow.lowering import LoopFunctions, SweepFunctions
 from tvmgraph.ops.elementwise.arithmetic import add, mul
 from tvmgraph.ops.elementwise.comparison import less
-from tvmgraph.ops.math.exponential import exp
+from tvmgraph.ops.math.power import exp
 from tvmgraph.ops.math.trigonometric import cos, sin
 
 __all__: list[str] = []

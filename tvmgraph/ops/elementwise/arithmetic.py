@@ -13,7 +13,7 @@ from tvmgraph import dtypes
 from tvmgraph.core import rules
 from tvmgraph.core.arguments import DTypeLike, is_sequence
 from tvmgraph.core.columns import Builder, Expr, OnnxNamed, OnnxOps
-from tvmgraph.core.conversion import converted
+from tvmgraph.core.conversion import converted, integer_bounds, largest_within
 from tvmgraph.core.op import F, sample
 from tvmgraph.core.primitive import primitive
 from tvmgraph.core.tensor import Tensor
@@ -30,7 +30,39 @@ from tvmgraph.ops.common.pointwise import (
     unary,
 )
 from tvmgraph.ops.common.rows import binary_samples, sum_to, unary_samples
-from tvmgraph.ops.elementwise.cast import lower_cast
+
+# ---- the ``lower`` column of casts ---------------------------------------------------------------
+
+
+def lower_cast(R: Builder, x: Expr, *, dtype: dtypes.DType) -> Expr:
+    """Emits the conversion of :func:`tvmgraph.core.conversion.converted`.
+
+    Args:
+        R: The builder.
+        x: A tensor.
+        dtype: dtype of the result.
+    """
+    if R.type(x).dtype.is_float and dtype.is_integer:
+        return _LOWER_SATURATED[dtype](R, x)
+    return R.cast(x, dtype.name)
+
+
+def _saturated(m: TirMath, x: Expr, dtype: dtypes.DType) -> Expr:
+    """The integer nearest to a float that lost its fraction; see :mod:`.core.conversion`."""
+    low, end = integer_bounds(dtype.numpy)
+    largest = largest_within(m.dtype, dtype.name)
+    inside = m.max(m.min(m.where(m.isnan(x), 0, x), m.const(largest)), m.const(low))
+    y = m.tir.Cast(dtype.name, inside)
+    if largest == end - 1:
+        return y
+    return m.tir.Select(x >= m.const(end), m.tir.const(end - 1, dtype.name), y)
+
+
+_LOWER_SATURATED = {
+    dtype: pointwise("cast", functools.partial(_saturated, dtype=dtype), out=dtype.name)
+    for dtype in dtypes.INTEGERS
+}
+
 
 __all__ = [
     "abs", "absolute", "accumulate_n", "add", "addn", "cast", "depend", "identity", "mul",

@@ -16,8 +16,7 @@ from tvmgraph.core.tensor import Tensor
 from tvmgraph.core.traits import along_axis
 from tvmgraph.core.types import TensorType
 from tvmgraph.errors import ArgumentError, ShapeError
-from tvmgraph.ops.common.window import LOW_PRECISION, widen
-from tvmgraph.ops.common.window_te import UNROLL, Point
+from tvmgraph.ops.common.window import LOW_PRECISION, UNROLL, Point, widen
 
 __all__ = ["resample"]
 

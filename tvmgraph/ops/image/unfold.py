@@ -23,15 +23,17 @@ from tvmgraph.ops.common.window import (
     LOW_PRECISION,
     Ints,
     Pairs,
+    Point,
     columns,
     flat_padding,
     ints,
     out_sizes,
     require_spatial,
     scatter_columns,
+    te_pad,
+    te_transposed,
     widen,
 )
-from tvmgraph.ops.common.window_te import Point, te_pad, te_transposed
 
 __all__ = ["col2im", "columns_to_image", "fold", "image_to_columns", "unfold"]
 

@@ -17,8 +17,7 @@ from tvmgraph.core.tensor import Tensor
 from tvmgraph.core.traits import Layout, Pattern, Traits, equation, letters
 from tvmgraph.core.types import TensorType
 from tvmgraph.errors import DTypeError, ShapeError
-from tvmgraph.ops.common.window import LOW_PRECISION, widen
-from tvmgraph.ops.common.window_te import Point
+from tvmgraph.ops.common.window import LOW_PRECISION, Point, widen
 
 __all__ = ["row_normalize", "row_normalize_grad"]
 

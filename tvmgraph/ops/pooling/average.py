@@ -20,14 +20,18 @@ from tvmgraph.ops.common.window import (
     LOW_PRECISION,
     Ints,
     Pairs,
+    Point,
+    Tap,
     flat_padding,
     out_sizes,
     pad_array,
     require_spatial,
     tap,
+    te_fold,
+    te_pad,
+    te_transposed,
     widen,
 )
-from tvmgraph.ops.common.window_te import Point, Tap, te_fold, te_pad, te_transposed
 
 __all__ = ["avg_pool", "avg_pool_grad"]
 

@@ -20,15 +20,13 @@ from tvmgraph.ops.common.window import (
     LOW_PRECISION,
     Ints,
     Pairs,
+    Point,
+    Tap,
     flat_padding,
     out_sizes,
     pad_array,
     require_spatial,
     tap,
-)
-from tvmgraph.ops.common.window_te import (
-    Point,
-    Tap,
     te_fold,
     te_isnan,
     te_max,
