@@ -346,7 +346,7 @@ NAMES_ALLOWED = {
     "passes/freeze.py": "rewrites convolutions and products of weights",
     "passes/layout.py": "rewrites convolutions; pooling by maxima is worth an order of its own",
     "passes/rules.py": "the operator that a rule rewrites",
-    "passes/gates.py": "the operators that its rule rewrites",
+    "passes/rewrite.py": "the operators that its rule rewrites",
     "passes/dilation.py": "the operator that its rule rewrites",
     "runtime/cublaslt.py": "epilogues of cuBLASLt",
     "runtime/trust.py": "words of a file",

@@ -155,5 +155,3 @@ def _in_child() -> None:
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(before=_before, after_in_parent=_after, after_in_child=_in_child)
-
-__all__ = ["CALL_FILE", "enters_compiled", "lock", "rlock", "whole"]

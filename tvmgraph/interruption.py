@@ -143,6 +143,3 @@ def raise_noticed() -> None:
     """Raises what Ctrl-C raised in the innermost :func:`noticed`, if somebody has caught it."""
     if _noticing and _noticing[-1] and threading.current_thread() is threading.main_thread():
         raise _noticing[-1][-1].with_traceback(None)
-
-
-__all__ = ["held_back", "noticed", "raise_noticed"]

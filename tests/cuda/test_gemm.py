@@ -22,6 +22,7 @@ from tests.cuda import emulator
 from tests.cuda.kernels import compiled
 from tvmgraph.backend.cuda import codegen
 from tvmgraph.backend.cuda.kernels import gemm_kernels
+from tvmgraph.backend.cuda.kernels.copies import SharedTile
 from tvmgraph.backend.cuda.kernels.gemm_plan import (
     GROUP_TILES,
     Extents,
@@ -31,7 +32,6 @@ from tvmgraph.backend.cuda.kernels.gemm_plan import (
     plan_gemm,
     tensor_cores,
 )
-from tvmgraph.backend.cuda.kernels.shared_tile import SharedTile
 from tvmgraph.backend.cuda.schedule import schedule_function
 from tvmgraph.backend.loop_ir.nest import Nest
 from tvmgraph.backend.table import Refused

@@ -379,6 +379,3 @@ def _restore(tensors: Sequence[Tensor], values: Sequence[Tensor]) -> None:
     for t, value in zip(tensors, values):
         if snapshot(t).token is not value.token:
             t.rebind(value)
-
-
-__all__ = ["call_with_bprop", "custom_vjp", "recompute", "recomputed", "require_pure"]

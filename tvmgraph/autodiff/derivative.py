@@ -135,6 +135,3 @@ def replaying(graph: Graph) -> Callable[..., tuple[Tensor, ...]]:
 
 def _apply(graph: Graph, tensors: Sequence[Tensor | None]) -> tuple[Tensor, ...]:
     return tuple(replay(graph, [t for t in tensors if t is not None]))
-
-
-__all__ = ["derivative", "replaying"]

@@ -85,6 +85,3 @@ def taken(fn: object, args: tuple[object, ...], kwargs: Mapping[str, object]) ->
 
 def _denoted(args: tuple[object, ...], params: Sequence[object]) -> tuple[object, ...]:
     return tuple(snapshot(a).token if isinstance(a, Tensor) else a for a in (*args, *params))
-
-
-__all__ = ["Kept", "keeping", "taken"]

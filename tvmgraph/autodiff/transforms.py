@@ -247,6 +247,3 @@ def jacfwd(
         return (result, aux) if has_aux else result
 
     return run
-
-
-__all__ = ["jacfwd", "jacrev", "jvp", "vjp"]

@@ -584,6 +584,3 @@ def find_rule(op: Op) -> Rule | None:
         op: The row, whose traits say how it is batched.
     """
     return _RULES[op.traits.batch] if op.traits.batch else None
-
-
-__all__ = ["vmap"]

@@ -210,6 +210,3 @@ class Derivative:
             query, key, value, out, mask, said["scale"], said["diagonal"], said["fill"], kept
         )
         return cls(problem, cotangent, (results[0], results[1], results[2]))
-
-
-__all__ = ["Derivative", "Operand", "Problem"]

@@ -72,6 +72,3 @@ def backend_of(target: str) -> Backend:
         target: A name from ``configs/targets.toml``, ``"host"``, or several GPUs with commas.
     """
     return importlib.import_module(f"tvmgraph.backend.{backend_name(target)}.backend").BACKEND
-
-
-__all__ = ["Backend", "TakesAttention", "backend_of"]

@@ -249,6 +249,3 @@ def apply_offsets(
 
 def _int(value: int) -> tirx.IntImm:
     return tirx.IntImm("int32", value)
-
-
-__all__ = ["Interval", "PlanMemory", "apply_offsets", "place", "size_of"]

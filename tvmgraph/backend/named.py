@@ -69,14 +69,14 @@ NAMED_KERNELS = {
     ),
     "recurrent_gradient": NamedKernel(
         f"{_CPU}gemm.recurrent_gradient:emit_recurrent_gradient",
-        f"{_CUDA}recurrent_gradient:emit_recurrent_gradient",
+        f"{_CUDA}recurrent:emit_recurrent_gradient",
     ),
     "repeated": NamedKernel(
-        f"{_CPU}elementwise.repeated:emit_repeated", f"{_CUDA}per_element:emit_repeated"
+        f"{_CPU}elementwise.repeated:emit_repeated", f"{_CUDA}elementwise:emit_repeated"
     ),
     "scan": NamedKernel(f"{_CPU}reduce.scan:emit_scan", f"{_CUDA}scan:emit_scan"),
     "scatter": NamedKernel(f"{_CPU}reduce.scatter:emit_scatter"),
-    "search": NamedKernel(f"{_CPU}reduce.search:emit_search", f"{_CUDA}per_element:emit_search"),
+    "search": NamedKernel(f"{_CPU}reduce.search:emit_search", f"{_CUDA}elementwise:emit_search"),
     "sort": NamedKernel(f"{_CPU}reduce.sort:emit_sort"),
     "topk": NamedKernel(f"{_CPU}reduce.topk:emit_topk", f"{_CUDA}topk:emit_topk"),
 }  # fmt: skip

@@ -71,6 +71,3 @@ def function_at(path: str | Callable[..., Any]) -> Any:
 
 def _is_pass(function: object) -> bool:
     return isinstance(function, tvm.transform.Pass)
-
-
-__all__ = ["function_at", "run_passes", "sequence"]

@@ -67,6 +67,3 @@ def _function(name: str) -> Any:
 
 def _global(name: str) -> Any:
     return tvm_ffi.get_global_func(name, allow_missing=True)
-
-
-__all__ = ["CUDA_GLOBALS", "FUNCTIONS", "GLOBALS", "private"]

@@ -143,5 +143,3 @@ def _forked() -> None:
 
 os.register_at_fork(after_in_child=_forked)
 atexit.register(lambda: _maker.end())
-
-__all__ = ["make", "wait"]

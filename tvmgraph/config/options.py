@@ -79,6 +79,3 @@ class CompileOptions:
             "fast_rounding": self.settings.fast_rounding,
         }
         return frozenset(name for name, holds in facts.items() if holds)
-
-
-__all__ = ["CompileOptions"]

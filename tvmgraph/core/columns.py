@@ -294,7 +294,7 @@ class Builder(Protocol):
     def inline(
         self, function: Callable[..., object], args: Sequence[Expr], attrs: Mapping[str, object]
     ) -> Expr:
-        """Lowers a row as a composition of others, see :func:`tvmgraph.lowering.inline.inline`.
+        """Lowers a row as a composition of others, see :func:`tvmgraph.lowering.builder.inline`.
 
         Args:
             function: The composition: a function of tensors.

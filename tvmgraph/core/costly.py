@@ -184,6 +184,3 @@ def _together(seconds: float) -> bool:
     global _spent
     _spent += seconds
     return not _compiling and _spent >= _WORTH_STARTING
-
-
-__all__ = ["LARGE", "Costly", "costly", "switched_on", "unasked"]

@@ -57,6 +57,3 @@ class Convolution:
             f"{self.layout} stride {self.stride} padding {self.padding} dilation {self.dilation} "
             f"groups {self.groups}"
         )
-
-
-__all__ = ["CONVOLUTION", "Convolution"]

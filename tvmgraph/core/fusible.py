@@ -73,5 +73,3 @@ def may_fuse() -> bool:
 
 
 _LIMIT = 1024  # fusions remembered per composition
-
-__all__ = ["fusible", "may_fuse"]

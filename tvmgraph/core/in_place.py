@@ -230,6 +230,3 @@ def _positions(index: np.ndarray) -> np.ndarray:
     if index.dtype.kind in "iu" or (index.dtype.kind == "b" and index.ndim):
         return index
     raise _UnknownError
-
-
-__all__ = ["compute_over", "fill", "is_held", "write_at"]

@@ -24,6 +24,3 @@ def may_change(tensor: Tensor) -> bool:
     renew(tensor)
     note_write()
     return False
-
-
-__all__ = ["may_change"]

@@ -239,9 +239,3 @@ def _list_html(
     if values and all(isinstance(v, member) for v in values):
         return parameters_html(values, type(values).__name__)
     return before(values) if before is not None else None
-
-
-__all__ = [
-    "STYLE", "fragment", "heading", "parameters_html", "show_lists", "size", "table",
-    "tensor_html",
-]  # fmt: skip

@@ -21,6 +21,3 @@ def _is_simple(value: object) -> bool:
     if is_sequence(value):
         return len(value) <= 8 and all(map(_is_simple, value))
     return isinstance(value, _SIMPLE)
-
-
-__all__ = ["Shown"]

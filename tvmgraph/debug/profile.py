@@ -226,6 +226,3 @@ def merged(kernels: Sequence[KernelTime]) -> tuple[KernelTime, ...]:
             calls=known.calls + k.calls,
         )  # fmt: skip
     return tuple(sorted(found.values(), key=lambda k: -k.seconds))
-
-
-__all__ = ["KernelTime", "Memory", "Peaks", "Profile", "merged"]

@@ -134,6 +134,3 @@ def _in_notebook() -> Iterator[object]:
         yield lambda text: handle.update(bundle(text), raw=True)
     finally:
         handle.update({"text/plain": "", "text/html": ""}, raw=True)
-
-
-__all__ = ["VARIABLE", "looked_at", "watched"]

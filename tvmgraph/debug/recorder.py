@@ -164,6 +164,3 @@ def trace_text(events: Sequence[Event]) -> str:
 
 def _meta(kind: str, pid: int, tid: int, name: str) -> dict[str, object]:
     return {"name": kind, "ph": "M", "pid": pid, "tid": tid, "args": {"name": name}}
-
-
-__all__ = ["Event", "Recorder", "current", "switch_off", "switch_on"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -17,6 +18,8 @@ from tvmgraph.backend.loop_ir.types import NAMED
 from tvmgraph.backend.named import named_function
 from tvmgraph.core.columns import Expr
 from tvmgraph.core.op import Op
+from tvmgraph.core.state import state
+from tvmgraph.core.tensor import Tensor
 from tvmgraph.core.types import Dim, Shape, TensorType, tensor_type
 from tvmgraph.errors import GraphError
 from tvmgraph.graph.ir import Graph, Node
@@ -291,14 +294,13 @@ class RelaxBuilder:
     def inline(
         self, function: Callable[..., object], args: Sequence[object], attrs: Mapping[str, object]
     ) -> Any:
-        """Lowers a row as a composition of others, see :func:`tvmgraph.lowering.inline.inline`.
+        """Lowers a row as a composition of others, see :func:`tvmgraph.lowering.builder.inline`.
 
         Args:
             function: The composition: a function of tensors.
             args: Its operands as Relax expressions.
             attrs: Its keyword arguments.
         """
-        from tvmgraph.lowering.inline import inline
 
         return inline(self, function, args, attrs)
 
@@ -535,3 +537,81 @@ def _declare_reads(func: tirx.PrimFunc, operands: Sequence[int]) -> tirx.PrimFun
         )  # fmt: skip
 
     return func.with_body(tvm_ffi.structural_map(func.body, (SBlock, visit)))
+
+
+# ---- lowering a row as a composition of other rows -----------------------------------------------
+
+
+class _Lowered(Tensor):
+    """A tensor that stands for a Relax expression."""
+
+    __slots__ = ("expr",)
+
+    def __init__(self, expr: Any, type: TensorType) -> None:
+        self.expr, self.type, self._ffi = expr, type, None
+
+    @property
+    def shape(self) -> tuple[Any, ...]:
+        """Size of every axis."""
+        return self.type.shape
+
+    @property
+    def size(self) -> Any:
+        """Number of elements."""
+        return math.prod(self.type.shape)
+
+
+class _Inline:
+    """The interpreter that lowers every operator as it is applied."""
+
+    symbols = None  # sizes are compared as they are written
+
+    def __init__(self, R: RelaxBuilder) -> None:
+        self.R = R
+
+    def run(
+        self, op: Op, args: tuple[Tensor, ...], attrs: Mapping[str, object],
+        types: tuple[TensorType, ...],
+    ) -> tuple[Tensor, ...]:  # fmt: skip
+        """Lowers one operator."""
+        exprs = [self._expr(a) for a in args]
+        if all(map(is_empty, types)):
+            results = [self.R.empty(t) for t in types]
+        else:
+            results = unpack(self.R.apply(op, exprs, attrs), len(types))
+        return tuple([_Lowered(self.R.emit(e), t) for e, t in zip(results, types)])
+
+    def created(self, tensor: Tensor) -> None:
+        """Host data become constants."""
+
+    def snapshot(self, tensor: Tensor) -> Tensor:
+        """Returns the tensor, which nothing changes."""
+        return tensor
+
+    def _expr(self, tensor: Tensor) -> Any:
+        if isinstance(tensor, _Lowered):
+            return tensor.expr
+        return self.R.const(tensor.array, tensor.type.dtype.name)
+
+
+def inline(
+    R: RelaxBuilder, function: Callable[..., Any], args: Sequence[Any], attrs: Mapping[str, object]
+) -> Any:
+    """Lowers what a function does with operators.
+
+    Args:
+        R: The builder.
+        function: Takes tensors and attributes.
+        args: The expressions that the tensors stand for.
+        attrs: The attributes.
+
+    Returns:
+        The expression of its result, or a list of several.
+    """
+    interpreter = _Inline(R)
+    tensors = [_Lowered(a, R.type(a)) for a in args]
+    with state.interpreting(interpreter):
+        result = function(*tensors, **attrs)
+    if isinstance(result, Tensor):
+        return interpreter._expr(result)
+    return [interpreter._expr(t) for t in result]

@@ -320,7 +320,7 @@ def _lp_normalization(n: NodeCall, x: Tensor) -> Tensor:
 
 @converter("Resize", "Upsample")
 def _resize(n: NodeCall, x: Tensor, *_: object) -> Tensor:
-    from tvmgraph.onnx.resize import resize
+    from tvmgraph.onnx.sampling import resize
 
     return resize(n, x)
 

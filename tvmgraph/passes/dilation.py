@@ -136,5 +136,3 @@ def _slice(m: Match, value: Value, spatial: list[slice]) -> Value:
 
 
 _RULE = Rule("skip_padding", False, ("convolution",), _by_ranges)
-
-__all__ = ["Range", "ranges_of", "skip_padding"]

@@ -102,6 +102,3 @@ def _computes_operands(op: Op) -> bool:
 
 def _bytes(value: Value) -> int:
     return value.type.size * value.type.dtype.itemsize
-
-
-__all__ = ["recompute_cheap"]

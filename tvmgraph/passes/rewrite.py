@@ -103,3 +103,29 @@ def _names(graph: Graph) -> set[str]:
         for region in node.regions:
             names |= _names(region)
     return names
+
+
+# ---- products of a number and the logistic function of it, in one operator -----------------------
+# The operator has no subnormal results, which the logistic function alone has; a convolution that
+# reads them takes Intel's processors three times as long.
+
+
+def _silu_of_parts(m: Match) -> Value | None:
+    """``x * sigmoid(x) -> silu(x)``."""
+    for x, gate in (m.inputs, m.inputs[::-1]):
+        maker = m.maker(gate, "sigmoid")
+        if maker is not None and maker.inputs[0] is x:
+            return m.call("silu", x)
+    return None
+
+
+_RULE = Rule("silu_of_parts", False, ("mul",), _silu_of_parts)
+
+
+def match_gates(graph: Graph) -> Graph:
+    """Puts products with their own logistic function into one operator.
+
+    Args:
+        graph: The graph.
+    """
+    return rewrite(graph, [_RULE])

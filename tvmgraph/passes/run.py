@@ -45,6 +45,3 @@ def run_pass(row: Pass, graph: Graph, options: Options) -> Graph:
         function = function_of(path)
         changed = function(changed, options) if row.reads_options else function(changed)
     return simplify(changed) if row.cleans and changed is not graph else changed
-
-
-__all__ = ["Show", "run_graph_passes", "run_pass"]

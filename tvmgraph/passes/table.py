@@ -197,7 +197,7 @@ _TABLE: list[Pass] = [
     Pass("attention", G, (f"{_PASSES}.attention:match_attention",),
          "product, softmax, product become one operator, without a matrix of scores",
          switches=(("attention", 2),), reads_options=True, cleans=True),
-    Pass("gates", G, (f"{_PASSES}.gates:match_gates",),
+    Pass("gates", G, (f"{_PASSES}.rewrite:match_gates",),
          "x * sigmoid(x) becomes one operator, which has no subnormal results",
          cpu="O2", cuda="O2", optional=True, cleans=True),
     Pass("skip_padding", G, (f"{_PASSES}.dilation:skip_padding",),
@@ -521,10 +521,3 @@ def remove_pass(name: str) -> None:
                           fix=f"leave it out with --disable_pass={name}")  # fmt: skip
     _TABLE.remove(row)
     _added = tuple(other for other in _added if other is not row)
-
-
-__all__ = [
-    "BACKENDS", "LEVELS", "Options", "Pass", "Stage", "add_pass", "added", "chosen", "chosen_for",
-    "described", "function_of", "get_pass", "is_on", "optional_passes", "passes", "remove_pass",
-    "runs", "switches",
-]  # fmt: skip

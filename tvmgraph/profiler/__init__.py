@@ -4,12 +4,13 @@ from typing import Any
 
 from tvmgraph.compat.paths import look
 from tvmgraph.core.guard import guard_module as _guard_module
-from tvmgraph.profiler.schedule import ProfilerAction, schedule
 from tvmgraph.profiler.session import (
     Profiler,
+    ProfilerAction,
     ProfilerActivity,
     ProfilerLevel,
     profile,
+    schedule,
     tensorboard_trace_handler,
 )
 from tvmgraph.profiler.summary import Summary

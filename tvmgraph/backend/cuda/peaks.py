@@ -41,6 +41,3 @@ def _peaks(device: cuda.Device) -> Peaks:
     )
     bandwidth = 2 * _BYTES / max(copy, 1e-9) / 1e9
     return Peaks(single, double, bandwidth, 0, device.name, half)
-
-
-__all__ = ["device_peaks"]

@@ -28,10 +28,9 @@ from tvmgraph.compat.primitives.base import (
     parse_rows,
     prim_attr_register,
 )
-from tvmgraph.compat.primitives.rows import MATH_ROWS
+from tvmgraph.compat.primitives.rows import MATH_ROWS, SPARSE_ROWS
 from tvmgraph.compat.primitives.rows_layers import NN_ROWS
 from tvmgraph.compat.primitives.rows_samples import SAMPLE_ROWS
-from tvmgraph.compat.primitives.rows_sparse import SPARSE_ROWS
 from tvmgraph.core.op import F
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.distributed import functions

@@ -187,6 +187,3 @@ def warm_up(graphs: Iterable[Graph], index: int | None = None) -> int:
     for key, (name, graph) in zip(wanted, named.items()):
         _remember(key, (batch, tuple([v.type for v in graph.outputs]), name))
     return len(wanted)
-
-
-__all__ = ["activate", "run", "warm_up"]

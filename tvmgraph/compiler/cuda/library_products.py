@@ -207,6 +207,3 @@ def _seconds(executable: Executable, graph: Graph, index: int) -> float:
         cuda.call("cudaDeviceSynchronize")
         best = min(best, (perf_counter() - start) / _RUNS)
     return best
-
-
-__all__ = ["use_library"]

@@ -105,6 +105,3 @@ def _sum(
 
 def _argument(name: str, length: int) -> tirx.Buffer:
     return T.arg(name, T.buffer((emit.i64(length),), _DTYPE))
-
-
-__all__ = ["memory_pass"]

@@ -247,8 +247,3 @@ class Reader:
         if not operands[uses[0]].same_as(param):
             return None
         return position, uses[0], result
-
-
-__all__ = [
-    "Reader", "bind_updates", "is_view", "main_block", "mark_updates", "reads_of", "writes_of",
-]  # fmt: skip

@@ -228,6 +228,3 @@ def _bytes(ty: object) -> int:
     if not isinstance(ty, relax.TensorType) or ty.shape is None or not ty.dtype:
         return 0
     return size_of(ty.shape, ty.dtype) or 0
-
-
-__all__ = ["order_updates"]

@@ -81,6 +81,3 @@ def _single(value: ir.Expr) -> ir.Expr:
 
 def _half(value: ir.Expr) -> ir.Expr:
     return Lanes(value).cast(value, "float16")
-
-
-__all__ = ["compute_half_in_single"]

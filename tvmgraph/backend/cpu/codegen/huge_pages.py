@@ -98,6 +98,3 @@ def _advice(buffer: tirx.Buffer) -> tirx.Stmt:
     first = buffer[tuple(tirx.IntImm("int64", 0) for _ in buffer.shape)]
     size = tirx.IntImm("int64", _bytes(buffer))
     return tirx.Evaluate(op.call_extern("void", _NAME, op.address_of(first), size))
-
-
-__all__ = ["advise_huge_pages"]

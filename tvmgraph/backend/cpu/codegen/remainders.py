@@ -65,6 +65,3 @@ def _falls(index: object) -> bool:
 
     tvm_ffi.structural_walk(index, [(tirx.Mul, product), (tirx.Sub, difference)])
     return any(found)
-
-
-__all__ = ["keep_remainders"]

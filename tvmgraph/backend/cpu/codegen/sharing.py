@@ -286,6 +286,3 @@ def _forwarder(name: str, kernel: str, count: int) -> ir.BaseFunc:
             "calling_conv": ir.CallingConv.C_PACKED_FUNC,
         }
     )
-
-
-__all__ = ["share_kernels"]

@@ -179,5 +179,3 @@ def _product(lanes: Lanes, a: ir.Expr, b: ir.Expr) -> ir.Expr:
 
 
 _FORMS = {"int32": _in_64, "uint32": _in_64, "int64": _in_halves, "uint64": _in_halves}
-
-__all__ = ["wrap_integers"]

@@ -21,8 +21,8 @@ from tvm import ir, tirx
 
 from tvmgraph.backend.cpu.intrinsics import double_angle, exponential, trigonometric
 from tvmgraph.backend.cpu.intrinsics.division import fmod
+from tvmgraph.backend.cpu.intrinsics.exponential import sigmoid
 from tvmgraph.backend.cpu.intrinsics.lanes import Lanes
-from tvmgraph.backend.cpu.intrinsics.logistic import sigmoid
 from tvmgraph.backend.cpu.intrinsics.power import pow
 from tvmgraph.backend.loop_ir.types import Expr, dtype_of
 from tvmgraph.backend.tvm_private import private

@@ -105,6 +105,3 @@ def _to_odd(x: Expr) -> Expr:
         return let(v.cast(near, "float64"), lambda back: body(x, near, back))
 
     return let(x, lambda x: let(v.cast(x, "float32"), lambda near: returned(x, near)))
-
-
-__all__ = ["convert"]

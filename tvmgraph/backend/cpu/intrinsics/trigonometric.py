@@ -281,6 +281,3 @@ def _right(v: Lanes, angle: Expr) -> Expr:
     """pi/2 - angle."""
     high, low, _ = _HALF_PI
     return v.f32(high) - (angle - v.f32(low))
-
-
-__all__ = ["acos", "asin", "atan", "atan2", "cos", "sin", "tan"]

@@ -22,9 +22,8 @@ from tvm import tirx
 
 from tvmgraph.backend.attention import Operand, Problem
 from tvmgraph.backend.cuda.kernels import device, wgmma
-from tvmgraph.backend.cuda.kernels.copies import Copier
+from tvmgraph.backend.cuda.kernels.copies import Copier, SharedTile
 from tvmgraph.backend.cuda.kernels.device import WARP, both, div, i32, mod
-from tvmgraph.backend.cuda.kernels.shared_tile import SharedTile
 from tvmgraph.backend.cuda.kernels.warp_sums import COLUMNS, ROWS
 from tvmgraph.backend.cuda.kernels.warp_tiles import (
     PACK,

@@ -25,10 +25,9 @@ from tvm import tirx
 
 from tvmgraph.backend.attention import Derivative, Operand, Problem
 from tvmgraph.backend.cuda.kernels import device
-from tvmgraph.backend.cuda.kernels.copies import Copier
+from tvmgraph.backend.cuda.kernels.copies import Copier, SharedTile
 from tvmgraph.backend.cuda.kernels.device import VECTOR_BYTES, WARP, both, div, i32, mod
 from tvmgraph.backend.cuda.kernels.flash_statistics import ALIGNED, write_row_statistics
-from tvmgraph.backend.cuda.kernels.shared_tile import SharedTile
 from tvmgraph.backend.cuda.kernels.warp_sums import COLUMNS, ROWS
 from tvmgraph.backend.cuda.kernels.warp_tiles import (
     PACK,

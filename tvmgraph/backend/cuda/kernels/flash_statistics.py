@@ -111,6 +111,3 @@ def _read_vector(operand: Operand, at: tuple[Expr, Expr, Expr], first: Expr) -> 
     for lane in range(_LANES):
         device.store(held, operand.buffer[operand.at(*at, first + i32(lane))], [lane])
     return held
-
-
-__all__ = ["ALIGNED", "write_row_statistics"]

@@ -16,13 +16,12 @@ from typing import Protocol
 from tvm import tirx
 
 from tvmgraph.backend.cuda.kernels import device, wgmma
-from tvmgraph.backend.cuda.kernels.copies import Copier, preferred_orientation
+from tvmgraph.backend.cuda.kernels.copies import Copier, SharedTile, preferred_orientation
 from tvmgraph.backend.cuda.kernels.device import VECTOR_BYTES, WARP, div, i32, mod, split
 from tvmgraph.backend.cuda.kernels.gemm_operand import GemmOperand
 from tvmgraph.backend.cuda.kernels.gemm_plan import Extents, GemmPlan, ThreadGrid
 from tvmgraph.backend.cuda.kernels.mma import TRANSPOSABLE, MmaCore
 from tvmgraph.backend.cuda.kernels.output import Output, Sink
-from tvmgraph.backend.cuda.kernels.shared_tile import SharedTile
 from tvmgraph.backend.cuda.kernels.thread_group import StridedThreadGroup
 from tvmgraph.backend.cuda.kernels.warp_sums import WarpSums
 from tvmgraph.backend.loop_ir import emit
@@ -493,6 +492,3 @@ class SimtCore:
         """Distance of a thread's row or column from its first one."""
         block, inner = divmod(number, _SIDE)
         return i32(block * (extent // self.grid.block) + inner)
-
-
-__all__ = ["Block", "Gemm", "add_partials", "block_of", "extents_of"]

@@ -430,6 +430,3 @@ class _Block:
         matrix = self.split_index * i32(extents.batch) + self.matrix
         place = (matrix * i32(extents.rows) + row) * i32(extents.columns) + column
         device.store(self.partial, total[i32(0)], [place])
-
-
-__all__ = ["Gemv", "gemv_of"]

@@ -15,9 +15,9 @@ from functools import cached_property
 from tvm import tirx
 
 from tvmgraph.backend.cuda.kernels import device
+from tvmgraph.backend.cuda.kernels.copies import SharedTile
 from tvmgraph.backend.cuda.kernels.device import i32
 from tvmgraph.backend.cuda.kernels.gemm_plan import WarpGrid
-from tvmgraph.backend.cuda.kernels.shared_tile import SharedTile
 from tvmgraph.backend.cuda.kernels.warp_sums import COLUMNS, ROWS, WarpSums
 from tvmgraph.backend.loop_ir.types import Buffer, Expr
 

@@ -193,6 +193,3 @@ def match_reduction(stage: Stage) -> Reduction | None:
     """
     reducer = match_reducer(stage) or match_arg_reducer(stage)
     return None if reducer is None else Reduction(stage, reducer)
-
-
-__all__ = ["FusedReductions", "Reduction", "match_reduction"]

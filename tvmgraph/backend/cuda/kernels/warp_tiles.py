@@ -14,7 +14,7 @@ from tvm import tirx
 
 from tvmgraph.backend.attention import Operand
 from tvmgraph.backend.cuda.kernels import device, wgmma
-from tvmgraph.backend.cuda.kernels.copies import Copier
+from tvmgraph.backend.cuda.kernels.copies import Copier, SharedTile
 from tvmgraph.backend.cuda.kernels.device import WARP, both, div, i32, mod
 from tvmgraph.backend.cuda.kernels.gemm_operand import GemmOperand
 from tvmgraph.backend.cuda.kernels.mma import (
@@ -23,7 +23,6 @@ from tvmgraph.backend.cuda.kernels.mma import (
     load_fragments,
     row_fragments,
 )
-from tvmgraph.backend.cuda.kernels.shared_tile import SharedTile
 from tvmgraph.backend.cuda.kernels.warp_sums import COLUMNS, ROWS
 from tvmgraph.backend.loop_ir.program import Axis
 from tvmgraph.backend.loop_ir.types import Buffer, Expr, Index, Var
@@ -329,6 +328,3 @@ def _put_row(out: Operand, held: Buffer, at: Callable[[int], tuple[Index, ...]])
     for i in range(_LANES):
         word = held[i32(i // 2)] >> device.u32(16 * (i % 2))
         device.put_global(out.buffer[at(i)], [tirx.Cast("uint16", word)])
-
-
-__all__ = ["PACK", "GroupTiles", "TileView", "WarpTiles", "copier_of", "padded", "tile_of"]

@@ -10,10 +10,10 @@ from __future__ import annotations
 from tvm import tirx
 
 from tvmgraph.backend.cuda.kernels import device
+from tvmgraph.backend.cuda.kernels.copies import SharedTile
 from tvmgraph.backend.cuda.kernels.device import WARP, i32
 from tvmgraph.backend.cuda.kernels.gemm_plan import GROUP_ROWS, WarpGrid
 from tvmgraph.backend.cuda.kernels.mma import K_BYTES, TRANSPOSABLE
-from tvmgraph.backend.cuda.kernels.shared_tile import SharedTile
 from tvmgraph.backend.cuda.kernels.warp_sums import WarpSums
 from tvmgraph.backend.loop_ir.types import Buffer, Expr
 
