@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
+from tvmgraph import dtypes
 from tvmgraph.compat.paths import as_package
 from tvmgraph.core.arguments import DTypeLike
 from tvmgraph.core.op import F
@@ -34,8 +36,18 @@ class Tabled(Distribution):
 
     _row: Row
 
-    def __init_subclass__(cls) -> None:
+    def __init_subclass__(
+        cls, required: bool = False, seed: int | None = None, dtype: dtypes.DType = float32
+    ) -> None:
+        """Fills a class from its row.
+
+        Args:
+            required: Whether the constructor needs the parameters; calls may give them otherwise.
+            seed: Default of the constructor.
+            dtype: Default of the constructor.
+        """
         cls._row = row = ROWS[cls.__name__]
+        cls.__init__ = _constructor(cls.__name__, row.parameters.split(), required, seed, dtype)
         cls._arity, cls._counts = len(row.parameters.split()), row.counts
         for what in (*_OF_ELEMENTS, *_OF_PARAMETERS):
             if getattr(row, what) is not None:
@@ -44,7 +56,11 @@ class Tabled(Distribution):
             if not hasattr(Distribution, name):
                 setattr(cls, name, property(lambda self, name=name: self._given[name]))
 
-    def __init__(self, seed: int | None, dtype: DTypeLike, name: str, **given: object) -> None:
+    def __init__(self, *parameters: object, **settings: object) -> None:
+        """Every class has its own, see :func:`_constructor`."""
+        raise NotImplementedError
+
+    def _begin(self, seed: int | None, dtype: DTypeLike, name: str, **given: object) -> None:
         super().__init__(seed, dtype, name, given)
         floats = self.dtype if self.dtype.is_float else float32
         for key, value in given.items():
@@ -127,6 +143,22 @@ class Tabled(Distribution):
         return ", ".join(f"{words.get(k, k)} = {v}" for k, v in self._given.items())
 
 
+def _constructor(
+    name: str, parameters: list[str], required: bool, seed: int | None, dtype: dtypes.DType
+) -> Callable[..., None]:
+    """Returns the ``__init__`` of a class, whose signature names the parameters of its row."""
+    unknown = "" if required else " = None"
+    source = (
+        f"def __init__(self, {', '.join(f'{p}: object{unknown}' for p in parameters)}, "
+        f"seed: int | None = {seed}, dtype: DTypeLike = default, name: str = {name!r}) -> None:\n"
+        f"    self._begin(seed, dtype, name, {', '.join(f'{p}={p}' for p in parameters)})\n"
+    )
+    space: dict[str, Any] = {"__name__": __name__, "default": dtype}
+    exec(compile(source, __file__, "exec"), space)  # of this file: errors name the user's line
+    space["__init__"].__qualname__ = f"{name}.__init__"
+    return space["__init__"]
+
+
 def _function(what: str, of_elements: bool) -> Any:
     """Returns the method that computes a column of the row."""
 
@@ -156,16 +188,6 @@ class Normal(Tabled):
         0.8413
     """
 
-    def __init__(
-        self,
-        mean: object = None,
-        sd: object = None,
-        seed: int | None = None,
-        dtype: DTypeLike = float32,
-        name: str = "Normal",
-    ) -> None:
-        super().__init__(seed, dtype, name, mean=mean, sd=sd)
-
 
 class HalfNormal(Tabled):
     r"""Half of a normal distribution: :math:`m + s|z|` of a standard normal :math:`z`.
@@ -178,18 +200,8 @@ class HalfNormal(Tabled):
         name: The name.
     """
 
-    def __init__(
-        self,
-        mean: object = None,
-        sd: object = None,
-        seed: int | None = None,
-        dtype: DTypeLike = float32,
-        name: str = "HalfNormal",
-    ) -> None:
-        super().__init__(seed, dtype, name, mean=mean, sd=sd)
 
-
-class LogNormal(Tabled):
+class LogNormal(Tabled, seed=0):
     r"""Distribution of :math:`e^z` of a normal :math:`z`.
 
     Args:
@@ -199,16 +211,6 @@ class LogNormal(Tabled):
         dtype: Type of samples.
         name: The name.
     """
-
-    def __init__(
-        self,
-        loc: object = None,
-        scale: object = None,
-        seed: int | None = 0,
-        dtype: DTypeLike = float32,
-        name: str = "LogNormal",
-    ) -> None:
-        super().__init__(seed, dtype, name, loc=loc, scale=scale)
 
 
 class Laplace(Tabled):
@@ -222,16 +224,6 @@ class Laplace(Tabled):
         name: The name.
     """
 
-    def __init__(
-        self,
-        mean: object = None,
-        sd: object = None,
-        seed: int | None = None,
-        dtype: DTypeLike = float32,
-        name: str = "Laplace",
-    ) -> None:
-        super().__init__(seed, dtype, name, mean=mean, sd=sd)
-
 
 class Logistic(Tabled):
     r"""Logistic distribution: :math:`P(x \le v) = 1 / (1 + e^{-(v - m) / s})`.
@@ -243,16 +235,6 @@ class Logistic(Tabled):
         dtype: Type of samples.
         name: The name.
     """
-
-    def __init__(
-        self,
-        loc: object = None,
-        scale: object = None,
-        seed: int | None = None,
-        dtype: DTypeLike = float32,
-        name: str = "Logistic",
-    ) -> None:
-        super().__init__(seed, dtype, name, loc=loc, scale=scale)
 
 
 class Cauchy(Tabled):
@@ -266,18 +248,8 @@ class Cauchy(Tabled):
         name: The name.
     """
 
-    def __init__(
-        self,
-        loc: object = None,
-        scale: object = None,
-        seed: int | None = None,
-        dtype: DTypeLike = float32,
-        name: str = "Cauchy",
-    ) -> None:
-        super().__init__(seed, dtype, name, loc=loc, scale=scale)
 
-
-class Gumbel(Tabled):
+class Gumbel(Tabled, required=True, seed=0):
     r"""Gumbel distribution: :math:`P(x \le v) = e^{-e^{-(v - m) / s}}`.
 
     Args:
@@ -287,16 +259,6 @@ class Gumbel(Tabled):
         dtype: Type of samples.
         name: The name.
     """
-
-    def __init__(
-        self,
-        loc: object,
-        scale: object,
-        seed: int | None = 0,
-        dtype: DTypeLike = float32,
-        name: str = "Gumbel",
-    ) -> None:
-        super().__init__(seed, dtype, name, loc=loc, scale=scale)
 
 
 class StudentT(Tabled):
@@ -311,17 +273,6 @@ class StudentT(Tabled):
         name: The name.
     """
 
-    def __init__(
-        self,
-        df: object = None,
-        mean: object = None,
-        sd: object = None,
-        seed: int | None = None,
-        dtype: DTypeLike = float32,
-        name: str = "StudentT",
-    ) -> None:
-        super().__init__(seed, dtype, name, df=df, mean=mean, sd=sd)
-
 
 class Uniform(Tabled):
     r"""Uniform distribution.
@@ -334,16 +285,6 @@ class Uniform(Tabled):
         name: The name.
     """
 
-    def __init__(
-        self,
-        low: object = None,
-        high: object = None,
-        seed: int | None = None,
-        dtype: DTypeLike = float32,
-        name: str = "Uniform",
-    ) -> None:
-        super().__init__(seed, dtype, name, low=low, high=high)
-
 
 class Exponential(Tabled):
     r"""Exponential distribution: density :math:`r e^{-r x}`.
@@ -354,15 +295,6 @@ class Exponential(Tabled):
         dtype: Type of samples.
         name: The name.
     """
-
-    def __init__(
-        self,
-        rate: object = None,
-        seed: int | None = None,
-        dtype: DTypeLike = float32,
-        name: str = "Exponential",
-    ) -> None:
-        super().__init__(seed, dtype, name, rate=rate)
 
 
 class Gamma(Tabled):
@@ -376,16 +308,6 @@ class Gamma(Tabled):
         name: The name.
     """
 
-    def __init__(
-        self,
-        concentration: object = None,
-        rate: object = None,
-        seed: int | None = None,
-        dtype: DTypeLike = float32,
-        name: str = "Gamma",
-    ) -> None:
-        super().__init__(seed, dtype, name, concentration=concentration, rate=rate)
-
 
 class Beta(Tabled):
     r"""Beta distribution: density :math:`x^{a - 1} (1 - x)^{b - 1} / B(a, b)`.
@@ -398,20 +320,8 @@ class Beta(Tabled):
         name: The name.
     """
 
-    def __init__(
-        self,
-        concentration1: object = None,
-        concentration0: object = None,
-        seed: int | None = None,
-        dtype: DTypeLike = float32,
-        name: str = "Beta",
-    ) -> None:
-        super().__init__(
-            seed, dtype, name, concentration1=concentration1, concentration0=concentration0
-        )
 
-
-class Bernoulli(Tabled):
+class Bernoulli(Tabled, dtype=int32):
     r"""Truths: 1 with a probability, else 0.
 
     Args:
@@ -421,17 +331,8 @@ class Bernoulli(Tabled):
         name: The name.
     """
 
-    def __init__(
-        self,
-        probs: object = None,
-        seed: int | None = None,
-        dtype: DTypeLike = int32,
-        name: str = "Bernoulli",
-    ) -> None:
-        super().__init__(seed, dtype, name, probs=probs)
 
-
-class Geometric(Tabled):
+class Geometric(Tabled, dtype=int32):
     r"""Number of failures before the first success: :math:`P(k) = (1 - p)^k p`.
 
     Args:
@@ -440,15 +341,6 @@ class Geometric(Tabled):
         dtype: Type of samples.
         name: The name.
     """
-
-    def __init__(
-        self,
-        probs: object = None,
-        seed: int | None = None,
-        dtype: DTypeLike = int32,
-        name: str = "Geometric",
-    ) -> None:
-        super().__init__(seed, dtype, name, probs=probs)
 
 
 class Poisson(Tabled):
@@ -461,17 +353,8 @@ class Poisson(Tabled):
         name: The name.
     """
 
-    def __init__(
-        self,
-        rate: object = None,
-        seed: int | None = None,
-        dtype: DTypeLike = float32,
-        name: str = "Poisson",
-    ) -> None:
-        super().__init__(seed, dtype, name, rate=rate)
 
-
-class Categorical(Tabled):
+class Categorical(Tabled, dtype=int32):
     r"""Numbers 0, 1, ... of given probabilities.
 
     Args:
@@ -480,15 +363,6 @@ class Categorical(Tabled):
         dtype: Type of samples.
         name: The name.
     """
-
-    def __init__(
-        self,
-        probs: object = None,
-        seed: int | None = None,
-        dtype: DTypeLike = int32,
-        name: str = "Categorical",
-    ) -> None:
-        super().__init__(seed, dtype, name, probs=probs)
 
 
 class TransformedDistribution(Distribution):
