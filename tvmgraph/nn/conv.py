@@ -60,6 +60,7 @@ class _Conv(Cell):
     """What all convolutions share: arguments, weight and bias."""
 
     _axes = 2
+    _formats: tuple[str, ...] = ("NCHW", "NHWC")
     _transposed = False
 
     def __init__(
@@ -67,19 +68,20 @@ class _Conv(Cell):
         in_channels: int,
         out_channels: int,
         kernel_size: PerAxis,
-        stride: PerAxis,
-        pad_mode: str,
-        padding: Any,
-        dilation: PerAxis,
-        group: int,
-        has_bias: bool,
-        weight_init: object,
-        bias_init: object,
-        data_format: str,
-        dtype: DTypeLike,
+        stride: PerAxis = 1,
+        pad_mode: str = "same",
+        padding: object = 0,
+        dilation: PerAxis = 1,
+        group: int = 1,
+        has_bias: bool = False,
+        weight_init: object = None,
+        bias_init: object = None,
+        data_format: str = "NCHW",
+        dtype: DTypeLike = dtypes.float32,
     ) -> None:
         super().__init__()
         op, axes = type(self).__name__, self._axes
+        choice(op, "data_format", data_format, self._formats)
         self.in_channels = positive(op, "in_channels", in_channels)
         self.out_channels = positive(op, "out_channels", out_channels)
         self.kernel_size = int_tuple(op, "kernel_size", kernel_size, axes)
@@ -158,7 +160,33 @@ class _Conv(Cell):
         )
 
 
-class Conv1d(_Conv):
+class _Sequences(_Conv):
+    """What convolutions of sequences share."""
+
+    _axes = 1
+    _formats = ("NCW",)
+
+    def __init__(
+        self,
+        in_channels: int,
+        out_channels: int,
+        kernel_size: int,
+        stride: int = 1,
+        pad_mode: str = "same",
+        padding: object = 0,
+        dilation: int = 1,
+        group: int = 1,
+        has_bias: bool = False,
+        weight_init: object = None,
+        bias_init: object = None,
+        dtype: DTypeLike = dtypes.float32,
+    ) -> None:
+        super().__init__(in_channels, out_channels, kernel_size, stride, pad_mode, padding,
+                         dilation, group, has_bias, weight_init, bias_init, "NCW",
+                         dtype)  # fmt: skip
+
+
+class Conv1d(_Sequences):
     r"""Convolves sequences: :math:`y_o = b_o + \sum_c W_{o,c} \star x_c`.
 
     Args:
@@ -190,27 +218,6 @@ class Conv1d(_Conv):
         >>> nn.Conv1d(2, 4, 3)(ops.ones((1, 2, 8))).shape
         (1, 4, 8)
     """
-
-    _axes = 1
-
-    def __init__(
-        self,
-        in_channels: int,
-        out_channels: int,
-        kernel_size: int,
-        stride: int = 1,
-        pad_mode: str = "same",
-        padding: object = 0,
-        dilation: int = 1,
-        group: int = 1,
-        has_bias: bool = False,
-        weight_init: object = None,
-        bias_init: object = None,
-        dtype: DTypeLike = dtypes.float32,
-    ) -> None:
-        super().__init__(in_channels, out_channels, kernel_size, stride, pad_mode, padding,
-                         dilation, group, has_bias, weight_init, bias_init, "NCW",
-                         dtype)  # fmt: skip
 
     def construct(self, x: Tensor) -> Tensor:
         self._check_input(x)
@@ -252,27 +259,6 @@ class Conv2d(_Conv):
         >>> nn.Conv2d(3, 4, 3, stride=2)(ops.ones((1, 3, 8, 8))).shape
         (1, 4, 4, 4)
     """
-
-    def __init__(
-        self,
-        in_channels: int,
-        out_channels: int,
-        kernel_size: PerAxis,
-        stride: PerAxis = 1,
-        pad_mode: str = "same",
-        padding: object = 0,
-        dilation: PerAxis = 1,
-        group: int = 1,
-        has_bias: bool = False,
-        weight_init: object = None,
-        bias_init: object = None,
-        data_format: str = "NCHW",
-        dtype: DTypeLike = dtypes.float32,
-    ) -> None:
-        choice("Conv2d", "data_format", data_format, ("NCHW", "NHWC"))
-        super().__init__(in_channels, out_channels, kernel_size, stride, pad_mode, padding,
-                         dilation, group, has_bias, weight_init, bias_init, data_format,
-                         dtype)  # fmt: skip
 
     def construct(self, x: Tensor) -> Tensor:
         self._check_input(x)
@@ -319,6 +305,7 @@ class Conv3d(_Conv):
     """
 
     _axes = 3
+    _formats = ("NCDHW",)
 
     def __init__(
         self,
@@ -336,7 +323,6 @@ class Conv3d(_Conv):
         data_format: str = "NCDHW",
         dtype: DTypeLike = dtypes.float32,
     ) -> None:
-        choice("Conv3d", "data_format", data_format, ("NCDHW",))
         super().__init__(in_channels, out_channels, kernel_size, stride, pad_mode, padding,
                          dilation, group, has_bias, weight_init, bias_init, data_format,
                          dtype)  # fmt: skip
@@ -362,7 +348,7 @@ class _ConvTranspose(_Conv):
                                self.dilation, self.group, self.output_padding)  # fmt: skip
 
 
-class Conv1dTranspose(_ConvTranspose):
+class Conv1dTranspose(_Sequences, _ConvTranspose):
     r"""Transposed convolution of sequences.
 
     Args:
@@ -394,27 +380,6 @@ class Conv1dTranspose(_ConvTranspose):
         >>> nn.Conv1dTranspose(2, 4, 3, stride=2)(ops.ones((1, 2, 8))).shape
         (1, 4, 16)
     """
-
-    _axes = 1
-
-    def __init__(
-        self,
-        in_channels: int,
-        out_channels: int,
-        kernel_size: int,
-        stride: int = 1,
-        pad_mode: str = "same",
-        padding: object = 0,
-        dilation: int = 1,
-        group: int = 1,
-        has_bias: bool = False,
-        weight_init: object = None,
-        bias_init: object = None,
-        dtype: DTypeLike = dtypes.float32,
-    ) -> None:
-        super().__init__(in_channels, out_channels, kernel_size, stride, pad_mode, padding,
-                         dilation, group, has_bias, weight_init, bias_init, "NCW",
-                         dtype)  # fmt: skip
 
 
 class Conv2dTranspose(_ConvTranspose):
@@ -508,6 +473,7 @@ class Conv3dTranspose(_ConvTranspose):
     """
 
     _axes = 3
+    _formats = ("NCDHW",)
 
     def __init__(
         self,

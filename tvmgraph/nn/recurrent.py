@@ -320,7 +320,27 @@ class RNN(_Recurrent):
         self.nonlinearity = nonlinearity
 
 
-class LSTM(_Recurrent):
+class _Gated(_Recurrent):
+    """A stack of layers whose gates leave no nonlinearity to choose."""
+
+    _mode: str
+
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        num_layers: int = 1,
+        has_bias: bool = True,
+        batch_first: bool = False,
+        dropout: float = 0.0,
+        bidirectional: bool = False,
+        dtype: DTypeLike = dtypes.float32,
+    ) -> None:
+        super().__init__(self._mode, input_size, hidden_size, num_layers, has_bias, batch_first,
+                         dropout, bidirectional, dtype)  # fmt: skip
+
+
+class LSTM(_Gated):
     r"""Long short-term memory: :math:`c_t = f c_{t-1} + i g,\; h_t = o \tanh(c_t)`.
 
     The gates are :math:`i, f, o = \sigma(\cdot)` and :math:`g = \tanh(\cdot)` of
@@ -355,22 +375,10 @@ class LSTM(_Recurrent):
         ((5, 2, 4), (1, 2, 4), (1, 2, 4))
     """
 
-    def __init__(
-        self,
-        input_size: int,
-        hidden_size: int,
-        num_layers: int = 1,
-        has_bias: bool = True,
-        batch_first: bool = False,
-        dropout: float = 0.0,
-        bidirectional: bool = False,
-        dtype: DTypeLike = dtypes.float32,
-    ) -> None:
-        super().__init__("lstm", input_size, hidden_size, num_layers, has_bias, batch_first,
-                         dropout, bidirectional, dtype)  # fmt: skip
+    _mode = "lstm"
 
 
-class GRU(_Recurrent):
+class GRU(_Gated):
     r"""Gated recurrent unit: :math:`h_t = (1 - z) n + z h_{t-1}`.
 
     The gates are :math:`r, z = \sigma(\cdot)` and
@@ -404,19 +412,7 @@ class GRU(_Recurrent):
         (5, 2, 4)
     """
 
-    def __init__(
-        self,
-        input_size: int,
-        hidden_size: int,
-        num_layers: int = 1,
-        has_bias: bool = True,
-        batch_first: bool = False,
-        dropout: float = 0.0,
-        bidirectional: bool = False,
-        dtype: DTypeLike = dtypes.float32,
-    ) -> None:
-        super().__init__("gru", input_size, hidden_size, num_layers, has_bias, batch_first,
-                         dropout, bidirectional, dtype)  # fmt: skip
+    _mode = "gru"
 
 
 __all__ = ["GRU", "LSTM", "RNN"]

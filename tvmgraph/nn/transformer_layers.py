@@ -46,32 +46,33 @@ def _clones(op: str, layer: Cell, count: int) -> CellList:
 class _Layer(Cell):
     """The parts that encoder and decoder layers share."""
 
+    _attentions: tuple[str, ...]
+
     def __init__(
         self,
         d_model: int,
         nhead: int,
-        dim_feedforward: int,
-        dropout: float,
-        activation: str | Callable[[Tensor], Tensor],
-        layer_norm_eps: float,
-        batch_first: bool,
-        norm_first: bool,
-        dtype: DTypeLike,
-        attentions: tuple[str, ...],
+        dim_feedforward: int = 2048,
+        dropout: float = 0.1,
+        activation: str | Callable[[Tensor], Tensor] = "relu",
+        layer_norm_eps: float = 1e-5,
+        batch_first: bool = False,
+        norm_first: bool = False,
+        dtype: DTypeLike = dtypes.float32,
     ) -> None:
         super().__init__()
         op = type(self).__name__
         real(op, "dropout", dropout, 0, 1, "[)")
         positive(op, "dim_feedforward", dim_feedforward)
         self.norm_first = boolean(op, "norm_first", norm_first)
-        for name in attentions:
+        for name in self._attentions:
             attention = MultiheadAttention(d_model, nhead, dropout, batch_first=batch_first,
                                            dtype=dtype)  # fmt: skip
             setattr(self, name, attention)
         self.dense1 = Dense(d_model, dim_feedforward, dtype=dtype)
         self.dropout = Dropout(p=dropout)
         self.dense2 = Dense(dim_feedforward, d_model, dtype=dtype)
-        parts = len(attentions) + 1
+        parts = len(self._attentions) + 1
         for i in range(1, parts + 1):
             norm = LayerNorm((d_model,), epsilon=layer_norm_eps, dtype=dtype)
             setattr(self, f"norm{i}", norm)
@@ -121,20 +122,7 @@ class TransformerEncoderLayer(_Layer):
         (5, 2, 8)
     """
 
-    def __init__(
-        self,
-        d_model: int,
-        nhead: int,
-        dim_feedforward: int = 2048,
-        dropout: float = 0.1,
-        activation: str | Callable[[Tensor], Tensor] = "relu",
-        layer_norm_eps: float = 1e-5,
-        batch_first: bool = False,
-        norm_first: bool = False,
-        dtype: DTypeLike = dtypes.float32,
-    ) -> None:
-        super().__init__(d_model, nhead, dim_feedforward, dropout, activation, layer_norm_eps,
-                         batch_first, norm_first, dtype, ("self_attn",))  # fmt: skip
+    _attentions = ("self_attn",)
 
     def construct(
         self,
@@ -183,21 +171,7 @@ class TransformerDecoderLayer(_Layer):
         (5, 2, 8)
     """
 
-    def __init__(
-        self,
-        d_model: int,
-        nhead: int,
-        dim_feedforward: int = 2048,
-        dropout: float = 0.1,
-        activation: str | Callable[[Tensor], Tensor] = "relu",
-        layer_norm_eps: float = 1e-5,
-        batch_first: bool = False,
-        norm_first: bool = False,
-        dtype: DTypeLike = dtypes.float32,
-    ) -> None:
-        super().__init__(d_model, nhead, dim_feedforward, dropout, activation, layer_norm_eps,
-                         batch_first, norm_first, dtype,
-                         ("self_attn", "multihead_attn"))  # fmt: skip
+    _attentions = ("self_attn", "multihead_attn")
 
     def construct(
         self,
