@@ -15,7 +15,6 @@ import types
 import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any
 
 from tvmgraph.capture import tree
@@ -38,6 +37,7 @@ from tvmgraph.capture.checks import (
     is_plain_object,
 )
 from tvmgraph.capture.frame_tracer import FrameTracer
+from tvmgraph.capture.guard import CodeGuard, Guard
 from tvmgraph.capture.impure import (
     ENVIRONMENTS,
     Impure,
@@ -74,39 +74,6 @@ _NUMBERS = (int, float)
 # attributes of classes that their own `__dict__` does not hold, or holds differently
 _OF_CLASSES = frozenset({"__annotations__", "__bases__", "__doc__", "__name__", "__qualname__"})
 _SETTINGS = (bool, int, float, str, type(None))  # of objects of libraries
-
-
-@dataclass(slots=True)
-class Guard:
-    """One condition.
-
-    Attributes:
-        source: Where the value was read.
-        same: Whether a value counts as the same.
-        before: The value as text, for messages.
-        value: The value, where it is enough that it is the same object; else :data:`ABSENT`.
-        weak: Whether ``value`` is a weak reference to it.
-        container: The list, dict or set that the source held.
-        active: Whether it counts; what is only appended to does not.
-    """
-
-    source: Source
-    same: Check
-    before: str
-    value: object = ABSENT
-    weak: bool = False
-    container: object = None
-    active: bool = True
-
-    def code(self, names: Names) -> str:
-        """Returns an expression that is true while the condition holds."""
-        if self.weak:
-            return f"None is not {names(self.value)}() is {self.source.code(names)}"
-        if self.value is not ABSENT:
-            return f"{self.source.code(names)} is {names(self.value)}"
-        if self.before == repr(ABSENT):
-            return self.source.absence(names)
-        return f"{names(self.same)}({self.source.code(names)})"
 
 
 class Guards:
@@ -277,7 +244,7 @@ class Guards:
 
         key = ("function", id(function))
         plain = function.__defaults__ is None and function.__kwdefaults__ is None
-        guard = _Code if plain else Guard
+        guard = CodeGuard if plain else Guard
         self._always.setdefault(
             key, guard(Fixed(key, f"code of {function.__name__}", function), same, "")
         )
@@ -680,18 +647,6 @@ class Guards:
                 name, old, new = found
                 return name, changed(f"{type(cell).__name__}.{name}", old, new)
         return None
-
-
-class _Code(Guard):
-    """The code of a function without defaults."""
-
-    __slots__ = ()
-
-    def code(self, names: Names) -> str:
-        """Returns an expression that is true while the condition holds."""
-        function: Any = self.source.read()
-        f = names(function)
-        return f"{f}.__code__ is {names(function.__code__)} and {f}.__defaults__ is None"
 
 
 def _name_in(label: str) -> str:

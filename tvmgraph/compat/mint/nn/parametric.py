@@ -171,7 +171,7 @@ class ConvTranspose2d(_Conv):
             raise ArgumentError(
                 f"output_size {tuple(output_size)} must be one of {smallest} to "
                 f"{[least + s - 1 for least, s in zip(smallest, stride)]}",
-                op="mint.nn.ConvTranspose2d", got=f"input={input.type}", at=user_source(),
+                op="mint.nn.ConvTranspose2d", got=f"input={input.type}",
             )  # fmt: skip
         return more
 
