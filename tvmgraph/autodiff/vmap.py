@@ -180,6 +180,11 @@ class Batcher:
         with self.around():
             target.rebind(new)
 
+    @property
+    def sizes(self) -> Mapping[str, object]:
+        """The symbolic sizes of tensors that the graph has, if one is recorded."""
+        return {} if self.interpreter is None else self.interpreter.sizes
+
     def number(self, value: object, dtype: DType) -> Tensor:
         """Returns a number that differs from call to call, which the whole batch shares.
 

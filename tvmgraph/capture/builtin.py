@@ -10,7 +10,7 @@ import builtins
 import math
 import operator
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from tvmgraph import dtypes
 from tvmgraph.capture.frame import Frame
@@ -33,14 +33,14 @@ from tvmgraph.core.types import Dim
 if TYPE_CHECKING:
     from tvmgraph.capture.interpreter import Interpreter
 
-#: Operators on numbers; in place they are the same.
-_ARITHMETIC: dict[object, Callable[[Any, Any], Any]] = {
-    f: getattr(operator, name)
-    for name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "and_", "or_", "xor")
-    for f in (getattr(operator, name), getattr(operator, f"i{name.rstrip('_')}"))
-}
 _DIVISIONS = (operator.truediv, operator.floordiv, operator.mod)
 _BITWISE = (operator.and_, operator.or_, operator.xor)
+#: Operators on numbers; in place they are the same.
+_ARITHMETIC: dict[object, Callable[..., Tensor]] = {
+    g: cast("Callable[..., Tensor]", f)
+    for f in (operator.add, operator.sub, operator.mul, *_DIVISIONS, *_BITWISE)
+    for g in (f, getattr(operator, f"i{f.__name__.rstrip('_')}"))
+}
 
 
 def call(
@@ -103,7 +103,7 @@ def arithmetic(
     return traced_number(does(as_tensor(left, dtype), divisor))
 
 
-def _not_zero(interpreter: Interpreter, divisor: Any, tensor: Tensor) -> Tensor | None:
+def _not_zero(interpreter: Interpreter, divisor: object, tensor: Tensor) -> Tensor | None:
     """Returns a divisor that is checked when the graph runs; ``None`` if that is not possible."""
     if isinstance(divisor, TracedNumber):
         return None
@@ -174,7 +174,7 @@ def _of_sizes(interpreter: Interpreter, function: object, items: Any) -> object:
     if not counts(proven(">=", v, 0) for v in items):
         return None
     combine = F.maximum if function is builtins.max else F.minimum
-    best: Any = items[0]
+    best = items[0]
     for v in items[1:]:
         largest = proven(">=", best, v)
         if largest is not None:
@@ -195,7 +195,7 @@ def _sum(interpreter: object, x: TracedTensor) -> Tensor:
 
 
 def _truth(name: str) -> Callable[..., object]:
-    def found(interpreter: Interpreter, x: TracedTensor) -> Any:
+    def found(interpreter: Interpreter, x: TracedTensor) -> object:
         if x.ndim != 1:
             return None
         return interpreter.number_of(getattr(x.astype(dtypes.bool_), name)())

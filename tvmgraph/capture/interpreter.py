@@ -417,17 +417,17 @@ class Interpreter(Expressions, Statements, Branches, Loops, Outside, Native):
 
     def wide(self) -> Callable[[], NoReturn]:
         """Returns what refuses the integer that is computed now: it may not fit 64 bits."""
-        frame, root = self.running, self.root
-        node = frame.node or frame.source.node
+        frame, root = self.current, self.root
+        node = frame and (frame.node or frame.source.node)
         blamed = root.node if root is not None else None
+        what = "an integer that a tensor decides, and that may need more than 64 bits,"
+        fix = "make it a Tensor of int64, which wraps, or keep it small: `n % m`, `min(n, m)`"
 
         def refuse() -> NoReturn:
             self.blamed = blamed
-            self.refuse(
-                node, frame,
-                "an integer that a tensor decides, and that may need more than 64 bits,",
-                "make it a Tensor of int64, which wraps, or keep it small: `n % m`, `min(n, m)`",
-            )  # fmt: skip
+            if frame is None or node is None:
+                self.refuse_here(what, fix)
+            self.refuse(node, frame, what, fix)
 
         return refuse
 

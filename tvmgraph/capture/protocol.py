@@ -25,6 +25,10 @@ class Outside(Protocol):
         """Whether an object is known to have been there before the call."""
         ...
 
+    def seen(self, value: object, owner: object = None) -> object:
+        """Notes a value that existed before the call, and returns it."""
+        ...
+
 
 class ItemWrites(Protocol):
     """What of :class:`tvmgraph.capture.impure.ImpureCalls` other helpers ask."""
@@ -57,11 +61,6 @@ class Interpreting(Protocol):
     @property
     def impure(self) -> ItemWrites:
         """What deals with code that does not only compute."""
-        ...
-
-    @property
-    def running(self) -> Frame:
-        """The frame whose code runs now."""
         ...
 
     def call(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> object:
@@ -99,4 +98,8 @@ class Interpreting(Protocol):
         verb: str = "is not supported",
     ) -> NoReturn:  # fmt: skip
         """Raises the error for something that cannot be part of a graph."""
+        ...
+
+    def refuse_here(self, what: str, fix: str = "", verb: str = "is not supported") -> NoReturn:
+        """Raises it for what the running code does."""
         ...

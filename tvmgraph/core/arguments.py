@@ -38,8 +38,9 @@ def literal(value: object) -> str:
     Args:
         value: A number, text, bytes or a constant of Python.
     """
-    long = isinstance(value, int) and value.bit_length() > _LONG
-    return hex(value) if long else repr(value)
+    if isinstance(value, int) and value.bit_length() > _LONG:
+        return hex(value)
+    return repr(value)
 
 
 def is_tuple(value: object) -> TypeIs[tuple[object, ...]]:

@@ -109,6 +109,11 @@ class Interpreter(Protocol):
 
     symbols: Any = None  # the SymbolScope of numbers that differ from call to call, or None
 
+    @property
+    def sizes(self) -> Mapping[str, object]:
+        """The symbolic sizes of tensors that the graph has."""
+        ...
+
     def number(self, value: Any, dtype: DType) -> Tensor:
         """Returns a symbolic number as a 0-d tensor.
 
