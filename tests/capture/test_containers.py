@@ -6,13 +6,14 @@ from __future__ import annotations
 import copy
 import dataclasses
 import warnings
+from collections import OrderedDict, deque
 from typing import Any
 
 import numpy as np
 import pytest
 
 from tests.capture.any_python import MODES, seen
-from tests.capture.test_fuzz import assert_same, define
+from tests.capture.test_fuzz import assert_same, define, in_numpy
 from tvmgraph import JitConfig, Tensor, jit
 from tvmgraph.jit import function
 
@@ -223,3 +224,73 @@ def test_function_that_makes_objects_is_captured_once(fullgraph: bool) -> None:
         x = Tensor([float(k)])
         assert f(x).item() == makes_objects(x).item()
     assert f.compile_count == 1
+
+
+# ---- classes that count what is asked of them ---------------------------------------------------
+
+ASKED: list[str] = []
+
+
+def counting(base: Any) -> Any:
+    """Returns a subclass of a container that notes every look at what it holds."""
+
+    def method(name: str) -> Any:
+        inherited = getattr(base, name)
+
+        def look(self: Any, *args: Any) -> Any:
+            ASKED.append(name)
+            return inherited(self, *args)
+
+        return look
+
+    names = [
+        "__iter__",
+        "__len__",
+        "__getitem__",
+        "__contains__",
+        "__eq__",
+        "__ne__",
+        "items",
+        "keys",
+        "values",
+        "get",
+    ]
+    members = {n: method(n) for n in names if n in dir(base)}
+    return type(f"Counting{base.__name__}", (base,), {**members, "__hash__": None})
+
+
+KEPT = {kind: counting(kind) for kind in (list, tuple, dict, set, deque, OrderedDict)}
+HELD = [
+    KEPT[list]([1, 2]), KEPT[tuple]([1, 2]), KEPT[dict](a=1), KEPT[set]([3]), KEPT[deque]([1]),
+    KEPT[OrderedDict](a=1),
+]  # fmt: skip
+
+
+def looks(x: Tensor, rows: Any, pair: Any, table: Any, members: Any, queue: Any, order: Any) -> Any:
+    y = x.asnumpy().sum() * x
+    for v in rows:
+        y = y + v
+    for v in pair:
+        y = y + v
+    return y + table["a"] + order["a"] + len(members) + len(queue) + len(rows)
+
+
+def looks_outside(x: Tensor) -> Any:
+    rows, pair, table, members, queue, order = HELD
+    for v in rows:
+        x = x + v
+    return x + pair[0] + table["a"] + order["a"] + len(members) + len(queue)
+
+
+@pytest.mark.parametrize("function", [looks, looks_outside])
+def test_nothing_but_the_code_itself_asks_containers(function: Any) -> None:
+    args = (*HELD,) if function is looks else ()
+    ASKED.clear()
+    expected = [function(Tensor([1.0, 2.0]), *args) for _ in range(4)]
+    asked = ASKED.copy()
+    ASKED.clear()
+    with in_numpy():
+        compiled = jit(function)
+        found = [compiled(Tensor([1.0, 2.0]), *args) for _ in range(4)]
+    assert [str(v) for v in found] == [str(v) for v in expected]
+    assert len(ASKED) <= len(asked)  # a graph asks once

@@ -19,6 +19,7 @@ from typing import Any, Protocol, TypeGuard, TypeVar
 import numpy as np
 
 from tvmgraph import dtypes
+from tvmgraph.capture.containers import items_in, plain_copy
 from tvmgraph.capture.sources import ABSENT, Reference, contents, has_references, reference
 from tvmgraph.core.arguments import literal
 from tvmgraph.core.parameter import Parameter
@@ -111,8 +112,9 @@ def check_of(value: Any, objects: bool = True, depth: int = 0) -> Check:
         content = bytes(value)
         return lambda v: v.__class__ is kind and bytes(v) == content
     if isinstance(value, (set, frozenset)):
-        kept = frozenset(value)
-        return lambda v: v.__class__ is kind and v == kept
+        kept = frozenset(plain_copy(value))
+        equal = (set if isinstance(value, set) else frozenset).__eq__  # a class may override it
+        return lambda v: v.__class__ is kind and equal(v, kept)
     if isinstance(value, (list, tuple, dict, deque)):
         inside = _check_of_container(value, objects, depth)
         return _and_attributes(value, inside, depth) if hasattr(value, "__dict__") else inside
@@ -167,6 +169,9 @@ def is_immutable(value: object) -> bool:
 
 def _check_of_container(value: Any, objects: bool, depth: int) -> Check:
     kind = type(value)
+    if kind not in (list, tuple, dict, deque):  # which may override what it does
+        inside = _check_of_container(plain_copy(value), objects, depth)
+        return lambda v: v.__class__ is kind and inside(plain_copy(v))
     if depth >= _MAX_DEPTH or len(value) > _MAX_ITEMS:  # many: only which items
         items = [*value.items()] if isinstance(value, dict) else list(value)
         return lambda v: v.__class__ is kind and _same_items(v, items)
@@ -216,7 +221,7 @@ def is_lifetime_observed(value: object, depth: int = 0) -> bool:
     if isinstance(value, (*_ATOMS, float, *_OPAQUE, types.FunctionType)):
         return isinstance(value, types.GeneratorType)
     if isinstance(value, (list, tuple, dict, set, frozenset)):
-        inside = value.values() if isinstance(value, dict) else value
+        inside = items_in(value)
     elif ends_by_itself(value) or has_references(value):
         return not is_cell(value)
     else:
@@ -228,10 +233,8 @@ def is_lifetime_observed(value: object, depth: int = 0) -> bool:
 
 def objects_in(value: object) -> list[Any]:
     """Returns the objects of the user in nested arguments, which a capture must not keep alive."""
-    if isinstance(value, dict):
-        value = tuple(value.values())
-    if isinstance(value, (tuple, list)) and not hasattr(value, "_fields"):
-        return [o for v in value for o in objects_in(v)]
+    if isinstance(value, (dict, list, tuple)) and not hasattr(value, "_fields"):
+        return [o for v in items_in(value) for o in objects_in(v)]
     return [value] if is_mortal(value) else []
 
 
@@ -355,7 +358,7 @@ def identified(value: object) -> tuple[object, ...]:
     """
     kind = type(value)
     if isinstance(value, (set, deque)):
-        return (kind, id(value), getattr(value, "maxlen", None), *map(_item, value))
+        return (kind, id(value), getattr(value, "maxlen", None), *map(_item, plain_copy(value)))
     if isinstance(value, _BUFFERS):
         return (kind, id(value), bytes(value))
     return (kind, id(value))
@@ -372,9 +375,9 @@ def _item(value: object) -> tuple[object, ...]:
     """Returns what is equal while an item of a container counts as the same."""
     kind = type(value)
     if isinstance(value, dict):
-        return (kind, *[(_item(k), _item(v)) for k, v in value.items()])
+        return (kind, *[(_item(k), _item(v)) for k, v in plain_copy(value).items()])
     if isinstance(value, (list, tuple, set, frozenset, deque)):
-        return (kind, *map(_item, value))
+        return (kind, *map(_item, plain_copy(value)))
     if isinstance(value, (*_BUFFERS, np.ndarray)):
         return (kind, id(value), bytes(value))
     return (kind, literal(value)) if isinstance(value, (*_ATOMS, float)) else (kind, id(value))

@@ -20,7 +20,7 @@ Method = Callable[..., object]
 Pairs = Iterable[tuple[object, object]]
 #: Classes whose methods are C code that is known; those of a class come before those of its bases.
 _KNOWN: tuple[type, ...] = (OrderedDict, defaultdict, list, dict, set)
-_BASES: tuple[type, ...] = (OrderedDict, list, dict, set, deque)
+_BASES: tuple[type, ...] = (OrderedDict, list, dict, set, deque, tuple, frozenset)
 _DESCRIPTORS = (types.MethodDescriptorType, types.WrapperDescriptorType)
 
 
@@ -80,6 +80,23 @@ def pairs(value: Mapping[Any, object]) -> Iterable[tuple[Any, object]]:
     return _base(value).items(value)
 
 
+def items_in(value: object) -> Iterable[object]:
+    """Returns the items of a container, the values of a dict."""
+    base = _base(value)
+    return base.values(value) if issubclass(base, dict) else base.__iter__(value)  # pyright: ignore
+
+
+def count_of(value: object) -> int:
+    """Returns how many items a container has."""
+    return _base(value).__len__(value)
+
+
+def plain_copy(value: object) -> Any:
+    """Returns what a container holds as a dict or a list."""
+    base = _base(value)
+    return dict(base.items(value)) if issubclass(base, dict) else [*base.__iter__(value)]  # pyright: ignore
+
+
 def copy_of(container: Container) -> Container:
     """Returns a shallow copy of the same class, with the same attributes."""
     if isinstance(container, dict):
@@ -97,7 +114,7 @@ def copy_of(container: Container) -> Container:
 def refill(container: Container, contents: Iterable[object]) -> None:
     """Gives a container the contents of a copy."""
     _base(container).clear(container)
-    _fill(container, pairs(contents) if isinstance(contents, dict) else contents)
+    _fill(container, pairs(contents) if isinstance(contents, dict) else items_in(contents))
 
 
 def _fill(container: object, contents: Iterable[object]) -> None:
@@ -114,11 +131,12 @@ def same_contents(a: object, b: object) -> bool:
     """Whether two containers hold the same objects in the same order."""
     if isinstance(a, set):
         return set.__eq__(a, b)
-    if len(a) != len(b):  # pyright: ignore
+    base = _base(a)
+    if base.__len__(a) != base.__len__(b):
         return False
     if isinstance(a, dict) and isinstance(b, dict):
         return all(k is j and v is w for (k, v), (j, w) in zip(pairs(a), pairs(b)))
-    return all(x is y for x, y in zip(a, b))  # pyright: ignore
+    return all(x is y for x, y in zip(base.__iter__(a), base.__iter__(b)))
 
 
 def dict_like(value: Mapping[object, object]) -> Callable[[Pairs], Any]:

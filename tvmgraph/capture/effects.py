@@ -16,8 +16,10 @@ from tvmgraph.capture.containers import (
     Container,
     Method,
     copy_of,
+    count_of,
     inherited,
     item_of,
+    items_in,
     owners,
     pairs,
     refill,
@@ -158,7 +160,7 @@ class Effects:
             if other != id(copied):  # passed twice
                 self._both.update((other, id(copied)))
         if isinstance(given, (list, tuple, dict)):
-            keys = dict.keys(given) if isinstance(given, dict) else range(len(given))
+            keys = dict.keys(given) if isinstance(given, dict) else range(count_of(given))
             for k in keys:
                 self.add_originals(item_of(given, k), item_of(copied, k))
 
@@ -200,7 +202,7 @@ class Effects:
             for k, v in pairs(given):
                 self.add_arguments(v, (*path, k))
         elif isinstance(given, (list, tuple)):
-            for i, v in enumerate(given):
+            for i, v in enumerate(items_in(given)):
                 self.add_arguments(v, (*path, i))
 
     def seen(self, value: object, owner: object = None) -> object:
@@ -220,7 +222,7 @@ class Effects:
         if isinstance(value, CHANGEABLE) or is_iterator(value):
             self._outside[id(value)] = value
         elif isinstance(value, tuple):
-            for v in value:
+            for v in items_in(value):
                 self.seen(v, owner)
         return value
 

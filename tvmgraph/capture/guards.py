@@ -36,6 +36,7 @@ from tvmgraph.capture.checks import (
     is_mutable,
     is_plain_object,
 )
+from tvmgraph.capture.containers import items_in
 from tvmgraph.capture.frame_tracer import FrameTracer
 from tvmgraph.capture.guard import CodeGuard, Guard
 from tvmgraph.capture.impure import (
@@ -427,11 +428,9 @@ class Guards:
             self._always.setdefault(key, guard)
         elif isinstance(value, type) and not is_library(value.__module__):
             self.add_object(value.__new__)  # that of a named tuple has defaults
-        elif isinstance(value, (list, tuple)):
-            for v in value:
+        elif isinstance(value, (list, tuple, dict)):
+            for v in items_in(value):
                 self.add_object(v)
-        elif isinstance(value, dict):
-            self.add_object([*value.values()])
 
     def add_cell(self, cell: CellLike) -> None:
         """Guards parameters, sub-cells and flags of a Cell and of every Cell below it."""
@@ -469,7 +468,7 @@ class Guards:
         if is_cell(value) and not isinstance(value, type):
             self.add_cell(value)
         elif isinstance(value, (list, tuple)):
-            for v in value:
+            for v in items_in(value):
                 self.add_cells(v)
 
     def add_value(self, tensor: Tensor) -> None:

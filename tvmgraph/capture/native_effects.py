@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from tvmgraph.capture.checks import attributes, is_plain_object
-from tvmgraph.capture.containers import copy_of, refill, same_contents
+from tvmgraph.capture.containers import copy_of, count_of, items_in, refill, same_contents
 
 _MAX_DEPTH = 5  # of objects in objects
 _MAX_ITEMS = 4096  # of containers whose items are looked at
@@ -157,9 +157,9 @@ def _content(value: object) -> Any:
 
 
 def _inside(content: object) -> tuple[object, ...]:
-    if not isinstance(content, (*_FILLED, tuple)) or len(content) > _MAX_ITEMS:
+    if not isinstance(content, (*_FILLED, tuple)) or count_of(content) > _MAX_ITEMS:
         return ()
-    return (*content.values(),) if isinstance(content, dict) else (*content,)
+    return (*items_in(content),)
 
 
 def _holds(value: Any, content: Any) -> bool:

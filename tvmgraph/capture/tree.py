@@ -17,7 +17,7 @@ from dataclasses import dataclass, fields, is_dataclass
 from functools import partial
 from typing import Any
 
-from tvmgraph.capture.containers import dict_like, list_like, of_kind, pairs
+from tvmgraph.capture.containers import dict_like, items_in, list_like, of_kind, pairs
 from tvmgraph.core.tensor import Tensor
 
 
@@ -61,7 +61,7 @@ def _walk(value: object, found: list[Tensor]) -> None:
     if isinstance(value, Tensor):
         found.append(value)
     elif isinstance(value, (tuple, list)):
-        for v in value:
+        for v in items_in(value):
             _walk(v, found)
     elif isinstance(value, dict):
         for _, v in pairs(value):
@@ -70,7 +70,8 @@ def _walk(value: object, found: list[Tensor]) -> None:
 
 def has_tensor_keys(value: Iterable[object]) -> bool:
     """Whether a tensor is a key, or in one: it is found by its identity alone."""
-    return any(k.__class__ is not str and tensors(k) for k in value)
+    keys = dict.keys(value) if isinstance(value, dict) else value
+    return any(k.__class__ is not str and tensors(k) for k in keys)
 
 
 def replace(value: object, new: Iterator[object], other: Callable[[Any], Any] | None = None) -> Any:
@@ -84,7 +85,7 @@ def replace(value: object, new: Iterator[object], other: Callable[[Any], Any] | 
     if isinstance(value, Tensor):
         return next(new)
     if isinstance(value, (tuple, list)):
-        return list_like(value, [replace(v, new, other) for v in value])
+        return list_like(value, [replace(v, new, other) for v in items_in(value)])
     if isinstance(value, dict):
         return dict_like(value)((k, replace(v, new, other)) for k, v in pairs(value))
     return value if other is None else other(value)

@@ -8,7 +8,7 @@ import numpy as np
 
 from tvmgraph import dtypes
 from tvmgraph.capture.checks import identified, own_attributes
-from tvmgraph.capture.containers import pairs
+from tvmgraph.capture.containers import items_in, pairs
 from tvmgraph.capture.promotion import MutableFloat, MutableInt
 from tvmgraph.core import state as versioned
 from tvmgraph.core.arguments import literal
@@ -47,7 +47,7 @@ def key_of(value: Any, leaves: list[Tensor]) -> object:
         items = tuple([(_told_apart(k), key_of(v, leaves)) for k, v in pairs(value)])
         return (kind, items, own_attributes(value))
     if isinstance(value, (tuple, list)):
-        return (kind, tuple([key_of(v, leaves) for v in value]), own_attributes(value))
+        return (kind, tuple([key_of(v, leaves) for v in items_in(value)]), own_attributes(value))
     if isinstance(value, np.ndarray):
         return (kind, value.dtype.str, value.shape, value.tobytes())
     if kind is MutableInt or kind is MutableFloat:

@@ -16,7 +16,7 @@ import numpy as np
 
 from tvmgraph import dtypes
 from tvmgraph.capture.checks import MortalKeys, identified, own_attributes
-from tvmgraph.capture.containers import pairs
+from tvmgraph.capture.containers import items_in, pairs
 from tvmgraph.capture.promotion import (
     NUMBERS,
     MutableFloat,
@@ -74,7 +74,7 @@ def pattern_of(value: Any, shapes: list[tuple[int, ...]], numbers: list[object])
         ]
         return (kind, tuple(items), *own_attributes(value))
     if isinstance(value, (tuple, list)):
-        items = [pattern_of(v, shapes, numbers) for v in value]
+        items = [pattern_of(v, shapes, numbers) for v in items_in(value)]
         return (kind, tuple(items), *own_attributes(value))
     if isinstance(value, np.ndarray):
         return (kind, value.dtype.str, value.shape, value.tobytes())
