@@ -129,7 +129,7 @@ def _extreme(
     args: tuple[object, ...],
     node: ast.AST,
     frame: Frame,
-) -> Any:
+) -> object:
     if len(args) == 1 and isinstance(args[0], TracedTensor):
         return _of_tensor(function, args[0]) if args[0].ndim == 1 else None
     items = [*args[0]] if len(args) == 1 and isinstance(args[0], (list, tuple)) else args

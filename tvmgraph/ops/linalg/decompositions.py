@@ -34,16 +34,16 @@ __all__ = [
 
 def _vjp_cholesky(g: Tensor, y: Tensor, x: Tensor) -> tuple[Tensor]:
     """Murray, Differentiation of the Cholesky decomposition (2016)."""
-    phi = F.tril(F.matmul(y, F.tril(g), transpose_a=True))
+    phi = F.tril(F.matmul(F.adjoint(y), F.tril(g)))
     half = phi - F.diag_embed(F.diagonal(phi, 0, -2, -1)) * 0.5
     inverted = F.inverse(y)
-    s = F.matmul(F.matmul(inverted, half, transpose_a=True), inverted)
-    return ((s + F.swapaxes(s, -1, -2)) * 0.5,)
+    s = F.matmul(F.matmul(F.adjoint(inverted), half), inverted)
+    return ((s + F.adjoint(s)) * 0.5,)
 
 
 def _eager_cholesky(x: np.ndarray) -> np.ndarray:
-    # only the symmetric part counts, so that the derivative is that of a function of all elements
-    return np.linalg.cholesky((x + np.swapaxes(x, -1, -2)) * x.dtype.type(0.5))
+    # only the Hermitian part counts, so that the derivative is that of a function of all elements
+    return np.linalg.cholesky((x + np.swapaxes(x, -1, -2).conj()) * x.dtype.type(0.5))
 
 
 @primitive(
@@ -63,10 +63,10 @@ def _eager_cholesky(x: np.ndarray) -> np.ndarray:
 )
 @named("cholesky")
 def _cholesky(input: Tensor) -> Tensor:
-    r"""Lower triangular factor :math:`L` with :math:`L L^T = (input + input^T) / 2`.
+    r"""Lower triangular factor :math:`L` with :math:`L L^H = (input + input^H) / 2`.
 
     Args:
-        input: float32 or float64 tensor of positive definite matrices.
+        input: Tensor of positive definite matrices, a float or complex dtype.
 
     Returns:
         Tensor of ``input``'s type.
@@ -75,11 +75,11 @@ def _cholesky(input: Tensor) -> Tensor:
 
 
 def cholesky(input_x: Tensor, upper: bool = False) -> Tensor:
-    r"""Cholesky factor of symmetric positive definite matrices: :math:`L L^T = input`.
+    r"""Cholesky factor of Hermitian positive definite matrices: :math:`L L^H = input`.
 
     Args:
-        input_x: float32 or float64 tensor of shape :math:`(..., n, n)`.
-        upper: Whether to return :math:`L^T`, the upper triangular factor.
+        input_x: Tensor of shape :math:`(..., n, n)`, a float or complex dtype.
+        upper: Whether to return :math:`L^H`, the upper triangular factor.
 
     Returns:
         Tensor of ``input_x``'s type.
@@ -95,11 +95,11 @@ def cholesky(input_x: Tensor, upper: bool = False) -> Tensor:
          [ 0.00000000e+00,  3.00000000e+00]])
     """
     factor = _cholesky(input_x)
-    return F.swapaxes(factor, -1, -2) if upper else factor
+    return F.adjoint(factor) if upper else factor
 
 
 def cholesky_inverse(input_x: Tensor, upper: bool = False) -> Tensor:
-    r"""Inverse of a positive definite matrix from its Cholesky factor: :math:`(L L^T)^{-1}`.
+    r"""Inverse of a positive definite matrix from its Cholesky factor: :math:`(L L^H)^{-1}`.
 
     Args:
         input_x: Triangular factor of shape :math:`(n, n)`.
@@ -118,11 +118,12 @@ def cholesky_inverse(input_x: Tensor, upper: bool = False) -> Tensor:
          [ 0.00000000e+00,  6.25000000e-02]])
     """
     inverted = F.inverse(F.triu(input_x) if upper else F.tril(input_x))
-    return F.matmul(inverted, inverted, transpose_a=not upper, transpose_b=upper)
+    turned = F.adjoint(inverted)
+    return F.matmul(inverted, turned) if upper else F.matmul(turned, inverted)
 
 
 def cholesky_solve(input: Tensor, input2: Tensor, upper: bool = False) -> Tensor:
-    r"""Solves :math:`L L^T x = input` with a given Cholesky factor.
+    r"""Solves :math:`L L^H x = input` with a given Cholesky factor.
 
     Args:
         input: Right-hand side of shape :math:`(..., n, k)`.
@@ -141,8 +142,8 @@ def cholesky_solve(input: Tensor, input2: Tensor, upper: bool = False) -> Tensor
         [[ 1.00000000e+00],
          [ 5.00000000e-01]])
     """
-    factor = F.swapaxes(F.triu(input2), -1, -2) if upper else F.tril(input2)
-    return F.solve(F.swapaxes(factor, -1, -2), F.solve(factor, input))
+    factor = F.adjoint(F.triu(input2)) if upper else F.tril(input2)
+    return F.solve(F.adjoint(factor), F.solve(factor, input))
 
 
 def _infer_svd(t: TensorType, *, full_matrices: bool) -> tuple[TensorType, ...]:
@@ -300,7 +301,7 @@ def pinv(
         x: float32 or float64 tensor of shape :math:`(..., m, n)`.
         atol: Singular values up to ``max(atol, rtol * largest)`` count as zero.
         rtol: Relative bound; by default :math:`max(m, n) \epsilon`, or 0 if ``atol`` is given.
-        hermitian: Whether only the lower triangle of symmetric matrices is read.
+        hermitian: Whether only the lower triangle of Hermitian matrices is read.
 
     Returns:
         Tensor of shape :math:`(..., n, m)`.
@@ -316,7 +317,7 @@ def pinv(
     """
     if hermitian:
         lower = F.tril(x, -1)
-        x = x - F.triu(x, 1) + F.swapaxes(lower, -1, -2)
+        x = x - F.triu(x, 1) + F.adjoint(lower)
     s, u, v = _svd(x, False)
     if rtol is None:
         rtol = 0.0 if atol else max(x.shape[-2:]) * float(np.finfo(x.dtype.numpy).eps)
@@ -449,10 +450,10 @@ def _vjp_eigh(g: tuple[Tensor, Tensor], y: tuple[Tensor, Tensor], x: Tensor) -> 
     values, vectors = y
     distance = F.expand_dims(values, -2) - F.expand_dims(values, -1)
     eye = F.eye(values.shape[-1], dtype=x.dtype)
-    turned = F.matmul(F.swapaxes(vectors, -1, -2), g[1]) * (1 - eye) / (distance + eye)
+    turned = F.matmul(F.adjoint(vectors), g[1]) * (1 - eye) / (distance + eye)
     inner = turned + F.expand_dims(g[0], -1) * eye
-    whole = F.matmul(F.matmul(vectors, inner), F.swapaxes(vectors, -1, -2))
-    symmetric = (whole + F.swapaxes(whole, -1, -2)) * 0.5
+    whole = F.matmul(F.matmul(vectors, inner), F.adjoint(vectors))
+    symmetric = (whole + F.adjoint(whole)) * 0.5
     return (F.tril(symmetric, -1) * 2.0 + F.tril(symmetric) - F.tril(symmetric, -1),)
 
 

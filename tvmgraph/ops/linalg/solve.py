@@ -177,12 +177,20 @@ def det(input: Tensor) -> Tensor:
     ...
 
 
+def _vjp_slogdet(g: tuple[Tensor, Tensor], y: tuple[Tensor, Tensor], x: Tensor) -> tuple[Tensor]:
+    """d log det = tr(inv(x) dx); its imaginary part is the angle by which a complex sign turns."""
+    slope = g[1]
+    if x.dtype.kind == "c":
+        slope = F.complex(slope, F.imag(g[0] * F.conj(y[0])))
+    return (F.adjoint(F.inverse(x)) * _matrix_like(slope),)
+
+
 @primitive(
     infer=lambda t: (_infer_det(t), real_like(_infer_det(t))),
     traits=replace(MATRIX, factors="... . . -> ..., ..."),
     eager=lapack(lambda x: tuple(map(np.asarray, np.linalg.slogdet(x)))),
     lower=NO_LOWERING,
-    vjp=lambda g, y, x: (F.adjoint(F.inverse(x)) * _matrix_like(g[1]),),
+    vjp=_vjp_slogdet,
     onnx=NO_ONNX,
     multi=True,
     samples=square_samples(),
