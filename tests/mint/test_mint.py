@@ -13,7 +13,7 @@ import tvmgraph.mint.nn.functional as functional
 from tests.mint.cases import CALLS, inputs
 from tests.mint.record import EXPECTED, arrays
 from tvmgraph import Tensor, mint, ops
-from tvmgraph.errors import ArgumentError, DTypeError
+from tvmgraph.errors import ArgumentError, DTypeError, ShapeError
 from tvmgraph.mint import optim
 
 # recorded with torch.optim: three steps on p = [1, -2, 3] with gradient 2 p
@@ -118,3 +118,14 @@ def test_unpooling_takes_a_size() -> None:
     assert layer(x, where).asnumpy().tolist() == [[[0, 6, 8, 0], [0, 0, 0, 0]]]
     assert layer(x, where, (2, 5)).shape == (1, 2, 5)
     assert repr(layer) == "MaxUnpool2d(kernel_size=2, stride=2, padding=0)"
+
+
+@pytest.mark.parametrize("axes", [1, 2, 3])
+def test_convolutions_take_one_image(axes: int) -> None:
+    convolve = getattr(functional, f"conv{axes}d")
+    x, w, b = ops.randn(3, *[5] * axes), ops.randn(2, 3, *[2] * axes), ops.randn(2)
+    one = convolve(x, w, b, padding=1)
+    assert one.shape == (2, *[6] * axes)
+    np.testing.assert_allclose(one.asnumpy(), convolve(x[None], w, b, padding=1)[0].asnumpy())
+    with pytest.raises(ShapeError, match="axes"):
+        convolve(x[0, 0], w)

@@ -10,6 +10,7 @@ from tvmgraph.core.arguments import AxisLike, DTypeLike, PerAxis
 from tvmgraph.core.guard import guard_module as _guard_module
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.errors import ArgumentError
+from tvmgraph.ops.pooling.functions import batched, unbatched
 
 #: Functions of :mod:`tvmgraph.ops` that are PyTorch's as they are.
 SHARED = """
@@ -107,9 +108,17 @@ def _padded(padding: object) -> tuple[str, object]:
     return "pad", padding
 
 
+def _convolved(axes: int, input: Tensor, weight: Tensor, bias: Tensor | None, stride: PerAxis,
+               padding: object, dilation: PerAxis, groups: int) -> Tensor:  # fmt: skip
+    """Convolves a batch, or what lacks its axis."""
+    x, added = batched(input, axes, f"conv{axes}d")
+    convolve = getattr(ops, f"conv{axes}d")
+    return unbatched(convolve(x, weight, bias, stride, *_padded(padding), dilation, groups), added)
+
+
 def conv1d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: PerAxis = 1,
            padding: object = 0, dilation: PerAxis = 1, groups: int = 1) -> Tensor:  # fmt: skip
-    """Convolves signals of shape [N, C, L].
+    """Convolves signals of shape [N, C, L], or one of [C, L].
 
     Args:
         input: Signals [N, C, L].
@@ -120,12 +129,12 @@ def conv1d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Pe
         dilation: Distance between kernel taps.
         groups: Number of blocks into which the channels are split.
     """
-    return ops.conv1d(input, weight, bias, stride, *_padded(padding), dilation, groups)
+    return _convolved(1, input, weight, bias, stride, padding, dilation, groups)
 
 
 def conv2d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: PerAxis = 1,
            padding: object = 0, dilation: PerAxis = 1, groups: int = 1) -> Tensor:  # fmt: skip
-    """Convolves images of shape [N, C, H, W].
+    """Convolves images of shape [N, C, H, W], or one of [C, H, W].
 
     Args:
         input: Images [N, C, H, W].
@@ -136,12 +145,12 @@ def conv2d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Pe
         dilation: Distance between kernel taps: an int or one per axis.
         groups: Number of blocks into which the channels are split.
     """
-    return ops.conv2d(input, weight, bias, stride, *_padded(padding), dilation, groups)
+    return _convolved(2, input, weight, bias, stride, padding, dilation, groups)
 
 
 def conv3d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: PerAxis = 1,
            padding: object = 0, dilation: PerAxis = 1, groups: int = 1) -> Tensor:  # fmt: skip
-    """Convolves volumes of shape [N, C, D, H, W].
+    """Convolves volumes of shape [N, C, D, H, W], or one of [C, D, H, W].
 
     Args:
         input: Volumes [N, C, D, H, W].
@@ -152,7 +161,7 @@ def conv3d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Pe
         dilation: Distance between kernel taps: an int or one per axis.
         groups: Number of blocks into which the channels are split.
     """
-    return ops.conv3d(input, weight, bias, stride, *_padded(padding), dilation, groups)
+    return _convolved(3, input, weight, bias, stride, padding, dilation, groups)
 
 
 def avg_pool1d(input: Tensor, kernel_size: Any, stride: PerAxis | None = None, padding: object = 0,
