@@ -129,3 +129,10 @@ def test_derivatives_hold_on_the_real_and_imaginary_axes(name: str, seed: comple
     _, pull = ms.vjp(getattr(ops, name), Tensor(_ON_AXES))
     found = pull(Tensor(np.full_like(_ON_AXES, seed)))[0].asnumpy()
     np.testing.assert_allclose(found[smooth], (np.conj(along) * seed)[smooth], rtol=1e-6)
+
+
+def test_parts_that_are_no_numbers_are_replaced() -> None:
+    z = np.array([complex(1, np.nan), complex(np.inf, 2), complex(-np.inf, np.nan)], np.complex64)
+    np.testing.assert_array_equal(ops.nan_to_num(Tensor(z)).asnumpy(), np.nan_to_num(z))
+    found = ops.nan_to_num(Tensor(z), 3.0, 4.0, 5.0).asnumpy()
+    np.testing.assert_array_equal(found, [1 + 3j, 4 + 2j, 5 + 3j])

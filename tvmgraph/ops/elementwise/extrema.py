@@ -414,6 +414,9 @@ def nan_to_num(
         Tensor(shape=[2], dtype=Float32, value= [ 1.00000000e+00,  0.00000000e+00])
     """
     d = input.dtype
+    if d.kind == "c":  # both parts, as in NumPy
+        parts = [nan_to_num(p, nan, posinf, neginf) for p in (F.real(input), F.imag(input))]
+        return F.complex(*parts)
     if not d.is_float:
         return input
     limit = float(dtypes.float_limits(d).max)
