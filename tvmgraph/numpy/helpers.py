@@ -176,7 +176,7 @@ def filled(a: Tensor, value: float) -> Tensor:
         a: An array, of any shape.
         value: The number.
     """
-    return ops.where(ops.isnan(a), ops.full_like(a, value), a) if is_float(a) else a
+    return ops.where(ops.isnan(a), ops.full_like(a, value), a) if is_inexact(a) else a
 
 
 def nanvar(a: Tensor, axis: AxisLike, ddof: int, keepdims: bool) -> Tensor:
@@ -192,7 +192,7 @@ def nanvar(a: Tensor, axis: AxisLike, ddof: int, keepdims: bool) -> Tensor:
     number = ops.logical_not(ops.isnan(a))
     off = filled(a - ops.nanmean(a, axis, True), 0)
     count = ops.sum(ops.cast(number, float32), axis, keepdims)
-    return ops.sum(ops.square(off), axis, keepdims) / (count - ddof)
+    return ops.sum(ops.square(ops.abs(off)), axis, keepdims) / (count - ddof)
 
 
 def rows_alike(m: Tensor) -> Tensor:
@@ -285,12 +285,12 @@ def quotient(x1: Tensor, x2: Tensor) -> Tensor:
 
 
 def wide(x: Tensor) -> dtypes.DType:
-    """Returns float64 for it, otherwise float32.
+    """Returns float64 and complex dtypes for themselves, otherwise float32.
 
     Args:
         x: An array, of any shape.
     """
-    return x.dtype if x.dtype is dtypes.float64 else float32
+    return x.dtype if x.dtype is dtypes.float64 or x.dtype.kind == "c" else float32
 
 
 def angles(x: Tensor) -> Tensor:
@@ -299,7 +299,7 @@ def angles(x: Tensor) -> Tensor:
     Args:
         x: An array, of any shape.
     """
-    return x if is_float(x) else ops.cast(x, float16 if x.dtype.itemsize == 1 else float32)
+    return x if is_inexact(x) else ops.cast(x, float16 if x.dtype.itemsize == 1 else float32)
 
 
 def divisors(op: Callable[..., Tensor], x1: Tensor, x2: Tensor) -> Tensor:
@@ -465,13 +465,22 @@ def is_float(x: Tensor) -> bool:
     return x.dtype.kind == "f"
 
 
+def is_inexact(x: Tensor) -> bool:
+    """Whether ``x`` has a dtype of floats or complex numbers.
+
+    Args:
+        x: An array, of any shape.
+    """
+    return x.dtype.kind in "fc"
+
+
 def floats(x: Tensor) -> Tensor:
-    """Returns ``x`` in float32 unless it holds floats.
+    """Returns ``x`` in float32 unless it holds floats or complex numbers.
 
     Args:
         x: An array.
     """
-    return x if is_float(x) else ops.cast(x, dtypes.float32)
+    return x if is_inexact(x) else ops.cast(x, dtypes.float32)
 
 
 def axis_of(axis: int, ndim: int) -> int:

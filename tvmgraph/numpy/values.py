@@ -10,7 +10,7 @@ from tvmgraph import ops
 from tvmgraph.core.arguments import AxisLike, DTypeLike
 from tvmgraph.core.guard import guard_module as _guard_module
 from tvmgraph.core.tensor import Tensor
-from tvmgraph.dtypes import float32
+from tvmgraph.dtypes import complex64, float32
 from tvmgraph.errors import ArgumentError, ShapeError, user_source
 from tvmgraph.numpy import helpers
 from tvmgraph.numpy.arrays import concatenate, result_type
@@ -57,7 +57,7 @@ def norm(
     """
     x = floats(array_of(x))
     if axis is None and ord is None:
-        found = ops.sqrt(ops.sum(ops.square(x)))
+        found = ops.sqrt(ops.sum(ops.square(ops.abs(x))))
         return ops.reshape(found, (1,) * x.ndim) if keepdims else found
     axes = axes_of(axis, x.ndim)
     if len(axes) == 1:
@@ -182,18 +182,19 @@ def correlate(a: object, v: object, mode: str = "valid") -> Tensor:
     """
     a, v = array_of(a), array_of(v)
     if a.size >= v.size:
-        return _slide(a, ops.flip(v, (0,)), mode)
-    return ops.flip(_slide(v, ops.flip(a, (0,)), mode), (0,))
+        return _slide(a, ops.conj(ops.flip(v, (0,))), mode)
+    return ops.flip(ops.conj(_slide(v, ops.conj(ops.flip(a, (0,))), mode)), (0,))
 
 
 def _slide(a: Tensor, v: Tensor, mode: str) -> Tensor:
     dtype = result_type(a, v)
+    computed = complex64 if dtype.kind == "c" else float32
     count = v.shape[0] - 1
     pads = {"valid": (0, 0), "full": (count, count), "same": (count - count // 2, count // 2)}
     if mode not in pads:
         raise ArgumentError(f"mode must be one of {list(pads)}, not {mode!r}", at=user_source())
-    signal = ops.pad(ops.reshape(ops.cast(a, float32), (1, 1, -1)), pads[mode])
-    taps = ops.reshape(ops.cast(ops.flip(v, (0,)), float32), (1, 1, -1))
+    signal = ops.pad(ops.reshape(ops.cast(a, computed), (1, 1, -1)), pads[mode])
+    taps = ops.reshape(ops.cast(ops.flip(v, (0,)), computed), (1, 1, -1))
     return as_dtype(ops.reshape(ops.conv1d(signal, taps), (-1,)), dtype)
 
 
