@@ -94,7 +94,7 @@ class Loops:
             return now < stop if step > 0 else now > stop
 
         def first() -> None:
-            now = frame.names[counter]
+            now: Any = frame.names[counter]
             owner.names[name] = now
             frame.names[counter] = _counted(now, step)
 
