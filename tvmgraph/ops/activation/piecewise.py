@@ -215,16 +215,14 @@ def _vjp_silu(g: Tensor, y: Tensor, x: Tensor) -> tuple[Tensor]:
     return (g * (s + y * (1 - s)),)
 
 
-#: Beyond this -x times the logistic function of x is below the normal numbers, or almost.
-_SILU_ENDS = {"float64": 708.0}
+#: Below its negative the logistic function is 0.
+_SILU_END = {"float64": 746.0}
 
 
 def _silu(m: TirMath, x: Expr) -> Expr:
-    """x sigmoid(x), but -0 where that is nearly subnormal: what reads such numbers is slow."""
-    end = _SILU_ENDS.get(m.dtype, 87.0)
-    low = x < m.const(-end)
-    inner = m.where(low, 0.0, m.where(x > m.const(end), end, x))
-    return x * m.where(low, 0.0, m.sigmoid(inner))
+    """x sigmoid(x), and -0 where the logistic function is 0, at -infinity too."""
+    end = m.const(-_SILU_END.get(m.dtype, 104.0))
+    return m.let(m.where(x < end, end, x), lambda x: x * m.sigmoid(x))
 
 
 @formula_row("silu", _silu, _vjp_silu, lambda O, x: O.Mul(x, O.Sigmoid(x)))

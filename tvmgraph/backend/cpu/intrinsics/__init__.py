@@ -3,9 +3,9 @@
 TVM lowers ``exp``, ``erf`` ... to calls of the C library, one element at a time. The rules here
 replace such a call, whether scalar or of vector type, by straight-line arithmetic: argument
 reduction, a polynomial, and selects for the special values. Every function is within 4 units in the
-last place of the exact result over its whole domain, and follows IEEE 754 for NaN, infinities,
-signed zeros and denormal results. float16 is computed in float32. float64 has forms of its own,
-within 3 units; only its remainder stays with the C library.
+last place of the exact result over its whole domain (erf without AVX-512 within 5), and follows
+IEEE 754 for NaN, infinities, signed zeros and denormal results. float16 is computed in float32.
+float64 has forms of its own, within 3 units; only its remainder stays with the C library.
 
 Polynomials are minimax fits of our own, coefficients in ascending order.
 """
@@ -21,6 +21,7 @@ from tvm import ir, tirx
 
 from tvmgraph.backend.cpu.intrinsics import double_angle, exponential, trigonometric
 from tvmgraph.backend.cpu.intrinsics.division import fmod
+from tvmgraph.backend.cpu.intrinsics.error_function import erf
 from tvmgraph.backend.cpu.intrinsics.exponential import sigmoid
 from tvmgraph.backend.cpu.intrinsics.lanes import Lanes
 from tvmgraph.backend.cpu.intrinsics.power import pow
@@ -34,7 +35,7 @@ _PURE = 1  # tirx.CallEffectKind
 
 def _exp(x: Expr) -> Expr:
     """exp, which is cheaper of what is at most 0."""
-    return exponential.exp_nonpositive(x) if _is_minus_square(x) else exponential.exp(x)
+    return exponential.exp_of_minus_square(x) if _is_minus_square(x) else exponential.exp(x)
 
 
 def _is_minus_square(x: Expr) -> bool:
@@ -50,7 +51,7 @@ _RULES: dict[str, Callable[..., Expr]] = {
     **{
         name: getattr(exponential, name)
         for name in (
-            "cosh", "erf", "exp2", "exp_nonpositive", "log", "log10", "log1p", "log2",
+            "cosh", "exp2", "exp_nonpositive", "log", "log10", "log1p", "log2",
             "sinh", "tanh",
         )
     },
@@ -58,6 +59,7 @@ _RULES: dict[str, Callable[..., Expr]] = {
         name: getattr(trigonometric, name)
         for name in ("acos", "asin", "atan", "atan2", "cos", "sin", "tan")
     },
+    "erf": erf,
     "exp": _exp,
     "fmod": fmod,
     "pow": pow,

@@ -1,8 +1,8 @@
-"""Exponential, logarithmic, hyperbolic and error functions of float32 and float64.
+"""Exponential, logarithmic and hyperbolic functions of float32 and float64.
 
-Of float64 within 2 units in the last place; log10 and erf within 3. Its logarithm is that of Sun's
+Of float64 within 2 units in the last place; log10 within 3. Its logarithm is that of Sun's
 fdlibm (e_log.c), its exponential a Taylor polynomial, which is exact to 2^-57 on the reduced
-argument; the polynomials of float32 and those of erf are fits of our own.
+argument; the polynomials of float32 are fits of our own.
 """
 
 from __future__ import annotations
@@ -43,10 +43,6 @@ class _Fits:
         tanh_max: 1 - tanh(x) is below half a unit in the last place from here on.
         tanh_split: Below it tanh is its power series; 0 where that is not needed.
         tanh: (tanh(x) - x) / x^3 in x^2.
-        erf_max: erf is 1 from here on.
-        erf_split: Below it erf is x + x P(x^2).
-        erf: erf(sqrt(z)) / sqrt(z) - 1 on 0 <= z <= erf_split^2.
-        erfc: -log(1 - erf(t)) / t on erf_split <= t <= erf_max.
         scale: The power of two that makes denormal numbers normal.
         sqrt_half: Bits of sqrt(0.5): exponents relative to it put mantissas in [sqrt(.5), sqrt(2)).
         log: Of float32 (log(1+u) - u + u^2/2) / u^3 on sqrt(.5) <= 1+u < sqrt(2); of float64
@@ -61,10 +57,6 @@ class _Fits:
     tanh_max: float
     tanh_split: float
     tanh: Sequence[float]
-    erf_max: float
-    erf_split: float
-    erf: Sequence[float]
-    erfc: Sequence[float]
     scale: int
     sqrt_half: int
     log: Sequence[float]
@@ -80,16 +72,6 @@ _FITS = {
         tanh_max=9.02,
         tanh_split=0.0,
         tanh=(),
-        erf_max=4.0,
-        erf_split=0.9,
-        erf=(
-            1.283791664e-1, -3.761263161e-1, 1.1283664e-1, -2.68577051e-2,
-            5.196952076e-3, -8.097703261e-4, 8.185092726e-5,
-        ),
-        erfc=(
-            1.128637074, 6.351980406e-1, 1.061590381e-1, -2.369455586e-2,
-            3.610336887e-3, -3.148567953e-4, 1.043297567e-5,
-        ),
         scale=24,
         sqrt_half=0x3F3504F3,
         log=(
@@ -106,22 +88,6 @@ _FITS = {
         tanh_max=19.1,
         tanh_split=0.35,
         tanh=_tanh_series(14)[1:],
-        erf_max=6.0,
-        erf_split=0.92,
-        erf=(  # on z <= 0.95^2; relative error 2^-58
-            0.12837916709551256, -0.37612638903183676, 0.11283791670951066,
-            -0.026866170644299893, 0.00522397761662429, -0.0008548326470089453,
-            0.00012055310901285896, -1.492506821097385e-05, 1.6451822532187565e-06,
-            -1.6244662947048694e-07, 1.3887981958726256e-08, -8.131969491677188e-10,
-        ),
-        erfc=(  # from 0.9 on; relative error of erf 2^-61
-            1.1283792014304528, 0.6366193625990845, 0.1027749031798708, -0.019136519990701942,
-            -0.0001893166080610997, 0.0016597129708879124, -0.0005383181236332309,
-            -3.229242917032e-05, 0.00011682655051230402, -6.762100989147828e-05,
-            2.5370229535102994e-05, -7.117253642059269e-06, 1.5506095945040093e-06,
-            -2.6352545187510054e-07, 3.4433444441623924e-08, -3.3484488403437057e-09,
-            2.284247958561527e-10, -9.754132797954949e-12, 1.961052496671212e-13,
-        ),
         scale=54,
         sqrt_half=0x3FE6A09E667F3BCD,
         log=(
@@ -202,14 +168,33 @@ def exp_nonpositive(x: Expr) -> Expr:
     v = Lanes(x)
     if v.scalar == "float64" or avx512.serves(v):
         return exp(x)
-    spare = v.format.fraction + 1  # powers of two that keep the factor normal where exp(x) is not
 
     def kept(x: Expr) -> Expr:
         zero, is_zero = v.f(0), x < v.f(_FITS[v.scalar].exp_range[0])  # or Intel's take long
-        scaled = let(tirx.Select(is_zero, zero, x), lambda c: exp_scaled(v, c, spare))
-        return tirx.Select(is_zero, zero, scaled * v.f(2.0**-spare))
+        value = let(tirx.Select(is_zero, zero, x), lambda c: _exp_down_to_denormals(v, c))
+        return tirx.Select(is_zero, zero, value)
 
     return let(x, kept)
+
+
+def exp_of_minus_square(x: Expr) -> Expr:
+    """exp(x) of x <= 0 whose underflow is rare, so that it may take long on Intel's processors.
+
+    Args:
+        x: float32 or float64, scalar or vector; at most 0, or NaN.
+    """
+    v = Lanes(x)
+    if v.scalar == "float64" or avx512.serves(v):
+        return exp(x)
+    low = v.f(_FITS[v.scalar].exp_range[0])  # whose exp is rounded to 0; NaN stays NaN
+    bounded = let(x, lambda x: tirx.Select(x < low, low, x))
+    return let(bounded, lambda c: _exp_down_to_denormals(v, c))
+
+
+def _exp_down_to_denormals(v: Lanes, x: Expr) -> Expr:
+    """exp(x) of float32 for -104 <= x <= 0."""
+    spare = v.format.fraction + 1  # powers of two that keep the factor normal where exp(x) is not
+    return exp_scaled(v, x, spare) * v.f(2.0**-spare)
 
 
 def exp_scaled(v: Lanes, x: Expr, offset: int) -> Expr:
@@ -344,36 +329,6 @@ def tanh(x: Expr) -> Expr:
         return keep_nan(x, v.with_sign_of(value, x))
 
     return let(x, body)
-
-
-def erf(x: Expr) -> Expr:
-    """erf(x): x + x P(x^2) near 0, sign(x) (1 - exp(-|x| Q(|x|))) elsewhere.
-
-    Args:
-        x: float32 or float64, scalar or vector.
-    """
-    v = Lanes(x)
-    fits = _FITS[v.scalar]
-    if v.scalar == "float32" and avx512.serves(v):
-        return avx512.erf(x)
-
-    def tail(e: Expr) -> Expr:  # what is lost of a small exp does not count beside 1
-        if v.scalar == "float64":
-            return v.f(1) - exp_of(v, e)
-        return _reduce_exp(
-            v, e, lambda n, r: let(v.pow2(n), lambda s: v.f(1) - (_expm1_core(v, r) * s + s))
-        )
-
-    def body(x: Expr, t: Expr) -> Expr:
-        near = x * v.poly(t * t, fits.erf) + x
-        far = let(v.f(0) - t * v.poly(t, fits.erfc), tail)
-        return tirx.Select(t < v.f(fits.erf_split), near, v.with_sign_of(far, x))
-
-    def bounded(x: Expr) -> Expr:
-        bound = tirx.min(v.abs(x), v.f(fits.erf_max))
-        return keep_nan(x, let(bound, lambda t: body(x, t)))
-
-    return let(x, bounded)
 
 
 def _of_mantissa(x: Expr, finish: Callable[[Expr, Expr], Expr]) -> Expr:
