@@ -505,7 +505,7 @@ def random_categorical(
 _PROPOSALS = 8  # at least 95 % of them are accepted, so all fail once in 10^10 draws
 
 
-def _derived(seed: Any, index: int) -> object:
+def _derived(seed: object, index: int) -> object:
     """A stream of its own for every draw of a function that is given a seed."""
     return seed * 4 + index if type(seed) is int else seed
 
