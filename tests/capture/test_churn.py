@@ -277,3 +277,28 @@ def test_objects_that_one_function_was_given_anew_are_known_to_the_next(
             assert len(cache.rows) == 1
             counts.append(len(captures))
     assert counts[-1] == counts[-8]
+
+
+def test_what_else_of_a_function_differs_at_every_call_is_found_sooner() -> None:
+    cache: Any = SimpleNamespace(keys=[], values=[])
+    x = Tensor([0.5, 1.0])
+
+    def attend(q: Tensor, k: Tensor, v: Tensor, window: int | None = None) -> Any:
+        cache.keys.append(k)
+        cache.values.append(v)
+        keys, values = ops.stack(cache.keys), ops.stack(cache.values)
+        if window and len(cache.keys) > window:
+            keys, values = keys[-window:], values[-window:]
+        return ops.matmul(ops.softmax(ops.matmul(keys, q), axis=0), values), len(cache.keys)
+
+    with in_numpy():
+        compiled = jit(attend)
+        for i in range(45):
+            assert compiled(x, x, x)[1] == i + 1
+        assert compiled.region is not None
+        segments = compiled.region.program.segments.values()
+        captures = [len(s.history) for _, s in segments]
+        for _ in range(5):
+            compiled(x, x, x)
+    assert compiled.compile_count == 12 and sum(captures) < 36
+    assert [len(s.history) for _, s in segments] == captures

@@ -422,12 +422,16 @@ class JitFunction(Inspectable):
         self.unused = self.unused + 1 if change is not None and not reused else 0
         if not graph_breaks.is_lax(self):
             return
-        if change is not None and self.unused >= _MAX_UNUSED:
+        if change is not None and self.unused >= self._most_unused():
             self.unused = 0
             self._leave_reads(*change)
         name = self.churn.argument(kinds, reused)
         if name is not None:
             self._leave_reads(name, f"argument {name!r} differs from call to call")
+
+    def _most_unused(self) -> int:
+        """Returns how many captures in a row may be of no use to other calls."""
+        return _MAX_UNUSED
 
     def _leave_reads(self, name: str, change: str) -> None:
         """Leaves to Python to read a variable or attribute that differs from call to call.

@@ -174,6 +174,7 @@ def churn(function: JitFunction, name: str, change: str) -> CaptureError:
     )  # fmt: skip
     learn(function, None, error)
     if function.region is not None:
+        function.region.program.churns = True
         function.region.program.mark_breaks_at_reads(name, reason(error))
     return error
 

@@ -74,6 +74,7 @@ class Program:
         segments: The segments that were made.
         used: The names of those that the newest outline calls.
         asks_identity: Whether it matters to it which of its variables are one tensor.
+        churns: Whether something that it reads differs from call to call.
     """
 
     def __init__(
@@ -98,6 +99,7 @@ class Program:
         self._lock = forking.rlock()
         self.space: dict[str, object] = {ENTER: enter, REFUSED: Refused, UNBOUND: Unbound}
         self.used: set[str] = set()
+        self.churns = False
         self._made: tuple[int, types.FunctionType] | None = None
 
     # ---- statements -------------------------------------------------------------------------

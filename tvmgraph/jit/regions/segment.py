@@ -40,6 +40,7 @@ from tvmgraph.jit.regions.tracebacks import runs_statements
 
 _MAX_CAPTURES = 24  # of one segment
 _MANY_CAPTURES = 8  # after which arguments that always differ stay in Python
+_MANY_UNUSED = 4  # captures that no other call can use, where the function had that before
 _MAX_CLOSURES = 8  # functions made from one definition that are compiled
 _ATOMS = (type(None), bool, int, float, complex, str, bytes, slice, type(...), dtypes.DType)
 _STABLE = (
@@ -226,7 +227,11 @@ class Segment(JitFunction):
             why = f"other items of {', '.join(tables)} are read{CHANGE}index a tensor instead"
             self.program.mark_breaks_at(frozenset(tables), why, self.statements, store=False)
 
+    def _most_unused(self) -> int:
+        return _MANY_UNUSED if self.program.churns else super()._most_unused()
+
     def _leave_reads(self, name: str, change: str) -> None:
+        self.program.churns = True
         why = f"{change} at every call{CHANGE}pass {name} as an argument"
         self.program.mark_breaks_at_reads(name, why, self.statements)
 
