@@ -263,6 +263,14 @@ ONNX: dict[str, Function] = {
 
 
 @pytest.mark.filterwarnings("ignore")
+def test_onnx_files_declare_sizes_of_values_by_name(tmp_path: pathlib.Path) -> None:
+    file = str(tmp_path / "chosen.onnx")
+    ms.export(lambda x: (x[x > 0], x + 1), Tensor(shape=[None]), file_name=file, file_format="ONNX")
+    session = onnxruntime.InferenceSession(file)
+    shapes = [o.shape for o in session.get_outputs()]
+    assert all(isinstance(size, str) for (size,) in shapes) and shapes[0] != shapes[1]
+
+
 @pytest.mark.parametrize("name", ONNX)
 def test_numbers_of_sizes_are_computed_in_onnx_files(name: str, tmp_path: pathlib.Path) -> None:
     file = tmp_path / "a.onnx"

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
+import logging
 import warnings
-from collections.abc import Generator, Iterable
+from collections.abc import Callable, Generator, Iterable
 from typing import Any
 
 import numpy as np
@@ -13,6 +15,8 @@ import pytest
 from tests.capture.any_python import MODES
 from tests.capture.test_fuzz import in_numpy
 from tvmgraph import Tensor, jit, nn, ops
+
+Function = Callable[..., Any]
 
 
 def chunks(items: Iterable[Tensor], size: int) -> Generator[list[Tensor]]:
@@ -127,3 +131,52 @@ def test_segments_read_the_state_of_an_object_at_every_call() -> None:
             assert found[0].tolist() == expected[0].tolist() and found[1] == expected[1]
             assert memory.seen == plain.seen
     assert "Memory.h changed" not in compiled.explain()
+
+
+def deprecated(message: str) -> Callable[[Function], Function]:
+    """Warns of its caller, as decorators do."""
+
+    def decorator(function: Function) -> Function:
+        @functools.wraps(function)
+        def inner(*args: Any) -> Any:
+            warnings.warn(f"{function.__name__}: {message}", DeprecationWarning, stacklevel=2)
+            return function(*args)
+
+        return inner
+
+    return decorator
+
+
+@deprecated("use another")
+def doubled(x: Tensor) -> Tensor:
+    return x * 2
+
+
+def noted(x: Tensor) -> Tensor:
+    logging.getLogger(__name__).warning("of the caller", stacklevel=2)
+    return x + 1
+
+
+def warned(x: Tensor) -> Tensor:
+    y = doubled(x)
+    if y.sum() > 3:
+        y = noted(y)
+    return noted(y)
+
+
+def test_warnings_and_records_of_a_called_function_name_its_caller(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """The ``stacklevel`` counts from the function that warns, also in compiled code."""
+    said = []
+    for function in (warned, jit(warned)):
+        for value in (1.0, 2.0):
+            caplog.clear()
+            with in_numpy(), warnings.catch_warnings(record=True) as found:
+                warnings.simplefilter("always")
+                result = function(Tensor([value]))
+            shown = [(str(w.message), w.filename, w.lineno) for w in found]
+            lines = [(r.getMessage(), r.funcName, r.lineno) for r in caplog.records]
+            said.append((result.tolist(), shown, lines))
+    assert said[:2] == said[2:]
+    assert said[0][1][0][2] == warned.__code__.co_firstlineno + 1

@@ -38,6 +38,7 @@ class Frame:
         parent: The frame a nested function was defined in.
         node: What is being evaluated, for locations.
         given: The values of its parameters when it was called.
+        caller: The frame that called it, ``None`` for that of the captured function.
     """
 
     source: FunctionSource
@@ -47,6 +48,7 @@ class Frame:
     parent: Frame | None = None
     node: ast.AST | None = None
     given: tuple[object, ...] = ()
+    caller: Frame | None = None
 
     def chain(self) -> list[Frame]:
         """Returns this frame and those it can see, innermost first."""

@@ -310,6 +310,7 @@ class Interpreter(Expressions, Statements, Branches, Loops, Outside, Native):
         self._calls += 1
         self.root = self.root or frame
         outer, self.current = self.current, frame
+        frame.caller = outer
         was_on = self.recorder.guards.tracer.enable(True)
         try:
             done = self.block(frame.source.body, frame)

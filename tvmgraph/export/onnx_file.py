@@ -357,9 +357,11 @@ class _Merge:
             np.array([d.dim_value for d in v.type.tensor_type.shape.dim], np.int64) for v in infos
         ]
         dims: list[int | str] = []
+        of_values = [d.dim_param for d in infos[0].type.tensor_type.shape.dim]
         for axis, column in enumerate(np.stack(shapes).T):
             same = (column == column[0]).all()
-            dims.append(int(column[0]) if same else self._dim_name(column, f"output{i}_{axis}"))
+            size = int(column[0]) if same else self._dim_name(column, f"output{i}_{axis}")
+            dims.append(of_values[axis] or size)
         kind = infos[0].type.tensor_type.elem_type
         return helper.make_tensor_value_info(infos[0].name, kind, dims)
 
