@@ -52,7 +52,7 @@ def _passes_on(function: object) -> bool:
     return str(module).partition(".")[0] == _PACKAGE
 
 
-def _bare(function: Any) -> Any:
+def _bare(function: Callable[..., object]) -> Callable[..., object]:
     """Returns a function without the signature that it claims."""
     if not isinstance(function, types.FunctionType):
         return function

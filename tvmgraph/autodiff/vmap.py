@@ -86,6 +86,7 @@ class Batcher:
         self.size = size
         self.interpreter, self.tapes = state.interpreter, state.tapes
         self.symbols = None if self.interpreter is None else self.interpreter.symbols
+        self.sizes = {} if self.interpreter is None else self.interpreter.sizes
 
     def around(self) -> AbstractContextManager[None]:
         """Makes the interpreter and tapes around this one active."""
@@ -179,11 +180,6 @@ class Batcher:
             )  # fmt: skip
         with self.around():
             target.rebind(new)
-
-    @property
-    def sizes(self) -> Mapping[str, object]:
-        """The symbolic sizes of tensors that the graph has, if one is recorded."""
-        return {} if self.interpreter is None else self.interpreter.sizes
 
     def number(self, value: object, dtype: DType) -> Tensor:
         """Returns a number that differs from call to call, which the whole batch shares.

@@ -38,7 +38,7 @@ class _Line:
     path: str
     name: str
     number: int
-    globals: dict[str, Any]
+    globals: dict[str, object]
 
 
 class Record:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, TypeGuard
 from tvmgraph.capture.checks import HOLDERS, attributes, is_cell, is_library, is_plain_object
 from tvmgraph.capture.frame_tracer import is_package_module
 from tvmgraph.capture.native_effects import contents_of, first_changed
+from tvmgraph.capture.nested import NestedFunction
 
 if TYPE_CHECKING:
     from tvmgraph.capture.interpreter import Interpreter
@@ -90,6 +91,8 @@ def is_package(function: object) -> bool:
     A Cell of the user is called by the package, which has its ``construct`` interpreted. A wrapper
     has copied ``__module__`` from what it wraps.
     """
+    if isinstance(function, NestedFunction):  # it stands for a function of the user's
+        return False
     if isinstance(function, types.FunctionType):
         return is_package_module(function.__globals__.get("__name__"))
     if not isinstance(function, type) and (

@@ -19,6 +19,11 @@ Op = Tensor = TensorType = Any
 class Interpreter(Protocol):
     """Gives operators their meaning; the default one is NumPy (see :mod:`tvmgraph.eager`)."""
 
+    @property
+    def sizes(self) -> Mapping[str, object]:
+        """A value that has it for every symbolic size that is known, by the size's name."""
+        ...
+
     def run(
         self,
         op: Op,
@@ -108,11 +113,6 @@ class Interpreter(Protocol):
         ...
 
     symbols: Any = None  # the SymbolScope of numbers that differ from call to call, or None
-
-    @property
-    def sizes(self) -> Mapping[str, object]:
-        """The symbolic sizes of tensors that the graph has."""
-        ...
 
     def number(self, value: Any, dtype: DType) -> Tensor:
         """Returns a symbolic number as a 0-d tensor.

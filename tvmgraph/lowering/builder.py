@@ -565,6 +565,7 @@ class _Inline:
     """The interpreter that lowers every operator as it is applied."""
 
     symbols = None  # sizes are compared as they are written
+    sizes: Mapping[str, object] = {}  # and not computed with
 
     def __init__(self, R: RelaxBuilder) -> None:
         self.R = R
