@@ -178,3 +178,12 @@ def test_bands_of_diagonals(align: str, k: tuple[int, int]) -> None:
 def test_tuples_and_ranges_become_arrays() -> None:
     assert ops.tuple_to_array(range(1, 7, 2)).asnumpy().tolist() == [1, 3, 5]
     assert ops.tuple_to_array((1.5, 2)).dtype is ms.float32
+
+
+@pytest.mark.parametrize("dtype", [ms.float16, ms.float32, ms.float64])
+def test_ranges_of_tensors_are_counted_in_their_dtype(dtype: object) -> None:
+    """A hundredth in float32 is below 0.01, but fits a hundred times into 1."""
+    ends = [Tensor(v, dtype) for v in (0.0, 1.0, 0.5)]
+    assert ops.range(*ends).shape == (2,)
+    steps = [Tensor(v, ms.float32 if dtype == ms.float16 else dtype) for v in (0.0, 1.0, 0.01)]
+    assert ops.arange(*steps).shape == ops.range(*steps).shape == (100,)

@@ -136,6 +136,7 @@ def arange(
 
 def _range(op: str, start: object, end: object, step: object, dtype: DTypeLike | None) -> Tensor:
     got = describe(start=start, end=end, step=step)
+    tensors = [v.dtype for v in (start, end, step) if isinstance(v, Tensor) and v.dtype.is_float]
     start, end = _number(start, op, "start"), _number(end, op, "end")
     step = _number(step, op, "step")
     if step == 0:
@@ -144,7 +145,10 @@ def _range(op: str, start: object, end: object, step: object, dtype: DTypeLike |
         raise bad(ArgumentError, f"step {step} leads away from end", op, got, "change its sign")
     is_float = any(isinstance(v, float) for v in (start, end, step))
     wanted = dtype_or(dtype, dtypes.float32 if is_float else dtypes.int64)
-    count = math.ceil((end - start) / step) if is_float else -((start - end) // step)
+    if tensors and dtypes.float64 not in tensors:  # 0.01 in float32 fits a hundred times into 1
+        count = math.ceil((np.float32(end) - np.float32(start)) / np.float32(step))
+    else:
+        count = math.ceil((end - start) / step) if is_float else -((start - end) // step)
     return arange_values(start, step, max(count, 0), wanted)
 
 
