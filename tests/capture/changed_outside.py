@@ -536,4 +536,108 @@ def f(x):
 """,
         ("V.set(5)", "V.set(2)"),
     ),
+    "slice": (
+        """
+S = slice(0, 1)
+def f(x):
+    return x[S]
+""",
+        ("S = slice(1, 2)", "S = slice(0, 2)"),
+    ),
+    "number of NumPy": (
+        """
+K = np.float32(2)
+def f(x):
+    return x * K
+""",
+        ("K = np.float32(3)", "K = np.float64(3)"),
+    ),
+    "whole environment": (
+        """
+import os
+def f(x):
+    return x * len([k for k in os.environ if k.startswith('TVMGRAPH_CHANGED')])
+""",
+        ("os.environ['TVMGRAPH_CHANGED_A'] = '1'", "os.environ.pop('TVMGRAPH_CHANGED_A')"),
+    ),
+    "members in code without source": (
+        """
+import types
+class C:
+    k = 2
+M = types.ModuleType('M')
+M.k = 3
+exec('def g(x): return x * C.k + M.k')
+def f(x):
+    return g(x)
+""",
+        ("C.k = 5", "M.k = 7"),
+    ),
+    "environment in code without source": (
+        """
+import os
+exec("def g(x): return x * len(os.environ.get('TVMGRAPH_CHANGED_B', ''))")
+def f(x):
+    return g(x)
+""",
+        ("os.environ['TVMGRAPH_CHANGED_B'] = 'ab'", "os.environ.pop('TVMGRAPH_CHANGED_B')"),
+    ),
+    "functions of C in code without source": (
+        """
+import sys
+exec('def g(x): return x * sys.getrecursionlimit()')
+def f(x):
+    return g(x)
+""",
+        ("sys.setrecursionlimit(3000)", "sys.setrecursionlimit(1000)"),
+    ),
+    "clock in code without source": (
+        """
+import time
+exec('def g(x): return x * 2, time.time() > LATEST')
+LATEST = 0
+def f(x):
+    global LATEST
+    y, later = g(x)
+    LATEST = time.time()
+    return y, later
+""",
+        ("LATEST = time.time() + 99", "LATEST = 0"),
+    ),
+    "array": (
+        """
+A = np.arange(6.0)
+B = A[1:3]
+def f(x):
+    return x * float(B[0]) + A.ndim
+""",
+        ("A[1] = 9", "A *= 2", "A.shape = (2, 3)", "B = A[0]"),
+    ),
+    "memoryview": (
+        """
+B = bytearray(b'abc')
+M = memoryview(B)
+def f(x):
+    return x * M[0]
+""",
+        ("B[0] = 9", "M[0] = 3"),
+    ),
+    "set": (
+        """
+A = {1, 2}
+def f(x):
+    return x * (2 if 3 in A else 5)
+""",
+        ("A.add(3)", "A.discard(3)"),
+    ),
+    "view": (
+        """
+import types
+A = {'a': 1}
+C = types.MappingProxyType(A)
+def f(x):
+    return x * C['a']
+""",
+        ("A['a'] = 5", "A['a'] = 7"),
+    ),
 }
