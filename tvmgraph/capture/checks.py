@@ -233,7 +233,7 @@ def is_lifetime_observed(value: object, depth: int = 0) -> bool:
 
 def objects_in(value: object) -> list[Any]:
     """Returns the objects of the user in nested arguments, which a capture must not keep alive."""
-    if isinstance(value, (dict, list, tuple)) and not hasattr(value, "_fields"):
+    if isinstance(value, (dict, list, tuple)) and not hasattr(type(value), "_fields"):
         return [o for v in items_in(value) for o in objects_in(v)]
     return [value] if is_mortal(value) else []
 
