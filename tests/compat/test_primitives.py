@@ -606,3 +606,22 @@ def test_nearest_elements_between_two_are_the_upper_ones() -> None:
     found = ops.ResizeNearestNeighbor((5, 7), align_corners=True)(x).asnumpy()[0, 0]
     assert found[:, 0].tolist() == [0, 4, 4, 8, 8]
     assert found[0].tolist() == [0, 1, 1, 2, 2, 3, 3]
+
+
+def test_options_of_connectionist_losses() -> None:
+    x = Tensor(np.random.default_rng(0).standard_normal((5, 2, 4)).astype(np.float32))
+    steps = Tensor([5, 2], ms.int32)
+
+    def loss(rows: list[list[int]], **options: bool) -> np.ndarray:
+        places = Tensor([[i, k] for i, row in enumerate(rows) for k in range(len(row))])
+        labels = Tensor([v for row in rows for v in row], ms.int32)
+        values, gradient = ops.CTCLoss(**options)(x, places, labels, steps)
+        assert np.isfinite(gradient.asnumpy()).all()
+        return values.asnumpy()
+
+    collapsed = loss([[1, 1, 0], [2, 2]], preprocess_collapse_repeated=True)
+    np.testing.assert_allclose(collapsed, loss([[1, 0], [2]]))
+    assert np.isinf(loss([[1], [2, 0, 1]])[1])
+    assert loss([[1], [2, 0, 1]], ignore_longer_outputs_than_inputs=True)[1] == 0
+    with pytest.raises(ArgumentError, match="ctc_merge_repeated"):
+        loss([[1], [2]], ctc_merge_repeated=False)

@@ -23,8 +23,9 @@ from tvmgraph.ops.effects.assignment import values_of
 
 
 def ctc_loss_and_gradient(
-    x: Tensor, indices: Tensor, values: Tensor, lengths: Tensor, op: str
-) -> tuple[Tensor, Tensor]:
+    x: Tensor, indices: Tensor, values: Tensor, lengths: Tensor, op: str, collapses: bool = False,
+    merges: bool = True, ignores_longer: bool = False,
+) -> tuple[Tensor, Tensor]:  # fmt: skip
     """Returns losses [N] of logits [T, N, C] whose last class is the blank, and their gradient.
 
     Args:
@@ -33,22 +34,31 @@ def ctc_loss_and_gradient(
         values: The labels, of shape [L].
         lengths: Steps of every sequence, of shape [N].
         op: Name of the function, for errors.
+        collapses: Whether a label that follows itself counts once.
+        merges: Must be True: what follows itself in the outputs is one label.
+        ignores_longer: Whether sequences with more labels than steps have no loss.
 
     Raises:
-        ArgumentError: if a sequence has no label.
+        ArgumentError: if a sequence has no label, or ``merges`` is False.
     """
-    pairs, labels = indices.asnumpy(), values.asnumpy()
+    if not merges:
+        raise bad(ArgumentError, "ctc_merge_repeated=False is not offered", op)
+    sequences, labels = indices.asnumpy()[:, 0], values.asnumpy()
     batch, classes = x.shape[1:]
-    counts = np.bincount(pairs[:, 0], minlength=batch)
+    rows = [labels[sequences == i] for i in range(batch)]
+    if collapses:
+        rows = [row[np.diff(row, prepend=-1) != 0] for row in rows]
+    counts = np.array([len(row) for row in rows])
     if not counts.all():
         raise bad(ArgumentError, "a sequence has no label", op, f"labels per sequence: {counts}")
     dense = np.zeros((batch, counts.max()), np.int32)
-    dense[tuple(pairs.T)] = labels
+    for kept, row in zip(dense, rows):
+        kept[: len(row)] = row
 
     def losses(logits: Tensor) -> Tensor:
         return F.ctc_loss(
             F.log_softmax(logits, -1), Tensor(dense), F.cast(lengths, int32),
-            Tensor(counts.astype(np.int32)), classes - 1, "none",
+            Tensor(counts.astype(np.int32)), classes - 1, "none", ignores_longer,
         )[0]  # fmt: skip
 
     return losses(x), hooks.grad(lambda t: F.sum(losses(t)))(x)

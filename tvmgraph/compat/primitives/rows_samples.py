@@ -17,7 +17,8 @@ CTCGreedyDecoder | merge_repeated=True | inputs, sequence_length
   | H.ctc_greedy_decoder(inputs, sequence_length, merge_repeated)
 CTCLoss | preprocess_collapse_repeated=False, ctc_merge_repeated=True,
   ignore_longer_outputs_than_inputs=False | x, labels_indices, labels_values, sequence_length
-  | H.ctc_loss_and_gradient(x, labels_indices, labels_values, sequence_length, "CTCLoss")
+  | H.ctc_loss_and_gradient(x, labels_indices, labels_values, sequence_length, "CTCLoss",
+  preprocess_collapse_repeated, ctc_merge_repeated, ignore_longer_outputs_than_inputs)
 CTCLossV2 | blank=0, reduction="none", zero_infinity=False | log_probs, targets, input_lengths,
   target_lengths | F.ctc_loss(log_probs, targets, input_lengths, target_lengths, blank, reduction,
   zero_infinity)
