@@ -88,7 +88,11 @@ class ShapeError(TvmgraphError, ValueError):
     """Shapes do not fit the operator."""
 
 
-class TooFewElements(ShapeError):
+class Unserved(TvmgraphError):
+    """A call that compiled code cannot serve as Python does; plain Python serves it."""
+
+
+class TooFewElements(Unserved, ShapeError):
     """Values decided on fewer elements than what comes after needs, in compiled code."""
 
 

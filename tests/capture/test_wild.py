@@ -100,6 +100,28 @@ def test_state_that_a_function_replaces_is_read_at_every_call() -> None:
             assert compiled.compile_count == 2, compiled.explain()
 
 
+def test_an_argument_that_is_written_and_was_kept_by_the_call_before() -> None:
+    class Net(nn.Cell):
+        def __init__(self) -> None:
+            super().__init__()
+            self.last = Tensor([1.0, 2.0])
+
+        def construct(self, x: Tensor) -> Tensor:
+            x[0] = 5
+            y = self.last * 10
+            self.last = x
+            return y
+
+    plain, net = Net(), Net()
+    compiled = jit(net)
+    mine, its = Tensor([1.0, 2.0]), Tensor([1.0, 2.0])
+    for i in range(6):
+        if i % 3 == 2:  # another one; then the kept one twice
+            mine, its = Tensor([float(i), 2.0]), Tensor([float(i), 2.0])
+        mine[0] = its[0] = float(i)
+        np.testing.assert_array_equal(compiled(its).asnumpy(), plain(mine).asnumpy())
+
+
 def test_a_cell_whose_state_begins_as_one_tensor() -> None:
     plain, net = Remembering(), Remembering()
     compiled = jit(net)

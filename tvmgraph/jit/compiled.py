@@ -20,7 +20,7 @@ from tvmgraph.core.state import has_cotangent, state
 from tvmgraph.core.symbols import Specialise
 from tvmgraph.core.tensor import Tensor, tensor_from_numpy
 from tvmgraph.core.types import TensorType
-from tvmgraph.errors import CompileError, TooFewElements, TvmgraphError
+from tvmgraph.errors import CompileError, TvmgraphError, Unserved
 from tvmgraph.graph import Graph, Node, Role, Value
 from tvmgraph.graph.simplify import pulled_back_to, read_by
 from tvmgraph.graph.sizes import is_symbolic, sizes_of, with_sizes
@@ -381,7 +381,7 @@ class _Steps:
                 result = node.op.eager(*[t.array for t in inputs], **node.attrs)
                 return [tensor_from_numpy(r) for r in (result if node.op.multi else (result,))]
             return executable.run(inputs, types)
-        except TooFewElements:
+        except Unserved:
             raise
         except Exception as e:
             got = ", ".join(str(t.type) for t in inputs)

@@ -20,7 +20,7 @@ from tvmgraph.core.parameter import Parameter
 from tvmgraph.core.random import default_generator
 from tvmgraph.core.state import note_act, turn
 from tvmgraph.core.tensor import Tensor
-from tvmgraph.errors import TooFewElements
+from tvmgraph.errors import Unserved
 from tvmgraph.graph import Graph
 from tvmgraph.interruption import held_back
 from tvmgraph.jit.compiled import CompiledGraph
@@ -194,8 +194,23 @@ class Entry:
                 kept.append(True)
                 self._act(leaves, given, outputs, made)
 
+    def _require_different(self, leaves: Sequence[Operand]) -> None:
+        """Leaves a call to Python in which an attribute that is replaced holds an operand.
+
+        What is written to the one is then read of the other.
+
+        Raises:
+            Unserved: if one does, or two attributes hold one tensor.
+        """
+        found = [ref.read() for ref, _ in self.refs]
+        known = {id(t) for t in (*leaves, *(t for t, _ in self.held))}
+        if len({*map(id, found)}) < len(found) or any(id(t) in known for t in found):
+            raise Unserved("one tensor comes as an attribute and in another way", op="jit")
+
     def _run(self, leaves: Sequence[Operand], given: object, kept: list[object] | None) -> object:
         outputs: list[Tensor] = []
+        if self.captured.aliasing_matters and self.refs:
+            self._require_different(leaves)
         if self.compiled is not None:
             order: Any = self.order
             args: list[Any] = [leaves[h] if h.__class__ is int else h for h in order]
@@ -209,7 +224,7 @@ class Entry:
                 self.compiled = self.compiled.ready() or self.compiled
             try:
                 outputs = self.compiled(args, True, kept)
-            except TooFewElements:  # plain Python draws now
+            except Unserved:  # plain Python draws now
                 if kept is None and self.random is not None:
                     at = int(args[self.random].array[1])
                     default_generator.take_back(at, self._blocks(leaves))

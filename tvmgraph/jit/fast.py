@@ -54,7 +54,7 @@ def fast_call(entry: Entry, args: tuple[object, ...], now: tuple[int, int]) -> F
     compiled = entry.compiled
     if not isinstance(compiled, CompiledGraph) or compiled.steps is not None:
         return None
-    if entry.aliases is not None:
+    if entry.aliases is not None or (entry.captured.aliasing_matters and entry.refs):
         return None
     if not all(isinstance(a, Tensor) or a is None or type(a) in _BY_VALUE for a in args):
         return None

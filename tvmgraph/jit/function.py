@@ -31,7 +31,7 @@ from tvmgraph.errors import (
     CompileError,
     DTypeError,
     LeavesGraph,
-    TooFewElements,
+    Unserved,
     user_source,
 )
 from tvmgraph.graph import Graph, check
@@ -202,7 +202,7 @@ class JitFunction(Inspectable):
         if self.fast_call is not None and not kwargs:
             try:
                 result = self.fast_call(args)
-            except TooFewElements as e:
+            except Unserved as e:
                 return graph_breaks.run_once(self, args, kwargs, e)
             if result is not MISS:
                 return result
@@ -218,7 +218,7 @@ class JitFunction(Inspectable):
         except RecursionError as e:
             given = python_signature(self.fn).bind_partial(*args, **kwargs).arguments
             raise explained(e, "jit", given)  # noqa: B904
-        except (Raised, TooFewElements, Left) as e:
+        except (Raised, Unserved, Left) as e:
             error = e.error if isinstance(e, Raised) else e
         except CaptureError as e:
             if not graph_breaks.may_break(self, e):
@@ -226,7 +226,7 @@ class JitFunction(Inspectable):
             graph_breaks.let_go(e, handled)
         if error is None:
             return graph_breaks.run_with_breaks(self, args, kwargs)
-        if isinstance(error, (TooFewElements, Left)):
+        if isinstance(error, (Unserved, Left)):
             return graph_breaks.run_once(self, args, kwargs, error)
         return graph_breaks.run_plain(self, args, kwargs, error)
 

@@ -27,7 +27,7 @@ from tvmgraph.capture.tree import has_tensor_keys
 from tvmgraph.config import JitConfig
 from tvmgraph.core.state import derived, state
 from tvmgraph.core.tensor import Tensor
-from tvmgraph.errors import CaptureError, TooFewElements
+from tvmgraph.errors import CaptureError, Unserved
 from tvmgraph.jit.call_key import key_of
 from tvmgraph.jit.fast import MISS
 from tvmgraph.jit.function import JitFunction
@@ -90,7 +90,7 @@ class Segment(JitFunction):
         """
         try:
             return self._attempt(args)
-        except TooFewElements as e:
+        except Unserved as e:
             error = e
         let_go(error, sys.exception())
         return Refused
