@@ -1,4 +1,4 @@
-"""What a call took: times, rates and memory, as data. :mod:`.report` and :mod:`.trace` show it."""
+"""What a call took: times, rates and memory, as data, which :mod:`.report` shows."""
 
 from __future__ import annotations
 

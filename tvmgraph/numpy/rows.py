@@ -1,6 +1,6 @@
 """Functions that are one expression over operators, each a row: name, parameters, expression.
 
-Parameters called like arrays (:data:`ARRAYS`) take whatever :func:`.conversion.array_of` does. A
+Parameters called like arrays (:data:`ARRAYS`) take whatever :func:`.helpers.array_of` does. A
 parameter ``dtype`` that the expression leaves out is the dtype of the result.
 """
 

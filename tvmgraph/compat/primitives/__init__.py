@@ -1,7 +1,7 @@
 """The operator classes: ``from tvmgraph.ops import operations as P``.
 
-Every class is one row of :mod:`.rows`, :mod:`.rows_layers`, :mod:`.rows_samples` or
-:mod:`.rows_sparse`, built the first time it is named.
+Every class is one row of :mod:`.rows`, :mod:`.rows_layers` or :mod:`.rows_samples`, built
+the first time it is named.
 """
 
 from __future__ import annotations

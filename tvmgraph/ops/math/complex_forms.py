@@ -3,7 +3,7 @@
 A form is given the operands and attributes of its row and calls other operators, so that compiled
 code, gradients and ``vmap`` know complex numbers without knowing them. A gradient's real and
 imaginary part are the derivatives by real and imaginary part. Eager code that nobody follows asks
-NumPy instead where that is the same (:mod:`.complex_columns`).
+NumPy instead where that is the same (:mod:`.complex`).
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@
 ; the same core gets the same part of the data from kernel to kernel.
 ;
 ; runtime/pool.py allocates the state, starts the workers, and knows its layout. $pause, $futex,
-; $gettid and $target are filled in by thread_pool.py.
+; $gettid and $target are filled in by parallel.py.
 
 %Line = type { i32, i32, [56 x i8] }                     ; a cache line of its own
 %Word = type { i64, [56 x i8] }
