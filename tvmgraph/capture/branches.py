@@ -38,13 +38,23 @@ class Branches:
     """The part of the interpreter that records branches."""
 
     def snapshot(self: Interpreter, frame: Frame) -> Snapshot:
-        """Remembers everything that code running in a frame may change."""
+        """Remembers everything that code running in a frame may change.
+
+        Args:
+            frame: The frame.
+        """
         return Snapshot(frame, self.hoisted.frame)
 
     def trace(
         self: Interpreter, region: Region, snapshot: Snapshot, run: Callable[[], T]
     ) -> Side[T]:
-        """Records ``run`` into a region and takes its effects back."""
+        """Records ``run`` into a region and takes its effects back.
+
+        Args:
+            region: Where nodes go meanwhile.
+            snapshot: What is put back afterwards.
+            run: What is recorded.
+        """
         tapes, state.tapes = state.tapes, ()
         mark, native_effects = self.effects.mark(), self.recorder.guards.native_effects
         for _, known in snapshot.names:
@@ -74,7 +84,12 @@ class Branches:
         return Side(self.recorder, region, result, names, changed, assigned, effects)
 
     def probe(self: Interpreter, run: Callable[[], Completion], frame: Frame) -> Completion | None:
-        """Runs something without any effect; returns how it ended, or ``None`` if it cannot."""
+        """Runs something without any effect; returns how it ended, or ``None`` if it cannot.
+
+        Args:
+            run: What is run.
+            frame: The frame in which that code runs.
+        """
         region = Region("probe", self.recorder.region)
         mark = len(self.recorder.region.builder.nodes)
         node = frame.node or frame.source.node
@@ -92,6 +107,9 @@ class Branches:
 
         It is recorded and forgotten. Calls of code that cannot be read count as writes, and are
         not made.
+
+        Args:
+            run: What is run.
         """
         region, nodes = Region("probe", self.recorder.region), self.recorder.region.builder.nodes
         mark, outer = len(nodes), self.reads_only
@@ -109,7 +127,15 @@ class Branches:
         self: Interpreter, condition: Tensor, then: Callable[[], Any], orelse: Callable[[], object],
         node: ast.AST, frame: Frame,
     ) -> object:  # fmt: skip
-        """Evaluates one of two expressions."""
+        """Evaluates one of two expressions.
+
+        Args:
+            condition: Tensor ``bool[]``.
+            then: Evaluates the one expression.
+            orelse: Evaluates the other one.
+            node: The code that does it, for messages.
+            frame: The frame in which that code runs.
+        """
         done = self.fork(
             condition, lambda: Completion(value=(then(),)), lambda: Completion(value=(orelse(),)),
             node, frame,
@@ -121,7 +147,15 @@ class Branches:
         self: Interpreter, condition: Tensor, then: Callable[[], Completion],
         orelse: Callable[[], Completion], node: ast.AST, frame: Frame,
     ) -> Completion:  # fmt: skip
-        """Records both branches and merges everything they leave behind."""
+        """Records both branches and merges everything they leave behind.
+
+        Args:
+            condition: Tensor ``bool[]``.
+            then: Executes the one branch.
+            orelse: Executes the other one.
+            node: The code that does it, for messages.
+            frame: The frame in which that code runs.
+        """
         return recorded_again(
             self, node, frame, lambda: self._fork(condition, then, orelse, node, frame)
         )

@@ -52,6 +52,13 @@ def call(
 ) -> Any:
     """Calls ``max``, ``min``, ``sum``, ``any``, ``all``, ``abs`` or ``float``.
 
+    Args:
+        interpreter: The interpreter of the capture.
+        function: The function of Python's.
+        args: Its arguments by position.
+        node: The code that does it, for messages.
+        frame: The frame in which that code runs.
+
     Returns:
         ``None`` if Python can do it itself, or must.
     """
@@ -78,6 +85,12 @@ def arithmetic(
 
     Numbers that differ from call to call are no sizes. What raises for a divisor of 0 is computed
     again by Python in a call in which there are no elements.
+
+    Args:
+        interpreter: The interpreter of the capture.
+        operation: The operator, such as ``ops.add``.
+        left: The left operand, a size or a number.
+        right: The right operand.
     """
     bound = any(isinstance(v, Dim) and interpreter.recorder.is_bound(v) for v in (left, right))
     does = _ARITHMETIC.get(operation)

@@ -16,7 +16,11 @@ from tvmgraph.core.tensor import Tensor
 
 
 def carried(value: object) -> object:
-    """Returns a value with its numbers as 0-d tensors that remember that they are numbers."""
+    """Returns a value with its numbers as 0-d tensors that remember that they are numbers.
+
+    Args:
+        value: Any object.
+    """
     if isinstance(value, Tensor):
         return value
     if isinstance(value, TracedNumber):
@@ -43,7 +47,12 @@ class CarriedNumber(Tensor):
 
 
 def same_number(a: object, b: object) -> bool:
-    """Whether two values are one number."""
+    """Whether two values are one number.
+
+    Args:
+        a: A value.
+        b: Another one.
+    """
     if isinstance(a, TracedNumber) or isinstance(b, TracedNumber):
         return a is b
     if isinstance(a, Symbol):
@@ -52,14 +61,23 @@ def same_number(a: object, b: object) -> bool:
 
 
 def marked(tensor: Tensor, number: type | None) -> Tensor:
-    """Notes that a loop carries a 0-d tensor for a Python number."""
+    """Notes that a loop carries a 0-d tensor for a Python number.
+
+    Args:
+        tensor: A 0-d tensor.
+        number: The class of the number that it stands for; None for none.
+    """
     if isinstance(tensor, TracedTensor):
         tensor.number = number
     return tensor
 
 
 def number_of(tensor: Tensor) -> type | None:
-    """Returns the class of the number for which a loop carries a tensor, if it does that."""
+    """Returns the class of the number for which a loop carries a tensor, if it does that.
+
+    Args:
+        tensor: A tensor of the capture, or of the outside.
+    """
     if isinstance(tensor, CarriedNumber):
         return tensor.kind
     return tensor.number if isinstance(tensor, TracedTensor) else None
@@ -78,14 +96,23 @@ def shown(value: object, tensors: Iterable[Tensor]) -> Any:
 
 
 def zeros_like_outside(t: Tensor) -> Tensor:
-    """Returns zeros of a type, still marked where they stand for a number."""
+    """Returns zeros of a type, still marked where they stand for a number.
+
+    Args:
+        t: A tensor of the outside of the loop.
+    """
     if isinstance(t, CarriedNumber):
         return CarriedNumber(t.kind(0), t.kind)
     return marked(zeros(t.type), number_of(t))
 
 
 def typed(o: CarriedNumber, n: Tensor) -> Tensor:
-    """Returns an initial number in the type that an iteration makes of it."""
+    """Returns an initial number in the type that an iteration makes of it.
+
+    Args:
+        o: The initial number.
+        n: What an iteration makes of it.
+    """
     kind = number_of(n)
     if kind is not None:
         return CarriedNumber(o.item(), kind)
@@ -93,12 +120,21 @@ def typed(o: CarriedNumber, n: Tensor) -> Tensor:
 
 
 def fits(n: CarriedNumber, o: Tensor) -> bool:
-    """Whether a number can be carried as a tensor of the type of ``o``."""
+    """Whether a number can be carried as a tensor of the type of ``o``.
+
+    Args:
+        n: The number.
+        o: The tensor.
+    """
     return o.shape == () and o.dtype.kind in {bool: "b", int: "iuf", float: "f"}[n.kind]
 
 
 def structure(value: object) -> object:
-    """Returns the structure of nested containers."""
+    """Returns the structure of nested containers.
+
+    Args:
+        value: Lists, tuples and dicts, in one another.
+    """
     if isinstance(value, Tensor):
         return Tensor
     if isinstance(value, dict):

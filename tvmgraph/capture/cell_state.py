@@ -51,13 +51,22 @@ class CellState:
             self.widen(cell)
 
     def widen(self, cell: CellLike) -> None:
-        """Makes all attributes count."""
+        """Makes all attributes count.
+
+        Args:
+            cell: The Cell, traced or from outside.
+        """
         self.wide = True
         for name in list(cell.__dict__):
             self.note(cell, name)
 
     def note(self, cell: CellLike, name: str) -> None:
-        """Makes an attribute count, which need not exist."""
+        """Makes an attribute count, which need not exist.
+
+        Args:
+            cell: The Cell, traced or from outside.
+            name: Name of the attribute.
+        """
         if name in self.plain or name in _TABLES or name.startswith(BOUND):
             return
         value = cell.__dict__.get(name, ABSENT)
@@ -67,12 +76,20 @@ class CellState:
         self.texts[name] = brief(value)
 
     def allow_any_tensor(self, name: str) -> None:
-        """Makes any tensor do."""
+        """Makes any tensor do.
+
+        Args:
+            name: Name of the attribute.
+        """
         if name in self.plain:
             self.plain[name] = lambda v: isinstance(v, Tensor)
 
     def difference(self, cell: CellLike) -> Difference | None:
-        """Returns what differs, or ``None``."""
+        """Returns what differs, or ``None``.
+
+        Args:
+            cell: The Cell, traced or from outside.
+        """
         now = cell.__dict__
         if type(cell) is not self.kind:
             return "__class__", self.kind.__name__, type(cell).__name__
@@ -96,7 +113,11 @@ class CellState:
         return self.flag_difference(cell)
 
     def flag_difference(self, cell: CellLike) -> Difference | None:
-        """Returns which of the flags that ``set_train`` and the like write differs."""
+        """Returns which of the flags that ``set_train`` and the like write differs.
+
+        Args:
+            cell: The Cell, traced or from outside.
+        """
         if not self.flags(cell._flags):
             return "a flag", "", ""
         training = self.plain.get("training")
@@ -130,7 +151,11 @@ def _base(cls: type) -> type:
 
 @functools.cache
 def own_attributes(cell_class: type) -> frozenset[str]:
-    """Returns the attributes that every Cell has, which the package's own code reads."""
+    """Returns the attributes that every Cell has, which the package's own code reads.
+
+    Args:
+        cell_class: The base class of Cells.
+    """
     return frozenset(vars(cell_class()))
 
 

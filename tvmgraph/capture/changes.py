@@ -84,7 +84,11 @@ def _takes_what_it_changes(function: object, name: str) -> bool:
 
 
 def changed_by_code(frame: types.FrameType) -> str:
-    """Returns what the code of a frame may change outside of it; nothing if it changes nothing."""
+    """Returns what the code of a frame may change outside of it; nothing if it changes nothing.
+
+    Args:
+        frame: The frame.
+    """
     found, space = _changes(frame.f_code), frame.f_globals
     for what, owner in found:
         if owner is None or not isinstance(space.get(owner), types.ModuleType):

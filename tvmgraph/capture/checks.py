@@ -77,7 +77,11 @@ class CellLike(Protocol):
 
 
 def is_cell(value: object) -> TypeGuard[CellLike]:
-    """Whether a value is a Cell or a class of Cells."""
+    """Whether a value is a Cell or a class of Cells.
+
+    Args:
+        value: Any object.
+    """
     return getattr(type(value) if not isinstance(value, type) else value, "_is_cell", False) is True
 
 
@@ -155,7 +159,11 @@ def _shown(value: object) -> object:
 
 
 def is_immutable(value: object) -> bool:
-    """Whether being the same object is enough for counting as the same."""
+    """Whether being the same object is enough for counting as the same.
+
+    Args:
+        value: Any object.
+    """
     if isinstance(value, tuple):
         return all(map(is_immutable, value))
     if isinstance(value, Symbol):
@@ -189,7 +197,11 @@ def _same_items(value: Any, items: list[Any]) -> bool:
 
 
 def is_plain_object(value: object) -> bool:
-    """Whether an object is a user's instance whose attributes count."""
+    """Whether an object is a user's instance whose attributes count.
+
+    Args:
+        value: Any object.
+    """
     if isinstance(value, HOLDERS):
         return True
     if isinstance(value, (*_OPAQUE, types.FunctionType)) or is_cell(value):
@@ -200,12 +212,20 @@ def is_plain_object(value: object) -> bool:
 
 
 def is_mortal(value: object) -> bool:
-    """Whether a value is an object of the user, which a capture must not keep alive."""
+    """Whether a value is an object of the user, which a capture must not keep alive.
+
+    Args:
+        value: Any object.
+    """
     return is_plain_object(value) or (is_cell(value) and not isinstance(value, type))
 
 
 def ends_by_itself(value: object) -> bool:
-    """Whether code may run when nobody holds a value any more."""
+    """Whether code may run when nobody holds a value any more.
+
+    Args:
+        value: Any object.
+    """
     return hasattr(type(value), "__next__") or hasattr(type(value), "__del__")
 
 
@@ -232,7 +252,11 @@ def is_lifetime_observed(value: object, depth: int = 0) -> bool:
 
 
 def objects_in(value: object) -> list[Any]:
-    """Returns the objects of the user in nested arguments, which a capture must not keep alive."""
+    """Returns the objects of the user in nested arguments, which a capture must not keep alive.
+
+    Args:
+        value: Arguments, in containers or not.
+    """
     if isinstance(value, (dict, list, tuple)) and not hasattr(type(value), "_fields"):
         return [o for v in items_in(value) for o in objects_in(v)]
     return [value] if is_mortal(value) else []
@@ -271,12 +295,20 @@ class MortalKeys(dict[Any, Value]):
 
 
 def is_iterator(value: object) -> bool:
-    """Whether a value is an iterator of Python or a library, which taking an item changes."""
+    """Whether a value is an iterator of Python or a library, which taking an item changes.
+
+    Args:
+        value: Any object.
+    """
     return hasattr(type(value), "__next__") and not is_plain_object(value)
 
 
 def attributes(value: object) -> dict[str, Any]:
-    """Returns the attributes of a plain object, those in slots included."""
+    """Returns the attributes of a plain object, those in slots included.
+
+    Args:
+        value: Any object.
+    """
     own = getattr(value, "__dict__", {})
     found = {k: v for k, v in own.items() if not k.startswith(BOUND)}
     for base in type(value).__mro__:
@@ -347,7 +379,11 @@ def _check_of_function(value: types.FunctionType, depth: int) -> Check:
 
 
 def has_contents(value: object) -> bool:
-    """Whether a value holds what its methods and items can change."""
+    """Whether a value holds what its methods and items can change.
+
+    Args:
+        value: Any object.
+    """
     return isinstance(value, (list, dict, set, deque, np.ndarray, *_BUFFERS, *_VIEWED))
 
 
@@ -355,6 +391,9 @@ def identified(value: object) -> tuple[object, ...]:
     """Returns what is equal while an argument is the same object and has the same contents.
 
     Lists, dicts and arrays are compared by what they hold, so no capture asks this of them.
+
+    Args:
+        value: An argument.
     """
     kind = type(value)
     if isinstance(value, (set, deque)):
@@ -365,7 +404,11 @@ def identified(value: object) -> tuple[object, ...]:
 
 
 def own_attributes(container: object) -> tuple[object, ...]:
-    """Returns what is equal while the attributes of a container of a user's class are the same."""
+    """Returns what is equal while the attributes of a container of a user's class are the same.
+
+    Args:
+        container: A list, dict or set.
+    """
     own = getattr(container, "__dict__", None)
     found = () if not own or own is container else _item(own)
     return (*found, id(container.default_factory)) if isinstance(container, defaultdict) else found
@@ -384,7 +427,11 @@ def _item(value: object) -> tuple[object, ...]:
 
 
 def is_mutable(value: object) -> bool:
-    """Whether a value can change without an attribute being assigned."""
+    """Whether a value can change without an attribute being assigned.
+
+    Args:
+        value: Any object.
+    """
     if has_contents(value):
         return True
     if isinstance(value, tuple):
@@ -393,7 +440,11 @@ def is_mutable(value: object) -> bool:
 
 
 def brief(value: object) -> str:
-    """Returns plain data as short text for a message; ``""`` for anything else."""
+    """Returns plain data as short text for a message; ``""`` for anything else.
+
+    Args:
+        value: Any object.
+    """
     if isinstance(value, (*_ATOMS, float)) or value is ABSENT:
         text = literal(value)
     elif isinstance(value, (list, tuple)) and len(value) <= _BRIEF_ITEMS:
@@ -405,13 +456,23 @@ def brief(value: object) -> str:
 
 
 def changed(label: str, before: str, now: str) -> str:
-    """Returns ``label changed: before -> now``, as far as the values can be shown."""
+    """Returns ``label changed: before -> now``, as far as the values can be shown.
+
+    Args:
+        label: What it is called in messages.
+        before: The value before, as text.
+        now: The value now, as text.
+    """
     values = f": {before or 'something else'} -> {now or 'something else'}"
     return f"{label} changed" + (values if before != now else "")
 
 
 def is_fixed(value: object) -> bool:
-    """Whether a global is a library module or function, which nobody rebinds in practice."""
+    """Whether a global is a library module or function, which nobody rebinds in practice.
+
+    Args:
+        value: The value of the global.
+    """
     root = getattr(value, "__module__", None) or getattr(value, "__name__", None)
     if not isinstance(root, str):
         return False
@@ -420,7 +481,11 @@ def is_fixed(value: object) -> bool:
 
 
 def is_library(module: object) -> bool:
-    """Whether a module (its name) is no user code."""
+    """Whether a module (its name) is no user code.
+
+    Args:
+        module: Name of the module.
+    """
     return _is_in_library(str(module or ""))
 
 

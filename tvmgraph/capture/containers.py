@@ -51,14 +51,23 @@ def method_of(function: object, args: Sequence[object]) -> tuple[object, Method]
 
 
 def inherited(owner: object, method: str) -> Method | None:
-    """Returns the C function that is a method of a container, ``None`` for other methods."""
+    """Returns the C function that is a method of a container, ``None`` for other methods.
+
+    Args:
+        owner: What it belongs to.
+        method: Name of the method.
+    """
     function = getattr(type(owner), method, None)
     known = isinstance(function, _DESCRIPTORS) and function.__objclass__ in _KNOWN
     return function if known else None
 
 
 def owners(value: object) -> Iterator[object]:
-    """Yields an object and those whose memory it shows: of a view of an array the array."""
+    """Yields an object and those whose memory it shows: of a view of an array the array.
+
+    Args:
+        value: Any object.
+    """
     while value is not None:
         yield value
         if isinstance(value, memoryview):
@@ -68,7 +77,12 @@ def owners(value: object) -> Iterator[object]:
 
 
 def item_of(container: object, key: object) -> object:
-    """Returns an item of a list, tuple or dict."""
+    """Returns an item of a list, tuple or dict.
+
+    Args:
+        container: A list, dict or set.
+        key: Index or key.
+    """
     if isinstance(container, dict):
         return dict.__getitem__(container, key)
     base = list if isinstance(container, list) else tuple
@@ -76,29 +90,49 @@ def item_of(container: object, key: object) -> object:
 
 
 def pairs(value: Mapping[Any, object]) -> Iterable[tuple[Any, object]]:
-    """Returns the items of a dict in its order."""
+    """Returns the items of a dict in its order.
+
+    Args:
+        value: The dict.
+    """
     return _base(value).items(value)
 
 
 def items_in(value: object) -> Iterable[object]:
-    """Returns the items of a container, the values of a dict."""
+    """Returns the items of a container, the values of a dict.
+
+    Args:
+        value: Any object.
+    """
     base = _base(value)
     return base.values(value) if issubclass(base, dict) else base.__iter__(value)  # pyright: ignore
 
 
 def count_of(value: object) -> int:
-    """Returns how many items a container has."""
+    """Returns how many items a container has.
+
+    Args:
+        value: Any object.
+    """
     return _base(value).__len__(value)
 
 
 def plain_copy(value: object) -> Any:
-    """Returns what a container holds as a dict or a list."""
+    """Returns what a container holds as a dict or a list.
+
+    Args:
+        value: Any object.
+    """
     base = _base(value)
     return dict(base.items(value)) if issubclass(base, dict) else [*base.__iter__(value)]  # pyright: ignore
 
 
 def copy_of(container: Container) -> Container:
-    """Returns a shallow copy of the same class, with the same attributes."""
+    """Returns a shallow copy of the same class, with the same attributes.
+
+    Args:
+        container: A list, dict or set.
+    """
     if isinstance(container, dict):
         return dict_like(container)(pairs(container))
     base, kind = _base(container), type(container)
@@ -112,7 +146,12 @@ def copy_of(container: Container) -> Container:
 
 
 def refill(container: Container, contents: Iterable[object]) -> None:
-    """Gives a container the contents of a copy."""
+    """Gives a container the contents of a copy.
+
+    Args:
+        container: A list, dict or set.
+        contents: The items, or the pairs of a dict.
+    """
     _base(container).clear(container)
     _fill(container, pairs(contents) if isinstance(contents, dict) else items_in(contents))
 
@@ -128,7 +167,12 @@ def _fill(container: object, contents: Iterable[object]) -> None:
 
 
 def same_contents(a: object, b: object) -> bool:
-    """Whether two containers hold the same objects in the same order."""
+    """Whether two containers hold the same objects in the same order.
+
+    Args:
+        a: A container.
+        b: Another one.
+    """
     if isinstance(a, set):
         return set.__eq__(a, b)
     base = _base(a)
@@ -140,7 +184,11 @@ def same_contents(a: object, b: object) -> bool:
 
 
 def dict_like(value: Mapping[object, object]) -> Callable[[Pairs], Any]:
-    """Returns what makes a dict of the same class from pairs, without running anything of it."""
+    """Returns what makes a dict of the same class from pairs, without running anything of it.
+
+    Args:
+        value: A dict of the class.
+    """
     if type(value) is dict:
         return dict
     factory = value.default_factory if isinstance(value, defaultdict) else None
@@ -166,14 +214,24 @@ def _dict_of_kind(
 
 
 def list_like(value: object, items: Sequence[object]) -> object:
-    """Returns a list or tuple of the same class with other items."""
+    """Returns a list or tuple of the same class with other items.
+
+    Args:
+        value: A list or tuple of the class.
+        items: The items.
+    """
     if hasattr(value, "_fields"):  # a named tuple
         return type(value)(*items)  # pyright: ignore
     return _with_attributes(of_kind(type(value), items), value)
 
 
 def of_kind(kind: type, items: Sequence[object]) -> object:
-    """Makes a list or tuple of a class without running anything of it."""
+    """Makes a list or tuple of a class without running anything of it.
+
+    Args:
+        kind: The class.
+        items: The items.
+    """
     if kind in (list, tuple):
         return kind(items)
     if issubclass(kind, tuple):

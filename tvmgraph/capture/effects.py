@@ -154,7 +154,12 @@ class Effects:
         self._both: set[int] = set()  # arguments' containers that are read elsewhere, too
 
     def add_originals(self, given: object, copied: Any) -> None:
-        """Notes which containers of the caller the arguments' containers stand for."""
+        """Notes which containers of the caller the arguments' containers stand for.
+
+        Args:
+            given: ``(args, kwargs)`` of the call.
+            copied: The same with the containers that are interpreted.
+        """
         if isinstance(given, (list, dict)):
             other = self._copies.setdefault(id(given), id(copied))
             if other != id(copied):  # passed twice
@@ -187,7 +192,12 @@ class Effects:
         )  # fmt: skip
 
     def add_arguments(self, given: object, path: Path = ()) -> None:
-        """Notes the containers among the arguments, whose changes the caller sees."""
+        """Notes the containers among the arguments, whose changes the caller sees.
+
+        Args:
+            given: ``(args, kwargs)`` of the call, or a part of them.
+            path: Where that part is.
+        """
         self.seen(given)
         if isinstance(given, (list, dict)):
             self._paths[id(given)] = path
@@ -227,7 +237,11 @@ class Effects:
         return value
 
     def store(self, *values: object) -> None:
-        """Notes values that something outside holds from here on."""
+        """Notes values that something outside holds from here on.
+
+        Args:
+            *values: The values.
+        """
         for value in values:
             if isinstance(value, tuple):
                 self.store(*value)
@@ -235,7 +249,11 @@ class Effects:
                 self._stored[id(value)] = value
 
     def existed(self, value: object) -> bool:
-        """Whether an object is known to have been there before the call."""
+        """Whether an object is known to have been there before the call.
+
+        Args:
+            value: Any object.
+        """
         if isinstance(value, types.MethodType):
             value = value.__self__
         if is_cell(value) and not isinstance(value, type):
@@ -243,22 +261,38 @@ class Effects:
         return id(value) in self._known or isinstance(value, (types.ModuleType, type))
 
     def is_old(self, value: object) -> bool:
-        """Whether an object or container is known to have been there before the call."""
+        """Whether an object or container is known to have been there before the call.
+
+        Args:
+            value: Any object.
+        """
         return self.is_outside(value) or self.existed(value)
 
     def reference(self, value: object) -> tree.Leaf | None:
-        """Describes any object that existed before the call; numbers are no objects here."""
+        """Describes any object that existed before the call; numbers are no objects here.
+
+        Args:
+            value: Any object.
+        """
         atom = isinstance(value, (Tensor, Symbol, tuple, str, float, int))
         return None if atom or not self.existed(value) else tree.Leaf("constant", value)
 
     def is_outside(self, container: object) -> bool:
-        """Whether a container existed before the call."""
+        """Whether a container existed before the call.
+
+        Args:
+            container: A list, dict or set.
+        """
         return any(id(v) in self._outside for v in owners(container))
 
     def container_in(self, owner: Any, index: Any) -> object:
         """Returns a container that is an item of another one from outside, ``None`` if it is not.
 
         It is guarded which container it is, and nothing else of the other one.
+
+        Args:
+            owner: The other container.
+            index: Index or key.
         """
         guards = self._interpreter.recorder.guards
         if type(owner) not in (list, dict) or type(index) not in (int, str):
@@ -274,11 +308,19 @@ class Effects:
         return self.item(owner, value)
 
     def is_argument(self, container: object) -> bool:
-        """Whether a container stands for one that was passed."""
+        """Whether a container stands for one that was passed.
+
+        Args:
+            container: A list, dict or set.
+        """
         return id(container) in self._paths
 
     def existing(self, container: object) -> tree.Leaf | None:
-        """Describes a container that existed before the call."""
+        """Describes a container that existed before the call.
+
+        Args:
+            container: A list, dict or set.
+        """
         path = self._paths.get(id(container))
         if path is not None:
             return tree.Leaf("given", path)
@@ -409,7 +451,15 @@ class Effects:
     def again(
         self, noted: Noted, args: tuple[Any, ...], kwargs: Any, node: ast.AST, frame: Frame
     ) -> None:
-        """Does what both sides of a branch did."""
+        """Does what both sides of a branch did.
+
+        Args:
+            noted: The effect.
+            args: Its arguments by position.
+            kwargs: Its arguments by name.
+            node: The code that does it, for messages.
+            frame: The frame in which that code runs.
+        """
         self.call(noted.owner, noted.method, args, kwargs, node, frame, noted.function)
 
     def mark(self) -> int:
@@ -417,7 +467,11 @@ class Effects:
         return len(self._log)
 
     def take_back(self, mark: int) -> list[Noted]:
-        """Undoes everything since a position, and returns it."""
+        """Undoes everything since a position, and returns it.
+
+        Args:
+            mark: The position.
+        """
         done = self._log[mark:]
         for noted in reversed(done):
             refill(noted.owner, noted.before)
@@ -425,7 +479,13 @@ class Effects:
         return done
 
     def unconditional(self, what: str, node: ast.AST, frame: Frame) -> None:
-        """Refuses a side effect that a tensor decides about."""
+        """Refuses a side effect that a tensor decides about.
+
+        Args:
+            what: What the side effect is.
+            node: The code that does it, for messages.
+            frame: The frame in which that code runs.
+        """
         if self._interpreter.depth:
             self._interpreter.refuse(
                 node, frame, f"{what} where a tensor decides whether it happens",
@@ -433,7 +493,14 @@ class Effects:
             )  # fmt: skip
 
     def write_cell(self, cell: types.CellType, value: object, node: ast.AST, frame: Frame) -> None:
-        """Writes a closure variable of a function from outside."""
+        """Writes a closure variable of a function from outside.
+
+        Args:
+            cell: The closure variable.
+            value: What it holds then.
+            node: The code that does it, for messages.
+            frame: The frame in which that code runs.
+        """
         before = contents(cell)
         self.store(value)
         self._undo.setdefault(id(cell), lambda: setattr(cell, "cell_contents", before))
@@ -442,7 +509,14 @@ class Effects:
         cell.cell_contents = value
 
     def write_global(self, name: str, value: object, node: ast.AST, frame: Frame) -> None:
-        """Writes a global variable after every call."""
+        """Writes a global variable after every call.
+
+        Args:
+            name: Name of a variable.
+            value: What it holds then.
+            node: The code that does it, for messages.
+            frame: The frame in which that code runs.
+        """
         self.store(value)
         self._log.append(Noted(frame.globals, "__setitem__", (name, value), {}, node, frame))
 
@@ -453,6 +527,13 @@ class Effects:
         """Prints: after every call, or in the graph where a tensor decides about some print.
 
         What is printed to a buffer that the function made is there at once.
+
+        Args:
+            function: What is called, or looked at.
+            args: Its arguments by position.
+            kwargs: Its arguments by name.
+            node: The code that does it, for messages.
+            frame: The frame in which that code runs.
         """
         file = kwargs.get("file")
         if id(file) in self._interpreter.recorder.guards.own:
@@ -472,7 +553,15 @@ class Effects:
         self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any],
         node: ast.AST, frame: Frame,
     ) -> None:  # fmt: skip
-        """Makes a record of ``logging`` after every call."""
+        """Makes a record of ``logging`` after every call.
+
+        Args:
+            function: What is called, or looked at.
+            args: Its arguments by position.
+            kwargs: Its arguments by name.
+            node: The code that does it, for messages.
+            frame: The frame in which that code runs.
+        """
         self.unconditional("logging", node, frame)
         what = ""
         if function.__name__ == "exception" or kwargs.get("exc_info"):

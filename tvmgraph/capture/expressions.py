@@ -61,7 +61,12 @@ class Expressions:
     """The part of the interpreter that evaluates expressions."""
 
     def evaluate(self: Interpreter, node: ast.expr, frame: Frame) -> Any:
-        """Returns the value of an expression."""
+        """Returns the value of an expression.
+
+        Args:
+            node: The expression.
+            frame: The frame in which that code runs.
+        """
         method = getattr(self, "_" + type(node).__name__, None)
         if method is None:
             self.refuse(node, frame, f"`{type(node).__name__}` expressions")
@@ -87,6 +92,10 @@ class Expressions:
     def load(self: Interpreter, name: str, frame: Frame) -> object:
         """Returns what a name denotes.
 
+        Args:
+            name: Name of a variable.
+            frame: The frame in which that code runs.
+
         Raises:
             UnboundLocalError: if a local variable has no value.
             NameError: if there is no such name.
@@ -101,7 +110,13 @@ class Expressions:
         return self.read_outside(name, frame)
 
     def store(self: Interpreter, name: str, value: object, frame: Frame) -> None:
-        """Binds a name."""
+        """Binds a name.
+
+        Args:
+            name: Name of a variable.
+            value: What it denotes from here on.
+            frame: The frame in which that code runs.
+        """
         name = frame.source.mangle(name)
         owner = frame.owner(name)
         if owner is not None:
@@ -157,7 +172,12 @@ class Expressions:
         return rest() if bool(truth) is conjunction else first
 
     def condition(self: Interpreter, node: ast.expr, frame: Frame) -> Any:
-        """Evaluates a test, of which only the truth counts: a Python bool or a ``bool[]``."""
+        """Evaluates a test, of which only the truth counts: a Python bool or a ``bool[]``.
+
+        Args:
+            node: The expression.
+            frame: The frame in which that code runs.
+        """
         if isinstance(node, ast.BoolOp):
             return self._conditions(node, node.values, frame)
         if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
@@ -267,7 +287,12 @@ class Expressions:
         return self.subscript(owner, positions(owner, index))
 
     def subscript(self: Interpreter, owner: Any, key: object) -> object:
-        """Returns an item."""
+        """Returns an item.
+
+        Args:
+            owner: What it belongs to.
+            key: Index or key.
+        """
         self.impure.look_into(owner)
         made = isinstance(owner, defaultdict) and not dict.__contains__(owner, key)
         if made and self.effects.is_outside(owner):
@@ -283,7 +308,12 @@ class Expressions:
     # ---- containers -------------------------------------------------------------------------
 
     def elements(self: Interpreter, nodes: list[ast.expr], frame: Frame) -> list[Any]:
-        """Evaluates a list of expressions in which ``*x`` is unpacked."""
+        """Evaluates a list of expressions in which ``*x`` is unpacked.
+
+        Args:
+            nodes: The expressions.
+            frame: The frame in which that code runs.
+        """
         result: list[object] = []
         for n in nodes:
             if isinstance(n, ast.Starred):
@@ -346,7 +376,13 @@ class Expressions:
     def nested(
         self: Interpreter, node: ast.Lambda | ast.FunctionDef, name: str, frame: Frame
     ) -> NestedFunction:
-        """Makes a function that is defined inside interpreted code."""
+        """Makes a function that is defined inside interpreted code.
+
+        Args:
+            node: The definition.
+            name: Name of a variable.
+            frame: The frame in which that code runs.
+        """
         outer = frame.source
         source = describe(node, outer.file, name, outer.class_name)
         a = node.args

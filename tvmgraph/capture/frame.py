@@ -55,7 +55,11 @@ class Frame:
         return [self, *(self.parent.chain() if self.parent is not None else [])]
 
     def owner(self, name: str) -> Frame | None:
-        """Returns the frame in which a name is local, or ``None``."""
+        """Returns the frame in which a name is local, or ``None``.
+
+        Args:
+            name: Name of a variable.
+        """
         if name in self.source.globals:
             return None
         if name in self.source.assigned:
@@ -63,7 +67,11 @@ class Frame:
         return self.parent.owner(name) if self.parent is not None else None
 
     def cell(self, name: str) -> types.CellType | None:
-        """Returns the closure cell of a name, or ``None``."""
+        """Returns the closure cell of a name, or ``None``.
+
+        Args:
+            name: Name of a variable.
+        """
         for frame in self.chain():
             if name in frame.source.globals:
                 return None
@@ -73,6 +81,10 @@ class Frame:
 
     def outside(self, name: str, overlay: Mapping[tuple[int, str], object]) -> object:
         """Looks a name up in globals and builtins.
+
+        Args:
+            name: Name of a variable.
+            overlay: What the capture has written, by the id of the globals and the name.
 
         Raises:
             NameError: if there is no such name.

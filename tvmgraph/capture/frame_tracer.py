@@ -67,7 +67,11 @@ class FrameTracer:
         self.enable(True)
 
     def enable(self, on: bool) -> bool:
-        """Begins or ceases to watch; returns whether it did before."""
+        """Begins or ceases to watch; returns whether it did before.
+
+        Args:
+            on: Whether it watches.
+        """
         before, self._on = self._on, on
         if before is not on:
             sys.setprofile(self._profile if on else None)
@@ -88,6 +92,11 @@ def is_own(function: object, args: tuple[object, ...], kwargs: Mapping[str, obje
 
     That is a Cell, which hands its ``construct`` and its hooks to the interpreter, or a function of
     the package that is given data and Cells of the package.
+
+    Args:
+        function: What is called, or looked at.
+        args: Its arguments by position.
+        kwargs: Its arguments by name.
     """
     code = function if isinstance(function, types.FunctionType) else type(function).__call__
     if not isinstance(code, types.FunctionType) or not is_package_module(
@@ -119,5 +128,9 @@ def _is_code(value: object) -> bool:
 
 
 def is_package_module(module: object) -> bool:
-    """Whether a name is that of a module of this package."""
+    """Whether a name is that of a module of this package.
+
+    Args:
+        module: Name of the module.
+    """
     return str(module).partition(".")[0] == _PACKAGE

@@ -51,18 +51,30 @@ class FunctionSource:
         return [ast.copy_location(result, self.node.body)]
 
     def mangle(self, name: str) -> str:
-        """Applies Python's rule for ``__private`` names inside a class."""
+        """Applies Python's rule for ``__private`` names inside a class.
+
+        Args:
+            name: Name of a variable.
+        """
         if self.class_name and name.startswith("__") and not name.endswith("__"):
             return f"_{self.class_name.lstrip('_')}{name}"
         return name
 
     def location(self, node: ast.AST) -> str:
-        """Returns ``file:line`` of a node."""
+        """Returns ``file:line`` of a node.
+
+        Args:
+            node: A node of the function's syntax tree.
+        """
         line = getattr(node, "lineno", getattr(self.node, "lineno", 0))
         return f"{file_name(self.file)}:{line}"
 
     def describe(self, node: ast.AST) -> tuple[str, str]:
-        """Returns ``file:line`` of a node, and its source line with carets below."""
+        """Returns ``file:line`` of a node, and its source line with carets below.
+
+        Args:
+            node: A node of the function's syntax tree.
+        """
         line = getattr(node, "lineno", getattr(self.node, "lineno", 0))
         text = linecache.getline(self.file, line).rstrip()
         at = self.location(node)
@@ -128,13 +140,20 @@ def source_of(function: types.FunctionType) -> FunctionSource | None:
 
     Code made by ``exec``, generators, coroutines and definitions that cannot be found again in
     their file have none.
+
+    Args:
+        function: What is called, or looked at.
     """
     found = definition_of(function)
     return None if found is None or found.suspends else found
 
 
 def definition_of(function: types.FunctionType) -> FunctionSource | None:
-    """Returns the source of a function that may be a generator, or ``None`` if there is none."""
+    """Returns the source of a function that may be a generator, or ``None`` if there is none.
+
+    Args:
+        function: What is called, or looked at.
+    """
     try:
         return _known.get(function.__code__)
     except KeyError:
@@ -164,7 +183,14 @@ def _find(function: types.FunctionType) -> FunctionSource | None:
 
 
 def describe(node: Function, file: str, name: str, class_name: str) -> FunctionSource:
-    """Collects the names that a definition binds and declares."""
+    """Collects the names that a definition binds and declares.
+
+    Args:
+        node: The definition.
+        file: Its file.
+        name: Qualified name of the function.
+        class_name: Name of the class that it stands in, ``""`` without one.
+    """
     inner = list(_own(node))
     outer = {n for s in inner if isinstance(s, ast.Nonlocal) for n in s.names}
     shared = {n for s in inner if isinstance(s, ast.Global) for n in s.names}
@@ -177,7 +203,11 @@ def describe(node: Function, file: str, name: str, class_name: str) -> FunctionS
 
 
 def parameters(node: Function) -> list[ast.arg]:
-    """Returns all parameters of a definition."""
+    """Returns all parameters of a definition.
+
+    Args:
+        node: The definition.
+    """
     a = node.args
     extra = [x for x in (a.vararg, a.kwarg) if x is not None]
     return [*a.posonlyargs, *a.args, *a.kwonlyargs, *extra]
@@ -195,13 +225,21 @@ def _own(node: ast.AST) -> Iterator[ast.AST]:
 
 
 def within(statements: list[ast.stmt]) -> Iterator[ast.AST]:
-    """Yields the nodes of statements, not those of functions and classes defined in them."""
+    """Yields the nodes of statements, not those of functions and classes defined in them.
+
+    Args:
+        statements: The statements.
+    """
     for s in statements:
         yield from _own(s)
 
 
 def bound_names(nodes: list[ast.AST]) -> set[str]:
-    """Returns the names that these nodes bind (targets of comprehensions are their own)."""
+    """Returns the names that these nodes bind (targets of comprehensions are their own).
+
+    Args:
+        nodes: The nodes.
+    """
     inner: set[int] = set()
     for n in nodes:
         if isinstance(n, _COMPREHENSIONS):
@@ -255,5 +293,10 @@ def _start(node: ast.expr) -> tuple[int, int]:
 
 
 def register(function: types.FunctionType, source: FunctionSource) -> None:
-    """Makes :func:`source_of` return a source for a function that was written by a program."""
+    """Makes :func:`source_of` return a source for a function that was written by a program.
+
+    Args:
+        function: What is called, or looked at.
+        source: Its source.
+    """
     _known.put(function.__code__, source)

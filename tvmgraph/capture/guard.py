@@ -32,7 +32,11 @@ class Guard:
     active: bool = True
 
     def code(self, names: Names) -> str:
-        """Returns an expression that is true while the condition holds."""
+        """Returns an expression that is true while the condition holds.
+
+        Args:
+            names: Names of the objects that the expression reads.
+        """
         if self.weak:
             return f"None is not {names(self.value)}() is {self.source.code(names)}"
         if self.value is not ABSENT:
@@ -48,7 +52,11 @@ class CodeGuard(Guard):
     __slots__ = ()
 
     def code(self, names: Names) -> str:
-        """Returns an expression that is true while the condition holds."""
+        """Returns an expression that is true while the condition holds.
+
+        Args:
+            names: Names of the objects that the expression reads.
+        """
         function: Any = self.source.read()
         f = names(function)
         return f"{f}.__code__ is {names(function.__code__)} and {f}.__defaults__ is None"

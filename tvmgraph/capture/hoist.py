@@ -70,7 +70,13 @@ class Hoisted:
         return key in self._variables
 
     def add(self, hoist: Hoist, node: ast.AST, frame: Frame) -> None:
-        """Makes a place a variable that starts with what the place holds."""
+        """Makes a place a variable that starts with what the place holds.
+
+        Args:
+            hoist: The place.
+            node: The code that does it, for messages.
+            frame: The frame in which that code runs.
+        """
         key, value = hoist.source.key, hoist.value
         name = f"{hoist.source.label} #{len(self._variables)}"
         if value is ABSENT:
@@ -79,15 +85,28 @@ class Hoisted:
         self.frame.names[name] = value
 
     def read(self, key: object) -> Any:
-        """Returns what a place holds at this point of the capture."""
+        """Returns what a place holds at this point of the capture.
+
+        Args:
+            key: What identifies the place.
+        """
         return self.frame.names[self._variables[key].name]
 
     def write(self, key: object, value: object) -> None:
-        """Notes what a place holds from here on."""
+        """Notes what a place holds from here on.
+
+        Args:
+            key: What identifies the place.
+            value: What it holds.
+        """
         self.frame.names[self._variables[key].name] = value
 
     def finish(self, interpreter: Interpreting) -> None:
-        """Writes what the places hold at the end of the capture."""
+        """Writes what the places hold at the end of the capture.
+
+        Args:
+            interpreter: The interpreter of the capture.
+        """
         for v in self._variables.values():
             value = self.frame.names.get(v.name, v.initial)
             if value is v.initial:

@@ -39,12 +39,21 @@ class Choice:
 
 
 def choice_of(value: object) -> Choice | None:
-    """Returns what a tensor is the same as, ``None`` for one that is just itself."""
+    """Returns what a tensor is the same as, ``None`` for one that is just itself.
+
+    Args:
+        value: A tensor, or any object.
+    """
     return getattr(value, "choice", None) if isinstance(value, Tensor) else None
 
 
 def identical(a: object, b: object) -> bool | Tensor:
-    """Returns ``a is b``: a bool, or a ``bool[]`` where a tensor decides."""
+    """Returns ``a is b``: a bool, or a ``bool[]`` where a tensor decides.
+
+    Args:
+        a: An object.
+        b: Another one.
+    """
     known: dict[tuple[int, int], bool | Tensor] = {}  # choices share what they choose between
 
     def same(a: object, b: object) -> bool | Tensor:
@@ -73,7 +82,11 @@ def _flag(value: bool | Tensor) -> Tensor:
 
 
 def may_be(value: Tensor) -> dict[int, Tensor]:
-    """Returns all tensors that one may be, itself included, by ``id``."""
+    """Returns all tensors that one may be, itself included, by ``id``.
+
+    Args:
+        value: The tensor.
+    """
     todo, found = [value], dict[int, Tensor]()
     while todo:
         t = todo.pop()
@@ -115,19 +128,34 @@ def write(recorder: Recorder, target: Tensor, new: Tensor) -> None:
 
 
 def check_compared(recorder: Recorder, *pair: object) -> None:
-    """Leaves it to Python whether two tensors are one, if that depends on how often a loop ran."""
+    """Leaves it to Python whether two tensors are one, if that depends on how often a loop ran.
+
+    Args:
+        recorder: The recorder of the capture.
+        *pair: Both tensors.
+    """
     if pair[0] is not pair[1] and all(isinstance(t, Tensor) for t in pair):
         _check(recorder.moving, *pair)
 
 
 def check_returned(recorder: Recorder, results: Iterable[Tensor]) -> None:
-    """Leaves a loop to Python if how often it ran decides which tensors the results are."""
+    """Leaves a loop to Python if how often it ran decides which tensors the results are.
+
+    Args:
+        recorder: The recorder of the capture.
+        results: The tensors that the function returns.
+    """
     for t in results:
         _check(recorder.moving, t)
 
 
 def check_written(recorder: Recorder, target: Tensor) -> None:
-    """Leaves a write to Python if how often a loop ran decides which tensors it changes."""
+    """Leaves a write to Python if how often a loop ran decides which tensors it changes.
+
+    Args:
+        recorder: The recorder of the capture.
+        target: The tensor that is written.
+    """
     _check(recorder.moved, target)
 
 

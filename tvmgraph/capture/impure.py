@@ -98,17 +98,29 @@ ENVIRONMENTS = tuple(e for e in (os.environ, getattr(os, "environb", None)) if e
 
 
 def is_environment(value: object) -> bool:
-    """Whether a value is the environment of the process."""
+    """Whether a value is the environment of the process.
+
+    Args:
+        value: Any object.
+    """
     return any(value is e for e in ENVIRONMENTS)
 
 
 def owner_of(function: object) -> object:
-    """Returns the object or class that a method belongs to, or ``None``."""
+    """Returns the object or class that a method belongs to, or ``None``.
+
+    Args:
+        function: What is called, or looked at.
+    """
     return getattr(function, "__self__", None)
 
 
 def rule_of(function: Any) -> tuple[Impure, str] | None:
-    """Returns what becomes of calls of a function, and its name; ``None`` for a pure one."""
+    """Returns what becomes of calls of a function, and its name; ``None`` for a pure one.
+
+    Args:
+        function: What is called, or looked at.
+    """
     found = _by_identity().get(id(function))
     if found is not None:
         return found[:2]
@@ -148,7 +160,11 @@ def _rule_of_path(name: str) -> Impure | None:
 
 
 def is_whole(function: Any) -> bool:
-    """Whether a method of the environment reads more than one variable."""
+    """Whether a method of the environment reads more than one variable.
+
+    Args:
+        function: What is called, or looked at.
+    """
     return is_environment(owner_of(function)) and function.__name__ in _WHOLE
 
 
@@ -156,7 +172,11 @@ def is_whole(function: Any) -> bool:
 
 
 def has_state(value: object) -> bool:
-    """Whether a value is an object whose methods are impure unless the function made it."""
+    """Whether a value is an object whose methods are impure unless the function made it.
+
+    Args:
+        value: Any object.
+    """
     return isinstance(value, _STATEFUL)
 
 
@@ -164,6 +184,9 @@ def is_changeable(value: object) -> bool:
     """Whether a value is an object of the standard library that keeps what its methods look at.
 
     Nothing is known of how, so that only Python can ask one that existed before the call.
+
+    Args:
+        value: Any object.
     """
     module = getattr(type(value), "__module__", "")
     root = module.partition(".")[0] if isinstance(module, str) else ""
@@ -176,14 +199,24 @@ def is_changeable(value: object) -> bool:
 
 
 def makes_state(function: object) -> bool:
-    """Whether a call makes such an object."""
+    """Whether a call makes such an object.
+
+    Args:
+        function: What is called, or looked at.
+    """
     if isinstance(function, type):
         return issubclass(function, _OWNED) and not issubclass(function, random.SystemRandom)
     return function is np.random.default_rng
 
 
 def is_seeded(function: object, args: tuple[object, ...], kwargs: Mapping[str, object]) -> bool:
-    """Whether such an object starts in a state that its arguments decide."""
+    """Whether such an object starts in a state that its arguments decide.
+
+    Args:
+        function: What makes the object.
+        args: Its arguments by position.
+        kwargs: Its arguments by name.
+    """
     if isinstance(function, type) and issubclass(function, _BEGIN_EMPTY):
         return True
     return any(v is not None for v in (*args, *kwargs.values()))
@@ -252,7 +285,11 @@ def impure_codes() -> dict[types.CodeType, _Found]:
 
 
 def rule_of_builtin(function: object) -> tuple[Impure, str] | None:
-    """Returns what becomes of calls of a function in C, whoever made the object it belongs to."""
+    """Returns what becomes of calls of a function in C, whoever made the object it belongs to.
+
+    Args:
+        function: What is called, or looked at.
+    """
     owner = owner_of(function)
     named = isinstance(owner, (types.ModuleType, type, contextvars.ContextVar))
     return rule_of(function) if named or id(function) in _by_identity() else None
@@ -312,6 +349,11 @@ class ImpureCalls:
 
     def call(self, function: Any, args: tuple[object, ...], kwargs: dict[str, Any]) -> object:
         """Calls a function if it is impure, or makes objects with a state.
+
+        Args:
+            function: What is called, or looked at.
+            args: Its arguments by position.
+            kwargs: Its arguments by name.
 
         Returns:
             Its result; :data:`PURE` if it is neither and was not called.
@@ -400,7 +442,11 @@ class ImpureCalls:
         return self._interpreter.settings.lax and self._interpreter.effects.existed(value)
 
     def look_into(self, *values: object) -> None:
-        """Deals with an operator that shows what objects hold."""
+        """Deals with an operator that shows what objects hold.
+
+        Args:
+            *values: What the operator shows.
+        """
         guards = self._interpreter.recorder.guards
         for value in values:
             self._note_settings(value)
@@ -420,11 +466,21 @@ class ImpureCalls:
             guards.add_result("printoptions", "numpy.get_printoptions()", options, options())
 
     def show(self, value: object) -> None:
-        """Deals with a value whose text is taken."""
+        """Deals with a value whose text is taken.
+
+        Args:
+            value: Any object.
+        """
         self._note_settings(value, shown=True)
 
     def read(self, owner: object, name: str, value: object) -> None:
-        """Deals with an attribute of an object of Python or its library."""
+        """Deals with an attribute of an object of Python or its library.
+
+        Args:
+            owner: What it belongs to.
+            name: Name of a variable.
+            value: Any object.
+        """
         if isinstance(owner, np.ndarray) and name == "flags":
             kept = reference(owner)
             self._interpreter.recorder.guards.add_result(
@@ -444,7 +500,11 @@ class ImpureCalls:
         return not guarded and self._from_outside(owner)
 
     def write_item(self, owner: object) -> None:
-        """Deals with an assignment to an item of an object."""
+        """Deals with an assignment to an item of an object.
+
+        Args:
+            owner: What it belongs to.
+        """
         self.look_into(owner)
         if is_environment(owner):
             self._refuse(SYSTEM, "writing a variable of the environment")

@@ -98,7 +98,13 @@ class Interpreter(Expressions, Statements, Branches, Loops, Outside, Native):
     # ---- calls ------------------------------------------------------------------------------
 
     def call(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> object:
-        """Calls a Python function: interprets user code, runs everything else natively."""
+        """Calls a Python function: interprets user code, runs everything else natively.
+
+        Args:
+            function: What is called, or looked at.
+            args: Its arguments by position.
+            kwargs: Its arguments by name.
+        """
         if isinstance(function, functools.partial):
             self.recorder.guards.add_object(function)
             return self.call(
@@ -190,7 +196,12 @@ class Interpreter(Expressions, Statements, Branches, Loops, Outside, Native):
             self.recorder.guards.native_effects.keep(value)
 
     def refuse_change(self, function: object, args: tuple[object, ...]) -> None:
-        """Leaves to Python, with a graph break, a change outside by code that cannot be read."""
+        """Leaves to Python, with a graph break, a change outside by code that cannot be read.
+
+        Args:
+            function: What makes the change.
+            args: Its arguments by position.
+        """
         what = self.settings.lax and changed_by_call(function, args, self.effects.is_outside)
         if what:
             self.refuse_here(f"changing {what}")
@@ -199,7 +210,15 @@ class Interpreter(Expressions, Statements, Branches, Loops, Outside, Native):
         self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], node: ast.AST,
         frame: Frame,
     ) -> object:  # fmt: skip
-        """Calls something that interpreted code names."""
+        """Calls something that interpreted code names.
+
+        Args:
+            function: What is called, or looked at.
+            args: Its arguments by position.
+            kwargs: Its arguments by name.
+            node: The code that does it, for messages.
+            frame: The frame in which that code runs.
+        """
         if function is print or function is F.print_:
             return self.effects.print(function, args, kwargs, node, frame)
         if logs.is_call(function):
@@ -293,7 +312,13 @@ class Interpreter(Expressions, Statements, Branches, Loops, Outside, Native):
         return self._body(frame)
 
     def run_nested(self, function: NestedFunction, args: tuple[Any, ...], kwargs: Any) -> object:
-        """Calls a function that is defined inside interpreted code."""
+        """Calls a function that is defined inside interpreted code.
+
+        Args:
+            function: What is called, or looked at.
+            args: Its arguments by position.
+            kwargs: Its arguments by name.
+        """
         outer = function.frame
         frame = Frame(function.source, outer.globals, parent=outer)
         frame.names.update(_bind(function.__signature__, args, kwargs))
@@ -344,7 +369,11 @@ class Interpreter(Expressions, Statements, Branches, Loops, Outside, Native):
         )  # fmt: skip
 
     def parent_class(self, frame: Frame) -> object:
-        """Returns what ``super()`` means."""
+        """Returns what ``super()`` means.
+
+        Args:
+            frame: The frame in which that code runs.
+        """
         for f in frame.chain():
             cell = f.cells.get("__class__")
             if cell is not None:
@@ -367,13 +396,21 @@ class Interpreter(Expressions, Statements, Branches, Loops, Outside, Native):
     # ---- values -----------------------------------------------------------------------------
 
     def truth(self, value: Any) -> Tensor | bool:
-        """Returns a Python bool, or a ``bool[]`` tensor for a traced tensor."""
+        """Returns a Python bool, or a ``bool[]`` tensor for a traced tensor.
+
+        Args:
+            value: What is tested.
+        """
         value = self.recorder.size_as_tensor(value)
         self.impure.look_into(value)
         return self._scalar(value) if self.is_symbolic(value) else bool(value)
 
     def number_of(self, truth: object) -> object:
-        """Marks a ``bool[]`` tensor as standing for a Python bool."""
+        """Marks a ``bool[]`` tensor as standing for a Python bool.
+
+        Args:
+            truth: What :meth:`truth` returned.
+        """
         if not isinstance(truth, Tensor):
             return truth
         return TracedNumber(self.recorder.snapshot(truth), bool)
@@ -385,13 +422,23 @@ class Interpreter(Expressions, Statements, Branches, Loops, Outside, Native):
         return F.cast(flat, dtypes.bool_)
 
     def is_symbolic(self, value: object) -> bool:
-        """Whether a value is a tensor whose elements differ from call to call."""
+        """Whether a value is a tensor whose elements differ from call to call.
+
+        Args:
+            value: Any object.
+        """
         if isinstance(value, (TracedTensor, TracedNumber)):
             return True
         return isinstance(value, Tensor) and not self.recorder.is_constant(value)
 
     def operate(self, operation: Callable[[Any, Any], Any], left: object, right: object) -> object:
-        """Applies a binary operator; sizes of values may be what the graph computes with."""
+        """Applies a binary operator; sizes of values may be what the graph computes with.
+
+        Args:
+            operation: The operator of two values.
+            left: The left operand.
+            right: The right operand.
+        """
         found = builtin.arithmetic(self, operation, left, right)
         if found is not None:
             return found
@@ -407,7 +454,13 @@ class Interpreter(Expressions, Statements, Branches, Loops, Outside, Native):
         return operation(left, right)
 
     def iterate(self, value: Any, node: ast.AST, frame: Frame) -> Iterator[object]:
-        """Iterates over the items of something."""
+        """Iterates over the items of something.
+
+        Args:
+            value: What is iterated over.
+            node: The code that does it, for messages.
+            frame: The frame in which that code runs.
+        """
         frame.node = node
         self.impure.look_into(value)
         self.impure.hand_out(value)
@@ -445,6 +498,14 @@ class Interpreter(Expressions, Statements, Branches, Loops, Outside, Native):
     ) -> NoReturn:  # fmt: skip
         """Raises the error for something that cannot be part of a graph.
 
+        Args:
+            node: The code that does it, for messages.
+            frame: The frame in which that code runs.
+            what: What cannot be part of a graph.
+            fix: What the user may do.
+            verb: What follows ``what`` in the message.
+            kind: Class of the error.
+
         Raises:
             CaptureError: always.
         """
@@ -458,6 +519,11 @@ class Interpreter(Expressions, Statements, Branches, Loops, Outside, Native):
 
     def refuse_here(self, what: str, fix: str = "", verb: str = "is not supported") -> NoReturn:
         """Refuses what the running code does; the captured function itself may be no code of ours.
+
+        Args:
+            what: What cannot be part of a graph.
+            fix: What the user may do.
+            verb: What follows ``what`` in the message.
 
         Raises:
             CaptureError: always.

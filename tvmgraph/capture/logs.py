@@ -22,7 +22,11 @@ _CALL = lambda function, args, kwargs: function(*args, **kwargs)  # noqa: E731
 
 
 def is_call(function: Any) -> bool:
-    """Whether a function makes a record: a method of a logger, one of the module, a warning."""
+    """Whether a function makes a record: a method of a logger, one of the module, a warning.
+
+    Args:
+        function: What is called, or looked at.
+    """
     if function is warnings.warn:
         return True
     owner = getattr(function, "__self__", None)
@@ -61,7 +65,12 @@ class Record:
             caller = caller.caller
 
     def emit(self, *args: Any, **kwargs: Any) -> None:
-        """Makes the record, which names the line of the user's."""
+        """Makes the record, which names the line of the user's.
+
+        Args:
+            *args: What the arguments of the call are now.
+            **kwargs: The same for those by name.
+        """
         if self.function is warnings.warn:
             self._warn(*args, **kwargs)
             return

@@ -72,7 +72,13 @@ class Loops:
     def count(
         self: Interpreter, bounds: tuple[Any, Any, Any], node: ast.For, frame: Frame
     ) -> Completion:
-        """Records ``for i in range(start, stop, step)`` whose trip count is not known."""
+        """Records ``for i in range(start, stop, step)`` whose trip count is not known.
+
+        Args:
+            bounds: Start, stop and step; integers or 0-d tensors.
+            node: The loop.
+            frame: The frame in which that code runs.
+        """
         start, stop, step = map(_as_number, bounds)
         if isinstance(held(step), Tensor):
             self.refuse(
@@ -107,7 +113,15 @@ class Loops:
         self: Interpreter, test: Callable[[], Any], first: Callable[[], None] | None,
         node: ast.For | ast.While, frame: Frame, hidden: list[str],
     ) -> Completion:  # fmt: skip
-        """Records a loop; ``first`` runs at the start of every iteration."""
+        """Records a loop; ``first`` runs at the start of every iteration.
+
+        Args:
+            test: Evaluates whether another iteration follows.
+            first: What runs at the start of an iteration; None for nothing.
+            node: The loop.
+            frame: The frame in which that code runs.
+            hidden: Names that only the loop itself uses.
+        """
         return recorded_again(
             self, node, frame, lambda: self._loop(test, first, node, frame, hidden)
         )

@@ -24,7 +24,11 @@ if TYPE_CHECKING:
 
 
 def wrapped(function: object) -> Callable[..., object] | None:
-    """Returns the function of the user's that a memoized one calls, ``None`` for all others."""
+    """Returns the function of the user's that a memoized one calls, ``None`` for all others.
+
+    Args:
+        function: What is called, or looked at.
+    """
     function = getattr(function, "__func__", function)
     if not isinstance(function, functools._lru_cache_wrapper):
         return None
@@ -76,7 +80,12 @@ def call(
 
 
 def check_method(interpreter: Interpreter, function: object) -> None:
-    """Leaves ``cache_info()`` and ``cache_clear()`` of a memoized function to Python."""
+    """Leaves ``cache_info()`` and ``cache_clear()`` of a memoized function to Python.
+
+    Args:
+        interpreter: The interpreter of the capture.
+        function: What is called.
+    """
     if isinstance(function, types.BuiltinMethodType) and wrapped(function.__self__) is not None:
         _refuse(interpreter, f"{function.__name__}() of a memoized function")
 

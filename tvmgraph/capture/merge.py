@@ -44,13 +44,22 @@ class Mismatch(Exception):
 
 
 def number_type(value: object) -> type | None:
-    """Returns the type of a Python number, or of the one a tensor stands for."""
+    """Returns the type of a Python number, or of the one a tensor stands for.
+
+    Args:
+        value: Any object.
+    """
     kind = kind_of(value)
     return kind if kind in NUMBERS else None
 
 
 def as_tensor(value: Any, dtype: dtypes.DType | None = None) -> Tensor:
-    """Makes a 0-d tensor of a Python number."""
+    """Makes a 0-d tensor of a Python number.
+
+    Args:
+        value: A number or a tensor.
+        dtype: dtype of the tensor; that of the number by default.
+    """
     if isinstance(value, Tensor):
         return value if dtype is None or value.dtype is dtype else F.cast(value, dtype)
     return as_scalar(value, dtype or NUMBERS[kind_of(value)])
@@ -58,6 +67,10 @@ def as_tensor(value: Any, dtype: dtypes.DType | None = None) -> Tensor:
 
 def common_dtype(a: Any, b: Any) -> dtypes.DType | None:
     """Returns the dtype in which a number and a number or tensor meet.
+
+    Args:
+        a: A number or a tensor.
+        b: Another one.
 
     Raises:
         Mismatch: if one is a number that the other one's dtype cannot hold.
@@ -76,7 +89,11 @@ def common_dtype(a: Any, b: Any) -> dtypes.DType | None:
 
 
 def describe(value: object) -> str:
-    """Returns a short text for a mismatch."""
+    """Returns a short text for a mismatch.
+
+    Args:
+        value: Any object.
+    """
     if isinstance(value, Tensor):
         return str(value.type)
     if isinstance(value, Unset):
@@ -112,14 +129,22 @@ class Side(Generic[T]):
     effects: list[Noted]
 
     def final(self, value: object) -> object:
-        """Returns a tensor that denotes what ``value`` denoted at the end of the branch."""
+        """Returns a tensor that denotes what ``value`` denoted at the end of the branch.
+
+        Args:
+            value: Any object.
+        """
         if isinstance(value, Tensor) and id(value) in self.assigned:
             tensor, now = self.assigned[id(value)]
             return TracedTensor(self.recorder, now) if tensor is value else value
         return value
 
     def contents(self, container: object) -> Any:
-        """Returns what a container held at the end of the branch."""
+        """Returns what a container held at the end of the branch.
+
+        Args:
+            container: A list, dict or set.
+        """
         return self.changed.get(id(container), container)
 
 
@@ -153,6 +178,10 @@ class Merger:
 
     def merge(self, a: object, b: object) -> Plan:
         """Returns how to build the merged value from the node's results.
+
+        Args:
+            a: What the one branch left.
+            b: What the other one left.
 
         Raises:
             Mismatch: if no one value can stand for both.
@@ -240,7 +269,13 @@ class Merger:
             self.add(pair[0], pair[1])
 
     def add(self, a: Tensor, b: Tensor, number: type | None = None) -> Plan:
-        """Adds a pair of tensors of one type."""
+        """Adds a pair of tensors of one type.
+
+        Args:
+            a: That of the one branch.
+            b: That of the other one.
+            number: The class of the number that both stand for; None for none.
+        """
         index = len(self.outputs[0])
         for region, outputs, x in zip(self.regions, self.outputs, (a, b)):
             with self.recorder.recording_into(region):
@@ -248,11 +283,21 @@ class Merger:
         return lambda outs: outs[index] if number is None else TracedNumber(outs[index], number)
 
     def add_values(self, a: Value, b: Value) -> Plan:
-        """Adds a pair of graph values of one type."""
+        """Adds a pair of graph values of one type.
+
+        Args:
+            a: That of the one branch.
+            b: That of the other one.
+        """
         return self.add(TracedTensor(self.recorder, a), TracedTensor(self.recorder, b))
 
     def keep(self, value: object, side: int) -> Plan:
-        """Merges a value that only one branch has with whatever costs least on the other."""
+        """Merges a value that only one branch has with whatever costs least on the other.
+
+        Args:
+            value: Any object.
+            side: Which branch has it: 0 or 1.
+        """
         if id(value) in self.known:
             return lambda outs: value
         value = self.sides[side].final(value)
@@ -285,7 +330,11 @@ def _made_in(region: Region, value: Tensor) -> bool:
 
 
 def zeros(type: TensorType) -> Tensor:
-    """Returns zeros, for a value that nobody will look at."""
+    """Returns zeros, for a value that nobody will look at.
+
+    Args:
+        type: Shape and dtype.
+    """
     return F.zeros(type.static_shape, type.dtype)
 
 

@@ -32,6 +32,11 @@ class Native:
 
         What it changes is seen afterwards: a graph break leaves the call to Python. A whole graph
         is used once then, see :meth:`tvmgraph.capture.guards.Guards.look_again`.
+
+        Args:
+            function: What is called, or looked at.
+            args: Its arguments by position.
+            kwargs: Its arguments by name.
         """
         if is_package(function):
             return self._run_natively(function, args, kwargs)
@@ -49,7 +54,13 @@ class Native:
     def make(
         self: Interpreter, kind: type[object], args: tuple[object, ...], kwargs: dict[str, object]
     ) -> object:
-        """Makes an object of a user's class: what it holds is no read of the outside."""
+        """Makes an object of a user's class: what it holds is no read of the outside.
+
+        Args:
+            kind: The class.
+            args: Its arguments by position.
+            kwargs: Its arguments by name.
+        """
         new = kind.__new__(kind)
         self._note_new(new)
         self.recorder.guards.add_read(kind, "__init__")
@@ -75,7 +86,11 @@ class Native:
 
 
 def makes_plainly(kind: object) -> TypeGuard[type[object]]:
-    """Whether a call of a user's class makes an object and calls Python's ``__init__``."""
+    """Whether a call of a user's class makes an object and calls Python's ``__init__``.
+
+    Args:
+        kind: What is called.
+    """
     if not isinstance(kind, type) or is_library(kind.__module__) or is_cell(kind):
         return False
     if type(kind).__call__ is not type.__call__:
@@ -90,6 +105,9 @@ def is_package(function: object) -> bool:
 
     A Cell of the user is called by the package, which has its ``construct`` interpreted. A wrapper
     has copied ``__module__`` from what it wraps.
+
+    Args:
+        function: What is called, or looked at.
     """
     if isinstance(function, NestedFunction):  # it stands for a function of the user's
         return False

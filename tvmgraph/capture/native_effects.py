@@ -36,7 +36,11 @@ class NativeEffects:
         self._outside: set[int] = set()
 
     def note(self, value: object) -> None:
-        """Copies what an object from outside holds, if that is not done yet."""
+        """Copies what an object from outside holds, if that is not done yet.
+
+        Args:
+            value: Any object.
+        """
         if self._note(value) is not None:
             self._outside.add(id(value))
 
@@ -140,7 +144,11 @@ def contents_of(
 
 
 def first_changed(contents: Iterable[tuple[object, object]]) -> object:
-    """Returns the first object that does not hold what it held, ``None`` without one."""
+    """Returns the first object that does not hold what it held, ``None`` without one.
+
+    Args:
+        contents: Objects, each with a copy of what it held.
+    """
     return next((value for value, content in contents if not _holds(value, content)), None)
 
 

@@ -22,7 +22,13 @@ class Runs(Protocol):
     def run_nested(
         self, function: NestedFunction, args: tuple[object, ...], kwargs: dict[str, object]
     ) -> object:
-        """Calls a function that is defined inside interpreted code."""
+        """Calls a function that is defined inside interpreted code.
+
+        Args:
+            function: What is called, or looked at.
+            args: Its arguments by position.
+            kwargs: Its arguments by name.
+        """
         ...
 
 

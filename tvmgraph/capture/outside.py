@@ -34,7 +34,13 @@ class Outside:
     """The part of the interpreter that deals with what exists outside of the function."""
 
     def attribute(self: Interpreter, owner: object, name: str, *default: object) -> Any:
-        """Reads an attribute, interpreting properties of user classes."""
+        """Reads an attribute, interpreting properties of user classes.
+
+        Args:
+            owner: What it belongs to.
+            name: Name of the attribute.
+            *default: What is returned if there is none; without it that is an error.
+        """
         if name == "__class__" and isinstance(owner, TracedTensor):
             return owner.shown_type
         if name == "has_key" and isinstance(owner, dict):  # of Python 2, and of MindSpore's graphs
@@ -81,7 +87,15 @@ class Outside:
     def set_attribute(
         self: Interpreter, owner: object, name: str, value: object, node: ast.AST, frame: Frame
     ) -> None:
-        """Writes an attribute; every call repeats it."""
+        """Writes an attribute; every call repeats it.
+
+        Args:
+            owner: What it belongs to.
+            name: Name of the attribute.
+            value: What it holds then.
+            node: The code that does it, for messages.
+            frame: The frame in which that code runs.
+        """
         frame.node = node
         if is_cell(owner) and name in owner._params and isinstance(value, Tensor):
             setattr(owner, name, value)  # the value of a parameter: a result of the graph
@@ -162,6 +176,10 @@ class Outside:
         """Leaves to Python what writes past the ``__setattr__`` of a class, or deletes.
 
         What the call itself made may be written in any way.
+
+        Args:
+            function: What is called.
+            args: Its arguments by position.
         """
         if isinstance(function, types.MethodWrapperType):
             args = (function.__self__, *args)
@@ -173,7 +191,12 @@ class Outside:
             self.refuse_here(f"{name}() of an object from outside", "write `o.name = value`")
 
     def read_outside(self: Interpreter, name: str, frame: Frame) -> object:
-        """Returns what a closure variable, global or builtin denotes."""
+        """Returns what a closure variable, global or builtin denotes.
+
+        Args:
+            name: Name of a variable.
+            frame: The frame in which that code runs.
+        """
         guards = self.recorder.guards
         cell = frame.cell(name)
         if cell is not None:
@@ -215,6 +238,11 @@ class Outside:
         """Writes a closure variable or a global.
 
         Whether others see a global written, is the user's choice (``global_writes``).
+
+        Args:
+            name: Name of a variable.
+            value: What it holds then.
+            frame: The frame in which that code runs.
         """
         node, cell = frame.node or frame.source.node, frame.cell(name)
         if cell is not None:

@@ -34,6 +34,14 @@ def emit(
     """Adds a node that prints.
 
     Its token goes from print to print like a tensor that is assigned, through branches and loops.
+
+    Args:
+        interpreter: The interpreter of the capture.
+        function: ``print``, or what prints like it.
+        args: Its arguments by position.
+        kwargs: Its arguments by name.
+        node: The code that does it, for messages.
+        frame: The frame in which that code runs.
     """
     in_lines = function is not print
     separator, end = kwargs.get("sep"), kwargs.get("end")

@@ -79,21 +79,35 @@ class Promotion:
         return tuple(frozenset(d.items()) for d in (self.sizes, self.numbers, slots))
 
     def describe(self, roots: frozenset[str]) -> str:
-        """Names what some symbols stand for."""
+        """Names what some symbols stand for.
+
+        Args:
+            roots: Names of the symbols.
+        """
         found = [axis_label(i, a) for (i, a), n in self.sizes.items() if n in roots]
         found += [number_label(i) for i, n in self.numbers.items() if n in roots]
         found += [slot.label for n, slot in self.slots.items() if n in roots]
         return ", ".join(found)
 
     def type_of(self, leaf: int, type: TensorType) -> TensorType:
-        """Returns the symbolic type of a tensor argument."""
+        """Returns the symbolic type of a tensor argument.
+
+        Args:
+            leaf: Number of the tensor among the arguments.
+            type: Its type in this call.
+        """
         names = [self.sizes.get((leaf, a)) for a in range(type.ndim)]
         if not any(names):
             return type
         return type.with_shape(d if n is None else Dim(n) for n, d in zip(names, type.shape))
 
     def scope(self, leaves: Sequence[Tensor], numbers: Sequence[object]) -> SymbolScope:
-        """Returns the symbols with their values in a call."""
+        """Returns the symbols with their values in a call.
+
+        Args:
+            leaves: The tensors among the arguments.
+            numbers: The numbers among the arguments.
+        """
         values: dict[str, object] = {n: leaves[i].shape[a] for (i, a), n in self.sizes.items()}
         values.update((n, plain(numbers[i])) for i, n in self.numbers.items())
         values.update((n, s.read()) for n, s in self.slots.items())
@@ -101,7 +115,11 @@ class Promotion:
 
     @contextmanager
     def in_place(self, scope: SymbolScope) -> Iterator[None]:
-        """Puts symbols into the slots for the time of a capture."""
+        """Puts symbols into the slots for the time of a capture.
+
+        Args:
+            scope: The symbols with their values.
+        """
         before = {n: s.read() for n, s in self.slots.items()}
         try:
             for name, slot in self.slots.items():
@@ -113,23 +131,41 @@ class Promotion:
 
 
 def axis_label(leaf: int, axis: int) -> str:
-    """Returns what an axis of an argument is called in messages."""
+    """Returns what an axis of an argument is called in messages.
+
+    Args:
+        leaf: Number of the tensor among the arguments.
+        axis: The axis.
+    """
     return f"axis {axis} of tensor argument {leaf}"
 
 
 def number_label(position: int) -> str:
-    """Returns what a number among the arguments is called in messages."""
+    """Returns what a number among the arguments is called in messages.
+
+    Args:
+        position: Which number it is.
+    """
     return f"number argument {position}"
 
 
 def plain(number: Any) -> object:
-    """Returns a number argument as an ``int`` or ``float``."""
+    """Returns a number argument as an ``int`` or ``float``.
+
+    Args:
+        number: The number, or what stands for it.
+    """
     kind = number.__class__
     return number if kind is int or kind is float else NUMBERS[kind](number)
 
 
 def number_paths(value: object, path: str = "given") -> list[tuple[str, object]]:
-    """Returns the Python numbers among arguments in order, each with the expression to get it."""
+    """Returns the Python numbers among arguments in order, each with the expression to get it.
+
+    Args:
+        value: The arguments.
+        path: The expression for all of them.
+    """
     if value.__class__ in NUMBERS:
         return [(path, value)]
     found: list[tuple[str, object]] = []
@@ -144,7 +180,12 @@ def number_paths(value: object, path: str = "given") -> list[tuple[str, object]]
 
 
 def with_numbers(value: object, new: Iterator[object]) -> Any:
-    """Returns arguments with their Python numbers replaced in order."""
+    """Returns arguments with their Python numbers replaced in order.
+
+    Args:
+        value: The arguments.
+        new: The other numbers.
+    """
     if value.__class__ in NUMBERS:
         return next(new)
     if isinstance(value, dict):
@@ -157,7 +198,12 @@ def with_numbers(value: object, new: Iterator[object]) -> Any:
 
 
 def symbols_for(promotion: Promotion, given: object) -> Iterator[object]:
-    """Yields the numbers among arguments, those that vary as symbols."""
+    """Yields the numbers among arguments, those that vary as symbols.
+
+    Args:
+        promotion: Which numbers and sizes vary.
+        given: ``(args, kwargs)`` of the call.
+    """
     for i, (_, number) in enumerate(number_paths(given)):
         name = promotion.numbers.get(i)
         value = plain(number)

@@ -78,7 +78,11 @@ class Drawn:
     delta: int
 
     def draw(self, state: Tensor) -> Tensor:
-        """Returns the values for a call that starts with a state of the random stream."""
+        """Returns the values for a call that starts with a state of the random stream.
+
+        Args:
+            state: State of the random stream, a tensor.
+        """
         seed, offset = state.array
         return self.make(int(seed), int(offset) + self.delta)
 
@@ -157,7 +161,13 @@ def _active(recorder: Recorder) -> Iterator[None]:
 def argument_labels(
     fn: Callable[..., object], args: tuple[object, ...], kwargs: dict[str, object]
 ) -> dict[str, object]:
-    """Returns the arguments as an ordered dict ``name -> value``, for labelling."""
+    """Returns the arguments as an ordered dict ``name -> value``, for labelling.
+
+    Args:
+        fn: The function.
+        args: Its arguments by position.
+        kwargs: Its arguments by name.
+    """
     try:
         fn = fn.construct if is_cell(fn) else fn  # pyright: ignore[reportFunctionMemberAccess]
         return python_signature(fn).bind(*args, **kwargs).arguments

@@ -111,7 +111,14 @@ class Recorder:
         attrs: dict[str, Any],
         types: tuple[TensorType, ...],
     ) -> tuple[Tensor, ...]:
-        """Adds a node."""
+        """Adds a node.
+
+        Args:
+            op: The row of the operator.
+            args: Its operands.
+            attrs: Its attributes.
+            types: Types of its results.
+        """
         self.lasting |= op.name not in OPS  # compiling it calls functions that its maker passed
         inputs = [self.value_of(a) for a in args]
         region = self.region
@@ -146,6 +153,10 @@ class Recorder:
 
         A size is read off the arguments in the graph; a Python number is computed in Python at
         every call and becomes a parameter.
+
+        Args:
+            value: The symbol of the number.
+            dtype: The dtype.
         """
         if isinstance(value, TracedNumber):
             return value.as_tensor(dtype)
@@ -192,21 +203,37 @@ class Recorder:
                 refuse()
 
     def having(self, roots: frozenset[str]) -> list[Tensor]:
-        """Returns tensors that have some sizes."""
+        """Returns tensors that have some sizes.
+
+        Args:
+            roots: Names of the symbols of the sizes.
+        """
         return [TracedTensor(self, self.sizes[root]) for root in sorted(roots)]
 
     def is_bound(self, value: object) -> bool:
-        """Whether a number is one that only the values of tensors decide."""
+        """Whether a number is one that only the values of tensors decide.
+
+        Args:
+            value: Any object.
+        """
         return isinstance(value, Symbol) and (value.traced or bound(value.roots))
 
     def size_as_tensor(self, value: Any) -> Any:
-        """Returns a number that only the values decide as a 0-d tensor, others as they are."""
+        """Returns a number that only the values decide as a 0-d tensor, others as they are.
+
+        Args:
+            value: Any object.
+        """
         if isinstance(value, TracedNumber):
             return value.tensor
         return self.number(value, dtypes.int64) if self.is_bound(value) else value
 
     def result(self, value: Symbol) -> int:
-        """Notes a number that the function returns or stores; returns its place in `computed`."""
+        """Notes a number that the function returns or stores; returns its place in `computed`.
+
+        Args:
+            value: The symbol of the number.
+        """
         if self.is_bound(value):  # Python computes it before the graph runs
             raise needed(value.roots)
         key = (value.text, None)
@@ -218,7 +245,12 @@ class Recorder:
         return list(self.numbers.values())
 
     def assign(self, target: Tensor, new: Tensor) -> None:
-        """Writes to a tensor for the rest of the capture, whichever one it is."""
+        """Writes to a tensor for the rest of the capture, whichever one it is.
+
+        Args:
+            target: The tensor that is written.
+            new: What it denotes from here on.
+        """
         target = self._arguments_of.get(id(target), target)
         identity.check_written(self, target)
         if id(target) in self._related:
@@ -227,13 +259,23 @@ class Recorder:
             self.denote(target, new)
 
     def chose(self, tensor: TracedTensor, choice: identity.Choice) -> None:
-        """Notes that a tensor is one of two others."""
+        """Notes that a tensor is one of two others.
+
+        Args:
+            tensor: A tensor of the capture, or of the outside.
+            choice: The condition and both others.
+        """
         tensor.choice = choice
         self.chosen.append(tensor)
         self._related.update(map(id, (tensor, choice.then, choice.orelse)))
 
     def denote(self, target: Tensor, new: Tensor) -> None:
-        """Makes ``target`` denote ``new``."""
+        """Makes ``target`` denote ``new``.
+
+        Args:
+            target: The tensor that is written.
+            new: What it denotes from here on.
+        """
         value = self.value_of(new)
         target = self._arguments_of.get(id(target), target)
         if isinstance(target, TracedTensor):
@@ -251,6 +293,11 @@ class Recorder:
     ) -> Tensor:
         """Adds a parameter for values that Python draws at every call.
 
+        Args:
+            blocks: How many blocks of random numbers the values take.
+            type: Their type.
+            make: Makes them of the seed and the first block.
+
         Raises:
             CaptureError: where a tensor decides whether, or how much was drawn before.
         """
@@ -267,11 +314,20 @@ class Recorder:
         return TracedTensor(self, value)
 
     def has_elements(self, tensor: Tensor) -> bool:
-        """Whether the elements of a tensor are known during the capture."""
+        """Whether the elements of a tensor are known during the capture.
+
+        Args:
+            tensor: A tensor of the capture, or of the outside.
+        """
         return not isinstance(tensor, TracedTensor)
 
     def starts_as(self, parameter: Tensor, value: Tensor) -> None:
-        """Makes a tensor that comes into being here denote its first value at every call."""
+        """Makes a tensor that comes into being here denote its first value at every call.
+
+        Args:
+            parameter: The tensor that comes into being.
+            value: Its first value.
+        """
         if self.has_elements(value):
             const = self.root.builder.const(value.array.copy())
             self.root.adopt(const)
@@ -282,7 +338,11 @@ class Recorder:
         self._first[id(parameter)] = parameter
 
     def keep(self, parameter: Tensor) -> None:
-        """Makes a Parameter that came into being here take what it denotes at the end."""
+        """Makes a Parameter that came into being here take what it denotes at the end.
+
+        Args:
+            parameter: The Parameter.
+        """
         if self._first.pop(id(parameter), None) is not None:
             self._admit(parameter)
             self._written[id(parameter)] = parameter
@@ -292,12 +352,20 @@ class Recorder:
         return list(self._first.values())
 
     def created(self, tensor: Tensor) -> None:
-        """Notes a tensor built from host data: a constant of the graph."""
+        """Notes a tensor built from host data: a constant of the graph.
+
+        Args:
+            tensor: A tensor of the capture, or of the outside.
+        """
         self._created[id(tensor)] = tensor
         self._homes[id(tensor)] = self.region
 
     def read(self, tensor: Tensor) -> None:
-        """Guards the elements of a tensor of the outside that Python code looks at."""
+        """Guards the elements of a tensor of the outside that Python code looks at.
+
+        Args:
+            tensor: A tensor of the capture, or of the outside.
+        """
         if id(tensor) in self._written or id(tensor) in self._without:
             raise CaptureError(
                 "the value of a tensor that was changed or drawn here is not known while a "
@@ -308,7 +376,11 @@ class Recorder:
             self.guards.add_value(tensor)
 
     def draw(self, blocks: int) -> tuple[Tensor, int]:
-        """Reserves random counter blocks after those drawn before."""
+        """Reserves random counter blocks after those drawn before.
+
+        Args:
+            blocks: How many.
+        """
         region = self.region
         if region.random is None:
             region.random = region.localise(self._position_before(region))
@@ -339,15 +411,28 @@ class Recorder:
         return self.value_of(moved)
 
     def set_position(self, value: Value) -> None:
-        """Continues the random stream of the current region at a computed position."""
+        """Continues the random stream of the current region at a computed position.
+
+        Args:
+            value: The graph's value with the position.
+        """
         self.region.random, self.region.blocks = value, 0
 
     def snapshot(self, tensor: Tensor) -> Tensor:
-        """Returns a traced tensor that keeps denoting the current value."""
+        """Returns a traced tensor that keeps denoting the current value.
+
+        Args:
+            tensor: A tensor of the capture, or of the outside.
+        """
         return TracedTensor(self, self.value_of(tensor))
 
     def enter_cell(self, cell: object, scope: tuple[str, ...]) -> str:
-        """Notes that a Cell is called; returns its name in the tree."""
+        """Notes that a Cell is called; returns its name in the tree.
+
+        Args:
+            cell: The Cell, traced or from outside.
+            scope: Names of the Cells around it.
+        """
         if is_cell(cell):
             self.guards.add_cell(cell)
         parent = self._cells[len(scope) - 1] if 0 < len(scope) <= len(self._cells) else None
@@ -360,7 +445,12 @@ class Recorder:
     # ---- values -----------------------------------------------------------------------------
 
     def argument(self, type: TensorType, label: str) -> TracedTensor:
-        """Adds an INPUT parameter and returns its tensor."""
+        """Adds an INPUT parameter and returns its tensor.
+
+        Args:
+            type: Its type.
+            label: What it is called in messages.
+        """
         self._labels.add(label)
         t = TracedTensor(self, self.root.builder.param(type, Role.INPUT, label))
         self.root.adopt(t.value)
@@ -371,16 +461,30 @@ class Recorder:
         return t
 
     def identify(self, given: Sequence[Tensor], traced: Sequence[TracedTensor]) -> None:
-        """Makes every given tensor denote the argument that stands for it first."""
+        """Makes every given tensor denote the argument that stands for it first.
+
+        Args:
+            given: The tensors of the call.
+            traced: The arguments that stand for them.
+        """
         for t, new in zip(given, traced):
             self._arguments_of.setdefault(id(t), new)
 
     def same_as(self, given: Tensor, new: Tensor) -> Tensor:
-        """Returns the argument that stands for a tensor, ``new`` if there is no other."""
+        """Returns the argument that stands for a tensor, ``new`` if there is no other.
+
+        Args:
+            given: The tensor of the call.
+            new: The argument that was made for it.
+        """
         return self._arguments_of.get(id(given), new)
 
     def value_of(self, tensor: Tensor) -> Value:
-        """Returns the value a tensor denotes now, under its name in the current region."""
+        """Returns the value a tensor denotes now, under its name in the current region.
+
+        Args:
+            tensor: A tensor of the capture, or of the outside.
+        """
         return self.region.localise(self._denoted(tensor))
 
     def _denoted(self, tensor: Tensor) -> Value:
@@ -408,12 +512,20 @@ class Recorder:
         return value
 
     def is_constant(self, tensor: Tensor) -> bool:
-        """Whether a tensor with elements was made during the capture and not changed since."""
+        """Whether a tensor with elements was made during the capture and not changed since.
+
+        Args:
+            tensor: A tensor of the capture, or of the outside.
+        """
         made = id(tensor) in self._created and not isinstance(tensor, Parameter)
         return made and id(tensor) not in self._current
 
     def is_pure(self, run: Callable[[], object]) -> bool:
-        """Whether running something only computes; unknown where code is not interpreted."""
+        """Whether running something only computes; unknown where code is not interpreted.
+
+        Args:
+            run: What is run.
+        """
         return self.interprets and self.call.__self__.is_pure(run)  # pyright: ignore
 
     @property
@@ -430,7 +542,11 @@ class Recorder:
 
     @contextmanager
     def recording_into(self, region: Region) -> Iterator[Region]:
-        """Records into another region for a while."""
+        """Records into another region for a while.
+
+        Args:
+            region: Where nodes go meanwhile.
+        """
         outer, self.region = self.region, region
         try:
             yield region
@@ -439,6 +555,9 @@ class Recorder:
 
     def leave(self, region: Region) -> dict[int, tuple[Tensor, Value]]:
         """Takes back the assignments made in a region.
+
+        Args:
+            region: Where nodes go meanwhile.
 
         Returns:
             The tensors of further out that were assigned, with what they denoted at the end.
@@ -466,20 +585,36 @@ class Recorder:
         return [(t, self._current[i]) for i, t in self._written.items() if i in held]
 
     def made_cell(self, cell: object) -> None:
-        """Notes that a Cell comes into being: its guards must not see it go."""
+        """Notes that a Cell comes into being: its guards must not see it go.
+
+        Args:
+            cell: The Cell, traced or from outside.
+        """
         if is_cell(cell):
             self.guards.made[id(cell)] = cell
 
     def before_attribute(self, cell: object, name: str) -> None:
-        """Notes what an attribute of a Cell held before it is written."""
+        """Notes what an attribute of a Cell held before it is written.
+
+        Args:
+            cell: The Cell, traced or from outside.
+            name: Name of the attribute.
+        """
         self._journal.append((cell, name, held(cell, name)))
 
     def is_made(self, parameter: object) -> bool:
-        """Whether the capture made a Parameter."""
+        """Whether the capture made a Parameter.
+
+        Args:
+            parameter: The Parameter.
+        """
         return id(parameter) in self._created
 
     def before_change(self, owner: object) -> None:
         """Notes what a Cell or Parameter holds before its members or settings change.
+
+        Args:
+            owner: The Cell or Parameter.
 
         Raises:
             CaptureError: with graph breaks for one from outside, which Python changes.
@@ -510,7 +645,13 @@ class Recorder:
 
     @staticmethod
     def restore(cell: object, name: str | None, before: object) -> None:
-        """Puts back what an attribute, or a whole Cell, held."""
+        """Puts back what an attribute, or a whole Cell, held.
+
+        Args:
+            cell: The Cell, traced or from outside.
+            name: Name of the attribute; None for the whole Cell.
+            before: What it held.
+        """
         if name is None:
             assert isinstance(before, dict)
             cell.__dict__.clear()

@@ -42,15 +42,26 @@ class Region:
         self._consts: dict[int, Value] = {}
 
     def adopt(self, *values: Value) -> None:
-        """Notes values that are defined here."""
+        """Notes values that are defined here.
+
+        Args:
+            *values: The values.
+        """
         self._own.update(values)
 
     def defines(self, value: Value) -> bool:
-        """Whether a value is defined here."""
+        """Whether a value is defined here.
+
+        Args:
+            value: A value of the graph.
+        """
         return value in self._own
 
     def localise(self, value: Value) -> Value:
         """Returns the name a value has here, bringing it in if need be.
+
+        Args:
+            value: A value of the graph.
 
         Raises:
             CaptureError: if the value was computed in a region that is over.
@@ -73,7 +84,13 @@ class Region:
     def equal(
         self, op: Op, inputs: Sequence[Value], attrs: Mapping[str, object]
     ) -> tuple[Value, ...] | None:
-        """Returns the results of an equal operator that binds a size, so that sizes are equal."""
+        """Returns the results of an equal operator that binds a size, so that sizes are equal.
+
+        Args:
+            op: The row of the operator.
+            inputs: Its operands.
+            attrs: Its attributes.
+        """
         makers = {v: n for n in self.builder.nodes for v in n.outputs}
         for node in self.builder.nodes:
             alike = node.op is op and _same(node.attrs, attrs, op.traits.binds)
@@ -105,7 +122,11 @@ class Region:
         return True
 
     def constant(self, tensor: Tensor) -> Value:
-        """Returns the constant of a tensor that was built from host data."""
+        """Returns the constant of a tensor that was built from host data.
+
+        Args:
+            tensor: A tensor of the capture, or of the outside.
+        """
         found = self._consts.get(id(tensor))
         if found is None:
             found = self._consts[id(tensor)] = self.builder.const(tensor.array)
@@ -113,14 +134,23 @@ class Region:
         return found
 
     def maker_of(self, value: object) -> Region | None:
-        """Returns the region, this one or one around it, in which an object came into being."""
+        """Returns the region, this one or one around it, in which an object came into being.
+
+        Args:
+            value: Any object.
+        """
         region: Region | None = self
         while region is not None and id(value) not in region.made:
             region = region.parent
         return region
 
     def state(self, type: TensorType, label: str) -> Value:
-        """Adds a parameter that is no value of the parent: the state of a loop."""
+        """Adds a parameter that is no value of the parent: the state of a loop.
+
+        Args:
+            type: Its type.
+            label: What it is called in messages.
+        """
         value = self.builder.param(type, Role.INPUT, label)
         self.adopt(value)
         return value

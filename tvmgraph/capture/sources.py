@@ -41,7 +41,11 @@ class Source:
         raise NotImplementedError
 
     def write(self, value: object) -> None:
-        """Puts something there."""
+        """Puts something there.
+
+        Args:
+            value: Any object.
+        """
         raise NotImplementedError
 
     def code(self, names: Names) -> str:
@@ -53,7 +57,11 @@ class Source:
         raise NotImplementedError
 
     def absence(self, names: Names) -> str:
-        """Returns an expression that is true while the source does not exist."""
+        """Returns an expression that is true while the source does not exist.
+
+        Args:
+            names: Names of the objects that the expression reads.
+        """
         return f"{names(self.read)}() is {names(ABSENT)}"
 
 
@@ -69,7 +77,11 @@ class Global(Source):
         return self.space.get(self.name, ABSENT)
 
     def write(self, value: object) -> None:
-        """Rebinds it."""
+        """Rebinds it.
+
+        Args:
+            value: Any object.
+        """
         self.space[self.name] = value
 
     def code(self, names: Names) -> str:
@@ -77,7 +89,11 @@ class Global(Source):
         return f"{names(self.space)}[{self.name!r}]"
 
     def absence(self, names: Names) -> str:
-        """Returns an expression that is true while a builtin of the name is seen."""
+        """Returns an expression that is true while a builtin of the name is seen.
+
+        Args:
+            names: Names of the objects that the expression reads.
+        """
         return f"{self.name!r} not in {names(self.space)}"
 
 
@@ -92,7 +108,11 @@ class Closure(Source):
         return contents(self.cell)
 
     def write(self, value: object) -> None:
-        """Rebinds it."""
+        """Rebinds it.
+
+        Args:
+            value: Any object.
+        """
         self.cell.cell_contents = value
 
     def code(self, names: Names) -> str:
@@ -119,7 +139,11 @@ class Member(Source):
         return ABSENT if owner is None else owner.__dict__.get(self.name, ABSENT)
 
     def write(self, value: object) -> None:
-        """Sets the attribute, without telling anybody."""
+        """Sets the attribute, without telling anybody.
+
+        Args:
+            value: Any object.
+        """
         if self.slot:
             setattr(self.owner(), self.name, value)
         else:
@@ -220,7 +244,12 @@ class Memoized(Result):
 
 
 def held(owner: object, name: str) -> object:
-    """Returns what an object's own attribute holds, :data:`ABSENT` if it does not exist."""
+    """Returns what an object's own attribute holds, :data:`ABSENT` if it does not exist.
+
+    Args:
+        owner: What it belongs to.
+        name: Name of the attribute.
+    """
     own = getattr(owner, "__dict__", None)
     if own is not None and (name in own or not _is_slot(owner, name)):
         return own.get(name, ABSENT)
@@ -228,7 +257,13 @@ def held(owner: object, name: str) -> object:
 
 
 def put_back(owner: object, name: str, value: object) -> None:
-    """Makes an own attribute hold what it held, without telling anybody."""
+    """Makes an own attribute hold what it held, without telling anybody.
+
+    Args:
+        owner: What it belongs to.
+        name: Name of the attribute.
+        value: What it held.
+    """
     own = None if isinstance(owner, type) else getattr(owner, "__dict__", None)
     if own is not None and not _is_slot(owner, name):
         if value is ABSENT:
@@ -242,14 +277,25 @@ def put_back(owner: object, name: str, value: object) -> None:
 
 
 def member(owner: object, name: str, kind: str = "attribute") -> Member:
-    """Returns the source of an attribute of an object, class or module."""
+    """Returns the source of an attribute of an object, class or module.
+
+    Args:
+        owner: What it belongs to.
+        name: Name of the attribute.
+        kind: What messages call it.
+    """
     title = owner.__name__ if isinstance(owner, (type, types.ModuleType)) else type(owner).__name__
     slot = not hasattr(owner, "__dict__") or _is_slot(owner, name)
     return Member((kind, id(owner), name), f"{title}.{name}", reference(owner), name, slot)
 
 
 def kept_inside(owner: object, name: str) -> Member:
-    """Returns the source of an attribute that only ``getattr`` finds, as of a class or function."""
+    """Returns the source of an attribute that only ``getattr`` finds, as of a class or function.
+
+    Args:
+        owner: What it belongs to.
+        name: Name of a variable.
+    """
     named = isinstance(owner, (type, types.FunctionType))
     title = owner.__name__ if named else type(owner).__name__
     return Member(("given", id(owner), name), f"{title}.{name}", reference(owner), name, slot=True)
@@ -262,7 +308,11 @@ class Reference(weakref.ref[object]):
 
 
 def has_references(value: object) -> bool:
-    """Whether somebody but captures holds weak references to an object."""
+    """Whether somebody but captures holds weak references to an object.
+
+    Args:
+        value: Any object.
+    """
     return any(type(r) is not Reference for r in weakref.getweakrefs(value))
 
 
@@ -280,7 +330,11 @@ def reference(value: object, kept: bool = True) -> Callable[[], object]:
 
 
 def contents(cell: types.CellType) -> object:
-    """Returns what a closure variable holds."""
+    """Returns what a closure variable holds.
+
+    Args:
+        cell: The closure variable.
+    """
     try:
         return cell.cell_contents
     except ValueError:

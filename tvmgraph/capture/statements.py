@@ -54,7 +54,12 @@ class Statements:
     """The part of the interpreter that executes statements."""
 
     def block(self: Interpreter, statements: list[ast.stmt], frame: Frame) -> Completion:
-        """Executes statements in order."""
+        """Executes statements in order.
+
+        Args:
+            statements: The statements.
+            frame: The frame in which that code runs.
+        """
         for i, s in enumerate(statements):
             rest = statements[i + 1 :]
             if isinstance(s, ast.If):
@@ -71,7 +76,12 @@ class Statements:
         return NEXT
 
     def execute(self: Interpreter, statement: ast.stmt, frame: Frame) -> Completion:
-        """Executes one statement."""
+        """Executes one statement.
+
+        Args:
+            statement: The statement.
+            frame: The frame in which that code runs.
+        """
         raise_noticed()
         frame.node = statement
         method = getattr(self, "_" + type(statement).__name__, None)
@@ -221,7 +231,13 @@ class Statements:
         return self.operate(in_place, before, value)
 
     def assign(self: Interpreter, target: ast.expr, value: object, frame: Frame) -> None:
-        """Binds the target of an assignment, a loop or a comprehension."""
+        """Binds the target of an assignment, a loop or a comprehension.
+
+        Args:
+            target: The target.
+            value: What it is bound to.
+            frame: The frame in which that code runs.
+        """
         if isinstance(target, ast.Name):
             self.store(target.id, value, frame)
         elif isinstance(target, (ast.Tuple, ast.List)):
@@ -407,7 +423,11 @@ class Statements:
 
 
 def terminates(statements: list[ast.stmt]) -> bool:
-    """Whether a block surely ends with return, break or continue."""
+    """Whether a block surely ends with return, break or continue.
+
+    Args:
+        statements: The statements of the block.
+    """
     if not statements:
         return False
     last = statements[-1]
@@ -417,7 +437,11 @@ def terminates(statements: list[ast.stmt]) -> bool:
 
 
 def may_leave(statements: list[ast.stmt]) -> bool:
-    """Whether a loop body holds a break or return."""
+    """Whether a loop body holds a break or return.
+
+    Args:
+        statements: The statements of the block.
+    """
     return any(isinstance(n, (ast.Break, ast.Return)) for n in within(statements))
 
 

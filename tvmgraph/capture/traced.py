@@ -21,7 +21,13 @@ if TYPE_CHECKING:
 
 
 def no_value(what: str, fix: str, at: str = "") -> NoReturn:
-    """Raises the error for what needs the elements of a tensor that is not computed yet."""
+    """Raises the error for what needs the elements of a tensor that is not computed yet.
+
+    Args:
+        what: What needs the elements.
+        fix: What the user may do.
+        at: The user's line; that of now by default.
+    """
     raise CaptureError(
         f"{what} needs the value of a tensor, which is not known while a function is compiled",
         op="jit", at=at or user_source(), fix=fix,

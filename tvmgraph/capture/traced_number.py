@@ -24,18 +24,31 @@ _Method = Callable[..., Any]
 
 
 def wider(*kinds: type) -> type:
-    """Returns the class of numbers in which others meet: ``bool``, ``int`` or ``float``."""
+    """Returns the class of numbers in which others meet: ``bool``, ``int`` or ``float``.
+
+    Args:
+        *kinds: The classes.
+    """
     order = tuple(NUMBERS)
     return max(kinds, key=order.index)
 
 
 def kind_of(value: object) -> type:
-    """Returns the class of a Python number, or of the one that a symbol stands for."""
+    """Returns the class of a Python number, or of the one that a symbol stands for.
+
+    Args:
+        value: Any object.
+    """
     return value.kind if isinstance(value, Symbol) else type(value)
 
 
 def as_scalar(value: object, dtype: dtypes.DType) -> Tensor:
-    """Returns a Python number or symbol as a 0-d tensor."""
+    """Returns a Python number or symbol as a 0-d tensor.
+
+    Args:
+        value: The number or symbol.
+        dtype: The dtype.
+    """
     if isinstance(value, TracedNumber):
         return value.as_tensor(dtype)
     if isinstance(value, Symbol):
@@ -99,6 +112,11 @@ def may_raise(operation: _Operation, a: object, b: object) -> bool:
     """Whether an operator on numbers raises, or gives a number of another class, for some values.
 
     Division by 0 raises, ``2 ** -1`` is no ``int``, and ``(-1) ** 0.5`` is complex.
+
+    Args:
+        operation: The operator of two numbers.
+        a: The left operand.
+        b: The right operand.
     """
     traced = isinstance(b, TracedNumber)
     if not (is_number(a) and is_number(b) and (traced or isinstance(a, TracedNumber))):
@@ -147,6 +165,9 @@ class TracedNumber(Symbol):
         """Returns ``int(self)``, ``float(self)`` or ``bool(self)``.
 
         That is ``None`` where it may raise: infinity is no ``int``.
+
+        Args:
+            kind: ``int``, ``float`` or ``bool``.
         """
         if kind is int and self.kind is float:
             return None
@@ -218,12 +239,21 @@ class TracedNumber(Symbol):
 
 
 def traced_number(tensor: Tensor) -> TracedNumber:
-    """Returns what a 0-d tensor holds as a Python number."""
+    """Returns what a 0-d tensor holds as a Python number.
+
+    Args:
+        tensor: A 0-d tensor.
+    """
     return TracedNumber(tensor, _KINDS[tensor.dtype.kind])
 
 
 def positions(owner: object, index: object) -> object:
-    """Returns an index of a tensor with integers that a tensor decides as 0-d tensors."""
+    """Returns an index of a tensor with integers that a tensor decides as 0-d tensors.
+
+    Args:
+        owner: What is indexed.
+        index: The index.
+    """
     if not isinstance(owner, Tensor):
         return index
     if isinstance(index, tuple):
@@ -232,5 +262,9 @@ def positions(owner: object, index: object) -> object:
 
 
 def held(value: object) -> object:
-    """Returns the tensor of a traced number, and anything else as it is."""
+    """Returns the tensor of a traced number, and anything else as it is.
+
+    Args:
+        value: Any object.
+    """
     return value.tensor if isinstance(value, TracedNumber) else value

@@ -51,7 +51,11 @@ Structure = Leaf | Branch
 
 
 def tensors(value: object) -> list[Tensor]:
-    """Returns the tensors of a structure in order."""
+    """Returns the tensors of a structure in order.
+
+    Args:
+        value: Any object.
+    """
     found: list[Tensor] = []
     _walk(value, found)
     return found
@@ -69,7 +73,11 @@ def _walk(value: object, found: list[Tensor]) -> None:
 
 
 def has_tensor_keys(value: Iterable[object]) -> bool:
-    """Whether a tensor is a key, or in one: it is found by its identity alone."""
+    """Whether a tensor is a key, or in one: it is found by its identity alone.
+
+    Args:
+        value: The keys.
+    """
     keys = dict.keys(value) if isinstance(value, dict) else value
     return any(k.__class__ is not str and tensors(k) for k in keys)
 
@@ -123,7 +131,13 @@ class Described:
 def describe(
     value: Any, leaf: Callable[[object], Leaf], inner: Callable[[object], Structure] | None = None
 ) -> Structure:
-    """Describes a result so that :func:`rebuild` can make it again from new outputs."""
+    """Describes a result so that :func:`rebuild` can make it again from new outputs.
+
+    Args:
+        value: Any object.
+        leaf: Describes what is no container.
+        inner: Describes what a container holds; by default as the result itself.
+    """
     each = inner or (lambda v: describe(v, leaf))
     if isinstance(value, (tuple, list)) and not isinstance(value, Tensor):
         children = tuple(map(each, value))
@@ -218,7 +232,11 @@ def rebuild(
 
 
 def labels(arguments: Mapping[str, object]) -> dict[int, str]:
-    """Returns a name for every tensor argument, by ``id``."""
+    """Returns a name for every tensor argument, by ``id``.
+
+    Args:
+        arguments: The arguments by name.
+    """
     found: dict[int, str] = {}
     for name, value in arguments.items():
         inner = tensors(value)
@@ -235,7 +253,11 @@ class Names:
         self._repeats: Counter[str] = Counter()
 
     def add(self, name: str) -> str:
-        """Returns the name, with a number if it was given before."""
+        """Returns the name, with a number if it was given before.
+
+        Args:
+            name: The name.
+        """
         found = name
         while found in self._taken:
             self._repeats[name] += 1
@@ -245,5 +267,9 @@ class Names:
 
 
 def unique(names: list[str]) -> list[str]:
-    """Makes names distinct by numbering repeats."""
+    """Makes names distinct by numbering repeats.
+
+    Args:
+        names: The names.
+    """
     return list(map(Names().add, names))
