@@ -17,7 +17,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from tvmgraph.capture import tree
 from tvmgraph.capture.cell_state import CellState
 from tvmgraph.capture.changes import changed_by_code
 from tvmgraph.capture.checks import (
@@ -25,7 +24,6 @@ from tvmgraph.capture.checks import (
     Check,
     attributes,
     brief,
-    changed,
     check_of,
     has_contents,
     is_cell,
@@ -36,6 +34,7 @@ from tvmgraph.capture.checks import (
     is_mutable,
     is_plain_object,
 )
+from tvmgraph.capture.conditions import Conditions, is_same
 from tvmgraph.capture.containers import items_in
 from tvmgraph.capture.frame_tracer import FrameTracer
 from tvmgraph.capture.guard import CodeGuard, Guard
@@ -47,7 +46,6 @@ from tvmgraph.capture.impure import (
     rule_of_builtin,
 )
 from tvmgraph.capture.native_effects import NativeEffects
-from tvmgraph.capture.promotion import Slot
 from tvmgraph.capture.sources import (
     ABSENT,
     Closure,
@@ -56,7 +54,6 @@ from tvmgraph.capture.sources import (
     Item,
     Kind,
     Memoized,
-    Names,
     Referred,
     Result,
     Source,
@@ -65,7 +62,6 @@ from tvmgraph.capture.sources import (
     reference,
 )
 from tvmgraph.config import context
-from tvmgraph.core.state import current_epoch
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.errors import CaptureError, file_name
 
@@ -77,61 +73,63 @@ _OF_CLASSES = frozenset({"__annotations__", "__bases__", "__doc__", "__name__", 
 _SETTINGS = (bool, int, float, str, type(None))  # of objects of libraries
 
 
-class Guards:
-    """All conditions under which a captured function may be reused.
+class Guards(Conditions):
+    """All conditions under which a captured function may be reused, as they are found.
 
     Attributes:
         precise: Whether user code is interpreted, so that every read is known.
         pure: Whether code that is not interpreted is refused before it changes anything outside.
-        originals: What changed containers held before the capture changed them, by ``id``.
         own: Objects with a state, such as random generators, that the capture made, by ``id``.
-        made: Cells that the capture made, which the captured function may hold without any name,
-            by ``id``. Every call makes them anew, so that what they hold is no condition.
-        fresh: Other objects that it made, by ``id``: what they hold is no read.
+        fresh: Other objects than Cells that it made, by ``id``: what they hold is no read.
         written: Attributes and variables that the capture wrote: what it reads of them later is
             its own.
         blind: Set while something is looked up only to be appended to.
         tracer: Watches user code that runs natively.
-        refused: Why the capture cannot be used: such code called an impure function.
         native_effects: What objects held that code which is not interpreted may change.
-        spent: Why it serves the call that was captured alone: code that is not interpreted changed
-            something outside, which it does again only when it runs again.
     """
 
     def __init__(self) -> None:
+        super().__init__()
         self.precise = self.pure = False
-        self.originals: dict[int, object] = {}
         self.written: set[object] = set()
         self.blind = False
         self.own: dict[int, object] = {}
-        self.made: dict[int, CellLike] = {}
         self.fresh: dict[int, object] = {}
         self._entered: set[int] = set()
         self.tracer = FrameTracer(self.add_frame, self.add_builtin)
-        self.refused: CaptureError | None = None
         self.native_effects = NativeEffects()
-        self.spent: str | None = None
-        self._read: list[tuple[Guard, object]] = []  # what has contents
-        self._cells: dict[int, tuple[weakref.ref[CellLike], CellState]] = {}
-        self._always: dict[object, Guard] = {}
         self._codes: set[object] = set()
         self._impure = impure_codes()
-        self._epoch = -1
 
     # ---- what interpreted code reads --------------------------------------------------------
 
     def add_variable(self, cell: types.CellType, name: str) -> None:
-        """Guards a closure variable."""
+        """Guards a closure variable.
+
+        Args:
+            cell: What holds it.
+            name: Its name.
+        """
         source = Closure(("closure", id(cell)), f"closure variable {name!r}", cell)
         self.add_cells(self._add(source))
 
     def add_global(self, space: dict[str, object], name: str) -> None:
-        """Guards a global variable, also where it does not exist and a builtin is meant."""
+        """Guards a global variable, also where it does not exist and a builtin is meant.
+
+        Args:
+            space: The globals of the code that names it.
+            name: Its name.
+        """
         source = Global(("global", id(space), name), f"global {name!r}", space, name)
         self.add_cells(self._add(source))
 
     def add_read(self, owner: object, name: str) -> None:
-        """Guards an attribute that interpreted code reads."""
+        """Guards an attribute that interpreted code reads.
+
+        Args:
+            owner: A module, class, Cell, function or other object.
+            name: The attribute.
+        """
         if isinstance(owner, types.ModuleType):
             self._add_module_read(owner, name)
         elif isinstance(owner, type):
@@ -167,28 +165,46 @@ class Guards:
             self._add(member(module, "__getattr__"))
 
     def add_kind(self, value: object) -> None:
-        """Guards the class of a user's object."""
+        """Guards the class of a user's object.
+
+        Args:
+            value: The object; any other value is left alone.
+        """
         if is_plain_object(value) and id(value) not in self.fresh:
             title = f"the class of a {type(value).__name__}"
             self._add(Kind(("class of", id(value)), title, reference(value)))
             self.add_bases(type(value))
 
     def add_bases(self, cls: type) -> None:
-        """Guards what a class of the user's inherits from."""
+        """Guards what a class of the user's inherits from.
+
+        Args:
+            cls: The class; one of a library is left alone.
+        """
         if not is_library(cls.__module__):
             self._add(kept_inside(cls, "__mro__"))
 
     def add_weak(self, ref: weakref.ref[object]) -> None:
-        """Guards which object a weak reference gives, or that it is gone."""
+        """Guards which object a weak reference gives, or that it is gone.
+
+        Args:
+            ref: The reference.
+        """
         value = ref()
-        guard = Guard(Result(("weak", id(ref)), "a weak reference", ref), _is(None), "")
+        guard = Guard(Result(("weak", id(ref)), "a weak reference", ref), is_same(None), "")
         if value is not None:
             guard.value, guard.weak, now = reference(value), True, reference(value)
             guard.same = lambda v: v is not None and v is now()
         self._always.setdefault(guard.source.key, guard)
 
     def add_given(self, owner: object, name: str, value: object) -> None:
-        """Guards plain data that an attribute of an object of a library gives."""
+        """Guards plain data that an attribute of an object of a library gives.
+
+        Args:
+            owner: The object.
+            name: The attribute.
+            value: What it gave.
+        """
         kinds = (bool, str) if isinstance(owner, Tensor) else _SETTINGS
         if type(value) in kinds or isinstance(owner, BaseException):
             self._add(kept_inside(owner, name))
@@ -236,7 +252,11 @@ class Guards:
                     return
 
     def add_call(self, function: types.FunctionType) -> None:
-        """Guards the code and the defaults of a function that is interpreted."""
+        """Guards the code and the defaults of a function that is interpreted.
+
+        Args:
+            function: The function.
+        """
         defaults = check_of((function.__defaults__, function.__kwdefaults__))
         code = function.__code__
 
@@ -251,27 +271,51 @@ class Guards:
         )
 
     def add_item(self, owner: object, index: int | str, value: object) -> None:
-        """Guards which container is an item of another, of which nothing else counts."""
+        """Guards which container is an item of another, of which nothing else counts.
+
+        Args:
+            owner: The outer container.
+            index: Position or key of the inner one.
+            value: The inner one.
+        """
         source = Item(("item", id(owner), index), f"item {index!r}", owner, index)
-        self._always.setdefault(source.key, Guard(source, _is(value), brief(value), value))
+        self._always.setdefault(source.key, Guard(source, is_same(value), brief(value), value))
 
     def add_setting(self, name: str) -> None:
-        """Guards a setting of the context."""
+        """Guards a setting of the context.
+
+        Args:
+            name: The setting.
+        """
         self._add(member(context, name, "setting"))
 
     def add_result(
         self, key: object, label: str, read: Callable[[], object], value: object
     ) -> None:
-        """Guards what a function of a library returned."""
+        """Guards what a function of a library returned.
+
+        Args:
+            key: What is read, with its arguments.
+            label: It as text, for messages.
+            read: Calls the function again.
+            value: What it returned.
+        """
         source = Result(("result", key), label, read)
         self._always.setdefault(source.key, Guard(source, check_of(value), brief(value)))
 
     def add_memoized(
         self, key: object, label: str, read: Callable[[], object], value: object
     ) -> None:
-        """Guards which object a memoized function of the user's returns."""
+        """Guards which object a memoized function of the user's returns.
+
+        Args:
+            key: The function, with its arguments.
+            label: It as text, for messages.
+            read: Calls it again.
+            value: What it returned.
+        """
         source = Memoized(("memoized", key), label, read)
-        guard = Guard(source, _is(value), brief(value))
+        guard = Guard(source, is_same(value), brief(value))
         if is_mortal(value):
             guard.value, guard.weak = reference(value), True
         else:
@@ -279,7 +323,11 @@ class Guards:
         self._always.setdefault(source.key, guard)
 
     def add_registry(self, function: Any) -> bool:
-        """Guards what ``functools.singledispatch`` chooses among, if a function is one of those."""
+        """Guards what ``functools.singledispatch`` chooses among, if a function is one of those.
+
+        Args:
+            function: Anything that is called.
+        """
         registry = getattr(function, "registry", None)
         known = isinstance(registry, types.MappingProxyType)
         if known:
@@ -302,7 +350,12 @@ class Guards:
             self.blind = before
 
     def note_write(self, owner: object, name: str) -> None:
-        """Notes that the capture writes an attribute: what it reads later is its own."""
+        """Notes that the capture writes an attribute: what it reads later is its own.
+
+        Args:
+            owner: The object.
+            name: The attribute.
+        """
         if is_cell(owner):
             self.written.add((id(owner), name))
         else:
@@ -311,7 +364,11 @@ class Guards:
     # ---- what other code may read -----------------------------------------------------------
 
     def add_function(self, function: object) -> None:
-        """Guards the Cell that the captured function is bound to, its code and closure."""
+        """Guards the Cell that the captured function is bound to, its code and closure.
+
+        Args:
+            function: A function or bound method.
+        """
         self.add_cells(getattr(function, "__self__", None))
         function = getattr(function, "__func__", function)
         if isinstance(function, types.FunctionType):
@@ -323,7 +380,11 @@ class Guards:
             self.add_variable(cell, name)
 
     def add_frame(self, frame: types.FrameType) -> None:
-        """Guards the globals that a native user frame's code names and what is passed to it."""
+        """Guards the globals that a native user frame's code names and what is passed to it.
+
+        Args:
+            frame: A frame that begins.
+        """
         code, space = frame.f_code, frame.f_globals
         found = self._impure.get(code)
         if found is not None and frame.f_back is not None and _is_user(frame.f_back):
@@ -378,7 +439,12 @@ class Guards:
                 self._add_impure(rule, name, frame, None)
 
     def add_builtin(self, frame: types.FrameType, function: Any) -> None:
-        """Guards or refuses an impure function in C that native user code calls."""
+        """Guards or refuses an impure function in C that native user code calls.
+
+        Args:
+            frame: The caller.
+            function: What it calls.
+        """
         if not _is_user(frame):
             return
         self.native_effects.keep(getattr(function, "__self__", None))
@@ -406,7 +472,11 @@ class Guards:
                     self._add(member(value, name))
 
     def add_object(self, value: object) -> None:
-        """Guards all attributes of an object that goes to code which is not interpreted."""
+        """Guards all attributes of an object that goes to code which is not interpreted.
+
+        Args:
+            value: The object, or a list, tuple or dict of such.
+        """
         if is_cell(value) and not isinstance(value, type):
             if "param_prefix" not in value.__dict__:
                 return  # it is being made here: Cell.__init__ sets that last
@@ -433,7 +503,11 @@ class Guards:
                 self.add_object(v)
 
     def add_cell(self, cell: CellLike) -> None:
-        """Guards parameters, sub-cells and flags of a Cell and of every Cell below it."""
+        """Guards parameters, sub-cells and flags of a Cell and of every Cell below it.
+
+        Args:
+            cell: The Cell.
+        """
         if id(cell) in self._cells:
             return
         was_on = self.tracer.enable(False)
@@ -464,7 +538,11 @@ class Guards:
                         self._add(member(base, name, "class"))
 
     def add_cells(self, value: object) -> None:
-        """Guards a Cell from outside, or those in a list or tuple."""
+        """Guards a Cell from outside, or those in a list or tuple.
+
+        Args:
+            value: Anything; what holds no Cell is left alone.
+        """
         if is_cell(value) and not isinstance(value, type):
             self.add_cell(value)
         elif isinstance(value, (list, tuple)):
@@ -472,7 +550,11 @@ class Guards:
                 self.add_cells(v)
 
     def add_value(self, tensor: Tensor) -> None:
-        """Guards the elements of a tensor that Python code looked at."""
+        """Guards the elements of a tensor that Python code looked at.
+
+        Args:
+            tensor: The tensor.
+        """
         array = tensor.array
         small = check_of(array) if array.size <= _SMALL else lambda _: True
         token = tensor.token
@@ -514,144 +596,6 @@ class Guards:
         originals = self.originals
         return lambda v: (id(v) == identity or identity not in originals) and same(v)
 
-    def allow_any_tensor(self, owner: object, name: str, before: Tensor) -> bool:
-        """Stops guarding which tensor an attribute holds: the function itself replaces it.
-
-        Args:
-            owner: The object.
-            name: The attribute.
-            before: What it held.
-
-        Returns:
-            Whether that is possible. It is not if something else that was read holds the tensor,
-            too: what is read of the one is then that of the other.
-        """
-        key = ("attribute", id(owner), name)
-        others = (g.source.read() for k, g in self._always.items() if k != key)
-        held = [self.originals.get(id(v)) or v for v in others]
-        for cell, known in self._watched():
-            own = vars(cell)
-            held += [own.get(n) for n in known.plain if cell is not owner or n != name]
-        if any(t is before for t in tree.tensors(held)):
-            return False
-        if id(owner) in self._cells:
-            self._cells[id(owner)][1].allow_any_tensor(name)
-        elif key in self._always:
-            guard, kind = self._always[key], type(before)
-            guard.same, guard.value, guard.weak = lambda v: v.__class__ is kind, ABSENT, False
-        return True
-
-    # ---- checking ---------------------------------------------------------------------------
-
-    def settle(self) -> None:
-        """Completes the conditions; called once when the capture is over.
-
-        Raises:
-            CaptureError: if code that ran natively called an impure function.
-        """
-        if self.refused is not None:
-            raise self.refused
-        for guard in self._always.values():
-            if not guard.active:  # its contents do not matter
-                guard.same = _is(guard.container)
-            guard.container = None
-        for identity in self.originals:
-            self.originals[identity] = None
-
-    def look_again(self) -> None:
-        """Finds what the capture changed without noting it; called when it took back the rest."""
-        for guard, value in self._read:
-            if guard.active and guard.source.read() is value and not guard.same(value):
-                self.spent = f"{guard.source.label} is changed by code that runs natively"
-                break
-        self._read.clear()
-
-    def conditions(self, names: Names) -> Iterator[str]:
-        """Yields expressions that are all true while everything outside of Cells holds."""
-        if self.spent is not None:
-            yield "False"
-        for guard in self._always.values():
-            yield guard.code(names)
-
-    def labels(self) -> list[str]:
-        """Returns what is looked at before every call, as text.
-
-        That builtins are builtins, and what classes inherit from, is not mentioned.
-        """
-        here = [g for g in self._always.values() if g.active and g.before != repr(ABSENT)]
-        here = [g for g in here if not g.source.label.endswith(".__mro__")]
-        found = [g.source.label for g in here]
-        for cell, known in self._watched():
-            found += [f"{type(cell).__name__}.{n}" for n in known.plain if n[0] != "_"]
-        return list(dict.fromkeys(found))
-
-    def varying(self) -> list[Slot]:
-        """Returns the sources that held a Python number and hold another one of its class now."""
-        here = [g for g in self._always.values() if not isinstance(g.source, Memoized)]
-        sources = [(g.source, g.value) for g in here if type(g.value) in _NUMBERS]
-        for cell, known in self._watched():
-            sources += [(member(cell, n), v) for n, v in known.numbers.items()]
-        found: dict[object, Slot] = {}
-        for source, before in sources:
-            now = source.read()
-            if type(now) is type(before) and now != before:
-                found[source.key] = Slot(source.key, source.label, source.read, source.write)
-        return list(found.values())
-
-    def failure(self) -> str | None:
-        """Returns what changed, or ``None`` while everything holds."""
-        if self.spent is not None:
-            return self.spent
-        found = self.change()
-        return None if found is None else found[1]
-
-    def change(self, ask: bool = True) -> tuple[str, str] | None:
-        """Returns the name of the variable or attribute that changed, and how, or ``None``.
-
-        Args:
-            ask: Whether this is about a call that may use the capture, so that memoized functions
-                are called as it would call them.
-        """
-        for guard in self._always.values():
-            if not ask and isinstance(guard.source, Memoized):
-                continue
-            now = guard.source.read()
-            if not guard.same(now):
-                label = guard.source.label
-                return _name_in(label), changed(label, guard.before, brief(now))
-        epoch = current_epoch()
-        if epoch == self._epoch:  # no Cell was written to since the last look
-            return None
-        found = self._cell_change()
-        if found is None:
-            self._epoch = epoch
-        return found
-
-    def flag_failure(self) -> str | None:
-        """Returns which flag of a Cell changed, or ``None``."""
-        found = self._cell_change(flags_only=True)
-        return None if found is None else found[1]
-
-    def _watched(self) -> Iterator[tuple[CellLike, CellState]]:
-        """Yields the Cells from outside that are not gone, with what is known of each."""
-        for key, (ref, known) in self._cells.items():
-            cell = ref()
-            if cell is not None and key not in self.made:
-                yield cell, known
-
-    def _cell_change(self, flags_only: bool = False) -> tuple[str, str] | None:
-        for cell, before in self._watched():
-            found = before.flag_difference(cell) if flags_only else before.difference(cell)
-            if found is not None:
-                name, old, new = found
-                return name, changed(f"{type(cell).__name__}.{name}", old, new)
-        return None
-
-
-def _name_in(label: str) -> str:
-    """Returns the variable or attribute that a label names."""
-    return label.split("'")[1] if "'" in label else label.rpartition(".")[2]
-
 
 def _is_user(frame: types.FrameType) -> bool:
     return _is_of_user(frame.f_code.co_filename, str(frame.f_globals.get("__name__")))
@@ -661,7 +605,3 @@ def _is_user(frame: types.FrameType) -> bool:
 def _is_of_user(path: str, module: str) -> bool:
     installed = "site-packages" in path or "dist-packages" in path
     return not installed and not is_library(module)
-
-
-def _is(value: object) -> Check:
-    return lambda v: v is value
