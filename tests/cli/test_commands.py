@@ -86,6 +86,18 @@ def test_every_command_is_documented() -> None:
     assert not missing
 
 
+def test_a_file_that_calls_its_functions_is_explained_as_it_is(tmp_path: Path) -> None:
+    """Without inputs nothing is called again; what was never called asks for some."""
+    code = PROGRAM.partition("example_inputs")[0].replace("def split", "@jit\ndef split")
+    file = tmp_path / "calls.py"
+    file.write_text(f"from tvmgraph import jit\n{code}")
+    refused = call("explain", f"{file}:split")
+    assert refused.exit_code == 2 and "add --input" in refused.stderr
+    file.write_text(f"{file.read_text()}\nsplit(Tensor(np.ones((4, 8), np.float32)))\n")
+    found = call("explain", f"{file}:split", "--json")
+    assert found.exit_code == 0 and "print(" in json.loads(found.stdout)["text"]
+
+
 def test_version() -> None:
     assert call("--version").output == f"tvmgraph {ms.__version__}\n"
 

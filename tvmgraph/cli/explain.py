@@ -10,6 +10,8 @@ from tvmgraph.cli.guard import users_code
 from tvmgraph.cli.model_argument import example_inputs, find_model
 from tvmgraph.debug.dump import write_atomically
 from tvmgraph.jit import JitFunction, jit
+from tvmgraph.nn import Cell
+from tvmgraph.signatures import python_signature
 
 CALLS = 3  # until what was split is compiled
 
@@ -22,7 +24,8 @@ def called(
     Args:
         target: ``file.py:name``; the name is a function or a Cell.
         inputs: Types such as ``float32[8,3]``; if there are none, ``example_calls`` of the file,
-            a list of tuples of arguments, or its ``example_inputs``, those of one call.
+            a list of tuples of arguments, or its ``example_inputs``, those of one call. If there
+            are none of these, either, what the file itself has called is not called again.
         config: Settings of the compiler; those of the function, or the default, if ``None``.
 
     Returns:
@@ -33,7 +36,10 @@ def called(
         ArgumentError: if the target or an input cannot be read.
     """
     found, known, calls = find_model(target)
-    args = example_inputs(found, inputs, known) if inputs or known else ()
+    missing = not (inputs or known or calls) and _takes_arguments(found)
+    if missing and isinstance(found, JitFunction) and (found.history or found.region):
+        return found, ()  # the file has called it
+    args = example_inputs(found, inputs, known) if inputs or known or missing else ()
     calls = [args] if inputs or not calls else calls
     with users_code(target.rpartition(":")[0]):
         function = found if isinstance(found, JitFunction) else jit(found, jit_config=config)
@@ -41,6 +47,16 @@ def called(
             for _ in range(CALLS):
                 function(*given)
     return function, calls[-1]
+
+
+def _takes_arguments(function: object) -> bool:
+    """Whether a call without arguments fails."""
+    called = function.construct if isinstance(function, Cell) else function
+    if not callable(called):
+        return False
+    parameters = python_signature(called).parameters.values()
+    return any(p.default is p.empty and p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)
+               for p in parameters)  # fmt: skip
 
 
 def explain(target: str, inputs: list[str], draw: str = "") -> JitFunction:
