@@ -454,3 +454,21 @@ def test_sizes_that_weights_fix_are_constants() -> None:
                 x = normal(*shape)
                 same(f(x), net(x))
         assert "axis 1 of tensor argument 0 stays constant" in f.explain()
+
+
+def test_numbers_in_tuples_may_differ_and_the_rest_may_not() -> None:
+    def scaled(x, pair):
+        (scale, steps), word = pair
+        for _ in range(steps):
+            x = x * scale
+        return x + len(word) if word else x
+
+    compiled, x = jit(scaled), Tensor([1.0, 2.0])
+    pairs = [((s / 4, n), w) for w in ("ab", "abc", None) for n in (1, 2) for s in range(6)]
+    for pair in [*pairs, *reversed(pairs)]:
+        np.testing.assert_array_equal(compiled(x, pair).asnumpy(), scaled(x, pair).asnumpy())
+    before = compiled.compile_count
+    for s in range(9):
+        pair = ((s / 8, 2), "abc")
+        np.testing.assert_array_equal(compiled(x, pair).asnumpy(), scaled(x, pair).asnumpy())
+    assert compiled.compile_count == before

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 _HISTORY = 6  # calls of a family that are remembered to see which sizes go together
 _MAX_FAMILIES = 64
 _MAX_SYMBOLIC = 8  # captures with symbols per family, the newest first
+_MAX_ITEMS = 8  # of a tuple that is looked at again at every call
 _MAX_DECIDED = 4  # captures of one set of symbols, after which deciding about them is given up
 
 Axis = tuple[int, int]  # number of the tensor argument, axis
@@ -296,12 +297,12 @@ class RecentCall:
 
     Args:
         entry: The capture.
-        args: The arguments of the call: tensors and numbers.
+        args: The arguments of the call: tensors and plain data, and tuples of these.
     """
 
     def __init__(self, entry: Entry, args: tuple[object, ...]) -> None:
         self.entry = entry
-        self._kinds = _kinds_of(args)
+        self._kinds = _kind_of(args, [])
 
     def match(
         self, args: tuple[object, ...], config: JitConfig
@@ -314,17 +315,32 @@ class RecentCall:
         """
         entry = self.entry
         resolve = entry.captured.resolve
-        if resolve is None or _kinds_of(args) != self._kinds:
+        leaves: list[Tensor] = []
+        if resolve is None or _kind_of(args, leaves) != self._kinds:
             return None, [], []
-        leaves = [a for a in args if isinstance(a, Tensor)]
         numbers = resolve(leaves, (args, {}))
         if numbers is None or entry.failure(config) is not None:
             return None, [], []
         return entry, numbers, leaves
 
 
-def _kinds_of(args: tuple[object, ...]) -> list[object]:
-    return [a.type if isinstance(a, Tensor) else a.__class__ for a in args]
+def _kind_of(value: object, leaves: list[Tensor]) -> object:
+    """What another call must have in the place of an argument; collects the tensors."""
+    if isinstance(value, Tensor):
+        leaves.append(value)
+        return value.type
+    kind = value.__class__
+    if isinstance(value, tuple):
+        return (kind, *[_kind_of(v, leaves) for v in value])
+    return kind if kind in NUMBERS else (kind, value)
+
+
+def _is_simple(value: object) -> bool:
+    """Whether :func:`_kind_of` tells what of an argument matters."""
+    if value.__class__ is tuple and isinstance(value, tuple):
+        return len(value) <= _MAX_ITEMS and all(map(_is_simple, value))
+    kind = value.__class__
+    return isinstance(value, Tensor) or value is None or kind in NUMBERS or kind in (bool, str)
 
 
 def recent_call(entry: Entry, args: tuple[object, ...], kwargs: object) -> RecentCall | None:
@@ -343,8 +359,7 @@ def recent_call(entry: Entry, args: tuple[object, ...], kwargs: object) -> Recen
         or entry.aliases is not None
     ):
         return None
-    simple = all(isinstance(a, Tensor) or a.__class__ in NUMBERS for a in args)
-    return RecentCall(entry, args) if simple else None
+    return RecentCall(entry, args) if all(map(_is_simple, args)) else None
 
 
 def _all_roots(promotion: Promotion) -> frozenset[str]:
