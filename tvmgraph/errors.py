@@ -59,6 +59,7 @@ class TvmgraphError(Exception):
         self.got = got
         self.at = user_source() if at is None and op else at
         self.fix = fix
+        self._is_placed = at is not None  # by whom knows better than the default
 
     def locate(self, op: str, got: str, at: str) -> TvmgraphError:
         """Fills in the parts that are still missing and returns the error itself.
@@ -70,7 +71,8 @@ class TvmgraphError(Exception):
         """
         self.op = self.op or op
         self.got = self.got or got
-        self.at = self.at or at
+        if at and not self._is_placed:
+            self.at, self._is_placed = at, True
         return self
 
     def __str__(self) -> str:

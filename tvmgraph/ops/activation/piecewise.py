@@ -223,7 +223,7 @@ _SILU_ENDS = {"float64": (-708.0, -746.0)}
 def _silu(m: TirMath, x: Expr) -> Expr:
     """x sigmoid(x), but -0 where that is nearly subnormal: what reads such numbers is slow."""
     low, zero = map(m.const, _SILU_ENDS.get(m.dtype, (-87.0, -104.0)))
-    return m.let(m.where(x < low, zero, x), lambda x: x * m.sigmoid(x))
+    return x * m.sigmoid(m.where(x < low, zero, x))
 
 
 @formula_row("silu", _silu, _vjp_silu, lambda O, x: O.Mul(x, O.Sigmoid(x)))

@@ -40,14 +40,15 @@ def _infer_gelu(x: object, *, approximate: str) -> TensorType:
 def _gelu(m: Formulas, x: Expr, *, approximate: str) -> Expr:
     """GELU; where x is negative nothing cancels, so that small results of halves are right.
 
-    With Q the normal distribution function at -|x| it is max(x, 0) - |x| Q: no branch.
+    With Q the normal distribution function at -|x| it is x Q, or x (1 - Q) from 0 on.
     """
     if approximate == "tanh":  # (1 + tanh u) / 2 = sigmoid(2u)
         return x * m.sigmoid((x + x * x * x * _GELU_CUBE) * (2 * _SQRT_2_PI))
     if m.dtype == "float64":  # whose 1 + erf is more exact than any smaller type
         return x * 0.5 * (1 + m.erf(x * _SQRT_HALF))
-    size = m.let(m.abs(x), lambda a: m.where(a > _NO_TAIL, _NO_TAIL, a))  # NaN stays NaN
-    return m.where(x < 0, 0, x) - m.let(size, lambda a: a * _normal_tail(m, a))
+    size = m.let(m.abs(x), lambda a: m.where(a < _NO_TAIL, a, _NO_TAIL))
+    tail = m.let(size, lambda a: _normal_tail(m, a))
+    return x * m.let(tail, lambda q: m.where(x < 0, q, 1 - q))
 
 
 #: From here on the normal distribution function at -x is 0 in float32.
