@@ -26,7 +26,7 @@ WIDTH = 110
 
 
 def message(cause: str, folder: Path) -> str:
-    """Returns what a program's error says; long lines and addresses are cut."""
+    """Returns what a program's error says; long lines, addresses and counters are cut."""
     file = folder / "example.py"
     file.write_text(cause)
     linecache.checkcache(str(file))
@@ -34,6 +34,7 @@ def message(cause: str, folder: Path) -> str:
         exec(compile(cause, str(file), "exec"), dict(NAMES))
     except Exception as error:
         said = re.sub(r"0x[0-9a-f]+", "0x...", f"{type(error).__name__}: {error}")
+        said = re.sub(r"(ops\.custom_lambda__)\d+", r"\g<1>0", said)  # they are counted
         lines = [n if len(n) <= WIDTH else f"{n[: WIDTH - 4]} ..." for n in said.splitlines()]
         return "\n".join(lines) + "\n"
     finally:
