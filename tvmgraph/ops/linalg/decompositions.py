@@ -339,17 +339,44 @@ def _infer_qr(t: TensorType, *, mode: str) -> tuple[TensorType, TensorType]:
     return t.with_shape((*batch, m, p)), t.with_shape((*batch, p, n))
 
 
+def _vjp_qr(
+    g: tuple[Tensor, Tensor], y: tuple[Tensor, Tensor], x: Tensor, *, mode: str
+) -> tuple[Tensor]:
+    r"""Of a tall matrix, with B = gR R^T - Q^T gQ, (gQ + Q (triu(B) + triu(B, 1)^T)) R^{-T}.
+
+    Columns beyond a square are Q^T times those of the input.
+    """
+    (q, r), (gq, gr) = y, g
+    rows, columns = x.shape[-2:]
+    if x.dtype.kind == "c":
+        raise NoGradientError("complex factors have no derivative", op="ops.qr")
+    if mode == "complete" and rows > columns:
+        raise NoGradientError(
+            "columns of Q beyond those of the input have no derivative", op="ops.qr",
+            fix='use mode="reduced"',
+        )  # fmt: skip
+    gq = gq + F.matmul(x[..., rows:], F.adjoint(gr[..., rows:])) if rows < columns else gq
+    first, gfirst = r[..., :rows], gr[..., :rows]
+    inner = F.triu(F.matmul(gfirst, F.adjoint(first)) - F.matmul(F.adjoint(q), gq))
+    both = inner + F.adjoint(F.triu(inner, 1))
+    square = F.adjoint(F.solve(first, F.adjoint(gq + F.matmul(q, both))))
+    beyond = [F.matmul(q, gr[..., rows:])] if rows < columns else []
+    return (F.concat([square, *beyond], -1),)
+
+
 @primitive(
     infer=_infer_qr,
     traits=replace(MATRIX, factors="... . . -> ... . ., ... . ."),
     eager=lapack(lambda x, *, mode: tuple(np.linalg.qr(x, mode))),
     lower=NO_LOWERING,
-    vjp=Reason("the derivative of the QR decomposition is not implemented"),
+    vjp=_vjp_qr,
     onnx=NO_ONNX,
     multi=True,
     samples=[
         sample((3, 4)),
-        sample((2, 4, 3), mode="complete", dtype="float64"),
+        sample((2, 4, 3)),
+        sample((2, 4, 3), mode="complete", dtype="float64", grad=False),
+        sample((2, 3, 3), mode="complete"),
         sample((0, 3, 3)),
         sample((3,), raises=ShapeError),
         sample((3, 3), mode="raw", raises=ArgumentError),
