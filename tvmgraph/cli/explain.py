@@ -54,9 +54,11 @@ def _takes_arguments(function: object) -> bool:
     called = function.construct if isinstance(function, Cell) else function
     if not callable(called):
         return False
-    parameters = python_signature(called).parameters.values()
-    return any(p.default is p.empty and p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)
-               for p in parameters)  # fmt: skip
+    try:
+        python_signature(called).bind()
+    except TypeError:
+        return True
+    return False
 
 
 def explain(target: str, inputs: list[str], draw: str = "") -> JitFunction:

@@ -17,7 +17,7 @@ from tvmgraph.core.tensor import Tensor, tensor_from_numpy
 from tvmgraph.errors import ArgumentError, ExportError
 from tvmgraph.export.capture import Program, capture_program, unwrapped
 from tvmgraph.export.onnx import OPSET, ExternalData, make_node, to_onnx
-from tvmgraph.export.variable import given_inputs, variable_inputs
+from tvmgraph.export.variable import Dynamic, given_axes, given_inputs, variable_inputs
 from tvmgraph.graph import Graph
 from tvmgraph.graph import simplify as passes
 from tvmgraph.nn import Cell
@@ -116,7 +116,6 @@ def _write(path: Path, model: onnx.ModelProto, external: ExternalData | None) ->
 # computed in the model from its inputs. One more capture, not used for finding them, checks the
 # result.
 
-Dynamic = Mapping[str, Mapping[int, str]]
 Sizes = dict[str, int]
 
 
@@ -169,26 +168,13 @@ def _plain(program: Program) -> Graph:
 
 def _base_sizes(labels: list[str], args: tuple[object, ...], dynamic: Dynamic) -> Sizes:
     sizes: Sizes = {}
-    for label, axes in dynamic.items():
-        if label not in labels:
+    for _, axis, name, tensor in given_axes(labels, args, dynamic):
+        size = max(2, tensor.shape[axis])  # one of 1 would be taken for broadcasting
+        if sizes.setdefault(name, size) != size:
             raise ArgumentError(
-                f"there is no input {label!r}", op="export", got=f"dynamic={dict(dynamic)}",
-                fix=f"the inputs are {', '.join(labels)}",
+                f"axis {name!r} has two sizes in the examples: {sizes[name]} and {size}",
+                op="export", fix="give examples that agree",
             )  # fmt: skip
-        tensor = args[labels.index(label)]
-        for axis, name in axes.items():
-            if not isinstance(tensor, Tensor) or not 0 <= axis < tensor.ndim:
-                raise ArgumentError(
-                    f"input {label!r} has no axis {axis}", op="export",
-                    got=f"{label}={getattr(tensor, 'type', tensor)}", fix="count axes from 0",
-                )  # fmt: skip
-            # a size of 1 would be taken for broadcasting
-            size = max(2, tensor.shape[axis])
-            if sizes.setdefault(name, size) != size:
-                raise ArgumentError(
-                    f"axis {name!r} has two sizes in the examples: {sizes[name]} and {size}",
-                    op="export", fix="give examples that agree",
-                )  # fmt: skip
     return sizes
 
 

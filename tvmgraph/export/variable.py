@@ -6,7 +6,7 @@ option ``dynamic={"x": {0: "batch"}}`` says so; axes of one name have equal size
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -106,21 +106,38 @@ def _named_axes(
             if isinstance(d, Dim):
                 unnamed = d.text.startswith("any_")
                 axes.setdefault(label, {})[axis] = f"{label}_{axis}" if unnamed else d.text
-    for label, given in dynamic.items():
+    for label, axis, name, _ in given_axes(labels, leaves, dynamic):
+        axes.setdefault(label, {})[axis] = name
+    return axes
+
+
+def given_axes(
+    labels: Sequence[str], inputs: Sequence[object], dynamic: Dynamic
+) -> Iterator[tuple[str, int, str, Tensor]]:
+    """Yields input, axis, name and example of every axis that a caller names.
+
+    Args:
+        labels: Names of the inputs.
+        inputs: An example for each.
+        dynamic: What was given.
+
+    Raises:
+        ArgumentError: if there is no such input or axis.
+    """
+    for label, axes in dynamic.items():
         if label not in labels:
             raise ArgumentError(
                 f"there is no input {label!r}", op="export", got=f"dynamic={dict(dynamic)}",
                 fix=f"the inputs are {', '.join(labels)}",
             )  # fmt: skip
-        tensor = leaves[labels.index(label)]
-        for axis, name in given.items():
-            if not 0 <= axis < tensor.ndim:
+        tensor = inputs[labels.index(label)]
+        for axis, name in axes.items():
+            if not isinstance(tensor, Tensor) or not 0 <= axis < tensor.ndim:
                 raise ArgumentError(
                     f"input {label!r} has no axis {axis}", op="export",
-                    got=f"{label}={tensor.type}", fix="count axes from 0",
+                    got=f"{label}={getattr(tensor, 'type', tensor)}", fix="count axes from 0",
                 )  # fmt: skip
-            axes.setdefault(label, {})[axis] = name
-    return axes
+            yield label, axis, name, tensor
 
 
 def _example(t: Tensor, sizes: dict[int, int]) -> Tensor:

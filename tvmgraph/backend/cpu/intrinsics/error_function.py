@@ -9,7 +9,7 @@ from tvm import tirx
 
 from tvmgraph.backend.cpu.intrinsics import avx512
 from tvmgraph.backend.cpu.intrinsics.exponential import exp_of
-from tvmgraph.backend.cpu.intrinsics.lanes import Lanes, keep_nan, let
+from tvmgraph.backend.cpu.intrinsics.lanes import Lanes, clamp, keep_nan, let
 from tvmgraph.backend.loop_ir.types import Expr
 
 #: erf is 1 in float32 from here on.
@@ -59,19 +59,9 @@ def erf(x: Expr) -> Expr:
 
     def of_square(x: Expr, z: Expr) -> Expr:
         value = x * (v.poly(z, _NUMERATOR) / v.poly(z, _DENOMINATOR)) + x * v.f(0.5)
-        return let(value, lambda value: _clamp(v, value, 1.0))
+        return clamp(value, v.f(-1), v.f(1))
 
-    return let(_clamp(v, x, _MAX), lambda x: let(x * x, lambda z: of_square(x, z)))
-
-
-def _clamp(v: Lanes, x: Expr, bound: float) -> Expr:
-    """``x`` within -bound and bound, two instructions that keep NaN."""
-    low, high = v.f(-bound), v.f(bound)
-
-    def below(x: Expr) -> Expr:
-        return let(tirx.Select(high < x, high, x), lambda x: tirx.Select(x < low, low, x))
-
-    return let(x, below)
+    return let(clamp(x, v.f(-_MAX), v.f(_MAX)), lambda x: let(x * x, lambda z: of_square(x, z)))
 
 
 def _of_float64(v: Lanes, x: Expr) -> Expr:

@@ -15,7 +15,7 @@ from tvm import tirx
 from tvm.tirx import op
 
 from tvmgraph.backend.cpu.intrinsics import avx512
-from tvmgraph.backend.cpu.intrinsics.lanes import Lanes, keep_nan, let, with_nearest
+from tvmgraph.backend.cpu.intrinsics.lanes import Lanes, clamp, keep_nan, let, with_nearest
 from tvmgraph.backend.loop_ir.types import Expr
 
 _LOG2E = 1.4426950408889634
@@ -480,12 +480,8 @@ def sigmoid(x: Expr) -> Expr:
     def quotient(negative: Expr) -> Expr:
         return scale / (scale + exp_scaled(v, negative, _SCALE))
 
-    def bounded(x: Expr) -> Expr:  # NaN stays NaN
-        least = tirx.Select(high < x, high, x)
-        most = let(least, lambda x: tirx.Select(x < low, low, x))
-        return let(most * v.f(-1), quotient)  # a multiply-add may negate its factors
-
-    return let(x, bounded)
+    # a multiply-add may negate its factors
+    return let(clamp(x, low, high) * v.f(-1), quotient)
 
 
 def _sigmoid_by_sign(v: Lanes, x: Expr) -> Expr:

@@ -291,6 +291,21 @@ def with_nearest(x: Expr, low: Expr, high: Expr, body: Callable[[Expr, Expr], Ex
     return let(x, bounded)
 
 
+def clamp(x: Expr, low: Expr, high: Expr) -> Expr:
+    """``x`` within bounds, by two instructions that keep NaN.
+
+    Args:
+        x: A float, scalar or vector.
+        low: Its least value.
+        high: Its largest value.
+    """
+
+    def below(x: Expr) -> Expr:
+        return let(tirx.Select(high < x, high, x), lambda x: tirx.Select(x < low, low, x))
+
+    return let(x, below)
+
+
 def keep_nan(x: Expr, result: Expr) -> Expr:
     """``x`` where it is NaN, else ``result``.
 
