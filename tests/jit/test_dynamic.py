@@ -472,3 +472,19 @@ def test_numbers_in_tuples_may_differ_and_the_rest_may_not() -> None:
         pair = ((s / 8, 2), "abc")
         np.testing.assert_array_equal(compiled(x, pair).asnumpy(), scaled(x, pair).asnumpy())
     assert compiled.compile_count == before
+
+
+def test_a_tuple_of_the_users_class_is_not_gone_through() -> None:
+    gone_through: list[int] = []
+
+    class Pair(tuple):
+        def __iter__(self):
+            gone_through.append(1)
+            return super().__iter__()
+
+    compiled, x = jit(lambda x, pair: x * pair[0]), Tensor([1.0, 2.0])
+    for n in range(6):
+        assert compiled(x, (n / 4, 1)).tolist() == [n / 4, n / 2]
+    for n in range(6):
+        assert compiled(x, Pair((n / 4, 1))).tolist() == [n / 4, n / 2]
+    assert not gone_through

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from tvmgraph.capture.containers import dict_like, list_like, pairs
+from tvmgraph.capture.containers import dict_like, items_in, list_like, pairs
 from tvmgraph.core.arguments import literal
 from tvmgraph.core.sizes import LEAST, Dim
 from tvmgraph.core.storage import aligned_empty
@@ -174,7 +174,7 @@ def number_paths(value: object, path: str = "given") -> list[tuple[str, object]]
             if isinstance(k, (str, int)):
                 found += number_paths(v, f"{path}[{k!r}]")
     elif isinstance(value, (tuple, list)):
-        for i, v in enumerate(value):
+        for i, v in enumerate(items_in(value)):
             found += number_paths(v, f"{path}[{i}]")
     return found
 
@@ -193,7 +193,7 @@ def with_numbers(value: object, new: Iterator[object]) -> Any:
             (k, with_numbers(v, new) if isinstance(k, (str, int)) else v) for k, v in pairs(value)
         )
     if isinstance(value, (tuple, list)):
-        return list_like(value, [with_numbers(v, new) for v in value])
+        return list_like(value, [with_numbers(v, new) for v in items_in(value)])
     return value
 
 

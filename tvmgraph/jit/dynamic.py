@@ -330,14 +330,14 @@ def _kind_of(value: object, leaves: list[Tensor]) -> object:
         leaves.append(value)
         return value.type
     kind = value.__class__
-    if isinstance(value, tuple):
+    if type(value) is tuple:  # another class may say itself what it holds
         return (kind, *[_kind_of(v, leaves) for v in value])
     return kind if kind in NUMBERS else (kind, value)
 
 
 def _is_simple(value: object) -> bool:
     """Whether :func:`_kind_of` tells what of an argument matters."""
-    if value.__class__ is tuple and isinstance(value, tuple):
+    if type(value) is tuple:
         return len(value) <= _MAX_ITEMS and all(map(_is_simple, value))
     kind = value.__class__
     return isinstance(value, Tensor) or value is None or kind in NUMBERS or kind in (bool, str)

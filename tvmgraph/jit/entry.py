@@ -11,6 +11,7 @@ import numpy as np
 from tvmgraph import hooks
 from tvmgraph.capture import tree
 from tvmgraph.capture.checks import is_mortal
+from tvmgraph.capture.containers import items_in
 from tvmgraph.capture.promotion import Operand
 from tvmgraph.capture.record import AttributeRef, Captured, Drawn
 from tvmgraph.capture.settings import Settings
@@ -205,7 +206,7 @@ class Entry:
         found = [ref.read() for ref, _ in self.refs]
         known = {id(t) for t in (*leaves, *(t for t, _ in self.held))}
         if len({*map(id, found)}) < len(found) or any(id(t) in known for t in found):
-            raise Unserved("one tensor comes as an attribute and in another way", op="jit")
+            raise Unserved("one tensor comes as an attribute and in another way")
 
     def _run(self, leaves: Sequence[Operand], given: object, kept: list[object] | None) -> object:
         outputs: list[Tensor] = []
@@ -325,7 +326,7 @@ def _map(value: object, change: Callable[[object], object]) -> Any:
         return {k: _map(v, change) for k, v in value.items()}
     if isinstance(value, (tuple, list)) and not hasattr(value, "_fields"):
         kind = tuple if isinstance(value, tuple) else list  # runs no code of a class
-        return kind([_map(v, change) for v in value])
+        return kind([_map(v, change) for v in items_in(value)])
     return change(value)
 
 

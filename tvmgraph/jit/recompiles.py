@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tvmgraph import forking
+from tvmgraph.capture.containers import items_in
 from tvmgraph.capture.record import argument_labels
 from tvmgraph.config.flag_registry import active
 from tvmgraph.core.arguments import literal
@@ -50,7 +51,7 @@ def _describe(name: str, value: object, found: dict[str, str]) -> None:
         for k, v in value.items():
             _describe(f"{name}.{k}", v, found)
     elif isinstance(value, (tuple, list)):
-        for i, v in enumerate(value):
+        for i, v in enumerate(items_in(value)):
             _describe(f"{name}[{i}]", v, found)
     elif isinstance(value, np.ndarray):
         found[name] = f"array {value.dtype}{list(value.shape)}"
