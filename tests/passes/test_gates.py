@@ -7,6 +7,7 @@ import pytest
 
 import tvmgraph as ms
 from tvmgraph import Tensor, nn, ops
+from tvmgraph.machine.processor import cpu_model
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
@@ -22,14 +23,15 @@ def test_gates_have_no_subnormal_results(dtype: str) -> None:
         np.testing.assert_allclose(got, x / (1 + np.exp(-x)), rtol=1e-6, atol=1e4 * least)
 
 
-@pytest.mark.parametrize(("size", "blocks"), [(32, True), (33, False)])
-def test_channels_a_page_apart_are_read_in_blocks(size: int, blocks: bool) -> None:
+@pytest.mark.parametrize("size", [32, 33])
+def test_channels_a_page_apart_are_read_in_blocks(size: int) -> None:
     net = nn.SequentialCell(nn.Conv2d(128, 32, 1), nn.ReLU(), nn.Conv2d(32, 32, 3))
     net.set_train(False)
     x = Tensor(np.random.default_rng(0).standard_normal((1, 128, size, size)).astype(np.float32))
     compiled = ms.jit(net)
     np.testing.assert_allclose(compiled(x).asnumpy(), net(x).asnumpy(), rtol=1e-4, atol=1e-4)
     first = next(n for n in compiled.fused_graph()[0].nodes if n.op.name == "conv_nchwc")
+    blocks = size == 32 or cpu_model().has_few_registers
     assert (first.inputs[0].type.ndim == 5) is blocks
 
 

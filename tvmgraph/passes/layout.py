@@ -178,9 +178,17 @@ class NchwcLayout(NchwcImages):
         )  # fmt: skip
 
     def _image(self, x: Value, kernel: Sequence[int]) -> Value:
-        """What a convolution reads: blocks, unless a plain image is as good or fills no blocks."""
+        """What a convolution reads: blocks, unless a plain image is as good or fills no blocks.
+
+        A window of one pixel finds its channels in as many lines of the cache where the image is
+        plain; tiles as high as many registers allow take enough pixels from each. Measured with
+        AVX2 on Zen 3, plain and in blocks: 512 to 2048 channels of 7 x 7 42 and 59 GFLOP/s of 98,
+        64 to 256 of 56 x 56 62 and 72.
+        """
+        assert self._model is not None
         one = (
             int(np.prod(kernel)) == 1
+            and not self._model.has_few_registers
             and x.type.dtype not in VNNI_SIZES
             and not _shares_sets(x.type)
         )

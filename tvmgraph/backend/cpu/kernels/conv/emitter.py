@@ -90,7 +90,7 @@ class ConvTiles:
             channels = ranges.pop(-1 if place > len(outer) else 0)
             rows, columns = ranges
             if plan.k_blocks > 1:
-                self._blocked(bound, channels, columns)
+                self._blocked(bound, channels, rows, columns)
                 return
             vectors(*columns, plan.columns.tile, lambda *column: vectors(
                 *channels, plan.channels.tile,
@@ -132,46 +132,56 @@ class ConvTiles:
         places = self._places([moving(vector) for vector in range(tile.vectors)], left)
         self._epilogue.write_vectors(tile, total, kept, places, self._are_adjacent)
 
-    def _blocked(self, outer: Bound, channels: Range, columns: Range) -> None:
+    def _blocked(self, outer: Bound, channels: Range, rows: Range, columns: Range) -> None:
         """Writes a work item of one tile of channels, block by block of the input channels."""
         plan, lanes, dtype = self.plan, self.plan.lanes, self.contraction.dtype
-        width = channels[1] * lanes
-        sums = emit.workspace([columns[1] * width], dtype)
-        Vectors(sums, lanes).clear(columns[1] * channels[1])
+        width, size = channels[1] * lanes, (rows[1], columns[1])
+        positions = product(size)
+        sums = emit.workspace([positions * width], dtype)
+        Vectors(sums, lanes).clear(positions * channels[1])
         blocks, *inner = self._k_extents
         blocks //= plan.k_blocks
 
-        def position(number: Expr) -> Bound:
-            return outer | self._position(emit.i64(0), columns[0] + number)
+        def position(down: Expr, right: Expr) -> Bound:
+            return outer | self._position(rows[0] + down, columns[0] + right)
 
         def channel(number: Expr | int) -> Bound:
             return outer | self._channel(channels[0] + number)
 
-        def add(block: Expr, first: Expr, count: int) -> None:
-            tile = Tile(count, channels[1], lanes, dtype)
+        def add(block: Expr, down: tuple[Expr, int], right: tuple[Expr, int]) -> None:
+            tile = Tile(down[1] * right[1], channels[1], lanes, dtype)
 
             def taps(at: Sequence[Expr]) -> Bound:
                 return self._taps([block * blocks + at[0], *at[1:]])
 
-            def place(row: int, vector: int, lanes: int) -> Expr:
-                return emit.ramp(first * width + tile.at(row, vector, 1), lanes)
+            def at(row: int) -> tuple[Expr, Expr]:
+                return down[0] + row // right[1], right[0] + row % right[1]
+
+            def place(row: int, vector: int, count: int) -> Expr:
+                below, beside = at(row)
+                number = (below * columns[1] + beside) * channels[1] + vector
+                return emit.ramp(number * lanes, count)
 
             total = multiply_tile(
                 tile, [blocks, *inner], 1,
-                lambda row, at: self._factor(position(first + row) | taps(at)),
-                lambda at, vector, lanes: self._vector(channel(vector) | taps(at), lanes),
+                lambda row, step: self._factor(position(*at(row)) | taps(step)),
+                lambda step, vector, lanes: self._vector(channel(vector) | taps(step), lanes),
                 lambda row, vector, lanes: sums[place(row, vector, lanes)],
             )  # fmt: skip
             store_tile(tile, total, sums, place)
 
+        zero = emit.i64(0)
         with emit.serial(plan.k_blocks) as block:
-            vectors(
-                emit.i64(0), columns[1], plan.columns.tile,
-                lambda first, count, _slot: add(block, first, count),
-            )  # fmt: skip
-        tile = Tile(columns[1], channels[1], lanes, dtype)
+            vectors(zero, rows[1], plan.rows.tile, lambda *down: vectors(
+                zero, columns[1], plan.columns.tile,
+                lambda *right: add(block, down[:2], right[:2]),
+            ))  # fmt: skip
+        tile = Tile(positions, channels[1], lanes, dtype)
         places = self._places([channel(vector) for vector in range(tile.vectors)])
-        self._epilogue.write_rows(tile, sums, columns[1], position, places, self._are_adjacent)
+        self._epilogue.write_rows(
+            tile, sums, positions, lambda number: position(*emit.unfuse(number, size)), places,
+            self._are_adjacent,
+        )  # fmt: skip
 
     @property
     def _k_extents(self) -> list[int]:

@@ -49,8 +49,10 @@ _L2_VECTORS_PER_CYCLE = 0.5
 #: memory meanwhile. Measured with AVX2, 384 to 96 channels of 56 x 56: 107 GFLOP/s of 118 in two
 #: parts, 94 at once; 1280 to 320 of 14 x 14 in five parts 109, 97 at once.
 _L1_SHARE, _MAX_BLOCKED = 0.5, 256
-#: Registers of AVX2; with twice as many parts gain nothing: 106 GFLOP/s either way.
-_FEW_REGISTERS = 16
+#: Share of L2 from which on the weights of two vectors are taken in parts where the image's rows do
+#: not follow one another. Measured on Zen 3: 512 to 512 channels, 3 x 3 with stride 2 from 14 x 14
+#: 57 GFLOP/s of 98 in 32 parts, 46 at once; 128 to 128 from 56 x 56 (73 KB) are as fast either way.
+_L2_SHARE = 0.25
 #: Pixels that are broadcast per cycle: of neighbours in blocks they lie in one bank of L1. A tile
 #: of 1 vector and 14 positions computes 92 GFLOP/s there, as fast as 1.6 loads per cycle let it.
 _PIXELS_PER_CYCLE = 1.6
@@ -116,7 +118,7 @@ def _k_blocks(contraction: Contraction, vector_bytes: int, model: CpuModel) -> i
     """How many parts of the input channels there are, so that L1 holds two vectors of weights of
     one beside pixels and sums; 1 where that is no whole number of blocks, or where registers hold
     so high a tile that L2 delivers weights in time."""
-    if model.registers > _FEW_REGISTERS:
+    if not model.has_few_registers:
         return 1
     blocks, inner = contraction.reduce[0].extent, contraction.reduce[1:]
     stored = 2 * vector_bytes * product(axis.extent for axis in inner)
@@ -157,7 +159,7 @@ def _plan(contraction: Contraction, model: CpuModel) -> ConvPlan:
     block = contraction.columns[-1].extent
     lanes = min(block, model.lanes_of(dtype_bytes(contraction.dtype)))
     channels = product(axis.extent for axis in contraction.columns) // lanes
-    k_blocks = _k_blocks(contraction, lanes * dtype_bytes(contraction.dtype), model) if flat else 1
+    k_blocks = _k_blocks(contraction, lanes * dtype_bytes(contraction.dtype), model)
     k_blocks = choose("conv K blocks", k_blocks, tuple(dict.fromkeys((k_blocks, 1))))
     k_size = product(axis.extent for axis in contraction.reduce) // k_blocks
     costs = _tile_costs((height, width, channels), k_size, (lanes, contraction.dtype), model)
@@ -171,9 +173,10 @@ def _plan(contraction: Contraction, model: CpuModel) -> ConvPlan:
     # of a flat image about a row at a time, whose pixels L1 holds
     most = _MAX_BLOCKED if k_blocks > 1 else max(along, tile_w)
     item = min(width, most // tile_w * tile_w) if flat else width
+    rows = max(1, _MAX_BLOCKED // width // tile_h) if k_blocks > 1 and not flat else 1
     known = str(contraction.convolution or "")
     return ConvPlan(
-        lanes, Split(channels, vectors, vectors), Split(height, tile_h, tile_h),
+        lanes, Split(channels, vectors, vectors), Split(height, min(height, rows * tile_h), tile_h),
         Split(width, item, tile_w), parallel, outside, known, flat, k_blocks,
     )  # fmt: skip
 

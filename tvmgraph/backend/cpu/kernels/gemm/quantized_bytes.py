@@ -163,7 +163,7 @@ class _ByteProduct(Product):
     @property
     def height(self) -> int:
         """Rows of a tile."""
-        return 4 if self.model.registers > 16 else 1
+        return 1 if self.model.has_few_registers else 4
 
     @property
     def _vectors(self) -> int:
