@@ -8,7 +8,7 @@ import pytest
 from tvmgraph import Tensor, jit, nn, ops
 from tvmgraph.passes.freeze import freeze
 
-N, C, H, W = 2, 64, 10, 9
+N, C, H, W = 2, 64, 10, 7
 
 
 def fill(*shape: int, seed: int = 0) -> Tensor:
