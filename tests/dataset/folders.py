@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import base64
 import importlib
 import json
 import tempfile
@@ -68,9 +69,66 @@ CASES = [
         "LJSpeechDataset": [{}],
         "SpeechCommandsDataset": [{"usage": "test"}],
         "YesNoDataset": [{}],
+        "CLUEDataset": [
+            {"dataset_files": "{}/a.json", "task": task, "usage": usage}
+            for task in ("AFQMC", "CMNLI", "CSL", "IFLYTEK", "TNEWS", "WSC")
+            for usage in ("train", "test")
+        ],
+        "IWSLT2016Dataset": [{"usage": "train"}, {"usage": "valid"}],
+        "IWSLT2017Dataset": [{"usage": "test", "language_pair": ["en", "it"]}],
+        "LibriTTSDataset": [{"usage": "dev-clean"}],
+        "QMnistDataset": [{"usage": "nist"}, {"usage": "train", "compat": False}],
+        "SVHNDataset": [{"usage": "train"}, {"usage": "all"}],
+        "Caltech101Dataset": [{"decode": True}, {"target_type": "all", "decode": True}],
+        "Flowers102Dataset": [
+            {"usage": "train", "decode": True},
+            {"task": "Segmentation", "decode": True},
+        ],
+        "LFWDataset": [
+            {"decode": True},
+            {"usage": "10fold", "decode": True},
+            {"task": "pairs", "image_set": "original", "decode": True},
+        ],
+        "Places365Dataset": [{"decode": True}, {"usage": "val", "small": False, "decode": True}],
+        "PhotoTourDataset": [
+            {"name": "liberty", "usage": "train"},
+            {"name": "liberty", "usage": "test"},
+        ],
+        "SBDataset": [
+            {"decode": True},
+            {"task": "Segmentation", "usage": "val", "decode": True},
+        ],
     }.items()
     for options in choices
 ]
+
+
+#: A structure with the outlines of 20 classes as sparse arrays and the classes of 4 x 5 pixels.
+OUTLINES = (
+    "DwAAAPIAAAB4nONjAAJOBgY2IMUBxEwMEMAK5TMiYZCYe0hyTjGYzcIgBBU3A2Kn/NK8lMSizNRiqAEM"
+    "wanpual5JYklmfl5EBHnxJLU9HyQmoCi1GKgHFCMD4h/sCPsZ0SzXwTJfgao+ggGhHpWJLeB+CxIYjBz"
+    "YLQEA24A8zc9zG9AM5+dgPkyQMwMFWNCopmhGN1+RiQ5Nqj5TFCaEQKGRTgOdfMbGEhPB+jxz4DGRk8H"
+    "TEhmjaaDUfNHzR81f7CZ74FkPieSfmzmg/SB2gRCjFwCLEzCnGwMAsxCQqxCwmzs3DDzDPCYh1yHQsxj"
+    "YmAGSgAAPfkkgA=="
+)
+
+
+def matlab(**arrays: np.ndarray) -> bytes:
+    """Returns arrays as a MATLAB file of level 5; uint8 and float64 are enough."""
+
+    def element(kind: int, data: bytes) -> bytes:
+        return np.array([kind, len(data)], "<u4").tobytes() + data + bytes(-len(data) % 8)
+
+    raw = b"MATLAB 5.0 MAT-file".ljust(124) + b"\x00\x01IM"
+    for name, array in arrays.items():
+        whole = array.dtype == np.uint8
+        parts = (
+            element(6, np.array([9 if whole else 6, 0], "<u4").tobytes()),
+            element(5, np.array(array.shape, "<i4").tobytes()), element(1, name.encode()),
+            element(2 if whole else 9, array.tobytes(order="F")),
+        )  # fmt: skip
+        raw += element(14, b"".join(parts))
+    return raw
 
 
 def files() -> dict[str, dict[str, Any]]:
@@ -99,6 +157,7 @@ def files() -> dict[str, dict[str, Any]]:
 
     digits, numbers = idx(rng.integers(0, 256, (3, 28, 28)).astype(np.uint8),
                           np.array([2, 0, 1], np.uint8))  # fmt: skip
+    talk = '<mteval>\n<srcset>\n<doc>\n<seg id="1"> {} 3. </seg>\n</doc>\n</srcset>\n</mteval>\n'
     line = "Car 0.5 1 -1.5 10 20 30 40 1.5 1.6 3.5 2 1.5 20 -1.25"
     box = {"bbox": [1, 2, 3, 2], "category_id": 7, "iscrowd": 0,
            "segmentation": [[1.0, 2, 3, 4, 5, 6]], "area": 6}  # fmt: skip
@@ -213,11 +272,78 @@ def files() -> dict[str, dict[str, Any]]:
                                   "testing_list.txt": "dog/cd_nohash_1.wav\n",
                                   "validation_list.txt": "cat/ab_nohash_0.wav\n"},
         "YesNoDataset": {"1_0_1_0_0_1_1_1.wav": sound()},
+        "CLUEDataset": {"a.json": "".join(json.dumps({
+            "id": i, "idx": i, "label": "true", "label_des": "d", "label_desc": "e",
+            "sentence": f"s {i}", "sentence1": "a", "sentence2": "b", "keywords": "k,l",
+            "abst": "long", "keyword": ["k", "l"], "text": "t",
+            "target": {"span1_index": 1, "span1_text": "x", "span2_index": 4, "span2_text": "y"},
+        }) + "\n" for i in (5, 3))},
+        "IWSLT2016Dataset": {
+            **{f"texts/de/en/de-en/train.tags.de-en.{w}":
+               f"<url>u</url>\n {w} 1. \n{w} 2.\n<reviewer></reviewer>\n" for w in ("de", "en")},
+            **{f"texts/de/en/de-en/IWSLT16.TED.tst2013.de-en.{w}.xml":
+               talk.format(w)
+               for w in ("de", "en")},
+        },
+        "IWSLT2017Dataset": {
+            f"texts/DeEnItNlRo/DeEnItNlRo/DeEnItNlRo-DeEnItNlRo/IWSLT17.TED.tst2010.en-it.{w}.xml":
+            talk.format(w)
+            for w in ("en", "it")
+        },
+        "LibriTTSDataset": {"dev-clean/84/121123/84_121123_000001_000000.wav": sound(),
+                            "dev-clean/84/121123/84_121123.trans.tsv":
+                                "84_121123_000001_000000\tone 1\tOne 1\n"},
+        "QMnistDataset": {
+            **{f"{n}-images-idx3-ubyte": digits for n in ("qmnist-train", "qmnist-test", "xnist")},
+            **{f"{n}-labels-idx2-int": np.array([0x00000C02, 3, 8, *range(24)], ">i4").tobytes()
+               for n in ("qmnist-train", "qmnist-test", "xnist")},
+        },
+        "SVHNDataset": {f"{n}_32x32.mat": matlab(
+            X=rng.integers(0, 256, (32, 32, 3, 2)).astype(np.uint8),
+            y=np.array([[10], [3]], np.uint8)) for n in ("train", "test", "extra")},
+        "Caltech101Dataset": {
+            **{f"101_ObjectCategories/{k}/image_000{i}.jpg": image()
+               for k in ("Faces", "bass") for i in (1, 2)},
+            **{f"Annotations/{k}/annotation_000{i}.mat": matlab(
+                obj_contour=rng.normal(size=(2, 3)), box_coord=np.zeros((1, 4)))
+               for k in ("Faces_2", "bass") for i in (1, 2)},
+        },
+        "Flowers102Dataset": {
+            **{f"{d}_0000{i}.jpg": image() for d in ("jpg/image", "segmim/segmim")
+               for i in (1, 2, 3)},
+            "imagelabels.mat": matlab(labels=np.array([[77, 1, 102]], np.uint8)),
+            "setid.mat": matlab(trnid=np.array([[3, 1]], np.uint8), valid=np.array([[2]], np.uint8),
+                                tstid=np.array([[2]], np.uint8)),
+        },
+        "LFWDataset": {
+            **{f"{d}/{n}/{n}_000{i}.jpg": image() for d in ("lfw", "lfw_funneled")
+               for n, i in (("A_B", 1), ("A_B", 2), ("C_D", 1))},
+            "lfw-names.txt": "A_B 2\nC_D 1\n", "people.txt": "2\n1\nA_B\t2\n1\nC_D\t1\n",
+            "peopleDevTrain.txt": "1\nC_D\t1\n", "peopleDevTest.txt": "1\nA_B\t2\n",
+            "pairsDevTrain.txt": "1\nA_B\t2\t1\nA_B\t1\tC_D\t1\n",
+            "pairsDevTest.txt": "1\nA_B\t1\t2\nC_D\t1\tA_B\t2\n",
+        },
+        "Places365Dataset": {
+            "categories_places365.txt": "/a/field 0\n/b/port 1\n",
+            "places365_train_standard.txt": "/b/port/1.jpg 1\n/a/field/2.jpg 0\n",
+            "places365_val.txt": "Places365_val_1.jpg 1\n",
+            "data_256_standard/b/port/1.jpg": image(), "data_256_standard/a/field/2.jpg": image(),
+            "val_large/Places365_val_1.jpg": image(),
+        },
+        "PhotoTourDataset": {
+            "liberty/patches0000.bmp": rng.integers(0, 256, (1024, 1024)).astype(np.uint8),
+            "liberty/info.txt": "0 0\n" * 20,
+            "liberty/m50_100000_100000_0.txt": "0 7 0 17 7 0 0\n2 7 0 3 8 0 0\n",
+        },
+        "SBDataset": {"img/a.jpg": image(), "img/b.jpg": image(), "train.txt": "a\n",
+                      "val.txt": "b\n", **{f"cls/{n}.mat": b"MATLAB 5.0 MAT-file".ljust(124)
+                          + b"\x00\x01IM" + base64.b64decode(OUTLINES) for n in "ab"}},
     }  # fmt: skip
 
 
 #: Samples per second that MindSpore wants.
-RATES = {"CMUArcticDataset": 16000, "SpeechCommandsDataset": 16000, "YesNoDataset": 8000}
+RATES = {"CMUArcticDataset": 16000, "SpeechCommandsDataset": 16000, "YesNoDataset": 8000,
+         "LibriTTSDataset": 24000}  # fmt: skip
 
 
 def write(folder: Path, content: Mapping[str, Any], rate: int = 22050) -> None:
@@ -245,7 +371,7 @@ def read(dataset: Any, name: str, options: Mapping[str, Any], folder: Path) -> l
     """Returns the rows of a source in order: columns by name, as dtype, shape and elements."""
     given = {k: v.replace("{}", str(folder)) if isinstance(v, str) else v
              for k, v in options.items()}  # fmt: skip
-    first = () if "dataset_file" in given else (str(folder),)
+    first = () if {"dataset_file", "dataset_files"} & set(given) else (str(folder),)
     data = getattr(dataset, name)(*first, shuffle=False, **given)
     rows = data.create_dict_iterator(num_epochs=1, output_numpy=True)
     found = [

@@ -61,6 +61,10 @@ def test_what_is_missing_is_said(name: str, tmp_path: Path) -> None:
         with pytest.raises(ArgumentError, match="positive"):
             dataset.FakeImageDataset(0)
         return
+    if name == "RandomDataset":
+        with pytest.raises(ArgumentError, match="schema says"):
+            dataset.RandomDataset(3)
+        return
     required = [p for p in SOURCES[name].signature.parameters.values() if p.default is p.empty]
     with pytest.raises(ArgumentError, match=r"there is no|no row"):
         SOURCES[name](*[str(tmp_path / "nowhere")] * len(required))
@@ -154,3 +158,33 @@ def test_samplers_exclude_orders_and_shards(more: dict[str, Any], tmp_path: Path
         dataset.SemeionDataset(str(tmp_path), sampler=dataset.RandomSampler(), **more)
     with pytest.raises(RuntimeError, match="belong together"):
         dataset.SemeionDataset(str(tmp_path), num_shards=2)
+
+
+def test_talks_are_parts_of_recordings(tmp_path: Path) -> None:
+    samples = np.arange(-8, 8, dtype=np.int16) * 1000
+    fields = "sample_count -i 16\nsample_n_bytes -i 2\nchannel_count -i 1\nsample_rate -i 8\n"
+    for order, name in ((">i2", "10"), ("<i2", "01")):
+        header = f"NIST_1A\n   1024\n{fields}sample_byte_format -s2 {name}\nend_head\n"
+        raw = header.encode().ljust(1024) + samples.astype(order).tobytes()
+        write(
+            tmp_path, {"data/sph/a.sph": raw, "data/stm/a.stm": "a 1 me 0.5 1.25 <o> two words\n"}
+        )
+        ((wave, rate, *texts),) = dataset.TedliumDataset(str(tmp_path), "release3")
+        assert wave.asnumpy().tolist() == [[s / 32768 for s in samples[4:10]]] and rate == 8
+        assert [str(t) for t in texts] == ["two words", "a", "me", "<o>"]
+
+
+def test_noise_of_a_schema(tmp_path: Path) -> None:
+    schema = dataset.Schema()
+    schema.add_column("image", "uint8", [2, 3])
+    schema.add_column("label", "int32")
+    rows = list(dataset.RandomDataset(5, schema).create_dict_iterator(output_numpy=True))
+    assert len(rows) == 5 and {k: (v.dtype, v.shape) for k, v in rows[0].items()} == {
+        "image": (np.uint8, (2, 3)), "label": (np.int32, ())}  # fmt: skip
+    assert isinstance(dataset.RandomDataset(5, schema), dataset.VisionBaseDataset)
+
+
+def test_files_of_another_format_are_refused(tmp_path: Path) -> None:
+    write(tmp_path, {"train_32x32.mat": b"MATLAB 7.3".ljust(200)})
+    with pytest.raises(ArgumentError, match="no MATLAB file of level 5"):
+        dataset.SVHNDataset(str(tmp_path), "train")

@@ -83,9 +83,7 @@ ABSENT: Mapping[str, tuple[str, ...]] = {
         "DecodeVideo", "VideoDecoder", "read_video*",
     ),
     "transforms are Python functions, which need no plug-ins": ("Plugin",),
-    "no loader reads these files; GeneratorDataset takes any Python iterable": (
-        "dataset.*Dataset",
-    ),
+    "files of an object store are copied here first; MindDataset reads them": ("OBSMindDataset",),
     "other formats are read by their own datasets, whose rows mindrecord.FileWriter writes": (
         "mindrecord.*",
     ),

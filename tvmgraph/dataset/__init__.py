@@ -46,6 +46,10 @@ def zip(datasets: tuple[Dataset, ...]) -> Dataset:
     return datasets[0].zip(datasets[1:])
 
 
+#: MindSpore's kinds of sources, of which programs ask ``isinstance``: here all are pipelines.
+AudioBaseDataset = MappableDataset = SourceDataset = TextBaseDataset = Dataset
+UnionBaseDataset = VisionBaseDataset = Dataset
+
 globals().update(SOURCES)
 
 

@@ -350,8 +350,12 @@ def is_shuffled(shuffle: object) -> bool:
     return shuffle not in (False, Shuffle.FALSE)
 
 
-def _text_files(op: str, dataset_files: Any) -> list[Path]:
+def files_of(op: str, dataset_files: Any) -> list[Path]:
     """Returns the files that names and patterns stand for.
+
+    Args:
+        op: Name of the dataset.
+        dataset_files: A file, a pattern such as ``"*.txt"``, or a list of them.
 
     Raises:
         ArgumentError: if one of them stands for none.
@@ -403,7 +407,7 @@ class TextFileDataset(NumpySlicesDataset):
     ) -> None:
         lines = [
             line
-            for path in _text_files("TextFileDataset", dataset_files)
+            for path in files_of("TextFileDataset", dataset_files)
             for line in path.read_text("utf-8").split("\n")
             if line
         ]
@@ -455,7 +459,7 @@ class CSVDataset(NumpySlicesDataset):
     ) -> None:
         names = None if column_names is None else names_of("CSVDataset", column_names)
         rows: list[list[str]] = []
-        for path in _text_files("CSVDataset", dataset_files):
+        for path in files_of("CSVDataset", dataset_files):
             with path.open(newline="", encoding="utf-8") as file:
                 own = [r for r in csv.reader(file, delimiter=field_delim) if r]
             if column_names is None:

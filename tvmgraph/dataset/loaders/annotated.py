@@ -6,11 +6,15 @@ import json
 import xml.etree.ElementTree as ElementTree
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from tvmgraph.core.arguments import Attrs
 from tvmgraph.dataset.base import reject
+from tvmgraph.dataset.loaders.matlab import read_matlab
 from tvmgraph.dataset.loaders.table import (
     DECODED,
     Listing,
@@ -217,6 +221,27 @@ def _sbu(op: str, given: Mapping[str, object]) -> Listing:
     return Listing({"image": None, "caption": None}, rows)
 
 
+def _sbd(op: str, given: Mapping[str, object]) -> Listing:
+    base, task = folder_of(op, given), given["task"]
+    if task not in ("Boundaries", "Segmentation"):
+        reject(ArgumentError, op, f"task cannot be {task!r}", "use Boundaries or Segmentation")
+    splits = {name: [name] for name in ("train", "val", "train_noval")}
+    (parts,) = splits_of(op, given["usage"], splits, ["train", "val"])
+    names = [n.strip() for part in parts for n in lines_of(op, base / f"{part}.txt")]
+    rows = [
+        (base / "img" / f"{n}.jpg", partial(_outlines, op, base / "cls" / f"{n}.mat", task))
+        for n in names
+    ]
+    return Listing({"image": None, "task": "uint8"}, rows)
+
+
+def _outlines(op: str, path: Path, task: str) -> np.ndarray:
+    """Returns classes by pixel, or the outlines of every class."""
+    content = read_matlab(op, path)["GTcls"]
+    assert isinstance(content, dict)
+    return np.asarray(content[task])
+
+
 CocoDataset = loader(
     "CocoDataset", f"dataset_dir! annotation_file! task='Detection' {_OPTIONS}", _coco,
     "COCO's images: image and, by task, bbox, category_id, iscrowd (Detection); segmentation,"
@@ -257,8 +282,14 @@ WIDERFaceDataset = loader(
 SBUDataset = loader(
     "SBUDataset", f"dataset_dir! {DECODED}", _sbu, "Photographs: image, caption.",
 )  # fmt: skip
+SBDataset = loader(
+    "SBDataset", "dataset_dir! task='Boundaries' usage='all' num_samples num_parallel_workers=1 "
+    "shuffle decode sampler num_shards shard_id", _sbd,
+    "Images of ``img`` with the outlines of 20 classes, or the class of every pixel, of ``cls``:"
+    " image, task uint8.",
+)  # fmt: skip
 
 __all__ = [
     "CityscapesDataset", "CocoDataset", "DIV2KDataset", "FlickrDataset", "KITTIDataset",
-    "SBUDataset", "VOCDataset", "WIDERFaceDataset",
+    "SBDataset", "SBUDataset", "VOCDataset", "WIDERFaceDataset",
 ]  # fmt: skip

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from functools import partial
+from functools import lru_cache, partial
 from pathlib import Path
 
 import numpy as np
+from PIL import Image
 
 from tvmgraph.core import kinds
 from tvmgraph.core.arguments import Attrs
 from tvmgraph.dataset.base import reject
+from tvmgraph.dataset.config import get_seed
 from tvmgraph.dataset.files import read_idx
+from tvmgraph.dataset.loaders.matlab import read_matlab
 from tvmgraph.dataset.loaders.table import (
     DECODED,
     LINES,
@@ -25,9 +28,11 @@ from tvmgraph.dataset.loaders.table import (
     pictures,
     splits_of,
 )
+from tvmgraph.dataset.schema import Schema
 from tvmgraph.errors import ArgumentError
 
 _MOST_FAKES = 10**8
+_GENERATED = "num_samples num_parallel_workers=1 shuffle decode=False sampler num_shards shard_id"
 _LABELED = {"image": None, "label": "uint32"}
 _TRAIN_TEST = {"train": "train", "test": "test"}
 
@@ -188,6 +193,162 @@ def _noise(seed: int, i: int, shape: tuple[int, ...]) -> np.ndarray:
     return np.random.default_rng((seed, i)).integers(0, 256, shape).astype(np.uint8)
 
 
+def _qmnist(op: str, given: Mapping[str, object]) -> Listing:
+    base, images, labels = folder_of(op, given), [], []
+    names = {"train": ("qmnist-train",), "test": ("qmnist-test",), "nist": ("xnist",)}
+    parts = {"test10k": slice(10000), "test50k": slice(10000, None)}
+    known = names | dict.fromkeys(parts, ("qmnist-test",))
+    part = parts.get(str(given["usage"]), slice(None))
+    for name in (n for found in splits_of(op, given["usage"], known, sum(names.values(), ()))
+                 for n in found):  # fmt: skip
+        images.append(read_idx(base / f"{name}-images-idx3-ubyte")[part, :, :, None])
+        raw = (base / f"{name}-labels-idx2-int").read_bytes()
+        labels.append(np.frombuffer(raw, ">i4", offset=12).reshape(-1, 8)[part].astype(np.uint32))
+    every = np.concatenate(labels)
+    return _arrays(np.concatenate(images), every[:, 0] if given["compat"] else every)
+
+
+def _svhn(op: str, given: Mapping[str, object]) -> Listing:
+    base, images, labels = folder_of(op, given), [], []
+    for name in splits_of(op, given["usage"], {n: n for n in ("train", "test", "extra")}):
+        content = read_matlab(op, base / f"{name}_32x32.mat")
+        images.append(np.moveaxis(np.asarray(content["X"]), 3, 0))
+        labels.append(np.asarray(content["y"]).ravel() % 10)  # a ten stands for the digit 0
+    return _arrays(np.concatenate(images), np.concatenate(labels))
+
+
+def _caltech101(op: str, given: Mapping[str, object]) -> Listing:
+    base, wanted, rows = folder_of(op, given), given["target_type"] or "category", []
+    both = ("category", "annotation")
+    columns = splits_of(op, wanted, {k: (k,) for k in both}, both)[0]
+    places = {"Faces": "Faces_2", "Faces_easy": "Faces_3", "Motorbikes": "Motorbikes_16",
+              "airplanes": "Airplanes_Side_2"}  # fmt: skip
+    kinds = [d for d in folders(base / "101_ObjectCategories") if d.name != "BACKGROUND_Google"]
+    for label, kind in enumerate(kinds):
+        outlines = base / "Annotations" / places.get(kind.name, kind.name)
+        for file in pictures(kind):
+            path = outlines / f"{file.stem.replace('image', 'annotation')}.mat"
+            entries = {"category": label, "annotation": partial(_variable, op, path, "obj_contour")}
+            rows.append((file, *(entries[c] for c in columns)))
+    types = {"category": "int64", "annotation": None}
+    names = {kind.name: label for label, kind in enumerate(kinds)}
+    return Listing({"image": None} | {c: types[c] for c in columns}, rows, names)
+
+
+def _variable(op: str, path: Path, name: str) -> np.ndarray:
+    return np.asarray(read_matlab(op, path)[name])
+
+
+def _flowers102(op: str, given: Mapping[str, object]) -> Listing:
+    base, tasks = folder_of(op, given), ("Classification", "Segmentation")
+    if given["task"] not in tasks:
+        reject(ArgumentError, op, f"task cannot be {given['task']!r}", f"use {' or '.join(tasks)}")
+    labels = np.ravel(_variable(op, base / "imagelabels.mat", "labels"))
+    parts, rows = read_matlab(op, base / "setid.mat"), []
+    places = [("jpg", "image")] + [("segmim", "segmim")] * (given["task"] == "Segmentation")
+    for part in splits_of(op, given["usage"], {"train": "trnid", "test": "tstid",
+                                               "valid": "valid"}):  # fmt: skip
+        for i in np.asarray(parts[part]).ravel().tolist():
+            files = (base / folder / f"{name}_{i:05d}.jpg" for folder, name in places)
+            rows.append((*files, int(labels[i - 1]) - 1))
+    columns = ["image", "segmentation"][: len(places)]
+    return Listing(dict.fromkeys(columns) | {"label": "uint32"}, rows)
+
+
+def _lfw(op: str, given: Mapping[str, object]) -> Listing:
+    base, task, files = folder_of(op, given), given["task"] or "people", given["image_set"]
+    if task not in ("people", "pairs"):
+        reject(ArgumentError, op, f"task cannot be {task!r}", "use 'people' or 'pairs'")
+    sets = {"original": "lfw", "funneled": "lfw_funneled", "deepfunneled": "lfw-deepfunneled"}
+    folder = base / splits_of(op, files or "funneled", sets)[0]
+    names = [line.split()[0] for line in lines_of(op, base / "lfw-names.txt")]
+    splits = {"10fold": "", "train": "DevTrain", "test": "DevTest"}
+    usage = given["usage"]
+    parts = ["DevTrain", "DevTest"] if usage in (None, "all") else splits_of(op, usage, splits)
+    listed = [
+        line.split() for part in parts for line in lines_of(op, base / f"{task}{part}.txt")[1:]
+    ]
+
+    def file(name: str, number: object) -> Path:
+        return folder / name / f"{name}_{int(str(number)):04d}.jpg"
+
+    if task == "people":  # lines of one word count those that follow
+        rows = [
+            (file(name, i + 1), names.index(name))
+            for name, *count in listed for i in range(int(count[0]) if count else 0)
+        ]  # fmt: skip
+        return Listing(_LABELED, rows)
+    pairs = [(w[0], w[1], w[-2] if len(w) == 4 else w[0], w[-1]) for w in listed]
+    rows = [(file(a, i), file(b, j), int(a == b)) for a, i, b, j in pairs]
+    return Listing({"image1": None, "image2": None, "label": "uint32"}, rows)
+
+
+def _places365(op: str, given: Mapping[str, object]) -> Listing:
+    base, size = folder_of(op, given), "256" if given["small"] else "large"
+    splits = {
+        "train-standard": ("train_standard", f"data_{size}_standard"),
+        "train-challenge": ("train_challenge", f"data_{size}_challenge"),
+        "val": ("val", f"val_{size}"),
+    }
+    ((part, folder),) = splits_of(op, given["usage"] or "train-standard", splits)
+    lines = (line.split() for line in lines_of(op, base / f"places365_{part}.txt"))
+    return Listing(_LABELED, [(base / folder / f.lstrip("/"), int(label)) for f, label in lines])
+
+
+def _photo_tour(op: str, given: Mapping[str, object]) -> Listing:
+    base = folder_of(op, given) / str(given["name"])
+    count = len(lines_of(op, base / "info.txt"))
+    train = splits_of(op, given["usage"] or "train", {"train": True, "test": False})[0]
+    patches = [partial(_patch, base, i) for i in range(count)]
+    if train:
+        return Listing({"image": "uint8"}, [(p,) for p in patches])
+    pairs = [w.split() for w in lines_of(op, base / "m50_100000_100000_0.txt")]
+    columns = {"image1": "uint8", "image2": "uint8", "matches": "uint32"}
+    return Listing(
+        columns, [(patches[int(w[0])], patches[int(w[3])], int(w[1] == w[4])) for w in pairs]
+    )
+
+
+@lru_cache(maxsize=4)
+def _sheet(path: Path) -> np.ndarray:
+    return np.asarray(Image.open(path).convert("L"))
+
+
+def _patch(base: Path, i: int, size: int = 64) -> np.ndarray:
+    """Returns a patch of a sheet of 16 x 16."""
+    sheet = _sheet(base / f"patches{i // 256:04d}.bmp")
+    y, x = (size * n for n in divmod(i % 256, 16))
+    return sheet[y : y + size, x : x + size, None]
+
+
+def _random(op: str, given: Attrs) -> Listing:
+    schema = given["schema"]
+    if schema is None:
+        reject(
+            ArgumentError, op, "schema says which columns there are", "give a Schema or its file"
+        )
+    schema = schema if isinstance(schema, Schema) else Schema(str(schema))
+    rows = given["total_rows"] or given["num_samples"] or schema.num_rows or 100
+    names = given["columns_list"] or list(schema.columns)
+    found = [
+        (dtype.numpy, tuple(shape or ())) for dtype, shape in (schema.columns[n] for n in names)
+    ]
+    seed = get_seed()
+    entries = [
+        tuple(
+            partial(_noise_of, (seed, i, j), dtype, shape) for j, (dtype, shape) in enumerate(found)
+        )
+        for i in range(rows)
+    ]
+    return Listing({n: dtype for n, (dtype, _) in zip(names, found)}, entries)
+
+
+def _noise_of(seed: tuple[int, ...], dtype: np.dtype, shape: tuple[int, ...]) -> np.ndarray:
+    """Returns random elements; whole numbers are of all that a byte holds."""
+    values = np.random.default_rng(seed).integers(0, 128, shape)
+    return values.astype(dtype)
+
+
 EMnistDataset = loader(
     "EMnistDataset", f"dataset_dir! name! usage {SAMPLED}", _emnist,
     "Letters and digits of ``emnist-<name>-train-images-idx3-ubyte`` and the like.",
@@ -243,9 +404,49 @@ FakeImageDataset = loader(
     "FakeImageDataset", "num_images=1000 image_size=(224,224,3) num_classes=10 base_seed=0 "
     f"{SAMPLED}", _fake, "Noise with random labels: image uint8, label uint32.",
 )  # fmt: skip
+QMnistDataset = loader(
+    "QMnistDataset", f"dataset_dir! usage compat=True {SAMPLED}", _qmnist,
+    "Digits of ``qmnist-train-images-idx3-ubyte`` and the like: image uint8 (28, 28, 1), label"
+    " uint32, or all eight labels of a digit.",
+)  # fmt: skip
+SVHNDataset = loader(
+    "SVHNDataset", "dataset_dir! usage num_samples num_parallel_workers=1 shuffle sampler "
+    "num_shards shard_id", _svhn,
+    "House numbers of ``train_32x32.mat`` and the like: image uint8 (32, 32, 3), label uint32.",
+)  # fmt: skip
+Caltech101Dataset = loader(
+    "Caltech101Dataset", f"dataset_dir! target_type {_GENERATED}", _caltech101,
+    "Images of ``101_ObjectCategories``: image, and category int64 or annotation (the outline).",
+)  # fmt: skip
+Flowers102Dataset = loader(
+    "Flowers102Dataset", f"dataset_dir! task='Classification' usage='all' {_GENERATED}",
+    _flowers102, "Flowers of ``jpg`` and ``segmim``: image, segmentation (of that task), label"
+    " uint32.",
+)  # fmt: skip
+LFWDataset = loader(
+    "LFWDataset", f"dataset_dir! task usage image_set {DECODED}", _lfw,
+    "Faces of ``lfw_funneled`` and the like: image and label, or image1, image2 and whether both"
+    " show the same person.",
+)  # fmt: skip
+Places365Dataset = loader(
+    "Places365Dataset", "dataset_dir! usage small=True decode=False num_samples "
+    "num_parallel_workers shuffle sampler num_shards shard_id cache", _places365,
+    "Scenes that ``places365_train_standard.txt`` and the like list: image, label uint32.",
+)  # fmt: skip
+PhotoTourDataset = loader(
+    "PhotoTourDataset", f"dataset_dir! name! usage {SAMPLED}", _photo_tour,
+    "Patches of ``liberty/patches0000.bmp`` and the like: image uint8 (64, 64, 1), or pairs:"
+    " image1, image2 and whether they match.",
+)  # fmt: skip
+RandomDataset = loader(
+    "RandomDataset", "total_rows schema columns_list num_samples num_parallel_workers cache "
+    "shuffle num_shards shard_id", _random, "Noise in the columns that a schema describes.",
+)  # fmt: skip
 
 __all__ = [
-    "Caltech256Dataset", "CelebADataset", "EMnistDataset", "FakeImageDataset", "Food101Dataset",
-    "LSUNDataset", "ManifestDataset", "OmniglotDataset", "RenderedSST2Dataset", "STL10Dataset",
-    "SUN397Dataset", "SemeionDataset", "USPSDataset",
+    "Caltech101Dataset", "Caltech256Dataset", "CelebADataset", "EMnistDataset",
+    "FakeImageDataset", "Flowers102Dataset", "Food101Dataset", "LFWDataset", "LSUNDataset",
+    "ManifestDataset", "OmniglotDataset", "PhotoTourDataset", "Places365Dataset",
+    "QMnistDataset", "RandomDataset", "RenderedSST2Dataset", "STL10Dataset", "SUN397Dataset",
+    "SVHNDataset", "SemeionDataset", "USPSDataset",
 ]  # fmt: skip

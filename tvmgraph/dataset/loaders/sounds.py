@@ -1,10 +1,14 @@
-"""Sources of speech and music in WAV files of 16 bits: waveforms are float32 in [-1, 1]."""
+"""Sources of speech and music in WAV and SPH files of 16 bits: waveforms are float32."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 
+import numpy as np
+
+from tvmgraph.dataset.base import reject
 from tvmgraph.dataset.loaders.table import (
     SAMPLED,
     Listing,
@@ -13,7 +17,9 @@ from tvmgraph.dataset.loaders.table import (
     lines_of,
     loader,
     sound,
+    splits_of,
 )
+from tvmgraph.errors import ArgumentError
 
 _WAVE = {"waveform": "float32", "sample_rate": "uint32"}
 
@@ -73,6 +79,62 @@ def _yes_no(op: str, given: dict[str, object]) -> Listing:
     return Listing({"waveform": "float32", "sample_rate": "int32", "label": "int32"}, rows)
 
 
+def _libri_tts(op: str, given: Mapping[str, object]) -> Listing:
+    base, rows = folder_of(op, given), []
+    sets = ("dev-clean", "dev-other", "test-clean", "test-other", "train-clean-100",
+            "train-clean-360", "train-other-500")  # fmt: skip
+    for part in splits_of(op, given["usage"], {name: name for name in sets}):
+        for path in sorted((base / part).glob("*/*/*.trans.tsv")):
+            for name, *texts in (line.split("\t") for line in lines_of(op, path)):
+                speaker, chapter = (int(n) for n in name.split("_")[:2])
+                rows.append((*sound(path.parent / f"{name}.wav"), *texts, speaker, chapter, name))
+    kinds = {"original_text": None, "normalized_text": None, "speaker_id": "uint32"}
+    return Listing(_WAVE | kinds | {"chapter_id": "uint32", "utterance_id": None}, rows)
+
+
+def _tedlium(op: str, given: Mapping[str, object]) -> Listing:
+    base, rows = folder_of(op, given), []
+    older = {part: part for part in ("train", "test", "dev")}
+    splits = older if given["release"] in ("release1", "release2") else {"all": "data"}
+    for part in splits_of(op, given["usage"], splits):
+        for path in sorted((base / part / "stm").glob("*.stm")):
+            rows += [_talk(op, base / part / "sph", line) for line in lines_of(op, path)]
+    kinds = {"waveform": "float32", "sample_rate": "int32", "transcript": None, "talk_id": None}
+    return Listing(kinds | {"speaker_id": None, "identifier": None}, rows)
+
+
+def _talk(op: str, folder: Path, line: str) -> tuple[object, ...]:
+    """Returns a row: talk, channel, speaker, start, end, label and words are in a line."""
+    talk, _, speaker, start, end, label, words = line.split(None, 6)
+    path = folder / f"{talk}.sph"
+    rate = int(_sphere(op, path)["sample_rate"])
+    span = slice(int(float(start) * rate), int(float(end) * rate))
+    return partial(_speech, op, path, span), rate, words.strip(), talk, speaker, label
+
+
+def _sphere(op: str, path: Path) -> dict[str, str]:
+    """Returns the header of a file of NIST's format SPHERE, with its length as ``header``."""
+    if not path.is_file():
+        reject(ArgumentError, op, f"there is no file {path}",
+               "download the files first; this class reads local files only")  # fmt: skip
+    with path.open("rb") as file:
+        size = int(file.read(16).split()[1])
+        lines = file.read(size - 16).decode("ascii", "replace").split("end_head")[0].splitlines()
+    fields = (line.split(None, 2) for line in lines if len(line.split()) > 2)
+    return {name: value for name, _, value in fields} | {"header": str(size)}
+
+
+def _speech(op: str, path: Path, span: slice) -> np.ndarray:
+    header = _sphere(op, path)
+    if header.get("sample_coding", "pcm") != "pcm" or header["sample_n_bytes"] != "2":
+        reject(ArgumentError, op, f"{path} is not of plain samples of 16 bits",
+               "convert it with sph2pipe -p")  # fmt: skip
+    order = ">i2" if header.get("sample_byte_format") == "10" else "<i2"
+    samples = np.fromfile(path, order, offset=int(header["header"]))
+    channels = int(header.get("channel_count", 1))
+    return samples.reshape(-1, channels).T[:, span] / np.float32(32768)
+
+
 CMUArcticDataset = loader(
     "CMUArcticDataset", f"dataset_dir! name {SAMPLED}", _cmu,
     "Speech in ``cmu_us_<name>_arctic/wav``: waveform, sample_rate, transcript, utterance_id.",
@@ -93,7 +155,18 @@ YesNoDataset = loader(
     "YesNoDataset", f"dataset_dir! {SAMPLED}", _yes_no,
     "Files such as ``1_0_0_1_1_0_1_0.wav``: waveform, sample_rate, label (int32, eight).",
 )  # fmt: skip
+LibriTTSDataset = loader(
+    "LibriTTSDataset", f"dataset_dir! usage {SAMPLED}", _libri_tts,
+    "Books in ``train-clean-100`` and the like: waveform, sample_rate, original_text,"
+    " normalized_text, speaker_id, chapter_id, utterance_id.",
+)  # fmt: skip
+TedliumDataset = loader(
+    "TedliumDataset", f"dataset_dir! release! usage extensions {SAMPLED}", _tedlium,
+    "Talks in ``train/sph`` and the like: waveform, sample_rate, transcript, talk_id, speaker_id,"
+    " identifier.",
+)  # fmt: skip
 
 __all__ = [
-    "CMUArcticDataset", "GTZANDataset", "LJSpeechDataset", "SpeechCommandsDataset", "YesNoDataset",
+    "CMUArcticDataset", "GTZANDataset", "LJSpeechDataset", "LibriTTSDataset",
+    "SpeechCommandsDataset", "TedliumDataset", "YesNoDataset",
 ]  # fmt: skip

@@ -143,6 +143,17 @@ _MEANINGS = {
     "image_size": "Their sizes: height, width, channels.",
     "num_classes": "How many labels there are.",
     "base_seed": "The seed of their numbers.",
+    "compat": "Whether a label is the digit alone, not all eight labels.",
+    "target_type": '``"category"`` (default), ``"annotation"`` or ``"all"`` of both.',
+    "image_set": 'Which images: ``"funneled"`` (default), ``"deepfunneled"`` or ``"original"``.',
+    "small": "Whether the images of 256 x 256 are read, not the large ones.",
+    "total_rows": "How many rows there are; 100 unless the schema says it.",
+    "schema": "A :class:`Schema`, or the JSON file of one.",
+    "columns_list": "Names of the columns; all of the schema's by default.",
+    "dataset_files": "A file, a pattern of names, or a list of them.",
+    "valid_set": "Which set is that of the usage ``valid``.",
+    "test_set": "Which set is that of the usage ``test``.",
+    "release": '``"release1"``, ``"release2"`` or ``"release3"``.',
 }
 
 

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 from collections.abc import Callable, Mapping
 from functools import partial
+from pathlib import Path
 
 from tvmgraph.core.arguments import Attrs
 from tvmgraph.dataset.base import reject
+from tvmgraph.dataset.files import files_of
 from tvmgraph.dataset.loaders.table import (
     LINES,
     LINES_LAST,
@@ -120,6 +123,75 @@ def _enwik9(op: str, given: Mapping[str, object]) -> Listing:
     return Listing({"text": None}, [(line,) for line in path.read_text("utf-8").splitlines()])
 
 
+#: Columns of the tasks of CLUE in MindSpore's order; those before the bar in its test files only,
+#: those behind the second bar in its other files only. Numbers have a ``#``.
+_CLUE = {
+    "AFQMC": "#id|sentence1 sentence2|label",
+    "CMNLI": "#id|sentence1 sentence2|label",
+    "CSL": "|abst #id keyword|label",
+    "IFLYTEK": "#id|sentence|label label_des",
+    "TNEWS": "#id|keywords sentence|label label_desc",
+    "WSC": "|#idx #span1_index span1_text #span2_index span2_text text|label",
+}
+
+
+def _clue(op: str, given: Attrs) -> Listing:
+    if given["task"] not in _CLUE:
+        reject(ArgumentError, op, f"task cannot be {given['task']!r}", f"use {', '.join(_CLUE)}")
+    splits = {"train": False, "test": True, "eval": False}
+    if given["usage"] not in splits:
+        reject(ArgumentError, op, f"usage cannot be {given['usage']!r}",
+               f"use {', '.join(splits)}")  # fmt: skip
+    tests, both, others = (words.split() for words in _CLUE[given["task"]].split("|"))
+    names = sorted(both + (tests if splits[given["usage"]] else others), key=_plain)
+    rows = []
+    for path in files_of(op, given["dataset_files"]):
+        for content in (json.loads(line) for line in lines_of(op, path)):
+            entries = content.pop("target", {}) | content
+            rows.append(tuple(_clue_entry(entries[_plain(n)]) for n in names))
+    return Listing({_plain(n): "uint32" if n[0] == "#" else None for n in names}, rows)
+
+
+def _plain(name: str) -> str:
+    return name.lstrip("#")
+
+
+def _clue_entry(value: object) -> object:
+    return str(value).lower() if isinstance(value, bool) else value
+
+
+def _iwslt(year: int) -> Read:
+    """Returns a reader of translated talks."""
+
+    def read(op: str, given: Attrs) -> Listing:
+        pair = list(given["language_pair"] or ("de", "en"))
+        base = folder_of(op, given) / "texts"
+        base /= "/".join(pair) if year == 2016 else "DeEnItNlRo/DeEnItNlRo"
+        base /= "-".join(pair) if year == 2016 else "DeEnItNlRo-DeEnItNlRo"
+        sets = {
+            "valid": given.get("valid_set") or ("tst2013" if year == 2016 else "dev2010"),
+            "test": given.get("test_set") or ("tst2014" if year == 2016 else "tst2010"),
+        }
+        both, rows = "-".join(pair), []
+        for part in splits_of(op, given["usage"], {n: n for n in ("train", "valid", "test")}):
+            name = f"IWSLT{year % 100}.TED.{sets[part]}.{both}" if part in sets else None
+            files = [base / (f"{name}.{word}.xml" if name else f"train.tags.{both}.{word}")
+                     for word in pair]  # fmt: skip
+            rows += list(zip(*(_sentences(op, file) for file in files)))
+        return Listing({"text": None, "translation": None}, rows)
+
+    return read
+
+
+def _sentences(op: str, path: Path) -> list[str]:
+    """Returns the sentences of a file, which have marks of their own in XML, and none elsewhere."""
+    lines = [line.strip("\ufeff \t\r") for line in lines_of(op, path)]
+    if path.suffix == ".xml":
+        found = (re.match(r"<seg[^>]*>(.*)</seg>", line) for line in lines)
+        return [m[1].strip() for m in found if m]
+    return [line for line in lines if line and not line.startswith("<")]
+
+
 AGNewsDataset = loader(
     "AGNewsDataset", f"dataset_dir! usage {LINES}", _table("index title description"),
     "News in ``train.csv`` and ``test.csv``: index, title and description, all strings.",
@@ -192,10 +264,23 @@ Multi30kDataset = loader(
     "shard_id cache", _multi30k,
     "Sentences of ``training/train.en`` and the like: text and translation.",
 )  # fmt: skip
+CLUEDataset = loader(
+    "CLUEDataset", "dataset_files! task='AFQMC' usage='train' num_samples num_parallel_workers "
+    "shuffle='global' num_shards shard_id cache", _clue,
+    "Tasks of the Chinese language in files of JSON lines: their entries, as strings or uint32.",
+)  # fmt: skip
+IWSLT2016Dataset = loader(
+    "IWSLT2016Dataset", f"dataset_dir! usage language_pair valid_set test_set {LINES_LAST}",
+    _iwslt(2016), "Talks of ``texts/de/en/de-en`` and the like: text and translation.",
+)  # fmt: skip
+IWSLT2017Dataset = loader(
+    "IWSLT2017Dataset", f"dataset_dir! usage language_pair {LINES_LAST}", _iwslt(2017),
+    "Talks of ``texts/DeEnItNlRo/DeEnItNlRo/DeEnItNlRo-DeEnItNlRo``: text and translation.",
+)  # fmt: skip
 
 __all__ = [
-    "AGNewsDataset", "AmazonReviewDataset", "CoNLL2000Dataset", "DBpediaDataset", "EnWik9Dataset",
-    "IMDBDataset", "Multi30kDataset", "PennTreebankDataset", "SQuADDataset", "SST2Dataset",
-    "SogouNewsDataset", "UDPOSDataset", "WikiTextDataset", "YahooAnswersDataset",
-    "YelpReviewDataset",
+    "AGNewsDataset", "AmazonReviewDataset", "CLUEDataset", "CoNLL2000Dataset", "DBpediaDataset",
+    "EnWik9Dataset", "IMDBDataset", "IWSLT2016Dataset", "IWSLT2017Dataset", "Multi30kDataset",
+    "PennTreebankDataset", "SQuADDataset", "SST2Dataset", "SogouNewsDataset", "UDPOSDataset",
+    "WikiTextDataset", "YahooAnswersDataset", "YelpReviewDataset",
 ]  # fmt: skip
