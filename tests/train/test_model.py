@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import signal
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -161,6 +164,34 @@ def test_training_goes_on_from_a_backup(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
     with pytest.raises(ArgumentError, match="save_freq"):
         train.BackupAndRestore(str(tmp_path), "week")
+
+
+def test_runs_end_when_they_are_asked_to(tmp_path: Path) -> None:
+    model, data = linear()
+    asked, steps, before = tmp_path / "asked.json", [], signal.getsignal(signal.SIGUSR1)
+    asked.write_text('{"GracefulExit": 0}')
+    leave = partial(train.OnRequestExit, save_mindir=False, directory=str(tmp_path),
+                    config_file=asked, sig=signal.SIGUSR1)  # fmt: skip
+    note = train.LambdaCallback(
+        on_train_step_begin=lambda c: steps.append(c.original_args().cur_step_num),
+        on_train_step_end=lambda _: os.kill(os.getpid(), signal.SIGUSR1) if len(steps) == 2 else 0,
+    )
+    try:
+        model.train(9, data, callbacks=[note, leave()])
+        assert steps == [1, 2] and [f.name for f in (tmp_path / "rank_0").iterdir()] == [
+            "Net_train.ckpt"]  # fmt: skip
+        other, _ = linear()
+        asked.write_text('{"GracefulExit": 1}')
+        other.train(9, data, callbacks=[leave(save_ckpt=False), note])
+        assert len(steps) == 3
+        other.eval(data, callbacks=leave())
+    finally:
+        signal.signal(signal.SIGUSR1, before)
+    np.testing.assert_array_equal(other.network.weight.asnumpy(), model.network.weight.asnumpy())
+    with pytest.raises(ArgumentError, match="ends a process at once"):
+        train.OnRequestExit(sig=signal.SIGKILL)
+    with pytest.raises(DTypeError, match="save_ckpt must be of bool"):
+        train.OnRequestExit(save_ckpt=1)
 
 
 def test_what_stopping_and_slowing_print(capsys: pytest.CaptureFixture[str]) -> None:

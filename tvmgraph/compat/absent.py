@@ -151,7 +151,7 @@ ABSENT: Mapping[str, tuple[str, ...]] = {
     "checkpoints are complete and in one file when saved; nothing of them is kept aside": (
         "mindio_preload", "set_mindio_server_info", "get_ckpt_path_with_strategy",
         "unified_safetensors", "load_segmented_checkpoints", "convert_checkpoint*",
-        "rank_list_for_convert", "set_op_strategy_config", "OnRequestExit",
+        "rank_list_for_convert", "set_op_strategy_config",
     ),
     "hooks of saved tensors are not supported; recompute saves memory": (
         "saved_tensors_hooks", "register_saved_tensors_hooks",

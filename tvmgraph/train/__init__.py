@@ -15,6 +15,7 @@ from tvmgraph.core.guard import public_names as _public_names
 from tvmgraph.train.callback.base import *  # noqa: F403
 from tvmgraph.train.callback.checkpoint import *  # noqa: F403
 from tvmgraph.train.callback.control import *  # noqa: F403
+from tvmgraph.train.callback.leaving import *  # noqa: F403
 from tvmgraph.train.conversion import *  # noqa: F403  # noqa: F403
 from tvmgraph.train.metrics import *  # noqa: F403
 from tvmgraph.train.model import *  # noqa: F403

@@ -239,8 +239,8 @@ class Model(Shown):
             batch_num=data.get_dataset_size(), epoch_num=epochs, cur_epoch_num=0, cur_step_num=0,
             net_outputs=None, eval_results={}, list_callback=hooks.items,
             parallel_mode=self.__options.parallel_mode, device_number=1,
-            train_dataset_element=None, last_save_ckpt_step=None, latest_ckpt_file=None,
-            initial_step=0,
+            train_dataset_element=None, eval_dataset_element=None, last_save_ckpt_step=None,
+            latest_ckpt_file=None, initial_step=0,
         )  # fmt: skip
 
     # ---- evaluation -------------------------------------------------------------------------
@@ -276,9 +276,12 @@ class Model(Shown):
         with hooks.around("eval", "", context), hooks.around("eval", "epoch_", context):
             for batch in valid_dataset.create_tuple_iterator(num_epochs=1):
                 p.cur_step_num += 1
+                p.eval_dataset_element = batch
                 with hooks.around("eval", "step_", context):
                     p.net_outputs = self._shared(self._evaluating())(*batch)
                     self._update_metrics(p.net_outputs)
+                if context.get_stop_requested():
+                    break
             p.metrics = p.eval_results = {n: m.eval() for n, m in self.metrics.items()}
         return p.eval_results
 

@@ -19,6 +19,7 @@ from tvmgraph.train.callback.base import (
 )
 from tvmgraph.train.callback.checkpoint import BackupAndRestore, CheckpointConfig, ModelCheckpoint
 from tvmgraph.train.callback.control import EarlyStopping, ProgressBar, ReduceLROnPlateau
+from tvmgraph.train.callback.leaving import OnRequestExit
 
 _CallbackManager, _InternalCallbackParam, _handle_loss = Callbacks, RunArguments, loss_value
 _set_cur_net = set_cur_net
@@ -32,6 +33,6 @@ def __getattr__(name: str) -> Any:
 
 __all__ = [
     "BackupAndRestore", "Callback", "CheckpointConfig", "EarlyStopping", "History",
-    "LambdaCallback", "LearningRateScheduler", "LossMonitor", "ModelCheckpoint", "ProgressBar",
-    "ReduceLROnPlateau", "RunContext", "SummaryCollector", "TimeMonitor",
+    "LambdaCallback", "LearningRateScheduler", "LossMonitor", "ModelCheckpoint", "OnRequestExit",
+    "ProgressBar", "ReduceLROnPlateau", "RunContext", "SummaryCollector", "TimeMonitor",
 ]  # fmt: skip
