@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from tvmgraph import forking, hooks
 from tvmgraph.capture import tree
 from tvmgraph.capture.checks import MortalKeys
-from tvmgraph.capture.promotion import Operand, Promotion
+from tvmgraph.capture.promotion import Promotion
 from tvmgraph.capture.record import Captured, capture
 from tvmgraph.capture.settings import Settings
 from tvmgraph.config import JitConfig, effective_jit_config
@@ -94,6 +94,37 @@ class CompileRecord:
     varying: str = ""
     passes: str = ""
     target: str = ""
+
+
+@dataclass(slots=True)
+class _Call:
+    """A call that is not like the one before.
+
+    Attributes:
+        args: Positional arguments.
+        kwargs: Arguments by name.
+        config: The settings of now.
+        leaves: The tensors among the arguments.
+        kind: What calls of its kind have in common.
+        aliases: Which arguments are the same tensor, see :meth:`JitFunction._aliases`.
+    """
+
+    args: tuple[object, ...]
+    kwargs: dict[str, object]
+    config: JitConfig
+    leaves: list[Tensor]
+    kind: object
+    aliases: object = None
+
+    @property
+    def given(self) -> tuple[tuple[object, ...], dict[str, object]]:
+        """All arguments, as entries take them."""
+        return self.args, self.kwargs
+
+    @property
+    def key(self) -> object:
+        """The key of its entries."""
+        return self.kind if self.aliases is None else (self.kind, self.aliases)
 
 
 class JitFunction(Inspectable):
@@ -237,19 +268,15 @@ class JitFunction(Inspectable):
         result = self._run_recent(args, kwargs)
         if result is not MISS:
             return result
-        leaves: list[Tensor] = []
-        key = key_of(args, leaves)
-        if kwargs:
-            key = (key, key_of(kwargs, leaves))
-        aliases = self._aliases(leaves)
-        if aliases is not None:
-            key = (key, aliases)
-        now, config, why = versions(), self._config(), ""
+        now, why = versions(), ""
+        call = self._described(args, kwargs)
+        aliases = call.aliases = self._aliases(call.leaves)
+        key = call.key
         for entry in self.entries.get(key, ()):
             with entry.alone:
-                failure = entry.failure(config) or entry.aliasing((args, kwargs))
+                failure = entry.failure(call.config) or entry.aliasing(call.given)
                 if failure is None:
-                    result = self._reuse(entry, leaves, args, kwargs, now)
+                    result = self._reuse(entry, call, now)
                     if result is not MISS:
                         self._use(key, entry)
                         return result
@@ -258,15 +285,19 @@ class JitFunction(Inspectable):
         if aliases is not None and self._aliasing_matters:
             why = why or f"one tensor comes in several ways: {aliases[0]}"
             acted = versioned.acted
-            entry = self._compile_aliased(leaves, why, config, args, kwargs)
-            return self._first_run(entry, leaves, config, args, kwargs, acted)
-        return self._serve_new(key, why, config, leaves, args, kwargs)
+            return self._first_run(self._compile_aliased(call, why), call, acted)
+        return self._serve_new(call, why)
 
-    def _serve_new(
-        self, key: object, why: str, config: JitConfig, leaves: list[Tensor],
-        args: tuple[object, ...], kwargs: dict[str, object],
-    ) -> object:  # fmt: skip
+    def _described(self, args: tuple[object, ...], kwargs: dict[str, object]) -> _Call:
+        leaves: list[Tensor] = []
+        kind = key_of(args, leaves)
+        if kwargs:
+            kind = (kind, key_of(kwargs, leaves))
+        return _Call(args, kwargs, self._config(), leaves, kind)
+
+    def _serve_new(self, call: _Call, why: str) -> object:
         """Serves a call that no entry of its key fits; remembers why it cannot be captured."""
+        key = call.key
         if self.churned is not None:
             raise self.churned
         if graph_breaks.still_refused(self, key):
@@ -274,7 +305,7 @@ class JitFunction(Inspectable):
         if self._is_left(key):
             raise Left
         try:
-            result = self._serve(key, why, config, leaves, args, kwargs)
+            result = self._serve(call, why)
             self._raises.clear()
             return result
         except Raised as e:
@@ -325,26 +356,19 @@ class JitFunction(Inspectable):
             self.churn.reuse()
             return entry.run([*leaves, *numbers], (args, {}))
 
-    def _reuse(
-        self,
-        entry: Entry,
-        leaves: list[Tensor],
-        args: tuple[object, ...],
-        kwargs: dict[str, object],
-        now: tuple[int, int],
-    ) -> object:
+    def _reuse(self, entry: Entry, call: _Call, now: tuple[int, int]) -> object:
         """Runs an entry whose guards hold; ``MISS`` if its symbols do not fit the call."""
         if not entry.told:
             self._warn_of_unseen(entry)
-        numbers = () if entry.resolve is None else entry.resolve(leaves, (args, kwargs))
+        numbers = () if entry.resolve is None else entry.resolve(call.leaves, call.given)
         if numbers is None:
             return MISS
         self.churn.reuse()
         if entry.resolve is not None:
-            return entry.run([*leaves, *numbers], (args, kwargs))
-        result = entry.run(leaves, (args, kwargs))
-        if not kwargs and not versioned.hooked:
-            self.fast_call = fast_call(entry, args, now)
+            return entry.run([*call.leaves, *numbers], call.given)
+        result = entry.run(call.leaves, call.given)
+        if not call.kwargs and not versioned.hooked:
+            self.fast_call = fast_call(entry, call.args, now)
         return result
 
     def _aliases(self, leaves: list[Tensor]) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
@@ -362,24 +386,18 @@ class JitFunction(Inspectable):
         return (pattern, own) if own or len(first) < len(leaves) else None
 
     @noticed()
-    def _compile_aliased(
-        self, leaves: list[Tensor], why: str, config: JitConfig, args: tuple[object, ...],
-        kwargs: dict[str, object],
-    ) -> Entry:  # fmt: skip
+    def _compile_aliased(self, call: _Call, why: str) -> Entry:
         """Captures a call in which one tensor comes in several ways."""
-        self._check_arity(args, kwargs)
+        self._check_arity(call)
         with self._lock:
             start = time.perf_counter()
-            captured = self._capture(args, kwargs)
+            captured = self._capture(call)
             if captured.aliasing_matters:
-                captured = self._capture(args, kwargs, aliased=True)
-            entry = Entry(captured, config, (args, kwargs), self.settings)
-            entry.aliases = self._aliases(leaves)
-            self._note(why, entry, args, kwargs, time.perf_counter() - start)
-            key = key_of(args, [])
-            if kwargs:
-                key = (key, key_of(kwargs, []))
-            self._keep((key, entry.aliases), entry)
+                captured = self._capture(call, aliased=True)
+            entry = Entry(captured, call.config, call.given, self.settings)
+            entry.aliases = self._aliases(call.leaves)
+            self._note(why, entry, call, time.perf_counter() - start)
+            self._keep((call.kind, entry.aliases), entry)
             return entry
 
     def _warn_of_unseen(self, entry: Entry) -> None:
@@ -393,29 +411,24 @@ class JitFunction(Inspectable):
                 stacklevel=3,
             )
 
-    def _serve(
-        self, key: object, why: str, config: JitConfig, leaves: list[Tensor],
-        args: tuple[object, ...], kwargs: dict[str, object],
-    ) -> object:  # fmt: skip
+    def _serve(self, call: _Call, why: str) -> object:
         """Serves a call whose key is new: by a capture for calls of its kind, or by a new one."""
         acted = versioned.acted
-        found = self._varying_entry(leaves, args, kwargs, config)
-        if found is None:
-            self._check_churn(args, kwargs)
-            why = why or why_new(self.fn, self.newest, args, kwargs)
-            entry = self._compile(key, why, config, args, kwargs)
-        else:
-            entry = found[0]
+        entry = self._varying_entry(call)
+        if entry is None:
+            self._check_churn(call)
+            why = why or why_new(self.fn, self.newest, call.args, call.kwargs)
+            entry = self._compile(call, why)
         if entry.aliases is None:
-            self._keep(key, entry)
-        self._recent = recent_call(entry, args, kwargs)
-        return self._first_run(entry, leaves, config, args, kwargs, acted)
+            self._keep(call.key, entry)
+        self._recent = recent_call(entry, call.args, call.kwargs)
+        return self._first_run(entry, call, acted)
 
-    def _check_churn(self, args: tuple[object, ...], kwargs: dict[str, object]) -> None:
+    def _check_churn(self, call: _Call) -> None:
         """Counts captures that no other call can use: what it reads, or is given, differs."""
         newest = self._newest and self._newest()
         change = newest.captured.guards.change(ask=False) if newest is not None else None
-        kinds = kinds_of(self.fn, args, kwargs)
+        kinds = kinds_of(self.fn, call.args, call.kwargs)
         if change is None and (name := self.churn.refilled(kinds)) is not None:
             change = name, f"what the argument {name!r} holds changed"
         reused = self.churn.take_reuse()
@@ -443,30 +456,25 @@ class JitFunction(Inspectable):
         self.churned = graph_breaks.churn(self, name, change)
         raise self.churned
 
-    def _first_run(
-        self, entry: Entry, leaves: list[Tensor], config: JitConfig, args: object, kwargs: object,
-        acted: int,
-    ) -> object:  # fmt: skip
+    def _first_run(self, entry: Entry, call: _Call, acted: int) -> object:
         """Runs an entry that was found or captured since ``acted`` calls had written.
 
         Returns:
             ``MISS`` if another call has meanwhile written what its guards look at.
         """
         with entry.alone:
-            if entry.acts and versioned.acted != acted and entry.failure(config) is not None:
+            if entry.acts and versioned.acted != acted and entry.failure(call.config) is not None:
                 return MISS
             resolve = entry.captured.resolve
-            numbers = resolve(leaves, (args, kwargs)) if resolve is not None else ()
+            numbers = resolve(call.leaves, call.given) if resolve is not None else ()
             if numbers is None and versioned.acted != acted:
                 return MISS
-            return entry.run([*leaves, *(numbers or ())], (args, kwargs))
+            return entry.run([*call.leaves, *(numbers or ())], call.given)
 
-    def _varying_entry(
-        self, leaves: list[Tensor], args: object, kwargs: object, config: JitConfig
-    ) -> tuple[Entry, list[Operand] | None] | None:
-        """Returns a capture with symbols that fits a call, and its numbers."""
-        found = self.varying.find(leaves, args, kwargs, config)
-        return None if found is None or found[0].aliasing((args, kwargs)) else found
+    def _varying_entry(self, call: _Call) -> Entry | None:
+        """Returns a capture with symbols that fits a call."""
+        found = self.varying.find(call.leaves, call.args, call.kwargs, call.config)
+        return None if found is None or found[0].aliasing(call.given) else found[0]
 
     def _keep(self, key: object, entry: Entry) -> None:
         """Remembers an entry for a key, unless numbers would give every call a key of its own."""
@@ -500,37 +508,31 @@ class JitFunction(Inspectable):
         return effective_jit_config(self.config, getattr(self.owner, "jit_config", None))
 
     @noticed()
-    def _compile(
-        self,
-        key: object,
-        why: str,
-        config: JitConfig,
-        args: tuple[object, ...],
-        kwargs: dict[str, object],
-    ) -> Entry:
+    def _compile(self, call: _Call, why: str) -> Entry:
         """Captures and compiles one more entry."""
+        args, kwargs = call.given
         with self._lock:
-            for entry in self.entries.get(key, ()):  # another thread may have been faster
-                fits = entry.failure(config) is None and entry.resolve is None
-                if fits and not entry.aliasing((args, kwargs)):
+            for entry in self.entries.get(call.key, ()):  # another thread may have been faster
+                fits = entry.failure(call.config) is None and entry.resolve is None
+                if fits and not entry.aliasing(call.given):
                     return entry
-            found = self._varying_entry(tree.tensors((args, kwargs)), args, kwargs, config)
+            found = self._varying_entry(call)
             if found is not None:
-                return found[0]
-            self._check_arity(args, kwargs)
-            declared = self._declared(args, kwargs)
+                return found
+            self._check_arity(call)
+            declared = self._declared(call)
             seconds = 0.0
 
             def make(promotion: Promotion | None) -> Entry:
                 nonlocal seconds
                 start = time.perf_counter()
-                captured = self._capture(args, kwargs, promotion)
+                captured = self._capture(call, promotion)
                 seconds = time.perf_counter() - start
-                if active.check or config.debug_level == "DEBUG":
+                if active.check or call.config.debug_level == "DEBUG":
                     check(captured.graph)
-                return Entry(captured, config, (args, kwargs), self.settings)
+                return Entry(captured, call.config, call.given, self.settings)
 
-            before = [*self.entries.get(key, ()), *self.varying.entries(args, kwargs)]
+            before = [*self.entries.get(call.key, ()), *self.varying.entries(args, kwargs)]
             slots = [s for e in before for s in e.captured.guards.varying()]
             entry, promoted = self.varying.capture(
                 args, kwargs, slots, make, declared, bool(self.settings.dynamic)
@@ -538,35 +540,31 @@ class JitFunction(Inspectable):
             self.newest = describe_call(self.fn, args, kwargs)
             self._newest = weakref.ref(entry)
             self.churn.captured(entry.captured.graph, kinds_of(self.fn, args, kwargs), seconds)
-            self._note(why, entry, args, kwargs, seconds, promoted)
+            self._note(why, entry, call, seconds, promoted)
             if entry.captured.aliasing_matters:
                 self._aliasing_matters = True
                 self._owned.update(id(t) for t, _ in entry.held)
-                leaves = tree.tensors((args, kwargs))
-                if self._aliases(leaves) is not None:
-                    return self._compile_aliased(leaves, why, config, args, kwargs)
-            self._keep(key, entry)
+                if self._aliases(call.leaves) is not None:
+                    return self._compile_aliased(call, why)
+            self._keep(call.key, entry)
             return entry
 
-    def _declared(
-        self, args: tuple[object, ...], kwargs: dict[str, object]
-    ) -> dict[tuple[int, int], str] | None:
+    def _declared(self, call: _Call) -> dict[tuple[int, int], str] | None:
         """Checks a call against what was declared; returns the axes that vary then."""
         signature = self.signature
         if signature is None and self.owner is not None:
             inputs, keywords = vars(self.owner).get("_inputs", ((), {}))
             signature = Signature(inputs, keywords) if inputs or keywords else None
-        return None if signature is None else signature.axes(self.fn, args, kwargs)
+        return None if signature is None else signature.axes(self.fn, *call.given)
 
     def _capture(
-        self, args: tuple[object, ...], kwargs: dict[str, object],
-        promotion: Promotion | None = None, aliased: bool = False,
-    ) -> Captured:  # fmt: skip
+        self, call: _Call, promotion: Promotion | None = None, aliased: bool = False
+    ) -> Captured:
         try:
             settings = self.settings
             if graph_breaks.is_lax(self):
                 settings = replace(settings, lax=True)
-            return capture(self.fn, args, kwargs, settings, promotion, aliased)
+            return capture(self.fn, *call.given, settings, promotion, aliased)
         except CaptureError:
             raise
         except (Exception, SystemExit) as e:
@@ -574,7 +572,7 @@ class JitFunction(Inspectable):
                 raise
             raise Raised(e) from e
 
-    def _check_arity(self, args: tuple[object, ...], kwargs: dict[str, object]) -> None:
+    def _check_arity(self, call: _Call) -> None:
         if self.settings.mode == "region":  # called by Python, which has an error of its own
             return
         try:
@@ -582,11 +580,11 @@ class JitFunction(Inspectable):
         except (TypeError, ValueError):
             return
         try:
-            signature.bind(*args, **kwargs)
+            signature.bind(*call.args, **call.kwargs)
         except TypeError as e:
             raise DTypeError(
                 f"{e}", op=getattr(self.fn, "__qualname__", "jit"), at=user_source(),
-                got=f"{len(args)} positional arguments, keywords {list(kwargs)}",
+                got=f"{len(call.args)} positional arguments, keywords {list(call.kwargs)}",
                 fix=f"its signature is {signature}",
             ) from None  # fmt: skip
 
@@ -599,12 +597,8 @@ class JitFunction(Inspectable):
             args: Arguments as of a call; of tensors shapes and dtypes count, values do not.
             kwargs: Arguments by name.
         """
-        leaves: list[Tensor] = []
-        key = key_of(args, leaves)
-        if kwargs:
-            key = (key, key_of(kwargs, leaves))
         try:
-            self._compile(key, "compile() was called", self._config(), args, kwargs)
+            self._compile(self._described(args, kwargs), "compile() was called")
         except Raised as e:
             raise e.error from None
         return self
@@ -647,15 +641,9 @@ class JitFunction(Inspectable):
         return hooks.export(self, *inputs, file_name=path, file_format=kind, **options)
 
     def _note(
-        self,
-        why: str,
-        entry: Entry,
-        args: object,
-        kwargs: object,
-        capture_seconds: float,
-        promoted: str = "",
+        self, why: str, entry: Entry, call: _Call, capture_seconds: float, promoted: str = ""
     ) -> None:
-        signature = ", ".join(str(t.type) for t in tree.tensors((args, kwargs)))
+        signature = ", ".join(str(t.type) for t in tree.tensors(call.given))
 
         def recorded(compiled: object) -> CompileRecord:
             stats = getattr(compiled, "stats", None)

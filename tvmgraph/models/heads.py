@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from tvmgraph.core.op import F
 from tvmgraph.core.parameter import Parameter
 from tvmgraph.core.tensor import Tensor
@@ -11,7 +13,26 @@ from tvmgraph.models.gpt2 import Gpt2, Gpt2Config
 from tvmgraph.nn import Cell, Dense, Dropout, LayerNorm
 
 
-class BertForSequenceClassification(Cell):
+class _BertHead(Cell):
+    """BERT with a head on what it returns."""
+
+    head: Callable[..., Tensor | tuple[Tensor, Tensor]]  # of the hidden states
+
+    def __init__(self, config: BertConfig, pooler: bool = False) -> None:
+        super().__init__()
+        self.config = config
+        self.bert = Bert(config, pooler)
+
+    def construct(
+        self,
+        input_ids: Tensor,
+        attention_mask: Tensor | None = None,
+        token_type_ids: Tensor | None = None,
+    ) -> Tensor | tuple[Tensor, Tensor]:
+        return self.head(self.bert(input_ids, attention_mask, token_type_ids))
+
+
+class BertForSequenceClassification(_BertHead):
     """BERT with a classifier on its pooled first token.
 
     Args:
@@ -25,23 +46,15 @@ class BertForSequenceClassification(Cell):
     """
 
     def __init__(self, config: BertConfig) -> None:
-        super().__init__()
-        self.config = config
-        self.bert = Bert(config)
+        super().__init__(config, pooler=True)
         self.dropout = Dropout(p=config.hidden_dropout_prob)
         self.classifier = Dense(config.hidden_size, config.num_labels)
 
-    def construct(
-        self,
-        input_ids: Tensor,
-        attention_mask: Tensor | None = None,
-        token_type_ids: Tensor | None = None,
-    ) -> Tensor:
-        pooled = self.bert(input_ids, attention_mask, token_type_ids)[1]
-        return self.classifier(self.dropout(pooled))
+    def head(self, found: tuple[Tensor, Tensor]) -> Tensor:
+        return self.classifier(self.dropout(found[1]))
 
 
-class BertForTokenClassification(Cell):
+class BertForTokenClassification(_BertHead):
     """BERT with a classifier on every token.
 
     Args:
@@ -55,23 +68,15 @@ class BertForTokenClassification(Cell):
     """
 
     def __init__(self, config: BertConfig) -> None:
-        super().__init__()
-        self.config = config
-        self.bert = Bert(config, pooler=False)
+        super().__init__(config)
         self.dropout = Dropout(p=config.hidden_dropout_prob)
         self.classifier = Dense(config.hidden_size, config.num_labels)
 
-    def construct(
-        self,
-        input_ids: Tensor,
-        attention_mask: Tensor | None = None,
-        token_type_ids: Tensor | None = None,
-    ) -> Tensor:
-        hidden = self.bert(input_ids, attention_mask, token_type_ids)
-        return self.classifier(self.dropout(hidden))
+    def head(self, found: Tensor) -> Tensor:
+        return self.classifier(self.dropout(found))
 
 
-class BertForQuestionAnswering(Cell):
+class BertForQuestionAnswering(_BertHead):
     """BERT with scores of every token as the start and as the end of an answer.
 
     Args:
@@ -85,22 +90,15 @@ class BertForQuestionAnswering(Cell):
     """
 
     def __init__(self, config: BertConfig) -> None:
-        super().__init__()
-        self.config = config
-        self.bert = Bert(config, pooler=False)
+        super().__init__(config)
         self.qa_outputs = Dense(config.hidden_size, 2)
 
-    def construct(
-        self,
-        input_ids: Tensor,
-        attention_mask: Tensor | None = None,
-        token_type_ids: Tensor | None = None,
-    ) -> tuple[Tensor, Tensor]:
-        logits = self.qa_outputs(self.bert(input_ids, attention_mask, token_type_ids))
+    def head(self, found: Tensor) -> tuple[Tensor, Tensor]:
+        logits = self.qa_outputs(found)
         return logits[:, :, 0], logits[:, :, 1]
 
 
-class BertForMaskedLM(Cell):
+class BertForMaskedLM(_BertHead):
     """BERT with logits of the word at every place; the head shares the word embedding's table.
 
     Args:
@@ -114,22 +112,14 @@ class BertForMaskedLM(Cell):
     """
 
     def __init__(self, config: BertConfig) -> None:
-        super().__init__()
-        self.config = config
+        super().__init__(config)
         size = config.hidden_size
-        self.bert = Bert(config, pooler=False)
         self.transform = Dense(size, size)
         self.transform_norm = LayerNorm((size,), epsilon=config.layer_norm_eps)
         self.bias = Parameter(F.zeros((config.vocab_size,)), name="bias")
 
-    def construct(
-        self,
-        input_ids: Tensor,
-        attention_mask: Tensor | None = None,
-        token_type_ids: Tensor | None = None,
-    ) -> Tensor:
-        hidden = self.bert(input_ids, attention_mask, token_type_ids)
-        hidden = activation(self.config.hidden_act, self.transform(hidden))
+    def head(self, found: Tensor) -> Tensor:
+        hidden = activation(self.config.hidden_act, self.transform(found))
         table = self.bert.embeddings.word_embeddings.embedding_table
         return F.matmul(self.transform_norm(hidden), F.transpose(table, (1, 0))) + self.bias
 
