@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterator
 
 import pytest
 
@@ -86,3 +87,77 @@ def test_the_processor_has_finished_and_holds_no_memory_of_a_gpu() -> None:
     assert ms.runtime.memory_stats()["total_allocated_memory"] == 0
     assert ms.runtime.max_memory_allocated() == ms.runtime.memory_reserved() == 0
     assert isinstance(ms.hal.memory_summary(), str)
+
+
+class Broken(nn.Cell):
+    def construct(self, x: Tensor) -> Tensor:
+        return x + float(ops.exp(x).asnumpy().sum())
+
+
+class Marked(nn.Cell):
+    @ms.jit(mode="PIJit")
+    def construct(self, x: Tensor) -> Tensor:
+        return x + float(ops.exp(x).asnumpy().sum())
+
+
+class Drawer(nn.Cell):
+    def __init__(self) -> None:
+        super().__init__()
+        self.graph = "own"
+
+    def draw(self) -> str:
+        return "own"
+
+    def construct(self, x: Tensor) -> Tensor:
+        return x if hasattr(self, "explain") else x * 2
+
+
+@pytest.fixture
+def graph_mode() -> Iterator[None]:
+    ms.set_context(mode=ms.GRAPH_MODE)
+    yield
+    ms.set_context(mode=ms.PYNATIVE_MODE)
+
+
+def test_a_cell_of_graph_mode_shows_what_it_was_compiled_to(graph_mode: None) -> None:
+    net, x = nn.SequentialCell(nn.Dense(3, 4), nn.ReLU()), ops.ones((1, 3))
+    for ask in (net.graph, net.draw):
+        with pytest.raises(ms.errors.CompileError, match="nothing was compiled yet"):
+            ask()
+    assert "compiled 0 time" in net.explain()
+    net(x)
+    net(x)
+    assert [n.op.name for n in net.graph().nodes] == [n.op.name for n in ms.jit(net).graph(x).nodes]
+    assert "compiled 1 time" in net.explain() and "relu" in net.draw().svg
+    assert net.graph(ops.ones((2, 3))).outputs[0].type.shape == (2, 4)
+
+
+@pytest.mark.parametrize("cell", [Broken, Marked])
+def test_a_cell_with_graph_breaks_shows_its_segments(graph_mode: None, cell: type[nn.Cell]) -> None:
+    net = cell()
+    net(ops.ones(3))
+    assert "compiled segments" in net.explain() and "asnumpy" in net.draw().svg
+    with pytest.raises(ms.errors.CompileError, match="graph breaks"):
+        net.graph()
+
+
+def test_an_eager_cell_has_nothing_to_show() -> None:
+    net, x = nn.ReLU(), ops.ones(3)
+    net(x)
+    for name in ("graph", "explain", "draw"):
+        assert not hasattr(net, name)
+        with pytest.raises(AttributeError, match=rf"(?s)nothing of this Cell.*jit\(net\)\.{name}"):
+            getattr(net, name)
+    net.compile(x)
+    assert "compiled 1 time" in net.explain()
+
+
+def test_names_of_a_class_come_before_those_of_compiled_code(graph_mode: None) -> None:
+    net = Drawer()
+    assert [net(ops.ones(1)).item(), net(ops.ones(1)).item()] == [2, 2]
+    assert net.graph == net.draw() == "own" and "compiled 1 time" in net.explain()
+    held = nn.CellDict({"graph": nn.ReLU(), "explain": nn.ReLU()})
+    held.register_buffer("draw", ops.ones(2))
+    assert isinstance(held["graph"], nn.ReLU) and held.draw.shape == (2,)
+    with pytest.raises(KeyError, match="is taken"):
+        held.register_buffer("graph", ops.ones(1))

@@ -614,9 +614,12 @@ class JitFunction(Inspectable):
             return capture(self.fn, args, kwargs, self.settings).graph
         for entries in reversed(self.entries.values()):
             return entries[0].captured.graph
+        broken = graph_breaks.programs(self)
         raise CompileError(
+            "it is no single graph: it runs with graph breaks" if broken else
             "nothing was compiled yet", op="graph()", at=user_source(),
-            fix="call the function first, or pass example arguments to graph(...)",
+            fix="draw() and explain() show its segments" if broken else
+            "call the function first, or pass example arguments to graph(...)",
         )  # fmt: skip
 
     def export(

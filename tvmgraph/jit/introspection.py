@@ -261,9 +261,10 @@ class Inspectable:
             *args: Arguments to compile for; without any the newest compiled call is drawn.
             **kwargs: Keyword arguments of the function.
         """
-        if self.region is None and (args or kwargs):
+        programs = graph_breaks.programs(self)  # pyright: ignore[reportArgumentType]
+        if not programs and (args or kwargs):
             self.compile(*args, **kwargs)
-        if self.region is not None and not self.entries:
-            return Drawing([("segments", picture(self.region.program))])
+        if programs and not self.entries:
+            return Drawing([("segments", picture(program)) for program in programs])
         after, kernels = self.fused_graph()
         return draw_pair(self.graph(), after, kernels)

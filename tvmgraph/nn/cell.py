@@ -196,6 +196,8 @@ class Cell(HookMethods, SettingMethods, StateMethods):
         found = None if name.startswith("_") else member(self, name)
         if found is not None:
             return found
+        if name in _LOOKS and state.interpreter is None:
+            return self.__looked_at(name)
         raise NotFoundError(f"{type(self).__name__} has no attribute {name!r}", at=user_source())
 
     def __delattr__(self, name: str) -> None:
@@ -208,7 +210,7 @@ class Cell(HookMethods, SettingMethods, StateMethods):
         raise NotFoundError(f"{type(self).__name__} has no attribute {name!r}", at=user_source())
 
     def __dir__(self) -> Iterable[str]:
-        return [*super().__dir__(), *self._params, *self._cells]
+        return [*super().__dir__(), *self._params, *self._cells, *self._flags]
 
     # ---- calling ----------------------------------------------------------------------------
 
@@ -332,6 +334,22 @@ class Cell(HookMethods, SettingMethods, StateMethods):
             object.__setattr__(self, "_graph_mode", jit(self))
         compiled: Any = self._graph_mode
         return compiled
+
+    def __looked_at(self, name: str) -> object:
+        """Returns a method of what ``construct`` was compiled to, where the class has no such name.
+
+        That is what GRAPH_MODE or :meth:`compile` made, or the ``construct`` that ``@jit`` marks.
+        """
+        if context.mode == GRAPH_MODE or self._graph_mode is not None:
+            return getattr(self.__compiled(), name)
+        found = getattr(self.construct, name, None)
+        if found is None:
+            raise NotFoundError(
+                f"{type(self).__name__} has no attribute {name!r}: {name}() shows compiled code, "
+                "and nothing of this Cell was compiled", at=user_source(),
+                fix=f"set_context(mode=ms.GRAPH_MODE) and call it, or ms.jit(net).{name}()",
+            )  # fmt: skip
+        return found
 
     # ---- the tree ---------------------------------------------------------------------------
 
@@ -613,6 +631,8 @@ class Cell(HookMethods, SettingMethods, StateMethods):
         bump_epoch()
 
 
+#: Methods of compiled code that a Cell has, too, unless its class uses the name.
+_LOOKS = ("graph", "explain", "draw")
 #: What a Cell registers.
 _MEMBERS = (Parameter, Cell, ParameterTuple, Buffer)
 

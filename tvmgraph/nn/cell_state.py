@@ -65,7 +65,7 @@ class StateMethods:
         if tensor is not None and (not isinstance(tensor, Tensor) or isinstance(tensor, Parameter)):
             raise DTypeError(f"a buffer is a Tensor or None, not {type(tensor).__name__}",
                              op="register_buffer")  # fmt: skip
-        taken = hasattr(self, name) and name not in self._buffers
+        taken = name in dir(self) and name not in self._buffers
         if not name or "." in name or taken:
             why = "is taken" if taken else 'must not be empty or contain "."'
             raise either(ArgumentError, KeyError)(f"the name {name!r} {why}", op="register_buffer")

@@ -314,7 +314,7 @@ class CellDict(Cell):
             reject(DTypeError, "CellDict", f"a name must be a str, not {type(key).__name__}")
         if not key or "." in key:
             reject(_BadName, "CellDict", f"a name must not be empty or contain a dot: {key!r}")
-        if key not in self._cells and hasattr(self, key):
+        if key not in self._cells and key in dir(self):
             reject(_BadName, "CellDict", f"{key!r} is an attribute of CellDict",
                    fix="use another name")  # fmt: skip
         if not isinstance(cell, Cell):
