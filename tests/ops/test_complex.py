@@ -101,6 +101,30 @@ def test_half_a_spectrum_of_complex_elements_is_cut_off() -> None:
         np.testing.assert_allclose(got, np.fft.ifft(x)[..., :3], rtol=1e-5, atol=1e-5)
 
 
+@pytest.mark.parametrize("n", [64, 65, 250, 257, 1018, 4096])
+def test_long_transforms_are_compiled_without_their_matrix(n: int) -> None:
+    """Lengths are divided down to small matrices; of large primes it is a convolution."""
+    draw = np.random.default_rng(n)
+    z = draw.standard_normal((2, n, 3)) + 1j * draw.standard_normal((2, n, 3))
+    half = z[:, : n // 2 + 1]
+
+    def all_kinds(z: Tensor, half: Tensor) -> tuple[Tensor, ...]:
+        x = ops.real(z)
+        return (
+            ops.fft(z, dim=1), ops.ifft(z, dim=1), ops.fft(x, dim=1), ops.rfft(x, dim=1),
+            ops.irfft(half, n, dim=1),
+        )  # fmt: skip
+
+    compiled = ms.jit(all_kinds)
+    found = compiled(Tensor(z), Tensor(half))
+    wanted = (
+        np.fft.fft(z, axis=1), np.fft.ifft(z, axis=1), np.fft.fft(z.real, axis=1),
+        np.fft.rfft(z.real, axis=1), np.fft.irfft(half, n, axis=1),
+    )  # fmt: skip
+    for got, want in zip(found, wanted):
+        np.testing.assert_allclose(got.asnumpy(), want, rtol=0, atol=1e-13 * np.abs(want).max() * n)
+
+
 def test_numbers_that_tensors_are_filled_with_fit_their_dtype() -> None:
     x = Tensor([1, 2])
     for number, dtype in ((300, ms.uint8), (-1, ms.uint8), (1e10, ms.int32), (2**70, ms.int64)):

@@ -266,7 +266,9 @@ def to_ffi(tensor: Tensor) -> tvm_ffi.Tensor:
     if tensor.type.dtype is dtypes.bfloat16:  # NumPy's DLPack does not know bfloat16
         return _export(tensor, array.view(np.uint16), as_bfloat16=True)
     if tensor.type.dtype in dtypes.COMPLEX:
-        return _from_dlpack(aligned_copy(pairs(array)))
+        if array.__array_interface__["data"][0] % ALIGNMENT or not array.flags.c_contiguous:
+            tensor.array = array = aligned_copy(array)
+        return _from_dlpack(pairs(array) if array.flags.writeable else aligned_copy(pairs(array)))
     return _export(tensor, array)
 
 

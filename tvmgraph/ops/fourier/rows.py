@@ -1,12 +1,6 @@
-"""Rows of Fourier transforms: fast ones in eager code, products with matrices in compiled code.
-
-TVM has no complex dtype: there, complex tensors are reals with both parts along a last axis, and
-a transform is one product with the matrix of what every part adds to every part.
-"""
+"""Rows of Fourier transforms: NumPy's in eager code, :mod:`.mixed_radix` in compiled code."""
 
 from __future__ import annotations
-
-import math
 
 import numpy as np
 
@@ -19,6 +13,7 @@ from tvmgraph.core.tensor import Tensor
 from tvmgraph.core.traits import along_axis
 from tvmgraph.core.types import TensorType
 from tvmgraph.errors import ArgumentError, DTypeError
+from tvmgraph.ops.fourier.mixed_radix import DIRECT, fourier_matrix, product, transform
 
 __all__: list[str] = []
 
@@ -34,34 +29,14 @@ def _scaled(x: np.ndarray, scale: float, kind: type | np.dtype) -> np.ndarray:
     return np.ascontiguousarray(x, kind)
 
 
-def _angles(rows: int, columns: int, n: int) -> np.ndarray:
-    """Angles of all pairs, reduced while they are still integers."""
-    return np.outer(np.arange(rows), np.arange(columns)) % n * (2 * math.pi / n)
-
-
-def _product(R: Builder, x: Expr, axis: int, matrix: np.ndarray, given: int, parts: int) -> Expr:
-    """Multiplies an axis, and the parts of its elements, by a matrix.
-
-    Args:
-        R: The builder.
-        x: Reals of a shape that ends in the parts of elements if those are complex.
-        axis: Non-negative axis.
-        matrix: As many rows as the axis has parts, as many columns as the result has.
-        given: Parts of an element of ``x``.
-        parts: Parts of an element of the result.
-    """
-    kind = R.type(x)
-    shape = kind.shape[:-1] if given == 2 else kind.shape
-    last = len(shape) - 1
-    order = [i for i in range(last + 1) if i != axis]
-    moved = R.op.permute_dims(x, [*order, axis, *([last + 1] if given == 2 else [])])
-    lead = [shape[i] for i in order]
-    rows = R.op.reshape(moved, R.shape((*lead, matrix.shape[0])))
-    numbers = matrix.astype(kind.dtype.numpy)
-    y = R.op.matmul(rows, R.const(numbers, kind.dtype.name))
-    split = (*lead, matrix.shape[1] // parts, *([2] if parts == 2 else []))
-    back = [*range(axis), last, *range(axis, last), *([last + 1] if parts == 2 else [])]
-    return R.op.permute_dims(R.op.reshape(y, R.shape(split)), back)
+def _moved(R: Builder, x: Expr, axis: int, back: int, parts: int) -> Expr:
+    """Moves an axis of elements; both of their parts stay last."""
+    if axis == back:
+        return x
+    count = len(R.type(x).shape) - (parts == 2)
+    order = [i for i in range(count) if i != axis]
+    order.insert(back, axis)
+    return R.emit(R.op.permute_dims(x, [*order, *([count] if parts == 2 else [])]))
 
 
 # ---- to a spectrum ------------------------------------------------------------------------------
@@ -115,15 +90,15 @@ def _whole_spectrum(x: np.ndarray, axis: int, kind: type) -> np.ndarray:
 def _lower_spectrum(
     R: Builder, x: Expr, *, axis: int, inverse: bool, of: str, scale: float
 ) -> Expr:
-    n = _size(R.type(x), axis)
-    angle = _angles(n, n // 2 + 1 if of == "half" else n, n)
-    cos, sin = np.cos(angle) * scale, np.sin(angle) * (scale if inverse else -scale)
-    real = np.stack((cos, sin), -1)  # what a real part adds to both parts
-    if of == "complex":
-        matrix = np.stack((real, np.stack((-sin, cos), -1)), 1).reshape(2 * n, -1)
-    else:
-        matrix = real.reshape(n, -1)
-    return _product(R, x, axis, matrix, 2 if of == "complex" else 1, 2)
+    given = 2 if of == "complex" else 1
+    kind = R.type(x)
+    n, last = _size(kind, axis), len(kind.shape) - given
+    y = transform(R, _moved(R, x, axis, last, given), n, 1 if inverse else -1, given, 2)
+    if scale != 1:
+        y = R.emit(R.op.multiply(y, R.const(scale, kind.dtype.name)))
+    if of == "half":
+        y = R.emit(R.op.strided_slice(y, [last], [0], [n // 2 + 1]))
+    return _moved(R, y, last, axis, 2)
 
 
 def _vjp_spectrum(
@@ -203,10 +178,22 @@ def _eager_signal(x: np.ndarray, *, axis: int, size: int, scale: float) -> np.nd
 
 
 def _lower_signal(R: Builder, x: Expr, *, axis: int, size: int, scale: float) -> Expr:
-    angle = _angles(size // 2 + 1, size, size)
-    weight = scale * _weights(size)[:, None]
-    matrix = np.stack((np.cos(angle) * weight, -np.sin(angle) * weight), 1)
-    return _product(R, x, axis, matrix.reshape(-1, size), 2, 1)
+    kind = R.type(x)
+    last = len(kind.shape) - 2
+    half = _moved(R, x, axis, last, 2)
+    if size <= DIRECT:
+        weight = scale * _weights(size)[:, None]
+        y = product(R, half, fourier_matrix(size // 2 + 1, size, size) * weight, 2, 1)
+        return _moved(R, y, last, axis, 1)
+    # The second half has the conjugates of the first, in reverse order.
+    mirrored = R.emit(R.op.flip(half, last))
+    rest = R.emit(R.op.strided_slice(mirrored, [last], [1 - size % 2], [size // 2]))
+    conjugate = R.const(np.array([1.0, -1.0], kind.dtype.numpy), kind.dtype.name)
+    whole = R.emit(R.op.concat([half, R.emit(R.op.multiply(rest, conjugate))], last))
+    y = transform(R, whole, size, 1, 2, 1)
+    if scale != 1:
+        y = R.emit(R.op.multiply(y, R.const(scale, kind.dtype.name)))
+    return _moved(R, y, last, axis, 1)
 
 
 def _vjp_signal(
