@@ -10,7 +10,7 @@ import pytest
 
 import tvmgraph as ms
 from tvmgraph import Tensor, nn, ops
-from tvmgraph.errors import ArgumentError
+from tvmgraph.errors import ArgumentError, ShapeError
 
 RNG = np.random.default_rng(0)
 
@@ -104,7 +104,7 @@ def test_draws() -> None:
     assert drawn.shape == (4000, 3) and np.all(drawn == np.floor(drawn))
     np.testing.assert_allclose(drawn.mean(0), [0.5, 4, 30], 0.08)
     np.testing.assert_allclose(drawn.var(0), [0.5, 4, 30], 0.12)
-    assert ops.Poisson()(Tensor([5]), rate).dtype == ms.int32
+    assert ops.Poisson()(Tensor([5, 1]), rate).dtype == ms.int32
     assert ops.poisson((2,), 3.0).shape == (2,)
     large = ops.poisson((4000,), 1e6).asnumpy()
     assert abs(large.mean() - 1e6) < 100 and abs(large.std() - 1e3) < 50
@@ -265,3 +265,19 @@ def test_triangles_of_a_vector_have_it_in_every_row() -> None:
     for name, k in (("triu", 0), ("tril", 1)):
         got = getattr(ms.numpy, name)(Tensor(x), k)
         np.testing.assert_array_equal(got.asnumpy(), getattr(np, name)(x, k))
+
+
+def test_draws_of_shapes_that_broadcast() -> None:
+    alpha, beta = Tensor([[3.0, 4.0], [5.0, 6.0]]), Tensor([1.0])
+    assert ops.Gamma()((3, 1, 2), alpha, beta).shape == (3, 2, 2)
+    assert ops.Poisson()((2, 1), Tensor([0.5, 4.0, 30.0])).shape == (2, 3)
+    with pytest.raises(ShapeError, match="do not broadcast"):
+        ops.Poisson()((2,), Tensor([1.0, 2.0, 3.0]))
+
+
+def test_which_classes_are_right() -> None:
+    x = Tensor([[0.1, 0.2, 0.4, 0.8], [0.2, 0.3, 0.5, 0.7]])
+    target = Tensor([[1, 2, 0, 3], [2, 3, -1, 1]], ms.int32)
+    loss, right = ops.MultilabelMarginLoss()(x, target)
+    assert abs(loss.item() - 0.325) < 1e-6 and right.dtype == ms.int32
+    assert right.asnumpy().tolist() == [[1, 1, 1, 1], [0, 0, 1, 1]]

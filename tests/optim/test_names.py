@@ -109,3 +109,15 @@ def test_one_parameter_on_two_paths() -> None:
         "moments.weight",
         "moments.bias",
     ]
+
+
+def test_lists_of_parameters_have_names_of_their_own() -> None:
+    class Net(nn.Cell):
+        def __init__(self, *names: str) -> None:
+            super().__init__()
+            self.kept = tuple(Parameter(Tensor([1.0]), name=n) for n in names)
+
+    assert [p.name for p in Net("a", "b").kept] == ["a", "b"]
+    text = r"'kept\[0\]' and 'kept\[2\]' are both named 'a'"
+    with pytest.raises(ArgumentError, match=text):
+        Net("a", "b", "a")

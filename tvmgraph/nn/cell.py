@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import count
 from typing import Any, NoReturn, Self
 
@@ -154,11 +154,25 @@ class Cell(HookMethods, SettingMethods, StateMethods):
                 f"{name!r} is a Cell and cannot become a {type(value).__name__}",
                 op=type(self).__name__, fix="assign a Cell or None",
             )  # fmt: skip
+        if isinstance(value, (list, tuple)) and value and isinstance(value[0], Parameter):
+            self.__require_names(name, value)
         self.__drop(name)
         if getattr(getattr(type(self), name, None), "fset", None) is None:
             self.__dict__[name] = value
         else:
             object.__setattr__(self, name, value)
+
+    def __require_names(self, name: str, values: Sequence[object]) -> None:
+        """Refuses a list of Parameters of which two have one name of their own."""
+        found: dict[str, tuple[int, Parameter]] = {}
+        for i, param in enumerate(values):
+            if not isinstance(param, Parameter):
+                return
+            if param.name == _DEFAULT_NAME:
+                continue
+            j, other = found.setdefault(param.name, (i, param))
+            if other is not param:
+                self._refuse_names(f"{name}[{j}]", other, f"{name}[{i}]", param)
 
     def __drop(self, name: str, keep: str = "") -> None:
         """Removes other registrations of an attribute that changes its kind."""

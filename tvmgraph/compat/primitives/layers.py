@@ -13,8 +13,9 @@ from tvmgraph.core import rules
 from tvmgraph.core.arguments import AxisLike, DTypeLike, PerAxis
 from tvmgraph.core.op import F
 from tvmgraph.core.tensor import Tensor, tensor_from_numpy
-from tvmgraph.dtypes import float32
+from tvmgraph.dtypes import float32, int32
 from tvmgraph.errors import ArgumentError, ShapeError
+from tvmgraph.ops import compositions_sequences
 from tvmgraph.ops.common.window import resolve_padding, spatial_of
 from tvmgraph.ops.image.interpolate import resize as resampled
 
@@ -392,3 +393,57 @@ def _nearest(size: int, count: int, align_corners: bool, half_pixel: bool) -> Te
     else:
         position = np.floor((steps + 0.5 * half_pixel) * (size / count))
     return tensor_from_numpy(np.minimum(position, size - 1).astype(np.int64))
+
+
+# ---- losses, random numbers ----------------------------------------------------------------------
+
+
+def multilabel_margin(x: Tensor, target: Tensor, reduction: str) -> tuple[Tensor, Tensor]:
+    """Returns the loss of sets of classes, and which classes are right.
+
+    Args:
+        x: Scores [N, C] or [C].
+        target: The right classes, ended by -1, of that shape.
+        reduction: ``"none"``, ``"mean"`` or ``"sum"``.
+    """
+    loss = F.multilabel_margin_loss(x, target, reduction)
+    ended = F.cumsum(F.cast(target < 0, float32), -1) > 0
+    classes = F.where(ended, -1, target)
+    right = F.equal(F.expand_dims(classes, -1), F.arange(x.shape[-1]))
+    return loss, F.cast(F.reduce_any(right, (-2,), False), target.dtype)
+
+
+def _drawn_shape(op: str, shape: object, *parameters: Tensor) -> tuple[int, ...]:
+    sizes = shape.asnumpy().tolist() if isinstance(shape, Tensor) else ints(shape)
+    try:
+        return np.broadcast_shapes(tuple(sizes), *(p.shape for p in parameters))
+    except ValueError:
+        raise ShapeError(
+            "the shape and those of the parameters do not broadcast", op=op,
+            got=f"shape={tuple(sizes)}, " + ", ".join(str(p.shape) for p in parameters),
+        ) from None  # fmt: skip
+
+
+def gamma(shape: object, alpha: Tensor, beta: Tensor, seed: object) -> Tensor:
+    """Draws one number of each gamma distribution, whose parameters broadcast with a shape.
+
+    Args:
+        shape: The shape.
+        alpha: Orders.
+        beta: Rates.
+        seed: Where the numbers come from.
+    """
+    wanted = _drawn_shape("ops.Gamma", shape, alpha, beta)
+    return F.gamma((), F.broadcast_to(alpha, wanted), F.broadcast_to(beta, wanted), seed)
+
+
+def poisson_of(shape: object, mean: Tensor, seed: object) -> Tensor:
+    """Draws one int32 of each Poisson distribution, whose means broadcast with a shape.
+
+    Args:
+        shape: The shape.
+        mean: Means.
+        seed: Where the numbers come from.
+    """
+    wanted = _drawn_shape("ops.Poisson", shape, mean)
+    return compositions_sequences.poisson((), F.broadcast_to(mean, wanted), int32, seed)

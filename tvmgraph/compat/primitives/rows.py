@@ -451,7 +451,7 @@ MatrixBandPart | | x, lower, upper | F.matrix_band_part(x, lower, upper)
 MatrixTriangularSolve | lower=True, adjoint=False | matrix, rhs
   | F.triangular_solve(rhs, H.adjoint_if(matrix, adjoint), lower == adjoint)[0]
 MultilabelMarginLoss | reduction="mean" | x, target
-  | F.multilabel_margin_loss(x, target, reduction)
+  | H.multilabel_margin(x, target, reduction)
 CudnnGRU | input_size, hidden_size, num_layers, has_bias, bidirectional, dropout
   | input, h, w | H.refuse("CudnnGRU", "NVIDIA's processors", "nn.GRU")
 FlashAttentionScore | head_num, keep_prob=1.0, scale_value=1.0, pre_tokens=2147483647,

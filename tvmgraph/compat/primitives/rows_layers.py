@@ -167,8 +167,7 @@ ZerosLike | | x | F.zeros_like(x)
 RANDOM = """
 Bernoulli | seed: int = -1, offset: int = 0 | x, p | F.bernoulli(x, p, self.stream)
 Cauchy | size: ints, median=0.0, sigma=1.0 | | F.zeros(size, float32).cauchy(median, sigma)
-Gamma | seed=0, seed2=0 | shape, alpha, beta | F.gamma(H.ints(shape), alpha,
-  beta, self.stream)
+Gamma | seed=0, seed2=0 | shape, alpha, beta | H.gamma(shape, alpha, beta, self.stream)
 LogNormalReverse | mean=1.0, std=2.0 | input | input.log_normal(mean, std)
 Multinomial | seed=0, seed2=0, dtype=int32 | x, num_samples | F.cast(F.multinomial(x,
   num_samples, True, self.stream), dtype)

@@ -97,7 +97,7 @@ NonDeterministicInts | dtype=int64 | shape
   | F.randint(-(2**31), 2**31 - 1, H.ints(shape), dtype=dtype)
 PSROIPooling | spatial_scale: float, group_size: positive, output_dim: positive | features, rois
   | H.position_sensitive_pool(features, rois, spatial_scale, output_dim, group_size)
-Poisson | seed=0, seed2=0 | shape, mean | H.poisson(shape, mean, int32, self.stream)
+Poisson | seed=0, seed2=0 | shape, mean | H.poisson_of(shape, mean, self.stream)
 ROIAlign | pooled_height: positive, pooled_width: positive, spatial_scale, sample_num: int = 2,
   roi_end_mode: ints = 1 | features, rois | H.roi_align(features, rois, (pooled_height,
   pooled_width), spatial_scale, sample_num, roi_end_mode)
