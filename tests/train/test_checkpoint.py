@@ -48,7 +48,7 @@ def test_round_trip_with_optimizer_state_and_appendix(tmp_path: Path) -> None:
     assert int(loaded["epoch"]) == 7 and loaded["note"] == "hallo" and bool(loaded["ok"])
     assert float(loaded["lr"]) == np.float32(0.1)
     missing, unused = load_param_into_net(step, loaded)
-    assert missing == [] and set(unused) == {"epoch", "lr", "ok"}
+    assert missing == [] and set(unused) == {"epoch", "lr", "note", "ok"}
     for name, value in values(step).items():
         np.testing.assert_array_equal(value, before[name])
     assert int(optimizer.global_step.asnumpy()[0]) == 3
@@ -266,3 +266,21 @@ def test_files_are_complete_however_they_are_saved(how: bool | str, tmp_path: Pa
     assert ms.load_checkpoint(file)["w"].tolist() == [1.0]
     with pytest.raises(ArgumentError, match="'thread' or 'process'"):
         ms.save_checkpoint({"w": Tensor([1.0])}, file, async_save="fiber")
+
+
+def test_texts_are_chosen_by_name_too(tmp_path: Path) -> None:
+    file = str(tmp_path / "net.ckpt")
+    ms.save_checkpoint(nn.Dense(2, 2), file, append_dict={"note": "x", "weight_note": "y"})
+    assert sorted(ms.load_checkpoint(file, specify_prefix="w")) == ["weight", "weight_note"]
+    rest = ms.load_checkpoint(file, filter_prefix="note")
+    assert ms.load_param_into_net(nn.Dense(2, 2), rest) == ([], ["weight_note"])
+
+
+def test_whole_numbers_take_no_fractions() -> None:
+    count = ms.Parameter(1, name="count")
+    with pytest.raises(DTypeError, match="cannot take a fraction"):
+        count.set_data(2.5)
+    count.set_data(2)
+    assert count.item() == 2
+    with pytest.raises(ArgumentError, match="backend must be None or 'lite'"):
+        ms.Model(nn.Dense(2, 2)).predict(ms.Tensor([[1.0, 2.0]]), backend="gpu")

@@ -368,7 +368,17 @@ class Tensor(TensorMethods, CopyMethods, DeviceMethods):
         Args:
             data: Tensor, array or number.
             slice_shape: Whether another shape is accepted.
+
+        Raises:
+            DTypeError: if the tensor holds whole numbers and ``data`` is a float.
+            ShapeError: if the shapes differ.
         """
+        if isinstance(data, float) and self.dtype.numpy.kind in "iu":
+            raise DTypeError(
+                f"a {type(self).__name__} of {self.dtype.name} cannot take a fraction",
+                op=f"{type(self).__name__}.set_data", got=f"old={self.type}, new={data}",
+                fix="convert it: int(...)",
+            )  # fmt: skip
         new = data if isinstance(data, Tensor) else Tensor(data, self.dtype)
         if new.type is self.type:
             return self.rebind(new)

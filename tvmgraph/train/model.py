@@ -301,11 +301,18 @@ class Model(Shown):
 
         Args:
             predict_data: Its inputs.
-            backend: Kept for MindSpore programs.
+            backend: None or ``"lite"``, which changes nothing here.
 
         Returns:
             What the network returns.
+
+        Raises:
+            ArgumentError: if ``backend`` is another one.
         """
+        if backend not in (None, "lite"):
+            reject(
+                ArgumentError, "Model.predict", f"backend must be None or 'lite', not {backend!r}"
+            )
         self._set_mode(self.network, False)
         return self.network(*predict_data)
 

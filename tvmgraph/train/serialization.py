@@ -342,12 +342,16 @@ def load_checkpoint(
     leave = (filter_prefix,) if isinstance(filter_prefix, str) else tuple(filter_prefix or ())
     only = (specify_prefix,) if isinstance(specify_prefix, str) else tuple(specify_prefix or ())
     found: dict[str, object] = {}
-    for name, array in entries.items():
-        wanted = not name.startswith(leave) if leave else True
-        wanted = wanted and (name.startswith(only) if only else True)
-        if wanted and (choice_func is None or choice_func(name)):
-            found[name] = Parameter(Tensor(array), name)
-    texts = {k[len(_TEXT) :]: v for k, v in metadata.items() if k.startswith(_TEXT)}
+
+    def wanted(name: str) -> bool:
+        chosen = not name.startswith(leave) if leave else True
+        chosen = chosen and (name.startswith(only) if only else True)
+        return chosen and (choice_func is None or bool(choice_func(name)))
+
+    for name in filter(wanted, entries):
+        found[name] = Parameter(Tensor(entries[name]), name)
+    named = {k[len(_TEXT) :]: v for k, v in metadata.items() if k.startswith(_TEXT)}
+    texts = {name: text for name, text in named.items() if wanted(name)}
     if net is not None:
         load_param_into_net(net, found, strict_load)
     found |= texts
@@ -368,7 +372,7 @@ def load_param_into_net(
 
     Args:
         net: The Cell.
-        parameter_dict: Tensors by name; entries that are strings are passed over.
+        parameter_dict: Tensors by name; strings are for nobody.
         strict_load: Whether dtypes must be equal, and names, too; otherwise floats are converted
             to floats and integers to integers.
         remove_redundancy: Kept for MindSpore programs; there is one device.
@@ -402,7 +406,8 @@ def load_param_into_net(
     ready = [(targets[n], _fitting(op, targets[n], v, strict_load)) for n, v in given.items()]
     for target, value in ready:
         target.set_data(value)
-    return [n for n in targets if n not in given], [n for n in values if n not in targets]
+    unused = [name for name in parameter_dict if name not in targets]
+    return [name for name in targets if name not in given], unused
 
 
 def _behind_prefixes(missing: list[str], values: Mapping[str, Tensor]) -> dict[str, Tensor]:
