@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable
 
 import numpy as np
 
@@ -29,19 +28,28 @@ _TWO = {
     "Add": "add", "Sub": "sub", "Mul": "mul", "Equal": "equal", "Less": "less",
     "LessOrEqual": "less_equal", "Greater": "greater", "GreaterOrEqual": "greater_equal",
     "And": "logical_and", "Or": "logical_or", "Xor": "logical_xor", "BitwiseAnd": "bitwise_and",
-    "BitwiseOr": "bitwise_or", "BitwiseXor": "bitwise_xor",
+    "BitwiseOr": "bitwise_or", "BitwiseXor": "bitwise_xor", "MatMul": "matmul",
 }  # fmt: skip
-_ONE = {"Not": "logical_not", "BitwiseNot": "bitwise_not", "Identity": "identity"}
+_OTHERS = {"Not": "logical_not", "BitwiseNot": "bitwise_not", "Where": "where", "Det": "det"}
+_FOLDED = {"Max": "maximum", "Min": "minimum", "Sum": "add"}
+#: Terms of the cosines of windows.
+_WINDOWS = {
+    "HannWindow": (0.5, -0.5), "HammingWindow": (25 / 46, -21 / 46),
+    "BlackmanWindow": (0.42, -0.5, 0.08),
+}  # fmt: skip
 
 
 def _call(name: str, n: NodeCall, *xs: Tensor) -> object:
     return getattr(F, name)(*xs)
 
 
-for _name in _SAME_NAME:
-    CONVERTERS[_name] = functools.partial(_call, _name.lower())
-for _name, _target in (_TWO | _ONE).items():
-    CONVERTERS[_name] = functools.partial(_call, _target)
+def _fold(name: str, n: NodeCall, *xs: Tensor) -> Tensor:
+    return functools.reduce(getattr(F, name), xs)
+
+
+CONVERTERS.update((name, functools.partial(_call, name.lower())) for name in _SAME_NAME)
+CONVERTERS.update((k, functools.partial(_call, own)) for k, own in (_TWO | _OTHERS).items())
+CONVERTERS.update((k, functools.partial(_fold, own)) for k, own in _FOLDED.items())
 
 
 @converter("Identity")
@@ -90,33 +98,9 @@ def _bit_shift(n: NodeCall, a: Tensor, b: Tensor) -> Tensor:
     return (F.bitwise_left_shift if left else F.bitwise_right_shift)(a, b)
 
 
-def _fold(function: Callable[..., Tensor], n: NodeCall, *xs: Tensor) -> Tensor:
-    return functools.reduce(function, xs)
-
-
-@converter("Max")
-def _max(n: NodeCall, *xs: Tensor) -> Tensor:
-    return _fold(F.maximum, n, *xs)
-
-
-@converter("Min")
-def _min(n: NodeCall, *xs: Tensor) -> Tensor:
-    return _fold(F.minimum, n, *xs)
-
-
-@converter("Sum")
-def _sum(n: NodeCall, *xs: Tensor) -> Tensor:
-    return _fold(F.add, n, *xs)
-
-
 @converter("Mean")
 def _mean(n: NodeCall, *xs: Tensor) -> Tensor:
-    return _fold(F.add, n, *xs) / len(xs)
-
-
-@converter("Where")
-def _where(n: NodeCall, c: Tensor, a: Tensor, b: Tensor) -> Tensor:
-    return F.where(c, a, b)
+    return _fold("add", n, *xs) / len(xs)
 
 
 @converter("Cast")
@@ -275,25 +259,11 @@ def _dynamic_quantize(n: NodeCall, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     return F.cast(y, dtypes.uint8), scale, F.cast(zero, dtypes.uint8)
 
 
-def _window(n: NodeCall, terms: tuple[float, ...]) -> Tensor:
-    size = n.number(0)
+@converter(*_WINDOWS)
+def _window(n: NodeCall, _: object) -> np.ndarray:
+    size, terms = n.number(0), _WINDOWS[n.node.op_type]
     n.require_memory((size,))
     kind = n.dtype("output_datatype", dtypes.float32)
     with np.errstate(invalid="ignore"):  # one step has no length
         steps = np.arange(size) * 2 * math.pi / (size if n.get("periodic") else size - 1)
     return sum(t * np.cos(i * steps) for i, t in enumerate(terms)).astype(kind.numpy)  # pyright: ignore
-
-
-@converter("HannWindow")
-def _hann(n: NodeCall, size: Tensor) -> Tensor:
-    return _window(n, (0.5, -0.5))
-
-
-@converter("HammingWindow")
-def _hamming(n: NodeCall, size: Tensor) -> Tensor:
-    return _window(n, (25 / 46, -21 / 46))
-
-
-@converter("BlackmanWindow")
-def _blackman(n: NodeCall, size: Tensor) -> Tensor:
-    return _window(n, (0.42, -0.5, 0.08))

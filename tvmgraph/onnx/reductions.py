@@ -151,16 +151,11 @@ def _cumulate(n: NodeCall, x: Tensor, axis: AxisLike) -> Tensor:
     return F.flip(y, (along,)) if backwards else y
 
 
-@converter("MatMul")
-def _mat_mul(n: NodeCall, a: Tensor, b: Tensor) -> Tensor:
-    return F.matmul(a, b)
-
-
 @converter("Gemm")
 def _gemm(n: NodeCall, a: Tensor, b: Tensor, c: Tensor | None = None) -> Tensor:
     a = F.transpose(a, (1, 0)) if n.get("transA") else a
     b = F.transpose(b, (1, 0)) if n.get("transB") else b
-    y = _mat_mul(n, a, b)
+    y = F.matmul(a, b)
     if n.get("alpha") != 1:
         y = F.cast(y * n.get("alpha"), y.dtype)
     if c is None:
@@ -171,11 +166,6 @@ def _gemm(n: NodeCall, a: Tensor, b: Tensor, c: Tensor | None = None) -> Tensor:
 @converter("Einsum")
 def _einsum(n: NodeCall, *xs: Tensor) -> Tensor:
     return F.einsum(n.get("equation").replace(" ", ""), *xs)
-
-
-@converter("Det")
-def _det(n: NodeCall, x: Tensor) -> Tensor:
-    return F.det(x)
 
 
 @converter("MatMulInteger")
