@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypedDict, Unpack
 
 import numpy as np
 
@@ -47,22 +47,29 @@ def in_layout(extents: tuple[object, ...], layout: str) -> tuple[Any, ...]:
     return tuple(named[axis] for axis in layout)
 
 
-def infer_attention(
-    *inputs: TensorType,
-    scale: float,
-    diagonal: int | None,
-    fill: float | None,
-    layouts: tuple[str, ...],
-) -> TensorType:
-    """The type of the result; checks that query, key, value and mask fit together.
+class Settings(TypedDict):
+    """Attributes of an attention.
 
-    Args:
-        *inputs: Types of query, key, value and possibly a mask.
+    Attributes:
         scale: Factor of the scores.
         diagonal: Keys that come later than a query by more than this are hidden; ``None`` hides
             none.
         fill: What replaces the scores where a bool mask holds; ``None`` if the mask is added.
         layouts: Orders of the axes of query, key, value and result.
+    """
+
+    scale: float
+    diagonal: int | None
+    fill: float | None
+    layouts: tuple[str, ...]
+
+
+def infer_attention(*inputs: TensorType, **attrs: Unpack[Settings]) -> TensorType:
+    """The type of the result; checks that query, key, value and mask fit together.
+
+    Args:
+        *inputs: Types of query, key, value and possibly a mask.
+        **attrs: See :class:`Settings`.
 
     Raises:
         ShapeError: if shapes do not fit together.
@@ -71,6 +78,7 @@ def infer_attention(
     """
     if len(inputs) not in (3, 4):
         raise ArgumentError("query, key, value and at most one mask are needed")
+    layouts = attrs["layouts"]
     check_layouts(layouts, 4)
     rules.require_same_dtype(*inputs[:3])
     rules.require_dtype(inputs[0], dtypes.FLOATS)
@@ -80,7 +88,7 @@ def infer_attention(
     if k[:3] != v[:3] or q[0] != k[0] or q[3] != k[3] or q[1] % k[1]:
         raise ShapeError("batches, heads, lengths of key and value, or sizes of a head differ")
     if len(inputs) == 4:
-        _check_mask(inputs[3], (*q[:3], k[2]), fill)
+        _check_mask(inputs[3], (*q[:3], k[2]), attrs["fill"])
     return inputs[0].with_shape(in_layout((*q[:3], v[3]), layouts[3]))
 
 
@@ -107,15 +115,9 @@ def _check_mask(mask: TensorType, scores: tuple[object, ...], fill: float | None
         rules.require_dtype(mask, dtypes.FLOATS)
 
 
-def _eager(
-    *inputs: np.ndarray,
-    scale: float,
-    diagonal: int | None,
-    fill: float | None,
-    layouts: tuple[str, ...],
-) -> np.ndarray:
-    dtype = inputs[0].dtype
-    scores, _ = numpy_scores(*inputs, scale=scale, diagonal=diagonal, fill=fill, layouts=layouts)
+def _eager(*inputs: np.ndarray, **attrs: Unpack[Settings]) -> np.ndarray:
+    dtype, layouts = inputs[0].dtype, attrs["layouts"]
+    scores, _ = numpy_scores(*inputs, **attrs)
     v = in_order(inputs[2], layouts[2], scores.shape[1])
     e = np.exp(scores - scores.max(-1, keepdims=True))
     mixed = np.matmul(e / e.sum(-1, keepdims=True), v)
@@ -135,29 +137,20 @@ def in_order(x: np.ndarray, layout: str, heads: int = 0) -> np.ndarray:
     return np.repeat(x, heads // x.shape[1], axis=1) if heads else x
 
 
-def numpy_scores(
-    *inputs: np.ndarray,
-    scale: float,
-    diagonal: int | None,
-    fill: float | None,
-    layouts: tuple[str, ...],
-) -> tuple[np.ndarray, np.ndarray]:
+def numpy_scores(*inputs: np.ndarray, **attrs: Unpack[Settings]) -> tuple[np.ndarray, np.ndarray]:
     """The masked scores, and where they do not depend on query and key.
 
     Args:
         *inputs: Query, key, value and possibly a mask.
-        scale: Factor of the scores.
-        diagonal: Keys that come later than a query by more than this are hidden; ``None`` hides
-            none.
-        fill: What replaces the scores where a bool mask holds; ``None`` if the mask is added.
-        layouts: Orders of the axes of query, key, value and result.
+        **attrs: See :class:`Settings`.
 
     Returns:
         Both of shape (batch, heads, queries, keys).
     """
+    layouts, fill, diagonal = attrs["layouts"], attrs["fill"], attrs["diagonal"]
     q = in_order(inputs[0], layouts[0])
     k = in_order(inputs[1], layouts[1], q.shape[1])
-    scores = np.matmul(q, k.swapaxes(2, 3)) * q.dtype.type(scale)
+    scores = np.matmul(q, k.swapaxes(2, 3)) * q.dtype.type(attrs["scale"])
     fixed = np.zeros(scores.shape, bool)
     if len(inputs) == 4:
         mask = inputs[3]
@@ -173,26 +166,18 @@ def numpy_scores(
     return scores, fixed
 
 
-def _lower(
-    R: Builder,
-    *inputs: Expr,
-    scale: float,
-    diagonal: int | None,
-    fill: float | None,
-    layouts: tuple[str, ...],
-) -> Expr:
+def _lower(R: Builder, *inputs: Expr, **attrs: Unpack[Settings]) -> Expr:
     """A kernel of plain loops, which says what it computes so that a schedule can do better."""
-    said = {"scale": scale, "diagonal": diagonal, "fill": fill, "layouts": layouts}
-    kinds = [dict(zip(order, R.type(x).shape)) for x, order in zip(inputs[:3], layouts)]
+    kinds = [dict(zip(order, R.type(x).shape)) for x, order in zip(inputs[:3], attrs["layouts"])]
     known = all(isinstance(kind[axis], int) for kind in kinds for axis in "ND")
-    written_as = ("attention", json.dumps(said)) if known else None
-    return R.emit_te(_Loops(R, said).attention, *inputs, written_as=written_as)
+    written_as = ("attention", json.dumps(attrs)) if known else None
+    return R.emit_te(_Loops(R, attrs).attention, *inputs, written_as=written_as)
 
 
 class _Loops:
     """The operator as tensor expressions, one stage after the other."""
 
-    def __init__(self, R: Builder, said: Attrs) -> None:
+    def __init__(self, R: Builder, said: Settings) -> None:
         self.te, self.tir = R.te, R.tir
         self.said = said
 

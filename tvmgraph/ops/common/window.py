@@ -11,7 +11,7 @@ import itertools
 from collections.abc import Callable, Sequence
 from math import prod
 from types import EllipsisType
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypedDict
 
 import numpy as np
 
@@ -28,6 +28,34 @@ from tvmgraph.ops.common.arguments import bad
 
 Ints = tuple[int, ...]
 Pairs = tuple[tuple[int, int], ...]
+
+
+class Sliding(TypedDict):
+    """Attributes of a row of windows that slide over the spatial axes."""
+
+    kernel: Ints
+    stride: Ints
+    padding: Pairs
+    dilation: Ints
+
+
+class Grouped(TypedDict):
+    """Attributes of a convolution; its weight says the size of the window."""
+
+    stride: Ints
+    padding: Pairs
+    dilation: Ints
+    groups: int
+
+
+def in_order(attrs: Sliding) -> tuple[Ints, Ints, Pairs, Ints]:
+    """Returns kernel, stride, padding and dilation.
+
+    Args:
+        attrs: The attributes.
+    """
+    return attrs["kernel"], attrs["stride"], attrs["padding"], attrs["dilation"]
+
 
 LOW_PRECISION = (dtypes.float16, dtypes.bfloat16)
 

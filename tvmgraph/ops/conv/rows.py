@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 
@@ -20,6 +20,7 @@ from tvmgraph.core.types import TensorType, tensor_type
 from tvmgraph.errors import ShapeError
 from tvmgraph.ops.common.window import (
     LOW_PRECISION,
+    Grouped,
     Ints,
     Pairs,
     batches,
@@ -58,17 +59,15 @@ def _require_groups(
 # ---- convolution ------------------------------------------------------------------------------
 
 
-def _infer_conv(
-    input: TensorType, weight: TensorType, *, stride: Ints, padding: Pairs, dilation: Ints,
-    groups: int,
-) -> TensorType:  # fmt: skip
+def _infer_conv(input: TensorType, weight: TensorType, **attrs: Unpack[Grouped]) -> TensorType:
+    stride = attrs["stride"]
     rules.require_dtype(input, dtypes.FLOATS)
     rules.require_same_dtype(input, weight)
     require_spatial(input, len(stride))
     require_spatial(weight, len(stride), "weight")
     outputs, per_group, *kernel = weight.static_shape
-    _require_groups(input.shape[1], per_group, outputs, groups)
-    out = out_sizes(input.shape[2:], tuple(kernel), stride, padding, dilation)
+    _require_groups(input.shape[1], per_group, outputs, attrs["groups"])
+    out = out_sizes(input.shape[2:], tuple(kernel), stride, attrs["padding"], attrs["dilation"])
     return input.with_shape((input.shape[0], outputs, *out))
 
 
@@ -86,44 +85,41 @@ def _numpy_conv(
     return y.reshape(x.shape[0], w.shape[0], *out).astype(dtype, copy=False)
 
 
-def _lower_conv(R: Builder, x: Expr, w: Expr, *, stride: Ints, padding: Pairs, dilation: Ints,
-                groups: int) -> Expr:  # fmt: skip
-    t = R.type(x)
+def _onnx_attrs(attrs: Grouped) -> dict[str, object]:
+    """What ONNX calls the attributes."""
+    return {
+        "strides": list(attrs["stride"]), "pads": flat_padding(attrs["padding"]),
+        "dilations": list(attrs["dilation"]), "group": attrs["groups"],
+    }  # fmt: skip
+
+
+def _lower_conv(R: Builder, x: Expr, w: Expr, **attrs: Unpack[Grouped]) -> Expr:
+    t, stride = R.type(x), attrs["stride"]
     if (t.is_static and t.size == 0) or R.type(w).size == 0:
-        y = _infer_conv(t, R.type(w), stride=stride, padding=padding, dilation=dilation,
-                        groups=groups)  # fmt: skip
+        y = _infer_conv(t, R.type(w), **attrs)
         return R.op.zeros(R.shape(y.shape), y.dtype.name)
     low = t.dtype in LOW_PRECISION
     y = getattr(R.nn, f"conv{len(stride)}d")(
-        x, w, strides=list(stride), padding=flat_padding(padding), dilation=list(dilation),
-        groups=groups, out_dtype="float32" if low else None,
+        x, w, strides=list(stride), padding=flat_padding(attrs["padding"]),
+        dilation=list(attrs["dilation"]), groups=attrs["groups"],
+        out_dtype="float32" if low else None,
     )  # fmt: skip
     return R.op.astype(R.emit(y), t.dtype.name) if low else y
 
 
-def _vjp_conv(g: Tensor, y: Tensor, x: Tensor, w: Tensor, *, stride: Ints, padding: Pairs,
-              dilation: Ints, groups: int) -> tuple[Tensor, Tensor]:  # fmt: skip
-    kernel = w.shape[2:]
-    extra = output_padding(x.shape[2:], y.shape[2:], kernel, stride, padding, dilation)
-    common = {"stride": stride, "padding": padding, "dilation": dilation, "groups": groups}
+def _vjp_conv(
+    g: Tensor, y: Tensor, x: Tensor, w: Tensor, **attrs: Unpack[Grouped]
+) -> tuple[Tensor, Tensor]:
+    window = (w.shape[2:], attrs["stride"], attrs["padding"], attrs["dilation"])
+    extra = output_padding(x.shape[2:], y.shape[2:], *window)
     return (
-        F.conv_transpose(g, w, output_padding=extra, **common),
-        F.conv_weight_grad(x, g, kernel=kernel, **common),
+        F.conv_transpose(g, w, output_padding=extra, **attrs),
+        F.conv_weight_grad(x, g, kernel=w.shape[2:], **attrs),
     )
 
 
-def _onnx_conv(
-    O: OnnxOps,
-    x: OnnxNamed,
-    w: OnnxNamed,
-    *,
-    stride: Ints,
-    padding: Pairs,
-    dilation: Ints,
-    groups: int,
-) -> OnnxNamed:
-    return O.Conv(x, w, strides=list(stride), pads=flat_padding(padding), dilations=list(dilation),
-                  group=groups)  # fmt: skip
+def _onnx_conv(O: OnnxOps, x: OnnxNamed, w: OnnxNamed, **attrs: Unpack[Grouped]) -> OnnxNamed:
+    return O.Conv(x, w, **_onnx_attrs(attrs))
 
 
 def _conv_factors(types: Sequence[TensorType], attrs: Mapping[str, object]) -> str:
@@ -196,9 +192,9 @@ def convolution(input: Tensor, weight: Tensor, stride: Ints, padding: Pairs, dil
 
 
 def _infer_conv_transpose(
-    input: TensorType, weight: TensorType, *, stride: Ints, padding: Pairs, output_padding: Ints,
-    dilation: Ints, groups: int,
-) -> TensorType:  # fmt: skip
+    input: TensorType, weight: TensorType, *, output_padding: Ints, **attrs: Unpack[Grouped]
+) -> TensorType:
+    stride, groups = attrs["stride"], attrs["groups"]
     rules.require_dtype(input, dtypes.FLOATS)
     rules.require_same_dtype(input, weight)
     require_spatial(input, len(stride))
@@ -214,7 +210,7 @@ def _infer_conv_transpose(
     out = tuple(
         (n - 1) * s - lo - hi + d * (k - 1) + 1 + extra
         for n, s, (lo, hi), d, k, extra in zip(
-            full, stride, padding, dilation, kernel, output_padding
+            full, stride, attrs["padding"], attrs["dilation"], kernel, output_padding
         )
     )
     if any(o < 1 for o in out):
@@ -223,14 +219,12 @@ def _infer_conv_transpose(
 
 
 def _numpy_conv_transpose(
-    x: np.ndarray, w: np.ndarray, *, stride: Ints, padding: Pairs, output_padding: Ints,
-    dilation: Ints, groups: int,
-) -> np.ndarray:  # fmt: skip
-    wide, kernel, dtype = widen(x), w.shape[2:], x.dtype
-    t = _infer_conv_transpose(
-        tensor_type(x.shape, dtype), tensor_type(w.shape, dtype), stride=stride, padding=padding,
-        output_padding=output_padding, dilation=dilation, groups=groups,
-    )  # fmt: skip
+    x: np.ndarray, w: np.ndarray, *, output_padding: Ints, **attrs: Unpack[Grouped]
+) -> np.ndarray:
+    wide, kernel, dtype, groups = widen(x), w.shape[2:], x.dtype, attrs["groups"]
+    types = tensor_type(x.shape, dtype), tensor_type(w.shape, dtype)
+    t = _infer_conv_transpose(*types, output_padding=output_padding, **attrs)
+    window = (kernel, attrs["stride"], attrs["padding"], attrs["dilation"])
     weights = widen(w).reshape(groups, w.shape[0] // groups, -1).swapaxes(-1, -2)
     points = int(np.prod(x.shape[2:]))
     y = np.zeros(t.static_shape, wide.dtype)
@@ -238,7 +232,7 @@ def _numpy_conv_transpose(
         piece = wide[part].reshape(-1, groups, weights.shape[2], points)
         cols = np.matmul(weights, piece)
         cols = cols.reshape(cols.shape[0], y.shape[1], *kernel, *x.shape[2:])
-        y[part] = scatter_columns(cols, y.shape[2:], kernel, stride, padding, dilation)
+        y[part] = scatter_columns(cols, y.shape[2:], *window)
     return y.astype(dtype, copy=False)
 
 
@@ -292,13 +286,13 @@ def _turned_conv(
     return compute
 
 
-def _lower_conv_transpose(R: Builder, x: Expr, w: Expr, *, stride: Ints, padding: Pairs,
-                          output_padding: Ints, dilation: Ints, groups: int) -> Expr:  # fmt: skip
+def _lower_conv_transpose(
+    R: Builder, x: Expr, w: Expr, *, output_padding: Ints, **attrs: Unpack[Grouped]
+) -> Expr:
     tx, tw = R.type(x), R.type(w)
-    result = _infer_conv_transpose(
-        tx, tw, stride=stride, padding=padding, output_padding=output_padding, dilation=dilation,
-        groups=groups,
-    )  # fmt: skip
+    result = _infer_conv_transpose(tx, tw, output_padding=output_padding, **attrs)
+    stride, padding, dilation = attrs["stride"], attrs["padding"], attrs["dilation"]
+    groups = attrs["groups"]
     if (tx.is_static and tx.size == 0) or tw.size == 0:
         return R.op.zeros(R.shape(result.shape), result.dtype.name)
     reach = [d * (k - 1) for d, k in zip(dilation, tw.static_shape[2:])]
@@ -348,10 +342,9 @@ def _by_phases(R: Builder, x: Expr, w: Expr, axes: Axes, out: Ints, groups: int)
 
 
 def _vjp_conv_transpose(
-    g: Tensor, y: Tensor, x: Tensor, w: Tensor, *, stride: Ints, padding: Pairs,
-    output_padding: Ints, dilation: Ints, groups: int,
-) -> tuple[Tensor, Tensor]:  # fmt: skip
-    common = {"stride": stride, "dilation": dilation, "groups": groups}
+    g: Tensor, y: Tensor, x: Tensor, w: Tensor, *, output_padding: Ints, **attrs: Unpack[Grouped]
+) -> tuple[Tensor, Tensor]:
+    stride, padding, dilation = attrs["stride"], attrs["padding"], attrs["dilation"]
     # positions of the output that only output_padding created see no window
     size = [
         (n - 1) * s + d * (k - 1) + 1
@@ -361,27 +354,14 @@ def _vjp_conv_transpose(
     if cut != tuple(y.shape[2:]):
         g = g[(slice(None), slice(None), *(slice(0, c) for c in cut))]
     pads = tuple((lo, f - lo - c) for f, (lo, _), c in zip(size, padding, cut))
-    return (
-        F.convolution(g, w, padding=pads, **common),
-        F.conv_weight_grad(g, x, kernel=w.shape[2:], padding=pads, **common),
-    )
+    attrs["padding"] = pads
+    return F.convolution(g, w, **attrs), F.conv_weight_grad(g, x, kernel=w.shape[2:], **attrs)
 
 
 def _onnx_conv_transpose(
-    O: OnnxOps,
-    x: OnnxNamed,
-    w: OnnxNamed,
-    *,
-    stride: Ints,
-    padding: Pairs,
-    output_padding: Ints,
-    dilation: Ints,
-    groups: int,
+    O: OnnxOps, x: OnnxNamed, w: OnnxNamed, *, output_padding: Ints, **attrs: Unpack[Grouped]
 ) -> OnnxNamed:
-    return O.ConvTranspose(
-        x, w, strides=list(stride), pads=flat_padding(padding), output_padding=list(output_padding),
-        dilations=list(dilation), group=groups,
-    )  # fmt: skip
+    return O.ConvTranspose(x, w, output_padding=list(output_padding), **_onnx_attrs(attrs))
 
 
 def _transposed(*shapes: object, stride: Ints, padding: Pairs, output_padding: Ints | None = None,

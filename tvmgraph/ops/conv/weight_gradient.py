@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Unpack
 
 import numpy as np
 
@@ -17,12 +18,15 @@ from tvmgraph.core.types import TensorType
 from tvmgraph.errors import ShapeError
 from tvmgraph.ops.common.window import (
     LOW_PRECISION,
+    Grouped,
     Ints,
     Pairs,
+    Sliding,
     batches,
     columns,
     conv_sample,
     flat_padding,
+    in_order,
     out_sizes,
     output_padding,
     require_spatial,
@@ -33,9 +37,9 @@ __all__ = ["conv_weight_grad"]
 
 
 def _infer_weight_grad(
-    input: TensorType, grad: TensorType, *, kernel: Ints, stride: Ints, padding: Pairs,
-    dilation: Ints, groups: int,
-) -> TensorType:  # fmt: skip
+    input: TensorType, grad: TensorType, *, groups: int, **attrs: Unpack[Sliding]
+) -> TensorType:
+    kernel, stride, padding, dilation = in_order(attrs)
     rules.require_dtype(input, dtypes.FLOATS)
     rules.require_same_dtype(input, grad)
     require_spatial(input, len(kernel))
@@ -48,8 +52,10 @@ def _infer_weight_grad(
     return input.with_shape((outputs, channels // groups, *kernel))  # pyright: ignore
 
 
-def _numpy_weight_grad(x: np.ndarray, g: np.ndarray, *, kernel: Ints, stride: Ints, padding: Pairs,
-                       dilation: Ints, groups: int) -> np.ndarray:  # fmt: skip
+def _numpy_weight_grad(
+    x: np.ndarray, g: np.ndarray, *, groups: int, **attrs: Unpack[Sliding]
+) -> np.ndarray:
+    kernel, stride, padding, dilation = in_order(attrs)
     wide, out, per_group = widen(x), g.shape[2:], x.shape[1] // groups
     depth, points = per_group * int(np.prod(kernel)), int(np.prod(out))
     grads = widen(g).reshape(g.shape[0], groups, g.shape[1] // groups, points)
@@ -61,8 +67,10 @@ def _numpy_weight_grad(x: np.ndarray, g: np.ndarray, *, kernel: Ints, stride: In
     return total.reshape(g.shape[1], per_group, *kernel).astype(x.dtype, copy=False)
 
 
-def _lower_weight_grad(R: Builder, x: Expr, g: Expr, *, kernel: Ints, stride: Ints, padding: Pairs,
-                       dilation: Ints, groups: int) -> Expr:  # fmt: skip
+def _lower_weight_grad(
+    R: Builder, x: Expr, g: Expr, *, groups: int, **attrs: Unpack[Sliding]
+) -> Expr:
+    kernel, stride, padding, dilation = in_order(attrs)
     t = R.type(x)
     per_group = int(t.shape[1]) // groups
     outputs = int(R.type(g).shape[1])
@@ -92,11 +100,10 @@ def _lower_weight_grad(R: Builder, x: Expr, g: Expr, *, kernel: Ints, stride: In
 
 
 def _vjp_weight_grad(
-    gw: Tensor, y: Tensor, x: Tensor, g: Tensor, *, kernel: Ints, stride: Ints, padding: Pairs,
-    dilation: Ints, groups: int,
-) -> tuple[Tensor, Tensor]:  # fmt: skip
-    common = {"stride": stride, "padding": padding, "dilation": dilation, "groups": groups}
-    extra = output_padding(x.shape[2:], g.shape[2:], kernel, stride, padding, dilation)
+    gw: Tensor, y: Tensor, x: Tensor, g: Tensor, *, kernel: Ints, **common: Unpack[Grouped]
+) -> tuple[Tensor, Tensor]:
+    window = (kernel, common["stride"], common["padding"], common["dilation"])
+    extra = output_padding(x.shape[2:], g.shape[2:], *window)
     return (
         F.conv_transpose(g, gw, output_padding=extra, **common),
         F.convolution(x, gw, **common),
@@ -104,17 +111,10 @@ def _vjp_weight_grad(
 
 
 def _onnx_weight_grad(
-    O: OnnxOps,
-    x: OnnxNamed,
-    g: OnnxNamed,
-    *,
-    kernel: Ints,
-    stride: Ints,
-    padding: Pairs,
-    dilation: Ints,
-    groups: int,
+    O: OnnxOps, x: OnnxNamed, g: OnnxNamed, *, groups: int, **attrs: Unpack[Sliding]
 ) -> OnnxNamed:
     """A convolution over the batch: strides and dilations trade places, windows are cropped."""
+    kernel, stride, padding, dilation = in_order(attrs)
     spatial = list(range(2, 2 + len(kernel)))
     channels, sizes = x.type.shape[1], x.type.shape[2:]
     if groups > 1:

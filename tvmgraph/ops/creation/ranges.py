@@ -16,7 +16,7 @@ from tvmgraph.core.op import F, Reason, sample
 from tvmgraph.core.primitive import primitive
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.core.traits import Pattern, Traits
-from tvmgraph.core.types import Dim, TensorType, tensor_type
+from tvmgraph.core.types import Dim, tensor_type
 from tvmgraph.errors import ArgumentError, DTypeError
 from tvmgraph.ops.common.arguments import as_int, bad, describe
 from tvmgraph.ops.creation.filled import CONSTANT, dtype_or
@@ -63,12 +63,8 @@ def _onnx_range(
     return O.Cast(values, to=O.dtype(dtype))
 
 
-def _infer_range(*, start: object, step: object, count: int, dtype: dtypes.DType) -> TensorType:
-    return tensor_type((count,), dtype)
-
-
 @primitive(
-    infer=_infer_range,
+    infer=lambda *, start, step, count, dtype: tensor_type((count,), dtype),
     traits=Traits(Pattern.OPAQUE, Reason("a value depends on its place")),
     eager=_eager_range,
     lower=_lower_range,

@@ -79,10 +79,6 @@ def _as_it_is(x: np.ndarray) -> np.ndarray:
     return x
 
 
-def _eager_cast(x: np.ndarray, *, dtype: dtypes.DType) -> np.ndarray:
-    return converted(x, dtype)
-
-
 def _vjp_cast(g: Tensor, y: Tensor, x: Tensor, *, dtype: dtypes.DType) -> tuple[Tensor | None]:
     # integers have a gradient when an integer argument is differentiated by
     return (F.cast(g, x.dtype) if x.dtype.kind in "fciu" else None,)
@@ -96,7 +92,7 @@ def _onnx_cast(O: OnnxOps, x: OnnxNamed, *, dtype: dtypes.DType) -> OnnxNamed:
     infer=_infer_cast,
     promote="each",
     traits=CHEAP,
-    eager=_eager_cast,
+    eager=converted,
     lower=lower_cast,
     vjp=_vjp_cast,
     onnx=_onnx_cast,

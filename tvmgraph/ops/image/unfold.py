@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 
@@ -24,10 +24,13 @@ from tvmgraph.ops.common.window import (
     Ints,
     Pairs,
     Point,
+    Sliding,
     columns,
     flat_padding,
+    in_order,
     ints,
     out_sizes,
+    output_padding,
     require_spatial,
     scatter_columns,
     te_pad,
@@ -38,9 +41,8 @@ from tvmgraph.ops.common.window import (
 __all__ = ["col2im", "columns_to_image", "fold", "image_to_columns", "unfold"]
 
 
-def _infer_columns(
-    input: TensorType, *, kernel: Ints, stride: Ints, padding: Pairs, dilation: Ints
-) -> TensorType:
+def _infer_columns(input: TensorType, **attrs: Unpack[Sliding]) -> TensorType:
+    kernel, stride, padding, dilation = in_order(attrs)
     rules.require_dtype(input, dtypes.FLOATS)
     require_spatial(input, len(kernel))
     out = out_sizes(input.shape[2:], kernel, stride, padding, dilation)
@@ -48,9 +50,8 @@ def _infer_columns(
     return input.with_shape((input.shape[0], channels * prod(kernel), prod(out)))
 
 
-def _numpy_columns(
-    x: np.ndarray, *, kernel: Ints, stride: Ints, padding: Pairs, dilation: Ints
-) -> np.ndarray:
+def _numpy_columns(x: np.ndarray, **attrs: Unpack[Sliding]) -> np.ndarray:
+    kernel, stride, padding, dilation = in_order(attrs)
     out = out_sizes(x.shape[2:], kernel, stride, padding, dilation)
     cols = columns(x, kernel, stride, padding, dilation, out)
     return cols.reshape(x.shape[0], x.shape[1] * prod(kernel), prod(out))
@@ -65,11 +66,10 @@ def _unravel(index: Expr, sizes: Ints) -> list[Expr]:
     return parts[::-1]
 
 
-def _lower_columns(
-    R: Builder, x: Expr, *, kernel: Ints, stride: Ints, padding: Pairs, dilation: Ints
-) -> Expr:
+def _lower_columns(R: Builder, x: Expr, **attrs: Unpack[Sliding]) -> Expr:
+    kernel, stride, padding, dilation = in_order(attrs)
     t = R.type(x)
-    y = _infer_columns(t, kernel=kernel, stride=stride, padding=padding, dilation=dilation)
+    y = _infer_columns(t, **attrs)
     if 0 in y.shape:
         return R.op.zeros(R.shape(y.shape), y.dtype.name)
     out = out_sizes(t.shape[2:], kernel, stride, padding, dilation)
@@ -94,9 +94,8 @@ def _eye(channels: int, kernel: Ints, dtype: np.dtype) -> np.ndarray:
     return np.tile(one, (channels, *(1,) * (one.ndim - 1)))
 
 
-def _onnx_columns(
-    O: OnnxOps, x: OnnxNamed, *, kernel: Ints, stride: Ints, padding: Pairs, dilation: Ints
-) -> OnnxNamed:
+def _onnx_columns(O: OnnxOps, x: OnnxNamed, **attrs: Unpack[Sliding]) -> OnnxNamed:
+    kernel, stride, padding, dilation = in_order(attrs)
     t = x.type
     channels = int(t.shape[1])
     out = out_sizes(t.shape[2:], kernel, stride, padding, dilation)
@@ -161,9 +160,8 @@ def image_to_columns(
     ...
 
 
-def _infer_image(
-    input: TensorType, *, spatial: Ints, kernel: Ints, stride: Ints, padding: Pairs, dilation: Ints
-) -> TensorType:
+def _infer_image(input: TensorType, *, spatial: Ints, **attrs: Unpack[Sliding]) -> TensorType:
+    kernel, stride, padding, dilation = in_order(attrs)
     rules.require_dtype(input, dtypes.FLOATS)
     rules.require_ndim(input, 3)
     _, rows, points = input.shape
@@ -178,28 +176,18 @@ def _infer_image(
     return input.with_shape((input.shape[0], rows // prod(kernel), *spatial))  # pyright: ignore
 
 
-def _numpy_image(
-    x: np.ndarray, *, spatial: Ints, kernel: Ints, stride: Ints, padding: Pairs, dilation: Ints
-) -> np.ndarray:
+def _numpy_image(x: np.ndarray, *, spatial: Ints, **attrs: Unpack[Sliding]) -> np.ndarray:
+    kernel, stride, padding, dilation = in_order(attrs)
     out = out_sizes(spatial, kernel, stride, padding, dilation)
     cols = widen(x).reshape(x.shape[0], x.shape[1] // prod(kernel), *kernel, *out)
     y = scatter_columns(cols, spatial, kernel, stride, padding, dilation)
     return np.ascontiguousarray(y, x.dtype)
 
 
-def _lower_image(
-    R: Builder,
-    x: Expr,
-    *,
-    spatial: Ints,
-    kernel: Ints,
-    stride: Ints,
-    padding: Pairs,
-    dilation: Ints,
-) -> Expr:
+def _lower_image(R: Builder, x: Expr, *, spatial: Ints, **attrs: Unpack[Sliding]) -> Expr:
+    kernel, stride, padding, dilation = in_order(attrs)
     t = R.type(x)
-    result = _infer_image(t, spatial=spatial, kernel=kernel, stride=stride, padding=padding,
-                          dilation=dilation)  # fmt: skip
+    result = _infer_image(t, spatial=spatial, **attrs)
     if 0 in result.shape:
         return R.op.zeros(R.shape(result.shape), result.dtype.name)
     wide = "float32" if t.dtype in LOW_PRECISION else t.dtype.name
@@ -226,29 +214,18 @@ def _lower_image(
     return R.emit_te(compute, x, primfunc_name_hint="columns_to_image")
 
 
-def _onnx_image(
-    O: OnnxOps,
-    x: OnnxNamed,
-    *,
-    spatial: Ints,
-    kernel: Ints,
-    stride: Ints,
-    padding: Pairs,
-    dilation: Ints,
-) -> OnnxNamed:
+def _onnx_image(O: OnnxOps, x: OnnxNamed, *, spatial: Ints, **attrs: Unpack[Sliding]) -> OnnxNamed:
+    kernel, stride, padding, dilation = in_order(attrs)
     t = x.type
     rows = int(t.shape[1])
     channels = rows // prod(kernel)
     out = out_sizes(spatial, kernel, stride, padding, dilation)
-    extra = [
-        n + lo + hi - d * (k - 1) - 1 - (o - 1) * s
-        for n, (lo, hi), k, d, o, s in zip(spatial, padding, kernel, dilation, out, stride)
-    ]
+    extra = output_padding(spatial, out, kernel, stride, padding, dilation)
     shape = O.Concat(O.Shape(x, start=0, end=1), np.array([rows, *out], np.int64), axis=0)
     return O.ConvTranspose(
         O.Reshape(x, shape, allowzero=1), _eye(channels, kernel, t.dtype.numpy),
         strides=list(stride), pads=flat_padding(padding), dilations=list(dilation),
-        output_padding=extra, group=channels,
+        output_padding=list(extra), group=channels,
     )  # fmt: skip
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from tvmgraph import dtypes
 from tvmgraph.core import rules
-from tvmgraph.core.columns import Builder, Expr, OnnxNamed, OnnxOps
+from tvmgraph.core.columns import OnnxNamed, OnnxOps
 from tvmgraph.core.dispatch import lift
 from tvmgraph.core.fusible import fusible
 from tvmgraph.core.op import F, Reason, sample
@@ -35,18 +35,10 @@ def _infer_where(condition: TensorType, input: TensorType, other: TensorType) ->
     return input.with_shape(rules.broadcast_shapes(condition.shape, input.shape, other.shape))
 
 
-def _lower_where(R: Builder, condition: Expr, input: Expr, other: Expr) -> Expr:
-    return R.op.where(lower_truth(R, condition), input, other)
-
-
 def _onnx_where(O: OnnxOps, condition: OnnxNamed, input: OnnxNamed, other: OnnxNamed) -> OnnxNamed:
     if condition.type.dtype is not dtypes.bool_:
         condition = O.Cast(condition, to=O.dtype(dtypes.bool_))
     return O.Where(condition, input, other)
-
-
-def _vjp_where(g: Tensor, y: Tensor, c: Tensor, a: Tensor, b: Tensor) -> tuple[Tensor | None, ...]:
-    return None, sum_to(F.where(c, g, 0), a), sum_to(F.where(c, 0, g), b)
 
 
 @primitive(
@@ -54,8 +46,8 @@ def _vjp_where(g: Tensor, y: Tensor, c: Tensor, a: Tensor, b: Tensor) -> tuple[T
     traits=CHEAP,
     promote="after_first",
     eager=select_elements,
-    lower=_lower_where,
-    vjp=_vjp_where,
+    lower=lambda R, condition, input, other: R.op.where(lower_truth(R, condition), input, other),
+    vjp=lambda g, y, c, a, b: (None, sum_to(F.where(c, g, 0), a), sum_to(F.where(c, 0, g), b)),
     onnx=_onnx_where,
     samples=[
         sample((3, 4), (3, 4), (3, 4), dtype=("bool", "float32", "float32")),

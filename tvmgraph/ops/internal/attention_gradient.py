@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from tvmgraph.core.traits import INTERNAL
 from tvmgraph.core.types import TensorType, tensor_type
 from tvmgraph.errors import ArgumentError, ShapeError
 from tvmgraph.ops.attention.rows import (
+    Settings,
     check_layouts,
     extents,
     in_layout,
@@ -74,22 +75,16 @@ def _split(inputs: tuple[object, ...]) -> tuple[tuple[Any, ...], Any, Any, Any]:
     return (*inputs[:-3],), inputs[-3], inputs[-2], inputs[-1]
 
 
-def _infer_gradient(
-    *inputs: TensorType,
-    scale: float,
-    diagonal: int | None,
-    fill: float | None,
-    layouts: tuple[str, ...],
-) -> tuple[TensorType, ...]:
+def _infer_gradient(*inputs: TensorType, **attrs: Unpack[Settings]) -> tuple[TensorType, ...]:
+    layouts = attrs["layouts"]
     if len(inputs) not in (6, 7):
         raise ArgumentError(
             "query, key, value, at most one mask, result, statistics and cotangent are needed"
         )
     check_layouts(layouts, 8)
     operands, out, statistics, cotangent = _split(inputs)
-    result = infer_attention(
-        *operands, scale=scale, diagonal=diagonal, fill=fill, layouts=layouts[:4]
-    )
+    forward: Settings = {**attrs, "layouts": layouts[:4]}
+    result = infer_attention(*operands, **forward)
     rules.require_same_dtype(out, cotangent, result)
     if out.shape != result.shape or statistics != _statistics(operands[0], layouts[0]):
         raise ShapeError("the result or its statistics do not belong to the operands")

@@ -7,7 +7,7 @@ packed in the order in which the kernels read them.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 
@@ -21,7 +21,14 @@ from tvmgraph.core.tensor import Tensor
 from tvmgraph.core.traits import INTERNAL
 from tvmgraph.core.types import TensorType
 from tvmgraph.errors import ShapeError
-from tvmgraph.ops.common.window import LOW_PRECISION, Ints, Pairs, out_sizes
+from tvmgraph.ops.common.window import (
+    LOW_PRECISION,
+    Ints,
+    Pairs,
+    Sliding,
+    in_order,
+    out_sizes,
+)
 
 __all__ = ["conv_nchwc", "conv_nchwc_weight_grad", "depthwise_nchwc"]
 
@@ -313,10 +320,8 @@ def conv_nchwc(
 # ---- its weight's gradient --------------------------------------------------------------------
 
 
-def _infer_weight_grad(
-    input: TensorType, grad: TensorType, *, kernel: Ints, stride: Ints, padding: Pairs,
-    dilation: Ints,
-) -> TensorType:  # fmt: skip
+def _infer_weight_grad(input: TensorType, grad: TensorType, **attrs: Unpack[Sliding]) -> TensorType:
+    kernel, stride, padding, dilation = in_order(attrs)
     rules.require_dtype(input, _FLOATS)
     rules.require_same_dtype(input, grad)
     rules.require_ndim(input, (4, 5))
@@ -328,32 +333,16 @@ def _infer_weight_grad(
     return input.with_shape((grad.shape[1], input.shape[1], *kernel, block, grad.shape[4]))
 
 
-def _eager_weight_grad(
-    input: np.ndarray, grad: np.ndarray, *, kernel: Ints, stride: Ints, padding: Pairs,
-    dilation: Ints,
-) -> np.ndarray:  # fmt: skip
+def _eager_weight_grad(input: np.ndarray, grad: np.ndarray, **attrs: Unpack[Sliding]) -> np.ndarray:
     x, block = (from_nchwc(input), input.shape[4]) if input.ndim == 5 else (input, 1)
-    whole = OPS["conv_weight_grad"].eager(
-        x, from_nchwc(grad), kernel=kernel, stride=stride, padding=padding, dilation=dilation,
-        groups=1,
-    )  # fmt: skip
+    whole = OPS["conv_weight_grad"].eager(x, from_nchwc(grad), groups=1, **attrs)
     return pack_weight(whole, block, grad.shape[4])
 
 
-def _lower_weight_grad(
-    R: Builder,
-    input: Expr,
-    grad: Expr,
-    *,
-    kernel: Ints,
-    stride: Ints,
-    padding: Pairs,
-    dilation: Ints,
-) -> Expr:
+def _lower_weight_grad(R: Builder, input: Expr, grad: Expr, **attrs: Unpack[Sliding]) -> Expr:
+    _, stride, padding, dilation = in_order(attrs)
     t, wide = R.type(input), _accumulator(R.type(input))
-    shape = _infer_weight_grad(
-        t, R.type(grad), kernel=kernel, stride=stride, padding=padding, dilation=dilation
-    ).shape
+    shape = _infer_weight_grad(t, R.type(grad), **attrs).shape
 
     def sums(x: Expr, g: Expr) -> Expr:
         padded = _padded(R, x, padding, x.dtype)

@@ -231,17 +231,13 @@ def _svd(input: Tensor, full_matrices: bool) -> tuple[Tensor, Tensor, Tensor]:
     ...
 
 
-def _infer_values(t: TensorType) -> TensorType:
-    return _infer_svd(t, full_matrices=False)[0]
-
-
 def _vjp_values(g: Tensor, y: Tensor, x: Tensor) -> tuple[Tensor]:
     _, u, v = _svd(x, False)
     return (F.matmul(u * F.expand_dims(g, -2), F.adjoint(v)),)
 
 
 @primitive(
-    infer=_infer_values,
+    infer=lambda t: _infer_svd(t, full_matrices=False)[0],
     traits=replace(MATRIX, factors="... . . -> ... ."),
     eager=lapack(lambda x: np.linalg.svd(x, compute_uv=False)),
     lower=NO_LOWERING,

@@ -103,16 +103,12 @@ def square_samples(**kwargs: Any) -> list[Sample]:
 # ---- inverse and determinant --------------------------------------------------------------------
 
 
-def _vjp_inverse(g: Tensor, y: Tensor, x: Tensor) -> tuple[Tensor]:
-    return (-F.matmul(F.matmul(y, g, transpose_a=True), y, transpose_b=True),)
-
-
 @primitive(
     infer=square,
     traits=MATRIX,
     eager=lapack(np.linalg.inv),
     lower=NO_LOWERING,
-    vjp=_vjp_inverse,
+    vjp=lambda g, y, x: (-F.matmul(F.matmul(y, g, transpose_a=True), y, transpose_b=True),),
     onnx=NO_ONNX,
     samples=[*square_samples(), sample(np.zeros((2, 2), np.float32), raises=ArgumentError)],
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypedDict, Unpack
 
 import numpy as np
 
@@ -24,6 +24,7 @@ from tvmgraph.ops.common.window import (
     Tap,
     flat_padding,
     out_sizes,
+    output_padding,
     pad_array,
     require_spatial,
     tap,
@@ -36,6 +37,16 @@ from tvmgraph.ops.common.window import (
 __all__ = ["avg_pool", "avg_pool_grad"]
 
 
+class _Window(TypedDict):
+    """Attributes of a row."""
+
+    kernel: Ints
+    stride: Ints
+    padding: Pairs
+    counted: Pairs
+    divisor: int
+
+
 def _counts(
     size: int, out: int, kernel: int, stride: int, padding: tuple[int, int],
     counted: tuple[int, int],
@@ -46,23 +57,20 @@ def _counts(
     return np.maximum(stop - np.maximum(start, -counted[0]), 1)
 
 
-def _divisors(
-    spatial: Ints, out: Ints, kernel: Ints, stride: Ints, padding: Pairs, counted: Pairs,
-    divisor: int,
-) -> int | np.ndarray:  # fmt: skip
-    if divisor:
-        return divisor
+def _divisors(spatial: Ints, out: Ints, attrs: _Window) -> int | np.ndarray:
+    if attrs["divisor"]:
+        return attrs["divisor"]
     total = np.ones((1,) * len(spatial))
-    for i, axis in enumerate(zip(spatial, out, kernel, stride, padding, counted)):
+    windows = (attrs["kernel"], attrs["stride"], attrs["padding"], attrs["counted"])
+    for i, axis in enumerate(zip(spatial, out, *windows)):
         shape = [1] * len(spatial)
         shape[i] = out[i]
         total = total * _counts(*axis).reshape(shape)
     return total
 
 
-def _infer_avg_pool(
-    input: TensorType, *, kernel: Ints, stride: Ints, padding: Pairs, counted: Pairs, divisor: int
-) -> TensorType:
+def _infer_avg_pool(input: TensorType, **attrs: Unpack[_Window]) -> TensorType:
+    kernel, stride, padding = attrs["kernel"], attrs["stride"], attrs["padding"]
     rules.require_dtype(input, dtypes.FLOATS)
     require_spatial(input, len(kernel))
     for k, (lo, _) in zip(kernel, padding):
@@ -75,9 +83,8 @@ def _infer_avg_pool(
     return input.with_shape((*input.shape[:2], *out))
 
 
-def _numpy_avg_pool(
-    x: np.ndarray, *, kernel: Ints, stride: Ints, padding: Pairs, counted: Pairs, divisor: int
-) -> np.ndarray:
+def _numpy_avg_pool(x: np.ndarray, **attrs: Unpack[_Window]) -> np.ndarray:
+    kernel, stride, padding = attrs["kernel"], attrs["stride"], attrs["padding"]
     spatial = x.shape[2:]
     out = out_sizes(spatial, kernel, stride, padding, (1,) * len(kernel))
     y = pad_array(widen(x), padding)
@@ -88,23 +95,17 @@ def _numpy_avg_pool(
         y = parts[0].copy()
         for part in parts[1:]:
             y += part
-    y /= _divisors(spatial, out, kernel, stride, padding, counted, divisor)
+    y /= _divisors(spatial, out, attrs)
     return y.astype(x.dtype, copy=False)
 
 
 def _te_divide(
-    R: Builder,
-    wide: str,
-    spatial: Ints,
-    kernel: Ints,
-    stride: Ints,
-    padding: Pairs,
-    counted: Pairs,
-    divisor: int,
+    R: Builder, wide: str, spatial: Ints, attrs: _Window
 ) -> Callable[[Expr, Point], Expr]:
     """TE: ``(value, window) -> value / elements of the window``."""
-    constant = divisor
-    if not divisor and padding == counted:
+    kernel, stride = attrs["kernel"], attrs["stride"]
+    padding, counted, constant = attrs["padding"], attrs["counted"], attrs["divisor"]
+    if not constant and padding == counted:
         constant = int(np.prod(kernel))
 
     def divide(value: Expr, window: Point) -> Expr:
@@ -123,27 +124,24 @@ def _te_divide(
     return divide
 
 
-def _lower_avg_pool(
-    R: Builder, x: Expr, *, kernel: Ints, stride: Ints, padding: Pairs, counted: Pairs, divisor: int
-) -> Expr:
+def _lower_avg_pool(R: Builder, x: Expr, **attrs: Unpack[_Window]) -> Expr:
     t = R.type(x)
-    y = _infer_avg_pool(t, kernel=kernel, stride=stride, padding=padding, counted=counted,
-                        divisor=divisor)  # fmt: skip
+    y = _infer_avg_pool(t, **attrs)
     if 0 in y.shape:
         return R.op.zeros(R.shape(y.shape), y.dtype.name)
     wide = "float32" if t.dtype in LOW_PRECISION else t.dtype.name
     spatial = tuple(int(v) for v in t.shape[2:])
-    divide = _te_divide(R, wide, spatial, kernel, stride, padding, counted, divisor)
+    divide = _te_divide(R, wide, spatial, attrs)
 
     def compute(data: Expr) -> Expr:
-        padded = te_pad(R, data, padding, R.tir.const(0, data.dtype))
+        padded = te_pad(R, data, attrs["padding"], R.tir.const(0, data.dtype))
 
         def term(point: Point, at: Tap) -> Expr:
-            place = [p * s + v for p, s, v in zip(point[2:], stride, at)]
+            place = [p * s + v for p, s, v in zip(point[2:], attrs["stride"], at)]
             return padded[(*point[:2], *place)].astype(wide)
 
         total = te_fold(
-            R, tuple(data.shape[:2]), y.shape[2:], kernel, term, lambda a, b: a + b,  # pyright: ignore[reportArgumentType]
+            R, tuple(data.shape[:2]), y.shape[2:], attrs["kernel"], term, lambda a, b: a + b,  # pyright: ignore[reportArgumentType]
             lambda d: R.tir.const(0, d), "window_sum",
         )  # fmt: skip
         return R.te.compute(
@@ -153,25 +151,17 @@ def _lower_avg_pool(
     return R.emit_te(compute, x, primfunc_name_hint="avg_pool")
 
 
-def _onnx_avg_pool(
-    O: OnnxOps,
-    x: OnnxNamed,
-    *,
-    kernel: Ints,
-    stride: Ints,
-    padding: Pairs,
-    counted: Pairs,
-    divisor: int,
-) -> OnnxNamed:
+def _onnx_avg_pool(O: OnnxOps, x: OnnxNamed, **attrs: Unpack[_Window]) -> OnnxNamed:
     """An average over all taps, scaled where the window divides by another number."""
+    kernel, stride, padding = attrs["kernel"], attrs["stride"], attrs["padding"]
     y = O.AveragePool(x, kernel_shape=list(kernel), strides=list(stride),
                       pads=flat_padding(padding), count_include_pad=1)  # fmt: skip
-    if not divisor and padding == counted:
+    if not attrs["divisor"] and padding == attrs["counted"]:
         return y
     spatial = tuple(int(v) for v in x.type.shape[2:])
     out = out_sizes(spatial, kernel, stride, padding, (1,) * len(kernel))
     taps = float(np.prod(kernel))
-    scale = taps / _divisors(spatial, out, kernel, stride, padding, counted, divisor)
+    scale = taps / _divisors(spatial, out, attrs)
     return O.Mul(y, np.asarray(scale).astype(x.type.dtype.numpy))
 
 
@@ -247,9 +237,9 @@ def avg_pool(
 
 
 def _infer_avg_pool_grad(
-    grad: TensorType, *, spatial: Ints, kernel: Ints, stride: Ints, padding: Pairs, counted: Pairs,
-    divisor: int,
-) -> TensorType:  # fmt: skip
+    grad: TensorType, *, spatial: Ints, **attrs: Unpack[_Window]
+) -> TensorType:
+    kernel, stride, padding = attrs["kernel"], attrs["stride"], attrs["padding"]
     rules.require_dtype(grad, dtypes.FLOATS)
     require_spatial(grad, len(kernel), "grad")
     out = out_sizes(spatial, kernel, stride, padding, (1,) * len(kernel))
@@ -258,12 +248,9 @@ def _infer_avg_pool_grad(
     return grad.with_shape((*grad.shape[:2], *spatial))
 
 
-def _numpy_avg_pool_grad(
-    g: np.ndarray, *, spatial: Ints, kernel: Ints, stride: Ints, padding: Pairs, counted: Pairs,
-    divisor: int,
-) -> np.ndarray:  # fmt: skip
-    out = g.shape[2:]
-    divisors = _divisors(spatial, out, kernel, stride, padding, counted, divisor)
+def _numpy_avg_pool_grad(g: np.ndarray, *, spatial: Ints, **attrs: Unpack[_Window]) -> np.ndarray:
+    kernel, stride, padding = attrs["kernel"], attrs["stride"], attrs["padding"]
+    divisors = _divisors(spatial, g.shape[2:], attrs)
     y = (widen(g) / divisors).astype(widen(g).dtype)
     for axis, (k, s, n, (lo, hi)) in enumerate(zip(kernel, stride, spatial, padding), start=2):
         lead = (slice(None),) * axis
@@ -275,22 +262,12 @@ def _numpy_avg_pool_grad(
     return np.ascontiguousarray(y, g.dtype)
 
 
-def _lower_avg_pool_grad(
-    R: Builder,
-    g: Expr,
-    *,
-    spatial: Ints,
-    kernel: Ints,
-    stride: Ints,
-    padding: Pairs,
-    counted: Pairs,
-    divisor: int,
-) -> Expr:
+def _lower_avg_pool_grad(R: Builder, g: Expr, *, spatial: Ints, **attrs: Unpack[_Window]) -> Expr:
     t = R.type(g)
     if t.is_static and t.size == 0:
         return R.op.zeros(R.shape((*t.shape[:2], *spatial)), t.dtype.name)
     wide = "float32" if t.dtype in LOW_PRECISION else t.dtype.name
-    divide = _te_divide(R, wide, spatial, kernel, stride, padding, counted, divisor)
+    divide = _te_divide(R, wide, spatial, attrs)
     out = tuple(int(v) for v in t.shape[2:])
 
     def compute(grad: Expr) -> Expr:
@@ -298,8 +275,8 @@ def _lower_avg_pool_grad(
             return divide(grad[(*point[:2], *window)].astype(wide), window)
 
         y = te_transposed(
-            R, tuple(grad.shape[:2]), spatial, out, kernel, stride, padding, term, wide,
-            "avg_pool_grad",
+            R, tuple(grad.shape[:2]), spatial, out, attrs["kernel"], attrs["stride"],
+            attrs["padding"], term, wide, "avg_pool_grad",
         )  # fmt: skip
         if wide == grad.dtype:
             return y
@@ -309,31 +286,21 @@ def _lower_avg_pool_grad(
 
 
 def _onnx_avg_pool_grad(
-    O: OnnxOps,
-    g: OnnxNamed,
-    *,
-    spatial: Ints,
-    kernel: Ints,
-    stride: Ints,
-    padding: Pairs,
-    counted: Pairs,
-    divisor: int,
+    O: OnnxOps, g: OnnxNamed, *, spatial: Ints, **attrs: Unpack[_Window]
 ) -> OnnxNamed:
     """A transposed convolution with ones, on the channels as a batch."""
+    kernel, stride, padding = attrs["kernel"], attrs["stride"], attrs["padding"]
     out, dtype = tuple(int(v) for v in g.type.shape[2:]), g.type.dtype.numpy
-    scale = 1 / _divisors(spatial, out, kernel, stride, padding, counted, divisor)
+    scale = 1 / _divisors(spatial, out, attrs)
     lead = O.Shape(g, start=0, end=2)
     scaled = O.Mul(g, np.asarray(scale).astype(dtype))
     # not -1 for the merged axis: it may be empty
     planes = O.ReduceProd(lead, keepdims=1)
     flat = O.Concat(planes, np.array([1, *out], np.int64), axis=0)
-    extra = [
-        n + lo + hi - k - (o - 1) * s
-        for n, k, o, s, (lo, hi) in zip(spatial, kernel, out, stride, padding)
-    ]
+    extra = output_padding(spatial, out, kernel, stride, padding, (1,) * len(kernel))
     y = O.ConvTranspose(
         O.Reshape(scaled, flat, allowzero=1), np.ones((1, 1, *kernel), dtype),
-        strides=list(stride), pads=flat_padding(padding), output_padding=extra,
+        strides=list(stride), pads=flat_padding(padding), output_padding=list(extra),
     )  # fmt: skip
     return O.Reshape(y, O.Concat(lead, np.array(spatial, np.int64), axis=0), allowzero=1)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from math import prod
-from typing import Any, TypedDict, Unpack
+from typing import Any, Unpack
 
 import numpy as np
 
@@ -21,8 +21,10 @@ from tvmgraph.ops.common.window import (
     Ints,
     Pairs,
     Point,
+    Sliding,
     Tap,
     flat_padding,
+    in_order,
     out_sizes,
     pad_array,
     require_spatial,
@@ -39,34 +41,22 @@ __all__ = ["max_pool", "max_pool_grad", "max_pool_index"]
 _NUMBERS = dtypes.INTEGERS + dtypes.FLOATS
 
 
-class _Window(TypedDict):
-    """Attributes of a row."""
-
-    kernel: Ints
-    stride: Ints
-    padding: Pairs
-    dilation: Ints
-
-
 def _lowest(dtype: np.dtype) -> float:
     return -np.inf if dtypes.dtype_of(dtype).is_float else np.iinfo(dtype).min
 
 
-def infer_pool(
-    input: TensorType, *, kernel: Ints, stride: Ints, padding: Pairs, dilation: Ints
-) -> TensorType:
+def infer_pool(input: TensorType, **attrs: Unpack[Sliding]) -> TensorType:
     """Rule of a pooling: window positions per spatial axis, at most half a window of padding.
 
     Args:
         input: Type ``[N, C, *spatial]``.
-        kernel: Sizes of the window.
-        stride: Distances of neighbouring windows.
-        padding: Elements before and after every spatial axis.
-        dilation: Distances of neighbouring taps.
+        **attrs: Sizes of the window, distances of neighbouring windows, elements before and after
+            every spatial axis, and distances of neighbouring taps.
 
     Raises:
         ShapeError: if the padding is more than that, or a window does not fit.
     """
+    kernel, stride, padding, dilation = in_order(attrs)
     rules.require_dtype(input, _NUMBERS)
     require_spatial(input, len(kernel))
     for k, d, (lo, _) in zip(kernel, dilation, padding):
@@ -82,9 +72,8 @@ def infer_pool(
 # ---- maximum ----------------------------------------------------------------------------------
 
 
-def _numpy_max_pool(
-    x: np.ndarray, *, kernel: Ints, stride: Ints, padding: Pairs, dilation: Ints
-) -> np.ndarray:
+def _numpy_max_pool(x: np.ndarray, **attrs: Unpack[Sliding]) -> np.ndarray:
+    kernel, stride, padding, dilation = in_order(attrs)
     out = out_sizes(x.shape[2:], kernel, stride, padding, dilation)
     y = pad_array(x, padding, _lowest(x.dtype))
     for axis, (k, s, d, o) in enumerate(zip(kernel, stride, dilation, out), start=2):
@@ -97,7 +86,7 @@ def _numpy_max_pool(
     return np.ascontiguousarray(y)
 
 
-def _te_max_pool(R: Builder, data: Expr, y: TensorType, attrs: _Window) -> Expr:
+def _te_max_pool(R: Builder, data: Expr, y: TensorType, attrs: Sliding) -> Expr:
     """TE: the largest element of every window."""
     combine, identity, fold = te_max(R, y.dtype.name)
     padded = te_pad(R, data, attrs["padding"], identity(data.dtype))
@@ -110,18 +99,11 @@ def _te_max_pool(R: Builder, data: Expr, y: TensorType, attrs: _Window) -> Expr:
                    "max_pool", fold)  # fmt: skip
 
 
-def _lower_max_pool(R: Builder, x: Expr, **attrs: Unpack[_Window]) -> Expr:
+def _lower_max_pool(R: Builder, x: Expr, **attrs: Unpack[Sliding]) -> Expr:
     y = infer_pool(R.type(x), **attrs)
     if 0 in y.shape:
         return R.op.zeros(R.shape(y.shape), y.dtype.name)
     return R.emit_te(lambda data: _te_max_pool(R, data, y, attrs), x, primfunc_name_hint="max_pool")
-
-
-def _vjp_max_pool(
-    g: Tensor, y: Tensor, x: Tensor, *, kernel: Ints, stride: Ints, padding: Pairs, dilation: Ints
-) -> tuple[Tensor]:
-    attrs = {"kernel": kernel, "stride": stride, "padding": padding, "dilation": dilation}
-    return (F.max_pool_grad(g, x, **attrs),)
 
 
 #: What ONNX's MaxPool accepts, and what holds every value of the other dtypes.
@@ -131,16 +113,8 @@ _ONNX_WIDER = {dtypes.bfloat16: dtypes.float32} | {
 }
 
 
-def _onnx_node(
-    O: OnnxOps,
-    x: OnnxNamed,
-    outputs: int,
-    *,
-    kernel: Ints,
-    stride: Ints,
-    padding: Pairs,
-    dilation: Ints,
-) -> Any:
+def _onnx_node(O: OnnxOps, x: OnnxNamed, outputs: int, **attrs: Unpack[Sliding]) -> Any:
+    kernel, stride, padding, dilation = in_order(attrs)
     dtype = x.type.dtype
     if dtype not in _ONNX_DTYPES:
         if dtype not in _ONNX_WIDER:
@@ -151,7 +125,7 @@ def _onnx_node(
                      pads=flat_padding(padding), dilations=list(dilation))  # fmt: skip
 
 
-def _onnx_max_pool(O: OnnxOps, x: OnnxNamed, **attrs: Unpack[_Window]) -> OnnxNamed:
+def _onnx_max_pool(O: OnnxOps, x: OnnxNamed, **attrs: Unpack[Sliding]) -> OnnxNamed:
     y, dtype = _onnx_node(O, x, 1, **attrs), x.type.dtype
     return y if dtype in _ONNX_DTYPES else O.Cast(y, to=O.dtype(dtype))
 
@@ -206,7 +180,7 @@ _SAMPLES = [
     traits=Traits(Pattern.OPAQUE, "n c * -> n c *", batch=Batch.IMAGES, layout=Layout.POOLING),
     eager=_numpy_max_pool,
     lower=_lower_max_pool,
-    vjp=_vjp_max_pool,
+    vjp=lambda g, y, x, **attrs: (F.max_pool_grad(g, x, **attrs),),
     onnx=_onnx_max_pool,
     samples=_SAMPLES,
 )
@@ -238,16 +212,15 @@ def max_pool(input: Tensor, kernel: Ints, stride: Ints, padding: Pairs, dilation
 # ---- where the maximum lies -------------------------------------------------------------------
 
 
-def _infer_index(input: TensorType, **attrs: Unpack[_Window]) -> TensorType:
+def _infer_index(input: TensorType, **attrs: Unpack[Sliding]) -> TensorType:
     return infer_pool(input, **attrs).with_dtype(dtypes.int64)
 
 
-def _numpy_index(
-    x: np.ndarray, *, kernel: Ints, stride: Ints, padding: Pairs, dilation: Ints
-) -> np.ndarray:
+def _numpy_index(x: np.ndarray, **attrs: Unpack[Sliding]) -> np.ndarray:
+    kernel, stride, padding, dilation = in_order(attrs)
     spatial = x.shape[2:]
     out = out_sizes(spatial, kernel, stride, padding, dilation)
-    best = _numpy_max_pool(x, kernel=kernel, stride=stride, padding=padding, dilation=dilation)
+    best = _numpy_max_pool(x, **attrs)
     spoiled = x.dtype.kind not in "iu" and bool(np.isnan(best).any())
     values = pad_array(x, padding, _lowest(x.dtype))
     places = pad_array(np.arange(prod(spatial)).reshape(1, 1, *spatial), padding, -1)
@@ -265,10 +238,10 @@ def _numpy_index(
     return index
 
 
-def _te_places(R: Builder, data: Expr, t: TensorType, attrs: _Window) -> Expr:
+def _te_places(R: Builder, data: Expr, t: TensorType, attrs: Sliding) -> Expr:
     """TE: the smallest place among those whose element equals the maximum of the window."""
     best = _te_max_pool(R, data, infer_pool(t, **attrs), attrs)
-    stride, padding, dilation = attrs["stride"], attrs["padding"], attrs["dilation"]
+    kernel, stride, padding, dilation = in_order(attrs)
     spatial = tuple(int(v) for v in t.shape[2:])
     number = "int32" if prod(spatial) < 2**31 else "int64"
     none = R.tir.max_value(number)
@@ -291,12 +264,11 @@ def _te_places(R: Builder, data: Expr, t: TensorType, attrs: _Window) -> Expr:
         found = R.tir.Select(wins, place.astype(number), none)
         return R.tir.if_then_else(R.tir.all(*inside), found, none) if inside else found
 
-    windows, kernel = tuple(best.shape[2:]), attrs["kernel"]
-    return te_fold(R, tuple(data.shape[:2]), windows, kernel, term, R.tir.min,  # pyright: ignore[reportArgumentType]
+    return te_fold(R, tuple(data.shape[:2]), tuple(best.shape[2:]), kernel, term, R.tir.min,  # pyright: ignore[reportArgumentType]
                    R.tir.max_value, "first_maximum")  # fmt: skip
 
 
-def _te_index(R: Builder, data: Expr, t: TensorType, attrs: _Window) -> Expr:
+def _te_index(R: Builder, data: Expr, t: TensorType, attrs: Sliding) -> Expr:
     """TE: the places as int64."""
     found = _te_places(R, data, t, attrs)
     none = R.tir.max_value(found.dtype)
@@ -308,7 +280,7 @@ def _te_index(R: Builder, data: Expr, t: TensorType, attrs: _Window) -> Expr:
     )  # fmt: skip
 
 
-def _lower_index(R: Builder, x: Expr, **attrs: Unpack[_Window]) -> Expr:
+def _lower_index(R: Builder, x: Expr, **attrs: Unpack[Sliding]) -> Expr:
     t = R.type(x)
     y = infer_pool(t, **attrs)
     if 0 in y.shape:
@@ -318,7 +290,7 @@ def _lower_index(R: Builder, x: Expr, **attrs: Unpack[_Window]) -> Expr:
     )
 
 
-def _onnx_index(O: OnnxOps, x: OnnxNamed, **attrs: Unpack[_Window]) -> OnnxNamed:
+def _onnx_index(O: OnnxOps, x: OnnxNamed, **attrs: Unpack[Sliding]) -> OnnxNamed:
     _, index = _onnx_node(O, x, 2, **attrs)
     # ONNX counts through the whole tensor
     return O.Mod(index, np.array(prod(int(d) for d in x.type.shape[2:]), np.int64))
@@ -363,7 +335,7 @@ _MOST_TAPS = 64  # it has code for every tap
 
 
 def _infer_max_pool_grad(
-    grad: TensorType, input: TensorType, **attrs: Unpack[_Window]
+    grad: TensorType, input: TensorType, **attrs: Unpack[Sliding]
 ) -> TensorType:
     y = infer_pool(input, **attrs)
     if grad.shape != y.shape:
@@ -373,10 +345,9 @@ def _infer_max_pool_grad(
     return input
 
 
-def _numpy_max_pool_grad(
-    g: np.ndarray, x: np.ndarray, *, kernel: Ints, stride: Ints, padding: Pairs, dilation: Ints
-) -> np.ndarray:
-    index = _numpy_index(x, kernel=kernel, stride=stride, padding=padding, dilation=dilation)
+def _numpy_max_pool_grad(g: np.ndarray, x: np.ndarray, **attrs: Unpack[Sliding]) -> np.ndarray:
+    kernel, stride, _, dilation = in_order(attrs)
+    index = _numpy_index(x, **attrs)
     planes, size = g.shape[0] * g.shape[1], prod(x.shape[2:])
     at = index.reshape(planes, prod(g.shape[2:])) + np.arange(planes)[:, None] * size
     apart = all(s > d * (k - 1) for s, d, k in zip(stride, dilation, kernel))
@@ -392,7 +363,7 @@ def _numpy_max_pool_grad(
 
 
 def _te_max_pool_grad(
-    R: Builder, grad: Expr, where: Expr, spatial: Ints, wide: str, attrs: _Window
+    R: Builder, grad: Expr, where: Expr, spatial: Ints, wide: str, attrs: Sliding
 ) -> Expr:
     """TE: every element asks its windows whether it is their maximum."""
     reach = tuple(d * (k - 1) + 1 for k, d in zip(attrs["kernel"], attrs["dilation"]))
@@ -414,7 +385,7 @@ def _te_max_pool_grad(
     return R.te.compute(y.shape, lambda *i: y[i].astype(grad.dtype), name="narrow")
 
 
-def _lower_max_pool_grad(R: Builder, g: Expr, x: Expr, **attrs: Unpack[_Window]) -> Expr:
+def _lower_max_pool_grad(R: Builder, g: Expr, x: Expr, **attrs: Unpack[Sliding]) -> Expr:
     t = R.type(x)
     if t.is_static and (t.size == 0 or R.type(g).size == 0):
         return R.op.zeros(R.shape(t.shape), t.dtype.name)
@@ -445,7 +416,7 @@ def _vjp_max_pool_grad(
 
 
 def _onnx_max_pool_grad(
-    O: OnnxOps, g: OnnxNamed, x: OnnxNamed, **attrs: Unpack[_Window]
+    O: OnnxOps, g: OnnxNamed, x: OnnxNamed, **attrs: Unpack[Sliding]
 ) -> OnnxNamed:
     spatial = tuple(int(n) for n in x.type.shape[2:])
     low = g.type.dtype in LOW_PRECISION

@@ -51,10 +51,6 @@ def _eager_constant(x: np.ndarray, *, pads: Pads, value: object) -> np.ndarray:
     return np.pad(x, pads, constant_values=_stored(value, dtypes.dtype_of(x.dtype)))
 
 
-def _infer_constant(input: TensorType, *, pads: Pads, value: object) -> TensorType:
-    return _padded(input, pads)
-
-
 def _lower_constant(R: Builder, x: Expr, *, pads: Pads, value: object) -> Expr:
     t = R.type(x)
     value = _stored(value, t.dtype).item()
@@ -115,7 +111,7 @@ def pad_factors(types: Sequence[TensorType], attrs: Attrs) -> str:
 
 
 @primitive(
-    infer=_infer_constant,
+    infer=lambda input, *, pads, value: _padded(input, pads),
     traits=Traits(Pattern.GATHER, pad_factors, layout=Layout.PADDING),
     eager=_eager_constant,
     lower=_lower_constant,

@@ -129,10 +129,6 @@ def type_as(input: Tensor, other: Tensor) -> Tensor:
 # ---- sizes as values ----------------------------------------------------------------------------
 
 
-def _infer_size_value(*likes: TensorType, size: object, dtype: dtypes.DType) -> TensorType:
-    return tensor_type((), dtype)
-
-
 def _lower_size_value(R: Builder, *likes: Expr, size: object, dtype: dtypes.DType) -> Expr:
     if not isinstance(size, Dim):
         return R.const(size, dtype.name)
@@ -157,7 +153,7 @@ def _onnx_size_value(O: OnnxOps, *likes: OnnxNamed, size: object, dtype: dtypes.
 
 
 @primitive(
-    infer=_infer_size_value,
+    infer=lambda *likes, size, dtype: tensor_type((), dtype),
     traits=Traits(Pattern.OPAQUE, Reason("it is the size of a whole tensor")),
     eager=lambda *likes, size, dtype: np.asarray(size, dtype.numpy),
     lower=_lower_size_value,
