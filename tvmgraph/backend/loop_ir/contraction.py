@@ -15,7 +15,7 @@ from tvm import ir, sym, tirx
 from tvmgraph.backend.loop_ir.access import Access, access
 from tvmgraph.backend.loop_ir.inline import has_identity_store
 from tvmgraph.backend.loop_ir.program import Axis, Program, Stage, loads_of, product, substitute
-from tvmgraph.backend.loop_ir.types import Buffer, Expr, Load, Var, dtype_of
+from tvmgraph.backend.loop_ir.types import Buffer, Expr, Load, Var, as_dtype, dtype_of
 from tvmgraph.core.descriptors import Convolution
 
 #: Types of products, and the types that their sums are accumulated in.
@@ -191,10 +191,7 @@ def _factors(anchor: Stage) -> tuple[Expr, Expr] | None:
     if not isinstance(term, tirx.Mul):
         return None
 
-    def cast(factor: Expr) -> Expr:
-        return factor if dtype_of(factor) == dtype else tirx.Cast(dtype, factor)
-
-    return cast(term.a), cast(term.b)
+    return as_dtype(term.a, dtype), as_dtype(term.b, dtype)
 
 
 def _same_extents(mapping: dict[Var, Expr], anchor: Stage, after: Stage) -> bool:

@@ -10,7 +10,7 @@ from tvm import tirx
 
 from tvmgraph.backend.loop_ir import emit
 from tvmgraph.backend.loop_ir.program import Stage
-from tvmgraph.backend.loop_ir.types import Buffer, Expr, Load, dtype_of
+from tvmgraph.backend.loop_ir.types import Buffer, Expr, Load, as_dtype
 
 _Combined: TypeAlias = tirx.Add | tirx.Mul | tirx.Max | tirx.Min
 _COMBINE: dict[type[_Combined], Callable[[Expr, Expr], Expr]] = {
@@ -47,7 +47,7 @@ class Reducer:
         Args:
             term: What an iteration adds, of any type.
         """
-        return term if dtype_of(term) == self.dtype else tirx.Cast(self.dtype, term)
+        return as_dtype(term, self.dtype)
 
 
 def accumulator_dtype(dtype: str) -> str:

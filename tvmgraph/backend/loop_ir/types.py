@@ -44,6 +44,16 @@ def dtype_of(value: Expr) -> str:
     return str(value.ty.dtype)
 
 
+def as_dtype(value: Expr, dtype: str) -> Expr:
+    """An expression of a type, converted unless it is of that anyway.
+
+    Args:
+        value: An expression with a type.
+        dtype: TVM's name of the type.
+    """
+    return value if dtype_of(value) == dtype else tirx.Cast(dtype, value)
+
+
 def scalar_of(value: Expr) -> str:
     """TVM's name of the type of one lane of an expression; of an address, which has none, "".
 

@@ -32,7 +32,7 @@ from tvmgraph.backend.loop_ir.program import (
     map_loads,
     substitute,
 )
-from tvmgraph.backend.loop_ir.types import Buffer, Expr, Load, Var, dtype_of
+from tvmgraph.backend.loop_ir.types import Buffer, Expr, Load, Var, as_dtype, dtype_of
 
 #: Gives the value of an element that is not read from memory, or None.
 Known = Callable[[Load, int], Expr | None]
@@ -219,7 +219,7 @@ class Body:
         """
         lanes = len(results)
         for position, (to, run) in enumerate(self._stores):
-            column = [_as(values[position], str(to.source.dtype)) for values in results]
+            column = [as_dtype(values[position], str(to.source.dtype)) for values in results]
             if lanes > 1 and run % lanes == 0:
                 held = device.registers(lanes, str(to.source.dtype))
                 for lane, value in enumerate(column):
@@ -272,7 +272,3 @@ def _equal(left: Expr, right: Expr) -> bool:
 def _is_fixed(load: Load, axes: Sequence[Axis]) -> bool:
     """Whether an element stays the same along the innermost loop."""
     return not axes or not any(uses(index, [axes[-1].var]) for index in load.indices)
-
-
-def _as(value: Expr, dtype: str) -> Expr:
-    return value if dtype_of(value) == dtype else tirx.Cast(dtype, value)

@@ -34,7 +34,7 @@ from tvmgraph.backend.loop_ir import emit
 from tvmgraph.backend.loop_ir.access import dtype_bytes
 from tvmgraph.backend.loop_ir.contraction import Contraction
 from tvmgraph.backend.loop_ir.program import product
-from tvmgraph.backend.loop_ir.types import Buffer, Expr, Var, dtype_of
+from tvmgraph.backend.loop_ir.types import Buffer, Expr, Var, as_dtype
 from tvmgraph.backend.target import GpuModel
 
 #: Vectors at most; beyond, tensor cores are worth their tiles.
@@ -363,8 +363,7 @@ class _Block:
 
     def _wide(self, factor: GemmOperand, element: Expr) -> Expr:
         """An element, converted to the type that is multiplied, in the type of the sums."""
-        value = factor.converted(element)
-        return value if dtype_of(value) == self.dtype else tirx.Cast(self.dtype, value)
+        return as_dtype(factor.converted(element), self.dtype)
 
     def _add(self, row: int, vector: int, term: Expr) -> None:
         register = self.sums[row][vector]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import tvm_ffi
-from tvm import ir, tirx
+from tvm import ir
 
 from tvmgraph.backend.cuda.kernels import device
 from tvmgraph.backend.cuda.kernels.device import VECTOR_BYTES, at_point, i32, split
@@ -17,7 +17,7 @@ from tvmgraph.backend.cuda.kernels.iteration import uses
 from tvmgraph.backend.loop_ir.access import dtype_bytes
 from tvmgraph.backend.loop_ir.contraction import Contraction
 from tvmgraph.backend.loop_ir.program import is_choice, map_loads, substitute
-from tvmgraph.backend.loop_ir.types import Buffer, Expr, Load, Var, dtype_of
+from tvmgraph.backend.loop_ir.types import Buffer, Expr, Load, Var, as_dtype, dtype_of
 
 #: What an epilogue reads, with registers for as many turns as are read ahead.
 Early = Sequence[tuple[Load, Buffer]]
@@ -140,7 +140,7 @@ class Output:
 
         def visit(load: Load) -> Expr:
             if load.source.same_as(found.sums):
-                return _as_type(total, str(found.sums.dtype))
+                return as_dtype(total, str(found.sums.dtype))
             held = next(
                 (regs[at + i32(lane)] for known, regs, at in ahead if known.same_as(load)), None
             )
@@ -154,10 +154,6 @@ class Output:
             device.store(register, resolve(value), [0])
             names[var] = register[i32(0)]
         return resolve(found.epilogue.value)
-
-
-def _as_type(value: Expr, dtype: str) -> Expr:
-    return value if dtype_of(value) == dtype else tirx.Cast(dtype, value)
 
 
 def _has_choice(expr: Expr) -> bool:

@@ -40,7 +40,7 @@ from tvmgraph.backend.loop_ir.fuse import fuse_sums
 from tvmgraph.backend.loop_ir.nest import Nest
 from tvmgraph.backend.loop_ir.program import product, substitute
 from tvmgraph.backend.loop_ir.rows import RowPlan, RowStage, row_dims
-from tvmgraph.backend.loop_ir.types import Buffer, Expr, Load
+from tvmgraph.backend.loop_ir.types import Buffer, Expr, Load, as_dtype
 from tvmgraph.backend.table import Kernel, Refused
 from tvmgraph.backend.target import GpuModel
 from tvmgraph.machine.processor import CpuModel
@@ -256,8 +256,7 @@ class _RowKernel:
         kept = []
         for buffer, value in zip(row.stage.buffers, values):
             register = device.registers(1, str(buffer.dtype))
-            value = value if value.ty.dtype == buffer.dtype else tirx.Cast(str(buffer.dtype), value)
-            device.store(register, value, [0])
+            device.store(register, as_dtype(value, str(buffer.dtype)), [0])
             self._scalars.append((buffer, register))
             if self.is_output(buffer):
                 kept.append((buffer, register))
@@ -283,9 +282,7 @@ class _RowKernel:
             if kept and number is not None:
                 for position, (buffer, steps) in enumerate(kept):
                     for lane, values in enumerate(results):
-                        value = values[position]
-                        if value.ty.dtype != buffer.dtype:
-                            value = tirx.Cast(str(buffer.dtype), value)
+                        value = as_dtype(values[position], str(buffer.dtype))
                         device.store(steps[number], value, [lane])
                 results = [[steps[number][i32(lane)] for _, steps in kept] for lane in range(count)]
             if self.is_output(row.stage.buffer):

@@ -13,7 +13,7 @@ from tvmgraph.backend.cuda.kernels import device
 from tvmgraph.backend.cuda.kernels.device import i32
 from tvmgraph.backend.loop_ir.program import Stage
 from tvmgraph.backend.loop_ir.reducer import Reducer, match_reducer
-from tvmgraph.backend.loop_ir.types import Buffer, Expr, dtype_of
+from tvmgraph.backend.loop_ir.types import Buffer, Expr, as_dtype, dtype_of
 
 
 @dataclass(frozen=True)
@@ -59,8 +59,7 @@ class Reduction:
         """
         if isinstance(self.reducer, Reducer):
             return [self.reducer.combine(kept[0], other[0])]
-        wide = dtype_of(self.reducer.position)
-        position = other[0] if dtype_of(other[0]) == wide else tirx.Cast(wide, other[0])
+        position = as_dtype(other[0], dtype_of(self.reducer.position))
         return combine_arg(self.reducer, (kept[0], kept[1]), (position, other[1]))
 
     def term(self, values: Sequence[Expr]) -> list[Expr]:
@@ -69,8 +68,7 @@ class Reduction:
         Args:
             values: What an iteration contributes, one value per result.
         """
-        pairs = zip(values, self.dtypes)
-        return [v if dtype_of(v) == dtype else tirx.Cast(dtype, v) for v, dtype in pairs]
+        return [as_dtype(v, dtype) for v, dtype in zip(values, self.dtypes)]
 
     def finish(self, values: Sequence[Expr]) -> list[Expr]:
         """What is stored, given the accumulators.
@@ -83,8 +81,7 @@ class Reduction:
         """
         if isinstance(self.reducer, Reducer) and self.reducer.start is not None:
             values = [self.reducer.combine(self.reducer.start, values[0])]
-        pairs = zip(values, self.stage.buffers)
-        return [v if dtype_of(v) == str(b.dtype) else tirx.Cast(str(b.dtype), v) for v, b in pairs]
+        return [as_dtype(v, str(b.dtype)) for v, b in zip(values, self.stage.buffers)]
 
     def registers(self, count: int = 1) -> list[Buffer]:
         """``count`` accumulators, holding their starts.

@@ -6,8 +6,6 @@ import functools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
-from tvm import tirx
-
 from tvmgraph.backend.cpu.kernels.elementwise.nontemporal import compute_vector
 from tvmgraph.backend.cpu.kernels.reduce.arg import emit_arg_row, match_arg_reducer
 from tvmgraph.backend.cpu.kernels.reduce.fetch import Fetch, plan_fetches, write_fetches
@@ -18,7 +16,7 @@ from tvmgraph.backend.loop_ir.point import Bound, Point, bind_group, nest, vecto
 from tvmgraph.backend.loop_ir.program import Axis, map_loads
 from tvmgraph.backend.loop_ir.reducer import Reducer, match_reducer
 from tvmgraph.backend.loop_ir.rows import IsOutput, RowStage, row_dims
-from tvmgraph.backend.loop_ir.types import Buffer, Expr, Load, dtype_of
+from tvmgraph.backend.loop_ir.types import Buffer, Expr, Load, as_dtype
 
 #: Accumulators that are in memory are read and written once for so many terms.
 _STEPS = 4
@@ -182,9 +180,7 @@ class RowTile:
         return lambda expr: map_loads(expr, visit)
 
     def _store(self, buffer: Buffer, value: Expr, indices: Sequence[Expr], slot: Expr) -> None:
-        dtype = str(buffer.dtype)
-        if dtype_of(value) != dtype:
-            value = tirx.Cast(dtype, value)
+        value = as_dtype(value, str(buffer.dtype))
         for local in self.locals:
             if buffer.same_as(local.original):
                 element = local.element(indices, slot, self.width)
@@ -224,8 +220,7 @@ class RowTile:
 
             def value_at(lane: Expr) -> list[Expr]:
                 value = point.values(bound_at(lane), lane, self._redirect(emit.i64(0)))[0]
-                dtype = str(buffer.dtype)
-                return [value if dtype_of(value) == dtype else tirx.Cast(dtype, value)]
+                return [as_dtype(value, str(buffer.dtype))]
 
             def indices(lane: Expr) -> list[Expr]:
                 return point.indices(bound_at(lane))
