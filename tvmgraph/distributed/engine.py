@@ -442,13 +442,20 @@ def all_gather(x: np.ndarray, name: str) -> np.ndarray:
         name: Name of the group.
     """
     group = get_group(name)
-    _require_member(group, "all_gather")
-    out = _result((group.size, *x.shape), x.dtype)
+    return _moved("all_gather", "Allgather", group, x, (group.size, *x.shape))
+
+
+def _moved(
+    kind: str, function: str, group: Group, x: np.ndarray, shape: tuple[int, ...]
+) -> np.ndarray:
+    """What MPI's ``function`` brings, of a shape."""
+    _require_member(group, kind)
+    out = _result(shape, x.dtype)
     if group.comm is None:
-        out[0] = x
+        out[...] = x.reshape(shape)
         return out
-    with _timed(group, "all_gather", x):
-        group.comm.Allgather(_bytes(x), _bytes_of(out))
+    with _timed(group, kind, x):
+        getattr(group.comm, function)(_bytes(x), _bytes_of(out))
     return out
 
 
@@ -478,15 +485,7 @@ def all_to_all(x: np.ndarray, name: str) -> np.ndarray:
     Returns:
         What came, of the same shape.
     """
-    group = get_group(name)
-    _require_member(group, "all_to_all")
-    out = _result(x.shape, x.dtype)
-    if group.comm is None:
-        out[...] = x
-        return out
-    with _timed(group, "all_to_all", x):
-        group.comm.Alltoall(_bytes(x), _bytes_of(out))
-    return out
+    return _moved("all_to_all", "Alltoall", get_group(name), x, x.shape)
 
 
 def broadcast(x: np.ndarray, name: str, root: int = 0) -> np.ndarray:

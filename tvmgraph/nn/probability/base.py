@@ -60,7 +60,46 @@ def require_name(name: object, kind: str) -> None:
         raise DTypeError(f"name must be a text, not {type(name).__name__}", op=kind)
 
 
-class Distribution(Cell):
+class NamedFunctions(Cell):
+    """Base of the distributions and the maps: a call names one of their functions."""
+
+    _name: str
+
+    @property
+    def name(self) -> str:
+        """The name."""
+        return self._name
+
+    @property
+    def batch_shape(self) -> tuple[int, ...]:
+        """The shape of the parameters."""
+        return ()
+
+    @property
+    def is_scalar_batch(self) -> bool:
+        """Whether the parameters are numbers."""
+        return self.batch_shape == ()
+
+    def construct(self, name: str, *args: object, **kwargs: object) -> Tensor:
+        """Calls a function by its name, such as ``"log_prob"`` or ``"forward"``.
+
+        Args:
+            name: Name of the function.
+            *args: Its arguments.
+            **kwargs: The same by name.
+
+        Raises:
+            DTypeError: if there is no such function.
+        """
+        function = getattr(type(self), name, None)
+        if function is None or name.startswith("_"):
+            raise either(DTypeError, NotImplementedError)(
+                f"there is no function {name!r}", op=self._name
+            )
+        return function(self, *args, **kwargs)
+
+
+class Distribution(NamedFunctions):
     """Base of the distributions.
 
     A distribution of one's own has methods ``_prob`` or ``_log_prob``, ``_cdf``, ``_mean``,
@@ -98,11 +137,6 @@ class Distribution(Cell):
         self._described = {"name": name, "seed": seed, "dtype": self._dtype} | given
 
     @property
-    def name(self) -> str:
-        """The name."""
-        return self._name
-
-    @property
     def dtype(self) -> dtypes.DType:
         """Type of samples."""
         return self._dtype
@@ -118,19 +152,9 @@ class Distribution(Cell):
         return dict(self._described)
 
     @property
-    def batch_shape(self) -> tuple[int, ...]:
-        """The shape of the parameters."""
-        return ()
-
-    @property
     def broadcast_shape(self) -> tuple[int, ...]:
         """The shape of one sample."""
         return self.batch_shape
-
-    @property
-    def is_scalar_batch(self) -> bool:
-        """Whether the parameters are numbers."""
-        return self.batch_shape == ()
 
     def _found(self, what: str, args: tuple[object, ...], kwargs: dict[str, object]) -> Any:
         found = self._derived(what, args, kwargs, ())
@@ -310,21 +334,3 @@ class Distribution(Cell):
     def get_dist_type(self) -> str:
         """Returns the kind that :meth:`kl_loss` asks for."""
         return type(self).__name__
-
-    def construct(self, name: str, *args: object, **kwargs: object) -> Tensor:
-        """Calls a function by its name, such as ``"log_prob"``.
-
-        Args:
-            name: Name of the function.
-            *args: Its arguments.
-            **kwargs: The same by name.
-
-        Raises:
-            DTypeError: if there is no such function.
-        """
-        function = getattr(type(self), name, None)
-        if function is None or name.startswith("_"):
-            raise either(DTypeError, NotImplementedError)(
-                f"there is no function {name!r}", op=self._name
-            )
-        return function(self, *args, **kwargs)

@@ -11,11 +11,10 @@ from tvmgraph.core.state import state
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.dtypes import float32
 from tvmgraph.errors import ArgumentError, DTypeError, either
-from tvmgraph.nn.cell import Cell
-from tvmgraph.nn.probability.base import as_parameter, require_name
+from tvmgraph.nn.probability.base import NamedFunctions, as_parameter, require_name
 
 
-class Bijector(Cell):
+class Bijector(NamedFunctions):
     """Base of the maps.
 
     A map of one's own has methods ``_forward``, ``_inverse``, ``_forward_log_jacobian`` and
@@ -51,11 +50,6 @@ class Bijector(Cell):
         return as_parameter(value, float32)
 
     @property
-    def name(self) -> str:
-        """The name."""
-        return self._name
-
-    @property
     def dtype(self) -> dtypes.DType | None:
         """The type given to the constructor."""
         return self._dtype
@@ -80,11 +74,6 @@ class Bijector(Cell):
         """The shape of the parameters."""
         tensors = [as_parameter(v, float32) for v in self._described.values() if v is not None]
         return np.broadcast_shapes(*(t.shape for t in tensors))
-
-    @property
-    def is_scalar_batch(self) -> bool:
-        """Whether the parameters are numbers."""
-        return self.batch_shape == ()
 
     def _found(
         self, what: str, value: object, args: tuple[object, ...], kwargs: dict[str, object]
@@ -135,24 +124,6 @@ class Bijector(Cell):
             **kwargs: The same by name.
         """
         return self._found("inverse_log_jacobian", value, args, kwargs)
-
-    def construct(self, name: str, *args: object, **kwargs: object) -> Tensor:
-        """Calls a function by its name, such as ``"forward"``; maps a distribution.
-
-        Args:
-            name: Name of the function.
-            *args: Its arguments.
-            **kwargs: The same by name.
-
-        Raises:
-            DTypeError: if there is no such function.
-        """
-        function = getattr(type(self), name, None)
-        if function is None or name.startswith("_"):
-            raise either(DTypeError, NotImplementedError)(
-                f"there is no function {name!r}", op=self._name
-            )
-        return function(self, *args, **kwargs)
 
     def extend_repr(self) -> str:
         """Returns the parameters for the representation."""

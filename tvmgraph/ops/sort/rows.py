@@ -233,6 +233,12 @@ def msort(input: Tensor) -> Tensor:
 # ---- selection by rank --------------------------------------------------------------------------
 
 
+def _require_within(op: str, input: Tensor, k: int, least: int, size: int, dim: object) -> None:
+    if isinstance(k, bool) or not least <= k <= size:
+        got = f"input={input.type}, k={k!r}, dim={dim}"
+        raise bad(ArgumentError, f"k must lie in [{least}, {size}]", op, got)
+
+
 def topk(
     input: Tensor, k: int, dim: int | None = None, largest: bool = True, sorted: bool = True
 ) -> tuple[Tensor, Tensor]:
@@ -259,13 +265,7 @@ def topk(
     """
     axis = resolve_axis("topk", input, -1 if dim is None else dim, "dim")
     size: Any = input.type.shape[axis] if input.ndim else 1
-    if isinstance(k, bool) or not 0 <= k <= size:
-        raise bad(
-            ArgumentError,
-            f"k must lie in [0, {size}]",
-            "topk",
-            f"input={input.type}, k={k!r}, dim={dim}",
-        )
+    _require_within("topk", input, k, 0, size, dim)
     if input.ndim == 0:
         return F.identity(input), F.zeros((), dtypes.int32)
     # a selection keeps its elements sorted, at a cost that grows with the square of their number
@@ -322,13 +322,7 @@ def kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> tup
     """
     axis = resolve_axis("kthvalue", input, dim, "dim")
     size = input.type.static_shape[axis] if input.ndim else 1
-    if isinstance(k, bool) or not 1 <= k <= size:
-        raise bad(
-            ArgumentError,
-            f"k must lie in [1, {size}]",
-            "kthvalue",
-            f"input={input.type}, k={k!r}, dim={dim}",
-        )
+    _require_within("kthvalue", input, k, 1, size, dim)
     if input.ndim == 0:
         return F.identity(input), F.zeros((), dtypes.int64)
     order = F.cast(arg_sort(input, axis, False), dtypes.int64)

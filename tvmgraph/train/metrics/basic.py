@@ -262,7 +262,19 @@ def binary(op: str, y: np.ndarray, label: np.ndarray) -> tuple[np.ndarray, np.nd
     return y.astype(bool), label.astype(bool)
 
 
-class Accuracy(ClearedMetric):
+class _Classified(ClearedMetric):
+    """Base of the metrics of classes."""
+
+    def __init__(self, eval_type: str = "classification") -> None:
+        if eval_type not in ("classification", "multilabel"):
+            reject(either(ArgumentError, TypeError), type(self).__name__,
+                   f"eval_type cannot be {eval_type!r}",
+                   'use "classification" or "multilabel"')  # fmt: skip
+        self._type = eval_type
+        super().__init__()
+
+
+class Accuracy(_Classified):
     """Share of samples that are classified correctly.
 
     Args:
@@ -275,14 +287,6 @@ class Accuracy(ClearedMetric):
         >>> m.eval()
         0.5
     """
-
-    def __init__(self, eval_type: str = "classification") -> None:
-        if eval_type not in ("classification", "multilabel"):
-            reject(either(ArgumentError, TypeError), type(self).__name__,
-                   f"eval_type cannot be {eval_type!r}",
-                   'use "classification" or "multilabel"')  # fmt: skip
-        self._type = eval_type
-        super().__init__()
 
     def clear(self) -> None:
         """Forgets all batches."""
@@ -306,18 +310,10 @@ class Accuracy(ClearedMetric):
         return self._right / self._total
 
 
-class _Counts(ClearedMetric):
+class _Counts(_Classified):
     """True positives, predicted positives and actual positives: of every class, or of every
     sample if it has several labels.
     """
-
-    def __init__(self, eval_type: str = "classification") -> None:
-        if eval_type not in ("classification", "multilabel"):
-            reject(either(ArgumentError, TypeError), type(self).__name__,
-                   f"eval_type cannot be {eval_type!r}",
-                   'use "classification" or "multilabel"')  # fmt: skip
-        self._type = eval_type
-        super().__init__()
 
     def clear(self) -> None:
         """Forgets all batches."""

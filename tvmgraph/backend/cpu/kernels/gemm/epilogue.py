@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-import tvm_ffi
-from tvm import ir, tirx
+from tvm import tirx
 
 from tvmgraph.backend.cpu.kernels.gemm.microkernel import Tile
 from tvmgraph.backend.loop_ir import emit
 from tvmgraph.backend.loop_ir.contraction import Contraction
 from tvmgraph.backend.loop_ir.point import Bound, Point, bind_group
-from tvmgraph.backend.loop_ir.program import Axis, map_loads
+from tvmgraph.backend.loop_ir.program import Axis, map_loads, node_count
 from tvmgraph.backend.loop_ir.types import Buffer, Expr, Load
 
 #: Expressions up to this many nodes are written out for every vector of the tile; larger ones go
@@ -97,7 +96,7 @@ class Epilogue:
             places: Where each vector of a row goes.
             adjacent: Whether every second vector goes beside the one before it.
         """
-        if self._is_small():
+        if node_count(*self.contraction.epilogue.exprs) <= _MAX_WRITTEN_OUT:
             for r in range(tile.rows):
                 self._row(tile, sums, rows(emit.i64(r)), places, emit.i64(r))
             return
@@ -172,17 +171,6 @@ class Epilogue:
         """A sum in the type that the epilogue expects."""
         dtype = str(self.contraction.sums.dtype)
         return value if dtype == self.contraction.dtype else tirx.Cast(dtype, value)
-
-    def _is_small(self) -> bool:
-        nodes = 0
-
-        def visit(_node: Expr) -> None:
-            nonlocal nodes
-            nodes += 1
-
-        for expr in self.contraction.epilogue.exprs:
-            tvm_ffi.structural_walk(expr, (ir.Expr, visit))
-        return nodes <= _MAX_WRITTEN_OUT
 
 
 def _joined(places: Sequence[Place], lanes: int) -> list[Place]:
