@@ -16,7 +16,7 @@ from tvmgraph.nn import Cell, Dense, Dropout, LayerNorm
 class _BertHead(Cell):
     """BERT with a head on what it returns."""
 
-    head: Callable[..., Tensor | tuple[Tensor, Tensor]]  # of the hidden states
+    _head: Callable[..., Tensor | tuple[Tensor, Tensor]]  # of the hidden states
 
     def __init__(self, config: BertConfig, pooler: bool = False) -> None:
         super().__init__()
@@ -29,7 +29,7 @@ class _BertHead(Cell):
         attention_mask: Tensor | None = None,
         token_type_ids: Tensor | None = None,
     ) -> Tensor | tuple[Tensor, Tensor]:
-        return self.head(self.bert(input_ids, attention_mask, token_type_ids))
+        return self._head(self.bert(input_ids, attention_mask, token_type_ids))
 
 
 class BertForSequenceClassification(_BertHead):
@@ -50,7 +50,7 @@ class BertForSequenceClassification(_BertHead):
         self.dropout = Dropout(p=config.hidden_dropout_prob)
         self.classifier = Dense(config.hidden_size, config.num_labels)
 
-    def head(self, found: tuple[Tensor, Tensor]) -> Tensor:
+    def _head(self, found: tuple[Tensor, Tensor]) -> Tensor:
         return self.classifier(self.dropout(found[1]))
 
 
@@ -72,7 +72,7 @@ class BertForTokenClassification(_BertHead):
         self.dropout = Dropout(p=config.hidden_dropout_prob)
         self.classifier = Dense(config.hidden_size, config.num_labels)
 
-    def head(self, found: Tensor) -> Tensor:
+    def _head(self, found: Tensor) -> Tensor:
         return self.classifier(self.dropout(found))
 
 
@@ -93,7 +93,7 @@ class BertForQuestionAnswering(_BertHead):
         super().__init__(config)
         self.qa_outputs = Dense(config.hidden_size, 2)
 
-    def head(self, found: Tensor) -> tuple[Tensor, Tensor]:
+    def _head(self, found: Tensor) -> tuple[Tensor, Tensor]:
         logits = self.qa_outputs(found)
         return logits[:, :, 0], logits[:, :, 1]
 
@@ -118,7 +118,7 @@ class BertForMaskedLM(_BertHead):
         self.transform_norm = LayerNorm((size,), epsilon=config.layer_norm_eps)
         self.bias = Parameter(F.zeros((config.vocab_size,)), name="bias")
 
-    def head(self, found: Tensor) -> Tensor:
+    def _head(self, found: Tensor) -> Tensor:
         hidden = activation(self.config.hidden_act, self.transform(found))
         table = self.bert.embeddings.word_embeddings.embedding_table
         return F.matmul(self.transform_norm(hidden), F.transpose(table, (1, 0))) + self.bias
