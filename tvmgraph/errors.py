@@ -21,7 +21,7 @@ import threading
 import warnings
 from collections.abc import Callable, Collection, Mapping
 from types import CodeType, FrameType, MappingProxyType
-from typing import Any
+from typing import Any, NoReturn
 
 _PACKAGE_DIR = os.path.dirname(os.path.abspath(__file__)) + os.sep
 _NUMPY_DIR = os.path.dirname(getattr(importlib.util.find_spec("numpy"), "origin", "")) + os.sep
@@ -84,6 +84,21 @@ class TvmgraphError(Exception):
     def __reduce__(self) -> tuple[object, ...]:
         state = {"op": self.op, "got": self.got, "at": self.at, "fix": self.fix}
         return (type(self), (self.message,), state)
+
+
+def reject(
+    kind: type[TvmgraphError], op: str, rule: str, got: str | None = None, fix: str | None = None
+) -> NoReturn:
+    """Raises an error with all four lines of its message.
+
+    Args:
+        kind: Class of the error.
+        op: What was called.
+        rule: What is wrong.
+        got: What was given.
+        fix: What the user may do.
+    """
+    raise kind(rule, op=op, got=got, fix=fix)
 
 
 class ShapeError(TvmgraphError, ValueError):

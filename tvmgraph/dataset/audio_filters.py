@@ -16,9 +16,8 @@ from collections.abc import Callable, Iterable, Sequence
 import numpy as np
 
 from tvmgraph.core.shown import Shown
-from tvmgraph.dataset.base import reject
 from tvmgraph.dataset.transforms import as_array
-from tvmgraph.errors import ArgumentError, DTypeError
+from tvmgraph.errors import ArgumentError, DTypeError, reject
 
 Coefficients = tuple[Sequence[float], Sequence[float]]
 _BLOCK = 128  # samples that one product of matrices computes

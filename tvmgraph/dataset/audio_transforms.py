@@ -19,10 +19,9 @@ from tvmgraph.dataset.audio_words import (
     WindowType,
     melscale_fbanks,
 )
-from tvmgraph.dataset.base import reject
 from tvmgraph.dataset.transforms import as_array
 from tvmgraph.dataset.vision.base import generator
-from tvmgraph.errors import ArgumentError, ShapeError
+from tvmgraph.errors import ArgumentError, ShapeError, reject
 
 __all__ = [
     "AmplitudeToDB", "Angle", "ComplexNorm", "ComputeDeltas", "Contrast", "DBToAmplitude",

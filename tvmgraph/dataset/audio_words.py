@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tvmgraph.dataset.base import reject
-from tvmgraph.errors import ArgumentError, DTypeError
+from tvmgraph.errors import ArgumentError, DTypeError, reject
 
 
 def _words(name: str, what: str, words: str, spelt: str = "lower") -> type[enum.Enum]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, NoReturn, SupportsInt
+from typing import TYPE_CHECKING, Any, SupportsInt
 
 import numpy as np
 
@@ -14,9 +14,9 @@ from tvmgraph.errors import (
     ArgumentError,
     DTypeError,
     LoadError,
-    TvmgraphError,
     TypeOrValueError,
     either,
+    reject,
     require_offered,
 )
 
@@ -25,18 +25,6 @@ if TYPE_CHECKING:
     from tvmgraph.dataset.stages import BatchInfo
 
 Row = tuple[Any, ...]
-
-
-def reject(kind: type[TvmgraphError], op: str, rule: str, fix: str | None = None) -> NoReturn:
-    """Raises an error with the user's line.
-
-    Args:
-        kind: Class of the error.
-        op: Name of the stage.
-        rule: What is wrong.
-        fix: What the user may do.
-    """
-    raise kind(rule, op=op, fix=fix)
 
 
 def names_of(op: str, value: object) -> list[str]:
@@ -333,7 +321,7 @@ class Dataset(Shown):
         known = {c.name: c for c in conditions(self)}
         if condition_name not in known:
             reject(LoadError, "sync_update", f"there is no condition {condition_name!r}",
-                   f"use one of {sorted(known)}, or add it by sync_wait")  # fmt: skip
+                   fix=f"use one of {sorted(known)}, or add it by sync_wait")  # fmt: skip
         callback = known[condition_name].callback
         if callback is not None:
             callback(data)
@@ -505,7 +493,7 @@ class Dataset(Shown):
         for name in names_of(op, columns):
             if name not in self.columns:
                 reject(either(ArgumentError, RuntimeError), op, f"there is no column {name!r}",
-                       f"use one of {', '.join(self.columns)}")  # fmt: skip
+                       fix=f"use one of {', '.join(self.columns)}")  # fmt: skip
             found.append(self.columns.index(name))
         return found
 

@@ -7,9 +7,9 @@ from typing import Any, SupportsInt
 
 import numpy as np
 
-from tvmgraph.dataset.base import Dataset, Row, count_of, names_of, reject
+from tvmgraph.dataset.base import Dataset, Row, count_of, names_of
 from tvmgraph.dataset.stages import BatchDataset, _Stage
-from tvmgraph.errors import ArgumentError, ShapeError
+from tvmgraph.errors import ArgumentError, ShapeError, reject
 
 Padding = dict[str, tuple[Any, Any]]
 
@@ -35,7 +35,7 @@ def pad(name: str, values: Sequence[object], shape: Any, fill: Any) -> list[np.n
     if any(m > w for m, w in zip(largest, wanted)):
         reject(ShapeError, "padded_batch",
                f"column {name!r} holds {tuple(map(int, largest))}, more than {tuple(wanted)}",
-               "give a larger shape in pad_info")  # fmt: skip
+               fix="give a larger shape in pad_info")  # fmt: skip
     return [
         np.pad(a, [(0, w - s) for s, w in zip(a.shape, wanted)], constant_values=fill or 0)
         if a.ndim else a

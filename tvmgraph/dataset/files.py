@@ -14,24 +14,24 @@ from typing import Any
 import numpy as np
 
 from tvmgraph.core.arguments import PathLike
-from tvmgraph.dataset.base import Row, names_of, reject
+from tvmgraph.dataset.base import Row, names_of
 from tvmgraph.dataset.samplers import Sampler
 from tvmgraph.dataset.sources import NumpySlicesDataset, Source
 from tvmgraph.dataset.vision import Decode
-from tvmgraph.errors import ArgumentError, require_offered
+from tvmgraph.errors import ArgumentError, reject, require_offered
 
 
 def _splits(op: str, usage: str | None, splits: dict[str, list[str]]) -> list[str]:
     """Returns the names of the files that a ``usage`` stands for; all for None."""
     if usage not in (None, "all", *splits):
         reject(ArgumentError, op, f"usage cannot be {usage!r}",
-               f"use {', '.join(map(repr, splits))} or 'all'")  # fmt: skip
+               fix=f"use {', '.join(map(repr, splits))} or 'all'")  # fmt: skip
     return splits.get(usage or "all") or [name for names in splits.values() for name in names]
 
 
 def _missing(op: str, folder: Path, names: list[str]) -> None:
     reject(ArgumentError, op, f"{folder} holds none of {', '.join(names)}",
-           "download the files there first; this class reads local files only")  # fmt: skip
+           fix="download the files there first; this class reads local files only")  # fmt: skip
 
 
 def read_idx(path: Path) -> np.ndarray:
@@ -52,7 +52,7 @@ def read_idx(path: Path) -> np.ndarray:
     if values.size != shape.prod():
         reject(ArgumentError, "MnistDataset",
                f"{path.name} holds {values.size} bytes where its header promises {shape.prod()}",
-               "the file is damaged: download it again")  # fmt: skip
+               fix="the file is damaged: download it again")  # fmt: skip
     return values.reshape(shape)
 
 
@@ -180,7 +180,7 @@ class Cifar10Dataset(NumpySlicesDataset):
             raw, kinds = np.fromfile(binary, np.uint8), len(self.labels)
             if raw.size % (3072 + kinds):
                 reject(ArgumentError, type(self).__name__, f"{binary.name} has a broken last row",
-                       "the file is damaged: download it again")  # fmt: skip
+                       fix="the file is damaged: download it again")  # fmt: skip
             rows = raw.reshape(-1, 3072 + kinds)
             return rows[:, kinds:], *(rows[:, i] for i in range(kinds))
         if python.is_file():
@@ -231,7 +231,7 @@ def _read_pickle(op: str, path: Path) -> dict[bytes, object]:
             return _ArraysOnly(file, encoding="bytes").load()
         except (pickle.UnpicklingError, EOFError) as e:
             reject(ArgumentError, op, f"{path.name} cannot be read: {e}",
-                   "the file is damaged: download it again")  # fmt: skip
+                   fix="the file is damaged: download it again")  # fmt: skip
 
 
 class FashionMnistDataset(MnistDataset):
@@ -308,7 +308,7 @@ class ImageFolderDataset(Source):
         ]  # fmt: skip
         if not self.files:
             reject(ArgumentError, "ImageFolderDataset", f"{folder} holds no folder with images",
-                   "put the images of every class into a folder of its own")  # fmt: skip
+                   fix="put the images of every class into a folder of its own")  # fmt: skip
         self.decode = Decode() if decode else None
         self.columns = ["image", "label"]
         super().__init__(len(self.files), num_samples, shuffle, num_shards, shard_id, sampler)
@@ -493,7 +493,7 @@ def _typed_column(name: str, values: list[str], default: object) -> np.ndarray:
         return np.asarray([kind(v) if v else default for v in values], dtype)
     except ValueError as e:
         reject(ArgumentError, "CSVDataset", f"column {name!r}: {e}",
-               "give column_defaults of the kind that the file holds")  # fmt: skip
+               fix="give column_defaults of the kind that the file holds")  # fmt: skip
 
 
 __all__ = [

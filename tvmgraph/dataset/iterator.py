@@ -14,9 +14,9 @@ import numpy as np
 from tvmgraph.core.shown import Shown
 from tvmgraph.core.tensor import Tensor, tensor_from_numpy
 from tvmgraph.dataset import config
-from tvmgraph.dataset.base import Dataset, Row, count_of, reject
+from tvmgraph.dataset.base import Dataset, Row, count_of
 from tvmgraph.dataset.stages import conditions
-from tvmgraph.errors import ArgumentError, DeviceError, TvmgraphError, user_source
+from tvmgraph.errors import ArgumentError, DeviceError, TvmgraphError, reject, user_source
 
 
 class _End:
@@ -79,7 +79,7 @@ def prefetch(dataset: Dataset, epoch: int) -> Iterator[Row]:
                 reject(
                     DeviceError, "DatasetIterator",
                     "the thread that prepares its rows stayed behind when this process was forked",
-                    "create the iterator in the process that reads it, or set_prefetch_size(0)",
+                    fix="create the iterator in the process that reads it, or set_prefetch_size(0)",
                 )  # fmt: skip
             item = ready.get()
             if isinstance(item, _End):
@@ -125,7 +125,7 @@ class DatasetIterator(Shown):
     def __iter__(self) -> Iterator[Any]:
         if self.left == 0:
             reject(ArgumentError, "DatasetIterator", "all epochs of this iterator are over",
-                   "create another one, or give it more num_epochs")  # fmt: skip
+                   fix="create another one, or give it more num_epochs")  # fmt: skip
         if self.left > 0:
             self.left -= 1
         return self._rows(self.dataset.next_epoch())

@@ -19,11 +19,11 @@ from typing import Any, BinaryIO, NoReturn
 import numpy as np
 
 from tvmgraph.core.arguments import PathLike
-from tvmgraph.dataset.base import Row, names_of, reject
+from tvmgraph.dataset.base import Row, names_of
 from tvmgraph.dataset.files import is_shuffled
 from tvmgraph.dataset.samplers import Sampler
 from tvmgraph.dataset.sources import Source
-from tvmgraph.errors import ArgumentError, LoadError
+from tvmgraph.errors import ArgumentError, LoadError, reject
 
 COUNT = 8  # bytes of a length
 #: The columns that say where a row is: page, first and last byte of either kind of its parts.
@@ -115,7 +115,7 @@ class Shard:
 
     def _damaged(self, why: str) -> NoReturn:
         why = f"{self.path.name} is encrypted, damaged, or was not committed ({why})"
-        reject(LoadError, "MindRecord", why, "write it again, without a key")
+        reject(LoadError, "MindRecord", why, fix="write it again, without a key")
 
     def __len__(self) -> int:
         return len(self.places)
@@ -194,7 +194,7 @@ def shards_of(op: str, dataset_files: Any) -> list[Shard]:
         found = [Shard(Path(f)) for f in dataset_files]
     if not found or any(s.fields != found[0].fields for s in found):
         reject(ArgumentError, op, "there are no files, or their columns differ",
-               "give files of one schema")  # fmt: skip
+               fix="give files of one schema")  # fmt: skip
     return found
 
 
@@ -252,7 +252,7 @@ class MindDataset(Source):
         for where in (self.fields, self.padded) if num_padded else (self.fields,):
             if missing := [c for c in self.columns if c not in where]:
                 reject(ArgumentError, "MindDataset", f"there is no column {missing[0]!r}",
-                       f"choose from {', '.join(where)}")  # fmt: skip
+                       fix=f"choose from {', '.join(where)}")  # fmt: skip
         self._ends = np.cumsum([len(f) for f in self.files])
         self.count = int(self._ends[-1]) + (num_padded or 0)
         super().__init__(
@@ -314,7 +314,7 @@ class FileReader:
         for name in self._columns or ():
             if name not in self.schema():
                 reject(ArgumentError, "FileReader", f"there is no column {name!r}",
-                       f"choose from {', '.join(self.schema())}")  # fmt: skip
+                       fix=f"choose from {', '.join(self.schema())}")  # fmt: skip
 
     def get_next(self) -> Iterator[dict[str, object]]:
         """Yields the rows: numbers, texts, ``bytes`` and arrays by column."""

@@ -15,9 +15,9 @@ import numpy as np
 
 from tvmgraph.core.arguments import PathLike
 from tvmgraph.core.shown import Shown
-from tvmgraph.dataset.base import Dataset, reject
+from tvmgraph.dataset.base import Dataset
 from tvmgraph.dataset.mindrecord import COUNT, PLACES, Shard
-from tvmgraph.errors import ArgumentError
+from tvmgraph.errors import ArgumentError, reject
 
 SUCCESS, FAILED = 0, -1
 _NUMBERS = ("int32", "int64", "float32", "float64")
@@ -74,7 +74,7 @@ class _Pages:
         parts = {k: len(p).to_bytes(COUNT, "little") + p for k, p in parts.items()}
         if max(map(len, parts.values())) > self.sizes[1]:
             reject(ArgumentError, "FileWriter", f"a row has more than {self.sizes[1]} bytes",
-                   "call set_page_size before the first row")  # fmt: skip
+                   fix="call set_page_size before the first row")  # fmt: skip
         full = {
             k for k, p in parts.items()
             if k not in self.open or len(self.open[k][1]) + len(p) > self.sizes[1]
@@ -127,7 +127,7 @@ class _Pages:
         header = json.dumps({**facts, "page": self.pages, "shard_id": self.shard}).encode()
         if len(header) + COUNT > self.sizes[0]:
             reject(ArgumentError, "FileWriter", f"the header has {len(header)} bytes",
-                   "call set_header_size or set_page_size before the first row")  # fmt: skip
+                   fix="call set_header_size or set_page_size before the first row")  # fmt: skip
         self.file.seek(0)
         self.file.write(len(header).to_bytes(COUNT, "little") + header)
         self.file.close()
@@ -173,7 +173,7 @@ class FileWriter(Shown):
         self.paths = [path.with_name(n) for n in (names if shard_num > 1 else [path.name])]
         for p in self.paths if not overwrite else ():
             if p.exists():
-                reject(ArgumentError, "FileWriter", f"{p} exists", "pass overwrite=True")
+                reject(ArgumentError, "FileWriter", f"{p} exists", fix="pass overwrite=True")
         self.fields: dict[str, dict[str, Any]] = {}
         self.indexed: list[str] | None = None
         self.sizes = 16 << 20, 32 << 20
@@ -193,7 +193,8 @@ class FileWriter(Shown):
             kind, shape = dict(field).get("type"), dict(field).get("shape")
             if not re.fullmatch(r"\w+", name, re.ASCII) or kind not in _KINDS:
                 reject(ArgumentError, "FileWriter", f"column {name!r} has the type {kind!r}",
-                       f"use letters, digits and _ for names, and {', '.join(_KINDS)}")  # fmt: skip
+                       fix=f"use letters, digits and _ for names, and {', '.join(_KINDS)}",
+                       )  # fmt: skip
             if shape is not None and kind not in _NUMBERS:
                 reject(ArgumentError, "FileWriter", f"column {name!r}: {kind} has no shape")
         self.fields = {name: dict(content[name]) for name in sorted(content)}
@@ -211,7 +212,7 @@ class FileWriter(Shown):
         for name in index_fields:
             if name not in self.fields or name in self._blobs():
                 reject(ArgumentError, "FileWriter", f"column {name!r} cannot be an index",
-                       "choose columns of numbers or texts, after add_schema")  # fmt: skip
+                       fix="choose columns of numbers or texts, after add_schema")  # fmt: skip
         self.indexed = list(index_fields)
 
     def set_header_size(self, header_size: int) -> None:
@@ -241,7 +242,8 @@ class FileWriter(Shown):
     def _check_size(self, name: str, size: int, limits: tuple[int, int]) -> None:
         if self._shards is not None or size % 4 or not limits[0] <= size <= limits[1]:
             reject(ArgumentError, "FileWriter", f"{name}={size} is out of range, or too late",
-                   f"give a multiple of 4 from {limits[0]} to {limits[1]} before rows")  # fmt: skip
+                   fix=f"give a multiple of 4 from {limits[0]} to {limits[1]} before rows",
+                   )  # fmt: skip
 
     def _blobs(self) -> list[str]:
         return [n for n, f in self.fields.items() if f["type"] == "bytes" or "shape" in f]
@@ -260,7 +262,7 @@ class FileWriter(Shown):
         """
         if not self.fields or self._done:
             reject(ArgumentError, "FileWriter", "rows need columns, and come before commit",
-                   "call add_schema first, and write all rows before commit")  # fmt: skip
+                   fix="call add_schema first, and write all rows before commit")  # fmt: skip
         rows = [self._encoded(i, row) for i, row in enumerate(raw_data)]
         count = len(self.paths)
         for s, part in enumerate(np.array_split(np.arange(len(rows)), count)):
@@ -285,7 +287,7 @@ class FileWriter(Shown):
         old = Shard(Path(file_name))
         if len(old.addresses) > 1:
             reject(ArgumentError, "FileWriter", f"{file_name} is one of several files",
-                   "write all of them again")  # fmt: skip
+                   fix="write all of them again")  # fmt: skip
         writer = cls(file_name, overwrite=True)
         header = old.header
         writer.add_schema(old.fields, header["schema"][0].get("desc"))
@@ -302,7 +304,7 @@ class FileWriter(Shown):
             except (KeyError, TypeError, ValueError) as e:
                 shown = f"{type(e).__name__}: {e}"
                 reject(ArgumentError, "FileWriter", f"row {i}, column {name!r}: {shown}",
-                       f"give it as {field['type']} of the column's shape")  # fmt: skip
+                       fix=f"give it as {field['type']} of the column's shape")  # fmt: skip
         blobs = self._blobs()
         raw = {n: v for n, v in values.items() if n not in blobs} or {"id": 0}
         parts = [values[n] for n in blobs]
@@ -319,7 +321,7 @@ class FileWriter(Shown):
         """Writes what is still in memory, the headers and the index files."""
         if self._done or not self.fields:
             reject(ArgumentError, "FileWriter", "there is nothing to write",
-                   "call add_schema and write_raw_data first, and commit once")  # fmt: skip
+                   fix="call add_schema and write_raw_data first, and commit once")  # fmt: skip
         indexes = {n: _INDEXED[self.fields[n]["type"][:3]] for n in self._indexes()}
         schema = {"blob_fields": self._blobs(), "desc": self._desc, "schema": self.fields}
         facts = {

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator, Sequence
 import numpy as np
 
 from tvmgraph.dataset import config
-from tvmgraph.dataset.base import count_of, reject
-from tvmgraph.errors import ArgumentError, DTypeError, either
+from tvmgraph.dataset.base import count_of
+from tvmgraph.errors import ArgumentError, DTypeError, either, reject
 
 
 class Sampler:
@@ -361,12 +361,12 @@ def sampler_of(
     if shuffle is not None or num_shards is not None:
         reject(either(ArgumentError, RuntimeError), op,
                "a sampler already decides about order and shards",
-               "leave out shuffle, num_shards and shard_id")  # fmt: skip
+               fix="leave out shuffle, num_shards and shard_id")  # fmt: skip
     if isinstance(value, Sampler):
         return value
     if not hasattr(value, "__iter__") and not hasattr(value, "__getitem__"):
         reject(DTypeError, op, f"sampler cannot be a {type(value).__name__}",
-               "give a Sampler or an iterable of row numbers")  # fmt: skip
+               fix="give a Sampler or an iterable of row numbers")  # fmt: skip
     return IterSampler(value)
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from tvmgraph import dtypes
 from tvmgraph.core.tensor import Tensor
-from tvmgraph.dataset.base import Dataset, Row, count_of, kept, names_of, reject
+from tvmgraph.dataset.base import Dataset, Row, count_of, kept, names_of
 from tvmgraph.dataset.samplers import (
     DistributedSampler,
     PKSampler,
@@ -19,7 +19,7 @@ from tvmgraph.dataset.samplers import (
     sampler_of,
 )
 from tvmgraph.dataset.schema import Schema
-from tvmgraph.errors import ArgumentError, DTypeError, either, require_offered
+from tvmgraph.errors import ArgumentError, DTypeError, either, reject, require_offered
 
 
 def _entry(value: object) -> object:
@@ -193,12 +193,12 @@ class GeneratorDataset(Source):
         if schema is not None:
             if not isinstance(schema, Schema):
                 reject(DTypeError, "GeneratorDataset", f"schema is a {type(schema).__name__}",
-                       "give a dataset.Schema")  # fmt: skip
+                       fix="give a dataset.Schema")  # fmt: skip
             column_names = list(schema.columns)
             column_types = [dtype for dtype, _ in schema.columns.values()]
         if column_names is None:
             reject(ArgumentError, "GeneratorDataset", "column_names is missing",
-                   'pass for example ["image", "label"]')  # fmt: skip
+                   fix='pass for example ["image", "label"]')  # fmt: skip
         self.source: Any = source
         self.columns = names_of("GeneratorDataset", column_names)
         types = None if column_types is None else list(column_types)
@@ -211,14 +211,15 @@ class GeneratorDataset(Source):
                 DTypeError,
                 "GeneratorDataset",
                 f"source cannot be a {type(source).__name__}",
-                "give an iterable, a function that returns an iterator, or __getitem__",
+                fix="give an iterable, a function that returns an iterator, or __getitem__",
             )
         if not self.random_access and shuffle:
             reject(ArgumentError, "GeneratorDataset", "an iterator cannot be shuffled",
-                   "give the source __getitem__ and __len__, or call .shuffle(buffer)")  # fmt: skip
+                   fix="give the source __getitem__ and __len__, or call .shuffle(buffer)",
+                   )  # fmt: skip
         if not self.random_access and sampler is not None:
             reject(ArgumentError, "GeneratorDataset", "an iterator has no row numbers to sample",
-                   "give the source __getitem__ and __len__")  # fmt: skip
+                   fix="give the source __getitem__ and __len__")  # fmt: skip
         if not self.random_access and isinstance(source, Iterator):  # its rows come only once
             self.source = list(itertools.islice(source, num_samples or None))
         rows = len(self.source) if self.random_access else self._counted(num_samples)
@@ -235,7 +236,7 @@ class GeneratorDataset(Source):
         if len(row) != len(self.columns):
             reject(either(ArgumentError, RuntimeError), "GeneratorDataset",
                    f"a row has {len(row)} entries for {len(self.columns)} columns",
-                   "return a tuple with one entry per column")  # fmt: skip
+                   fix="return a tuple with one entry per column")  # fmt: skip
         if self.types is None:
             return tuple(kept(v) for v in row)
         return tuple(np.asarray(v).astype(t) for v, t in zip(row, self.types))
@@ -313,7 +314,7 @@ class NumpySlicesDataset(Source):
         if len(self.columns) != len(self.arrays) or len(lengths) != 1:
             reject(ArgumentError, "NumpySlicesDataset",
                    f"{len(self.arrays)} columns of lengths {sorted(lengths)}, "
-                   f"names {self.columns}", "give equal lengths and one name each")  # fmt: skip
+                   f"names {self.columns}", fix="give equal lengths and one name each")  # fmt: skip
         super().__init__(lengths.pop(), num_samples, shuffle, num_shards, shard_id, sampler)
 
     def column(self, where: int) -> np.ndarray:

@@ -13,7 +13,7 @@ import numpy as np
 
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.dataset import config
-from tvmgraph.dataset.base import Dataset, Row, count_of, names_of, reject
+from tvmgraph.dataset.base import Dataset, Row, count_of, names_of
 from tvmgraph.dataset.samplers import Sampler
 from tvmgraph.errors import (
     ArgumentError,
@@ -21,6 +21,7 @@ from tvmgraph.errors import (
     LoadError,
     ShapeError,
     either,
+    reject,
     require_offered,
 )
 
@@ -142,7 +143,7 @@ class MapDataset(_Stage):
         if len(values) != len(self.results):
             reject(either(ArgumentError, RuntimeError), "map",
                    f"the operations returned {len(values)} values for {len(self.results)} columns",
-                   f"output_columns are {self.results}")  # fmt: skip
+                   fix=f"output_columns are {self.results}")  # fmt: skip
         for name, value in zip(self.results, values):
             if value is None:
                 reject(either(DTypeError, RuntimeError), "map",
@@ -228,7 +229,7 @@ class BatchDataset(_Stage):
             if len(found) != len(self.results):
                 reject(either(ArgumentError, RuntimeError), "batch",
                        f"per_batch_map returned {len(found)} values for {len(self.results)} "
-                       "columns", f"output_columns are {self.results}")  # fmt: skip
+                       "columns", fix=f"output_columns are {self.results}")  # fmt: skip
             columns = _with_results(columns, self.where, found)
         return tuple(self._stack_column(n, c) for n, c in zip(self.columns, columns))
 
@@ -241,7 +242,7 @@ class BatchDataset(_Stage):
         if len(shapes) > 1:
             reject(either(ShapeError, RuntimeError), "batch",
                    f"column {name!r} has rows of different shapes: {sorted(shapes)[:3]}",
-                   "make them equal with map, or pad them in per_batch_map")  # fmt: skip
+                   fix="make them equal with map, or pad them in per_batch_map")  # fmt: skip
         return np.stack(arrays)
 
     def get_dataset_size(self) -> int:
@@ -358,7 +359,7 @@ class ZipDataset(Dataset):
         if len(set(self.columns)) != len(self.columns):
             reject(either(ArgumentError, RuntimeError), "zip",
                    f"column names must differ: {self.columns}",
-                   "rename the columns first")  # fmt: skip
+                   fix="rename the columns first")  # fmt: skip
 
     def rows(self, epoch: int) -> Iterator[Row]:
         """Yields the rows of one pass."""
@@ -478,7 +479,7 @@ def split(dataset: Dataset, sizes: Sequence[Any], randomize: bool) -> tuple[Data
         counts[-1] += rows - sum(counts) if abs(sum(sizes) - 1) < 1e-6 else 0
     if any(c <= 0 for c in counts) or sum(counts) != rows:
         reject(ArgumentError, "split", f"sizes {list(sizes)} do not sum to {rows} rows",
-               "use positive numbers of rows, or fractions that sum to 1")  # fmt: skip
+               fix="use positive numbers of rows, or fractions that sum to 1")  # fmt: skip
     order = np.arange(rows)
     if randomize:
         order = np.random.default_rng(config.get_seed()).permutation(rows)

@@ -13,11 +13,11 @@ import numpy as np
 
 from tvmgraph.core.arguments import PathLike
 from tvmgraph.core.protobuf import message_classes
-from tvmgraph.dataset.base import Row, names_of, reject
+from tvmgraph.dataset.base import Row, names_of
 from tvmgraph.dataset.files import Shuffle, is_shuffled
 from tvmgraph.dataset.schema import Schema
 from tvmgraph.dataset.sources import Source
-from tvmgraph.errors import ArgumentError
+from tvmgraph.errors import ArgumentError, reject
 
 _HEAD, _TAIL = 12, 4  # bytes of the length with its checksum, and of the message's checksum
 
@@ -90,7 +90,7 @@ class TFRecordDataset(Source):
         unpack = {None: bytes, "": bytes, "GZIP": gzip.decompress, "ZLIB": zlib.decompress}
         if compression_type not in unpack:
             reject(ArgumentError, "TFRecordDataset", f"compression_type is {compression_type!r}",
-                   "use 'GZIP' or 'ZLIB'")  # fmt: skip
+                   fix="use 'GZIP' or 'ZLIB'")  # fmt: skip
         paths = (
             [dataset_files]
             if isinstance(dataset_files, (str, os.PathLike))
@@ -120,7 +120,7 @@ class TFRecordDataset(Source):
     def _entry(self, name: str, features: Any, row: int) -> np.ndarray:
         if name not in features:
             reject(ArgumentError, "TFRecordDataset", f"row {row} has no column {name!r}",
-                   f"it has {', '.join(sorted(features))}")  # fmt: skip
+                   fix=f"it has {', '.join(sorted(features))}")  # fmt: skip
         feature = features[name]
         kind = feature.WhichOneof("kind") or "bytes"
         values = list(getattr(feature, kind).value)

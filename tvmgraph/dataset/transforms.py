@@ -15,9 +15,8 @@ from tvmgraph.core.arguments import DTypeLike
 from tvmgraph.core.guard import guard_module as _guard_module
 from tvmgraph.core.shown import Shown
 from tvmgraph.core.tensor import Tensor
-from tvmgraph.dataset.base import reject
 from tvmgraph.dataset.config import generator
-from tvmgraph.errors import ArgumentError, DTypeError, ShapeError, either
+from tvmgraph.errors import ArgumentError, DTypeError, ShapeError, either, reject
 
 T = TypeVar("T")
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numbers
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -12,30 +12,15 @@ from tvmgraph.errors import (
     ArgumentError,
     DTypeError,
     ShapeError,
-    TvmgraphError,
     either,
     no_scalar,
+    reject,
 )
 
 if TYPE_CHECKING:
     from tvmgraph.core.tensor import Tensor
 
 Cls = str  # name of the layer that checks
-
-
-def reject(
-    kind: type[TvmgraphError], op: Cls, rule: str, got: str | None = None, fix: str | None = None
-) -> NoReturn:
-    """Raises an error with all four lines of its message.
-
-    Args:
-        kind: Class of the error.
-        op: Name of the layer, or its class.
-        rule: What is wrong.
-        got: What was given.
-        fix: What the user may do.
-    """
-    raise kind(rule, op=op, got=got, fix=fix)
 
 
 def is_int(value: object) -> bool:

@@ -14,11 +14,11 @@ from tvmgraph.core.shown import Shown
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.dataset.base import Dataset
 from tvmgraph.distributed.context import settings
-from tvmgraph.errors import ArgumentError, DTypeError, either, require_offered
+from tvmgraph.errors import ArgumentError, DTypeError, either, reject, require_offered
 from tvmgraph.nn.cell import Cell
 from tvmgraph.nn.wrap import WithEvalCell, WithLossCell
 from tvmgraph.train.callback.base import Callbacks, RunArguments, RunContext
-from tvmgraph.train.metrics.basic import Loss, reject
+from tvmgraph.train.metrics.basic import Loss
 from tvmgraph.train.metrics.more import metrics_of
 from tvmgraph.train.parallel import AutoParallel, Shared, begin
 
@@ -78,7 +78,7 @@ class Model(Shown):
         if amp_level not in LEVELS:
             kind = ArgumentError if isinstance(amp_level, str) else DTypeError
             reject(kind, "Model", f"amp_level cannot be {amp_level!r}",
-                   f"use {', '.join(LEVELS)}")  # fmt: skip
+                   fix=f"use {', '.join(LEVELS)}")  # fmt: skip
         self.__options = settings
         if isinstance(network, AutoParallel):
             network, self.__options = network.network, network.options
@@ -230,7 +230,7 @@ class Model(Shown):
                 either(DTypeError, AttributeError),
                 f"Model.{mode}",
                 f"the dataset is a {type(data).__name__}",
-                "use ms.dataset.NumpySlicesDataset or GeneratorDataset, with .batch(n)",
+                fix="use ms.dataset.NumpySlicesDataset or GeneratorDataset, with .batch(n)",
             )
         return RunArguments(
             mode=mode, network=self.network, train_network=self.train_network,
@@ -264,7 +264,7 @@ class Model(Shown):
         """
         if not self.metrics:
             reject(ArgumentError, "Model.eval", "evaluation needs metrics",
-                   'Model(..., metrics={"accuracy"})')  # fmt: skip
+                   fix='Model(..., metrics={"accuracy"})')  # fmt: skip
         if self.eval_network is None:
             reject(ArgumentError, "Model.eval", "evaluation needs a loss_fn or an eval_network")
         hooks = Callbacks(callbacks)
@@ -331,7 +331,7 @@ def _sink_size(op: str, sink: bool, size: object) -> int | None:
     """Batches per epoch, or None for the whole dataset."""
     if isinstance(size, bool) or not isinstance(size, int) or (size < 1 and size != -1):
         reject(ArgumentError, op, f"sink_size must be a positive int or -1, not {size!r}",
-               "-1 takes the whole dataset in every epoch")  # fmt: skip
+               fix="-1 takes the whole dataset in every epoch")  # fmt: skip
     return size if sink and size > 0 else None
 
 

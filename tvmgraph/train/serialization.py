@@ -7,7 +7,7 @@ import math
 import os
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 import xxhash
@@ -27,6 +27,7 @@ from tvmgraph.errors import (
     ShapeError,
     TvmgraphError,
     either,
+    reject,
     require_offered,
     warn_user,
 )
@@ -49,15 +50,9 @@ class CheckpointError(TvmgraphError, ValueError):
     """A checkpoint file is damaged, or does not fit the network."""
 
 
-def _reject(
-    kind: type[TvmgraphError], op: str, rule: str, got: str = "", fix: str = ""
-) -> NoReturn:
-    raise kind(rule, op=op, got=got or None, fix=fix or None)
-
-
 def _path(file: Any, format: str) -> Path:
     if format not in ("ckpt", "safetensors"):
-        _reject(ArgumentError, "save_checkpoint", f"format cannot be {format!r}",
+        reject(ArgumentError, "save_checkpoint", f"format cannot be {format!r}",
                 fix='use "ckpt", the format of MindSpore, or "safetensors"')  # fmt: skip
     path = Path(os.fspath(file))
     return path if path.suffix == f".{format}" else path.with_name(f"{path.name}.{format}")
@@ -86,15 +81,15 @@ def _entries(save_obj: object, choice: Callable[[str], bool] | None) -> dict[str
             for e in save_obj
         ]
     else:
-        _reject(DTypeError, "save_checkpoint", f"a {type(save_obj).__name__} cannot be saved",
+        reject(DTypeError, "save_checkpoint", f"a {type(save_obj).__name__} cannot be saved",
                 fix="give a Cell, a dict of tensors by name, or a list of Parameters")  # fmt: skip
     found: dict[str, Tensor] = {}
     for name, value in pairs:
         if not isinstance(name, str) or not isinstance(value, Tensor):
-            _reject(DTypeError, "save_checkpoint", "every entry needs a name and a Tensor",
+            reject(DTypeError, "save_checkpoint", "every entry needs a name and a Tensor",
                     f"{name!r}: {type(value).__name__}")  # fmt: skip
         if name in found and found[name] is not value:
-            _reject(ArgumentError, "save_checkpoint", f"two parameters are named {name!r}",
+            reject(ArgumentError, "save_checkpoint", f"two parameters are named {name!r}",
                     fix="give them different names")  # fmt: skip
         if choice is None or choice(name):
             found[name] = value
@@ -109,7 +104,7 @@ def _appended(
     texts: dict[str, str] = {}
     for name, value in (extra or {}).items():
         if name in taken:
-            _reject(ArgumentError, "save_checkpoint", f"append_dict repeats the name {name!r}")
+            reject(ArgumentError, "save_checkpoint", f"append_dict repeats the name {name!r}")
         if isinstance(value, str):
             texts[_TEXT + name] = value
         elif isinstance(value, Tensor):
@@ -119,7 +114,7 @@ def _appended(
             single = type(value) is float  # MindSpore writes Python's as float32
             tensors[name] = Tensor(number.astype(np.float32) if single else number)
         else:
-            _reject(DTypeError, "save_checkpoint",
+            reject(DTypeError, "save_checkpoint",
                     f"append_dict[{name!r}] is a {type(value).__name__}",
                     fix="use numbers, strings, Tensors or Parameters")  # fmt: skip
     return tensors, texts
@@ -163,7 +158,7 @@ def save_checkpoint(
         1
     """
     if isinstance(async_save, str) and async_save not in ("thread", "process"):
-        _reject(
+        reject(
             ArgumentError,
             "save_checkpoint",
             f"async_save must be a bool, 'thread' or 'process', not {async_save!r}",
@@ -172,7 +167,7 @@ def save_checkpoint(
         if name not in ("enc_key", "enc_mode", "crc_check", "remove_redundancy") or (
             value and name not in ("enc_mode", "crc_check")
         ):
-            _reject(ArgumentError, "save_checkpoint", f"the option {name}={value!r} does not exist")
+            reject(ArgumentError, "save_checkpoint", f"the option {name}={value!r} does not exist")
     path = _path(ckpt_file_name, format)
     entries = _entries(save_obj, choice_func)
     tensors, texts = _appended(append_dict, entries)
@@ -191,7 +186,7 @@ def save_checkpoint(
     for name, tensor in (entries | tensors).items():
         kind = tensor.dtype.numpy.name
         if format == "safetensors" and kind not in _WRITTEN:
-            _reject(DTypeError, "save_checkpoint", f"{name!r} is {kind}, which the format lacks")
+            reject(DTypeError, "save_checkpoint", f"{name!r} is {kind}, which the format lacks")
         raw[name] = np.asarray(tensor.asnumpy(), order="C")
     if format == "ckpt":
         named = {name.removeprefix(_TEXT): text for name, text in texts.items()}
@@ -234,13 +229,13 @@ def _read(path: Path, op: str) -> tuple[dict[str, np.ndarray], dict[str, str]]:
         CheckpointError: if it is missing or damaged.
     """
     if not path.is_file():
-        _reject(CheckpointError, op, f"there is no file {path}", fix="check the name and suffix")
+        reject(CheckpointError, op, f"there is no file {path}", fix="check the name and suffix")
     content = path.read_bytes()
     if content[:1] == b"\n" and content[8:9] != b"{":
         return _read_mindspore(content, path.name, op)
     damaged = _damage(content)
     if damaged:
-        _reject(CheckpointError, op, f"{path.name} is damaged: {damaged}",
+        reject(CheckpointError, op, f"{path.name} is damaged: {damaged}",
                 fix="nothing was loaded; write the checkpoint again")  # fmt: skip
     size = int.from_bytes(content[:8], "little")
     header = json.loads(content[8 : 8 + size])
@@ -249,11 +244,11 @@ def _read(path: Path, op: str) -> tuple[dict[str, np.ndarray], dict[str, str]]:
     for name, entry in header.items():
         kind = _dtype(entry["dtype"])
         if kind is None:
-            _reject(CheckpointError, op, f"{name!r} has the unknown dtype {entry['dtype']}")
+            reject(CheckpointError, op, f"{name!r} has the unknown dtype {entry['dtype']}")
         start, end = (8 + size + o for o in entry["data_offsets"])
         found[name] = np.frombuffer(content[start:end], kind).reshape(entry["shape"])
     if metadata.get(_DIGEST, wanted := _digest(found, metadata)) != wanted:
-        _reject(CheckpointError, op, f"{path.name} is damaged: it was changed since it was written",
+        reject(CheckpointError, op, f"{path.name} is damaged: it was changed since it was written",
                 fix="nothing was loaded; write the checkpoint again")  # fmt: skip
     return found, metadata
 
@@ -264,7 +259,7 @@ def _read_mindspore(
     try:
         found = mindspore_checkpoint.read(content)
     except mindspore_checkpoint.DamagedError as e:
-        _reject(CheckpointError, op, f"{name} is damaged: {e}",
+        reject(CheckpointError, op, f"{name} is damaged: {e}",
                 fix="nothing was loaded; write the checkpoint again")  # fmt: skip
     texts = {_TEXT + k: v for k, v in found.items() if isinstance(v, str)}
     arrays = {k: v for k, v in found.items() if not isinstance(v, str)}
@@ -391,13 +386,13 @@ def load_param_into_net(
     """
     op = "load_param_into_net"
     if not isinstance(net, Cell):
-        _reject(DTypeError, op, f"net must be a Cell, not {type(net).__name__}")
+        reject(DTypeError, op, f"net must be a Cell, not {type(net).__name__}")
     if not isinstance(parameter_dict, Mapping):
-        _reject(DTypeError, op, f"parameter_dict is a {type(parameter_dict).__name__}, no dict",
+        reject(DTypeError, op, f"parameter_dict is a {type(parameter_dict).__name__}, no dict",
                 fix="pass what load_checkpoint returned")  # fmt: skip
     for name, value in parameter_dict.items():
         if not isinstance(value, (str, Tensor)):
-            _reject(DTypeError, op, f"the value of {name!r} is a {type(value).__name__}")
+            reject(DTypeError, op, f"the value of {name!r} is a {type(value).__name__}")
     targets = net.parameters_dict()
     values = {k: v for k, v in parameter_dict.items() if not isinstance(v, str)}
     given = {name: value for name, value in values.items() if name in targets}
@@ -443,12 +438,12 @@ def _fitting(op: str, target: Parameter, value: Tensor, strict: bool) -> Tensor:
     got = f"checkpoint={value.type}, network={target.type}"
     nothing = "nothing was loaded; check that the file belongs to this network"
     if value.shape != target.shape:
-        _reject(either(ShapeError, RuntimeError), op,
+        reject(either(ShapeError, RuntimeError), op,
                 f"parameter {target.name!r} has another shape", got, nothing)  # fmt: skip
     both_floats = value.dtype.is_float and target.dtype.is_float
     both_integers = value.dtype.is_integer and target.dtype.is_integer
     if value.dtype is not target.dtype and (strict or not (both_floats or both_integers)):
-        _reject(either(DTypeError, RuntimeError), op,
+        reject(either(DTypeError, RuntimeError), op,
                 f"parameter {target.name!r} has another dtype", got, nothing)  # fmt: skip
     return Tensor(value.asnumpy(), target.dtype)  # storage of its own
 

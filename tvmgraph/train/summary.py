@@ -21,10 +21,9 @@ from tvmgraph.compat.paths import as_package
 from tvmgraph.compat.primitives.base import Primitive
 from tvmgraph.core.parameter import Parameter
 from tvmgraph.core.tensor import Tensor
-from tvmgraph.errors import ArgumentError, DTypeError, NotFoundError
+from tvmgraph.errors import ArgumentError, DTypeError, NotFoundError, reject
 from tvmgraph.nn import Cell
 from tvmgraph.train.callback.base import Callback, RunArguments, RunContext, loss_value
-from tvmgraph.train.metrics.basic import reject
 
 PLUGINS = ("scalar", "image", "tensor", "histogram")
 #: What networks recorded last, by plugin and name: the next :meth:`SummaryRecord.record` takes it.
@@ -160,7 +159,7 @@ class SummaryRecord:
         self._mode = "train"
 
     def _reject(self, text: str, fix: str) -> None:
-        reject(ArgumentError, "SummaryRecord", text, f"use {fix}")
+        reject(ArgumentError, "SummaryRecord", text, fix=f"use {fix}")
 
     def __enter__(self) -> SummaryRecord:
         return self
@@ -317,7 +316,7 @@ class SummaryCollector(Callback):
         if unknown:
             reject(ArgumentError, "SummaryCollector",
                    f"collect_specified_data has no {sorted(unknown)[0]!r}",
-                   f"use some of {', '.join(_COLLECTED)}")  # fmt: skip
+                   fix=f"use some of {', '.join(_COLLECTED)}")  # fmt: skip
         defaults: dict[str, Any] = (
             _COLLECTED if keep_default_action else dict.fromkeys(_COLLECTED, False)
         )

@@ -15,9 +15,9 @@ import numpy as np
 
 from tvmgraph.compat.communication import get_group_size, get_rank
 from tvmgraph.core.tensor import Tensor
-from tvmgraph.dataset.base import count_of, reject
+from tvmgraph.dataset.base import count_of
 from tvmgraph.dataset.samplers import generator_of
-from tvmgraph.errors import ArgumentError, DeviceError, DTypeError, ShapeError, either
+from tvmgraph.errors import ArgumentError, DeviceError, DTypeError, ShapeError, either, reject
 
 _END = object()  # what a worker returns when its rows are over
 
@@ -336,7 +336,7 @@ def default_collate(batch: Sequence[object]) -> object:
         return {k: default_collate([row[k] for row in batch]) for k in first}  # pyright: ignore
     if not isinstance(first, Sequence):
         reject(DTypeError, "default_collate", f"{type(first).__name__} cannot be stacked",
-               "pass collate_fn")  # fmt: skip
+               fix="pass collate_fn")  # fmt: skip
     if len({len(row) for row in batch}) > 1:  # pyright: ignore[reportArgumentType]
         reject(either(ShapeError, RuntimeError), "default_collate", "rows differ in length")
     parts = [default_collate(column) for column in zip(*batch)]  # pyright: ignore

@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 
 from tvmgraph.core.arguments import Attrs
-from tvmgraph.dataset.base import reject
 from tvmgraph.dataset.loaders.matlab import read_matlab
 from tvmgraph.dataset.loaders.table import (
     DECODED,
@@ -24,7 +23,7 @@ from tvmgraph.dataset.loaders.table import (
     pictures,
     splits_of,
 )
-from tvmgraph.errors import ArgumentError
+from tvmgraph.errors import ArgumentError, reject
 
 _OPTIONS = (
     "num_samples num_parallel_workers shuffle decode=False sampler num_shards shard_id cache "
@@ -43,7 +42,9 @@ def _coco(op: str, given: Attrs) -> Listing:
     }  # fmt: skip
     kinds = splits_of(op, given["task"], columns, {})[0]
     if not kinds:
-        reject(ArgumentError, op, f"task cannot be {given['task']!r}", f"use {', '.join(columns)}")
+        reject(
+            ArgumentError, op, f"task cannot be {given['task']!r}", fix=f"use {', '.join(columns)}"
+        )
     content = json.loads("\n".join(lines_of(op, Path(given["annotation_file"]))))
     names = {image["id"]: image["file_name"] for image in content["images"]}
     base, notes = folder_of(op, given), defaultdict(list)
@@ -89,7 +90,7 @@ def _polygons(segmentation: Any) -> list[list[float]]:
 def _voc(op: str, given: Attrs) -> Listing:
     base, task = folder_of(op, given), given["task"]
     if task not in ("Segmentation", "Detection"):
-        reject(ArgumentError, op, f"task cannot be {task!r}", "use Segmentation or Detection")
+        reject(ArgumentError, op, f"task cannot be {task!r}", fix="use Segmentation or Detection")
     folder = "Main" if task == "Detection" else "Segmentation"
     names = [
         n.split()[0] for n in lines_of(op, base / "ImageSets" / folder / f"{given['usage']}.txt")
@@ -224,7 +225,7 @@ def _sbu(op: str, given: Mapping[str, object]) -> Listing:
 def _sbd(op: str, given: Mapping[str, object]) -> Listing:
     base, task = folder_of(op, given), given["task"]
     if task not in ("Boundaries", "Segmentation"):
-        reject(ArgumentError, op, f"task cannot be {task!r}", "use Boundaries or Segmentation")
+        reject(ArgumentError, op, f"task cannot be {task!r}", fix="use Boundaries or Segmentation")
     splits = {name: [name] for name in ("train", "val", "train_noval")}
     (parts,) = splits_of(op, given["usage"], splits, ["train", "val"])
     names = [n.strip() for part in parts for n in lines_of(op, base / f"{part}.txt")]

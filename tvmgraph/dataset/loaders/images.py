@@ -12,7 +12,6 @@ from PIL import Image
 
 from tvmgraph.core import kinds
 from tvmgraph.core.arguments import Attrs
-from tvmgraph.dataset.base import reject
 from tvmgraph.dataset.config import get_seed
 from tvmgraph.dataset.files import read_idx
 from tvmgraph.dataset.loaders.matlab import read_matlab
@@ -29,7 +28,7 @@ from tvmgraph.dataset.loaders.table import (
     splits_of,
 )
 from tvmgraph.dataset.schema import Schema
-from tvmgraph.errors import ArgumentError
+from tvmgraph.errors import ArgumentError, reject
 
 _MOST_FAKES = 10**8
 _GENERATED = "num_samples num_parallel_workers=1 shuffle decode=False sampler num_shards shard_id"
@@ -242,7 +241,9 @@ def _variable(op: str, path: Path, name: str) -> np.ndarray:
 def _flowers102(op: str, given: Mapping[str, object]) -> Listing:
     base, tasks = folder_of(op, given), ("Classification", "Segmentation")
     if given["task"] not in tasks:
-        reject(ArgumentError, op, f"task cannot be {given['task']!r}", f"use {' or '.join(tasks)}")
+        reject(
+            ArgumentError, op, f"task cannot be {given['task']!r}", fix=f"use {' or '.join(tasks)}"
+        )
     labels = np.ravel(_variable(op, base / "imagelabels.mat", "labels"))
     parts, rows = read_matlab(op, base / "setid.mat"), []
     places = [("jpg", "image")] + [("segmim", "segmim")] * (given["task"] == "Segmentation")
@@ -258,7 +259,7 @@ def _flowers102(op: str, given: Mapping[str, object]) -> Listing:
 def _lfw(op: str, given: Mapping[str, object]) -> Listing:
     base, task, files = folder_of(op, given), given["task"] or "people", given["image_set"]
     if task not in ("people", "pairs"):
-        reject(ArgumentError, op, f"task cannot be {task!r}", "use 'people' or 'pairs'")
+        reject(ArgumentError, op, f"task cannot be {task!r}", fix="use 'people' or 'pairs'")
     sets = {"original": "lfw", "funneled": "lfw_funneled", "deepfunneled": "lfw-deepfunneled"}
     folder = base / splits_of(op, files or "funneled", sets)[0]
     names = [line.split()[0] for line in lines_of(op, base / "lfw-names.txt")]
@@ -325,7 +326,10 @@ def _random(op: str, given: Attrs) -> Listing:
     schema = given["schema"]
     if schema is None:
         reject(
-            ArgumentError, op, "schema says which columns there are", "give a Schema or its file"
+            ArgumentError,
+            op,
+            "schema says which columns there are",
+            fix="give a Schema or its file",
         )
     schema = schema if isinstance(schema, Schema) else Schema(str(schema))
     rows = given["total_rows"] or given["num_samples"] or schema.num_rows or 100

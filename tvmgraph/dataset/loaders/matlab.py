@@ -10,8 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tvmgraph.dataset.base import reject
-from tvmgraph.errors import ArgumentError
+from tvmgraph.errors import ArgumentError, reject
 
 _HEADER, _MATRIX, _COMPRESSED = 128, 14, 15
 _CELL, _STRUCT, _SPARSE = 1, 2, 5
@@ -44,11 +43,11 @@ def read_matlab(op: str, path: Path) -> Mapping[str, Value]:
     """
     if not path.is_file():
         reject(ArgumentError, op, f"there is no file {path}",
-               "download the files first; this class reads local files only")  # fmt: skip
+               fix="download the files first; this class reads local files only")  # fmt: skip
     raw = path.read_bytes()
     if raw[124:128] != b"\x00\x01IM":
         reject(ArgumentError, op, f"{path} is no MATLAB file of level 5",
-               "save it in MATLAB with the option -v7")  # fmt: skip
+               fix="save it in MATLAB with the option -v7")  # fmt: skip
     found, at = {}, _HEADER
     while at < len(raw):
         element = _element(raw, at)

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import numpy as np
 
-from tvmgraph.dataset.base import reject
 from tvmgraph.dataset.loaders.table import (
     SAMPLED,
     Listing,
@@ -19,7 +18,7 @@ from tvmgraph.dataset.loaders.table import (
     sound,
     splits_of,
 )
-from tvmgraph.errors import ArgumentError
+from tvmgraph.errors import ArgumentError, reject
 
 _WAVE = {"waveform": "float32", "sample_rate": "uint32"}
 
@@ -116,7 +115,7 @@ def _sphere(op: str, path: Path) -> dict[str, str]:
     """Returns the header of a file of NIST's format SPHERE, with its length as ``header``."""
     if not path.is_file():
         reject(ArgumentError, op, f"there is no file {path}",
-               "download the files first; this class reads local files only")  # fmt: skip
+               fix="download the files first; this class reads local files only")  # fmt: skip
     with path.open("rb") as file:
         size = int(file.read(16).split()[1])
         lines = file.read(size - 16).decode("ascii", "replace").split("end_head")[0].splitlines()
@@ -128,7 +127,7 @@ def _speech(op: str, path: Path, span: slice) -> np.ndarray:
     header = _sphere(op, path)
     if header.get("sample_coding", "pcm") != "pcm" or header["sample_n_bytes"] != "2":
         reject(ArgumentError, op, f"{path} is not of plain samples of 16 bits",
-               "convert it with sph2pipe -p")  # fmt: skip
+               fix="convert it with sph2pipe -p")  # fmt: skip
     order = ">i2" if header.get("sample_byte_format") == "10" else "<i2"
     samples = np.fromfile(path, order, offset=int(header["header"]))
     channels = int(header.get("channel_count", 1))

@@ -14,11 +14,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tvmgraph.core.arguments import Attrs
-from tvmgraph.dataset.base import Row, reject
+from tvmgraph.dataset.base import Row
 from tvmgraph.dataset.files import Shuffle, is_shuffled
 from tvmgraph.dataset.sources import Source
 from tvmgraph.dataset.vision import Decode
-from tvmgraph.errors import ArgumentError, DTypeError, ShapeError
+from tvmgraph.errors import ArgumentError, DTypeError, ShapeError, reject
 
 #: Parameters that many sources end with.
 SAMPLED = "num_samples num_parallel_workers shuffle sampler num_shards shard_id cache"
@@ -52,13 +52,13 @@ class Loaded(Source):
         try:
             bound = self.signature.bind(*args, **given)
         except TypeError as e:
-            reject(DTypeError, op, f"{e}", f"the parameters are {self.signature}")
+            reject(DTypeError, op, f"{e}", fix=f"the parameters are {self.signature}")
         bound.apply_defaults()
         options = dict(bound.arguments)
         found = type(self).read(op, options)
         if not found.rows:
             reject(ArgumentError, op, "there are no rows",
-                   "download the files first; this class reads local files only")  # fmt: skip
+                   fix="download the files first; this class reads local files only")  # fmt: skip
         self.columns, self.kinds = list(found.columns), list(found.columns.values())
         self.listed, self.classes = found.rows, dict(found.classes)
         self.decode = Decode() if options.get("decode") else None
@@ -184,7 +184,7 @@ def folder_of(op: str, given: Attrs, name: str = "dataset_dir") -> Path:
     folder = Path(given[name])
     if not folder.is_dir():
         reject(ArgumentError, op, f"{name}: there is no folder {folder}",
-               "download the files there first; this class reads local files only")  # fmt: skip
+               fix="download the files there first; this class reads local files only")  # fmt: skip
     return folder
 
 
@@ -206,7 +206,7 @@ def splits_of(
         return list(splits.values()) if all_of is None else [all_of]
     if value not in splits:
         reject(ArgumentError, op, f"usage cannot be {value!r}",
-               f"use {', '.join(map(repr, splits))} or 'all'")  # fmt: skip
+               fix=f"use {', '.join(map(repr, splits))} or 'all'")  # fmt: skip
     return [splits[value]]
 
 
@@ -222,7 +222,7 @@ def lines_of(op: str, path: Path) -> list[str]:
     """
     if not path.is_file():
         reject(ArgumentError, op, f"there is no file {path}",
-               "download the files there first; this class reads local files only")  # fmt: skip
+               fix="download the files there first; this class reads local files only")  # fmt: skip
     return [line for line in path.read_text("utf-8").split("\n") if line]
 
 

@@ -10,7 +10,6 @@ from functools import partial
 from pathlib import Path
 
 from tvmgraph.core.arguments import Attrs
-from tvmgraph.dataset.base import reject
 from tvmgraph.dataset.files import files_of
 from tvmgraph.dataset.loaders.table import (
     LINES,
@@ -22,7 +21,7 @@ from tvmgraph.dataset.loaders.table import (
     loader,
     splits_of,
 )
-from tvmgraph.errors import ArgumentError
+from tvmgraph.errors import ArgumentError, reject
 
 Read = Callable[[str, Attrs], Listing]
 
@@ -137,11 +136,13 @@ _CLUE = {
 
 def _clue(op: str, given: Attrs) -> Listing:
     if given["task"] not in _CLUE:
-        reject(ArgumentError, op, f"task cannot be {given['task']!r}", f"use {', '.join(_CLUE)}")
+        reject(
+            ArgumentError, op, f"task cannot be {given['task']!r}", fix=f"use {', '.join(_CLUE)}"
+        )
     splits = {"train": False, "test": True, "eval": False}
     if given["usage"] not in splits:
         reject(ArgumentError, op, f"usage cannot be {given['usage']!r}",
-               f"use {', '.join(splits)}")  # fmt: skip
+               fix=f"use {', '.join(splits)}")  # fmt: skip
     tests, both, others = (words.split() for words in _CLUE[given["task"]].split("|"))
     names = sorted(both + (tests if splits[given["usage"]] else others), key=_plain)
     rows = []

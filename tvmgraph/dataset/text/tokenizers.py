@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 
 from tvmgraph.core.shown import Shown
-from tvmgraph.dataset.base import count_of, reject
+from tvmgraph.dataset.base import count_of
 from tvmgraph.dataset.text.transforms import NormalizeForm, NormalizeUTF8, _compiled, _list, _string
 from tvmgraph.dataset.text.vocabulary import Vocab, checked_words
-from tvmgraph.errors import DTypeError
+from tvmgraph.errors import DTypeError, reject
 
 Token = tuple[str, int, int]  # a word, and where it begins and ends, in bytes of UTF-8
 

@@ -13,10 +13,10 @@ import numpy as np
 from tvmgraph import dtypes
 from tvmgraph.compat.paths import as_package
 from tvmgraph.core.arguments import DTypeLike
-from tvmgraph.dataset.base import count_of, reject
+from tvmgraph.dataset.base import count_of
 from tvmgraph.dataset.text.vocabulary import Vectors, Vocab, checked_words
 from tvmgraph.dataset.transforms import as_array
-from tvmgraph.errors import ArgumentError, DTypeError, either
+from tvmgraph.errors import ArgumentError, DTypeError, either, reject
 
 
 class NormalizeForm(enum.IntEnum):
@@ -158,7 +158,7 @@ class Lookup:
         if None in found:
             reject(either(ArgumentError, RuntimeError), "text.Lookup",
                    f"{str(words.reshape(-1)[found.index(None)])!r} is not in the vocabulary",
-                   "give unknown_token")  # fmt: skip
+                   fix="give unknown_token")  # fmt: skip
         return np.array(found, self.dtype).reshape(words.shape)
 
 

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from tvmgraph.core.arguments import PathLike
-from tvmgraph.dataset.base import Dataset, count_of, names_of, reject
-from tvmgraph.errors import ArgumentError, DTypeError
+from tvmgraph.dataset.base import Dataset, count_of, names_of
+from tvmgraph.errors import ArgumentError, DTypeError, reject
 
 
 def words_of(value: object) -> list[str]:
@@ -166,7 +166,7 @@ class Vectors:
         widths = {len(line) for line in lines}
         if len(widths) > 1 or not lines:
             reject(ArgumentError, f"{cls.__name__}.from_file",
-                   f"lines have {sorted(widths)} parts", "a word and its vector")  # fmt: skip
+                   f"lines have {sorted(widths)} parts", fix="a word and its vector")  # fmt: skip
         table = {line[0]: np.array(line[1:], np.float32) for line in lines}
         return cls(table, widths.pop() - 1)
 

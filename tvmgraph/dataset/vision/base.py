@@ -9,11 +9,10 @@ import numpy as np
 
 from tvmgraph.core.arguments import PerAxis
 from tvmgraph.core.shown import Shown
-from tvmgraph.dataset.base import reject
 from tvmgraph.dataset.config import generator
 from tvmgraph.dataset.transforms import as_array
 from tvmgraph.dataset.vision.kinds import Around
-from tvmgraph.errors import ArgumentError, DTypeError, ShapeError, either
+from tvmgraph.errors import ArgumentError, DTypeError, ShapeError, either, reject
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -57,7 +56,8 @@ def image_of(op: str, value: object) -> np.ndarray:
         is_array = isinstance(value, np.ndarray) and image.ndim
         reject(either(ShapeError, RuntimeError if is_array else TypeError),
                f"vision.{op}", f"an image has 2 or 3 axes, not {image.ndim}",
-               "give (height, width) or (height, width, channels); Decode reads files")  # fmt: skip
+               fix="give (height, width) or (height, width, channels); Decode reads files",
+               )  # fmt: skip
     return image
 
 
@@ -88,7 +88,7 @@ class ImageTransform(Shown):
         if device_target != "CPU":
             reject(ArgumentError, f"vision.{type(self).__name__}.device",
                    f"images are transformed on the CPU, not on {device_target!r}",
-                   "leave .device() out")  # fmt: skip
+                   fix="leave .device() out")  # fmt: skip
         return self
 
     def apply(self, image: np.ndarray) -> np.ndarray:

@@ -7,7 +7,6 @@ from collections.abc import Callable
 import numpy as np
 
 from tvmgraph.core.arguments import PerAxis
-from tvmgraph.dataset.base import reject
 from tvmgraph.dataset.config import generator
 from tvmgraph.dataset.transforms import as_array
 from tvmgraph.dataset.vision.base import image_of, number
@@ -19,7 +18,7 @@ from tvmgraph.dataset.vision.geometry import (
 )
 from tvmgraph.dataset.vision.kinds import Border, Fill, Inter
 from tvmgraph.dataset.vision.warps import HorizontalFlip, VerticalFlip
-from tvmgraph.errors import ShapeError
+from tvmgraph.errors import ShapeError, reject
 
 
 def _checked(op: str, image: object, boxes: object) -> tuple[np.ndarray, np.ndarray]:

@@ -7,7 +7,6 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from tvmgraph.core.arguments import PerAxis
-from tvmgraph.dataset.base import reject
 from tvmgraph.dataset.config import generator
 from tvmgraph.dataset.vision import pixels
 from tvmgraph.dataset.vision.base import (
@@ -20,7 +19,7 @@ from tvmgraph.dataset.vision.base import (
 )
 from tvmgraph.dataset.vision.kinds import Around
 from tvmgraph.dataset.vision.values import HsvToRgb, RgbToHsv
-from tvmgraph.errors import ArgumentError, ShapeError
+from tvmgraph.errors import ArgumentError, ShapeError, reject
 
 
 def _color(op: str, image: np.ndarray) -> np.ndarray:

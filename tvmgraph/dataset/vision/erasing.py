@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tvmgraph.dataset.base import reject
 from tvmgraph.dataset.config import generator
 from tvmgraph.dataset.vision.base import (
     ImageTransform,
@@ -16,7 +15,7 @@ from tvmgraph.dataset.vision.base import (
     uniform,
 )
 from tvmgraph.dataset.vision.kinds import Fill
-from tvmgraph.errors import ShapeError
+from tvmgraph.errors import ShapeError, reject
 
 
 class Erase(ImageTransform):

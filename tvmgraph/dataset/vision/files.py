@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tvmgraph.core.arguments import PathLike, PerAxis
-from tvmgraph.dataset.base import reject
 from tvmgraph.dataset.transforms import as_array
 from tvmgraph.dataset.vision.base import image_of, number, to_pillow
 from tvmgraph.dataset.vision.geometry import RandomResizedCrop
 from tvmgraph.dataset.vision.kinds import ImageReadMode, Inter
-from tvmgraph.errors import ArgumentError, DTypeError, either
+from tvmgraph.errors import ArgumentError, DTypeError, either, reject
 from tvmgraph.partial import replacing
 
 if TYPE_CHECKING:
@@ -100,7 +99,7 @@ def _encoded(image: object, kind: str, **options: object) -> np.ndarray:
     if pixels.dtype != np.uint8 or pixels.ndim > 3:
         got = f"{pixels.dtype} of shape {pixels.shape}"
         reject(DTypeError, f"vision.{name}", f"image must be uint8 of 2 or 3 axes, not {got}",
-               "vision.ToType(np.uint8) casts")  # fmt: skip
+               fix="vision.ToType(np.uint8) casts")  # fmt: skip
     to_pillow(pixels).save(file, kind, **options)
     return np.frombuffer(file.getvalue(), np.uint8)
 

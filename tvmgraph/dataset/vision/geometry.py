@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tvmgraph.core.arguments import PerAxis
-from tvmgraph.dataset.base import reject
 from tvmgraph.dataset.config import generator
 from tvmgraph.dataset.transforms import as_array
 from tvmgraph.dataset.vision.base import (
@@ -27,7 +26,7 @@ from tvmgraph.dataset.vision.pixels import (
     with_pillow,
 )
 from tvmgraph.dataset.vision.warps import HorizontalFlip, VerticalFlip
-from tvmgraph.errors import ArgumentError, ShapeError
+from tvmgraph.errors import ArgumentError, ShapeError, reject
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -236,7 +235,7 @@ def _border(op: str, padding: PerAxis) -> tuple[int, int, int, int]:
 def _mode(op: str, mode: object) -> str:
     if mode not in list(Border):
         reject(ArgumentError, f"vision.{op}", f"padding_mode cannot be {mode!r}",
-               f"use {', '.join(map(repr, map(str, Border)))}")  # fmt: skip
+               fix=f"use {', '.join(map(repr, map(str, Border)))}")  # fmt: skip
     return str(Border(mode))
 
 
@@ -319,7 +318,7 @@ class RandomCrop(ImageTransform):
         if min(room) < 0:
             reject(ShapeError, "vision.RandomCrop",
                    f"an image of {image.shape[:2]} has no part of {self.size}",
-                   "resize before, or set pad_if_needed")  # fmt: skip
+                   fix="resize before, or set pad_if_needed")  # fmt: skip
         top, left = (int(generator().integers(r + 1)) for r in room)
         return image, top, left
 

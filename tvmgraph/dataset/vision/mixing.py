@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from tvmgraph.dataset.base import reject
 from tvmgraph.dataset.config import generator
 from tvmgraph.dataset.transforms import as_array
 from tvmgraph.dataset.vision.base import number
 from tvmgraph.dataset.vision.kinds import ImageBatchFormat
-from tvmgraph.errors import ShapeError
+from tvmgraph.errors import ShapeError, reject
 
 
 def _batch(op: str, images: object, labels: object) -> tuple[np.ndarray, np.ndarray]:
@@ -17,7 +16,7 @@ def _batch(op: str, images: object, labels: object) -> tuple[np.ndarray, np.ndar
     if image.ndim != 4 or label.ndim not in (2, 3) or len(label) != len(image):
         reject(ShapeError, f"vision.{op}",
                f"images {image.shape} and labels {label.shape}",
-               "batch the images, and give their labels as rows of OneHot")  # fmt: skip
+               fix="batch the images, and give their labels as rows of OneHot")  # fmt: skip
     return image, label
 
 
@@ -48,7 +47,7 @@ class MixUp:
             if image.ndim != 4 or min(len(image), len(label)) < self.batch_size:
                 reject(ShapeError, "vision.MixUp",
                        f"a batch of {self.batch_size} images, not {image.shape} and {label.shape}",
-                       "batch the images, or use is_single=False")  # fmt: skip
+                       fix="batch the images, or use is_single=False")  # fmt: skip
             others = image[turned], label[turned]
         for_images, for_labels = share.reshape(-1, 1, 1, 1), share.reshape(-1, 1)
         if label.ndim == 3:

@@ -6,12 +6,11 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
-from tvmgraph.dataset.base import reject
 from tvmgraph.dataset.config import generator
 from tvmgraph.dataset.vision import color, warps
 from tvmgraph.dataset.vision.base import ImageTransform, number
 from tvmgraph.dataset.vision.kinds import AutoAugmentPolicy, Fill, Inter
-from tvmgraph.errors import ArgumentError
+from tvmgraph.errors import ArgumentError, reject
 
 #: Policy -> pairs of (operation, probability, magnitude of 10), from "AutoAugment: Learning
 #: Augmentation Strategies from Data" (Cubuk et al., 2019).

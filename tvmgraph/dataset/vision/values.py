@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tvmgraph import dtypes
-from tvmgraph.dataset.base import reject
 from tvmgraph.dataset.transforms import as_array
 from tvmgraph.dataset.vision import pixels
 from tvmgraph.dataset.vision.base import (
@@ -18,7 +17,7 @@ from tvmgraph.dataset.vision.base import (
     to_pillow,
 )
 from tvmgraph.dataset.vision.kinds import ConvertMode
-from tvmgraph.errors import ArgumentError, ShapeError
+from tvmgraph.errors import ArgumentError, ShapeError, reject
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -83,7 +82,7 @@ class Normalize(ImageTransform):
         if self.mean.size not in (1, channels):
             reject(ShapeError, f"vision.{type(self).__name__}",
                    f"{self.mean.size} means for an image with {channels} channels",
-                   "check is_hwc")  # fmt: skip
+                   fix="check is_hwc")  # fmt: skip
         return (image.astype(np.float32) - self.mean) / self.std
 
 

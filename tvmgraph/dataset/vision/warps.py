@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tvmgraph.dataset.base import reject
 from tvmgraph.dataset.config import generator
 from tvmgraph.dataset.vision.base import (
     ImageTransform,
@@ -23,7 +22,7 @@ from tvmgraph.dataset.vision.pixels import (
     warp_affine,
     warp_perspective,
 )
-from tvmgraph.errors import ArgumentError
+from tvmgraph.errors import ArgumentError, reject
 
 
 class HorizontalFlip(ImageTransform):

@@ -13,8 +13,7 @@ from tvmgraph.core.notebook import fragment, heading, table
 from tvmgraph.core.parameter import Parameter
 from tvmgraph.core.shown import Shown
 from tvmgraph.core.tensor import Tensor
-from tvmgraph.errors import ArgumentError, DTypeError
-from tvmgraph.train.metrics.basic import reject
+from tvmgraph.errors import ArgumentError, DTypeError, reject
 from tvmgraph.train.plots import curves
 
 if TYPE_CHECKING:
@@ -129,7 +128,7 @@ class Callbacks(Callback):
         for c in items:
             if not isinstance(c, Callback):
                 reject(DTypeError, "Model", f"a {type(c).__name__} is no Callback",
-                       "derive the class from ms.train.Callback")  # fmt: skip
+                       fix="derive the class from ms.train.Callback")  # fmt: skip
         self.items: list[Callback] = items
         self._stack = ExitStack()
 
@@ -225,7 +224,7 @@ class LossMonitor(Callback):
             if not np.isfinite(loss):
                 reject(ArgumentError, "LossMonitor",
                        f"the loss is {loss} in epoch {p.cur_epoch_num}, step {step}",
-                       "lower the learning rate, or clip the gradients")  # fmt: skip
+                       fix="lower the learning rate, or clip the gradients")  # fmt: skip
 
     def on_train_epoch_end(self, run_context: RunContext) -> None:
         """Prints what the evaluation of an epoch found.
@@ -296,7 +295,7 @@ class LambdaCallback(Callback):
         for name, function in (dict(zip(valid, given)) | functions).items():
             if name not in valid:
                 reject(ArgumentError, "LambdaCallback", f"there is no event {name!r}",
-                       f"use one of {', '.join(valid)}")  # fmt: skip
+                       fix=f"use one of {', '.join(valid)}")  # fmt: skip
             if function is not None:
                 setattr(self, name, function)
 
@@ -407,7 +406,7 @@ def current_rate(op: str, optimizer: Cell) -> float:
         rate = rate[0]
     if not isinstance(rate, Parameter):
         reject(ArgumentError, op, "the learning rate must be one number that can be changed",
-               "create the optimizer with learning_rate=<number>")  # fmt: skip
+               fix="create the optimizer with learning_rate=<number>")  # fmt: skip
     return float(rate)
 
 

@@ -9,9 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from tvmgraph.core.arguments import PathLike
-from tvmgraph.errors import ArgumentError, DTypeError, require_offered
+from tvmgraph.errors import ArgumentError, DTypeError, reject, require_offered
 from tvmgraph.train.callback.base import Callback, RunArguments, RunContext
-from tvmgraph.train.metrics.basic import reject
 from tvmgraph.train.serialization import load_checkpoint, save_checkpoint
 
 
@@ -78,7 +77,7 @@ class CheckpointConfig:
                    "save_checkpoint_steps or save_checkpoint_seconds is needed")  # fmt: skip
         if format not in ("ckpt", "safetensors"):
             reject(ArgumentError, "CheckpointConfig", f"format cannot be {format!r}",
-                   "use ckpt or safetensors")  # fmt: skip
+                   fix="use ckpt or safetensors")  # fmt: skip
         for name, value in (("enc_key", enc_key), ("remove_redundancy", remove_redundancy)):
             if value:
                 reject(ArgumentError, "CheckpointConfig", f"{name} is not supported")
@@ -266,7 +265,7 @@ class BackupAndRestore(Callback):
         frequency = 1 if save_freq == "epoch" else save_freq
         if isinstance(frequency, str) or frequency < 1:
             reject(ArgumentError, "BackupAndRestore", f"save_freq cannot be {save_freq!r}",
-                   "use 'epoch' or a positive int")  # fmt: skip
+                   fix="use 'epoch' or a positive int")  # fmt: skip
         self.backup_file = str(Path(backup_dir, "backup.ckpt"))
         self.save_freq, self.delete_checkpoint = frequency, delete_checkpoint
 

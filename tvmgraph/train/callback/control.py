@@ -6,9 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from tvmgraph.errors import ArgumentError
+from tvmgraph.errors import ArgumentError, reject
 from tvmgraph.train.callback.base import Callback, RunContext, current_rate, loss_value
-from tvmgraph.train.metrics.basic import reject
 
 
 class _Watch(Callback):
@@ -17,7 +16,7 @@ class _Watch(Callback):
     def __init__(self, monitor: str, mode: str, min_delta: float, patience: int) -> None:
         op = type(self).__name__
         if mode not in ("auto", "min", "max"):
-            reject(ArgumentError, op, f"mode cannot be {mode!r}", "use auto, min or max")
+            reject(ArgumentError, op, f"mode cannot be {mode!r}", fix="use auto, min or max")
         if patience < 0 or min_delta < 0:
             reject(ArgumentError, op, f"patience {patience} and min_delta {min_delta} must be >= 0")
         self.monitor, self.patience = monitor, patience
@@ -43,7 +42,7 @@ class _Watch(Callback):
                 return float(results[name])
         if results:
             reject(ArgumentError, type(self).__name__, f"there is no metric {self.monitor!r}",
-                   f"monitor 'loss' or one of {', '.join(results)}")  # fmt: skip
+                   fix=f"monitor 'loss' or one of {', '.join(results)}")  # fmt: skip
         return None
 
     def improves(self, value: float) -> bool:

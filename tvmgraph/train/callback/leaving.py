@@ -9,10 +9,9 @@ from pathlib import Path
 
 from tvmgraph import hooks
 from tvmgraph.core.arguments import PathLike
-from tvmgraph.errors import ArgumentError, DTypeError
+from tvmgraph.errors import ArgumentError, DTypeError, reject
 from tvmgraph.nn.cell import Cell
 from tvmgraph.train.callback.base import Callback, RunContext
-from tvmgraph.train.metrics.basic import reject
 from tvmgraph.train.serialization import load_checkpoint, save_checkpoint
 
 
@@ -52,7 +51,7 @@ class OnRequestExit(Callback):
                        f"{name} must be of {kind.__name__}, not {value!r}")  # fmt: skip
         if sig in (signal.SIGKILL, signal.SIGSTOP):
             reject(ArgumentError, "OnRequestExit", f"signal {sig} ends a process at once",
-                   "use signal.SIGTERM, signal.SIGINT or signal.SIGUSR1")  # fmt: skip
+                   fix="use signal.SIGTERM, signal.SIGINT or signal.SIGUSR1")  # fmt: skip
         self.save_ckpt, self.save_mindir, self.sig = save_ckpt, save_mindir, sig
         self.config_file = None if config_file is None else Path(config_file)
         start = Path(directory or ".", "rank_0", file_name)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import NoReturn
-
 import numpy as np
 
 from tvmgraph.core.shown import Shown
@@ -12,22 +10,10 @@ from tvmgraph.errors import (
     ArgumentError,
     DTypeError,
     ShapeError,
-    TvmgraphError,
     TypeOrValueError,
     either,
+    reject,
 )
-
-
-def reject(kind: type[TvmgraphError], op: str, rule: str, fix: str | None = None) -> NoReturn:
-    """Raises an error with the user's line.
-
-    Args:
-        kind: Class of the error.
-        op: Name of the metric.
-        rule: What is wrong.
-        fix: What the user may do.
-    """
-    raise kind(rule, op=op, fix=fix)
 
 
 class MetricError(ArgumentError, RuntimeError):
@@ -117,7 +103,7 @@ class Metric(Shown):
     def _need(self, count: int | float) -> None:
         if not count:
             reject(MetricError, type(self).__name__, "there is no batch to evaluate",
-                   "call update first")  # fmt: skip
+                   fix="call update first")  # fmt: skip
 
     def _pair(self, inputs: tuple[object, ...]) -> tuple[np.ndarray, np.ndarray]:
         if self._indexes is not None and len(inputs) > len(self._indexes):
@@ -236,7 +222,7 @@ def class_numbers(op: str, y: np.ndarray, label: np.ndarray) -> tuple[np.ndarray
         label = label.argmax(-1)
     if y.shape[:-1] != label.shape:
         reject(ShapeError, op, f"scores {y.shape} and labels {label.shape} do not fit",
-               "give scores (N, C) with labels (N,) or one-hot labels (N, C)")  # fmt: skip
+               fix="give scores (N, C) with labels (N,) or one-hot labels (N, C)")  # fmt: skip
     return y.argmax(-1).ravel(), label.astype(np.int64).ravel(), y.shape[-1]
 
 
@@ -269,7 +255,7 @@ class _Classified(ClearedMetric):
         if eval_type not in ("classification", "multilabel"):
             reject(either(ArgumentError, TypeError), type(self).__name__,
                    f"eval_type cannot be {eval_type!r}",
-                   'use "classification" or "multilabel"')  # fmt: skip
+                   fix='use "classification" or "multilabel"')  # fmt: skip
         self._type = eval_type
         super().__init__()
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from tvmgraph.core.notebook import fragment, heading, table
-from tvmgraph.errors import ArgumentError, DTypeError, ShapeError, either
+from tvmgraph.errors import ArgumentError, DTypeError, ShapeError, either, reject
 from tvmgraph.train.metrics.basic import (
     F1,
     MAE,
@@ -24,7 +24,6 @@ from tvmgraph.train.metrics.basic import (
     Recall,
     as_array,
     class_numbers,
-    reject,
 )
 from tvmgraph.train.metrics.rates import ConfusionMatrixMetric
 from tvmgraph.train.metrics.similarity import BleuScore, CosineSimilarity, Dice
@@ -120,7 +119,7 @@ class ConfusionMatrix(ClearedMetric):
     ) -> None:
         if normalize not in ("no_norm", "target", "prediction", "all"):
             reject(ArgumentError, "ConfusionMatrix", f"normalize cannot be {normalize!r}",
-                   "use no_norm, target, prediction or all")  # fmt: skip
+                   fix="use no_norm, target, prediction or all")  # fmt: skip
         if not isinstance(threshold, float):
             reject(DTypeError, "ConfusionMatrix", f"threshold must be a float, not {threshold!r}")
         self.num_classes, self.normalize, self.threshold = num_classes, normalize, threshold
@@ -254,7 +253,7 @@ def auc(x: object, y: object, reorder: bool = False) -> float:
         a, b = a[order], b[order]
     steps = np.diff(a)
     if (steps < 0).any() and (steps > 0).any():
-        reject(ArgumentError, "auc", "x must be sorted", "pass reorder=True")
+        reject(ArgumentError, "auc", "x must be sorted", fix="pass reorder=True")
     return float(abs(np.trapezoid(b, a)))
 
 
@@ -339,7 +338,7 @@ def get_metric_fn(name: str, *args: object, **kwargs: object) -> Any:
     """
     if name not in _BY_NAME:
         reject(either(ArgumentError, KeyError), "get_metric_fn", f"there is no metric {name!r}",
-               f"use one of {', '.join(names())}")  # fmt: skip
+               fix=f"use one of {', '.join(names())}")  # fmt: skip
     return _BY_NAME[name](*args, **kwargs)
 
 
@@ -389,7 +388,7 @@ def metrics_of(value: object) -> dict[str, Metric]:
         found = {n: get_metric_fn(n) for n in map(str, value)}
     else:
         reject(DTypeError, "Model", f"metrics cannot be a {type(value).__name__}",
-                       'use {"accuracy"} or {"name": nn.Accuracy()}')  # fmt: skip
+                       fix='use {"accuracy"} or {"name": nn.Accuracy()}')  # fmt: skip
     for name, metric in found.items():
         if not all(hasattr(metric, a) for a in ("clear", "update", "eval")):
             reject(DTypeError, "Model", f"metric {name!r} is a {type(metric).__name__}, no Metric")

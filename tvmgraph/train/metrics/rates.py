@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from tvmgraph.errors import ArgumentError, ShapeError, either
+from tvmgraph.errors import ArgumentError, ShapeError, either, reject
 from tvmgraph.nn._checks import boolean
-from tvmgraph.train.metrics.basic import ClearedMetric, reject
+from tvmgraph.train.metrics.basic import ClearedMetric
 
 
 class _Counts:
@@ -93,13 +93,13 @@ class ConfusionMatrixMetric(ClearedMetric):
         if self.metric_name not in RATES:
             reject(either(ArgumentError, NotImplementedError), op,
                    f"metric_name cannot be {metric_name!r}",
-                   f"use one of {', '.join(RATES)}")  # fmt: skip
+                   fix=f"use one of {', '.join(RATES)}")  # fmt: skip
         if decrease not in _REDUCTIONS:
             reject(ArgumentError, op, f"decrease cannot be {decrease!r}",
-                   f"use one of {', '.join(_REDUCTIONS)}")  # fmt: skip
+                   fix=f"use one of {', '.join(_REDUCTIONS)}")  # fmt: skip
         if calculation_method and decrease != "mean":
             reject(ArgumentError, op, f"rates of samples have no decrease={decrease!r}",
-                   'use "mean", or calculation_method=False')  # fmt: skip
+                   fix='use "mean", or calculation_method=False')  # fmt: skip
         self.decrease = decrease
         super().__init__()
 
@@ -115,7 +115,7 @@ class ConfusionMatrixMetric(ClearedMetric):
                    f"shapes {y.shape} and {label.shape} are not one (N, C, ...)")  # fmt: skip
         if not np.isin(y, (0, 1)).all() or not np.isin(label, (0, 1)).all():
             reject(ArgumentError, "ConfusionMatrixMetric.update", "elements must be 0 or 1",
-                   "give one-hot classes")  # fmt: skip
+                   fix="give one-hot classes")  # fmt: skip
         if not self.skip_channel and y.shape[1] > 1:
             y, label = y[:, 1:], label[:, 1:]
         found, wanted = (a.reshape(*a.shape[:2], -1).astype(bool) for a in (y, label))

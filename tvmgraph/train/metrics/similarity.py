@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from tvmgraph.errors import ArgumentError, DTypeError, ShapeError
-from tvmgraph.train.metrics.basic import ClearedMetric, as_array, reject
+from tvmgraph.errors import ArgumentError, DTypeError, ShapeError, reject
+from tvmgraph.train.metrics.basic import ClearedMetric, as_array
 
 
 def _n_grams(words: Sequence[object], longest: int) -> Counter[tuple[object, ...]]:
@@ -147,7 +147,7 @@ class CosineSimilarity(ClearedMetric):
         ):
             if value not in known:
                 reject(ArgumentError, "CosineSimilarity", f"{name} cannot be {value!r}",
-                       f"use one of {', '.join(known)}")  # fmt: skip
+                       fix=f"use one of {', '.join(known)}")  # fmt: skip
         self.similarity, self.reduction = similarity, reduction
         self.zero_diagonal = bool(zero_diagonal)
         super().__init__()

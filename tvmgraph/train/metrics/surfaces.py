@@ -7,8 +7,8 @@ from collections.abc import Callable
 import numpy as np
 
 from tvmgraph.core.tensor import Tensor
-from tvmgraph.errors import ArgumentError, DTypeError, ShapeError, either
-from tvmgraph.train.metrics.basic import ClearedMetric, MetricError, as_array, reject
+from tvmgraph.errors import ArgumentError, DTypeError, ShapeError, either, reject
+from tvmgraph.train.metrics.basic import ClearedMetric, MetricError, as_array
 
 #: Length of a vector of differences between two places, along the last axis.
 _LENGTHS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
@@ -72,7 +72,7 @@ class _SurfaceDistance(ClearedMetric):
     def _distances(self, back: bool = False) -> np.ndarray:
         """Returns how far every place of the predicted surface is from the true one, or back."""
         if self._surfaces is None:
-            reject(MetricError, type(self).__name__, "there is no region", "call update first")
+            reject(MetricError, type(self).__name__, "there is no region", fix="call update first")
         source, goal = self._surfaces[::-1] if back else self._surfaces
         if not len(goal):
             return np.full(len(source), np.inf)
@@ -278,7 +278,9 @@ class OcclusionSensitivity(ClearedMetric):
     def eval(self) -> np.ndarray:
         """Returns the score of the whole image minus those of the images with a hidden part."""
         if self._result is None:
-            reject(MetricError, "OcclusionSensitivity", "there is no image", "call update first")
+            reject(
+                MetricError, "OcclusionSensitivity", "there is no image", fix="call update first"
+            )
         return self._result
 
 
