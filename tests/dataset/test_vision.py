@@ -10,6 +10,7 @@ import pytest
 
 from tvmgraph import Tensor, dataset
 from tvmgraph.dataset import config, transforms, vision
+from tvmgraph.dataset.vision import pixels
 from tvmgraph.errors import ArgumentError, ShapeError
 
 IMAGE = np.random.default_rng(0).integers(0, 256, (20, 24, 3)).astype(np.uint8)
@@ -129,3 +130,36 @@ def test_files(tmp_path: Path) -> None:
         vision.read_file(tmp_path / "b.png")
     with pytest.raises(ArgumentError, match="no image"):
         vision.Decode()(np.zeros(5, np.uint8))
+
+
+def test_pixels_are_the_same_with_and_without_opencv(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("cv2")
+    rng, asked = np.random.default_rng(3), []
+    images = [
+        rng.integers(0, 256, (*sizes, channels)).astype(np.uint8)
+        for sizes in ((37, 50), (90, 61), (1, 7)) for channels in (1, 3, 4)
+    ]  # fmt: skip
+    images.append(images[1][3:30, 5:40])  # a part, as RandomResizedCrop takes it
+    kinds = [(v, size, how) for v in images for size in ((20, 33), (74, 100), (45, 30))
+             for how in (vision.Inter.LINEAR, vision.Inter.AREA, vision.Inter.NEAREST)]  # fmt: skip
+    opencv = pixels._opencv()
+    monkeypatch.setattr(pixels, "_opencv", lambda: asked.append(1) or opencv)
+    fast = [pixels.resize(image, *size, how) for image, size, how in kinds]
+    assert len(asked) >= len(kinds)
+    monkeypatch.setattr(pixels, "_opencv", lambda: None)
+    for (image, size, how), found in zip(kinds, fast):
+        want = pixels.resize(image, *size, how)
+        assert found.dtype == want.dtype and (found == want).all(), (image.shape, size, how)
+
+
+@pytest.mark.parametrize("is_hwc", [True, False])
+def test_rows_are_normalized_channel_by_channel(is_hwc: bool) -> None:
+    mean, std = np.array([1.5, 100, 7], np.float32), np.array([2, 0.3, 60], np.float32)
+    image = IMAGE[::2, ::-1]
+    want = (image.astype(np.float32) - mean) / std
+    given = image if is_hwc else image.transpose(2, 0, 1)
+    found = vision.Normalize(mean.tolist(), std.tolist(), is_hwc)(given)
+    assert isinstance(found, np.ndarray) and found.flags.c_contiguous
+    assert (found == (want if is_hwc else want.transpose(2, 0, 1))).all()
+    one = vision.Normalize((3.0,), (2.0,), is_hwc)(given)
+    assert (one == (given.astype(np.float32) - 3) / 2).all()

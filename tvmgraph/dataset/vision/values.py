@@ -83,7 +83,15 @@ class Normalize(ImageTransform):
             reject(ShapeError, f"vision.{type(self).__name__}",
                    f"{self.mean.size} means for an image with {channels} channels",
                    fix="check is_hwc")  # fmt: skip
-        return (image.astype(np.float32) - self.mean) / self.std
+        found = np.ascontiguousarray(image).astype(np.float32)
+        mean, std, rows = self.mean, self.std, found
+        if self.is_hwc:  # a row of pixels with their channels is one axis
+            rows = found.reshape(len(found), -1)
+            mean, std = (np.tile(np.broadcast_to(v, (1, 1, channels)), (1, image.shape[1], 1)
+                                 ).reshape(1, -1) for v in (mean, std))  # fmt: skip
+        rows -= mean
+        rows /= std
+        return found
 
 
 class NormalizePad(Normalize):
