@@ -20,6 +20,11 @@ LINE = Tensor(np.ones(3, np.float32))
 IMAGE = Tensor(np.ones((1, 2, 8, 8), np.float32))
 #: What is called, and what MindSpore 2.10 raised.
 MISTAKES: dict[str, tuple[Callable[[], object], type[Exception]]] = {
+    "no graph file": (lambda: ms.load("none.mindir"), ValueError),
+    "a number as a word": (lambda: dataset.text.Vocab.from_list([3]), TypeError),
+    "fractions above one": (lambda: dataset.NumpySlicesDataset([1, 2]).split([0.5, 0.6]),
+                            ValueError),
+    "a number of varying length": (lambda: ms.mutable(3, dynamic_len=True), TypeError),
     "a tensor as a kernel": (lambda: ops.avg_pool2d(IMAGE, LINE), TypeError),
     "a tensor as a volume's kernel": (lambda: ops.max_pool3d(IMAGE, LINE), TypeError),
     "a tensor as a block": (lambda: ops.unfold(IMAGE, LINE), TypeError),

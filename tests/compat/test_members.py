@@ -241,3 +241,17 @@ def test_optimizers_show_their_groups_and_states() -> None:
     adam = nn.Adam([p], [0.1, 0.2])
     assert all(s.requires_grad for s in adam.get_parameters())
     assert (p.comm_fusion, p.sliced, p.parallel_optimizer_comm_recompute) == (1, False, False)
+
+
+def test_parameters_that_programs_give_by_name() -> None:
+    t = ms.tensor([1.0], ms.float32, const_arg=True, device="CPU")
+    assert t.item() == 1 and ms.mint.randint_like(t.int(), 3, device="CPU").shape == (1,)
+    net, kept = nn.Dense(2, 1), {"old": t}
+    assert net.state_dict(destination=kept, prefix="a.") is kept
+    assert list(kept) == ["old", "a.weight", "a.bias"]
+    assert list(net.state_dict({}, "b.")) == ["b.weight", "b.bias"]
+    assert ms.Model(net).predict(X, config={}).shape == (2, 1)
+    sampler = dataset.RandomSampler(False, 2, shuffle=dataset.Shuffle.GLOBAL)
+    assert len(list(dataset.NumpySlicesDataset([1, 2, 3], sampler=sampler))) == 2
+    assert ms.hal.memory_stats(device_target="CPU") == ms.hal.memory_stats()
+    assert ms.hal.max_memory_allocated("CPU") == 0 and "CPU" in ms.hal.memory_summary("CPU")

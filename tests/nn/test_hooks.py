@@ -124,3 +124,16 @@ def test_to_converts_parameters_and_buffers() -> None:
     net.to(ms.float16)
     assert net.weight.dtype == ms.float16 and net.mask.dtype == ms.float16
     assert net(X.astype(ms.float16).expand_dims(0)).dtype == ms.float16
+
+
+def test_a_hook_may_be_called_for_calls_that_raise_too() -> None:
+    class Fails(nn.Cell):
+        def construct(self, x: Tensor) -> Tensor:
+            raise ValueError("no")
+
+    net, seen = Fails(), []
+    net.register_forward_hook(lambda cell, args, out: seen.append(("never", out)))
+    net.register_forward_hook(lambda cell, args, out: seen.append(out), always_call=True)
+    with pytest.raises(ValueError, match="no"):
+        net(ops.ones(2))
+    assert seen == [None]

@@ -6,7 +6,7 @@ from typing import Any
 
 from tvmgraph.capture.promotion import MutableFloat, MutableInt
 from tvmgraph.core.tensor import Tensor
-from tvmgraph.errors import ArgumentError, DTypeError
+from tvmgraph.errors import ArgumentError, DTypeError, either
 
 _KINDS = "bool, int, float, Tensor, tuple, list, dict"
 
@@ -42,7 +42,7 @@ def mutable(input_data: object, dynamic_len: bool = False) -> Any:
             f"dynamic_len must be a bool, not {type(dynamic_len).__name__}", op="mutable"
         )
     if dynamic_len and not isinstance(input_data, (tuple, list)):
-        raise ArgumentError(
+        raise either(ArgumentError, TypeError)(
             f"dynamic_len=True needs a tuple or list, not {type(input_data).__name__}",
             op="mutable", fix="leave dynamic_len out",
         )  # fmt: skip

@@ -1,25 +1,13 @@
 """Devices as MindSpore's ``hal`` names them; :mod:`tvmgraph.runtime` holds the implementation."""
 
+from collections.abc import Callable
 from types import ModuleType
-from typing import Any
+from typing import Any, TypeVar
 
 from tvmgraph.compat.paths import look
 from tvmgraph.core.guard import guard_module as _guard_module
 from tvmgraph.runtime import device_memory
-from tvmgraph.runtime.device_memory import (
-    device_count,
-    empty_cache,
-    is_available,
-    max_memory_allocated,
-    max_memory_reserved,
-    memory_allocated,
-    memory_reserved,
-    memory_stats,
-    memory_summary,
-    reset_max_memory_allocated,
-    reset_max_memory_reserved,
-    reset_peak_memory_stats,
-)
+from tvmgraph.runtime.device_memory import device_count, empty_cache, is_available
 from tvmgraph.runtime.stream import (
     Event,
     Stream,
@@ -29,6 +17,33 @@ from tvmgraph.runtime.stream import (
     set_cur_stream,
     synchronize,
 )
+
+T = TypeVar("T")
+
+
+def _of_target(function: Callable[[int | None], T]) -> Callable[[int | str | None], T]:
+    """A function of the memory of a device, which is named by its kind, or a GPU by its number."""
+
+    def of_target(device_target: int | str | None = None) -> T:
+        return function(device_target if isinstance(device_target, int) else None)
+
+    of_target.__name__ = of_target.__qualname__ = function.__name__
+    of_target.__doc__ = (function.__doc__ or "").replace(
+        "device_id: Which GPU; the context's by default.",
+        'device_target: ``"CPU"``, ``"GPU"`` or the number of a GPU; the context\'s by default.',
+    )
+    return of_target
+
+
+max_memory_allocated = _of_target(device_memory.max_memory_allocated)
+max_memory_reserved = _of_target(device_memory.max_memory_reserved)
+memory_allocated = _of_target(device_memory.memory_allocated)
+memory_reserved = _of_target(device_memory.memory_reserved)
+memory_stats = _of_target(device_memory.memory_stats)
+memory_summary = _of_target(device_memory.memory_summary)
+reset_max_memory_allocated = _of_target(device_memory.reset_max_memory_allocated)
+reset_max_memory_reserved = _of_target(device_memory.reset_max_memory_reserved)
+reset_peak_memory_stats = _of_target(device_memory.reset_peak_memory_stats)
 
 
 def _is_cpu(device_target: str | None) -> bool:

@@ -597,6 +597,8 @@ def tensor(
     dtype: DTypeLike | None = None,
     shape: object = None,
     init: object = None,
+    const_arg: bool = False,
+    device: str | None = None,
 ) -> Tensor:
     """Builds a :class:`Tensor`; the function form of the class.
 
@@ -605,8 +607,10 @@ def tensor(
         dtype: The type of the elements; that of ``input_data`` by default.
         shape: Sizes, without ``input_data``; ``None`` for one that varies (see ``set_inputs``).
         init: What the elements of a tensor with ``shape`` are.
+        const_arg: Kept for MindSpore programs.
+        device: Where the elements are; that of the context by default.
     """
-    return Tensor(input_data, dtype, shape, init)
+    return Tensor(input_data, dtype, shape, init, const_arg=const_arg, device=device)
 
 
 def first_elements(new: Tensor, value: Tensor) -> np.ndarray:

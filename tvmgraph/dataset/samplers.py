@@ -140,13 +140,17 @@ class RandomSampler(Sampler):
     Args:
         replacement: Whether a row may come several times.
         num_samples: How many rows are taken; all by default.
+        shuffle: Kept for MindSpore programs: rows are drawn from all of them.
 
     Example:
         >>> sorted(dataset.RandomSampler().drawn(3, 0).tolist())
         [0, 1, 2]
     """
 
-    def __init__(self, replacement: bool = False, num_samples: int | None = None) -> None:
+    def __init__(
+        self, replacement: bool = False, num_samples: int | None = None,
+        shuffle: object = "global",
+    ) -> None:  # fmt: skip
         super().__init__(num_samples)
         self.replacement = bool(replacement)
 

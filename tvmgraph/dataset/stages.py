@@ -475,8 +475,11 @@ def split(dataset: Dataset, sizes: Sequence[Any], randomize: bool) -> tuple[Data
     rows = dataset.get_dataset_size()
     counts = list(sizes)
     if all(isinstance(s, float) for s in counts):
+        if abs(sum(counts) - 1) >= 1e-6:
+            reject(ArgumentError, "split", f"fractions {counts} sum to {sum(counts):g}",
+                   "use fractions that sum to 1")  # fmt: skip
         counts = [round(s * rows) for s in counts]
-        counts[-1] += rows - sum(counts) if abs(sum(sizes) - 1) < 1e-6 else 0
+        counts[-1] += rows - sum(counts)
     if any(c <= 0 for c in counts) or sum(counts) != rows:
         reject(ArgumentError, "split", f"sizes {list(sizes)} do not sum to {rows} rows",
                fix="use positive numbers of rows, or fractions that sum to 1")  # fmt: skip

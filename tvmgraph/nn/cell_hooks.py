@@ -25,6 +25,7 @@ class Entry(NamedTuple):
     hook: Hook
     with_kwargs: bool
     number: int
+    always: bool = False  # also when the call raises
 
 
 _numbers = itertools.count()
@@ -87,11 +88,19 @@ class HookedCall:
         differentiates = entries(cell, "backward") or entries(cell, "backward_pre")
         if differentiates:
             args = self.__watch_inputs(args)
-        value = construct(args, kwargs)
+        try:
+            value = construct(args, kwargs)
+        except Exception:
+            for entry in entries(cell, "forward"):
+                if entry.always:
+                    _call(
+                        entry.hook, cell, *((args, kwargs) if entry.with_kwargs else (args,)), None
+                    )
+            raise
         if differentiates:
             self.__check_graph(args, value)
             value = self.__watch_outputs(value)
-        for _, hook, with_kwargs, _ in entries(cell, "forward"):
+        for _, hook, with_kwargs, *_ in entries(cell, "forward"):
             given = (args, kwargs, value) if with_kwargs else (args, value)
             changed = _call(hook, cell, *given)
             value = value if changed is None else changed
@@ -100,7 +109,7 @@ class HookedCall:
     def __before(
         self, args: tuple[object, ...], kwargs: dict[str, object]
     ) -> tuple[tuple[object, ...], dict[str, object]]:
-        for _, hook, with_kwargs, _ in entries(self.cell, "forward_pre"):
+        for _, hook, with_kwargs, *_ in entries(self.cell, "forward_pre"):
             if not with_kwargs:
                 changed = _call(hook, self.cell, args)
                 if changed is not None:
@@ -135,7 +144,7 @@ class HookedCall:
         given = tuple(a for a in args if isinstance(a, Tensor))
         outputs = _as_tuple(value)
         likes = {"backward": (cell, given, outputs), "backward_pre": (cell, outputs)}
-        for kind, hook, _, _ in hooks:
+        for kind, hook, *_ in hooks:
             if kind in likes:
                 name = f"{cell.cls_name}.register_{kind}_hook"
                 require_pure(name, hook, likes[kind], lambda: cell._hooks is hooks)
@@ -150,7 +159,7 @@ class HookedCall:
             ArgumentError: if a hook returns more or fewer gradients.
         """
         gradients = _as_tuple(values[-1])
-        for _, hook, _, _ in entries(self.cell, "backward"):
+        for _, hook, *_ in entries(self.cell, "backward"):
             changed = hook(self.cell, gradients, self.grad_output)
             if changed is None:
                 continue
@@ -184,7 +193,7 @@ class HookedCall:
             *values: What the derivative is handed; the last one holds the gradients.
         """
         gradients = _as_tuple(values[-1])
-        for _, hook, _, _ in entries(self.cell, "backward_pre"):
+        for _, hook, *_ in entries(self.cell, "backward_pre"):
             changed = hook(self.cell, gradients)
             if changed is not None:
                 gradients = _as_tuple(changed)
@@ -213,12 +222,13 @@ class HookMethods:
     _hooks: tuple[Entry, ...]
 
     def __register(
-        self, kind: str, hook: Hook, prepend: bool = False, with_kwargs: bool = False
-    ) -> Handle:
+        self, kind: str, hook: Hook, prepend: bool = False, with_kwargs: bool = False,
+        always: bool = False,
+    ) -> Handle:  # fmt: skip
         if not callable(hook):
             raise DTypeError(f"a hook is a function, not {type(hook).__name__}",
                              op=f"register_{kind}_hook")  # fmt: skip
-        entry = (Entry(kind, hook, with_kwargs, next(_numbers)),)
+        entry = (Entry(kind, hook, with_kwargs, next(_numbers), always),)
         _store(self, entry + self._hooks if prepend else self._hooks + entry)
         return Handle(self, entry[0].number)
 
@@ -242,14 +252,16 @@ class HookMethods:
         return self.__register("forward_pre", hook_fn, prepend, with_kwargs)
 
     def register_forward_hook(
-        self, hook_fn: Hook, *, prepend: bool = False, with_kwargs: bool = False
-    ) -> Handle:
+        self, hook_fn: Hook, *, prepend: bool = False, with_kwargs: bool = False,
+        always_call: bool = False,
+    ) -> Handle:  # fmt: skip
         """Calls ``hook_fn(cell, args, output)`` after ``construct``.
 
         Args:
             hook_fn: Returns None, or the output to use instead.
             prepend: Whether it comes before the hooks registered so far.
             with_kwargs: Whether it is called as ``hook_fn(cell, args, kwargs, output)``.
+            always_call: Whether it is called with the output None, too, if ``construct`` raises.
 
         Returns:
             A handle; ``handle.remove()`` takes the hook off.
@@ -257,7 +269,7 @@ class HookMethods:
         Raises:
             DTypeError: if ``hook_fn`` is not callable.
         """
-        return self.__register("forward", hook_fn, prepend, with_kwargs)
+        return self.__register("forward", hook_fn, prepend, with_kwargs, always_call)
 
     def register_backward_pre_hook(self, hook_fn: Hook) -> Handle:
         """Calls ``hook_fn(cell, grad_output)`` in the reverse pass, before the cell's derivative.

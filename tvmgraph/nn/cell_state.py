@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 from tvmgraph import dtypes
@@ -134,13 +134,21 @@ class StateMethods:
                 return cell
         raise NotFoundError(f"there is no cell {target!r}", op="get_sub_cell")
 
-    def state_dict(self, *, prefix: str = "", keep_vars: bool = False) -> OrderedDict[str, Any]:
+    def state_dict(
+        self, *args: Any, destination: MutableMapping[str, Any] | None = None, prefix: str = "",
+        keep_vars: bool = False,
+    ) -> MutableMapping[str, Any]:  # fmt: skip
         """Returns all parameters and persistent buffers by path.
 
         Args:
+            args: The next three by their places.
+            destination: What they are put into; a new dict by default.
             prefix: Text put before every path.
             keep_vars: Given to the hooks; the values are the Parameters themselves either way.
         """
+        destination, prefix, keep_vars = (
+            *args, *(destination, prefix, keep_vars)[len(args) :],
+        )  # fmt: skip
         places = [
             (cell, f"{prefix}{path}." if path else prefix)
             for path, cell in self.cells_and_names()  # pyright: ignore
@@ -148,7 +156,7 @@ class StateMethods:
         for cell, place in places:
             for entry in entries(cell, "state_dict_pre"):
                 entry.hook(cell, place, keep_vars)
-        found: OrderedDict[str, object] = OrderedDict()
+        found: MutableMapping[str, Any] = OrderedDict() if destination is None else destination
         seen: set[int] = set()
         for cell, place in places:
             for name, p in cell._params.items():

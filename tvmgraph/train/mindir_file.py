@@ -18,7 +18,7 @@ import numpy as np
 from tvmgraph import dtypes, partial
 from tvmgraph.core.arguments import PathLike
 from tvmgraph.core.protobuf import message_classes
-from tvmgraph.errors import DTypeError, LoadError
+from tvmgraph.errors import DTypeError, LoadError, either
 
 _DECLARATION = """
 message AttributeProto {
@@ -119,8 +119,9 @@ def load_mindir(file_name: PathLike) -> Any:
     """
     path = Path(file_name)
     if not path.is_file():
-        raise LoadError("there is no such file", op="load_mindir", got=str(path),
-                        fix="check the path")  # fmt: skip
+        raise either(LoadError, ValueError)(
+            "there is no such file", op="load_mindir", got=str(path), fix="check the path"
+        )
     try:
         model = message_classes(_DECLARATION)["ModelProto"].FromString(path.read_bytes())
     except Exception as e:  # protobuf's own class of errors

@@ -296,12 +296,14 @@ class Model(Shown):
             else:
                 metric.update(*(parts[i] for i in rest))
 
-    def predict(self, *predict_data: Tensor, backend: object = None) -> object:
+    def predict(
+        self, *predict_data: Tensor, backend: object = None, config: object = None
+    ) -> object:
         """Applies the network.
 
         Args:
             predict_data: Its inputs.
-            backend: None or ``"lite"``, which changes nothing here.
+            backend: None or ``"lite"``, which changes nothing here; nor does ``config``.
 
         Returns:
             What the network returns.

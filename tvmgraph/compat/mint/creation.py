@@ -124,16 +124,20 @@ def randint(
     return _placed(found, device)
 
 
-def randint_like(input: Tensor, *bounds: int, dtype: DTypeLike | None = None) -> Tensor:
+def randint_like(
+    input: Tensor, *bounds: int, dtype: DTypeLike | None = None, device: str | None = None
+) -> Tensor:
     """Returns integers of a tensor's shape: ``randint_like(input, [low,] high)``.
 
     Args:
         input: Tensor whose shape is taken.
         *bounds: The smallest number, 0 if it is left out, and the first that is too large.
         dtype: The dtype, that of ``input`` by default.
+        device: Where the elements are; that of the context by default.
     """
     low, high = bounds if len(bounds) == 2 else (0, *bounds)
-    return ops.randint_like(input, low, high, dtype=dtype)
+    found = ops.randint_like(input, low, high, dtype=dtype)
+    return found if device is None else found.move_to(device)
 
 
 def randperm(

@@ -48,9 +48,13 @@ class Vocab:
 
         Raises:
             ArgumentError: if a word comes twice.
+            DTypeError: if a word is no string.
         """
         special, words = list(special_tokens or ()), list(word_list)
         listed = special + words if special_first else words + special
+        for word in listed:
+            if not isinstance(word, str):
+                reject(DTypeError, "Vocab.from_list", f"a word is a str, not {word!r}")
         twice = [w for w, n in Counter(listed).items() if n > 1]
         if twice:
             reject(ArgumentError, "Vocab.from_list", f"{twice[0]!r} comes more than once")
