@@ -120,3 +120,17 @@ def test_arguments() -> None:
         amp.StaticLossScaler(0)
     with pytest.raises(ArgumentError, match="either"):
         amp.custom_mixed_precision(nn.ReLU())
+
+
+def test_the_network_that_is_built_trains() -> None:
+    net = nn.SequentialCell(nn.Dense(2, 2), nn.BatchNorm1d(2))
+    optimizer = nn.Momentum(net.trainable_params(), 0.1, 0.9)
+    for manager in (None, ms.FixedLossScaleManager(8.0, False), ms.FixedLossScaleManager(8.0)):
+        net.set_train(False)
+        step = ms.amp.build_train_network(
+            net, optimizer, nn.MSELoss(), level="O0", loss_scale_manager=manager
+        )
+        assert step.training and net[1].training
+    net.set_train(False)
+    ms.Model(net, nn.MSELoss(), optimizer)
+    assert net[1].training

@@ -34,7 +34,7 @@ def build_train_network(
         options: ``keep_batchnorm_fp32`` and ``cast_model_type``, kept for MindSpore programs.
 
     Returns:
-        A Cell that takes one step.
+        A Cell that takes one step, in training mode.
 
     Raises:
         DTypeError: if ``loss_scale_manager`` is something else.
@@ -51,7 +51,7 @@ def build_train_network(
     network = auto_mixed_precision(network, level)
     whole = network if loss_fn is None else WithLossCell(network, loss_fn)
     if loss_scale_manager is None:
-        return TrainOneStepCell(whole, optimizer)
+        return TrainOneStepCell(whole, optimizer).set_train()
     if not isinstance(loss_scale_manager, LossScaleManager):
         raise DTypeError(
             f"loss_scale_manager is a {type(loss_scale_manager).__name__}",
@@ -59,8 +59,9 @@ def build_train_network(
         )  # fmt: skip
     cell = loss_scale_manager.get_update_cell()
     if cell is None:  # the optimizer divides by its own loss_scale
-        return TrainOneStepCell(whole, optimizer, sens=loss_scale_manager.get_loss_scale())
-    return TrainOneStepWithLossScaleCell(whole, optimizer, cell)
+        sens = loss_scale_manager.get_loss_scale()
+        return TrainOneStepCell(whole, optimizer, sens=sens).set_train()
+    return TrainOneStepWithLossScaleCell(whole, optimizer, cell).set_train()
 
 
 __all__ = ["build_train_network"]
