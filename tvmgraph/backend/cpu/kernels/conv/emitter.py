@@ -51,6 +51,16 @@ class ConvPlan:
 
 
 @dataclass(frozen=True)
+class _Item:
+    """A work item: values of the loops around it, and what it takes of those that are divided."""
+
+    outer: Bound
+    channels: Range
+    rows: Range
+    columns: Range
+
+
+@dataclass(frozen=True)
 class ConvTiles:
     """The kernel.
 
@@ -134,54 +144,59 @@ class ConvTiles:
 
     def _blocked(self, outer: Bound, channels: Range, rows: Range, columns: Range) -> None:
         """Writes a work item of one tile of channels, block by block of the input channels."""
-        plan, lanes, dtype = self.plan, self.plan.lanes, self.contraction.dtype
-        width, size = channels[1] * lanes, (rows[1], columns[1])
-        positions = product(size)
-        sums = emit.workspace([positions * width], dtype)
-        Vectors(sums, lanes).clear(positions * channels[1])
-        blocks, *inner = self._k_extents
-        blocks //= plan.k_blocks
-
-        def position(down: Expr, right: Expr) -> Bound:
-            return outer | self._position(rows[0] + down, columns[0] + right)
-
-        def channel(number: Expr | int) -> Bound:
-            return outer | self._channel(channels[0] + number)
-
-        def add(block: Expr, down: tuple[Expr, int], right: tuple[Expr, int]) -> None:
-            tile = Tile(down[1] * right[1], channels[1], lanes, dtype)
-
-            def taps(at: Sequence[Expr]) -> Bound:
-                return self._taps([block * blocks + at[0], *at[1:]])
-
-            def at(row: int) -> tuple[Expr, Expr]:
-                return down[0] + row // right[1], right[0] + row % right[1]
-
-            def place(row: int, vector: int, count: int) -> Expr:
-                below, beside = at(row)
-                number = (below * columns[1] + beside) * channels[1] + vector
-                return emit.ramp(number * lanes, count)
-
-            total = multiply_tile(
-                tile, [blocks, *inner], 1,
-                lambda row, step: self._factor(position(*at(row)) | taps(step)),
-                lambda step, vector, lanes: self._vector(channel(vector) | taps(step), lanes),
-                lambda row, vector, lanes: sums[place(row, vector, lanes)],
-            )  # fmt: skip
-            store_tile(tile, total, sums, place)
-
+        plan, size = self.plan, (rows[1], columns[1])
+        item = _Item(outer, channels, rows, columns)
+        tile = Tile(product(size), channels[1], plan.lanes, self.contraction.dtype)
+        sums = emit.workspace([tile.size], tile.dtype)
+        Vectors(sums, plan.lanes).clear(tile.rows * tile.vectors)
         zero = emit.i64(0)
         with emit.serial(plan.k_blocks) as block:
             vectors(zero, rows[1], plan.rows.tile, lambda *down: vectors(
                 zero, columns[1], plan.columns.tile,
-                lambda *right: add(block, down[:2], right[:2]),
+                lambda *right: self._add_block(item, sums, block, down[:2], right[:2]),
             ))  # fmt: skip
-        tile = Tile(positions, channels[1], lanes, dtype)
-        places = self._places([channel(vector) for vector in range(tile.vectors)])
+        places = self._places([self._in_item(item, vector) for vector in range(tile.vectors)])
         self._epilogue.write_rows(
-            tile, sums, positions, lambda number: position(*emit.unfuse(number, size)), places,
+            tile, sums, tile.rows,
+            lambda number: self._pixel(item, *emit.unfuse(number, size)), places,
             self._are_adjacent,
         )  # fmt: skip
+
+    def _add_block(self, item: _Item, sums: Buffer, block: Expr, down: Range, right: Range) -> None:
+        """Adds one block of the input channels to the sums of a tile of positions."""
+        vectors, lanes = item.channels[1], self.plan.lanes
+        tile = Tile(down[1] * right[1], vectors, lanes, self.contraction.dtype)
+        blocks, *inner = self._k_extents
+        blocks //= self.plan.k_blocks
+
+        def taps(at: Sequence[Expr]) -> Bound:
+            return self._taps([block * blocks + at[0], *at[1:]])
+
+        def at(row: int) -> tuple[Expr, Expr]:
+            return down[0] + row // right[1], right[0] + row % right[1]
+
+        def place(row: int, vector: int, count: int) -> Expr:
+            below, beside = at(row)
+            number = (below * item.columns[1] + beside) * vectors + vector
+            return emit.ramp(number * lanes, count)
+
+        total = multiply_tile(
+            tile, [blocks, *inner], 1,
+            lambda row, step: self._factor(self._pixel(item, *at(row)) | taps(step)),
+            lambda step, vector, lanes: self._vector(
+                self._in_item(item, vector) | taps(step), lanes
+            ),
+            lambda row, vector, count: sums[place(row, vector, count)],
+        )  # fmt: skip
+        store_tile(tile, total, sums, place)
+
+    def _pixel(self, item: _Item, down: Expr, right: Expr) -> Bound:
+        """Where a position of a work item is."""
+        return item.outer | self._position(item.rows[0] + down, item.columns[0] + right)
+
+    def _in_item(self, item: _Item, vector: Expr | int) -> Bound:
+        """Where a vector of channels of a work item is."""
+        return item.outer | self._channel(item.channels[0] + vector)
 
     @property
     def _k_extents(self) -> list[int]:
