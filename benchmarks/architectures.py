@@ -159,7 +159,7 @@ def summary(rows: Mapping[str, Sequence[float]]) -> tuple[float, float]:
 
 def record(folder: Path, names: list[str]) -> None:
     """Prints the table and puts it into RESULTS.md."""
-    from benchmarks.report import machine_description, render
+    from benchmarks.report import machine_description, processor_class, render
     from benchmarks.results import Results
 
     here = Path(__file__).parent
@@ -167,7 +167,7 @@ def record(folder: Path, names: list[str]) -> None:
     machine = machine_description(1, cpu)
     found = {"machine": machine, "rows": compare(folder, names)}
     results = Results.load(here / "results.json")
-    results.networks[cpu or "host"] = found
+    results.networks[processor_class(cpu)] = found
     results.save(here / "results.json")
     (here / "RESULTS.md").write_text(render(results))
 

@@ -22,7 +22,7 @@ import numpy as np
 import typer
 
 from benchmarks.architectures import summary
-from benchmarks.report import machine_description, render
+from benchmarks.report import machine_description, processor_class, render
 from benchmarks.results import Results
 
 Row = tuple[str, Callable[[], Any], Callable[[], Any]]
@@ -313,7 +313,8 @@ def main(
     if record:
         here = Path(__file__).parent
         results = Results.load(here / "results.json")
-        results.eager = {"machine": machine_description(threads), "rows": rows}
+        found = {"machine": machine_description(threads), "rows": rows}
+        results.eager[processor_class()] = found
         results.save(here / "results.json")
         (here / "RESULTS.md").write_text(render(results))
 

@@ -13,7 +13,7 @@ from benchmarks.kernel_rows import SHAPES
 from benchmarks.measure import RowTimings, Timing, best_peer
 from benchmarks.peers import OURS, PEERS
 from benchmarks.peers.language import LONG, PROMPT, SHORT, SIZES
-from benchmarks.results import Results, Row
+from benchmarks.results import AVX2, AVX512, CLASSES, Results, Row
 from benchmarks.rows import GROUPS
 
 CPU_FEATURES = ("avx2", "fma", "f16c", "avx512f", "avx512_vnni", "avx512_bf16", "amx_tile")
@@ -61,6 +61,16 @@ def _field(lines: list[str], key: str, separator: str) -> str:
         if found and name.strip() == key:
             return value.strip().strip('"')
     return "unknown"
+
+
+def processor_class(cpu: str = "") -> str:
+    """Return the class of processors whose tables something measured here belongs to.
+
+    Args:
+        cpu: The processor whose instructions frameworks do with, if it is not this one.
+    """
+    flags = _field(_read("/proc/cpuinfo"), "flags", ":").split()
+    return cpu or (AVX512 if "avx512f" in flags else AVX2)
 
 
 def machine_description(threads: int, cpu: str = "") -> list[tuple[str, str]]:
@@ -308,7 +318,7 @@ def _networks(found: Mapping[str, Mapping[str, Any]]) -> str:
         head = ["", "tvmgraph, ms", "ONNX Runtime, ms", "ours / ONNX Runtime", "first call",
                 "memory"]  # fmt: skip
         parts += [
-            f"### {'All instructions' if cpu == 'host' else f'Ours on {cpu}'}",
+            f"### {CLASSES.get(cpu, f'With AVX-512, ours kept to {cpu}')}",
             _table(["", ""], [list(pair) for pair in kept["machine"]]), _table(head, rows),
             f"{len(rows)} networks, geometric mean {mean:.2f}, at most {most:.2f}.",
         ]  # fmt: skip
@@ -323,22 +333,26 @@ def _networks(found: Mapping[str, Mapping[str, Any]]) -> str:
     return "\n\n".join(["## Networks that others wrote", text, *parts])
 
 
-def _eager(found: Mapping[str, Any]) -> str:
-    """The table of eager mode; empty if it was not measured."""
+def _eager(found: Mapping[str, Mapping[str, Any]]) -> str:
+    """The tables of eager mode; empty if it was not measured."""
     if not found:
         return ""
-    mean, most = summary(found["rows"])
-    rows = [[n, f"{a:.1f}", f"{b:.1f}", f"{a / b:.2f}"] for n, (a, b) in found["rows"].items()]
     text = (
         "Operators and training steps in eager mode beside PyTorch's, float32, both in turns in "
         "one process on one thread (`python -m benchmarks.eager --threads 1`): CPU time of a call, "
         "median, once operators have their own machine code."
     )
-    return "\n\n".join([
-        "## Eager mode", text, _table(["", ""], [list(pair) for pair in found["machine"]]),
-        _table(["", "tvmgraph, us", "PyTorch, us", "ours / PyTorch"], rows),
-        f"{len(rows)} rows, geometric mean {mean:.2f}, at most {most:.2f}.",
-    ])  # fmt: skip
+    parts: list[str] = []
+    for cpu, kept in found.items():
+        rows = [[n, f"{a:.1f}", f"{b:.1f}", f"{a / b:.2f}"] for n, (a, b) in kept["rows"].items()]
+        mean, most = summary(kept["rows"])
+        parts += [
+            f"### Eager, {CLASSES.get(cpu, cpu).lower()}",
+            _table(["", ""], [list(pair) for pair in kept["machine"]]),
+            _table(["", "tvmgraph, us", "PyTorch, us", "ours / PyTorch"], rows),
+            f"{len(rows)} rows, geometric mean {mean:.2f}, at most {most:.2f}.",
+        ]
+    return "\n\n".join(["## Eager mode", text, *parts])
 
 
 def _machine(results: Results) -> str:
@@ -416,7 +430,10 @@ def _pair(row: Row | None) -> tuple[float, float] | None:
 
 
 def _restricted(cpu: str, results: Results) -> list[str]:
-    """The section of what was measured with the instructions of another processor."""
+    """The section of what was measured on, or with the instructions of, another processor."""
+    if cpu in CLASSES:
+        title = f"## {CLASSES[cpu]}"
+        return [title, _machine(results), _packages(results.info), _summary(results)]
     text = (
         f"Every framework kept to the instructions of {cpu} (`python -m benchmarks.run --cpu "
         f"{cpu}`), apart from ONNX Runtime, which has no such setting and uses all of this "

@@ -9,6 +9,11 @@ from typing import Any
 from benchmarks.measure import RowTimings, Timing
 
 
+#: Classes of processors that have tables of their own, and what these are called.
+AVX512, AVX2 = "host", "avx2"
+CLASSES = {AVX512: "With AVX-512", AVX2: "Without AVX-512"}
+
+
 @dataclass
 class Row:
     """One measured row.
@@ -36,15 +41,16 @@ class Results:
         peaks: ``flops`` and ``bandwidth`` per second that this machine was measured to reach.
         rows: The rows, in the order of the report.
         memory: Peak bytes of training steps by row and framework.
-        cpus: What was found when all frameworks did with the instructions of another processor, by
-            its name.
+        cpus: What was found on another class of processors than :data:`AVX512`, or when all
+            frameworks did with the instructions of another processor, by its name.
         rates: Products by shape, by processor and number of threads: ``"host, 1"``.
         busy: What was found while so many other processes computed, by their number.
         language: Steps of generated text by the size of the network: bytes per second that a thread
             ``read``, and ``rows`` of seconds, bytes of weights and the first tokens.
-        networks: Networks that others wrote, by the processor whose instructions were used: the
-            ``machine``, and ``rows`` as ``benchmarks.architectures`` measures them.
-        eager: Eager mode beside PyTorch's: the ``machine``, and ``rows`` of microseconds of both.
+        networks: Networks that others wrote, by the class of the processor, or that whose
+            instructions were used: the ``machine``, and ``rows`` as ``benchmarks.architectures`` measures them.
+        eager: Eager mode beside PyTorch's, by the class of the processor: the ``machine``, and
+            ``rows`` of microseconds of both.
         gpus: By device: the ``date``, and ``rows`` of seconds, operations or bytes, and a note.
     """
 
@@ -59,7 +65,7 @@ class Results:
     language: dict[str, dict[str, Any]] = field(default_factory=dict)
     gpus: dict[str, dict[str, Any]] = field(default_factory=dict)
     networks: dict[str, dict[str, Any]] = field(default_factory=dict)
-    eager: dict[str, Any] = field(default_factory=dict)
+    eager: dict[str, dict[str, Any]] = field(default_factory=dict)
 
     def save(self, path: Path) -> None:
         """Write the file; a reader never sees half of it."""

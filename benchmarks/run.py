@@ -12,8 +12,8 @@ import typer
 from benchmarks.kernel_rows import SHAPES
 from benchmarks.measure import RESTRICTIONS, Coordinator, RowTimings, busy_processes
 from benchmarks.peers import OURS, PEERS
-from benchmarks.report import format_seconds, machine_description, render
-from benchmarks.results import Results, Row
+from benchmarks.report import format_seconds, machine_description, processor_class, render
+from benchmarks.results import AVX512, Results, Row
 from benchmarks.rows import GROUPS, ROWS
 
 app = typer.Typer(add_completion=False)
@@ -143,12 +143,13 @@ def main(
         peer_names, pythons, threads, math.inf if neighbours else quiet, _log, cpu
     )
     results = report
-    if cpu or neighbours:
-        part, key = (report.cpus, cpu) if cpu else (report.busy, str(neighbours))
+    kept = processor_class(cpu)
+    if kept != AVX512 or neighbours:
+        part, key = (report.busy, str(neighbours)) if neighbours else (report.cpus, kept)
         results = part.setdefault(key, Results())
     results.machine, results.info = machine, results.info | coordinator.info
     try:
-        if results is report:  # what is found is remembered as this processor's own
+        if not cpu and not neighbours:  # what is found is remembered as this processor's own
             results.peaks = coordinator.peaks() or results.peaks
         with busy_processes(neighbours):
             _measure(coordinator, results, row_names, repeats, save)
