@@ -347,7 +347,7 @@ def _eager(found: Mapping[str, Mapping[str, Any]]) -> str:
         rows = [[n, f"{a:.1f}", f"{b:.1f}", f"{a / b:.2f}"] for n, (a, b) in kept["rows"].items()]
         mean, most = summary(kept["rows"])
         parts += [
-            f"### Eager, {CLASSES.get(cpu, cpu).lower()}",
+            f"### Eager mode {CLASSES.get(cpu, cpu).replace('With', 'with')}",
             _table(["", ""], [list(pair) for pair in kept["machine"]]),
             _table(["", "tvmgraph, us", "PyTorch, us", "ours / PyTorch"], rows),
             f"{len(rows)} rows, geometric mean {mean:.2f}, at most {most:.2f}.",

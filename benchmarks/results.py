@@ -8,7 +8,6 @@ from typing import Any
 
 from benchmarks.measure import RowTimings, Timing
 
-
 #: Classes of processors that have tables of their own, and what these are called.
 AVX512, AVX2 = "host", "avx2"
 CLASSES = {AVX512: "With AVX-512", AVX2: "Without AVX-512"}
@@ -48,7 +47,8 @@ class Results:
         language: Steps of generated text by the size of the network: bytes per second that a thread
             ``read``, and ``rows`` of seconds, bytes of weights and the first tokens.
         networks: Networks that others wrote, by the class of the processor, or that whose
-            instructions were used: the ``machine``, and ``rows`` as ``benchmarks.architectures`` measures them.
+            instructions were used: the ``machine``, and ``rows`` as ``benchmarks.architectures``
+            measures them.
         eager: Eager mode beside PyTorch's, by the class of the processor: the ``machine``, and
             ``rows`` of microseconds of both.
         gpus: By device: the ``date``, and ``rows`` of seconds, operations or bytes, and a note.
