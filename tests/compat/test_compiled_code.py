@@ -161,3 +161,58 @@ def test_names_of_a_class_come_before_those_of_compiled_code(graph_mode: None) -
     assert isinstance(held["graph"], nn.ReLU) and held.draw.shape == (2,)
     with pytest.raises(KeyError, match="is taken"):
         held.register_buffer("graph", ops.ones(1))
+
+
+def _next(x: Tensor) -> Tensor:
+    return x + 1
+
+
+def _double(x: Tensor) -> Tensor:
+    return x * 2
+
+
+class Chooser(nn.Cell):
+    def __init__(self) -> None:
+        super().__init__()
+        self.dense, self.relu = nn.Dense(2, 2, weight_init="ones", bias_init="ones"), nn.ReLU()
+
+    def construct(self, x: Tensor) -> Tensor:
+        layer = self.dense if x.sum() > 0 else self.relu
+        return layer(x)
+
+
+@ms.jit(fullgraph=True)
+def _chosen(x: Tensor, times: int = 1) -> Tensor:
+    if x.sum() > 0:  # noqa: SIM108
+        f = _next
+    else:
+        f = _double
+    for _ in range(times):
+        x = f(x)
+    return x
+
+
+def test_a_tensor_chooses_a_function() -> None:
+    x = Tensor([1.0, 2.0])
+    assert _chosen(x).tolist() == [2, 3] and _chosen(-x).tolist() == [-2, -4]
+    assert _chosen(x, 3).tolist() == [4, 5] and _chosen(-x, 3).tolist() == [-8, -16]
+    slope = ms.grad(lambda x: _chosen(x, 2).sum())
+    assert slope(x).tolist() == [1, 1] and slope(-x).tolist() == [4, 4]
+    net = Chooser()
+    whole = ms.jit(net, fullgraph=True)
+    for value in (x[None], -x[None]):
+        assert whole(value).tolist() == net(value).tolist()
+    weights = ms.jit(ms.grad(lambda x: whole(x).sum(), None, net.trainable_params()))
+    assert weights(x[None])[0].tolist() == [[1, 2], [1, 2]]
+    assert weights(-x[None])[0].tolist() == [[0, 0], [0, 0]]
+
+
+def test_a_function_that_a_tensor_chose_is_only_called() -> None:
+    def asks(x: Tensor) -> Tensor:
+        f = _next if x.sum() > 0 else _double
+        return f(x) if f is _next else -f(x)
+
+    x = Tensor([1.0])
+    assert [ms.jit(asks)(v).item() for v in (x, -x)] == [2, 2]  # by Python, between segments
+    with pytest.raises(ms.errors.CaptureError, match="'f' cannot be read here"):
+        ms.jit(asks, fullgraph=True)(x)

@@ -9,8 +9,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
+from tvmgraph.capture.checks import is_function
 from tvmgraph.capture.containers import Container, refill
-from tvmgraph.capture.frame import Completion, Frame, Unset
+from tvmgraph.capture.frame import Chosen, Completion, Frame, Unset
 from tvmgraph.capture.hoist import Hoist, recorded_again
 from tvmgraph.capture.identity import Choice
 from tvmgraph.capture.merge import Merger, Mismatch, Plan, Side, as_tensor
@@ -170,7 +171,7 @@ class Branches:
         b = self.trace(Region("orelse", outer), snapshot, orelse)
         frame.node = node
         merger = Merger(self.recorder, a, b, snapshot.contents, self.settings.lax)
-        plans = _Plans(self, merger, (a, b), snapshot, node, frame)
+        plans = _Plans(self, merger, (a, b), snapshot, node, frame, condition)
         finish = plans.everything()
         outputs = self._emit_if(condition, a.region, b.region, merger)
         return finish(outputs)
@@ -198,9 +199,9 @@ class _Plans:
 
     def __init__(
         self, interpreter: Interpreter, merger: Merger, sides: tuple[Side, Side],
-        snapshot: Snapshot, node: ast.AST, frame: Frame,
+        snapshot: Snapshot, node: ast.AST, frame: Frame, condition: Tensor,
     ) -> None:  # fmt: skip
-        self.interpreter = interpreter
+        self.interpreter, self.condition = interpreter, condition
         self.merger = merger
         self.sides = sides
         self.snapshot = snapshot
@@ -255,6 +256,8 @@ class _Plans:
                 own = any(isinstance(x, Unset) for x in pair)
                 why = str(e) if own else f"it is {e} of the branch at line {line}"
                 unset = Unset(why, self.node)
+                if all(is_function(x) for x in pair):
+                    unset = Chosen(why, self.node, self.condition, *pair)
                 plans[name] = lambda outs, unset=unset: unset
         return plans
 

@@ -480,6 +480,15 @@ def is_fixed(value: object) -> bool:
     return isinstance(value, kinds) and root.partition(".")[0] in LIBRARIES
 
 
+def is_function(value: object) -> bool:
+    """Whether something is a function or Cell that was there before the code that is read.
+
+    Args:
+        value: What a variable holds.
+    """
+    return isinstance(value, types.FunctionType) or (is_cell(value) and not isinstance(value, type))
+
+
 def is_library(module: object) -> bool:
     """Whether a module (its name) is no user code.
 

@@ -10,7 +10,8 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from tvmgraph.capture.frame import Frame, Unset
+from tvmgraph.capture.checks import is_function
+from tvmgraph.capture.frame import Chosen, Frame, Unset
 from tvmgraph.capture.function_source import bound_names, describe
 from tvmgraph.capture.identity import check_compared, identical
 from tvmgraph.capture.impure import is_environment
@@ -268,8 +269,24 @@ class Expressions:
             )
 
     def _IfExp(self: Interpreter, node: ast.IfExp, frame: Frame) -> object:
+        return self.either(node, frame)
+
+    def either(self: Interpreter, node: ast.IfExp, frame: Frame, named: bool = False) -> object:
+        """Returns the value of a conditional expression.
+
+        Args:
+            node: The expression.
+            frame: The frame in which that code runs.
+            named: Whether a variable gets the value, which may then be a function or Cell that a
+                tensor chose.
+        """
         truth = self.condition(node.test, frame)
+        sides = node.body, node.orelse
         if isinstance(truth, Tensor):
+            if named and all(_names_function(side, frame) for side in sides):
+                then, orelse = (self.evaluate(side, frame) for side in sides)
+                why = f"it is one of two functions, as a tensor decides at line {node.lineno}"
+                return then if then is orelse else Chosen(why, node, truth, then, orelse)
             return self.choose(
                 truth, lambda: self.evaluate(node.body, frame),
                 lambda: self.evaluate(node.orelse, frame), node, frame,
@@ -458,6 +475,10 @@ class Expressions:
         name = getattr(function, "__name__", "")
         if name in _SUBSTITUTES and getattr(function, "__module__", "") == "builtins":
             self.refuse(node, frame, f"{name}()", _SUBSTITUTES[name])
+        if isinstance(function, Chosen):
+            both = [lambda f=f: self.invoke(f, tuple(args), kwargs, node, frame)
+                    for f in (function.then, function.orelse)]  # fmt: skip
+            return self.choose(function.condition, *both, node, frame)
         return self.invoke(function, tuple(args), kwargs, node, frame)
 
     def _callee(self: Interpreter, node: ast.Call, frame: Frame) -> object:
@@ -473,6 +494,10 @@ class Expressions:
             owner = self._container(f.value, frame)
             frame.node = f
             return self.attribute(owner, frame.source.mangle(f.attr))
+        if isinstance(f, ast.Name):
+            found = frame.names.get(frame.source.mangle(f.id))
+            if isinstance(found, Chosen):
+                return found
         return self.evaluate(f, frame)
 
     def _container(self: Interpreter, node: ast.expr, frame: Frame) -> object:
@@ -492,6 +517,17 @@ class Expressions:
         with self.recorder.guards.looking_away():
             value = read()
         return value if type(value) in (list, dict, set) else read()  # a user's class may look
+
+
+def _names_function(node: ast.expr, frame: Frame) -> bool:
+    """Whether an expression is the name of a function, or of a Cell inside of a Cell."""
+    if isinstance(node, ast.Name):
+        name = frame.source.mangle(node.id)
+        return is_function(frame.names.get(name, frame.globals.get(name)))
+    if not (isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name)):
+        return False
+    owner = frame.names.get(node.value.id)
+    return is_function(owner) and node.attr in getattr(owner, "_cells", ())
 
 
 def _is_path(node: ast.expr) -> bool:

@@ -26,6 +26,24 @@ class Unset:
         self.why, self.node = why, node
 
 
+class Chosen(Unset):
+    """One of two functions, as a tensor decides: it can be called, and nothing else is known of it.
+
+    Args:
+        why: What to tell whoever reads it.
+        node: The branch that set it.
+        condition: Whether it is ``then``.
+        then: A function or Cell that was there before the branch.
+        orelse: Another one.
+    """
+
+    def __init__(
+        self, why: str, node: ast.AST | None, condition: Tensor, then: object, orelse: object
+    ) -> None:
+        super().__init__(why, node)
+        self.condition, self.then, self.orelse = condition, then, orelse
+
+
 @dataclass(eq=False)
 class Frame:
     """One activation of an interpreted function.

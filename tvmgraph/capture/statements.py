@@ -183,7 +183,11 @@ class Statements:
     # ---- assignment -------------------------------------------------------------------------
 
     def _Assign(self: Interpreter, node: ast.Assign, frame: Frame) -> None:
-        value = self.evaluate(node.value, frame)
+        named = len(node.targets) == 1 and isinstance(node.targets[0], ast.Name)
+        if isinstance(node.value, ast.IfExp) and named:
+            value = self.either(node.value, frame, named)
+        else:
+            value = self.evaluate(node.value, frame)
         for t in node.targets:
             frame.node = node
             self.assign(t, value, frame)
