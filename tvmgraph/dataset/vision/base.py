@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, TypeGuard, TypeVar
 
 import numpy as np
 
@@ -12,6 +12,7 @@ from tvmgraph.core.shown import Shown
 from tvmgraph.dataset.config import generator
 from tvmgraph.dataset.transforms import as_array
 from tvmgraph.dataset.vision.kinds import Around
+from tvmgraph.dataset.vision.pillow import TO_ARRAYS
 from tvmgraph.errors import ArgumentError, DTypeError, ShapeError, either, reject
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 N = TypeVar("N", bound=float)
 
 
-def is_pillow(value: object) -> bool:
+def is_pillow(value: object) -> TypeGuard[Image]:
     """Whether a value is an image of Pillow.
 
     Args:
@@ -65,16 +66,22 @@ class ImageTransform(Shown):
     """A function of an image (height, width) or (height, width, channels).
 
     Axes before these count images, which are transformed one by one. An image of Pillow gives one
-    of Pillow.
+    of Pillow, or an array where MindSpore gives one.
     """
 
     def __call__(self, value: object) -> object:
+        if is_pillow(value):
+            return self._of_pillow(value)
         image = image_of(type(self).__name__, value)
         if image.ndim > 3:
             parts = [self.apply(one) for one in image.reshape(-1, *image.shape[-3:])]
             return np.stack(parts).reshape(*image.shape[:-3], *parts[0].shape)
-        found = self.apply(image)
-        return to_pillow(found) if is_pillow(value) else found
+        return self.apply(image)
+
+    def _of_pillow(self, image: Image) -> object:
+        """Returns the transformed image of Pillow."""
+        found = self.apply(image_of(type(self).__name__, image))
+        return found if type(self).__name__ in TO_ARRAYS else to_pillow(found)
 
     def device(self, device_target: str = "CPU") -> ImageTransform:
         """Returns the transform itself, which runs on the CPU.
@@ -113,9 +120,14 @@ class Randomly(ImageTransform):
         self.transform = transform
 
     def __call__(self, value: object) -> object:
-        if generator().random() < self.prob:
-            return self.transform(value)
-        return value if is_pillow(value) else image_of(type(self).__name__, value)
+        name = type(self).__name__
+        if not is_pillow(value) or name in TO_ARRAYS:
+            image = image_of(name, value)
+            return self.transform(image) if generator().random() < self.prob else image
+        if generator().random() >= self.prob:
+            return value
+        found = self.transform(value)
+        return found if is_pillow(found) else to_pillow(as_array(found))
 
 
 def number(op: str, name: str, value: N, low: float, high: float) -> N:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from tvmgraph.core.arguments import PerAxis
 from tvmgraph.dataset.config import generator
-from tvmgraph.dataset.vision import pixels
+from tvmgraph.dataset.vision import pillow, pixels
 from tvmgraph.dataset.vision.base import (
     ImageTransform,
     Randomly,
@@ -20,6 +21,9 @@ from tvmgraph.dataset.vision.base import (
 from tvmgraph.dataset.vision.kinds import Around
 from tvmgraph.dataset.vision.values import HsvToRgb, RgbToHsv
 from tvmgraph.errors import ArgumentError, ShapeError, reject
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
 
 
 def _color(op: str, image: np.ndarray) -> np.ndarray:
@@ -48,6 +52,9 @@ class AdjustBrightness(_Adjust):
     def __init__(self, brightness_factor: float) -> None:
         super().__init__(brightness_factor)
 
+    def _of_pillow(self, image: Image) -> Image:
+        return pillow.enhanced(image, "Brightness", self.factor)
+
     def apply(self, image: np.ndarray) -> np.ndarray:
         """Returns the brighter or darker image."""
         return pixels.saturated(image * np.float32(self.factor), image.dtype)
@@ -62,6 +69,9 @@ class AdjustContrast(_Adjust):
 
     def __init__(self, contrast_factor: float) -> None:
         super().__init__(contrast_factor)
+
+    def _of_pillow(self, image: Image) -> Image:
+        return pillow.enhanced(image, "Contrast", self.factor)
 
     def apply(self, image: np.ndarray) -> np.ndarray:
         """Returns the image of more or less contrast."""
@@ -80,6 +90,9 @@ class AdjustSaturation(_Adjust):
     def __init__(self, saturation_factor: float) -> None:
         super().__init__(saturation_factor)
 
+    def _of_pillow(self, image: Image) -> Image:
+        return pillow.enhanced(image, "Color", self.factor)
+
     def apply(self, image: np.ndarray) -> np.ndarray:
         """Returns the image of more or less color."""
         gray = pixels.gray(_color("AdjustSaturation", image))[..., None]
@@ -97,6 +110,9 @@ class AdjustHue(_Adjust):
 
     def __init__(self, hue_factor: float) -> None:
         super().__init__(hue_factor)
+
+    def _of_pillow(self, image: Image) -> Image:
+        return pillow.turned(image, self.factor)
 
     def apply(self, image: np.ndarray) -> np.ndarray:
         """Returns the image in other colors."""
@@ -170,6 +186,9 @@ class AutoContrast(ImageTransform):
         self.cutoff = number("AutoContrast", "cutoff", cutoff, 0, 50)
         self.ignore = np.atleast_1d([] if ignore is None else ignore).astype(int)
 
+    def _of_pillow(self, image: Image) -> Image:
+        return pillow.stretched(image, self.cutoff, self.ignore)
+
     def apply(self, image: np.ndarray) -> np.ndarray:
         """Returns the stretched image."""
         return _by_table(image, [self._table(h) for h in _histograms("AutoContrast", image)])
@@ -195,6 +214,9 @@ def _without(histogram: np.ndarray, cut: int) -> np.ndarray:
 
 class Equalize(ImageTransform):
     """Spreads the values of every channel evenly."""
+
+    def _of_pillow(self, image: Image) -> Image:
+        return pillow.equalized(image)
 
     def apply(self, image: np.ndarray) -> np.ndarray:
         """Returns the equalized image."""
@@ -300,19 +322,33 @@ class RandomColorAdjust(ImageTransform):
         bounds.append((AdjustHue, around(op, "hue", hue, 0, -0.5, 0.5), 0))
         self.steps = [(k, b) for k, b, same in bounds if b != (same, same)]
 
+    def _of_pillow(self, image: Image) -> object:
+        found: object = image
+        for step in self._drawn():
+            found = step(found)
+        return found
+
     def apply(self, image: np.ndarray) -> np.ndarray:
         """Returns the changed image."""
+        for step in self._drawn():
+            image = step.apply(image)
+        return image
+
+    def _drawn(self) -> Iterator[ImageTransform]:
         for i in generator().permutation(len(self.steps)):
             kind, bounds = self.steps[i]
-            image = kind(uniform(bounds)).apply(image)
-        return image
+            yield kind(uniform(bounds))
 
 
 class _RandomFactor(ImageTransform):
     """A transform of a random factor."""
 
     kind: Callable[[float], ImageTransform]
+    enhanced: str
     degrees: tuple[float, float]
+
+    def _of_pillow(self, image: Image) -> Image:
+        return pillow.enhanced(image, self.enhanced, uniform(self.degrees))
 
     def apply(self, image: np.ndarray) -> np.ndarray:
         """Returns the changed image."""
@@ -326,7 +362,7 @@ class RandomColor(_RandomFactor):
         degrees: Least and largest factor.
     """
 
-    kind = AdjustSaturation
+    kind, enhanced = AdjustSaturation, "Color"
 
     def __init__(self, degrees: Sequence[float] = (0.1, 1.9)) -> None:
         self.degrees = interval("RandomColor", "degrees", degrees, 0)
@@ -339,7 +375,7 @@ class RandomSharpness(_RandomFactor):
         degrees: Least and largest factor.
     """
 
-    kind = AdjustSharpness
+    kind, enhanced = AdjustSharpness, "Sharpness"
 
     def __init__(self, degrees: Sequence[float] = (0.1, 1.9)) -> None:
         self.degrees = interval("RandomSharpness", "degrees", degrees, 0)

@@ -10,6 +10,7 @@ import numpy as np
 from tvmgraph.core.arguments import PerAxis
 from tvmgraph.dataset.config import generator
 from tvmgraph.dataset.transforms import as_array
+from tvmgraph.dataset.vision import pillow
 from tvmgraph.dataset.vision.base import (
     ImageTransform,
     image_of,
@@ -155,6 +156,9 @@ class CenterCrop(ImageTransform):
 
     def __init__(self, size: PerAxis) -> None:
         self.size = sizes("CenterCrop", "size", size)
+
+    def _of_pillow(self, image: Image) -> Image:
+        return pillow.centre(image, self.size)
 
     def apply(self, image: np.ndarray) -> np.ndarray:
         """Returns the middle."""
@@ -374,6 +378,12 @@ class RandomResizedCrop(ImageTransform):
         h = min(height, round(width / self.ratio[0]))
         w = min(width, round(height * self.ratio[1]))
         return (height - h) // 2, (width - w) // 2, h, w
+
+    def _of_pillow(self, image: Image) -> Image:
+        array = as_array(image)
+        top, left, h, w = self.place(array)
+        part = array[top : top + h, left : left + w]
+        return to_pillow(with_pillow(part, *self.size, self.interpolation))
 
     def apply(self, image: np.ndarray) -> np.ndarray:
         """Returns the resized part."""

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from tvmgraph.dataset.config import generator
+from tvmgraph.dataset.vision import pillow
 from tvmgraph.dataset.vision.base import (
     ImageTransform,
     Randomly,
@@ -23,6 +25,9 @@ from tvmgraph.dataset.vision.pixels import (
     warp_perspective,
 )
 from tvmgraph.errors import ArgumentError, reject
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
 
 
 class HorizontalFlip(ImageTransform):
@@ -226,6 +231,9 @@ class Perspective(ImageTransform):
         found = np.linalg.solve(np.array(rows), points[1].reshape(-1))
         self.matrix = np.append(found, 1).reshape(3, 3)
         self.interpolation = Inter(interpolation)
+
+    def _of_pillow(self, image: Image) -> Image:
+        return pillow.in_perspective(image, self.matrix, self.interpolation)
 
     def apply(self, image: np.ndarray) -> np.ndarray:
         """Returns the moved image."""
