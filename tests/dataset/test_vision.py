@@ -200,3 +200,13 @@ def test_some_transforms_make_arrays_of_images_of_pillow() -> None:
     for transform in (vision.RandomHorizontalFlip(1.0), vision.RandomHorizontalFlip(0.0),
                       vision.RandomColorAdjust(0.5, 0.5)):  # fmt: skip
         assert isinstance(transform(image), Image.Image)
+
+
+def test_halves_are_rounded_as_in_mindspore() -> None:
+    pixels = np.random.default_rng(0).integers(0, 256, (40, 50, 3)).astype(np.uint8)
+    weights = 1 + np.arange(pixels.size) % 97
+    for transform, wanted in (
+        (vision.AdjustSaturation(1.7), 37120049), (vision.RandomColor((0.3, 0.3)), 37321747),
+        (vision.AdjustSharpness(1.7), 37128470),
+    ):  # fmt: skip
+        assert (np.asarray(transform(pixels)).astype(int).ravel() * weights).sum() == wanted

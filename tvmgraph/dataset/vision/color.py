@@ -20,7 +20,7 @@ from tvmgraph.dataset.vision.base import (
 )
 from tvmgraph.dataset.vision.kinds import Around
 from tvmgraph.dataset.vision.values import HsvToRgb, RgbToHsv
-from tvmgraph.errors import ArgumentError, ShapeError, reject
+from tvmgraph.errors import ArgumentError, ShapeError, either, reject
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -87,6 +87,8 @@ class AdjustSaturation(_Adjust):
         saturation_factor: 0 is gray, 1 the image.
     """
 
+    _gray_first = True  # as MindSpore sums, which decides how halves are rounded
+
     def __init__(self, saturation_factor: float) -> None:
         super().__init__(saturation_factor)
 
@@ -96,7 +98,7 @@ class AdjustSaturation(_Adjust):
     def apply(self, image: np.ndarray) -> np.ndarray:
         """Returns the image of more or less color."""
         gray = pixels.gray(_color("AdjustSaturation", image))[..., None]
-        return pixels.blend(image, gray.astype(np.float64), self.factor)
+        return pixels.blend(image, gray.astype(np.float64), self.factor, self._gray_first)
 
 
 class AdjustHue(_Adjust):
@@ -169,7 +171,8 @@ def _by_table(image: np.ndarray, tables: Sequence[np.ndarray]) -> np.ndarray:
 
 def _histograms(op: str, image: np.ndarray) -> list[np.ndarray]:
     if image.dtype != np.uint8:
-        reject(ArgumentError, f"vision.{op}", f"pixels must be uint8, not {image.dtype}")
+        reject(either(ArgumentError, RuntimeError), f"vision.{op}",
+               f"pixels must be uint8, not {image.dtype}")  # fmt: skip
     planes = image if image.ndim == 3 else image[..., None]
     return [np.bincount(p.ravel(), minlength=256) for p in np.moveaxis(planes, -1, 0)]
 
@@ -355,6 +358,10 @@ class _RandomFactor(ImageTransform):
         return self.kind(uniform(self.degrees)).apply(image)
 
 
+class _Saturation(AdjustSaturation):
+    _gray_first = False
+
+
 class RandomColor(_RandomFactor):
     """Changes the saturation by a random factor.
 
@@ -362,7 +369,7 @@ class RandomColor(_RandomFactor):
         degrees: Least and largest factor.
     """
 
-    kind, enhanced = AdjustSaturation, "Color"
+    kind, enhanced = _Saturation, "Color"
 
     def __init__(self, degrees: Sequence[float] = (0.1, 1.9)) -> None:
         self.degrees = interval("RandomColor", "degrees", degrees, 0)

@@ -79,18 +79,25 @@ def rgb_of(hsv: np.ndarray) -> np.ndarray:
     return saturated(picked * np.float32(255), np.uint8)
 
 
-def blend(image: np.ndarray, other: np.ndarray | float, factor: float) -> np.ndarray:
+def blend(
+    image: np.ndarray, other: np.ndarray | float, factor: float, other_first: bool = False
+) -> np.ndarray:
     """Returns ``factor * image + (1 - factor) * other``.
 
     Args:
         image: Array of any shape.
         other: Array of that shape, or a number.
         factor: Share of ``image``; it may be above 1 or below 0.
+        other_first: Whether ``other`` is the first summand, whose product is not rounded before
+            the sum; otherwise ``image`` is.
     """
     own, rest = np.float32(factor), np.float32(1 - np.float64(np.float32(factor)))
     if np.ndim(other) == 0:
         return saturated(image * own + np.float32(other) * rest, image.dtype)
-    total = image * np.float64(own) + np.float32(other) * rest  # multiplied and added at once
+    if other_first:
+        total = (image * own).astype(np.float64) + np.asarray(other, np.float64) * rest
+    else:
+        total = image * np.float64(own) + np.float32(other) * rest
     return saturated(total.astype(np.float32), image.dtype)
 
 
