@@ -264,7 +264,8 @@ _LATER = {
         "train": """Accuracy BackupAndRestore BleuScore Callback CheckpointConfig
             ConfusionMatrix ConfusionMatrixMetric CosineSimilarity DatasetHelper Dice EarlyStopping
             F1 Fbeta History LambdaCallback LearningRateScheduler Loss LossMonitor MAE MSE Metric
-            Model ModelCheckpoint OnRequestExit Perplexity Precision ROC Recall ReduceLROnPlateau RunContext
+            Model ModelCheckpoint OnRequestExit Perplexity Precision ROC Recall
+            ReduceLROnPlateau RunContext
             TimeMonitor Top1CategoricalAccuracy Top5CategoricalAccuracy TopKCategoricalAccuracy
             async_ckpt_thread_status auc ckpt_to_safetensors connect_network_with_dataset data_sink
             get_metric_fn get_metrics load_checkpoint load_checkpoint_async load_param_into_net
