@@ -476,9 +476,11 @@ class Expressions:
         if name in _SUBSTITUTES and getattr(function, "__module__", "") == "builtins":
             self.refuse(node, frame, f"{name}()", _SUBSTITUTES[name])
         if isinstance(function, Chosen):
-            both = [lambda f=f: self.invoke(f, tuple(args), kwargs, node, frame)
-                    for f in (function.then, function.orelse)]  # fmt: skip
-            return self.choose(function.condition, *both, node, frame)
+            return self.choose(
+                function.condition,
+                lambda: self.invoke(function.then, tuple(args), kwargs, node, frame),
+                lambda: self.invoke(function.orelse, tuple(args), kwargs, node, frame), node, frame,
+            )  # fmt: skip
         return self.invoke(function, tuple(args), kwargs, node, frame)
 
     def _callee(self: Interpreter, node: ast.Call, frame: Frame) -> object:

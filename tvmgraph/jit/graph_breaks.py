@@ -313,7 +313,7 @@ def programs(function: JitFunction) -> list[Any]:
     """
     if function.region is not None:
         return [function.region.program]
-    own = getattr(function.owner, "construct", None)
+    own: Any = getattr(function.owner, "construct", None)
     if function.refused and own is not function and getattr(own, "_is_jit", False):
         return programs(own)  # ``@jit`` is on ``construct``, which runs with graph breaks itself
     construct = getattr(type(function.owner), "construct", None)

@@ -146,9 +146,8 @@ class StateMethods:
             prefix: Text put before every path.
             keep_vars: Given to the hooks; the values are the Parameters themselves either way.
         """
-        destination, prefix, keep_vars = (
-            *args, *(destination, prefix, keep_vars)[len(args) :],
-        )  # fmt: skip
+        given: tuple[Any, ...] = (*args, *(destination, prefix, keep_vars)[len(args) :])
+        destination, prefix, keep_vars = given
         places = [
             (cell, f"{prefix}{path}." if path else prefix)
             for path, cell in self.cells_and_names()  # pyright: ignore
