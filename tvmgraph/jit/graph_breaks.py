@@ -313,9 +313,10 @@ def programs(function: JitFunction) -> list[Any]:
     """
     if function.region is not None:
         return [function.region.program]
-    own: Any = getattr(function.owner, "construct", None)
+    own = getattr(function.owner, "construct", None)
     if function.refused and own is not function and getattr(own, "_is_jit", False):
-        return programs(own)  # ``@jit`` is on ``construct``, which runs with graph breaks itself
+        # ``@jit`` is on ``construct``, which runs with graph breaks itself
+        return programs(own)  # pyright: ignore[reportArgumentType]
     construct = getattr(type(function.owner), "construct", None)
     entered = getattr(construct, "__dict__", {}).get(ENTERED, (None, {}))[1]
     found = [made.region for _, made in entered.values() if made is not None]

@@ -135,8 +135,8 @@ class StateMethods:
         raise NotFoundError(f"there is no cell {target!r}", op="get_sub_cell")
 
     def state_dict(
-        self, *args: Any, destination: MutableMapping[str, Any] | None = None, prefix: str = "",
-        keep_vars: bool = False,
+        self, *args: object, destination: MutableMapping[str, object] | None = None,
+        prefix: str = "", keep_vars: bool = False,
     ) -> MutableMapping[str, Any]:  # fmt: skip
         """Returns all parameters and persistent buffers by path.
 
@@ -155,7 +155,7 @@ class StateMethods:
         for cell, place in places:
             for entry in entries(cell, "state_dict_pre"):
                 entry.hook(cell, place, keep_vars)
-        found: MutableMapping[str, Any] = OrderedDict() if destination is None else destination
+        found: MutableMapping[str, object] = OrderedDict() if destination is None else destination
         seen: set[int] = set()
         for cell, place in places:
             for name, p in cell._params.items():
