@@ -298,7 +298,7 @@ def test_the_derivative_computes_no_gates_again() -> None:
         compiled = ms.jit(function)
         compiled(Tensor(np.ones((3, 2, 4), np.float32)))
         names = [node.op.name for node in compiled.fused_graph()[0].nodes]
-        return sum(name in ("matmul", "dense") for name in names)
+        return sum(name.startswith(("matmul", "dense")) for name in names)
 
     def loss(x: Tensor) -> Tensor:
         return net(x)[0].sum()
