@@ -12,6 +12,7 @@ from tvmgraph.compat.primitives.helpers import ints
 from tvmgraph.core import rules
 from tvmgraph.core.arguments import AxisLike, DTypeLike, PerAxis
 from tvmgraph.core.op import F
+from tvmgraph.core.random import Seed
 from tvmgraph.core.tensor import Tensor, tensor_from_numpy
 from tvmgraph.dtypes import float32, int32
 from tvmgraph.errors import ArgumentError, ShapeError
@@ -437,7 +438,7 @@ def gamma(shape: object, alpha: Tensor, beta: Tensor, seed: object) -> Tensor:
     return F.gamma((), F.broadcast_to(alpha, wanted), F.broadcast_to(beta, wanted), seed)
 
 
-def poisson_of(shape: object, mean: Tensor, seed: object) -> Tensor:
+def poisson_of(shape: object, mean: Tensor, seed: Seed) -> Tensor:
     """Draws one int32 of each Poisson distribution, whose means broadcast with a shape.
 
     Args:
