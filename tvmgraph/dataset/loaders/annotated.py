@@ -238,9 +238,8 @@ def _sbd(op: str, given: Mapping[str, object]) -> Listing:
 
 def _outlines(op: str, path: Path, task: str) -> np.ndarray:
     """Returns classes by pixel, or the outlines of every class."""
-    content = read_matlab(op, path)["GTcls"]
-    assert isinstance(content, dict)
-    return np.asarray(content[task])
+    found = read_matlab(op, path)["GTcls"][task][0, 0]
+    return found if task == "Segmentation" else np.stack([each.toarray() for each in found.flat])
 
 
 CocoDataset = loader(

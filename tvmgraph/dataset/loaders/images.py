@@ -211,8 +211,8 @@ def _svhn(op: str, given: Mapping[str, object]) -> Listing:
     base, images, labels = folder_of(op, given), [], []
     for name in splits_of(op, given["usage"], {n: n for n in ("train", "test", "extra")}):
         content = read_matlab(op, base / f"{name}_32x32.mat")
-        images.append(np.moveaxis(np.asarray(content["X"]), 3, 0))
-        labels.append(np.asarray(content["y"]).ravel() % 10)  # a ten stands for the digit 0
+        images.append(np.moveaxis(content["X"], 3, 0))
+        labels.append(content["y"].ravel() % 10)  # a ten stands for the digit 0
     return _arrays(np.concatenate(images), np.concatenate(labels))
 
 
@@ -235,7 +235,7 @@ def _caltech101(op: str, given: Mapping[str, object]) -> Listing:
 
 
 def _variable(op: str, path: Path, name: str) -> np.ndarray:
-    return np.asarray(read_matlab(op, path)[name])
+    return read_matlab(op, path)[name]
 
 
 def _flowers102(op: str, given: Mapping[str, object]) -> Listing:
@@ -249,7 +249,7 @@ def _flowers102(op: str, given: Mapping[str, object]) -> Listing:
     places = [("jpg", "image")] + [("segmim", "segmim")] * (given["task"] == "Segmentation")
     for part in splits_of(op, given["usage"], {"train": "trnid", "test": "tstid",
                                                "valid": "valid"}):  # fmt: skip
-        for i in np.asarray(parts[part]).ravel().tolist():
+        for i in parts[part].ravel().tolist():
             files = (base / folder / f"{name}_{i:05d}.jpg" for folder, name in places)
             rows.append((*files, int(labels[i - 1]) - 1))
     columns = ["image", "segmentation"][: len(places)]
