@@ -116,12 +116,16 @@ def _is_flat(contraction: Contraction) -> bool:
 
 def _k_blocks(contraction: Contraction, vector_bytes: int, model: CpuModel) -> int:
     """How many parts of the input channels there are, so that L1 holds two vectors of weights of
-    one beside pixels and sums; 1 where that is no whole number of blocks, or where registers hold
-    so high a tile that L2 delivers weights in time."""
-    if not model.has_few_registers:
+    one beside pixels and sums; 1 where that is no whole number of blocks, of pairs of bfloat16, or
+    where registers hold so high a tile that L2 delivers weights in time (106 GFLOP/s either way
+    with AVX-512)."""
+    known = contraction.convolution
+    if not model.has_few_registers or known is None or known.dot != 1:
         return 1
     blocks, inner = contraction.reduce[0].extent, contraction.reduce[1:]
     stored = 2 * vector_bytes * product(axis.extent for axis in inner)
+    if not _is_flat(contraction) and blocks * stored < model.l2_bytes * _L2_SHARE:
+        return 1
     least = -(-blocks * stored // int(model.l1_bytes * _L1_SHARE))
     return next((n for n in range(least, 2 * least) if blocks % n == 0), 1)
 
