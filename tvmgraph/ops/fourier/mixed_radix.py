@@ -15,6 +15,7 @@ Sources: Cooley and Tukey, "An algorithm for the machine calculation of complex 
 from __future__ import annotations
 
 import math
+from typing import cast
 
 import numpy as np
 
@@ -92,7 +93,9 @@ def product(R: Builder, x: Expr, matrix: np.ndarray, given: int, parts: int) -> 
 
 def _convolved(R: Builder, x: Expr, n: int, sign: int, given: int, parts: int) -> Expr:
     """Bluestein's: 2 jk is j^2 + k^2 - (k - j)^2, so that sums over j are a convolution."""
-    size = _smooth(2 * n - 1)
+    from scipy.fft import next_fast_len  # here, as it takes a tenth of a second
+
+    size = cast("int", next_fast_len(2 * n - 1))
     chirp = _signed(np.exp(1j * math.pi * (np.arange(n) ** 2 % (2 * n)) / n), sign)
     filtered = np.zeros(size, complex)
     filtered[:n] = np.conj(chirp)
@@ -116,19 +119,6 @@ def _convolved(R: Builder, x: Expr, n: int, sign: int, given: int, parts: int) -
 def _divisor(n: int) -> int:
     """The largest divisor that is not above the square root."""
     return next(a for a in range(math.isqrt(n), 0, -1) if n % a == 0)
-
-
-def _smooth(least: int) -> int:
-    """The first number from ``least`` on that has no prime factor above 5."""
-    n = least
-    while True:
-        rest = n
-        for prime in (2, 3, 5):
-            while rest % prime == 0:
-                rest //= prime
-        if rest == 1:
-            return n
-        n += 1
 
 
 def _signed(numbers: np.ndarray, sign: int) -> np.ndarray:

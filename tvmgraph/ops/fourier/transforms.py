@@ -23,6 +23,7 @@ from tvmgraph.core.op import F
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.errors import ArgumentError, ShapeError, either
 from tvmgraph.ops.common.arguments import as_int, bad, describe, int_tuple
+from tvmgraph.ops.fourier.mixed_radix import fourier_matrix
 
 
 def _scale(n: int, norm: str | None, inverse: bool) -> float:
@@ -433,9 +434,9 @@ def _window(window: Tensor | None, length: int, n_fft: int, like: Tensor) -> Ten
 
 def _fourier_matrix(n_fft: int, count: int, dtype: dtypes.DType) -> Tensor:
     """Columns of cosines, then of negative sines."""
-    product = np.outer(np.arange(n_fft), np.arange(count)) % n_fft  # exact angles
-    angle = product * (2 * math.pi / n_fft)
-    return Tensor(np.concatenate([np.cos(angle), -np.sin(angle)], 1).astype(dtype.numpy))
+    matrix = fourier_matrix(n_fft, count, n_fft)
+    columns = np.concatenate([np.real(matrix), -np.imag(matrix)], 1)
+    return Tensor(columns.astype(dtype.numpy))
 
 
 def _check_stft(x: Tensor, n_fft: int, hop: int, length: int, window: Tensor | None) -> None:
