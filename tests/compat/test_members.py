@@ -253,6 +253,6 @@ def test_parameters_that_programs_give_by_name() -> None:
     assert ms.Model(net).predict(X, config={}).shape == (2, 1)
     sampler = dataset.RandomSampler(False, 2, shuffle=dataset.Shuffle.GLOBAL)
     assert len(list(dataset.NumpySlicesDataset([1, 2, 3], sampler=sampler))) == 2
-    assert ms.hal.memory_stats(device_target="CPU") == ms.hal.memory_stats()
-    assert ms.hal.max_memory_allocated("CPU") == ms.hal.max_memory_allocated()
+    assert ms.hal.memory_stats(device_target="CPU")["total_allocated_memory"] == 0
+    assert ms.hal.max_memory_allocated("CPU") == 0
     assert "CPU" in ms.hal.memory_summary("CPU")

@@ -139,6 +139,7 @@ def test_a_second_step_copies_nothing_and_allocates_nothing(on_gpu):
     assert on_gpu.get("allocations") == before
     assert net.weight.device == "GPU:0"
     assert 0 < ms.runtime.memory_allocated() <= ms.runtime.max_memory_allocated()
+    assert ms.hal.memory_allocated("CPU") == 0 and "CPU" in ms.hal.memory_summary("CPU")
 
 
 def test_operators_of_a_network_compile_together(on_gpu):

@@ -25,7 +25,9 @@ def _of_target(function: Callable[[int | None], T]) -> Callable[[int | str | Non
     """A function of the memory of a device, which is named by its kind, or a GPU by its number."""
 
     def of_target(device_target: int | str | None = None) -> T:
-        return function(device_target if isinstance(device_target, int) else None)
+        if isinstance(device_target, int):
+            return function(device_target)
+        return function(device_memory.HOST if _is_cpu(device_target) else None)
 
     of_target.__name__ = of_target.__qualname__ = function.__name__
     of_target.__doc__ = (function.__doc__ or "").replace(

@@ -19,9 +19,15 @@ _NAMES = (
 )  # fmt: skip
 
 
+#: Stands for the host among the numbers of GPUs.
+HOST = -1
+
+
 def _no_gpu(device_id: int | None) -> bool:
-    """Whether the question is about the memory of a GPU where there is none."""
-    return device_id is None and context.device_target == "CPU" and not cuda.is_available()
+    """Whether the question is about the host, or about the memory of a GPU where there is none."""
+    if device_id is None:
+        return context.device_target == "CPU" and not cuda.is_available()
+    return device_id == HOST
 
 
 def _index(device_id: int | None) -> int:

@@ -83,7 +83,7 @@ def _eager_matmul(
         a = np.swapaxes(a, -1, -2)
     if transpose_b and b.ndim > 1:
         b = np.swapaxes(b, -1, -2)
-    if b.ndim == 2 and a.ndim > 2 and not transpose_a:  # one BLAS call instead of one per batch
+    if b.ndim == 2 and a.ndim > 2:  # one BLAS call instead of one per batch
         y = np.matmul(a.reshape(-1, a.shape[-1]) if a.size else a, b)
         y = y.reshape(*a.shape[:-1], b.shape[-1])
     else:

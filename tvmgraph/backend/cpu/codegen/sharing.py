@@ -2,8 +2,8 @@
 
 The layers of a network repeat with other numbers of channels: their kernels are the same loops with
 other numbers in them. Where every number that differs follows from an extent of an argument
-(``a * extent + b``), the kernel takes that extent from the argument, and one serves all of them,
-which costs a fraction of the time to translate them. The numbers that make a kernel fast stay
+(``a * extent // c + b``), the kernel takes that extent from the argument, and one serves all of
+them, which costs a fraction of the time to translate them. The numbers that make a kernel fast stay
 numbers: divisors, lengths of vectors and of short loops, sizes of what is kept in registers.
 Kernels that differ there are translated apart.
 """
@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 
 import tvm
 import tvm_ffi
@@ -191,18 +192,25 @@ def _changes(forms: Sequence[_Form]) -> dict[int, Expr] | None:
 
 
 def _following(column: Sequence[int], sizes: dict[tuple[int, ...], Expr]) -> Expr | None:
-    """A number of several kernels as ``a * size + b``; the one without ``b``, if there is one."""
+    """A number of several kernels as ``a * size // c + b``; one without ``b``, if there is one."""
     found: Expr | None = None
     for known, size in sizes.items():
         low, high = known.index(min(known)), known.index(max(known))
-        a, rest = divmod(column[high] - column[low], known[high] - known[low])
-        b = column[low] - a * known[low]
-        if rest or any(number != a * extent + b for number, extent in zip(column, known)):
+        slope = Fraction(column[high] - column[low], known[high] - known[low])
+        b = column[low] - slope * known[low]
+        if any(number != slope * extent + b for number, extent in zip(column, known)):
             continue
         if not b:
-            return size * a
-        found = size * a + b
+            return _scaled(size, slope)
+        if b.denominator == 1:
+            found = _scaled(size, slope) + int(b)
     return found
+
+
+def _scaled(size: Expr, slope: Fraction) -> Expr:
+    """An extent times a fraction of which it is a multiple: loops take several steps at once."""
+    multiple = size * slope.numerator
+    return multiple if slope.denominator == 1 else tirx.truncdiv(multiple, slope.denominator)
 
 
 def _with_numbers(func: tirx.PrimFunc, changes: dict[int, Expr]) -> tirx.PrimFunc:
