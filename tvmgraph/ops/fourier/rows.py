@@ -38,6 +38,19 @@ def _fast(
     return np.asarray(getattr(fft, name)(x, size, axis, norm))
 
 
+def _mirrored(half: np.ndarray, n: int, axis: int) -> np.ndarray:
+    """All ``n`` elements of a real signal's spectrum, whose second half is the first's conjugate.
+
+    SciPy's ``fft`` of real numbers gives the same bits in twice the time.
+    """
+    half = np.moveaxis(half, axis, -1)
+    known = half.shape[-1]
+    whole = np.empty((*half.shape[:-1], n), half.dtype)
+    whole[..., :known] = half
+    np.conjugate(half[..., n - known : 0 : -1], out=whole[..., known:])
+    return np.moveaxis(whole, -1, axis)
+
+
 def _moved(R: Builder, x: Expr, axis: int, back: int, parts: int) -> Expr:
     """Moves an axis of elements; both of their parts stay last."""
     if axis == back:
@@ -79,7 +92,9 @@ def _eager_spectrum(
         # "forward" leaves the inverse as it is
         found = _fast("ifft" if inverse else "fft", x, axis, "forward" if inverse else None)
         return _scaled(found, scale, kind)
-    found = _fast("rfft" if of == "half" else "fft", x, axis)
+    found = _fast("rfft", x, axis)
+    if of == "real":
+        found = _mirrored(found, x.shape[axis], axis)
     return _scaled(np.conj(found, out=found) if inverse else found, scale, kind)
 
 
