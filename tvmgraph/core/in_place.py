@@ -33,6 +33,8 @@ class Stored(Protocol):
 
     def _bind(self, array: np.ndarray) -> None: ...
 
+    def _forget(self) -> None: ...
+
 
 class _UnknownError(Exception):
     """An index or a value that operators have to look at."""
@@ -164,13 +166,12 @@ def _is_eager(tensor: Stored) -> bool:
     return not followed and _is_on_host(tensor) and getattr(tensor, "_base", None) is None
 
 
-def _is_tensor(value: object) -> TypeGuard[Stored]:
-    return getattr(value, "type", None).__class__ is TensorType
-
-
-def _is_on_host(tensor: Stored) -> bool:
-    device = tensor._device  # pyright: ignore[reportPrivateUsage]
-    return device is None and tensor.type.is_static
+def _is_on_host(value: object) -> TypeGuard[Stored]:
+    """Whether this is a tensor with elements on the host."""
+    kind = getattr(value, "type", None)
+    if kind.__class__ is not TensorType or value._device is not None:  # pyright: ignore
+        return False
+    return kind.is_static  # pyright: ignore
 
 
 def _own(tensor: Stored, kept: bool = True) -> np.ndarray | None:
@@ -184,8 +185,8 @@ def _own(tensor: Stored, kept: bool = True) -> np.ndarray | None:
         The elements that it shared until now, if it did.
     """
     bind = tensor._bind  # pyright: ignore[reportPrivateUsage]
-    bind(tensor.array)  # what compiled code still has refers to the array
-    flags = tensor.array.flags
+    flags = tensor.array.flags  # may view what compiled code returned, which is dropped then
+    tensor._forget()  # pyright: ignore[reportPrivateUsage]
     fits = flags.c_contiguous and flags.writeable
     del flags
     shared = None
@@ -198,12 +199,11 @@ def _own(tensor: Stored, kept: bool = True) -> np.ndarray | None:
 
 def _elements(value: object, dtype: dtypes.DType) -> np.ndarray:
     """Returns what is stored, as an array of a dtype."""
-    if _is_tensor(value):
-        if _is_on_host(value):
-            return (value if value.type.dtype is dtype else F.cast(value, dtype)).array
-    elif value.__class__ in _NUMBERS:
+    if _is_on_host(value):
+        return (value if value.type.dtype is dtype else F.cast(value, dtype)).array
+    if value.__class__ in _NUMBERS:
         return np.asarray(value).astype(dtype.numpy)
-    elif isinstance(value, np.ndarray) and value.dtype == dtype.numpy:
+    if isinstance(value, np.ndarray) and value.dtype == dtype.numpy:
         return value
     raise _UnknownError
 
@@ -217,8 +217,8 @@ def _key(index: object, tensor: Stored) -> object:
     if isinstance(index, slice):
         if all([b is None or b.__class__ is int for b in (index.start, index.stop, index.step)]):
             return index
-    elif _is_tensor(index):
-        if index is not tensor and _is_on_host(index):
+    elif _is_on_host(index):
+        if index is not tensor:
             return _positions(index.array)
     elif isinstance(index, np.ndarray):
         return _positions(index)

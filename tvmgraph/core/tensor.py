@@ -122,6 +122,10 @@ class Tensor(TensorMethods, CopyMethods, DeviceMethods):
         """Points the tensor at new storage (the old array is never written to)."""
         self.array = array
         self.type = tensor_type(array.shape, array.dtype)
+        self._forget()
+
+    def _forget(self) -> None:
+        """Drops what the storage was known by: its elements are about to be others."""
         self._ffi = self._token = self._device = None
 
     def _replace(self, array: np.ndarray) -> None:
@@ -132,7 +136,7 @@ class Tensor(TensorMethods, CopyMethods, DeviceMethods):
 
     def __getattr__(self, name: str) -> Any:
         """Views what compiled code returned when somebody looks at the elements."""
-        if name in ("_device", "_hooks"):  # slots that most tensors never fill
+        if name in ("_device", "_hooks", "_base"):  # slots that most tensors never fill
             return None
         if name == "array" and self._ffi is not None:
             with _AT_ONCE if self.__class__ is Tensor else turn:  # others may be written to now

@@ -6,6 +6,8 @@ import math
 from collections.abc import Iterable
 from typing import Any
 
+import numpy as np
+
 from tvmgraph import dtypes
 from tvmgraph.core.arguments import DTypeLike
 from tvmgraph.core.sizes import Dim
@@ -110,7 +112,7 @@ class TensorType:
 
 
 # by the text of symbolic sizes: while a function is captured they cannot be keys
-_INTERNED: dict[tuple[tuple[object, ...], DType, str], TensorType] = {}
+_INTERNED: dict[tuple[tuple[object, ...], DType | np.dtype, str], TensorType] = {}
 
 
 def tensor_type(shape: Iterable[int | Dim], dtype: DTypeLike, device: str = "cpu") -> TensorType:
@@ -125,6 +127,7 @@ def tensor_type(shape: Iterable[int | Dim], dtype: DTypeLike, device: str = "cpu
         found = _INTERNED.get((shape, dtype, device))  # pyright: ignore[reportArgumentType]
         if found is not None:
             return found
+    asked = dtype
     shape = tuple([d if d.__class__ is int or isinstance(d, Dim) else int(d) for d in shape])
     dtype = dtypes.dtype_of(dtype)
     sizes = tuple([d if isinstance(d, int) else d.text for d in shape])
@@ -133,6 +136,8 @@ def tensor_type(shape: Iterable[int | Dim], dtype: DTypeLike, device: str = "cpu
     if found is None:
         # setdefault is atomic, so two threads agree on one object
         found = _INTERNED.setdefault(key, TensorType(shape, dtype, device))
+    if isinstance(asked, np.dtype) and found.is_static:  # of an array: found at once next time
+        _INTERNED[sizes, asked, device] = found
     return found
 
 
