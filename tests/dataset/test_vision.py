@@ -11,7 +11,6 @@ from PIL import Image
 
 from tvmgraph import Tensor, dataset
 from tvmgraph.dataset import config, transforms, vision
-from tvmgraph.dataset.vision import pixels
 from tvmgraph.errors import ArgumentError, ShapeError
 
 IMAGE = np.random.default_rng(0).integers(0, 256, (20, 24, 3)).astype(np.uint8)
@@ -133,24 +132,58 @@ def test_files(tmp_path: Path) -> None:
         vision.Decode()(np.zeros(5, np.uint8))
 
 
-def test_pixels_are_the_same_with_and_without_opencv(monkeypatch: pytest.MonkeyPatch) -> None:
-    pytest.importorskip("cv2")
-    rng, asked = np.random.default_rng(3), []
-    images = [
-        rng.integers(0, 256, (*sizes, channels)).astype(np.uint8)
-        for sizes in ((37, 50), (90, 61), (1, 7)) for channels in (1, 3, 4)
-    ]  # fmt: skip
-    images.append(images[1][3:30, 5:40])  # a part, as RandomResizedCrop takes it
-    kinds = [(v, size, how) for v in images for size in ((20, 33), (74, 100), (45, 30))
-             for how in (vision.Inter.LINEAR, vision.Inter.AREA, vision.Inter.NEAREST)]  # fmt: skip
-    opencv = pixels._opencv()
-    monkeypatch.setattr(pixels, "_opencv", lambda: asked.append(1) or opencv)
-    fast = [pixels.resize(image, *size, how) for image, size, how in kinds]
-    assert len(asked) >= len(kinds)
-    monkeypatch.setattr(pixels, "_opencv", lambda: None)
-    for (image, size, how), found in zip(kinds, fast):
-        want = pixels.resize(image, *size, how)
-        assert found.dtype == want.dtype and (found == want).all(), (image.shape, size, how)
+def _marked(array: np.ndarray) -> float:
+    """Returns a sum of numbers that tells their places apart."""
+    flat = array.astype(np.float64).ravel()
+    return float((flat * (1 + np.arange(flat.size) % 97)).sum())
+
+
+_PIXELS = (np.arange(41 * 57 * 3) * 37 % 251).reshape(41, 57, 3).astype(np.uint8)
+_CORNERS = [[0, 0], [56, 0], [56, 40], [0, 40]]
+
+#: Transforms of an array of bytes and the sum of what MindSpore 2.10 gives, then of its floats.
+OF_ARRAYS = [
+    (vision.Resize((20, 33)), 11960349, 11971467.4),
+    (vision.Resize((74, 100)), 135776643, 135920382),
+    (vision.Resize((20, 33), vision.Inter.CUBIC), 11960124, 11961697.8),
+    (vision.Resize((45, 30), vision.Inter.CUBIC), 24733041, 24725336.6),
+    (vision.Resize((74, 100), vision.Inter.NEAREST), 135983379, 135983379),
+    (vision.Resize((20, 33), vision.Inter.AREA), 11981655, 11981470.5),
+    (vision.Resize((45, 30), vision.Inter.AREA), 24689409, 24713226.4),
+    (vision.Rotate(33.3, vision.Inter.LINEAR, True), 42928187, 42920870),
+    (vision.Affine(-40.5, (0.1, -0.2), 1.3, (5, -12.5), vision.Inter.CUBIC, (10, 20, 30)),
+     40262364, 40256407.7),
+    (vision.RandomAffine((15, 15), None, (1.1, 1.1), (5, 5, 3, 3), vision.Inter.LINEAR),
+     41183742, 41179560.1),
+    (vision.Perspective(_CORNERS, [[1, 1], [50, 3], [55, 38], [2, 35]], vision.Inter.CUBIC),
+     33640732, 33470234.9),
+    (vision.GaussianBlur((1, 3)), 42804017, 42804000.3),
+    (vision.GaussianBlur((3, 7), (0.8, 2.2)), 42815777, 42815919.8),
+    (vision.AdjustContrast(2.7), 43327137, 42781524.2),
+    (vision.AdjustSaturation(2.7), 44474018, 42799185.2),
+    (vision.AdjustSharpness(2.7), 43193065, 42766901.1),
+    (vision.ConvertColor(vision.ConvertMode.COLOR_RGB2BGRA), 71976223, 42956215),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("transform", "of_bytes", "of_floats"), OF_ARRAYS, ids=str)
+def test_pixels_are_those_of_mindspore(transform: Any, of_bytes: int, of_floats: float) -> None:
+    found = transform(_PIXELS)
+    assert found.dtype == np.uint8 and _marked(found) == of_bytes
+    found = transform(_PIXELS.astype(np.float32))
+    assert found.dtype == np.float32
+    np.testing.assert_allclose(_marked(found), of_floats, 1e-7)
+
+
+def test_images_that_opencv_refuses_are_named() -> None:
+    for dtype in (np.int32, np.int64, np.float16):
+        with pytest.raises(ArgumentError, match=np.dtype(dtype).name) as caught:
+            vision.Resize((4, 5))(_PIXELS.astype(dtype))
+        assert isinstance(caught.value, RuntimeError)  # as MindSpore's
+    mask = _PIXELS[..., 0] > 100
+    found = vision.Resize((4, 5), vision.Inter.NEAREST)(mask)
+    assert (found == mask[[0, 10, 20, 30]][:, [0, 11, 22, 34, 45]]).all()
+    assert vision.Resize((4, 5))(_PIXELS[::-1, :, :1]).shape == (4, 5, 1)
 
 
 @pytest.mark.parametrize("is_hwc", [True, False])
@@ -180,6 +213,9 @@ OF_PILLOW = [
                         [[1, 1], [12, 0], [13, 10], [0, 11]]), 2729378),
     (vision.RandomColor((1.4, 1.4)), 2994088),
     (vision.RandomSharpness((1.5, 1.5)), 2978727),
+    (vision.RandomAffine((15, 15), None, (1.3, 1.3), (10, 10, 5, 5), vision.Inter.BILINEAR),
+     2980545),
+    (vision.RandomRotation((15, 15), vision.Inter.BICUBIC, True, None, (9, 8, 7)), 3301072),
 ]  # fmt: skip
 
 
@@ -188,8 +224,7 @@ def test_images_of_pillow_are_transformed_by_pillow(transform: Any, wanted: int)
     pixels = (np.arange(12 * 14 * 3) * 37 % 251).reshape(12, 14, 3).astype(np.uint8)
     found = transform(Image.fromarray(pixels))
     assert isinstance(found, Image.Image)
-    flat = np.asarray(found).astype(int).ravel()
-    assert (flat * (1 + np.arange(flat.size) % 97)).sum() == wanted
+    assert _marked(np.asarray(found)) == wanted
 
 
 def test_some_transforms_make_arrays_of_images_of_pillow() -> None:

@@ -77,7 +77,7 @@ class AdjustContrast(_Adjust):
         """Returns the image of more or less contrast."""
         mean = pixels.gray(_color("AdjustContrast", image)).mean(dtype=np.float64)
         whole = int(mean + 0.5) if image.dtype == np.uint8 else mean
-        return pixels.blend(image, whole, self.factor)
+        return pixels.blend(image, np.full_like(image, whole), self.factor, other_first=True)
 
 
 class AdjustSaturation(_Adjust):
@@ -97,8 +97,8 @@ class AdjustSaturation(_Adjust):
 
     def apply(self, image: np.ndarray) -> np.ndarray:
         """Returns the image of more or less color."""
-        gray = pixels.gray(_color("AdjustSaturation", image))[..., None]
-        return pixels.blend(image, gray.astype(np.float64), self.factor, self._gray_first)
+        gray = np.repeat(pixels.gray(_color("AdjustSaturation", image))[..., None], 3, -1)
+        return pixels.blend(image, gray, self.factor, self._gray_first)
 
 
 class AdjustHue(_Adjust):
@@ -169,10 +169,15 @@ def _by_table(image: np.ndarray, tables: Sequence[np.ndarray]) -> np.ndarray:
     return found.reshape(image.shape).astype(np.uint8)
 
 
-def _histograms(op: str, image: np.ndarray) -> list[np.ndarray]:
+def _bytes(op: str, image: np.ndarray) -> np.ndarray:
     if image.dtype != np.uint8:
         reject(either(ArgumentError, RuntimeError), f"vision.{op}",
                f"pixels must be uint8, not {image.dtype}")  # fmt: skip
+    return image
+
+
+def _histograms(op: str, image: np.ndarray) -> list[np.ndarray]:
+    image = _bytes(op, image)
     planes = image if image.ndim == 3 else image[..., None]
     return [np.bincount(p.ravel(), minlength=256) for p in np.moveaxis(planes, -1, 0)]
 
@@ -223,16 +228,7 @@ class Equalize(ImageTransform):
 
     def apply(self, image: np.ndarray) -> np.ndarray:
         """Returns the equalized image."""
-        return _by_table(image, [self._table(h) for h in _histograms("Equalize", image)])
-
-    @staticmethod
-    def _table(histogram: np.ndarray) -> np.ndarray:
-        first = int((histogram > 0).argmax())
-        rest = int(histogram.sum() - histogram[first])
-        if rest == 0:
-            return np.full(256, first)
-        after = np.cumsum(histogram) - histogram[first]
-        return pixels.saturated(after.astype(np.float32) * np.float32(255 / rest), np.uint8)
+        return pixels.equalized(_bytes("Equalize", image))
 
 
 class Invert(ImageTransform):
@@ -280,17 +276,17 @@ class GaussianBlur(ImageTransform):
 
     Args:
         kernel_size: Odd width and height of the kernel.
-        sigma: Deviations along the width and height; by default
-            :math:`0.3 ((size - 1) / 2 - 1) + 0.8`.
+        sigma: Deviations along the width and height; by default both are
+            :math:`0.3 ((width - 1) / 2 - 1) + 0.8`.
     """
 
     def __init__(self, kernel_size: PerAxis, sigma: float | Sequence[float] | None = None) -> None:
         given = (kernel_size,) * 2 if isinstance(kernel_size, int) else tuple(kernel_size)
         if len(given) != 2 or any(k < 1 or k % 2 == 0 for k in given):
             reject(ArgumentError, "vision.GaussianBlur", f"kernel_size must be odd: {kernel_size}")
-        wide = (sigma,) * 2 if isinstance(sigma, (int, float)) else tuple(sigma or (0, 0))
-        width, height = given
-        self.sizes = (width, height)
+        self.sizes = (given[0], given[1])
+        sigma = 0.15 * given[0] + 0.35 if sigma is None else sigma
+        wide = (sigma,) * 2 if isinstance(sigma, (int, float)) else tuple(sigma)
         across, down = (s if s > 0 else 0.15 * k + 0.35 for s, k in zip(wide, given))
         self.sigmas = (across, down)
 

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tvmgraph.dataset.vision.kinds import Inter
+from tvmgraph.dataset.vision.kinds import Fill, Inter
 
 if TYPE_CHECKING:
-    from PIL.Image import Image
+    from PIL.Image import Image, Resampling
 
 #: Transforms whose results are arrays, whatever they are given.
 TO_ARRAYS = frozenset(
@@ -97,13 +97,71 @@ def in_perspective(image: Image, matrix: np.ndarray, interpolation: Inter) -> Im
         matrix: From points to where they go, 3 x 3.
         interpolation: How values between pixels are made.
     """
-    from PIL.Image import Resampling, Transform
+    from PIL.Image import Transform
+
+    back = np.linalg.inv(matrix)
+    data = (back / back[2, 2]).ravel()[:8].tolist()
+    return image.transform(image.size, Transform.PERSPECTIVE, data, _filter(interpolation))
+
+
+def _filter(how: Inter) -> Resampling:
+    """Returns Pillow's name of an interpolation; where it has none, the linear one."""
+    from PIL.Image import Resampling
 
     filters = {
         Inter.NEAREST: Resampling.NEAREST, Inter.BILINEAR: Resampling.BILINEAR,
         Inter.BICUBIC: Resampling.BICUBIC,
     }  # fmt: skip
-    back = np.linalg.inv(matrix)
-    data = (back / back[2, 2]).ravel()[:8].tolist()
-    how = filters.get(interpolation, Resampling.BILINEAR)
-    return image.transform(image.size, Transform.PERSPECTIVE, data, how)
+    return filters.get(how, Resampling.BILINEAR)
+
+
+def _color_of(image: Image, fill: Fill) -> object:
+    """Returns a color of the image's mode."""
+    if isinstance(fill, (int, float)):
+        return int(fill) if len(image.getbands()) == 1 else (int(fill),) * len(image.getbands())
+    return tuple(fill)
+
+
+def rotated(
+    image: Image, degrees: float, how: Inter, expand: bool, center: tuple[float, float] | None,
+    fill: Fill,
+) -> Image:  # fmt: skip
+    """Turns an image counter-clockwise.
+
+    Args:
+        image: The image.
+        degrees: The angle.
+        how: How values between pixels are made.
+        expand: Whether the result grows so that it holds the whole image.
+        center: (x, y) that stays; the middle by default.
+        fill: What stands outside.
+    """
+    return image.rotate(degrees, _filter(how), expand, center, fillcolor=_color_of(image, fill))
+
+
+def moved(
+    image: Image, degrees: float, translate: Sequence[float], scale: float, shear: Sequence[float],
+    how: Inter, fill: Fill,
+) -> Image:  # fmt: skip
+    """Turns, moves by whole pixels, scales and shears an image around its middle.
+
+    Args:
+        image: The image.
+        degrees: Angle, clockwise.
+        translate: Shares of the width and height by which it moves.
+        scale: Factor of both sides.
+        shear: Angles of both axes.
+        how: How values between pixels are made.
+        fill: What stands outside.
+    """
+    from PIL.Image import Transform
+
+    turn, across, down = np.deg2rad([degrees, *shear])
+    back = np.array([[np.cos(turn + across), np.sin(turn + across)],
+                     [-np.sin(turn + down), np.cos(turn + down)]])  # fmt: skip
+    back /= scale * np.cos(across - down)
+    middle = np.array(image.size) / 2 + 0.5
+    shift = np.rint(np.array(translate) * image.size)
+    data = np.column_stack([back, middle - back @ (middle + shift)]).ravel().tolist()
+    color = _color_of(image, fill)
+    return image.transform(image.size, Transform.AFFINE, data, _filter(how), fillcolor=color)

@@ -190,11 +190,6 @@ class ToNumpy:
         return np.array(as_array(value))
 
 
-def _full_scale(image: np.ndarray) -> float:
-    """Returns the value of white."""
-    return 255 if image.dtype == np.uint8 else 1
-
-
 class ConvertColor(ImageTransform):
     """Reorders, adds or drops channels.
 
@@ -207,19 +202,7 @@ class ConvertColor(ImageTransform):
 
     def apply(self, image: np.ndarray) -> np.ndarray:
         """Returns the image of other channels."""
-        source, target = self.mode.name.removeprefix("COLOR_").split("2")
-        if source == "GRAY":
-            image = np.repeat(image.reshape(*image.shape[:2], 1), 3, -1)
-        elif source[0] == "B":
-            image = np.concatenate([image[..., 2::-1], image[..., 3:]], -1)
-        if target == "GRAY":
-            return pixels.gray(image)
-        colors = image[..., 2::-1] if target[0] == "B" else image[..., :3]
-        if target[-1] != "A":
-            return np.ascontiguousarray(colors)
-        opaque = np.full_like(image[..., :1], _full_scale(image))
-        alpha = image[..., 3:] if image.shape[-1] == 4 else opaque
-        return np.concatenate([colors, alpha], -1)
+        return pixels.converted(image, self.mode)
 
 
 class Grayscale(ImageTransform):

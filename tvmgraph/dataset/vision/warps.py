@@ -20,6 +20,7 @@ from tvmgraph.dataset.vision.base import (
 )
 from tvmgraph.dataset.vision.kinds import Around, Fill, Inter
 from tvmgraph.dataset.vision.pixels import (
+    perspective,
     rotation,
     warp_affine,
     warp_perspective,
@@ -128,6 +129,9 @@ class RandomRotation(ImageTransform):
         self.degrees = around("RandomRotation", "degrees", degrees, 0, -np.inf, np.inf)
         self.options = (resample, expand, center, fill_value)
 
+    def _of_pillow(self, image: Image) -> Image:
+        return pillow.rotated(image, uniform(self.degrees), *self.options)
+
     def apply(self, image: np.ndarray) -> np.ndarray:
         """Returns the turned image."""
         return Rotate(uniform(self.degrees), *self.options).apply(image)
@@ -158,15 +162,18 @@ class Affine(ImageTransform):
     def apply(self, image: np.ndarray) -> np.ndarray:
         """Returns the moved image."""
         height, width = image.shape[:2]
-        turn, across, down = np.deg2rad([self.degrees, *self.shear])
-        a = np.cos(turn - down) / np.cos(down)
-        b = -np.cos(turn - down) * np.tan(across) / np.cos(down) - np.sin(turn)
-        c = np.sin(turn - down) / np.cos(down)
-        d = -np.sin(turn - down) * np.tan(across) / np.cos(down) + np.cos(turn)
-        linear = self.scale * np.array([[a, b], [c, d]])
-        middle = np.array([(width - 1) / 2, (height - 1) / 2])
-        shift = np.array([self.translate[0] * width, self.translate[1] * height])
-        matrix = np.column_stack([linear, middle + shift - linear @ middle])
+        # In float32, as MindSpore counts: a last bit decides where a pixel goes.
+        turn, across, down = np.deg2rad([self.degrees, *self.shear]).astype(np.float32)
+        scale, cos, sin = np.float32(self.scale), np.cos(turn - down), np.sin(turn - down)
+        a = scale * cos / np.cos(down)
+        b = scale * (-cos * np.tan(across) / np.cos(down) - np.sin(turn))
+        c = scale * sin / np.cos(down)
+        d = scale * (-sin * np.tan(across) / np.cos(down) + np.cos(turn))
+        x, y = np.array([(width - 1) / 2, (height - 1) / 2], np.float32)
+        right, under = np.array(self.translate, np.float32) * np.float32([width, height])
+        matrix = np.array(
+            [[a, b, (1 - a) * x - b * y + right], [c, d, (1 - d) * y - c * x + under]]
+        )
         return warp_affine(image, matrix, (height, width), self.resample, self.fill_value)
 
 
@@ -200,12 +207,17 @@ class RandomAffine(ImageTransform):
         self.shear = [interval(op, "shear", angles[i : i + 2]) for i in (0, 2)]
         self.options = (resample, fill_value)
 
+    def _of_pillow(self, image: Image) -> Image:
+        return pillow.moved(image, *self._drawn(), *self.options)
+
     def apply(self, image: np.ndarray) -> np.ndarray:
         """Returns the moved image."""
-        return Affine(
-            uniform(self.degrees), [uniform(m) for m in self.moves], uniform(self.scale),
-            [uniform(s) for s in self.shear], *self.options,
-        ).apply(image)  # fmt: skip
+        return Affine(*self._drawn(), *self.options).apply(image)
+
+    def _drawn(self) -> tuple[float, list[float], float, list[float]]:
+        """Draws the angle, the shares of the sides, the factor and the angles of the axes."""
+        return (uniform(self.degrees), [uniform(m) for m in self.moves], uniform(self.scale),
+                [uniform(s) for s in self.shear])  # fmt: skip
 
 
 class Perspective(ImageTransform):
@@ -223,21 +235,15 @@ class Perspective(ImageTransform):
         points = [np.asarray(p, np.float64) for p in (start_points, end_points)]
         if any(p.shape != (4, 2) for p in points):
             reject(ArgumentError, "vision.Perspective", "four pairs of (x, y) are needed")
-        rows = [
-            row
-            for (x, y), (u, v) in zip(*points)
-            for row in ([x, y, 1, 0, 0, 0, -x * u, -y * u], [0, 0, 0, x, y, 1, -x * v, -y * v])
-        ]
-        found = np.linalg.solve(np.array(rows), points[1].reshape(-1))
-        self.matrix = np.append(found, 1).reshape(3, 3)
+        self.points = points
         self.interpolation = Inter(interpolation)
 
     def _of_pillow(self, image: Image) -> Image:
-        return pillow.in_perspective(image, self.matrix, self.interpolation)
+        return pillow.in_perspective(image, perspective(*self.points), self.interpolation)
 
     def apply(self, image: np.ndarray) -> np.ndarray:
         """Returns the moved image."""
-        return warp_perspective(image, self.matrix, self.interpolation)
+        return warp_perspective(image, perspective(*self.points), self.interpolation)
 
 
 class RandomPerspective(Randomly):
