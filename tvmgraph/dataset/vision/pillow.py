@@ -115,7 +115,7 @@ def _filter(how: Inter) -> Resampling:
     return filters.get(how, Resampling.BILINEAR)
 
 
-def _color_of(image: Image, fill: Fill) -> object:
+def _color_of(image: Image, fill: Fill) -> float | tuple[float, ...]:
     """Returns a color of the image's mode."""
     if isinstance(fill, (int, float)):
         return int(fill) if len(image.getbands()) == 1 else (int(fill),) * len(image.getbands())

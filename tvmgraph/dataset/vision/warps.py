@@ -170,7 +170,7 @@ class Affine(ImageTransform):
         c = scale * sin / np.cos(down)
         d = scale * (-sin * np.tan(across) / np.cos(down) + np.cos(turn))
         x, y = np.array([(width - 1) / 2, (height - 1) / 2], np.float32)
-        right, under = np.array(self.translate, np.float32) * np.float32([width, height])
+        right, under = np.array(self.translate, np.float32) * np.array([width, height], np.float32)
         matrix = np.array(
             [[a, b, (1 - a) * x - b * y + right], [c, d, (1 - d) * y - c * x + under]]
         )
@@ -182,8 +182,7 @@ class RandomAffine(ImageTransform):
 
     Args:
         degrees: Least and largest angle; one number stands for both directions.
-        translate: Largest shares of the width and height by which it moves, or the least and
-            largest of both.
+        translate: Least and largest share of the width by which it moves, then of the height.
         scale: Least and largest factor.
         shear: Least and largest angle of the x axis, and of the y axis when there are four; one
             number stands for both directions of the x axis.
