@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -128,8 +129,28 @@ def test_files(tmp_path: Path) -> None:
     assert abs(read.mean() - IMAGE.mean()) < 5
     with pytest.raises(ArgumentError, match="no file"):
         vision.read_file(tmp_path / "b.png")
-    with pytest.raises(ArgumentError, match="no image"):
-        vision.Decode()(np.zeros(5, np.uint8))
+    for damaged in (np.zeros(5, np.uint8), JPEG[:-100], JPEG[:-2], vision.encode_png(IMAGE)[:-99]):
+        with pytest.raises(ArgumentError, match="no image") as caught:
+            vision.Decode()(damaged)
+        assert isinstance(caught.value, RuntimeError)
+    deep = BytesIO()
+    Image.fromarray(IMAGE[..., 0].astype(np.uint16) * 200).save(deep, "PNG")
+    gray = IMAGE[..., 0].astype(int) * 200 >> 8  # the high byte, as MindSpore
+    np.testing.assert_array_equal(vision.Decode()(deep.getvalue())[..., 1], gray)
+
+
+def test_jpeg_files_are_decoded_as_by_pillow() -> None:
+    picture = Image.fromarray(IMAGE)
+    turned = Image.Exif()
+    turned[0x112] = 6  # MindSpore leaves images as they are stored
+    for image, options in (
+        (picture, {}), (picture, {"progressive": True}), (picture, {"exif": turned}),
+        (picture.convert("L"), {}), (picture.convert("CMYK"), {}),
+    ):  # fmt: skip
+        file = BytesIO()
+        image.save(file, "JPEG", **options)
+        found = vision.Decode()(np.frombuffer(file.getvalue(), np.uint8))
+        np.testing.assert_array_equal(found, np.asarray(Image.open(file).convert("RGB")))
 
 
 def _marked(array: np.ndarray) -> float:
@@ -193,7 +214,9 @@ def test_rows_are_normalized_channel_by_channel(is_hwc: bool) -> None:
     want = (image.astype(np.float32) - mean) / std
     given = image if is_hwc else image.transpose(2, 0, 1)
     found = vision.Normalize(mean.tolist(), std.tolist(), is_hwc)(given)
-    assert isinstance(found, np.ndarray) and found.flags.c_contiguous
+    assert isinstance(found, np.ndarray)
+    front = np.asarray(vision.HWC2CHW()(found)) if is_hwc else found
+    assert front.flags.c_contiguous
     assert (found == (want if is_hwc else want.transpose(2, 0, 1))).all()
     one = vision.Normalize((3.0,), (2.0,), is_hwc)(given)
     assert (one == (given.astype(np.float32) - 3) / 2).all()

@@ -13,6 +13,7 @@ from tvmgraph.dataset.transforms import as_array
 from tvmgraph.dataset.vision.base import image_of, number, to_pillow
 from tvmgraph.dataset.vision.geometry import RandomResizedCrop
 from tvmgraph.dataset.vision.kinds import ImageReadMode, Inter
+from tvmgraph.dataset.vision.pixels import decoded
 from tvmgraph.errors import ArgumentError, DTypeError, either, reject
 from tvmgraph.partial import replacing
 
@@ -20,16 +21,20 @@ if TYPE_CHECKING:
     from PIL.Image import Image
 
 
-def _opened(op: str, value: object) -> Image:
+def _raw(value: object) -> bytes:
+    return value if isinstance(value, bytes) else as_array(value).tobytes()
+
+
+def _opened(op: str, raw: bytes) -> Image:
     from PIL import UnidentifiedImageError
     from PIL.Image import open as open_image
 
-    raw = value if isinstance(value, bytes) else as_array(value).tobytes()
     try:
         image = open_image(BytesIO(raw))
         image.load()
     except (UnidentifiedImageError, OSError) as e:
-        reject(either(ArgumentError, TypeError), op, f"the bytes are no image: {e}")
+        kind = either(either(ArgumentError, TypeError), RuntimeError)  # of bytes and of arrays
+        reject(kind, op, f"the bytes are no image: {e}")
     return image
 
 
@@ -53,7 +58,11 @@ class Decode:
 
     def __call__(self, value: object) -> np.ndarray | Image:
         """Returns the image."""
-        image = _opened("vision.Decode", value).convert("RGB")
+        raw = _raw(value)
+        found = None if self.to_pil else decoded(raw)
+        if found is not None:
+            return found
+        image = _opened("vision.Decode", raw).convert("RGB")
         return image if self.to_pil else np.asarray(image)
 
 
@@ -164,7 +173,7 @@ def read_image(filename: PathLike, mode: ImageReadMode = ImageReadMode.UNCHANGED
         filename: Its path.
         mode: A member of :class:`ImageReadMode`.
     """
-    image = _opened("vision.read_image", read_file(filename))
+    image = _opened("vision.read_image", read_file(filename).tobytes())
     if mode != ImageReadMode.UNCHANGED:
         image = image.convert("L" if mode == ImageReadMode.GRAYSCALE else "RGB")
     pixels = np.array(image)

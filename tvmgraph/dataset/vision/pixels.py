@@ -27,7 +27,6 @@ def _library() -> ModuleType:
     """
     library = importlib.import_module("cv2")
     library.setNumThreads(0)
-    library.ipp.setUseIPP(False)
     return library
 
 
@@ -48,6 +47,7 @@ def opencv(name: str, *args: object, **options: object) -> np.ndarray:
     if image.dtype.itemsize > 4 and image.dtype.kind in "iu":
         reject(either(ArgumentError, RuntimeError), "dataset.vision", f"no image has {kind}",
                fix="vision.ToType(np.uint8) or (np.float32) casts")  # fmt: skip
+    library.ipp.setUseIPP(False)  # of this thread: Intel's kernels round differently
     try:
         return getattr(library, name)(*args, **options)
     except library.error as e:
@@ -130,6 +130,19 @@ def blend(
     return opencv("addWeighted", *first, *second, 0).reshape(image.shape)
 
 
+def planes_by_tables(image: np.ndarray, tables: list[np.ndarray]) -> np.ndarray:
+    """Replaces the bytes of every channel by those of its table: (channels, height, width).
+
+    Args:
+        image: uint8 array (height, width, channels).
+        tables: 256 float32 numbers per channel.
+    """
+    planes = np.empty((len(tables), *image.shape[:2]), np.float32)
+    for plane, part, table in zip(planes, _library().split(image), tables):
+        opencv("LUT", part, np.ascontiguousarray(table), plane)
+    return planes
+
+
 # ---- resizing ---------------------------------------------------------------------------------
 
 
@@ -210,6 +223,18 @@ def _flag(how: Inter) -> int:
     return _FLAGS.get(how, _FLAGS[Inter.LINEAR])
 
 
+def flipped(image: np.ndarray, axis: int) -> np.ndarray:
+    """Mirrors an image.
+
+    Args:
+        image: (height, width) or (height, width, channels).
+        axis: 0 to exchange top and bottom, 1 for left and right.
+    """
+    if image.dtype.char not in "?BbHhfd":
+        return np.ascontiguousarray(np.flip(image, axis))
+    return _filtered("flip", image, axis)
+
+
 def rotation(angle: float, center: tuple[float, float]) -> np.ndarray:
     """Returns the (2, 3) map that turns counter-clockwise by degrees.
 
@@ -265,6 +290,22 @@ def equalized(image: np.ndarray) -> np.ndarray:
     """
     planes = np.moveaxis(image[..., None] if image.ndim == 2 else image, -1, 0)
     return np.stack([opencv("equalizeHist", p) for p in planes], -1).reshape(image.shape)
+
+
+# ---- files ------------------------------------------------------------------------------------
+
+
+def decoded(raw: bytes) -> np.ndarray | None:
+    """Returns the pixels of an image file, (height, width, 3), or None where Pillow must look.
+
+    Args:
+        raw: Bytes of a file.
+    """
+    if raw[:2] == b"\xff\xd8" and (raw[-2:] != b"\xff\xd9" or b"Adobe\0" in raw):
+        return None  # a JPEG file that was cut off, or one whose colors may be inks
+    library = _library()
+    flags = library.IMREAD_COLOR_RGB | library.IMREAD_IGNORE_ORIENTATION
+    return library.imdecode(np.frombuffer(raw, np.uint8), flags) if raw else None
 
 
 __all__ = ["resize"]

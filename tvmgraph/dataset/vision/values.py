@@ -46,6 +46,8 @@ class Rescale:
 class Normalize(ImageTransform):
     """Computes :math:`(x - mean) / std` per channel in float32.
 
+    Of bytes it makes one plane of memory per channel, which :class:`HWC2CHW` need not copy.
+
     Args:
         mean: One number per channel.
         std: One positive number per channel.
@@ -83,6 +85,8 @@ class Normalize(ImageTransform):
             reject(ShapeError, f"vision.{type(self).__name__}",
                    f"{self.mean.size} means for an image with {channels} channels",
                    fix="check is_hwc")  # fmt: skip
+        if self.is_hwc and image.dtype == np.uint8:
+            return np.moveaxis(pixels.planes_by_tables(image, self._tables(channels)), 0, -1)
         found = np.ascontiguousarray(image).astype(np.float32)
         mean, std, rows = self.mean, self.std, found
         if self.is_hwc:  # a row of pixels with their channels is one axis
@@ -92,6 +96,11 @@ class Normalize(ImageTransform):
         rows -= mean
         rows /= std
         return found
+
+    def _tables(self, channels: int) -> list[np.ndarray]:
+        """Returns what becomes of every byte, by channel."""
+        tables = (np.arange(256, dtype=np.float32)[:, None] - self.mean[0]) / self.std[0]
+        return list(np.broadcast_to(tables, (256, channels)).T)
 
 
 class NormalizePad(Normalize):

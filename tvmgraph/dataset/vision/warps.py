@@ -20,6 +20,7 @@ from tvmgraph.dataset.vision.base import (
 )
 from tvmgraph.dataset.vision.kinds import Around, Fill, Inter
 from tvmgraph.dataset.vision.pixels import (
+    flipped,
     perspective,
     rotation,
     warp_affine,
@@ -38,7 +39,7 @@ class HorizontalFlip(ImageTransform):
 
     def apply(self, image: np.ndarray) -> np.ndarray:
         """Returns the mirrored image."""
-        return np.ascontiguousarray(np.flip(image, self.axis))
+        return flipped(image, self.axis)
 
 
 class VerticalFlip(HorizontalFlip):
