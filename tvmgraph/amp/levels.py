@@ -7,10 +7,16 @@ accumulate in float32.
 
 from __future__ import annotations
 
-from typing import NoReturn
+import functools
+import inspect
+from collections.abc import Callable
+from typing import NoReturn, TypeVar, cast
 
 from tvmgraph import dtypes, nn
+from tvmgraph.compat.private import _OutputTo32
 from tvmgraph.core.arguments import DTypeLike
+from tvmgraph.core.precision import mixed
+from tvmgraph.core.state import call_user, state
 from tvmgraph.errors import ArgumentError, DTypeError, TvmgraphError
 from tvmgraph.nn.cell import Cell
 
@@ -25,6 +31,8 @@ _BLACK: tuple[type, ...] = (
 )  # fmt: skip
 #: The same as MindSpore's ``train.amp`` names them, where zoos take them from.
 AMP_WHITE_LIST, AMP_BLACK_LIST = list(_WHITE), list(_BLACK)
+Network = TypeVar("Network")
+_NAMED = ("__name__", "__qualname__", "__doc__")
 LEVELS = ("O0", "O1", "O2", "O3", "auto")
 
 
@@ -56,47 +64,79 @@ def _outermost(cell: Cell, kinds: tuple[type, ...]) -> list[Cell]:
     return [c for child in cell.cells() for c in _outermost(child, kinds)]
 
 
-def _set(cell: Cell, dtype: dtypes.DType) -> None:
-    cell.to_float(dtype)
-
-
 def auto_mixed_precision(
-    network: Cell, amp_level: str = "O0", dtype: DTypeLike = dtypes.float16
-) -> Cell:
-    """Lets a network compute in a short float type; changes and returns it.
+    network: Network, amp_level: str = "O0", dtype: DTypeLike = dtypes.float16
+) -> Network:
+    """Lets a network compute in a short float type.
+
+    Weights keep their dtype at every level, and are cast where they are used.
 
     Args:
-        network: The network.
-        amp_level: ``"O0"`` changes nothing. ``"O1"`` and ``"auto"``: products, convolutions and
-            recurrent layers compute in ``dtype`` and return float32, everything else is float32.
-            ``"O2"``: everything but normalization, and the network returns float32. ``"O3"``:
-            everything, and it returns float32.
+        network: The network, which is changed; a function with ``"auto"``, which is not.
+        amp_level: ``"O0"`` changes nothing. ``"O1"``: products, convolutions and recurrent layers
+            compute in ``dtype`` and return float32, everything else is float32. ``"O2"``:
+            everything but normalization computes in ``dtype``, ``"O3"``: everything. ``"auto"``
+            chooses operator by operator: products and convolutions in ``dtype``; powers,
+            exponentials, logarithms, sums, softmax, normalization and losses in float32; others
+            in the types that they get.
         dtype: ``float16`` or ``bfloat16``.
 
     Returns:
-        The network.
+        With ``"O2"`` and ``"O3"`` a Cell that returns the network's results as float32; with
+        ``"auto"`` and a function another function; else the network.
 
     Raises:
         ArgumentError: for another level or dtype.
-        DTypeError: if ``network`` is no Cell.
+        DTypeError: if ``network`` is neither a Cell nor a function with ``"auto"``.
+
+    Note:
+        A Cell with a type of its own (``to_float``) computes in that type at level ``"auto"``.
 
     Example:
         >>> net = ms.amp.auto_mixed_precision(nn.Dense(3, 4), "O2")
         >>> net(ops.ones((2, 3))).dtype, net.weight.dtype
         (tvmgraph.float32, tvmgraph.float32)
+        >>> product = ms.amp.auto_mixed_precision(lambda a, b: a @ b, "auto")
+        >>> product(ops.ones((2, 3)), ops.ones((3, 2))).dtype
+        tvmgraph.float16
     """
     if not isinstance(network, Cell):
-        _reject(DTypeError, f"network must be a Cell, not {type(network).__name__}")
+        called = cast("Callable[..., object]", network)
+        if amp_level != "auto" or not _is_function(called):
+            kinds = "a Cell or a function" if amp_level == "auto" else "a Cell"
+            _reject(DTypeError, f"network must be {kinds}, not {type(network).__name__}")
+        return cast("Network", _function_in(called, _short(dtype)))
     if amp_level not in LEVELS:
         _reject(ArgumentError, f"amp_level cannot be {amp_level!r}", f"use {', '.join(LEVELS)}")
-    short = _short(dtype)
-    if amp_level in ("O1", "auto"):
-        custom_mixed_precision(network, white_list=list(_WHITE), dtype=short)
-    elif amp_level == "O2":
-        custom_mixed_precision(network, black_list=list(_BLACK), dtype=short)
-    elif amp_level == "O3":
-        _set(network, short)
-        network.set_output_float(dtypes.float32)
+    return cast("Network", _cell_at(network, amp_level, _short(dtype)))
+
+
+def _is_function(value: object) -> bool:
+    return inspect.isroutine(value) or getattr(type(value), "_is_jit", False)
+
+
+def _function_in(function: Callable[..., object], short: dtypes.DType) -> Callable[..., object]:
+    """Returns a function in mixed precision."""
+
+    def call(*args: object, **named: object) -> object:
+        with state.computing_in(mixed(short)):
+            return call_user(function, args, named)
+
+    functools.update_wrapper(call, function, [n for n in _NAMED if hasattr(function, n)])
+    return call
+
+
+def _cell_at(network: Cell, level: str, short: dtypes.DType) -> Cell:
+    """Changes a network to a level of mixed precision; returns what computes it."""
+    if level == "O1":
+        return custom_mixed_precision(network, white_list=list(_WHITE), dtype=short)
+    if level == "O2":
+        return custom_mixed_precision(network, black_list=list(_BLACK), dtype=short)
+    if level == "O3":
+        network.to_float(short)
+        return _OutputTo32(network)
+    if level == "auto":
+        network.set_precision(short)
     return network
 
 
@@ -107,17 +147,16 @@ def custom_mixed_precision(
     black_list: list[type] | None = None,
     dtype: DTypeLike = dtypes.float16,
 ) -> Cell:
-    """Lets chosen layers compute in a short float type; changes and returns the network.
+    """Lets chosen layers of a network, which is changed, compute in a short float type.
 
     Args:
         network: The network.
         white_list: Classes that compute in ``dtype`` and return float32; all others stay.
-        black_list: Classes that stay in float32; all others compute in ``dtype``, and the network
-            returns float32.
+        black_list: Classes of sub-cells that stay in float32; all others compute in ``dtype``.
         dtype: ``float16`` or ``bfloat16``.
 
     Returns:
-        The network.
+        The network; with a ``black_list`` a Cell that returns its results as float32.
 
     Raises:
         ArgumentError: unless exactly one list is given.
@@ -132,14 +171,15 @@ def custom_mixed_precision(
     short = _short(dtype)
     if white_list is not None:
         for cell in _outermost(network, tuple(white_list)):
-            _set(cell, short)
+            cell.to_float(short)
             cell.set_output_float(dtypes.float32)
         return network
-    _set(network, short)
-    for cell in _outermost(network, tuple(black_list or ())):
-        _set(cell, dtypes.float32)
-    network.set_output_float(dtypes.float32)
-    return network
+    network.to_float(short)
+    for cell in network.cells():
+        for precise in _outermost(cell, tuple(black_list or ())):
+            precise.to_float(dtypes.float32)
+            precise.set_output_float(short)
+    return _OutputTo32(network)
 
 
 __all__ = [

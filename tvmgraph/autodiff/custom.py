@@ -284,6 +284,7 @@ def recomputed(
         return forward(*args)
     inputs, written = tree.tensors(args), [(p, snapshot(p)) for p in params]
     before, position = [snapshot(t) for t in inputs], _random_position()
+    precision = state.precision
     reads = _Reads([*before, *[old for _, old in written]])
     with paused(), recording(reads):
         value = forward(*args)
@@ -296,7 +297,8 @@ def recomputed(
         tape, starts = GradTape(), before
         if state.interpreter is not None:
             starts = [F.computed_after(t, cotangents[0]) for t in starts]
-        with _as_before(outside, olds, position, cotangents[0]) as read, recording(tape):
+        before_now = _as_before(outside, olds, position, cotangents[0])
+        with before_now as read, recording(tape), state.computing_in(precision):
             again = forward(*tree.replace(args, iter(starts)))
         results = [snapshot(t) for t in tree.tensors(again)]
         found = backward(tape, results, cotangents)

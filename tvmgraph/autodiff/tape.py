@@ -167,9 +167,10 @@ def backward(
     outer = state.cotangents
     state.cotangents = kinds or outer
     try:
-        if wanted is None or state.interpreter is not None:
-            return _swept(tape, outputs, cotangents)
-        return _swept(tape, outputs, cotangents, _dependent(tape, wanted))
+        with state.computing_in(None):
+            if wanted is None or state.interpreter is not None:
+                return _swept(tape, outputs, cotangents)
+            return _swept(tape, outputs, cotangents, _dependent(tape, wanted))
     finally:
         state.cotangents = outer
 

@@ -38,14 +38,15 @@ def replay(graph: Graph, inputs: Sequence[Tensor], others: Sequence[Tensor] = ()
         if c.start not in ends or c.end > ends[c.start].end:
             ends[c.start] = c
     i = 0
-    while i < len(graph.nodes):
-        custom = ends.get(i) if state.tapes else None
-        end = i + 1 if custom is None else custom.end
-        if custom is not None and custom.end > i:
-            _run_custom(graph, custom, known)
-        else:
-            _run_nodes(graph.nodes[i:end], known)
-        i = max(end, i + 1)
+    with state.computing_in(None):
+        while i < len(graph.nodes):
+            custom = ends.get(i) if state.tapes else None
+            end = i + 1 if custom is None else custom.end
+            if custom is not None and custom.end > i:
+                _run_custom(graph, custom, known)
+            else:
+                _run_nodes(graph.nodes[i:end], known)
+            i = max(end, i + 1)
     return [known[v] for v in graph.outputs]
 
 

@@ -339,7 +339,7 @@ class _VirtualDatasetCell(Cell):
 
 
 class _OutputTo32(_VirtualDatasetCell):
-    """A network whose results are cast to float32.
+    """A network whose results are cast to float32; it has the network's attributes, too.
 
     Args:
         backbone: The network.
@@ -348,6 +348,14 @@ class _OutputTo32(_VirtualDatasetCell):
     def __init__(self, backbone: Cell) -> None:
         super().__init__(backbone)
         self.set_output_float(dtypes.float32)
+
+    def __getattr__(self, name: str) -> Any:
+        try:
+            return super().__getattr__(name)
+        except AttributeError:
+            if name.startswith("_"):
+                raise
+            return getattr(self._backbone, name)
 
 
 class auto_parallel_context:  # noqa: N801  (MindSpore's name)

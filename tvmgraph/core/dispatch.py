@@ -87,6 +87,8 @@ def apply(op: Op, args: tuple[Any, ...], attrs: dict[str, Any]) -> Any:
         DTypeError: if a dtype or the class of an argument does not fit.
     """
     interpreter = state.interpreter
+    if state.precision is not None:
+        args = state.precision.operands(op, args)
     if op.traits.keeps and state.tapes and not attrs[op.traits.keeps]:
         return apply(op, args, {**attrs, op.traits.keeps: True})[:-1]
     try:

@@ -66,6 +66,7 @@ def may_fuse() -> bool:
     """Whether eager code may fuse operators of this thread: nobody traces or watches them."""
     return (
         state.interpreter is None
+        and state.precision is None
         and not active.watches_eager
         and context.device_target == "CPU"
         and switched_on()

@@ -188,6 +188,19 @@ class Tape(Protocol):
         ...
 
 
+class Precision(Protocol):
+    """Chooses the float types that operators compute in."""
+
+    def operands(self, op: Op, args: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
+        """Returns the operands of an operator, cast.
+
+        Args:
+            op: The row.
+            args: Its operands.
+        """
+        ...
+
+
 class ThreadState(threading.local):
     """Per-thread interpreter state.
 
@@ -197,6 +210,8 @@ class ThreadState(threading.local):
         paused: Tapes that see nothing but what Parameters are assigned.
         cotangents: Kinds of the dtypes whose values have cotangents in the reverse pass that runs;
             ``"fc"``, with ``"iu"`` where an integer argument is differentiated by.
+        precision: What casts the operands of operators, see :mod:`.precision`; ``None`` where
+            they are taken as they are.
         scope: Names of the Cells being called, outermost first.
         broken: The function or Cell that runs as plain Python because it cannot be one graph;
             the Cells it calls compile themselves. ``None`` otherwise.
@@ -211,6 +226,7 @@ class ThreadState(threading.local):
         self.paused: tuple[Tape, ...] = ()
         self.scope: tuple[str, ...] = ()
         self.cotangents = "fc"
+        self.precision: Precision | None = None
 
     @contextmanager
     def interpreting(
@@ -218,19 +234,34 @@ class ThreadState(threading.local):
     ) -> Generator[None]:
         """Runs a block under another interpreter; what is outside of it sees nothing of it.
 
+        Nothing is cast inside: what a graph is made of is what operators were applied to.
+
         Args:
             interpreter: What gives operators their meaning inside; ``None`` for eager NumPy.
             tapes: The tapes that record inside.
             scope: Names of the Cells being called inside; the same as outside if None.
         """
-        outer = self.interpreter, self.tapes, self.scope
-        self.interpreter, self.tapes = interpreter, tapes
+        outer = self.interpreter, self.tapes, self.scope, self.precision
+        self.interpreter, self.tapes, self.precision = interpreter, tapes, None
         if scope is not None:
             self.scope = scope
         try:
             yield
         finally:
-            self.interpreter, self.tapes, self.scope = outer
+            self.interpreter, self.tapes, self.scope, self.precision = outer
+
+    @contextmanager
+    def computing_in(self, precision: Precision | None) -> Generator[None]:
+        """Runs a block in another precision.
+
+        Args:
+            precision: What casts operands; ``None`` for their own types.
+        """
+        outer, self.precision = self.precision, precision
+        try:
+            yield
+        finally:
+            self.precision = outer
 
 
 state = ThreadState()

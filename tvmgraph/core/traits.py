@@ -166,6 +166,7 @@ class Traits:
             regions stand for one another, so that they are split alike.
         keeps: Attribute with which a call returns one more tensor, that its derivative takes: it
             is set while a tape records.
+        precise: Whether mixed precision computes it in float32: it loses too much in less.
     """
 
     pattern: Pattern
@@ -184,6 +185,7 @@ class Traits:
     stops: bool = False
     ties: Callable[..., list[Tie]] | None = None
     keeps: str = ""
+    precise: bool = False
 
     def split(self, types: Sequence[TensorType], attrs: Mapping[str, object]) -> Factors | None:
         """Returns how the dimensions of a call may be split, or None if nothing can be.

@@ -24,7 +24,7 @@ from tvmgraph.config import JitConfig, effective_jit_config
 from tvmgraph.config.flag_registry import active
 from tvmgraph.core import state as versioned
 from tvmgraph.core.explained import explained
-from tvmgraph.core.state import state
+from tvmgraph.core.state import Precision, state
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.errors import (
     CaptureError,
@@ -170,6 +170,7 @@ class JitFunction(Inspectable):
         self.fast_call: FastCall | None = None  # serves a call like the one before
         self.newest: dict[str, str] | None = None  # the arguments of the newest capture, described
         self._lock = forking.rlock()
+        self._forms: dict[Precision | None, JitFunction] = {}  # others, by precision
         functools.update_wrapper(self, fn, updated=())
 
     def __get__(self, instance: object, owner: type | None = None) -> Any:
@@ -190,6 +191,7 @@ class JitFunction(Inspectable):
     region: Region | None = None  # what runs it with graph breaks
     refused_at = -1  # the version of the settings then
     definition: JitFunction | None = None
+    precision: Precision | None = None  # of the calls that it serves, see ThreadState
     signature: Signature | None = None  # of ``input_signature``; that of a Cell is looked up
 
     def _bound_weakly(self, instance: object, owner: type | None) -> object:
@@ -228,8 +230,21 @@ class JitFunction(Inspectable):
 
     # ---- calling ----------------------------------------------------------------------------
 
+    def _in_precision(self) -> JitFunction:
+        """Returns the one of this function that serves calls in the precision of now."""
+        wanted = state.precision
+        found = self._forms.get(wanted)
+        if found is None:
+            found = self._forms[wanted] = JitFunction(
+                self.fn, self.config, self.owner, self.settings
+            )
+            found.precision, found.signature, found._forms = wanted, self.signature, {None: self}
+        return found
+
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Runs the compiled function, compiling it first for a new kind of arguments."""
+        if state.precision is not self.precision:
+            return self._in_precision()(*args, **kwargs)
         if self.fast_call is not None and not kwargs:
             try:
                 result = self.fast_call(args)

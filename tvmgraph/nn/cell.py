@@ -70,6 +70,7 @@ class Cell(HookMethods, SettingMethods, StateMethods):
         set_(self, "_graph_mode", None)
         set_(self, "_to_float", None)
         set_(self, "_output_float", None)
+        set_(self, "_precision", None)
         set_(self, "_hooks", ())
         set_(self, "_buffers", {})
         set_(self, "param_prefix", "")
@@ -280,6 +281,9 @@ class Cell(HookMethods, SettingMethods, StateMethods):
     def __run(self, args: tuple[object, ...], kwargs: dict[str, object]) -> object:
         if self._to_float is not None:
             args = tuple(_cast_floats(a, self._to_float) for a in args)
+        if self._precision is not None and state.precision is not self._precision:
+            with state.computing_in(self._precision):
+                return self.__run(args, kwargs)
         try:
             if self._hooks:
                 value = HookedCall(self).run(self.__differently, args, kwargs)

@@ -10,7 +10,8 @@ from tvmgraph import dtypes
 from tvmgraph.config import JitConfig, as_jit_config
 from tvmgraph.core.op import F
 from tvmgraph.core.parameter import Parameter
-from tvmgraph.core.state import before_change, bump_epoch
+from tvmgraph.core.precision import mixed, weights
+from tvmgraph.core.state import Precision, before_change, bump_epoch
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.errors import (
     ArgumentError,
@@ -294,6 +295,11 @@ class StateMethods:
 _PRECISIONS = {"fp16": dtypes.float16, "bf16": dtypes.bfloat16, "fp32": dtypes.float32}
 
 
+def _compute_in(cell: SettingMethods, dtype: dtypes.DType) -> None:
+    object.__setattr__(cell, "_to_float", dtype)
+    object.__setattr__(cell, "_precision", weights(dtype))
+
+
 class SettingMethods:
     """The part of Cell that changes how it computes."""
 
@@ -301,6 +307,7 @@ class SettingMethods:
         jit_config: JitConfig | None
         _flags: dict[str, object]
         _to_float: dtypes.DType | None
+        _precision: Precision | None
         cells_and_names: Callable[..., Iterable[tuple[str, Cell]]]
 
     def set_train(self, mode: bool = True) -> Self:
@@ -360,7 +367,7 @@ class SettingMethods:
         self._flags.update(flags)
         for flag, dtype in _PRECISIONS.items():
             if flags.get(flag):
-                object.__setattr__(self, "_to_float", dtype)
+                _compute_in(self, dtype)
         bump_epoch()
         return self
 
@@ -392,7 +399,7 @@ class SettingMethods:
             )  # fmt: skip
         for _, cell in self.cells_and_names():
             before_change(cell)
-            object.__setattr__(cell, "_to_float", dtype)
+            _compute_in(cell, dtype)
         bump_epoch()
         return self
 
@@ -406,6 +413,17 @@ class SettingMethods:
         object.__setattr__(self, "_output_float", dtypes.dtype_of(dst_type))
         bump_epoch()
         return self
+
+    def set_precision(self, dtype: dtypes.DType) -> None:
+        """Computes in mixed precision, see level ``"auto"`` of ``amp.auto_mixed_precision``.
+
+        Args:
+            dtype: The short float type of products. What :meth:`to_float` said counts more.
+        """
+        if self._to_float is None:
+            before_change(self)
+            object.__setattr__(self, "_precision", mixed(dtype))
+            bump_epoch()
 
     def compute(self, weight: Tensor) -> Tensor:
         """Returns a weight in the type chosen by :meth:`to_float`.

@@ -9,6 +9,7 @@ from tvmgraph.core import rules
 from tvmgraph.core.columns import Expr, Formulas, OnnxNamed, OnnxOps
 from tvmgraph.core.fusible import fusible
 from tvmgraph.core.op import F, sample
+from tvmgraph.core.precision import short
 from tvmgraph.core.primitive import primitive
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.core.traits import CHEAP
@@ -155,6 +156,7 @@ def leaky_relu(input: Tensor, alpha: float = 0.2) -> Tensor:
     return F.where(F.cast(input, dtypes.float32) < 0, F.cast(wide, input.dtype), input)
 
 
+@short
 def prelu(input: Tensor, weight: Tensor) -> Tensor:
     r"""Rectified linear unit with a learned slope: :math:`\max(0, x) + w \min(0, x)`.
 

@@ -8,6 +8,7 @@ from tvmgraph import dtypes
 from tvmgraph.core import rules
 from tvmgraph.core.columns import Expr, Formulas, OnnxNamed, OnnxOps
 from tvmgraph.core.op import F, sample
+from tvmgraph.core.precision import precise
 from tvmgraph.core.primitive import primitive
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.core.traits import ELEMENTWISE
@@ -296,6 +297,7 @@ def _onnx_softplus(O: OnnxOps, x: OnnxNamed, *, beta: float, threshold: float) -
     return O.Where(linear, x, O.Div(O.Softplus(z), b))
 
 
+@precise
 @primitive(
     infer=rules.elementwise(dtypes.FLOATS),
     promote="float",
@@ -327,6 +329,7 @@ def softplus(input: Tensor, beta: float = 1, threshold: float = 20) -> Tensor:
     ...
 
 
+@precise
 @formula_row(
     "logsigmoid",
     lambda m, x: -_softplus(m, -x),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -112,8 +113,8 @@ def _row(eager: Callable[..., Array], name: str, vjp: VjpColumn, op_type: str) -
     def add_row(function: Callable[..., Result]) -> Callable[..., Result]:
         function.__name__ = name
         return primitive(
-            infer=_infer, traits=along_axis(), promote="float", eager=eager, lower=_lower(name),
-            vjp=vjp, onnx=onnx_float32(onnx), samples=_SAMPLES,
+            infer=_infer, traits=replace(along_axis(), precise=True), promote="float", eager=eager,
+            lower=_lower(name), vjp=vjp, onnx=onnx_float32(onnx), samples=_SAMPLES,
         )(function)  # fmt: skip
 
     return add_row

@@ -13,6 +13,7 @@ from tvmgraph.core import rules
 from tvmgraph.core.columns import Builder, Expr, OnnxNamed, OnnxOps
 from tvmgraph.core.fusible import fusible
 from tvmgraph.core.op import F, sample
+from tvmgraph.core.precision import widest
 from tvmgraph.core.primitive import primitive
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.core.traits import Batch, Pattern, Traits, equation
@@ -418,6 +419,7 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     return dense(input, weight, bias)
 
 
+@widest
 def bias_add(input_x: Tensor, bias: Tensor) -> Tensor:
     """Adds a vector along axis 1, the channels.
 

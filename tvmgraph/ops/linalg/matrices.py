@@ -13,6 +13,7 @@ from tvmgraph import dtypes
 from tvmgraph.core import rules
 from tvmgraph.core.fusible import fusible
 from tvmgraph.core.op import F, Reason, sample
+from tvmgraph.core.precision import precise
 from tvmgraph.core.primitive import primitive
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.core.traits import MATRIX, Pattern, Traits
@@ -199,6 +200,7 @@ def _smooth(x: Tensor, power: Callable[[Tensor], Tensor]) -> Tensor:
     return F.where(zero, F.zeros_like(x), power(safe))
 
 
+@precise
 def cdist(x1: Tensor, x2: Tensor, p: float = 2.0) -> Tensor:
     r"""Distances between all pairs of rows: :math:`\|x1_i - x2_j\|_p`.
 

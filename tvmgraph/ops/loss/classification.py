@@ -5,6 +5,7 @@ from __future__ import annotations
 from tvmgraph import dtypes
 from tvmgraph.core.fusible import fusible, may_fuse
 from tvmgraph.core.op import F
+from tvmgraph.core.precision import precise
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.errors import ArgumentError, DTypeError, ShapeError
 from tvmgraph.ops.common.arguments import bad
@@ -152,6 +153,7 @@ def _index_entropy(
 _index_entropy_fused = fusible(_index_entropy)
 
 
+@precise
 def nll_loss(
     inputs: Tensor, target: Tensor, weight: Tensor | None = None, ignore_index: int = -100,
     reduction: str = "mean", label_smoothing: float = 0.0,
@@ -196,6 +198,7 @@ def nll_loss(
 _index_loss_fused = fusible(_index_loss)
 
 
+@precise
 def multi_margin_loss(
     input: Tensor, target: Tensor, p: int = 1, margin: float = 1, weight: Tensor | None = None,
     reduction: str = "mean",
@@ -237,6 +240,7 @@ def multi_margin_loss(
     return reduce_loss(loss, reduction, op)
 
 
+@precise
 def multilabel_margin_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> Tensor:
     r"""Hinge loss of sets of classes: :math:`\sum_{j, i} \max(0, 1 - x_{y_j} + x_i) / C`.
 

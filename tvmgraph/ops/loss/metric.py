@@ -6,6 +6,7 @@ import numpy as np
 
 from tvmgraph.core.fusible import fusible
 from tvmgraph.core.op import F
+from tvmgraph.core.precision import precise
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.errors import ArgumentError, DTypeError, ShapeError
 from tvmgraph.ops.common.arguments import bad
@@ -170,6 +171,7 @@ def margin_ranking_loss(
     return reduce_loss(loss, reduction, "margin_ranking_loss")
 
 
+@precise
 def triplet_margin_loss(
     anchor: Tensor, positive: Tensor, negative: Tensor, margin: float = 1.0, p: float = 2,
     eps: float = 1e-6, swap: bool = False, reduction: str = "mean",
@@ -217,6 +219,7 @@ def _distances_apart(
     return reduce_loss(F.relu(near - far + margin), reduction, "triplet_margin_loss")
 
 
+@precise
 def pdist(input: Tensor, p: float = 2.0) -> Tensor:
     r"""Distances of all pairs of rows: :math:`\|x_i - x_j\|_p` for :math:`i < j`.
 

@@ -7,6 +7,7 @@ import math
 from tvmgraph import dtypes
 from tvmgraph.core.fusible import fusible
 from tvmgraph.core.op import F
+from tvmgraph.core.precision import precise
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.errors import ArgumentError, DTypeError, ShapeError
 from tvmgraph.ops.common.arguments import bad
@@ -148,6 +149,7 @@ def _absolute_error(input: Tensor, target: Tensor, reduction: str) -> Tensor:
     return reduce_loss(F.abs(_difference(input, target)), reduction, "l1_loss")
 
 
+@precise
 def smooth_l1_loss(
     input: Tensor, target: Tensor, beta: float = 1.0, reduction: str = "none"
 ) -> Tensor:
@@ -257,6 +259,7 @@ def binary_cross_entropy(
     return F.cast(reduce_loss(loss, reduction, op), logits.dtype)
 
 
+@precise
 @fusible
 def binary_cross_entropy_with_logits(
     input: Tensor, target: Tensor, weight: Tensor | None = None, pos_weight: Tensor | None = None,
@@ -293,6 +296,7 @@ def binary_cross_entropy_with_logits(
     return F.cast(reduce_loss(loss, reduction, op), input.dtype)
 
 
+@precise
 @fusible
 def soft_margin_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> Tensor:
     r"""Logistic loss of labels 1 and -1: :math:`\log(1 + \exp(-target \cdot input))`.
@@ -318,6 +322,7 @@ def soft_margin_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> 
     return reduce_loss(-F.logsigmoid(input * F.cast(target, input.dtype)), reduction, op)
 
 
+@precise
 @fusible
 def kl_div(logits: Tensor, labels: Tensor, reduction: str = "mean") -> Tensor:
     r"""Kullback-Leibler divergence: :math:`labels \cdot (\log labels - logits)`.

@@ -13,6 +13,7 @@ from tvmgraph import dtypes
 from tvmgraph.core import rules
 from tvmgraph.core.columns import Builder, Expr, Formulas, OnnxNamed, OnnxOps
 from tvmgraph.core.op import F, sample
+from tvmgraph.core.precision import precise
 from tvmgraph.core.primitive import primitive
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.core.traits import CHEAP, ELEMENTWISE
@@ -106,6 +107,7 @@ def _onnx_power(O: OnnxOps, a: OnnxNamed, b: OnnxNamed) -> OnnxNamed:
     return O.Where(O.Less(b, zero), small, O.Pow(a, O.Max(b, zero)))
 
 
+@precise
 @primitive(
     infer=rules.elementwise(NUMBERS),
     promote="no_bool",
@@ -212,6 +214,7 @@ def _onnx_scalar(O: OnnxOps, x: OnnxNamed, *, exponent: float) -> OnnxNamed:
     return _onnx_power(O, x, O.const(exponent, x.type.dtype))
 
 
+@precise
 @primitive(
     infer=_infer_scalar,
     promote="each",
@@ -309,6 +312,7 @@ def float_power(input: object, exponent: object) -> Tensor:
 LN2, LN10 = float(np.log(2.0)), float(np.log(10.0))
 
 
+@precise
 @unary(np.exp, "exp", lambda g, y, x: (g * y,), "Exp")
 def exp(input: Tensor) -> Tensor:
     r"""Exponential, elementwise: :math:`y = e^x`.
@@ -350,6 +354,7 @@ def _onnx_expm1(O: OnnxOps, x: OnnxNamed) -> OnnxNamed:
     return O.Where(O.Less(x, one), small, O.Sub(O.Exp(x), one))
 
 
+@precise
 @unary(
     np.expm1,
     pointwise("expm1", lambda m, x: m.expm1(x)),
@@ -373,6 +378,7 @@ tensor_exp, tensor_expm1 = exp, expm1
 _LOG_SAMPLES = float_samples(0.2, 4.0)
 
 
+@precise
 @unary(np.log, "log", lambda g, y, x: (g / x,), "Log", samples=_LOG_SAMPLES)
 def log(input: Tensor) -> Tensor:
     r"""Natural logarithm, elementwise: :math:`y = \ln x`.
@@ -390,6 +396,7 @@ def log(input: Tensor) -> Tensor:
     ...
 
 
+@precise
 @unary(
     np.log2,
     pointwise("log2", lambda m, x: m.log2(x)),
@@ -410,6 +417,7 @@ def log2(input: Tensor) -> Tensor:
     ...
 
 
+@precise
 @unary(
     np.log10,
     pointwise("log10", lambda m, x: m.log10(x)),
@@ -439,6 +447,7 @@ def _onnx_log1p(O: OnnxOps, x: OnnxNamed) -> OnnxNamed:
     return O.Where(exact, x, ratio)
 
 
+@precise
 @unary(
     np.log1p,
     pointwise("log1p", lambda m, x: m.log1p(x)),
@@ -480,6 +489,7 @@ def _rsqrt(x: np.ndarray) -> np.ndarray:
     return np.reciprocal(np.sqrt(x))
 
 
+@precise
 @unary(
     _rsqrt,
     "rsqrt",
@@ -530,6 +540,7 @@ def _reciprocal(x: np.ndarray) -> np.ndarray:
     return np.divide(x.dtype.type(1), x)
 
 
+@precise
 @unary(
     _reciprocal,
     lambda R, x: R.op.divide(R.const(1, R.type(x).dtype.name), x),

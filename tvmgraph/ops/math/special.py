@@ -11,6 +11,7 @@ import numpy as np
 from tvmgraph import dtypes
 from tvmgraph.core.columns import Builder, Expr, Formulas
 from tvmgraph.core.op import F, Reason, sample
+from tvmgraph.core.precision import precise
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.ops.common.numpy_math import polynomial
 from tvmgraph.ops.common.pointwise import (
@@ -189,6 +190,7 @@ def _lower_erfinv(R: Builder, x: Expr) -> Expr:
     return emit("result", _erfinv_result, x, y)
 
 
+@precise
 @unary(
     numpy_formula(_erfinv, np.dtype("float64")),
     _lower_erfinv,

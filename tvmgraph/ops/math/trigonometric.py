@@ -10,6 +10,7 @@ from tvmgraph import dtypes
 from tvmgraph.core import rules
 from tvmgraph.core.columns import Expr, Formulas, OnnxNamed, OnnxOps
 from tvmgraph.core.op import F, sample
+from tvmgraph.core.precision import precise
 from tvmgraph.core.primitive import primitive
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.ops.common.pointwise import (
@@ -64,6 +65,7 @@ def cos(input: Tensor) -> Tensor:
     ...
 
 
+@precise
 @unary(
     np.tan,
     "tan",
@@ -84,6 +86,7 @@ def tan(input: Tensor) -> Tensor:
     ...
 
 
+@precise
 @unary(np.arcsin, "asin", lambda g, y, x: (g * F.rsqrt(1 - x * x),), "Asin", samples=_UNIT)
 def asin(input: Tensor) -> Tensor:
     r"""Inverse sine, elementwise: :math:`y = \arcsin x`.
@@ -98,6 +101,7 @@ def asin(input: Tensor) -> Tensor:
     ...
 
 
+@precise
 @unary(np.arccos, "acos", lambda g, y, x: (-g * F.rsqrt(1 - x * x),), "Acos", samples=_UNIT)
 def acos(input: Tensor) -> Tensor:
     r"""Inverse cosine, elementwise: :math:`y = \arccos x`.
@@ -126,6 +130,7 @@ def atan(input: Tensor) -> Tensor:
     ...
 
 
+@precise
 @unary(np.sinh, pointwise("sinh", lambda m, x: m.sinh(x)), lambda g, y, x: (g * F.cosh(x),), "Sinh")
 def sinh(input: Tensor) -> Tensor:
     r"""Hyperbolic sine, elementwise: :math:`y = \sinh x`.
@@ -140,6 +145,7 @@ def sinh(input: Tensor) -> Tensor:
     ...
 
 
+@precise
 @unary(np.cosh, pointwise("cosh", lambda m, x: m.cosh(x)), lambda g, y, x: (g * F.sinh(x),), "Cosh")
 def cosh(input: Tensor) -> Tensor:
     r"""Hyperbolic cosine, elementwise: :math:`y = \cosh x`.

@@ -9,6 +9,7 @@ from tvmgraph.core import rules
 from tvmgraph.core.arguments import AxisLike
 from tvmgraph.core.fusible import fusible
 from tvmgraph.core.op import F
+from tvmgraph.core.precision import precise
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.core.types import Shape
 from tvmgraph.errors import ArgumentError, DTypeError, ShapeError, TvmgraphError, user_source
@@ -50,6 +51,7 @@ def _require_channels(x: Tensor, op: str) -> int:
 # ---- batch ------------------------------------------------------------------------------------
 
 
+@precise
 def batch_norm(
     input_x: Tensor, running_mean: Tensor, running_var: Tensor, weight: Tensor | None,
     bias: Tensor | None, training: bool = False, momentum: float = 0.1, eps: float = 1e-5,
@@ -143,6 +145,7 @@ def _normalized_rows(
     return _affine(F.reshape(y, x.shape), weight, bias, shape)
 
 
+@precise
 def layer_norm(
     input: Tensor,
     normalized_shape: object,
@@ -184,6 +187,7 @@ def layer_norm(
     return _normalized_rows(input, weight, bias, float(eps), count, input.shape, sizes)
 
 
+@precise
 def group_norm(
     input: Tensor, num_groups: int, weight: Tensor | None = None, bias: Tensor | None = None,
     eps: float = 1e-5,

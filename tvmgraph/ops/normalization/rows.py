@@ -12,6 +12,7 @@ from tvmgraph.core import rules
 from tvmgraph.core.arguments import Attrs
 from tvmgraph.core.columns import Builder, Expr, OnnxNamed, OnnxOps
 from tvmgraph.core.op import F, sample
+from tvmgraph.core.precision import precise
 from tvmgraph.core.primitive import primitive
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.core.traits import Layout, Pattern, Traits, equation, letters
@@ -156,6 +157,7 @@ def _row_factors(types: Sequence[TensorType], attrs: Attrs) -> str:
     return equation([words] * len(types), [words])
 
 
+@precise
 @primitive(
     infer=_infer_rows,
     traits=Traits(Pattern.OPAQUE, _row_factors, layout=Layout.ROWS),

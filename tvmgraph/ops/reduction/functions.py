@@ -10,6 +10,7 @@ from tvmgraph import dtypes
 from tvmgraph.core.arguments import AxisLike, DTypeLike
 from tvmgraph.core.fusible import fusible
 from tvmgraph.core.op import F
+from tvmgraph.core.precision import precise
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.dtypes import DType
 from tvmgraph.errors import ArgumentError
@@ -35,6 +36,7 @@ def accumulated(x: Tensor, dtype: DTypeLike | None = None) -> Tensor:
     return x if d.is_float or d.kind == "c" or d is dtypes.uint64 else F.cast(x, dtypes.int64)
 
 
+@precise
 def sum(
     input: Tensor,
     dim: AxisLike | None = None,

@@ -9,6 +9,7 @@ from tvmgraph import dtypes
 from tvmgraph.core.arguments import AxisLike, DTypeLike
 from tvmgraph.core.fusible import fusible
 from tvmgraph.core.op import F
+from tvmgraph.core.precision import precise
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.errors import ArgumentError, OutOfRangeError, TypeOrValueError
 from tvmgraph.ops.common.arguments import bad, require_tensor, resolve_axes, resolve_axis
@@ -218,6 +219,7 @@ def norm(
     return _vector_norm(_prepared(A, dtype, ord), ord, axes, bool(keepdim))
 
 
+@precise
 def renorm(input: Tensor, p: float, axis: int, maxnorm: float) -> Tensor:
     r"""Scales the slices along an axis whose norm exceeds ``maxnorm`` down to it.
 

@@ -13,6 +13,7 @@ from tvmgraph.core import rules
 from tvmgraph.core.arguments import Attrs
 from tvmgraph.core.columns import Builder, Expr, OnnxNamed, OnnxOps
 from tvmgraph.core.op import F, Reason, Sample, sample
+from tvmgraph.core.precision import precise
 from tvmgraph.core.primitive import primitive
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.core.traits import Batch, Pattern, Traits, equation, letters, reduction
@@ -245,6 +246,7 @@ def _vjp_prod(g: Tensor, y: Tensor, x: Tensor, *, axis: Axes, keep_dims: bool) -
     return (F.where(zero, at_zero, elsewhere),)
 
 
+@precise
 @primitive(
     infer=rules.reduction(NUMBERS),
     traits=reduction("prod"),

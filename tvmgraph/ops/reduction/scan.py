@@ -14,6 +14,7 @@ from tvmgraph.core.arguments import AxisLike, DTypeLike
 from tvmgraph.core.columns import Builder, Expr, OnnxNamed, OnnxOps
 from tvmgraph.core.fusible import fusible
 from tvmgraph.core.op import F, Reason, Sample, sample
+from tvmgraph.core.precision import precise
 from tvmgraph.core.primitive import primitive
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.core.traits import along_axis
@@ -98,6 +99,7 @@ def _scan_samples(**kwargs: Any) -> list[Sample]:
     ]
 
 
+@precise
 @primitive(
     infer=_infer_scan,
     traits=along_axis(),
@@ -148,6 +150,7 @@ def _vjp_running_product(g: Tensor, y: Tensor, x: Tensor, *, axis: int) -> tuple
     return (F.where(before, plain, F.where(first, total(g * skipping), 0)),)
 
 
+@precise
 @primitive(
     infer=_infer_scan,
     traits=along_axis(),

@@ -11,6 +11,7 @@ from tvmgraph import dtypes
 from tvmgraph.core.arguments import AxisLike, DTypeLike
 from tvmgraph.core.fusible import fusible
 from tvmgraph.core.op import F
+from tvmgraph.core.precision import precise
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.errors import ArgumentError, DTypeError, ShapeError, TypeOrValueError
 from tvmgraph.ops.common.arguments import bad, require_tensor, resolve_axes, resolve_axis
@@ -266,6 +267,7 @@ def nanmean(
     return F.cast(nansum(wide, axes or None, keep) / count, d if dtype is None else dtype)
 
 
+@precise
 def logsumexp(input: Tensor, dim: AxisLike, keepdim: bool = False) -> Tensor:
     r"""Returns :math:`\log \sum_{i \in dim} e^{input_i}`, computed without overflow.
 
