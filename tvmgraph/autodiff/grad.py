@@ -18,13 +18,7 @@ from tvmgraph.core.shown import Shown
 from tvmgraph.core.state import call_user, state
 from tvmgraph.core.symbols import Scalar
 from tvmgraph.core.tensor import Tensor
-from tvmgraph.errors import (
-    ArgumentError,
-    CaptureError,
-    DTypeError,
-    ShapeError,
-    either,
-)
+from tvmgraph.errors import ArgumentError, CaptureError, DTypeError, ShapeError, either
 from tvmgraph.interruption import noticed
 from tvmgraph.signatures import python_signature
 

@@ -16,13 +16,7 @@ from tvmgraph import dtypes
 from tvmgraph.capture.frame import Frame
 from tvmgraph.capture.merge import as_tensor
 from tvmgraph.capture.traced import TracedTensor
-from tvmgraph.capture.traced_number import (
-    NUMBERS,
-    TracedNumber,
-    kind_of,
-    traced_number,
-    wider,
-)
+from tvmgraph.capture.traced_number import NUMBERS, TracedNumber, kind_of, traced_number, wider
 from tvmgraph.core.dispatch import at_least
 from tvmgraph.core.op import F
 from tvmgraph.core.sizes import proven

@@ -105,11 +105,7 @@ class Recorder:
     # ---- Interpreter ------------------------------------------------------------------------
 
     def run(
-        self,
-        op: Op,
-        args: tuple[Tensor, ...],
-        attrs: dict[str, Any],
-        types: tuple[TensorType, ...],
+        self, op: Op, args: tuple[Tensor, ...], attrs: dict[str, Any], types: tuple[TensorType, ...]
     ) -> tuple[Tensor, ...]:
         """Adds a node.
 

@@ -186,10 +186,7 @@ class XavierNormal(Initializer):
 
 class _He(Initializer):
     def __init__(
-        self,
-        negative_slope: float = 0,
-        mode: str = "fan_in",
-        nonlinearity: str = "leaky_relu",
+        self, negative_slope: float = 0, mode: str = "fan_in", nonlinearity: str = "leaky_relu"
     ) -> None:
         super().__init__(negative_slope=negative_slope, mode=mode, nonlinearity=nonlinearity)
         _one_of(self.name, "mode", mode, ("fan_in", "fan_out"))
@@ -250,10 +247,7 @@ class VarianceScaling(Initializer):
     """
 
     def __init__(
-        self,
-        scale: float = 1.0,
-        mode: str = "fan_in",
-        distribution: str = "truncated_normal",
+        self, scale: float = 1.0, mode: str = "fan_in", distribution: str = "truncated_normal"
     ) -> None:
         super().__init__(scale=scale, mode=mode, distribution=distribution)
         if not scale > 0:

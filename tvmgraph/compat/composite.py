@@ -17,13 +17,7 @@ from tvmgraph.core.parameter import Parameter
 from tvmgraph.core.shown import Shown
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.core.types import TensorType
-from tvmgraph.errors import (
-    ArgumentError,
-    DTypeError,
-    NotFoundError,
-    ShapeError,
-    either,
-)
+from tvmgraph.errors import ArgumentError, DTypeError, NotFoundError, ShapeError, either
 
 __all__ = ["HyperMap", "Map", "MultitypeFuncGraph", "Partial", "partial"]
 

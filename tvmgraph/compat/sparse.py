@@ -13,13 +13,7 @@ from tvmgraph import dtypes
 from tvmgraph.core.arguments import DTypeLike
 from tvmgraph.core.op import F
 from tvmgraph.core.tensor import Tensor
-from tvmgraph.errors import (
-    ArgumentError,
-    DTypeError,
-    ShapeError,
-    TvmgraphError,
-    either,
-)
+from tvmgraph.errors import ArgumentError, DTypeError, ShapeError, TvmgraphError, either
 
 
 def refuse(kind: type[TvmgraphError], op: str, rule: str) -> NoReturn:

@@ -470,11 +470,7 @@ class OnnxOps(Protocol):
         ...
 
     def add(
-        self,
-        op_type: str,
-        inputs: Sequence[object],
-        outputs: int,
-        attrs: Mapping[str, object],
+        self, op_type: str, inputs: Sequence[object], outputs: int, attrs: Mapping[str, object]
     ) -> Any:
         """Adds one operator and returns its output, or a tuple when ``outputs`` is not 1.
 

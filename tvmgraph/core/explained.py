@@ -59,10 +59,7 @@ _ERRORS: tuple[tuple[type[Exception], type[TvmgraphError]], ...] = (
     (AssertionError, ArgumentError),
     (RecursionError, ArgumentError),
 )
-_LIBRARIES = (
-    *{sysconfig.get_path(k) + os.sep for k in ("stdlib", "platstdlib")},
-    "<frozen ",
-)
+_LIBRARIES = (*{sysconfig.get_path(k) + os.sep for k in ("stdlib", "platstdlib")}, "<frozen ")
 
 
 def know(function: Callable[..., object], name: str) -> None:

@@ -11,16 +11,7 @@ import operator
 from collections.abc import Mapping, Sequence
 from typing import ClassVar, TypeGuard
 
-from tvmgraph.core.symbols import (
-    Symbol,
-    TooSmall,
-    bound,
-    current,
-    needed,
-    roots_of,
-    scope,
-    text_of,
-)
+from tvmgraph.core.symbols import Symbol, TooSmall, bound, current, needed, roots_of, scope, text_of
 from tvmgraph.errors import GraphError
 
 #: The least size that an axis of the arguments has where it is symbolic (``s0``, ``s1``, ...).

@@ -298,10 +298,7 @@ class OnnxBuilder:
         return [OnnxValue(values[v].name, v.type) for v in graph.outputs]
 
     def subgraph(
-        self,
-        name: str,
-        inputs: Sequence[TensorType],
-        body: Callable[..., Sequence[OnnxValue]],
+        self, name: str, inputs: Sequence[TensorType], body: Callable[..., Sequence[OnnxValue]]
     ) -> onnx.GraphProto:
         """Builds the value of a graph attribute; it may read every value outside of it.
 

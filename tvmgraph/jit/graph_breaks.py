@@ -18,13 +18,7 @@ from tvmgraph.capture.interpreter import Interpreter
 from tvmgraph.capture.settings import Settings
 from tvmgraph.config import settings as configuration
 from tvmgraph.core.state import state
-from tvmgraph.errors import (
-    CaptureError,
-    GlobalWrite,
-    LeavesGraph,
-    locals_of,
-    user_source,
-)
+from tvmgraph.errors import CaptureError, GlobalWrite, LeavesGraph, locals_of, user_source
 from tvmgraph.jit.regions.report import reason
 from tvmgraph.jit.regions.tracebacks import as_in_python
 

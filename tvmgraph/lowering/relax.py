@@ -32,9 +32,7 @@ def lower(
 
 
 def lower_many(
-    graphs: dict[str, Graph],
-    outlined: dict[str, Graph] | None = None,
-    marks_casts: bool = False,
+    graphs: dict[str, Graph], outlined: dict[str, Graph] | None = None, marks_casts: bool = False
 ) -> tvm.IRModule:
     """Lowers several graphs into one module, so that they compile together.
 

@@ -8,14 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tvmgraph import dtypes
-from tvmgraph.errors import (
-    ArgumentError,
-    DTypeError,
-    ShapeError,
-    either,
-    no_scalar,
-    reject,
-)
+from tvmgraph.errors import ArgumentError, DTypeError, ShapeError, either, no_scalar, reject
 
 if TYPE_CHECKING:
     from tvmgraph.core.tensor import Tensor
@@ -94,12 +87,7 @@ def layers(op: Cls, name: str, value: Any) -> int:
 
 
 def real(
-    op: Cls,
-    name: str,
-    value: Any,
-    low: float = -np.inf,
-    high: float = np.inf,
-    bounds: str = "[]",
+    op: Cls, name: str, value: Any, low: float = -np.inf, high: float = np.inf, bounds: str = "[]"
 ) -> float:
     """Returns a real number in an interval; ``bounds`` says which ends belong to it.
 

@@ -8,13 +8,7 @@ from typing import Any, Self, TypeAlias
 
 from tvmgraph.core.state import before_change, bump_epoch
 from tvmgraph.core.tensor import Tensor
-from tvmgraph.errors import (
-    ArgumentError,
-    CaptureError,
-    DTypeError,
-    OutOfRangeError,
-    either,
-)
+from tvmgraph.errors import ArgumentError, CaptureError, DTypeError, OutOfRangeError, either
 from tvmgraph.nn._checks import is_int, reject
 from tvmgraph.nn._offered import offered
 from tvmgraph.nn.cell import Cell

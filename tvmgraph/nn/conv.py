@@ -9,15 +9,7 @@ from tvmgraph.core.arguments import DTypeLike, PerAxis
 from tvmgraph.core.op import F
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.errors import ArgumentError, ShapeError
-from tvmgraph.nn._checks import (
-    boolean,
-    choice,
-    float_dtype,
-    int_tuple,
-    is_int,
-    positive,
-    reject,
-)
+from tvmgraph.nn._checks import boolean, choice, float_dtype, int_tuple, is_int, positive, reject
 from tvmgraph.nn._parameters import default_bias, default_weight, new_parameter
 from tvmgraph.nn.cell import Cell
 

@@ -419,11 +419,7 @@ class PoissonNLLLoss(LossBase):
     """
 
     def __init__(
-        self,
-        log_input: bool = True,
-        full: bool = False,
-        eps: float = 1e-8,
-        reduction: str = "mean",
+        self, log_input: bool = True, full: bool = False, eps: float = 1e-8, reduction: str = "mean"
     ) -> None:
         super().__init__(reduction)
         self.log_input = boolean("PoissonNLLLoss", "log_input", log_input)

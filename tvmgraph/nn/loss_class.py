@@ -123,10 +123,7 @@ class NLLLoss(LossBase):
     """
 
     def __init__(
-        self,
-        weight: Tensor | None = None,
-        ignore_index: int = -100,
-        reduction: str = "mean",
+        self, weight: Tensor | None = None, ignore_index: int = -100, reduction: str = "mean"
     ) -> None:
         super().__init__(reduction)
         self.weight = optional_tensor("NLLLoss", "weight", weight)
@@ -162,11 +159,7 @@ class MultiMarginLoss(LossBase):
     """
 
     def __init__(
-        self,
-        p: int = 1,
-        margin: float = 1.0,
-        reduction: str = "mean",
-        weight: Tensor | None = None,
+        self, p: int = 1, margin: float = 1.0, reduction: str = "mean", weight: Tensor | None = None
     ) -> None:
         super().__init__(reduction)
         if p not in (1, 2):

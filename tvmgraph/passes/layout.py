@@ -22,13 +22,7 @@ from tvmgraph.dtypes import DType, bfloat16, float16, float32, float64
 from tvmgraph.graph.ir import Node, Value
 from tvmgraph.machine.processor import CpuModel
 from tvmgraph.numerics.winograd import best_tile, transform_weight, window_transform
-from tvmgraph.ops.internal.conv_nchwc import (
-    block_of,
-    pack_vnni,
-    pack_weight,
-    to_nchwc,
-    vnni_shape,
-)
+from tvmgraph.ops.internal.conv_nchwc import block_of, pack_vnni, pack_weight, to_nchwc, vnni_shape
 from tvmgraph.ops.internal.matmul_panels import VNNI_SIZES
 from tvmgraph.passes.nchwc import Derive, Flattened, NchwcImages
 

@@ -8,14 +8,7 @@ from dataclasses import dataclass
 import tvm_ffi
 from tvm import ir, sym, tirx
 
-from tvmgraph.backend.loop_ir.program import (
-    Axis,
-    Stage,
-    integers,
-    loads_of,
-    product,
-    static_shape,
-)
+from tvmgraph.backend.loop_ir.program import Axis, Stage, integers, loads_of, product, static_shape
 from tvmgraph.backend.loop_ir.types import Buffer, Expr, Load, Var
 
 

@@ -8,13 +8,7 @@ from dataclasses import dataclass, replace
 import tvm_ffi
 from tvm import ir, tirx
 
-from tvmgraph.backend.loop_ir.program import (
-    Program,
-    Stage,
-    map_body,
-    node_count,
-    substitute,
-)
+from tvmgraph.backend.loop_ir.program import Program, Stage, map_body, node_count, substitute
 from tvmgraph.backend.loop_ir.types import Expr, Load, Var
 
 #: Calls cheap enough to be evaluated again at every use.

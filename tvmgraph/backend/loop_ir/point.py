@@ -23,10 +23,7 @@ class Point:
         self._registers = [emit.stack(lanes, dtype_of(var)) for var, _ in stage.lets]
 
     def values(
-        self,
-        mapping: Mapping[Var, Expr],
-        lane: Expr,
-        rewrite: Callable[[Expr], Expr] | None = None,
+        self, mapping: Mapping[Var, Expr], lane: Expr, rewrite: Callable[[Expr], Expr] | None = None
     ) -> list[Expr]:
         """Writes the named values and returns what the stage stores.
 
@@ -88,11 +85,7 @@ def nest(
 
 
 def vectors(
-    start: Expr,
-    length: int,
-    lanes: int,
-    body: Callable[[Expr, int, int], None],
-    unroll: int = 1,
+    start: Expr, length: int, lanes: int, body: Callable[[Expr, int, int], None], unroll: int = 1
 ) -> None:
     """Cuts ``length`` iterations from ``start`` on into vectors.
 

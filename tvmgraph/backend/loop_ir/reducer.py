@@ -100,11 +100,7 @@ def _other(stage: Stage, value: _Combined) -> Expr | None:
 
 
 def horizontal(
-    combine: Callable[[Expr, Expr], Expr],
-    accumulators: Buffer,
-    size: int,
-    lanes: int,
-    dtype: str,
+    combine: Callable[[Expr, Expr], Expr], accumulators: Buffer, size: int, lanes: int, dtype: str
 ) -> Expr:
     """Combines ``size`` accumulators, in vectors of ``lanes``, to one value.
 

@@ -30,13 +30,7 @@ from tvmgraph.dataset.text.transforms import (
     to_bytes,
     to_str,
 )
-from tvmgraph.dataset.text.vocabulary import (
-    CharNGram,
-    FastText,
-    GloVe,
-    Vectors,
-    Vocab,
-)
+from tvmgraph.dataset.text.vocabulary import CharNGram, FastText, GloVe, Vectors, Vocab
 
 
 def __getattr__(name: str) -> Any:

@@ -3,14 +3,7 @@
 from tvmgraph.core.guard import guard_module as _guard_module
 from tvmgraph.experimental.optim.adaptive import Adam, Adamax, AdamW, NAdam, RAdam
 from tvmgraph.experimental.optim.base import Optimizer
-from tvmgraph.experimental.optim.gradient import (
-    ASGD,
-    SGD,
-    Adadelta,
-    Adagrad,
-    RMSprop,
-    Rprop,
-)
+from tvmgraph.experimental.optim.gradient import ASGD, SGD, Adadelta, Adagrad, RMSprop, Rprop
 
 from tvmgraph.experimental.optim import lr_scheduler as lr_scheduler  # isort: skip
 

@@ -193,12 +193,7 @@ def _with_slopes(input: Tensor, weight: Tensor) -> Tensor:
     return F.where(input > 0, input, F.cast(input * slope, input.dtype))
 
 
-@formula_row(
-    "sigmoid",
-    lambda m, x: m.sigmoid(x),
-    lambda g, y, x: (g * y * (1 - y),),
-    "Sigmoid",
-)
+@formula_row("sigmoid", lambda m, x: m.sigmoid(x), lambda g, y, x: (g * y * (1 - y),), "Sigmoid")
 def sigmoid(input: Tensor) -> Tensor:
     r"""Logistic function, elementwise: :math:`y = 1 / (1 + e^{-x})`.
 

@@ -82,8 +82,7 @@ def _lower(
 
         d = te.reduce_axis((0, size), name="d")
         scores = te.compute(
-            (*rows, last),
-            lambda n, h, s: te.sum(q[n, h, d] * either(0, k, n, h, s, d), axis=d),
+            (*rows, last), lambda n, h, s: te.sum(q[n, h, d] * either(0, k, n, h, s, d), axis=d)
         )
 
         def shown(n: Expr, h: Expr, s: Expr) -> Expr:

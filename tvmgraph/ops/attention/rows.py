@@ -210,8 +210,7 @@ class _Loops:
         mixed = te.compute(
             (b, n, s, size),
             lambda i, h, row, col: te.sum(
-                e[i, h, row, j] * at(v, layouts[2], i, self.tir.floordiv(h, share), j, col),
-                axis=j,
+                e[i, h, row, j] * at(v, layouts[2], i, self.tir.floordiv(h, share), j, col), axis=j
             ),
         )
         result = in_layout((b, n, s, size), layouts[3])

@@ -33,13 +33,7 @@ from tvmgraph.ops.common.window import (
     scatter_columns,
     widen,
 )
-from tvmgraph.ops.conv.phases import (
-    Axes,
-    join_residues,
-    phases_of,
-    pixel_weight,
-    residue_weight,
-)
+from tvmgraph.ops.conv.phases import Axes, join_residues, phases_of, pixel_weight, residue_weight
 
 __all__ = ["conv_transpose", "convolution"]
 

@@ -104,10 +104,7 @@ def _vjp_weight_grad(
 ) -> tuple[Tensor, Tensor]:
     window = (kernel, common["stride"], common["padding"], common["dilation"])
     extra = output_padding(x.shape[2:], g.shape[2:], *window)
-    return (
-        F.conv_transpose(g, gw, output_padding=extra, **common),
-        F.convolution(x, gw, **common),
-    )
+    return (F.conv_transpose(g, gw, output_padding=extra, **common), F.convolution(x, gw, **common))
 
 
 def _onnx_weight_grad(

@@ -224,13 +224,7 @@ def _lower(x: Tensor, bound: object) -> Tensor:
 
 
 @fusible
-def _limit(
-    x: Tensor,
-    low: object,
-    high: object,
-    op: str,
-    by_extrema: bool = False,
-) -> Tensor:
+def _limit(x: Tensor, low: object, high: object, op: str, by_extrema: bool = False) -> Tensor:
     """Limits elements.
 
     At a bound the whole cotangent belongs to ``x``; ``by_extrema`` it is shared, and ``x`` keeps

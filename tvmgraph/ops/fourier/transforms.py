@@ -282,11 +282,7 @@ class _Transform2(Protocol):
     """A transform along two axes."""
 
     def __call__(
-        self,
-        input: Tensor,
-        s: object = None,
-        dim: AxisLike = (-2, -1),
-        norm: str | None = None,
+        self, input: Tensor, s: object = None, dim: AxisLike = (-2, -1), norm: str | None = None
     ) -> Tensor: ...
 
 

@@ -10,12 +10,7 @@ from tvmgraph.core.fusible import fusible
 from tvmgraph.core.op import F
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.errors import ArgumentError, ShapeError
-from tvmgraph.ops.common.arguments import (
-    bad,
-    require_same_kind,
-    require_tensor,
-    resolve_axis,
-)
+from tvmgraph.ops.common.arguments import bad, require_same_kind, require_tensor, resolve_axis
 from tvmgraph.ops.indexing.advanced import index_update
 from tvmgraph.ops.indexing.basic import WHOLE, basic_index
 from tvmgraph.ops.indexing.elements import scatter_along

@@ -21,14 +21,7 @@ from tvmgraph.core.tensor import Tensor
 from tvmgraph.core.traits import INTERNAL
 from tvmgraph.core.types import TensorType
 from tvmgraph.errors import ShapeError
-from tvmgraph.ops.common.window import (
-    LOW_PRECISION,
-    Ints,
-    Pairs,
-    Sliding,
-    in_order,
-    out_sizes,
-)
+from tvmgraph.ops.common.window import LOW_PRECISION, Ints, Pairs, Sliding, in_order, out_sizes
 
 __all__ = ["conv_nchwc", "conv_nchwc_weight_grad", "depthwise_nchwc"]
 

@@ -138,10 +138,7 @@ def igammac(input: Tensor, other: Tensor) -> Tensor:
 
 # ---- zeta ----------------------------------------------------------------------------------------
 
-_ZETA_SPECIAL = (
-    [2, 1, 0.5, 3, 2, 30, 2, math.nan, 2],
-    [1, 2, 2, 0, -1, 0.001, 1e5, 1, math.nan],
-)
+_ZETA_SPECIAL = ([2, 1, 0.5, 3, 2, 30, 2, math.nan, 2], [1, 2, 2, 0, -1, 0.001, 1e5, 1, math.nan])
 
 
 def _exponent_derivative(x: Tensor, q: Tensor) -> Tensor:

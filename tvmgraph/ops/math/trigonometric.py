@@ -161,10 +161,7 @@ def cosh(input: Tensor) -> Tensor:
 
 
 @unary(
-    np.tanh,
-    pointwise("tanh", lambda m, x: m.tanh(x)),
-    lambda g, y, x: (g * (1 - y * y),),
-    "Tanh",
+    np.tanh, pointwise("tanh", lambda m, x: m.tanh(x)), lambda g, y, x: (g * (1 - y * y),), "Tanh"
 )
 def tanh(input: Tensor) -> Tensor:
     r"""Hyperbolic tangent, elementwise: :math:`y = \tanh x`.

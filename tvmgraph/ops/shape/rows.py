@@ -17,14 +17,7 @@ from tvmgraph.core.tensor import Tensor
 from tvmgraph.core.traits import Batch, Layout, Pattern, Traits, equation, letters
 from tvmgraph.core.types import Dim, Shape, TensorType
 from tvmgraph.errors import ArgumentError, DTypeError, OutOfRangeError, ShapeError
-from tvmgraph.ops.common.arguments import (
-    as_int,
-    bad,
-    describe,
-    int_tuple,
-    named,
-    wrap_axis,
-)
+from tvmgraph.ops.common.arguments import as_int, bad, describe, int_tuple, named, wrap_axis
 from tvmgraph.ops.common.rows import sum_to
 
 __all__ = [

@@ -6,14 +6,7 @@ import numpy as np
 
 from tvmgraph.core.shown import Shown
 from tvmgraph.core.tensor import Tensor
-from tvmgraph.errors import (
-    ArgumentError,
-    DTypeError,
-    ShapeError,
-    TypeOrValueError,
-    either,
-    reject,
-)
+from tvmgraph.errors import ArgumentError, DTypeError, ShapeError, TypeOrValueError, either, reject
 
 
 class MetricError(ArgumentError, RuntimeError):

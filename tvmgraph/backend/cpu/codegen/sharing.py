@@ -289,8 +289,5 @@ def _forwarder(name: str, kernel: str, count: int) -> ir.BaseFunc:
     call = ir.Call(_CALL_LOWERED, [*given, tirx.IntImm("int32", count)], ret_ty="int32")
     func = tirx.PrimFunc(params, tirx.Evaluate(call), ret_type=ir.PrimType("int32"))
     return func.with_attr(
-        {
-            "global_symbol": _SYMBOL + name,
-            "calling_conv": ir.CallingConv.C_PACKED_FUNC,
-        }
+        {"global_symbol": _SYMBOL + name, "calling_conv": ir.CallingConv.C_PACKED_FUNC}
     )

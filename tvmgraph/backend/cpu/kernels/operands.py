@@ -10,12 +10,7 @@ from tvm import tirx
 from tvmgraph.backend.cpu.kernels.elementwise.injective import emit_injective
 from tvmgraph.backend.loop_ir import emit
 from tvmgraph.backend.loop_ir.access import dtype_bytes
-from tvmgraph.backend.loop_ir.contraction import (
-    Contraction,
-    Operand,
-    match_contraction,
-    operand_of,
-)
+from tvmgraph.backend.loop_ir.contraction import Contraction, Operand, match_contraction, operand_of
 from tvmgraph.backend.loop_ir.inline import has_identity_store, inline_into
 from tvmgraph.backend.loop_ir.nest import Nest
 from tvmgraph.backend.loop_ir.program import Axis, Stage, substitute

@@ -24,14 +24,7 @@ from tvmgraph.backend.cuda.kernels.iteration import (
     write_run,
 )
 from tvmgraph.backend.loop_ir.access import dtype_bytes
-from tvmgraph.backend.loop_ir.program import (
-    Axis,
-    Stage,
-    is_choice,
-    loads_of,
-    map_loads,
-    substitute,
-)
+from tvmgraph.backend.loop_ir.program import Axis, Stage, is_choice, loads_of, map_loads, substitute
 from tvmgraph.backend.loop_ir.types import Buffer, Expr, Load, Var, as_dtype, dtype_of
 
 #: Gives the value of an element that is not read from memory, or None.

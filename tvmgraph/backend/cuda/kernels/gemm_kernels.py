@@ -7,12 +7,7 @@ from dataclasses import dataclass, replace
 from tvmgraph.backend.cuda.kernels.device import device_memory
 from tvmgraph.backend.cuda.kernels.gemm import Gemm, extents_of
 from tvmgraph.backend.cuda.kernels.gemm_operand import GemmOperand, gemm_operand_of
-from tvmgraph.backend.cuda.kernels.gemm_plan import (
-    GemmPlan,
-    plan_gemm,
-    tensor_cores,
-    threads,
-)
+from tvmgraph.backend.cuda.kernels.gemm_plan import GemmPlan, plan_gemm, tensor_cores, threads
 from tvmgraph.backend.cuda.kernels.gemv import Gemv, gemv_of
 from tvmgraph.backend.loop_ir.choice import choose
 from tvmgraph.backend.loop_ir.contraction import Contraction, match_contraction

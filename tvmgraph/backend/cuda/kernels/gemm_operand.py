@@ -13,13 +13,7 @@ from functools import cached_property
 import tvm_ffi
 from tvm import sym, tirx
 
-from tvmgraph.backend.cuda.kernels.device import (
-    VECTOR_BYTES,
-    at_point,
-    elements,
-    i32,
-    to_int32,
-)
+from tvmgraph.backend.cuda.kernels.device import VECTOR_BYTES, at_point, elements, i32, to_int32
 from tvmgraph.backend.loop_ir.access import dtype_bytes
 from tvmgraph.backend.loop_ir.contraction import Contraction, Operand
 from tvmgraph.backend.loop_ir.program import Axis, is_choice, map_loads, product

@@ -396,8 +396,7 @@ class _Block:
             at = device.let(self.thread + i32(first))
             whole = results % _THREADS == 0
             device.only_if(
-                None if whole else at < i32(results),
-                lambda at=at: self._finish(kept, at, results),
+                None if whole else at < i32(results), lambda at=at: self._finish(kept, at, results)
             )
 
     def _own_place(self, results: int) -> Expr:

@@ -26,14 +26,7 @@ from tvmgraph.backend.cuda.kernels.device import (
     to_int32,
 )
 from tvmgraph.backend.loop_ir.access import accesses, dtype_bytes, group_extent, groups
-from tvmgraph.backend.loop_ir.program import (
-    Axis,
-    Stage,
-    is_choice,
-    loads_of,
-    product,
-    static_shape,
-)
+from tvmgraph.backend.loop_ir.program import Axis, Stage, is_choice, loads_of, product, static_shape
 from tvmgraph.backend.loop_ir.types import Buffer, Expr, Load, Var, dtype_of
 
 #: Elements of a vector at most: code is written out for every one.

@@ -241,8 +241,7 @@ class Sink:
             turn: Which of its turns was read ahead; None where none was.
         """
         device.only_if(
-            self._inside(row, column),
-            lambda: self._write(row, column, lanes, load(), early, turn),
+            self._inside(row, column), lambda: self._write(row, column, lanes, load(), early, turn)
         )
 
     def _inside(self, row: Expr, column: Expr) -> Expr | None:

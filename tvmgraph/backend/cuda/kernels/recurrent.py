@@ -38,8 +38,7 @@ def every_unit(shape: tuple[int, int, int], body: Callable[[Expr, Expr], None]) 
     with device.launch(-(-count // _THREADS), _THREADS) as (block, thread):
         at = device.let(block * i32(_THREADS) + thread)
         device.only_if(
-            at < i32(count),
-            lambda: body(device.let(div(at, units)), device.let(mod(at, units))),
+            at < i32(count), lambda: body(device.let(div(at, units)), device.let(mod(at, units)))
         )
 
 
@@ -64,8 +63,7 @@ class _Sweep(Sweep):
 
     def _copy(self, source: Buffer, step: Expr, to: Buffer) -> None:
         every_unit(
-            self.shape,
-            lambda row, unit: device.store(to, source[step, row, unit], [row, unit]),
+            self.shape, lambda row, unit: device.store(to, source[step, row, unit], [row, unit])
         )
 
     def _step(self, step: Expr, state: Buffer, before: Expr | None, cell: Buffer | None) -> None:

@@ -104,8 +104,7 @@ def divide(plan: RowPlan, model: GpuModel) -> Division:
     """
     size = max(product(axis.extent for axis in row.inner) for row in plan.stages)
     lanes = min(
-        (_body(row).lanes for row in plan.stages if row.inner and _reads_much(row, size)),
-        default=1,
+        (_body(row).lanes for row in plan.stages if row.inner and _reads_much(row, size)), default=1
     )
     vectors = -(-size // lanes)
     wanted = choose("elements of a thread", _WANTED, (4, 8, 16, 32))

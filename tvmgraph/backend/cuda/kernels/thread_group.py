@@ -87,11 +87,7 @@ class ThreadGroup:
         return self._scan_warps(whole, before, combine, identity)
 
     def _scan_warps(
-        self,
-        whole: Expr,
-        before: Expr,
-        combine: Callable[[Expr, Expr], Expr],
-        identity: Expr,
+        self, whole: Expr, before: Expr, combine: Callable[[Expr, Expr], Expr], identity: Expr
     ) -> tuple[Expr, Expr]:
         warps, dtype = self.size // WARP, dtype_of(whole)
         totals = _shared(warps, dtype)

@@ -22,11 +22,7 @@ from tvm import tirx
 
 from tvmgraph.backend.attention import Problem
 from tvmgraph.backend.cpu.intrinsics import exp_nonpositive
-from tvmgraph.backend.cpu.kernels.attention.plan import (
-    Plan,
-    plan_attention,
-    rounded_up,
-)
+from tvmgraph.backend.cpu.kernels.attention.plan import Plan, plan_attention, rounded_up
 from tvmgraph.backend.cpu.kernels.gemm.microkernel import (
     Tile,
     multiply_tile,
@@ -323,8 +319,7 @@ class _Writer:
         if self._last_vectors:
             whole = tirx.floordiv(emit.index(self.problem.keys), emit.i64(plan.panel))
             emit.only_if(
-                end > whole,
-                lambda: self._panel_scores(at, block, start, whole, self._last_vectors),
+                end > whole, lambda: self._panel_scores(at, block, start, whole, self._last_vectors)
             )
             end = tirx.min(end, whole)
         with emit.serial(end - first) as panel:

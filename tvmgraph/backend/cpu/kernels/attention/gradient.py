@@ -34,12 +34,7 @@ from tvmgraph.backend.cpu.kernels.attention.plan import (
     plan_gradient,
     rounded_up,
 )
-from tvmgraph.backend.cpu.kernels.gemm.microkernel import (
-    Tile,
-    multiply_tile,
-    store_tile,
-    transpose,
-)
+from tvmgraph.backend.cpu.kernels.gemm.microkernel import Tile, multiply_tile, store_tile, transpose
 from tvmgraph.backend.loop_ir import emit
 from tvmgraph.backend.loop_ir.reducer import horizontal
 from tvmgraph.backend.loop_ir.types import Buffer, Expr, Func, Index

@@ -80,8 +80,7 @@ def plan_attention(problem: Problem, model: CpuModel) -> Plan:
         groups = 1 if imbalance(heads, model.threads) <= MAX_IMBALANCE else model.threads
         return Plan(lanes, vectors, limit, queries, blocks, groups, model.threads > 1)
     tile = min(
-        range(1, min(limit, rows) + 1),
-        key=lambda r: -(-rows // r) * step_cycles(r, vectors, model),
+        range(1, min(limit, rows) + 1), key=lambda r: -(-rows // r) * step_cycles(r, vectors, model)
     )
     sharing = problem.query.fixed("N") // heads
     queries = min(rows, tile * _tiles_per_block(-(-rows // tile), max(1, QUERIES // tile)))

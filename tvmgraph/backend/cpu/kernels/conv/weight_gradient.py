@@ -35,12 +35,7 @@ from tvmgraph.backend.cpu.kernels.conv.window import (
 )
 from tvmgraph.backend.cpu.kernels.elementwise.injective import emit_injective
 from tvmgraph.backend.cpu.kernels.gemm.epilogue import Epilogue
-from tvmgraph.backend.cpu.kernels.gemm.microkernel import (
-    Tile,
-    multiply_tile,
-    store_tile,
-    transpose,
-)
+from tvmgraph.backend.cpu.kernels.gemm.microkernel import Tile, multiply_tile, store_tile, transpose
 from tvmgraph.backend.cpu.kernels.gemm.plan import MIN_PARALLEL_FLOPS, step_cycles
 from tvmgraph.backend.cpu.kernels.operands import emit_copy, with_left
 from tvmgraph.backend.loop_ir import emit
@@ -51,12 +46,7 @@ from tvmgraph.backend.loop_ir.items import Range, Split, tiled, write_items
 from tvmgraph.backend.loop_ir.nest import Nest
 from tvmgraph.backend.loop_ir.point import Bound, bind_group
 from tvmgraph.backend.loop_ir.point import vectors as each_vector
-from tvmgraph.backend.loop_ir.program import (
-    Axis,
-    Stage,
-    product,
-    substitute,
-)
+from tvmgraph.backend.loop_ir.program import Axis, Stage, product, substitute
 from tvmgraph.backend.loop_ir.types import Buffer, Expr, Var
 from tvmgraph.backend.table import Kernel, Refused, Writer
 from tvmgraph.machine.processor import CpuModel

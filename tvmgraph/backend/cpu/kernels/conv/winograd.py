@@ -269,10 +269,7 @@ class _Winograd:
         self._store(result, tile, vector)
 
     def _store(
-        self,
-        result: Callable[[Expr, Expr], Callable[[Expr], Expr]],
-        tile: Expr,
-        vector: Expr,
+        self, result: Callable[[Expr, Expr], Callable[[Expr], Expr]], tile: Expr, vector: Expr
     ) -> None:
         """Runs the epilogue on the results of a tile that exist.
 

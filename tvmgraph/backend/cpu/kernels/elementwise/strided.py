@@ -15,14 +15,7 @@ from tvm import ir, sym, tirx
 
 from tvmgraph.backend.loop_ir import emit
 from tvmgraph.backend.loop_ir.point import Bound
-from tvmgraph.backend.loop_ir.program import (
-    Axis,
-    Stage,
-    is_choice,
-    loads_of,
-    map_loads,
-    substitute,
-)
+from tvmgraph.backend.loop_ir.program import Axis, Stage, is_choice, loads_of, map_loads, substitute
 from tvmgraph.backend.loop_ir.types import Buffer, Expr, Load
 
 #: A read, the even one of the two neighbours it belongs to, and whether it is the odd one.

@@ -24,11 +24,7 @@ from tvmgraph.backend.cpu.kernels.gemm.epilogue import Epilogue
 from tvmgraph.backend.cpu.kernels.gemm.microkernel import transpose
 from tvmgraph.backend.cpu.kernels.gemm.plan import LANES, MIN_PARALLEL_FLOPS
 from tvmgraph.backend.cpu.kernels.gemm.problem import vnni_operands_of
-from tvmgraph.backend.cpu.kernels.gemm.vnni_packing import (
-    PackedOperands,
-    Side,
-    VnniKernel,
-)
+from tvmgraph.backend.cpu.kernels.gemm.vnni_packing import PackedOperands, Side, VnniKernel
 from tvmgraph.backend.loop_ir import emit
 from tvmgraph.backend.loop_ir.choice import choose
 from tvmgraph.backend.loop_ir.columns import Columns, gemm_shape

@@ -17,11 +17,7 @@ from tvm.tirx.script import builder as T
 from tvmgraph.backend.cpu.kernels.gemm.epilogue import Epilogue
 from tvmgraph.backend.cpu.kernels.gemm.microkernel import sum_each
 from tvmgraph.backend.cpu.kernels.gemm.plan import LANES, is_worth_sharing
-from tvmgraph.backend.cpu.kernels.gemm.vnni_packing import (
-    PackedOperands,
-    call,
-    vnni_type,
-)
+from tvmgraph.backend.cpu.kernels.gemm.vnni_packing import PackedOperands, call, vnni_type
 from tvmgraph.backend.loop_ir import emit
 from tvmgraph.backend.loop_ir.columns import Columns, element_at
 from tvmgraph.backend.loop_ir.contraction import Contraction, Operand

@@ -130,12 +130,7 @@ class Epilogue:
             self._row(tile, sums, rows(r), joined, r)
 
     def _row(
-        self,
-        tile: Tile,
-        sums: Buffer,
-        row: Bound,
-        places: Sequence[Place],
-        position: Expr,
+        self, tile: Tile, sums: Buffer, row: Bound, places: Sequence[Place], position: Expr
     ) -> None:
         for place in places:
             first = place.vector * tile.lanes + place.skipped

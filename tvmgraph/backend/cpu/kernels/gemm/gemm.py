@@ -25,12 +25,7 @@ from tvmgraph.backend.cpu.kernels.gemm.microkernel import (
     store_tile,
     transpose,
 )
-from tvmgraph.backend.cpu.kernels.gemm.plan import (
-    GemmPlan,
-    Packing,
-    plan_gemm,
-    plan_panels,
-)
+from tvmgraph.backend.cpu.kernels.gemm.plan import GemmPlan, Packing, plan_gemm, plan_panels
 from tvmgraph.backend.cpu.kernels.gemm.problem import GemmProblem, gemm_of
 from tvmgraph.backend.cpu.kernels.gemm.weight_streaming import (
     emit_weight_streaming,

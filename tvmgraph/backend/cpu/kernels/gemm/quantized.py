@@ -92,8 +92,7 @@ class Product:
             count = -(-known // height)
             with emit.serial(count) as tile:
                 emit.peel_last(
-                    (tile, count, height, known),
-                    lambda size: self.tile(panel, tile * height, size),
+                    (tile, count, height, known), lambda size: self.tile(panel, tile * height, size)
                 )
             return
         rows = self.x.shape[0]

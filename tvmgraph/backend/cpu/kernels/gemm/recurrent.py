@@ -84,8 +84,7 @@ class _Sweep(Sweep):
             block, number = emit.unfuse(item, [blocks, tiles])
             first, sums = number * height, emit.stack(height * vectors * lanes, self.dtype)
             emit.peel_last(
-                (number, tiles, height, batch),
-                lambda rows: multiply(block, first, rows, sums),
+                (number, tiles, height, batch), lambda rows: multiply(block, first, rows, sums)
             )
             with emit.serial(tirx.min(emit.i64(height), batch - first)) as r:
                 emit.peel_last(

@@ -133,13 +133,7 @@ class RowTile:
         kept = any(local.original.same_as(row.stage.buffer) for local in self.locals)
         return kept and self.width == 1 and is_reduced_in_order(row, following)
 
-    def partial(
-        self,
-        row: RowStage,
-        reducer: Reducer,
-        start: Expr,
-        length: int,
-    ) -> Buffer:
+    def partial(self, row: RowStage, reducer: Reducer, start: Expr, length: int) -> Buffer:
         """Reduces over part of the first reduction loop.
 
         Args:

@@ -81,8 +81,7 @@ class _Row:
         with emit.serial(count) as offset:
             position = start + offset
             emit.only_if(
-                self._key(position) > best[last],
-                lambda: self._insert(best, place, position, last),
+                self._key(position) > best[last], lambda: self._insert(best, place, position, last)
             )
 
     def _insert(self, best: Buffer, place: Buffer, position: Expr, slot: Expr) -> None:
