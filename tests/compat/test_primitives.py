@@ -13,7 +13,7 @@ import pytest
 
 import tvmgraph as ms
 from tvmgraph import Parameter, Tensor, ops
-from tvmgraph.compat.primitives.base import KINDS, functions_of
+from tvmgraph.compat.primitives.base import KINDS, functions_of, parse_rows
 from tvmgraph.eager import evaluate
 from tvmgraph.errors import ArgumentError, DTypeError, NotFoundError, ShapeError
 from tvmgraph.ops import composite as C
@@ -625,3 +625,11 @@ def test_options_of_connectionist_losses() -> None:
     assert loss([[1], [2, 0, 1]], ignore_longer_outputs_than_inputs=True)[1] == 0
     with pytest.raises(ArgumentError, match="ctc_merge_repeated"):
         loss([[1], [2]], ctc_merge_repeated=False)
+
+
+def test_classes_of_one_form_share_a_row():
+    rows = parse_rows("LogicalAnd Maximum | mode=1 | x, *y | F.*(..., mode)")
+    assert rows == {
+        "LogicalAnd": ("LogicalAnd", "mode=1", "x, *y", "F.logical_and(x, *y, mode)"),
+        "Maximum": ("Maximum", "mode=1", "x, *y", "F.maximum(x, *y, mode)"),
+    }

@@ -61,8 +61,7 @@ FractionalAvgPoolGrad | overlapping=False | orig_input_tensor_shape, out_backpro
 FractionalMaxPoolGrad | overlapping=False | orig_input, orig_output, out_backprop,
   row_pooling_sequence, col_pooling_sequence | H.windowed(orig_input, out_backprop,
   row_pooling_sequence, col_pooling_sequence, overlapping, False)
-FractionalMaxPool3DGradWithFixedKsize | data_format="NCDHW" | x, dy, argmax
-  | H.scattered(x, dy, argmax)
+FractionalMaxPool3DGradWithFixedKsize | data_format="NCDHW" | x, dy, argmax | H.scattered(...)
 GridSampler2DGrad | interpolation_mode="bilinear", padding_mode="zeros", align_corners=False,
   output_mask: ints = (1, 1) | grad, x, grid | F.vjp(lambda t, g: F.grid_sample(t, g,
   interpolation_mode, padding_mode, align_corners), x, grid)[1](grad)
@@ -124,8 +123,7 @@ SigmoidGrad | | y, dy | dy * y * (1 - y)
 SmoothL1LossGrad | beta=1.0, reduction="none" | x, y, dy |
   F.vjp(lambda t: F.smooth_l1_loss(t, y, beta, reduction), x)[1](dy)[0]
 SoftShrinkGrad | lambd=0.5 | dy, x | F.vjp(lambda t: F.softshrink(t, lambd), x)[1](dy)[0]
-SliceGrad | | dy, x, begin, size
-  | H.back(lambda t: F.slice(t, begin, size), x, dy)
+SliceGrad | | dy, x, begin, size | H.back(lambda t: F.slice(t, begin, size), x, dy)
 SoftmaxBackward | | dout, out, dim=-1 | out * (dout - F.sum(dout * out, dim, keepdim=True))
 StridedSliceGrad | begin_mask: int = 0, end_mask: int = 0, ellipsis_mask: int = 0,
   new_axis_mask: int = 0, shrink_axis_mask: int = 0 | dy, shape, begin, end, strides

@@ -6,6 +6,10 @@ one-line rows (see :mod:`.rows`) the first time they are named::
     ReduceMean | keep_dims=False | x, axis=() | F.mean(x, axis, keep_dims)
 
 that is: class name, constructor parameters, call parameters, and the expression a call computes.
+``(...`` stands for the operands of the call, in their order; classes of one form share a row, in
+which ``F.*`` is the function of each one's name::
+
+    Argmax Argmin | axis=-1 | x | F.*(..., axis)
 """
 
 from __future__ import annotations
@@ -302,10 +306,19 @@ def parse_rows(text: str) -> dict[str, tuple[str, str, str, str]]:
     rows = {}
     for line in text.replace("\n  ", " ").splitlines():
         if line.strip():
-            columns = re.split(r"\s\|(?=\s)", line, maxsplit=3)
-            name, init, call, expression = (c.strip() for c in columns)
-            rows[name] = (name, init, call, expression)
+            names, init, call, expression = (
+                c.strip() for c in re.split(r"\s\|(?=\s)", line, maxsplit=3)
+            )
+            operands = ", ".join(re.findall(r"(?:^|, )(\*{0,2}[A-Za-z_]\w*)", call))
+            full = expression.replace("(...", f"({operands}", 1)
+            for name in names.split():
+                rows[name] = (name, init, call, full.replace("F.*", f"F.{_function_of(name)}"))
     return rows
+
+
+def _function_of(name: str) -> str:
+    """``LogicalAnd`` is ``logical_and``."""
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower()
 
 
 def functions_of(expression: str) -> list[str]:

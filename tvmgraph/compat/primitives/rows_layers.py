@@ -28,27 +28,23 @@ Conv2D | out_channel: positive, kernel_size: positive, mode=1, pad_mode: same|va
   pad: ints = 0, stride: positive = 1, dilation: positive = 1, group: positive = 1,
   data_format: NCHW|NHWC = "NCHW" | x, weight | H.conv2d(x, weight, out_channel, kernel_size,
   pad_mode, pad, stride, dilation, group, data_format)
-Conv2DTranspose | out_channel: positive, kernel_size: positive,
-  pad_mode: same|valid|pad = "valid", pad: ints = 0, pad_list=None, mode=1, stride: positive = 1,
-  dilation: positive = 1, group: positive = 1, data_format: NCHW = "NCHW" | dout, weight,
-  input_size | H.conv2d_input_grad(dout, weight, input_size, pad_mode, pad, stride, dilation,
-  group)
-Conv2DBackpropInput | out_channel: positive, kernel_size: positive,
-  pad_mode: same|valid|pad = "valid", pad: ints = 0, pad_list=None, mode=1, stride: positive = 1,
-  dilation: positive = 1, group: positive = 1, data_format: NCHW = "NCHW" | dout, weight,
-  input_size | H.conv2d_input_grad(dout, weight, input_size, pad_mode, pad, stride, dilation,
-  group)
+Conv2DTranspose | out_channel: positive, kernel_size: positive, pad_mode: same|valid|pad = "valid",
+  pad: ints = 0, pad_list=None, mode=1, stride: positive = 1, dilation: positive = 1, group:
+  positive = 1, data_format: NCHW = "NCHW" | dout, weight, input_size | H.conv2d_input_grad(...,
+  pad_mode, pad, stride, dilation, group)
+Conv2DBackpropInput | out_channel: positive, kernel_size: positive, pad_mode: same|valid|pad =
+  "valid", pad: ints = 0, pad_list=None, mode=1, stride: positive = 1, dilation: positive = 1,
+  group: positive = 1, data_format: NCHW = "NCHW" | dout, weight, input_size |
+  H.conv2d_input_grad(..., pad_mode, pad, stride, dilation, group)
 Conv3D | out_channel: positive, kernel_size: positive, mode=1, pad_mode: same|valid|pad = "valid",
-  pad: ints = 0, stride: positive = 1, dilation: positive = 1, group: positive = 1,
-  data_format: NCDHW = "NCDHW" | x, weight | F.conv3d(x, weight, None, stride, pad_mode, pad,
-  dilation, group)
+  pad: ints = 0, stride: positive = 1, dilation: positive = 1, group: positive = 1, data_format:
+  NCDHW = "NCDHW" | x, weight | F.conv3d(..., None, stride, pad_mode, pad, dilation, group)
 Conv3DTranspose | in_channel: positive, out_channel: positive, kernel_size: positive, mode=1,
   pad_mode: same|valid|pad = "valid", pad: ints = 0, stride: positive = 1, dilation: positive = 1,
   group: positive = 1, output_padding: ints = 0, data_format: NCDHW = "NCDHW" | x, filter
   | F.conv3d_transpose(x, filter, pad_mode, pad, stride, dilation, group, output_padding)
 CropAndResize | method: bilinear|nearest|bilinear_v2 = "bilinear", extrapolation_value=0.0 | x,
-  boxes, box_index, crop_size | F.crop_and_resize(x, boxes, box_index, crop_size, method,
-  extrapolation_value)
+  boxes, box_index, crop_size | F.crop_and_resize(..., method, extrapolation_value)
 DepthwiseConv2dNative | channel_multiplier: positive, kernel_size: positive, mode=3,
   pad_mode: same|valid|pad = "valid", pad: ints = 0, stride: positive = 1, dilation: positive = 1,
   group: positive = 1 | x, weight | H.depthwise_conv2d(x, weight, pad_mode, pad, stride, dilation)
@@ -63,9 +59,8 @@ GridSampler3D | interpolation_mode: bilinear|nearest = "bilinear",
   | F.grid_sample(input_x, grid, interpolation_mode, padding_mode, align_corners)
 IOU | mode: iou|iof = "iou" | anchor_boxes, gt_boxes | F.iou(anchor_boxes, gt_boxes, mode)
 L2Normalize | axis: ints = 0, epsilon=1e-4 | x | H.l2_normalize(x, axis, epsilon)
-LRN | depth_radius: int = 5, bias=1.0, alpha=1.0, beta=0.5,
-  norm_region: across_channels = "ACROSS_CHANNELS" | x | F.lrn(x, depth_radius, bias, alpha, beta,
-  norm_region)
+LRN | depth_radius: int = 5, bias=1.0, alpha=1.0, beta=0.5, norm_region: across_channels =
+  "ACROSS_CHANNELS" | x | F.lrn(..., depth_radius, bias, alpha, beta, norm_region)
 LayerNorm | begin_norm_axis=1, begin_params_axis=1, epsilon=1e-7 | input_x, gamma, beta
   | H.layer_norm(input_x, gamma, beta, begin_norm_axis, begin_params_axis, epsilon)
 MaxPool | kernel_size: positive = 1, strides: positive = 1, pad_mode: same|valid = "valid",
@@ -90,16 +85,14 @@ ResizeBilinearV2 | align_corners=False, half_pixel_centers=False | image, size |
   size, "bilinear", align_corners, half_pixel_centers)
 ResizeBicubic | align_corners=False, half_pixel_centers=False | image, size | H.resize(image,
   size, "bicubic", align_corners, half_pixel_centers)
-ResizeLinear1D
-  | coordinate_transformation_mode: align_corners|half_pixel|asymmetric = "align_corners" | x,
-  size | F.interpolate(x, H.ints(size), mode="linear",
+ResizeLinear1D | coordinate_transformation_mode: align_corners|half_pixel|asymmetric =
+  "align_corners" | x, size | F.interpolate(x, H.ints(size), mode="linear",
   align_corners=coordinate_transformation_mode == "align_corners")
 ResizeNearestNeighbor | size: ints, align_corners=False, half_pixel_centers=False | input_x
   | H.resize(input_x, size, "nearest", align_corners, half_pixel_centers)
 ResizeNearestNeighborV2 | align_corners=False, half_pixel_centers=False | image, size
   | H.resize(image, size, "nearest", align_corners, half_pixel_centers)
-UpsampleNearest3D | | x, output_size=None, scales=None
-  | F.interpolate(x, output_size, scales, mode="nearest")
+UpsampleNearest3D | | x, output_size=None, scales=None | F.interpolate(..., mode="nearest")
 UpsampleTrilinear3D | align_corners=False | x, output_size=None, scales=None
   | F.interpolate(x, output_size, scales, mode="trilinear", align_corners=align_corners)
 Im2Col | ksizes: ints, strides: ints = 1, dilations: ints = 1, pads: ints = 0 | x | H.im2col(x,
@@ -111,8 +104,7 @@ BCEWithLogitsLoss | reduction: none|mean|sum = "mean" | input, target, weight=No
   | F.binary_cross_entropy_with_logits(input, target, weight, posWeight, reduction)
 BinaryCrossEntropy | reduction: none|mean|sum = "mean" | input, target, weight=None
   | F.binary_cross_entropy(input, target, weight, reduction)
-KLDivLoss | reduction: none|mean|batchmean|sum = "mean" | logits, labels | F.kl_div(logits,
-  labels, reduction)
+KLDivLoss | reduction: none|mean|batchmean|sum = "mean" | logits, labels | F.kl_div(..., reduction)
 MultiMarginLoss | p=1, margin=1.0, reduction: none|mean|sum = "mean" | x, target, weight=None
   | F.multi_margin_loss(x, target, p, margin, weight, reduction)
 NLLLoss | reduction: none|mean|sum = "mean", ignore_index=-100 | logits, labels, weight
@@ -138,7 +130,7 @@ BlackmanWindow | periodic=True, dtype=float32 | window_length
 DType | | x | x.dtype
 Depend | | value, expr | F.depend(value, expr)
 DynamicShape | dtype=None | x | H.shape_tensor(x)
-Eps | | x | F.eps(x)
+Eps OnesLike Rank Size ZerosLike | | x | F.*(...)
 Eye | | n, m, dtype | F.eye(n, m, dtype)
 Fill | | dtype, dims, x | F.fill(dtype, H.ints(dims), x)
 FillV2 | | shape, value | H.fill_v2(shape, value)
@@ -149,19 +141,15 @@ LinSpace | | start, stop, num | F.linspace(start, stop, num)
 LogSpace | steps=10, base: int = 10, dtype=float32 | start, end | F.logspace(start, end, steps,
   base, dtype=dtype)
 Ones | | shape, dtype=None | F.ones(shape, dtype)
-OnesLike | | x | F.ones_like(x)
 Range | maxlen=1000000 | start, end, step | F.range(start, end, step, maxlen)
-Rank | | x | F.rank(x)
 ScalarCast | | input_x, input_y | H.scalar_cast(input_x, input_y)
 ScalarToArray | | input_x | F.scalar_to_tensor(input_x, None)
 ScalarToTensor | | x, dtype=float32 | F.scalar_to_tensor(x, dtype)
 Shape | | x | x.shape
-Size | | x | F.size(x)
 TensorToTuple | | x | tuple(x.tolist())
 TensorShape | | input_x | H.shape_tensor(input_x)
 TupleToArray | | input_x | F.tuple_to_array(input_x)
 Zeros | | size, dtype=None | F.zeros(size, dtype)
-ZerosLike | | x | F.zeros_like(x)
 """
 
 RANDOM = """
@@ -171,17 +159,14 @@ Gamma | seed=0, seed2=0 | shape, alpha, beta | H.gamma(shape, alpha, beta, self.
 LogNormalReverse | mean=1.0, std=2.0 | input | input.log_normal(mean, std)
 Multinomial | seed=0, seed2=0, dtype=int32 | x, num_samples | F.cast(F.multinomial(x,
   num_samples, True, self.stream), dtype)
-RandomCategorical | dtype=int64 | logits, num_samples, seed=0 | F.random_categorical(logits,
-  num_samples, seed, dtype)
+RandomCategorical | dtype=int64 | logits, num_samples, seed=0 | F.random_categorical(..., dtype)
 RandomChoiceWithMask | count: int = 256, seed=0, seed2=0 | input_x | F.choice_with_mask(input_x,
   count, self.stream)
 RandomCauchy | size: ints, median=0.0, sigma=1.0 | | F.zeros(size, float32).cauchy(median, sigma)
-RandomGamma | seed=0, seed2=0 | shape, alpha | F.random_gamma(H.ints(shape), alpha,
-  self.stream)
+RandomGamma | seed=0, seed2=0 | shape, alpha | F.random_gamma(H.ints(shape), alpha, self.stream)
 RandomShuffle | seed=0, seed2=0 | input_x | F.shuffle(input_x, self.stream)
 RandpermV2 | seed=0, offset=0, dtype=int64 | n | F.randperm(n, seed, offset, dtype)
-StandardLaplace | seed=0, seed2=0 | shape | F.standard_laplace(H.ints(shape),
-  self.stream)
+StandardLaplace | seed=0, seed2=0 | shape | F.standard_laplace(H.ints(...), self.stream)
 StandardNormal | seed=0, seed2=0 | shape | F.standard_normal(H.ints(shape), self.stream)
 TruncatedNormal | dtype=float32, seed=0, seed2=0 | shape | H.truncated_normal(shape, dtype,
   self.stream)
@@ -189,57 +174,42 @@ Uniform | minval=0.0, maxval=1.0, seed=0, offset=0 | x | F.cast(minval + (maxval
   * F.rand(*x.shape, dtype=float32, seed=self.stream), x.dtype)
 UniformInt | seed=0, seed2=0 | shape, minval, maxval | F.randint(int(minval), int(maxval),
   H.ints(shape), self.stream, dtype=int32)
-UniformReal | seed=0, seed2=0 | shape | F.rand(*H.ints(shape), dtype=float32,
-  seed=self.stream)
+UniformReal | seed=0, seed2=0 | shape | F.rand(*H.ints(...), dtype=float32, seed=self.stream)
 """
 
 STATE = """
-Adam | use_locking=False, use_nesterov=False
-  | var, m, v, beta1_power, beta2_power, lr, beta1, beta2, epsilon, gradient
-  | H.adam(var, m, v, beta1_power, beta2_power, lr, beta1, beta2, epsilon, gradient, use_nesterov)
+Adam | use_locking=False, use_nesterov=False | var, m, v, beta1_power, beta2_power, lr, beta1,
+  beta2, epsilon, gradient | H.adam(..., use_nesterov)
 AdamWeightDecay | use_locking=False | var, m, v, lr, beta1, beta2, epsilon, decay, gradient
   | H.adam_weight_decay(var, m, v, lr, beta1, beta2, epsilon, decay, gradient)
-ApplyAdaMax | | var, m, v, beta1_power, lr, beta1, beta2, epsilon, grad
-  | H.apply_ada_max(var, m, v, beta1_power, lr, beta1, beta2, epsilon, grad)
-ApplyAdadelta | | var, accum, accum_update, lr, rho, epsilon, grad
-  | H.apply_adadelta(var, accum, accum_update, lr, rho, epsilon, grad)
-ApplyAdagrad | update_slots=True | var, accum, lr, grad
-  | H.apply_adagrad(var, accum, lr, grad, update_slots)
+ApplyAdaMax | | var, m, v, beta1_power, lr, beta1, beta2, epsilon, grad | H.apply_ada_max(...)
+ApplyAdadelta | | var, accum, accum_update, lr, rho, epsilon, grad | H.apply_adadelta(...)
+ApplyAdagrad | update_slots=True | var, accum, lr, grad | H.apply_adagrad(..., update_slots)
 ApplyAdagradV2 | epsilon: float, update_slots=True | var, accum, lr, grad
   | H.apply_adagrad(var, accum, lr, grad, update_slots, epsilon)
-ApplyCenteredRMSProp | use_locking=False
-  | var, mean_gradient, mean_square, moment, grad, learning_rate, decay, momentum, epsilon
-  | H.apply_centered_rms_prop(var, mean_gradient, mean_square, moment, grad, learning_rate, decay,
-  momentum, epsilon)
+ApplyCenteredRMSProp | use_locking=False | var, mean_gradient, mean_square, moment, grad,
+  learning_rate, decay, momentum, epsilon | H.apply_centered_rms_prop(...)
 ApplyGradientDescent | | var, alpha, delta | F.assign_sub(var, delta * alpha)
-ApplyMomentum | use_nesterov=False, use_locking=False, gradient_scale=1.0
-  | variable, accumulation, learning_rate, gradient, momentum
-  | H.apply_momentum(variable, accumulation, learning_rate, gradient, momentum, use_nesterov,
-  gradient_scale)
-ApplyRMSProp | use_locking=False
-  | var, mean_square, moment, learning_rate, grad, rho, momentum, epsilon
-  | H.apply_rms_prop(var, mean_square, moment, learning_rate, grad, rho, momentum, epsilon)
+ApplyMomentum | use_nesterov=False, use_locking=False, gradient_scale=1.0 | variable, accumulation,
+  learning_rate, gradient, momentum | H.apply_momentum(..., use_nesterov, gradient_scale)
+ApplyRMSProp | use_locking=False | var, mean_square, moment, learning_rate, grad, rho, momentum,
+  epsilon | H.apply_rms_prop(...)
 Assert | summarize: int = 3 | condition, input_data | H.assert_(condition, input_data)
-Assign | | variable, value | F.assign(variable, value)
-AssignAdd | | variable, value | F.assign_add(variable, value)
+Assign AssignAdd AssignSub | | variable, value | F.*(...)
 InplaceAddExt | | input, other, alpha=1 | input.add_(other, alpha=alpha)
-AssignSub | | variable, value | F.assign_sub(variable, value)
 ForiLoop | | lower, upper, loop_func, init_val, unroll=True
   | H.fori_loop(lower, upper, loop_func, init_val)
 MoveTo | | input, to="CPU", blocking=True | F.move_to(input, to, blocking)
 Print | | *input_x | F.print_(*input_x)
-SGD | dampening=0.0, weight_decay=0.0, nesterov=False
-  | parameters, gradient, learning_rate, accum, momentum, stat
-  | H.sgd(parameters, gradient, learning_rate, accum, momentum, stat, dampening, weight_decay,
-  nesterov)
+SGD | dampening=0.0, weight_decay=0.0, nesterov=False | parameters, gradient, learning_rate, accum,
+  momentum, stat | H.sgd(..., dampening, weight_decay, nesterov)
 Scan | | loop_func, init, xs, length=None, unroll=True | H.scan_loop(loop_func, init, xs, length)
 WhileLoop | | cond_func, loop_func, init_val | H.while_loop(cond_func, loop_func, init_val)
 """
 
 COLLECTIVE = """
 AllGather | group="hccl_world_group" | input_x | D.all_gather(input_x, group)
-AllGatherV | group="hccl_world_group" | input_x, output_split_sizes
-  | D.all_gather_v(input_x, output_split_sizes, group)
+AllGatherV | group="hccl_world_group" | input_x, output_split_sizes | D.all_gather_v(..., group)
 AllReduce | op="sum", group="hccl_world_group" | input_x | D.all_reduce(input_x, op, group)
 AlltoAll | split_count: int, split_dim: int, concat_dim: int, group="hccl_world_group" | input_x
   | D.all_to_all(input_x, split_count, split_dim, concat_dim, group)
@@ -253,8 +223,7 @@ Broadcast | root_rank: int, group="hccl_world_group" | input_x
   | D.broadcast_all(input_x, root_rank, group)
 CollectiveGather | dest_rank: int, group="hccl_world_group" | input_x
   | D.gather(input_x, dest_rank, group)
-CollectiveScatter | src_rank=0, group="hccl_world_group" | input_x
-  | D.scatter(input_x, src_rank, group)
+CollectiveScatter | src_rank=0, group="hccl_world_group" | input_x | D.scatter(..., src_rank, group)
 NeighborExchange
   | send_rank_ids, recv_rank_ids, recv_shapes, send_shapes, recv_type, group="hccl_world_group"
   | tensor | D.exchange(tensor, send_rank_ids, recv_rank_ids, recv_shapes, group)
