@@ -54,50 +54,31 @@ from tvmgraph.nn import (
     ZeroPad3d,
 )
 
+#: Layers without parameters and their functions, by how many tensors those take.
+_LAYERS = {
+    1: """
+        AdaptiveAvgPool1d=adaptive_avg_pool1d AdaptiveAvgPool2d=adaptive_avg_pool2d
+        AdaptiveAvgPool3d=adaptive_avg_pool3d AdaptiveMaxPool1d=adaptive_max_pool1d
+        AdaptiveMaxPool2d=adaptive_max_pool2d AvgPool1d=avg_pool1d AvgPool2d=avg_pool2d
+        AvgPool3d=avg_pool3d ELU=elu Fold=fold GELU=gelu GLU=glu Hardshrink=hardshrink
+        Hardsigmoid=hardsigmoid Hardswish=hardswish Hardtanh=hardtanh LeakyReLU=leaky_relu
+        LogSigmoid=logsigmoid LogSoftmax=log_softmax MaxPool2d=max_pool2d Mish=mish
+        PixelShuffle=pixel_shuffle ReLU=relu ReLU6=relu6 SELU=selu SiLU=silu Sigmoid=sigmoid
+        Softmax=softmax Softplus=softplus Softshrink=softshrink Tanh=tanh Threshold=threshold
+        Unfold=unfold Upsample=upsample
+    """,
+    2: """
+        BCEWithLogitsLoss=binary_cross_entropy_with_logits KLDivLoss=kl_div L1Loss=l1_loss
+        MSELoss=mse_loss NLLLoss=nll_loss SmoothL1Loss=smooth_l1_loss
+        SoftMarginLoss=soft_margin_loss
+    """,
+    3: "CosineEmbeddingLoss=cosine_embedding_loss",
+}
 #: Layer -> its function and how many tensors it takes.
 FUNCTIONS = {
-    "AdaptiveAvgPool1d": ("adaptive_avg_pool1d", 1),
-    "AdaptiveAvgPool2d": ("adaptive_avg_pool2d", 1),
-    "AdaptiveAvgPool3d": ("adaptive_avg_pool3d", 1),
-    "AdaptiveMaxPool1d": ("adaptive_max_pool1d", 1),
-    "AdaptiveMaxPool2d": ("adaptive_max_pool2d", 1),
-    "AvgPool1d": ("avg_pool1d", 1),
-    "AvgPool2d": ("avg_pool2d", 1),
-    "AvgPool3d": ("avg_pool3d", 1),
-    "BCEWithLogitsLoss": ("binary_cross_entropy_with_logits", 2),
-    "CosineEmbeddingLoss": ("cosine_embedding_loss", 3),
-    "ELU": ("elu", 1),
-    "Fold": ("fold", 1),
-    "GELU": ("gelu", 1),
-    "GLU": ("glu", 1),
-    "Hardshrink": ("hardshrink", 1),
-    "Hardsigmoid": ("hardsigmoid", 1),
-    "Hardswish": ("hardswish", 1),
-    "Hardtanh": ("hardtanh", 1),
-    "KLDivLoss": ("kl_div", 2),
-    "L1Loss": ("l1_loss", 2),
-    "LeakyReLU": ("leaky_relu", 1),
-    "LogSigmoid": ("logsigmoid", 1),
-    "LogSoftmax": ("log_softmax", 1),
-    "MSELoss": ("mse_loss", 2),
-    "MaxPool2d": ("max_pool2d", 1),
-    "Mish": ("mish", 1),
-    "NLLLoss": ("nll_loss", 2),
-    "PixelShuffle": ("pixel_shuffle", 1),
-    "ReLU": ("relu", 1),
-    "ReLU6": ("relu6", 1),
-    "SELU": ("selu", 1),
-    "SiLU": ("silu", 1),
-    "Sigmoid": ("sigmoid", 1),
-    "SmoothL1Loss": ("smooth_l1_loss", 2),
-    "SoftMarginLoss": ("soft_margin_loss", 2),
-    "Softmax": ("softmax", 1),
-    "Softplus": ("softplus", 1),
-    "Softshrink": ("softshrink", 1),
-    "Tanh": ("tanh", 1),
-    "Threshold": ("threshold", 1),
-    "Unfold": ("unfold", 1),
-    "Upsample": ("upsample", 1),
+    layer: (function, count)
+    for count, rows in _LAYERS.items()
+    for layer, _, function in (row.partition("=") for row in rows.split())
 }
 
 
