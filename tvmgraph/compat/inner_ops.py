@@ -6,46 +6,14 @@ from collections.abc import Sequence
 from typing import Any
 
 from tvmgraph.compat.absent import not_found
-from tvmgraph.compat.primitives.base import build_class, parse_rows
+from tvmgraph.compat.primitives.base import build_class, read_rows
 from tvmgraph.core.arguments import AxisLike
 from tvmgraph.core.columns import NumberLike
 from tvmgraph.core.op import F
 from tvmgraph.core.tensor import Tensor
 
 PATH = "tvmgraph.ops.operations._inner_ops"
-ROWS = parse_rows(
-    """
-ClipByNorm | axis: ints = None | x, clip_norm | H.clip_by_norm(x, clip_norm, axis)
-FlattenConcat | | input_x | H.flatten_concat(input_x)
-ConvertToDynamic | is_dynamic_rank=False | input | input
-GpuConvertToDynamicShape | | input | input
-Shift | periods: int = 1, axis: int = -1 | x, fill_value | H.shift(x, fill_value, periods, axis)
-InSequence | | target, sequence | target in sequence
-ListAppend | | input_list, target | [*input_list, target]
-ListInsert | | input_data, index, target | [*input_data[:index], target, *input_data[index:]]
-ListToTensor | | x, dtype=None | Tensor(x, dtype)
-ListToTuple | | x | tuple(x)
-ScalarToTensor | | x, dtype=None | Tensor(x, dtype)
-SequenceAdd | | x, y | x + y
-SequenceAddN | | x | F.addn(x)
-SequenceCount | | sequence, target | sequence.count(target)
-SequenceIndex | | sequence, target, start=0, end=None | H.index_of(sequence, target, start, end)
-SequenceMax | | x | max(x)
-SequenceMin | | x | min(x)
-SequenceMul | | sequence, scalar | sequence * scalar
-SequenceSlice | | sequence, start, stop, step | sequence[start:stop:step]
-SequenceStack | axis=0 | x | F.stack(x, axis)
-SequenceUnstack | axis=0 | x | F.unstack(x, axis)
-SequenceZerosLike | | x | type(x)(map(F.zeros_like, x))
-TensorToList | | x | x.tolist()
-TensorToScalar | | x | x.item()
-TensorToTuple | | x | tuple(x.tolist())
-TupleToList | | x | list(x)
-TupleToTensor | | x, dtype=None | Tensor(x, dtype)
-TopTypeof | | x | type(x)
-TensorCopySlices | | x, value, begin, end, strides | H.copy_slices(x, value, begin, end, strides)
-"""
-)
+ROWS = read_rows("inner")
 
 
 class _Helpers:

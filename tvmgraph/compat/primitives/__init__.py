@@ -1,7 +1,6 @@
 """The operator classes: ``from tvmgraph.ops import operations as P``.
 
-Every class is one row of :mod:`.rows`, :mod:`.rows_layers` or :mod:`.rows_samples`, built
-the first time it is named.
+Every class is one row of ``classes.rows``, built the first time it is named.
 """
 
 from __future__ import annotations
@@ -25,12 +24,9 @@ from tvmgraph.compat.primitives.base import (
     PrimitiveWithCheck,
     PrimitiveWithInfer,
     build_class,
-    parse_rows,
     prim_attr_register,
+    read_rows,
 )
-from tvmgraph.compat.primitives.rows import MATH_ROWS, SPARSE_ROWS
-from tvmgraph.compat.primitives.rows_layers import NN_ROWS
-from tvmgraph.compat.primitives.rows_samples import SAMPLE_ROWS
 from tvmgraph.core.op import F
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.distributed import functions
@@ -40,7 +36,7 @@ from tvmgraph.ops.math import incomplete_beta
 
 #: What programs call this module.
 PATH = "tvmgraph.ops.operations"
-ROWS = parse_rows(MATH_ROWS + NN_ROWS + SAMPLE_ROWS + SPARSE_ROWS)
+ROWS = read_rows("classes")
 _HELPERS = SimpleNamespace()
 for _module in (
     elsewhere, helpers, layers, optimizers, recurrent, sparse_forms, compositions_images,

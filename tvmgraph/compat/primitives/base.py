@@ -1,7 +1,7 @@
 """Operator classes: configured once by the constructor, then called like the function.
 
 ``ops.ReduceMean(keep_dims=True)(x, 1)`` is ``ops.mean(x, 1, True)``. The classes are built from
-one-line rows (see :mod:`.rows`) the first time they are named::
+one-line rows (``classes.rows``) the first time they are named::
 
     ReduceMean | keep_dims=False | x, axis=() | F.mean(x, axis, keep_dims)
 
@@ -20,6 +20,7 @@ import numbers
 import re
 import sys
 from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
 from typing import Any
 
 from tvmgraph import dtypes, hooks
@@ -27,7 +28,7 @@ from tvmgraph.core.guard import guard
 from tvmgraph.core.guard import guard_module as _guard_module
 from tvmgraph.core.op import F
 from tvmgraph.core.random import Generator
-from tvmgraph.errors import ArgumentError, DTypeError, NotFoundError
+from tvmgraph.errors import ArgumentError, DTypeError, NotFoundError, reject
 
 __all__ = [
     "Primitive", "PrimitiveWithCheck", "PrimitiveWithInfer", "constexpr", "prim_arg_register",
@@ -267,9 +268,8 @@ def _checked(op: str, name: str, kind: Any, value: Any) -> object:
     expected, holds = KINDS["str" if isinstance(kind, tuple) else kind.replace("positive", "ints")]
     got = f"{name}={value!r}"
     if not holds(value):
-        raise DTypeError(
-            f"{name} must be {expected}, not {type(value).__name__}", op=f"ops.{op}", got=got
-        )
+        reject(DTypeError, f"ops.{op}", f"{name} must be {expected}, not {type(value).__name__}",
+               got)  # fmt: skip
     if isinstance(kind, tuple) and value.lower() not in map(str.lower, kind):
         words = " or ".join(repr(k) for k in kind)
         raise ArgumentError(f"{name} must be {words}, not {value!r}", op=f"ops.{op}", got=got)
@@ -297,15 +297,24 @@ def _kind_of(parameter: inspect.Parameter) -> str | tuple[str, ...] | None:
 # ---- classes from rows --------------------------------------------------------------------------
 
 
+def read_rows(name: str) -> dict[str, tuple[str, str, str, str]]:
+    """Reads a table of this folder, see :func:`parse_rows`.
+
+    Args:
+        name: Name of the file without its ending.
+    """
+    return parse_rows(Path(__file__).with_name(f"{name}.rows").read_text("utf-8"))
+
+
 def parse_rows(text: str) -> dict[str, tuple[str, str, str, str]]:
     """Splits the lines of a row table into ``name -> (name, init, call, expression)``.
 
     Args:
-        text: One row per line; an indented line continues the one before.
+        text: One row per line; an indented line continues the one before, ``#`` begins a comment.
     """
     rows = {}
     for line in text.replace("\n  ", " ").splitlines():
-        if line.strip():
+        if line.strip() and not line.startswith("#"):
             names, init, call, expression = (
                 c.strip() for c in re.split(r"\s\|(?=\s)", line, maxsplit=3)
             )

@@ -14,7 +14,7 @@ from tvmgraph.core.arguments import AxisLike, DTypeLike
 from tvmgraph.core.op import F
 from tvmgraph.core.tensor import Tensor, tensor_from_numpy
 from tvmgraph.dtypes import int32
-from tvmgraph.errors import ArgumentError, DTypeError, ShapeError, either
+from tvmgraph.errors import ArgumentError, DTypeError, ShapeError, either, reject
 
 
 def ints(value: object) -> Any:
@@ -371,10 +371,8 @@ def invert_permutation(x: Any) -> object:
     if isinstance(x, Tensor):
         return F.cast(F.argsort(x), x.dtype)
     if sorted(x) != list(range(len(x))):
-        raise ArgumentError(
-            "the input must hold every number from 0 once", op="ops.InvertPermutation",
-            got=repr(x)[:80],
-        )  # fmt: skip
+        reject(ArgumentError, "ops.InvertPermutation",
+               "the input must hold every number from 0 once", repr(x)[:80])  # fmt: skip
     return tuple(sorted(range(len(x)), key=lambda i: x[i]))
 
 
@@ -500,9 +498,8 @@ def assert_(condition: object, data: object) -> None:
     """
     if not bool(condition):
         items = data if isinstance(data, (tuple, list)) else [data]
-        raise either(ArgumentError, RuntimeError)(
-            "the condition is false", op="ops.Assert", got=", ".join(map(str, items))
-        )
+        reject(either(ArgumentError, RuntimeError), "ops.Assert", "the condition is false",
+               ", ".join(map(str, items)))  # fmt: skip
 
 
 # ---- images, segments, ranges -------------------------------------------------------------------
@@ -590,9 +587,7 @@ def tridiagonal_product(above: Tensor, main: Tensor, below: Tensor, rhs: Tensor)
 
 def _require_callable(function: object, name: str, op: str) -> None:
     if not callable(function):
-        raise DTypeError(
-            f"{name} must be a function, not {type(function).__name__}", op=f"ops.{op}"
-        )
+        reject(DTypeError, f"ops.{op}", f"{name} must be a function, not {type(function).__name__}")
 
 
 def while_loop(
