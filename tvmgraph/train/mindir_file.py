@@ -18,49 +18,9 @@ import numpy as np
 from tvmgraph import dtypes, partial
 from tvmgraph.core.arguments import PathLike
 from tvmgraph.core.protobuf import message_classes
-from tvmgraph.errors import DTypeError, LoadError, either
+from tvmgraph.errors import DTypeError, LoadError, either, reject
 
-_DECLARATION = """
-message AttributeProto {
-  string name = 1; float f = 2; int64 i = 3; double d = 4; bytes s = 5; TensorProto t = 6;
-  repeated float floats = 8; repeated double doubles = 9; repeated int64 ints = 10;
-  repeated bytes strings = 11; repeated TensorProto tensors = 12; string doc_string = 14;
-  int32 type = 16; repeated AttributeProto values = 17;
-}
-message ExternalDataProto {
-  string location = 1; int64 offset = 2; int64 length = 3;
-}
-message TensorProto {
-  repeated int64 dims = 1; int32 data_type = 2; repeated float float_data = 3;
-  repeated int32 int32_data = 4; repeated int64 int64_data = 6; string name = 7;
-  string doc_string = 8; bytes raw_data = 9; repeated double double_data = 10;
-  ExternalDataProto external_data = 12; string ref_key = 13; int32 compression_type = 16;
-}
-message ValueInfoProto {
-  string name = 1; repeated TensorProto tensor = 2; string doc_string = 3;
-  string denotation = 4; AttributeProto attr_info = 5;
-}
-message NodeProto {
-  repeated string input = 1; repeated string output = 2; string name = 3; string op_type = 4;
-  repeated AttributeProto attribute = 5; string doc_string = 6; string domain = 7;
-}
-message GraphProto {
-  repeated NodeProto node = 1; string name = 2; repeated TensorProto parameter = 3;
-  string doc_string = 4; repeated ValueInfoProto input = 5; repeated ValueInfoProto output = 6;
-  repeated AttributeProto attribute = 8;
-}
-message PrimitiveProto {
-  string name = 1; string op_type = 2; repeated AttributeProto attribute = 3;
-  string instance_name = 4; int32 prim_type = 5;
-}
-message ModelProto {
-  string ir_version = 1; string producer_name = 2; string producer_version = 3;
-  string domain = 4; string model_version = 5; string doc_string = 6; GraphProto graph = 7;
-  repeated GraphProto functions = 8; bool little_endian = 10;
-  repeated PrimitiveProto primitives = 12; int64 mind_ir_version = 13;
-  map<string, string> user_info = 14;
-}
-"""
+_DECLARATION = Path(__file__).with_name("mindir.proto").read_text()
 _DTYPES = (
     "", "float32", "uint8", "int8", "uint16", "int16", "int32", "int64", "", "bool", "float16",
     "float64", "uint32", "uint64", "complex64", "complex128", "bfloat16", "float64",
@@ -119,9 +79,8 @@ def load_mindir(file_name: PathLike) -> Any:
     """
     path = Path(file_name)
     if not path.is_file():
-        raise either(LoadError, ValueError)(
-            "there is no such file", op="load_mindir", got=str(path), fix="check the path"
-        )
+        reject(either(LoadError, ValueError), "load_mindir", "there is no such file", str(path),
+               "check the path")  # fmt: skip
     try:
         model = message_classes(_DECLARATION)["ModelProto"].FromString(path.read_bytes())
     except Exception as e:  # protobuf's own class of errors
@@ -129,10 +88,9 @@ def load_mindir(file_name: PathLike) -> Any:
     else:
         why = "it holds no graph"
     if model is None or not model.HasField("graph"):
-        raise LoadError(
-            f"it is no MINDIR file, or it is encrypted or damaged ({why})", op="load_mindir",
-            got=str(path), fix="export it again; without enc_key, as encrypted files are not read",
-        )  # fmt: skip
+        reject(LoadError, "load_mindir",
+               f"it is no MINDIR file, or it is encrypted or damaged ({why})", str(path),
+               "export it again; without enc_key, as encrypted files are not read")  # fmt: skip
     return model
 
 
@@ -248,10 +206,9 @@ def array_of(proto: Any) -> np.ndarray:
     if listed and not proto.raw_data:
         return np.asarray(listed).astype(dtype).reshape(shape)
     if len(proto.raw_data) != math.prod(shape) * dtype.itemsize:
-        raise LoadError(
-            f"tensor {proto.name!r} has {len(proto.raw_data)} bytes for shape {list(shape)}",
-            op="load", fix="the file is damaged: export it again",
-        )  # fmt: skip
+        reject(LoadError, "load",
+               f"tensor {proto.name!r} has {len(proto.raw_data)} bytes for shape {list(shape)}",
+               fix="the file is damaged: export it again")  # fmt: skip
     return np.frombuffer(proto.raw_data, dtype).reshape(shape).copy()
 
 
@@ -261,10 +218,9 @@ def _weight(proto: Any, label: str, folder: Path) -> np.ndarray:
         place = proto.external_data
         path = (folder / place.location).resolve()
         if not path.is_relative_to(folder.resolve()) or not path.is_file():
-            raise LoadError(
-                f"the weight {label!r} is missing: there is no {place.location}", op="load",
-                fix="keep the folder with the weights beside the file",
-            )  # fmt: skip
+            reject(LoadError, "load",
+                   f"the weight {label!r} is missing: there is no {place.location}",
+                   fix="keep the folder with the weights beside the file")  # fmt: skip
         with path.open("rb") as file:
             file.seek(place.offset)
             proto.raw_data = file.read(place.length)

@@ -9,6 +9,7 @@ operand into rows of words. What lies beyond K is 0.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from tvm import tirx
@@ -43,92 +44,11 @@ define internal <16 x i32> @tvmgraph_dot_int8(<16 x i32> %c, <16 x i32> %a, <16 
 }}
 """
 
+_HERE = Path(__file__)
 #: The same of AVX2, which has one for pairs of 16 bits.
-PAIR_DOTS = (
-    """
-declare <8 x i32> @llvm.x86.avx2.pmadd.wd(<16 x i16>, <16 x i16>)
-define internal <16 x i32> @tvmgraph_dot_int8_pairs(<16 x i32> %c, <16 x i32> %a, <16 x i32> %b)
-    alwaysinline {
-  %x = bitcast <16 x i32> %a to <32 x i16>
-  %y = bitcast <16 x i32> %b to <32 x i16>
-"""
-    + "".join(
-        f"  %{v}{half} = shufflevector <32 x i16> %{v}, <32 x i16> poison, <16 x i32> <"
-        + ", ".join(f"i32 {16 * half + i}" for i in range(16))
-        + ">\n"
-        for v in "xy"
-        for half in (0, 1)
-    )
-    + """
-  %p0 = call <8 x i32> @llvm.x86.avx2.pmadd.wd(<16 x i16> %x0, <16 x i16> %y0)
-  %p1 = call <8 x i32> @llvm.x86.avx2.pmadd.wd(<16 x i16> %x1, <16 x i16> %y1)
-  %p = shufflevector <8 x i32> %p0, <8 x i32> %p1, <16 x i32> <"""
-    + ", ".join(f"i32 {i}" for i in range(16))
-    + """>
-  %r = add <16 x i32> %c, %p
-  ret <16 x i32> %r
-}
-"""
-)
-
-#: Loads of elements and words. Their place in TVM's tree of aliases (tbaa) says that they never
-#: read what the kernel writes, so that the sums stay in registers. Where the kernel has written a
-#: copy of an operand, ``tvmgraph_written`` comes between.
-LOADS = """
-define internal i32 @tvmgraph_written(ptr %at) alwaysinline {
-  call void asm sideeffect "", "r,~{memory}"(ptr %at)
-  ret i32 0
-}
-define internal i32 @tvmgraph_packed_lane(ptr %at) alwaysinline {
-  %r = load i32, ptr %at, align 1, !tbaa !2
-  ret i32 %r
-}
-define internal <16 x i32> @tvmgraph_packed_vector(ptr %at) alwaysinline {
-  %r = load <16 x i32>, ptr %at, align 1, !tbaa !2
-  ret <16 x i32> %r
-}
-define internal i32 @tvmgraph_element_bfloat16(ptr %at) alwaysinline {
-  %v = load i16, ptr %at, align 1, !tbaa !2
-  %r = zext i16 %v to i32
-  ret i32 %r
-}
-define internal i32 @tvmgraph_element_int8(ptr %at) alwaysinline {
-  %v = load i8, ptr %at, align 1, !tbaa !2
-  %r = zext i8 %v to i32
-  ret i32 %r
-}
-define internal <16 x i32> @tvmgraph_widen_bfloat16(ptr %at) alwaysinline {
-  %v = load <16 x i16>, ptr %at, align 1, !tbaa !2
-  %r = zext <16 x i16> %v to <16 x i32>
-  ret <16 x i32> %r
-}
-define internal <16 x i32> @tvmgraph_widen_int8(ptr %at) alwaysinline {
-  %v = load <16 x i8>, ptr %at, align 1, !tbaa !2
-  %r = zext <16 x i8> %v to <16 x i32>
-  ret <16 x i32> %r
-}
-define internal <16 x i32> @tvmgraph_packed_vector_int8_pairs(ptr %at) alwaysinline {
-  %v = load <32 x i8>, ptr %at, align 1, !tbaa !2
-  %w = sext <32 x i8> %v to <32 x i16>
-  %r = bitcast <32 x i16> %w to <16 x i32>
-  ret <16 x i32> %r
-}
-define internal i32 @tvmgraph_element_int8_pairs(ptr %at) alwaysinline {
-  %v = load i8, ptr %at, align 1, !tbaa !2
-  %w = sext i8 %v to i16
-  %r = zext i16 %w to i32
-  ret i32 %r
-}
-define internal <16 x i32> @tvmgraph_widen_int8_pairs(ptr %at) alwaysinline {
-  %v = load <16 x i8>, ptr %at, align 1, !tbaa !2
-  %w = sext <16 x i8> %v to <16 x i16>
-  %r = zext <16 x i16> %w to <16 x i32>
-  ret <16 x i32> %r
-}
-!0 = !{!"tvm-tbaa"}
-!1 = !{!"operand", !0, i64 0}
-!2 = !{!1, !1, i64 0}
-"""
+PAIR_DOTS = _HERE.with_name("vnni_pair_dots.ll").read_text()
+#: Loads of elements and words, and what says that a copy of an operand has been written.
+LOADS = _HERE.with_name("vnni_loads.ll").read_text()
 
 
 def tail_load(name: str, dtype: str, count: int) -> str:
