@@ -7,7 +7,7 @@ from collections.abc import Callable
 from tvmgraph.amp.levels import auto_mixed_precision
 from tvmgraph.amp.scaler import LossScaleManager
 from tvmgraph.core.tensor import Tensor
-from tvmgraph.errors import DTypeError, require_offered
+from tvmgraph.errors import DTypeError, reject, require_offered
 from tvmgraph.nn.cell import Cell
 from tvmgraph.nn.wrap import WithLossCell
 from tvmgraph.optim import TrainOneStepCell, TrainOneStepWithLossScaleCell
@@ -53,10 +53,9 @@ def build_train_network(
     if loss_scale_manager is None:
         return TrainOneStepCell(whole, optimizer).set_train()
     if not isinstance(loss_scale_manager, LossScaleManager):
-        raise DTypeError(
-            f"loss_scale_manager is a {type(loss_scale_manager).__name__}",
-            op="build_train_network", fix="use FixedLossScaleManager or DynamicLossScaleManager",
-        )  # fmt: skip
+        reject(DTypeError, "build_train_network",
+               f"loss_scale_manager is a {type(loss_scale_manager).__name__}",
+               fix="use FixedLossScaleManager or DynamicLossScaleManager")  # fmt: skip
     cell = loss_scale_manager.get_update_cell()
     if cell is None:  # the optimizer divides by its own loss_scale
         sens = loss_scale_manager.get_loss_scale()

@@ -17,7 +17,7 @@ from tvmgraph.core.parameter import Parameter
 from tvmgraph.core.random import default_generator
 from tvmgraph.core.state import call_user, state
 from tvmgraph.core.tensor import Tensor
-from tvmgraph.errors import DTypeError, LeavesGraph, ShapeError, either
+from tvmgraph.errors import DTypeError, LeavesGraph, ShapeError, either, reject
 from tvmgraph.graph.ir import CustomCall, Value
 from tvmgraph.ops.common.rows import sum_to
 
@@ -143,10 +143,9 @@ def _cotangents(
         found = found[: len(args)]  # as MindSpore passes over what is too many
     if not isinstance(found, (tuple, list)) or len(found) != len(args):
         count = len(found) if isinstance(found, (tuple, list)) else type(found).__name__
-        raise DTypeError(
-            f"bprop must return one gradient per input ({len(args)}), not {count}", op=name,
-            fix="return a tuple; use None for inputs without a gradient",
-        )  # fmt: skip
+        reject(DTypeError, name,
+               f"bprop must return one gradient per input ({len(args)}), not {count}",
+               fix="return a tuple; use None for inputs without a gradient")  # fmt: skip
     result: list[Tensor | None] = []
     for i, (a, g) in enumerate(zip(args, found)):
         pairs: list[tuple[Tensor, object]] = []
@@ -165,10 +164,9 @@ def _fitting(name: str, i: int, x: Tensor, gradient: Tensor, exact: bool) -> Ten
             or lead < 0
             or any(d not in (1, g) for d, g in zip(x.shape, gradient.shape[lead:]))
         ):
-            raise either(ShapeError, RuntimeError)(
-                f"bprop returned a gradient of another shape for input {i}", op=name,
-                got=f"input={x.type}, gradient={gradient.type}",
-            )  # fmt: skip
+            reject(either(ShapeError, RuntimeError), name,
+                   f"bprop returned a gradient of another shape for input {i}",
+                   f"input={x.type}, gradient={gradient.type}")  # fmt: skip
         gradient = sum_to(gradient, x)
     wanted = x.dtype.is_float and gradient.dtype is not x.dtype
     return F.cast(gradient, x.dtype) if wanted else gradient
@@ -209,10 +207,8 @@ def custom_vjp(bprop: Bprop) -> Callable[[Callable[..., R]], Callable[..., R]]:
         10.0
     """
     if not callable(bprop):
-        raise DTypeError(
-            f"bprop must be a function, not {type(bprop).__name__}", op="custom_vjp",
-            got=f"bprop={bprop!r}"[:80],
-        )  # fmt: skip
+        reject(DTypeError, "custom_vjp", f"bprop must be a function, not {type(bprop).__name__}",
+               f"bprop={bprop!r}"[:80])  # fmt: skip
 
     def decorate(function: Callable[..., R]) -> Callable[..., R]:
         @functools.wraps(function)

@@ -18,7 +18,7 @@ from tvmgraph.core.shown import Shown
 from tvmgraph.core.state import call_user, state
 from tvmgraph.core.symbols import Scalar
 from tvmgraph.core.tensor import Tensor
-from tvmgraph.errors import ArgumentError, CaptureError, DTypeError, ShapeError, either
+from tvmgraph.errors import ArgumentError, CaptureError, DTypeError, ShapeError, either, reject
 from tvmgraph.interruption import noticed
 from tvmgraph.signatures import python_signature
 
@@ -114,10 +114,9 @@ class _Run:
             CaptureError: if the call was recorded before the function that is being compiled.
         """
         if self.is_eager and _is_captured():
-            raise CaptureError(
-                "a derivative of what was computed outside the compiled function", op="vjp",
-                fix="call the transform in the same function",
-            )  # fmt: skip
+            reject(CaptureError, "vjp",
+                   "a derivative of what was computed outside the compiled function",
+                   fix="call the transform in the same function")  # fmt: skip
         results = [snapshot(o) for o in outputs]
         if sens is None:
             sens = [F.ones_like(r) for r in results]
@@ -171,14 +170,12 @@ def require_positions(positions: object, name: str) -> tuple[int, ...]:
         return ()
     items = (positions,) if isinstance(positions, int) else positions
     if not isinstance(items, tuple) or not all(type(i) is int for i in items):
-        raise DTypeError(
-            f"grad_position must be an int or a tuple of ints, not {positions!r}", op=name
-        )
+        reject(DTypeError, name,
+               f"grad_position must be an int or a tuple of ints, not {positions!r}")  # fmt: skip
     if not items or len(set(items)) < len(items):
-        raise either(ArgumentError, RuntimeError)(
-            "grad_position must name every argument at most once, and at least one", op=name,
-            got=f"grad_position={positions!r}",
-        )  # fmt: skip
+        reject(either(ArgumentError, RuntimeError), name,
+               "grad_position must name every argument at most once, and at least one",
+               f"grad_position={positions!r}")  # fmt: skip
     return items
 
 
@@ -216,10 +213,9 @@ def _check_positions(
     varying = any(isinstance(args[i], Scalar) for i in without)  # captured again, as a constant
     if without and (varying or not (nested and found)):
         i = without[0]
-        raise DTypeError(
-            f"{_spoken(fn, i)} is a {type(args[i]).__name__}, which has no gradient", op=name,
-            fix="pass a Tensor, or leave it out of grad_position",
-        )  # fmt: skip
+        reject(DTypeError, name,
+               f"{_spoken(fn, i)} is a {type(args[i]).__name__}, which has no gradient",
+               fix="pass a Tensor, or leave it out of grad_position")  # fmt: skip
     return found
 
 
@@ -237,10 +233,8 @@ def _weights(weights: object) -> tuple[Parameter, ...]:
     items: list[Parameter] = []
     for w in weights:
         if not isinstance(w, Parameter):
-            raise DTypeError(
-                f"weights must be Parameters, not {type(w).__name__}", op="grad",
-                fix="pass net.trainable_params()",
-            )  # fmt: skip
+            reject(DTypeError, "grad", f"weights must be Parameters, not {type(w).__name__}",
+                   fix="pass net.trainable_params()")  # fmt: skip
         items.append(w)
     return tuple(items)
 
@@ -327,10 +321,9 @@ def _value_and_grad(
         positions = _check_positions(grad_position, args, name, fn, nested=True)
         r = _Run(fn, args, kwargs, positions, params)
         if has_aux and (not isinstance(r.value, (tuple, list)) or len(r.value) < 2):
-            raise ArgumentError(
-                "with has_aux the function must return the value and something beside it", op=name,
-                fix="return (loss, other), or leave has_aux out",
-            )  # fmt: skip
+            reject(ArgumentError, name,
+                   "with has_aux the function must return the value and something beside it",
+                   fix="return (loss, other), or leave has_aux out")  # fmt: skip
         first = r.value[0] if has_aux else r.value
         outputs = _numeric(first, fn, [args[i] for i in positions])
         dx, dw = r.differentiate(outputs, _sens(outputs, sens) if sens_param else None)
@@ -355,10 +348,8 @@ def require_function(fn: object, name: str) -> None:
         name: The function that was given it.
     """
     if not callable(fn):
-        raise DTypeError(
-            f"fn must be a function or a Cell, not {type(fn).__name__}", op=name,
-            got=f"fn={fn!r}"[:80],
-        )  # fmt: skip
+        reject(DTypeError, name, f"fn must be a function or a Cell, not {type(fn).__name__}",
+               f"fn={fn!r}"[:80])  # fmt: skip
 
 
 def _numeric(value: object, fn: object, inputs: Sequence[object] = ()) -> list[Tensor]:
@@ -373,20 +364,17 @@ def _numeric(value: object, fn: object, inputs: Sequence[object] = ()) -> list[T
     found = tensors_in(value)
     if not found and not (isinstance(value, (int, float)) and any(map(_marked, inputs))):
         name = getattr(fn, "__qualname__", type(fn).__name__)
-        raise DTypeError(
-            f"{name} returned {value!r:.60}, which has no derivative", op="grad", got=f"fn={name}",
-            fix="return the loss as a Tensor",
-        )  # fmt: skip
+        reject(DTypeError, "grad", f"{name} returned {value!r:.60}, which has no derivative",
+               f"fn={name}", "return the loss as a Tensor")  # fmt: skip
     return [o for o in found if o.dtype.kind in "fciu"]
 
 
 def _differentiable(value: object) -> list[Tensor]:
     outputs = tensors_in(value)
     if not outputs:
-        raise DTypeError(
-            f"the function returned {type(value).__name__}, which holds no Tensor", op="grad",
-            fix="return the loss as a Tensor",
-        )  # fmt: skip
+        reject(DTypeError, "grad",
+               f"the function returned {type(value).__name__}, which holds no Tensor",
+               fix="return the loss as a Tensor")  # fmt: skip
     return [o for o in outputs if o.dtype.kind in "fc"] or outputs
 
 
@@ -513,10 +501,8 @@ def get_grad(gradients: object, identifier: int | Parameter) -> Tensor:
                 return item[1]
         else:
             todo.extend(item)
-    raise either(ArgumentError, RuntimeError)(
-        f"there is no gradient for {key!r}", op="get_grad",
-        fix="differentiate by it, with return_ids=True",
-    )  # fmt: skip
+    reject(either(ArgumentError, RuntimeError), "get_grad", f"there is no gradient for {key!r}",
+           fix="differentiate by it, with return_ids=True")  # fmt: skip
 
 
 def _sens(outputs: list[Tensor], given: object) -> list[Tensor]:
@@ -525,8 +511,6 @@ def _sens(outputs: list[Tensor], given: object) -> list[Tensor]:
         given = Tensor(given, outputs[0].dtype)
     sens = tensors_in(given)
     if [s.shape for s in sens] != [o.shape for o in outputs]:
-        raise ShapeError(
-            "the sensitivity must have the shape of the output", op="grad",
-            got=f"sens={[s.shape for s in sens]}, outputs={[o.shape for o in outputs]}",
-        )  # fmt: skip
+        reject(ShapeError, "grad", "the sensitivity must have the shape of the output",
+               f"sens={[s.shape for s in sens]}, outputs={[o.shape for o in outputs]}")  # fmt: skip
     return sens

@@ -11,7 +11,7 @@ from tvmgraph.core.op import F
 from tvmgraph.core.parameter import Parameter
 from tvmgraph.core.state import bump_epoch, call_user, hooked, state
 from tvmgraph.core.tensor import Tensor
-from tvmgraph.errors import ArgumentError, DTypeError, LeavesGraph, either
+from tvmgraph.errors import ArgumentError, DTypeError, LeavesGraph, either, reject
 
 
 def _checked(name: str, function: object) -> Callable[..., Any]:
@@ -60,10 +60,9 @@ def register_hook(self: Tensor, hook_fn: Hook) -> Handle:
     handle = Handle(self, _checked("Tensor.register_hook", hook_fn))
     if isinstance(self, Parameter):
         if not self.requires_grad:
-            raise either(ArgumentError, RuntimeError)(
-                f"{self.name} has requires_grad=False, so no gradient reaches a hook",
-                op="Tensor.register_hook", fix="set requires_grad first",
-            )  # fmt: skip
+            reject(either(ArgumentError, RuntimeError), "Tensor.register_hook",
+                   f"{self.name} has requires_grad=False, so no gradient reaches a hook",
+                   fix="set requires_grad first")  # fmt: skip
         self.gradient_hooks += (handle,)
         return handle
     if not state.tapes and state.interpreter is None:

@@ -27,15 +27,13 @@ from tvmgraph.core.op import F
 from tvmgraph.core.parameter import Parameter
 from tvmgraph.core.state import call_user
 from tvmgraph.core.tensor import Tensor
-from tvmgraph.errors import ArgumentError, ShapeError, either
+from tvmgraph.errors import ArgumentError, ShapeError, either, reject
 
 
 def _check_like(op: str, given: Sequence[Tensor], wanted: Sequence[Tensor]) -> None:
     if [g.shape for g in given] != [w.shape for w in wanted]:
-        raise either(ShapeError, TypeError)(
-            "v must have the shapes it is multiplied with", op=op,
-            got=f"v={[g.shape for g in given]}, wanted={[w.shape for w in wanted]}",
-        )  # fmt: skip
+        reject(either(ShapeError, TypeError), op, "v must have the shapes it is multiplied with",
+               f"v={[g.shape for g in given]}, wanted={[w.shape for w in wanted]}")  # fmt: skip
 
 
 def _first(value: object, has_aux: bool, op: str) -> tuple[Any, Any]:
@@ -43,10 +41,9 @@ def _first(value: object, has_aux: bool, op: str) -> tuple[Any, Any]:
     if not has_aux:
         return value, ()
     if not isinstance(value, (tuple, list)) or len(value) < 2:
-        raise ArgumentError(
-            "with has_aux the function must return its output and something more", op=op,
-            fix="return (output, aux)",
-        )  # fmt: skip
+        reject(ArgumentError, op,
+               "with has_aux the function must return its output and something more",
+               fix="return (output, aux)")  # fmt: skip
     return value[0], value[1] if len(value) == 2 else tuple(value[1:])
 
 

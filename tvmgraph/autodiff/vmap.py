@@ -24,7 +24,7 @@ from tvmgraph.core.tensor import Tensor
 from tvmgraph.core.traits import Batch, Pattern
 from tvmgraph.core.types import TensorType, tensor_type
 from tvmgraph.dtypes import DType
-from tvmgraph.errors import ArgumentError, CaptureError, DTypeError, ShapeError
+from tvmgraph.errors import ArgumentError, CaptureError, DTypeError, ShapeError, reject
 from tvmgraph.interruption import noticed
 
 R = TypeVar("R")
@@ -140,10 +140,8 @@ class Batcher:
             rows.append(result if op.multi else (result,))
         shapes = {tuple(t.shape for t in row) for row in rows}
         if len(shapes) > 1:
-            raise ShapeError(
-                "the result has another shape for another element", op=f"ops.{op.name}",
-                got=", ".join(map(str, sorted(shapes))), fix="call it outside vmap",
-            )  # fmt: skip
+            reject(ShapeError, f"ops.{op.name}", "the result has another shape for another element",
+                   ", ".join(map(str, sorted(shapes))), "call it outside vmap")  # fmt: skip
         return [F.stack(list(column), 0) for column in zip(*rows)]
 
     def spread(self, tensor: Tensor) -> Tensor:
@@ -174,10 +172,9 @@ class Batcher:
             target.value = self.spread(new)  # pyright: ignore[reportAttributeAccessIssue]
             return
         if self.is_mine(new):
-            raise CaptureError(
-                "every element of the batch would write another value to one tensor", op="vmap",
-                fix="return the value instead",
-            )  # fmt: skip
+            reject(CaptureError, "vmap",
+                   "every element of the batch would write another value to one tensor",
+                   fix="return the value instead")  # fmt: skip
         with self.around():
             target.rebind(new)
 
@@ -412,10 +409,9 @@ def _ensemble(models: Any, in_axes: object, out_axes: object, *args: object) -> 
     axes = _spread_axes(in_axes, args, "in_axes")
     for t, a in zip(leaves, axes):
         if a is not None and t.shape[a] != len(models):
-            raise ShapeError(
-                f"{len(models)} models need as many elements on axis {a}, not {t.shape[a]}",
-                op="vmap", got=f"args=({', '.join(map(describe, args))})",
-            )  # fmt: skip
+            reject(ShapeError, "vmap",
+                   f"{len(models)} models need as many elements on axis {a}, not {t.shape[a]}",
+                   f"args=({', '.join(map(describe, args))})")  # fmt: skip
     parts = [[t] * len(models) if a is None else F.unbind(t, a) for t, a in zip(leaves, axes)]
     values = [
         model(*tree.replace(args, iter([p[i] for p in parts]))) for i, model in enumerate(models)
@@ -427,9 +423,8 @@ def _ensemble(models: Any, in_axes: object, out_axes: object, *args: object) -> 
 
 def _shared(batcher: Batcher, tensor: Tensor) -> Tensor:
     if batcher.is_mine(tensor):
-        raise ArgumentError(
-            "a result that differs between elements cannot have out_axes=None", op="vmap"
-        )
+        reject(ArgumentError, "vmap",
+               "a result that differs between elements cannot have out_axes=None")  # fmt: skip
     return tensor
 
 
@@ -443,20 +438,17 @@ def _spread_axes(axes: object, value: object, name: str) -> list[int | None]:
     if not isinstance(axes, (tuple, list)) or not isinstance(items, (tuple, list)):
         raise ArgumentError(f"{name} does not fit the structure", op="vmap", got=f"{name}={axes!r}")
     if len(axes) != len(items):
-        raise ArgumentError(
-            f"{name} must have one entry per value ({len(items)}), not {len(axes)}", op="vmap"
-        )
+        reject(ArgumentError, "vmap",
+               f"{name} must have one entry per value ({len(items)}), not {len(axes)}")  # fmt: skip
     return [a for axis, v in zip(axes, items) for a in _spread_axes(axis, v, name)]
 
 
 def _axes(in_axes: object, args: tuple[object, ...]) -> list[int | None]:
     found = _spread_axes(in_axes, args, "in_axes")
     if all(a is None for a in found):
-        raise ArgumentError(
-            "at least one argument needs an axis", op="vmap",
-            got=f"in_axes={in_axes}, args=({', '.join(map(describe, args))})",
-            fix="pass a Tensor, whose elements along in_axes are the batch",
-        )  # fmt: skip
+        reject(ArgumentError, "vmap", "at least one argument needs an axis",
+               f"in_axes={in_axes}, args=({', '.join(map(describe, args))})",
+               "pass a Tensor, whose elements along in_axes are the batch")  # fmt: skip
     return found
 
 
@@ -466,10 +458,8 @@ def _batch_size(leaves: list[Tensor], axes: list[int | None]) -> int:
         if a is None:
             continue
         if not -t.ndim <= a < t.ndim:
-            raise ShapeError(
-                f"axis {a} is outside a tensor of shape {t.shape}", op="vmap",
-                got=f"args={', '.join(str(leaf.type) for leaf in leaves)}",
-            )  # fmt: skip
+            reject(ShapeError, "vmap", f"axis {a} is outside a tensor of shape {t.shape}",
+                   f"args={', '.join(str(leaf.type) for leaf in leaves)}")  # fmt: skip
         sizes.add(t.shape[a])
     if len(sizes) != 1 or sizes == {0}:
         raise ShapeError("the axes must have one common length above 0", op="vmap",

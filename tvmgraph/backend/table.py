@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, Generic, TypeVar
 
-from tvmgraph.errors import ArgumentError
+from tvmgraph.errors import ArgumentError, reject
 
 Model = TypeVar("Model")
 
@@ -133,15 +133,11 @@ class KernelTable(Generic[Model]):
         """
         names = [k.name for k in self._kernels]
         if kernel.name in names:
-            raise ArgumentError(
-                f"there is a kernel {kernel.name!r} already", op="register_kernel",
-                fix="give it another name",
-            )  # fmt: skip
+            reject(ArgumentError, "register_kernel", f"there is a kernel {kernel.name!r} already",
+                   fix="give it another name")  # fmt: skip
         if before is not None and before not in names:
-            raise ArgumentError(
-                f"there is no kernel {before!r}", op="register_kernel",
-                fix=f"use one of {', '.join(names)}",
-            )  # fmt: skip
+            reject(ArgumentError, "register_kernel", f"there is no kernel {before!r}",
+                   fix=f"use one of {', '.join(names)}")  # fmt: skip
         self._kernels.insert(0 if before is None else names.index(before), kernel)
         self._added[kernel.name] = kernel
 
@@ -310,10 +306,8 @@ def table_of(backend: str) -> KernelTable[Any]:
         ArgumentError: for another backend.
     """
     if backend not in _ROOMS:
-        raise ArgumentError(
-            f"there is no backend {backend!r}", op="register_kernel",
-            fix=f"use one of {', '.join(_ROOMS)}",
-        )  # fmt: skip
+        reject(ArgumentError, "register_kernel", f"there is no backend {backend!r}",
+               fix=f"use one of {', '.join(_ROOMS)}")  # fmt: skip
     return importlib.import_module(_ROOMS[backend]).KERNELS
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import tvm
 import tvm_ffi
 
-from tvmgraph.errors import TvmgraphError
+from tvmgraph.errors import TvmgraphError, reject
 
 _VERSIONS = "apache-tvm>=0.27,<0.28"
 
@@ -50,10 +50,9 @@ def private(name: str) -> Any:
     purpose = (FUNCTIONS | GLOBALS | CUDA_GLOBALS)[name]
     found = _function(name) if name in FUNCTIONS else _global(name)
     if found is None:
-        raise TvmgraphError(
-            f"TVM {tvm.__version__} has no {name}, which makes {purpose}", op="compile",
-            fix=f"install {_VERSIONS}",
-        )  # fmt: skip
+        reject(TvmgraphError, "compile",
+               f"TVM {tvm.__version__} has no {name}, which makes {purpose}",
+               fix=f"install {_VERSIONS}")  # fmt: skip
     return found
 
 

@@ -18,7 +18,7 @@ from tvmgraph.compiler import worker
 from tvmgraph.compiler.cache import disk
 from tvmgraph.compiler.measuring.host import describe_host
 from tvmgraph.compiler.measuring.machine import peaks
-from tvmgraph.errors import CompileError
+from tvmgraph.errors import CompileError, reject
 
 PACKAGES = ("tvmgraph", "apache-tvm", "apache-tvm-ffi", "numpy", "onnx", "ml_dtypes")
 
@@ -39,10 +39,8 @@ def run_check() -> None:
     """
     result = _compiled_result()
     if not np.array_equal(result, _EXPECTED):
-        raise CompileError(
-            "the installation gives wrong results", op="run_check", got=str(result),
-            fix="run `tvmgraph doctor` and look at the versions",
-        )  # fmt: skip
+        reject(CompileError, "run_check", "the installation gives wrong results", str(result),
+               "run `tvmgraph doctor` and look at the versions")  # fmt: skip
     print(f"tvmgraph version: {importlib.metadata.version('tvmgraph')}")
     print(f"The result of a compiled function is right on {ms.get_context('device_target')}.")
 

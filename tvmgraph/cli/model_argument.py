@@ -15,7 +15,7 @@ import numpy as np
 import tvmgraph as ms
 from tvmgraph import Graph, JitConfig, Tensor
 from tvmgraph.cli.guard import users_code
-from tvmgraph.errors import ArgumentError, ConfigError, NotFoundError
+from tvmgraph.errors import ArgumentError, ConfigError, NotFoundError, reject
 
 
 def load_source(file: str) -> ModuleType:
@@ -58,9 +58,8 @@ def find_name(text: str) -> tuple[ModuleType, object]:
     found = getattr(module, name, None)
     if found is None:
         public = [n for n in vars(module) if not n.startswith("_")]
-        raise NotFoundError(
-            f"{file} has no {name!r}", op="tvmgraph", fix=f"it has {', '.join(public) or 'nothing'}"
-        )
+        reject(NotFoundError, "tvmgraph", f"{file} has no {name!r}",
+               fix=f"it has {', '.join(public) or 'nothing'}")  # fmt: skip
     return module, found
 
 
@@ -103,10 +102,8 @@ def find_model(text: str) -> Found:
         given = given() if callable(given) else given
         calls = tuple(tuple(args) for args in getattr(module, "example_calls", ()))
     if not callable(found) and not isinstance(found, Graph):
-        raise ArgumentError(
-            f"{text} is a {type(found).__name__}, no network", op="tvmgraph",
-            fix="name a Cell, a class of one, or a function of tensors",
-        )  # fmt: skip
+        reject(ArgumentError, "tvmgraph", f"{text} is a {type(found).__name__}, no network",
+               fix="name a Cell, a class of one, or a function of tensors")  # fmt: skip
     return Found(found, tuple(given) if isinstance(given, (tuple, list)) else (given,), calls)
 
 
@@ -140,10 +137,8 @@ def _in_order(net: object, given: list[tuple[str, Tensor]]) -> list[Tensor]:
         return [t for _, t in given]
     by_name = dict(given)
     if sorted(by_name) != sorted(wanted):
-        raise ArgumentError(
-            "the inputs are not those of the model", op="tvmgraph", got=", ".join(by_name),
-            fix=f"the model has {', '.join(wanted)}",
-        )  # fmt: skip
+        reject(ArgumentError, "tvmgraph", "the inputs are not those of the model",
+               ", ".join(by_name), f"the model has {', '.join(wanted)}")  # fmt: skip
     return [by_name[n] for n in wanted]
 
 

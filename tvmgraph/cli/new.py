@@ -12,7 +12,7 @@ from pathlib import Path
 from string import Template
 
 import tvmgraph
-from tvmgraph.errors import ArgumentError
+from tvmgraph.errors import ArgumentError, reject
 
 #: Files of a project, and the templates in the folder ``project`` they are written from.
 _FILES = {
@@ -44,10 +44,8 @@ def write_project(name: str) -> list[str]:
     title = folder.resolve().name  # also of `.`
     package = title.replace("-", "_")
     if not re.fullmatch(r"[A-Za-z]\w*", package, re.ASCII) or keyword.iskeyword(package):
-        raise ArgumentError(
-            f"{title!r} cannot be the name of a Python package", op="tvmgraph new",
-            fix="use letters, digits, - and _, a letter first",
-        )  # fmt: skip
+        reject(ArgumentError, "tvmgraph new", f"{title!r} cannot be the name of a Python package",
+               fix="use letters, digits, - and _, a letter first")  # fmt: skip
     taken = {"tests", "tvmgraph", *sys.stdlib_module_names, *packages_distributions()}
     if package in taken:
         raise ArgumentError(f"the name {package!r} is taken by a module that is installed",

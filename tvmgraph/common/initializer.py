@@ -26,7 +26,7 @@ from tvmgraph.core.storage import aligned_empty
 from tvmgraph.core.tensor import Tensor, deferred_tensor, tensor_from_numpy
 from tvmgraph.core.types import tensor_type
 from tvmgraph.distributed import engine
-from tvmgraph.errors import ArgumentError, DTypeError, ShapeError
+from tvmgraph.errors import ArgumentError, DTypeError, ShapeError, reject
 
 
 class Initializer:
@@ -143,10 +143,8 @@ class TruncatedNormal(Initializer):
     ) -> None:
         super().__init__(sigma=sigma, mean=mean, a=a, b=b)
         if not (sigma > 0 and a < b):
-            raise ArgumentError(
-                "sigma must be positive and a smaller than b", op=self.name,
-                got=f"sigma={sigma}, a={a}, b={b}",
-            )  # fmt: skip
+            reject(ArgumentError, self.name, "sigma must be positive and a smaller than b",
+                   f"sigma={sigma}, a={a}, b={b}")  # fmt: skip
         self.sigma, self.mean, self.a, self.b = sigma, mean, a, b
 
     def _initialize(self, arr: np.ndarray) -> None:
@@ -464,16 +462,13 @@ def _resolve(init: object) -> Initializer:
         found = _INITIALIZER_ALIAS.get(init.lower())
         if found is not None:
             return found()
-        raise ArgumentError(
-            f"there is no initializer {init!r}", op="initializer",
-            fix="use one of " + ", ".join(sorted(_INITIALIZER_ALIAS)),
-        )  # fmt: skip
+        reject(ArgumentError, "initializer", f"there is no initializer {init!r}",
+               fix="use one of " + ", ".join(sorted(_INITIALIZER_ALIAS)))  # fmt: skip
     if dtypes.is_number(init):
         return Constant(init)
-    raise DTypeError(
-        f"init must be a name, number, Initializer or Tensor, not {type(init).__name__}",
-        op="initializer", fix="pass 'normal', 0.5, XavierUniform() or a Tensor",
-    )  # fmt: skip
+    reject(DTypeError, "initializer",
+           f"init must be a name, number, Initializer or Tensor, not {type(init).__name__}",
+           fix="pass 'normal', 0.5, XavierUniform() or a Tensor")  # fmt: skip
 
 
 def _shape_of(shape: Any) -> tuple[int, ...]:
@@ -482,19 +477,16 @@ def _shape_of(shape: Any) -> tuple[int, ...]:
         isinstance(d, (int, np.integer)) and not isinstance(d, bool) and d >= 0 for d in dims
     )
     if not valid:
-        raise ShapeError(
-            "shape must be non-negative integers", op="initializer", got=f"shape={shape}",
-            fix="pass a tuple such as (2, 3)",
-        )  # fmt: skip
+        reject(ShapeError, "initializer", "shape must be non-negative integers", f"shape={shape}",
+               "pass a tuple such as (2, 3)")  # fmt: skip
     return tuple(int(d) for d in dims)
 
 
 def _checked_tensor(init: Tensor, shape: object) -> Tensor:
     if shape is not None and tuple(init.shape) != _shape_of(shape):
-        raise ShapeError(
-            f"the given tensor must have the parameter's shape {_shape_of(shape)}",
-            op="initializer", got=f"init={init.type}", fix="reshape the tensor",
-        )  # fmt: skip
+        reject(ShapeError, "initializer",
+               f"the given tensor must have the parameter's shape {_shape_of(shape)}",
+               f"init={init.type}", "reshape the tensor")  # fmt: skip
     return init
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from tvmgraph.capture.promotion import MutableFloat, MutableInt
 from tvmgraph.core.tensor import Tensor
-from tvmgraph.errors import ArgumentError, DTypeError, either
+from tvmgraph.errors import ArgumentError, DTypeError, either, reject
 
 _KINDS = "bool, int, float, Tensor, tuple, list, dict"
 
@@ -38,14 +38,12 @@ def mutable(input_data: object, dynamic_len: bool = False) -> Any:
         3.0
     """
     if not isinstance(dynamic_len, bool):
-        raise DTypeError(
-            f"dynamic_len must be a bool, not {type(dynamic_len).__name__}", op="mutable"
-        )
+        reject(DTypeError, "mutable",
+               f"dynamic_len must be a bool, not {type(dynamic_len).__name__}")  # fmt: skip
     if dynamic_len and not isinstance(input_data, (tuple, list)):
-        raise either(ArgumentError, TypeError)(
-            f"dynamic_len=True needs a tuple or list, not {type(input_data).__name__}",
-            op="mutable", fix="leave dynamic_len out",
-        )  # fmt: skip
+        reject(either(ArgumentError, TypeError), "mutable",
+               f"dynamic_len=True needs a tuple or list, not {type(input_data).__name__}",
+               fix="leave dynamic_len out")  # fmt: skip
     return _marked(input_data, ())
 
 
@@ -62,7 +60,6 @@ def _marked(value: object, outer: tuple[int, ...]) -> Any:
             return {k: _marked(v, inside) for k, v in value.items()}
         items = [_marked(v, inside) for v in value]
         return type(value)(*items) if hasattr(value, "_fields") else type(value)(items)
-    raise DTypeError(
-        f"input_data must be one of {_KINDS}, or nested ones that do not hold themselves, "
-        f"not {type(value).__name__}", op="mutable", got=f"{value!r:.60}",
-    )  # fmt: skip
+    reject(DTypeError, "mutable",
+           f"input_data must be one of {_KINDS}, or nested ones that do not hold themselves, "
+           f"not {type(value).__name__}", f"{value!r:.60}")  # fmt: skip

@@ -9,7 +9,7 @@ import importlib
 from typing import Any
 
 from tvmgraph.distributed import engine
-from tvmgraph.errors import ArgumentError, DTypeError
+from tvmgraph.errors import ArgumentError, DTypeError, reject
 
 HCCL_WORLD_COMM_GROUP = "hccl_world_group"
 NCCL_WORLD_COMM_GROUP = "nccl_world_group"
@@ -62,10 +62,9 @@ def create_group(group: str, rank_ids: list[int], options: object = None) -> Non
         ArgumentError: if a number is not in the world, or comes twice.
     """
     if isinstance(rank_ids, int) or engine.world().rank not in tuple(rank_ids):
-        raise ArgumentError(
-            f"rank_ids must have this process, {engine.world().rank}, not {rank_ids}",
-            op="create_group", fix="call it in the processes of the group only",
-        )  # fmt: skip
+        reject(ArgumentError, "create_group",
+               f"rank_ids must have this process, {engine.world().rank}, not {rank_ids}",
+               fix="call it in the processes of the group only")  # fmt: skip
     engine.make_group(group, rank_ids)
 
 
@@ -136,8 +135,7 @@ def get_world_rank_from_group_rank(group: str, group_rank_id: int) -> int:
     ranks = engine.get_group(group).ranks
     _require_int(group_rank_id, "group_rank_id")
     if group_rank_id not in range(len(ranks)):
-        raise ArgumentError(f"the group {group!r} has no member {group_rank_id}",
-                            op="communication")  # fmt: skip
+        reject(ArgumentError, "communication", f"the group {group!r} has no member {group_rank_id}")
     return ranks[group_rank_id]
 
 

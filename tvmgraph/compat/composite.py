@@ -17,7 +17,7 @@ from tvmgraph.core.parameter import Parameter
 from tvmgraph.core.shown import Shown
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.core.types import TensorType
-from tvmgraph.errors import ArgumentError, DTypeError, NotFoundError, ShapeError, either
+from tvmgraph.errors import ArgumentError, DTypeError, NotFoundError, ShapeError, either, reject
 
 __all__ = ["HyperMap", "Map", "MultitypeFuncGraph", "Partial", "partial"]
 
@@ -79,9 +79,8 @@ class MultitypeFuncGraph:
 
     def __init__(self, name: str, read_value: bool = False) -> None:
         if not isinstance(name, str):
-            raise DTypeError(
-                f"name must be a str, not {type(name).__name__}", op="ops.MultitypeFuncGraph"
-            )
+            reject(DTypeError, "ops.MultitypeFuncGraph",
+                   f"name must be a str, not {type(name).__name__}")  # fmt: skip
         self.name = name
         self.read_value = read_value
         self.entries: list[
@@ -113,11 +112,10 @@ class MultitypeFuncGraph:
                     args = tuple(a.value() if isinstance(a, Parameter) else a for a in args)
                 return fn(*args)
         known = ", ".join(f"({', '.join(names)})" for names, _, _ in self.entries)
-        raise either(DTypeError, ValueError)(
-            "no implementation takes these argument types", op=self.name,
-            got=", ".join(type(a).__name__ for a in args),
-            fix=f"register one; there are {known or 'none'}",
-        )  # fmt: skip
+        reject(either(DTypeError, ValueError), self.name,
+               "no implementation takes these argument types",
+               ", ".join(type(a).__name__ for a in args),
+               f"register one; there are {known or 'none'}")  # fmt: skip
 
     def __repr__(self) -> str:
         return f"MultitypeFuncGraph({self.name}, {len(self.entries)} implementations)"
@@ -126,9 +124,8 @@ class MultitypeFuncGraph:
 class _Mapper(Shown):
     def __init__(self, ops: Callable[..., object] | None = None, reverse: bool = False) -> None:
         if ops is not None and not callable(ops):
-            raise DTypeError(
-                f"ops must be callable, not {type(ops).__name__}", op=f"ops.{type(self).__name__}"
-            )
+            reject(DTypeError, f"ops.{type(self).__name__}",
+                   f"ops must be callable, not {type(ops).__name__}")  # fmt: skip
         self.ops = ops
         self.reverse = reverse
 
@@ -136,17 +133,15 @@ class _Mapper(Shown):
         if self.ops is not None:
             return self.ops, args
         if not args or not callable(args[0]):
-            raise DTypeError(
-                "the first argument must be the function to map", op=f"ops.{type(self).__name__}"
-            )
+            reject(DTypeError, f"ops.{type(self).__name__}",
+                   "the first argument must be the function to map")  # fmt: skip
         return args[0], args[1:]
 
     def _zip(self, sequences: tuple[Any, ...]) -> list[tuple[object, ...]]:
         lengths = [len(s) for s in sequences]
         if len(set(lengths)) > 1:
-            raise ShapeError(
-                f"the sequences have different lengths {lengths}", op=f"ops.{type(self).__name__}"
-            )
+            reject(ShapeError, f"ops.{type(self).__name__}",
+                   f"the sequences have different lengths {lengths}")  # fmt: skip
         rows = list(zip(*sequences))
         return rows[::-1] if self.reverse else rows
 
@@ -215,9 +210,7 @@ def partial(fn: Callable[..., object], *args: object, **kwargs: object) -> Calla
         Tensor(shape=[1], dtype=Float32, value= [ 2.00000000e+00])
     """
     if not callable(fn):
-        raise ArgumentError(
-            "the first argument must be callable", op="ops.partial", got=repr(fn)[:80]
-        )
+        reject(ArgumentError, "ops.partial", "the first argument must be callable", repr(fn)[:80])
     return functools.partial(fn, *args, **kwargs)
 
 

@@ -19,7 +19,7 @@ from tvmgraph.compat.parallel import ParallelMode
 from tvmgraph.core.op import F
 from tvmgraph.core.rules import broadcast_shapes
 from tvmgraph.core.tensor import Tensor
-from tvmgraph.errors import CaptureError, DTypeError, either
+from tvmgraph.errors import CaptureError, DTypeError, either, reject
 from tvmgraph.jit import jit
 from tvmgraph.jit.function import JitFunction
 from tvmgraph.nn.cell import Cell
@@ -176,9 +176,7 @@ def hwc_to_chw(img: np.ndarray) -> np.ndarray:
         DTypeError: if it is no array of two or three axes.
     """
     if not is_numpy(img) or img.ndim not in (2, 3):
-        raise DTypeError(
-            "img must be an array of 2 or 3 axes", op="hwc_to_chw", got=repr(type(img))
-        )
+        reject(DTypeError, "hwc_to_chw", "img must be an array of 2 or 3 axes", repr(type(img)))
     return img if img.ndim == 2 else img.transpose(2, 0, 1).copy()
 
 
@@ -286,10 +284,9 @@ class _Function:
             )
             count = len(found) if isinstance(found, tuple) else 1
             if count != len(args):
-                raise either(DTypeError, RuntimeError)(
-                    f"Function backward return a wrong number of gradients: {count} for "
-                    f"{len(args)} inputs", op=f"{cls.__name__}.backward",
-                )  # fmt: skip
+                reject(either(DTypeError, RuntimeError), f"{cls.__name__}.backward",
+                       f"Function backward return a wrong number of gradients: {count} for "
+                       f"{len(args)} inputs")  # fmt: skip
             return found
 
         constant: list[bool] = []

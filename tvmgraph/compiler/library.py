@@ -14,7 +14,7 @@ from tvmgraph.compiler.build import lowered
 from tvmgraph.compiler.cache import disk
 from tvmgraph.compiler.worker import NoWorker
 from tvmgraph.config.options import CompileOptions
-from tvmgraph.errors import CompileError, DeviceError, ExportError, TvmgraphError
+from tvmgraph.errors import CompileError, DeviceError, ExportError, TvmgraphError, reject
 from tvmgraph.graph import Graph
 from tvmgraph.machine.processor import host_features
 from tvmgraph.machine.targets import resolve, target_table
@@ -87,10 +87,8 @@ def _require_no_python(module: IRModule) -> None:
         if isinstance(function, relax.Function):
             relax.analysis.post_order_visit(function.body, visit)
     if found:
-        raise ExportError(
-            f"a module runs without Python, and {found[0]}", op="export",
-            fix="take the print, or the operator, out of what is exported",
-        )  # fmt: skip
+        reject(ExportError, "export", f"a module runs without Python, and {found[0]}",
+               fix="take the print, or the operator, out of what is exported")  # fmt: skip
 
 
 def write_lowered(source: Graph | str, options: CompileOptions, path: Path, linker: str) -> Library:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from tvmgraph.errors import ConfigError
+from tvmgraph.errors import ConfigError, reject
 
 
 @dataclass(frozen=True)
@@ -164,9 +164,8 @@ def flags(**settings: object) -> Iterator[Flags]:
     values: dict[str, int] = {}
     for name, value in settings.items():
         if name not in REGISTRY:
-            raise ConfigError(
-                f"unknown flag {name!r}", op="flags", fix=f"use one of {', '.join(REGISTRY)}"
-            )
+            reject(ConfigError, "flags", f"unknown flag {name!r}",
+                   fix=f"use one of {', '.join(REGISTRY)}")  # fmt: skip
         values[name] = REGISTRY[name].parse(value, name)
     before = active.replace(**values)
     try:

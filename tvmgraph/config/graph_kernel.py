@@ -16,7 +16,7 @@ import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from tvmgraph.errors import ConfigError
+from tvmgraph.errors import ConfigError, reject
 from tvmgraph.passes.table import optional_passes, switches
 
 #: Where results of half precision are rounded: everywhere, or where a kernel stores them.
@@ -114,10 +114,9 @@ def parse_flags(text: str) -> GraphKernel:
     for word in shlex.split(text):
         option, equals, value = word.partition("=")
         if option in _REFUSED:
-            raise ConfigError(
-                f"{option} has no meaning here: {_REFUSED[option]}", op="graph_kernel_flags",
-                fix=f"leave it out; the flags are {', '.join(_OPTIONS)}",
-            )  # fmt: skip
+            reject(ConfigError, "graph_kernel_flags",
+                   f"{option} has no meaning here: {_REFUSED[option]}",
+                   fix=f"leave it out; the flags are {', '.join(_OPTIONS)}")  # fmt: skip
         if option not in _OPTIONS:
             raise _fail(f"unknown option {option!r}", f"one of {', '.join(_OPTIONS)}")
         if not equals or not value:
@@ -149,10 +148,8 @@ def check_rounding(value: object) -> None:
         value: What the user gave.
     """
     if value not in ROUNDINGS:
-        raise ConfigError(
-            f"half_rounding cannot be {value!r}", op="JitConfig",
-            fix=f"use one of {', '.join(ROUNDINGS)}",
-        )  # fmt: skip
+        reject(ConfigError, "JitConfig", f"half_rounding cannot be {value!r}",
+               fix=f"use one of {', '.join(ROUNDINGS)}")  # fmt: skip
 
 
 def _settings(given: dict[str, str]) -> GraphKernel:

@@ -18,7 +18,7 @@ from typing import Any, ClassVar
 from tvmgraph import hooks
 from tvmgraph.config.flag_registry import active
 from tvmgraph.config.graph_kernel import GraphKernel, check_rounding, parse_flags, settings_of
-from tvmgraph.errors import ConfigError, ConfigTypeError, DTypeError, user_source, warn_user
+from tvmgraph.errors import ConfigError, ConfigTypeError, DTypeError, reject, user_source, warn_user
 from tvmgraph.machine.targets import HOST, check_cpu, target_names
 
 GRAPH_MODE = 0
@@ -178,10 +178,9 @@ _TRIALS = 16
 
 def _check_options(options: object) -> dict[str, object]:
     if not isinstance(options, Mapping):
-        raise ConfigTypeError(
-            f"options must be a dict, not {type(options).__name__}", op="JitConfig",
-            fix="write options={'cpu': 'x86-64-v3'}",
-        )  # fmt: skip
+        reject(ConfigTypeError, "JitConfig",
+               f"options must be a dict, not {type(options).__name__}",
+               fix="write options={'cpu': 'x86-64-v3'}")  # fmt: skip
     for name, value in options.items():
         if name not in _OPTIONS:
             raise _unknown("JitConfig options", name, list(_OPTIONS))
@@ -211,16 +210,14 @@ def _check_together(config: JitConfig) -> None:
         )  # fmt: skip
 
     if config.debug_level == "DEBUG" and config.exec_mode == "sink":
-        raise ConfigError(
-            "debug_level='DEBUG' contradicts exec_mode='sink': it runs node by node",
-            op="JitConfig", fix="use exec_mode='auto' or 'no_sink'",
-        )  # fmt: skip
+        reject(ConfigError, "JitConfig",
+               "debug_level='DEBUG' contradicts exec_mode='sink': it runs node by node",
+               fix="use exec_mode='auto' or 'no_sink'")  # fmt: skip
     if {"cpu", "target"} <= config.options.keys() and config.options["target"] in target_names(
         "llvm"
     ):
-        raise ConfigError(
-            "target and cpu both name a processor", op="JitConfig", fix="leave one of them out"
-        )
+        reject(ConfigError, "JitConfig", "target and cpu both name a processor",
+               fix="leave one of them out")  # fmt: skip
     if "search_trials" in config.options and config.jit_level != "O3":
         raise fail("search_trials", "'O3'", "only O3 searches")
     flags = parse_flags(config.options.get("graph_kernel_flags", "--opt_level=0"))
@@ -241,10 +238,8 @@ def _unknown(where: str, name: str, valid: list[str]) -> ConfigError:
 
 def _choice(name: str, value: Any) -> str:
     if value not in CHOICES[name]:
-        raise ConfigError(
-            f"{name} cannot be {value!r}", op="JitConfig",
-            fix=f"use one of {', '.join(CHOICES[name])}",
-        )  # fmt: skip
+        reject(ConfigError, "JitConfig", f"{name} cannot be {value!r}",
+               fix=f"use one of {', '.join(CHOICES[name])}")  # fmt: skip
     return value
 
 

@@ -15,7 +15,7 @@ from tvmgraph.core.state import before_change, bump_epoch, state
 from tvmgraph.core.storage import aligned_copy
 from tvmgraph.core.tensor import Tensor, first_elements, renew
 from tvmgraph.core.tensor_copies import unpickle
-from tvmgraph.errors import ArgumentError, DTypeError, TvmgraphError, TypeOrValueError
+from tvmgraph.errors import ArgumentError, DTypeError, TvmgraphError, TypeOrValueError, reject
 
 T = TypeVar("T")
 _DEFAULT_NAME = "Parameter"
@@ -269,11 +269,10 @@ def _require_names(params: tuple[Parameter, ...]) -> None:
     for i, p in enumerate(params):
         first = places.setdefault(p.name, i)
         if params[first] is not p:
-            raise ArgumentError(
-                f"entries {first} and {i} are different Parameters, both named {p.name!r}",
-                op="ParameterTuple", got=f"{params[first].type} and {p.type}",
-                fix="give each a name of its own: Parameter(value, name=...)",
-            )  # fmt: skip
+            reject(ArgumentError, "ParameterTuple",
+                   f"entries {first} and {i} are different Parameters, both named {p.name!r}",
+                   f"{params[first].type} and {p.type}",
+                   "give each a name of its own: Parameter(value, name=...)")  # fmt: skip
 
 
 class Buffer:

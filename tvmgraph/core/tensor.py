@@ -26,7 +26,15 @@ from tvmgraph.core.tensor_methods import TensorMethods, binary, unary
 from tvmgraph.core.tensor_text import tensor_text
 from tvmgraph.core.types import ANY_RANK, Dim, TensorType, placeholder_size, tensor_type
 from tvmgraph.dtypes import DType
-from tvmgraph.errors import ArgumentError, CaptureError, DTypeError, ShapeError, either, user_source
+from tvmgraph.errors import (
+    ArgumentError,
+    CaptureError,
+    DTypeError,
+    ShapeError,
+    either,
+    reject,
+    user_source,
+)
 
 _new = object.__new__
 _AT_ONCE = contextlib.nullcontext()
@@ -93,9 +101,8 @@ class Tensor(TensorMethods, CopyMethods, DeviceMethods):
             self._settle(device)
             return
         if input_data is None:
-            raise either(ArgumentError, TypeError)(
-                "Tensor() needs input_data, or shape and dtype", op="Tensor"
-            )
+            reject(either(ArgumentError, TypeError), "Tensor",
+                   "Tensor() needs input_data, or shape and dtype")  # fmt: skip
         if isinstance(input_data, Tensor):
             input_data = input_data.host()
         self._bind(to_array(input_data, dtype))
@@ -284,10 +291,8 @@ class Tensor(TensorMethods, CopyMethods, DeviceMethods):
             ShapeError: if no index is given and there is not exactly one element.
         """
         if not index and self.size != 1:
-            raise ShapeError(
-                f"item() needs exactly one element, not {self.size}", op="Tensor.item",
-                got=str(self.type), fix="index it first",
-            )  # fmt: skip
+            reject(ShapeError, "Tensor.item", f"item() needs exactly one element, not {self.size}",
+                   str(self.type), "index it first")  # fmt: skip
         return self.host().item(*index)
 
     def tolist(self) -> Any:
@@ -378,22 +383,18 @@ class Tensor(TensorMethods, CopyMethods, DeviceMethods):
             ShapeError: if the shapes differ.
         """
         if isinstance(data, float) and self.dtype.numpy.kind in "iu":
-            raise DTypeError(
-                f"a {type(self).__name__} of {self.dtype.name} cannot take a fraction",
-                op=f"{type(self).__name__}.set_data", got=f"old={self.type}, new={data}",
-                fix="convert it: int(...)",
-            )  # fmt: skip
+            reject(DTypeError, f"{type(self).__name__}.set_data",
+                   f"a {type(self).__name__} of {self.dtype.name} cannot take a fraction",
+                   f"old={self.type}, new={data}", "convert it: int(...)")  # fmt: skip
         new = data if isinstance(data, Tensor) else Tensor(data, self.dtype)
         if new.type is self.type:
             return self.rebind(new)
         if new.dtype is not self.dtype and new.shape == self.shape:
             return self.rebind(F.cast(new, self.dtype))
         if not slice_shape:
-            raise ShapeError(
-                "the new data must have the tensor's shape", op=f"{type(self).__name__}.set_data",
-                got=f"old={self.type}, new={new.type}",
-                fix="pass slice_shape=True to change the shape",
-            )  # fmt: skip
+            reject(ShapeError, f"{type(self).__name__}.set_data",
+                   "the new data must have the tensor's shape", f"old={self.type}, new={new.type}",
+                   "pass slice_shape=True to change the shape")  # fmt: skip
         self._replace(new.array)
         return self
 
@@ -556,10 +557,9 @@ def to_array(data: object, dtype: DTypeLike | None = None) -> np.ndarray:
     if wanted is None:
         wanted = dtypes.dtype_of(source.dtype)
     if source.dtype.kind not in "biufcV":
-        raise DTypeError(
-            f"elements of dtype {source.dtype} cannot be stored in a Tensor", op="Tensor",
-            fix="pass numbers or bools",
-        )  # fmt: skip
+        reject(DTypeError, "Tensor",
+               f"elements of dtype {source.dtype} cannot be stored in a Tensor",
+               fix="pass numbers or bools")  # fmt: skip
     if wanted.numpy == source.dtype:
         return aligned_copy(source)
     if by_hand and wanted.is_integer and not isinstance(data, np.generic):
@@ -584,9 +584,8 @@ def _array_of_python(data: object) -> np.ndarray:
             fix="pad the rows to one length",
         ) from e  # fmt: skip
     if array.dtype.kind in "OSU":
-        raise DTypeError(
-            "the list holds something that is not a number", op="Tensor", got=repr(data)[:80]
-        )
+        reject(DTypeError, "Tensor", "the list holds something that is not a number",
+               repr(data)[:80])  # fmt: skip
     return array
 
 

@@ -15,7 +15,7 @@ from tvmgraph.core.in_place import write_at
 from tvmgraph.core.op import F
 from tvmgraph.core.tensor_overloads import TensorOverloads, is_int
 from tvmgraph.core.tensor_reductions import aliases
-from tvmgraph.errors import ArgumentError, DTypeError, ShapeError
+from tvmgraph.errors import ArgumentError, DTypeError, ShapeError, reject
 
 if TYPE_CHECKING:
     from tvmgraph.core.tensor import Tensor
@@ -56,10 +56,9 @@ class TensorAccess(TensorOverloads):
 
     def __bool__(self) -> bool:
         if self.size != 1:
-            raise ShapeError(
-                f"the truth value of {self.size} elements is ambiguous", op="bool(Tensor)",
-                got=str(self.type), fix="use .any() or .all()",
-            )  # fmt: skip
+            reject(ShapeError, "bool(Tensor)",
+                   f"the truth value of {self.size} elements is ambiguous", str(self.type),
+                   "use .any() or .all()")  # fmt: skip
         return bool(self.host().item())
 
     def __int__(self) -> int:
@@ -131,9 +130,8 @@ class TensorAccess(TensorOverloads):
         elif mode == "wrap":
             indices = F.floor_mod(indices, size)
         elif mode != "raise":
-            raise ArgumentError(
-                f"mode must be 'clip', 'wrap' or 'raise', not {mode!r}", op="Tensor.take"
-            )
+            reject(ArgumentError, "Tensor.take",
+                   f"mode must be 'clip', 'wrap' or 'raise', not {mode!r}")  # fmt: skip
         return F.gather(x, indices, axis)
 
     @aliases(dim="condition", axis="condition", index="y")
@@ -264,10 +262,8 @@ class TensorAccess(TensorOverloads):
             ArgumentError: if ``dim`` is given.
         """
         if dim is not None:
-            raise ArgumentError(
-                "dim must be None", op="Tensor.unique", got=f"dim={dim}",
-                fix="use unique_consecutive(dim=...) on sorted slices",
-            )  # fmt: skip
+            reject(ArgumentError, "Tensor.unique", "dim must be None", f"dim={dim}",
+                   "use unique_consecutive(dim=...) on sorted slices")  # fmt: skip
         distinct, inverse = F.unique(F.reshape(self, (-1,)))
         if sorted:
             order = F.argsort(distinct)
@@ -347,9 +343,8 @@ def _scatter(
     if reduce is None:
         return F.scatter(self, axis, index, src)
     if reduce not in ("add", "multiply"):
-        raise ArgumentError(
-            f"reduce must be 'add' or 'multiply', not {reduce!r}", op="Tensor.scatter"
-        )
+        reject(ArgumentError, "Tensor.scatter",
+               f"reduce must be 'add' or 'multiply', not {reduce!r}")  # fmt: skip
     how = "add" if reduce == "add" else "mul"
     return F.tensor_scatter_elements(self, index, src, axis, how)
 

@@ -13,7 +13,7 @@ import numpy as np
 from tvmgraph import hooks
 from tvmgraph.core.state import state
 from tvmgraph.core.storage import lend
-from tvmgraph.errors import DeviceError, either
+from tvmgraph.errors import DeviceError, either, reject
 
 if TYPE_CHECKING:
     from tvmgraph.core.tensor import Tensor
@@ -37,9 +37,8 @@ def device_index(name: object, op: str) -> int | None:
     """
     match = _NAME.fullmatch(name) if isinstance(name, str) else None
     if match is None or (match[1].lower() == "cpu" and match[2] not in (None, "0")):
-        raise either(DeviceError, ValueError)(
-            f"there is no device {name!r}", op=op, fix="use 'CPU', 'GPU' or 'GPU:<number>'"
-        )
+        reject(either(DeviceError, ValueError), op, f"there is no device {name!r}",
+               fix="use 'CPU', 'GPU' or 'GPU:<number>'")  # fmt: skip
     if match[1].lower() == "cpu":
         return None
     from tvmgraph.config import context

@@ -17,7 +17,7 @@ from tvmgraph import dtypes
 from tvmgraph.core.arguments import AxisLike
 from tvmgraph.core.op import F
 from tvmgraph.core.tensor_reductions import TensorReductions, aliases
-from tvmgraph.errors import ShapeError
+from tvmgraph.errors import ShapeError, reject
 
 if TYPE_CHECKING:
     from tvmgraph.core.tensor import Tensor
@@ -139,10 +139,9 @@ class TensorOverloads(TensorReductions):
         kind = dtype.numpy
         old = self.asnumpy()
         if not old.ndim or old.shape[-1] * old.itemsize % kind.itemsize:
-            raise ShapeError(
-                f"the last axis does not hold whole elements of {dtype.name}", op="Tensor.view",
-                got=f"input={self.type}", fix="convert the numbers with astype",
-            )  # fmt: skip
+            reject(ShapeError, "Tensor.view",
+                   f"the last axis does not hold whole elements of {dtype.name}",
+                   f"input={self.type}", "convert the numbers with astype")  # fmt: skip
         return self.from_numpy(np.ascontiguousarray(old).view(kind).copy())
 
     def reshape_as(self, other: Tensor) -> Tensor:
@@ -290,11 +289,9 @@ class TensorOverloads(TensorReductions):
             ShapeError: if there are fewer repeats than axes.
         """
         if len(repeats) < self.ndim:
-            raise ShapeError(
-                f"{len(repeats)} repeats for {self.ndim} axes", op="Tensor.repeat",
-                got=f"shape={self.shape}, repeats={repeats}",
-                fix="give one number per axis, or use repeat_interleave for one axis",
-            )  # fmt: skip
+            reject(ShapeError, "Tensor.repeat", f"{len(repeats)} repeats for {self.ndim} axes",
+                   f"shape={self.shape}, repeats={repeats}",
+                   "give one number per axis, or use repeat_interleave for one axis")  # fmt: skip
         return F.tile(self, repeats)
 
     @_axis

@@ -15,7 +15,7 @@ import numpy as np
 from tvmgraph import dtypes
 from tvmgraph.core.arguments import AxisLike, DTypeLike
 from tvmgraph.core.op import F
-from tvmgraph.errors import DTypeError
+from tvmgraph.errors import DTypeError, reject
 
 if TYPE_CHECKING:
     from tvmgraph.core.tensor import Tensor
@@ -60,10 +60,8 @@ def of_numpy(function: Callable[..., R]) -> Callable[..., R]:
     def method(self: object, *args: object, **kwargs: object) -> R:
         if "out" in kwargs:
             if kwargs.pop("out") is not None:
-                raise DTypeError(
-                    "tensors are not written into", op=f"Tensor.{function.__name__}", got="out=...",
-                    fix="assign the result",
-                )  # fmt: skip
+                reject(DTypeError, f"Tensor.{function.__name__}", "tensors are not written into",
+                       "out=...", "assign the result")  # fmt: skip
             if kwargs.get("dtype", 0) is None:
                 del kwargs["dtype"]
         return function(self, *args, **kwargs)
@@ -394,10 +392,9 @@ def _extreme_arguments(
     return_indices: bool = False,
 ) -> tuple[AxisLike | None, bool, object, object, bool]:
     if isinstance(initial, TensorReductions) or where is None or type(return_indices) is not bool:
-        raise DTypeError(
-            "initial must be a number, where a bool or Tensor, return_indices a bool",
-            op=f"Tensor.{name}", got=f"{initial=!r:.40}, {where=!r:.40}, {return_indices=!r:.40}",
-        )  # fmt: skip
+        reject(DTypeError, f"Tensor.{name}",
+               "initial must be a number, where a bool or Tensor, return_indices a bool",
+               f"{initial=!r:.40}, {where=!r:.40}, {return_indices=!r:.40}")  # fmt: skip
     where = None if where is True else where
     kept = keepdims or keepdim or keep_dims
     return (dim if axis is None else axis), kept, initial, where, return_indices

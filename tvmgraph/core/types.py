@@ -14,7 +14,7 @@ from tvmgraph.core.sizes import Dim
 from tvmgraph.core.state import state
 from tvmgraph.core.symbols import needed, scope
 from tvmgraph.dtypes import DType
-from tvmgraph.errors import ArgumentError, ShapeError
+from tvmgraph.errors import ArgumentError, ShapeError, reject
 
 Shape = tuple[int | Dim, ...]
 ANY_RANK = Dim("any_rank")  # stands alone for axes of any number
@@ -98,10 +98,9 @@ class TensorType:
             ArgumentError: if ``dtype`` is given.
         """
         if dtype is not None:
-            raise ArgumentError(
-                "Tensor.type() tells the dtype and does not change it", op="Tensor.type",
-                got=f"dtype={dtype!r}", fix="write x.astype(dtype)",
-            )  # fmt: skip
+            reject(ArgumentError, "Tensor.type",
+                   "Tensor.type() tells the dtype and does not change it", f"dtype={dtype!r}",
+                   "write x.astype(dtype)")  # fmt: skip
         return str(self.dtype)
 
     def __repr__(self) -> str:

@@ -120,11 +120,8 @@ class MapDataset(_Stage):
         self.operations = list(_as_tuple(operations))
         for o in self.operations:
             if not callable(o):
-                reject(
-                    either(DTypeError, ValueError),
-                    "map",
-                    f"an operation must be callable, not {type(o).__name__}",
-                )
+                reject(either(DTypeError, ValueError), "map",
+                       f"an operation must be callable, not {type(o).__name__}")  # fmt: skip
         given = [child.columns[0]] if inputs is None else names_of("map", inputs)
         self.where = child._columns_at("map", given)
         self.results = given if outputs is None else names_of("map", outputs)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tvmgraph.errors import ArgumentError
+from tvmgraph.errors import ArgumentError, reject
 
 if TYPE_CHECKING:
     from rich.console import Group
@@ -187,10 +187,9 @@ class Profile:
 
         path = Path(path)
         if path.suffix not in (".html", ".json", ".csv", ".txt"):
-            raise ArgumentError(
-                f"a profile cannot be written as {path.suffix or path.name!r}", op="Profile.save",
-                fix="use .html, .json (a trace for Perfetto), .csv or .txt",
-            )  # fmt: skip
+            reject(ArgumentError, "Profile.save",
+                   f"a profile cannot be written as {path.suffix or path.name!r}",
+                   fix="use .html, .json (a trace for Perfetto), .csv or .txt")  # fmt: skip
         return write_profile(self, path)
 
     def __str__(self) -> str:

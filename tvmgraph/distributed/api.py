@@ -29,7 +29,7 @@ from tvmgraph.distributed.layout import (
 from tvmgraph.distributed.partition import partition
 from tvmgraph.distributed.propagate import mesh_of
 from tvmgraph.distributed.sharded import DTensor, ShardedGraph, shards_of, splits_of
-from tvmgraph.errors import ArgumentError, DTypeError, KeyNotFoundError
+from tvmgraph.errors import ArgumentError, DTypeError, KeyNotFoundError, reject
 from tvmgraph.jit.function import JitFunction
 
 
@@ -200,10 +200,9 @@ def _called(
 ) -> object:
     strategies = tuple(in_strategy)
     if len(strategies) != len(args):
-        raise ArgumentError(
-            f"in_strategy has {len(strategies)} entries for {len(args)} arguments", op="shard",
-            got=repr(in_strategy),
-        )  # fmt: skip
+        reject(ArgumentError, "shard",
+               f"in_strategy has {len(strategies)} entries for {len(args)} arguments",
+               repr(in_strategy))  # fmt: skip
     _, axes = data_axes(fn, mesh)
     placed = []
     for i, (a, s) in enumerate(zip(args, strategies)):
@@ -225,10 +224,9 @@ def _constrained_results(result: object, out_strategy: Any, mesh: Mesh) -> objec
     if isinstance(out_strategy, Layout):
         out_strategy = (out_strategy,)
     if len(out_strategy) != len(results):
-        raise ArgumentError(
-            f"out_strategy has {len(out_strategy)} entries for {len(results)} results", op="shard",
-            got=repr(out_strategy),
-        )  # fmt: skip
+        reject(ArgumentError, "shard",
+               f"out_strategy has {len(out_strategy)} entries for {len(results)} results",
+               repr(out_strategy))  # fmt: skip
     found = [
         r if s is None else constrain(r, s, mesh, f"result {i}")
         for i, (r, s) in enumerate(zip(results, out_strategy))
@@ -283,10 +281,9 @@ def shard(
     if isinstance(in_strategy, Layout):
         in_strategy = (in_strategy,)
     if not isinstance(in_strategy, (tuple, list)) and in_strategy != "auto":
-        raise DTypeError(
-            f"in_strategy must be a tuple, not {type(in_strategy).__name__}", op="shard",
-            fix="one entry per argument, or 'auto'",
-        )  # fmt: skip
+        reject(DTypeError, "shard",
+               f"in_strategy must be a tuple, not {type(in_strategy).__name__}",
+               fix="one entry per argument, or 'auto'")  # fmt: skip
     mesh = mesh_for(in_strategy, out_strategy or (), parameter_plan or {})
     mesh = mesh if mesh is not None else data_axes(fn)[0]
     _plan(fn, parameter_plan or {}, mesh)
@@ -302,10 +299,9 @@ def _plan(fn: Any, plan: Mapping[str, object], mesh: Mesh) -> None:
     for given, strategy in plan.items():
         name = given.removeprefix("self.")  # as MindSpore's programs write it
         if name not in known:
-            raise KeyNotFoundError(
-                f"parameter_plan names {name!r}, which is no parameter", op="shard",
-                fix=f"the Cell has {', '.join(known)}",
-            )  # fmt: skip
+            reject(KeyNotFoundError, "shard",
+                   f"parameter_plan names {name!r}, which is no parameter",
+                   fix=f"the Cell has {', '.join(known)}")  # fmt: skip
         spec = spec_of(strategy, known[name].shape, mesh, f"parameter {name!r}")
         known[name].sharding = layout_of(mesh, spec)  # pyright: ignore[reportAttributeAccessIssue]
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from tvmgraph.compat.parallel import ParallelMode
 from tvmgraph.distributed import engine
-from tvmgraph.errors import ConfigError
+from tvmgraph.errors import ConfigError, reject
 
 _GRADIENTS = (ParallelMode.DATA_PARALLEL, ParallelMode.HYBRID_PARALLEL)
 _PROGRAM = (ParallelMode.SEMI_AUTO_PARALLEL, ParallelMode.AUTO_PARALLEL)
@@ -111,10 +111,8 @@ def set_auto_parallel_context(**given: object) -> None:
     given = {n: v for n, v in given.items() if n not in others}
     for name, value in given.items():
         if name not in known:
-            raise ConfigError(
-                f"there is no setting {name!r}", op="set_auto_parallel_context",
-                fix=f"use {', '.join(known)}",
-            )  # fmt: skip
+            reject(ConfigError, "set_auto_parallel_context", f"there is no setting {name!r}",
+                   fix=f"use {', '.join(known)}")  # fmt: skip
         allowed = _WORDS.get(name)
         if name == "dataset_strategy" and isinstance(value, tuple):
             continue
@@ -123,10 +121,9 @@ def set_auto_parallel_context(**given: object) -> None:
             raise ConfigError(f"{name} cannot be {value!r}", op="set_auto_parallel_context",
                               fix=f"use {wanted}")  # fmt: skip
         if facts.get(name, value) != value:
-            raise ConfigError(
-                f"{name} is {facts[name]}, not {value}", op="set_auto_parallel_context",
-                fix="tvmgraph-run -n decides it; leave it out",
-            )  # fmt: skip
+            reject(ConfigError, "set_auto_parallel_context",
+                   f"{name} is {facts[name]}, not {value}",
+                   fix="tvmgraph-run -n decides it; leave it out")  # fmt: skip
     _kept.update(others)
     for name, value in given.items():
         setattr(settings, name, value)

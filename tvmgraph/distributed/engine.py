@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from tvmgraph.errors import ArgumentError, DeviceError, DTypeError
+from tvmgraph.errors import ArgumentError, DeviceError, DTypeError, reject
 
 #: Variables by which launchers say how many processes they have started.
 SIZES = ("PMI_SIZE", "OMPI_COMM_WORLD_SIZE", "MV2_COMM_WORLD_SIZE", "PALS_LOCAL_SIZE")
@@ -106,11 +106,10 @@ class _World:
         self.comm = MPI.COMM_WORLD
         self.rank, self.size = self.comm.rank, self.comm.size
         if self.size == 1:
-            raise DeviceError(
-                f"a launcher started {launched()} processes, but MPI sees one: mpi4py was built "
-                "for another MPI library than the launcher's", op="communication.init",
-                fix="use tvmgraph-run, or install mpi4py for that MPI",
-            )  # fmt: skip
+            reject(DeviceError, "communication.init",
+                   f"a launcher started {launched()} processes, but MPI sees one: mpi4py was built "
+                   "for another MPI library than the launcher's",
+                   fix="use tvmgraph-run, or install mpi4py for that MPI")  # fmt: skip
         watchdog.start(self.rank, self.size)
         _abort_on_error(self)
         with watchdog.waiting("comparing versions"):
@@ -323,9 +322,8 @@ def get_group(name: str) -> Group:
     if found is not None:
         return found
     if "/" not in name:
-        raise ArgumentError(
-            f"there is no group {name!r}", op="communication", fix="create_group(name, rank_ids)"
-        )
+        reject(ArgumentError, "communication", f"there is no group {name!r}",
+               fix="create_group(name, rank_ids)")  # fmt: skip
     return make_group(name, _along(name))
 
 
@@ -335,11 +333,9 @@ def _along(name: str) -> list[int]:
     names, wanted = list(sizes), axes.split(",")
     ranks = np.arange(int(np.prod(list(sizes.values())))).reshape(tuple(sizes.values()))
     if ranks.size != world().size:
-        raise DeviceError(
-            f"a mesh of {ranks.size} processes ({mesh}) was asked for, and there are "
-            f"{world().size}", op="shard",
-            fix=f"start them with tvmgraph-run -n {ranks.size}",
-        )  # fmt: skip
+        reject(DeviceError, "shard",
+               f"a mesh of {ranks.size} processes ({mesh}) was asked for, and there are "
+               f"{world().size}", fix=f"start them with tvmgraph-run -n {ranks.size}")  # fmt: skip
     here = np.argwhere(ranks == world().rank)[0]
     index = tuple(slice(None) if n in wanted else int(here[i]) for i, n in enumerate(names))
     kept = [n for n in names if n in wanted]

@@ -13,7 +13,7 @@ from tvmgraph.core.op import F
 from tvmgraph.core.state import state
 from tvmgraph.core.tensor import Tensor, tensor_from_numpy
 from tvmgraph.distributed import engine
-from tvmgraph.errors import ArgumentError, DTypeError, LeavesGraph, ShapeError, either
+from tvmgraph.errors import ArgumentError, DTypeError, LeavesGraph, ShapeError, either, reject
 
 WORLD = "hccl_world_group"
 
@@ -54,10 +54,8 @@ def reduction(op: str) -> str:
     """
     found = {"avg": "mean"}.get(str(op).lower(), str(op).lower())
     if found not in ("sum", "mean", "prod", "max", "min"):
-        raise either(ArgumentError, TypeError)(
-            f"op cannot be {op!r}", op="communication",
-            fix="use ReduceOp.SUM, MAX, MIN, PROD or AVG",
-        )  # fmt: skip
+        reject(either(ArgumentError, TypeError), "communication", f"op cannot be {op!r}",
+               fix="use ReduceOp.SUM, MAX, MIN, PROD or AVG")  # fmt: skip
     return found
 
 
@@ -110,10 +108,8 @@ def eagerly(what: str) -> None:
         LeavesGraph: inside of a capture.
     """
     if state.interpreter is not None:
-        raise LeavesGraph(
-            "messages between two processes, and waiting, are done by Python", op=what,
-            fix="call it outside, or use jit_syntax_level='LAX'",
-        )  # fmt: skip
+        reject(LeavesGraph, what, "messages between two processes, and waiting, are done by Python",
+               fix="call it outside, or use jit_syntax_level='LAX'")  # fmt: skip
 
 
 def all_reduce(x: object, op: str = "sum", group: str | None = None) -> Tensor:

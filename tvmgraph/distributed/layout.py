@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tvmgraph.distributed import engine
-from tvmgraph.errors import ArgumentError, ShapeError
+from tvmgraph.errors import ArgumentError, ShapeError, reject
 
 Axes = tuple[str, ...]
 Spec = tuple[Axes, ...]  # for every dimension of a tensor the axes of the mesh that split it
@@ -114,10 +114,8 @@ class Layout:
             )  # fmt: skip
         self.mesh = Mesh(shape, names)
         if rank_list is not None and list(rank_list) != list(range(self.mesh.size)):
-            raise ArgumentError(
-                "a mesh has the processes in order", op="Layout", got=f"rank_list={rank_list!r}",
-                fix="leave rank_list out",
-            )  # fmt: skip
+            reject(ArgumentError, "Layout", "a mesh has the processes in order",
+                   f"rank_list={rank_list!r}", "leave rank_list out")  # fmt: skip
         self.spec: Spec | None = None
 
     def to_dict(self) -> dict[str, object]:
@@ -152,10 +150,9 @@ class Layout:
         found.spec = tuple(_axes(entry) for entry in tensor_map)
         used = [a for axes in found.spec for a in axes]
         if not set(used) <= set(self.mesh.names) or len(set(used)) < len(used):
-            raise ArgumentError(
-                f"the axes must be different ones of {', '.join(self.mesh.names)}", op="Layout",
-                got=repr(tensor_map),
-            )  # fmt: skip
+            reject(ArgumentError, "Layout",
+                   f"the axes must be different ones of {', '.join(self.mesh.names)}",
+                   repr(tensor_map))  # fmt: skip
         return found
 
     @property
@@ -249,25 +246,21 @@ def spec_of(strategy: Any, shape: Sequence[int], mesh: Mesh, what: str, op: str 
         spec = (mesh.names, *((),) * (len(shape) - 1)) if shape else ()
     elif isinstance(strategy, Layout):
         if strategy.spec is None:
-            raise ArgumentError(
-                f"{what}: the layout says nothing about dimensions", op=op,
-                fix=f"call it: layout({', '.join(['...'] * len(shape))})",
-            )  # fmt: skip
+            reject(ArgumentError, op, f"{what}: the layout says nothing about dimensions",
+                   fix=f"call it: layout({', '.join(['...'] * len(shape))})")  # fmt: skip
         spec = strategy.spec
         mesh = strategy.mesh
     else:
         spec = _of_integers(tuple(strategy), mesh, what, op)
     if len(spec) != len(shape):
-        raise ArgumentError(
-            f"{what}: the strategy {strategy!r} has {len(spec)} entries for the shape "
-            f"{tuple(shape)}", op=op,
-        )  # fmt: skip
+        reject(ArgumentError, op,
+               f"{what}: the strategy {strategy!r} has {len(spec)} entries for the shape "
+               f"{tuple(shape)}")  # fmt: skip
     for d, axes in enumerate(spec):
         if shape[d] % mesh.count(axes):
-            raise ShapeError(
-                f"{what}: dimension {d} of shape {tuple(shape)} cannot be cut into "
-                f"{mesh.count(axes)} equal parts", op=op,
-            )  # fmt: skip
+            reject(ShapeError, op,
+                   f"{what}: dimension {d} of shape {tuple(shape)} cannot be cut into "
+                   f"{mesh.count(axes)} equal parts")  # fmt: skip
     return spec
 
 
@@ -281,10 +274,9 @@ def _of_integers(strategy: tuple[object, ...], mesh: Mesh, what: str, op: str) -
             )
         chosen = _product(free, mesh, parts)
         if chosen is None:
-            raise ArgumentError(
-                f"{what}: the strategy {strategy} does not fit {mesh.size} processes", op=op,
-                fix="the product of its numbers must divide their number",
-            )  # fmt: skip
+            reject(ArgumentError, op,
+                   f"{what}: the strategy {strategy} does not fit {mesh.size} processes",
+                   fix="the product of its numbers must divide their number")  # fmt: skip
         free = [a for a in free if a not in chosen]
         spec.append(chosen)
     return tuple(spec)

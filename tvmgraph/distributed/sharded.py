@@ -20,7 +20,7 @@ from tvmgraph.distributed.context import settings
 from tvmgraph.distributed.layout import Layout, Mesh, Spec, layout_of, spec_of
 from tvmgraph.distributed.partition import Partitioned, partition
 from tvmgraph.distributed.propagate import mesh_of, propagate
-from tvmgraph.errors import ArgumentError, DeviceError
+from tvmgraph.errors import ArgumentError, DeviceError, reject
 from tvmgraph.graph.ir import Graph, Role, Value
 from tvmgraph.graph.sizes import is_symbolic
 from tvmgraph.graph.text import canonical_text
@@ -307,10 +307,8 @@ def require_same(found: Partitioned, graph: Graph) -> None:
     digests = engine.share_object((digest, len(graph.nodes)))
     if len(set(digests)) > 1:
         said = ", ".join(f"rank {i}: {d} of {n} operators" for i, (d, n) in enumerate(digests))
-        raise DeviceError(
-            f"the processes run different programs for {graph.name!r}", op="shard", got=said,
-            fix="shapes, Python values and control flow must be the same in all",
-        )  # fmt: skip
+        reject(DeviceError, "shard", f"the processes run different programs for {graph.name!r}",
+               said, "shapes, Python values and control flow must be the same in all")  # fmt: skip
 
 
 def shard_graph(graph: Graph, config: JitConfig, held: Sequence[Tensor | None]) -> CompiledGraph:
@@ -329,10 +327,9 @@ def shard_graph(graph: Graph, config: JitConfig, held: Sequence[Tensor | None]) 
     if mesh.size == 1 == engine.world().size:
         return CompiledGraph(graph, config, held)
     if mesh.size != engine.world().size:
-        raise DeviceError(
-            f"the mesh ({mesh}) has {mesh.size} processes, and there are {engine.world().size}",
-            op="shard", fix=f"start it with tvmgraph-run -n {mesh.size}",
-        )  # fmt: skip
+        reject(DeviceError, "shard",
+               f"the mesh ({mesh}) has {mesh.size} processes, and there are {engine.world().size}",
+               fix=f"start it with tvmgraph-run -n {mesh.size}")  # fmt: skip
     if is_symbolic(graph):  # parts have sizes of their own
         raise Specialise(frozenset().union(*[p.value.type.roots for p in graph.params]))
     given = splits_of(graph, held, mesh)
@@ -385,11 +382,10 @@ def splits_of(graph: Graph, held: Sequence[Tensor | None], mesh: Mesh) -> dict[V
         wanted = getattr(tensor, "sharding", None)
         if wanted is not None:
             if wanted.mesh.names != mesh.names:
-                raise ArgumentError(
-                    f"the parameter {p.label!r} is planned on the mesh ({wanted.mesh}), and the "
-                    f"program has the mesh ({mesh})", op="shard",
-                    fix="make all layouts of one Layout(device_matrix, alias_name)",
-                )  # fmt: skip
+                reject(ArgumentError, "shard",
+                       f"the parameter {p.label!r} is planned on the mesh ({wanted.mesh}), and the "
+                       f"program has the mesh ({mesh})",
+                       fix="make all layouts of one Layout(device_matrix, alias_name)")  # fmt: skip
             wanted = layout_of(mesh, wanted.spec)
             label = f"parameter {p.label!r}"
             found[p.value] = spec_of(wanted, p.value.type.static_shape, mesh, label)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from tvmgraph import hooks
-from tvmgraph.errors import ArgumentError, user_source, warn_user
+from tvmgraph.errors import ArgumentError, reject, user_source, warn_user
 from tvmgraph.interruption import noticed
 
 #: Writes a network, captured with example inputs, to a path; keywords are options of the format.
@@ -68,11 +68,9 @@ def format_of(path: str | os.PathLike[str]) -> str:
     suffixes = {suffix: name for name, (suffix, _) in _WRITERS.items()}
     found = suffixes.get(Path(path).suffix)
     if found is None:
-        raise ArgumentError(
-            f"{Path(path).name!r} has the suffix of no format", got=f"path={str(path)!r}",
-            at=user_source(),
-            fix=f"end the name in one of {', '.join(suffixes)}",
-        )  # fmt: skip
+        raise ArgumentError(f"{Path(path).name!r} has the suffix of no format",
+                            got=f"path={str(path)!r}", at=user_source(),
+                            fix=f"end the name in one of {', '.join(suffixes)}")  # fmt: skip
     return found
 
 
@@ -117,16 +115,12 @@ def export(
     """
     kind = str(file_format).upper()
     if kind not in _WRITERS:
-        raise ArgumentError(
-            f"unknown file_format {file_format!r}", op="export",
-            fix=f"use one of {', '.join(map(repr, _WRITERS))}",
-        )  # fmt: skip
+        reject(ArgumentError, "export", f"unknown file_format {file_format!r}",
+               fix=f"use one of {', '.join(map(repr, _WRITERS))}")  # fmt: skip
     suffix, writer = _WRITERS[kind]
     if "\0" in os.fspath(file_name):
-        raise ArgumentError(
-            f"file_name={file_name!r} cannot be the name of a file", op="export",
-            fix="leave out the character of number 0",
-        )  # fmt: skip
+        reject(ArgumentError, "export", f"file_name={file_name!r} cannot be the name of a file",
+               fix="leave out the character of number 0")  # fmt: skip
     path = Path(file_name)
     if path.suffix != suffix:
         path = path.with_name(path.name + suffix)
@@ -165,19 +159,16 @@ def load(
     """
     kind = format_of(path)
     if options:
-        raise ArgumentError(
-            f"there is no option {', '.join(options)}; encrypted files are not read", op="load",
-            got=str(path), fix="export the file without enc_key",
-        )  # fmt: skip
+        reject(ArgumentError, "load",
+               f"there is no option {', '.join(options)}; encrypted files are not read", str(path),
+               "export the file without enc_key")  # fmt: skip
     if kind == "TVM":
         from tvmgraph.runtime import load as load_module
 
         return load_module(path, public_key=public_key)
     if public_key is not None:
-        raise ArgumentError(
-            "only compiled modules are signed", op="load", got=str(path),
-            fix='export with file_format="TVM" and sign=..., or leave public_key out',
-        )  # fmt: skip
+        reject(ArgumentError, "load", "only compiled modules are signed", str(path),
+               'export with file_format="TVM" and sign=..., or leave public_key out')  # fmt: skip
     if kind == "MINDIR" and not zipfile.is_zipfile(path):
         return hooks.load_mindir(Path(path))
     if kind in ("GRAPH", "MINDIR"):

@@ -14,7 +14,7 @@ from tvmgraph.capture.checks import is_cell
 from tvmgraph.capture.promotion import Promotion
 from tvmgraph.capture.record import AttributeRef, Captured, capture
 from tvmgraph.core.tensor import Tensor
-from tvmgraph.errors import DTypeError, ExportError, user_source, warn_user
+from tvmgraph.errors import DTypeError, ExportError, reject, user_source, warn_user
 from tvmgraph.graph import Graph, Param, Role, Value
 from tvmgraph.graph.simplify import quiet
 from tvmgraph.nn import Cell
@@ -63,10 +63,8 @@ def unwrapped(net: object) -> Callable[..., object]:
     """
     found = net if is_cell(net) else getattr(net, "fn", net)
     if not callable(found):
-        raise DTypeError(
-            f"a {type(found).__name__} is no network", op="export",
-            fix="give a Cell, a function of tensors, or what jit returned",
-        )  # fmt: skip
+        reject(DTypeError, "export", f"a {type(found).__name__} is no network",
+               fix="give a Cell, a function of tensors, or what jit returned")  # fmt: skip
     return found
 
 
@@ -195,10 +193,8 @@ def _in_order_of_result(graph: Graph, result: tree.Structure, held: Mapping[int,
         elif leaf.kind == "object":
             outputs.append(held[id(leaf.value)])
     if not outputs:
-        raise ExportError(
-            "the network returns no tensor", op="export", got=graph.name,
-            fix="return what the file shall compute",
-        )  # fmt: skip
+        reject(ExportError, "export", "the network returns no tensor", graph.name,
+               "return what the file shall compute")  # fmt: skip
     outputs += graph.outputs[len(graph.outputs) - len(graph.writes) :]
     return Graph(graph.name, graph.params, graph.consts, graph.nodes, tuple(outputs), graph.writes)
 

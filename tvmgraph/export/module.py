@@ -16,7 +16,7 @@ from tvmgraph.config import JitConfig, as_jit_config, context
 from tvmgraph.config.options import CompileOptions
 from tvmgraph.core.symbols import Specialise
 from tvmgraph.core.types import Dim, TensorType
-from tvmgraph.errors import ConfigError, ExportError
+from tvmgraph.errors import ConfigError, ExportError, reject
 from tvmgraph.export.capture import Program, capture_program
 from tvmgraph.export.variable import Dynamic, given_inputs, variable_inputs
 from tvmgraph.graph import Graph, Role, Value
@@ -143,10 +143,9 @@ def _options(jit_config: object, jit_level: str, target: str) -> CompileOptions:
 def _agree(name: str, given: str, configured: str) -> None:
     """Raises ConfigError for an argument beside a configuration that says something else."""
     if given and configured and given != configured:
-        raise ConfigError(
-            f"{name}={given!r} contradicts jit_config, whose {name} is {configured!r}", op="export",
-            fix="leave one of them out",
-        )  # fmt: skip
+        reject(ConfigError, "export",
+               f"{name}={given!r} contradicts jit_config, whose {name} is {configured!r}",
+               fix="leave one of them out")  # fmt: skip
 
 
 def _replayed(options: CompileOptions, graph: Graph, jit_config: object) -> CompileOptions:

@@ -14,7 +14,7 @@ import numpy as np
 from tvmgraph import partial
 from tvmgraph.core.onnx_library import helper, numpy_helper, onnx
 from tvmgraph.core.tensor import Tensor, tensor_from_numpy
-from tvmgraph.errors import ArgumentError, ExportError
+from tvmgraph.errors import ArgumentError, ExportError, reject
 from tvmgraph.export.capture import Program, capture_program, unwrapped
 from tvmgraph.export.onnx import OPSET, ExternalData, make_node, to_onnx
 from tvmgraph.export.variable import Dynamic, given_axes, given_inputs, variable_inputs
@@ -87,9 +87,8 @@ def onnx_model(
     """
     newest = onnx.defs.onnx_opset_version()
     if not OLDEST_OPSET <= opset <= newest:
-        raise ArgumentError(
-            f"opset {opset} is not offered", op="export", fix=f"use {OLDEST_OPSET} to {newest}"
-        )
+        reject(ArgumentError, "export", f"opset {opset} is not offered",
+               fix=f"use {OLDEST_OPSET} to {newest}")  # fmt: skip
     variable = variable_inputs(net, args, dynamic)
     if variable is not None:
         return dynamic_model(net, variable.args, opset, variable.axes, training, external)
@@ -171,10 +170,9 @@ def _base_sizes(labels: list[str], args: tuple[object, ...], dynamic: Dynamic) -
     for _, axis, name, tensor in given_axes(labels, args, dynamic):
         size = max(2, tensor.shape[axis])  # one of 1 would be taken for broadcasting
         if sizes.setdefault(name, size) != size:
-            raise ArgumentError(
-                f"axis {name!r} has two sizes in the examples: {sizes[name]} and {size}",
-                op="export", fix="give examples that agree",
-            )  # fmt: skip
+            reject(ArgumentError, "export",
+                   f"axis {name!r} has two sizes in the examples: {sizes[name]} and {size}",
+                   fix="give examples that agree")  # fmt: skip
     return sizes
 
 

@@ -16,7 +16,7 @@ from tvmgraph.capture.promotion import Promotion
 from tvmgraph.capture.record import argument_labels
 from tvmgraph.core.sizes import Dim
 from tvmgraph.core.tensor import Tensor, tensor_from_numpy
-from tvmgraph.errors import ArgumentError
+from tvmgraph.errors import ArgumentError, reject
 from tvmgraph.export.capture import unwrapped
 
 Dynamic = Mapping[str, Mapping[int, str]]
@@ -126,10 +126,8 @@ def given_axes(
     """
     for label, axes in dynamic.items():
         if label not in labels:
-            raise ArgumentError(
-                f"there is no input {label!r}", op="export", got=f"dynamic={dict(dynamic)}",
-                fix=f"the inputs are {', '.join(labels)}",
-            )  # fmt: skip
+            reject(ArgumentError, "export", f"there is no input {label!r}",
+                   f"dynamic={dict(dynamic)}", f"the inputs are {', '.join(labels)}")  # fmt: skip
         tensor = inputs[labels.index(label)]
         for axis, name in axes.items():
             if not isinstance(tensor, Tensor) or not 0 <= axis < tensor.ndim:

@@ -19,7 +19,7 @@ from tvmgraph.core import numerics
 from tvmgraph.core.tensor import Tensor, tensor_from_numpy
 from tvmgraph.debug import recorder
 from tvmgraph.eager import evaluate
-from tvmgraph.errors import CompileError, NumericsError
+from tvmgraph.errors import CompileError, NumericsError, reject
 from tvmgraph.graph import Node
 from tvmgraph.jit.compare import compare
 from tvmgraph.jit.frozen import FrozenExecutable
@@ -125,8 +125,7 @@ def check_numerics(
 
     found = evaluate(compiled.graph, [a.array for a in args], watch)
     if not clean and numerics.is_finite(found):
-        raise CompileError(
-            "compiled code gives NaN or infinities that NumPy does not", op=compiled.graph.name,
-            got=", ".join(str(a.type) for a in args),
-            fix="TVMGRAPH_CHECK=3 finds the first node that differs",
-        )  # fmt: skip
+        reject(CompileError, compiled.graph.name,
+               "compiled code gives NaN or infinities that NumPy does not",
+               ", ".join(str(a.type) for a in args),
+               "TVMGRAPH_CHECK=3 finds the first node that differs")  # fmt: skip

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
-from tvmgraph.errors import ConfigError, TvmgraphError
+from tvmgraph.errors import ConfigError, TvmgraphError, reject
 
 #: Environment variable that names the processor compiled for, instead of the one at hand.
 CPU_VARIABLE = "TVMGRAPH_CPU"
@@ -88,7 +88,6 @@ def check_cpu(name: Any, where: str) -> str:
     """
     known = target_names("llvm")
     if name not in known:
-        raise ConfigError(
-            f"{where} cannot be {name!r}", op="targets", fix=f"use one of {', '.join(known)}"
-        )
+        reject(ConfigError, "targets", f"{where} cannot be {name!r}",
+               fix=f"use one of {', '.join(known)}")  # fmt: skip
     return name

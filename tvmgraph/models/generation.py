@@ -13,7 +13,7 @@ from tvmgraph import dtypes
 from tvmgraph.common._sampling import generator
 from tvmgraph.core.storage import aligned_empty, aligned_zeros, is_ready
 from tvmgraph.core.tensor import Tensor, tensor_from_numpy
-from tvmgraph.errors import ArgumentError, ShapeError
+from tvmgraph.errors import ArgumentError, ShapeError, reject
 from tvmgraph.jit.api import jit
 from tvmgraph.models.language import LanguageModel
 
@@ -207,10 +207,8 @@ def _tokens(given: object, axes: int, name: str) -> np.ndarray:
     except (ValueError, OverflowError):  # rows of several lengths, numbers beyond all types
         found = np.asarray(None)
     if found.ndim != axes or not found.size or found.dtype.kind not in "iu":
-        raise ShapeError(
-            f"{name} must be lists of whole numbers, one list per text", op="generate",
-            got=f"{given!r}"[:80], fix="give tokens, such as [[1, 2, 3], [4]]",
-        )  # fmt: skip
+        reject(ShapeError, "generate", f"{name} must be lists of whole numbers, one list per text",
+               f"{given!r}"[:80], "give tokens, such as [[1, 2, 3], [4]]")  # fmt: skip
     return found.astype(np.int64)
 
 

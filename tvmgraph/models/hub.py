@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from tvmgraph.core.tensor import Tensor
-from tvmgraph.errors import ArgumentError, NotFoundError, ShapeError
+from tvmgraph.errors import ArgumentError, NotFoundError, ShapeError, reject
 from tvmgraph.models.attention import ACTIVATIONS
 from tvmgraph.models.bert import Bert, BertConfig
 from tvmgraph.models.gpt2 import Gpt2, Gpt2Config
@@ -201,10 +201,8 @@ def _wrong(message: str, path: Path, fix: str) -> ArgumentError:
 
 def _json(path: Path) -> dict[str, Any]:
     if not path.is_file():
-        raise NotFoundError(
-            f"there is no {path.name}", op="load_hf", got=str(path.parent),
-            fix="give the folder that holds config.json and the safetensors files",
-        )  # fmt: skip
+        reject(NotFoundError, "load_hf", f"there is no {path.name}", str(path.parent),
+               "give the folder that holds config.json and the safetensors files")  # fmt: skip
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
     except ValueError as e:
@@ -257,14 +255,12 @@ def _fill(net: Cell, arrays: dict[str, np.ndarray], path: Path) -> None:
     if missing or extra:
         parts = [f"missing {', '.join(missing[:5])}"] if missing else []
         parts += [f"not part of the network {', '.join(extra[:5])}"] if extra else []
-        raise NotFoundError(
-            f"{len(missing)} weights are missing and {len(extra)} are unknown", op="load_hf",
-            got="; ".join(parts), fix=f"check config.json in {path}",
-        )  # fmt: skip
+        reject(NotFoundError, "load_hf",
+               f"{len(missing)} weights are missing and {len(extra)} are unknown", "; ".join(parts),
+               f"check config.json in {path}")  # fmt: skip
     for name, p in params.items():
         if arrays[name].shape != p.shape:
-            raise ShapeError(
-                f"{name} is {arrays[name].shape} in the file and {p.shape} by config.json",
-                op="load_hf", got=str(path), fix="check config.json",
-            )  # fmt: skip
+            reject(ShapeError, "load_hf",
+                   f"{name} is {arrays[name].shape} in the file and {p.shape} by config.json",
+                   str(path), "check config.json")  # fmt: skip
         p.set_data(Tensor(np.ascontiguousarray(arrays[name].astype(p.array.dtype))))

@@ -24,6 +24,7 @@ from tvmgraph.errors import (
     KeyNotFoundError,
     NotFoundError,
     either,
+    reject,
     user_source,
 )
 from tvmgraph.nn.cell_hooks import HookedCall, HookMethods
@@ -86,10 +87,9 @@ class Cell(HookMethods, SettingMethods, StateMethods):
             if not isinstance(value, (Cell, Parameter, ParameterTuple)):
                 object.__setattr__(self, name, value)  # as MindSpore allows
                 return
-            raise either(CaptureError, AttributeError)(
-                f"cannot assign {name!r} before super().__init__()", op=type(self).__name__,
-                fix="call super().__init__() first in your __init__",
-            )  # fmt: skip
+            reject(either(CaptureError, AttributeError), type(self).__name__,
+                   f"cannot assign {name!r} before super().__init__()",
+                   fix="call super().__init__() first in your __init__")  # fmt: skip
         if state.interpreter is not None:
             state.interpreter.before_attribute(self, name)
         params = self._params
@@ -151,10 +151,9 @@ class Cell(HookMethods, SettingMethods, StateMethods):
     def __keep(self, name: str, value: object) -> None:
         """Sets a plain attribute, by its setter where the class has one."""
         if isinstance(self._cells.get(name), Cell) and not callable(value):
-            raise DTypeError(
-                f"{name!r} is a Cell and cannot become a {type(value).__name__}",
-                op=type(self).__name__, fix="assign a Cell or None",
-            )  # fmt: skip
+            reject(DTypeError, type(self).__name__,
+                   f"{name!r} is a Cell and cannot become a {type(value).__name__}",
+                   fix="assign a Cell or None")  # fmt: skip
         if isinstance(value, (list, tuple)) and value and isinstance(value[0], Parameter):
             self.__require_names(name, value)
         self.__drop(name)
@@ -189,10 +188,9 @@ class Cell(HookMethods, SettingMethods, StateMethods):
             del self._params[name]
             self.__dict__[name] = None
         else:
-            raise DTypeError(
-                f"{name!r} is a Parameter and cannot become a {type(value).__name__}",
-                op=type(self).__name__, fix="assign a Tensor or a Parameter",
-            )  # fmt: skip
+            reject(DTypeError, type(self).__name__,
+                   f"{name!r} is a Parameter and cannot become a {type(value).__name__}",
+                   fix="assign a Tensor or a Parameter")  # fmt: skip
 
     def __getattr__(self, name: str) -> Any:
         table = self.__dict__.get("_params")
@@ -390,9 +388,8 @@ class Cell(HookMethods, SettingMethods, StateMethods):
             raise DTypeError(f"a Parameter is needed, not {type(param).__name__}",
                              op="insert_param_to_cell")  # fmt: skip
         if not param_name or (check_name_contain_dot and "." in param_name):
-            raise either(ArgumentError, KeyError)(
-                f"the name {param_name!r} contains a dot or nothing", op="insert_param_to_cell"
-            )
+            reject(either(ArgumentError, KeyError), "insert_param_to_cell",
+                   f"the name {param_name!r} contains a dot or nothing")  # fmt: skip
         if param.name == _DEFAULT_NAME:
             param.name = param_name
         self._require_own_name(param_name, param)
@@ -428,12 +425,10 @@ class Cell(HookMethods, SettingMethods, StateMethods):
             self.update_parameters_name()
 
     def _refuse_names(self, first: str, held: Parameter, second: str, param: Parameter) -> NoReturn:
-        raise ArgumentError(
-            f"the Parameters {first!r} and {second!r} are both named {param.name!r}: "
-            "checkpoints would hold one of them",
-            op=self.cls_name, got=f"{held.type} and {param.type}",
-            fix="give each a name of its own: Parameter(value, name=...)",
-        )  # fmt: skip
+        reject(ArgumentError, self.cls_name,
+               f"the Parameters {first!r} and {second!r} are both named {param.name!r}: "
+               "checkpoints would hold one of them", f"{held.type} and {param.type}",
+               "give each a name of its own: Parameter(value, name=...)")  # fmt: skip
 
     def insert_child_to_cell(self, child_name: str, child_cell: Cell) -> None:
         """Registers a sub-cell under an attribute name.
@@ -446,9 +441,8 @@ class Cell(HookMethods, SettingMethods, StateMethods):
             raise DTypeError(f"child_name must be a string, not {type(child_name).__name__}",
                              op="insert_child_to_cell")  # fmt: skip
         if not child_name or "." in child_name:
-            raise KeyNotFoundError(
-                f"{child_name!r} must not be empty or hold a dot", op="insert_child_to_cell"
-            )
+            reject(KeyNotFoundError, "insert_child_to_cell",
+                   f"{child_name!r} must not be empty or hold a dot")  # fmt: skip
         if child_cell is None:
             before_change(self)
             self._cells[child_name] = None

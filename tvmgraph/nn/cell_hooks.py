@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from tvmgraph.autodiff.custom import call_with_bprop, require_pure
 from tvmgraph.core.state import bump_epoch, state
 from tvmgraph.core.tensor import Tensor
-from tvmgraph.errors import ArgumentError, CaptureError, DTypeError
+from tvmgraph.errors import ArgumentError, CaptureError, DTypeError, reject
 
 if TYPE_CHECKING:
     from tvmgraph.nn.cell import Cell
@@ -60,10 +60,8 @@ def _store(cell: object, entries: tuple[Entry, ...]) -> None:
         CaptureError: in a graph, which has no place for it: Python does it between segments.
     """
     if state.interpreter is not None:
-        raise CaptureError(
-            "hooks of a Cell are registered and removed outside of graphs", op="hook",
-            fix="do it before the compiled function",
-        )  # fmt: skip
+        reject(CaptureError, "hook", "hooks of a Cell are registered and removed outside of graphs",
+               fix="do it before the compiled function")  # fmt: skip
     object.__setattr__(cell, "_hooks", entries)
     bump_epoch()
 
@@ -119,10 +117,9 @@ class HookedCall:
             if changed is None:
                 continue
             if not (isinstance(changed, tuple) and len(changed) == 2):
-                raise ArgumentError(
-                    "a forward pre-hook with keywords returns None or (args, kwargs)",
-                    op="register_forward_pre_hook", got=type(changed).__name__,
-                )  # fmt: skip
+                reject(ArgumentError, "register_forward_pre_hook",
+                       "a forward pre-hook with keywords returns None or (args, kwargs)",
+                       type(changed).__name__)  # fmt: skip
             args, kwargs = changed
         return args, kwargs
 
@@ -165,11 +162,9 @@ class HookedCall:
                 continue
             new = _as_tuple(changed)
             if len(new) != len(gradients):
-                raise ArgumentError(
-                    f"the hook returned {len(new)} gradients for {len(gradients)} inputs",
-                    op="register_backward_hook",
-                    fix="return None, or one gradient per tensor argument",
-                )
+                reject(ArgumentError, "register_backward_hook",
+                       f"the hook returned {len(new)} gradients for {len(gradients)} inputs",
+                       fix="return None, or one gradient per tensor argument")  # fmt: skip
             gradients = new
         return gradients
 
@@ -177,11 +172,9 @@ class HookedCall:
         """Hands the gradients of the outputs to the pre-hooks, and notes them for the others."""
         outputs = _as_tuple(value)
         if not all(isinstance(v, Tensor) for v in outputs):
-            raise DTypeError(
-                "a cell with backward hooks returns a tensor or a tuple of tensors",
-                op=self.cell.cls_name, got=type(value).__name__,
-                fix="put the hook on a cell inside this one",
-            )  # fmt: skip
+            reject(DTypeError, self.cell.cls_name,
+                   "a cell with backward hooks returns a tensor or a tuple of tensors",
+                   type(value).__name__, "put the hook on a cell inside this one")  # fmt: skip
         name = f"{self.cell.cls_name} backward hook"
         wrapped = call_with_bprop(name, _same, outputs, self.enter)
         return wrapped if isinstance(value, tuple) else wrapped[0]

@@ -20,6 +20,7 @@ from tvmgraph.errors import (
     NotFoundError,
     TypeOrValueError,
     either,
+    reject,
 )
 from tvmgraph.jit.signature import check_specs
 from tvmgraph.nn.cell_hooks import entries
@@ -229,10 +230,9 @@ class StateMethods:
         if strict:
             wrong += [f"missing: {k}" for k in missing] + [f"unexpected: {k}" for k in unexpected]
         if wrong:
-            raise LoadError(
-                f"the state does not fit {type(self).__name__}: " + "; ".join(wrong),
-                op="load_state_dict", fix="nothing was loaded",
-            )  # fmt: skip
+            reject(LoadError, "load_state_dict",
+                   f"the state does not fit {type(self).__name__}: " + "; ".join(wrong),
+                   fix="nothing was loaded")  # fmt: skip
         for path, target in own.items():
             place, _, name = path.rpartition(".")
             if path in state_dict and name == EXTRA:
@@ -393,10 +393,8 @@ class SettingMethods:
         allowed = (dtypes.float16, dtypes.bfloat16, dtypes.float32)
         dtype = next((d for d in allowed if dst_type in (d, d.name)), None)
         if dtype is None:
-            raise TypeOrValueError(
-                f"a cell cannot compute in {dst_type!s}", op="Cell.to_float",
-                fix="use float16, bfloat16 or float32",
-            )  # fmt: skip
+            reject(TypeOrValueError, "Cell.to_float", f"a cell cannot compute in {dst_type!s}",
+                   fix="use float16, bfloat16 or float32")  # fmt: skip
         for _, cell in self.cells_and_names():
             before_change(cell)
             _compute_in(cell, dtype)

@@ -223,8 +223,7 @@ class CellList(_Ordered):
         super().__init__(kwargs.get("auto_prefix", True))
         cells = args[0] if len(args) == 1 and not isinstance(args[0], Cell) else args
         if not isinstance(cells, Iterable):
-            reject(DTypeError, "CellList",
-                   f"a list of cells is needed, not {type(cells).__name__}")  # fmt: skip
+            reject(DTypeError, "CellList", f"a list of cells is needed, not {type(cells).__name__}")
         self._renumber(cells)
 
     def extend(self, cells: Iterable[Cell]) -> Self:
@@ -258,10 +257,8 @@ class CellList(_Ordered):
         Raises:
             CaptureError: always.
         """
-        raise CaptureError(
-            "a CellList cannot be called", op="CellList",
-            fix="loop over it in construct, or use SequentialCell",
-        )  # fmt: skip
+        reject(CaptureError, "CellList", "a CellList cannot be called",
+               fix="loop over it in construct, or use SequentialCell")  # fmt: skip
 
 
 _BadName = either(ArgumentError, KeyError)
@@ -295,12 +292,8 @@ class CellDict(Cell):
     def __getitem__(self, key: str) -> Any:
         if key not in self._cells:
             names = ", ".join(self._cells) or "none"
-            reject(
-                either(OutOfRangeError, KeyError),
-                "CellDict",
-                f"there is no cell {key!r}",
-                f"cells: {names}",
-            )
+            reject(either(OutOfRangeError, KeyError), "CellDict", f"there is no cell {key!r}",
+                   f"cells: {names}")  # fmt: skip
         return self._cells[key]
 
     def __setitem__(self, key: str, cell: Cell) -> None:
@@ -389,9 +382,8 @@ class CellDict(Cell):
         Raises:
             CaptureError: always.
         """
-        raise CaptureError(
-            "a CellDict cannot be called", op="CellDict", fix="choose a cell by name in construct"
-        )
+        reject(CaptureError, "CellDict", "a CellDict cannot be called",
+               fix="choose a cell by name in construct")  # fmt: skip
 
 
 __all__ = ["CellDict", "CellList", "SequentialCell"]

@@ -129,8 +129,7 @@ class _Conv(Cell):
                    f"x={x.type}", "add a batch axis with ops.expand_dims(x, 0)")  # fmt: skip
         axis = -1 if self.data_format in ("NHWC", "NDHWC") else 1
         if x.shape[axis] not in (self.in_channels, -1):
-            reject(ShapeError, op,
-                   f"the input must have in_channels={self.in_channels} channels, "
+            reject(ShapeError, op, f"the input must have in_channels={self.in_channels} channels, "
                    f"not {x.shape[axis]}", f"x={x.type}")  # fmt: skip
 
     def extend_repr(self) -> str:

@@ -379,8 +379,7 @@ class FocalLoss(LossBase):
     def _check(self, logits: Tensor, labels: Tensor) -> None:
         got = f"logits={logits.type}, labels={labels.type}"
         if logits.ndim not in (2, 3, 4) or labels.ndim != logits.ndim:
-            reject(ShapeError, "FocalLoss",
-                   "logits and labels must both have 2, 3 or 4 axes", got,
+            reject(ShapeError, "FocalLoss", "logits and labels must both have 2, 3 or 4 axes", got,
                    "give the labels a channel axis of size 1")  # fmt: skip
         indexed = (logits.shape[0], 1, *logits.shape[2:])
         if labels.shape not in (indexed, logits.shape):

@@ -52,8 +52,7 @@ class _RunningStatistics(Cell):
         op = type(self).__name__
         if self._ranks and x.ndim not in self._ranks:
             ranks = " or ".join(map(str, self._ranks))
-            reject(ShapeError, op, f"the input must have {ranks} axes, not {x.ndim}",
-                   f"x={x.type}")  # fmt: skip
+            reject(ShapeError, op, f"the input must have {ranks} axes, not {x.ndim}", f"x={x.type}")
         if x.ndim < 2 or x.shape[axis] != self.num_features:
             found = x.shape[axis] if x.ndim > 1 else "no channel axis"
             reject(ShapeError, op,

@@ -190,8 +190,7 @@ class _Recurrent(Cell):
         if lengths is None:
             return None
         if lengths.shape != (x.shape[1],) or not lengths.dtype.is_integer:
-            reject(ShapeError, type(self).__name__,
-                   f"seq_length must hold {x.shape[1]} integers",
+            reject(ShapeError, type(self).__name__, f"seq_length must hold {x.shape[1]} integers",
                    f"seq_length={lengths.type}, x={x.type}")  # fmt: skip
         lengths = F.cast(lengths, dtypes.int64)
         steps = F.full_like(lengths, x.shape[0])

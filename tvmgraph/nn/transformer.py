@@ -76,8 +76,7 @@ class MultiheadAttention(Cell):
         self.embed_dim = positive(op, "embed_dim", embed_dim)
         self.num_heads = positive(op, "num_heads", num_heads)
         if embed_dim % num_heads:
-            reject(ArgumentError, op,
-                   f"num_heads={num_heads} must divide embed_dim={embed_dim}")  # fmt: skip
+            reject(ArgumentError, op, f"num_heads={num_heads} must divide embed_dim={embed_dim}")
         self.head_dim = embed_dim // num_heads
         self.kdim = embed_dim if kdim is None else positive(op, "kdim", kdim)
         self.vdim = embed_dim if vdim is None else positive(op, "vdim", vdim)

@@ -412,11 +412,8 @@ def _of_kind(dtype: DTypeLike, kind: str) -> DType:
     """Returns the dtype if it is of a kind: "i", integers, or "f", floats."""
     found = dtype_of(dtype)
     if found.kind != kind:
-        raise ArgumentError(
-            f"dtype must be {'an integer' if kind == 'i' else 'a float'} dtype",
-            got=f"dtype={dtype}",
-            at=user_source(),
-        )
+        raise ArgumentError(f"dtype must be {'an integer' if kind == 'i' else 'a float'} dtype",
+                            got=f"dtype={dtype}", at=user_source())  # fmt: skip
     return found
 
 

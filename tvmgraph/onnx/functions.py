@@ -9,7 +9,7 @@ import numpy as np
 
 from tvmgraph.core.onnx_library import helper, onnx
 from tvmgraph.core.tensor import Tensor
-from tvmgraph.errors import LoadError
+from tvmgraph.errors import LoadError, reject
 from tvmgraph.onnx.low_precision import LowPrecision
 
 
@@ -81,9 +81,7 @@ class Functions:
                 body = onnx.FunctionProto.FromString(data)
                 if body.node:
                     return body
-        raise LoadError(
-            "this operator is not supported for these inputs", op=f"onnx.{node.op_type}"
-        )
+        reject(LoadError, f"onnx.{node.op_type}", "this operator is not supported for these inputs")
 
     def attributes(self, node: onnx.NodeProto, opset: int) -> dict[str, object]:
         """Returns the attributes of a node with the defaults of its schema.

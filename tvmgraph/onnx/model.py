@@ -16,7 +16,7 @@ from tvmgraph.core.op import F
 from tvmgraph.core.parameter import Parameter
 from tvmgraph.core.state import state
 from tvmgraph.core.tensor import Tensor
-from tvmgraph.errors import ArgumentError, LoadError, TvmgraphError
+from tvmgraph.errors import ArgumentError, LoadError, TvmgraphError, reject
 from tvmgraph.nn import Cell
 from tvmgraph.onnx import converters  # noqa: F401  (fills the table)
 from tvmgraph.onnx.functions import Functions
@@ -55,9 +55,7 @@ def load(path: str | os.PathLike[str] | onnx.ModelProto) -> OnnxCell:
     if isinstance(path, onnx.ModelProto):
         return _cell(path, path.graph.name)
     if not Path(path).is_file():
-        raise LoadError(
-            "there is no such file", op="onnx.load", got=str(path), fix="check the path"
-        )
+        reject(LoadError, "onnx.load", "there is no such file", str(path), "check the path")
     try:
         model = onnx.load(str(path))
     except Exception as e:  # protobuf and external data raise many kinds
@@ -166,11 +164,9 @@ class OnnxCell(Cell):
                 unknown[f"{domain}.{node.op_type}" if domain else node.op_type] += 1
         if unknown:
             listed = ", ".join(f"{name} ({count})" for name, count in sorted(unknown.items()))
-            raise LoadError(
-                f"{sum(unknown.values())} nodes use operators that are not supported",
-                op="onnx.load", got=listed,
-                fix="`tvmgraph.onnx.supported_operators()` lists those that are",
-            )  # fmt: skip
+            reject(LoadError, "onnx.load",
+                   f"{sum(unknown.values())} nodes use operators that are not supported", listed,
+                   "`tvmgraph.onnx.supported_operators()` lists those that are")  # fmt: skip
 
     # ---- running ----------------------------------------------------------------------------
 
@@ -202,10 +198,9 @@ class OnnxCell(Cell):
                 about shapes, and another value compiles again.
         """
         if len(inputs) != len(self.input_names):
-            raise ArgumentError(
-                f"{len(self.input_names)} inputs are needed, not {len(inputs)}",
-                op=f"onnx.{self._model.graph.name}", fix=f"give {', '.join(self.input_names)}",
-            )  # fmt: skip
+            reject(ArgumentError, f"onnx.{self._model.graph.name}",
+                   f"{len(self.input_names)} inputs are needed, not {len(inputs)}",
+                   fix=f"give {', '.join(self.input_names)}")  # fmt: skip
         fixed, rest = self._folded()
         env: Env = dict(fixed)
         env.update((name, getattr(self, at)) for name, at in self._model.weights.items())

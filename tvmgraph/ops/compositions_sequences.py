@@ -17,7 +17,7 @@ from tvmgraph.core.op import F
 from tvmgraph.core.random import Seed
 from tvmgraph.core.tensor import Tensor, tensor_from_numpy
 from tvmgraph.dtypes import float32, int32, int64, uint8
-from tvmgraph.errors import ArgumentError, either
+from tvmgraph.errors import ArgumentError, either, reject
 from tvmgraph.ops.common.arguments import bad
 from tvmgraph.ops.effects.assignment import values_of
 
@@ -77,10 +77,9 @@ def ctc_greedy_decoder(x: Tensor, lengths: Tensor, merge: bool) -> tuple[Tensor,
     """
     scores, sizes = x.asnumpy(), lengths.asnumpy()
     if sizes.max(initial=0) > len(scores):
-        raise either(ArgumentError, RuntimeError)(
-            f"sequence_length should be less than or equal to {len(scores)}",
-            op="ops.CTCGreedyDecoder", got=f"sequence_length={sizes.tolist()}",
-        )  # fmt: skip
+        reject(either(ArgumentError, RuntimeError), "ops.CTCGreedyDecoder",
+               f"sequence_length should be less than or equal to {len(scores)}",
+               f"sequence_length={sizes.tolist()}")  # fmt: skip
     best = scores.argmax(-1)
     blank = scores.shape[-1] - 1
     rows, total = [], np.zeros((scores.shape[1], 1), scores.dtype)

@@ -10,7 +10,7 @@ from typing import Any
 from tvmgraph import dtypes
 from tvmgraph.core.op import F
 from tvmgraph.core.tensor import Tensor
-from tvmgraph.errors import ArgumentError, DTypeError, ShapeError
+from tvmgraph.errors import ArgumentError, DTypeError, ShapeError, reject
 from tvmgraph.ops.common.arguments import require_tensor
 
 #: Bits of the largest power of integers; a tensor holds 64.
@@ -53,10 +53,9 @@ __all__ = [
 
 def _number(value: object, op: str) -> Any:
     if isinstance(value, Tensor) or not dtypes.is_number(value):
-        raise DTypeError(
-            f"the arguments must be Python numbers, not {type(value).__name__}", op=f"ops.{op}",
-            fix="use the function without 'scalar_' for tensors",
-        )  # fmt: skip
+        reject(DTypeError, f"ops.{op}",
+               f"the arguments must be Python numbers, not {type(value).__name__}",
+               fix="use the function without 'scalar_' for tensors")  # fmt: skip
     return value
 
 
@@ -162,10 +161,8 @@ def is_nonzero(input: Tensor) -> bool:
         True
     """
     if input.size != 1:
-        raise ShapeError(
-            f"the input must have one element, not {input.size}", op="ops.is_nonzero",
-            got=f"input={input.type}",
-        )  # fmt: skip
+        reject(ShapeError, "ops.is_nonzero", f"the input must have one element, not {input.size}",
+               f"input={input.type}")  # fmt: skip
     return bool(input)
 
 

@@ -56,9 +56,7 @@ def pair(op: str, name: str, value: object) -> tuple[float, float]:
         TypeOrValueError: if it is something else.
     """
     if not isinstance(value, (tuple, list)) or len(value) != 2:
-        raise TypeOrValueError(
-            f"{name} must be a tuple of two numbers", op=op, got=f"{name}={value!r}"
-        )
+        reject(TypeOrValueError, op, f"{name} must be a tuple of two numbers", f"{name}={value!r}")
     return (float(real(op, name, value[0])), float(real(op, name, value[1])))
 
 

@@ -463,9 +463,8 @@ class ParameterUpdate(Cell):
     def __init__(self, param: Parameter) -> None:
         super().__init__(auto_prefix=False)
         if not isinstance(param, Parameter):
-            reject(
-                DTypeError, self.cls_name, f"param must be a Parameter, not {type(param).__name__}"
-            )
+            reject(DTypeError, self.cls_name,
+                   f"param must be a Parameter, not {type(param).__name__}")  # fmt: skip
         self._param = param
 
     def construct(self, x: Tensor) -> Tensor:

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from tvmgraph.errors import ConfigError
+from tvmgraph.errors import ConfigError, reject
 
 BACKENDS = ("cpu", "cuda")
 
@@ -492,10 +492,8 @@ def add_pass(
         known = ", ".join(row.name for row in _TABLE if row.stage is Stage.GRAPH)
         raise ConfigError(f"{after!r} takes no graph", op="add_pass", fix=f"use one of {known}")
     if level not in LEVELS or not kinds <= set(BACKENDS):
-        raise ConfigError(
-            f"no level {level!r} or backend of {sorted(kinds)}", op="add_pass",
-            fix=f"use one of {', '.join(LEVELS)} and some of {', '.join(BACKENDS)}",
-        )  # fmt: skip
+        reject(ConfigError, "add_pass", f"no level {level!r} or backend of {sorted(kinds)}",
+               fix=f"use one of {', '.join(LEVELS)} and some of {', '.join(BACKENDS)}")  # fmt: skip
     row = Pass(
         name, Stage.GRAPH, (run,), why, level if "cpu" in kinds else "",
         level if "cuda" in kinds else "", optional=True, cleans=True,

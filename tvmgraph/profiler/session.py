@@ -19,7 +19,7 @@ from typing import Any
 from tvmgraph.debug import recorder
 from tvmgraph.debug.dump import write_atomically
 from tvmgraph.debug.recorder import Recorder, trace_text
-from tvmgraph.errors import ArgumentError, DTypeError, TvmgraphError, warn_user
+from tvmgraph.errors import ArgumentError, DTypeError, TvmgraphError, reject, warn_user
 from tvmgraph.profiler.summary import Summary
 
 _OTHER_DEVICES = (
@@ -359,10 +359,8 @@ class schedule:  # noqa: N801 (MindSpore's name)
         for name, value in given.items():
             smallest = 1 if name == "active" else 0
             if not isinstance(value, int) or isinstance(value, bool) or value < smallest:
-                raise ArgumentError(
-                    f"{name} must be an int of at least {smallest}, not {value!r}",
-                    op="profiler.schedule",
-                )
+                reject(ArgumentError, "profiler.schedule",
+                       f"{name} must be an int of at least {smallest}, not {value!r}")  # fmt: skip
         self.wait, self.active, self.warmup = wait, active, warmup
         self.repeat, self.skip_first = repeat, skip_first
 

@@ -17,7 +17,7 @@ import tvm_ffi
 from tvmgraph.core.lending import may_change
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.core.types import TensorType, tensor_type
-from tvmgraph.errors import DeviceError
+from tvmgraph.errors import DeviceError, reject
 from tvmgraph.runtime import native
 from tvmgraph.runtime.device_copy import aligned, download, duplicate, upload
 
@@ -140,10 +140,8 @@ def to_device(tensor: Tensor, index: int, implicit: bool = True) -> DeviceStorag
     """
     home = tensor._device
     if implicit and home is not None and not home.copied:
-        raise DeviceError(
-            f"operands are on GPU:{home.index} and GPU:{index}", op="cuda",
-            fix=f"move one with .to('GPU:{index}')",
-        )  # fmt: skip
+        reject(DeviceError, "cuda", f"operands are on GPU:{home.index} and GPU:{index}",
+               fix=f"move one with .to('GPU:{index}')")  # fmt: skip
     handle = upload(tensor.array, index)
     copies.to_device += 1
     copies.to_device_bytes += tensor.nbytes
@@ -208,9 +206,7 @@ def adopt(capsule: object) -> Tensor:
     native.use_cuda_runtime()
     handle = tvm_ffi.from_dlpack(capsule)
     if not handle.is_contiguous():
-        raise DeviceError(
-            "a tensor on a GPU must be contiguous", op="from_dlpack",
-            got=f"shape={tuple(handle.shape)}, strides={tuple(handle.strides)}",
-            fix="make it contiguous in the other library first",
-        )  # fmt: skip
+        reject(DeviceError, "from_dlpack", "a tensor on a GPU must be contiguous",
+               f"shape={tuple(handle.shape)}, strides={tuple(handle.strides)}",
+               "make it contiguous in the other library first")  # fmt: skip
     return wrap(aligned(handle), tensor_type(tuple(handle.shape), str(handle.dtype)))

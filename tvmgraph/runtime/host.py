@@ -12,7 +12,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING
 
-from tvmgraph.errors import DeviceError, LoadError
+from tvmgraph.errors import DeviceError, LoadError, reject
 from tvmgraph.machine.processor import missing_features
 from tvmgraph.machine.targets import CPU_VARIABLE, HOST, resolve, target_table
 
@@ -54,10 +54,9 @@ def runnable(target: str) -> str:
     wanted = str(row.get("mtriple", _NATIVE)).split("-")[0]
     missing = missing_features(row["features"]) if wanted == architecture() else [wanted]
     if missing:
-        raise DeviceError(
-            f"this processor cannot run code for {name}: it lacks {', '.join(missing)}",
-            op="targets", fix=f"leave cpu and {CPU_VARIABLE} out, or export with target={name!r}",
-        )  # fmt: skip
+        reject(DeviceError, "targets",
+               f"this processor cannot run code for {name}: it lacks {', '.join(missing)}",
+               fix=f"leave cpu and {CPU_VARIABLE} out, or export with target={name!r}")  # fmt: skip
     return name
 
 
@@ -98,11 +97,8 @@ def ffi() -> ModuleType:
         file = f"lib{name}{_SUFFIX}"
         found = next((f / file for f in folders if (f / file).is_file()), None)
         if found is None and name == _LIBRARIES[0]:
-            raise LoadError(
-                f"{file} was not found", op="runtime.load",
-                got=", ".join(map(str, folders)),
-                fix="install apache-tvm, or name its folder in TVM_LIBRARY_PATH",
-            )  # fmt: skip
+            reject(LoadError, "runtime.load", f"{file} was not found", ", ".join(map(str, folders)),
+                   "install apache-tvm, or name its folder in TVM_LIBRARY_PATH")  # fmt: skip
         if found is not None:  # global, as TVM does, so that modules find its symbols
             ctypes.CDLL(str(found), ctypes.RTLD_GLOBAL if name == _LIBRARIES[0] else 0)
     return tvm_ffi

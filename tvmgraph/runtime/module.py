@@ -14,7 +14,7 @@ import ml_dtypes
 import numpy as np
 
 from tvmgraph import forking, partial
-from tvmgraph.errors import ArgumentError, DTypeError, LoadError, ShapeError
+from tvmgraph.errors import ArgumentError, DTypeError, LoadError, ShapeError, reject
 from tvmgraph.machine.processor import missing_features
 from tvmgraph.machine.threads import configure_threads
 from tvmgraph.runtime import host, pool
@@ -89,10 +89,9 @@ class Module:
 
     def __reduce__(self) -> tuple[object, ...]:
         if any(now is not first for now, first in zip(self._parameters, self._initial)):
-            raise DTypeError(
-                "a module whose calls have changed its parameters cannot be pickled or copied",
-                op="runtime.Module", fix="call reset() before, or load its file where you need it",
-            )  # fmt: skip
+            reject(DTypeError, "runtime.Module",
+                   "a module whose calls have changed its parameters cannot be pickled or copied",
+                   fix="call reset() before, or load its file where you need it")  # fmt: skip
         return (Module, self._given)
 
     def __repr__(self) -> str:
@@ -189,10 +188,9 @@ class Module:
         """
         gpu = self._gpu
         if gpu is None or not all(map(gpu.has, inputs)):
-            raise ArgumentError(
-                "only a module for a GPU can be bound to tensors, which are there",
-                op=self.manifest.name, fix="move them to the GPU, or call the module itself",
-            )  # fmt: skip
+            reject(ArgumentError, self.manifest.name,
+                   "only a module for a GPU can be bound to tensors, which are there",
+                   fix="move them to the GPU, or call the module itself")  # fmt: skip
         arrays = self._bind(inputs, {})
 
         def call() -> list[Any]:
@@ -256,11 +254,9 @@ class Module:
         unknown = [n for n in named if n not in names or n in given]
         given |= named
         if len(inputs) > len(names) or unknown or len(given) != len(names):
-            raise ArgumentError(
-                f"{len(names)} inputs are needed", op=self.manifest.name,
-                got=f"{len(inputs)} by position, {list(named)} by name",
-                fix=f"the inputs are {', '.join(f'{e.name}: {e}' for e in entries)}",
-            )  # fmt: skip
+            reject(ArgumentError, self.manifest.name, f"{len(names)} inputs are needed",
+                   f"{len(inputs)} by position, {list(named)} by name",
+                   f"the inputs are {', '.join(f'{e.name}: {e}' for e in entries)}")  # fmt: skip
         sizes: dict[str, int] = {}
         return [self._checked(self._as_array(given[e.name]), e, sizes) for e in entries]
 
@@ -277,12 +273,9 @@ class Module:
             return array
         kind = DTypeError if fits else ShapeError
         known = ", ".join(f"{name}={size}" for name, size in sizes.items())
-        raise kind(
-            f"input {entry.name!r} must be {entry}" + (f" with {known}" if known else ""),
-            op=self.manifest.name,
-            got=_describe(array),
-            fix="convert the array, or export the network for this kind",
-        )
+        raise kind(f"input {entry.name!r} must be {entry}" + (f" with {known}" if known else ""),
+                   op=self.manifest.name, got=_describe(array),
+                   fix="convert the array, or export the network for this kind")  # fmt: skip
 
     def _view(self, array: Any) -> Any:
         """Returns TVM's view of an array, copying it where it is not aligned and contiguous."""

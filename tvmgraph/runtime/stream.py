@@ -6,7 +6,7 @@ import weakref
 from ctypes import byref, c_float, c_uint, c_void_p
 
 from tvmgraph.config import context
-from tvmgraph.errors import DeviceError
+from tvmgraph.errors import DeviceError, reject
 from tvmgraph.runtime import cuda
 from tvmgraph.runtime.device_copy import current_handle, set_current
 
@@ -180,15 +180,12 @@ class Event:
             DeviceError: if an event was made without ``enable_timing``, or not recorded.
         """
         if not (self.timed and end_event.timed):
-            raise DeviceError(
-                "an event that measures no time has no elapsed time", op="Event.elapsed_time",
-                fix="make both events with enable_timing=True",
-            )  # fmt: skip
+            reject(DeviceError, "Event.elapsed_time",
+                   "an event that measures no time has no elapsed time",
+                   fix="make both events with enable_timing=True")  # fmt: skip
         if not (self.handle and end_event.handle):
-            raise DeviceError(
-                "an event that was not recorded has no time", op="Event.elapsed_time",
-                fix="record both events first",
-            )  # fmt: skip
+            reject(DeviceError, "Event.elapsed_time", "an event that was not recorded has no time",
+                   fix="record both events first")  # fmt: skip
         found = c_float()
         end_event.synchronize()
         cuda.call(

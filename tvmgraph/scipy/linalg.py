@@ -11,7 +11,7 @@ import numpy as np
 from tvmgraph import dtypes
 from tvmgraph.core.op import F
 from tvmgraph.core.tensor import Tensor
-from tvmgraph.errors import ArgumentError, DTypeError, ShapeError, either
+from tvmgraph.errors import ArgumentError, DTypeError, ShapeError, either, reject
 
 
 def _matrix(op: str, value: object, name: str = "a", square: bool = False) -> Tensor:
@@ -133,9 +133,8 @@ def solve_triangular(
     op = "scipy.linalg.solve_triangular"
     _flags(op, lower=lower, unit_diagonal=unit_diagonal, overwrite_b=overwrite_b)
     if trans not in (0, 1, 2, "N", "T", "C"):
-        raise either(ArgumentError, RuntimeError)(
-            f"trans must be one of 0, 1, 2, 'N', 'T', 'C', not {trans!r}", op=op
-        )
+        reject(either(ArgumentError, RuntimeError), op,
+               f"trans must be one of 0, 1, 2, 'N', 'T', 'C', not {trans!r}")  # fmt: skip
     turned = trans in (1, 2, "T", "C")
     a = F.conj(a) if trans in (2, "C") and a.dtype.kind == "c" else a
     vector = b.ndim == a.ndim - 1

@@ -11,7 +11,7 @@ from typing import Any
 from tvmgraph.core.arguments import PathLike
 from tvmgraph.core.op import F
 from tvmgraph.core.tensor import Tensor
-from tvmgraph.errors import ArgumentError
+from tvmgraph.errors import ArgumentError, reject
 from tvmgraph.nn.cell import Cell
 from tvmgraph.train.serialization import (
     CheckpointError,
@@ -176,11 +176,9 @@ def load_torch(
     targets = {p.name: p for p in net.get_parameters()}
     missing = [ours for ours, theirs in names.items() if theirs not in there]
     if missing and strict:
-        raise CheckpointError(
-            f"the file has no value for parameter {missing[0]!r}", op="load_torch",
-            got=f"looked for {names[missing[0]]!r} among {sorted(there)[:4]}...",
-            fix="give its name in name_map, or pass strict=False",
-        )  # fmt: skip
+        reject(CheckpointError, "load_torch", f"the file has no value for parameter {missing[0]!r}",
+               f"looked for {names[missing[0]]!r} among {sorted(there)[:4]}...",
+               "give its name in name_map, or pass strict=False")  # fmt: skip
     values = {}
     for ours, theirs in names.items():
         if theirs in there and ours in targets:

@@ -18,7 +18,7 @@ from tvmgraph.compat import mint, primitives
 from tvmgraph.core.op import F
 from tvmgraph.core.parameter import Parameter, ParameterTuple
 from tvmgraph.core.tensor import Tensor
-from tvmgraph.errors import ArgumentError, CaptureError, LoadError, TvmgraphError
+from tvmgraph.errors import ArgumentError, CaptureError, LoadError, TvmgraphError, reject
 from tvmgraph.nn import Cell
 from tvmgraph.nn.recurrent import all_steps
 from tvmgraph.onnx.table import known, to_tensor
@@ -73,11 +73,10 @@ class MindirCell(Cell):
             if not is_known(op) and op not in (*_CONTROL, *defined, *program.functions)
         )  # fmt: skip
         if unknown:
-            raise LoadError(
-                f"{unknown.total()} nodes use operators that are not supported", op="load",
-                got=", ".join(f"{n} ({c})" for n, c in sorted(unknown.items())),
-                fix="export with file_format='ONNX' in MindSpore instead",
-            )  # fmt: skip
+            reject(LoadError, "load",
+                   f"{unknown.total()} nodes use operators that are not supported",
+                   ", ".join(f"{n} ({c})" for n, c in sorted(unknown.items())),
+                   "export with file_format='ONNX' in MindSpore instead")  # fmt: skip
         self.writes = any(op.startswith(("Assign", "Inplace", "Apply")) for op in ops)
         self.weights = ParameterTuple(
             Parameter(Tensor(array), name=label) for label, array in program.weights.values()

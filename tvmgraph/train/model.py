@@ -312,9 +312,8 @@ class Model(Shown):
             ArgumentError: if ``backend`` is another one.
         """
         if backend not in (None, "lite"):
-            reject(
-                ArgumentError, "Model.predict", f"backend must be None or 'lite', not {backend!r}"
-            )
+            reject(ArgumentError, "Model.predict",
+                   f"backend must be None or 'lite', not {backend!r}")  # fmt: skip
         self._set_mode(self.network, False)
         return self.network(*predict_data)
 

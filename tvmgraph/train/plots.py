@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tvmgraph.errors import ArgumentError, NotFoundError
+from tvmgraph.errors import ArgumentError, NotFoundError, reject
 
 _CONTRAST = 0.5  # of the largest value: from here on numbers are white
 
@@ -43,10 +43,8 @@ def curves(
     """
     for name in names:
         if name not in values:
-            raise ArgumentError(
-                f"no value is called {name!r}", op="History.plot",
-                fix=f"there are {', '.join(values) or 'none yet: train first'}",
-            )  # fmt: skip
+            reject(ArgumentError, "History.plot", f"no value is called {name!r}",
+                   fix=f"there are {', '.join(values) or 'none yet: train first'}")  # fmt: skip
     ax = _axes(ax, "History.plot")
     for name in names or values:
         ax.plot(epochs, values[name], marker="o", markersize=3, label=name)

@@ -158,11 +158,8 @@ def save_checkpoint(
         1
     """
     if isinstance(async_save, str) and async_save not in ("thread", "process"):
-        reject(
-            ArgumentError,
-            "save_checkpoint",
-            f"async_save must be a bool, 'thread' or 'process', not {async_save!r}",
-        )
+        reject(ArgumentError, "save_checkpoint",
+               f"async_save must be a bool, 'thread' or 'process', not {async_save!r}")  # fmt: skip
     for name, value in options.items():
         if name not in ("enc_key", "enc_mode", "crc_check", "remove_redundancy") or (
             value and name not in ("enc_mode", "crc_check")

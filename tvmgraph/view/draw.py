@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tvmgraph.errors import GraphError
+from tvmgraph.errors import GraphError, reject
 from tvmgraph.graph.ir import Graph
 from tvmgraph.view.model import Kernel, Model, model_of
 
@@ -92,14 +92,12 @@ class Drawing:
         """
         path = Path(path)
         if path.suffix not in (".svg", ".html"):
-            raise GraphError(
-                f"a picture cannot be written as {path.suffix or path.name!r}", op="Drawing.save",
-                fix="use .svg or .html",
-            )  # fmt: skip
+            reject(GraphError, "Drawing.save",
+                   f"a picture cannot be written as {path.suffix or path.name!r}",
+                   fix="use .svg or .html")  # fmt: skip
         if path.suffix == ".svg" and len(self.svgs) > 1:
-            raise GraphError(
-                "two pictures do not fit one SVG file", op="Drawing.save", fix="save them as .html"
-            )
+            reject(GraphError, "Drawing.save", "two pictures do not fit one SVG file",
+                   fix="save them as .html")  # fmt: skip
         text = (
             self.svg
             if path.suffix == ".svg"

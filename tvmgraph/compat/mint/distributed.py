@@ -15,7 +15,7 @@ from tvmgraph.core.op import F
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.distributed import engine, functions
 from tvmgraph.distributed.functions import WORLD, ReduceOp
-from tvmgraph.errors import ArgumentError, DTypeError, ShapeError, either
+from tvmgraph.errors import ArgumentError, DTypeError, ShapeError, either, reject
 
 
 def init_process_group(
@@ -156,10 +156,9 @@ def _check(async_op: bool, *given: object) -> None:
 def _require_fit(output: Tensor, shape: Sequence[int], like: Tensor) -> None:
     functions.require_tensor(output, "output")
     if output.shape != tuple(shape) or output.dtype is not like.dtype:
-        raise either(ShapeError, TypeError)(
-            f"the result has the shape {tuple(shape)} and the dtype {like.dtype}",
-            op="communication", got=f"output={output.type}", fix="pass a tensor like that",
-        )  # fmt: skip
+        reject(either(ShapeError, TypeError), "communication",
+               f"the result has the shape {tuple(shape)} and the dtype {like.dtype}",
+               f"output={output.type}", "pass a tensor like that")  # fmt: skip
 
 
 def _scaled(tensor: Tensor, group: str | None, scatters: bool = False) -> tuple[int, ...]:

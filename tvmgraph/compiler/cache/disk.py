@@ -29,7 +29,7 @@ import xxhash
 from tvmgraph import partial
 from tvmgraph.config import context
 from tvmgraph.core.op import CUSTOM
-from tvmgraph.errors import ConfigError
+from tvmgraph.errors import ConfigError, reject
 from tvmgraph.graph import Graph
 from tvmgraph.machine.threads import configure_threads
 from tvmgraph.machine.tiles import permit_tiles
@@ -78,10 +78,8 @@ def limit() -> int:
     """
     text = os.environ.get(LIMIT_VARIABLE, str(_LIMIT_MB))
     if not text.isdigit():
-        raise ConfigError(
-            f"{LIMIT_VARIABLE} cannot be {text!r}", op="cache",
-            fix="set it to a number of MiB; 0 switches the cache off",
-        )  # fmt: skip
+        reject(ConfigError, "cache", f"{LIMIT_VARIABLE} cannot be {text!r}",
+               fix="set it to a number of MiB; 0 switches the cache off")  # fmt: skip
     return int(text) << 20
 
 

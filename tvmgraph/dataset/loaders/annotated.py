@@ -42,9 +42,8 @@ def _coco(op: str, given: Attrs) -> Listing:
     }  # fmt: skip
     kinds = splits_of(op, given["task"], columns, {})[0]
     if not kinds:
-        reject(
-            ArgumentError, op, f"task cannot be {given['task']!r}", fix=f"use {', '.join(columns)}"
-        )
+        reject(ArgumentError, op, f"task cannot be {given['task']!r}",
+               fix=f"use {', '.join(columns)}")  # fmt: skip
     content = json.loads("\n".join(lines_of(op, Path(given["annotation_file"]))))
     names = {image["id"]: image["file_name"] for image in content["images"]}
     base, notes = folder_of(op, given), defaultdict(list)

@@ -241,9 +241,8 @@ def _variable(op: str, path: Path, name: str) -> np.ndarray:
 def _flowers102(op: str, given: Mapping[str, object]) -> Listing:
     base, tasks = folder_of(op, given), ("Classification", "Segmentation")
     if given["task"] not in tasks:
-        reject(
-            ArgumentError, op, f"task cannot be {given['task']!r}", fix=f"use {' or '.join(tasks)}"
-        )
+        reject(ArgumentError, op, f"task cannot be {given['task']!r}",
+               fix=f"use {' or '.join(tasks)}")  # fmt: skip
     labels = np.ravel(_variable(op, base / "imagelabels.mat", "labels"))
     parts, rows = read_matlab(op, base / "setid.mat"), []
     places = [("jpg", "image")] + [("segmim", "segmim")] * (given["task"] == "Segmentation")
@@ -325,12 +324,8 @@ def _patch(base: Path, i: int, size: int = 64) -> np.ndarray:
 def _random(op: str, given: Attrs) -> Listing:
     schema = given["schema"]
     if schema is None:
-        reject(
-            ArgumentError,
-            op,
-            "schema says which columns there are",
-            fix="give a Schema or its file",
-        )
+        reject(ArgumentError, op, "schema says which columns there are",
+               fix="give a Schema or its file")  # fmt: skip
     schema = schema if isinstance(schema, Schema) else Schema(str(schema))
     rows = given["total_rows"] or given["num_samples"] or schema.num_rows or 100
     names = given["columns_list"] or list(schema.columns)

@@ -136,9 +136,8 @@ _CLUE = {
 
 def _clue(op: str, given: Attrs) -> Listing:
     if given["task"] not in _CLUE:
-        reject(
-            ArgumentError, op, f"task cannot be {given['task']!r}", fix=f"use {', '.join(_CLUE)}"
-        )
+        reject(ArgumentError, op, f"task cannot be {given['task']!r}",
+               fix=f"use {', '.join(_CLUE)}")  # fmt: skip
     splits = {"train": False, "test": True, "eval": False}
     if given["usage"] not in splits:
         reject(ArgumentError, op, f"usage cannot be {given['usage']!r}",

@@ -11,7 +11,7 @@ from tvmgraph import dtypes
 from tvmgraph.core.arguments import DTypeLike
 from tvmgraph.core.op import F
 from tvmgraph.core.tensor import Tensor
-from tvmgraph.errors import ArgumentError, DTypeError, NotFoundError, either, user_source
+from tvmgraph.errors import ArgumentError, DTypeError, NotFoundError, either, reject, user_source
 from tvmgraph.nn.cell import Cell
 
 # function -> from which others it follows, and how
@@ -93,9 +93,8 @@ class NamedFunctions(Cell):
         """
         function = getattr(type(self), name, None)
         if function is None or name.startswith("_"):
-            raise either(DTypeError, NotImplementedError)(
-                f"there is no function {name!r}", op=self._name
-            )
+            reject(either(DTypeError, NotImplementedError), self._name,
+                   f"there is no function {name!r}")  # fmt: skip
         return function(self, *args, **kwargs)
 
 
@@ -159,9 +158,8 @@ class Distribution(NamedFunctions):
     def _found(self, what: str, args: tuple[object, ...], kwargs: dict[str, object]) -> Any:
         found = self._derived(what, args, kwargs, ())
         if found is None:
-            raise either(NotFoundError, NotImplementedError)(
-                f"{what} has no formula for {type(self).__name__}", op=self._name
-            )
+            reject(either(NotFoundError, NotImplementedError), self._name,
+                   f"{what} has no formula for {type(self).__name__}")  # fmt: skip
         return found
 
     def _derived(

@@ -10,7 +10,7 @@ from tvmgraph.core.op import F
 from tvmgraph.core.state import state
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.dtypes import float32
-from tvmgraph.errors import ArgumentError, DTypeError, either
+from tvmgraph.errors import ArgumentError, DTypeError, either, reject
 from tvmgraph.nn.probability.base import NamedFunctions, as_parameter, require_name
 
 
@@ -80,9 +80,8 @@ class Bijector(NamedFunctions):
     ) -> Tensor:
         own = getattr(type(self), f"_{what}", None)
         if own is None:
-            raise either(DTypeError, NotImplementedError)(
-                f"{what} has no formula for {type(self).__name__}", op=self._name
-            )
+            reject(either(DTypeError, NotImplementedError), self._name,
+                   f"{what} has no formula for {type(self).__name__}")  # fmt: skip
         return own(self, as_parameter(value, float32), *args, **kwargs)
 
     def forward(self, value: object, *args: object, **kwargs: object) -> Tensor:

@@ -14,7 +14,7 @@ from tvmgraph.core.op import F
 from tvmgraph.core.state import state
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.dtypes import float32, int32
-from tvmgraph.errors import ArgumentError, DTypeError, ShapeError, either
+from tvmgraph.errors import ArgumentError, DTypeError, ShapeError, either, reject
 from tvmgraph.nn.probability.base import Distribution, as_parameter
 from tvmgraph.nn.probability.bijector import Bijector
 from tvmgraph.nn.probability.formulas import ROWS, Row
@@ -392,9 +392,8 @@ class TransformedDistribution(Distribution):
             ("bijector", bijector, Bijector), ("distribution", distribution, Distribution)
         ):  # fmt: skip
             if not isinstance(value, kind):
-                raise DTypeError(
-                    f"{key} must be a {kind.__name__}, not {type(value).__name__}", op=name
-                )
+                reject(DTypeError, name,
+                       f"{key} must be a {kind.__name__}, not {type(value).__name__}")  # fmt: skip
         given = {"bijector": bijector, "distribution": distribution}
         super().__init__(seed, distribution.dtype, name, given)
         self.bijector, self.distribution = bijector, distribution

@@ -13,7 +13,7 @@ from tvmgraph.core.precision import short
 from tvmgraph.core.primitive import primitive
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.core.traits import CHEAP
-from tvmgraph.errors import ArgumentError
+from tvmgraph.errors import ArgumentError, reject
 from tvmgraph.ops.common.pointwise import (
     TirMath,
     float_samples,
@@ -177,11 +177,9 @@ def prelu(input: Tensor, weight: Tensor) -> Tensor:
     """
     channels = input.shape[1] if input.ndim > 1 else 1
     if weight.ndim > 1 or weight.size not in (1, channels):
-        raise ArgumentError(
-            f"weight must have 1 or {channels} elements on one axis", op="ops.prelu",
-            got=f"input={input.type}, weight={weight.type}",
-            fix="give one slope for every channel (axis 1)",
-        )  # fmt: skip
+        reject(ArgumentError, "ops.prelu", f"weight must have 1 or {channels} elements on one axis",
+               f"input={input.type}, weight={weight.type}",
+               "give one slope for every channel (axis 1)")  # fmt: skip
     return _with_slopes(input, weight)
 
 

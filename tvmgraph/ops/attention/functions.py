@@ -84,13 +84,9 @@ def flash_attention_score(
     if keep_prob != 1.0:
         raise bad(ArgumentError, "keep_prob must be 1", _NAME, f"keep_prob={keep_prob}")
     if input_layout not in _TO_BNSD or sparse_mode not in (0, 2, 3):
-        raise bad(
-            ArgumentError,
-            "this input_layout or sparse_mode is not supported",
-            _NAME,
-            f"input_layout={input_layout!r}, sparse_mode={sparse_mode}",
-            f"use one of {', '.join(_TO_BNSD)} and 0, 2 or 3",
-        )
+        raise bad(ArgumentError, "this input_layout or sparse_mode is not supported", _NAME,
+                  f"input_layout={input_layout!r}, sparse_mode={sparse_mode}",
+                  f"use one of {', '.join(_TO_BNSD)} and 0, 2 or 3")  # fmt: skip
     q, k, v = (_heads(t, n, input_layout, head_num, query)
                for n, t in (("query", query), ("key", key), ("value", value)))  # fmt: skip
     scores = F.matmul(q, F.swapaxes(k, -1, -2)) * scalar_value
@@ -113,23 +109,14 @@ def _heads(x: Tensor, name: str, layout: str, heads: int, query: Tensor) -> Tens
     if layout[-1] == "H":
         size, rest = divmod(query.shape[-1], heads)
         if rest or x.shape[-1] % size:
-            raise bad(
-                ShapeError,
-                f"{heads} heads do not divide the axis H of query and {name}",
-                _NAME,
-                f"query={query.type}, {name}={x.type}, head_num={heads}",
-            )
+            raise bad(ShapeError, f"{heads} heads do not divide the axis H of query and {name}",
+                      _NAME, f"query={query.type}, {name}={x.type}, head_num={heads}")  # fmt: skip
         x = F.reshape(x, (*x.shape[:2], x.shape[-1] // size, size))
     x = F.transpose(x, _TO_BNSD[layout])
     share, rest = divmod(heads, x.shape[1])
     if rest or (name == "query" and share != 1):
-        raise bad(
-            ShapeError,
-            f"{name} has {x.shape[1]} heads",
-            _NAME,
-            f"{name}={x.type}",
-            f"head_num={heads} must be a multiple",
-        )
+        raise bad(ShapeError, f"{name} has {x.shape[1]} heads", _NAME, f"{name}={x.type}",
+                  f"head_num={heads} must be a multiple")  # fmt: skip
     return F.repeat_interleave(x, share, 1) if share > 1 else x
 
 

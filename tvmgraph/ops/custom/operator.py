@@ -33,6 +33,7 @@ from tvmgraph.errors import (
     NoGradientError,
     ShapeError,
     TvmgraphError,
+    reject,
     user_source,
     warn_user,
 )
@@ -249,11 +250,9 @@ class Custom:
             found = bprop(*inputs, y, g, **attrs)
             found = tuple(found) if isinstance(found, (tuple, list)) else (found,)
             if len(found) != len(inputs):
-                raise NoGradientError(
-                    f"bprop returned {len(found)} cotangents for {len(inputs)} inputs",
-                    op=f"ops.{self.name}",
-                    fix="return one per input, in order; None where there is none",
-                )
+                reject(NoGradientError, f"ops.{self.name}",
+                       f"bprop returned {len(found)} cotangents for {len(inputs)} inputs",
+                       fix="return one per input, in order; None where there is none")  # fmt: skip
             return found
 
         return pull_back

@@ -17,7 +17,7 @@ from tvmgraph.core.state import state
 from tvmgraph.core.tensor import Tensor, tensor_from_numpy
 from tvmgraph.core.traits import ELEMENTWISE, Pattern, Traits
 from tvmgraph.core.types import TensorType, tensor_type
-from tvmgraph.errors import DTypeError
+from tvmgraph.errors import DTypeError, reject
 from tvmgraph.ops.common.arguments import require_same_kind
 
 __all__ = [
@@ -28,10 +28,9 @@ __all__ = [
 
 def _target(variable: object, op: str) -> Tensor:
     if not isinstance(variable, Tensor):
-        raise DTypeError(
-            f"variable must be a Parameter or Tensor, not {type(variable).__name__}",
-            op=f"ops.{op}", got=repr(variable)[:80],
-        )  # fmt: skip
+        reject(DTypeError, f"ops.{op}",
+               f"variable must be a Parameter or Tensor, not {type(variable).__name__}",
+               repr(variable)[:80])  # fmt: skip
     return variable
 
 

@@ -19,7 +19,7 @@ from tvmgraph.core.primitive import primitive
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.core.traits import CHEAP, ELEMENTWISE, Pattern, Traits
 from tvmgraph.core.types import TensorType
-from tvmgraph.errors import ArgumentError, DTypeError
+from tvmgraph.errors import ArgumentError, DTypeError, reject
 from tvmgraph.ops.common.arguments import named, require_tensor
 from tvmgraph.ops.common.pointwise import (
     NUMBERS,
@@ -546,14 +546,12 @@ def addn(x: object) -> Tensor:
         Tensor(shape=[1], dtype=Float32, value= [ 6.00000000e+00])
     """
     if not is_sequence(x):
-        raise DTypeError(
-            f"x must be a tuple or list of tensors, not {type(x).__name__}", op="ops.addn",
-            got=f"x={x!r}"[:80], fix="pass [a, b, ...]",
-        )  # fmt: skip
+        reject(DTypeError, "ops.addn",
+               f"x must be a tuple or list of tensors, not {type(x).__name__}", f"x={x!r}"[:80],
+               "pass [a, b, ...]")  # fmt: skip
     if not x:
-        raise ArgumentError(
-            "there is nothing to add", op="ops.addn", got="x=[]", fix="pass at least one tensor"
-        )
+        reject(ArgumentError, "ops.addn", "there is nothing to add", "x=[]",
+               "pass at least one tensor")  # fmt: skip
     return functools.reduce(F.add, x)
 
 

@@ -19,7 +19,7 @@ from tvmgraph.core.op import F, Sample, sample
 from tvmgraph.core.primitive import primitive
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.core.traits import CHEAP
-from tvmgraph.errors import ArgumentError
+from tvmgraph.errors import ArgumentError, reject
 from tvmgraph.ops.common.pointwise import NUMBERS, TirMath, pointwise
 from tvmgraph.ops.common.rows import binary_samples, sum_to
 
@@ -462,10 +462,9 @@ def div(input: object, other: object, *, rounding_mode: str | None = None) -> Te
         return floor_divide(input, other)
     if rounding_mode == "trunc":
         return F.trunc(real_div(input, other))
-    raise ArgumentError(
-        f"rounding_mode must be None, 'floor' or 'trunc', not {rounding_mode!r}", op="ops.div",
-        got=f"rounding_mode={rounding_mode!r}", fix="use one of the three",
-    )  # fmt: skip
+    reject(ArgumentError, "ops.div",
+           f"rounding_mode must be None, 'floor' or 'trunc', not {rounding_mode!r}",
+           f"rounding_mode={rounding_mode!r}", "use one of the three")  # fmt: skip
 
 
 divide = div

@@ -21,7 +21,7 @@ from tvmgraph.core.primitive import RowDecorator, primitive
 from tvmgraph.core.symbols import Symbol
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.core.traits import CHEAP
-from tvmgraph.errors import ArgumentError, DTypeError
+from tvmgraph.errors import ArgumentError, DTypeError, reject
 from tvmgraph.ops.common.pointwise import TirMath, numpy_formula, pointwise
 from tvmgraph.ops.common.rows import binary_samples, sum_to
 
@@ -231,10 +231,8 @@ def _limit(x: Tensor, low: object, high: object, op: str, by_extrema: bool = Fal
     its dtype.
     """
     if low is None and high is None:
-        raise ArgumentError(
-            "at least one bound must be given", op=op, got=f"input={x.type}, both bounds None",
-            fix="give a minimum or a maximum",
-        )  # fmt: skip
+        reject(ArgumentError, op, "at least one bound must be given",
+               f"input={x.type}, both bounds None", "give a minimum or a maximum")  # fmt: skip
     d = x.type.dtype
     if not by_extrema:
         for bound in (low, high):
@@ -253,10 +251,9 @@ def _limit(x: Tensor, low: object, high: object, op: str, by_extrema: bool = Fal
             kept = d.is_float or (isinstance(bound, Symbol) and bound.kind is not float)
             x = choose(x, number if kept else int(number))
         elif bound is not None:
-            raise DTypeError(
-                f"a bound must be a Tensor or a number, not {type(bound).__name__}", op=op,
-                got=repr(bound)[:80],
-            )  # fmt: skip
+            reject(DTypeError, op,
+                   f"a bound must be a Tensor or a number, not {type(bound).__name__}",
+                   repr(bound)[:80])  # fmt: skip
     return x
 
 

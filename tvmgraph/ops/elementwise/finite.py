@@ -5,7 +5,7 @@ from __future__ import annotations
 from tvmgraph.core.arguments import is_sequence
 from tvmgraph.core.op import F
 from tvmgraph.core.tensor import Tensor
-from tvmgraph.errors import ArgumentError, DTypeError
+from tvmgraph.errors import ArgumentError, DTypeError, reject
 
 __all__ = ["all_finite"]
 
@@ -14,10 +14,8 @@ def _list(op: str, name: str, value: object) -> list[Tensor]:
     given = [value] if isinstance(value, Tensor) else value
     items = [v for v in given if isinstance(v, Tensor)] if is_sequence(given) else []
     if not is_sequence(given) or len(items) < len(given):
-        raise DTypeError(
-            f"{name} must be a Tensor or a tuple or list of Tensors", op=f"ops.{op}",
-            got=f"{name}: {type(value).__name__}",
-        )  # fmt: skip
+        reject(DTypeError, f"ops.{op}", f"{name} must be a Tensor or a tuple or list of Tensors",
+               f"{name}: {type(value).__name__}")  # fmt: skip
     if not items:
         raise ArgumentError(f"{name} must not be empty", op=f"ops.{op}")
     return items

@@ -36,13 +36,8 @@ def as_index(name: str, index: object, argument: str) -> Tensor:
         index = lift(index, dtypes.int64)
     index = index if isinstance(index, Tensor) else Tensor(index)
     if not index.type.dtype.is_integer:
-        raise bad(
-            DTypeError,
-            f"{argument} must hold integers, not {index.type.dtype.name}",
-            name,
-            f"{argument}={index.type}",
-            "cast it to int64",
-        )
+        raise bad(DTypeError, f"{argument} must hold integers, not {index.type.dtype.name}", name,
+                  f"{argument}={index.type}", "cast it to int64")  # fmt: skip
     return index
 
 
@@ -163,12 +158,8 @@ def split_columns(name: str, x: Tensor, indices: object) -> list[Tensor]:
     if not isinstance(depth, int):
         depth = indices.type.static_shape[-1]  # raises: the number of coordinates decides the form
     if not 1 <= depth <= x.ndim:
-        raise bad(
-            ShapeError,
-            f"indices need 1 to {x.ndim} coordinates, not {depth}",
-            name,
-            f"input_x={x.type}, indices={indices.type}",
-        )
+        raise bad(ShapeError, f"indices need 1 to {x.ndim} coordinates, not {depth}", name,
+                  f"input_x={x.type}, indices={indices.type}")  # fmt: skip
     whole = ((0, None, 1),) * (indices.ndim - 1)
     return [F.basic_index(indices, index=(*whole, k)) for k in range(depth)]
 
@@ -372,12 +363,8 @@ def embedding(
         raise bad(ShapeError, "weight must be 2-d", "embedding", f"weight={weight.type}")
     rows = weight.type.static_shape[0]
     if padding_idx is not None and not -rows <= padding_idx < rows:
-        raise bad(
-            OutOfRangeError,
-            f"padding_idx must lie in [{-rows}, {rows})",
-            "embedding",
-            f"padding_idx={padding_idx}",
-        )
+        raise bad(OutOfRangeError, f"padding_idx must lie in [{-rows}, {rows})", "embedding",
+                  f"padding_idx={padding_idx}")  # fmt: skip
     if max_norm is not None:
         weight.rebind(_limit_rows(ids, weight, float(max_norm), float(norm_type)))
     y = index_get(weight, ids, axes=(0,))

@@ -73,13 +73,9 @@ def _first_axis(name: str, x: Tensor, indices: object, updates: object, how: str
     index = as_index(name, indices, "indices")
     expected = (*index.type.shape, *x.type.shape[1:])
     if isinstance(updates, Tensor) and updates.type.shape != expected and updates.ndim:
-        raise bad(
-            ShapeError,
-            f"updates must have the shape {list(expected)}",
-            name,
-            f"input_x={x.type}, indices={index.type}, updates={updates.type}",
-            "its shape is indices.shape + input_x.shape[1:]",
-        )
+        raise bad(ShapeError, f"updates must have the shape {list(expected)}", name,
+                  f"input_x={x.type}, indices={index.type}, updates={updates.type}",
+                  "its shape is indices.shape + input_x.shape[1:]")  # fmt: skip
     return combine(name, x, updates, [index], (0,), how)
 
 

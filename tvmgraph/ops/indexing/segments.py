@@ -170,12 +170,8 @@ def sparse_segment_mean(x: Tensor, indices: Tensor, segment_ids: Tensor) -> Tens
     name = "sparse_segment_mean"
     index, ids = as_index(name, indices, "indices"), as_index(name, segment_ids, "segment_ids")
     if index.type.shape != ids.type.shape or ids.ndim != 1:
-        raise bad(
-            ShapeError,
-            "indices and segment_ids must be 1-d and of one size",
-            name,
-            f"indices={index.type}, segment_ids={ids.type}",
-        )
+        raise bad(ShapeError, "indices and segment_ids must be 1-d and of one size", name,
+                  f"indices={index.type}, segment_ids={ids.type}")  # fmt: skip
     count = int(F.amax(ids)) + 1 if ids.size else 0
     if not count:
         return F.zeros((0, *x.shape[1:]), x.type.dtype)

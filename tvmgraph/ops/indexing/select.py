@@ -101,13 +101,8 @@ def select(condition: Tensor, input: object, other: object) -> Tensor:
 def _require_mask(name: str, mask: Tensor) -> Tensor:
     require_tensor(name, mask, "mask")
     if mask.type.dtype is not dtypes.bool_:
-        raise bad(
-            DTypeError,
-            f"mask must be bool, not {mask.type.dtype.name}",
-            name,
-            f"mask={mask.type}",
-            "compare it, as in mask != 0",
-        )
+        raise bad(DTypeError, f"mask must be bool, not {mask.type.dtype.name}", name,
+                  f"mask={mask.type}", "compare it, as in mask != 0")  # fmt: skip
     return mask
 
 

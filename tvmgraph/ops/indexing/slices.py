@@ -49,23 +49,15 @@ def slice(input_x: Tensor, begin: object, size: object) -> Tensor:
     begins, sizes = _ints("slice", begin, "begin"), _ints("slice", size, "size")
     got = f"input_x={input_x.type}, begin={begins}, size={sizes}"
     if not len(begins) == len(sizes) == input_x.ndim:
-        raise bad(
-            ShapeError,
-            f"begin and size need one entry for each of {input_x.ndim} axes",
-            "slice",
-            got,
-        )
+        raise bad(ShapeError, f"begin and size need one entry for each of {input_x.ndim} axes",
+                  "slice", got)  # fmt: skip
     entries = []
     for axis, (b, n, d) in enumerate(zip(begins, sizes, input_x.type.static_shape)):
         n = d - b if n == -1 else n
         if b < 0 or n < 0 or b + n > d:
-            raise bad(
-                either(OutOfRangeError, ValueError),
-                f"[{b}, {b + n}) leaves axis {axis} of size {d}",
-                "slice",
-                got,
-                "keep begin + size within the axis",
-            )
+            raise bad(either(OutOfRangeError, ValueError),
+                      f"[{b}, {b + n}) leaves axis {axis} of size {d}", "slice", got,
+                      "keep begin + size within the axis")  # fmt: skip
         entries.append((b, b + n, 1))
     return basic_index(input_x, tuple(entries))
 
@@ -165,12 +157,9 @@ def narrow(input: Tensor, axis: int, start: int, length: int) -> Tensor:
     size = input.type.static_shape[axis] if input.ndim else 0
     first = start + size if start < 0 else start
     if not (first >= 0 and length >= 0 and first + length <= size):
-        raise bad(
-            either(OutOfRangeError, ValueError),
-            f"{length} elements from {start} on exceed {size}",
-            "narrow",
-            f"input={input.type}, axis={axis}, start={start}, length={length}",
-        )
+        raise bad(either(OutOfRangeError, ValueError),
+                  f"{length} elements from {start} on exceed {size}", "narrow",
+                  f"input={input.type}, axis={axis}, start={start}, length={length}")  # fmt: skip
     return basic_index(input, (*[WHOLE] * axis, (first, first + length, 1)))
 
 

@@ -13,7 +13,7 @@ from tvmgraph.core.primitive import primitive
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.core.traits import MATRIX, Pattern, Traits
 from tvmgraph.core.types import TensorType
-from tvmgraph.errors import ArgumentError, DTypeError, NoGradientError, ShapeError
+from tvmgraph.errors import ArgumentError, DTypeError, NoGradientError, ShapeError, reject
 from tvmgraph.ops.common.arguments import named
 from tvmgraph.ops.linalg.solve import (
     NO_LOWERING,
@@ -347,10 +347,9 @@ def _vjp_qr(
     if x.dtype.kind == "c":
         raise NoGradientError("complex factors have no derivative", op="ops.qr")
     if mode == "complete" and rows > columns:
-        raise NoGradientError(
-            "columns of Q beyond those of the input have no derivative", op="ops.qr",
-            fix='use mode="reduced"',
-        )  # fmt: skip
+        reject(NoGradientError, "ops.qr",
+               "columns of Q beyond those of the input have no derivative",
+               fix='use mode="reduced"')  # fmt: skip
     gq = gq + F.matmul(x[..., rows:], F.adjoint(gr[..., rows:])) if rows < columns else gq
     first, gfirst = r[..., :rows], gr[..., :rows]
     inner = F.triu(F.matmul(gfirst, F.adjoint(first)) - F.matmul(F.adjoint(q), gq))

@@ -45,12 +45,8 @@ def histc(input: Tensor, bins: int = 100, min: NumberLike = 0.0, max: NumberLike
     """
     require_tensor("histc", input)
     if bins < 1 or min > max:
-        raise bad(
-            ArgumentError,
-            "bins must be positive and min at most max",
-            "histc",
-            f"bins={bins}, min={min}, max={max}",
-        )
+        raise bad(ArgumentError, "bins must be positive and min at most max", "histc",
+                  f"bins={bins}, min={min}, max={max}")  # fmt: skip
     return _counts_of_bins(input, int(bins), float(min), float(max))
 
 

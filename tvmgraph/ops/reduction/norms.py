@@ -204,13 +204,8 @@ def norm(
         return _vector_norm(_prepared(A, dtype), 2, axes, bool(keepdim))
     if dim is None:
         if A.ndim not in (1, 2):
-            raise bad(
-                ArgumentError,
-                "without dim, a given ord needs a 1-d or 2-d tensor",
-                "norm",
-                f"A={A.type}, ord={ord!r}",
-                "pass dim=...",
-            )
+            raise bad(ArgumentError, "without dim, a given ord needs a 1-d or 2-d tensor", "norm",
+                      f"A={A.type}, ord={ord!r}", "pass dim=...")  # fmt: skip
         dim = tuple(range(A.ndim))
     if isinstance(dim, (tuple, list)) and len(dim) == 2:
         return _checked_matrix_norm("norm", A, ord, dim, keepdim, dtype)

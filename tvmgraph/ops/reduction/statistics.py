@@ -58,12 +58,8 @@ def _moments(
     """Returns variance and mean in float32 or wider, and the dtype of the result."""
     axes = resolve_axes(name, input, axis)
     if not isinstance(ddof, int):
-        raise bad(
-            TypeOrValueError,
-            "ddof must be an int or bool",
-            name,
-            f"input={input.type}, ddof={ddof!r}",
-        )
+        raise bad(TypeOrValueError, "ddof must be an int or bool", name,
+                  f"input={input.type}, ddof={ddof!r}")  # fmt: skip
     x = as_float(input)
     d = x.type.dtype
     wide = F.cast(x, dtypes.float32) if d in rows.LOW_PRECISION else x

@@ -352,12 +352,8 @@ def intopk(x1: Tensor, x2: Tensor, k: int) -> Tensor:
     require_tensor("intopk", x1, "x1")
     require_tensor("intopk", x2, "x2")
     if x1.ndim != 2 or x2.type.shape != x1.type.shape[:1]:
-        raise bad(
-            ShapeError,
-            "x1 must be 2-d and x2 hold one class per row",
-            "intopk",
-            f"x1={x1.type}, x2={x2.type}",
-        )
+        raise bad(ShapeError, "x1 must be 2-d and x2 hold one class per row", "intopk",
+                  f"x1={x1.type}, x2={x2.type}")  # fmt: skip
     classes = x1.type.static_shape[1]
     exists = F.logical_and(F.greater_equal(x2, 0), F.less(x2, classes))
     value = gather_along(x1, F.expand_dims(F.where(exists, x2, 0), 1), 1)
@@ -494,12 +490,8 @@ def searchsorted(
     """
     sequence = require_tensor("searchsorted", sorted_sequence, "sorted_sequence")
     if side not in (None, "left", "right") or (side == "left" and right):
-        raise bad(
-            ArgumentError,
-            "side must be 'left' or 'right' and agree with right",
-            "searchsorted",
-            f"side={side!r}, right={right}",
-        )
+        raise bad(ArgumentError, "side must be 'left' or 'right' and agree with right",
+                  "searchsorted", f"side={side!r}, right={right}")  # fmt: skip
     if sorter is not None:
         sequence = gather_along(sequence, sorter, sequence.ndim - 1)
     found = search_sorted(sequence, values, bool(right) or side == "right")
@@ -527,12 +519,8 @@ def bucketize(input: Tensor, boundaries: object, *, right: bool = False) -> Tens
     require_tensor("bucketize", input)
     if not isinstance(boundaries, Tensor):
         if not isinstance(boundaries, (list, tuple, np.ndarray)):
-            raise bad(
-                DTypeError,
-                "boundaries must be a list of numbers",
-                "bucketize",
-                f"boundaries={boundaries!r:.60}",
-            )
+            raise bad(DTypeError, "boundaries must be a list of numbers", "bucketize",
+                      f"boundaries={boundaries!r:.60}")  # fmt: skip
         boundaries = Tensor(np.asarray(boundaries, np.float64).astype(np.float32))
         if input.type.dtype is dtypes.float64:
             boundaries = F.cast(boundaries, dtypes.float64)

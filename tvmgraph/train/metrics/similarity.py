@@ -159,9 +159,8 @@ class CosineSimilarity(ClearedMetric):
     def update(self, *inputs: object) -> None:
         """Takes a matrix (N, C) in place of the one before."""
         if len(inputs) != 1:
-            reject(
-                DTypeError, "CosineSimilarity.update", f"one matrix is needed, not {len(inputs)}"
-            )
+            reject(DTypeError, "CosineSimilarity.update",
+                   f"one matrix is needed, not {len(inputs)}")  # fmt: skip
         rows = self._convert_data(inputs[0])
         if rows.ndim != 2:
             reject(ShapeError, "CosineSimilarity.update", f"a matrix is needed, not {rows.shape}")

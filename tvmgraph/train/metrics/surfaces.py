@@ -278,9 +278,8 @@ class OcclusionSensitivity(ClearedMetric):
     def eval(self) -> np.ndarray:
         """Returns the score of the whole image minus those of the images with a hidden part."""
         if self._result is None:
-            reject(
-                MetricError, "OcclusionSensitivity", "there is no image", fix="call update first"
-            )
+            reject(MetricError, "OcclusionSensitivity", "there is no image",
+                   fix="call update first")  # fmt: skip
         return self._result
 
 

@@ -13,7 +13,7 @@ from tvmgraph.core.arguments import DTypeLike, PerAxis
 from tvmgraph.core.guard import guard_module as _guard_module
 from tvmgraph.core.parameter import Parameter
 from tvmgraph.core.tensor import Tensor
-from tvmgraph.errors import ArgumentError
+from tvmgraph.errors import ArgumentError, reject
 
 
 def _parameter(
@@ -69,10 +69,9 @@ class _Conv(nn.Cell):
     ) -> None:
         super().__init__()
         if in_channels % groups or out_channels % groups:
-            raise ArgumentError(
-                f"groups={groups} must divide in_channels={in_channels} and "
-                f"out_channels={out_channels}", op=f"mint.nn.{self.cls_name}",
-            )  # fmt: skip
+            reject(ArgumentError, f"mint.nn.{self.cls_name}",
+                   f"groups={groups} must divide in_channels={in_channels} and "
+                   f"out_channels={out_channels}")  # fmt: skip
         modes = {"zeros": None, "reflect": "reflect", "replicate": "replicate",
                  "circular": "circular"}  # fmt: skip
         if padding_mode not in modes:
@@ -168,11 +167,10 @@ class ConvTranspose2d(_Conv):
         if len(output_size) not in (2, input.ndim) or not all(
             0 <= m < s for m, s in zip(more, stride)
         ):
-            raise ArgumentError(
-                f"output_size {tuple(output_size)} must be one of {smallest} to "
-                f"{[least + s - 1 for least, s in zip(smallest, stride)]}",
-                op="mint.nn.ConvTranspose2d", got=f"input={input.type}",
-            )  # fmt: skip
+            reject(ArgumentError, "mint.nn.ConvTranspose2d",
+                   f"output_size {tuple(output_size)} must be one of {smallest} to "
+                   f"{[least + s - 1 for least, s in zip(smallest, stride)]}",
+                   f"input={input.type}")  # fmt: skip
         return more
 
 
