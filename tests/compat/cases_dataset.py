@@ -35,6 +35,9 @@ def inputs() -> dict[str, Any]:
         "short": numpy.random.default_rng(7).uniform(-0.9, 0.9, 100).astype(numpy.float32),
         "loud": numpy.random.default_rng(8).uniform(0.1, 2, (2, 33, 6)).astype(numpy.float32),
         "waves": numpy.random.default_rng(9).normal(size=(5, 6, 2)).astype(numpy.float32),
+        "turns": numpy.random.default_rng(10).normal(size=(2, 33, 9, 2)).astype("f"),
+        "noise": numpy.random.default_rng(11).uniform(-0.9, 0.9, (2, 900)).astype(numpy.float32),
+        "tone": numpy.sin(numpy.add.outer([0, 1], numpy.arange(900)) / 6).astype(numpy.float32),
         "words": numpy.array(["to", "be", "or", "not", "to", "be"]),
     }
 
@@ -343,4 +346,29 @@ audio.TrebleBiquad(44100, -20.0)(sound)
 audio.Vol(0.7)(short)
 audio.Vol(3.0, audio.GainType.DB)(short)
 audio.Vol(3.0, audio.GainType.POWER)(short)
+audio.DetectPitchFrequency(8000, 0.02, 5, 100, 1000)(tone)
+audio.Dither()(short)
+audio.Dither(noise_shaping=True)(short)
+audio.Flanger(44100)(sound)
+audio.Flanger(8000, 1.0, 3.0, 20.0, 60.0, 5.0, 30.0)(tone)
+audio.Flanger(8000, 1.0, 3.0, -20.0, 60.0, 5.0, 30.0, audio.Modulation.TRIANGULAR, audio.Interpolation.QUADRATIC)(tone)
+audio.GriffinLim(64, 9, rand_init=False)(loud)
+audio.InverseSpectrogram(None, 64)(turns)
+audio.InverseSpectrogram(200, 64, 60, 20, 2, audio.WindowType.HAMMING, True)(turns)
+audio.InverseSpectrogram(n_fft=64, center=False, window=audio.WindowType.HAMMING)(turns)
+audio.LFCC(8000, 20, 9, 100.0, 3000.0, 2, audio.NormMode.NONE, True)(noise)
+audio.LFCC(8000, 20, 9)(tone)
+audio.MFCC(8000, 6)(tone)
+audio.MFCC(8000, 6, log_mels=True)(noise)
+audio.Overdrive()(short)
+audio.Overdrive(30.0, 5.0)(sound)
+audio.PhaseVocoder(1.0, np.linspace(0, 30, 33)[:, None].astype(np.float32))(turns)
+audio.Phaser(8000, 0.5, 0.8, 2.0, 0.3, 1.0, False)(tone)
+audio.Phaser(8000)(tone)
+audio.Resample(8000, 6000)(tone)
+audio.Resample(8000, 12000, audio.ResampleMethod.KAISER_WINDOW, 10, 0.9, 12.0)(tone)
+audio.SlidingWindowCmn(6, 3)(loud)
+audio.SlidingWindowCmn(6, 3, True, True)(loud)
+audio.SpectralCentroid(8000, 64, 60, 20, 2, audio.WindowType.HAMMING)(tone)
+audio.TimeStretch(16, 33)(turns)
 """)

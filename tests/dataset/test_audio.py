@@ -114,9 +114,46 @@ def test_sounds_are_transformed_in_a_pipeline() -> None:
     np.testing.assert_allclose(found[1], want, 1e-6)
 
 
+def test_frequencies_are_found_again() -> None:
+    """What is random in MindSpore, or too long for float32: by what it is for."""
+    at = np.arange(4000) / 8000
+    tone = np.sin(2 * np.pi * 500 * at)
+    for steps, wanted in ((12, 1000), (-12, 250), (0, 500)):
+        shifted = audio.PitchShift(8000, steps)(tone)
+        assert shifted.shape == tone.shape
+        assert abs(np.abs(np.fft.rfft(shifted)).argmax() * 2 - wanted) <= 2
+    bands = audio.MelScale(20, 8000, n_stft=101)
+    spectrum = np.abs(np.random.default_rng(1).normal(size=(2, 101, 5)))
+    found = audio.InverseMelScale(101, 20, 8000)(bands(spectrum))
+    assert found.shape == spectrum.shape and (found >= 0).all()
+    np.testing.assert_allclose(bands(found), bands(spectrum), 0.35)
+    sizes = audio.Spectrogram(64)(tone)
+    heard = audio.Spectrogram(64)(audio.GriffinLim(64, 50)(sizes))
+    assert np.abs(np.sqrt(heard) - np.sqrt(sizes)).mean() < 0.1 * np.sqrt(sizes).mean()
+    for noise in audio.DensityFunction:
+        assert np.abs(audio.Dither(noise)(tone) - tone).max() < 6 / 32768
+
+
+def test_halves_become_single() -> None:
+    half = SOUND.astype(np.float16)
+    assert audio.Overdrive()(half).dtype == audio.Gain()(half).dtype == np.float32
+    assert audio.Flanger(8000)(half).dtype == audio.LFilter([1.0], [1.0])(half).dtype == half.dtype
+
+
 @pytest.mark.parametrize(
     ("error", "make"),
     [
+        (ValueError, lambda: audio.Overdrive(200.0)),
+        (ValueError, lambda: audio.Phaser(44100, 2.0)),
+        (ValueError, lambda: audio.Flanger(44100, 40.0)),
+        (RuntimeError, lambda: audio.Flanger(44100)(SOUND[0, 0])),
+        (TypeError, lambda: audio.Dither("TPDF")),
+        (RuntimeError, lambda: audio.DetectPitchFrequency(8000)(SOUND)),
+        (ValueError, lambda: audio.MFCC(dct_type=3)),
+        (ValueError, lambda: audio.GriffinLim(momentum=-1.0)),
+        (ValueError, lambda: audio.Resample(0, 10)),
+        (ValueError, lambda: audio.TimeStretch(n_freq=0)),
+        (ValueError, lambda: audio.PitchShift(8000, 4, 0)),
         (ValueError, lambda: audio.LowpassBiquad(8000, 1000.0, 1.5)),
         (ValueError, lambda: audio.LowpassBiquad(0, 1000.0)),
         (TypeError, lambda: audio.LowpassBiquad(8000.0, 1000.0)),

@@ -70,8 +70,8 @@ ABSENT: Mapping[str, tuple[str, ...]] = {
     "networks are rewritten by changing their Cells; trees of their source are not offered": (
         "rewrite.*", "rewrite", "Node", "NodeType", "ScopedValue", "SymbolTree",
     ),
-    "this transform of sounds is not offered; any Python function fits Dataset.map": (
-        "dataset.audio.*",
+    "speech is found by models or packages of its own; any Python function fits Dataset.map": (
+        "dataset.audio.Vad",
     ),
     "it needs a package of its own; text.PythonTokenizer takes that package's function": (
         "JiebaMode", "JiebaTokenizer", "SPieceTokenizer*", "SentencePiece*",

@@ -23,12 +23,13 @@ Coefficients = tuple[Sequence[float], Sequence[float]]
 _BLOCK = 128  # samples that one product of matrices computes
 
 
-def floats_of(op: str, value: object) -> np.ndarray:
+def floats_of(op: str, value: object, half: bool = False) -> np.ndarray:
     """Returns a sound as an array; integers are refused, as their scale is not known.
 
     Args:
         op: Name of the transform.
         value: The sound.
+        half: Whether float16 stays, else it becomes float32.
 
     Raises:
         DTypeError: if it holds no floats.
@@ -36,7 +37,7 @@ def floats_of(op: str, value: object) -> np.ndarray:
     array = as_array(value)
     if array.dtype.kind != "f":
         reject(DTypeError, op, f"the sound must hold floats, not {array.dtype}")
-    return array
+    return array if half or array.dtype.itemsize > 2 else array.astype(np.float32)
 
 
 def recursive(x: np.ndarray, b: Sequence[float], a: Sequence[float]) -> np.ndarray:
@@ -106,7 +107,7 @@ class LFilter(Shown):
         return recursive(x, self.b_coeffs, self.a_coeffs)
 
     def __call__(self, value: object) -> np.ndarray:
-        x = floats_of(type(self).__name__, value)
+        x = floats_of(type(self).__name__, value, half=True)
         y = self._filtered(x)
         return (np.clip(y, -1, 1) if self.clamp else y).astype(x.dtype)
 

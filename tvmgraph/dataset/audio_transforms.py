@@ -19,8 +19,8 @@ from tvmgraph.dataset.audio_words import (
     WindowType,
     melscale_fbanks,
 )
+from tvmgraph.dataset.config import generator
 from tvmgraph.dataset.transforms import as_array
-from tvmgraph.dataset.vision.base import generator
 from tvmgraph.errors import ArgumentError, ShapeError, reject
 
 __all__ = [
@@ -31,11 +31,13 @@ __all__ = [
 ]  # fmt: skip
 
 
-class _Formula(Shown):
-    """A transform of floats that keeps their dtype."""
+class Formula(Shown):
+    """A transform of floats that keeps their dtype; half ones become float32 unless ``half``."""
+
+    half = False
 
     def __call__(self, value: object) -> np.ndarray:
-        x = floats_of(type(self).__name__, value)
+        x = floats_of(type(self).__name__, value, self.half)
         return np.asarray(self._changed(x)).astype(x.dtype, copy=False)
 
     def _changed(self, x: np.ndarray) -> np.ndarray:
@@ -45,7 +47,7 @@ class _Formula(Shown):
 # ---- loudness -----------------------------------------------------------------------------------
 
 
-class AmplitudeToDB(_Formula):
+class AmplitudeToDB(Formula):
     r"""Turns powers or amplitudes into decibels: :math:`10 \log_{10}(x / ref)`, 20 of amplitudes.
 
     Args:
@@ -71,7 +73,7 @@ class AmplitudeToDB(_Formula):
         return np.maximum(db, loudest - self.top_db)
 
 
-class DBToAmplitude(_Formula):
+class DBToAmplitude(Formula):
     r"""Turns decibels into amplitudes: :math:`ref \cdot (10^{x / 10})^{power}`.
 
     Args:
@@ -86,7 +88,7 @@ class DBToAmplitude(_Formula):
         return self.ref * (10 ** (x * 0.1)) ** self.power
 
 
-class Gain(_Formula):
+class Gain(Formula):
     """Makes a sound louder.
 
     Args:
@@ -100,7 +102,7 @@ class Gain(_Formula):
         return x * 10 ** (self.gain_db / 20)
 
 
-class Vol(_Formula):
+class Vol(Formula):
     """Makes a sound louder and cuts it off at -1 and 1.
 
     Args:
@@ -125,7 +127,7 @@ class Vol(_Formula):
         return np.clip(x * self.factor, -1, 1)
 
 
-class Contrast(_Formula):
+class Contrast(Formula):
     """Makes a sound seem louder by bending its wave.
 
     Args:
@@ -145,7 +147,7 @@ class Contrast(_Formula):
         return np.sin(bent + self.amount * np.sin(4 * bent))
 
 
-class DCShift(_Formula):
+class DCShift(Formula):
     """Shifts a sound up or down and cuts it off at -1 and 1.
 
     Args:
@@ -181,7 +183,7 @@ _COURSES = {
 }
 
 
-class Fade(_Formula):
+class Fade(Formula):
     """Lets a sound begin and end softly.
 
     Args:
@@ -252,7 +254,16 @@ class MuLawDecoding(Shown):
 # ---- spectra ------------------------------------------------------------------------------------
 
 
-def _parts(op: str, value: object) -> tuple[np.ndarray, np.ndarray]:
+def parts_of(op: str, value: object) -> tuple[np.ndarray, np.ndarray]:
+    """Returns real and imaginary parts, which are the last axis.
+
+    Args:
+        op: Name of the transform.
+        value: An array of floats [..., 2].
+
+    Raises:
+        ShapeError: for another last axis.
+    """
     x = floats_of(op, value)
     if x.ndim < 2 or x.shape[-1] != 2:
         reject(ShapeError, op, f"the last axis must be real and imaginary part, not {x.shape}")
@@ -263,7 +274,7 @@ class Angle(Shown):
     """Returns the phases of complex numbers, whose parts are the last axis."""
 
     def __call__(self, value: object) -> np.ndarray:
-        real, imaginary = _parts("Angle", value)
+        real, imaginary = parts_of("Angle", value)
         return np.arctan2(imaginary, real)
 
 
@@ -283,7 +294,7 @@ class ComplexNorm(Shown):
         self.power = power
 
     def __call__(self, value: object) -> np.ndarray:
-        real, imaginary = _parts(type(self).__name__, value)
+        real, imaginary = parts_of(type(self).__name__, value)
         return (real * real + imaginary * imaginary) ** (0.5 * self.power)
 
 
@@ -298,7 +309,7 @@ class Magphase(ComplexNorm):
         return super().__call__(value), Angle()(value)
 
 
-class MaskAlongAxis(_Formula):
+class MaskAlongAxis(Formula):
     """Fills a range of one axis of a spectrum.
 
     Args:
@@ -327,7 +338,7 @@ class MaskAlongAxis(_Formula):
         return np.moveaxis(found, 0, self.axis)
 
 
-class MaskAlongAxisIID(_Formula):
+class MaskAlongAxisIID(Formula):
     """Fills a range of one axis of every spectrum, of random place and length.
 
     Args:
@@ -358,14 +369,14 @@ class MaskAlongAxisIID(_Formula):
         return np.moveaxis(found, -1, self.axis)
 
 
-def _mask(iid: bool, width: int, start: int, value: float, axis: int) -> _Formula:
+def _mask(iid: bool, width: int, start: int, value: float, axis: int) -> Formula:
     return MaskAlongAxisIID(width, value, axis) if iid else MaskAlongAxis(start, width, value, axis)
 
 
-class _Masking(_Formula):
+class _Masking(Formula):
     """Applies the mask that its constructor chose."""
 
-    mask: _Formula
+    mask: Formula
 
     def _changed(self, x: np.ndarray) -> np.ndarray:
         return self.mask(x)
@@ -405,7 +416,7 @@ class TimeMasking(_Masking):
         self.mask = _mask(iid_masks, time_mask_param, mask_start, mask_value, 2)
 
 
-class ComputeDeltas(_Formula):
+class ComputeDeltas(Formula):
     r"""Returns slopes over time: :math:`\sum_n n (x_{t+n} - x_{t-n}) / (2 \sum_n n^2)`.
 
     Args:
@@ -485,7 +496,7 @@ class Spectrogram(Shown):
         return (np.abs(found) ** self.power).astype(x.dtype)
 
 
-class MelScale(_Formula):
+class MelScale(Formula):
     """Turns frequencies of a spectrum into bands of the mel scale.
 
     Args:

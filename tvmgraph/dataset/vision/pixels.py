@@ -23,7 +23,7 @@ def _library() -> ModuleType:
     """Returns OpenCV, imported when the first image asks for it.
 
     It works in the thread that calls it: several at a time are the pipeline's workers, and threads
-    of its own would not live in forked ones. Intel's kernels round differently from its own.
+    of its own would not live in forked ones.
     """
     library = importlib.import_module("cv2")
     library.setNumThreads(0)
