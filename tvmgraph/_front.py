@@ -256,7 +256,7 @@ _LATER = {
             memory_summary reset_max_memory_allocated reset_max_memory_reserved
             reset_peak_memory_stats set_cur_stream synchronize""",
         "common.api": "ms_class",
-        "common.dtype": "TensorType Type tensor_type",
+        "common.dtype": "TensorType Type float_ int_ tensor_type",
         "ops": "constexpr",
         "profiler": "Profiler",
         "runtime": "launch_blocking",
@@ -279,8 +279,8 @@ _LATER = {
 
 
 def __getattr__(name: str) -> Any:
-    if name == "bool":  # as a global it would hide Python's in this file
-        return bool_
+    if name in ("bool", "float", "int"):  # as globals they would hide Python's in this file
+        return getattr(dtype, name)
     if name in _LATER:
         return getattr(importlib.import_module(f"tvmgraph.{_LATER[name]}"), name)
     raise not_found("tvmgraph", name, [*__all__, *_LATER])

@@ -21,6 +21,10 @@ _PARALLEL = (
 )  # fmt: skip
 
 
+def _get_mode() -> int:
+    return get_context("mode")
+
+
 def __getattr__(name: str) -> Any:
     if name in _PARALLEL:
         return getattr(importlib.import_module("tvmgraph.distributed.context"), name)

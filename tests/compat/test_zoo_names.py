@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from typing import Any
 
 import numpy as np
@@ -175,3 +176,75 @@ def test_other_names() -> None:
     assert isinstance(ops.ones(3), StubTensor) and ops.Tensor is Tensor
     assert nn.EmbeddingLookup(4, 2, slice_mode=nn.EmbeddingLookup.TABLE_ROW_SLICE)(Tensor([1])).size
     assert nn.Dense in AMP_WHITE_LIST and nn.LayerNorm in AMP_BLACK_LIST
+
+
+def test_dtypes_are_of_kinds() -> None:
+    kinds = importlib.import_module("tvmgraph._c_expression.typing")
+    found = {
+        kind: [d.name for d in ms.common.dtype.all_types if isinstance(d, getattr(kinds, kind))]
+        for kind in ("Bool", "Int", "UInt", "Float", "BFloat", "Complex")
+    }
+    assert found == {
+        "Bool": ["bool"],
+        "Int": ["int8", "int16", "int32", "int64"],
+        "UInt": ["uint8", "uint16", "uint32", "uint64"],
+        "Float": ["float16", "float32", "float64"],
+        "BFloat": ["bfloat16"],
+        "Complex": ["complex64", "complex128"],
+    }
+    assert (ms.int_, ms.float, ms.mint.functional.softmax) == (
+        ms.int32, ms.float32, ms.mint.nn.functional.softmax,
+    )  # fmt: skip
+
+
+def test_what_mindspore_tells_its_compiler_is_kept() -> None:
+    amp = importlib.import_module("tvmgraph._c_expression.amp")
+    context = importlib.import_module("tvmgraph._c_expression").MSContext.get_instance()
+    net = nn.Dense(2, 2)
+    net.amp_strategy = amp.create_amp_strategy(amp.AmpLevel.AmpO3, ms.float16, [], [])
+    assert net.amp_strategy.get_amp_dtype() == ms.float16
+    assert (context.get_ascend_soc_version(), ms.context._get_mode()) == (
+        "", ms.get_context("mode"),
+    )  # fmt: skip
+
+
+def test_black_lists_stay_in_float32() -> None:
+    amp = importlib.import_module("tvmgraph.train.amp")
+    net = nn.SequentialCell(nn.Dense(2, 3), nn.LayerNorm((3,)))
+    net = amp._auto_black_list(net, [nn.LayerNorm], ms.float16)
+    assert (net(ops.ones((1, 2))).dtype, net[0](ops.ones((1, 2))).dtype) == (ms.float16,) * 2
+    assert net[1](ops.ones((1, 3), ms.float16)).dtype == ms.float32
+
+
+def test_pieces_of_attention() -> None:
+    functions = importlib.import_module("tvmgraph.ops.function.nn_func")
+    rng = np.random.default_rng(0)
+    x, w, b = (Tensor(rng.standard_normal(s).astype("f4")) for s in ((2, 1, 4), (12, 4), (12,)))
+    want = np.split(x.asnumpy() @ w.asnumpy().T + b.asnumpy(), 3, -1)
+    for same in (True, False):
+        found = functions._in_projection_packed(x, x, x, w, b, same, same)
+        for part, value in zip(found, want):
+            np.testing.assert_allclose(part.asnumpy(), value, rtol=1e-5, atol=1e-6)
+    found = functions._in_projection(x, x, x, *w.split(4), *b.split(4))
+    np.testing.assert_allclose(found[2].asnumpy(), want[2], rtol=1e-5, atol=1e-6)
+    mask = functions._inner_pad(Tensor(np.array([[True, False]])), (0, 1))
+    assert mask.asnumpy().tolist() == [[True, False, False]]
+    assert functions._check_qkv_shape(3, 3, 3)
+    with pytest.raises(ValueError, match="query, key and value"):
+        functions._check_qkv_shape(3, 2, 3)
+    with pytest.raises(ValueError, match="weights of the key"):
+        functions._in_projection(x, x, x, w[:4], w, w[:4])
+
+
+@pytest.mark.parametrize("rows", [False, True])
+def test_attention_of_given_weights_is_that_of_the_layer(rows: bool) -> None:
+    forward = importlib.import_module("tvmgraph.ops.function.nn_func").multi_head_attention_forward
+    net = nn.MultiheadAttention(8, 2, add_bias_kv=rows, add_zero_attn=rows).set_train(False)
+    rng = np.random.default_rng(0)
+    x, y = (Tensor(rng.standard_normal((n, 3, 8)).astype("f4")) for n in (5, 4))
+    mask = Tensor(rng.random((5, 4)) > 0.8)
+    hidden = Tensor(np.array([[False, False, False, True]] * 3))
+    rest = (net.bias_k, net.bias_v, rows, 0.0, net.out_proj.weight, net.out_proj.bias, False)
+    given = (8, 2, net.in_proj_weight, net.in_proj_bias, *rest, hidden, mask)
+    for found, want in zip(forward(x, y, y, *given, k_is_v=True), net(x, y, y, hidden, True, mask)):
+        np.testing.assert_allclose(found.asnumpy(), want.asnumpy(), rtol=1e-5, atol=1e-6)

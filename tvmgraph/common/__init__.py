@@ -17,7 +17,8 @@ def __getattr__(name: str) -> Any:
     # everything else that MindSpore has here is a name of the package too
     if name.startswith("__"):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(importlib.import_module("tvmgraph._front"), name)
+    room = "compat.private" if name == "_Function" else "_front"
+    return getattr(importlib.import_module(f"tvmgraph.{room}"), name)
 
 
 __all__ = [

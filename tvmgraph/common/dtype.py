@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tvmgraph.compat.typing import Bool, Float, Int
 from tvmgraph.core.types import TensorType
 from tvmgraph.dtypes import (
     DType,
@@ -26,6 +27,7 @@ from tvmgraph.dtypes import (
 #: What annotations of programs call the class of dtypes, and that of a tensor's shape and dtype.
 Type, tensor_type = DType, TensorType
 
+int_, float_ = int32, float32  # what MindSpore's operators make of a kind without a size
 half, single, double = float16, float32, float64
 byte, short, intc, intp, long = int8, int16, int32, int64, int64
 cfloat, cdouble = complex64, complex128
@@ -40,9 +42,13 @@ all_types = (bool_, *number_type)
 number = "Number"  # any of Python's, where a MultitypeFuncGraph registers a function
 
 
+#: What would hide Python's in this file, as globals.
+_BUILTINS = {"bool": bool_, "int": int32, "float": float32}
+
+
 def __getattr__(name: str) -> DType:
-    if name == "bool":  # as a global it would hide Python's in this file
-        return bool_
+    if name in _BUILTINS:
+        return _BUILTINS[name]
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
@@ -105,9 +111,9 @@ def type_size_in_bytes(dtype: DType) -> int:
 
 
 __all__ = [
-    "DType", "bfloat16", "bool_", "byte", "complex64", "complex128", "double", "dtype_of",
-    "dtype_to_nptype", "dtype_to_pytype", "float16", "float32", "float64", "half", "int8",
-    "int16", "int32", "int64", "intc", "intp", "pytype_to_dtype", "short", "single",
-    "type_size_in_bytes", "ubyte", "uint8", "uint16", "uint32", "uint64", "uintc", "uintp",
-    "ushort",
+    "Bool", "DType", "Float", "Int", "bfloat16", "bool_", "byte", "complex64", "complex128",
+    "double", "dtype_of", "dtype_to_nptype", "dtype_to_pytype", "float16", "float32", "float64",
+    "half", "int8", "int16", "int32", "int64", "intc", "intp", "pytype_to_dtype", "short",
+    "single", "type_size_in_bytes", "ubyte", "uint8", "uint16", "uint32", "uint64", "uintc",
+    "uintp", "ushort",
 ]  # fmt: skip

@@ -36,6 +36,10 @@ def get_log_config() -> dict[str, str]:
     return {"GLOG_v": get_level()}
 
 
+def _get_logger() -> logging.Logger:
+    return logger
+
+
 class _LogActionOnce:
     """Decorates what MindSpore announces when it is called first; here it only runs.
 

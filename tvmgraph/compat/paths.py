@@ -40,6 +40,8 @@ _TRANSFORMS = ("dataset.vision", "dataset.transforms")
 PATHS: dict[str, tuple[str, ...]] = {
     "_checkparam": ("compat.checkparam",),
     "_c_expression": ("compat.private", "compat.random_arrays"),
+    "_c_expression.amp": ("compat.strategy",),
+    "_c_expression.typing": ("compat.typing",),
     "_extends": ("compat.private",),
     "_extends.parse.standard_method": ("compat.compiler_names",),
     "_extends.parse": ("compat.private", "compat.compiler_names"),
@@ -62,7 +64,7 @@ PATHS: dict[str, tuple[str, ...]] = {
     "dataset.core": ("dataset",),
     "dataset.core.config": ("dataset.config",),
     "dataset.engine": ("dataset",),
-    "dataset.engine.datasets": ("dataset",),
+    "dataset.engine.datasets": ("dataset", "dataset.stages"),
     "dataset.engine.iterators": ("dataset.iterator", "compat.private"),
     "dataset.text.utils": ("dataset.text",),
     "dataset.transforms.c_transforms": ("dataset.transforms",),
@@ -81,6 +83,7 @@ PATHS: dict[str, tuple[str, ...]] = {
     "log": ("compat.log",),
     "mindrecord": ("dataset.mindrecord_writer", "dataset.mindrecord"),
     "mint": ("compat.mint",),
+    "mint.functional": ("compat.mint.nn.functional",),
     "mint.distributed": ("compat.mint.distributed",),
     "mint.distributed.distributed": ("compat.mint.distributed",),
     "mint.linalg": ("compat.mint.linalg",),
@@ -88,6 +91,10 @@ PATHS: dict[str, tuple[str, ...]] = {
     "mint.nn.functional": ("compat.mint.nn.functional",),
     "mint.optim": ("compat.mint.optim",),
     "mint.special": ("compat.mint.special",),
+    "experimental.optim.adam": ("experimental.optim",),
+    "experimental.optim.adamw": ("experimental.optim",),
+    "experimental.optim.optimizer": ("experimental.optim",),
+    "experimental.optim.sgd": ("experimental.optim",),
     "nn.dynamic_lr": ("optim",),
     "nn.learning_rate_schedule": ("optim",),
     "nn.grad": ("nn",),
@@ -151,6 +158,7 @@ _ROOMS = {
 _LAYERS = {f"nn.layer.{f}": ("nn", f"nn.{f}") for f in ("activation", "conv", "normalization")}
 _LAYERS["nn.layer.rnn_cells"] = ("nn", "nn.recurrent_cells")
 PATHS = PATHS | {f"{path}.{file}": _ROOMS[path] for path in _FILES for file in _FILES[path].split()}
+PATHS["ops.function.nn_func"] = ("ops", "compat.attention")
 PATHS["ops.function.grad.grad_func"] = ("compat.private", "ops")
 PATHS = PATHS | _LAYERS | {"nn.loss.loss": ("nn", "nn.loss")}
 

@@ -463,6 +463,30 @@ jit_mode_pi_enable = jit_mode_pi_disable = update_pijit_default_config = _take
 _cleanup = _unset_iterator_cleanup = _take  # iterators of data end when nobody refers to them
 
 
+class MSContext:
+    """What MindSpore's extension knows of the machine."""
+
+    @classmethod
+    def get_instance(cls) -> MSContext:
+        """Returns the context."""
+        return cls()
+
+    def get_ascend_soc_version(self) -> str:
+        """Returns the kind of the Ascend processor: there is none."""
+        return ""
+
+    def is_ascend_plugin_loaded(self) -> bool:
+        """Returns whether Ascend processors can be used."""
+        return False
+
+
+def _auto_black_list(network: Cell, black_list: Sequence[type], dtype: dtypes.DType) -> Cell:
+    """Lets all layers but those of some classes compute in a short type; returns the network."""
+    levels = importlib.import_module("tvmgraph.amp.levels")
+    levels.custom_mixed_precision(network, black_list=list(black_list), dtype=dtype)
+    return network.set_output_float(dtype)
+
+
 class _CellGraphExecutor:
     """Stands for MindSpore's compiler of Cells."""
 
