@@ -248,3 +248,34 @@ def test_attention_of_given_weights_is_that_of_the_layer(rows: bool) -> None:
     given = (8, 2, net.in_proj_weight, net.in_proj_bias, *rest, hidden, mask)
     for found, want in zip(forward(x, y, y, *given, k_is_v=True), net(x, y, y, hidden, True, mask)):
         np.testing.assert_allclose(found.asnumpy(), want.asnumpy(), rtol=1e-5, atol=1e-6)
+
+
+def test_convolutions_of_mint_have_their_settings() -> None:
+    mint = ms.mint
+    net = mint.nn.Conv2d(2, 4, 3, stride=(1, 2), padding=1, padding_mode="reflect", groups=2)
+    settings = (net.kernel_size, net.stride, net.padding, net.dilation, net.output_padding)
+    assert settings == ((3, 3), (1, 2), (1, 1), (1, 1), (0, 0))
+    assert (net.in_channels, net.out_channels, net.groups) == (2, 4, 2)
+    x = Tensor(np.random.default_rng(0).standard_normal((1, 2, 5, 6)).astype("f4"))
+    padded = mint.nn.functional.pad(x, net._reversed_padding, mode="reflect")
+    same = net.conv2d(padded, net.weight, net.bias, net.stride, (0, 0), net.dilation, net.groups)
+    np.testing.assert_allclose(same.asnumpy(), net(x).asnumpy(), rtol=1e-6)
+
+
+class Activated(nn.GroupNorm):
+    def construct(self, x: Tensor) -> Tensor:
+        return ops.relu(self._cal_output(x))
+
+
+def test_normalization_of_groups_is_extended() -> None:
+    x = Tensor(np.random.default_rng(0).standard_normal((2, 4, 3, 3)).astype("f4"))
+    want = np.maximum(nn.GroupNorm(2, 4)(x).asnumpy(), 0)
+    np.testing.assert_allclose(Activated(2, 4)(x).asnumpy(), want, rtol=1e-6)
+
+
+def test_sizes_by_name_and_quotients_that_stay_whole() -> None:
+    assert ms.mint.ones(size=(2, 1)).shape == ms.mint.zeros(2, 1).shape == (2, 1)
+    found = ops.div(Tensor([7, -7]), 2, rounding_mode="trunc")
+    assert (found.dtype, found.asnumpy().tolist()) == (ms.int64, [3, -3])
+    assert ms.mint.div(12, 8, rounding_mode="trunc").dtype == ms.int64
+    assert ops.div(Tensor([7.0]), 2, rounding_mode="trunc").dtype == ms.float32

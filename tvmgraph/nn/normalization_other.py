@@ -150,6 +150,10 @@ class GroupNorm(Cell):
             reject(ShapeError, "GroupNorm",
                    f"the input must have num_channels={self.num_channels} channels, not {found}",
                    f"x={x.type}")  # fmt: skip
+        return self._cal_output(x)
+
+    def _cal_output(self, x: Tensor) -> Tensor:
+        """Computes the layer; what adds an activation to it in zoos calls this."""
         return F.group_norm(
             x, self.num_groups, self.compute(self.gamma), self.compute(self.beta), self.eps
         )

@@ -22,24 +22,26 @@ def _placed(tensor: Tensor, device: str | None) -> Tensor:
     return tensor if device is None else tensor.to(device)
 
 
-def zeros(*size: object, dtype: DTypeLike | None = None) -> Tensor:
+def zeros(size: object, *more: int, dtype: DTypeLike | None = None) -> Tensor:
     """Returns zeros.
 
     Args:
-        *size: Sizes, one after the other or in one tuple.
+        size: Sizes, in one tuple or one after the other.
+        *more: The other ones.
         dtype: The dtype, float32 by default.
     """
-    return ops.zeros(_sizes(size), dtype)
+    return ops.zeros(_sizes((size, *more)), dtype)
 
 
-def ones(*size: object, dtype: DTypeLike | None = None) -> Tensor:
+def ones(size: object, *more: int, dtype: DTypeLike | None = None) -> Tensor:
     """Returns ones.
 
     Args:
-        *size: Sizes, one after the other or in one tuple.
+        size: Sizes, in one tuple or one after the other.
+        *more: The other ones.
         dtype: The dtype, float32 by default.
     """
-    return ops.ones(_sizes(size), dtype)
+    return ops.ones(_sizes((size, *more)), dtype)
 
 
 def full(size: object, fill_value: object, *, dtype: DTypeLike | None = None) -> Tensor:

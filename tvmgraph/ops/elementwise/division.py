@@ -446,7 +446,8 @@ def div(input: object, other: object, *, rounding_mode: str | None = None) -> Te
             round it towards zero.
 
     Returns:
-        Tensor of the broadcast shape; integers give float32, but ``"floor"`` keeps integers.
+        Tensor of the broadcast shape; integers give float32, but stay integers if
+        they are rounded.
 
     Raises:
         ShapeError: if the shapes do not broadcast.
@@ -461,7 +462,11 @@ def div(input: object, other: object, *, rounding_mode: str | None = None) -> Te
     if rounding_mode == "floor":
         return floor_divide(input, other)
     if rounding_mode == "trunc":
-        return F.trunc(real_div(input, other))
+        whole = all(
+            v.dtype.is_integer if isinstance(v, Tensor) else isinstance(v, int)
+            for v in (input, other)
+        )
+        return truncate_div(input, other) if whole else F.trunc(real_div(input, other))
     reject(ArgumentError, "ops.div",
            f"rounding_mode must be None, 'floor' or 'trunc', not {rounding_mode!r}",
            f"rounding_mode={rounding_mode!r}", "use one of the three")  # fmt: skip

@@ -72,14 +72,17 @@ class _Conv(nn.Cell):
             reject(ArgumentError, f"mint.nn.{self.cls_name}",
                    f"groups={groups} must divide in_channels={in_channels} and "
                    f"out_channels={out_channels}")  # fmt: skip
-        modes = {"zeros": None, "reflect": "reflect", "replicate": "replicate",
-                 "circular": "circular"}  # fmt: skip
+        modes = ("zeros", "reflect", "replicate", "circular")
         if padding_mode not in modes:
             raise ArgumentError(f"padding_mode {padding_mode!r} is not known",
                                 op=f"mint.nn.{self.cls_name}",
                                 fix=f"use one of {', '.join(modes)}")  # fmt: skip
-        self.padding_mode = modes[padding_mode]
-        kernel = _spread(kernel_size, self.axes)
+        self.padding_mode = padding_mode
+        self.in_channels, self.out_channels, self.groups = in_channels, out_channels, groups
+        self.kernel_size = kernel = _spread(kernel_size, self.axes)
+        self.stride, self.dilation = _spread(stride, self.axes), _spread(dilation, self.axes)
+        self.padding = padding if isinstance(padding, str) else _spread(padding, self.axes)
+        self.output_padding: PerAxis = (0,) * self.axes
         self.settings = (stride, padding, dilation, groups)
         shape = self._weight_shape(in_channels, out_channels, groups, kernel)
         self.weight = _parameter(HeUniform(math.sqrt(5)), shape, dtype)
@@ -92,11 +95,14 @@ class _Conv(nn.Cell):
 
     def construct(self, input: Tensor) -> Tensor:
         stride, padding, dilation, groups = self.settings
-        if self.padding_mode is not None and not isinstance(padding, str):
-            both = [p for n in reversed(_spread(padding, self.axes)) for p in (n, n)]
-            input, padding = ops.pad(input, both, self.padding_mode), 0
+        if self.padding_mode != "zeros" and not isinstance(padding, str):
+            input, padding = ops.pad(input, self._reversed_padding, self.padding_mode), 0
         convolve = getattr(functional, f"conv{self.axes}d")
         return convolve(input, self.weight, self.bias, stride, padding, dilation, groups)
+
+    @property
+    def _reversed_padding(self) -> list[int]:
+        return [p for n in reversed(_spread(self.padding, self.axes)) for p in (n, n)]
 
     def extend_repr(self) -> str:
         """Returns the main arguments."""
@@ -111,16 +117,20 @@ class Conv1d(_Conv):
     """Convolution of signals of shape [N, C, L]."""
 
     axes = 1
+    conv1d = staticmethod(functional.conv1d)
 
 
 class Conv2d(_Conv):
     """Convolution of images of shape [N, C, H, W]."""
+
+    conv2d = staticmethod(functional.conv2d)
 
 
 class Conv3d(_Conv):
     """Convolution of volumes of shape [N, C, D, H, W]."""
 
     axes = 3
+    conv3d = staticmethod(functional.conv3d)
 
 
 class ConvTranspose2d(_Conv):
@@ -142,7 +152,7 @@ class ConvTranspose2d(_Conv):
     ) -> None:
         super().__init__(in_channels, out_channels, kernel_size, stride, padding, dilation,
                          groups, bias, padding_mode, dtype)  # fmt: skip
-        self.output_padding = output_padding
+        self.output_padding = _spread(output_padding, self.axes)
 
     @staticmethod
     def _weight_shape(i: int, o: int, groups: int, kernel: tuple[int, ...]) -> tuple[int, ...]:
