@@ -45,3 +45,11 @@ def test_functions_take_by_position_what_mint_takes_by_keyword():
 def test_classes_with_other_arguments_are_absent(name):
     with pytest.raises(NotFoundError, match=name):
         getattr(auto_generate, name)
+
+
+def test_methods_of_tensors_are_operators_too() -> None:
+    x = Tensor(np.arange(6.0, dtype=np.float32).reshape(2, 3))
+    same, rows = auto_generate.copy(x), auto_generate.contiguous(x.T)
+    same += 1
+    assert (x[0, 0].item(), same[0, 0].item()) == (0, 1)
+    assert rows.asnumpy().tolist() == x.asnumpy().T.tolist()

@@ -13,10 +13,15 @@ import re
 from collections.abc import Callable
 
 from tvmgraph.compat.primitives.base import Primitive
+from tvmgraph.core.tensor import Tensor
 from tvmgraph.errors import NotFoundImportError
 
 _ROOMS = ("compat.mint", "compat.mint.nn.functional")
 _SUFFIXES = ("_view", "_ext")
+#: Functions that are methods of tensors here.
+_METHODS: dict[str, Callable[..., object]] = {
+    "contiguous": Tensor.contiguous, "copy": Tensor.copy,
+}  # fmt: skip
 #: Classes whose function is not their own name in lower case.
 _OTHERWISE = {
     "Col2ImExt": "fold", "Im2ColExt": "unfold", "MatMulExt": "matmul", "NonZeroExt": "nonzero",
@@ -39,6 +44,8 @@ def function_of(name: str) -> Callable[..., object] | None:
     Args:
         name: Such as ``softmax_ext``.
     """
+    if name in _METHODS:
+        return _METHODS[name]
     plain = functools.reduce(str.removesuffix, _SUFFIXES, name)
     for room in _ROOMS if plain != name else ():
         try:

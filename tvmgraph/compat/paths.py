@@ -163,8 +163,8 @@ PATHS["ops.function.grad.grad_func"] = ("compat.private", "ops")
 PATHS = PATHS | _LAYERS | {"nn.loss.loss": ("nn", "nn.loss")}
 
 
-#: How names of MindSpore's files of operators end that stand for functions of mint.
-_SUFFIXES = ("_ext", "_view", "Ext", "View")
+#: How names of MindSpore's files of operators end that stand for functions of mint or methods.
+_SUFFIXES = ("_ext", "_view", "Ext", "View", "contiguous", "copy")
 
 
 class AliasModule(ModuleType):
