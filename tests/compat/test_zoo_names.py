@@ -279,3 +279,10 @@ def test_sizes_by_name_and_quotients_that_stay_whole() -> None:
     assert (found.dtype, found.asnumpy().tolist()) == (ms.int64, [3, -3])
     assert ms.mint.div(12, 8, rounding_mode="trunc").dtype == ms.int64
     assert ops.div(Tensor([7.0]), 2, rounding_mode="trunc").dtype == ms.float32
+
+
+def test_attention_wants_its_weights() -> None:
+    forward = importlib.import_module("tvmgraph.ops.function.nn_func").multi_head_attention_forward
+    x, w = ops.ones((2, 1, 4)), ops.ones((4, 4))
+    with pytest.raises(ValueError, match="weights of the projections are missing"):
+        forward(x, x, x, 4, 2, None, None, None, None, False, 0.0, w, None)

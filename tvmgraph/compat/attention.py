@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from tvmgraph import dtypes
 from tvmgraph.core.op import F
 from tvmgraph.core.tensor import Tensor
-from tvmgraph.errors import ShapeError
+from tvmgraph.errors import ArgumentError, ShapeError
 
 _OP = "multi_head_attention"
 
@@ -133,15 +133,20 @@ def _mask(
 
 
 def _projected(
-    inputs: tuple[Tensor, ...],
-    weights: tuple[Tensor, ...] | None,
-    packed: tuple[Tensor, Tensor | None, bool, bool],
+    inputs: tuple[Tensor, Tensor, Tensor],
+    weights: Sequence[Tensor | None],
+    bias: Tensor | None,
+    same: tuple[bool, bool],
 ) -> tuple[Tensor, ...]:
-    bias = packed[1]
-    if weights is None:
-        return _in_projection_packed(*inputs, *packed)
+    """Returns query, key and value times their weights: one matrix, or one each."""
+    given = [w for w in weights if w is not None]
+    if len(given) < len(weights):
+        raise ArgumentError("weights of the projections are missing", op=_OP)
+    if len(given) == 1:
+        return _in_projection_packed(*inputs, given[0], bias, *same)
+    w_q, w_k, w_v = given
     biases = (None,) * 3 if bias is None else F.chunk(bias, 3, 0)
-    return _in_projection(*inputs, *weights, *biases)
+    return _in_projection(*inputs, w_q, w_k, w_v, *biases)
 
 
 def _appended(
@@ -215,14 +220,15 @@ def multi_head_attention_forward(
 
     Raises:
         ShapeError: if what is given does not fit.
+        ArgumentError: if weights are missing.
     """
     single = not _check_qkv_shape(query.ndim, key.ndim, value.ndim)
     if single:
         query, key, value = (F.expand_dims(t, 1) for t in (query, key, value))
     _expect("each query", (query.shape[-1],), (embed_dim_to_check,))
-    weights = (q_proj_weight, k_proj_weight, v_proj_weight) if use_separate_proj_weight else None
-    packed = (in_proj_weight, in_proj_bias, k_is_v, q_is_k)
-    q, k, v = _projected((query, key, value), weights, packed)
+    separate = (q_proj_weight, k_proj_weight, v_proj_weight)
+    weights = separate if use_separate_proj_weight else (in_proj_weight,)
+    q, k, v = _projected((query, key, value), weights, in_proj_bias, (k_is_v, q_is_k))
     k, v = _appended((k, v), (bias_k, bias_v), add_zero_attn)
     k, v = (_heads(t, num_heads) if f is None else f for t, f in ((k, static_k), (v, static_v)))
     causal = ~F.tril(F.ones((q.shape[0], k.shape[1]), dtypes.bool_)) if is_causal else attn_mask
