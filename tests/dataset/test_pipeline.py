@@ -62,7 +62,7 @@ def test_batches() -> None:
     full = slices().map(np.negative, "x").batch(4, drop_remainder=True)
     assert full.get_dataset_size() == len(list(full)) == 2
     assert full.output_shapes() == [[4, 2], [4]] and full.output_types()[0] == np.float32
-    summed = slices().batch(5, per_batch_map=lambda y, info: [np.array(y) + info.get_batch_num()],
+    summed = slices().batch(5, per_batch_map=lambda y, info: np.array(y) + info.get_batch_num(),
                             input_columns=["y"])  # fmt: skip
     assert labels(summed) == [0, 1, 2, 3, 4, 6, 7, 8, 9, 10]
     with pytest.raises(ShapeError, match="different shapes"):
@@ -383,3 +383,38 @@ def test_a_stopped_iterator_is_over() -> None:
     assert threading.active_count() == threads
     with pytest.raises(ArgumentError, match="are over"):
         iter(iterator)
+
+
+def test_a_list_is_one_value() -> None:
+    data = dataset.NumpySlicesDataset({"x": [[1, 2], [3, 4]], "y": [5, 6]}, shuffle=False)
+    first = next(iter(data.map(lambda x: [x, x], "x")))[0]
+    assert first.asnumpy().tolist() == [[1, 2], [1, 2]]
+    assert transforms.Compose([lambda x: [x, x]])(np.array([1])).tolist() == [[1], [1]]
+    batch = next(iter(data.batch(2, per_batch_map=lambda y, info: y, input_columns=["y"])))
+    assert batch[1].asnumpy().tolist() == [5, 6]
+    with pytest.raises(RuntimeError, match="1 values for 2 columns"):
+        list(data.map(lambda x, y: [x, y], ["x", "y"]))
+
+
+@pytest.mark.parametrize(
+    ("error", "make"),
+    [
+        (ValueError, lambda d: d.project([])),
+        (ValueError, lambda d: d.project(["x", "x"])),
+        (RuntimeError, lambda d: d.rename("x", "y")),
+        (RuntimeError, lambda d: d + d.project("x")),
+        (RuntimeError, lambda d: d.split([1, 2])),
+        (ValueError, lambda d: d.batch(1, input_columns=["x"])),
+        (RuntimeError, lambda d: d.use_sampler(dataset.SequentialSampler(2)) or list(d)),
+        (RuntimeError, lambda d: d.use_sampler(dataset.SubsetSampler([2])) or list(d)),
+        (TypeError, lambda d: dataset.PKSampler(1, class_column=0)),
+        (TypeError, lambda d: dataset.config.set_seed("a")),
+        (ValueError, lambda d: transforms.RandomApply([np.abs], 2.0)),
+        (TypeError, lambda d: transforms.Slice("a")),
+        (RuntimeError, lambda d: transforms.Fill("a")(np.arange(2))),
+        (RuntimeError, lambda d: transforms.PadEnd([3], "a")(np.arange(2))),
+    ],
+)
+def test_mistakes_are_those_of_mindspore(error: type[Exception], make: Any) -> None:
+    with pytest.raises(error):
+        make(dataset.NumpySlicesDataset({"x": [1, 2], "y": [3, 4]}, shuffle=False))

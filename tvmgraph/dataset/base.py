@@ -40,6 +40,8 @@ def names_of(op: str, value: object) -> list[str]:
     items = [value] if isinstance(value, str) else value
     if not isinstance(items, (list, tuple)) or not all(isinstance(v, str) for v in items):
         reject(DTypeError, op, f"column names must be strings, not {value!r}")
+    if not items or len(set(items)) < len(items):
+        reject(ArgumentError, op, f"column names must be different ones, not {value!r}")
     return list(items)
 
 
@@ -188,11 +190,11 @@ class Dataset(Shown):
             drop_remainder: Whether a last, smaller batch is dropped.
             num_parallel_workers: Kept for MindSpore programs; stacking needs one thread.
             pad_info: ``{column: (shape, value)}``; None for a shape or an axis is the largest of
-                the batch. Without it, all columns are padded with 0.
+                the batch, and what is longer is cut. Without it, all columns are padded with 0.
 
         Raises:
             ArgumentError: if a column does not exist or the batch size is not positive.
-            ShapeError: when read, if a row is larger than its shape.
+            ShapeError: when read, if a row has another number of axes than its shape.
         """
         from tvmgraph.dataset.buckets import PaddedBatchDataset
 
@@ -373,7 +375,7 @@ class Dataset(Shown):
         """
         from tvmgraph.dataset.stages import ProjectDataset
 
-        return ProjectDataset(self, columns, columns)
+        return ProjectDataset(self, columns, names_of("project", columns))
 
     def rename(self, input_columns: object, output_columns: object) -> Dataset:
         """Gives columns other names.

@@ -21,10 +21,11 @@ def pad(name: str, values: Sequence[object], shape: Any, fill: Any) -> list[np.n
         name: The column, for errors.
         values: The arrays.
         shape: Their common shape afterwards; None, and None for an axis, is the largest of them.
+            What is longer is cut.
         fill: What is put there; 0 for None.
 
     Raises:
-        ShapeError: if an array is larger, or has another number of axes.
+        ShapeError: if an array has another number of axes.
     """
     arrays = [np.asarray(v) for v in values]
     ranks = {a.ndim for a in arrays}
@@ -32,10 +33,7 @@ def pad(name: str, values: Sequence[object], shape: Any, fill: Any) -> list[np.n
         reject(ShapeError, "padded_batch", f"column {name!r}: {sorted(ranks)} axes, shape {shape}")
     largest = np.max([a.shape for a in arrays], axis=0, initial=0) if max(ranks) else []
     wanted = [m if s is None else s for m, s in zip(largest, shape or [None] * len(largest))]
-    if any(m > w for m, w in zip(largest, wanted)):
-        reject(ShapeError, "padded_batch",
-               f"column {name!r} holds {tuple(map(int, largest))}, more than {tuple(wanted)}",
-               fix="give a larger shape in pad_info")  # fmt: skip
+    arrays = [a[tuple(slice(w) for w in wanted)] for a in arrays]
     return [
         np.pad(a, [(0, w - s) for s, w in zip(a.shape, wanted)], constant_values=fill or 0)
         if a.ndim else a

@@ -12,7 +12,7 @@ import numpy as np
 
 from tvmgraph.compat.paths import look
 from tvmgraph.core.random import default_generator
-from tvmgraph.errors import ArgumentError, DTypeError
+from tvmgraph.errors import ArgumentError, DTypeError, TypeOrValueError
 
 
 class _Settings:
@@ -126,7 +126,10 @@ def _keep(setting: str, value: object, *_: object) -> None:
 
 
 def _checked(op: str, name: str, value: object, low: int) -> int:
-    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < low:
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
+        raise TypeOrValueError(f"{name} must be an int of at least {low}, not {value!r}",
+                               op=f"dataset.config.{op}")  # fmt: skip
+    if value < low:
         raise ArgumentError(f"{name} must be an int of at least {low}, not {value!r}",
                             op=f"dataset.config.{op}")  # fmt: skip
     return int(value)

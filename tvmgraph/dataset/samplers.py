@@ -72,7 +72,7 @@ class Sampler:
     def _own(self, rows: int, epoch: int) -> np.ndarray:
         found = self.indices(rows, epoch)[: self.num_samples or None]
         if found.size and not 0 <= found.min() <= found.max() < rows:
-            reject(ArgumentError, type(self).__name__,
+            reject(either(ArgumentError, RuntimeError), type(self).__name__,
                    f"row {found.min() if found.min() < 0 else found.max()} is outside the "
                    f"{rows} rows of the source")  # fmt: skip
         return found
@@ -131,6 +131,9 @@ class SequentialSampler(Sampler):
 
     def indices(self, rows: int, epoch: int) -> np.ndarray:
         """Returns the numbers of the rows of one pass."""
+        if self.start >= max(rows, 1):
+            reject(either(ArgumentError, RuntimeError), "SequentialSampler",
+                   f"row {self.start} is outside the {rows} rows of the source")  # fmt: skip
         return np.arange(self.start, rows)
 
 
@@ -311,6 +314,8 @@ class PKSampler(Sampler):
         self.num_val = count_of("PKSampler", "num_val", num_val, 1)
         if num_class is not None:
             reject(ArgumentError, "PKSampler", "num_class must be None: all classes are taken")
+        if not isinstance(class_column, str):
+            reject(DTypeError, "PKSampler", f"class_column must be a str, not {class_column!r}")
         self.shuffle, self.class_column = bool(shuffle), class_column
         self.labels = np.zeros(0, np.int64)  # of the source, which sets it
 

@@ -77,6 +77,11 @@ class _Stage(Dataset):
         return self.child.get_class_indexing()
 
 
+def _results(value: object) -> tuple[object, ...]:
+    """Returns what a function of the user gave, column by column; a list is one value."""
+    return value if isinstance(value, tuple) else (value,)
+
+
 def _as_tuple(value: object) -> Row:
     return tuple(value) if isinstance(value, (tuple, list)) else (value,)
 
@@ -135,7 +140,7 @@ class MapDataset(_Stage):
         with config.row_randomness(epoch, i, len(self.operations)):
             values = tuple(row[w] for w in self.where)
             for operation in self.operations:
-                values = _as_tuple(operation(*values))
+                values = _results(operation(*values))
         values = tuple(_array(v) for v in values)
         if len(values) != len(self.results):
             reject(either(ArgumentError, RuntimeError), "map",
@@ -187,6 +192,8 @@ class BatchDataset(_Stage):
         self.size = size if callable(size) else count_of("batch", "batch_size", size, 1)
         self.drop = bool(drop_remainder)
         self.per_batch_map = per_batch_map
+        if per_batch_map is None and input_columns is not None:
+            reject(ArgumentError, "batch", "input_columns is for a per_batch_map")
         given = child.columns if input_columns is None else names_of("batch", input_columns)
         self.where = child._columns_at("batch", given)
         self.results = given if output_columns is None else names_of("batch", output_columns)
@@ -222,7 +229,7 @@ class BatchDataset(_Stage):
     def _stack(self, rows: list[Row], info: BatchInfo) -> Row:
         columns: list[object] = [list(c) for c in zip(*rows)]
         if self.per_batch_map is not None:
-            found = _as_tuple(self.per_batch_map(*(columns[w] for w in self.where), info))
+            found = _results(self.per_batch_map(*(columns[w] for w in self.where), info))
             if len(found) != len(self.results):
                 reject(either(ArgumentError, RuntimeError), "batch",
                        f"per_batch_map returned {len(found)} values for {len(self.results)} "
@@ -376,8 +383,8 @@ class ConcatDataset(Dataset):
         self.columns = list(children[0].columns)
         for d in children:
             if d.columns != self.columns:
-                reject(ArgumentError, "concat", f"columns differ: {self.columns} and {d.columns}")
-
+                reject(either(ArgumentError, RuntimeError), "concat",
+                       f"columns differ: {self.columns} and {d.columns}")  # fmt: skip
         self.sampler: Sampler | None = None
 
     def use_sampler(self, sampler: object) -> None:
@@ -431,10 +438,13 @@ class FilterDataset(_Stage):
 class ProjectDataset(_Stage):
     """Chooses, orders and renames columns."""
 
-    def __init__(self, child: Dataset, columns: object, names: object) -> None:
+    def __init__(self, child: Dataset, columns: object, names: Sequence[str]) -> None:
         super().__init__(child)
         self.where = child._columns_at("project", columns)
-        self.columns = names_of("project", names)
+        self.columns = list(names)
+        twice = [c for c in self.columns if self.columns.count(c) > 1]
+        if twice:
+            reject(either(ArgumentError, RuntimeError), "rename", f"two columns are {twice[0]!r}")
 
     def rows(self, epoch: int) -> Iterator[Row]:
         """Yields the rows of one pass."""
@@ -478,7 +488,8 @@ def split(dataset: Dataset, sizes: Sequence[Any], randomize: bool) -> tuple[Data
         counts = [round(s * rows) for s in counts]
         counts[-1] += rows - sum(counts)
     if any(c <= 0 for c in counts) or sum(counts) != rows:
-        reject(ArgumentError, "split", f"sizes {list(sizes)} do not sum to {rows} rows",
+        reject(either(ArgumentError, RuntimeError), "split",
+               f"sizes {list(sizes)} do not sum to {rows} rows",
                fix="use positive numbers of rows, or fractions that sum to 1")  # fmt: skip
     order = np.arange(rows)
     if randomize:

@@ -98,7 +98,9 @@ class OneHot:
 
 def _apply(operation: Callable[..., object], values: tuple[object, ...]) -> tuple[object, ...]:
     result = operation(*values)
-    return tuple(result) if isinstance(result, (tuple, list)) else (result,)
+    if isinstance(result, tuple):
+        return result
+    return (np.asarray(result) if isinstance(result, list) else result,)  # a list is one value
 
 
 class Compose(Shown):
@@ -143,6 +145,8 @@ class RandomApply(Compose):
 
     def __init__(self, transforms: Sequence[Callable[..., object]], prob: float = 0.5) -> None:
         super().__init__(transforms)
+        if not 0 <= prob <= 1:
+            reject(ArgumentError, "RandomApply", f"prob must be in [0, 1], not {prob}")
         self.prob = prob
 
     def __call__(self, *values: object) -> object:
@@ -194,7 +198,11 @@ class Fill:
         self.fill_value = fill_value
 
     def __call__(self, value: object) -> np.ndarray:
-        return np.full_like(as_array(value), self.fill_value)
+        array = as_array(value)
+        if (array.dtype.kind in "US") != isinstance(self.fill_value, (str, bytes)):
+            reject(either(ArgumentError, RuntimeError), "Fill",
+                   f"{self.fill_value!r} does not fit elements of {array.dtype}")  # fmt: skip
+        return np.full_like(array, self.fill_value)
 
 
 class RandomOrder(Compose):
@@ -291,10 +299,14 @@ class PadEnd:
     def __call__(self, value: object) -> np.ndarray:
         array = as_array(value)
         if array.ndim != len(self.pad_shape):
-            reject(ShapeError, "PadEnd", f"an array of shape {array.shape} for {self.pad_shape}")
+            reject(either(ShapeError, RuntimeError), "PadEnd",
+                   f"an array of shape {array.shape} for {self.pad_shape}")  # fmt: skip
         shape = [n if s is None else s for n, s in zip(array.shape, self.pad_shape)]
         kept = tuple(slice(min(n, s)) for n, s in zip(array.shape, shape))
         text = array.dtype.kind in "US"
+        if text != isinstance(self.pad_value, str) and self.pad_value is not None:
+            reject(either(ArgumentError, RuntimeError), "PadEnd",
+                   f"{self.pad_value!r} does not fit elements of {array.dtype}")  # fmt: skip
         fill = self.pad_value if self.pad_value is not None else array.dtype.type()
         dtype = np.result_type(array, np.asarray(fill)) if text else array.dtype
         found = np.full(shape, fill, dtype)
@@ -314,6 +326,9 @@ class Slice:
     """
 
     def __init__(self, *slices: int | Iterable[int] | slice | EllipsisType | None) -> None:
+        for part in slices:
+            if isinstance(part, (str, bytes, float)):
+                reject(DTypeError, "Slice", f"{part!r} takes no part of an axis")
         self.slices = [slice(s, s + 1 or None) if isinstance(s, int) else s for s in slices]
 
     def __call__(self, value: object) -> np.ndarray:

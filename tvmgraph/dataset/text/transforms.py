@@ -38,7 +38,8 @@ def _strings(op: str, value: object) -> np.ndarray:
 def _string(op: str, value: object) -> str:
     words = list(checked_words(op, value))
     if len(words) != 1:
-        reject(ArgumentError, f"text.{op}", f"one string is needed, not {len(words)}")
+        reject(either(ArgumentError, RuntimeError), f"text.{op}",
+               f"one string is needed, not {len(words)}")  # fmt: skip
     return words[0]
 
 
@@ -94,13 +95,16 @@ class RegexReplace(_PerString):
 
     Args:
         pattern: A regular expression of Python.
-        replace: What stands there instead; ``$1`` is the first group.
+        replace: What stands there instead; ``$1`` is the first group, and what follows a
+            backslash stands for itself.
         replace_all: Whether all places are replaced, else the first.
     """
 
     def __init__(self, pattern: str, replace: str, replace_all: bool = True) -> None:
         self.pattern = _compiled("RegexReplace", pattern)
-        self.replace = re.sub(r"\$(\d)", r"\\\1", replace)
+        self.replace = re.sub(
+            r"\\(.)|\$(\d)", lambda m: f"\\{m[2]}" if m[2] else m[1].replace("\\", r"\\"), replace
+        )
         self.count = 0 if replace_all else 1
 
     def change(self, word: str) -> str:
@@ -124,6 +128,8 @@ class AddToken:
     """
 
     def __init__(self, token: str, begin: bool = True) -> None:
+        if not isinstance(token, str):
+            reject(DTypeError, "text.AddToken", f"token must be a str, not {token!r}")
         self.token, self.begin = token, bool(begin)
 
     def __call__(self, value: object) -> np.ndarray:
@@ -181,6 +187,10 @@ class Ngram:
     ) -> None:
         self.sizes = [count_of("Ngram", "n", k, 1) for k in ([n] if isinstance(n, int) else n)]
         self.left, self.right, self.separator = left_pad, right_pad, separator
+        if not self.sizes or any(len(pad) != 2 for pad in (left_pad, right_pad)):
+            reject(ArgumentError, "text.Ngram", "n needs a number, a pad a word and a number")
+        if not isinstance(separator, str):
+            reject(DTypeError, "text.Ngram", f"separator must be a str, not {separator!r}")
 
     def __call__(self, value: object) -> np.ndarray:
         """Returns the n-grams, those of the first size first; "" where the words are too few."""
@@ -208,8 +218,11 @@ class SlidingWindow:
             reject(ArgumentError, "text.SlidingWindow", f"axis must be 0 or -1, not {axis!r}")
 
     def __call__(self, value: object) -> np.ndarray:
-        """Returns (length - width + 1, width) elements."""
-        return np.lib.stride_tricks.sliding_window_view(as_array(value), self.width).copy()
+        """Returns (length - width + 1, width) elements, or none if there are fewer."""
+        found = as_array(value)
+        if self.width > len(found):
+            return found[:0]
+        return np.lib.stride_tricks.sliding_window_view(found, self.width).copy()
 
 
 class ToNumber:
@@ -221,6 +234,8 @@ class ToNumber:
 
     def __init__(self, data_type: DTypeLike) -> None:
         self.dtype = dtypes.dtype_of(data_type).numpy
+        if self.dtype.kind not in "iuf":
+            reject(DTypeError, "text.ToNumber", f"{self.dtype} is no dtype of numbers")
 
     def __call__(self, value: object) -> np.ndarray:
         """Returns the numbers."""
@@ -229,7 +244,7 @@ class ToNumber:
         try:
             found = [self.dtype.type(kind(w)) for w in words.reshape(-1)]
         except (ValueError, OverflowError) as e:
-            reject(ArgumentError, "text.ToNumber", f"no {self.dtype}: {e}")
+            reject(either(ArgumentError, RuntimeError), "text.ToNumber", f"no {self.dtype}: {e}")
         return np.array(found, self.dtype).reshape(words.shape)
 
 
@@ -249,7 +264,7 @@ class ToVectors:
         zeros = np.zeros(vectors.size, np.float32)
         self.unknown = zeros if unk_init is None else np.asarray(unk_init, np.float32)
         if self.unknown.shape != zeros.shape:
-            reject(ArgumentError, "text.ToVectors",
+            reject(either(ArgumentError, RuntimeError), "text.ToVectors",
                    f"unk_init has {self.unknown.size} elements, vectors {zeros.size}")  # fmt: skip
 
     def __call__(self, value: Any) -> np.ndarray:
@@ -272,7 +287,7 @@ class Truncate:
     """
 
     def __init__(self, max_seq_len: int) -> None:
-        self.most = count_of("Truncate", "max_seq_len", max_seq_len, 0)
+        self.most = count_of("Truncate", "max_seq_len", max_seq_len, 1)
 
     def __call__(self, value: object) -> np.ndarray:
         """Returns the elements."""

@@ -11,7 +11,7 @@ import numpy as np
 
 from tvmgraph.core.arguments import PathLike
 from tvmgraph.dataset.base import Dataset, count_of, names_of
-from tvmgraph.errors import ArgumentError, DTypeError, reject
+from tvmgraph.errors import ArgumentError, DTypeError, either, reject
 
 
 def words_of(value: object) -> list[str]:
@@ -21,6 +21,13 @@ def words_of(value: object) -> list[str]:
         value: The words.
     """
     return [str(w) for w in np.asarray(value).reshape(-1)]
+
+
+def _lines(op: str, file_path: PathLike) -> list[str]:
+    path = Path(file_path)
+    if not path.is_file():
+        reject(either(ArgumentError, RuntimeError), op, f"there is no file {file_path}")
+    return path.read_text("utf-8").splitlines()
 
 
 class Vocab:
@@ -50,6 +57,8 @@ class Vocab:
             ArgumentError: if a word comes twice.
             DTypeError: if a word is no string.
         """
+        if isinstance(word_list, str):
+            reject(DTypeError, "Vocab.from_list", f"a list of words is needed, not {word_list!r}")
         special, words = list(special_tokens or ()), list(word_list)
         listed = special + words if special_first else words + special
         for word in listed:
@@ -57,7 +66,8 @@ class Vocab:
                 reject(DTypeError, "Vocab.from_list", f"a word is a str, not {word!r}")
         twice = [w for w, n in Counter(listed).items() if n > 1]
         if twice:
-            reject(ArgumentError, "Vocab.from_list", f"{twice[0]!r} comes more than once")
+            reject(either(ArgumentError, RuntimeError), "Vocab.from_list",
+                   f"{twice[0]!r} comes more than once")  # fmt: skip
         return cls.from_dict({w: i for i, w in enumerate(listed)})
 
     @classmethod
@@ -68,7 +78,10 @@ class Vocab:
             word_dict: Numbers by word.
         """
         found = cls()
-        found._ids = {str(w): count_of("Vocab.from_dict", w, i, 0) for w, i in word_dict.items()}
+        for word in word_dict:
+            if not isinstance(word, str):
+                reject(DTypeError, "Vocab.from_dict", f"a word is a str, not {word!r}")
+        found._ids = {w: count_of("Vocab.from_dict", w, i, 0) for w, i in word_dict.items()}
         return found
 
     @classmethod
@@ -85,10 +98,9 @@ class Vocab:
             special_tokens: See :meth:`from_list`.
             special_first: See :meth:`from_list`.
         """
-        path = Path(file_path)
-        if not path.is_file():
-            reject(ArgumentError, "Vocab.from_file", f"there is no file {file_path}")
-        lines = path.read_text("utf-8").splitlines()[:vocab_size]
+        if vocab_size is not None:
+            count_of("Vocab.from_file", "vocab_size", vocab_size, 1)
+        lines = _lines("Vocab.from_file", file_path)[:vocab_size]
         words = [line.split(delimiter)[0] if delimiter else line for line in lines]
         return cls.from_list([w for w in words if w], special_tokens, special_first)
 
@@ -110,7 +122,11 @@ class Vocab:
         """
         names = dataset.columns if columns is None else names_of("Vocab.from_dataset", columns)
         where = dataset._columns_at("Vocab.from_dataset", names)
-        low, high = (freq_range or (None, None)) if freq_range else (None, None)
+        low, high = freq_range or (None, None)
+        if low is not None and high is not None and not 0 <= low <= high:
+            reject(ArgumentError, "Vocab.from_dataset", f"freq_range cannot be {freq_range}")
+        if top_k is not None:
+            count_of("Vocab.from_dataset", "top_k", top_k, 1)
         counts = Counter(
             w for row in dataset.rows(0) for c in where for w in words_of(row[c])
         )  # fmt: skip
@@ -130,6 +146,10 @@ class Vocab:
         Args:
             tokens: A word or a list of words.
         """
+        if not all(isinstance(w, str) for w in np.ravel(np.asarray(tokens, object))):
+            reject(DTypeError, "Vocab.tokens_to_ids", f"words are needed, not {tokens!r}")
+        if np.ndim(tokens) > 1:
+            reject(DTypeError, "Vocab.tokens_to_ids", f"one list is needed, not {tokens!r}")
         found = [self._ids.get(w, -1) for w in words_of(tokens)]
         return found[0] if np.ndim(tokens) == 0 else found
 
@@ -140,6 +160,8 @@ class Vocab:
             ids: A number or a list of numbers.
         """
         words = {i: w for w, i in self._ids.items()}
+        for number in np.ravel(np.asarray(ids, object)):
+            count_of("Vocab.ids_to_tokens", "an id", number, 0)
         found = [words.get(int(i), "") for i in np.asarray(ids).reshape(-1)]
         return found[0] if np.ndim(ids) == 0 else found
 
@@ -161,15 +183,15 @@ class Vectors:
         Raises:
             ArgumentError: if a line has another number of numbers.
         """
-        path = Path(file_path)
-        if not path.is_file():
-            reject(ArgumentError, f"{cls.__name__}.from_file", f"there is no file {file_path}")
-        lines = [line.split() for line in path.read_text("utf-8").splitlines() if line.strip()]
+        op = f"{cls.__name__}.from_file"
+        if max_vectors is not None:
+            count_of(op, "max_vectors", max_vectors, 1)
+        lines = [line.split() for line in _lines(op, file_path) if line.strip()]
         lines = lines[1:] if lines and len(lines[0]) == 2 else lines
         lines = lines[:max_vectors]
         widths = {len(line) for line in lines}
         if len(widths) > 1 or not lines:
-            reject(ArgumentError, f"{cls.__name__}.from_file",
+            reject(either(ArgumentError, RuntimeError), op,
                    f"lines have {sorted(widths)} parts", fix="a word and its vector")  # fmt: skip
         table = {line[0]: np.array(line[1:], np.float32) for line in lines}
         return cls(table, widths.pop() - 1)
@@ -217,5 +239,7 @@ def checked_words(op: str, value: object) -> Iterable[str]:
     """
     array = np.asarray(value)
     if array.dtype.kind not in "US":
-        reject(DTypeError, f"text.{op}", f"strings are needed, not {array.dtype}")
+        reject(
+            either(DTypeError, RuntimeError), f"text.{op}", f"strings are needed, not {array.dtype}"
+        )
     return [w.decode() if isinstance(w, bytes) else str(w) for w in array.reshape(-1)]
