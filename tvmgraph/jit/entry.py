@@ -45,23 +45,8 @@ class Entry:
     """
 
     __slots__ = (
-        "__weakref__",
-        "acts",
-        "aliases",
-        "alive",
-        "alone",
-        "captured",
-        "compiled",
-        "config",
-        "draws",
-        "fast",
-        "held",
-        "order",
-        "random",
-        "refs",
-        "resolve",
-        "settings",
-        "told",
+        "__weakref__", "acts", "aliases", "alive", "alone", "captured", "compiled", "config",
+        "draws", "fast", "held", "order", "random", "refs", "resolve", "settings", "told",
     )  # fmt: skip
 
     def __init__(

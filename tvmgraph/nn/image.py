@@ -455,14 +455,6 @@ class MSSSIM(SSIM):
 
 
 __all__ = [
-    "MSSSIM",
-    "PSNR",
-    "SSIM",
-    "CentralCrop",
-    "ChannelShuffle",
-    "PixelShuffle",
-    "PixelUnshuffle",
-    "ResizeBilinear",
-    "Unfold",
-    "Upsample",
+    "MSSSIM", "PSNR", "SSIM", "CentralCrop", "ChannelShuffle", "PixelShuffle", "PixelUnshuffle",
+    "ResizeBilinear", "Unfold", "Upsample",
 ]  # fmt: skip

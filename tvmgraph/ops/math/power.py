@@ -33,24 +33,8 @@ from tvmgraph.ops.common.repeated import lower_repeated
 from tvmgraph.ops.common.rows import binary_samples, sum_to
 
 __all__ = [
-    "exp",
-    "exp2",
-    "expm1",
-    "float_power",
-    "inv",
-    "log",
-    "log1p",
-    "log2",
-    "log10",
-    "pow",
-    "power",
-    "power_scalar",
-    "reciprocal",
-    "rsqrt",
-    "sqrt",
-    "square",
-    "tensor_exp",
-    "tensor_expm1",
+    "exp", "exp2", "expm1", "float_power", "inv", "log", "log1p", "log2", "log10", "pow", "power",
+    "power_scalar", "reciprocal", "rsqrt", "sqrt", "square", "tensor_exp", "tensor_expm1",
     "tensor_pow",
 ]  # fmt: skip
 
