@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from tvmgraph.capture import sources
 from tvmgraph.capture.cell_state import CellState
 from tvmgraph.capture.changes import changed_by_code
 from tvmgraph.capture.checks import (
@@ -46,21 +47,6 @@ from tvmgraph.capture.impure import (
     rule_of_builtin,
 )
 from tvmgraph.capture.native_effects import NativeEffects
-from tvmgraph.capture.sources import (
-    ABSENT,
-    Closure,
-    Fixed,
-    Global,
-    Item,
-    Kind,
-    Memoized,
-    Referred,
-    Result,
-    Source,
-    kept_inside,
-    member,
-    reference,
-)
 from tvmgraph.config import context
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.errors import CaptureError, file_name
@@ -110,7 +96,7 @@ class Guards(Conditions):
             cell: What holds it.
             name: Its name.
         """
-        source = Closure(("closure", id(cell)), f"closure variable {name!r}", cell)
+        source = sources.Closure(("closure", id(cell)), f"closure variable {name!r}", cell)
         self.add_cells(self._add(source))
 
     def add_global(self, space: dict[str, object], name: str) -> None:
@@ -120,7 +106,7 @@ class Guards(Conditions):
             space: The globals of the code that names it.
             name: Its name.
         """
-        source = Global(("global", id(space), name), f"global {name!r}", space, name)
+        source = sources.Global(("global", id(space), name), f"global {name!r}", space, name)
         self.add_cells(self._add(source))
 
     def add_read(self, owner: object, name: str) -> None:
@@ -135,13 +121,15 @@ class Guards(Conditions):
         elif isinstance(owner, type):
             self._add_inherited(owner, name)
             if name in _OF_CLASSES and not is_library(owner.__module__):
-                self._add(kept_inside(owner, name))
+                self._add(sources.kept_inside(owner, name))
         elif is_cell(owner):
             self._add_cell_read(owner, name)
         elif isinstance(owner, types.FunctionType):
             if not is_library(owner.__module__):
                 inside = name in vars(types.FunctionType)
-                self._add(kept_inside(owner, name) if inside else member(owner, name))
+                self._add(
+                    sources.kept_inside(owner, name) if inside else sources.member(owner, name)
+                )
         elif id(owner) in self.fresh:
             if name not in getattr(owner, "__dict__", ()):
                 self._add_inherited(type(owner), name)
@@ -152,7 +140,7 @@ class Guards(Conditions):
             self.add_kind(owner)
             if isinstance(owner, enum.Enum) and name in ("name", "value"):
                 name = f"_{name}_"
-            self._add(member(owner, name))
+            self._add(sources.member(owner, name))
             if name not in getattr(owner, "__dict__", ()):
                 self._add_inherited(type(owner), name)
 
@@ -160,9 +148,9 @@ class Guards(Conditions):
         own = not is_library(module.__name__)
         held = getattr(module, name, None)  # a registry of a library, such as `sys.path`
         if own or isinstance(held, _CONTAINERS):
-            self._add(member(module, name))
+            self._add(sources.member(module, name))
         if own and name not in vars(module):
-            self._add(member(module, "__getattr__"))
+            self._add(sources.member(module, "__getattr__"))
 
     def add_kind(self, value: object) -> None:
         """Guards the class of a user's object.
@@ -172,7 +160,7 @@ class Guards(Conditions):
         """
         if is_plain_object(value) and id(value) not in self.fresh:
             title = f"the class of a {type(value).__name__}"
-            self._add(Kind(("class of", id(value)), title, reference(value)))
+            self._add(sources.Kind(("class of", id(value)), title, sources.reference(value)))
             self.add_bases(type(value))
 
     def add_bases(self, cls: type) -> None:
@@ -182,7 +170,7 @@ class Guards(Conditions):
             cls: The class; one of a library is left alone.
         """
         if not is_library(cls.__module__):
-            self._add(kept_inside(cls, "__mro__"))
+            self._add(sources.kept_inside(cls, "__mro__"))
 
     def add_weak(self, ref: weakref.ref[object]) -> None:
         """Guards which object a weak reference gives, or that it is gone.
@@ -191,9 +179,9 @@ class Guards(Conditions):
             ref: The reference.
         """
         value = ref()
-        guard = Guard(Result(("weak", id(ref)), "a weak reference", ref), is_same(None), "")
+        guard = Guard(sources.Result(("weak", id(ref)), "a weak reference", ref), is_same(None), "")
         if value is not None:
-            guard.value, guard.weak, now = reference(value), True, reference(value)
+            guard.value, guard.weak, now = sources.reference(value), True, sources.reference(value)
             guard.same = lambda v: v is not None and v is now()
         self._always.setdefault(guard.source.key, guard)
 
@@ -207,7 +195,7 @@ class Guards(Conditions):
         """
         kinds = (bool, str) if isinstance(owner, Tensor) else _SETTINGS
         if type(value) in kinds or isinstance(owner, BaseException):
-            self._add(kept_inside(owner, name))
+            self._add(sources.kept_inside(owner, name))
 
     def _add_cell_read(self, cell: CellLike, name: str) -> None:
         if (id(cell), name) in self.written:
@@ -220,7 +208,7 @@ class Guards(Conditions):
         state_of.note(cell, name)
         if name in cell.__dict__:
             if is_mutable(cell.__dict__[name]) and id(cell) not in self.made:
-                self._add(member(cell, name))
+                self._add(sources.member(cell, name))
         elif name not in cell._params and name not in cell._cells:
             self._add_inherited(type(cell), name)
 
@@ -235,7 +223,7 @@ class Guards(Conditions):
         for base in cls.__mro__:
             if is_library(base.__module__):
                 break
-            self._add(member(base, name, "class"))
+            self._add(sources.member(base, name, "class"))
             if name in vars(base):
                 return
         if type(cls) is not type:
@@ -267,7 +255,7 @@ class Guards(Conditions):
         plain = function.__defaults__ is None and function.__kwdefaults__ is None
         guard = CodeGuard if plain else Guard
         self._always.setdefault(
-            key, guard(Fixed(key, f"code of {function.__name__}", function), same, "")
+            key, guard(sources.Fixed(key, f"code of {function.__name__}", function), same, "")
         )
 
     def add_item(self, owner: object, index: int | str, value: object) -> None:
@@ -278,7 +266,7 @@ class Guards(Conditions):
             index: Position or key of the inner one.
             value: The inner one.
         """
-        source = Item(("item", id(owner), index), f"item {index!r}", owner, index)
+        source = sources.Item(("item", id(owner), index), f"item {index!r}", owner, index)
         self._always.setdefault(source.key, Guard(source, is_same(value), brief(value), value))
 
     def add_setting(self, name: str) -> None:
@@ -287,7 +275,7 @@ class Guards(Conditions):
         Args:
             name: The setting.
         """
-        self._add(member(context, name, "setting"))
+        self._add(sources.member(context, name, "setting"))
 
     def add_result(
         self, key: object, label: str, read: Callable[[], object], value: object
@@ -300,7 +288,7 @@ class Guards(Conditions):
             read: Calls the function again.
             value: What it returned.
         """
-        source = Result(("result", key), label, read)
+        source = sources.Result(("result", key), label, read)
         self._always.setdefault(source.key, Guard(source, check_of(value), brief(value)))
 
     def add_memoized(
@@ -314,10 +302,10 @@ class Guards(Conditions):
             read: Calls it again.
             value: What it returned.
         """
-        source = Memoized(("memoized", key), label, read)
+        source = sources.Memoized(("memoized", key), label, read)
         guard = Guard(source, is_same(value), brief(value))
         if is_mortal(value):
-            guard.value, guard.weak = reference(value), True
+            guard.value, guard.weak = sources.reference(value), True
         else:
             guard.value = value
         self._always.setdefault(source.key, guard)
@@ -359,7 +347,7 @@ class Guards(Conditions):
         if is_cell(owner):
             self.written.add((id(owner), name))
         else:
-            self.written.add(member(owner, name).key)
+            self.written.add(sources.member(owner, name).key)
 
     # ---- what other code may read -----------------------------------------------------------
 
@@ -469,7 +457,7 @@ class Guards(Conditions):
         if isinstance(value, (types.ModuleType, type)) and not is_fixed(value):
             for name in code.co_names:
                 if name in vars(value):
-                    self._add(member(value, name))
+                    self._add(sources.member(value, name))
 
     def add_object(self, value: object) -> None:
         """Guards all attributes of an object that goes to code which is not interpreted.
@@ -489,12 +477,12 @@ class Guards(Conditions):
                 self.add_object([*attributes(value).values()])
         elif is_plain_object(value) or isinstance(value, functools.partial):
             key = ("object", id(value))
-            source = Referred(key, type(value).__name__, reference(value))
+            source = sources.Referred(key, type(value).__name__, sources.reference(value))
             guard = Guard(source, check_of(value), "")
             self._always.setdefault(key, guard)
         elif isinstance(value, types.FunctionType) and not is_fixed(value):
             key = ("code", id(value))
-            guard = Guard(Fixed(key, value.__name__, value), check_of(value), "")
+            guard = Guard(sources.Fixed(key, value.__name__, value), check_of(value), "")
             self._always.setdefault(key, guard)
         elif isinstance(value, type) and not is_library(value.__module__):
             self.add_object(value.__new__)  # that of a named tuple has defaults
@@ -530,12 +518,12 @@ class Guards(Conditions):
     def _add_mutable(self, cell: CellLike) -> None:
         for name in self._cells[id(cell)][1].plain:
             if is_mutable(cell.__dict__.get(name)) and id(cell) not in self.made:
-                self._add(member(cell, name))
+                self._add(sources.member(cell, name))
         for base in type(cell).__mro__:
             if not is_library(base.__module__):
                 for name, value in vars(base).items():
                     if not name.startswith("__") and not callable(value):
-                        self._add(member(base, name, "class"))
+                        self._add(sources.member(base, name, "class"))
 
     def add_cells(self, value: object) -> None:
         """Guards a Cell from outside, or those in a list or tuple.
@@ -559,11 +547,11 @@ class Guards(Conditions):
         small = check_of(array) if array.size <= _SMALL else lambda _: True
         token = tensor.token
         key = ("value", id(tensor))
-        source = Fixed(key, f"the value of {getattr(tensor, 'name', 'a tensor')}", tensor)
+        source = sources.Fixed(key, f"the value of {getattr(tensor, 'name', 'a tensor')}", tensor)
         same = lambda t: t.token is token and small(t.array)  # noqa: E731
         self._always.setdefault(key, Guard(source, same, ""))
 
-    def _add(self, source: Source) -> object:
+    def _add(self, source: sources.Source) -> object:
         """Guards what a source holds now; returns it."""
         value = source.read()
         found = self._always.get(source.key)
@@ -581,8 +569,8 @@ class Guards(Conditions):
             guard.container, guard.active = value, not self.blind
             guard.same = self._pinned(id(value), guard.same)
         elif is_mortal(value):
-            guard.value, guard.weak = reference(value), True
-        elif value is not ABSENT and (is_immutable(value) or self._is_interpreted(value)):
+            guard.value, guard.weak = sources.reference(value), True
+        elif value is not sources.ABSENT and (is_immutable(value) or self._is_interpreted(value)):
             guard.value = value
         self._always[source.key] = guard
         return value

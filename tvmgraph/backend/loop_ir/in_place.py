@@ -13,32 +13,22 @@ from dataclasses import replace
 import tvm_ffi
 from tvm import ir, tirx
 
-from tvmgraph.backend.loop_ir import emit
+from tvmgraph.backend.loop_ir import emit, types
 from tvmgraph.backend.loop_ir.fuse import fuse_points
 from tvmgraph.backend.loop_ir.inline import has_identity_store, inline
 from tvmgraph.backend.loop_ir.program import Program, Stage, loads_of, parse, static_shape
-from tvmgraph.backend.loop_ir.types import (
-    IN_PLACE,
-    NAMED,
-    SCHEDULED,
-    Buffer,
-    Expr,
-    Func,
-    Load,
-    dtype_of,
-)
 
 Pair = tuple[int, int]  # positions of an operand and of a result among the parameters
 
 
-def overwritable(func: Func, pairs: Sequence[Pair]) -> list[Pair]:
+def overwritable(func: types.Func, pairs: Sequence[Pair]) -> list[Pair]:
     """Returns those of ``pairs`` whose result may be written over its operand.
 
     Args:
         func: A function that is not scheduled yet.
         pairs: Positions of operand and result.
     """
-    if func.attrs and (SCHEDULED in func.attrs or NAMED in func.attrs):
+    if func.attrs and (types.SCHEDULED in func.attrs or types.NAMED in func.attrs):
         return []
     stage = _elementwise(parse(func))
     if stage is None:
@@ -48,14 +38,14 @@ def overwritable(func: Func, pairs: Sequence[Pair]) -> list[Pair]:
     ]  # fmt: skip
 
 
-def write_in_place(func: Func, write: Callable[[Stage], None]) -> Func:
+def write_in_place(func: types.Func, write: Callable[[Stage], None]) -> types.Func:
     """The kernel of a function that carries the pairs of :func:`overwritable` as ``IN_PLACE``.
 
     Args:
         func: The function.
         write: Writes the loops of an elementwise stage.
     """
-    pairs = [(int(i), int(o)) for i, o in func.attrs[IN_PLACE]]
+    pairs = [(int(i), int(o)) for i, o in func.attrs[types.IN_PLACE]]
     stage = _elementwise(parse(func))
     assert stage is not None
     merged = {func.params[o]: func.params[i] for i, o in pairs}
@@ -63,10 +53,10 @@ def write_in_place(func: Func, write: Callable[[Stage], None]) -> Func:
     written = emit.kernel(func, lambda: write(stage))
     params = [p for p in written.params if p not in merged]
     kernel = tirx.PrimFunc(params, written.body, written.ret_type, written.attrs)
-    return kernel.with_attr(SCHEDULED, True)
+    return kernel.with_attr(types.SCHEDULED, True)
 
 
-def merged(func: Func, pairs: Sequence[Pair]) -> Func | None:
+def merged(func: types.Func, pairs: Sequence[Pair]) -> types.Func | None:
     """A scheduled kernel that writes results over its operands, or None if it must not.
 
     It may if it reads every element of the operand only for storing the same element of the
@@ -76,7 +66,7 @@ def merged(func: Func, pairs: Sequence[Pair]) -> Func | None:
         func: A scheduled kernel with parameters of its own for operands and results.
         pairs: Positions of operand and result.
     """
-    if not func.attrs or SCHEDULED not in func.attrs or IN_PLACE in func.attrs:
+    if not func.attrs or types.SCHEDULED not in func.attrs or types.IN_PLACE in func.attrs:
         return None
     use = _Use(func.body)
     allowed = [(i, o) for i, o in pairs if use.allows(func.params[i], func.params[o])]
@@ -86,26 +76,26 @@ def merged(func: Func, pairs: Sequence[Pair]) -> Func | None:
     body = tvm_ffi.structural_map(func.body, (tirx.Var, lambda v: same.get(v, v)))
     params = [p for p in func.params if p not in same]
     kernel = tirx.PrimFunc(params, body, func.ret_type, func.attrs)
-    return kernel.with_attr(IN_PLACE, [list(pair) for pair in allowed])
+    return kernel.with_attr(types.IN_PLACE, [list(pair) for pair in allowed])
 
 
 class _Use:
     """How the body of a kernel uses its buffers."""
 
     def __init__(self, body: object) -> None:
-        self.loads: list[Load] = []
+        self.loads: list[types.Load] = []
         self.stores: list[tirx.BufferStore] = []
         self.calls: list[ir.Call] = []
         tvm_ffi.structural_walk(
             body,
             [
-                (Load, self.loads.append),
+                (types.Load, self.loads.append),
                 (tirx.BufferStore, self.stores.append),
                 (ir.Call, self.calls.append),
             ],
         )
 
-    def allows(self, operand: Buffer, result: Buffer) -> bool:
+    def allows(self, operand: types.Buffer, result: types.Buffer) -> bool:
         """Whether the result may be written over the operand."""
         if static_shape(operand) != static_shape(result) or operand.dtype != result.dtype:
             return False
@@ -125,7 +115,7 @@ class _Use:
         return at_store == sum(load.source.same_as(operand) for load in self.loads)
 
 
-def _same_indices(a: Load, b: tirx.BufferStore | Stage) -> bool:
+def _same_indices(a: types.Load, b: tirx.BufferStore | Stage) -> bool:
     return tvm_ffi.structural_equal(list(a.indices), list(b.indices), map_free_vars=False)
 
 
@@ -140,7 +130,7 @@ def _elementwise(program: Program | None) -> Stage | None:
     return stage
 
 
-def _is_overwritable(stage: Stage, operand: Buffer, result: Buffer) -> bool:
+def _is_overwritable(stage: Stage, operand: types.Buffer, result: types.Buffer) -> bool:
     if not any(b.same_as(result) for b in stage.buffers):
         return False
     if static_shape(operand) != static_shape(result) or operand.dtype != result.dtype:
@@ -155,11 +145,11 @@ def _values_first(stage: Stage) -> Stage:
     """Names every value, so that all of them are known before the first one is stored."""
     if len(stage.buffers) == 1:
         return stage
-    lets: list[tuple[tirx.Var, Expr]] = []
-    values: list[Expr] = []
+    lets: list[tuple[tirx.Var, types.Expr]] = []
+    values: list[types.Expr] = []
     for i, value in enumerate(stage.values):
-        is_bool = dtype_of(value) == "bool"  # TVM cannot bind vectors of bool
-        var = tirx.Var(f"value{i}", "int8" if is_bool else dtype_of(value))
+        is_bool = types.dtype_of(value) == "bool"  # TVM cannot bind vectors of bool
+        var = tirx.Var(f"value{i}", "int8" if is_bool else types.dtype_of(value))
         lets.append((var, tirx.Cast("int8", value) if is_bool else value))
         values.append(var != tirx.IntImm("int8", 0) if is_bool else var)
     return replace(stage, values=tuple(values), lets=(*stage.lets, *lets))

@@ -12,14 +12,8 @@ from dataclasses import replace
 from typing import Any
 
 from tvmgraph import dtypes
+from tvmgraph.capture import checks
 from tvmgraph.capture.changes import MUTATING
-from tvmgraph.capture.checks import (
-    LIBRARIES,
-    ends_by_itself,
-    is_cell,
-    is_lifetime_observed,
-    is_mortal,
-)
 from tvmgraph.capture.function_source import definition_of
 from tvmgraph.capture.settings import Settings
 from tvmgraph.capture.sources import has_references, reference
@@ -130,7 +124,7 @@ class Segment(JitFunction):
             names: The variables.
             values: What they hold.
         """
-        noticed = [n for n, v in zip(names, values) if is_lifetime_observed(v)]
+        noticed = [n for n, v in zip(names, values) if checks.is_lifetime_observed(v)]
         if noticed:
             self._mark_breaks_at(frozenset(noticed), _NOTICED.format(noticed[0]), store=True)
         return bool(noticed)
@@ -209,7 +203,7 @@ class Segment(JitFunction):
             if isinstance(value, (Tensor, *_ATOMS)):
                 continue
             before = self._before[i]
-            if is_mortal(value):  # whose id another one may get
+            if checks.is_mortal(value):  # whose id another one may get
                 self._differs[i] += not callable(before) or before() is not value
                 self._before[i] = reference(value)
             else:
@@ -335,7 +329,7 @@ def _compiled(
     code = function.__code__
     module = str(function.__globals__.get("__name__")).partition(".")[0]
     path = code.co_filename
-    own = module in LIBRARIES or "site-packages" in path or "dist-packages" in path
+    own = module in checks.LIBRARIES or "site-packages" in path or "dist-packages" in path
     source = definition_of(function)
     if own or "$" in "".join(code.co_freevars) or source is None or _inspects_frames(source.node):
         return None
@@ -374,11 +368,11 @@ def _is_known(value: object) -> bool:
     """Whether a capture takes a value as a constant, or reads it attribute by attribute."""
     if isinstance(value, Tensor):
         return type(value) not in derived
-    if isinstance(value, (*_ATOMS, *_STABLE)) or is_cell(value):
+    if isinstance(value, (*_ATOMS, *_STABLE)) or checks.is_cell(value):
         return True
     module = type(value).__module__.partition(".")[0]
-    own = module == "tvmgraph" or (module not in LIBRARIES and hasattr(value, "__dict__"))
-    return own and not ends_by_itself(value) and not has_references(value)
+    own = module == "tvmgraph" or (module not in checks.LIBRARIES and hasattr(value, "__dict__"))
+    return own and not checks.ends_by_itself(value) and not has_references(value)
 
 
 def _holds(value: object, wanted: object) -> bool:

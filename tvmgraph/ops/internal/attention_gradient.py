@@ -17,15 +17,7 @@ from tvmgraph.core.tensor import Tensor
 from tvmgraph.core.traits import INTERNAL
 from tvmgraph.core.types import TensorType, tensor_type
 from tvmgraph.errors import ArgumentError, ShapeError
-from tvmgraph.ops.attention.rows import (
-    Settings,
-    check_layouts,
-    extents,
-    in_layout,
-    in_order,
-    infer_attention,
-    numpy_scores,
-)
+from tvmgraph.ops.attention import rows
 
 __all__ = ["attention_gradient", "attention_with_statistics"]
 
@@ -37,11 +29,11 @@ _EXPORTED = "only compiled graphs hold it; the graph it was made from is exporte
 def _statistics(query: TensorType, layout: str) -> TensorType:
     """The type of the statistics: two figures per query."""
     wide = dtypes.float64 if query.dtype is dtypes.float64 else dtypes.float32
-    return tensor_type((*extents(query.shape, layout)[:3], 2), wide)
+    return tensor_type((*rows.extents(query.shape, layout)[:3], 2), wide)
 
 
 def _infer_forward(*inputs: TensorType, **attrs: Any) -> tuple[TensorType, TensorType]:
-    return infer_attention(*inputs, **attrs), _statistics(inputs[0], attrs["layouts"][0])
+    return rows.infer_attention(*inputs, **attrs), _statistics(inputs[0], attrs["layouts"][0])
 
 
 def _numpy_statistics(scores: np.ndarray) -> np.ndarray:
@@ -53,10 +45,10 @@ def _numpy_statistics(scores: np.ndarray) -> np.ndarray:
 
 def _eager_forward(*inputs: np.ndarray, **attrs: Any) -> tuple[np.ndarray, np.ndarray]:
     layouts = attrs["layouts"]
-    scores, _ = numpy_scores(*inputs, **attrs)
+    scores, _ = rows.numpy_scores(*inputs, **attrs)
     statistics = _numpy_statistics(scores)
     weights = np.exp(scores - statistics[..., :1]) * statistics[..., 1:]
-    mixed = np.matmul(weights, in_order(inputs[2], layouts[2], scores.shape[1]))
+    mixed = np.matmul(weights, rows.in_order(inputs[2], layouts[2], scores.shape[1]))
     return _in_layout(mixed, layouts[3], inputs[0].dtype), statistics
 
 
@@ -75,23 +67,23 @@ def _split(inputs: tuple[object, ...]) -> tuple[tuple[Any, ...], Any, Any, Any]:
     return (*inputs[:-3],), inputs[-3], inputs[-2], inputs[-1]
 
 
-def _infer_gradient(*inputs: TensorType, **attrs: Unpack[Settings]) -> tuple[TensorType, ...]:
+def _infer_gradient(*inputs: TensorType, **attrs: Unpack[rows.Settings]) -> tuple[TensorType, ...]:
     layouts = attrs["layouts"]
     if len(inputs) not in (6, 7):
         raise ArgumentError(
             "query, key, value, at most one mask, result, statistics and cotangent are needed"
         )
-    check_layouts(layouts, 8)
+    rows.check_layouts(layouts, 8)
     operands, out, statistics, cotangent = _split(inputs)
-    forward: Settings = {**attrs, "layouts": layouts[:4]}
-    result = infer_attention(*operands, **forward)
+    forward: rows.Settings = {**attrs, "layouts": layouts[:4]}
+    result = rows.infer_attention(*operands, **forward)
     rules.require_same_dtype(out, cotangent, result)
     if out.shape != result.shape or statistics != _statistics(operands[0], layouts[0]):
         raise ShapeError("the result or its statistics do not belong to the operands")
-    if extents(cotangent.shape, layouts[4]) != extents(result.shape, layouts[3]):
+    if rows.extents(cotangent.shape, layouts[4]) != rows.extents(result.shape, layouts[3]):
         raise ShapeError("the cotangent must have the extents of the result")
     return tuple(
-        t.with_shape(in_layout(extents(t.shape, order), wanted))
+        t.with_shape(rows.in_layout(rows.extents(t.shape, order), wanted))
         for t, order, wanted in zip(operands, layouts, layouts[5:])
     )
 
@@ -99,12 +91,12 @@ def _infer_gradient(*inputs: TensorType, **attrs: Unpack[Settings]) -> tuple[Ten
 def _eager_gradient(*inputs: np.ndarray, **attrs: Any) -> tuple[np.ndarray, ...]:
     operands, out, statistics, cotangent = _split(inputs)
     layouts, dtype = attrs["layouts"], out.dtype
-    scores, fixed = numpy_scores(*operands, **attrs | {"layouts": layouts[:4]})
+    scores, fixed = rows.numpy_scores(*operands, **attrs | {"layouts": layouts[:4]})
     heads = scores.shape[1]
     weights = np.exp(scores - statistics[..., :1]) * statistics[..., 1:]
-    q, g = in_order(operands[0], layouts[0]), in_order(cotangent, layouts[4])
-    k, v = (in_order(x, order, heads) for x, order in zip(operands[1:3], layouts[1:3]))
-    mean = (g * in_order(out, layouts[3])).sum(-1, keepdims=True)
+    q, g = rows.in_order(operands[0], layouts[0]), rows.in_order(cotangent, layouts[4])
+    k, v = (rows.in_order(x, order, heads) for x, order in zip(operands[1:3], layouts[1:3]))
+    mean = (g * rows.in_order(out, layouts[3])).sum(-1, keepdims=True)
     slopes = weights * (np.matmul(g, v.swapaxes(2, 3)) - mean) * q.dtype.type(attrs["scale"])
     slopes = np.where(fixed, q.dtype.type(0), slopes)
     own = operands[1].shape[layouts[1].index("N")]

@@ -23,13 +23,7 @@ from tvm import tirx
 from tvmgraph.backend.attention import Problem
 from tvmgraph.backend.cpu.intrinsics import exp_nonpositive
 from tvmgraph.backend.cpu.kernels.attention.plan import Plan, plan_attention, rounded_up
-from tvmgraph.backend.cpu.kernels.gemm.microkernel import (
-    Tile,
-    multiply_tile,
-    store_tile,
-    sum_each,
-    transpose,
-)
+from tvmgraph.backend.cpu.kernels.gemm import microkernel
 from tvmgraph.backend.loop_ir import emit
 from tvmgraph.backend.loop_ir.point import vectors as each_vector
 from tvmgraph.backend.loop_ir.reducer import horizontal
@@ -201,7 +195,7 @@ class _Writer:
         first = panel * plan.panel + vector * lanes
         with emit.serial(lanes) as row, emit.vectorized(lanes) as lane:
             emit.store(square, element(first + row, dim + lane), [row * lanes + lane])
-        transposed = transpose(square, lanes, dtype)
+        transposed = microkernel.transpose(square, lanes, dtype)
         for step in range(lanes):
             to = (panel * self._head_dim + dim + step) * plan.panel + vector * lanes
             emit.store(packed, transposed[emit.ramp(step * lanes, lanes)], [emit.ramp(to, lanes)])
@@ -334,8 +328,8 @@ class _Writer:
         base = panel * (self._head_dim * plan.panel)
 
         def tile(row: Expr, rows: int) -> None:
-            shape = Tile(rows, vectors, plan.lanes, self.problem.dtype, adjacent=True)
-            total = multiply_tile(
+            shape = microkernel.Tile(rows, vectors, plan.lanes, self.problem.dtype, adjacent=True)
+            total = microkernel.multiply_tile(
                 shape,
                 [self._head_dim],
                 shape.unroll,
@@ -344,7 +338,7 @@ class _Writer:
                     emit.ramp(base + k[0] * plan.panel + v * plan.lanes, lanes)
                 ],
             )
-            store_tile(
+            microkernel.store_tile(
                 shape, total, block.scores,
                 lambda r, v, lanes: emit.ramp(
                     (row + r) * self._block_keys + panel * plan.panel - start + v * plan.lanes,
@@ -376,7 +370,7 @@ class _Writer:
                         emit.store(total, total[lane] + self._wide(element) * factor, [lane])
 
             self._vectors_of(self._head_dim, add)
-            totals = sum_each(sums, lanes, dtype)
+            totals = microkernel.sum_each(sums, lanes, dtype)
             place = row * self._block_keys + group * lanes
             emit.store(block.scores, totals[emit.ramp(0, lanes)], [emit.ramp(place, lanes)])
 
@@ -453,12 +447,12 @@ class _Writer:
         plan, size = self.plan, self._padded_size
 
         def tile(row: Expr, rows: int, first: Index, vectors: int) -> None:
-            shape = Tile(rows, vectors, plan.lanes, self.problem.dtype, adjacent=True)
+            shape = microkernel.Tile(rows, vectors, plan.lanes, self.problem.dtype, adjacent=True)
 
             def place(r: int, v: int, lanes: int) -> Expr:
                 return emit.ramp((row + r) * size + (first + v) * plan.lanes, lanes)
 
-            total = multiply_tile(
+            total = microkernel.multiply_tile(
                 shape,
                 [count],
                 1,
@@ -466,7 +460,7 @@ class _Writer:
                 lambda k, v, lanes: self._values(at, start + k[0], (first + v) * plan.lanes, lanes),
                 lambda r, *strip: block.mixed[place(r, *strip)],
             )
-            store_tile(shape, total, block.mixed, place)
+            microkernel.store_tile(shape, total, block.mixed, place)
 
         self._row_tiles(
             lambda row, rows: self._strips(plan.vectors, functools.partial(tile, row, rows))

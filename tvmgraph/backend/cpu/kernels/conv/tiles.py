@@ -25,20 +25,11 @@ from tvmgraph.backend.cpu.kernels.gemm.vnni_packing import (
     dot_type,
 )
 from tvmgraph.backend.cpu.kernels.operands import emit_copy
-from tvmgraph.backend.loop_ir import emit
+from tvmgraph.backend.loop_ir import emit, program
 from tvmgraph.backend.loop_ir.columns import Columns, gemm_shape, runs_on, split_columns
 from tvmgraph.backend.loop_ir.contraction import Contraction, Operand, operand_of
 from tvmgraph.backend.loop_ir.nest import Nest
 from tvmgraph.backend.loop_ir.point import Bound, bind_group
-from tvmgraph.backend.loop_ir.program import (
-    Axis,
-    Stage,
-    loads_of,
-    map_loads,
-    product,
-    static_shape,
-    substitute,
-)
 from tvmgraph.backend.loop_ir.types import Buffer, Expr, Load
 from tvmgraph.backend.table import Kernel, Refused, Writer
 from tvmgraph.machine.processor import CpuModel
@@ -108,7 +99,7 @@ def _emit(found: Window, _plan: None, writer: Writer[CpuModel]) -> None:
 def _emit_windows(found: Window, model: CpuModel) -> None:
     """Multiplies copies of the windows."""
     old = found.contraction
-    k = Axis(tirx.Var("k", "int64"), _extent(old.reduce))
+    k = program.Axis(tirx.Var("k", "int64"), _extent(old.reduce))
     left = _in_lines(old, 0, model)
     windows = _windows(found, old.reduce if found.by_taps else old.columns, model)
     place = _place((k, *old.columns) if found.by_taps else (*old.columns, k))
@@ -121,14 +112,14 @@ def _emit_rows(found: Window, model: CpuModel) -> None:
     old, slack, reduce = found.contraction, _slack(found), found.contraction.reduce
     filled = 0 if found.by_taps else slack
     *outer, along = reduce
-    reduce = (*outer, Axis(along.var, along.extent + filled))
+    reduce = (*outer, program.Axis(along.var, along.extent + filled))
     left, pixel = _in_lines(old, filled, model), _image(found, slack, model)
 
-    def rows_of_image(target: Contraction, part: Bound, steps: Sequence[Axis]) -> None:
-        k = Axis(tirx.Var("k", "int64"), _extent(steps))
+    def rows_of_image(target: Contraction, part: Bound, steps: Sequence[program.Axis]) -> None:
+        k = program.Axis(tirx.Var("k", "int64"), _extent(steps))
         at = part | bind_group(steps, k.var)
-        row = substitute(_place((*old.rows, *reduce)), at)
-        indices = tuple(substitute(index, at) for index in pixel.indices)
+        row = program.substitute(_place((*old.rows, *reduce)), at)
+        indices = tuple(program.substitute(index, at) for index in pixel.indices)
         new = _product(target, k, left[row], pixel.source[indices])
         kind, columns = _StepsOfImage, split_columns(new)
         if found.by_taps:
@@ -146,7 +137,7 @@ def _emit_rows(found: Window, model: CpuModel) -> None:
     emit_injective(finish, model)
 
 
-def _product(contraction: Contraction, k: Axis, left: Load, right: Load) -> Contraction:
+def _product(contraction: Contraction, k: program.Axis, left: Load, right: Load) -> Contraction:
     """The sums over one axis of other operands."""
     new = replace(contraction, reduce=(k,), before=())
     factors = [operand_of(tirx.Cast(new.dtype, load), load, new.axes) for load in (left, right)]
@@ -159,11 +150,11 @@ def _packed(
     return kind(contraction, columns, gemm_shape(contraction, columns), _DTYPE)
 
 
-def _accumulated(contraction: Contraction, model: CpuModel) -> tuple[Contraction, Stage]:
+def _accumulated(contraction: Contraction, model: CpuModel) -> tuple[Contraction, program.Stage]:
     """The contraction that adds to sums in memory, which are 0 first, and what ends them."""
     stage, sums = contraction.epilogue, contraction.sums
-    own = next(load for load in loads_of(*stage.exprs) if load.source.same_as(sums))
-    total = emit.workspace(static_shape(sums) or (), contraction.dtype)
+    own = next(load for load in program.loads_of(*stage.exprs) if load.source.same_as(sums))
+    total = emit.workspace(program.static_shape(sums) or (), contraction.dtype)
     indices, zero = tuple(own.indices), emit.zero(contraction.dtype)
     at = total[indices]
     to_total = replace(stage, buffers=(total,), indices=indices)
@@ -172,7 +163,7 @@ def _accumulated(contraction: Contraction, model: CpuModel) -> tuple[Contraction
     def visit(load: Load) -> Expr:
         return at if load.source.same_as(sums) else load
 
-    finish = replace(stage, values=tuple(map_loads(value, visit) for value in stage.values))
+    finish = replace(stage, values=tuple(program.map_loads(value, visit) for value in stage.values))
     return replace(contraction, epilogue=replace(to_total, values=(at + own,))), finish
 
 
@@ -200,11 +191,11 @@ class _ColumnsOfImage(PackedOperands):
         return column
 
 
-def _extent(axes: Sequence[Axis]) -> int:
-    return product(axis.extent for axis in axes)
+def _extent(axes: Sequence[program.Axis]) -> int:
+    return program.product(axis.extent for axis in axes)
 
 
-def _place(axes: Sequence[Axis]) -> Expr:
+def _place(axes: Sequence[program.Axis]) -> Expr:
     """The position of an element of a dense array with some axes."""
     place: Expr = emit.i64(0)
     for axis in axes:
@@ -215,10 +206,10 @@ def _place(axes: Sequence[Axis]) -> Expr:
 def _in_lines(contraction: Contraction, slack: int, model: CpuModel) -> Buffer:
     """The left operand as a dense array of rows, with so many zeros after the last axis."""
     left, axes = contraction.left, (*contraction.rows, *contraction.reduce)
-    strides, shape = contraction.strides(left), static_shape(left.load.source) or ()
-    if not slack and strides and runs_on(axes, strides) and product(shape) == _extent(axes):
+    strides, shape = contraction.strides(left), program.static_shape(left.load.source) or ()
+    if not slack and strides and runs_on(axes, strides) and program.product(shape) == _extent(axes):
         return emit.flat(left.load.source)
-    copy = emit_copy(lambda at: word(substitute(left.load, at)), axes, model, slack)
+    copy = emit_copy(lambda at: word(program.substitute(left.load, at)), axes, model, slack)
     return emit.flat(copy.source)
 
 
@@ -234,7 +225,7 @@ def _image(found: Window, slack: int, model: CpuModel) -> Load:
     return copied.right.load
 
 
-def _windows(found: Window, lines: Sequence[Axis], model: CpuModel) -> Buffer:
+def _windows(found: Window, lines: Sequence[program.Axis], model: CpuModel) -> Buffer:
     """The windows, a line with all positions for every value of the axes ``lines``.
 
     Whole vectors are copied from rows of the padded image. What they hold beyond the end of a row
