@@ -13,7 +13,7 @@ import tvm_ffi
 from tvm import sym, tirx
 
 from tvmgraph.backend.loop_ir.access import address_of, bounded
-from tvmgraph.backend.loop_ir.program import Program, Stage, map_loads, static_shape
+from tvmgraph.backend.loop_ir.program import Program, Stage, map_body, static_shape
 from tvmgraph.backend.loop_ir.types import Expr, Load
 
 _DIVISIONS = (tirx.FloorDiv, tirx.FloorMod)
@@ -43,11 +43,7 @@ def _straightened(stage: Stage, program: Program) -> Stage:
     def visit(load: Load) -> Expr:
         return _by_address(load, analyzer) if _is_winding(load, program) else load
 
-    return replace(
-        stage,
-        values=tuple(map_loads(value, visit) for value in stage.values),
-        lets=tuple((var, map_loads(value, visit)) for var, value in stage.lets),
-    )
+    return map_body(stage, visit)
 
 
 def _by_address(load: Load, analyzer: sym.Analyzer) -> Expr:

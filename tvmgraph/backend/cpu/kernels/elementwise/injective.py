@@ -19,8 +19,12 @@ from tvmgraph.backend.cpu.kernels.elementwise.nontemporal import (
     nontemporal_stores,
     write_vector,
 )
-from tvmgraph.backend.cpu.kernels.elementwise.spread import spread_loads, with_spreads
-from tvmgraph.backend.cpu.kernels.elementwise.strided import strided_loads, with_shuffles
+from tvmgraph.backend.cpu.kernels.elementwise.strided import (
+    spread_loads,
+    strided_loads,
+    with_shuffles,
+    with_spreads,
+)
 from tvmgraph.backend.cpu.kernels.elementwise.transposed import emit_transposed, find_transposed
 from tvmgraph.backend.loop_ir import emit
 from tvmgraph.backend.loop_ir.access import accesses, group_extent, groups
