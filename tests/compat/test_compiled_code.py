@@ -207,6 +207,90 @@ def test_a_tensor_chooses_a_function() -> None:
     assert weights(-x[None])[0].tolist() == [[0, 0], [0, 0]]
 
 
+def _of_four(x: Tensor) -> Tensor:
+    total = x.sum()
+    if total > 10:
+        f = _next
+    elif total > 0:
+        f = ops.neg
+    elif total > -10:
+        f = _double
+    else:
+        inner = x.max()
+        f = _next if inner > -5 else _double
+    return f(f(x))
+
+
+def _by_nested_branches(x: Tensor) -> Tensor:
+    if x[0] > 0:
+        if x[1] > 0:  # noqa: SIM108
+            f = _next
+        else:
+            f = _double
+        x = x + 1
+    elif x[1] > 0:
+        f = ops.neg
+    else:
+        f = _next
+    return f(x)
+
+
+class _Experts(nn.Cell):
+    def __init__(self) -> None:
+        super().__init__()
+        self.experts = nn.CellList([nn.Dense(2, 2, "ones"), nn.Dense(2, 2, "zeros"), nn.ReLU()])
+
+    def construct(self, x: Tensor) -> Tensor:
+        first, second, third = self.experts
+        if x.sum() > 4:
+            expert = first
+        elif x.sum() > 0:
+            expert = second
+        else:
+            expert = third
+        return expert(x)
+
+
+def test_tensors_choose_one_of_several_functions() -> None:
+    samples = ([6.0, 7.0], [1.0, 2.0], [-1.0, -2.0], [-3.0, -20.0], [-8.0, -9.0], [1.0, -3.0])
+    strict, nested = ms.jit(_of_four, fullgraph=True), ms.jit(_by_nested_branches, fullgraph=True)
+    net = _Experts()
+    experts = ms.jit(net, fullgraph=True)
+    for sample in samples:
+        x = Tensor(sample)
+        assert strict(x).tolist() == _of_four(x).tolist()
+        assert nested(x).tolist() == _by_nested_branches(x).tolist()
+        for function in (_of_four, _by_nested_branches):
+            slope = ms.grad(lambda x, f=function: f(x).sum())
+            assert ms.jit(slope, fullgraph=True)(x).tolist() == slope(x).tolist()
+        assert experts(x[None]).tolist() == net(x[None]).tolist()
+
+
+def _sized(x: Tensor, n: Tensor) -> tuple[Tensor, ...]:
+    rows = ops.ones((n, 3), ms.float32) * x.sum()
+    pair = ops.zeros(ops.stack([n, n - 1]), ms.int32)
+    return rows, ops.full((n + 1,), n), pair, ops.zeros(n)
+
+
+def test_tensors_are_sizes_of_new_tensors() -> None:
+    strict = ms.jit(_sized, fullgraph=True)
+    x = Tensor([1.0, 2.0])
+    for n in (4, 2, 1, 7):  # below 0 they are 0
+        found, wanted = strict(x, Tensor(n)), _sized(x, Tensor(n))
+        assert [f.tolist() for f in found] == [w.tolist() for w in wanted]
+        assert [f.dtype for f in found] == [w.dtype for w in wanted]
+    slope = ms.grad(lambda x, n: ops.square(_sized(x, n)[0]).sum())
+    assert ms.jit(slope, fullgraph=True)(x, Tensor(4)).tolist() == slope(x, Tensor(4)).tolist()
+    assert len(strict.history) == 1
+    weight = Tensor([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])
+
+    def computed(n: Tensor) -> Tensor:
+        y = ops.relu(ops.ones((n, 3)) @ weight)
+        return ops.concat([y, ops.softmax(y, 0)])
+
+    assert ms.jit(computed, fullgraph=True)(Tensor(3)).tolist() == computed(Tensor(3)).tolist()
+
+
 def test_a_function_that_a_tensor_chose_is_only_called() -> None:
     def asks(x: Tensor) -> Tensor:
         f = _next if x.sum() > 0 else _double

@@ -9,6 +9,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
+import numpy as np
+
 from tvmgraph.capture.checks import is_function
 from tvmgraph.capture.containers import Container, refill
 from tvmgraph.capture.frame import Chosen, Completion, Frame, Unset
@@ -255,11 +257,29 @@ class _Plans:
             except Mismatch as e:
                 own = any(isinstance(x, Unset) for x in pair)
                 why = str(e) if own else f"it is {e} of the branch at line {line}"
+                if all(is_function(x) or isinstance(x, Chosen) for x in pair):
+                    plans[name] = self._chosen(why, *pair)
+                    continue
                 unset = Unset(why, self.node)
-                if all(is_function(x) for x in pair):
-                    unset = Chosen(why, self.node, self.condition, *pair)
                 plans[name] = lambda outs, unset=unset: unset
         return plans
+
+    def _chosen(self, why: str, a: object, b: object) -> Plan:
+        """Returns how to build the choice between functions that the two sides left."""
+        then, orelse = self._outside(a, 0), self._outside(b, 1)
+        return lambda outs: Chosen(why, self.node, self.condition, then(outs), orelse(outs))
+
+    def _outside(self, function: object, side: int) -> Plan:
+        """Returns how to build what one side left; the branch returns by what that was chosen."""
+        if not isinstance(function, Chosen):
+            return lambda outs: function
+        other = Tensor(np.zeros(function.condition.shape, np.bool_))
+        pair = (other, function.condition) if side else (function.condition, other)
+        truth = self.merger.merge(*pair)
+        then, orelse = (self._outside(f, side) for f in (function.then, function.orelse))
+        return lambda outs: Chosen(
+            function.why, function.node, truth(outs), then(outs), orelse(outs)
+        )
 
     def _containers(self) -> list[tuple[Container, Plan]]:
         plans = []

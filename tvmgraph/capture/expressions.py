@@ -475,13 +475,20 @@ class Expressions:
         name = getattr(function, "__name__", "")
         if name in _SUBSTITUTES and getattr(function, "__module__", "") == "builtins":
             self.refuse(node, frame, f"{name}()", _SUBSTITUTES[name])
-        if isinstance(function, Chosen):
-            return self.choose(
-                function.condition,
-                lambda: self.invoke(function.then, tuple(args), kwargs, node, frame),
-                lambda: self.invoke(function.orelse, tuple(args), kwargs, node, frame), node, frame,
-            )  # fmt: skip
-        return self.invoke(function, tuple(args), kwargs, node, frame)
+        return self._invoke_chosen(function, tuple(args), kwargs, node, frame)
+
+    def _invoke_chosen(
+        self: Interpreter, function: object, args: tuple[object, ...], kwargs: dict[str, object],
+        node: ast.Call, frame: Frame,
+    ) -> object:  # fmt: skip
+        """Calls a function, or in a branch each of those that tensors choose between."""
+        if not isinstance(function, Chosen):
+            return self.invoke(function, args, kwargs, node, frame)
+        return self.choose(
+            function.condition,
+            lambda: self._invoke_chosen(function.then, args, kwargs, node, frame),
+            lambda: self._invoke_chosen(function.orelse, args, kwargs, node, frame), node, frame,
+        )  # fmt: skip
 
     def _callee(self: Interpreter, node: ast.Call, frame: Frame) -> object:
         f = node.func

@@ -27,13 +27,13 @@ class Unset:
 
 
 class Chosen(Unset):
-    """One of two functions, as a tensor decides: it can be called, and nothing else is known of it.
+    """One of several functions, as tensors decide: it can be called, and no more is known of it.
 
     Args:
         why: What to tell whoever reads it.
         node: The branch that set it.
         condition: Whether it is ``then``.
-        then: A function or Cell that was there before the branch.
+        then: A function or Cell that was there before the branch, or one that was chosen in it.
         orelse: Another one.
     """
 

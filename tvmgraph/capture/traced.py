@@ -7,7 +7,9 @@ import sys
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from tvmgraph import dtypes
 from tvmgraph.core.arguments import DTypeLike
+from tvmgraph.core.op import F
 from tvmgraph.core.parameter import Parameter, leaf_value
 from tvmgraph.core.state import state
 from tvmgraph.core.tensor import Tensor
@@ -114,6 +116,16 @@ class TracedTensor(Tensor):
 
     def __index__(self) -> int:
         no_value("using a tensor as a Python index", "index with the tensor itself: x[i]")
+
+    def as_size(self) -> object:
+        """Returns the integer that it is as a size, which the graph binds when it runs.
+
+        As indices out of range are clamped, a negative one is 0.
+        """
+        if not self.dtype.is_integer or self.ndim:
+            return self.__index__()
+        count = F.maximum(F.cast(self, dtypes.int64), 0)
+        return F.count_up(count, "counted").type.shape[0]
 
     def item(self, *index: int) -> NoReturn:
         """Raises: there are no elements yet."""

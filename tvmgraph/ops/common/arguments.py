@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 
@@ -11,6 +11,7 @@ from tvmgraph.core import rules
 from tvmgraph.core.arguments import AxisLike, is_sequence
 from tvmgraph.core.columns import NumberLike
 from tvmgraph.core.dispatch import describe as described
+from tvmgraph.core.state import state
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.core.types import Dim
 from tvmgraph.dtypes import DType
@@ -189,6 +190,34 @@ def int_tuple(value: Any, op: str, name: str = "shape") -> tuple[Any, ...]:
         value = value.asnumpy().reshape(-1).tolist()
     items = value if is_sequence(value) else (value,)
     return tuple([v if isinstance(v, Dim) else as_int(v, op, name) for v in items])
+
+
+@runtime_checkable
+class _Unknown(Protocol):
+    """A tensor of which the value is not known yet."""
+
+    def as_size(self) -> object:
+        """Returns the integer that it is as a size."""
+        ...
+
+
+def sizes(value: object, op: str, name: str = "shape") -> tuple[int | Dim, ...]:
+    """Returns sizes as :func:`int_tuple` does; in a graph tensors of it give symbolic ones.
+
+    Args:
+        value: The argument.
+        op: Name of the function.
+        name: Name of the argument.
+
+    Raises:
+        DTypeError: if an entry is not an integer.
+    """
+    if state.interpreter is not None:
+        if isinstance(value, Tensor) and isinstance(value, _Unknown) and value.ndim == 1:
+            value = [value[i] for i in range(len(value))]
+        items = value if is_sequence(value) else (value,)
+        value = tuple([v.as_size() if isinstance(v, _Unknown) else v for v in items])
+    return int_tuple(value, op, name)
 
 
 def as_tensor(x: NumberLike) -> Tensor:

@@ -17,7 +17,7 @@ from tvmgraph.core.tensor import Tensor
 from tvmgraph.core.traits import Pattern, Traits, equation, letters
 from tvmgraph.core.types import Dim, Shape, TensorType, tensor_type
 from tvmgraph.errors import ArgumentError, DTypeError, ShapeError
-from tvmgraph.ops.common.arguments import as_int, bad, describe, int_tuple, named
+from tvmgraph.ops.common.arguments import as_int, bad, describe, named, sizes
 from tvmgraph.ops.common.rows import on_diagonal
 
 __all__ = [
@@ -109,7 +109,7 @@ def full(size: object, fill_value: Any, *, dtype: DTypeLike | None = None) -> Te
          [ 5.00000000e-01,  5.00000000e-01]])
     """
     wanted = dtype_or(dtype, dtypes.int64)
-    shape = int_tuple(size, "full", "size")
+    shape = sizes(size, "full", "size")
     if isinstance(fill_value, Tensor) and fill_value.ndim == 0:
         return F.broadcast_to(F.cast(fill_value, wanted), shape)
     if not dtypes.is_number(fill_value):
@@ -156,7 +156,7 @@ def zeros(size: object, dtype: DTypeLike | None = None) -> Tensor:
         [[0, 0, 0],
          [0, 0, 0]])
     """
-    return _full(int_tuple(size, "zeros", "size"), 0, dtype_or(dtype, dtypes.float32))
+    return _full(sizes(size, "zeros", "size"), 0, dtype_or(dtype, dtypes.float32))
 
 
 def ones(shape: object, dtype: DTypeLike | None = None) -> Tensor:
@@ -175,7 +175,7 @@ def ones(shape: object, dtype: DTypeLike | None = None) -> Tensor:
         [[ 1.00000000e+00,  1.00000000e+00,  1.00000000e+00],
          [ 1.00000000e+00,  1.00000000e+00,  1.00000000e+00]])
     """
-    return _full(int_tuple(shape, "ones", "shape"), 1, dtype_or(dtype, dtypes.float32))
+    return _full(sizes(shape, "ones", "shape"), 1, dtype_or(dtype, dtypes.float32))
 
 
 def dtype_or(dtype: DTypeLike | None, default: dtypes.DType) -> dtypes.DType:
