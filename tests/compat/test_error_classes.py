@@ -21,6 +21,18 @@ IMAGE = Tensor(np.ones((1, 2, 8, 8), np.float32))
 #: What is called, and what MindSpore 2.10 raised.
 MISTAKES: dict[str, tuple[Callable[[], object], type[Exception]]] = {
     "no graph file": (lambda: ms.load("none.mindir"), ValueError),
+    "a whole factor": (lambda: ms.train.ReduceLROnPlateau(factor=2), TypeError),
+    "a large factor": (lambda: ms.train.ReduceLROnPlateau(factor=2.0), ValueError),
+    "a large probability": (lambda: ops.dropout(LINE, p=2.0), RuntimeError),
+    "a whole probability": (lambda: ops.dropout(LINE, p=2), TypeError),
+    "no network": (lambda: ms.export(3, LINE, file_name="x", file_format="MINDIR"), RuntimeError),
+    "an unknown format": (
+        lambda: ms.export(nn.ReLU(), LINE, file_name="x", file_format="FOO"), ValueError
+    ),
+    "a number as an input": (
+        lambda: ms.export(nn.ReLU(), 3, file_name="x", file_format="MINDIR"), TypeError
+    ),
+    "classes in floats": (lambda: ops.one_hot(LINE, 3), TypeError),
     "a number as a word": (lambda: dataset.text.Vocab.from_list([3]), TypeError),
     "fractions above one": (lambda: dataset.NumpySlicesDataset([1, 2]).split([0.5, 0.6]),
                             ValueError),

@@ -14,7 +14,7 @@ from tvmgraph.capture.checks import is_cell
 from tvmgraph.capture.promotion import Promotion
 from tvmgraph.capture.record import AttributeRef, Captured, capture
 from tvmgraph.core.tensor import Tensor
-from tvmgraph.errors import DTypeError, ExportError, reject, user_source, warn_user
+from tvmgraph.errors import DTypeError, ExportError, either, reject, user_source, warn_user
 from tvmgraph.graph import Graph, Param, Role, Value
 from tvmgraph.graph.simplify import quiet
 from tvmgraph.nn import Cell
@@ -63,7 +63,8 @@ def unwrapped(net: object) -> Callable[..., object]:
     """
     found = net if is_cell(net) else getattr(net, "fn", net)
     if not callable(found):
-        reject(DTypeError, "export", f"a {type(found).__name__} is no network",
+        reject(either(DTypeError, RuntimeError), "export",
+               f"a {type(found).__name__} is no network",
                fix="give a Cell, a function of tensors, or what jit returned")  # fmt: skip
     return found
 

@@ -12,7 +12,7 @@ from tvmgraph.core.op import F
 from tvmgraph.core.random import Seed
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.core.types import Shape
-from tvmgraph.errors import ArgumentError, DTypeError, ShapeError
+from tvmgraph.errors import ArgumentError, DTypeError, ShapeError, either
 from tvmgraph.ops.common.arguments import bad, describe
 from tvmgraph.ops.random.rows import draw_bits, draw_normal, draw_uniform, uniform_of
 from tvmgraph.ops.random.sampling import gumbel_noise, sample_shape
@@ -28,7 +28,8 @@ def _check_p(p: object, input: Tensor, op: str) -> None:
         raise bad(DTypeError, f"p must be a float, not {type(p).__name__}", op,
                   describe(input=input, p=p))  # fmt: skip
     if not 0 <= p <= 1:
-        raise bad(ArgumentError, "p must be in [0, 1]", op, describe(input=input, p=p))
+        kind = either(ArgumentError, RuntimeError if isinstance(p, float) else TypeError)
+        raise bad(kind, "p must be in [0, 1]", op, describe(input=input, p=p))
 
 
 def _drop(input: Tensor, p: float, shape: Shape, seed: object, op: str) -> Tensor:

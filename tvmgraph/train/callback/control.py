@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from tvmgraph.errors import ArgumentError, reject
+from tvmgraph.errors import ArgumentError, either, reject
 from tvmgraph.train.callback.base import Callback, RunContext, current_rate, loss_value
 
 
@@ -166,7 +166,8 @@ class ReduceLROnPlateau(_Watch):
     ) -> None:
         super().__init__(monitor, mode, min_delta, patience)
         if not 0 < factor < 1:
-            reject(ArgumentError, "ReduceLROnPlateau", f"factor must be in (0, 1), not {factor}")
+            kind = ArgumentError if isinstance(factor, float) else either(ArgumentError, TypeError)
+            reject(kind, "ReduceLROnPlateau", f"factor must be in (0, 1), not {factor}")
         self.factor, self.verbose, self.cooldown, self.min_lr = factor, verbose, cooldown, min_lr
         self._resting = 0
 
