@@ -25,12 +25,14 @@ MISTAKES: dict[str, tuple[Callable[[], object], type[Exception]]] = {
     "a large factor": (lambda: ms.train.ReduceLROnPlateau(factor=2.0), ValueError),
     "a large probability": (lambda: ops.dropout(LINE, p=2.0), RuntimeError),
     "a whole probability": (lambda: ops.dropout(LINE, p=2), TypeError),
-    "no network": (lambda: ms.export(3, LINE, file_name="x", file_format="MINDIR"), RuntimeError),
+    "a number as a network": (
+        lambda: ms.export(3, LINE, file_name="x", file_format="ONNX"), RuntimeError
+    ),
     "an unknown format": (
         lambda: ms.export(nn.ReLU(), LINE, file_name="x", file_format="FOO"), ValueError
     ),
     "a number as an input": (
-        lambda: ms.export(nn.ReLU(), 3, file_name="x", file_format="MINDIR"), TypeError
+        lambda: ms.export(nn.ReLU(), 3, file_name="x", file_format="ONNX"), TypeError
     ),
     "classes in floats": (lambda: ops.one_hot(LINE, 3), TypeError),
     "a number as a word": (lambda: dataset.text.Vocab.from_list([3]), TypeError),
