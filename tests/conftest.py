@@ -14,10 +14,15 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import HealthCheck, settings
 
 from tvmgraph.config import context
 from tvmgraph.jit import churn
 from tvmgraph.testing.samples import Case
+
+# a machine that others use takes long to draw examples, which says nothing of what is tested
+settings.register_profile("shared", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("shared")
 
 
 def pytest_configure(config: pytest.Config) -> None:
