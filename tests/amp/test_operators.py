@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 
 import numpy as np
@@ -136,3 +137,47 @@ def test_functions_have_the_level_auto_only() -> None:
             amp.auto_mixed_precision(ops.matmul, level)
     with pytest.raises(DTypeError, match="a Cell or a function"):
         amp.auto_mixed_precision(3, "auto")
+
+
+class _Counting(nn.Cell):
+    def __init__(self, way: int) -> None:
+        super().__init__()
+        self.seen = ms.Parameter(ops.zeros(3), name="seen", requires_grad=False)
+        self.way = way
+
+    def construct(self, x: Tensor) -> Tensor:
+        if self.way == 0:
+            ops.assign(self.seen, self.seen * 0.5 + x)
+        elif self.way == 1:
+            ops.assign_add(self.seen, x)
+        elif self.way == 2:
+            self.seen = self.seen + x
+        else:
+            self.seen[0] = 1.0
+        return x + 1
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+@pytest.mark.parametrize("way", range(4))
+def test_what_a_cell_in_a_short_type_stores_keeps_its_type(way: int, compiled: bool) -> None:
+    net = _Counting(way).to_float(ms.float16)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # of code that could not be compiled
+        assert (jit(net) if compiled else net)(ops.ones(3)).dtype == ms.float16
+    assert net.seen.dtype == ms.float32
+    assert net.seen.asnumpy().tolist() == ([1, 0, 0] if way == 3 else [1, 1, 1])
+
+
+@pytest.mark.parametrize("layer", [nn.BatchNorm2d, nn.InstanceNorm2d])
+def test_running_statistics_of_a_compiled_layer_in_a_short_type(layer: type[nn.Cell]) -> None:
+    x = Tensor(np.random.default_rng(0).standard_normal((2, 4, 3, 3)), ms.float32)
+    moved = []
+    for short, call in ((None, lambda n: n), (ms.float16, lambda n: n), (ms.float16, jit)):
+        net = layer(4).set_train()
+        if short is not None:
+            net.to_float(short)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            call(net)(x)
+        moved.append(net.moving_mean.asnumpy())
+    np.testing.assert_allclose(moved[1:], [moved[0]] * 2, atol=1e-3)

@@ -208,12 +208,13 @@ def test_what_mindspore_tells_its_compiler_is_kept() -> None:
     )  # fmt: skip
 
 
-def test_black_lists_stay_in_float32() -> None:
+def test_black_lists_compute_in_float32_and_return_the_short_type() -> None:
     amp = importlib.import_module("tvmgraph.train.amp")
     net = nn.SequentialCell(nn.Dense(2, 3), nn.LayerNorm((3,)))
     net = amp._auto_black_list(net, [nn.LayerNorm], ms.float16)
     assert (net(ops.ones((1, 2))).dtype, net[0](ops.ones((1, 2))).dtype) == (ms.float16,) * 2
-    assert net[1](ops.ones((1, 3), ms.float16)).dtype == ms.float32
+    assert net[1](ops.ones((1, 3), ms.float16)).dtype == ms.float16
+    assert net[1]._to_float == ms.float32
 
 
 def test_pieces_of_attention() -> None:

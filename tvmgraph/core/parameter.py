@@ -210,7 +210,8 @@ def leaf_value(parameter: Tensor, new: Tensor) -> Tensor:
         new: Its new value.
     """
     if state.interpreter is not None:
-        value = F.leaf_value(parameter, new)
+        with state.computing_in(None):  # it is stored as it is, whatever type weights compute in
+            value = F.leaf_value(parameter, new)
         tapes = state.paused
     else:
         value = new.snapshot()

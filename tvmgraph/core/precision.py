@@ -128,10 +128,12 @@ def _computed(
     @functools.wraps(function)
     def call(*args: object, **named: object) -> R:
         precision = state.precision
-        if precision is None or not isinstance(precision, Mixed):
+        if precision is None:
             return function(*args, **named)
         given = (*args, *named.values())
-        values = _as_floats(given, chosen(precision.short, given))
+        values = given  # statistics that a Cell keeps are no weights: such functions cast these
+        if isinstance(precision, Mixed):
+            values = _as_floats(given, chosen(precision.short, given))
         with state.computing_in(None):
             return function(*values[: len(args)], **dict(zip(named, values[len(args) :])))
 

@@ -13,6 +13,7 @@ from tvmgraph.core import rules
 from tvmgraph.core.arguments import is_tuple
 from tvmgraph.core.in_place import write_at
 from tvmgraph.core.op import F
+from tvmgraph.core.state import state
 from tvmgraph.core.tensor_overloads import TensorOverloads, is_int
 from tvmgraph.core.tensor_reductions import aliases
 from tvmgraph.errors import ArgumentError, DTypeError, ShapeError, reject
@@ -45,7 +46,8 @@ class TensorAccess(TensorOverloads):
     def __setitem__(self, index: object, value: object) -> None:
         if not write_at(self, index, value):  # pyright: ignore[reportArgumentType]
             base = getattr(self, "_base", None)
-            self.rebind(F.setitem(self if base is None else F.getitem(*base), index, value))
+            with state.computing_in(None):  # elements are stored, not computed with
+                self.rebind(F.setitem(self if base is None else F.getitem(*base), index, value))
 
     def _write_through(self) -> None:
         """Writes a change on into the tensor that this one was taken out of."""
