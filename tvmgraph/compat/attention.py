@@ -9,6 +9,7 @@ from tvmgraph import dtypes
 from tvmgraph.core.op import F
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.errors import ArgumentError, ShapeError
+from tvmgraph.nn.transformer import additive_mask, attend, project_packed
 
 _OP = "multi_head_attention"
 
@@ -57,11 +58,7 @@ def _in_projection_packed(
     q: Tensor, k: Tensor, v: Tensor, w: Tensor, b: Tensor | None, k_is_v: bool, q_is_k: bool
 ) -> tuple[Tensor, ...]:
     """Returns query, key and value times the thirds of one matrix."""
-    if k_is_v and q_is_k:
-        return tuple(F.chunk(F.dense(q, w, b), 3, -1))
-    weights = F.chunk(w, 3, 0)
-    biases = (None, None, None) if b is None else F.chunk(b, 3, 0)
-    return tuple(F.dense(x, weight, bias) for x, weight, bias in zip((q, k, v), weights, biases))
+    return project_packed((q, k, v), w, b, k_is_v and q_is_k)
 
 
 def _check_qkv_shape(query_ndim: int, key_ndim: int, value_ndim: int) -> bool:
@@ -108,13 +105,6 @@ def _interpolate_ext_scale_factor_convert_size(
     return tuple(math.floor(size * by) for size, by in zip(input.shape[2:], scale_factor))
 
 
-def _blocked(mask: Tensor, dtype: dtypes.DType) -> Tensor:
-    """Returns what is added to scores: minus infinity where a mask is true."""
-    if mask.dtype.is_float:
-        return mask.astype(dtype)
-    return F.where(mask != 0, float("-inf"), 0.0).astype(dtype)
-
-
 def _mask(
     attn_mask: Tensor | None, padding: Tensor | None, q: Tensor, heads: int, keys: int
 ) -> Tensor | None:
@@ -126,7 +116,7 @@ def _mask(
         seen = mask.shape[-1]
         if mask is attn_mask and mask.ndim == 2:
             shape = (1, 1, q.shape[0])
-        part = F.reshape(_blocked(mask, q.dtype), (*shape, seen))
+        part = F.reshape(additive_mask(mask, q.dtype), (*shape, seen))
         part = F.pad(part, (0, keys - seen)) if keys > seen else part
         total = part if total is None else total + part
     return total
@@ -159,23 +149,9 @@ def _appended(
     return tuple(F.concat((t, F.zeros(shape, t.dtype))) for t in pair) if zeros else pair
 
 
-def _heads(t: Tensor, heads: int) -> Tensor:
-    """Turns (L, N, E) into (N * heads, L, E / heads)."""
-    shape = (t.shape[0], t.shape[1] * heads, t.shape[2] // heads)
-    return F.transpose(F.reshape(t, shape), (1, 0, 2))
-
-
-def _attended(
-    q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, p: float
-) -> tuple[Tensor, Tensor]:
-    """Returns the result, of the shape of ``q``, and the shares (N, heads, L, S)."""
-    (length, batch, width), heads = q.shape, k.shape[0] // q.shape[1]
-    scores = F.matmul(_heads(q, heads) / math.sqrt(width // heads), F.transpose(k, (0, 2, 1)))
-    scores = F.reshape(scores, (batch, heads, length, -1))
-    shares = F.softmax(scores if mask is None else scores + mask, -1)
-    used = F.reshape(_inner_dropout(shares, p, p > 0), (batch * heads, length, -1))
-    found = F.transpose(F.matmul(used, v), (1, 0, 2))
-    return F.reshape(found, (length, batch, width)), shares
+def _without_heads(t: Tensor, batch: int) -> Tensor:
+    """Turns (N * heads, S, E / heads) into (S, N, E)."""
+    return F.reshape(F.transpose(t, (1, 0, 2)), (t.shape[1], batch, -1))
 
 
 def multi_head_attention_forward(
@@ -230,10 +206,12 @@ def multi_head_attention_forward(
     weights = separate if use_separate_proj_weight else (in_proj_weight,)
     q, k, v = _projected((query, key, value), weights, in_proj_bias, (k_is_v, q_is_k))
     k, v = _appended((k, v), (bias_k, bias_v), add_zero_attn)
-    k, v = (_heads(t, num_heads) if f is None else f for t, f in ((k, static_k), (v, static_v)))
-    causal = ~F.tril(F.ones((q.shape[0], k.shape[1]), dtypes.bool_)) if is_causal else attn_mask
-    mask = _mask(causal, key_padding_mask, q, num_heads, k.shape[1])
-    out, shares = _attended(q, k, v, mask, dropout_p if training else 0)
+    k, v = (
+        t if f is None else _without_heads(f, q.shape[1]) for t, f in ((k, static_k), (v, static_v))
+    )
+    causal = ~F.tril(F.ones((q.shape[0], k.shape[0]), dtypes.bool_)) if is_causal else attn_mask
+    mask = _mask(causal, key_padding_mask, q, num_heads, k.shape[0])
+    out, shares = attend(q, k, v, mask, num_heads, dropout_p if training else 0.0)
     out = F.dense(out, out_proj_weight, out_proj_bias)
     shares = F.mean(shares, (1,), False) if average_attn_weights else shares
     return (F.squeeze(out, 1), F.squeeze(shares, 0)) if single else (out, shares)

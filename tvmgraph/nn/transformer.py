@@ -161,9 +161,7 @@ class MultiheadAttention(Cell):
             weights = [self.compute(getattr(self, f"{n}_proj_weight")) for n in "qkv"]
         else:
             weight = self.compute(self.in_proj_weight)
-            if q is k and k is v:
-                return tuple(F.split(F.dense(q, weight, bias), e, axis=-1))
-            weights = F.split(weight, e, axis=0)
+            return project_packed((q, k, v), weight, bias, q is k and k is v)
         biases = (None, None, None) if bias is None else F.split(bias, e, axis=0)
         q, k, v = (F.dense(t, w, b) for t, w, b in zip((q, k, v), weights, biases))
         return q, k, v
@@ -196,13 +194,11 @@ class MultiheadAttention(Cell):
 
     def _additive(self, mask: Tensor, dtype: dtypes.DType, name: str) -> Tensor:
         """Turns True into minus infinity; a float mask is added as it is."""
-        if mask.dtype.is_float:
-            return F.cast(mask, dtype)
-        if mask.dtype is not dtypes.bool_ and not mask.dtype.is_integer:
+        kind = mask.dtype
+        if not (kind.is_float or kind.is_integer or kind is dtypes.bool_):
             reject(DTypeError, type(self).__name__, f"{name} must be bool or float",
                    f"{name}={mask.type}")  # fmt: skip
-        blocked = mask if mask.dtype is dtypes.bool_ else F.not_equal(mask, 0)
-        return F.cast(F.where(blocked, float("-inf"), 0.0), dtype)
+        return additive_mask(mask, dtype)
 
     def _extend(
         self, q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None
@@ -224,22 +220,73 @@ class MultiheadAttention(Cell):
     def _attend(
         self, q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None
     ) -> tuple[Tensor, Tensor]:
-        heads, size = self.num_heads, self.head_dim
-        length, n = q.shape[0], q.shape[1]
+        dropout = self.dropout if self.training else 0.0
+        out, weights = attend(q, k, v, mask, self.num_heads, dropout)
+        return self.out_proj(out), weights
 
-        def split(t: Tensor, order: tuple[int, ...]) -> Tensor:
-            return F.transpose(F.reshape(t, (t.shape[0], n, heads, size)), order)
 
-        scaled = split(q, (1, 2, 0, 3)) * (1.0 / math.sqrt(size))
-        scores = F.matmul(scaled, split(k, (1, 2, 3, 0)))  # (N, heads, L, S)
-        if mask is not None:
-            scores = scores + mask
-        weights = F.softmax(scores, -1)
-        if self.training and self.dropout:
-            weights = F.dropout(weights, p=self.dropout, training=True)
-        mixed = F.matmul(weights, split(v, (1, 2, 0, 3)))
-        joined = F.reshape(F.transpose(mixed, (2, 0, 1, 3)), (length, n, heads * size))
-        return self.out_proj(joined), weights
+def project_packed(
+    inputs: tuple[Tensor, Tensor, Tensor], weight: Tensor, bias: Tensor | None, same: bool
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Returns query, key and value times the thirds of one matrix.
+
+    Args:
+        inputs: Tensors (..., E).
+        weight: Shape (3 E, E).
+        bias: Shape (3 E,).
+        same: Whether all inputs are one tensor, which one product serves.
+    """
+    if same:
+        return tuple(F.chunk(F.dense(inputs[0], weight, bias), 3, -1))
+    biases = (None, None, None) if bias is None else F.chunk(bias, 3, 0)
+    q, k, v = (F.dense(t, w, b) for t, w, b in zip(inputs, F.chunk(weight, 3, 0), biases))
+    return q, k, v
+
+
+def additive_mask(mask: Tensor, dtype: dtypes.DType) -> Tensor:
+    """Returns what is added to scores: minus infinity where a mask is not zero.
+
+    Args:
+        mask: bool or integers; floats are added as they are.
+        dtype: dtype of the result.
+    """
+    if mask.dtype.is_float:
+        return F.cast(mask, dtype)
+    blocked = mask if mask.dtype is dtypes.bool_ else F.not_equal(mask, 0)
+    return F.cast(F.where(blocked, float("-inf"), 0.0), dtype)
+
+
+def attend(
+    q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, heads: int, dropout: float
+) -> tuple[Tensor, Tensor]:
+    """Attention of several heads, without projections.
+
+    Args:
+        q: Queries (L, N, E).
+        k: Keys (S, N, E).
+        v: Values (S, N, E).
+        mask: What is added to the scores; broadcasts to (N, heads, L, S).
+        heads: Number of heads, a divisor of E.
+        dropout: Share of the weights that is dropped.
+
+    Returns:
+        The result (L, N, E), and the weights (N, heads, L, S).
+    """
+    length, n, width = q.shape
+    size = width // heads
+
+    def split(t: Tensor, order: tuple[int, ...]) -> Tensor:
+        return F.transpose(F.reshape(t, (t.shape[0], n, heads, size)), order)
+
+    scaled = split(q, (1, 2, 0, 3)) * (1.0 / math.sqrt(size))
+    scores = F.matmul(scaled, split(k, (1, 2, 3, 0)))  # (N, heads, L, S)
+    if mask is not None:
+        scores = scores + mask
+    weights = F.softmax(scores, -1)
+    if dropout:
+        weights = F.dropout(weights, p=dropout, training=True)
+    mixed = F.matmul(weights, split(v, (1, 2, 0, 3)))
+    return F.reshape(F.transpose(mixed, (2, 0, 1, 3)), (length, n, width)), weights
 
 
 __all__ = ["MultiheadAttention"]
