@@ -130,8 +130,9 @@ def test_frequencies_are_found_again() -> None:
     sizes = audio.Spectrogram(64)(tone)
     heard = audio.Spectrogram(64)(audio.GriffinLim(64, 50)(sizes))
     assert np.abs(np.sqrt(heard) - np.sqrt(sizes)).mean() < 0.1 * np.sqrt(sizes).mean()
+    # Six samples of the sound (at most 6), half a step of rounding, 2 of scaling by 32766 / 32768.
     for noise in audio.DensityFunction:
-        assert np.abs(audio.Dither(noise)(tone) - tone).max() < 6 / 32768
+        assert np.abs(audio.Dither(noise)(tone) - tone).max() <= 8.5 / 32768
 
 
 def test_halves_become_single() -> None:
