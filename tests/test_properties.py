@@ -38,7 +38,7 @@ def check(fn: Callable[..., Any], expected: Any, *arrays: np.ndarray, exact: boo
     assert len(outputs) == len(expected) == len(recorded)
     for a, r, e, v in zip(outputs, recorded, expected, graph.outputs):
         assert a.shape == e.shape
-        assert a.type is v.type is tensor_type(r.shape, r.dtype)
+        assert a.aval is v.type is tensor_type(r.shape, r.dtype)
         same = np.testing.assert_array_equal if exact else np.testing.assert_allclose
         same(a.asnumpy(), e, **({} if exact else {"rtol": 1e-5, "atol": 1e-6}))
         np.testing.assert_array_equal(r, a.asnumpy())

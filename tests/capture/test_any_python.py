@@ -9,8 +9,8 @@ import pytest
 from tests.capture import any_programs
 from tests.capture.any_python import run_many
 
-COUNT = int(os.environ.get("TVMGRAPH_FUZZ_ANY", "5000"))
-STEP = 250
+COUNT = int(os.environ.get("TVMGRAPH_FUZZ_ANY", "500"))
+STEP = 125
 #: Programs beyond those in which something differed once.
 MENDED = (1000620, 1000707, 1052569)
 

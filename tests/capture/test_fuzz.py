@@ -30,9 +30,9 @@ from tvmgraph.jit.compiled import CompiledGraph
 from tvmgraph.runtime.executable import from_ffi, to_ffi
 from tvmgraph.runtime.workers import affinity
 
-COUNT = int(os.environ.get("TVMGRAPH_FUZZ", "1000"))
+COUNT = int(os.environ.get("TVMGRAPH_FUZZ", "400"))
 STEP = 200
-PIECES = int(os.environ.get("TVMGRAPH_FUZZ_PIECES", "150"))
+PIECES = int(os.environ.get("TVMGRAPH_FUZZ_PIECES", "50"))
 COMPILED_EVERY = 200
 
 

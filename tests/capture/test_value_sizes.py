@@ -127,7 +127,7 @@ def _same(found: Any, wanted: Any) -> None:
     for f, w in zip(_flat(found), _flat(wanted), strict=True):
         assert type(f) is type(w)
         if isinstance(w, Tensor):
-            assert f.type is w.type
+            assert f.aval is w.aval
             np.testing.assert_allclose(f.asnumpy(), w.asnumpy(), 1e-5, 1e-5)
         else:
             assert f == w

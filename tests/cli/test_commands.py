@@ -176,7 +176,7 @@ def test_exit_statuses(raised: BaseException | None, status: int) -> None:
 )
 def test_inputs(text: str, name: str, shape: tuple[int, ...], dtype: str) -> None:
     found, tensor = parse_input(text)
-    assert (found, tensor.shape, tensor.type.dtype.name) == (name, shape, dtype)
+    assert (found, tensor.shape, tensor.aval.dtype.name) == (name, shape, dtype)
 
 
 @pytest.mark.parametrize("text", ["x:2x-3", "float32[8", "8]", "x:y:z:8", "float3[8]", "a:b[8]"])
@@ -187,8 +187,8 @@ def test_inputs_that_are_none(text: str) -> None:
 
 def test_sizes_that_vary() -> None:
     for text in ("x:?x4", "float32[?,4]", "?x4"):
-        assert not parse_input(text)[1].type.is_static
-    assert str(parse_input("x:batchx4")[1].type) == "float32[batch,4]"
+        assert not parse_input(text)[1].aval.is_static
+    assert str(parse_input("x:batchx4")[1].aval) == "float32[batch,4]"
 
 
 def test_output_that_nobody_reads() -> None:

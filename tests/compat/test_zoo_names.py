@@ -160,7 +160,7 @@ def test_pictures_of_numpy() -> None:
 
 def test_other_names() -> None:
     assert isinstance(ms.float32, ms.Type) and ms.Type is ms.dtype.Type  # pyright: ignore
-    assert isinstance(ops.ones(3).type, ms.TensorType)  # pyright: ignore
+    assert isinstance(ops.ones(3).aval, ms.TensorType)  # pyright: ignore
     assert (
         nn.probability.distribution.distribution.Distribution
         is ms.nn.probability.distribution.Distribution

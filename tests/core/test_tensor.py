@@ -196,7 +196,7 @@ def test_cast_to_the_same_dtype_adds_nothing() -> None:
 def test_copies_and_pickles() -> None:
     for t in (A, Tensor(True), Tensor([1.5], ms.bfloat16), A.T):
         for other in (copy.deepcopy(t), copy.copy(t), pickle.loads(pickle.dumps(t)), t.copy()):
-            assert other is not t and other.type is t.type
+            assert other is not t and other.aval is t.aval
             np.testing.assert_array_equal(other.asnumpy(), t.asnumpy())
     p = Parameter(Tensor([1.0]), name="x", requires_grad=False)
     for other in (copy.deepcopy(p), pickle.loads(pickle.dumps(p)), p.clone()):
@@ -703,3 +703,18 @@ def test_a_caught_error_keeps_no_variables() -> None:
         assert caught()() is None
     finally:
         gc.enable()
+
+
+def test_type_names_the_dtype_or_converts() -> None:
+    x = ms.Tensor(np.array([1.5, -2.5], np.float32))
+    assert x.type() == "Float32" and x.astype(ms.bfloat16).type() == "BFloat16"
+
+    def as_integers(x: ms.Tensor) -> ms.Tensor:
+        return x.type(ms.int32) + (1 if x.type() == "Float32" else 0)  # pyright: ignore
+
+    for f in (as_integers, ms.jit(as_integers)):
+        y = f(x)
+        assert y.dtype == ms.int32 and y.asnumpy().tolist() == [2, -1]
+    assert x.type(dtype="float16").dtype == ms.float16  # pyright: ignore
+    with pytest.raises(TypeError, match="Tensor.type: 3 is not"):
+        x.type(3)  # pyright: ignore

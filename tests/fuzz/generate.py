@@ -427,7 +427,7 @@ class Generator:
             text = self.r.choice(("{p} = {v}", "ops.assign({p}, {v})", "{p} += {v}"))
             value = self.r.choice(("{p} * 0.5", "{p} + {x}", "ops.tanh({p})", "{x}"))
             text = text.format(p=name, v=value.format(p=name, x=x))
-            if self.value(x).type is self.value(name).type and self.attempt(
+            if self.value(x).aval is self.value(name).aval and self.attempt(
                 text, (x, name), (name,)
             ):
                 return
@@ -466,13 +466,13 @@ class Generator:
         exec_ok = True
         try:
             exec(lines[0], start)
-            kind = start[new].type
+            kind = start[new].aval
             for line in lines[1:]:
                 if line.strip().startswith(f"{new} ="):
                     scope = dict(self.env)
                     scope[new] = start[new]
                     exec(line.strip(), scope)
-                    exec_ok = exec_ok and scope[new].type is kind
+                    exec_ok = exec_ok and scope[new].aval is kind
         except (TvmgraphError, IndexError, OverflowError, TypeError, ValueError):
             return
         names = [n for n in self.names if n in code]

@@ -106,14 +106,14 @@ def test_products_read_transposed_operands_in_place() -> None:
 def test_checker_finds_what_is_wrong() -> None:
     add = ops.add.op
     builder = GraphBuilder("bad")
-    a = builder.param(ms.Tensor(np.ones(2, np.float32)).type)
+    a = builder.param(ms.Tensor(np.ones(2, np.float32)).aval)
     stranger = GraphBuilder("other").value(a.type)
     builder.node(add, (a, stranger), {}, [a.type])
     with pytest.raises(GraphError, match="before it is defined"):
         check(builder.build([a]))
     builder = GraphBuilder("bad")
-    a = builder.param(ms.Tensor(np.ones(2, np.float32)).type)
-    wrong = ms.Tensor(np.ones(3, np.float32)).type
+    a = builder.param(ms.Tensor(np.ones(2, np.float32)).aval)
+    wrong = ms.Tensor(np.ones(3, np.float32)).aval
     out = builder.node(add, (a, a), {}, [wrong])
     with pytest.raises(GraphError, match="the graph says"):
         check(builder.build(out))

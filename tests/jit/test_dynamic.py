@@ -31,7 +31,7 @@ def same(got: Any, want: Any, tolerance: float = 1e-4) -> None:
         return
     assert type(got) is type(want)
     if isinstance(want, Tensor):
-        assert got.type is want.type
+        assert got.aval is want.aval
         np.testing.assert_allclose(got.asnumpy(), want.asnumpy(), rtol=tolerance, atol=tolerance)
     else:
         assert got == want

@@ -49,7 +49,7 @@ def test_numpy_column_is_the_form(case: Case, monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(case.op, "cache", {})
     expected = case.op.fn(*args, **attrs)
     for a, b in zip(*[r if case.op.multi else (r,) for r in (found, expected)], strict=True):
-        assert a.type is b.type
+        assert a.aval is b.aval
         np.testing.assert_allclose(a.asnumpy(), b.asnumpy(), rtol=1e-5, atol=1e-6)
 
 

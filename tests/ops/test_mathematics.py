@@ -23,7 +23,7 @@ def floats(*shape: int) -> Tensor:
 def both(f: Callable[..., Any], *args: Tensor) -> np.ndarray:
     """Runs eagerly and compiled, checks that they agree, and returns the elements."""
     eager, compiled = f(*args), ms.jit(f)(*args)
-    assert eager.type is compiled.type
+    assert eager.aval is compiled.aval
     np.testing.assert_allclose(compiled.asnumpy(), eager.asnumpy(), rtol=1e-5, atol=1e-6)
     return eager.asnumpy()
 

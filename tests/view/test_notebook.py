@@ -114,7 +114,7 @@ def test_a_large_tensor_is_not_gone_through() -> None:
     """Only what is shown is looked at: the rest of the elements may stay on the disk."""
     array = np.lib.stride_tricks.as_strided(np.ones(1, np.float32), (4, 1 << 20, 1 << 10), (0,) * 3)
     tensor = Tensor([1.0])
-    tensor.type, tensor.array = ms.Tensor(shape=array.shape, dtype=ms.float32).type, array
+    tensor.aval, tensor.array = ms.Tensor(shape=array.shape, dtype=ms.float32).aval, array
     html = tensor_html(tensor)
     assert "16.00 GiB" in html
     assert html.count("<td") == 9 * 9

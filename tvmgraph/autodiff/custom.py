@@ -166,7 +166,7 @@ def _fitting(name: str, i: int, x: Tensor, gradient: Tensor, exact: bool) -> Ten
         ):
             reject(either(ShapeError, RuntimeError), name,
                    f"bprop returned a gradient of another shape for input {i}",
-                   f"input={x.type}, gradient={gradient.type}")  # fmt: skip
+                   f"input={x.aval}, gradient={gradient.aval}")  # fmt: skip
         gradient = sum_to(gradient, x)
     wanted = x.dtype.is_float and gradient.dtype is not x.dtype
     return F.cast(gradient, x.dtype) if wanted else gradient

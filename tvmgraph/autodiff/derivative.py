@@ -42,7 +42,7 @@ def derivative(
     tensors = (*cotangents, *results, *inputs)
     if op.regions or not may_fuse() or sum([t.size for t in inputs]) < LARGE:
         return _by_rule(op, attrs, cotangents, results, inputs)
-    types = tuple([None if t is None else t.type for t in tensors])
+    types = tuple([None if t is None else t.aval for t in tensors])
     key = op, tuple(attrs.values()), types, wanted
     found = _known.get(key)
     if found is None:

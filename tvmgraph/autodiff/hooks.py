@@ -93,7 +93,7 @@ def gradient_hooks(tensor: Tensor) -> tuple[Handle, ...]:
     if tensor._hooks and state.interpreter is not None:
         raise LeavesGraph(
             "an argument has hooks of its gradient, which run as plain Python",
-            op="Tensor.register_hook", got=str(tensor.type),
+            op="Tensor.register_hook", got=str(tensor.aval),
             fix="register them inside the function that is differentiated, which compiles them",
         )  # fmt: skip
     return tensor._hooks or ()

@@ -45,7 +45,7 @@ class BatchedTensor(TracedTensor):
         self.value = whole  # pyright: ignore[reportAttributeAccessIssue]
         self.number = self.choice = None
         self.is_leaf = False
-        self.type: TensorType = tensor_type(whole.shape[1:], whole.dtype)
+        self.aval: TensorType = tensor_type(whole.shape[1:], whole.dtype)
         self._ffi = None
 
     @property
@@ -459,7 +459,7 @@ def _batch_size(leaves: list[Tensor], axes: list[int | None]) -> int:
             continue
         if not -t.ndim <= a < t.ndim:
             reject(ShapeError, "vmap", f"axis {a} is outside a tensor of shape {t.shape}",
-                   f"args={', '.join(str(leaf.type) for leaf in leaves)}")  # fmt: skip
+                   f"args={', '.join(str(leaf.aval) for leaf in leaves)}")  # fmt: skip
         sizes.add(t.shape[a])
     if len(sizes) != 1 or sizes == {0}:
         raise ShapeError("the axes must have one common length above 0", op="vmap",

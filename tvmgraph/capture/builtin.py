@@ -192,7 +192,7 @@ def _of_sizes(interpreter: Interpreter, function: object, items: Any) -> object:
 
 
 def _size_of(count: Tensor) -> object:
-    return F.count_up(count, "counted").type.shape[0]
+    return F.count_up(count, "counted").aval.shape[0]
 
 
 def _sum(interpreter: object, x: TracedTensor) -> Tensor:

@@ -103,7 +103,7 @@ def zeros_like_outside(t: Tensor) -> Tensor:
     """
     if isinstance(t, CarriedNumber):
         return CarriedNumber(t.kind(0), t.kind)
-    return marked(zeros(t.type), number_of(t))
+    return marked(zeros(t.aval), number_of(t))
 
 
 def typed(o: CarriedNumber, n: Tensor) -> Tensor:

@@ -230,14 +230,14 @@ class _Recording:
         recorder, plan = self.i.recorder, self.plan
 
         def parameter(t: Tensor, label: str) -> TracedTensor:
-            return TracedTensor(recorder, region.state(t.type, label))
+            return TracedTensor(recorder, region.state(t.aval, label))
 
         for name, value in plan.names.items():
             leaves = [parameter(t, name.partition(":")[0]) for t in tree.tensors(value)]
             bound[name] = self._owner(name).names[name] = shown(value, leaves)
             for t in leaves:
                 recorder.moving[id(t)] = t, self._refuse_identity
-        states = [(t, region.state(t.type, "state")) for t in plan.tensors.values()]
+        states = [(t, region.state(t.aval, "state")) for t in plan.tensors.values()]
         if plan.random:
             region.random, region.blocks = region.state(STATE_TYPE, "random_state"), 0
         flag = tensor_flag()
@@ -356,7 +356,7 @@ class _Recording:
         for o, n in zip(old, new):
             if self.i.settings.lax and number_of(o) is not number_of(n):
                 self._changes(name, bound, after)
-            elif o.type is n.type:
+            elif o.aval is n.aval:
                 leaves.append(o)
             elif isinstance(o, CarriedNumber) and n.shape == () and n.dtype.kind in _WIDER[o.kind]:
                 leaves.append(typed(o, n))

@@ -83,7 +83,7 @@ def common_dtype(a: Any, b: Any) -> dtypes.DType | None:
             continue
         holds = {bool: "b", int: "iuf", float: "f"}[kind]
         if other.dtype.kind not in holds:
-            raise Mismatch(f"a Python {kind.__name__} on one side and {other.type} on the other")
+            raise Mismatch(f"a Python {kind.__name__} on one side and {other.aval} on the other")
         return other.dtype
     return None
 
@@ -95,7 +95,7 @@ def describe(value: object) -> str:
         value: Any object.
     """
     if isinstance(value, Tensor):
-        return str(value.type)
+        return str(value.aval)
     if isinstance(value, Unset):
         return "nothing"
     if isinstance(value, Symbol):
@@ -236,8 +236,8 @@ class Merger:
         for region, x in zip(self.regions, (a, b)):
             with self.recorder.recording_into(region):
                 pair.append(as_tensor(x, dtype))
-        if pair[0].type is not pair[1].type:
-            raise Mismatch(f"{pair[0].type} on one side and {pair[1].type} on the other")
+        if pair[0].aval is not pair[1].aval:
+            raise Mismatch(f"{pair[0].aval} on one side and {pair[1].aval} on the other")
         if any(numbers):
             kinds = [k for k in numbers if k is not None]
             return self.add(pair[0], pair[1], wider(*kinds) if len(kinds) == 2 else None)
@@ -305,7 +305,7 @@ class Merger:
         if isinstance(tensor, TracedTensor):
             if not self.regions[side].defines(tensor.value):
                 return lambda outs: value
-            zeros = self._zeros(tensor.type, 1 - side)
+            zeros = self._zeros(tensor.aval, 1 - side)
             pair = (tensor, zeros) if side == 0 else (zeros, tensor)
             if tensor is value and tensor.choice is not None:
                 return self._choice((value, value), pair)

@@ -274,7 +274,7 @@ def _size_lines(promotion: Promotion, leaves: Sequence[Tensor]) -> list[str]:
     for i, leaf in enumerate(leaves):
         axes = leaf.shape
         if axes:
-            lines.append(f"shape = leaves[{i}].type.shape")
+            lines.append(f"shape = leaves[{i}].aval.shape")
         for a, size in enumerate(axes):
             name = promotion.sizes.get((i, a))
             if name is None:

@@ -247,7 +247,7 @@ def _capture(
     labels = tree.labels(argument_labels(fn, *given))
     leaves = tree.tensors(given)
     names = tree.unique([labels.get(id(t), f"arg{i}") for i, t in enumerate(leaves)])
-    types = [promotion.type_of(i, t.type) for i, t in enumerate(leaves)]
+    types = [promotion.type_of(i, t.aval) for i, t in enumerate(leaves)]
     traced = [recorder.argument(t, n) for t, n in zip(types, names)]
     for t, new in zip(leaves, traced):
         new.is_leaf, new._hooks = isinstance(t, Parameter), t._hooks

@@ -141,7 +141,7 @@ class Recorder:
             name = next(n for n in map("u{}".format, itertools.count()) if n not in taken)
         taken.add(name)
         attrs = {**attrs, op.traits.binds: name}
-        found = op.infer(*[a.type for a in args], **attrs)
+        found = op.infer(*[a.aval for a in args], **attrs)
         return attrs, found if isinstance(found, tuple) else (found,)
 
     def number(self, value: Symbol, dtype: DType) -> Tensor:
@@ -502,7 +502,7 @@ class Recorder:
 
     def _admit(self, tensor: Tensor) -> Value:
         label = tensor.name if isinstance(tensor, Parameter) else "tensor"
-        value = self.root.builder.param(tensor.type, Role.PARAMETER, self._labels.add(label))
+        value = self.root.builder.param(tensor.aval, Role.PARAMETER, self._labels.add(label))
         self.root.adopt(value)
         self.captured.append((tensor, value))
         return value

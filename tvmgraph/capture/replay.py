@@ -54,7 +54,7 @@ def _run_nodes(nodes: Sequence[Node], known: dict[Value, Tensor]) -> None:
     for node in nodes:
         args, keywords = tuple(known[v] for v in node.inputs), node.keywords
         if node.regions:  # whose types have symbols for sizes that are known by now
-            shapes: list[Any] = [a.type.shape for a in args]
+            shapes: list[Any] = [a.aval.shape for a in args]
             sizes = sizes_of(node.inputs, shapes)
             numbers = {name: size for name, size in sizes.items() if isinstance(size, int)}
             keywords = fixed_keywords(node, numbers) if numbers else keywords

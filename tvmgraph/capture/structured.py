@@ -91,7 +91,7 @@ def loop(start: Sequence[Tensor], test: Run, step: Run) -> tuple[Tensor, ...] | 
     """
     if not can_record():
         return None
-    types = [s.type for s in start]
+    types = [s.aval for s in start]
     sides = [record(name, types, run) for name, run in (("cond", test), ("body", step))]
     operands = list(dict.fromkeys(v for region, _ in sides for v in region.imports))
     graphs = [region.close(outputs, operands, len(types)) for region, outputs in sides]

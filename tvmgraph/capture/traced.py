@@ -64,18 +64,18 @@ class TracedTensor(Tensor):
         self.value = value  # pyright: ignore[reportIncompatibleMethodOverride]
         self.number = self.choice = None
         self.is_leaf = False
-        self.type: TensorType = value.type
+        self.aval: TensorType = value.type
         self._ffi = None
 
     @property
     def shape(self) -> tuple[Any, ...]:
         """Size of every axis; a :class:`Dim` where it differs from call to call."""
-        return self.type.shape
+        return self.aval.shape
 
     @property
     def size(self) -> Any:
         """Number of elements; a :class:`Dim` where it differs from call to call."""
-        return math.prod(self.type.shape)
+        return math.prod(self.aval.shape)
 
     @property
     def shown_type(self) -> type:
@@ -94,7 +94,7 @@ class TracedTensor(Tensor):
 
     def rebind(self, new: Tensor) -> Tensor:
         """Makes it denote ``new``; what stands for a Parameter stays a leaf, as that does."""
-        if self.is_leaf and new.type is self.type:
+        if self.is_leaf and new.aval is self.aval:
             new = leaf_value(self, new)
         return super().rebind(new)
 
@@ -125,7 +125,7 @@ class TracedTensor(Tensor):
         if not self.dtype.is_integer or self.ndim:
             return self.__index__()
         count = F.maximum(F.cast(self, dtypes.int64), 0)
-        return F.count_up(count, "counted").type.shape[0]
+        return F.count_up(count, "counted").aval.shape[0]
 
     def item(self, *index: int) -> NoReturn:
         """Raises: there are no elements yet."""

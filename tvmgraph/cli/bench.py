@@ -135,7 +135,7 @@ def _model(
     tensors = [t for t in given if isinstance(t, Tensor)]
     if len(tensors) < len(given):
         raise _wrong("an argument of the model is no tensor", "name a function of tensors only")
-    if not all(t.type.is_static for t in tensors):
+    if not all(t.aval.is_static for t in tensors):
         raise _wrong("a size of an input is not a number", "give every input its sizes")
     args = [_random(t.shape, t.dtype.numpy) for t in tensors]
     compiled = jit(net, jit_config=find_config(config))

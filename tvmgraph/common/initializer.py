@@ -486,7 +486,7 @@ def _checked_tensor(init: Tensor, shape: object) -> Tensor:
     if shape is not None and tuple(init.shape) != _shape_of(shape):
         reject(ShapeError, "initializer",
                f"the given tensor must have the parameter's shape {_shape_of(shape)}",
-               f"init={init.type}", "reshape the tensor")  # fmt: skip
+               f"init={init.aval}", "reshape the tensor")  # fmt: skip
     return init
 
 

@@ -127,7 +127,7 @@ def _in_memory_order(code: Code, types: list[TensorType]) -> Code:
         if not all([s.flags.c_contiguous for s in stored]):
             return code(args)
         shape, back = stored[0].shape, np.argsort(order)
-        operands = [tensor_from_numpy(s.reshape(a.shape), a.type) for s, a in zip(stored, args)]
+        operands = [tensor_from_numpy(s.reshape(a.shape), a.aval) for s, a in zip(stored, args)]
         results = [y.array.reshape(shape).transpose(back) for y in code(tuple(operands))]
         return tuple([tensor_from_numpy(y, t) for y, t in zip(results, types)])
 

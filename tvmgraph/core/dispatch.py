@@ -92,10 +92,10 @@ def apply(op: Op, args: tuple[Any, ...], attrs: dict[str, Any]) -> Any:
     if op.traits.keeps and state.tapes and not attrs[op.traits.keeps]:
         return apply(op, args, {**attrs, op.traits.keeps: True})[:-1]
     try:
-        key: Any = tuple([a.type for a in args])
+        key: Any = tuple([a.aval for a in args])
     except AttributeError:
         args = _lift_arguments(op, args, attrs)
-        key = tuple([a.type for a in args])
+        key = tuple([a.aval for a in args])
     if interpreter is not None and interpreter.symbols is not None and _is_symbolic(key, attrs):
         return _apply_symbolic(op, args, attrs)
     if attrs:
@@ -166,7 +166,7 @@ def _apply_symbolic(op: Op, args: tuple[Any, ...], attrs: dict[str, Any]) -> Any
 
 def _unproven_sizes(args: tuple[Tensor, ...], types: tuple[TensorType, ...]) -> list[Dim]:
     """Returns sizes that are computed from sizes of values and could come out negative."""
-    given = [d for a in args for d in a.type.shape]
+    given = [d for a in args for d in a.aval.shape]
     return [
         d for t in types for d in t.shape
         if isinstance(d, Dim) and not d.is_root and bound(d.roots)
@@ -187,7 +187,7 @@ def at_least(x: Tensor, least: Mapping[str, int]) -> Tensor:
         least: What sizes must be at least; those that it does not have are left out.
     """
     for root, number in least.items():
-        if root in x.type.roots:
+        if root in x.aval.roots:
             x = F.at_least(x, size=Dim(root), least=number)
     return x
 
@@ -208,7 +208,7 @@ def cast(x: Tensor, dtype: dtypes.DType) -> Tensor:
         x: Tensor of any shape and dtype.
         dtype: dtype of the result.
     """
-    return x if x.type.dtype is dtype else apply(OPS["cast"], (x,), {"dtype": dtype})
+    return x if x.aval.dtype is dtype else apply(OPS["cast"], (x,), {"dtype": dtype})
 
 
 def _hashable(op: Op, args: tuple[object, ...], attrs: Mapping[str, object]) -> dict[str, object]:
@@ -244,7 +244,7 @@ def _plan(op: Op, key: object, args: tuple[Tensor, ...], attrs: Mapping[str, obj
 
 
 def _plan_of(op: Op, args: tuple[Tensor, ...], attrs: Mapping[str, object]) -> _Plan:
-    types = [a.type for a in args]
+    types = [a.aval for a in args]
     if op.form is not None and is_complex(types, attrs):
         return _Plan((), (), op.form, numpy_column(op, types, attrs))
     try:
@@ -340,7 +340,7 @@ def _lift_arguments(
     """Turns Python numbers, lists and NumPy arrays among the arguments into tensors."""
     beside = None
     if len(args) == 2 and args[1].__class__ in _NUMBERS and isinstance(args[0], Tensor):
-        beside = (op.promote, args[0].type.dtype, args[1].__class__, args[1])
+        beside = (op.promote, args[0].aval.dtype, args[1].__class__, args[1])
         found = _beside.get(beside)
         if found is not None and state.interpreter is None:
             return args[0], found
@@ -355,7 +355,7 @@ def _lift_arguments(
     except TypeError:
         wanted = key = None
         if op.promote not in (None, "each"):
-            like = next((a.type.dtype for a in args if isinstance(a, Tensor)), None)
+            like = next((a.aval.dtype for a in args if isinstance(a, Tensor)), None)
             args = tuple([_of_sequence(a, like) if is_sequence(a) else a for a in args])
     if wanted is None:
         try:
@@ -391,7 +391,7 @@ def _of_sequence(values: Sequence[object], like: dtypes.DType | None) -> Tensor:
     t = Tensor(values)
     if like is None or not values:
         return t
-    return cast(t, dtypes.promote_scalar(like, _EXAMPLES[t.type.dtype.kind]))
+    return cast(t, dtypes.promote_scalar(like, _EXAMPLES[t.aval.dtype.kind]))
 
 
 _wanted: dict[object, list[dtypes.DType]] = {}  # by policy and kinds of the operands; few exist
@@ -400,7 +400,7 @@ _wanted: dict[object, list[dtypes.DType]] = {}  # by policy and kinds of the ope
 def _kind(a: object) -> dtypes.DType | np.dtype | type:
     """What promotion looks at: a tensor's dtype, or the class of a number."""
     if isinstance(a, Tensor):
-        return a.type.dtype
+        return a.aval.dtype
     if isinstance(a, np.ndarray):
         return a.dtype
     if dtypes.is_number(a):
@@ -416,7 +416,7 @@ def _operands(
     operands: list[promotion.Operand] = []
     for i, a in enumerate(args):
         if isinstance(a, Tensor):
-            operands.append(a.type.dtype)
+            operands.append(a.aval.dtype)
         elif dtypes.is_number(a):
             operands.append(a)
         elif isinstance(a, np.ndarray):
@@ -505,7 +505,7 @@ def describe(value: object) -> str:
     if isinstance(value, Symbol):
         return value.text
     if isinstance(value, Tensor):
-        return str(value.type)
+        return str(value.aval)
     first, *more = repr(value).splitlines() or [""]
     return f"{first[:77]}..." if more or len(first) > 80 else first
 

@@ -42,7 +42,7 @@ def fusible(function: Callable[..., R]) -> Callable[..., R]:
                     return function(*args, **named)  # which raises
                 args = (*args, *[named[n] if n in named else defaults[n] for n in rest])
             # numbers by their class, too: 1 equals 1.0 and True
-            key = tuple([a.type if isinstance(a, Tensor) else (a.__class__, a) for a in args])
+            key = tuple([a.aval if isinstance(a, Tensor) else (a.__class__, a) for a in args])
             fusion = known.get(key)
         except (TypeError, KeyError):  # an argument that is not hashable, or none
             return function(*args, **named)

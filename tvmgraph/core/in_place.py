@@ -26,7 +26,7 @@ class Stored(Protocol):
     """What a tensor is for those who write to it; see :class:`~tvmgraph.core.tensor.Tensor`."""
 
     array: np.ndarray
-    type: TensorType
+    aval: TensorType
 
     @property
     def _device(self) -> object: ...
@@ -56,7 +56,7 @@ def write_at(tensor: Stored, index: object, value: object) -> bool:
     if not _is_eager(tensor):
         return False
     try:
-        key, given = _key(index, tensor), _elements(value, tensor.type.dtype)
+        key, given = _key(index, tensor), _elements(value, tensor.aval.dtype)
     except (_UnknownError, TvmgraphError):
         return False
     if given.ndim == 0 and isinstance(key, np.ndarray) and key.dtype == np.bool_:
@@ -81,7 +81,7 @@ def fill(tensor: Stored, value: object) -> bool:
     """
     if value.__class__ not in _NUMBERS or not _is_eager(tensor):
         return False
-    given = _elements(value, tensor.type.dtype)
+    given = _elements(value, tensor.aval.dtype)
     with turn:
         _own(tensor, kept=False)
         tensor.array.fill(given)
@@ -99,7 +99,7 @@ def compute_over(tensor: Stored, name: str, args: tuple[object, ...]) -> bool:
     Returns:
         Whether it was stored, as of :func:`write_at`.
     """
-    op, dtype = OPS.get(name), tensor.type.dtype
+    op, dtype = OPS.get(name), tensor.aval.dtype
     ufunc = getattr(op and op.eager, "__wrapped__", None)
     if op is None or not op.traits.cheap or not isinstance(ufunc, np.ufunc):
         return False  # machine code may round what takes more than an instruction differently
@@ -119,7 +119,7 @@ def compute_over(tensor: Stored, name: str, args: tuple[object, ...]) -> bool:
 
 def _fits(shape: tuple[int, ...], tensor: Stored) -> bool:
     """Whether a shape broadcasts to that of a tensor."""
-    whole = tensor.type.shape
+    whole = tensor.aval.shape
     if not shape or shape == whole:
         return True
     last = whole[-len(shape) :]
@@ -168,7 +168,7 @@ def _is_eager(tensor: Stored) -> bool:
 
 def _is_on_host(value: object) -> TypeGuard[Stored]:
     """Whether this is a tensor with elements on the host."""
-    kind = getattr(value, "type", None)
+    kind = getattr(value, "aval", None)
     if kind.__class__ is not TensorType or value._device is not None:  # pyright: ignore
         return False
     return kind.is_static  # pyright: ignore
@@ -200,7 +200,7 @@ def _own(tensor: Stored, kept: bool = True) -> np.ndarray | None:
 def _elements(value: object, dtype: dtypes.DType) -> np.ndarray:
     """Returns what is stored, as an array of a dtype."""
     if _is_on_host(value):
-        return (value if value.type.dtype is dtype else F.cast(value, dtype)).array
+        return (value if value.aval.dtype is dtype else F.cast(value, dtype)).array
     if value.__class__ in _NUMBERS:
         return np.asarray(value).astype(dtype.numpy)
     if isinstance(value, np.ndarray) and value.dtype == dtype.numpy:

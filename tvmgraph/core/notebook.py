@@ -151,9 +151,9 @@ def tensor_html(tensor: Tensor, *facts: str) -> str:
         facts: What else the heading says.
     """
     kind = type(tensor).__name__
-    if not tensor.type.is_static:
-        return fragment(heading(kind, str(tensor.type), "a placeholder", *facts))
-    about = (str(tensor.type), size(tensor.nbytes), *facts)
+    if not tensor.aval.is_static:
+        return fragment(heading(kind, str(tensor.aval), "a placeholder", *facts))
+    about = (str(tensor.aval), size(tensor.nbytes), *facts)
     if tensor.on_gpu:
         return fragment(heading(kind, *about, "on a GPU: asnumpy() fetches its elements"))
     array = getattr(tensor, "array", None)
@@ -199,7 +199,7 @@ def parameters_html(parameters: Sequence[Parameter], kind: str) -> str:
         kind: What they are parameters of.
     """
     rows = [
-        (p.name, str(p.type), p.size, size(p.nbytes), "yes" if p.requires_grad else "no")
+        (p.name, str(p.aval), p.size, size(p.nbytes), "yes" if p.requires_grad else "no")
         for p in parameters[:_MOST]
     ]
     total = sum(p.size for p in parameters)

@@ -57,7 +57,7 @@ class Parameter(Tensor):
         if isinstance(default_input, Tensor):
             self._ffi = self._token = None
             if isinstance(default_input._device, Deferred) and state.interpreter is None:
-                self.type, self._device = default_input.type, default_input._device
+                self.aval, self._device = default_input.aval, default_input._device
             else:
                 self._bind(aligned_copy(first_elements(self, default_input)))
             self._settle(default_input.device if device is None else device)
@@ -135,7 +135,7 @@ class Parameter(Tensor):
         Args:
             new: Tensor of this shape and dtype.
         """
-        if new.type is self.type and (state.interpreter or state.tapes or state.paused):
+        if new.aval is self.aval and (state.interpreter or state.tapes or state.paused):
             return super().rebind(leaf_value(self, new))
         super().rebind(new)
         self._token = None  # a value of its own, not the one that `new` is
@@ -272,7 +272,7 @@ def _require_names(params: tuple[Parameter, ...]) -> None:
         if params[first] is not p:
             reject(ArgumentError, "ParameterTuple",
                    f"entries {first} and {i} are different Parameters, both named {p.name!r}",
-                   f"{params[first].type} and {p.type}",
+                   f"{params[first].aval} and {p.aval}",
                    "give each a name of its own: Parameter(value, name=...)")  # fmt: skip
 
 

@@ -69,7 +69,7 @@ class Weights:
         if "dtype" in op.attrs or not any([isinstance(a, Parameter) for a in args]):
             return args  # what converts is told to which type
         return tuple([
-            cast(a, self.dtype) if isinstance(a, Parameter) and a.type.dtype.is_float else a
+            cast(a, self.dtype) if isinstance(a, Parameter) and a.aval.dtype.is_float else a
             for a in args
         ])  # fmt: skip
 
@@ -82,7 +82,7 @@ weights = functools.cache(Weights)
 def _as_floats(args: Sequence[Operand], dtype: DType) -> tuple[Operand, ...]:
     """Returns arguments with the tensors of floats among them in one dtype."""
     return tuple([
-        cast(a, dtype) if isinstance(a, Tensor) and a.type.dtype.is_float else a for a in args
+        cast(a, dtype) if isinstance(a, Tensor) and a.aval.dtype.is_float else a for a in args
     ])  # fmt: skip
 
 
@@ -118,7 +118,7 @@ def widest(function: Callable[..., R]) -> Callable[..., R]:
 
 
 def _widest(args: Sequence[object]) -> DType:
-    given = [a.type.dtype for a in args if isinstance(a, Tensor)]
+    given = [a.aval.dtype for a in args if isinstance(a, Tensor)]
     return functools.reduce(dtypes.promote, given)
 
 

@@ -70,14 +70,14 @@ class Tensor(TensorMethods, CopyMethods, DeviceMethods):
         "_hooks": "What ``register_hook`` put here, once it did.",
         "_token": "Identity of the value denoted now.",
         "array": "The elements as a NumPy array, not to be written to.",
-        "type": "The interned shape, dtype and device.",
+        "aval": "The interned shape, dtype and device (the abstract value).",
     }
     #: What compiled code sees of storage that this tensor alone refers to; parameters only.
     _exclusive: Any = None
     __array_priority__ = 1000.0  # so that ndarray + Tensor reaches Tensor.__radd__
 
     array: np.ndarray
-    type: TensorType
+    aval: TensorType
 
     def __init_subclass__(cls, **options: object) -> None:
         super().__init_subclass__(**options)
@@ -113,22 +113,22 @@ class Tensor(TensorMethods, CopyMethods, DeviceMethods):
     def _init_from_shape(self, dtype: DTypeLike | None, shape: Any, init: object) -> None:
         dtype = dtypes.dtype_of(dtype if dtype is not None else dtypes.float32)
         if shape is None:  # a placeholder of any number of axes
-            self.type = tensor_type((ANY_RANK,), dtype)
+            self.aval = tensor_type((ANY_RANK,), dtype)
             return
         dims = (shape,) if isinstance(shape, int) else tuple(shape)
         if init is None:
             named = [placeholder_size(d, i) for i, d in enumerate(dims)]
-            self.type = tensor_type(named, dtype)
-            if self.type.is_static:
-                require_memory([self.type])
-                self._bind(aligned_zeros(self.type.static_shape, dtype.numpy))
+            self.aval = tensor_type(named, dtype)
+            if self.aval.is_static:
+                require_memory([self.aval])
+                self._bind(aligned_zeros(self.aval.static_shape, dtype.numpy))
             return
         self._bind(first_elements(self, hooks.initializer(init, dims, dtype)))
 
     def _bind(self, array: np.ndarray) -> None:
         """Points the tensor at new storage (the old array is never written to)."""
         self.array = array
-        self.type = tensor_type(array.shape, array.dtype)
+        self.aval = tensor_type(array.shape, array.dtype)
         self._forget()
 
     def _forget(self) -> None:
@@ -154,9 +154,9 @@ class Tensor(TensorMethods, CopyMethods, DeviceMethods):
             if isinstance(self._device, Deferred):
                 self.array, self._device = found, None
             return found
-        if name == "array" and state.interpreter is None and not self.type.is_static:
+        if name == "array" and state.interpreter is None and not self.aval.is_static:
             raise either(ArgumentError, AttributeError)(
-                f"the placeholder {self.type} has no elements", at=user_source(),
+                f"the placeholder {self.aval} has no elements", at=user_source(),
                 fix="call with a tensor of numbers; placeholders are for compile() and export()",
             )  # fmt: skip
         raise AttributeError(
@@ -181,7 +181,7 @@ class Tensor(TensorMethods, CopyMethods, DeviceMethods):
         token = self._token
         if token is None:
             token = self._token = object()
-        t.type, t._token = self.type, token
+        t.aval, t._token = self.aval, token
         t._view(self)
         return t
 
@@ -215,30 +215,30 @@ class Tensor(TensorMethods, CopyMethods, DeviceMethods):
     @property
     def shape(self) -> tuple[int, ...]:
         """Size of every axis; -1 where it is symbolic, -2 alone where the axes are, too."""
-        t = self.type.shape
-        if self.type.is_static:
+        t = self.aval.shape
+        if self.aval.is_static:
             return t  # pyright: ignore[reportReturnType]
         return (-2,) if t[0] is ANY_RANK else tuple(-1 if isinstance(d, Dim) else d for d in t)
 
     @property
     def dtype(self) -> DType:
         """The element type."""
-        return self.type.dtype
+        return self.aval.dtype
 
     @property
     def ndim(self) -> int:
         """Number of axes."""
-        return len(self.type.shape)
+        return len(self.aval.shape)
 
     @property
     def size(self) -> int:
         """Number of elements."""
-        return self.type.size
+        return self.aval.size
 
     @property
     def itemsize(self) -> int:
         """Bytes per element."""
-        return self.type.dtype.itemsize
+        return self.aval.dtype.itemsize
 
     @property
     def nbytes(self) -> int:
@@ -292,7 +292,7 @@ class Tensor(TensorMethods, CopyMethods, DeviceMethods):
         """
         if not index and self.size != 1:
             reject(ShapeError, "Tensor.item", f"item() needs exactly one element, not {self.size}",
-                   str(self.type), "index it first")  # fmt: skip
+                   str(self.aval), "index it first")  # fmt: skip
         return self.host().item(*index)
 
     def tolist(self) -> Any:
@@ -356,11 +356,11 @@ class Tensor(TensorMethods, CopyMethods, DeviceMethods):
             ShapeError: if the shape differs.
             DTypeError: if the dtype differs.
         """
-        if new.type is not self.type:
+        if new.aval is not self.aval:
             wrong = ShapeError if new.shape != self.shape else DTypeError
             raise wrong(
                 "an in-place operation must keep shape and dtype",
-                got=f"old={self.type}, new={new.type}", at=user_source(),
+                got=f"old={self.aval}, new={new.aval}", at=user_source(),
             )  # fmt: skip
         if state.interpreter is not None:
             state.interpreter.assign(self, new)
@@ -385,15 +385,15 @@ class Tensor(TensorMethods, CopyMethods, DeviceMethods):
         if isinstance(data, float) and self.dtype.numpy.kind in "iu":
             reject(DTypeError, f"{type(self).__name__}.set_data",
                    f"a {type(self).__name__} of {self.dtype.name} cannot take a fraction",
-                   f"old={self.type}, new={data}", "convert it: int(...)")  # fmt: skip
+                   f"old={self.aval}, new={data}", "convert it: int(...)")  # fmt: skip
         new = data if isinstance(data, Tensor) else Tensor(data, self.dtype)
-        if new.type is self.type:
+        if new.aval is self.aval:
             return self.rebind(new)
         if new.dtype is not self.dtype and new.shape == self.shape:
             return self.rebind(F.cast(new, self.dtype))
         if not slice_shape:
             reject(ShapeError, f"{type(self).__name__}.set_data",
-                   "the new data must have the tensor's shape", f"old={self.type}, new={new.type}",
+                   "the new data must have the tensor's shape", f"old={self.aval}, new={new.aval}",
                    "pass slice_shape=True to change the shape")  # fmt: skip
         self._replace(new.array)
         return self
@@ -405,7 +405,7 @@ class Tensor(TensorMethods, CopyMethods, DeviceMethods):
             value: A tensor, array, number or nested sequence.
         """
         new = value if isinstance(value, Tensor) else Tensor(value, self.dtype)
-        if new.type is self.type:
+        if new.aval is self.aval:
             return self.rebind(new)
         self._replace(new.array)
         return self
@@ -504,7 +504,7 @@ def deferred_tensor(elements: Deferred, type: TensorType) -> Tensor:
         type: Shape and dtype of the tensor.
     """
     tensor = _new(Tensor)
-    tensor.type, tensor._device = type, elements
+    tensor.aval, tensor._device = type, elements
     tensor._ffi = tensor._token = None
     return tensor
 
@@ -525,7 +525,7 @@ def tensor_from_numpy(array: Any, type: TensorType | None = None) -> Tensor:
         type = tensor_type(array.shape, array.dtype)
         if state.interpreter is not None:  # host data that enters a graph is a constant
             state.interpreter.created(t)
-    t.type = type
+    t.aval = type
     return t
 
 
@@ -627,6 +627,6 @@ def first_elements(new: Tensor, value: Tensor) -> np.ndarray:
         return value.host()
     state.interpreter.created(new)
     known = state.interpreter.has_elements(value)
-    elements = value.host() if known else np.zeros(value.type.static_shape, value.dtype.numpy)
+    elements = value.host() if known else np.zeros(value.aval.static_shape, value.dtype.numpy)
     state.interpreter.starts_as(new, value)
     return elements

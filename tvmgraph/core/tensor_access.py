@@ -59,7 +59,7 @@ class TensorAccess(TensorOverloads):
     def __bool__(self) -> bool:
         if self.size != 1:
             reject(ShapeError, "bool(Tensor)",
-                   f"the truth value of {self.size} elements is ambiguous", str(self.type),
+                   f"the truth value of {self.size} elements is ambiguous", str(self.aval),
                    "use .any() or .all()")  # fmt: skip
         return bool(self.host().item())
 
@@ -71,7 +71,7 @@ class TensorAccess(TensorOverloads):
 
     def __index__(self) -> int:
         if not (self.dtype.is_integer or self.dtype is dtypes.bool_):
-            raise DTypeError("only an integer tensor can be an index", got=str(self.type))
+            raise DTypeError("only an integer tensor can be an index", got=str(self.aval))
         return int(self.item())
 
     def __len__(self) -> int:

@@ -20,7 +20,7 @@ class CopyMethods:
     __slots__ = ()
 
     if TYPE_CHECKING:  # what Tensor defines
-        type: TensorType
+        aval: TensorType
         array: np.ndarray
 
         @property
@@ -33,16 +33,16 @@ class CopyMethods:
         def duplicate(self) -> Tensor: ...
 
     def __reduce__(self) -> tuple[object, ...]:
-        placeholder = not self.type.is_static
+        placeholder = not self.aval.is_static
         raw = None if placeholder else self.array.tobytes()
         device = "CPU" if placeholder else self.device
-        return (unpickle, (raw, self.type.shape, self.dtype, device))
+        return (unpickle, (raw, self.aval.shape, self.dtype, device))
 
     def __copy__(self) -> Tensor:
         from tvmgraph.core.tensor import Tensor, tensor_from_numpy
 
-        if not self.type.is_static:
-            return Tensor(shape=self.type.shape, dtype=self.dtype)
+        if not self.aval.is_static:
+            return Tensor(shape=self.aval.shape, dtype=self.dtype)
         return self.duplicate() if self.on_gpu else tensor_from_numpy(aligned_copy(self.host()))
 
     def __deepcopy__(self, memo: dict[int, object]) -> Tensor:

@@ -293,6 +293,14 @@ class TensorMethods(TensorAccess):
         known = isinstance(key, (str, type)) and _NUMPY_NAMES.get(key)
         return self.to(known or dtypes.dtype_of(dtype), copy=copy)
 
+    def type(self, dtype: DTypeLike | None = None) -> str | Tensor | Self:
+        """Returns the dtype's name such as ``"Float32"``, or the tensor converted to ``dtype``.
+
+        Args:
+            dtype: The new dtype, as in :meth:`astype`.
+        """
+        return str(self.dtype) if dtype is None else self.astype(dtype)
+
     def to(self, *args: Any, device: str | None = None, dtype: DTypeLike | None = None,
            other: TensorMethods | None = None, non_blocking: bool = False,
            copy: bool = False) -> Tensor | Self:  # fmt: skip

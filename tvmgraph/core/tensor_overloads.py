@@ -141,7 +141,7 @@ class TensorOverloads(TensorReductions):
         if not old.ndim or old.shape[-1] * old.itemsize % kind.itemsize:
             reject(ShapeError, "Tensor.view",
                    f"the last axis does not hold whole elements of {dtype.name}",
-                   f"input={self.type}", "convert the numbers with astype")  # fmt: skip
+                   f"input={self.aval}", "convert the numbers with astype")  # fmt: skip
         return self.from_numpy(np.ascontiguousarray(old).view(kind).copy())
 
     def reshape_as(self, other: Tensor) -> Tensor:

@@ -104,7 +104,7 @@ class TensorReductions:
         @property
         def dtype(self) -> dtypes.DType: ...
 
-        type: TensorType
+        aval: TensorType
         array: np.ndarray
 
         def asnumpy(self) -> np.ndarray: ...

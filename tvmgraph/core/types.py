@@ -14,7 +14,7 @@ from tvmgraph.core.sizes import Dim
 from tvmgraph.core.state import state
 from tvmgraph.core.symbols import needed, scope
 from tvmgraph.dtypes import DType
-from tvmgraph.errors import ArgumentError, ShapeError, reject
+from tvmgraph.errors import ArgumentError, ShapeError
 
 Shape = tuple[int | Dim, ...]
 ANY_RANK = Dim("any_rank")  # stands alone for axes of any number
@@ -87,21 +87,6 @@ class TensorType:
             shape: Shape of the result.
         """
         return tensor_type(tuple(shape), self.dtype, self.device)
-
-    def __call__(self, dtype: object = None) -> str:
-        """Returns the dtype's name as MindSpore's ``Tensor.type()`` does, such as ``"Float32"``.
-
-        Args:
-            dtype: Only None: a type has no elements to convert.
-
-        Raises:
-            ArgumentError: if ``dtype`` is given.
-        """
-        if dtype is not None:
-            reject(ArgumentError, "Tensor.type",
-                   "Tensor.type() tells the dtype and does not change it", f"dtype={dtype!r}",
-                   "write x.astype(dtype)")  # fmt: skip
-        return str(self.dtype)
 
     def __repr__(self) -> str:
         return f"{self.dtype.name}[{','.join([_text(d) for d in self.shape])}]"

@@ -46,5 +46,5 @@ def each_by_numpy(
     """
     if is_followed((x,)):
         return None
-    t = x.type.with_shape(shape)
+    t = x.aval.with_shape(shape)
     return tuple([tensor_from_numpy(a, t) for a in function(x.array)])

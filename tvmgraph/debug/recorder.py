@@ -118,7 +118,7 @@ def _note_operator(op: Any, args: Any, _: object, outputs: Any, start: float, en
     recorder = current()
     if recorder is not None:
         size = sum(t.array.nbytes for t in (*args, *outputs))
-        shown = ", ".join(str(t.type) for t in args)
+        shown = ", ".join(str(t.aval) for t in args)
         recorder.add(op.name, OPERATOR, start, end - start, bytes=size, inputs=shown)
 
 

@@ -77,7 +77,7 @@ def constrain(tensor: Any, strategy: object, mesh: Mesh, what: str) -> Tensor:
     """
     if not isinstance(tensor, Tensor):
         return tensor
-    spec = spec_of(strategy, tensor.type.shape, mesh, what)  # pyright: ignore[reportArgumentType]
+    spec = spec_of(strategy, tensor.aval.shape, mesh, what)  # pyright: ignore[reportArgumentType]
     return F.placed_as(tensor, layout=text_of(mesh, spec))
 
 
@@ -387,7 +387,7 @@ def _cheapest(fn: Callable[..., Any], strategies: Any, mesh: Mesh, args: Sequenc
     best: tuple[Spec, ...] = tuple(c[0] for c in choices)
     if mesh.size > 1 and any(len(c) > 1 for c in choices):
         recorder = Recorder("operator")
-        inputs = [recorder.argument(t.type, f"x{i}") for i, t in enumerate(tensors)]
+        inputs = [recorder.argument(t.aval, f"x{i}") for i, t in enumerate(tensors)]
         rest = iter(inputs)
         with state.interpreting(recorder):
             result = fn(*[next(rest) if isinstance(a, Tensor) else a for a in args])

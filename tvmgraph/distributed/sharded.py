@@ -88,7 +88,7 @@ class DTensor(Tensor):
 
     def full(self) -> Tensor:
         """Returns the whole tensor, gathered by all processes together."""
-        return tensor_from_numpy(self._device.numpy(), self.type)
+        return tensor_from_numpy(self._device.numpy(), self.aval)
 
     def __repr__(self) -> str:
         return f"DTensor(shape={list(self.shape)}, dtype={self.dtype}, {self.layout!r})"
@@ -108,7 +108,7 @@ class DTensor(Tensor):
         spec = spec_of(layout, local.shape, Mesh((1,), mesh.names[:1]), "local", "from_local") \
             if layout.spec is None else layout.spec  # fmt: skip
         shape = tuple(n * mesh.count(a) for n, a in zip(local.shape, spec, strict=True))
-        return split_tensor(local, mesh, spec, local.type.with_shape(shape))
+        return split_tensor(local, mesh, spec, local.aval.with_shape(shape))
 
 
 def split_tensor(local: Tensor, mesh: Mesh, spec: Spec, kind: TensorType) -> DTensor:
@@ -121,14 +121,14 @@ def split_tensor(local: Tensor, mesh: Mesh, spec: Spec, kind: TensorType) -> DTe
         kind: Type of the whole tensor.
     """
     found = _new(DTensor)
-    found.type, found._token, found._ffi = kind, None, None
+    found.aval, found._token, found._ffi = kind, None, None
     found._device = Shards(_own(local), mesh, spec, kind)
     return found
 
 
 def _own(local: Tensor) -> _Local:
     found = _new(_Local)
-    found.type, found._token, found._ffi = local.type, None, None
+    found.aval, found._token, found._ffi = local.aval, None, None
     found._share(local)
     return found
 
@@ -185,7 +185,7 @@ def keep_shard(tensor: Tensor, mesh: Mesh, spec: Spec) -> None:
     else:
         array = cut(tensor.array, mesh, spec)
     local = tensor_from_numpy(array)
-    tensor._device = Shards(_own(local), mesh, spec, tensor.type)
+    tensor._device = Shards(_own(local), mesh, spec, tensor.aval)
     tensor._ffi = None
     _forget_array(tensor)
 

@@ -102,7 +102,7 @@ def _named_axes(
 ) -> dict[str, dict[int, str]]:
     axes: dict[str, dict[int, str]] = {}
     for label, t in zip(labels, leaves):
-        for axis, d in enumerate(t.type.shape):
+        for axis, d in enumerate(t.aval.shape):
             if isinstance(d, Dim):
                 unnamed = d.text.startswith("any_")
                 axes.setdefault(label, {})[axis] = f"{label}_{axis}" if unnamed else d.text
@@ -141,5 +141,5 @@ def given_axes(
 def _example(t: Tensor, sizes: dict[int, int]) -> Tensor:
     if not sizes:
         return t
-    shape = [sizes.get(a, d) for a, d in enumerate(t.type.shape)]
+    shape = [sizes.get(a, d) for a, d in enumerate(t.aval.shape)]
     return tensor_from_numpy(np.zeros(shape, t.dtype.numpy))  # pyright: ignore[reportArgumentType]

@@ -30,10 +30,10 @@ def key_of(value: Any, leaves: list[Tensor]) -> object:
     if isinstance(value, Tensor):
         leaves.append(value)
         if versioned.hooked and value._hooks:
-            return ("hooked", value.type)
+            return ("hooked", value.aval)
         if versioned.derived and type(value) in versioned.derived:
-            return (type(value), value.type)
-        return (Parameter, value.type) if isinstance(value, Parameter) else value.type
+            return (type(value), value.aval)
+        return (Parameter, value.aval) if isinstance(value, Parameter) else value.aval
     kind = value.__class__
     if kind is tuple or kind is list:
         return (kind, tuple([key_of(v, leaves) for v in value]))

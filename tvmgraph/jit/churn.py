@@ -208,7 +208,7 @@ def kinds_of(
         key = hash(key_of(value, leaves))
         mortal = [o for o in objects_in(value) if type(o).__weakrefoffset__]
         found[name] = Kind(
-            key, tuple([t.type for t in leaves]), has_contents(value),
+            key, tuple([t.aval for t in leaves]), has_contents(value),
             tuple([weakref.ref(o) for o in mortal]),
         )  # fmt: skip
     return found

@@ -48,7 +48,7 @@ def compare(compiled: CompiledGraph, args: Sequence[Tensor], outputs: Sequence[T
     scope = f"   (in {node.scope})" if node and node.scope else ""
     raise CompileError(
         f"compiled and eager results differ, first at {where}", op=graph.name,
-        got=", ".join(str(a.type) for a in args), at=f"{node.source}{scope}" if node else None,
+        got=", ".join(str(a.aval) for a in args), at=f"{node.source}{scope}" if node else None,
         fix="please report it; exec_mode='no_sink' runs node by node meanwhile",
     )  # fmt: skip
 

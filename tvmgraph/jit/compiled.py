@@ -384,7 +384,7 @@ class _Steps:
         except Unserved:
             raise
         except Exception as e:
-            got = ", ".join(str(t.type) for t in inputs)
+            got = ", ".join(str(t.aval) for t in inputs)
             raise CompileError(
                 f"running it failed: {e}", op=f"ops.{node.op.name}", got=got, at=node.source
             ) from e

@@ -58,8 +58,8 @@ def pattern_of(value: Any, shapes: list[tuple[int, ...]], numbers: list[object])
         numbers: Gets every Python number.
     """
     if isinstance(value, Tensor):
-        shapes.append(value.type.shape)  # pyright: ignore[reportArgumentType]
-        return (value.type.dtype, len(value.type.shape), value.__class__)
+        shapes.append(value.aval.shape)  # pyright: ignore[reportArgumentType]
+        return (value.aval.dtype, len(value.aval.shape), value.__class__)
     kind = value.__class__
     if kind in NUMBERS:
         numbers.append(value)
@@ -328,7 +328,7 @@ def _kind_of(value: object, leaves: list[Tensor]) -> object:
     """What another call must have in the place of an argument; collects the tensors."""
     if isinstance(value, Tensor):
         leaves.append(value)
-        return value.type
+        return value.aval
     kind = value.__class__
     if type(value) is tuple:  # another class may say itself what it holds
         return (kind, *[_kind_of(v, leaves) for v in value])

@@ -35,7 +35,7 @@ class EagerFusion:
         self._tensor_indices = [i for i, a in enumerate(args) if isinstance(a, Tensor)]
         self._others = [None if isinstance(a, Tensor) else a for a in args]
         tensors = [a for a in args if isinstance(a, Tensor)]
-        self._types = [t.type for t in tensors]
+        self._types = [t.aval for t in tensors]
         self._multi = False
         self._graph: Graph | None = None
         self._backward: dict[object, EagerFusion] = {}

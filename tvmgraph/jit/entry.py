@@ -125,12 +125,12 @@ class Entry:
 
     def _argument_failure(self, config: JitConfig) -> str | None:
         for tensor, kind in self.held:
-            if tensor.type is not kind:
+            if tensor.aval is not kind:
                 name = getattr(tensor, "name", "a tensor")
-                return f"{name} changed from {kind} to {tensor.type}"
+                return f"{name} changed from {kind} to {tensor.aval}"
         for ref, kind in self.refs:
             now = ref.read()
-            if not isinstance(now, Tensor) or now.type is not kind:
+            if not isinstance(now, Tensor) or now.aval is not kind:
                 return f"{ref.label} changed its type"
         if config is not self.config:
             return f"the JitConfig changed to {config.jit_config_dict}"
@@ -340,7 +340,7 @@ def _mortal(value: Any) -> object:
         return _Mortal(reference(value, kept=False), None)
     if not isinstance(value, Tensor) and not is_mortal(value):
         return value
-    return _Mortal(reference(value), value.type if isinstance(value, Tensor) else None)
+    return _Mortal(reference(value), value.aval if isinstance(value, Tensor) else None)
 
 
 def _held(holder: object) -> Tensor | None:

@@ -58,7 +58,7 @@ def fast_call(entry: Entry, args: tuple[object, ...], now: tuple[int, int]) -> F
         return None
     if not all(isinstance(a, Tensor) or a is None or type(a) in _BY_VALUE for a in args):
         return None
-    kind = tuple([a.type if isinstance(a, Tensor) else (type(a), a) for a in args])
+    kind = tuple([a.aval if isinstance(a, Tensor) else (type(a), a) for a in args])
     if versioned.derived:
         if any(type(a) in versioned.derived for a in args):
             return None
@@ -128,7 +128,7 @@ class _Source:
         kinds: list[str] = []
         for i, a in enumerate(self.args):
             if isinstance(a, Tensor):
-                kinds.append(f"a{i}.type is {self.name(a.type)}")
+                kinds.append(f"a{i}.aval is {self.name(a.aval)}")
                 if versioned.derived:
                     kinds.append(f"a{i}.__class__ is {self.name(type(a))}")
             elif a is None:

@@ -661,7 +661,7 @@ class JitFunction(Inspectable):
     def _note(
         self, why: str, entry: Entry, call: _Call, capture_seconds: float, promoted: str = ""
     ) -> None:
-        signature = ", ".join(str(t.type) for t in tree.tensors(call.given))
+        signature = ", ".join(str(t.aval) for t in tree.tensors(call.given))
 
         def recorded(compiled: object) -> CompileRecord:
             stats = getattr(compiled, "stats", None)

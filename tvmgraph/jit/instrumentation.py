@@ -127,5 +127,5 @@ def check_numerics(
     if not clean and numerics.is_finite(found):
         reject(CompileError, compiled.graph.name,
                "compiled code gives NaN or infinities that NumPy does not",
-               ", ".join(str(a.type) for a in args),
+               ", ".join(str(a.aval) for a in args),
                "TVMGRAPH_CHECK=3 finds the first node that differs")  # fmt: skip

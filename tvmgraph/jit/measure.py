@@ -183,7 +183,7 @@ def _run_steps(compiled: CompiledGraph, args: Sequence[Tensor], heard: Recorder)
         _wait_for(outputs)
         now = time.perf_counter()
         size = sum(t.nbytes for t in (*inputs, *outputs))
-        dtype = outputs[-1].type.dtype.name if outputs else "float32"
+        dtype = outputs[-1].aval.dtype.name if outputs else "float32"
         heard.add(node.op.name, recorder.KERNEL, last, now - last, bytes=size, dtype=dtype,
                   graph=compiled.graph.name, number=id(compiled))  # fmt: skip
         last = time.perf_counter()

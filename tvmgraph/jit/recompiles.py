@@ -46,7 +46,7 @@ def describe_call(
 
 def _describe(name: str, value: object, found: dict[str, str]) -> None:
     if isinstance(value, Tensor):
-        found[name] = str(value.type)
+        found[name] = str(value.aval)
     elif isinstance(value, dict):
         for k, v in value.items():
             _describe(f"{name}.{k}", v, found)

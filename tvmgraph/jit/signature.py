@@ -104,7 +104,7 @@ class _Walk:
             if isinstance(spec, Tensor):
                 self._check(value, spec, label)
             elif spec is not None:
-                self._fail(DTypeError, label, f"{type(spec).__name__}", str(value.type))
+                self._fail(DTypeError, label, f"{type(spec).__name__}", str(value.aval))
             self._tensors += 1
         elif isinstance(value, (tuple, list, dict)):
             pairs = value.items() if isinstance(value, dict) else enumerate(value)
@@ -126,15 +126,15 @@ class _Walk:
 
     def _check(self, value: Tensor, spec: Tensor, label: str) -> None:
         if value.dtype is not spec.dtype:
-            self._fail(DTypeError, label, _text(spec), str(value.type))
-        if spec.type.shape and spec.type.shape[0] is ANY_RANK:
+            self._fail(DTypeError, label, _text(spec), str(value.aval))
+        if spec.aval.shape and spec.aval.shape[0] is ANY_RANK:
             return
         if value.ndim != spec.ndim:
-            self._fail(ShapeError, label, _text(spec), str(value.type))
-        for axis, (d, size) in enumerate(zip(spec.type.shape, value.type.static_shape)):
+            self._fail(ShapeError, label, _text(spec), str(value.aval))
+        for axis, (d, size) in enumerate(zip(spec.aval.shape, value.aval.static_shape)):
             if not isinstance(d, Dim):
                 if d != size:
-                    self._fail(ShapeError, label, _text(spec), str(value.type))
+                    self._fail(ShapeError, label, _text(spec), str(value.aval))
                 continue
             name = "" if is_unnamed(d) else d.text
             self.found[self._tensors, axis] = name
@@ -164,7 +164,7 @@ def is_unnamed(d: Dim) -> bool:
 
 
 def _text(spec: Tensor) -> str:
-    dims = ["?" if isinstance(d, Dim) and is_unnamed(d) else str(d) for d in spec.type.shape]
+    dims = ["?" if isinstance(d, Dim) and is_unnamed(d) else str(d) for d in spec.aval.shape]
     return f"{spec.dtype.name}[{','.join(dims)}]"
 
 

@@ -548,17 +548,17 @@ class _Lowered(Tensor):
     __slots__ = ("expr",)
 
     def __init__(self, expr: Any, type: TensorType) -> None:
-        self.expr, self.type, self._ffi = expr, type, None
+        self.expr, self.aval, self._ffi = expr, type, None
 
     @property
     def shape(self) -> tuple[Any, ...]:
         """Size of every axis."""
-        return self.type.shape
+        return self.aval.shape
 
     @property
     def size(self) -> Any:
         """Number of elements."""
-        return math.prod(self.type.shape)
+        return math.prod(self.aval.shape)
 
 
 class _Inline:
@@ -592,7 +592,7 @@ class _Inline:
     def _expr(self, tensor: Tensor) -> Any:
         if isinstance(tensor, _Lowered):
             return tensor.expr
-        return self.R.const(tensor.array, tensor.type.dtype.name)
+        return self.R.const(tensor.array, tensor.aval.dtype.name)
 
 
 def inline(

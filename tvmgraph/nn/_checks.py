@@ -210,7 +210,7 @@ def same_images(op: Cls, img1: Tensor, img2: Tensor) -> None:
     """
     if img1.dtype != img2.dtype:
         reject(DTypeError, op, "both images must have the same dtype",
-               f"img1={img1.type}, img2={img2.type}")  # fmt: skip
+               f"img1={img1.aval}, img2={img2.aval}")  # fmt: skip
     if img1.ndim != 4 or img1.shape != img2.shape:
         reject(either(ShapeError, TypeError), op, "both images must have the same 4 axes",
-               f"img1={img1.type}, img2={img2.type}")  # fmt: skip
+               f"img1={img1.aval}, img2={img2.aval}")  # fmt: skip

@@ -309,7 +309,7 @@ def _slopes(w: object, channel: int) -> Tensor:
         reject(DTypeError, "PReLU", f"w must be a number, list or Tensor, not {type(w).__name__}")
     first = w if isinstance(w, Tensor) else Tensor(np.array(w, np.float32))
     if first.shape != (channel,):
-        reject(ArgumentError, "PReLU", f"w must have channel={channel} elements", f"w={first.type}")
+        reject(ArgumentError, "PReLU", f"w must have channel={channel} elements", f"w={first.aval}")
     if not first.dtype.is_float:
         first = F.cast(first, dtypes.float32)
     return first

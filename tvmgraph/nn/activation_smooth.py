@@ -185,7 +185,7 @@ class Softmax2d(Cell):
     def construct(self, x: Tensor) -> Tensor:
         if x.ndim not in (3, 4):
             reject(ShapeError, "Softmax2d", f"the input must have 3 or 4 axes, not {x.ndim}",
-                   f"x={x.type}")  # fmt: skip
+                   f"x={x.aval}")  # fmt: skip
         return F.softmax(x, -3)
 
 

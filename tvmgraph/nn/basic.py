@@ -32,7 +32,7 @@ def check_last_axis(op: str, x: Tensor, size: int, name: str) -> None:
     if x.ndim == 0 or x.shape[-1] not in (size, -1):
         found = x.shape[-1] if x.ndim else "no axes"
         reject(ShapeError, op, f"the last axis must have {name}={size} elements, not {found}",
-               f"x={x.type}", f"check {op}({name}=...) or the layer before")  # fmt: skip
+               f"x={x.aval}", f"check {op}({name}=...) or the layer before")  # fmt: skip
 
 
 def _is_called(value: object) -> TypeGuard[Callable[..., Tensor]]:
@@ -324,7 +324,7 @@ class Unflatten(Cell):
     def construct(self, input_x: Tensor) -> Tensor:
         if not -input_x.ndim <= self.axis < input_x.ndim:
             reject(ArgumentError, "Unflatten", f"axis {self.axis} is out of range",
-                   f"input_x={input_x.type}")  # fmt: skip
+                   f"input_x={input_x.aval}")  # fmt: skip
         axis = self.axis % input_x.ndim
         shape = input_x.shape
         return F.reshape(input_x, (*shape[:axis], *self.unflattened_size, *shape[axis + 1 :]))
@@ -418,7 +418,7 @@ class _ChannelDropout(Cell):
         if x.ndim not in self._axes:
             axes = " or ".join(map(str, self._axes))
             reject(ShapeError, type(self).__name__,
-                   f"the input must have {axes} axes, not {x.ndim}", f"x={x.type}")  # fmt: skip
+                   f"the input must have {axes} axes, not {x.ndim}", f"x={x.aval}")  # fmt: skip
         return self._zero_channels(x) if self.training and self.p else x
 
     def extend_repr(self) -> str:

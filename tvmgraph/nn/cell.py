@@ -427,7 +427,7 @@ class Cell(HookMethods, SettingMethods, StateMethods):
     def _refuse_names(self, first: str, held: Parameter, second: str, param: Parameter) -> NoReturn:
         reject(ArgumentError, self.cls_name,
                f"the Parameters {first!r} and {second!r} are both named {param.name!r}: "
-               "checkpoints would hold one of them", f"{held.type} and {param.type}",
+               "checkpoints would hold one of them", f"{held.aval} and {param.aval}",
                "give each a name of its own: Parameter(value, name=...)")  # fmt: skip
 
     def insert_child_to_cell(self, child_name: str, child_cell: Cell) -> None:

@@ -126,11 +126,11 @@ class _Conv(Cell):
         op, rank = type(self).__name__, self._axes + 2
         if x.ndim != rank:
             reject(ShapeError, op, f"the input must have {rank} axes, not {x.ndim}",
-                   f"x={x.type}", "add a batch axis with ops.expand_dims(x, 0)")  # fmt: skip
+                   f"x={x.aval}", "add a batch axis with ops.expand_dims(x, 0)")  # fmt: skip
         axis = -1 if self.data_format in ("NHWC", "NDHWC") else 1
         if x.shape[axis] not in (self.in_channels, -1):
             reject(ShapeError, op, f"the input must have in_channels={self.in_channels} channels, "
-                   f"not {x.shape[axis]}", f"x={x.type}")  # fmt: skip
+                   f"not {x.shape[axis]}", f"x={x.aval}")  # fmt: skip
 
     def extend_repr(self) -> str:
         """Returns the arguments."""

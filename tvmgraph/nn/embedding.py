@@ -16,7 +16,7 @@ from tvmgraph.nn.cell import Cell
 
 def _require_ids(op: str, ids: Tensor) -> None:
     if not isinstance(ids, Tensor) or not ids.dtype.is_integer:
-        got = str(ids.type) if isinstance(ids, Tensor) else type(ids).__name__
+        got = str(ids.aval) if isinstance(ids, Tensor) else type(ids).__name__
         reject(DTypeError, op, "the indices must be an integer tensor", f"ids={got}",
                "cast them: ids.astype(ms.int32)")  # fmt: skip
 
@@ -219,7 +219,7 @@ class MultiFieldEmbeddingLookup(EmbeddingLookup):
         inputs = (input_indices, input_values, field_ids)
         if input_indices.ndim != 2 or any(t.shape != input_indices.shape for t in inputs):
             reject(ShapeError, "MultiFieldEmbeddingLookup", "inputs must have one shape (N, S)",
-                   ", ".join(str(t.type) for t in inputs))  # fmt: skip
+                   ", ".join(str(t.aval) for t in inputs))  # fmt: skip
         rows = super().construct(input_indices) * F.expand_dims(input_values, -1)
         fields = F.expand_dims(field_ids, 1) == F.reshape(F.arange(self.field_size), (1, -1, 1))
         member = F.cast(fields, rows.dtype)  # [N, fields, S]

@@ -232,7 +232,7 @@ class ImageGradients(Cell):
 
     def construct(self, images: Tensor) -> tuple[Tensor, Tensor]:
         if images.ndim != 4:
-            reject(ShapeError, "ImageGradients", "images must have 4 axes", f"{images.type}")
+            reject(ShapeError, "ImageGradients", "images must have 4 axes", f"{images.aval}")
         return _differences(images, 2), _differences(images, 3)
 
 

@@ -238,7 +238,7 @@ class Unfold(Cell):
     def construct(self, input_x: Tensor) -> Tensor:
         if input_x.ndim != 4:
             reject(ShapeError, "Unfold", f"the input must have 4 axes, not {input_x.ndim}",
-                   f"input_x={input_x.type}")  # fmt: skip
+                   f"input_x={input_x.aval}")  # fmt: skip
         (kh, kw), (sh, sw), (rh, rw) = self.ksizes, self.strides, self.rates
         (top, bottom), (left, right) = resolve_padding(
             self.padding, 0, input_x, self.ksizes, self.strides, self.rates, "unfold"
@@ -249,7 +249,7 @@ class Unfold(Cell):
         reach_h, reach_w = (kh - 1) * rh + 1, (kw - 1) * rw + 1
         if x.shape[2] < reach_h or x.shape[3] < reach_w:
             reject(ShapeError, "Unfold", f"a window of ({reach_h}, {reach_w}) does not fit",
-                   f"input_x={input_x.type}")  # fmt: skip
+                   f"input_x={input_x.aval}")  # fmt: skip
         out_h, out_w = (x.shape[2] - reach_h) // sh + 1, (x.shape[3] - reach_w) // sw + 1
         taps = [
             x[:, :, i * rh : i * rh + (out_h - 1) * sh + 1 : sh,
@@ -288,7 +288,7 @@ class CentralCrop(Cell):
     def construct(self, image: Tensor) -> Tensor:
         if image.ndim not in (3, 4):
             reject(ShapeError, "CentralCrop", f"the image must have 3 or 4 axes, not {image.ndim}",
-                   f"image={image.type}")  # fmt: skip
+                   f"image={image.aval}")  # fmt: skip
         h, w = image.shape[-2:]
         top = int((h - h * self.central_fraction) / 2)
         left = int((w - w * self.central_fraction) / 2)
@@ -390,7 +390,7 @@ class SSIM(Cell):
         n, c, h, w = x.shape
         if min(h, w) < self.filter_size:
             reject(ShapeError, self.cls_name, f"images must be at least {self.filter_size} wide "
-                   "and high", f"{x.type}", "use a smaller filter_size")  # fmt: skip
+                   "and high", f"{x.aval}", "use a smaller filter_size")  # fmt: skip
         found = F.conv2d(F.reshape(x, (n * c, 1, h, w)), self.window)
         return F.reshape(found, (n, c, *found.shape[2:]))
 

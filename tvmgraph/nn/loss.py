@@ -24,7 +24,7 @@ def same_shapes(op: str, **tensors: Tensor) -> None:
         ShapeError: if they do not.
     """
     if len({t.shape for t in tensors.values()}) > 1:
-        got = ", ".join(f"{name}={t.type}" for name, t in tensors.items())
+        got = ", ".join(f"{name}={t.aval}" for name, t in tensors.items())
         reject(ShapeError, op, f"{' and '.join(tensors)} must have the same shape", got)
 
 

@@ -86,11 +86,11 @@ class SoftmaxCrossEntropyWithLogits(LossBase):
         op = "SoftmaxCrossEntropyWithLogits"
         if logits.ndim != 2:
             reject(ShapeError, op, f"logits must have 2 axes, not {logits.ndim}",
-                   f"logits={logits.type}")  # fmt: skip
+                   f"logits={logits.aval}")  # fmt: skip
         if self.sparse:
             if labels.shape != logits.shape[:1]:
                 reject(ShapeError, op, f"labels must have the shape {logits.shape[:1]}",
-                       f"labels={labels.type}, logits={logits.type}",
+                       f"labels={labels.aval}, logits={logits.aval}",
                        "pass sparse=False for probabilities")  # fmt: skip
             return F.cross_entropy(logits, labels, reduction=self.reduction)
         same_shapes(op, logits=logits, labels=labels)
@@ -308,7 +308,7 @@ class MultiClassDiceLoss(LossBase):
         same_shapes("MultiClassDiceLoss", logits=logits, label=label)
         if logits.ndim < 2:
             reject(ShapeError, "MultiClassDiceLoss", "the input must have at least 2 axes",
-                   f"logits={logits.type}")  # fmt: skip
+                   f"logits={logits.aval}")  # fmt: skip
         if self.activation is not None:
             logits = self.activation(logits)
         classes = logits.shape[1]
@@ -377,7 +377,7 @@ class FocalLoss(LossBase):
         return self.get_loss(F.mean(loss, -1))
 
     def _check(self, logits: Tensor, labels: Tensor) -> None:
-        got = f"logits={logits.type}, labels={labels.type}"
+        got = f"logits={logits.aval}, labels={labels.aval}"
         if logits.ndim not in (2, 3, 4) or labels.ndim != logits.ndim:
             reject(ShapeError, "FocalLoss", "logits and labels must both have 2, 3 or 4 axes", got,
                    "give the labels a channel axis of size 1")  # fmt: skip
@@ -387,7 +387,7 @@ class FocalLoss(LossBase):
                    f"labels must have the shape {indexed} or {logits.shape}", got)  # fmt: skip
         if self.weight is not None and self.weight.shape[0] != logits.shape[1]:
             reject(ShapeError, "FocalLoss", f"weight must have {logits.shape[1]} elements",
-                   f"weight={self.weight.type}")  # fmt: skip
+                   f"weight={self.weight.aval}")  # fmt: skip
         if labels.shape[1] == 1 and not labels.dtype.is_integer:
             reject(DTypeError, "FocalLoss", "class indices must be integers", got)
 

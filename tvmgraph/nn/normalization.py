@@ -52,14 +52,14 @@ class _RunningStatistics(Cell):
         op = type(self).__name__
         if self._ranks and x.ndim not in self._ranks:
             ranks = " or ".join(map(str, self._ranks))
-            reject(ShapeError, op, f"the input must have {ranks} axes, not {x.ndim}", f"x={x.type}")
+            reject(ShapeError, op, f"the input must have {ranks} axes, not {x.ndim}", f"x={x.aval}")
         if x.ndim < 2 or x.shape[axis] != self.num_features:
             found = x.shape[axis] if x.ndim > 1 else "no channel axis"
             reject(ShapeError, op,
                    f"the input must have num_features={self.num_features} channels, not {found}",
-                   f"x={x.type}")  # fmt: skip
+                   f"x={x.aval}")  # fmt: skip
         if not x.dtype.is_float:
-            reject(DTypeError, op, "the input must have a float dtype", f"x={x.type}",
+            reject(DTypeError, op, "the input must have a float dtype", f"x={x.aval}",
                    "cast it: x.astype(ms.float32)")  # fmt: skip
 
     def _text(self, momentum: float) -> str:
@@ -242,7 +242,7 @@ class BatchNorm3d(Cell):
     def construct(self, x: Tensor) -> Tensor:
         if x.ndim != 5:
             reject(ShapeError, "BatchNorm3d", f"the input must have 5 axes, not {x.ndim}",
-                   f"x={x.type}")  # fmt: skip
+                   f"x={x.aval}")  # fmt: skip
         n, c, d, h, w = x.shape
         return F.reshape(self.bn2d(F.reshape(x, (n, c, d * h, w))), x.shape)
 

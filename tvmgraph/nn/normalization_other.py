@@ -73,12 +73,12 @@ class LayerNorm(Cell):
                            ("begin_params_axis", self.begin_params_axis)):  # fmt: skip
             if not -rank <= axis < rank:
                 reject(ShapeError, "LayerNorm", f"{name}={axis} is no axis of the input",
-                       f"input_x={input_x.type}")  # fmt: skip
+                       f"input_x={input_x.aval}")  # fmt: skip
         norm, params = self.begin_norm_axis % rank, self.begin_params_axis % rank
         if input_x.shape[params:] != self.normalized_shape:
             reject(ShapeError, "LayerNorm",
                    f"the axes from {params} on must be {self.normalized_shape}, "
-                   f"not {input_x.shape[params:]}", f"input_x={input_x.type}",
+                   f"not {input_x.shape[params:]}", f"input_x={input_x.aval}",
                    "set begin_norm_axis and begin_params_axis to the first of them")  # fmt: skip
         gamma, beta = self.compute(self.gamma), self.compute(self.beta)
         if norm == params:
@@ -149,7 +149,7 @@ class GroupNorm(Cell):
             found = x.shape[1] if x.ndim > 1 else "no channel axis"
             reject(ShapeError, "GroupNorm",
                    f"the input must have num_channels={self.num_channels} channels, not {found}",
-                   f"x={x.type}")  # fmt: skip
+                   f"x={x.aval}")  # fmt: skip
         return self._cal_output(x)
 
     def _cal_output(self, x: Tensor) -> Tensor:

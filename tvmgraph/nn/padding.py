@@ -49,7 +49,7 @@ class Pad(Cell):
         if x.ndim != len(self.paddings):
             reject(ShapeError, "Pad",
                    f"there are {len(self.paddings)} pairs for an input with {x.ndim} axes",
-                   f"x={x.type}")  # fmt: skip
+                   f"x={x.aval}")  # fmt: skip
         if self.mode != "CONSTANT":
             return F.mirror_pad(x, self.paddings, self.mode)
         return F.pad(x, tuple(p for pair in reversed(self.paddings) for p in pair))
@@ -81,12 +81,12 @@ class _EdgePad(Cell):
         if self._mode == "constant":
             if x.ndim < axes:
                 reject(ShapeError, op, f"the input must have at least {axes} axes, not {x.ndim}",
-                       f"x={x.type}")  # fmt: skip
+                       f"x={x.aval}")  # fmt: skip
             return F.pad(x, self.padding, "constant", self.value)
         if x.ndim not in ranks:
             reject(ShapeError, op,
                    f"the input must have {ranks[1]} or {ranks[0]} axes, not {x.ndim}",
-                   f"x={x.type}")  # fmt: skip
+                   f"x={x.aval}")  # fmt: skip
         return F.pad(x, self.padding, self._mode)
 
 

@@ -65,7 +65,7 @@ class _Pool(Cell):
         op, rank = type(self).__name__, self._axes + 2
         if x.ndim not in (rank - 1, rank):
             reject(ShapeError, op, f"the input must have {rank} or {rank - 1} axes, not {x.ndim}",
-                   f"x={x.type}")  # fmt: skip
+                   f"x={x.aval}")  # fmt: skip
         single = x.ndim == rank - 1
         x = F.expand_dims(x, 0) if single else x
         if self.data_format == "NHWC":

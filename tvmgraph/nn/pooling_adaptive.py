@@ -42,7 +42,7 @@ class _Adaptive(Cell):
         if x.ndim not in ranks:
             reject(ShapeError, type(self).__name__,
                    f"the input must have {ranks[1]} or {ranks[0]} axes, not {x.ndim}",
-                   f"x={x.type}")  # fmt: skip
+                   f"x={x.aval}")  # fmt: skip
 
 
 class AdaptiveAvgPool1d(_Adaptive):

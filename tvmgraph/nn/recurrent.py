@@ -156,17 +156,17 @@ class _Recurrent(Cell):
         if x.ndim != 3:
             order = "(batch, time, size)" if self.batch_first else "(time, batch, size)"
             reject(ShapeError, op, f"the input must have 3 axes {order}, not {x.ndim}",
-                   f"x={x.type}", "add the missing axis with ops.expand_dims")  # fmt: skip
+                   f"x={x.aval}", "add the missing axis with ops.expand_dims")  # fmt: skip
         if x.shape[2] != self.input_size:
             reject(ShapeError, op,
                    f"the last axis must have input_size={self.input_size} elements, "
-                   f"not {x.shape[2]}", f"x={x.type}")  # fmt: skip
+                   f"not {x.shape[2]}", f"x={x.aval}")  # fmt: skip
         steps = x.shape[1 if self.batch_first else 0]
         if steps < 1:
             rule = "at least one time step is needed"
             if steps == -1:
                 rule = "the number of time steps must be known when the graph is built"
-            reject(ShapeError, op, rule, f"x={x.type}")
+            reject(ShapeError, op, rule, f"x={x.aval}")
 
     def _initial_state(self, x: Tensor, hx: object) -> State:
         """Returns the state tensors of shape (layers * directions, batch, hidden)."""
@@ -182,7 +182,7 @@ class _Recurrent(Cell):
         for s in given:
             if s.shape != shape:
                 reject(ShapeError, op, f"the initial state must have shape {shape}",
-                       f"hx={s.type}, x={x.type}")  # fmt: skip
+                       f"hx={s.aval}, x={x.aval}")  # fmt: skip
         return tuple(given)
 
     def _lengths(self, x: Tensor, lengths: Tensor | None) -> Tensor | None:
@@ -191,7 +191,7 @@ class _Recurrent(Cell):
             return None
         if lengths.shape != (x.shape[1],) or not lengths.dtype.is_integer:
             reject(ShapeError, type(self).__name__, f"seq_length must hold {x.shape[1]} integers",
-                   f"seq_length={lengths.type}, x={x.type}")  # fmt: skip
+                   f"seq_length={lengths.aval}, x={x.aval}")  # fmt: skip
         lengths = F.cast(lengths, dtypes.int64)
         steps = F.full_like(lengths, x.shape[0])
         return F.minimum(F.maximum(lengths, F.zeros_like(lengths)), steps)
@@ -255,7 +255,7 @@ def _last_valid(y: Tensor, first: Tensor, lengths: Tensor) -> Tensor:
 
 def _has_sweep(projected: Tensor) -> bool:
     """Whether one operator runs all steps."""
-    return projected.type.is_static and projected.dtype in (dtypes.float32, dtypes.float64)
+    return projected.aval.is_static and projected.dtype in (dtypes.float32, dtypes.float64)
 
 
 def _panels(weight: Tensor) -> Tensor:

@@ -64,7 +64,7 @@ class _RecurrentCell(RNNCellBase):
             if s.shape != (*x.shape[:-1], self.hidden_size):
                 reject(ShapeError, op,
                        f"the state must have shape {(*x.shape[:-1], self.hidden_size)}",
-                       f"hx={s.type}, x={x.type}")  # fmt: skip
+                       f"hx={s.aval}, x={x.aval}")  # fmt: skip
         b_ih = None if self.bias_ih is None else self.compute(self.bias_ih)
         b_hh = None if self.bias_hh is None else self.compute(self.bias_hh)
         projected = F.dense(x, self.compute(self.weight_ih), b_ih)

@@ -39,7 +39,7 @@ def _trained(params: list[Parameter]) -> list[Parameter]:
 
 def _own(cell: Cell) -> str:
     """A Cell without others in it: its settings and parameters."""
-    rows = [(n, str(p.type), p.size) for n, p in cell.parameters_and_names(expand=False)]
+    rows = [(n, str(p.aval), p.size) for n, p in cell.parameters_and_names(expand=False)]
     settings = cell.extend_repr()
     about = heading("", settings) if settings else ""
     return about + (table(("parameter", "type", "elements"), rows) if rows else "")
@@ -57,7 +57,7 @@ def _rows(
     again = id(cell) in seen
     seen.add(id(cell))
     own = [] if again else [p for _, p in cell.parameters_and_names(expand=False)]
-    shapes = "the same as above" if again else ", ".join(str(p.type) for p in own)
+    shapes = "the same as above" if again else ", ".join(str(p.aval) for p in own)
     yield _INDENT * (depth - 1) + name, kind, shapes, sum(p.size for p in own) if own else ""
     for child_name, child in () if again else cell.name_cells().items():
         yield from _rows(child, child_name, depth + 1, seen)

@@ -139,7 +139,7 @@ class MultiheadAttention(Cell):
 
     def _check_inputs(self, query: Tensor, key: Tensor, value: Tensor) -> None:
         op = type(self).__name__
-        got = f"query={query.type}, key={key.type}, value={value.type}"
+        got = f"query={query.aval}, key={key.aval}, value={value.aval}"
         if query.ndim not in (2, 3) or key.ndim != query.ndim or value.ndim != query.ndim:
             reject(ShapeError, op, "query, key and value must all have 3 axes (or all 2)", got)
         for name, t, size in (("query", query, self.embed_dim), ("key", key, self.kdim),
@@ -180,13 +180,13 @@ class MultiheadAttention(Cell):
             if attn.shape not in shapes:
                 reject(ShapeError, type(self).__name__,
                        f"attn_mask must have one of the shapes {list(shapes)}",
-                       f"attn_mask={attn.type}")  # fmt: skip
+                       f"attn_mask={attn.aval}")  # fmt: skip
             total = self._additive(F.reshape(attn, shapes[attn.shape]), q.dtype, "attn_mask")
         if padding is not None:
             if padding.shape != (n, size):
                 reject(ShapeError, type(self).__name__,
                        f"key_padding_mask must have the shape {(n, size)}",
-                       f"key_padding_mask={padding.type}")  # fmt: skip
+                       f"key_padding_mask={padding.aval}")  # fmt: skip
             part = F.reshape(padding, (n, 1, 1, size))
             part = self._additive(part, q.dtype, "key_padding_mask")
             total = part if total is None else total + part
@@ -197,7 +197,7 @@ class MultiheadAttention(Cell):
         kind = mask.dtype
         if not (kind.is_float or kind.is_integer or kind is dtypes.bool_):
             reject(DTypeError, type(self).__name__, f"{name} must be bool or float",
-                   f"{name}={mask.type}")  # fmt: skip
+                   f"{name}={mask.aval}")  # fmt: skip
         return additive_mask(mask, dtype)
 
     def _extend(

@@ -369,7 +369,7 @@ class Transformer(Cell):
             if t.shape[-1] != self.d_model:
                 reject(ShapeError, "Transformer",
                        f"the last axis of {name} must have d_model={self.d_model} elements, "
-                       f"not {t.shape[-1]}", f"{name}={t.type}")  # fmt: skip
+                       f"not {t.shape[-1]}", f"{name}={t.aval}")  # fmt: skip
         memory = self.encoder(src, src_mask, src_key_padding_mask)
         return self.decoder(tgt, memory, tgt_mask, memory_mask, tgt_key_padding_mask,
                             memory_key_padding_mask)  # fmt: skip

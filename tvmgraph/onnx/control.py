@@ -168,7 +168,7 @@ def _look(step: Step, start: Sequence[Tensor]) -> tuple[bool, list[TensorType]]:
         types = [to_tensor(r).type for r in rows]
         return [*map(to_tensor, new)]
 
-    structured.record("probe", [s.type for s in start], body)
+    structured.record("probe", [s.aval for s in start], body)
     return endless, types
 
 

@@ -111,7 +111,7 @@ def fractional_pool(
     """
     if x.ndim != 4 or len(ratio) != 4 or ratio[0] != 1 or ratio[3] != 1 or min(ratio) < 1:
         raise bad(ArgumentError, "images have four axes, and pooling_ratio is [1, h, w, 1], at "
-                  "least 1", "FractionalPool", f"x={x.type}, pooling_ratio={ratio!r}")  # fmt: skip
+                  "least 1", "FractionalPool", f"x={x.aval}, pooling_ratio={ratio!r}")  # fmt: skip
     draw = np.random.default_rng(seed)
     edges = []
     for axis in (1, 2):
@@ -247,14 +247,14 @@ def distorted_box(
     if covered.shape != (1,) or size.shape != (3,):
         raise bad(ShapeError, "image_size has 3 elements and min_object_covered one",
                   "SampleDistortedBoundingBoxV2",
-                  f"image_size={size.type}, min_object_covered={covered.type}")  # fmt: skip
+                  f"image_size={size.aval}, min_object_covered={covered.aval}")  # fmt: skip
     h, w, _ = (int(v) for v in size.asnumpy())
     objects = boxes.asnumpy().reshape(-1, 4) * np.array([h, w, h, w], np.float32)
     if not len(objects):
         if not whole:
             raise bad(ArgumentError, "there is no box; use_image_if_no_bounding_boxes takes the "
                       "image", "SampleDistortedBoundingBoxV2",
-                      f"bounding_boxes={boxes.type}")  # fmt: skip
+                      f"bounding_boxes={boxes.aval}")  # fmt: skip
         objects = np.array([[0, 0, h, w]], np.float32)
     drawn = np.random.default_rng(seed).random((attempts, 5)) if seed else (
         F.rand(attempts, 5).asnumpy().astype(np.float64))  # fmt: skip

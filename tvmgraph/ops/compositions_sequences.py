@@ -308,7 +308,7 @@ def checked_numbers(x: Tensor) -> Tensor:
     """
     if not bool(F.all(F.isfinite(x)).asnumpy()):
         raise bad(ArgumentError, "there are NaN or infinite elements", "CheckNumerics",
-                  f"x={x.type}")  # fmt: skip
+                  f"x={x.aval}")  # fmt: skip
     return x
 
 

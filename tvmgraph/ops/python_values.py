@@ -162,7 +162,7 @@ def is_nonzero(input: Tensor) -> bool:
     """
     if input.size != 1:
         reject(ShapeError, "ops.is_nonzero", f"the input must have one element, not {input.size}",
-               f"input={input.type}")  # fmt: skip
+               f"input={input.aval}")  # fmt: skip
     return bool(input)
 
 

@@ -370,7 +370,7 @@ class Optimizer(Members):
             if g.shape != p.shape:
                 reject(ShapeError, self.cls_name,
                        f"the gradient of {p.name!r} must have the parameter's shape",
-                       f"gradient={g.type}, parameter={p.type}")  # fmt: skip
+                       f"gradient={g.aval}, parameter={p.aval}")  # fmt: skip
         return tuple(gradients)
 
     def decay_weight(self, gradients: Sequence[Tensor]) -> tuple[Tensor, ...]:

@@ -179,7 +179,7 @@ class TrainOneStepWithLossScaleCell(TrainOneStepCell):
             first = float(scale_sense.asnumpy().reshape(()))
         elif isinstance(scale_sense, Tensor):
             reject(ArgumentError, self.cls_name, "scale_sense must have one element",
-                   str(scale_sense.type))  # fmt: skip
+                   str(scale_sense.aval))  # fmt: skip
         else:
             reject(
                 DTypeError,

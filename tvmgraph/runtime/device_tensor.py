@@ -146,7 +146,7 @@ def to_device(tensor: Tensor, index: int, implicit: bool = True) -> DeviceStorag
     copies.to_device += 1
     copies.to_device_bytes += tensor.nbytes
     copies.implicit += implicit
-    storage = DeviceStorage(handle, tensor.type, index, copied=implicit)
+    storage = DeviceStorage(handle, tensor.aval, index, copied=implicit)
     if implicit and not may_change(tensor):  # others may write to an array that they hold
         tensor._device = storage
     return storage
@@ -160,8 +160,8 @@ def copy_on(tensor: Tensor, index: int) -> Tensor:
         index: Which GPU.
     """
     if not tensor.on_gpu or tensor._device.index != index:
-        return wrap(to_device(tensor, index, implicit=False).handle, tensor.type)
-    return wrap(duplicate(tensor._device.handle), tensor.type)
+        return wrap(to_device(tensor, index, implicit=False).handle, tensor.aval)
+    return wrap(duplicate(tensor._device.handle), tensor.aval)
 
 
 def handle_on(tensor: Tensor, index: int) -> tvm_ffi.Tensor:
@@ -187,7 +187,7 @@ def wrap(handle: tvm_ffi.Tensor, type: TensorType) -> Tensor:
     if not type.is_static:
         type = type.with_shape(tuple(handle.shape))
     tensor = _new(Tensor)
-    tensor.type, tensor._token, tensor._ffi = type, None, None
+    tensor.aval, tensor._token, tensor._ffi = type, None, None
     tensor._device = DeviceStorage(handle, type, handle.device.index)
     return tensor
 

@@ -243,7 +243,7 @@ def wrap_statements(name: str, value: str, type: TensorType, known: str) -> list
         return [f"{name} = from_ffi({value}, {known})"]
     return [
         f"{name} = new(Tensor)",
-        f"{name}._ffi, {name}._token, {name}.type = {value}, None, {known}",
+        f"{name}._ffi, {name}._token, {name}.aval = {value}, None, {known}",
     ]
 
 
@@ -259,13 +259,13 @@ def to_ffi(tensor: Tensor) -> tvm_ffi.Tensor:
     if tensor.__class__ is Tensor and tensor.on_gpu:
         raise DeviceError(
             f"an argument is on {tensor.device}, but the function is compiled for the CPU",
-            op="jit", got=str(tensor.type),
+            op="jit", got=str(tensor.aval),
             fix="use set_context(device_target='GPU'), or move the argument with .to('CPU')",
         )  # fmt: skip
     array = tensor.array
-    if tensor.type.dtype is dtypes.bfloat16:  # NumPy's DLPack does not know bfloat16
+    if tensor.aval.dtype is dtypes.bfloat16:  # NumPy's DLPack does not know bfloat16
         return _export(tensor, array.view(np.uint16), as_bfloat16=True)
-    if tensor.type.dtype in dtypes.COMPLEX:
+    if tensor.aval.dtype in dtypes.COMPLEX:
         if array.__array_interface__["data"][0] % ALIGNMENT or not array.flags.c_contiguous:
             tensor.array = array = aligned_copy(array)
         return _from_dlpack(pairs(array) if array.flags.writeable else aligned_copy(pairs(array)))
@@ -313,7 +313,7 @@ def from_ffi(output: object, type: TensorType) -> Tensor:
         return tensor_from_numpy(np.from_dlpack(output).view(type.dtype.numpy)[..., 0])
     if type.dtype is not dtypes.bfloat16 and type.is_static:
         tensor = _new(Tensor)
-        tensor.type, tensor._token, tensor._device = type, None, None
+        tensor.aval, tensor._token, tensor._device = type, None, None
     elif type.dtype is not dtypes.bfloat16:
         tensor = tensor_from_numpy(np.from_dlpack(output))
     else:  # NumPy's DLPack does not know it

@@ -28,7 +28,7 @@ def for_writing(args: Sequence[Tensor], places: Sequence[int], consume: bool) ->
     given = list(args)
     for i in places:
         if not (consume and _is_exclusive(given[i])):
-            given[i] = tensor_from_numpy(aligned_copy(given[i].array), given[i].type)
+            given[i] = tensor_from_numpy(aligned_copy(given[i].array), given[i].aval)
     return given
 
 

@@ -432,7 +432,7 @@ def _fitting(op: str, target: Parameter, value: Tensor, strict: bool) -> Tensor:
         DTypeError: if its dtype does not fit.
         ShapeError: if its shape differs.
     """
-    got = f"checkpoint={value.type}, network={target.type}"
+    got = f"checkpoint={value.aval}, network={target.aval}"
     nothing = "nothing was loaded; check that the file belongs to this network"
     if value.shape != target.shape:
         reject(either(ShapeError, RuntimeError), op,

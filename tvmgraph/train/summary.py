@@ -81,7 +81,7 @@ def _check(plugin: str, name: object, value: object) -> None:
     if not isinstance(value, Tensor):
         reject(DTypeError, f"{plugin} summary", f"value must be a Tensor, not {value!r:.60}")
     if plugin == "image" and (value.ndim != 4 or value.shape[1] not in (1, 3)):
-        reject(ArgumentError, "image summary", f"{value.type} are no images (N, 1 or 3, H, W)")
+        reject(ArgumentError, "image summary", f"{value.aval} are no images (N, 1 or 3, H, W)")
 
 
 def _library(part: str) -> ModuleType:

@@ -158,7 +158,7 @@ def _require_fit(output: Tensor, shape: Sequence[int], like: Tensor) -> None:
     if output.shape != tuple(shape) or output.dtype is not like.dtype:
         reject(either(ShapeError, TypeError), "communication",
                f"the result has the shape {tuple(shape)} and the dtype {like.dtype}",
-               f"output={output.type}", "pass a tensor like that")  # fmt: skip
+               f"output={output.aval}", "pass a tensor like that")  # fmt: skip
 
 
 def _scaled(tensor: Tensor, group: str | None, scatters: bool = False) -> tuple[int, ...]:

@@ -243,7 +243,7 @@ def _image(x: Tensor, op: str) -> tuple[int, ...]:
 
 
 def _shape_error(message: str, op: str, x: Tensor) -> ShapeError:
-    return ShapeError(message, op=f"ops.{op}", got=f"x={x.type}")
+    return ShapeError(message, op=f"ops.{op}", got=f"x={x.aval}")
 
 
 def diag_part(x: Tensor) -> Tensor:

@@ -61,7 +61,7 @@ def conv2d(
     if weight.shape[0] != out_channel or weight.shape[2:] != _pair(kernel_size):
         raise ShapeError(
             f"the weight must have {out_channel} output channels and kernel {_pair(kernel_size)}",
-            op="ops.Conv2D", got=f"weight={weight.type}",
+            op="ops.Conv2D", got=f"weight={weight.aval}",
         )  # fmt: skip
     y = F.conv2d(x, weight, None, _pair(stride), pad_mode.lower(), pad, _pair(dilation), group)
     return _channels_last(y) if data_format == "NHWC" else y
@@ -351,7 +351,7 @@ def resize(image: Tensor, size: object, mode: str, align_corners: bool, half_pix
     if image.ndim != 4 or not isinstance(pair, tuple) or len(pair) != 2:
         raise ShapeError("an image of 4 axes and a size of 2 numbers are needed",
                          op=f"ops.Resize{mode.capitalize()}",
-                         got=f"{image.type}, size={pair}")  # fmt: skip
+                         got=f"{image.aval}, size={pair}")  # fmt: skip
     height, width = pair
     if mode == "bilinear" and not (align_corners or half_pixel):
         rows = _linear_weights(image.shape[2], height, image)

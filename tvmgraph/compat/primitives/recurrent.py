@@ -33,7 +33,7 @@ def lstm(
     sizes = [gates * n for n in (*widths, *[units] * count)] + [gates] * count * has_bias
     edges = [0, *itertools.accumulate(sizes)]
     if flat.shape[0] < edges[-1]:
-        raise ShapeError(f"these sizes need {edges[-1]} weights", op="ops.LSTM", got=f"w={w.type}")
+        raise ShapeError(f"these sizes need {edges[-1]} weights", op="ops.LSTM", got=f"w={w.aval}")
     parts = [flat[a:b] for a, b in itertools.pairwise(edges)]
     lasts: list[tuple[Tensor, ...]] = []
     for layer in range(layers):

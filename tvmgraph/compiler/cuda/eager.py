@@ -121,10 +121,10 @@ def _executable(
     types: tuple[TensorType | None, ...],
     index: int,
 ) -> _Compiled:
-    key = (op.name, tuple([a.type for a in args]), tuple(attrs.items()), index)
+    key = (op.name, tuple([a.aval for a in args]), tuple(attrs.items()), index)
     found = None if op.regions else _known.get(key)
     if found is None:
-        graph = _one_node(op, [a.type for a in args], attrs, types)
+        graph = _one_node(op, [a.aval for a in args], attrs, types)
         executable, _ = compile_graph(graph, options=_options(index))
         found = executable, tuple([v.type for v in graph.outputs]), "main"
         if not op.regions:

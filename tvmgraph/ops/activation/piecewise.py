@@ -178,7 +178,7 @@ def prelu(input: Tensor, weight: Tensor) -> Tensor:
     channels = input.shape[1] if input.ndim > 1 else 1
     if weight.ndim > 1 or weight.size not in (1, channels):
         reject(ArgumentError, "ops.prelu", f"weight must have 1 or {channels} elements on one axis",
-               f"input={input.type}, weight={weight.type}",
+               f"input={input.aval}, weight={weight.aval}",
                "give one slope for every channel (axis 1)")  # fmt: skip
     return _with_slopes(input, weight)
 

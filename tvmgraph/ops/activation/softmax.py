@@ -217,7 +217,7 @@ def _halves(x: Tensor, axis: int, op: str) -> tuple[Tensor, Tensor]:
     i = rules.normalize_axis(axis, x.ndim)
     if x.ndim == 0 or x.shape[i] % 2:
         raise either(ShapeError, RuntimeError)(
-            f"axis {axis} cannot be divided into two halves", op=op, got=str(x.type),
+            f"axis {axis} cannot be divided into two halves", op=op, got=str(x.aval),
             fix="make its size even",
         )  # fmt: skip
     first, second = F.split(x, (x.shape[i] // 2,) * 2, i)

@@ -105,17 +105,17 @@ def _heads(x: Tensor, name: str, layout: str, heads: int, query: Tensor) -> Tens
     """Takes the heads apart and brings the axes into the order batch, heads, sequence, size."""
     require_tensor(_NAME, x, name)
     if x.ndim != len(layout):
-        raise bad(ShapeError, f"{name} must have the axes {layout}", _NAME, f"{name}={x.type}")
+        raise bad(ShapeError, f"{name} must have the axes {layout}", _NAME, f"{name}={x.aval}")
     if layout[-1] == "H":
         size, rest = divmod(query.shape[-1], heads)
         if rest or x.shape[-1] % size:
             raise bad(ShapeError, f"{heads} heads do not divide the axis H of query and {name}",
-                      _NAME, f"query={query.type}, {name}={x.type}, head_num={heads}")  # fmt: skip
+                      _NAME, f"query={query.aval}, {name}={x.aval}, head_num={heads}")  # fmt: skip
         x = F.reshape(x, (*x.shape[:2], x.shape[-1] // size, size))
     x = F.transpose(x, _TO_BNSD[layout])
     share, rest = divmod(heads, x.shape[1])
     if rest or (name == "query" and share != 1):
-        raise bad(ShapeError, f"{name} has {x.shape[1]} heads", _NAME, f"{name}={x.type}",
+        raise bad(ShapeError, f"{name} has {x.shape[1]} heads", _NAME, f"{name}={x.aval}",
                   f"head_num={heads} must be a multiple")  # fmt: skip
     return F.repeat_interleave(x, share, 1) if share > 1 else x
 

@@ -107,14 +107,14 @@ def require_same_kind(name: str, value: object, into: Tensor, argument: str = "v
         DTypeError: if ``into`` would cut the values.
     """
     if isinstance(value, Tensor):
-        given: DType | np.dtype = value.type.dtype
+        given: DType | np.dtype = value.aval.dtype
     elif isinstance(value, (int, float, complex, np.ndarray, np.generic)):
         given = np.asarray(value).dtype
     else:
         return
-    kind, kept = given.kind.replace("u", "i"), into.type.dtype.kind.replace("u", "i")
+    kind, kept = given.kind.replace("u", "i"), into.aval.dtype.kind.replace("u", "i")
     if kind in _KINDS and _KINDS.index(kind) > _KINDS.index(kept):
-        dtype = into.type.dtype.name
+        dtype = into.aval.dtype.name
         raise bad(
             DTypeError, f"{argument} is {given.name}, which does not fit {dtype}", name,
             f"{argument}={value!r:.60}", f"write {argument}.astype({dtype!r}) to cut it",
@@ -138,7 +138,7 @@ def resolve_axes(name: str, x: Tensor, axis: Any, argument: str = "axis") -> tup
         ArgumentError: if an axis occurs twice.
     """
     require_tensor(name, x)
-    ndim = len(x.type.shape)
+    ndim = len(x.aval.shape)
     if axis is None:
         return _ALL[ndim] if ndim < len(_ALL) else tuple(range(ndim))
     if axis.__class__ is int and -ndim <= axis < ndim:
@@ -146,7 +146,7 @@ def resolve_axes(name: str, x: Tensor, axis: Any, argument: str = "axis") -> tup
     try:
         return rules.normalize_axes(axis.tolist() if isinstance(axis, Tensor) else axis, ndim)
     except TvmgraphError as e:
-        got = f"input={x.type}, {argument}={axis!r}"
+        got = f"input={x.aval}, {argument}={axis!r}"
         raise e.locate(f"ops.{name}", got, user_source()) from None
 
 
@@ -166,7 +166,7 @@ def resolve_axis(name: str, x: Tensor, axis: AxisLike, argument: str = "axis") -
     try:
         return rules.normalize_axis(axis, x.ndim, argument)
     except TvmgraphError as e:
-        got = f"input={x.type}, {argument}={axis!r}"
+        got = f"input={x.aval}, {argument}={axis!r}"
         raise e.locate(f"ops.{name}", got, user_source()) from None
 
 
@@ -186,7 +186,7 @@ def int_tuple(value: Any, op: str, name: str = "shape") -> tuple[Any, ...]:
     if isinstance(value, Tensor):
         if value.ndim > 1:
             raise bad(DTypeError, f"{name} has one axis, not {value.ndim}", op,
-                      f"{name}={value.type}")  # fmt: skip
+                      f"{name}={value.aval}")  # fmt: skip
         value = value.asnumpy().reshape(-1).tolist()
     items = value if is_sequence(value) else (value,)
     return tuple([v if isinstance(v, Dim) else as_int(v, op, name) for v in items])

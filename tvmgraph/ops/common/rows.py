@@ -40,17 +40,17 @@ def sum_to(g: Tensor, x: Tensor) -> Tensor:
     Returns:
         Tensor of ``x``'s shape.
     """
-    if same_form(g.type.shape, x.type.shape):
+    if same_form(g.aval.shape, x.aval.shape):
         return g
     lead = g.ndim - x.ndim
     axes = tuple(range(lead)) + tuple(
         lead + i
-        for i, d in enumerate(x.type.shape)
-        if is_one(d) and not is_one(g.type.shape[lead + i])
+        for i, d in enumerate(x.aval.shape)
+        if is_one(d) and not is_one(g.aval.shape[lead + i])
     )
     if axes:
         g = F.reduce_sum(g, axis=axes, keep_dims=False)
-    return g if same_form(g.type.shape, x.type.shape) else F.reshape(g, x.type.shape)
+    return g if same_form(g.aval.shape, x.aval.shape) else F.reshape(g, x.aval.shape)
 
 
 def unary_samples(low: float = -2.0, high: float = 2.0, **kwargs: Any) -> list[Sample]:

@@ -159,9 +159,9 @@ def spatial_of(x: Tensor, count: int, op: str) -> Ints:
     Raises:
         ShapeError: if there are fewer axes.
     """
-    sizes = x.type.shape[-count:]
+    sizes = x.aval.shape[-count:]
     if x.ndim < count:
-        raise bad(ShapeError, f"input must have {count} spatial axes", op, f"input={x.type}")
+        raise bad(ShapeError, f"input must have {count} spatial axes", op, f"input={x.aval}")
     return tuple(int(d) for d in sizes)  # pyright: ignore[reportArgumentType]
 
 

@@ -231,9 +231,9 @@ def _vjp_while(
 ) -> tuple[Tensor | None, ...]:
     cond, body = quiet(cond), quiet(body)  # its iterations run again
     count = len(body.outputs)
-    whole = any(c is not None and not _is_float(c.type) for c in g)
+    whole = any(c is not None and not _is_float(c.aval) for c in g)
     kinds = _KINDS[1] if whole else thread.state.cotangents
-    moving, fixed = _with_cotangent([x.type for x in xs], count, kinds)
+    moving, fixed = _with_cotangent([x.aval for x in xs], count, kinds)
     if not moving:
         return tuple(None for _ in xs)
     ends = [F.zeros_like(xs[i]) if g[i] is None else g[i] for i in moving]
@@ -382,7 +382,7 @@ def _vjp_while_grad(
     directions, and its derivative by the state is that of the loop of directions."""
     count, forward = _split(body, pull_back)
     state, rest = operands[:count], operands[count:forward]
-    types = [x.type for x in operands[:forward]]
+    types = [x.aval for x in operands[:forward]]
     both = (_with_cotangent(types, count, kinds) for kinds in _KINDS)
     moving, fixed = next(p for p in both if len(p[0]) + len(p[1]) == len(operands) - forward)
     m, f = len(moving), len(fixed)

@@ -17,8 +17,8 @@ __all__ = [
 def _add_bias(y: Tensor, bias: Tensor | None, op: str) -> Tensor:
     if bias is None:
         return y
-    if bias.ndim != 1 or bias.type.shape[0] != y.type.shape[1]:
-        raise bad(ShapeError, f"bias must have shape ({y.shape[1]},)", op, f"bias={bias.type}")
+    if bias.ndim != 1 or bias.aval.shape[0] != y.aval.shape[1]:
+        raise bad(ShapeError, f"bias must have shape ({y.shape[1]},)", op, f"bias={bias.aval}")
     return y + F.reshape(bias, (bias.shape[0], *(1,) * (y.ndim - 2)))
 
 
@@ -27,7 +27,7 @@ def _conv(
     pad_mode: str, padding: object, dilation: PerAxis, groups: int,
 ) -> Tensor:  # fmt: skip
     if weight.ndim != count + 2:
-        raise bad(ShapeError, f"weight must have {count + 2} axes", op, f"weight={weight.type}")
+        raise bad(ShapeError, f"weight must have {count + 2} axes", op, f"weight={weight.aval}")
     steps = ints(stride, count, "stride", op)
     gaps = ints(dilation, count, "dilation", op)
     kernel = weight.shape[2:]

@@ -250,7 +250,7 @@ def full_like(input: Tensor, fill_value: object, *, dtype: DTypeLike | None = No
             "full_like", describe(input=input, fill_value=fill_value),
         )  # fmt: skip
     wanted = dtype_or(dtype, input.dtype)
-    return _full(input.type.shape, _fitting("full_like", fill_value, wanted), wanted)
+    return _full(input.aval.shape, _fitting("full_like", fill_value, wanted), wanted)
 
 
 def _require_tensor(value: object, op: str) -> None:
@@ -275,7 +275,7 @@ def zeros_like(input: Tensor, *, dtype: DTypeLike | None = None) -> Tensor:
         Tensor(shape=[2], dtype=Int64, value= [0, 0])
     """
     _require_tensor(input, "zeros_like")
-    return _full(input.type.shape, 0, dtype_or(dtype, input.dtype))
+    return _full(input.aval.shape, 0, dtype_or(dtype, input.dtype))
 
 
 def ones_like(input: Tensor, *, dtype: DTypeLike | None = None) -> Tensor:
@@ -293,7 +293,7 @@ def ones_like(input: Tensor, *, dtype: DTypeLike | None = None) -> Tensor:
         Tensor(shape=[2], dtype=Int64, value= [1, 1])
     """
     _require_tensor(input, "ones_like")
-    return _full(input.type.shape, 1, dtype_or(dtype, input.dtype))
+    return _full(input.aval.shape, 1, dtype_or(dtype, input.dtype))
 
 
 def empty_like(input: Tensor, *, dtype: DTypeLike | None = None, device: object = None) -> Tensor:
@@ -353,7 +353,7 @@ def fills(x: Tensor, value: object) -> Tensor:
         Tensor(shape=[2], dtype=Float32, value= [ 3.00000000e+00,  3.00000000e+00])
     """
     _require_tensor(x, "fills")
-    return fill(x.dtype, x.type.shape, value)
+    return fill(x.dtype, x.aval.shape, value)
 
 
 def new_full(

@@ -145,7 +145,7 @@ def cast(input: Tensor, dtype: DTypeLike) -> Tensor:
     """
     dtype = dtypes.dtype_of(dtype)
     # numbers are cast, too
-    if isinstance(input, Tensor) and input.type.dtype is dtype:  # pyright: ignore[reportUnnecessaryIsInstance]
+    if isinstance(input, Tensor) and input.aval.dtype is dtype:  # pyright: ignore[reportUnnecessaryIsInstance]
         return input.snapshot()  # no copy and no node, but assigning to the result leaves input
     return _cast(input, dtype)
 

@@ -232,13 +232,13 @@ def _limit(x: Tensor, low: object, high: object, op: str, by_extrema: bool = Fal
     """
     if low is None and high is None:
         reject(ArgumentError, op, "at least one bound must be given",
-               f"input={x.type}, both bounds None", "give a minimum or a maximum")  # fmt: skip
-    d = x.type.dtype
+               f"input={x.aval}, both bounds None", "give a minimum or a maximum")  # fmt: skip
+    d = x.aval.dtype
     if not by_extrema:
         for bound in (low, high):
             number = bound.kind(1) if isinstance(bound, Symbol) else bound
             if isinstance(bound, Tensor):
-                d = dtypes.promote(d, bound.type.dtype)
+                d = dtypes.promote(d, bound.aval.dtype)
             elif isinstance(number, float):
                 d = dtypes.promote_scalar(d, number)
         x = F.cast(x, d)

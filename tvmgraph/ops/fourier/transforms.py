@@ -444,7 +444,7 @@ def _check_stft(x: Tensor, n_fft: int, hop: int, length: int, window: Tensor | N
         raise bad(ArgumentError, rule, "stft", got)
     if window is not None and window.shape != (length,):
         raise bad(ShapeError, f"window must have shape ({length},)", "stft",
-                  f"{got}, window={window.type}")  # fmt: skip
+                  f"{got}, window={window.aval}")  # fmt: skip
 
 
 def stft(

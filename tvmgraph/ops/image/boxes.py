@@ -17,7 +17,7 @@ __all__ = ["bounding_box_decode", "bounding_box_encode", "check_valid", "iou"]
 def _require_boxes(op: str, **boxes: Tensor) -> None:
     for name, b in boxes.items():
         if b.ndim != 2 or b.shape[1] != 4:
-            raise bad(ShapeError, f"{name} must have shape (N, 4)", op, f"{name}={b.type}")
+            raise bad(ShapeError, f"{name} must have shape (N, 4)", op, f"{name}={b.aval}")
 
 
 def iou(anchor_boxes: Tensor, gt_boxes: Tensor, mode: str = "iou") -> Tensor:
@@ -160,8 +160,8 @@ def check_valid(bboxes: Tensor, img_metas: Tensor) -> Tensor:
     """
     op = "check_valid"
     _require_boxes(op, bboxes=bboxes)
-    if img_metas.type.shape != (3,):
-        raise bad(ShapeError, "img_metas must have shape (3,)", op, f"img_metas={img_metas.type}")
+    if img_metas.aval.shape != (3,):
+        raise bad(ShapeError, "img_metas must have shape (3,)", op, f"img_metas={img_metas.aval}")
     metas = F.cast(img_metas, dtypes.float32)
     boxes = F.cast(bboxes, dtypes.float32)
     height, width = metas[0] * metas[2] - 1, metas[1] * metas[2] - 1

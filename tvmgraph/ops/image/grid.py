@@ -70,7 +70,7 @@ def _take(flat: Tensor, places: Sequence[Place], sizes: Ints) -> Tensor:
     index, exists = places[0]
     for (inner, too), n in zip(places[1:], sizes[1:]):
         index, exists = index * n + inner, F.logical_and(exists, too)
-    lead = (*flat.type.shape[:2], index.type.shape[1])
+    lead = (*flat.aval.shape[:2], index.aval.shape[1])
     where = F.broadcast_to(F.expand_dims(index, 1), lead)
     return F.where(F.expand_dims(exists, 1), F.gather_elements(flat, 2, where), 0.0)
 
@@ -119,7 +119,7 @@ def _cubic(flat: Tensor, at: list[Tensor], sizes: Ints, padding_mode: str, align
 
 
 def _check_grid(input: Tensor, grid: Tensor, mode: str, padding_mode: str) -> None:
-    op, got = "grid_sample", f"input={input.type}, grid={grid.type}"
+    op, got = "grid_sample", f"input={input.aval}, grid={grid.aval}"
     modes = ("bilinear", "nearest", "bicubic")
     if mode not in modes or (mode == "bicubic" and input.ndim != 4):
         raise bad(ArgumentError, "mode must be 'bilinear', 'nearest' or (4 axes) 'bicubic'", op,
@@ -173,7 +173,7 @@ def grid_sample(
 def _sampled(input: Tensor, grid: Tensor, mode: str, padding_mode: str, align: bool) -> Tensor:
     count = input.ndim - 2
     sizes = spatial_of(input, count, "grid_sample")
-    n, channels = input.type.shape[:2]
+    n, channels = input.aval.shape[:2]
     flat = F.reshape(input, (n, channels, prod(sizes)))
     out = spatial_of(F.squeeze(grid[..., 0:1], -1), count, "grid_sample")
     points = F.reshape(grid, (n, prod(out), count))
@@ -211,10 +211,10 @@ def affine_grid(theta: Tensor, size: Any, align_corners: bool = False) -> Tensor
     op = "affine_grid"
     sizes = ints(size, len(size), "size", op)
     count = len(sizes) - 2
-    if count not in (2, 3) or theta.type.shape != (sizes[0], count, count + 1):
+    if count not in (2, 3) or theta.aval.shape != (sizes[0], count, count + 1):
         raise bad(
             ShapeError, "theta must be (N, 2, 3) for 4 sizes, or (N, 3, 4) for 5", op,
-            f"theta={theta.type}, size={sizes}",
+            f"theta={theta.aval}, size={sizes}",
         )  # fmt: skip
     axes = []
     for n in sizes[2:]:
@@ -270,7 +270,7 @@ def crop_and_resize(
         (1, 2, 2, 1)
     """
     op = "crop_and_resize"
-    got = f"image={image.type}, boxes={boxes.type}, box_indices={box_indices.type}"
+    got = f"image={image.aval}, boxes={boxes.aval}, box_indices={box_indices.aval}"
     if image.ndim != 4 or boxes.ndim != 2 or boxes.shape[1] != 4 or box_indices.ndim != 1:
         raise bad(ShapeError, "image must be (N, H, W, C), boxes (B, 4) and box_indices (B,)", op,
                    got)  # fmt: skip

@@ -37,7 +37,7 @@ def _check(
         ranks = " or ".join(map(str, _MODES[mode][1]))
         raise bad(
             ShapeError, f"mode {mode!r} needs an input with {ranks} axes, not {input.ndim}", op,
-            f"input={input.type}",
+            f"input={input.aval}",
         )  # fmt: skip
     if align_corners is not None and mode not in _ALIGNABLE:
         raise bad(

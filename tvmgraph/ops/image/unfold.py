@@ -388,11 +388,11 @@ def col2im(
     """
     op = "col2im"
     if input_x.ndim != 4:
-        raise bad(ShapeError, "input_x must have 4 axes", op, f"input_x={input_x.type}")
+        raise bad(ShapeError, "input_x must have 4 axes", op, f"input_x={input_x.aval}")
     settings = _settings(op, kernel_size, dilation, padding_value, stride)
     if input_x.shape[2] != prod(settings["kernel"]):
         raise bad(ArgumentError, f"axis 2 must have {prod(settings['kernel'])} taps", op,
-                   f"input_x={input_x.type}")  # fmt: skip
-    n, c, k, points = input_x.type.shape
+                   f"input_x={input_x.aval}")  # fmt: skip
+    n, c, k, points = input_x.aval.shape
     flat = F.reshape(input_x, (n, c * k, points))  # pyright: ignore[reportOperatorIssue]
     return F.columns_to_image(flat, spatial=_sizes(output_size, op), **settings)

@@ -482,8 +482,8 @@ def _vjp_index_update(
     def get(t: Tensor) -> Tensor:
         return F.index_get(t, *indices, axes=axes)
 
-    batch = rules.broadcast_shapes(*(i.type.shape for i in indices))
-    full = F.broadcast_to(value, gathered_shape(x.type.shape, batch, axes))
+    batch = rules.broadcast_shapes(*(i.aval.shape for i in indices))
+    full = F.broadcast_to(value, gathered_shape(x.aval.shape, batch, axes))
     dx, dv = vjp_scatter(g, y, x, full, mode, put, get)
     return (dx, sum_to(dv, value), *(None for _ in indices))
 

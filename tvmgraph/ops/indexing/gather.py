@@ -35,9 +35,9 @@ def as_index(name: str, index: object, argument: str) -> Tensor:
     if isinstance(index, Symbol):
         index = lift(index, dtypes.int64)
     index = index if isinstance(index, Tensor) else Tensor(index)
-    if not index.type.dtype.is_integer:
-        raise bad(DTypeError, f"{argument} must hold integers, not {index.type.dtype.name}", name,
-                  f"{argument}={index.type}", "cast it to int64")  # fmt: skip
+    if not index.aval.dtype.is_integer:
+        raise bad(DTypeError, f"{argument} must hold integers, not {index.aval.dtype.name}", name,
+                  f"{argument}={index.aval}", "cast it to int64")  # fmt: skip
     return index
 
 
@@ -70,19 +70,19 @@ def gather(input_params: Tensor, input_indices: Tensor, axis: int, batch_dims: i
     batch = batch_dims + index.ndim if batch_dims < 0 else batch_dims
     if not batch:
         return index_get(x, index, axes=(axis,))
-    if batch > axis or x.type.shape[:batch] != index.type.shape[:batch]:
+    if batch > axis or x.aval.shape[:batch] != index.aval.shape[:batch]:
         raise bad(
             ShapeError,
             f"the first {batch} axes must agree and lie before axis {axis}",
             "gather",
-            f"input_params={x.type}, input_indices={index.type}, batch_dims={batch_dims}",
+            f"input_params={x.aval}, input_indices={index.aval}, batch_dims={batch_dims}",
         )
     # the batch axes become indices of their own; the axes in between move behind the indices
     order = [*range(batch), axis, *range(batch, axis), *range(axis + 1, x.ndim)]
     moved = F.transpose(x, tuple(order)) if order != sorted(order) else x
     places = [
         F.reshape(F.arange(0, n, 1, dtype=dtypes.int64), (n,) + (1,) * (index.ndim - a - 1))
-        for a, n in enumerate(x.type.static_shape[:batch])
+        for a, n in enumerate(x.aval.static_shape[:batch])
     ]
     y = index_get(moved, *places, index, axes=tuple(range(batch + 1)))
     between, inner = axis - batch, index.ndim - batch
@@ -154,12 +154,12 @@ def split_columns(name: str, x: Tensor, indices: object) -> list[Tensor]:
         ShapeError: if there are more coordinates or none.
     """
     indices = as_index(name, indices, "indices")
-    depth = indices.type.shape[-1] if indices.ndim else 0
+    depth = indices.aval.shape[-1] if indices.ndim else 0
     if not isinstance(depth, int):
-        depth = indices.type.static_shape[-1]  # raises: the number of coordinates decides the form
+        depth = indices.aval.static_shape[-1]  # raises: the number of coordinates decides the form
     if not 1 <= depth <= x.ndim:
         raise bad(ShapeError, f"indices need 1 to {x.ndim} coordinates, not {depth}", name,
-                  f"input_x={x.type}, indices={indices.type}")  # fmt: skip
+                  f"input_x={x.aval}, indices={indices.aval}")  # fmt: skip
     whole = ((0, None, 1),) * (indices.ndim - 1)
     return [F.basic_index(indices, index=(*whole, k)) for k in range(depth)]
 
@@ -232,7 +232,7 @@ def index_select(input: Tensor, axis: int, index: Tensor) -> Tensor:
     axis = resolve_axis("index_select", input, axis)
     index = as_index("index_select", index, "index")
     if index.ndim > 1:
-        raise bad(ShapeError, "index must be 1-d", "index_select", f"index={index.type}")
+        raise bad(ShapeError, "index must be 1-d", "index_select", f"index={index.aval}")
     return index_get(input, F.reshape(index, (-1,)), axes=(axis,))
 
 
@@ -260,13 +260,13 @@ def choose(input: Tensor, choices: object, mode: str = "clip") -> Tensor:
     if mode not in ("clip", "wrap", "raise"):
         raise bad(ArgumentError, "mode must be clip, wrap or raise", "choose", f"mode={mode!r}")
     parts = choices if isinstance(choices, Tensor) else _stacked(choices)
-    count = parts.type.static_shape[0]
+    count = parts.aval.static_shape[0]
     if mode == "clip":
         index = F.minimum(F.maximum(index, 0), count - 1)
     elif mode == "wrap":
         index = F.floor_mod(index, count)
     # the index and every choice take the common shape
-    common = rules.broadcast_shapes(index.type.shape, parts.type.shape[1:])
+    common = rules.broadcast_shapes(index.aval.shape, parts.aval.shape[1:])
     lead = (1,) * (len(common) - parts.ndim + 1)
     parts = F.broadcast_to(F.reshape(parts, (count, *lead, *parts.shape[1:])), (count, *common))
     taken = gather_along(parts, F.expand_dims(F.broadcast_to(index, common), 0), 0)
@@ -276,8 +276,8 @@ def choose(input: Tensor, choices: object, mode: str = "clip") -> Tensor:
 def _stacked(choices: Any) -> Tensor:
     """Stacks tensors and numbers of different shapes and dtypes along a new first axis."""
     parts = [c if isinstance(c, Tensor) else Tensor(c) for c in choices]
-    shape = rules.broadcast_shapes(*(p.type.shape for p in parts))
-    dtype = promotion.common([p.type.dtype for p in parts])
+    shape = rules.broadcast_shapes(*(p.aval.shape for p in parts))
+    dtype = promotion.common([p.aval.dtype for p in parts])
     return F.stack([F.broadcast_to(F.cast(p, dtype), shape) for p in parts])
 
 
@@ -305,12 +305,12 @@ def reverse_sequence(x: Tensor, seq_lengths: Tensor, seq_dim: int, batch_dim: in
     seq = resolve_axis("reverse_sequence", x, seq_dim, "seq_dim")
     batch = resolve_axis("reverse_sequence", x, batch_dim, "batch_dim")
     lengths = F.cast(as_index("reverse_sequence", seq_lengths, "seq_lengths"), dtypes.int64)
-    got = f"x={x.type}, seq_lengths={lengths.type}, seq_dim={seq_dim}, batch_dim={batch_dim}"
+    got = f"x={x.aval}, seq_lengths={lengths.aval}, seq_dim={seq_dim}, batch_dim={batch_dim}"
     if seq == batch:
         raise bad(ArgumentError, "seq_dim and batch_dim must differ", "reverse_sequence", got)
-    if lengths.type.shape != (x.type.shape[batch],):
+    if lengths.aval.shape != (x.aval.shape[batch],):
         raise bad(ShapeError, "there must be one length per batch entry", "reverse_sequence", got)
-    count, steps = x.type.static_shape[batch], x.type.static_shape[seq]
+    count, steps = x.aval.static_shape[batch], x.aval.static_shape[seq]
     step = F.arange(0, steps, 1, dtype=dtypes.int64)
     entry = F.reshape(F.arange(0, count, 1, dtype=dtypes.int64), (count, 1))
     ends = F.reshape(lengths, (count, 1))
@@ -360,8 +360,8 @@ def embedding(
     ids = as_index("embedding", input, "input")
     require_tensor("embedding", weight, "weight")
     if weight.ndim != 2:
-        raise bad(ShapeError, "weight must be 2-d", "embedding", f"weight={weight.type}")
-    rows = weight.type.static_shape[0]
+        raise bad(ShapeError, "weight must be 2-d", "embedding", f"weight={weight.aval}")
+    rows = weight.aval.static_shape[0]
     if padding_idx is not None and not -rows <= padding_idx < rows:
         raise bad(OutOfRangeError, f"padding_idx must lie in [{-rows}, {rows})", "embedding",
                   f"padding_idx={padding_idx}")  # fmt: skip
@@ -388,6 +388,6 @@ def _occurrences(ids: Tensor, rows: int) -> Tensor:
 def _limit_rows(ids: Tensor, weight: Tensor, most: float, order: float) -> Tensor:
     """Scales the rows that are looked up down to a norm."""
     norm = F.norm(F.stop_gradient(weight), order, 1, True)
-    used = F.expand_dims(F.greater(_occurrences(ids, weight.type.static_shape[0]), 0), -1)
+    used = F.expand_dims(F.greater(_occurrences(ids, weight.aval.static_shape[0]), 0), -1)
     too_long = F.logical_and(used, F.greater(norm, most))
     return F.where(too_long, weight * F.cast(most / (norm + 1e-7), weight.dtype), weight)

@@ -68,7 +68,7 @@ def getitem(x: Tensor, index: Any) -> Tensor:
         >>> ops.getitem(Tensor([[1, 2], [3, 4]]), (slice(None), -1))
         Tensor(shape=[2], dtype=Int64, value= [2, 4])
     """
-    shape = x.type.shape
+    shape = x.aval.shape
     if index.__class__ is int and shape and shape[0].__class__ is int:
         if 0 <= index < shape[0]:
             return basic_index(x, (index,))
@@ -80,16 +80,16 @@ def getitem(x: Tensor, index: Any) -> Tensor:
             if plain is not None:
                 return basic_index(x, plain)
         if index.__class__ is tuple:
-            fits = 0 < len(index) <= len(shape) and x.type.is_static
+            fits = 0 < len(index) <= len(shape) and x.aval.is_static
             if fits and all(map(_is_integer_tensor, index)):
                 return index_get(x, *index, axes=_FIRST[: len(index)])
-        elif _is_integer_tensor(index) and shape and x.type.is_static:
+        elif _is_integer_tensor(index) and shape and x.aval.is_static:
             return index_get(x, index, axes=_FIRST[:1])
         elif _is_mask_of_axes(x, index):  # one index instead of one per axis
             axes = index.ndim
             index = F.reshape(index, (-1,))
             x = F.reshape(x, (*index.shape, *shape[axes:]))
-        if not x.type.is_static and bound(x.type.roots):
+        if not x.aval.is_static and bound(x.aval.roots):
             return _getitem_bound(*_slice_bound(x, index))
         return _getitem(x, index)
     except TvmgraphError as e:
@@ -100,40 +100,40 @@ _FIRST = tuple(range(64))  # axes, of which NumPy has no more
 
 
 def _is_integer_tensor(index: object) -> TypeGuard[Tensor]:
-    return isinstance(index, Tensor) and index.type.dtype.is_integer
+    return isinstance(index, Tensor) and index.aval.dtype.is_integer
 
 
 def _is_mask_of_axes(x: Tensor, index: object) -> TypeGuard[Tensor]:
     """Whether an index of eager code is a mask of several first axes."""
     return (
         state.interpreter is None and isinstance(index, Tensor)
-        and index.type.dtype is dtypes.bool_ and index.ndim > 1
-        and index.type.is_static and x.type.is_static
-        and x.type.shape[: index.ndim] == index.type.shape
+        and index.aval.dtype is dtypes.bool_ and index.ndim > 1
+        and index.aval.is_static and x.aval.is_static
+        and x.aval.shape[: index.ndim] == index.aval.shape
     )  # fmt: skip
 
 
 def _getitem(x: Tensor, index: object) -> Tensor:
-    basic, advanced = _Parser(x.type.shape, index).split()
+    basic, advanced = _Parser(x.aval.shape, index).split()
     y = x if _is_trivial(basic) else basic_index(x, tuple(basic))
     if not advanced:
         return y if y is not x else basic_index(x, ())
-    axes, indices = _as_integers(advanced, y.type.shape)
+    axes, indices = _as_integers(advanced, y.aval.shape)
     return index_get(y, *indices, axes=axes)
 
 
 def _getitem_bound(x: Tensor, index: object) -> Tensor:
     """Takes elements at positions that exist if there are enough, which is checked."""
-    least = large_enough(lambda: _Parser(x.type.shape, index).split())
+    least = large_enough(lambda: _Parser(x.aval.shape, index).split())
     with assuming(least):
         return _getitem(at_least(x, least), index)
 
 
 def _slice_bound(x: Tensor, index: object) -> tuple[Tensor, tuple[object, ...]]:
     """Slices the axes whose size only the values decide, by computing the positions."""
-    entries, axis = _Parser(x.type.shape, index).entries, 0
+    entries, axis = _Parser(x.aval.shape, index).entries, 0
     for i, e in enumerate(entries):
-        size = x.type.shape[axis] if axis < x.ndim else 0
+        size = x.aval.shape[axis] if axis < x.ndim else 0
         if isinstance(e, slice) and isinstance(size, Dim) and bound(size.roots):
             x, entries[i] = _slice_axis(x, axis, e), slice(None)
         axis += _axes_used(e)
@@ -145,7 +145,7 @@ def _slice_axis(x: Tensor, axis: int, index: slice) -> Tensor:
     step = 1 if step is None else step
     if start is None and stop is None and abs(step) == 1:
         return x if step == 1 else F.flip(x, (axis,))
-    n = F.size_value(x, size=x.type.shape[axis], dtype=dtypes.int64)
+    n = F.size_value(x, size=x.aval.shape[axis], dtype=dtypes.int64)
     low, high = (n * 0, n) if step > 0 else (n * 0 - 1, n - 1)
 
     def inside(at: int | Dim) -> Tensor:
@@ -225,10 +225,10 @@ def put_at(name: str, x: Tensor, index: object, value: object, mode: str) -> Ten
         mode: ``"set"``, ``"add"`` or another mode of ``index_update``.
     """
     try:
-        new = _as_value(value, x.type.dtype)
-        if x.type.is_static or not bound(x.type.roots):
+        new = _as_value(value, x.aval.dtype)
+        if x.aval.is_static or not bound(x.aval.roots):
             return _put_at(x, index, new, mode)
-        least = large_enough(lambda: _Parser(x.type.shape, index, new.ndim == 0).split())
+        least = large_enough(lambda: _Parser(x.aval.shape, index, new.ndim == 0).split())
         with assuming(least):
             return _put_at(at_least(x, least), index, new, mode)
     except TvmgraphError as e:
@@ -237,9 +237,9 @@ def put_at(name: str, x: Tensor, index: object, value: object, mode: str) -> Ten
 
 
 def _put_at(x: Tensor, index: object, new: Tensor, mode: str) -> Tensor:
-    basic, advanced = _Parser(x.type.shape, index, new.ndim == 0).split()
+    basic, advanced = _Parser(x.aval.shape, index, new.ndim == 0).split()
     if not advanced:
-        region = selected_shape(x.type.shape, tuple(basic))
+        region = selected_shape(x.aval.shape, tuple(basic))
         new = _drop_leading(new, len(region))
         new = basic_index(x, tuple(basic)) + new if mode == "add" else new
         return basic_update(x, new, tuple(basic))
@@ -251,8 +251,8 @@ def _put_at(x: Tensor, index: object, new: Tensor, mode: str) -> Tensor:
 
 def _got(x: Tensor, index: object) -> str:
     entries = index if isinstance(index, tuple) else (index,)
-    text = ", ".join(str(e.type) if isinstance(e, Tensor) else f"{e!r:.40}" for e in entries)
-    return f"x={x.type}, index=[{text}]"
+    text = ", ".join(str(e.aval) if isinstance(e, Tensor) else f"{e!r:.40}" for e in entries)
+    return f"x={x.aval}, index=[{text}]"
 
 
 def _is_trivial(basic: Sequence[Entry]) -> bool:
@@ -410,7 +410,7 @@ def _classify(entry: Any) -> Given | EllipsisType:
     if entry is None or entry is Ellipsis or isinstance(entry, (slice, *_SCALARS)):
         return entry
     if isinstance(entry, Tensor):
-        d = entry.type.dtype
+        d = entry.aval.dtype
         if not (d.is_integer or d is dtypes.bool_):
             raise DTypeError(f"an index tensor must hold integers or bools, not {d.name}")
         return entry
@@ -480,7 +480,7 @@ def _integers(index: Tensor | np.ndarray, size: int | Dim, axis: int) -> Tensor:
 def _as_value(value: object, dtype: dtypes.DType) -> Tensor:
     """Returns what is stored as a tensor of ``dtype``."""
     if isinstance(value, Tensor):
-        return value if value.type.dtype is dtype else F.cast(value, dtype)
+        return value if value.aval.dtype is dtype else F.cast(value, dtype)
     if isinstance(value, (list, tuple)) and any(isinstance(v, Tensor) for v in value):
         return F.stack([_as_value(v, dtype) for v in value])
     if value.__class__ in (int, float, bool):
@@ -491,7 +491,7 @@ def _as_value(value: object, dtype: dtypes.DType) -> Tensor:
 def _drop_leading(value: Tensor, ndim: int) -> Tensor:
     """Removes leading axes of size 1 that the region does not have, as NumPy does."""
     extra = value.ndim - ndim
-    if extra > 0 and all(d == 1 for d in value.type.shape[:extra]):
+    if extra > 0 and all(d == 1 for d in value.aval.shape[:extra]):
         return basic_index(value, (0,) * extra)
     return value
 
@@ -505,9 +505,9 @@ def _update_advanced(
         found = _update_masked(x, axis, mask, value)
         if found is not None:
             return found
-    axes, indices = _as_integers(advanced, x.type.shape)
-    batch = rules.broadcast_shapes(*(i.type.shape for i in indices))
-    ndim = len(gathered_shape(x.type.shape, batch, axes)) if axes else x.ndim
+    axes, indices = _as_integers(advanced, x.aval.shape)
+    batch = rules.broadcast_shapes(*(i.aval.shape for i in indices))
+    ndim = len(gathered_shape(x.aval.shape, batch, axes)) if axes else x.ndim
     return index_update(x, _drop_leading(value, ndim), *indices, axes=axes, mode=mode)
 
 
@@ -516,11 +516,11 @@ def _update_masked(x: Tensor, axis: int, mask: Tensor | np.ndarray, value: Tenso
 
     Returns ``None`` when the value has one entry per selected position.
     """
-    sizes = x.type.shape[axis : axis + mask.ndim]
+    sizes = x.aval.shape[axis : axis + mask.ndim]
     if tuple(mask.shape) != tuple(sizes):
         return None  # the general path raises
     after = x.ndim - axis - mask.ndim
-    if value.ndim > after and not is_one(value.type.shape[value.ndim - after - 1]):
+    if value.ndim > after and not is_one(value.aval.shape[value.ndim - after - 1]):
         return None
     mask = mask if isinstance(mask, Tensor) else tensor_from_numpy(mask)
     if after:

@@ -63,7 +63,7 @@ def combine(
         return index_update(x, F.neg(value), *indices, axes=axes, mode="add")
     if how == "div":
         product = index_update(F.ones_like(x), value, *indices, axes=axes, mode="mul")
-        return F.div(x, product) if x.type.dtype.is_float else F.truncate_div(x, product)
+        return F.div(x, product) if x.aval.dtype.is_float else F.truncate_div(x, product)
     mode = "set" if how == "update" else how
     return index_update(x, value, *indices, axes=axes, mode=mode)
 
@@ -71,10 +71,10 @@ def combine(
 def _first_axis(name: str, x: Tensor, indices: object, updates: object, how: str) -> Tensor:
     require_tensor(name, x, "input_x")
     index = as_index(name, indices, "indices")
-    expected = (*index.type.shape, *x.type.shape[1:])
-    if isinstance(updates, Tensor) and updates.type.shape != expected and updates.ndim:
+    expected = (*index.aval.shape, *x.aval.shape[1:])
+    if isinstance(updates, Tensor) and updates.aval.shape != expected and updates.ndim:
         raise bad(ShapeError, f"updates must have the shape {list(expected)}", name,
-                  f"input_x={x.type}, indices={index.type}, updates={updates.type}",
+                  f"input_x={x.aval}, indices={index.aval}, updates={updates.aval}",
                   "its shape is indices.shape + input_x.shape[1:]")  # fmt: skip
     return combine(name, x, updates, [index], (0,), how)
 
@@ -249,7 +249,7 @@ def scatter_nd(indices: Tensor, updates: Tensor, shape: Any) -> Tensor:
     """
     require_tensor("scatter_nd", updates, "updates")
     shape = tuple(shape.tolist()) if isinstance(shape, Tensor) else tuple(shape)
-    zeros = F.zeros(shape, updates.type.dtype)
+    zeros = F.zeros(shape, updates.aval.dtype)
     return _coordinates("scatter_nd", zeros, indices, updates, "add")
 
 
@@ -285,8 +285,8 @@ def scatter(input: Tensor, axis: int, index: Tensor, src: object) -> Tensor:
     value = _values("scatter", src, input)
     if value.ndim == 0:
         value = F.broadcast_to(value, index.shape)
-    elif value.ndim == index.ndim and value.type.shape != index.type.shape:
-        value = basic_index(value, tuple((0, n, 1) for n in index.type.static_shape))
+    elif value.ndim == index.ndim and value.aval.shape != index.aval.shape:
+        value = basic_index(value, tuple((0, n, 1) for n in index.aval.static_shape))
     return scatter_along(input, index, value, axis, "set")
 
 
@@ -330,12 +330,12 @@ def tensor_scatter_elements(
 @fusible
 def _scattered(x: Tensor, index: Tensor, updates: Tensor, axis: int, mode: str) -> Tensor:
     """What is ignored goes to a slice of its own behind the end."""
-    size = x.type.static_shape[axis]
+    size = x.aval.static_shape[axis]
     index = F.cast(index, dtypes.int64)
     index = F.where(F.less(index, 0), index + size, index)
     index = F.where(F.less(index, 0), size, F.minimum(index, size))
     room = [1 if a == axis else d for a, d in enumerate(x.shape)]
-    larger = F.concat([x, F.zeros(tuple(room), x.type.dtype)], axis)
+    larger = F.concat([x, F.zeros(tuple(room), x.aval.dtype)], axis)
     y = scatter_along(larger, index, updates, axis, mode)
     return basic_index(y, (*[WHOLE] * axis, (0, size, 1)))
 

@@ -28,21 +28,21 @@ def _segments(
     require_tensor(name, x, "x")
     ids = as_index(name, segment_ids, "segment_ids")
     count = int(num_segments)
-    got = f"x={x.type}, segment_ids={ids.type}, num_segments={count}"
+    got = f"x={x.aval}, segment_ids={ids.aval}, num_segments={count}"
     if count < 1:
         raise bad(ArgumentError, "num_segments must be positive", name, got)
-    if x.type.shape[: ids.ndim] != ids.type.shape:
+    if x.aval.shape[: ids.ndim] != ids.aval.shape:
         raise bad(ShapeError, "segment_ids must have the leading axes of x", name, got)
     shape = (count + 1, *x.shape[ids.ndim :])  # the last one collects what is left out
-    base = F.broadcast_to(tensor_from_numpy(np.array(start, x.type.dtype.numpy)), shape)
-    slots = F.where(F.less(ids, 0), count, ids) if ids.type.dtype.kind == "i" else ids
+    base = F.broadcast_to(tensor_from_numpy(np.array(start, x.aval.dtype.numpy)), shape)
+    slots = F.where(F.less(ids, 0), count, ids) if ids.aval.dtype.kind == "i" else ids
     y = index_update(base, x, slots, axes=(0,), mode=how)
     return basic_index(y, ((0, count, 1),))
 
 
 def _limit(x: Tensor, largest: bool) -> float:
     """Returns the largest or smallest finite number of ``x``'s dtype."""
-    d = require_tensor("unsorted_segment_max", x, "x").type.dtype
+    d = require_tensor("unsorted_segment_max", x, "x").aval.dtype
     if d is dtypes.bool_:
         raise bad(DTypeError, "x must hold numbers", "unsorted_segment_max", describe(x=x))
     if d.is_integer:
@@ -169,12 +169,12 @@ def sparse_segment_mean(x: Tensor, indices: Tensor, segment_ids: Tensor) -> Tens
     """
     name = "sparse_segment_mean"
     index, ids = as_index(name, indices, "indices"), as_index(name, segment_ids, "segment_ids")
-    if index.type.shape != ids.type.shape or ids.ndim != 1:
+    if index.aval.shape != ids.aval.shape or ids.ndim != 1:
         raise bad(ShapeError, "indices and segment_ids must be 1-d and of one size", name,
-                  f"indices={index.type}, segment_ids={ids.type}")  # fmt: skip
+                  f"indices={index.aval}, segment_ids={ids.aval}")  # fmt: skip
     count = int(F.amax(ids)) + 1 if ids.size else 0
     if not count:
-        return F.zeros((0, *x.shape[1:]), x.type.dtype)
+        return F.zeros((0, *x.shape[1:]), x.aval.dtype)
     total = unsorted_segment_sum(index_get(x, index, axes=(0,)), ids, count)
-    sizes = unsorted_segment_sum(F.ones_like(ids, dtype=x.type.dtype), ids, count)
+    sizes = unsorted_segment_sum(F.ones_like(ids, dtype=x.aval.dtype), ids, count)
     return total / F.reshape(F.maximum(sizes, 1), (count,) + (1,) * (x.ndim - 1))

@@ -100,9 +100,9 @@ def select(condition: Tensor, input: object, other: object) -> Tensor:
 
 def _require_mask(name: str, mask: Tensor) -> Tensor:
     require_tensor(name, mask, "mask")
-    if mask.type.dtype is not dtypes.bool_:
-        raise bad(DTypeError, f"mask must be bool, not {mask.type.dtype.name}", name,
-                  f"mask={mask.type}", "compare it, as in mask != 0")  # fmt: skip
+    if mask.aval.dtype is not dtypes.bool_:
+        raise bad(DTypeError, f"mask must be bool, not {mask.aval.dtype.name}", name,
+                  f"mask={mask.aval}", "compare it, as in mask != 0")  # fmt: skip
     return mask
 
 
@@ -139,9 +139,9 @@ def like(value: object, x: Tensor) -> Tensor:
     Raises:
         DTypeError: if it holds no numbers.
     """
-    d = x.type.dtype
+    d = x.aval.dtype
     if isinstance(value, Tensor):
-        return value if value.type.dtype is d else F.cast(value, d)
+        return value if value.aval.dtype is d else F.cast(value, d)
     if isinstance(value, Symbol):
         return lift(value, d)
     array = np.asarray(value)
@@ -169,7 +169,7 @@ def masked_select(input: Tensor, mask: Tensor) -> Tensor:
     """
     require_tensor("masked_select", input)
     _require_mask("masked_select", mask)
-    shape = rules.broadcast_shapes(input.type.shape, mask.type.shape)
+    shape = rules.broadcast_shapes(input.aval.shape, mask.aval.shape)
     flat = F.reshape(F.broadcast_to(input, shape), (-1,))
     return F.getitem(flat, F.reshape(F.broadcast_to(mask, shape), (-1,)))
 
@@ -326,15 +326,15 @@ def one_hot(
          [0, 0, 1]])
     """
     require_tensor("one_hot", indices, "indices")
-    if not indices.type.dtype.is_integer:
-        raise bad(DTypeError, "indices must be integers", "one_hot", f"indices={indices.type}")
+    if not indices.aval.dtype.is_integer:
+        raise bad(DTypeError, "indices must be integers", "one_hot", f"indices={indices.aval}")
     if isinstance(depth, Tensor):
         depth = int(depth)
     if depth < 0:
         raise bad(ArgumentError, "depth must not be negative", "one_hot", f"depth={depth}")
     axis = resolve_axis("one_hot", F.expand_dims(indices, -1), axis)
-    if indices.type.is_static and isinstance(depth, int):
-        count = indices.type.size * depth
+    if indices.aval.is_static and isinstance(depth, int):
+        count = indices.aval.size * depth
         require_bytes(count * Tensor(on_value).dtype.itemsize, f"a result of {count} elements")
     if not (isinstance(on_value, Tensor) or isinstance(off_value, Tensor)):
         on_value = Tensor(on_value)
@@ -343,7 +343,7 @@ def one_hot(
 
 @fusible
 def _marked(indices: Tensor, depth: int, on: object, off: object, axis: int) -> Tensor:
-    d = indices.type.dtype
+    d = indices.aval.dtype
     d = dtypes.int64 if d.kind == "u" else d
     classes = F.arange(0, depth, 1, dtype=d)
     classes = F.reshape(classes, (depth,) + (1,) * (indices.ndim - axis))

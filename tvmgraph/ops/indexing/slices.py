@@ -47,12 +47,12 @@ def slice(input_x: Tensor, begin: object, size: object) -> Tensor:
     """
     require_tensor("slice", input_x, "input_x")
     begins, sizes = _ints("slice", begin, "begin"), _ints("slice", size, "size")
-    got = f"input_x={input_x.type}, begin={begins}, size={sizes}"
+    got = f"input_x={input_x.aval}, begin={begins}, size={sizes}"
     if not len(begins) == len(sizes) == input_x.ndim:
         raise bad(ShapeError, f"begin and size need one entry for each of {input_x.ndim} axes",
                   "slice", got)  # fmt: skip
     entries = []
-    for axis, (b, n, d) in enumerate(zip(begins, sizes, input_x.type.static_shape)):
+    for axis, (b, n, d) in enumerate(zip(begins, sizes, input_x.aval.static_shape)):
         n = d - b if n == -1 else n
         if b < 0 or n < 0 or b + n > d:
             raise bad(either(OutOfRangeError, ValueError),
@@ -106,7 +106,7 @@ def strided_slice(
     name = "strided_slice"
     require_tensor(name, input_x, "input_x")
     b, e, s = (_ints(name, v, n) for v, n in ((begin, "begin"), (end, "end"), (strides, "strides")))
-    got = f"input_x={input_x.type}, begin={b}, end={e}, strides={s}"
+    got = f"input_x={input_x.aval}, begin={b}, end={e}, strides={s}"
     if not len(b) == len(e) == len(s):
         raise bad(ArgumentError, "begin, end and strides must have one length", name, got)
     if bin(ellipsis_mask).count("1") > 1:
@@ -154,12 +154,12 @@ def narrow(input: Tensor, axis: int, start: int, length: int) -> Tensor:
          [5, 6]])
     """
     axis = resolve_axis("narrow", input, axis)
-    size = input.type.static_shape[axis] if input.ndim else 0
+    size = input.aval.static_shape[axis] if input.ndim else 0
     first = start + size if start < 0 else start
     if not (first >= 0 and length >= 0 and first + length <= size):
         raise bad(either(OutOfRangeError, ValueError),
                   f"{length} elements from {start} on exceed {size}", "narrow",
-                  f"input={input.type}, axis={axis}, start={start}, length={length}")  # fmt: skip
+                  f"input={input.aval}, axis={axis}, start={start}, length={length}")  # fmt: skip
     return basic_index(input, (*[WHOLE] * axis, (first, first + length, 1)))
 
 

@@ -183,7 +183,7 @@ def _vjp_weight(g: Tensor, a: Tensor, b: Tensor, transpose_b: bool) -> tuple[Ten
 
 
 def _flat_rows(x: Tensor) -> Tensor:
-    *lead, last = x.type.shape
+    *lead, last = x.aval.shape
     rows: int = -1 if any(isinstance(d, Dim) for d in lead) else math.prod(lead)  # pyright: ignore
     return F.reshape(x, (rows, last))
 
@@ -200,7 +200,7 @@ def _vjp_vector(
         g2, g2, a2, b2, transpose_a=transpose_a and a.ndim > 1,
         transpose_b=transpose_b and b.ndim > 1,
     )  # fmt: skip
-    return F.reshape(da, a.type.shape), F.reshape(db, b.type.shape)
+    return F.reshape(da, a.aval.shape), F.reshape(db, b.aval.shape)
 
 
 def _onnx_matmul(
@@ -444,5 +444,5 @@ def bias_add(input_x: Tensor, bias: Tensor) -> Tensor:
                   "bias_add", shapes)  # fmt: skip
     if bias.dtype is not input_x.dtype:
         raise bad(DTypeError, "dtypes differ", "bias_add", shapes)
-    shape = (bias.type.shape[0], *(1,) * (input_x.ndim - 2))
+    shape = (bias.aval.shape[0], *(1,) * (input_x.ndim - 2))
     return F.add(input_x, F.reshape(bias, shape))

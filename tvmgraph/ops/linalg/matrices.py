@@ -74,8 +74,8 @@ def cross(input: Tensor, other: Tensor, dim: int | None = None) -> Tensor:
         >>> ops.cross(Tensor([1.0, 0.0, 0.0]), Tensor([0.0, 1.0, 0.0]))
         Tensor(shape=[3], dtype=Float32, value= [ 0.00000000e+00,  0.00000000e+00,  1.00000000e+00])
     """
-    if input.type.shape != other.type.shape:
-        shape = rules.broadcast_shapes(input.type.shape, other.type.shape)
+    if input.aval.shape != other.aval.shape:
+        shape = rules.broadcast_shapes(input.aval.shape, other.aval.shape)
         input, other = F.broadcast_to(input, shape), F.broadcast_to(other, shape)
     axis = next((i for i, d in enumerate(input.shape) if d == 3), None) if dim is None else dim
     if axis is None or not -input.ndim <= axis < input.ndim or input.shape[axis] != 3:
@@ -126,7 +126,7 @@ def matrix_power(input: Tensor, n: int) -> Tensor:
         [[[ 1.00000000e+00,  3.00000000e+00],
           [ 0.00000000e+00,  1.00000000e+00]]])
     """
-    square = input.ndim >= 2 and input.type.shape[-1] == input.type.shape[-2]
+    square = input.ndim >= 2 and input.aval.shape[-1] == input.aval.shape[-2]
     _require("matrix_power", square, "input must hold square matrices", input=input)
     exponent = as_int(n, "matrix_power", "n")
     base = F.inverse(input) if exponent < 0 else input
@@ -138,7 +138,7 @@ def matrix_power(input: Tensor, n: int) -> Tensor:
         if exponent:
             base = F.matmul(base, base)
     if result is None:
-        return F.broadcast_to(F.eye(input.shape[-1], None, input.dtype), input.type.shape)
+        return F.broadcast_to(F.eye(input.shape[-1], None, input.dtype), input.aval.shape)
     return result
 
 
@@ -221,7 +221,7 @@ def cdist(x1: Tensor, x2: Tensor, p: float = 2.0) -> Tensor:
         Tensor(shape=[1, 1], dtype=Float32, value=
         [[ 5.00000000e+00]])
     """
-    fits = x1.ndim > 1 and x2.ndim > 1 and x1.type.shape[-1] == x2.type.shape[-1]
+    fits = x1.ndim > 1 and x2.ndim > 1 and x1.aval.shape[-1] == x2.aval.shape[-1]
     _require("cdist", fits, "both operands must hold rows of one length", x1=x1, x2=x2)
     if not p >= 0:
         raise bad(ArgumentError, "p must not be negative", "cdist", f"p={p}")

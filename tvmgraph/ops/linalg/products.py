@@ -43,9 +43,9 @@ def _scaled(op: str, input: Tensor, product: Tensor, beta: NumberLike, alpha: Nu
             raise bad(DTypeError, f"{name} must be a number, not {type(value).__name__}", op,
                       f"{name}={value!r}")  # fmt: skip
     result = product if alpha == 1 else product * alpha
-    shape = result.type.shape
+    shape = result.aval.shape
     try:
-        fits = rules.broadcast_shapes(input.type.shape, shape) == shape
+        fits = rules.broadcast_shapes(input.aval.shape, shape) == shape
     except TvmgraphError:
         fits = False
     _require(op, fits, "input does not broadcast to the product", input=input, product=product)
@@ -138,7 +138,7 @@ def baddbmm(
 
 def _require_batches(op: str, batch1: Tensor, batch2: Tensor) -> None:
     # single matrices are MindSpore's own example
-    shapes = [t.type.shape for t in (batch1, batch2)]
+    shapes = [t.aval.shape for t in (batch1, batch2)]
     fits = batch1.ndim == batch2.ndim in (2, 3) and shapes[0][:-2] == shapes[1][:-2]
     _require(op, fits, "batch1 and batch2 must have 3 axes and as many matrices",
              batch1=batch1, batch2=batch2)  # fmt: skip
@@ -532,7 +532,7 @@ def _labels(equation: str, group: str, x: Tensor) -> list[object]:
     hidden = x.ndim - len(group.replace("...", ""))
     labels = _expand(equation, group, list(range(-hidden, 0)))
     if len(labels) != x.ndim:
-        raise _fail(equation, f"{group!r} does not fit the {x.ndim} axes of {x.type}", ShapeError)
+        raise _fail(equation, f"{group!r} does not fit the {x.ndim} axes of {x.aval}", ShapeError)
     return labels
 
 

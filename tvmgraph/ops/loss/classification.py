@@ -18,11 +18,11 @@ __all__ = [
 
 
 def _class_count(x: Tensor, op: str) -> int:
-    count = x.type.shape[1] if x.ndim > 1 else None
+    count = x.aval.shape[1] if x.ndim > 1 else None
     if not isinstance(count, int):
         raise bad(
             ShapeError, "the scores must have a static class axis: (N, C) or (N, C, ...)", op,
-            f"scores={x.type}",
+            f"scores={x.aval}",
         )  # fmt: skip
     return count
 
@@ -35,14 +35,14 @@ def _check(
         raise bad(ArgumentError, "label_smoothing must lie in [0, 1]", op,
                    f"label_smoothing={label_smoothing}")  # fmt: skip
     count = _class_count(x, op)
-    if weight is not None and weight.type.shape != (count,):
-        raise bad(ShapeError, f"weight must have shape ({count},)", op, f"weight={weight.type}")
+    if weight is not None and weight.aval.shape != (count,):
+        raise bad(ShapeError, f"weight must have shape ({count},)", op, f"weight={weight.aval}")
     if target.dtype.is_float:
         same_shape(x, target, ("the scores", "the probabilities"), op)
-    elif target.type.shape != (x.type.shape[0], *x.type.shape[2:]):
+    elif target.aval.shape != (x.aval.shape[0], *x.aval.shape[2:]):
         raise bad(
             ShapeError, "class indices must have the shape of the scores without the class axis",
-            op, f"scores={x.type}, target={target.type}",
+            op, f"scores={x.aval}, target={target.aval}",
         )  # fmt: skip
 
 
@@ -119,7 +119,7 @@ def cross_entropy(
     """
     op = "cross_entropy"
     if not input.dtype.is_float:
-        raise bad(DTypeError, "input must have a float dtype", op, f"input={input.type}")
+        raise bad(DTypeError, "input must have a float dtype", op, f"input={input.aval}")
     if input.ndim == 1:
         y = cross_entropy(F.expand_dims(input, 0), F.expand_dims(target, 0), weight, ignore_index,
                           reduction, label_smoothing)  # fmt: skip
@@ -184,7 +184,7 @@ def nll_loss(
     """
     op = "nll_loss"
     if not target.dtype.is_integer:
-        raise bad(DTypeError, "target must have an integer dtype", op, f"target={target.type}")
+        raise bad(DTypeError, "target must have an integer dtype", op, f"target={target.aval}")
     if inputs.ndim == 1:
         y = nll_loss(F.expand_dims(inputs, 0), F.expand_dims(target, 0), weight, ignore_index,
                      reduction, label_smoothing)  # fmt: skip
@@ -305,7 +305,7 @@ def multilabel_soft_margin_loss(
     """
     op = "multilabel_soft_margin_loss"
     if input.ndim == 0:
-        raise bad(ShapeError, "input must have a class axis", op, f"input={input.type}")
+        raise bad(ShapeError, "input must have a class axis", op, f"input={input.aval}")
     target = F.cast(target, input.dtype)
     loss = -(target * F.logsigmoid(input) + (1 - target) * F.logsigmoid(-input))
     if weight is not None:

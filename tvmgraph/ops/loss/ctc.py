@@ -27,9 +27,9 @@ _NEVER = -1e30
 def _lengths(value: Any, batch: int, name: str, op: str) -> Tensor:
     lengths = value if isinstance(value, Tensor) else Tensor(list(value), dtypes.int64)
     if not lengths.dtype.is_integer:
-        raise bad(DTypeError, f"{name} must hold integers", op, f"{name}={lengths.type}")
-    if lengths.type.shape != (batch,):
-        raise bad(ShapeError, f"{name} must have shape ({batch},)", op, f"{name}={lengths.type}")
+        raise bad(DTypeError, f"{name} must hold integers", op, f"{name}={lengths.aval}")
+    if lengths.aval.shape != (batch,):
+        raise bad(ShapeError, f"{name} must have shape ({batch},)", op, f"{name}={lengths.aval}")
     return F.cast(lengths, dtypes.int64)
 
 
@@ -37,19 +37,19 @@ def _check_arguments(log_probs: Tensor, targets: Tensor, blank: int, op: str) ->
     if log_probs.ndim != 3 or targets.ndim != 2:
         raise bad(
             ShapeError, "log_probs must be (T, N, C) and targets (N, S)", op,
-            f"log_probs={log_probs.type}, targets={targets.type}",
+            f"log_probs={log_probs.aval}, targets={targets.aval}",
         )  # fmt: skip
     if not log_probs.dtype.is_float or not targets.dtype.is_integer:
         raise bad(
             DTypeError, "log_probs must have a float dtype and targets an integer dtype", op,
-            f"log_probs={log_probs.type}, targets={targets.type}",
+            f"log_probs={log_probs.aval}, targets={targets.aval}",
         )  # fmt: skip
-    if targets.type.shape[0] != log_probs.type.shape[1]:
+    if targets.aval.shape[0] != log_probs.aval.shape[1]:
         raise bad(
             ShapeError, "log_probs and targets differ in batch size", op,
-            f"log_probs={log_probs.type}, targets={targets.type}",
+            f"log_probs={log_probs.aval}, targets={targets.aval}",
         )  # fmt: skip
-    log_probs.type.static_shape  # noqa: B018  (raises when symbolic)
+    log_probs.aval.static_shape  # noqa: B018  (raises when symbolic)
     if not 0 <= blank < log_probs.shape[2]:
         raise bad(ArgumentError, f"blank must lie in [0, {log_probs.shape[2]})", op,
                    f"blank={blank}")  # fmt: skip

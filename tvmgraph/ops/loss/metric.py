@@ -106,9 +106,9 @@ def cosine_embedding_loss(
     if not -1 <= margin <= 1:
         raise bad(ArgumentError, "margin must lie in [-1, 1]", op, f"margin={margin}")
     cos = cosine_similarity(input1, input2, 1 if input1.ndim > 1 else 0)
-    if cos.type.shape != target.type.shape:
+    if cos.aval.shape != target.aval.shape:
         raise bad(ShapeError, "target must have one entry per pair of vectors", op,
-                   f"input1={input1.type}, target={target.type}")  # fmt: skip
+                   f"input1={input1.aval}, target={target.aval}")  # fmt: skip
     near = F.where(F.equal(target, 1), 1 - cos, 0.0)
     loss = near + F.where(F.equal(target, -1), F.relu(cos - margin), 0.0)
     return reduce_loss(loss, reduction, op)
@@ -201,7 +201,7 @@ def triplet_margin_loss(
     """
     op = "triplet_margin_loss"
     if not anchor.ndim:
-        raise bad(ShapeError, "anchor must have at least one axis", op, f"anchor={anchor.type}")
+        raise bad(ShapeError, "anchor must have at least one axis", op, f"anchor={anchor.aval}")
     if isinstance(margin, Tensor):
         margin = F.cast(margin, anchor.dtype)
     return _distances_apart(anchor, positive, negative, margin, p, eps, swap, reduction)
@@ -241,12 +241,12 @@ def pdist(input: Tensor, p: float = 2.0) -> Tensor:
     """
     op = "pdist"
     if input.ndim < 2:
-        raise bad(ShapeError, "input must have at least 2 axes", op, f"input={input.type}")
+        raise bad(ShapeError, "input must have at least 2 axes", op, f"input={input.aval}")
     if not p >= 0:
         raise bad(ArgumentError, "p must not be negative", op, f"p={p}")
     if not input.dtype.is_float:
-        raise bad(DTypeError, "input must have a float dtype", op, f"input={input.type}")
-    rows = input.type.with_shape(input.type.shape[-2:-1]).static_shape[0]
+        raise bad(DTypeError, "input must have a float dtype", op, f"input={input.aval}")
+    rows = input.aval.with_shape(input.aval.shape[-2:-1]).static_shape[0]
     axis = input.ndim - 2
     first, second = [F.gather(input, Tensor(i), axis) for i in np.triu_indices(rows, 1)]
     return length(first - second, p)

@@ -72,10 +72,10 @@ def same_shape(a: Tensor, b: Tensor, names: tuple[str, str], op: str) -> None:
     Raises:
         ShapeError: if the shapes differ.
     """
-    if a.type.shape != b.type.shape:
+    if a.aval.shape != b.aval.shape:
         raise bad(
             ShapeError, f"{names[0]} and {names[1]} must have the same shape", op,
-            f"{names[0]}={a.type}, {names[1]}={b.type}",
+            f"{names[0]}={a.aval}, {names[1]}={b.aval}",
         )  # fmt: skip
 
 
@@ -390,8 +390,8 @@ def gaussian_nll_loss(
     x, target, var = (F.cast(t, dtypes.float32) if t.dtype.is_integer else t
                       for t in (x, target, var))  # fmt: skip
     if not x.dtype.is_float:
-        raise bad(DTypeError, "x must hold real numbers", op, f"x={x.type}")
-    if var.type.shape != x.type.shape and var.type.shape == x.type.shape[:-1]:
+        raise bad(DTypeError, "x must hold real numbers", op, f"x={x.aval}")
+    if var.aval.shape != x.aval.shape and var.aval.shape == x.aval.shape[:-1]:
         var = F.expand_dims(var, -1)
     var = F.maximum(var, eps)
     d = x - target

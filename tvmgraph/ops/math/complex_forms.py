@@ -320,7 +320,7 @@ def _by_parts(name: str, data: tuple[int, ...] | None = None) -> Callable[..., o
         op = OPS[name]
         if attrs.get("mode") in ("mul", "max", "min"):
             raise bad(DTypeError, f"mode {attrs['mode']!r} is not for complex elements", name,
-                      ", ".join(str(x.type) for x in xs))  # fmt: skip
+                      ", ".join(str(x.aval) for x in xs))  # fmt: skip
         done: list[Any] = []
         for part in ("real", "imag"):
             take = getattr(F, part)

@@ -257,7 +257,7 @@ def pow(input: object, exponent: object) -> Tensor:
         Tensor(shape=[2], dtype=Float32, value= [ 1.00000000e+00,  9.00000000e+00])
     """
     if isinstance(exponent, (int, float)) and isinstance(input, Tensor):
-        dtype = input.type.dtype
+        dtype = input.aval.dtype
         wanted = dtypes.promote_scalar(dtype, exponent)
         if wanted is dtypes.bool_:
             wanted = dtypes.int64

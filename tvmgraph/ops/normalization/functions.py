@@ -34,17 +34,17 @@ def _affine(y: Tensor, weight: Tensor | None, bias: Tensor | None, shape: Shape)
 
 
 def _require_shape(t: Tensor | None, shape: Shape, name: str, op: str) -> None:
-    if t is not None and t.type.shape != tuple(shape):
+    if t is not None and t.aval.shape != tuple(shape):
         raise bad(
             ShapeError, f"{name} must have shape [{','.join(map(str, shape))}]", op,
-            f"{name}={t.type}",
+            f"{name}={t.aval}",
         )  # fmt: skip
 
 
 def _require_channels(x: Tensor, op: str) -> int:
-    channels = x.type.shape[1] if x.ndim > 1 else None
+    channels = x.aval.shape[1] if x.ndim > 1 else None
     if not isinstance(channels, int):
-        raise bad(ShapeError, "the input must have a static channel axis", op, f"input={x.type}")
+        raise bad(ShapeError, "the input must have a static channel axis", op, f"input={x.aval}")
     return channels
 
 
@@ -127,7 +127,7 @@ def _batch_statistics(
     mean = F.reduce_mean(x, axis=axes, keep_dims=True)
     centered = x - mean
     variance = F.reduce_mean(centered * centered, axis=axes, keep_dims=True)
-    count = prod(x.type.shape[i] for i in axes)  # pyright: ignore[reportArgumentType]
+    count = prod(x.aval.shape[i] for i in axes)  # pyright: ignore[reportArgumentType]
     y = _affine(centered * F.rsqrt(variance + eps), weight, bias, shape)
     return y, mean, variance * count / max(count - 1, 1)
 
@@ -177,10 +177,10 @@ def layer_norm(
     many = isinstance(normalized_shape, (tuple, list))
     count = len(normalized_shape) if many else 1
     sizes = ints(normalized_shape, count, "normalized_shape", op, 0)
-    if not sizes or input.type.shape[-count:] != sizes:
+    if not sizes or input.aval.shape[-count:] != sizes:
         raise bad(
             ShapeError, f"the input's shape must end in normalized_shape {sizes}", op,
-            f"input={input.type}", "make normalized_shape equal to input.shape[begin_norm_axis:]",
+            f"input={input.aval}", "make normalized_shape equal to input.shape[begin_norm_axis:]",
         )  # fmt: skip
     _require_shape(weight, sizes, "weight", op)
     _require_shape(bias, sizes, "bias", op)
@@ -218,11 +218,11 @@ def group_norm(
     if channels % groups:
         raise bad(
             ArgumentError, f"num_groups {groups} does not divide {channels} channels", op,
-            f"input={input.type}",
+            f"input={input.aval}",
         )  # fmt: skip
     _require_shape(weight, (channels,), "weight", op)
     _require_shape(bias, (channels,), "bias", op)
-    full = input.type.shape
+    full = input.aval.shape
     rest = prod(full[2:])  # pyright: ignore[reportArgumentType]
     rows = (full[0], groups, channels // groups * rest)
     shape = (channels, *(1,) * (input.ndim - 2))
@@ -250,10 +250,10 @@ def rms_norm(x: Tensor, gamma: Tensor, epsilon: float = 1e-6) -> tuple[Tensor, T
         [[ 4.62909997e-01,  9.25819993e-01,  1.38873005e+00]])
     """
     count = gamma.ndim
-    if not 1 <= count <= x.ndim or x.type.shape[-count:] != gamma.type.shape:
+    if not 1 <= count <= x.ndim or x.aval.shape[-count:] != gamma.aval.shape:
         raise bad(
             ShapeError, "the shape of x must end in the shape of gamma", "rms_norm",
-            f"x={x.type}, gamma={gamma.type}",
+            f"x={x.aval}, gamma={gamma.aval}",
         )  # fmt: skip
     return _scaled_rows(x, gamma, float(epsilon))
 
@@ -264,7 +264,7 @@ def _scaled_rows(x: Tensor, gamma: Tensor, eps: float) -> tuple[Tensor, Tensor]:
     y = F.row_normalize(x, count=gamma.ndim, eps=eps, center=False)
     wide, axes = _wide(x), tuple(range(x.ndim - gamma.ndim, x.ndim))
     rstd = F.rsqrt(F.reduce_mean(wide * wide, axis=axes, keep_dims=True) + eps)
-    return _affine(y, gamma, None, gamma.type.shape), rstd
+    return _affine(y, gamma, None, gamma.aval.shape), rstd
 
 
 # ---- local ------------------------------------------------------------------------------------
@@ -299,18 +299,18 @@ def lrn(
     """
     op = "lrn"
     if x.ndim != 4:
-        raise bad(ShapeError, "x must have 4 axes", op, f"x={x.type}")
+        raise bad(ShapeError, "x must have 4 axes", op, f"x={x.aval}")
     if norm_region != "ACROSS_CHANNELS":
         raise bad(ArgumentError, "norm_region must be 'ACROSS_CHANNELS'", op,
                    f"norm_region={norm_region!r}")  # fmt: skip
     (r,) = ints(depth_radius, 1, "depth_radius", op, 0)
-    n, c, h, w = x.type.shape
+    n, c, h, w = x.aval.shape
     wide = _wide(x)
     planes = F.reshape(wide * wide, (n, 1, c, h * w))  # pyright: ignore[reportOperatorIssue]
     pads = ((r, r), (0, 0))
     sums = F.avg_pool(planes, kernel=(2 * r + 1, 1), stride=(1, 1), padding=pads, counted=pads,
                       divisor=1)  # fmt: skip
-    scale = F.pow(F.reshape(sums, x.type.shape) * alpha + bias, -beta)
+    scale = F.pow(F.reshape(sums, x.aval.shape) * alpha + bias, -beta)
     return F.cast(wide * scale, x.dtype)
 
 
@@ -334,11 +334,11 @@ def l2_normalize(x: Tensor, axis: AxisLike = 0, epsilon: float = 1e-4) -> Tensor
     """
     op = "l2_normalize"
     if not x.dtype.is_float:
-        raise bad(DTypeError, "x must have a float dtype", op, f"x={x.type}")
+        raise bad(DTypeError, "x must have a float dtype", op, f"x={x.aval}")
     try:
         axes = rules.normalize_axes(axis, x.ndim)
     except TvmgraphError as e:
-        raise e.locate(f"ops.{op}", f"x={x.type}, axis={axis!r}", user_source()) from None
+        raise e.locate(f"ops.{op}", f"x={x.aval}, axis={axis!r}", user_source()) from None
     wide = _wide(x)
     square = F.reduce_sum(wide * wide, axis=axes, keep_dims=True)
     return F.cast(wide * F.rsqrt(F.maximum(square, epsilon)), x.dtype)

@@ -77,11 +77,11 @@ def _windows(x: Tensor, tables: list[np.ndarray]) -> Tensor:
     for axis, table in enumerate(tables, start=2):
         x = F.gather(x, Tensor(table.reshape(-1), dtypes.int64), axis)
     split = [size for table in tables for size in table.shape]
-    x = F.reshape(x, (*x.type.shape[:2], *split))
+    x = F.reshape(x, (*x.aval.shape[:2], *split))
     order = (0, 1, *range(2, 2 + 2 * count, 2), *range(3, 3 + 2 * count, 2))
     x = F.transpose(x, order)
     points, taps = prod(t.shape[0] for t in tables), prod(t.shape[1] for t in tables)
-    return F.reshape(x, (*x.type.shape[:2], points, taps))
+    return F.reshape(x, (*x.aval.shape[:2], points, taps))
 
 
 def _maximum(
@@ -99,12 +99,12 @@ def _maximum(
         tables = [_window_table(n, o) for n, o in zip(spatial, out)]
         windows = _windows(x, tables)
         best = F.expand_dims(F.argmax(windows, -1), -1)
-        shape = (*x.type.shape[:2], *out)
+        shape = (*x.aval.shape[:2], *out)
         y = F.reshape(F.gather_elements(windows, 3, best), shape)
         index = None
         if indices:
             places = Tensor(np.arange(prod(spatial)).reshape(1, 1, *spatial), dtypes.int64)
-            places = F.broadcast_to(_windows(places, tables), windows.type.shape)
+            places = F.broadcast_to(_windows(places, tables), windows.aval.shape)
             index = F.reshape(F.gather_elements(places, 3, best), shape)
     return unbatched(y, added), None if index is None else unbatched(index, added)
 

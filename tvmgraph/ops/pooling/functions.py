@@ -45,7 +45,7 @@ def batched(x: Tensor, count: int, op: str) -> tuple[Tensor, bool]:
     if x.ndim != count + 2:
         raise bad(
             ShapeError, f"input must have {count + 2} axes, or {count + 1} without a batch", op,
-            f"input={x.type}",
+            f"input={x.aval}",
         )  # fmt: skip
     return x, False
 

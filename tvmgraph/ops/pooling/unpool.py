@@ -47,14 +47,14 @@ def _unpool(
     steps = kernel if unset else ints(stride, count, "stride", op)
     pads = ints(padding, count, "padding", op, 0)
     if not indices.dtype.is_integer:
-        raise bad(DTypeError, "indices must have an integer dtype", op, f"indices={indices.type}")
-    if indices.type.shape != x.type.shape:
+        raise bad(DTypeError, "indices must have an integer dtype", op, f"indices={indices.aval}")
+    if indices.aval.shape != x.aval.shape:
         raise bad(ShapeError, "x and indices must have the same shape", op,
-                   f"x={x.type}, indices={indices.type}")  # fmt: skip
+                   f"x={x.aval}, indices={indices.aval}")  # fmt: skip
     x, added = batched(x, count, op)
     spatial = spatial_of(x, count, op)
     out = _output_sizes(spatial, kernel, steps, pads, output_size, op)
-    lead = x.type.shape[:2]
+    lead = x.aval.shape[:2]
     at = F.cast(F.reshape(indices, (*lead, prod(spatial))), dtypes.int64)
     values = F.reshape(x, (*lead, prod(spatial)))
     empty = F.broadcast_to(F.full((1, 1, prod(out)), 0, dtype=x.dtype), (*lead, prod(out)))

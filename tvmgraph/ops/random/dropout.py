@@ -72,7 +72,7 @@ def dropout(input: Tensor, p: float = 0.5, training: bool = True, seed: Seed = N
     if not input.dtype.is_float:
         raise bad(DTypeError, f"input must be a float tensor, not {input.dtype.name}", "dropout",
                   describe(input=input), "cast it to float32")  # fmt: skip
-    return _drop(input, p, input.type.shape, seed, "dropout") if training else input
+    return _drop(input, p, input.aval.shape, seed, "dropout") if training else input
 
 
 def _drop_channels(
@@ -84,7 +84,7 @@ def _drop_channels(
                   f"not {input.ndim}", op, describe(input=input))  # fmt: skip
     if not training:
         return input
-    shape = input.type.shape
+    shape = input.aval.shape
     lead = 2 if input.ndim == ndims[-1] else 1
     dropped = _drop(input, p, (*shape[:lead], *(1,) * (input.ndim - lead)), None, op)
     return dropped if dropped.dtype is input.dtype else F.cast(dropped, input.dtype)
@@ -244,7 +244,7 @@ def gumbel_softmax(logits: Tensor, tau: float = 1.0, hard: bool = False, dim: in
         raise bad(DTypeError, "logits must be a float tensor", "gumbel_softmax", got)
     if not tau > 0:
         raise bad(ArgumentError, "tau must be positive", "gumbel_softmax", got)
-    noise = F.cast(gumbel_noise(logits.type.static_shape, None, "gumbel_softmax"), logits.dtype)
+    noise = F.cast(gumbel_noise(logits.aval.static_shape, None, "gumbel_softmax"), logits.dtype)
     soft = F.softmax((logits + noise) / tau, dim)
     if not hard:
         return soft

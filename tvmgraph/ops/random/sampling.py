@@ -109,7 +109,7 @@ def rand_like(input: Tensor, seed: Seed = None, *, dtype: DTypeLike | None = Non
         (2,)
     """
     wanted = _float_dtype(dtype, input.dtype, "rand_like")
-    return draw_uniform(input.type.static_shape, seed, "rand_like", wanted)
+    return draw_uniform(input.aval.static_shape, seed, "rand_like", wanted)
 
 
 def randn(*size: object, dtype: DTypeLike | None = None, seed: Seed = None) -> Tensor:
@@ -153,7 +153,7 @@ def randn_like(input: Tensor, seed: Seed = None, *, dtype: DTypeLike | None = No
         (2,)
     """
     wanted = _float_dtype(dtype, dtypes.float32, "randn_like")
-    return draw_normal(input.type.static_shape, seed, "randn_like", wanted)
+    return draw_normal(input.aval.static_shape, seed, "randn_like", wanted)
 
 
 def uniform(
@@ -198,7 +198,7 @@ def _in_dtype(value: object, dtype: dtypes.DType) -> Any:
 
 def _with_parameters(shape: tuple[int, ...], *parameters: object) -> tuple[int, ...]:
     """Returns the shape to draw: that of the numbers, broadcast with the parameters'."""
-    shapes = [p.type.static_shape for p in parameters if isinstance(p, Tensor)]
+    shapes = [p.aval.static_shape for p in parameters if isinstance(p, Tensor)]
     return tuple(np.broadcast_shapes(shape, *shapes))
 
 
@@ -288,7 +288,7 @@ def randint_like(
         (2,)
     """
     wanted = _int_dtype(dtype, input.dtype, "randint_like")
-    return _integers(low, high, input.type.static_shape, seed, wanted, "randint_like")
+    return _integers(low, high, input.aval.static_shape, seed, wanted, "randint_like")
 
 
 def randperm(n: object, seed: int = 0, offset: int = 0, dtype: DTypeLike = dtypes.int64) -> Tensor:
@@ -363,7 +363,7 @@ def bernoulli(input: Tensor, p: NumberLike = 0.5, seed: Seed = None) -> Tensor:
     """
     if not isinstance(p, Tensor) and not 0 <= p <= 1:
         raise bad(ArgumentError, "p must be in [0, 1]", "bernoulli", describe(input=input, p=p))
-    u = draw_uniform(input.type.static_shape, seed, "bernoulli")
+    u = draw_uniform(input.aval.static_shape, seed, "bernoulli")
     return F.cast(u < _in_dtype(p, dtypes.float32), input.dtype)
 
 
@@ -403,7 +403,7 @@ def multinomial(
 
 def _with_replacement(weights: Tensor, count: int, seed: object, op: str) -> Tensor:
     """Inverts the cumulative distribution: the index is the number of sums that lie below."""
-    u = draw_uniform((*weights.type.static_shape[:-1], count), seed, op)
+    u = draw_uniform((*weights.aval.static_shape[:-1], count), seed, op)
     return _inverse_distribution(weights, u)
 
 
@@ -427,7 +427,7 @@ def _last_positive(weights: Tensor) -> Tensor:
 
 def _without_replacement(weights: Tensor, count: int, seed: object, op: str) -> Tensor:
     """Takes the largest keys: adding Gumbel noise to log weights draws in proportion to them."""
-    keys = F.log(weights) + gumbel_noise(weights.type.static_shape, seed, op)
+    keys = F.log(weights) + gumbel_noise(weights.aval.static_shape, seed, op)
     order = F.argsort(keys, -1, True)
     first = F.split_at(order, (count,), weights.ndim - 1)[0]
     return F.cast(first, dtypes.int32)

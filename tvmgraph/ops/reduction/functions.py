@@ -30,7 +30,7 @@ def accumulated(x: Tensor, dtype: DTypeLike | None = None) -> Tensor:
         x: Tensor of any shape.
         dtype: The dtype.
     """
-    d = x.type.dtype
+    d = x.aval.dtype
     if dtype is not None:
         return F.cast(x, dtypes.dtype_of(dtype))
     return x if d.is_float or d.kind == "c" or d is dtypes.uint64 else F.cast(x, dtypes.int64)
@@ -91,14 +91,14 @@ def mean(x: Tensor, axis: AxisLike | None = None, keep_dims: bool = False) -> Te
         Tensor(shape=[2], dtype=Float32, value= [ 2.00000000e+00,  3.00000000e+00])
     """
     axes = resolve_axes("mean", x, axis)
-    d = x.type.dtype
+    d = x.aval.dtype
     if d.kind in "fc":
         return rows.reduce_mean(x, axes, bool(keep_dims))
     if d is dtypes.bool_:
         return rows.reduce_mean(F.cast(x, dtypes.float32), axes, bool(keep_dims))
     count = 1
     for a in axes:
-        count *= x.type.static_shape[a]
+        count *= x.aval.static_shape[a]
     total = rows.reduce_sum(F.cast(x, dtypes.int64), axes, bool(keep_dims))
     return F.cast(F.truncate_div(total, count), d) if count != 1 else F.cast(total, d)
 
@@ -144,14 +144,14 @@ def _masked(name: str, x: Tensor, initial: object, where: object) -> Tensor:
             ArgumentError,
             "where needs an initial value for what it leaves out",
             name,
-            f"input={x.type}, where={getattr(where, 'type', where)}",
+            f"input={x.aval}, where={getattr(where, 'type', where)}",
             "pass initial=...",
         )
-    return F.where(where, x, F.cast(Tensor(initial), x.type.dtype))
+    return F.where(where, x, F.cast(Tensor(initial), x.aval.dtype))
 
 
 def _with_initial(y: Tensor, initial: object, combine: Callable[..., Tensor]) -> Tensor:
-    return y if initial is None else combine(y, F.cast(Tensor(initial), y.type.dtype))
+    return y if initial is None else combine(y, F.cast(Tensor(initial), y.aval.dtype))
 
 
 def amax(
@@ -536,6 +536,6 @@ def count_nonzero(
     """
     axes = resolve_axes("count_nonzero", x, axis)
     d = dtypes.dtype_of(dtype)
-    truth = x if x.type.dtype is dtypes.bool_ else F.not_equal(x, np.zeros((), x.type.dtype.numpy))
+    truth = x if x.aval.dtype is dtypes.bool_ else F.not_equal(x, np.zeros((), x.aval.dtype.numpy))
     wide = d if d.is_integer else dtypes.int64
     return F.cast(rows.reduce_sum(F.cast(truth, wide), axes, bool(keep_dims)), d)

@@ -53,8 +53,8 @@ def histc(input: Tensor, bins: int = 100, min: NumberLike = 0.0, max: NumberLike
 @fusible
 def _counts_of_bins(input: Tensor, bins: int, min: float, max: float) -> Tensor:
     x = F.reshape(as_float(input), (-1,))
-    x = F.cast(x, dtypes.float32) if x.type.dtype in rows.LOW_PRECISION else x
-    low, high = (F.full((), v, dtype=x.type.dtype) for v in (min, max))
+    x = F.cast(x, dtypes.float32) if x.aval.dtype in rows.LOW_PRECISION else x
+    low, high = (F.full((), v, dtype=x.aval.dtype) for v in (min, max))
     if min == max == 0 and x.size:
         low, high = rows.reduce_min(x, (0,), False), rows.reduce_max(x, (0,), False)
     flat = F.equal(low, high)  # all in one place: a bin of width 1 around it
@@ -99,10 +99,10 @@ def _eager_bincount(x: np.ndarray, weights: np.ndarray, *, minlength: int, size:
 def _count_bins(x: Tensor, weights: Tensor, minlength: int, size: str) -> Tensor:
     least = F.full((1,), minlength - 1, dtype=dtypes.int64)
     count = reduce_max(F.concat([F.cast(x, dtypes.int64), least], 0), axis=(0,), keep_dims=False)
-    wide = dtypes.float64 if weights.type.dtype.is_float else weights.type.dtype
+    wide = dtypes.float64 if weights.aval.dtype.is_float else weights.aval.dtype
     zeros = F.cast(F.count_up(count + 1, size) * 0, wide)
     sums = F.index_update(zeros, F.cast(weights, wide), x, axes=(0,), mode="add")
-    return F.cast(sums, weights.type.dtype)
+    return F.cast(sums, weights.aval.dtype)
 
 
 @primitive(

@@ -32,8 +32,8 @@ def _safe_root(total: Tensor, power: object) -> Tensor:
 
 @fusible
 def _vector_norm(x: Tensor, order: Any, axes: tuple[int, ...], keep: bool) -> Tensor:
-    x = F.abs(x) if x.type.dtype.kind == "c" else x
-    d = x.type.dtype
+    x = F.abs(x) if x.aval.dtype.kind == "c" else x
+    d = x.aval.dtype
     if d in rows.LOW_PRECISION:
         return F.cast(_vector_norm(F.cast(x, dtypes.float32), order, axes, keep), d)
     if order == 2:
@@ -53,7 +53,7 @@ def _vector_norm(x: Tensor, order: Any, axes: tuple[int, ...], keep: bool) -> Te
 
 
 def _matrix_norm(x: Tensor, order: Any, first: int, second: int, keep: bool) -> Tensor:
-    d = x.type.dtype
+    d = x.aval.dtype
     if d in rows.LOW_PRECISION:
         y = _matrix_norm(F.cast(x, dtypes.float32), order, first, second, keep)
         return y if order in ("nuc", 2, -2) else F.cast(y, d)
@@ -83,7 +83,7 @@ def _prepared(x: Tensor, dtype: DTypeLike | None, order: object = None) -> Tenso
 
 def _require_order(name: str, order: object, x: Tensor) -> None:
     if isinstance(order, bool) or not isinstance(order, (int, float)):
-        raise bad(TypeOrValueError, "ord must be a number", name, f"input={x.type}, ord={order!r}")
+        raise bad(TypeOrValueError, "ord must be a number", name, f"input={x.aval}, ord={order!r}")
 
 
 def vector_norm(
@@ -157,7 +157,7 @@ def _checked_matrix_norm(
     name: str, x: Tensor, order: object, axis: AxisLike, keepdims: bool, dtype: DTypeLike | None
 ) -> Tensor:
     require_tensor(name, x, "A")
-    got = f"A={x.type}, ord={order!r}, axis={axis!r}"
+    got = f"A={x.aval}, ord={order!r}, axis={axis!r}"
     if order not in MATRIX_ORDERS:
         raise bad(ArgumentError, "ord must be 'fro', 'nuc', inf, -inf, 1, -1, 2 or -2", name, got)
     if not isinstance(axis, (tuple, list)) or len(axis) != 2 or x.ndim < 2:
@@ -205,7 +205,7 @@ def norm(
     if dim is None:
         if A.ndim not in (1, 2):
             raise bad(ArgumentError, "without dim, a given ord needs a 1-d or 2-d tensor", "norm",
-                      f"A={A.type}, ord={ord!r}", "pass dim=...")  # fmt: skip
+                      f"A={A.aval}, ord={ord!r}", "pass dim=...")  # fmt: skip
         dim = tuple(range(A.ndim))
     if isinstance(dim, (tuple, list)) and len(dim) == 2:
         return _checked_matrix_norm("norm", A, ord, dim, keepdim, dtype)
@@ -238,7 +238,7 @@ def renorm(input: Tensor, p: float, axis: int, maxnorm: float) -> Tensor:
          [ 1.20000005e+00,  1.60000002e+00]])
     """
     axis = resolve_axis("renorm", input, axis)
-    got = f"input={input.type}, p={p!r}, axis={axis}, maxnorm={maxnorm!r}"
+    got = f"input={input.aval}, p={p!r}, axis={axis}, maxnorm={maxnorm!r}"
     if input.ndim < 2:
         raise bad(OutOfRangeError, "input must have at least two axes", "renorm", got)
     if p <= 0 or maxnorm <= 0:
@@ -252,4 +252,4 @@ def _limited_slices(x: Tensor, order: float, axis: int, longest: float) -> Tenso
     size = _vector_norm(x, order, others, True)
     too_long = F.greater(size, longest)
     scale = F.where(too_long, longest / F.where(too_long, size, 1), 1)
-    return x * F.cast(scale, x.type.dtype)
+    return x * F.cast(scale, x.aval.dtype)

@@ -43,7 +43,7 @@ def expand_reduced(g: Tensor, x: Tensor, axis: Axes, keep_dims: bool) -> Tensor:
     if not keep_dims and axis:
         kept: list[object] = [None if a in axis else (0, None, 1) for a in range(x.ndim)]
         g = F.basic_index(g, index=tuple(kept))
-    return F.broadcast_to(g, x.type.shape)
+    return F.broadcast_to(g, x.aval.shape)
 
 
 def in_float32(function: Callable[..., np.ndarray]) -> Callable[..., np.ndarray]:
@@ -202,7 +202,7 @@ def _numpy_mean(x: np.ndarray, *, axis: Axes, keepdims: bool) -> np.ndarray:
 
 
 def _vjp_mean(g: Tensor, y: Tensor, x: Tensor, *, axis: Axes, keep_dims: bool) -> tuple[Tensor]:
-    count = _count(x.type.shape, axis)
+    count = _count(x.aval.shape, axis)
     count = max(count, 1) if isinstance(count, int) else count
     if g.dtype is dtypes.float16 and isinstance(count, int) and count > _MOST_OF_HALF:
         share = F.cast(F.cast(g, dtypes.float32) / count, g.dtype)

@@ -349,7 +349,7 @@ def cumsum(x: Tensor, axis: int, dtype: DTypeLike | None = None) -> Tensor:
         Tensor(shape=[3], dtype=Float32, value= [ 1.00000000e+00,  3.00000000e+00,  7.00000000e+00])
     """
     axis = resolve_axis("cumsum", x, axis)
-    if dtype is not None or x.type.dtype is dtypes.bool_:
+    if dtype is not None or x.aval.dtype is dtypes.bool_:
         x = accumulated(x, dtype)
     return running_sum(x, axis, False, False)
 

@@ -49,7 +49,7 @@ def as_float(x: Tensor) -> Tensor:
     Args:
         x: Tensor of any dtype.
     """
-    return x if x.type.dtype.kind in "fc" else F.cast(x, dtypes.float32)
+    return x if x.aval.dtype.kind in "fc" else F.cast(x, dtypes.float32)
 
 
 def _moments(
@@ -59,11 +59,11 @@ def _moments(
     axes = resolve_axes(name, input, axis)
     if not isinstance(ddof, int):
         raise bad(TypeOrValueError, "ddof must be an int or bool", name,
-                  f"input={input.type}, ddof={ddof!r}")  # fmt: skip
+                  f"input={input.aval}, ddof={ddof!r}")  # fmt: skip
     x = as_float(input)
-    d = x.type.dtype
+    d = x.aval.dtype
     wide = F.cast(x, dtypes.float32) if d in rows.LOW_PRECISION else x
-    count = math.prod(x.type.shape[a] for a in axes)  # pyright: ignore[reportArgumentType]
+    count = math.prod(x.aval.shape[a] for a in axes)  # pyright: ignore[reportArgumentType]
     center = rows.reduce_mean(wide, axes, True)
     away = wide - center
     total = rows.reduce_sum(F.real(away * F.conj(away)), axes, bool(keepdims))
@@ -214,9 +214,9 @@ def nansum(
     axes = resolve_axes("nansum", input, axis)
     if dtype is not None:
         input = F.cast(input, dtypes.dtype_of(dtype))
-    elif input.type.dtype is dtypes.bool_:
+    elif input.aval.dtype is dtypes.bool_:
         input = F.cast(input, dtypes.int64)
-    if input.type.dtype.is_float:
+    if input.aval.dtype.is_float:
         return _sum_of_numbers(input, axes, bool(keepdims))
     return rows.reduce_sum(input, axes, bool(keepdims))
 
@@ -254,9 +254,9 @@ def nanmean(
         Tensor(shape=[], dtype=Float32, value= 2)
     """
     axes = resolve_axes("nanmean", input, axis)
-    d = input.type.dtype
+    d = input.aval.dtype
     if not d.is_float:
-        raise bad(DTypeError, "input must hold floats", "nanmean", f"input={input.type}", "cast it")
+        raise bad(DTypeError, "input must hold floats", "nanmean", f"input={input.aval}", "cast it")
     wide = F.cast(input, dtypes.float32) if d in rows.LOW_PRECISION else input
     keep = bool(keepdims)
     count = rows.reduce_sum(F.cast(F.logical_not(F.isnan(input)), wide.dtype), axes, keep)
@@ -288,7 +288,7 @@ def logsumexp(input: Tensor, dim: AxisLike, keepdim: bool = False) -> Tensor:
 @fusible
 def _log_sum(input: Tensor, axes: tuple[int, ...], keepdim: bool) -> Tensor:
     x = as_float(input)
-    d = x.type.dtype
+    d = x.aval.dtype
     wide = F.cast(x, dtypes.float32) if d in rows.LOW_PRECISION else x
     top = F.stop_gradient(rows.reduce_max(wide, axes, True))
     top = F.where(F.isfinite(top), top, 0)  # infinities must not meet: inf - inf is NaN
@@ -305,13 +305,13 @@ def _median(
     axis = resolve_axis(name, input, axis)
     if input.ndim == 0:
         return F.identity(input), F.zeros((), dtypes.int64)
-    count = input.type.static_shape[axis]
+    count = input.aval.static_shape[axis]
     if not count:
         raise bad(
-            ShapeError, "the median of no elements does not exist", name, f"input={input.type}"
+            ShapeError, "the median of no elements does not exist", name, f"input={input.aval}"
         )
     order = F.cast(F.argsort(input, axis), dtypes.int64)  # NaN comes last
-    if input.type.dtype.is_float:
+    if input.aval.dtype.is_float:
         nan = rows.reduce_sum(F.cast(F.isnan(input), dtypes.int64), (axis,), True)
         middle = F.full((), (count - 1) // 2, dtype=dtypes.int64)
         if skip_nan:
@@ -374,19 +374,19 @@ def _quantile(
     name: str, input: Tensor, q: Any, axis: AxisLike | None, keepdims: bool, skip_nan: bool
 ) -> Tensor:
     require_tensor(name, input)
-    if not input.type.dtype.is_float:
-        raise bad(DTypeError, "input must hold floats", name, f"input={input.type}", "cast it")
+    if not input.aval.dtype.is_float:
+        raise bad(DTypeError, "input must hold floats", name, f"input={input.aval}", "cast it")
     if not isinstance(q, Tensor):
         if not all(0 <= v <= 1 for v in np.ravel(q)):
             raise bad(ArgumentError, "q must lie in [0, 1]", name, f"q={q!r}")
-        q = Tensor(q, input.type.dtype)
+        q = Tensor(q, input.aval.dtype)
     if q.ndim > 1:
-        raise bad(ShapeError, "q must be a number or 1-d", name, f"q={q.type}")
+        raise bad(ShapeError, "q must be a number or 1-d", name, f"q={q.aval}")
     ndim = input.ndim
     x = F.reshape(input, (-1,)) if axis is None else input
     at = 0 if axis is None else resolve_axis(name, input, axis)
     x = F.moveaxis(F.reshape(x, (1,)) if x.ndim == 0 else x, at, -1)
-    y = _quantiles_of_rows(x, F.cast(F.reshape(q, (-1,)), x.type.dtype), skip_nan)
+    y = _quantiles_of_rows(x, F.cast(F.reshape(q, (-1,)), x.aval.dtype), skip_nan)
     if keepdims:
         y = F.reshape(y, (q.size,) + (1,) * ndim) if axis is None else F.expand_dims(y, at + 1)
     return F.squeeze(y, 0) if q.ndim == 0 else y
@@ -395,9 +395,9 @@ def _quantile(
 def _quantiles_of_rows(x: Tensor, q: Tensor, skip_nan: bool) -> Tensor:
     """Interpolates between sorted neighbours; the quantiles become the first axis."""
     ordered = F.sort(x, -1)[0]
-    count = x.type.static_shape[-1]
-    nan = rows.reduce_sum(F.cast(F.isnan(x), x.type.dtype), (x.ndim - 1,), True)
-    last = count - 1 - nan if skip_nan else F.full((), count - 1, dtype=x.type.dtype)
+    count = x.aval.static_shape[-1]
+    nan = rows.reduce_sum(F.cast(F.isnan(x), x.aval.dtype), (x.ndim - 1,), True)
+    last = count - 1 - nan if skip_nan else F.full((), count - 1, dtype=x.aval.dtype)
     rank = q * F.maximum(last, 0)
     low = F.floor(rank)
     at = F.cast(low, dtypes.int64)

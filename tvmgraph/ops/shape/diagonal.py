@@ -430,7 +430,7 @@ def diagonal_scatter(
     """
     a, b = wrap_axis(dim1, input.ndim), wrap_axis(dim2, input.ndim)
     expected = diagonal(input, offset, a, b)
-    if src.type.shape != expected.type.shape:
+    if src.aval.shape != expected.aval.shape:
         raise bad(ShapeError, f"src must have shape {expected.shape}", "diagonal_scatter",
                   describe(input=input, src=src, offset=offset))  # fmt: skip
     rows, cols = input.shape[a], input.shape[b]

@@ -51,7 +51,7 @@ def _lower_concat(R: Builder, *xs: Expr, axis: int) -> Expr:
 def _vjp_concat(g: Tensor, y: Tensor, *xs: Tensor, axis: int) -> tuple[Tensor, ...]:
     if len(xs) == 1:
         return (g,)
-    sizes = [x.type.shape[axis] for x in xs]
+    sizes = [x.aval.shape[axis] for x in xs]
     with being_sizes(*sizes):
         return F.split_at(g, tuple(itertools.accumulate(sizes[:-1])), axis)
 
@@ -152,11 +152,11 @@ def stack(tensors: object, axis: int = 0) -> Tensor:
          [2, 4]])
     """
     items = _sequence(tensors, "stack")
-    shape = items[0].type.shape
+    shape = items[0].aval.shape
     for t in items:
-        if t.type.shape != shape:
+        if t.aval.shape != shape:
             raise bad(
-                ShapeError, f"shapes {shape_text(shape)} and {shape_text(t.type.shape)} differ",
+                ShapeError, f"shapes {shape_text(shape)} and {shape_text(t.aval.shape)} differ",
                 "stack", describe(axis=axis),
             )  # fmt: skip
     axis = wrap_axis(axis, len(shape) + 1)

@@ -379,7 +379,7 @@ def padding(x: Tensor, pad_dim_size: int = 8) -> Tensor:
     got = describe(x=x, pad_dim_size=pad_dim_size)
     if as_int(pad_dim_size, "padding", "pad_dim_size") < 1:
         raise bad(ArgumentError, "pad_dim_size must be positive", "padding", got)
-    if x.ndim < 2 or x.type.shape[-1] != 1:
+    if x.ndim < 2 or x.aval.shape[-1] != 1:
         raise bad(ShapeError, "x must have at least 2 axes, the last of size 1", "padding", got)
     pads = ((0, 0),) * (x.ndim - 1) + ((0, pad_dim_size - 1),)
     return pad_constant(x, pads, 0)

@@ -58,7 +58,7 @@ def dyn_shape(input_x: Tensor) -> Tensor:
         >>> ops.dyn_shape(Tensor([[1, 2]]))
         Tensor(shape=[2], dtype=Int64, value= [1, 2])
     """
-    return Tensor(np.array(_tensor(input_x, "dyn_shape").type.static_shape, np.int64))
+    return Tensor(np.array(_tensor(input_x, "dyn_shape").aval.static_shape, np.int64))
 
 
 def rank(input_x: Tensor) -> int:

@@ -44,12 +44,12 @@ def _infer_tile(input: TensorType, *, dims: tuple[int, ...]) -> TensorType:
 
 
 def _vjp_tile(g: Tensor, y: Tensor, x: Tensor, *, dims: tuple[int, ...]) -> tuple[Tensor]:
-    sizes, counts = _aligned(x.type.shape, dims)
+    sizes, counts = _aligned(x.aval.shape, dims)
     split = tuple(itertools.chain.from_iterable(zip(counts, sizes)))
     axes = tuple(2 * i for i, n in enumerate(counts) if n != 1)
     if axes:
         g = F.reduce_sum(F.reshape(g, split), axis=axes, keep_dims=False)
-    return (F.reshape(g, x.type.shape),)
+    return (F.reshape(g, x.aval.shape),)
 
 
 def _onnx_tile(O: OnnxOps, x: OnnxNamed, *, dims: tuple[int, ...]) -> OnnxNamed:
@@ -153,7 +153,7 @@ def _repeat(x: Tensor, count: int, axis: int | None, op: str) -> Tensor:
         raise bad(rules.AxisError, f"axis {axis} is outside [{-x.ndim}, {x.ndim})", op,
                   describe(x=x, axis=axis))  # fmt: skip
     axis %= x.ndim
-    shape = x.type.shape
+    shape = x.aval.shape
     size = shape[axis]
     if isinstance(size, Dim):
         raise bad(ShapeError, f"axis {axis} is symbolic", op, describe(x=x))
@@ -191,7 +191,7 @@ def repeat_interleave(input: Tensor, repeats: object, axis: int | None = None) -
         if counts.shape == (1,):
             counts = F.broadcast_to(counts, (input.shape[axis],))
         elif not same_size(counts.shape[0], input.shape[axis]):
-            text = f"{counts.shape[0]} counts do not fit axis {axis} of {input.type}"
+            text = f"{counts.shape[0]} counts do not fit axis {axis} of {input.aval}"
             raise bad(ShapeError, text, "repeat_interleave", got)
         return F.index_get(input, repeated_positions(counts), axes=(axis,))
     counts = int_tuple(repeats, "repeat_interleave", "repeats")
@@ -534,7 +534,7 @@ def roll(input: Tensor, shifts: object, dims: AxisLike | None = None) -> Tensor:
     offsets = int_tuple(shifts, "roll", "shifts")
     if dims is None:
         flat = _roll(F.ravel(input), (sum(offsets),), (0,))
-        return F.reshape(flat, input.type.shape)
+        return F.reshape(flat, input.aval.shape)
     axes = wrap_axes(int_tuple(dims, "roll", "dims"), input.ndim)
     if len(offsets) == 1 and len(axes) > 1:
         offsets = offsets * len(axes)

@@ -118,7 +118,7 @@ def _reshape_factors(types: Sequence[TensorType], attrs: Attrs) -> str:
     ),
     eager=lambda x, *, shape: x.reshape(shape),
     lower=_lower_reshape,
-    vjp=lambda g, y, x, *, shape: (F.reshape(g, x.type.shape),),
+    vjp=lambda g, y, x, *, shape: (F.reshape(g, x.aval.shape),),
     onnx=_onnx_reshape,
     samples=[
         sample((3, 4), shape=(2, 6)),
@@ -184,7 +184,7 @@ def view_as(input: Tensor, other: Tensor) -> Tensor:
         [[1, 2],
          [3, 4]])
     """
-    return _reshape(input, other.type.shape)
+    return _reshape(input, other.aval.shape)
 
 
 def ravel(input: Tensor) -> Tensor:
@@ -200,7 +200,7 @@ def ravel(input: Tensor) -> Tensor:
         >>> ops.ravel(Tensor([[1, 2], [3, 4]]))
         Tensor(shape=[4], dtype=Int64, value= [1, 2, 3, 4])
     """
-    return _reshape(input, (-1,)) if input.type.shape.count(0) == 0 else _reshape(input, (0,))
+    return _reshape(input, (-1,)) if input.aval.shape.count(0) == 0 else _reshape(input, (0,))
 
 
 def flatten(input: Tensor, order: str = "C", *, start_dim: int = 1, end_dim: int = -1) -> Tensor:
@@ -240,7 +240,7 @@ def flatten(input: Tensor, order: str = "C", *, start_dim: int = 1, end_dim: int
         raise bad(ArgumentError, "start_dim lies behind end_dim", "flatten", got)
     if first == last:
         return input
-    shape = input.type.shape
+    shape = input.aval.shape
     merged = shape[first : last + 1]
     return _reshape(input, (*shape[:first], math.prod(merged), *shape[last + 1 :]))
 
@@ -350,7 +350,7 @@ def _squeeze_factors(types: Sequence[TensorType], attrs: Mapping[str, object]) -
     traits=Traits(Pattern.VIEW, _squeeze_factors, alias=True),
     eager=lambda x, *, axis: x.squeeze(axis),
     lower=lambda R, x, *, axis: R.op.squeeze(x, list(axis)) if axis else x,
-    vjp=lambda g, y, x, *, axis: (F.reshape(g, x.type.shape),),
+    vjp=lambda g, y, x, *, axis: (F.reshape(g, x.aval.shape),),
     onnx=lambda O, x, *, axis: O.Squeeze(x, np.array(axis, np.int64)) if axis else O.Identity(x),
     samples=[
         sample((3, 1, 4, 1), axis=(1, 3)),
@@ -393,7 +393,7 @@ def squeeze(input: Tensor, axis: AxisLike | None = None) -> Tensor:
         >>> ops.squeeze(Tensor([[[1], [2]]]))
         Tensor(shape=[2], dtype=Int64, value= [1, 2])
     """
-    shape = input.type.shape
+    shape = input.aval.shape
     axes: Any = range(len(shape))
     if axis is not None:
         given = int_tuple(axis, "squeeze", "axis")
@@ -532,4 +532,4 @@ def expand_as(input: Tensor, other: Tensor) -> Tensor:
     """
     if not isinstance(other, Tensor):
         raise bad(DTypeError, "other must be a Tensor", "expand_as", describe(other=other))
-    return _broadcast_to(input, other.type.shape)
+    return _broadcast_to(input, other.aval.shape)

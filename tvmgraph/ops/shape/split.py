@@ -125,7 +125,7 @@ def _axis_size(input: Tensor, axis: object, op: str) -> tuple[int, int | Dim]:
         raise bad(rules.AxisError, f"axis {axis} is outside [{-input.ndim}, {input.ndim})", op,
                   describe(input=input, axis=axis))  # fmt: skip
     axis %= input.ndim
-    return axis, input.type.shape[axis]
+    return axis, input.aval.shape[axis]
 
 
 def split(tensor: Tensor, split_size_or_sections: object, axis: int = 0) -> tuple[Tensor, ...]:
@@ -326,7 +326,7 @@ def unstack(input_x: Tensor, axis: int = 0) -> tuple[Tensor, ...]:
     axis, size = _axis_size(input_x, axis, "unstack")
     if size == 0:
         return ()
-    shape = input_x.type.shape
+    shape = input_x.aval.shape
     rest = (*shape[:axis], *shape[axis + 1 :])
     found = each_by_numpy(lambda a: np.moveaxis(a, axis, 0), input_x, rest)
     if found is not None:

@@ -235,7 +235,7 @@ def msort(input: Tensor) -> Tensor:
 
 def _require_within(op: str, input: Tensor, k: int, least: int, size: int, dim: object) -> None:
     if isinstance(k, bool) or not least <= k <= size:
-        got = f"input={input.type}, k={k!r}, dim={dim}"
+        got = f"input={input.aval}, k={k!r}, dim={dim}"
         raise bad(ArgumentError, f"k must lie in [{least}, {size}]", op, got)
 
 
@@ -264,12 +264,12 @@ def topk(
          Tensor(shape=[2], dtype=Int32, value= [0, 2]))
     """
     axis = resolve_axis("topk", input, -1 if dim is None else dim, "dim")
-    size: Any = input.type.shape[axis] if input.ndim else 1
+    size: Any = input.aval.shape[axis] if input.ndim else 1
     _require_within("topk", input, k, 0, size, dim)
     if input.ndim == 0:
         return F.identity(input), F.zeros((), dtypes.int32)
     # a selection keeps its elements sorted, at a cost that grows with the square of their number
-    if input.type.is_static and 0 < k <= _MOST_SELECTED and 2 * k * k <= size:
+    if input.aval.is_static and 0 < k <= _MOST_SELECTED and 2 * k * k <= size:
         order = F.arg_top(input, int(k), axis, bool(largest))
         return gather_along(input, order, axis), order
     order = arg_sort(input, axis, bool(largest))
@@ -321,7 +321,7 @@ def kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> tup
         (Tensor(shape=[], dtype=Float32, value= 2), Tensor(shape=[], dtype=Int64, value= 2))
     """
     axis = resolve_axis("kthvalue", input, dim, "dim")
-    size = input.type.static_shape[axis] if input.ndim else 1
+    size = input.aval.static_shape[axis] if input.ndim else 1
     _require_within("kthvalue", input, k, 1, size, dim)
     if input.ndim == 0:
         return F.identity(input), F.zeros((), dtypes.int64)
@@ -351,10 +351,10 @@ def intopk(x1: Tensor, x2: Tensor, k: int) -> Tensor:
     """
     require_tensor("intopk", x1, "x1")
     require_tensor("intopk", x2, "x2")
-    if x1.ndim != 2 or x2.type.shape != x1.type.shape[:1]:
+    if x1.ndim != 2 or x2.aval.shape != x1.aval.shape[:1]:
         raise bad(ShapeError, "x1 must be 2-d and x2 hold one class per row", "intopk",
-                  f"x1={x1.type}, x2={x2.type}")  # fmt: skip
-    classes = x1.type.static_shape[1]
+                  f"x1={x1.aval}, x2={x2.aval}")  # fmt: skip
+    classes = x1.aval.static_shape[1]
     exists = F.logical_and(F.greater_equal(x2, 0), F.less(x2, classes))
     value = gather_along(x1, F.expand_dims(F.where(exists, x2, 0), 1), 1)
     better = F.count_nonzero(F.greater(x1, value), 1)
@@ -522,7 +522,7 @@ def bucketize(input: Tensor, boundaries: object, *, right: bool = False) -> Tens
             raise bad(DTypeError, "boundaries must be a list of numbers", "bucketize",
                       f"boundaries={boundaries!r:.60}")  # fmt: skip
         boundaries = Tensor(np.asarray(boundaries, np.float64).astype(np.float32))
-        if input.type.dtype is dtypes.float64:
+        if input.aval.dtype is dtypes.float64:
             boundaries = F.cast(boundaries, dtypes.float64)
     return F.cast(search_sorted(boundaries, input, bool(right)), dtypes.int32)
 

@@ -45,8 +45,8 @@ def _by_first_occurrence(x: Tensor, pad_num: object) -> tuple[Tensor, Tensor, Te
     """Returns the distinct elements with what follows, every element's place, and ranks."""
     count = x.size
     past = count if isinstance(count, int) else F.size_value(x, size=count, dtype=dtypes.int64)
-    d = dtypes.int64 if x.type.dtype is dtypes.int64 else dtypes.int32
-    fill = F.full((count + 1,), pad_num, dtype=x.type.dtype)
+    d = dtypes.int64 if x.aval.dtype is dtypes.int64 else dtypes.int32
+    fill = F.full((count + 1,), pad_num, dtype=x.aval.dtype)
     # equal elements lie next to each other once sorted, the first occurrence first
     order = F.cast(arg_sort(x, 0, False), dtypes.int64)
     ordered = index_get(x, order, axes=(0,))
@@ -69,8 +69,8 @@ def _by_first_occurrence(x: Tensor, pad_num: object) -> tuple[Tensor, Tensor, Te
 
 def _distinct(x: Tensor, size: str) -> tuple[Tensor, Tensor]:
     if x.shape == (0,):
-        none = F.cast(F.count_up(F.zeros((), dtypes.int64), size), x.type.dtype)
-        return none, F.zeros((0,), dtypes.int64 if x.type.dtype is dtypes.int64 else dtypes.int32)
+        none = F.cast(F.count_up(F.zeros((), dtypes.int64), size), x.aval.dtype)
+        return none, F.zeros((0,), dtypes.int64 if x.aval.dtype is dtypes.int64 else dtypes.int32)
     values, inverse, is_first = _by_first_occurrence(x, 0)
     count = F.reduce_sum(F.cast(is_first, dtypes.int64), axis=(0,), keep_dims=False)
     return index_get(values, F.count_up(count, size), axes=(0,)), inverse
@@ -182,9 +182,9 @@ def unique_with_pad(x: Tensor, pad_num: int) -> tuple[Tensor, Tensor]:
     """
     require_tensor("unique_with_pad", x, "x")
     if x.ndim != 1:
-        raise bad(ShapeError, "x must be 1-d", "unique_with_pad", f"x={x.type}")
+        raise bad(ShapeError, "x must be 1-d", "unique_with_pad", f"x={x.aval}")
     if x.shape == (0,):
-        return x, F.zeros((0,), dtypes.int64 if x.type.dtype is dtypes.int64 else dtypes.int32)
+        return x, F.zeros((0,), dtypes.int64 if x.aval.dtype is dtypes.int64 else dtypes.int32)
     values, inverse, _ = _by_first_occurrence(x, pad_num)
     return values, inverse
 

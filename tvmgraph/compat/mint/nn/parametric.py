@@ -180,7 +180,7 @@ class ConvTranspose2d(_Conv):
             reject(ArgumentError, "mint.nn.ConvTranspose2d",
                    f"output_size {tuple(output_size)} must be one of {smallest} to "
                    f"{[least + s - 1 for least, s in zip(smallest, stride)]}",
-                   f"input={input.type}")  # fmt: skip
+                   f"input={input.aval}")  # fmt: skip
         return more
 
 
