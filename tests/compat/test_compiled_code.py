@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
+import numpy as np
 import pytest
 
 import tvmgraph as ms
@@ -300,3 +301,59 @@ def test_a_function_that_a_tensor_chose_is_only_called() -> None:
     assert [ms.jit(asks)(v).item() for v in (x, -x)] == [2, 2]  # by Python, between segments
     with pytest.raises(ms.errors.CaptureError, match="'f' cannot be read here"):
         ms.jit(asks, fullgraph=True)(x)
+
+
+def _reshaped(x: Tensor, n: Tensor) -> tuple[Tensor, ...]:
+    flat = x.reshape(-1)
+    pair = ops.stack([n, n - n - 1])
+    return (
+        flat.reshape((n, -1)), flat.reshape(n, 12 // n), ops.reshape(flat, pair),
+        ops.tile(x, (n, 2)), x.tile((n, 1, 1)), ops.broadcast_to(x, (n, -1, 4)),
+        x[:, :1].broadcast_to((3, n)), ops.Tile()(x, ops.stack([n, n])),
+        ops.topk(x, n)[0], ops.one_hot(x.astype(ms.int32) - 3, n, 1.0, 0.0),
+    )  # fmt: skip
+
+
+def _counted(x: Tensor, n: Tensor) -> tuple[Tensor, ...]:
+    y = x * 1
+    y[:n, n - 1] = 7
+    z = x * 1
+    z[n - 1 : n + 1] = z[:1] * 2
+    return (
+        ops.arange(n), ops.arange(n, 9, n), ops.arange(9, 0, -n), ops.arange(0, n * 0.5, 0.25),
+        ops.eye(n), ops.eye(3, n, ms.int32), ops.linspace(0.0, 1.0, n), y, z,
+    )  # fmt: skip
+
+
+def _sliced(x: Tensor, n: Tensor) -> tuple[Tensor, ...]:
+    return (
+        x[:n], x[n:], x[-n:], x[n - 1 : n + 1, 1:], x[1, :n], x[:n, None, n:], x[: n * 10, ..., -1],
+        ops.slice(x, (0, n - 1), (1, -1)), ops.strided_slice(x, (0, 0), (n, 4), (1, 2)),
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("function", [_reshaped, _counted, _sliced])
+def test_tensors_are_sizes_and_bounds(function: Callable[..., tuple[Tensor, ...]]) -> None:
+    strict = ms.jit(function, fullgraph=True)
+    x = Tensor(np.arange(12.0, dtype=np.float32).reshape(3, 4))
+    for n in (2, 1, 3, 4):
+        found, wanted = strict(x, Tensor(n)), function(x, Tensor(n))
+        for f, w in zip(found, wanted, strict=True):
+            assert f.dtype is w.dtype and f.shape == w.shape
+            assert np.allclose(f.asnumpy(), w.asnumpy())
+    assert len(strict.history) == 1
+    if function is not _counted:
+        slope = ms.grad(lambda x, n: sum(ops.square(y).sum() for y in function(x, n)))
+        found, wanted = ms.jit(slope, fullgraph=True)(x, Tensor(2)), slope(x, Tensor(2))
+        assert np.allclose(found.asnumpy(), wanted.asnumpy())
+
+
+def test_sizes_that_do_not_fit_raise_when_the_graph_runs() -> None:
+    x = Tensor(np.arange(12.0, dtype=np.float32).reshape(3, 4))
+    for function in (lambda x, s: x.reshape(s), lambda x, s: ops.broadcast_to(x, s)):
+        strict = ms.jit(function, fullgraph=True)
+        assert strict(x, Tensor([3, 4])).tolist() == x.tolist()
+        assert strict(x, Tensor([-1, 4])).tolist() == x.tolist()
+        for call in (strict, ms.jit(function), function):  # as Python says it
+            with pytest.raises(ms.errors.ShapeError, match="do not"):
+                call(x, Tensor([2, 4]))

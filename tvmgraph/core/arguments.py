@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 
@@ -27,6 +27,15 @@ AxisLike: TypeAlias = int | Sequence[int]
 PathLike: TypeAlias = str | os.PathLike[str]
 #: A setting of a window: one number for all spatial axes, or one per axis.
 PerAxis: TypeAlias = int | Sequence[int]
+
+
+@runtime_checkable
+class Unknown(Protocol):
+    """A tensor of a capture, of which the value is not known yet."""
+
+    def as_size(self) -> object:
+        """Returns the integer that it is as a size."""
+        ...
 
 
 _LONG = 2048  # bits: longer integers may have more digits than Python shows

@@ -198,7 +198,7 @@ class Builder(Protocol):
         """
         ...
 
-    def at_least(self, x: Expr, size: Dim, least: int) -> Expr:
+    def at_least(self, x: Expr, size: Dim, least: int, likes: Sequence[Expr] = ()) -> Expr:
         """Returns a copy of a tensor if a size is large enough; the code raises if it is not.
 
         Args:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeGuard, TypeVar
 import numpy as np
 
 from tvmgraph import dtypes
-from tvmgraph.core.arguments import AxisLike
+from tvmgraph.core.arguments import AxisLike, Unknown
 from tvmgraph.core.op import F
 from tvmgraph.core.tensor_reductions import TensorReductions, aliases
 from tvmgraph.errors import ShapeError, reject
@@ -36,6 +36,8 @@ def sizes_of(sizes: tuple[Any, ...]) -> tuple[int, ...]:
     if isinstance(given, (tuple, list)):
         return tuple(sizes[0])
     if isinstance(given, TensorOverloads) and len(given.shape) == 1:
+        if isinstance(given, Unknown):
+            return tuple([sizes[0][i] for i in range(len(sizes[0]))])
         return tuple(given.array.tolist())
     return sizes
 
@@ -112,7 +114,7 @@ class TensorOverloads(TensorReductions):
     # ---- shape ------------------------------------------------------------------------------
 
     @_sizes("shape")
-    def reshape(self, shape: tuple[int, ...]) -> Tensor:
+    def reshape(self, shape: tuple[object, ...] | Tensor) -> Tensor:
         """The same elements in another shape: ``reshape(2, 3)`` or ``reshape((2, 3))``.
 
         Args:
@@ -220,7 +222,7 @@ class TensorOverloads(TensorReductions):
         return F.flatten(self, order, start_dim=start_dim, end_dim=end_dim)
 
     @_sizes("size")
-    def expand(self, size: tuple[object, ...]) -> Tensor:
+    def expand(self, size: tuple[object, ...] | Tensor) -> Tensor:
         """Repeats axes of size 1 to reach ``size``; -1 keeps an axis.
 
         Args:
@@ -229,7 +231,7 @@ class TensorOverloads(TensorReductions):
         return F.broadcast_to(self, size)
 
     @_sizes("shape")
-    def broadcast_to(self, shape: tuple[object, ...]) -> Tensor:
+    def broadcast_to(self, shape: tuple[object, ...] | Tensor) -> Tensor:
         """Repeats axes of size 1 to reach ``shape``; see :func:`tvmgraph.ops.broadcast_to`.
 
         Args:
@@ -270,7 +272,7 @@ class TensorOverloads(TensorReductions):
         return F.reshape(F.sum(self, axes, True) if axes else self, shape)
 
     @_sizes("dims", "reps")
-    def tile(self, dims: tuple[object, ...]) -> Tensor:
+    def tile(self, dims: tuple[object, ...] | Tensor) -> Tensor:
         """Repeats the whole tensor; see :func:`tvmgraph.ops.tile`.
 
         Args:

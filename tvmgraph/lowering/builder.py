@@ -151,7 +151,9 @@ class RelaxBuilder:
             callback.COLUMN, given, kinds if len(kinds) > 1 else kinds[0]
         )
 
-    def at_least(self, x: relax.Expr, size: Dim, least: int) -> relax.Expr:
+    def at_least(
+        self, x: relax.Expr, size: Dim, least: int, likes: Sequence[relax.Expr] = ()
+    ) -> relax.Expr:
         """Returns a copy of a tensor if a size is large enough; the code raises if it is not.
 
         The call gives a constant back, and no memory that is planned to be free after it.
@@ -160,10 +162,11 @@ class RelaxBuilder:
             x: The tensor.
             size: A symbolic size, which is known at run time.
             least: The smallest value that is allowed.
+            likes: What has the size, where nothing else needs it.
         """
         given = relax.ShapeExpr([self.dim(size), tirx.IntImm("int64", least)])
         one = self.emit(self.const(np.ones((1, 1, 1)), "uint8"))
-        call = relax.op.call_pure_packed(native.AT_LEAST, one, given, ty_args=[one.ty])
+        call = relax.op.call_pure_packed(native.AT_LEAST, one, given, *likes, ty_args=[one.ty])
 
         def copied(x: Expr, checked: Expr) -> Any:
             def element(*i: Expr) -> relax.Expr:

@@ -34,7 +34,7 @@ _HOST = 1  # DLPack's number of the CPU
 _POOLED_ALLOCATOR = 2  # keeps freed blocks for the next call
 
 
-def _at_least(tensor: T, sizes: tvm_ffi.Shape) -> T:
+def _at_least(tensor: T, sizes: tvm_ffi.Shape, *likes: T) -> T:
     require_size(*sizes)
     return tensor
 

@@ -15,14 +15,18 @@ from tvmgraph.core.op import F
 from tvmgraph.core.tensor import Tensor, tensor_from_numpy
 from tvmgraph.dtypes import int32
 from tvmgraph.errors import ArgumentError, DTypeError, ShapeError, either, reject
+from tvmgraph.ops.common.arguments import has_unknown, split_up
 
 
 def ints(value: object) -> Any:
     """Returns sizes given as a tensor, a list or a tuple as a tuple of ints; an int as it is.
 
     Args:
-        value: The sizes.
+        value: The sizes; tensors that a graph computes stay what they are.
     """
+    value = split_up(value)
+    if has_unknown(value):
+        return value
     if isinstance(value, Tensor):
         value = value.tolist()
     return tuple(int(v) for v in value) if isinstance(value, (tuple, list)) else value

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TypeGuard
 
 import tvm
-from tvm import ir, relax
+from tvm import ir, relax, tirx
 
 from tvmgraph.backend.loop_ir.in_place import Pair, merged, overwritable
 from tvmgraph.backend.loop_ir.types import IN_PLACE
@@ -181,9 +181,19 @@ def reads_of(bindings: Sequence[relax.Binding]) -> list[list[relax.Var]]:
     found = [list(relax.analysis.free_vars(b.value)) for b in bindings]
     if sizes:
         for b, read in zip(bindings, found):
-            used = {sizes.get(size) for size in relax.analysis.tir_vars_in_type(b.var.ty)}
+            needed = [*relax.analysis.tir_vars_in_type(b.var.ty), *_sizes_given(b.value)]
+            used = {sizes.get(size) for size in needed}
             read += [var for var in used if var is not None and not var.same_as(b.var)]
     return found
+
+
+def _sizes_given(value: relax.Expr) -> list[tirx.Var]:
+    """Returns the symbolic sizes that a call is given, of which its result may have none."""
+    given = value.args if isinstance(value, relax.Call) else ()
+    return [
+        size for arg in given if isinstance(arg, relax.ShapeExpr)
+        for size in relax.analysis.tir_vars_in_type(arg.ty)
+    ]  # fmt: skip
 
 
 class Reader:

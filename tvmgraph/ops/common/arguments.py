@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Protocol, TypeVar, runtime_checkable
+from typing import Any, TypeVar
 
 import numpy as np
 
 from tvmgraph.core import rules
-from tvmgraph.core.arguments import AxisLike, is_sequence
+from tvmgraph.core.arguments import AxisLike, Unknown, is_sequence
 from tvmgraph.core.columns import NumberLike
 from tvmgraph.core.dispatch import describe as described
 from tvmgraph.core.state import state
@@ -192,13 +192,35 @@ def int_tuple(value: Any, op: str, name: str = "shape") -> tuple[Any, ...]:
     return tuple([v if isinstance(v, Dim) else as_int(v, op, name) for v in items])
 
 
-@runtime_checkable
-class _Unknown(Protocol):
-    """A tensor of which the value is not known yet."""
+def is_unknown(value: object) -> bool:
+    """Whether a value is a tensor that is not known before the graph runs.
 
-    def as_size(self) -> object:
-        """Returns the integer that it is as a size."""
-        ...
+    Args:
+        value: Any object.
+    """
+    return state.interpreter is not None and isinstance(value, Unknown)
+
+
+def split_up(value: object) -> object:
+    """Returns sizes one by one where they are a tensor that is not known before the graph runs.
+
+    Args:
+        value: Ints, tensors, or one tensor of them.
+    """
+    if isinstance(value, Tensor) and value.ndim == 1 and is_unknown(value):
+        return tuple([value[i] for i in range(len(value))])
+    return value
+
+
+def has_unknown(value: object) -> bool:
+    """Whether one of some sizes is not known before the graph runs.
+
+    Args:
+        value: Ints, tensors, or one tensor of them.
+    """
+    if state.interpreter is None:
+        return False
+    return any([isinstance(v, Unknown) for v in (value if is_sequence(value) else (value,))])
 
 
 def sizes(value: object, op: str, name: str = "shape") -> tuple[int | Dim, ...]:
@@ -212,11 +234,10 @@ def sizes(value: object, op: str, name: str = "shape") -> tuple[int | Dim, ...]:
     Raises:
         DTypeError: if an entry is not an integer.
     """
-    if state.interpreter is not None:
-        if isinstance(value, Tensor) and isinstance(value, _Unknown) and value.ndim == 1:
-            value = [value[i] for i in range(len(value))]
+    if has_unknown(value):
+        value = split_up(value)
         items = value if is_sequence(value) else (value,)
-        value = tuple([v.as_size() if isinstance(v, _Unknown) else v for v in items])
+        value = tuple([v.as_size() if isinstance(v, Unknown) else v for v in items])
     return int_tuple(value, op, name)
 
 

@@ -17,7 +17,7 @@ from tvmgraph.core.tensor import Tensor
 from tvmgraph.core.traits import Pattern, Traits, equation, letters
 from tvmgraph.core.types import Dim, Shape, TensorType, tensor_type
 from tvmgraph.errors import ArgumentError, DTypeError, ShapeError
-from tvmgraph.ops.common.arguments import as_int, bad, describe, named, sizes
+from tvmgraph.ops.common.arguments import as_int, bad, describe, has_unknown, named, sizes
 from tvmgraph.ops.common.rows import on_diagonal
 
 __all__ = [
@@ -467,7 +467,7 @@ def _eye(n: int, m: int, dtype: dtypes.DType) -> Tensor:
     ...
 
 
-def eye(n: int, m: int | None = None, dtype: DTypeLike | None = None) -> Tensor:
+def eye(n: int | Tensor, m: int | Tensor | None = None, dtype: DTypeLike | None = None) -> Tensor:
     """Returns a matrix with ones on the main diagonal and zeros elsewhere.
 
     Args:
@@ -487,9 +487,14 @@ def eye(n: int, m: int | None = None, dtype: DTypeLike | None = None) -> Tensor:
         [[ 1.00000000e+00,  0.00000000e+00,  0.00000000e+00],
          [ 0.00000000e+00,  1.00000000e+00,  0.00000000e+00]])
     """
+    wanted = dtype_or(dtype, dtypes.float32)
+    if has_unknown((n, m)):
+        count = sizes((n, n if m is None else m), "eye", "n")
+        row, col = (F.arange_values(0, 1, size, dtypes.int64) for size in count)
+        return F.cast(F.equal(F.expand_dims(row, 1), col), wanted)
     rows = as_int(n, "eye", "n")
     cols = rows if m is None else as_int(m, "eye", "m")
-    return _eye(rows, cols, dtype_or(dtype, dtypes.float32))
+    return _eye(rows, cols, wanted)
 
 
 def scalar_to_tensor(input_x: object, dtype: DTypeLike = dtypes.float32) -> Tensor:

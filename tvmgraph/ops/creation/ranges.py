@@ -18,7 +18,7 @@ from tvmgraph.core.tensor import Tensor
 from tvmgraph.core.traits import Pattern, Traits
 from tvmgraph.core.types import Dim, tensor_type
 from tvmgraph.errors import ArgumentError, DTypeError
-from tvmgraph.ops.common.arguments import as_int, bad, describe
+from tvmgraph.ops.common.arguments import bad, describe, is_unknown, sizes
 from tvmgraph.ops.creation.filled import CONSTANT, dtype_or
 
 __all__ = ["arange", "arange_values", "linspace", "logspace", "range"]
@@ -131,6 +131,8 @@ def arange(
 
 
 def _range(op: str, start: object, end: object, step: object, dtype: DTypeLike | None) -> Tensor:
+    if any(map(is_unknown, (start, end, step))):
+        return _computed(op, start, end, step, dtype)
     got = describe(start=start, end=end, step=step)
     tensors = [v.dtype for v in (start, end, step) if isinstance(v, Tensor) and v.dtype.is_float]
     start, end = _number(start, op, "start"), _number(end, op, "end")
@@ -146,6 +148,29 @@ def _range(op: str, start: object, end: object, step: object, dtype: DTypeLike |
     else:
         count = math.ceil((end - start) / step) if is_float else -((start - end) // step)
     return arange_values(start, step, max(count, 0), wanted)
+
+
+def _computed(op: str, start: object, end: object, step: object, dtype: DTypeLike | None) -> Tensor:
+    """Counts as tensors of a graph decide; nothing where the step leads away from the end."""
+    given = [_known(v, op) for v in (start, end, step)]
+    if any(t.ndim and t.size != 1 for t in given):
+        raise bad(ArgumentError, "start, end and step are numbers", op,
+                  describe(start=start, end=end, step=step))  # fmt: skip
+    is_float = any(t.dtype.is_float for t in given)
+    wide = dtypes.float64 if is_float else dtypes.int64
+    first, last, by = [F.cast(F.reshape(t, ()), wide) for t in given]
+    count = F.cast(F.ceil((last - first) / by), dtypes.int64) if is_float else (
+        F.neg(F.floor_div(first - last, by))
+    )  # fmt: skip
+    places = F.count_up(F.maximum(count, 0), "counted")
+    wanted = dtype_or(dtype, dtypes.float32 if is_float else dtypes.int64)
+    return F.cast(first + F.cast(places, wide) * by, wanted)
+
+
+def _known(value: object, op: str) -> Tensor:
+    if isinstance(value, Tensor) and is_unknown(value):
+        return value
+    return Tensor(_number(value, op, "start, end and step"))
 
 
 def range(start: NumberLike, end: NumberLike, step: NumberLike, maxlen: int = 1000000) -> Tensor:
@@ -168,13 +193,15 @@ def range(start: NumberLike, end: NumberLike, step: NumberLike, maxlen: int = 10
         Tensor(shape=[3], dtype=Int64, value= [0, 2, 4])
     """
     result = _range("range", start, end, step, None)
-    if result.size > maxlen:
+    if result.aval.is_static and result.size > maxlen:
         raise bad(ArgumentError, f"{result.size} values are more than maxlen ({maxlen})", "range",
                   describe(start=start, end=end, step=step))  # fmt: skip
     return result
 
 
-def linspace(start: Any, end: Any, steps: int, *, dtype: DTypeLike | None = None) -> Tensor:
+def linspace(
+    start: Any, end: Any, steps: int | Tensor, *, dtype: DTypeLike | None = None
+) -> Tensor:
     r"""Returns ``steps`` evenly spaced values: :math:`start + i \frac{end - start}{steps - 1}`.
 
     Args:
@@ -194,16 +221,28 @@ def linspace(start: Any, end: Any, steps: int, *, dtype: DTypeLike | None = None
         Tensor(shape=[5], dtype=Float32, value= [ 0.00000000e+00,  2.50000000e-01,  5.00000000e-01,
         7.50000000e-01,  1.00000000e+00])
     """
-    count = as_int(steps, "linspace", "steps")
-    if count < 1:
+    (count,) = sizes(steps, "linspace", "steps")
+    if count.__class__ is int and count < 1:
         raise bad(ArgumentError, "steps must be positive", "linspace", describe(steps=steps))
     like = start if isinstance(start, Tensor) else end
     floats = isinstance(like, Tensor) and like.dtype.is_float
     wanted = dtype_or(dtype, like.dtype if floats else dtypes.float32)
     first, last = (_as_scalar(v, wanted, "linspace") for v in (start, end))
+    if isinstance(count, Dim):
+        return _evenly_computed(first, last, count, wanted)
     if count == 1:
         return F.reshape(first, (1,))
     return _evenly_spaced(first, last, count, wanted)
+
+
+def _evenly_computed(first: Tensor, last: Tensor, count: Dim, dtype: dtypes.DType) -> Tensor:
+    """Spaces as many values evenly as the values of the graph decide."""
+    places = arange_values(0, 1, count, dtypes.int64)
+    number = F.size_value(places, size=count, dtype=dtypes.int64)
+    gaps = F.maximum(number - 1, 1)
+    step = (last - first) / F.cast(gaps, dtype)
+    behind = last - F.cast(gaps - places, dtype) * step
+    return F.where(places * 2 < number, first + F.cast(places, dtype) * step, behind)
 
 
 @fusible

@@ -15,6 +15,7 @@ import numpy as np
 
 from tvmgraph import dtypes
 from tvmgraph.core import rules
+from tvmgraph.core.arguments import is_sequence
 from tvmgraph.core.dispatch import at_least
 from tvmgraph.core.op import F
 from tvmgraph.core.sizes import is_one
@@ -30,6 +31,7 @@ from tvmgraph.errors import (
     either,
     user_source,
 )
+from tvmgraph.ops.common.arguments import is_unknown
 from tvmgraph.ops.indexing.advanced import check_range, gathered_shape, index_get, index_update
 from tvmgraph.ops.indexing.basic import (
     WHOLE,
@@ -46,6 +48,8 @@ __all__ = ["getitem", "setitem"]
 _SCALARS = (bool, np.bool_)
 #: One entry of an index as users give it, converted.
 Given: TypeAlias = int | Dim | slice | bool | np.bool_ | Tensor | np.ndarray | None
+#: The start, stop or step of a slice.
+Bound: TypeAlias = int | Dim | Tensor | None
 
 
 def getitem(x: Tensor, index: Any) -> Tensor:
@@ -75,6 +79,8 @@ def getitem(x: Tensor, index: Any) -> Tensor:
         if -shape[0] <= index < 0:
             return basic_index(x, (index + shape[0],))
     try:
+        if _has_unknown_slice(index):
+            return _getitem_bound(*_slice_bound(x, index))
         if index.__class__ in _PLAIN_CLASSES:
             plain = _plain_index(shape, index if index.__class__ is tuple else (index,))
             if plain is not None:
@@ -134,28 +140,87 @@ def _slice_bound(x: Tensor, index: object) -> tuple[Tensor, tuple[object, ...]]:
     entries, axis = _Parser(x.aval.shape, index).entries, 0
     for i, e in enumerate(entries):
         size = x.aval.shape[axis] if axis < x.ndim else 0
-        if isinstance(e, slice) and isinstance(size, Dim) and bound(size.roots):
+        computed = isinstance(size, Dim) and bound(size.roots)
+        if isinstance(e, slice) and (computed or _has_unknown_slice(e)):
             x, entries[i] = _slice_axis(x, axis, e), slice(None)
         axis += _axes_used(e)
     return x, tuple(entries)
 
 
+def _with_positions(x: Tensor, index: object, anywhere: bool) -> object:
+    """Returns an index with positions for the slices that the graph computes.
+
+    Args:
+        x: What is indexed.
+        index: The index.
+        anywhere: Whether the order of the axes of the region does not matter.
+    """
+    entries = _Parser(x.aval.shape, index).entries
+    unknown = [i for i, e in enumerate(entries) if _has_unknown_slice(e)]
+    held = [i for i, e in enumerate(entries) if i in unknown or is_position(e) or _is_place(e)]
+    other = any(not isinstance(e, slice) and i not in held for i, e in enumerate(entries))
+    if other or not (anywhere or held[-1] - held[0] == len(held) - 1):
+        return index
+    for behind, i in enumerate(reversed(unknown)):
+        e = entries[i]
+        assert isinstance(e, slice)
+        places = _positions(x, i, *map(_computed, (e.start, e.stop, e.step)))
+        entries[i] = F.reshape(places, (-1, *[1] * behind)) if behind else places
+    return tuple(entries)
+
+
+def _is_place(entry: object) -> bool:
+    return _is_integer_tensor(entry) and not entry.aval.shape
+
+
+def _has_unknown_slice(index: object) -> bool:
+    """Whether a tensor of the graph is the bound of a slice in an index."""
+    return state.interpreter is not None and any(
+        isinstance(e, slice) and any(map(is_unknown, (e.start, e.stop, e.step)))
+        for e in (index if is_sequence(index) else (index,))
+    )
+
+
 def _slice_axis(x: Tensor, axis: int, index: slice) -> Tensor:
-    start, stop, step = (_position(v) for v in (index.start, index.stop, index.step))
-    step = 1 if step is None else step
-    if start is None and stop is None and abs(step) == 1:
-        return x if step == 1 else F.flip(x, (axis,))
+    start, stop, step = map(_computed, (index.start, index.stop, index.step))
+    if start is None and stop is None:
+        if step is None or (step.__class__ is int and step == 1):
+            return x
+        if step.__class__ is int and step == -1:
+            return F.flip(x, (axis,))
+    return index_get(x, _positions(x, axis, start, stop, step), axes=(axis,))
+
+
+def _positions(x: Tensor, axis: int, start: Bound, stop: Bound, step: Bound) -> Tensor:
+    """Returns the positions of a slice; a step that the graph computes leads forward."""
+    if isinstance(step, Tensor):
+        step = F.maximum(step, 1)
+    by = 1 if step is None else step
     n = F.size_value(x, size=x.aval.shape[axis], dtype=dtypes.int64)
-    low, high = (n * 0, n) if step > 0 else (n * 0 - 1, n - 1)
+    forward = isinstance(by, Tensor) or by > 0
+    low, high = (n * 0, n) if forward else (n * 0 - 1, n - 1)
 
-    def inside(at: int | Dim) -> Tensor:
-        return F.minimum(F.maximum(at + n if at < 0 else n * 0 + at, low), high)
+    def inside(at: int | Dim | Tensor) -> Tensor:
+        if isinstance(at, Tensor):
+            at = F.where(at < 0, at + n, at)
+        else:
+            at = at + n if at < 0 else n * 0 + at
+        return F.minimum(F.maximum(at, low), high)
 
-    first = (low if step > 0 else high) if start is None else inside(start)
-    last = (high if step > 0 else low) if stop is None else inside(stop)
-    distance = last - first if step > 0 else first - last
-    count = F.maximum(F.floor_div(distance + abs(step) - 1, abs(step)), 0)
-    return index_get(x, F.count_up(count, "taken") * step + first, axes=(axis,))
+    first = (low if forward else high) if start is None else inside(start)
+    last = (high if forward else low) if stop is None else inside(stop)
+    distance, width = (last - first, by) if forward else (first - last, -by)
+    count = F.maximum(F.floor_div(distance + width - 1, width), 0)
+    return F.count_up(count, "taken") * by + first
+
+
+def _computed(value: object) -> Bound:
+    """Returns a slice bound: what the graph computes as an int64 tensor, others as they are."""
+    if not isinstance(value, Tensor) or not is_unknown(value):
+        return _position(value)
+    if not value.dtype.is_integer or value.size != 1:
+        raise DTypeError(f"slice bounds must be integers, not {value.aval}")
+    return F.cast(F.reshape(value, ()), dtypes.int64)
 
 
 _PLAIN: dict[tuple[object, ...], tuple[Entry, ...]] = {}
@@ -226,6 +291,8 @@ def put_at(name: str, x: Tensor, index: object, value: object, mode: str) -> Ten
     """
     try:
         new = _as_value(value, x.aval.dtype)
+        if _has_unknown_slice(index):
+            index = _with_positions(x, index, new.ndim == 0)
         if x.aval.is_static or not bound(x.aval.roots):
             return _put_at(x, index, new, mode)
         least = large_enough(lambda: _Parser(x.aval.shape, index, new.ndim == 0).split())

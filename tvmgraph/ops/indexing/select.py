@@ -19,7 +19,7 @@ from tvmgraph.core.tensor import Tensor, tensor_from_numpy
 from tvmgraph.core.traits import CHEAP, Pattern, Traits
 from tvmgraph.core.types import Dim, TensorType, tensor_type
 from tvmgraph.errors import ArgumentError, DTypeError, ShapeError
-from tvmgraph.ops.common.arguments import bad, require_tensor, resolve_axis
+from tvmgraph.ops.common.arguments import bad, require_tensor, resolve_axis, sizes
 from tvmgraph.ops.common.numpy_math import select as select_elements
 from tvmgraph.ops.common.rows import NOT_DIFFERENTIABLE, composed, sum_to
 from tvmgraph.ops.reduction.rows import lower_truth
@@ -301,7 +301,11 @@ def argwhere(input: Tensor) -> Tensor:
 
 
 def one_hot(
-    indices: Tensor, depth: int, on_value: object = 1, off_value: object = 0, axis: int = -1
+    indices: Tensor,
+    depth: int | Tensor,
+    on_value: object = 1,
+    off_value: object = 0,
+    axis: int = -1,
 ) -> Tensor:
     r"""Marks positions along a new axis: ``on_value`` at ``indices``, ``off_value`` elsewhere.
 
@@ -328,21 +332,20 @@ def one_hot(
     require_tensor("one_hot", indices, "indices")
     if not indices.aval.dtype.is_integer:
         raise bad(DTypeError, "indices must be integers", "one_hot", f"indices={indices.aval}")
-    if isinstance(depth, Tensor):
-        depth = int(depth)
-    if depth < 0:
+    (count,) = sizes(depth, "one_hot", "depth")
+    if count.__class__ is int and count < 0:
         raise bad(ArgumentError, "depth must not be negative", "one_hot", f"depth={depth}")
     axis = resolve_axis("one_hot", F.expand_dims(indices, -1), axis)
-    if indices.aval.is_static and isinstance(depth, int):
-        count = indices.aval.size * depth
-        require_bytes(count * Tensor(on_value).dtype.itemsize, f"a result of {count} elements")
+    if indices.aval.is_static and isinstance(count, int):
+        all = indices.aval.size * count
+        require_bytes(all * Tensor(on_value).dtype.itemsize, f"a result of {all} elements")
     if not (isinstance(on_value, Tensor) or isinstance(off_value, Tensor)):
         on_value = Tensor(on_value)
-    return _marked(indices, depth, on_value, off_value, axis)
+    return _marked(indices, count, on_value, off_value, axis)
 
 
 @fusible
-def _marked(indices: Tensor, depth: int, on: object, off: object, axis: int) -> Tensor:
+def _marked(indices: Tensor, depth: int | Dim, on: object, off: object, axis: int) -> Tensor:
     d = indices.aval.dtype
     d = dtypes.int64 if d.kind == "u" else d
     classes = F.arange(0, depth, 1, dtype=d)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import builtins
 
-from tvmgraph.core.arguments import PerAxis
+from tvmgraph.core.arguments import PerAxis, is_sequence
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.errors import ArgumentError, OutOfRangeError, ShapeError, TvmgraphError, either
-from tvmgraph.ops.common.arguments import bad, require_tensor, resolve_axis
+from tvmgraph.ops.common.arguments import bad, has_unknown, require_tensor, resolve_axis, split_up
 from tvmgraph.ops.indexing.basic import WHOLE, basic_index
 from tvmgraph.ops.indexing.getitem import getitem, setitem
 
@@ -15,6 +15,9 @@ __all__ = ["narrow", "select_scatter", "slice", "slice_scatter", "strided_slice"
 
 
 def _ints(name: str, values: object, argument: str) -> list[int]:
+    parts = split_up(values)
+    if is_sequence(parts) and has_unknown(parts):
+        return list(parts)  # pyright: ignore[reportReturnType]
     if isinstance(values, Tensor):
         values = values.tolist()
     if not isinstance(values, (list, tuple)):
@@ -51,6 +54,9 @@ def slice(input_x: Tensor, begin: object, size: object) -> Tensor:
     if not len(begins) == len(sizes) == input_x.ndim:
         raise bad(ShapeError, f"begin and size need one entry for each of {input_x.ndim} axes",
                   "slice", got)  # fmt: skip
+    if has_unknown(begins) or has_unknown(sizes):
+        ends = [None if n.__class__ is int and n == -1 else b + n for b, n in zip(begins, sizes)]
+        return getitem(input_x, tuple(map(builtins.slice, begins, ends)))
     entries = []
     for axis, (b, n, d) in enumerate(zip(begins, sizes, input_x.aval.static_shape)):
         n = d - b if n == -1 else n
@@ -111,7 +117,7 @@ def strided_slice(
         raise bad(ArgumentError, "begin, end and strides must have one length", name, got)
     if bin(ellipsis_mask).count("1") > 1:
         raise bad(ArgumentError, "ellipsis_mask can have one bit only", name, got)
-    if 0 in s:
+    if any(step.__class__ is int and step == 0 for step in s):
         raise bad(ArgumentError, "a stride cannot be zero", name, got)
     index: list[object] = []
     for i in range(len(b)):

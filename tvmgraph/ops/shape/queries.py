@@ -185,7 +185,7 @@ def _eager_at_least(x: np.ndarray, *likes: np.ndarray, size: int, least: int) ->
 
 def _lower_at_least(R: Builder, x: Expr, *likes: Expr, size: object, least: int) -> Expr:
     if isinstance(size, Dim):
-        return R.at_least(x, size, least)
+        return R.at_least(x, size, least, likes)
     return R.numpy_column("at_least", {"size": size, "least": least}, [x], [R.type(x)])
 
 

@@ -18,8 +18,17 @@ from tvmgraph.core.tensor import Tensor
 from tvmgraph.core.traits import Pattern, Traits, along_axis, equation, letters
 from tvmgraph.core.types import Dim, Shape, TensorType, tensor_type
 from tvmgraph.errors import ArgumentError, OutOfRangeError, ShapeError, either
-from tvmgraph.ops.common.arguments import as_int, bad, describe, int_tuple, named, wrap_axes
+from tvmgraph.ops.common.arguments import (
+    as_int,
+    bad,
+    describe,
+    has_unknown,
+    int_tuple,
+    named,
+    wrap_axes,
+)
 from tvmgraph.ops.common.rows import NOT_DIFFERENTIABLE, composed
+from tvmgraph.ops.shape import computed
 
 __all__ = [
     "flip", "fliplr", "flipud", "repeat_elements", "repeat_interleave", "reverse", "roll", "rot90",
@@ -98,7 +107,7 @@ def _tile(input: Tensor, dims: AxisLike) -> Tensor:
     ...
 
 
-def tile(input: Tensor, dims: AxisLike) -> Tensor:
+def tile(input: Tensor, dims: object) -> Tensor:
     r"""Repeats the whole tensor: :math:`out.shape_i = input.shape_i \cdot dims_i`.
 
     Args:
@@ -117,6 +126,8 @@ def tile(input: Tensor, dims: AxisLike) -> Tensor:
         [[1, 2, 1, 2],
          [1, 2, 1, 2]])
     """
+    if has_unknown(dims):
+        return computed.tile(input, dims)
     return _tile(input, int_tuple(dims, "tile", "dims"))
 
 

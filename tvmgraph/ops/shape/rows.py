@@ -17,8 +17,17 @@ from tvmgraph.core.tensor import Tensor
 from tvmgraph.core.traits import Batch, Layout, Pattern, Traits, equation, letters
 from tvmgraph.core.types import Dim, Shape, TensorType
 from tvmgraph.errors import ArgumentError, DTypeError, OutOfRangeError, ShapeError
-from tvmgraph.ops.common.arguments import as_int, bad, describe, int_tuple, named, wrap_axis
+from tvmgraph.ops.common.arguments import (
+    as_int,
+    bad,
+    describe,
+    has_unknown,
+    int_tuple,
+    named,
+    wrap_axis,
+)
 from tvmgraph.ops.common.rows import sum_to
+from tvmgraph.ops.shape import computed
 
 __all__ = [
     "broadcast_to", "expand", "expand_as", "expand_dims", "flatten", "ravel", "reshape",
@@ -165,6 +174,8 @@ def reshape(input: Tensor, shape: ShapeLike) -> Tensor:
         >>> ops.reshape(Tensor([[1, 2], [3, 4]]), (4,))
         Tensor(shape=[4], dtype=Int64, value= [1, 2, 3, 4])
     """
+    if has_unknown(shape):
+        return computed.reshape(input, shape)
     return _reshape(input, int_tuple(shape, "reshape"))
 
 
@@ -492,6 +503,8 @@ def broadcast_to(input: Tensor, shape: object) -> Tensor:
         [[1, 1, 1],
          [2, 2, 2]])
     """
+    if has_unknown(shape):
+        return computed.broadcast_to(input, shape)
     return _broadcast_to(input, int_tuple(shape, "broadcast_to"))
 
 

@@ -16,7 +16,7 @@ from tvmgraph.core.tensor import Tensor
 from tvmgraph.core.traits import Pattern, Traits, along_axis, equation, letters
 from tvmgraph.core.types import TensorType, tensor_type
 from tvmgraph.errors import ArgumentError, DTypeError, OutOfRangeError, ShapeError
-from tvmgraph.ops.common.arguments import bad, require_tensor, resolve_axis
+from tvmgraph.ops.common.arguments import bad, is_unknown, require_tensor, resolve_axis
 from tvmgraph.ops.common.rows import NOT_DIFFERENTIABLE, lower_full
 from tvmgraph.ops.indexing.elements import gather_along
 
@@ -233,14 +233,20 @@ def msort(input: Tensor) -> Tensor:
 # ---- selection by rank --------------------------------------------------------------------------
 
 
-def _require_within(op: str, input: Tensor, k: int, least: int, size: int, dim: object) -> None:
+def _require_within(
+    op: str, input: Tensor, k: int | Tensor, least: int, size: int, dim: object
+) -> None:
     if isinstance(k, bool) or not least <= k <= size:
         got = f"input={input.aval}, k={k!r}, dim={dim}"
         raise bad(ArgumentError, f"k must lie in [{least}, {size}]", op, got)
 
 
 def topk(
-    input: Tensor, k: int, dim: int | None = None, largest: bool = True, sorted: bool = True
+    input: Tensor,
+    k: int | Tensor,
+    dim: int | None = None,
+    largest: bool = True,
+    sorted: bool = True,
 ) -> tuple[Tensor, Tensor]:
     r"""Returns the ``k`` largest or smallest elements along an axis.
 
@@ -265,15 +271,19 @@ def topk(
     """
     axis = resolve_axis("topk", input, -1 if dim is None else dim, "dim")
     size: Any = input.aval.shape[axis] if input.ndim else 1
-    _require_within("topk", input, k, 0, size, dim)
+    computed = is_unknown(k)
+    if not computed:
+        _require_within("topk", input, k, 0, size, dim)
     if input.ndim == 0:
         return F.identity(input), F.zeros((), dtypes.int32)
     # a selection keeps its elements sorted, at a cost that grows with the square of their number
-    if input.aval.is_static and 0 < k <= _MOST_SELECTED and 2 * k * k <= size:
+    if not computed and input.aval.is_static and 0 < k <= _MOST_SELECTED and 2 * k * k <= size:
         order = F.arg_top(input, int(k), axis, bool(largest))
         return gather_along(input, order, axis), order
     order = arg_sort(input, axis, bool(largest))
-    if k != size:
+    if computed:
+        order = F.getitem(order, (slice(None),) * axis + (slice(k),))
+    elif k != size:
         order = F.basic_index(order, index=((0, None, 1),) * axis + ((0, int(k), 1),))
     return gather_along(input, order, axis), order
 
