@@ -716,5 +716,5 @@ def test_type_names_the_dtype_or_converts() -> None:
         y = f(x)
         assert y.dtype == ms.int32 and y.asnumpy().tolist() == [2, -1]
     assert x.type(dtype="float16").dtype == ms.float16  # pyright: ignore
-    with pytest.raises(TypeError, match="Tensor.type: 3 is not"):
+    with pytest.raises(TypeError, match=r"Tensor\.type: 3 is not"):
         x.type(3)  # pyright: ignore
