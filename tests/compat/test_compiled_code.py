@@ -267,6 +267,30 @@ def test_tensors_choose_one_of_several_functions() -> None:
         assert experts(x[None]).tolist() == net(x[None]).tolist()
 
 
+def _by_expressions(x: Tensor) -> Tensor:
+    x = (_next if x.sum() > 4 else (_double if x.sum() > 0 else ops.neg))(x)
+    x = ((ops.relu if x[0] > 3 else _double) if x[1] > 0 else _next)(x)
+    f = _next if x.sum() > 4 else _double if x.max() > 0 else _next
+    return f(f(x))
+
+
+class _ByExpressions(_Experts):
+    def construct(self, x: Tensor) -> Tensor:
+        e = self.experts
+        return (e[0] if x.sum() > 4 else (e[1] if x.sum() > 0 else e[2]))(x)
+
+
+def test_conditional_expressions_choose_functions() -> None:
+    strict, net = ms.jit(_by_expressions, fullgraph=True), _ByExpressions()
+    experts = ms.jit(net, fullgraph=True)
+    for sample in ([6.0, 7.0], [1.0, 2.0], [-1.0, -2.0], [1.0, -3.0], [5.0, -1.0]):
+        x = Tensor(sample)
+        assert strict(x).tolist() == _by_expressions(x).tolist()
+        slope = ms.grad(lambda x: _by_expressions(x).sum())
+        assert ms.jit(slope, fullgraph=True)(x).tolist() == slope(x).tolist()
+        assert experts(x[None]).tolist() == net(x[None]).tolist()
+
+
 def _sized(x: Tensor, n: Tensor) -> tuple[Tensor, ...]:
     rows = ops.ones((n, 3), ms.float32) * x.sum()
     pair = ops.zeros(ops.stack([n, n - 1]), ms.int32)

@@ -8,7 +8,7 @@ import ast
 import operator
 from collections import defaultdict
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tvmgraph.capture.checks import is_function
 from tvmgraph.capture.frame import Chosen, Frame, Unset
@@ -284,7 +284,7 @@ class Expressions:
         sides = node.body, node.orelse
         if isinstance(truth, Tensor):
             if named and all(_names_function(side, frame) for side in sides):
-                then, orelse = (self.evaluate(side, frame) for side in sides)
+                then, orelse = (self._side(side, frame) for side in sides)
                 why = f"it is one of two functions, as a tensor decides at line {node.lineno}"
                 return then if then is orelse else Chosen(why, node, truth, then, orelse)
             return self.choose(
@@ -292,6 +292,12 @@ class Expressions:
                 lambda: self.evaluate(node.orelse, frame), node, frame,
             )  # fmt: skip
         return self.evaluate(node.body if truth else node.orelse, frame)
+
+    def _side(self: Interpreter, node: ast.expr, frame: Frame) -> object:
+        """Evaluates a function that is named, or chosen again."""
+        if isinstance(node, ast.IfExp):
+            return self.either(node, frame, named=True)
+        return self.evaluate(node, frame)
 
     # ---- subscripts -------------------------------------------------------------------------
 
@@ -482,6 +488,14 @@ class Expressions:
         node: ast.Call, frame: Frame,
     ) -> object:  # fmt: skip
         """Calls a function, or in a branch each of those that tensors choose between."""
+        if isinstance(function, _Sides):
+            then, orelse = (
+                lambda side=side: self._invoke_chosen(
+                    self._called(side, frame), args, kwargs, node, frame
+                )
+                for side in (function.node.body, function.node.orelse)
+            )
+            return self.choose(function.condition, then, orelse, node, frame)
         if not isinstance(function, Chosen):
             return self.invoke(function, args, kwargs, node, frame)
         return self.choose(
@@ -507,7 +521,16 @@ class Expressions:
             found = frame.names.get(frame.source.mangle(f.id))
             if isinstance(found, Chosen):
                 return found
-        return self.evaluate(f, frame)
+        return self._called(f, frame)
+
+    def _called(self: Interpreter, node: ast.expr, frame: Frame) -> object:
+        """Evaluates a function; of a conditional one that a tensor decides, the test alone."""
+        if not isinstance(node, ast.IfExp):
+            return self.evaluate(node, frame)
+        truth = self.condition(node.test, frame)
+        if isinstance(truth, Tensor):
+            return _Sides(truth, node)
+        return self._called(node.body if truth else node.orelse, frame)
 
     def _container(self: Interpreter, node: ast.expr, frame: Frame) -> object:
         """Evaluates what is likely to be a container that is changed whatever it holds."""
@@ -528,8 +551,21 @@ class Expressions:
         return value if type(value) in (list, dict, set) else read()  # a user's class may look
 
 
+class _Sides(NamedTuple):
+    """A conditional expression that is called: the function of each side is looked up there."""
+
+    condition: Tensor
+    node: ast.IfExp
+
+
 def _names_function(node: ast.expr, frame: Frame) -> bool:
-    """Whether an expression is the name of a function, or of a Cell inside of a Cell."""
+    """Whether an expression names a function, or a Cell inside of a Cell, or chooses between such.
+
+    A choice may be made although another one decides against it: its test does nothing else.
+    """
+    if isinstance(node, ast.IfExp):
+        sides = all(_names_function(side, frame) for side in (node.body, node.orelse))
+        return sides and _only_computes(node.test, frame)
     if isinstance(node, ast.Name):
         name = frame.source.mangle(node.id)
         return is_function(frame.names.get(name, frame.globals.get(name)))
@@ -537,6 +573,21 @@ def _names_function(node: ast.expr, frame: Frame) -> bool:
         return False
     owner = frame.names.get(node.value.id)
     return is_function(owner) and node.attr in getattr(owner, "_cells", ())
+
+
+def _only_computes(test: ast.expr, frame: Frame) -> bool:
+    """Whether evaluating a test for nothing does no harm: it asks numbers and variables."""
+    for node in ast.walk(test):
+        if isinstance(node, (ast.Subscript, ast.NamedExpr, ast.Await, ast.Yield, ast.YieldFrom)):
+            return False
+        if isinstance(node, ast.Call):
+            f = node.func
+            if not isinstance(f, ast.Attribute) or f.attr.endswith("_"):
+                return False
+            owner = f.value
+            if not isinstance(owner, ast.Name) or not isinstance(frame.names.get(owner.id), Tensor):
+                return False
+    return True
 
 
 def _is_path(node: ast.expr) -> bool:
