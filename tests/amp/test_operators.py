@@ -10,6 +10,7 @@ import pytest
 
 import tvmgraph as ms
 from tvmgraph import Tensor, amp, jit, nn, ops
+from tvmgraph.dtypes import DType
 from tvmgraph.errors import DTypeError
 
 SHORT, FULL = ms.float16, ms.float32
@@ -46,6 +47,27 @@ def test_operators_choose_their_type(name: str) -> None:
         np.testing.assert_allclose(
             eager.asnumpy().astype(np.float32), compiled.asnumpy().astype(np.float32), rtol=2e-3
         )
+
+
+@pytest.mark.parametrize("layer", [nn.LSTM, nn.GRU, nn.RNN])
+@pytest.mark.parametrize("given", [ms.float32, ms.float16, ms.bfloat16])
+def test_recurrent_layers_return_what_they_are_given(
+    layer: Callable[[int, int], nn.Cell], given: DType
+) -> None:
+    ms.set_seed(0)
+    x = Tensor(np.random.default_rng(1).normal(size=(3, 2, 4)).astype(np.float32)).astype(given)
+    wanted = layer(4, 3)
+    for level, short in (("auto", SHORT), ("auto", ms.bfloat16), ("O1", SHORT)):
+        net = layer(4, 3)
+        ms.load_param_into_net(net, wanted.parameters_dict())
+        net = amp.auto_mixed_precision(net, level, short)
+        for call in (net, jit(net)):
+            y, last = call(x)
+            states = last if isinstance(last, tuple) else (last,)
+            assert {y.dtype, *(s.dtype for s in states)} == {given}
+            np.testing.assert_allclose(
+                y.astype(FULL).asnumpy(), wanted(x)[0].astype(FULL).asnumpy(), atol=2e-2
+            )
 
 
 def make_net() -> nn.Cell:

@@ -22,7 +22,7 @@ from tvmgraph.nn.cell import Cell
 
 _WHITE: tuple[type, ...] = (
     nn.Conv1d, nn.Conv2d, nn.Conv3d, nn.Conv1dTranspose, nn.Conv2dTranspose, nn.Conv3dTranspose,
-    nn.Dense, nn.LSTMCell, nn.RNNCell, nn.GRUCell, nn.LSTM, nn.RNN, nn.GRU, nn.PReLU,
+    nn.Dense, nn.LSTMCell, nn.RNNCell, nn.GRUCell, nn.PReLU,
     nn.MultiheadAttention,
 )  # fmt: skip
 _BLACK: tuple[type, ...] = (
@@ -73,9 +73,9 @@ def auto_mixed_precision(
 
     Args:
         network: The network, which is changed; a function with ``"auto"``, which is not.
-        amp_level: ``"O0"`` changes nothing. ``"O1"``: products, convolutions and recurrent layers
-            compute in ``dtype`` and return float32, everything else is float32. ``"O2"``:
-            everything but normalization computes in ``dtype``, ``"O3"``: everything. ``"auto"``
+        amp_level: ``"O0"`` changes nothing. ``"O1"``: layers of products, convolutions and
+            recurrent steps compute in ``dtype`` and return float32, all else in its own type.
+            ``"O2"``: everything but normalization computes in ``dtype``, ``"O3"``: everything. ``"auto"``
             chooses operator by operator: products and convolutions in ``dtype``; powers,
             exponentials, logarithms, sums, softmax, normalization and losses in float32; others
             in the types that they get.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 from tvmgraph import dtypes
@@ -10,6 +11,8 @@ from tvmgraph.common.initializer import Uniform
 from tvmgraph.core.arguments import DTypeLike
 from tvmgraph.core.op import F
 from tvmgraph.core.parameter import Parameter
+from tvmgraph.core.precision import Mixed
+from tvmgraph.core.state import state as thread
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.errors import DTypeError, ShapeError
 from tvmgraph.nn._checks import boolean, choice, float_dtype, layers, positive, real, reject
@@ -114,9 +117,9 @@ class _Recurrent(Cell):
             outputs = []
             for way in range(ways):
                 index = layer * ways + way
-                y, last = self._sweep(
-                    x, index, tuple(s[index] for s in states), seq_length, way == 1
-                )
+                state = tuple(s[index] for s in states)
+                with self._as_one():
+                    y, last = self._sweep(x, index, state, seq_length, way == 1)
                 outputs.append(y)
                 final.append(last)
             x = outputs[0] if ways == 1 else F.concat(outputs, -1)
@@ -141,15 +144,24 @@ class _Recurrent(Cell):
         if turned:  # then the last valid step is the first one, and what is not valid comes last
             x = F.reverse_sequence(x, lengths, 0, 1)
         projected = F.dense(x, w_ih, b_ih)  # all steps in one product
+        if x.dtype.is_float:  # mixed precision may have made it another type than the weights
+            projected = F.cast(projected, x.dtype)
         valid = None if lengths is None else _valid_steps(x.shape[0], lengths)
         if valid is not None:
             projected = F.where(valid, projected, _holding_gates(self.mode, projected))
         y, last = all_steps(self.mode, projected, w_hh, b_hh, state, backwards and not turned)
+        if x.dtype.is_float:
+            y, last = F.cast(y, x.dtype), tuple([F.cast(s, x.dtype) for s in last])
         if lengths is None or valid is None:
             return y, last
         last = (_last_valid(y, state[0], lengths), *last[1:])
         y = F.where(valid, y, F.zeros_like(y))
         return (F.reverse_sequence(y, lengths, 0, 1) if turned else y), last
+
+    def _as_one(self) -> AbstractContextManager[None]:
+        """To mixed precision an LSTM is one operator, which computes in the type it is given."""
+        one = self.mode == "lstm" and isinstance(thread.precision, Mixed)
+        return thread.computing_in(None) if one else nullcontext()
 
     def _check_input(self, x: Tensor) -> None:
         op = type(self).__name__
