@@ -171,6 +171,46 @@ def test_split_covers_everything_once() -> None:
         slices().split([3, 3])
 
 
+@pytest.mark.parametrize(
+    ("fractions", "sizes"), [([0.5, 0.5], [3, 2]), ([0.15, 0.55, 0.3], [1, 2, 2])]
+)
+def test_split_rounds_as_mindspore(fractions: list[float], sizes: list[int]) -> None:
+    rows = dataset.NumpySlicesDataset({"y": np.arange(5)}, shuffle=False)
+    assert [len(part) for part in rows.split(fractions, randomize=False)] == sizes
+
+
+def test_a_part_of_a_split_is_drawn_by_a_sampler_and_reads_its_own_rows() -> None:
+    read: list[int] = []
+
+    class Rows:
+        def __getitem__(self, i: int) -> int:
+            read.append(i)
+            return i
+
+        def __len__(self) -> int:
+            return 6
+
+    rows = dataset.GeneratorDataset(Rows(), ["y"], shuffle=False)
+    part, _ = rows.split([4, 2], randomize=False)
+    read.clear()
+    part.use_sampler(dataset.DistributedSampler(2, 1, shuffle=False))  # pyright: ignore
+    assert labels(part) == [1, 3]
+    assert read == [1, 3]
+    assert len(part) == 2
+
+
+def test_a_transform_without_its_parentheses_is_no_operation() -> None:
+    with pytest.raises(DTypeError, match=r"write HWC2CHW\(\.\.\.\)"):
+        slices().map(vision.HWC2CHW, "x")
+    with pytest.raises(ValueError, match="RandomApply: ToTensor is the class"):
+        transforms.RandomApply([vision.Decode(), vision.ToTensor])
+    assert labels(slices().map(np.float32, "y")) == list(range(10))
+
+
+def test_what_has_no_axis_is_not_padded() -> None:
+    assert transforms.PadEnd([100], 1)(np.array(4)) == 4
+
+
 @pytest.mark.parametrize("packed", [False, True])
 def test_mnist(tmp_path: Path, packed: bool) -> None:
     images = np.random.default_rng(0).integers(0, 256, (5, 28, 28)).astype(np.uint8)

@@ -15,6 +15,8 @@ from tvmgraph.core.tensor import Tensor
 from tvmgraph.dataset import config
 from tvmgraph.dataset.base import Dataset, Row, count_of, names_of
 from tvmgraph.dataset.samplers import Sampler
+from tvmgraph.dataset.sources import Source
+from tvmgraph.dataset.transforms import operations_of
 from tvmgraph.errors import (
     ArgumentError,
     DTypeError,
@@ -122,11 +124,7 @@ class MapDataset(_Stage):
         workers: int | None,
     ) -> None:
         super().__init__(child)
-        self.operations = list(_as_tuple(operations))
-        for o in self.operations:
-            if not callable(o):
-                reject(either(DTypeError, ValueError), "map",
-                       f"an operation must be callable, not {type(o).__name__}")  # fmt: skip
+        self.operations = operations_of("map", _as_tuple(operations))
         given = [child.columns[0]] if inputs is None else names_of("map", inputs)
         self.where = child._columns_at("map", given)
         self.results = given if outputs is None else names_of("map", outputs)
@@ -375,20 +373,13 @@ class ZipDataset(Dataset):
         return min(d.get_dataset_size() for d in self.children)
 
 
-class ConcatDataset(Dataset):
-    """Appends rows; see :meth:`Dataset.concat`."""
+class _Drawn(Dataset):
+    """Rows that a sampler may draw."""
 
-    def __init__(self, children: list[Dataset]) -> None:
-        self.children = children
-        self.columns = list(children[0].columns)
-        for d in children:
-            if d.columns != self.columns:
-                reject(either(ArgumentError, RuntimeError), "concat",
-                       f"columns differ: {self.columns} and {d.columns}")  # fmt: skip
-        self.sampler: Sampler | None = None
+    sampler: Sampler | None = None
 
     def use_sampler(self, sampler: object) -> None:
-        """Draws rows, which are counted through all parts, by a sampler.
+        """Draws the rows by a sampler.
 
         Args:
             sampler: The sampler.
@@ -399,6 +390,18 @@ class ConcatDataset(Dataset):
         if not isinstance(sampler, Sampler):
             reject(DTypeError, "use_sampler", f"sampler is a {type(sampler).__name__}, no Sampler")
         self.sampler = sampler
+
+
+class ConcatDataset(_Drawn):
+    """Appends rows; see :meth:`Dataset.concat`."""
+
+    def __init__(self, children: list[Dataset]) -> None:
+        self.children = children
+        self.columns = list(children[0].columns)
+        for d in children:
+            if d.columns != self.columns:
+                reject(either(ArgumentError, RuntimeError), "concat",
+                       f"columns differ: {self.columns} and {d.columns}")  # fmt: skip
 
     def rows(self, epoch: int) -> Iterator[Row]:
         """Yields the rows of one pass."""
@@ -451,21 +454,34 @@ class ProjectDataset(_Stage):
         return (tuple(row[w] for w in self.where) for row in self.child.rows(epoch))
 
 
-class _Subset(_Stage):
+class _Subset(_Stage, _Drawn):
     """Some rows of a dataset, by number."""
 
     def __init__(self, child: Dataset, numbers: np.ndarray) -> None:
         super().__init__(child)
         self.numbers = numbers
 
+    def order(self, epoch: int) -> np.ndarray:
+        """Returns the numbers of the rows of one pass.
+
+        Args:
+            epoch: Number of the pass.
+        """
+        if self.sampler is None:
+            return self.numbers
+        return self.numbers[self.sampler.drawn(len(self.numbers), epoch)]
+
     def rows(self, epoch: int) -> Iterator[Row]:
         """Yields the rows of one pass; sources are read in their first order, so parts differ."""
+        if isinstance(self.child, Source) and getattr(self.child, "random_access", True):
+            first = self.child.order(0)
+            return (self.child.row(int(first[i])) for i in self.order(epoch))
         everything = list(self.child.rows(0))
-        return (everything[i] for i in self.numbers)
+        return (everything[i] for i in self.order(epoch))
 
     def get_dataset_size(self) -> int:
         """Returns the number of rows of one pass."""
-        return len(self.numbers)
+        return len(self.order(0))
 
 
 def split(dataset: Dataset, sizes: Sequence[Any], randomize: bool) -> tuple[Dataset, ...]:
@@ -486,7 +502,8 @@ def split(dataset: Dataset, sizes: Sequence[Any], randomize: bool) -> tuple[Data
             reject(ArgumentError, "split", f"fractions {counts} sum to {sum(counts):g}",
                    "use fractions that sum to 1")  # fmt: skip
         counts = [round(s * rows) for s in counts]
-        counts[-1] += rows - sum(counts)
+        rest = rows - sum(counts)  # the first part that can takes it, as in MindSpore
+        counts[next((i for i, c in enumerate(counts) if c + rest > 0), 0)] += rest
     if any(c <= 0 for c in counts) or sum(counts) != rows:
         reject(either(ArgumentError, RuntimeError), "split",
                f"sizes {list(sizes)} do not sum to {rows} rows",
