@@ -55,6 +55,23 @@ def test_fake_images_are_the_same_in_every_epoch() -> None:
         assert a["label"] == b["label"] < 2
 
 
+def test_files_of_lines_are_read_in_the_order_of_their_names(tmp_path: Path) -> None:
+    for split in ("train", "test"):
+        tmp_path.joinpath(f"{split}.csv").write_text(f'"1","{split}","text"\n')
+    rows = dataset.AGNewsDataset(str(tmp_path), shuffle=False).create_tuple_iterator(
+        output_numpy=True
+    )
+    assert [str(title) for _, title, _ in rows] == ["test", "train"]
+
+
+def test_arguments_that_decide_nothing_are_checked(tmp_path: Path) -> None:
+    write(tmp_path, CONTENT["GTZANDataset"])
+    with pytest.raises(ArgumentError, match="num_parallel_workers"):
+        dataset.GTZANDataset(str(tmp_path), num_parallel_workers=0)
+    with pytest.raises(ArgumentError, match="usage cannot be 'dev'"):
+        dataset.GTZANDataset(str(tmp_path), usage="dev")
+
+
 @pytest.mark.parametrize("name", SOURCES)
 def test_what_is_missing_is_said(name: str, tmp_path: Path) -> None:
     if name == "FakeImageDataset":

@@ -12,7 +12,7 @@ from PIL import Image
 
 from tvmgraph import Tensor, dataset
 from tvmgraph.dataset import config, transforms, vision
-from tvmgraph.errors import ArgumentError, ShapeError
+from tvmgraph.errors import ArgumentError, DTypeError, ShapeError
 
 IMAGE = np.random.default_rng(0).integers(0, 256, (20, 24, 3)).astype(np.uint8)
 JPEG = vision.encode_jpeg(IMAGE)
@@ -268,3 +268,8 @@ def test_halves_are_rounded_as_in_mindspore() -> None:
         (vision.AdjustSharpness(1.7), 37128470),
     ):  # fmt: skip
         assert (np.asarray(transform(pixels)).astype(int).ravel() * weights).sum() == wanted
+
+
+def test_crop_names_a_corner_of_one_number() -> None:
+    with pytest.raises(DTypeError, match="a top and a left"):
+        vision.Crop([0], [28])  # pyright: ignore

@@ -103,6 +103,29 @@ def _apply(operation: Callable[..., object], values: tuple[object, ...]) -> tupl
     return (np.asarray(result) if isinstance(result, list) else result,)  # a list is one value
 
 
+def operations_of(op: str, operations: Iterable[object]) -> list[Callable[..., object]]:
+    """Returns what can be called with a value of a row.
+
+    Args:
+        op: Name of what calls them.
+        operations: Functions and transforms.
+
+    Raises:
+        DTypeError: if one cannot be called, or is a transform without its parentheses.
+    """
+    found = []
+    for operation in operations:
+        if not callable(operation):
+            reject(either(DTypeError, ValueError), op,
+                   f"an operation must be callable, not {type(operation).__name__}")  # fmt: skip
+        if isinstance(operation, type) and operation.__module__.startswith("tvmgraph.dataset"):
+            reject(either(DTypeError, ValueError), op,
+                   f"{operation.__name__} is the class of a transform",
+                   fix=f"write {operation.__name__}(...)")  # fmt: skip
+        found.append(operation)
+    return found
+
+
 class Compose(Shown):
     """Applies transforms one after the other.
 
@@ -120,10 +143,7 @@ class Compose(Shown):
     def __init__(self, transforms: Sequence[Callable[..., object]]) -> None:
         if not transforms:
             reject(ArgumentError, "Compose", "there is no transform")
-        for t in transforms:
-            if not callable(t):
-                reject(DTypeError, "Compose", f"a transform must be callable, not {t!r}")
-        self.transforms = list(transforms)
+        self.transforms = operations_of(type(self).__name__, transforms)
 
     def __call__(self, *values: object) -> object:
         for t in self.transforms:
@@ -279,7 +299,7 @@ class Mask:
 
 
 class PadEnd:
-    """Cuts or pads the end of every axis to a shape.
+    """Cuts or pads the end of every axis to a shape; a single value stays as it is.
 
     Args:
         pad_shape: The shape; axes of None stay.
@@ -298,6 +318,8 @@ class PadEnd:
 
     def __call__(self, value: object) -> np.ndarray:
         array = as_array(value)
+        if not array.ndim:
+            return array  # no axis to pad
         if array.ndim != len(self.pad_shape):
             reject(either(ShapeError, RuntimeError), "PadEnd",
                    f"an array of shape {array.shape} for {self.pad_shape}")  # fmt: skip

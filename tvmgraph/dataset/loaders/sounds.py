@@ -34,6 +34,7 @@ def _cmu(op: str, given: Mapping[str, object]) -> Listing:
 
 
 def _gtzan(op: str, given: dict[str, object]) -> Listing:
+    splits_of(op, given["usage"], dict.fromkeys(("train", "valid", "test")))  # one set for all
     rows = [
         (*sound(file), folder.name)
         for folder in folders(folder_of(op, given)) for file in sorted(folder.glob("*.wav"))

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tvmgraph.core.arguments import Attrs
-from tvmgraph.dataset.base import Row
+from tvmgraph.dataset.base import Row, count_of
 from tvmgraph.dataset.files import Shuffle, is_shuffled
 from tvmgraph.dataset.sources import Source
 from tvmgraph.dataset.vision import Decode
@@ -55,6 +55,8 @@ class Loaded(Source):
             reject(DTypeError, op, f"{e}", fix=f"the parameters are {self.signature}")
         bound.apply_defaults()
         options = dict(bound.arguments)
+        if (workers := options.get("num_parallel_workers")) is not None:
+            count_of(op, "num_parallel_workers", workers, 1)
         found = type(self).read(op, options)
         if not found.rows:
             reject(ArgumentError, op, "there are no rows",

@@ -25,13 +25,15 @@ from tvmgraph.errors import ArgumentError, reject
 
 Read = Callable[[str, Attrs], Listing]
 
+# Several files of lines are read in the order of their names, as in MindSpore.
+
 
 def _table(columns: str) -> Read:
     """Returns a reader of ``train.csv`` and ``test.csv``."""
 
     def read(op: str, given: Mapping[str, object]) -> Listing:
         names, rows = columns.split(), []
-        for split in splits_of(op, given["usage"], {"train": "train", "test": "test"}):
+        for split in sorted(splits_of(op, given["usage"], {"train": "train", "test": "test"})):
             lines = lines_of(op, folder_of(op, given) / f"{split}.csv")
             rows += [tuple(r[: len(names)]) for r in csv.reader(lines)]
         return Listing(dict.fromkeys(names), rows)
@@ -44,7 +46,7 @@ def _lines(splits: dict[str, str]) -> Read:
 
     def read(op: str, given: Mapping[str, object]) -> Listing:
         folder = folder_of(op, given)
-        names = splits_of(op, given.get("usage"), splits)
+        names = sorted(splits_of(op, given.get("usage"), splits))
         lines = [line for name in names for line in lines_of(op, folder / name)]
         return Listing({"text": None}, [(line,) for line in lines])
 
@@ -56,7 +58,7 @@ def _tagged(columns: str, splits: dict[str, str], separator: str | None) -> Read
 
     def read(op: str, given: Mapping[str, object]) -> Listing:
         rows = []
-        for name in splits_of(op, given["usage"], splits):
+        for name in sorted(splits_of(op, given["usage"], splits)):
             path = folder_of(op, given) / name
             lines_of(op, path)
             for block in path.read_text("utf-8").replace("\r", "").strip().split("\n\n"):

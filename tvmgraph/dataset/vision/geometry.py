@@ -27,7 +27,7 @@ from tvmgraph.dataset.vision.pixels import (
     with_pillow,
 )
 from tvmgraph.dataset.vision.warps import HorizontalFlip, VerticalFlip
-from tvmgraph.errors import ArgumentError, ShapeError, reject
+from tvmgraph.errors import ArgumentError, DTypeError, ShapeError, reject
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -107,6 +107,8 @@ class Crop(ImageTransform):
     """
 
     def __init__(self, coordinates: Sequence[int], size: PerAxis) -> None:
+        if len(coordinates) != 2:
+            reject(DTypeError, "vision.Crop", f"coordinates are a top and a left: {coordinates}")
         self.top, self.left = (number("Crop", "coordinates", c, 0, np.inf) for c in coordinates)
         self.size = sizes("Crop", "size", size)
 
