@@ -75,8 +75,8 @@ def auto_mixed_precision(
         network: The network, which is changed; a function with ``"auto"``, which is not.
         amp_level: ``"O0"`` changes nothing. ``"O1"``: layers of products, convolutions and
             recurrent steps compute in ``dtype`` and return float32, all else in its own type.
-            ``"O2"``: everything but normalization computes in ``dtype``, ``"O3"``: everything. ``"auto"``
-            chooses operator by operator: products and convolutions in ``dtype``; powers,
+            ``"O2"``: everything but normalization computes in ``dtype``, ``"O3"``: everything.
+            ``"auto"`` chooses operator by operator: products and convolutions in ``dtype``; powers,
             exponentials, logarithms, sums, softmax, normalization and losses in float32; others
             in the types that they get.
         dtype: ``float16`` or ``bfloat16``.
