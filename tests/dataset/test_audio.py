@@ -175,3 +175,40 @@ def test_halves_become_single() -> None:
 def test_wrong_arguments_of_transforms(error: type[Exception], make: Any) -> None:
     with pytest.raises(error):
         make()
+
+
+def _speech(rate: int, begins: float, seconds: float = 3.0) -> np.ndarray:
+    """Noise, and from some moment on a voice of 120 Hz with its overtones."""
+    time = np.arange(int(rate * seconds)) / rate
+    voice = sum(np.sin(2 * np.pi * 120 * k * time) / k for k in range(1, 12))
+    noise = np.random.default_rng(1).normal(scale=0.01, size=time.size)
+    return noise + np.where(time > begins, voice * 0.5, 0)
+
+
+@pytest.mark.parametrize("rate", [8000, 16000, 44100])
+@pytest.mark.parametrize("begins", [0.8, 1.7])
+def test_what_comes_before_speech_is_cut_off(rate: int, begins: float) -> None:
+    sound = _speech(rate, begins)
+    left = audio.Vad(rate)(sound)
+    assert np.array_equal(left, sound[len(sound) - len(left) :])
+    cut = (len(sound) - len(left)) / rate
+    assert begins - 0.2 < cut <= begins
+    earlier = audio.Vad(rate, pre_trigger_time=0.25)(sound)
+    assert len(earlier) - len(left) == int(0.25 * rate + 0.5)
+    both = audio.Vad(rate)(np.stack([_speech(rate, begins + 0.5), sound]).astype(np.float32))
+    assert both.shape == (2, len(left)) and both.dtype == np.float32
+
+
+def test_short_noises_and_silence_are_no_speech() -> None:
+    sound = _speech(8000, 2.0)
+    sound[4000:4400] += _speech(8000, 0.0)[4000:4400]
+    full = audio.Vad(8000, search_time=2.0, allowed_gap=2.0)(sound)
+    late = audio.Vad(8000, search_time=2.0, allowed_gap=0.1)(sound)
+    assert len(late) < 9200 < len(full)  # the noise belongs to the speech only if the gap may be
+    assert audio.Vad(8000)(_speech(8000, 9.0)).size == audio.Vad(8000)(np.zeros(8000)).size == 0
+    assert audio.Vad(8000)(np.zeros((2, 10), np.int16)).shape == (2, 0)
+    assert len(audio.Vad(8000, trigger_level=-1.0)(sound)) == len(sound)
+    with pytest.raises(ValueError, match="search_time"):
+        audio.Vad(8000, search_time=-1.0)
+    with pytest.raises(ValueError, match="noise_up_time"):
+        audio.Vad(8000, noise_up_time=0.001)

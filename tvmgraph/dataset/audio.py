@@ -4,11 +4,17 @@ from __future__ import annotations
 
 from tvmgraph.compat.absent import not_found
 from tvmgraph.core.guard import guard_module
-from tvmgraph.dataset import audio_effects, audio_spectra, audio_transforms, audio_words
+from tvmgraph.dataset import (
+    audio_activity,
+    audio_effects,
+    audio_spectra,
+    audio_transforms,
+    audio_words,
+)
 from tvmgraph.dataset.audio_filters import CLASSES
 
 __path__: list[str] = []  # a package in MindSpore
-_ROOMS = (audio_effects, audio_spectra, audio_transforms, audio_words)
+_ROOMS = (audio_activity, audio_effects, audio_spectra, audio_transforms, audio_words)
 _PUBLIC = {**CLASSES, **{name: getattr(r, name) for r in _ROOMS for name in r.__all__}}
 globals().update(_PUBLIC)
 guard_module(_PUBLIC, "dataset.audio")
