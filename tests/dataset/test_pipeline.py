@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import io
 import pickle
 import struct
 import sys
@@ -13,6 +14,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from PIL import Image
 
 import tvmgraph as ms
 from tvmgraph import Tensor, dataset
@@ -209,6 +211,28 @@ def test_a_transform_without_its_parentheses_is_no_operation() -> None:
 
 def test_what_has_no_axis_is_not_padded() -> None:
     assert transforms.PadEnd([100], 1)(np.array(4)) == 4
+
+
+def test_compose_returns_a_tuple_where_mindspore_runs_it_in_python() -> None:
+    image = np.ones((31, 102, 3), np.uint8)
+    small, pillow = vision.Resize((30, 30)), vision.ToPIL()
+    assert isinstance(transforms.Compose([small, lambda x: x])(image), np.ndarray)
+    assert isinstance(transforms.RandomApply([pillow], 1.0)(image), Image.Image)
+    for chain, given in (
+        ([small, pillow], image), ([transforms.Compose([pillow]), vision.ToTensor()], image),
+        ([transforms.RandomApply([pillow])], image), ([small], pillow(image)),
+        ([vision.Decode(True), small], np.frombuffer(_png(image), np.uint8)),
+    ):  # fmt: skip
+        found = transforms.Compose(chain)(given)
+        assert isinstance(found, tuple) and len(found) == 1
+    rows = dataset.NumpySlicesDataset([image], ["x"]).map(transforms.Compose([pillow, small]))
+    assert next(iter(rows))[0].shape == (30, 30, 3)
+
+
+def _png(image: np.ndarray) -> bytes:
+    stream = io.BytesIO()
+    Image.fromarray(image).save(stream, "PNG")
+    return stream.getvalue()
 
 
 @pytest.mark.parametrize("packed", [False, True])

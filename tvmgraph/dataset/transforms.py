@@ -103,6 +103,31 @@ def _apply(operation: Callable[..., object], values: tuple[object, ...]) -> tupl
     return (np.asarray(result) if isinstance(result, list) else result,)  # a list is one value
 
 
+#: Transforms that MindSpore runs in Python, whatever they are given.
+IN_PYTHON = frozenset(
+    {
+        "FiveCrop", "Grayscale", "HsvToRgb", "LinearTransformation", "MixUp", "RandomErasing",
+        "RandomGrayscale", "RandomOrder", "RandomPerspective", "RgbToHsv", "TenCrop", "ToPIL",
+    }
+)  # fmt: skip
+
+
+def in_python(operation: object) -> bool:
+    """Returns whether MindSpore runs a transform in Python.
+
+    Args:
+        operation: A transform or a function.
+    """
+    name = type(operation).__name__
+    if isinstance(operation, Compose) and name not in IN_PYTHON:
+        return (any if name == "Compose" else all)(map(in_python, operation.transforms))
+    return name in IN_PYTHON or getattr(operation, "to_pil", False) is True
+
+
+def _of_pillow(value: object) -> bool:
+    return type(value).__module__.startswith("PIL.")
+
+
 def operations_of(op: str, operations: Iterable[object]) -> list[Callable[..., object]]:
     """Returns what can be called with a value of a row.
 
@@ -129,6 +154,9 @@ def operations_of(op: str, operations: Iterable[object]) -> list[Callable[..., o
 class Compose(Shown):
     """Applies transforms one after the other.
 
+    As in MindSpore, a call outside of a pipeline returns a tuple, also of one value, where it is
+    given an image of Pillow or one of the transforms works in Python (``ToPIL``, ``Grayscale``).
+
     Args:
         transforms: The transforms.
 
@@ -146,9 +174,15 @@ class Compose(Shown):
         self.transforms = operations_of(type(self).__name__, transforms)
 
     def __call__(self, *values: object) -> object:
+        found = self._applied(values)
+        if len(found) > 1 or any(map(_of_pillow, values)) or any(map(in_python, self.transforms)):
+            return found
+        return found[0]
+
+    def _applied(self, values: tuple[object, ...]) -> tuple[object, ...]:
         for t in self.transforms:
             values = _apply(t, values)
-        return values[0] if len(values) == 1 else values
+        return values
 
 
 class RandomApply(Compose):
@@ -171,7 +205,7 @@ class RandomApply(Compose):
 
     def __call__(self, *values: object) -> object:
         if generator().random() < self.prob:
-            return super().__call__(*values)
+            values = self._applied(values)
         return values[0] if len(values) == 1 else values
 
 
