@@ -65,10 +65,9 @@ are read.
 
 MindONE 0.5: of 148 classes of its `transformers` in tiny sizes 132 run here, of which MindSpore
 2.10 runs 4 on the CPU (mint has few operators there) with results 2e-5 apart at most. Of the first
-123, the results of 106 are those of PyTorch's transformers 4.57 with the same weights to 1e-4; of
-the other 17, 6 have other names of weights, `vit_mae` draws its mask, `apertus` was not compared,
-and mistral, glm4, gpt_neox, olmoe, diffllama, convnextv2, swinv2, vitdet and speech_to_text differ,
-for reasons that were not sought.
+123, the results of 115 are those of PyTorch's transformers 4.57 with the same weights to 1e-4; of
+the other 8, 6 have other names of weights, `vit_mae` draws its mask, and `apertus` was not
+compared.
 Modules that import in MindSpore 2.10 and here: MindYOLO 72 and 72 of 77, MindAudio 76 and 76 of 76,
 MindPet 42 and 40 of 50, MindFormers 406 and 68 of 544 (it takes operators of Ascend processors).
 

@@ -129,3 +129,38 @@ def test_convolutions_take_one_image(axes: int) -> None:
     np.testing.assert_allclose(one.asnumpy(), convolve(x[None], w, b, padding=1)[0].asnumpy())
     with pytest.raises(ShapeError, match="axes"):
         convolve(x[0, 0], w)
+
+
+def test_a_norm_over_several_axes_is_that_of_one_vector() -> None:
+    x = np.random.default_rng(0).normal(size=(2, 3, 4)).astype(np.float32)
+    for p in (1, 2, 3.0, "fro"):
+        order = 2 if p == "fro" else p
+        wanted = (np.abs(x) ** order).sum((0, 2), keepdims=True) ** (1 / order)
+        found = mint.norm(ms.Tensor(x), p=p, dim=(0, 2), keepdim=True)
+        np.testing.assert_allclose(found.asnumpy(), wanted, 1e-5)
+    assert mint.norm(ms.Tensor(x), float("inf"), (0, 1)).tolist() == np.abs(x).max((0, 1)).tolist()
+    wanted = np.linalg.norm(x[0], "nuc")
+    np.testing.assert_allclose(mint.norm(ms.Tensor(x[0]), "nuc").item(), wanted, 1e-5)
+
+
+def _keys(points: int, size: int) -> np.ndarray:
+    """Weights of cubic interpolation with a = -0.75, from the middles of the points."""
+    weights = np.zeros((size, points))
+    for row, at in zip(weights, (np.arange(size) + 0.5) * points / size - 0.5):
+        for tap in range(int(np.floor(at)) - 1, int(np.floor(at)) + 3):
+            d = abs(at - tap)
+            near, far = (1.25 * d - 2.25) * d * d + 1, -0.75 * (((d - 5) * d + 8) * d - 4)
+            row[min(max(tap, 0), points - 1)] += near if d <= 1 else far
+    return weights
+
+
+@pytest.mark.parametrize("size", [(4, 4), (17, 20)])
+def test_bicubic_weights_are_those_of_pytorch(size: tuple[int, int]) -> None:
+    x = np.random.default_rng(0).normal(size=(1, 2, 14, 14)).astype(np.float32)
+    wanted = np.einsum("ih,jw,nchw->ncij", _keys(14, size[0]), _keys(14, size[1]), x)
+    resize = mint.nn.functional.interpolate
+    for call in (resize, ms.jit(resize)):
+        found = call(ms.Tensor(x), size=size, mode="bicubic", align_corners=False)
+        np.testing.assert_allclose(found.asnumpy(), wanted, 1e-4, 1e-5)
+    doubled = resize(ms.Tensor(x), scale_factor=2.0, mode="nearest")
+    assert np.array_equal(doubled.asnumpy(), x.repeat(2, 2).repeat(2, 3))

@@ -367,20 +367,19 @@ def std_mean(input: Tensor, dim: AxisLike | None = None, *, correction: int = 1,
 
 def norm(input: Tensor, p: object = "fro", dim: AxisLike | None = None, keepdim: bool = False, *,
          dtype: DTypeLike | None = None) -> Tensor:  # fmt: skip
-    """Returns the p-norm of the elements over axes; ``"fro"`` is the 2-norm.
+    """Returns the p-norm of the elements over axes, as of one vector.
 
     Args:
         input: Tensor of any shape.
-        p: Order of the norm; ``inf`` and ``-inf`` are maximum and minimum of the absolute values.
-        dim: Axis of vectors, or the two axes of matrices; ``None`` takes all axes, of which there
-            must be one or two when ``ord`` is given.
+        p: Order of the norm; ``inf`` and ``-inf`` are maximum and minimum of the absolute values,
+            ``"fro"`` is 2, and ``"nuc"`` the sum of the singular values of matrices.
+        dim: The axes; ``None`` takes all.
         keepdim: Whether the axes stay with size 1.
-        dtype: dtype of computation and result; by default ``A``'s.
+        dtype: dtype of computation and result; by default ``input``'s.
     """
-    x = input if dim is not None else ops.flatten(input, start_dim=0)
-    found = ops.norm(x, 2 if p == "fro" else p, dim=0 if dim is None else dim,
-                     keepdim=keepdim and dim is not None, dtype=dtype)  # fmt: skip
-    return ops.reshape(found, (1,) * input.ndim) if keepdim and dim is None else found
+    if p == "nuc":
+        return ops.norm(input, p, dim=dim, keepdim=keepdim, dtype=dtype)
+    return ops.vector_norm(input, 2 if p == "fro" else p, dim, keepdim, dtype=dtype)
 
 
 def count_nonzero(input: Tensor, dim: AxisLike | None = None) -> Tensor:

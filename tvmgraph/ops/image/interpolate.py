@@ -97,6 +97,27 @@ def interpolate(
         Tensor(shape=[1, 1, 4], dtype=Float32, value=
         [[[ 1.00000000e+00,  1.00000000e+00,  2.00000000e+00,  2.00000000e+00]]])
     """
+    cubic = "cubic" if align_corners else "keys"
+    return interpolated(
+        input, size, scale_factor, mode, align_corners, recompute_scale_factor, cubic
+    )
+
+
+def interpolated(
+    input: Tensor, size: object, scale_factor: object, mode: str, align_corners: bool | None,
+    recompute_scale_factor: bool | None, cubic: str,
+) -> Tensor:  # fmt: skip
+    """Resizes the spatial axes, see :func:`interpolate`.
+
+    Args:
+        input: As there; so are those that are not described here.
+        size: The new sizes.
+        scale_factor: Or how much larger they become.
+        mode: How values between the points are found.
+        align_corners: Whether the corners of both grids coincide.
+        recompute_scale_factor: Whether positions follow from the rounded sizes.
+        cubic: The mode of :func:`tvmgraph.ops.resample` that ``"bicubic"`` is.
+    """
     op = "interpolate"
     _check(input, mode, align_corners, size, scale_factor)
     if recompute_scale_factor and size is not None:
@@ -111,7 +132,7 @@ def interpolate(
     else:
         new = ints(size, count, "size", op)
     align = bool(align_corners)
-    kind = "keys" if mode == "bicubic" and not align else _MODES[mode][0]
+    kind = cubic if mode == "bicubic" else _MODES[mode][0]
     return resize(input, old, new, kind, align, steps)
 
 

@@ -22,7 +22,7 @@ __all__ = ["resample"]
 
 Table = tuple[np.ndarray, np.ndarray]  # positions and weights, [points, taps]
 
-_CUBIC = ("cubic", "cubic_asymmetric", "keys")
+_CUBIC = ("cubic", "cubic_exact", "cubic_asymmetric", "keys")
 
 
 # ---- which elements, with which weights -------------------------------------------------------
@@ -74,7 +74,9 @@ def _forward_table(inputs: int, outputs: int, mode: str, align: bool, scale: flo
         index = np.stack([low, np.minimum(low + 1, inputs - 1)], 1)
         return index, np.stack([1 - part, part], 1)
     low = np.floor(at)
-    part = np.rint((at - low) * 1024) / 1024  # weights are those of a table of 1024 steps
+    part = at - low
+    if mode != "cubic_exact":  # weights are those of a table of 1024 steps
+        part = np.rint(part * 1024) / 1024
     taps = np.arange(-1, 3)
     index = low.astype(np.int64)[:, None] + taps
     weight = _cubic(np.abs(part[:, None] - taps), -0.5 if mode == "keys" else -0.75)
@@ -249,6 +251,7 @@ def _resample_sample(*shapes: object, axis: int, size: int, mode: str, align_cor
         _resample_sample((40, 3), axis=0, size=1, mode="mean"),
         _resample_sample((0, 4), axis=1, size=8, mode="linear", grad=False),
         _resample_sample((2, 4), axis=1, size=8, mode="cubic", dtype="float16", grad=False),
+        _resample_sample((2, 4), axis=1, size=7, mode="cubic_exact"),
         _resample_sample((2, 4), axis=1, size=8, mode="linear", dtype="float64"),
         _resample_sample((2, 4), axis=1, size=0, mode="linear", raises=ShapeError),
         _resample_sample((2, 4), axis=1, size=3, mode="magic", raises=ArgumentError),
@@ -265,7 +268,8 @@ def resample(
         axis: The axis.
         size: Its new size.
         mode: ``"nearest"``, ``"nearest_exact"`` (of pixel centres), ``"linear"``, ``"cubic"``
-            (a = -0.75, edges repeated), ``"cubic_asymmetric"`` (the same, pixels are points that
+            (a = -0.75, edges repeated, positions in steps of 1/1024), ``"cubic_exact"`` (the same
+            at any position), ``"cubic_asymmetric"`` (``"cubic"``, but pixels are points that
             start together), ``"keys"`` (a = -0.5, edges renormalized) or ``"mean"`` (of the
             elements under every point, as adaptive pooling).
         align_corners: Whether the first and last points of both grids coincide; otherwise pixels

@@ -10,13 +10,14 @@ from tvmgraph.core.arguments import AxisLike, DTypeLike, PerAxis
 from tvmgraph.core.guard import guard_module as _guard_module
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.errors import ArgumentError
+from tvmgraph.ops.image.interpolate import interpolated
 from tvmgraph.ops.pooling.functions import batched, unbatched
 
 #: Functions of :mod:`tvmgraph.ops` that are PyTorch's as they are.
 SHARED = """
 adaptive_avg_pool1d adaptive_avg_pool2d adaptive_avg_pool3d adaptive_max_pool1d
 adaptive_max_pool2d clamp conv_transpose2d cosine_embedding_loss cross_entropy embedding fold gelu
-grid_sample group_norm hardshrink hardsigmoid hardswish interpolate l1_loss layer_norm
+grid_sample group_norm hardshrink hardsigmoid hardswish l1_loss layer_norm
 linear mse_loss pixel_shuffle prelu relu sigmoid soft_margin_loss softplus softshrink tanh unfold
 upsample
 """.split()  # noqa: SIM905  (one word each)
@@ -36,6 +37,26 @@ def elu_(input: Tensor, alpha: float = 1.0) -> Tensor:
         alpha: Factor of negative elements' result.
     """
     return _result(input, ops.elu(input, alpha), True)
+
+
+def interpolate(
+    input: Tensor, size: object = None, scale_factor: object = None, mode: str = "nearest",
+    align_corners: bool | None = None, recompute_scale_factor: bool | None = None,
+) -> Tensor:  # fmt: skip
+    """Resizes the spatial axes as :func:`tvmgraph.ops.interpolate`, with PyTorch's cubic weights.
+
+    Args:
+        input: Tensor of shape (N, C, L), (N, C, H, W) or (N, C, D, H, W), a float dtype.
+        size: The new sizes: an int or one per spatial axis.
+        scale_factor: Or how much larger they become: a number or one per spatial axis.
+        mode: A mode of :func:`tvmgraph.ops.interpolate`; ``"bicubic"`` has a = -0.75.
+        align_corners: Whether the corner pixels of both grids coincide (linear and cubic modes).
+        recompute_scale_factor: Whether positions follow from the rounded sizes instead of
+            ``scale_factor``.
+    """
+    return interpolated(
+        input, size, scale_factor, mode, align_corners, recompute_scale_factor, "cubic_exact"
+    )
 
 
 def hardtanh(
@@ -568,10 +589,11 @@ def pad(input: Tensor, pad: object, mode: str = "constant", value: object = None
 
 __all__ = [
     "avg_pool1d", "avg_pool2d", "avg_pool3d", "batch_norm", "binary_cross_entropy",
-    "binary_cross_entropy_with_logits", "conv1d", "conv2d", "conv3d", "dropout", "dropout2d", "elu",
-    "elu_", "flatten", "glu", "hardtanh_", "kl_div", "leaky_relu", "log_softmax", "logsigmoid",
-    "max_pool2d", "max_unpool2d", "mish", "nll_loss", "normalize", "one_hot", "pad", "relu6",
-    "relu_", "selu", "sigmoid_", "silu", "smooth_l1_loss", "softmax", "threshold", "threshold_",
+    "binary_cross_entropy_with_logits", "conv1d", "conv2d", "conv3d", "dropout", "dropout2d",
+    "elu", "elu_", "flatten", "glu", "hardtanh_", "interpolate", "kl_div", "leaky_relu",
+    "log_softmax", "logsigmoid", "max_pool2d", "max_unpool2d", "mish", "nll_loss", "normalize",
+    "one_hot", "pad", "relu6", "relu_", "selu", "sigmoid_", "silu", "smooth_l1_loss", "softmax",
+    "threshold", "threshold_",
 ]  # fmt: skip
 __all__ += SHARED  # pyright: ignore[reportUnsupportedDunderAll]
 
