@@ -375,3 +375,16 @@ def test_errors(call: Any, error: type[Exception], text: str) -> None:
         call()
     assert text in str(e.value)
     assert "test_windows.py" in str(e.value)
+
+
+def test_output_padding_of_images_is_zeros() -> None:
+    """As in MindSpore, also beside a bias; volumes get what the kernel reaches there."""
+    x = Tensor(np.random.default_rng(0).normal(size=(1, 2, 4, 5)).astype(np.float32))
+    net = randomize(nn.Conv2dTranspose(2, 3, 3, 2, "pad", 1, output_padding=(1, 0), has_bias=True))
+    without = nn.Conv2dTranspose(2, 3, 3, 2, "pad", 1, has_bias=True)
+    ms.load_param_into_net(without, net.parameters_dict())
+    for call in (net, ms.jit(net)):
+        y = call(x)
+        assert y.shape == (1, 3, 8, 9) and not y[:, :, -1].asnumpy().any()
+        np.testing.assert_allclose(y[:, :, :-1].asnumpy(), without(x).asnumpy(), 1e-5, 1e-5)
+    assert ms.grad(lambda x: net(x).sum())(x).shape == x.shape

@@ -384,7 +384,7 @@ class Conv2dTranspose(_ConvTranspose):
         pad_mode: ``"same"`` (:math:`size \cdot stride` outputs), ``"valid"`` (cuts nothing) or
             ``"pad"`` (cuts ``padding``).
         padding: An int or ``(top, bottom, left, right)``; only with ``"pad"``.
-        output_padding: Size added after every axis; only with ``"pad"``.
+        output_padding: Zeros that are added after every axis; only with ``"pad"``.
         dilation: Distance between kernel taps: an int or ``(h, w)``.
         group: Blocks into which the channels are split.
         has_bias: Whether there is a bias.
@@ -427,6 +427,14 @@ class Conv2dTranspose(_ConvTranspose):
                          dilation, group, has_bias, weight_init, bias_init, "NCHW",
                          dtype)  # fmt: skip
         self.output_padding = int_tuple("Conv2dTranspose", "output_padding", output_padding, 2, 0)
+
+    def construct(self, x: Tensor) -> Tensor:
+        y = super().construct(x)
+        rows, columns = int_tuple("Conv2dTranspose", "output_padding", self.output_padding, 2, 0)
+        if not rows and not columns:
+            return y
+        y = y[:, :, : y.shape[2] - rows, : y.shape[3] - columns]
+        return F.pad(y, (0, columns, 0, rows))  # zeros, as in MindSpore
 
 
 class Conv3dTranspose(_ConvTranspose):
