@@ -56,3 +56,10 @@ def test_words_of_a_file(tmp_path: Path) -> None:
     path.write_text("w1,x\nw2,y\nw3,z\n")
     found = text.Vocab.from_file(path, ",", 2, ["<pad>"], False)
     assert found.vocab() == {"w1": 0, "w2": 1, "<pad>": 2}
+
+
+def test_windows_slide_over_one_axis() -> None:
+    window = text.SlidingWindow(2)
+    assert window(["a", "b", "c"]).tolist() == [["a", "b"], ["b", "c"]]
+    with pytest.raises(RuntimeError, match="one axis, not 2"):
+        window([["a", "b"]])

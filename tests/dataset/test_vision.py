@@ -273,3 +273,20 @@ def test_halves_are_rounded_as_in_mindspore() -> None:
 def test_crop_names_a_corner_of_one_number() -> None:
     with pytest.raises(DTypeError, match="a top and a left"):
         vision.Crop([0], [28])  # pyright: ignore
+
+
+def test_a_normalized_plane_has_two_axes() -> None:
+    plane = np.ones((2, 3))
+    for image in (plane, plane.astype(np.uint8)):
+        np.testing.assert_allclose(vision.Normalize([0.5], [0.1])(image), np.full((2, 3), 5.0))
+    assert vision.Normalize([0.5], [0.1], False)(plane).shape == (2, 3)
+    assert vision.NormalizePad([0.5], [0.1])(plane).shape == (2, 3, 2)
+    with pytest.raises(RuntimeError, match="2 means for an image with 3 channels"):
+        vision.Normalize([0.5, 0.5], [0.1, 0.1])(np.ones((2, 3, 3)))
+
+
+def test_arrays_that_leave_a_pipeline_are_contiguous() -> None:
+    rows = dataset.NumpySlicesDataset([np.ones((2, 3, 4), np.uint8)], ["x"])
+    rows = rows.map(vision.Normalize([0.5], [0.1]))
+    (row,) = rows.create_dict_iterator(output_numpy=True)
+    assert row["x"].flags.c_contiguous

@@ -12,6 +12,7 @@ import tvmgraph as ms
 from tvmgraph import Tensor, dtypes, ops
 from tvmgraph.core.op import get_op
 from tvmgraph.core.random import default_generator
+from tvmgraph.errors import DTypeError
 
 
 @pytest.fixture(autouse=True)
@@ -87,6 +88,14 @@ def test_integers_cover_the_range_evenly() -> None:
     values, counts = np.unique(ops.randint(-3, 4, (100000,)).asnumpy(), return_counts=True)
     assert values.tolist() == list(range(-3, 4))
     assert counts.std() / counts.mean() < 0.02
+
+
+def test_a_permutation_of_floats() -> None:
+    found = ops.randperm(50, seed=3, dtype=ms.float16)
+    assert found.dtype == ms.float16
+    assert found.tolist() == ops.randperm(50, seed=3).tolist()
+    with pytest.raises(DTypeError):
+        ops.randperm(3, dtype=ms.bool_)
 
 
 def test_permutations_are_even() -> None:

@@ -153,7 +153,7 @@ class DatasetIterator(Shown):
             value = value.asnumpy()
         if isinstance(value, dict):
             return value
-        array = np.asarray(value)
+        array = np.asarray(value, order="C")  # as other packages want it
         if self.output_numpy or array.dtype.kind in "USO":  # text has no Tensor form
             return array
-        return Tensor(array) if self.do_copy else tensor_from_numpy(np.asarray(array, order="C"))
+        return Tensor(array) if self.do_copy else tensor_from_numpy(array)

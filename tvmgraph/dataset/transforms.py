@@ -83,9 +83,17 @@ class OneHot:
         shape = label.shape
         label = label.squeeze()
         if label.ndim > 1:
-            reject(ShapeError, "OneHot", f"labels of shape {shape} are more than one row")
+            reject(
+                either(ShapeError, RuntimeError),
+                "OneHot",
+                f"labels of shape {shape} are more than one row",
+            )
         if label.dtype.kind not in "iu":
-            reject(DTypeError, "OneHot", f"labels must be integers, not {label.dtype}")
+            reject(
+                either(DTypeError, RuntimeError),
+                "OneHot",
+                f"labels must be integers, not {label.dtype}",
+            )
         if label.size and (label.min() < 0 or label.max() >= self.num_classes):
             reject(either(ArgumentError, RuntimeError), "OneHot",
                    f"a label is outside the {self.num_classes} classes: "

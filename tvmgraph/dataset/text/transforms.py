@@ -16,7 +16,7 @@ from tvmgraph.core.arguments import DTypeLike
 from tvmgraph.dataset.base import count_of
 from tvmgraph.dataset.text.vocabulary import Vectors, Vocab, checked_words
 from tvmgraph.dataset.transforms import as_array
-from tvmgraph.errors import ArgumentError, DTypeError, either, reject
+from tvmgraph.errors import ArgumentError, DTypeError, ShapeError, either, reject
 
 
 class NormalizeForm(enum.IntEnum):
@@ -215,11 +215,18 @@ class SlidingWindow:
     def __init__(self, width: int, axis: int = 0) -> None:
         self.width = count_of("SlidingWindow", "width", width, 1)
         if axis not in (0, -1):
-            reject(ArgumentError, "text.SlidingWindow", f"axis must be 0 or -1, not {axis!r}")
+            reject(
+                either(ArgumentError, RuntimeError),
+                "text.SlidingWindow",
+                f"axis must be 0 or -1, not {axis!r}",
+            )
 
     def __call__(self, value: object) -> np.ndarray:
         """Returns (length - width + 1, width) elements, or none if there are fewer."""
         found = as_array(value)
+        if found.ndim != 1:
+            reject(either(ShapeError, RuntimeError), "text.SlidingWindow",
+                   f"elements have one axis, not {found.ndim}")  # fmt: skip
         if self.width > len(found):
             return found[:0]
         return np.lib.stride_tricks.sliding_window_view(found, self.width).copy()

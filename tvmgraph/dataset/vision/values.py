@@ -17,7 +17,7 @@ from tvmgraph.dataset.vision.base import (
     to_pillow,
 )
 from tvmgraph.dataset.vision.kinds import ConvertMode
-from tvmgraph.errors import ArgumentError, ShapeError, reject
+from tvmgraph.errors import ArgumentError, ShapeError, either, reject
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -77,12 +77,17 @@ class Normalize(ImageTransform):
         return super().__call__(as_array(value))
 
     def apply(self, image: np.ndarray) -> np.ndarray:
-        """Returns the numbers of one image."""
+        """Returns the numbers of one image, of as many axes."""
+        found = self._normalized(image)
+        return found if image.ndim == 3 else found[..., 0] if self.is_hwc else found[0]
+
+    def _normalized(self, image: np.ndarray) -> np.ndarray:
+        """Returns the numbers of one image, of three axes."""
         if image.ndim == 2:
             image = image[..., None] if self.is_hwc else image[None]
         channels = image.shape[-1 if self.is_hwc else 0]
         if self.mean.size not in (1, channels):
-            reject(ShapeError, f"vision.{type(self).__name__}",
+            reject(either(ShapeError, RuntimeError), f"vision.{type(self).__name__}",
                    f"{self.mean.size} means for an image with {channels} channels",
                    fix="check is_hwc")  # fmt: skip
         if self.is_hwc and image.dtype == np.uint8:
@@ -124,7 +129,7 @@ class NormalizePad(Normalize):
 
     def apply(self, image: np.ndarray) -> np.ndarray:
         """Returns the numbers of one image."""
-        found = super().apply(image)
+        found = self._normalized(image)
         axis = -1 if self.is_hwc else 0
         zeros = np.zeros_like(np.take(found, [0], axis))
         return np.concatenate([found, zeros], axis).astype(self.dtype)

@@ -298,7 +298,7 @@ def randperm(n: object, seed: int = 0, offset: int = 0, dtype: DTypeLike = dtype
         n: Number of integers.
         seed: 0 or -1 continues the global stream; another int gives the same order every time.
         offset: Selects another order for the same ``seed``.
-        dtype: An integer dtype.
+        dtype: A dtype of integers or floats.
 
     Returns:
         Tensor of shape ``(n,)``.
@@ -311,13 +311,17 @@ def randperm(n: object, seed: int = 0, offset: int = 0, dtype: DTypeLike = dtype
         (4,)
     """
     count = as_int(n.item() if isinstance(n, Tensor) else n, "randperm", "n")
-    wanted = _int_dtype(dtype, dtypes.int64, "randperm")
+    wanted = dtypes.dtype_of(dtype)
+    if not wanted.is_float:
+        wanted = _int_dtype(wanted, dtypes.int64, "randperm")
     if count < 0 or offset < 0:
         raise bad(ArgumentError, "n and offset must not be negative", "randperm",
                   f"n={n}, offset={offset}")  # fmt: skip
     fixed = seed not in (0, -1) or offset
     own = (as_int(seed, "randperm", "seed") + 1 << 16) + offset if fixed else None
-    return F.bits_to_permutation(draw_bits(count, own, "randperm"), wanted)
+    order = dtypes.int64 if wanted.is_float else wanted
+    found = F.bits_to_permutation(draw_bits(count, own, "randperm"), order)
+    return F.cast(found, wanted) if wanted.is_float else found
 
 
 def shuffle(x: Tensor, seed: Seed = None) -> Tensor:
