@@ -64,6 +64,27 @@ def test_files_of_lines_are_read_in_the_order_of_their_names(tmp_path: Path) -> 
     assert [str(title) for _, title, _ in rows] == ["test", "train"]
 
 
+@pytest.mark.parametrize("text", [False, True])
+def test_files_are_shuffled_as_wholes_or_each_by_itself(text: bool, tmp_path: Path) -> None:
+    for split in ("train", "test"):
+        lines = [f'"1","{split}{i}","text"' for i in range(20)]
+        tmp_path.joinpath(f"{split}.csv").write_text("\n".join(lines))
+
+    def names(shuffle: object, epoch: int = 0) -> list[str]:
+        made = (dataset.TextFileDataset(str(tmp_path / "*.csv"), shuffle=shuffle) if text
+                else dataset.AGNewsDataset(str(tmp_path), shuffle=shuffle))  # fmt: skip
+        return [str(row[0 if text else 1]) for row in made.rows(epoch)]
+
+    plain = names(False)
+    swapped = plain[20:] + plain[:20]
+    assert {tuple(names(dataset.Shuffle.FILES, i)) for i in range(9)} == {
+        tuple(plain), tuple(swapped)
+    }  # fmt: skip
+    within = names(dataset.Shuffle.INFILE)
+    assert within[:20] != plain[:20] and sorted(within[:20]) == sorted(plain[:20])
+    assert sorted(names(dataset.Shuffle.GLOBAL)[:20]) != sorted(plain[:20])
+
+
 def test_arguments_that_decide_nothing_are_checked(tmp_path: Path) -> None:
     write(tmp_path, CONTENT["GTZANDataset"])
     with pytest.raises(ArgumentError, match="num_parallel_workers"):

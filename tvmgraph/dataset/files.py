@@ -333,7 +333,7 @@ class ImageFolderDataset(Source):
 
 
 class Shuffle(enum.StrEnum):
-    """How far rows of text files are shuffled; any but ``FALSE`` shuffles all of them."""
+    """What is shuffled: nothing, files as wholes, rows within their files, or all rows."""
 
     FALSE = "false"
     FILES = "files"
@@ -405,14 +405,14 @@ class TextFileDataset(NumpySlicesDataset):
         shard_id: int | None = None,
         cache: object = None,
     ) -> None:
-        lines = [
-            line
+        files = [
+            [line for line in path.read_text("utf-8").split("\n") if line]
             for path in files_of("TextFileDataset", dataset_files)
-            for line in path.read_text("utf-8").split("\n")
-            if line
         ]
-        super().__init__(np.asarray(lines, np.str_), ["text"], num_samples, 1,
+        every = [line for lines in files for line in lines]
+        super().__init__(np.asarray(every, np.str_), ["text"], num_samples, 1,
                          is_shuffled(shuffle), None, num_shards, shard_id)  # fmt: skip
+        self.shuffle_files(shuffle, [len(lines) for lines in files])
 
 
 class CSVDataset(NumpySlicesDataset):
@@ -459,6 +459,7 @@ class CSVDataset(NumpySlicesDataset):
     ) -> None:
         names = None if column_names is None else names_of("CSVDataset", column_names)
         rows: list[list[str]] = []
+        counts: list[int] = []
         for path in files_of("CSVDataset", dataset_files):
             with path.open(newline="", encoding="utf-8") as file:
                 own = [r for r in csv.reader(file, delimiter=field_delim) if r]
@@ -466,6 +467,7 @@ class CSVDataset(NumpySlicesDataset):
                 names, own = (own[0] if own else names), own[1:]
             _check_widths(path, own, names or [])
             rows += own
+            counts.append(len(own))
         names = names or []
         defaults = list(column_defaults or [""] * len(names))
         if len(defaults) != len(names):
@@ -477,6 +479,7 @@ class CSVDataset(NumpySlicesDataset):
         )
         super().__init__(columns, names, num_samples, 1, is_shuffled(shuffle), None, num_shards,
                          shard_id)  # fmt: skip
+        self.shuffle_files(shuffle, counts)
 
 
 def _check_widths(path: Path, rows: list[list[str]], names: list[str]) -> None:

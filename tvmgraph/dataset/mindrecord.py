@@ -259,6 +259,7 @@ class MindDataset(Source):
             self.count, num_samples,
             None if shuffle is None else is_shuffled(shuffle), num_shards, shard_id, sampler,
         )  # fmt: skip
+        self.shuffle_files(shuffle, [*map(len, self.files), num_padded or 0])
 
     def row(self, i: int) -> Row:
         """Returns one row.

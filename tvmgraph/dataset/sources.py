@@ -44,6 +44,8 @@ class Source(Dataset):
         sampler: Decides about the rows instead of the three before.
     """
 
+    scope = "global"  # or "files" or "infile": what is shuffled, see shuffle_files
+    counts: Sequence[int] = ()
     in_blocks = False  # whether a shard is a run of rows (lines of files), not every n-th
 
     def __init__(
@@ -83,13 +85,31 @@ class Source(Dataset):
                     (where,) = self._columns_at("PKSampler", sampler.class_column)
                     sampler.labels = self.column(where)
             return self.sampler.drawn(self.total, epoch)[: self.size]
-        numbers = np.arange(self.total)
-        if self.shuffled:
-            numbers = generator_of(epoch).permutation(self.total)
+        numbers = self._shuffled(epoch) if self.shuffled else np.arange(self.total)
         own = -(-self.total // self.shards)
         shares = np.resize(numbers, own * self.shards)
         parts = shares.reshape(self.shards, own) if self.in_blocks else shares.reshape(own, -1).T
         return parts[self.shard][: self.size]
+
+    def shuffle_files(self, shuffle: object, counts: Sequence[int]) -> None:
+        """Shuffles only files as wholes, or rows within their files, where that is asked for.
+
+        Args:
+            shuffle: ``Shuffle.FILES`` or ``Shuffle.INFILE``; anything else changes nothing.
+            counts: Rows of every file.
+        """
+        if shuffle in ("files", "infile"):
+            self.scope, self.counts = str(shuffle), counts
+
+    def _shuffled(self, epoch: int) -> np.ndarray:
+        """The numbers of all rows in the order of one pass."""
+        random = generator_of(epoch)
+        if self.scope == "global":
+            return random.permutation(self.total)
+        parts = np.split(np.arange(self.total), np.cumsum(self.counts)[:-1])
+        if self.scope == "files":
+            return np.concatenate([parts[i] for i in random.permutation(len(parts))])
+        return np.concatenate([random.permutation(part) for part in parts])
 
     def use_sampler(self, new_sampler: object) -> None:
         """Draws the rows by another sampler than before.

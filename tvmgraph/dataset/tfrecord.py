@@ -97,10 +97,13 @@ class TFRecordDataset(Source):
             else list(dataset_files)
         )
         self.records: list[bytes] = []
+        counts = []
         for path in paths:
             if not Path(path).is_file():
                 reject(ArgumentError, "TFRecordDataset", f"there is no file {str(path)!r}")
-            self.records += _records(str(path), unpack[compression_type](Path(path).read_bytes()))
+            own = _records(str(path), unpack[compression_type](Path(path).read_bytes()))
+            counts.append(len(own))
+            self.records += own
         known = Schema(schema) if isinstance(schema, (str, Path)) else schema  # pyright: ignore
         self.schema = known.columns if known is not None else {}
         first = _example().FromString(self.records[0]).features.feature if self.records else {}
@@ -111,6 +114,7 @@ class TFRecordDataset(Source):
         super().__init__(
             len(self.records), num_samples, is_shuffled(shuffle), num_shards, shard_id, None
         )
+        self.shuffle_files(shuffle, counts)
 
     def row(self, i: int) -> Row:
         """Returns one row."""

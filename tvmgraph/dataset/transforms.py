@@ -368,7 +368,7 @@ class PadEnd:
         shape = [n if s is None else s for n, s in zip(array.shape, self.pad_shape)]
         kept = tuple(slice(min(n, s)) for n, s in zip(array.shape, shape))
         text = array.dtype.kind in "US"
-        if text != isinstance(self.pad_value, str) and self.pad_value is not None:
+        if text != isinstance(self.pad_value, (str, bytes)) and self.pad_value is not None:
             reject(either(ArgumentError, RuntimeError), "PadEnd",
                    f"{self.pad_value!r} does not fit elements of {array.dtype}")  # fmt: skip
         fill = self.pad_value if self.pad_value is not None else array.dtype.type()

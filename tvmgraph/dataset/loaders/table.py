@@ -7,7 +7,7 @@ import functools
 import inspect
 import sys
 import wave
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -34,11 +34,13 @@ class Listing(NamedTuple):
         columns: dtype by name; None for strings and files.
         rows: Their entries: values, files of images, or functions that read them.
         classes: Labels by the names of classes, where they have names.
+        counts: Rows of every file, where there are several.
     """
 
     columns: Mapping[str, object]
     rows: list[tuple[Any, ...]]
     classes: Mapping[str, Any] = {}
+    counts: Sequence[int] = ()
 
 
 class Loaded(Source):
@@ -70,6 +72,7 @@ class Loaded(Source):
             is_shuffled(shuffle) if isinstance(shuffle, (str, Shuffle)) else shuffle,
             options.get("num_shards"), options.get("shard_id"), options.get("sampler"),
         )  # fmt: skip
+        self.shuffle_files(shuffle, found.counts or [len(found.rows)])
 
     def num_classes(self) -> int | None:
         """Returns the number of classes, None where they have no names."""

@@ -32,11 +32,12 @@ def _table(columns: str) -> Read:
     """Returns a reader of ``train.csv`` and ``test.csv``."""
 
     def read(op: str, given: Mapping[str, object]) -> Listing:
-        names, rows = columns.split(), []
+        names, rows, counts = columns.split(), [], []
         for split in sorted(splits_of(op, given["usage"], {"train": "train", "test": "test"})):
             lines = lines_of(op, folder_of(op, given) / f"{split}.csv")
             rows += [tuple(r[: len(names)]) for r in csv.reader(lines)]
-        return Listing(dict.fromkeys(names), rows)
+            counts.append(len(rows) - sum(counts))
+        return Listing(dict.fromkeys(names), rows, counts=counts)
 
     return read
 
@@ -47,8 +48,9 @@ def _lines(splits: dict[str, str]) -> Read:
     def read(op: str, given: Mapping[str, object]) -> Listing:
         folder = folder_of(op, given)
         names = sorted(splits_of(op, given.get("usage"), splits))
-        lines = [line for name in names for line in lines_of(op, folder / name)]
-        return Listing({"text": None}, [(line,) for line in lines])
+        files = [lines_of(op, folder / name) for name in names]
+        rows = [(line,) for lines in files for line in lines]
+        return Listing({"text": None}, rows, counts=[*map(len, files)])
 
     return read
 
@@ -57,14 +59,15 @@ def _tagged(columns: str, splits: dict[str, str], separator: str | None) -> Read
     """Returns a reader of sentences: lines of a word and its tags, empty lines between them."""
 
     def read(op: str, given: Mapping[str, object]) -> Listing:
-        rows = []
+        rows, counts = [], []
         for name in sorted(splits_of(op, given["usage"], splits)):
             path = folder_of(op, given) / name
             lines_of(op, path)
             for block in path.read_text("utf-8").replace("\r", "").strip().split("\n\n"):
                 words = [line.split(separator) for line in block.split("\n") if line.strip()]
                 rows.append(tuple(list(c) for c in zip(*words)))
-        return Listing(dict.fromkeys(columns.split()), rows)
+            counts.append(len(rows) - sum(counts))
+        return Listing(dict.fromkeys(columns.split()), rows, counts=counts)
 
     return read
 
