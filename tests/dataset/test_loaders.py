@@ -91,6 +91,8 @@ def test_arguments_that_decide_nothing_are_checked(tmp_path: Path) -> None:
         dataset.GTZANDataset(str(tmp_path), num_parallel_workers=0)
     with pytest.raises(ArgumentError, match="usage cannot be 'dev'"):
         dataset.GTZANDataset(str(tmp_path), usage="dev")
+    with pytest.raises(RuntimeError, match=r"'\.sph', not in '\.wav'"):
+        dataset.TedliumDataset(str(tmp_path), "release1", extensions=".wav")
 
 
 @pytest.mark.parametrize("name", SOURCES)

@@ -18,7 +18,7 @@ from tvmgraph.dataset.loaders.table import (
     sound,
     splits_of,
 )
-from tvmgraph.errors import ArgumentError, reject
+from tvmgraph.errors import ArgumentError, either, reject
 
 _WAVE = {"waveform": "float32", "sample_rate": "uint32"}
 
@@ -94,6 +94,9 @@ def _libri_tts(op: str, given: Mapping[str, object]) -> Listing:
 
 def _tedlium(op: str, given: Mapping[str, object]) -> Listing:
     base, rows = folder_of(op, given), []
+    if given["extensions"] not in (None, ".sph"):
+        reject(either(ArgumentError, RuntimeError), op,
+               f"files end in '.sph', not in {given['extensions']!r}")  # fmt: skip
     older = {part: part for part in ("train", "test", "dev")}
     splits = older if given["release"] in ("release1", "release2") else {"all": "data"}
     for part in splits_of(op, given["usage"], splits):
