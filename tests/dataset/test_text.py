@@ -58,6 +58,11 @@ def test_words_of_a_file(tmp_path: Path) -> None:
     assert found.vocab() == {"w1": 0, "w2": 1, "<pad>": 2}
 
 
+def test_words_beside_the_first_are_counted() -> None:
+    with pytest.raises(ValueError, match="'str' is repeated must be an int of at least 0, not -1"):
+        text.Ngram(1, ("str", -1))
+
+
 def test_windows_slide_over_one_axis() -> None:
     window = text.SlidingWindow(2)
     assert window(["a", "b", "c"]).tolist() == [["a", "b"], ["b", "c"]]

@@ -189,6 +189,8 @@ class Ngram:
         self.left, self.right, self.separator = left_pad, right_pad, separator
         if not self.sizes or any(len(pad) != 2 for pad in (left_pad, right_pad)):
             reject(ArgumentError, "text.Ngram", "n needs a number, a pad a word and a number")
+        for word, times in (left_pad, right_pad):
+            count_of("Ngram", f"how often {word!r} is repeated", times, 0)
         if not isinstance(separator, str):
             reject(DTypeError, "text.Ngram", f"separator must be a str, not {separator!r}")
 
