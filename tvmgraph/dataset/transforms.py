@@ -183,9 +183,9 @@ class Compose(Shown):
 
     def __call__(self, *values: object) -> object:
         found = self._applied(values)
-        if len(found) > 1 or any(map(_of_pillow, values)) or any(map(in_python, self.transforms)):
+        if any(map(_of_pillow, values)) or any(map(in_python, self.transforms)):
             return found
-        return found[0]
+        return found[0] if len(found) == 1 else found
 
     def _applied(self, values: tuple[object, ...]) -> tuple[object, ...]:
         for t in self.transforms:
