@@ -213,6 +213,8 @@ def test_what_has_no_axis_is_not_padded() -> None:
     assert transforms.PadEnd([100], 1)(np.array(4)) == 4
     padded = transforms.PadEnd([3], b"-1")(np.array([b"1", b"2"]))
     assert padded.tolist() == [b"1", b"2", b"-1"]
+    with pytest.raises(TypeError, match=r"not \['2'\]"):
+        transforms.PadEnd(["2"])  # pyright: ignore
 
 
 def test_compose_returns_a_tuple_where_mindspore_runs_it_in_python() -> None:

@@ -348,6 +348,7 @@ class PadEnd:
         pad_value: What is put there; 0 or the empty text by default.
 
     Raises:
+        DTypeError: if the shape is no list of ints and None.
         ShapeError: when called, if the number of axes differs.
 
     Example:
@@ -356,6 +357,10 @@ class PadEnd:
     """
 
     def __init__(self, pad_shape: Sequence[int | None], pad_value: object = None) -> None:
+        if not isinstance(pad_shape, (list, tuple)) or not all(
+            s is None or isinstance(s, (int, np.integer)) for s in pad_shape
+        ):
+            reject(DTypeError, "PadEnd", f"pad_shape is a list of ints and None, not {pad_shape!r}")
         self.pad_shape, self.pad_value = list(pad_shape), pad_value
 
     def __call__(self, value: object) -> np.ndarray:
