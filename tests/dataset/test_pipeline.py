@@ -221,6 +221,7 @@ def test_compose_returns_a_tuple_where_mindspore_runs_it_in_python() -> None:
     image = np.ones((31, 102, 3), np.uint8)
     small, pillow = vision.Resize((30, 30)), vision.ToPIL()
     assert isinstance(transforms.Compose([small, lambda x: x])(image), np.ndarray)
+    assert isinstance(transforms.Compose([Image.fromarray])(image), np.ndarray)
     assert isinstance(transforms.RandomApply([pillow], 1.0)(image), Image.Image)
     for chain, given in (
         ([small, pillow], image), ([transforms.Compose([pillow]), vision.ToTensor()], image),

@@ -182,10 +182,11 @@ class Compose(Shown):
         self.transforms = operations_of(type(self).__name__, transforms)
 
     def __call__(self, *values: object) -> object:
-        found = self._applied(values)
         if any(map(_of_pillow, values)) or any(map(in_python, self.transforms)):
-            return found
-        return found[0] if len(found) == 1 else found
+            return self._applied(values)
+        for t in self.transforms:  # what functions make of arrays are arrays again
+            values = tuple(np.asarray(v) if _of_pillow(v) else v for v in _apply(t, values))
+        return values[0] if len(values) == 1 else values
 
     def _applied(self, values: tuple[object, ...]) -> tuple[object, ...]:
         for t in self.transforms:
