@@ -159,6 +159,10 @@ class Source(Dataset):
         """Yields the rows of one pass."""
         return (self.row(int(i)) for i in self.order(epoch))
 
+    def rows_at(self, numbers: np.ndarray) -> Iterator[Row]:
+        """Yields rows of the first pass, and reads no others."""
+        return (self.row(int(i)) for i in self.order(0)[numbers])
+
     def get_dataset_size(self) -> int:
         """Returns the number of rows of one pass."""
         return self.size if self.sampler is None else len(self.order(0))
@@ -273,6 +277,10 @@ class GeneratorDataset(Source):
             self._typed(_row(r)) for i, r in enumerate(self._iterate())
             if i % self.shards == self.shard and i < self.size * self.shards
         )  # fmt: skip
+
+    def rows_at(self, numbers: np.ndarray) -> Iterator[Row]:
+        """Yields rows of the first pass."""
+        return super().rows_at(numbers) if self.random_access else Dataset.rows_at(self, numbers)
 
 
 def _column(rows: object) -> np.ndarray:

@@ -15,7 +15,6 @@ from tvmgraph.core.tensor import Tensor
 from tvmgraph.dataset import config
 from tvmgraph.dataset.base import Dataset, Row, count_of, names_of
 from tvmgraph.dataset.samplers import Sampler
-from tvmgraph.dataset.sources import Source
 from tvmgraph.dataset.transforms import operations_of
 from tvmgraph.errors import (
     ArgumentError,
@@ -472,12 +471,8 @@ class _Subset(_Stage, _Drawn):
         return self.numbers[self.sampler.drawn(len(self.numbers), epoch)]
 
     def rows(self, epoch: int) -> Iterator[Row]:
-        """Yields the rows of one pass; sources are read in their first order, so parts differ."""
-        if isinstance(self.child, Source) and getattr(self.child, "random_access", True):
-            first = self.child.order(0)
-            return (self.child.row(int(first[i])) for i in self.order(epoch))
-        everything = list(self.child.rows(0))
-        return (everything[i] for i in self.order(epoch))
+        """Yields the rows of one pass, of those in the child's first order, so parts differ."""
+        return self.child.rows_at(self.order(epoch))
 
     def get_dataset_size(self) -> int:
         """Returns the number of rows of one pass."""
