@@ -192,3 +192,14 @@ def test_multiples_that_overflow_wrap_as_numpys(dtype: Any) -> None:
     a, b = (g.ravel() for g in np.meshgrid(x, x))
     for f in (ops.lcm, ms.jit(ops.lcm)):
         np.testing.assert_array_equal(f(Tensor(a), Tensor(b)).asnumpy(), np.lcm(a, b))
+
+
+@pytest.mark.parametrize("dtype", [ms.int32, ms.int64], ids=str)
+def test_negatives_are_divided_beside_other_results(dtype: dtypes.DType) -> None:
+    """The product with -1, at which a division looks, is written so that it wraps."""
+
+    def divided(n: Tensor) -> Tensor:
+        return ops.stack([n, -n // 3])
+
+    for n in (Tensor(5, dtype), Tensor([5, np.iinfo(dtype.numpy).min], dtype)):
+        np.testing.assert_array_equal(ms.jit(divided)(n).asnumpy(), divided(n).asnumpy())

@@ -145,8 +145,16 @@ def _in_halves(node: Binary, kind: str) -> ir.Expr:
     """Arithmetic of 64 bits, modulo 2^64."""
     lanes = Lanes(node)
     form = {tirx.Add: _sum, tirx.Sub: _difference, tirx.Mul: _product}[type(node)]
-    operands = [lanes.cast(value, "uint64") for value in (node.a, node.b)]
+    operands = [_unsigned(lanes, value) for value in (node.a, node.b)]
     return lanes.cast(form(lanes, *operands), kind)
+
+
+def _unsigned(lanes: Lanes, value: ir.Expr) -> ir.Expr:
+    """The same bits; TVM cannot convert a negative constant."""
+    given = value.value if isinstance(value, tirx.Broadcast) else value
+    if isinstance(given, tirx.IntImm):
+        return lanes.of(given.value % (1 << 64), "uint64")
+    return lanes.cast(value, "uint64")
 
 
 def _sum(lanes: Lanes, a: ir.Expr, b: ir.Expr) -> ir.Expr:
