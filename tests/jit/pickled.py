@@ -204,7 +204,7 @@ def describe(value: Any) -> Any:
 def _described(value: Tensor) -> Any:
     if -1 in value.shape:
         return [str(value.shape), str(value.dtype)]
-    own = [str(value.type), value.asnumpy().tobytes()]
+    own = [str(value.aval), value.asnumpy().tobytes()]
     if isinstance(value, Parameter):
         own += [value.name, value.requires_grad, value.layerwise_parallel]
         own += [describe(h.hook(X)) if hasattr(h, "hook") else "" for h in value.gradient_hooks]

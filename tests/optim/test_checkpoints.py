@@ -137,5 +137,5 @@ def test_our_checkpoint_holds_what_theirs_does(
     ours, theirs = ms.load_checkpoint(tmp_path / "ours.ckpt"), ms.load_checkpoint(files(name))
     assert list(ours) == [t for t in theirs if not unread(name, t)]
     for key, value in ours.items():
-        assert value.type is theirs[key].type, key
+        assert value.aval is theirs[key].aval, key
         np.testing.assert_allclose(value.asnumpy(), theirs[key].asnumpy(), rtol=1e-6, atol=1e-6)
