@@ -56,7 +56,7 @@ class HoldsItself(nn.Cell):
 
 
 _WRONG: dict[str, tuple[Callable[[], Any], str]] = {
-    "fraction": (lambda: ops.topk(X, 1.5), "k must be an int, not float"),
+    "fraction": (lambda: ops.topk(X, 1.5), "k must hold integers, not float"),
     "signature": (lambda: jit(lambda x: x, input_signature=5), "input_signature must be"),
     "gradient of a number": (lambda: grad(5), "fn must be a function or a Cell, not int"),
     "weights": (lambda: grad(lambda x: x.sum(), weights=5), "weights must be Parameters"),

@@ -16,7 +16,13 @@ from tvmgraph.core.tensor import Tensor
 from tvmgraph.core.traits import Pattern, Traits, along_axis, equation, letters
 from tvmgraph.core.types import TensorType, tensor_type
 from tvmgraph.errors import ArgumentError, DTypeError, OutOfRangeError, ShapeError
-from tvmgraph.ops.common.arguments import bad, is_unknown, require_tensor, resolve_axis
+from tvmgraph.ops.common.arguments import (
+    as_int,
+    bad,
+    is_unknown,
+    require_tensor,
+    resolve_axis,
+)
 from tvmgraph.ops.common.rows import NOT_DIFFERENTIABLE, lower_full
 from tvmgraph.ops.indexing.elements import gather_along
 
@@ -273,6 +279,7 @@ def topk(
     size: Any = input.aval.shape[axis] if input.ndim else 1
     computed = is_unknown(k)
     if not computed:
+        k = as_int(k, "topk", "k")
         _require_within("topk", input, k, 0, size, dim)
     if input.ndim == 0:
         return F.identity(input), F.zeros((), dtypes.int32)
