@@ -7,7 +7,14 @@ import builtins
 from tvmgraph.core.arguments import PerAxis, is_sequence
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.errors import ArgumentError, OutOfRangeError, ShapeError, TvmgraphError, either
-from tvmgraph.ops.common.arguments import bad, has_unknown, require_tensor, resolve_axis, split_up
+from tvmgraph.ops.common.arguments import (
+    as_int,
+    bad,
+    has_unknown,
+    require_tensor,
+    resolve_axis,
+    split_up,
+)
 from tvmgraph.ops.indexing.basic import WHOLE, basic_index
 from tvmgraph.ops.indexing.getitem import getitem, setitem
 
@@ -24,7 +31,7 @@ def _ints(name: str, values: object, argument: str) -> list[int]:
         raise bad(
             ArgumentError, f"{argument} must be a tuple of ints", name, f"{argument}={values!r}"
         )
-    return [int(v) for v in values]
+    return [as_int(v, name, argument) for v in values]
 
 
 def slice(input_x: Tensor, begin: object, size: object) -> Tensor:
