@@ -165,7 +165,7 @@ def _look(step: Step, start: Sequence[Tensor]) -> tuple[bool, list[TensorType]]:
         again, new, rows = step(now[0], now[1:])
         value = known(again)
         endless = value is not None and bool(value.reshape(-1)[0])
-        types = [to_tensor(r).type for r in rows]
+        types = [to_tensor(r).aval for r in rows]
         return [*map(to_tensor, new)]
 
     structured.record("probe", [s.aval for s in start], body)

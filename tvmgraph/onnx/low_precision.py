@@ -49,9 +49,9 @@ class LowPrecision:
     kind: int
 
     @property
-    def type(self) -> Any:
+    def aval(self) -> Any:
         """Type of the wider tensor."""
-        return self.wide.type
+        return self.wide.aval
 
 
 def is_low_precision(kind: int | None) -> TypeGuard[int]:
