@@ -109,7 +109,7 @@ def _compare(eager, *args):
     compiled = jit(eager)
     found, want = compiled(*args), eager(*args)
     for got, expected in zip(found, want):
-        np.testing.assert_allclose(got.asnumpy(), expected.asnumpy(), atol=1e-5)
+        np.testing.assert_allclose(got.asnumpy(), expected.asnumpy(), 1e-5, 1e-5)
     return compiled.kernels()
 
 
