@@ -56,7 +56,7 @@ class HoldsItself(nn.Cell):
 
 
 _WRONG: dict[str, tuple[Callable[[], Any], str]] = {
-    "fraction": (lambda: ops.topk(X, 1.5), "k must hold integers, not float"),
+    "fraction": (lambda: ops.topk(X, 1.5), "k must be an int, not float"),
     "fraction in a tuple": (lambda: ops.slice(X, (0, 0.5), (1, 1)), "begin must hold integers"),
     "signature": (lambda: jit(lambda x: x, input_signature=5), "input_signature must be"),
     "gradient of a number": (lambda: grad(5), "fn must be a function or a Cell, not int"),

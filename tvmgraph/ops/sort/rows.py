@@ -16,13 +16,7 @@ from tvmgraph.core.tensor import Tensor
 from tvmgraph.core.traits import Pattern, Traits, along_axis, equation, letters
 from tvmgraph.core.types import TensorType, tensor_type
 from tvmgraph.errors import ArgumentError, DTypeError, OutOfRangeError, ShapeError
-from tvmgraph.ops.common.arguments import (
-    as_int,
-    bad,
-    is_unknown,
-    require_tensor,
-    resolve_axis,
-)
+from tvmgraph.ops.common.arguments import bad, is_unknown, require_tensor, resolve_axis
 from tvmgraph.ops.common.rows import NOT_DIFFERENTIABLE, lower_full
 from tvmgraph.ops.indexing.elements import gather_along
 
@@ -239,20 +233,14 @@ def msort(input: Tensor) -> Tensor:
 # ---- selection by rank --------------------------------------------------------------------------
 
 
-def _require_within(
-    op: str, input: Tensor, k: int | Tensor, least: int, size: int, dim: object
-) -> None:
+def _require_within(op: str, input: Tensor, k: int, least: int, size: int, dim: object) -> None:
     if isinstance(k, bool) or not least <= k <= size:
         got = f"input={input.aval}, k={k!r}, dim={dim}"
         raise bad(ArgumentError, f"k must lie in [{least}, {size}]", op, got)
 
 
 def topk(
-    input: Tensor,
-    k: int | Tensor,
-    dim: int | None = None,
-    largest: bool = True,
-    sorted: bool = True,
+    input: Tensor, k: int, dim: int | None = None, largest: bool = True, sorted: bool = True
 ) -> tuple[Tensor, Tensor]:
     r"""Returns the ``k`` largest or smallest elements along an axis.
 
@@ -279,7 +267,6 @@ def topk(
     size: Any = input.aval.shape[axis] if input.ndim else 1
     computed = is_unknown(k)
     if not computed:
-        k = as_int(k, "topk", "k")
         _require_within("topk", input, k, 0, size, dim)
     if input.ndim == 0:
         return F.identity(input), F.zeros((), dtypes.int32)
