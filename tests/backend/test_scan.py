@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tvmgraph import Tensor, jit
+from tvmgraph import Tensor, jit, ops
 from tvmgraph.core.op import F
 
 _SHAPES = [(1,), (17,), (5, 64), (3, 100), (2, 33, 5), (4, 3, 40), (3, 21, 1), (70_003,)]
@@ -49,3 +49,15 @@ def test_results_larger_than_the_caches():
     got = jit(lambda x: F.running_sum(x, axis=1, exclusive=False, reverse=True))(Tensor(x))
     want = np.arange(1 << 22, 0, -1, dtype=np.float32)
     np.testing.assert_array_equal(got.asnumpy(), np.broadcast_to(want, x.shape))
+
+
+@pytest.mark.parametrize(
+    "shape, axis", [((2, 64), 1), ((256, 1024), 1), ((64, 33), 0), ((70_003,), 0)]
+)
+def test_running_log_sum_exp_as_in_numpy(shape, axis):
+    x = np.random.default_rng(0).standard_normal(shape).astype("float32")
+    x.flat[:2], x.flat[-3:] = -np.inf, (np.inf, np.inf, np.nan)
+    got = jit(lambda x: ops.logcumsumexp(x, axis))(Tensor(x)).asnumpy()
+    with np.errstate(invalid="ignore"):
+        want = np.logaddexp.accumulate(x.astype("float64"), axis)
+    np.testing.assert_allclose(got, want, rtol=1e-5, atol=1e-5)

@@ -56,6 +56,7 @@ NAMED_KERNELS = {
     "cached_attention": NamedKernel(
         f"{_CPU}attention.cached:emit_cached_attention", loops=True
     ),
+    "fourier": NamedKernel(f"{_CPU}fourier:emit_fourier"),
     "max_pool_grad": NamedKernel(
         f"{_CPU}elementwise.pool_grad:emit_max_pool_grad",
         f"{_CUDA}pool_grad:emit_max_pool_grad", loops=True,

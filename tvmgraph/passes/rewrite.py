@@ -119,7 +119,14 @@ def _silu_of_parts(m: Match) -> Value | None:
     return None
 
 
+def _by_kernel(m: Match) -> Value | None:
+    if m.node.attrs.get("kernel"):
+        return None
+    return m.call(m.node.op.name, *m.inputs, **{**m.node.attrs, "kernel": True})
+
+
 _RULE = Rule("silu_of_parts", False, ("mul",), _silu_of_parts)
+_FOURIER = Rule("fourier", True, ("spectrum", "signal_of_half"), _by_kernel)
 
 
 def match_gates(graph: Graph) -> Graph:
@@ -129,3 +136,12 @@ def match_gates(graph: Graph) -> Graph:
         graph: The graph.
     """
     return rewrite(graph, [_RULE])
+
+
+def use_fourier_kernel(graph: Graph) -> Graph:
+    """Lets Fourier transforms be computed by the kernel of processors.
+
+    Args:
+        graph: The graph.
+    """
+    return rewrite(graph, [_FOURIER])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Callable
 
 from tvm import tirx
@@ -35,7 +36,7 @@ def running(name: str, dtype: str) -> tuple[Combine, Expr]:
     start = tirx.min_value(wide) if larger else tirx.max_value(wide)
     if not wide.startswith("float"):
         return (tirx.max if larger else tirx.min), start
-    return _bound(_larger if larger else _smaller), tirx.const(
+    return _bound(_extreme(operator.gt if larger else operator.lt)), tirx.const(
         -math.inf if larger else math.inf, wide
     )
 
@@ -45,29 +46,26 @@ def _bound(combine: Combine) -> Combine:
 
     def named(a: Expr, b: Expr) -> Expr:
         left, right = (tirx.Var(name, v.ty) for name, v in (("a", a), ("b", b)))
-        return tirx.Let(left, a, tirx.Let(right, b, _keep_nan(left, right, combine(left, right))))
+        return tirx.Let(left, a, tirx.Let(right, b, combine(left, right)))
 
     return named
 
 
-def _keep_nan(a: Expr, b: Expr, value: Expr) -> Expr:
-    return tirx.Select(tirx.isnan(a), a, tirx.Select(tirx.isnan(b), b, value))
+def _extreme(is_better: Combine) -> Combine:
+    """The better of two, or the first NaN."""
 
+    def better(a: Expr, b: Expr) -> Expr:
+        best = tirx.Select(is_better(a, b), a, b)
+        return tirx.Select(tirx.isnan(a), a, tirx.Select(tirx.isnan(b), b, best))
 
-def _larger(a: Expr, b: Expr) -> Expr:
-    return tirx.Select(a > b, a, b)
-
-
-def _smaller(a: Expr, b: Expr) -> Expr:
-    return tirx.Select(a < b, a, b)
+    return better
 
 
 def _log_sum(a: Expr, b: Expr) -> Expr:
-    """log(e^a + e^b); of equal infinities the difference is NaN."""
-    top, low = _larger(a, b), _smaller(a, b)
-    one = _like(1, a)
-    value = top + tirx.log(one + tirx.exp(low - top))
-    return tirx.Select(tirx.EQ(a, b), a + _like(math.log(2), a), value)
+    """log(e^a + e^b), NaN if either is; the difference of equal infinities would be, too."""
+    gap = tirx.Var("gap", a.ty)
+    value = tirx.Select(a > b, a, b) + tirx.log(_like(1, a) + tirx.exp(-tirx.abs(gap)))
+    return tirx.Let(gap, a - b, tirx.Select(tirx.EQ(a, b), a + _like(math.log(2), a), value))
 
 
 def _like(value: float, x: Expr) -> Expr:

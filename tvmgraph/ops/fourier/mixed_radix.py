@@ -21,6 +21,7 @@ import numpy as np
 
 from tvmgraph.core.columns import Builder, Expr
 from tvmgraph.core.types import Shape
+from tvmgraph.ops.fourier.stockham import fits_kernel, transform_by_kernel
 
 #: Elements up to which one product is faster than two with copies between them. Measured: of 64
 #: rows of 128 elements two take 0.1 ms, of 512 0.4 ms where one takes 3.1 (AVX2, Zen 3).
@@ -40,7 +41,9 @@ def fourier_matrix(rows: int, columns: int, n: int) -> np.ndarray:
     return np.exp(np.outer(np.arange(rows), np.arange(columns)) % n * (2j * math.pi / n))
 
 
-def transform(R: Builder, x: Expr, n: int, sign: int, given: int, parts: int) -> Expr:
+def transform(
+    R: Builder, x: Expr, n: int, sign: int, given: int, parts: int, kernel: bool = False
+) -> Expr:
     """Transforms the last axis: :math:`X_k = \\sum_j x_j e^{\\pm 2 \\pi i jk/n}`.
 
     Args:
@@ -50,20 +53,24 @@ def transform(R: Builder, x: Expr, n: int, sign: int, given: int, parts: int) ->
         sign: That of the exponent, 1 or -1.
         given: Parts of an element of ``x``.
         parts: Parts of an element that are wanted: 1 for the real one only.
+        kernel: Whether the backend has the kernel of :mod:`.stockham`, for transforms within this.
 
     Returns:
         Shape (..., n) or (..., n, 2).
     """
     a = _divisor(n)
+    if kernel and fits_kernel(n):
+        axis = len(_lead(R, x, given))
+        return transform_by_kernel(R, x, axis, n, sign, 1.0, given, n, parts)
     if n <= DIRECT or (a == 1 and n <= _DIRECT_PRIME):
         return product(R, x, _signed(fourier_matrix(n, n, n), sign), given, parts)
     if a == 1:
-        return _convolved(R, x, n, sign, given, parts)
+        return _convolved(R, x, n, sign, given, parts, kernel)
     b, lead = n // a, _lead(R, x, given)
     y = _swapped(R, _reshaped(R, x, (*lead, a, b), given), given)
-    y = transform(R, y, a, sign, given, 2)
+    y = transform(R, y, a, sign, given, 2, kernel)
     y = _swapped(R, _times(R, y, _signed(fourier_matrix(b, a, n), sign)), 2)
-    y = transform(R, y, b, sign, 2, parts)
+    y = transform(R, y, b, sign, 2, parts, kernel)
     return _reshaped(R, _swapped(R, y, parts), (*lead, n), parts)
 
 
@@ -91,7 +98,9 @@ def product(R: Builder, x: Expr, matrix: np.ndarray, given: int, parts: int) -> 
     return _reshaped(R, y, (*lead, m), parts)
 
 
-def _convolved(R: Builder, x: Expr, n: int, sign: int, given: int, parts: int) -> Expr:
+def _convolved(
+    R: Builder, x: Expr, n: int, sign: int, given: int, parts: int, kernel: bool
+) -> Expr:
     """Bluestein's: 2 jk is j^2 + k^2 - (k - j)^2, so that sums over j are a convolution."""
     from scipy.fft import next_fast_len  # here, as it takes a tenth of a second
 
@@ -108,8 +117,9 @@ def _convolved(R: Builder, x: Expr, n: int, sign: int, given: int, parts: int) -
     at = len(lead)
     rest = R.emit(R.op.zeros(R.shape((*lead, size - n, 2)), kind))
     y = R.emit(R.op.concat([_times(R, x, chirp), rest], at))
-    y = _times(R, transform(R, y, size, -1, 2, 2), np.fft.fft(filtered) / size)
-    y = R.emit(R.op.strided_slice(transform(R, y, size, 1, 2, 2), [at], [0], [n]))
+    y = _times(R, transform(R, y, size, -1, 2, 2, kernel), np.fft.fft(filtered) / size)
+    y = transform(R, y, size, 1, 2, 2, kernel)
+    y = R.emit(R.op.strided_slice(y, [at], [0], [n]))
     y = _times(R, y, chirp)
     if parts == 2:
         return y

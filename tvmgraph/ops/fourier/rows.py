@@ -1,4 +1,7 @@
-"""Rows of Fourier transforms: SciPy's in eager code, :mod:`.mixed_radix` in compiled code."""
+"""Rows of Fourier transforms: SciPy's in eager code; a kernel or products in compiled code.
+
+``kernel`` says which: the pass ``fourier`` sets it where the backend has the kernel.
+"""
 
 from __future__ import annotations
 
@@ -14,6 +17,7 @@ from tvmgraph.core.traits import along_axis
 from tvmgraph.core.types import TensorType
 from tvmgraph.errors import ArgumentError, DTypeError
 from tvmgraph.ops.fourier.mixed_radix import DIRECT, fourier_matrix, product, transform
+from tvmgraph.ops.fourier.stockham import fits_kernel, transform_by_kernel
 
 __all__: list[str] = []
 
@@ -69,7 +73,7 @@ def _size(x: TensorType, axis: int) -> int:
 
 
 def _infer_spectrum(
-    input: TensorType, *, axis: int, inverse: bool, of: str, scale: float
+    input: TensorType, *, axis: int, inverse: bool, of: str, scale: float, kernel: bool = False
 ) -> TensorType:
     rules.require_dtype(input, (dtypes.float32, dtypes.float64, *dtypes.COMPLEX))
     n = _size(input, axis)
@@ -85,7 +89,7 @@ def _infer_spectrum(
 
 
 def _eager_spectrum(
-    x: np.ndarray, *, axis: int, inverse: bool, of: str, scale: float
+    x: np.ndarray, *, axis: int, inverse: bool, of: str, scale: float, kernel: bool = False
 ) -> np.ndarray:
     kind = np.complex128 if x.dtype in (np.float64, np.complex128) else np.complex64
     if of == "complex":
@@ -99,12 +103,15 @@ def _eager_spectrum(
 
 
 def _lower_spectrum(
-    R: Builder, x: Expr, *, axis: int, inverse: bool, of: str, scale: float
+    R: Builder, x: Expr, *, axis: int, inverse: bool, of: str, scale: float, kernel: bool = False
 ) -> Expr:
-    given = 2 if of == "complex" else 1
+    given, sign = 2 if of == "complex" else 1, 1 if inverse else -1
     kind = R.type(x)
     n, last = _size(kind, axis), len(kind.shape) - given
-    y = transform(R, _moved(R, x, axis, last, given), n, 1 if inverse else -1, given, 2)
+    if kernel and fits_kernel(n) and kind.is_static:
+        count = n // 2 + 1 if of == "half" else n
+        return transform_by_kernel(R, x, axis, n, sign, scale, given, count, 2)
+    y = transform(R, _moved(R, x, axis, last, given), n, sign, given, 2, kernel)
     if scale != 1:
         y = R.emit(R.op.multiply(y, R.const(scale, kind.dtype.name)))
     if of == "half":
@@ -113,8 +120,9 @@ def _lower_spectrum(
 
 
 def _vjp_spectrum(
-    g: Tensor, y: Tensor, x: Tensor, *, axis: int, inverse: bool, of: str, scale: float
-) -> tuple[Tensor]:
+    g: Tensor, y: Tensor, x: Tensor, *, axis: int, inverse: bool, of: str, scale: float,
+    kernel: bool = False,
+) -> tuple[Tensor]:  # fmt: skip
     if of == "half":
         missing = x.shape[axis] - g.shape[axis]
         pads = tuple((0, missing if i == axis else 0) for i in range(g.ndim))
@@ -142,7 +150,9 @@ def _vjp_spectrum(
         sample((3, 2), axis=1, inverse=False, of="two", scale=1.0, raises=ArgumentError),
     ],
 )
-def spectrum(input: Tensor, axis: int, inverse: bool, of: str, scale: float) -> Tensor:
+def spectrum(
+    input: Tensor, axis: int, inverse: bool, of: str, scale: float, kernel: bool = False
+) -> Tensor:
     r"""Discrete Fourier transform: :math:`X_k = scale \sum_j x_j e^{\mp 2 \pi i jk/n}`.
 
     Args:
@@ -152,6 +162,7 @@ def spectrum(input: Tensor, axis: int, inverse: bool, of: str, scale: float) -> 
         of: ``"complex"`` or ``"real"``, as the elements are, or ``"half"`` for the first
             :math:`\lfloor n/2 \rfloor + 1` elements of the spectrum of real ones.
         scale: Factor.
+        kernel: Whether compiled code has the kernel.
 
     Returns:
         Complex tensor.
@@ -166,7 +177,9 @@ def spectrum(input: Tensor, axis: int, inverse: bool, of: str, scale: float) -> 
 # ---- from half a spectrum -----------------------------------------------------------------------
 
 
-def _infer_signal(input: TensorType, *, axis: int, size: int, scale: float) -> TensorType:
+def _infer_signal(
+    input: TensorType, *, axis: int, size: int, scale: float, kernel: bool = False
+) -> TensorType:
     rules.require_dtype(input, dtypes.COMPLEX)
     if _size(input, axis) != size // 2 + 1 or size < 1:
         raise ArgumentError(f"half a spectrum of {size} elements has {size // 2 + 1}")
@@ -183,13 +196,19 @@ def _weights(size: int) -> np.ndarray:
     return weight
 
 
-def _eager_signal(x: np.ndarray, *, axis: int, size: int, scale: float) -> np.ndarray:
+def _eager_signal(
+    x: np.ndarray, *, axis: int, size: int, scale: float, kernel: bool = False
+) -> np.ndarray:
     kind = np.float64 if x.dtype == np.complex128 else np.float32
     return _scaled(_fast("irfft", x, axis, "forward", size), scale, kind)
 
 
-def _lower_signal(R: Builder, x: Expr, *, axis: int, size: int, scale: float) -> Expr:
+def _lower_signal(
+    R: Builder, x: Expr, *, axis: int, size: int, scale: float, kernel: bool = False
+) -> Expr:
     kind = R.type(x)
+    if kernel and fits_kernel(size) and kind.is_static:
+        return transform_by_kernel(R, x, axis, size, 1, scale, 2, size, 1)
     last = len(kind.shape) - 2
     half = _moved(R, x, axis, last, 2)
     if size <= DIRECT:
@@ -201,14 +220,14 @@ def _lower_signal(R: Builder, x: Expr, *, axis: int, size: int, scale: float) ->
     rest = R.emit(R.op.strided_slice(mirrored, [last], [1 - size % 2], [size // 2]))
     conjugate = R.const(np.array([1.0, -1.0], kind.dtype.numpy), kind.dtype.name)
     whole = R.emit(R.op.concat([half, R.emit(R.op.multiply(rest, conjugate))], last))
-    y = transform(R, whole, size, 1, 2, 1)
+    y = transform(R, whole, size, 1, 2, 1, kernel)
     if scale != 1:
         y = R.emit(R.op.multiply(y, R.const(scale, kind.dtype.name)))
     return _moved(R, y, last, axis, 1)
 
 
 def _vjp_signal(
-    g: Tensor, y: Tensor, x: Tensor, *, axis: int, size: int, scale: float
+    g: Tensor, y: Tensor, x: Tensor, *, axis: int, size: int, scale: float, kernel: bool = False
 ) -> tuple[Tensor]:
     shape = [1] * g.ndim
     shape[axis] = size // 2 + 1
@@ -233,7 +252,9 @@ def _vjp_signal(
         sample((3, 5), axis=1, size=8, scale=1.0, raises=DTypeError),
     ],
 )
-def signal_of_half(input: Tensor, axis: int, size: int, scale: float) -> Tensor:
+def signal_of_half(
+    input: Tensor, axis: int, size: int, scale: float, kernel: bool = False
+) -> Tensor:
     r"""Real elements whose spectrum is given by its first half; the inverse transform.
 
     Args:
@@ -241,6 +262,7 @@ def signal_of_half(input: Tensor, axis: int, size: int, scale: float) -> Tensor:
         axis: Non-negative axis.
         size: Elements along the axis of the result.
         scale: Factor.
+        kernel: Whether compiled code has the kernel.
 
     Returns:
         Real tensor.
