@@ -52,7 +52,7 @@ def test_results_larger_than_the_caches():
 
 
 @pytest.mark.parametrize(
-    "shape, axis", [((2, 64), 1), ((256, 1024), 1), ((64, 33), 0), ((70_003,), 0)]
+    "shape, axis", [((2, 64), 1), ((256, 1024), 1), ((64, 33), 0), ((33_003,), 0)]
 )
 def test_running_log_sum_exp_as_in_numpy(shape, axis):
     x = np.random.default_rng(0).standard_normal(shape).astype("float32")
