@@ -6,6 +6,7 @@ differentiable, with central differences.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -484,3 +485,17 @@ def test_the_steps_of_ctc_loss_are_one_loop_of_a_graph() -> None:
     batch = ops.stack((x, x + 1))
     for ours, alone in zip(ms.vmap(lambda x: loss(x)[0])(batch), batch):
         np.testing.assert_allclose(ours.asnumpy(), loss(alone)[0].asnumpy(), 1e-5)
+
+
+@pytest.mark.parametrize("shape, out", [((2, 3, 9, 7), (4, 3)), ((1, 2, 3, 4), (5, 7))])
+def test_adaptive_max_pool2d_takes_the_first_of_equal_elements(
+    shape: tuple[int, ...], out: tuple[int, ...]
+) -> None:
+    x = Tensor(np.maximum(np.random.default_rng(0).integers(-3, 3, shape), 0).astype("float32"))
+    index = ops.adaptive_max_pool2d(x, out, True)[1].asnumpy().reshape(-1, math.prod(out))
+    want = np.zeros((len(index), math.prod(shape[2:])), np.float32)
+    for row, places in zip(want, index):
+        np.add.at(row, places, 3.0)
+    slope = ms.grad(lambda x: (ops.adaptive_max_pool2d(x, out) * 3).sum())
+    for run in (slope, ms.jit(slope)):
+        np.testing.assert_array_equal(run(x).asnumpy(), want.reshape(shape))

@@ -84,6 +84,16 @@ def _windows(x: Tensor, tables: list[np.ndarray]) -> Tensor:
     return F.reshape(x, (*x.aval.shape[:2], points, taps))
 
 
+def _axis_maximum(x: Tensor, axis: int, table: np.ndarray) -> Tensor:
+    """The largest elements of windows along one spatial axis."""
+    x = F.gather(x, Tensor(table.reshape(-1), dtypes.int64), 2 + axis)
+    kernel = tuple(table.shape[1] if i == axis else 1 for i in range(x.ndim - 2))
+    whole = (1,) * len(kernel)
+    return F.max_pool(
+        x, kernel=kernel, stride=kernel, padding=((0, 0),) * len(kernel), dilation=whole
+    )
+
+
 def _maximum(
     input: Tensor, output_size: object, count: int, op: str, indices: bool
 ) -> tuple[Tensor, Tensor | None]:
@@ -95,17 +105,19 @@ def _maximum(
         uniform |= {"dilation": (1,) * count}
         y = F.max_pool(x, **uniform)
         index = F.max_pool_index(x, **uniform) if indices else None
+    elif not indices:
+        y, index = x, None
+        for axis in reversed(range(count)):  # of equal elements the first row's stays the largest
+            y = _axis_maximum(y, axis, _window_table(spatial[axis], out[axis]))
     else:
         tables = [_window_table(n, o) for n, o in zip(spatial, out)]
         windows = _windows(x, tables)
         best = F.expand_dims(F.argmax(windows, -1), -1)
         shape = (*x.aval.shape[:2], *out)
         y = F.reshape(F.gather_elements(windows, 3, best), shape)
-        index = None
-        if indices:
-            places = Tensor(np.arange(prod(spatial)).reshape(1, 1, *spatial), dtypes.int64)
-            places = F.broadcast_to(_windows(places, tables), windows.aval.shape)
-            index = F.reshape(F.gather_elements(places, 3, best), shape)
+        places = Tensor(np.arange(prod(spatial)).reshape(1, 1, *spatial), dtypes.int64)
+        places = F.broadcast_to(_windows(places, tables), windows.aval.shape)
+        index = F.reshape(F.gather_elements(places, 3, best), shape)
     return unbatched(y, added), None if index is None else unbatched(index, added)
 
 
