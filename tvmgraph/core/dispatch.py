@@ -103,6 +103,8 @@ def apply(op: Op, args: tuple[Any, ...], attrs: dict[str, Any]) -> Any:
     try:
         plan = op.cache[key]
     except KeyError:
+        if any([isinstance(v, Tensor) for v in attrs.values()]):
+            return apply(op, args, _hashable(op, args, attrs))
         plan = _plan(op, key, args, attrs)
     except TypeError:  # an attribute given as a list
         return apply(op, args, _hashable(op, args, attrs))
@@ -212,7 +214,7 @@ def cast(x: Tensor, dtype: dtypes.DType) -> Tensor:
 
 
 def _hashable(op: Op, args: tuple[object, ...], attrs: Mapping[str, object]) -> dict[str, object]:
-    """Returns attributes with tuples for lists.
+    """Returns attributes with tuples for lists, and what tensors hold for tensors.
 
     Raises:
         DTypeError: if one is nothing that an operator is told, such as an array.
@@ -229,6 +231,8 @@ def _hashable(op: Op, args: tuple[object, ...], attrs: Mapping[str, object]) -> 
 
 
 def _freeze(value: object) -> object:
+    if isinstance(value, Tensor):
+        value = value.tolist()
     return tuple(_freeze(v) for v in value) if is_sequence(value) else value
 
 

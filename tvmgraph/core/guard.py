@@ -173,7 +173,8 @@ def _checks(function: FunctionType) -> list[str]:
         if kinds.are_numbers(words):
             exact = next(kinds.EXACT[w].__name__ for w in words if w != "None")
             none = f"{n} is not None and " if "None" in words else ""
-            found.append(f"if {none}{n}.__class__ is not {exact}: {_CHECK}({n!r}, {n}, {words!r})")
+            check = f"{n} = {_CHECK}({n!r}, {n}, {words!r})"
+            found.append(f"if {none}{n}.__class__ is not {exact}: {check}")
         elif words == ("Fill",):
             found.append(f"if {n}.__class__ is not int: {_CHECK}({n!r}, {n}, {words!r})")
     return found

@@ -11,7 +11,8 @@ import functools
 
 import numpy as np
 
-from tvmgraph.core.arguments import is_sequence
+from tvmgraph.core.arguments import Unknown, is_sequence
+from tvmgraph.core.tensor import Tensor
 from tvmgraph.errors import no_scalar
 
 _NOTHING = type(None)
@@ -54,6 +55,7 @@ _SPOKEN = {
     "PerAxis": "an int or a tuple of ints",
 }  # fmt: skip
 _NUMBERS = frozenset({"bool", "int", "float", "None"})
+_WHOLE = frozenset({"int", "None"})
 
 #: The class that almost every right value has, for a check that costs next to nothing.
 EXACT = {"bool": bool, "int": int, "float": float}
@@ -128,7 +130,7 @@ def spoken(kinds: tuple[str, ...]) -> str:
     return " or ".join(_SPOKEN.get(k, f"an {k}" if k[0] in "AEIOU" else f"a {k}") for k in kinds)
 
 
-def require(name: str, value: object, kinds: tuple[str, ...]) -> None:
+def require(name: str, value: object, kinds: tuple[str, ...]) -> object:
     """Makes sure that a value may be one of the alternatives.
 
     Args:
@@ -136,11 +138,18 @@ def require(name: str, value: object, kinds: tuple[str, ...]) -> None:
         value: What a user gave.
         kinds: The alternatives as :func:`words` returns them.
 
+    Returns:
+        The value; where an int is wanted, the int that a tensor without axes holds.
+
     Raises:
         DTypeError: if it is certainly none of them.
     """
+    if isinstance(value, Tensor) and kinds[0] == "int" and _WHOLE.issuperset(kinds):
+        holds_int = value.dtype.is_integer and not value.ndim and not isinstance(value, Unknown)
+        return value.__index__() if holds_int else value
     if is_wrong(kinds, value):
         raise no_scalar(value)(
             f"{name} must be {spoken(kinds)}, not {value.__class__.__name__}",
             got=f"{name}={value!r}"[:80],
         )
+    return value
