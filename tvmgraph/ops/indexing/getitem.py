@@ -9,7 +9,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Iterable, Sequence
 from types import EllipsisType
-from typing import Any, TypeAlias, TypeGuard
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard
 
 import numpy as np
 
@@ -42,6 +42,9 @@ from tvmgraph.ops.indexing.basic import (
     is_position,
     selected_shape,
 )
+
+if TYPE_CHECKING:
+    from typing_extensions import TypeIs
 
 __all__ = ["getitem", "setitem"]
 
@@ -147,30 +150,69 @@ def _slice_bound(x: Tensor, index: object) -> tuple[Tensor, tuple[object, ...]]:
     return x, tuple(entries)
 
 
-def _with_positions(x: Tensor, index: object, anywhere: bool) -> object:
-    """Returns an index with positions for the slices that the graph computes.
+def _with_positions(x: Tensor, index: object, value: Tensor) -> object:
+    """Returns an index with positions for slices that the graph computes, and what is beside them.
 
     Args:
         x: What is indexed.
         index: The index.
-        anywhere: Whether the order of the axes of the region does not matter.
+        value: What is stored there; where it has sizes, the slices must have them, too.
     """
     entries = _Parser(x.aval.shape, index).entries
-    unknown = [i for i, e in enumerate(entries) if _has_unknown_slice(e)]
-    held = [i for i, e in enumerate(entries) if i in unknown or is_position(e) or _is_place(e)]
-    other = any(not isinstance(e, slice) and i not in held for i, e in enumerate(entries))
-    if other or not (anywhere or held[-1] - held[0] == len(held) - 1):
+    if any(isinstance(e, _SCALARS) or (_is_array(e) and _is_bool(e)) for e in entries):
         return index
-    for behind, i in enumerate(reversed(unknown)):
-        e = entries[i]
-        assert isinstance(e, slice)
-        places = _positions(x, i, *map(_computed, (e.start, e.stop, e.step)))
-        entries[i] = F.reshape(places, (-1, *[1] * behind)) if behind else places
-    return tuple(entries)
+    while _is_whole(entries[-1]):
+        entries.pop()
+    joint = [i for i, e in enumerate(entries) if e is not None and not isinstance(e, slice)]
+    batch = [-1] * max([len(e.shape) for e in entries if _is_array(e)], default=0)
+    ahead = bool(batch) and joint[-1] - joint[0] >= len(joint)  # their axes are the first ones
+    kept = next(i for i, e in enumerate(entries) if ahead or not _is_whole(e))
+    layout = [*batch] if ahead else []  # the entry that an axis of the region comes from
+    for i in range(kept, len(entries)):
+        if i not in joint:
+            layout.append(i)
+        elif i == joint[0] and not ahead:
+            layout += batch
+    places: list[object] = [slice(None)] * kept
+    for i, e in enumerate(entries[kept:], kept):
+        if e is None:
+            continue
+        axis = len(places)
+        if isinstance(e, slice):
+            behind = len(layout) - 1 - layout.index(i)
+            at = x.ndim - sum(v is not None for v in entries) + behind
+            given = value if at < value.ndim and not is_one(value.aval.shape[-1 - at]) else None
+            found = _slice_positions(x, axis, e, given, -1 - at)
+        else:
+            behind = len(layout) - layout.index(-1) - len(batch) if batch else 0
+            found = e if isinstance(e, Tensor) else Tensor(e)
+        places.append(F.reshape(found, (*found.aval.shape, *[1] * behind)))
+    return tuple(places)
 
 
-def _is_place(entry: object) -> bool:
-    return _is_integer_tensor(entry) and not entry.aval.shape
+def _slice_positions(
+    x: Tensor, axis: int, index: slice, value: Tensor | None, value_axis: int
+) -> Tensor:
+    """Returns the positions of a slice, checked to be as many as a value has in the graph."""
+    length = x.aval.shape[axis]
+    if isinstance(length, int) and not _has_unknown_slice(index):
+        return Tensor(np.arange(length)[index])
+    first, by, count = _range(x, axis, *map(_computed, (index.start, index.stop, index.step)))
+    if value is None:
+        return F.count_up(count, "taken") * by + first
+    size = value.aval.shape[value_axis]
+    fits = F.equal(count, F.size_value(value, size=size, dtype=dtypes.int64))
+    one = F.count_up(F.cast(fits, dtypes.int64), "fitting")
+    taken = F.at_least(F.arange_values(0, 1, size, dtypes.int64), one, size=one.shape[0], least=1)
+    return taken * by + first
+
+
+def _is_array(entry: object) -> TypeIs[Tensor | np.ndarray]:
+    return isinstance(entry, (Tensor, np.ndarray))
+
+
+def _is_whole(entry: object) -> bool:
+    return isinstance(entry, slice) and entry.start is entry.stop is entry.step is None
 
 
 def _has_unknown_slice(index: object) -> bool:
@@ -188,11 +230,13 @@ def _slice_axis(x: Tensor, axis: int, index: slice) -> Tensor:
             return x
         if step.__class__ is int and step == -1:
             return F.flip(x, (axis,))
-    return index_get(x, _positions(x, axis, start, stop, step), axes=(axis,))
+    return index_get(x, _slice_positions(x, axis, index, None, 0), axes=(axis,))
 
 
-def _positions(x: Tensor, axis: int, start: Bound, stop: Bound, step: Bound) -> Tensor:
-    """Returns the positions of a slice; a step that the graph computes leads forward."""
+def _range(
+    x: Tensor, axis: int, start: Bound, stop: Bound, step: Bound
+) -> tuple[Tensor, Tensor | int | Dim, Tensor]:
+    """Returns start, step and length of a slice; a step that the graph computes leads forward."""
     if isinstance(step, Tensor):
         step = F.maximum(step, 1)
     by = 1 if step is None else step
@@ -211,13 +255,14 @@ def _positions(x: Tensor, axis: int, start: Bound, stop: Bound, step: Bound) -> 
     last = (high if forward else low) if stop is None else inside(stop)
     distance, width = (last - first, by) if forward else (first - last, -by)
     count = F.maximum(F.floor_div(distance + width - 1, width), 0)
-    return F.count_up(count, "taken") * by + first
+    return first, by, count
 
 
 def _computed(value: object) -> Bound:
     """Returns a slice bound: what the graph computes as an int64 tensor, others as they are."""
-    if not isinstance(value, Tensor) or not is_unknown(value):
+    if not is_unknown(value):
         return _position(value)
+    value = value.as_tensor()
     if not value.dtype.is_integer or value.size != 1:
         raise DTypeError(f"slice bounds must be integers, not {value.aval}")
     return F.cast(F.reshape(value, ()), dtypes.int64)
@@ -292,7 +337,7 @@ def put_at(name: str, x: Tensor, index: object, value: object, mode: str) -> Ten
     try:
         new = _as_value(value, x.aval.dtype)
         if _has_unknown_slice(index):
-            index = _with_positions(x, index, new.ndim == 0)
+            index = _with_positions(x, index, new)
         if x.aval.is_static or not bound(x.aval.roots):
             return _put_at(x, index, new, mode)
         least = large_enough(lambda: _Parser(x.aval.shape, index, new.ndim == 0).split())
