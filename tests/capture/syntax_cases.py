@@ -484,18 +484,6 @@ def f(x):
 def f(x):
     return x, f"sum {x.sum()}"
 """,
-    "int() of a tensor": """
-def f(x):
-    return x * int(x.sum())
-""",
-    "float() of a tensor": """
-def f(x):
-    return float(x.sum())
-""",
-    "item()": """
-def f(x):
-    return x.sum().item()
-""",
     "asnumpy()": """
 def f(x):
     return x.asnumpy()

@@ -34,7 +34,9 @@ refuses; LAX and PIJit run all of it.
 | what cannot be one graph | error with line and remedy | graph break | graph break |
 | `if`, loops, `return` decided by a tensor | nodes of the graph | the same; a branch whose sides do not fit is decided by Python, between segments | as LAX |
 | attributes, containers, `nonlocal`, `print`, `logging` | after the compiled part, in order; where a tensor decides only what fits a graph | exact | exact |
-| `print` of a tensor's text, f-strings, `asnumpy()`, `item()`, NumPy | error | exact, in Python | exact, in Python |
+| `int`, `float` and `item()` of one element | numbers of the graph, which wrap around at 64 bits | those of Python | those of Python |
+| `x in [y, z]` of tensors | compares them as wholes | as in Python | as in Python |
+| `print` of a tensor's text, f-strings, `asnumpy()`, NumPy | error | exact, in Python | exact, in Python |
 | `global` | seen by the call only, warns once (`global_writes`) | written | written |
 | exceptions, `try`, `with`, `yield`, classes, `match` | errors of the function itself; the rest is refused | those of Python | those of Python |
 | clocks, files, random numbers of Python and NumPy | error | in Python, at every call | in Python, at every call |

@@ -343,8 +343,8 @@ def test_bytecode_mode_compiles_what_it_can() -> None:
     assert whole.compile_count == 1
     value = jit(lambda x: x * int(x.sum()), capture_mode="bytecode")
     assert [value(X).tolist(), value(X + 1).tolist()] == [[3, 6], [10, 15]]
-    with pytest.raises(CaptureError, match=r"int\(\)"):
-        jit(lambda x: x * int(x.sum()), mode="PIJit", fullgraph=True)(X)
+    with pytest.raises(CaptureError, match="tolist"):
+        jit(lambda x: x * x.tolist()[0], mode="PIJit", fullgraph=True)(X)
 
 
 def test_modes_are_checked() -> None:

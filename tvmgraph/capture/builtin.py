@@ -9,7 +9,7 @@ import ast
 import builtins
 import math
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 from tvmgraph import dtypes
@@ -44,7 +44,7 @@ def call(
     node: ast.AST,
     frame: Frame,
 ) -> Any:
-    """Calls ``max``, ``min``, ``sum``, ``any``, ``all``, ``abs`` or ``float``.
+    """Calls ``max``, ``min``, ``sum``, ``any``, ``all``, ``abs``, ``int`` or ``float``.
 
     Args:
         interpreter: The interpreter of the capture.
@@ -61,6 +61,8 @@ def call(
     if len(args) != 1:
         return None
     (x,) = args
+    if function in (int, float) and isinstance(x, TracedTensor):
+        return number_in(interpreter, x, cast("type", function))
     if function in _OF_ITEMS:
         return _OF_ITEMS[function](interpreter, x) if _has_unknown_length(interpreter, x) else None
     if not isinstance(x, Dim) or not interpreter.recorder.is_bound(x):
@@ -70,6 +72,62 @@ def call(
     return (
         traced_number(interpreter.recorder.number(x, dtypes.float64)) if function is float else None
     )
+
+
+def number_in(
+    interpreter: Interpreter, x: TracedTensor, kind: type | None = None
+) -> TracedNumber | None:
+    """Returns the one element of a tensor as a number of the graph, in strict code.
+
+    Other code is left to Python, where what is no number raises.
+
+    Args:
+        interpreter: The interpreter of the capture.
+        x: The tensor.
+        kind: ``int`` or ``float``; that of the dtype by default.
+    """
+    if interpreter.settings.lax or x.size != 1 or x.dtype in dtypes.COMPLEX:
+        return None
+    kind = kind or (float if x.dtype.is_float else int if x.dtype.is_integer else bool)
+    number = F.cast(F.reshape(F.stop_gradient(x), ()), NUMBERS[kind])
+    found = traced_number(interpreter.recorder.snapshot(number))
+    if kind is int:
+        interpreter.recorder.take_for_small(found.tensor)
+    return found
+
+
+def contains(
+    interpreter: Interpreter, items: Sequence[object], value: object, absent: bool
+) -> object:
+    """Whether a value is one of some items: a tensor is one whose elements are all equal to it.
+
+    Args:
+        interpreter: The interpreter of the capture.
+        items: The items; they, or the value, are symbolic.
+        value: The value.
+        absent: Whether it is asked if it is none of them.
+    """
+    found: Tensor | None = None
+    for item in items:
+        same = item is value or _equal(interpreter, item, value)
+        if same is True:
+            return not absent
+        if isinstance(same, Tensor):
+            found = same if found is None else F.logical_or(found, same)
+    if found is None:
+        return absent
+    return interpreter.number_of(F.logical_not(found) if absent else found)
+
+
+def _equal(interpreter: Interpreter, *pair: object) -> Tensor | bool:
+    if not any(map(interpreter.is_symbolic, pair)):
+        return interpreter.truth(operator.eq(*pair))
+    if not all(isinstance(v, Tensor) or is_number(v) for v in pair):
+        return False
+    a, b = map(interpreter.recorder.size_as_tensor, pair)
+    if getattr(a, "shape", ()) != getattr(b, "shape", ()):
+        return False
+    return F.all(F.equal(a, b))
 
 
 def arithmetic(
@@ -212,4 +270,4 @@ def _truth(name: str) -> Callable[..., object]:
 
 _OF_ITEMS: dict[object, Callable[..., object]] = {sum: _sum, any: _truth("any"), all: _truth("all")}
 #: What :func:`call` takes.
-FUNCTIONS = frozenset({max, min, abs, float, *_OF_ITEMS})
+FUNCTIONS = frozenset({max, min, abs, int, float, *_OF_ITEMS})

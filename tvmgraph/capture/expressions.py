@@ -10,6 +10,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from tvmgraph.capture import builtin
 from tvmgraph.capture.checks import is_function
 from tvmgraph.capture.frame import Chosen, Frame, Unset
 from tvmgraph.capture.function_source import bound_names, describe
@@ -19,6 +20,7 @@ from tvmgraph.capture.merge import as_tensor
 from tvmgraph.capture.nested import NestedFunction
 from tvmgraph.capture.traced import TracedTensor
 from tvmgraph.capture.traced_number import positions
+from tvmgraph.core.arguments import is_sequence
 from tvmgraph.core.op import F
 from tvmgraph.core.symbols import Symbol
 from tvmgraph.core.tensor import Tensor
@@ -247,6 +249,10 @@ class Expressions:
             if isinstance(op, ast.Is):
                 return self.number_of(same)
             return self.number_of(F.logical_not(same)) if isinstance(same, Tensor) else not same
+        if isinstance(op, (ast.In, ast.NotIn)) and not self.settings.lax:
+            value, items = pair
+            if is_sequence(items) and any(map(self.is_symbolic, (value, *items))):
+                return builtin.contains(self, items, value, isinstance(op, ast.NotIn))
         numbers = all(isinstance(v, Symbol) or type(v) in (int, float) for v in pair)
         bound = any(map(self.recorder.is_bound, pair))
         if not (numbers and bound):

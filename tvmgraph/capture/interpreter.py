@@ -244,6 +244,10 @@ class Interpreter(Expressions, Statements, Branches, Loops, Outside, Native):
         self._guard_look(function, args)
         if function is bool and len(args) == 1:
             return self.number_of(self.truth(args[0]))
+        if getattr(function, "__func__", None) is TracedTensor.item and not (args or kwargs):
+            found = builtin.number_in(self, function.__self__)
+            if found is not None:
+                return found
         if function is getattr and len(args) >= 2 and isinstance(args[1], str):
             return self.attribute(args[0], args[1], *args[2:])
         if function is setattr and len(args) == 3:

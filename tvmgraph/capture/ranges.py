@@ -34,14 +34,14 @@ def too_wide(
 
     Args:
         graph: The graph of a function.
-        known: Ranges of its parameters, where they are known.
+        known: Ranges of parameters and results, where they are known.
         numbers: What stands for the integers: their values, in the graph or its regions, with
             anything.
 
     Returns:
         What ``numbers`` holds for those that may not fit, in the order in which they are computed.
     """
-    follower = _Follower(numbers)
+    follower = _Follower(numbers, known)
     follower.run(graph, [known.get(p.value) for p in graph.params])
     return [numbers[v] for v in follower.wide]
 
@@ -53,9 +53,10 @@ class _Follower:
         wide: Numbers that may not fit.
     """
 
-    def __init__(self, numbers: Container[Value]) -> None:
+    def __init__(self, numbers: Container[Value], known: Mapping[Value, Range]) -> None:
         self.numbers = numbers
         self.wide: dict[Value, None] = {}
+        self._known = known
         self._settled = True  # whether ranges are final, not those of a loop that still grow
         self._nodes: dict[int, list[Node]] = {}  # those that are followed, by id of the graph
         self._makers: dict[int, dict[Value, Node]] = {}
@@ -87,6 +88,8 @@ class _Follower:
 
     def _fitting(self, value: Value, r: Range) -> Range:
         """Notes a number that does not fit; a tensor's elements wrap."""
+        if value in self._known:
+            return self._known[value]
         if value not in self.numbers:
             full = _default(value.type)
             return r if full[0] <= r[0] and r[1] <= full[1] else full

@@ -75,7 +75,7 @@ class Recorder:
         self.numbers: dict[tuple[str, DType | None], tuple[Symbol, Value | None, DType | None]] = {}
         self.computes = True
         self.whole: dict[Value, Callable[[], object]] = {}
-        self._ranges: dict[Value, Range] = {}  # of parameters for numbers
+        self._ranges: dict[Value, Range] = {}  # of numbers from outside, or of tensors
         self.keeps_identity = False
         self.chosen: list[TracedTensor] = []
         self._related: set[int] = set()  # ids of those and of the others
@@ -187,6 +187,14 @@ class Recorder:
         """
         if self.interprets:
             self.whole[tensor.value] = self.call.__self__.wide()  # pyright: ignore
+
+    def take_for_small(self, tensor: TracedTensor) -> None:
+        """Takes an integer for one whose products fit 64 bits: in strict code they wrap around.
+
+        Args:
+            tensor: What holds it.
+        """
+        self._ranges[tensor.value] = _SMALL
 
     def check_whole(self, graph: Graph) -> None:
         """Refuses a graph in which an integer of Python may not fit 64 bits.
@@ -377,6 +385,11 @@ class Recorder:
         Args:
             blocks: How many.
         """
+        if self.is_bound(blocks):
+            start = TracedTensor(self, self.position())
+            count = self.number(blocks, dtypes.int64)
+            self.set_position(self.value_of(start + F.stack((count * 0, count))))
+            return start, 0
         region = self.region
         if region.random is None:
             region.random = region.localise(self._position_before(region))

@@ -117,6 +117,10 @@ class TracedTensor(Tensor):
     def __index__(self) -> int:
         no_value("using a tensor as a Python index", "index with the tensor itself: x[i]")
 
+    def as_tensor(self) -> Tensor:
+        """Returns itself: what holds it."""
+        return self
+
     def as_size(self) -> object:
         """Returns the integer that it is as a size, which the graph binds when it runs.
 

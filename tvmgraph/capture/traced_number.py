@@ -156,6 +156,10 @@ class TracedNumber(Symbol):
         """
         return self.tensor if dtype in (None, self.tensor.dtype) else F.cast(self.tensor, dtype)
 
+    def as_size(self) -> object:
+        """Returns the integer as a size, which the graph binds when it runs."""
+        return self.tensor.as_size()
+
     @property
     def shown_type(self) -> type:
         """The class of what it stands for."""

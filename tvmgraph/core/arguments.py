@@ -11,6 +11,7 @@ import numpy as np
 if TYPE_CHECKING:
     from typing_extensions import TypeIs
 
+    from tvmgraph.core.tensor import Tensor
     from tvmgraph.dtypes import DType
 
 #: What NumPy columns compute with, of whatever dtype.
@@ -31,10 +32,14 @@ PerAxis: TypeAlias = int | Sequence[int]
 
 @runtime_checkable
 class Unknown(Protocol):
-    """A tensor of a capture, of which the value is not known yet."""
+    """A tensor of a capture, or a number that one holds, whose value is not known yet."""
 
     def as_size(self) -> object:
         """Returns the integer that it is as a size."""
+        ...
+
+    def as_tensor(self) -> Tensor:
+        """Returns what holds it."""
         ...
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -16,6 +16,9 @@ from tvmgraph.core.tensor import Tensor
 from tvmgraph.core.types import Dim
 from tvmgraph.dtypes import DType
 from tvmgraph.errors import ArgumentError, DTypeError, NoTensorError, TvmgraphError, user_source
+
+if TYPE_CHECKING:
+    from typing_extensions import TypeIs
 
 F = TypeVar("F", bound=Callable[..., object])
 
@@ -192,7 +195,7 @@ def int_tuple(value: Any, op: str, name: str = "shape") -> tuple[Any, ...]:
     return tuple([v if isinstance(v, Dim) else as_int(v, op, name) for v in items])
 
 
-def is_unknown(value: object) -> bool:
+def is_unknown(value: object) -> TypeIs[Unknown]:
     """Whether a value is a tensor that is not known before the graph runs.
 
     Args:

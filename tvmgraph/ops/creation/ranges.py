@@ -168,8 +168,8 @@ def _computed(op: str, start: object, end: object, step: object, dtype: DTypeLik
 
 
 def _known(value: object, op: str) -> Tensor:
-    if isinstance(value, Tensor) and is_unknown(value):
-        return value
+    if is_unknown(value):
+        return value.as_tensor()
     return Tensor(_number(value, op, "start, end and step"))
 
 

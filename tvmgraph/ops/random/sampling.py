@@ -15,7 +15,7 @@ from tvmgraph.core.op import F
 from tvmgraph.core.random import Seed
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.errors import ArgumentError, DTypeError, ShapeError, TypeOrValueError
-from tvmgraph.ops.common.arguments import as_int, bad, describe, int_tuple
+from tvmgraph.ops.common.arguments import as_int, bad, describe, sizes
 from tvmgraph.ops.random.rows import draw_bits, draw_normal, draw_uniform
 
 __all__ = [
@@ -44,8 +44,8 @@ def _int_dtype(dtype: DTypeLike | None, default: dtypes.DType, op: str) -> dtype
 def _size(size: tuple[object, ...], op: str) -> tuple[int, ...]:
     """Accepts ``f(2, 3)``, ``f((2, 3))`` and, for one element, ``f()``."""
     if len(size) == 1:
-        return int_tuple(size[0], op, "size")
-    return int_tuple(size, op, "size") if size else (1,)
+        return sizes(size[0], op, "size")
+    return sizes(size, op, "size") if size else (1,)
 
 
 def sample_shape(shape: object, op: str) -> tuple[int, ...]:
@@ -59,7 +59,7 @@ def sample_shape(shape: object, op: str) -> tuple[int, ...]:
         ShapeError: if a size is negative.
         DTypeError: if a size is no integer.
     """
-    result = int_tuple(shape, op, "shape")
+    result = sizes(shape, op, "shape")
     if any(d < 0 for d in result):
         raise bad(ShapeError, "the shape must not be negative", op, f"shape={shape}")
     return result
@@ -310,7 +310,7 @@ def randperm(n: object, seed: int = 0, offset: int = 0, dtype: DTypeLike = dtype
         >>> ops.randperm(4).shape
         (4,)
     """
-    count = as_int(n.item() if isinstance(n, Tensor) else n, "randperm", "n")
+    (count,) = sizes(n, "randperm", "n")
     wanted = dtypes.dtype_of(dtype)
     if not wanted.is_float:
         wanted = _int_dtype(wanted, dtypes.int64, "randperm")

@@ -96,8 +96,8 @@ def _entries(value: object, op: str) -> list[int | Tensor]:
     return [_wide(v, op) if isinstance(v, Unknown) else as_int(v, op, "shape") for v in items]
 
 
-def _wide(value: object, op: str) -> Tensor:
-    assert isinstance(value, Tensor)
+def _wide(given: Unknown, op: str) -> Tensor:
+    value = given.as_tensor()
     if not value.dtype.is_integer or value.ndim:
         raise bad(ShapeError, "sizes are integers", op, f"shape={value.aval}")
     return F.cast(value, dtypes.int64)

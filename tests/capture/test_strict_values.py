@@ -1,0 +1,128 @@
+"""Strict code takes tensors where eager code reads them: as numbers, axes, sizes and items."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tvmgraph as ms
+from tvmgraph import Tensor, jit, ops
+
+N, M, AXIS = Tensor(2), Tensor(1), Tensor(1)
+X = Tensor(np.arange(24, dtype=np.float32).reshape(2, 3, 4))
+I, J = Tensor([0, 1]), Tensor([2, 3])
+ROW, BLOCK = Tensor(np.float32([5, 6])), Tensor(np.arange(6, dtype=np.float32).reshape(3, 2))
+
+
+def _same(found: object, wanted: object) -> None:
+    assert type(found) is type(wanted)
+    if isinstance(found, (tuple, list)) and isinstance(wanted, (tuple, list)):
+        for a, b in zip(found, wanted, strict=True):
+            _same(a, b)
+    elif isinstance(found, Tensor) and isinstance(wanted, Tensor):
+        assert found.dtype is wanted.dtype
+        np.testing.assert_array_equal(found.asnumpy(), wanted.asnumpy())
+    else:
+        assert found == wanted
+
+
+def _compare(f: Callable[..., Any], *args: Tensor) -> None:
+    copies = [Tensor(a.asnumpy().copy()) for a in args]
+    ms.set_seed(3)
+    wanted = f(*args), ops.rand(2)
+    ms.set_seed(3)
+    _same((jit(f, fullgraph=True)(*copies), ops.rand(2)), wanted)
+
+
+def _write(key: Callable[..., Any]) -> Callable[..., Tensor]:
+    def f(x: Tensor, n: Tensor, i: Tensor, j: Tensor, v: Tensor) -> Tensor:
+        y = x * 1
+        y[key(n, i, j)] = v
+        return y
+
+    return f
+
+
+def _counts(x: Tensor, n: Tensor) -> Any:
+    total = x
+    for k in range(int(n)):
+        total = total + k
+    return total, int(n) + 1, float(n) / 4, n.item() * 2
+
+
+def _sizes(x: Tensor, n: Tensor) -> Any:
+    m = int(n)
+    return x.reshape(m, -1), ops.tile(x, (m, 1, 1)), ops.arange(m + 1), x[:, :, :m], x[m - 1]
+
+
+NUMBERS: dict[str, Callable[..., Any]] = {
+    "counted": _counts, "sizes": _sizes,
+    "topk": lambda x, n: ops.topk(x, int(n)),
+    "one_hot": lambda x, n: ops.one_hot(n, int(n) + 2),
+    "randperm of a tensor": lambda x, n: (ops.randperm(n), ops.randperm(int(n) + 7)),
+    "rand": lambda x, n: ops.rand(int(n), 2),
+    "axis": lambda x, n: (ops.expand_dims(x, AXIS), ops.concat((x, x), AXIS), x.sum(AXIS)),
+    "in": lambda x, n: (n in [n + 1, n * 1], n not in (n + 1, 5), 2 in [n, n + 1]),
+}  # fmt: skip
+KEYS: dict[str, tuple[Callable[..., Any], Tensor]] = {
+    "of a block": (lambda n, i, j: (1, slice(None), slice(None, n)), BLOCK),
+    "of a row": (lambda n, i, j: (slice(None), 1, slice(None, n)), ROW),
+    "beside tensors": (lambda n, i, j: (i, slice(None, n), j), ROW),
+    "before tensors": (lambda n, i, j: (slice(None, n), i, j), ROW),
+    "between an int and a tensor": (lambda n, i, j: (0, slice(None, n), j), BLOCK[:2]),
+    "behind a tensor": (lambda n, i, j: (slice(None), i, slice(n)), ROW),
+    "behind a step": (lambda n, i, j: (slice(None, None, 2), 1, slice(n, None)), ROW),
+    "behind a new axis": (lambda n, i, j: (None, 0, slice(n)), ROW[0]),
+    "behind a list": (lambda n, i, j: ([0, 1], slice(n)), ROW[1]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", NUMBERS)
+def test_a_tensor_is_a_number_of_the_graph(name: str) -> None:
+    _compare(NUMBERS[name], X, N)
+
+
+@pytest.mark.parametrize("name", KEYS)
+def test_what_is_stored_in_a_slice_of_the_graph_may_have_its_sizes(name: str) -> None:
+    key, value = KEYS[name]
+    _compare(_write(key), X, N, I, J, value)
+
+
+def test_a_slice_of_the_graph_is_stored_in_another() -> None:
+    def shift(x: Tensor, n: Tensor, m: Tensor) -> Tensor:
+        y = x * 1
+        y[0, n - 2 : m] = x[0, n - 1 : m + 1]
+        return y
+
+    _compare(shift, X, N, Tensor(2))
+
+
+def test_a_slice_of_another_length_than_what_is_stored_raises() -> None:
+    run = jit(_write(lambda n, i, j: (slice(None), 1, slice(None, n))), fullgraph=True)
+    run(X, N, I, J, ROW)
+    with pytest.raises(ValueError):
+        run(X, Tensor(3), I, J, ROW)
+
+
+def test_tensors_are_compared_as_wholes_with_items() -> None:
+    run = jit(lambda x, y: x in [y + 1, y], fullgraph=True)
+    assert run(ROW, Tensor([5.0, 6.0])) is True
+    assert run(ROW, Tensor([5.0, 7.0])) is False
+
+
+def test_a_changed_axis_counts() -> None:
+    axis = Tensor(0)
+    run = jit(lambda x: ops.expand_dims(x, axis), fullgraph=True)
+    assert ops.expand_dims(X, axis).shape == run(X).shape == (1, 2, 3, 4)
+    axis[()] = 2
+    assert ops.expand_dims(X, axis).shape == run(X).shape == (2, 3, 1, 4)
+
+
+def test_a_number_of_a_tensor_has_no_gradient() -> None:
+    def f(x: Tensor) -> Tensor:
+        return (x * float(x.sum())).sum()
+
+    _compare(lambda x: ms.grad(f)(x), Tensor([1.0, 2.0]))
