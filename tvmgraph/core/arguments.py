@@ -28,6 +28,8 @@ AxisLike: TypeAlias = int | Sequence[int]
 PathLike: TypeAlias = str | os.PathLike[str]
 #: A setting of a window: one number for all spatial axes, or one per axis.
 PerAxis: TypeAlias = int | Sequence[int]
+#: How many threads work: at least one.
+Workers: TypeAlias = int
 
 
 @runtime_checkable

@@ -175,6 +175,7 @@ def _checks(function: FunctionType) -> list[str]:
             none = f"{n} is not None and " if "None" in words else ""
             check = f"{n} = {_CHECK}({n!r}, {n}, {words!r})"
             found.append(f"if {none}{n}.__class__ is not {exact}: {check}")
-        elif words == ("Fill",):
-            found.append(f"if {n}.__class__ is not int: {_CHECK}({n!r}, {n}, {words!r})")
+        elif words == ("Fill",) or words[0] == "Workers":
+            usual = "int" if words == ("Fill",) else "None.__class__"
+            found.append(f"if {n}.__class__ is not {usual}: {_CHECK}({n!r}, {n}, {words!r})")
     return found

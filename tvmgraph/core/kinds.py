@@ -13,7 +13,7 @@ import numpy as np
 
 from tvmgraph.core.arguments import Unknown, is_sequence
 from tvmgraph.core.tensor import Tensor
-from tvmgraph.errors import no_scalar
+from tvmgraph.errors import ArgumentError, no_scalar
 
 _NOTHING = type(None)
 _CONTAINERS = frozenset({list, tuple, dict, set, frozenset})
@@ -31,6 +31,7 @@ _ENUMERATIONS = (
 #: Classes of values that are no such thing, by the word of the annotation.
 _WRONG: dict[str, frozenset[type]] = {
     "int": _NEVER | _TEXT | _FRACTIONS | _CONTAINERS,
+    "Workers": _NEVER | _TEXT | _FRACTIONS | _CONTAINERS | {bool},
     "float": _NEVER | _TEXT | _CONTAINERS | {complex},
     "bool": _NEVER | _TEXT | _FRACTIONS | _CONTAINERS,
     "str": _NEVER | _CONTAINERS | _FRACTIONS | {_NOTHING, int, bool, np.ndarray},
@@ -52,7 +53,7 @@ _SPOKEN = {
     "int": "an int", "float": "a number", "bool": "a bool", "str": "a string", "Tensor": "a Tensor",
     "Parameter": "a Parameter", "DType": "a dtype", "Callable": "callable", "None": "None",
     "Around": "a number or two", "Fill": "a number or one per channel",
-    "PerAxis": "an int or a tuple of ints",
+    "PerAxis": "an int or a tuple of ints", "Workers": "an int",
 }  # fmt: skip
 _NUMBERS = frozenset({"bool", "int", "float", "None"})
 _WHOLE = frozenset({"int", "None"})
@@ -147,6 +148,8 @@ def require(name: str, value: object, kinds: tuple[str, ...]) -> object:
     if isinstance(value, Tensor) and kinds[0] == "int" and _WHOLE.issuperset(kinds):
         holds_int = value.dtype.is_integer and not value.ndim and not isinstance(value, Unknown)
         return value.__index__() if holds_int else value
+    if kinds[0] == "Workers" and type(value) is int and value < 1:
+        raise ArgumentError(f"{name} must be at least 1, not {value}")
     if is_wrong(kinds, value):
         raise no_scalar(value)(
             f"{name} must be {spoken(kinds)}, not {value.__class__.__name__}",

@@ -12,11 +12,13 @@ from tvmgraph.dataset import (
     audio_words,
 )
 from tvmgraph.dataset.audio_filters import CLASSES
+from tvmgraph.dataset.base import of_one_value as _of_one_value
 
 __path__: list[str] = []  # a package in MindSpore
 _ROOMS = (audio_activity, audio_effects, audio_spectra, audio_transforms, audio_words)
 _PUBLIC = {**CLASSES, **{name: getattr(r, name) for r in _ROOMS for name in r.__all__}}
 globals().update(_PUBLIC)
+_of_one_value(_PUBLIC)
 guard_module(_PUBLIC, "dataset.audio")
 
 

@@ -293,12 +293,17 @@ Raises:
 """
 
 
+_MOST, _LARGEST = 2**31 - 1, 2**24  # of a count, of a number
+
+
 def _check(op: str, values: dict[str, object]) -> None:
     for name, value in values.items():
         kind = bool if name in ("noise", "const_skirt_gain") else (int, float)
         kind = int if name == "sample_rate" else kind
         if not isinstance(value, kind) or (kind is not bool and isinstance(value, bool)):
             reject(DTypeError, op, f"{name} cannot be {value!r}")
+        if isinstance(value, (int, float)) and abs(value) > (_MOST if kind is int else _LARGEST):
+            reject(ArgumentError, op, f"{name} is too large: {value}")
         if name in ("sample_rate", "a0") and value == 0:
             reject(ArgumentError, op, f"{name} must not be 0")
         if name == "Q" and not 0 < value <= 1:  # pyright: ignore[reportOperatorIssue]

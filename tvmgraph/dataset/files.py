@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from tvmgraph.core.arguments import PathLike
+from tvmgraph.core.arguments import PathLike, Workers
 from tvmgraph.dataset.base import Row, names_of
 from tvmgraph.dataset.samplers import Sampler
 from tvmgraph.dataset.sources import NumpySlicesDataset, Source
@@ -86,7 +86,7 @@ class MnistDataset(NumpySlicesDataset):
         dataset_dir: PathLike,
         usage: str | None = None,
         num_samples: int | None = None,
-        num_parallel_workers: int | None = None,
+        num_parallel_workers: Workers | None = None,
         shuffle: bool | None = None,
         sampler: Sampler | Iterable[int] | None = None,
         num_shards: int | None = None,
@@ -153,7 +153,7 @@ class Cifar10Dataset(NumpySlicesDataset):
         dataset_dir: PathLike,
         usage: str | None = None,
         num_samples: int | None = None,
-        num_parallel_workers: int | None = None,
+        num_parallel_workers: Workers | None = None,
         shuffle: bool | None = None,
         sampler: Sampler | Iterable[int] | None = None,
         num_shards: int | None = None,
@@ -286,7 +286,7 @@ class ImageFolderDataset(Source):
         self,
         dataset_dir: PathLike,
         num_samples: int | None = None,
-        num_parallel_workers: int | None = None,
+        num_parallel_workers: Workers | None = None,
         shuffle: bool | None = None,
         sampler: Sampler | Iterable[int] | None = None,
         extensions: Sequence[str] | None = None,
@@ -399,7 +399,7 @@ class TextFileDataset(NumpySlicesDataset):
         self,
         dataset_files: object,
         num_samples: int | None = None,
-        num_parallel_workers: int | None = None,
+        num_parallel_workers: Workers | None = None,
         shuffle: object = Shuffle.GLOBAL,
         num_shards: int | None = None,
         shard_id: int | None = None,
@@ -451,7 +451,7 @@ class CSVDataset(NumpySlicesDataset):
         column_defaults: Sequence[object] | None = None,
         column_names: object = None,
         num_samples: int | None = None,
-        num_parallel_workers: int | None = None,
+        num_parallel_workers: Workers | None = None,
         shuffle: object = Shuffle.GLOBAL,
         num_shards: int | None = None,
         shard_id: int | None = None,

@@ -18,7 +18,7 @@ from typing import Any, BinaryIO, NoReturn
 
 import numpy as np
 
-from tvmgraph.core.arguments import PathLike
+from tvmgraph.core.arguments import PathLike, Workers
 from tvmgraph.dataset.base import Row, names_of
 from tvmgraph.dataset.files import is_shuffled
 from tvmgraph.dataset.samplers import Sampler
@@ -234,7 +234,7 @@ class MindDataset(Source):
         self,
         dataset_files: PathLike | Sequence[PathLike],
         columns_list: object = None,
-        num_parallel_workers: int | None = None,
+        num_parallel_workers: Workers | None = None,
         shuffle: object = None,
         num_shards: int | None = None,
         shard_id: int | None = None,

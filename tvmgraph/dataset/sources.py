@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from tvmgraph import dtypes
+from tvmgraph.core.arguments import Workers
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.dataset.base import Dataset, Row, count_of, kept, names_of
 from tvmgraph.dataset.samplers import (
@@ -206,7 +207,7 @@ class GeneratorDataset(Source):
         column_types: Iterable[object] | None = None,
         schema: object = None,
         num_samples: int | None = None,
-        num_parallel_workers: int = 1,
+        num_parallel_workers: Workers | None = 1,
         shuffle: bool | None = None,
         sampler: Sampler | Iterable[int] | None = None,
         num_shards: int | None = None,
@@ -325,7 +326,7 @@ class NumpySlicesDataset(Source):
         data: object,
         column_names: object = None,
         num_samples: int | None = None,
-        num_parallel_workers: int = 1,
+        num_parallel_workers: Workers | None = 1,
         shuffle: bool | None = None,
         sampler: Sampler | Iterable[int] | None = None,
         num_shards: int | None = None,

@@ -128,9 +128,7 @@ class MapDataset(_Stage):
         self.where = child._columns_at("map", given)
         self.results = given if outputs is None else names_of("map", outputs)
         self.columns = _columns_after(child.columns, given, self.results)
-        self.workers = config.get_num_parallel_workers() if workers is None else count_of(
-            "map", "num_parallel_workers", workers, 1
-        )  # fmt: skip
+        self.workers = config.get_num_parallel_workers() if workers is None else workers
         self.number = next(_stage_numbers)
 
     def _one(self, epoch: int, i: int, row: Row) -> Row:
@@ -186,7 +184,8 @@ class BatchDataset(_Stage):
     ) -> None:
         require_offered("batch", options, ("max_rowsize", "python_multiprocessing"))
         super().__init__(child)
-        self.size = size if callable(size) else count_of("batch", "batch_size", size, 1)
+        given = int(size) if isinstance(size, bool) else size
+        self.size = size if callable(size) else count_of("batch", "batch_size", given, 1)
         self.drop = bool(drop_remainder)
         self.per_batch_map = per_batch_map
         if per_batch_map is None and input_columns is not None:

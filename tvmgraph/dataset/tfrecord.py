@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from tvmgraph.core.arguments import PathLike
+from tvmgraph.core.arguments import PathLike, Workers
 from tvmgraph.core.protobuf import message_classes
 from tvmgraph.dataset.base import Row, names_of
 from tvmgraph.dataset.files import Shuffle, is_shuffled
@@ -79,7 +79,7 @@ class TFRecordDataset(Source):
         schema: Schema | str | None = None,
         columns_list: object = None,
         num_samples: int | None = None,
-        num_parallel_workers: int | None = None,
+        num_parallel_workers: Workers | None = None,
         shuffle: object = Shuffle.GLOBAL,
         num_shards: int | None = None,
         shard_id: int | None = None,

@@ -15,6 +15,7 @@ from tvmgraph.core.arguments import DTypeLike
 from tvmgraph.core.guard import guard_module as _guard_module
 from tvmgraph.core.shown import Shown
 from tvmgraph.core.tensor import Tensor
+from tvmgraph.dataset.base import of_one_value as _of_one_value
 from tvmgraph.dataset.config import generator
 from tvmgraph.errors import ArgumentError, DTypeError, ShapeError, either, reject
 
@@ -459,4 +460,5 @@ __all__ = [
     "RandomChoice", "RandomOrder", "Relational", "Slice", "TypeCast", "Unique", "not_random",
 ]  # fmt: skip
 
+_of_one_value(globals())
 _guard_module(globals(), "dataset.transforms")
