@@ -85,6 +85,7 @@ MISTAKES: dict[str, tuple[Callable[[], object], type[Exception]]] = {
     "no level": (lambda: Model(nn.ReLU(), amp_level=2), TypeError),
     "a number for predictions": (lambda: nn.MAE().update(LINE, 1.5), TypeError),
     "a tuple for labels": (lambda: nn.Recall("classification").update(IMAGE, (1, 0)), TypeError),
+    "a negative number of repetitions": (lambda: ops.tile(Tensor([1, 2]), -1), TypeError),
     "a number for gradients": (lambda: optim.Adam(nn.Dense(1, 1).get_parameters())(1.5), TypeError),
     "a tensor for a dtype": (lambda: Tensor(shape=(2,), dtype=LINE, init="ones"), TypeError),
     "a tensor as a fill": (lambda: vision.Pad(1, LINE), TypeError),

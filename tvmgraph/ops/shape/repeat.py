@@ -128,6 +128,9 @@ def tile(input: Tensor, dims: object) -> Tensor:
     """
     if has_unknown(dims):
         return computed.tile(input, dims)
+    if isinstance(dims, int) and dims < 0:  # MindSpore has no single number
+        raise bad(either(ShapeError, TypeError), f"dims {dims} is negative", "tile",
+                  f"input={input.aval}, dims={dims}")  # fmt: skip
     return _tile(input, int_tuple(dims, "tile", "dims"))
 
 
