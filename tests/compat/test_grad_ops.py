@@ -52,8 +52,33 @@ def test_pools(kind: str) -> None:
 
 IMAGE = Tensor(np.random.default_rng(0).normal(size=(1, 2, 4, 4)).astype(np.float32))
 SHIFT = Tensor(np.array([1, 2, 3], np.float32))
+LABELS, MARKED = Tensor([2, 0]), Tensor(np.array([[0, -1, 1], [2, 0, -1]], np.int32))
 #: Operator, forward function of an operand, the operand, arguments from operand, cotangent, result.
 MORE: list[tuple[Any, Any, Tensor, Any]] = [
+    (G.AdaptiveAvgPool2DGrad(), lambda x: ops.adaptive_avg_pool2d(x, 3), IMAGE,
+     lambda x, dy, y: (dy, Tensor(x.shape))),
+    (G.AdaptiveAvgPool3DGrad(), lambda x: ops.adaptive_avg_pool3d(x, (1, 3, 2)), IMAGE[None],
+     lambda x, dy, y: (dy, x.shape)),
+    (G.AdaptiveMaxPool2DGrad(), lambda x: ops.adaptive_max_pool2d(x, 2), IMAGE,
+     lambda x, dy, y: (dy, x, ops.adaptive_max_pool2d(x, 2, True)[1])),
+    (G.AffineGridGrad(True), lambda t: ops.affine_grid(t, (1, 1, 3, 4), True), X[None],
+     lambda x, dy, y: (dy, (1, 1, 3, 4))),
+    (G.CholeskyGrad(), ops.cholesky, ops.matmul(X, X.T), lambda x, dy, y: (y, dy)),
+    (G.GatherDGradV2(), lambda x: ops.gather_d(x, 1, Tensor([[0, 0], [1, 2]])), X,
+     lambda x, dy, y: (x, 1, Tensor([[0, 0], [1, 2]]), dy)),
+    (G.MaxPool3DGrad((1, 1, 1, 2, 2), (1, 1, 1, 2, 2)),
+     ops.MaxPool3D((1, 2, 2), (1, 2, 2)), IMAGE[None], lambda x, dy, y: (x, y, dy)),
+    (G.MirrorPadGrad("SYMMETRIC"),
+     lambda x: ops.MirrorPad("SYMMETRIC")(x, Tensor([[1, 0], [2, 1]])), X,
+     lambda x, dy, y: (dy, Tensor([[1, 0], [2, 1]]))),
+    (G.MultiMarginLossGrad(2, 0.5), lambda x: ops.multi_margin_loss(x, LABELS, 2, 0.5, SHIFT), X,
+     lambda x, dy, y: (dy, x, LABELS, SHIFT)),
+    (G.MultilabelMarginLossGrad("sum"),
+     lambda x: ops.multilabel_margin_loss(x, MARKED, "sum"), X,
+     lambda x, dy, y: (dy, x, MARKED, MARKED)),
+    (G.MvlgammaGrad(2), lambda x: ops.mvlgamma(x + 2, 2), P, lambda x, dy, y: (dy, x + 2)),
+    (G.PdistGrad(3.0), lambda x: ops.pdist(x, 3.0), X, lambda x, dy, y: (dy, x, y)),
+    (G.SeluGrad(), ops.selu, X, lambda x, dy, y: (dy, y)),
     (G.CdistGrad(3.0), lambda x: ops.cdist(x, X, 3.0), P, lambda x, dy, y: (dy, x, X, y)),
     (G.Conv2DBackpropFilter(3, 2), lambda w: ops.conv2d(IMAGE, w),
      Tensor(np.ones((3, 2, 2, 2), np.float32)), lambda w, dy, y: (dy, IMAGE, w.shape)),
@@ -147,3 +172,11 @@ def test_inputs_may_be_declared_without_a_number_of_axes() -> None:
     assert found == [6.0, 4.0, 8.0]
     with pytest.raises(TypeError):
         function(ops.ones((2, 3), ms.float64))
+
+
+def test_what_came_through_positions_is_added_there() -> None:
+    found = G.SparseSegmentSumGrad()(X, Tensor([0, 2, 0]), Tensor([0, 0, 1]), 4)
+    rows = X.asnumpy()
+    want = np.stack([rows[0] + rows[1], 0 * rows[0], rows[0], 0 * rows[0]])
+    np.testing.assert_array_equal(found.asnumpy(), want)
+    assert G.UniqueGrad()((SHIFT, SHIFT), Tensor([0, 2, 1, 1])).tolist() == [1, 3, 2, 2]

@@ -79,6 +79,19 @@ class _Helpers:
         return _Helpers.back(lambda t: pad(t, pads), F.zeros(kept, dy.dtype), dy)
 
     @staticmethod
+    def mirrored(dy: Tensor, paddings: Any, mode: str) -> Any:
+        """The gradient of what was padded by its own elements."""
+        pairs = helpers.ints_nested(paddings)
+        before = F.zeros([n - sum(p) for n, p in zip(dy.shape, pairs)], dy.dtype)
+        pad = primitives.MirrorPad(mode)
+        return _Helpers.back(lambda t: pad(t, paddings), before, dy)
+
+    @staticmethod
+    def cholesky(x: Tensor, grad: object) -> Any:
+        """The gradient of the matrix whose factor is given."""
+        return _Helpers.back(F.cholesky, F.matmul(x, F.swapaxes(x, -1, -2)), grad)
+
+    @staticmethod
     def layer_norm(
         x: object, dy: object, gamma: object, norm_axis: int, params_axis: int
     ) -> tuple[Tensor, ...]:
