@@ -135,6 +135,12 @@ MISTAKES: dict[str, tuple[Callable[[], object], type[Exception]]] = {
     "an axis that is kept but not named": (lambda: ms.mint.max(LINE, keepdim=True), TypeError),
     "an axis that is None": (lambda: ms.mint.min(LINE, dim=None, keepdim=True), TypeError),
     "a Cell as a plain class": (lambda: ms.jit_class(nn.Dense), TypeError),
+    "a mask of another size": (lambda: IMAGE[Tensor([True, True])], ValueError),
+    "a mask of another size to write at": (
+        lambda: IMAGE.copy().__setitem__(Tensor([True, True]), 1.0), ValueError),
+    "a fraction as an index": (lambda: LINE[Tensor([1.0])], IndexError),
+    "a code of an interpolation": (lambda: vision.Resize(3, 2), TypeError),
+    "a word that no border has": (lambda: vision.Pad(1, padding_mode="wrap"), TypeError),
     "an image without columns": (lambda: vision.CenterCrop(3)(np.ones(3)), RuntimeError),
 }  # fmt: skip
 

@@ -344,7 +344,8 @@ def put_at(name: str, x: Tensor, index: object, value: object, mode: str) -> Ten
         with assuming(least):
             return _put_at(at_least(x, least), index, new, mode)
     except TvmgraphError as e:
-        got = f"{_got(x, index)}, value={getattr(value, 'type', value)!s:.60}"
+        shown = value.aval if isinstance(value, Tensor) else value
+        got = f"{_got(x, index)}, value={shown!s:.60}"
         raise e.locate(f"ops.{name}", got, user_source()) from None
 
 
@@ -524,7 +525,9 @@ def _classify(entry: Any) -> Given | EllipsisType:
     if isinstance(entry, Tensor):
         d = entry.aval.dtype
         if not (d.is_integer or d is dtypes.bool_):
-            raise DTypeError(f"an index tensor must hold integers or bools, not {d.name}")
+            raise either(DTypeError, IndexError)(
+                f"an index tensor must hold integers or bools, not {d.name}"
+            )
         return entry
     if isinstance(entry, (list, tuple, range)):
         if any(isinstance(e, Tensor) for e in entry):
@@ -558,7 +561,7 @@ def _as_integers(
             continue
         sizes = shape[axis : axis + index.ndim]
         if tuple(index.shape) != tuple(sizes):
-            raise OutOfRangeError(
+            raise either(OutOfRangeError, ValueError)(
                 f"a bool index of shape {list(index.shape)} does not fit axes of {list(sizes)}",
                 fix="give the mask the sizes of the axes it selects from",
             )
