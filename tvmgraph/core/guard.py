@@ -16,6 +16,7 @@ _PACKAGE = "tvmgraph."
 _CORE = f"{_PACKAGE}core."
 _HANDLER = "_explained"
 _CHECK = "_require_kind"
+_MEMBER = "_require_word"
 _NO_COLUMNS = 0x80 | 13 << 3  # kind of an entry of a code's table of lines
 
 
@@ -87,7 +88,7 @@ def guard(function: Callable[..., object], name: str) -> None:
     body = FunctionType(code, names, function.__name__, function.__defaults__, function.__closure__)
     body.__kwdefaults__ = function.__kwdefaults__
     key = f"_body_{len(_handlers)}_of_{function.__name__}"
-    names |= {key: body, _HANDLER: explained, _CHECK: kinds.require}
+    names |= {key: body, _HANDLER: explained, _CHECK: kinds.require, _MEMBER: kinds.require_word}
     function.__code__ = _handled(function, key)
     _handlers.add(function.__code__)
     know(function, name)
@@ -124,7 +125,7 @@ def _inner(code: CodeType) -> CodeType:
 
 def _source(function: FunctionType, body: str) -> str:
     code = function.__code__
-    checks = [f"   {c}\n" for c in _checks(function)]
+    checks = [f"   {c}\n" for c in _checks(function, body)]
     return (
         f"def outer({', '.join(code.co_freevars)}):\n"
         f" def inner({_parameters(code)}):\n"
@@ -160,8 +161,8 @@ def _forwarded(code: CodeType) -> str:
     return ", ".join([*passed, *([f"**{keywords}"] if keywords else [])])
 
 
-def _checks(function: FunctionType) -> list[str]:
-    """Returns the statements that look at arguments which are numbers, None or fills of images."""
+def _checks(function: FunctionType, body: str) -> list[str]:
+    """Returns the statements that look at arguments: numbers, None, words and fills of images."""
     positional, named, _, _ = _groups(function.__code__)
     defaults = dict(zip(positional[::-1], (function.__defaults__ or ())[::-1]))
     defaults |= function.__kwdefaults__ or {}
@@ -178,4 +179,9 @@ def _checks(function: FunctionType) -> list[str]:
         elif words == ("Fill",) or words[0] == "Workers":
             usual = "int" if words == ("Fill",) else "None.__class__"
             found.append(f"if {n}.__class__ is not {usual}: {_CHECK}({n!r}, {n}, {words!r})")
+        elif kinds.are_words(words) and isinstance(defaults.get(n), Enum):
+            home = f"{body}.__kwdefaults__[{n!r}]"
+            if n in positional:
+                home = f"{body}.__defaults__[{positional.index(n) - len(positional)}]"
+            found.append(f"{_MEMBER}({n!r}, {n}, {home})")
     return found

@@ -7,13 +7,14 @@ NumPy's scalars) is none of that.
 
 from __future__ import annotations
 
+import enum
 import functools
 
 import numpy as np
 
 from tvmgraph.core.arguments import Unknown, is_sequence
 from tvmgraph.core.tensor import Tensor
-from tvmgraph.errors import ArgumentError, no_scalar
+from tvmgraph.errors import ArgumentError, DTypeError, no_scalar
 
 _NOTHING = type(None)
 _CONTAINERS = frozenset({list, tuple, dict, set, frozenset})
@@ -102,6 +103,15 @@ def are_numbers(kinds: tuple[str, ...]) -> bool:
     return _NUMBERS.issuperset(kinds) and kinds != ("None",)
 
 
+def are_words(kinds: tuple[str, ...]) -> bool:
+    """Whether the one alternative is an enumeration of words that datasets take.
+
+    Args:
+        kinds: The alternatives as :func:`words` returns them.
+    """
+    return len(kinds) == 1 and kinds[0] in _ENUMERATIONS
+
+
 def is_wrong(kinds: tuple[str, ...], value: object) -> bool:
     """Whether a value is certainly none of the alternatives.
 
@@ -156,3 +166,20 @@ def require(name: str, value: object, kinds: tuple[str, ...]) -> object:
             got=f"{name}={value!r}"[:80],
         )
     return value
+
+
+def require_word(name: str, value: object, default: enum.Enum) -> None:
+    """Makes sure that a value is a word of an enumeration.
+
+    Args:
+        name: Name of the argument.
+        value: What a user gave.
+        default: Another word of the enumeration.
+
+    Raises:
+        DTypeError: if it is not; a string or number that is a word's value is none, either.
+    """
+    if value.__class__ is not default.__class__:
+        raise DTypeError(
+            f"{name} must be {spoken((default.__class__.__name__,))}, not {value!r:.40}"
+        )

@@ -124,7 +124,7 @@ class RandomCropWithBBox:
         padding: PerAxis | None = None,
         pad_if_needed: bool = False,
         fill_value: Fill = 0,
-        padding_mode: object = Border.CONSTANT,
+        padding_mode: Border = Border.CONSTANT,
     ) -> None:
         self.crop = RandomCrop(size, padding, pad_if_needed, fill_value, padding_mode)
 

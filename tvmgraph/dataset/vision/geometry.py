@@ -209,7 +209,7 @@ class Pad(ImageTransform):
     Args:
         padding: One number, (left and right, top and bottom), or left, top, right, bottom.
         fill_value: Value of the border, or one per channel.
-        padding_mode: A member of :class:`Border`, or its word.
+        padding_mode: A member of :class:`Border`.
 
     Example:
         >>> vision.Pad(1)(np.zeros((2, 2, 3))).shape
@@ -217,10 +217,10 @@ class Pad(ImageTransform):
     """
 
     def __init__(
-        self, padding: PerAxis, fill_value: Fill = 0, padding_mode: object = Border.CONSTANT
+        self, padding: PerAxis, fill_value: Fill = 0, padding_mode: Border = Border.CONSTANT
     ) -> None:
         self.border = _border("Pad", padding)
-        self.fill_value, self.mode = fill_value, _mode("Pad", padding_mode)
+        self.fill_value, self.mode = fill_value, str(padding_mode)
 
     def apply(self, image: np.ndarray) -> np.ndarray:
         """Returns the image with its border."""
@@ -238,13 +238,6 @@ def _border(op: str, padding: PerAxis) -> tuple[int, int, int, int]:
     return left, top, right, bottom
 
 
-def _mode(op: str, mode: object) -> str:
-    if mode not in list(Border):
-        reject(ArgumentError, f"vision.{op}", f"padding_mode cannot be {mode!r}",
-               fix=f"use {', '.join(map(repr, map(str, Border)))}")  # fmt: skip
-    return str(Border(mode))
-
-
 class PadToSize(ImageTransform):
     """Adds a border so that the image has a size.
 
@@ -260,11 +253,11 @@ class PadToSize(ImageTransform):
 
     def __init__(
         self, size: PerAxis, offset: Sequence[int] | None = None, fill_value: Fill = 0,
-        padding_mode: object = Border.CONSTANT,
+        padding_mode: Border = Border.CONSTANT,
     ) -> None:  # fmt: skip
         self.size = sizes("PadToSize", "size", size)
         self.offset = (offset, offset) if isinstance(offset, int) else tuple(offset or ()) or None
-        self.fill_value, self.mode = fill_value, _mode("PadToSize", padding_mode)
+        self.fill_value, self.mode = fill_value, str(padding_mode)
 
     def apply(self, image: np.ndarray) -> np.ndarray:
         """Returns the image with its border."""
@@ -301,12 +294,12 @@ class RandomCrop(ImageTransform):
         padding: PerAxis | None = None,
         pad_if_needed: bool = False,
         fill_value: Fill = 0,
-        padding_mode: object = Border.CONSTANT,
+        padding_mode: Border = Border.CONSTANT,
     ) -> None:
         self.size = sizes("RandomCrop", "size", size)
         self.pad = None if padding is None else Pad(padding, fill_value, padding_mode)
         self.pad_if_needed = pad_if_needed
-        self.fill_value, self.mode = fill_value, _mode("RandomCrop", padding_mode)
+        self.fill_value, self.mode = fill_value, str(padding_mode)
 
     def place(self, image: np.ndarray) -> tuple[np.ndarray, int, int]:
         """Returns the image with its border, and the first row and column of a part of it.
