@@ -141,6 +141,15 @@ def test_halves_become_single() -> None:
     assert audio.Flanger(8000)(half).dtype == audio.LFilter([1.0], [1.0])(half).dtype == half.dtype
 
 
+def test_whole_samples_become_single_floats() -> None:
+    sound = np.array([[-2, -3, 0], [2, 2, 3]])
+    assert audio.Gain(20.0)(sound).tolist() == [[-20, -30, 0], [20, 20, 30]]
+    assert audio.Gain()(sound).dtype == audio.Spectrogram(2)(sound).dtype == np.float32
+    assert audio.Fade(0, 1)(sound).tolist() == sound.tolist()
+    kept = audio.Flanger(44100, modulation=audio.Modulation.TRIANGULAR)(sound)
+    assert kept.dtype == sound.dtype and kept.tolist() == [[-1, -1, 0], [1, 1, 1]]
+
+
 @pytest.mark.parametrize(
     ("error", "make"),
     [
@@ -162,7 +171,12 @@ def test_halves_become_single() -> None:
         (ValueError, lambda: audio.DeemphBiquad(8000)),
         (ValueError, lambda: audio.RiaaBiquad(8000)),
         (ValueError, lambda: audio.LFilter([0.0, 1.0], [1.0, 1.0])),
-        (TypeError, lambda: audio.Gain()(np.arange(4))),
+        (RuntimeError, lambda: audio.LowpassBiquad(8000, 1000.0)(np.arange(4))),
+        (TypeError, lambda: audio.Angle()(np.ones((3, 2), np.int32))),
+        (ValueError, lambda: audio.LowpassBiquad(2**40, 1000.0)),
+        (ValueError, lambda: audio.EqualizerBiquad(8000, 1000.0, -(2.0**30))),
+        (TypeError, lambda: audio.Flanger(8000, interpolation="linear")),
+        (TypeError, lambda: audio.AmplitudeToDB(None)),
         (ValueError, lambda: audio.Vol(-1.0)),
         (ValueError, lambda: audio.Vol(0.0, audio.GainType.POWER)),
         (ValueError, lambda: audio.Fade(600)(SOUND)),

@@ -14,7 +14,6 @@ from tvmgraph.dataset.audio_words import (
     DensityFunction,
     Interpolation,
     Modulation,
-    require_word,
 )
 from tvmgraph.dataset.config import generator
 from tvmgraph.errors import ArgumentError, ShapeError, either, reject
@@ -179,7 +178,6 @@ class Dither(Formula):
     def __init__(
         self, density_function: enum.Enum = DensityFunction["TPDF"], noise_shaping: bool = False
     ) -> None:
-        require_word("Dither", "density_function", density_function, DensityFunction)
         self.density, self.noise_shaping = density_function, noise_shaping
 
     def _changed(self, x: np.ndarray) -> np.ndarray:

@@ -17,26 +17,31 @@ import numpy as np
 
 from tvmgraph.core.shown import Shown
 from tvmgraph.dataset.transforms import as_array
-from tvmgraph.errors import ArgumentError, DTypeError, reject
+from tvmgraph.errors import ArgumentError, DTypeError, either, reject
 
 Coefficients = tuple[Sequence[float], Sequence[float]]
 _BLOCK = 128  # samples that one product of matrices computes
 
 
-def floats_of(op: str, value: object, half: bool = False) -> np.ndarray:
-    """Returns a sound as an array; integers are refused, as their scale is not known.
+def floats_of(op: str, value: object, half: bool = False, whole: bool = True) -> np.ndarray:
+    """Returns a sound as an array of floats; integers become float32.
 
     Args:
         op: Name of the transform.
         value: The sound.
         half: Whether float16 stays, else it becomes float32.
+        whole: Whether integers are taken.
 
     Raises:
-        DTypeError: if it holds no floats.
+        DTypeError: if it holds no numbers, or integers that are not taken; in MindSpore's
+            pipelines it is a RuntimeError, too.
     """
     array = as_array(value)
+    if array.dtype.kind not in ("fiub" if whole else "f"):
+        reject(either(DTypeError, RuntimeError), op,
+               f"the sound must hold floats, not {array.dtype}")  # fmt: skip
     if array.dtype.kind != "f":
-        reject(DTypeError, op, f"the sound must hold floats, not {array.dtype}")
+        return array.astype(np.float32)
     return array if half or array.dtype.itemsize > 2 else array.astype(np.float32)
 
 
@@ -107,7 +112,7 @@ class LFilter(Shown):
         return recursive(x, self.b_coeffs, self.a_coeffs)
 
     def __call__(self, value: object) -> np.ndarray:
-        x = floats_of(type(self).__name__, value, half=True)
+        x = floats_of(type(self).__name__, value, half=True, whole=False)
         y = self._filtered(x)
         return (np.clip(y, -1, 1) if self.clamp else y).astype(x.dtype)
 

@@ -32,13 +32,15 @@ __all__ = [
 
 
 class Formula(Shown):
-    """A transform of floats that keeps their dtype; half ones become float32 unless ``half``."""
+    """A transform of floats that keeps their dtype; what else there is becomes float32, except that
+    ``half`` keeps every dtype."""
 
     half = False
 
     def __call__(self, value: object) -> np.ndarray:
         x = floats_of(type(self).__name__, value, self.half)
-        return np.asarray(self._changed(x)).astype(x.dtype, copy=False)
+        kept = as_array(value) if self.half else x
+        return np.asarray(self._changed(x)).astype(kept.dtype, copy=False)
 
     def _changed(self, x: np.ndarray) -> np.ndarray:
         raise NotImplementedError
@@ -204,6 +206,8 @@ class Fade(Formula):
         course = _COURSES[fade_shape.name]
         lengths = (fade_in_len, fade_out_len)
         self.begin, self.end = (course(np.linspace(0, 1, n)) for n in lengths)
+        if fade_out_len == 1:  # where it begins, not where it ends
+            self.end = course(np.ones(1))
 
     def _changed(self, x: np.ndarray) -> np.ndarray:
         if max(len(self.begin), len(self.end)) > x.shape[-1]:
@@ -264,7 +268,7 @@ def parts_of(op: str, value: object) -> tuple[np.ndarray, np.ndarray]:
     Raises:
         ShapeError: for another last axis.
     """
-    x = floats_of(op, value)
+    x = floats_of(op, value, whole=False)
     if x.ndim < 2 or x.shape[-1] != 2:
         reject(ShapeError, op, f"the last axis must be real and imaginary part, not {x.shape}")
     return x[..., 0], x[..., 1]

@@ -41,22 +41,6 @@ def _require_counts(op: str, **counts: int) -> None:
             reject(ArgumentError, op, f"{name} must be positive, not {value}")
 
 
-def require_word(op: str, name: str, value: object, words: type[enum.Enum]) -> None:
-    """Makes sure that an argument is one of some words.
-
-    Args:
-        op: Name of the transform.
-        name: Name of the argument.
-        value: What was given.
-        words: The words.
-
-    Raises:
-        DTypeError: if it is none of them.
-    """
-    if not isinstance(value, words):
-        reject(DTypeError, op, f"{name} must be a {words.__name__}, not {value!r}")
-
-
 def create_dct(n_mfcc: int, n_mels: int, norm: enum.Enum = NormMode["NONE"]) -> np.ndarray:
     r"""Returns the cosine transform (type 2) of mel bands as a matrix of float32.
 
@@ -77,7 +61,6 @@ def create_dct(n_mfcc: int, n_mels: int, norm: enum.Enum = NormMode["NONE"]) -> 
         [[2.0], [2.0], [2.0], [2.0]]
     """
     _require_counts("create_dct", n_mfcc=n_mfcc, n_mels=n_mels)
-    require_word("create_dct", "norm", norm, NormMode)
     row = np.arange(n_mfcc)
     matrix = np.cos(np.pi / n_mels * (np.arange(n_mels)[:, None] + 0.5) * row)
     if norm is NormMode["ORTHO"]:
@@ -141,8 +124,6 @@ def melscale_fbanks(
     """
     op = "melscale_fbanks"
     _require_counts(op, n_freqs=n_freqs, n_mels=n_mels, sample_rate=sample_rate)
-    require_word(op, "norm", norm, NormType)
-    require_word(op, "mel_type", mel_type, MelType)
     mels = np.linspace(_mel(f_min, mel_type), _mel(f_max, mel_type), n_mels + 2)
     points = _hertz(mels, mel_type)
     bands = _triangles(points, n_freqs, sample_rate)
