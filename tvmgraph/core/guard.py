@@ -164,7 +164,7 @@ def _forwarded(code: CodeType) -> str:
 def _checks(function: FunctionType, body: str) -> list[str]:
     """Returns the statements that look at arguments: numbers, None, words and fills of images."""
     positional, named, _, _ = _groups(function.__code__)
-    defaults = dict(zip(positional[::-1], (function.__defaults__ or ())[::-1]))
+    defaults: dict[str, object] = dict(zip(positional[::-1], (function.__defaults__ or ())[::-1]))
     defaults |= function.__kwdefaults__ or {}
     found: list[str] = []
     for n in [*positional, *named]:
