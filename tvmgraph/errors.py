@@ -141,6 +141,33 @@ def either(kind: type[TvmgraphError], other: type[Exception]) -> type[Any]:
     return type(kind.__name__, (kind, other), parts)
 
 
+def also_runtime(error: Exception) -> Exception:
+    """Returns an error that is a RuntimeError, too, and else what it was.
+
+    MindSpore's pipelines raise RuntimeErrors for whatever goes wrong in them.
+
+    Args:
+        error: Any error; one that is of a class of Python's own is copied.
+    """
+    kind = type(error)
+    if isinstance(error, RuntimeError):
+        return error
+    if isinstance(error, TvmgraphError):
+        error.__class__ = either(kind, RuntimeError)
+        return error
+    again = {"__module__": kind.__module__, "__reduce__": lambda self: (kind, self.args)}
+    bases: tuple[type[Exception], ...] = (kind, RuntimeError)
+    both = type(kind.__name__, bases, again)
+    try:
+        error.__class__ = both
+    except TypeError:  # a class of Python's own
+        copied = both(*error.args)
+        copied.__dict__.update(error.__dict__)
+        copied.__cause__, copied.__context__ = error.__cause__, error.__context__
+        return copied.with_traceback(error.__traceback__)
+    return error
+
+
 def require_offered(op: str, options: Mapping[str, object], kept: Collection[str] = ()) -> None:
     """Makes sure that nothing is asked for that does not exist here.
 

@@ -363,6 +363,61 @@ def test_dicts_stay_dicts_until_they_are_batched() -> None:
     assert first["a"].tolist() == [[0, 0], [0, 1]] and last["b"]["c"].tolist() == [2, 3]
 
 
+def test_what_a_dict_holds_becomes_tensors() -> None:
+    data = dataset.GeneratorDataset([({"i": 1, 2: (True, {"s": "a"})},)], ["d"])
+    ((tensors,),) = data
+    assert isinstance(tensors["i"], Tensor) and isinstance(tensors[2][0], Tensor)
+    ((arrays,),) = data.create_tuple_iterator(output_numpy=True)
+    assert arrays["i"].dtype == np.int64 and arrays[2][1]["s"].dtype.kind == "U"
+
+
+@pytest.mark.parametrize(
+    ("made", "kinds"),
+    [
+        (lambda c, i: [{"a": x} for x in c], (dict, list)),
+        (lambda c, i: ({"a": c[0]}, np.arange(3)), (dict, Tensor)),
+        (lambda c, i: ({"a": c[0]}, c), RuntimeError),
+        (lambda c, i: (c, c[:1]), RuntimeError),
+    ],
+)
+def test_a_map_of_batches_may_make_dicts(made: Any, kinds: Any) -> None:
+    columns = ["x", "y"] if isinstance(made(range(2), None), tuple) else ["x"]
+    data = dataset.GeneratorDataset(range(2), ["x"])
+    data = data.batch(2, per_batch_map=made, input_columns=["x"], output_columns=columns)
+    if kinds is RuntimeError:
+        with pytest.raises(RuntimeError, match="per_batch_map"):
+            next(iter(data))
+        return
+    row = next(iter(data))
+    assert isinstance(row[0], kinds[0])
+    assert isinstance(row[0]["a"] if len(row) == 1 else row[1], kinds[1])
+
+
+class _Mine(Exception):
+    pass
+
+
+@pytest.mark.parametrize("kind", [KeyError, OSError, _Mine, ShapeError])
+@pytest.mark.parametrize("ahead", [0, 8])
+def test_errors_of_functions_are_runtime_errors_too(kind: type[Exception], ahead: int) -> None:
+    error = kind("a")
+
+    def wrong(x: object) -> object:
+        raise error
+
+    before = dataset.config.get_prefetch_size()
+    dataset.config.set_prefetch_size(ahead)
+    try:
+        with pytest.raises(kind) as caught:
+            list(dataset.GeneratorDataset(range(2), ["x"]).map(wrong))
+    finally:
+        dataset.config.set_prefetch_size(before)
+    assert isinstance(caught.value, RuntimeError) and caught.value.args == error.args
+    assert any(entry.name == "wrong" for entry in caught.traceback)
+    again = pickle.loads(pickle.dumps(caught.value))
+    assert isinstance(again, kind) and again.args == error.args
+
+
 def test_a_sampler_may_be_a_sequence_of_numbers() -> None:
     class Chosen:
         def __getitem__(self, i: int) -> int:

@@ -16,7 +16,14 @@ from tvmgraph.core.tensor import Tensor, tensor_from_numpy
 from tvmgraph.dataset import config
 from tvmgraph.dataset.base import Dataset, Row, count_of
 from tvmgraph.dataset.stages import conditions
-from tvmgraph.errors import ArgumentError, DeviceError, TvmgraphError, reject, user_source
+from tvmgraph.errors import (
+    ArgumentError,
+    DeviceError,
+    TvmgraphError,
+    also_runtime,
+    reject,
+    user_source,
+)
 
 
 class _End:
@@ -143,16 +150,24 @@ class DatasetIterator(Shown):
             running.close()
 
     def _rows(self, epoch: int) -> Iterator[object]:
-        over = self.dataset.take_rows_over()
-        for row in itertools.islice(prefetch(self.dataset, epoch), over, None):
+        rows = itertools.islice(prefetch(self.dataset, epoch), self.dataset.take_rows_over(), None)
+        while True:
+            try:
+                row = next(rows, None)
+            except Exception as e:
+                raise also_runtime(e) from e.__cause__
+            if row is None:
+                return
             values = [self._convert(row[i]) for i in self.kept]
             yield dict(zip(self.names, values)) if self.as_dict else values
 
-    def _convert(self, value: object) -> object:
+    def _convert(self, value: object, inside: bool = False) -> object:
         if isinstance(value, Tensor):
             value = value.asnumpy()
         if isinstance(value, dict):
-            return value
+            return {k: self._convert(v, True) for k, v in value.items()}
+        if inside and isinstance(value, (tuple, list)):
+            return type(value)(self._convert(v, True) for v in value)
         array = np.asarray(value, order="C")  # as other packages want it
         if self.output_numpy or array.dtype.kind in "USO":  # text has no Tensor form
             return array

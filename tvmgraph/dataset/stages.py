@@ -91,6 +91,21 @@ def _array(value: object) -> object:
     return value.asnumpy() if isinstance(value, Tensor) else value
 
 
+def _require_alike(names: Sequence[str], columns: Sequence[object]) -> None:
+    """Makes sure that what a ``per_batch_map`` gave is batches, or rows of one batch.
+
+    Dicts are batches, lists are rows, arrays are either.
+    """
+    made = [isinstance(c, dict) for c in columns]
+    if any(made) and not all(m or isinstance(c, np.ndarray) for m, c in zip(made, columns)):
+        reject(either(DTypeError, RuntimeError), "batch",
+               "mismatched types returned from per_batch_map: a dict beside rows")  # fmt: skip
+    counts = [len(c) for c in columns if isinstance(c, (list, np.ndarray))]
+    if not any(made) and any(c != counts[0] for c in counts):
+        reject(either(ShapeError, RuntimeError), "batch",
+               f"per_batch_map returned {counts} rows for columns {list(names)}")  # fmt: skip
+
+
 def _columns_after(columns: list[str], given: list[str], results: list[str]) -> list[str]:
     """The columns when a function has made ``results`` of the ``given`` ones.
 
@@ -230,13 +245,18 @@ class BatchDataset(_Stage):
                 reject(either(ArgumentError, RuntimeError), "batch",
                        f"per_batch_map returned {len(found)} values for {len(self.results)} "
                        "columns", fix=f"output_columns are {self.results}")  # fmt: skip
+            _require_alike(self.results, found)
             columns = _with_results(columns, self.where, found)
         return tuple(self._stack_column(n, c) for n, c in zip(self.columns, columns))
 
     def _stack_column(self, name: str, values: Any) -> object:
+        if isinstance(values, dict):
+            return values
         if isinstance(values[0], dict):
-            return {k: self._stack_column(f"{name}[{k!r}]", [v[k] for v in values])
-                    for k in values[0]}  # fmt: skip
+            columns = {k: [v[k] for v in values] for k in values[0]}
+            if self.per_batch_map is not None:
+                return columns
+            return {k: self._stack_column(f"{name}[{k!r}]", c) for k, c in columns.items()}
         arrays = [np.asarray(_array(v)) for v in values]
         shapes = {a.shape for a in arrays}
         if len(shapes) > 1:
