@@ -81,6 +81,7 @@ from tvmgraph.dtypes import (
     int16,
     int32,
     int64,
+    string,
     uint8,
     uint16,
     uint32,
@@ -297,9 +298,9 @@ __all__ = [
     "jacfwd", "jacrev", "jit", "jit_class", "jvp", "lazy_inline", "load", "load_hf", "long",
     "manual_seed", "ms_function", "mutable", "no_inline", "pytype_to_dtype", "recompute", "record",
     "reset_context", "seed", "set_context", "set_deterministic", "set_device",
-    "set_recursion_limit", "set_rng_state", "set_seed", "short", "single", "tensor", "to_dlpack",
-    "ubyte", "uint8", "uint16", "uint32", "uint64", "uintc", "uintp", "ushort", "value_and_grad",
-    "vjp", "vmap",
+    "set_recursion_limit", "set_rng_state", "set_seed", "short", "single", "string", "tensor",
+    "to_dlpack", "ubyte", "uint8", "uint16", "uint32", "uint64", "uintc", "uintp", "ushort",
+    "value_and_grad", "vjp", "vmap",
 ]  # fmt: skip
 
 _guard_module(globals())

@@ -62,7 +62,9 @@ class DType:
     def __hash__(self) -> int:
         return hash(self.name)
 
-    def __reduce__(self) -> tuple[object, ...]:
+    def __reduce__(self) -> tuple[object, ...] | str:
+        if self is string:
+            return self.name
         return (dtype_of, (self.name,))
 
 
@@ -81,6 +83,7 @@ float32 = DType("float32", np.float32, "f")
 float64 = DType("float64", np.float64, "f")
 complex64 = DType("complex64", np.complex64, "c")
 complex128 = DType("complex128", np.complex128, "c")
+string = DType("string", np.str_, "s")  # of columns of datasets only; no tensor holds text
 
 SIGNED = (int8, int16, int32, int64)
 UNSIGNED = (uint8, uint16, uint32, uint64)
@@ -113,7 +116,7 @@ def dtype_of(value: object) -> DType:
     Raises:
         DTypeError: if ``value`` names no supported dtype; the message lists the valid ones.
     """
-    if isinstance(value, DType):
+    if isinstance(value, DType) and value is not string:
         return value
     found = _BY_NAME.get(value) if isinstance(value, str) else None
     if found is None and isinstance(value, type):

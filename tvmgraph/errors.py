@@ -149,14 +149,14 @@ def also_runtime(error: Exception) -> Exception:
     Args:
         error: Any error; one that is of a class of Python's own is copied.
     """
-    kind = type(error)
+    kind: type = type(error)
     if isinstance(error, RuntimeError):
         return error
     if isinstance(error, TvmgraphError):
         error.__class__ = either(kind, RuntimeError)
         return error
     again = {"__module__": kind.__module__, "__reduce__": lambda self: (kind, self.args)}
-    bases: tuple[type[Exception], ...] = (kind, RuntimeError)
+    bases = (RuntimeError,) if issubclass(RuntimeError, kind) else (kind, RuntimeError)
     both = type(kind.__name__, bases, again)
     try:
         error.__class__ = both

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import gzip
 import json
+import pickle
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import tvmgraph as ms
@@ -72,6 +74,59 @@ def test_a_file_of_a_schema_says_how_many_rows_are_read(tmp_path: Path) -> None:
     assert len(_read(source)) == source.get_dataset_size() == 1
     assert source.get_col_names() == ["f", "img"]
     assert len(_read(dataset.TFRecordDataset(str(path), str(schema), num_samples=2))) == 2
+
+
+def test_bytes_are_text_where_a_schema_says_so(tmp_path: Path) -> None:
+    (tmp_path / "a.tfrecord").write_bytes(_content(1))
+    schema = pickle.loads(pickle.dumps(dataset.Schema()))
+    schema.add_column("img", "string")
+    again = dataset.Schema()
+    again.add_column("img", ms.string, [1])
+    assert json.loads(again.to_json())["columns"][0]["type"] == "string"
+    for s in (schema, pickle.loads(pickle.dumps(again))):
+        source = dataset.TFRecordDataset(str(tmp_path / "*.tfrecord"), s)
+        assert _read(source) == [{"img": ("<U6", ["\x01\x02\x03\x04\x05"])}]
+        assert source.output_types() == [np.str_]
+    with pytest.raises(TypeError, match="string"):
+        ms.Tensor([1], ms.string)
+
+
+@pytest.mark.parametrize("wrong", [("i", "string"), ("img", "int32"), ("i", "int64", [3])])
+def test_what_a_schema_says_wrong(tmp_path: Path, wrong: tuple[Any, ...]) -> None:
+    (tmp_path / "a.tfrecord").write_bytes(_content(1))
+    schema = dataset.Schema()
+    schema.add_column(*wrong)
+    with pytest.raises(RuntimeError, match=f"column {wrong[0]!r}"):
+        _read(dataset.TFRecordDataset(str(tmp_path / "a.tfrecord"), schema))
+
+
+def test_a_rank_of_zero(tmp_path: Path) -> None:
+    (tmp_path / "a.tfrecord").write_bytes(_content(1))
+    (tmp_path / "s.json").write_text('{"columns": {"f": {"type": "float32", "rank": 0}}}')
+    source = dataset.TFRecordDataset(str(tmp_path / "a.tfrecord"), str(tmp_path / "s.json"))
+    assert source.output_shapes() == [[]]
+
+
+@pytest.mark.parametrize("shuffle", [False, True, dataset.Shuffle.FILES, dataset.Shuffle.INFILE])
+def test_files_are_dealt_to_shards(tmp_path: Path, shuffle: object) -> None:
+    for name, rows in zip("bca", (2, 3, 4)):
+        (tmp_path / name).write_bytes(_content(rows))
+
+    def lengths(epochs: int, **options: Any) -> list[list[int]]:
+        parts = [
+            dataset.TFRecordDataset(
+                str(tmp_path / "*"), num_shards=2, shard_id=i, shuffle=shuffle, **options
+            )
+            for i in range(2)
+        ]
+        return [[len(_read(p)) for p in parts] for _ in range(epochs)]
+
+    found = lengths(8)
+    assert all(sum(f) == 9 for f in found)
+    moved = {tuple(f) for f in found} != {(7, 2)}
+    assert moved == (shuffle in (True, dataset.Shuffle.FILES))
+    assert lengths(1, shard_equal_rows=True) == [[5, 5]]
+    assert lengths(1, num_samples=1) == [[1, 1]]
 
 
 def test_refused(tmp_path: Path) -> None:

@@ -23,6 +23,7 @@ from tvmgraph.dtypes import (
     uint32,
     uint64,
 )
+from tvmgraph.dtypes import string as string
 
 #: What annotations of programs call the class of dtypes, and that of a tensor's shape and dtype.
 Type, tensor_type = DType, TensorType

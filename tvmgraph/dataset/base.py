@@ -569,9 +569,9 @@ class Dataset(Shown):
             for column in zip(*shapes)
         ]
 
-    def output_types(self) -> list[np.dtype]:
-        """Returns the dtype of every column, from the first row."""
-        return [v.dtype for v in self._first()]
+    def output_types(self) -> list[np.dtype | type]:
+        """Returns the dtype of every column, from the first row; of text its class."""
+        return [v.dtype.type if v.dtype.kind in "US" else v.dtype for v in self._first()]
 
     def next_epoch(self) -> int:
         """Returns the number of the coming pass."""

@@ -36,11 +36,12 @@ class Schema(Shown):
 
         Args:
             name: Its name.
-            de_type: Its dtype.
+            de_type: Its dtype; ``"string"`` for text.
             shape: Shape of a row's entry; -1 or None for an axis of any size.
         """
         sizes = None if shape is None else tuple(-1 if s is None else int(s) for s in shape)
-        self.columns[name] = (dtypes.dtype_of(de_type), sizes)
+        is_text = de_type in ("string", dtypes.string)
+        self.columns[name] = (dtypes.string if is_text else dtypes.dtype_of(de_type), sizes)
 
     def to_json(self) -> str:
         """Returns the columns as the text that ``schema_file`` holds."""
@@ -57,13 +58,14 @@ class Schema(Shown):
         """Adds columns from a dict by name, or a list of dicts with ``name``.
 
         Args:
-            columns: Types, and possibly shapes: ``{"label": {"type": "int64", "shape": [1]}}``;
-                those of a dict are sorted by name.
+            columns: Types, and possibly shapes: ``{"label": {"type": "int64", "shape": [1]}}``,
+                or that the rank is 0; those of a dict are sorted by name.
         """
         named = isinstance(columns, dict)
         items = sorted(columns.items()) if named else [(c["name"], c) for c in columns]
         for name, column in items:
-            self.add_column(name, column["type"], column.get("shape"))
+            unsaid = () if column.get("rank") == 0 else None
+            self.add_column(name, column["type"], column.get("shape", unsaid))
 
 
 __all__ = ["Schema"]

@@ -6,18 +6,21 @@ import gzip
 import os
 import zlib
 from collections.abc import Iterable
+from glob import glob
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from tvmgraph import dtypes
 from tvmgraph.core.arguments import PathLike, Workers
 from tvmgraph.core.protobuf import message_classes
 from tvmgraph.dataset.base import Row, names_of
 from tvmgraph.dataset.files import Shuffle, is_shuffled
+from tvmgraph.dataset.samplers import generator_of
 from tvmgraph.dataset.schema import Schema
 from tvmgraph.dataset.sources import Source
-from tvmgraph.errors import ArgumentError, reject
+from tvmgraph.errors import ArgumentError, DTypeError, ShapeError, either, reject
 
 _HEAD, _TAIL = 12, 4  # bytes of the length with its checksum, and of the message's checksum
 
@@ -44,33 +47,51 @@ def _records(path: str, content: bytes) -> list[bytes]:
         start = at + _HEAD
         end = start + int.from_bytes(content[at : at + 8], "little")
         if len(content) < end + _TAIL:
-            reject(ArgumentError, "TFRecordDataset", f"{path} breaks off in row {len(found)}")
+            reject(
+                either(ArgumentError, RuntimeError),
+                "TFRecordDataset",
+                f"{path} breaks off in row {len(found)}",
+            )
         found.append(content[start:end])
         at = end + _TAIL
     return found
 
 
+def _found(patterns: PathLike | Iterable[PathLike]) -> list[str]:
+    """Returns the files of paths or patterns, sorted."""
+    given = [patterns] if isinstance(patterns, (str, os.PathLike)) else patterns
+    found: list[str] = []
+    for pattern in map(str, given):
+        files = [f for f in glob(pattern) if Path(f).is_file()]
+        if not files:
+            reject(ArgumentError, "TFRecordDataset", f"there is no file {pattern!r}")
+        found += files
+    return sorted(found)
+
+
 class TFRecordDataset(Source):
-    """Rows of TFRecord files.
+    """Rows of TFRecord files, which are read in the order of their paths.
 
     Whole numbers are int64, others float32, and bytes uint8, all with one axis, unless a schema
-    says otherwise.
+    says otherwise: with the type ``"string"``, bytes are text.
 
     Args:
-        dataset_files: A path, or a list of them.
+        dataset_files: A path or a pattern such as ``"*.data"``, or a list of them.
         schema: A :class:`Schema`, or the path of its JSON file.
         columns_list: Columns that are read; by default those of the schema, or of the first row.
         num_samples: How many rows are used.
         num_parallel_workers: Kept for MindSpore programs.
         shuffle: Whether every epoch has another order (default), or a :class:`Shuffle`.
-        num_shards: How many shards the rows are dealt to.
+        num_shards: How many shards the files are dealt to.
         shard_id: Which shard this is.
-        shard_equal_rows: Kept for MindSpore programs: shards are equal up to one row.
+        shard_equal_rows: Whether rows are dealt instead, as many to every shard.
         cache: Kept for MindSpore programs.
         compression_type: ``"GZIP"`` or ``"ZLIB"``.
 
     Raises:
         ArgumentError: if there is no such file, it breaks off, or a row lacks a column.
+        DTypeError: when read, if a column holds something else than its schema says.
+        ShapeError: when read, if it has another shape.
     """
 
     def __init__(
@@ -91,16 +112,9 @@ class TFRecordDataset(Source):
         if compression_type not in unpack:
             reject(ArgumentError, "TFRecordDataset", f"compression_type is {compression_type!r}",
                    fix="use 'GZIP' or 'ZLIB'")  # fmt: skip
-        paths = (
-            [dataset_files]
-            if isinstance(dataset_files, (str, os.PathLike))
-            else list(dataset_files)
-        )
         self.records: list[bytes] = []
         counts = []
-        for path in paths:
-            if not Path(path).is_file():
-                reject(ArgumentError, "TFRecordDataset", f"there is no file {str(path)!r}")
+        for path in _found(dataset_files):
             own = _records(str(path), unpack[compression_type](Path(path).read_bytes()))
             counts.append(len(own))
             self.records += own
@@ -115,6 +129,31 @@ class TFRecordDataset(Source):
             len(self.records), num_samples, is_shuffled(shuffle), num_shards, shard_id, None
         )
         self.shuffle_files(shuffle, counts)
+        self.deals_files = self.shards > 1 and not shard_equal_rows
+        if self.deals_files:
+            self.counts = counts
+            own = sum(counts[self.shard :: self.shards])
+            self.limit = num_samples or None
+            self.size = min(own, self.limit or own)
+
+    def order(self, epoch: int) -> np.ndarray:
+        """Returns the numbers of the rows of one pass.
+
+        Args:
+            epoch: Number of the pass.
+        """
+        if not self.deals_files:
+            return super().order(epoch)
+        files = np.split(np.arange(self.total), np.cumsum(self.counts)[:-1])
+        random = generator_of(epoch)
+        if self.shuffled and self.scope != "infile":
+            files = [files[i] for i in random.permutation(len(files))]
+        own = files[self.shard :: self.shards]
+        if self.shuffled and self.scope == "infile":
+            own = [random.permutation(part) for part in own]
+        rows = np.concatenate([np.zeros(0, np.int64), *own])
+        whole = self.shuffled and self.scope == "global"
+        return (random.permutation(rows) if whole else rows)[: self.limit]
 
     def row(self, i: int) -> Row:
         """Returns one row."""
@@ -123,18 +162,33 @@ class TFRecordDataset(Source):
 
     def _entry(self, name: str, features: Any, row: int) -> np.ndarray:
         if name not in features:
-            reject(ArgumentError, "TFRecordDataset", f"row {row} has no column {name!r}",
+            reject(either(ArgumentError, RuntimeError), "TFRecordDataset",
+                   f"row {row} has no column {name!r}",
                    fix=f"it has {', '.join(sorted(features))}")  # fmt: skip
         feature = features[name]
         kind = feature.WhichOneof("kind") or "bytes"
         values = list(getattr(feature, kind).value)
         dtype, shape = self.schema.get(name, (None, None))
-        if kind == "bytes":
-            array = np.frombuffer(b"".join(values), np.uint8 if dtype is None else dtype.numpy)
+        if dtype is dtypes.string and kind != "bytes":
+            reject(DTypeError, "TFRecordDataset", f"column {name!r} holds numbers, not text")
+        if dtype is dtypes.string:
+            array = np.array([v.decode(errors="surrogateescape") for v in values], np.str_)
+        elif kind == "bytes":
+            content, kept = b"".join(values), np.uint8 if dtype is None else dtype.numpy
+            if len(content) % np.dtype(kept).itemsize:
+                reject(DTypeError, "TFRecordDataset", f"column {name!r} holds bytes, not {kept}")
+            array = np.frombuffer(content, kept)
         else:
             array = np.array(values, np.int64 if kind == "int64" else np.float32)
             array = array if dtype is None else array.astype(dtype.numpy)
-        return array if shape is None else array.reshape(shape)
+        try:
+            return array if shape is None else array.reshape(shape)
+        except ValueError:
+            reject(
+                ShapeError,
+                "TFRecordDataset",
+                f"row {row} of column {name!r} has {array.size} elements, not {shape}",
+            )
 
 
 __all__ = ["TFRecordDataset"]
