@@ -290,3 +290,12 @@ def test_arrays_that_leave_a_pipeline_are_contiguous() -> None:
     rows = rows.map(vision.Normalize([0.5], [0.1]))
     (row,) = rows.create_dict_iterator(output_numpy=True)
     assert row["x"].flags.c_contiguous
+
+
+def test_boxes_are_scaled_in_float32() -> None:
+    image = np.zeros((2268, 4032, 3), np.uint8)
+    boxes = np.array([[1168, 405, 2102, 1617]], np.float32)
+    resized, found = vision.ResizeWithBBox(100)(image, boxes)
+    assert resized.shape == (100, 177, 3)
+    wanted = [51.27381134033203, 17.857141494750977, 92.27529907226562, 71.29629516601562]
+    assert found.tolist() == [wanted]  # MindSpore's

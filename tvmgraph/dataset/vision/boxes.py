@@ -40,7 +40,7 @@ def _cut(boxes: np.ndarray, top: int, left: int, height: int, width: int) -> np.
 
 
 def _scaled(boxes: np.ndarray, y: float, x: float) -> np.ndarray:
-    boxes[:, :4] = (boxes[:, :4] * [x, y, x, y]).astype(boxes.dtype)
+    boxes[:, :4] = boxes[:, :4] * np.array([x, y, x, y], np.float32)  # as MindSpore counts
     return boxes
 
 
