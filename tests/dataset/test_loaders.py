@@ -44,6 +44,15 @@ def test_captioned_photographs(tmp_path: Path) -> None:
     write(tmp_path, CONTENT["SBUDataset"])
     rows = list(dataset.SBUDataset(str(tmp_path), decode=True, shuffle=False))
     assert [str(text) for _, text in rows] == ["one", "two"] and rows[0][0].shape == (4, 5, 3)
+    for file in (tmp_path / "sbu_images").iterdir():
+        file.rename(file.with_name(f"m_{file.name}"))  # as in MindSpore's documents
+    assert len(list(dataset.SBUDataset(str(tmp_path)))) == 2
+
+
+def test_the_valid_scenes_are_those_of_val(tmp_path: Path) -> None:
+    write(tmp_path, CONTENT["LSUNDataset"])
+    sizes = [len(list(dataset.LSUNDataset(str(tmp_path), u))) for u in ("valid", "val", "all")]
+    assert sizes == [2, 2, 4]
 
 
 def test_fake_images_are_the_same_in_every_epoch() -> None:

@@ -215,8 +215,10 @@ def _sbu(op: str, given: Mapping[str, object]) -> Listing:
     texts = lines_of(op, base / "SBU_captioned_photo_dataset_captions.txt")
     rows = []
     for address, text in zip(addresses, texts):
-        file = base / "sbu_images" / "_".join(address.split("/")[-2:])
-        if file.is_file():
+        address = address.strip()  # a file is called as MindSpore wants it, or as other loaders do
+        names = (address[23:].replace("/", "_"), "_".join(address.split("/")[-2:]))
+        file = next((f for n in names if (f := base / "sbu_images" / n).is_file()), None)
+        if file is not None:
             rows.append((file, text.strip()))
     return Listing({"image": None, "caption": None}, rows)
 

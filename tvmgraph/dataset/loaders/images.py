@@ -125,7 +125,8 @@ def _lsun(op: str, given: Attrs) -> Listing:
     base = folder_of(op, given)
     if given["usage"] == "test":
         return Listing(_LABELED, [(f, 0) for f in pictures(base / "test")])
-    splits = splits_of(op, given["usage"], {"train": "train", "val": "val"})
+    usage = "valid" if given["usage"] == "val" else given["usage"]  # as its folders are called
+    splits = splits_of(op, usage, {"train": "train", "valid": "val"})
     known = {d.name.rsplit("_", 1)[0] for d in folders(base) if d.name != "test"}
     names, rows = given["classes"] or sorted(known), []
     for split in splits:
