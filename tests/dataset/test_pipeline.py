@@ -393,6 +393,46 @@ def test_a_map_of_batches_may_make_dicts(made: Any, kinds: Any) -> None:
     assert isinstance(row[0]["a"] if len(row) == 1 else row[1], kinds[1])
 
 
+@pytest.mark.parametrize("workers", [1, 3])
+def test_rows_that_fail_are_replaced_or_skipped(workers: int) -> None:
+    def odd(x: np.ndarray) -> np.ndarray:
+        if (x % 2 == 0 and x < 8) or x == 20 or bad:
+            raise ValueError
+        return x
+
+    mode, bad = dataset.config.ErrorSamplesMode, False
+    data = dataset.GeneratorDataset(range(24), ["x"], shuffle=False)
+    data = data.map(odd, num_parallel_workers=workers)
+    good = [i for i in range(24) if i not in (0, 2, 4, 6, 20)]
+    try:
+        dataset.config.set_error_samples_mode(mode.SKIP)
+        assert labels(data) == good
+        dataset.config.set_error_samples_mode(mode.REPLACE)
+        assert dataset.config.get_error_samples_mode() == 1
+        # the sixteenth good row is 19: four are due then, and one at 20
+        assert labels(data) == [*good[:16], *good[:5], *good[16:]]
+        assert labels(data.take(5)) == good[:5]
+        few = dataset.GeneratorDataset([6, 1, 3], ["x"], shuffle=False).map(odd)
+        assert labels(few) == [1, 3, 1]
+        bad = True
+        with pytest.raises(RuntimeError, match="every row"):
+            list(few)
+        with pytest.raises(TypeError, match="ErrorSamplesMode"):
+            dataset.config.set_error_samples_mode(2)  # pyright: ignore[reportArgumentType]
+    finally:
+        dataset.config.set_error_samples_mode(mode.RETURN)
+    with pytest.raises(ValueError):
+        list(data)
+
+
+def test_batches_know_the_pass_of_the_pipeline_not_that_of_repeat() -> None:
+    data = dataset.GeneratorDataset(range(4), ["x"], shuffle=False)
+    data = data.batch(lambda info: info.get_epoch_num() + 1).repeat(2)
+    rows = data.create_tuple_iterator(num_epochs=2, output_numpy=True)
+    assert [[len(x) for (x,) in rows] for _ in range(2)] == [[1] * 8, [2] * 4]
+    assert data.get_batch_size() == -1
+
+
 class _Mine(Exception):
     pass
 

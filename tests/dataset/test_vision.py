@@ -292,6 +292,11 @@ def test_arrays_that_leave_a_pipeline_are_contiguous() -> None:
     assert row["x"].flags.c_contiguous
 
 
+def test_a_border_of_a_gray_image_has_the_first_number() -> None:
+    padded = vision.Pad(1, (7, 8, 9))(np.zeros((2, 2, 1), np.uint8))
+    assert padded.shape == (4, 4, 1) and padded[0, 0] == 7
+
+
 def test_boxes_are_scaled_in_float32() -> None:
     image = np.zeros((2268, 4032, 3), np.uint8)
     boxes = np.array([[1168, 405, 2102, 1617]], np.float32)

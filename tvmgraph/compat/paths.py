@@ -54,7 +54,7 @@ _BY_ROOMS = {
     "compat.boost": "boost.boost boost.grad_accumulation",
     "compat.communication": "communication communication._comm_helper communication.management",
     "compat.comm_func": "communication.comm_func",
-    "dataset.audio": "dataset.audio.utils",
+    "dataset.audio": "dataset.audio.transforms dataset.audio.utils",
     "dataset": "dataset.core dataset.engine",
     "dataset.config": "dataset.core.config",
     "dataset dataset.stages": "dataset.engine.datasets",

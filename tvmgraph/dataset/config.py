@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,9 +16,18 @@ from tvmgraph.core.random import default_generator
 from tvmgraph.errors import ArgumentError, DTypeError, TypeOrValueError
 
 
+class ErrorSamplesMode(enum.IntEnum):
+    """What becomes of a row whose transforms raise: an error, another row in its place, nothing."""
+
+    RETURN = 0
+    REPLACE = 1
+    SKIP = 2
+
+
 class _Settings:
     seed: int | None = None
     debug: bool = False
+    error_samples: ErrorSamplesMode = ErrorSamplesMode.RETURN
     prefetch: int = 16
     workers: int = 1
 
@@ -97,6 +107,27 @@ def set_debug_mode(debug_mode_flag: bool) -> None:
 def get_debug_mode() -> bool:
     """Returns whether rows are prepared when they are asked for."""
     return _settings.debug
+
+
+def set_error_samples_mode(error_samples_mode: ErrorSamplesMode) -> None:
+    """Sets what becomes of rows whose transforms in ``map`` raise.
+
+    Args:
+        error_samples_mode: ``RETURN`` raises the error; ``REPLACE`` puts one of the first sixteen
+            good rows in their place, in turn, once there are that many; ``SKIP`` leaves them out.
+
+    Raises:
+        DTypeError: if it is no ErrorSamplesMode.
+    """
+    if not isinstance(error_samples_mode, ErrorSamplesMode):
+        raise DTypeError(f"error_samples_mode must be an ErrorSamplesMode: {error_samples_mode!r}",
+                         op="dataset.config.set_error_samples_mode")  # fmt: skip
+    _settings.error_samples = error_samples_mode
+
+
+def get_error_samples_mode() -> ErrorSamplesMode:
+    """Returns what becomes of rows whose transforms raise."""
+    return ErrorSamplesMode.RETURN if _settings.debug else _settings.error_samples
 
 
 #: Settings of MindSpore's pipelines that choose nothing here, by their last given value.

@@ -27,6 +27,13 @@ from tvmgraph.errors import (
 )
 
 _stage_numbers = itertools.count(1)
+_GOOD = 16  # rows that are kept to replace others
+
+
+class _Pass(int):
+    """Number of a pass of a stage below ``repeat``, with that of the whole pipeline's pass."""
+
+    whole: int
 
 
 @dataclass(frozen=True)
@@ -126,6 +133,24 @@ def _with_results(
     return [*values, *(v for i, v in enumerate(row) if i not in where)]
 
 
+def _replaced(rows: Iterator[Row | None]) -> Iterator[Row]:
+    """Yields rows with good ones, of the first sixteen in turn, in the places of those missing."""
+    good: list[Row] = []
+    missing, turn = 0, itertools.count()
+    for row in rows:
+        if row is None:
+            missing += 1
+        else:
+            yield row
+            good += [row] * (len(good) < _GOOD)
+        if len(good) == _GOOD:
+            yield from (good[next(turn) % _GOOD] for _ in range(missing))
+            missing = 0
+    if missing and not good:
+        reject(either(ArgumentError, RuntimeError), "map", "the operations raised for every row")
+    yield from (good[next(turn) % len(good)] for _ in range(missing))
+
+
 class MapDataset(_Stage):
     """Transforms columns; see :meth:`Dataset.map`."""
 
@@ -164,15 +189,30 @@ class MapDataset(_Stage):
 
     def rows(self, epoch: int) -> Iterator[Row]:
         """Yields the rows of one pass."""
+        mode = config.get_error_samples_mode()
+        made = self._made(epoch, mode is not config.ErrorSamplesMode.RETURN)
+        if mode is config.ErrorSamplesMode.REPLACE:
+            return _replaced(made)
+        return (row for row in made if row is not None)
+
+    def _tried(self, epoch: int, i: int, row: Row) -> Row | None:
+        try:
+            return self._one(epoch, i, row)
+        except Exception:
+            return None
+
+    def _made(self, epoch: int, spares: bool) -> Iterator[Row | None]:
+        """Yields transformed rows, or None in the place of those that fail if that is allowed."""
+        one = self._tried if spares else self._one
         source = enumerate(self.child.rows(epoch))
         if self.workers == 1:
-            yield from (self._one(epoch, i, row) for i, row in source)
+            yield from (one(epoch, i, row) for i, row in source)
             return
         with ThreadPoolExecutor(self.workers) as pool:
-            waiting: deque[Future[Row]] = deque()
+            waiting: deque[Future[Row | None]] = deque()
             try:
                 for i, row in source:
-                    waiting.append(pool.submit(self._one, epoch, i, row))
+                    waiting.append(pool.submit(one, epoch, i, row))
                     if len(waiting) > 2 * self.workers:
                         yield waiting.popleft().result()
                 while waiting:
@@ -224,7 +264,7 @@ class BatchDataset(_Stage):
             return
         source = self.child.rows(epoch)
         for number in itertools.count():
-            info = BatchInfo(number, epoch)
+            info = BatchInfo(number, getattr(epoch, "whole", epoch))
             size = self._size_of(info)
             rows = list(itertools.islice(source, size))
             if not rows or (len(rows) < size and self.drop):
@@ -277,8 +317,8 @@ class BatchDataset(_Stage):
         raise AssertionError
 
     def get_batch_size(self) -> int:
-        """Returns the rows per batch; of the first one, if a function decides."""
-        return self._size_of(BatchInfo(0, 0))
+        """Returns the rows per batch; -1 if a function decides."""
+        return -1 if callable(self.size) else self.size
 
 
 class ShuffleDataset(_Stage):
@@ -314,7 +354,9 @@ class RepeatDataset(_Stage):
         """Yields the rows of one pass; every repetition is shuffled anew."""
         passes = itertools.count() if self.count is None else range(self.count)
         for i in passes:
-            yield from self.child.rows(i if self.count is None else epoch * self.count + i)
+            number = _Pass(i if self.count is None else epoch * self.count + i)
+            number.whole = getattr(epoch, "whole", epoch)
+            yield from self.child.rows(number)
 
     def get_dataset_size(self) -> int:
         """Returns the number of rows of one pass; that of one repetition if there is no end."""

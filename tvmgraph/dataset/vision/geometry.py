@@ -198,7 +198,7 @@ def bordered(
         return np.pad(image, widths, constant_values=fill)
     shape = (top + image.shape[0] + bottom, left + image.shape[1] + right, *image.shape[2:])
     found = np.empty(shape, image.dtype)
-    found[:] = fill if image.ndim == 3 else np.asarray(fill)[0]
+    found[:] = fill if image.ndim == 3 and image.shape[2] > 1 else np.asarray(fill)[0]
     found[top : top + image.shape[0], left : left + image.shape[1]] = image
     return found
 
