@@ -378,6 +378,7 @@ def test_what_a_dict_holds_becomes_tensors() -> None:
         (lambda c, i: ({"a": c[0]}, np.arange(3)), (dict, Tensor)),
         (lambda c, i: ({"a": c[0]}, c), RuntimeError),
         (lambda c, i: (c, c[:1]), RuntimeError),
+        (lambda c, i: [c[0]] * 3, RuntimeError),
     ],
 )
 def test_a_map_of_batches_may_make_dicts(made: Any, kinds: Any) -> None:
@@ -409,8 +410,9 @@ def test_rows_that_fail_are_replaced_or_skipped(workers: int) -> None:
         assert labels(data) == good
         dataset.config.set_error_samples_mode(mode.REPLACE)
         assert dataset.config.get_error_samples_mode() == 1
-        # the sixteenth good row is 19: four are due then, and one at 20
-        assert labels(data) == [*good[:16], *good[:5], *good[16:]]
+        # the sixteenth good row is 19: four are due, one after each of the next, and one for 20
+        mixed = [n for pair in zip(good[15:], good[:4]) for n in pair]
+        assert labels(data) == [*good[:15], *mixed, good[4]]
         assert labels(data.take(5)) == good[:5]
         few = dataset.GeneratorDataset([6, 1, 3], ["x"], shuffle=False).map(odd)
         assert labels(few) == [1, 3, 1]
@@ -431,6 +433,15 @@ def test_batches_know_the_pass_of_the_pipeline_not_that_of_repeat() -> None:
     rows = data.create_tuple_iterator(num_epochs=2, output_numpy=True)
     assert [[len(x) for (x,) in rows] for _ in range(2)] == [[1] * 8, [2] * 4]
     assert data.get_batch_size() == -1
+
+
+def test_an_array_of_a_map_is_a_whole_batch() -> None:
+    data = dataset.GeneratorDataset(range(4), ["x"], shuffle=False)
+    for made in (np.array(10), np.arange(3)):
+        rows = data.batch(2, per_batch_map=lambda c, i, made=made: (made,))
+        assert [x.tolist() for (x,) in rows.create_tuple_iterator(output_numpy=True)] == [
+            made.tolist()
+        ] * 2
 
 
 class _Mine(Exception):

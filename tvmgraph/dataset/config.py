@@ -113,8 +113,8 @@ def set_error_samples_mode(error_samples_mode: ErrorSamplesMode) -> None:
     """Sets what becomes of rows whose transforms in ``map`` raise.
 
     Args:
-        error_samples_mode: ``RETURN`` raises the error; ``REPLACE`` puts one of the first sixteen
-            good rows in their place, in turn, once there are that many; ``SKIP`` leaves them out.
+        error_samples_mode: ``RETURN`` raises the error; ``REPLACE`` gives good rows again, as many,
+            once there are sixteen or no more rows; ``SKIP`` leaves them out.
 
     Raises:
         DTypeError: if it is no ErrorSamplesMode.

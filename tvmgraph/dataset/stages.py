@@ -27,7 +27,7 @@ from tvmgraph.errors import (
 )
 
 _stage_numbers = itertools.count(1)
-_GOOD = 16  # rows that are kept to replace others
+_GOOD = 16  # rows that are waited for before one replaces another
 
 
 class _Pass(int):
@@ -98,8 +98,8 @@ def _array(value: object) -> object:
     return value.asnumpy() if isinstance(value, Tensor) else value
 
 
-def _require_alike(names: Sequence[str], columns: Sequence[object]) -> None:
-    """Makes sure that what a ``per_batch_map`` gave is batches, or rows of one batch.
+def _require_alike(names: Sequence[str], columns: Sequence[object], rows: int) -> None:
+    """Makes sure that what a ``per_batch_map`` gave is batches, or the rows of one batch.
 
     Dicts are batches, lists are rows, arrays are either.
     """
@@ -107,10 +107,12 @@ def _require_alike(names: Sequence[str], columns: Sequence[object]) -> None:
     if any(made) and not all(m or isinstance(c, np.ndarray) for m, c in zip(made, columns)):
         reject(either(DTypeError, RuntimeError), "batch",
                "mismatched types returned from per_batch_map: a dict beside rows")  # fmt: skip
-    counts = [len(c) for c in columns if isinstance(c, (list, np.ndarray))]
-    if not any(made) and any(c != counts[0] for c in counts):
-        reject(either(ShapeError, RuntimeError), "batch",
-               f"per_batch_map returned {counts} rows for columns {list(names)}")  # fmt: skip
+    if any(isinstance(c, list) for c in columns):
+        for name, column in zip(names, columns):
+            if isinstance(column, (list, np.ndarray)) and len(column) != rows:
+                reject(either(ShapeError, RuntimeError), "batch",
+                       f"per_batch_map returned {len(column)} rows for column {name!r}, "
+                       f"not {rows}")  # fmt: skip
 
 
 def _columns_after(columns: list[str], given: list[str], results: list[str]) -> list[str]:
@@ -134,7 +136,10 @@ def _with_results(
 
 
 def _replaced(rows: Iterator[Row | None]) -> Iterator[Row]:
-    """Yields rows with good ones, of the first sixteen in turn, in the places of those missing."""
+    """Yields rows, and one of the good ones in turn for each of those missing.
+
+    They come after good rows once there are sixteen, the rest at the end.
+    """
     good: list[Row] = []
     missing, turn = 0, itertools.count()
     for row in rows:
@@ -142,10 +147,11 @@ def _replaced(rows: Iterator[Row | None]) -> Iterator[Row]:
             missing += 1
         else:
             yield row
-            good += [row] * (len(good) < _GOOD)
-        if len(good) == _GOOD:
-            yield from (good[next(turn) % _GOOD] for _ in range(missing))
-            missing = 0
+            if missing or len(good) < _GOOD:
+                good.append(row)
+            if missing and len(good) >= _GOOD:
+                yield good[next(turn) % len(good)]
+                missing -= 1
     if missing and not good:
         reject(either(ArgumentError, RuntimeError), "map", "the operations raised for every row")
     yield from (good[next(turn) % len(good)] for _ in range(missing))
@@ -285,12 +291,12 @@ class BatchDataset(_Stage):
                 reject(either(ArgumentError, RuntimeError), "batch",
                        f"per_batch_map returned {len(found)} values for {len(self.results)} "
                        "columns", fix=f"output_columns are {self.results}")  # fmt: skip
-            _require_alike(self.results, found)
+            _require_alike(self.results, found, len(rows))
             columns = _with_results(columns, self.where, found)
         return tuple(self._stack_column(n, c) for n, c in zip(self.columns, columns))
 
     def _stack_column(self, name: str, values: Any) -> object:
-        if isinstance(values, dict):
+        if isinstance(values, (dict, np.ndarray)):  # a batch already
             return values
         if isinstance(values[0], dict):
             columns = {k: [v[k] for v in values] for k in values[0]}
