@@ -11,7 +11,7 @@ import pytest
 
 import tvmgraph as ms
 from tvmgraph import COOTensor, CSRTensor, Tensor, dataset, nn, ops
-from tvmgraph.dataset import audio, vision
+from tvmgraph.dataset import audio, text, vision
 from tvmgraph.errors import DTypeError, ShapeError
 from tvmgraph.experimental import optim
 from tvmgraph.train import DatasetHelper, Model
@@ -141,6 +141,16 @@ MISTAKES: dict[str, tuple[Callable[[], object], type[Exception]]] = {
     "a fraction as an index": (lambda: LINE[Tensor([1.0])], IndexError),
     "a code of an interpolation": (lambda: vision.Resize(3, 2), TypeError),
     "a word that no border has": (lambda: vision.Pad(1, padding_mode="wrap"), TypeError),
+    "no axis to map over": (lambda: ms.vmap(ops.add, in_axes=None)(IMAGE, IMAGE), RuntimeError),
+    "an axis that is not there": (lambda: ms.vmap(ops.exp, in_axes=1)(LINE), RuntimeError),
+    "axes of two lengths": (lambda: ms.vmap(ops.add)(LINE, IMAGE), RuntimeError),
+    "more axes than results": (lambda: ms.vmap(ops.exp, out_axes=(0, 0, 1))(IMAGE), RuntimeError),
+    "a result that differs without an axis": (
+        lambda: ms.vmap(ops.exp, out_axes=None)(LINE), RuntimeError),
+    "a number beyond float32": (lambda: text.ToNumber(ms.float32)("1e39"), RuntimeError),
+    "a column without a name": (
+        lambda: dataset.Schema().parse_columns([{"type": "int8"}]), RuntimeError),
+    "a number for a file of a schema": (lambda: dataset.Schema(1), TypeError),
     "an image without columns": (lambda: vision.CenterCrop(3)(np.ones(3)), RuntimeError),
 }  # fmt: skip
 

@@ -59,6 +59,9 @@ def test_schema(tmp_path: Path, written: bool) -> None:
             "i": {"type": "int32", "shape": [2, 1]},
             "img": {"type": "uint8", "shape": [-1, 3]},
         }
+        again = dataset.Schema()
+        again.from_json({"columns": columns, "numRows": 2})
+        assert again.columns == schema.columns and again.num_rows == 2
         schema = str(tmp_path / "schema.json")
         Path(schema).write_text(json.dumps({"columns": columns}))
     source = dataset.TFRecordDataset(str(path), schema, num_samples=1, shuffle=False)

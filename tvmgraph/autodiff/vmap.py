@@ -24,7 +24,7 @@ from tvmgraph.core.tensor import Tensor
 from tvmgraph.core.traits import Batch, Pattern
 from tvmgraph.core.types import TensorType, tensor_type
 from tvmgraph.dtypes import DType
-from tvmgraph.errors import ArgumentError, CaptureError, DTypeError, ShapeError, reject
+from tvmgraph.errors import ArgumentError, CaptureError, DTypeError, ShapeError, either, reject
 from tvmgraph.interruption import noticed
 
 R = TypeVar("R")
@@ -400,6 +400,10 @@ def _write_back(
             leaf.rebind(F.moveaxis(t.whole, 0, axis) if axis else t.whole)
 
 
+#: What is wrong with axes, and with what they are long: MindSpore raises RuntimeErrors.
+_Axes, _Lengths = (either(kind, RuntimeError) for kind in (ArgumentError, ShapeError))
+
+
 def _ensemble(models: Any, in_axes: object, out_axes: object, *args: object) -> object:
     """Runs every model of a CellList on its own element and stacks the results."""
     models, leaves = models.each_model(), tensors_in(args)
@@ -409,7 +413,7 @@ def _ensemble(models: Any, in_axes: object, out_axes: object, *args: object) -> 
     axes = _spread_axes(in_axes, args, "in_axes")
     for t, a in zip(leaves, axes):
         if a is not None and t.shape[a] != len(models):
-            reject(ShapeError, "vmap",
+            reject(_Lengths, "vmap",
                    f"{len(models)} models need as many elements on axis {a}, not {t.shape[a]}",
                    f"args=({', '.join(map(describe, args))})")  # fmt: skip
     parts = [[t] * len(models) if a is None else F.unbind(t, a) for t, a in zip(leaves, axes)]
@@ -423,7 +427,7 @@ def _ensemble(models: Any, in_axes: object, out_axes: object, *args: object) -> 
 
 def _shared(batcher: Batcher, tensor: Tensor) -> Tensor:
     if batcher.is_mine(tensor):
-        reject(ArgumentError, "vmap",
+        reject(_Axes, "vmap",
                "a result that differs between elements cannot have out_axes=None")  # fmt: skip
     return tensor
 
@@ -436,9 +440,9 @@ def _spread_axes(axes: object, value: object, name: str) -> list[int | None]:
     if isinstance(value, Tensor) and isinstance(axes, (tuple, list)) and len(axes) == 1:
         return list(axes)  # MindSpore's way of writing the axis of a single result
     if not isinstance(axes, (tuple, list)) or not isinstance(items, (tuple, list)):
-        raise ArgumentError(f"{name} does not fit the structure", op="vmap", got=f"{name}={axes!r}")
+        raise _Axes(f"{name} does not fit the structure", op="vmap", got=f"{name}={axes!r}")
     if len(axes) != len(items):
-        reject(ArgumentError, "vmap",
+        reject(_Axes, "vmap",
                f"{name} must have one entry per value ({len(items)}), not {len(axes)}")  # fmt: skip
     return [a for axis, v in zip(axes, items) for a in _spread_axes(axis, v, name)]
 
@@ -446,7 +450,7 @@ def _spread_axes(axes: object, value: object, name: str) -> list[int | None]:
 def _axes(in_axes: object, args: tuple[object, ...]) -> list[int | None]:
     found = _spread_axes(in_axes, args, "in_axes")
     if all(a is None for a in found):
-        reject(ArgumentError, "vmap", "at least one argument needs an axis",
+        reject(_Axes, "vmap", "at least one argument needs an axis",
                f"in_axes={in_axes}, args=({', '.join(map(describe, args))})",
                "pass a Tensor, whose elements along in_axes are the batch")  # fmt: skip
     return found
@@ -458,11 +462,11 @@ def _batch_size(leaves: list[Tensor], axes: list[int | None]) -> int:
         if a is None:
             continue
         if not -t.ndim <= a < t.ndim:
-            reject(ShapeError, "vmap", f"axis {a} is outside a tensor of shape {t.shape}",
+            reject(_Lengths, "vmap", f"axis {a} is outside a tensor of shape {t.shape}",
                    f"args={', '.join(str(leaf.aval) for leaf in leaves)}")  # fmt: skip
         sizes.add(t.shape[a])
     if len(sizes) != 1 or sizes == {0}:
-        raise ShapeError("the axes must have one common length above 0", op="vmap",
+        raise _Lengths("the axes must have one common length above 0", op="vmap",
                          got=f"lengths {sorted(sizes)}")  # fmt: skip
     return sizes.pop()
 

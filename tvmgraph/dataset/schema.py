@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from tvmgraph import dtypes
 from tvmgraph.core.shown import Shown
+from tvmgraph.errors import ArgumentError, either, reject
 
 
 class Schema(Shown):
@@ -27,9 +28,16 @@ class Schema(Shown):
         self.columns: dict[str, tuple[dtypes.DType, Sequence[int] | None]] = {}
         self.num_rows: int | None = None
         if schema_file is not None:
-            content = json.loads(Path(schema_file).read_text())
-            self.parse_columns(content["columns"])
-            self.num_rows = content.get("numRows")
+            self.from_json(json.loads(Path(schema_file).read_text()))
+
+    def from_json(self, json_obj: Mapping[str, Any]) -> None:
+        """Takes columns, and possibly a number of rows, from what a ``schema_file`` holds.
+
+        Args:
+            json_obj: Its content.
+        """
+        self.parse_columns(json_obj["columns"])
+        self.num_rows = json_obj.get("numRows")
 
     def add_column(self, name: str, de_type: object, shape: Sequence[int] | None = None) -> None:
         """Adds a column.
@@ -60,8 +68,16 @@ class Schema(Shown):
         Args:
             columns: Types, and possibly shapes: ``{"label": {"type": "int64", "shape": [1]}}``,
                 or that the rank is 0; those of a dict are sorted by name.
+
+        Raises:
+            ArgumentError: if a column has no name or no type.
         """
         named = isinstance(columns, dict)
+        for column in columns.values() if named else columns:
+            missing = {"type", "name"} - {*column, *(["name"] if named else [])}
+            if missing:
+                reject(either(ArgumentError, RuntimeError), "Schema.parse_columns",
+                       f"a column has no {sorted(missing)[0]}: {column}")  # fmt: skip
         items = sorted(columns.items()) if named else [(c["name"], c) for c in columns]
         for name, column in items:
             unsaid = () if column.get("rank") == 0 else None

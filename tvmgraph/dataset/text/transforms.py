@@ -251,9 +251,14 @@ class ToNumber:
         words = _strings("ToNumber", value)
         kind = float if self.dtype.kind == "f" else int
         try:
-            found = [self.dtype.type(kind(w)) for w in words.reshape(-1)]
+            with np.errstate(over="ignore"):
+                found = [self.dtype.type(kind(w)) for w in words.reshape(-1)]
         except (ValueError, OverflowError) as e:
             reject(either(ArgumentError, RuntimeError), "text.ToNumber", f"no {self.dtype}: {e}")
+        for number, word in zip(found, words.reshape(-1)):
+            if np.isinf(number) and "inf" not in word.lower():
+                reject(either(ArgumentError, RuntimeError), "text.ToNumber",
+                       f"{word} is outside of the range of {self.dtype}")  # fmt: skip
         return np.array(found, self.dtype).reshape(words.shape)
 
 
