@@ -150,6 +150,12 @@ def test_whole_samples_become_single_floats() -> None:
     assert kept.dtype == sound.dtype and kept.tolist() == [[-1, -1, 0], [1, 1, 1]]
 
 
+def test_a_window_without_a_least_size() -> None:
+    frames = np.array([[1.0], [2.0], [6.0]])
+    found = audio.SlidingWindowCmn(3, 0, center=True)(frames)
+    np.testing.assert_allclose(found, frames - [[3.0], [3.0], [3.0]])
+
+
 @pytest.mark.parametrize(
     ("error", "make"),
     [
@@ -177,6 +183,8 @@ def test_whole_samples_become_single_floats() -> None:
         (ValueError, lambda: audio.EqualizerBiquad(8000, 1000.0, -(2.0**30))),
         (TypeError, lambda: audio.Flanger(8000, interpolation="linear")),
         (TypeError, lambda: audio.AmplitudeToDB(None)),
+        (ValueError, lambda: audio.SlidingWindowCmn(600, 2**40)),
+        (ValueError, lambda: audio.Gain(2.0**30)),
         (ValueError, lambda: audio.Vol(-1.0)),
         (ValueError, lambda: audio.Vol(0.0, audio.GainType.POWER)),
         (ValueError, lambda: audio.Fade(600)(SOUND)),

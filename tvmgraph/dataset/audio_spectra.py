@@ -173,7 +173,9 @@ class SlidingWindowCmn(Formula):
         self, cmn_window: int = 600, min_cmn_window: int = 100, center: bool = False,
         norm_vars: bool = False,
     ) -> None:  # fmt: skip
-        require_positive("SlidingWindowCmn", cmn_window=cmn_window, min_cmn_window=min_cmn_window)
+        for name, value in (("cmn_window", cmn_window), ("min_cmn_window", min_cmn_window)):
+            if not 0 <= value < 2**31:
+                reject(ArgumentError, "SlidingWindowCmn", f"{name} cannot be {value}")
         self.window, self.least = cmn_window, min_cmn_window
         self.center, self.norm_vars = center, norm_vars
 

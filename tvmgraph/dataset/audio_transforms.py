@@ -98,6 +98,8 @@ class Gain(Formula):
     """
 
     def __init__(self, gain_db: float = 1.0) -> None:
+        if not abs(gain_db) <= 2**24:
+            reject(ArgumentError, "Gain", f"gain_db must be within {2**24}, not {gain_db}")
         self.gain_db = gain_db
 
     def _changed(self, x: np.ndarray) -> np.ndarray:
