@@ -292,6 +292,23 @@ def test_arrays_that_leave_a_pipeline_are_contiguous() -> None:
     assert row["x"].flags.c_contiguous
 
 
+@pytest.mark.parametrize("name", [
+    "RandomCrop", "RandomResizedCrop", "RandomHorizontalFlip", "RandomVerticalFlip", "RandomResize",
+])  # fmt: skip
+def test_an_image_and_its_mask_are_transformed_alike(name: str) -> None:
+    image = np.random.default_rng(3).integers(0, 255, (16, 16, 3), np.uint8)
+    make = getattr(vision, name)
+    transform = make(0.5) if "Flip" in name else make(5)
+    columns = dataset.NumpySlicesDataset(([image] * 8, [image[..., :1]] * 8), ["x", "m"])
+    rows = columns.map(transform, ["x", "m"]).create_tuple_iterator(output_numpy=True)
+    found = [(x, m) for x, m in rows]
+    assert all(np.array_equal(x[..., 0], m.reshape(x.shape[:2])) for x, m in found)
+    assert len({x.tobytes() for x, _ in found}) > 1
+    if "Crop" in name:
+        with pytest.raises(RuntimeError, match="sizes"):
+            transform(image, image[1:])
+
+
 def test_a_border_of_a_gray_image_has_the_first_number() -> None:
     padded = vision.Pad(1, (7, 8, 9))(np.zeros((2, 2, 1), np.uint8))
     assert padded.shape == (4, 4, 1) and padded[0, 0] == 7

@@ -107,6 +107,25 @@ class ImageTransform(Shown):
         raise NotImplementedError
 
 
+class Alike(ImageTransform):
+    """A random transform that does the same to several images, such as one and its mask."""
+
+    _one_size = False  # whether the images must be as large as each other
+
+    def __call__(self, value: object, *others: object) -> object:
+        if not others:
+            return super().__call__(value)
+        sizes = {image_of(type(self).__name__, v).shape[:2] for v in (value, *others)}
+        if self._one_size and len(sizes) > 1:
+            reject(either(ShapeError, RuntimeError), f"vision.{type(self).__name__}",
+                   f"the images have different sizes: {sorted(sizes)}")  # fmt: skip
+        drawn, found = generator().bit_generator.state, []
+        for one in (value, *others):
+            generator().bit_generator.state = drawn
+            found.append(super().__call__(one))
+        return tuple(found)
+
+
 class Randomly(ImageTransform):
     """Applies another transform with a probability.
 

@@ -76,9 +76,9 @@ class RandomCropDecodeResize(RandomResizedCrop):
     ) -> None:  # fmt: skip
         super().__init__(size, scale, ratio, interpolation, max_attempts)
 
-    def __call__(self, value: object) -> object:
+    def __call__(self, value: object, *others: object) -> object:
         """Returns the resized part."""
-        return super().__call__(Decode()(value))
+        return super().__call__(*map(Decode(), (value, *others)))
 
 
 def encode_jpeg(image: object, quality: int = 75) -> np.ndarray:

@@ -12,6 +12,7 @@ from tvmgraph.dataset.config import generator
 from tvmgraph.dataset.transforms import as_array
 from tvmgraph.dataset.vision import pillow
 from tvmgraph.dataset.vision.base import (
+    Alike,
     ImageTransform,
     image_of,
     interval,
@@ -82,8 +83,8 @@ class Resize(ImageTransform):
         return resize(image, *self.target(image), self.interpolation)
 
 
-class RandomResize(ImageTransform):
-    """Resizes with an interpolation drawn at random; see :class:`Resize`."""
+class RandomResize(Alike):
+    """Resizes, one or more images, with an interpolation drawn at random; see :class:`Resize`."""
 
     def __init__(self, size: PerAxis) -> None:
         self.size = size
@@ -270,8 +271,8 @@ class PadToSize(ImageTransform):
         return bordered(image, border, self.fill_value, self.mode)
 
 
-class RandomCrop(ImageTransform):
-    """Cuts out a random part.
+class RandomCrop(Alike):
+    """Cuts out a random part, the same of several images, such as one and its mask.
 
     Args:
         size: Height and width.
@@ -287,6 +288,8 @@ class RandomCrop(ImageTransform):
         >>> vision.RandomCrop(2)(np.zeros((4, 4, 3))).shape
         (2, 2, 3)
     """
+
+    _one_size = True
 
     def __init__(
         self,
@@ -327,8 +330,8 @@ class RandomCrop(ImageTransform):
         return image[top : top + self.size[0], left : left + self.size[1]]
 
 
-class RandomResizedCrop(ImageTransform):
-    """Cuts out a part of random size and shape and resizes it.
+class RandomResizedCrop(Alike):
+    """Cuts out a part of random size and shape and resizes it, the same of several images.
 
     Args:
         size: Height and width of the result.
@@ -341,6 +344,8 @@ class RandomResizedCrop(ImageTransform):
         >>> vision.RandomResizedCrop(4)(np.zeros((8, 8, 3), np.uint8)).shape
         (4, 4, 3)
     """
+
+    _one_size = True
 
     def __init__(
         self,

@@ -10,6 +10,7 @@ import numpy as np
 from tvmgraph.dataset.config import generator
 from tvmgraph.dataset.vision import pillow
 from tvmgraph.dataset.vision.base import (
+    Alike,
     ImageTransform,
     Randomly,
     around,
@@ -48,8 +49,8 @@ class VerticalFlip(HorizontalFlip):
     axis = 0
 
 
-class RandomHorizontalFlip(Randomly):
-    """Mirrors left and right with a probability.
+class RandomHorizontalFlip(Alike, Randomly):
+    """Mirrors left and right with a probability; several images all or none.
 
     Args:
         prob: The probability.
@@ -63,8 +64,8 @@ class RandomHorizontalFlip(Randomly):
         super().__init__(prob, HorizontalFlip())
 
 
-class RandomVerticalFlip(Randomly):
-    """Mirrors top and bottom with a probability.
+class RandomVerticalFlip(Alike, Randomly):
+    """Mirrors top and bottom with a probability; several images all or none.
 
     Args:
         prob: The probability.
