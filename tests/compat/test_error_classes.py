@@ -11,7 +11,7 @@ import pytest
 
 import tvmgraph as ms
 from tvmgraph import COOTensor, CSRTensor, Tensor, dataset, nn, ops
-from tvmgraph.dataset import audio, text, vision
+from tvmgraph.dataset import audio, text, transforms, vision
 from tvmgraph.errors import DTypeError, ShapeError
 from tvmgraph.experimental import optim
 from tvmgraph.train import DatasetHelper, Model
@@ -151,6 +151,16 @@ MISTAKES: dict[str, tuple[Callable[[], object], type[Exception]]] = {
     "a column without a name": (
         lambda: dataset.Schema().parse_columns([{"type": "int8"}]), RuntimeError),
     "a number for a file of a schema": (lambda: dataset.Schema(1), TypeError),
+    "a hole longer than the image": (
+        lambda: vision.CutOut(9)(np.ones((4, 4, 3), np.uint8)), RuntimeError),
+    "a second axis to join along": (lambda: transforms.Concatenate(1), ValueError),
+    "a table to put before": (lambda: transforms.Concatenate(0, np.ones((2, 2))), ValueError),
+    "text behind numbers": (
+        lambda: transforms.Concatenate(0, None, np.array(["a"]))(np.ones(2)), RuntimeError),
+    "integers behind floats": (
+        lambda: transforms.Concatenate(0, None, np.array([1]))(np.ones(2)), RuntimeError),
+    "a table between": (
+        lambda: transforms.Concatenate(0, np.ones(2))(np.ones((2, 2))), RuntimeError),
     "an image without columns": (lambda: vision.CenterCrop(3)(np.ones(3)), RuntimeError),
 }  # fmt: skip
 

@@ -287,12 +287,17 @@ class RandomOrder(Compose):
 
 
 class Concatenate:
-    """Puts arrays before and behind an array.
+    """Puts arrays of one axis before and behind an array.
 
     Args:
-        axis: The axis along which they are joined.
+        axis: The axis along which they are joined, 0 or -1.
         prepend: What comes before.
         append: What comes behind.
+
+    Raises:
+        ArgumentError: for another axis.
+        ShapeError: for arrays with more axes.
+        DTypeError: when called, if the dtypes differ.
 
     Example:
         >>> transforms.Concatenate(append=np.array([3]))(np.array([1, 2]))
@@ -300,11 +305,22 @@ class Concatenate:
     """
 
     def __init__(self, axis: int = 0, prepend: object = None, append: object = None) -> None:
+        if axis not in (0, -1):
+            reject(ArgumentError, "Concatenate", f"axis must be 0 or -1, not {axis}")
+        for name, part in (("prepend", prepend), ("append", append)):
+            if part is not None and as_array(part).ndim != 1:
+                reject(ShapeError, "Concatenate", f"{name} must have one axis")
         self.axis, self.prepend, self.append = axis, prepend, append
 
     def __call__(self, *values: object) -> np.ndarray:
-        parts = [v for v in (self.prepend, *values, self.append) if v is not None]
-        return np.concatenate([as_array(v) for v in parts], self.axis)
+        found = [self.prepend, *values, self.append]
+        parts = [as_array(v) for v in found if v is not None]
+        if any(p.ndim != 1 for p in parts):
+            reject(either(ShapeError, RuntimeError), "Concatenate", "arrays must have one axis")
+        if len({p.dtype if p.dtype.kind not in "US" else "text" for p in parts}) > 1:
+            reject(either(DTypeError, RuntimeError), "Concatenate",
+                   f"dtypes differ: {', '.join(str(p.dtype) for p in parts)}")  # fmt: skip
+        return np.concatenate(parts, self.axis)
 
 
 class Relational(enum.IntEnum):

@@ -15,7 +15,7 @@ from tvmgraph.dataset.vision.base import (
     uniform,
 )
 from tvmgraph.dataset.vision.kinds import Fill
-from tvmgraph.errors import ShapeError, reject
+from tvmgraph.errors import ShapeError, either, reject
 
 
 class Erase(ImageTransform):
@@ -104,7 +104,7 @@ class CutOut(ImageTransform):
         found = image.copy()
         view = found if self.is_hwc else np.moveaxis(found, 0, -1)
         if self.length > min(view.shape[:2]):
-            reject(ShapeError, "vision.CutOut",
+            reject(either(ShapeError, RuntimeError), "vision.CutOut",
                    f"{self.length} is longer than a side of {view.shape[:2]}")  # fmt: skip
         half = self.length // 2
         for _ in range(self.num_patches):
