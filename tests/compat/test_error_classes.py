@@ -161,6 +161,9 @@ MISTAKES: dict[str, tuple[Callable[[], object], type[Exception]]] = {
         lambda: transforms.Concatenate(0, None, np.array([1]))(np.ones(2)), RuntimeError),
     "a table between": (
         lambda: transforms.Concatenate(0, np.ones(2))(np.ones((2, 2))), RuntimeError),
+    "none of the transforms": (
+        lambda: vision.UniformAugment([vision.HorizontalFlip()], 0), ValueError),
+    "a complex number without parts": (lambda: audio.Magphase()(np.ones(4)), RuntimeError),
     "an image without columns": (lambda: vision.CenterCrop(3)(np.ones(3)), RuntimeError),
 }  # fmt: skip
 

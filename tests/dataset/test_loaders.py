@@ -49,6 +49,13 @@ def test_captioned_photographs(tmp_path: Path) -> None:
     assert len(list(dataset.SBUDataset(str(tmp_path)))) == 2
 
 
+def test_files_that_a_function_decrypts(tmp_path: Path) -> None:
+    write(tmp_path, CONTENT["CelebADataset"])
+    plain = list(dataset.CelebADataset(str(tmp_path), shuffle=False))
+    opened = dataset.CelebADataset(str(tmp_path), shuffle=False, decrypt=lambda path: b"ab")
+    assert [image.asnumpy().tolist() for image, _ in opened] == [[97, 98]] * len(plain)
+
+
 def test_the_valid_scenes_are_those_of_val(tmp_path: Path) -> None:
     write(tmp_path, CONTENT["LSUNDataset"])
     sizes = [len(list(dataset.LSUNDataset(str(tmp_path), u))) for u in ("valid", "val", "all")]

@@ -87,6 +87,12 @@ def test_image_folders(tmp_path: Path) -> None:
     assert found == [(10, 0), (11, 0), (20, 1), (21, 1)]
     raw = dataset.ImageFolderDataset(tmp_path, sampler=[0], class_indexing={"dog": 7})
     assert [(image.ndim, int(label)) for image, label in raw] == [(1, 7)]
+    for secret in tmp_path.glob("*/*.png"):
+        secret.write_bytes(b"key" + secret.read_bytes())
+    opened = dataset.ImageFolderDataset(
+        tmp_path, shuffle=False, decode=True, decrypt=lambda path: Path(path).read_bytes()[3:]
+    )
+    assert [int(image.asnumpy()[0, 0, 0]) for image, _ in opened] == [10, 11, 20, 21]
     with pytest.raises(ArgumentError, match="no folder with images"):
         dataset.ImageFolderDataset(tmp_path, extensions=[".jpg"])
 

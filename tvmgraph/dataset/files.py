@@ -7,7 +7,7 @@ import enum
 import glob
 import gzip
 import pickle
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -254,6 +254,17 @@ class KMnistDataset(MnistDataset):
     """
 
 
+def file_bytes(path: Path, decrypt: Callable[[str], bytes] | None) -> np.ndarray:
+    """Returns what a file holds as uint8.
+
+    Args:
+        path: The file.
+        decrypt: Function of the user that returns the content of an encrypted file.
+    """
+    content = path.read_bytes() if decrypt is None else decrypt(str(path))
+    return np.frombuffer(content, np.uint8)
+
+
 class ImageFolderDataset(Source):
     """Image files in one folder per class.
 
@@ -269,6 +280,8 @@ class ImageFolderDataset(Source):
         decode: Whether images are decoded; otherwise the column holds the bytes of the file.
         num_shards: How many shards the rows are dealt to.
         shard_id: Which shard this is.
+        cache: Kept for MindSpore programs.
+        decrypt: Function of a path that returns the bytes of the image; else files are read.
 
     Raises:
         ArgumentError: if there are no such files.
@@ -295,7 +308,9 @@ class ImageFolderDataset(Source):
         num_shards: int | None = None,
         shard_id: int | None = None,
         cache: object = None,
+        decrypt: Callable[[str], bytes] | None = None,
     ) -> None:
+        self.decrypt = decrypt
         folder = Path(dataset_dir)
         classes = sorted(d.name for d in folder.iterdir() if d.is_dir()) if folder.is_dir() else []
         self.classes = class_indexing or {name: i for i, name in enumerate(classes)}
@@ -328,7 +343,7 @@ class ImageFolderDataset(Source):
     def row(self, i: int) -> Row:
         """Returns one row."""
         path, label = self.files[i]
-        raw = np.frombuffer(path.read_bytes(), np.uint8)
+        raw = file_bytes(path, self.decrypt)
         return raw if self.decode is None else self.decode(raw), np.int32(label)
 
 

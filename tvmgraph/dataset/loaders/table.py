@@ -15,7 +15,7 @@ import numpy as np
 
 from tvmgraph.core.arguments import Attrs
 from tvmgraph.dataset.base import Row, count_of
-from tvmgraph.dataset.files import Shuffle, is_shuffled
+from tvmgraph.dataset.files import Shuffle, file_bytes, is_shuffled
 from tvmgraph.dataset.sources import Source
 from tvmgraph.dataset.vision import Decode
 from tvmgraph.errors import ArgumentError, DTypeError, ShapeError, reject
@@ -66,6 +66,7 @@ class Loaded(Source):
         self.columns, self.kinds = list(found.columns), list(found.columns.values())
         self.listed, self.classes = found.rows, dict(found.classes)
         self.decode = Decode() if options.get("decode") else None
+        self.decrypt: Any = options.get("decrypt")
         shuffle = options.get("shuffle")
         super().__init__(
             len(found.rows), options.get("num_samples"),
@@ -92,7 +93,7 @@ class Loaded(Source):
 
     def _entry(self, value: Any, kind: Any) -> np.ndarray:
         if isinstance(value, Path):
-            raw = np.fromfile(value, np.uint8)
+            raw = file_bytes(value, self.decrypt)
             return raw if self.decode is None else np.asarray(self.decode(raw))
         if callable(value):
             value = value()
@@ -137,7 +138,7 @@ _MEANINGS = {
     "classes": "Names of the classes that are read.",
     "extensions": "Suffixes of the files that are read.",
     "extra_metadata": "Whether a column with the name of the file is added.",
-    "decrypt": "Kept for MindSpore programs; files are read as they are.",
+    "decrypt": "Function of a path that returns the bytes of an image; else files are read.",
     "quality_mode": '``"fine"`` or ``"coarse"`` annotations.',
     "downgrade": "How images of low resolution were made, as their folders are named.",
     "scale": "How much smaller they are.",

@@ -240,7 +240,7 @@ class UniformAugment:
     """
 
     def __init__(self, transforms: Sequence[Callable[[object], object]], num_ops: int = 2) -> None:
-        if len(transforms) < num_ops:
+        if not 0 < num_ops <= len(transforms):
             reject(ArgumentError, "vision.UniformAugment",
                    f"num_ops is {num_ops}, but there are {len(transforms)} transforms")  # fmt: skip
         self.transforms, self.num_ops = list(transforms), num_ops
