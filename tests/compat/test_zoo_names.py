@@ -287,3 +287,12 @@ def test_attention_wants_its_weights() -> None:
     x, w = ops.ones((2, 1, 4)), ops.ones((4, 4))
     with pytest.raises(ValueError, match="weights of the projections are missing"):
         forward(x, x, x, 4, 2, None, None, None, None, False, 0.0, w, None)
+
+
+@pytest.mark.parametrize(("layer", "sizes"), [(nn.Conv1d, (5, 5)), (nn.Conv1dTranspose, (17, 16))])
+def test_convolutions_of_sequences_tell_of_images_of_one_row(layer: Any, sizes: Any) -> None:
+    for given, padding, size in zip((1, (1, 2)), ((0, 0, 1, 1), (0, 0, 1, 2)), sizes):
+        net = layer(2, 4, 3, 2, "pad", given)
+        assert (net.kernel_size, net.stride, net.dilation) == ((1, 3), (1, 2), (1, 1))
+        assert (net.padding, net.data_format) == (padding, "NCHW")
+        assert net(Tensor(np.ones((1, 2, 9), "f4"))).shape == (1, 4, size)

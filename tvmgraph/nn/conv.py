@@ -83,7 +83,11 @@ class _Conv(Cell):
         self.has_bias = boolean(op, "has_bias", has_bias)
         self.pad_mode = choice(op, "pad_mode", pad_mode, ("same", "valid", "pad"))
         self.padding = _paddings(op, padding, axes)
-        self.data_format = data_format
+        self.data_format = "NCHW" if axes == 1 else data_format
+        if axes == 1:  # they tell of images of one row
+            self.kernel_size, self.stride = (1, *self.kernel_size), (1, *self.stride)
+            self.dilation, ends = (1, *self.dilation), self.padding
+            self.padding = (0, 0, *((ends, ends) if is_int(ends) else ends[:1] + ends[-1:]))
         if in_channels % group or out_channels % group:
             reject(ArgumentError, op, f"group={group} must divide the channels",
                    f"in_channels={in_channels}, out_channels={out_channels}")  # fmt: skip
@@ -99,7 +103,7 @@ class _Conv(Cell):
             channels = (self.in_channels, self.out_channels // self.group)
         else:
             channels = (self.out_channels, self.in_channels // self.group)
-        kernel, fan_in = self._stored_kernel(), channels[1]
+        kernel, fan_in = self.kernel_size, channels[1]
         for k in kernel:
             fan_in *= k
         shape = (*channels, *kernel)
@@ -112,14 +116,16 @@ class _Conv(Cell):
             self.bias_init = default_bias(fan_in) if bias_init is None else bias_init
             self.bias = new_parameter(op, "bias", self.bias_init, (self.out_channels,), dtype)
 
-    def _stored_kernel(self) -> tuple[int, ...]:
-        """The kernel sizes as they are stored; 1-D kernels carry an axis of size 1."""
-        return (1, *self.kernel_size) if self._axes == 1 else self.kernel_size
+    def _steps(self) -> tuple[tuple[int, ...], str, object, tuple[int, ...], int]:
+        """Stride, mode, padding, dilation and group as the functions take them."""
+        first = 1 if self._axes == 1 else 0
+        padding = self.padding[2:] if first else self.padding
+        return self.stride[first:], self.pad_mode, padding, self.dilation[first:], self.group
 
     def _weight_and_bias(self) -> tuple[Tensor, Tensor | None]:
         weight = self.compute(self.weight)
         if self._axes == 1:
-            weight = F.reshape(weight, (*weight.shape[:2], *self.kernel_size))
+            weight = F.reshape(weight, (*weight.shape[:2], *self.kernel_size[1:]))
         return weight, None if self.bias is None else self.compute(self.bias)
 
     def _check_input(self, x: Tensor) -> None:
@@ -134,20 +140,12 @@ class _Conv(Cell):
 
     def extend_repr(self) -> str:
         """Returns the arguments."""
-        one = self._axes == 1
-        kernel, stride, dilation = (
-            (1, *v) if one else v for v in (self.kernel_size, self.stride, self.dilation)
-        )
-        padding = self.padding
-        if one:
-            padding = (0, 0, padding, padding) if is_int(padding) else (0, 0, *padding)
-        layout = self.data_format if self._axes == 3 else "NCHW" if one else self.data_format
         return (
             f"input_channels={self.in_channels}, output_channels={self.out_channels}, "
-            f"kernel_size={kernel}, stride={stride}, pad_mode={self.pad_mode}, "
-            f"padding={padding}, dilation={dilation}, group={self.group}, "
+            f"kernel_size={self.kernel_size}, stride={self.stride}, pad_mode={self.pad_mode}, "
+            f"padding={self.padding}, dilation={self.dilation}, group={self.group}, "
             f"has_bias={self.has_bias}, weight_init={self.weight_init}, "
-            f"bias_init={self.bias_init}, format={layout}"
+            f"bias_init={self.bias_init}, format={self.data_format}"
         )
 
 
@@ -213,8 +211,7 @@ class Conv1d(_Sequences):
     def construct(self, x: Tensor) -> Tensor:
         self._check_input(x)
         weight, bias = self._weight_and_bias()
-        return F.conv1d(x, weight, bias, self.stride, self.pad_mode, self.padding, self.dilation,
-                        self.group)  # fmt: skip
+        return F.conv1d(x, weight, bias, *self._steps())
 
 
 class Conv2d(_Conv):
@@ -257,8 +254,7 @@ class Conv2d(_Conv):
         last = self.data_format == "NHWC"
         if last:
             x, weight = F.transpose(x, (0, 3, 1, 2)), F.transpose(weight, (0, 3, 1, 2))
-        y = F.conv2d(x, weight, bias, self.stride, self.pad_mode, self.padding, self.dilation,
-                     self.group)  # fmt: skip
+        y = F.conv2d(x, weight, bias, *self._steps())
         return F.transpose(y, (0, 2, 3, 1)) if last else y
 
 
@@ -321,8 +317,7 @@ class Conv3d(_Conv):
     def construct(self, x: Tensor) -> Tensor:
         self._check_input(x)
         weight, bias = self._weight_and_bias()
-        return F.conv3d(x, weight, bias, self.stride, self.pad_mode, self.padding, self.dilation,
-                        self.group)  # fmt: skip
+        return F.conv3d(x, weight, bias, *self._steps())
 
 
 # ---- transposed convolution layers ---------------------------------------------------------------
@@ -335,8 +330,7 @@ class _ConvTranspose(_Conv):
     def construct(self, x: Tensor) -> Tensor:
         self._check_input(x)
         weight, bias = self._weight_and_bias()
-        return F.deconvolution(x, weight, bias, self.stride, self.pad_mode, self.padding,
-                               self.dilation, self.group, self.output_padding)  # fmt: skip
+        return F.deconvolution(x, weight, bias, *self._steps(), self.output_padding)
 
 
 class Conv1dTranspose(_Sequences, _ConvTranspose):
