@@ -17,6 +17,7 @@ class _Pool(Cell):
     """What all pooling layers share: the window and its padding."""
 
     _axes = 2
+    _any_ceil = False  # whether ceil_mode goes with every pad_mode
 
     def __init__(
         self,
@@ -41,9 +42,10 @@ class _Pool(Cell):
         self.ceil_mode = boolean(op, "ceil_mode", ceil_mode)
         self.data_format = choice(op, "data_format", data_format, ("NCHW", "NHWC"))
         pads = self._pairs(padding)
-        if mode != "pad" and (any(any(p) for p in pads) or ceil_mode or self._dilated()):
-            reject(ArgumentError, op,
-                   f"padding, dilation and ceil_mode need pad_mode='pad', not {pad_mode!r}",
+        padded = any(any(p) for p in pads) or (ceil_mode and not self._any_ceil)
+        if mode != "pad" and (padded or self._dilated()):
+            need = "padding needs" if self._any_ceil else "padding, dilation and ceil_mode need"
+            reject(ArgumentError, op, f"{need} pad_mode='pad', not {pad_mode!r}",
                    f"padding={padding!r}, dilation={dilation!r}, ceil_mode={ceil_mode}",
                    "pass pad_mode='pad'")  # fmt: skip
         for k, pair in zip(self._kernel, pads):
@@ -234,6 +236,8 @@ class MaxPool3d(_MaxPool):
 
 
 class _AvgPool(_Pool):
+    _any_ceil = True
+
     def __init__(
         self,
         kernel_size: PerAxis = 1,
@@ -254,7 +258,9 @@ class _AvgPool(_Pool):
 
     def construct(self, x: Tensor) -> Tensor:
         x, single, pads, counted = self._prepare(x)
-        if not self.count_include_pad or self.pad_mode == "SAME":
+        if self.ceil_mode and self.pad_mode == "SAME":
+            counted = pads
+        if not self.count_include_pad or (self.pad_mode == "SAME" and not self.ceil_mode):
             counted = tuple((0, 0) for _ in pads)
         divisor = self.divisor_override or 0
         return self._finish(
@@ -271,7 +277,7 @@ class AvgPool1d(_AvgPool):
         pad_mode: ``"valid"`` (no padding), ``"same"`` (:math:`\lceil L / stride \rceil` outputs;
             padding does not count) or ``"pad"`` (by ``padding``).
         padding: Zeros on both sides, at most half a window; only with ``"pad"``.
-        ceil_mode: Whether a partial last window counts; only with ``"pad"``.
+        ceil_mode: Whether a partial last window counts; with ``"same"``, padding counts then.
         count_include_pad: Whether padding counts in the mean.
 
     Inputs:
