@@ -68,3 +68,4 @@ def test_other_helpers_are_where_zoos_import_them_from() -> None:
 def test_validator_has_checks_only() -> None:
     with pytest.raises(AttributeError, match="no check"):
         _ = Validator.compare
+    assert (Validator.EQ, Validator.INC_BOTH) == (Rel.EQ, Rel.INC_BOTH)

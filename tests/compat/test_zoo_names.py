@@ -296,3 +296,25 @@ def test_convolutions_of_sequences_tell_of_images_of_one_row(layer: Any, sizes: 
         assert (net.kernel_size, net.stride, net.dilation) == ((1, 3), (1, 2), (1, 1))
         assert (net.padding, net.data_format) == (padding, "NCHW")
         assert net(Tensor(np.ones((1, 2, 9), "f4"))).shape == (1, 4, size)
+
+
+@pytest.mark.parametrize("layer", [nn.Conv1d, nn.Conv1dTranspose])
+def test_weights_of_sequences_are_given_without_the_row(layer: Any) -> None:
+    weight = np.random.default_rng(0).standard_normal((4, 4, 3)).astype("f4")
+    net = layer(4, 4, 3, weight_init=Tensor(weight))
+    np.testing.assert_array_equal(net.weight.asnumpy(), weight[:, :, None])
+
+
+class Slotted(nn.Cell):
+    __slots__ = ("sizes",)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.sizes = (2, 3)
+
+
+def test_attributes_of_a_cell_may_have_slots() -> None:
+    net = Slotted()
+    assert net.sizes == (2, 3)
+    net.sizes = (4,)
+    assert net.sizes == (4,)

@@ -381,10 +381,10 @@ twice = _expand_tuple(2)
 
 
 class _Checks(type):
-    """Finds every check of the module as an attribute of the class."""
+    """Finds every check and relation of the module as an attribute of the class."""
 
-    def __getattr__(cls, name: str) -> Callable[..., object]:
-        if name.startswith("check"):
+    def __getattr__(cls, name: str) -> object:
+        if name.startswith("check") or (name.isupper() and name in globals()):
             return globals()[name]
         raise AttributeError(f"Validator has no check {name!r}")
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import count
+from types import MemberDescriptorType
 from typing import Any, NoReturn, Self
 
 from tvmgraph import dtypes, hooks
@@ -149,7 +150,7 @@ class Cell(HookMethods, SettingMethods, StateMethods):
         self.__dict__[name] = value
 
     def __keep(self, name: str, value: object) -> None:
-        """Sets a plain attribute, by its setter where the class has one."""
+        """Sets a plain attribute, by its setter or in its slot where the class has one."""
         if isinstance(self._cells.get(name), Cell) and not callable(value):
             reject(DTypeError, type(self).__name__,
                    f"{name!r} is a Cell and cannot become a {type(value).__name__}",
@@ -157,10 +158,11 @@ class Cell(HookMethods, SettingMethods, StateMethods):
         if isinstance(value, (list, tuple)) and value and isinstance(value[0], Parameter):
             self.__require_names(name, value)
         self.__drop(name)
-        if getattr(getattr(type(self), name, None), "fset", None) is None:
-            self.__dict__[name] = value
-        else:
+        own = getattr(type(self), name, None)
+        if isinstance(own, MemberDescriptorType) or getattr(own, "fset", None) is not None:
             object.__setattr__(self, name, value)
+        else:
+            self.__dict__[name] = value
 
     def __require_names(self, name: str, values: Sequence[object]) -> None:
         """Refuses a list of Parameters of which two have one name of their own."""

@@ -170,6 +170,8 @@ class _Sequences(_Conv):
         bias_init: object = None,
         dtype: DTypeLike = dtypes.float32,
     ) -> None:
+        if isinstance(weight_init, Tensor) and weight_init.ndim == 3:
+            weight_init = F.expand_dims(weight_init, 2)
         super().__init__(in_channels, out_channels, kernel_size, stride, pad_mode, padding,
                          dilation, group, has_bias, weight_init, bias_init, "NCW",
                          dtype)  # fmt: skip
@@ -189,7 +191,7 @@ class Conv1d(_Sequences):
         dilation: Distance between kernel taps.
         group: Blocks into which the channels are split.
         has_bias: Whether there is a bias.
-        weight_init: Initial weight of shape :math:`(out, in / group, 1, K)`.
+        weight_init: Initial weight of shape :math:`(out, in / group, K)`, or with a 1 before K.
         bias_init: Initial bias of shape :math:`(out,)`.
         dtype: Type of the parameters.
 
@@ -347,7 +349,7 @@ class Conv1dTranspose(_Sequences, _ConvTranspose):
         dilation: Distance between kernel taps.
         group: Blocks into which the channels are split.
         has_bias: Whether there is a bias.
-        weight_init: Initial weight of shape :math:`(in, out / group, 1, K)`.
+        weight_init: Initial weight of shape :math:`(in, out / group, K)`, or with a 1 before K.
         bias_init: Initial bias of shape :math:`(out,)`.
         dtype: Type of the parameters.
 
