@@ -318,3 +318,23 @@ def test_attributes_of_a_cell_may_have_slots() -> None:
     assert net.sizes == (2, 3)
     net.sizes = (4,)
     assert net.sizes == (4,)
+
+
+class Phased(nn.Cell):
+    def __init__(self) -> None:
+        super().__init__()
+        self.inner = nn.ReLU()
+        self.phase = "other"
+
+    def construct(self, x: Tensor) -> Tensor:
+        return x if self.phase == "train" else ops.softmax(x)
+
+
+def test_the_phase_of_a_cell_is_set_by_set_train() -> None:
+    net, x = Phased(), Tensor(np.ones(4, "f4"))
+    assert (net.phase, net.inner.phase, nn.ReLU().phase) == ("other", "train", "train")
+    for mode, phase, value in ((True, "train", 1.0), (False, "predict", 0.25)):
+        net.set_train(mode)
+        assert (net.phase, net.inner.phase) == (phase, "train")
+        for call in (net, ms.jit(net)):
+            np.testing.assert_allclose(call(x).asnumpy(), value)

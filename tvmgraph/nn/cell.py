@@ -58,6 +58,7 @@ class Cell(HookMethods, SettingMethods, StateMethods):
     _params: dict[str, Parameter]
     _cells: dict[str, Cell | None]
     training: bool
+    phase = "train"  # or "predict", by set_train
     _graph_mode: object
 
     def __init__(self, auto_prefix: Any = True, flags: Mapping[str, object] | None = None) -> None:

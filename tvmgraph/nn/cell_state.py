@@ -325,6 +325,7 @@ class SettingMethods:
             if cell.training is not mode:
                 before_change(cell)
                 object.__setattr__(cell, "training", mode)
+        self.__dict__["phase"] = "train" if mode else "predict"  # of this cell alone
         bump_epoch()
         return self
 
