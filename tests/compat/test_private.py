@@ -243,4 +243,5 @@ def test_settings_of_kinds_of_devices() -> None:
     ms.runtime.launch_blocking()
     assert (device.cpu.is_available(), device.cpu.device_count()) == (True, 1)
     assert (device.ascend.is_available(), device.ascend.device_count()) == (False, 0)
+    assert not ms.hal.is_available("Ascend")
     assert device.gpu.is_available() == (device.gpu.device_count() > 0)

@@ -174,9 +174,9 @@ def is_available(device_target: str = "GPU") -> bool:
     """Whether a kind of device can be used.
 
     Args:
-        device_target: ``"CPU"`` or ``"GPU"``.
+        device_target: ``"CPU"``, ``"GPU"`` or ``"Ascend"``, which never can.
     """
-    return device_count(device_target) > 0
+    return device_target.upper() != "ASCEND" and device_count(device_target) > 0
 
 
 def get_device_capability(device_id: int | None = None) -> tuple[int, int]:
