@@ -206,6 +206,16 @@ class Interpreter(Expressions, Statements, Branches, Loops, Outside, Native):
         if what:
             self.refuse_here(f"changing {what}")
 
+    def _number_from(
+        self, function: Callable[..., object], args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> object:
+        """What ``bool(x)`` and ``x.item()`` give; None for other calls."""
+        if function is bool and len(args) == 1:
+            return self.number_of(self.truth(args[0]))
+        if getattr(function, "__func__", None) is TracedTensor.item and not (args or kwargs):
+            return builtin.number_in(self, function.__self__)
+        return None
+
     def invoke(
         self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], node: ast.AST,
         frame: Frame,
@@ -242,12 +252,9 @@ class Interpreter(Expressions, Statements, Branches, Loops, Outside, Native):
         if function is id and traced:
             self.refuse(node, frame, "the id of a tensor or function", "compare with `is`")
         self._guard_look(function, args)
-        if function is bool and len(args) == 1:
-            return self.number_of(self.truth(args[0]))
-        if getattr(function, "__func__", None) is TracedTensor.item and not (args or kwargs):
-            found = builtin.number_in(self, function.__self__)
-            if found is not None:
-                return found
+        found = self._number_from(function, args, kwargs)
+        if found is not None:
+            return found
         if function is getattr and len(args) >= 2 and isinstance(args[1], str):
             return self.attribute(args[0], args[1], *args[2:])
         if function is setattr and len(args) == 3:

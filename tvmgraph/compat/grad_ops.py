@@ -26,7 +26,7 @@ class _Helpers:
     ints = staticmethod(helpers.ints)
 
     @staticmethod
-    def back(function: object, x: object, dy: object) -> Any:
+    def back(function: object, x: object, dy: object) -> Tensor:
         """The gradient of the operand; ``dy`` may have another shape of as many elements."""
         y, pullback = F.vjp(function, x)
         return pullback(F.reshape(dy, y.shape))[0]
@@ -79,7 +79,7 @@ class _Helpers:
         return _Helpers.back(lambda t: pad(t, pads), F.zeros(kept, dy.dtype), dy)
 
     @staticmethod
-    def mirrored(dy: Tensor, paddings: Any, mode: str) -> Any:
+    def mirrored(dy: Tensor, paddings: object, mode: str) -> Tensor:
         """The gradient of what was padded by its own elements."""
         pairs = helpers.ints_nested(paddings)
         before = F.zeros([n - sum(p) for n, p in zip(dy.shape, pairs)], dy.dtype)
@@ -87,7 +87,7 @@ class _Helpers:
         return _Helpers.back(lambda t: pad(t, paddings), before, dy)
 
     @staticmethod
-    def cholesky(x: Tensor, grad: object) -> Any:
+    def cholesky(x: Tensor, grad: object) -> Tensor:
         """The gradient of the matrix whose factor is given."""
         return _Helpers.back(F.cholesky, F.matmul(x, F.swapaxes(x, -1, -2)), grad)
 

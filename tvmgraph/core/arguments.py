@@ -11,7 +11,6 @@ import numpy as np
 if TYPE_CHECKING:
     from typing_extensions import TypeIs
 
-    from tvmgraph.core.tensor import Tensor
     from tvmgraph.dtypes import DType
 
 #: What NumPy columns compute with, of whatever dtype.
@@ -40,8 +39,8 @@ class Unknown(Protocol):
         """Returns the integer that it is as a size."""
         ...
 
-    def as_tensor(self) -> Tensor:
-        """Returns what holds it."""
+    def as_tensor(self) -> object:
+        """Returns the tensor that holds it."""
         ...
 
 

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import enum
 import functools
+import operator
 
 import numpy as np
 
 from tvmgraph.core.arguments import Unknown, is_sequence
-from tvmgraph.core.tensor import Tensor
 from tvmgraph.errors import ArgumentError, DTypeError, no_scalar
 
 _NOTHING = type(None)
@@ -155,9 +155,10 @@ def require(name: str, value: object, kinds: tuple[str, ...]) -> object:
     Raises:
         DTypeError: if it is certainly none of them.
     """
-    if isinstance(value, Tensor) and kinds[0] == "int" and _WHOLE.issuperset(kinds):
-        holds_int = value.dtype.is_integer and not value.ndim and not isinstance(value, Unknown)
-        return value.__index__() if holds_int else value
+    kind = getattr(value, "aval", None)  # of a tensor
+    if kind is not None and kinds[0] == "int" and _WHOLE.issuperset(kinds):
+        holds_int = kind.dtype.is_integer and not kind.shape and not isinstance(value, Unknown)
+        return operator.index(value) if holds_int else value  # pyright: ignore[reportArgumentType]
     if kinds[0] == "Workers" and type(value) is int and value < 1:
         raise ArgumentError(f"{name} must be at least 1, not {value}")
     if is_wrong(kinds, value):

@@ -12,7 +12,7 @@ from tvmgraph.dataset import (
     audio_words,
 )
 from tvmgraph.dataset.audio_filters import CLASSES
-from tvmgraph.dataset.base import of_one_value as _of_one_value
+from tvmgraph.dataset.checks import of_one_value as _of_one_value
 
 __path__: list[str] = []  # a package in MindSpore
 _ROOMS = (audio_activity, audio_effects, audio_spectra, audio_transforms, audio_words)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from inspect import CO_VARARGS
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, SupportsInt
 
 import numpy as np
@@ -65,32 +63,6 @@ def count_of(op: str, name: str, value: object, low: int) -> int:
     if value < low:
         reject(ArgumentError, op, f"{name} must be an int of at least {low}, not {value!r}")
     return int(value)
-
-
-def of_one_value(namespace: Mapping[str, object]) -> None:
-    """Lets transforms that take one value refuse others as MindSpore's pipeline does.
-
-    Args:
-        namespace: The ``globals()`` of a module of transforms.
-    """
-    classes = {c for v in namespace.values() if isinstance(v, type) for c in v.__mro__}
-    for cls in classes:
-        call = vars(cls).get("__call__")
-        code = getattr(call, "__code__", None)
-        plain = code is not None and code.co_argcount == 2 and not code.co_flags & CO_VARARGS
-        if plain and cls.__module__.startswith("tvmgraph.dataset."):
-            cls.__call__ = _of_one(call)
-
-
-def _of_one(call: Callable[[object, object], object]) -> Callable[..., object]:
-    @functools.wraps(call)
-    def checked(self: object, *values: object) -> object:
-        if len(values) != 1:
-            reject(either(DTypeError, RuntimeError), type(self).__name__,
-                   f"it takes one value, not {len(values)}")  # fmt: skip
-        return call(self, values[0])
-
-    return checked
 
 
 def kept(value: object) -> object:

@@ -15,7 +15,7 @@ from tvmgraph.core.arguments import DTypeLike
 from tvmgraph.core.guard import guard_module as _guard_module
 from tvmgraph.core.shown import Shown
 from tvmgraph.core.tensor import Tensor
-from tvmgraph.dataset.base import of_one_value as _of_one_value
+from tvmgraph.dataset.checks import of_one_value as _of_one_value
 from tvmgraph.dataset.config import generator
 from tvmgraph.errors import ArgumentError, DTypeError, ShapeError, either, reject
 

@@ -4,7 +4,7 @@ from typing import Any
 
 from tvmgraph.compat.paths import look
 from tvmgraph.core.guard import guard_module as _guard_module
-from tvmgraph.dataset.base import of_one_value as _of_one_value
+from tvmgraph.dataset.checks import of_one_value as _of_one_value
 from tvmgraph.dataset.text.tokenizers import (
     BasicTokenizer,
     BertTokenizer,

@@ -5,7 +5,7 @@ from typing import Any
 from tvmgraph.compat.paths import look
 from tvmgraph.core.guard import guard_module as _guard_module
 from tvmgraph.core.guard import public_names as _public_names
-from tvmgraph.dataset.base import of_one_value as _of_one_value
+from tvmgraph.dataset.checks import of_one_value as _of_one_value
 from tvmgraph.dataset.transforms import not_random as not_random
 from tvmgraph.dataset.vision.boxes import *  # noqa: F403
 from tvmgraph.dataset.vision.color import *  # noqa: F403  # noqa: F403

@@ -204,6 +204,17 @@ def is_unknown(value: object) -> TypeIs[Unknown]:
     return state.interpreter is not None and isinstance(value, Unknown)
 
 
+def tensor_in(value: Unknown) -> Tensor:
+    """Returns the tensor that holds a value which is not known before the graph runs.
+
+    Args:
+        value: A tensor, or a number that one holds.
+    """
+    tensor = value.as_tensor()
+    assert isinstance(tensor, Tensor)
+    return tensor
+
+
 def split_up(value: object) -> object:
     """Returns sizes one by one where they are a tensor that is not known before the graph runs.
 

@@ -18,7 +18,7 @@ from tvmgraph.core.tensor import Tensor
 from tvmgraph.core.traits import Pattern, Traits
 from tvmgraph.core.types import Dim, tensor_type
 from tvmgraph.errors import ArgumentError, DTypeError
-from tvmgraph.ops.common.arguments import bad, describe, is_unknown, sizes
+from tvmgraph.ops.common.arguments import bad, describe, is_unknown, sizes, tensor_in
 from tvmgraph.ops.creation.filled import CONSTANT, dtype_or
 
 __all__ = ["arange", "arange_values", "linspace", "logspace", "range"]
@@ -169,7 +169,7 @@ def _computed(op: str, start: object, end: object, step: object, dtype: DTypeLik
 
 def _known(value: object, op: str) -> Tensor:
     if is_unknown(value):
-        return value.as_tensor()
+        return tensor_in(value)
     return Tensor(_number(value, op, "start, end and step"))
 
 

@@ -31,7 +31,7 @@ from tvmgraph.errors import (
     either,
     user_source,
 )
-from tvmgraph.ops.common.arguments import is_unknown
+from tvmgraph.ops.common.arguments import is_unknown, tensor_in
 from tvmgraph.ops.indexing.advanced import check_range, gathered_shape, index_get, index_update
 from tvmgraph.ops.indexing.basic import (
     WHOLE,
@@ -262,7 +262,7 @@ def _computed(value: object) -> Bound:
     """Returns a slice bound: what the graph computes as an int64 tensor, others as they are."""
     if not is_unknown(value):
         return _position(value)
-    value = value.as_tensor()
+    value = tensor_in(value)
     if not value.dtype.is_integer or value.size != 1:
         raise DTypeError(f"slice bounds must be integers, not {value.aval}")
     return F.cast(F.reshape(value, ()), dtypes.int64)

@@ -377,7 +377,7 @@ def bits_to_permutation(bits: Tensor, dtype: dtypes.DType) -> Tensor:
 # ---- drawing ------------------------------------------------------------------------------------
 
 
-def draw_bits(count: int, seed: object, op: str) -> Tensor:
+def draw_bits(count: int | Dim, seed: object, op: str) -> Tensor:
     """Draws random words from the global stream, or from a stream of their own.
 
     Args:

@@ -14,6 +14,7 @@ from tvmgraph.core.fusible import fusible
 from tvmgraph.core.op import F
 from tvmgraph.core.random import Seed
 from tvmgraph.core.tensor import Tensor
+from tvmgraph.core.types import Shape
 from tvmgraph.errors import ArgumentError, DTypeError, ShapeError, TypeOrValueError
 from tvmgraph.ops.common.arguments import as_int, bad, describe, sizes
 from tvmgraph.ops.random.rows import draw_bits, draw_normal, draw_uniform
@@ -41,14 +42,14 @@ def _int_dtype(dtype: DTypeLike | None, default: dtypes.DType, op: str) -> dtype
     return wanted
 
 
-def _size(size: tuple[object, ...], op: str) -> tuple[int, ...]:
+def _size(size: tuple[object, ...], op: str) -> Shape:
     """Accepts ``f(2, 3)``, ``f((2, 3))`` and, for one element, ``f()``."""
     if len(size) == 1:
         return sizes(size[0], op, "size")
     return sizes(size, op, "size") if size else (1,)
 
 
-def sample_shape(shape: object, op: str) -> tuple[int, ...]:
+def sample_shape(shape: object, op: str) -> Shape:
     """Checks the shape of a random tensor.
 
     Args:
