@@ -10,6 +10,7 @@ import pytest
 
 import tvmgraph as ms
 from tvmgraph import Tensor, jit, ops
+from tvmgraph.errors import CaptureError
 
 N, M, AXIS = Tensor(2), Tensor(1), Tensor(1)
 X = Tensor(np.arange(24, dtype=np.float32).reshape(2, 3, 4))
@@ -126,3 +127,41 @@ def test_a_number_of_a_tensor_has_no_gradient() -> None:
         return (x * float(x.sum())).sum()
 
     _compare(lambda x: ms.grad(f)(x), Tensor([1.0, 2.0]))
+
+
+def _one_sided(x: Tensor) -> Tensor:
+    if x.sum() > 0:
+        y = x
+    return y  # pyright: ignore[reportPossiblyUnboundVariable]
+
+
+def _of_two_dtypes(x: Tensor) -> Tensor:
+    y = x.astype(ms.int32)
+    if x.sum() > 0:
+        y = x
+    return y
+
+
+def _returns_two_dtypes(x: Tensor) -> Tensor:
+    return x if x.sum() > 0 else x.astype(ms.int32)
+
+
+@pytest.mark.parametrize(
+    ("f", "error"),
+    [
+        (_one_sided, UnboundLocalError),
+        (_of_two_dtypes, TypeError),
+        (_returns_two_dtypes, TypeError),
+    ],
+)
+def test_sides_that_do_not_fit_raise_what_mindspore_does(
+    f: Callable[[Tensor], Tensor], error: type[Exception]
+) -> None:
+    with pytest.raises(error) as e:
+        jit(f, fullgraph=True)(X)
+    assert isinstance(e.value, CaptureError)
+    _same(jit(f)(X), f(X))
+
+
+def test_steps_along_axes_are_known_in_a_graph() -> None:
+    _compare(lambda x: (x.strides, x.sum(0).strides, x.sum().strides), X)

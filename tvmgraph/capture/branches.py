@@ -25,7 +25,7 @@ from tvmgraph.capture.traced import TracedTensor
 from tvmgraph.core.op import F
 from tvmgraph.core.state import state
 from tvmgraph.core.tensor import Tensor
-from tvmgraph.errors import CaptureError
+from tvmgraph.errors import CaptureError, either
 
 if TYPE_CHECKING:
     from tvmgraph.capture.effects import Noted
@@ -260,7 +260,7 @@ class _Plans:
                 if all(is_function(x) or isinstance(x, Chosen) for x in pair):
                     plans[name] = self._chosen(why, *pair)
                     continue
-                unset = Unset(why, self.node)
+                unset = Unset(why, self.node, UnboundLocalError if own else TypeError)
                 plans[name] = lambda outs, unset=unset: unset
         return plans
 
@@ -339,7 +339,8 @@ class _Plans:
         try:
             return self.merger.merge(*pair)
         except Mismatch as e:
-            self.interpreter.refuse(self.node, self.frame, f"{what} {e}", e.fix, verb="")
+            kind = either(CaptureError, TypeError)
+            self.interpreter.refuse(self.node, self.frame, f"{what} {e}", e.fix, "", kind)
 
     def _assigned(self) -> list[tuple[Tensor, Plan]]:
         plans = []

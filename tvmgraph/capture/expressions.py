@@ -24,6 +24,7 @@ from tvmgraph.core.arguments import is_sequence
 from tvmgraph.core.op import F
 from tvmgraph.core.symbols import Symbol
 from tvmgraph.core.tensor import Tensor
+from tvmgraph.errors import CaptureError, either
 
 if TYPE_CHECKING:
     from tvmgraph.capture.interpreter import Interpreter
@@ -88,7 +89,8 @@ class Expressions:
             self.blamed = value.node if frame is self.root else None
             self.refuse(
                 node, frame, f"{name!r} cannot be read here: {value.why}",
-                "give it a value of one shape and dtype on every path", verb="",
+                "give it a value of one shape and dtype on every path", "",
+                either(CaptureError, value.kind),
             )  # fmt: skip
         return value
 

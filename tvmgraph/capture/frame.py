@@ -20,10 +20,13 @@ class Unset:
     Args:
         why: What to tell whoever reads it.
         node: The branch or loop after which it has no value.
+        kind: What Python, or MindSpore, raises for that.
     """
 
-    def __init__(self, why: str, node: ast.AST | None = None) -> None:
-        self.why, self.node = why, node
+    def __init__(
+        self, why: str, node: ast.AST | None = None, kind: type[Exception] = UnboundLocalError
+    ) -> None:
+        self.why, self.node, self.kind = why, node, kind
 
 
 class Chosen(Unset):

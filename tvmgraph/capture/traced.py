@@ -78,6 +78,11 @@ class TracedTensor(Tensor):
         return math.prod(self.aval.shape)
 
     @property
+    def strides(self) -> tuple[Any, ...]:
+        """Bytes to step along every axis."""
+        return tuple([math.prod(self.shape[i:]) * self.itemsize for i in range(1, self.ndim + 1)])
+
+    @property
     def shown_type(self) -> type:
         """The type of what it stands for."""
         return Parameter if self.is_leaf else Tensor
