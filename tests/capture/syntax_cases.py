@@ -492,10 +492,6 @@ def f(x):
 def f(x):
     return x.tolist()
 """,
-    "list index by a tensor": """
-def f(x):
-    return [x, -x][x.sum().astype("int32")]
-""",
     "range over a tensor as a list": """
 def f(x):
     return list(range(x.sum().astype("int32")))

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import tvmgraph as ms
-from tvmgraph import Tensor, jit, ops
+from tvmgraph import Tensor, jit, nn, ops
 from tvmgraph.errors import CaptureError
 
 N, M, AXIS = Tensor(2), Tensor(1), Tensor(1)
@@ -127,6 +127,36 @@ def test_a_number_of_a_tensor_has_no_gradient() -> None:
         return (x * float(x.sum())).sum()
 
     _compare(lambda x: ms.grad(f)(x), Tensor([1.0, 2.0]))
+
+
+class _Layers(nn.Cell):
+    def __init__(self) -> None:
+        super().__init__()
+        self.layers = nn.CellList([nn.ReLU(), nn.Tanh(), nn.Sigmoid()])
+
+    def construct(self, x: Tensor, n: Tensor) -> Any:
+        layer, items = self.layers[n], (x, x * 2, x * 3)
+        return self.layers[n - 1](x), layer(x + 1), items[int(n)], (5, 6, 7)[int(n) - 2]
+
+
+def test_a_tensor_chooses_an_item() -> None:
+    run = jit(_Layers(), fullgraph=True)
+    for n in (0, 1, 2):
+        for found, wanted in zip(run(X, Tensor(n)), _Layers()(X, Tensor(n)), strict=True):
+            np.testing.assert_allclose(np.array(found), np.array(wanted), rtol=1e-5)
+    assert run.compile_count == 1
+
+
+def test_operators_that_repeat_functions_are_loops_of_the_graph() -> None:
+    def f(x: Tensor, n: Tensor) -> Any:
+        y = ops.WhileLoop()(lambda v: v.sum() < 99, lambda v: v * 2 + 1, x)
+        return y, ops.ForiLoop()(n, n * 3, lambda i, v: v * i, x)
+
+    for level in (True, False):
+        run = jit(f, fullgraph=level)
+        for x in (X, X * 0):
+            _same(run(x, N), f(x, N))
+        assert run.compile_count == 1
 
 
 def _one_sided(x: Tensor) -> Tensor:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tvmgraph.capture import builtin
-from tvmgraph.capture.checks import is_function
+from tvmgraph.capture.checks import is_cell, is_function
 from tvmgraph.capture.frame import Chosen, Frame, Unset
 from tvmgraph.capture.function_source import bound_names, describe
 from tvmgraph.capture.identity import check_compared, identical
@@ -19,7 +19,7 @@ from tvmgraph.capture.impure import is_environment
 from tvmgraph.capture.merge import as_tensor
 from tvmgraph.capture.nested import NestedFunction
 from tvmgraph.capture.traced import TracedTensor
-from tvmgraph.capture.traced_number import positions
+from tvmgraph.capture.traced_number import TracedNumber, held, positions
 from tvmgraph.core.arguments import is_sequence
 from tvmgraph.core.op import F
 from tvmgraph.core.symbols import Symbol
@@ -315,7 +315,34 @@ class Expressions:
         frame.node = node
         if is_environment(owner):
             return self.call(owner.__getitem__, (index,), {})
+        if not self.settings.lax and isinstance(index, (TracedNumber, TracedTensor)):
+            found = self._item_at(owner, index, node, frame)
+            if found is not None:
+                return found
         return self.subscript(owner, positions(owner, index))
+
+    def _item_at(
+        self: Interpreter, owner: Any, index: TracedNumber | TracedTensor, node: ast.AST,
+        frame: Frame,
+    ) -> object:  # fmt: skip
+        """Returns the item of a sequence that a tensor chooses: the last one for large numbers."""
+        cells = is_cell(owner) and hasattr(owner, "__getitem__")
+        if not (cells or is_sequence(owner)) or not len(owner):
+            return None
+        number = held(index)
+        if number.ndim or not number.dtype.is_integer:
+            return None
+        items = [self.subscript(owner, i) for i in range(len(owner))]
+        number = F.where(number < 0, number + len(items), number)
+        called = all(is_function(v) or is_cell(v) for v in items)
+        found = items.pop()
+        for i, item in reversed([*enumerate(items)]):
+            at = number <= i
+            if called:
+                found = Chosen("a tensor chooses a function", node, at, item, found)
+            else:
+                found = self.choose(at, lambda v=item: v, lambda v=found: v, node, frame)
+        return found
 
     def subscript(self: Interpreter, owner: Any, key: object) -> object:
         """Returns an item.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -12,6 +13,7 @@ from tvmgraph import dtypes, hooks
 from tvmgraph.core import rules
 from tvmgraph.core.arguments import AxisLike, DTypeLike
 from tvmgraph.core.op import F
+from tvmgraph.core.state import call_user
 from tvmgraph.core.tensor import Tensor, tensor_from_numpy
 from tvmgraph.dtypes import int32
 from tvmgraph.errors import ArgumentError, DTypeError, ShapeError, either, reject
@@ -586,7 +588,7 @@ def tridiagonal_product(above: Tensor, main: Tensor, below: Tensor, rhs: Tensor)
     return found + F.swapaxes(below, -1, -2) * earlier
 
 
-# ---- loops: captured functions unroll them, so their counts must be known -----------------------
+# ---- loops --------------------------------------------------------------------------------------
 
 
 def _require_callable(function: object, name: str, op: str) -> None:
@@ -594,6 +596,18 @@ def _require_callable(function: object, name: str, op: str) -> None:
         reject(DTypeError, f"ops.{op}", f"{name} must be a function, not {type(function).__name__}")
 
 
+def _captured(function: Callable[..., object]) -> Callable[..., object]:
+    """Lets a capture read a function as it reads those of the user, so that tensors may decide."""
+    function.is_captured = True  # pyright: ignore[reportFunctionMemberAccess]
+
+    @functools.wraps(function)
+    def call(*args: object) -> object:
+        return call_user(function, args)
+
+    return call
+
+
+@_captured
 def while_loop(
     cond_func: Callable[[object], object], loop_func: Callable[[object], object], value: object
 ) -> object:
@@ -611,6 +625,7 @@ def while_loop(
     return value
 
 
+@_captured
 def fori_loop(
     lower: int | Tensor,
     upper: int | Tensor,
@@ -626,7 +641,7 @@ def fori_loop(
         value: The first value.
     """
     _require_callable(loop_func, "loop_func", "ForiLoop")
-    for i in range(int(lower), int(upper)):
+    for i in range(lower, upper):
         value = loop_func(i, value)
     return value
 
