@@ -56,6 +56,25 @@ def test_files_that_a_function_decrypts(tmp_path: Path) -> None:
     assert [image.asnumpy().tolist() for image, _ in opened] == [[97, 98]] * len(plain)
 
 
+def test_the_order_of_files_is_mindspores(tmp_path: Path) -> None:
+    for name in ("test", "train"):
+        (tmp_path / f"{name}.csv").write_text(f'"1","{name}","text"\n')
+        (tmp_path / f"{name}.txt").write_text(name)
+    for source, first in (("AGNews", "test"), ("SogouNews", "train"), ("YelpReview", "train")):
+        rows = getattr(dataset, f"{source}Dataset")(str(tmp_path), "all", shuffle=False)
+        assert str(next(iter(rows))[1]) == first
+    lines = dataset.TextFileDataset(
+        [str(tmp_path / f"{n}.txt") for n in ("train", "test")], shuffle=False
+    )
+    assert [str(line) for (line,) in lines] == ["test", "train"]
+    for part in ("training/train", "validation/val", "mmt16_task1_test/test"):
+        (tmp_path / part).parent.mkdir()
+        for word in ("en", "de"):
+            (tmp_path / f"{part}.{word}").write_text(f"{part}\n")
+    rows = dataset.Multi30kDataset(str(tmp_path), shuffle=False)
+    assert [str(text)[:2] for text, _ in rows] == ["mm", "tr", "va"]
+
+
 def test_the_valid_scenes_are_those_of_val(tmp_path: Path) -> None:
     write(tmp_path, CONTENT["LSUNDataset"])
     sizes = [len(list(dataset.LSUNDataset(str(tmp_path), u))) for u in ("valid", "val", "all")]

@@ -366,7 +366,7 @@ def is_shuffled(shuffle: object) -> bool:
 
 
 def files_of(op: str, dataset_files: Any) -> list[Path]:
-    """Returns the files that names and patterns stand for.
+    """Returns the files that names and patterns stand for, sorted.
 
     Args:
         op: Name of the dataset.
@@ -378,11 +378,11 @@ def files_of(op: str, dataset_files: Any) -> list[Path]:
     patterns = [dataset_files] if isinstance(dataset_files, (str, Path)) else list(dataset_files)
     found = []
     for pattern in patterns:
-        files = sorted(glob.glob(str(pattern)))
+        files = [Path(f) for f in glob.glob(str(pattern)) if Path(f).is_file()]
         if not files:
             reject(ArgumentError, op, f"there is no file {pattern}")
-        found += [Path(f) for f in files]
-    return found
+        found += files
+    return sorted(found, key=str)
 
 
 class TextFileDataset(NumpySlicesDataset):

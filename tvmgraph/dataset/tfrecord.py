@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import gzip
-import os
 import zlib
 from collections.abc import Iterable
-from glob import glob
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +14,7 @@ from tvmgraph import dtypes
 from tvmgraph.core.arguments import PathLike, Workers
 from tvmgraph.core.protobuf import message_classes
 from tvmgraph.dataset.base import Row, names_of
-from tvmgraph.dataset.files import Shuffle, is_shuffled
+from tvmgraph.dataset.files import Shuffle, files_of, is_shuffled
 from tvmgraph.dataset.samplers import generator_of
 from tvmgraph.dataset.schema import Schema
 from tvmgraph.dataset.sources import Source
@@ -55,18 +53,6 @@ def _records(path: str, content: bytes) -> list[bytes]:
         found.append(content[start:end])
         at = end + _TAIL
     return found
-
-
-def _found(patterns: PathLike | Iterable[PathLike]) -> list[str]:
-    """Returns the files of paths or patterns, sorted."""
-    given = [patterns] if isinstance(patterns, (str, os.PathLike)) else patterns
-    found: list[str] = []
-    for pattern in map(str, given):
-        files = [f for f in glob(pattern) if Path(f).is_file()]
-        if not files:
-            reject(ArgumentError, "TFRecordDataset", f"there is no file {pattern!r}")
-        found += files
-    return sorted(found)
 
 
 class TFRecordDataset(Source):
@@ -114,7 +100,7 @@ class TFRecordDataset(Source):
                    fix="use 'GZIP' or 'ZLIB'")  # fmt: skip
         self.records: list[bytes] = []
         counts = []
-        for path in _found(dataset_files):
+        for path in files_of("TFRecordDataset", dataset_files):
             own = _records(str(path), unpack[compression_type](Path(path).read_bytes()))
             counts.append(len(own))
             self.records += own

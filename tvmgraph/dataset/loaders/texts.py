@@ -28,12 +28,13 @@ Read = Callable[[str, Attrs], Listing]
 # Several files of lines are read in the order of their names, as in MindSpore.
 
 
-def _table(columns: str) -> Read:
-    """Returns a reader of ``train.csv`` and ``test.csv``."""
+def _table(columns: str, is_sorted: bool = True) -> Read:
+    """Returns a reader of ``test.csv`` and ``train.csv``, of ``train.csv`` first unless sorted."""
 
     def read(op: str, given: Mapping[str, object]) -> Listing:
         names, rows, counts = columns.split(), [], []
-        for split in sorted(splits_of(op, given["usage"], {"train": "train", "test": "test"})):
+        splits = splits_of(op, given["usage"], {"train": "train", "test": "test"})
+        for split in sorted(splits) if is_sorted else splits:
             lines = lines_of(op, folder_of(op, given) / f"{split}.csv")
             rows += [tuple(r[: len(names)]) for r in csv.reader(lines)]
             counts.append(len(rows) - sum(counts))
@@ -115,7 +116,7 @@ def _multi30k(op: str, given: Attrs) -> Listing:
     if sorted(pair) != ["de", "en"]:
         reject(ArgumentError, op, f"language_pair must be of 'en' and 'de', not {pair}")
     rows = []
-    for split in splits_of(op, given["usage"], splits):
+    for split in sorted(splits_of(op, given["usage"], splits)):
         sides = [lines_of(op, folder_of(op, given) / f"{split}.{word}") for word in pair]
         rows += list(zip(*sides))
     return Listing({"text": None, "translation": None}, rows)
@@ -210,7 +211,7 @@ DBpediaDataset = loader(
     "Articles in ``train.csv`` and ``test.csv``: class, title and content, all strings.",
 )  # fmt: skip
 SogouNewsDataset = loader(
-    "SogouNewsDataset", f"dataset_dir! usage {LINES_LAST}", _table("index title content"),
+    "SogouNewsDataset", f"dataset_dir! usage {LINES_LAST}", _table("index title content", False),
     "News in ``train.csv`` and ``test.csv``: index, title and content, all strings.",
 )  # fmt: skip
 YahooAnswersDataset = loader(
@@ -219,7 +220,7 @@ YahooAnswersDataset = loader(
     "Questions in ``train.csv`` and ``test.csv``: class, title, content and answer, all strings.",
 )  # fmt: skip
 YelpReviewDataset = loader(
-    "YelpReviewDataset", f"dataset_dir! usage {LINES_LAST}", _table("label text"),
+    "YelpReviewDataset", f"dataset_dir! usage {LINES_LAST}", _table("label text", False),
     "Reviews in ``train.csv`` and ``test.csv``: label and text, all strings.",
 )  # fmt: skip
 EnWik9Dataset = loader(
