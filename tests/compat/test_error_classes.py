@@ -164,6 +164,10 @@ MISTAKES: dict[str, tuple[Callable[[], object], type[Exception]]] = {
     "none of the transforms": (
         lambda: vision.UniformAugment([vision.HorizontalFlip()], 0), ValueError),
     "a complex number without parts": (lambda: audio.Magphase()(np.ones(4)), RuntimeError),
+    "an empty list of transforms": (lambda: vision.RandomSelectSubpolicy([[]]), ValueError),
+    "a transform that is none": (lambda: vision.RandomSelectSubpolicy([[(1, 0.5)]]), TypeError),
+    "a batch for one image": (
+        lambda: vision.ToPIL()(np.ones((1, 2, 2, 3), np.uint8)), ValueError),
     "an image without columns": (lambda: vision.CenterCrop(3)(np.ones(3)), RuntimeError),
 }  # fmt: skip
 

@@ -309,6 +309,11 @@ def test_an_image_and_its_mask_are_transformed_alike(name: str) -> None:
             transform(image, image[1:])
 
 
+def test_a_policy_hands_on_several_values() -> None:
+    twice = [(transforms.Duplicate(), 1.0), (transforms.Concatenate(), 1.0)]
+    assert vision.RandomSelectSubpolicy([twice])(np.arange(2)).tolist() == [0, 1, 0, 1]
+
+
 def test_a_border_of_a_gray_image_has_the_first_number() -> None:
     padded = vision.Pad(1, (7, 8, 9))(np.zeros((2, 2, 1), np.uint8))
     assert padded.shape == (4, 4, 1) and padded[0, 0] == 7

@@ -10,7 +10,7 @@ from tvmgraph.dataset.config import generator
 from tvmgraph.dataset.vision import color, warps
 from tvmgraph.dataset.vision.base import ImageTransform, number
 from tvmgraph.dataset.vision.kinds import AutoAugmentPolicy, Fill, Inter
-from tvmgraph.errors import ArgumentError, reject
+from tvmgraph.errors import ArgumentError, DTypeError, reject
 
 #: Policy -> pairs of (operation, probability, magnitude of 10), from "AutoAugment: Learning
 #: Augmentation Strategies from Data" (Cubuk et al., 2019).
@@ -214,21 +214,29 @@ class RandomSelectSubpolicy:
 
     Args:
         policy: Lists of pairs (transform, probability).
+
+    Raises:
+        ArgumentError: if a list is empty, or a probability outside of [0, 1].
+        DTypeError: for what cannot be called.
     """
 
-    def __init__(
-        self, policy: Sequence[Sequence[tuple[Callable[[object], object], float]]]
-    ) -> None:
-        if not policy:
-            reject(ArgumentError, "vision.RandomSelectSubpolicy", "policy is empty")
+    def __init__(self, policy: Sequence[Sequence[tuple[Callable[..., object], float]]]) -> None:
+        op = "RandomSelectSubpolicy"
+        if not policy or not all(policy):
+            reject(ArgumentError, f"vision.{op}", "policy, or a list in it, is empty")
+        for transform, prob in (pair for sub in policy for pair in sub):
+            number(op, "a probability", prob, 0, 1)
+            if not callable(transform):
+                reject(DTypeError, f"vision.{op}", f"{transform!r} is no transform")
         self.policy = [list(sub) for sub in policy]
 
-    def __call__(self, value: object) -> object:
-        """Returns the transformed image."""
+    def __call__(self, *values: object) -> object:
+        """Returns the transformed image, or what a transform of several values gives."""
         for transform, prob in self.policy[int(generator().integers(len(self.policy)))]:
             if generator().random() < prob:
-                value = transform(value)
-        return value
+                found = transform(*values)
+                values = found if isinstance(found, tuple) else (found,)
+        return values[0] if len(values) == 1 else values
 
 
 class UniformAugment:

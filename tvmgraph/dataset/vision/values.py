@@ -193,7 +193,10 @@ class ToPIL:
 
     def __call__(self, value: object) -> Image:
         """Returns the image."""
-        return to_pillow(image_of("ToPIL", value))
+        image = image_of("ToPIL", value)
+        if image.ndim > 3:
+            reject(ShapeError, "vision.ToPIL", f"an image has 2 or 3 axes, not {image.ndim}")
+        return to_pillow(image)
 
 
 class ToNumpy:
