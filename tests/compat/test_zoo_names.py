@@ -306,11 +306,13 @@ def test_weights_of_sequences_are_given_without_the_row(layer: Any) -> None:
 
 
 class Slotted(nn.Cell):
-    __slots__ = ("sizes",)
+    __slots__ = ("inner", "sizes", "weight")
 
     def __init__(self) -> None:
         super().__init__()
         self.sizes = (2, 3)
+        self.weight = ms.Parameter(ops.ones(2))
+        self.inner = nn.ReLU()
 
 
 def test_attributes_of_a_cell_may_have_slots() -> None:
@@ -318,6 +320,8 @@ def test_attributes_of_a_cell_may_have_slots() -> None:
     assert net.sizes == (2, 3)
     net.sizes = (4,)
     assert net.sizes == (4,)
+    assert [p.name for p in net.get_parameters()] == ["weight"] and net.weight.shape == (2,)
+    assert list(net.cells()) == [net.inner]
 
 
 class Phased(nn.Cell):

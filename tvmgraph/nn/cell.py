@@ -132,7 +132,10 @@ class Cell(HookMethods, SettingMethods, StateMethods):
     def __require_free(self, name: str, kind: str, others: Mapping[str, object]) -> None:
         """Refuses a name that a member of the other kind has, or that the class uses itself."""
         other = others.get(name)
-        if other is None and not hasattr(type(self), name):
+        own = getattr(type(self), name, None)
+        if other is None and (
+            isinstance(own, MemberDescriptorType) or not hasattr(type(self), name)
+        ):
             return
         what = "an attribute of the class" if other is None else f"a {type(other).__name__}"
         raise either(ArgumentError, KeyError)(
