@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from tvmgraph import _checkparam, ops
@@ -63,6 +65,19 @@ def test_other_helpers_are_where_zoos_import_them_from() -> None:
     assert _get_cache_prim(ops.Squeeze)(1)(ops.ones((2, 1, 3))).shape == (2, 3)
     with pytest.raises(DTypeError, match="size"):
         check_value_type("size", "3", int)
+
+
+def test_folders_are_made(tmp_path: Path) -> None:
+    from tvmgraph.train._utils import _make_directory
+
+    folder = tmp_path / "a" / "b"
+    for _ in range(2):
+        assert _make_directory(str(folder)) == str(folder.resolve())
+    assert folder.is_dir()
+    (folder / "file").touch()
+    for path, kind in ((str(folder / "file"), OSError), (" ", ValueError), (3, TypeError)):
+        with pytest.raises(kind):
+            _make_directory(path)
 
 
 def test_validator_has_checks_only() -> None:

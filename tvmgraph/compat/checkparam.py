@@ -11,6 +11,7 @@ import inspect
 import operator
 from collections.abc import Callable, Iterable
 from enum import IntEnum
+from pathlib import Path
 from typing import NoReturn, TypeVar
 
 from tvmgraph.errors import ArgumentError, DTypeError, TvmgraphError
@@ -378,6 +379,27 @@ def _expand_tuple(n_dimensions: int) -> Callable[[object], tuple[object, ...]]:
 
 
 twice = _expand_tuple(2)
+
+
+def _make_directory(path: str, arg_name: str = "path") -> str:
+    """Makes a folder, and those above it, where there is none; returns its full path.
+
+    Args:
+        path: The folder.
+        arg_name: Name of the argument.
+
+    Raises:
+        DTypeError: if the path is no str.
+        ArgumentError: if it is blank.
+        FileExistsError: if it is a file.
+    """
+    if not isinstance(path, str):
+        _reject(DTypeError, arg_name, None, "a str", path)
+    if not path.strip():
+        _reject(ArgumentError, arg_name, None, "the name of a folder", path)
+    folder = Path(path).resolve()
+    folder.mkdir(parents=True, exist_ok=True)
+    return str(folder)
 
 
 class _Checks(type):
