@@ -22,7 +22,7 @@ from tvmgraph.core.op import F, Reason, sample
 from tvmgraph.core.primitive import primitive
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.core.traits import ELEMENTWISE, Pattern, Traits
-from tvmgraph.core.types import Shape, TensorType, tensor_type
+from tvmgraph.core.types import Dim, Shape, TensorType, tensor_type
 from tvmgraph.errors import ArgumentError, DTypeError, ShapeError
 from tvmgraph.numerics.philox import INCREMENTS, MULTIPLIERS, ROUNDS, philox
 from tvmgraph.ops.common.arguments import bad
