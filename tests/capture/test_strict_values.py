@@ -12,10 +12,14 @@ import tvmgraph as ms
 from tvmgraph import Tensor, jit, nn, ops
 from tvmgraph.errors import CaptureError
 
-N, M, AXIS = Tensor(2), Tensor(1), Tensor(1)
+N = Tensor(2)
+AXIS: Any = Tensor(1)
 X = Tensor(np.arange(24, dtype=np.float32).reshape(2, 3, 4))
 I, J = Tensor([0, 1]), Tensor([2, 3])
-ROW, BLOCK = Tensor(np.float32([5, 6])), Tensor(np.arange(6, dtype=np.float32).reshape(3, 2))
+ROW, BLOCK = (
+    Tensor(np.array([5, 6], np.float32)),
+    Tensor(np.arange(6, dtype=np.float32).reshape(3, 2)),
+)
 
 
 def _same(found: object, wanted: object) -> None:
@@ -115,7 +119,7 @@ def test_tensors_are_compared_as_wholes_with_items() -> None:
 
 
 def test_a_changed_axis_counts() -> None:
-    axis = Tensor(0)
+    axis: Any = Tensor(0)
     run = jit(lambda x: ops.expand_dims(x, axis), fullgraph=True)
     assert ops.expand_dims(X, axis).shape == run(X).shape == (1, 2, 3, 4)
     axis[()] = 2
