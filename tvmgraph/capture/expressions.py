@@ -7,7 +7,7 @@ from __future__ import annotations
 import ast
 import operator
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sized
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tvmgraph.capture import builtin
@@ -322,7 +322,7 @@ class Expressions:
         return self.subscript(owner, positions(owner, index))
 
     def _item_at(
-        self: Interpreter, owner: Any, index: TracedNumber | TracedTensor, node: ast.AST,
+        self: Interpreter, owner: Sized, index: TracedNumber | TracedTensor, node: ast.AST,
         frame: Frame,
     ) -> object:  # fmt: skip
         """Returns the item of a sequence that a tensor chooses: the last one for large numbers."""

@@ -207,13 +207,15 @@ class Interpreter(Expressions, Statements, Branches, Loops, Outside, Native):
             self.refuse_here(f"changing {what}")
 
     def _number_from(
-        self, function: Callable[..., object], args: tuple[Any, ...], kwargs: dict[str, Any]
+        self, function: object, args: tuple[object, ...], kwargs: dict[str, object]
     ) -> object:
         """What ``bool(x)`` and ``x.item()`` give; None for other calls."""
         if function is bool and len(args) == 1:
             return self.number_of(self.truth(args[0]))
-        if getattr(function, "__func__", None) is TracedTensor.item and not (args or kwargs):
-            return builtin.number_in(self, function.__self__)
+        owner = getattr(function, "__self__", None)
+        is_item = getattr(function, "__func__", None) is TracedTensor.item
+        if is_item and isinstance(owner, TracedTensor) and not (args or kwargs):
+            return builtin.number_in(self, owner)
         return None
 
     def invoke(

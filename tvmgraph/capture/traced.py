@@ -13,7 +13,7 @@ from tvmgraph.core.op import F
 from tvmgraph.core.parameter import Parameter, leaf_value
 from tvmgraph.core.state import state
 from tvmgraph.core.tensor import Tensor
-from tvmgraph.core.types import TensorType
+from tvmgraph.core.types import Shape, TensorType
 from tvmgraph.errors import CaptureError, user_source
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ class TracedTensor(Tensor):
         return math.prod(self.aval.shape)
 
     @property
-    def strides(self) -> tuple[Any, ...]:
+    def strides(self) -> Shape:  # pyright: ignore[reportIncompatibleMethodOverride]
         """Bytes to step along every axis."""
         return tuple([math.prod(self.shape[i:]) * self.itemsize for i in range(1, self.ndim + 1)])
 

@@ -30,14 +30,15 @@ class Schema(Shown):
         if schema_file is not None:
             self.from_json(json.loads(Path(schema_file).read_text()))
 
-    def from_json(self, json_obj: Mapping[str, Any]) -> None:
+    def from_json(self, json_obj: Mapping[str, object]) -> None:
         """Takes columns, and possibly a number of rows, from what a ``schema_file`` holds.
 
         Args:
             json_obj: Its content.
         """
         self.parse_columns(json_obj["columns"])
-        self.num_rows = json_obj.get("numRows")
+        rows = json_obj.get("numRows")
+        self.num_rows = rows if isinstance(rows, int) else None
 
     def add_column(self, name: str, de_type: object, shape: Sequence[int] | None = None) -> None:
         """Adds a column.

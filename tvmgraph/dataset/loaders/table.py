@@ -66,7 +66,7 @@ class Loaded(Source):
         self.columns, self.kinds = list(found.columns), list(found.columns.values())
         self.listed, self.classes = found.rows, dict(found.classes)
         self.decode = Decode() if options.get("decode") else None
-        self.decrypt: Callable[[str], bytes] | None = options.get("decrypt")
+        self.decrypt = options.get("decrypt")
         shuffle = options.get("shuffle")
         super().__init__(
             len(found.rows), options.get("num_samples"),
