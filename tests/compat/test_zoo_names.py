@@ -310,7 +310,7 @@ class Slotted(nn.Cell):
 
     def __init__(self) -> None:
         super().__init__()
-        self.sizes = (2, 3)
+        self.sizes: tuple[int, ...] = (2, 3)
         self.weight = ms.Parameter(ops.ones(2))
         self.inner = nn.ReLU()
 
