@@ -80,7 +80,8 @@ apart at most, gradients 1e-3 in 103 of 123. The others draw numbers, have weigh
 parameters, invert a matrix, reorder equal scores, or meet a ReLU at zero or a BatchNorm of few
 pixels, where float64 shows either side nearer; one appends to a `SequentialCell` by
 `insert_child_to_cell`, which MindSpore does not run. 84 compiled training steps gave the eager
-losses to 6e-7; three (DeepSpeech2, NBNet, the PINN) were not compiled in 90 s on a busy machine.
+losses to 6e-7; DeepSpeech2 and NBNet were not compiled in 90 s on a busy machine, the PINN (a step
+with derivatives of third order through six layers) not in 150 s.
 
 MindSpore 2.10 itself refuses what these were written for: losses of MindYOLO compare
 `Tensor.max(2)`, which is a pair there, MindOCR imports `mindspore.parallel._transformer`,
