@@ -247,7 +247,6 @@ class _Fuser:
 
     def _has_detour(self, inside: set[int]) -> bool:
         """Whether a path between some calls leaves them: fusing would make a cycle."""
-        first = min(inside)
         seen: set[int] = set()
         todo = list(self._inputs(inside) - inside)
         while todo:
@@ -260,7 +259,7 @@ class _Fuser:
             reads = self._inputs(whole)
             if reads & inside:
                 return True
-            todo += [r for r in reads - seen if r > first or r in self.group_of]
+            todo += reads - seen  # earlier ones, too: they may read a group that has later calls
         return False
 
     # ---- building ---------------------------------------------------------------------------
@@ -320,6 +319,7 @@ class _Fuser:
         large = [g for g in groups if len(g.units) > 1]
         member = {u.index: g for g in large for u in g.units}
         done: set[int] = set()
+        asked: set[int] = set()
         bindings: list[relax.Binding] = []
         waiting = list(reversed(range(len(self.bindings))))  # no recursion: chains may be long
         while waiting:
@@ -328,6 +328,8 @@ class _Fuser:
             indices = {i} if group is None else {u.index for u in group.units}
             missing = self._inputs(indices) - indices - done
             if missing and i not in done:
+                assert i not in asked, "groups of kernels read each other"
+                asked.add(i)
                 waiting += sorted(missing, reverse=True)
                 continue
             waiting.pop()
