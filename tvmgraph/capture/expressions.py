@@ -19,7 +19,7 @@ from tvmgraph.capture.impure import is_environment
 from tvmgraph.capture.merge import as_tensor
 from tvmgraph.capture.nested import NestedFunction
 from tvmgraph.capture.traced import TracedTensor
-from tvmgraph.capture.traced_number import TracedNumber, held, positions
+from tvmgraph.capture.traced_number import TracedNumber, positions
 from tvmgraph.core.arguments import is_sequence
 from tvmgraph.core.op import F
 from tvmgraph.core.symbols import Symbol
@@ -322,18 +322,17 @@ class Expressions:
         return self.subscript(owner, positions(owner, index))
 
     def _item_at(
-        self: Interpreter, owner: Sized, index: TracedNumber | TracedTensor, node: ast.AST,
+        self: Interpreter, owner: object, index: TracedNumber | TracedTensor, node: ast.AST,
         frame: Frame,
     ) -> object:  # fmt: skip
         """Returns the item of a sequence that a tensor chooses: the last one for large numbers."""
         cells = is_cell(owner) and hasattr(owner, "__getitem__")
-        if not (cells or is_sequence(owner)) or not len(owner):
+        count = len(owner) if isinstance(owner, Sized) and (cells or is_sequence(owner)) else 0
+        number = index.tensor if isinstance(index, TracedNumber) else index
+        if not count or number.ndim or not number.dtype.is_integer:
             return None
-        number = held(index)
-        if number.ndim or not number.dtype.is_integer:
-            return None
-        items = [self.subscript(owner, i) for i in range(len(owner))]
-        number = F.where(number < 0, number + len(items), number)
+        items = [self.subscript(owner, i) for i in range(count)]
+        number = F.where(number < 0, number + count, number)
         called = all(is_function(v) or is_cell(v) for v in items)
         found = items.pop()
         for i, item in reversed([*enumerate(items)]):

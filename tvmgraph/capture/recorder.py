@@ -7,7 +7,7 @@ import itertools
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 
@@ -214,7 +214,7 @@ class Recorder:
         """
         return [TracedTensor(self, self.sizes[root]) for root in sorted(roots)]
 
-    def is_bound(self, value: object) -> bool:
+    def is_bound(self, value: object) -> TypeGuard[Symbol]:
         """Whether a number is one that only the values of tensors decide.
 
         Args:

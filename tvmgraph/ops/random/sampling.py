@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -14,7 +14,6 @@ from tvmgraph.core.fusible import fusible
 from tvmgraph.core.op import F
 from tvmgraph.core.random import Seed
 from tvmgraph.core.tensor import Tensor
-from tvmgraph.core.types import Shape
 from tvmgraph.errors import ArgumentError, DTypeError, ShapeError, TypeOrValueError
 from tvmgraph.ops.common.arguments import as_int, bad, describe, sizes
 from tvmgraph.ops.random.rows import draw_bits, draw_normal, draw_uniform
@@ -42,14 +41,15 @@ def _int_dtype(dtype: DTypeLike | None, default: dtypes.DType, op: str) -> dtype
     return wanted
 
 
-def _size(size: tuple[object, ...], op: str) -> Shape:
+def _size(size: tuple[object, ...], op: str) -> tuple[int, ...]:
     """Accepts ``f(2, 3)``, ``f((2, 3))`` and, for one element, ``f()``."""
-    if len(size) == 1:
-        return sizes(size[0], op, "size")
-    return sizes(size, op, "size") if size else (1,)
+    if not size:
+        return (1,)
+    found = sizes(size[0] if len(size) == 1 else size, op, "size")
+    return cast("tuple[int, ...]", found)  # symbols are sizes as ints are
 
 
-def sample_shape(shape: object, op: str) -> Shape:
+def sample_shape(shape: object, op: str) -> tuple[int, ...]:
     """Checks the shape of a random tensor.
 
     Args:
@@ -60,7 +60,7 @@ def sample_shape(shape: object, op: str) -> Shape:
         ShapeError: if a size is negative.
         DTypeError: if a size is no integer.
     """
-    result = sizes(shape, op, "shape")
+    result = cast("tuple[int, ...]", sizes(shape, op, "shape"))  # symbols are sizes as ints are
     if any(d < 0 for d in result):
         raise bad(ShapeError, "the shape must not be negative", op, f"shape={shape}")
     return result
