@@ -24,6 +24,7 @@ __all__: list[str] = []
 _GIVEN = ("complex", "real", "half")
 _NO_ONNX = Reason("ONNX has no complex tensors")
 _SIGNAL = np.random.default_rng(0).standard_normal((4, 5, 2))
+_HALF = np.fft.rfft(np.random.default_rng(1).standard_normal((2, 24))).astype(np.complex64)
 _COMPLEX = (_SIGNAL[..., 0] + 1j * _SIGNAL[..., 1]).astype(np.complex64)
 
 
@@ -144,6 +145,8 @@ def _vjp_spectrum(
         sample((3, 6, 2), axis=1, inverse=False, of="real", scale=1.0),
         sample((3, 7), axis=1, inverse=False, of="half", scale=1.0),
         sample((6,), axis=0, inverse=True, of="half", scale=2.0, dtype="float64"),
+        sample((2, 24), axis=1, inverse=False, of="half", scale=1.0),
+        sample(_HALF.T.repeat(2, 0)[:20], axis=0, inverse=True, of="complex", scale=0.1),
         sample((0, 4), axis=1, inverse=False, of="half", scale=1.0),
         sample((3, 0), axis=1, inverse=False, of="real", scale=1.0, raises=ArgumentError),
         sample(_COMPLEX, axis=1, inverse=False, of="half", scale=1.0, raises=DTypeError),
@@ -246,6 +249,7 @@ def _vjp_signal(
     samples=[
         sample(_COMPLEX, axis=1, size=8, scale=1.0),
         sample(_COMPLEX, axis=1, size=9, scale=0.5),
+        sample(_HALF, axis=1, size=24, scale=0.1),
         sample(_COMPLEX.astype(np.complex128), axis=0, size=6, scale=1.0),
         sample(_COMPLEX[:0], axis=1, size=9, scale=1.0),
         sample(_COMPLEX, axis=1, size=7, scale=1.0, raises=ArgumentError),

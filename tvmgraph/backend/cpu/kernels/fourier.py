@@ -18,6 +18,7 @@ frameworks for the fast Fourier transform", 1992, sections 1.7 and 2.4.
 from __future__ import annotations
 
 import functools
+import itertools
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -143,16 +144,16 @@ class _Transform:
     def write(self, row: Expr, first: Expr, width: int) -> None:
         """Transforms ``width`` neighbours of a row, from the ``first`` on."""
         scratch = [_Scratch(self.size * width, self.dtype) for _ in range(2)]
-        *passes, last = self._passes(width)
-        read = self._reader((*passes, last)[0], row, first)
+        passes = self._passes(width)
+        read = self._reader(passes[0], row, first)
         if self.given[1] < self.size:
             self._complete(read, width, scratch[1])
-            read = scratch[1].reader((*passes, last)[0])
-        for number, step in enumerate(passes):
+            read = scratch[1].reader(passes[0])
+        for number, (step, following) in enumerate(itertools.pairwise(passes)):
             into = scratch[number % 2]
             self._run(step, read, into.transposed(step) if step.along else into.writer(step))
-            read = into.reader((*passes, last)[number + 1])
-        self._run(last, read, self._writer(last, row, first))
+            read = into.reader(following)
+        self._run(passes[-1], read, self._writer(passes[-1], row, first))
 
     def _passes(self, width: int) -> list[_Pass]:
         found: list[_Pass] = []
@@ -217,8 +218,7 @@ class _Transform:
 
     def _complete(self, read: _Read, width: int, scratch: _Scratch) -> None:
         """Copies half a spectrum, and adds the other half: conjugate, in reverse order."""
-        zero = emit.i64(0)
-        lanes = self.lanes
+        zero, lanes = emit.i64(0), self.lanes
 
         def copy(at: _At, is_mirrored: bool = True) -> None:
             real, imag = _both(_kept(read(at, 0), at.lanes))
