@@ -249,6 +249,17 @@ def broadcast(value: Expr, lanes: int) -> Expr:
     return _any.Broadcast(value, lanes)
 
 
+def number_like(number: float, x: Expr) -> Expr:
+    """A number in every lane, of the type of another expression.
+
+    Args:
+        number: The number.
+        x: A scalar or a vector.
+    """
+    scalar, _, lanes = dtype_of(x).partition("x")
+    return broadcast(tirx.const(number, scalar), int(lanes or 1))
+
+
 def shuffle(vectors: Sequence[Expr], order: Sequence[int]) -> Expr:
     """A vector of the lanes ``order`` of the concatenated ``vectors``.
 

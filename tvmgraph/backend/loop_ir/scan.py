@@ -8,8 +8,9 @@ from collections.abc import Callable
 
 from tvm import tirx
 
+from tvmgraph.backend.loop_ir import emit
 from tvmgraph.backend.loop_ir.reducer import accumulator_dtype
-from tvmgraph.backend.loop_ir.types import Expr, dtype_of
+from tvmgraph.backend.loop_ir.types import Expr
 
 Combine = Callable[[Expr, Expr], Expr]
 
@@ -64,11 +65,7 @@ def _extreme(is_better: Combine) -> Combine:
 def _log_sum(a: Expr, b: Expr) -> Expr:
     """log(e^a + e^b), NaN if either is; the difference of equal infinities would be, too."""
     gap = tirx.Var("gap", a.ty)
-    value = tirx.Select(a > b, a, b) + tirx.log(_like(1, a) + tirx.exp(-tirx.abs(gap)))
-    return tirx.Let(gap, a - b, tirx.Select(tirx.EQ(a, b), a + _like(math.log(2), a), value))
-
-
-def _like(value: float, x: Expr) -> Expr:
-    scalar, _, lanes = dtype_of(x).partition("x")
-    number = tirx.const(value, scalar)
-    return tirx.Broadcast(number, int(lanes)) if lanes else number
+    value = tirx.Select(a > b, a, b) + tirx.log(emit.number_like(1, a) + tirx.exp(-tirx.abs(gap)))
+    return tirx.Let(
+        gap, a - b, tirx.Select(tirx.EQ(a, b), a + emit.number_like(math.log(2), a), value)
+    )

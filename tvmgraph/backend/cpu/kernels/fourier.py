@@ -31,7 +31,7 @@ from tvmgraph.backend.loop_ir.access import dtype_bytes
 from tvmgraph.backend.loop_ir.items import Range, Split, write_items
 from tvmgraph.backend.loop_ir.point import Bound, vectors
 from tvmgraph.backend.loop_ir.program import product, static_shape
-from tvmgraph.backend.loop_ir.types import Buffer, Expr, Func, dtype_of, scalar_of
+from tvmgraph.backend.loop_ir.types import Buffer, Expr, Func, scalar_of
 from tvmgraph.machine.processor import CpuModel
 
 #: Below this many elements a kernel stays on the calling thread.
@@ -176,8 +176,8 @@ class _Transform:
             results = _butterfly(elements, self.sign, at.lanes)
             if step.steps > 1:
                 roots = [self._root(step, at, number) for number in range(1, step.radix)]
-                turned = [_kept(_times(x, w), at.lanes) for x, w in zip(results[1:], roots)]
-                results = [results[0], *turned]
+                rotated = [_kept(_times(x, w), at.lanes) for x, w in zip(results[1:], roots)]
+                results = [results[0], *rotated]
             write(at, results)
 
         zero = emit.i64(0)
@@ -350,16 +350,16 @@ def _butterfly(x: Sequence[_Complex], sign: int, lanes: int) -> list[_Complex]:
     if count % 2:
         return _odd_butterfly(x, sign, lanes)
     even, odd = (_butterfly(x[start::2], sign, lanes) for start in (0, 1))
-    turned = [_kept(_turned(v, sign * k / count), lanes) if k else v for k, v in enumerate(odd)]
-    sums = [_kept(_add(a, b), lanes) for a, b in zip(even, turned)]
-    return sums + [_kept(_add(a, b, -1), lanes) for a, b in zip(even, turned)]
+    rotated = [_kept(_rotated(v, sign * k / count), lanes) if k else v for k, v in enumerate(odd)]
+    sums = [_kept(_add(a, b), lanes) for a, b in zip(even, rotated)]
+    return sums + [_kept(_add(a, b, -1), lanes) for a, b in zip(even, rotated)]
 
 
 def _odd_butterfly(x: Sequence[_Complex], sign: int, lanes: int) -> list[_Complex]:
     """That of a prime: the cosine takes sums of elements j and r - j, the sine differences."""
     count, half = len(x), len(x) // 2 + 1
     sums = [_kept(_add(x[j], x[-j]), lanes) for j in range(1, half)]
-    gaps = [_kept(_turned(_add(x[j], x[-j], -1), 0.25 * sign), lanes) for j in range(1, half)]
+    gaps = [_kept(_rotated(_add(x[j], x[-j], -1), 0.25 * sign), lanes) for j in range(1, half)]
     first = x[0]
     for v in sums:
         first = _add(first, v)
@@ -386,20 +386,21 @@ def _kept(x: _Complex, lanes: int) -> _Complex:
 
 def _both(x: _Complex) -> list[Expr]:
     real, imag = x
-    return [real, _like(0, real) if imag is None else imag]
+    return [real, emit.number_like(0, real) if imag is None else imag]
 
 
 def _add(a: _Complex, b: _Complex, sign: int = 1) -> _Complex:
     """a + b, or a - b."""
-    imag = a[1]
-    if b[1] is not None:
-        second = b[1] if sign > 0 else -b[1]
-        imag = second if imag is None else imag + b[1] if sign > 0 else imag - b[1]
-    return (a[0] + b[0] if sign > 0 else a[0] - b[0]), imag
+    real = a[0] + b[0] if sign > 0 else a[0] - b[0]
+    if b[1] is None:
+        return real, a[1]
+    if a[1] is None:
+        return real, b[1] if sign > 0 else -b[1]
+    return real, a[1] + b[1] if sign > 0 else a[1] - b[1]
 
 
 def _scaled(x: _Complex, factor: float) -> _Complex:
-    real, imag = (None if v is None else v * _like(factor, v) for v in x)
+    real, imag = (None if v is None else v * emit.number_like(factor, v) for v in x)
     assert real is not None
     return real, imag
 
@@ -410,21 +411,18 @@ def _times(x: _Complex, y: _Complex) -> _Complex:
     return (a * c, a * d) if b is None else (a * c - b * d, a * d + b * c)
 
 
-def _turned(x: _Complex, turns: float) -> _Complex:
+def _rotated(x: _Complex, turns: float) -> _Complex:
     """An element times e^(2 pi i turns)."""
     real, imag = x
     if abs(turns) == 0.25:
         turned = real if turns > 0 else -real
         if imag is None:
-            return _like(0, real), turned
+            return emit.number_like(0, real), turned
         return (-imag if turns > 0 else imag), turned
     angle = 2 * math.pi * turns
-    return _times(x, (_like(math.cos(angle), real), _like(math.sin(angle), real)))
-
-
-def _like(number: float, x: Expr) -> Expr:
-    scalar, _, lanes = dtype_of(x).partition("x")
-    return emit.broadcast(tirx.const(number, scalar), int(lanes or 1))
+    return _times(
+        x, (emit.number_like(math.cos(angle), real), emit.number_like(math.sin(angle), real))
+    )
 
 
 def _lane(x: _Complex, lane: int) -> _Complex:
