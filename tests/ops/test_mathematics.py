@@ -247,6 +247,12 @@ def test_triangular_solve(upper: bool, transpose: bool, unit: bool) -> None:
         np.fill_diagonal(t, 1)
     np.testing.assert_allclose((t.T if transpose else t) @ x.asnumpy(), b.asnumpy(), atol=1e-5)
     assert same is a
+    many = ops.tile(a, (9, 1, 1))  # more matrices than rows are solved together
+    got = ops.triangular_solve(ops.tile(b, (9, 1, 1)), many, upper, transpose, unit)[0]
+    np.testing.assert_allclose(got[8].asnumpy(), x.asnumpy(), rtol=1e-5, atol=1e-6)
+    solve = ms.jit(lambda b, a: ops.triangular_solve(b, a, upper, False, unit)[0])
+    np.testing.assert_allclose(t @ solve(b, a).asnumpy(), b.asnumpy(), atol=1e-5)
+    assert [node.op.name for node in solve.fused_graph()[0].nodes] == ["triangular_solve"]
 
 
 # ---- spectra -------------------------------------------------------------------------------------

@@ -142,8 +142,9 @@ def cholesky_solve(input: Tensor, input2: Tensor, upper: bool = False) -> Tensor
         [[ 1.00000000e+00],
          [ 5.00000000e-01]])
     """
-    factor = F.adjoint(F.triu(input2)) if upper else F.tril(input2)
-    return F.solve(F.adjoint(factor), F.solve(factor, input))
+    factor = F.adjoint(input2) if upper else input2
+    half = F.triangular_solve(input, factor, False)[0]
+    return F.triangular_solve(half, F.adjoint(factor), True)[0]
 
 
 def _infer_svd(t: TensorType, *, full_matrices: bool) -> tuple[TensorType, ...]:

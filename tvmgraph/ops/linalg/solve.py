@@ -16,7 +16,7 @@ from tvmgraph.core.tensor import Tensor
 from tvmgraph.core.traits import MATRIX
 from tvmgraph.core.types import TensorType
 from tvmgraph.errors import ArgumentError, DTypeError, ShapeError
-from tvmgraph.ops.common.arguments import bad, describe
+from tvmgraph.ops.common.arguments import bad, describe, named
 from tvmgraph.ops.common.rows import sum_to
 
 __all__ = [
@@ -476,6 +476,64 @@ def ormqr(
     return F.swapaxes(swapped, -1, -2)
 
 
+def _eager_triangle(a: np.ndarray, b: np.ndarray, *, upper: bool, unit: bool) -> np.ndarray:
+    if not unit and not np.diagonal(a, axis1=-2, axis2=-1).all():
+        raise np.linalg.LinAlgError("Singular matrix")
+    batch, n = np.broadcast_shapes(a.shape[:-2], b.shape[:-2]), a.shape[-1]
+    a, b = (np.broadcast_to(m, (*batch, *m.shape[-2:])) for m in (a, b))
+    x = np.empty(b.shape, b.dtype)
+    if np.prod(batch) > n:  # row by row in all matrices at once
+        for i in reversed(range(n)) if upper else range(n):
+            row, known = slice(i, i + 1), slice(i + 1, None) if upper else slice(i)
+            rest = b[..., row, :] - a[..., row, known] @ x[..., known, :]
+            x[..., row, :] = rest if unit else rest / a[..., row, row]
+        return x
+    from scipy.linalg import blas  # here, as it takes half a second
+
+    trsm = blas.get_blas_funcs("trsm", (a,))
+    for i in np.ndindex(
+        batch if x.size else (0,)
+    ):  # x^T a^T = b^T is as BLAS wants matrices to lie
+        x[i] = trsm(1, a[i].T, b[i].T, side=1, lower=upper, diag=unit).T
+    return x
+
+
+def _vjp_triangle(
+    g: Tensor, y: Tensor, a: Tensor, b: Tensor, *, upper: bool, unit: bool
+) -> tuple[Tensor, Tensor]:
+    gb = _triangle_solve(F.swapaxes(a, -1, -2), g, upper=not upper, unit=unit)
+    ga = F.neg(F.matmul(gb, y, transpose_b=True))
+    return sum_to(F.triu(ga, int(unit)) if upper else F.tril(ga, -int(unit)), a), sum_to(gb, b)
+
+
+@primitive(
+    infer=lambda a, b, upper, unit: _infer_solve(a, b),
+    traits=replace(MATRIX, factors="... . ., ... . n -> ... . n"),
+    eager=lapack(_eager_triangle),
+    lower=NO_LOWERING,
+    vjp=_vjp_triangle,
+    onnx=NO_ONNX,
+    samples=[
+        sample(SYMMETRIC.astype(np.float32), (3, 2), upper=True, unit=False),
+        sample(SYMMETRIC, (2, 3, 1), upper=False, unit=True, dtype="float64"),
+        sample((2, 0, 0), (2, 0, 3), upper=False, unit=False, grad=False),
+        sample((3, 3), (2, 2), upper=False, unit=False, raises=ShapeError),
+        sample(np.zeros((2, 2), np.float32), (2, 2), upper=True, unit=False, raises=ArgumentError),
+    ],
+)
+@named("triangular_solve")
+def _triangle_solve(a: Tensor, b: Tensor, *, upper: bool, unit: bool) -> Tensor:
+    r"""Solves linear systems with one triangle of real matrices.
+
+    Args:
+        a: Tensor of shape :math:`(..., n, n)`, of which one triangle is read.
+        b: Tensor of ``a``'s dtype and shape :math:`(..., n, k)`.
+        upper: Whether it is the upper triangle.
+        unit: Whether the diagonal counts as ones.
+    """
+    ...
+
+
 def triangular_solve(
     b: Tensor, A: Tensor, upper: bool = True, transpose: bool = False, unitriangular: bool = False
 ) -> tuple[Tensor, Tensor]:
@@ -502,6 +560,9 @@ def triangular_solve(
         [[ 1.00000000e+00,  1.00000000e+00],
          [ 0.00000000e+00,  2.00000000e+00]]))
     """
+    if A.dtype.kind != "c":
+        matrix = F.swapaxes(A, -1, -2) if transpose else A
+        return _triangle_solve(matrix, b, upper=upper != transpose, unit=unitriangular), A
     offset = int(unitriangular)
     matrix = F.triu(A, offset) if upper else F.tril(A, -offset)
     if unitriangular:
