@@ -91,7 +91,6 @@ INTEGERS = SIGNED + UNSIGNED
 FLOATS = (float16, bfloat16, float32, float64)
 ALL = (bool_, *INTEGERS, *FLOATS)
 COMPLEX = (complex64, complex128)
-VIEWED = (bfloat16, *COMPLEX)  # compiled code gets their memory as integers, or pairs of floats
 
 _BY_NAME: dict[str, DType] = {d.name: d for d in (*ALL, *COMPLEX)}
 _BY_NAME |= {str(d): d for d in (*ALL, *COMPLEX)}

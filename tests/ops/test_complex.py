@@ -160,3 +160,21 @@ def test_parts_that_are_no_numbers_are_replaced() -> None:
     np.testing.assert_array_equal(ops.nan_to_num(Tensor(z)).asnumpy(), np.nan_to_num(z))
     found = ops.nan_to_num(Tensor(z), 3.0, 4.0, 5.0).asnumpy()
     np.testing.assert_array_equal(found, [1 + 3j, 4 + 2j, 5 + 3j])
+
+
+@pytest.mark.parametrize("shape", [(), (5,), (0, 2), (3, 4)])
+def test_compiled_code_shares_memory_of_complex_tensors(
+    shape: tuple[int, ...],
+) -> None:
+    double = ms.jit(lambda x: x + x)
+    values = np.arange(2 * np.prod(shape, dtype=int)).reshape(*shape, 2) @ np.array([1, 1j])
+    for given in (values, values.T.copy().T, np.repeat(values[..., None], 2, -1)[..., 1]):
+        x = Tensor(given.astype(np.complex64))
+        y = double(x)
+        np.testing.assert_array_equal(y.asnumpy(), 2 * values)
+        np.testing.assert_array_equal(double(y).asnumpy(), 4 * values)
+        x.array[...] = 1j  # the handle that is kept refers to it
+        np.testing.assert_array_equal(double(x).asnumpy(), np.full(shape, 2j))
+        if values.size:
+            assert np.shares_memory(np.from_dlpack(x._ffi), x.array)
+            assert np.shares_memory(np.from_dlpack(y._ffi), y.array)

@@ -147,7 +147,7 @@ class Tensor(TensorMethods, CopyMethods, DeviceMethods):
             return None
         if name == "array" and self._ffi is not None:
             with _AT_ONCE if self.__class__ is Tensor else turn:  # others may be written to now
-                self.array = array = np.from_dlpack(self._ffi)
+                self.array = array = elements_of(self._ffi, self.aval.dtype)
             return array
         if name == "array" and self._device is not None:
             found = self._device.numpy()
@@ -494,6 +494,17 @@ def renew(tensor: Tensor) -> None:
         tensor: The tensor whose elements changed.
     """
     tensor._token = None
+
+
+def elements_of(handle: Any, dtype: DType) -> np.ndarray:
+    """Returns the elements of what compiled code holds, without a copy.
+
+    Args:
+        handle: A tensor of TVM's; of complex elements it has pairs, along a last axis.
+        dtype: Of the elements; not bfloat16.
+    """
+    array = np.from_dlpack(handle)
+    return array.view(dtype.numpy)[..., 0] if dtype in dtypes.COMPLEX else array
 
 
 def deferred_tensor(elements: Deferred, type: TensorType) -> Tensor:

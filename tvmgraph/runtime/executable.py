@@ -17,7 +17,7 @@ import numpy as np
 from tvmgraph import dtypes
 from tvmgraph.core.state import turn
 from tvmgraph.core.storage import ALIGNMENT, aligned_copy
-from tvmgraph.core.tensor import Tensor, tensor_from_numpy
+from tvmgraph.core.tensor import Tensor, elements_of, tensor_from_numpy
 from tvmgraph.core.types import TensorType
 from tvmgraph.errors import DeviceError, DTypeError
 from tvmgraph.forking import enters_compiled
@@ -239,7 +239,7 @@ def wrap_statements(name: str, value: str, type: TensorType, known: str) -> list
         type: The type of the result.
         known: Under which name the function knows the type.
     """
-    if not type.is_static or type.dtype in dtypes.VIEWED:
+    if not type.is_static or type.dtype is dtypes.bfloat16:
         return [f"{name} = from_ffi({value}, {known})"]
     return [
         f"{name} = new(Tensor)",
@@ -262,26 +262,8 @@ def to_ffi(tensor: Tensor) -> tvm_ffi.Tensor:
             op="jit", got=str(tensor.aval),
             fix="use set_context(device_target='GPU'), or move the argument with .to('CPU')",
         )  # fmt: skip
-    array = tensor.array
-    if tensor.aval.dtype is dtypes.bfloat16:  # NumPy's DLPack does not know bfloat16
-        return _export(tensor, array.view(np.uint16), as_bfloat16=True)
-    if tensor.aval.dtype in dtypes.COMPLEX:
-        if array.__array_interface__["data"][0] % ALIGNMENT or not array.flags.c_contiguous:
-            tensor.array = array = aligned_copy(array)
-        return _from_dlpack(pairs(array) if array.flags.writeable else aligned_copy(pairs(array)))
-    return _export(tensor, array)
-
-
-def pairs(array: np.ndarray) -> np.ndarray:
-    """Returns complex elements as reals, with both parts along a last axis.
-
-    Args:
-        array: Complex elements, ``[...]``; the result is ``[..., 2]``.
-    """
-    return np.ascontiguousarray(array).reshape(*array.shape, 1).view(np.real(array).dtype)
-
-
-def _export(tensor: Tensor, array: np.ndarray, as_bfloat16: bool = False) -> tvm_ffi.Tensor:
+    array = _seen(tensor)
+    as_bfloat16 = tensor.aval.dtype is dtypes.bfloat16
     if not array.size:  # NumPy gives empty arrays strides that TVM does not take for compact
         steps = [math.prod(array.shape[i + 1 :]) * array.itemsize for i in range(array.ndim)]
         array = np.lib.stride_tricks.as_strided(np.empty(1, array.dtype), array.shape, steps)
@@ -289,17 +271,26 @@ def _export(tensor: Tensor, array: np.ndarray, as_bfloat16: bool = False) -> tvm
         return native.view(ffi, "bfloat16") if as_bfloat16 else ffi
     if array.__array_interface__["data"][0] % ALIGNMENT:  # cheaper than an exception about it
         tensor.array = aligned_copy(tensor.array)
-        array = tensor.array.view(np.uint16) if as_bfloat16 else tensor.array
+        array = _seen(tensor)
     try:
         ffi = _from_dlpack(array, require_alignment=ALIGNMENT, require_contiguous=True)
     except (RuntimeError, ValueError, BufferError):
         tensor.array = aligned_copy(tensor.array)
-        array = tensor.array.view(np.uint16) if as_bfloat16 else tensor.array
-        ffi = _from_dlpack(array)
+        ffi = _from_dlpack(_seen(tensor))
     if as_bfloat16:
         ffi = native.view(ffi, "bfloat16")
     tensor._ffi = ffi  # pyright: ignore[reportAttributeAccessIssue]
     return ffi
+
+
+def _seen(tensor: Tensor) -> np.ndarray:
+    """A tensor's elements as TVM sees them: complex ones as pairs, along a last axis."""
+    array, dtype = tensor.array, tensor.aval.dtype
+    if dtype is dtypes.bfloat16:  # NumPy's DLPack does not know bfloat16
+        return array.view(np.uint16)
+    if dtype in dtypes.COMPLEX:
+        return array[..., None].view(np.float32 if dtype is dtypes.complex64 else np.float64)
+    return array
 
 
 def from_ffi(output: object, type: TensorType) -> Tensor:
@@ -309,13 +300,11 @@ def from_ffi(output: object, type: TensorType) -> Tensor:
         output: A tensor of TVM's.
         type: Its type in the graph.
     """
-    if type.dtype in dtypes.COMPLEX:
-        return tensor_from_numpy(np.from_dlpack(output).view(type.dtype.numpy)[..., 0])
     if type.dtype is not dtypes.bfloat16 and type.is_static:
         tensor = _new(Tensor)
         tensor.aval, tensor._token, tensor._device = type, None, None
     elif type.dtype is not dtypes.bfloat16:
-        tensor = tensor_from_numpy(np.from_dlpack(output))
+        tensor = tensor_from_numpy(elements_of(output, type.dtype))
     else:  # NumPy's DLPack does not know it
         array = np.from_dlpack(native.view(output, "uint16")).view(type.dtype.numpy)
         tensor = tensor_from_numpy(array, type if type.is_static else None)

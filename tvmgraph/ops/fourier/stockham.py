@@ -96,14 +96,9 @@ def transform_by_kernel(
     """
     t = R.type(x)
     shape = t.static_shape if given == 1 else t.static_shape[:-1]
-    outer, inner = math.prod(shape[:axis]), math.prod(shape[axis + 1 :])
-    elements = R.emit(R.op.reshape(x, R.shape((outer, shape[axis], inner, given))))
-    kind = t.dtype
-    radices = radices_of(n, kind.itemsize, inner == 1)
-    table = R.const(roots(radices, sign, inner == 1).astype(kind.numpy), kind.name)
-    found = R.write(
-        "fourier", " ".join(map(str, [sign, scale, *radices])), [elements, table],
-        [t.with_shape((outer, count, inner, parts))],
-    )  # fmt: skip
+    is_last, kind = math.prod(shape[axis + 1 :]) == 1, t.dtype
+    radices = radices_of(n, kind.itemsize, is_last)
+    table = R.const(roots(radices, sign, is_last).astype(kind.numpy), kind.name)
     whole = (*shape[:axis], count, *shape[axis + 1 :], *([2] if parts == 2 else []))
-    return R.emit(R.op.reshape(found, R.shape(whole)))
+    settings = " ".join(map(str, [axis, given, parts, sign, scale, *radices]))
+    return R.write("fourier", settings, [x, table], [t.with_shape(whole)])

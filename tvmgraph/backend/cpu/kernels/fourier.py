@@ -61,16 +61,18 @@ def emit_fourier(func: Func, settings: str, model: CpuModel) -> None:
     """Writes the kernel.
 
     Args:
-        func: Takes a tensor (outer, size, inner, parts), roots of unity as
-            :func:`tvmgraph.ops.fourier.stockham.roots` orders them, and the first elements of the
-            result (outer, count, inner, parts). A single part is the real one. A tensor of fewer
-            elements than the transform has is half a spectrum; the other half is conjugate.
-        settings: The sign of the exponent, the factor of the results, and the radices.
+        func: Takes a tensor, roots of unity as :func:`tvmgraph.ops.fourier.stockham.roots` orders
+            them, and the first elements of the result. Parts of complex elements lie along a last
+            axis. A tensor of fewer elements than the transform has is half a spectrum; the other
+            half is conjugate.
+        settings: The axis, parts of given elements and of results (a single one is the real one),
+            the sign of the exponent, the factor of the results, and the radices.
         model: The processor.
     """
-    sign, scale, *radices = str(settings).split()
+    axis, given_parts, parts, sign, scale, *radices = str(settings).split()
     source, table, target = func.params
-    given, wanted = (tuple(static_shape(buffer) or ()) for buffer in (source, target))
+    given = _extents(source, int(axis), int(given_parts))
+    wanted = _extents(target, int(axis), int(parts))
     dtype = str(source.dtype)
     transform = _Transform(
         emit.flat(source), emit.flat(table), emit.flat(target), given, wanted, int(sign),
@@ -85,6 +87,12 @@ def emit_fourier(func: Func, settings: str, model: CpuModel) -> None:
         transform.write(row, first, width)
 
     write_items(loops, threads > 1, item)
+
+
+def _extents(buffer: Buffer, axis: int, parts: int) -> tuple[int, int, int, int]:
+    """Returns outer and own elements of an axis, inner ones, and the parts of each."""
+    shape = static_shape(buffer) or ()
+    return product(shape[:axis]), shape[axis], product(shape[axis + 1 :]) // parts, parts
 
 
 @dataclass(frozen=True)
