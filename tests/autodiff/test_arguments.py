@@ -217,6 +217,7 @@ def test_hook_and_freezing_of_a_parameter_reach_compiled_code() -> None:
 
     both(1, -2, 3)
     handle = net.w.register_hook(lambda g: g * 3)
+    assert net.w.hooks() == [handle.hook]
     both(3, -6, 9)
     handle.remove()
     both(1, -2, 3)

@@ -169,6 +169,34 @@ def test_repr_and_attributes() -> None:
 
 
 @pytest.mark.parametrize(
+    ("made", "expected"),
+    [
+        (ops.Softmax(), {"axis": (-1,)}),
+        (ops.Squeeze(1), {"axis": (1,)}),
+        (
+            ops.Conv2D(3, 3, stride=2, dilation=(1, 2)),
+            {
+                "kernel_size": (3, 3),
+                "stride": (1, 1, 2, 2),
+                "pad": (0,) * 4,
+                "dilation": (1, 1, 1, 2),
+            },
+        ),
+        (
+            ops.Conv2DTranspose(3, (3, 2), pad_mode="pad", pad=1),
+            {"kernel_size": (3, 2), "stride": (1,) * 4, "pad": (1,) * 4},
+        ),
+        (ops.Conv3D(3, 2), {"kernel_size": (2, 2, 2), "stride": (1,) * 5, "pad": (0,) * 6}),
+        (ops.MaxPool(2, (1, 1, 2, 3)), {"kernel_size": (1, 1, 2, 2), "strides": (1, 1, 2, 3)}),
+        (ops.AvgPool(2, 3), {"kernel_size": (2, 2), "strides": (3, 3)}),
+    ],
+    ids=lambda v: getattr(v, "name", ""),
+)
+def test_sizes_are_kept_as_in_mindspore(made: Any, expected: dict[str, object]) -> None:
+    assert {name: getattr(made, name) for name in expected} == expected
+
+
+@pytest.mark.parametrize(
     ("make", "error", "rule"),
     [
         (lambda: ops.Softmax("a"), DTypeError, "axis must be an int or a tuple of ints, not str"),

@@ -176,6 +176,9 @@ A = values((2, 3))
     [
         (True, A[None]),
         ((0, True), A[0][None]),
+        (([1, 0], True), A[[1, 0]]),
+        ((True, Tensor([1, 0])), A[[1, 0]]),
+        ((True, slice(None), [2, 0]), A.T[[2, 0]]),
         (Tensor(1), A[1]),
         (slice(0, Tensor(1)), A[:1]),
         (Tensor([True, False]), A[:1]),
@@ -196,6 +199,8 @@ def test_special_get(index: Any, expected: np.ndarray) -> None:
 @pytest.mark.parametrize(
     ("index", "error"),
     [
+        ((0, False), OutOfRangeError),
+        (([1, 0], False), OutOfRangeError),
         (2, OutOfRangeError),
         (-3, OutOfRangeError),
         ((0, 3), OutOfRangeError),
@@ -214,6 +219,15 @@ def test_wrong_index(index: Any, error: type[Exception]) -> None:
             act()
         assert "\n  got: " in str(info.value)
         assert "\n  at:  test_indexing.py:" in str(info.value)
+
+
+def test_false_addresses_nothing() -> None:
+    t = Tensor(A)
+    t[False] = 9.0
+    assert t.asnumpy().tolist() == A.tolist()
+    for index in (False, np.array(False)):
+        with pytest.raises(IndexError, match="False is no index"):
+            _ = t[index]
 
 
 def test_wrong_mask_and_value() -> None:

@@ -115,8 +115,14 @@ def run_hooks(hooks: Sequence[Handle], gradient: Tensor) -> Tensor:
     return gradient
 
 
-# a method of Tensor that needs this room, which lies above the one of Tensor
-setattr(Tensor, register_hook.__name__, register_hook)
+def hooks(self: Tensor) -> list[Hook | None]:
+    """Returns the functions that gradients of this tensor are given to, in their order."""
+    return [handle.hook for handle in gradient_hooks(self)]
+
+
+# methods of Tensor that need this room, which lies above the one of Tensor
+for _method in (register_hook, hooks):
+    setattr(Tensor, _method.__name__, _method)
 
 
 class InsertGradientOf:

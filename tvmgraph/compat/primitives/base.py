@@ -255,12 +255,30 @@ KINDS: dict[str, tuple[str, Callable[[object], bool]]] = {
 }
 
 
+#: How MindSpore keeps sizes: kind -> what they are checked as, ones ahead, and how many follow.
+STORED = {
+    "axes": ("ints", 0, 1), "pair": ("positive", 0, 2), "steps": ("positive", 2, 2),
+    "edges": ("ints", 0, 4), "triple": ("positive", 0, 3), "steps3": ("positive", 2, 3),
+    "edges3": ("ints", 0, 6),
+}  # fmt: skip
+
+
+def _stored(op: str, name: str, kind: str, value: object) -> object:
+    """Returns sizes as the attribute that MindSpore makes of them: an int stands for each."""
+    checked, ahead, count = STORED[kind]
+    sizes = _checked(op, name, checked, value)
+    sizes = sizes if isinstance(sizes, tuple) else (sizes,) * count
+    return sizes if not ahead or len(sizes) > count else (1,) * ahead + sizes
+
+
 def _checked(op: str, name: str, kind: Any, value: Any) -> object:
     """Returns ``value`` after checking it against its kind.
 
-    A kind is None (anything), "dtype", one of :data:`KINDS`, "positive" (ints above zero), or a
-    tuple of the words a string may be.
+    A kind is None (anything), "dtype", one of :data:`KINDS` or of :data:`STORED`, "positive" (ints
+    above zero), or a tuple of the words a string may be.
     """
+    if kind in STORED:
+        return _stored(op, name, kind, value)
     if kind is None:
         return value
     if kind == "dtype":
@@ -283,7 +301,7 @@ def _kind_of(parameter: inspect.Parameter) -> str | tuple[str, ...] | None:
     """The kind an annotation or else the default value asks for."""
     if parameter.annotation is not parameter.empty:
         kind = parameter.annotation
-        named = kind in KINDS or kind in ("dtype", "positive")
+        named = kind in KINDS or kind in STORED or kind in ("dtype", "positive")
         return kind if named else tuple(kind.split(" | "))
     default = parameter.default
     if isinstance(default, dtypes.DType):
@@ -356,7 +374,11 @@ def build_class(row: Iterable[str], module: str, scope: dict[str, object]) -> ty
     optional = frozenset(p.name for p in parameters if p.default is None)
     space |= {"_configure": functools.partial(_configure, name, kinds, optional)}
     space["__name__"] = __name__
-    loads = "".join(f"    {p} = self.{p}\n" for p in kinds if re.search(rf"\b{p}\b", expression))
+    ahead = {p: STORED[k][1] for p, k in kinds.items() if k in STORED}
+    loads = "".join(
+        f"    {p} = self.{p}{'[2:]' if ahead.get(p) else ''}\n"
+        for p in kinds if re.search(rf"\b{p}\b", expression)
+    )  # fmt: skip
     _define(
         f"def __init__({init_text}):\n"
         f"    _configure(self, dict({', '.join(f'{p}={p}' for p in kinds)}))\n"

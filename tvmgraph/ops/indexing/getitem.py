@@ -334,6 +334,8 @@ def put_at(name: str, x: Tensor, index: object, value: object, mode: str) -> Ten
         value: A tensor or number that broadcasts to what is addressed.
         mode: ``"set"``, ``"add"`` or another mode of ``index_update``.
     """
+    if index is False:  # which addresses nothing
+        return x
     try:
         new = _as_value(value, x.aval.dtype)
         if _has_unknown_slice(index):
@@ -469,9 +471,9 @@ class _Parser:
         for e in self.entries:
             if e is None or isinstance(e, _SCALARS):
                 basic.append(None)
+                if e is not None and self.ints_join:
+                    advanced.append((kept, np.zeros(1, np.int64)))
                 kept += 1
-                if e is not None and not e:
-                    advanced.append((kept - 1, np.zeros(0, np.int64)))
                 continue
             if is_position(e) and not self.ints_join:
                 basic.append(self._checked(e, axis))
@@ -521,6 +523,8 @@ def _is_tuple(index: object) -> TypeGuard[Iterable[object]]:
 def _classify(entry: Any) -> Given | EllipsisType:
     """Returns an entry as int, slice, ``None``, ``Ellipsis``, bool, Tensor or NumPy array."""
     if entry is None or entry is Ellipsis or isinstance(entry, (slice, *_SCALARS)):
+        if isinstance(entry, _SCALARS) and not entry:
+            raise OutOfRangeError("False is no index", fix="leave it out, or take a slice [:0]")
         return entry
     if isinstance(entry, Tensor):
         d = entry.aval.dtype
@@ -534,6 +538,8 @@ def _classify(entry: Any) -> Given | EllipsisType:
             return F.stack([e if isinstance(e, Tensor) else Tensor(e) for e in entry])
         entry = np.asarray(entry) if len(entry) else np.zeros(0, np.int64)
     if isinstance(entry, np.ndarray):
+        if not entry.ndim and entry.dtype == np.bool_:
+            return _classify(bool(entry))
         if entry.dtype.kind not in "iub":
             raise DTypeError(f"an index array must hold integers or bools, not {entry.dtype}")
         return entry
