@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,7 +13,7 @@ import tvmgraph.mint.nn as mint_nn
 import tvmgraph.mint.nn.functional as functional
 from tests.mint.cases import CALLS, inputs
 from tests.mint.record import EXPECTED, arrays
-from tvmgraph import Tensor, mint, ops
+from tvmgraph import Tensor, mint, nn, ops
 from tvmgraph.errors import ArgumentError, DTypeError, ShapeError
 from tvmgraph.mint import optim
 
@@ -164,3 +165,72 @@ def test_bicubic_weights_are_those_of_pytorch(size: tuple[int, int]) -> None:
         np.testing.assert_allclose(found.asnumpy(), wanted, 1e-4, 1e-5)
     doubled = resize(ms.Tensor(x), scale_factor=2.0, mode="nearest")
     assert np.array_equal(doubled.asnumpy(), x.repeat(2, 2).repeat(2, 3))
+
+
+@pytest.mark.parametrize(
+    ("layer", "text"),
+    [
+        (mint_nn.Linear(2, 3), "Linear(input_features=2, output_features=3, has_bias=True)"),
+        (mint_nn.Linear(2, 3, bias=False), "Linear(input_features=2, output_features=3)"),
+        (
+            mint_nn.Conv2d(2, 3, 3, 2, padding="valid", bias=False),
+            "Conv2d(input_channels=2, output_channels=3, kernel_size=(3, 3), stride=(2, 2), "
+            "padding=valid, dilation=(1, 1), groups=1, bias=False)",
+        ),
+        (
+            mint_nn.BatchNorm1d(2, affine=False),
+            "BatchNorm1d(num_features=2, eps=1e-05, momentum=0.1, affine=False, "
+            "track_running_stats=True)",
+        ),
+        (
+            mint_nn.LayerNorm(2),
+            "LayerNorm(normalized_shape=(2,), eps=1e-05, elementwise_affine=True)",
+        ),
+        (
+            mint_nn.GroupNorm(2, 4),
+            "GroupNorm(num_groups=2, num_channels=4, eps=1e-05, affine=True)",
+        ),
+        (
+            mint_nn.Embedding(4, 3, padding_idx=1),
+            "Embedding(num_embeddings=4, embedding_dim=3, padding_idx=1, max_norm=None, "
+            "norm_type=2.0, scale_grad_by_freq=False, dtype=Float32)",
+        ),
+    ],
+    ids=lambda v: v.split("(")[0] if isinstance(v, str) else "",
+)
+def test_layers_show_their_arguments(layer: nn.Cell, text: str) -> None:
+    assert str(layer) == text
+
+
+@pytest.mark.parametrize(
+    ("options", "names"),
+    [
+        ({"affine": False}, ["running_mean", "running_var", "num_batches_tracked"]),
+        ({"track_running_stats": False}, ["weight", "bias"]),
+    ],
+    ids=str,
+)
+def test_parameters_of_batch_norms(options: dict[str, bool], names: list[str]) -> None:
+    norm = mint_nn.BatchNorm1d(2, **options)
+    assert [p.name for p in norm.get_parameters()] == names
+    x = np.array([[1.0, 2.0], [3.0, 6.0]], np.float32)
+    for run in (norm.set_train(), ms.jit(norm)):
+        np.testing.assert_allclose(run(Tensor(x)).asnumpy(), [[-1, -1], [1, 1]], atol=1e-4)
+
+
+@pytest.mark.parametrize("wrap", [lambda cell: cell, ms.jit], ids=["eager", "compiled"])
+def test_statistics_of_all_batches(wrap: Any) -> None:
+    norm = mint_nn.BatchNorm1d(1, momentum=None).set_train()
+    call = wrap(norm)
+    for mean in (1.0, 2.0, 6.0):
+        call(Tensor([[mean - 1], [mean + 1]]))
+    assert norm.num_batches_tracked.asnumpy() == 3
+    np.testing.assert_allclose(norm.running_mean.asnumpy(), [3.0], rtol=1e-6)
+
+
+def test_attributes_of_layers_without_parameters_are_their_arguments() -> None:
+    pool = mint_nn.MaxPool2d(2, padding=1)
+    assert (pool.kernel_size, pool.stride, pool.padding, pool.ceil_mode) == (2, None, 1, False)
+    activation = mint_nn.LeakyReLU(0.5)
+    activation.negative_slope = 0.25
+    assert activation(Tensor([-4.0])).asnumpy().tolist() == [-1.0]

@@ -97,14 +97,19 @@ class _Layer(Cell):
                 kinds.require(name, value, kinds.words(signature.parameters[name].annotation))
         except TypeError as e:
             raise DTypeError(f"mint.nn.{type(self).__name__}: {e}", at=user_source()) from None
-        self.settings = dict(bound.arguments)
+        self.given = tuple(bound.arguments)
+        bound.apply_defaults()
+        self.settings = tuple(bound.arguments)
+        for name, value in bound.arguments.items():
+            setattr(self, name, value)
 
     def construct(self, *tensors: Tensor) -> Any:
-        return getattr(functional, self._function)(*tensors, **self.settings)
+        settings = {name: getattr(self, name) for name in self.settings}
+        return getattr(functional, self._function)(*tensors, **settings)
 
     def extend_repr(self) -> str:
         """Returns the arguments that were given."""
-        return ", ".join(f"{k}={v}" for k, v in self.settings.items())
+        return ", ".join(f"{name}={getattr(self, name)}" for name in self.given)
 
 
 class _Dropout(Cell):

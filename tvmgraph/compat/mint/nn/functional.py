@@ -295,25 +295,26 @@ def max_unpool2d(
     return ops.max_unpool2d(input, indices, kernel_size, stride, padding, output_size)
 
 
-def batch_norm(input: Tensor, running_mean: Tensor, running_var: Tensor,
+def batch_norm(input: Tensor, running_mean: Tensor | None, running_var: Tensor | None,
                weight: Tensor | None = None, bias: Tensor | None = None, training: bool = False,
                momentum: float = 0.1, eps: float = 1e-5) -> Tensor:  # fmt: skip
     """Normalises channels by running statistics, or by those of the batch in training.
 
     Args:
         input: Tensor [N, C, ...].
-        running_mean: Mean per channel [C], updated in training.
-        running_var: Variance per channel [C], updated in training.
+        running_mean: Mean per channel [C], updated in training; None keeps none.
+        running_var: Variance per channel [C], updated in training; None keeps none.
         weight: Factor per channel [C]; 1 by default.
         bias: What is added per channel [C]; 0 by default.
         training: Whether the statistics are those of the batch.
         momentum: Share of the batch in the running statistics.
         eps: What is added to the variance.
     """
-    count = running_mean.shape[0]
-    gain = ops.ones((count,), running_mean.dtype) if weight is None else weight
-    shift = ops.zeros((count,), running_mean.dtype) if bias is None else bias
-    return ops.batch_norm(input, running_mean, running_var, gain, shift, training, momentum, eps)
+    zeros, ones = (f(input.shape[1:2], input.dtype) for f in (ops.zeros, ops.ones))
+    mean = zeros if running_mean is None else running_mean
+    variance = ones if running_var is None else running_var
+    gain, shift = ones if weight is None else weight, zeros if bias is None else bias
+    return ops.batch_norm(input, mean, variance, gain, shift, training, momentum, eps)
 
 
 def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:

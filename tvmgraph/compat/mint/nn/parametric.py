@@ -46,7 +46,8 @@ class Linear(nn.Cell):
 
     def extend_repr(self) -> str:
         """Returns the sizes."""
-        return f"in_features={self.in_features}, out_features={self.out_features}"
+        bias = "" if self.bias is None else ", has_bias=True"
+        return f"input_features={self.in_features}, output_features={self.out_features}{bias}"
 
 
 class _Conv(nn.Cell):
@@ -87,7 +88,6 @@ class _Conv(nn.Cell):
         shape = self._weight_shape(in_channels, out_channels, groups, kernel)
         self.weight = _parameter(HeUniform(math.sqrt(5)), shape, dtype)
         self.bias = _parameter(_fan_in(shape), (out_channels,), dtype) if bias else None
-        self.text = f"{in_channels}, {out_channels}, kernel_size={kernel}, stride={stride}"
 
     @staticmethod
     def _weight_shape(i: int, o: int, groups: int, kernel: tuple[int, ...]) -> tuple[int, ...]:
@@ -106,7 +106,11 @@ class _Conv(nn.Cell):
 
     def extend_repr(self) -> str:
         """Returns the main arguments."""
-        return self.text
+        return (
+            f"input_channels={self.in_channels}, output_channels={self.out_channels}, "
+            f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}, "
+            f"dilation={self.dilation}, groups={self.groups}, bias={self.bias is not None}"
+        )
 
 
 def _spread(value: Any, count: int) -> tuple[int, ...]:
@@ -203,43 +207,57 @@ class Embedding(nn.Cell):
         shape = (num_embeddings, embedding_dim)
         start = initializer("normal" if _weight is None else _weight, shape,
                             dtype or dtypes.float32) * (100 if _weight is None else 1)  # fmt: skip
-        self.padding_idx = padding_idx
+        self.num_embeddings, self.embedding_dim, self.padding_idx = *shape, padding_idx
         if padding_idx is not None and _weight is None:
             start[padding_idx] = 0.0
         self.weight = Parameter(start, requires_grad=not _freeze)
-        self.text = f"{num_embeddings}, {embedding_dim}"
 
     def construct(self, input: Tensor) -> Tensor:
         return functional.embedding(input, self.weight, self.padding_idx)  # pyright: ignore
 
     def extend_repr(self) -> str:
-        """Returns the sizes."""
-        return self.text
+        """Returns the main arguments."""
+        return (
+            f"num_embeddings={self.num_embeddings}, embedding_dim={self.embedding_dim}, "
+            f"padding_idx={self.padding_idx}, max_norm=None, norm_type=2.0, "
+            f"scale_grad_by_freq=False, dtype={self.weight.dtype}"
+        )
 
 
 class _BatchNorm(nn.Cell):
     """Normalises channels over the batch; running statistics are buffers without gradient."""
 
-    def __init__(self, num_features: int, eps: float = 1e-5, momentum: float = 0.1,
+    def __init__(self, num_features: int, eps: float = 1e-5, momentum: float | None = 0.1,
                  affine: bool = True, track_running_stats: bool = True,
                  dtype: DTypeLike | None = None) -> None:  # fmt: skip
         super().__init__()
         shape = (num_features,)
         self.num_features, self.eps, self.momentum = num_features, eps, momentum
-        self.track_running_stats = track_running_stats
-        self.weight = _parameter("ones", shape, dtype, affine)
-        self.bias = _parameter("zeros", shape, dtype, affine)
-        self.running_mean = _parameter("zeros", shape, dtype, False)
-        self.running_var = _parameter("ones", shape, dtype, False)
+        self.affine, self.track_running_stats = affine, track_running_stats
+        self.weight = _parameter("ones", shape, dtype) if affine else None
+        self.bias = _parameter("zeros", shape, dtype) if affine else None
+        self.running_mean = self.running_var = self.num_batches_tracked = None
+        if track_running_stats:
+            self.running_mean = _parameter("zeros", shape, dtype, False)
+            self.running_var = _parameter("ones", shape, dtype, False)
+            self.num_batches_tracked = _parameter("zeros", (), dtypes.int64, False)
 
     def construct(self, input: Tensor) -> Tensor:
-        from_batch = self.training or not self.track_running_stats
+        momentum = self.momentum
+        if self.training and self.num_batches_tracked is not None:
+            self.num_batches_tracked += 1
+            if momentum is None:  # the mean of all batches
+                momentum = 1.0 / float(self.num_batches_tracked)
+        from_batch = self.training or self.running_mean is None
         return functional.batch_norm(input, self.running_mean, self.running_var, self.weight,
-                                     self.bias, from_batch, self.momentum, self.eps)  # fmt: skip
+                                     self.bias, from_batch, momentum or 0.0, self.eps)  # fmt: skip
 
     def extend_repr(self) -> str:
         """Returns the main arguments."""
-        return f"{self.num_features}, eps={self.eps}, momentum={self.momentum}"
+        return (
+            f"num_features={self.num_features}, eps={self.eps}, momentum={self.momentum}, "
+            f"affine={self.affine}, track_running_stats={self.track_running_stats}"
+        )
 
 
 class BatchNorm1d(_BatchNorm):
@@ -261,6 +279,7 @@ class LayerNorm(nn.Cell):
                  bias: bool = True, dtype: DTypeLike | None = None) -> None:  # fmt: skip
         super().__init__()
         self.normalized_shape, self.eps = _spread(normalized_shape, 1), eps
+        self.elementwise_affine = elementwise_affine
         self.weight = self.bias = None
         if elementwise_affine:
             self.weight = _parameter("ones", self.normalized_shape, dtype)
@@ -273,7 +292,10 @@ class LayerNorm(nn.Cell):
 
     def extend_repr(self) -> str:
         """Returns the main arguments."""
-        return f"{self.normalized_shape}, eps={self.eps}"
+        return (
+            f"normalized_shape={self.normalized_shape}, eps={self.eps}, "
+            f"elementwise_affine={self.elementwise_affine}"
+        )
 
 
 class GroupNorm(nn.Cell):
@@ -282,9 +304,10 @@ class GroupNorm(nn.Cell):
     def __init__(self, num_groups: int, num_channels: int, eps: float = 1e-5,
                  affine: bool = True, dtype: DTypeLike | None = None) -> None:  # fmt: skip
         super().__init__()
-        self.num_groups, self.eps = num_groups, eps
-        self.weight = _parameter("ones", (num_channels,), dtype) if affine else None
-        self.bias = _parameter("zeros", (num_channels,), dtype) if affine else None
+        self.num_groups, self.num_channels = num_groups, num_channels
+        self.eps, self.affine = eps, affine
+        self.weight = _parameter("ones", (num_channels,), dtype, affine)
+        self.bias = _parameter("zeros", (num_channels,), dtype, affine)
 
     def construct(self, input: Tensor) -> Tensor:
         return functional.group_norm(  # pyright: ignore
@@ -293,7 +316,10 @@ class GroupNorm(nn.Cell):
 
     def extend_repr(self) -> str:
         """Returns the main arguments."""
-        return f"{self.num_groups}, eps={self.eps}"
+        return (
+            f"num_groups={self.num_groups}, num_channels={self.num_channels}, eps={self.eps}, "
+            f"affine={self.affine}"
+        )
 
 
 class PReLU(nn.Cell):
