@@ -4,37 +4,18 @@ from typing import Any
 
 from tvmgraph.compat.paths import look
 from tvmgraph.core.guard import guard_module as _guard_module
-from tvmgraph.dataset import audio, config, dataloader, text, transforms, vision
+from tvmgraph.core.guard import public_names as _public_names
+from tvmgraph.dataset import audio, config, dataloader, text, transforms, vision  # noqa: F401
 from tvmgraph.dataset.base import Dataset
-from tvmgraph.dataset.files import (
-    Cifar10Dataset,
-    Cifar100Dataset,
-    CSVDataset,
-    FashionMnistDataset,
-    ImageFolderDataset,
-    KMnistDataset,
-    MnistDataset,
-    Shuffle,
-    TextFileDataset,
-)
-from tvmgraph.dataset.iterator import DatasetIterator
+from tvmgraph.dataset.files import *  # noqa: F403
+from tvmgraph.dataset.iterator import DatasetIterator as DatasetIterator
 from tvmgraph.dataset.loaders import SOURCES
-from tvmgraph.dataset.mindrecord import MindDataset
-from tvmgraph.dataset.samplers import (
-    DistributedSampler,
-    IterSampler,
-    PKSampler,
-    RandomSampler,
-    Sampler,
-    SequentialSampler,
-    SubsetRandomSampler,
-    SubsetSampler,
-    WeightedRandomSampler,
-)
-from tvmgraph.dataset.schema import Schema
-from tvmgraph.dataset.sources import GeneratorDataset, NumpySlicesDataset, PaddedDataset
-from tvmgraph.dataset.stages import BatchInfo
-from tvmgraph.dataset.tfrecord import TFRecordDataset
+from tvmgraph.dataset.mindrecord import MindDataset as MindDataset
+from tvmgraph.dataset.samplers import *  # noqa: F403
+from tvmgraph.dataset.schema import *  # noqa: F403
+from tvmgraph.dataset.sources import *  # noqa: F403
+from tvmgraph.dataset.stages import BatchInfo as BatchInfo
+from tvmgraph.dataset.tfrecord import *  # noqa: F403
 
 
 def zip(datasets: tuple[Dataset, ...]) -> Dataset:
@@ -46,10 +27,6 @@ def zip(datasets: tuple[Dataset, ...]) -> Dataset:
     return datasets[0].zip(datasets[1:])
 
 
-#: MindSpore's kinds of sources, of which programs ask ``isinstance``: here all are pipelines.
-AudioBaseDataset = MappableDataset = SourceDataset = TextBaseDataset = Dataset
-UnionBaseDataset = VisionBaseDataset = Dataset
-
 globals().update(SOURCES)
 
 
@@ -57,14 +34,12 @@ def __getattr__(name: str) -> Any:
     return look(__name__, name, __all__)
 
 
-__all__ = [
-    "BatchInfo", "CSVDataset", "Cifar10Dataset", "Cifar100Dataset", "Dataset", "DatasetIterator",
-    "DistributedSampler", "FashionMnistDataset", "GeneratorDataset", "ImageFolderDataset",
-    "IterSampler", "KMnistDataset", "MindDataset", "MnistDataset", "NumpySlicesDataset",
-    "PKSampler", "PaddedDataset", "RandomSampler", "Sampler", "Schema", "SequentialSampler",
-    "Shuffle", "SubsetRandomSampler", "SubsetSampler", "TFRecordDataset", "TextFileDataset",
-    "WeightedRandomSampler", "audio", "config", "dataloader", "text", "transforms",
-    "vision", "zip", *SOURCES,
-]  # fmt: skip
+__all__ = _public_names(
+    globals(), "audio", "config", "dataloader", "text", "transforms", "vision", "zip", *SOURCES
+)
+
+#: MindSpore's kinds of sources, of which programs ask ``isinstance``: here all are pipelines.
+AudioBaseDataset = MappableDataset = SourceDataset = TextBaseDataset = Dataset
+UnionBaseDataset = VisionBaseDataset = Dataset
 
 _guard_module(globals(), "dataset")

@@ -516,5 +516,5 @@ def _typed_column(name: str, values: list[str], default: object) -> np.ndarray:
 
 __all__ = [
     "CSVDataset", "Cifar10Dataset", "Cifar100Dataset", "FashionMnistDataset",
-    "ImageFolderDataset", "MnistDataset", "Shuffle", "TextFileDataset",
+    "ImageFolderDataset", "KMnistDataset", "MnistDataset", "Shuffle", "TextFileDataset",
 ]  # fmt: skip

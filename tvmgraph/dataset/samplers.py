@@ -382,5 +382,4 @@ def sampler_of(
 __all__ = [
     "DistributedSampler", "IterSampler", "PKSampler", "RandomSampler", "Sampler",
     "SequentialSampler", "SubsetRandomSampler", "SubsetSampler", "WeightedRandomSampler",
-    "generator_of", "sampler_of",
 ]  # fmt: skip

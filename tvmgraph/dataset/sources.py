@@ -382,4 +382,4 @@ class PaddedDataset(GeneratorDataset):
         super().__init__([tuple(r[n] for n in names) for r in rows], names, shuffle=False)
 
 
-__all__ = ["GeneratorDataset", "NumpySlicesDataset", "PaddedDataset", "Source"]
+__all__ = ["GeneratorDataset", "NumpySlicesDataset", "PaddedDataset"]

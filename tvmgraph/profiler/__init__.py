@@ -4,25 +4,15 @@ from typing import Any
 
 from tvmgraph.compat.paths import look
 from tvmgraph.core.guard import guard_module as _guard_module
-from tvmgraph.profiler.session import (
-    Profiler,
-    ProfilerAction,
-    ProfilerActivity,
-    ProfilerLevel,
-    profile,
-    schedule,
-    tensorboard_trace_handler,
-)
-from tvmgraph.profiler.summary import Summary
+from tvmgraph.core.guard import public_names as _public_names
+from tvmgraph.profiler.session import *  # noqa: F403
+from tvmgraph.profiler.summary import *  # noqa: F403
 
 
 def __getattr__(name: str) -> Any:
     return look(__name__, name, __all__)
 
 
-__all__ = [
-    "Profiler", "ProfilerAction", "ProfilerActivity", "ProfilerLevel", "Summary", "profile",
-    "schedule", "tensorboard_trace_handler",
-]  # fmt: skip
+__all__ = _public_names(globals())
 
 _guard_module(globals(), "profiler")

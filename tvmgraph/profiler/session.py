@@ -391,6 +391,6 @@ Schedule = Callable[[int], ProfilerAction]
 
 
 __all__ = [
-    "Profiler", "ProfilerAction", "ProfilerActivity", "ProfilerLevel", "Schedule", "always",
-    "profile", "schedule", "tensorboard_trace_handler",
+    "Profiler", "ProfilerAction", "ProfilerActivity", "ProfilerLevel", "profile", "schedule",
+    "tensorboard_trace_handler",
 ]  # fmt: skip

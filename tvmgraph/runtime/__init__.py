@@ -11,33 +11,9 @@ from tvmgraph.compat.paths import look
 from tvmgraph.runtime.module import Module, load
 
 if TYPE_CHECKING:
-    from tvmgraph.runtime.device_memory import (
-        copy_counts,
-        device_count,
-        empty_cache,
-        is_available,
-        max_memory_allocated,
-        max_memory_reserved,
-        memory_allocated,
-        memory_reserved,
-        memory_stats,
-        memory_summary,
-        reset_copy_counts,
-        reset_max_memory_allocated,
-        reset_max_memory_reserved,
-        reset_peak_memory_stats,
-    )
-    from tvmgraph.runtime.executable import Executable
-    from tvmgraph.runtime.stream import (
-        Event,
-        Stream,
-        StreamCtx,
-        current_stream,
-        default_stream,
-        launch_blocking,
-        set_cur_stream,
-        synchronize,
-    )
+    from tvmgraph.runtime.device_memory import *  # noqa: F403
+    from tvmgraph.runtime.executable import Executable as Executable
+    from tvmgraph.runtime.stream import *  # noqa: F403
 
 #: What is found when it is used: its tensors are the front end's.
 _HOMES = {
@@ -60,13 +36,7 @@ _HOMES = {
     ),
 }  # fmt: skip
 
-__all__ = [
-    "Event", "Executable", "Module", "Stream", "StreamCtx", "copy_counts", "current_stream",
-    "default_stream", "device_count", "empty_cache", "is_available", "launch_blocking", "load",
-    "max_memory_allocated", "max_memory_reserved", "memory_allocated", "memory_reserved",
-    "memory_stats", "memory_summary", "reset_copy_counts", "reset_max_memory_allocated",
-    "reset_max_memory_reserved", "reset_peak_memory_stats", "set_cur_stream", "synchronize",
-]  # fmt: skip
+__all__ = ["Module", "load", *_HOMES]
 
 
 def __getattr__(name: str) -> Any:

@@ -4,23 +4,7 @@ Workers are threads: reading files and NumPy run at once in them, and nothing is
 processes.
 """
 
-from tvmgraph.dataset.dataloader.loader import (
-    BatchSampler,
-    DataLoader,
-    Dataset,
-    DistributedSampler,
-    IterableDataset,
-    RandomSampler,
-    Sampler,
-    SequentialSampler,
-    TensorDataset,
-    default_collate,
-    default_convert,
-    get_worker_info,
-)
+from tvmgraph.core.guard import public_names as _public_names
+from tvmgraph.dataset.dataloader.loader import *  # noqa: F403
 
-__all__ = [
-    "BatchSampler", "DataLoader", "Dataset", "DistributedSampler", "IterableDataset",
-    "RandomSampler", "Sampler", "SequentialSampler", "TensorDataset", "default_collate",
-    "default_convert", "get_worker_info",
-]  # fmt: skip
+__all__ = _public_names(globals())

@@ -4,47 +4,18 @@ from typing import Any
 
 from tvmgraph.compat.paths import look
 from tvmgraph.core.guard import guard_module as _guard_module
+from tvmgraph.core.guard import public_names as _public_names
 from tvmgraph.dataset.checks import of_one_value as _of_one_value
-from tvmgraph.dataset.text.tokenizers import (
-    BasicTokenizer,
-    BertTokenizer,
-    PythonTokenizer,
-    RegexTokenizer,
-    UnicodeCharTokenizer,
-    UnicodeScriptTokenizer,
-    WhitespaceTokenizer,
-    WordpieceTokenizer,
-)
-from tvmgraph.dataset.text.transforms import (
-    AddToken,
-    CaseFold,
-    Lookup,
-    Ngram,
-    NormalizeForm,
-    NormalizeUTF8,
-    RegexReplace,
-    SlidingWindow,
-    ToNumber,
-    ToVectors,
-    Truncate,
-    TruncateSequencePair,
-    to_bytes,
-    to_str,
-)
-from tvmgraph.dataset.text.vocabulary import CharNGram, FastText, GloVe, Vectors, Vocab
+from tvmgraph.dataset.text.tokenizers import *  # noqa: F403
+from tvmgraph.dataset.text.transforms import *  # noqa: F403
+from tvmgraph.dataset.text.vocabulary import *  # noqa: F403
 
 
 def __getattr__(name: str) -> Any:
     return look(__name__, name, __all__)
 
 
-__all__ = [
-    "AddToken", "BasicTokenizer", "BertTokenizer", "CaseFold", "CharNGram", "FastText", "GloVe",
-    "Lookup", "Ngram", "NormalizeForm", "NormalizeUTF8", "PythonTokenizer", "RegexReplace",
-    "RegexTokenizer", "SlidingWindow", "ToNumber", "ToVectors", "Truncate", "TruncateSequencePair",
-    "UnicodeCharTokenizer", "UnicodeScriptTokenizer", "Vectors", "Vocab", "WhitespaceTokenizer",
-    "WordpieceTokenizer", "to_bytes", "to_str",
-]  # fmt: skip
+__all__ = _public_names(globals())
 
 _of_one_value(globals())
 _guard_module(globals(), "dataset.text")

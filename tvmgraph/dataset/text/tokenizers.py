@@ -303,3 +303,9 @@ class PythonTokenizer:
     def __call__(self, value: object) -> np.ndarray:
         """Returns the words."""
         return _list(self.tokenizer(_string("PythonTokenizer", value)))
+
+
+__all__ = [
+    "BasicTokenizer", "BertTokenizer", "PythonTokenizer", "RegexTokenizer", "UnicodeCharTokenizer",
+    "UnicodeScriptTokenizer", "WhitespaceTokenizer", "WordpieceTokenizer",
+]  # fmt: skip

@@ -353,3 +353,10 @@ def to_str(array: object, encoding: str = "utf8") -> np.ndarray:
 
 
 __path__, __getattr__ = as_package(__name__, "dataset.text")  # MindSpore has tokenizers here
+
+
+__all__ = [
+    "AddToken", "CaseFold", "Lookup", "Ngram", "NormalizeForm", "NormalizeUTF8", "RegexReplace",
+    "SlidingWindow", "ToNumber", "ToVectors", "Truncate", "TruncateSequencePair", "to_bytes",
+    "to_str",
+]  # fmt: skip

@@ -243,3 +243,6 @@ def checked_words(op: str, value: object) -> Iterable[str]:
             either(DTypeError, RuntimeError), f"text.{op}", f"strings are needed, not {array.dtype}"
         )
     return [w.decode() if isinstance(w, bytes) else str(w) for w in array.reshape(-1)]
+
+
+__all__ = ["CharNGram", "FastText", "GloVe", "Vectors", "Vocab"]

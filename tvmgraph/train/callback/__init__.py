@@ -4,25 +4,15 @@ import importlib
 from typing import Any
 
 from tvmgraph.compat.paths import look
-from tvmgraph.compat.private import set_cur_net
-from tvmgraph.train.callback.base import (
-    Callback,
-    Callbacks,
-    History,
-    LambdaCallback,
-    LearningRateScheduler,
-    LossMonitor,
-    RunArguments,
-    RunContext,
-    TimeMonitor,
-    loss_value,
-)
-from tvmgraph.train.callback.checkpoint import BackupAndRestore, CheckpointConfig, ModelCheckpoint
-from tvmgraph.train.callback.control import EarlyStopping, ProgressBar, ReduceLROnPlateau
-from tvmgraph.train.callback.leaving import OnRequestExit
-
-_CallbackManager, _InternalCallbackParam, _handle_loss = Callbacks, RunArguments, loss_value
-_set_cur_net = set_cur_net
+from tvmgraph.compat.private import set_cur_net as _set_cur_net  # noqa: F401
+from tvmgraph.core.guard import public_names as _public_names
+from tvmgraph.train.callback.base import *  # noqa: F403
+from tvmgraph.train.callback.base import Callbacks as _CallbackManager  # noqa: F401
+from tvmgraph.train.callback.base import RunArguments as _InternalCallbackParam  # noqa: F401
+from tvmgraph.train.callback.base import loss_value as _handle_loss  # noqa: F401
+from tvmgraph.train.callback.checkpoint import *  # noqa: F403
+from tvmgraph.train.callback.control import *  # noqa: F403
+from tvmgraph.train.callback.leaving import *  # noqa: F403
 
 
 def __getattr__(name: str) -> Any:
@@ -31,8 +21,4 @@ def __getattr__(name: str) -> Any:
     return look(__name__, name, __all__)
 
 
-__all__ = [
-    "BackupAndRestore", "Callback", "CheckpointConfig", "EarlyStopping", "History",
-    "LambdaCallback", "LearningRateScheduler", "LossMonitor", "ModelCheckpoint", "OnRequestExit",
-    "ProgressBar", "ReduceLROnPlateau", "RunContext", "SummaryCollector", "TimeMonitor",
-]  # fmt: skip
+__all__ = _public_names(globals(), "SummaryCollector")

@@ -10,50 +10,22 @@ import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from tvmgraph import nn
 from tvmgraph.compat.absent import not_found
-from tvmgraph.compat.mint.nn import functional
-from tvmgraph.compat.mint.nn.parametric import (
-    BatchNorm1d,
-    BatchNorm2d,
-    BatchNorm3d,
-    Conv1d,
-    Conv2d,
-    Conv3d,
-    ConvTranspose2d,
-    Embedding,
-    GroupNorm,
-    LayerNorm,
-    Linear,
-    PReLU,
-)
+from tvmgraph.compat.mint.nn import functional, parametric
+from tvmgraph.compat.mint.nn.parametric import *  # noqa: F403
 from tvmgraph.core import kinds
 from tvmgraph.core.arguments import PerAxis
 from tvmgraph.core.guard import guard_module as _guard_module
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.errors import DTypeError, user_source
-from tvmgraph.nn import (
-    BCELoss,
-    Cell,
-    CellDict,
-    CellList,
-    ConstantPad1d,
-    ConstantPad2d,
-    ConstantPad3d,
-    CrossEntropyLoss,
-    Flatten,
-    Identity,
-    ReflectionPad1d,
-    ReflectionPad2d,
-    ReflectionPad3d,
-    ReplicationPad1d,
-    ReplicationPad2d,
-    ReplicationPad3d,
-    SequentialCell,
-    ZeroPad1d,
-    ZeroPad2d,
-    ZeroPad3d,
-)
 
+#: Layers of :mod:`tvmgraph.nn` that are PyTorch's as they are.
+SHARED = """
+BCELoss Cell CellDict CellList ConstantPad1d ConstantPad2d ConstantPad3d CrossEntropyLoss Flatten
+Identity ReflectionPad1d ReflectionPad2d ReflectionPad3d ReplicationPad1d ReplicationPad2d
+ReplicationPad3d SequentialCell ZeroPad1d ZeroPad2d ZeroPad3d
+""".split()  # noqa: SIM905  (one word each)
 #: Layers without parameters and their functions, by how many tensors those take.
 _LAYERS = {
     1: """
@@ -82,7 +54,7 @@ FUNCTIONS = {
 }
 
 
-class _Layer(Cell):
+class _Layer(nn.Cell):
     """A function with its arguments given beforehand."""
 
     _function: str
@@ -112,7 +84,7 @@ class _Layer(Cell):
         return ", ".join(f"{name}={getattr(self, name)}" for name in self.given)
 
 
-class _Dropout(Cell):
+class _Dropout(nn.Cell):
     """Dropout in training, else nothing."""
 
     _function: Callable[..., object]
@@ -141,7 +113,7 @@ class Dropout2d(_Dropout):
     _function = staticmethod(functional.dropout2d)
 
 
-class MaxUnpool2d(Cell):
+class MaxUnpool2d(nn.Cell):
     """Puts maxima back to where a pooling with these windows found them; the rest is zero."""
 
     def __init__(
@@ -160,7 +132,7 @@ class MaxUnpool2d(Cell):
         return f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}"
 
 
-class _Upsampling(Cell):
+class _Upsampling(nn.Cell):
     """Upsampling of images to a size, or by a factor."""
 
     _mode: tuple[str, bool | None]
@@ -188,7 +160,7 @@ class UpsamplingBilinear2d(_Upsampling):
     _mode = ("bilinear", True)
 
 
-def _layer(name: str) -> type[Cell]:
+def _layer(name: str) -> type[nn.Cell]:
     """Returns the class of a layer without parameters."""
     function, inputs = FUNCTIONS[name]
     chosen = getattr(functional, function)
@@ -201,7 +173,9 @@ def _layer(name: str) -> type[Cell]:
     return type(name, (_Layer,), places)
 
 
-def __getattr__(name: str) -> type[Cell]:
+def __getattr__(name: str) -> type[nn.Cell]:
+    if name in SHARED:
+        return getattr(nn, name)
     if name not in FUNCTIONS:
         raise not_found("tvmgraph.mint.nn", name, __all__)
     made = globals()[name] = _layer(name)
@@ -213,15 +187,8 @@ def __dir__() -> list[str]:
 
 
 __all__ = [
-    "BCELoss", "BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "Cell", "CellDict", "CellList",
-    "ConstantPad1d", "ConstantPad2d", "ConstantPad3d", "Conv1d", "Conv2d", "Conv3d",
-    "ConvTranspose2d", "CrossEntropyLoss", "Dropout", "Dropout2d", "Embedding", "Flatten",
-    "GroupNorm", "Identity", "LayerNorm", "Linear", "MaxUnpool2d", "PReLU", "ReflectionPad1d",
-    "ReflectionPad2d",
-    "ReflectionPad3d", "ReplicationPad1d", "ReplicationPad2d", "ReplicationPad3d",
-    "SequentialCell", "UpsamplingBilinear2d", "UpsamplingNearest2d", "ZeroPad1d", "ZeroPad2d",
-    "ZeroPad3d", "functional",
+    "Dropout", "Dropout2d", "MaxUnpool2d", "UpsamplingBilinear2d", "UpsamplingNearest2d",
+    "functional", *parametric.__all__, *SHARED, *FUNCTIONS,
 ]  # fmt: skip
-__all__ += list(FUNCTIONS)  # pyright: ignore[reportUnsupportedDunderAll]
 
 _guard_module(globals(), "mint.nn")
