@@ -49,3 +49,18 @@ def test_large_constants_are_combined_once() -> None:
     want = 64 + np.concatenate([np.arange(4096), np.arange(4096)[::-1]]).reshape(128, 64)
     np.testing.assert_allclose(compiled(x).asnumpy(), want)
     assert "concat" not in [n.op.name for n in compiled.fused_graph()[0].nodes]
+
+
+def test_long_concatenations_start_with_shorter_ones() -> None:
+    def dense(x: Tensor) -> Tensor:
+        features = [x]
+        for i in range(20):
+            features.append(ops.tanh(ops.concat(features, 1)).mean(1, keep_dims=True) + i)
+        return ops.concat(features, 1)
+
+    x = Tensor(np.random.default_rng(0).standard_normal((2, 3, 40)).astype(np.float32))
+    compiled = ms.jit(dense)
+    np.testing.assert_allclose(compiled(x).asnumpy(), dense(x).asnumpy(), rtol=1e-5, atol=1e-5)
+    nodes = [n for n in compiled.fused_graph()[0].nodes if n.op.name == "concat"]
+    assert len(nodes) == 21
+    assert max(len(n.inputs) for n in nodes) == 9

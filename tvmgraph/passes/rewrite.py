@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from tvmgraph.core.types import TensorType
 from tvmgraph.graph import simplify as passes
@@ -145,3 +146,32 @@ def use_fourier_kernel(graph: Graph) -> Graph:
         graph: The graph.
     """
     return rewrite(graph, [_FOURIER])
+
+
+# ---- concatenations that begin with another one's operands ---------------------------------------
+# A layer of DenseNet reads what all layers before it made: k operands in the k-th layer, and as
+# many loops in its kernel, so that their code grows with the square of the layers. With every
+# eighth prefix in memory no kernel has more than nine, most differ in their sizes alone and
+# become one, and the prefixes add an eighth of what the layers write at most.
+
+_MOST_OPERANDS = 8
+
+
+def share_prefixes(graph: Graph) -> Graph:
+    """Lets long concatenations start with an earlier one of the same first operands.
+
+    Args:
+        graph: The graph.
+    """
+    made: dict[object, Value] = {}  # by axis and operands
+    nodes: list[Node] = []
+    for node in graph.nodes:
+        if node.op.name == "concat":
+            axis, operands = node.attrs["axis"], node.inputs
+            made.setdefault((axis, operands), node.outputs[0])
+            length = (len(operands) - 1) // _MOST_OPERANDS * _MOST_OPERANDS
+            prefix = made.get((axis, operands[:length]))
+            if prefix is not None:
+                node = replace(node, inputs=(prefix, *operands[length:]))
+        nodes.append(node)
+    return replace(graph, nodes=tuple(nodes))
