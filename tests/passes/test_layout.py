@@ -38,6 +38,7 @@ KEPT: dict[str, Callable[[Tensor], Tensor]] = {
     "axes apart": split,
     "whole images": lambda x: x - ops.mean(x, (1, 2, 3), True) * ops.amax(x, (1, 2, 3), True),
     "padding": lambda x: ops.pad(x, (1, 2, 0, 3), "constant", 0.5),
+    "resampled": lambda x: ops.interpolate(x, size=(2 * H, W), mode="bilinear"),
     "reshaped twice": lambda x: ops.reshape(
         ops.exp(ops.reshape(ops.relu(ops.reshape(x, (N, C, -1))), (N, C, W, H))), x.shape
     ),

@@ -75,6 +75,7 @@ class Layout(StrEnum):
     ROWS: each row of the last ``count`` axes by itself, whatever the order of its elements.
     CONCAT: of channels.
     INTERLEAVE: of the pixels of several images.
+    AXIS: along one axis of the image, its attribute ``axis``, whatever the others hold.
     """
 
     ELEMENTWISE = "elementwise"
@@ -85,6 +86,7 @@ class Layout(StrEnum):
     ROWS = "rows"
     CONCAT = "concat"
     INTERLEAVE = "interleave"
+    AXIS = "axis"
 
 
 Dims = tuple[str | None, ...]

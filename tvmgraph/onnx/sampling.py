@@ -12,6 +12,7 @@ from tvmgraph.core.op import F
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.onnx.network import pad_pairs, window_of, with_bias
 from tvmgraph.onnx.table import NodeCall, converter, to_tensor
+from tvmgraph.ops.image.resample import resampling_matrix
 
 
 @converter("GridSample")
@@ -166,6 +167,9 @@ def _largest(image: Tensor, ys: slice, xs: slice) -> Tensor:
 
 
 # ---- ONNX's Resize: one sparse matrix per axis, made of known numbers ----------------------------
+# Most are maps that ``resample`` knows, which reads the few elements that count.
+
+_GRIDS = (("nearest", False), ("nearest_exact", False), ("linear", False), ("linear", True))
 
 
 def resize(n: NodeCall, x: Tensor) -> Tensor:
@@ -192,16 +196,22 @@ def resize(n: NodeCall, x: Tensor) -> Tensor:
             shape = [1] * x.ndim
             shape[axis] = len(points)
             outside = out.reshape(shape) if outside is None else outside | out.reshape(shape)
-        x = _apply(x, matrix, axis)
+        x = _apply(x, matrix, axis, scales[i])
     if outside is not None and n.get("coordinate_transformation_mode") == "tf_crop_and_resize":
         fill = F.full_like(x, n.get("extrapolation_value", 0.0))
         x = F.where(to_tensor(outside), fill, x)
     return x
 
 
-def _apply(x: Tensor, matrix: np.ndarray, axis: int) -> Tensor:
+def _apply(x: Tensor, matrix: np.ndarray, axis: int, scale: float) -> Tensor:
     kind = x.dtype
-    if not kind.is_float:  # nearest of integers: every row picks one element
+    size, have = matrix.shape
+    for mode, align in _GRIDS if kind.is_float else ():
+        step = 1 / scale
+        if np.allclose(resampling_matrix(have, size, mode, align, step), matrix, 0, 1e-7):
+            return F.resample(x, axis=axis, size=size, mode=mode, align_corners=align,
+                              scale=step, transposed=False)  # fmt: skip
+    if (matrix.max(1) == 1).all():  # nearest: every row picks one element
         return F.gather(x, to_tensor(matrix.argmax(1)), axis)
     order = [a for a in range(x.ndim) if a != axis]
     moved = F.transpose(x, (*order, axis))

@@ -109,6 +109,8 @@ class NchwcLayout(NchwcImages):
                 return self._concat(node)
             case Layout.INTERLEAVE:
                 return self._interleave(node)
+            case Layout.AXIS:
+                return self._along_axis(node)
             case Layout.ROWS | None:
                 return False
 
@@ -355,6 +357,14 @@ class NchwcLayout(NchwcImages):
             return False
         operands = tuple(self._nchwc[v] for v in node.inputs)
         self._emit(node.op.name, operands, node.attrs, node.outputs[0])
+        return True
+
+    def _along_axis(self, node: Node) -> bool:
+        (x,), result = node.inputs, node.outputs[0]
+        if x.type.ndim != 4 or node.attrs["axis"] not in (2, 3, -2, -1):
+            return False
+        attrs = {**node.attrs, "axis": node.attrs["axis"] % 4}  # counted from the front: 5 axes
+        self._emit(node.op.name, (self._nchwc[x],), attrs, result)
         return True
 
     def _elementwise(self, node: Node) -> bool:

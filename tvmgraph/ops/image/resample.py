@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
@@ -13,7 +14,7 @@ from tvmgraph.core.columns import Builder, Expr, OnnxNamed, OnnxOps
 from tvmgraph.core.op import F, Sample, sample
 from tvmgraph.core.primitive import primitive
 from tvmgraph.core.tensor import Tensor
-from tvmgraph.core.traits import along_axis
+from tvmgraph.core.traits import Layout, along_axis
 from tvmgraph.core.types import TensorType
 from tvmgraph.errors import ArgumentError, ShapeError
 from tvmgraph.ops.common.window import LOW_PRECISION, UNROLL, Point, widen
@@ -114,6 +115,27 @@ def _table(
     return _forward_table(length, size, mode, align_corners, scale)
 
 
+def resampling_matrix(
+    inputs: int, outputs: int, mode: str, align_corners: bool, scale: float
+) -> np.ndarray:
+    """Returns the map of :func:`resample` as a matrix of shape (outputs, inputs).
+
+    Args:
+        inputs: Elements of the axis.
+        outputs: Its new size.
+        mode: As for :func:`resample`.
+        align_corners: The same.
+        scale: The same.
+    """
+    return _matrix(*_table(outputs, inputs, mode, align_corners, scale, False), inputs)
+
+
+def _matrix(index: np.ndarray, weight: np.ndarray, inputs: int) -> np.ndarray:
+    matrix = np.zeros((len(index), inputs))
+    np.add.at(matrix, (np.arange(len(index))[:, None], index), weight)
+    return matrix
+
+
 # ---- the row ----------------------------------------------------------------------------------
 
 _MODES = ("nearest", "nearest_exact", "linear", *_CUBIC, "mean")
@@ -199,8 +221,7 @@ def _onnx_resample(O: OnnxOps, x: OnnxNamed, *, axis: int, size: int, **table: o
     wide = dtypes.float32 if t.dtype in LOW_PRECISION else t.dtype
     x = O.Cast(x, to=O.dtype(wide))
     if index.shape[1] > 8:  # many taps: the whole matrix is smaller than as many gathers
-        matrix = np.zeros((int(t.shape[axis]), size))
-        np.add.at(matrix, (index, np.arange(size)[:, None]), weight)
+        matrix = _matrix(index, weight, int(t.shape[axis])).T
         perm = [i for i in range(t.ndim) if i != axis] + [axis]
         y = O.MatMul(O.Transpose(x, perm=perm), matrix.astype(wide.numpy))
         y = O.Transpose(y, perm=[perm.index(i) for i in range(t.ndim)])
@@ -234,7 +255,7 @@ def _resample_sample(*shapes: object, axis: int, size: int, mode: str, align_cor
 
 @primitive(
     infer=_infer_resample,
-    traits=along_axis(),
+    traits=replace(along_axis(), layout=Layout.AXIS),
     eager=_numpy_resample,
     lower=_lower_resample,
     vjp=_vjp_resample,
