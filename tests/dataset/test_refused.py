@@ -59,3 +59,41 @@ def test_filters_refuse_numbers_beyond_those_of_the_pipeline() -> None:
     for settings in ((2**31, 1000.0), (4000, 1e39)):
         with pytest.raises(ValueError, match="too large"):
             AUDIO.LowpassBiquad(*settings)
+
+
+@pytest.mark.parametrize(
+    "transform",
+    [
+        vision.HorizontalFlip(), vision.Resize(2), vision.Rescale(2.0, 0.0), vision.HWC2CHW(),
+        vision.Normalize([1.0], [1.0]), vision.ToTensor(), vision.Pad(1),
+    ],
+    ids=lambda t: type(t).__name__,
+)  # fmt: skip
+def test_lists_are_no_images(transform: Callable[[object], object]) -> None:
+    for value in ([[1, 2], [3, 4]], ((1, 2), (3, 4))):
+        with pytest.raises(TypeError, match=f"an image is no {type(value).__name__}"):
+            transform(value)
+
+
+@pytest.mark.parametrize(
+    ("make", "error", "rule"),
+    [
+        (lambda d: d.batch(2, drop_remainder=0), TypeError, "drop_remainder must be a bool"),
+        (lambda d: dataset.NumpySlicesDataset([]), ValueError, "not be empty"),
+        (lambda d: vision.Normalize([300.0], [1.0]), ValueError, r"\[0, 255\]"),
+        (lambda d: vision.Pad(1, fill_value=300), ValueError, "fill_value is 300"),
+        (lambda d: vision.HorizontalFlip()(np.array(3)), RuntimeError, "2 or 3 axes"),
+    ],
+)
+def test_arguments_are_refused_as_in_mindspore(
+    make: Callable[[Any], object], error: type[Exception], rule: str
+) -> None:
+    with pytest.raises(error, match=rule):
+        make(dataset.NumpySlicesDataset(ROWS))
+
+
+def test_an_iterator_that_is_over_raises_a_runtime_error() -> None:
+    rows = dataset.NumpySlicesDataset([1]).create_tuple_iterator(num_epochs=1)
+    assert len(list(rows)) == 1
+    with pytest.raises(RuntimeError, match="all epochs"):
+        list(rows)

@@ -65,6 +65,22 @@ def count_of(op: str, name: str, value: object, low: int) -> int:
     return int(value)
 
 
+def flag_of(op: str, name: str, value: object) -> bool:
+    """Returns a bool.
+
+    Args:
+        op: Name of the stage.
+        name: Name of the argument.
+        value: What was given.
+
+    Raises:
+        DTypeError: if it is something else.
+    """
+    if not isinstance(value, bool):
+        reject(DTypeError, op, f"{name} must be a bool, not {value!r}")
+    return value
+
+
 def kept(value: object) -> object:
     """Returns an entry of a row as an array; a dict stays one, as in MindSpore.
 

@@ -7,7 +7,7 @@ from typing import Any, SupportsInt
 
 import numpy as np
 
-from tvmgraph.dataset.base import Dataset, Row, count_of, names_of
+from tvmgraph.dataset.base import Dataset, Row, count_of, flag_of, names_of
 from tvmgraph.dataset.stages import BatchDataset, _Stage
 from tvmgraph.errors import ArgumentError, ShapeError, reject
 
@@ -90,7 +90,8 @@ class BucketDataset(_Stage):
             reject(ArgumentError, op, "there must be one batch size more than boundaries")
         if length is None and len(self.where) != 1:
             reject(ArgumentError, op, "the length of several columns needs element_length_function")
-        self.length, self.drop = length, bool(drop_remainder)
+        self.length = length
+        self.drop = flag_of("bucket_batch_by_length", "drop_remainder", drop_remainder)
         self.to_boundary = bool(pad_to_boundary)
         self.pad_info = _padding(op, child, pad_info)
         self._count: int | None = None

@@ -21,6 +21,7 @@ from tvmgraph.errors import (
     DeviceError,
     TvmgraphError,
     also_runtime,
+    either,
     reject,
     user_source,
 )
@@ -131,7 +132,8 @@ class DatasetIterator(Shown):
 
     def __iter__(self) -> Iterator[Any]:
         if self.left == 0:
-            reject(ArgumentError, "DatasetIterator", "all epochs of this iterator are over",
+            reject(either(ArgumentError, RuntimeError), "DatasetIterator",
+                   "all epochs of this iterator are over",
                    fix="create another one, or give it more num_epochs")  # fmt: skip
         if self.left > 0:
             self.left -= 1

@@ -333,6 +333,8 @@ class NumpySlicesDataset(Source):
         shard_id: int | None = None,
     ) -> None:
         names = None if column_names is None else names_of("NumpySlicesDataset", column_names)
+        if isinstance(data, (list, tuple, dict)) and not data:
+            reject(ArgumentError, "NumpySlicesDataset", "data must not be empty")
         if isinstance(data, dict):
             names, data = names or list(data), tuple(data.values())
         columns = data if isinstance(data, tuple) else (data,)

@@ -13,7 +13,7 @@ import numpy as np
 
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.dataset import config
-from tvmgraph.dataset.base import Dataset, Row, count_of, names_of
+from tvmgraph.dataset.base import Dataset, Row, count_of, flag_of, names_of
 from tvmgraph.dataset.samplers import Sampler
 from tvmgraph.dataset.transforms import operations_of
 from tvmgraph.errors import (
@@ -247,7 +247,7 @@ class BatchDataset(_Stage):
         super().__init__(child)
         given = int(size) if isinstance(size, bool) else size
         self.size = size if callable(size) else count_of("batch", "batch_size", given, 1)
-        self.drop = bool(drop_remainder)
+        self.drop = flag_of("batch", "drop_remainder", drop_remainder)
         self.per_batch_map = per_batch_map
         if per_batch_map is None and input_columns is not None:
             reject(ArgumentError, "batch", "input_columns is for a per_batch_map")

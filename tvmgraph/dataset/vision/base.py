@@ -51,10 +51,14 @@ def image_of(op: str, value: object) -> np.ndarray:
     Raises:
         ShapeError: if it has fewer than two axes; what is no array is a TypeError, too, and an
             array a RuntimeError, as in MindSpore.
+        DTypeError: if it is a list or a tuple.
     """
+    if isinstance(value, (list, tuple)):
+        reject(DTypeError, f"vision.{op}", f"an image is no {type(value).__name__}",
+               fix="give an array or an image of Pillow")  # fmt: skip
     image = as_array(value)
     if image.ndim < 2:
-        is_array = isinstance(value, np.ndarray) and image.ndim
+        is_array = isinstance(value, np.ndarray)
         reject(either(ShapeError, RuntimeError if is_array else TypeError),
                f"vision.{op}", f"an image has 2 or 3 axes, not {image.ndim}",
                fix="give (height, width) or (height, width, channels); Decode reads files",

@@ -221,6 +221,8 @@ class Pad(ImageTransform):
         self, padding: PerAxis, fill_value: Fill = 0, padding_mode: Border = Border.CONSTANT
     ) -> None:
         self.border = _border("Pad", padding)
+        for value in np.atleast_1d(fill_value).tolist():
+            number("Pad", "fill_value", value, 0, 255)
         self.fill_value, self.mode = fill_value, str(padding_mode)
 
     def apply(self, image: np.ndarray) -> np.ndarray:

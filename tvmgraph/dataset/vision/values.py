@@ -40,7 +40,8 @@ class Rescale:
 
     def __call__(self, value: object) -> np.ndarray:
         """Returns the numbers."""
-        return as_array(value).astype(np.float32) * self.rescale + self.shift
+        image = value if isinstance(value, np.ndarray) else image_of("Rescale", value)
+        return image.astype(np.float32) * self.rescale + self.shift
 
 
 class Normalize(ImageTransform):
@@ -54,7 +55,8 @@ class Normalize(ImageTransform):
         is_hwc: Whether the channels are the last axis, else the first.
 
     Raises:
-        ArgumentError: if the lengths differ or a ``std`` is not positive.
+        ArgumentError: if the lengths differ, a ``mean`` is outside [0, 255] or a ``std`` outside
+            (0, 255].
         ShapeError: when called, if the image has another number of channels.
 
     Example:
@@ -64,9 +66,10 @@ class Normalize(ImageTransform):
 
     def __init__(self, mean: Sequence[float], std: Sequence[float], is_hwc: bool = True) -> None:
         op = f"vision.{type(self).__name__}"
-        if len(mean) != len(std) or any(s <= 0 for s in std):
-            reject(ArgumentError, op,
-                   f"mean and std need an entry per channel, std > 0: {mean}, {std}")  # fmt: skip
+        wrong = any(not 0 <= m <= 255 for m in mean) or any(not 0 < s <= 255 for s in std)
+        if len(mean) != len(std) or wrong:
+            reject(ArgumentError, op, "mean and std need an entry per channel, in [0, 255] and "
+                   f"(0, 255]: {mean}, {std}")  # fmt: skip
         shape = (1, 1, -1) if is_hwc else (-1, 1, 1)
         self.is_hwc = is_hwc
         self.mean = np.asarray(mean, np.float32).reshape(shape)
@@ -74,7 +77,7 @@ class Normalize(ImageTransform):
 
     def __call__(self, value: object) -> object:
         """Returns the numbers, always as an array."""
-        return super().__call__(as_array(value))
+        return super().__call__(image_of(type(self).__name__, value))
 
     def apply(self, image: np.ndarray) -> np.ndarray:
         """Returns the numbers of one image, of as many axes."""
@@ -145,7 +148,7 @@ class HWC2CHW(ImageTransform):
 
     def __call__(self, value: object) -> object:
         """Returns an array, also for an image of Pillow."""
-        return super().__call__(as_array(value))
+        return super().__call__(image_of("HWC2CHW", value))
 
     def apply(self, image: np.ndarray) -> np.ndarray:
         """Returns one image with its channels in front; one of two axes has none to move."""
