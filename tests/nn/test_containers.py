@@ -125,8 +125,9 @@ def test_cell_list_is_a_list() -> None:
     assert bool(nn.CellList())
     cells[0:2] = [nn.Sigmoid()]
     assert [type(c).__name__ for c in cells] == ["Sigmoid", "Dense"]
-    with pytest.raises(CaptureError, match="cannot be called"):
+    with pytest.raises(CaptureError, match="cannot be called") as caught:
         cells(Tensor([1.0]))
+    assert isinstance(caught.value, NotImplementedError)  # as MindSpore's
 
 
 def test_cell_dict_is_a_dict() -> None:
@@ -244,6 +245,14 @@ def test_what_a_name_holds_is_not_taken_by_another_kind() -> None:
     net.layer = None
     net.layer = nn.ReLU()
     assert names(net) == ["scale"] and isinstance(net.layer, nn.ReLU)
+
+
+def test_inserted_parameters_may_be_none() -> None:
+    net = nn.SequentialCell(dense())
+    net.insert_param_to_cell("scale", None)
+    assert net.scale is None and names(net) == ["0.weight"]
+    net.scale = Parameter(Tensor([1.0]))
+    assert names(net) == ["scale", "0.weight"]
 
 
 def test_states_list_buffers_with_their_cell() -> None:

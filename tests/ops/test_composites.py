@@ -82,6 +82,8 @@ CASES = [
          np_=lambda x: lse(x - 800, (0, 1)) + 800),
     case("logsumexp-inf", lambda x: ops.logsumexp(x, 0), [-np.inf, -np.inf],
          np_=lambda x: -np.inf, grad=False),
+    case("logsumexp-empty", lambda x: ops.logsumexp(x, 0), np.zeros((0, 3)),
+         np_=lambda x: np.full(3, -np.inf), grad=False),
     case("nansum", lambda x: ops.nansum(x, 1), NAN, np_=lambda x: np.nansum(x, 1), grad=False),
     case("nanmean", lambda x: ops.nanmean(x, 1), NAN, np_=lambda x: np.nanmean(x, 1), grad=False),
     case("amax", lambda x: ops.amax(x, (0, 2)), Y, np_=lambda x: x.max((0, 2))),

@@ -211,6 +211,8 @@ def test_clipping_by_norm() -> None:
         ops.clip_by_norm(Tensor([math.inf]), 1.0, error_if_nonfinite=True)
     with pytest.raises(ArgumentError, match="must be positive"):
         ops.clip_by_global_norm((x,), 0)
+    one: Any = ops.clip_by_global_norm(x, 1.0)
+    np.testing.assert_allclose(one.asnumpy(), np.concatenate([a.asnumpy(), b.asnumpy()]), rtol=1e-6)
 
 
 # ---- reflections ---------------------------------------------------------------------------------

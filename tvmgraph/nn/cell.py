@@ -376,13 +376,13 @@ class Cell(HookMethods, SettingMethods, StateMethods):
     # ---- the tree ---------------------------------------------------------------------------
 
     def insert_param_to_cell(
-        self, param_name: str, param: Parameter, check_name_contain_dot: bool = True
+        self, param_name: str, param: Parameter | None, check_name_contain_dot: bool = True
     ) -> None:
         """Registers a parameter under an attribute name.
 
         Args:
             param_name: The attribute's name.
-            param: The parameter.
+            param: The parameter, or None.
             check_name_contain_dot: Whether a name with a dot is an error.
 
         Raises:
@@ -390,12 +390,14 @@ class Cell(HookMethods, SettingMethods, StateMethods):
             ArgumentError: if the name contains a dot, or another parameter of this Cell has the
                 name of this one.
         """
-        if not isinstance(param, Parameter):
+        if param is not None and not isinstance(param, Parameter):
             raise DTypeError(f"a Parameter is needed, not {type(param).__name__}",
                              op="insert_param_to_cell")  # fmt: skip
         if not param_name or (check_name_contain_dot and "." in param_name):
             reject(either(ArgumentError, KeyError), "insert_param_to_cell",
                    f"the name {param_name!r} contains a dot or nothing")  # fmt: skip
+        if param is None:
+            return setattr(self, param_name, None)
         if param.name == _DEFAULT_NAME:
             param.name = param_name
         self._require_own_name(param_name, param)

@@ -15,6 +15,8 @@ from tvmgraph.nn.cell import Cell
 
 #: The place of a cell, or of several.
 _Index: TypeAlias = "int | Tensor | slice[int | None, int | None, int | None]"
+#: What a container without an order is when it is called.
+_NotCalled = either(CaptureError, NotImplementedError)
 
 
 def _place(cells: Mapping[str, Any]) -> tuple[str, int]:
@@ -257,7 +259,7 @@ class CellList(_Ordered):
         Raises:
             CaptureError: always.
         """
-        reject(CaptureError, "CellList", "a CellList cannot be called",
+        reject(_NotCalled, "CellList", "a CellList cannot be called",
                fix="loop over it in construct, or use SequentialCell")  # fmt: skip
 
 
@@ -382,7 +384,7 @@ class CellDict(Cell):
         Raises:
             CaptureError: always.
         """
-        reject(CaptureError, "CellDict", "a CellDict cannot be called",
+        reject(_NotCalled, "CellDict", "a CellDict cannot be called",
                fix="choose a cell by name in construct")  # fmt: skip
 
 

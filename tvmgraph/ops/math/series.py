@@ -247,19 +247,19 @@ def clip_by_norm(
 
 def clip_by_global_norm(
     x: Any, clip_norm: float = 1.0, use_norm: None = None
-) -> tuple[Tensor, ...]:
+) -> Tensor | tuple[Tensor, ...]:
     r"""Scales a group of tensors by one factor so that their joint norm is at most ``clip_norm``.
 
     .. math::
         out = x \cdot \frac{clip\_norm}{\max(\lVert x \rVert_2, clip\_norm)}
 
     Args:
-        x: Tuple or list of float tensors.
+        x: Tuple or list of float tensors, or a single one.
         clip_norm: The largest norm, greater than 0.
         use_norm: Only ``None``.
 
     Returns:
-        Tuple of tensors of the same types.
+        Tuple of tensors of the same types; a tensor for a single one.
 
     Raises:
         ArgumentError: if ``clip_norm`` is not positive, or ``use_norm`` is given.
@@ -272,7 +272,11 @@ def clip_by_global_norm(
     if use_norm is not None or not clip_norm > 0:
         raise bad(ArgumentError, "clip_norm must be positive and use_norm None",
                   "clip_by_global_norm", f"clip_norm={clip_norm}, use_norm={use_norm}")  # fmt: skip
-    tensors = tuple(x)
+    tensors = (x,) if isinstance(x, Tensor) else tuple(x)
     squares = [F.sum(F.square(F.cast(t, dtypes.float32))) for t in tensors]
-    total = F.sqrt(F.addn(squares)) if squares else 0.0
-    return tuple(F.cast(t * (clip_norm / F.maximum(total, clip_norm)), t.dtype) for t in tensors)
+    if not tensors:
+        return ()
+    total = F.sqrt(F.addn(squares))
+    factor = clip_norm / F.maximum(total, clip_norm)
+    clipped = tuple(F.cast(t * factor, t.dtype) for t in tensors)
+    return clipped[0] if isinstance(x, Tensor) else clipped

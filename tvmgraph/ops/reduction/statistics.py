@@ -290,6 +290,9 @@ def _log_sum(input: Tensor, axes: tuple[int, ...], keepdim: bool) -> Tensor:
     x = as_float(input)
     d = x.aval.dtype
     wide = F.cast(x, dtypes.float32) if d in rows.LOW_PRECISION else x
+    if 0 in [wide.shape[a] for a in axes]:  # the logarithm of an empty sum
+        y = F.log(rows.reduce_sum(wide, axes, True))
+        return F.cast(y if keepdim else F.squeeze(y, axes), d)
     top = F.stop_gradient(rows.reduce_max(wide, axes, True))
     top = F.where(F.isfinite(top), top, 0)  # infinities must not meet: inf - inf is NaN
     y = F.log(rows.reduce_sum(F.exp(wide - top), axes, True)) + top
