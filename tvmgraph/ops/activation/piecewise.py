@@ -283,6 +283,7 @@ def hardswish(input: Tensor) -> Tensor:
     ...
 
 
+@fusible
 def hardtanh(input: Tensor, min_val: float = -1.0, max_val: float = 1.0) -> Tensor:
     r"""Limits elements to an interval: :math:`y = \min(\max(x, min\_val), max\_val)`.
 
@@ -298,14 +299,10 @@ def hardtanh(input: Tensor, min_val: float = -1.0, max_val: float = 1.0) -> Tens
         >>> ops.hardtanh(Tensor([-2.0, 0.5, 2.0]))
         Tensor(shape=[3], dtype=Float32, value= [-1.00000000e+00,  5.00000000e-01,  1.00000000e+00])
     """
-    return _clipped(input, min_val, max_val)
+    return F.cast(F.minimum(F.maximum(input, min_val), max_val), input.dtype)
 
 
 @fusible
-def _clipped(x: Tensor, low: float, high: float) -> Tensor:
-    return F.cast(F.minimum(F.maximum(x, low), high), x.dtype)
-
-
 def hardshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
     r"""Sets small elements to zero: :math:`y = x` where :math:`|x| > \lambda`, else 0.
 
@@ -320,14 +317,10 @@ def hardshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
         >>> ops.hardshrink(Tensor([-1.0, 0.2, 1.0]))
         Tensor(shape=[3], dtype=Float32, value= [-1.00000000e+00,  0.00000000e+00,  1.00000000e+00])
     """
-    return _shrunk_hard(input, lambd)
+    return F.where(F.abs(input) <= lambd, 0, input)
 
 
 @fusible
-def _shrunk_hard(x: Tensor, threshold: float) -> Tensor:
-    return F.where(F.abs(x) <= threshold, 0, x)
-
-
 def softshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
     r"""Moves elements towards zero by :math:`\lambda` at most, elementwise.
 
@@ -342,17 +335,13 @@ def softshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
         >>> ops.softshrink(Tensor([-1.0, 0.2, 1.0]))
         Tensor(shape=[3], dtype=Float32, value= [-5.00000000e-01,  0.00000000e+00,  5.00000000e-01])
     """
-    return _shrunk_soft(input, lambd)
-
-
-@fusible
-def _shrunk_soft(x: Tensor, threshold: float) -> Tensor:
-    return F.where(F.abs(x) <= threshold, 0, x - F.sign(x) * threshold)
+    return F.where(F.abs(input) <= lambd, 0, input - F.sign(input) * lambd)
 
 
 soft_shrink = softshrink
 
 
+@fusible
 def softsign(x: Tensor) -> Tensor:
     r"""Soft sign, elementwise: :math:`y = x / (1 + |x|)`.
 
@@ -366,14 +355,10 @@ def softsign(x: Tensor) -> Tensor:
         >>> ops.softsign(Tensor([-1.0, 0.0, 3.0]))
         Tensor(shape=[3], dtype=Float32, value= [-5.00000000e-01,  0.00000000e+00,  7.50000000e-01])
     """
-    return _softly_signed(x)
-
-
-@fusible
-def _softly_signed(x: Tensor) -> Tensor:
     return x / (F.abs(x) + 1)
 
 
+@fusible
 def tanhshrink(input: Tensor) -> Tensor:
     r"""What tanh leaves over, elementwise: :math:`y = x - \tanh(x)`.
 
@@ -387,14 +372,10 @@ def tanhshrink(input: Tensor) -> Tensor:
         >>> ops.tanhshrink(Tensor([-1.0, 0.0, 1.0]))
         Tensor(shape=[3], dtype=Float32, value= [-2.38405824e-01,  0.00000000e+00,  2.38405824e-01])
     """
-    return _shrunk_by_tanh(input)
+    return input - F.tanh(input)
 
 
 @fusible
-def _shrunk_by_tanh(x: Tensor) -> Tensor:
-    return x - F.tanh(x)
-
-
 def threshold(input: Tensor, thr: float, value: float) -> Tensor:
     r"""Replaces elements that are not above a threshold: :math:`y = x` if :math:`x > thr`.
 
@@ -410,9 +391,4 @@ def threshold(input: Tensor, thr: float, value: float) -> Tensor:
         >>> ops.threshold(Tensor([0.0, 2.0, 3.0]), 1, 100)
         Tensor(shape=[3], dtype=Float32, value= [ 1.00000000e+02,  2.00000000e+00,  3.00000000e+00])
     """
-    return _above(input, thr, value)
-
-
-@fusible
-def _above(input: Tensor, thr: float, value: float) -> Tensor:
     return F.where(input <= thr, F.cast(F.full_like(input, value), input.dtype), input)

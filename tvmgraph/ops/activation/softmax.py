@@ -224,6 +224,7 @@ def _halves(x: Tensor, axis: int, op: str) -> tuple[Tensor, Tensor]:
     return first, second
 
 
+@fusible
 def glu(x: Tensor, axis: int = -1) -> Tensor:
     r"""Gated linear unit: :math:`a \cdot \sigma(b)`, a and b being the halves of ``x``.
 
@@ -241,15 +242,11 @@ def glu(x: Tensor, axis: int = -1) -> Tensor:
         >>> ops.glu(Tensor([1.0, 2.0, 3.0, 4.0]))
         Tensor(shape=[2], dtype=Float32, value= [ 9.52574134e-01,  1.96402752e+00])
     """
-    return _gated_half(x, axis)
-
-
-@fusible
-def _gated_half(x: Tensor, axis: int) -> Tensor:
     a, b = _halves(x, axis, "ops.glu")
     return a * F.sigmoid(b)
 
 
+@fusible
 def swiglu(input: Tensor, dim: int = -1) -> Tensor:
     r"""Swish-gated linear unit: :math:`silu(a) \cdot b`, a and b being the halves of ``input``.
 
@@ -267,12 +264,7 @@ def swiglu(input: Tensor, dim: int = -1) -> Tensor:
         >>> ops.swiglu(Tensor([1.0, 2.0, 3.0, 4.0]))
         Tensor(shape=[2], dtype=Float32, value= [ 2.19317579e+00,  7.04637718e+00])
     """
-    return _swished_half(input, dim)
-
-
-@fusible
-def _swished_half(x: Tensor, axis: int) -> Tensor:
-    a, b = _halves(x, axis, "ops.swiglu")
+    a, b = _halves(input, dim, "ops.swiglu")
     return F.silu(a) * b
 
 

@@ -129,6 +129,7 @@ def round(input: Tensor, *, decimals: int = 0) -> Tensor:
     return _round(input / scale) * scale
 
 
+@fusible
 def frac(x: Tensor) -> Tensor:
     r"""Fractional part with the sign of the number, elementwise: :math:`y = x - trunc(x)`.
 
@@ -142,9 +143,4 @@ def frac(x: Tensor) -> Tensor:
         >>> ops.frac(Tensor([1.25, -1.25]))
         Tensor(shape=[2], dtype=Float32, value= [ 2.50000000e-01, -2.50000000e-01])
     """
-    return _fraction(x)
-
-
-@fusible
-def _fraction(x: Tensor) -> Tensor:
     return x - F.trunc(x)

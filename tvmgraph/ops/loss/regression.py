@@ -94,6 +94,7 @@ def _difference(input: Tensor, target: Tensor) -> Tensor:
     return d if d.dtype.kind in "fc" else F.cast(d, dtypes.float32)
 
 
+@fusible
 def mse_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> Tensor:
     r"""Squared error: :math:`|input - target|^2`.
 
@@ -113,15 +114,11 @@ def mse_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> Tensor:
         >>> ops.mse_loss(Tensor([1.0, 2.0]), Tensor([1.0, 4.0]))
         Tensor(shape=[], dtype=Float32, value= 2)
     """
-    return _squared_error(input, target, reduction)
-
-
-@fusible
-def _squared_error(input: Tensor, target: Tensor, reduction: str) -> Tensor:
     d = _difference(input, target)
     return reduce_loss(F.real(d * F.conj(d)), reduction, "mse_loss")
 
 
+@fusible
 def l1_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> Tensor:
     r"""Absolute error: :math:`|input - target|`.
 
@@ -141,11 +138,6 @@ def l1_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> Tensor:
         >>> ops.l1_loss(Tensor([1.0, 2.0]), Tensor([1.0, 4.0]))
         Tensor(shape=[], dtype=Float32, value= 1)
     """
-    return _absolute_error(input, target, reduction)
-
-
-@fusible
-def _absolute_error(input: Tensor, target: Tensor, reduction: str) -> Tensor:
     return reduce_loss(F.abs(_difference(input, target)), reduction, "l1_loss")
 
 

@@ -38,6 +38,7 @@ _LN2 = math.log(2)
 _INF, _NAN = math.inf, math.nan
 
 
+@fusible
 def lerp(input: Tensor, end: Tensor, weight: NumberLike) -> Tensor:
     r"""Interpolates linearly: :math:`out_i = input_i + weight_i (end_i - input_i)`.
 
@@ -56,14 +57,10 @@ def lerp(input: Tensor, end: Tensor, weight: NumberLike) -> Tensor:
         >>> ops.lerp(Tensor([1.0, 2.0]), Tensor([10.0, 10.0]), 0.5)
         Tensor(shape=[2], dtype=Float32, value= [ 5.50000000e+00,  6.00000000e+00])
     """
-    return _interpolated(input, end, weight)
+    return input + (end - input) * weight
 
 
 @fusible
-def _interpolated(start: Tensor, end: Tensor, weight: NumberLike) -> Tensor:
-    return start + (end - start) * weight
-
-
 def addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, value: object = 1) -> Tensor:
     r"""Adds a scaled product: :math:`out_i = input_i + value \cdot tensor1_i \cdot tensor2_i`.
 
@@ -83,15 +80,10 @@ def addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, value: object = 1) 
         >>> ops.addcmul(Tensor([1.0]), Tensor([2.0]), Tensor([3.0]), 0.5)
         Tensor(shape=[1], dtype=Float32, value= [ 4.00000000e+00])
     """
-    return _plus_product(input, tensor1, tensor2, value)
+    return _plus_times(input, tensor1 * tensor2, value)
 
 
 @fusible
-def _plus_product(x: Tensor, a: Tensor, b: Tensor, value: object) -> Tensor:
-    product = a * b
-    return x + (product if isinstance(value, (int, float)) and value == 1 else product * value)
-
-
 def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, value: object = 1) -> Tensor:
     r"""Adds a scaled quotient: :math:`out_i = input_i + value \cdot tensor1_i / tensor2_i`.
 
@@ -111,13 +103,11 @@ def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, value: object = 1) 
         >>> ops.addcdiv(Tensor([1.0]), Tensor([2.0]), Tensor([4.0]), 0.5)
         Tensor(shape=[1], dtype=Float32, value= [ 1.25000000e+00])
     """
-    return _plus_quotient(input, tensor1, tensor2, value)
+    return _plus_times(input, tensor1 / tensor2, value)
 
 
-@fusible
-def _plus_quotient(x: Tensor, a: Tensor, b: Tensor, value: object) -> Tensor:
-    quotient = a / b
-    return x + (quotient if isinstance(value, (int, float)) and value == 1 else quotient * value)
+def _plus_times(x: Tensor, change: Tensor, value: object) -> Tensor:
+    return x + (change if isinstance(value, (int, float)) and value == 1 else change * value)
 
 
 _BINARY_SAMPLES = [
