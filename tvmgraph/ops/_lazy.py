@@ -19,14 +19,9 @@ from tvmgraph.compat.absent import not_found
 ALIASES = {
     "adaptive_avg_pool2d_ext": "adaptive_avg_pool2d", "baddbmm_ext": "baddbmm",
     "einsum_ext": "einsum", "float_power_ext": "float_power", "mse_loss_ext": "mse_loss",
-    "floordiv": "floor_div", "floormod": "floor_mod", "gather_d": "gather_elements",
-    "isnan_ext": "isnan", "log_matrix_determinant": "slogdet", "make_range": "range",
-    "matrix_determinant": "det", "pows": "pow", "reduce_max": "amax",
-    "reduce_mean": "mean", "reduce_min": "amin", "tensor_add": "add", "tensor_div": "div",
-    "tensor_exp": "exp", "tensor_expm1": "expm1", "tensor_floordiv": "floor_div",
-    "tensor_ge": "greater_equal", "tensor_gt": "greater", "tensor_le": "less_equal",
-    "tensor_lt": "less", "tensor_mod": "floor_mod", "tensor_mul": "mul", "tensor_pow": "pow",
-    "tensor_range": "range", "tensor_slice": "slice", "tensor_sub": "sub",
+    "floormod": "floor_mod", "isnan_ext": "isnan", "make_range": "range", "pows": "pow",
+    "reduce_max": "amax", "reduce_mean": "mean", "reduce_min": "amin", "tensor_range": "range",
+    "tensor_slice": "slice",
 }  # fmt: skip
 
 # functions that higher rooms provide, found by name when they are used
