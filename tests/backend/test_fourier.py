@@ -7,7 +7,7 @@ import pytest
 
 from tvmgraph import Tensor, jit, ops
 from tvmgraph.core.op import F
-from tvmgraph.ops.fourier.stockham import radices_of, roots
+from tvmgraph.ops.fourier.stockham import radices_of, twiddles
 
 _SHAPES = [
     ((3, 64), 1), ((2, 100), 1), ((5, 225), 1), ((1, 1024), 1), ((7, 88), 1), ((2, 26), 1),
@@ -76,7 +76,7 @@ def test_passes_make_the_size_and_each_has_its_roots(n, itemsize, is_last_axis):
     radices = radices_of(n, itemsize, is_last_axis)
     assert math.prod(radices) == n
     assert set(radices) <= {2, 3, 4, 5, 7, 8, 11, 13}
-    found = roots(radices, 1, is_last_axis)
+    found = twiddles(radices, 1, is_last_axis)
     assert found.shape == (2 * (n - 1),)
     np.testing.assert_allclose(np.hypot(*found[2 * (n - n // radices[0]) :].reshape(-1, 2).T), 1)
     assert radices_of(17 * n, itemsize, is_last_axis) == []

@@ -21,7 +21,7 @@ import numpy as np
 
 from tvmgraph.core.columns import Builder, Expr
 from tvmgraph.core.types import Shape
-from tvmgraph.ops.fourier.stockham import fits_kernel, transform_by_kernel
+from tvmgraph.ops.fourier.stockham import transform_by_kernel
 
 #: Elements up to which one product is faster than two with copies between them. Measured: of 64
 #: rows of 128 elements two take 0.1 ms, of 512 0.4 ms where one takes 3.1 (AVX2, Zen 3).
@@ -58,15 +58,16 @@ def transform(
     Returns:
         Shape (..., n) or (..., n, 2).
     """
-    a = _divisor(n)
-    if kernel and fits_kernel(n):
-        axis = len(_lead(R, x, given))
-        return transform_by_kernel(R, x, axis, n, sign, 1.0, given, n, parts)
+    a, lead = _divisor(n), _lead(R, x, given)
+    if kernel:
+        found = transform_by_kernel(R, x, len(lead), n, sign, 1.0, given, n, parts)
+        if found is not None:
+            return found
     if n <= DIRECT or (a == 1 and n <= _DIRECT_PRIME):
         return product(R, x, _signed(fourier_matrix(n, n, n), sign), given, parts)
     if a == 1:
         return _convolved(R, x, n, sign, given, parts, kernel)
-    b, lead = n // a, _lead(R, x, given)
+    b = n // a
     y = _swapped(R, _reshaped(R, x, (*lead, a, b), given), given)
     y = transform(R, y, a, sign, given, 2, kernel)
     y = _swapped(R, _times(R, y, _signed(fourier_matrix(b, a, n), sign)), 2)

@@ -17,7 +17,7 @@ from tvmgraph.core.traits import along_axis
 from tvmgraph.core.types import TensorType
 from tvmgraph.errors import ArgumentError, DTypeError
 from tvmgraph.ops.fourier.mixed_radix import DIRECT, fourier_matrix, product, transform
-from tvmgraph.ops.fourier.stockham import fits_kernel, transform_by_kernel
+from tvmgraph.ops.fourier.stockham import transform_by_kernel
 
 __all__: list[str] = []
 
@@ -109,9 +109,11 @@ def _lower_spectrum(
     given, sign = 2 if of == "complex" else 1, 1 if inverse else -1
     kind = R.type(x)
     n, last = _size(kind, axis), len(kind.shape) - given
-    if kernel and fits_kernel(n) and kind.is_static:
+    if kernel:
         count = n // 2 + 1 if of == "half" else n
-        return transform_by_kernel(R, x, axis, n, sign, scale, given, count, 2)
+        found = transform_by_kernel(R, x, axis, n, sign, scale, given, count, 2)
+        if found is not None:
+            return found
     y = transform(R, _moved(R, x, axis, last, given), n, sign, given, 2, kernel)
     if scale != 1:
         y = R.emit(R.op.multiply(y, R.const(scale, kind.dtype.name)))
@@ -210,8 +212,10 @@ def _lower_signal(
     R: Builder, x: Expr, *, axis: int, size: int, scale: float, kernel: bool = False
 ) -> Expr:
     kind = R.type(x)
-    if kernel and fits_kernel(size) and kind.is_static:
-        return transform_by_kernel(R, x, axis, size, 1, scale, 2, size, 1)
+    if kernel:
+        found = transform_by_kernel(R, x, axis, size, 1, scale, 2, size, 1)
+        if found is not None:
+            return found
     last = len(kind.shape) - 2
     half = _moved(R, x, axis, last, 2)
     if size <= DIRECT:

@@ -11,19 +11,8 @@ from tvmgraph.core.columns import Builder, Expr
 
 #: Odd radices whose butterflies the kernel holds in registers.
 _PRIMES = (13, 11, 7, 5, 3)
-
-
 #: Elements from which the kernel is faster than a product with the matrix.
 _LEAST = 16
-
-
-def fits_kernel(n: int) -> bool:
-    """Whether a transform of n elements has radices, and is not so short that a product is faster.
-
-    Args:
-        n: Elements of the transform.
-    """
-    return n >= _LEAST and bool(radices_of(n, 4, True))
 
 
 def radices_of(n: int, itemsize: int, is_last_axis: bool) -> list[int]:
@@ -51,7 +40,7 @@ def radices_of(n: int, itemsize: int, is_last_axis: bool) -> list[int]:
     return [*start, *[8] * (rest // 3), *[4] * fours, *odd, *[2] * (rest % 3)]
 
 
-def roots(radices: Sequence[int], sign: int, is_last_axis: bool) -> np.ndarray:
+def twiddles(radices: Sequence[int], sign: int, is_last_axis: bool) -> np.ndarray:
     """The roots of unity of all passes, both parts of each, ``float64[2 n']``.
 
     Those of the first pass along the last axis are ordered by their power k, part and p, as vectors
@@ -76,7 +65,7 @@ def roots(radices: Sequence[int], sign: int, is_last_axis: bool) -> np.ndarray:
 def transform_by_kernel(
     R: Builder, x: Expr, axis: int, n: int, sign: int, scale: float, given: int, count: int,
     parts: int,
-) -> Expr:  # fmt: skip
+) -> Expr | None:  # fmt: skip
     """Transforms an axis: :math:`X_k = scale \\sum_j x_j e^{\\pm 2 \\pi i jk/n}`.
 
     Args:
@@ -84,7 +73,7 @@ def transform_by_kernel(
         x: Reals, or complex elements whose parts lie along a last axis; where the axis has fewer
             than n, half a spectrum.
         axis: Non-negative axis of elements.
-        n: Elements of the transform, which :func:`fits_kernel`.
+        n: Elements of the transform.
         sign: Of the exponent, 1 or -1.
         scale: Factor.
         given: Parts of an element of ``x``, 1 or 2.
@@ -92,13 +81,18 @@ def transform_by_kernel(
         parts: Parts of an element of the result; 1 for the real one.
 
     Returns:
-        Elements as ``x`` has them, with ``count`` along the axis.
+        Elements as ``x`` has them, with ``count`` along the axis; None where the kernel is no help:
+        a short transform, which a product does faster, one without radices, or one of symbols.
     """
     t = R.type(x)
+    if n < _LEAST or not t.is_static:
+        return None
     shape = t.static_shape if given == 1 else t.static_shape[:-1]
     is_last, kind = math.prod(shape[axis + 1 :]) == 1, t.dtype
     radices = radices_of(n, kind.itemsize, is_last)
-    table = R.const(roots(radices, sign, is_last).astype(kind.numpy), kind.name)
+    if not radices:
+        return None
+    table = R.const(twiddles(radices, sign, is_last).astype(kind.numpy), kind.name)
     whole = (*shape[:axis], count, *shape[axis + 1 :], *([2] if parts == 2 else []))
     settings = " ".join(map(str, [axis, given, parts, sign, scale, *radices]))
     return R.write("fourier", settings, [x, table], [t.with_shape(whole)])
