@@ -426,7 +426,7 @@ class Conv2dTranspose(_ConvTranspose):
 
     def construct(self, x: Tensor) -> Tensor:
         y = super().construct(x)
-        rows, columns = int_tuple("Conv2dTranspose", "output_padding", self.output_padding, 2, 0)
+        rows, columns = self.output_padding
         if not rows and not columns:
             return y
         y = y[:, :, : y.shape[2] - rows, : y.shape[3] - columns]
