@@ -9,7 +9,7 @@ import gzip
 import pickle
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -19,6 +19,8 @@ from tvmgraph.dataset.samplers import Sampler
 from tvmgraph.dataset.sources import NumpySlicesDataset, Source
 from tvmgraph.dataset.vision import Decode
 from tvmgraph.errors import ArgumentError, reject, require_offered
+
+R = TypeVar("R")
 
 
 def _splits(op: str, usage: str | None, splits: dict[str, list[str]]) -> list[str]:
@@ -385,6 +387,16 @@ def files_of(op: str, dataset_files: Any) -> list[Path]:
     return sorted(found, key=str)
 
 
+def joined(files: Iterable[list[R]]) -> tuple[list[R], list[int]]:
+    """Returns the rows of files one after the other, and how many each file has.
+
+    Args:
+        files: The rows of every file.
+    """
+    found = list(files)
+    return [row for rows in found for row in rows], [*map(len, found)]
+
+
 class TextFileDataset(NumpySlicesDataset):
     """Lines of text files; empty ones are left out.
 
@@ -420,14 +432,13 @@ class TextFileDataset(NumpySlicesDataset):
         shard_id: int | None = None,
         cache: object = None,
     ) -> None:
-        files = [
+        every, counts = joined(
             [line for line in path.read_text("utf-8").split("\n") if line]
             for path in files_of("TextFileDataset", dataset_files)
-        ]
-        every = [line for lines in files for line in lines]
+        )
         super().__init__(np.asarray(every, np.str_), ["text"], num_samples, 1,
                          is_shuffled(shuffle), None, num_shards, shard_id)  # fmt: skip
-        self.shuffle_files(shuffle, [len(lines) for lines in files])
+        self.shuffle_files(shuffle, counts)
 
 
 class CSVDataset(NumpySlicesDataset):
@@ -473,16 +484,15 @@ class CSVDataset(NumpySlicesDataset):
         cache: object = None,
     ) -> None:
         names = None if column_names is None else names_of("CSVDataset", column_names)
-        rows: list[list[str]] = []
-        counts: list[int] = []
+        files: list[list[list[str]]] = []
         for path in files_of("CSVDataset", dataset_files):
             with path.open(newline="", encoding="utf-8") as file:
                 own = [r for r in csv.reader(file, delimiter=field_delim) if r]
             if column_names is None:
                 names, own = (own[0] if own else names), own[1:]
             _check_widths(path, own, names or [])
-            rows += own
-            counts.append(len(own))
+            files.append(own)
+        rows, counts = joined(files)
         names = names or []
         defaults = list(column_defaults or [""] * len(names))
         if len(defaults) != len(names):

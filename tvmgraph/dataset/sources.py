@@ -102,12 +102,16 @@ class Source(Dataset):
         if shuffle in ("files", "infile"):
             self.scope, self.counts = str(shuffle), counts
 
+    def rows_by_file(self) -> list[np.ndarray]:
+        """Returns the numbers of the rows of every file."""
+        return np.split(np.arange(self.total), np.cumsum(self.counts)[:-1])
+
     def _shuffled(self, epoch: int) -> np.ndarray:
         """The numbers of all rows in the order of one pass."""
         random = generator_of(epoch)
         if self.scope == "global":
             return random.permutation(self.total)
-        parts = np.split(np.arange(self.total), np.cumsum(self.counts)[:-1])
+        parts = self.rows_by_file()
         if self.scope == "files":
             return np.concatenate([parts[i] for i in random.permutation(len(parts))])
         return np.concatenate([random.permutation(part) for part in parts])

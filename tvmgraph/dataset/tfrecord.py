@@ -14,7 +14,7 @@ from tvmgraph import dtypes
 from tvmgraph.core.arguments import PathLike, Workers
 from tvmgraph.core.protobuf import message_classes
 from tvmgraph.dataset.base import Row, names_of
-from tvmgraph.dataset.files import Shuffle, files_of, is_shuffled
+from tvmgraph.dataset.files import Shuffle, files_of, is_shuffled, joined
 from tvmgraph.dataset.samplers import generator_of
 from tvmgraph.dataset.schema import Schema
 from tvmgraph.dataset.sources import Source
@@ -98,12 +98,10 @@ class TFRecordDataset(Source):
         if compression_type not in unpack:
             reject(ArgumentError, "TFRecordDataset", f"compression_type is {compression_type!r}",
                    fix="use 'GZIP' or 'ZLIB'")  # fmt: skip
-        self.records: list[bytes] = []
-        counts = []
-        for path in files_of("TFRecordDataset", dataset_files):
-            own = _records(str(path), unpack[compression_type](Path(path).read_bytes()))
-            counts.append(len(own))
-            self.records += own
+        self.records, counts = joined(
+            _records(str(path), unpack[compression_type](path.read_bytes()))
+            for path in files_of("TFRecordDataset", dataset_files)
+        )
         known = Schema(schema) if isinstance(schema, (str, Path)) else schema  # pyright: ignore
         self.schema = known.columns if known is not None else {}
         first = _example().FromString(self.records[0]).features.feature if self.records else {}
@@ -130,7 +128,7 @@ class TFRecordDataset(Source):
         """
         if not self.deals_files:
             return super().order(epoch)
-        files = np.split(np.arange(self.total), np.cumsum(self.counts)[:-1])
+        files = self.rows_by_file()
         random = generator_of(epoch)
         if self.shuffled and self.scope != "infile":
             files = [files[i] for i in random.permutation(len(files))]

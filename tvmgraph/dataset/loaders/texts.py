@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 
 from tvmgraph.core.arguments import Attrs
-from tvmgraph.dataset.files import files_of
+from tvmgraph.dataset.files import files_of, joined
 from tvmgraph.dataset.loaders.table import (
     LINES,
     LINES_LAST,
@@ -32,12 +32,13 @@ def _table(columns: str, is_sorted: bool = True) -> Read:
     """Returns a reader of ``test.csv`` and ``train.csv``, of ``train.csv`` first unless sorted."""
 
     def read(op: str, given: Mapping[str, object]) -> Listing:
-        names, rows, counts = columns.split(), [], []
+        names = columns.split()
         splits = splits_of(op, given["usage"], {"train": "train", "test": "test"})
-        for split in sorted(splits) if is_sorted else splits:
-            lines = lines_of(op, folder_of(op, given) / f"{split}.csv")
-            rows += [tuple(r[: len(names)]) for r in csv.reader(lines)]
-            counts.append(len(rows) - sum(counts))
+        folder = folder_of(op, given)
+        rows, counts = joined(
+            [tuple(row[: len(names)]) for row in csv.reader(lines_of(op, folder / f"{split}.csv"))]
+            for split in (sorted(splits) if is_sorted else splits)
+        )
         return Listing(dict.fromkeys(names), rows, counts=counts)
 
     return read
@@ -49,9 +50,8 @@ def _lines(splits: dict[str, str]) -> Read:
     def read(op: str, given: Mapping[str, object]) -> Listing:
         folder = folder_of(op, given)
         names = sorted(splits_of(op, given.get("usage"), splits))
-        files = [lines_of(op, folder / name) for name in names]
-        rows = [(line,) for lines in files for line in lines]
-        return Listing({"text": None}, rows, counts=[*map(len, files)])
+        lines, counts = joined(lines_of(op, folder / name) for name in names)
+        return Listing({"text": None}, [(line,) for line in lines], counts=counts)
 
     return read
 
@@ -60,14 +60,14 @@ def _tagged(columns: str, splits: dict[str, str], separator: str | None) -> Read
     """Returns a reader of sentences: lines of a word and its tags, empty lines between them."""
 
     def read(op: str, given: Mapping[str, object]) -> Listing:
-        rows, counts = [], []
-        for name in sorted(splits_of(op, given["usage"], splits)):
-            path = folder_of(op, given) / name
+        def sentences(path: Path) -> list[tuple[list[str], ...]]:
             lines_of(op, path)
-            for block in path.read_text("utf-8").replace("\r", "").strip().split("\n\n"):
-                words = [line.split(separator) for line in block.split("\n") if line.strip()]
-                rows.append(tuple(list(c) for c in zip(*words)))
-            counts.append(len(rows) - sum(counts))
+            blocks = path.read_text("utf-8").replace("\r", "").strip().split("\n\n")
+            tagged = ([w.split(separator) for w in b.split("\n") if w.strip()] for b in blocks)
+            return [tuple(list(c) for c in zip(*words)) for words in tagged]
+
+        names, folder = sorted(splits_of(op, given["usage"], splits)), folder_of(op, given)
+        rows, counts = joined(sentences(folder / name) for name in names)
         return Listing(dict.fromkeys(columns.split()), rows, counts=counts)
 
     return read
@@ -283,10 +283,3 @@ IWSLT2017Dataset = loader(
     "IWSLT2017Dataset", f"dataset_dir! usage language_pair {LINES_LAST}", _iwslt(2017),
     "Talks of ``texts/DeEnItNlRo/DeEnItNlRo/DeEnItNlRo-DeEnItNlRo``: text and translation.",
 )  # fmt: skip
-
-__all__ = [
-    "AGNewsDataset", "AmazonReviewDataset", "CLUEDataset", "CoNLL2000Dataset", "DBpediaDataset",
-    "EnWik9Dataset", "IMDBDataset", "IWSLT2016Dataset", "IWSLT2017Dataset", "Multi30kDataset",
-    "PennTreebankDataset", "SQuADDataset", "SST2Dataset", "SogouNewsDataset", "UDPOSDataset",
-    "WikiTextDataset", "YahooAnswersDataset", "YelpReviewDataset",
-]  # fmt: skip
