@@ -1,9 +1,4 @@
 """Sources of well-known sets of data in local files."""
 
-from tvmgraph.dataset.loaders import annotated, images, sounds, texts
-
-SOURCES = {
-    name: getattr(room, name)
-    for room in (annotated, images, sounds, texts)
-    for name in room.__all__
-}
+from tvmgraph.dataset.loaders import annotated, images, sounds, texts  # noqa: F401
+from tvmgraph.dataset.loaders.table import SOURCES as SOURCES

@@ -289,8 +289,3 @@ SBDataset = loader(
     "Images of ``img`` with the outlines of 20 classes, or the class of every pixel, of ``cls``:"
     " image, task uint8.",
 )  # fmt: skip
-
-__all__ = [
-    "CityscapesDataset", "CocoDataset", "DIV2KDataset", "FlickrDataset", "KITTIDataset",
-    "SBDataset", "SBUDataset", "VOCDataset", "WIDERFaceDataset",
-]  # fmt: skip

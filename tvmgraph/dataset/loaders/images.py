@@ -442,11 +442,3 @@ RandomDataset = loader(
     "RandomDataset", "total_rows schema columns_list num_samples num_parallel_workers cache "
     "shuffle num_shards shard_id", _random, "Noise in the columns that a schema describes.",
 )  # fmt: skip
-
-__all__ = [
-    "Caltech101Dataset", "Caltech256Dataset", "CelebADataset", "EMnistDataset",
-    "FakeImageDataset", "Flowers102Dataset", "Food101Dataset", "LFWDataset", "LSUNDataset",
-    "ManifestDataset", "OmniglotDataset", "PhotoTourDataset", "Places365Dataset",
-    "QMnistDataset", "RandomDataset", "RenderedSST2Dataset", "STL10Dataset", "SUN397Dataset",
-    "SVHNDataset", "SemeionDataset", "USPSDataset",
-]  # fmt: skip

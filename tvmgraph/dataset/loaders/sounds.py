@@ -168,8 +168,3 @@ TedliumDataset = loader(
     "Talks in ``train/sph`` and the like: waveform, sample_rate, transcript, talk_id, speaker_id,"
     " identifier.",
 )  # fmt: skip
-
-__all__ = [
-    "CMUArcticDataset", "GTZANDataset", "LJSpeechDataset", "LibriTTSDataset",
-    "SpeechCommandsDataset", "TedliumDataset", "YesNoDataset",
-]  # fmt: skip

@@ -102,7 +102,7 @@ class Loaded(Source):
 
 
 def loader(name: str, parameters: str, read: Callable[..., Listing], text: str) -> Any:
-    """Returns a source class.
+    """Returns a source class, which is found by its name in :data:`SOURCES`, too.
 
     Args:
         name: Its name.
@@ -116,7 +116,12 @@ def loader(name: str, parameters: str, read: Callable[..., Listing], text: str) 
         "signature": signature, "read": staticmethod(read), "__module__": caller,
         "__doc__": f"{text}\n\nArgs:\n{_described(signature)}", "__signature__": signature,
     }  # fmt: skip
-    return type(name, (Loaded,), body)
+    SOURCES[name] = type(name, (Loaded,), body)
+    return SOURCES[name]
+
+
+#: Every source by its name.
+SOURCES: dict[str, type[Loaded]] = {}
 
 
 #: What arguments mean that several sources have.
