@@ -61,8 +61,8 @@ def emit_fourier(func: Func, settings: str, model: CpuModel) -> None:
     """Writes the kernel.
 
     Args:
-        func: Takes a tensor, roots of unity as
-            :func:`tvmgraph.ops.fourier.stockham.twiddles` orders them, and the first elements of the result. Parts of complex elements lie along a last
+        func: Takes a tensor, twiddles as :func:`tvmgraph.ops.fourier.stockham.twiddles` orders
+            them, and the first elements of the result. Parts of complex elements lie along a last
             axis. A tensor of fewer elements than the transform has is half a spectrum; the other
             half is conjugate.
         settings: The axis, parts of given elements and of results (a single one is the real one),
