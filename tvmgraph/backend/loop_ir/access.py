@@ -70,7 +70,7 @@ def access(buffer: Buffer, indices: Sequence[Expr], axes: Sequence[Axis]) -> Acc
     written = address_of(shape, indices)
     address = bounded(axes).simplify(written)
     used = _variables_in([address], variables)
-    if loads_of(written):
+    if any(_variables_in(list(load.indices), variables).count(True) for load in loads_of(written)):
         return Access(buffer, None, used)
     terms = list(sym.detect_linear_equation(address, variables)) if variables else [address]
     return Access(buffer, integers(terms[:-1]) if terms else None, used)

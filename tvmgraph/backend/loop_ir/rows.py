@@ -198,13 +198,20 @@ def _along_rows(stages: Sequence[RowStage]) -> bool:
         axes = [*row.outer, *row.inner]
         inner = product(axis.extent for axis in row.inner)
         for load in loads_of(*row.stage.exprs):
-            strides = access(load.source, list(load.indices), axes).strides
-            if strides is None or any(load.source.same_as(buffer) for buffer in own):
+            if any(load.source.same_as(buffer) for buffer in own):
+                continue
+            indices = list(load.indices)
+            strides = access(load.source, indices, axes).strides
+            if strides is None:  # where an index tells which row, its elements may lie in order
+                along = access(load.source, indices, row.inner).strides
+                gathers_across += along is not None and _is_smooth(along)
                 continue
             step = strides[len(row.outer) - 1] if row.outer else 0
-            if row.stage.is_reduction and inner <= _MAX_WINDOW and 1 <= step <= _MAX_WINDOW_STRIDE:
+            along = strides[len(row.outer) :]
+            near = inner <= _MAX_WINDOW and 1 <= step <= _MAX_WINDOW_STRIDE and any(along)
+            if row.stage.is_reduction and near:
                 return False
-            gathers_along += not _is_smooth(strides[len(row.outer) :])
+            gathers_along += not _is_smooth(along)
             gathers_across += step not in (0, 1)
     return gathers_along <= gathers_across
 

@@ -174,10 +174,15 @@ def _held(model: CpuModel) -> int:
 
 
 def _lanes(plan: RowPlan, model: CpuModel) -> int:
-    """Elements of a vector, by the widest type; what is stored once per row needs no vector."""
-    stages = [row.stage for row in plan.stages if row.inner or not plan.along_rows]
-    widest = max((item.itemsize for stage in stages for item in accesses(stage, ())), default=4)
-    return model.lanes_of(max(widest, 4))
+    """Elements of a vector, by the widest type; what a row has one of needs no vector."""
+    widest = 4
+    for row in plan.stages:
+        if row.inner or not plan.along_rows:
+            stored = len(row.stage.buffers)
+            for i, item in enumerate(accesses(row.stage, row.inner)):
+                if i < stored or not plan.along_rows or any(item.used):
+                    widest = max(widest, item.itemsize)
+    return model.lanes_of(widest)
 
 
 def _tile_width(plan: RowPlan, model: CpuModel, lanes: int) -> int:
