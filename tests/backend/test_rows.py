@@ -217,3 +217,24 @@ def test_a_named_value_that_says_which_element_is_read():
     x = np.random.default_rng(0).standard_normal((64, 100)).astype("float32")
     got = jit(lambda x: ops.median(x, 1)[0])(Tensor(x))
     np.testing.assert_array_equal(got.asnumpy(), np.sort(x, 1)[:, 49])
+
+
+@pytest.mark.parametrize("shape", [(9, 64), (7, 37)])
+def test_rows_that_indices_name_are_read_where_they_lie(shape):
+    x = np.random.default_rng(7).standard_normal(shape).astype("float32")
+    distances = jit(lambda x: ops.pdist(x))
+    first, second = np.triu_indices(len(x), 1)
+    expected = np.sqrt(((x[first] - x[second]) ** 2).sum(-1))
+    np.testing.assert_allclose(distances(Tensor(x)).asnumpy(), expected, rtol=1e-5)
+    assert len(distances.kernels()) == 1
+
+
+def test_corners_of_a_sampled_image_are_not_written():
+    draw = np.random.default_rng(8)
+    x = Tensor(draw.standard_normal((2, 3, 8, 8)).astype("float32"))
+    grid = Tensor(draw.uniform(-1.2, 1.2, (2, 8, 8, 2)).astype("float32"))
+    sample = jit(lambda x, grid: ops.grid_sample(x, grid))
+    np.testing.assert_allclose(
+        sample(x, grid).asnumpy(), ops.grid_sample(x, grid).asnumpy(), rtol=1e-5, atol=1e-6
+    )
+    assert len(sample.kernels()) == 2

@@ -50,7 +50,7 @@ class Shape:
         if self.rows is not None and other.rows is not None:
             return self.rows == other.rows
         if self.rows is None and other.rows is None:
-            return self.axes is not None and self.axes == other.axes
+            return self.axes is not None and other.axes is not None and self.points == other.points
         rows = product((self.rows or ()) + (other.rows or ()))
         points = self.points if self.rows is None else other.points
         return rows > 0 and points % rows == 0

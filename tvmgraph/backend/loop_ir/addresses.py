@@ -50,18 +50,23 @@ def _by_address(load: Load, analyzer: sym.Analyzer) -> Expr:
     """The load at its address, if that takes fewer divisions than its indices."""
     shape = static_shape(load.source) or ()
     address = analyzer.simplify(address_of(shape, load.indices))
-    if _divisions(address) >= sum(map(_divisions, load.indices)):
+    if divisions(address) >= sum(map(divisions, load.indices)):
         return load
     return load.source[(*[tirx.IntImm("int64", 0)] * (len(shape) - 1), address)]
 
 
 def _is_winding(load: Load, program: Program) -> bool:
-    if not any(map(_divisions, load.indices)) or not program.is_parameter(load.source):
+    if not any(map(divisions, load.indices)) or not program.is_parameter(load.source):
         return False
     return not any(load.source.same_as(b) for stage in program.stages for b in stage.buffers)
 
 
-def _divisions(expr: Expr) -> int:
+def divisions(expr: Expr) -> int:
+    """How many divisions and remainders an expression has.
+
+    Args:
+        expr: An index.
+    """
     found: list[Expr] = []
     tvm_ffi.structural_walk(expr, (_DIVISIONS, found.append))
     return len(found)

@@ -8,6 +8,8 @@ from dataclasses import dataclass, replace
 import tvm_ffi
 from tvm import ir, tirx
 
+from tvmgraph.backend.loop_ir.access import bounded
+from tvmgraph.backend.loop_ir.addresses import divisions
 from tvmgraph.backend.loop_ir.program import Program, Stage, map_body, node_count, substitute
 from tvmgraph.backend.loop_ir.types import Expr, Load, Var
 
@@ -36,6 +38,7 @@ def inline(program: Program) -> Program:
         The program without the stages that were merged; those of long chains of operations that
         several read are kept, because they would be computed again for each.
     """
+    program = replace(program, stages=tuple(map(_undivided, program.stages)))
     stages, kept = list(program.stages), _long_chains(program)
     for producer in reversed(program.stages):
         current = next(stage for stage in stages if stage.buffers[0].same_as(producer.buffer))
@@ -74,6 +77,18 @@ def has_identity_store(stage: Stage) -> bool:
         elif not (isinstance(index, tirx.IntImm) and int(index) == 0):
             return False
     return not remaining
+
+
+def _undivided(stage: Stage) -> Stage:
+    """A stage without the divisions of a reshape that say nothing within its loops."""
+    analyzer = bounded((*stage.axes, *stage.reduce))
+
+    def visit(load: Load) -> Expr:
+        if not any(map(divisions, load.indices)):
+            return load
+        return load.source[tuple(map(analyzer.simplify, load.indices))]
+
+    return map_body(stage, visit) if any(map(divisions, stage.exprs)) else stage
 
 
 def _long_chains(program: Program) -> set[int]:
@@ -178,7 +193,8 @@ def _is_too_large(consumer: Stage, producer: Stage) -> bool:
         added += times * _size_at(element.load, producer)
         copies += times
         written_out += times * element.expand
-    if copies > 1 and added + (consumer.size if written_out > 1 else 0) > _MAX_NODES:
+    doubles = copies > 1 and not isinstance(producer.value, Load)  # a view has but its indices
+    if doubles and added + (consumer.size if written_out > 1 else 0) > _MAX_NODES:
         return True
     return added + consumer.size > _MAX_MERGED
 

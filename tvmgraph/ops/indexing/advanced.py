@@ -141,17 +141,18 @@ def _eager_index_get(*xs: np.ndarray, axes: tuple[int, ...]) -> np.ndarray:
         raise
 
 
-def wrapped(R: Builder, value: Expr, size: Expr) -> Expr:
-    """Returns an index as int64, counted from the end when negative, and never out of bounds.
+def wrapped(R: Builder, value: Expr, size: Expr, kind: str = "int64") -> Expr:
+    """Returns an index, counted from the end when negative, and never out of bounds.
 
     Args:
         R: The builder.
         value: The index.
         size: Size of the axis.
+        kind: The dtype of the result and of ``size``.
     """
-    value = R.tir.Cast("int64", value)
+    value = R.tir.Cast(kind, value)
     value = R.tir.Select(value < 0, value + size, value)
-    return R.tir.max(R.tir.min(value, size - 1), R.tir.IntImm("int64", 0))
+    return R.tir.max(R.tir.min(value, size - 1), R.tir.IntImm(kind, 0))
 
 
 def _at(tensor: Expr, batch: Point) -> Expr:

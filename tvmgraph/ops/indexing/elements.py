@@ -22,6 +22,7 @@ from tvmgraph.ops.indexing.advanced import (
     MODES,
     UFUNCS,
     check_range,
+    int_or_none,
     lower_scatter,
     require_indices,
     vjp_scatter,
@@ -61,14 +62,25 @@ def _eager_gather(x: np.ndarray, index: np.ndarray, *, axis: int) -> np.ndarray:
     return np.take_along_axis(_cropped(x, index.shape, axis), index.astype(np.int64), axis)
 
 
+def _narrow_places(R: Builder, index: Expr, size: int) -> Expr:
+    """Places as int32, of which vectors have more; TVM computes all indices in int64."""
+    extent = R.tir.IntImm("int32", size)
+    return R.te.compute(index.shape, lambda *i: wrapped(R, index[i], extent, "int32"), name="safe")
+
+
 def _lower_gather(R: Builder, x: Expr, index: Expr, *, axis: int) -> Expr:
     result = _infer_gather(R.type(x), R.type(index), axis=axis)
     if 0 in result.shape:
         return lower_full(R, x, result)
 
     def gather(x: Expr, index: Expr) -> Expr:
+        size = int_or_none(x.shape[axis])
+        narrow = index.dtype == "int32" and size is not None and size < 2**31
+        places = _narrow_places(R, index, size) if narrow else index
+
         def element(*i: Expr) -> Expr:
-            at = wrapped(R, index[i], x.shape[axis])
+            at = places[i]
+            at = R.tir.Cast("int64", at) if narrow else wrapped(R, at, x.shape[axis])
             return x[(*i[:axis], at, *i[axis + 1 :])]
 
         return R.te.compute(index.shape, element, name="gather_along")
