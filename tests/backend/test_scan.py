@@ -61,3 +61,13 @@ def test_running_log_sum_exp_as_in_numpy(shape, axis):
     with np.errstate(invalid="ignore"):
         want = np.logaddexp.accumulate(x.astype("float64"), axis)
     np.testing.assert_allclose(got, want, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("name", ["cummax", "cummin"])
+def test_running_extremes_need_no_places(name):
+    x = np.random.default_rng(5).integers(-9, 9, (5, 37)).astype("float32")
+    x[2, 11] = np.nan
+    largest = jit(lambda x: getattr(ops, name)(x, 1)[0])
+    ufunc = np.maximum if name == "cummax" else np.minimum
+    np.testing.assert_array_equal(largest(Tensor(x)).asnumpy(), ufunc.accumulate(x, 1))
+    assert largest.kernels() == ("scan",)

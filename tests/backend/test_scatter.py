@@ -115,3 +115,12 @@ def test_as_many_updates_as_a_call_brings(row):
         got = run(*map(Tensor, (x, at, values))).asnumpy()
         np.testing.assert_allclose(got, _reference(x, at, values, "add"), rtol=1e-5, atol=1e-5)
     assert "scatter" in run.kernels()
+
+
+def test_additions_past_the_ends_change_nothing_and_copy_nothing():
+    x = Tensor(np.array([-0.0, 1.0, np.nan], np.float32))
+    add = jit(lambda x, at, v: ops.tensor_scatter_elements(x, at, v, 0, "add"))
+    got = add(x, Tensor([3, -4, -2]), Tensor(np.array([5.0, np.inf, 2.0], np.float32))).asnumpy()
+    np.testing.assert_array_equal(got, [0.0, 3.0, np.nan])
+    assert np.signbit(got[0])
+    assert not any("concatenate" in kernel for kernel in add.kernels())

@@ -329,10 +329,14 @@ def tensor_scatter_elements(
 
 @fusible
 def _scattered(x: Tensor, index: Tensor, updates: Tensor, axis: int, mode: str) -> Tensor:
-    """What is ignored goes to a slice of its own behind the end."""
+    """What is ignored adds -0.0, which changes nothing, or goes to a slice behind the end."""
     size = x.aval.static_shape[axis]
     index = F.cast(index, dtypes.int64)
     index = F.where(F.less(index, 0), index + size, index)
+    if mode == "add" and size and x.dtype not in dtypes.COMPLEX:
+        exists = F.logical_and(F.greater_equal(index, 0), F.less(index, size))
+        updates = F.where(exists, updates, -0.0 if x.dtype.is_float else 0)
+        return scatter_along(x, F.where(exists, index, 0), updates, axis, mode)
     index = F.where(F.less(index, 0), size, F.minimum(index, size))
     room = [1 if a == axis else d for a, d in enumerate(x.shape)]
     larger = F.concat([x, F.zeros(tuple(room), x.aval.dtype)], axis)

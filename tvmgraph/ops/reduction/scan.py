@@ -252,23 +252,35 @@ def _infer_positions(x: TensorType, *, axis: int, largest: bool) -> TensorType:
     return _infer_scan(x, axis=axis).with_dtype(dtypes.int64)
 
 
-def _eager_positions(x: np.ndarray, *, axis: int, largest: bool) -> np.ndarray:
+def _eager_extreme(x: np.ndarray, *, axis: int, largest: bool) -> np.ndarray:
     wide = x.astype(np.float32) if dtypes.dtype_of(x.dtype) in LOW_PRECISION else x
     best = (np.maximum if largest else np.minimum).accumulate(wide, axis=axis)
+    return best.astype(x.dtype, copy=False)
+
+
+def _eager_positions(x: np.ndarray, *, axis: int, largest: bool) -> np.ndarray:
     shape = [1] * x.ndim
     shape[axis] = -1
     position = np.arange(x.shape[axis]).reshape(shape)
-    hit = (wide == best) | (wide != wide)
+    hit = (x == _eager_extreme(x, axis=axis, largest=largest)) | (x != x)
     return np.maximum.accumulate(np.where(hit, position, 0), axis=axis)
 
 
-def _lower_positions(R: Builder, x: Expr, *, axis: int, largest: bool) -> Expr:
+def _lower_extreme(R: Builder, x: Expr, *, axis: int, largest: bool) -> Expr:
     t = R.type(x)
     if is_empty(t):
-        return R.op.astype(x, "int64")
+        return x
     low = t.dtype in LOW_PRECISION
     wide = R.emit(R.op.astype(x, "float32")) if low else x
-    is_float = t.dtype.is_float
+    name = "max" if largest else "min"
+    if t.is_static:
+        best = R.write("scan", f"{name} {axis % t.ndim} 0 0", [wide], [R.type(wide)])
+    else:
+        best = emit_scan(R, wide, _extreme_of_two(R, largest, t.dtype.is_float), 0, axis)
+    return R.emit(R.op.astype(best, t.dtype.name)) if low else best
+
+
+def _extreme_of_two(R: Builder, largest: bool, is_float: bool) -> Callable[[Expr, Expr], Expr]:
     pick = R.tir.max if largest else R.tir.min
 
     def combine(a: Expr, b: Expr) -> Expr:
@@ -277,11 +289,15 @@ def _lower_positions(R: Builder, x: Expr, *, axis: int, largest: bool) -> Expr:
             return y
         return R.tir.if_then_else(R.tir.isnan(a), a, R.tir.if_then_else(R.tir.isnan(b), b, y))
 
-    name = "max" if largest else "min"
-    if t.is_static:
-        best = R.write("scan", f"{name} {axis % t.ndim} 0 0", [wide], [R.type(wide)])
-    else:
-        best = emit_scan(R, wide, combine, 0, axis)
+    return combine
+
+
+def _lower_positions(R: Builder, x: Expr, *, axis: int, largest: bool) -> Expr:
+    t = R.type(x)
+    if is_empty(t):
+        return R.op.astype(x, "int64")
+    is_float = t.dtype.is_float
+    wide = R.emit(R.op.astype(x, "float32")) if t.dtype in LOW_PRECISION else x
 
     def mark(v: Expr, best: Expr) -> Expr:
         def element(*i: Expr) -> Expr:
@@ -291,11 +307,24 @@ def _lower_positions(R: Builder, x: Expr, *, axis: int, largest: bool) -> Expr:
 
         return R.te.compute(v.shape, element, name="mark")
 
-    marks = R.emit_te(mark, wide, best)
+    marks = R.emit_te(mark, wide, _lower_extreme(R, wide, axis=axis, largest=largest))
     if t.is_static:
         marked = t.with_dtype(dtypes.int64)
         return R.write("scan", f"max {axis % t.ndim} 0 0", [marks], [marked])
     return emit_scan(R, marks, R.tir.max, 0, axis)
+
+
+_EXTREMES = [
+    sample((3, 4), axis=1, largest=True),
+    sample((3, 5, 2), axis=1, largest=False),
+    sample((3, 0), axis=0, largest=True),
+    sample((17,), axis=0, largest=True, dtype="float64"),
+    sample((6, 3), axis=0, largest=False, dtype="int32", low=-2, high=2),
+    sample((6, 3), axis=0, largest=True, dtype="float16"),
+    sample(np.array([[1.0, 3, np.nan, 2, np.nan], [3, 3, 1, np.inf, 1]]), axis=1, largest=True,
+           grad=False),
+    sample((3, 4), axis=2, largest=True, raises=OutOfRangeError),
+]  # fmt: skip
 
 
 @primitive(
@@ -305,19 +334,37 @@ def _lower_positions(R: Builder, x: Expr, *, axis: int, largest: bool) -> Expr:
     lower=_lower_positions,
     vjp=Reason(NOT_DIFFERENTIABLE),
     onnx=Reason("ONNX has no running maximum or minimum"),
-    samples=[
-        sample((3, 4), axis=1, largest=True),
-        sample((3, 5, 2), axis=1, largest=False),
-        sample((3, 0), axis=0, largest=True),
-        sample((17,), axis=0, largest=True, dtype="float64"),
-        sample((6, 3), axis=0, largest=False, dtype="int32", low=-2, high=2),
-        sample((6, 3), axis=0, largest=True, dtype="float16"),
-        sample(np.array([[1.0, 3, np.nan, 2, np.nan], [3, 3, 1, np.inf, 1]]), axis=1, largest=True),
-        sample((3, 4), axis=2, largest=True, raises=OutOfRangeError),
-    ],
+    samples=_EXTREMES,
 )
 def running_arg_extreme(x: Tensor, axis: int, largest: bool) -> Tensor:
     """Returns the int64 position of the last extreme up to each element along an axis; NaN wins.
+
+    Args:
+        x: Tensor of at least one axis.
+        axis: The axis, not negative.
+        largest: Whether the largest element is looked for rather than the smallest.
+    """
+    ...
+
+
+def _vjp_running_extreme(
+    g: Tensor, y: Tensor, x: Tensor, *, axis: int, largest: bool
+) -> tuple[Tensor]:
+    at = running_arg_extreme(x, axis, largest)
+    return (F.scatter_along(F.zeros_like(x), at, g, axis=axis, mode="add"),)
+
+
+@primitive(
+    infer=_infer_scan,
+    traits=along_axis(),
+    eager=_eager_extreme,
+    lower=_lower_extreme,
+    vjp=_vjp_running_extreme,
+    onnx=Reason("ONNX has no running maximum or minimum"),
+    samples=_EXTREMES,
+)
+def running_extreme(x: Tensor, axis: int, largest: bool) -> Tensor:
+    """Returns the extreme up to each element along an axis; NaN wins.
 
     Args:
         x: Tensor of at least one axis.
@@ -404,8 +451,7 @@ def _running_extreme(name: str, x: Tensor, axis: AxisLike) -> tuple[Tensor, Tens
 
 @fusible
 def _extreme_and_place(x: Tensor, axis: int, largest: bool) -> tuple[Tensor, Tensor]:
-    at = running_arg_extreme(x, axis, largest)
-    return F.gather_along(x, at, axis), at
+    return running_extreme(x, axis, largest), running_arg_extreme(x, axis, largest)
 
 
 def cummax(input: Tensor, axis: int) -> tuple[Tensor, Tensor]:
