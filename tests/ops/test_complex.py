@@ -176,5 +176,5 @@ def test_compiled_code_shares_memory_of_complex_tensors(
         x.array[...] = 1j  # the handle that is kept refers to it
         np.testing.assert_array_equal(double(x).asnumpy(), np.full(shape, 2j))
         if values.size:
-            assert np.shares_memory(np.from_dlpack(x._ffi), x.array)
-            assert np.shares_memory(np.from_dlpack(y._ffi), y.array)
+            assert np.shares_memory(np.from_dlpack(x._ffi), x.array)  # pyright: ignore
+            assert np.shares_memory(np.from_dlpack(y._ffi), y.array)  # pyright: ignore

@@ -74,8 +74,8 @@ def _lower_gather(R: Builder, x: Expr, index: Expr, *, axis: int) -> Expr:
         return lower_full(R, x, result)
 
     def gather(x: Expr, index: Expr) -> Expr:
-        size = int_or_none(x.shape[axis])
-        narrow = index.dtype == "int32" and size is not None and size < 2**31
+        size = int_or_none(x.shape[axis]) or 0
+        narrow = index.dtype == "int32" and 0 < size < 2**31
         places = _narrow_places(R, index, size) if narrow else index
 
         def element(*i: Expr) -> Expr:
