@@ -35,7 +35,7 @@ refuses; LAX and PIJit run all of it.
 | `if`, loops, `return` decided by a tensor | nodes of the graph | the same; a branch whose sides do not fit is decided by Python, between segments | as LAX |
 | attributes, containers, `nonlocal`, `print`, `logging` | after the compiled part, in order; where a tensor decides only what fits a graph | exact | exact |
 | `int`, `float` and `item()` of one element | numbers of the graph, which wrap around at 64 bits | those of Python | those of Python |
-| `items[n]` of a list, a tuple or a `CellList`, by a tensor | chooses one, the last one for a number that is too large | as in Python | as in Python |
+| `items[n]` of a list, a tuple or a `CellList`, by a tensor, and `items[n] = v` of a list | chooses one, the last one for a number that is too large | as in Python | as in Python |
 | `x in [y, z]` of tensors | compares them as wholes | as in Python | as in Python |
 | `print` of a tensor's text, f-strings, `asnumpy()`, NumPy | error | exact, in Python | exact, in Python |
 | `global` | seen by the call only, warns once (`global_writes`) | written | written |

@@ -151,6 +151,20 @@ def test_a_tensor_chooses_an_item() -> None:
     assert run.compile_count == 1
 
 
+def test_a_tensor_chooses_the_item_of_a_list_that_is_written() -> None:
+    def f(x: Tensor, n: Tensor) -> Any:
+        items = [x, x * 2, x * 3]
+        items[n] = x + 10
+        items[int(n) - 1] += 1
+        items[-1] *= 2
+        return items
+
+    run = jit(f, fullgraph=True)
+    for n in (0, 1, 2):
+        _same(run(X, Tensor(n)), f(X, Tensor(n)))
+    assert run.compile_count == 1
+
+
 def test_operators_that_repeat_functions_are_loops_of_the_graph() -> None:
     def f(x: Tensor, n: Tensor) -> Any:
         y = ops.WhileLoop()(lambda v: v.sum() < 99, lambda v: v * 2 + 1, x)

@@ -315,24 +315,37 @@ class Expressions:
         frame.node = node
         if is_environment(owner):
             return self.call(owner.__getitem__, (index,), {})
-        if not self.settings.lax and isinstance(index, (TracedNumber, TracedTensor)):
-            found = self._item_at(owner, index, node, frame)
-            if found is not None:
-                return found
-        return self.subscript(owner, positions(owner, index))
+        return self.item(owner, index, node, frame)
 
-    def _item_at(
-        self: Interpreter, owner: object, index: TracedNumber | TracedTensor, node: ast.AST,
-        frame: Frame,
-    ) -> object:  # fmt: skip
-        """Returns the item of a sequence that a tensor chooses: the last one for large numbers."""
+    def place_in(self: Interpreter, owner: object, index: object) -> Tensor | None:
+        """Returns which item of a sequence a tensor chooses in strict code, from 0 on.
+
+        Args:
+            owner: What is indexed.
+            index: The index; None is returned for one that is no such tensor.
+        """
+        if self.settings.lax or not isinstance(index, (TracedNumber, TracedTensor)):
+            return None
         cells = is_cell(owner) and hasattr(owner, "__getitem__")
         count = len(owner) if isinstance(owner, Sized) and (cells or is_sequence(owner)) else 0
         number = index.tensor if isinstance(index, TracedNumber) else index
         if not count or number.ndim or not number.dtype.is_integer:
             return None
-        items = [self.subscript(owner, i) for i in range(count)]
-        number = F.where(number < 0, number + count, number)
+        return F.minimum(F.where(number < 0, number + count, number), count - 1)
+
+    def item(self: Interpreter, owner: Any, index: object, node: ast.AST, frame: Frame) -> object:
+        """Returns an item, in strict code also one that a tensor chooses.
+
+        Args:
+            owner: What it belongs to.
+            index: Index or key; a number that is too large is that of the last item.
+            node: The code that does it, for messages.
+            frame: The frame in which that code runs.
+        """
+        number = self.place_in(owner, index)
+        if number is None:
+            return self.subscript(owner, positions(owner, index))
+        items = [self.subscript(owner, i) for i in range(len(owner))]
         called = all(is_function(v) or is_cell(v) for v in items)
         found = items.pop()
         for i, item in reversed([*enumerate(items)]):

@@ -208,9 +208,9 @@ class Statements:
             new = self._combined(node, self.attribute(owner, name), frame)
             self.set_attribute(owner, name, new, node, frame)
             return
-        key = positions(owner, self.evaluate(t.slice, frame))
-        new = self._combined(node, self.subscript(owner, key), frame)
-        self.effects.call(owner, "__setitem__", (key, new), {}, node, frame)
+        key = self.evaluate(t.slice, frame)
+        new = self._combined(node, self.item(owner, key, node, frame), frame)
+        self._set_item(owner, key, new, node, frame)
 
     def _combined(self: Interpreter, node: ast.AugAssign, before: object, frame: Frame) -> Any:
         value = self.evaluate(node.value, frame)
@@ -253,10 +253,23 @@ class Statements:
         elif isinstance(target, ast.Subscript):
             owner, key = self.evaluate(target.value, frame), self.evaluate(target.slice, frame)
             frame.node = target
-            given = (positions(owner, key), value)
-            self.effects.call(owner, "__setitem__", given, {}, target, frame)
+            self._set_item(owner, key, value, target, frame)
         else:
             self.refuse(target, frame, "this assignment target")
+
+    def _set_item(
+        self: Interpreter, owner: Any, key: object, value: object, node: ast.AST, frame: Frame
+    ) -> None:
+        """Stores an item; one that a tensor chooses in strict code may be any of a list."""
+        number = self.place_in(owner, key)
+        if number is None or not isinstance(owner, list):
+            key = positions(owner, key)
+            self.effects.call(owner, "__setitem__", (key, value), {}, node, frame)
+            return
+        for i in range(len(owner)):
+            kept = self.subscript(owner, i)
+            new = self.choose(number == i, lambda: value, lambda v=kept: v, node, frame)
+            self.effects.call(owner, "__setitem__", (i, new), {}, node, frame)
 
     def _unpack(self: Interpreter, target: ast.Tuple | ast.List, value: Any, frame: Frame) -> None:
         self.impure.look_into(value)
