@@ -191,7 +191,7 @@ def test_hook_of_a_tensor_that_is_registered_before_it_is_used(wrap: Any, hook: 
 
     calls = [ms.grad(wrap(square)), wrap(ms.grad(square))] * 2
     assert [plain(call(x)) for call in calls] == [[2.0, -4.0, 6.0]] * 4
-    handle = x.register_hook(hook)
+    handle = x.register_hook(hook=hook)
     assert [plain(call(other)) for call in calls] == [[2.0, -4.0, 6.0]] * 4
     assert [plain(call(x)) for call in calls] == [[4.0, -8.0, 12.0]] * 4
     assert plain(ms.grad(wrap(hooked))(other)) == [4.0, -8.0, 12.0]
@@ -216,7 +216,7 @@ def test_hook_and_freezing_of_a_parameter_reach_compiled_code() -> None:
             np.testing.assert_allclose(g(X)[0].asnumpy(), expected)
 
     both(1, -2, 3)
-    handle = net.w.register_hook(lambda g: g * 3)
+    handle = net.w.register_hook(hook_fn=lambda g: g * 3)
     assert net.w.hooks() == [handle.hook]
     both(3, -6, 9)
     handle.remove()

@@ -43,6 +43,9 @@ CASES: dict[str, tuple[Callable[[], Any], Any]] = {
     "hinge_embedding_loss at the margin": (lambda: ms.grad(ops.hinge_embedding_loss)(
         Tensor([1.0]), Tensor([-1.0])), [-0.5]),
     "a placeholder": (lambda: ms.tensor(shape=(2,), dtype=ms.float32, init="ones"), [1.0, 1.0]),
+    "methods' own names": (lambda: [X[0].float_power(other=2), X[0].multiply(value=X[1]),
+                                    X.reverse_sequence(Tensor([2, 1, 1]), batch_dim=1)],
+                           [[0.0, 1.0, 4.0], [0.0, 4.0, 10.0], [[3.0, 1.0, 2.0], [0.0, 4.0, 5.0]]]),
     "a slice replaced": (lambda: ops.operations._inner_ops.TensorCopySlices()(
         X, Tensor([9.0]), (0, 1), (1, 2), (1, 1)), [[0.0, 9.0, 2.0], [3.0, 4.0, 5.0]]),
     "clipped": (lambda: ops.operations._inner_ops.ClipByNorm()(Tensor([3.0, 4.0]), 1.0),

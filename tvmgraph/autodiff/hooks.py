@@ -40,24 +40,24 @@ class Handle:
             hooked.discard(self)
 
 
-def register_hook(self: Tensor, hook_fn: Hook) -> Handle:
-    """Calls ``hook_fn(gradient)`` when the gradient of this tensor is computed.
+def register_hook(self: Tensor, hook: Hook) -> Handle:
+    """Calls ``hook(gradient)`` when the gradient of this tensor is computed.
 
     On a Parameter, and on a tensor while nothing is being differentiated, the hook stays for every
     later gradient by that tensor. Within a differentiated function it belongs to the place where
     the tensor was computed.
 
     Args:
-        hook_fn: Returns None, or the gradient to use instead.
+        hook: Returns None, or the gradient to use instead.
 
     Returns:
         A handle; ``handle.remove()`` takes the hook off.
 
     Raises:
-        DTypeError: if ``hook_fn`` is not callable.
+        DTypeError: if ``hook`` is not callable.
         ArgumentError: for a Parameter without ``requires_grad``.
     """
-    handle = Handle(self, _checked("Tensor.register_hook", hook_fn))
+    handle = Handle(self, _checked("Tensor.register_hook", hook))
     if isinstance(self, Parameter):
         if not self.requires_grad:
             reject(either(ArgumentError, RuntimeError), "Tensor.register_hook",
@@ -70,7 +70,7 @@ def register_hook(self: Tensor, hook_fn: Hook) -> Handle:
         hooked.add(handle)
         bump_epoch()
         return handle
-    require_pure("Tensor.register_hook", hook_fn, (self,))
+    require_pure("Tensor.register_hook", hook, (self,))
     self.rebind(
         call_with_bprop(
             "hook", F.identity, (self,), lambda x, out, dout: (run_hooks((handle,), dout),)
@@ -123,6 +123,18 @@ def hooks(self: Tensor) -> list[Hook | None]:
 # methods of Tensor that need this room, which lies above the one of Tensor
 for _method in (register_hook, hooks):
     setattr(Tensor, _method.__name__, _method)
+
+
+def _register_hook(self: Parameter, hook_fn: Hook) -> Handle:
+    """Calls ``hook_fn(gradient)`` when the gradient by this parameter is computed.
+
+    Args:
+        hook_fn: Returns None, or the gradient to use instead.
+    """
+    return register_hook(self, hook_fn)
+
+
+setattr(Parameter, register_hook.__name__, _register_hook)
 
 
 class InsertGradientOf:

@@ -34,7 +34,7 @@ atan2 atanh baddbmm bincount bitwise_and bitwise_left_shift bitwise_not bitwise_
 bitwise_right_shift bitwise_xor bmm ceil cholesky cholesky_inverse cholesky_solve clamp clip
 col2im conj copysign cos cosh cov cross cummax cummin cumprod deg2rad det diagflat
 diagonal_scatter diff digamma div divide dot dsplit eigvals eq equal erf erfc erfinv exp
-expand_dims expm1 fills flip fliplr flipud float_power floor floor_divide fmax fmin fmod fold frac
+expand_dims expm1 fills flip fliplr flipud floor floor_divide fmax fmin fmod fold frac
 gather_elements gather_nd gcd ge geqrf ger greater greater_equal gt hardshrink heaviside histc
 hsplit hypot i0 igamma igammac imag index_fill inner inplace_update inv inverse invert is_complex
 is_floating_point isfinite isinf isnan isneginf isposinf isreal kthvalue lcm ldexp le lerp less
@@ -42,9 +42,9 @@ less_equal lgamma log log10 log1p log2 log_matrix_determinant logaddexp logaddex
 logdet logical_and logical_not logical_or logical_xor logit logsumexp lstsq lt lu_solve
 masked_fill masked_scatter masked_select matmul matrix_determinant matrix_power maximum minimum mm
 move_to moveaxis movedim
-msort mul multinomial multiply mvlgamma nan_to_num nanmean nanmedian nanquantile
+msort mul multinomial mvlgamma nan_to_num nanmean nanmedian nanquantile
 narrow ne neg negative nextafter nonzero norm not_equal orgqr ormqr outer positive pow quantile
-rad2deg random_categorical ravel real reciprocal renorm reverse reverse_sequence rot90 rsqrt
+rad2deg random_categorical ravel real reciprocal renorm reverse rot90 rsqrt
 select_scatter sgn sigmoid sign signbit sin sinc sinh slice_scatter slogdet soft_shrink softmax
 sqrt square svd swapaxes swapdims t tan tanh tensor_split top_k topk triangular_solve
 tril triu true_divide trunc type_as unbind unfold unique_consecutive unique_with_pad
@@ -251,6 +251,34 @@ class TensorMethods(TensorAccess):
         return F.conj(F.swapaxes(self, -1, -2))
 
     mH = H  # noqa: N815
+
+    # ---- functions whose arguments have other names or defaults ------------------------------
+
+    def float_power(self, other: object) -> Tensor:
+        """Power computed in float64; see :func:`tvmgraph.ops.float_power`.
+
+        Args:
+            other: The exponent, a tensor or a number.
+        """
+        return F.float_power(self, other)
+
+    def multiply(self, value: object) -> Tensor:
+        """Product, elementwise; see :func:`tvmgraph.ops.mul`.
+
+        Args:
+            value: A tensor or a number.
+        """
+        return F.mul(self, value)
+
+    def reverse_sequence(self, seq_lengths: Tensor, seq_dim: int = 0, batch_dim: int = 0) -> Tensor:
+        """Reverses the beginnings of sequences; see :func:`tvmgraph.ops.reverse_sequence`.
+
+        Args:
+            seq_lengths: How many elements of every sequence are reversed.
+            seq_dim: Axis of the sequences.
+            batch_dim: Axis of the batch.
+        """
+        return F.reverse_sequence(self, seq_lengths, seq_dim, batch_dim)
 
     # ---- copies and conversion --------------------------------------------------------------
 
