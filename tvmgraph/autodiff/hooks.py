@@ -116,7 +116,11 @@ def run_hooks(hooks: Sequence[Handle], gradient: Tensor) -> Tensor:
 
 
 def hooks(self: Tensor) -> list[Hook | None]:
-    """Returns the functions that gradients of this tensor are given to, in their order."""
+    """Returns the functions that gradients of this tensor are given to, in their order.
+
+    Args:
+        self: The tensor.
+    """
     return [handle.hook for handle in gradient_hooks(self)]
 
 

@@ -333,7 +333,9 @@ class Expressions:
             return None
         return F.minimum(F.where(number < 0, number + count, number), count - 1)
 
-    def item(self: Interpreter, owner: Any, index: object, node: ast.AST, frame: Frame) -> object:
+    def item(
+        self: Interpreter, owner: object, index: object, node: ast.AST, frame: Frame
+    ) -> object:
         """Returns an item, in strict code also one that a tensor chooses.
 
         Args:
@@ -343,7 +345,7 @@ class Expressions:
             frame: The frame in which that code runs.
         """
         number = self.place_in(owner, index)
-        if number is None:
+        if number is None or not isinstance(owner, Sized):
             return self.subscript(owner, positions(owner, index))
         items = [self.subscript(owner, i) for i in range(len(owner))]
         called = all(is_function(v) or is_cell(v) for v in items)

@@ -258,7 +258,7 @@ class Statements:
             self.refuse(target, frame, "this assignment target")
 
     def _set_item(
-        self: Interpreter, owner: Any, key: object, value: object, node: ast.AST, frame: Frame
+        self: Interpreter, owner: object, key: object, value: object, node: ast.AST, frame: Frame
     ) -> None:
         """Stores an item; one that a tensor chooses in strict code may be any of a list."""
         number = self.place_in(owner, key)
