@@ -26,28 +26,17 @@ R = TypeVar("R")
 _axis = aliases(dim="axis")
 
 
-def split_up(value: object) -> object:
-    """Returns sizes one by one where they are a tensor that is not known before the graph runs.
-
-    Args:
-        value: Ints, tensors, or one tensor of them.
-    """
-    if isinstance(value, TensorOverloads) and value.ndim == 1 and isinstance(value, Unknown):
-        return tuple([value[i] for i in range(len(value))])
-    return value
-
-
 def sizes_of(sizes: tuple[Any, ...]) -> tuple[int, ...]:
     """Accepts ``f(2, 3)``, ``f((2, 3))`` and ``f(Tensor([2, 3]))``.
 
     Args:
         sizes: What followed the name of the method.
     """
-    given: Any = split_up(sizes[0]) if len(sizes) == 1 else None
+    given: object = sizes[0] if len(sizes) == 1 else None
     if isinstance(given, (tuple, list)):
-        return tuple(given)
-    if isinstance(given, TensorOverloads) and given.ndim == 1:
-        return tuple(given.array.tolist())
+        return tuple(sizes[0])
+    if isinstance(given, TensorOverloads) and len(given.shape) == 1:
+        return tuple(sizes[0] if isinstance(given, Unknown) else given.array.tolist())
     return sizes
 
 

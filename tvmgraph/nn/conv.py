@@ -426,7 +426,8 @@ class Conv2dTranspose(_ConvTranspose):
 
     def construct(self, x: Tensor) -> Tensor:
         y = super().construct(x)
-        rows, columns = self.output_padding
+        given = self.output_padding
+        rows, columns = (given, given) if isinstance(given, int) else given
         if not rows and not columns:
             return y
         y = y[:, :, : y.shape[2] - rows, : y.shape[3] - columns]

@@ -15,10 +15,9 @@ from tvmgraph.core.arguments import AxisLike, DTypeLike
 from tvmgraph.core.op import F
 from tvmgraph.core.state import call_user
 from tvmgraph.core.tensor import Tensor, tensor_from_numpy
-from tvmgraph.core.tensor_overloads import split_up
 from tvmgraph.dtypes import int32
 from tvmgraph.errors import ArgumentError, DTypeError, ShapeError, either, reject
-from tvmgraph.ops.common.arguments import has_unknown
+from tvmgraph.ops.common.arguments import has_unknown, split_up
 
 
 def ints(value: object) -> Any:

@@ -13,7 +13,6 @@ from tvmgraph.core.columns import NumberLike
 from tvmgraph.core.dispatch import describe as described
 from tvmgraph.core.state import state
 from tvmgraph.core.tensor import Tensor
-from tvmgraph.core.tensor_overloads import split_up
 from tvmgraph.core.types import Dim
 from tvmgraph.dtypes import DType
 from tvmgraph.errors import ArgumentError, DTypeError, NoTensorError, TvmgraphError, user_source
@@ -214,6 +213,17 @@ def tensor_in(value: Unknown) -> Tensor:
     tensor = value.as_tensor()
     assert isinstance(tensor, Tensor)
     return tensor
+
+
+def split_up(value: object) -> object:
+    """Returns sizes one by one where they are a tensor that is not known before the graph runs.
+
+    Args:
+        value: Ints, tensors, or one tensor of them.
+    """
+    if isinstance(value, Tensor) and value.ndim == 1 and is_unknown(value):
+        return tuple(value)
+    return value
 
 
 def has_unknown(value: object) -> bool:

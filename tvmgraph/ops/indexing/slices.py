@@ -6,7 +6,6 @@ import builtins
 
 from tvmgraph.core.arguments import PerAxis, is_sequence
 from tvmgraph.core.tensor import Tensor
-from tvmgraph.core.tensor_overloads import split_up
 from tvmgraph.errors import ArgumentError, OutOfRangeError, ShapeError, TvmgraphError, either
 from tvmgraph.ops.common.arguments import (
     as_int,
@@ -14,6 +13,7 @@ from tvmgraph.ops.common.arguments import (
     has_unknown,
     require_tensor,
     resolve_axis,
+    split_up,
 )
 from tvmgraph.ops.indexing.basic import WHOLE, basic_index
 from tvmgraph.ops.indexing.getitem import getitem, setitem

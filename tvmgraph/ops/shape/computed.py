@@ -13,10 +13,9 @@ from tvmgraph import dtypes
 from tvmgraph.core.arguments import Unknown, is_sequence
 from tvmgraph.core.op import F
 from tvmgraph.core.tensor import Tensor
-from tvmgraph.core.tensor_overloads import split_up
 from tvmgraph.core.types import Dim
 from tvmgraph.errors import ShapeError
-from tvmgraph.ops.common.arguments import as_int, bad, tensor_in
+from tvmgraph.ops.common.arguments import as_int, bad, split_up, tensor_in
 
 __all__: list[str] = []
 
