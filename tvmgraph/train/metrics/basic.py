@@ -115,7 +115,24 @@ class ClearedMetric(Metric):
         self.clear()
 
 
-class Loss(ClearedMetric):
+class MeanMetric(ClearedMetric):
+    """Base of the metrics that are a sum over a count."""
+
+    def clear(self) -> None:
+        """Forgets all batches."""
+        self._sum, self._count = 0.0, 0
+
+    def _add(self, total: float, count: int) -> None:
+        self._sum += float(total)
+        self._count += int(count)
+
+    def eval(self) -> float:
+        """Returns the mean."""
+        self._need(self._count)
+        return self._sum / self._count
+
+
+class Loss(MeanMetric):
     """Mean of the losses of all batches.
 
     Example:
@@ -126,10 +143,6 @@ class Loss(ClearedMetric):
         1.5
     """
 
-    def clear(self) -> None:
-        """Forgets all batches."""
-        self._sum, self._count = 0.0, 0
-
     def update(self, *inputs: object) -> None:
         """Adds a loss, or the mean of a vector of them."""
         if len(inputs) != 1:
@@ -137,21 +150,11 @@ class Loss(ClearedMetric):
         loss = as_array(inputs[0])
         if loss.ndim > 1 or not loss.size:
             reject(ShapeError, "Loss", f"a loss has at most one axis, not the shape {loss.shape}")
-        self._sum += float(np.mean(loss))
-        self._count += 1
-
-    def eval(self) -> float:
-        """Returns the mean."""
-        self._need(self._count)
-        return self._sum / self._count
+        self._add(float(np.mean(loss)), 1)
 
 
-class _Error(ClearedMetric):
+class _Error(MeanMetric):
     """A sum of errors per sample."""
-
-    def clear(self) -> None:
-        """Forgets all batches."""
-        self._sum, self._samples = 0.0, 0
 
     def _errors(self, difference: np.ndarray) -> np.ndarray:
         raise NotImplementedError
@@ -163,13 +166,7 @@ class _Error(ClearedMetric):
             reject(ShapeError, type(self).__name__,
                    f"predictions {y.shape} and labels {label.shape} differ")  # fmt: skip
         difference = y.astype(np.float64) - label.reshape(y.shape)
-        self._sum += float(self._errors(difference).sum())
-        self._samples += label.shape[0] if label.ndim else 1
-
-    def eval(self) -> float:
-        """Returns the sum over the number of samples."""
-        self._need(self._samples)
-        return self._sum / self._samples
+        self._add(self._errors(difference).sum(), label.shape[0] if label.ndim else 1)
 
 
 class MAE(_Error):
@@ -253,7 +250,7 @@ class _Classified(ClearedMetric):
         super().__init__()
 
 
-class Accuracy(_Classified):
+class Accuracy(MeanMetric, _Classified):
     """Share of samples that are classified correctly.
 
     Args:
@@ -267,10 +264,6 @@ class Accuracy(_Classified):
         0.5
     """
 
-    def clear(self) -> None:
-        """Forgets all batches."""
-        self._right, self._total = 0, 0
-
     def update(self, *inputs: object) -> None:
         """Adds a batch of scores (N, C) and labels."""
         y, label = self._pair(inputs)
@@ -280,13 +273,7 @@ class Accuracy(_Classified):
         else:
             found, wanted, _ = class_numbers("Accuracy", y, label)
             right = found == wanted
-        self._right += int(right.sum())
-        self._total += right.size
-
-    def eval(self) -> float:
-        """Returns the share."""
-        self._need(self._total)
-        return self._right / self._total
+        self._add(right.sum(), right.size)
 
 
 class _Counts(_Classified):

@@ -19,6 +19,7 @@ from tvmgraph.train.metrics.basic import (
     ClearedMetric,
     Fbeta,
     Loss,
+    MeanMetric,
     Metric,
     Precision,
     Recall,
@@ -36,7 +37,7 @@ from tvmgraph.train.metrics.surfaces import (
 from tvmgraph.train.plots import confusion
 
 
-class TopKCategoricalAccuracy(ClearedMetric):
+class TopKCategoricalAccuracy(MeanMetric):
     """Share of samples whose class is among the k highest scores.
 
     Args:
@@ -55,22 +56,12 @@ class TopKCategoricalAccuracy(ClearedMetric):
         self.k = k
         super().__init__()
 
-    def clear(self) -> None:
-        """Forgets all batches."""
-        self._right, self._total = 0, 0
-
     def update(self, *inputs: object) -> None:
         """Adds a batch of scores (N, C) and labels."""
         y, label = self._pair(inputs)
         _, wanted, _ = class_numbers(type(self).__name__, y, label)
         best = np.argsort(-y.reshape(-1, y.shape[-1]), axis=1, kind="stable")[:, : self.k]
-        self._right += int((best == wanted[:, None]).any(1).sum())
-        self._total += wanted.size
-
-    def eval(self) -> float:
-        """Returns the share."""
-        self._need(self._total)
-        return self._right / self._total
+        self._add((best == wanted[:, None]).any(1).sum(), wanted.size)
 
 
 class Top1CategoricalAccuracy(TopKCategoricalAccuracy):
@@ -257,7 +248,7 @@ def auc(x: object, y: object, reorder: bool = False) -> float:
     return float(abs(np.trapezoid(b, a)))
 
 
-class Perplexity(ClearedMetric):
+class Perplexity(MeanMetric):
     r"""Perplexity: :math:`\exp(-\frac{1}{n} \sum \log p_{label})`.
 
     Args:
@@ -274,10 +265,6 @@ class Perplexity(ClearedMetric):
         self.ignore_label = ignore_label
         super().__init__()
 
-    def clear(self) -> None:
-        """Forgets all batches."""
-        self._sum, self._count = 0.0, 0
-
     def update(self, *inputs: object) -> None:
         """Adds a batch of probabilities (..., C) and labels (...)."""
         y, label = self._pair(inputs)
@@ -290,13 +277,11 @@ class Perplexity(ClearedMetric):
             np.ones(label.size, bool) if self.ignore_label is None else label != self.ignore_label
         )
         chosen = rows[keep, label[keep]]
-        self._sum -= float(np.log(np.maximum(chosen, 1e-10)).sum())
-        self._count += int(keep.sum())
+        self._add(-np.log(np.maximum(chosen, 1e-10)).sum(), keep.sum())
 
     def eval(self) -> float:
         """Returns the perplexity."""
-        self._need(self._count)
-        return math.exp(self._sum / self._count)
+        return math.exp(super().eval())
 
 
 _BY_NAME: dict[str, Callable[..., object]] = {

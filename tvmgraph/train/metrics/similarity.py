@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from tvmgraph.errors import ArgumentError, DTypeError, ShapeError, reject
-from tvmgraph.train.metrics.basic import ClearedMetric, as_array
+from tvmgraph.train.metrics.basic import ClearedMetric, MeanMetric, as_array
 
 
 def _n_grams(words: Sequence[object], longest: int) -> Counter[tuple[object, ...]]:
@@ -78,7 +78,7 @@ class BleuScore(ClearedMetric):
         return mean if longer else float(np.exp(1 - self._wanted / self._length)) * mean
 
 
-class Dice(ClearedMetric):
+class Dice(MeanMetric):
     r"""Dice coefficient of batches, summed and divided by the number of samples:
     :math:`2 \sum x y / (\sum x^2 + \sum y^2 + s)`.
 
@@ -101,23 +101,14 @@ class Dice(ClearedMetric):
         self.smooth = float(smooth)
         super().__init__()
 
-    def clear(self) -> None:
-        """Forgets all batches."""
-        self._sum, self._samples = 0.0, 0
-
     def update(self, *inputs: object) -> None:
         """Adds a batch of predictions and truth of one shape (N, ...)."""
         x, y = self._pair(inputs)
         if x.shape != y.shape:
             reject(ShapeError, "Dice.update", f"shapes {x.shape} and {y.shape} differ")
         x, y = x.astype(np.float64).ravel(), y.astype(np.float64).ravel()
-        self._sum += 2 * float(x @ y) / (float(x @ x + y @ y) + self.smooth)
-        self._samples += as_array(inputs[1]).shape[0]
-
-    def eval(self) -> float:
-        """Returns the coefficient."""
-        self._need(self._samples)
-        return self._sum / self._samples
+        share = 2 * float(x @ y) / (float(x @ x + y @ y) + self.smooth)
+        self._add(share, as_array(inputs[1]).shape[0])
 
 
 class CosineSimilarity(ClearedMetric):
