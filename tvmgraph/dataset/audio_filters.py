@@ -12,6 +12,7 @@ import functools
 import inspect
 import math
 from collections.abc import Callable, Iterable, Sequence
+from typing import Literal
 
 import numpy as np
 
@@ -20,6 +21,7 @@ from tvmgraph.dataset.transforms import as_array
 from tvmgraph.errors import ArgumentError, DTypeError, either, reject
 
 Coefficients = tuple[Sequence[float], Sequence[float]]
+Border = Literal["constant", "edge", "reflect", "symmetric"]
 _BLOCK = 128  # samples that one product of matrices computes
 
 
@@ -43,6 +45,18 @@ def floats_of(op: str, value: object, half: bool = False, whole: bool = True) ->
     if array.dtype.kind != "f":
         return array.astype(np.float32)
     return array if half or array.dtype.itemsize > 2 else array.astype(np.float32)
+
+
+def padded(x: np.ndarray, before: int, after: int, mode: Border = "constant") -> np.ndarray:
+    """Returns a sound or spectrum with more samples or windows at both ends of the last axis.
+
+    Args:
+        x: Any number of axes.
+        before: How many come before it.
+        after: How many come after it.
+        mode: What they are, as :func:`numpy.pad` says it; zeros by default.
+    """
+    return np.pad(x, [(0, 0)] * (x.ndim - 1) + [(before, after)], mode)
 
 
 def recursive(x: np.ndarray, b: Sequence[float], a: Sequence[float]) -> np.ndarray:

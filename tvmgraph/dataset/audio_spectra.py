@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from tvmgraph.core.shown import Shown
-from tvmgraph.dataset.audio_filters import floats_of
+from tvmgraph.dataset.audio_filters import floats_of, padded
 from tvmgraph.dataset.audio_transforms import (
     AmplitudeToDB,
     Formula,
@@ -225,7 +225,7 @@ class DetectPitchFrequency(Formula):
         """Returns how alike frames are to those that come 1, 2, ... samples later."""
         count = -(-x.shape[-1] // self.frame)
         more = self.last + count * self.frame - x.shape[-1]
-        wide = np.pad(x.astype(np.float64), [(0, 0)] * (x.ndim - 1) + [(0, more)])
+        wide = padded(x.astype(np.float64), 0, more)
 
         def frames(lag: int) -> np.ndarray:
             part = wide[..., lag : lag + count * self.frame]
@@ -291,7 +291,7 @@ def _sound(spectrum: np.ndarray, by: Spectrogram, length: int | None) -> np.ndar
     total, weight = total[..., start:stop], weight[start:stop]
     total = total / np.where(weight > 1e-11, weight, 1)
     short = max(0, stop - start - total.shape[-1])
-    return np.pad(total, [(0, 0)] * (total.ndim - 1) + [(0, short)])
+    return padded(total, 0, short)
 
 
 class InverseSpectrogram(Shown):
@@ -371,8 +371,7 @@ class GriffinLim(Formula):
     @staticmethod
     def _cut(spectrum: np.ndarray, count: int) -> np.ndarray:
         """Returns as many windows as were given, where ``length`` makes more or fewer."""
-        more = [(0, 0)] * (spectrum.ndim - 1) + [(0, max(count - spectrum.shape[-1], 0))]
-        return np.pad(spectrum[..., :count], more)
+        return padded(spectrum[..., :count], 0, max(count - spectrum.shape[-1], 0))
 
 
 class InverseMelScale(Formula):
@@ -419,7 +418,7 @@ class InverseMelScale(Formula):
 def _stretched(spectrum: np.ndarray, rate: float, advance: np.ndarray) -> np.ndarray:
     """Returns a complex spectrum [..., frequencies, windows] that is ``rate`` times as fast."""
     steps = np.arange(0, spectrum.shape[-1], rate)
-    wide = np.pad(spectrum, [(0, 0)] * (spectrum.ndim - 1) + [(0, 2)])
+    wide = padded(spectrum, 0, 2)
     here, after = (wide[..., steps.astype(int) + k] for k in (0, 1))
     turn = np.angle(after) - np.angle(here) - advance
     turn = turn - 2 * np.pi * np.rint(turn / (2 * np.pi)) + advance
@@ -505,8 +504,7 @@ class Resample(Formula):
     def _changed(self, x: np.ndarray) -> np.ndarray:
         if self.old == self.new:
             return x
-        around = [(0, 0)] * (x.ndim - 1) + [(self.width, self.width + self.old)]
-        wide = np.pad(x.astype(np.float64), around)
+        wide = padded(x.astype(np.float64), self.width, self.width + self.old)
         near = np.lib.stride_tricks.sliding_window_view(wide, self.kernel.shape[1], -1)
         found = near[..., :: self.old, :] @ self.kernel.T
         length = math.ceil(self.new * x.shape[-1] / self.old)
@@ -546,7 +544,7 @@ class PitchShift(Formula):
         length = round(x.shape[-1] / self.rate)
         found = self.resample(_sound(spectrum, self.by, length))[..., : x.shape[-1]]
         short = x.shape[-1] - found.shape[-1]
-        return np.pad(found, [(0, 0)] * (x.ndim - 1) + [(0, short)])
+        return padded(found, 0, short)
 
 
 __all__ = [

@@ -8,7 +8,7 @@ import math
 import numpy as np
 
 from tvmgraph.core.shown import Shown
-from tvmgraph.dataset.audio_filters import floats_of
+from tvmgraph.dataset.audio_filters import floats_of, padded
 from tvmgraph.dataset.audio_words import (
     BorderType,
     FadeShape,
@@ -220,17 +220,19 @@ class Fade(Formula):
         return x * loudness
 
 
-class MuLawEncoding(Shown):
+class _MuLaw(Shown):
+    def __init__(self, quantization_channels: int = 256) -> None:
+        if quantization_channels < 1:
+            reject(ArgumentError, type(self).__name__, "quantization_channels must be positive")
+        self.most = quantization_channels - 1.0
+
+
+class MuLawEncoding(_MuLaw):
     r"""Rounds samples of -1 to 1 on a logarithmic scale to int32 of 0 to ``channels - 1``.
 
     Args:
         quantization_channels: How many values there are.
     """
-
-    def __init__(self, quantization_channels: int = 256) -> None:
-        if quantization_channels < 1:
-            reject(ArgumentError, "MuLawEncoding", "quantization_channels must be positive")
-        self.most = quantization_channels - 1.0
 
     def __call__(self, value: object) -> np.ndarray:
         x = floats_of("MuLawEncoding", value)
@@ -238,17 +240,12 @@ class MuLawEncoding(Shown):
         return ((y + 1) / 2 * self.most + 0.5).astype(np.int32)
 
 
-class MuLawDecoding(Shown):
+class MuLawDecoding(_MuLaw):
     """Turns what :class:`MuLawEncoding` gave back into samples.
 
     Args:
         quantization_channels: How many values there are.
     """
-
-    def __init__(self, quantization_channels: int = 256) -> None:
-        if quantization_channels < 1:
-            reject(ArgumentError, "MuLawDecoding", "quantization_channels must be positive")
-        self.most = quantization_channels - 1.0
 
     def __call__(self, value: object) -> np.ndarray:
         y = as_array(value)
@@ -440,7 +437,7 @@ class ComputeDeltas(Formula):
 
     def _changed(self, x: np.ndarray) -> np.ndarray:
         n, length = self.reach, x.shape[-1]
-        wide = np.pad(x, [(0, 0)] * (x.ndim - 1) + [(n, n)], self.mode)
+        wide = padded(x, n, n, self.mode)
         slopes = [k * wide[..., n + k : n + k + length] for k in range(-n, n + 1)]
         return np.sum(slopes, 0) / (n * (n + 1) * (2 * n + 1) / 3)
 
@@ -489,10 +486,9 @@ class Spectrogram(Shown):
 
     def __call__(self, value: object) -> np.ndarray:
         x = floats_of(type(self).__name__, value)
-        around = [(0, 0)] * (x.ndim - 1)
-        wide = np.pad(x.astype(np.float64), [*around, (self.pad, self.pad)])
+        wide = padded(x.astype(np.float64), self.pad, self.pad)
         if self.center:
-            wide = np.pad(wide, [*around, (self.n_fft // 2,) * 2], self.mode)
+            wide = padded(wide, self.n_fft // 2, self.n_fft // 2, self.mode)
         if wide.shape[-1] < self.n_fft:
             reject(ShapeError, type(self).__name__, f"the sound has only {x.shape[-1]} samples")
         frames = np.lib.stride_tricks.sliding_window_view(wide, self.n_fft, -1)[..., :: self.hop, :]
