@@ -11,11 +11,11 @@ from tvmgraph import hooks
 from tvmgraph.core.arguments import Workers
 from tvmgraph.core.notebook import fragment, heading, table
 from tvmgraph.core.shown import Shown
+from tvmgraph.dataset.checks import count_of
 from tvmgraph.errors import (
     ArgumentError,
     DTypeError,
     LoadError,
-    TypeOrValueError,
     either,
     reject,
     require_offered,
@@ -44,41 +44,6 @@ def names_of(op: str, value: object) -> list[str]:
     if not items or len(set(items)) < len(items):
         reject(ArgumentError, op, f"column names must be different ones, not {value!r}")
     return list(items)
-
-
-def count_of(op: str, name: str, value: object, low: int) -> int:
-    """Returns an integer that is at least ``low``.
-
-    Args:
-        op: Name of the stage.
-        name: Name of the argument.
-        value: What was given.
-        low: The least integer that is allowed.
-
-    Raises:
-        ArgumentError: if it is something else.
-    """
-    if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
-        reject(TypeOrValueError, op, f"{name} must be an int of at least {low}, not {value!r}")
-    if value < low:
-        reject(ArgumentError, op, f"{name} must be an int of at least {low}, not {value!r}")
-    return int(value)
-
-
-def flag_of(op: str, name: str, value: object) -> bool:
-    """Returns a bool.
-
-    Args:
-        op: Name of the stage.
-        name: Name of the argument.
-        value: What was given.
-
-    Raises:
-        DTypeError: if it is something else.
-    """
-    if not isinstance(value, bool):
-        reject(DTypeError, op, f"{name} must be a bool, not {value!r}")
-    return value
 
 
 def kept(value: object) -> object:

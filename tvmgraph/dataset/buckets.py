@@ -7,7 +7,8 @@ from typing import Any, SupportsInt
 
 import numpy as np
 
-from tvmgraph.dataset.base import Dataset, Row, count_of, flag_of, names_of
+from tvmgraph.dataset.base import Dataset, Row, names_of
+from tvmgraph.dataset.checks import count_of, flag_of
 from tvmgraph.dataset.stages import BatchDataset, _Stage
 from tvmgraph.errors import ArgumentError, ShapeError, reject
 
@@ -150,6 +151,3 @@ class FlatMapDataset(_Stage):
     def get_dataset_size(self) -> int:
         """Returns the number of rows of one pass."""
         return sum(self.function(*row).get_dataset_size() for row in self.child.rows(0))
-
-
-__all__ = ["BucketDataset", "FlatMapDataset", "PaddedBatchDataset", "pad"]

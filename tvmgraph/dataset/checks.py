@@ -1,4 +1,4 @@
-"""What all transforms of data sets refuse."""
+"""What sources, stages and transforms of data sets refuse."""
 
 from __future__ import annotations
 
@@ -7,7 +7,44 @@ from collections.abc import Callable, Mapping
 from inspect import CO_VARARGS
 from types import FunctionType
 
-from tvmgraph.errors import DTypeError, either, reject
+import numpy as np
+
+from tvmgraph.errors import ArgumentError, DTypeError, TypeOrValueError, either, reject
+
+
+def count_of(op: str, name: str, value: object, low: int) -> int:
+    """Returns an integer that is at least ``low``.
+
+    Args:
+        op: Name of the stage.
+        name: Name of the argument.
+        value: What was given.
+        low: The least integer that is allowed.
+
+    Raises:
+        ArgumentError: if it is something else.
+    """
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
+        reject(TypeOrValueError, op, f"{name} must be an int of at least {low}, not {value!r}")
+    if value < low:
+        reject(ArgumentError, op, f"{name} must be an int of at least {low}, not {value!r}")
+    return int(value)
+
+
+def flag_of(op: str, name: str, value: object) -> bool:
+    """Returns a bool.
+
+    Args:
+        op: Name of the stage.
+        name: Name of the argument.
+        value: What was given.
+
+    Raises:
+        DTypeError: if it is something else.
+    """
+    if not isinstance(value, bool):
+        reject(DTypeError, op, f"{name} must be a bool, not {value!r}")
+    return value
 
 
 def of_one_value(namespace: Mapping[str, object]) -> None:

@@ -13,7 +13,8 @@ import numpy as np
 
 from tvmgraph.compat.paths import look
 from tvmgraph.core.random import default_generator
-from tvmgraph.errors import ArgumentError, DTypeError, TypeOrValueError
+from tvmgraph.dataset.checks import count_of
+from tvmgraph.errors import DTypeError
 
 
 class ErrorSamplesMode(enum.IntEnum):
@@ -45,7 +46,7 @@ def set_seed(seed: int) -> None:
     Raises:
         ArgumentError: if it is negative.
     """
-    _settings.seed = _checked("set_seed", "seed", seed, 0)
+    _settings.seed = count_of("dataset.config.set_seed", "seed", seed, 0)
 
 
 def get_seed() -> int:
@@ -62,7 +63,7 @@ def set_prefetch_size(size: int) -> None:
     Raises:
         ArgumentError: if it is negative.
     """
-    _settings.prefetch = _checked("set_prefetch_size", "size", size, 0)
+    _settings.prefetch = count_of("dataset.config.set_prefetch_size", "size", size, 0)
 
 
 def get_prefetch_size() -> int:
@@ -79,7 +80,7 @@ def set_num_parallel_workers(num: int) -> None:
     Raises:
         ArgumentError: if it is smaller.
     """
-    _settings.workers = _checked("set_num_parallel_workers", "num", num, 1)
+    _settings.workers = count_of("dataset.config.set_num_parallel_workers", "num", num, 1)
 
 
 def get_num_parallel_workers() -> int:
@@ -152,18 +153,8 @@ def _keep(setting: str, value: object, *_: object) -> None:
             raise DTypeError(f"{setting} must be a bool, not {value!r}",
                              op=f"dataset.config.set_{setting}")  # fmt: skip
     else:
-        value = _checked(f"set_{setting}", setting, value, 0)
+        value = count_of(f"dataset.config.set_{setting}", setting, value, 0)
     _KEPT[setting] = value
-
-
-def _checked(op: str, name: str, value: object, low: int) -> int:
-    if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
-        raise TypeOrValueError(f"{name} must be an int of at least {low}, not {value!r}",
-                               op=f"dataset.config.{op}")  # fmt: skip
-    if value < low:
-        raise ArgumentError(f"{name} must be an int of at least {low}, not {value!r}",
-                            op=f"dataset.config.{op}")  # fmt: skip
-    return int(value)
 
 
 @contextmanager

@@ -14,7 +14,8 @@ import numpy as np
 from tvmgraph.core.shown import Shown
 from tvmgraph.core.tensor import Tensor, tensor_from_numpy
 from tvmgraph.dataset import config
-from tvmgraph.dataset.base import Dataset, Row, count_of
+from tvmgraph.dataset.base import Dataset, Row
+from tvmgraph.dataset.checks import count_of
 from tvmgraph.dataset.stages import conditions
 from tvmgraph.errors import (
     ArgumentError,

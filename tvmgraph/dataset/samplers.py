@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 import numpy as np
 
 from tvmgraph.dataset import config
-from tvmgraph.dataset.base import count_of
+from tvmgraph.dataset.checks import count_of
 from tvmgraph.errors import ArgumentError, DTypeError, either, reject
 
 

@@ -11,7 +11,8 @@ import numpy as np
 from tvmgraph import dtypes
 from tvmgraph.core.arguments import Workers
 from tvmgraph.core.tensor import Tensor
-from tvmgraph.dataset.base import Dataset, Row, count_of, kept, names_of
+from tvmgraph.dataset.base import Dataset, Row, kept, names_of
+from tvmgraph.dataset.checks import count_of
 from tvmgraph.dataset.samplers import (
     DistributedSampler,
     PKSampler,

@@ -13,7 +13,8 @@ import numpy as np
 
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.dataset import config
-from tvmgraph.dataset.base import Dataset, Row, count_of, flag_of, names_of
+from tvmgraph.dataset.base import Dataset, Row, names_of
+from tvmgraph.dataset.checks import count_of, flag_of
 from tvmgraph.dataset.samplers import Sampler
 from tvmgraph.dataset.transforms import operations_of
 from tvmgraph.errors import (

@@ -15,7 +15,7 @@ import numpy as np
 
 from tvmgraph.compat.communication import get_group_size, get_rank
 from tvmgraph.core.tensor import Tensor
-from tvmgraph.dataset.base import count_of
+from tvmgraph.dataset.checks import count_of
 from tvmgraph.dataset.samplers import generator_of
 from tvmgraph.errors import ArgumentError, DeviceError, DTypeError, ShapeError, either, reject
 

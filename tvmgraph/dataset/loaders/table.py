@@ -14,7 +14,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tvmgraph.core.arguments import Attrs
-from tvmgraph.dataset.base import Row, count_of
+from tvmgraph.dataset.base import Row
+from tvmgraph.dataset.checks import count_of
 from tvmgraph.dataset.files import Shuffle, file_bytes, is_shuffled
 from tvmgraph.dataset.sources import Source
 from tvmgraph.dataset.vision import Decode

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from tvmgraph.core.shown import Shown
-from tvmgraph.dataset.base import count_of
+from tvmgraph.dataset.checks import count_of
 from tvmgraph.dataset.text.transforms import NormalizeForm, NormalizeUTF8, _compiled, _list, _string
 from tvmgraph.dataset.text.vocabulary import Vocab, checked_words
 from tvmgraph.errors import DTypeError, reject

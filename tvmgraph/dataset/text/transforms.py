@@ -13,7 +13,7 @@ import numpy as np
 from tvmgraph import dtypes
 from tvmgraph.compat.paths import as_package
 from tvmgraph.core.arguments import DTypeLike
-from tvmgraph.dataset.base import count_of
+from tvmgraph.dataset.checks import count_of
 from tvmgraph.dataset.text.vocabulary import Vectors, Vocab, checked_words
 from tvmgraph.dataset.transforms import as_array
 from tvmgraph.errors import ArgumentError, DTypeError, ShapeError, either, reject

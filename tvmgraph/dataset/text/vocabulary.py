@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from tvmgraph.core.arguments import PathLike
-from tvmgraph.dataset.base import Dataset, count_of, names_of
+from tvmgraph.dataset.base import Dataset, names_of
+from tvmgraph.dataset.checks import count_of
 from tvmgraph.errors import ArgumentError, DTypeError, either, reject
 
 
