@@ -347,7 +347,6 @@ NAMES_ALLOWED = {
     "passes/rewrite.py": "the operators that its rule rewrites",
     "passes/dilation.py": "the operator that its rule rewrites",
     "runtime/cublaslt.py": "epilogues of cuBLASLt",
-    "runtime/trust.py": "words of a file",
 }
 
 

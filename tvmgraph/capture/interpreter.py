@@ -593,7 +593,4 @@ def _bind(
     return dict(bound.arguments)
 
 
-__all__ = ["Interpreter"]
-
-
 speaks_for_users(Interpreter._run_natively)

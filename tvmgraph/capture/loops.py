@@ -39,7 +39,6 @@ from tvmgraph.capture.traced_number import TracedNumber, as_scalar, held
 from tvmgraph.core.op import F
 from tvmgraph.core.random import STATE_TYPE
 from tvmgraph.core.tensor import Tensor
-from tvmgraph.core.types import TensorType
 
 if TYPE_CHECKING:
     from tvmgraph.capture.interpreter import Interpreter
@@ -517,6 +516,3 @@ def _counted(now: int | TracedNumber, step: int) -> int | TracedNumber:
 
 _UNSET = object()
 _WIDER = {bool: "biuf", int: "iuf", float: "f"}
-
-
-__all__ = ["Loops", "TensorType"]

@@ -359,6 +359,3 @@ def mesh_given(value: object) -> Mesh:
         return value
     raise ArgumentError(f"mesh must be a Layout, not {type(value).__name__}", op="explain",
                         fix='Layout((64, 8), ("dp", "mp"))')  # fmt: skip
-
-
-__all__ = ["HARDWARE", "Choice", "Hardware", "Plan", "cost", "search"]

@@ -141,6 +141,3 @@ def _entered(node: Node, inputs: list[np.ndarray]) -> Iterator[tuple[Graph, list
             return
         yield body, inputs
         inputs = [*evaluate(body, inputs), *inputs[count:]]
-
-
-__all__ = ["agrees", "compare"]

@@ -364,6 +364,3 @@ def recent_call(entry: Entry, args: tuple[object, ...], kwargs: object) -> Recen
 
 def _all_roots(promotion: Promotion) -> frozenset[str]:
     return frozenset({*promotion.sizes.values(), *promotion.numbers.values(), *promotion.slots})
-
-
-__all__ = ["Family", "RecentCall", "Varying", "pattern_of", "recent_call"]

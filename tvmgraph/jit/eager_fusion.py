@@ -123,6 +123,3 @@ class EagerFusion:
             if not found.is_chain():
                 found._costly = None
         return found
-
-
-__all__ = ["EagerFusion"]

@@ -314,6 +314,3 @@ def _site_times(sites: Sequence[Site], profile: Profile) -> list[float | None]:
         total[k.name] += k.seconds
     count = {s.kernel: sum(o.kernel == s.kernel for o in sites) for s in sites}
     return [total[s.kernel] / count[s.kernel] if s.kernel in total else None for s in sites]
-
-
-__all__ = ["described", "kernels_of", "measure", "run_recorded", "sites_of"]

@@ -198,6 +198,3 @@ def assert_max_compiles(limit: int, function: object = None) -> Iterator[None]:
             got="; ".join(lines), at=at,
             fix="pass tensors instead of changing Python values, and keep shapes equal",
         )  # fmt: skip
-
-
-__all__ = ["assert_max_compiles", "describe_call", "explain_record", "noted", "why_new"]

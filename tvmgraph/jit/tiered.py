@@ -122,6 +122,3 @@ class TieredGraph:
             kept: What its call put into the list ``kept``.
         """
         return kept if isinstance(kept, list) else self.ready(wait=True).results(kept)  # pyright: ignore
-
-
-__all__ = ["TieredGraph", "compiled_or_tiered"]

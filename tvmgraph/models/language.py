@@ -261,6 +261,3 @@ class LanguageModel(Cell):
             eos_token_id, pad_token_id, stop, streamer,
         )  # fmt: skip
         return generate(self, input_ids, attention_mask, settings, past_key_values)
-
-
-__all__ = ["LanguageModel", "Layer"]

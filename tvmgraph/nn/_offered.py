@@ -27,6 +27,3 @@ class offered:
             function: Takes the object and the value that is assigned.
         """
         return property(self.compute, function)
-
-
-__all__ = ["offered"]

@@ -338,6 +338,3 @@ class HookMethods:
             DTypeError: if ``hook`` is not callable.
         """
         return self.__register("load_state_dict_post", hook)
-
-
-__all__ = ["Handle", "HookMethods", "HookedCall"]

@@ -477,6 +477,3 @@ class SettingMethods:
         before_change(self)
         self._flags.pop("recompute", None)
         return self
-
-
-__all__ = ["IncompatibleKeys", "SettingMethods", "StateMethods"]

@@ -61,6 +61,3 @@ def _rows(
     yield _INDENT * (depth - 1) + name, kind, shapes, sum(p.size for p in own) if own else ""
     for child_name, child in () if again else cell.name_cells().items():
         yield from _rows(child, child_name, depth + 1, seen)
-
-
-__all__ = ["cell_html"]

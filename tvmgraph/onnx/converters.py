@@ -1,6 +1,6 @@
 """All converters: importing this module fills the table."""
 
-from tvmgraph.onnx import (
+from tvmgraph.onnx import (  # noqa: F401
     control,
     drawing,
     elementwise,
@@ -13,11 +13,6 @@ from tvmgraph.onnx import (
     training,
 )
 from tvmgraph.onnx.table import CONVERTERS
-
-__all__ = [
-    "control", "drawing", "elementwise", "network", "recurrent", "reductions", "sampling", "shapes",
-    "signal", "supported_operators", "training",
-]  # fmt: skip
 
 
 def supported_operators() -> list[str]:

@@ -220,6 +220,3 @@ class Batcher:
         self.counts.rows += rows
         self.counts.largest = max(self.counts.largest, rows)
         self.counts.seconds += seconds
-
-
-__all__ = ["Batcher", "Counts", "Overloaded", "why_single"]

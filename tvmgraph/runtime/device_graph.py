@@ -307,6 +307,3 @@ def _copy(target: tvm_ffi.Tensor, source: tvm_ffi.Tensor, stream: int) -> None:
     nbytes = target.numel() * target.dtype.itemsize
     if nbytes:
         cuda.copy(target.data_ptr(), source.data_ptr(), nbytes, cuda.ON_DEVICE, stream)
-
-
-__all__ = ["Replay"]

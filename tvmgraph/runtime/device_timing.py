@@ -77,6 +77,3 @@ def seconds_of(work: Callable[[], object], index: int) -> float:
     end.record()
     synchronize(index)
     return start.elapsed_time(end) / 1e3
-
-
-__all__ = ["KernelClock", "seconds_of"]

@@ -139,6 +139,3 @@ def _bytes_of(value: object) -> int:
     if shape is None or dtype is None:
         return 0
     return math.prod(shape) * dtypes.dtype_of(str(dtype)).numpy.itemsize
-
-
-__all__ = ["KernelCall", "Run", "run"]

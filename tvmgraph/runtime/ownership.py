@@ -70,6 +70,3 @@ def _is_exclusive(tensor: Tensor) -> bool:
         return False
     # the object starts with its reference count, see TVMFFIObject in tvm/ffi/c_api.h
     return ctypes.c_uint32.from_address(handle.__chandle__()).value <= _OWNERS
-
-
-__all__ = ["for_writing", "for_writing_on", "share"]

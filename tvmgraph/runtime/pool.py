@@ -177,5 +177,3 @@ def _forget() -> None:
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_forget)
-
-__all__ = ["adopt", "load", "lost", "start", "threads"]

@@ -482,8 +482,3 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 if __name__ == "__main__":
     main()
-
-__all__ = [
-    "DATATYPES", "BadRequest", "describe", "listen", "make_app", "read_request", "run_server",
-    "serve",
-]  # fmt: skip

@@ -159,6 +159,3 @@ def _refused(file: Key, why: str) -> ArgumentError:
         f"the key cannot be used: {why}", op="signature", got=os.fspath(file),
         fix="make one with openssl genpkey -algorithm ed25519, without a password",
     )  # fmt: skip
-
-
-__all__ = ["Key", "is_trusted", "make_folder", "make_private", "sign", "verify", "why_not"]

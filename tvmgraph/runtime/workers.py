@@ -146,5 +146,3 @@ def _forked() -> None:
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_forked)  # after that of the pool
-
-__all__ = ["Affinity", "affinity", "core_word"]

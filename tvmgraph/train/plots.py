@@ -88,6 +88,3 @@ def confusion(matrix: np.ndarray, labels: Sequence[str] | None, ax: Any) -> Any:
         text = f"{value:.0f}" if value == int(value) else f"{value:.2f}"
         ax.text(j, i, text, ha="center", va="center", color=colour, fontsize=8)
     return ax
-
-
-__all__ = ["confusion", "curves"]

@@ -189,6 +189,3 @@ def _save(found: Peaks) -> None:
         disk.write_private(_path(found.threads), json.dumps(asdict(found), indent=1))
     except OSError:  # a full or read-only disk is no reason not to know the peaks now
         return
-
-
-__all__ = ["Peaks", "measure", "peaks"]
