@@ -490,7 +490,7 @@ def _eager_triangle(a: np.ndarray, b: np.ndarray, *, upper: bool, unit: bool) ->
         return x
     from scipy.linalg import blas  # here, as it takes half a second
 
-    trsm: Callable[..., np.ndarray] = blas.get_blas_funcs("trsm", (a,))
+    (trsm,) = blas.get_blas_funcs(("trsm",), (a,))
     for i in np.ndindex(batch if x.size else (0,)):
         # x^T a^T = b^T is as BLAS wants matrices to lie
         x[i] = trsm(1, a[i].T, b[i].T, side=1, lower=upper, diag=unit).T
