@@ -290,7 +290,8 @@ def _log_sum(input: Tensor, axes: tuple[int, ...], keepdim: bool) -> Tensor:
     x = as_float(input)
     d = x.aval.dtype
     wide = F.cast(x, dtypes.float32) if d in rows.LOW_PRECISION else x
-    if 0 in [wide.shape[a] for a in axes]:  # the logarithm of an empty sum
+    known = [n for a in axes if isinstance(n := wide.aval.shape[a], int)]
+    if 0 in known:  # the logarithm of an empty sum; sizes that values decide are not compared
         y = F.log(rows.reduce_sum(wide, axes, True))
         return F.cast(y if keepdim else F.squeeze(y, axes), d)
     top = F.stop_gradient(rows.reduce_max(wide, axes, True))
