@@ -80,15 +80,20 @@ def has_identity_store(stage: Stage) -> bool:
 
 
 def _undivided(stage: Stage) -> Stage:
-    """A stage without the divisions of a reshape that say nothing within its loops."""
-    analyzer = bounded((*stage.axes, *stage.reduce))
+    """A stage without the divisions of a reshape that say nothing within its loops.
+
+    Those of a reduction stay: a product knows packed weights by them, even where one panel is all.
+    """
+    if stage.is_reduction or not any(map(divisions, stage.exprs)):
+        return stage
+    analyzer = bounded(stage.axes)
 
     def visit(load: Load) -> Expr:
         if not any(map(divisions, load.indices)):
             return load
         return load.source[tuple(map(analyzer.simplify, load.indices))]
 
-    return map_body(stage, visit) if any(map(divisions, stage.exprs)) else stage
+    return map_body(stage, visit)
 
 
 def _long_chains(program: Program) -> set[int]:
