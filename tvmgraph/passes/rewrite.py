@@ -161,7 +161,7 @@ def share_prefixes(graph: Graph) -> Graph:
     """Lets long concatenations start with an earlier one of the same first operands.
 
     Args:
-        graph: The graph.
+        graph: The graph, which is returned as it is where there are none.
     """
     made: dict[object, Value] = {}  # by axis and operands
     nodes: list[Node] = []
@@ -174,4 +174,4 @@ def share_prefixes(graph: Graph) -> Graph:
             if prefix is not None:
                 node = replace(node, inputs=(prefix, *operands[length:]))
         nodes.append(node)
-    return replace(graph, nodes=tuple(nodes))
+    return graph if nodes == list(graph.nodes) else replace(graph, nodes=tuple(nodes))
