@@ -20,7 +20,8 @@ IDIOMS = (
     "ops.cast({x}, ms.float16)", "ops.cast({x}, ms.bfloat16)", "ops.cast({x}, ms.float32)",
     "{x}.sum()", "{x}.sum(-1)", "{x}.max(0)", "ops.stack([{x}, {x}])", "ops.concat([{x}, {x}], -1)",
     "2 - {x}", "2.5 / {x}", "{x} % 3", "{x} // 2", "~({x} > {y})", "{x} == {y}", "{x} <= {y}",
-    "ops.matmul({x}.astype(ms.int8).astype(ms.int32), {x}.T.astype(ms.int8).astype(ms.int32))",
+    "ops.matmul(ops.clamp({x}, -9, 9).reshape(1, -1).astype(ms.int8).astype(ms.int32), "
+    "ops.clamp({x}, -9, 9).reshape(-1, 1).astype(ms.int8).astype(ms.int32))",
     "ops.matmul(ops.softmax(ops.matmul({x}, {x}.T) * 0.5, -1), {x})",
     "ops.dropout({x}, 0.3)", "{x} + ops.uniform({x}.shape, Tensor(0.0), Tensor(1.0))",
     "{x} * ops.randn(*{x}.shape)", "ops.bernoulli({x}, 0.4)", "ops.rand_like({x})",
