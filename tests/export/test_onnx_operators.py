@@ -107,21 +107,42 @@ def test_recurrent_layers(op_type: str, attrs: dict[str, Any], direction: str) -
             assert relative_error(got.asnumpy(), want) < 1e-5
 
 
+def resize(x: np.ndarray, scales: tuple[float, ...], **attrs: object) -> onnx.ModelProto:
+    """A model that resizes an image by the numbers of an initializer."""
+    numbers = onnx.numpy_helper.from_array(np.array([1, 1, *scales], np.float32), "scales")
+    kind = helper.np_dtype_to_tensor_dtype(x.dtype)
+    kinds = [helper.make_tensor_value_info(n, kind, s) for n, s in (("x", x.shape), ("y", None))]
+    node = helper.make_node("Resize", ["x", "", "scales"], ["y"], **attrs)
+    graph = helper.make_graph([node], "g", kinds[:1], kinds[1:], [numbers])
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 19)], ir_version=9)
+
+
 def test_scales_of_images_are_constants() -> None:
-    """Numbers of an initializer that decide about a shape; compiled as one graph."""
-    scales = onnx.numpy_helper.from_array(np.array([1, 1, 2, 3], np.float32), "scales")
-    kinds = [helper.make_tensor_value_info(n, TensorProto.FLOAT, None) for n in "xy"]
-    kinds[0].type.tensor_type.shape.dim.extend([onnx.TensorShapeProto.Dimension(dim_value=2)] * 4)
-    node = helper.make_node("Resize", ["x", "", "scales"], ["y"], mode="nearest")
-    graph = helper.make_graph([node], "g", kinds[:1], kinds[1:], [scales])
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 22)], ir_version=10)
-    net = ms.onnx.load(model)
-    assert not net.trainable_params()
+    """Numbers that decide about a shape; compiled as one graph."""
     x = np.arange(16, dtype=np.float32).reshape(2, 2, 2, 2)
     x[0, 0, 1, 0] = np.inf  # copied: nothing is multiplied with it
+    net = ms.onnx.load(resize(x, (2, 3), mode="nearest"))
+    assert not net.trainable_params()
     expected = x.repeat(2, 2).repeat(3, 3)
     for run in (net, ms.jit(net, fullgraph=True)):
         np.testing.assert_array_equal(run(Tensor(x)).asnumpy(), expected)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int32"])
+@pytest.mark.parametrize("grid", ["half_pixel", "asymmetric"])
+@pytest.mark.parametrize("mode", ["nearest", "linear", "cubic"])
+@pytest.mark.parametrize("scales", [(2, 3), (1.7, 0.6)])
+def test_images_are_resized(scales: tuple[float, ...], mode: str, grid: str, dtype: str) -> None:
+    if dtype == "int32" and mode == "cubic":
+        return  # ONNX Runtime has none
+    x = (100 * np.random.default_rng(0).random((1, 2, 7, 10))).astype(dtype)
+    model = resize(x, scales, mode=mode, coordinate_transformation_mode=grid, nearest_mode="floor")
+    (expected,) = run_onnxruntime(model, (Tensor(x),))
+    net = ms.onnx.load(model)
+    for run in (net, ms.jit(net)):
+        got = run(Tensor(x)).asnumpy()
+        assert got.dtype == x.dtype
+        np.testing.assert_allclose(got, expected, atol=2e-3 if dtype == "float32" else 1)
 
 
 def test_max_roi_pool() -> None:

@@ -167,9 +167,14 @@ def _largest(image: Tensor, ys: slice, xs: slice) -> Tensor:
 
 
 # ---- ONNX's Resize: one sparse matrix per axis, made of known numbers ----------------------------
-# Most are maps that ``resample`` knows, which reads the few elements that count.
+# Most are maps that ``resample`` knows, which reads the few elements that count; of others with few
+# the elements are gathered and summed.
 
-_GRIDS = (("nearest", False), ("nearest_exact", False), ("linear", False), ("linear", True))
+_GRIDS = (
+    ("nearest", False), ("nearest_exact", False), ("linear", False), ("linear", True),
+    ("cubic_exact", False), ("cubic_exact", True),
+)  # fmt: skip
+_FEW_TAPS = 4
 
 
 def resize(n: NodeCall, x: Tensor) -> Tensor:
@@ -182,6 +187,8 @@ def resize(n: NodeCall, x: Tensor) -> Tensor:
     Returns:
         Tensor of ``x``'s dtype; axes that the node does not name keep their sizes.
     """
+    if not x.dtype.is_float and n.get("mode") != "nearest":
+        return F.cast(resize(n, F.cast(x, dtypes.float32)), x.dtype)
     axes = [a % x.ndim for a in n.get("axes") or range(x.ndim)]
     sizes, scales, boxes = _targets(n, x, axes)
     outside: Any = None
@@ -208,16 +215,30 @@ def _apply(x: Tensor, matrix: np.ndarray, axis: int, scale: float) -> Tensor:
     size, have = matrix.shape
     for mode, align in _GRIDS if kind.is_float else ():
         step = 1 / scale
-        if np.allclose(resampling_matrix(have, size, mode, align, step), matrix, 0, 1e-7):
+        if np.allclose(resampling_matrix(have, size, mode, align, step), matrix, 0, 1e-6):
             return F.resample(x, axis=axis, size=size, mode=mode, align_corners=align,
                               scale=step, transposed=False)  # fmt: skip
-    if (matrix.max(1) == 1).all():  # nearest: every row picks one element
-        return F.gather(x, to_tensor(matrix.argmax(1)), axis)
+    taps = int((matrix != 0).sum(1).max())
+    if taps <= _FEW_TAPS:
+        places = np.argsort(matrix == 0, 1, kind="stable")[:, :taps]
+        return _sum_of_taps(x, places, np.take_along_axis(matrix, places, 1), axis)
     order = [a for a in range(x.ndim) if a != axis]
     moved = F.transpose(x, (*order, axis))
     y = F.matmul(moved, to_tensor(np.ascontiguousarray(matrix.T).astype(kind.numpy)))
     back = np.argsort([*order, axis])
     return F.transpose(y, tuple(int(b) for b in back))
+
+
+def _sum_of_taps(x: Tensor, places: np.ndarray, weights: np.ndarray, axis: int) -> Tensor:
+    shape = [-1 if a == axis else 1 for a in range(x.ndim)]
+    total: Tensor | None = None
+    for place, weight in zip(places.T, weights.T):
+        part = F.gather(x, to_tensor(place), axis)
+        if (weight != 1).any():
+            part = part * to_tensor(weight.reshape(shape).astype(x.dtype.numpy))
+        total = part if total is None else total + part
+    assert total is not None
+    return total
 
 
 def _targets(n: NodeCall, x: Tensor, axes: list[int]) -> tuple[list[int], list[float], Any]:
@@ -247,7 +268,9 @@ def _targets(n: NodeCall, x: Tensor, axes: list[int]) -> tuple[list[int], list[f
 
 def _positions(n: NodeCall, have: int, size: int, scale: float, box: Any) -> np.ndarray:
     """Where the new elements lie between the old ones."""
-    i = np.arange(size, dtype=np.float64)
+    # rounding decides which is the nearest: in single precision, as in ONNX Runtime
+    kind = np.float32 if n.get("mode") == "nearest" else np.float64
+    i, scale = np.arange(size, dtype=kind), kind(scale)
     mode = n.get("coordinate_transformation_mode")
     if n.opset < 11 or mode == "asymmetric":
         return i / scale
