@@ -266,11 +266,14 @@ def _targets(n: NodeCall, x: Tensor, axes: list[int]) -> tuple[list[int], list[f
     return [math.floor(d * s) for d, s in zip(have, scales)], scales, boxes
 
 
-def _positions(n: NodeCall, have: int, size: int, scale: float, box: Any) -> np.ndarray:
+def _positions(
+    n: NodeCall, have: int, size: int, scale: float | np.floating, box: Any
+) -> np.ndarray:
     """Where the new elements lie between the old ones."""
     # rounding decides which is the nearest: in single precision, as in ONNX Runtime
     kind = np.float32 if n.get("mode") == "nearest" else np.float64
-    i, scale = np.arange(size, dtype=kind), kind(scale)
+    i = np.arange(size, dtype=kind)
+    scale = i.dtype.type(scale)
     mode = n.get("coordinate_transformation_mode")
     if n.opset < 11 or mode == "asymmetric":
         return i / scale
