@@ -50,6 +50,24 @@ def test_a_row_that_is_no_whole_number_of_vectors_is_stored_as_usual():
     _check(build, lambda x, b: x + b, ((50, 64), "float32"), ((64,), "float32"))
 
 
+@pytest.mark.parametrize("columns, nontemporal", [(9, False), (32, True)])
+def test_rows_of_several_loops(columns, nontemporal):
+    """A channel of a batch of images: its elements are whole vectors, an image's need not be."""
+
+    def build(builder, x):
+        def stages(x):
+            n, k = te.reduce_axis((0, 16)), te.reduce_axis((0, columns))
+            total = te.compute((6,), lambda c: te.sum(x[n, c, k], axis=[n, k]))
+            return te.compute(x.shape, lambda n, c, k: x[n, c, k] - total[c])
+
+        return builder.call_te(stages, x)
+
+    _check(
+        build, lambda x: x - x.sum((0, 2), keepdims=True)[0], ((16, 6, columns), "float32"),
+        tolerance=1e-4, nontemporal=nontemporal,
+    )  # fmt: skip
+
+
 def test_narrower_result():
     _check(lambda _, x: op.astype(x, "float16"), lambda x: x, ((40, 96), "float32"), tolerance=1e-3)
 

@@ -86,7 +86,7 @@ def _nontemporal_results(
         for row in plan.stages
         if not row.stage.is_reduction and is_output(row.stage.buffer) and row.inner
     ]
-    if all(is_nontemporal(row.stage, group_extent(row.inner), lanes, model) for row in rows):
+    if all(is_nontemporal(row.stage, group_extent(row.loops[-1]), lanes, model) for row in rows):
         return [row.stage.buffer for row in rows]
     return []
 
