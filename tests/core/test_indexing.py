@@ -230,6 +230,24 @@ def test_false_addresses_nothing() -> None:
             _ = t[index]
 
 
+@pytest.mark.parametrize("truth", [True, False])
+def test_one_truth_is_a_mask_of_a_new_axis(truth: bool) -> None:
+    def look(x: Tensor, t: Tensor) -> tuple[Tensor, ...]:
+        y, z = x * 1, x * 1
+        y[0, t] = 5
+        z[t] += 3
+        return x[t], x[0, t], x[:, t, None], y, z
+
+    y, z = A.copy(), A.copy()
+    y[0, truth] = 5
+    z[truth] += 3
+    expected = A[truth], A[0, truth], A[:, truth, None], y, z
+    for call in (look, ms.jit(look, fullgraph=True)):
+        for found, e in zip(call(Tensor(A), Tensor(truth)), expected):
+            assert found.shape == e.shape
+            assert (found.asnumpy() == e).all()
+
+
 def test_wrong_mask_and_value() -> None:
     t = Tensor(A)
     with pytest.raises((ShapeError, OutOfRangeError)):

@@ -469,9 +469,11 @@ class _Parser:
         advanced: list[tuple[int, Tensor | np.ndarray]] = []
         axis = kept = 0  # of the input, of the basic step's result
         for e in self.entries:
-            if e is None or isinstance(e, _SCALARS):
+            if _axes_used(e) == 0:
                 basic.append(None)
-                if e is not None and self.ints_join:
+                if isinstance(e, Tensor):  # a mask of the new axis
+                    advanced.append((kept, F.reshape(e, (1,))))
+                elif e is not None and self.ints_join:
                     advanced.append((kept, np.zeros(1, np.int64)))
                 kept += 1
                 continue
@@ -573,16 +575,10 @@ def _as_integers(
             )
         axes += range(axis, axis + index.ndim)
         if isinstance(index, Tensor):
-            tensors += F.nonzero_positions(index) if index.ndim else _zero_d_mask(index)
+            tensors += F.nonzero_positions(index)
         else:
             tensors += [tensor_from_numpy(p) for p in np.nonzero(index)]
     return tuple(axes), tensors
-
-
-def _zero_d_mask(index: Tensor) -> list[Tensor]:
-    raise OutOfRangeError(
-        "a 0-d bool tensor cannot be an index", fix="use bool(mask), or ops.where(mask, ...)"
-    )
 
 
 def _integers(index: Tensor | np.ndarray, size: int | Dim, axis: int) -> Tensor:
