@@ -126,6 +126,14 @@ def test_least_squares_and_blocks(kind: Any) -> None:
     near(blocks, np.array([[1, 1, 0], [0, 0, 2], [0, 0, 2]]), kind)
 
 
+def test_options_that_mean_nothing_here_are_taken_as_mindspore_does() -> None:
+    matrix = Tensor([[2.0, 1.0], [1.0, 3.0]])
+    for kind in (1, 2, 3):
+        assert np.allclose(linalg.eigh(matrix, type=kind, eigvals_only=True), [1.381966, 3.618034])
+    x = linalg.solve_triangular(matrix, matrix, overwrite_b=1)  # pyright: ignore[reportArgumentType]
+    assert x.shape == (2, 2)
+
+
 def test_what_linear_algebra_refuses() -> None:
     square = Tensor(POSITIVE)
     assert linalg.inv(Tensor([[2, 0], [0, 4]])).dtype is ms.float64
@@ -136,7 +144,11 @@ def test_what_linear_algebra_refuses() -> None:
         (lambda: linalg.inv(Tensor(np.zeros((2, 2)))), ArgumentError),
         (lambda: linalg.cholesky(-square), ArgumentError),
         (lambda: linalg.solve_triangular(square, Tensor(B), 7), RuntimeError),
-        (lambda: linalg.eigh(square, type=2), ArgumentError),
+        (lambda: linalg.eigh(square, square), ArgumentError),
+        (lambda: linalg.eigh(square, type=True), DTypeError),
+        (lambda: linalg.eigh(square, turbo=1), DTypeError),
+        (lambda: linalg.lu(square, check_finite=1), DTypeError),
+        (lambda: linalg.cho_solve(linalg.cho_factor(square), square, overwrite_b=1), DTypeError),
         (lambda: linalg.lu(Tensor(np.ones((2, 2, 2)))), ShapeError),
     ):
         with pytest.raises(error):

@@ -270,3 +270,21 @@ def test_errors(call: Any, error: type[Exception], text: str) -> None:
         call()
     assert text in str(e.value)
     assert "test_transformer.py" in str(e.value)
+
+
+@pytest.mark.parametrize("kind", [nn.TransformerEncoderLayer, nn.TransformerDecoderLayer])
+def test_layers_keep_what_they_were_made_of(kind: Any) -> None:
+    layer = kind(8, 2, 16, 0.2, "gelu", 1e-4, True)
+    assert (layer.d_model, layer.nhead, layer.dim_feedforward, layer.batch_first) == (
+        8,
+        2,
+        16,
+        True,
+    )
+    assert (layer.dropout_num, layer.layernorm_eps, layer.activation1) == (0.2, 1e-4, "gelu")
+    attention = layer.self_attn
+    assert layer.dtype is attention.dtype is attention.in_proj_weight.dtype
+    assert attention.q_proj_weight is attention.k_proj_weight is attention.v_proj_weight is None
+    other = nn.MultiheadAttention(8, 2, kdim=4)
+    assert other.in_proj_weight is None
+    assert other.k_proj_weight is not None and other.k_proj_weight.shape == (8, 4)

@@ -15,7 +15,7 @@ from tvmgraph import Parameter, Tensor, nn
 RECORDED = json.loads((Path(__file__).parent / "steps.json").read_text())
 RUNS = RECORDED["runs"]
 # states this project does not keep when nothing reads them
-UNUSED = {"SGD": ("accum.", "stat."), "AdaFactor": ("Parameter$",)}
+UNUSED = {"AdaFactor": ("Parameter$",)}
 
 
 def label(run: dict[str, Any]) -> str:

@@ -84,10 +84,13 @@ class MultiheadAttention(Cell):
         self.has_bias = boolean(op, "has_bias", has_bias)
         self.add_zero_attn = boolean(op, "add_zero_attn", add_zero_attn)
         self.batch_first = boolean(op, "batch_first", batch_first)
-        self._build(boolean(op, "add_bias_kv", add_bias_kv), float_dtype(op, dtype))
+        self.dtype = float_dtype(op, dtype)
+        self._build(boolean(op, "add_bias_kv", add_bias_kv), self.dtype)
 
     def _build(self, add_bias_kv: bool, dtype: dtypes.DType) -> None:
         op, e = type(self).__name__, self.embed_dim
+        self.in_proj_weight = None
+        self.q_proj_weight = self.k_proj_weight = self.v_proj_weight = None
         self._same_sizes = self.kdim == e and self.vdim == e
         shapes = {"in_proj_weight": (3 * e, e)}
         if not self._same_sizes:

@@ -65,6 +65,9 @@ class _Layer(Cell):
         real(op, "dropout", dropout, 0, 1, "[)")
         positive(op, "dim_feedforward", dim_feedforward)
         self.norm_first = boolean(op, "norm_first", norm_first)
+        self.d_model, self.nhead, self.dim_feedforward = d_model, nhead, dim_feedforward
+        self.dropout_num, self.layernorm_eps = dropout, layer_norm_eps
+        self.batch_first, self.dtype, self.activation1 = batch_first, dtype, activation
         for name in self._attentions:
             attention = MultiheadAttention(d_model, nhead, dropout, batch_first=batch_first,
                                            dtype=dtype)  # fmt: skip

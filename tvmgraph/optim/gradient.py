@@ -34,7 +34,7 @@ class SGD(Optimizer):
     Args:
         params: Parameters or groups, see :class:`Optimizer`.
         learning_rate: A number, Tensor, list or schedule.
-        momentum: :math:`\mu`, at least 0. With 0 no state is kept.
+        momentum: :math:`\mu`, at least 0. With 0 the state stays as it is.
         dampening: :math:`d`, at least 0.
         weight_decay: :math:`\lambda`; adds :math:`\lambda w` to the gradient.
         nesterov: Steps along :math:`g + \mu v`; needs momentum and no dampening.
@@ -73,13 +73,14 @@ class SGD(Optimizer):
             reject(ArgumentError, "SGD", "nesterov needs a momentum and no dampening",
                    f"momentum={momentum}, dampening={dampening}")  # fmt: skip
         self.momentum = new_scalar("momentum", momentum)
-        self.accum = self.new_state("accum") if momentum else None
+        self.moving = momentum > 0
+        self.accum = self.new_state("accum")  # also without momentum: checkpoints are MindSpore's
         # tells the first step, which is not dampened, also to MindSpore that loads a checkpoint
-        self.stat = self.new_state("stat", "ones") if momentum else None
+        self.stat = self.new_state("stat", "ones")
 
     def update(self, index: int, param: Parameter, gradient: Tensor, lr: Tensor) -> None:
         """Changes one parameter."""
-        if self.accum is None or self.stat is None:
+        if not self.moving:
             F.assign(param, _descended(param, gradient, lr))
             return
         accum = self.accum[index]

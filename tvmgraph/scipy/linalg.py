@@ -100,6 +100,7 @@ def cho_solve(
         overwrite_b: See above.
         check_finite: See above.
     """
+    _flags("scipy.linalg.cho_solve", overwrite_b=overwrite_b, check_finite=check_finite)
     triangle, lower = c_and_lower
     first = solve_triangular(triangle, b, 0 if lower else 1, lower)
     return solve_triangular(triangle, first, 1 if lower else 0, lower)
@@ -131,7 +132,7 @@ def solve_triangular(
         [1.0, 2.0]
     """
     op = "scipy.linalg.solve_triangular"
-    _flags(op, lower=lower, unit_diagonal=unit_diagonal, overwrite_b=overwrite_b)
+    _flags(op, lower=lower, unit_diagonal=unit_diagonal)  # MindSpore takes anything for the rest
     if trans not in (0, 1, 2, "N", "T", "C"):
         reject(either(ArgumentError, RuntimeError), op,
                f"trans must be one of 0, 1, 2, 'N', 'T', 'C', not {trans!r}")  # fmt: skip
@@ -159,16 +160,19 @@ def eigh(
         overwrite_b: See above.
         turbo: See above.
         eigvals: Only None: all values are returned.
-        type: Only 1.
+        type: Which generalized problem; without ``b`` any integer means the same.
         check_finite: See above.
 
     Raises:
         ArgumentError: if an argument has another value than the only one.
     """
     op = "scipy.linalg.eigh"
-    _flags(op, lower=lower, eigvals_only=eigvals_only, overwrite_a=overwrite_a)
-    if b is not None or eigvals is not None or type != 1:
-        raise ArgumentError("b and eigvals must be None, type must be 1", op=op)
+    _flags(op, lower=lower, eigvals_only=eigvals_only, overwrite_a=overwrite_a,
+           overwrite_b=overwrite_b, turbo=turbo, check_finite=check_finite)  # fmt: skip
+    if type.__class__ is not int:
+        raise DTypeError(f"type must be an int, not {type!r}", op=op)
+    if b is not None or eigvals is not None:
+        raise ArgumentError("b and eigvals must be None", op=op)
     matrix = _matrix(op, a, square=True)
     values, vectors = F._eigh(matrix if lower else F.swapaxes(matrix, -1, -2))
     return values if eigvals_only else (values, vectors)
@@ -255,7 +259,8 @@ def lu(
         >>> (p @ l @ u).asnumpy().tolist()
         [[1.0, 2.0], [2.0, 6.0]]
     """
-    _flags("scipy.linalg.lu", permute_l=permute_l, overwrite_a=overwrite_a)
+    _flags("scipy.linalg.lu", permute_l=permute_l, overwrite_a=overwrite_a,
+           check_finite=check_finite)  # fmt: skip
     matrix = _matrix("scipy.linalg.lu", a)
     packed, _, order = F._lu(matrix)
     rows, least = matrix.shape[0], min(matrix.shape)
