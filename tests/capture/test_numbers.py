@@ -142,3 +142,23 @@ def test_strict_code_takes_a_tensor_for_a_number_beside_one() -> None:
         x = Tensor(np.array(values, np.float32))
         assert shown(strict(x)) == shown(beside_a_tensor(x))
     assert strict.compile_count == 1
+
+
+def test_constants_alone_decide_a_number() -> None:
+    def sizes(x: Tensor) -> Any:
+        k = Tensor([2, 3])
+        return [x] * int(k[0]), x.sum(axis=k[1] - 2), x.reshape(k[1], k[0]), (k + 1).tolist()
+
+    def inside(x: Tensor) -> Tensor:
+        k, axis = Tensor([1.5, 0.5]), ops.zeros((2,), ms.int64)
+        axis[1] += 1
+        if x.sum() > 3:
+            return ops.concat((x, x), axis[1].item()) * float(k[0])
+        return ops.concat((x, x), axis[1].item()) * float(k.sum())
+
+    x = Tensor(np.arange(6, dtype=np.float32).reshape(2, 3))
+    for function in (sizes, inside):
+        compiled = jit(function, fullgraph=True)
+        for value in (x, x * 0):
+            assert str(compiled(value)) == str(function(value))
+        assert compiled.compile_count == 1

@@ -25,10 +25,14 @@ class _Scale(nn.Cell):
 
 
 def test_two_parameters_of_one_name() -> None:
+    net = _Scale("x", "x")  # no error of a Cell, as in MindSpore: a network around it renames both
+    assert net.weight.name == net.bias.name == "x"
     with pytest.raises(ArgumentError, match="'weight' and 'bias' are both named 'x'") as caught:
-        _Scale("x", "x")
+        net.check_names()
     assert isinstance(caught.value, ValueError)
     assert "test_names.py" in str(caught.value)
+    assert [p.name for p in nn.SequentialCell(net).get_parameters()] == ["0.weight", "0.bias"]
+    assert list(_Scale("x", "x").parameters_dict()) == ["weight", "bias"]
     with pytest.raises(ArgumentError, match=r"entries 0 and 2 .* both named 'x'"):
         ParameterTuple([_ones("x"), _ones("y"), _ones("x")])
     with pytest.raises(ArgumentError, match=r"entries 0 and 1 .* both named"):

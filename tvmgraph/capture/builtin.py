@@ -74,10 +74,10 @@ def call(
     )
 
 
-def number_in(
-    interpreter: Interpreter, x: TracedTensor, kind: type | None = None
-) -> TracedNumber | None:
+def number_in(interpreter: Interpreter, x: TracedTensor, kind: type | None = None) -> object:
     """Returns the one element of a tensor as a number of the graph, in strict code.
+
+    It is a number of Python where constants alone decide it.
 
     Other code is left to Python, where what is no number raises.
 
@@ -89,6 +89,9 @@ def number_in(
     if interpreter.settings.lax or x.size != 1 or x.dtype in dtypes.COMPLEX:
         return None
     kind = kind or (float if x.dtype.is_float else int if x.dtype.is_integer else bool)
+    known = interpreter.recorder.known(x)
+    if known is not None:
+        return kind(known.item())
     number = F.cast(F.reshape(F.stop_gradient(x), ()), NUMBERS[kind])
     found = traced_number(interpreter.recorder.snapshot(number))
     if kind is int:

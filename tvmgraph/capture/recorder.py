@@ -26,7 +26,7 @@ from tvmgraph.core.parameter import Parameter
 from tvmgraph.core.random import STATE_TYPE
 from tvmgraph.core.state import scope_text
 from tvmgraph.core.symbols import Specialise, Symbol, SymbolScope, bound, needed
-from tvmgraph.core.tensor import Tensor
+from tvmgraph.core.tensor import Tensor, tensor_from_numpy
 from tvmgraph.core.types import Dim, TensorType, tensor_type
 from tvmgraph.dtypes import DType
 from tvmgraph.errors import CaptureError, user_source
@@ -324,6 +324,18 @@ class Recorder:
             tensor: A tensor of the capture, or of the outside.
         """
         return not isinstance(tensor, TracedTensor)
+
+    def known(self, tensor: TracedTensor) -> Tensor | None:
+        """Returns a tensor with its elements where constants alone decide them.
+
+        Args:
+            tensor: A tensor of the capture.
+        """
+        region: Region | None = self.region
+        while region is not None and not region.defines(tensor.value):
+            region = region.parent
+        found = None if region is None else region.elements(tensor.value)
+        return None if found is None else tensor_from_numpy(found.copy())
 
     def starts_as(self, parameter: Tensor, value: Tensor) -> None:
         """Makes a tensor that comes into being here denote its first value at every call.

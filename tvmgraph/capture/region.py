@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+import numpy as np
+
 from tvmgraph.core.op import Op
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.core.types import TensorType
 from tvmgraph.errors import CaptureError, user_source
 from tvmgraph.graph import Graph, GraphBuilder, Node, Role, Value
+from tvmgraph.graph.simplify import fold
 from tvmgraph.graph.text import format_attr
 
 
@@ -132,6 +135,35 @@ class Region:
             found = self._consts[id(tensor)] = self.builder.const(tensor.array)
             self.adopt(found)
         return found
+
+    def elements(self, value: Value) -> np.ndarray | None:
+        """Returns the elements of a small value that constants alone decide, ``None`` of others.
+
+        Args:
+            value: A value that is defined here.
+        """
+        makers = {v: n for n in self.builder.nodes for v in n.outputs}
+        consts, outer = self.builder.consts, {inner: v for v, inner in self.imports.items()}
+        needed: dict[Value, Node] = {}
+        known: dict[Value, np.ndarray] = {}
+        todo = [value]
+        while todo:
+            v = todo.pop()
+            if v in known or v in needed:
+                continue
+            found = consts.get(v)
+            if found is None and v in outer and self.parent is not None:
+                found = self.parent.elements(outer[v])
+            if found is not None:
+                known[v] = found
+            elif v in makers:
+                needed.update(dict.fromkeys(makers[v].outputs, makers[v]))
+                todo += makers[v].inputs
+            else:
+                return None
+        nodes = [n for n in self.builder.nodes if n.outputs[0] in needed]
+        graph = Graph("constant", (), known, tuple(nodes), (value,))
+        return fold(graph, certain=False).consts.get(value)
 
     def maker_of(self, value: object) -> Region | None:
         """Returns the region, this one or one around it, in which an object came into being.

@@ -7,6 +7,8 @@ import sys
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NoReturn
 
+import numpy as np
+
 from tvmgraph import dtypes
 from tvmgraph.core.arguments import DTypeLike
 from tvmgraph.core.op import F
@@ -107,6 +109,16 @@ class TracedTensor(Tensor):
         """Returns a tensor that keeps denoting the current value."""
         return TracedTensor(self.recorder, self.value)
 
+    def _known(self, what: str, fix: str) -> Tensor:
+        """Returns it with its elements where constants alone decide them, or raises.
+
+        Args:
+            what: What needs the elements.
+            fix: What the user may do.
+        """
+        known = self.recorder.known(self)
+        return no_value(what, fix) if known is None else known
+
     def __bool__(self) -> bool:
         no_value(
             "a Python `if`, `while`, `and`, `or`, `not` or `assert`",
@@ -114,13 +126,14 @@ class TracedTensor(Tensor):
         )
 
     def __int__(self) -> int:
-        no_value("int()", OUTSIDE)
+        return int(self._known("int()", OUTSIDE))
 
     def __float__(self) -> float:
-        no_value("float()", OUTSIDE)
+        return float(self._known("float()", OUTSIDE))
 
     def __index__(self) -> int:
-        no_value("using a tensor as a Python index", "index with the tensor itself: x[i]")
+        fix = "index with the tensor itself: x[i]"
+        return self._known("using a tensor as a Python index", fix).__index__()
 
     def as_tensor(self) -> Tensor:
         """Returns itself: what holds it."""
@@ -133,22 +146,25 @@ class TracedTensor(Tensor):
         """
         if not self.dtype.is_integer or self.ndim:
             return self.__index__()
+        known = self.recorder.known(self)
+        if known is not None:
+            return max(int(known), 0)
         count = F.maximum(F.cast(self, dtypes.int64), 0)
         return F.count_up(count, "counted").aval.shape[0]
 
-    def item(self, *index: int) -> NoReturn:
-        """Raises: there are no elements yet."""
-        no_value("item()", OUTSIDE)
+    def item(self, *index: int) -> bool | int | float | complex:
+        """Returns one element where constants alone decide it."""
+        return self._known("item()", OUTSIDE).item(*index)
 
-    def asnumpy(self) -> NoReturn:
-        """Raises: there are no elements yet."""
-        no_value("asnumpy()", OUTSIDE)
+    def asnumpy(self) -> np.ndarray:
+        """Returns the elements where constants alone decide them."""
+        return self._known("asnumpy()", OUTSIDE).asnumpy()
 
     numpy = asnumpy
 
-    def tolist(self) -> NoReturn:
-        """Raises: there are no elements yet."""
-        no_value("tolist()", OUTSIDE)
+    def tolist(self) -> Any:
+        """Returns the elements where constants alone decide them."""
+        return self._known("tolist()", OUTSIDE).tolist()
 
     def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> NoReturn:
         no_value("a NumPy function", "use the operator from tvmgraph.ops instead")

@@ -387,8 +387,7 @@ class Cell(HookMethods, SettingMethods, StateMethods):
 
         Raises:
             DTypeError: if ``param`` is not a Parameter.
-            ArgumentError: if the name contains a dot, or another parameter of this Cell has the
-                name of this one.
+            ArgumentError: if the name contains a dot.
         """
         if param is not None and not isinstance(param, Parameter):
             raise DTypeError(f"a Parameter is needed, not {type(param).__name__}",
@@ -400,16 +399,9 @@ class Cell(HookMethods, SettingMethods, StateMethods):
             return setattr(self, param_name, None)
         if param.name == _DEFAULT_NAME:
             param.name = param_name
-        self._require_own_name(param_name, param)
         before_change(self)
         self._params[param_name] = param
         bump_epoch()
-
-    def _require_own_name(self, attribute: str, param: Parameter) -> None:
-        for other, held in self._params.items():
-            if held is None or held is param or other == attribute or held.name != param.name:
-                continue
-            self._refuse_names(other, held, attribute, param)
 
     def check_names(self) -> None:
         """Checks that no two Parameters of the network have one name.
