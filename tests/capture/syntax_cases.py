@@ -351,15 +351,20 @@ def f(x):
             return x
     return -x
 """,
-    "assert on a tensor": """
-def f(x):
-    assert x.sum() > 0
-    return x
-""",
-    "raise under a tensor condition": """
+    "effect before a raise under a tensor condition": """
 def f(x):
     if x.sum() > 0:
+        print("positive")
         raise ValueError("positive")
+    return x
+""",
+    "raise of an own class under a tensor condition": """
+class Positive(Exception):
+    pass
+
+def f(x):
+    if x.sum() > 0:
+        raise Positive("sum")
     return x
 """,
     "bare raise": """

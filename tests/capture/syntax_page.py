@@ -39,6 +39,7 @@ refuses; LAX and PIJit run all of it.
 | `x in [y, z]` of tensors | compares them as wholes | as in Python | as in Python |
 | `print` of a tensor's text, f-strings, `asnumpy()`, NumPy | error | exact, in Python | exact, in Python |
 | `global` | seen by the call only, warns once (`global_writes`) | written | written |
+| `raise`, `assert` decided by a tensor | nodes of the graph, for exceptions of Python with one text at most; a side of a branch that raises does nothing else | those of Python | those of Python |
 | exceptions, `try`, `with`, `yield`, classes, `match` | errors of the function itself; the rest is refused | those of Python | those of Python |
 | clocks, files, random numbers of Python and NumPy | error | in Python, at every call | in Python, at every call |
 | a Cell or function that Python calls | | compiled on its own, with graph breaks if it must | as LAX |

@@ -213,3 +213,40 @@ def test_sides_that_do_not_fit_raise_what_mindspore_does(
 
 def test_steps_along_axes_are_known_in_a_graph() -> None:
     _compare(lambda x: (x.strides, x.sum(0).strides, x.sum().strides), X)
+
+
+def test_a_tensor_decides_about_an_error() -> None:
+    def checked(x: Tensor) -> Tensor:
+        if x.max() > 50:
+            raise ValueError("too large")
+        return x
+
+    def through(x: Tensor) -> Tensor:
+        assert x.min() >= 0, "negative"
+        for i in range(2):
+            if x[i] > 9:
+                raise RuntimeError(f"item {i}")
+            x = x + 1
+        steps = 0
+        while x.sum() < 100:
+            x, steps = checked(x) * 2, steps + 1
+            if steps > 5:
+                raise OverflowError("too many steps")
+        return x if steps > 0 else checked(x / 2)
+
+    compiled = jit(through, fullgraph=True)
+    gradient = jit(ms.grad(lambda x: through(x).sum()), fullgraph=True)
+    for values in ([1, 2], [9, 2], [3, 9], [-1, 0], [0, -2], [0, 0], [8, 8]):
+        x = Tensor(values, ms.float32)
+        try:
+            expected = through(x)
+        except Exception as error:
+            for call in (compiled, gradient):
+                with pytest.raises(
+                    type(error), match=str(error).split("\n")[0]
+                ):  # pytest adds to it
+                    call(x)
+        else:
+            assert (compiled(x) == expected).all()
+            assert gradient(x).shape == x.shape
+    assert compiled.compile_count == 1

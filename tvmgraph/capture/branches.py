@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import ast
+import builtins
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
@@ -32,6 +33,18 @@ if TYPE_CHECKING:
     from tvmgraph.capture.interpreter import Interpreter
 
 _MISSING = object()
+
+
+class Raised(BaseException):
+    """A side of a branch ends by raising an exception.
+
+    Args:
+        error: The exception.
+    """
+
+    def __init__(self, error: BaseException) -> None:
+        super().__init__()
+        self.error = error
 
 
 T = TypeVar("T")
@@ -169,14 +182,66 @@ class Branches:
     ) -> Completion:  # fmt: skip
         snapshot = self.snapshot(frame)
         outer = self.recorder.region
-        a = self.trace(Region("then", outer), snapshot, then)
-        b = self.trace(Region("orelse", outer), snapshot, orelse)
+        truth, other = condition, orelse
+        try:
+            a = self.trace(Region("then", outer), snapshot, self._ending(then, node, frame))
+            truth, other = F.logical_not(condition), then
+            b = self.trace(Region("orelse", outer), snapshot, self._ending(orelse, node, frame))
+        except Raised as raised:
+            self._raise_where(truth, raised.error)
+            return other()
         frame.node = node
         merger = Merger(self.recorder, a, b, snapshot.contents, self.settings.lax)
         plans = _Plans(self, merger, (a, b), snapshot, node, frame, condition)
         finish = plans.everything()
         outputs = self._emit_if(condition, a.region, b.region, merger)
         return finish(outputs)
+
+    def _ending(
+        self: Interpreter, run: Callable[[], T], node: ast.AST, frame: Frame
+    ) -> Callable[[], T]:
+        """Returns what runs a side of a branch, which may end by raising if it did nothing else."""
+
+        def side() -> T:
+            outer, self.ending = self.ending, self.depth
+            mark = self.effects.mark()
+            try:
+                return run()
+            except Raised:
+                if self.effects.mark() > mark or self.recorder.region.assigned:
+                    self.refuse(
+                        node, frame, "an effect before a `raise` that a tensor decides about",
+                        "raise first, or return a flag and raise outside",
+                    )  # fmt: skip
+                raise
+            finally:
+                self.ending = outer
+
+        return side
+
+    def leave(self: Interpreter, error: object, node: ast.AST, frame: Frame) -> NoReturn:
+        """Ends the side of a branch that raises an exception.
+
+        Args:
+            error: The exception, or its class.
+            node: The code that does it, for messages.
+            frame: The frame in which that code runs.
+        """
+        error = error() if isinstance(error, type) else error
+        kind = type(error)
+        plain = vars(builtins).get(kind.__name__) is kind
+        if plain and isinstance(error, Exception) and error.args in ((), (str(error),)):
+            raise Raised(error)
+        self.refuse(
+            node, frame, "raising more than a text where a tensor decides",
+            "raise an exception of Python with one text, or return a flag and raise outside",
+        )  # fmt: skip
+
+    def _raise_where(self: Interpreter, truth: Tensor, error: BaseException) -> None:
+        """Adds a node that raises; the token orders it among prints."""
+        token, self.raises = self.token(), True
+        kind = type(error).__name__
+        self.recorder.denote(token, F.host_raise(token, truth, kind=kind, message=str(error)))
 
     def _emit_if(
         self: Interpreter, condition: Tensor, a: Region, b: Region, merger: Merger

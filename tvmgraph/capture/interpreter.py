@@ -76,6 +76,8 @@ class Interpreter(Expressions, Statements, Branches, Loops, Outside, Native):
         self.recorder = recorder
         self.settings = settings
         self.depth = 0
+        self.ending = 0  # the depth of the innermost side of a branch
+        self.raises = False  # whether a node of the graph may raise
         self.reads_only = False
         self.effects = Effects(self)
         self.hoisted = Hoisted()

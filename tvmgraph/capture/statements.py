@@ -109,19 +109,28 @@ class Statements:
     def _Continue(self: Interpreter, node: ast.Continue, frame: Frame) -> Completion:
         return Completion(continued=True)
 
-    def _Assert(self: Interpreter, node: ast.Assert, frame: Frame) -> None:
+    def _Assert(self: Interpreter, node: ast.Assert, frame: Frame) -> Completion | None:
         truth = self.condition(node.test, frame)
-        if isinstance(truth, Tensor):
-            self.refuse(
-                node, frame, "an `assert` on a tensor's value",
-                "assert on shapes or Python values, or check the result outside",
-            )  # fmt: skip
-        if not truth:
+
+        def failed() -> Completion:
             message = [] if node.msg is None else [self.evaluate(node.msg, frame)]
-            raise AssertionError(*message)
+            error = AssertionError(*message)
+            if isinstance(truth, Tensor):
+                self.leave(error, node, frame)
+            raise error
+
+        if isinstance(truth, Tensor):
+            if self.settings.lax:
+                self.refuse(
+                    node, frame, "an `assert` on a tensor's value",
+                    "assert on shapes or Python values, or check the result outside",
+                )  # fmt: skip
+            return self.fork(truth, lambda: NEXT, failed, node, frame)
+        return None if truth else failed()
 
     def _Raise(self: Interpreter, node: ast.Raise, frame: Frame) -> NoReturn:
-        if self.depth:
+        inside = not self.settings.lax and self.depth and self.ending == self.depth
+        if not inside and (self.depth or self.raises):
             self.refuse(
                 node, frame, "a `raise` that a tensor decides about",
                 "return a flag as a tensor and raise outside",
@@ -129,6 +138,8 @@ class Statements:
         if node.exc is None:
             self.refuse(node, frame, "a `raise` without an exception", "name the exception")
         error = self.evaluate(node.exc, frame)
+        if inside:
+            self.leave(error, node, frame)
         kind = error if isinstance(error, type) else type(error)
         if self.settings.lax and not issubclass(kind, Exception):
             self.refuse(node, frame, f"raising {kind.__name__}")

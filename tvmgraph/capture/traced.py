@@ -162,7 +162,7 @@ class TracedTensor(Tensor):
 
     numpy = asnumpy
 
-    def tolist(self) -> Any:
+    def tolist(self) -> object:
         """Returns the elements where constants alone decide them."""
         return self._known("tolist()", OUTSIDE).tolist()
 

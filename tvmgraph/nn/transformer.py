@@ -8,6 +8,7 @@ from tvmgraph import dtypes
 from tvmgraph.compat.paths import as_package
 from tvmgraph.core.arguments import DTypeLike
 from tvmgraph.core.op import F
+from tvmgraph.core.parameter import Parameter
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.errors import ArgumentError, DTypeError, ShapeError
 from tvmgraph.nn._checks import boolean, float_dtype, positive, real, reject
@@ -58,6 +59,8 @@ class MultiheadAttention(Cell):
         ((5, 2, 8), (2, 5, 5))
     """
 
+    in_proj_weight: Parameter  # or None, where sizes differ
+
     def __init__(
         self,
         embed_dim: int,
@@ -89,11 +92,10 @@ class MultiheadAttention(Cell):
 
     def _build(self, add_bias_kv: bool, dtype: dtypes.DType) -> None:
         op, e = type(self).__name__, self.embed_dim
-        self.in_proj_weight = None
+        self.in_proj_weight = None  # pyright: ignore[reportAttributeAccessIssue]
         self.q_proj_weight = self.k_proj_weight = self.v_proj_weight = None
-        self._same_sizes = self.kdim == e and self.vdim == e
         shapes = {"in_proj_weight": (3 * e, e)}
-        if not self._same_sizes:
+        if (self.kdim, self.vdim) != (e, e):
             shapes = {
                 "q_proj_weight": (e, e),
                 "k_proj_weight": (e, self.kdim),
@@ -160,11 +162,12 @@ class MultiheadAttention(Cell):
         """Applies the three input projections, as one product when all inputs are one tensor."""
         bias = None if self.in_proj_bias is None else self.compute(self.in_proj_bias)
         e = self.embed_dim
-        if not self._same_sizes:
+        if self.in_proj_weight is None:
             weights = [self.compute(getattr(self, f"{n}_proj_weight")) for n in "qkv"]
         else:
-            weight = self.compute(self.in_proj_weight)
-            return project_packed((q, k, v), weight, bias, q is k and k is v)
+            return project_packed(
+                (q, k, v), self.compute(self.in_proj_weight), bias, q is k and k is v
+            )
         biases = (None, None, None) if bias is None else F.split(bias, e, axis=0)
         q, k, v = (F.dense(t, w, b) for t, w, b in zip((q, k, v), weights, biases))
         return q, k, v

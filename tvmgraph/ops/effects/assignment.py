@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 from collections.abc import Sequence
 from typing import Any
 
@@ -397,5 +398,63 @@ def host_print(*operands: Tensor, words: Words, end: str, numbers: tuple[str, ..
     Example:
         >>> ms.jit(lambda x: print(x) if x.sum() > 0 else None)(Tensor([1.0]))
         [1.]
+    """
+    ...
+
+
+def _infer_raise(*types: TensorType, kind: str, message: str) -> TensorType:
+    if types != (TOKEN, _TRUTH):
+        raise DTypeError(f"a token int64[] and a bool[] are needed, not {list(map(str, types))}")
+    return TOKEN
+
+
+def _eager_raise(token: np.ndarray, truth: np.ndarray, kind: str, message: str) -> np.ndarray:
+    if truth.item():
+        raise getattr(builtins, kind)(*filter(None, (message,)))
+    return token
+
+
+def _lower_raise(R: Builder, *args: Expr, kind: str, message: str) -> Expr:
+    def call(token: np.ndarray, truth: np.ndarray) -> None:
+        _eager_raise(token, truth, kind, message)
+
+    return R.host_call(call, f"raise {kind} {message!r}", args)
+
+
+_TRUTH = tensor_type((), dtypes.bool_)
+_REFUSED = {"kind": "ValueError", "message": "refused"}
+
+
+@primitive(
+    infer=_infer_raise, eager=_eager_raise, lower=_lower_raise,
+    traits=Traits(Pattern.OPAQUE, Reason("it decides about a whole call"), effect=True),
+    vjp=Reason("an error has no derivative"),
+    onnx=Reason("ONNX has no operator that raises"),
+    samples=[
+        sample(np.array(0), np.array(False), attrs=_REFUSED),
+        sample(np.array(0), np.array(0), attrs=_REFUSED, raises=DTypeError),
+    ],
+)  # fmt: skip
+def host_raise(token: Tensor, truth: Tensor, *, kind: str, message: str) -> Tensor:
+    """Raises an exception where a tensor is true, then returns the token.
+
+    Args:
+        token: What the effect before returned, ``int64[]``.
+        truth: Whether to raise, ``bool[]``.
+        kind: Name of a builtin exception.
+        message: Its text.
+
+    Returns:
+        The token for the next effect, ``int64[]``.
+
+    Raises:
+        DTypeError: if an operand is of another type.
+
+    Example:
+        >>> def root(x):
+        ...     assert x > 0, "negative"
+        ...     return x**0.5
+        >>> ms.jit(root, fullgraph=True)(Tensor(4.0)).item()
+        2.0
     """
     ...
