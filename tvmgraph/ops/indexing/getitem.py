@@ -469,7 +469,7 @@ class _Parser:
         advanced: list[tuple[int, Tensor | np.ndarray]] = []
         axis = kept = 0  # of the input, of the basic step's result
         for e in self.entries:
-            if _axes_used(e) == 0:
+            if e is None or isinstance(e, _SCALARS) or _axes_used(e) == 0:
                 basic.append(None)
                 if isinstance(e, Tensor):  # a mask of the new axis
                     advanced.append((kept, F.reshape(e, (1,))))
