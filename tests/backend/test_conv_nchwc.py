@@ -1,6 +1,7 @@
 """Convolutions of frozen graphs: blocks of channels, Winograd's method, depthwise, layouts."""
 
 import math
+import re
 from typing import Any
 from unittest import mock
 
@@ -110,6 +111,20 @@ def test_strided_convolution_of_many_channels(size, cpu):
     assert ("k_blocks=1," in explained or "k_blocks=1)" in explained) != (
         cpu_model(cpu).has_few_registers
     )
+
+
+@pytest.mark.parametrize("width", [2601, 2643])
+def test_rows_that_no_cache_holds(width, cpu):
+    """A row is gone through in parts, each with all channels, where L2 does not hold its pixels."""
+    x, w = fill(1, 128, 1, width), fill(32, 128, 1, 3, seed=1)
+    options = dict(stride=(1, 2), padding=((0, 0), (1, 1)), dilation=(1, 1))
+    function = jit(lambda x, w: ops.relu(ops.conv_nchwc(x, w, **options)))
+    got = function(Tensor(to_nchwc(x, 16)), Tensor(pack_weight(w, 16, 16)))
+    close(from_nchwc(got.asnumpy()), np.maximum(convolve(x, w, **options), 0))
+    columns = re.search(r"columns=Split\(extent=(\d+), item=(\d+)", function.explain(kernels=True))
+    assert columns is not None
+    extent, item = map(int, columns.groups())
+    assert (item < extent) == (x.nbytes > cpu_model(cpu).l2_bytes)
 
 
 @settings(max_examples=10, deadline=None, derandomize=True)

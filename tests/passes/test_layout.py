@@ -100,3 +100,38 @@ def test_blocks_are_kept(name):
 def test_what_minds_the_order_gets_plain_images(name):
     x = fill(N, C, H, W)
     assert transposes(PUT_BACK[name], x) > transposes(lambda x: x, x)
+
+
+class Rows(nn.Cell):
+    """Convolutions along one axis around what is computed of each element, or across them."""
+
+    def __init__(self, inner: Callable[[Tensor], Tensor]):
+        super().__init__()
+        self.first = nn.Conv1d(C, C, 3, stride=2, pad_mode="pad", padding=1, has_bias=True)
+        self.inner = inner
+        self.last = nn.Conv1d(C, C, 3, pad_mode="pad", padding=2, dilation=2)
+
+    def construct(self, x):
+        return self.last(self.inner(self.first(x)))
+
+
+@pytest.mark.parametrize(
+    ("inner", "changes"),
+    [
+        (lambda x: ops.gelu(x, approximate="none"), 2),
+        (lambda x: x * ops.sigmoid(x) + fill(C, 1, seed=3), 2),
+        (lambda x: x - ops.mean(x, 2, True), 2),
+        (lambda x: x + fill(W, seed=4), 4),
+    ],
+    ids=["elements", "per channel", "mean of a channel", "per position"],
+)
+def test_convolutions_along_one_axis_are_in_blocks(inner, changes):
+    x = fill(N, C, 2 * W)
+    net = Rows(inner).set_train(False)
+    compiled = jit(net)
+    np.testing.assert_allclose(compiled(x).asnumpy(), net(x).asnumpy(), rtol=2e-4, atol=2e-4)
+    frozen = freeze(compiled.graph(x))
+    assert frozen is not None
+    names = [node.op.name for node in frozen.main.nodes]
+    assert names.count("conv_nchwc") == 2
+    assert names.count("transpose") == changes

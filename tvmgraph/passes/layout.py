@@ -66,6 +66,7 @@ class NchwcLayout(NchwcImages):
             nodes: The nodes of the graph, in order.
             outputs: Its outputs, which keep their layout.
         """
+        nodes = self._of_images(nodes)
         self._leading = _lead_to_more(nodes)
         for node in nodes:
             self._origin = node
@@ -76,6 +77,45 @@ class NchwcLayout(NchwcImages):
         for value in outputs:
             self._require_plain(value)
         return self._nodes
+
+    def _of_images(self, nodes: Sequence[Node]) -> list[Node]:
+        """The nodes with convolutions along one axis as those of images of one row.
+
+        What is computed of each element stays with them, because kernels do it at once.
+        """
+        images: dict[Value, Value] = {}
+        for node in nodes:
+            self._origin = node
+            if node.op.name == "convolution" and self._is_of_rows(node):
+                one = {"stride": 1, "dilation": 1, "padding": (0, 0)}
+                attrs = {k: (one[k], *v) if k in one else v for k, v in node.attrs.items()}
+            elif any(v in images for v in node.inputs) and _is_of_elements(node, images):
+                attrs = node.attrs
+            else:
+                self._nodes.append(node)
+                continue
+            result = node.outputs[0]
+            inputs = tuple(images[v] if v in images else self._image_of(v) for v in node.inputs)
+            images[result] = self._node(node.op.name, inputs, attrs)
+            self._node("reshape", (images[result],), {"shape": result.type.shape}, result)
+        found, self._nodes = self._nodes, []
+        return found
+
+    def _image_of(self, rows: Value) -> Value:
+        if rows.type.ndim < 2:
+            return rows
+        *channels, width = rows.type.static_shape
+        return self._reshaped(rows, (*channels, 1, width))
+
+    def _is_of_rows(self, node: Node) -> bool:
+        x, weight = node.inputs
+        return (
+            x.type.ndim == 3
+            and x.type.is_static
+            and weight in self._stable
+            and node.attrs["groups"] == 1
+            and _is_deep(weight.type.static_shape[1], weight.type.static_shape[2:])
+        )
 
     # ---- what can be converted --------------------------------------------------------------
 
@@ -484,6 +524,15 @@ def _shares_sets(image: TensorType) -> bool:
     _, channels, *plane = image.static_shape
     return (
         channels >= _MANY_CHANNELS and int(np.prod(plane)) * image.dtype.itemsize % _SET_STRIDE == 0
+    )
+
+
+def _is_of_elements(node: Node, images: Mapping[Value, Value]) -> bool:
+    """Whether a node treats elements of rows that are images alike, or those of a channel."""
+    return (
+        node.op.traits.layout is Layout.ELEMENTWISE
+        and len(node.outputs) == 1
+        and all(v in images or v.type.size == 1 or v.type.shape[-1:] == (1,) for v in node.inputs)
     )
 
 

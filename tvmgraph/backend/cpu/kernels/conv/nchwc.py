@@ -53,6 +53,10 @@ _L1_SHARE, _MAX_BLOCKED = 0.5, 256
 #: not follow one another. Measured on Zen 3: 512 to 512 channels, 3 x 3 with stride 2 from 14 x 14
 #: 57 GFLOP/s of 98 in 32 parts, 46 at once; 128 to 128 from 56 x 56 (73 KB) are as fast either way.
 _L2_SHARE = 0.25
+#: Share of L2 for the pixels of a work item, where a row of the image is more than L2 holds and is
+#: read once per group of channels: on Zen 3 512 to 512 channels, 1 x 3 with stride 2 from 1 x 3199
+#: 71 GFLOP/s of 98, with a quarter 63, of the whole row 26.
+_ITEM_SHARE = 0.5
 #: Pixels that are broadcast per cycle: of neighbours in blocks they lie in one bank of L1. A tile
 #: of 1 vector and 14 positions computes 92 GFLOP/s there, as fast as 1.6 loads per cycle let it.
 _PIXELS_PER_CYCLE = 1.6
@@ -174,9 +178,16 @@ def _plan(contraction: Contraction, model: CpuModel) -> ConvPlan:
     enough = contraction.flops >= _MIN_PARALLEL_FLOPS
     parallel = model.threads > 1 and choose("conv parallel", enough, (True, False))
     outside = choose("conv weights outside", weights > pixels, (True, False))
-    # of a flat image about a row at a time, whose pixels L1 holds
-    most = _MAX_BLOCKED if k_blocks > 1 else max(along, tile_w)
-    item = min(width, most // tile_w * tile_w) if flat else width
+    batch = product(axis.extent for axis in contraction.batch)
+    row_bytes = pixels * dtype_bytes(contraction.dtype) // (batch * height)
+    most = width
+    if k_blocks > 1 and flat:
+        most = _MAX_BLOCKED
+    elif flat:  # about a row at a time, whose pixels L1 holds
+        most = along
+    elif k_blocks == 1 and row_bytes > model.l2_bytes:
+        most = int(width * _ITEM_SHARE * model.l2_bytes) // row_bytes
+    item = min(width, max(1, most // tile_w) * tile_w) if most < width else width
     rows = max(1, _MAX_BLOCKED // width // tile_h) if k_blocks > 1 and not flat else 1
     known = str(contraction.convolution or "")
     return ConvPlan(
