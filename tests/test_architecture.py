@@ -343,6 +343,7 @@ NAMES_ALLOWED = {
     "passes/channels_last.py": "rewrites convolutions and their derivatives",
     "passes/freeze.py": "rewrites convolutions and products of weights",
     "passes/layout.py": "rewrites convolutions; pooling by maxima is worth an order of its own",
+    "passes/ranks.py": "rewrites convolutions",
     "passes/rules.py": "the operator that a rule rewrites",
     "passes/rewrite.py": "the operators that its rule rewrites",
     "passes/dilation.py": "the operator that its rule rewrites",

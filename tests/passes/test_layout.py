@@ -135,3 +135,47 @@ def test_convolutions_along_one_axis_are_in_blocks(inner, changes):
     names = [node.op.name for node in frozen.main.nodes]
     assert names.count("conv_nchwc") == 2
     assert names.count("transpose") == changes
+
+
+class Volumes(nn.Cell):
+    """Convolutions of volumes around what is computed of each element."""
+
+    def __init__(self, kernel: tuple[int, int, int], stride: int, dilation: int):
+        super().__init__()
+        pad = tuple(k // 2 * dilation for k in kernel for _ in range(2))
+        self.first = nn.Conv3d(16, C, kernel, stride, "pad", pad, dilation, has_bias=True)
+        self.norm = nn.BatchNorm3d(C)
+        self.last = nn.Conv3d(C, 32, kernel, stride, "pad", pad, dilation)
+
+    def construct(self, x):
+        y = self.norm(self.first(x))
+        return self.last(ops.relu(y) + y)
+
+
+@pytest.mark.parametrize(
+    ("kernel", "stride", "dilation"),
+    [((3, 3, 3), 1, 1), ((3, 3, 3), 2, 1), ((1, 3, 3), 1, 1), ((3, 1, 1), 1, 2), ((2, 2, 2), 1, 1)],
+)
+def test_convolutions_of_volumes_are_of_their_slices(kernel, stride, dilation):
+    x = fill(2, 16, 6, H, W)
+    net = Volumes(kernel, stride, dilation).set_train(False)
+    compiled = jit(net)
+    np.testing.assert_allclose(compiled(x).asnumpy(), net(x).asnumpy(), rtol=2e-4, atol=2e-4)
+    frozen = freeze(compiled.graph(x))
+    assert frozen is not None
+    convolutions = [n for n in frozen.main.nodes if n.op.name.startswith("conv")]
+    assert "convolution" not in {n.op.name for n in convolutions if n.inputs[0].type.ndim == 5}
+    assert len(convolutions) == 2
+    names = [n.op.name for n in frozen.main.nodes]
+    assert names.count("concat") == (2 if kernel[0] > 1 else 0)
+
+
+def test_a_number_per_volume_is_no_number_per_slice():
+    scale = fill(2, 1, 1, 1, 1, seed=9)
+    net = nn.Conv3d(16, C, 3).set_train(False)
+
+    def scaled(x: Tensor) -> Tensor:
+        return net(x) * scale
+
+    x = fill(2, 16, 6, H, W)
+    np.testing.assert_allclose(jit(scaled)(x).asnumpy(), scaled(x).asnumpy(), rtol=2e-4, atol=2e-4)

@@ -24,11 +24,10 @@ from tvmgraph.machine.processor import CpuModel
 from tvmgraph.numerics.winograd import best_tile, transform_weight, window_transform
 from tvmgraph.ops.internal.conv_nchwc import block_of, pack_vnni, pack_weight, to_nchwc, vnni_shape
 from tvmgraph.ops.internal.matmul_panels import VNNI_SIZES
-from tvmgraph.passes.nchwc import Derive, Flattened, NchwcImages
+from tvmgraph.passes.nchwc import Derive, Flattened
+from tvmgraph.passes.ranks import ImagesOfOtherRanks, is_deep
 
 _FLOATS = (float16, bfloat16, float32, float64)
-#: Multiplications per element of the result from which a convolution starts blocks.
-_MIN_DEPTH = 24
 #: The share of idle lanes, and the multiplications per element, from which blocks are worth two
 #: changes of order.
 _MAX_IDLE, _MIN_LONG = 0.1, 256
@@ -38,7 +37,7 @@ _MAX_IDLE, _MIN_LONG = 0.1, 256
 _SET_STRIDE, _MANY_CHANNELS = 4096, 128
 
 
-class NchwcLayout(NchwcImages):
+class NchwcLayout(ImagesOfOtherRanks):
     """Rewrites the nodes of a frozen graph.
 
     Args:
@@ -66,7 +65,7 @@ class NchwcLayout(NchwcImages):
             nodes: The nodes of the graph, in order.
             outputs: Its outputs, which keep their layout.
         """
-        nodes = self._of_images(nodes)
+        nodes = self._as_images(nodes)
         self._leading = _lead_to_more(nodes)
         for node in nodes:
             self._origin = node
@@ -77,45 +76,6 @@ class NchwcLayout(NchwcImages):
         for value in outputs:
             self._require_plain(value)
         return self._nodes
-
-    def _of_images(self, nodes: Sequence[Node]) -> list[Node]:
-        """The nodes with convolutions along one axis as those of images of one row.
-
-        What is computed of each element stays with them, because kernels do it at once.
-        """
-        images: dict[Value, Value] = {}
-        for node in nodes:
-            self._origin = node
-            if node.op.name == "convolution" and self._is_of_rows(node):
-                one = {"stride": 1, "dilation": 1, "padding": (0, 0)}
-                attrs = {k: (one[k], *v) if k in one else v for k, v in node.attrs.items()}
-            elif any(v in images for v in node.inputs) and _is_of_elements(node, images):
-                attrs = node.attrs
-            else:
-                self._nodes.append(node)
-                continue
-            result = node.outputs[0]
-            inputs = tuple(images[v] if v in images else self._image_of(v) for v in node.inputs)
-            images[result] = self._node(node.op.name, inputs, attrs)
-            self._node("reshape", (images[result],), {"shape": result.type.shape}, result)
-        found, self._nodes = self._nodes, []
-        return found
-
-    def _image_of(self, rows: Value) -> Value:
-        if rows.type.ndim < 2:
-            return rows
-        *channels, width = rows.type.static_shape
-        return self._reshaped(rows, (*channels, 1, width))
-
-    def _is_of_rows(self, node: Node) -> bool:
-        x, weight = node.inputs
-        return (
-            x.type.ndim == 3
-            and x.type.is_static
-            and weight in self._stable
-            and node.attrs["groups"] == 1
-            and _is_deep(weight.type.static_shape[1], weight.type.static_shape[2:])
-        )
 
     # ---- what can be converted --------------------------------------------------------------
 
@@ -172,7 +132,7 @@ class NchwcLayout(NchwcImages):
         if tile is not None:
             self._winograd(node, tile)
         elif x in self._nchwc or (
-            _is_deep(inputs, kernel)
+            is_deep(inputs, kernel)
             and (node in self._leading or self._is_hard(node) or _sums_groups(node))
         ):
             self._direct(node, self._image(x, kernel))
@@ -525,19 +485,6 @@ def _shares_sets(image: TensorType) -> bool:
     return (
         channels >= _MANY_CHANNELS and int(np.prod(plane)) * image.dtype.itemsize % _SET_STRIDE == 0
     )
-
-
-def _is_of_elements(node: Node, images: Mapping[Value, Value]) -> bool:
-    """Whether a node treats elements of rows that are images alike, or those of a channel."""
-    return (
-        node.op.traits.layout is Layout.ELEMENTWISE
-        and len(node.outputs) == 1
-        and all(v in images or v.type.size == 1 or v.type.shape[-1:] == (1,) for v in node.inputs)
-    )
-
-
-def _is_deep(inputs: int, kernel: Sequence[int]) -> bool:
-    return inputs * int(np.prod(kernel)) >= _MIN_DEPTH
 
 
 def is_depthwise(node: Node) -> bool:
