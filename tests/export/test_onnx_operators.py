@@ -205,3 +205,27 @@ def test_shapes_as_numbers() -> None:
         compiled(Tensor(x), Tensor(shape))
     for wanted in ((2, 3), (3, 2), (6, 1)):
         assert compiled(Tensor(x), wanted).shape == wanted
+
+
+@pytest.mark.parametrize("centred", [0, 1])
+@pytest.mark.parametrize(("limit", "least"), [(400, 0.1), (20, -1.0)])
+def test_boxes_that_overlap_others_are_left_out(centred: int, limit: int, least: float) -> None:
+    rng = np.random.default_rng(0)
+    boxes = rng.random((2, 500, 4), np.float32)
+    boxes[..., 2:] = boxes[..., 2:] * 0.1 + (0 if centred else boxes[..., :2])
+    boxes[0, :3] = boxes[0, 0]
+    scores = rng.random((2, 2, 500), np.float32)
+    node = helper.make_node("NonMaxSuppression", ["b", "s", "n", "o", "l"], ["y"],
+                            center_point_box=centred)  # fmt: skip
+    given = [helper.make_tensor_value_info("b", TensorProto.FLOAT, [2, 500, 4]),
+             helper.make_tensor_value_info("s", TensorProto.FLOAT, [2, 2, 500])]  # fmt: skip
+    known = [helper.make_tensor("n", TensorProto.INT64, [1], [limit]),
+             helper.make_tensor("o", TensorProto.FLOAT, [1], [0.3]),
+             helper.make_tensor("l", TensorProto.FLOAT, [1], [least])]  # fmt: skip
+    result = helper.make_tensor_value_info("y", TensorProto.INT64, ["k", 3])
+    model = helper.make_model(helper.make_graph([node], "g", given, [result], known))
+    model.ir_version = 10
+    args = Tensor(boxes), Tensor(scores)
+    (expected,) = run_onnxruntime(model, args)
+    assert len(expected) <= 4 * limit
+    np.testing.assert_array_equal(ms.onnx.load(model)(*args).asnumpy(), expected)

@@ -119,29 +119,50 @@ def _nms(n: NodeCall, *_: object) -> np.ndarray:
     for batch, image in enumerate(boxes):
         corners = _corners(image, n.get("center_point_box"))
         for group, values in enumerate(scores[batch]):
-            chosen: list[int] = []
-            for i in np.argsort(-values, kind="stable"):
-                if len(chosen) >= limit or (least is not None and values[i] <= least):
-                    break
-                if all(_overlap(corners[i], corners[j]) <= overlap for j in chosen):
-                    chosen.append(int(i))
+            order = np.argsort(-values, kind="stable")
+            if least is not None:
+                order = order[~(values[order] <= least)]
+            chosen = _without_overlaps(corners, order, overlap, int(limit))
             kept += [(batch, group, i) for i in chosen]
     return np.asarray(kept, np.int64).reshape(-1, 3)
+
+
+def _without_overlaps(
+    corners: np.ndarray, order: np.ndarray, overlap: float, limit: int
+) -> list[int]:
+    """The first boxes in an order that overlap none before them.
+
+    Sorted along an axis, those that a box may overlap follow one another.
+    """
+    sorting = np.argsort(corners[0, order], kind="stable")
+    boxes = corners[:, order[sorting]]
+    low, high = boxes[:2], boxes[2:]
+    longest = np.max(high[0] - low[0], initial=0)
+    first, end = np.searchsorted(low[0], low[0] - longest), np.searchsorted(low[0], high[0])
+    area, free = np.prod(high - low, 0), np.ones(len(order), np.bool_)
+    chosen: list[int] = []
+    for number, at in zip(order.tolist(), np.argsort(sorting).tolist()):
+        if len(chosen) >= limit:
+            break
+        if not free[at]:
+            continue
+        chosen.append(number)
+        near, one = slice(first[at], end[at]), slice(at, at + 1)
+        sides = np.minimum(high[:, one], high[:, near]) - np.maximum(low[:, one], low[:, near])
+        sides = np.maximum(sides, 0)
+        joint = sides[0] * sides[1]
+        total = area[at] + area[near] - joint
+        shares = np.divide(joint, total, out=np.zeros_like(joint), where=total > 0)
+        free[near] &= ~(shares > overlap)
+    return chosen
 
 
 def _corners(boxes: np.ndarray, centred: int) -> np.ndarray:
     if centred:
         x, y, w, h = boxes.T
-        return np.stack([y - h / 2, x - w / 2, y + h / 2, x + w / 2], 1)
-    low, high = np.minimum(boxes[:, :2], boxes[:, 2:]), np.maximum(boxes[:, :2], boxes[:, 2:])
-    return np.concatenate([low, high], 1)
-
-
-def _overlap(a: np.ndarray, b: np.ndarray) -> float:
-    sides = np.maximum(np.minimum(a[2:], b[2:]) - np.maximum(a[:2], b[:2]), 0)
-    joint = float(np.prod(sides))
-    total = float(np.prod(a[2:] - a[:2]) + np.prod(b[2:] - b[:2])) - joint
-    return joint / total if total > 0 else 0.0
+        return np.stack([y - h / 2, x - w / 2, y + h / 2, x + w / 2])
+    first, second = boxes.T[:2], boxes.T[2:]
+    return np.concatenate([np.minimum(first, second), np.maximum(first, second)])
 
 
 # ---- quantized ----------------------------------------------------------------------------------
