@@ -112,7 +112,7 @@ def decided(found: Sequence[Graph]) -> Counter[str]:
         watch(fuser, "_has_detour", lambda r: "a way round" if r else "no way round")
         watch(fuser, "_shape_of_fused", lambda r: "no schedule" if r is None else "joined")
         watch(fuser, "_is_large", lambda r: "shared operand" if r else "shared number")
-        watch(fuser, "_shape", lambda r: "alone by its loops" if r is None else "by rows")
+        watch(fuser, "_kernel", lambda r: "alone by its loops" if r is None else "by rows")
         watch(fuser, "_results", lambda r: "several results" if len(r) > 1 else "one result")
         _fuse([run_graph_passes(g, CompileOptions()) for g in found[100:200]])
     for graph in found:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+
+from tvm import tirx
 
 from tvmgraph.backend.cpu.kernels.conv.depthwise import is_depthwise
 from tvmgraph.backend.cpu.kernels.reduce.kernel import wants_split
@@ -10,9 +13,16 @@ from tvmgraph.backend.loop_ir.access import group_extent
 from tvmgraph.backend.loop_ir.contraction import is_window, match_contraction, prepare_first
 from tvmgraph.backend.loop_ir.fuse import extents_of, fuse_sums, visits_same_points
 from tvmgraph.backend.loop_ir.inline import has_identity_store, inline
-from tvmgraph.backend.loop_ir.program import Program, parse, product, static_shape
+from tvmgraph.backend.loop_ir.program import (
+    Program,
+    Stage,
+    parse,
+    product,
+    rename_buffers,
+    static_shape,
+)
 from tvmgraph.backend.loop_ir.rows import plan_rows
-from tvmgraph.backend.loop_ir.types import NAMED, SCHEDULED, Func
+from tvmgraph.backend.loop_ir.types import NAMED, SCHEDULED, Buffer, Func
 from tvmgraph.machine.processor import CpuModel
 
 #: Sums that one kernel computes at most: a block keeps a vector of each per thread.
@@ -56,33 +66,29 @@ class Shape:
         return rows > 0 and points % rows == 0
 
 
-def shape_of(func: Func, model: CpuModel) -> Shape | None:
-    """What a function runs over, or None when it cannot be fused with others.
+def shape_of(program: Program, model: CpuModel) -> Shape | None:
+    """What a kernel runs over, or None when it cannot be fused with others.
 
     Args:
-        func: A function of one kernel or of several that were fused.
+        program: The kernel's stages, from :func:`read`.
         model: The processor, by which rows are planned.
 
     Returns:
-        The extents of its rows, columns or elements: functions of equal ones may be fused.
+        The extents of its rows, columns or elements: kernels of equal ones may be fused.
     """
-    program = _program(func)
-    if program is None or _is_contraction(program):
+    if _is_contraction(program):
         return None
     return _row_shape(program, model) or _point_shape(program) or _mixed_shape(program)
 
 
-def fused_shape(func: Func, members: tuple[Shape, ...], model: CpuModel) -> Shape | None:
+def fused_shape(program: Program, members: tuple[Shape, ...], model: CpuModel) -> Shape | None:
     """What a fused kernel runs over, or None if it would not run in one pass over memory.
 
     Args:
-        func: The function that fusion would make.
-        members: What the functions that it is made of run over.
+        program: The stages that fusion would make, from :func:`merged`.
+        members: What the kernels that it is made of run over.
         model: The processor, by which rows are planned.
     """
-    program = _program(func)
-    if program is None:
-        return None
     if any(member.columns is not None for member in members):
         return _row_shape(program, model)
     rows = next((member.rows for member in members if member.rows is not None), None)
@@ -92,16 +98,56 @@ def fused_shape(func: Func, members: tuple[Shape, ...], model: CpuModel) -> Shap
     return shape if shape is not None and shape.rows == rows else None
 
 
-def _program(func: Func) -> Program | None:
+def read(func: Func) -> Program | None:
+    """The stages of a kernel, or None where it cannot be fused with others.
+
+    Args:
+        func: A kernel as TVM's own fusion leaves it.
+    """
     if func.attrs and (SCHEDULED in func.attrs or NAMED in func.attrs):
         return None
     parsed = parse(func)
     if parsed is None or any(0 in (static_shape(p) or ()) for p in func.params):
         return None
-    program = inline(parsed)
-    if not all(has_identity_store(stage) for stage in program.stages):
-        return None
-    return program
+    return _merged(parsed)
+
+
+def instance(program: Program, buffers: Sequence[Buffer]) -> Program:
+    """A kernel's stages at one of its calls.
+
+    Args:
+        program: The stages of the kernel.
+        buffers: What the call passes, one for each of the kernel's parameters.
+    """
+    new = dict(zip(map(hash, program.params), buffers, strict=True))
+    for buffer in (b for stage in program.stages for b in stage.buffers):
+        if hash(buffer) not in new:
+            new[hash(buffer)] = another(buffer)
+    return Program(tuple(buffers), tuple(rename_buffers(stage, new) for stage in program.stages))
+
+
+def another(buffer: Buffer) -> Buffer:
+    """A buffer like another one.
+
+    Args:
+        buffer: The other one.
+    """
+    return tirx.decl_buffer(buffer.shape, buffer.dtype, buffer.name)
+
+
+def merged(stages: Iterable[Stage], params: Iterable[Buffer]) -> Program | None:
+    """The stages of several calls as those of one kernel, or None where no kernel knows them.
+
+    Args:
+        stages: All of them, in the order they run.
+        params: What is read and stored by others.
+    """
+    return _merged(Program(tuple(params), tuple(stages)))
+
+
+def _merged(program: Program) -> Program | None:
+    found = inline(program)
+    return found if all(map(has_identity_store, found.stages)) else None
 
 
 def _is_contraction(program: Program) -> bool:

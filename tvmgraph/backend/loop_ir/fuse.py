@@ -13,7 +13,7 @@ from tvmgraph.backend.loop_ir.program import (
     Axis,
     Program,
     Stage,
-    rename_buffer,
+    rename_buffers,
     static_shape,
     substitute,
 )
@@ -135,5 +135,5 @@ def materialize(
     renamed = list(stages)
     for buffer in stages[position].buffers:
         memory = allocate(static_shape(buffer) or (), str(buffer.dtype))
-        renamed = [rename_buffer(stage, buffer, memory) for stage in renamed]
+        renamed = [rename_buffers(stage, {hash(buffer): memory}) for stage in renamed]
     return tuple(renamed)

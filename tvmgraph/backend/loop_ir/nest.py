@@ -54,7 +54,7 @@ class Nest:
         if self.parsed is None:
             return False
         written = (b for stage in self.parsed.stages for b in stage.buffers)
-        buffers = [*self.parsed.func.params, *written]
+        buffers = [*self.parsed.params, *written]
         return any(0 in (static_shape(buffer) or ()) for buffer in buffers)
 
     @cached_property
@@ -120,7 +120,7 @@ class Nest:
             stages: The stages.
             contracts: Whether kernels for sums of products may take them.
         """
-        return Nest(self.func, contracts, Program(self.func, tuple(stages)))
+        return Nest(self.func, contracts, Program(tuple(self.func.params), tuple(stages)))
 
     def product(self, contraction: Contraction, columns: Columns) -> Nest:
         """A sum of products with the columns that form panels, as what is left to write.

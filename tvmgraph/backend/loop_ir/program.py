@@ -138,14 +138,14 @@ class Stage:
 
 @dataclass(frozen=True)
 class Program:
-    """A PrimFunc as stages in execution order.
+    """Loop nests in execution order, of a PrimFunc or of several that might become one.
 
     Attributes:
-        func: Where it comes from; its parameters are the buffers of the new kernel too.
+        params: The arguments and results; all other buffers are intermediates.
         stages: The loop nests.
     """
 
-    func: Func
+    params: tuple[Buffer, ...]
     stages: tuple[Stage, ...]
 
     def is_parameter(self, buffer: Buffer) -> bool:
@@ -154,7 +154,11 @@ class Program:
         Args:
             buffer: A buffer of the function.
         """
-        return any(buffer.same_as(param) for param in self.func.params)
+        return hash(buffer) in self._params
+
+    @functools.cached_property
+    def _params(self) -> frozenset[int]:
+        return frozenset(map(hash, self.params))
 
     def consumers(self, buffer: Buffer) -> list[Stage]:
         """The stages that read ``buffer`` and do not write it.
@@ -269,24 +273,24 @@ def map_body(stage: Stage, visit: Callable[[Load], Expr]) -> Stage:
     return replace(stage, lets=lets, values=tuple(exprs[named:]))
 
 
-def rename_buffer(stage: Stage, old: Buffer, new: Buffer) -> Stage:
-    """The stage with another buffer in the place of one that it stores or reads.
+def rename_buffers(stage: Stage, new: Mapping[int, Buffer]) -> Stage:
+    """The stage with other buffers in the places of some that it stores or reads.
 
     Args:
         stage: The loop nest.
-        old: The buffer that is replaced.
-        new: A buffer of the same extents and dtype.
+        new: Buffers of the same extents and dtypes, by the hashes of those they replace.
     """
 
     def visit(load: Load) -> Expr:
-        return new[tuple(load.indices)] if load.source.same_as(old) else load
+        buffer = new.get(hash(load.source))
+        return load if buffer is None else buffer[tuple(load.indices)]
 
-    return replace(
-        stage,
-        buffers=tuple(new if buffer.same_as(old) else buffer for buffer in stage.buffers),
-        values=tuple(map_loads(value, visit) for value in stage.values),
-        lets=tuple((var, map_loads(value, visit)) for var, value in stage.lets),
+    stored, declared = (
+        tuple(new.get(hash(buffer), buffer) for buffer in buffers)
+        for buffers in (stage.buffers, stage.declared)
     )
+    inits = stage.inits and tuple(map_loads(init, visit) for init in stage.inits)
+    return replace(map_body(stage, visit), buffers=stored, declared=declared, inits=inits)
 
 
 def parse(func: Func) -> Program | None:
@@ -312,7 +316,9 @@ def parse(func: Func) -> Program | None:
         if stage is None:
             return None
         stages.append(stage)
-    return Program(func, tuple(stages)) if stages and _assigns_once(stages) else None
+    if not stages or not _assigns_once(stages):
+        return None
+    return Program(tuple(func.params), tuple(stages))
 
 
 def _assigns_once(stages: Sequence[Stage]) -> bool:

@@ -8,7 +8,7 @@ still something it runs row by row (or element by element) in one pass over memo
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TypeGuard
 
@@ -16,7 +16,9 @@ import tvm
 from tvm import ir, relax
 
 from tvmgraph.backend.base import backend_of
-from tvmgraph.backend.fusion import Shape, fused_shape, shape_of
+from tvmgraph.backend.fusion import Shape, another, fused_shape, instance, merged, read, shape_of
+from tvmgraph.backend.loop_ir.program import Program
+from tvmgraph.backend.loop_ir.types import Buffer
 from tvmgraph.compiler.relax.in_place import reads_of, writes_of
 from tvmgraph.config.graph_kernel import GraphKernel
 from tvmgraph.config.options import CompileOptions
@@ -28,17 +30,23 @@ _MAX_ATTEMPTS = 400  # trial fusions per graph: bounds the time on very large gr
 
 
 @dataclass(eq=False)
-class _Unit:
-    """A call of a kernel."""
+class _Kernel:
+    """A kernel that may be fused: its stages, and what they run over."""
 
-    index: int
-    var: relax.Var
-    call: relax.Call
+    var: ir.GlobalVar
+    program: Program
     shape: Shape
 
-    @property
-    def args(self) -> list[relax.Expr]:
-        return list(self.call.args[1].fields)
+
+@dataclass(eq=False)
+class _Unit:
+    """A call of a kernel: the binding, and the numbers of what it reads and of what it gives."""
+
+    index: int
+    kernel: _Kernel
+    call: relax.Call
+    operands: tuple[int, ...]
+    result: int
 
 
 @dataclass(eq=False)
@@ -46,7 +54,8 @@ class _Group:
     """Calls that become one kernel, in order."""
 
     units: list[_Unit]
-    shape: Shape | None
+    shape: Shape
+    program: Program | None = None  # its stages, once they are asked for
     refused: set[_Group] = field(default_factory=set)  # it cannot be fused with them
 
 
@@ -104,17 +113,25 @@ class _Fuser:
         self.model = model
         self.attempts = 0
         self.bindings: list[relax.Binding] = []
-        self.reads: list[list[relax.Var]] = []  # what each binding reads
-        self.shapes: dict[object, Shape | None] = {}  # of kernels
-        self.fused_shapes: dict[ir.GlobalVar, Shape | None] = {}  # of groups: layers repeat
-        self.users: dict[object, set[int]] = {}
-        self.defined: dict[object, int] = {}
+        #: What bindings read and define: comparing TVM's variables takes long, numbers do not.
+        self.values: list[relax.Expr] = []
+        self.numbers: dict[relax.Expr, int] = {}
+        self.reads: list[list[int]] = []  # what each binding reads
+        self.inputs: list[set[int]] = []  # the bindings that define it
+        self.neighbours: dict[int, list[int]] = {}
+        self.kernels: dict[object, _Kernel | None] = {}
+        self.buffers: dict[int, Buffer] = {}  # of what calls read and write
+        self.places: dict[int, tuple[int, int]] = {}  # of stages, by what they store
+        self.fused_shapes: dict[object, Shape | None] = {}  # of groups: layers repeat
+        self.users: dict[int, set[int]] = {}
+        self.defined: dict[int, int] = {}
         self.group_of: dict[int, _Group] = {}
         self.order: list[list[int]] = []
-        self.outputs = {function.body.body, *_reads(function.body.body)}
+        body = function.body.body
+        self.outputs = set(map(self._number, [body, *relax.analysis.free_vars(body)]))
         #: Parameters that the function replaces: what else reads them would have to wait for the
         #: new value, and a kernel that does more than the update cannot write in their place.
-        self.replaced = {param for _, param in writes_of(function)}
+        self.replaced = {self._number(param) for _, param in writes_of(function)}
 
     def run(self, builder: relax.BlockBuilder) -> relax.Function | None:
         """Returns the function with calls of fused kernels, or None where nothing is fused.
@@ -138,29 +155,40 @@ class _Fuser:
 
     def _read(self, block: relax.BindingBlock) -> None:
         self.bindings = list(block.bindings)
-        self.reads = reads_of(self.bindings)
-        for i, binding in enumerate(self.bindings):
-            self.defined[binding.var] = i
+        for i, (binding, found) in enumerate(zip(self.bindings, reads_of(self.bindings))):
+            self.reads.append(list(map(self._number, found)))
+            self.inputs.append({self.defined[n] for n in self.reads[i] if n in self.defined})
+            self.defined[result := self._number(binding.var)] = i
+            for number in self.reads[i]:
+                self.users.setdefault(number, set()).add(i)
             value = binding.value
-            for var in self.reads[i]:
-                self.users.setdefault(var, set()).add(i)
             if not _calls_kernel(value) or len(value.args) != 2:
                 continue
             if isinstance(binding.var.ty, relax.TensorType):
-                shape = self._shape(value.args[0])
-                if shape is not None:
-                    unit = _Unit(i, binding.var, value, shape)
-                    self.group_of[i] = _Group([unit], shape)
+                kernel = self._kernel(value.args[0])
+                if kernel is not None:
+                    operands = tuple(map(self._number, value.args[1].fields))
+                    unit = _Unit(i, kernel, value, operands, result)
+                    self.group_of[i] = _Group([unit], kernel.shape)
+        self.neighbours = {i: self._neighbours(i) for i in self.group_of}
 
-    def _shape(self, kernel: tvm.ir.GlobalVar) -> Shape | None:
-        if kernel not in self.shapes:
-            self.shapes[kernel] = shape_of(self.mod[kernel], self.model)
-        return self.shapes[kernel]
+    def _number(self, value: relax.Expr) -> int:
+        number = self.numbers.setdefault(value, len(self.values))
+        if number == len(self.values):
+            self.values.append(value)
+        return number
+
+    def _kernel(self, kernel: tvm.ir.GlobalVar) -> _Kernel | None:
+        """A kernel, or None where it stays alone."""
+        if kernel not in self.kernels:
+            program = read(self.mod[kernel])
+            shape = program and shape_of(program, self.model)
+            self.kernels[kernel] = _Kernel(kernel, program, shape) if program and shape else None
+        return self.kernels[kernel]
 
     def _inputs(self, indices: Iterable[int]) -> set[int]:
         """Bindings that the given ones read."""
-        found = (self.defined.get(v) for i in indices for v in self.reads[i])
-        return {i for i in found if i is not None}
+        return set().union(*(self.inputs[i] for i in indices))
 
     # ---- deciding ---------------------------------------------------------------------------
 
@@ -171,7 +199,7 @@ class _Fuser:
         while changed and self.attempts < _MAX_ATTEMPTS:
             changed = False
             for i in sorted(self.group_of):
-                for j in self._neighbours(i):
+                for j in self.neighbours[i]:
                     changed = self._try(self.group_of[i], self.group_of[j]) or changed
         return list({id(g): g for g in self.group_of.values()}.values())
 
@@ -186,27 +214,27 @@ class _Fuser:
                 unit = left.pop(todo.pop(), None)
                 if unit is not None:
                     members.append(unit)
-                    todo += self._neighbours(unit.index)
+                    todo += self.neighbours[unit.index]
             found.append(sorted(members, key=lambda u: u.index))
         return found
 
     def _try_all(self, units: list[_Unit]) -> None:
         """Joins a neighbourhood at once, which takes one attempt instead of one per call."""
         if 2 < len(units) <= _MAX_UNITS:
-            self._try_units(units, [unit.shape for unit in units])
+            self._try_groups([self.group_of[unit.index] for unit in units])
 
     def _neighbours(self, i: int) -> list[int]:
         """Calls that read what binding ``i`` writes, then those that share an operand with it."""
         found: list[int] = []
         if self.settings.has("rows"):
-            found += sorted(self.users.get(self.bindings[i].var, ()))
+            found += sorted(self.users.get(self._number(self.bindings[i].var), ()))
         if self.settings.has("parallel"):
-            for var in self.reads[i]:
-                if self._is_large(var) and var not in self.replaced:
-                    found += sorted(self.users.get(var, ()))
+            for number in self.reads[i]:
+                if self._is_large(self.values[number]) and number not in self.replaced:
+                    found += sorted(self.users[number])
         return [u for u in dict.fromkeys(found) if u in self.group_of and u != i]
 
-    def _is_large(self, var: relax.Var) -> bool:
+    def _is_large(self, var: relax.Expr) -> bool:
         """Whether reading an operand once instead of twice is worth fusing its readers."""
         shape = getattr(getattr(var, "ty", None), "shape", None)
         return shape is not None and len(shape) > 1
@@ -214,36 +242,63 @@ class _Fuser:
     def _try(self, a: _Group, b: _Group) -> bool:
         if a is b or b in a.refused or len(a.units) + len(b.units) > _MAX_UNITS:
             return False
-        assert a.shape is not None and b.shape is not None
         a.refused.add(b)
         b.refused.add(a)
-        units = sorted([*a.units, *b.units], key=lambda u: u.index)
-        return self._try_units(units, [a.shape, b.shape])
+        return self._try_groups([a, b])
 
-    def _try_units(self, units: list[_Unit], members: Sequence[Shape]) -> bool:
-        """Makes a group of calls whose present groups run over ``members``, if that is possible."""
-        alike = all(a.may_fuse(b) for a, b in itertools.combinations(members, 2))
+    def _try_groups(self, groups: list[_Group]) -> bool:
+        """Makes one group of several, if that is possible."""
+        units = sorted((u for g in groups for u in g.units), key=lambda u: u.index)
+        alike = all(a.shape.may_fuse(b.shape) for a, b in itertools.combinations(groups, 2))
         if not alike or self._has_detour({u.index for u in units}):
             return False
-        shape = self._shape_of_fused(units, tuple(members))
+        shape = self._shape_of_fused(units, groups)
         if shape is None:
             return False
         merged = _Group(units, shape)
         self.group_of.update((u.index, merged) for u in units)
         return True
 
-    def _shape_of_fused(self, units: list[_Unit], members: tuple[Shape, ...]) -> Shape | None:
+    def _shape_of_fused(self, units: list[_Unit], groups: list[_Group]) -> Shape | None:
         """What a fused kernel runs over; found once for calls that are wired alike."""
-        names = {v: i for i, v in enumerate([*(u.var for u in units), *self._operands(units)])}
+        members = tuple(group.shape for group in groups)
+        numbers = [*(u.result for u in units), *self._operands(units)]
+        names = {number: i for i, number in enumerate(numbers)}
         key = (
-            tuple((u.call.args[0], *(names[a] for a in u.args)) for u in units),
-            tuple(names[u.var] for u in self._results(units)),
+            tuple((u.kernel, *(names[n] for n in u.operands)) for u in units),
+            tuple(names[u.result] for u in self._results(units)),
             members,
         )
         if key not in self.fused_shapes:
             self.attempts += 1
-            self.fused_shapes[key] = fused_shape(self._fused(units), members, self.model)
+            fused = self._merged(units, [self._program(group) for group in groups])
+            self.fused_shapes[key] = fused and fused_shape(fused, members, self.model)
         return self.fused_shapes[key]
+
+    def _program(self, group: _Group) -> Program:
+        """The stages of a group."""
+        if group.program is None:
+            group.program = self._merged(group.units, list(map(self._instance, group.units)))
+            assert group.program is not None, "a group has stages that no kernel knows"
+        return group.program
+
+    def _instance(self, unit: _Unit) -> Program:
+        """The stages of a call, which read and store the buffers of its operands and its result."""
+        numbers, kernel = [*unit.operands, unit.result], unit.kernel.program
+        for number, param in zip(numbers, kernel.params, strict=True):
+            if number not in self.buffers:
+                self.buffers[number] = another(param)
+        program = instance(kernel, [self.buffers[number] for number in numbers])
+        for position, stage in enumerate(program.stages):
+            self.places[hash(stage.buffer)] = (unit.index, position)
+        return program
+
+    def _merged(self, units: list[_Unit], programs: Sequence[Program]) -> Program | None:
+        """The stages of several programs as those of one kernel that consists of some calls."""
+        stages = [stage for program in programs for stage in program.stages]
+        stages.sort(key=lambda stage: self.places[hash(stage.buffer)])
+        numbers = [*self._operands(units), *(unit.result for unit in self._results(units))]
+        return merged(stages, (self.buffers[number] for number in numbers))
 
     def _has_detour(self, inside: set[int]) -> bool:
         """Whether a path between some calls leaves them: fusing would make a cycle."""
@@ -268,51 +323,36 @@ class _Fuser:
         """The units whose result is read outside."""
         inside = {u.index for u in units}
         return [
-            u for u in units if u.var in self.outputs or self.users.get(u.var, set()) - inside
-            or not isinstance(u.var, relax.DataflowVar)
+            u for u in units if u.result in self.outputs
+            or self.users.get(u.result, set()) - inside
+            or not isinstance(self.values[u.result], relax.DataflowVar)
         ]  # fmt: skip
 
-    def _operands(self, units: list[_Unit]) -> list[relax.Expr]:
-        own = {u.var for u in units}
-        return list(dict.fromkeys(a for u in units for a in u.args if a not in own))
+    def _operands(self, units: list[_Unit]) -> list[int]:
+        own = {u.result for u in units}
+        return list(dict.fromkeys(n for u in units for n in u.operands if n not in own))
 
-    def _primitive(self, units: list[_Unit], names: Mapping[object, object]) -> relax.Function:
+    def _primitive(self, units: list[_Unit]) -> relax.Function:
         """The Relax function that calls the kernels of a group."""
         operands = self._operands(units)
-        params = [relax.Var(f"p{i}", a.ty) for i, a in enumerate(operands)]
+        params = [relax.Var(f"p{i}", self.values[n].ty) for i, n in enumerate(operands)]
         known = dict(zip(operands, params))
         results = self._results(units)
         bindings = []
         for unit in units:
-            arguments = relax.Tuple([known[a] for a in unit.args])
-            call = unit.call
-            value = relax.Call(call.op, [names[call.args[0]], arguments], call.attrs, call.ty_args)
-            known[unit.var] = relax.DataflowVar(unit.var.name, unit.var.ty)
-            bindings.append(relax.VarBinding(known[unit.var], value))
-        found = [known[u.var] for u in results]
+            arguments = relax.Tuple([known[n] for n in unit.operands])
+            call, var = unit.call, self.bindings[unit.index].var
+            value = relax.Call(call.op, [unit.kernel.var, arguments], call.attrs, call.ty_args)
+            known[unit.result] = relax.DataflowVar(var.name, var.ty)
+            bindings.append(relax.VarBinding(known[unit.result], value))
+        found = [known[u.result] for u in results]
         found = found[0] if len(found) == 1 else relax.Tuple(found)
-        kind = results[0].var.ty if len(results) == 1 else relax.TupleType(
-            [u.var.ty for u in results]
-        )  # fmt: skip
+        types = [self.values[u.result].ty for u in results]
+        kind = types[0] if len(types) == 1 else relax.TupleType(types)
         output = relax.Var("output", kind)
         bindings.append(relax.VarBinding(output, found))
         body = relax.SeqExpr([relax.DataflowBlock(bindings)], output)
         return relax.Function(params, body, kind).with_attr("Primitive", True)
-
-    def _fused(self, units: list[_Unit]) -> relax.Call:
-        """The loops of the fused kernel."""
-        names = {u.call.args[0]: u.call.args[0] for u in units}
-        primitive = self._primitive(units, names)
-        trial = tvm.IRModule({gv: self.mod[gv] for gv in names})
-        builder = relax.BlockBuilder(trial)
-        gv = builder.add_func(primitive, "fusion")
-        params = [relax.Var(p.name, p.ty) for p in primitive.params]
-        with builder.function("main", params):
-            with builder.dataflow():
-                result = builder.emit_output(relax.Call(gv, params))
-            builder.emit_func_output(result)
-        fused = _T.FuseTIR()(builder.get())
-        return next(f for v, f in fused.functions.items() if str(v.name_hint).startswith("fusion"))
 
     def _rewrite(self, groups: list[_Group], builder: relax.BlockBuilder) -> list[relax.Binding]:
         """The bindings of the function with every group as one call."""
@@ -343,16 +383,15 @@ class _Fuser:
 
     def _call(self, group: _Group, builder: relax.BlockBuilder) -> list[relax.VarBinding]:
         """The bindings of a group's results, its kernel added to the builder's module."""
-        names = {u.call.args[0]: u.call.args[0] for u in group.units}
-        primitive = self._primitive(group.units, names)
+        primitive = self._primitive(group.units)
         gv = builder.add_func(primitive, _name(group.units))
-        call = relax.Call(gv, self._operands(group.units))
-        results = self._results(group.units)
+        call = relax.Call(gv, [self.values[n] for n in self._operands(group.units)])
+        results = [self.bindings[u.index].var for u in self._results(group.units)]
         if len(results) == 1:
-            return [relax.VarBinding(results[0].var, call)]
+            return [relax.VarBinding(results[0], call)]
         whole = relax.DataflowVar("fusion", primitive.ret_ty)
         members = [
-            relax.VarBinding(u.var, relax.TupleGetItem(whole, i)) for i, u in enumerate(results)
+            relax.VarBinding(var, relax.TupleGetItem(whole, i)) for i, var in enumerate(results)
         ]
         return [relax.VarBinding(whole, call), *members]
 
@@ -361,11 +400,6 @@ def _calls_kernel(value: relax.Expr) -> TypeGuard[relax.Call]:
     return isinstance(value, relax.Call) and value.op == tvm.ir.Op.get("relax.call_tir")
 
 
-def _reads(value: relax.Expr) -> list[relax.Var]:
-    """Variables that an expression reads."""
-    return list(relax.analysis.free_vars(value))
-
-
 def _name(units: list[_Unit]) -> str:
-    words = [str(u.call.args[0].name_hint).removeprefix("fused_") for u in units]
+    words = [str(u.kernel.var.name_hint).removeprefix("fused_") for u in units]
     return ("fused_" + "_".join(words))[:100]
