@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from tvmgraph import ops
@@ -452,15 +453,20 @@ def cdist(x1: Tensor, x2: Tensor, p: float = 2.0,
     return ops.cdist(x1, x2, p)
 
 
+def with_an_axis(function: Callable[[Tensor], Tensor], input: Tensor) -> Tensor:
+    """Returns ``function(input)`` of a function along an axis: one element is a vector to it."""
+    return function(input) if input.ndim else function(input.reshape(1)).reshape(())
+
+
 def softmax(input: Tensor, dim: int, *, dtype: DTypeLike | None = None) -> Tensor:
     """Returns the softmax along an axis.
 
     Args:
-        input: Tensor with at least one axis; integers are computed in float32.
+        input: Tensor of any shape; integers are computed in float32.
         dim: The axis whose elements become parts of 1.
         dtype: ``input`` is converted to this dtype first, unless it is ``None``.
     """
-    return ops.softmax(input, dim, dtype=dtype)
+    return with_an_axis(lambda x: ops.softmax(x, dim, dtype=dtype), input)
 
 
 def topk(input: Tensor, k: int, dim: int = -1, largest: bool = True,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tvmgraph import ops
+from tvmgraph.compat.mint import values
 from tvmgraph.compat.paths import look
 from tvmgraph.core.arguments import AxisLike, DTypeLike, PerAxis
 from tvmgraph.core.guard import guard_module as _guard_module
@@ -448,11 +449,11 @@ def softmax(input: Tensor, dim: int | None = None, dtype: DTypeLike | None = Non
     """Returns the softmax along an axis; without one along axis 0 or 1, as PyTorch chooses.
 
     Args:
-        input: Tensor with at least one axis; integers are computed in float32.
+        input: Tensor of any shape; integers are computed in float32.
         dim: The axis; by default 0 of 0, 1 or 3 axes, else 1.
         dtype: ``input`` is converted to this dtype first, unless it is ``None``.
     """
-    return ops.softmax(input, _implied(input) if dim is None else dim, dtype=dtype)
+    return values.softmax(input, _implied(input) if dim is None else dim, dtype=dtype)
 
 
 def log_softmax(input: Tensor, dim: int | None = None, *, dtype: DTypeLike | None = None) -> Tensor:
@@ -464,7 +465,8 @@ def log_softmax(input: Tensor, dim: int | None = None, *, dtype: DTypeLike | Non
         dtype: The dtype of the computation and the result.
     """
     x = input if dtype is None else ops.cast(input, dtype)
-    return ops.log_softmax(x, _implied(input) if dim is None else dim)
+    axis = _implied(input) if dim is None else dim
+    return values.with_an_axis(lambda x: ops.log_softmax(x, axis), x)
 
 
 def _implied(input: Tensor) -> int:
