@@ -21,6 +21,10 @@ CLASSES = {
     "MeanExt": ((X, 0, False, ms.float64), lambda: mint.mean(X, 0, dtype=ms.float64)),
     "SumExt": ((X, (0, 1), True), lambda: mint.sum(X, (0, 1), True)),
     "TransposeExtView": ((X, 0, 1), lambda: X.T),
+    "SplitWithSize": ((X, (1, 2), 1), lambda: mint.split(X, (1, 2), 1)),
+    "Kthvalue": ((X, 1, 1, True), lambda: mint.kthvalue(X, 1, 1, True)),
+    "SubScalar": ((X, 2.0, 3), lambda: X - 6),
+    "MaxDim": ((X, 0), lambda: mint.max(X, 0)),
     "ZerosLikeExt": ((X, ms.int32), lambda: mint.zeros_like(X, dtype=ms.int32)),
 }  # fmt: skip
 
@@ -34,6 +38,13 @@ def test_classes_compute_what_mint_does(name):
         for f, w in zip(*(v if isinstance(v, tuple) else (v,) for v in (found, wanted()))):
             assert f.dtype == w.dtype
             np.testing.assert_array_equal(f.asnumpy(), w.asnumpy())
+
+
+def test_some_take_their_axis_when_they_are_made() -> None:
+    assert auto_generate.OneHotExt()(Tensor([1]), 3, Tensor(1), Tensor(0)).tolist() == [[0, 1, 0]]
+    assert auto_generate.StackExt(1)((X, X)).shape == (2, 2, 3)
+    assert auto_generate.EluExt(2.0)(X).tolist() == X.tolist()
+    assert auto_generate.SiLU()(X)[0, 1].item() == pytest.approx(0.731059)
 
 
 def test_functions_take_by_position_what_mint_takes_by_keyword():

@@ -245,3 +245,18 @@ def test_settings_of_kinds_of_devices() -> None:
     assert (device.ascend.is_available(), device.ascend.device_count()) == (False, 0)
     assert not ms.hal.is_available("Ascend")
     assert device.gpu.is_available() == (device.gpu.device_count() > 0)
+
+
+def test_what_networks_recorded_is_taken_once() -> None:
+    from tvmgraph.train.summary.summary_record import _get_summary_tensor_data
+
+    ms.jit(lambda x: ops.TensorSummary()("x", x * 2))(Tensor(2.0))
+    assert {n: v.item() for n, v in _get_summary_tensor_data().items()} == {"x[:Tensor]": 4}
+    assert _get_summary_tensor_data() == {}
+
+
+def test_whether_processes_were_joined() -> None:
+    from tvmgraph.communication import _comm_helper
+    from tvmgraph.mint import distributed
+
+    assert _comm_helper._is_initialized() == distributed.is_initialized()

@@ -42,6 +42,11 @@ def init(backend_name: str | None = None) -> None:
     GlobalComm.INITED = True
 
 
+def _is_initialized() -> bool:
+    """Whether the processes were joined; programs import it from ``communication._comm_helper``."""
+    return GlobalComm.INITED
+
+
 def release() -> None:
     """Ends the communication: groups that were made are forgotten."""
     GlobalComm.INITED = False

@@ -31,10 +31,30 @@ _OTHERWISE = {
     "TransposeExtView": "transpose", "TransposeView": "permute", "MSELossExt": "mse_loss",
     "L1LossExt": "l1_loss",
 }  # fmt: skip
+_PLAIN = """
+Addbmm Addmm Addmv Arange Baddbmm BitwiseNot Chunk Clone ConvTbc Dot Embedding Empty EmptyLike Exp2
+Frac FullLike GroupNorm Hardtanh IndexSelect Kthvalue Log10 Log2 Max Min Mm Mv Nansum Narrow Norm
+Outer PixelShuffle Std StdMean Take Threshold TriangularSolve Var VarMean Vdot
+AdaptiveAvgPool1D:adaptive_avg_pool1d AdaptiveMaxPool1D:adaptive_max_pool1d AddScalar:add
+Atan2Ext:atan2 AvgPool1D:avg_pool1d AvgPool2D:avg_pool2d BitwiseAndScalar:bitwise_and
+BitwiseAndTensor:bitwise_and BitwiseOrScalar:bitwise_or BitwiseOrTensor:bitwise_or
+BitwiseXorScalar:bitwise_xor BitwiseXorTensor:bitwise_xor ClampScalar:clamp ClampTensor:clamp
+ConvTranspose2D:conv_transpose2d DivMod:div DivMods:div Divs:div EqScalar:eq
+FloorDivScalar:floor_divide FmodScalar:fmod FmodTensor:fmod GreaterEqualScalar:ge
+IsNegInf:isneginf KLDiv:kl_div LessScalar:lt LogAddExp2:logaddexp2 LogAddExp:logaddexp
+LogSigmoid:logsigmoid LogSumExp:logsumexp MaxDim:max MedianDim:median MinDim:min Muls:mul
+PowScalarTensor:pow PowTensorScalar:pow RemainderScalarTensor:remainder
+RemainderTensorScalar:remainder RemainderTensorTensor:remainder
+RepeatInterleaveInt:repeat_interleave RepeatInterleaveTensor:repeat_interleave SiLU:silu
+SplitTensor:split SplitWithSize:split SubScalar:sub XLogYScalarOther:xlogy
+XLogYScalarSelf:xlogy
+"""
+#: Names without a suffix, too: a word, or a class and its function.
+_OTHERWISE |= {name: function for name, _, function in (w.partition(":") for w in _PLAIN.split())}
 #: Classes that are not called like the function of their name: with seeds, tuples, other orders.
 _OTHER_ARGUMENTS = frozenset({
-    "BatchNormExt", "BernoulliExt", "Dropout2dExt", "DropoutExt", "EinsumExt", "EluExt",
-    "MultinomialExt", "OneHotExt", "RandExt", "RandLikeExt", "RandpermExt", "StackExt",
+    "BatchNormExt", "BernoulliExt", "Dropout2dExt", "DropoutExt", "EinsumExt",
+    "MultinomialExt", "RandExt", "RandLikeExt", "RandpermExt",
 })  # fmt: skip
 
 
@@ -62,7 +82,7 @@ def class_of(name: str) -> type[Primitive] | None:
         name: Such as ``SoftmaxExt``; an instance is called like the function of mint.
     """
     words = re.sub(r"([a-z])(?=[A-Z])|([A-Z])(?=[A-Z][a-z])", r"\1\2_", name).lower()
-    function = function_of(f"{_OTHERWISE[name]}_ext" if name in _OTHERWISE else words)
+    function = function_of(f"{_OTHERWISE[name] or words}_ext" if name in _OTHERWISE else words)
     if function is None or name in _OTHER_ARGUMENTS:
         return None
 

@@ -132,7 +132,6 @@ PATHS = PATHS | _LAYERS | {"nn.loss.loss": ("nn", "nn.loss")}
 
 
 #: How names of MindSpore's files of operators end that stand for functions of mint or methods.
-_SUFFIXES = ("_ext", "_view", "Ext", "View", "contiguous", "copy")
 
 
 class AliasModule(ModuleType):
@@ -167,7 +166,7 @@ class AliasModule(ModuleType):
                 return getattr(importlib.import_module(f"tvmgraph.{room}"), name)
             except (AttributeError, NotFoundImportError):
                 continue
-        if self.__name__.startswith("tvmgraph.ops.") and name.endswith(_SUFFIXES):
+        if self.__name__.startswith("tvmgraph.ops."):
             extended = importlib.import_module("tvmgraph.compat.extended")
             return extended.class_of(name) if name[0].isupper() else extended.function_of(name)
         return None

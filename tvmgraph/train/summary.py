@@ -84,6 +84,13 @@ def _check(plugin: str, name: object, value: object) -> None:
         reject(ArgumentError, "image summary", f"{value.aval} are no images (N, 1 or 3, H, W)")
 
 
+def _get_summary_tensor_data() -> dict[str, Tensor]:
+    """Takes what networks recorded, by MindSpore's names such as ``x[:Tensor]``."""
+    found = {f"{name}[:{plugin.title()}]": value for (plugin, name), value in PENDING.items()}
+    PENDING.clear()
+    return found
+
+
 def _library(part: str) -> ModuleType:
     try:
         return importlib.import_module(f"tensorboardX.{part}")
