@@ -44,6 +44,7 @@ def test_some_take_their_axis_when_they_are_made() -> None:
     assert auto_generate.OneHotExt()(Tensor([1]), 3, Tensor(1), Tensor(0)).tolist() == [[0, 1, 0]]
     assert auto_generate.StackExt(1)((X, X)).shape == (2, 2, 3)
     assert auto_generate.EluExt(2.0)(X).tolist() == X.tolist()
+    assert auto_generate.Swiglu()(Tensor([[2.0, 3.0]])).item() == pytest.approx(5.28478)
     assert auto_generate.SiLU()(X)[0, 1].item() == pytest.approx(0.731059)
 
 

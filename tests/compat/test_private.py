@@ -23,7 +23,7 @@ from tvmgraph.ops.composite.base import core  # pyright: ignore
 from tvmgraph.ops.function.grad.grad_func import custom_vjp  # pyright: ignore
 from tvmgraph.ops.operations import _sequence_ops as seq  # pyright: ignore
 from tvmgraph.ops.signature import make_sig, sig_dtype, sig_rw  # pyright: ignore
-from tvmgraph.train.amp import _OutputTo32  # pyright: ignore
+from tvmgraph.train.amp import _config_level, _OutputTo32  # pyright: ignore
 
 
 def constant_inside(x: Tensor) -> Tensor:
@@ -260,3 +260,10 @@ def test_whether_processes_were_joined() -> None:
     from tvmgraph.mint import distributed
 
     assert _comm_helper._is_initialized() == distributed.is_initialized()
+
+
+def test_what_levels_of_mixed_precision_set() -> None:
+    assert [v["cast_model_type"] for v in _config_level.values()] == [
+        ms.float32, ms.float32, ms.float16, ms.float16, ms.float32
+    ]  # fmt: skip
+    assert [n for n, v in _config_level.items() if v["loss_scale_manager"]] == ["O2"]

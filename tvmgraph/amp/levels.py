@@ -13,6 +13,7 @@ from collections.abc import Callable
 from typing import NoReturn, TypeVar, cast
 
 from tvmgraph import dtypes, nn
+from tvmgraph.amp.scaler import DynamicLossScaleManager
 from tvmgraph.compat.private import _OutputTo32
 from tvmgraph.core.arguments import DTypeLike
 from tvmgraph.core.precision import mixed
@@ -34,6 +35,15 @@ AMP_WHITE_LIST, AMP_BLACK_LIST = list(_WHITE), list(_BLACK)
 Network = TypeVar("Network")
 _NAMED = ("__name__", "__qualname__", "__doc__")
 LEVELS = ("O0", "O1", "O2", "O3", "auto")
+#: What MindSpore's levels set; packages that derive from ``Model`` read it.
+_config_level: dict[str, dict[str, object]] = {
+    level: {
+        "keep_batchnorm_fp32": level == "O2",
+        "cast_model_type": dtypes.float16 if level in ("O2", "O3") else dtypes.float32,
+        "loss_scale_manager": DynamicLossScaleManager() if level == "O2" else None,
+    }
+    for level in LEVELS
+}
 
 
 def get_white_list() -> list[type]:
