@@ -23,7 +23,12 @@ from tvmgraph.ops.composite.base import core  # pyright: ignore
 from tvmgraph.ops.function.grad.grad_func import custom_vjp  # pyright: ignore
 from tvmgraph.ops.operations import _sequence_ops as seq  # pyright: ignore
 from tvmgraph.ops.signature import make_sig, sig_dtype, sig_rw  # pyright: ignore
-from tvmgraph.train.amp import _config_level, _OutputTo32  # pyright: ignore
+from tvmgraph.train.amp import (  # pyright: ignore
+    _add_loss_network,
+    _config_level,
+    _do_keep_batchnorm_fp32,
+    _OutputTo32,
+)
 
 
 def constant_inside(x: Tensor) -> Tensor:
@@ -267,3 +272,11 @@ def test_what_levels_of_mixed_precision_set() -> None:
         ms.float32, ms.float32, ms.float16, ms.float16, ms.float32
     ]  # fmt: skip
     assert [n for n, v in _config_level.items() if v["loss_scale_manager"]] == ["O2"]
+
+
+def test_a_training_loop_of_one_s_own_sets_a_level() -> None:
+    net = nn.SequentialCell(nn.Dense(2, 3), nn.BatchNorm1d(3), nn.Dense(3, 1)).to_float(ms.float16)
+    _do_keep_batchnorm_fp32(net)
+    x, y = ops.ones((4, 2)), ops.ones((4, 1))
+    assert (net(x).dtype, net[1](ops.ones((4, 3), ms.float32)).dtype) == (ms.float16, ms.float16)
+    assert _add_loss_network(net, nn.MSELoss(), ms.float16)(x, y).dtype == ms.float32

@@ -185,11 +185,20 @@ def custom_mixed_precision(
             cell.set_output_float(dtypes.float32)
         return network
     network.to_float(short)
+    _keep_float32(network, tuple(black_list or ()), short)
+    return _OutputTo32(network)
+
+
+def _keep_float32(network: Cell, kinds: tuple[type, ...], short: DTypeLike) -> None:
     for cell in network.cells():
-        for precise in _outermost(cell, tuple(black_list or ())):
+        for precise in _outermost(cell, kinds):
             precise.to_float(dtypes.float32)
             precise.set_output_float(short)
-    return _OutputTo32(network)
+
+
+def _do_keep_batchnorm_fp32(network: Cell) -> None:
+    """Layers of normalization in a float16 network compute in float32, by MindSpore's name."""
+    _keep_float32(network, _BLACK, dtypes.float16)
 
 
 __all__ = [

@@ -6,7 +6,9 @@ from collections.abc import Callable
 
 from tvmgraph.amp.levels import auto_mixed_precision
 from tvmgraph.amp.scaler import LossScaleManager
+from tvmgraph.compat.private import _OutputTo32
 from tvmgraph.core.tensor import Tensor
+from tvmgraph.dtypes import DType, float32
 from tvmgraph.errors import DTypeError, reject, require_offered
 from tvmgraph.nn.cell import Cell
 from tvmgraph.nn.wrap import WithLossCell
@@ -61,6 +63,11 @@ def build_train_network(
         sens = loss_scale_manager.get_loss_scale()
         return TrainOneStepCell(whole, optimizer, sens=sens).set_train()
     return TrainOneStepWithLossScaleCell(whole, optimizer, cell).set_train()
+
+
+def _add_loss_network(network: Cell, loss_fn: Cell, cast_model_type: DType) -> Cell:
+    """Returns network and loss, which is computed in float32, by MindSpore's name."""
+    return WithLossCell(network if cast_model_type == float32 else _OutputTo32(network), loss_fn)
 
 
 __all__ = ["build_train_network"]

@@ -107,7 +107,7 @@ _BY_ROOMS = {
     "distributed.api distributed.layout": "parallel.shard",
     "profiler": "profiler.profiler profiler.profiling",
     "runtime": "runtime.memory",
-    "amp amp.levels compat.private": "train.amp",
+    "amp amp.levels amp.network compat.private": "train.amp",
     "train.summary": "train.summary.summary_record",
     "train.callback": "train.callback._callback",
     "train.sink": "train.dataset_helper",
