@@ -454,7 +454,12 @@ def cdist(x1: Tensor, x2: Tensor, p: float = 2.0,
 
 
 def with_an_axis(function: Callable[[Tensor], Tensor], input: Tensor) -> Tensor:
-    """Returns ``function(input)`` of a function along an axis: one element is a vector to it."""
+    """Returns ``function(input)`` of a function along an axis: one element is a vector to it.
+
+    Args:
+        function: Keeps the shape.
+        input: Tensor of any shape.
+    """
     return function(input) if input.ndim else function(input.reshape(1)).reshape(())
 
 
