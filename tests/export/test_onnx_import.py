@@ -21,6 +21,7 @@ from tests.models import MODELS, Model
 from tvmgraph import Parameter, Tensor, ops
 from tvmgraph.errors import ArgumentError, CaptureError, LoadError
 from tvmgraph.export.onnx_file import onnx_model
+from tvmgraph.jit.graph_breaks import compiled_cell
 
 
 def small_model(*nodes: onnx.NodeProto, inputs: Any = ("x",), outputs: Any = ("y",)) -> Any:
@@ -160,6 +161,40 @@ def test_shapes_from_values() -> None:
     with pytest.raises(CaptureError, match=r"not known before the model runs") as caught:
         ms.jit(net, fullgraph=True)(x)
     assert "onnx.NonZero 'where'" in str(caught.value)
+
+
+def test_what_does_not_depend_on_values_is_one_graph() -> None:
+    """Two nodes whose sizes depend on values: the others are compiled, also one behind them."""
+    nodes = [
+        helper.make_node("MatMul", ["x", "w"], ["m"]),
+        helper.make_node("NonZero", ["m"], ["first"]),
+        helper.make_node("Relu", ["m"], ["r"]),
+        helper.make_node("NonZero", ["r"], ["second"]),
+        helper.make_node("Concat", ["first", "second"], ["places"], axis=1),
+        helper.make_node("Transpose", ["places"], ["rows"]),
+        helper.make_node("GatherND", ["m", "rows"], ["chosen"]),
+        helper.make_node("Exp", ["r"], ["e"]),
+    ]
+    w = np.random.default_rng(0).standard_normal((4, 5)).astype(np.float32)
+    info = helper.make_tensor_value_info
+    outputs = [info("chosen", TensorProto.FLOAT, None), info("e", TensorProto.FLOAT, None)]
+    graph = helper.make_graph(
+        nodes, "g", [info("x", TensorProto.FLOAT, [3, 4])], outputs,
+        [onnx.numpy_helper.from_array(w, "w")],
+    )  # fmt: skip
+    net = ms.onnx.load(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)]))
+    run, other = ms.jit(net), np.random.default_rng(1)
+    for _ in range(3):  # as many are chosen as are positive
+        x = other.standard_normal((3, 4)).astype(np.float32)
+        m = x @ w
+        found, e = run(Tensor(x))
+        want = np.concatenate([m[m != 0], m[m > 0]])
+        np.testing.assert_allclose(found.asnumpy(), want, rtol=1e-5, atol=1e-6)
+        np.testing.assert_allclose(e.asnumpy(), np.exp(np.maximum(m, 0)), rtol=1e-5)
+    part = net._model.part
+    assert part is not None and [n.op_type for n in part.split.nodes] == ["MatMul", "Relu", "Exp"]
+    assert part.split.names == ["m", "r", "e"]
+    assert "compiled 1 time(s)" in compiled_cell(part).explain()
 
 
 def test_calls_compare_a_model_as_one_object() -> None:

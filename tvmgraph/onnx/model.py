@@ -16,7 +16,7 @@ from tvmgraph.core.op import F
 from tvmgraph.core.parameter import Parameter
 from tvmgraph.core.state import state
 from tvmgraph.core.tensor import Tensor
-from tvmgraph.errors import ArgumentError, LoadError, TvmgraphError, reject
+from tvmgraph.errors import ArgumentError, CaptureError, LoadError, TvmgraphError, reject
 from tvmgraph.nn import Cell
 from tvmgraph.onnx import converters  # noqa: F401  (fills the table)
 from tvmgraph.onnx.functions import Functions
@@ -92,6 +92,9 @@ class _Definition:
         weights: Attributes of the Cell that hold the Parameters, by the names of the initializers.
         kinds: Types of the inputs, by name.
         folded: What depends on constants only, by name, and the other nodes, once they are known.
+        undecided: Results of nodes that no graph has, because values decide about shapes, and of
+            nodes that read them.
+        part: What does not depend on them, once such nodes were met.
     """
 
     def __init__(self, model: onnx.ModelProto) -> None:
@@ -102,6 +105,8 @@ class _Definition:
         self.weights: dict[str, str] = {}
         self.kinds = {v.name: v.type for v in model.graph.input}
         self.folded: tuple[Env, list[onnx.NodeProto]] | None = None
+        self.undecided: set[str] = set()
+        self.part: OnnxPart | None = None
 
 
 class OnnxCell(Cell):
@@ -201,14 +206,44 @@ class OnnxCell(Cell):
             reject(ArgumentError, f"onnx.{self._model.graph.name}",
                    f"{len(self.input_names)} inputs are needed, not {len(inputs)}",
                    fix=f"give {', '.join(self.input_names)}")  # fmt: skip
+        env, nodes = self._environment(inputs)
+        model = self._model
+        if model.undecided and state.broken is not None:
+            model.part = part = model.part or OnnxPart(self, _Split(model, nodes))
+            if part.split.names:
+                env.update(zip(part.split.names, part(*inputs)))
+                nodes = part.split.rest
+        self._run_nodes(nodes, env)
+        outputs = [_result(_value(env, name)) for name in self.output_names]
+        return outputs[0] if len(outputs) == 1 else tuple(outputs)
+
+    def _environment(self, inputs: Sequence[object]) -> tuple[Env, list[onnx.NodeProto]]:
+        """Returns what is known before a call's first node, and the nodes."""
         fixed, rest = self._folded()
         env: Env = dict(fixed)
         env.update((name, getattr(self, at)) for name, at in self._model.weights.items())
         env.update((n, self._argument(n, v)) for n, v in zip(self.input_names, inputs))
-        for node in rest:
-            self._run_node(node, env, self._model.opsets)
-        outputs = [_result(_value(env, name)) for name in self.output_names]
-        return outputs[0] if len(outputs) == 1 else tuple(outputs)
+        return env, rest
+
+    def _run_nodes(self, nodes: Iterable[onnx.NodeProto], env: Env) -> None:
+        """Runs nodes; while a graph is captured, notes all of them that it cannot have."""
+        refused: CaptureError | None = None
+        missing: set[str] = set()  # results of refused nodes, and of those that read them
+        for node in nodes:
+            if missing and not missing.isdisjoint(_names_read(node)):
+                missing.update(node.output)
+                continue
+            try:
+                self._run_node(node, env, self._model.opsets)
+            except CaptureError as e:
+                if state.interpreter is None:
+                    raise
+                refused = refused or e
+                missing.update(node.output)
+        if refused is not None:
+            self._model.undecided.update(filter(None, missing))
+            self._model.part = None
+            raise refused
 
     def _argument(self, name: str, value: object) -> object:
         if isinstance(value, list):
@@ -295,6 +330,67 @@ class OnnxCell(Cell):
     def extend_repr(self) -> str:
         """Returns the inputs and outputs for the printed tree."""
         return f"{', '.join(self.input_names)} -> {', '.join(self.output_names)}"
+
+
+class _Split:
+    """The nodes of a model that do not depend on values that decide about shapes, and the others.
+
+    Like :class:`_Definition`, it is compared as one object.
+
+    Args:
+        model: What the model says.
+        nodes: All nodes of its graph that are not folded.
+
+    Attributes:
+        nodes: Those that are one graph.
+        rest: Those that depend on such values.
+        names: What they, and the model's results, read of the first.
+    """
+
+    def __init__(self, model: _Definition, nodes: Sequence[onnx.NodeProto]) -> None:
+        self.rest = [node for node in nodes if not model.undecided.isdisjoint(node.output)]
+        self.nodes = [node for node in nodes if model.undecided.isdisjoint(node.output)]
+        read = {v.name for v in model.graph.output}
+        read.update(n for node in self.rest for n in _names_read(node))
+        self.names = [name for node in self.nodes for name in node.output if name in read]
+
+
+class OnnxPart(Cell):
+    """The part of a model that is one graph, where the whole model is none.
+
+    A model such as a detector that suppresses boxes runs with a graph break: this is the Cell that
+    is compiled on its own.
+
+    Args:
+        model: The model.
+        split: Its nodes.
+    """
+
+    def __init__(self, model: OnnxCell, split: _Split) -> None:
+        super().__init__()
+        self.model = model
+        self.split = split
+
+    def construct(self, *inputs: Tensor) -> tuple[object, ...]:
+        """Runs the nodes of the part.
+
+        Args:
+            inputs: Those of the model.
+
+        Returns:
+            What the others read of them.
+
+        Raises:
+            CaptureError: if one is of low precision: a graph has no such results.
+        """
+        env, _ = self.model._environment(inputs)
+        self.model._run_nodes(self.split.nodes, env)
+        values = [env.get(name) for name in self.split.names]
+        if state.interpreter is None:
+            return tuple(values)
+        if any(isinstance(value, LowPrecision) for value in values):
+            reject(CaptureError, "onnx.load", "a graph has no results of low precision")
+        return tuple(map(_result, values))
 
 
 def _has_graphs(node: onnx.NodeProto) -> bool:
