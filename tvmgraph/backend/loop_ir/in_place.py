@@ -121,7 +121,7 @@ def _same_indices(a: types.Load, b: tirx.BufferStore | Stage) -> bool:
 
 def _elementwise(program: Program | None) -> Stage | None:
     """The only stage of an elementwise program."""
-    if program is None:
+    if program is None or any(stage.is_reduction for stage in program.stages):
         return None
     program = inline(program)
     stage = program.stages[0] if len(program.stages) == 1 else fuse_points(program)

@@ -98,6 +98,8 @@ def _undivided(stage: Stage) -> Stage:
 
 def _long_chains(program: Program) -> set[int]:
     """The buffers of stages that take too much to be computed again by each of their readers."""
+    if not _may_be_long(program):
+        return set()
     nodes: dict[int, int] = {}  # of a stage with all that would be merged into it
     kept: set[int] = set()
     for stage in program.stages:
@@ -110,6 +112,17 @@ def _long_chains(program: Program) -> set[int]:
         else:
             nodes[buffer] = total
     return kept
+
+
+def _may_be_long(program: Program) -> bool:
+    """Whether there is a long chain that several read, if every stage can be merged."""
+    nodes: dict[int, int] = {}
+    for stage in program.stages:
+        total = stage.size + sum(nodes.get(source, 0) for source in stage.sources)
+        if total > _MAX_AGAIN and len(program.consumers(stage.buffer)) > 1:
+            return True
+        nodes.update((hash(buffer), total) for buffer in stage.buffers)
+    return False
 
 
 def _is_inlinable(program: Program, stage: Stage) -> bool:
@@ -209,10 +222,10 @@ def _size_at(load: Load, producer: Stage) -> int:
     indices = {
         hash(at): node_count(index) - 1
         for at, index in zip(producer.indices, load.indices)
-        if isinstance(at, Var)
+        if isinstance(at, Var) and not isinstance(index, (Var, tirx.IntImm))
     }
     found: list[Var] = []
-    if any(indices.values()):
+    if indices:
         tvm_ffi.structural_walk(producer.exprs, (Var, found.append))
     uses = Counter(map(hash, found))
     return producer.size + sum(uses[var] * extra for var, extra in indices.items())
