@@ -410,3 +410,23 @@ def test_a_phase_that_ends_it_names_the_node(monkeypatch: pytest.MonkeyPatch) ->
         function(Tensor(np.ones(5, np.float32)))
     assert caught.value.op == "ops.tanh"
     assert str(caught.value.at).startswith("test_worker.py:")
+
+
+def test_functions_of_tvm_are_listed_where_there_are_more() -> None:
+    """Not once per module that is imported; and as before afterwards, whatever failed."""
+    program = """
+    from tvm_ffi import registry
+
+    from tvmgraph.compiler.build import import_compiler
+    from tvmgraph.debug import Phases
+
+    make, calls = registry.list_global_func_names, []
+    registry.list_global_func_names = count = lambda: calls.append(1) or make()
+    import_compiler(Phases("module", quiet=True))
+    from tvm.relax.transform import _ffi_api
+
+    assert registry.list_global_func_names is count
+    assert 0 < len(calls) < 30, len(calls)
+    assert _ffi_api.FuseOps is not None
+    """
+    subprocess.run([sys.executable, "-c", textwrap.dedent(program)], check=True)
