@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import tvmgraph as ms
 import tvmgraph.numpy as mnp
 from tvmgraph import Tensor
 from tvmgraph.errors import DTypeError
@@ -68,3 +69,17 @@ def test_norms(order: float | None) -> None:
 def test_what_is_not_offered_is_said() -> None:
     with pytest.raises(DTypeError, match="floats"):
         mnp.nanmean(Tensor(A))
+
+
+def test_parts_between_indices_are_a_list_and_equal_ones_a_tuple() -> None:
+    x = Tensor(np.arange(6).reshape(2, 3))
+    assert [type(mnp.split(x, by, axis=1)) for by in (3, [1, 2], (1, 2))] == [tuple, list, list]
+    assert [type(f(x, [1])) for f in (mnp.vsplit, mnp.hsplit)] == [list, list]
+
+
+def test_a_sum_of_one_number_is_int64_too() -> None:
+    assert mnp.sum(Tensor(3, ms.int32)).dtype is mnp.sum(Tensor([3], ms.int32)).dtype is ms.int64
+
+
+def test_compiled_code_writes_the_elements_of_an_array() -> None:
+    assert ms.jit(mnp.array_str)(Tensor([3, -1])) == mnp.array_str(Tensor([3, -1])) == "[ 3 -1]"

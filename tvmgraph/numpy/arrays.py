@@ -334,7 +334,7 @@ def array_str(a: Tensor) -> str:
     Args:
         a: An array, of any shape.
     """
-    return str(a)
+    return str(a.asnumpy())
 
 
 def isscalar(element: object) -> bool:

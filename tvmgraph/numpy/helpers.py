@@ -72,8 +72,8 @@ def cuts(indices_or_sections: Any) -> int | tuple[int, ...]:
     return tuple(int(i) for i in indices_or_sections)
 
 
-def split(x: Tensor, indices_or_sections: object, axis: int) -> tuple[Tensor, ...]:
-    """Cuts ``x`` along ``axis`` into equal parts, or before each of the indices.
+def split(x: Tensor, indices_or_sections: object, axis: int) -> Sequence[Tensor]:
+    """Cuts ``x`` along ``axis`` into a tuple of equal parts, or a list of those between indices.
 
     Args:
         x: An array, of any shape.
@@ -89,7 +89,8 @@ def split(x: Tensor, indices_or_sections: object, axis: int) -> tuple[Tensor, ..
             f"axis {axis} of size {x.shape[axis]} does not split into {indices_or_sections} equal"
             " parts", at=user_source(), fix="use array_split",
         )  # fmt: skip
-    return tuple(ops.tensor_split(x, cuts(indices_or_sections), axis))
+    parts = ops.tensor_split(x, cuts(indices_or_sections), axis)
+    return parts if isinstance(indices_or_sections, int) else list(parts)
 
 
 def cross(a: Tensor, b: Tensor, axisa: int, axisb: int, axisc: int, axis: int | None) -> Tensor:
@@ -165,7 +166,7 @@ def sum(
         initial: A number that is added.
     """
     a = array_of(a)
-    found = ops.sum(a, axis, keepdims) if a.ndim else a
+    found = ops.sum(a, axis, keepdims)
     return as_dtype(found if initial is None else ops.add(found, initial), dtype)
 
 
