@@ -74,11 +74,16 @@ def test_what_is_not_offered_is_said() -> None:
 def test_parts_between_indices_are_a_list_and_equal_ones_a_tuple() -> None:
     x = Tensor(np.arange(6).reshape(2, 3))
     assert [type(mnp.split(x, by, axis=1)) for by in (3, [1, 2], (1, 2))] == [tuple, list, list]
-    assert [type(f(x, [1])) for f in (mnp.vsplit, mnp.hsplit)] == [list, list]
+    assert [type(f(x, [1])) for f in (mnp.vsplit, mnp.hsplit, mnp.array_split)] == [list] * 3
 
 
 def test_a_sum_of_one_number_is_int64_too() -> None:
     assert mnp.sum(Tensor(3, ms.int32)).dtype is mnp.sum(Tensor([3], ms.int32)).dtype is ms.int64
+
+
+def test_a_correlation_of_integers_is_float32() -> None:
+    found = mnp.correlate(Tensor([1, 2, 3]), Tensor([0, 1]), "full")
+    assert (found.dtype, found.tolist()) == (ms.float32, [1, 2, 3, 0])
 
 
 def test_compiled_code_writes_the_elements_of_an_array() -> None:

@@ -118,6 +118,7 @@ CASES: dict[str, tuple[Callable[[], Any], Any, Any]] = {
     "variance of halves": (lambda: ops.LayerNorm()(H.reshape((1, 2)), H, H)[2], ms.float32,
                            [[0.25]]),
     "lognormal halves": (lambda: H.log_normal() * 0, ms.float16, [0, 0]),
+    "Cauchy integers": (lambda: Tensor([1, 2], ms.int32).cauchy(7.0, 0.0), ms.int32, [7, 7]),
     "numpy: quotient of doubles": (lambda: mnp.divide(F.double(), 2), ms.float32, [0.5, 1]),
     "numpy: quotient by a fraction": (lambda: mnp.divide(H, 2.5), ms.float32, [0.4, 0.8]),
     "numpy: trunc of doubles": (lambda: mnp.trunc(F.double()), ms.float32, [1, 2]),

@@ -201,6 +201,11 @@ class TensorMethods(TensorAccess):
         """Whether the elements lie in memory that processes share: never."""
         return False
 
+    @property
+    def is_meta(self) -> bool:
+        """Whether it has no elements, only a shape: never."""
+        return False
+
     def is_contiguous(self) -> bool:
         """Whether the elements lie in row-major order without gaps."""
         # a value of a graph has no layout yet; the compiler lays it out in order
@@ -500,7 +505,9 @@ class TensorMethods(TensorAccess):
             median: Median of the distribution.
             sigma: Half of its width at half of its height.
         """
-        return F.tan((F.rand_like(self) - 0.5) * np.pi) * sigma + median
+        computed = self.dtype if self.dtype.is_float else dtypes.float32
+        drawn = F.tan((F.rand_like(self, dtype=computed) - 0.5) * np.pi) * sigma + median
+        return F.cast(drawn, self.dtype)
 
     def log_normal(self, mean: float = 1.0, std: float = 2.0) -> Tensor:
         """Draws numbers whose logarithm is normal, in this shape and dtype.

@@ -61,19 +61,21 @@ def array_equiv(a: Tensor, b: Tensor) -> Tensor:
     return ops.all(ops.equal(a, b))
 
 
-def cuts(indices_or_sections: Any) -> int | tuple[int, ...]:
-    """Returns an int or a tuple of ints.
+def parts(x: Tensor, indices_or_sections: Any, axis: int) -> Sequence[Tensor]:
+    """Cuts ``x`` along ``axis`` into a tuple of parts of like sizes, or a list before indices.
 
     Args:
+        x: An array, of any shape.
         indices_or_sections: The number of parts, or the indices before which parts begin.
+        axis: The axis.
     """
     if isinstance(indices_or_sections, int):
-        return indices_or_sections
-    return tuple(int(i) for i in indices_or_sections)
+        return ops.tensor_split(x, indices_or_sections, axis)
+    return list(ops.tensor_split(x, tuple(int(i) for i in indices_or_sections), axis))
 
 
 def split(x: Tensor, indices_or_sections: object, axis: int) -> Sequence[Tensor]:
-    """Cuts ``x`` along ``axis`` into a tuple of equal parts, or a list of those between indices.
+    """Cuts ``x`` along ``axis`` into equal parts, or before each of the indices; see :func:`parts`.
 
     Args:
         x: An array, of any shape.
@@ -89,8 +91,7 @@ def split(x: Tensor, indices_or_sections: object, axis: int) -> Sequence[Tensor]
             f"axis {axis} of size {x.shape[axis]} does not split into {indices_or_sections} equal"
             " parts", at=user_source(), fix="use array_split",
         )  # fmt: skip
-    parts = ops.tensor_split(x, cuts(indices_or_sections), axis)
-    return parts if isinstance(indices_or_sections, int) else list(parts)
+    return parts(x, indices_or_sections, axis)
 
 
 def cross(a: Tensor, b: Tensor, axisa: int, axisb: int, axisc: int, axis: int | None) -> Tensor:

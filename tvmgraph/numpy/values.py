@@ -173,14 +173,14 @@ def convolve(a: object, v: object, mode: str = "full") -> Tensor:
 
 
 def correlate(a: object, v: object, mode: str = "valid") -> Tensor:
-    """Returns the cross-correlation of two vectors.
+    """Returns the cross-correlation of two vectors, that of integers in float32.
 
     Args:
         a: Vector [N].
         v: Vector [M].
         mode: "valid" where they overlap wholly, "same" in the size of the longer, or "full".
     """
-    a, v = array_of(a), array_of(v)
+    a, v = floats(array_of(a)), floats(array_of(v))
     if a.size >= v.size:
         return _slide(a, ops.conj(ops.flip(v, (0,))), mode)
     return ops.flip(ops.conj(_slide(v, ops.conj(ops.flip(a, (0,))), mode)), (0,))
