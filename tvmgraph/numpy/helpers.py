@@ -517,7 +517,7 @@ def axes_of(axis: int | Sequence[int] | None, ndim: int) -> tuple[int, ...]:
 
 __all__ = [
     "MOST", "alike", "angles", "array_equiv", "arrays_of", "axes_of", "axis_of", "clip",
-    "contains", "cross", "cuts", "diagflat", "divisors", "dtype_of", "expand_dims", "extreme",
-    "filled", "float32", "floats", "full", "int32", "is_float", "nanvar", "promoted", "quotient",
-    "roll", "rollaxis", "scan", "single", "split", "sum", "take_along_axis", "wide",
+    "contains", "cross", "diagflat", "divisors", "dtype_of", "expand_dims", "extreme",
+    "filled", "float32", "floats", "full", "int32", "is_float", "nanvar", "parts", "promoted",
+    "quotient", "roll", "rollaxis", "scan", "single", "split", "sum", "take_along_axis", "wide",
 ]  # fmt: skip
