@@ -128,6 +128,14 @@ def test_scales_of_images_are_constants() -> None:
         np.testing.assert_array_equal(run(Tensor(x)).asnumpy(), expected)
 
 
+def test_the_last_axis_of_a_growing_image_is_resampled_first() -> None:
+    x = np.ones((1, 2, 4, 5), np.float32)
+    resized = ms.jit(ms.onnx.load(resize(x, (3, 3), mode="linear")), fullgraph=True)
+    resized(Tensor(x))
+    nodes = [n for n in resized.graph().nodes if n.op.name == "resample"]
+    assert [n.attrs["axis"] for n in nodes] == [3, 2]
+
+
 @pytest.mark.parametrize("dtype", ["float32", "int32"])
 @pytest.mark.parametrize("grid", ["half_pixel", "asymmetric"])
 @pytest.mark.parametrize("mode", ["nearest", "linear", "cubic"])

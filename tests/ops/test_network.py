@@ -499,3 +499,15 @@ def test_adaptive_max_pool2d_takes_the_first_of_equal_elements(
     slope = ms.grad(lambda x: (ops.adaptive_max_pool2d(x, out) * 3).sum())
     for run in (slope, ms.jit(slope)):
         np.testing.assert_array_equal(run(x).asnumpy(), want.reshape(shape))
+
+
+@pytest.mark.parametrize(
+    ("size", "order"), [((12, 15), [3, 2]), ((2, 3), [2, 3]), ((12, 3), [3, 2]), ((2, 15), [2, 3])]
+)
+def test_the_last_axis_is_resampled_while_the_others_are_small(
+    size: tuple[int, int], order: list[int]
+) -> None:
+    resized = ms.jit(lambda x: ops.interpolate(x, size, mode="bilinear"))
+    resized(ops.ones((1, 2, 4, 5)))
+    nodes = [n for n in resized.graph().nodes if n.op.name == "resample"]
+    assert [n.attrs["axis"] for n in nodes] == order

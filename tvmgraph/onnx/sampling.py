@@ -13,7 +13,7 @@ from tvmgraph.core.op import F
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.onnx.network import pad_pairs, window_of, with_bias
 from tvmgraph.onnx.table import NodeCall, converter, to_tensor
-from tvmgraph.ops.image.resample import resampling_matrix
+from tvmgraph.ops.image.resample import axis_order, resampling_matrix
 
 
 @converter("GridSample")
@@ -195,7 +195,8 @@ def resize(n: NodeCall, x: Tensor) -> Tensor:
     axes = [a % x.ndim for a in n.get("axes") or range(x.ndim)]
     sizes, scales, boxes = _targets(n, x, axes)
     outside: Any = None
-    for i, axis in enumerate(axes):
+    for i in axis_order([x.shape[a] for a in axes], sizes):
+        axis = axes[i]
         if sizes[i] == x.shape[axis] and scales[i] == 1 and boxes is None:
             continue
         box = None if boxes is None else (boxes[i], boxes[i + len(axes)])

@@ -11,6 +11,7 @@ from tvmgraph.core.tensor import Tensor
 from tvmgraph.errors import ArgumentError, ShapeError
 from tvmgraph.ops.common.arguments import bad
 from tvmgraph.ops.common.window import Ints, ints, spatial_of
+from tvmgraph.ops.image.resample import axis_order
 
 __all__ = ["interpolate", "upsample"]
 
@@ -139,7 +140,7 @@ def interpolated(
 def resize(
     x: Tensor, old: Ints, new: Ints, mode: str, align: bool, steps: tuple[float, ...]
 ) -> Tensor:
-    """Resamples the last axes one after the other, those that shrink first.
+    """Resamples the last axes one after the other, in the order of :func:`axis_order`.
 
     Args:
         x: Tensor whose last axes are resized.
@@ -150,7 +151,7 @@ def resize(
         steps: Old points per new one of every axis; 0 for the ratio of the sizes.
     """
     first = x.ndim - len(old)
-    for i in sorted(range(len(old)), key=lambda i: new[i] / max(old[i], 1)):
+    for i in axis_order(old, new):
         if new[i] == old[i] and steps[i] in (0.0, 1.0):
             continue
         x = F.resample(x, axis=first + i, size=new[i], mode=mode, align_corners=align,

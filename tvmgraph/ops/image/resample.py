@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import lru_cache
 from typing import Any
@@ -128,6 +129,21 @@ def resampling_matrix(
         scale: The same.
     """
     return _matrix(*_table(outputs, inputs, mode, align_corners, scale, False), inputs)
+
+
+def axis_order(old: Sequence[int], new: Sequence[int]) -> list[int]:
+    """Returns the positions of axes in the order in which resampling them costs least.
+
+    Those that shrink come first. Of axes that grow alike the last comes first: its elements are
+    gathered one by one, those of the others a row at a time, so it is resampled while the others
+    are small. Of axes that shrink alike it comes last, for the same reason.
+
+    Args:
+        old: Sizes of the axes.
+        new: Their new sizes.
+    """
+    ratio = [n / max(o, 1) for o, n in zip(old, new)]
+    return sorted(range(len(ratio)), key=lambda i: (ratio[i], -i if ratio[i] > 1 else i))
 
 
 def _matrix(index: np.ndarray, weight: np.ndarray, inputs: int) -> np.ndarray:
