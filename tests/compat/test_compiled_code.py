@@ -381,3 +381,15 @@ def test_sizes_that_do_not_fit_raise_when_the_graph_runs() -> None:
         for call in (strict, ms.jit(function), function):  # as Python says it
             with pytest.raises(ms.errors.ShapeError, match="do not"):
                 call(x, Tensor([2, 4]))
+
+
+def test_a_tensor_of_a_tensor_is_a_part_of_the_graph_without_its_gradients() -> None:
+    def made(x: Tensor) -> tuple[Tensor, ...]:
+        y = Tensor(x)
+        y[0] = 9
+        return x, y, Tensor(x, ms.int32), ms.tensor(x * 2, dtype=ms.float16)
+
+    x = Tensor([1.5, -2.0])
+    for found, wanted in zip(ms.jit(made, fullgraph=True)(x), made(x), strict=True):
+        assert (found.dtype, found.tolist()) == (wanted.dtype, wanted.tolist())
+    assert ms.jit(ms.grad(lambda x: (Tensor(x) * x).sum()), fullgraph=True)(x).tolist() == [1.5, -2]

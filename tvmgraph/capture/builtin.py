@@ -17,6 +17,7 @@ from tvmgraph.capture.frame import Frame
 from tvmgraph.capture.merge import as_tensor
 from tvmgraph.capture.traced import TracedTensor
 from tvmgraph.capture.traced_number import NUMBERS, TracedNumber, kind_of, traced_number, wider
+from tvmgraph.core.arguments import DTypeLike
 from tvmgraph.core.dispatch import at_least
 from tvmgraph.core.op import F
 from tvmgraph.core.sizes import proven
@@ -72,6 +73,21 @@ def call(
     return (
         traced_number(interpreter.recorder.number(x, dtypes.float64)) if function is float else None
     )
+
+
+def tensor_from(
+    input_data: object = None, dtype: DTypeLike | None = None, *more: object, **named: object
+) -> Tensor | None:
+    """Returns a tensor of another's elements, without its gradients, as ``Tensor(x)`` does.
+
+    Args:
+        input_data: A tensor whose elements are not known yet; None comes of any other.
+        dtype: The type of the elements; that of ``input_data`` by default.
+        *more, **named: What else is said of the tensor, with which Python makes it.
+    """
+    if more or named or not isinstance(input_data, TracedTensor):
+        return None
+    return F.stop_gradient(F.cast(input_data, dtype or input_data.dtype)).copy()
 
 
 def number_in(interpreter: Interpreter, x: TracedTensor, kind: type | None = None) -> object:

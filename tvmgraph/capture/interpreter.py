@@ -42,7 +42,7 @@ from tvmgraph.config import context
 from tvmgraph.core.explained import speaks_for_users
 from tvmgraph.core.op import F
 from tvmgraph.core.symbols import FUNCTIONS, Symbol, apply_function, is_number
-from tvmgraph.core.tensor import Tensor
+from tvmgraph.core.tensor import Tensor, tensor
 from tvmgraph.core.types import Dim
 from tvmgraph.errors import CaptureError, TvmgraphError, user_source
 from tvmgraph.signatures import python_signature
@@ -208,10 +208,12 @@ class Interpreter(Expressions, Statements, Branches, Loops, Outside, Native):
         if what:
             self.refuse_here(f"changing {what}")
 
-    def _number_from(
+    def _value_from(
         self, function: object, args: tuple[object, ...], kwargs: dict[str, object]
     ) -> object:
-        """What ``bool(x)`` and ``x.item()`` give; None for other calls."""
+        """What ``bool(x)``, ``x.item()`` and ``Tensor(x)`` give; None for other calls."""
+        if function is Tensor or function is tensor:
+            return builtin.tensor_from(*args, **kwargs)
         if function is bool and len(args) == 1:
             return self.number_of(self.truth(args[0]))
         owner = getattr(function, "__self__", None)
@@ -256,7 +258,7 @@ class Interpreter(Expressions, Statements, Branches, Loops, Outside, Native):
         if function is id and traced:
             self.refuse(node, frame, "the id of a tensor or function", "compare with `is`")
         self._guard_look(function, args)
-        found = self._number_from(function, args, kwargs)
+        found = self._value_from(function, args, kwargs)
         if found is not None:
             return found
         if function is getattr and len(args) >= 2 and isinstance(args[1], str):
