@@ -17,7 +17,6 @@ from tvmgraph.capture.frame import Frame
 from tvmgraph.capture.merge import as_tensor
 from tvmgraph.capture.traced import TracedTensor
 from tvmgraph.capture.traced_number import NUMBERS, TracedNumber, kind_of, traced_number, wider
-from tvmgraph.core.arguments import DTypeLike
 from tvmgraph.core.dispatch import at_least
 from tvmgraph.core.op import F
 from tvmgraph.core.sizes import proven
@@ -76,7 +75,7 @@ def call(
 
 
 def tensor_from(
-    input_data: object = None, dtype: DTypeLike | None = None, *more: object, **named: object
+    input_data: object = None, dtype: object = None, *more: object, **named: object
 ) -> Tensor | None:
     """Returns a tensor of another's elements, without its gradients, as ``Tensor(x)`` does.
 
