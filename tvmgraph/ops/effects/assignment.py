@@ -451,10 +451,8 @@ def host_raise(token: Tensor, truth: Tensor, *, kind: str, message: str) -> Tens
         DTypeError: if an operand is of another type.
 
     Example:
-        >>> def root(x):
-        ...     assert x > 0, "negative"
-        ...     return x**0.5
-        >>> ms.jit(root, fullgraph=True)(Tensor(4.0)).item()
-        2.0
+        >>> from tvmgraph.core.op import F
+        >>> F.host_raise(Tensor(0), Tensor(False), kind="ValueError", message="negative").item()
+        0
     """
     ...
