@@ -255,6 +255,7 @@ def test_settings_of_kinds_of_devices() -> None:
 def test_what_networks_recorded_is_taken_once() -> None:
     from tvmgraph.train.summary.summary_record import _get_summary_tensor_data
 
+    _get_summary_tensor_data()  # what tests before recorded
     ms.jit(lambda x: ops.TensorSummary()("x", x * 2))(Tensor(2.0))
     assert {n: v.item() for n, v in _get_summary_tensor_data().items()} == {"x[:Tensor]": 4}
     assert _get_summary_tensor_data() == {}
