@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tvm import tirx
@@ -15,7 +15,6 @@ from tvmgraph.backend.loop_ir.fuse import extents_of, fuse_sums, visits_same_poi
 from tvmgraph.backend.loop_ir.inline import has_identity_store, inline
 from tvmgraph.backend.loop_ir.program import (
     Program,
-    Stage,
     parse,
     product,
     rename_buffers,
@@ -109,7 +108,7 @@ def read(func: Func) -> Program | None:
     parsed = parse(func)
     if parsed is None or any(0 in (static_shape(p) or ()) for p in func.params):
         return None
-    return _merged(parsed)
+    return merged(parsed)
 
 
 def instance(program: Program, buffers: Sequence[Buffer]) -> Program:
@@ -135,17 +134,12 @@ def another(buffer: Buffer) -> Buffer:
     return tirx.decl_buffer(buffer.shape, buffer.dtype, buffer.name)
 
 
-def merged(stages: Iterable[Stage], params: Iterable[Buffer]) -> Program | None:
-    """The stages of several calls as those of one kernel, or None where no kernel knows them.
+def merged(program: Program) -> Program | None:
+    """The stages of one kernel, or None where no kernel knows them.
 
     Args:
-        stages: All of them, in the order they run.
-        params: What is read and stored by others.
+        program: The stages of one call or of several, in the order they run.
     """
-    return _merged(Program(tuple(params), tuple(stages)))
-
-
-def _merged(program: Program) -> Program | None:
     found = inline(program)
     return found if all(map(has_identity_store, found.stages)) else None
 

@@ -94,12 +94,16 @@ class Region:
             inputs: Its operands.
             attrs: Its attributes.
         """
-        makers = {v: n for n in self.builder.nodes for v in n.outputs}
+        makers = self._makers()
         for node in self.builder.nodes:
             alike = node.op is op and _same(node.attrs, attrs, op.traits.binds)
             if alike and all(self._are_equal(*p, makers) for p in zip(node.inputs, inputs)):
                 return node.outputs
         return None
+
+    def _makers(self) -> dict[Value, Node]:
+        """The node that each value comes from."""
+        return {v: n for n in self.builder.nodes for v in n.outputs}
 
     def _are_equal(self, a: Value, b: Value, makers: dict[Value, Node]) -> bool:
         """Whether two values are the same, or computed in the same way."""
@@ -142,7 +146,7 @@ class Region:
         Args:
             value: A value that is defined here.
         """
-        makers = {v: n for n in self.builder.nodes for v in n.outputs}
+        makers = self._makers()
         consts, outer = self.builder.consts, {inner: v for v, inner in self.imports.items()}
         needed: dict[Value, Node] = {}
         known: dict[Value, np.ndarray] = {}

@@ -125,9 +125,7 @@ def _elementwise(program: Program | None) -> Stage | None:
         return None
     program = inline(program)
     stage = program.stages[0] if len(program.stages) == 1 else fuse_points(program)
-    if stage is None or stage.is_reduction or not has_identity_store(stage):
-        return None
-    return stage
+    return stage if stage is not None and has_identity_store(stage) else None
 
 
 def _is_overwritable(stage: Stage, operand: types.Buffer, result: types.Buffer) -> bool:

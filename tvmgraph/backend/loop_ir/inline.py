@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import tvm_ffi
@@ -98,31 +99,22 @@ def _undivided(stage: Stage) -> Stage:
 
 def _long_chains(program: Program) -> set[int]:
     """The buffers of stages that take too much to be computed again by each of their readers."""
-    if not _may_be_long(program):
+
+    def found(is_merged: Callable[[Stage], bool]) -> set[int]:
+        nodes: dict[int, int] = {}  # of a stage with all that would be merged into it
+        kept: set[int] = set()
+        for stage in filter(is_merged, program.stages):
+            buffer = hash(stage.buffer)
+            total = stage.size + sum(nodes.get(source, 0) for source in stage.sources)
+            if total > _MAX_AGAIN and len(program.consumers(stage.buffer)) > 1:
+                kept.add(buffer)
+            else:
+                nodes[buffer] = total
+        return kept
+
+    if not found(lambda _: True):  # which stages can be merged takes long to tell
         return set()
-    nodes: dict[int, int] = {}  # of a stage with all that would be merged into it
-    kept: set[int] = set()
-    for stage in program.stages:
-        if not _is_inlinable(program, stage):
-            continue
-        buffer = hash(stage.buffer)
-        total = stage.size + sum(nodes.get(source, 0) for source in stage.sources)
-        if total > _MAX_AGAIN and len(program.consumers(stage.buffer)) > 1:
-            kept.add(buffer)
-        else:
-            nodes[buffer] = total
-    return kept
-
-
-def _may_be_long(program: Program) -> bool:
-    """Whether there is a long chain that several read, if every stage can be merged."""
-    nodes: dict[int, int] = {}
-    for stage in program.stages:
-        total = stage.size + sum(nodes.get(source, 0) for source in stage.sources)
-        if total > _MAX_AGAIN and len(program.consumers(stage.buffer)) > 1:
-            return True
-        nodes.update((hash(buffer), total) for buffer in stage.buffers)
-    return False
+    return found(lambda stage: _is_inlinable(program, stage))
 
 
 def _is_inlinable(program: Program, stage: Stage) -> bool:

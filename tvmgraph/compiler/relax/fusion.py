@@ -298,7 +298,7 @@ class _Fuser:
         stages = [stage for program in programs for stage in program.stages]
         stages.sort(key=lambda stage: self.places[hash(stage.buffer)])
         numbers = [*self._operands(units), *(unit.result for unit in self._results(units))]
-        return merged(stages, (self.buffers[number] for number in numbers))
+        return merged(Program(tuple(self.buffers[n] for n in numbers), tuple(stages)))
 
     def _has_detour(self, inside: set[int]) -> bool:
         """Whether a path between some calls leaves them: fusing would make a cycle."""
