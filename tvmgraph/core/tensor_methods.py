@@ -203,7 +203,7 @@ class TensorMethods(TensorAccess):
 
     @property
     def is_meta(self) -> bool:
-        """Whether it has no elements, only a shape: never."""
+        """Whether it has a shape and no elements, which no tensor here is."""
         return False
 
     def is_contiguous(self) -> bool:
