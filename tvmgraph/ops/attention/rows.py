@@ -12,13 +12,14 @@ from tvmgraph import dtypes
 from tvmgraph.core import rules
 from tvmgraph.core.arguments import Attrs
 from tvmgraph.core.columns import Builder, Expr
-from tvmgraph.core.op import Reason, Sample, sample
+from tvmgraph.core.op import Sample, sample
 from tvmgraph.core.primitive import primitive
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.core.traits import Pattern, Traits, equation
 from tvmgraph.core.types import TensorType
 from tvmgraph.errors import ArgumentError, ShapeError
 from tvmgraph.ops.common.window import Point
+from tvmgraph.ops.internal.rows import NO_DERIVATIVE, NO_ONNX
 
 __all__ = ["fused_attention"]
 
@@ -273,8 +274,8 @@ def _attention_factors(types: Sequence[TensorType], attrs: Attrs) -> str:
     traits=Traits(Pattern.OPAQUE, _attention_factors),
     eager=_eager,
     lower=_lower,
-    vjp=Reason("only compiled graphs hold it; the graph it was made from is differentiated"),
-    onnx=Reason("only compiled graphs hold it; the graph it was made from is exported"),
+    vjp=NO_DERIVATIVE,
+    onnx=NO_ONNX,
     samples=[
         _sample((2, 3, 5, 8), (2, 3, 7, 8), (2, 3, 7, 8)),
         _sample((1, 4, 33, 16), (1, 2, 70, 16), (1, 2, 70, 20), diagonal=37),

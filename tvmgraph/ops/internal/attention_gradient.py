@@ -11,19 +11,16 @@ import numpy as np
 from tvmgraph import dtypes
 from tvmgraph.core import rules
 from tvmgraph.core.columns import Builder, Expr
-from tvmgraph.core.op import Reason, Sample, sample
-from tvmgraph.core.primitive import primitive
+from tvmgraph.core.op import Sample, sample
 from tvmgraph.core.tensor import Tensor
-from tvmgraph.core.traits import INTERNAL
 from tvmgraph.core.types import TensorType, tensor_type
 from tvmgraph.errors import ArgumentError, ShapeError
 from tvmgraph.ops.attention import rows
+from tvmgraph.ops.internal.rows import internal_row
 
 __all__ = ["attention_gradient", "attention_with_statistics"]
 
 _AXES = "BNSD"
-_COMPILED = "only compiled graphs hold it; the graph it was made from is differentiated"
-_EXPORTED = "only compiled graphs hold it; the graph it was made from is exported"
 
 
 def _statistics(query: TensorType, layout: str) -> TensorType:
@@ -146,13 +143,10 @@ def _gradient_sample(layout: str, *shapes: Any, dtype: Any = "float32", **attrs:
                   attrs=attrs | {"layouts": (layout,) * 8}, grad=False)  # fmt: skip
 
 
-@primitive(
-    infer=_infer_forward,
-    traits=INTERNAL,
-    eager=_eager_forward,
-    lower=_lower_forward,
-    vjp=Reason(_COMPILED),
-    onnx=Reason(_EXPORTED),
+@internal_row(
+    _infer_forward,
+    _eager_forward,
+    _lower_forward,
     multi=True,
     samples=[
         _sample("BNSD", (2, 4, 5, 8), (2, 2, 7, 8), (2, 2, 7, 12)),
@@ -192,13 +186,8 @@ def attention_with_statistics(
     ...
 
 
-@primitive(
-    infer=_infer_gradient,
-    traits=INTERNAL,
-    eager=_eager_gradient,
-    lower=_lower_gradient,
-    vjp=Reason(_COMPILED),
-    onnx=Reason(_EXPORTED),
+@internal_row(
+    _infer_gradient, _eager_gradient, _lower_gradient,
     multi=True,
     samples=[
         _gradient_sample("BNSD", (2, 3, 5, 8), (2, 3, 7, 8), (2, 3, 7, 8), (2, 3, 5, 8)),

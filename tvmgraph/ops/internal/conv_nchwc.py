@@ -15,13 +15,12 @@ from tvmgraph import dtypes
 from tvmgraph.core import rules
 from tvmgraph.core.columns import Builder, Expr
 from tvmgraph.core.descriptors import Convolution
-from tvmgraph.core.op import OPS, Reason, Sample, sample
-from tvmgraph.core.primitive import primitive
+from tvmgraph.core.op import OPS, Sample, sample
 from tvmgraph.core.tensor import Tensor
-from tvmgraph.core.traits import INTERNAL
 from tvmgraph.core.types import TensorType
 from tvmgraph.errors import ShapeError
 from tvmgraph.ops.common.window import LOW_PRECISION, Ints, Pairs, Sliding, in_order, out_sizes
+from tvmgraph.ops.internal.rows import internal_row
 
 __all__ = ["conv_nchwc", "conv_nchwc_weight_grad", "depthwise_nchwc"]
 
@@ -32,8 +31,6 @@ _FLOATS = (dtypes.float32, dtypes.float64, *LOW_PRECISION)
 _BLOCKS = (16, 8)
 #: Axes of a packed weight in VNNI layout.
 _VNNI_AXES = 7
-#: Why a row of NCHWc images has no derivative and no ONNX form.
-COMPILED_ONLY = "only compiled graphs hold it; the graph it was made from is {}"
 
 
 def block_of(channels: object) -> int | None:
@@ -255,13 +252,10 @@ def _sample(*shapes: object, stride: Ints = (1, 1), padding: Pairs = ((0, 0), (0
     return sample(*shapes, stride=stride, padding=padding, dilation=dilation, grad=False, **kwargs)
 
 
-@primitive(
-    infer=_infer,
-    traits=INTERNAL,
-    eager=_eager,
-    lower=_lower,
-    vjp=Reason(COMPILED_ONLY.format("differentiated")),
-    onnx=Reason(COMPILED_ONLY.format("exported")),
+@internal_row(
+    _infer,
+    _eager,
+    _lower,
     samples=[
         _sample((2, 2, 5, 6, 8), (3, 2, 3, 2, 8, 8), padding=((1, 0), (1, 1))),
         _sample((1, 3, 9, 7), (2, 3, 3, 3, 1, 16), stride=(2, 1), padding=((1, 1), (0, 1))),
@@ -356,13 +350,8 @@ def _lower_weight_grad(R: Builder, input: Expr, grad: Expr, **attrs: Unpack[Slid
     return _cast_back(R, R.emit_te(sums, input, grad, primfunc_name_hint=hint), t)
 
 
-@primitive(
-    infer=_infer_weight_grad,
-    traits=INTERNAL,
-    eager=_eager_weight_grad,
-    lower=_lower_weight_grad,
-    vjp=Reason(COMPILED_ONLY.format("differentiated")),
-    onnx=Reason(COMPILED_ONLY.format("exported")),
+@internal_row(
+    _infer_weight_grad, _eager_weight_grad, _lower_weight_grad,
     samples=[
         _sample((2, 2, 5, 6, 8), (2, 1, 4, 7, 8), kernel=(3, 2), padding=((1, 0), (1, 1))),
         _sample((2, 3, 9, 7), (2, 1, 5, 6, 16), kernel=(3, 3), stride=(2, 1),
@@ -453,13 +442,10 @@ def _lower_depthwise(
     return _cast_back(R, y, t)
 
 
-@primitive(
-    infer=_infer_depthwise,
-    traits=INTERNAL,
-    eager=_eager_depthwise,
-    lower=_lower_depthwise,
-    vjp=Reason(COMPILED_ONLY.format("differentiated")),
-    onnx=Reason(COMPILED_ONLY.format("exported")),
+@internal_row(
+    _infer_depthwise,
+    _eager_depthwise,
+    _lower_depthwise,
     samples=[
         _sample((2, 2, 5, 6, 8), (2, 3, 2, 8), padding=((1, 0), (1, 1))),
         _sample((1, 3, 9, 40, 16), (3, 3, 3, 16), stride=(2, 2), padding=((1, 1), (0, 1))),

@@ -9,15 +9,14 @@ import numpy as np
 
 from tvmgraph.core import rules
 from tvmgraph.core.columns import Builder, Expr
-from tvmgraph.core.op import OPS, Reason, Sample, sample
-from tvmgraph.core.primitive import primitive
+from tvmgraph.core.op import OPS, Sample, sample
 from tvmgraph.core.tensor import Tensor
-from tvmgraph.core.traits import INTERNAL
 from tvmgraph.core.types import TensorType
 from tvmgraph.errors import ShapeError
 from tvmgraph.numerics.winograd import transform_weight
 from tvmgraph.ops.common.window import Pairs
-from tvmgraph.ops.internal.conv_nchwc import COMPILED_ONLY, nchwc_sums, pack_weight
+from tvmgraph.ops.internal.conv_nchwc import nchwc_sums, pack_weight
+from tvmgraph.ops.internal.rows import internal_row
 
 __all__ = ["conv_winograd"]
 
@@ -72,13 +71,10 @@ def _matching(outputs: int, inputs: int, block: int, tile: int) -> tuple[np.ndar
     return pack_weight(weight, block, block), transform_weight(weight, tile, block)
 
 
-@primitive(
-    infer=_infer,
-    traits=INTERNAL,
-    eager=_eager,
-    lower=_lower,
-    vjp=Reason(COMPILED_ONLY.format("differentiated")),
-    onnx=Reason(COMPILED_ONLY.format("exported")),
+@internal_row(
+    _infer,
+    _eager,
+    _lower,
     samples=[
         _sample((2, 2, 5, 6, 8), *_matching(24, 16, 8, 2)),
         _sample((1, 1, 9, 7, 16), *_matching(32, 16, 16, 4), padding=((0, 1), (2, 0))),

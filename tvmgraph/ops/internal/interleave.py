@@ -10,14 +10,13 @@ import numpy as np
 
 from tvmgraph.core import rules
 from tvmgraph.core.columns import Builder, Expr
-from tvmgraph.core.op import Reason, sample
-from tvmgraph.core.primitive import primitive
+from tvmgraph.core.op import sample
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.core.traits import INTERNAL, Layout, Pattern
 from tvmgraph.core.types import TensorType
 from tvmgraph.errors import ShapeError
 from tvmgraph.ops.common.window import Ints
-from tvmgraph.ops.internal.conv_nchwc import COMPILED_ONLY
+from tvmgraph.ops.internal.rows import internal_row
 
 __all__ = ["interleave"]
 
@@ -68,13 +67,11 @@ def _lower(R: Builder, *parts: Expr, steps: Ints) -> Expr:
     return R.emit_te(join, *parts, primfunc_name_hint="interleave")
 
 
-@primitive(
-    infer=_infer,
+@internal_row(
+    _infer,
+    _eager,
+    _lower,
     traits=replace(INTERNAL, pattern=Pattern.GATHER, layout=Layout.INTERLEAVE),
-    eager=_eager,
-    lower=_lower,
-    vjp=Reason(COMPILED_ONLY.format("differentiated")),
-    onnx=Reason(COMPILED_ONLY.format("exported")),
     samples=[
         sample(*[(2, 3, 2, 5)] * 4, steps=(2, 2), grad=False),
         sample(*[(1, 2, 3, 4, 8)] * 6, steps=(3, 2), grad=False),

@@ -7,14 +7,13 @@ import numpy as np
 from tvmgraph import dtypes
 from tvmgraph.core import rules
 from tvmgraph.core.columns import Builder, Expr
-from tvmgraph.core.op import Reason, sample
-from tvmgraph.core.primitive import primitive
+from tvmgraph.core.op import sample
 from tvmgraph.core.storage import aligned_empty
 from tvmgraph.core.tensor import Tensor
-from tvmgraph.core.traits import INTERNAL
 from tvmgraph.core.types import TensorType
 from tvmgraph.dtypes import DType
 from tvmgraph.errors import ShapeError
+from tvmgraph.ops.internal.rows import internal_row
 
 __all__ = ["matmul_panels"]
 
@@ -117,13 +116,10 @@ def _lower(R: Builder, input: Expr, panels: Expr, *, columns: int) -> Expr:
     return R.op.astype(R.emit(y), dtype.name) if narrow else y
 
 
-@primitive(
-    infer=_infer,
-    traits=INTERNAL,
-    eager=_eager,
-    lower=_lower,
-    vjp=Reason("only compiled graphs hold it; the graph it was made from is differentiated"),
-    onnx=Reason("only compiled graphs hold it; the graph it was made from is exported"),
+@internal_row(
+    _infer,
+    _eager,
+    _lower,
     samples=[
         sample((3, 4), (2, 4, 16), attrs={"columns": 32}, grad=False),
         sample((7, 33), (3, 33, 16), attrs={"columns": 37}, grad=False),

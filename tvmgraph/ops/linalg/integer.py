@@ -12,6 +12,7 @@ from tvmgraph.core.primitive import primitive
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.core.traits import Pattern, Traits
 from tvmgraph.core.types import TensorType
+from tvmgraph.ops.internal.rows import NO_ONNX
 from tvmgraph.ops.linalg.matmul import contraction, infer_matmul, matmul_factors
 
 __all__ = ["matmul_integer"]
@@ -49,7 +50,7 @@ def _lower(R: Builder, input: Expr, other: Expr, *, transpose_a: bool, transpose
     eager=_eager,
     lower=_lower,
     vjp=Reason("integers have no derivative"),
-    onnx=Reason("only compiled graphs hold it; the graph it was made from is exported"),
+    onnx=NO_ONNX,
     samples=[
         sample((9, 8), (8, 17), dtype="int8", low=-128, high=128,
                transpose_a=False, transpose_b=False, grad=False),
