@@ -204,10 +204,6 @@ def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
 # ---- positions ----------------------------------------------------------------------------------
 
 
-def _infer_positions(x: TensorType, *, size: str) -> tuple[TensorType, ...]:
-    return (tensor_type((Dim(size),), dtypes.int64),) * x.ndim
-
-
 def _find_positions(x: Tensor, size: str) -> tuple[Tensor, ...]:
     """The k-th position is the first up to which k elements are not zero."""
     flags = F.cast(F.cast(F.reshape(x, (-1,)), dtypes.bool_), dtypes.int64)
@@ -230,7 +226,7 @@ def _onnx_positions(O: OnnxOps, x: OnnxNamed, *, size: str) -> tuple[OnnxNamed, 
 
 
 @primitive(
-    infer=_infer_positions,
+    infer=lambda x, *, size: (tensor_type((Dim(size),), dtypes.int64),) * x.ndim,
     traits=Traits(Pattern.OPAQUE, Reason("how many there are depends on the values"), binds="size"),
     eager=lambda x, *, size: tuple(i.astype(np.int64, copy=False) for i in np.nonzero(x)),
     lower=composed(_find_positions),

@@ -212,10 +212,6 @@ def max_pool(input: Tensor, kernel: Ints, stride: Ints, padding: Pairs, dilation
 # ---- where the maximum lies -------------------------------------------------------------------
 
 
-def _infer_index(input: TensorType, **attrs: Unpack[Sliding]) -> TensorType:
-    return infer_pool(input, **attrs).with_dtype(dtypes.int64)
-
-
 def _numpy_index(x: np.ndarray, **attrs: Unpack[Sliding]) -> np.ndarray:
     kernel, stride, padding, dilation = in_order(attrs)
     spatial = x.shape[2:]
@@ -297,7 +293,7 @@ def _onnx_index(O: OnnxOps, x: OnnxNamed, **attrs: Unpack[Sliding]) -> OnnxNamed
 
 
 @primitive(
-    infer=_infer_index,
+    infer=lambda input, **attrs: infer_pool(input, **attrs).with_dtype(dtypes.int64),
     traits=Traits(Pattern.OPAQUE, "n c * -> n c *"),
     eager=_numpy_index,
     lower=_lower_index,

@@ -248,10 +248,6 @@ def running_logsumexp(x: Tensor, axis: int, reverse: bool) -> Tensor:
     ...
 
 
-def _infer_positions(x: TensorType, *, axis: int, largest: bool) -> TensorType:
-    return _infer_scan(x, axis=axis).with_dtype(dtypes.int64)
-
-
 def _eager_extreme(x: np.ndarray, *, axis: int, largest: bool) -> np.ndarray:
     wide = x.astype(np.float32) if dtypes.dtype_of(x.dtype) in LOW_PRECISION else x
     best = (np.maximum if largest else np.minimum).accumulate(wide, axis=axis)
@@ -328,7 +324,7 @@ _EXTREMES = [
 
 
 @primitive(
-    infer=_infer_positions,
+    infer=lambda x, *, axis, largest: _infer_scan(x, axis=axis).with_dtype(dtypes.int64),
     traits=along_axis(),
     eager=_eager_positions,
     lower=_lower_positions,

@@ -177,10 +177,6 @@ def _all_steps(lib: _Library, inputs: Sequence[Any], mode: str, reverse: bool) -
     return made if carried is None else (*made, carried)
 
 
-def _eager(*inputs: np.ndarray, mode: str, reverse: bool) -> tuple[np.ndarray, ...]:
-    return _all_steps(_NUMPY, inputs, mode, reverse)
-
-
 def _vjp(
     g: Sequence[Tensor | None], y: Sequence[Tensor], *inputs: Tensor, mode: str, reverse: bool
 ) -> tuple[Tensor | None, ...]:
@@ -216,7 +212,7 @@ def _batch_factors(types: Sequence[TensorType], attrs: Mapping[str, object]) -> 
 @primitive(
     infer=_infer,
     traits=Traits(Pattern.OPAQUE, _batch_factors),
-    eager=_eager,
+    eager=lambda *inputs, mode, reverse: _all_steps(_NUMPY, inputs, mode, reverse),
     lower=_lower,
     vjp=_vjp,
     onnx=Reason("a derivative; networks are exported without it"),
