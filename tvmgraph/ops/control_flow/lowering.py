@@ -8,6 +8,7 @@ takes the level as a number, which keeps the code short and its stack as deep as
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 
 from tvmgraph import dtypes
@@ -20,36 +21,121 @@ _TRIED = (0, 3)  # levels that are tried first, since many loops are short
 _COUNT = tensor_type((), dtypes.int64)
 
 
-def _by_level(
-    R: Builder,
-    name: str,
-    types: Sequence[TensorType],
-    lowest: Expr,
-    stub: Callable[..., Expr],
-    halves: Callable[..., Expr],
-) -> Expr:
-    """Defines ``f(level, *operands)``: ``lowest`` at level 0, else ``halves`` of the level below.
+class _Doubling(ABC):
+    """Functions that run ``2**level`` iterations each, and the one that runs all of them.
 
-    ``halves(f, below, operands)`` emits the two calls of a level.
+    Args:
+        R: The builder.
+        types: Types of the operands.
+        unit: What the functions of a level are called.
+        whole: What the function of all iterations is called.
     """
 
-    def define(itself: Expr) -> Callable[..., Expr]:
-        def split(level: Expr, *args: Expr) -> Expr:
-            return halves(itself, R.emit(R.op.subtract(level, R.const(1, "int64"))), args)
+    def __init__(self, R: Builder, types: Sequence[TensorType], unit: str, whole: str) -> None:
+        self.R, self.types, self._unit, self._whole = R, list(types), unit, whole
+        self.levels: list[Expr] = []
+        self.at_most: Expr
 
-        both = R.define(name, [_COUNT, *types], split)
+    @abstractmethod
+    def _stub(self, *args: Expr) -> Expr:
+        """Returns the results before any iteration."""
+
+    @abstractmethod
+    def _one(self, *args: Expr) -> Expr:
+        """Runs one iteration if there is one."""
+
+    @abstractmethod
+    def _halves(self, inner: Expr, level: Sequence[Expr], args: Sequence[Expr]) -> Expr:
+        """Calls the function of the level below twice.
+
+        Args:
+            inner: That function.
+            level: Its level, where one function is that of all levels.
+            args: The operands.
+        """
+
+    @abstractmethod
+    def _tried(self, level: int | Expr, args: Sequence[Expr]) -> tuple[Expr, Sequence[Expr], Expr]:
+        """Runs a level: whether that was not enough, operands to go on with, results if it was."""
+
+    def _define_levels(self) -> None:
+        R = self.R
+        self.levels.append(R.define(self._unit, self.types, self._one))
+        for _ in range(_LEVELS):
+
+            def twice(*args: Expr, inner: Expr = self.levels[-1]) -> Expr:
+                return self._halves(inner, [], args)
+
+            self.levels.append(R.define(self._unit, self.types, twice))
+        self.at_most = self._recursive(self._unit, self._by_level)
+
+    def _by_level(self, itself: Expr) -> Callable[..., Expr]:
+        """``f(level, *operands)``: the lowest at level 0, else halves of the level below."""
+        R = self.R
+
+        def split(level: Expr, *args: Expr) -> Expr:
+            below = R.emit(R.op.subtract(level, R.const(1, "int64")))
+            return self._halves(itself, [below], args)
+
+        both = R.define(self._unit, [_COUNT, *self.types], split)
 
         def choose(level: Expr, *args: Expr) -> Expr:
             at_bottom = R.emit(R.op.equal(level, R.const(0, "int64")))
-            own = R.invoke(lowest, args)
+            own = R.invoke(self.levels[-1], args)
             return R.branch(at_bottom, own, R.invoke(both, [level, *args]))
 
         return choose
 
-    return R.define_recursive(name, [_COUNT, *types], stub, define)
+    def _recursive(self, name: str, define: Callable[[Expr], Callable[..., Expr]]) -> Expr:
+        def stub(_level: Expr, *args: Expr) -> Expr:
+            return self._stub(*args)
+
+        return self.R.define_recursive(name, [_COUNT, *self.types], stub, define)
+
+    def whole(self) -> Expr:
+        """Defines the function of all iterations."""
+        R, chosen = self.R, self._endless()
+        for level in reversed(_TRIED):
+
+            def climb(*args: Expr, level: int = level, higher: Expr = chosen) -> Expr:
+                unfinished, onward, own = self._tried(level, args)
+                return R.branch(unfinished, R.invoke(higher, onward), own)
+
+            chosen = R.define(self._whole, self.types, climb)
+        return chosen
+
+    def _endless(self) -> Expr:
+        """Defines the function that doubles the number of iterations until the loop is over."""
+        R = self.R
+
+        def define(itself: Expr) -> Callable[..., Expr]:
+            def climb(level: Expr, *args: Expr) -> Expr:
+                unfinished, onward, own = self._tried(level, args)
+                above = R.emit(R.op.add(level, R.const(1, "int64")))
+                return R.branch(unfinished, R.invoke(itself, [above, *onward]), own)
+
+            return climb
+
+        climb = self._recursive(self._whole, define)
+
+        def start(*args: Expr) -> Expr:
+            return R.invoke(climb, [R.const(0, "int64"), *args])
+
+        return R.define(self._whole, self.types, start)
+
+    def call(self, level: int | Expr, args: Sequence[Expr]) -> Expr:
+        """Calls the function of a level.
+
+        Args:
+            level: Its number, or a value that holds it.
+            args: The operands.
+        """
+        if isinstance(level, int):
+            return self.R.invoke(self.levels[level], args)
+        return self.R.invoke(self.at_most, [level, *args])
 
 
-class LoopFunctions:
+class LoopFunctions(_Doubling):
     """The functions that run a loop.
 
     Args:
@@ -60,24 +146,10 @@ class LoopFunctions:
     """
 
     def __init__(self, R: Builder, types: Sequence[TensorType], cond: Graph, body: Graph) -> None:
-        self.R = R
-        self.types = list(types)
+        super().__init__(R, types, "loop", "climb")
         self.count = len(body.outputs)
         self.test, self.step = R.outline(cond), R.outline(body)
-        self.levels = self._levels()
-        self.at_most = self._at_most()
-
-    def whole(self) -> Expr:
-        """Defines the function that runs all iterations."""
-        R, chosen = self.R, self._endless()
-        for level in reversed(_TRIED):
-
-            def climb(*args: Expr, level: int = level, higher: Expr = chosen) -> Expr:
-                unfinished, more = self.advance(R.invoke(self.levels[level], args), args)
-                return R.branch(unfinished, R.invoke(higher, more), R.pack(more[: self.count]))
-
-            chosen = R.define("climb", self.types, climb)
-        return chosen
+        self._define_levels()
 
     def advance(self, call: Expr, args: Sequence[Expr]) -> tuple[Expr, list[Expr]]:
         """Emits some iterations; returns whether there are more, and the operands after them.
@@ -90,60 +162,23 @@ class LoopFunctions:
         more = [*R.unpack(R.emit(call), self.count), *args[self.count : len(self.types)]]
         return R.emit(R.invoke(self.test, more)), more
 
-    def _levels(self) -> list[Expr]:
-        R = self.R
-
-        def lowest(*args: Expr) -> Expr:
-            going_on = R.emit(R.invoke(self.test, args))
-            return R.branch(going_on, R.invoke(self.step, args), R.pack(args[: self.count]))
-
-        levels = [R.define("loop", self.types, lowest)]
-        for _ in range(_LEVELS):
-
-            def twice(*args: Expr, inner: Expr = levels[-1]) -> Expr:
-                going_on, more = self.advance(R.invoke(inner, args), args)
-                return R.branch(going_on, R.invoke(inner, more), R.pack(more[: self.count]))
-
-            levels.append(R.define("loop", self.types, twice))
-        return levels
-
-    def _at_most(self) -> Expr:
-        """Defines ``at_most(level, *operands)``: levels above those with their own function."""
-        R = self.R
-
-        def halves(itself: Expr, below: Expr, args: Sequence[Expr]) -> Expr:
-            going_on, more = self.advance(R.invoke(itself, [below, *args]), args)
-            rest = R.invoke(itself, [below, *more])
-            return R.branch(going_on, rest, R.pack(more[: self.count]))
-
-        return _by_level(R, "loop", self.types, self.levels[-1], self._stub, halves)
-
-    def _endless(self) -> Expr:
-        """Defines the function that doubles the number of iterations until the loop is over."""
-        R = self.R
-
-        def define(itself: Expr) -> Callable[..., Expr]:
-            def climb(level: Expr, *args: Expr) -> Expr:
-                call = R.invoke(self.at_most, [level, *args])
-                unfinished, more = self.advance(call, args)
-                above = R.emit(R.op.add(level, R.const(1, "int64")))
-                higher = R.invoke(itself, [above, *more])
-                return R.branch(unfinished, higher, R.pack(more[: self.count]))
-
-            return climb
-
-        climb = R.define_recursive("climb", [_COUNT, *self.types], self._stub, define)
-
-        def start(*args: Expr) -> Expr:
-            return R.invoke(climb, [R.const(0, "int64"), *args])
-
-        return R.define("climb", self.types, start)
-
-    def _stub(self, _level: Expr, *args: Expr) -> Expr:
+    def _stub(self, *args: Expr) -> Expr:
         return self.R.pack(args[: self.count])
 
+    def _one(self, *args: Expr) -> Expr:
+        going_on = self.R.emit(self.R.invoke(self.test, args))
+        return self.R.branch(going_on, self.R.invoke(self.step, args), self._stub(*args))
 
-class SweepFunctions:
+    def _halves(self, inner: Expr, level: Sequence[Expr], args: Sequence[Expr]) -> Expr:
+        going_on, more = self.advance(self.R.invoke(inner, [*level, *args]), args)
+        return self.R.branch(going_on, self.R.invoke(inner, [*level, *more]), self._stub(*more))
+
+    def _tried(self, level: int | Expr, args: Sequence[Expr]) -> tuple[Expr, Sequence[Expr], Expr]:
+        unfinished, more = self.advance(self.call(level, args), args)
+        return unfinished, more, self._stub(*more)
+
+
+class SweepFunctions(_Doubling):
     """The functions that reverse a loop without a stack of states.
 
     The state in the middle of ``2**k`` iterations is computed again, then the second half is
@@ -159,78 +194,28 @@ class SweepFunctions:
     def __init__(
         self, R: Builder, types: Sequence[TensorType], loop: LoopFunctions, pull_back: Graph
     ) -> None:
-        self.R, self.types, self.loop = R, list(types), loop
-        self.forward = len(loop.types)
+        super().__init__(R, types, "back", "sweep")
+        self.loop, self.forward = loop, len(loop.types)
         self.reverse = R.outline(pull_back)
-        self.levels = self._levels()
-        self.at_most = self._at_most()
+        self._define_levels()
 
-    def whole(self) -> Expr:
-        """Defines the function that reverses all iterations."""
-        R, chosen = self.R, self._endless()
-        for level in reversed(_TRIED):
+    def _stub(self, *args: Expr) -> Expr:
+        return self.R.pack(args[self.forward :])
 
-            def climb(*args: Expr, level: int = level, higher: Expr = chosen) -> Expr:
-                forward = args[: self.forward]
-                unfinished, _ = self.loop.advance(
-                    R.invoke(self.loop.levels[level], forward), forward
-                )
-                own = R.invoke(self.levels[level], args)
-                return R.branch(unfinished, R.invoke(higher, args), own)
+    def _one(self, *args: Expr) -> Expr:
+        ran = self.R.emit(self.R.invoke(self.loop.test, args[: self.forward]))
+        return self.R.branch(ran, self.R.invoke(self.reverse, args), self._stub(*args))
 
-            chosen = R.define("sweep", self.types, climb)
-        return chosen
-
-    def _levels(self) -> list[Expr]:
-        R = self.R
-
-        def lowest(*args: Expr) -> Expr:
-            ran = R.emit(R.invoke(self.loop.test, args[: self.forward]))
-            return R.branch(ran, R.invoke(self.reverse, args), R.pack(args[self.forward :]))
-
-        levels = [R.define("back", self.types, lowest)]
-        for loop in self.loop.levels[:-1]:
-
-            def halves(*args: Expr, loop: Expr = loop, inner: Expr = levels[-1]) -> Expr:
-                return self._halves(args, loop, inner, [])
-
-            levels.append(R.define("back", self.types, halves))
-        return levels
-
-    def _halves(self, args: Sequence[Expr], loop: Expr, inner: Expr, level: Sequence[Expr]) -> Expr:
+    def _halves(self, inner: Expr, level: Sequence[Expr], args: Sequence[Expr]) -> Expr:
         """Reverses the second half, then the first."""
         R, forward, cotangents = self.R, args[: self.forward], args[self.forward :]
-        reached, middle = self.loop.advance(R.invoke(loop, [*level, *forward]), forward)
+        half = self.loop.call(level[0] if level else len(self.levels) - 1, forward)
+        reached, middle = self.loop.advance(half, forward)
         second = R.invoke(inner, [*level, *middle, *cotangents])
         found = R.emit(R.branch(reached, second, R.pack(cotangents)))
         return R.invoke(inner, [*level, *forward, *R.unpack(found, len(cotangents))])
 
-    def _at_most(self) -> Expr:
-        def halves(itself: Expr, below: Expr, args: Sequence[Expr]) -> Expr:
-            return self._halves(args, self.loop.at_most, itself, [below])
-
-        return _by_level(self.R, "back", self.types, self.levels[-1], self._stub, halves)
-
-    def _endless(self) -> Expr:
-        R = self.R
-
-        def define(itself: Expr) -> Callable[..., Expr]:
-            def climb(level: Expr, *args: Expr) -> Expr:
-                forward = args[: self.forward]
-                call = R.invoke(self.loop.at_most, [level, *forward])
-                unfinished, _ = self.loop.advance(call, forward)
-                above = R.emit(R.op.add(level, R.const(1, "int64")))
-                higher = R.invoke(itself, [above, *args])
-                return R.branch(unfinished, higher, R.invoke(self.at_most, [level, *args]))
-
-            return climb
-
-        climb = R.define_recursive("sweep", [_COUNT, *self.types], self._stub, define)
-
-        def start(*args: Expr) -> Expr:
-            return R.invoke(climb, [R.const(0, "int64"), *args])
-
-        return R.define("sweep", self.types, start)
-
-    def _stub(self, _level: Expr, *args: Expr) -> Expr:
-        return self.R.pack(args[self.forward :])
+    def _tried(self, level: int | Expr, args: Sequence[Expr]) -> tuple[Expr, Sequence[Expr], Expr]:
+        forward = args[: self.forward]
+        unfinished, _ = self.loop.advance(self.loop.call(level, forward), forward)
+        return unfinished, args, self.call(level, args)
