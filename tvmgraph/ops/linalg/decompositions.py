@@ -2,29 +2,24 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 
 from tvmgraph import dtypes
 from tvmgraph.core import rules
 from tvmgraph.core.op import F, Reason, sample
-from tvmgraph.core.primitive import primitive
 from tvmgraph.core.tensor import Tensor
-from tvmgraph.core.traits import MATRIX, Pattern, Traits
+from tvmgraph.core.traits import Pattern, Traits
 from tvmgraph.core.types import TensorType
 from tvmgraph.errors import ArgumentError, DTypeError, NoGradientError, ShapeError, reject
 from tvmgraph.ops.common.arguments import named
 from tvmgraph.ops.linalg.solve import (
-    NO_LOWERING,
-    NO_ONNX,
     REAL,
     SYMMETRIC,
-    lapack,
+    matrix_row,
     real_like,
     square,
     square_samples,
-)  # fmt: skip
+)
 
 __all__ = [
     "cholesky", "cholesky_inverse", "cholesky_solve", "eig", "eigvals", "pinv", "qr",
@@ -46,13 +41,10 @@ def _eager_cholesky(x: np.ndarray) -> np.ndarray:
     return np.linalg.cholesky((x + np.swapaxes(x, -1, -2).conj()) * x.dtype.type(0.5))
 
 
-@primitive(
+@matrix_row(
     infer=square,
-    traits=MATRIX,
-    eager=lapack(_eager_cholesky),
-    lower=NO_LOWERING,
+    eager=_eager_cholesky,
     vjp=_vjp_cholesky,
-    onnx=NO_ONNX,
     samples=[
         sample(SYMMETRIC.astype(np.float32)),
         sample(np.stack([SYMMETRIC, 2 * SYMMETRIC])),
@@ -201,13 +193,11 @@ def _vjp_svd(
     return (total,)
 
 
-@primitive(
+@matrix_row(
     infer=_infer_svd,
-    traits=replace(MATRIX, factors="... . . -> ... ., ... . ., ... . ."),
-    eager=lapack(_eager_svd),
-    lower=NO_LOWERING,
+    eager=_eager_svd,
     vjp=_vjp_svd,
-    onnx=NO_ONNX,
+    factors="... . . -> ... ., ... . ., ... . .",
     multi=True,
     samples=[
         sample((3, 4), full_matrices=False),
@@ -237,13 +227,11 @@ def _vjp_values(g: Tensor, y: Tensor, x: Tensor) -> tuple[Tensor]:
     return (F.matmul(u * F.expand_dims(g, -2), F.adjoint(v)),)
 
 
-@primitive(
+@matrix_row(
     infer=lambda t: _infer_svd(t, full_matrices=False)[0],
-    traits=replace(MATRIX, factors="... . . -> ... ."),
-    eager=lapack(lambda x: np.linalg.svd(x, compute_uv=False)),
-    lower=NO_LOWERING,
+    eager=lambda x: np.linalg.svd(x, compute_uv=False),
     vjp=_vjp_values,
-    onnx=NO_ONNX,
+    factors="... . . -> ... .",
     samples=[
         sample((3, 4)),
         sample((2, 3, 3), dtype="float64"),
@@ -360,13 +348,11 @@ def _vjp_qr(
     return (F.concat([square, *beyond], -1),)
 
 
-@primitive(
+@matrix_row(
     infer=_infer_qr,
-    traits=replace(MATRIX, factors="... . . -> ... . ., ... . ."),
-    eager=lapack(lambda x, *, mode: tuple(np.linalg.qr(x, mode))),
-    lower=NO_LOWERING,
+    eager=lambda x, *, mode: tuple(np.linalg.qr(x, mode)),
     vjp=_vjp_qr,
-    onnx=NO_ONNX,
+    factors="... . . -> ... . ., ... . .",
     multi=True,
     samples=[
         sample((3, 4)),
@@ -414,13 +400,11 @@ def _eager_eig(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return values.astype(wanted), vectors.astype(wanted)
 
 
-@primitive(
+@matrix_row(
     infer=lambda t: (_complex(square(t).with_shape(t.shape[:-1])), _complex(t)),
-    traits=replace(MATRIX, factors="... . . -> ... ., ... . ."),
-    eager=lapack(_eager_eig),
-    lower=NO_LOWERING,
+    eager=_eager_eig,
     vjp=Reason("the derivative of complex eigenvectors is not implemented"),
-    onnx=NO_ONNX,
+    factors="... . . -> ... ., ... . .",
     multi=True,
     samples=square_samples(),
 )
@@ -480,13 +464,11 @@ def _vjp_eigh(g: tuple[Tensor, Tensor], y: tuple[Tensor, Tensor], x: Tensor) -> 
     return (F.tril(symmetric, -1) * 2.0 + F.tril(symmetric) - F.tril(symmetric, -1),)
 
 
-@primitive(
+@matrix_row(
     infer=lambda t: (square(t).with_shape(t.shape[:-1]), t),
-    traits=replace(MATRIX, factors="... . . -> ... ., ... . ."),
-    eager=lapack(np.linalg.eigh),
-    lower=NO_LOWERING,
+    eager=np.linalg.eigh,
     vjp=_vjp_eigh,
-    onnx=NO_ONNX,
+    factors="... . . -> ... ., ... . .",
     multi=True,
     samples=[s for i, s in enumerate(square_samples()) if i != 2],  # equal eigenvalues
 )
@@ -524,13 +506,11 @@ def _eager_lu(x: np.ndarray) -> tuple[np.ndarray, ...]:
     return lu, pivots, rows
 
 
-@primitive(
+@matrix_row(
     infer=_infer_lu,
-    traits=Traits(Pattern.OPAQUE, Reason("any two rows may be exchanged")),
-    eager=lapack(_eager_lu),
-    lower=NO_LOWERING,
+    eager=_eager_lu,
     vjp=Reason("the derivative of a factorization into triangles is not implemented"),
-    onnx=NO_ONNX,
+    traits=Traits(Pattern.OPAQUE, Reason("any two rows may be exchanged")),
     multi=True,
     samples=[sample((3, 3)), sample((2, 4), dtype="float64"), sample((3,), raises=ShapeError)],
 )

@@ -14,13 +14,12 @@ from tvmgraph.core import rules
 from tvmgraph.core.fusible import fusible
 from tvmgraph.core.op import F, Reason, sample
 from tvmgraph.core.precision import precise
-from tvmgraph.core.primitive import primitive
 from tvmgraph.core.tensor import Tensor
-from tvmgraph.core.traits import MATRIX, Pattern, Traits
+from tvmgraph.core.traits import Pattern, Traits
 from tvmgraph.core.types import TensorType
 from tvmgraph.errors import ArgumentError, DTypeError, OutOfRangeError, ShapeError
 from tvmgraph.ops.common.arguments import as_int, bad, countable, describe
-from tvmgraph.ops.linalg.solve import NO_LOWERING, NO_ONNX, lapack, square, square_samples
+from tvmgraph.ops.linalg.solve import matrix_row, square, square_samples
 
 __all__ = [
     "adjoint", "cdist", "cond", "cross", "dist", "kron", "log_matrix_determinant", "lu_solve",
@@ -333,13 +332,11 @@ def _vjp_exp(g: Tensor, y: Tensor, x: Tensor) -> tuple[Tensor]:
     return (F.split_at(F.split_at(full, (n,), x.ndim - 2)[0], (n,), x.ndim - 1)[1],)
 
 
-@primitive(
+@matrix_row(
     infer=square,
-    traits=MATRIX,
-    eager=lapack(_eager_exp),
-    lower=Reason("the number of squarings depends on the norm of the matrix"),
+    eager=_eager_exp,
     vjp=_vjp_exp,
-    onnx=NO_ONNX,
+    lower=Reason("the number of squarings depends on the norm of the matrix"),
     samples=[
         *square_samples(),
         sample(np.array([[0.0, 30.0], [-30.0, 0.0]])),
@@ -443,13 +440,11 @@ def _eager_lu(b: np.ndarray, lu: np.ndarray, pivots: np.ndarray) -> np.ndarray:
         raise ArgumentError("LU_data is singular") from None
 
 
-@primitive(
+@matrix_row(
     infer=_infer_lu,
-    traits=Traits(Pattern.OPAQUE, "... . n, ... . ., ... . -> ... . n"),
-    eager=lapack(_eager_lu),
-    lower=NO_LOWERING,
+    eager=_eager_lu,
     vjp=Reason("the derivative by a packed factorisation is not implemented; use ops.solve"),
-    onnx=NO_ONNX,
+    traits=Traits(Pattern.OPAQUE, "... . n, ... . ., ... . -> ... . n"),
     samples=[
         sample(
             np.array([[1.0], [3.0], [3.0]], np.float32),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -10,10 +10,11 @@ import numpy as np
 
 from tvmgraph import dtypes
 from tvmgraph.core import rules
+from tvmgraph.core.columns import EagerColumn, InferColumn, VjpColumn
 from tvmgraph.core.op import F, Reason, Sample, sample
-from tvmgraph.core.primitive import primitive
+from tvmgraph.core.primitive import RowDecorator, primitive
 from tvmgraph.core.tensor import Tensor
-from tvmgraph.core.traits import MATRIX
+from tvmgraph.core.traits import MATRIX, Traits
 from tvmgraph.core.types import TensorType
 from tvmgraph.errors import ArgumentError, DTypeError, ShapeError
 from tvmgraph.ops.common.arguments import bad, describe, named
@@ -56,7 +57,7 @@ def real_like(t: TensorType) -> TensorType:
     )
 
 
-def lapack(function: Callable[..., object]) -> Callable[..., object]:
+def _lapack(function: Callable[..., object]) -> Callable[..., object]:
     """Computes halves, which LAPACK does not know, in float32, and turns NumPy's LinAlgError into
     an error that says which rule was broken.
 
@@ -84,6 +85,30 @@ def _halved(found: object) -> object:
     return found
 
 
+def matrix_row(
+    *, infer: InferColumn, eager: EagerColumn, vjp: VjpColumn | Reason, samples: Sequence[Sample],
+    factors: str = "... . . -> ... . .", traits: Traits | None = None, multi: bool = False,
+    lower: Reason = NO_LOWERING, onnx: str | Reason = NO_ONNX,
+) -> RowDecorator:  # fmt: skip
+    """Adds a row that LAPACK computes, of every matrix of a batch.
+
+    Args:
+        infer: Its column of that name, as all others.
+        eager: What it calls, see :func:`_lapack`.
+        vjp: Its derivative.
+        samples: Its samples.
+        factors: What of the operands is in the results.
+        traits: What kind of operator it is, where factors do not say it.
+        multi: Whether it has several results.
+        lower: Why it has no lowering.
+        onnx: Its form in ONNX.
+    """
+    return primitive(
+        infer=infer, traits=traits or replace(MATRIX, factors=factors), eager=_lapack(eager),
+        lower=lower, vjp=vjp, onnx=onnx, samples=samples, multi=multi,
+    )  # fmt: skip
+
+
 SYMMETRIC = np.array([[4.0, 1.0, 0.5], [1.0, 3.0, -0.25], [0.5, -0.25, 2.0]])
 
 
@@ -103,13 +128,10 @@ def square_samples(**kwargs: Any) -> list[Sample]:
 # ---- inverse and determinant --------------------------------------------------------------------
 
 
-@primitive(
+@matrix_row(
     infer=square,
-    traits=MATRIX,
-    eager=lapack(np.linalg.inv),
-    lower=NO_LOWERING,
+    eager=np.linalg.inv,
     vjp=lambda g, y, x: (-F.matmul(F.matmul(y, g, transpose_a=True), y, transpose_b=True),),
-    onnx=NO_ONNX,
     samples=[*square_samples(), sample(np.zeros((2, 2), np.float32), raises=ArgumentError)],
 )
 def inverse(input: Tensor) -> Tensor:
@@ -142,12 +164,11 @@ def _matrix_like(g: Tensor) -> Tensor:
     return F.expand_dims(F.expand_dims(g, -1), -1)
 
 
-@primitive(
+@matrix_row(
     infer=_infer_det,
-    traits=replace(MATRIX, factors="... . . -> ..."),
-    eager=lapack(lambda x: np.asarray(np.linalg.det(x), x.dtype)),
-    lower=NO_LOWERING,
+    eager=lambda x: np.asarray(np.linalg.det(x), x.dtype),
     vjp=lambda g, y, x: (F.adjoint(F.inverse(x)) * _matrix_like(g * F.conj(y)),),
+    factors="... . . -> ...",
     onnx="Det",
     samples=square_samples(),
 )
@@ -181,13 +202,11 @@ def _vjp_slogdet(g: tuple[Tensor, Tensor], y: tuple[Tensor, Tensor], x: Tensor) 
     return (F.adjoint(F.inverse(x)) * _matrix_like(slope),)
 
 
-@primitive(
+@matrix_row(
     infer=lambda t: (_infer_det(t), real_like(_infer_det(t))),
-    traits=replace(MATRIX, factors="... . . -> ..., ..."),
-    eager=lapack(lambda x: tuple(map(np.asarray, np.linalg.slogdet(x)))),
-    lower=NO_LOWERING,
+    eager=lambda x: tuple(map(np.asarray, np.linalg.slogdet(x))),
     vjp=_vjp_slogdet,
-    onnx=NO_ONNX,
+    factors="... . . -> ..., ...",
     multi=True,
     samples=square_samples(),
 )
@@ -247,13 +266,11 @@ def _vjp_solve(g: Tensor, y: Tensor, a: Tensor, b: Tensor) -> tuple[Tensor, Tens
     return sum_to(-F.matmul(gb, y, transpose_b=True), a), sum_to(gb, b)
 
 
-@primitive(
+@matrix_row(
     infer=_infer_solve,
-    traits=replace(MATRIX, factors="... . ., ... . n -> ... . n"),
-    eager=lapack(np.linalg.solve),
-    lower=NO_LOWERING,
+    eager=np.linalg.solve,
     vjp=_vjp_solve,
-    onnx=NO_ONNX,
+    factors="... . ., ... . n -> ... . n",
     samples=[
         sample(SYMMETRIC.astype(np.float32), (3, 2)),
         sample(SYMMETRIC.astype(np.float32), (2, 3, 1)),
@@ -351,13 +368,11 @@ def _eager_geqrf(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return np.swapaxes(h, -1, -2).astype(x.dtype), tau.astype(x.dtype)
 
 
-@primitive(
+@matrix_row(
     infer=_infer_geqrf,
-    traits=replace(MATRIX, factors="... . . -> ... . ., ... ."),
-    eager=lapack(_eager_geqrf),
-    lower=NO_LOWERING,
+    eager=_eager_geqrf,
     vjp=Reason("the derivative of the reflections is not implemented"),
-    onnx=NO_ONNX,
+    factors="... . . -> ... . ., ... .",
     multi=True,
     samples=[
         sample((3, 4)),
@@ -505,13 +520,11 @@ def _vjp_triangle(
     return sum_to(F.triu(ga, int(unit)) if upper else F.tril(ga, -int(unit)), a), sum_to(gb, b)
 
 
-@primitive(
+@matrix_row(
     infer=lambda a, b, upper, unit: _infer_solve(a, b),
-    traits=replace(MATRIX, factors="... . ., ... . n -> ... . n"),
-    eager=lapack(_eager_triangle),
-    lower=NO_LOWERING,
+    eager=_eager_triangle,
     vjp=_vjp_triangle,
-    onnx=NO_ONNX,
+    factors="... . ., ... . n -> ... . n",
     samples=[
         sample(SYMMETRIC.astype(np.float32), (3, 2), upper=True, unit=False),
         sample(SYMMETRIC, (2, 3, 1), upper=False, unit=True, dtype="float64"),
