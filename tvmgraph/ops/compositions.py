@@ -17,8 +17,7 @@ from tvmgraph.errors import ArgumentError
 from tvmgraph.ops.common.arguments import bad, countable
 from tvmgraph.ops.common.window import ints
 from tvmgraph.ops.compositions_regions import fractional_max_pool
-from tvmgraph.ops.compositions_sequences import candidates
-from tvmgraph.ops.compositions_sequences import ctc_greedy_decoder as _decode
+from tvmgraph.ops.compositions_sequences import candidates, ctc_greedy_decoder
 from tvmgraph.ops.compositions_sequences import poisson as _poisson
 from tvmgraph.ops.math.complex_columns import parts_of
 
@@ -190,13 +189,14 @@ def derivative(fn: Callable[..., Tensor], primals: Any, order: int) -> tuple[Any
         raise bad(ArgumentError, "an input and an order of at least 1 are needed", "derivative",
                   f"order={order}, {len(inputs)} inputs")  # fmt: skip
 
-    def slope(of: Callable[[Tensor], object], t: Tensor) -> Tensor:
-        return hooks.jvp(of, t, F.ones_like(t))[1]
-
     change: Any = lambda t: fn(*(x + t for x in inputs))  # noqa: E731
     for _ in range(countable(order, "derivative", "order")):
-        change = functools.partial(slope, change)
+        change = functools.partial(_slope, change)
     return fn(*inputs), change(Tensor(0, inputs[0].dtype))
+
+
+def _slope(of: Callable[[Tensor], object], t: Tensor) -> Any:
+    return hooks.jvp(of, t, F.ones_like(t))[1]
 
 
 class ReduceOp:
@@ -209,22 +209,6 @@ class ReduceOp:
 
 
 # ---- samples, sequences and Taylor series --------------------------------------------------------
-
-
-def ctc_greedy_decoder(
-    inputs: Tensor, sequence_length: Tensor, merge_repeated: bool = True
-) -> tuple[Tensor, ...]:
-    """Returns the most likely classes of sequences, without blanks (the last class).
-
-    Args:
-        inputs: Logits [T, N, C].
-        sequence_length: Lengths [N].
-        merge_repeated: Whether equal neighbours are one.
-
-    Returns:
-        Places [M, 2], classes [M], size of the table, and the negative sums of the logits [N, 1].
-    """
-    return _decode(inputs, sequence_length, merge_repeated)
 
 
 def uniform_candidate_sampler(
@@ -396,12 +380,9 @@ def jet(fn: Callable[..., Any], primals: Any, series: Any) -> tuple[Any, Any]:
     def along(t: Tensor) -> Any:
         return fn(*(_taylor(p, c, t) for p, c in zip(points, curves)))
 
-    def slope(of: Callable[[Tensor], object], t: Tensor) -> Any:
-        return hooks.jvp(of, t, F.ones_like(t))[1]
-
     zero, found, step = Tensor(0.0, float32), [], along
     for _ in range(orders.pop()):
-        step = functools.partial(slope, step)
+        step = functools.partial(_slope, step)
         found.append(step(zero))
     return fn(*points), F.stack(found, 0)
 

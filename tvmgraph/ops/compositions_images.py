@@ -12,19 +12,13 @@ from tvmgraph.core.tensor import Tensor, tensor_from_numpy
 from tvmgraph.dtypes import float32, float64, int64
 from tvmgraph.errors import ArgumentError, ShapeError
 from tvmgraph.ops.common.arguments import bad
-from tvmgraph.ops.compositions_regions import _kept, _overlaps
+from tvmgraph.ops.compositions_regions import _kept, _overlaps, resampled
 
 # ---- resampling ----------------------------------------------------------------------------------
 
-
-def _sinc(x: Tensor) -> Tensor:
-    turned = F.where(x == 0, F.ones_like(x), x * math.pi)
-    return F.where(x == 0, F.ones_like(x), F.sin(turned) / turned)
-
-
 #: Kernel -> its radius and its value at a distance within the radius.
 KERNELS: dict[str, tuple[float, Callable[[Tensor], Tensor]]] = {
-    **{f"lanczos{r}": (r, lambda x, r=r: _sinc(x) * _sinc(x / r)) for r in (1, 3, 5)},
+    **{f"lanczos{r}": (r, lambda x, r=r: F.sinc(x) * F.sinc(x / r)) for r in (1, 3, 5)},
     "gaussian": (1.5, lambda x: F.exp(x * x * -2.0)),
     "box": (1, lambda x: F.where(x < 0.5, 1.0, F.where(x == 0.5, 0.5, F.zeros_like(x)))),
     "triangle": (1, lambda x: 1 - x),
@@ -60,8 +54,7 @@ def scale_and_translate(
         _resampling(images.shape[k + 1], count, scale[k], translation[k], kernel, antialias)
         for k, count in enumerate(size)
     )
-    x = F.transpose(F.cast(images, float32), (0, 3, 1, 2))
-    return F.transpose(F.matmul(F.matmul(down, x), F.swapaxes(across, 0, 1)), (0, 2, 3, 1))
+    return resampled(images, down, across)
 
 
 def _resampling(

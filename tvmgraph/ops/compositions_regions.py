@@ -15,6 +15,7 @@ from tvmgraph.core.columns import NumberLike
 from tvmgraph.core.op import F
 from tvmgraph.core.tensor import Tensor, tensor_from_numpy
 from tvmgraph.dtypes import float32, int32, int64
+from tvmgraph.ops.common.window import Ints, out_sizes, same_padding, tap
 
 # ---- boxes: rows (x1, y1, x2, y2) or (y1, x1, y2, x2), which gives the same overlaps ------------
 
@@ -203,32 +204,11 @@ def position_sensitive_pool(
     return F.sum(parted * Tensor(weights[:, None], features.dtype), (-2, -1))
 
 
-def _same_pads(
-    sizes: Sequence[int], kernel: Sequence[int], stride: Sequence[int]
-) -> list[tuple[int, int]]:
-    """Returns what "SAME" adds before and behind each axis."""
-    found = []
-    for n, k, s in zip(sizes, kernel, stride):
-        total = max((-(-n // s) - 1) * s + k - n, 0)
-        found.append((total // 2, total - total // 2))
-    return found
-
-
-def _windows(
-    x: Tensor, kernel: Sequence[int], stride: Sequence[int], rates: Sequence[int]
-) -> list[Tensor]:
+def _windows(x: Tensor, kernel: Ints, stride: Ints, rates: Ints) -> list[Tensor]:
     """Returns, for every place of a window, the elements of all windows; last axes slide."""
-    sizes = x.shape[-len(kernel) :]
-    counts = [(n - (k - 1) * r - 1) // s + 1
-              for n, k, s, r in zip(sizes, kernel, stride, rates)]  # fmt: skip
-    found = []
-    for place in itertools.product(*map(range, kernel)):
-        part = x
-        for i, (p, r, s, c) in enumerate(zip(place, rates, stride, counts)):
-            cut = slice(p * r, p * r + (c - 1) * s + 1, s)
-            part = part[(..., cut, *[slice(None)] * (len(kernel) - 1 - i))]
-        found.append(part)
-    return found
+    out = out_sizes(x.shape[-len(kernel) :], kernel, stride, ((0, 0),) * len(kernel), rates)
+    places = itertools.product(*map(range, kernel))
+    return [x[tap(place, out, stride, rates)] for place in places]
 
 
 def _spatial(value: Any, count: int) -> tuple[int, ...]:
@@ -237,7 +217,11 @@ def _spatial(value: Any, count: int) -> tuple[int, ...]:
     return items[-count:]
 
 
-def _bordered(x: Tensor, pads: list[tuple[int, int]], fill: float) -> Tensor:
+def _bordered(x: Tensor, kernel: Ints, stride: Ints, rates: Ints, mode: str, fill: float) -> Tensor:
+    """Adds what the mode ``"SAME"`` adds before and behind each axis."""
+    if mode.upper() != "SAME":
+        return x
+    pads = same_padding(x.shape[2:], kernel, stride, rates)
     flat = [n for pair in reversed(pads) for n in pair]
     return F.pad(x, flat, "constant", fill) if any(flat) else x
 
@@ -256,9 +240,7 @@ def extract_patches(
     """
     count = x.ndim - 2
     kernel, stride, rates = (_spatial(v, count) for v in (kernel, stride, rates))
-    if padding.upper() == "SAME":
-        wide = [(k - 1) * r + 1 for k, r in zip(kernel, rates)]
-        x = _bordered(x, _same_pads(x.shape[2:], wide, stride), 0.0)
+    x = _bordered(x, kernel, stride, rates, padding, 0.0)
     return F.concat(_windows(x, kernel, stride, rates), 1)
 
 
@@ -274,9 +256,7 @@ def dilation2d(x: Tensor, kernel: Tensor, stride: PerAxis, rates: object, pad_mo
     """
     size = kernel.shape[1:]
     stride, rates = _spatial(stride, 2), _spatial(rates, 2)
-    if pad_mode.upper() == "SAME":
-        wide = [(k - 1) * r + 1 for k, r in zip(size, rates)]
-        x = _bordered(x, _same_pads(x.shape[2:], wide, stride), float("-inf"))
+    x = _bordered(x, size, stride, rates, pad_mode, float("-inf"))
     weights = F.reshape(kernel, (kernel.shape[0], -1))
     parts = _windows(x, size, stride, rates)
     sums = [p + F.reshape(weights[:, i], (-1, 1, 1)) for i, p in enumerate(parts)]
@@ -299,14 +279,11 @@ def max_pool_with_argmax(
         x = F.transpose(x, (0, 3, 1, 2))
     kernel, stride = _spatial(kernel, 2), _spatial(stride, 2)
     same = pad_mode.upper() == "SAME"
-    pads = _same_pads(x.shape[2:], kernel, stride) if same else [(0, 0)] * 2
-    places = np.arange(math.prod(x.shape[1:]), dtype=np.float32).reshape(1, *x.shape[1:])
-    values = F.stack(_windows(_bordered(x, pads, float("-inf")), kernel, stride, (1, 1)), 0)
-    numbers = _bordered(tensor_from_numpy(places), pads, -1.0)
-    numbers = F.stack(_windows(numbers, kernel, stride, (1, 1)), 0)
-    best = F.argmax(values, 0).expand_dims(0)
-    where = F.gather_elements(F.broadcast_to(numbers, values.shape), 0, best)[0]
-    found = F.amax(values, 0), F.cast(where, int32)
+    pads = same_padding(x.shape[2:], kernel, stride, (1, 1)) if same else ((0, 0), (0, 0))
+    window = {"kernel": kernel, "stride": stride, "padding": pads, "dilation": (1, 1)}
+    planes = np.arange(x.shape[1]).reshape(-1, 1, 1) * math.prod(x.shape[2:])
+    where = F.max_pool_index(x, **window) + tensor_from_numpy(planes)
+    found = F.max_pool(x, **window), F.cast(where, int32)
     if data_format == "NHWC":
         return F.transpose(found[0], (0, 2, 3, 1)), F.transpose(found[1], (0, 2, 3, 1))
     return found
@@ -401,10 +378,20 @@ def resize_area(images: Tensor, size: Sequence[int], align_corners: bool) -> Ten
         float32 tensor.
     """
     height, width = (int(v) for v in (size.asnumpy() if isinstance(size, Tensor) else size))
+    sizes = zip(images.shape[1:], (height, width))
+    return resampled(images, *(_area(n, m, align_corners) for n, m in sizes))
+
+
+def resampled(images: Tensor, down: Tensor, across: Tensor) -> Tensor:
+    """Multiplies the columns and rows of [N, H, W, C] by a matrix each, in float32.
+
+    Args:
+        images: Tensor of shape [N, H, W, C].
+        down: Matrix of shape [rows of the result, H].
+        across: Matrix of shape [columns of the result, W].
+    """
     x = F.transpose(F.cast(images, float32), (0, 3, 1, 2))
-    down, across = (_area(n, m, align_corners) for n, m in zip(x.shape[2:], (height, width)))
-    found = F.matmul(F.matmul(down, x), F.swapaxes(across, 0, 1))
-    return F.transpose(found, (0, 2, 3, 1))
+    return F.transpose(F.matmul(F.matmul(down, x), F.swapaxes(across, 0, 1)), (0, 2, 3, 1))
 
 
 def _area(size: int, count: int, align_corners: bool) -> Tensor:

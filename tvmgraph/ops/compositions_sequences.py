@@ -64,18 +64,23 @@ def ctc_loss_and_gradient(
     return losses(x), hooks.grad(lambda t: F.sum(losses(t)))(x)
 
 
-def ctc_greedy_decoder(x: Tensor, lengths: Tensor, merge: bool) -> tuple[Tensor, ...]:
-    """Returns places, classes, size and the negative sum of the largest logits of [T, N, C].
+def ctc_greedy_decoder(
+    inputs: Tensor, sequence_length: Tensor, merge_repeated: bool = True
+) -> tuple[Tensor, ...]:
+    """Returns the most likely classes of sequences, without blanks (the last class).
 
     Args:
-        x: Logits of shape [T, N, C]; the last class is the blank.
-        lengths: Steps of every sequence, of shape [N].
-        merge: Whether a class that follows itself counts once.
+        inputs: Logits [T, N, C].
+        sequence_length: Lengths [N].
+        merge_repeated: Whether equal neighbours are one.
+
+    Returns:
+        Places [M, 2], classes [M], size of the table, and the negative sums of the logits [N, 1].
 
     Raises:
         ArgumentError: if a length is larger than T.
     """
-    scores, sizes = x.asnumpy(), lengths.asnumpy()
+    scores, sizes = inputs.asnumpy(), sequence_length.asnumpy()
     if sizes.max(initial=0) > len(scores):
         reject(either(ArgumentError, RuntimeError), "ops.CTCGreedyDecoder",
                f"sequence_length should be less than or equal to {len(scores)}",
@@ -88,7 +93,7 @@ def ctc_greedy_decoder(x: Tensor, lengths: Tensor, merge: bool) -> tuple[Tensor,
         total[n] = -scores[np.arange(size), n, path].sum()
         new = np.ones(size, bool)
         new[1:] = path[1:] != path[:-1]
-        rows.append(path[(path != blank) & (new | (not merge))])
+        rows.append(path[(path != blank) & (new | (not merge_repeated))])
     longest = max(map(len, rows), default=0)
     places = [(n, i) for n, row in enumerate(rows) for i in range(len(row))]
     found = np.array(places, np.int64).reshape(-1, 2), np.concatenate(rows).astype(np.int64)
