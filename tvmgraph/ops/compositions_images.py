@@ -10,8 +10,8 @@ import numpy as np
 from tvmgraph.core.op import F
 from tvmgraph.core.tensor import Tensor, tensor_from_numpy
 from tvmgraph.dtypes import float32, float64, int64
-from tvmgraph.errors import ArgumentError, ShapeError
-from tvmgraph.ops.common.arguments import bad
+from tvmgraph.errors import ArgumentError
+from tvmgraph.ops.common.arguments import bad, require
 from tvmgraph.ops.compositions_regions import _kept, _overlaps, resampled
 
 # ---- resampling ----------------------------------------------------------------------------------
@@ -237,17 +237,14 @@ def distorted_box(
         ShapeError: if ``size`` or ``covered`` has another shape.
         ArgumentError: if there is no box and ``whole`` is false.
     """
-    if covered.shape != (1,) or size.shape != (3,):
-        raise bad(ShapeError, "image_size has 3 elements and min_object_covered one",
-                  "SampleDistortedBoundingBoxV2",
-                  f"image_size={size.aval}, min_object_covered={covered.aval}")  # fmt: skip
+    require(covered.shape == (1,) and size.shape == (3,),
+            "image_size has 3 elements and min_object_covered one", "SampleDistortedBoundingBoxV2",
+            image_size=size, min_object_covered=covered)  # fmt: skip
     h, w, _ = (int(v) for v in size.asnumpy())
     objects = boxes.asnumpy().reshape(-1, 4) * np.array([h, w, h, w], np.float32)
     if not len(objects):
-        if not whole:
-            raise bad(ArgumentError, "there is no box; use_image_if_no_bounding_boxes takes the "
-                      "image", "SampleDistortedBoundingBoxV2",
-                      f"bounding_boxes={boxes.aval}")  # fmt: skip
+        require(whole, "there is no box; use_image_if_no_bounding_boxes takes the image",
+                "SampleDistortedBoundingBoxV2", ArgumentError, bounding_boxes=boxes)  # fmt: skip
         objects = np.array([[0, 0, h, w]], np.float32)
     drawn = np.random.default_rng(seed).random((attempts, 5)) if seed else (
         F.rand(attempts, 5).asnumpy().astype(np.float64))  # fmt: skip

@@ -18,7 +18,7 @@ from tvmgraph.core.random import Seed
 from tvmgraph.core.tensor import Tensor, tensor_from_numpy
 from tvmgraph.dtypes import float32, int32, int64, uint8
 from tvmgraph.errors import ArgumentError, either, reject
-from tvmgraph.ops.common.arguments import bad
+from tvmgraph.ops.common.arguments import bad, require
 from tvmgraph.ops.effects.assignment import values_of
 
 
@@ -41,8 +41,7 @@ def ctc_loss_and_gradient(
     Raises:
         ArgumentError: if a sequence has no label, or ``merges`` is False.
     """
-    if not merges:
-        raise bad(ArgumentError, "ctc_merge_repeated=False is not offered", op)
+    require(merges, "ctc_merge_repeated=False is not offered", op, ArgumentError)
     sequences, labels = indices.asnumpy()[:, 0], values.asnumpy()
     batch, classes = x.shape[1:]
     rows = [labels[sequences == i] for i in range(batch)]
@@ -311,9 +310,8 @@ def checked_numbers(x: Tensor) -> Tensor:
     Raises:
         ArgumentError: if it does.
     """
-    if not bool(F.all(F.isfinite(x)).asnumpy()):
-        raise bad(ArgumentError, "there are NaN or infinite elements", "CheckNumerics",
-                  f"x={x.aval}")  # fmt: skip
+    require(bool(F.all(F.isfinite(x)).asnumpy()), "there are NaN or infinite elements",
+            "CheckNumerics", ArgumentError, x=x)  # fmt: skip
     return x
 
 

@@ -9,7 +9,7 @@ from tvmgraph import dtypes
 from tvmgraph.core.op import F
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.errors import ArgumentError, ShapeError
-from tvmgraph.ops.common.arguments import bad, require_tensor
+from tvmgraph.ops.common.arguments import bad, require, require_tensor
 
 __all__ = ["flash_attention_score"]
 
@@ -81,8 +81,7 @@ def flash_attention_score(
     for name, argument in given.items():
         if argument is not None:
             raise bad(ArgumentError, f"{name} is not supported", _NAME, name, f"leave {name} out")
-    if keep_prob != 1.0:
-        raise bad(ArgumentError, "keep_prob must be 1", _NAME, f"keep_prob={keep_prob}")
+    require(keep_prob == 1.0, "keep_prob must be 1", _NAME, ArgumentError, keep_prob=keep_prob)
     if input_layout not in _TO_BNSD or sparse_mode not in (0, 2, 3):
         raise bad(ArgumentError, "this input_layout or sparse_mode is not supported", _NAME,
                   f"input_layout={input_layout!r}, sparse_mode={sparse_mode}",

@@ -15,7 +15,14 @@ from tvmgraph.core.state import state
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.core.types import Dim
 from tvmgraph.dtypes import DType
-from tvmgraph.errors import ArgumentError, DTypeError, NoTensorError, TvmgraphError, user_source
+from tvmgraph.errors import (
+    ArgumentError,
+    DTypeError,
+    NoTensorError,
+    ShapeError,
+    TvmgraphError,
+    user_source,
+)
 
 if TYPE_CHECKING:
     from typing_extensions import TypeIs
@@ -73,6 +80,24 @@ class Described:
 def describe(**arguments: object) -> Described:
     """Returns what describes arguments in the ``got`` line of an error."""
     return Described(arguments)
+
+
+def require(
+    rule: object, message: str, op: str, error: type[TvmgraphError] = ShapeError, fix: str = "",
+    **got: object,
+) -> None:  # fmt: skip
+    """Makes sure that a rule about the arguments of a public function holds.
+
+    Args:
+        rule: Whether it does.
+        message: What is wrong otherwise.
+        op: Name of the function without ``ops.``.
+        error: Class of the error.
+        fix: What the user may do.
+        **got: The arguments in question, by name.
+    """
+    if not rule:
+        raise bad(error, message, op, describe(**got), fix)
 
 
 def require_tensor(name: str, x: object, argument: str = "input") -> Tensor:

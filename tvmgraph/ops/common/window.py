@@ -24,7 +24,7 @@ from tvmgraph.core.symbols import scope
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.core.types import Dim, Shape, TensorType
 from tvmgraph.errors import ArgumentError, DTypeError, ShapeError, TvmgraphError, user_source
-from tvmgraph.ops.common.arguments import bad
+from tvmgraph.ops.common.arguments import bad, require
 
 Ints = tuple[int, ...]
 Pairs = tuple[tuple[int, int], ...]
@@ -160,8 +160,7 @@ def spatial_of(x: Tensor, count: int, op: str) -> Ints:
         ShapeError: if there are fewer axes.
     """
     sizes = x.aval.shape[-count:]
-    if x.ndim < count:
-        raise bad(ShapeError, f"input must have {count} spatial axes", op, f"input={x.aval}")
+    require(x.ndim >= count, f"input must have {count} spatial axes", op, input=x)
     return tuple(int(d) for d in sizes)  # pyright: ignore[reportArgumentType]
 
 
@@ -344,11 +343,9 @@ def resolve_padding(
         ArgumentError: if the mode is unknown, or a padding is given to another mode than ``"pad"``.
     """
     mode = pad_mode.lower() if isinstance(pad_mode, str) else pad_mode
-    if mode not in ("valid", "same", "pad"):
-        raise bad(
+    require(mode in ("valid", "same", "pad"), "pad_mode must be 'same', 'valid' or 'pad'", op,
             ArgumentError if isinstance(pad_mode, str) else DTypeError,
-            "pad_mode must be 'same', 'valid' or 'pad'", op, f"pad_mode={pad_mode!r}",
-        )  # fmt: skip
+            pad_mode=pad_mode)  # fmt: skip
     pairs = padding_pairs(padding, len(kernel), op)
     if mode == "pad":
         return pairs

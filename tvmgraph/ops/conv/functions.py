@@ -6,7 +6,7 @@ from tvmgraph.core.arguments import PerAxis
 from tvmgraph.core.op import F
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.errors import ArgumentError, ShapeError
-from tvmgraph.ops.common.arguments import bad
+from tvmgraph.ops.common.arguments import bad, require
 from tvmgraph.ops.common.window import Ints, Pairs, ints, padding_pairs, resolve_padding
 
 __all__ = [
@@ -26,8 +26,7 @@ def _conv(
     op: str, count: int, input: Tensor, weight: Tensor, bias: Tensor | None, stride: PerAxis,
     pad_mode: str, padding: object, dilation: PerAxis, groups: int,
 ) -> Tensor:  # fmt: skip
-    if weight.ndim != count + 2:
-        raise bad(ShapeError, f"weight must have {count + 2} axes", op, f"weight={weight.aval}")
+    require(weight.ndim == count + 2, f"weight must have {count + 2} axes", op, weight=weight)
     steps = ints(stride, count, "stride", op)
     gaps = ints(dilation, count, "dilation", op)
     kernel = weight.shape[2:]
@@ -190,10 +189,8 @@ def _deconv_padding(
 ) -> tuple[Pairs, Ints]:
     """Returns what is cut and what is added, so that every window of the output is covered."""
     mode = pad_mode.lower() if isinstance(pad_mode, str) else pad_mode
-    if mode not in ("valid", "same", "pad"):
-        raise bad(
-            ArgumentError, "pad_mode must be 'same', 'valid' or 'pad'", op, f"pad_mode={pad_mode!r}"
-        )
+    require(mode in ("valid", "same", "pad"), "pad_mode must be 'same', 'valid' or 'pad'", op,
+            ArgumentError, pad_mode=pad_mode)  # fmt: skip
     pairs = padding_pairs(padding, len(kernel), op)
     if mode == "pad":
         return pairs, extra

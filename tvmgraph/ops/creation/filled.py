@@ -17,7 +17,7 @@ from tvmgraph.core.tensor import Tensor
 from tvmgraph.core.traits import Pattern, Traits, equation, letters
 from tvmgraph.core.types import Dim, Shape, TensorType, tensor_type
 from tvmgraph.errors import ArgumentError, DTypeError, ShapeError
-from tvmgraph.ops.common.arguments import as_int, bad, describe, has_unknown, named, sizes
+from tvmgraph.ops.common.arguments import as_int, bad, describe, has_unknown, named, require, sizes
 from tvmgraph.ops.common.rows import on_diagonal
 
 __all__ = [
@@ -223,8 +223,7 @@ def eps(x: Tensor) -> Tensor:
         Tensor(shape=[2], dtype=Float32, value= [ 1.19209290e-07,  1.19209290e-07])
     """
     _require_tensor(x, "eps")
-    if not x.dtype.is_float:
-        raise bad(DTypeError, "x must hold floats", "eps", describe(x=x))
+    require(x.dtype.is_float, "x must hold floats", "eps", DTypeError, x=x)
     return full_like(x, float(dtypes.float_limits(x.dtype).eps))
 
 

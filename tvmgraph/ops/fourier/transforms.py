@@ -22,14 +22,14 @@ from tvmgraph.core.arguments import AxisLike, DTypeLike
 from tvmgraph.core.op import F
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.errors import ArgumentError, ShapeError, either
-from tvmgraph.ops.common.arguments import as_int, bad, describe, int_tuple
+from tvmgraph.ops.common.arguments import as_int, bad, describe, int_tuple, require
 from tvmgraph.ops.fourier.mixed_radix import fourier_matrix
 
 
 def _scale(n: int, norm: str | None, inverse: bool) -> float:
-    if norm not in (None, "backward", "forward", "ortho"):
-        raise bad(ArgumentError, 'norm must be "backward", "forward" or "ortho"', "fft",
-                  f"norm={norm!r}")  # fmt: skip
+    require(norm in (None, "backward", "forward", "ortho"),
+            'norm must be "backward", "forward" or "ortho"', "fft", ArgumentError,
+            norm=norm)  # fmt: skip
     if norm == "ortho":
         return 1 / math.sqrt(n)
     return 1 / n if inverse != (norm == "forward") else 1.0
@@ -319,8 +319,7 @@ def _frequencies(k: np.ndarray, n: int, d: float, dtype: DTypeLike | None) -> Te
 
 def _window_length(n: object, op: str) -> int:
     n = as_int(n, op, "n")
-    if n < 1:
-        raise bad(ArgumentError, f"n must be at least 1, not {n}", op, f"n={n}")
+    require(n >= 1, f"n must be at least 1, not {n}", op, ArgumentError, n=n)
     return n
 
 
@@ -493,9 +492,8 @@ def stft(
     if center:
         signal = F.pad(signal, (n_fft // 2, n_fft // 2), pad_mode.lower())
     pieces = 1 + (signal.shape[-1] - n_fft) // hop
-    if signal.shape[-1] < n_fft:
-        raise bad(ShapeError, f"the signal has fewer than n_fft = {n_fft} samples", "stft",
-                  describe(x=x))  # fmt: skip
+    require(signal.shape[-1] >= n_fft, f"the signal has fewer than n_fft = {n_fft} samples", "stft",
+            x=x)  # fmt: skip
     index = np.arange(pieces)[:, None] * hop + np.arange(n_fft)
     frames = F.gather(signal, Tensor(index), 1) * _window(window, length, n_fft, x)
     is_complex = frames.dtype.kind == "c"

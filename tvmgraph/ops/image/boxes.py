@@ -9,7 +9,7 @@ from tvmgraph import dtypes
 from tvmgraph.core.op import F
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.errors import ArgumentError, ShapeError
-from tvmgraph.ops.common.arguments import bad
+from tvmgraph.ops.common.arguments import bad, require
 
 __all__ = ["bounding_box_decode", "bounding_box_encode", "check_valid", "iou"]
 
@@ -41,8 +41,7 @@ def iou(anchor_boxes: Tensor, gt_boxes: Tensor, mode: str = "iou") -> Tensor:
         [[ 5.00000000e-01]])
     """
     op = "iou"
-    if mode not in ("iou", "iof"):
-        raise bad(ArgumentError, "mode must be 'iou' or 'iof'", op, f"mode={mode!r}")
+    require(mode in ("iou", "iof"), "mode must be 'iou' or 'iof'", op, ArgumentError, mode=mode)
     _require_boxes(op, anchor_boxes=anchor_boxes, gt_boxes=gt_boxes)
     a = F.expand_dims(anchor_boxes, 0)
     g = F.expand_dims(gt_boxes, 1)
@@ -160,8 +159,7 @@ def check_valid(bboxes: Tensor, img_metas: Tensor) -> Tensor:
     """
     op = "check_valid"
     _require_boxes(op, bboxes=bboxes)
-    if img_metas.aval.shape != (3,):
-        raise bad(ShapeError, "img_metas must have shape (3,)", op, f"img_metas={img_metas.aval}")
+    require(img_metas.aval.shape == (3,), "img_metas must have shape (3,)", op, img_metas=img_metas)
     metas = F.cast(img_metas, dtypes.float32)
     boxes = F.cast(bboxes, dtypes.float32)
     height, width = metas[0] * metas[2] - 1, metas[1] * metas[2] - 1

@@ -18,7 +18,7 @@ from tvmgraph.core.tensor import Tensor
 from tvmgraph.core.traits import Pattern, Traits, equation
 from tvmgraph.core.types import TensorType
 from tvmgraph.errors import ArgumentError, ShapeError
-from tvmgraph.ops.common.arguments import bad
+from tvmgraph.ops.common.arguments import bad, require
 from tvmgraph.ops.common.window import (
     LOW_PRECISION,
     Ints,
@@ -387,8 +387,7 @@ def col2im(
         (1, 2, 4, 4)
     """
     op = "col2im"
-    if input_x.ndim != 4:
-        raise bad(ShapeError, "input_x must have 4 axes", op, f"input_x={input_x.aval}")
+    require(input_x.ndim == 4, "input_x must have 4 axes", op, input_x=input_x)
     settings = _settings(op, kernel_size, dilation, padding_value, stride)
     if input_x.shape[2] != prod(settings["kernel"]):
         raise bad(ArgumentError, f"axis 2 must have {prod(settings['kernel'])} taps", op,

@@ -11,7 +11,7 @@ from tvmgraph.core.op import F
 from tvmgraph.core.symbols import Symbol
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.errors import ArgumentError, DTypeError, OutOfRangeError, ShapeError
-from tvmgraph.ops.common.arguments import bad, require_tensor, resolve_axis
+from tvmgraph.ops.common.arguments import bad, require, require_tensor, resolve_axis
 from tvmgraph.ops.indexing.advanced import index_get
 from tvmgraph.ops.indexing.elements import gather_along
 
@@ -70,13 +70,9 @@ def gather(input_params: Tensor, input_indices: Tensor, axis: int, batch_dims: i
     batch = batch_dims + index.ndim if batch_dims < 0 else batch_dims
     if not batch:
         return index_get(x, index, axes=(axis,))
-    if batch > axis or x.aval.shape[:batch] != index.aval.shape[:batch]:
-        raise bad(
-            ShapeError,
-            f"the first {batch} axes must agree and lie before axis {axis}",
-            "gather",
-            f"input_params={x.aval}, input_indices={index.aval}, batch_dims={batch_dims}",
-        )
+    require(batch <= axis and x.aval.shape[:batch] == index.aval.shape[:batch],
+            f"the first {batch} axes must agree and lie before axis {axis}", "gather",
+            input_params=x, input_indices=index, batch_dims=batch_dims)  # fmt: skip
     # the batch axes become indices of their own; the axes in between move behind the indices
     order = [*range(batch), axis, *range(batch, axis), *range(axis + 1, x.ndim)]
     moved = F.transpose(x, tuple(order)) if order != sorted(order) else x
@@ -157,9 +153,8 @@ def split_columns(name: str, x: Tensor, indices: object) -> list[Tensor]:
     depth = indices.aval.shape[-1] if indices.ndim else 0
     if not isinstance(depth, int):
         depth = indices.aval.static_shape[-1]  # raises: the number of coordinates decides the form
-    if not 1 <= depth <= x.ndim:
-        raise bad(ShapeError, f"indices need 1 to {x.ndim} coordinates, not {depth}", name,
-                  f"input_x={x.aval}, indices={indices.aval}")  # fmt: skip
+    require(1 <= depth <= x.ndim, f"indices need 1 to {x.ndim} coordinates, not {depth}", name,
+            input_x=x, indices=indices)  # fmt: skip
     whole = ((0, None, 1),) * (indices.ndim - 1)
     return [F.basic_index(indices, index=(*whole, k)) for k in range(depth)]
 
@@ -231,8 +226,7 @@ def index_select(input: Tensor, axis: int, index: Tensor) -> Tensor:
     """
     axis = resolve_axis("index_select", input, axis)
     index = as_index("index_select", index, "index")
-    if index.ndim > 1:
-        raise bad(ShapeError, "index must be 1-d", "index_select", f"index={index.aval}")
+    require(index.ndim <= 1, "index must be 1-d", "index_select", index=index)
     return index_get(input, F.reshape(index, (-1,)), axes=(axis,))
 
 
@@ -359,8 +353,7 @@ def embedding(
     """
     ids = as_index("embedding", input, "input")
     require_tensor("embedding", weight, "weight")
-    if weight.ndim != 2:
-        raise bad(ShapeError, "weight must be 2-d", "embedding", f"weight={weight.aval}")
+    require(weight.ndim == 2, "weight must be 2-d", "embedding", weight=weight)
     rows = weight.aval.static_shape[0]
     if padding_idx is not None and not -rows <= padding_idx < rows:
         raise bad(OutOfRangeError, f"padding_idx must lie in [{-rows}, {rows})", "embedding",

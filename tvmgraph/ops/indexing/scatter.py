@@ -10,7 +10,13 @@ from tvmgraph.core.fusible import fusible
 from tvmgraph.core.op import F
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.errors import ArgumentError, ShapeError
-from tvmgraph.ops.common.arguments import bad, require_same_kind, require_tensor, resolve_axis
+from tvmgraph.ops.common.arguments import (
+    bad,
+    require,
+    require_same_kind,
+    require_tensor,
+    resolve_axis,
+)
 from tvmgraph.ops.indexing.advanced import index_update
 from tvmgraph.ops.indexing.basic import WHOLE, basic_index
 from tvmgraph.ops.indexing.elements import scatter_along
@@ -318,10 +324,8 @@ def tensor_scatter_elements(
     """
     name = "tensor_scatter_elements"
     axis = resolve_axis(name, input_x, axis)
-    if reduction not in ("none", "add"):
-        raise bad(
-            ArgumentError, "reduction must be 'none' or 'add'", name, f"reduction={reduction!r}"
-        )
+    require(reduction in ("none", "add"), "reduction must be 'none' or 'add'", name, ArgumentError,
+            reduction=reduction)  # fmt: skip
     mode = "set" if reduction == "none" else "add"
     index = as_index(name, indices, "indices")
     return _scattered(input_x, index, _values(name, updates, input_x), axis, mode)

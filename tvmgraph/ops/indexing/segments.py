@@ -10,7 +10,7 @@ from tvmgraph import dtypes
 from tvmgraph.core.op import F
 from tvmgraph.core.tensor import Tensor, tensor_from_numpy
 from tvmgraph.errors import ArgumentError, DTypeError, ShapeError
-from tvmgraph.ops.common.arguments import bad, describe, require_tensor
+from tvmgraph.ops.common.arguments import bad, require, require_tensor
 from tvmgraph.ops.indexing.advanced import index_get, index_update
 from tvmgraph.ops.indexing.basic import basic_index
 from tvmgraph.ops.indexing.gather import as_index
@@ -43,8 +43,7 @@ def _segments(
 def _limit(x: Tensor, largest: bool) -> float:
     """Returns the largest or smallest finite number of ``x``'s dtype."""
     d = require_tensor("unsorted_segment_max", x, "x").aval.dtype
-    if d is dtypes.bool_:
-        raise bad(DTypeError, "x must hold numbers", "unsorted_segment_max", describe(x=x))
+    require(d is not dtypes.bool_, "x must hold numbers", "unsorted_segment_max", DTypeError, x=x)
     if d.is_integer:
         info: Any = np.iinfo(d.numpy)
     else:

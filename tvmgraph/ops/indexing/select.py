@@ -19,7 +19,7 @@ from tvmgraph.core.tensor import Tensor, tensor_from_numpy
 from tvmgraph.core.traits import CHEAP, Pattern, Traits
 from tvmgraph.core.types import Dim, TensorType, tensor_type
 from tvmgraph.errors import ArgumentError, DTypeError, ShapeError
-from tvmgraph.ops.common.arguments import bad, require_tensor, resolve_axis, sizes
+from tvmgraph.ops.common.arguments import bad, require, require_tensor, resolve_axis, sizes
 from tvmgraph.ops.common.numpy_math import select as select_elements
 from tvmgraph.ops.common.rows import NOT_DIFFERENTIABLE, composed, sum_to
 from tvmgraph.ops.reduction.rows import lower_truth
@@ -100,9 +100,8 @@ def select(condition: Tensor, input: object, other: object) -> Tensor:
 
 def _require_mask(name: str, mask: Tensor) -> Tensor:
     require_tensor(name, mask, "mask")
-    if mask.aval.dtype is not dtypes.bool_:
-        raise bad(DTypeError, f"mask must be bool, not {mask.aval.dtype.name}", name,
-                  f"mask={mask.aval}", "compare it, as in mask != 0")  # fmt: skip
+    require(mask.aval.dtype is dtypes.bool_, f"mask must be bool, not {mask.aval.dtype.name}", name,
+            DTypeError, mask=mask, fix="compare it, as in mask != 0")  # fmt: skip
     return mask
 
 

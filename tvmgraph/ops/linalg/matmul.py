@@ -19,7 +19,7 @@ from tvmgraph.core.tensor import Tensor
 from tvmgraph.core.traits import Batch, Pattern, Traits, equation
 from tvmgraph.core.types import Dim, Shape, TensorType
 from tvmgraph.errors import DTypeError, ShapeError, either
-from tvmgraph.ops.common.arguments import bad, describe
+from tvmgraph.ops.common.arguments import bad, describe, require
 from tvmgraph.ops.common.rows import sum_to
 
 __all__ = ["bias_add", "bmm", "dense", "linear", "matmul", "mm", "mv"]
@@ -301,11 +301,6 @@ def matmul(
     ...
 
 
-def _require(op: str, rule: bool, message: str, **tensors: Tensor) -> None:
-    if not rule:
-        raise bad(ShapeError, message, op, describe(**tensors))
-
-
 def bmm(input_x: Tensor, mat2: Tensor) -> Tensor:
     """Batched matrix product.
 
@@ -323,9 +318,9 @@ def bmm(input_x: Tensor, mat2: Tensor) -> Tensor:
         >>> ops.bmm(ops.ones((2, 3, 4)), ops.ones((2, 4, 5))).shape
         (2, 3, 5)
     """
-    _require("bmm", input_x.ndim >= 3 and mat2.ndim >= 2,
-             "input_x must have at least 3 axes and mat2 at least 2",
-             input_x=input_x, mat2=mat2)  # fmt: skip
+    require(input_x.ndim >= 3 and mat2.ndim >= 2,
+            "input_x must have at least 3 axes and mat2 at least 2", "bmm", input_x=input_x,
+            mat2=mat2)  # fmt: skip
     return matmul(input_x, mat2)
 
 
@@ -346,8 +341,8 @@ def mm(input: Tensor, mat2: Tensor) -> Tensor:
         >>> ops.mm(ops.ones((2, 3)), ops.ones((3, 4))).shape
         (2, 4)
     """
-    _require("mm", input.ndim == 2 == mat2.ndim, "both operands must have 2 axes",
-             input=input, mat2=mat2)  # fmt: skip
+    require(input.ndim == 2 == mat2.ndim, "both operands must have 2 axes", "mm", input=input,
+            mat2=mat2)  # fmt: skip
     return matmul(input, mat2)
 
 
@@ -368,8 +363,8 @@ def mv(mat: Tensor, vec: Tensor) -> Tensor:
         >>> ops.mv(ops.ones((2, 3)), ops.ones((3,)))
         Tensor(shape=[2], dtype=Float32, value= [ 3.00000000e+00,  3.00000000e+00])
     """
-    _require("mv", mat.ndim == 2 and vec.ndim == 1, "mat must have 2 axes and vec 1",
-             mat=mat, vec=vec)  # fmt: skip
+    require(mat.ndim == 2 and vec.ndim == 1, "mat must have 2 axes and vec 1", "mv", mat=mat,
+            vec=vec)  # fmt: skip
     return matmul(mat, vec)
 
 

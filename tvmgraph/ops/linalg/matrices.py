@@ -18,18 +18,13 @@ from tvmgraph.core.tensor import Tensor
 from tvmgraph.core.traits import Pattern, Traits
 from tvmgraph.core.types import TensorType
 from tvmgraph.errors import ArgumentError, DTypeError, OutOfRangeError, ShapeError
-from tvmgraph.ops.common.arguments import as_int, bad, countable, describe
+from tvmgraph.ops.common.arguments import as_int, bad, countable, describe, require
 from tvmgraph.ops.linalg.solve import matrix_row, square, square_samples
 
 __all__ = [
     "adjoint", "cdist", "cond", "cross", "dist", "kron", "log_matrix_determinant", "lu_solve",
     "matrix_determinant", "matrix_exp", "matrix_power", "vander",
 ]  # fmt: skip
-
-
-def _require(op: str, rule: bool, message: str, **tensors: Tensor) -> None:
-    if not rule:
-        raise bad(ShapeError, message, op, describe(**tensors))
 
 
 def kron(input: Tensor, other: Tensor) -> Tensor:
@@ -126,7 +121,7 @@ def matrix_power(input: Tensor, n: int) -> Tensor:
           [ 0.00000000e+00,  1.00000000e+00]]])
     """
     square = input.ndim >= 2 and input.aval.shape[-1] == input.aval.shape[-2]
-    _require("matrix_power", square, "input must hold square matrices", input=input)
+    require(square, "input must hold square matrices", "matrix_power", input=input)
     exponent = as_int(n, "matrix_power", "n")
     base = F.inverse(input) if exponent < 0 else input
     result, exponent = None, abs(exponent)
@@ -162,10 +157,9 @@ def vander(x: Tensor, N: int | None = None) -> Tensor:
          [ 4.00000000e+00,  2.00000000e+00,  1.00000000e+00],
          [ 9.00000000e+00,  3.00000000e+00,  1.00000000e+00]])
     """
-    _require("vander", x.ndim == 1, f"x must have 1 axis, not {x.ndim}", x=x)
+    require(x.ndim == 1, f"x must have 1 axis, not {x.ndim}", "vander", x=x)
     count = x.shape[0] if N is None else countable(as_int(N, "vander", "N"), "vander", "N")
-    if count < 1:
-        raise bad(ArgumentError, "N must be positive", "vander", describe(x=x, N=N))
+    require(count >= 1, "N must be positive", "vander", ArgumentError, x=x, N=N)
     x = F.cast(x, dtypes.int64) if x.dtype.is_integer else x
     columns = [F.ones_like(x)]
     for _ in range(count - 1):
@@ -221,12 +215,10 @@ def cdist(x1: Tensor, x2: Tensor, p: float = 2.0) -> Tensor:
         [[ 5.00000000e+00]])
     """
     fits = x1.ndim > 1 and x2.ndim > 1 and x1.aval.shape[-1] == x2.aval.shape[-1]
-    _require("cdist", fits, "both operands must hold rows of one length", x1=x1, x2=x2)
-    if not p >= 0:
-        raise bad(ArgumentError, "p must not be negative", "cdist", f"p={p}")
-    if not (x1.dtype.is_float and x2.dtype.is_float):
-        raise bad(DTypeError, "both operands must be float tensors", "cdist",
-                  describe(x1=x1, x2=x2))  # fmt: skip
+    require(fits, "both operands must hold rows of one length", "cdist", x1=x1, x2=x2)
+    require(p >= 0, "p must not be negative", "cdist", ArgumentError, p=p)
+    require(x1.dtype.is_float and x2.dtype.is_float, "both operands must be float tensors", "cdist",
+            DTypeError, x1=x1, x2=x2)  # fmt: skip
     return _pair_distances(x1, x2, float(p))
 
 
@@ -254,8 +246,7 @@ def dist(input: Tensor, other: Tensor, p: float = 2) -> Tensor:
         >>> ops.dist(Tensor([0.0, 0.0]), Tensor([3.0, 4.0]))
         Tensor(shape=[], dtype=Float32, value= 5)
     """
-    if not p >= 0:
-        raise bad(ArgumentError, "p must not be negative", "dist", f"p={p}")
+    require(p >= 0, "p must not be negative", "dist", ArgumentError, p=p)
     return _distance(input, other, float(p))
 
 
@@ -388,8 +379,7 @@ def cond(A: Tensor, p: object = None) -> Tensor:
     if p in (None, 2, -2):
         s = F.svd(A, compute_uv=False)
         count = s.shape[-1]
-        if count == 0:
-            raise bad(ShapeError, "A must not be empty", "cond", describe(A=A))
+        require(count != 0, "A must not be empty", "cond", A=A)
         parts = F.split_at(s, (1, count - 1), s.ndim - 1) if count > 1 else (s, s, s)
         ratio = parts[2] / parts[0] if p == -2 else parts[0] / parts[2]
         return F.cast(F.squeeze(ratio, -1), dtypes.float32)
@@ -403,9 +393,9 @@ def _norm(x: Tensor, p: Any) -> Tensor:
     if p == "nuc":
         s = F.svd(x, compute_uv=False)
         return F.reduce_sum(s, axis=(s.ndim - 1,), keep_dims=False)
-    if p not in (1, -1, math.inf, -math.inf):
-        raise bad(ArgumentError, "p must be None, 1, -1, 2, -2, inf, -inf, 'fro' or 'nuc'", "cond",
-                  f"p={p!r}")  # fmt: skip
+    require(p in (1, -1, math.inf, -math.inf),
+            "p must be None, 1, -1, 2, -2, inf, -inf, 'fro' or 'nuc'", "cond", ArgumentError,
+            p=p)  # fmt: skip
     axis = x.ndim - (2 if abs(p) == 1 else 1)
     sums = F.reduce_sum(F.abs(x), axis=(axis,), keep_dims=False)
     return F.amax(sums, -1) if p > 0 else F.amin(sums, -1)

@@ -21,17 +21,12 @@ from tvmgraph.errors import (
     TvmgraphError,
     either,
 )
-from tvmgraph.ops.common.arguments import bad, describe, int_tuple
+from tvmgraph.ops.common.arguments import bad, describe, int_tuple, require
 
 __all__ = [
     "addbmm", "addmm", "addmv", "addr", "baddbmm", "batch_dot", "dot", "einsum", "ger", "inner",
     "outer", "tensor_dot", "tensordot", "vecdot",
 ]  # fmt: skip
-
-
-def _require(op: str, rule: bool, message: str, **tensors: Tensor) -> None:
-    if not rule:
-        raise bad(ShapeError, message, op, describe(**tensors))
 
 
 # ---- scaled sums --------------------------------------------------------------------------------
@@ -48,7 +43,7 @@ def _scaled(op: str, input: Tensor, product: Tensor, beta: NumberLike, alpha: Nu
         fits = rules.broadcast_shapes(input.aval.shape, shape) == shape
     except TvmgraphError:
         fits = False
-    _require(op, fits, "input does not broadcast to the product", input=input, product=product)
+    require(fits, "input does not broadcast to the product", op, input=input, product=product)
     if beta == 0:
         return result
     return (input if beta == 1 else input * beta) + result
@@ -78,8 +73,8 @@ def addmm(
         [[ 4.00000000e+00,  4.00000000e+00],
          [ 4.00000000e+00,  4.00000000e+00]])
     """
-    _require("addmm", mat1.ndim == 2 == mat2.ndim, "mat1 and mat2 must have 2 axes",
-             mat1=mat1, mat2=mat2)  # fmt: skip
+    require(mat1.ndim == 2 == mat2.ndim, "mat1 and mat2 must have 2 axes", "addmm", mat1=mat1,
+            mat2=mat2)  # fmt: skip
     return _scaled("addmm", input, F.matmul(mat1, mat2), beta, alpha)
 
 
@@ -140,8 +135,8 @@ def _require_batches(op: str, batch1: Tensor, batch2: Tensor) -> None:
     # single matrices are MindSpore's own example
     shapes = [t.aval.shape for t in (batch1, batch2)]
     fits = batch1.ndim == batch2.ndim in (2, 3) and shapes[0][:-2] == shapes[1][:-2]
-    _require(op, fits, "batch1 and batch2 must have 3 axes and as many matrices",
-             batch1=batch1, batch2=batch2)  # fmt: skip
+    require(fits, "batch1 and batch2 must have 3 axes and as many matrices", op, batch1=batch1,
+            batch2=batch2)  # fmt: skip
 
 
 def addbmm(
@@ -174,8 +169,8 @@ def addbmm(
         return _scaled("addbmm", input, product, beta, alpha)
     c, m, k = batch1.shape
     _, k2, n = batch2.shape
-    _require("addbmm", k == k2, f"inner dimensions differ ({k} and {k2})",
-             batch1=batch1, batch2=batch2)  # fmt: skip
+    require(k == k2, f"inner dimensions differ ({k} and {k2})", "addbmm", batch1=batch1,
+            batch2=batch2)  # fmt: skip
     # the sum over the batch is part of one contraction
     flat = F.reshape(F.transpose(batch1, (1, 0, 2)), (m, c * k))
     return _scaled("addbmm", input, F.matmul(flat, F.reshape(batch2, (c * k, n))), beta, alpha)
@@ -237,8 +232,8 @@ def outer(input: Tensor, vec2: Tensor) -> Tensor:
         [[3, 4],
          [6, 8]])
     """
-    _require("outer", input.ndim == 1 == vec2.ndim, "both operands must have 1 axis",
-             input=input, vec2=vec2)  # fmt: skip
+    require(input.ndim == 1 == vec2.ndim, "both operands must have 1 axis", "outer", input=input,
+            vec2=vec2)  # fmt: skip
     return F.expand_dims(input, 1) * F.expand_dims(vec2, 0)
 
 
@@ -262,8 +257,8 @@ def dot(input: Tensor, other: Tensor) -> Tensor:
         >>> ops.dot(ops.ones((2, 3)), ops.ones((4, 3, 5))).shape
         (2, 4, 5)
     """
-    _require("dot", input.ndim > 1 and other.ndim > 1, "both operands must have at least 2 axes",
-             input=input, other=other)  # fmt: skip
+    require(input.ndim > 1 and other.ndim > 1, "both operands must have at least 2 axes", "dot",
+            input=input, other=other)  # fmt: skip
     return _contract("dot", input, other, (input.ndim - 1,), (other.ndim - 2,))
 
 
@@ -321,7 +316,7 @@ def _contract(
     """Sums over pairs of axes with one matrix product, transposing only where the order asks."""
     sizes_a = [a.shape[i] for i in axes_a]
     sizes_b = [b.shape[i] for i in axes_b]
-    _require(op, sizes_a == sizes_b, f"contracted sizes differ ({sizes_a} and {sizes_b})", a=a, b=b)
+    require(sizes_a == sizes_b, f"contracted sizes differ ({sizes_a} and {sizes_b})", op, a=a, b=b)
     free_a = [i for i in range(a.ndim) if i not in axes_a]
     free_b = [i for i in range(b.ndim) if i not in axes_b]
     k = math.prod(sizes_a)
@@ -424,16 +419,16 @@ def batch_dot(x1: Tensor, x2: Tensor, axes: AxisLike | None = None) -> Tensor:
         >>> ops.batch_dot(ops.ones((2, 3, 4)), ops.ones((2, 4, 5))).shape
         (2, 3, 5)
     """
-    _require("batch_dot", x1.ndim > 1 and x2.ndim > 1, "both operands need at least 2 axes",
-             x1=x1, x2=x2)  # fmt: skip
+    require(x1.ndim > 1 and x2.ndim > 1, "both operands need at least 2 axes", "batch_dot", x1=x1,
+            x2=x2)  # fmt: skip
     pair = (x1.ndim - 1, max(x2.ndim - 2, 1)) if axes is None else axes
     first, second = int_tuple(pair, "batch_dot", "axes") * (2 if isinstance(pair, int) else 1)
     first, second = first % x1.ndim, second % x2.ndim
-    _require("batch_dot", 0 not in (first, second), "axis 0 is the batch", x1=x1, x2=x2)
-    _require("batch_dot", x1.shape[0] == x2.shape[0], "the batch sizes differ", x1=x1, x2=x2)
+    require(0 not in (first, second), "axis 0 is the batch", "batch_dot", x1=x1, x2=x2)
+    require(x1.shape[0] == x2.shape[0], "the batch sizes differ", "batch_dot", x1=x1, x2=x2)
     k = x1.shape[first]
-    _require("batch_dot", k == x2.shape[second],
-             f"contracted sizes differ ({k} and {x2.shape[second]})", x1=x1, x2=x2)  # fmt: skip
+    require(k == x2.shape[second], f"contracted sizes differ ({k} and {x2.shape[second]})",
+            "batch_dot", x1=x1, x2=x2)  # fmt: skip
     free1 = [i for i in range(1, x1.ndim) if i != first]
     free2 = [i for i in range(1, x2.ndim) if i != second]
     rows, cols = [x1.shape[i] for i in free1], [x2.shape[i] for i in free2]

@@ -17,7 +17,7 @@ from tvmgraph.core.tensor import Tensor
 from tvmgraph.core.traits import MATRIX, Traits
 from tvmgraph.core.types import TensorType
 from tvmgraph.errors import ArgumentError, DTypeError, ShapeError
-from tvmgraph.ops.common.arguments import bad, describe, named
+from tvmgraph.ops.common.arguments import bad, describe, named, require
 from tvmgraph.ops.common.rows import sum_to
 
 __all__ = [
@@ -346,9 +346,9 @@ def lstsq(input: Tensor, A: Tensor) -> Tensor:
         Tensor(shape=[1, 1], dtype=Float32, value=
         [[ 1.99999988e+00]])
     """
-    if input.ndim != 2 or A.ndim not in (1, 2) or input.shape[0] != A.shape[0]:
-        raise bad(ShapeError, "input must have shape (m, n) and A (m, k) or (m,)", "lstsq",
-                  describe(input=input, A=A))  # fmt: skip
+    require(input.ndim == 2 and A.ndim in (1, 2) and input.shape[0] == A.shape[0],
+            "input must have shape (m, n) and A (m, k) or (m,)", "lstsq", input=input,
+            A=A)  # fmt: skip
     return F.matmul(F.pinv(input), F.expand_dims(A, 1) if A.ndim == 1 else A)
 
 
@@ -480,8 +480,7 @@ def ormqr(
          [ 4.47213590e-01,  8.94427180e-01]])
     """
     _check(input, tau, "ormqr")
-    if input.dtype.kind == "c":
-        raise bad(DTypeError, "ormqr is for real tensors", "ormqr", describe(input=input))
+    require(input.dtype.kind != "c", "ormqr is for real tensors", "ormqr", DTypeError, input=input)
     if other.ndim < 2 or other.shape[-2 if left else -1] != input.shape[-2]:
         rule = "the matrix must have as many rows (columns from the right) as the reflections"
         raise bad(ShapeError, rule, "ormqr", describe(input=input, other=other))

@@ -8,7 +8,7 @@ from tvmgraph.core.op import F
 from tvmgraph.core.precision import precise
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.errors import ArgumentError, DTypeError, ShapeError
-from tvmgraph.ops.common.arguments import bad
+from tvmgraph.ops.common.arguments import bad, require
 from tvmgraph.ops.loss.regression import check_reduction, reduce_loss, same_shape
 
 __all__ = [
@@ -31,9 +31,8 @@ def _check(
     x: Tensor, target: Tensor, weight: Tensor | None, label_smoothing: float, op: str
 ) -> None:
     """Checks what both kinds of targets share."""
-    if not 0 <= label_smoothing <= 1:
-        raise bad(ArgumentError, "label_smoothing must lie in [0, 1]", op,
-                   f"label_smoothing={label_smoothing}")  # fmt: skip
+    require(0 <= label_smoothing <= 1, "label_smoothing must lie in [0, 1]", op, ArgumentError,
+            label_smoothing=label_smoothing)  # fmt: skip
     count = _class_count(x, op)
     if weight is not None and weight.aval.shape != (count,):
         raise bad(ShapeError, f"weight must have shape ({count},)", op, f"weight={weight.aval}")
@@ -118,8 +117,7 @@ def cross_entropy(
         Tensor(shape=[], dtype=Float32, value= 0.407606)
     """
     op = "cross_entropy"
-    if not input.dtype.is_float:
-        raise bad(DTypeError, "input must have a float dtype", op, f"input={input.aval}")
+    require(input.dtype.is_float, "input must have a float dtype", op, DTypeError, input=input)
     if input.ndim == 1:
         y = cross_entropy(F.expand_dims(input, 0), F.expand_dims(target, 0), weight, ignore_index,
                           reduction, label_smoothing)  # fmt: skip
@@ -226,8 +224,7 @@ def multi_margin_loss(
         Tensor(shape=[], dtype=Float32, value= 0.75)
     """
     op = "multi_margin_loss"
-    if p not in (1, 2):
-        raise bad(ArgumentError, "p must be 1 or 2", op, f"p={p!r}")
+    require(p in (1, 2), "p must be 1 or 2", op, ArgumentError, p=p)
     _check(input, target, weight, 0, op)
     classes = input.shape[1]
     at = F.expand_dims(target, 1)
@@ -304,8 +301,7 @@ def multilabel_soft_margin_loss(
         Tensor(shape=[], dtype=Float32, value= 0.645922)
     """
     op = "multilabel_soft_margin_loss"
-    if input.ndim == 0:
-        raise bad(ShapeError, "input must have a class axis", op, f"input={input.aval}")
+    require(input.ndim != 0, "input must have a class axis", op, input=input)
     target = F.cast(target, input.dtype)
     loss = -(target * F.logsigmoid(input) + (1 - target) * F.logsigmoid(-input))
     if weight is not None:

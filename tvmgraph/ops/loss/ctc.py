@@ -10,7 +10,7 @@ from tvmgraph.core.fusible import fusible, may_fuse
 from tvmgraph.core.op import F
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.errors import ArgumentError, DTypeError, ShapeError
-from tvmgraph.ops.common.arguments import bad
+from tvmgraph.ops.common.arguments import bad, require
 from tvmgraph.ops.loss.regression import check_reduction, reduce_loss
 
 __all__ = ["ctc_loss"]
@@ -34,21 +34,15 @@ def _lengths(value: Any, batch: int, name: str, op: str) -> Tensor:
 
 
 def _check_arguments(log_probs: Tensor, targets: Tensor, blank: int, op: str) -> None:
-    if log_probs.ndim != 3 or targets.ndim != 2:
-        raise bad(
-            ShapeError, "log_probs must be (T, N, C) and targets (N, S)", op,
-            f"log_probs={log_probs.aval}, targets={targets.aval}",
-        )  # fmt: skip
-    if not log_probs.dtype.is_float or not targets.dtype.is_integer:
-        raise bad(
-            DTypeError, "log_probs must have a float dtype and targets an integer dtype", op,
-            f"log_probs={log_probs.aval}, targets={targets.aval}",
-        )  # fmt: skip
-    if targets.aval.shape[0] != log_probs.aval.shape[1]:
-        raise bad(
-            ShapeError, "log_probs and targets differ in batch size", op,
-            f"log_probs={log_probs.aval}, targets={targets.aval}",
-        )  # fmt: skip
+    require(log_probs.ndim == 3 and targets.ndim == 2,
+            "log_probs must be (T, N, C) and targets (N, S)", op, log_probs=log_probs,
+            targets=targets)  # fmt: skip
+    require(log_probs.dtype.is_float and targets.dtype.is_integer,
+            "log_probs must have a float dtype and targets an integer dtype", op, DTypeError,
+            log_probs=log_probs, targets=targets)  # fmt: skip
+    require(targets.aval.shape[0] == log_probs.aval.shape[1],
+            "log_probs and targets differ in batch size", op, log_probs=log_probs,
+            targets=targets)  # fmt: skip
     log_probs.aval.static_shape  # noqa: B018  (raises when symbolic)
     if not 0 <= blank < log_probs.shape[2]:
         raise bad(ArgumentError, f"blank must lie in [0, {log_probs.shape[2]})", op,

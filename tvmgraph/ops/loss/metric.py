@@ -8,8 +8,8 @@ from tvmgraph.core.fusible import fusible
 from tvmgraph.core.op import F
 from tvmgraph.core.precision import precise
 from tvmgraph.core.tensor import Tensor
-from tvmgraph.errors import ArgumentError, DTypeError, ShapeError
-from tvmgraph.ops.common.arguments import bad
+from tvmgraph.errors import ArgumentError, DTypeError
+from tvmgraph.ops.common.arguments import require
 from tvmgraph.ops.loss.regression import reduce_loss, same_shape, wide
 
 __all__ = [
@@ -103,12 +103,10 @@ def cosine_embedding_loss(
     """
     op = "cosine_embedding_loss"
     same_shape(input1, input2, ("input1", "input2"), op)
-    if not -1 <= margin <= 1:
-        raise bad(ArgumentError, "margin must lie in [-1, 1]", op, f"margin={margin}")
+    require(-1 <= margin <= 1, "margin must lie in [-1, 1]", op, ArgumentError, margin=margin)
     cos = cosine_similarity(input1, input2, 1 if input1.ndim > 1 else 0)
-    if cos.aval.shape != target.aval.shape:
-        raise bad(ShapeError, "target must have one entry per pair of vectors", op,
-                   f"input1={input1.aval}, target={target.aval}")  # fmt: skip
+    require(cos.aval.shape == target.aval.shape, "target must have one entry per pair of vectors",
+            op, input1=input1, target=target)  # fmt: skip
     near = F.where(F.equal(target, 1), 1 - cos, 0.0)
     loss = near + F.where(F.equal(target, -1), F.relu(cos - margin), 0.0)
     return reduce_loss(loss, reduction, op)
@@ -200,8 +198,7 @@ def triplet_margin_loss(
         Tensor(shape=[], dtype=Float32, value= 0)
     """
     op = "triplet_margin_loss"
-    if not anchor.ndim:
-        raise bad(ShapeError, "anchor must have at least one axis", op, f"anchor={anchor.aval}")
+    require(anchor.ndim, "anchor must have at least one axis", op, anchor=anchor)
     if isinstance(margin, Tensor):
         margin = F.cast(margin, anchor.dtype)
     return _distances_apart(anchor, positive, negative, margin, p, eps, swap, reduction)
@@ -240,12 +237,9 @@ def pdist(input: Tensor, p: float = 2.0) -> Tensor:
         Tensor(shape=[1], dtype=Float32, value= [ 5.00000000e+00])
     """
     op = "pdist"
-    if input.ndim < 2:
-        raise bad(ShapeError, "input must have at least 2 axes", op, f"input={input.aval}")
-    if not p >= 0:
-        raise bad(ArgumentError, "p must not be negative", op, f"p={p}")
-    if not input.dtype.is_float:
-        raise bad(DTypeError, "input must have a float dtype", op, f"input={input.aval}")
+    require(input.ndim >= 2, "input must have at least 2 axes", op, input=input)
+    require(p >= 0, "p must not be negative", op, ArgumentError, p=p)
+    require(input.dtype.is_float, "input must have a float dtype", op, DTypeError, input=input)
     rows = input.aval.with_shape(input.aval.shape[-2:-1]).static_shape[0]
     axis = input.ndim - 2
     first, second = [F.gather(input, Tensor(i), axis) for i in np.triu_indices(rows, 1)]

@@ -10,7 +10,7 @@ from tvmgraph.core.op import F
 from tvmgraph.core.precision import precise
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.errors import ArgumentError, DTypeError, ShapeError
-from tvmgraph.ops.common.arguments import bad
+from tvmgraph.ops.common.arguments import bad, require
 from tvmgraph.ops.common.window import LOW_PRECISION
 
 __all__ = [
@@ -165,8 +165,7 @@ def smooth_l1_loss(
         Tensor(shape=[2], dtype=Float32, value= [ 1.25000000e-01,  1.50000000e+00])
     """
     op = "smooth_l1_loss"
-    if beta < 0:
-        raise bad(ArgumentError, "beta must not be negative", op, f"beta={beta}")
+    require(beta >= 0, "beta must not be negative", op, ArgumentError, beta=beta)
     return _smooth_error(input, target, float(beta), reduction)
 
 
@@ -203,8 +202,7 @@ def huber_loss(
         Tensor(shape=[], dtype=Float32, value= 0.8125)
     """
     op = "huber_loss"
-    if delta <= 0:
-        raise bad(ArgumentError, "delta must be positive", op, f"delta={delta}")
+    require(delta > 0, "delta must be positive", op, ArgumentError, delta=delta)
     return _huber_error(input, target, float(delta), reduction)
 
 
@@ -377,12 +375,10 @@ def gaussian_nll_loss(
         Tensor(shape=[], dtype=Float32, value= 0.298287)
     """
     op = "gaussian_nll_loss"
-    if not eps > 0:
-        raise bad(ArgumentError, "eps must be positive", op, f"eps={eps}")
+    require(eps > 0, "eps must be positive", op, ArgumentError, eps=eps)
     x, target, var = (F.cast(t, dtypes.float32) if t.dtype.is_integer else t
                       for t in (x, target, var))  # fmt: skip
-    if not x.dtype.is_float:
-        raise bad(DTypeError, "x must hold real numbers", op, f"x={x.aval}")
+    require(x.dtype.is_float, "x must hold real numbers", op, DTypeError, x=x)
     if var.aval.shape != x.aval.shape and var.aval.shape == x.aval.shape[:-1]:
         var = F.expand_dims(var, -1)
     var = F.maximum(var, eps)

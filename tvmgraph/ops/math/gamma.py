@@ -14,7 +14,7 @@ from tvmgraph.core.op import F, Reason, Sample, sample
 from tvmgraph.core.primitive import RowDecorator, primitive
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.errors import ArgumentError, DTypeError, ShapeError
-from tvmgraph.ops.common.arguments import as_int, bad, countable, describe
+from tvmgraph.ops.common.arguments import as_int, bad, countable, describe, require
 from tvmgraph.ops.common.pointwise import Formula, numpy_formula, pointwise
 from tvmgraph.ops.common.rows import sum_to
 from tvmgraph.ops.math import incomplete_gamma as formulas
@@ -210,8 +210,7 @@ def polygamma(n: object, input: Tensor) -> Tensor:
         low = F.where(F.equal(n, 0), F.digamma(x), F.trigamma(x))
         return F.where(n < 2, low, high)
     n = as_int(n, "polygamma", "n")
-    if n < 0:
-        raise bad(ArgumentError, f"n must not be negative ({n})", "polygamma", describe(input=x))
+    require(n >= 0, f"n must not be negative ({n})", "polygamma", ArgumentError, input=x)
     if n < 2:
         return F.trigamma(x) if n else F.digamma(x)
     sign = (-1) ** (n + 1)
@@ -251,8 +250,7 @@ def mvlgamma(input: Tensor, p: int) -> Tensor:
         Tensor(shape=[2], dtype=Float32, value= [ 2.69492483e+00,  5.40297508e+00])
     """
     p = countable(as_int(p, "mvlgamma", "p"), "mvlgamma", "p")
-    if p < 1:
-        raise bad(ArgumentError, f"p must be at least 1, not {p}", "mvlgamma", f"p={p}")
+    require(p >= 1, f"p must be at least 1, not {p}", "mvlgamma", ArgumentError, p=p)
     y = F.lgamma(input)
     for i in range(1, p):
         y = y + F.lgamma(input - i / 2)

@@ -11,7 +11,7 @@ from tvmgraph.core.fusible import fusible
 from tvmgraph.core.op import F
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.errors import ArgumentError, DTypeError, ShapeError
-from tvmgraph.ops.common.arguments import as_int, bad, describe
+from tvmgraph.ops.common.arguments import as_int, bad, describe, require
 
 __all__ = ["bidense", "clip_by_global_norm", "clip_by_norm", "cov", "diff", "trapz"]
 
@@ -54,8 +54,7 @@ def diff(
         Tensor(shape=[2], dtype=Int64, value= [ 2, -1])
     """
     n = as_int(n, "diff", "n")
-    if x.ndim == 0:
-        raise bad(ShapeError, "x must have at least one axis", "diff", describe(x=x))
+    require(x.ndim != 0, "x must have at least one axis", "diff", x=x)
     axis = _axis(axis, x, "diff")
     parts = [p for p in (prepend, x, append) if p is not None]
     y = F.concat(parts, axis) if len(parts) > 1 else x
@@ -95,8 +94,7 @@ def trapz(y: Tensor, x: Tensor | None = None, *, dx: float = 1.0, dim: int = -1)
         >>> ops.trapz(Tensor([1.0, 2.0, 3.0]))
         Tensor(shape=[], dtype=Float32, value= 4)
     """
-    if y.ndim == 0:
-        raise bad(ShapeError, "y must have at least one axis", "trapz", describe(y=y))
+    require(y.ndim != 0, "y must have at least one axis", "trapz", y=y)
     axis = _axis(dim, y, "trapz")
     half = y.dtype is dtypes.float16 and x is None
     y = y if half or y.dtype.kind == "c" else F.cast(y, dtypes.float32)
@@ -149,9 +147,8 @@ def cov(
         [[ 1.30000000e+01, -3.50000000e+00],
          [-3.50000000e+00,  6.33333349e+00]])
     """
-    if input.ndim > 2:
-        raise bad(ShapeError, f"input must have at most 2 axes, not {input.ndim}", "cov",
-                  describe(input=input))  # fmt: skip
+    require(input.ndim <= 2, f"input must have at most 2 axes, not {input.ndim}", "cov",
+            input=input)  # fmt: skip
     wide = input.dtype is dtypes.float64 or input.dtype.kind == "c"
     x = input if wide else F.cast(input, dtypes.float32)
     rows = F.reshape(x, (-1, x.shape[-1] if x.ndim else 1)) if x.ndim < 2 else x

@@ -13,7 +13,7 @@ from tvmgraph.core.precision import precise
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.core.types import Shape
 from tvmgraph.errors import ArgumentError, DTypeError, ShapeError, TvmgraphError, user_source
-from tvmgraph.ops.common.arguments import bad
+from tvmgraph.ops.common.arguments import bad, require
 from tvmgraph.ops.common.window import LOW_PRECISION, ints
 
 __all__ = ["batch_norm", "group_norm", "l2_normalize", "layer_norm", "lrn", "rms_norm"]
@@ -88,8 +88,7 @@ def batch_norm(
              "bias": bias}  # fmt: skip
     for name, t in named.items():
         _require_shape(t, (channels,), name, op)
-    if not 0 <= momentum <= 1:
-        raise bad(ArgumentError, "momentum must lie in [0, 1]", op, f"momentum={momentum}")
+    require(0 <= momentum <= 1, "momentum must lie in [0, 1]", op, ArgumentError, momentum=momentum)
     shape = (channels, *(1,) * (input_x.ndim - 2))
     x = _wide(input_x)
     if training:
@@ -215,11 +214,8 @@ def group_norm(
     op = "group_norm"
     channels = _require_channels(input, op)
     (groups,) = ints(num_groups, 1, "num_groups", op)
-    if channels % groups:
-        raise bad(
-            ArgumentError, f"num_groups {groups} does not divide {channels} channels", op,
-            f"input={input.aval}",
-        )  # fmt: skip
+    require(channels % groups == 0, f"num_groups {groups} does not divide {channels} channels", op,
+            ArgumentError, input=input)  # fmt: skip
     _require_shape(weight, (channels,), "weight", op)
     _require_shape(bias, (channels,), "bias", op)
     full = input.aval.shape
@@ -250,11 +246,9 @@ def rms_norm(x: Tensor, gamma: Tensor, epsilon: float = 1e-6) -> tuple[Tensor, T
         [[ 4.62909997e-01,  9.25819993e-01,  1.38873005e+00]])
     """
     count = gamma.ndim
-    if not 1 <= count <= x.ndim or x.aval.shape[-count:] != gamma.aval.shape:
-        raise bad(
-            ShapeError, "the shape of x must end in the shape of gamma", "rms_norm",
-            f"x={x.aval}, gamma={gamma.aval}",
-        )  # fmt: skip
+    require(1 <= count <= x.ndim and x.aval.shape[-count:] == gamma.aval.shape,
+            "the shape of x must end in the shape of gamma", "rms_norm", x=x,
+            gamma=gamma)  # fmt: skip
     return _scaled_rows(x, gamma, float(epsilon))
 
 
@@ -298,11 +292,9 @@ def lrn(
           [[ 5.77350259e-01]]]])
     """
     op = "lrn"
-    if x.ndim != 4:
-        raise bad(ShapeError, "x must have 4 axes", op, f"x={x.aval}")
-    if norm_region != "ACROSS_CHANNELS":
-        raise bad(ArgumentError, "norm_region must be 'ACROSS_CHANNELS'", op,
-                   f"norm_region={norm_region!r}")  # fmt: skip
+    require(x.ndim == 4, "x must have 4 axes", op, x=x)
+    require(norm_region == "ACROSS_CHANNELS", "norm_region must be 'ACROSS_CHANNELS'", op,
+            ArgumentError, norm_region=norm_region)  # fmt: skip
     (r,) = ints(depth_radius, 1, "depth_radius", op, 0)
     n, c, h, w = x.aval.shape
     wide = _wide(x)
@@ -333,8 +325,7 @@ def l2_normalize(x: Tensor, axis: AxisLike = 0, epsilon: float = 1e-4) -> Tensor
         Tensor(shape=[2], dtype=Float32, value= [ 6.00000024e-01,  8.00000012e-01])
     """
     op = "l2_normalize"
-    if not x.dtype.is_float:
-        raise bad(DTypeError, "x must have a float dtype", op, f"x={x.aval}")
+    require(x.dtype.is_float, "x must have a float dtype", op, DTypeError, x=x)
     try:
         axes = rules.normalize_axes(axis, x.ndim)
     except TvmgraphError as e:

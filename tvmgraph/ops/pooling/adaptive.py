@@ -11,7 +11,7 @@ from tvmgraph import dtypes
 from tvmgraph.core.op import F
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.errors import ArgumentError, DTypeError
-from tvmgraph.ops.common.arguments import bad
+from tvmgraph.ops.common.arguments import bad, require
 from tvmgraph.ops.common.window import Ints, spatial_of
 from tvmgraph.ops.pooling.functions import batched, unbatched
 
@@ -25,9 +25,8 @@ def _sizes(value: Any, spatial: Ints, op: str) -> Ints:
     """Returns the output sizes; ``None`` keeps the size of an axis."""
     count = len(spatial)
     items = tuple(value) if isinstance(value, (tuple, list)) else (value,) * count
-    if len(items) != count:
-        raise bad(ArgumentError, f"output_size must have {count} entries", op,
-                   f"output_size={value!r}")  # fmt: skip
+    require(len(items) == count, f"output_size must have {count} entries", op, ArgumentError,
+            output_size=value)  # fmt: skip
     sizes = tuple(n if v is None else v for v, n in zip(items, spatial))
     if any(isinstance(v, bool) or not hasattr(v, "__index__") for v in sizes):
         raise bad(DTypeError, f"output_size must be an int, None or {count} of them", op,

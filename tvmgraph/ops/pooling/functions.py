@@ -8,8 +8,8 @@ from tvmgraph import dtypes
 from tvmgraph.core.arguments import PerAxis
 from tvmgraph.core.op import F
 from tvmgraph.core.tensor import Tensor
-from tvmgraph.errors import ArgumentError, ShapeError
-from tvmgraph.ops.common.arguments import bad
+from tvmgraph.errors import ArgumentError
+from tvmgraph.ops.common.arguments import bad, require
 from tvmgraph.ops.common.window import (
     Ints,
     Pairs,
@@ -42,11 +42,9 @@ def batched(x: Tensor, count: int, op: str) -> tuple[Tensor, bool]:
     """
     if x.ndim == count + 1:
         return F.expand_dims(x, 0), True
-    if x.ndim != count + 2:
-        raise bad(
-            ShapeError, f"input must have {count + 2} axes, or {count + 1} without a batch", op,
-            f"input={x.aval}",
-        )  # fmt: skip
+    require(x.ndim == count + 2,
+            f"input must have {count + 2} axes, or {count + 1} without a batch", op,
+            input=x)  # fmt: skip
     return x, False
 
 
@@ -407,9 +405,9 @@ def avg_pool3d(
 
 def _lp(op: str, x: Tensor, count: int, norm_type: float, kernel_size: PerAxis, stride: Any,
         ceil_mode: bool) -> Tensor:  # fmt: skip
-    if norm_type == 0 or not dtypes.is_number(norm_type):
-        raise bad(ArgumentError, "norm_type must be a number other than 0", op,
-                   f"norm_type={norm_type!r}")  # fmt: skip
+    require(norm_type != 0 and dtypes.is_number(norm_type),
+            "norm_type must be a number other than 0", op, ArgumentError,
+            norm_type=norm_type)  # fmt: skip
     kernel = ints(kernel_size, count, "kernel_size", op)
     steps = _stride(stride, kernel, op)
     if norm_type == float("inf"):

@@ -9,8 +9,8 @@ from tvmgraph import dtypes
 from tvmgraph.core.arguments import PerAxis
 from tvmgraph.core.op import F
 from tvmgraph.core.tensor import Tensor
-from tvmgraph.errors import ArgumentError, DTypeError, ShapeError
-from tvmgraph.ops.common.arguments import bad
+from tvmgraph.errors import ArgumentError, DTypeError
+from tvmgraph.ops.common.arguments import bad, require
 from tvmgraph.ops.common.window import Ints, ints, spatial_of
 from tvmgraph.ops.pooling.functions import batched, unbatched
 
@@ -48,9 +48,8 @@ def _unpool(
     pads = ints(padding, count, "padding", op, 0)
     if not indices.dtype.is_integer:
         raise bad(DTypeError, "indices must have an integer dtype", op, f"indices={indices.aval}")
-    if indices.aval.shape != x.aval.shape:
-        raise bad(ShapeError, "x and indices must have the same shape", op,
-                   f"x={x.aval}, indices={indices.aval}")  # fmt: skip
+    require(indices.aval.shape == x.aval.shape, "x and indices must have the same shape", op, x=x,
+            indices=indices)  # fmt: skip
     x, added = batched(x, count, op)
     spatial = spatial_of(x, count, op)
     out = _output_sizes(spatial, kernel, steps, pads, output_size, op)

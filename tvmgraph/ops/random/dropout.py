@@ -13,7 +13,7 @@ from tvmgraph.core.random import Seed
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.core.types import Shape
 from tvmgraph.errors import ArgumentError, DTypeError, ShapeError, either
-from tvmgraph.ops.common.arguments import bad, describe
+from tvmgraph.ops.common.arguments import bad, describe, require
 from tvmgraph.ops.random.rows import draw_bits, draw_normal, draw_uniform, uniform_of
 from tvmgraph.ops.random.sampling import gumbel_noise, sample_shape
 
@@ -69,9 +69,8 @@ def dropout(input: Tensor, p: float = 0.5, training: bool = True, seed: Seed = N
         (2, 3)
     """
     _check_p(p, input, "dropout")
-    if not input.dtype.is_float:
-        raise bad(DTypeError, f"input must be a float tensor, not {input.dtype.name}", "dropout",
-                  describe(input=input), "cast it to float32")  # fmt: skip
+    require(input.dtype.is_float, f"input must be a float tensor, not {input.dtype.name}",
+            "dropout", DTypeError, input=input, fix="cast it to float32")  # fmt: skip
     return _drop(input, p, input.aval.shape, seed, "dropout") if training else input
 
 

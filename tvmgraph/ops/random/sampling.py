@@ -15,7 +15,7 @@ from tvmgraph.core.op import F
 from tvmgraph.core.random import Seed
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.errors import ArgumentError, DTypeError, ShapeError, TypeOrValueError
-from tvmgraph.ops.common.arguments import as_int, bad, describe, sizes
+from tvmgraph.ops.common.arguments import as_int, bad, describe, require, sizes
 from tvmgraph.ops.random.rows import draw_bits, draw_normal, draw_uniform
 
 __all__ = [
@@ -315,9 +315,8 @@ def randperm(n: object, seed: int = 0, offset: int = 0, dtype: DTypeLike = dtype
     wanted = dtypes.dtype_of(dtype)
     if not wanted.is_float:
         wanted = _int_dtype(wanted, dtypes.int64, "randperm")
-    if count < 0 or offset < 0:
-        raise bad(ArgumentError, "n and offset must not be negative", "randperm",
-                  f"n={n}, offset={offset}")  # fmt: skip
+    require(count >= 0 and offset >= 0, "n and offset must not be negative", "randperm",
+            ArgumentError, n=n, offset=offset)  # fmt: skip
     fixed = seed not in (0, -1) or offset
     own = (as_int(seed, "randperm", "seed") + 1 << 16) + offset if fixed else None
     order = dtypes.int64 if wanted.is_float else wanted
@@ -496,9 +495,8 @@ def random_categorical(
         >>> ops.random_categorical(Tensor([[0.1, 0.9]]), 3).shape
         (1, 3)
     """
-    if logits.ndim != 2:
-        raise bad(ShapeError, f"logits must have 2 axes, not {logits.ndim}", "random_categorical",
-                  describe(logits=logits))  # fmt: skip
+    require(logits.ndim == 2, f"logits must have 2 axes, not {logits.ndim}", "random_categorical",
+            logits=logits)  # fmt: skip
     wanted = _int_dtype(dtype, dtypes.int64, "random_categorical")
     weights = F.softmax(F.cast(logits, dtypes.float32), -1)
     count = as_int(num_sample, "random_categorical", "num_sample")
@@ -540,8 +538,7 @@ def _standard_gamma(shape: tuple[int, ...], alpha: Tensor, seed: object, op: str
 
 def _order(alpha: object, op: str) -> Tensor:
     a = alpha if isinstance(alpha, Tensor) else Tensor(alpha, dtypes.float32)
-    if not a.dtype.is_float:
-        raise bad(DTypeError, "alpha must hold floats", op, describe(alpha=alpha))
+    require(a.dtype.is_float, "alpha must hold floats", op, DTypeError, alpha=alpha)
     return a
 
 
@@ -618,13 +615,10 @@ def choice_with_mask(input_x: Tensor, count: int = 256, seed: Seed = None) -> tu
     """
     op = "choice_with_mask"
     count = as_int(count, op, "count")
-    if input_x.dtype is not dtypes.bool_:
-        raise bad(DTypeError, "input_x must be bool", op, describe(input_x=input_x))
-    if not 1 <= input_x.ndim <= 5:
-        raise bad(ShapeError, f"input_x must have 1 to 5 axes, not {input_x.ndim}", op,
-                  describe(input_x=input_x))  # fmt: skip
-    if count < 1:
-        raise bad(ArgumentError, f"count must be at least 1, not {count}", op, f"count={count}")
+    require(input_x.dtype is dtypes.bool_, "input_x must be bool", op, DTypeError, input_x=input_x)
+    require(1 <= input_x.ndim <= 5, f"input_x must have 1 to 5 axes, not {input_x.ndim}", op,
+            input_x=input_x)  # fmt: skip
+    require(count >= 1, f"count must be at least 1, not {count}", op, ArgumentError, count=count)
     size = math.prod(input_x.shape)
     flat = F.reshape(input_x, (-1,))
     keys = F.where(flat, 1 - draw_uniform((size,), seed, op), 0.0)  # in (0, 1] where true

@@ -12,7 +12,7 @@ from tvmgraph.core.op import F
 from tvmgraph.core.precision import precise
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.errors import ArgumentError, OutOfRangeError, TypeOrValueError
-from tvmgraph.ops.common.arguments import bad, require_tensor, resolve_axes, resolve_axis
+from tvmgraph.ops.common.arguments import bad, require, require_tensor, resolve_axes, resolve_axis
 from tvmgraph.ops.reduction import rows
 from tvmgraph.ops.reduction.statistics import as_float
 
@@ -203,9 +203,8 @@ def norm(
         axes = resolve_axes("norm", A, dim, "dim")
         return _vector_norm(_prepared(A, dtype), 2, axes, bool(keepdim))
     if dim is None:
-        if A.ndim not in (1, 2):
-            raise bad(ArgumentError, "without dim, a given ord needs a 1-d or 2-d tensor", "norm",
-                      f"A={A.aval}, ord={ord!r}", "pass dim=...")  # fmt: skip
+        require(A.ndim in (1, 2), "without dim, a given ord needs a 1-d or 2-d tensor", "norm",
+                ArgumentError, A=A, ord=ord, fix="pass dim=...")  # fmt: skip
         dim = tuple(range(A.ndim))
     if isinstance(dim, (tuple, list)) and len(dim) == 2:
         return _checked_matrix_norm("norm", A, ord, dim, keepdim, dtype)

@@ -13,8 +13,8 @@ from tvmgraph.core.fusible import fusible
 from tvmgraph.core.op import F
 from tvmgraph.core.precision import precise
 from tvmgraph.core.tensor import Tensor
-from tvmgraph.errors import ArgumentError, DTypeError, ShapeError, TypeOrValueError
-from tvmgraph.ops.common.arguments import bad, require_tensor, resolve_axes, resolve_axis
+from tvmgraph.errors import ArgumentError, DTypeError, TypeOrValueError
+from tvmgraph.ops.common.arguments import bad, require, require_tensor, resolve_axes, resolve_axis
 from tvmgraph.ops.reduction import rows
 
 __all__ = [
@@ -255,8 +255,7 @@ def nanmean(
     """
     axes = resolve_axes("nanmean", input, axis)
     d = input.aval.dtype
-    if not d.is_float:
-        raise bad(DTypeError, "input must hold floats", "nanmean", f"input={input.aval}", "cast it")
+    require(d.is_float, "input must hold floats", "nanmean", DTypeError, input=input, fix="cast it")
     wide = F.cast(input, dtypes.float32) if d in rows.LOW_PRECISION else input
     keep = bool(keepdims)
     count = rows.reduce_sum(F.cast(F.logical_not(F.isnan(input)), wide.dtype), axes, keep)
@@ -310,10 +309,7 @@ def _median(
     if input.ndim == 0:
         return F.identity(input), F.zeros((), dtypes.int64)
     count = input.aval.static_shape[axis]
-    if not count:
-        raise bad(
-            ShapeError, "the median of no elements does not exist", name, f"input={input.aval}"
-        )
+    require(count, "the median of no elements does not exist", name, input=input)
     order = F.cast(F.argsort(input, axis), dtypes.int64)  # NaN comes last
     if input.aval.dtype.is_float:
         nan = rows.reduce_sum(F.cast(F.isnan(input), dtypes.int64), (axis,), True)
@@ -384,8 +380,7 @@ def _quantile(
         if not all(0 <= v <= 1 for v in np.ravel(q)):
             raise bad(ArgumentError, "q must lie in [0, 1]", name, f"q={q!r}")
         q = Tensor(q, input.aval.dtype)
-    if q.ndim > 1:
-        raise bad(ShapeError, "q must be a number or 1-d", name, f"q={q.aval}")
+    require(q.ndim <= 1, "q must be a number or 1-d", name, q=q)
     ndim = input.ndim
     x = F.reshape(input, (-1,)) if axis is None else input
     at = 0 if axis is None else resolve_axis(name, input, axis)

@@ -20,6 +20,7 @@ from tvmgraph.ops.common.arguments import (
     describe,
     int_tuple,
     named,
+    require,
     require_tensor,
     wrap_axes,
 )
@@ -198,11 +199,9 @@ def moveaxis(x: Tensor, source: object, destination: object) -> Tensor:
     """
     start = _existing_axes(source, x, "moveaxis")
     end = _existing_axes(destination, x, "moveaxis")
-    if len(start) != len(end) or len(set(start)) < len(start) or len(set(end)) < len(end):
-        raise bad(
-            ArgumentError, "source and destination must name as many different axes", "moveaxis",
-            describe(x=x, source=source, destination=destination),
-        )  # fmt: skip
+    require(len(start) == len(end) and len(set(start)) == len(start) and len(set(end)) == len(end),
+            "source and destination must name as many different axes", "moveaxis", ArgumentError,
+            x=x, source=source, destination=destination)  # fmt: skip
     order = [i for i in range(x.ndim) if i not in start]
     for d, s in sorted(zip(end, start)):
         order.insert(d, s)
@@ -231,7 +230,6 @@ def t(input: Tensor) -> Tensor:
          [2],
          [3]])
     """
-    if input.ndim > 2:
-        raise bad(ShapeError, f"input must have at most 2 axes, not {input.ndim}", "t",
-                  describe(input=input), "use ops.transpose")  # fmt: skip
+    require(input.ndim <= 2, f"input must have at most 2 axes, not {input.ndim}", "t", input=input,
+            fix="use ops.transpose")  # fmt: skip
     return _transpose(input, (1, 0)) if require_tensor("t", input).ndim == 2 else input

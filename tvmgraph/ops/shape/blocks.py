@@ -12,7 +12,7 @@ import numpy as np
 from tvmgraph.core.op import F
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.errors import ArgumentError, DTypeError, ShapeError
-from tvmgraph.ops.common.arguments import as_int, bad, describe, int_tuple
+from tvmgraph.ops.common.arguments import as_int, bad, describe, int_tuple, require
 
 __all__ = [
     "atleast_1d", "atleast_2d", "atleast_3d", "batch_to_space_nd", "cartesian_prod",
@@ -119,9 +119,8 @@ def meshgrid(*inputs: object, indexing: str = "xy") -> tuple[Tensor, ...]:
          [3, 4]]))
     """
     items = _vectors(inputs, "meshgrid")
-    if indexing not in ("xy", "ij"):
-        raise bad(ArgumentError, "indexing must be 'xy' or 'ij'", "meshgrid",
-                  f"indexing={indexing!r}")  # fmt: skip
+    require(indexing in ("xy", "ij"), "indexing must be 'xy' or 'ij'", "meshgrid", ArgumentError,
+            indexing=indexing)  # fmt: skip
     order = list(range(len(items)))
     if indexing == "xy" and len(items) > 1:
         order[:2] = [1, 0]
@@ -137,15 +136,12 @@ def meshgrid(*inputs: object, indexing: str = "xy") -> tuple[Tensor, ...]:
 
 def _vectors(inputs: tuple[object, ...], op: str) -> list[Tensor]:
     items = inputs[0] if len(inputs) == 1 and isinstance(inputs[0], (tuple, list)) else inputs
-    if not items:
-        raise bad(ArgumentError, "at least one Tensor is needed", op)
+    require(items, "at least one Tensor is needed", op, ArgumentError)
     for i, x in enumerate(items):
         if not isinstance(x, Tensor):
             raise bad(DTypeError, f"inputs[{i}] must be a Tensor, not {type(x).__name__}", op,
                       repr(x)[:80])  # fmt: skip
-        if x.ndim > 1:
-            raise bad(ShapeError, f"inputs[{i}] must have at most 1 axis, not {x.ndim}", op,
-                      describe(x=x))  # fmt: skip
+        require(x.ndim <= 1, f"inputs[{i}] must have at most 1 axis, not {x.ndim}", op, x=x)
     return [atleast_1d(x) for x in items]
 
 
@@ -196,12 +192,10 @@ def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> T
          [1, 3],
          [2, 3]])
     """
-    if input.ndim != 1:
-        raise bad(ShapeError, f"input must have 1 axis, not {input.ndim}", "combinations",
-                  describe(input=input))  # fmt: skip
+    require(input.ndim == 1, f"input must have 1 axis, not {input.ndim}", "combinations",
+            input=input)  # fmt: skip
     count = as_int(r, "combinations", "r")
-    if count < 0:
-        raise bad(ArgumentError, "r must not be negative", "combinations", f"r={r}")
+    require(count >= 0, "r must not be negative", "combinations", ArgumentError, r=r)
     pick = itertools.combinations_with_replacement if with_replacement else itertools.combinations
     rows = list(pick(range(input.shape[0]), count))
     index = np.array(rows, np.int64).reshape(len(rows), count)

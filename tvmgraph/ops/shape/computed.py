@@ -15,7 +15,7 @@ from tvmgraph.core.op import F
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.core.types import Dim
 from tvmgraph.errors import ShapeError
-from tvmgraph.ops.common.arguments import as_int, bad, split_up, tensor_in
+from tvmgraph.ops.common.arguments import as_int, bad, require, split_up, tensor_in
 
 __all__: list[str] = []
 
@@ -98,8 +98,7 @@ def _entries(value: object, op: str) -> list[int | Tensor]:
 
 def _wide(given: Unknown, op: str) -> Tensor:
     value = tensor_in(given)
-    if not value.dtype.is_integer or value.ndim:
-        raise bad(ShapeError, "sizes are integers", op, f"shape={value.aval}")
+    require(value.dtype.is_integer and not value.ndim, "sizes are integers", op, shape=value)
     return F.cast(value, dtypes.int64)
 
 

@@ -16,7 +16,7 @@ from tvmgraph.core.tensor import Tensor
 from tvmgraph.core.traits import Pattern, Traits, equation, letters
 from tvmgraph.core.types import Dim, TensorType
 from tvmgraph.errors import ArgumentError, DTypeError, OutOfRangeError, ShapeError, either
-from tvmgraph.ops.common.arguments import as_int, bad, describe, named, wrap_axis
+from tvmgraph.ops.common.arguments import as_int, bad, describe, named, require, wrap_axis
 from tvmgraph.ops.common.rows import on_diagonal
 
 __all__ = [
@@ -313,9 +313,7 @@ def diag_embed(input: Tensor, offset: int = 0, dim1: int = -2, dim2: int = -1) -
         [[1, 0],
          [0, 2]])
     """
-    if input.ndim == 0:
-        raise bad(ShapeError, "input must have at least 1 axis", "diag_embed",
-                  describe(input=input))  # fmt: skip
+    require(input.ndim != 0, "input must have at least 1 axis", "diag_embed", input=input)
     size = input.shape[-1] + abs(as_int(offset, "diag_embed", "offset"))
     ndim = input.ndim + 1
     return place_diagonal(input, offset, wrap_axis(dim1, ndim), wrap_axis(dim2, ndim), size, size)
@@ -339,8 +337,7 @@ def diag(input: Tensor) -> Tensor:
         [[1, 0],
          [0, 2]])
     """
-    if input.ndim == 0:
-        raise bad(ShapeError, "input must have at least 1 axis", "diag", describe(input=input))
+    require(input.ndim != 0, "input must have at least 1 axis", "diag", input=input)
     shape = input.shape
     return F.reshape(diag_embed(F.ravel(input)), (*shape, *shape))
 
@@ -384,14 +381,11 @@ def block_diag(*inputs: Tensor) -> Tensor:
          [0, 0, 3],
          [0, 0, 4]])
     """
-    if not inputs:
-        raise bad(ArgumentError, "there is nothing to arrange", "block_diag")
+    require(inputs, "there is nothing to arrange", "block_diag", ArgumentError)
     for i, x in enumerate(inputs):
         if not isinstance(x, Tensor):
             raise bad(DTypeError, f"inputs[{i}] must be a Tensor", "block_diag", repr(x)[:80])
-        if x.ndim > 2:
-            raise bad(ShapeError, f"inputs[{i}] must have at most 2 axes", "block_diag",
-                      describe(x=x))  # fmt: skip
+        require(x.ndim <= 2, f"inputs[{i}] must have at most 2 axes", "block_diag", x=x)
     blocks = [F.atleast_2d(x) for x in inputs]
     width = sum(b.shape[1] for b in blocks)
     rows, left = [], 0

@@ -18,7 +18,7 @@ from tvmgraph.core.tensor import Tensor
 from tvmgraph.core.traits import Layout, Pattern, Traits, equation, letters
 from tvmgraph.core.types import Shape, TensorType
 from tvmgraph.errors import ArgumentError, ShapeError
-from tvmgraph.ops.common.arguments import as_int, bad, describe, int_tuple
+from tvmgraph.ops.common.arguments import as_int, bad, describe, int_tuple, require
 
 __all__ = ["mirror_pad", "pad", "pad_constant", "pad_index", "padding"]
 
@@ -309,9 +309,8 @@ def _cropped(x: Tensor, pads: Pads) -> tuple[Tensor, Pads]:
     for axis, (l, r) in enumerate(pads):
         if l < 0 or r < 0:
             start, end = max(-l, 0), x.shape[axis] - max(-r, 0)
-            if start > end:
-                raise bad(ArgumentError, f"padding ({l}, {r}) cuts more than axis {axis} has",
-                          "pad", describe(input_x=x, padding=pads))  # fmt: skip
+            require(start <= end, f"padding ({l}, {r}) cuts more than axis {axis} has", "pad",
+                    ArgumentError, input_x=x, padding=pads)  # fmt: skip
             x = F.split_at(x, (start, end), axis)[1]
     return x, tuple((max(l, 0), max(r, 0)) for l, r in pads)
 
@@ -319,11 +318,8 @@ def _cropped(x: Tensor, pads: Pads) -> tuple[Tensor, Pads]:
 def _pad_or_crop(x: Tensor, pads: Pads, value: Any) -> Tensor:
     x, pads = _cropped(x, pads)
     if x.dtype.is_integer or x.dtype.kind == "b":
-        if not math.isfinite(value):
-            raise bad(
-                ArgumentError, f"{x.dtype.name} does not hold {value}", "pad",
-                describe(input_x=x, value=value), "pad floats, or by a number of the dtype",
-            )  # fmt: skip
+        require(math.isfinite(value), f"{x.dtype.name} does not hold {value}", "pad", ArgumentError,
+                input_x=x, value=value, fix="pad floats, or by a number of the dtype")  # fmt: skip
         value = bool(value) if x.dtype.kind == "b" else int(value)
     return pad_constant(x, pads, value)
 

@@ -18,7 +18,7 @@ from tvmgraph.core.traits import Batch, Pattern, Traits, equation, letters
 from tvmgraph.core.types import Dim, TensorType
 from tvmgraph.core.unfollowed import each_by_numpy
 from tvmgraph.errors import ArgumentError, OutOfRangeError, ShapeError
-from tvmgraph.ops.common.arguments import as_int, bad, countable, describe, int_tuple
+from tvmgraph.ops.common.arguments import as_int, bad, countable, describe, int_tuple, require
 
 __all__ = [
     "chunk", "dsplit", "hsplit", "split", "split_at", "tensor_split", "unbind", "unstack", "vsplit",
@@ -184,9 +184,8 @@ def chunk(input: Tensor, chunks: int, axis: int = 0) -> tuple[Tensor, ...]:
     """
     axis, size = _axis_size(input, axis, "chunk")
     count = as_int(chunks, "chunk", "chunks")
-    if count <= 0:
-        raise bad(ArgumentError, "chunks must be positive", "chunk",
-                  describe(input=input, chunks=chunks))  # fmt: skip
+    require(count > 0, "chunks must be positive", "chunk", ArgumentError, input=input,
+            chunks=chunks)  # fmt: skip
     step = max(-(-size // count), 1)
     return split_at(input, tuple(range(step, size, step)), axis)
 
@@ -229,18 +228,15 @@ def _tensor_split(input: Tensor, where: object, axis: AxisLike, op: str) -> tupl
             split_at(input, (a, max(a, b)), axis)[1] for a, b in itertools.pairwise(bounds)
         )
     count = countable(as_int(where, op, "indices_or_sections"), op, "indices_or_sections")
-    if count <= 0:
-        raise bad(ArgumentError, "the number of sections must be positive", op,
-                  describe(input=input, indices_or_sections=where))  # fmt: skip
+    require(count > 0, "the number of sections must be positive", op, ArgumentError, input=input,
+            indices_or_sections=where)  # fmt: skip
     small, larger = divmod(size, count)
     sizes = [small + (i < larger) for i in range(count)]
     return split_at(input, tuple(itertools.accumulate(sizes[:-1])), axis)
 
 
 def _split_along(input: Tensor, where: object, axis: int, op: str) -> tuple[Tensor, ...]:
-    if input.ndim <= axis:
-        raise bad(ShapeError, f"input must have at least {axis + 1} axes", op,
-                  describe(input=input))  # fmt: skip
+    require(input.ndim > axis, f"input must have at least {axis + 1} axes", op, input=input)
     return _tensor_split(input, where, axis, op)
 
 

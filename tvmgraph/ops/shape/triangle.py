@@ -16,7 +16,7 @@ from tvmgraph.core.tensor import Tensor
 from tvmgraph.core.traits import MATRIX, Pattern
 from tvmgraph.core.types import TensorType
 from tvmgraph.errors import ArgumentError, DTypeError, ShapeError
-from tvmgraph.ops.common.arguments import as_int, bad
+from tvmgraph.ops.common.arguments import as_int, bad, require
 
 __all__ = ["matrix_band_part", "tril", "tril_indices", "triu", "triu_indices"]
 
@@ -221,8 +221,7 @@ def _triangle_indices(
     op: str,
 ) -> Tensor:
     n, m, k = (as_int(v, op, "row, col and offset") for v in (row, col, offset))
-    if n < 0 or m < 0:
-        raise bad(ArgumentError, "row and col must not be negative", op, f"row={n}, col={m}")
+    require(n >= 0 and m >= 0, "row and col must not be negative", op, ArgumentError, row=n, col=m)
     wanted = dtypes.dtype_of(dtype)
     if wanted not in (dtypes.int32, dtypes.int64):
         raise bad(DTypeError, "dtype must be int32 or int64", op, f"dtype={dtype}")

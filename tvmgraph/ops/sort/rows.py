@@ -16,7 +16,7 @@ from tvmgraph.core.tensor import Tensor
 from tvmgraph.core.traits import Pattern, Traits, along_axis, equation, letters
 from tvmgraph.core.types import TensorType, tensor_type
 from tvmgraph.errors import ArgumentError, DTypeError, OutOfRangeError, ShapeError
-from tvmgraph.ops.common.arguments import bad, is_unknown, require_tensor, resolve_axis
+from tvmgraph.ops.common.arguments import bad, is_unknown, require, require_tensor, resolve_axis
 from tvmgraph.ops.common.rows import NOT_DIFFERENTIABLE, lower_full
 from tvmgraph.ops.indexing.elements import gather_along
 
@@ -355,9 +355,8 @@ def intopk(x1: Tensor, x2: Tensor, k: int) -> Tensor:
     """
     require_tensor("intopk", x1, "x1")
     require_tensor("intopk", x2, "x2")
-    if x1.ndim != 2 or x2.aval.shape != x1.aval.shape[:1]:
-        raise bad(ShapeError, "x1 must be 2-d and x2 hold one class per row", "intopk",
-                  f"x1={x1.aval}, x2={x2.aval}")  # fmt: skip
+    require(x1.ndim == 2 and x2.aval.shape == x1.aval.shape[:1],
+            "x1 must be 2-d and x2 hold one class per row", "intopk", x1=x1, x2=x2)  # fmt: skip
     classes = x1.aval.static_shape[1]
     exists = F.logical_and(F.greater_equal(x2, 0), F.less(x2, classes))
     value = gather_along(x1, F.expand_dims(F.where(exists, x2, 0), 1), 1)

@@ -16,7 +16,7 @@ from tvmgraph.core.tensor import Tensor
 from tvmgraph.core.traits import Pattern, Traits
 from tvmgraph.core.types import Dim, TensorType, tensor_type
 from tvmgraph.errors import ShapeError
-from tvmgraph.ops.common.arguments import bad, require_tensor, resolve_axis
+from tvmgraph.ops.common.arguments import require, require_tensor, resolve_axis
 from tvmgraph.ops.common.rows import composed
 from tvmgraph.ops.indexing.advanced import index_get, index_update
 from tvmgraph.ops.reduction.scan import running_arg_extreme, running_sum
@@ -181,8 +181,7 @@ def unique_with_pad(x: Tensor, pad_num: int) -> tuple[Tensor, Tensor]:
          [0, 1, 0, 2]))
     """
     require_tensor("unique_with_pad", x, "x")
-    if x.ndim != 1:
-        raise bad(ShapeError, "x must be 1-d", "unique_with_pad", f"x={x.aval}")
+    require(x.ndim == 1, "x must be 1-d", "unique_with_pad", x=x)
     if x.shape == (0,):
         return x, F.zeros((0,), dtypes.int64 if x.aval.dtype is dtypes.int64 else dtypes.int32)
     values, inverse, _ = _by_first_occurrence(x, pad_num)
