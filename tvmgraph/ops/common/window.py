@@ -376,21 +376,38 @@ def require_spatial(x: TensorType, count: int, name: str = "input") -> None:
     rules.require_ndim(x, count + 2, name)
 
 
-def conv_sample(*shapes: object, stride: Ints, padding: Pairs, dilation: Ints | None = None,
-          groups: int = 1, **kwargs: Any) -> Sample:  # fmt: skip
-    """Builds a sample of a convolution row, without dilation and groups by default.
+def window_sample(
+    images: Ints | np.ndarray, *more: object, stride: Ints = (), padding: Pairs = (),
+    dilation: Ints = (), **kwargs: Any,
+) -> Sample:  # fmt: skip
+    """Builds a sample of a row of sliding windows: by default next to each other and unpadded.
 
     Args:
-        *shapes: Shapes of input and weight.
+        images: Shape of the images, or they.
+        *more: Shapes of other operands.
         stride: Distances of neighbouring windows.
         padding: Elements before and after every spatial axis.
         dilation: Distances of neighbouring taps.
-        groups: Groups of channels.
-        **kwargs: More arguments of :func:`tvmgraph.core.op.sample`.
+        **kwargs: More arguments of :func:`tvmgraph.core.op.sample`, such as ``kernel``.
     """
-    dilation = dilation or (1,) * len(stride)
-    return sample(*shapes, stride=stride, padding=padding, dilation=dilation, groups=groups,
-                  **kwargs)  # fmt: skip
+    count = len(kwargs.get("kernel", images[2:]))
+    ones = (1,) * count
+    return sample(
+        images, *more, stride=stride or ones, padding=padding or ((0, 0),) * count,
+        dilation=dilation or ones, **kwargs,
+    )  # fmt: skip
+
+
+def conv_sample(images: Ints, *more: object, groups: int = 1, **kwargs: Any) -> Sample:
+    """Builds a sample of a convolution row, by default of one group.
+
+    Args:
+        images: Shape of the images.
+        *more: Shapes of other operands.
+        groups: Groups of channels.
+        **kwargs: More arguments of :func:`window_sample`.
+    """
+    return window_sample(images, *more, groups=groups, **kwargs)
 
 
 # ---- sliding windows as tensor expressions, for the ``lower`` column of pooling rows -------------

@@ -129,26 +129,21 @@ def _conv_factors(types: Sequence[TensorType], attrs: Mapping[str, object]) -> s
     vjp=_vjp_conv,
     onnx=_onnx_conv,
     samples=[
-        conv_sample((2, 3, 5, 6), (4, 3, 3, 2), stride=(1, 1), padding=((0, 0), (0, 0))),
+        conv_sample((2, 3, 5, 6), (4, 3, 3, 2)),
         conv_sample((1, 2, 7, 5), (3, 2, 3, 3), stride=(2, 1), padding=((0, 1), (1, 1))),
         conv_sample((2, 4, 6, 6), (6, 2, 2, 2), stride=(1, 2), padding=((1, 0), (0, 0)),
-              dilation=(2, 1), groups=2),
-        conv_sample((2, 3, 5, 5), (6, 1, 3, 3), stride=(1, 1), padding=((1, 1), (1, 1)), groups=3),
-        conv_sample((2, 3, 4, 4), (5, 3, 1, 1), stride=(1, 1), padding=((0, 0), (0, 0))),
+                    dilation=(2, 1), groups=2),
+        conv_sample((2, 3, 5, 5), (6, 1, 3, 3), padding=((1, 1), (1, 1)), groups=3),
+        conv_sample((2, 3, 4, 4), (5, 3, 1, 1)),
         conv_sample((1, 2, 4, 4), (3, 2, 1, 1), stride=(2, 2), padding=((1, 1), (0, 2))),
         conv_sample((2, 3, 9), (4, 3, 3), stride=(2,), padding=((1, 0),), dilation=(2,)),
         conv_sample((1, 2, 3, 4, 5), (3, 2, 2, 2, 2), stride=(1, 2, 1),
                     padding=((0, 1), (0, 0), (1, 0))),
-        conv_sample((0, 3, 5, 5), (4, 3, 3, 3), stride=(1, 1), padding=((0, 0), (0, 0)),
-                    grad=False),
-        conv_sample((1, 300, 5, 5), (2, 300, 3, 3), stride=(1, 1), padding=((0, 0), (0, 0)),
-              dtype="float16", grad=False),
-        conv_sample((1, 3, 5, 5), (2, 3, 3, 3), stride=(1, 1), padding=((0, 0), (0, 0)),
-              dtype="float64", grad=False),
-        conv_sample((2, 4, 5, 5), (4, 3, 3, 3), stride=(1, 1), padding=((0, 0), (0, 0)),
-              raises=ShapeError),
-        conv_sample((2, 3, 2, 5), (4, 3, 3, 3), stride=(1, 1), padding=((0, 0), (0, 0)),
-              raises=ShapeError),
+        conv_sample((0, 3, 5, 5), (4, 3, 3, 3), grad=False),
+        conv_sample((1, 300, 5, 5), (2, 300, 3, 3), dtype="float16", grad=False),
+        conv_sample((1, 3, 5, 5), (2, 3, 3, 3), dtype="float64", grad=False),
+        conv_sample((2, 4, 5, 5), (4, 3, 3, 3), raises=ShapeError),
+        conv_sample((2, 3, 2, 5), (4, 3, 3, 3), raises=ShapeError),
     ],
 )  # fmt: skip
 def convolution(input: Tensor, weight: Tensor, stride: Ints, padding: Pairs, dilation: Ints,
@@ -358,10 +353,9 @@ def _onnx_conv_transpose(
     return O.ConvTranspose(x, w, output_padding=list(output_padding), **_onnx_attrs(attrs))
 
 
-def _transposed(*shapes: object, stride: Ints, padding: Pairs, output_padding: Ints | None = None,
-                **kwargs: Any) -> Sample:  # fmt: skip
-    extra = output_padding or (0,) * len(stride)
-    return conv_sample(*shapes, stride=stride, padding=padding, output_padding=extra, **kwargs)
+def _transposed(images: Ints, *more: object, output_padding: Ints = (), **kwargs: Any) -> Sample:
+    extra = output_padding or (0,) * len(images[2:])
+    return conv_sample(images, *more, output_padding=extra, **kwargs)
 
 
 def _transposed_factors(types: Sequence[TensorType], attrs: Mapping[str, object]) -> str:
@@ -377,23 +371,20 @@ def _transposed_factors(types: Sequence[TensorType], attrs: Mapping[str, object]
     vjp=_vjp_conv_transpose,
     onnx=_onnx_conv_transpose,
     samples=[
-        _transposed((2, 3, 4, 3), (3, 2, 3, 2), stride=(1, 1), padding=((0, 0), (0, 0))),
+        _transposed((2, 3, 4, 3), (3, 2, 3, 2)),
         _transposed((1, 2, 3, 4), (2, 3, 3, 3), stride=(2, 3), padding=((1, 0), (1, 1)),
                     output_padding=(1, 2)),
         _transposed((2, 4, 3, 3), (4, 3, 2, 2), stride=(1, 2), padding=((1, 1), (0, 1)),
                     dilation=(2, 3), groups=2),
-        _transposed((1, 3, 4, 4), (3, 1, 3, 3), stride=(1, 1), padding=((1, 1), (1, 1)), groups=3),
+        _transposed((1, 3, 4, 4), (3, 1, 3, 3), padding=((1, 1), (1, 1)), groups=3),
         _transposed((1, 2, 4, 4), (2, 3, 1, 1), stride=(2, 2), padding=((1, 1), (0, 2)),
                     output_padding=(1, 1)),
         _transposed((2, 3, 5), (3, 2, 3), stride=(2,), padding=((1, 0),), dilation=(2,)),
         _transposed((1, 2, 2, 3, 2), (2, 2, 2, 2, 3), stride=(1, 2, 1),
                     padding=((0, 1), (0, 0), (1, 0))),
-        _transposed((0, 3, 5, 5), (3, 4, 3, 3), stride=(1, 1), padding=((0, 0), (0, 0)),
-                    grad=False),
-        _transposed((1, 3, 5, 5), (3, 2, 3, 3), stride=(1, 1), padding=((0, 0), (0, 0)),
-                    dtype="float16", grad=False),
-        _transposed((2, 4, 5, 5), (3, 3, 3, 3), stride=(1, 1), padding=((0, 0), (0, 0)),
-                    raises=ShapeError),
+        _transposed((0, 3, 5, 5), (3, 4, 3, 3), grad=False),
+        _transposed((1, 3, 5, 5), (3, 2, 3, 3), dtype="float16", grad=False),
+        _transposed((2, 4, 5, 5), (3, 3, 3, 3), raises=ShapeError),
     ],
 )  # fmt: skip
 def conv_transpose(input: Tensor, weight: Tensor, stride: Ints, padding: Pairs,

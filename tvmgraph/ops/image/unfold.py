@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
-from typing import Any, Unpack
+from typing import Unpack
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from tvmgraph import dtypes
 from tvmgraph.core import rules
 from tvmgraph.core.arguments import Attrs, PerAxis
 from tvmgraph.core.columns import Builder, Expr, OnnxNamed, OnnxOps
-from tvmgraph.core.op import F, Sample, sample
+from tvmgraph.core.op import F
 from tvmgraph.core.primitive import primitive
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.core.traits import Pattern, Traits, equation
@@ -36,6 +36,7 @@ from tvmgraph.ops.common.window import (
     te_pad,
     te_transposed,
     widen,
+    window_sample,
 )
 
 __all__ = ["col2im", "columns_to_image", "fold", "image_to_columns", "unfold"]
@@ -109,14 +110,6 @@ def _onnx_columns(O: OnnxOps, x: OnnxNamed, **attrs: Unpack[Sliding]) -> OnnxNam
     return O.Reshape(y, shape, allowzero=1)
 
 
-def _blocks(*shapes: object, kernel: Ints, stride: Ints, padding: Pairs | None = None,
-            dilation: Ints | None = None, **kwargs: Any) -> Sample:  # fmt: skip
-    return sample(
-        *shapes, kernel=kernel, stride=stride, padding=padding or ((0, 0),) * len(kernel),
-        dilation=dilation or (1,) * len(kernel), **kwargs,
-    )  # fmt: skip
-
-
 @primitive(
     infer=_infer_columns,
     traits=Traits(Pattern.GATHER, "n . * -> n . ."),
@@ -125,14 +118,14 @@ def _blocks(*shapes: object, kernel: Ints, stride: Ints, padding: Pairs | None =
     vjp=lambda g, y, x, **attrs: (F.columns_to_image(g, spatial=x.shape[2:], **attrs),),
     onnx=_onnx_columns,
     samples=[
-        _blocks((2, 3, 4, 5), kernel=(2, 3), stride=(1, 2)),
-        _blocks((1, 2, 5, 4), kernel=(2, 2), stride=(2, 1), padding=((1, 0), (1, 1)),
-                dilation=(2, 1)),
-        _blocks((1, 2, 5), kernel=(3,), stride=(1,)),
-        _blocks((1, 2, 3, 3), kernel=(1, 1), stride=(1, 1)),
-        _blocks((0, 2, 3, 3), kernel=(2, 2), stride=(1, 1), grad=False),
-        _blocks((1, 2, 3, 3), kernel=(2, 2), stride=(1, 1), dtype="float16", grad=False),
-        _blocks((1, 2, 3, 3), kernel=(4, 2), stride=(1, 1), raises=ShapeError),
+        window_sample((2, 3, 4, 5), kernel=(2, 3), stride=(1, 2)),
+        window_sample((1, 2, 5, 4), kernel=(2, 2), stride=(2, 1), padding=((1, 0), (1, 1)),
+                      dilation=(2, 1)),
+        window_sample((1, 2, 5), kernel=(3,)),
+        window_sample((1, 2, 3, 3), kernel=(1, 1)),
+        window_sample((0, 2, 3, 3), kernel=(2, 2), grad=False),
+        window_sample((1, 2, 3, 3), kernel=(2, 2), dtype="float16", grad=False),
+        window_sample((1, 2, 3, 3), kernel=(4, 2), raises=ShapeError),
     ],
 )  # fmt: skip
 def image_to_columns(
@@ -242,15 +235,14 @@ def _image_factors(types: Sequence[TensorType], attrs: Attrs) -> str:
     vjp=lambda g, y, x, *, spatial, **attrs: (F.image_to_columns(g, **attrs),),
     onnx=_onnx_image,
     samples=[
-        _blocks((2, 18, 6), spatial=(4, 5), kernel=(2, 3), stride=(1, 2)),
-        _blocks((1, 8, 10), spatial=(5, 4), kernel=(2, 2), stride=(2, 1), padding=((1, 0), (1, 1)),
-                dilation=(2, 1)),
-        _blocks((1, 6, 3), spatial=(5,), kernel=(3,), stride=(1,)),
-        _blocks((0, 8, 4), spatial=(3, 3), kernel=(2, 2), stride=(1, 1), grad=False),
-        _blocks((1, 8, 4), spatial=(3, 3), kernel=(2, 2), stride=(1, 1), dtype="float16",
-                grad=False),
-        _blocks((1, 7, 4), spatial=(3, 3), kernel=(2, 2), stride=(1, 1), raises=ShapeError),
-        _blocks((1, 8, 5), spatial=(3, 3), kernel=(2, 2), stride=(1, 1), raises=ShapeError),
+        window_sample((2, 18, 6), spatial=(4, 5), kernel=(2, 3), stride=(1, 2)),
+        window_sample((1, 8, 10), spatial=(5, 4), kernel=(2, 2), stride=(2, 1),
+                      padding=((1, 0), (1, 1)), dilation=(2, 1)),
+        window_sample((1, 6, 3), spatial=(5,), kernel=(3,)),
+        window_sample((0, 8, 4), spatial=(3, 3), kernel=(2, 2), grad=False),
+        window_sample((1, 8, 4), spatial=(3, 3), kernel=(2, 2), dtype="float16", grad=False),
+        window_sample((1, 7, 4), spatial=(3, 3), kernel=(2, 2), raises=ShapeError),
+        window_sample((1, 8, 5), spatial=(3, 3), kernel=(2, 2), raises=ShapeError),
     ],
 )  # fmt: skip
 def columns_to_image(

@@ -10,7 +10,7 @@ import numpy as np
 from tvmgraph import dtypes
 from tvmgraph.core import rules
 from tvmgraph.core.columns import Builder, Expr, OnnxNamed, OnnxOps
-from tvmgraph.core.op import F, Reason, Sample, sample
+from tvmgraph.core.op import F, Reason
 from tvmgraph.core.primitive import primitive
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.core.traits import Batch, Layout, Pattern, Traits
@@ -34,6 +34,7 @@ from tvmgraph.ops.common.window import (
     te_max,
     te_pad,
     te_transposed,
+    window_sample,
 )
 
 __all__ = ["max_pool", "max_pool_grad", "max_pool_index"]
@@ -130,24 +131,6 @@ def _onnx_max_pool(O: OnnxOps, x: OnnxNamed, **attrs: Unpack[Sliding]) -> OnnxNa
     return y if dtype in _ONNX_DTYPES else O.Cast(y, to=O.dtype(dtype))
 
 
-def pool_sample(*shapes: object, kernel: Ints, stride: Ints, padding: Pairs | None = None,
-                dilation: Ints | None = None, **kwargs: Any) -> Sample:  # fmt: skip
-    """Builds a sample of a pooling row, without padding and dilation by default.
-
-    Args:
-        *shapes: Shape of the input.
-        kernel: Sizes of the window.
-        stride: Distances of neighbouring windows.
-        padding: Elements before and after every spatial axis.
-        dilation: Distances of neighbouring taps.
-        **kwargs: More arguments of :func:`tvmgraph.core.op.sample`.
-    """
-    padding = padding or ((0, 0),) * len(kernel)
-    dilation = dilation or (1,) * len(kernel)
-    return sample(*shapes, kernel=kernel, stride=stride, padding=padding, dilation=dilation,
-                  **kwargs)  # fmt: skip
-
-
 def _extremes() -> np.ndarray:
     x = np.arange(32, dtype=np.float32).reshape(1, 1, 4, 8) % 5
     x[0, 0, 1, 2], x[0, 0, 2:, 4:6] = np.inf, -np.inf
@@ -155,23 +138,23 @@ def _extremes() -> np.ndarray:
 
 
 _SAMPLES = [
-    pool_sample((2, 3, 6, 4), kernel=(2, 2), stride=(2, 2)),
-    pool_sample((1, 2, 7, 5), kernel=(3, 2), stride=(2, 1), padding=((1, 1), (0, 1))),
-    pool_sample((1, 2, 8, 7), kernel=(3, 2), stride=(1, 2), dilation=(2, 3)),
-    pool_sample((1, 1, 9, 9), kernel=(5, 5), stride=(2, 2), padding=((2, 1), (2, 2))),
-    pool_sample((1, 1, 5, 5), kernel=(1, 1), stride=(2, 3)),
-    pool_sample((2, 3, 9), kernel=(3,), stride=(2,), padding=((1, 0),)),
-    pool_sample((1, 2, 4, 4, 3), kernel=(2, 2, 2), stride=(2, 1, 1)),
-    pool_sample((0, 2, 4, 4), kernel=(2, 2), stride=(2, 2), grad=False),
-    pool_sample((1, 2, 4, 4), kernel=(2, 2), stride=(2, 2), dtype="float64"),
-    pool_sample((1, 2, 4, 4), kernel=(2, 2), stride=(1, 1), dtype="float16", grad=False),
-    pool_sample((1, 2, 5, 5), kernel=(3, 3), stride=(1, 1), padding=((1, 1), (1, 1)),
+    window_sample((2, 3, 6, 4), kernel=(2, 2), stride=(2, 2)),
+    window_sample((1, 2, 7, 5), kernel=(3, 2), stride=(2, 1), padding=((1, 1), (0, 1))),
+    window_sample((1, 2, 8, 7), kernel=(3, 2), stride=(1, 2), dilation=(2, 3)),
+    window_sample((1, 1, 9, 9), kernel=(5, 5), stride=(2, 2), padding=((2, 1), (2, 2))),
+    window_sample((1, 1, 5, 5), kernel=(1, 1), stride=(2, 3)),
+    window_sample((2, 3, 9), kernel=(3,), stride=(2,), padding=((1, 0),)),
+    window_sample((1, 2, 4, 4, 3), kernel=(2, 2, 2), stride=(2, 1, 1)),
+    window_sample((0, 2, 4, 4), kernel=(2, 2), stride=(2, 2), grad=False),
+    window_sample((1, 2, 4, 4), kernel=(2, 2), stride=(2, 2), dtype="float64"),
+    window_sample((1, 2, 4, 4), kernel=(2, 2), stride=(1, 1), dtype="float16", grad=False),
+    window_sample((1, 2, 5, 5), kernel=(3, 3), stride=(1, 1), padding=((1, 1), (1, 1)),
                 dtype="int8", low=-9, high=9),
-    pool_sample((1, 2, 6, 5), kernel=(5, 5), stride=(1, 1), dtype="int32", low=-9, high=9),
-    pool_sample(_extremes(), kernel=(2, 2), stride=(2, 2), grad=False),
-    pool_sample((1, 2, 3, 4), kernel=(2, 2), stride=(1, 1), padding=((2, 0), (0, 0)),
+    window_sample((1, 2, 6, 5), kernel=(5, 5), stride=(1, 1), dtype="int32", low=-9, high=9),
+    window_sample(_extremes(), kernel=(2, 2), stride=(2, 2), grad=False),
+    window_sample((1, 2, 3, 4), kernel=(2, 2), stride=(1, 1), padding=((2, 0), (0, 0)),
                 raises=ShapeError),
-    pool_sample((1, 2, 3, 4), kernel=(4, 2), stride=(1, 1), raises=ShapeError),
+    window_sample((1, 2, 3, 4), kernel=(4, 2), stride=(1, 1), raises=ShapeError),
 ]  # fmt: skip
 
 
@@ -437,18 +420,18 @@ def _onnx_max_pool_grad(
     vjp=_vjp_max_pool_grad,
     onnx=_onnx_max_pool_grad,
     samples=[
-        pool_sample((2, 3, 3, 2), (2, 3, 6, 4), kernel=(2, 2), stride=(2, 2)),
-        pool_sample((2, 40, 8, 9), (2, 40, 17, 18), kernel=(3, 2), stride=(2, 2), grad=False),
-        pool_sample((1, 2, 3, 4), (1, 2, 6, 5), kernel=(3, 3), stride=(2, 1),
-                    padding=((1, 0), (1, 0))),
-        pool_sample((1, 2, 3), (1, 2, 7), kernel=(2,), stride=(2,), dilation=(2,),
-                    dtype="float64"),
-        pool_sample((1, 1, 2, 2, 2), (1, 1, 4, 5, 4), kernel=(2, 3, 2), stride=(2, 2, 2)),
-        pool_sample((1, 1, 2, 4), _extremes(), kernel=(2, 2), stride=(2, 2), grad=False),
-        pool_sample((1, 2, 4, 4), (1, 2, 8, 8), kernel=(5, 5), stride=(1, 1), grad=False),
-        pool_sample((1, 1, 2), (1, 1, 4), kernel=(2,), stride=(2,), dtype="float16", grad=False),
-        pool_sample((0, 2, 3), (0, 2, 6), kernel=(2,), stride=(2,), grad=False),
-        pool_sample((1, 1, 3), (1, 1, 4), kernel=(2,), stride=(2,), raises=ShapeError),
+        window_sample((2, 3, 3, 2), (2, 3, 6, 4), kernel=(2, 2), stride=(2, 2)),
+        window_sample((2, 40, 8, 9), (2, 40, 17, 18), kernel=(3, 2), stride=(2, 2), grad=False),
+        window_sample((1, 2, 3, 4), (1, 2, 6, 5), kernel=(3, 3), stride=(2, 1),
+                      padding=((1, 0), (1, 0))),
+        window_sample((1, 2, 3), (1, 2, 7), kernel=(2,), stride=(2,), dilation=(2,),
+                      dtype="float64"),
+        window_sample((1, 1, 2, 2, 2), (1, 1, 4, 5, 4), kernel=(2, 3, 2), stride=(2, 2, 2)),
+        window_sample((1, 1, 2, 4), _extremes(), kernel=(2, 2), stride=(2, 2), grad=False),
+        window_sample((1, 2, 4, 4), (1, 2, 8, 8), kernel=(5, 5), grad=False),
+        window_sample((1, 1, 2), (1, 1, 4), kernel=(2,), stride=(2,), dtype="float16", grad=False),
+        window_sample((0, 2, 3), (0, 2, 6), kernel=(2,), stride=(2,), grad=False),
+        window_sample((1, 1, 3), (1, 1, 4), kernel=(2,), stride=(2,), raises=ShapeError),
     ],
 )  # fmt: skip
 def max_pool_grad(
