@@ -87,11 +87,6 @@ class _Helpers:
         return _Helpers.back(lambda t: pad(t, paddings), before, dy)
 
     @staticmethod
-    def cholesky(x: Tensor, grad: object) -> Tensor:
-        """The gradient of the matrix whose factor is given."""
-        return _Helpers.back(F.cholesky, F.matmul(x, F.swapaxes(x, -1, -2)), grad)
-
-    @staticmethod
     def layer_norm(
         x: object, dy: object, gamma: object, norm_axis: int, params_axis: int
     ) -> tuple[Tensor, ...]:

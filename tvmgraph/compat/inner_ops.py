@@ -41,11 +41,6 @@ class _Helpers:
         return F.concat((kept, filled) if periods < 0 else (filled, kept), axis)
 
     @staticmethod
-    def index_of(sequence: Sequence[object], target: object, start: int, end: int | None) -> int:
-        """Returns where a sequence has an element."""
-        return sequence.index(target, start, len(sequence) if end is None else end)
-
-    @staticmethod
     def copy_slices(
         x: object, value: object, begin: Sequence[int], end: Sequence[int], strides: Sequence[int]
     ) -> Tensor:

@@ -156,19 +156,6 @@ def bincount(array: Tensor, size: int, weights: Tensor) -> Tensor:
     return F.unsorted_segment_sum(weights, slots, count + 1)[:count]
 
 
-def lp_norm(x: Tensor, axis: AxisLike, p: int, keep_dims: bool, epsilon: float) -> Tensor:
-    """p-norm, at least ``epsilon``.
-
-    Args:
-        x: Tensor of any shape.
-        axis: Axis or axes.
-        p: Order of the norm.
-        keep_dims: Whether reduced axes stay with size 1.
-        epsilon: The norm at least.
-    """
-    return F.maximum(F.pow(F.sum(F.pow(F.abs(x), p), axis, keep_dims), 1 / p), epsilon)
-
-
 def median(
     x: Tensor, global_median: bool, axis: int, keep_dims: bool, ignore_nan: bool
 ) -> tuple[Tensor, Tensor]:
@@ -189,27 +176,6 @@ def median(
 
 
 # ---- shape ---------------------------------------------------------------------------------------
-
-
-def bias_add(x: Tensor, bias: Tensor, data_format: str) -> Tensor:
-    """Adds one number per channel.
-
-    Args:
-        x: Tensor [N, C, ...] or [N, ..., C].
-        bias: Vector [C].
-        data_format: ``"NCHW"``, ``"NCDHW"`` or ``"NHWC"``.
-    """
-    return F.add(x, bias) if data_format == "NHWC" else F.bias_add(x, bias)
-
-
-def adjoint_if(x: Tensor, adjoint: bool) -> Tensor:
-    """Returns the conjugate transpose when asked for.
-
-    Args:
-        x: Matrices [..., M, N].
-        adjoint: Whether it is asked for.
-    """
-    return F.adjoint(x) if adjoint else x
 
 
 def depth_to_space(x: Tensor, block: int) -> Tensor:

@@ -10,7 +10,7 @@ import numpy as np
 
 from tvmgraph.compat.primitives.helpers import ints
 from tvmgraph.core import rules
-from tvmgraph.core.arguments import AxisLike, DTypeLike, PerAxis
+from tvmgraph.core.arguments import DTypeLike, PerAxis
 from tvmgraph.core.op import F
 from tvmgraph.core.random import Seed
 from tvmgraph.core.tensor import Tensor, tensor_from_numpy
@@ -319,17 +319,6 @@ def layer_norm(
         y = F.cast(F.mul(centred, F.rsqrt(F.add(variance, epsilon))), x.dtype)
         y = F.add(F.mul(y, gamma), beta)
     return y, F.stop_gradient(mean), F.stop_gradient(variance)
-
-
-def l2_normalize(x: Tensor, axis: AxisLike, epsilon: float) -> Tensor:
-    """Divides by the Euclidean norm over ``axis``.
-
-    Args:
-        x: Tensor of any shape.
-        axis: Axis or axes.
-        epsilon: The squared norm at least.
-    """
-    return F.mul(x, F.rsqrt(F.maximum(F.sum(F.square(x), axis, True), epsilon)))
 
 
 # ---- resizing ------------------------------------------------------------------------------------

@@ -149,8 +149,9 @@ def apply_rms_prop(
     rho: NumberLike,
     momentum: NumberLike,
     epsilon: NumberLike,
+    mean_gradient: Tensor | None = None,
 ) -> Tensor:
-    """RMSProp: divides by the root of a running mean of squares.
+    """RMSProp: divides by the root of a running mean of squares, or of a running variance.
 
     Args:
         var: The parameters, which are written.
@@ -161,34 +162,14 @@ def apply_rms_prop(
         rho: Decay of the means.
         momentum: Factor of the step before.
         epsilon: What is added to the divisor.
+        mean_gradient: Running mean of the gradient, of the same shape, written: with it, the
+            divisor is of the variance.
     """
     grad = F.cast(grad, var.dtype)
     s = F.assign(mean_square, mean_square * rho + F.square(grad) * (1 - rho))
+    if mean_gradient is not None:
+        s = s - F.square(F.assign(mean_gradient, mean_gradient * rho + grad * (1 - rho)))
     a = F.assign(moment, moment * momentum + grad * learning_rate / F.sqrt(s + epsilon))
-    return F.assign_sub(var, a)
-
-
-def apply_centered_rms_prop(
-    var: Tensor, mean_gradient: Tensor, mean_square: Tensor, moment: Tensor, grad: Tensor,
-    learning_rate: NumberLike, decay: NumberLike, momentum: NumberLike, epsilon: NumberLike,
-) -> Tensor:  # fmt: skip
-    """RMSProp with the running variance instead of the mean of squares.
-
-    Args:
-        var: The parameters, which are written.
-        mean_gradient: Running mean of the gradient, of the same shape; written.
-        mean_square: Running mean of the squared gradient, of the same shape; written.
-        moment: The step before, of the same shape; written.
-        grad: The gradient, of the shape of the parameters.
-        learning_rate: The learning rate.
-        decay: Decay of the means.
-        momentum: Factor of the step before.
-        epsilon: What is added to the divisor.
-    """
-    g = F.assign(mean_gradient, mean_gradient * decay + grad * (1 - decay))
-    s = F.assign(mean_square, mean_square * decay + F.square(grad) * (1 - decay))
-    spread = F.sqrt(s - F.square(g) + epsilon)
-    a = F.assign(moment, moment * momentum + grad * learning_rate / spread)
     return F.assign_sub(var, a)
 
 
@@ -437,7 +418,7 @@ def on_rows(
     Returns:
         The new values of the variables.
     """
-    total = F.gather(_scattered(variables[0], gradient, indices), indices, 0)
+    total = F.gather(scattered(variables[0], gradient, indices), indices, 0)
     rows = [F.gather(v, indices, 0) for v in variables]
     step(*rows, total)
     for variable, row in zip(variables, rows, strict=True):
@@ -445,44 +426,14 @@ def on_rows(
     return values_of(*variables)
 
 
-def sparse_adam(
-    var: Tensor,
-    m: Tensor,
-    v: Tensor,
-    beta1_power: NumberLike,
-    beta2_power: NumberLike,
-    lr: NumberLike,
-    beta1: NumberLike,
-    beta2: NumberLike,
-    epsilon: NumberLike,
-    grad: Tensor,
-    indices: Tensor,
-    use_nesterov: bool,
-) -> tuple[Tensor, Tensor, Tensor]:
-    """Adam where the rows that are not named have a gradient of 0: their averages decay.
+def scattered(variable: Tensor, gradient: Tensor, indices: Tensor) -> Tensor:
+    """Returns the gradient of all rows: 0 for those that are not named.
 
     Args:
-        var: The parameters, which are written.
-        m: Running mean of the gradient, of the shape of the parameters; written.
-        v: Running mean of its square, of the same shape; written.
-        beta1_power: ``beta1`` to the power of the number of steps.
-        beta2_power: ``beta2`` to the power of the number of steps.
-        lr: The learning rate.
-        beta1: Decay of the mean.
-        beta2: Decay of the mean square.
-        epsilon: What is added to the divisor.
-        grad: Gradients of the rows, one per index; those of one row are added up.
+        variable: The parameters.
+        gradient: Gradients of the named rows, one per index; those of one row are added up.
         indices: Numbers of the rows.
-        use_nesterov: Whether the step looks ahead by its momentum.
     """
-    total = _scattered(var, grad, indices)
-    return adam(
-        var, m, v, beta1_power, beta2_power, lr, beta1, beta2, epsilon, total, use_nesterov
-    )  # fmt: skip
-
-
-def _scattered(variable: Tensor, gradient: Tensor, indices: Tensor) -> Tensor:
-    """The gradient of all rows."""
     return F.tensor_scatter_add(F.zeros_like(variable), F.expand_dims(indices, -1), gradient)
 
 
