@@ -33,9 +33,10 @@ _HOLD = {
 class _Recurrent(Cell):
     """A stack of recurrent layers, one or two directions each."""
 
+    mode: str  # a key of STEPS
+
     def __init__(
         self,
-        mode: str,
         input_size: int,
         hidden_size: int,
         num_layers: int = 1,
@@ -47,7 +48,6 @@ class _Recurrent(Cell):
     ) -> None:
         super().__init__()
         op = type(self).__name__
-        self.mode = mode
         self.input_size = positive(op, "input_size", input_size)
         self.hidden_size = positive(op, "hidden_size", hidden_size)
         self.num_layers = layers(op, "num_layers", num_layers)
@@ -325,33 +325,14 @@ class RNN(_Recurrent):
         *,
         nonlinearity: str = "tanh",
     ) -> None:
-        mode = "rnn_" + choice("RNN", "nonlinearity", nonlinearity, ("tanh", "relu"))
-        super().__init__(mode, input_size, hidden_size, num_layers, has_bias, batch_first,
-                         dropout, bidirectional, dtype)  # fmt: skip
+        # before the weights are built, whose sizes follow from it
+        self.mode = "rnn_" + choice("RNN", "nonlinearity", nonlinearity, ("tanh", "relu"))
+        super().__init__(input_size, hidden_size, num_layers, has_bias, batch_first, dropout,
+                         bidirectional, dtype)  # fmt: skip
         self.nonlinearity = nonlinearity
 
 
-class _Gated(_Recurrent):
-    """A stack of layers whose gates leave no nonlinearity to choose."""
-
-    _mode: str
-
-    def __init__(
-        self,
-        input_size: int,
-        hidden_size: int,
-        num_layers: int = 1,
-        has_bias: bool = True,
-        batch_first: bool = False,
-        dropout: float = 0.0,
-        bidirectional: bool = False,
-        dtype: DTypeLike = dtypes.float32,
-    ) -> None:
-        super().__init__(self._mode, input_size, hidden_size, num_layers, has_bias, batch_first,
-                         dropout, bidirectional, dtype)  # fmt: skip
-
-
-class LSTM(_Gated):
+class LSTM(_Recurrent):
     r"""Long short-term memory: :math:`c_t = f c_{t-1} + i g,\; h_t = o \tanh(c_t)`.
 
     The gates are :math:`i, f, o = \sigma(\cdot)` and :math:`g = \tanh(\cdot)` of
@@ -386,10 +367,10 @@ class LSTM(_Gated):
         ((5, 2, 4), (1, 2, 4), (1, 2, 4))
     """
 
-    _mode = "lstm"
+    mode = "lstm"
 
 
-class GRU(_Gated):
+class GRU(_Recurrent):
     r"""Gated recurrent unit: :math:`h_t = (1 - z) n + z h_{t-1}`.
 
     The gates are :math:`r, z = \sigma(\cdot)` and
@@ -423,7 +404,7 @@ class GRU(_Gated):
         (5, 2, 4)
     """
 
-    _mode = "gru"
+    mode = "gru"
 
 
 __all__ = ["GRU", "LSTM", "RNN"]

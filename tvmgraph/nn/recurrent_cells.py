@@ -51,11 +51,16 @@ class RNNCellBase(Cell):
 class _RecurrentCell(RNNCellBase):
     """One step of a recurrent layer."""
 
+    mode: str  # a key of STEPS
+
     def __init__(
-        self, mode: str, input_size: int, hidden_size: int, has_bias: bool, dtype: DTypeLike
+        self,
+        input_size: int,
+        hidden_size: int,
+        has_bias: bool = True,
+        dtype: DTypeLike = dtypes.float32,
     ) -> None:
-        super().__init__(input_size, hidden_size, has_bias, STEPS[mode][1], dtype)
-        self.mode = mode
+        super().__init__(input_size, hidden_size, has_bias, STEPS[self.mode][1], dtype)
 
     def _step(self, x: Tensor, state: State) -> State:
         op = type(self).__name__
@@ -106,8 +111,9 @@ class RNNCell(_RecurrentCell):
         nonlinearity: str = "tanh",
         dtype: DTypeLike = dtypes.float32,
     ) -> None:
-        mode = "rnn_" + choice("RNNCell", "nonlinearity", nonlinearity, ("tanh", "relu"))
-        super().__init__(mode, input_size, hidden_size, has_bias, dtype)
+        # before the weights are built, whose sizes follow from it
+        self.mode = "rnn_" + choice("RNNCell", "nonlinearity", nonlinearity, ("tanh", "relu"))
+        super().__init__(input_size, hidden_size, has_bias, dtype)
         self.nonlinearity = nonlinearity
 
     def construct(self, x: Tensor, hx: Tensor) -> Tensor:
@@ -140,14 +146,7 @@ class LSTMCell(_RecurrentCell):
         (2, 4)
     """
 
-    def __init__(
-        self,
-        input_size: int,
-        hidden_size: int,
-        has_bias: bool = True,
-        dtype: DTypeLike = dtypes.float32,
-    ) -> None:
-        super().__init__("lstm", input_size, hidden_size, has_bias, dtype)
+    mode = "lstm"
 
     def construct(self, x: Tensor, hx: tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor]:
         if not isinstance(hx, (tuple, list)) or len(hx) != 2:
@@ -181,14 +180,7 @@ class GRUCell(_RecurrentCell):
         (2, 4)
     """
 
-    def __init__(
-        self,
-        input_size: int,
-        hidden_size: int,
-        has_bias: bool = True,
-        dtype: DTypeLike = dtypes.float32,
-    ) -> None:
-        super().__init__("gru", input_size, hidden_size, has_bias, dtype)
+    mode = "gru"
 
     def construct(self, x: Tensor, hx: Tensor) -> Tensor:
         return self._step(x, (hx,))[0]
