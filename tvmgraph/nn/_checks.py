@@ -179,6 +179,22 @@ def int_tuple(op: Cls, name: str, value: object, count: int, low: int = 1) -> tu
     return tuple(integer(op, name, v, low) for v in items)
 
 
+def require_axes(op: Cls, x: Tensor, *ranks: int) -> None:
+    """Makes sure that an input has one of the allowed numbers of axes.
+
+    Args:
+        op: Name of the layer, or its class.
+        x: The input.
+        *ranks: The allowed numbers of axes, the usual one first.
+
+    Raises:
+        ShapeError: if it has another number of axes.
+    """
+    if x.ndim not in ranks:
+        allowed = " or ".join(map(str, ranks))
+        reject(ShapeError, op, f"the input must have {allowed} axes, not {x.ndim}", f"x={x.aval}")
+
+
 def float_dtype(op: Cls, value: object) -> dtypes.DType:
     """Returns the dtype of a layer's parameters.
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from tvmgraph.core.op import F
 from tvmgraph.core.tensor import Tensor
-from tvmgraph.errors import DTypeError, ShapeError
-from tvmgraph.nn._checks import boolean, is_int, reject
+from tvmgraph.errors import DTypeError
+from tvmgraph.nn._checks import boolean, is_int, reject, require_axes
 from tvmgraph.nn.cell import Cell
 
 
@@ -81,16 +81,17 @@ class Tanhshrink(Cell):
         return F.tanhshrink(x)
 
 
-def _axis(op: str, axis: object) -> object:
-    valid = is_int(axis) or (
-        isinstance(axis, tuple) and len(axis) == 1 and all(is_int(a) for a in axis)
-    )
-    if not valid:
-        reject(DTypeError, op, f"axis must be an int, not {axis!r}")
-    return axis[0] if isinstance(axis, tuple) else axis
+class _AlongAxis(Cell):
+    """A function along one axis, which may be given in a tuple."""
+
+    def __init__(self, axis: int = -1) -> None:
+        super().__init__()
+        self.axis = axis[0] if isinstance(axis, tuple) and len(axis) == 1 else axis
+        if not is_int(self.axis):
+            reject(DTypeError, type(self).__name__, f"axis must be an int, not {axis!r}")
 
 
-class Softmax(Cell):
+class Softmax(_AlongAxis):
     r"""Normalised exponentials along an axis: :math:`y_i = e^{x_i} / \sum_j e^{x_j}`.
 
     Args:
@@ -107,15 +108,11 @@ class Softmax(Cell):
         [0.5, 0.5]
     """
 
-    def __init__(self, axis: int = -1) -> None:
-        super().__init__()
-        self.axis = _axis("Softmax", axis)
-
     def construct(self, input: Tensor) -> Tensor:
         return F.softmax(input, self.axis)
 
 
-class LogSoftmax(Cell):
+class LogSoftmax(_AlongAxis):
     r"""Logarithm of the softmax: :math:`y_i = x_i - \log \sum_j e^{x_j}`.
 
     Args:
@@ -132,15 +129,11 @@ class LogSoftmax(Cell):
         (2,)
     """
 
-    def __init__(self, axis: int = -1) -> None:
-        super().__init__()
-        self.axis = _axis("LogSoftmax", axis)
-
     def construct(self, x: Tensor) -> Tensor:
         return F.log_softmax(x, self.axis)
 
 
-class Softmin(Cell):
+class Softmin(_AlongAxis):
     r"""Softmax of the negated input: :math:`y_i = e^{-x_i} / \sum_j e^{-x_j}`.
 
     Args:
@@ -156,10 +149,6 @@ class Softmin(Cell):
         >>> nn.Softmin()(Tensor([1.0, 1.0])).asnumpy().tolist()
         [0.5, 0.5]
     """
-
-    def __init__(self, axis: int = -1) -> None:
-        super().__init__()
-        self.axis = _axis("Softmin", axis)
 
     def construct(self, x: Tensor) -> Tensor:
         return F.softmax(-x, self.axis)
@@ -183,9 +172,7 @@ class Softmax2d(Cell):
     """
 
     def construct(self, x: Tensor) -> Tensor:
-        if x.ndim not in (3, 4):
-            reject(ShapeError, "Softmax2d", f"the input must have 3 or 4 axes, not {x.ndim}",
-                   f"x={x.aval}")  # fmt: skip
+        require_axes("Softmax2d", x, 3, 4)
         return F.softmax(x, -3)
 
 
@@ -323,7 +310,7 @@ class HSigmoid(Cell):
         return F.hardsigmoid(input)
 
 
-class GLU(Cell):
+class GLU(_AlongAxis):
     r"""Gated linear unit: splits into halves :math:`a, b` and gives :math:`a \sigma(b)`.
 
     Args:
@@ -339,10 +326,6 @@ class GLU(Cell):
         >>> nn.GLU()(Tensor([4.0, 0.0])).asnumpy().tolist()
         [2.0]
     """
-
-    def __init__(self, axis: int = -1) -> None:
-        super().__init__()
-        self.axis = _axis("GLU", axis)
 
     def construct(self, x: Tensor) -> Tensor:
         return F.glu(x, self.axis)

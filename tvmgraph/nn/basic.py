@@ -405,21 +405,19 @@ class Dropout(Cell):
 
 
 class _ChannelDropout(Cell):
-    _axes: tuple[int, ...] = ()
+    _function: str
+    _ranks: tuple[int, ...]
 
     def __init__(self, p: float = 0.5) -> None:
         super().__init__()
         self.p = float(real(type(self).__name__, "p", p, 0, 1))
 
-    def _zero_channels(self, x: Tensor) -> Tensor:
-        raise NotImplementedError
-
     def construct(self, x: Tensor) -> Tensor:
-        if x.ndim not in self._axes:
-            axes = " or ".join(map(str, self._axes))
+        if x.ndim not in self._ranks:
+            axes = " or ".join(map(str, self._ranks))
             reject(ShapeError, type(self).__name__,
                    f"the input must have {axes} axes, not {x.ndim}", f"x={x.aval}")  # fmt: skip
-        return self._zero_channels(x) if self.training and self.p else x
+        return getattr(F, self._function)(x, self.p) if self.training and self.p else x
 
     def extend_repr(self) -> str:
         """Returns the probability."""
@@ -446,10 +444,7 @@ class Dropout1d(_ChannelDropout):
         (1, 2, 3)
     """
 
-    _axes = (3, 2)
-
-    def _zero_channels(self, x: Tensor) -> Tensor:
-        return F.dropout1d(x, self.p)
+    _function, _ranks = "dropout1d", (3, 2)
 
 
 class Dropout2d(_ChannelDropout):
@@ -472,10 +467,7 @@ class Dropout2d(_ChannelDropout):
         (1, 2, 3, 3)
     """
 
-    _axes = (4,)
-
-    def _zero_channels(self, x: Tensor) -> Tensor:
-        return F.dropout2d(x, self.p)
+    _function, _ranks = "dropout2d", (4,)
 
 
 class Dropout3d(_ChannelDropout):
@@ -498,10 +490,7 @@ class Dropout3d(_ChannelDropout):
         (1, 2, 3, 3, 3)
     """
 
-    _axes = (5,)
-
-    def _zero_channels(self, x: Tensor) -> Tensor:
-        return F.dropout3d(x, self.p)
+    _function, _ranks = "dropout3d", (5,)
 
 
 __all__ = [

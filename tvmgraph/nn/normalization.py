@@ -7,7 +7,7 @@ from tvmgraph.core.arguments import DTypeLike
 from tvmgraph.core.op import F
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.errors import DTypeError, ShapeError
-from tvmgraph.nn._checks import boolean, choice, float_dtype, positive, real, reject
+from tvmgraph.nn._checks import boolean, choice, float_dtype, positive, real, reject, require_axes
 from tvmgraph.nn._parameters import new_parameter
 from tvmgraph.nn.cell import Cell
 
@@ -50,9 +50,8 @@ class _RunningStatistics(Cell):
 
     def _check_input(self, x: Tensor, axis: int = 1) -> None:
         op = type(self).__name__
-        if self._ranks and x.ndim not in self._ranks:
-            ranks = " or ".join(map(str, self._ranks))
-            reject(ShapeError, op, f"the input must have {ranks} axes, not {x.ndim}", f"x={x.aval}")
+        if self._ranks:
+            require_axes(op, x, *self._ranks)
         if x.ndim < 2 or x.shape[axis] != self.num_features:
             found = x.shape[axis] if x.ndim > 1 else "no channel axis"
             reject(ShapeError, op,
@@ -240,9 +239,7 @@ class BatchNorm3d(Cell):
         )  # fmt: skip
 
     def construct(self, x: Tensor) -> Tensor:
-        if x.ndim != 5:
-            reject(ShapeError, "BatchNorm3d", f"the input must have 5 axes, not {x.ndim}",
-                   f"x={x.aval}")  # fmt: skip
+        require_axes("BatchNorm3d", x, 5)
         n, c, d, h, w = x.shape
         return F.reshape(self.bn2d(F.reshape(x, (n, c, d * h, w))), x.shape)
 

@@ -7,7 +7,7 @@ from typing import Any
 from tvmgraph.core.op import F
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.errors import ArgumentError, DTypeError, ShapeError
-from tvmgraph.nn._checks import choice, int_tuple, is_int, real, reject
+from tvmgraph.nn._checks import choice, int_tuple, is_int, real, reject, require_axes
 from tvmgraph.nn.cell import Cell
 
 
@@ -77,16 +77,12 @@ class _EdgePad(Cell):
 
     def construct(self, x: Tensor) -> Tensor:
         op, axes = type(self).__name__, self._axes
-        ranks = (axes + 1, axes + 2)
         if self._mode == "constant":
             if x.ndim < axes:
                 reject(ShapeError, op, f"the input must have at least {axes} axes, not {x.ndim}",
                        f"x={x.aval}")  # fmt: skip
             return F.pad(x, self.padding, "constant", self.value)
-        if x.ndim not in ranks:
-            reject(ShapeError, op,
-                   f"the input must have {ranks[1]} or {ranks[0]} axes, not {x.ndim}",
-                   f"x={x.aval}")  # fmt: skip
+        require_axes(op, x, axes + 2, axes + 1)
         return F.pad(x, self.padding, self._mode)
 
 

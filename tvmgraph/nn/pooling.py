@@ -7,10 +7,12 @@ from typing import Any
 from tvmgraph.core.arguments import PerAxis
 from tvmgraph.core.op import F
 from tvmgraph.core.tensor import Tensor
-from tvmgraph.errors import ArgumentError, ShapeError
-from tvmgraph.nn._checks import boolean, choice, int_tuple, integer, positive, reject
+from tvmgraph.errors import ArgumentError
+from tvmgraph.nn._checks import boolean, choice, int_tuple, positive, reject, require_axes
 from tvmgraph.nn.cell import Cell
 from tvmgraph.ops.common.window import Pairs, ceil_padding, resolve_padding
+
+_FORMATS = ("NCHW", "NHWC")
 
 
 class _Pool(Cell):
@@ -18,6 +20,7 @@ class _Pool(Cell):
 
     _axes = 2
     _any_ceil = False  # whether ceil_mode goes with every pad_mode
+    data_format = "NCHW"
 
     def __init__(
         self,
@@ -27,7 +30,6 @@ class _Pool(Cell):
         padding: Any,
         dilation: PerAxis,
         ceil_mode: bool,
-        data_format: str = "NCHW",
     ) -> None:
         super().__init__()
         op, axes = type(self).__name__, self._axes
@@ -40,7 +42,6 @@ class _Pool(Cell):
         self.pad_mode = choice(op, "pad_mode", mode, ("same", "valid", "pad")).upper()
         self.padding = padding
         self.ceil_mode = boolean(op, "ceil_mode", ceil_mode)
-        self.data_format = choice(op, "data_format", data_format, ("NCHW", "NHWC"))
         pads = self._pairs(padding)
         padded = any(any(p) for p in pads) or (ceil_mode and not self._any_ceil)
         if mode != "pad" and (padded or self._dilated()):
@@ -65,9 +66,7 @@ class _Pool(Cell):
         """Returns the input with batch and channels first, whether a batch axis was added, the
         padding, and the part of it that was asked for."""
         op, rank = type(self).__name__, self._axes + 2
-        if x.ndim not in (rank - 1, rank):
-            reject(ShapeError, op, f"the input must have {rank} or {rank - 1} axes, not {x.ndim}",
-                   f"x={x.aval}")  # fmt: skip
+        require_axes(op, x, rank, rank - 1)
         single = x.ndim == rank - 1
         x = F.expand_dims(x, 0) if single else x
         if self.data_format == "NHWC":
@@ -99,9 +98,8 @@ class _MaxPool(_Pool):
         dilation: PerAxis = 1,
         return_indices: bool = False,
         ceil_mode: bool = False,
-        data_format: str = "NCHW",
     ) -> None:
-        super().__init__(kernel_size, stride, pad_mode, padding, dilation, ceil_mode, data_format)
+        super().__init__(kernel_size, stride, pad_mode, padding, dilation, ceil_mode)
         self.return_indices = boolean(type(self).__name__, "return_indices", return_indices)
         if return_indices and self.pad_mode != "PAD":
             reject(ArgumentError, type(self).__name__, "return_indices needs pad_mode='pad'",
@@ -146,19 +144,6 @@ class MaxPool1d(_MaxPool):
 
     _axes = 1
 
-    def __init__(
-        self,
-        kernel_size: int = 1,
-        stride: int = 1,
-        pad_mode: str = "valid",
-        padding: object = 0,
-        dilation: PerAxis = 1,
-        return_indices: bool = False,
-        ceil_mode: bool = False,
-    ) -> None:
-        super().__init__(kernel_size, stride, pad_mode, padding, dilation, return_indices,
-                         ceil_mode)  # fmt: skip
-
 
 class MaxPool2d(_MaxPool):
     r"""Largest element of every window of an image.
@@ -189,6 +174,21 @@ class MaxPool2d(_MaxPool):
         >>> nn.MaxPool2d(2, 2)(ops.ones((1, 2, 6, 4))).shape
         (1, 2, 3, 2)
     """
+
+    def __init__(
+        self,
+        kernel_size: PerAxis = 1,
+        stride: PerAxis = 1,
+        pad_mode: str = "valid",
+        padding: object = 0,
+        dilation: PerAxis = 1,
+        return_indices: bool = False,
+        ceil_mode: bool = False,
+        data_format: str = "NCHW",
+    ) -> None:
+        super().__init__(kernel_size, stride, pad_mode, padding, dilation, return_indices,
+                         ceil_mode)  # fmt: skip
+        self.data_format = choice(type(self).__name__, "data_format", data_format, _FORMATS)
 
 
 class MaxPool3d(_MaxPool):
@@ -221,19 +221,6 @@ class MaxPool3d(_MaxPool):
 
     _axes = 3
 
-    def __init__(
-        self,
-        kernel_size: PerAxis = 1,
-        stride: PerAxis = 1,
-        pad_mode: str = "valid",
-        padding: object = 0,
-        dilation: PerAxis = 1,
-        return_indices: bool = False,
-        ceil_mode: bool = False,
-    ) -> None:
-        super().__init__(kernel_size, stride, pad_mode, padding, dilation, return_indices,
-                         ceil_mode)  # fmt: skip
-
 
 class _AvgPool(_Pool):
     _any_ceil = True
@@ -249,12 +236,13 @@ class _AvgPool(_Pool):
         divisor_override: int | None = None,
         data_format: str = "NCHW",
     ) -> None:
-        super().__init__(kernel_size, stride, pad_mode, padding, 1, ceil_mode, data_format)
+        super().__init__(kernel_size, stride, pad_mode, padding, 1, ceil_mode)
         op = type(self).__name__
+        self.data_format = choice(op, "data_format", data_format, _FORMATS)
         self.count_include_pad = boolean(op, "count_include_pad", count_include_pad)
         self.divisor_override = divisor_override
         if divisor_override is not None:
-            positive(op, "divisor_override", integer(op, "divisor_override", divisor_override))
+            positive(op, "divisor_override", divisor_override)
 
     def construct(self, x: Tensor) -> Tensor:
         x, single, pads, counted = self._prepare(x)

@@ -8,8 +8,8 @@ from typing import Any
 from tvmgraph.core.arguments import PerAxis
 from tvmgraph.core.op import F
 from tvmgraph.core.tensor import Tensor
-from tvmgraph.errors import ArgumentError, DTypeError, ShapeError
-from tvmgraph.nn._checks import boolean, int_tuple, is_int, is_real, positive, reject
+from tvmgraph.errors import ArgumentError, DTypeError
+from tvmgraph.nn._checks import boolean, int_tuple, is_int, is_real, positive, reject, require_axes
 from tvmgraph.nn.cell import Cell
 
 
@@ -38,14 +38,16 @@ class _Adaptive(Cell):
         self.output_size = _output_size(type(self).__name__, output_size, self._axes)
 
     def _check(self, x: Tensor) -> None:
-        ranks = (self._axes + 1, self._axes + 2)
-        if x.ndim not in ranks:
-            reject(ShapeError, type(self).__name__,
-                   f"the input must have {ranks[1]} or {ranks[0]} axes, not {x.ndim}",
-                   f"x={x.aval}")  # fmt: skip
+        require_axes(type(self).__name__, x, self._axes + 2, self._axes + 1)
 
 
-class AdaptiveAvgPool1d(_Adaptive):
+class _AdaptiveAvg(_Adaptive):
+    def construct(self, input: Tensor) -> Tensor:
+        self._check(input)
+        return getattr(F, f"adaptive_avg_pool{self._axes}d")(input, self.output_size)
+
+
+class AdaptiveAvgPool1d(_AdaptiveAvg):
     r"""Means over windows chosen so that the output has a given length.
 
     Args:
@@ -68,12 +70,8 @@ class AdaptiveAvgPool1d(_Adaptive):
 
     _axes = 1
 
-    def construct(self, input: Tensor) -> Tensor:
-        self._check(input)
-        return F.adaptive_avg_pool1d(input, self.output_size)
 
-
-class AdaptiveAvgPool2d(_Adaptive):
+class AdaptiveAvgPool2d(_AdaptiveAvg):
     r"""Means over windows chosen so that the output has a given size.
 
     Args:
@@ -94,12 +92,8 @@ class AdaptiveAvgPool2d(_Adaptive):
         (1, 2, 1, 2)
     """
 
-    def construct(self, input: Tensor) -> Tensor:
-        self._check(input)
-        return F.adaptive_avg_pool2d(input, self.output_size)
 
-
-class AdaptiveAvgPool3d(_Adaptive):
+class AdaptiveAvgPool3d(_AdaptiveAvg):
     r"""Means over windows chosen so that the output has a given size.
 
     Args:
@@ -121,10 +115,6 @@ class AdaptiveAvgPool3d(_Adaptive):
     """
 
     _axes = 3
-
-    def construct(self, input: Tensor) -> Tensor:
-        self._check(input)
-        return F.adaptive_avg_pool3d(input, self.output_size)
 
 
 class AdaptiveMaxPool1d(_Adaptive):
@@ -162,11 +152,8 @@ class _AdaptiveMax(_Adaptive):
 
     def construct(self, input: Tensor) -> Tensor | tuple[Tensor, Tensor]:
         self._check(input)
-        function = F.adaptive_max_pool2d if self._axes == 2 else F.adaptive_max_pool3d
-        result = function(input, self.output_size, self.return_indices)
-        if isinstance(result, tuple) and not self.return_indices:
-            return result[0]
-        return result
+        function = getattr(F, f"adaptive_max_pool{self._axes}d")
+        return function(input, self.output_size, self.return_indices)
 
 
 class AdaptiveMaxPool2d(_AdaptiveMax):
@@ -240,6 +227,10 @@ class _LPPool(Cell):
         int_tuple(op, "stride", self.stride, self._axes)
         self.ceil_mode = boolean(op, "ceil_mode", ceil_mode)
 
+    def construct(self, x: Tensor) -> Tensor:
+        function = getattr(F, f"lp_pool{self._axes}d")
+        return function(x, self.norm_type, self.kernel_size, self.stride, self.ceil_mode)
+
 
 class LPPool1d(_LPPool):
     r"""Power sum of every window of a sequence: :math:`(\sum x^p)^{1/p}`.
@@ -266,9 +257,6 @@ class LPPool1d(_LPPool):
 
     _axes = 1
 
-    def construct(self, x: Tensor) -> Tensor:
-        return F.lp_pool1d(x, self.norm_type, self.kernel_size, self.stride, self.ceil_mode)
-
 
 class LPPool2d(_LPPool):
     r"""Power sum of every window of an image: :math:`(\sum x^p)^{1/p}`.
@@ -293,9 +281,6 @@ class LPPool2d(_LPPool):
         [[[[4.0]]]]
     """
 
-    def construct(self, x: Tensor) -> Tensor:
-        return F.lp_pool2d(x, self.norm_type, self.kernel_size, self.stride, self.ceil_mode)
-
 
 class _MaxUnpool(Cell):
     _axes = 2
@@ -315,7 +300,7 @@ class _MaxUnpool(Cell):
     def construct(
         self, x: Tensor, indices: Tensor, output_size: Sequence[int] | None = None
     ) -> Tensor:
-        function = (F.max_unpool1d, F.max_unpool2d, F.max_unpool3d)[self._axes - 1]
+        function = getattr(F, f"max_unpool{self._axes}d")
         return function(x, indices, self.kernel_size, self.stride, self.padding, output_size)
 
 
