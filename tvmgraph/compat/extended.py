@@ -75,15 +75,26 @@ def function_of(name: str) -> Callable[..., object] | None:
     return None
 
 
+def function_of_class(name: str) -> Callable[..., object] | None:
+    """Returns the function of mint that the name of an operator class stands for, or None.
+
+    Args:
+        name: Such as ``SoftmaxExt``.
+    """
+    if name in _OTHER_ARGUMENTS:
+        return None
+    words = re.sub(r"([a-z])(?=[A-Z])|([A-Z])(?=[A-Z][a-z])", r"\1\2_", name).lower()
+    return function_of(f"{_OTHERWISE[name] or words}_ext" if name in _OTHERWISE else words)
+
+
 def class_of(name: str) -> type[Primitive] | None:
     """Returns the operator class that a name with a suffix stands for, or None.
 
     Args:
         name: Such as ``SoftmaxExt``; an instance is called like the function of mint.
     """
-    words = re.sub(r"([a-z])(?=[A-Z])|([A-Z])(?=[A-Z][a-z])", r"\1\2_", name).lower()
-    function = function_of(f"{_OTHERWISE[name] or words}_ext" if name in _OTHERWISE else words)
-    if function is None or name in _OTHER_ARGUMENTS:
+    function = function_of_class(name)
+    if function is None:
         return None
 
     def call(self: Primitive, *args: object, **kwargs: object) -> object:

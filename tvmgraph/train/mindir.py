@@ -15,6 +15,7 @@ import numpy as np
 from tvmgraph import dtypes
 from tvmgraph.capture import structured
 from tvmgraph.compat import mint, primitives
+from tvmgraph.compat.extended import function_of, function_of_class
 from tvmgraph.core.op import F
 from tvmgraph.core.parameter import Parameter, ParameterTuple
 from tvmgraph.core.tensor import Tensor
@@ -241,40 +242,12 @@ def _map(function: Callable[[object], object], value: object) -> object:
 
 # ---- The operators of MindSpore's MINDIR files as functions and operator classes of this package
 
-#: Operators of MindSpore's files that are functions of ``mint`` (else of its ``nn.functional``)
-#: with the same arguments in the same order.
-_AS_MINT = """
-AcosExt=acos AcoshExt=acosh AddExt=add AddScalar=add Addbmm=addbmm Addmm=addmm Addmv=addmv Any=any
-AnyExt=any Arange=arange ArgMaxExt=argmax ArgMinExt=argmin ArgSort=argsort AsinExt=asin
-AsinhExt=asinh Atan2Ext=atan2 AtanExt=atan Baddbmm=baddbmm BatchMatMulExt=bmm BincountExt=bincount
-BitwiseAndScalar=bitwise_and BitwiseAndTensor=bitwise_and BitwiseNot=bitwise_not
-BitwiseOrScalar=bitwise_or BitwiseOrTensor=bitwise_or BitwiseXorScalar=bitwise_xor
-BitwiseXorTensor=bitwise_xor Chunk=chunk ChunkView=chunk ClampScalar=clamp ClampTensor=clamp
-Clone=clone CumminExt=cummin CumsumExt=cumsum DiagExt=diag DivMod=div DivMods=div Divs=div Dot=dot
-EqScalar=eq Exp2=exp2 FlattenExt=flatten FloorDivScalar=floor_divide FmodScalar=fmod FmodTensor=fmod
-Frac=frac FullLike=full_like GreaterEqualScalar=ge HistcExt=histc IndexSelect=index_select
-IsNegInf=isneginf LessScalar=lt LinSpaceExt=linspace Log10=log10 Log2=log2 LogAddExp=logaddexp
-LogAddExp2=logaddexp2 LogSumExp=logsumexp MatMulExt=matmul MatrixInverseExt=inverse Max=max
-MaxDim=max MeanExt=mean MedianDim=median MedianExt=median Min=min MinDim=min Mm=mm Muls=mul Mv=mv
-Nansum=nansum Narrow=narrow NarrowView=narrow NonZeroExt=nonzero Norm=norm
-OnesLikeExt=ones_like Outer=outer
-PowScalarTensor=pow PowTensorScalar=pow ProdExt=prod RemainderScalarTensor=remainder
-RemainderTensorScalar=remainder RemainderTensorTensor=remainder
-RepeatInterleaveInt=repeat_interleave RepeatInterleaveTensor=repeat_interleave SelectV2=where
-SortExt=sort SplitTensor=split SplitTensorView=split SplitWithSize=split SplitWithSizeView=split
-StackExt=stack Std=std StdMean=std_mean SubExt=sub SubScalar=sub SumExt=sum TExt=t Take=take
-TopkExt=topk TraceExt=trace TransposeExtView=transpose TriangularSolve=triangular_solve
-TrilExt=tril UnstackExtView=unbind Unique2=unique UniqueDim=unique Var=var VarMean=var_mean
-XLogYScalarOther=xlogy XLogYScalarSelf=xlogy ZerosLikeExt=zeros_like
-AdaptiveAvgPool1D=adaptive_avg_pool1d AdaptiveAvgPool2DExt=adaptive_avg_pool2d
-AdaptiveAvgPool3DExt=adaptive_avg_pool3d AvgPool1D=avg_pool1d AvgPool2D=avg_pool2d
-AvgPool3DExt=avg_pool3d Conv1DExt=conv1d Conv1DPadding=conv1d Conv2DExt=conv2d Conv2DPadding=conv2d
-Conv3DExt=conv3d Conv3DPadding=conv3d EluExt=elu Embedding=embedding GeluExt=gelu Hardtanh=hardtanh
-KLDiv=kl_div L1LossExt=l1_loss LeakyReLUExt=leaky_relu LogSigmoid=logsigmoid MSELossExt=mse_loss
-MishExt=mish PixelShuffle=pixel_shuffle SeLUExt=selu SiLU=silu SoftplusExt=softplus
-Threshold=threshold
-"""
-_MINT: dict[str, str] = {k: v for k, _, v in (p.partition("=") for p in _AS_MINT.split())}
+#: Operators that are functions of ``mint`` by names that :mod:`tvmgraph.compat.extended` lacks.
+_MINT = {
+    "Any": "any", "ArgSort": "argsort", "Conv1DPadding": "conv1d", "Conv2DPadding": "conv2d",
+    "Conv3DPadding": "conv3d", "EluExt": "elu", "SelectV2": "where", "StackExt": "stack",
+    "Unique2": "unique", "UniqueDim": "unique", "UnstackExtView": "unbind",
+}  # fmt: skip
 #: Other names of operators that write to their first argument.
 _INPLACE = {"AddsExt": "AddScalar"}
 
@@ -390,17 +363,18 @@ def _argument(op: str, name: str, value: object) -> object:
     if op == "TensorScatterElements" and name == "reduction":
         name = "reduce"
     words = _WORDS.get(name)
-    if op in _MINT and not op.endswith("Padding") and name in (*_IMAGE_SIZES, "padding"):
+    if _of_mint(op) and not op.endswith("Padding") and name in (*_IMAGE_SIZES, "padding"):
         return value[0] if isinstance(value, tuple) and len(value) == 1 else value
     return words[value] if words and isinstance(value, int) else value
 
 
 @functools.cache
-def _function(op: str) -> tuple[Callable[..., object], tuple[inspect.Parameter, ...]]:
-    """Returns the function that stands for an operator, and its parameters."""
-    name = _MINT[op]
-    found = getattr(mint if name in dir(mint) else mint.nn.functional, name)
-    return found, tuple(inspect.signature(found).parameters.values())
+def _of_mint(op: str) -> tuple[Callable[..., object], list[str]] | None:
+    """Returns the function of mint that stands for an operator, and its parameters in order."""
+    if op in _OWN or (op in primitives.ROWS and op not in _MINT):
+        return None
+    found = function_of(f"{_MINT[op]}_ext") if op in _MINT else function_of_class(op)
+    return None if found is None else (found, list(inspect.signature(found).parameters))
 
 
 @functools.cache
@@ -423,11 +397,9 @@ def apply(op: str, attrs: dict[str, Any], values: list[Any]) -> Any:
         values = [v for v in values if not isinstance(v, Monad)]
     if op in _OWN:
         return _OWN[op](*values, **(attrs if op == "LSTM" else {}))
-    if op in _MINT:
-        function, parameters = _function(op)
-        named = [(p, _argument(op, p.name, v)) for p, v in zip(parameters, values)]
-        args = [v for p, v in named if p.kind is not p.KEYWORD_ONLY]
-        return function(*args, **{p.name: v for p, v in named if p.kind is p.KEYWORD_ONLY})
+    if found := _of_mint(op):
+        function, parameters = found
+        return function(*(_argument(op, p, v) for p, v in zip(parameters, values)))
     if op not in primitives.ROWS:  # writes to its first argument
         target, *rest = values
         new = rest[0] if op == "InplaceCopy" else apply(_inplace(op), attrs, values)
@@ -460,5 +432,5 @@ def is_known(op: str) -> bool:
         op: Name of the operator.
     """
     if op.startswith("Inplace") and op not in primitives.ROWS:
-        return op == "InplaceCopy" or _inplace(op) in _MINT or _inplace(op) in primitives.ROWS
-    return op in _OWN or op in _MINT or op in primitives.ROWS
+        return op == "InplaceCopy" or is_known(_inplace(op))
+    return op in _OWN or op in primitives.ROWS or _of_mint(op) is not None
