@@ -33,6 +33,7 @@ from tvmgraph.errors import (
 )
 from tvmgraph.nn.cell import Cell
 from tvmgraph.train import mindspore_checkpoint
+from tvmgraph.train.mindspore_checkpoint import DamagedError
 
 # names of dtypes in a safetensors header
 _NAMES = {
@@ -40,7 +41,6 @@ _NAMES = {
     "I32": "int32", "U64": "uint64", "I64": "int64", "F16": "float16", "BF16": "bfloat16",
     "F32": "float32", "F64": "float64", "C64": "complex64",
 }  # fmt: skip
-_WRITTEN = {v: v for v in _NAMES.values()}
 _ORDER = "order"  # metadata entry with the names as they were saved; the format sorts them
 _DIGEST = "digest"  # metadata entry with the digest of everything else
 _TEXT = "text:"  # prefix of metadata entries that append_dict put there
@@ -182,7 +182,7 @@ def save_checkpoint(
     raw = {}
     for name, tensor in (entries | tensors).items():
         kind = tensor.dtype.numpy.name
-        if format == "safetensors" and kind not in _WRITTEN:
+        if format == "safetensors" and kind not in _NAMES.values():
             reject(DTypeError, "save_checkpoint", f"{name!r} is {kind}, which the format lacks")
         raw[name] = np.asarray(tensor.asnumpy(), order="C")
     if format == "ckpt":
@@ -228,70 +228,53 @@ def _read(path: Path, op: str) -> tuple[dict[str, np.ndarray], dict[str, str]]:
     if not path.is_file():
         reject(CheckpointError, op, f"there is no file {path}", fix="check the name and suffix")
     content = path.read_bytes()
-    if content[:1] == b"\n" and content[8:9] != b"{":
-        return _read_mindspore(content, path.name, op)
-    damaged = _damage(content)
-    if damaged:
-        reject(CheckpointError, op, f"{path.name} is damaged: {damaged}",
-                fix="nothing was loaded; write the checkpoint again")  # fmt: skip
-    size = int.from_bytes(content[:8], "little")
-    header = json.loads(content[8 : 8 + size])
-    metadata = header.pop("__metadata__", {})
-    found = {}
-    for name, entry in header.items():
-        kind = _dtype(entry["dtype"])
-        if kind is None:
-            reject(CheckpointError, op, f"{name!r} has the unknown dtype {entry['dtype']}")
-        start, end = (8 + size + o for o in entry["data_offsets"])
-        found[name] = np.frombuffer(content[start:end], kind).reshape(entry["shape"])
-    if metadata.get(_DIGEST, wanted := _digest(found, metadata)) != wanted:
-        reject(CheckpointError, op, f"{path.name} is damaged: it was changed since it was written",
-                fix="nothing was loaded; write the checkpoint again")  # fmt: skip
-    return found, metadata
-
-
-def _read_mindspore(
-    content: bytes, name: str, op: str
-) -> tuple[dict[str, np.ndarray], dict[str, str]]:
+    of_mindspore = content[:1] == b"\n" and content[8:9] != b"{"
     try:
-        found = mindspore_checkpoint.read(content)
-    except mindspore_checkpoint.DamagedError as e:
-        reject(CheckpointError, op, f"{name} is damaged: {e}",
+        return _read_mindspore(content) if of_mindspore else _read_safetensors(content, op)
+    except DamagedError as e:
+        reject(CheckpointError, op, f"{path.name} is damaged: {e}",
                 fix="nothing was loaded; write the checkpoint again")  # fmt: skip
+
+
+def _read_mindspore(content: bytes) -> tuple[dict[str, np.ndarray], dict[str, str]]:
+    found = mindspore_checkpoint.read(content)
     texts = {_TEXT + k: v for k, v in found.items() if isinstance(v, str)}
     arrays = {k: v for k, v in found.items() if not isinstance(v, str)}
     return arrays, {_ORDER: json.dumps([*found]), **texts}
 
 
-def _dtype(name: str) -> np.dtype[Any] | None:
-    return dtypes.dtype_of(_NAMES[name]).numpy if name in _NAMES else None
-
-
-def _damage(content: bytes) -> str | None:
-    """Returns what is wrong with a file: which parameter it breaks off in."""
+def _read_safetensors(content: bytes, op: str) -> tuple[dict[str, np.ndarray], dict[str, str]]:
     if len(content) < 8:
-        return f"it has {len(content)} bytes, less than a header"
-    size = int.from_bytes(content[:8], "little")
-    if size > len(content) - 8:
-        return "it ends inside the header, or is no safetensors file"
+        raise DamagedError(f"it has {len(content)} bytes, less than a header")
+    start = 8 + int.from_bytes(content[:8], "little")
+    if start > len(content):
+        raise DamagedError("it ends inside the header, or is no safetensors file")
     try:
-        header = json.loads(content[8 : 8 + size])
-        return next(filter(None, (_damaged_entry(n, e, len(content) - 8 - size)
-                                  for n, e in header.items())), None)  # fmt: skip
+        header = json.loads(content[8:start])
+        metadata = header.pop("__metadata__", {})
+        found = {n: _array(content, start, n, entry, op) for n, entry in header.items()}
+    except (DamagedError, CheckpointError):
+        raise
     except (ValueError, KeyError, TypeError, AttributeError):
-        return "its header is not that of a safetensors file"
+        raise DamagedError("its header is not that of a safetensors file") from None
+    if metadata.get(_DIGEST, wanted := _digest(found, metadata)) != wanted:
+        raise DamagedError("it was changed since it was written")
+    return found, metadata
 
 
-def _damaged_entry(name: str, entry: dict[str, Any], there: int) -> str | None:
-    if name == "__metadata__":
-        return None
-    start, end = entry["data_offsets"]
-    kind = _dtype(entry["dtype"])
-    if end > there:
-        return f"it ends inside parameter {name!r}, {end - there} bytes before that ends"
-    if kind is not None and end - start != math.prod(entry["shape"]) * kind.itemsize:
-        return f"parameter {name!r} has {end - start} bytes for shape {entry['shape']}"
-    return None
+def _array(content: bytes, base: int, name: str, entry: dict[str, Any], op: str) -> np.ndarray:
+    """Returns a parameter, whose place is counted from ``base`` on."""
+    start, end = (base + offset for offset in entry["data_offsets"])
+    if end > len(content):
+        raise DamagedError(
+            f"it ends inside parameter {name!r}, {end - len(content)} bytes before that ends"
+        )
+    if entry["dtype"] not in _NAMES:
+        reject(CheckpointError, op, f"{name!r} has the unknown dtype {entry['dtype']}")
+    kind, shape = dtypes.dtype_of(_NAMES[entry["dtype"]]).numpy, entry["shape"]
+    if end - start != math.prod(shape) * kind.itemsize:
+        raise DamagedError(f"parameter {name!r} has {end - start} bytes for shape {shape}")
+    return np.frombuffer(content[start:end], kind).reshape(shape)
 
 
 def load_checkpoint(
