@@ -9,7 +9,7 @@ from tvmgraph import dtypes
 from tvmgraph.core.op import F
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.errors import ArgumentError, ShapeError
-from tvmgraph.nn.transformer import additive_mask, attend, project_packed
+from tvmgraph.nn.transformer import appended, attend, project_packed, summed_masks
 
 _OP = "multi_head_attention"
 
@@ -105,23 +105,6 @@ def _interpolate_ext_scale_factor_convert_size(
     return tuple(math.floor(size * by) for size, by in zip(input.shape[2:], scale_factor))
 
 
-def _mask(
-    attn_mask: Tensor | None, padding: Tensor | None, q: Tensor, heads: int, keys: int
-) -> Tensor | None:
-    """Returns the sum of both masks, with no entries for keys that were appended; or None."""
-    total, batch = None, q.shape[1]
-    for mask, shape in ((attn_mask, (-1, heads, q.shape[0])), (padding, (batch, 1, 1))):
-        if mask is None:
-            continue
-        seen = mask.shape[-1]
-        if mask is attn_mask and mask.ndim == 2:
-            shape = (1, 1, q.shape[0])
-        part = F.reshape(additive_mask(mask, q.dtype), (*shape, seen))
-        part = F.pad(part, (0, keys - seen)) if keys > seen else part
-        total = part if total is None else total + part
-    return total
-
-
 def _projected(
     inputs: tuple[Tensor, Tensor, Tensor],
     weights: Sequence[Tensor | None],
@@ -137,16 +120,6 @@ def _projected(
     w_q, w_k, w_v = given
     biases = (None,) * 3 if bias is None else F.chunk(bias, 3, 0)
     return _in_projection(*inputs, w_q, w_k, w_v, *biases)
-
-
-def _appended(
-    pair: tuple[Tensor, ...], rows: tuple[Tensor | None, ...], zeros: bool
-) -> tuple[Tensor, ...]:
-    """Returns keys and values with their learned rows and a row of zeros each."""
-    shape = (1, *pair[0].shape[1:])
-    if None not in rows:
-        pair = tuple(F.concat((t, F.broadcast_to(row, shape))) for t, row in zip(pair, rows))
-    return tuple(F.concat((t, F.zeros(shape, t.dtype))) for t in pair) if zeros else pair
 
 
 def _without_heads(t: Tensor, batch: int) -> Tensor:
@@ -205,12 +178,13 @@ def multi_head_attention_forward(
     separate = (q_proj_weight, k_proj_weight, v_proj_weight)
     weights = separate if use_separate_proj_weight else (in_proj_weight,)
     q, k, v = _projected((query, key, value), weights, in_proj_bias, (k_is_v, q_is_k))
-    k, v = _appended((k, v), (bias_k, bias_v), add_zero_attn)
+    rows = None if bias_k is None or bias_v is None else (bias_k, bias_v)
+    k, v = appended((k, v), rows, add_zero_attn)
     k, v = (
         t if f is None else _without_heads(f, q.shape[1]) for t, f in ((k, static_k), (v, static_v))
     )
     causal = ~F.tril(F.ones((q.shape[0], k.shape[0]), dtypes.bool_)) if is_causal else attn_mask
-    mask = _mask(causal, key_padding_mask, q, num_heads, k.shape[0])
+    mask = summed_masks(causal, key_padding_mask, q, num_heads, k.shape[0])
     out, shares = attend(q, k, v, mask, num_heads, dropout_p if training else 0.0)
     out = F.dense(out, out_proj_weight, out_proj_bias)
     shares = F.mean(shares, (1,), False) if average_attn_weights else shares

@@ -130,8 +130,12 @@ class MultiheadAttention(Cell):
         if self.batch_first:
             q, k, v = (F.transpose(t, (1, 0, 2)) for t in (q, k, v))
         q, k, v = self._project(q, k, v)
-        mask = self._mask(attn_mask, key_padding_mask, q, k)
-        q, k, v, mask = self._extend(q, k, v, mask)
+        self._check_masks(attn_mask, key_padding_mask, q, k)
+        rows = None
+        if self.bias_k is not None and self.bias_v is not None:
+            rows = self.compute(self.bias_k), self.compute(self.bias_v)
+        k, v = appended((k, v), rows, self.add_zero_attn)
+        mask = summed_masks(attn_mask, key_padding_mask, q, self.num_heads, k.shape[0])
         out, weights = self._attend(q, k, v, mask)
         if self.batch_first:
             out = F.transpose(out, (1, 0, 2))
@@ -172,56 +176,21 @@ class MultiheadAttention(Cell):
         q, k, v = (F.dense(t, w, b) for t, w, b in zip((q, k, v), weights, biases))
         return q, k, v
 
-    def _mask(
+    def _check_masks(
         self, attn: Tensor | None, padding: Tensor | None, q: Tensor, k: Tensor
-    ) -> Tensor | None:
-        """Returns what is added to the scores, of a shape that broadcasts to (N, heads, L, S)."""
-        total = None
-        n, length, size = q.shape[1], q.shape[0], k.shape[0]
-        if attn is not None:
-            shapes = {
-                (length, size): (1, 1, length, size),
-                (n * self.num_heads, length, size): (n, self.num_heads, length, size),
-            }
-            if attn.shape not in shapes:
-                reject(ShapeError, type(self).__name__,
-                       f"attn_mask must have one of the shapes {list(shapes)}",
-                       f"attn_mask={attn.aval}")  # fmt: skip
-            total = self._additive(F.reshape(attn, shapes[attn.shape]), q.dtype, "attn_mask")
-        if padding is not None:
-            if padding.shape != (n, size):
-                reject(ShapeError, type(self).__name__,
-                       f"key_padding_mask must have the shape {(n, size)}",
-                       f"key_padding_mask={padding.aval}")  # fmt: skip
-            part = F.reshape(padding, (n, 1, 1, size))
-            part = self._additive(part, q.dtype, "key_padding_mask")
-            total = part if total is None else total + part
-        return total
-
-    def _additive(self, mask: Tensor, dtype: dtypes.DType, name: str) -> Tensor:
-        """Turns True into minus infinity; a float mask is added as it is."""
-        kind = mask.dtype
-        if not (kind.is_float or kind.is_integer or kind is dtypes.bool_):
-            reject(DTypeError, type(self).__name__, f"{name} must be bool or float",
-                   f"{name}={mask.aval}")  # fmt: skip
-        return additive_mask(mask, dtype)
-
-    def _extend(
-        self, q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None
-    ) -> tuple[Tensor, Tensor, Tensor, Tensor | None]:
-        """Appends the learned row and the row of zeros, which no mask hides."""
-        rows = []
-        shape = (1, *k.shape[1:])
-        if self.bias_k is not None and self.bias_v is not None:
-            rows.append((F.broadcast_to(self.compute(self.bias_k), shape),
-                         F.broadcast_to(self.compute(self.bias_v), shape)))  # fmt: skip
-        if self.add_zero_attn:
-            rows.append((F.zeros(shape, k.dtype), F.zeros(shape, v.dtype)))
-        for row_k, row_v in rows:
-            k, v = F.concat((k, row_k), 0), F.concat((v, row_v), 0)
-            if mask is not None:
-                mask = F.concat((mask, F.zeros((*mask.shape[:-1], 1), mask.dtype)), -1)
-        return q, k, v, mask
+    ) -> None:
+        op, n, size = type(self).__name__, q.shape[1], k.shape[0]
+        square = (q.shape[0], size)
+        shapes = [square, (n * self.num_heads, *square)]
+        if attn is not None and attn.shape not in shapes:
+            reject(ShapeError, op, f"attn_mask must have one of the shapes {shapes}",
+                   f"attn_mask={attn.aval}")  # fmt: skip
+        if padding is not None and padding.shape != (n, size):
+            reject(ShapeError, op, f"key_padding_mask must have the shape {(n, size)}",
+                   f"key_padding_mask={padding.aval}")  # fmt: skip
+        for name, mask in (("attn_mask", attn), ("key_padding_mask", padding)):
+            if mask is not None and mask.dtype.kind == "c":
+                reject(DTypeError, op, f"{name} must be bool or float", f"{name}={mask.aval}")
 
     def _attend(
         self, q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None
@@ -247,6 +216,50 @@ def project_packed(
     biases = (None, None, None) if bias is None else F.chunk(bias, 3, 0)
     q, k, v = (F.dense(t, w, b) for t, w, b in zip(inputs, F.chunk(weight, 3, 0), biases))
     return q, k, v
+
+
+def appended(
+    pair: tuple[Tensor, Tensor], rows: tuple[Tensor, Tensor] | None, zeros: bool
+) -> tuple[Tensor, Tensor]:
+    """Returns keys and values with their learned rows and a row of zeros, which no mask hides.
+
+    Args:
+        pair: Keys and values (S, N, E).
+        rows: What is appended to keys and to values, shapes that broadcast to (1, N, E).
+        zeros: Whether a row of zeros is appended, too.
+    """
+    k, v = pair
+    shape = (1, *k.shape[1:])
+    if rows is not None:
+        k, v = (F.concat((t, F.broadcast_to(row, shape))) for t, row in zip(pair, rows))
+    if zeros:
+        k, v = (F.concat((t, F.zeros(shape, t.dtype))) for t in (k, v))
+    return k, v
+
+
+def summed_masks(
+    attn: Tensor | None, padding: Tensor | None, q: Tensor, heads: int, keys: int
+) -> Tensor | None:
+    """Returns what both masks add to the scores, of a shape that broadcasts to (N, heads, L, S).
+
+    Args:
+        attn: Where queries see no key, (L, S) or (N * heads, L, S), or None.
+        padding: Which keys nobody sees, (N, S), or None.
+        q: Queries (L, N, E).
+        heads: Number of heads.
+        keys: Number of keys, S and those that were appended, which are seen.
+    """
+    length, batch = q.shape[:2]
+    total = None
+    for mask, shape in ((attn, (-1, heads, length)), (padding, (batch, 1, 1))):
+        if mask is None:
+            continue
+        if mask is attn and mask.ndim == 2:
+            shape = (1, 1, length)
+        part = additive_mask(F.reshape(mask, (*shape, mask.shape[-1])), q.dtype)
+        part = F.pad(part, (0, keys - part.shape[-1])) if keys > part.shape[-1] else part
+        total = part if total is None else total + part
+    return total
 
 
 def additive_mask(mask: Tensor, dtype: dtypes.DType) -> Tensor:
