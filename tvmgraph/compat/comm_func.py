@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from tvmgraph.core.guard import guard_module as _guard_module
+from tvmgraph.core.guard import public_names as _public_names
 from tvmgraph.core.op import F
 from tvmgraph.core.tensor import Tensor, tensor_from_numpy
 from tvmgraph.distributed import engine, functions
@@ -156,11 +157,11 @@ def all_to_all_single_with_output_shape(
         async_op: Whether a handle follows.
     """
     shape = output_shape.shape if isinstance(output_shape, Tensor) else tuple(output_shape)
-    found = split_and_exchange(tensor, shape, output_split_sizes, input_split_sizes, group)
+    found = _split_and_exchange(tensor, shape, output_split_sizes, input_split_sizes, group)
     return _with_handle(found, async_op)
 
 
-def split_and_exchange(
+def _split_and_exchange(
     tensor: Tensor, shape: Sequence[int], takes: Sequence[int] | None,
     gives: Sequence[int] | None, group: str | None,
 ) -> Tensor:  # fmt: skip
@@ -312,12 +313,6 @@ def batch_isend_irecv(p2p_op_list: Sequence[P2POp]) -> list[CommHandle]:
     return [CommHandle(*handles)]
 
 
-__all__ = [
-    "CommHandle", "P2POp", "all_gather_into_tensor", "all_reduce",
-    "all_to_all_single_with_output_shape", "all_to_all_v_c", "all_to_all_with_output_shape",
-    "barrier",
-    "batch_isend_irecv", "broadcast", "gather_into_tensor", "irecv", "isend", "recv", "reduce",
-    "reduce_scatter_tensor", "scatter_tensor", "send",
-]  # fmt: skip
+__all__ = _public_names(globals())
 
 _guard_module(globals(), "communication.comm_func")

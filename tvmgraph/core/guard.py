@@ -42,15 +42,15 @@ def guard_module(namespace: Mapping[str, object], prefix: str = "") -> None:
 
 
 def public_names(namespace: Mapping[str, object], *others: str) -> list[str]:
-    """Returns the ``__all__`` of a package: what its modules define and it imports from them.
+    """Returns the ``__all__`` of a module or package: what it, or its modules, define.
 
     Args:
-        namespace: The package's ``globals()``.
+        namespace: Its ``globals()``.
         others: Names that it has from elsewhere, or finds when they are used.
     """
     inside = f"{namespace['__name__']}."
     own = {name for name, value in namespace.items() if not name.startswith("_")
-           and (getattr(value, "__module__", None) or "").startswith(inside)}  # fmt: skip
+           and f"{getattr(value, '__module__', None)}.".startswith(inside)}  # fmt: skip
     return sorted({*own, *others})
 
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from tvmgraph import ops
 from tvmgraph.core.guard import guard_module as _guard_module
+from tvmgraph.core.guard import public_names as _public_names
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.dtypes import DType, float32, int32
 from tvmgraph.errors import ArgumentError, DTypeError, ShapeError, user_source
@@ -672,13 +673,6 @@ def histogram2d(
     return counts, edges[0], edges[1]
 
 
-__all__ = [
-    "append", "apply_along_axis", "apply_over_axes", "array_equal", "array_str", "atleast_1d",
-    "atleast_2d", "atleast_3d", "bincount", "broadcast_arrays", "choose", "column_stack",
-    "concatenate", "digitize", "dstack", "histogram", "histogram2d", "histogram_bin_edges",
-    "histogramdd", "hstack", "intersect1d", "isscalar", "pad", "piecewise", "promote_types",
-    "ravel_multi_index", "result_type", "select", "setdiff1d", "stack", "take", "unique",
-    "unravel_index", "vstack", "where",
-]  # fmt: skip
+__all__ = _public_names(globals())
 
 _guard_module(globals(), "numpy")

@@ -10,6 +10,7 @@ import numpy as np
 from tvmgraph import ops
 from tvmgraph.core.arguments import DTypeLike
 from tvmgraph.core.guard import guard_module as _guard_module
+from tvmgraph.core.guard import public_names as _public_names
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.dtypes import DType, float32, int32
 from tvmgraph.errors import ArgumentError, DTypeError, user_source
@@ -373,7 +374,7 @@ def triu_indices_from(arr: Tensor, k: float = 0) -> tuple[Tensor, ...]:
     return triu_indices(arr.shape[-2], k, arr.shape[-1])
 
 
-class Grid:
+class _Grid:
     """Coordinate arrays by slices: ``mgrid[0:3, 0:1:5j]``.
 
     Args:
@@ -396,8 +397,8 @@ class Grid:
         return f"<{type(self._make).__name__}>"
 
 
-mgrid = Grid(np.mgrid)
-ogrid = Grid(np.ogrid)
+mgrid = _Grid(np.mgrid)
+ogrid = _Grid(np.ogrid)
 
 
 def _shape(shape: tuple[Any, ...]) -> tuple[int, ...]:
@@ -454,11 +455,6 @@ def randint(minval: int, maxval: int | None = None, shape: object = None,
     return as_dtype(ops.randint(low, high, size), _of_kind(dtype, "i"))
 
 
-__all__ = [
-    "arange", "array", "asarray", "bartlett", "blackman", "diag_indices", "empty", "eye", "full",
-    "geomspace", "hamming", "hanning", "identity", "indices", "ix_", "linspace", "logspace",
-    "meshgrid", "mgrid", "ogrid", "ones", "rand", "randint", "randn", "tri", "tril_indices",
-    "tril_indices_from", "triu_indices", "triu_indices_from", "vander", "zeros",
-]  # fmt: skip
+__all__ = _public_names(globals())
 
 _guard_module(globals(), "numpy")

@@ -513,11 +513,3 @@ def axes_of(axis: int | Sequence[int] | None, ndim: int) -> tuple[int, ...]:
     if axis is None:
         return tuple(range(ndim))
     return tuple(axis_of(a, ndim) for a in ((axis,) if isinstance(axis, int) else axis))
-
-
-__all__ = [
-    "MOST", "alike", "angles", "array_equiv", "arrays_of", "axes_of", "axis_of", "clip",
-    "contains", "cross", "diagflat", "divisors", "dtype_of", "expand_dims", "extreme",
-    "filled", "float32", "floats", "full", "int32", "is_float", "nanvar", "parts", "promoted",
-    "quotient", "roll", "rollaxis", "scan", "single", "split", "sum", "take_along_axis", "wide",
-]  # fmt: skip

@@ -9,6 +9,7 @@ from typing import Any
 from tvmgraph import ops
 from tvmgraph.core.arguments import AxisLike, DTypeLike
 from tvmgraph.core.guard import guard_module as _guard_module
+from tvmgraph.core.guard import public_names as _public_names
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.dtypes import complex64, float32
 from tvmgraph.errors import ArgumentError, ShapeError, user_source
@@ -397,10 +398,6 @@ def polyval(p: object, x: object) -> Tensor:
     return ops.sum(p * ops.pow(ops.expand_dims(floats(x), -1), powers), -1)
 
 
-__all__ = [
-    "average", "convolve", "corrcoef", "correlate", "cov", "diff", "dot", "ediff1d", "gradient",
-    "interp", "multi_dot", "norm", "polyadd", "polyder", "polyint", "polymul", "polysub",
-    "polyval", "sum", "trapz", "unwrap",
-]  # fmt: skip
+__all__ = _public_names(globals(), "sum")
 
 _guard_module(globals(), "numpy")

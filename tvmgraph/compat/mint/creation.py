@@ -9,6 +9,7 @@ from tvmgraph.core import rules
 from tvmgraph.core.arguments import DTypeLike
 from tvmgraph.core.columns import NumberLike
 from tvmgraph.core.guard import guard_module as _guard_module
+from tvmgraph.core.guard import public_names as _public_names
 from tvmgraph.core.random import Generator
 from tvmgraph.core.tensor import Tensor
 
@@ -195,9 +196,6 @@ def multinomial(input: Tensor, num_samples: int, replacement: bool = False, *,
     return ops.multinomial(input, num_samples, replacement, generator).astype("int64")
 
 
-__all__ = [
-    "bernoulli", "full", "multinomial", "normal", "ones", "rand", "rand_like", "randint",
-    "randint_like", "randn", "randn_like", "randperm", "zeros",
-]  # fmt: skip
+__all__ = _public_names(globals())
 
 _guard_module(globals(), "mint")

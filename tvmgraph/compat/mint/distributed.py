@@ -466,7 +466,7 @@ def all_to_all_single(
     _check(async_op, output, input)
     sizes = output_split_sizes, input_split_sizes
     _require_fit(output, output.shape, input)
-    output.rebind(comm_func.split_and_exchange(input, output.shape, *sizes, group))
+    output.rebind(comm_func._split_and_exchange(input, output.shape, *sizes, group))
     return _done(async_op)
 
 

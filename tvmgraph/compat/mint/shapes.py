@@ -9,6 +9,7 @@ from tvmgraph.core import rules
 from tvmgraph.core.arguments import AxisLike
 from tvmgraph.core.columns import NumberLike
 from tvmgraph.core.guard import guard_module as _guard_module
+from tvmgraph.core.guard import public_names as _public_names
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.errors import ArgumentError
 from tvmgraph.ops.indexing.scatter import index_added
@@ -268,10 +269,6 @@ def clone(input: Tensor) -> Tensor:
     return input.clone()
 
 
-__all__ = [
-    "cat", "chunk", "clone", "concat", "diag", "flatten", "gather", "index_add", "index_select",
-    "meshgrid", "narrow", "permute", "repeat_interleave", "scatter", "scatter_add", "select",
-    "split", "squeeze", "stack", "transpose", "unique",
-]  # fmt: skip
+__all__ = _public_names(globals())
 
 _guard_module(globals(), "mint")

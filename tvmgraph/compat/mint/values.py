@@ -9,6 +9,7 @@ from tvmgraph import ops
 from tvmgraph.core.arguments import AxisLike, DTypeLike, PerAxis
 from tvmgraph.core.columns import NumberLike
 from tvmgraph.core.guard import guard_module as _guard_module
+from tvmgraph.core.guard import public_names as _public_names
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.dtypes import promote
 from tvmgraph.errors import DTypeError, user_source
@@ -453,7 +454,7 @@ def cdist(x1: Tensor, x2: Tensor, p: float = 2.0,
     return ops.cdist(x1, x2, p)
 
 
-def with_an_axis(function: Callable[[Tensor], Tensor], input: Tensor) -> Tensor:
+def _with_an_axis(function: Callable[[Tensor], Tensor], input: Tensor) -> Tensor:
     """Returns ``function(input)`` of a function along an axis: one element is a vector to it.
 
     Args:
@@ -471,7 +472,7 @@ def softmax(input: Tensor, dim: int, *, dtype: DTypeLike | None = None) -> Tenso
         dim: The axis whose elements become parts of 1.
         dtype: ``input`` is converted to this dtype first, unless it is ``None``.
     """
-    return with_an_axis(lambda x: ops.softmax(x, dim, dtype=dtype), input)
+    return _with_an_axis(lambda x: ops.softmax(x, dim, dtype=dtype), input)
 
 
 def topk(input: Tensor, k: int, dim: int = -1, largest: bool = True,
@@ -622,12 +623,6 @@ def _channels_first(x: Tensor) -> tuple[int, ...]:
     return (1, 0, *range(2, x.ndim))
 
 
-__all__ = [
-    "add", "addr_", "all", "allclose", "amax", "amin", "any", "argmin", "argsort",
-    "batch_norm_elemt", "batch_norm_stats", "bincount", "bmm", "cdist", "conv2d", "conv_tbc",
-    "count_nonzero", "cummax", "cummin", "cumsum", "diff", "dot", "equal", "frac", "isnan",
-    "item", "matmul", "max", "mean", "median", "min", "mv", "nansum", "norm", "prod", "softmax",
-    "sort", "sqrt", "std", "std_mean", "sub", "topk", "var", "var_mean", "vdot", "where",
-]  # fmt: skip
+__all__ = _public_names(globals())
 
 _guard_module(globals(), "mint")

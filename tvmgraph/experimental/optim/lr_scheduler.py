@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from tvmgraph.core.guard import guard_module as _guard_module
+from tvmgraph.core.guard import public_names as _public_names
 from tvmgraph.core.op import F
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.dtypes import float32
@@ -484,10 +485,6 @@ class ReduceLROnPlateau:
         return [lr.snapshot() for lr in self._last_lr]
 
 
-__all__ = [
-    "ConstantLR", "CosineAnnealingLR", "CosineAnnealingWarmRestarts", "CyclicLR", "ExponentialLR",
-    "LRScheduler", "LambdaLR", "LinearLR", "MultiStepLR", "MultiplicativeLR", "PolynomialLR",
-    "ReduceLROnPlateau", "SequentialLR", "StepLR",
-]  # fmt: skip
+__all__ = _public_names(globals())
 
 _guard_module(globals(), "experimental.optim.lr_scheduler")

@@ -466,7 +466,7 @@ def log_softmax(input: Tensor, dim: int | None = None, *, dtype: DTypeLike | Non
     """
     x = input if dtype is None else ops.cast(input, dtype)
     axis = _implied(input) if dim is None else dim
-    return values.with_an_axis(lambda x: ops.log_softmax(x, axis), x)
+    return values._with_an_axis(lambda x: ops.log_softmax(x, axis), x)
 
 
 def _implied(input: Tensor) -> int:
