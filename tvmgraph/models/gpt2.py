@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tvmgraph.core.op import F
-from tvmgraph.core.parameter import Parameter
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.models.attention import activation, split_heads
 from tvmgraph.models.language import LanguageModel, Layer
@@ -83,6 +82,8 @@ class Gpt2(LanguageModel):
         (2, 3, 9)
     """
 
+    _embedding, _layers, _norm = "wte", "h", "ln_f"
+
     def __init__(self, config: Gpt2Config) -> None:
         super().__init__()
         self.config = config
@@ -95,16 +96,6 @@ class Gpt2(LanguageModel):
         self.most_tokens, self.kept_heads = config.n_positions, config.n_head
         self.head_size = config.n_embd // config.n_head
 
-    @property
-    def layers_of(self) -> CellList:
-        """The decoder layers."""
-        return self.h
-
-    @property
-    def embedding_table(self) -> Parameter:
-        """The table of the word embedding, which the head shares."""
-        return self.wte.embedding_table
-
     def embed(self, ids: Tensor, places: Tensor) -> Tensor:
         """Words and places.
 
@@ -113,11 +104,3 @@ class Gpt2(LanguageModel):
             places: Their places in the text, which broadcast to (N, T).
         """
         return self.dropout(self.wte(ids) + self.wpe(places))
-
-    def norm_of(self, x: Tensor) -> Tensor:
-        """The last normalization.
-
-        Args:
-            x: Result of the last layer (N, T, E).
-        """
-        return self.ln_f(x)

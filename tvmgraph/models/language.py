@@ -52,15 +52,20 @@ class LanguageModel(Cell):
     kept_heads: int
     head_size: int
 
+    #: Names of the members that are the embedding, the layers and the last normalization.
+    _embedding: str
+    _layers: str
+    _norm: str
+
     @property
     def layers_of(self) -> Any:
         """The decoder layers."""
-        raise NotImplementedError
+        return getattr(self, self._layers)
 
     @property
     def embedding_table(self) -> Parameter:
         """The table of the embedding, (vocabulary, E)."""
-        raise NotImplementedError
+        return getattr(self, self._embedding).embedding_table
 
     def embed(self, ids: Tensor, places: Tensor) -> Tensor:
         """What the first layer gets, (N, T, E), of tokens (N, T) at places that broadcast to it.
@@ -85,7 +90,7 @@ class LanguageModel(Cell):
         Args:
             x: Result of the last layer (N, T, E).
         """
-        raise NotImplementedError
+        return getattr(self, self._norm)(x)
 
     def head(self, x: Tensor) -> Tensor:
         """The logits, from what the last normalization gives.

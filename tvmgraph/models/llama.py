@@ -112,6 +112,8 @@ class Llama(LanguageModel):
         (2, 3, 9)
     """
 
+    _embedding, _layers, _norm = "embed_tokens", "layers", "norm"
+
     def __init__(self, config: LlamaConfig) -> None:
         super().__init__()
         self.config = config
@@ -124,16 +126,6 @@ class Llama(LanguageModel):
         self.most_tokens = config.max_position_embeddings
         self.kept_heads = config.num_key_value_heads or config.num_attention_heads
         self.head_size = config.hidden_size // config.num_attention_heads
-
-    @property
-    def layers_of(self) -> CellList:
-        """The decoder layers."""
-        return self.layers
-
-    @property
-    def embedding_table(self) -> Parameter:
-        """The table of the embedding."""
-        return self.embed_tokens.embedding_table
 
     def embed(self, ids: Tensor, places: Tensor) -> Tensor:
         """Words; places are what layers turn by.
@@ -155,11 +147,3 @@ class Llama(LanguageModel):
         if places.ndim == 2:
             angles = F.expand_dims(angles, 1)
         return F.cos(angles), F.sin(angles)
-
-    def norm_of(self, x: Tensor) -> Tensor:
-        """The last normalization.
-
-        Args:
-            x: Result of the last layer (N, T, E).
-        """
-        return self.norm(x)

@@ -67,11 +67,8 @@ class Embedding(Cell):
         if padding_idx is not None:
             self.padding_idx = integer("Embedding", "padding_idx", padding_idx, 0)
             if padding_idx >= vocab_size:
-                reject(
-                    ArgumentError,
-                    "Embedding",
-                    f"padding_idx={padding_idx} must be below vocab_size={vocab_size}",
-                )
+                rule = f"padding_idx={padding_idx} must be below vocab_size={vocab_size}"
+                reject(ArgumentError, "Embedding", rule)
             rows = np.array(table.array)
             rows[padding_idx] = 0
             table.set_data(Tensor(rows))

@@ -28,11 +28,8 @@ def _activation(op: str, activation: object) -> Any:
                    fix="pass a Cell or function for any other")  # fmt: skip
         return getattr(F, activation)
     if not callable(activation):
-        reject(
-            DTypeError,
-            op,
-            f"activation must be a name, Cell or function, not {type(activation).__name__}",
-        )
+        kind = type(activation).__name__
+        reject(DTypeError, op, f"activation must be a name, Cell or function, not {kind}")
     return activation
 
 

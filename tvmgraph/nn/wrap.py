@@ -109,17 +109,6 @@ class WithEvalCell(Cell):
 __all__ = ["Jvp", "Vjp", "WithEvalCell", "WithGradCell", "WithLossCell"]
 
 
-class _VirtualDatasetCell(Cell):
-    """Calls a network; where MindSpore splits the batch among devices, the program is given it."""
-
-    def __init__(self, backbone: Callable[..., object]) -> None:
-        super().__init__(auto_prefix=False)
-        self._backbone = backbone
-
-    def construct(self, *inputs: Tensor) -> object:
-        return self._backbone(*inputs)
-
-
 __path__, __getattr__ = as_package(__name__, "nn")  # a package in MindSpore
 
 

@@ -350,11 +350,8 @@ class Optimizer(Members):
         if isinstance(gradients, Tensor):
             gradients = (gradients,)
         if not isinstance(gradients, (tuple, list)):
-            reject(
-                DTypeError,
-                self.cls_name,
-                f"gradients must be a tuple of Tensors, not {type(gradients).__name__}",
-            )
+            kind = type(gradients).__name__
+            reject(DTypeError, self.cls_name, f"gradients must be a tuple of Tensors, not {kind}")
         if len(gradients) != len(self.parameters):
             reject(either(ShapeError, RuntimeError), self.cls_name,
                    "one gradient per parameter is needed",
@@ -362,11 +359,8 @@ class Optimizer(Members):
                    "differentiate by optimizer.parameters")  # fmt: skip
         for p, g in zip(self.parameters, gradients):
             if not isinstance(g, Tensor):
-                reject(
-                    DTypeError,
-                    self.cls_name,
-                    f"the gradient of {p.name!r} is a {type(g).__name__}, not a Tensor",
-                )
+                rule = f"the gradient of {p.name!r} is a {type(g).__name__}, not a Tensor"
+                reject(DTypeError, self.cls_name, rule)
             if g.shape != p.shape:
                 reject(ShapeError, self.cls_name,
                        f"the gradient of {p.name!r} must have the parameter's shape",

@@ -181,11 +181,8 @@ class TrainOneStepWithLossScaleCell(TrainOneStepCell):
             reject(ArgumentError, self.cls_name, "scale_sense must have one element",
                    str(scale_sense.aval))  # fmt: skip
         else:
-            reject(
-                DTypeError,
-                self.cls_name,
-                f"scale_sense must be a Tensor or a Cell, not {type(scale_sense).__name__}",
-            )
+            kind = type(scale_sense).__name__
+            reject(DTypeError, self.cls_name, f"scale_sense must be a Tensor or a Cell, not {kind}")
         self.scale_sense = new_scalar("scale_sense", first)
 
     def set_sense_scale(self, sens: Tensor | float) -> None:

@@ -226,12 +226,9 @@ class Model(Shown):
 
     def _parameters(self, mode: str, data: object, hooks: Callbacks, epochs: int) -> RunArguments:
         if not _is_dataset(data):
-            reject(
-                either(DTypeError, AttributeError),
-                f"Model.{mode}",
-                f"the dataset is a {type(data).__name__}",
-                fix="use ms.dataset.NumpySlicesDataset or GeneratorDataset, with .batch(n)",
-            )
+            fix = "use ms.dataset.NumpySlicesDataset or GeneratorDataset, with .batch(n)"
+            reject(either(DTypeError, AttributeError), f"Model.{mode}",
+                   f"the dataset is a {type(data).__name__}", fix=fix)  # fmt: skip
         return RunArguments(
             mode=mode, network=self.network, train_network=self.train_network,
             eval_network=self.eval_network, optimizer=self.optimizer, loss_fn=self.loss_fn,
