@@ -209,7 +209,8 @@ def test_arguments_are_documented(path: Path) -> None:
     """Public functions and methods have ``Args:``, with shapes and units if there are any.
 
     A method may leave that to the class it overrides, ``construct`` to the ``Inputs:`` of its own.
-    Rewrite rules have none: all take the match. Commands have the help of their options.
+    Rewrite rules have none: all take the match. Commands have the help of their options, and the
+    sources that ``loader`` makes of functions the meanings that it has in a table.
     """
     missing = [
         f"{owner.name + '.' if owner else ''}{node.name}"
@@ -232,7 +233,9 @@ def _public_functions(
 
 def _takes_arguments(node: ast.FunctionDef, owner: ast.ClassDef | None) -> bool:
     decorators = [ast.unparse(d) for d in node.decorator_list]
-    if any(d.startswith("rule(") or d.endswith(("overload", "setter")) for d in decorators):
+    if any(
+        d.startswith(("rule(", "loader(")) or d.endswith(("overload", "setter")) for d in decorators
+    ):
         return False
     if "app.callback()" in decorators or _is_command(node):
         return False

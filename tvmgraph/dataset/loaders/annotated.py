@@ -25,13 +25,19 @@ from tvmgraph.dataset.loaders.table import (
 )
 from tvmgraph.errors import ArgumentError, reject
 
+_DECODED = DECODED.replace("=False", "")
 _OPTIONS = (
     "num_samples num_parallel_workers shuffle decode=False sampler num_shards shard_id cache "
     "extra_metadata=False decrypt"
 )
 
 
-def _coco(op: str, given: Attrs) -> Listing:
+@loader(f"dataset_dir! annotation_file! task='Detection' {_OPTIONS}")
+def CocoDataset(op: str, given: Attrs) -> Listing:
+    """COCO's images: image and, by task, bbox, category_id, iscrowd (Detection); segmentation,
+    iscrowd (Stuff); keypoints, num_keypoints (Keypoint); bbox, category_id, iscrowd, area
+    (Panoptic); captions (Captioning). Rows are objects.
+    """
     columns = {
         "Detection": {"bbox": "float32", "category_id": "uint32", "iscrowd": "uint32"},
         "Stuff": {"segmentation": "float32", "iscrowd": "uint32"},
@@ -63,11 +69,11 @@ def _coco_class(category: Mapping[str, int]) -> list[int]:
     return [category[key] for key in ("id", "isthing") if key in category]
 
 
-def _meta(given: Mapping[str, object]) -> dict[str, None]:
+def _meta(given: Attrs) -> dict[str, None]:
     return {"_meta-filename": None} if given["extra_metadata"] else {}
 
 
-def _name(given: Mapping[str, object], name: str) -> tuple[str, ...]:
+def _name(given: Attrs, name: str) -> tuple[str, ...]:
     return (name,) if given["extra_metadata"] else ()
 
 
@@ -86,7 +92,15 @@ def _polygons(segmentation: Any) -> list[list[float]]:
     return [segmentation["counts"]] if isinstance(segmentation, dict) else segmentation
 
 
-def _voc(op: str, given: Attrs) -> Listing:
+@loader(
+    "dataset_dir! task='Segmentation' usage='train' class_indexing num_samples "
+    "num_parallel_workers shuffle decode=False sampler num_shards shard_id cache "
+    "extra_metadata=False decrypt"
+)
+def VOCDataset(op: str, given: Attrs) -> Listing:
+    """Pascal VOC's images: image and target (Segmentation), or image, bbox, label, difficult and
+    truncate (Detection).
+    """
     base, task = folder_of(op, given), given["task"]
     if task not in ("Segmentation", "Detection"):
         reject(ArgumentError, op, f"task cannot be {task!r}", fix="use Segmentation or Detection")
@@ -128,7 +142,9 @@ def _voc_objects(path: Path) -> list[tuple[str, list[float], int, int]]:
     return found
 
 
-def _flickr(op: str, given: Attrs) -> Listing:
+@loader(f"dataset_dir! annotation_file! {_DECODED}")
+def FlickrDataset(op: str, given: Attrs) -> Listing:
+    """Photographs with captions: image, annotation."""
     base, texts = folder_of(op, given), defaultdict(list)
     for line in lines_of(op, Path(given["annotation_file"])):
         name, text = line.split("\t", 1)
@@ -137,7 +153,9 @@ def _flickr(op: str, given: Attrs) -> Listing:
     return Listing(kinds, [(base / name, texts[name]) for name in sorted(texts)])
 
 
-def _div2k(op: str, given: Attrs) -> Listing:
+@loader(f"dataset_dir! usage='train' downgrade='bicubic' scale=2 {_DECODED}")
+def DIV2KDataset(op: str, given: Attrs) -> Listing:
+    """Images of high and low resolution: hr_image, lr_image."""
     base, scale, kind = folder_of(op, given), given["scale"], given["downgrade"]
     rows = []
     for part in splits_of(op, given["usage"], {"train": "train", "valid": "valid"}):
@@ -149,7 +167,9 @@ def _div2k(op: str, given: Attrs) -> Listing:
     return Listing({"hr_image": None, "lr_image": None}, rows)
 
 
-def _cityscapes(op: str, given: Attrs) -> Listing:
+@loader(f"dataset_dir! usage='train' quality_mode='fine' task='instance' {_DECODED}")
+def CityscapesDataset(op: str, given: Attrs) -> Listing:
+    """Streets: image, task (an image, or JSON for polygons)."""
     base = folder_of(op, given)
     quality = "gtFine" if given["quality_mode"] == "fine" else "gtCoarse"
     kind = {"instance": "instanceIds.png", "semantic": "labelIds.png", "color": "color.png",
@@ -164,7 +184,11 @@ def _cityscapes(op: str, given: Attrs) -> Listing:
     return Listing({"image": None, "task": None}, rows)
 
 
-def _kitti(op: str, given: dict[str, object]) -> Listing:
+@loader(f"dataset_dir! usage {DECODED}")
+def KITTIDataset(op: str, given: Attrs) -> Listing:
+    """Streets with boxes: image, label, truncated, occluded, alpha, bbox, dimensions, location,
+    rotation_y; only image for the usage ``test``.
+    """
     base = folder_of(op, given)
     if given["usage"] == "test":
         images = pictures(base / "data_object_image_2" / "testing" / "image_2")
@@ -189,7 +213,9 @@ def _kitti(op: str, given: dict[str, object]) -> Listing:
     return Listing(kinds, rows)
 
 
-def _wider_face(op: str, given: Mapping[str, object]) -> Listing:
+@loader(f"dataset_dir! usage {DECODED}")
+def WIDERFaceDataset(op: str, given: Attrs) -> Listing:
+    """Faces: image, bbox, blur, expression, illumination, occlusion, pose, invalid."""
     base, rows = folder_of(op, given), []
     names = ("blur", "expression", "illumination", "occlusion", "pose", "invalid")
     if given["usage"] == "test":
@@ -209,7 +235,9 @@ def _wider_face(op: str, given: Mapping[str, object]) -> Listing:
     return Listing(kinds, rows)
 
 
-def _sbu(op: str, given: Mapping[str, object]) -> Listing:
+@loader(f"dataset_dir! {DECODED}")
+def SBUDataset(op: str, given: Attrs) -> Listing:
+    """Photographs: image, caption."""
     base = folder_of(op, given)
     addresses = lines_of(op, base / "SBU_captioned_photo_dataset_urls.txt")
     texts = lines_of(op, base / "SBU_captioned_photo_dataset_captions.txt")
@@ -223,7 +251,14 @@ def _sbu(op: str, given: Mapping[str, object]) -> Listing:
     return Listing({"image": None, "caption": None}, rows)
 
 
-def _sbd(op: str, given: Mapping[str, object]) -> Listing:
+@loader(
+    "dataset_dir! task='Boundaries' usage='all' num_samples num_parallel_workers=1 "
+    "shuffle decode sampler num_shards shard_id"
+)
+def SBDataset(op: str, given: Attrs) -> Listing:
+    """Images of ``img`` with the outlines of 20 classes, or the class of every pixel, of ``cls``:
+    image, task uint8.
+    """
     base, task = folder_of(op, given), given["task"]
     if task not in ("Boundaries", "Segmentation"):
         reject(ArgumentError, op, f"task cannot be {task!r}", fix="use Boundaries or Segmentation")
@@ -241,51 +276,3 @@ def _outlines(op: str, path: Path, task: str) -> np.ndarray:
     """Returns classes by pixel, or the outlines of every class."""
     found = read_matlab(op, path)["GTcls"][task][0, 0]
     return found if task == "Segmentation" else np.stack([each.toarray() for each in found.flat])
-
-
-CocoDataset = loader(
-    "CocoDataset", f"dataset_dir! annotation_file! task='Detection' {_OPTIONS}", _coco,
-    "COCO's images: image and, by task, bbox, category_id, iscrowd (Detection); segmentation,"
-    " iscrowd (Stuff); keypoints, num_keypoints (Keypoint); bbox, category_id, iscrowd, area"
-    " (Panoptic); captions (Captioning). Rows are objects.",
-)  # fmt: skip
-VOCDataset = loader(
-    "VOCDataset",
-    "dataset_dir! task='Segmentation' usage='train' class_indexing num_samples "
-    "num_parallel_workers shuffle decode=False sampler num_shards shard_id cache "
-    "extra_metadata=False decrypt", _voc,
-    "Pascal VOC's images: image and target (Segmentation), or image, bbox, label, difficult and"
-    " truncate (Detection).",
-)  # fmt: skip
-FlickrDataset = loader(
-    "FlickrDataset", f"dataset_dir! annotation_file! {DECODED}".replace("=False", ""), _flickr,
-    "Photographs with captions: image, annotation.",
-)  # fmt: skip
-DIV2KDataset = loader(
-    "DIV2KDataset", "dataset_dir! usage='train' downgrade='bicubic' scale=2 "
-    f"{DECODED}".replace("=False", ""), _div2k,
-    "Images of high and low resolution: hr_image, lr_image.",
-)  # fmt: skip
-CityscapesDataset = loader(
-    "CityscapesDataset", "dataset_dir! usage='train' quality_mode='fine' task='instance' "
-    f"{DECODED}".replace("=False", ""), _cityscapes,
-    "Streets: image, task (an image, or JSON for polygons).",
-)  # fmt: skip
-KITTIDataset = loader(
-    "KITTIDataset", f"dataset_dir! usage {DECODED}", _kitti,
-    "Streets with boxes: image, label, truncated, occluded, alpha, bbox, dimensions, location,"
-    " rotation_y; only image for the usage ``test``.",
-)  # fmt: skip
-WIDERFaceDataset = loader(
-    "WIDERFaceDataset", f"dataset_dir! usage {DECODED}", _wider_face,
-    "Faces: image, bbox, blur, expression, illumination, occlusion, pose, invalid.",
-)  # fmt: skip
-SBUDataset = loader(
-    "SBUDataset", f"dataset_dir! {DECODED}", _sbu, "Photographs: image, caption.",
-)  # fmt: skip
-SBDataset = loader(
-    "SBDataset", "dataset_dir! task='Boundaries' usage='all' num_samples num_parallel_workers=1 "
-    "shuffle decode sampler num_shards shard_id", _sbd,
-    "Images of ``img`` with the outlines of 20 classes, or the class of every pixel, of ``cls``:"
-    " image, task uint8.",
-)  # fmt: skip

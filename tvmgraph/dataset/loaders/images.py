@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from functools import lru_cache, partial
 from pathlib import Path
 
@@ -40,7 +40,9 @@ def _arrays(images: Iterable[object], labels: Sequence[int] | np.ndarray) -> Lis
     return Listing({"image": "uint8", "label": "uint32"}, list(zip(images, labels)))
 
 
-def _emnist(op: str, given: Mapping[str, object]) -> Listing:
+@loader(f"dataset_dir! name! usage {SAMPLED}")
+def EMnistDataset(op: str, given: Attrs) -> Listing:
+    """Letters and digits of ``emnist-<name>-train-images-idx3-ubyte`` and the like."""
     images, labels = [], []
     for split in splits_of(op, given["usage"], _TRAIN_TEST):
         start = folder_of(op, given) / f"emnist-{given['name']}-{split}"
@@ -49,13 +51,17 @@ def _emnist(op: str, given: Mapping[str, object]) -> Listing:
     return _arrays(np.concatenate(images), np.concatenate(labels))
 
 
-def _semeion(op: str, given: Mapping[str, object]) -> Listing:
+@loader(f"dataset_dir! {SAMPLED}")
+def SemeionDataset(op: str, given: Attrs) -> Listing:
+    """Digits of ``semeion.data``: image uint8 (16, 16), label uint32."""
     path = folder_of(op, given) / "semeion.data"
     table = np.array([line.split() for line in lines_of(op, path)], np.float32)
     return _arrays(table[:, :256].reshape(-1, 16, 16).astype(np.uint8), table[:, 256:].argmax(1))
 
 
-def _usps(op: str, given: Mapping[str, object]) -> Listing:
+@loader(f"dataset_dir! usage {LINES}")
+def USPSDataset(op: str, given: Attrs) -> Listing:
+    """Digits of ``usps`` and ``usps.t``: image uint8 (16, 16, 1), label uint32."""
     images, labels = [], []
     for name in splits_of(op, given["usage"], {"train": "usps", "test": "usps.t"}):
         for line in lines_of(op, folder_of(op, given) / name):
@@ -66,7 +72,9 @@ def _usps(op: str, given: Mapping[str, object]) -> Listing:
     return _arrays(images, labels)
 
 
-def _stl10(op: str, given: Attrs) -> Listing:
+@loader(f"dataset_dir! usage {SAMPLED}")
+def STL10Dataset(op: str, given: Attrs) -> Listing:
+    """Images of ``train_X.bin`` and the like: image uint8 (96, 96, 3), label int32, -1 without."""
     folder, images, labels = folder_of(op, given), [], []
     splits = {"train": ["train"], "test": ["test"], "unlabeled": ["unlabeled"]}
     splits["train+unlabeled"] = ["train", "unlabeled"]
@@ -81,7 +89,9 @@ def _stl10(op: str, given: Attrs) -> Listing:
     return Listing({"image": "uint8", "label": "int32"}, rows)
 
 
-def _caltech256(op: str, given: dict[str, object]) -> Listing:
+@loader(f"dataset_dir! {DECODED}")
+def Caltech256Dataset(op: str, given: Attrs) -> Listing:
+    """Images in folders such as ``001.ak47``: image, label int32 from 0."""
     rows = [
         (file, label)
         for label, folder in enumerate(folders(folder_of(op, given)))
@@ -90,7 +100,9 @@ def _caltech256(op: str, given: dict[str, object]) -> Listing:
     return Listing({"image": None, "label": "int32"}, rows)
 
 
-def _omniglot(op: str, given: Mapping[str, object]) -> Listing:
+@loader(f"dataset_dir! background {DECODED}")
+def OmniglotDataset(op: str, given: Attrs) -> Listing:
+    """Characters in ``images_background`` or ``images_evaluation``: image, label int32."""
     split = "images_evaluation" if given["background"] is False else "images_background"
     base = folder_of(op, given) / split
     kinds = [kind for alphabet in folders(base) for kind in folders(alphabet)] or folders(base)
@@ -98,14 +110,18 @@ def _omniglot(op: str, given: Mapping[str, object]) -> Listing:
     return Listing(columns, [(f, i) for i, kind in enumerate(kinds) for f in pictures(kind)])
 
 
-def _sun397(op: str, given: Mapping[str, object]) -> Listing:
+@loader(f"dataset_dir! {DECODED}")
+def SUN397Dataset(op: str, given: Attrs) -> Listing:
+    """Scenes in the folders that ``ClassName.txt`` lists: image, label uint32."""
     base, rows = folder_of(op, given), []
     for label, name in enumerate(lines_of(op, base / "ClassName.txt")):
         rows += [(f, label) for f in pictures(base / name.strip().lstrip("/"))]
     return Listing(_LABELED, rows)
 
 
-def _food101(op: str, given: Mapping[str, object]) -> Listing:
+@loader(f"dataset_dir! usage {DECODED}")
+def Food101Dataset(op: str, given: Attrs) -> Listing:
+    """Meals that ``meta/train.txt`` and ``meta/test.txt`` list: image, label (a string)."""
     base, rows = folder_of(op, given), []
     for split in splits_of(op, given["usage"], _TRAIN_TEST):
         for name in lines_of(op, base / "meta" / f"{split}.txt"):
@@ -113,7 +129,9 @@ def _food101(op: str, given: Mapping[str, object]) -> Listing:
     return Listing({"image": None, "label": None}, rows)
 
 
-def _rendered_sst2(op: str, given: Mapping[str, object]) -> Listing:
+@loader(f"dataset_dir! usage {DECODED}")
+def RenderedSST2Dataset(op: str, given: Attrs) -> Listing:
+    """Drawn sentences in ``train/negative`` and the like: image, label uint32."""
     splits, rows = {"train": "train", "test": "test", "val": "valid"}, []
     for split in splits_of(op, given["usage"], splits):
         for label, name in enumerate(("negative", "positive")):
@@ -121,7 +139,9 @@ def _rendered_sst2(op: str, given: Mapping[str, object]) -> Listing:
     return Listing(_LABELED, rows)
 
 
-def _lsun(op: str, given: Attrs) -> Listing:
+@loader(f"dataset_dir! usage classes {DECODED}")
+def LSUNDataset(op: str, given: Attrs) -> Listing:
+    """Scenes in folders such as ``bedroom_train``: image, label uint32."""
     base = folder_of(op, given)
     if given["usage"] == "test":
         return Listing(_LABELED, [(f, 0) for f in pictures(base / "test")])
@@ -135,7 +155,12 @@ def _lsun(op: str, given: Attrs) -> Listing:
     return Listing(_LABELED, rows)
 
 
-def _celeba(op: str, given: Attrs) -> Listing:
+@loader(
+    "dataset_dir! num_parallel_workers shuffle usage='all' sampler decode=False "
+    "extensions num_samples num_shards shard_id cache decrypt"
+)
+def CelebADataset(op: str, given: Attrs) -> Listing:
+    """Faces that ``list_attr_celeba.txt`` lists: image, attr uint32 (40,)."""
     base = folder_of(op, given)
     places = [base / sub for sub in ("img_align_celeba", "Img/img_align_celeba", "")]
     images = next(p for p in places if p.is_dir())
@@ -161,7 +186,14 @@ def _celeba_split(op: str, base: Path, usage: str) -> set[str] | None:
     return {name for name, split in map(str.split, lines) if split == number}
 
 
-def _manifest(op: str, given: Attrs) -> Listing:
+@loader(
+    "dataset_file! usage='train' num_samples num_parallel_workers shuffle "
+    "sampler class_indexing decode=False num_shards shard_id cache"
+)
+def ManifestDataset(op: str, given: Attrs) -> Listing:
+    """Images that a file of JSON lines lists: image, and label int32, an array where several are
+    given.
+    """
     path = Path(given["dataset_file"])
     found = [json.loads(line) for line in lines_of(op, path)]
     found = [f for f in found if f.get("usage", "").lower() == given["usage"].lower()]
@@ -176,7 +208,9 @@ def _manifest(op: str, given: Attrs) -> Listing:
     return Listing({"image": None, "label": "int32"}, rows, numbers)
 
 
-def _fake(op: str, given: Attrs) -> Listing:
+@loader(f"num_images=1000 image_size=(224,224,3) num_classes=10 base_seed=0 {SAMPLED}")
+def FakeImageDataset(op: str, given: Attrs) -> Listing:
+    """Noise with random labels: image uint8, label uint32."""
     shape, seed = tuple(given["image_size"]), given["base_seed"]
     count, classes = given["num_images"], given["num_classes"]
     for name in ("num_images", "num_classes", "base_seed"):  # NumPy crashes on circular seeds
@@ -193,7 +227,11 @@ def _noise(seed: int, i: int, shape: tuple[int, ...]) -> np.ndarray:
     return np.random.default_rng((seed, i)).integers(0, 256, shape).astype(np.uint8)
 
 
-def _qmnist(op: str, given: Mapping[str, object]) -> Listing:
+@loader(f"dataset_dir! usage compat=True {SAMPLED}")
+def QMnistDataset(op: str, given: Attrs) -> Listing:
+    """Digits of ``qmnist-train-images-idx3-ubyte`` and the like: image uint8 (28, 28, 1), label
+    uint32, or all eight labels of a digit.
+    """
     base, images, labels = folder_of(op, given), [], []
     names = {"train": ("qmnist-train",), "test": ("qmnist-test",), "nist": ("xnist",)}
     parts = {"test10k": slice(10000), "test50k": slice(10000, None)}
@@ -208,7 +246,9 @@ def _qmnist(op: str, given: Mapping[str, object]) -> Listing:
     return _arrays(np.concatenate(images), every[:, 0] if given["compat"] else every)
 
 
-def _svhn(op: str, given: Mapping[str, object]) -> Listing:
+@loader("dataset_dir! usage num_samples num_parallel_workers=1 shuffle sampler num_shards shard_id")
+def SVHNDataset(op: str, given: Attrs) -> Listing:
+    """House numbers of ``train_32x32.mat`` and the like: image uint8 (32, 32, 3), label uint32."""
     base, images, labels = folder_of(op, given), [], []
     for name in splits_of(op, given["usage"], {n: n for n in ("train", "test", "extra")}):
         content = read_matlab(op, base / f"{name}_32x32.mat")
@@ -217,7 +257,9 @@ def _svhn(op: str, given: Mapping[str, object]) -> Listing:
     return _arrays(np.concatenate(images), np.concatenate(labels))
 
 
-def _caltech101(op: str, given: Mapping[str, object]) -> Listing:
+@loader(f"dataset_dir! target_type {_GENERATED}")
+def Caltech101Dataset(op: str, given: Attrs) -> Listing:
+    """Images of ``101_ObjectCategories``: image, and category int64 or annotation (the outline)."""
     base, wanted, rows = folder_of(op, given), given["target_type"] or "category", []
     both = ("category", "annotation")
     columns = splits_of(op, wanted, {k: (k,) for k in both}, both)[0]
@@ -239,7 +281,9 @@ def _variable(op: str, path: Path, name: str) -> np.ndarray:
     return read_matlab(op, path)[name]
 
 
-def _flowers102(op: str, given: Mapping[str, object]) -> Listing:
+@loader(f"dataset_dir! task='Classification' usage='all' {_GENERATED}")
+def Flowers102Dataset(op: str, given: Attrs) -> Listing:
+    """Flowers of ``jpg`` and ``segmim``: image, segmentation (of that task), label uint32."""
     base, tasks = folder_of(op, given), ("Classification", "Segmentation")
     if given["task"] not in tasks:
         reject(ArgumentError, op, f"task cannot be {given['task']!r}",
@@ -256,7 +300,11 @@ def _flowers102(op: str, given: Mapping[str, object]) -> Listing:
     return Listing(dict.fromkeys(columns) | {"label": "uint32"}, rows)
 
 
-def _lfw(op: str, given: Mapping[str, object]) -> Listing:
+@loader(f"dataset_dir! task usage image_set {DECODED}")
+def LFWDataset(op: str, given: Attrs) -> Listing:
+    """Faces of ``lfw_funneled`` and the like: image and label, or image1, image2 and whether both
+    show the same person.
+    """
     base, task, files = folder_of(op, given), given["task"] or "people", given["image_set"]
     if task not in ("people", "pairs"):
         reject(ArgumentError, op, f"task cannot be {task!r}", fix="use 'people' or 'pairs'")
@@ -284,7 +332,12 @@ def _lfw(op: str, given: Mapping[str, object]) -> Listing:
     return Listing({"image1": None, "image2": None, "label": "uint32"}, rows)
 
 
-def _places365(op: str, given: Mapping[str, object]) -> Listing:
+@loader(
+    "dataset_dir! usage small=True decode=False num_samples "
+    "num_parallel_workers shuffle sampler num_shards shard_id cache"
+)
+def Places365Dataset(op: str, given: Attrs) -> Listing:
+    """Scenes that ``places365_train_standard.txt`` and the like list: image, label uint32."""
     base, size = folder_of(op, given), "256" if given["small"] else "large"
     splits = {
         "train-standard": ("train_standard", f"data_{size}_standard"),
@@ -296,7 +349,11 @@ def _places365(op: str, given: Mapping[str, object]) -> Listing:
     return Listing(_LABELED, [(base / folder / f.lstrip("/"), int(label)) for f, label in lines])
 
 
-def _photo_tour(op: str, given: Mapping[str, object]) -> Listing:
+@loader(f"dataset_dir! name! usage {SAMPLED}")
+def PhotoTourDataset(op: str, given: Attrs) -> Listing:
+    """Patches of ``liberty/patches0000.bmp`` and the like: image uint8 (64, 64, 1), or pairs:
+    image1, image2 and whether they match.
+    """
     base = folder_of(op, given) / str(given["name"])
     count = len(lines_of(op, base / "info.txt"))
     train = splits_of(op, given["usage"] or "train", {"train": True, "test": False})[0]
@@ -322,7 +379,12 @@ def _patch(base: Path, i: int, size: int = 64) -> np.ndarray:
     return sheet[y : y + size, x : x + size, None]
 
 
-def _random(op: str, given: Attrs) -> Listing:
+@loader(
+    "total_rows schema columns_list num_samples num_parallel_workers cache "
+    "shuffle num_shards shard_id"
+)
+def RandomDataset(op: str, given: Attrs) -> Listing:
+    """Noise in the columns that a schema describes."""
     schema = given["schema"]
     if schema is None:
         reject(ArgumentError, op, "schema says which columns there are",
@@ -347,98 +409,3 @@ def _noise_of(seed: tuple[int, ...], dtype: np.dtype, shape: tuple[int, ...]) ->
     """Returns random elements; whole numbers are of all that a byte holds."""
     values = np.random.default_rng(seed).integers(0, 128, shape)
     return values.astype(dtype)
-
-
-EMnistDataset = loader(
-    "EMnistDataset", f"dataset_dir! name! usage {SAMPLED}", _emnist,
-    "Letters and digits of ``emnist-<name>-train-images-idx3-ubyte`` and the like.",
-)  # fmt: skip
-SemeionDataset = loader(
-    "SemeionDataset", f"dataset_dir! {SAMPLED}", _semeion,
-    "Digits of ``semeion.data``: image uint8 (16, 16), label uint32.",
-)  # fmt: skip
-USPSDataset = loader(
-    "USPSDataset", f"dataset_dir! usage {LINES}", _usps,
-    "Digits of ``usps`` and ``usps.t``: image uint8 (16, 16, 1), label uint32.",
-)  # fmt: skip
-STL10Dataset = loader(
-    "STL10Dataset", f"dataset_dir! usage {SAMPLED}", _stl10,
-    "Images of ``train_X.bin`` and the like: image uint8 (96, 96, 3), label int32, -1 without.",
-)  # fmt: skip
-Caltech256Dataset = loader(
-    "Caltech256Dataset", f"dataset_dir! {DECODED}", _caltech256,
-    "Images in folders such as ``001.ak47``: image, label int32 from 0.",
-)  # fmt: skip
-OmniglotDataset = loader(
-    "OmniglotDataset", f"dataset_dir! background {DECODED}", _omniglot,
-    "Characters in ``images_background`` or ``images_evaluation``: image, label int32.",
-)  # fmt: skip
-SUN397Dataset = loader(
-    "SUN397Dataset", f"dataset_dir! {DECODED}", _sun397,
-    "Scenes in the folders that ``ClassName.txt`` lists: image, label uint32.",
-)  # fmt: skip
-Food101Dataset = loader(
-    "Food101Dataset", f"dataset_dir! usage {DECODED}", _food101,
-    "Meals that ``meta/train.txt`` and ``meta/test.txt`` list: image, label (a string).",
-)  # fmt: skip
-RenderedSST2Dataset = loader(
-    "RenderedSST2Dataset", f"dataset_dir! usage {DECODED}", _rendered_sst2,
-    "Drawn sentences in ``train/negative`` and the like: image, label uint32.",
-)  # fmt: skip
-LSUNDataset = loader(
-    "LSUNDataset", f"dataset_dir! usage classes {DECODED}", _lsun,
-    "Scenes in folders such as ``bedroom_train``: image, label uint32.",
-)  # fmt: skip
-CelebADataset = loader(
-    "CelebADataset", "dataset_dir! num_parallel_workers shuffle usage='all' sampler decode=False "
-    "extensions num_samples num_shards shard_id cache decrypt", _celeba,
-    "Faces that ``list_attr_celeba.txt`` lists: image, attr uint32 (40,).",
-)  # fmt: skip
-ManifestDataset = loader(
-    "ManifestDataset", "dataset_file! usage='train' num_samples num_parallel_workers shuffle "
-    "sampler class_indexing decode=False num_shards shard_id cache", _manifest,
-    "Images that a file of JSON lines lists: image, and label int32, an array where several are"
-    " given.",
-)  # fmt: skip
-FakeImageDataset = loader(
-    "FakeImageDataset", "num_images=1000 image_size=(224,224,3) num_classes=10 base_seed=0 "
-    f"{SAMPLED}", _fake, "Noise with random labels: image uint8, label uint32.",
-)  # fmt: skip
-QMnistDataset = loader(
-    "QMnistDataset", f"dataset_dir! usage compat=True {SAMPLED}", _qmnist,
-    "Digits of ``qmnist-train-images-idx3-ubyte`` and the like: image uint8 (28, 28, 1), label"
-    " uint32, or all eight labels of a digit.",
-)  # fmt: skip
-SVHNDataset = loader(
-    "SVHNDataset", "dataset_dir! usage num_samples num_parallel_workers=1 shuffle sampler "
-    "num_shards shard_id", _svhn,
-    "House numbers of ``train_32x32.mat`` and the like: image uint8 (32, 32, 3), label uint32.",
-)  # fmt: skip
-Caltech101Dataset = loader(
-    "Caltech101Dataset", f"dataset_dir! target_type {_GENERATED}", _caltech101,
-    "Images of ``101_ObjectCategories``: image, and category int64 or annotation (the outline).",
-)  # fmt: skip
-Flowers102Dataset = loader(
-    "Flowers102Dataset", f"dataset_dir! task='Classification' usage='all' {_GENERATED}",
-    _flowers102, "Flowers of ``jpg`` and ``segmim``: image, segmentation (of that task), label"
-    " uint32.",
-)  # fmt: skip
-LFWDataset = loader(
-    "LFWDataset", f"dataset_dir! task usage image_set {DECODED}", _lfw,
-    "Faces of ``lfw_funneled`` and the like: image and label, or image1, image2 and whether both"
-    " show the same person.",
-)  # fmt: skip
-Places365Dataset = loader(
-    "Places365Dataset", "dataset_dir! usage small=True decode=False num_samples "
-    "num_parallel_workers shuffle sampler num_shards shard_id cache", _places365,
-    "Scenes that ``places365_train_standard.txt`` and the like list: image, label uint32.",
-)  # fmt: skip
-PhotoTourDataset = loader(
-    "PhotoTourDataset", f"dataset_dir! name! usage {SAMPLED}", _photo_tour,
-    "Patches of ``liberty/patches0000.bmp`` and the like: image uint8 (64, 64, 1), or pairs:"
-    " image1, image2 and whether they match.",
-)  # fmt: skip
-RandomDataset = loader(
-    "RandomDataset", "total_rows schema columns_list num_samples num_parallel_workers cache "
-    "shuffle num_shards shard_id", _random, "Noise in the columns that a schema describes.",
-)  # fmt: skip

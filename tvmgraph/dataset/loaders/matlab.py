@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
+from tvmgraph.dataset.loaders.table import existing
 from tvmgraph.errors import ArgumentError, reject
 
 
@@ -22,11 +23,8 @@ def read_matlab(op: str, path: Path) -> Mapping[str, np.ndarray]:
     """
     from scipy.io import loadmat  # pyright: ignore[reportUnknownVariableType]
 
-    if not path.is_file():
-        reject(ArgumentError, op, f"there is no file {path}",
-               fix="download the files first; this class reads local files only")  # fmt: skip
     try:
-        return loadmat(path)
+        return loadmat(existing(op, path))
     except (ValueError, TypeError, NotImplementedError) as e:  # the last: HDF5, level 7.3
         reject(ArgumentError, op, f"{path} is no MATLAB file of level 5: {e}",
                fix="save it in MATLAB with the option -v7")  # fmt: skip

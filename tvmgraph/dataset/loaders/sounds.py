@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 
 import numpy as np
 
+from tvmgraph.core.arguments import Attrs
 from tvmgraph.dataset.loaders.table import (
     SAMPLED,
     Listing,
+    existing,
     folder_of,
     folders,
     lines_of,
@@ -23,7 +24,9 @@ from tvmgraph.errors import ArgumentError, either, reject
 _WAVE = {"waveform": "float32", "sample_rate": "uint32"}
 
 
-def _cmu(op: str, given: Mapping[str, object]) -> Listing:
+@loader(f"dataset_dir! name {SAMPLED}")
+def CMUArcticDataset(op: str, given: Attrs) -> Listing:
+    """Speech in ``cmu_us_<name>_arctic/wav``: waveform, sample_rate, transcript, utterance_id."""
     base = folder_of(op, given) / f"cmu_us_{given['name'] or 'aew'}_arctic"
     rows = []
     for line in lines_of(op, base / "etc" / "txt.done.data"):
@@ -33,7 +36,9 @@ def _cmu(op: str, given: Mapping[str, object]) -> Listing:
     return Listing(_WAVE | {"transcript": None, "utterance_id": None}, rows)
 
 
-def _gtzan(op: str, given: dict[str, object]) -> Listing:
+@loader(f"dataset_dir! usage {SAMPLED}")
+def GTZANDataset(op: str, given: Attrs) -> Listing:
+    """Music in one folder per genre: waveform, sample_rate, label."""
     splits_of(op, given["usage"], dict.fromkeys(("train", "valid", "test")))  # one set for all
     rows = [
         (*sound(file), folder.name)
@@ -42,7 +47,9 @@ def _gtzan(op: str, given: dict[str, object]) -> Listing:
     return Listing(_WAVE | {"label": None}, rows)
 
 
-def _ljspeech(op: str, given: Mapping[str, object]) -> Listing:
+@loader(f"dataset_dir! {SAMPLED}")
+def LJSpeechDataset(op: str, given: Attrs) -> Listing:
+    """Speech in ``wavs``: waveform, sample_rate, transcription, normalized_transcription."""
     folder, rows = folder_of(op, given), []
     for line in lines_of(op, folder / "metadata.csv"):
         name, text, normalized = line.split("|")
@@ -51,7 +58,9 @@ def _ljspeech(op: str, given: Mapping[str, object]) -> Listing:
     return Listing(kinds | {"transcription": None, "normalized_transcription": None}, rows)
 
 
-def _speech_commands(op: str, given: Mapping[str, object]) -> Listing:
+@loader(f"dataset_dir! usage {SAMPLED}")
+def SpeechCommandsDataset(op: str, given: Attrs) -> Listing:
+    """Words in one folder each: waveform, sample_rate, label, speaker_id, utterance_number."""
     folder = folder_of(op, given)
     lists = {
         "valid": set(_list(folder, "validation_list.txt")),
@@ -73,13 +82,19 @@ def _list(folder: Path, name: str) -> list[str]:
     return path.read_text("utf-8").split() if path.is_file() else []
 
 
-def _yes_no(op: str, given: dict[str, object]) -> Listing:
+@loader(f"dataset_dir! {SAMPLED}")
+def YesNoDataset(op: str, given: Attrs) -> Listing:
+    """Files such as ``1_0_0_1_1_0_1_0.wav``: waveform, sample_rate, label (int32, eight)."""
     files = sorted(folder_of(op, given).glob("*.wav"))
     rows = [(*sound(f), [int(n) for n in f.stem.split("_")]) for f in files]
     return Listing({"waveform": "float32", "sample_rate": "int32", "label": "int32"}, rows)
 
 
-def _libri_tts(op: str, given: Mapping[str, object]) -> Listing:
+@loader(f"dataset_dir! usage {SAMPLED}")
+def LibriTTSDataset(op: str, given: Attrs) -> Listing:
+    """Books in ``train-clean-100`` and the like: waveform, sample_rate, original_text,
+    normalized_text, speaker_id, chapter_id, utterance_id.
+    """
     base, rows = folder_of(op, given), []
     sets = ("dev-clean", "dev-other", "test-clean", "test-other", "train-clean-100",
             "train-clean-360", "train-other-500")  # fmt: skip
@@ -92,7 +107,11 @@ def _libri_tts(op: str, given: Mapping[str, object]) -> Listing:
     return Listing(_WAVE | kinds | {"chapter_id": "uint32", "utterance_id": None}, rows)
 
 
-def _tedlium(op: str, given: Mapping[str, object]) -> Listing:
+@loader(f"dataset_dir! release! usage extensions {SAMPLED}")
+def TedliumDataset(op: str, given: Attrs) -> Listing:
+    """Talks in ``train/sph`` and the like: waveform, sample_rate, transcript, talk_id, speaker_id,
+    identifier.
+    """
     base, rows = folder_of(op, given), []
     if given["extensions"] not in (None, ".sph"):
         reject(either(ArgumentError, RuntimeError), op,
@@ -117,10 +136,7 @@ def _talk(op: str, folder: Path, line: str) -> tuple[object, ...]:
 
 def _sphere(op: str, path: Path) -> dict[str, str]:
     """Returns the header of a file of NIST's format SPHERE, with its length as ``header``."""
-    if not path.is_file():
-        reject(ArgumentError, op, f"there is no file {path}",
-               fix="download the files first; this class reads local files only")  # fmt: skip
-    with path.open("rb") as file:
+    with existing(op, path).open("rb") as file:
         size = int(file.read(16).split()[1])
         lines = file.read(size - 16).decode("ascii", "replace").split("end_head")[0].splitlines()
     fields = (line.split(None, 2) for line in lines if len(line.split()) > 2)
@@ -136,35 +152,3 @@ def _speech(op: str, path: Path, span: slice) -> np.ndarray:
     samples = np.fromfile(path, order, offset=int(header["header"]))
     channels = int(header.get("channel_count", 1))
     return samples.reshape(-1, channels).T[:, span] / np.float32(32768)
-
-
-CMUArcticDataset = loader(
-    "CMUArcticDataset", f"dataset_dir! name {SAMPLED}", _cmu,
-    "Speech in ``cmu_us_<name>_arctic/wav``: waveform, sample_rate, transcript, utterance_id.",
-)  # fmt: skip
-GTZANDataset = loader(
-    "GTZANDataset", f"dataset_dir! usage {SAMPLED}", _gtzan,
-    "Music in one folder per genre: waveform, sample_rate, label.",
-)  # fmt: skip
-LJSpeechDataset = loader(
-    "LJSpeechDataset", f"dataset_dir! {SAMPLED}", _ljspeech,
-    "Speech in ``wavs``: waveform, sample_rate, transcription, normalized_transcription.",
-)  # fmt: skip
-SpeechCommandsDataset = loader(
-    "SpeechCommandsDataset", f"dataset_dir! usage {SAMPLED}", _speech_commands,
-    "Words in one folder each: waveform, sample_rate, label, speaker_id, utterance_number.",
-)  # fmt: skip
-YesNoDataset = loader(
-    "YesNoDataset", f"dataset_dir! {SAMPLED}", _yes_no,
-    "Files such as ``1_0_0_1_1_0_1_0.wav``: waveform, sample_rate, label (int32, eight).",
-)  # fmt: skip
-LibriTTSDataset = loader(
-    "LibriTTSDataset", f"dataset_dir! usage {SAMPLED}", _libri_tts,
-    "Books in ``train-clean-100`` and the like: waveform, sample_rate, original_text,"
-    " normalized_text, speaker_id, chapter_id, utterance_id.",
-)  # fmt: skip
-TedliumDataset = loader(
-    "TedliumDataset", f"dataset_dir! release! usage extensions {SAMPLED}", _tedlium,
-    "Talks in ``train/sph`` and the like: waveform, sample_rate, transcript, talk_id, speaker_id,"
-    " identifier.",
-)  # fmt: skip

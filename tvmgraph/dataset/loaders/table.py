@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import functools
 import inspect
-import sys
 import wave
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
@@ -102,23 +101,27 @@ class Loaded(Source):
         return np.asarray(value) if kind is None else np.asarray(value).astype(kind)
 
 
-def loader(name: str, parameters: str, read: Callable[..., Listing], text: str) -> Any:
-    """Returns a source class, which is found by its name in :data:`SOURCES`, too.
+def loader(parameters: str) -> Callable[[Callable[..., Listing]], type[Loaded]]:
+    """Makes a source class of the function that reads it, which has its name and description.
+
+    :data:`SOURCES` has it, too. The function gets the name and the arguments by name.
 
     Args:
-        name: Its name.
         parameters: Their names: ``name!`` is required, ``name=value`` has a default, others None.
-        read: From the name and the arguments by name to a :class:`Listing`.
-        text: What it holds, and where its files are.
     """
     signature = inspect.Signature([_parameter(word) for word in parameters.split()])
-    caller = sys._getframe(1).f_globals["__name__"]
-    body = {
-        "signature": signature, "read": staticmethod(read), "__module__": caller,
-        "__doc__": f"{text}\n\nArgs:\n{_described(signature)}", "__signature__": signature,
-    }  # fmt: skip
-    SOURCES[name] = type(name, (Loaded,), body)
-    return SOURCES[name]
+    described = "\n".join(f"    {name}: {_MEANINGS[name]}" for name in signature.parameters)
+
+    def made(read: Callable[..., Listing]) -> type[Loaded]:
+        text = " ".join((read.__doc__ or "").split())
+        body = {
+            "signature": signature, "read": staticmethod(read), "__module__": read.__module__,
+            "__doc__": f"{text}\n\nArgs:\n{described}", "__signature__": signature,
+        }  # fmt: skip
+        found = SOURCES[read.__name__] = type(read.__name__, (Loaded,), body)
+        return found
+
+    return made
 
 
 #: Every source by its name.
@@ -169,10 +172,6 @@ _MEANINGS = {
 }
 
 
-def _described(signature: inspect.Signature) -> str:
-    return "\n".join(f"    {name}: {_MEANINGS[name]}" for name in signature.parameters)
-
-
 def _parameter(word: str) -> inspect.Parameter:
     kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
     if word.endswith("!"):
@@ -220,6 +219,22 @@ def splits_of(
         reject(ArgumentError, op, f"usage cannot be {value!r}",
                fix=f"use {', '.join(map(repr, splits))} or 'all'")  # fmt: skip
     return [splits[value]]
+
+
+def existing(op: str, path: Path) -> Path:
+    """Returns the path of a file that is there.
+
+    Args:
+        op: The source.
+        path: The file.
+
+    Raises:
+        ArgumentError: if there is none.
+    """
+    if not path.is_file():
+        reject(ArgumentError, op, f"there is no file {path}",
+               fix="download the files first; this class reads local files only")  # fmt: skip
+    return path
 
 
 def lines_of(op: str, path: Path) -> list[str]:

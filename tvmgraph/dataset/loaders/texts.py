@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import json
 import re
-from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 
@@ -16,6 +15,7 @@ from tvmgraph.dataset.loaders.table import (
     LINES_LAST,
     SAMPLED,
     Listing,
+    existing,
     folder_of,
     lines_of,
     loader,
@@ -23,57 +23,47 @@ from tvmgraph.dataset.loaders.table import (
 )
 from tvmgraph.errors import ArgumentError, reject
 
-Read = Callable[[str, Attrs], Listing]
-
 # Several files of lines are read in the order of their names, as in MindSpore.
 
 
-def _table(columns: str, is_sorted: bool = True) -> Read:
-    """Returns a reader of ``test.csv`` and ``train.csv``, of ``train.csv`` first unless sorted."""
-
-    def read(op: str, given: Mapping[str, object]) -> Listing:
-        names = columns.split()
-        splits = splits_of(op, given["usage"], {"train": "train", "test": "test"})
-        folder = folder_of(op, given)
-        rows, counts = joined(
-            [tuple(row[: len(names)]) for row in csv.reader(lines_of(op, folder / f"{split}.csv"))]
-            for split in (sorted(splits) if is_sorted else splits)
-        )
-        return Listing(dict.fromkeys(names), rows, counts=counts)
-
-    return read
+def _table(op: str, given: Attrs, columns: str, is_sorted: bool = True) -> Listing:
+    """Reads ``test.csv`` and ``train.csv``, of ``train.csv`` first unless sorted."""
+    names = columns.split()
+    splits = splits_of(op, given["usage"], {"train": "train", "test": "test"})
+    folder = folder_of(op, given)
+    rows, counts = joined(
+        [tuple(row[: len(names)]) for row in csv.reader(lines_of(op, folder / f"{split}.csv"))]
+        for split in (sorted(splits) if is_sorted else splits)
+    )
+    return Listing(dict.fromkeys(names), rows, counts=counts)
 
 
-def _lines(splits: dict[str, str]) -> Read:
-    """Returns a reader of the lines of files, one for each usage."""
-
-    def read(op: str, given: Mapping[str, object]) -> Listing:
-        folder = folder_of(op, given)
-        names = sorted(splits_of(op, given.get("usage"), splits))
-        lines, counts = joined(lines_of(op, folder / name) for name in names)
-        return Listing({"text": None}, [(line,) for line in lines], counts=counts)
-
-    return read
+def _lines(op: str, given: Attrs, splits: dict[str, str]) -> Listing:
+    """Reads the lines of files, one for each usage."""
+    folder = folder_of(op, given)
+    names = sorted(splits_of(op, given.get("usage"), splits))
+    lines, counts = joined(lines_of(op, folder / name) for name in names)
+    return Listing({"text": None}, [(line,) for line in lines], counts=counts)
 
 
-def _tagged(columns: str, splits: dict[str, str], separator: str | None) -> Read:
-    """Returns a reader of sentences: lines of a word and its tags, empty lines between them."""
+def _tagged(
+    op: str, given: Attrs, columns: str, splits: dict[str, str], separator: str | None
+) -> Listing:
+    """Reads sentences: lines of a word and its tags, empty lines between them."""
 
-    def read(op: str, given: Mapping[str, object]) -> Listing:
-        def sentences(path: Path) -> list[tuple[list[str], ...]]:
-            lines_of(op, path)
-            blocks = path.read_text("utf-8").replace("\r", "").strip().split("\n\n")
-            tagged = ([w.split(separator) for w in b.split("\n") if w.strip()] for b in blocks)
-            return [tuple(list(c) for c in zip(*words)) for words in tagged]
+    def sentences(path: Path) -> list[tuple[list[str], ...]]:
+        blocks = existing(op, path).read_text("utf-8").replace("\r", "").strip().split("\n\n")
+        tagged = ([w.split(separator) for w in b.split("\n") if w.strip()] for b in blocks)
+        return [tuple(list(c) for c in zip(*words)) for words in tagged]
 
-        names, folder = sorted(splits_of(op, given["usage"], splits)), folder_of(op, given)
-        rows, counts = joined(sentences(folder / name) for name in names)
-        return Listing(dict.fromkeys(columns.split()), rows, counts=counts)
-
-    return read
+    names, folder = sorted(splits_of(op, given["usage"], splits)), folder_of(op, given)
+    rows, counts = joined(sentences(folder / name) for name in names)
+    return Listing(dict.fromkeys(columns.split()), rows, counts=counts)
 
 
-def _imdb(op: str, given: Mapping[str, object]) -> Listing:
+@loader(f"dataset_dir! usage {SAMPLED}")
+def IMDBDataset(op: str, given: Attrs) -> Listing:
+    """Reviews in ``train/pos/*.txt`` and the like: text, and label int32, 1 for positive ones."""
     rows = []
     for split in splits_of(op, given["usage"], {"train": "train", "test": "test"}):
         for label, name in enumerate(("pos", "neg")):
@@ -83,7 +73,9 @@ def _imdb(op: str, given: Mapping[str, object]) -> Listing:
     return Listing({"text": None, "label": "int32"}, rows)
 
 
-def _sst2(op: str, given: Attrs) -> Listing:
+@loader(f"dataset_dir! usage {LINES}")
+def SST2Dataset(op: str, given: Attrs) -> Listing:
+    """Sentences of ``train.tsv``, ``dev.tsv`` (sentence and label) or ``test.tsv`` (sentence)."""
     splits = {"train": "train.tsv", "test": "test.tsv", "dev": "dev.tsv"}
     (name,) = splits_of(op, given["usage"], splits, "train.tsv")
     rows = [tuple(x.split("\t")) for x in lines_of(op, folder_of(op, given) / name)[1:]]
@@ -92,7 +84,11 @@ def _sst2(op: str, given: Attrs) -> Listing:
     return Listing({"sentence": None, "label": None}, rows)
 
 
-def _squad(op: str, given: Mapping[str, object]) -> Listing:
+@loader(f"dataset_dir! usage {LINES}")
+def SQuADDataset(op: str, given: Attrs) -> Listing:
+    """Questions of ``train-v1.1.json`` and ``dev-v1.1.json`` (or 2.0): context, question, text and
+    answer_start uint32, one for each answer.
+    """
     rows = []
     splits = {"train": "train-v1.1.json", "dev": "dev-v1.1.json"}
     for name in splits_of(op, given["usage"], splits):
@@ -110,7 +106,12 @@ def _squad(op: str, given: Mapping[str, object]) -> Listing:
     return Listing(kinds, rows)
 
 
-def _multi30k(op: str, given: Attrs) -> Listing:
+@loader(
+    "dataset_dir! usage language_pair num_samples num_parallel_workers shuffle num_shards "
+    "shard_id cache"
+)
+def Multi30kDataset(op: str, given: Attrs) -> Listing:
+    """Sentences of ``training/train.en`` and the like: text and translation."""
     splits = {"train": "training/train", "valid": "validation/val", "test": "mmt16_task1_test/test"}
     pair = list(given["language_pair"] or ("en", "de"))
     if sorted(pair) != ["de", "en"]:
@@ -122,10 +123,11 @@ def _multi30k(op: str, given: Attrs) -> Listing:
     return Listing({"text": None, "translation": None}, rows)
 
 
-def _enwik9(op: str, given: Mapping[str, object]) -> Listing:
-    path = folder_of(op, given) / "enwik9"
-    lines_of(op, path)
-    return Listing({"text": None}, [(line,) for line in path.read_text("utf-8").splitlines()])
+@loader("dataset_dir! num_samples num_parallel_workers shuffle=True num_shards shard_id cache")
+def EnWik9Dataset(op: str, given: Attrs) -> Listing:
+    """Lines of the file ``enwik9``, empty ones too: text."""
+    text = existing(op, folder_of(op, given) / "enwik9").read_text("utf-8")
+    return Listing({"text": None}, [(line,) for line in text.splitlines()])
 
 
 #: Columns of the tasks of CLUE in MindSpore's order; those before the bar in its test files only,
@@ -140,7 +142,12 @@ _CLUE = {
 }
 
 
-def _clue(op: str, given: Attrs) -> Listing:
+@loader(
+    "dataset_files! task='AFQMC' usage='train' num_samples num_parallel_workers "
+    "shuffle='global' num_shards shard_id cache"
+)
+def CLUEDataset(op: str, given: Attrs) -> Listing:
+    """Tasks of the Chinese language in files of JSON lines: their entries, as strings or uint32."""
     if given["task"] not in _CLUE:
         reject(ArgumentError, op, f"task cannot be {given['task']!r}",
                fix=f"use {', '.join(_CLUE)}")  # fmt: skip
@@ -166,27 +173,23 @@ def _clue_entry(value: object) -> object:
     return str(value).lower() if isinstance(value, bool) else value
 
 
-def _iwslt(year: int) -> Read:
-    """Returns a reader of translated talks."""
-
-    def read(op: str, given: Attrs) -> Listing:
-        pair = list(given["language_pair"] or ("de", "en"))
-        base = folder_of(op, given) / "texts"
-        base /= "/".join(pair) if year == 2016 else "DeEnItNlRo/DeEnItNlRo"
-        base /= "-".join(pair) if year == 2016 else "DeEnItNlRo-DeEnItNlRo"
-        sets = {
-            "valid": given.get("valid_set") or ("tst2013" if year == 2016 else "dev2010"),
-            "test": given.get("test_set") or ("tst2014" if year == 2016 else "tst2010"),
-        }
-        both, rows = "-".join(pair), []
-        for part in splits_of(op, given["usage"], {n: n for n in ("train", "valid", "test")}):
-            name = f"IWSLT{year % 100}.TED.{sets[part]}.{both}" if part in sets else None
-            files = [base / (f"{name}.{word}.xml" if name else f"train.tags.{both}.{word}")
-                     for word in pair]  # fmt: skip
-            rows += list(zip(*(_sentences(op, file) for file in files)))
-        return Listing({"text": None, "translation": None}, rows)
-
-    return read
+def _iwslt(op: str, given: Attrs, year: int) -> Listing:
+    """Reads translated talks."""
+    pair = list(given["language_pair"] or ("de", "en"))
+    base = folder_of(op, given) / "texts"
+    base /= "/".join(pair) if year == 2016 else "DeEnItNlRo/DeEnItNlRo"
+    base /= "-".join(pair) if year == 2016 else "DeEnItNlRo-DeEnItNlRo"
+    sets = {
+        "valid": given.get("valid_set") or ("tst2013" if year == 2016 else "dev2010"),
+        "test": given.get("test_set") or ("tst2014" if year == 2016 else "tst2010"),
+    }
+    both, rows = "-".join(pair), []
+    for part in splits_of(op, given["usage"], {n: n for n in ("train", "valid", "test")}):
+        name = f"IWSLT{year % 100}.TED.{sets[part]}.{both}" if part in sets else None
+        files = [base / (f"{name}.{word}.xml" if name else f"train.tags.{both}.{word}")
+                 for word in pair]  # fmt: skip
+        rows += list(zip(*(_sentences(op, file) for file in files)))
+    return Listing({"text": None, "translation": None}, rows)
 
 
 def _sentences(op: str, path: Path) -> list[str]:
@@ -198,88 +201,95 @@ def _sentences(op: str, path: Path) -> list[str]:
     return [line for line in lines if line and not line.startswith("<")]
 
 
-AGNewsDataset = loader(
-    "AGNewsDataset", f"dataset_dir! usage {LINES}", _table("index title description"),
-    "News in ``train.csv`` and ``test.csv``: index, title and description, all strings.",
-)  # fmt: skip
-AmazonReviewDataset = loader(
-    "AmazonReviewDataset", f"dataset_dir! usage {LINES}", _table("label title content"),
-    "Reviews in ``train.csv`` and ``test.csv``: label, title and content, all strings.",
-)  # fmt: skip
-DBpediaDataset = loader(
-    "DBpediaDataset", f"dataset_dir! usage {LINES}", _table("class title content"),
-    "Articles in ``train.csv`` and ``test.csv``: class, title and content, all strings.",
-)  # fmt: skip
-SogouNewsDataset = loader(
-    "SogouNewsDataset", f"dataset_dir! usage {LINES_LAST}", _table("index title content", False),
-    "News in ``train.csv`` and ``test.csv``: index, title and content, all strings.",
-)  # fmt: skip
-YahooAnswersDataset = loader(
-    "YahooAnswersDataset", f"dataset_dir! usage {LINES}",
-    _table("class title content answer"),
-    "Questions in ``train.csv`` and ``test.csv``: class, title, content and answer, all strings.",
-)  # fmt: skip
-YelpReviewDataset = loader(
-    "YelpReviewDataset", f"dataset_dir! usage {LINES_LAST}", _table("label text", False),
-    "Reviews in ``train.csv`` and ``test.csv``: label and text, all strings.",
-)  # fmt: skip
-EnWik9Dataset = loader(
-    "EnWik9Dataset",
-    "dataset_dir! num_samples num_parallel_workers shuffle=True num_shards shard_id cache",
-    _enwik9, "Lines of the file ``enwik9``, empty ones too: text.",
-)  # fmt: skip
-PennTreebankDataset = loader(
-    "PennTreebankDataset", f"dataset_dir! usage {LINES}",
-    _lines({"train": "ptb.train.txt", "test": "ptb.test.txt", "valid": "ptb.valid.txt"}),
-    "Lines of ``ptb.train.txt``, ``ptb.test.txt`` and ``ptb.valid.txt``: text.",
-)  # fmt: skip
-WikiTextDataset = loader(
-    "WikiTextDataset", f"dataset_dir! usage {LINES}",
-    _lines({"train": "wiki.train.tokens", "test": "wiki.test.tokens",
-            "valid": "wiki.valid.tokens"}),
-    "Lines of ``wiki.train.tokens``, ``wiki.test.tokens`` and ``wiki.valid.tokens``: text.",
-)  # fmt: skip
-CoNLL2000Dataset = loader(
-    "CoNLL2000Dataset", f"dataset_dir! usage {LINES_LAST}",
-    _tagged("word pos_tag chunk_tag", {"train": "train.txt", "test": "test.txt"}, " "),
-    "Sentences of ``train.txt`` and ``test.txt``: word, pos_tag and chunk_tag, lists of strings.",
-)  # fmt: skip
-UDPOSDataset = loader(
-    "UDPOSDataset", f"dataset_dir! usage {LINES_LAST}",
-    _tagged("word universal stanford", {
-        "train": "en-ud-tag.v2.train.txt", "test": "en-ud-tag.v2.test.txt",
-        "valid": "en-ud-tag.v2.dev.txt"}, "\t"),
-    "Sentences of ``en-ud-tag.v2.*.txt``: word, universal and stanford, lists of strings.",
-)  # fmt: skip
-IMDBDataset = loader(
-    "IMDBDataset", f"dataset_dir! usage {SAMPLED}", _imdb,
-    "Reviews in ``train/pos/*.txt`` and the like: text, and label int32, 1 for positive ones.",
-)  # fmt: skip
-SST2Dataset = loader(
-    "SST2Dataset", f"dataset_dir! usage {LINES}", _sst2,
-    "Sentences of ``train.tsv``, ``dev.tsv`` (sentence and label) or ``test.tsv`` (sentence).",
-)  # fmt: skip
-SQuADDataset = loader(
-    "SQuADDataset", f"dataset_dir! usage {LINES}", _squad,
-    "Questions of ``train-v1.1.json`` and ``dev-v1.1.json`` (or 2.0): context, question, text and"
-    " answer_start uint32, one for each answer.",
-)  # fmt: skip
-Multi30kDataset = loader(
-    "Multi30kDataset",
-    "dataset_dir! usage language_pair num_samples num_parallel_workers shuffle num_shards "
-    "shard_id cache", _multi30k,
-    "Sentences of ``training/train.en`` and the like: text and translation.",
-)  # fmt: skip
-CLUEDataset = loader(
-    "CLUEDataset", "dataset_files! task='AFQMC' usage='train' num_samples num_parallel_workers "
-    "shuffle='global' num_shards shard_id cache", _clue,
-    "Tasks of the Chinese language in files of JSON lines: their entries, as strings or uint32.",
-)  # fmt: skip
-IWSLT2016Dataset = loader(
-    "IWSLT2016Dataset", f"dataset_dir! usage language_pair valid_set test_set {LINES_LAST}",
-    _iwslt(2016), "Talks of ``texts/de/en/de-en`` and the like: text and translation.",
-)  # fmt: skip
-IWSLT2017Dataset = loader(
-    "IWSLT2017Dataset", f"dataset_dir! usage language_pair {LINES_LAST}", _iwslt(2017),
-    "Talks of ``texts/DeEnItNlRo/DeEnItNlRo/DeEnItNlRo-DeEnItNlRo``: text and translation.",
-)  # fmt: skip
+@loader(f"dataset_dir! usage {LINES}")
+def AGNewsDataset(op: str, given: Attrs) -> Listing:
+    """News in ``train.csv`` and ``test.csv``: index, title and description, all strings."""
+    return _table(op, given, "index title description")
+
+
+@loader(f"dataset_dir! usage {LINES}")
+def AmazonReviewDataset(op: str, given: Attrs) -> Listing:
+    """Reviews in ``train.csv`` and ``test.csv``: label, title and content, all strings."""
+    return _table(op, given, "label title content")
+
+
+@loader(f"dataset_dir! usage {LINES}")
+def DBpediaDataset(op: str, given: Attrs) -> Listing:
+    """Articles in ``train.csv`` and ``test.csv``: class, title and content, all strings."""
+    return _table(op, given, "class title content")
+
+
+@loader(f"dataset_dir! usage {LINES_LAST}")
+def SogouNewsDataset(op: str, given: Attrs) -> Listing:
+    """News in ``train.csv`` and ``test.csv``: index, title and content, all strings."""
+    return _table(op, given, "index title content", False)
+
+
+@loader(f"dataset_dir! usage {LINES}")
+def YahooAnswersDataset(op: str, given: Attrs) -> Listing:
+    """Questions in ``train.csv`` and ``test.csv``: class, title, content and answer, all
+    strings.
+    """
+    return _table(op, given, "class title content answer")
+
+
+@loader(f"dataset_dir! usage {LINES_LAST}")
+def YelpReviewDataset(op: str, given: Attrs) -> Listing:
+    """Reviews in ``train.csv`` and ``test.csv``: label and text, all strings."""
+    return _table(op, given, "label text", False)
+
+
+@loader(f"dataset_dir! usage {LINES}")
+def PennTreebankDataset(op: str, given: Attrs) -> Listing:
+    """Lines of ``ptb.train.txt``, ``ptb.test.txt`` and ``ptb.valid.txt``: text."""
+    return _lines(
+        op, given, {"train": "ptb.train.txt", "test": "ptb.test.txt", "valid": "ptb.valid.txt"}
+    )
+
+
+@loader(f"dataset_dir! usage {LINES}")
+def WikiTextDataset(op: str, given: Attrs) -> Listing:
+    """Lines of ``wiki.train.tokens``, ``wiki.test.tokens`` and ``wiki.valid.tokens``: text."""
+    return _lines(
+        op,
+        given,
+        {"train": "wiki.train.tokens", "test": "wiki.test.tokens", "valid": "wiki.valid.tokens"},
+    )
+
+
+@loader(f"dataset_dir! usage {LINES_LAST}")
+def CoNLL2000Dataset(op: str, given: Attrs) -> Listing:
+    """Sentences of ``train.txt`` and ``test.txt``: word, pos_tag and chunk_tag, lists of
+    strings.
+    """
+    return _tagged(
+        op, given, "word pos_tag chunk_tag", {"train": "train.txt", "test": "test.txt"}, " "
+    )
+
+
+@loader(f"dataset_dir! usage {LINES_LAST}")
+def UDPOSDataset(op: str, given: Attrs) -> Listing:
+    """Sentences of ``en-ud-tag.v2.*.txt``: word, universal and stanford, lists of strings."""
+    return _tagged(
+        op,
+        given,
+        "word universal stanford",
+        {
+            "train": "en-ud-tag.v2.train.txt",
+            "test": "en-ud-tag.v2.test.txt",
+            "valid": "en-ud-tag.v2.dev.txt",
+        },
+        "\t",
+    )
+
+
+@loader(f"dataset_dir! usage language_pair valid_set test_set {LINES_LAST}")
+def IWSLT2016Dataset(op: str, given: Attrs) -> Listing:
+    """Talks of ``texts/de/en/de-en`` and the like: text and translation."""
+    return _iwslt(op, given, 2016)
+
+
+@loader(f"dataset_dir! usage language_pair {LINES_LAST}")
+def IWSLT2017Dataset(op: str, given: Attrs) -> Listing:
+    """Talks of ``texts/DeEnItNlRo/DeEnItNlRo/DeEnItNlRo-DeEnItNlRo``: text and translation."""
+    return _iwslt(op, given, 2017)
