@@ -19,6 +19,7 @@ from tvmgraph.cli.options import (
     Operator,
     Output,
     Target,
+    answer,
     only_json,
     print_json,
 )
@@ -60,10 +61,7 @@ def new(
     from tvmgraph.cli.new import next_steps, write_project
 
     files = write_project(name)
-    if json:
-        print_json({"path": name, "files": files})
-    else:
-        typer.echo(next_steps(name, files))
+    answer(json, {"path": name, "files": files}, next_steps(name, files))
 
 
 @app.command()
@@ -190,10 +188,7 @@ def show(
     from tvmgraph.cli.show import show as write
 
     path = write(target, input or [], output, kernels)
-    if json:
-        print_json({"path": path})
-    else:
-        typer.echo(path)
+    answer(json, {"path": path}, str(path))
 
 
 @app.command()
@@ -209,10 +204,8 @@ def explain(
 
     with only_json(json):
         function = ask(target, input or [], draw)
-    if json:
-        print_json({"compiles": list(map(vars, function.history)), "text": function.explain()})
-    else:
-        typer.echo(function.explain())
+    text = function.explain()
+    answer(json, {"compiles": list(map(vars, function.history)), "text": text}, text)
 
 
 @app.command()

@@ -8,15 +8,13 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-import ml_dtypes
 import numpy as np
 import onnx
-from numpy.typing import DTypeLike
 from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 
-from tvmgraph import Tensor, jit
+from tvmgraph import Tensor, dtypes, jit
 from tvmgraph.capture import tree
 from tvmgraph.cli.guard import users_code
 from tvmgraph.cli.model_argument import example_inputs, find_config, find_model, parse_input
@@ -106,11 +104,7 @@ def _module_inputs(module: Module, texts: list[str]) -> list[np.ndarray]:
         listed = ", ".join(f"{e.name}: {e}" for e in entries)
         raise _wrong(f"the module has inputs of variable size ({listed})",
                      "add --input name:1x3x224x224 for every input")  # fmt: skip
-    return [_random(tuple(map(int, e.shape)), np.dtype(_numpy_name(e.dtype))) for e in entries]
-
-
-def _numpy_name(dtype: str) -> DTypeLike:
-    return ml_dtypes.bfloat16 if dtype == "bfloat16" else dtype
+    return [_random(tuple(map(int, e.shape)), dtypes.dtype_of(e.dtype).numpy) for e in entries]
 
 
 def _read(file: str) -> onnx.ModelProto:
@@ -172,13 +166,9 @@ def _onnxruntime(model: onnx.ModelProto, threads: int | None) -> Call:
     return lambda *args: [np.asarray(y) for y in session.run(None, dict(zip(names, args)))]
 
 
-def _torch(model: onnx.ModelProto, threads: int | None) -> Call:
-    return torch_call(model, threads)
-
-
 _PEERS: dict[str, Callable[[onnx.ModelProto, int | None], Call]] = {
     "onnxruntime": _onnxruntime,
-    "torch": _torch,
+    "torch": torch_call,
 }
 
 

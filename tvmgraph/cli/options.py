@@ -96,6 +96,20 @@ def only_json(wanted: bool) -> Iterator[None]:
         yield
 
 
+def answer(as_json: bool, facts: object, text: str) -> None:
+    """Prints what a command has found or done.
+
+    Args:
+        as_json: Whether scripts read it.
+        facts: What they read.
+        text: What people read.
+    """
+    if as_json:
+        print_json(facts)
+    else:
+        typer.echo(text)
+
+
 def print_json(value: object) -> None:
     """Prints a value as JSON; paths and NumPy's numbers are texts and numbers.
 

@@ -12,7 +12,8 @@ def print_passes() -> None:
     """Prints the table in order."""
     table = Table("pass", "takes", "CPU", "GPU", "what for")
     for row in passes():
-        table.add_row(_name(row), row.stage.value, row.cpu or "-", row.cuda or "-", row.why)
+        name = f"  {row.name}" if row.within else row.name
+        table.add_row(name, row.stage.value, row.cpu or "-", row.cuda or "-", row.why)
     Console().print(table)
 
 
@@ -23,10 +24,6 @@ def facts() -> list[dict[str, object]]:
          "gpu": row.cuda, "optional": row.optional, "why": row.why}
         for row in passes()
     ]  # fmt: skip
-
-
-def _name(row: Pass) -> str:
-    return f"  {row.name}" if row.within else row.name
 
 
 def levels_markdown() -> str:

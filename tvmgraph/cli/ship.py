@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from tvmgraph.cli.guard import guarded, users_code
-from tvmgraph.cli.options import Config, Inputs, Json, Level, Output, Target, Threads, print_json
+from tvmgraph.cli.options import Config, Inputs, Json, Level, Output, Target, Threads, answer
 from tvmgraph.errors import ArgumentError
 
 _Model = Annotated[str, typer.Argument(help="model.onnx, model.graph, or file.py:Name of a Cell.")]
@@ -101,10 +101,7 @@ def _write(
     with Console(stderr=True).status(f"writing {output}"), users_code(model.rpartition(":")[0]):
         path = ms.export(net, *args, file_name=output, file_format=kind, **options)
     size = path.stat().st_size
-    if json:
-        print_json({"path": path, "bytes": size})
-    else:
-        typer.echo(f"{path}  {size / 1e6:.1f} MB")
+    answer(json, {"path": path, "bytes": size}, f"{path}  {size / 1e6:.1f} MB")
 
 
 def run(
@@ -167,10 +164,7 @@ def serve(
         max_wait=max_wait_ms / 1e3, max_queue=max_queue, calls=calls,
     )  # fmt: skip
     taken, url = listen(host, port, served)
-    if json:
-        print_json({"url": url})
-    else:
-        typer.echo(url)
+    answer(json, {"url": url}, url)
     run_server(app, taken)
 
 
@@ -183,7 +177,5 @@ def bundle(
 
     files = write_bundle(Path(folder))
     size = sum(f.stat().st_size for f in files)
-    if json:
-        print_json({"path": folder, "files": len(files), "bytes": size})
-    else:
-        typer.echo(f"{len(files)} files, {size / 1e6:.1f} MB")
+    facts = {"path": folder, "files": len(files), "bytes": size}
+    answer(json, facts, f"{len(files)} files, {size / 1e6:.1f} MB")

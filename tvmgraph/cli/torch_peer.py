@@ -9,14 +9,17 @@ from __future__ import annotations
 import math
 import pkgutil
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
-from typing import Protocol, TypeAlias
+from types import ModuleType
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 import onnx
 from onnx import helper, numpy_helper
 
 from tvmgraph.errors import ArgumentError, ExportError
+
+if TYPE_CHECKING:
+    from torch import Tensor  # pyright: ignore[reportMissingModuleSource]
 
 _SAME = {
     "Abs": "abs", "Add": "add", "And": "logical_and", "Cos": "cos", "Div": "div", "Equal": "eq",
@@ -28,70 +31,10 @@ _SAME = {
 }  # fmt: skip
 
 
-class _Tensor(Protocol):
-    """What is used of PyTorch's tensors."""
-
-    @property
-    def shape(self) -> Sequence[int]: ...
-    @property
-    def ndim(self) -> int: ...
-    @property
-    def dtype(self) -> object: ...
-    def __getitem__(self, index: tuple[slice, ...]) -> _Tensor: ...
-    def expand(self, shape: Sequence[int]) -> _Tensor: ...
-    def index_select(self, dim: int, index: _Tensor) -> _Tensor: ...
-    def mean(self, dim: Sequence[int], keepdim: bool) -> _Tensor: ...
-    def numpy(self) -> np.ndarray: ...
-    def permute(self, *dims: int) -> _Tensor: ...
-    def reshape(self, *shape: int | Sequence[int]) -> _Tensor: ...
-    def squeeze(self, dim: Sequence[int]) -> _Tensor: ...
-    def sum(self, dim: Sequence[int], keepdim: bool) -> _Tensor: ...
-    def to(self, dtype: object) -> _Tensor: ...
-    def tolist(self) -> list[int]: ...
-    def unsqueeze(self, dim: int) -> _Tensor: ...
-
-
-_Result: TypeAlias = _Tensor | Sequence[_Tensor]
+_Result: TypeAlias = "Tensor | Sequence[Tensor]"
 _Function: TypeAlias = Callable[..., _Result]
-_Env: TypeAlias = dict[str, _Tensor]
+_Env: TypeAlias = "dict[str, Tensor]"
 _Ints: TypeAlias = Sequence[int]
-
-
-class _Torch(Protocol):
-    """What is used of the module ``torch`` by name; others are found by :data:`_SAME`."""
-
-    @property
-    def nn(self) -> _TorchNN: ...
-    def cat(self, tensors: Sequence[_Tensor], dim: int) -> _Tensor: ...
-    def from_numpy(self, array: np.ndarray) -> _Tensor: ...
-    def inference_mode(self) -> AbstractContextManager[object]: ...
-    def set_num_threads(self, number: int) -> None: ...
-    def softmax(self, x: _Tensor, dim: int) -> _Tensor: ...
-    def split(self, x: _Tensor, sizes: int | _Ints, dim: int) -> Sequence[_Tensor]: ...
-
-
-class _TorchNN(Protocol):
-    """What is used of ``torch.nn``."""
-
-    @property
-    def functional(self) -> _TorchFunctional: ...
-
-
-class _TorchFunctional(Protocol):
-    """What is used of ``torch.nn.functional``."""
-
-    conv1d: Callable[..., _Tensor]
-    conv2d: Callable[..., _Tensor]
-    conv3d: Callable[..., _Tensor]
-    max_pool1d: Callable[..., _Tensor]
-    max_pool2d: Callable[..., _Tensor]
-    max_pool3d: Callable[..., _Tensor]
-
-    def gelu(self, x: _Tensor, *, approximate: str) -> _Tensor: ...
-    def layer_norm(
-        self, x: _Tensor, shape: _Ints, scale: _Tensor, bias: _Tensor | None, epsilon: float
-    ) -> _Tensor: ...
-    def pad(self, x: _Tensor, pads: _Ints, *, value: float) -> _Tensor: ...
 
 
 def torch_call(model: onnx.ModelProto, threads: int | None) -> Callable[..., list[np.ndarray]]:
@@ -133,7 +76,7 @@ def torch_call(model: onnx.ModelProto, threads: int | None) -> Callable[..., lis
     return call
 
 
-def _torch() -> _Torch:
+def _torch() -> ModuleType:
     try:
         return pkgutil.resolve_name("torch")
     except ImportError:
@@ -141,18 +84,18 @@ def _torch() -> _Torch:
                             fix="pip install torch, or leave it out of --vs") from None  # fmt: skip
 
 
-def _tensor(torch: _Torch, array: np.ndarray) -> _Tensor:
+def _tensor(torch: ModuleType, array: np.ndarray) -> Tensor:
     return torch.from_numpy(np.array(array))
 
 
-def _ints(x: _Tensor) -> list[int]:
+def _ints(x: Tensor) -> list[int]:
     return x.reshape(-1).tolist()
 
 
 class _Functions:
     """PyTorch's functions for ONNX nodes; methods have the names of the operators."""
 
-    def __init__(self, torch: _Torch) -> None:
+    def __init__(self, torch: ModuleType) -> None:
         self.torch = torch
         self.nn = torch.nn.functional
 
@@ -185,7 +128,7 @@ class _Functions:
         return lambda x: x.to(kind)
 
     def _reshape(self, allowzero: int = 0) -> _Function:
-        def reshape(x: _Tensor, shape: _Tensor) -> _Tensor:
+        def reshape(x: Tensor, shape: Tensor) -> Tensor:
             sizes = _ints(shape)
             return x.reshape(sizes if allowzero else [d or x.shape[i] for i, d in enumerate(sizes)])
 
@@ -195,7 +138,7 @@ class _Functions:
         return lambda x: x.permute(*perm)
 
     def _gather(self, axis: int = 0) -> _Function:
-        def gather(x: _Tensor, i: _Tensor) -> _Tensor:
+        def gather(x: Tensor, i: Tensor) -> Tensor:
             found = x.index_select(axis, i.reshape(-1))
             return found.reshape(*x.shape[:axis], *i.shape, *x.shape[axis + 1 :])
 
@@ -205,7 +148,7 @@ class _Functions:
         return lambda *xs: self.torch.cat(xs, axis)
 
     def _split(self, axis: int = 0, num_outputs: int = 0) -> _Function:
-        def split(x: _Tensor, sizes: _Tensor | None = None) -> Sequence[_Tensor]:
+        def split(x: Tensor, sizes: Tensor | None = None) -> Sequence[Tensor]:
             if sizes is None:
                 return self.torch.split(x, -(-x.shape[axis] // num_outputs), axis)
             return self.torch.split(x, _ints(sizes), axis)
@@ -214,8 +157,8 @@ class _Functions:
 
     def _slice(self) -> _Function:
         def cut(
-            x: _Tensor, starts: _Tensor, ends: _Tensor, axes: _Tensor, steps: _Tensor | None = None
-        ) -> _Tensor:
+            x: Tensor, starts: Tensor, ends: Tensor, axes: Tensor, steps: Tensor | None = None
+        ) -> Tensor:
             index = [slice(None)] * x.ndim
             numbers = _ints(axes)
             strides = _ints(steps) if steps is not None else [1] * len(numbers)
@@ -229,7 +172,7 @@ class _Functions:
         return lambda x, axes: x.squeeze(tuple(_ints(axes)))
 
     def _unsqueeze(self) -> _Function:
-        def unsqueeze(x: _Tensor, axes: _Tensor) -> _Tensor:
+        def unsqueeze(x: Tensor, axes: Tensor) -> Tensor:
             for a in sorted(_ints(axes)):
                 x = x.unsqueeze(a)
             return x
@@ -252,7 +195,7 @@ class _Functions:
         return lambda x: self.nn.gelu(x, approximate=approximate.decode())
 
     def _layernormalization(self, axis: int = -1, epsilon: float = 1e-5) -> _Function:
-        def normalize(x: _Tensor, scale: _Tensor, bias: _Tensor | None = None) -> _Tensor:
+        def normalize(x: Tensor, scale: Tensor, bias: Tensor | None = None) -> Tensor:
             return self.nn.layer_norm(x, x.shape[axis % x.ndim :], scale, bias, epsilon)
 
         return normalize
@@ -265,7 +208,7 @@ class _Functions:
         strides: _Ints | None = None,
         **_: object,
     ) -> _Function:
-        def convolve(x: _Tensor, w: _Tensor, b: _Tensor | None = None) -> _Tensor:
+        def convolve(x: Tensor, w: Tensor, b: Tensor | None = None) -> Tensor:
             rank = x.ndim - 2
             both = pads or [0] * (2 * rank)
             padding = both[:rank]
@@ -276,7 +219,7 @@ class _Functions:
 
         return convolve
 
-    def _padded(self, x: _Tensor, pads: _Ints, value: float) -> _Tensor:
+    def _padded(self, x: Tensor, pads: _Ints, value: float) -> Tensor:
         rank = len(pads) // 2
         flat = [p for i in reversed(range(rank)) for p in (pads[i], pads[rank + i])]
         return self.nn.pad(x, flat, value=value)
@@ -289,7 +232,7 @@ class _Functions:
         strides: int | _Ints = 1,
         **_: object,
     ) -> _Function:
-        def pool(x: _Tensor) -> _Tensor:
+        def pool(x: Tensor) -> Tensor:
             rank = len(kernel_shape)
             x = self._padded(x, pads or [0] * (2 * rank), -math.inf)
             function = (self.nn.max_pool1d, self.nn.max_pool2d, self.nn.max_pool3d)[rank - 1]
