@@ -8,13 +8,12 @@ the graph, and under an outer tape it can be differentiated again.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from tvmgraph.autodiff.derivative import Cotangents, derivative
 from tvmgraph.core.op import F, Op, Reason
-from tvmgraph.core.state import has_cotangent, state
+from tvmgraph.core.state import has_cotangent, meanwhile, state
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.errors import NoGradientError, user_source
 from tvmgraph.interruption import raise_noticed
@@ -114,30 +113,18 @@ def snapshot(tensor: Tensor) -> Tensor:
     return tensor.snapshot()
 
 
-@contextmanager
-def recording(tape: GradTape) -> Iterator[GradTape]:
+def recording(tape: GradTape) -> meanwhile:
     """Makes ``tape`` the innermost active tape of this thread.
 
     Args:
         tape: Gets every operator until the ``with`` block ends.
     """
-    outer = state.tapes
-    state.tapes = (*outer, tape)
-    try:
-        yield tape
-    finally:
-        state.tapes = outer
+    return meanwhile(state, tapes=(*state.tapes, tape))
 
 
-@contextmanager
-def paused() -> Iterator[None]:
+def paused() -> meanwhile:
     """Suspends all tapes of this thread; they only see what Parameters are assigned."""
-    outer = state.tapes, state.paused
-    state.tapes, state.paused = (), outer[1] + outer[0]
-    try:
-        yield
-    finally:
-        state.tapes, state.paused = outer
+    return meanwhile(state, tapes=(), paused=state.paused + state.tapes)
 
 
 def backward(
@@ -164,15 +151,10 @@ def backward(
     Raises:
         NoGradientError: if a cotangent reaches an operator without a derivative.
     """
-    outer = state.cotangents
-    state.cotangents = kinds or outer
-    try:
-        with state.computing_in(None):
-            if wanted is None or state.interpreter is not None:
-                return _swept(tape, outputs, cotangents)
-            return _swept(tape, outputs, cotangents, _dependent(tape, wanted))
-    finally:
-        state.cotangents = outer
+    with meanwhile(state, cotangents=kinds or state.cotangents, precision=None):
+        if wanted is None or state.interpreter is not None:
+            return _swept(tape, outputs, cotangents)
+        return _swept(tape, outputs, cotangents, _dependent(tape, wanted))
 
 
 def _dependent(tape: GradTape, sources: Sequence[Tensor]) -> set[int]:

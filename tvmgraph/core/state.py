@@ -5,8 +5,7 @@ from __future__ import annotations
 import itertools
 import threading
 import weakref
-from collections.abc import Callable, Generator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from typing import Any, Protocol, TypeVar
 
 from tvmgraph import forking
@@ -201,6 +200,31 @@ class Precision(Protocol):
         ...
 
 
+class meanwhile:  # noqa: N801 (read as a statement: ``with meanwhile(state, nested=1)``)
+    """Gives attributes other values in a ``with`` block.
+
+    Args:
+        owner: Whose they are.
+        **values: What they are inside, by name.
+    """
+
+    __slots__ = ("_inside", "_outer", "_owner")
+
+    def __init__(self, owner: object, **values: object) -> None:
+        self._owner, self._inside = owner, values
+
+    def __enter__(self) -> None:
+        self._outer = {name: getattr(self._owner, name) for name in self._inside}
+        self._set(self._inside)
+
+    def __exit__(self, *_: object) -> None:
+        self._set(self._outer)
+
+    def _set(self, values: Mapping[str, object]) -> None:
+        for name, value in values.items():
+            setattr(self._owner, name, value)
+
+
 class ThreadState(threading.local):
     """Per-thread interpreter state.
 
@@ -228,10 +252,9 @@ class ThreadState(threading.local):
         self.cotangents = "fc"
         self.precision: Precision | None = None
 
-    @contextmanager
     def interpreting(
         self, interpreter: Any, tapes: tuple[Tape, ...] = (), scope: tuple[str, ...] | None = None
-    ) -> Generator[None]:
+    ) -> meanwhile:
         """Runs a block under another interpreter; what is outside of it sees nothing of it.
 
         Nothing is cast inside: what a graph is made of is what operators were applied to.
@@ -241,27 +264,16 @@ class ThreadState(threading.local):
             tapes: The tapes that record inside.
             scope: Names of the Cells being called inside; the same as outside if None.
         """
-        outer = self.interpreter, self.tapes, self.scope, self.precision
-        self.interpreter, self.tapes, self.precision = interpreter, tapes, None
-        if scope is not None:
-            self.scope = scope
-        try:
-            yield
-        finally:
-            self.interpreter, self.tapes, self.scope, self.precision = outer
+        scope = self.scope if scope is None else scope
+        return meanwhile(self, interpreter=interpreter, tapes=tapes, precision=None, scope=scope)
 
-    @contextmanager
-    def computing_in(self, precision: Precision | None) -> Generator[None]:
+    def computing_in(self, precision: Precision | None) -> meanwhile:
         """Runs a block in another precision.
 
         Args:
             precision: What casts operands; ``None`` for their own types.
         """
-        outer, self.precision = self.precision, precision
-        try:
-            yield
-        finally:
-            self.precision = outer
+        return meanwhile(self, precision=precision)
 
 
 state = ThreadState()

@@ -16,13 +16,13 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Callable, Generator, Iterable, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from types import CodeType
 from typing import Any, Self, TypeAlias, TypeVar
 
 from tvmgraph.core.arguments import is_sequence, literal
-from tvmgraph.core.state import state
+from tvmgraph.core.state import meanwhile, state
 from tvmgraph.errors import CaptureError, user_source
 
 
@@ -154,8 +154,7 @@ def large_enough(decide: Callable[[], object]) -> dict[str, int]:
     return least
 
 
-@contextmanager
-def assuming(least: Mapping[str, int]) -> Generator[None]:
+def assuming(least: Mapping[str, int]) -> AbstractContextManager[None]:
     """While sizes of values are known to be large enough, because that is checked.
 
     Args:
@@ -163,31 +162,18 @@ def assuming(least: Mapping[str, int]) -> Generator[None]:
     """
     here = scope()
     if here is None or not least:
-        yield
-        return
-    before, here.assumed = here.assumed, {**here.assumed, **least}
-    try:
-        yield
-    finally:
-        here.assumed = before
+        return nullcontext()
+    return meanwhile(here, assumed={**here.assumed, **least})
 
 
-@contextmanager
-def being_sizes(*sizes: object) -> Generator[None]:
+def being_sizes(*sizes: object) -> AbstractContextManager[None]:
     """While expressions are known to be sizes of tensors, so that they are not negative.
 
     Args:
         *sizes: Sizes, symbolic or not.
     """
     here = scope()
-    if here is None:
-        yield
-        return
-    before, here.sizes = here.sizes, (*here.sizes, *sizes)
-    try:
-        yield
-    finally:
-        here.sizes = before
+    return nullcontext() if here is None else meanwhile(here, sizes=(*here.sizes, *sizes))
 
 
 #: What arithmetic with a symbol gives: mostly another one.
@@ -205,6 +191,15 @@ def _operators(symbol: str) -> tuple[Callable[..., Any], Callable[..., Any]]:
         return _combine(symbol, other, self)
 
     return method, reflected
+
+
+def _decision(symbol: str) -> Callable[[Symbol, object], bool]:
+    """Makes the method of a comparison, whose outcome is decided."""
+
+    def method(self: Symbol, other: object) -> bool:
+        return decide(symbol, self, other) if is_number(other) else NotImplemented
+
+    return method
 
 
 class Symbol:
@@ -326,23 +321,9 @@ class Symbol:
     def __bool__(self) -> bool:
         return decide("!=", self, 0)
 
-    def __eq__(self, other: object) -> bool:
-        return decide("==", self, other) if is_number(other) else NotImplemented
-
-    def __ne__(self, other: object) -> bool:
-        return decide("!=", self, other) if is_number(other) else NotImplemented
-
-    def __lt__(self, other: object) -> bool:
-        return decide("<", self, other) if is_number(other) else NotImplemented
-
-    def __le__(self, other: object) -> bool:
-        return decide("<=", self, other) if is_number(other) else NotImplemented
-
-    def __gt__(self, other: object) -> bool:
-        return decide(">", self, other) if is_number(other) else NotImplemented
-
-    def __ge__(self, other: object) -> bool:
-        return decide(">=", self, other) if is_number(other) else NotImplemented
+    __eq__, __ne__ = _decision("=="), _decision("!=")
+    __lt__, __le__ = _decision("<"), _decision("<=")
+    __gt__, __ge__ = _decision(">"), _decision(">=")
 
     # ---- arithmetic -------------------------------------------------------------------------
 

@@ -17,7 +17,7 @@ from tvmgraph.capture.checks import BOUND
 from tvmgraph.capture.interpreter import Interpreter
 from tvmgraph.capture.settings import Settings
 from tvmgraph.config import settings as configuration
-from tvmgraph.core.state import state
+from tvmgraph.core.state import meanwhile, state
 from tvmgraph.errors import CaptureError, GlobalWrite, LeavesGraph, locals_of, user_source
 from tvmgraph.jit.regions.report import reason
 from tvmgraph.jit.regions.tracebacks import as_in_python
@@ -204,13 +204,9 @@ def run_with_breaks(function: JitFunction, args: tuple[Any, ...], kwargs: dict[s
         args: Positional arguments of the call.
         kwargs: Its keyword arguments.
     """
-    outer, nested = state.broken, state.nested
-    state.broken = function if function.owner is None else function.owner
-    state.nested = nested + 1
-    try:
+    broken, nested = function if function.owner is None else function.owner, state.nested
+    with meanwhile(state, broken=broken, nested=nested + 1):
         return _run(function, args, kwargs, function.region if nested < _DEEP else None)
-    finally:
-        state.broken, state.nested = outer, nested
 
 
 def run_plain(
@@ -257,11 +253,8 @@ def run_once(
     let_go(error, sys.exception())
     if not isinstance(error, Left):
         return _run(function, args, kwargs)
-    outer, state.broken = state.broken, None  # what it calls is not compiled on its own, either
-    try:
+    with meanwhile(state, broken=None):  # what it calls is not compiled on its own, either
         result = _run(function, args, kwargs)
-    finally:
-        state.broken = outer
     function.raising.clear()  # code that raised does so no more
     return result
 
