@@ -6,14 +6,12 @@ only ``tvm_ffi`` and ``libtvm_runtime`` are needed, which take a few hundredths 
 
 from __future__ import annotations
 
-import contextlib
 import functools
-import importlib.util
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from tvmgraph.errors import DeviceError, TooFewElements, require_size
+from tvmgraph.errors import TooFewElements, require_size
 from tvmgraph.forking import enters_compiled
 from tvmgraph.machine.tiles import permit_tiles
 from tvmgraph.runtime import host, pool
@@ -44,19 +42,9 @@ tvm_ffi.register_global_func(AT_LEAST, _at_least, override=True)
 
 @functools.cache
 def use_runtime() -> None:
-    """Loads TVM's runtime library, unless the whole of TVM is loaded already.
-
-    Raises:
-        DeviceError: if TVM is not installed.
-    """
-    if "tvm" in sys.modules:
-        return
-    from tvm_ffi.libinfo import load_lib_ctypes
-
-    folders = _folders()
-    load_lib_ctypes("tvm", "tvm_runtime", "RTLD_GLOBAL", extra_lib_paths=folders)
-    with contextlib.suppress(RuntimeError, OSError):  # sorts; not part of every build of TVM
-        load_lib_ctypes("tvm", "tvm_runtime_extra", "RTLD_LOCAL", extra_lib_paths=folders)
+    """Loads TVM's runtime library, unless the whole of TVM is loaded already."""
+    if "tvm" not in sys.modules:
+        host.ffi()
 
 
 def use_cuda_runtime() -> None:
@@ -67,13 +55,6 @@ def use_cuda_runtime() -> None:
     """
     use_runtime()
     host.load_cuda()
-
-
-def _folders() -> list[Path]:
-    spec = importlib.util.find_spec("tvm")
-    if spec is None or not spec.submodule_search_locations:
-        raise DeviceError("TVM's runtime library was not found", fix="pip install apache-tvm")
-    return [Path(next(iter(spec.submodule_search_locations))) / "lib"]
 
 
 @enters_compiled
