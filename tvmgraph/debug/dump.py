@@ -13,11 +13,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import difflib
 import html
 import itertools
 import os
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -72,7 +74,10 @@ class Dump:
     def __init__(self, root: str | os.PathLike[str], name: str) -> None:
         self.root = Path(root)
         self.name = name
-        self.folder = _new_folder(self.root, name)
+        self.root.mkdir(parents=True, exist_ok=True)
+        folders = (p.name[:4] for p in self.root.iterdir() if p.is_dir())
+        first = max((int(number) for number in folders if number.isdigit()), default=0) + 1
+        self.folder = new_folder(self.root / f"{i:04d}_{name}" for i in itertools.count(first))
         self.items: list[_Item] = []
 
     def add(self, title: str, suffix: str, text: str) -> None:
@@ -158,18 +163,17 @@ def _page(title: str, body: str) -> str:
     )
 
 
-def _new_folder(root: Path, name: str) -> Path:
-    """Makes the next numbered folder; processes that share a root do not collide."""
-    root.mkdir(parents=True, exist_ok=True)
-    taken = [int(p.name[:4]) for p in root.iterdir() if p.is_dir() and p.name[:4].isdigit()]
-    for number in itertools.count(max(taken, default=0) + 1):
-        folder = root / f"{number:04d}_{name}"
-        try:
-            folder.mkdir()
-        except FileExistsError:
-            continue
-        return folder
-    raise AssertionError  # the count never ends
+def new_folder(names: Iterator[Path]) -> Path:
+    """Makes the first folder that is not there yet; processes that do so do not collide.
+
+    Args:
+        names: Its possible paths, without end.
+    """
+    for folder in names:
+        with contextlib.suppress(FileExistsError):
+            folder.mkdir(parents=True)
+            return folder
+    raise AssertionError  # they never end
 
 
 def _write_root_index(root: Path) -> None:

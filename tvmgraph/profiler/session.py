@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from tvmgraph.debug import recorder
-from tvmgraph.debug.dump import write_atomically
+from tvmgraph.debug.dump import new_folder, write_atomically
 from tvmgraph.debug.recorder import Recorder, trace_text
 from tvmgraph.errors import ArgumentError, DTypeError, TvmgraphError, reject, warn_user
 from tvmgraph.profiler.summary import Summary
@@ -235,7 +235,7 @@ class Profiler(profile):
             self.stop()
         found = self.summary
         if found is not self._written:
-            self.folder = found.save(new_folder(self.output_path))
+            self.folder = found.save(_numbered(self.output_path))
             self._written = found
         return found
 
@@ -273,7 +273,7 @@ def tensorboard_trace_handler(
     root = Path(dir_name or _DEFAULT_FOLDER).absolute()
 
     def write(ready: profile) -> None:
-        folder = new_folder(root, worker_name or "profile")
+        folder = _numbered(root, worker_name or "profile")
         if analyse_flag:
             ready.summary.save(folder)
             return
@@ -282,22 +282,8 @@ def tensorboard_trace_handler(
     return write
 
 
-def new_folder(root: Path, prefix: str = "profile") -> Path:
-    """Makes the next folder ``profile_1``, ``profile_2``, ... and returns it.
-
-    Args:
-        root: Where it is made; missing folders are made, too.
-        prefix: What its name begins with.
-    """
-    root.mkdir(parents=True, exist_ok=True)
-    for number in itertools.count(1):
-        folder = root / f"{prefix}_{number}"
-        try:
-            folder.mkdir()
-        except FileExistsError:
-            continue
-        return folder
-    raise AssertionError  # the count never ends
+def _numbered(root: Path, prefix: str = "profile") -> Path:
+    return new_folder(root / f"{prefix}_{i}" for i in itertools.count(1))
 
 
 def _misuse(what: str, message: str, fix: str) -> ArgumentError:
