@@ -141,8 +141,7 @@ class Recorder:
             name = next(n for n in map("u{}".format, itertools.count()) if n not in taken)
         taken.add(name)
         attrs = {**attrs, op.traits.binds: name}
-        found = op.infer(*[a.aval for a in args], **attrs)
-        return attrs, found if isinstance(found, tuple) else (found,)
+        return attrs, op.types(*[a.aval for a in args], **attrs)
 
     def number(self, value: Symbol, dtype: DType) -> Tensor:
         """Returns a number that differs from call to call as a 0-d tensor.

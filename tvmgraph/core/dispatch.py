@@ -258,10 +258,7 @@ def _plan_of(op: Op, args: tuple[Tensor, ...], attrs: Mapping[str, object]) -> _
             if any(t.dtype is not d for t, d in zip(types, wanted)):
                 casts = tuple(None if t.dtype is d else d for t, d in zip(types, wanted))
                 types = [t.with_dtype(d) for t, d in zip(types, wanted)]
-        for name, words in op.kinds.items():
-            kinds.require(name, attrs[name], words)
-        result = op.infer(*types, **attrs)
-        outputs = result if isinstance(result, tuple) else (result,)
+        outputs = _inferred(op, types, attrs)
         if state.interpreter is None:
             require_memory(outputs)
     except TvmgraphError as e:
@@ -269,6 +266,15 @@ def _plan_of(op: Op, args: tuple[Tensor, ...], attrs: Mapping[str, object]) -> _
     plan = _Plan(casts, outputs)
     plan.costly = costly(op, tuple(types), attrs, plan.static_types)
     return plan
+
+
+def _inferred(
+    op: Op, types: list[TensorType], attrs: Mapping[str, object]
+) -> tuple[TensorType, ...]:
+    """Returns the types of the results, once the kinds of the attributes are right."""
+    for name, words in op.kinds.items():
+        kinds.require(name, attrs[name], words)
+    return op.types(*types, **attrs)
 
 
 def run_on_host(
@@ -548,12 +554,8 @@ def numpy_column(op: Op, types: list[TensorType], attrs: Mapping[str, object]) -
     if not all(d is wide or (mixes and d is part) for d in given):
         return None
     try:
-        for name, words in op.kinds.items():
-            kinds.require(name, attrs[name], words)
         real = [t.with_dtype(part) if t.dtype is wide else t for t in types]
-        result = op.infer(*real, **attrs)
-        results = result if isinstance(result, tuple) else (result,)
-        require_memory([t.with_dtype(wide) for t in results])
+        require_memory([t.with_dtype(wide) for t in _inferred(op, real, attrs)])
     except TvmgraphError:
         return None
     return op.of_complex

@@ -153,6 +153,16 @@ class Op:
     def __repr__(self) -> str:
         return f"Op({self.name})"
 
+    def types(self, *inputs: TensorType, **attrs: Any) -> tuple[TensorType, ...]:
+        """Returns the types of the results.
+
+        Args:
+            *inputs: Types of the operands.
+            **attrs: The attributes.
+        """
+        found = self.infer(*inputs, **attrs)
+        return found if isinstance(found, tuple) else (found,)
+
     @property
     def reads_transposed(self) -> bool:
         """Whether it is a matrix product that reads either operand transposed."""

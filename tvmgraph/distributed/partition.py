@@ -148,8 +148,7 @@ class _Writer:
             for v, s in zip(node.inputs, wanted)
         ]
         attrs = self._sized(node, factors, axes)
-        types = node.op.infer(*[o.type for o in operands], **attrs)
-        types = types if isinstance(types, tuple) else (types,)
+        types = node.op.types(*[o.type for o in operands], **attrs)
         outputs = self.builder.node(node.op, operands, attrs, types, node.source, node.scope)
         for old, new, dims in zip(node.outputs, outputs, factors.outputs):
             spec = tuple(axes.get(f or "", ()) for f in dims)
@@ -365,9 +364,7 @@ class _Writer:
         attrs |= {"group": self.mesh.group(axes), "parts": count}
         op = get_op(kind)
         ordered = {a: attrs[a] for a in op.attrs}
-        types = op.infer(value.type, **ordered)
-        types = types if isinstance(types, tuple) else (types,)
-        node = self.node
+        types, node = op.types(value.type, **ordered), self.node
         source, scope = (node.source, node.scope) if node is not None else ("", "")
         (result,) = self.builder.node(op, (value,), ordered, types, source, scope)
         if kind != "own_part":

@@ -97,8 +97,7 @@ class GraphBuilder:
             attrs: Its attributes by name.
         """
         inputs = tuple(inputs)
-        types = op.infer(*[v.type for v in inputs], **attrs)
-        return self.node(op, inputs, attrs, types if isinstance(types, tuple) else (types,))
+        return self.node(op, inputs, attrs, op.types(*[v.type for v in inputs], **attrs))
 
     def build(self, outputs: Iterable[Value], writes: Iterable[str] = ()) -> Graph:
         """Freezes everything into a graph with these outputs.

@@ -73,7 +73,7 @@ def _check_node(graph: Graph, node: Node, defined: set[Value]) -> None:
     for region in node.regions:
         _check(region, set())
     try:
-        inferred = node.op.infer(*[v.type for v in node.inputs], **node.keywords)
+        inferred = node.op.types(*[v.type for v in node.inputs], **node.keywords)
     except TvmgraphError as e:
         raise GraphError(f"{node.op.name}: {e.message}", op=graph.name, at=node.source) from e
     except _WRONG_KINDS as e:
@@ -81,7 +81,6 @@ def _check_node(graph: Graph, node: Node, defined: set[Value]) -> None:
             f"{node.op.name} cannot take these operands and attributes ({type(e).__name__}: {e})",
             op=graph.name, at=node.source,
         ) from e  # fmt: skip
-    inferred = inferred if isinstance(inferred, tuple) else (inferred,)
     if tuple(v.type for v in node.outputs) != inferred:
         raise GraphError(
             f"{node.op.name} gives {inferred}, the graph says {[v.type for v in node.outputs]}",

@@ -53,9 +53,8 @@ def cse(graph: Graph) -> Graph:
     renamed: dict[Value, Value] = {}
     nodes: list[Node] = []
     for node in graph.nodes:
-        inputs = tuple(renamed.get(v, v) for v in node.inputs)
-        node = _with_inputs(node, inputs)
-        key = (node.op.name, inputs, tuple(map(format_attr, node.attrs.values())))
+        node = with_inputs(node, renamed)
+        key = (node.op.name, node.inputs, tuple(map(format_attr, node.attrs.values())))
         alone = node.regions or node.op.traits.collective  # what is gathered twice is freed between
         twin = None if alone else seen.setdefault(key, node)
         if twin is None or twin is node:
@@ -65,12 +64,6 @@ def cse(graph: Graph) -> Graph:
     return _rebuild(graph, nodes, tuple(renamed.get(v, v) for v in graph.outputs))
 
 
-def _with_inputs(node: Node, inputs: tuple[Value, ...]) -> Node:
-    if inputs == node.inputs:
-        return node
-    return Node(node.op, inputs, node.attrs, node.outputs, node.source, node.scope, node.regions)
-
-
 def with_inputs(node: Node, renamed: dict[Value, Value]) -> Node:
     """Returns a node with values replaced where it reads them (its regions are closed).
 
@@ -78,7 +71,10 @@ def with_inputs(node: Node, renamed: dict[Value, Value]) -> Node:
         node: The node.
         renamed: What stands for a value, by the value; others stay.
     """
-    return _with_inputs(node, tuple(renamed.get(v, v) for v in node.inputs))
+    inputs = tuple(renamed.get(v, v) for v in node.inputs)
+    if inputs == node.inputs:
+        return node
+    return Node(node.op, inputs, node.attrs, node.outputs, node.source, node.scope, node.regions)
 
 
 def substitute(graph: Graph, renamed: dict[Value, Value]) -> Graph:
@@ -88,7 +84,7 @@ def substitute(graph: Graph, renamed: dict[Value, Value]) -> Graph:
         graph: The graph; its regions are closed and stay as they are.
         renamed: What stands for a value, by the value; others stay.
     """
-    nodes = [_with_inputs(n, tuple(renamed.get(v, v) for v in n.inputs)) for n in graph.nodes]
+    nodes = [with_inputs(n, renamed) for n in graph.nodes]
     return _rebuild(graph, nodes, tuple(renamed.get(v, v) for v in graph.outputs))
 
 
@@ -158,7 +154,7 @@ def _absorb(node: Node, sources: dict[Value, Value]) -> Node:
         if inputs[i] in sources:
             inputs[i] = sources[inputs[i]]
             attrs[flag] = not attrs[flag]
-    return Node(node.op, tuple(inputs), attrs, node.outputs, node.source, node.scope, node.regions)
+    return replace(node, inputs=tuple(inputs), attrs=attrs)
 
 
 def simplify(graph: Graph, certain: bool = True) -> Graph:
