@@ -232,18 +232,3 @@ def _sequence_map(n: NodeCall, first: Sequence[object], *_: object) -> object:
         given = [v[i] if isinstance(v, list) else v for v in n.values]
         rows.append(n.run_graph(body, given))
     return tuple(list(column) for column in zip(*rows))
-
-
-@converter("Optional")
-def _optional(n: NodeCall, x: object = None) -> object:
-    return x
-
-
-@converter("OptionalHasElement")
-def _optional_has_element(n: NodeCall, x: object = None) -> np.ndarray:
-    return np.asarray(n.has(0))
-
-
-@converter("OptionalGetElement")
-def _optional_get_element(n: NodeCall, x: object) -> object:
-    return x

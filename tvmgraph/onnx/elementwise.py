@@ -25,10 +25,10 @@ _SAME_NAME = (
     "Sin", "Sinh", "Softsign", "Sqrt", "Tan", "Tanh",
 )  # fmt: skip
 _TWO = {
-    "Add": "add", "Sub": "sub", "Mul": "mul", "Equal": "equal", "Less": "less",
-    "LessOrEqual": "less_equal", "Greater": "greater", "GreaterOrEqual": "greater_equal",
-    "And": "logical_and", "Or": "logical_or", "Xor": "logical_xor", "BitwiseAnd": "bitwise_and",
-    "BitwiseOr": "bitwise_or", "BitwiseXor": "bitwise_xor", "MatMul": "matmul",
+    "Equal": "equal", "Less": "less", "LessOrEqual": "less_equal", "Greater": "greater",
+    "GreaterOrEqual": "greater_equal", "And": "logical_and", "Or": "logical_or",
+    "Xor": "logical_xor", "BitwiseAnd": "bitwise_and", "BitwiseOr": "bitwise_or",
+    "BitwiseXor": "bitwise_xor", "MatMul": "matmul",
 }  # fmt: skip
 _OTHERS = {"Not": "logical_not", "BitwiseNot": "bitwise_not", "Where": "where", "Det": "det"}
 _FOLDED = {"Max": "maximum", "Min": "minimum", "Sum": "add"}
@@ -50,11 +50,23 @@ def _fold(name: str, n: NodeCall, *xs: Tensor) -> Tensor:
 CONVERTERS.update((name, functools.partial(_call, name.lower())) for name in _SAME_NAME)
 CONVERTERS.update((k, functools.partial(_call, own)) for k, own in (_TWO | _OTHERS).items())
 CONVERTERS.update((k, functools.partial(_fold, own)) for k, own in _FOLDED.items())
-
-
-@converter("Identity")
-def _identity(n: NodeCall, x: object) -> object:
-    return n.values[0]
+# one formula each
+CONVERTERS |= {
+    "BitCast": lambda n, x: n.known(0).view(dtype_of(n.get("to"), n.where).numpy),
+    "Cast": lambda n, x: _converted(n, x, n.get("to")),
+    "Gelu": lambda n, x: F.gelu(x, n.get("approximate")),
+    "HardSigmoid": lambda n, x: F.minimum(F.maximum(x * n.get("alpha") + n.get("beta"), 0.0), 1.0),
+    "HardSwish": lambda n, x: x * F.minimum(F.maximum(x / 6 + 0.5, 0.0), 1.0),
+    "Identity": lambda n, x: n.values[0],
+    "LeakyRelu": lambda n, x: F.where(x >= 0, x, x * n.get("alpha")),
+    "Mean": lambda n, *xs: _fold("add", n, *xs) / len(xs),
+    "Mod": lambda n, a, b: F.fmod(a, b) if n.get("fmod") else F.floor_mod(a, b),
+    "PRelu": lambda n, x, slope: F.where(x >= 0, x, x * slope),
+    "Selu": lambda n, x: n.get("gamma") * _elu(n, x),
+    "Softplus": lambda n, x: F.maximum(x, 0.0) + F.log1p(F.exp(-F.abs(x))),
+    "Swish": lambda n, x: x * F.sigmoid(x * n.get("alpha")),
+    "ThresholdedRelu": lambda n, x: F.where(x > n.get("alpha"), x, F.zeros_like(x)),
+}
 
 
 @converter("Add", "Sub", "Mul")
@@ -76,11 +88,6 @@ def _div(n: NodeCall, a: Tensor, b: Tensor) -> Tensor:
     return F.div(a, b) if a.dtype.is_float else F.trunc_div(a, b)
 
 
-@converter("Mod")
-def _mod(n: NodeCall, a: Tensor, b: Tensor) -> Tensor:
-    return F.fmod(a, b) if n.get("fmod") else F.floor_mod(a, b)
-
-
 @converter("Pow")
 def _pow(n: NodeCall, a: Tensor, b: Tensor) -> Tensor:
     e = n.values[1]
@@ -98,16 +105,6 @@ def _bit_shift(n: NodeCall, a: Tensor, b: Tensor) -> Tensor:
     return (F.bitwise_left_shift if left else F.bitwise_right_shift)(a, b)
 
 
-@converter("Mean")
-def _mean(n: NodeCall, *xs: Tensor) -> Tensor:
-    return _fold("add", n, *xs) / len(xs)
-
-
-@converter("Cast")
-def _cast(n: NodeCall, x: Tensor) -> LowPrecision | Tensor:
-    return _converted(n, x, n.get("to"))
-
-
 @converter("CastLike")
 def _cast_like(n: NodeCall, x: Tensor, like: Tensor) -> Tensor | LowPrecision:
     kind = n.low_precision_kind(1)
@@ -118,11 +115,6 @@ def _converted(n: NodeCall, x: Tensor, kind: int) -> LowPrecision | Tensor:
     if not is_low_precision(kind):
         return F.cast(x, dtype_of(kind, n.where))
     return to_low_precision(x, kind, bool(n.get("saturate", 1)), n.get("round_mode", "nearest"))
-
-
-@converter("BitCast")
-def _bit_cast(n: NodeCall, x: Tensor) -> object:
-    return n.known(0).view(dtype_of(n.get("to"), n.where).numpy)
 
 
 @converter("Clip")
@@ -149,56 +141,10 @@ def _elu(n: NodeCall, x: Tensor) -> Tensor:
     return F.where(x > 0, x, n.get("alpha") * F.expm1(F.minimum(x, 0.0)))
 
 
-@converter("Selu")
-def _selu(n: NodeCall, x: Tensor) -> Tensor:
-    negative = n.get("alpha") * F.expm1(F.minimum(x, 0.0))
-    return n.get("gamma") * F.where(x > 0, x, negative)
-
-
 @converter("Celu")
 def _celu(n: NodeCall, x: Tensor) -> Tensor:
     alpha = n.get("alpha")
     return F.maximum(x, 0.0) + F.minimum(alpha * F.expm1(F.minimum(x, 0.0) / alpha), 0.0)
-
-
-@converter("LeakyRelu")
-def _leaky_relu(n: NodeCall, x: Tensor) -> Tensor:
-    return F.where(x >= 0, x, x * n.get("alpha"))
-
-
-@converter("PRelu")
-def _prelu(n: NodeCall, x: Tensor, slope: Tensor) -> Tensor:
-    return F.where(x >= 0, x, x * slope)
-
-
-@converter("ThresholdedRelu")
-def _thresholded(n: NodeCall, x: Tensor) -> Tensor:
-    return F.where(x > n.get("alpha"), x, F.zeros_like(x))
-
-
-@converter("HardSigmoid")
-def _hard_sigmoid(n: NodeCall, x: Tensor) -> Tensor:
-    return F.minimum(F.maximum(x * n.get("alpha") + n.get("beta"), 0.0), 1.0)
-
-
-@converter("HardSwish")
-def _hard_swish(n: NodeCall, x: Tensor) -> Tensor:
-    return x * F.minimum(F.maximum(x / 6 + 0.5, 0.0), 1.0)
-
-
-@converter("Swish")
-def _swish(n: NodeCall, x: Tensor) -> Tensor:
-    return x * F.sigmoid(x * n.get("alpha"))
-
-
-@converter("Softplus")
-def _softplus(n: NodeCall, x: Tensor) -> Tensor:
-    return F.maximum(x, 0.0) + F.log1p(F.exp(-F.abs(x)))
-
-
-@converter("Gelu")
-def _gelu(n: NodeCall, x: Tensor) -> Tensor:
-    return F.gelu(x, n.get("approximate"))
 
 
 @converter("Shrink")

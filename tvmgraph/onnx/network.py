@@ -1,4 +1,4 @@
-"""ONNX operators of networks: convolution, pooling, normalization, resizing, losses."""
+"""ONNX operators of networks: convolution, pooling, normalization."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from tvmgraph import dtypes
 from tvmgraph.core.arguments import PerAxis
 from tvmgraph.core.op import F
 from tvmgraph.core.tensor import Tensor
+from tvmgraph.onnx.reductions import worst
 from tvmgraph.onnx.table import NodeCall, converter, to_tensor
 
 Pairs = tuple[tuple[int, int], ...]
@@ -62,7 +63,11 @@ def with_bias(y: Tensor, b: Tensor | None) -> Tensor:
         y: Tensor of shape :math:`(N, C, *)`.
         b: Bias of shape :math:`(C)`, or ``None``.
     """
-    return y if b is None else y + F.reshape(b, (1, -1, *(1,) * (y.ndim - 2)))
+    return y if b is None else y + _channelwise(b, y.ndim)
+
+
+def _channelwise(v: Tensor, rank: int) -> Tensor:
+    return F.reshape(v, (1, -1, *(1,) * (rank - 2)))
 
 
 @converter("Conv")
@@ -130,15 +135,11 @@ def _pool_pairs(n: NodeCall, x: Tensor, kernel: tuple[int, ...]) -> tuple[Any, A
     return stride, dilation, pairs, tuple(reach)
 
 
-def _lowest(kind: dtypes.DType) -> float:
-    return -math.inf if kind.is_float else int(np.iinfo(kind.numpy).min)
-
-
 @converter("MaxPool")
 def _max_pool(n: NodeCall, x: Tensor) -> tuple[Tensor, Tensor] | Tensor:
     kernel = n.get("kernel_shape")
     stride, dilation, _, reach = _pool_pairs(n, x, kernel)
-    padded = F.pad_constant(x, ((0, 0), (0, 0), *reach), _lowest(x.dtype))
+    padded = F.pad_constant(x, ((0, 0), (0, 0), *reach), worst("amax", x.dtype))
     none = ((0, 0),) * len(kernel)
     y = F.max_pool(padded, kernel, stride, none, dilation)
     if not n.wants(1):
@@ -242,10 +243,6 @@ def _max_unpool(n: NodeCall, x: Tensor, places: Tensor, shape: object = None) ->
 # ---- normalization ------------------------------------------------------------------------------
 
 
-def _channelwise(v: Tensor, rank: int) -> Tensor:
-    return F.reshape(v, (1, -1, *(1,) * (rank - 2)))
-
-
 @converter("BatchNormalization")
 def _batch_norm(
     n: NodeCall, x: Tensor, scale: Tensor, bias: Tensor, mean: Tensor, var: Tensor
@@ -313,16 +310,6 @@ def _lp_normalization(n: NodeCall, x: Tensor) -> Tensor:
     else:
         size = F.sqrt(F.reduce_sum(F.square(x), axis, True))
     return F.where(size == 0, F.zeros_like(x), x / F.where(size == 0, F.ones_like(size), size))
-
-
-# ---- images -------------------------------------------------------------------------------------
-
-
-@converter("Resize", "Upsample")
-def _resize(n: NodeCall, x: Tensor, *_: object) -> Tensor:
-    from tvmgraph.onnx.sampling import resize
-
-    return resize(n, x)
 
 
 @converter("Col2Im")

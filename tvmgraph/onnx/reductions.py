@@ -11,6 +11,7 @@ from tvmgraph import dtypes
 from tvmgraph.core.arguments import AxisLike
 from tvmgraph.core.op import F
 from tvmgraph.core.tensor import Tensor
+from tvmgraph.onnx.shapes import is_chosen
 from tvmgraph.onnx.table import CONVERTERS, NodeCall, converter
 
 _AXES_AS_INPUT = {"ReduceSum": 13}
@@ -64,7 +65,7 @@ def _extreme(name: str) -> Callable[..., Tensor]:
             shape = tuple(
                 1 if i in axes else d for i, d in enumerate(x.shape) if keep or i not in axes
             )
-            return F.full(shape, _worst(name, x.dtype), dtype=x.dtype)
+            return F.full(shape, worst(name, x.dtype), dtype=x.dtype)
         if x.dtype is dtypes.bool_:
             return (F.any if name == "amax" else F.all)(x, axes, keep)
         return getattr(F, name)(x, axes, keep)
@@ -72,8 +73,13 @@ def _extreme(name: str) -> Callable[..., Tensor]:
     return reduce
 
 
-def _worst(name: str, kind: dtypes.DType) -> float:
-    """The element that any other beats."""
+def worst(name: str, kind: dtypes.DType) -> float:
+    """The element that any other beats.
+
+    Args:
+        name: ``"amax"`` or ``"amin"``.
+        kind: The element type.
+    """
     if kind is dtypes.bool_:
         return name == "amin"
     if kind.is_float:
@@ -163,9 +169,7 @@ def _gemm(n: NodeCall, a: Tensor, b: Tensor, c: Tensor | None = None) -> Tensor:
     return F.cast(y + (c if n.get("beta") == 1 else c * n.get("beta")), y.dtype)
 
 
-@converter("Einsum")
-def _einsum(n: NodeCall, *xs: Tensor) -> Tensor:
-    return F.einsum(n.get("equation").replace(" ", ""), *xs)
+CONVERTERS["Einsum"] = lambda n, *xs: F.einsum(n.get("equation").replace(" ", ""), *xs)
 
 
 @converter("MatMulInteger")
@@ -189,10 +193,7 @@ def _softmax(n: NodeCall, x: Tensor) -> Tensor:
         rows = int(np.prod(shape[:axis], dtype=np.int64))
         x, axis = F.reshape(x, (rows, -1)), 1
     if kind == "Hardmax":
-        place = F.expand_dims(F.argmax(x, axis), axis)
-        steps = [1] * x.ndim
-        steps[axis] = x.shape[axis]
-        y = F.cast(place == F.reshape(F.arange(x.shape[axis]), tuple(steps)), x.dtype)
+        y = F.cast(is_chosen(F.argmax(x, axis), x.shape[axis], axis), x.dtype)
     else:
         y = (F.softmax if kind == "Softmax" else F.log_softmax)(x, axis)
     return F.reshape(y, shape)

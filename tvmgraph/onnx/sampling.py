@@ -12,7 +12,7 @@ from tvmgraph import dtypes
 from tvmgraph.core.op import F
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.onnx.network import pad_pairs, window_of, with_bias
-from tvmgraph.onnx.table import NodeCall, converter, to_tensor
+from tvmgraph.onnx.table import CONVERTERS, NodeCall, converter, to_tensor
 from tvmgraph.ops.image.resample import axis_order, resampling_matrix
 
 
@@ -24,9 +24,9 @@ def _grid_sample(n: NodeCall, x: Tensor, grid: Tensor) -> Tensor:
     return F.grid_sample(x, grid, mode, n.get("padding_mode"), bool(n.get("align_corners")))
 
 
-@converter("AffineGrid")
-def _affine_grid(n: NodeCall, theta: Tensor, size: object) -> Tensor:
-    return F.affine_grid(theta, n.ints(1), bool(n.get("align_corners")))
+CONVERTERS["AffineGrid"] = lambda n, theta, size: F.affine_grid(
+    theta, n.ints(1), bool(n.get("align_corners"))
+)
 
 
 def _sample(x: Tensor, at: list[Tensor], mode: str, padding_mode: str = "zeros") -> Tensor:
@@ -180,18 +180,11 @@ _GRIDS = (
 _FEW_TAPS = 4
 
 
-def resize(n: NodeCall, x: Tensor) -> Tensor:
-    """Resizes the axes one after the other, each with a matrix of weights.
-
-    Args:
-        n: The node.
-        x: Input of any shape.
-
-    Returns:
-        Tensor of ``x``'s dtype; axes that the node does not name keep their sizes.
-    """
+@converter("Resize", "Upsample")
+def _resize(n: NodeCall, x: Tensor, *_: object) -> Tensor:
+    """Resizes the axes one after the other, each with a matrix of weights."""
     if not x.dtype.is_float and n.get("mode") != "nearest":
-        return F.cast(resize(n, F.cast(x, dtypes.float32)), x.dtype)
+        return F.cast(_resize(n, F.cast(x, dtypes.float32)), x.dtype)
     axes = [a % x.ndim for a in n.get("axes") or range(x.ndim)]
     sizes, scales, boxes = _targets(n, x, axes)
     outside: Any = None
@@ -225,11 +218,8 @@ def _apply(x: Tensor, matrix: np.ndarray, axis: int, scale: float) -> Tensor:
     if taps <= _FEW_TAPS:
         places = np.argsort(matrix == 0, 1, kind="stable")[:, :taps]
         return _sum_of_taps(x, places, np.take_along_axis(matrix, places, 1), axis)
-    order = [a for a in range(x.ndim) if a != axis]
-    moved = F.transpose(x, (*order, axis))
-    y = F.matmul(moved, to_tensor(np.ascontiguousarray(matrix.T).astype(kind.numpy)))
-    back = np.argsort([*order, axis])
-    return F.transpose(y, tuple(int(b) for b in back))
+    weights = to_tensor(np.ascontiguousarray(matrix.T).astype(kind.numpy))
+    return F.moveaxis(F.matmul(F.moveaxis(x, axis, -1), weights), -1, axis)
 
 
 def _sum_of_taps(x: Tensor, places: np.ndarray, weights: np.ndarray, axis: int) -> Tensor:

@@ -13,7 +13,23 @@ from tvmgraph.core.onnx_library import numpy_helper
 from tvmgraph.core.op import F
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.core.types import Dim
-from tvmgraph.onnx.table import NodeCall, constant_of, converter, known, to_tensor
+from tvmgraph.onnx.table import CONVERTERS, NodeCall, constant_of, converter, known, to_tensor
+
+# one formula each
+CONVERTERS |= {
+    "Concat": lambda n, *xs: xs[0] if len(xs) == 1 else F.concat(xs, n.get("axis", 1)),
+    "Gather": lambda n, x, index: F.gather(x, index, n.get("axis") % x.ndim),
+    "NonZero": lambda n, x: np.stack(np.nonzero(n.known(0))).astype(np.int64),
+    "Optional": lambda n, x=None: x,
+    "OptionalGetElement": lambda n, x: x,
+    "OptionalHasElement": lambda n, x=None: np.asarray(n.has(0)),
+    "SequenceAt": lambda n, xs, i: xs[n.number(1)],
+    "SequenceConstruct": lambda n, *xs: list(xs),  # a list is a sequence, a tuple several outputs
+    "SequenceEmpty": lambda n: [],
+    "SequenceLength": lambda n, xs: np.asarray(len(xs), np.int64),
+    "Size": lambda n, x: np.asarray(np.prod(x.shape, dtype=np.int64)),
+    "Transpose": lambda n, x: F.transpose(x, n.get("perm") or tuple(reversed(range(x.ndim)))),
+}
 
 
 @converter("Constant")
@@ -43,11 +59,6 @@ def _shape(n: NodeCall, x: Tensor) -> np.ndarray:
     return np.asarray(shape[slice(n.get("start", 0), n.get("end"))], np.int64)
 
 
-@converter("Size")
-def _size(n: NodeCall, x: Tensor) -> np.ndarray:
-    return np.asarray(np.prod(x.shape, dtype=np.int64))
-
-
 @converter("Reshape")
 def _reshape(n: NodeCall, x: Tensor, shape: object = None) -> Tensor:
     wanted = list(n.get("shape") if n.opset < 5 else n.ints(1))
@@ -65,11 +76,6 @@ def _flatten(n: NodeCall, x: Tensor) -> Tensor:
     axis = n.get("axis") + (x.ndim if n.get("axis") < 0 else 0)
     rows = int(np.prod(x.shape[:axis], dtype=np.int64))
     return F.reshape(x, (rows, int(np.prod(x.shape[axis:], dtype=np.int64))))
-
-
-@converter("Transpose")
-def _transpose(n: NodeCall, x: Tensor) -> Tensor:
-    return F.transpose(x, n.get("perm") or tuple(reversed(range(x.ndim))))
 
 
 @converter("Squeeze")
@@ -101,11 +107,6 @@ def _expand(n: NodeCall, x: Tensor, shape: object) -> Tensor:
 def _tile(n: NodeCall, x: Tensor, repeats: object) -> Tensor:
     n.require_memory((*x.shape, *n.ints(1)))
     return F.tile(x, n.ints(1))
-
-
-@converter("Concat")
-def _concat(n: NodeCall, *xs: Tensor) -> Tensor:
-    return xs[0] if len(xs) == 1 else F.concat(xs, n.get("axis", 1))
 
 
 @converter("Split")
@@ -149,11 +150,6 @@ def _slice_axis(x: Tensor, axis: int, start: int, end: int, step: int) -> Tensor
     return F.gather(x, to_tensor(places), axis)
 
 
-@converter("Gather")
-def _gather(n: NodeCall, x: Tensor, index: Tensor) -> Tensor:
-    return F.gather(x, index, n.get("axis") % x.ndim)
-
-
 @converter("GatherElements")
 def _gather_elements(n: NodeCall, x: Tensor, index: Tensor) -> Tensor:
     axis = n.get("axis") % x.ndim
@@ -188,11 +184,17 @@ def _scatter_elements(n: NodeCall, x: Tensor, index: Tensor, updates: Tensor) ->
     """Written as a scatter of elements, whose coordinates are the places of the updates."""
     axis = n.get("axis", 0) % x.ndim
     index = F.cast(F.where(index < 0, index + x.shape[axis], index), dtypes.int64)
+    scatter = getattr(F, _ND[n.get("reduction", "none")])
+    return scatter(x, _coordinates(index, axis), updates)
+
+
+def _coordinates(index: Tensor, axis: int) -> Tensor:
+    """The places of elements that an index moves along one axis."""
     parts = [
         index if i == axis else to_tensor(np.ascontiguousarray(g))
         for i, g in enumerate(np.indices(index.shape, np.int64))
     ]
-    return getattr(F, _ND[n.get("reduction", "none")])(x, F.stack(parts, -1), updates)
+    return F.stack(parts, -1)
 
 
 @converter("TensorScatter")
@@ -206,11 +208,8 @@ def _tensor_scatter(n: NodeCall, past: Tensor, update: Tensor, start: object = N
     shape = [1] * past.ndim
     shape[0], shape[axis] = past.shape[0], size
     index = F.broadcast_to(F.reshape(place, tuple(shape)), update.shape)
-    parts = [
-        F.cast(index, dtypes.int64) if i == axis else to_tensor(np.ascontiguousarray(g))
-        for i, g in enumerate(np.indices(update.shape, np.int64))
-    ]
-    return F.tensor_scatter_update(past, F.stack(parts, -1), update)
+    places = _coordinates(F.cast(index, dtypes.int64), axis)
+    return F.tensor_scatter_update(past, places, update)
 
 
 @converter("Pad")
@@ -285,10 +284,20 @@ def _one_hot(n: NodeCall, index: Tensor, depth: object, values: Tensor) -> Tenso
     axis = n.get("axis") % (index.ndim + 1)
     index = F.cast(index, dtypes.int64)
     index = F.where(index < 0, index + size, index)
+    return F.where(is_chosen(index, size, axis), values[1], values[0])
+
+
+def is_chosen(index: Tensor, size: int, axis: int) -> Tensor:
+    """Whether each place along a new axis is the one that an index names.
+
+    Args:
+        index: The places.
+        size: How many there are.
+        axis: Where the new axis goes.
+    """
     shape = [1] * (index.ndim + 1)
     shape[axis] = size
-    hot = F.expand_dims(index, axis) == F.reshape(F.arange(size), tuple(shape))
-    return F.where(hot, values[1], values[0])
+    return F.expand_dims(index, axis) == F.reshape(F.arange(size), tuple(shape))
 
 
 @converter("Trilu")
@@ -312,11 +321,6 @@ def _range(n: NodeCall, start: object, limit: object, delta: object) -> object:
     count = max(int(np.ceil((last - first) / step)), 0)
     n.require_memory((count,))
     return (first + step * np.arange(count)).astype(kind)
-
-
-@converter("NonZero")
-def _non_zero(n: NodeCall, x: Tensor) -> np.ndarray:
-    return np.stack(np.nonzero(n.known(0))).astype(np.int64)
 
 
 @converter("Compress")
@@ -347,26 +351,6 @@ def _reverse_sequence(n: NodeCall, x: Tensor, lengths: Tensor) -> Tensor:
     source = source if time < batch else F.transpose(source, (1, 0))
     shape = [x.shape[i] if i in (time, batch) else 1 for i in range(x.ndim)]
     return F.gather_elements(x, time, F.broadcast_to(F.reshape(source, tuple(shape)), x.shape))
-
-
-@converter("SequenceEmpty")
-def _sequence_empty(n: NodeCall) -> list[object]:
-    return []
-
-
-@converter("SequenceConstruct")
-def _sequence_construct(n: NodeCall, *xs: Tensor) -> list[Tensor]:
-    return list(xs)  # a list is a sequence, a tuple several outputs
-
-
-@converter("SequenceLength")
-def _sequence_length(n: NodeCall, xs: Sequence[object]) -> np.ndarray:
-    return np.asarray(len(xs), np.int64)
-
-
-@converter("SequenceAt")
-def _sequence_at(n: NodeCall, xs: Sequence[object], i: object) -> object:
-    return xs[n.number(1)]
 
 
 @converter("SequenceInsert")

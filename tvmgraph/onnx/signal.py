@@ -10,6 +10,7 @@ from tvmgraph import dtypes
 from tvmgraph.core.arguments import AxisLike
 from tvmgraph.core.op import F
 from tvmgraph.core.tensor import Tensor
+from tvmgraph.onnx.network import convolve, with_bias
 from tvmgraph.onnx.table import NodeCall, converter, to_tensor
 
 
@@ -41,15 +42,13 @@ def _waves(rows: int, count: int, sign: int, kind: np.dtype) -> tuple[Tensor, Te
 
 def _transform(x: Tensor, axis: int, count: int, rows: int, inverse: bool) -> Tensor:
     cos, sin = _waves(rows, count, 1 if inverse else -1, x.dtype.numpy)
-    order = [a for a in range(x.ndim - 1) if a != axis]
-    back = tuple(int(b) for b in np.argsort([*order, axis]))
-    real = F.transpose(x[..., 0], (*order, axis))
+    real = F.moveaxis(x[..., 0], axis, -1)
     parts = [F.matmul(real, F.transpose(m, (1, 0))) for m in (cos, sin)]
     if x.shape[-1] == 2:
-        imaginary = F.transpose(x[..., 1], (*order, axis))
+        imaginary = F.moveaxis(x[..., 1], axis, -1)
         parts[0] = parts[0] - F.matmul(imaginary, F.transpose(sin, (1, 0)))
         parts[1] = parts[1] + F.matmul(imaginary, F.transpose(cos, (1, 0)))
-    y = F.stack([F.transpose(p, back) for p in parts], -1)
+    y = F.stack([F.moveaxis(p, -1, axis) for p in parts], -1)
     return y / count if inverse else y
 
 
@@ -65,12 +64,10 @@ def _real_inverse(x: Tensor, axis: int, count: int) -> Tensor:
     shape[axis] = half
     x = x * to_tensor(twice.reshape(shape).astype(x.dtype.numpy))
     angles = 2 * np.pi * np.outer(np.arange(count), np.arange(half)) / count
-    order = [a for a in range(x.ndim - 1) if a != axis]
-    back = tuple(int(b) for b in np.argsort([*order, axis]))
     cos, sin = (to_tensor(m.T.astype(x.dtype.numpy)) for m in (np.cos(angles), np.sin(angles)))
-    real, imaginary = (F.transpose(x[..., k], (*order, axis)) for k in (0, 1))
+    real, imaginary = (F.moveaxis(x[..., k], axis, -1) for k in (0, 1))
     y = F.matmul(real, cos) - F.matmul(imaginary, sin)
-    return F.expand_dims(F.transpose(y, back), -1) / count
+    return F.expand_dims(F.moveaxis(y, -1, axis), -1) / count
 
 
 @converter("STFT")
@@ -180,40 +177,21 @@ def _real(x: Tensor, scale: Tensor, zero: Tensor) -> Tensor:
 
 
 @converter("QLinearMatMul")
-def _q_mat_mul(
-    n: NodeCall,
-    a: Tensor,
-    sa: Tensor,
-    za: Tensor,
-    b: Tensor,
-    sb: Tensor,
-    zb: Tensor,
-    s: Tensor,
-    z: Tensor,
-) -> Tensor:
-    return _requantize(F.matmul(_real(a, sa, za), _real(b, sb, zb)), s, z)
+def _q_mat_mul(n: NodeCall, *xs: Tensor) -> Tensor:
+    """The inputs are both factors, each with scale and zero point, and those of the result."""
+    return _requantize(F.matmul(_real(*xs[:3]), _real(*xs[3:6])), *xs[6:])
 
 
 @converter("QLinearConv")
 def _q_conv(
-    n: NodeCall,
-    x: Tensor,
-    sx: Tensor,
-    zx: Tensor,
-    w: Tensor,
-    sw: Tensor,
-    zw: Tensor,
-    s: Tensor,
-    z: Tensor,
-    b: object = None,
-) -> Tensor:
-    from tvmgraph.onnx.network import convolve
-
+    n: NodeCall, x: Tensor, sx: Tensor, zx: Tensor, w: Tensor, sw: Tensor, zw: Tensor, s: Tensor,
+    z: Tensor, b: object = None,
+) -> Tensor:  # fmt: skip
     column = (-1, *(1,) * (w.ndim - 1))
     sw_wide = F.reshape(sw, column) if sw.ndim else sw
     zw_wide = F.reshape(zw, column) if zw.ndim else zw
     y = convolve(n, _real(x, sx, zx), _real(w, sw_wide, zw_wide), None)
     if b is not None:
         real = F.cast(b, dtypes.float64) * F.cast(sx, dtypes.float64) * F.cast(sw, dtypes.float64)
-        y = y + F.reshape(real, (1, -1, *(1,) * (y.ndim - 2)))
+        y = with_bias(y, real)
     return _requantize(y, s, z)
