@@ -9,10 +9,10 @@ from typing import Any, TypeAlias
 
 from tvmgraph.autodiff.hooks import gradient_hooks, run_hooks
 from tvmgraph.autodiff.kept import taken
-from tvmgraph.autodiff.tape import GradTape, PullBack, backward, recording, snapshot
+from tvmgraph.autodiff.tape import GradTape, backward, recording, snapshot
 from tvmgraph.capture import tree
 from tvmgraph.capture.promotion import MutableFloat, MutableInt
-from tvmgraph.core.op import F, Op
+from tvmgraph.core.op import F
 from tvmgraph.core.parameter import Parameter
 from tvmgraph.core.shown import Shown
 from tvmgraph.core.state import call_user, state
@@ -34,29 +34,14 @@ class _NotingTape(GradTape):
         self.read: dict[int, Parameter] = {}
         self.at_start: dict[int, Tensor] = {}
 
-    def _note(self, args: tuple[Tensor, ...]) -> None:
+    def denoted(
+        self, args: tuple[Tensor, ...], outputs: tuple[Tensor, ...]
+    ) -> tuple[tuple[Tensor, ...], tuple[Tensor, ...]]:
+        """Notes the parameters among the operands; returns snapshots of operands and results."""
         for a in args:
             if isinstance(a, Parameter) and a.requires_grad and id(a) not in self.read:
                 self.read[id(a)], self.at_start[id(a)] = a, snapshot(a)
-
-    def record(
-        self,
-        op: Op,
-        args: tuple[Tensor, ...],
-        attrs: dict[str, object],
-        outputs: tuple[Tensor, ...],
-    ) -> None:
-        """Appends one operator of the table."""
-        self._note(args)
-        super().record(op, args, attrs, outputs)
-
-    def record_call(
-        self, name: str, args: tuple[Tensor, ...], outputs: tuple[Tensor, ...],
-        pull_back: PullBack, partial: bool = False, pure: bool = False,
-    ) -> None:  # fmt: skip
-        """Appends a whole call with its own derivative."""
-        self._note(args)
-        super().record_call(name, args, outputs, pull_back, partial, pure)
+        return super().denoted(args, outputs)
 
 
 class _Run:

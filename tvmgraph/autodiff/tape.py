@@ -68,8 +68,7 @@ class GradTape:
             outputs: What it returned.
         """
         raise_noticed()
-        inputs = tuple([snapshot(a) for a in args])
-        results = tuple([snapshot(o) for o in outputs])
+        inputs, results = self.denoted(args, outputs)
         if isinstance(op.vjp, Reason):
             self.entries.append(Entry(op.name, inputs, results, op.vjp, user_source()))
             return
@@ -97,9 +96,19 @@ class GradTape:
             partial: Whether it takes None for a result without a cotangent, see :class:`Entry`.
             pure: Whether it does nothing else, see :class:`Entry`.
         """
-        inputs = tuple([snapshot(a) for a in args])
-        results = tuple([snapshot(o) for o in outputs])
+        inputs, results = self.denoted(args, outputs)
         self.entries.append(Entry(name, inputs, results, pull_back, "", partial, pure))
+
+    def denoted(
+        self, args: tuple[Tensor, ...], outputs: tuple[Tensor, ...]
+    ) -> tuple[tuple[Tensor, ...], tuple[Tensor, ...]]:
+        """Returns snapshots of operands and results.
+
+        Args:
+            args: The operands.
+            outputs: The results.
+        """
+        return tuple([snapshot(a) for a in args]), tuple([snapshot(o) for o in outputs])
 
 
 def snapshot(tensor: Tensor) -> Tensor:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import zipfile
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,42 +12,13 @@ from tvmgraph import hooks
 from tvmgraph.errors import ArgumentError, reject, user_source, warn_user
 from tvmgraph.interruption import noticed
 
-#: Writes a network, captured with example inputs, to a path; keywords are options of the format.
-Writer = Callable[..., object]
-
-
-def _onnx_writer(name: str) -> Writer:
-    from tvmgraph.export.onnx_file import save_onnx
-
-    return save_onnx
-
-
-def _module_writer(name: str) -> Writer:
-    from tvmgraph.export.module import save_module
-
-    return save_module
-
-
-def _graph_writer(name: str) -> Writer:
-    from tvmgraph.export.graph_file import save_graph
-
-    return save_graph
-
-
-def _mindir_writer(name: str) -> Writer:
-    warn_user(
-        f"{name} is a graph file of this package, which MindSpore does not read: there is no "
-        'writer of MindSpore\'s format; file_format="ONNX" is read by other programs'
-    )
-    return _graph_writer(name)
-
-
-#: Of every format, its suffix and what imports its writer, which takes the name of the file.
-_WRITERS: dict[str, tuple[str, Callable[[str], Writer]]] = {
-    "ONNX": (".onnx", _onnx_writer),
-    "TVM": (".tvm", _module_writer),
-    "GRAPH": (".graph", _graph_writer),
-    "MINDIR": (".mindir", _mindir_writer),
+#: Of every format, its suffix, and module and function of what writes a network, captured with
+#: example inputs, to a path; keywords are options of the format.
+_WRITERS = {
+    "ONNX": (".onnx", "onnx_file", "save_onnx"),
+    "TVM": (".tvm", "module", "save_module"),
+    "GRAPH": (".graph", "graph_file", "save_graph"),
+    "MINDIR": (".mindir", "graph_file", "save_graph"),
 }
 
 
@@ -65,7 +36,7 @@ def format_of(path: str | os.PathLike[str]) -> str:
     Raises:
         ArgumentError: if no format has it.
     """
-    suffixes = {suffix: name for name, (suffix, _) in _WRITERS.items()}
+    suffixes = {suffix: name for name, (suffix, *_) in _WRITERS.items()}
     found = suffixes.get(Path(path).suffix)
     if found is None:
         raise ArgumentError(f"{Path(path).name!r} has the suffix of no format",
@@ -117,15 +88,21 @@ def export(
     if kind not in _WRITERS:
         reject(ArgumentError, "export", f"unknown file_format {file_format!r}",
                fix=f"use one of {', '.join(map(repr, _WRITERS))}")  # fmt: skip
-    suffix, writer = _WRITERS[kind]
+    suffix, module, writer = _WRITERS[kind]
     if "\0" in os.fspath(file_name):
         reject(ArgumentError, "export", f"file_name={file_name!r} cannot be the name of a file",
                fix="leave out the character of number 0")  # fmt: skip
     path = Path(file_name)
     if path.suffix != suffix:
         path = path.with_name(path.name + suffix)
+    if kind == "MINDIR":
+        warn_user(
+            f"{path.name} is a graph file of this package, which MindSpore does not read: there is "
+            'no writer of MindSpore\'s format; file_format="ONNX" is read by other programs'
+        )
+    write = getattr(importlib.import_module(f"tvmgraph.export.{module}"), writer)
     try:
-        writer(path.name)(path, net, inputs, **options)
+        write(path, net, inputs, **options)
     except TypeError as e:
         if "unexpected keyword argument" not in str(e):
             raise

@@ -73,13 +73,14 @@ def save_module(
     """
     from tvmgraph.compiler.library import describe_target, write_library
 
-    options = _options(jit_config, jit_level, target)
+    config = JitConfig() if jit_config is None else as_jit_config(jit_config)
+    options = _options(config, jit_level, target)
     names: dict[str, str] = {}
     if isinstance(net, Program):
         program = net
     else:
         program, names = _program(net, given_inputs(net, args), dynamic, training)
-    options = _replayed(options, program.graph, jit_config)
+    options = _replayed(options, program.graph, config)
     program = prepare(program, options)
     program = freeze(program) if frozen else program
     foreign = describe_target(options.target)[:2] != (host.architecture(), host.system())
@@ -124,9 +125,8 @@ def _program(
     return program, variable.names
 
 
-def _options(jit_config: object, jit_level: str, target: str) -> CompileOptions:
+def _options(config: JitConfig, jit_level: str, target: str) -> CompileOptions:
     """Returns what the compiler is told."""
-    config = JitConfig() if jit_config is None else as_jit_config(jit_config)
     if config.exec_mode == "no_sink":
         raise ConfigError("a compiled module is one call, so exec_mode cannot be 'no_sink'",
                           op="export", fix="use 'sink' or 'auto'")  # fmt: skip
@@ -148,9 +148,8 @@ def _agree(name: str, given: str, configured: str) -> None:
                fix="leave one of them out")  # fmt: skip
 
 
-def _replayed(options: CompileOptions, graph: Graph, jit_config: object) -> CompileOptions:
+def _replayed(options: CompileOptions, graph: Graph, config: JitConfig) -> CompileOptions:
     """Lets a GPU replay the calls as a CUDA graph, where that was asked for and can be."""
-    config = JitConfig() if jit_config is None else as_jit_config(jit_config)
     if not backend_of(options.target).replays or config.exec_mode != "sink":
         return options
     named = config.replace(options={**config.options, "target": options.target})
@@ -161,9 +160,7 @@ def _replayed(options: CompileOptions, graph: Graph, jit_config: object) -> Comp
 def _manifest(
     program: Program, library: Library, options: CompileOptions, names: Mapping[str, str]
 ) -> Manifest:
-    graph = program.graph
-    inputs = [p for p in graph.params if p.role is Role.INPUT]
-    weights = [p for p in graph.params if p.role is Role.PARAMETER]
+    graph, weights = program.graph, program.graph.parameters
     facts: dict[str, object] = {
         "name": options.target, "arch": library.arch, "system": library.system,
     }  # fmt: skip
@@ -171,7 +168,7 @@ def _manifest(
         facts["device"] = {"arch": options.target, "images": describe(library.images)}
     return Manifest(
         name=graph.name,
-        inputs=tuple(_entry(p.label, p.value.type, names) for p in inputs),
+        inputs=tuple(_entry(p.label, p.value.type, names) for p in graph.inputs),
         parameters=tuple(_entry(p.label, p.value.type, names) for p in weights),
         outputs=tuple(_entry(n, v.type, names) for n, v in zip(program.outputs, graph.outputs)),
         written=tuple([p.label for p in weights].index(label) for label in graph.writes),

@@ -95,9 +95,6 @@ class _Size:
     def __add__(self, other: object) -> _Size:
         return self._with("Add", self, other)
 
-    def __radd__(self, other: object) -> _Size:
-        return self._with("Add", other, self)
-
     def __sub__(self, other: object) -> _Size:
         return self._with("Sub", self, other)
 
@@ -107,9 +104,6 @@ class _Size:
     def __mul__(self, other: object) -> _Size:
         return self._with("Mul", self, other)
 
-    def __rmul__(self, other: object) -> _Size:
-        return self._with("Mul", other, self)
-
     def __neg__(self) -> _Size:
         return self._with("Sub", 0, self)
 
@@ -118,6 +112,8 @@ class _Size:
 
     def __mod__(self, other: object) -> _Size:
         return self._with("Mod", self, other)
+
+    __radd__, __rmul__ = __add__, __mul__
 
 
 class _Operator:
