@@ -16,6 +16,7 @@ import tvm
 import tvm_ffi
 from tvm import ir, s_tir, tirx
 
+from tvmgraph.backend.cuda.kernels.iteration import uses
 from tvmgraph.backend.loop_ir.program import loads_of
 from tvmgraph.backend.loop_ir.types import FINAL
 from tvmgraph.backend.passes import sequence
@@ -165,9 +166,7 @@ def exact_constants(mod: tvm.IRModule) -> tvm.IRModule:
 def _exact(func: tirx.PrimFunc) -> tirx.PrimFunc:
     body = tvm_ffi.structural_map(func.body, (tvm.ir.Call, _bits))
     body = tvm_ffi.structural_map(body, (tirx.FloatImm, _constant))
-    if body.same_as(func.body):
-        return func
-    return tirx.PrimFunc(func.params, body, func.ret_type, func.attrs)
+    return func if body.same_as(func.body) else func.with_body(body)
 
 
 def _bits(node: tvm.ir.Call) -> tvm.ir.Call | tirx.IntImm:
@@ -284,7 +283,7 @@ def _named(value: ir.Expr) -> ir.Expr:
         quotient = tirx.call_pure_extern("float32", NAME, node.a, node.b)
         if not all(load.source.scope() == "local" for load in loads_of(quotient)):
             return quotient  # which a condition may guard
-        if _uses(quotient, [let.var for let in bound]):
+        if uses(quotient, [let.var for let in bound]):
             return quotient  # of a name that is not known ahead of the value
         for seen, var in known:
             if tvm_ffi.structural_equal(seen, quotient):
@@ -296,9 +295,3 @@ def _named(value: ir.Expr) -> ir.Expr:
     for quotient, var in reversed(known):
         value = tirx.Let(var, quotient, value)
     return value
-
-
-def _uses(value: ir.Expr, names: list[tirx.Var]) -> bool:
-    found: list[tirx.Var] = []
-    tvm_ffi.structural_walk(value, (tirx.Var, found.append))
-    return any(var.same_as(name) for var in found for name in names)

@@ -124,7 +124,14 @@ def _executable(
     key = (op.name, tuple([a.aval for a in args]), tuple(attrs.items()), index)
     found = None if op.regions else _known.get(key)
     if found is None:
-        graph = _one_node(op, [a.aval for a in args], attrs, types)
+        if isinstance(op.lower, Reason):
+            raise DeviceError(f"it has no code for GPUs: {op.lower}", fix=_ELSEWHERE)
+        known = [t for t in types if t is not None]
+        if len(known) < len(types):
+            raise DeviceError(
+                "the shape of its result depends on values, which stay on the GPU", fix=_ELSEWHERE
+            )
+        graph = one_node(op, [a.aval for a in args], attrs, known)
         executable, _ = compile_graph(graph, options=_options(index))
         found = executable, tuple([v.type for v in graph.outputs]), "main"
         if not op.regions:
@@ -136,22 +143,6 @@ def _remember(key: Any, compiled: _Compiled) -> None:
     _known[key] = compiled
     if len(_known) > _LIMIT:
         _known.popitem(last=False)
-
-
-def _one_node(
-    op: Op,
-    inputs: list[TensorType],
-    attrs: Mapping[str, object],
-    types: tuple[TensorType | None, ...],
-) -> Graph:
-    if isinstance(op.lower, Reason):
-        raise DeviceError(f"it has no code for GPUs: {op.lower}", fix=_ELSEWHERE)
-    known = [t for t in types if t is not None]
-    if len(known) < len(types):
-        raise DeviceError(
-            "the shape of its result depends on values, which stay on the GPU", fix=_ELSEWHERE
-        )
-    return one_node(op, inputs, attrs, known)
 
 
 _ELSEWHERE = "move the operands with .to('CPU'), or use set_context(device_target='CPU')"

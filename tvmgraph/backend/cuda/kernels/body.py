@@ -17,6 +17,7 @@ from tvmgraph.backend.cuda.kernels.iteration import (
     Iteration,
     Loops,
     aligned_run,
+    has_choice,
     read_run,
     readable,
     same,
@@ -235,7 +236,7 @@ def _guarded(
     for load in loads_of(value):
         if not any(same(load, other) for other in loads):
             loads.append(load)
-    if not loads or not isinstance(otherwise, (tirx.FloatImm, tirx.IntImm)) or _has_choice(value):
+    if not loads or not isinstance(otherwise, (tirx.FloatImm, tirx.IntImm)) or has_choice(value):
         return None
     names = [var for var, _ in stage.lets]
     indices = [index for load in loads for index in load.indices]
@@ -250,12 +251,6 @@ def _guarded(
     if scattered or all(run == 1 for _, run in runs):
         return None
     return _Guarded(call, tuple(runs))
-
-
-def _has_choice(value: Expr) -> bool:
-    found: list[ir.Call] = []
-    tvm_ffi.structural_walk(value, (ir.Call, found.append))
-    return any(map(is_choice, found))
 
 
 def _equal(left: Expr, right: Expr) -> bool:

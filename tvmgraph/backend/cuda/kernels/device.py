@@ -73,6 +73,19 @@ def launch(blocks: int, threads: int) -> Iterator[tuple[Expr, Expr]]:
         yield of_grid, of_block
 
 
+def each_thread(count: int, threads: int, body: Callable[[Expr], None]) -> None:
+    """A kernel of its own, in which every thread runs a body with its number.
+
+    Args:
+        count: Threads that do; those behind them in the last block do nothing.
+        threads: Threads of a block.
+        body: What a thread does.
+    """
+    with launch(-(-count // threads), threads) as (block, thread):
+        at = let(block * i32(threads) + thread)
+        only_if(None if count % threads == 0 else at < i32(count), lambda: body(at))
+
+
 def registers(size: int, dtype: str) -> Buffer:
     """Registers of the thread. Every index must be a constant, or they end up in memory.
 
@@ -81,6 +94,19 @@ def registers(size: int, dtype: str) -> Buffer:
         dtype: TVM's name of the element type.
     """
     return T.alloc_buffer((i32(size),), dtype, scope="local")
+
+
+def fill(held: Buffer, value: Expr | float = 0) -> Buffer:
+    """Stores one value in all registers of a buffer; returns the buffer.
+
+    Args:
+        held: Registers.
+        value: A number, or a value of their type.
+    """
+    value = tirx.const(value, str(held.dtype)) if isinstance(value, int | float) else value
+    for at in range(int(held.shape[0])):
+        store(held, value, [at])
+    return held
 
 
 def shared(size: int) -> Buffer:
@@ -260,17 +286,20 @@ def warp_barrier() -> None:
     T.evaluate(_any.cuda.warp_sync())
 
 
-def shuffle_xor(value: Expr, mask: int) -> Expr:
-    """The value of the lane whose number differs in the bits of ``mask``.
+def shuffle(kind: str, value: Expr, operand: int) -> Expr:
+    """The value of another lane of the warp.
 
     Args:
+        kind: Which: ``"xor"`` for the one whose number differs in the bits of ``operand``,
+            ``"up"`` for the one so many lanes before, ``""`` for the one of that number.
         value: The register that every lane of the warp gives.
-        mask: Bits of the lane's number, below 32.
+        operand: A number below 32.
     """
     dtype = dtype_of(value)
-    return tirx.call_intrin(
-        dtype, "tirx.cuda.__shfl_xor_sync", u32(0xFFFFFFFF), value, i32(mask), i32(WARP)
-    )
+    if dtype_bytes(dtype) < 4:
+        return tirx.Cast(dtype, shuffle(kind, tirx.Cast("int32", value), operand))
+    name = f"tirx.cuda.__shfl_{kind}_sync" if kind else "tirx.cuda.__shfl_sync"
+    return tirx.call_intrin(dtype, name, u32(0xFFFFFFFF), value, i32(operand), i32(WARP))
 
 
 def copy_async(to: Load, source: Load, size: int, valid: Expr | None) -> None:

@@ -260,11 +260,9 @@ class _Block:
         device.close_copies()
 
     def _clear(self) -> None:
-        for buffer, value in (
-            (self.rows.top, _LOWEST), (self.rows.total, 0.0), (self.rows.mixed, 0.0)
-        ):  # fmt: skip
-            for at in range(int(buffer.shape[0])):
-                device.store(buffer, tirx.const(value, "float32"), [at])
+        device.fill(self.rows.top, _LOWEST)
+        device.fill(self.rows.total)
+        device.fill(self.rows.mixed)
 
     # One tile
 
@@ -272,8 +270,7 @@ class _Block:
         """The products of the queries with a tile of keys."""
         kernel, scores = self.kernel, self.rows.scores
         if not kernel.is_grouped:
-            for at in range(int(scores.shape[0])):
-                device.store(scores, tirx.const(0.0, "float32"), [at])
+            device.fill(scores)
         keys = TileView(kernel.key_rows, device.let(self._slot(self.key, tile)))
         self.warp.add_products(scores, TileView(kernel.query_rows, self.start), keys)
 
@@ -331,7 +328,7 @@ class _Block:
             for at in places:
                 device.store(fresh, tirx.max(fresh[i32(0)], self.rows.scores[i32(at)]), [0])
             for mask in (1, 2):
-                other = device.shuffle_xor(fresh[i32(0)], mask)
+                other = device.shuffle("xor", fresh[i32(0)], mask)
                 device.store(fresh, tirx.max(fresh[i32(0)], other), [0])
             self._exp2(shrink, 0, (top - fresh[i32(0)]) * tirx.const(factor, "float32"))
             device.store(self.rows.top, fresh[i32(0)], [number])
@@ -375,7 +372,7 @@ class _Block:
         for number in range(2 * self.kernel.m_tiles):
             total = self.rows.total[i32(number)]
             for mask in (1, 2):
-                device.store(self.rows.total, total + device.shuffle_xor(total, mask), [number])
+                device.store(self.rows.total, total + device.shuffle("xor", total, mask), [number])
             device.store(self.rows.total, tirx.const(1.0, "float32") / total, [number])
             self._rescale(number, total)
         self._save_statistics()

@@ -211,7 +211,8 @@ class _Block:
         for copier, start in zip(own, starts):
             copier.start(self.first, start)
             copier.finish(start)
-        self._clear(*self.sums)
+        for sums in self.sums:
+            device.fill(sums)
         share = self.problem.query.fixed("N") // self.problem.key.fixed("N")
         if not plan.owns_keys:
             self._pass(div(self.head, share))
@@ -230,11 +231,6 @@ class _Block:
     def _copier(self, operand: Operand, tile: SharedTile, head: Expr) -> Copier:
         threads = _WARPS * WARP
         return copier_of(operand, tile, self.memory, threads, self.thread, self.entry, head)
-
-    def _clear(self, *buffers: Buffer) -> None:
-        for buffer in buffers:
-            for at in range(int(buffer.shape[0])):
-                device.store(buffer, tirx.const(0.0, "float32"), [at])
 
     # Tiles that pass by
 
@@ -300,7 +296,8 @@ class _Block:
         own = [TileView(t, at) for t, at in zip(self.plan.own_tiles, self._own_starts())]
         if self.plan.owns_keys:
             self._read_passing_row_statistics(tile)
-        self._clear(self.scores, self.slopes)
+        device.fill(self.scores)
+        device.fill(self.slopes)
         self.warp.add_products(self.scores, own[0], places[0])
         self.warp.add_products(self.slopes, own[1], places[1])
         if not self.plan.owns_keys:

@@ -8,14 +8,11 @@ from __future__ import annotations
 import math
 
 from tvm import tirx
-from tvm.tirx.script import builder as T
 
 from tvmgraph.backend.attention import Operand, Problem
 from tvmgraph.backend.cuda.kernels import device
 from tvmgraph.backend.cuda.kernels.device import both, div, i32, mod
 from tvmgraph.backend.cuda.kernels.thread_group import ThreadGroup
-from tvmgraph.backend.loop_ir import emit
-from tvmgraph.backend.loop_ir.program import product
 from tvmgraph.backend.loop_ir.types import Buffer, Expr
 
 #: Figures are kept for a multiple of this many queries, so that tiles read whole ones.
@@ -38,11 +35,7 @@ def write_row_statistics(problem: Problem, cotangent: Operand) -> Buffer:
     query = problem.query
     length = -(-query.fixed("S") // ALIGNED) * ALIGNED
     shape = [query.fixed("B"), query.fixed("N"), length, 2]
-    memory = emit.workspace([product(shape)], problem.dtype)
-    # TVM shrinks what it allocates to what indices seem to touch: not through a view
-    row_statistics = T.decl_buffer(
-        [i32(extent) for extent in shape], problem.dtype, data=memory.data
-    )
+    row_statistics = device.device_memory(shape, problem.dtype)
     _write(problem, cotangent, row_statistics)
     return row_statistics
 
@@ -59,8 +52,7 @@ def _write(problem: Problem, cotangent: Operand, row_statistics: Buffer) -> None
         entry = device.let(div(number, length * heads))
         head = device.let(mod(div(number, length), heads))
         first = device.let(mod(thread, lanes) * i32(_LANES))
-        mean = device.registers(1, problem.dtype)
-        device.store(mean, tirx.const(0, problem.dtype), [0])
+        mean = device.fill(device.registers(1, problem.dtype))
         exists = query < i32(problem.query.fixed("S"))
         inside = (first < i32(out.fixed("D"))) if out.fixed("D") != lanes * _LANES else None
 
@@ -104,10 +96,14 @@ def _keep_row_statistics(
 def _read_vector(operand: Operand, at: tuple[Expr, Expr, Expr], first: Expr) -> Buffer:
     """Eight neighbouring elements of a row."""
     held = device.registers(_LANES, str(operand.buffer.dtype))
+
+    def read(lane: Expr) -> None:
+        device.store(held, operand.buffer[operand.at(*at, first + lane)], [lane])
+
     if operand.layout[-1] == "D":
         with device.vector(_LANES) as lane:
-            device.store(held, operand.buffer[operand.at(*at, first + lane)], [lane])
-        return held
-    for lane in range(_LANES):
-        device.store(held, operand.buffer[operand.at(*at, first + i32(lane))], [lane])
+            read(lane)
+    else:
+        for number in range(_LANES):
+            read(i32(number))
     return held

@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Protocol
 
 from tvm import tirx
 
@@ -22,8 +21,8 @@ from tvmgraph.backend.cuda.kernels.gemm_operand import GemmOperand
 from tvmgraph.backend.cuda.kernels.gemm_plan import Extents, GemmPlan, ThreadGrid
 from tvmgraph.backend.cuda.kernels.mma import TRANSPOSABLE, MmaCore
 from tvmgraph.backend.cuda.kernels.output import Output, Sink
-from tvmgraph.backend.cuda.kernels.thread_group import StridedThreadGroup
-from tvmgraph.backend.cuda.kernels.warp_sums import WarpSums
+from tvmgraph.backend.cuda.kernels.thread_group import SplitResults
+from tvmgraph.backend.cuda.kernels.warp_sums import Core, WarpSums
 from tvmgraph.backend.loop_ir import emit
 from tvmgraph.backend.loop_ir.access import dtype_bytes
 from tvmgraph.backend.loop_ir.contraction import Contraction
@@ -215,79 +214,33 @@ def add_partials(
     lanes = min(4, output.lanes)
     per_row = extents.columns // lanes
     results = extents.batch * extents.rows * per_row
-    threads_y = _sharing(splits)
-    threads_x = _ADDERS // threads_y
-    with device.launch(-(-results // threads_x), _ADDERS) as (number, thread):
-        column, row = mod(thread, threads_x), device.let(div(thread, threads_x))
-        at = device.let(number * i32(threads_x) + column)
-        inside = None if results % threads_x == 0 else at < i32(results)
-        sums = [device.registers(1, contraction.dtype) for _ in range(lanes)]
-        for register in sums:
-            device.store(register, tirx.const(0, contraction.dtype), [0])
-        held = device.registers(lanes, contraction.dtype)
-        with device.loop(-(-splits // threads_y)) as turn:
-            split_index = device.let(turn * i32(threads_y) + row)
-
-            def add() -> None:
-                device.move(held, 0, partial, (split_index * i32(results) + at) * i32(lanes), lanes)
-                for lane, register in enumerate(sums):
-                    device.store(register, register[i32(0)] + held[i32(lane)], [0])
-
-            exists = None if splits % threads_y == 0 else split_index < i32(splits)
-            device.only_if(device.both(inside, exists), add)
-        StridedThreadGroup(threads_y, row, threads_x, column).combine(sums, _sums)
-
-        def write() -> None:
-            matrix_row = device.let(div(at, per_row))
-            batch = split(div(matrix_row, extents.rows), contraction.batch)
-            place = mod(at, per_row) * i32(lanes)
-            output.write(
-                batch, mod(matrix_row, extents.rows), place, lanes, lambda lane: sums[lane][i32(0)]
-            )
-
-        first = None if threads_y == 1 else tirx.EQ(row, i32(0))
-        device.only_if(device.both(inside, first), write)
-
-
-def _sharing(splits: int) -> int:
-    """How many threads share the splits of a vector of results."""
     threads_y = 1
     while threads_y < _ADDERS // WARP and threads_y * _PER_ADDER < splits:
         threads_y *= 2
-    return threads_y
 
+    def registers() -> list[Buffer]:
+        return [device.fill(device.registers(1, contraction.dtype)) for _ in range(lanes)]
 
-def _sums(kept: Sequence[Expr], other: Sequence[Expr]) -> list[Expr]:
-    return [a + b for a, b in zip(kept, other)]
+    def add(sums: Sequence[Buffer], split_index: Expr, at: Expr) -> None:
+        held = device.registers(lanes, contraction.dtype)
+        device.move(held, 0, partial, (split_index * i32(results) + at) * i32(lanes), lanes)
+        for lane, register in enumerate(sums):
+            device.store(register, register[i32(0)] + held[i32(lane)], [0])
+
+    def write(sums: Sequence[Buffer], at: Expr) -> None:
+        matrix_row = device.let(div(at, per_row))
+        batch = split(div(matrix_row, extents.rows), contraction.batch)
+        place = mod(at, per_row) * i32(lanes)
+        output.write(
+            batch, mod(matrix_row, extents.rows), place, lanes, lambda lane: sums[lane][i32(0)]
+        )
+
+    SplitResults(results, splits, _ADDERS // threads_y, threads_y).write(
+        registers, add, lambda kept, other: [a + b for a, b in zip(kept, other)], write
+    )
 
 
 # ---- the pipeline of stages in shared memory through which tiles reach the products --------------
-
-
-class Core(Protocol):
-    """What multiplies the tiles."""
-
-    @property
-    def lag(self) -> int:
-        """Products that are still under way when the next ones are asked for."""
-        ...
-
-    def publish(self) -> None:
-        """Lets what this thread has copied be seen by the products, after the next barrier."""
-
-    def multiply(self, left: Expr, right: Expr) -> None:
-        """Adds the products of the tiles at two places in shared memory.
-
-        Args:
-            left: Offset of the left tile in shared memory, in bytes.
-            right: Offset of the right one.
-        """
-
-    def settle(self) -> None:
-        """Waits until no more than ``lag`` products are under way."""
-
-    def complete(self) -> None:
-        """Waits for products that are under way."""
 
 
 @dataclass(frozen=True)
@@ -380,7 +333,7 @@ class MultistagePipeline:
 _SIDE = 4
 
 
-class SimtCore:
+class SimtCore(Core):
     """The products of one thread.
 
     Args:
@@ -392,15 +345,13 @@ class SimtCore:
         thread: Index of the thread.
     """
 
-    lag = 0
-
     def __init__(
         self, grid: ThreadGrid, dtype: str, left: SharedTile, right: SharedTile, memory: Buffer,
         thread: Expr,
     ) -> None:  # fmt: skip
         self.grid, self.dtype, self.memory = grid, dtype, memory
         self.left, self.right = left, right
-        self.start = i32(0)
+        self.start, self.steps = i32(0), left.k_size
         threads_x = grid.columns // (_SIDE * grid.block)
         self.first_row = device.let(div(thread, threads_x) * i32(_SIDE))
         self.first_column = device.let(mod(thread, threads_x) * i32(_SIDE))
@@ -408,33 +359,6 @@ class SimtCore:
         self.sums = device.registers(self.side * self.side, dtype)
         self._rows = device.registers(2 * self.side, dtype)
         self._columns = device.registers(2 * self.side, dtype)
-
-    def publish(self) -> None:
-        """Nothing: ordinary reads see what ordinary copies wrote."""
-
-    def settle(self) -> None:
-        """Nothing: products are complete when they have been asked for."""
-
-    def complete(self) -> None:
-        """Nothing, likewise."""
-
-    def clear(self) -> None:
-        """Starts all sums at zero."""
-        for at in range(self.side * self.side):
-            device.store(self.sums, tirx.const(0, self.dtype), [at])
-
-    def multiply(self, left: Expr, right: Expr) -> None:
-        """Adds the products of the tiles at bytes ``left`` and ``right`` of the shared memory.
-
-        Args:
-            left: Offset of the left tile in shared memory, in bytes.
-            right: Offset of the right one.
-        """
-        self._read(left, right, 0)
-        for step in range(self.left.k_size):
-            if step + 1 < self.left.k_size:
-                self._read(left, right, step + 1)
-            self._multiply(step % 2)
 
     def _read(self, left: Expr, right: Expr, step: int) -> None:
         half = step % 2 * self.side

@@ -10,10 +10,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-import tvm_ffi
 from tvm import sym, tirx
 
 from tvmgraph.backend.cuda.kernels.device import VECTOR_BYTES, at_point, elements, i32, to_int32
+from tvmgraph.backend.cuda.kernels.iteration import uses
 from tvmgraph.backend.loop_ir.access import dtype_bytes
 from tvmgraph.backend.loop_ir.contraction import Contraction, Operand
 from tvmgraph.backend.loop_ir.program import Axis, is_choice, map_loads, product
@@ -79,7 +79,8 @@ class GemmOperand:
         strides, start = self.linear
         length, inner = 1, []
         for axis in reversed(axes):
-            if strides[axis.var] != length or self._is_guarded(axis):
+            guarded = any(uses(guard, [axis.var]) for guard in self.guards)
+            if strides[axis.var] != length or guarded:
                 break
             length *= axis.extent
             inner.append(axis.var)
@@ -88,12 +89,6 @@ class GemmOperand:
         while aligned > 1 and any(number % aligned for number in (length, start, *steps)):
             aligned //= 2
         return aligned
-
-    def _is_guarded(self, axis: Axis) -> bool:
-        found: list[Var] = []
-        for guard in self.guards:
-            tvm_ffi.structural_walk(guard, (Var, found.append))
-        return any(var.same_as(axis.var) for var in found)
 
     def offset(self, axes: Sequence[Axis], values: Mapping[Var, Expr]) -> Expr:
         """The share of some axes in the offset of a linear address.

@@ -221,7 +221,7 @@ class _Block:
         """Writes the sums of the threads, and what puts them together."""
         for row in self.sums:
             for register in row:
-                device.store(register, tirx.const(0, self.dtype), [0])
+                device.fill(register)
         if self.plan.row_major:
             self._dot()
         else:
@@ -350,8 +350,7 @@ class _Block:
         if also is not None:
             inside = device.both(inside, self._below(also, plan.k_size))
         if inside is not None:
-            for lane in range(plan.lanes):
-                device.store(held, tirx.const(0, str(held.dtype)), [lane])
+            device.fill(held)
         offset = self._offset(factor, row, step)
 
         def read() -> None:
@@ -378,7 +377,7 @@ class _Block:
         for row in self.sums:
             for register in row:
                 for distance in distances:
-                    other = device.shuffle_xor(register[i32(0)], distance)
+                    other = device.shuffle("xor", register[i32(0)], distance)
                     device.store(register, register[i32(0)] + device.let(other), [0])
         results = plan.width * plan.few
         kept = T.alloc_buffer((i32(plan.sharing * results),), self.dtype, scope="shared")

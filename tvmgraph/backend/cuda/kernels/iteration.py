@@ -6,7 +6,7 @@ indices of its groups once; an address is then a sum of few products.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import gcd
@@ -134,11 +134,11 @@ def readable(stage: Stage) -> list[Load]:
 
     for expr in stage.exprs:
         tvm_ffi.structural_walk(expr, [(ir.Call, choice), (tirx.Select, select)])
-    analyzer = _analyzer((*stage.axes, *stage.reduce))
+    analyzer, names = _analyzer((*stage.axes, *stage.reduce)), [var for var, _ in stage.lets]
     found: list[Load] = []
     for load in stage.loads:
         own = any(load.source.same_as(buffer) for buffer in stage.buffers)
-        named = _uses_names(load, stage)
+        named = any(uses(index, names) for index in load.indices)
         risky = any(load.same_as(g) for g in guarded) and not _is_inside(load, analyzer)
         if not own and not named and not risky and not any(same(load, f) for f in found):
             found.append(load)
@@ -157,8 +157,15 @@ def same(left: Load, right: Load) -> bool:
     )
 
 
-def _uses_names(load: Load, stage: Stage) -> bool:
-    return any(uses(index, [var for var, _ in stage.lets]) for index in load.indices)
+def has_choice(expr: Expr) -> bool:
+    """Whether an expression has parts that are computed only under a condition.
+
+    Args:
+        expr: An expression.
+    """
+    found: list[ir.Call] = []
+    tvm_ffi.structural_walk(expr, (ir.Call, found.append))
+    return any(map(is_choice, found))
 
 
 def uses(expr: Expr, variables: Sequence[Var]) -> bool:
@@ -341,6 +348,21 @@ class Iteration:
             expr: The expression in terms of the loop variables.
         """
         return at_point(expr, self.values)
+
+
+def run_within(size: int, start: Expr, lanes: int, run: Callable[[int], None]) -> None:
+    """Runs a vector, as far as a row goes.
+
+    Args:
+        size: Elements of the row.
+        start: The first element of the vector, a multiple of ``lanes``.
+        lanes: Elements of a vector.
+        run: Takes how many of them there are.
+    """
+    dtype, rest = dtype_of(start), size % lanes
+    device.only_if(start + i32(lanes) <= tirx.const(size, dtype), lambda: run(lanes))
+    if rest:
+        device.only_if(tirx.EQ(start, tirx.const(size - rest, dtype)), lambda: run(rest))
 
 
 def read_run(load: Load, iteration: Iteration, lanes: int, held: Buffer | None = None) -> Buffer:

@@ -10,8 +10,6 @@ which are 16 steps of f16 and bf16, 8 of tf32 and 32 of int8.
 
 from __future__ import annotations
 
-from functools import cached_property
-
 from tvm import tirx
 
 from tvmgraph.backend.cuda.kernels import device
@@ -54,27 +52,9 @@ class MmaCore(WarpSums):
     ) -> None:  # fmt: skip
         super().__init__(grid, dtype, memory, thread)
         self.left, self.right = left, right
+        self.steps = left.k_size * left.itemsize // K_BYTES
         self._rows = device.registers(2 * self.m_tiles * 4, "uint32")
         self._columns = device.registers(2 * self.n_tiles * 2, "uint32")
-
-    @cached_property
-    def _steps(self) -> int:
-        return self.left.k_size * self.left.itemsize // K_BYTES
-
-    def multiply(self, left: Expr, right: Expr) -> None:
-        """Adds the products of the tiles at bytes ``left`` and ``right`` of the shared memory.
-
-        The fragments of a step are read while the products of the step before are under way.
-
-        Args:
-            left: Offset of the left tile in shared memory, in bytes.
-            right: Offset of the right one.
-        """
-        self._read(left, right, 0)
-        for step in range(self._steps):
-            if step + 1 < self._steps:
-                self._read(left, right, step + 1)
-            self._multiply(step % 2)
 
     def _read(self, left: Expr, right: Expr, step: int) -> None:
         half = step % 2

@@ -6,17 +6,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-import tvm_ffi
-from tvm import ir
-
 from tvmgraph.backend.cuda.kernels import device
 from tvmgraph.backend.cuda.kernels.device import VECTOR_BYTES, at_point, i32, split
 from tvmgraph.backend.cuda.kernels.gemm_operand import run_of
 from tvmgraph.backend.cuda.kernels.gemm_plan import Extents, Grid
-from tvmgraph.backend.cuda.kernels.iteration import uses
+from tvmgraph.backend.cuda.kernels.iteration import has_choice, uses
 from tvmgraph.backend.loop_ir.access import dtype_bytes
 from tvmgraph.backend.loop_ir.contraction import Contraction
-from tvmgraph.backend.loop_ir.program import is_choice, map_loads, substitute
+from tvmgraph.backend.loop_ir.program import map_loads, substitute
 from tvmgraph.backend.loop_ir.types import Buffer, Expr, Load, Var, as_dtype, dtype_of
 
 #: What an epilogue reads, with registers for as many turns as are read ahead.
@@ -48,7 +45,7 @@ class Output:
     def _wide(self) -> list[Load]:
         """What the epilogue reads along the columns."""
         stage = self.contraction.epilogue
-        if any(map(_has_choice, stage.exprs)):
+        if any(map(has_choice, stage.exprs)):
             return []
         return [
             load
@@ -154,16 +151,6 @@ class Output:
             device.store(register, resolve(value), [0])
             names[var] = register[i32(0)]
         return resolve(found.epilogue.value)
-
-
-def _has_choice(expr: Expr) -> bool:
-    found: list[bool] = []
-
-    def visit(call: ir.Call) -> None:
-        found.append(is_choice(call))
-
-    tvm_ffi.structural_walk(expr, (ir.Call, visit))
-    return any(found)
 
 
 @dataclass(frozen=True)

@@ -35,13 +35,7 @@ def emit_max_pool_grad(func: Func, window: Sequence[Sequence[int]], _model: GpuM
     """
     shape = static_shape(func.params[1]) or ()
     rows = [tuple(int(v) for v in row) for row in window]
-    count = product(shape)
-    with device.launch(-(-count // _THREADS), _THREADS) as (block, thread):
-        at = device.let(block * i32(_THREADS) + thread)
-        whole = count % _THREADS == 0
-        device.only_if(
-            None if whole else at < i32(count), lambda: _Element(func, *rows).write(at, shape)
-        )
+    device.each_thread(product(shape), _THREADS, lambda at: _Element(func, *rows).write(at, shape))
 
 
 @dataclass(frozen=True)
@@ -59,8 +53,7 @@ class _Element:
         grad, _, result = self.func.params
         place = _places(at, shape)
         lead, here = place[:2], place[2:]
-        total = device.registers(1, accumulator_dtype(str(grad.dtype)))
-        device.store(total, tirx.const(0, str(total.dtype)), [0])
+        total = device.fill(device.registers(1, accumulator_dtype(str(grad.dtype))))
 
         def tap(taps: list[Expr]) -> None:
             """The window in which the element is the tap ``taps``."""
@@ -95,8 +88,8 @@ class _Element:
     def _winner(self, lead: Sequence[Expr], window: Sequence[Expr], shape: Sequence[int]) -> Expr:
         """The number of the tap that holds the first maximum; NaN exceeds everything."""
         data = self.func.params[1]
-        best, winner = device.registers(1, str(data.dtype)), device.registers(1, "int32")
-        device.store(winner, i32(-1), [0])
+        best = device.registers(1, str(data.dtype))
+        winner = device.fill(device.registers(1, "int32"), -1)
 
         def tap(taps: list[Expr]) -> None:
             offsets = zip(window, self.stride, taps, self.dilation, self.before)

@@ -34,12 +34,10 @@ def every_unit(shape: tuple[int, int, int], body: Callable[[Expr, Expr], None]) 
         body: What a thread does.
     """
     _, batch, units = shape
-    count = batch * units
-    with device.launch(-(-count // _THREADS), _THREADS) as (block, thread):
-        at = device.let(block * i32(_THREADS) + thread)
-        device.only_if(
-            at < i32(count), lambda: body(device.let(div(at, units)), device.let(mod(at, units)))
-        )
+    device.each_thread(
+        batch * units, _THREADS,
+        lambda at: body(device.let(div(at, units)), device.let(mod(at, units))),
+    )  # fmt: skip
 
 
 class _Sweep(Sweep):
@@ -59,12 +57,11 @@ class _Sweep(Sweep):
             step = i32(steps - 2) - number if self.reverse else number + i32(1)
             before = step + i32(1) if self.reverse else step - i32(1)
             self._step(step, self.outputs, before, cell)
-        self._copy(self.outputs, last, self.last[0])
 
-    def _copy(self, source: Buffer, step: Expr, to: Buffer) -> None:
-        every_unit(
-            self.shape, lambda row, unit: device.store(to, source[step, row, unit], [row, unit])
-        )
+        def copy(row: Expr, unit: Expr) -> None:
+            device.store(self.last[0], self.outputs[last, row, unit], [row, unit])
+
+        every_unit(self.shape, copy)
 
     def _step(self, step: Expr, state: Buffer, before: Expr | None, cell: Buffer | None) -> None:
         """One step.
@@ -90,19 +87,18 @@ class _Sweep(Sweep):
     ) -> None:
         units = self.shape[2]
         gates, width = (int(extent) for extent in self.panels.shape[2:])
-        sums = device.registers(gates, self._wide)
-        for gate in range(gates):
-            device.store(sums, tirx.const(0, self._wide), [gate])
+        sums = device.fill(device.registers(gates, self._wide))
         panel, member = device.let(div(unit, width)), device.let(mod(unit, width))
         with device.loop(units) as k:
             value = device.let(old(k))
             for gate in range(gates):
                 weight = tirx.Cast(self._wide, self.panels[panel, k, i32(gate), member])
                 device.store(sums, sums[i32(gate)] + value * weight, [gate])
-        x = [self._input(step, row, unit, gate) for gate in range(gates)]
+        places = [unit + i32(gate * units) for gate in range(gates)]
+        x = [tirx.Cast(self._wide, self.projected[step, row, place]) for place in places]
         h = [
-            sums[i32(gate)] + tirx.Cast(self._wide, self.bias[unit + i32(gate * units)])
-            for gate in range(gates)
+            sums[i32(gate)] + tirx.Cast(self._wide, self.bias[place])
+            for gate, place in enumerate(places)
         ]
         gate_values = self.gates(x, h)
         if self.kept is not None:
@@ -120,10 +116,6 @@ class _Sweep(Sweep):
         else:
             result = self.result(gate_values, old(unit), device.let)
         device.store(self.outputs, self._narrow(result), [step, row, unit])
-
-    def _input(self, step: Expr, row: Expr, unit: Expr, gate: int) -> Expr:
-        value = self.projected[step, row, unit + i32(gate * self.shape[2])]
-        return tirx.Cast(self._wide, value)
 
     def _narrow(self, value: Expr) -> Expr:
         return tirx.Cast(self.dtype, value)
@@ -199,8 +191,7 @@ class _Gradient(Gradient):
         _, k_size, width = (int(extent) for extent in self.panels.shape)
         after = device.let(self.time(step + i32(1)))
         panel, member = device.let(div(unit, width)), device.let(mod(unit, width))
-        total = device.registers(1, self.dtype)
-        device.store(total, tirx.const(0, self.dtype), [0])
+        total = device.fill(device.registers(1, self.dtype))
         with device.loop(k_size) as k:
             product = self.results[0][after, row, k] * self.panels[panel, k, member]
             device.store(total, total[i32(0)] + product, [0])

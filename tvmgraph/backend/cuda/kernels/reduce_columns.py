@@ -19,9 +19,9 @@ from tvm.tirx.script import builder as T
 from tvmgraph.backend.cuda.kernels import device
 from tvmgraph.backend.cuda.kernels.body import Body
 from tvmgraph.backend.cuda.kernels.device import WARP, div, i32, mod
-from tvmgraph.backend.cuda.kernels.iteration import Iteration, Loops
+from tvmgraph.backend.cuda.kernels.iteration import Iteration, Loops, run_within
 from tvmgraph.backend.cuda.kernels.reduction import FusedReductions, Reduction, match_reduction
-from tvmgraph.backend.cuda.kernels.thread_group import StridedThreadGroup, ThreadGroup
+from tvmgraph.backend.cuda.kernels.thread_group import SplitResults
 from tvmgraph.backend.loop_ir import emit
 from tvmgraph.backend.loop_ir.access import dtype_bytes
 from tvmgraph.backend.loop_ir.nest import Nest
@@ -132,13 +132,10 @@ class _Columns:
                     inside, lambda: self._accumulate(held, start, split, row, plan.lanes)
                 )
             else:
-                full = start + i32(plan.lanes) <= i32(points)
-                rest = points % plan.lanes
-                device.only_if(full, lambda: self._accumulate(held, start, split, row, plan.lanes))
-                device.only_if(
-                    tirx.EQ(start, i32(points - rest)),
-                    lambda: self._accumulate(held, start, split, row, rest),
-                )
+                run_within(
+                    points, start, plan.lanes,
+                    lambda count: self._accumulate(held, start, split, row, count),
+                )  # fmt: skip
             if plan.threads_y > 1:
                 self._join(held, thread)
                 inside = device.both(inside, tirx.EQ(row, i32(0)))
@@ -149,11 +146,8 @@ class _Columns:
     ) -> None:
         """Adds this thread's share of the iterations."""
         plan, length = self.sharing, product(axis.extent for axis in self.stage.reduce)
-        results, steps = (
-            Loops(self.body.stage, self.stage.axes),
-            Loops(self.body.stage, self.stage.reduce),
-        )
-        where = results.at(start)
+        steps = Loops(self.body.stage, self.stage.reduce)
+        where = Loops(self.body.stage, self.stage.axes).at(start)
         stride = plan.threads_y * plan.splits
         turns = -(-length // stride)
         first = device.let(split * i32(plan.threads_y) + row)
@@ -240,71 +234,55 @@ def emit_combined(
     threads_y = 1 if threads_x > 1 else WARP
     while threads_x * threads_y < _THREADS and threads_y * _PER_COMBINER < splits:
         threads_y *= 2
-    with device.launch(-(-points // threads_x), threads_x * threads_y) as (block, thread):
-        column, row = mod(thread, threads_x), device.let(div(thread, threads_x))
-        point = device.let(block * i32(threads_x) + column)
-        inside = None if points % threads_x == 0 else point < i32(points)
-        held = reduction.registers()
-        with device.loop(-(-splits // threads_y)) as turn:
-            split = device.let(turn * i32(threads_y) + row)
 
-            def add() -> None:
-                at = device.let(split * i32(points) + point)
-                reduction.add(held, 0, [memory[at] for memory in partial])
+    def add(held: Sequence[Buffer], split: Expr, point: Expr) -> None:
+        at = device.let(split * i32(points) + point)
+        reduction.add(held, 0, [memory[at] for memory in partial])
 
-            exists = None if splits % threads_y == 0 else split < i32(splits)
-            device.only_if(device.both(inside, exists), add)
-        group = (
-            ThreadGroup(threads_y, row)
-            if threads_x == 1
-            else StridedThreadGroup(threads_y, row, threads_x, column)
-        )
-        group.combine(held, reduction.combine)
+    def store(held: Sequence[Buffer], point: Expr) -> None:
+        store_result(stage, reduction, point, [register[i32(0)] for register in held])
 
-        def store() -> None:
-            store_result(stage, reduction, point, [register[i32(0)] for register in held])
-
-        device.only_if(device.both(inside, tirx.EQ(row, i32(0))), store)
+    SplitResults(points, splits, threads_x, threads_y).write(
+        reduction.registers, add, reduction.combine, store
+    )
 
 
 def _emit_ordered(stage: Stage) -> None:
     """A reduction that nothing is known about: a thread for each result, in the order written."""
     threads = min(_THREADS, -(-stage.points // 32) * 32)
     results, steps = Loops(stage, stage.axes), Loops(stage, stage.reduce)
-    with device.launch(-(-stage.points // threads), threads) as (block, thread):
-        point = device.let(block * i32(threads) + thread)
 
-        def reduce() -> None:
-            held = [device.registers(1, str(buffer.dtype)) for buffer in stage.buffers]
-            where = results.at(point)
-            first = Iteration((where,))
-            assert stage.inits is not None
-            for register, value in zip(held, stage.inits):
-                device.store(register, first.value(value), [0])
-            with device.loop(steps.extent) as step:
-                iteration = Iteration((where, steps.at(step)))
+    def reduce(point: Expr) -> None:
+        where = results.at(point)
+        first = Iteration((where,))
+        held = [
+            device.fill(device.registers(1, str(buffer.dtype)), first.value(value))
+            for buffer, value in zip(stage.buffers, stage.inits or ())
+        ]
+        with device.loop(steps.extent) as step:
+            iteration = Iteration((where, steps.at(step)))
 
-                def own(load: Load) -> Expr:
-                    for buffer, register in zip(stage.buffers, held):
-                        if load.source.same_as(buffer):
-                            return register[i32(0)]
-                    return iteration.element(load)
+            def own(load: Load) -> Expr:
+                for buffer, register in zip(stage.buffers, held):
+                    if load.source.same_as(buffer):
+                        return register[i32(0)]
+                return iteration.element(load)
 
-                names: dict[Var, Expr] = {}
+            names: dict[Var, Expr] = {}
 
-                def resolve(value: Expr) -> Expr:
-                    return iteration.value(substitute(map_loads(value, own), names))
+            def resolve(value: Expr) -> Expr:
+                return iteration.value(substitute(map_loads(value, own), names))
 
-                for var, value in stage.lets:
-                    names[var] = device.let(resolve(value))
-                values = [device.let(resolve(value)) for value in stage.values]
-                for register, value in zip(held, values):
-                    device.store(register, value, [0])
-            for buffer, register in zip(stage.buffers, held):
-                element = first.element(buffer[tuple(stage.indices)])
-                device.store(buffer, register[i32(0)], list(element.indices))
+            for var, value in stage.lets:
+                names[var] = device.let(resolve(value))
+            values = [device.let(resolve(value)) for value in stage.values]
+            for register, value in zip(held, values):
+                device.store(register, value, [0])
+        for buffer, register in zip(stage.buffers, held):
+            element = first.element(buffer[tuple(stage.indices)])
+            device.store(buffer, register[i32(0)], list(element.indices))
 
-        device.only_if(None if stage.points % threads == 0 else point < i32(stage.points), reduce)
+    device.each_thread(stage.points, threads, reduce)
 
 
 def fuse_reductions(stages: Sequence[Stage]) -> FusedReductions | Refused:

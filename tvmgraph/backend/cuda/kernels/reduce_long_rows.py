@@ -7,14 +7,10 @@ Expected on a device: the bytes of the operands at the speed of a copy, and one 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-from tvm import tirx
-
 from tvmgraph.backend.cuda.kernels import device
 from tvmgraph.backend.cuda.kernels.body import Body
 from tvmgraph.backend.cuda.kernels.device import div, i32, mod
-from tvmgraph.backend.cuda.kernels.iteration import Iteration, Loops
+from tvmgraph.backend.cuda.kernels.iteration import Iteration, Loops, run_within
 from tvmgraph.backend.cuda.kernels.reduce_columns import emit_combined
 from tvmgraph.backend.cuda.kernels.reduction import Reduction, match_reduction
 from tvmgraph.backend.cuda.kernels.thread_group import ThreadGroup
@@ -22,7 +18,6 @@ from tvmgraph.backend.loop_ir import emit
 from tvmgraph.backend.loop_ir.choice import choose
 from tvmgraph.backend.loop_ir.nest import Nest
 from tvmgraph.backend.loop_ir.program import Stage, product
-from tvmgraph.backend.loop_ir.types import Buffer, Expr, dtype_of
 from tvmgraph.backend.table import Kernel, Refused
 from tvmgraph.backend.target import GpuModel
 
@@ -50,7 +45,8 @@ def split_count(stage: Stage, model: GpuModel) -> int:
 def _write(stage: Stage, reduction: Reduction, splits: int) -> None:
     """Writes the kernels of a reduction whose rows ``splits`` blocks share."""
     body = Body(reduction.terms, stage.reduce, stage.axes)
-    size, lanes = product(axis.extent for axis in stage.reduce), body.lanes
+    rows, steps, lanes = Loops(body.stage, stage.axes), Loops(body.stage, stage.reduce), body.lanes
+    size = product(axis.extent for axis in stage.reduce)
     turns = -(-size // (splits * _THREADS * lanes))
     stretch = turns * _THREADS * lanes
     splits = -(-size // stretch)
@@ -62,7 +58,13 @@ def _write(stage: Stage, reduction: Reduction, splits: int) -> None:
         start = device.let(split * i32(stretch) + thread * i32(lanes))
         with device.loop(turns) as turn:
             first = device.let(start + turn * i32(_THREADS * lanes))
-            _add(stage, reduction, body, held, row, first, size)
+
+            def add(count: int) -> None:
+                iteration = Iteration((rows.at(row), steps.at(first)))
+                for lane, values in enumerate(body.values(iteration, count)):
+                    reduction.add(held, lane, values)
+
+            run_within(size, first, lanes, add)
         reduction.join(held, lanes)
         ThreadGroup(_THREADS, thread).combine(held, reduction.combine)
 
@@ -72,30 +74,6 @@ def _write(stage: Stage, reduction: Reduction, splits: int) -> None:
 
         device.only_if(thread < i32(1), store)
     emit_combined(stage, reduction, partial, splits)
-
-
-def _add(
-    stage: Stage,
-    reduction: Reduction,
-    body: Body,
-    held: Sequence[Buffer],
-    row: Expr,
-    first: Expr,
-    size: int,
-) -> None:
-    """Adds the vector that starts at ``first``, as far as the row goes."""
-    rows, steps, lanes = Loops(body.stage, stage.axes), Loops(body.stage, stage.reduce), body.lanes
-
-    def add(count: int) -> None:
-        iteration = Iteration((rows.at(row), steps.at(first)))
-        for lane, values in enumerate(body.values(iteration, count)):
-            reduction.add(held, lane, values)
-
-    dtype = dtype_of(first)
-    device.only_if(first + i32(lanes) <= tirx.const(size, dtype), lambda: add(lanes))
-    rest = size % lanes
-    if rest:
-        device.only_if(tirx.EQ(first, tirx.const(size - rest, dtype)), lambda: add(rest))
 
 
 def _match(nest: Nest, model: GpuModel) -> tuple[Stage, Reduction, int] | Refused:

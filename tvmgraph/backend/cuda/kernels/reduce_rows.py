@@ -27,6 +27,7 @@ from tvmgraph.backend.cuda.kernels.iteration import (
     Position,
     read_run,
     readable,
+    run_within,
     same,
     uses,
 )
@@ -165,21 +166,13 @@ def _follows(reader: RowStage, writer: RowStage, buffer: Buffer) -> bool:
     for load in reader.stage.loads:
         if not load.source.same_as(buffer):
             continue
-        indices = [
-            index
-            for dim, index in zip(row_dims(writer.stage), load.indices)
-            if dim is not None and any(dim is axis for axis in writer.inner)
-        ]
-        held = [d for d in row_dims(writer.stage) if any(d is axis for axis in writer.inner)]
-        ordered = [axis for axis in writer.inner]
-        if [id(axis) for axis in held] != [id(axis) for axis in ordered]:
+        dims = zip(row_dims(writer.stage), load.indices)
+        held = [(dim, i) for dim, i in dims if any(dim is axis for axis in writer.inner)]
+        if not len(held) == len(writer.inner) == len(reader.inner):
             return False
-        if len(indices) != len(reader.inner):
-            return False
-        if not all(axis.var.same_as(index) for axis, index in zip(reader.inner, indices)):
-            return False
-        if [a.extent for a in reader.inner] != [a.extent for a in writer.inner]:
-            return False
+        for (dim, index), mine, theirs in zip(held, reader.inner, writer.inner):
+            if dim is not theirs or not mine.var.same_as(index) or mine.extent != theirs.extent:
+                return False
     return True
 
 
@@ -328,10 +321,7 @@ class _RowKernel:
             if not last or size % (group * lanes) == 0:
                 run(lanes)
                 return
-            rest = size % lanes
-            device.only_if(start + i32(lanes) <= i32(size), lambda: run(lanes))
-            if rest:
-                device.only_if(tirx.EQ(start, i32(size - rest)), lambda: run(rest))
+            run_within(size, start, lanes, run)
 
         if steps * lanes <= _HELD:
             for number in range(steps):

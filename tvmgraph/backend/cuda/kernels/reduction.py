@@ -89,11 +89,8 @@ class Reduction:
         Args:
             count: How many sets of accumulators a thread has.
         """
-        held = [device.registers(count, dtype) for dtype in self.dtypes]
-        for register, value in zip(held, self.start()):
-            for position in range(count):
-                device.store(register, value, [position])
-        return held
+        pairs = zip(self.dtypes, self.start())
+        return [device.fill(device.registers(count, dtype), value) for dtype, value in pairs]
 
     def add(self, held: Sequence[Buffer], position: int, values: Sequence[Expr]) -> None:
         """Adds a contribution to an accumulator.

@@ -94,8 +94,7 @@ class _Scan:
     def _total(self, block: Expr, thread: Expr, cut: tuple[int, int, int], totals: Buffer) -> None:
         """Combines a chunk of a row."""
         group, turns, chunks = cut
-        sums = device.registers(1, self._dtype)
-        device.store(sums, self.identity, [0])
+        sums = device.fill(device.registers(1, self._dtype), self.identity)
         row, first = device.let(div(block, chunks)), device.let(mod(block, chunks) * i32(turns))
         with device.loop(turns) as turn:
             place = device.let(((first + turn) * i32(group) + thread) * i32(self._lanes))
@@ -113,8 +112,8 @@ class _Scan:
     ) -> None:
         """Scans a chunk of a row."""
         group, turns, chunks = cut
-        carry, own = device.registers(1, self._dtype), device.registers(1, self._dtype)
-        device.store(carry, self.identity, [0])
+        carry = device.fill(device.registers(1, self._dtype), self.identity)
+        own = device.registers(1, self._dtype)
         row, chunk = device.let(div(block, chunks)), device.let(mod(block, chunks))
         if totals is not None:
             self._combine_earlier(carry, totals, row, chunk, chunks, group, thread)
@@ -172,8 +171,7 @@ class _Scan:
 
     def _store(self, row: Expr, place: Expr, start: Expr, values: Buffer) -> None:
         held = device.registers(self._lanes, str(self.target.dtype))
-        total = device.registers(1, self._dtype)
-        device.store(total, start, [0])
+        total = device.fill(device.registers(1, self._dtype), start)
         for number, lane in enumerate(self._order()):
             self._advance(
                 total, values[i32(number)], lambda v, lane=lane: self._keep(held, lane, v)
@@ -196,17 +194,10 @@ class _Scan:
 
     def outer_axis(self, outer: int, inner: int) -> None:
         """Scans along an outer axis: neighbouring threads take neighbouring elements."""
-        count = outer * inner
-        with device.launch(-(-count // _THREADS), _THREADS) as (block, thread):
-            sequence = device.let(block * i32(_THREADS) + thread)
-            device.only_if(
-                None if count % _THREADS == 0 else sequence < i32(count),
-                lambda: self._sequence(sequence, inner),
-            )
+        device.each_thread(outer * inner, _THREADS, lambda at: self._sequence(at, inner))
 
     def _sequence(self, sequence: Expr, inner: int) -> None:
-        total = device.registers(1, self._dtype)
-        device.store(total, self.identity, [0])
+        total = device.fill(device.registers(1, self._dtype), self.identity)
         first = device.let(div(sequence, inner) * i32(self.size * inner) + mod(sequence, inner))
         zeros = [i32(0)] * (len(self.target.shape) - 1)
         with device.loop(self.size) as step:

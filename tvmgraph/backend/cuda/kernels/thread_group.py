@@ -4,17 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from tvm import tirx
 from tvm.tirx.script import builder as T
 
 from tvmgraph.backend.cuda.kernels import device
 from tvmgraph.backend.cuda.kernels.device import WARP, div, i32, mod
-from tvmgraph.backend.loop_ir.access import dtype_bytes
 from tvmgraph.backend.loop_ir.types import Buffer, Expr, dtype_of
-
-_any: Any = tirx
 
 #: Combines the values that two threads hold.
 Combine = Callable[[Sequence[Expr], Sequence[Expr]], Sequence[Expr]]
@@ -74,16 +70,16 @@ class ThreadGroup:
         lane = mod(self.member, min(self.size, WARP))
         distance, width = 1, min(self.size, WARP)
         while distance < width:
-            before = device.let(_from_lower_lane(held[i32(0)], distance))
+            before = device.let(device.shuffle("up", held[i32(0)], distance))
             own = held[i32(0)]
             joined = tirx.Select(lane >= i32(distance), combine(before, own), own)
             device.store(held, device.let(joined), [0])
             distance *= 2
         whole = device.let(held[i32(0)])
-        before = device.let(_from_lower_lane(whole, 1))
+        before = device.let(device.shuffle("up", whole, 1))
         before = tirx.Select(lane > i32(0), before, identity)
         if self.size <= WARP:
-            return device.let(before), device.let(_from_lane_number(whole, width - 1))
+            return device.let(before), device.let(device.shuffle("", whole, width - 1))
         return self._scan_warps(whole, before, combine, identity)
 
     def _scan_warps(
@@ -99,9 +95,7 @@ class ThreadGroup:
         T.evaluate(T.tvm_storage_sync("shared"))  # everybody has read what was there before
         device.only_if(tirx.EQ(lane, i32(WARP - 1)), publish)
         T.evaluate(T.tvm_storage_sync("shared"))
-        earlier, every = device.registers(1, dtype), device.registers(1, dtype)
-        device.store(earlier, identity, [0])
-        device.store(every, identity, [0])
+        earlier, every = (device.fill(device.registers(1, dtype), identity) for _ in range(2))
         for other in range(warps):
             joined = combine(earlier[i32(0)], totals[i32(other)])
             kept = tirx.Select(warp > i32(other), joined, earlier[i32(0)])
@@ -114,7 +108,7 @@ class ThreadGroup:
         distance = size // 2
         while distance:
             own = [register[i32(0)] for register in held]
-            other = [device.let(_shuffle("xor", value, distance)) for value in own]
+            other = [device.let(device.shuffle("xor", value, distance)) for value in own]
             results = [device.let(value) for value in combine(own, other)]
             for register, value in zip(held, results):
                 device.store(register, value, [0])
@@ -160,21 +154,53 @@ class StridedThreadGroup:
                 device.store(register, value, [0])
 
 
-def _from_lower_lane(value: Expr, distance: int) -> Expr:
-    return _shuffle("up", value, distance)
+@dataclass(frozen=True)
+class SplitResults:
+    """Results of which blocks have computed parts, for a kernel that combines these.
 
+    Attributes:
+        count: How many.
+        splits: Parts of each.
+        threads_x: Threads of a block that have results of their own.
+        threads_y: Threads that share the parts of one.
+    """
 
-def _from_lane_number(value: Expr, lane: int) -> Expr:
-    return _shuffle("", value, lane)
+    count: int
+    splits: int
+    threads_x: int
+    threads_y: int
 
+    def write(
+        self, registers: Callable[[], Sequence[Buffer]],
+        add: Callable[[Sequence[Buffer], Expr, Expr], None], combine: Combine,
+        store: Callable[[Sequence[Buffer], Expr], None],
+    ) -> None:  # fmt: skip
+        """Writes the kernel, which always combines them in the same order.
 
-def _shuffle(kind: str, value: Expr, operand: int) -> Expr:
-    dtype = dtype_of(value)
-    if dtype_bytes(dtype) < 4:
-        return tirx.Cast(dtype, _shuffle(kind, tirx.Cast("int32", value), operand))
-    name = f"tirx.cuda.__shfl_{kind}_sync" if kind else "tirx.cuda.__shfl_sync"
-    everybody = device.u32(0xFFFFFFFF)
-    return _any.call_intrin(dtype, name, everybody, value, i32(operand), i32(WARP))
+        Args:
+            registers: Gives the registers of a thread.
+            add: Adds a part, of a number, of a result to them.
+            combine: What combines those of two threads.
+            store: Stores a result.
+        """
+        blocks, threads = -(-self.count // self.threads_x), self.threads_x * self.threads_y
+        with device.launch(blocks, threads) as (block, thread):
+            column, row = mod(thread, self.threads_x), device.let(div(thread, self.threads_x))
+            at = device.let(block * i32(self.threads_x) + column)
+            inside = None if self.count % self.threads_x == 0 else at < i32(self.count)
+            held = registers()
+            with device.loop(-(-self.splits // self.threads_y)) as turn:
+                part = device.let(turn * i32(self.threads_y) + row)
+                exists = None if self.splits % self.threads_y == 0 else part < i32(self.splits)
+                device.only_if(device.both(inside, exists), lambda: add(held, part, at))
+            if self.threads_x == 1:
+                ThreadGroup(self.threads_y, row).combine(held, combine)
+            else:
+                StridedThreadGroup(self.threads_y, row, self.threads_x, column).combine(
+                    held, combine
+                )
+            leads = None if self.threads_y == 1 else tirx.EQ(row, i32(0))
+            device.only_if(device.both(inside, leads), lambda: store(held, at))
 
 
 def _shared(size: int, dtype: str) -> Buffer:

@@ -67,8 +67,9 @@ class _Row:
             held = device.registers(steps, self._dtype)
             for step in range(steps):
                 self._inside(step, lambda at, step=step: device.store(held, self._key(at), [step]))
-        best = [device.registers(1, dtype) for dtype in (self._dtype, "int32")]
-        last = [device.registers(1, dtype) for dtype in (self._dtype, "int32")]
+        best, last = (
+            [device.registers(1, dtype) for dtype in (self._dtype, "int32")] for _ in range(2)
+        )
         device.store(last[0], tirx.max_value(self._dtype), [0])
         device.store(last[1], i32(-1), [0])
         with device.loop(self.count) as number:

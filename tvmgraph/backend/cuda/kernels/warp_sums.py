@@ -6,8 +6,6 @@ so that one thread sees neighbouring columns and the epilogue reads and writes 1
 
 from __future__ import annotations
 
-from tvm import tirx
-
 from tvmgraph.backend.cuda.kernels import device
 from tvmgraph.backend.cuda.kernels.device import WARP, div, i32, mod
 from tvmgraph.backend.cuda.kernels.gemm_plan import WarpGrid
@@ -21,7 +19,57 @@ ROWS, COLUMNS = 16, 8
 _STRIP, _STRIP_GAP = 64, 8
 
 
-class WarpSums:
+class Core:
+    """What multiplies tiles in shared memory, and adds to what it holds.
+
+    Attributes:
+        sums: The registers of the sums.
+        start: Where the first tile lies in the shared memory.
+        steps: Steps of a tile, each read while the products of the one before are under way.
+    """
+
+    #: Products that are still under way when :meth:`multiply` of the next tiles is called.
+    lag = 0
+    sums: Buffer
+    start: Expr
+    steps: int
+
+    def clear(self) -> None:
+        """Starts all sums at zero."""
+        device.fill(self.sums)
+
+    def publish(self) -> None:
+        """Lets what this thread has copied be seen by the products, after the next barrier."""
+
+    def multiply(self, left: Expr, right: Expr) -> None:
+        """Adds the products of the tiles at two places in shared memory.
+
+        Args:
+            left: Offset of the left tile in shared memory, in bytes.
+            right: Offset of the right one.
+        """
+        self._read(left, right, 0)
+        for step in range(self.steps):
+            if step + 1 < self.steps:
+                self._read(left, right, step + 1)
+            self._multiply(step % 2)
+
+    def settle(self) -> None:
+        """Waits until no more than ``lag`` products are under way."""
+
+    def complete(self) -> None:
+        """Waits for products that are under way."""
+
+    def _read(self, left: Expr, right: Expr, step: int) -> None:
+        """Reads a step into one half of the registers for factors."""
+        raise NotImplementedError
+
+    def _multiply(self, half: int) -> None:
+        """Adds the products of one half."""
+        raise NotImplementedError
+
+
+class WarpSums(Core):
     """The sums of one warp.
 
     Args:
@@ -31,16 +79,12 @@ class WarpSums:
         thread: Index of the thread.
 
     Attributes:
-        start: Where the first tile lies in the shared memory.
-        strip_start: Where the warp's sums go through it.
+        strip_start: Where the warp's sums go through the shared memory.
     """
-
-    #: Products that are still under way when :meth:`multiply` of the next tiles is called.
-    lag = 0
 
     def __init__(self, grid: WarpGrid, dtype: str, memory: Buffer, thread: Expr) -> None:
         self.grid, self.dtype, self.memory = grid, dtype, memory
-        self.start: Expr = i32(0)
+        self.start = i32(0)
         self.lane = device.let(mod(thread, WARP))
         warp = device.let(div(thread, WARP))
         self.strip_start = device.let(warp * i32(4 * ROWS * _strip_pitch(grid)))
@@ -52,20 +96,6 @@ class WarpSums:
         # PTX names the integer sums by their bits.
         held = self.sum_type.replace("int32", "uint32")
         self.sums = device.registers(self.m_tiles * self.n_tiles * 4, held)
-
-    def clear(self) -> None:
-        """Starts all sums at zero."""
-        for at in range(self.m_tiles * self.n_tiles * 4):
-            device.store(self.sums, tirx.const(0, str(self.sums.dtype)), [at])
-
-    def publish(self) -> None:
-        """Nothing: ordinary reads see what ordinary copies wrote."""
-
-    def settle(self) -> None:
-        """Nothing: products are complete when they have been asked for."""
-
-    def complete(self) -> None:
-        """Nothing, likewise."""
 
     def at(self, row: int, column: int) -> int:
         """First of the four sums that a lane holds of a block.
