@@ -58,8 +58,7 @@ NAMED_KERNELS = {
     ),
     "fourier": NamedKernel(f"{_CPU}fourier:emit_fourier"),
     "max_pool_grad": NamedKernel(
-        f"{_CPU}elementwise.pool_grad:emit_max_pool_grad",
-        f"{_CUDA}pool_grad:emit_max_pool_grad", loops=True,
+        f"{_CPU}elementwise.pool_grad:emit_max_pool_grad", loops=True
     ),
     "quantized_dense": NamedKernel(f"{_CPU}gemm.quantized:emit_quantized_dense", loops=True),
     "random_bits": NamedKernel(
