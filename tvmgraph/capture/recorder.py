@@ -24,7 +24,6 @@ from tvmgraph.capture.tree import Names
 from tvmgraph.core.op import OPS, F, Op
 from tvmgraph.core.parameter import Parameter
 from tvmgraph.core.random import STATE_TYPE
-from tvmgraph.core.state import scope_text
 from tvmgraph.core.symbols import Specialise, Symbol, SymbolScope, bound, needed
 from tvmgraph.core.tensor import Tensor, tensor_from_numpy
 from tvmgraph.core.types import Dim, TensorType, tensor_type
@@ -123,8 +122,7 @@ class Recorder:
             if found is not None:
                 return tuple([TracedTensor(self, v) for v in found])
             attrs, types = self._bound(op, args, attrs)
-        outputs = region.builder.node(op, inputs, attrs, types, user_source(), scope_text())
-        region.adopt(*outputs)
+        outputs = region.node(op, inputs, attrs, types)
         if op.traits.binds:
             size = attrs[op.traits.binds]
             self.sizes[size] = next(v for v in outputs if size in v.type.roots)

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from tvmgraph.core.op import Op
+from tvmgraph.core.state import scope_text
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.core.types import TensorType
 from tvmgraph.errors import CaptureError, user_source
@@ -42,6 +43,8 @@ class Region:
         self.random: Value | None = None
         self.blocks = 0
         self._own: set[Value] = set()
+        self._makers: dict[Value, tuple[int, Node]] = {}  # with the place among the nodes
+        self._outer: dict[Value, Value] = {}  # what imports bring in
         self._consts: dict[int, Value] = {}
 
     def adopt(self, *values: Value) -> None:
@@ -51,6 +54,24 @@ class Region:
             *values: The values.
         """
         self._own.update(values)
+
+    def node(
+        self, op: Op, inputs: Sequence[Value], attrs: Mapping[str, object],
+        types: Sequence[TensorType],
+    ) -> tuple[Value, ...]:  # fmt: skip
+        """Adds the node of an operator; returns its results.
+
+        Args:
+            op: The row of the operator.
+            inputs: Its operands.
+            attrs: Its attributes.
+            types: Types of its results.
+        """
+        nodes = self.builder.nodes
+        outputs = self.builder.node(op, inputs, attrs, types, user_source(), scope_text())
+        self._makers.update(dict.fromkeys(outputs, (len(nodes), nodes[-1])))
+        self.adopt(*outputs)
+        return outputs
 
     def defines(self, value: Value) -> bool:
         """Whether a value is defined here.
@@ -81,6 +102,7 @@ class Region:
         if found is None:
             label = f"x{len(self.builder.params)}"
             found = self.imports[outer] = self.builder.param(value.type, Role.INPUT, label)
+            self._outer[found] = outer
             self.adopt(found)
         return found
 
@@ -94,18 +116,13 @@ class Region:
             inputs: Its operands.
             attrs: Its attributes.
         """
-        makers = self._makers()
         for node in self.builder.nodes:
             alike = node.op is op and _same(node.attrs, attrs, op.traits.binds)
-            if alike and all(self._are_equal(*p, makers) for p in zip(node.inputs, inputs)):
+            if alike and all(self._are_equal(*p) for p in zip(node.inputs, inputs)):
                 return node.outputs
         return None
 
-    def _makers(self) -> dict[Value, Node]:
-        """The node that each value comes from."""
-        return {v: n for n in self.builder.nodes for v in n.outputs}
-
-    def _are_equal(self, a: Value, b: Value, makers: dict[Value, Node]) -> bool:
+    def _are_equal(self, a: Value, b: Value) -> bool:
         """Whether two values are the same, or computed in the same way."""
         todo, seen = [(a, b)], set[tuple[Value, Value]]()
         while todo:
@@ -118,8 +135,10 @@ class Region:
                 if a.type is not b.type or consts[0].tobytes() != consts[1].tobytes():
                     return False
                 continue
-            first, second = makers.get(a), makers.get(b)
-            if first is None or second is None or first.op is not second.op or first.regions:
+            if a not in self._makers or b not in self._makers:
+                return False
+            (_, first), (_, second) = self._makers[a], self._makers[b]
+            if first.op is not second.op or first.regions:
                 return False
             if first.op.traits.effect or first.outputs.index(a) != second.outputs.index(b):
                 return False
@@ -146,26 +165,24 @@ class Region:
         Args:
             value: A value that is defined here.
         """
-        makers = self._makers()
-        consts, outer = self.builder.consts, {inner: v for v, inner in self.imports.items()}
-        needed: dict[Value, Node] = {}
+        needed: dict[int, Node] = {}  # by their place, so that they can be put in order
         known: dict[Value, np.ndarray] = {}
         todo = [value]
         while todo:
             v = todo.pop()
-            if v in known or v in needed:
-                continue
-            found = consts.get(v)
-            if found is None and v in outer and self.parent is not None:
-                found = self.parent.elements(outer[v])
+            found = self.builder.consts.get(v)
+            if found is None and v in self._outer and self.parent is not None:
+                found = self.parent.elements(self._outer[v])
             if found is not None:
                 known[v] = found
-            elif v in makers:
-                needed.update(dict.fromkeys(makers[v].outputs, makers[v]))
-                todo += makers[v].inputs
-            else:
+                continue
+            if v not in self._makers:
                 return None
-        nodes = [n for n in self.builder.nodes if n.outputs[0] in needed]
+            place, node = self._makers[v]
+            if place not in needed:
+                needed[place] = node
+                todo += node.inputs
+        nodes = [needed[place] for place in sorted(needed)]
         graph = Graph("constant", (), known, tuple(nodes), (value,))
         return fold(graph, certain=False).consts.get(value)
 
