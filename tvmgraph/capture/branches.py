@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 _MISSING = object()
 
 
-class Raised(BaseException):
+class ConditionalRaise(BaseException):
     """A side of a branch ends by raising an exception.
 
     Args:
@@ -187,7 +187,7 @@ class Branches:
             a = self.trace(Region("then", outer), snapshot, self._ending(then, node, frame))
             truth, other = F.logical_not(condition), then
             b = self.trace(Region("orelse", outer), snapshot, self._ending(orelse, node, frame))
-        except Raised as raised:
+        except ConditionalRaise as raised:
             self._raise_where(truth, raised.error)
             return other()
         frame.node = node
@@ -207,7 +207,7 @@ class Branches:
             mark = self.effects.mark()
             try:
                 return run()
-            except Raised:
+            except ConditionalRaise:
                 if self.effects.mark() > mark or self.recorder.region.assigned:
                     self.refuse(
                         node, frame, "an effect before a `raise` that a tensor decides about",
@@ -231,7 +231,7 @@ class Branches:
         kind = type(error)
         plain = vars(builtins).get(kind.__name__) is kind
         if plain and isinstance(error, Exception) and error.args in ((), (str(error),)):
-            raise Raised(error)
+            raise ConditionalRaise(error)
         self.refuse(
             node, frame, "raising more than a text where a tensor decides",
             "raise an exception of Python with one text, or return a flag and raise outside",

@@ -43,7 +43,7 @@ from tvmgraph.jit.compiled import CompiledGraph
 from tvmgraph.jit.dynamic import RecentCall, Varying, recent_call
 from tvmgraph.jit.entry import Entry
 from tvmgraph.jit.fast import MISS, FastCall, fast_call, versions
-from tvmgraph.jit.graph_breaks import Left, Raised
+from tvmgraph.jit.graph_breaks import Left, ObservedException
 from tvmgraph.jit.introspection import Inspectable
 from tvmgraph.jit.recompiles import describe_call, why_new
 from tvmgraph.jit.signature import Signature
@@ -264,8 +264,8 @@ class JitFunction(Inspectable):
         except RecursionError as e:
             given = python_signature(self.fn).bind_partial(*args, **kwargs).arguments
             raise explained(e, "jit", given)  # noqa: B904
-        except (Raised, Unserved, Left) as e:
-            error = e.error if isinstance(e, Raised) else e
+        except (ObservedException, Unserved, Left) as e:
+            error = e.error if isinstance(e, ObservedException) else e
         except CaptureError as e:
             if not graph_breaks.may_break(self, e):
                 raise
@@ -323,7 +323,7 @@ class JitFunction(Inspectable):
             result = self._serve(call, why)
             self._raises.clear()
             return result
-        except Raised as e:
+        except ObservedException as e:
             self._note_raise(key, e.error)
             raise
         except CaptureError as e:
@@ -585,7 +585,7 @@ class JitFunction(Inspectable):
         except (Exception, SystemExit) as e:
             if promotion:  # perhaps only a symbol is in the way
                 raise
-            raise Raised(e) from e
+            raise ObservedException(e) from e
 
     def _check_arity(self, call: _Call) -> None:
         if self.settings.mode == "region":  # called by Python, which has an error of its own
@@ -614,7 +614,7 @@ class JitFunction(Inspectable):
         """
         try:
             self._compile(self._described(args, kwargs), "compile() was called")
-        except Raised as e:
+        except ObservedException as e:
             raise e.error from None
         return self
 

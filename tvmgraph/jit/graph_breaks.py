@@ -33,8 +33,8 @@ _DEEP = (
 ENTERED = f"{BOUND}entered"  # attribute of functions that Python calls with graph breaks
 
 
-class Raised(BaseException):
-    """The captured code itself raised an exception.
+class ObservedException(BaseException):
+    """The captured code of the user raised an exception.
 
     Attributes:
         error: The exception.

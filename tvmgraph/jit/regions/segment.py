@@ -25,7 +25,7 @@ from tvmgraph.errors import CaptureError, Unserved
 from tvmgraph.jit.call_key import key_of
 from tvmgraph.jit.fast import MISS
 from tvmgraph.jit.function import JitFunction
-from tvmgraph.jit.graph_breaks import ENTERED, Raised, let_go, node_of
+from tvmgraph.jit.graph_breaks import ENTERED, ObservedException, let_go, node_of
 from tvmgraph.jit.regions.flow import KEPT, Names, walk, writes
 from tvmgraph.jit.regions.outline import Passed, taking_handed
 from tvmgraph.jit.regions.program import Fallback, Program, Refused
@@ -101,7 +101,7 @@ class Segment(JitFunction):
         count, handled = len(self.history), sys.exception()
         try:
             result = self._dispatch(args, {})
-        except Raised as e:
+        except ObservedException as e:
             self.raised += 1
             if self.raised > 1:  # perhaps it would not in Python
                 self.program.mark_break(node_of(e.error), reason(e.error), self.statements)
