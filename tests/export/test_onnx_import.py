@@ -195,6 +195,9 @@ def test_what_does_not_depend_on_values_is_one_graph() -> None:
     assert part is not None and [n.op_type for n in part.split.nodes] == ["MatMul", "Relu", "Exp"]
     assert part.split.names == ["m", "r", "e"]
     assert "compiled 1 time(s)" in compiled_cell(part).explain()
+    said = run.explain()
+    assert "compiled inside: OnnxPart(3 of 8 nodes -> m, r, e)" in said
+    assert "    OnnxPart: compiled 1 time(s)" in said
 
 
 def test_calls_compare_a_model_as_one_object() -> None:

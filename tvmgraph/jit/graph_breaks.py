@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 import sys
 import warnings
+import weakref
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -30,6 +31,9 @@ _COMPILED = f"{BOUND}compiled"
 _DEEP = (
     24  # calls with graph breaks inside each other; further in, a recursion needs Python's stack
 )
+#: What runs with graph breaks -> the Cells in it that are compiled on their own.
+_inside: weakref.WeakKeyDictionary[object, weakref.WeakSet[JitFunction]]
+_inside = weakref.WeakKeyDictionary()
 ENTERED = f"{BOUND}entered"  # attribute of functions that Python calls with graph breaks
 
 
@@ -289,6 +293,8 @@ def compiled_cell(cell: Any) -> JitFunction:
 
         found = JitFunction(CellCall(cell), None, cell, Settings(mode="region"))
         cell.__dict__[_COMPILED] = found  # not through Cell.__setattr__: no attribute changed
+    if state.broken is not None and state.broken is not cell:
+        _inside.setdefault(state.broken, weakref.WeakSet()).add(found)
     return found
 
 
@@ -308,6 +314,21 @@ def programs(function: JitFunction) -> list[Any]:
     entered = getattr(construct, "__dict__", {}).get(ENTERED, (None, {}))[1]
     found = [made.region for _, made in entered.values() if made is not None]
     return [r.program for r in found if r is not None] if function.refused else []
+
+
+def describe_inside(function: JitFunction) -> list[str]:
+    """Returns lines of ``explain()`` about Cells that Python calls and that are compiled.
+
+    Args:
+        function: A jitted function.
+    """
+    lines: list[str] = []
+    holder = function if function.owner is None else function.owner
+    for inner in sorted(_inside.get(holder, ()), key=repr):
+        described = getattr(inner.owner, "extend_repr", str)()
+        lines.append(f"  compiled inside: {type(inner.owner).__name__}({described})")
+        lines += [f"    {line}" for line in inner.explain().splitlines()]
+    return lines
 
 
 def describe_breaks(refused: Mapping[object, CaptureError], waited: int) -> list[str]:

@@ -192,7 +192,7 @@ class Inspectable:
 
         Then what the newest one depends on besides the types of its arguments, and how many were
         forgotten to make room. Of a function that runs with graph breaks: its compiled segments,
-        and what Python runs, why, and what to change.
+        what Python runs, why, and what to change, and the Cells that are compiled on their own.
 
         Args:
             kernels: Also say of every kernel of the newest compiled call which entry of the
@@ -206,6 +206,7 @@ class Inspectable:
         lines += graph_breaks.describe_breaks(refused, self.churn.waited)
         for program in graph_breaks.programs(self):  # pyright: ignore[reportArgumentType]
             lines += describe(program)
+        lines += graph_breaks.describe_inside(self)  # pyright: ignore[reportArgumentType]
         lines += described_cache(self)
         lines += [choice.text() for choice in (self.kernel_choices() if kernels else ())]
         return Explanation("\n".join(lines), tuple(self.history))

@@ -392,6 +392,11 @@ class OnnxPart(Cell):
             reject(CaptureError, "onnx.load", "a graph has no results of low precision")
         return tuple(map(_result, values))
 
+    def extend_repr(self) -> str:
+        """Returns how many nodes it has, and what the others read of it."""
+        nodes, others = len(self.split.nodes), len(self.split.rest)
+        return f"{nodes} of {nodes + others} nodes -> {', '.join(self.split.names)}"
+
 
 def _has_graphs(node: onnx.NodeProto) -> bool:
     """Whether a node runs subgraphs, which may read more than its inputs."""
