@@ -219,6 +219,7 @@ def resolver(
     computed: Sequence[tuple[Symbol, DType | None]],
     leaves: Sequence[Tensor],
     given: object,
+    same: Callable[[Sequence[Tensor]], bool] | None = None,
 ) -> Resolver:
     """Writes the function that tells whether a capture fits a call and computes its numbers.
 
@@ -229,12 +230,16 @@ def resolver(
             results (``None``).
         leaves: Tensor arguments of the captured call.
         given: ``(args, kwargs)`` of the captured call.
+        same: Whether the tensors of another call have the elements that count as constants.
 
     Returns:
         ``resolve(leaves, given)``: the computed numbers, or ``None`` if the capture does not fit.
     """
     env: dict[str, Any] = {**NAMESPACE, "tensor": _as_tensor}
     lines = _size_lines(promotion, leaves)
+    if same is not None:
+        env["same"] = same
+        lines.append("if not same(leaves): return None")
     for i, (path, number) in enumerate(number_paths(given)):
         name, env[f"c{i}"] = promotion.numbers.get(i), number.__class__
         if name is not None:

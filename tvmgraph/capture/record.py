@@ -13,6 +13,7 @@ import numpy as np
 from tvmgraph.capture import tree
 from tvmgraph.capture.checks import CellLike, is_cell
 from tvmgraph.capture.collector import no_collection
+from tvmgraph.capture.deciding import Deciding
 from tvmgraph.capture.effects import Effect
 from tvmgraph.capture.guards import Guards
 from tvmgraph.capture.handlers import outside_capture
@@ -35,7 +36,7 @@ from tvmgraph.capture.traced import TracedTensor
 from tvmgraph.core.op import load_table
 from tvmgraph.core.parameter import Parameter
 from tvmgraph.core.state import derived, state
-from tvmgraph.core.symbols import Symbol, specialise_inside
+from tvmgraph.core.symbols import Symbol, SymbolScope, specialise_inside
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.dtypes import DType
 from tvmgraph.errors import CaptureError, user_source
@@ -117,6 +118,7 @@ class Captured:
         computes: Whether there are numbers to compute at every call.
         containers_read: Where containers are changed: what was read and must not be an argument.
         aliasing_matters: Whether it matters which of the tensors it meets are one.
+        deciding: The tensor arguments whose elements were taken for constants, if any.
     """
 
     graph: Graph
@@ -135,6 +137,7 @@ class Captured:
     computes: bool = False
     containers_read: tuple[object, ...] | None = None
     aliasing_matters: bool = False
+    deciding: Deciding | None = None
 
 
 @contextmanager
@@ -220,14 +223,19 @@ def _capture_in(
 ) -> Captured:  # fmt: skip
     if settings.lax and derived:
         _refuse_derived(tree.tensors(given))
-    if not promotion:
-        return _capture(recorder, fn, given, settings, _NOTHING)
     leaves = tree.tensors(given)
+    if not promotion:
+        captured = _capture(recorder, fn, given, settings, _NOTHING)
+        if captured.deciding is None:
+            return captured
+        resolve = resolver(_NOTHING, SymbolScope({}), (), leaves, given, captured.deciding.same)
+        return replace(captured, resolve=resolve)
     recorder.symbols = symbols = promotion.scope(leaves, [n for _, n in number_paths(given)])
     with promotion.in_place(symbols):
         captured = _capture(recorder, fn, given, settings, promotion)
     computed = [(symbol, dtype) for symbol, _, dtype in recorder.computed()]
-    resolve = resolver(promotion, symbols, computed, leaves, given)
+    same = captured.deciding and captured.deciding.same
+    resolve = resolver(promotion, symbols, computed, leaves, given, same)
     return replace(
         captured, resolve=resolve, promotion=promotion, decided=frozenset(symbols.decided),
         computes=bool(computed),
@@ -244,16 +252,13 @@ def _capture(
     recorder.guards.precise = settings.mode != "trace"
     recorder.guards.pure = settings.lax and settings.mode != "trace"
     recorder.guards.add_function(fn)
-    labels = tree.labels(argument_labels(fn, *given))
     leaves = tree.tensors(given)
-    names = tree.unique([labels.get(id(t), f"arg{i}") for i, t in enumerate(leaves)])
-    types = [promotion.type_of(i, t.aval) for i, t in enumerate(leaves)]
-    traced = [recorder.argument(t, n) for t, n in zip(types, names)]
-    for t, new in zip(leaves, traced):
-        new.is_leaf, new._hooks = isinstance(t, Parameter), t._hooks
+    traced = _arguments(recorder, fn, given, promotion)
     caller = given
     if promotion.numbers:
         given = with_numbers(given, symbols_for(promotion, given))
+    if settings.decide:
+        recorder.deciding = Deciding([t.value for t in traced], leaves, settings.decide == "all")
     if recorder.keeps_identity:
         recorder.identify(leaves, traced)
     shown = [recorder.same_as(t, new) for t, new in zip(leaves, traced)]
@@ -281,6 +286,20 @@ def _capture(
             interpreter.let_go()
         recorder.guards.look_again()
         return captured
+
+
+def _arguments(
+    recorder: Recorder, fn: Callable[..., object], given: Given, promotion: Promotion
+) -> list[TracedTensor]:
+    """Returns what stands for the tensors among the arguments."""
+    labels = tree.labels(argument_labels(fn, *given))
+    leaves = tree.tensors(given)
+    names = tree.unique([labels.get(id(t), f"arg{i}") for i, t in enumerate(leaves)])
+    types = [promotion.type_of(i, t.aval) for i, t in enumerate(leaves)]
+    traced = [recorder.argument(t, n) for t, n in zip(types, names)]
+    for t, new in zip(leaves, traced):
+        new.is_leaf, new._hooks = isinstance(t, Parameter), t._hooks
+    return traced
 
 
 def _refuse_derived(leaves: Sequence[Tensor]) -> None:
@@ -353,6 +372,7 @@ def _finish(
         tuple((reference(o), n, s) for o, n, s, _ in attributes), blocks, recorder.guards,
         position, done, random_leaf, containers_read=interpreter.effects.apart(),
         aliasing_matters=aliasing_matters,
+        deciding=recorder.deciding if recorder.deciding and recorder.deciding.taken else None,
     )  # fmt: skip
 
 

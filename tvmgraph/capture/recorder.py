@@ -14,9 +14,10 @@ import numpy as np
 from tvmgraph import dtypes
 from tvmgraph.capture import identity
 from tvmgraph.capture.checks import is_cell
+from tvmgraph.capture.deciding import Deciding
 from tvmgraph.capture.guards import Guards
 from tvmgraph.capture.ranges import Range, too_wide
-from tvmgraph.capture.region import Region
+from tvmgraph.capture.region import Given, Region, nothing
 from tvmgraph.capture.sources import held, put_back
 from tvmgraph.capture.traced import TracedTensor
 from tvmgraph.capture.traced_number import TracedNumber
@@ -55,6 +56,7 @@ class Recorder:
         numbers: Symbolic Python numbers that became parameters, by text and dtype.
         computes: Whether Python computes numbers at every call.
         whole: Integers of Python that the graph computes, with what refuses them.
+        deciding: The tensors whose elements may count as constants, if any.
         keeps_identity: Whether one tensor that comes in several ways stays one.
         chosen: The tensors that a tensor chose among others.
         aliasing_matters: Whether it was asked if two tensors are one.
@@ -75,6 +77,7 @@ class Recorder:
         self.computes = True
         self.whole: dict[Value, Callable[[], object]] = {}
         self._ranges: dict[Value, Range] = {}  # of numbers from outside, or of tensors
+        self.deciding: Deciding | None = None
         self.keeps_identity = False
         self.chosen: list[TracedTensor] = []
         self._related: set[int] = set()  # ids of those and of the others
@@ -322,16 +325,17 @@ class Recorder:
         """
         return not isinstance(tensor, TracedTensor)
 
-    def known(self, tensor: TracedTensor) -> Tensor | None:
+    def known(self, tensor: TracedTensor, given: Given = nothing) -> Tensor | None:
         """Returns a tensor with its elements where constants alone decide them.
 
         Args:
             tensor: A tensor of the capture.
+            given: Returns the elements of a parameter of the function if they count as constants.
         """
         region: Region | None = self.region
         while region is not None and not region.defines(tensor.value):
             region = region.parent
-        found = None if region is None else region.elements(tensor.value)
+        found = None if region is None else region.elements(tensor.value, given)
         return None if found is None else tensor_from_numpy(found.copy())
 
     def starts_as(self, parameter: Tensor, value: Tensor) -> None:

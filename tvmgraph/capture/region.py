@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
@@ -14,6 +14,16 @@ from tvmgraph.errors import CaptureError, user_source
 from tvmgraph.graph import Graph, GraphBuilder, Node, Role, Value
 from tvmgraph.graph.simplify import fold
 from tvmgraph.graph.text import format_attr
+
+Given = Callable[[Value], np.ndarray | None]
+
+
+def nothing(value: Value) -> np.ndarray | None:
+    """Returns no elements: parameters of the function are not known.
+
+    Args:
+        value: A parameter.
+    """
 
 
 class Region:
@@ -159,11 +169,12 @@ class Region:
             self.adopt(found)
         return found
 
-    def elements(self, value: Value) -> np.ndarray | None:
+    def elements(self, value: Value, given: Given = nothing) -> np.ndarray | None:
         """Returns the elements of a small value that constants alone decide, ``None`` of others.
 
         Args:
             value: A value that is defined here.
+            given: Returns the elements of a parameter of the function if they count as constants.
         """
         needed: dict[int, Node] = {}  # by their place, so that they can be put in order
         known: dict[Value, np.ndarray] = {}
@@ -172,12 +183,14 @@ class Region:
             v = todo.pop()
             found = self.builder.consts.get(v)
             if found is None and v in self._outer and self.parent is not None:
-                found = self.parent.elements(self._outer[v])
+                found = self.parent.elements(self._outer[v], given)
+            if found is None and v not in self._makers:
+                found = given(v)
+                if found is None:
+                    return None
             if found is not None:
                 known[v] = found
                 continue
-            if v not in self._makers:
-                return None
             place, node = self._makers[v]
             if place not in needed:
                 needed[place] = node

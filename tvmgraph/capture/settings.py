@@ -23,6 +23,8 @@ class Settings:
         fullgraph: Whether nothing may run as plain Python between compiled segments.
         lax: Whether what cannot be one graph runs with graph breaks, exactly as in plain Python.
         identity: Whether code that is not captured may ask which results are one tensor.
+        decide: Who may need the elements of a small tensor of integers that is passed, so that
+            they count as a constant: ``"operators"`` for their settings, ``"all"`` code, or nobody.
         alias: Name under which the function was made, for messages.
     """
 
@@ -34,6 +36,7 @@ class Settings:
     fullgraph: bool = False
     lax: bool = False
     identity: bool = False
+    decide: str = ""
     alias: str = "jit"
 
     @property

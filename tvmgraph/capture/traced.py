@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 
 from tvmgraph import dtypes
+from tvmgraph.capture.deciding import settled
 from tvmgraph.core.arguments import DTypeLike
 from tvmgraph.core.op import F
 from tvmgraph.core.parameter import Parameter, leaf_value
@@ -41,6 +42,20 @@ def no_value(what: str, fix: str, at: str = "") -> NoReturn:
 _TEXT_OUTSIDE = "pass the tensor itself to print() or to a logger, or format it outside"
 #: The remedy for most of it.
 OUTSIDE = "do this outside the compiled function, or return the tensor and convert it there"
+
+
+#: The remedy for an axis, a size or another setting.
+AS_NUMBER = "pass it as a Python number, which is a constant of the graph, or compute it outside"
+
+
+def _is_own(asking: Mapping[str, object]) -> bool:
+    """Whether code is the package's own, and does not run code of the user's for it.
+
+    Args:
+        asking: The globals of the code.
+    """
+    package, _, rest = str(asking.get("__name__")).partition(".")
+    return package == "tvmgraph" and rest.partition(".")[0] != "capture"
 
 
 class TracedTensor(Tensor):
@@ -110,20 +125,21 @@ class TracedTensor(Tensor):
         return TracedTensor(self.recorder, self.value)
 
     def _known(self, what: str, fix: str) -> Tensor:
-        """Returns it with its elements where constants alone decide them, or raises.
+        """Returns it with its elements where they are known, or raises.
 
         Args:
             what: What needs the elements.
             fix: What the user may do.
         """
-        known = self.recorder.known(self)
+        by_operator = _is_own(sys._getframe(2).f_globals)
+        known = settled(self, by_operator)
+        if known is None and by_operator:
+            no_value("a setting of an operator", AS_NUMBER)
         return no_value(what, fix) if known is None else known
 
     def __bool__(self) -> bool:
-        no_value(
-            "a Python `if`, `while`, `and`, `or`, `not` or `assert`",
-            "choose with ops.where(condition, a, b), or decide outside the compiled function",
-        )
+        fix = "choose with ops.where(condition, a, b), or decide outside the compiled function"
+        return bool(self._known("a Python `if`, `while`, `and`, `or`, `not` or `assert`", fix))
 
     def __int__(self) -> int:
         return int(self._known("int()", OUTSIDE))
@@ -173,6 +189,8 @@ class TracedTensor(Tensor):
         no_value("`in`", "use (x == value).any()")
 
     def __hash__(self) -> int:
+        if _is_own(sys._getframe(1).f_globals):
+            raise TypeError("the elements count")  # a setting of an operator
         raise CaptureError(  # it is found by its identity, which is another one at every call
             "a tensor as a key of a dict, or in a set, is not supported in a static graph",
             op="jit", at=user_source(), fix="use a number or a string, or keep tensors in a list",
@@ -202,9 +220,7 @@ class TracedTensor(Tensor):
         Args:
             asking: The globals of the code that asks, also on behalf of a container or a format.
         """
-        package, _, rest = str(asking.get("__name__")).partition(".")
-        own = package == "tvmgraph" and rest.partition(".")[0] != "capture"
-        if not own and state.interpreter is not None:
+        if not _is_own(asking) and state.interpreter is not None:
             interpreter = getattr(self.recorder.call, "__self__", None)
             at = interpreter.line() if interpreter is not None else ""
             no_value("the text of a tensor's elements", _TEXT_OUTSIDE, at)

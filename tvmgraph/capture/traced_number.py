@@ -9,6 +9,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from tvmgraph import dtypes
+from tvmgraph.capture.deciding import settled
 from tvmgraph.capture.traced import OUTSIDE, TracedTensor, no_value
 from tvmgraph.core.op import F
 from tvmgraph.core.state import state
@@ -177,11 +178,24 @@ class TracedNumber(Symbol):
             return None
         return traced_number(self.as_tensor(NUMBERS[kind]))
 
-    def specialise(self) -> NoReturn:
-        """Raises: the value is not known yet."""
-        no_value(f"this use of a Python {self.kind.__name__}", OUTSIDE)
+    def specialise(self) -> int | float:
+        """Returns the number where small tensors of the call decide it, which then are constants.
 
-    current = __bool__ = __hash__ = specialise
+        Raises:
+            CaptureError: if the value is not known yet.
+        """
+        known = settled(self.tensor, by_operator=False)
+        if known is None:
+            no_value(f"this use of a Python {self.kind.__name__}", OUTSIDE)
+        return self.kind(known.item())
+
+    current = specialise
+
+    def __bool__(self) -> bool:
+        return bool(self.specialise())
+
+    def __hash__(self) -> int:
+        return hash(self.specialise())
 
     def __round__(self, ndigits: int | None = None) -> NoReturn:
         no_value("round()", OUTSIDE)
@@ -234,8 +248,8 @@ class TracedNumber(Symbol):
         return self + 0 if self.kind is bool else self
 
     def __invert__(self) -> TracedNumber:
-        if self.kind is not int:  # deprecated, or an error
-            self.specialise()
+        if self.kind is not int:
+            no_value("~ of a bool, which is deprecated,", OUTSIDE)
         return -1 - self
 
     def __abs__(self) -> TracedNumber:

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from tvmgraph.jit.fast import FastCall
 
 
+_MAX_ELEMENTS = 4  # captures of one kind of arguments for other elements, if Python can do it
 _NOTHING = nullcontext()
 
 
@@ -68,8 +69,8 @@ class Entry:
             None if empty else _compiled(captured.graph, config, held)
         )
         self.order = captured.holders
-        # sizes alone are compared once per key, numbers from outside of it at every call
-        varies = captured.promotion.slots or captured.computes
+        # sizes alone are compared once per key, numbers and elements from outside at every call
+        varies = captured.promotion.slots or captured.computes or captured.deciding
         self.resolve = captured.resolve if varies else None
         self.random = self.order.index(None) if None in self.order else None
         self.draws = any(isinstance(h, Drawn) for h in self.order)
@@ -100,6 +101,13 @@ class Entry:
         if not self.settings.attr_guard:
             return self._argument_failure(config) or guards.flag_failure()
         return self._argument_failure(config) or guards.failure()
+
+    def misfit(self) -> str:
+        """Returns why it does not fit a call if its guards hold."""
+        if self.captured.deciding is None:
+            return "a number decides differently"
+        numbers = ", ".join(map(str, sorted(self.captured.deciding.taken)))
+        return f"tensor argument {numbers} has other elements, which the code needs"
 
     def aliasing(self, given: object) -> str | None:
         """Says whether a container that a call changes comes twice, or is read elsewhere, too.
@@ -294,6 +302,19 @@ def _compiled(
     if config.options.get("tiered", False):
         return compiled_or_tiered(graph, config, held)
     return CompiledGraph(graph, config, held)
+
+
+def entries_decide(known: Sequence[Entry], lax: bool) -> str:
+    """Returns who may need the elements of tensor arguments; see ``Settings.decide``.
+
+    Args:
+        known: The captures of calls like the one that is captured.
+        lax: Whether Python can do what the graph cannot.
+    """
+    if not lax:
+        return "all"
+    often = sum(e.captured.deciding is not None for e in known) >= _MAX_ELEMENTS
+    return "" if often else "operators"
 
 
 def _containers(value: object) -> Iterator[object]:

@@ -41,7 +41,7 @@ from tvmgraph.jit.call_key import key_of
 from tvmgraph.jit.churn import Churn, kinds_of
 from tvmgraph.jit.compiled import CompiledGraph
 from tvmgraph.jit.dynamic import RecentCall, Varying, recent_call
-from tvmgraph.jit.entry import Entry
+from tvmgraph.jit.entry import Entry, entries_decide
 from tvmgraph.jit.fast import MISS, FastCall, fast_call, versions
 from tvmgraph.jit.graph_breaks import Left, ObservedException
 from tvmgraph.jit.introspection import Inspectable
@@ -295,7 +295,7 @@ class JitFunction(Inspectable):
                     if result is not MISS:
                         self._use(key, entry)
                         return result
-                    failure = "a number decides differently"
+                    failure = entry.misfit()
             why = why or failure  # the newest entry is the nearest one
         if aliases is not None and self._aliasing_matters:
             why = why or f"one tensor comes in several ways: {aliases[0]}"
@@ -579,6 +579,8 @@ class JitFunction(Inspectable):
             settings = self.settings
             if graph_breaks.is_lax(self):
                 settings = replace(settings, lax=True)
+            known = [*self.entries.get(call.key, ()), *self.varying.entries(*call.given)]
+            settings = replace(settings, decide=entries_decide(known, settings.lax))
             return capture(self.fn, *call.given, settings, promotion, aliased)
         except CaptureError:
             raise
