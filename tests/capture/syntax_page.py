@@ -57,9 +57,13 @@ Rules of a graph:
 
 * Both sides of a branch give the same shapes and dtypes, and numbers of one class: `s = 0` before
   `if c: s = x.sum()` is a graph break, since Python may see an `int` or a tensor. Strict code takes
-  the wider of two numbers, and a 0-d tensor for a number beside a tensor. A variable that only one side sets may not be read afterwards.
+  the wider of two numbers, a 0-d tensor for a number beside a tensor, and sizes of which the
+  condition decides, if both sides have one number of axes: such a tensor is a copy. A variable that only one side sets may not be read afterwards.
 * A tensor that a branch chose is that tensor: after `z = x if c else y` the graph knows `z is x`,
   and what is written to `z` is written to `x` or `y`. A loop that a tensor ends gives new tensors.
+* An axis, a shape or a number of copies may be a small tensor of integers that is passed: its
+  elements are a constant of the graph, and others compile again (LAX leaves an operator to Python
+  that gets a fifth, and `int(n)` at once). What the function computes of other tensors is not known.
 * What a loop carries keeps its shape, dtype and class (start with `0.0`, not `0`, what becomes a
   `float`). A Python number that a tensor decides, or that a loop changes, stays a Python number:
   fractions are of double precision, and with a tensor it is as weak as every number. What may

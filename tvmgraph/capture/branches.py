@@ -191,7 +191,13 @@ class Branches:
             self._raise_where(truth, raised.error)
             return other()
         frame.node = node
-        merger = Merger(self.recorder, a, b, snapshot.contents, self.settings.lax)
+        merger = Merger(
+            self.recorder, a, b, snapshot.contents, condition,
+            lambda: self.refuse(
+                node, frame, "comparing with `is`, or writing to, a tensor that is of another size "
+                "on each side of a branch", "copy it on both sides: x = x.copy()",
+            ), self.settings.lax,
+        )  # fmt: skip
         plans = _Plans(self, merger, (a, b), snapshot, node, frame, condition)
         finish = plans.everything()
         outputs = self._emit_if(condition, a.region, b.region, merger)

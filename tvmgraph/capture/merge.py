@@ -10,6 +10,7 @@ from tvmgraph import dtypes
 from tvmgraph.capture.frame import Unset
 from tvmgraph.capture.identity import choice_of, may_be
 from tvmgraph.capture.region import Region
+from tvmgraph.capture.resized import resized
 from tvmgraph.capture.traced import TracedTensor
 from tvmgraph.capture.traced_number import NUMBERS, TracedNumber, as_scalar, held, kind_of, wider
 from tvmgraph.core.arguments import literal
@@ -156,8 +157,10 @@ class Merger:
         first: One branch, finished but for its results.
         second: The other.
         known: The containers that there were before, by ``id``; what they hold is merged in place.
-        exact: Whether a number merges with its own class alone, as it must where Python may see
-            which class it has.
+        condition: Tensor ``bool[]``: whether the first is taken.
+        refuse: Refuses to write to a tensor that has another size on each side.
+        exact: Whether a number merges with its own class alone, and a tensor with one of its shape,
+            as they must where Python may see which class or shape it has.
 
     Attributes:
         pairs: The tensors of which a result is one, by its number.
@@ -166,15 +169,17 @@ class Merger:
 
     def __init__(
         self, recorder: Recorder, first: Side, second: Side, known: Container[int],
-        exact: bool = False,
+        condition: Tensor, refuse: Callable[[], None], exact: bool = False,
     ) -> None:  # fmt: skip
         self.recorder, self.known, self.exact = recorder, known, exact
+        self.condition, self.refuse = condition, refuse
         self.sides = (first, second)
         self.regions = (first.region, second.region)
         self.outputs: tuple[list[Value], list[Value]] = ([], [])
         self.pairs: dict[int, tuple[Tensor, Tensor]] = {}
         self.decided: list[tuple[TracedTensor, int]] = []
         self._places: dict[tuple[int, ...], int] = {}
+        self._resized: dict[tuple[int, ...], Plan] = {}
 
     def merge(self, a: object, b: object) -> Plan:
         """Returns how to build the merged value from the node's results.
@@ -227,6 +232,8 @@ class Merger:
         known = self._places.get(tuple(map(id, objects)))
         if known is not None:  # two names of one tensor stay that
             return lambda outs: outs[known]
+        if tuple(map(id, objects)) in self._resized:
+            return self._resized[tuple(map(id, objects))]
         a, b = (side.final(x) for side, x in zip(self.sides, objects))
         dtype = common_dtype(a, b)
         numbers = number_type(a), number_type(b)
@@ -237,11 +244,30 @@ class Merger:
             with self.recorder.recording_into(region):
                 pair.append(as_tensor(x, dtype))
         if pair[0].aval is not pair[1].aval:
-            raise Mismatch(f"{pair[0].aval} on one side and {pair[1].aval} on the other")
+            return self._merge_sizes(objects, *pair)
         if any(numbers):
             kinds = [k for k in numbers if k is not None]
             return self.add(pair[0], pair[1], wider(*kinds) if len(kinds) == 2 else None)
         return self._choice(objects, pair)
+
+    def _merge_sizes(self, objects: Sequence[Any], a: Tensor, b: Tensor) -> Plan:
+        """Merges tensors of other sizes; code that sees shapes is to see the right ones."""
+        build = None if self.exact else resized(self, a, b)
+        if build is None:
+            raise Mismatch(f"{a.aval} on one side and {b.aval} on the other")
+        others = [t for t, r in zip(objects, self.regions) if not made_in(r, t)]
+
+        made: list[Tensor] = []
+
+        def plan(outs: list[Tensor]) -> Tensor:
+            if not made:  # two names of one tensor stay that
+                made.append(build(outs))
+                if others:
+                    self.recorder.moving[id(made[0])] = made[0], self.refuse
+                    self.recorder.moved.update((id(t), (t, self.refuse)) for t in made + others)
+            return made[0]
+
+        return self._resized.setdefault(tuple(map(id, objects)), plan)
 
     def _choice(self, objects: Any, pair: Sequence[Tensor]) -> Plan:
         """Adds a pair of tensors that stay what they are: others may be the same."""
@@ -258,10 +284,10 @@ class Merger:
         region = self.regions[side]
         for t in may_be(value).values():
             choice = choice_of(t)
-            if choice is None or not _made_in(region, choice.condition):
+            if choice is None or not made_in(region, choice.condition):
                 continue
             assert isinstance(t, TracedTensor)  # others are not chosen
-            if all(_made_in(region, u) for u in may_be(t).values()):
+            if all(made_in(region, u) for u in may_be(t).values()):
                 continue
             self.decided.append((t, len(self.outputs[0])))
             pair = [as_tensor(False), as_tensor(False)]
@@ -325,7 +351,13 @@ class Merger:
             return zeros(type)
 
 
-def _made_in(region: Region, value: Tensor) -> bool:
+def made_in(region: Region, value: Tensor) -> bool:
+    """Whether a tensor comes into being in a region.
+
+    Args:
+        region: The region.
+        value: A tensor of the capture, or of the outside.
+    """
     return isinstance(value, TracedTensor) and region.defines(value.value)
 
 

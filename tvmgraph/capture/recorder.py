@@ -53,6 +53,7 @@ class Recorder:
             draws them and how many random blocks come before.
         symbols: The numbers that differ from call to call, if any.
         sizes: For every symbolic size an input that has it.
+        limits: How small and large a size can be that a branch decides.
         numbers: Symbolic Python numbers that became parameters, by text and dtype.
         computes: Whether Python computes numbers at every call.
         whole: Integers of Python that the graph computes, with what refuses them.
@@ -73,6 +74,7 @@ class Recorder:
         self.random_state: Value | None = None
         self.symbols: SymbolScope | None = None
         self.sizes: dict[str, Value] = {}
+        self.limits: dict[str, tuple[int, int]] = {}
         self.numbers: dict[tuple[str, DType | None], tuple[Symbol, Value | None, DType | None]] = {}
         self.computes = True
         self.whole: dict[Value, Callable[[], object]] = {}
