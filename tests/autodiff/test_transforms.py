@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import tvmgraph as ms
 from tvmgraph import Parameter, Tensor, grad, jit, nn, ops, value_and_grad
 from tvmgraph.autodiff import jacfwd, jacrev, jvp, vjp, vmap
 from tvmgraph.errors import ArgumentError, CaptureError, ShapeError
@@ -133,6 +134,37 @@ def test_vmap_axes() -> None:
     np.testing.assert_allclose(found.asnumpy(), a * 2 + b.T)
     nested = vmap(vmap(lambda x, y: x * y), in_axes=(0, None))(Tensor(a), Tensor(a[0]))
     np.testing.assert_allclose(nested.asnumpy(), a * a[0])
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+def test_numbers_among_the_results_get_the_axis_too(compiled: bool) -> None:
+    def described(x: Tensor) -> Any:
+        return (x + 1, 2), {"rate": 0.5, "known": True}, [3, None]
+
+    x = Tensor([1.0, 2.0, 3.0])
+    places = ((0, 0), (0, None), (0, None))
+
+    def run(x: Tensor) -> Any:
+        return vmap(described, out_axes=places)(x)
+
+    (moved, two), about, (three, nothing) = (jit(run) if compiled else run)(x)
+    assert moved.asnumpy().tolist() == [2.0, 3.0, 4.0]
+    assert (two.tolist(), two.dtype) == ([2, 2, 2], ms.int64)
+    assert (about["rate"].tolist(), about["rate"].dtype) == ([0.5, 0.5, 0.5], ms.float32)
+    assert (about["known"], three.tolist(), nothing) == (True, [3, 3, 3], None)
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+def test_integers_are_pushed_forward_as_they_are_pulled_back(compiled: bool) -> None:
+    a, b = Tensor([1, 2, 3]), Tensor([4, 5, 6])
+
+    def both(a: Tensor, b: Tensor) -> Any:
+        pushed = jvp(lambda x, y: (x * y, x > y), (a, b), (a, b))[1]
+        return pushed, vjp(lambda x, y: x * y, a, b)[1](ops.ones_like(a))
+
+    (pushed, flat), (by_a, by_b) = (jit(both) if compiled else both)(a, b)
+    assert pushed.tolist() == (by_a * a + by_b * b).tolist() == [8, 20, 36]
+    assert (pushed.dtype, flat.tolist()) == (ms.int64, [False] * 3)
 
 
 def test_vmap_of_grad_and_grad_of_vmap() -> None:

@@ -126,14 +126,16 @@ def jvp(
     with recording(outer):
         run = _Run(fn, args, {}, positions, ())
         first, aux = _first(run.value, has_aux, "jvp")
-        outputs = _differentiable(first)
+        kinds = run.kinds  # integers have derivatives where an argument is one, as in grad
+        outputs = [o for o in tensors_in(first) if o.dtype.kind in kinds] or _differentiable(first)
         cotangents = [F.zeros_like(o) for o in outputs]
         seeds = [snapshot(c) for c in cotangents]
         dx, _ = run.differentiate(outputs, cotangents)
-    found = backward(outer, [snapshot(d) for d in dx], directions, "fc")
+    found = backward(outer, [snapshot(d) for d in dx], directions, kinds)
     pushed = [found.get(id(s.token)) for s in seeds]
     given = iter([F.zeros_like(s) if p is None else p for s, p in zip(seeds, pushed)])
-    tangents = [next(given) if o.dtype.kind in "fc" else F.zeros_like(o) for o in tensors_in(first)]
+    everything = tensors_in(first)
+    tangents = [next(given) if o.dtype.kind in kinds else F.zeros_like(o) for o in everything]
     result = tree.replace(first, iter(tangents))
     return (first, result, *((aux,) if has_aux else ()))
 

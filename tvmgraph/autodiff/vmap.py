@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from tvmgraph.autodiff.grad import tensors_in
 from tvmgraph.capture import tree
@@ -379,6 +379,7 @@ def vmap(
         with noticed(), batcher.active():
             value = batcher.call(fn, tree.replace(args, iter(inner)), kwargs)
         _write_back(leaves, axes, moved, inner)
+        value = _filled(out_axes, value)
         results = tensors_in(value)
         places = _spread_axes(out_axes, value, "out_axes")
         whole = [
@@ -445,6 +446,21 @@ def _spread_axes(axes: object, value: object, name: str) -> list[int | None]:
         reject(_Axes, "vmap",
                f"{name} must have one entry per value ({len(items)}), not {len(axes)}")  # fmt: skip
     return [a for axis, v in zip(axes, items) for a in _spread_axes(axis, v, name)]
+
+
+def _filled(axes: object, value: object) -> object:
+    """Makes tensors of the numbers in a result that get an axis: all their elements are equal."""
+    if isinstance(value, (bool, int, float)):
+        return value if axes is None else Tensor(value)
+    if type(value) not in (tuple, list, dict):
+        return value
+    items = list(value.values()) if isinstance(value, dict) else list(cast("list[object]", value))
+    fits = isinstance(axes, (tuple, list)) and len(axes) == len(items)
+    each = list(cast("list[object]", axes)) if fits else [axes] * len(items)
+    done = [_filled(a, x) for a, x in zip(each, items)]
+    if isinstance(value, dict):
+        return dict(zip(value, done))
+    return tuple(done) if isinstance(value, tuple) else done
 
 
 def _axes(in_axes: object, args: tuple[object, ...]) -> list[int | None]:
