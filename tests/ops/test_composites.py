@@ -388,6 +388,17 @@ BAD: list[tuple[Callable[[], Any], type[Exception], str]] = [
 ]
 
 
+def test_marks_may_be_tensors_that_a_compiled_function_is_given() -> None:
+    def marked(i: Tensor, on: Tensor, off: Tensor) -> Any:
+        return ops.one_hot(i, 3, on, off), ops.OneHot(0)(i, 3, on, off)
+
+    given = Tensor([2, 0]), Tensor(5.0), Tensor(-1.0)
+    rows, columns = ms.jit(marked, fullgraph=True)(*given)
+    assert rows.tolist() == columns.T.tolist() == [[-1, -1, 5], [5, -1, -1]]
+    by_marks = ms.grad(ms.jit(lambda *a: marked(*a)[0].sum(), fullgraph=True), (1, 2))(*given)
+    assert [g.item() for g in by_marks] == [2.0, 4.0]
+
+
 @pytest.mark.parametrize("bad", BAD, ids=lambda b: b[2])
 def test_errors_say_what_where_and_how(bad: Any) -> None:
     call, kind, text = bad

@@ -127,6 +127,15 @@ def test_comparisons_made_of_rows() -> None:
     assert ops.signbit(x).asnumpy().tolist() == [False, False, True, False, False]
 
 
+@pytest.mark.parametrize("compiled", [False, True])
+def test_the_linear_part_of_a_hard_sigmoid_is_rounded_twice_at_most(compiled: bool) -> None:
+    x = np.linspace(-2.999, 2.999, 1001, dtype=np.float32)
+    found = (ms.jit(ops.hardsigmoid) if compiled else ops.hardsigmoid)(Tensor(x)).asnumpy()
+    exact = (x.astype(np.float64) + 3) / 6
+    assert np.max(np.abs(found - exact) / exact) < 1.3e-7  # 2e-5 where x / 6 + 1 / 2 cancels
+    assert found[0] == np.float32((x[0] + np.float32(3)) / np.float32(6))
+
+
 def test_kinks_have_the_documented_derivatives() -> None:
     x = Tensor(np.array([0.0, 1.0, 2.0], np.float32))
     limit = ms.grad(lambda x: ops.clip_by_value(x, 0.0, 1.0).sum())(x)

@@ -240,7 +240,7 @@ swish = silu
 
 def _ramp(m: Formulas, x: Expr) -> Expr:
     """(x + 3) / 6 limited to [0, 1]."""
-    return m.where(x < -3, 0, m.where(x > 3, 1, x / 6 + 0.5))
+    return m.where(x < -3, 0, m.where(x > 3, 1, (x + 3) / 6))
 
 
 @formula_row(

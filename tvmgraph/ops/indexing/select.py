@@ -333,7 +333,8 @@ def one_hot(
     axis = resolve_axis("one_hot", F.expand_dims(indices, -1), axis)
     if indices.aval.is_static and isinstance(count, int):
         all = indices.aval.size * count
-        require_bytes(all * Tensor(on_value).dtype.itemsize, f"a result of {all} elements")
+        kept = on_value if isinstance(on_value, Tensor) else Tensor(on_value)
+        require_bytes(all * kept.dtype.itemsize, f"a result of {all} elements")
     if not (isinstance(on_value, Tensor) or isinstance(off_value, Tensor)):
         on_value = Tensor(on_value)
     return _marked(indices, count, on_value, off_value, axis)
