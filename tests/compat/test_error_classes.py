@@ -11,6 +11,7 @@ import pytest
 
 import tvmgraph as ms
 from tvmgraph import COOTensor, CSRTensor, Tensor, dataset, nn, ops
+from tvmgraph.compat import grad_ops
 from tvmgraph.dataset import audio, text, transforms, vision
 from tvmgraph.errors import DTypeError, ShapeError
 from tvmgraph.experimental import optim
@@ -50,6 +51,10 @@ MISTAKES: dict[str, tuple[Callable[[], object], type[Exception]]] = {
     "a shape of two axes": (lambda: ops.zeros(Tensor([[2, 3], [4, 5]])), TypeError),
     "NaN as an integer": (lambda: Tensor((1, np.nan), ms.int64), TypeError),
     "a complex number as an integer": (lambda: Tensor((1, 2j), ms.int64), TypeError),
+    "a number as a reduction": (lambda: ops.KLDivLoss(1.0), ValueError),
+    "a number as a gradient's reduction": (lambda: grad_ops.SmoothL1LossGrad(1.0, 1), TypeError),
+    "an unknown reduction": (lambda: grad_ops.KLDivLossGrad("median"), ValueError),
+    "a gradient's unknown reduction": (lambda: grad_ops.NLLLossGrad("median"), ValueError),
     "directions of other shapes": (lambda: ms.jvp(ops.exp, LINE, (LINE, LINE)), TypeError),
     "a set of factors": (lambda: nn.MSSSIM(power_factors={0.5}), TypeError),
     "an int as a sink mode": (lambda: DatasetHelper([], dataset_sink_mode=1), TypeError),

@@ -122,6 +122,12 @@ def test_gradient_of_other_arguments(operator: Any, forward: Any, x: Tensor, arg
     np.testing.assert_allclose(found.asnumpy(), back(dy)[0].asnumpy(), rtol=2e-5, atol=2e-6)
 
 
+@pytest.mark.parametrize("reduction", ["none", "mean", "batchmean", "sum"])
+def test_the_divergence_of_single_numbers(reduction: str) -> None:
+    found = G.KLDivLossGrad(reduction)(Tensor(2.0), Tensor(0.3), Tensor(0.5))
+    assert (found.shape, found.item()) == ((), -1.0)
+
+
 def test_gradients_of_normalisations() -> None:
     norm = ops.LayerNorm()
     (_, mean, variance), dy = norm(X, SHIFT, SHIFT), ops.cos(X)

@@ -28,7 +28,7 @@ from tvmgraph.core.guard import guard
 from tvmgraph.core.guard import guard_module as _guard_module
 from tvmgraph.core.op import F
 from tvmgraph.core.random import Generator
-from tvmgraph.errors import ArgumentError, DTypeError, NotFoundError, reject
+from tvmgraph.errors import ArgumentError, DTypeError, NotFoundError, TypeOrValueError, reject
 
 __all__ = [
     "Primitive", "PrimitiveWithCheck", "PrimitiveWithInfer", "constexpr", "prim_arg_register",
@@ -285,8 +285,9 @@ def _checked(op: str, name: str, kind: Any, value: Any) -> object:
         return dtypes.dtype_of(value)
     expected, holds = KINDS["str" if isinstance(kind, tuple) else kind.replace("positive", "ints")]
     got = f"{name}={value!r}"
-    if not holds(value):
-        reject(DTypeError, f"ops.{op}", f"{name} must be {expected}, not {type(value).__name__}",
+    if not holds(value):  # MindSpore raises either error where a word is expected
+        error = TypeOrValueError if isinstance(kind, tuple) else DTypeError
+        reject(error, f"ops.{op}", f"{name} must be {expected}, not {type(value).__name__}",
                got)  # fmt: skip
     if isinstance(kind, tuple) and value.lower() not in map(str.lower, kind):
         words = " or ".join(repr(k) for k in kind)
