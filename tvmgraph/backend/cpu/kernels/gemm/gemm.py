@@ -5,14 +5,19 @@ operand into contiguous memory that stays in its L2 cache, then sweeps all rows 
 tile at a time: per k-step the tile loads one vector per panel vector and one scalar per row, which
 it broadcasts. Where columns lie side by side in memory already, the first tile reads them there
 and writes the panel on the way. The row operand is read in place. A K whose panel would not fit
-are cut into blocks, with the sums of a panel kept aside in between. The elementwise epilogue runs
-on the tile while it is in registers.
+is cut into blocks, with the sums of a panel kept aside in between; one loop goes through equal
+blocks, and the last one finishes the sums. The elementwise epilogue runs on the tile while it is in
+registers.
+
+Steps of K are counted twice: along the axes that operands run on along, where an address is a
+multiple of the step, and along those around them, such as the images of a batch whose pixels are
+summed. A single count would be divided again for the address of every element.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 
 from tvm import tirx
 
@@ -37,20 +42,21 @@ from tvmgraph.backend.loop_ir.choice import choose
 from tvmgraph.backend.loop_ir.columns import (
     Columns,
     GemmShape,
-    element_at,
     is_transposed,
     stored_panel,
 )
 from tvmgraph.backend.loop_ir.contraction import Contraction, Operand
 from tvmgraph.backend.loop_ir.nest import Nest
 from tvmgraph.backend.loop_ir.point import Bound, bind_group, vectors
-from tvmgraph.backend.loop_ir.program import substitute
-from tvmgraph.backend.loop_ir.types import Buffer, Expr
+from tvmgraph.backend.loop_ir.program import Axis, product, substitute
+from tvmgraph.backend.loop_ir.types import Buffer, Expr, Var
 from tvmgraph.backend.table import Kernel, Refused, Writer
 from tvmgraph.machine.processor import CpuModel
 
+#: A step of a span of K: its positions along the outer axes of K and along the inner ones.
+_Step = tuple[Expr, Expr]
 #: So many elements of the column operand at a step, from a vector of the panel on.
-_Columns = Callable[[Expr, int, int], Expr]
+_Columns = Callable[[_Step, int, int], Expr]
 #: Where sums are kept between parts of K: the buffer, and its element for row 0.
 _Sums = tuple[Buffer, Expr]
 
@@ -80,10 +86,32 @@ class _Panel:
 
 @dataclass(frozen=True)
 class _Span:
-    """Steps ``start`` to ``start + steps`` of the sums."""
+    """Steps ``start`` to ``start + steps`` of the sums, for each of some outer positions.
+
+    Attributes:
+        start: The first step along the inner axes of K.
+        steps: How many.
+        outer: The first position along the outer axes.
+        outer_steps: How many.
+    """
 
     start: Expr
     steps: int
+    outer: Expr | int = 0
+    outer_steps: int = 1
+
+    @property
+    def extents(self) -> list[int]:
+        """Of the loops over the steps."""
+        return [self.outer_steps, self.steps] if self.outer_steps > 1 else [self.steps]
+
+    def step(self, at: Sequence[Expr]) -> _Step:
+        """A step, given the indices of those loops."""
+        return (at[0] if len(at) > 1 else emit.i64(0), at[-1])
+
+    def flat(self, step: _Step) -> Expr:
+        """The number of a step among all."""
+        return step[1] if self.outer_steps == 1 else step[0] * self.steps + step[1]
 
 
 @dataclass(frozen=True)
@@ -93,6 +121,31 @@ class _Gemm:
     shape: GemmShape
     plan: GemmPlan
     is_direct: bool = False
+
+    @property
+    def _k_axes(self) -> tuple[tuple[Axis, ...], tuple[Axis, ...]]:
+        """The outer axes of K, and the inner ones along which both operands run on."""
+        axes = self.contraction.reduce
+        operands = (self.contraction.left, self.contraction.right)
+        strides = [self.contraction.strides(operand) for operand in operands]
+        if not all(strides):
+            return (), axes
+        first = len(axes) - 1
+        while first > 0 and all(s and _is_one(axes[first - 1], axes[first], s) for s in strides):
+            first -= 1
+        if product(axis.extent for axis in axes[first:]) < self.plan.lanes:
+            return (), axes  # too short to be worth a loop
+        return axes[:first], axes[first:]
+
+    @property
+    def _k_extents(self) -> tuple[int, int]:
+        outer, inner = (product(axis.extent for axis in axes) for axes in self._k_axes)
+        return outer, inner
+
+    @property
+    def _whole(self) -> _Span:
+        outer, inner = self._k_extents
+        return _Span(emit.i64(0), inner, outer_steps=outer)
 
     @property
     def _copies_on_the_way(self) -> bool:
@@ -143,30 +196,49 @@ class _Gemm:
 
     def _panel_alone(self, item: Expr) -> None:
         """Packs a panel and multiplies all rows with it, one block of K after the other."""
-        plan, k_size, dtype = self.plan, self.shape.k_size, self.contraction.dtype
+        plan, dtype = self.plan, self.contraction.dtype
         if plan.packing is Packing.NONE:
-            self._for_panel(
-                item, lambda p: self._rows(p, _Span(emit.i64(0), k_size), self._in_place(p))
-            )
+            self._for_panel(item, lambda p: self._rows(p, self._whole, self._in_place(p)))
             return
-        packed = emit.workspace([plan.k_block * plan.panel], dtype)
-        blocks = -(-k_size // plan.k_block)
+        block = _block_of(*self._k_extents, plan.k_block)
+        packed = emit.workspace([block.outer_steps * block.steps * plan.panel], dtype)
         sums = None
-        if blocks > 1:
+        if block != self._whole:
             sums = emit.workspace([self.shape.rows * plan.panel], dtype), emit.i64(0)
             with emit.serial(self.shape.rows * plan.panel) as at:
                 emit.store(sums[0], emit.zero(dtype), [at])
-            with emit.serial(blocks - 1) as block:
-                span = _Span(block * plan.k_block, plan.k_block)
-                self._part_alone(item, packed, span, sums, finish=False)
-        done = (blocks - 1) * plan.k_block
-        self._part_alone(item, packed, _Span(emit.i64(done), k_size - done), sums)
+        self._blocks(block, lambda *part: self._part_alone(item, packed, sums, *part))
+
+    def _blocks(self, block: _Span, part: Callable[[_Span, Expr | bool], None]) -> None:
+        """Goes through all blocks of K.
+
+        Args:
+            block: The first one.
+            part: Writes one of them. It is told which, and whether it finishes the sums.
+        """
+        outer, inner = self._k_extents
+        if block == self._whole:
+            part(block, True)
+            return
+        groups, parts = outer // block.outer_steps, inner // block.steps
+        rest = inner % block.steps
+        if not rest:
+            with emit.serial(groups) as group, emit.serial(parts) as number:
+                last = tirx.all(group == groups - 1, number == parts - 1)
+                part(_block_at(block, group, number), last)
+            return
+        with emit.serial(groups) as group:
+            with emit.serial(parts) as number:
+                part(_block_at(block, group, number), False)
+            last = replace(_block_at(block, group, emit.i64(parts)), steps=rest)
+            part(last, group == groups - 1 if groups > 1 else True)
 
     def _part_alone(
-        self, item: Expr, packed: Buffer, span: _Span, sums: _Sums | None, finish: bool = True
+        self, item: Expr, packed: Buffer, sums: _Sums | None, span: _Span, finish: Expr | bool
     ) -> None:
         """Packs a span of K of a panel, and multiplies all rows with it."""
-        right, rows, first = self._packed(packed, emit.i64(0)), self.shape.rows, self.plan.tile_rows
+        right = self._packed(packed, emit.i64(0), span)
+        rows, first = self.shape.rows, self.plan.tile_rows
         if not self._copies_on_the_way:
             self._pack(item, packed, emit.i64(0), span)
             self._for_panel(item, lambda p: self._rows(p, span, right, sums, finish))
@@ -188,18 +260,14 @@ class _Gemm:
             size = k_size * plan.panel
             packed = emit.workspace([self._items() * size], self.contraction.dtype)
             self._pack_all(packed, size)
-        done = (-(-k_size // plan.k_block) - 1) * plan.k_block
-        last = _Span(emit.i64(done), k_size - done)
-        if not done:
-            self._divided(last, packed)
+        block = _block_of(*self._k_extents, plan.k_block)
+        if block == self._whole:
+            self._divided(block, packed)
             return
         dtype = self.contraction.dtype
         sums = emit.workspace([self._items() * self.shape.rows * plan.panel], dtype)
         self._clear(sums)
-        with emit.serial(done // plan.k_block) as block:
-            span = _Span(block * plan.k_block, plan.k_block)
-            self._divided(span, packed, sums, finish=False)
-        self._divided(last, packed, sums)
+        self._blocks(block, lambda span, finish: self._divided(span, packed, sums, finish))
 
     def _clear(self, sums: Buffer) -> None:
         size = self.shape.rows * self.plan.panel
@@ -207,7 +275,11 @@ class _Gemm:
             emit.store(sums, emit.zero(self.contraction.dtype), [item * size + at])
 
     def _divided(
-        self, span: _Span, packed: Buffer | None, sums: Buffer | None = None, finish: bool = True
+        self,
+        span: _Span,
+        packed: Buffer | None,
+        sums: Buffer | None = None,
+        finish: Expr | bool = True,
     ) -> None:
         """Adds a span of K; a work item is a block of rows of a panel."""
         plan = self.plan
@@ -221,12 +293,11 @@ class _Gemm:
             kept = (sums, item * (self.shape.rows * plan.panel)) if sums is not None else None
 
             def rows(panel: _Panel, count: int) -> None:
-                size = self.shape.k_size * plan.panel
-                right = (
-                    self._stored(panel, span.start)
-                    if packed is None
-                    else self._packed(packed, item * size + span.start * plan.panel)
-                )
+                right = self._stored(panel, span.start)
+                if packed is not None:
+                    inner = self._k_extents[1]
+                    first = item * self.shape.k_size + span.outer * inner + span.start
+                    right = self._packed(packed, first * plan.panel, span)
                 self._rows(panel, span, right, kept, finish, (block * plan.row_block, count))
 
             self._for_panel(
@@ -238,22 +309,19 @@ class _Gemm:
 
     def _pack_all(self, packed: Buffer, size: int) -> None:
         """Packs all panels; with fewer panels than workers, chunks of K of each."""
-        k_size, lanes = self.shape.k_size, self.plan.lanes
-        chunk = -(-k_size * self._items() // self.plan.threads) if self.plan.parallel else k_size
-        chunk = min(k_size, -(-chunk // lanes) * lanes)
-        chunks = -(-k_size // chunk)
-        with emit.parallel(self._items() * chunks, self.plan.parallel) as at:
-            item, index = emit.unfuse(at, [self._items(), chunks])
-            start = index * chunk
+        (outer, inner), lanes = self._k_extents, self.plan.lanes
+        chunk = -(-self.shape.k_size * self._items() // self.plan.threads)
+        chunk = min(inner, -(-chunk // lanes) * lanes) if self.plan.parallel else inner
+        chunks = -(-inner // chunk)
+        with emit.parallel(self._items() * outer * chunks, self.plan.parallel) as at:
+            item, position, index = emit.unfuse(at, [self._items(), outer, chunks])
 
             def pack(length: int) -> None:
-                to = item * size + start * self.plan.panel
-                self._pack(item, packed, to, _Span(start, length))
+                start = index * chunk
+                to = item * size + (position * inner + start) * self.plan.panel
+                self._pack(item, packed, to, _Span(start, length, position))
 
-            if k_size % chunk == 0:
-                pack(chunk)
-            else:
-                emit.when(index < chunks - 1, lambda: pack(chunk), lambda: pack(k_size % chunk))
+            emit.peel_last((index, chunks, chunk, inner), pack)
 
     # Rows of one panel
 
@@ -263,7 +331,7 @@ class _Gemm:
         span: _Span,
         right: _Columns,
         sums: _Sums | None = None,
-        finish: bool = True,
+        finish: Expr | bool = True,
         rows: tuple[Expr | int, int] | None = None,
     ) -> None:
         """Multiplies rows (first, count), or all, with a panel over a span of K."""
@@ -281,7 +349,7 @@ class _Gemm:
         span: _Span,
         right: _Columns,
         sums: _Sums | None,
-        finish: bool,
+        finish: Expr | bool,
     ) -> None:
         plan = self.plan
         # In place, a panel narrower than a vector must not be read beyond its end.
@@ -296,22 +364,28 @@ class _Gemm:
         initial = None if sums is None else lambda row, *strip: sums[0][place(row, *strip)]
         total = multiply_tile(
             tile,
-            [span.steps],
+            span.extents,
             plan.unroll,
             lambda row, at: self._element(
-                self.contraction.left, panel.outer, first + row, span.start + at[0]
+                self.contraction.left, panel.outer, first + row, span, span.step(at)
             ),
-            lambda at, vector, count: right(at[0], vector, count),
+            lambda at, vector, count: right(span.step(at), vector, count),
             initial,
         )
-        if finish:
-            epilogue = Epilogue(self.contraction, self.columns.inner)
-            epilogue.write(
+
+        def write() -> None:
+            Epilogue(self.contraction, self.columns.inner).write(
                 tile, total, panel.outer, first, panel.first, panel.columns, self._shift(panel)
             )
-            return
-        assert sums is not None
-        store_tile(tile, total, sums[0], place)
+
+        def keep() -> None:
+            assert sums is not None
+            store_tile(tile, total, sums[0], place)
+
+        if isinstance(finish, bool):
+            (write if finish else keep)()
+        else:
+            emit.when(finish, write, keep)
 
     # The column operand
 
@@ -322,14 +396,14 @@ class _Gemm:
         in_place = self._copies_on_the_way or self.plan.packing is Packing.NONE
         return -panel.columns % self.plan.lanes if in_place and not self._is_narrow(panel) else 0
 
-    def _in_place(self, panel: _Panel) -> _Columns:
+    def _in_place(self, panel: _Panel, span: _Span | None = None) -> _Columns:
         """Vectors of the operand itself. The last one may overlap the one before it."""
         lanes = panel.columns if self._is_narrow(panel) else self.plan.lanes
-        right = self.contraction.right
+        right, within = self.contraction.right, span or self._whole
 
-        def columns(k: Expr, position: int, count: int) -> Expr:
+        def columns(step: _Step, position: int, count: int) -> Expr:
             first = panel.first + min(position * lanes, panel.columns - lanes)
-            bound = panel.outer | bind_group(self.contraction.reduce, k)
+            bound = panel.outer | self._k_bound(within, step)
             bound |= bind_group(self.columns.inner, first)
             *lead, last = (substitute(index, bound) for index in right.load.indices)
             return right.at(*lead, emit.ramp(last, count))
@@ -338,11 +412,12 @@ class _Gemm:
 
     def _copying(self, panel: _Panel, packed: Buffer, span: _Span) -> _Columns:
         """Vectors of the operand itself, which are copied to a panel for later rows."""
-        in_place, plan, dtype = self._in_place(panel), self.plan, self.contraction.dtype
+        in_place, plan, dtype = self._in_place(panel, span), self.plan, self.contraction.dtype
 
-        def columns(k: Expr, position: int, count: int) -> Expr:
-            value = kept(in_place(span.start + k, position, count), count, dtype)
-            emit.store(packed, value, [emit.ramp(k * plan.panel + position * plan.lanes, count)])
+        def columns(step: _Step, position: int, count: int) -> Expr:
+            value = kept(in_place(step, position, count), count, dtype)
+            to = span.flat(step) * plan.panel + position * plan.lanes
+            emit.store(packed, value, [emit.ramp(to, count)])
             return value
 
         return columns
@@ -352,56 +427,68 @@ class _Gemm:
         right, lanes = self.contraction.right, self.plan.lanes
         number = tirx.floordiv(panel.first, emit.i64(self.plan.panel))
 
-        def columns(k: Expr, position: int, count: int) -> Expr:
-            return right.at(number, start + k, emit.ramp(emit.i64(position * lanes), count))
+        def columns(step: _Step, position: int, count: int) -> Expr:
+            lane = emit.ramp(emit.i64(position * lanes), count)
+            return right.at(number, start + step[1], lane)
 
         return columns
 
-    def _packed(self, packed: Buffer, base: Expr) -> _Columns:
+    def _packed(self, packed: Buffer, base: Expr, span: _Span) -> _Columns:
         plan = self.plan
 
-        def columns(k: Expr, position: int, count: int) -> Expr:
-            return packed[emit.ramp(base + k * plan.panel + position * plan.lanes, count)]
+        def columns(step: _Step, position: int, count: int) -> Expr:
+            at = base + span.flat(step) * plan.panel + position * plan.lanes
+            return packed[emit.ramp(at, count)]
 
         return columns
 
-    def _element(self, operand: Operand, outer: Bound, mn: Expr, k: Expr) -> Expr:
-        return element_at(self.contraction, self.columns, operand, outer, mn, k)
+    def _k_bound(self, span: _Span, step: _Step) -> Bound:
+        outer, inner = self._k_axes
+        around = bind_group(outer, span.outer + step[0]) if outer else {}
+        return around | bind_group(inner, span.start + step[1])
+
+    def _element(self, operand: Operand, outer: Bound, mn: Expr, span: _Span, step: _Step) -> Expr:
+        """The value of an operand in a row or column of the product, at a step of K."""
+        is_left = operand is self.contraction.left
+        axes = self.contraction.rows if is_left else self.columns.inner
+        bound = outer | bind_group(axes, mn) | self._k_bound(span, step)
+        return substitute(operand.expr, bound)
 
     def _pack(self, item: Expr, packed: Buffer, base: Expr, span: _Span) -> None:
         """Copies a span of a panel: k-major, one row of vectors per step."""
-        lanes, done = self.plan.lanes, 0
-        if is_transposed(self.contraction, self.columns) and lanes & (lanes - 1) == 0 and lanes > 1:
-            done = span.steps - span.steps % lanes
-        if done:
-            outer, first = self._outer(item)
-            with emit.serial(done // lanes * self.plan.vectors) as at:
-                block, position = emit.unfuse(at, [done // lanes, self.plan.vectors])
-                self._pack_transposed(
-                    outer, first + position * lanes, packed, span.start + block * lanes,
-                    base + block * (lanes * self.plan.panel) + position * lanes,
-                )  # fmt: skip
-        if span.steps > done:
-            rest = _Span(span.start + done, span.steps - done)
-            base = base + done * self.plan.panel
-            self._for_panel(item, lambda panel: self._pack_steps(panel, packed, base, rest))
+        lanes, steps = self.plan.lanes, span.steps
+        transposed = is_transposed(self.contraction, self.columns) and lanes & (lanes - 1) == 0
+        if not transposed or not 1 < lanes <= steps:
+            self._for_panel(item, lambda panel: self._pack_steps(panel, packed, base, span))
+            return
+        outer, first = self._outer(item)
+        blocks, vectors = -(-steps // lanes), self.plan.vectors
+        with emit.serial(span.outer_steps * blocks * vectors) as at:
+            position, block, vector = emit.unfuse(at, [span.outer_steps, blocks, vectors])
+            k = block * lanes
+            if steps % lanes:  # the last steps are copied with some before them, again
+                k = tirx.min(k, emit.i64(steps - lanes))
+            step = (position, k)
+            to = base + span.flat(step) * self.plan.panel + vector * lanes
+            self._pack_transposed(outer, first + vector * lanes, packed, span, step, to)
 
     def _pack_steps(self, panel: _Panel, packed: Buffer, base: Expr, span: _Span) -> None:
         right, lanes, dtype = self.contraction.right, self.plan.lanes, self.contraction.dtype
-        with emit.serial(span.steps) as k:
+        with emit.serial(span.outer_steps) as outer, emit.serial(span.steps) as k:
+            row = base + span.flat((outer, k)) * self.plan.panel
             for position in range(panel.vectors):
                 count = min(lanes, panel.columns - position * lanes)
                 if count < lanes:  # what lay there could be subnormal, at which Intel's slow down
-                    to = base + k * self.plan.panel + position * lanes
                     nothing = emit.broadcast(emit.zero(dtype), lanes)
-                    emit.store(packed, nothing, [emit.ramp(to, lanes)])
+                    emit.store(packed, nothing, [emit.ramp(row + position * lanes, lanes)])
                 with emit.lanes_loop(count) as lane:
                     offset = position * lanes + lane
-                    value = self._element(right, panel.outer, panel.first + offset, span.start + k)
-                    emit.store(packed, value, [base + k * self.plan.panel + offset])
+                    column = panel.first + offset
+                    value = self._element(right, panel.outer, column, span, (outer, k))
+                    emit.store(packed, value, [row + offset])
 
     def _pack_transposed(
-        self, outer: Bound, column: Expr, packed: Buffer, k: Expr, to: Expr
+        self, outer: Bound, column: Expr, packed: Buffer, span: _Span, step: _Step, to: Expr
     ) -> None:
         """Packs ``lanes`` steps of a vector of columns that is contiguous along K."""
         right, lanes, dtype = self.contraction.right, self.plan.lanes, self.contraction.dtype
@@ -412,11 +499,41 @@ class _Gemm:
             if ragged:  # columns that do not exist repeat the last one; nobody reads the products
                 at = tirx.min(at, emit.i64(self.shape.columns - 1))
             with emit.vectorized(lanes) as lane:
-                emit.store(square, self._element(right, outer, at, k + lane), [row * lanes + lane])
+                here = (step[0], step[1] + lane)
+                value = self._element(right, outer, at, span, here)
+                emit.store(square, value, [row * lanes + lane])
         transposed = transpose(square, lanes, dtype)
-        for step in range(lanes):
-            value = transposed[emit.ramp(step * lanes, lanes)]
-            emit.store(packed, value, [emit.ramp(to + step * self.plan.panel, lanes)])
+        for number in range(lanes):
+            value = transposed[emit.ramp(number * lanes, lanes)]
+            emit.store(packed, value, [emit.ramp(to + number * self.plan.panel, lanes)])
+
+
+def _is_one(around: Axis, within: Axis, strides: dict[Var, int]) -> bool:
+    """Whether an operand moves along two axes as along a single one."""
+    return strides[around.var] == strides[within.var] * within.extent
+
+
+def _block_of(outer: int, inner: int, size: int) -> _Span:
+    """The first of equal blocks of K of about ``size`` steps; unequal ones where none are.
+
+    Args:
+        outer: Positions along the outer axes of K.
+        inner: Steps along the inner ones.
+        size: Steps that a block may have.
+    """
+    if size >= inner:
+        most = max(1, size // inner)
+        return _Span(
+            emit.i64(0), inner, outer_steps=max(n for n in range(1, most + 1) if outer % n == 0)
+        )
+    parts = -(-inner // size)
+    equal = next((n for n in range(parts, 2 * parts) if inner % n == 0), None)
+    return _Span(emit.i64(0), inner // equal if equal else size)
+
+
+def _block_at(first: _Span, group: Expr, number: Expr) -> _Span:
+    """A block of K, by its number along the outer axes and along the inner ones."""
+    return replace(first, start=number * first.steps, outer=group * first.outer_steps)
 
 
 def _match_panels(nest: Nest, model: CpuModel) -> tuple[GemmProblem, GemmPlan] | Refused:
