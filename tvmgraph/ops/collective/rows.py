@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 
 from tvmgraph.core import rules
-from tvmgraph.core.columns import Builder, Expr
-from tvmgraph.core.op import F, Reason, sample
-from tvmgraph.core.primitive import primitive
+from tvmgraph.core.columns import Builder, Expr, VjpColumn
+from tvmgraph.core.op import F, Reason, Sample, sample
+from tvmgraph.core.primitive import Result, RowDecorator, primitive
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.core.traits import ELEMENTWISE, Pattern, Traits
 from tvmgraph.core.types import TensorType
@@ -27,14 +27,6 @@ __all__: list[str] = []
 _TRAITS = Traits(Pattern.OPAQUE, Reason("it is what puts parts together"), collective=True)
 _NO_ONNX = Reason("ONNX files describe the program of one process")
 _HERE = {"group": "world", "parts": 1}
-
-
-def _check_size(group: str, parts: int) -> None:
-    found = engine.get_group(group)
-    if found.size != parts:
-        raise ArgumentError(
-            f"the group {group!r} has {found.size} processes, and {parts} are expected"
-        )
 
 
 def _divided(t: TensorType, axis: int, parts: int) -> TensorType:
@@ -62,12 +54,31 @@ def _glue(parts: np.ndarray, axis: int) -> np.ndarray:
     return moved.reshape((*moved.shape[:axis], size, *moved.shape[axis + 2 :]))
 
 
-def _lowering(name: str, infer: Callable[..., Any], multi: bool = False) -> Callable[..., Expr]:
-    def lower(R: Builder, *args: Expr, **attrs: object) -> Expr:
-        found = infer(*[R.type(a) for a in args], **attrs)
-        return R.numpy_column(name, attrs, args, found if multi else (found,))
+def _row(
+    infer: Callable[..., Any], exchange: Callable[..., object], vjp: VjpColumn | Reason,
+    samples: Sequence[Sample], multi: bool = False,
+) -> RowDecorator:  # fmt: skip
+    """Adds a row in which the processes of a group take part: ``exchange`` is the NumPy column."""
 
-    return lower
+    def add_row(function: Callable[..., Result]) -> Callable[..., Result]:
+        def eager(*arrays: np.ndarray, group: str, parts: int, **attrs: object) -> object:
+            found = engine.get_group(group).size
+            if found != parts:
+                raise ArgumentError(
+                    f"the group {group!r} has {found} processes, and {parts} are expected"
+                )
+            return exchange(*arrays, group=group, parts=parts, **attrs)
+
+        def lower(R: Builder, *args: Expr, **attrs: object) -> Expr:
+            found = infer(*[R.type(a) for a in args], **attrs)
+            return R.numpy_column(function.__name__, attrs, args, found if multi else (found,))
+
+        return primitive(
+            infer=infer, eager=eager, lower=lower, vjp=vjp, onnx=_NO_ONNX, traits=_TRAITS,
+            samples=samples, multi=multi,
+        )(function)  # fmt: skip
+
+    return add_row
 
 
 def _infer_all_reduced(*types: TensorType, how: str, **_: object) -> tuple[TensorType, ...]:
@@ -81,7 +92,6 @@ def _infer_all_reduced(*types: TensorType, how: str, **_: object) -> tuple[Tenso
 def _eager_all_reduced(
     *arrays: np.ndarray, how: str, group: str, parts: int
 ) -> tuple[np.ndarray, ...]:
-    _check_size(group, parts)
     if len(arrays) == 1:
         return (engine.all_reduce(arrays[0], group, how),)
     packed = np.concatenate([a.reshape(-1) for a in arrays])
@@ -101,10 +111,8 @@ def _vjp_all_reduced(
     return tuple(t * F.cast(F.equal(a, b), t.dtype) for t, b, a in zip(total, y, xs))
 
 
-@primitive(
-    infer=_infer_all_reduced, eager=_eager_all_reduced,
-    lower=_lowering("all_reduced", _infer_all_reduced, multi=True), vjp=_vjp_all_reduced,
-    onnx=_NO_ONNX, traits=_TRAITS, multi=True,
+@_row(
+    _infer_all_reduced, _eager_all_reduced, _vjp_all_reduced, multi=True,
     samples=[
         sample((3, 4), how="sum", **_HERE),
         sample((2,), (3, 1), how="max", **_HERE),
@@ -132,22 +140,12 @@ def all_reduced(*operands: Tensor, how: str, group: str, parts: int) -> tuple[Te
     ...
 
 
-def _infer_gathered(t: TensorType, *, axis: int, parts: int, **_: object) -> TensorType:
-    return _times(t, axis, parts)
-
-
-def _eager_gathered(x: np.ndarray, *, axis: int, group: str, parts: int) -> np.ndarray:
-    _check_size(group, parts)
-    return _glue(engine.all_gather(x, group), axis)
-
-
-@primitive(
-    infer=_infer_gathered, eager=_eager_gathered,
-    lower=_lowering("all_gathered", _infer_gathered),
-    vjp=lambda g, y, x, axis, group, parts: (
+@_row(
+    lambda t, *, axis, parts, **_: _times(t, axis, parts),
+    lambda x, *, axis, group, parts: _glue(engine.all_gather(x, group), axis),
+    lambda g, y, x, axis, group, parts: (
         F.reduce_scattered(g, axis=axis, how="sum", group=group, parts=parts),
     ),
-    onnx=_NO_ONNX, traits=_TRAITS,
     samples=[sample((3, 4), axis=1, **_HERE), sample((2,), axis=0, **_HERE)],
 )  # fmt: skip
 def all_gathered(input: Tensor, axis: int, group: str, parts: int) -> Tensor:
@@ -168,13 +166,8 @@ def all_gathered(input: Tensor, axis: int, group: str, parts: int) -> Tensor:
     ...
 
 
-def _infer_scattered(t: TensorType, *, axis: int, parts: int, **_: object) -> TensorType:
+def _infer_divided(t: TensorType, *, axis: int, parts: int, **_: object) -> TensorType:
     return _divided(t, axis, parts)
-
-
-def _eager_scattered(x: np.ndarray, *, axis: int, how: str, group: str, parts: int) -> np.ndarray:
-    _check_size(group, parts)
-    return engine.reduce_scatter(_cut(x, axis, parts), group, how)
 
 
 def _vjp_scattered(
@@ -189,10 +182,10 @@ def _vjp_scattered(
     return (found * F.cast(F.equal(x, whole), g.dtype),)
 
 
-@primitive(
-    infer=_infer_scattered, eager=_eager_scattered,
-    lower=_lowering("reduce_scattered", _infer_scattered), vjp=_vjp_scattered,
-    onnx=_NO_ONNX, traits=_TRAITS,
+@_row(
+    _infer_divided,
+    lambda x, *, axis, how, group, parts: engine.reduce_scatter(_cut(x, axis, parts), group, how),
+    _vjp_scattered,
     samples=[
         sample((3, 4), axis=1, how="sum", **_HERE),
         sample((2,), axis=0, how="max", **_HERE),
@@ -218,19 +211,10 @@ def reduce_scattered(input: Tensor, axis: int, how: str, group: str, parts: int)
     ...
 
 
-def _infer_own(t: TensorType, *, axis: int, parts: int, **_: object) -> TensorType:
-    return _divided(t, axis, parts)
-
-
-def _eager_own(x: np.ndarray, *, axis: int, group: str, parts: int) -> np.ndarray:
-    _check_size(group, parts)
-    return _cut(x, axis, parts)[engine.get_group(group).rank]
-
-
-@primitive(
-    infer=_infer_own, eager=_eager_own, lower=_lowering("own_part", _infer_own),
-    vjp=Reason("programs are differentiated before they are split"),
-    onnx=_NO_ONNX, traits=_TRAITS,
+@_row(
+    _infer_divided,
+    lambda x, *, axis, group, parts: _cut(x, axis, parts)[engine.get_group(group).rank],
+    Reason("programs are differentiated before they are split"),
     samples=[sample((3, 4), axis=1, **_HERE), sample((2,), axis=0, **_HERE)],
 )  # fmt: skip
 def own_part(input: Tensor, axis: int, group: str, parts: int) -> Tensor:
@@ -251,26 +235,14 @@ def own_part(input: Tensor, axis: int, group: str, parts: int) -> Tensor:
     ...
 
 
-def _infer_all_to_all(
-    t: TensorType, *, split: int, concat: int, parts: int, **_: object
-) -> TensorType:
-    return _times(_divided(t, split, parts), concat, parts)
-
-
-def _eager_all_to_all(
-    x: np.ndarray, *, split: int, concat: int, group: str, parts: int
-) -> np.ndarray:
-    _check_size(group, parts)
-    return _glue(engine.all_to_all(_cut(x, split, parts), group), concat)
-
-
-@primitive(
-    infer=_infer_all_to_all, eager=_eager_all_to_all,
-    lower=_lowering("parts_exchanged", _infer_all_to_all),
-    vjp=lambda g, y, x, split, concat, group, parts: (
+@_row(
+    lambda t, *, split, concat, parts, **_: _times(_divided(t, split, parts), concat, parts),
+    lambda x, *, split, concat, group, parts: _glue(
+        engine.all_to_all(_cut(x, split, parts), group), concat
+    ),
+    lambda g, y, x, split, concat, group, parts: (
         F.parts_exchanged(g, split=concat, concat=split, group=group, parts=parts),
     ),
-    onnx=_NO_ONNX, traits=_TRAITS,
     samples=[sample((3, 4), split=0, concat=1, **_HERE), sample((2,), split=0, concat=0, **_HERE)],
 )  # fmt: skip
 def parts_exchanged(input: Tensor, split: int, concat: int, group: str, parts: int) -> Tensor:
@@ -292,15 +264,6 @@ def parts_exchanged(input: Tensor, split: int, concat: int, group: str, parts: i
     ...
 
 
-def _infer_sent(t: TensorType, **_: object) -> TensorType:
-    return t
-
-
-def _eager_sent(x: np.ndarray, *, root: int, group: str, parts: int) -> np.ndarray:
-    _check_size(group, parts)
-    return engine.broadcast(x, group, root)
-
-
 def _vjp_sent(
     g: Tensor, y: Tensor, x: Tensor, *, root: int, group: str, parts: int
 ) -> tuple[Tensor]:
@@ -309,9 +272,8 @@ def _vjp_sent(
     return (F.reshape(F.own_part(F.stack(rows), axis=0, group=group, parts=parts), x.shape),)
 
 
-@primitive(
-    infer=_infer_sent, eager=_eager_sent, lower=_lowering("root_sent", _infer_sent), vjp=_vjp_sent,
-    onnx=_NO_ONNX, traits=_TRAITS,
+@_row(
+    lambda t, **_: t, lambda x, *, root, group, parts: engine.broadcast(x, group, root), _vjp_sent,
     samples=[sample((3, 4), root=0, **_HERE), sample((), root=0, **_HERE)],
 )  # fmt: skip
 def root_sent(input: Tensor, root: int, group: str, parts: int) -> Tensor:
@@ -350,7 +312,6 @@ def _infer_swapped(
 def _eager_swapped(
     *arrays: np.ndarray, send: Ranks, receive: Ranks, shapes: Shapes, group: str, parts: int
 ) -> tuple[np.ndarray, ...]:
-    _check_size(group, parts)
     found = tuple(np.empty(s, arrays[0].dtype) for s in shapes)
     engine.exchange(list(zip(send, arrays)), list(zip(receive, found)), group)
     return found
@@ -366,10 +327,8 @@ def _vjp_swapped(
     )
 
 
-@primitive(
-    infer=_infer_swapped, eager=_eager_swapped,
-    lower=_lowering("neighbors_exchanged", _infer_swapped, multi=True), vjp=_vjp_swapped,
-    onnx=_NO_ONNX, traits=_TRAITS, multi=True,
+@_row(
+    _infer_swapped, _eager_swapped, _vjp_swapped, multi=True,
     samples=[
         sample((3, 4), send=(0,), receive=(0,), shapes=((3, 4),), **_HERE),
         sample((3,), send=(0, 0), receive=(0,), shapes=((3,),), **_HERE, raises=ShapeError),

@@ -171,6 +171,17 @@ def ihfft(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None =
     return _transform(input, n, dim, norm, True, half=True)
 
 
+def _along(
+    transform: Callable[..., Tensor],
+    x: Tensor,
+    axes: list[tuple[int, int | None]],
+    norm: str | None,
+) -> Tensor:
+    for axis, n in axes:
+        x = transform(x, n, axis, norm)
+    return x
+
+
 def fftn(
     input: Tensor, s: object = None, dim: AxisLike | None = None, norm: str | None = None
 ) -> Tensor:
@@ -185,9 +196,7 @@ def fftn(
     Returns:
         Complex tensor.
     """
-    for axis, n in _axes(input, s, dim):
-        input = fft(input, n, axis, norm)
-    return input
+    return _along(fft, input, _axes(input, s, dim), norm)
 
 
 def ifftn(
@@ -201,9 +210,7 @@ def ifftn(
         dim: The axes; all by default, or the last of them that ``s`` has.
         norm: As in :func:`fft`.
     """
-    for axis, n in _axes(input, s, dim):
-        input = ifft(input, n, axis, norm)
-    return input
+    return _along(ifft, input, _axes(input, s, dim), norm)
 
 
 def rfftn(
@@ -217,11 +224,8 @@ def rfftn(
         dim: The axes; all by default, or the last of them that ``s`` has.
         norm: As in :func:`fft`.
     """
-    *others, (axis, n) = _axes(input, s, dim)
-    input = rfft(input, n, axis, norm)
-    for place, size in others:
-        input = fft(input, size, place, norm)
-    return input
+    *others, last = _axes(input, s, dim)
+    return _along(fft, _along(rfft, input, [last], norm), others, norm)
 
 
 def irfftn(
@@ -236,10 +240,8 @@ def irfftn(
         dim: The axes; all by default, or the last of them that ``s`` has.
         norm: As in :func:`fft`.
     """
-    *others, (axis, n) = _axes(input, s, dim)
-    for place, size in others:
-        input = ifft(input, size, place, norm)
-    return irfft(input, n, axis, norm)
+    *others, last = _axes(input, s, dim)
+    return _along(irfft, _along(ifft, input, others, norm), [last], norm)
 
 
 def hfftn(
@@ -254,10 +256,8 @@ def hfftn(
         dim: The axes; all by default, or the last of them that ``s`` has.
         norm: As in :func:`fft`.
     """
-    *others, (axis, n) = _axes(input, s, dim)
-    for place, size in others:
-        input = fft(input, size, place, norm)
-    return hfft(input, n, axis, norm)
+    *others, last = _axes(input, s, dim)
+    return _along(hfft, _along(fft, input, others, norm), [last], norm)
 
 
 def ihfftn(
@@ -271,11 +271,8 @@ def ihfftn(
         dim: The axes; all by default, or the last of them that ``s`` has.
         norm: As in :func:`fft`.
     """
-    *others, (axis, n) = _axes(input, s, dim)
-    input = ihfft(input, n, axis, norm)
-    for place, size in others:
-        input = ifft(input, size, place, norm)
-    return input
+    *others, last = _axes(input, s, dim)
+    return _along(ifft, _along(ihfft, input, [last], norm), others, norm)
 
 
 class _Transform2(Protocol):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -20,6 +19,7 @@ from tvmgraph.core.types import TensorType
 from tvmgraph.errors import ArgumentError, DTypeError, OutOfRangeError, ShapeError
 from tvmgraph.ops.common.arguments import as_int, bad, countable, describe, require
 from tvmgraph.ops.linalg.solve import matrix_row, square, square_samples
+from tvmgraph.ops.reduction.norms import p_norm
 
 __all__ = [
     "adjoint", "cdist", "cond", "cross", "dist", "kron", "log_matrix_determinant", "lu_solve",
@@ -170,29 +170,6 @@ def vander(x: Tensor, N: int | None = None) -> Tensor:
 # ---- distances ----------------------------------------------------------------------------------
 
 
-def _p_norm(difference: Tensor, p: float, axis: tuple[int, ...]) -> Tensor:
-    size = F.abs(difference)
-    if p == 0:
-        counted = F.cast(size != 0, difference.dtype)
-        return F.reduce_sum(counted, axis=axis, keep_dims=False)
-    if p == math.inf:
-        return F.amax(size, axis)
-    if p == 1:
-        return F.reduce_sum(size, axis=axis, keep_dims=False)
-    if p == 2:
-        total = F.reduce_sum(difference * difference, axis=axis, keep_dims=False)
-        return _smooth(total, F.sqrt)
-    total = F.reduce_sum(_smooth(size, lambda s: F.pow(s, p)), axis=axis, keep_dims=False)
-    return _smooth(total, lambda t: F.pow(t, 1.0 / p))
-
-
-def _smooth(x: Tensor, power: Callable[[Tensor], Tensor]) -> Tensor:
-    """Applies a power that keeps 0, with the derivative 0 there, as that of a norm."""
-    zero = x == 0
-    safe = F.where(zero, F.ones_like(x), x)
-    return F.where(zero, F.zeros_like(x), power(safe))
-
-
 @precise
 def cdist(x1: Tensor, x2: Tensor, p: float = 2.0) -> Tensor:
     r"""Distances between all pairs of rows: :math:`\|x1_i - x2_j\|_p`.
@@ -225,7 +202,7 @@ def cdist(x1: Tensor, x2: Tensor, p: float = 2.0) -> Tensor:
 @fusible
 def _pair_distances(x1: Tensor, x2: Tensor, p: float) -> Tensor:
     difference = F.expand_dims(x1, -2) - F.expand_dims(x2, -3)
-    return _p_norm(difference, p, (difference.ndim - 1,))
+    return p_norm(difference, p, (difference.ndim - 1,))
 
 
 def dist(input: Tensor, other: Tensor, p: float = 2) -> Tensor:
@@ -253,7 +230,7 @@ def dist(input: Tensor, other: Tensor, p: float = 2) -> Tensor:
 @fusible
 def _distance(input: Tensor, other: Tensor, p: float) -> Tensor:
     difference = input - other
-    return _p_norm(difference, p, tuple(range(difference.ndim)))
+    return p_norm(difference, p, tuple(range(difference.ndim)))
 
 
 # ---- functions of whole matrices: exponential, condition number, solving with a factorisation ----

@@ -11,6 +11,7 @@ from tvmgraph.core.tensor import Tensor
 from tvmgraph.errors import ArgumentError, DTypeError
 from tvmgraph.ops.common.arguments import require
 from tvmgraph.ops.loss.regression import reduce_loss, same_shape, wide
+from tvmgraph.ops.reduction.norms import p_norm
 
 __all__ = [
     "cosine_embedding_loss", "cosine_similarity", "hinge_embedding_loss", "margin_ranking_loss",
@@ -18,29 +19,8 @@ __all__ = [
 ]  # fmt: skip
 
 
-def length(d: Tensor, p: float) -> Tensor:
-    r"""Returns the p-norm over the last axis, with a zero gradient at zero:
-    :math:`(\sum_i |d_i|^p)^{1/p}`.
-
-    Args:
-        d: Tensor of shape :math:`(*, D)`.
-        p: The exponent; 0 counts elements that are not zero, infinity takes the largest.
-    """
-    last = (d.ndim - 1,)
-    size = F.abs(d)
-    if p == float("inf"):
-        return F.amax(size, last)
-    if p == 0:
-        return F.reduce_sum(F.cast(F.not_equal(d, 0), d.dtype), axis=last, keep_dims=False)
-    if p == 1:
-        return F.reduce_sum(size, axis=last, keep_dims=False)
-    powers = d * d if p == 2 else F.pow(F.where(size > 0, size, 1.0), p)
-    powers = powers if p == 2 else F.where(size > 0, powers, 0.0)
-    total = F.reduce_sum(powers, axis=last, keep_dims=False)
-    some = F.where(total > 0, total, 1.0)
-    root = F.sqrt(some) if p == 2 else F.pow(some, 1.0 / p)
-    # total > 0 is false for NaN too, which must go through
-    return F.where(F.equal(total, 0), 0.0, F.where(total > 0, root, total))
+def _length(d: Tensor, p: float) -> Tensor:
+    return p_norm(d, p, (d.ndim - 1,))
 
 
 def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -> Tensor:
@@ -209,10 +189,10 @@ def _distances_apart(
     anchor: Tensor, positive: Tensor, negative: Tensor, margin: Tensor | float, p: float,
     eps: float, swap: bool, reduction: str,
 ) -> Tensor:  # fmt: skip
-    near = length(anchor - positive + eps, p)
-    far = length(anchor - negative + eps, p)
+    near = _length(anchor - positive + eps, p)
+    far = _length(anchor - negative + eps, p)
     if swap:
-        far = F.minimum(far, length(positive - negative + eps, p))
+        far = F.minimum(far, _length(positive - negative + eps, p))
     return reduce_loss(F.relu(near - far + margin), reduction, "triplet_margin_loss")
 
 
@@ -243,4 +223,4 @@ def pdist(input: Tensor, p: float = 2.0) -> Tensor:
     rows = input.aval.with_shape(input.aval.shape[-2:-1]).static_shape[0]
     axis = input.ndim - 2
     first, second = [F.gather(input, Tensor(i), axis) for i in np.triu_indices(rows, 1)]
-    return length(first - second, p)
+    return _length(first - second, p)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 from tvmgraph import dtypes
@@ -73,6 +74,36 @@ def _matrix_norm(x: Tensor, order: Any, first: int, second: int, keep: bool) -> 
         return y
     low, high = sorted((first, second))
     return F.expand_dims(F.expand_dims(y, low), high)
+
+
+def p_norm(difference: Tensor, p: float, axis: tuple[int, ...]) -> Tensor:
+    r"""Returns :math:`(\sum_i |d_i|^p)^{1/p}`, with a zero gradient at zero.
+
+    Args:
+        difference: Tensor of floats.
+        p: The exponent; 0 counts elements that are not zero, infinity takes the largest.
+        axis: The axes that are summed over.
+    """
+    size = F.abs(difference)
+    if p == 0:
+        counted = F.cast(size != 0, difference.dtype)
+        return F.reduce_sum(counted, axis=axis, keep_dims=False)
+    if p == math.inf:
+        return F.amax(size, axis)
+    if p == 1:
+        return F.reduce_sum(size, axis=axis, keep_dims=False)
+    if p == 2:
+        total = F.reduce_sum(difference * difference, axis=axis, keep_dims=False)
+        return _smooth(total, F.sqrt)
+    total = F.reduce_sum(_smooth(size, lambda s: F.pow(s, p)), axis=axis, keep_dims=False)
+    return _smooth(total, lambda t: F.pow(t, 1.0 / p))
+
+
+def _smooth(x: Tensor, power: Callable[[Tensor], Tensor]) -> Tensor:
+    """Applies a power that keeps 0, with the derivative 0 there, as that of a norm."""
+    zero = x == 0
+    safe = F.where(zero, F.ones_like(x), x)
+    return F.where(zero, F.zeros_like(x), power(safe))
 
 
 def _prepared(x: Tensor, dtype: DTypeLike | None, order: object = None) -> Tensor:

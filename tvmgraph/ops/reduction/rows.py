@@ -14,7 +14,7 @@ from tvmgraph.core.arguments import Attrs
 from tvmgraph.core.columns import Builder, Expr, OnnxNamed, OnnxOps
 from tvmgraph.core.op import F, Reason, Sample, sample
 from tvmgraph.core.precision import precise
-from tvmgraph.core.primitive import primitive
+from tvmgraph.core.primitive import RowDecorator, primitive
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.core.traits import Batch, Pattern, Traits, equation, letters, reduction
 from tvmgraph.core.types import Dim, Shape, TensorType, tensor_type
@@ -358,31 +358,32 @@ def _vjp_extreme(g: Tensor, y: Tensor, x: Tensor, *, axis: Axes, keep_dims: bool
     return (hit * expand_reduced(g / count, x, axis, keep_dims),)
 
 
-def _extreme_samples() -> list[Sample]:
+def _extreme(ufunc: np.ufunc, name: str, op_type: str) -> RowDecorator:
+    """Adds the row of the largest or the smallest elements."""
     usual = [s for s in reduction_samples() if s.shapes != ((3, 0),)]
     wide = np.array([[1.0, 7e37, 3], [np.inf, 2, -np.inf], [-np.inf] * 3], np.float32)
-    return [
-        *usual,
-        sample((3, 0), axis=(0,), keep_dims=True, grad=False),
-        sample(wide, axis=(1,), keep_dims=False, grad=False),
-        sample(np.array([[1.0, 1.0, 0.5]]), axis=(0,), keep_dims=False),
-        sample((4, 3), dtype="int64", low=-9, high=9, axis=(0,), keep_dims=False),
-        sample((4, 3), dtype="uint8", low=0, high=9, axis=(0,), keep_dims=False),
-        sample((4, 3), dtype="bool", axis=(0,), keep_dims=False),
-        sample((4, 3), dtype="bfloat16", axis=(0,), keep_dims=False, grad=False),
-        sample((3, 0), axis=(1,), keep_dims=False, raises=ShapeError),
-    ]
+    return primitive(
+        infer=_infer_extreme,
+        traits=reduction(name),
+        eager=lambda x, *, axis, keep_dims: ufunc.reduce(x, axis=axis, keepdims=keep_dims),
+        lower=lambda R, x, *, axis, keep_dims: lower_extreme(R, x, name, axis, keep_dims),
+        vjp=_vjp_extreme,
+        onnx=_onnx(op_type),
+        samples=[
+            *usual,
+            sample((3, 0), axis=(0,), keep_dims=True, grad=False),
+            sample(wide, axis=(1,), keep_dims=False, grad=False),
+            sample(np.array([[1.0, 1.0, 0.5]]), axis=(0,), keep_dims=False),
+            sample((4, 3), dtype="int64", low=-9, high=9, axis=(0,), keep_dims=False),
+            sample((4, 3), dtype="uint8", low=0, high=9, axis=(0,), keep_dims=False),
+            sample((4, 3), dtype="bool", axis=(0,), keep_dims=False),
+            sample((4, 3), dtype="bfloat16", axis=(0,), keep_dims=False, grad=False),
+            sample((3, 0), axis=(1,), keep_dims=False, raises=ShapeError),
+        ],
+    )
 
 
-@primitive(
-    infer=_infer_extreme,
-    traits=reduction("max"),
-    eager=lambda x, *, axis, keep_dims: np.maximum.reduce(x, axis=axis, keepdims=keep_dims),
-    lower=lambda R, x, *, axis, keep_dims: lower_extreme(R, x, "max", axis, keep_dims),
-    vjp=_vjp_extreme,
-    onnx=_onnx("ReduceMax"),
-    samples=_extreme_samples(),
-)
+@_extreme(np.maximum, "max", "ReduceMax")
 def reduce_max(x: Tensor, axis: Axes, keep_dims: bool) -> Tensor:
     """Returns the largest element over ``axis``; NaN wins.
 
@@ -394,15 +395,7 @@ def reduce_max(x: Tensor, axis: Axes, keep_dims: bool) -> Tensor:
     ...
 
 
-@primitive(
-    infer=_infer_extreme,
-    traits=reduction("min"),
-    eager=lambda x, *, axis, keep_dims: np.minimum.reduce(x, axis=axis, keepdims=keep_dims),
-    lower=lambda R, x, *, axis, keep_dims: lower_extreme(R, x, "min", axis, keep_dims),
-    vjp=_vjp_extreme,
-    onnx=_onnx("ReduceMin"),
-    samples=_extreme_samples(),
-)
+@_extreme(np.minimum, "min", "ReduceMin")
 def reduce_min(x: Tensor, axis: Axes, keep_dims: bool) -> Tensor:
     """Returns the smallest element over ``axis``; NaN wins.
 
@@ -524,12 +517,14 @@ def lower_truth(R: Builder, x: Expr) -> Expr:
     return R.emit(R.op.logical_or(y, R.emit(R.op.isnan(x)))) if t.dtype.is_float else y
 
 
-def _lower_truth(is_all: bool) -> Callable[..., Expr]:
+def _truth(name: str, function: Callable[..., np.ndarray], op_type: str) -> RowDecorator:
+    """Adds the row of whether all elements, or any, are true."""
+    is_all = name == "all"
+
     def lower(R: Builder, x: Expr, *, axis: Axes, keep_dims: bool) -> Expr:
         t = R.type(x)
-        result = reduced(t.with_dtype(dtypes.bool_), axis, keep_dims)
         if is_empty(t):
-            return lower_full(R, x, result, is_all)
+            return lower_full(R, x, reduced(t.with_dtype(dtypes.bool_), axis, keep_dims), is_all)
         truth = lower_truth(R, x)
         if not axis:
             return truth
@@ -538,11 +533,7 @@ def _lower_truth(is_all: bool) -> Callable[..., Expr]:
         found = R.emit(reduce(bits, axis=list(axis), keepdims=keep_dims))
         return R.op.greater(found, R.const(0, "int8"))  # of no elements it is the type's extreme
 
-    return lower
-
-
-def _onnx_truth(op_type: str) -> Callable[..., OnnxNamed]:
-    def build(O: OnnxOps, x: OnnxNamed, *, axis: Axes, keep_dims: bool) -> OnnxNamed:
+    def onnx(O: OnnxOps, x: OnnxNamed, *, axis: Axes, keep_dims: bool) -> OnnxNamed:
         truth = O.Cast(x, to=O.dtype(dtypes.bool_))
         if not axis:
             return truth
@@ -551,30 +542,26 @@ def _onnx_truth(op_type: str) -> Callable[..., OnnxNamed]:
         y = O.add(op_type, (bits, axes), 1, {"keepdims": int(keep_dims)})
         return O.Greater(y, np.array(0, np.int32))
 
-    return build
+    return primitive(
+        infer=rules.reduction(dtypes.ALL, dtypes.bool_),
+        traits=reduction(name),
+        eager=lambda x, *, axis, keep_dims: function(x != 0, axis=axis, keepdims=keep_dims),
+        lower=lower,
+        vjp=Reason(NOT_DIFFERENTIABLE),
+        onnx=onnx,
+        samples=[
+            sample((3, 4), dtype="bool", axis=(1,), keep_dims=False),
+            sample((3, 1, 5), dtype="int32", low=0, high=1, axis=(0, 2), keep_dims=True),
+            sample((2, 3), dtype="float32", axis=(), keep_dims=False),
+            sample((3, 0), dtype="bool", axis=(1,), keep_dims=False),
+            sample((0, 3), dtype="bool", axis=(1,), keep_dims=False),
+            sample(np.array([[0.0, np.nan], [0, -0.0]], np.float32), axis=(1,), keep_dims=False),
+            sample((3, 4), dtype="bool", axis=(2,), keep_dims=False, raises=OutOfRangeError),
+        ],
+    )
 
 
-def _truth_samples() -> list[Sample]:
-    return [
-        sample((3, 4), dtype="bool", axis=(1,), keep_dims=False),
-        sample((3, 1, 5), dtype="int32", low=0, high=1, axis=(0, 2), keep_dims=True),
-        sample((2, 3), dtype="float32", axis=(), keep_dims=False),
-        sample((3, 0), dtype="bool", axis=(1,), keep_dims=False),
-        sample((0, 3), dtype="bool", axis=(1,), keep_dims=False),
-        sample(np.array([[0.0, np.nan], [0, -0.0]], np.float32), axis=(1,), keep_dims=False),
-        sample((3, 4), dtype="bool", axis=(2,), keep_dims=False, raises=OutOfRangeError),
-    ]
-
-
-@primitive(
-    infer=rules.reduction(dtypes.ALL, dtypes.bool_),
-    traits=reduction("all"),
-    eager=lambda x, *, axis, keep_dims: np.all(x != 0, axis=axis, keepdims=keep_dims),
-    lower=_lower_truth(True),
-    vjp=Reason(NOT_DIFFERENTIABLE),
-    onnx=_onnx_truth("ReduceMin"),
-    samples=_truth_samples(),
-)
+@_truth("all", np.all, "ReduceMin")
 def reduce_all(x: Tensor, axis: Axes, keep_dims: bool) -> Tensor:
     """Returns whether no element over ``axis`` is zero.
 
@@ -586,15 +573,7 @@ def reduce_all(x: Tensor, axis: Axes, keep_dims: bool) -> Tensor:
     ...
 
 
-@primitive(
-    infer=rules.reduction(dtypes.ALL, dtypes.bool_),
-    traits=reduction("any"),
-    eager=lambda x, *, axis, keep_dims: np.any(x != 0, axis=axis, keepdims=keep_dims),
-    lower=_lower_truth(False),
-    vjp=Reason(NOT_DIFFERENTIABLE),
-    onnx=_onnx_truth("ReduceMax"),
-    samples=_truth_samples(),
-)
+@_truth("any", np.any, "ReduceMax")
 def reduce_any(x: Tensor, axis: Axes, keep_dims: bool) -> Tensor:
     """Returns whether an element over ``axis`` is not zero.
 
