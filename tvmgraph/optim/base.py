@@ -505,4 +505,4 @@ def new_scalar(name: str, value: float, shape: tuple[int, ...] = ()) -> Paramete
     return Parameter(Tensor(np.full(shape, value, np.float32)), name)
 
 
-__all__ = ["Members", "Optimizer"]
+__all__ = ["Optimizer"]

@@ -472,5 +472,4 @@ class ParameterUpdate(Cell):
 __all__ = [
     "DynamicLossScaleUpdateCell", "FixedLossScaleUpdateCell", "ForwardValueAndGrad",
     "ParameterUpdate", "TrainOneStepCell", "TrainOneStepWithLossScaleCell",
-    "update_unless",
 ]  # fmt: skip
