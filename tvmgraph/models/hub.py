@@ -13,16 +13,10 @@ import numpy as np
 
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.errors import ArgumentError, NotFoundError, ShapeError, reject
+from tvmgraph.models import heads
 from tvmgraph.models.attention import ACTIVATIONS
 from tvmgraph.models.bert import Bert, BertConfig
 from tvmgraph.models.gpt2 import Gpt2, Gpt2Config
-from tvmgraph.models.heads import (
-    BertForMaskedLM,
-    BertForQuestionAnswering,
-    BertForSequenceClassification,
-    BertForTokenClassification,
-    Gpt2ForSequenceClassification,
-)
 from tvmgraph.models.llama import Llama, LlamaConfig
 from tvmgraph.nn import Cell
 from tvmgraph.runtime.tensors import BadTensors, from_bytes
@@ -104,15 +98,11 @@ class _Kind:
     required: dict[str, tuple[object, ...]]
 
 
+_WITHOUT_POOLER = (
+    heads.BertForTokenClassification, heads.BertForQuestionAnswering, heads.BertForMaskedLM,
+)  # fmt: skip
 _BERT_HEADS: dict[str, type[Cell]] = {
-    "BertForSequenceClassification": BertForSequenceClassification,
-    "BertForTokenClassification": BertForTokenClassification,
-    "BertForQuestionAnswering": BertForQuestionAnswering,
-    "BertForMaskedLM": BertForMaskedLM,
-}
-_WITHOUT_POOLER = (BertForTokenClassification, BertForQuestionAnswering, BertForMaskedLM)
-_GPT2_HEADS: dict[str, type[Cell]] = {
-    "GPT2ForSequenceClassification": Gpt2ForSequenceClassification
+    cell.__name__: cell for cell in (heads.BertForSequenceClassification, *_WITHOUT_POOLER)
 }
 _KINDS = {
     "bert": _Kind(
@@ -121,7 +111,8 @@ _KINDS = {
          "is_decoder": (False,)},
     ),
     "gpt2": _Kind(
-        Gpt2Config, Gpt2, _GPT2_HEADS, "transformer", _GPT2, _GPT2_UNUSED, _GPT2_TRANSPOSED,
+        Gpt2Config, Gpt2, {"GPT2ForSequenceClassification": heads.Gpt2ForSequenceClassification},
+        "transformer", _GPT2, _GPT2_UNUSED, _GPT2_TRANSPOSED,
         {"activation_function": ("gelu_new", *ACTIVATIONS), "tie_word_embeddings": (True,),
          "scale_attn_by_inverse_layer_idx": (False,), "scale_attn_weights": (True,)},
     ),

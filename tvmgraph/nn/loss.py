@@ -444,5 +444,4 @@ __all__ = [
     "LossBase", "MAELoss", "MSELoss", "PoissonNLLLoss", "RMSELoss", "SmoothL1Loss",
 ]  # fmt: skip
 
-_Loss = LossBase  # its name until MindSpore 1.3
 __path__, __getattr__ = as_package(__name__, "nn")  # a package in MindSpore

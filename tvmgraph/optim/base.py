@@ -49,18 +49,6 @@ class Members(Cell):
     grad_centralization = offered(lambda self: any(s.centralize for s in self._settings))
     group_params = offered(lambda self: list(self.parameters) if self.is_group else [])
     group_lr = offered(lambda self: [s.lr for s in self._settings] if self.is_group_lr else [])
-    group_weight_decay = offered(
-        lambda self: (
-            [
-                s.weight_decay
-                if isinstance(s.weight_decay, Cell)
-                else s.weight_decay * self.loss_scale
-                for s in self._settings
-            ]
-            if self.is_group
-            else []
-        )
-    )
     group_grad_centralization = offered(
         lambda self: [s.centralize for s in self._settings] if self.is_group else []
     )
@@ -85,6 +73,12 @@ class Members(Cell):
     def weight_decay(self) -> Any:
         """The weight decay of the scaled loss, a 0-d tensor or a Cell; a tuple with groups."""
         return self._by_group(s.weight_decay for s in self._settings)
+
+    @offered
+    def group_weight_decay(self) -> list[Any]:
+        """The weight decays of groups, times the loss scale unless they are schedules."""
+        decays = [s.weight_decay for s in self._settings] if self.is_group else []
+        return [d if isinstance(d, Cell) else d * self.loss_scale for d in decays]
 
     def _by_group(self, decays: Iterable[Any]) -> Any:
         """Weight decays as optimizers use them before they divide by the loss scale."""

@@ -8,17 +8,9 @@ from collections.abc import Callable, Sequence
 from tvmgraph import dtypes
 from tvmgraph.core.op import F
 from tvmgraph.core.tensor import Tensor
-from tvmgraph.errors import ArgumentError, DTypeError
+from tvmgraph.errors import ArgumentError, DTypeError, reject
 from tvmgraph.nn.cell import Cell
-from tvmgraph.optim._checks import (
-    above_zero,
-    boolean,
-    integer,
-    non_negative,
-    positive,
-    real,
-    reject,
-)
+from tvmgraph.optim._checks import above_zero, boolean, integer, non_negative, positive, real
 
 
 class LearningRateSchedule(Cell):

@@ -11,29 +11,10 @@ import numpy as np
 
 from tvmgraph.core.notebook import fragment, heading, table
 from tvmgraph.errors import ArgumentError, DTypeError, ShapeError, either, reject
-from tvmgraph.train.metrics.basic import (
-    F1,
-    MAE,
-    MSE,
-    Accuracy,
-    ClearedMetric,
-    Fbeta,
-    Loss,
-    MeanMetric,
-    Metric,
-    Precision,
-    Recall,
-    as_array,
-    class_numbers,
-)
+from tvmgraph.train.metrics import basic, surfaces
+from tvmgraph.train.metrics.basic import ClearedMetric, MeanMetric, Metric, as_array, class_numbers
 from tvmgraph.train.metrics.rates import ConfusionMatrixMetric
 from tvmgraph.train.metrics.similarity import BleuScore, CosineSimilarity, Dice
-from tvmgraph.train.metrics.surfaces import (
-    HausdorffDistance,
-    MeanSurfaceDistance,
-    OcclusionSensitivity,
-    RootMeanSquareDistance,
-)
 from tvmgraph.train.plots import confusion
 
 
@@ -285,16 +266,17 @@ class Perplexity(MeanMetric):
 
 
 _BY_NAME: dict[str, Callable[..., object]] = {
-    "accuracy": Accuracy, "acc": Accuracy, "precision": Precision, "recall": Recall, "F1": F1,
-    "f1": F1, "fbeta": Fbeta, "mae": MAE, "mse": MSE, "loss": Loss, "perplexity": Perplexity,
+    "accuracy": basic.Accuracy, "acc": basic.Accuracy, "precision": basic.Precision,
+    "recall": basic.Recall, "F1": basic.F1, "f1": basic.F1, "fbeta": basic.Fbeta,
+    "mae": basic.MAE, "mse": basic.MSE, "loss": basic.Loss, "perplexity": Perplexity,
     "top_1_accuracy": Top1CategoricalAccuracy, "top_5_accuracy": Top5CategoricalAccuracy,
     "topk": TopKCategoricalAccuracy, "roc": ROC, "roc_curve": ROC,
     "confusion_matrix": ConfusionMatrix, "bleu_score": BleuScore, "dice": Dice,
     "cosine_similarity": CosineSimilarity, "confusion_matrix_metric": ConfusionMatrixMetric,
-    "hausdorff_distance": HausdorffDistance,
-    "mean_surface_distance": MeanSurfaceDistance,
-    "root_mean_square_distance": RootMeanSquareDistance,
-    "occlusion_sensitivity": OcclusionSensitivity, "auc": auc,
+    "hausdorff_distance": surfaces.HausdorffDistance,
+    "mean_surface_distance": surfaces.MeanSurfaceDistance,
+    "root_mean_square_distance": surfaces.RootMeanSquareDistance,
+    "occlusion_sensitivity": surfaces.OcclusionSensitivity, "auc": auc,
 }  # fmt: skip
 
 
