@@ -6,17 +6,8 @@ from collections.abc import Callable, Sequence
 from types import FunctionType
 
 from tvmgraph import dtypes
-from tvmgraph.compat.sparse import (
-    COOTensor,
-    CSRTensor,
-    SparseMatrix,
-    coo2csr,
-    csr2coo,
-    dense_to_sparse_coo,
-    dense_to_sparse_csr,
-    flat_places,
-    row_sums,
-)
+from tvmgraph.compat import sparse
+from tvmgraph.compat.sparse import COOTensor, CSRTensor, SparseMatrix
 from tvmgraph.core.arguments import DTypeLike
 from tvmgraph.core.guard import guard
 from tvmgraph.core.op import F
@@ -45,7 +36,7 @@ def coo_concat(sp_input: Sequence[COOTensor], concat_dim: int = 0) -> COOTensor:
     shape = [*sp_input[0].shape]
     shape[axis] = begin
     joined = COOTensor(F.concat(moved), F.concat([m.values for m in sp_input]), shape)
-    order = F.argsort(flat_places(joined))
+    order = F.argsort(sparse.flat_places(joined))
     return COOTensor(
         F.gather(joined.indices, order, 0), F.gather(joined.values, order, 0), joined.shape
     )
@@ -74,7 +65,7 @@ def csr_gather(indptr: Tensor, indices: Tensor, dense: Tensor, shape: tuple[int,
         dense: The matrix, or what broadcasts to it.
         shape: Its shape.
     """
-    places = F.stack([csr2coo(indptr, indices.shape[0]), indices], -1)
+    places = F.stack([sparse.csr2coo(indptr, indices.shape[0]), indices], -1)
     return F.gather_nd(F.broadcast_to(dense, shape), places)
 
 
@@ -124,7 +115,7 @@ def sparse_dense_matmul(
     to, of = (indices[:, 1], indices[:, 0]) if adjoint_st else (indices[:, 0], indices[:, 1])
     dense = F.transpose(F.conj(dense), (1, 0)) if adjoint_dt else dense
     parts = (F.conj(values) if adjoint_st else values).expand_dims(-1) * F.gather(dense, of, 0)
-    return row_sums(parts, to, sparse_shape[1 if adjoint_st else 0])
+    return sparse.row_sums(parts, to, sparse_shape[1 if adjoint_st else 0])
 
 
 def coalesce(x_indices: Tensor, x_values: Tensor, x_shape: Tensor) -> tuple[Tensor, ...]:
@@ -207,8 +198,9 @@ FUNCTIONS: dict[str, Callable[..., object]] = {
     **{f"csr_{n}": _of_values(n, CSRTensor) for n in ELEMENTWISE},
     **{name: _documented(name, *row) for name, row in _DERIVED.items()},
     "make_coo_tensor": COOTensor, "make_csr_tensor": CSRTensor,
-    **{f.__name__: f for f in (coo2csr, csr2coo, coo_concat, csr_gather, csr_mm, csr_softmax,
-                               coalesce, dense_to_sparse_coo, dense_to_sparse_csr)},
+    **{f.__name__: f for f in (sparse.coo2csr, sparse.csr2coo, sparse.dense_to_sparse_coo,
+                               sparse.dense_to_sparse_csr, coo_concat, csr_gather, csr_mm,
+                               csr_softmax, coalesce)},
 }  # fmt: skip
 """What ``ops`` has of them, by name."""
 

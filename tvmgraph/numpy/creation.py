@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -14,16 +14,8 @@ from tvmgraph.core.guard import public_names as _public_names
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.dtypes import DType, float32, int32
 from tvmgraph.errors import ArgumentError, DTypeError, user_source
-from tvmgraph.numpy.helpers import (
-    array_of,
-    arrays_of,
-    as_dtype,
-    axis_of,
-    dtype_of,
-    floats,
-    ops_broadcast,
-)
-from tvmgraph.numpy.helpers import full as filled_with
+from tvmgraph.numpy import helpers
+from tvmgraph.numpy.helpers import array_of, as_dtype, axis_of, dtype_of, floats
 
 
 def array(obj: object, dtype: DTypeLike | None = None, copy: bool = True, ndmin: int = 0) -> Tensor:
@@ -75,7 +67,7 @@ def zeros(shape: object, dtype: DTypeLike = float32) -> Tensor:
         shape: Sizes, an int or a sequence.
         dtype: The dtype.
     """
-    return filled_with(shape, 0, dtype)
+    return helpers.full(shape, 0, dtype)
 
 
 def ones(shape: object, dtype: DTypeLike = float32) -> Tensor:
@@ -85,7 +77,7 @@ def ones(shape: object, dtype: DTypeLike = float32) -> Tensor:
         shape: Sizes, an int or a sequence.
         dtype: The dtype.
     """
-    return filled_with(shape, 1, dtype)
+    return helpers.full(shape, 1, dtype)
 
 
 def empty(shape: object, dtype: DTypeLike = float32) -> Tensor:
@@ -95,7 +87,7 @@ def empty(shape: object, dtype: DTypeLike = float32) -> Tensor:
         shape: Sizes, an int or a sequence.
         dtype: The dtype.
     """
-    return filled_with(shape, 0, dtype)
+    return helpers.full(shape, 0, dtype)
 
 
 def full(shape: object, fill_value: object, dtype: DTypeLike | None = None) -> Tensor:
@@ -106,7 +98,7 @@ def full(shape: object, fill_value: object, dtype: DTypeLike | None = None) -> T
         fill_value: A number or an array.
         dtype: The dtype.
     """
-    return filled_with(shape, fill_value, dtype)
+    return helpers.full(shape, fill_value, dtype)
 
 
 def eye(N: int, M: int | None = None, k: int = 0, dtype: DTypeLike = float32) -> Tensor:  # noqa: N803
@@ -144,7 +136,7 @@ def tri(N: int, M: int | None = None, k: int = 0, dtype: DTypeLike = float32) ->
 
 
 def _spaced(start: object, stop: object) -> tuple[Tensor, Tensor]:
-    return tuple(floats(t) for t in ops_broadcast(array_of(start), array_of(stop)))  # pyright: ignore
+    return tuple(floats(t) for t in helpers.ops_broadcast(array_of(start), array_of(stop)))  # pyright: ignore
 
 
 def linspace(
@@ -248,10 +240,10 @@ def meshgrid(*xi: object, sparse: bool = False, indexing: str = "xy") -> list[Te
     if indexing not in ("xy", "ij"):
         raise ArgumentError(f"indexing must be 'xy' or 'ij', not {indexing!r}", at=user_source())
     found = []
-    for place, x in enumerate(arrays_of(xi)):
+    for place, x in enumerate(helpers.arrays_of(xi)):
         at = 1 - place if indexing == "xy" and len(xi) > 1 and place < 2 else place
         found.append(ops.reshape(x, (1,) * at + (-1,) + (1,) * (len(xi) - at - 1)))
-    return list(found if sparse else ops_broadcast(*found))
+    return list(found if sparse else helpers.ops_broadcast(*found))
 
 
 def indices(
@@ -278,17 +270,13 @@ def ix_(*args: object) -> tuple[Tensor, ...]:
     return tuple(meshgrid(*args, sparse=True, indexing="ij"))
 
 
-def _window(M: int, values: Callable[[int], np.ndarray]) -> Tensor:  # noqa: N803
-    return Tensor(np.asarray(values(M), np.float32))
-
-
 def bartlett(M: int) -> Tensor:  # noqa: N803
     """Returns Bartlett's window of ``M`` points.
 
     Args:
         M: Number of points.
     """
-    return _window(M, np.bartlett)
+    return Tensor(np.bartlett(M), float32)
 
 
 def blackman(M: int) -> Tensor:  # noqa: N803
@@ -297,7 +285,7 @@ def blackman(M: int) -> Tensor:  # noqa: N803
     Args:
         M: Number of points.
     """
-    return _window(M, np.blackman)
+    return Tensor(np.blackman(M), float32)
 
 
 def hamming(M: int) -> Tensor:  # noqa: N803
@@ -306,7 +294,7 @@ def hamming(M: int) -> Tensor:  # noqa: N803
     Args:
         M: Number of points.
     """
-    return _window(M, np.hamming)
+    return Tensor(np.hamming(M), float32)
 
 
 def hanning(M: int) -> Tensor:  # noqa: N803
@@ -315,7 +303,7 @@ def hanning(M: int) -> Tensor:  # noqa: N803
     Args:
         M: Number of points.
     """
-    return _window(M, np.hanning)
+    return Tensor(np.hanning(M), float32)
 
 
 def _pairs(rows: Sequence[np.ndarray]) -> tuple[Tensor, ...]:

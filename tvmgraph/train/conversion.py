@@ -13,12 +13,8 @@ from tvmgraph.core.op import F
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.errors import ArgumentError, reject
 from tvmgraph.nn.cell import Cell
-from tvmgraph.train.serialization import (
-    CheckpointError,
-    load_checkpoint,
-    load_param_into_net,
-    save_checkpoint,
-)
+from tvmgraph.train import serialization
+from tvmgraph.train.serialization import load_checkpoint, load_param_into_net, save_checkpoint
 
 
 def ckpt_to_safetensors(file_path: object, save_path: object = None,
@@ -176,7 +172,8 @@ def load_torch(
     targets = {p.name: p for p in net.get_parameters()}
     missing = [ours for ours, theirs in names.items() if theirs not in there]
     if missing and strict:
-        reject(CheckpointError, "load_torch", f"the file has no value for parameter {missing[0]!r}",
+        reject(serialization.CheckpointError, "load_torch",
+               f"the file has no value for parameter {missing[0]!r}",
                f"looked for {names[missing[0]]!r} among {sorted(there)[:4]}...",
                "give its name in name_map, or pass strict=False")  # fmt: skip
     values = {}

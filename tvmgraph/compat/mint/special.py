@@ -2,14 +2,7 @@
 
 from tvmgraph.compat.mint.nn.functional import log_softmax
 from tvmgraph.core.guard import guard_module as _guard_module
-from tvmgraph.ops import (  # pyright: ignore[reportAttributeAccessIssue]
-    erfc,
-    exp2,
-    expm1,
-    log1p,
-    round,
-    sinc,
-)
+from tvmgraph.ops import erfc, exp2, expm1, log1p, round, sinc  # pyright: ignore
 
 __all__ = ["erfc", "exp2", "expm1", "log1p", "log_softmax", "round", "sinc"]
 

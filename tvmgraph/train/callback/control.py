@@ -218,19 +218,13 @@ class ProgressBar(Callback):
         Args:
             run_context: What is known of the run.
         """
-        from rich.progress import (
-            BarColumn,
-            MofNCompleteColumn,
-            Progress,
-            TextColumn,
-            TimeElapsedColumn,
-            TimeRemainingColumn,
-        )
+        from rich import progress
 
         p = run_context.original_args()
-        self._bar = Progress(
-            TextColumn("epoch {task.fields[epoch]}"), BarColumn(), MofNCompleteColumn(),
-            TextColumn("{task.fields[values]}"), TimeElapsedColumn(), TimeRemainingColumn(),
+        self._bar = progress.Progress(
+            progress.TextColumn("epoch {task.fields[epoch]}"), progress.BarColumn(),
+            progress.MofNCompleteColumn(), progress.TextColumn("{task.fields[values]}"),
+            progress.TimeElapsedColumn(), progress.TimeRemainingColumn(),
         )  # fmt: skip
         self._bar.start()
         epoch = f"{p.cur_epoch_num}/{p.epoch_num}"
