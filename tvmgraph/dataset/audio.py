@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tvmgraph.compat.absent import not_found
+from tvmgraph.compat.paths import look
 from tvmgraph.core.guard import guard_module
 from tvmgraph.dataset import (
     audio_activity,
@@ -23,9 +23,7 @@ guard_module(_PUBLIC, "dataset.audio")
 
 
 def __getattr__(name: str) -> object:
-    if name.startswith("__"):
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    raise not_found(__name__, name, __all__)
+    return look(__name__, name, __all__)
 
 
 __all__ = sorted(_PUBLIC)  # pyright: ignore[reportUnsupportedDunderAll]

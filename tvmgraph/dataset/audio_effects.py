@@ -10,11 +10,7 @@ import numpy as np
 from tvmgraph.dataset.audio_filters import recursive
 from tvmgraph.dataset.audio_spectra import require_positive
 from tvmgraph.dataset.audio_transforms import Formula
-from tvmgraph.dataset.audio_words import (
-    DensityFunction,
-    Interpolation,
-    Modulation,
-)
+from tvmgraph.dataset.audio_words import DensityFunction, Interpolation, Modulation
 from tvmgraph.dataset.config import generator
 from tvmgraph.errors import ArgumentError, ShapeError, either, reject
 

@@ -22,7 +22,6 @@ from tvmgraph.errors import ArgumentError, DTypeError, either, reject
 
 Coefficients = tuple[Sequence[float], Sequence[float]]
 Border = Literal["constant", "edge", "reflect", "symmetric"]
-_BLOCK = 128  # samples that one product of matrices computes
 
 
 def floats_of(op: str, value: object, half: bool = False, whole: bool = True) -> np.ndarray:
@@ -62,39 +61,14 @@ def padded(x: np.ndarray, before: int, after: int, mode: Border = "constant") ->
 def recursive(x: np.ndarray, b: Sequence[float], a: Sequence[float]) -> np.ndarray:
     """Returns a sound after a recursive filter, in float64.
 
-    A block of samples is what its inputs cause, by a triangular matrix of the impulse response,
-    and what the samples before it go on to cause.
-
     Args:
         x: Samples along the last axis.
         b: Coefficients of the inputs, that of the newest first.
         a: Coefficients of the results, that of the newest first; it divides all others.
     """
-    taps, poles = (np.asarray(c, np.float64) / a[0] for c in (b, a))
-    rows = x.reshape(-1, x.shape[-1]).astype(np.float64)
-    driven = np.zeros_like(rows)
-    for i, tap in enumerate(taps[: x.shape[-1]]):
-        driven[:, i:] += tap * rows[:, : rows.shape[1] - i]
-    order = len(poles) - 1
-    if order == 0:
-        return driven.reshape(x.shape)
-    size = min(_BLOCK, x.shape[-1])
-    # column k < order: what the k-th latest sample causes; column order + k: what input k causes
-    caused = np.zeros((order + size, order + size))
-    caused[:order, :order] = np.eye(order)[::-1]
-    for n in range(size):
-        caused[order + n] = -poles[1:] @ caused[n : order + n][::-1]
-        caused[order + n, order + n] += 1
-    caused = caused[order:]
-    done = np.zeros((rows.shape[0], order + rows.shape[1]))
-    for start in range(0, rows.shape[1], size):
-        own = driven[:, start : start + size]
-        count = own.shape[1]
-        before = done[:, start : start + order][:, ::-1]
-        known = np.concatenate([before, own], axis=1)
-        columns = order + count
-        done[:, order + start : order + start + count] = known @ caused[:count, :columns].T
-    return done[:, order:].reshape(x.shape)
+    from scipy.signal import lfilter  # here, because it takes long to import
+
+    return np.asarray(lfilter(b, a, x.astype(np.float64)))
 
 
 class LFilter(Shown):

@@ -11,15 +11,9 @@ from tvmgraph import hooks
 from tvmgraph.core.arguments import Workers
 from tvmgraph.core.notebook import fragment, heading, table
 from tvmgraph.core.shown import Shown
+from tvmgraph.core.tensor import Tensor
 from tvmgraph.dataset.checks import count_of
-from tvmgraph.errors import (
-    ArgumentError,
-    DTypeError,
-    LoadError,
-    either,
-    reject,
-    require_offered,
-)
+from tvmgraph.errors import ArgumentError, DTypeError, LoadError, either, reject, require_offered
 
 if TYPE_CHECKING:
     from tvmgraph.dataset.iterator import DatasetIterator
@@ -53,6 +47,24 @@ def kept(value: object) -> object:
         value: The entry.
     """
     return value if isinstance(value, dict) else np.asarray(value)
+
+
+def as_row(value: object) -> Row:
+    """Returns what stands for the entries of a row: several in a tuple or list, or one.
+
+    Args:
+        value: The entries, or the only one.
+    """
+    return tuple(value) if isinstance(value, (tuple, list)) else (value,)
+
+
+def on_host(value: object) -> object:
+    """Returns an entry, as an array if it is a tensor.
+
+    Args:
+        value: Any entry of a row.
+    """
+    return value.asnumpy() if isinstance(value, Tensor) else value
 
 
 class Dataset(Shown):

@@ -13,7 +13,7 @@ import numpy as np
 
 from tvmgraph.compat.paths import look
 from tvmgraph.core.random import default_generator
-from tvmgraph.dataset.checks import count_of
+from tvmgraph.dataset.checks import count_of, flag_of
 from tvmgraph.errors import DTypeError
 
 
@@ -99,10 +99,8 @@ def set_debug_mode(debug_mode_flag: bool) -> None:
     Raises:
         DTypeError: if it is no bool.
     """
-    if not isinstance(debug_mode_flag, bool):
-        raise DTypeError(f"debug_mode_flag must be a bool, not {debug_mode_flag!r}",
-                         op="dataset.config.set_debug_mode")  # fmt: skip
-    _settings.debug = debug_mode_flag
+    op = "dataset.config.set_debug_mode"
+    _settings.debug = flag_of(op, "debug_mode_flag", debug_mode_flag)
 
 
 def get_debug_mode() -> bool:
@@ -148,13 +146,8 @@ def _keep(setting: str, value: object, *_: object) -> None:
         DTypeError: if a bool is needed and not given.
         ArgumentError: if a number is needed and not given.
     """
-    if isinstance(_KEPT[setting], bool):
-        if not isinstance(value, bool):
-            raise DTypeError(f"{setting} must be a bool, not {value!r}",
-                             op=f"dataset.config.set_{setting}")  # fmt: skip
-    else:
-        value = count_of(f"dataset.config.set_{setting}", setting, value, 0)
-    _KEPT[setting] = value
+    op, is_flag = f"dataset.config.set_{setting}", isinstance(_KEPT[setting], bool)
+    _KEPT[setting] = flag_of(op, setting, value) if is_flag else count_of(op, setting, value, 0)
 
 
 @contextmanager

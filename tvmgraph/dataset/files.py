@@ -7,9 +7,9 @@ import enum
 import glob
 import gzip
 import pickle
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NoReturn, TypeVar
 
 import numpy as np
 
@@ -25,13 +25,32 @@ R = TypeVar("R")
 
 def _splits(op: str, usage: str | None, splits: dict[str, list[str]]) -> list[str]:
     """Returns the names of the files that a ``usage`` stands for; all for None."""
-    if usage not in (None, "all", *splits):
-        reject(ArgumentError, op, f"usage cannot be {usage!r}",
+    return [name for names in splits_of(op, usage, splits) for name in names]
+
+
+def splits_of(
+    op: str, value: Any, splits: Mapping[str, object], all_of: object = None
+) -> list[Any]:
+    """Returns what a ``usage`` stands for; everything for None or ``"all"``.
+
+    Args:
+        op: Name of the dataset.
+        value: The argument ``usage``.
+        splits: What every word stands for.
+        all_of: What stands for all of them, if it is not each of them in turn.
+
+    Raises:
+        ArgumentError: if it is unknown.
+    """
+    if value in (None, "all"):
+        return list(splits.values()) if all_of is None else [all_of]
+    if value not in splits:
+        reject(ArgumentError, op, f"usage cannot be {value!r}",
                fix=f"use {', '.join(map(repr, splits))} or 'all'")  # fmt: skip
-    return splits.get(usage or "all") or [name for names in splits.values() for name in names]
+    return [splits[value]]
 
 
-def _missing(op: str, folder: Path, names: list[str]) -> None:
+def _missing(op: str, folder: Path, names: list[str]) -> NoReturn:
     reject(ArgumentError, op, f"{folder} holds none of {', '.join(names)}",
            fix="download the files there first; this class reads local files only")  # fmt: skip
 
@@ -115,7 +134,6 @@ class MnistDataset(NumpySlicesDataset):
             if candidate.is_file():
                 return candidate
         _missing("MnistDataset", folder, [name, f"{name}.gz"])
-        raise AssertionError
 
 
 class Cifar10Dataset(NumpySlicesDataset):

@@ -11,7 +11,7 @@ import numpy as np
 from tvmgraph import dtypes
 from tvmgraph.core.arguments import Workers
 from tvmgraph.core.tensor import Tensor
-from tvmgraph.dataset.base import Dataset, Row, kept, names_of
+from tvmgraph.dataset.base import Dataset, Row, as_row, kept, names_of, on_host
 from tvmgraph.dataset.checks import count_of
 from tvmgraph.dataset.samplers import (
     DistributedSampler,
@@ -24,13 +24,8 @@ from tvmgraph.dataset.schema import Schema
 from tvmgraph.errors import ArgumentError, DTypeError, either, reject, require_offered
 
 
-def _entry(value: object) -> object:
-    return value.asnumpy() if isinstance(value, Tensor) else value
-
-
 def _row(value: object) -> Row:
-    items = value if isinstance(value, (tuple, list)) else (value,)
-    return tuple(_entry(v) for v in items)
+    return tuple(map(on_host, as_row(value)))
 
 
 class Source(Dataset):

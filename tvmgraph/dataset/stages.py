@@ -11,9 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from tvmgraph.core.tensor import Tensor
 from tvmgraph.dataset import config
-from tvmgraph.dataset.base import Dataset, Row, names_of
+from tvmgraph.dataset.base import Dataset, Row, as_row, names_of, on_host
 from tvmgraph.dataset.checks import count_of, flag_of
 from tvmgraph.dataset.samplers import Sampler
 from tvmgraph.dataset.transforms import operations_of
@@ -91,14 +90,6 @@ def _results(value: object) -> tuple[object, ...]:
     return value if isinstance(value, tuple) else (value,)
 
 
-def _as_tuple(value: object) -> Row:
-    return tuple(value) if isinstance(value, (tuple, list)) else (value,)
-
-
-def _array(value: object) -> object:
-    return value.asnumpy() if isinstance(value, Tensor) else value
-
-
 def _require_alike(names: Sequence[str], columns: Sequence[object], rows: int) -> None:
     """Makes sure that what a ``per_batch_map`` gave is batches, or the rows of one batch.
 
@@ -170,7 +161,7 @@ class MapDataset(_Stage):
         workers: int | None,
     ) -> None:
         super().__init__(child)
-        self.operations = operations_of("map", _as_tuple(operations))
+        self.operations = operations_of("map", as_row(operations))
         given = [child.columns[0]] if inputs is None else names_of("map", inputs)
         self.where = child._columns_at("map", given)
         self.results = given if outputs is None else names_of("map", outputs)
@@ -183,7 +174,7 @@ class MapDataset(_Stage):
             values = tuple(row[w] for w in self.where)
             for operation in self.operations:
                 values = _results(operation(*values))
-        values = tuple(_array(v) for v in values)
+        values = tuple(map(on_host, values))
         if len(values) != len(self.results):
             reject(either(ArgumentError, RuntimeError), "map",
                    f"the operations returned {len(values)} values for {len(self.results)} columns",
@@ -304,7 +295,7 @@ class BatchDataset(_Stage):
             if self.per_batch_map is not None:
                 return columns
             return {k: self._stack_column(f"{name}[{k!r}]", c) for k, c in columns.items()}
-        arrays = [np.asarray(_array(v)) for v in values]
+        arrays = [np.asarray(on_host(v)) for v in values]
         shapes = {a.shape for a in arrays}
         if len(shapes) > 1:
             reject(either(ShapeError, RuntimeError), "batch",
@@ -497,7 +488,7 @@ class FilterDataset(_Stage):
     def rows(self, epoch: int) -> Iterator[Row]:
         """Yields the rows of one pass."""
         for row in self.child.rows(epoch):
-            if bool(_array(self.predicate(*(row[w] for w in self.where)))):
+            if bool(on_host(self.predicate(*(row[w] for w in self.where)))):
                 yield row
 
     def get_dataset_size(self) -> int:

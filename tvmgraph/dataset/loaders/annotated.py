@@ -13,16 +13,9 @@ from typing import Any
 import numpy as np
 
 from tvmgraph.core.arguments import Attrs
+from tvmgraph.dataset.files import splits_of
 from tvmgraph.dataset.loaders.matlab import read_matlab
-from tvmgraph.dataset.loaders.table import (
-    DECODED,
-    Listing,
-    folder_of,
-    lines_of,
-    loader,
-    pictures,
-    splits_of,
-)
+from tvmgraph.dataset.loaders.table import DECODED, Listing, folder_of, lines_of, loader, pictures
 from tvmgraph.errors import ArgumentError, reject
 
 _DECODED = DECODED.replace("=False", "")

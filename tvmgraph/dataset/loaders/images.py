@@ -13,7 +13,7 @@ from PIL import Image
 from tvmgraph.core import kinds
 from tvmgraph.core.arguments import Attrs
 from tvmgraph.dataset.config import get_seed
-from tvmgraph.dataset.files import read_idx
+from tvmgraph.dataset.files import read_idx, splits_of
 from tvmgraph.dataset.loaders.matlab import read_matlab
 from tvmgraph.dataset.loaders.table import (
     DECODED,
@@ -25,7 +25,6 @@ from tvmgraph.dataset.loaders.table import (
     lines_of,
     loader,
     pictures,
-    splits_of,
 )
 from tvmgraph.dataset.schema import Schema
 from tvmgraph.errors import ArgumentError, reject

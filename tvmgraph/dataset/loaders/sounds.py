@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from tvmgraph.core.arguments import Attrs
+from tvmgraph.dataset.files import splits_of
 from tvmgraph.dataset.loaders.table import (
     SAMPLED,
     Listing,
@@ -17,7 +18,6 @@ from tvmgraph.dataset.loaders.table import (
     lines_of,
     loader,
     sound,
-    splits_of,
 )
 from tvmgraph.errors import ArgumentError, either, reject
 

@@ -199,28 +199,6 @@ def folder_of(op: str, given: Attrs, name: str = "dataset_dir") -> Path:
     return folder
 
 
-def splits_of(
-    op: str, value: Any, splits: Mapping[str, object], all_of: object = None
-) -> list[Any]:
-    """Returns what a ``usage`` stands for; everything for None or ``"all"``.
-
-    Args:
-        op: Name of the dataset.
-        value: The argument ``usage``.
-        splits: What every word stands for.
-        all_of: What stands for all of them, if it is not each of them in turn.
-
-    Raises:
-        ArgumentError: if it is unknown.
-    """
-    if value in (None, "all"):
-        return list(splits.values()) if all_of is None else [all_of]
-    if value not in splits:
-        reject(ArgumentError, op, f"usage cannot be {value!r}",
-               fix=f"use {', '.join(map(repr, splits))} or 'all'")  # fmt: skip
-    return [splits[value]]
-
-
 def existing(op: str, path: Path) -> Path:
     """Returns the path of a file that is there.
 

@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 
 from tvmgraph.core.arguments import Attrs
-from tvmgraph.dataset.files import files_of, joined
+from tvmgraph.dataset.files import files_of, joined, splits_of
 from tvmgraph.dataset.loaders.table import (
     LINES,
     LINES_LAST,
@@ -19,7 +19,6 @@ from tvmgraph.dataset.loaders.table import (
     folder_of,
     lines_of,
     loader,
-    splits_of,
 )
 from tvmgraph.errors import ArgumentError, reject
 

@@ -228,10 +228,9 @@ def sizes(op: str, name: str, value: PerAxis) -> tuple[int, int]:
         ArgumentError: if they are not positive.
     """
     items = (value, value) if isinstance(value, (int, np.integer)) else tuple(value)
-    if len(items) != 2 or any(not isinstance(v, (int, np.integer)) or v < 1 for v in items):
-        kind = ArgumentError
-        if len(items) != 2 or not all(isinstance(v, (int, np.integer)) for v in items):
-            kind = either(ArgumentError, TypeError)
+    are_ints = len(items) == 2 and all(isinstance(v, (int, np.integer)) for v in items)
+    if not are_ints or min(items) < 1:
+        kind = ArgumentError if are_ints else either(ArgumentError, TypeError)
         reject(kind, f"vision.{op}", f"{name} must be one or two positive ints: {value!r}")
     return int(items[0]), int(items[1])
 

@@ -10,12 +10,7 @@ from tvmgraph.core.arguments import PerAxis
 from tvmgraph.dataset.config import generator
 from tvmgraph.dataset.transforms import as_array
 from tvmgraph.dataset.vision.base import image_of, number
-from tvmgraph.dataset.vision.geometry import (
-    RandomCrop,
-    RandomResize,
-    RandomResizedCrop,
-    Resize,
-)
+from tvmgraph.dataset.vision.geometry import RandomCrop, RandomResize, RandomResizedCrop, Resize
 from tvmgraph.dataset.vision.kinds import Border, Fill, Inter
 from tvmgraph.dataset.vision.warps import HorizontalFlip, VerticalFlip
 from tvmgraph.errors import ShapeError, reject

@@ -10,14 +10,7 @@ import numpy as np
 from tvmgraph.core.arguments import PerAxis
 from tvmgraph.dataset.config import generator
 from tvmgraph.dataset.vision import pillow, pixels
-from tvmgraph.dataset.vision.base import (
-    ImageTransform,
-    Randomly,
-    around,
-    interval,
-    number,
-    uniform,
-)
+from tvmgraph.dataset.vision.base import ImageTransform, Randomly, around, interval, number, uniform
 from tvmgraph.dataset.vision.kinds import Around
 from tvmgraph.dataset.vision.values import HsvToRgb, RgbToHsv
 from tvmgraph.errors import ArgumentError, ShapeError, either, reject
@@ -205,7 +198,7 @@ class AutoContrast(ImageTransform):
         histogram = histogram.copy()
         histogram[self.ignore] = 0
         cut = int(histogram.sum() * self.cutoff / 100)
-        kept = [_without(histogram, cut), _without(histogram[::-1], cut)]
+        kept = [np.cumsum(h) > cut for h in (histogram, histogram[::-1])]
         low, high = int(kept[0].argmax()), 255 - int(kept[1].argmax())
         levels = np.arange(256)
         if high <= low or not histogram.any():
@@ -213,11 +206,6 @@ class AutoContrast(ImageTransform):
         scale = np.float32(255) / np.float32(high - low)
         found = levels.astype(np.float32) * scale - np.float32(low) * scale
         return np.clip(found, 0, 255).astype(np.uint8)
-
-
-def _without(histogram: np.ndarray, cut: int) -> np.ndarray:
-    """Returns where pixels are left when the first ``cut`` of them are taken away."""
-    return np.cumsum(histogram) > cut
 
 
 class Equalize(ImageTransform):

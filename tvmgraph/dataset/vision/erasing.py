@@ -7,13 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from tvmgraph.dataset.config import generator
-from tvmgraph.dataset.vision.base import (
-    ImageTransform,
-    image_of,
-    interval,
-    number,
-    uniform,
-)
+from tvmgraph.dataset.vision.base import ImageTransform, image_of, interval, number, uniform
 from tvmgraph.dataset.vision.kinds import Fill
 from tvmgraph.errors import ShapeError, either, reject
 

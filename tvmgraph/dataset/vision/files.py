@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tvmgraph.core.arguments import PathLike, PerAxis
+from tvmgraph.core.arguments import PathLike
 from tvmgraph.dataset.transforms import as_array
 from tvmgraph.dataset.vision.base import image_of, number, to_pillow
 from tvmgraph.dataset.vision.geometry import RandomResizedCrop
-from tvmgraph.dataset.vision.kinds import ImageReadMode, Inter
+from tvmgraph.dataset.vision.kinds import ImageReadMode
 from tvmgraph.dataset.vision.pixels import decoded
 from tvmgraph.errors import ArgumentError, DTypeError, either, reject
 from tvmgraph.partial import replacing
@@ -68,13 +68,6 @@ class Decode:
 
 class RandomCropDecodeResize(RandomResizedCrop):
     """Decodes a file's bytes, cuts out a random part and resizes it; see its base class."""
-
-    def __init__(
-        self, size: PerAxis, scale: tuple[float, float] = (0.08, 1.0),
-        ratio: tuple[float, float] = (3 / 4, 4 / 3),
-        interpolation: Inter = Inter.BILINEAR, max_attempts: int = 10,
-    ) -> None:  # fmt: skip
-        super().__init__(size, scale, ratio, interpolation, max_attempts)
 
     def __call__(self, value: object, *others: object) -> object:
         """Returns the resized part."""

@@ -23,10 +23,7 @@ from tvmgraph.dataset.vision.base import (
     uniform,
 )
 from tvmgraph.dataset.vision.kinds import Border, Fill, Inter, SliceMode
-from tvmgraph.dataset.vision.pixels import (
-    resize,
-    with_pillow,
-)
+from tvmgraph.dataset.vision.pixels import resize, with_pillow
 from tvmgraph.dataset.vision.warps import HorizontalFlip, VerticalFlip
 from tvmgraph.errors import ArgumentError, DTypeError, ShapeError, reject
 

@@ -10,12 +10,7 @@ import numpy as np
 from tvmgraph import dtypes
 from tvmgraph.dataset.transforms import as_array
 from tvmgraph.dataset.vision import pixels
-from tvmgraph.dataset.vision.base import (
-    ImageTransform,
-    Randomly,
-    image_of,
-    to_pillow,
-)
+from tvmgraph.dataset.vision.base import ImageTransform, Randomly, image_of, to_pillow
 from tvmgraph.dataset.vision.kinds import ConvertMode
 from tvmgraph.errors import ArgumentError, ShapeError, either, reject
 
