@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import html
+import importlib.resources
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -22,47 +23,19 @@ if TYPE_CHECKING:
 _EDGE = 4  # items shown at either end of an axis
 _MOST = 200  # rows of a table
 _LONG = 50  # characters of a cell that is not broken into lines
-#: Names of colours: JupyterLab's variable, VS Code's, and what counts without either.
-_COLOURS = {
-    "text": ("--jp-ui-font-color1", "--vscode-editor-foreground", "#1f2328", "#e6edf3"),
-    "dim": ("--jp-ui-font-color2", "--vscode-descriptionForeground", "#57606a", "#9198a1"),
-    "line": ("--jp-border-color2", "--vscode-panel-border", "#d0d7de", "#3d444d"),
-}
 
 
-def _variables(dark: bool) -> str:
-    return "".join(
-        f"--tg-{name}:var({jupyter},var({code},{at_night if dark else by_day}));"
-        for name, (jupyter, code, by_day, at_night) in _COLOURS.items()
-    )
+@functools.cache
+def style(file: str) -> str:
+    """Returns a style sheet without its line breaks.
 
-
-def _inside(*rules: str) -> str:
-    return "".join(f".tvmgraph.tvmgraph {rule}" for rule in rules)
-
-
-STYLE = (
-    f".tvmgraph{{{_variables(False)}--tg-bar:rgba(84,174,255,.35);color:var(--tg-text);"
-    "font:13px/1.5 system-ui,sans-serif;overflow:auto}"
-    f"@media(prefers-color-scheme:dark){{.tvmgraph{{{_variables(True)}}}}}"
-    # the class twice, to count for more than what notebooks say of all tables
-    + _inside(
-        "p{margin:.2em 0}",
-        ".dim{color:var(--tg-dim)}",
-        "table{border-collapse:collapse;margin:.3em 0;font-size:13px;border:0;"
-        "font-variant-numeric:tabular-nums}",
-        "tbody tr{background:none}",
-        "tr th{font-weight:600}",
-        "tr>*{padding:.15em .7em;text-align:left;vertical-align:top;border:0;"
-        "border-bottom:1px solid var(--tg-line);white-space:nowrap;color:inherit;max-width:none}",
-        "tr>.number{text-align:right}",
-        "tr>.long{white-space:normal;min-width:20em;max-width:60em;overflow-wrap:anywhere}",
-        "code{font:12px/1.5 ui-monospace,Menlo,Consolas,monospace;color:inherit;background:none;"
-        "padding:0;margin:0}",
-        "pre{font:12px/1.5 ui-monospace,Menlo,Consolas,monospace;color:inherit;background:none;"
-        "padding:0;margin:0}",
-    )
-)
+    Args:
+        file: Its path below the package. That of notebooks names its class twice, to count for more
+            than what they say of all tables; its colours are JupyterLab's or VS Code's if there
+            are any.
+    """
+    text = (importlib.resources.files("tvmgraph") / file).read_text(encoding="utf-8")
+    return "".join(line.strip() for line in text.splitlines())
 
 
 def fragment(body: str) -> str:
@@ -71,7 +44,7 @@ def fragment(body: str) -> str:
     Args:
         body: HTML.
     """
-    return f'<div class="tvmgraph"><style>{STYLE}</style>{body}</div>'
+    return f'<div class="tvmgraph"><style>{style("core/notebook.css")}</style>{body}</div>'
 
 
 def heading(kind: str, *facts: str) -> str:

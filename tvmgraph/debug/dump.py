@@ -24,19 +24,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tvmgraph import forking, partial
+from tvmgraph.core.notebook import style
 
 _lock = forking.rlock()
-_STYLE = (
-    "body{font:14px/1.5 system-ui,sans-serif;color:#1f2328;margin:2em;max-width:76em}"
-    "table{border-collapse:collapse;margin:1em 0}"
-    "td,th{text-align:left;padding:.25em 1.2em .25em 0;border-bottom:1px solid #d0d7de}"
-    "td.n{text-align:right;font-variant-numeric:tabular-nums}small{color:#57606a}"
-    ".bar{display:inline-block;height:.7em;background:#8ec5ff;border-radius:2px}"
-    "pre{background:#f6f8fa;border:1px solid #d0d7de;border-radius:6px;padding:1em;overflow:auto;"
-    "max-height:44em;font:12px/1.5 ui-monospace,Menlo,Consolas,monospace}"
-    "ins{background:#dafbe1;text-decoration:none}del{background:#ffebe9;text-decoration:none}"
-    "summary{cursor:pointer;font-weight:600;margin-top:.8em}summary small{font-weight:400}"
-)
 #: What the results are, for people who meet them for the first time.
 _MEANING = {
     "captured graph": "your code as a graph, with your lines",
@@ -159,7 +149,7 @@ def _page(title: str, body: str) -> str:
     title = html.escape(title)
     return (
         f'<!doctype html><html lang="en"><meta charset="utf-8"><title>{title}</title>'
-        f"<style>{_STYLE}</style><h1>{title}</h1>{body}</html>\n"
+        f"<style>{style('debug/dump.css')}</style><h1>{title}</h1>{body}</html>\n"
     )
 
 

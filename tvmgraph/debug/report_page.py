@@ -5,23 +5,11 @@ from __future__ import annotations
 import html
 from collections.abc import Sequence
 
-from tvmgraph.core.notebook import STYLE
+from tvmgraph.core.notebook import style
 from tvmgraph.debug.profile import KernelTime, Peaks, Profile
 from tvmgraph.debug.recorder import Event
 from tvmgraph.debug.report import micro, rates, share, size
 
-_STYLE = """
-.profile{max-width:76em}
-.profile.profile.profile tr>*{text-align:right}
-.profile.profile.profile tr>:first-child,.profile.profile.profile tr>:last-child
-  {text-align:left;white-space:normal;overflow-wrap:anywhere;min-width:16em}
-.profile .bar{background:linear-gradient(var(--tg-bar),var(--tg-bar)) no-repeat left/var(--w) 70%}
-.profile .facts{color:var(--tg-dim);margin:.3em 0 1em}
-.profile .facts b{color:var(--tg-text);font-weight:600}
-.profile svg text{font:11px ui-monospace,Menlo,Consolas,monospace;fill:var(--tg-text)}
-.profile svg rect+text{fill:#1f2328}
-.profile tr.sum td{font-weight:600;border-top:2px solid var(--tg-line)}
-"""
 _HEADINGS = ("µs", "share", "calls", "GFLOP/s", "of peak", "GB/s", "of memory", "computes")
 _COLOURS = {"call": "#cfe5ff", "kernel": "#54aeff", "operator": "#4ac26b", "step": "#eaeef2",
             "compile": "#f0b429", "phase": "#f7d983"}  # fmt: skip
@@ -52,7 +40,8 @@ def section(body: str) -> str:
     Args:
         body: HTML.
     """
-    return f'<div class="tvmgraph profile"><style>{STYLE}{_STYLE}</style>{body}</div>'
+    sheets = style("core/notebook.css") + style("debug/profile.css")
+    return f'<div class="tvmgraph profile"><style>{sheets}</style>{body}</div>'
 
 
 def profile_page(profile: Profile) -> str:

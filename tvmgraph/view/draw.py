@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tvmgraph.core.notebook import style
 from tvmgraph.errors import GraphError, reject
 from tvmgraph.graph.ir import Graph
 from tvmgraph.view.model import Kernel, Model, model_of
@@ -20,27 +21,6 @@ if TYPE_CHECKING:
 
 _VISIBLE = 400  # nodes drawn before boxes stay closed
 _TIMEOUT = 60.0  # seconds for one layout
-# what ELK expects of its surroundings: a timer that may as well fire at once
-_HOST = (
-    "globalThis.self = globalThis;"
-    "globalThis.setTimeout = (f) => { Promise.resolve().then(f); return 0; };"
-    "globalThis.clearTimeout = () => {};"
-)
-_DRAW = (
-    "var result = '';"
-    "(function () { const model = %s; const boxes = View.tree(model);"
-    " const open = View.openUpTo(boxes, %d);"
-    " new ELK().layout(View.layoutInput(model, boxes, open))"
-    " .then((laid) => { result = 'ok' + View.svg(laid); }, (e) => { result = 'no' + e; }); })(); 0"
-)
-_NIGHT = "filter:invert(1) hue-rotate(180deg)"
-# JupyterLab and VS Code say whether they are dark; elsewhere the browser's preference counts
-_STYLE = (
-    ".tvmgraph-drawing{overflow:auto;color:#1f2328}"
-    f"[data-jp-theme-light=false] .tvmgraph-drawing,.vscode-dark .tvmgraph-drawing{{{_NIGHT}}}"
-    "@media(prefers-color-scheme:dark){:root:not(:has([data-jp-theme-light],.vscode-light,"
-    f".vscode-dark)) .tvmgraph-drawing{{{_NIGHT}}}}}"
-)
 _lock = threading.Lock()
 
 
@@ -77,7 +57,7 @@ class Drawing:
             for title, svg in self.svgs
         ]
         return (
-            f"<div class='tvmgraph-drawing'><style>{_STYLE}</style>"
+            f"<div class='tvmgraph-drawing'><style>{style('view/drawing.css')}</style>"
             f"<div style='display:flex;gap:2em'>{''.join(parts)}</div></div>"
         )
 
@@ -151,9 +131,9 @@ def _svg(model: Model) -> str:
     with _lock:
         engine = MiniRacer()
         try:
-            engine.eval(f"{_HOST}{resource('elk.bundled.js')};0")
+            engine.eval(f"{resource('draw.js')}{resource('elk.bundled.js')};0")
             engine.eval(f"{resource('view.js').replace('const View', 'var View')};0")
-            engine.eval(_DRAW % (json.dumps(model), _VISIBLE))
+            engine.eval(f"draw({json.dumps(model)}, {_VISIBLE}); 0")
             return _wait(engine)
         finally:
             engine.close()  # its threads would keep the process alive
