@@ -409,23 +409,11 @@ def set_context(**settings: object) -> None:
                 value = "ON" if value else "OFF"
             checked[name] = _check_context(name, value)
     if "device_target" in checked or "device_id" in checked:
-        _use_device(**{k: checked.get(k, getattr(context, k)) for k in _PLACE})
+        target = checked.get("device_target", context.device_target)
+        if target != "CPU":
+            hooks.use_gpu(checked.get("device_id", context.device_id))
     for name, value in checked.items():
         setattr(context, name, value)
-
-
-_PLACE = ("device_target", "device_id")
-
-
-def _use_device(device_target: str, device_id: int) -> None:
-    """Looks for a GPU that shall be used, and lets eager operators run there.
-
-    Raises:
-        DeviceError: if there is none.
-    """
-    if device_target == "CPU":
-        return
-    hooks.use_gpu(device_id)
 
 
 def get_context(attr_key: str) -> Any:
@@ -473,16 +461,12 @@ def effective_jit_config(*candidates: JitConfig | None) -> JitConfig:
         if c is not None:
             break
     else:
-        c = _default_config()
+        c = _once(None, ("default",), JitConfig)
     if context.enable_graph_kernel:
         c = _with_fusion(c)
     if context.deterministic == "ON" and "deterministic" not in c.options:
         c = _reproducible(c)
     return c if context.device_target == "CPU" or "target" in c.options else _on_device(c)
-
-
-def _default_config() -> JitConfig:
-    return _once(None, ("default",), JitConfig)
 
 
 _derived: dict[tuple[object, ...], tuple[JitConfig | None, JitConfig]] = {}
@@ -525,3 +509,10 @@ def _with_fusion(config: JitConfig) -> JitConfig:
         config, ("fusion", context.graph_kernel_flags),
         lambda: config.replace(jit_level=level, options=options),
     )  # fmt: skip
+
+
+__all__ = [
+    "COMPATIBLE", "GLOBAL_WRITES", "GRAPH_MODE", "LAX", "PYNATIVE_MODE", "STRICT", "Context",
+    "JitConfig", "as_jit_config", "context", "effective_jit_config", "get_context",
+    "reset_context", "set_context",
+]  # fmt: skip
