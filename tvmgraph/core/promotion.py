@@ -7,6 +7,7 @@ of every argument and inserts explicit ``cast`` operators, so graphs never hold 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import reduce
 from typing import TypeAlias
 
 from tvmgraph import dtypes
@@ -26,16 +27,8 @@ def common(operands: Sequence[Operand]) -> DType:
     tensors = [d for d in operands if isinstance(d, DType)]
     numbers = [n for n in operands if not isinstance(n, DType)]
     if tensors:
-        result = tensors[0]
-        for d in tensors[1:]:
-            result = dtypes.promote(result, d)
-        for n in numbers:
-            result = dtypes.promote_scalar(result, n)
-        return result
-    result = dtypes.scalar_dtype(numbers[0])
-    for n in numbers[1:]:
-        result = dtypes.promote(result, dtypes.scalar_dtype(n))
-    return result
+        return reduce(dtypes.promote_scalar, numbers, reduce(dtypes.promote, tensors))
+    return reduce(dtypes.promote, map(dtypes.scalar_dtype, numbers))
 
 
 def _to_float(d: DType) -> DType:
@@ -50,25 +43,9 @@ def _common_float(operands: Sequence[Operand]) -> list[DType]:
     return [_to_float(common(operands))] * len(operands)
 
 
-def _each_float(operands: Sequence[Operand]) -> list[DType]:
-    return [_to_float(common([o])) for o in operands]
-
-
-def _each(operands: Sequence[Operand]) -> list[DType]:
-    return [common([o]) for o in operands]
-
-
 def _no_bool(operands: Sequence[Operand]) -> list[DType]:
     d = common(operands)
     return [dtypes.int64 if d is dtypes.bool_ else d] * len(operands)
-
-
-def _bool(operands: Sequence[Operand]) -> list[DType]:
-    return [dtypes.bool_] * len(operands)
-
-
-def _after_first(operands: Sequence[Operand]) -> list[DType]:
-    return [common(operands[:1]), *_all_common(operands[1:])]
 
 
 def _like_first(operands: Sequence[Operand]) -> list[DType]:
@@ -82,11 +59,14 @@ POLICIES: dict[str, Callable[[Sequence[Operand]], list[DType]]] = {
     "scaled": _all_common,  # mul: as "common", but see `scaled`
     "scaled_float": _common_float,  # div
     "scaled_no_bool": _no_bool,  # fmod
-    "float": _each_float,  # exp, sqrt, matmul on integers: each operand on its own
-    "each": _each,  # cast, identity: operands stay as they are; one may be a number
+    # exp, sqrt, matmul on integers: each operand on its own
+    "float": lambda operands: [_to_float(common([o])) for o in operands],
+    # cast, identity: operands stay as they are; one may be a number
+    "each": lambda operands: [common([o]) for o in operands],
     "no_bool": _no_bool,  # sub, neg: bool becomes int64
-    "bool": _bool,  # logical_and: anything becomes bool
-    "after_first": _after_first,  # where(condition, x, y): the first keeps its dtype
+    "bool": lambda operands: [dtypes.bool_] * len(operands),  # logical_and: of anything
+    # where(condition, x, y): the first keeps its dtype
+    "after_first": lambda operands: [common(operands[:1]), *_all_common(operands[1:])],
     "like_first": _like_first,  # numbers take the dtype of the first tensor
 }
 

@@ -12,7 +12,7 @@ from tvmgraph import dtypes
 from tvmgraph.core.arguments import DTypeLike
 from tvmgraph.core.sizes import Dim
 from tvmgraph.core.state import state
-from tvmgraph.core.symbols import needed, scope
+from tvmgraph.core.symbols import needed, scope, text_of
 from tvmgraph.dtypes import DType
 from tvmgraph.errors import ArgumentError, ShapeError
 
@@ -89,7 +89,7 @@ class TensorType:
         return tensor_type(tuple(shape), self.dtype, self.device)
 
     def __repr__(self) -> str:
-        return f"{self.dtype.name}[{','.join([_text(d) for d in self.shape])}]"
+        return f"{self.dtype.name}[{','.join(map(text_of, self.shape))}]"
 
     def __reduce__(self) -> tuple[object, ...]:
         return (tensor_type, (self.shape, self.dtype, self.device))
@@ -123,10 +123,6 @@ def tensor_type(shape: Iterable[int | Dim], dtype: DTypeLike, device: str = "cpu
     if isinstance(asked, np.dtype) and found.is_static:  # of an array: found at once next time
         _INTERNED[sizes, asked, device] = found
     return found
-
-
-def _text(d: int | Dim) -> str:
-    return d.text if isinstance(d, Dim) else str(d)
 
 
 def placeholder_size(d: Any, axis: int) -> int | Dim:

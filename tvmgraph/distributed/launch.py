@@ -69,12 +69,6 @@ def _find_launcher(named: str | None) -> str:
     return found
 
 
-def _version(launcher: str) -> str:
-    """Returns what the launcher says of itself."""
-    said = subprocess.run([launcher, "--version"], capture_output=True, text=True, check=False)
-    return said.stdout
-
-
 def command_of(options: argparse.Namespace, config: Mapping[str, Any], folder: str) -> list[str]:
     """Returns the command that starts the processes.
 
@@ -95,7 +89,8 @@ def command_of(options: argparse.Namespace, config: Mapping[str, Any], folder: s
     if options.collective_timeout:
         variables[TIMEOUT] = options.collective_timeout
     launcher = _find_launcher(launch.get("mpiexec"))
-    command, version = [launcher], _version(launcher)
+    said = subprocess.run([launcher, "--version"], capture_output=True, text=True, check=False)
+    command, version = [launcher], said.stdout
     if "Open MPI" in version or "OpenRTE" in version:
         if hosts:
             command += ["--host", ",".join(f"{h}:{each}" for h in hosts)]

@@ -187,7 +187,8 @@ class Archive:
             raise self.fail("there is no such file", "check the path")
         try:
             self._zip = zipfile.ZipFile(self.path)
-            self.manifest = _parse(self._read(MANIFEST, _MANIFEST_BYTES), public_key)
+            text = self._zip.read(self._info(MANIFEST, _MANIFEST_BYTES))
+            self.manifest = _parse(text, public_key)
         except (ArgumentError, NotFoundError):  # of the key
             raise
         except LoadError as e:
@@ -226,9 +227,6 @@ class Archive:
         if data.size != facts["size"] or digest(data) != facts["digest"]:
             raise self.fail(f"{name} was changed since it was written", "export the network again")
         return data
-
-    def _read(self, name: str, limit: int) -> bytes:
-        return self._zip.read(self._info(name, limit))
 
     def _info(self, name: str, limit: int) -> zipfile.ZipInfo:
         info = self._zip.getinfo(name)

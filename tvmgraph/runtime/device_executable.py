@@ -89,10 +89,7 @@ class DeviceExecutable(Executable):
         cuda.check_arch(self.arch, cuda.device(self.device_id))
         native.use_runtime()
         cublaslt.register()
-        add_images(self._module_of(), self.images)
-
-    def _module_of(self) -> Any:
-        return getattr(self._module, "mod", self._module)
+        add_images(getattr(self._module, "mod", self._module), self.images)
 
     @forking.enters_compiled
     def call(
