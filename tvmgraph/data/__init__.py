@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import importlib.resources
 import lzma
+import tomllib
+from typing import Any
 
 import numpy as np
 
@@ -12,6 +14,16 @@ ATTRIBUTION = (
     "16), E. Alpaydin and C. Kaynak, 1998, UCI Machine Learning Repository, "
     "https://doi.org/10.24432/C50P49, licensed CC BY 4.0."
 )
+
+
+def table(file: str) -> Any:
+    """Returns what a TOML file of the package holds.
+
+    Args:
+        file: Its path below the package.
+    """
+    path = importlib.resources.files("tvmgraph") / file
+    return tomllib.loads(path.read_text(encoding="utf-8"))
 
 
 def load_digits() -> tuple[np.ndarray, np.ndarray]:

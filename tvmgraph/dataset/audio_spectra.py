@@ -262,10 +262,6 @@ def _complex(op: str, value: object) -> np.ndarray:
     return real.astype(np.float64) + 1j * imaginary
 
 
-def _pairs(x: np.ndarray, dtype: np.dtype) -> np.ndarray:
-    return np.stack([np.real(x), np.imag(x)], -1).astype(dtype)
-
-
 def _sound(spectrum: np.ndarray, by: Spectrogram, length: int | None) -> np.ndarray:
     """Returns the sound whose spectrum is nearest to the given one.
 
@@ -445,7 +441,8 @@ class PhaseVocoder(Shown):
             reject(ShapeError, type(self).__name__,
                    f"{spectrum.shape[-2]} frequencies, not {self.advance.shape[0]}")  # fmt: skip
         found = _stretched(spectrum, self.rate, self.advance)
-        return _pairs(found, floats_of(type(self).__name__, value).dtype)
+        kind = floats_of(type(self).__name__, value).dtype
+        return np.stack([np.real(found), np.imag(found)], -1).astype(kind)
 
 
 class TimeStretch(PhaseVocoder):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import xml.etree.ElementTree as ElementTree
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -53,13 +53,11 @@ def CocoDataset(op: str, given: Attrs) -> Listing:
          *_name(given, Path(names[i]).stem))
         for i in names if notes[i]
     ]  # fmt: skip
-    classes = {c["name"]: _coco_class(c) for c in content.get("categories", ())}
+    classes = {  # by number; in panoptic files also whether they can be counted
+        c["name"]: [c[key] for key in ("id", "isthing") if key in c]
+        for c in content.get("categories", ())
+    }
     return Listing({"image": None} | kinds | _meta(given), rows, classes)
-
-
-def _coco_class(category: Mapping[str, int]) -> list[int]:
-    """Returns the number of a category; in panoptic files also whether it can be counted."""
-    return [category[key] for key in ("id", "isthing") if key in category]
 
 
 def _meta(given: Attrs) -> dict[str, None]:

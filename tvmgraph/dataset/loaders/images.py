@@ -219,11 +219,13 @@ def FakeImageDataset(op: str, given: Attrs) -> Listing:
                f"num_images at most {_MOST_FAKES:,}")  # fmt: skip
 
     labels = np.random.default_rng(seed).integers(0, classes, count)
-    return _arrays([partial(_noise, seed, i, shape) for i in range(count)], labels)
+    return _arrays([partial(_noise, (seed, i), 256, np.uint8, shape) for i in range(count)], labels)
 
 
-def _noise(seed: int, i: int, shape: tuple[int, ...]) -> np.ndarray:
-    return np.random.default_rng((seed, i)).integers(0, 256, shape).astype(np.uint8)
+def _noise(
+    seed: tuple[int, ...], most: int, dtype: np.dtype | type, shape: tuple[int, ...]
+) -> np.ndarray:
+    return np.random.default_rng(seed).integers(0, most, shape).astype(dtype)
 
 
 @loader(f"dataset_dir! usage compat=True {SAMPLED}")
@@ -391,20 +393,10 @@ def RandomDataset(op: str, given: Attrs) -> Listing:
     schema = schema if isinstance(schema, Schema) else Schema(str(schema))
     rows = given["total_rows"] or given["num_samples"] or schema.num_rows or 100
     names = given["columns_list"] or list(schema.columns)
-    found = [
-        (dtype.numpy, tuple(shape or ())) for dtype, shape in (schema.columns[n] for n in names)
-    ]
+    found = [(schema.columns[n][0].numpy, tuple(schema.columns[n][1] or ())) for n in names]
     seed = get_seed()
     entries = [
-        tuple(
-            partial(_noise_of, (seed, i, j), dtype, shape) for j, (dtype, shape) in enumerate(found)
-        )
+        tuple(partial(_noise, (seed, i, j), 128, *kind) for j, kind in enumerate(found))
         for i in range(rows)
     ]
     return Listing({n: dtype for n, (dtype, _) in zip(names, found)}, entries)
-
-
-def _noise_of(seed: tuple[int, ...], dtype: np.dtype, shape: tuple[int, ...]) -> np.ndarray:
-    """Returns random elements; whole numbers are of all that a byte holds."""
-    values = np.random.default_rng(seed).integers(0, 128, shape)
-    return values.astype(dtype)

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from tvmgraph import data
 from tvmgraph.core.arguments import Attrs
 from tvmgraph.dataset.base import Row
 from tvmgraph.dataset.checks import count_of
@@ -129,47 +130,7 @@ SOURCES: dict[str, type[Loaded]] = {}
 
 
 #: What arguments mean that several sources have.
-_MEANINGS = {
-    "dataset_dir": "Folder with the files.",
-    "dataset_file": "The file that lists them.",
-    "annotation_file": "The file with what is known of the images.",
-    "usage": 'Which split of the data; ``"all"``, where there are several, joins them.',
-    "num_samples": "How many rows are used.",
-    "num_parallel_workers": "Kept for MindSpore programs; use ``map`` for work in threads.",
-    "shuffle": "Whether every epoch has another order; true by default.",
-    "decode": "Whether images are decoded, not given as the bytes of their files.",
-    "sampler": "A :class:`Sampler`, or an iterable of row numbers.",
-    "num_shards": "How many shards the rows are dealt to.",
-    "shard_id": "Which shard this is.",
-    "cache": "Kept for MindSpore programs.",
-    "task": "Which columns there are, by what they are for.",
-    "class_indexing": "Numbers of the classes by name.",
-    "classes": "Names of the classes that are read.",
-    "extensions": "Suffixes of the files that are read.",
-    "extra_metadata": "Whether a column with the name of the file is added.",
-    "decrypt": "Function of a path that returns the bytes of an image; else files are read.",
-    "quality_mode": '``"fine"`` or ``"coarse"`` annotations.',
-    "downgrade": "How images of low resolution were made, as their folders are named.",
-    "scale": "How much smaller they are.",
-    "background": "Whether the images of the background set are read, or those of the evaluation.",
-    "name": "Which of the collections, as its files are named.",
-    "language_pair": "The languages of both columns.",
-    "num_images": "How many images there are.",
-    "image_size": "Their sizes: height, width, channels.",
-    "num_classes": "How many labels there are.",
-    "base_seed": "The seed of their numbers.",
-    "compat": "Whether a label is the digit alone, not all eight labels.",
-    "target_type": '``"category"`` (default), ``"annotation"`` or ``"all"`` of both.',
-    "image_set": 'Which images: ``"funneled"`` (default), ``"deepfunneled"`` or ``"original"``.',
-    "small": "Whether the images of 256 x 256 are read, not the large ones.",
-    "total_rows": "How many rows there are; 100 unless the schema says it.",
-    "schema": "A :class:`Schema`, or the JSON file of one.",
-    "columns_list": "Names of the columns; all of the schema's by default.",
-    "dataset_files": "A file, a pattern of names, or a list of them.",
-    "valid_set": "Which set is that of the usage ``valid``.",
-    "test_set": "Which set is that of the usage ``test``.",
-    "release": '``"release1"``, ``"release2"`` or ``"release3"``.',
-}
+_MEANINGS: dict[str, str] = data.table("dataset/loaders/parameters.toml")
 
 
 def _parameter(word: str) -> inspect.Parameter:

@@ -21,10 +21,6 @@ if TYPE_CHECKING:
     from PIL.Image import Image
 
 
-def _raw(value: object) -> bytes:
-    return value if isinstance(value, bytes) else as_array(value).tobytes()
-
-
 def _opened(op: str, raw: bytes) -> Image:
     from PIL import UnidentifiedImageError
     from PIL.Image import open as open_image
@@ -58,7 +54,7 @@ class Decode:
 
     def __call__(self, value: object) -> np.ndarray | Image:
         """Returns the image."""
-        raw = _raw(value)
+        raw = value if isinstance(value, bytes) else as_array(value).tobytes()
         found = None if self.to_pil else decoded(raw)
         if found is not None:
             return found
