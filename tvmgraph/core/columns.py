@@ -294,7 +294,7 @@ class Builder(Protocol):
     def inline(
         self, function: Callable[..., object], args: Sequence[Expr], attrs: Mapping[str, object]
     ) -> Expr:
-        """Lowers a row as a composition of others, see :func:`tvmgraph.lowering.builder.inline`.
+        """Lowers a row as a composition of others: what a function does with operators.
 
         Args:
             function: The composition: a function of tensors.

@@ -295,17 +295,24 @@ class RelaxBuilder:
         return found(*args, **attrs)
 
     def inline(
-        self, function: Callable[..., object], args: Sequence[object], attrs: Mapping[str, object]
+        self, function: Callable[..., Any], args: Sequence[Any], attrs: Mapping[str, object]
     ) -> Any:
-        """Lowers a row as a composition of others, see :func:`tvmgraph.lowering.builder.inline`.
+        """Lowers a row as a composition of others: what a function does with operators.
 
         Args:
             function: The composition: a function of tensors.
             args: Its operands as Relax expressions.
             attrs: Its keyword arguments.
-        """
 
-        return inline(self, function, args, attrs)
+        Returns:
+            The expression of its result, or a list of several.
+        """
+        interpreter = _Inline(self)
+        with state.interpreting(interpreter):
+            result = function(*[_Lowered(a, self.type(a)) for a in args], **attrs)
+        if isinstance(result, Tensor):
+            return interpreter.expr(result)
+        return [interpreter.expr(t) for t in result]
 
     def bind(self, size: str, value: relax.Expr) -> tvm.ir.Expr:
         """Makes the value of a 0-d int64 tensor a size, and returns it as a TIR variable.
@@ -502,12 +509,8 @@ def constant(array: np.ndarray, dtype: str) -> relax.Expr:
     if array.dtype.kind == "c":
         array = np.stack((np.real(array), np.imag(array)), -1)
         dtype = str(array.dtype)
-    host = np.ascontiguousarray(array, _np(dtype)).reshape(array.shape)  # it lifts 0-d to 1-d
-    return relax.const(tvm.runtime.tensor(host), dtype)
-
-
-def _np(dtype: str) -> np.dtype:
-    return dtypes.dtype_of(dtype).numpy
+    host = np.ascontiguousarray(array, dtypes.dtype_of(dtype).numpy)
+    return relax.const(tvm.runtime.tensor(host.reshape(array.shape)), dtype)  # it lifts 0-d to 1-d
 
 
 def unpack(result: object, count: int) -> Sequence[object]:
@@ -578,7 +581,7 @@ class _Inline:
         types: tuple[TensorType, ...],
     ) -> tuple[Tensor, ...]:  # fmt: skip
         """Lowers one operator."""
-        exprs = [self._expr(a) for a in args]
+        exprs = [self.expr(a) for a in args]
         if all(map(is_empty, types)):
             results = [self.R.empty(t) for t in types]
         else:
@@ -592,30 +595,8 @@ class _Inline:
         """Returns the tensor, which nothing changes."""
         return tensor
 
-    def _expr(self, tensor: Tensor) -> Any:
+    def expr(self, tensor: Tensor) -> Any:
+        """Returns the expression that a tensor stands for, or a constant."""
         if isinstance(tensor, _Lowered):
             return tensor.expr
         return self.R.const(tensor.array, tensor.aval.dtype.name)
-
-
-def inline(
-    R: RelaxBuilder, function: Callable[..., Any], args: Sequence[Any], attrs: Mapping[str, object]
-) -> Any:
-    """Lowers what a function does with operators.
-
-    Args:
-        R: The builder.
-        function: Takes tensors and attributes.
-        args: The expressions that the tensors stand for.
-        attrs: The attributes.
-
-    Returns:
-        The expression of its result, or a list of several.
-    """
-    interpreter = _Inline(R)
-    tensors = [_Lowered(a, R.type(a)) for a in args]
-    with state.interpreting(interpreter):
-        result = function(*tensors, **attrs)
-    if isinstance(result, Tensor):
-        return interpreter._expr(result)
-    return [interpreter._expr(t) for t in result]

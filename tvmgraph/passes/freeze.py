@@ -9,7 +9,7 @@ compiled graph takes the results as arguments.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
@@ -20,13 +20,14 @@ from tvmgraph.backend.base import backend_of
 from tvmgraph.backend.cpu.kernels.gemm.plan import USUAL_ROWS, panel_columns
 from tvmgraph.backend.loop_ir.gemm_shape import GemmShape
 from tvmgraph.config.options import CompileOptions
-from tvmgraph.core.op import Op, Reason, get_op
+from tvmgraph.core.op import Reason, get_op
 from tvmgraph.core.storage import aligned_copy, is_ready
 from tvmgraph.core.types import TensorType, tensor_type
 from tvmgraph.dtypes import float16, float32, float64, int8
 from tvmgraph.graph import Graph
 from tvmgraph.graph import simplify as passes
 from tvmgraph.graph.ir import Node, Param, Role, Value
+from tvmgraph.graph.links import Links
 from tvmgraph.machine.processor import CpuModel
 from tvmgraph.machine.threads import thread_count
 from tvmgraph.ops.internal.matmul_panels import VNNI_SIZES, panel_shape, to_panels
@@ -205,15 +206,13 @@ class _Splitter:
         self.nodes: list[Node] = []
         self.renamed: dict[Value, Value] = {}
         self.consts = dict(graph.consts)
-        self.uses: dict[Value, int] = {}
-        for value in [*graph.outputs, *(v for node in graph.nodes for v in node.inputs)]:
-            self.uses[value] = self.uses.get(value, 0) + 1
+        self.uses = Links(graph).uses
         self.count = 0
 
     def split(self) -> Frozen | None:
         for node in self.graph.nodes:
             if self._is_hoistable(node):
-                compute = _quiet(node.op, dict(node.attrs))
+                compute = functools.partial(node.op.eager, **node.attrs)
                 self.steps.append(Step(compute, node.inputs, node.outputs))
                 self.stable.update(node.outputs)
             else:
@@ -361,10 +360,6 @@ def _needed(steps: Sequence[Step], wanted: Sequence[Value]) -> set[Value]:
         if any(v in needed for v in step.outputs):
             needed.update(step.inputs)
     return needed
-
-
-def _quiet(op: Op, attrs: Mapping[str, object]) -> Callable[..., Any]:
-    return lambda *arrays: op.eager(*arrays, **attrs)
 
 
 def _bytes(values: Sequence[Value]) -> int:

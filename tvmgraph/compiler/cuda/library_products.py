@@ -27,6 +27,7 @@ from tvmgraph.core.types import TensorType
 from tvmgraph.debug import Phases
 from tvmgraph.graph import Graph, GraphBuilder
 from tvmgraph.graph.ir import Node, Value
+from tvmgraph.graph.links import Links
 from tvmgraph.runtime import cublaslt, cuda
 from tvmgraph.runtime.device_copy import allocate
 from tvmgraph.runtime.executable import Executable
@@ -74,15 +75,11 @@ def use_library(graph: Graph, options: CompileOptions) -> Graph:
 
 
 def _products(graph: Graph) -> list[_Product]:
-    readers: dict[Value, list[Node]] = {}
-    for node in graph.nodes:
-        for value in node.inputs:
-            readers.setdefault(value, []).append(node)
-    kept = set(graph.outputs)
+    links = Links(graph)
 
     def only_reader(value: Value) -> Node | None:
-        found = readers.get(value, [])
-        return found[0] if len(found) == 1 and value not in kept else None
+        found = links.readers(value)
+        return found[0] if len(found) == 1 else None
 
     return [_with_epilogue(n, only_reader) for n in graph.nodes if _is_product(n)]
 

@@ -26,19 +26,19 @@ from tvmgraph.backend.cuda.kernels.copies import Copier, SharedTile
 from tvmgraph.backend.cuda.kernels.device import WARP, both, div, i32, mod
 from tvmgraph.backend.cuda.kernels.warp_sums import COLUMNS, ROWS
 from tvmgraph.backend.cuda.kernels.warp_tiles import (
-    PACK,
     GroupTiles,
     TileView,
     WarpTiles,
     copier_of,
+    match_named,
     padded,
+    takes,
     tile_of,
 )
 from tvmgraph.backend.loop_ir.choice import choose
 from tvmgraph.backend.loop_ir.nest import Nest
 from tvmgraph.backend.loop_ir.types import Buffer, Expr
-from tvmgraph.backend.named import name_of
-from tvmgraph.backend.table import Kernel, Refused, Writer
+from tvmgraph.backend.table import Kernel, Refused
 from tvmgraph.backend.target import GpuModel
 
 _WARPS = 4
@@ -60,11 +60,7 @@ def fits(problem: Problem, model: GpuModel) -> bool:
         model: The device, whose shared memory limits the tiles.
     """
     operands = (problem.query, problem.key, problem.value, problem.out)
-    if str(problem.query.buffer.dtype) not in PACK:
-        return False
-    if not all(isinstance(side.extent(axis), int) for side in operands for axis in "BNSD"):
-        return False
-    if any(side.layout[-1] != "D" or side.fixed("D") % 8 for side in operands):
+    if not takes(operands) or any(side.layout[-1] != "D" for side in operands):
         return False
     sizes = [padded(side.fixed("D")) for side in (problem.key, problem.value)]
     if max(sizes) > _ROWS_BY_SIZE[-1][0]:
@@ -399,22 +395,12 @@ class _Block:
 
 
 def _match(nest: Nest, model: GpuModel) -> Problem | Refused:
-    name, settings = name_of(nest)
-    if name != "attention":
-        return Refused("it asks for no attention")
-    if not all(map(tirx.is_buffer_var, nest.func.params)):
-        return Refused("an extent is only known when it is called")
-    problem = Problem.of(nest.func, str(settings))
-    if not fits(problem, model):
-        return Refused("not float16 or bfloat16, a large head, or tiles larger than shared memory")
-    return problem
-
-
-def _emit(problem: Problem, _plan: None, writer: Writer[GpuModel]) -> None:
-    FlashAttention(problem, writer.model).write()
+    return match_named(nest, "attention", "attention", Problem.of, lambda p: fits(p, model))
 
 
 KERNEL = Kernel(
-    "attention", _match, _emit, "attention on tensor cores, scores stay in registers",
+    "attention", _match,
+    lambda problem, _plan, writer: FlashAttention(problem, writer.model).write(),
+    "attention on tensor cores, scores stay in registers",
     knobs=("queries of a warp", "attention by wgmma"),
 )  # fmt: skip

@@ -30,18 +30,18 @@ from tvmgraph.backend.cuda.kernels.device import VECTOR_BYTES, WARP, both, div, 
 from tvmgraph.backend.cuda.kernels.flash_statistics import ALIGNED, write_row_statistics
 from tvmgraph.backend.cuda.kernels.warp_sums import COLUMNS, ROWS
 from tvmgraph.backend.cuda.kernels.warp_tiles import (
-    PACK,
     TileView,
     WarpTiles,
     copier_of,
+    match_named,
     padded,
+    takes,
     tile_of,
 )
 from tvmgraph.backend.loop_ir import emit
 from tvmgraph.backend.loop_ir.nest import Nest
 from tvmgraph.backend.loop_ir.types import Buffer, Expr
-from tvmgraph.backend.named import name_of
-from tvmgraph.backend.table import Kernel, Refused, Writer
+from tvmgraph.backend.table import Kernel, Refused
 from tvmgraph.backend.target import GpuModel
 
 _WARPS = 4
@@ -51,7 +51,6 @@ MAX_SIZE = 128
 _SMALL = 64
 #: Rows of a tile that passes by.
 _PASSING = 32
-_LANES = 8
 
 
 class AttentionGradient(Derivative):
@@ -65,11 +64,7 @@ class AttentionGradient(Derivative):
         """
         problem = self.problem
         operands = (problem.query, problem.key, problem.value, problem.out)
-        if str(problem.query.buffer.dtype) not in PACK:
-            return False
-        if not all(isinstance(side.extent(axis), int) for side in operands for axis in "BNSD"):
-            return False
-        if any(side.fixed("D") % _LANES or side.fixed("D") > MAX_SIZE for side in operands):
+        if not takes(operands) or any(side.fixed("D") > MAX_SIZE for side in operands):
             return False
         passes = (self._over_keys(), self._over_queries())
         return max(p.shared_bytes for p in passes) <= model.shared_per_block
@@ -429,21 +424,11 @@ class _Block:
 
 
 def _match(nest: Nest, model: GpuModel) -> AttentionGradient | Refused:
-    name, settings = name_of(nest)
-    if name != "attention_gradient":
-        return Refused("it asks for no gradient of attention")
-    if not all(map(tirx.is_buffer_var, nest.func.params)):
-        return Refused("an extent is only known when it is called")
-    gradient = AttentionGradient.of(nest.func, str(settings))
-    if not gradient.fits(model):
-        return Refused("not float16 or bfloat16, a large head, or tiles larger than shared memory")
-    return gradient
-
-
-def _emit(gradient: AttentionGradient, _plan: None, _writer: Writer[GpuModel]) -> None:
-    gradient.write()
+    name, what = "attention_gradient", "gradient of attention"
+    return match_named(nest, name, what, AttentionGradient.of, lambda found: found.fits(model))
 
 
 KERNEL = Kernel(
-    "attention_gradient", _match, _emit, "gradient of attention on tensor cores, scores again"
-)
+    "attention_gradient", _match, lambda gradient, _plan, _writer: gradient.write(),
+    "gradient of attention on tensor cores, scores again",
+)  # fmt: skip

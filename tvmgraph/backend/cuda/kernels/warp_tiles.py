@@ -7,8 +7,9 @@ in registers has the shape of the factor that the next product takes.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 from tvm import tirx
 
@@ -24,9 +25,13 @@ from tvmgraph.backend.cuda.kernels.mma import (
     row_fragments,
 )
 from tvmgraph.backend.cuda.kernels.warp_sums import COLUMNS, ROWS
+from tvmgraph.backend.loop_ir.nest import Nest
 from tvmgraph.backend.loop_ir.program import Axis
-from tvmgraph.backend.loop_ir.types import Buffer, Expr, Index, Var
+from tvmgraph.backend.loop_ir.types import Buffer, Expr, Func, Index, Var
+from tvmgraph.backend.named import name_of
+from tvmgraph.backend.table import Refused
 
+P = TypeVar("P")
 #: Packs two sums into the type that is multiplied.
 PACK = {"float16": "cvt.rn.f16x2.f32", "bfloat16": "cvt.rn.bf16x2.f32"}
 _ITEM = 2
@@ -80,6 +85,40 @@ def copier_of(
     copier = Copier(factor, transposed_tile, memory, threads, thread, values, i32(0))
     copier.prepare()
     return copier
+
+
+def takes(operands: Sequence[Operand]) -> bool:
+    """Whether warps multiply the heads of some operands: of halves, known sizes, whole vectors.
+
+    Args:
+        operands: Operands and results of an attention.
+    """
+    sized = all(isinstance(side.extent(axis), int) for side in operands for axis in "BNSD")
+    halves = str(operands[0].buffer.dtype) in PACK
+    return halves and sized and all(side.fixed("D") % _LANES == 0 for side in operands)
+
+
+def match_named(
+    nest: Nest, name: str, what: str, read: Callable[[Func, str], P], fits: Callable[[P], bool]
+) -> P | Refused:
+    """What a nest asks for by the name of a kernel of attention, if that takes it.
+
+    Args:
+        nest: The nest.
+        name: The name.
+        what: The same in words.
+        read: Reads the function that asks.
+        fits: Whether the kernel takes what it asks for.
+    """
+    asked, settings = name_of(nest)
+    if asked != name:
+        return Refused(f"it asks for no {what}")
+    if not all(map(tirx.is_buffer_var, nest.func.params)):
+        return Refused("an extent is only known when it is called")
+    problem = read(nest.func, str(settings))
+    if not fits(problem):
+        return Refused("not float16 or bfloat16, a large head, or tiles larger than shared memory")
+    return problem
 
 
 @dataclass(frozen=True)
