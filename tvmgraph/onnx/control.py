@@ -126,15 +126,9 @@ def _rolled(
     if row_types and not (endless and going is True and isinstance(limit, int)):
         raise n.unknown("the number of rows it stacks is not known before the model runs")
     buffers = [F.zeros((limit, *t.shape), t.dtype) for t in row_types]
-    flags = (
-        []
-        if endless and going is True
-        else [
-            F.reshape(to_tensor(np.asarray(going)), ())
-            if isinstance(going, bool)
-            else F.reshape(going, ())
-        ]
-    )
+    flags = []
+    if not (endless and going is True):
+        flags = [F.reshape(to_tensor(np.asarray(going) if isinstance(going, bool) else going), ())]
     bound = None if limit is None else F.reshape(_int64(limit), ())
 
     def test(now: Sequence[Tensor]) -> list[Tensor]:

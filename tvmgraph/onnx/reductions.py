@@ -21,14 +21,9 @@ def _reduce(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
     def convert(n: NodeCall, x: Tensor, axes: AxisLike | None = None) -> Tensor:
         as_input = n.opset >= _AXES_AS_INPUT.get(n.node.op_type, 18)
         chosen = n.ints(1) if as_input else n.get("axes")
-        if not chosen:
-            if chosen is not None or n.get("noop_with_empty_axes", 0):
-                return (
-                    function(x, (), True)
-                    if n.get("noop_with_empty_axes", 0)
-                    else function(x, tuple(range(x.ndim)), bool(n.get("keepdims")))
-                )
-            chosen = range(x.ndim)
+        if not chosen and n.get("noop_with_empty_axes", 0):
+            return function(x, (), True)
+        chosen = chosen or range(x.ndim)
         return function(x, tuple(sorted(a % x.ndim for a in chosen)), bool(n.get("keepdims")))
 
     return convert
@@ -99,13 +94,9 @@ def _log_sum_exp(x: Tensor, axes: tuple[int, ...], keep: bool) -> Tensor:
     return result if keep else _dropped(result, axes)
 
 
-def _mean(x: Tensor, axes: tuple[int, ...], keep: bool) -> Tensor:
-    return F.mean(x, axes, keep) if axes else x
-
-
 for _name, _function in {
     "ReduceSum": _sum,
-    "ReduceMean": _mean,
+    "ReduceMean": lambda x, axes, keep: F.mean(x, axes, keep) if axes else x,
     "ReduceProd": _prod,
     "ReduceMax": _extreme("amax"),
     "ReduceMin": _extreme("amin"),
