@@ -290,11 +290,9 @@ class _Block:
 
     def _mask(self, tile: Expr) -> None:
         scores, problem = self.rows.scores, self.problem
-        n_tiles = _KEYS // COLUMNS
         for at in range(int(scores.shape[0])):
-            block, i = divmod(at, 4)
-            row = self.first + self.warp.row_of(block // n_tiles * 2 + i // 2)
-            key = tile * i32(_KEYS) + self.warp.column_of(block % n_tiles, i % 2)
+            row, column = self.warp.point_of(at, _KEYS)
+            row, key = self.first + row, tile * i32(_KEYS) + column
             score = self._masked(scores[i32(at)], row, key)
             visible = (key < i32(self.kernel.keys)) if self.kernel.keys % _KEYS else None
             if problem.diagonal is not None:
@@ -318,7 +316,7 @@ class _Block:
         fresh = device.registers(1, "float32")
         shrink = device.registers(1, "float32")
         for number in range(2 * self.kernel.m_tiles):
-            places = self._of_row(number)
+            places = self._of_row(number, _KEYS)
             top = self.rows.top[i32(number)]
             device.store(fresh, top, [0])
             for at in places:
@@ -338,9 +336,9 @@ class _Block:
             self._rescale(number, shrink[i32(0)])
         self.warp.pack(self.rows.scores, self.rows.weights)
 
-    def _of_row(self, number: int) -> list[int]:
-        """Places of the scores of the lane's row ``number``."""
-        n_tiles = _KEYS // COLUMNS
+    def _of_row(self, number: int, columns: int) -> list[int]:
+        """Places of the sums of the lane's row ``number``, which has so many columns."""
+        n_tiles = columns // COLUMNS
         block, half = divmod(number, 2)
         return [(block * n_tiles + c) * 4 + 2 * half + i for c in range(n_tiles) for i in range(2)]
 
@@ -348,12 +346,8 @@ class _Block:
         device.ptx("ex2.approx.ftz.f32", to[i32(at)], value)
 
     def _rescale(self, number: int, factor: Expr) -> None:
-        n_tiles = self.kernel.size // COLUMNS
-        block, half = divmod(number, 2)
-        for column in range(n_tiles):
-            for i in range(2):
-                at = (block * n_tiles + column) * 4 + 2 * half + i
-                device.store(self.rows.mixed, self.rows.mixed[i32(at)] * factor, [at])
+        for at in self._of_row(number, self.kernel.size):
+            device.store(self.rows.mixed, self.rows.mixed[i32(at)] * factor, [at])
 
     def _add_values(self, tile: Expr) -> None:
         """Adds the values of a tile, weighed by the exponentials."""

@@ -338,10 +338,8 @@ class _Block:
 
     def _point(self, at: int, tile: Expr) -> tuple[Expr, Expr]:
         """Query and key of a sum."""
-        n_tiles = _PASSING // COLUMNS
-        block, i = divmod(at, 4)
-        own = self.first + self.warp.row_of(block // n_tiles * 2 + i // 2)
-        other = tile * i32(_PASSING) + self.warp.column_of(block % n_tiles, i % 2)
+        row, column = self.warp.point_of(at, _PASSING)
+        own, other = self.first + row, tile * i32(_PASSING) + column
         return (other, own) if self.plan.owns_keys else (own, other)
 
     def _partial(self, tile: Expr) -> Expr | None:

@@ -240,6 +240,17 @@ class WarpTiles:
         """
         return mod(self.lane, 4) * i32(2) + i32(column * COLUMNS + which)
 
+    def point_of(self, at: int, columns: int) -> tuple[Expr, Expr]:
+        """Row of the block and column of one of the lane's sums.
+
+        Args:
+            at: Its place in the registers.
+            columns: Columns of the sums.
+        """
+        (block, i), n_tiles = divmod(at, 4), columns // COLUMNS
+        row = self.row_of(block // n_tiles * 2 + i // 2)
+        return row, self.column_of(block % n_tiles, i % 2)
+
     def store(
         self, sums: Buffer, through: TileView, out: Operand, indices: tuple[Expr, Expr, Expr]
     ) -> None:
@@ -252,13 +263,10 @@ class WarpTiles:
             indices: Batch, head, and first row of the block.
         """
         packed = device.registers(1, "uint32")
-        n_tiles = through.tile.k_size // COLUMNS
         for at in range(0, int(sums.shape[0]), 2):
-            block, i = divmod(at, 4)
+            row, column = self.point_of(at, through.tile.k_size)
             device.ptx(PACK[self.dtype], packed[i32(0)], sums[i32(at + 1)], sums[i32(at)])
-            row = self.row_of(block // n_tiles * 2 + i // 2)
-            byte = self.column_of(block % n_tiles, 0) * i32(_ITEM)
-            to = self.memory[through.start + through.tile.offset(row, byte)]
+            to = self.memory[through.start + through.tile.offset(row, column * i32(_ITEM))]
             device.put(to, [packed[i32(0)]])
         device.warp_barrier()
         self._store_rows(through, out, indices)
