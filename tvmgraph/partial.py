@@ -23,9 +23,8 @@ from pathlib import Path
 AGE = 3600.0
 
 _HOST = f"{zlib.crc32(platform.node().encode()):08x}"
-_NAME = (
-    40  # characters that a partial file's name has of the file's, which may be as long as may be
-)
+#: Characters that a partial file's name has of the file's, which may be as long as may be.
+_NAME = 40
 _OURS = re.compile(rf"\.part-{_HOST}-(\d+)-")
 _swept: dict[str, float] = {}  # folders, and when
 

@@ -15,10 +15,9 @@ from tvmgraph import partial
 from tvmgraph.core.onnx_library import helper, numpy_helper, onnx
 from tvmgraph.core.tensor import Tensor, tensor_from_numpy
 from tvmgraph.errors import ArgumentError, ExportError, reject
-from tvmgraph.export.capture import Program, capture_program, unwrapped
+from tvmgraph.export.capture import capture_program, unwrapped
 from tvmgraph.export.onnx import OPSET, ExternalData, make_node, to_onnx
 from tvmgraph.export.variable import Dynamic, given_axes, given_inputs, variable_inputs
-from tvmgraph.graph import Graph
 from tvmgraph.graph import simplify as passes
 from tvmgraph.nn import Cell
 
@@ -153,16 +152,13 @@ def dynamic_model(
     for sizes in probes:
         resized = _resize(labels, args, dynamic, sizes)
         program = capture_program(net, resized, training=training).without_state()
-        models.append(to_onnx(_plain(program), program.parameters, opset, external))
+        # folding stops at a number of elements: it would give other graphs for other sizes
+        plain = passes.dce(program.graph)
+        models.append(to_onnx(plain, program.parameters, opset, external))
     merged = _Merge(names, probes, models, labels, dynamic).model()
     if external is None:
         onnx.checker.check_model(merged)
     return merged
-
-
-def _plain(program: Program) -> Graph:
-    # folding stops at a number of elements, so it would give different graphs for different sizes
-    return passes.dce(program.graph)
 
 
 def _base_sizes(labels: list[str], args: tuple[object, ...], dynamic: Dynamic) -> Sizes:

@@ -27,7 +27,6 @@ from tvmgraph.graph.links import Links
 from tvmgraph.passes.attention_grad import Attention, Backward, find_backward
 
 _AXES = "BNSD"
-#: Whether there is a kernel for an attention, see :func:`fuse_attention`.
 
 
 def fuse_attention(graph: Graph, takes: TakesAttention | None = None) -> Graph:
@@ -100,9 +99,7 @@ class _Fuser:
     def __init__(self, graph: Graph, takes: TakesAttention | None) -> None:
         self.graph, self.takes = graph, takes
         self.links = Links(graph)
-        self.makers, self.users, self.uses = (
-            self.links.makers, self.links.users, self.links.uses
-        )  # fmt: skip
+        self.makers, self.users, self.uses = self.links.makers, self.links.users, self.links.uses
         self.positions = {node: position for position, node in enumerate(graph.nodes)}
         self.names = {v.name for node in graph.walk() for v in node.outputs}
         self.count = 0
@@ -338,12 +335,9 @@ class _Fuser:
         rows, keys = scores.shape[-2:]
         known = mask.type.is_static and isinstance(rows, int) and isinstance(keys, int)
         if known and mask.type.size == rows * keys:  # pyright: ignore[reportOperatorIssue]
-            array = self._constant(mask)
-            diagonal = (
-                None
-                if array is None
-                else hidden_above(array.reshape(rows, keys), found.fill, found.inverted)
-            )
+            array, diagonal = self._constant(mask), None
+            if array is not None:
+                diagonal = hidden_above(array.reshape(rows, keys), found.fill, found.inverted)
             if diagonal is not None:
                 found.mask, found.fill, found.diagonal = None, None, diagonal
                 return
