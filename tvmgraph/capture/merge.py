@@ -250,12 +250,13 @@ class Merger:
             return self.add(pair[0], pair[1], wider(*kinds) if len(kinds) == 2 else None)
         return self._choice(objects, pair)
 
-    def _merge_sizes(self, objects: Sequence[Any], a: Tensor, b: Tensor) -> Plan:
+    def _merge_sizes(self, objects: Sequence[object], a: Tensor, b: Tensor) -> Plan:
         """Merges tensors of other sizes; code that sees shapes is to see the right ones."""
         build = None if self.exact else resized(self, a, b)
         if build is None:
             raise Mismatch(f"{a.aval} on one side and {b.aval} on the other")
-        others = [t for t, r in zip(objects, self.regions) if not made_in(r, t)]
+        pairs = zip(objects, self.regions)
+        others = [t for t, r in pairs if isinstance(t, Tensor) and not made_in(r, t)]
 
         made: list[Tensor] = []
 
