@@ -63,7 +63,7 @@ Rules of a graph:
   and what is written to `z` is written to `x` or `y`. A loop that a tensor ends gives new tensors.
 * An axis, a shape or a number of copies may be a small tensor of integers that is passed: its
   elements are a constant of the graph, and others compile again (LAX leaves an operator to Python
-  that gets a fifth, and `int(n)` at once). What the function computes of other tensors is not known.
+  that gets a fifth, and `int(n)` at once). So may what ends a recursion, in strict code. What the function computes of other tensors is not known.
 * What a loop carries keeps its shape, dtype and class (start with `0.0`, not `0`, what becomes a
   `float`). A Python number that a tensor decides, or that a loop changes, stays a Python number:
   fractions are of double precision, and with a tensor it is as weak as every number. What may

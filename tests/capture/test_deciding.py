@@ -83,6 +83,47 @@ def test_elements_are_a_constant_of_each_capture(name: str, strict: bool) -> Non
         assert "tensor argument 1 has other elements" in run.explain()
 
 
+def _power(x: Tensor, n: Tensor) -> Tensor:
+    def f(v: Tensor, k: Any) -> Tensor:
+        if k <= 0 or k > 20:
+            return v
+        if v.sum() > 60:  # decided by the graph
+            return f(v - 1, k - 1)
+        return f(v * 2, k - 1)
+
+    return f(x, n)
+
+
+def _fibonacci(x: Tensor, n: Any) -> Any:
+    del x
+    return n if n < 2 else _fibonacci(X, n - 1) + _fibonacci(X, n - 2)
+
+
+@pytest.mark.parametrize("function", [_power, _fibonacci])
+@pytest.mark.parametrize("strict", [False, True])
+def test_a_tensor_says_how_deep_a_recursion_goes(
+    function: Callable[..., Any], strict: bool
+) -> None:
+    """Strict code has a graph for every depth, LAX leaves it to Python."""
+    run = jit(function, fullgraph=strict)
+    for value in (3, 6, 3):
+        t = Tensor(value)
+        _same(run(X, t), function(X, t))
+    assert run.compile_count == 2 or not strict
+
+
+def test_a_recursion_that_others_end_is_refused() -> None:
+    """Strict code names the function; Python runs it."""
+
+    def run(x: Tensor, n: Tensor) -> Tensor:
+        return x if x.sum() > 1e4 else run(x * 2, n)
+
+    with pytest.raises(CaptureError, match="recursion this deep") as info:
+        jit(run, fullgraph=True)(X, Tensor(1))
+    assert "fix: make the recursion end by a Python value" in str(info.value)
+    _same(jit(run)(X, Tensor(1)), run(X, Tensor(1)))
+
+
 def test_many_values_are_left_to_python() -> None:
     """Where Python can do it, an axis that differs again and again is a graph break."""
     function = OPERATORS["sum"]

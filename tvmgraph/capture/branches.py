@@ -19,8 +19,8 @@ from tvmgraph.capture.hoist import Hoist, recorded_again
 from tvmgraph.capture.identity import Choice
 from tvmgraph.capture.merge import Merger, Mismatch, Plan, Side, as_tensor
 from tvmgraph.capture.nested import NestedFunction
-from tvmgraph.capture.printing import PrintsInside
 from tvmgraph.capture.region import Region
+from tvmgraph.capture.settings import CapturedAgain
 from tvmgraph.capture.snapshot import Snapshot
 from tvmgraph.capture.traced import TracedTensor
 from tvmgraph.core.op import F
@@ -132,7 +132,7 @@ class Branches:
         self.reads_only = True
         try:
             side = self.trace(region, self.snapshot(self.current or self.hoisted.frame), run)
-        except (Exception, Hoist, PrintsInside):
+        except (Exception, Hoist, CapturedAgain):
             return False
         finally:
             self.reads_only = outer

@@ -6,7 +6,7 @@ import ast
 import types
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from tvmgraph.capture import logs, printing, tree
@@ -25,6 +25,7 @@ from tvmgraph.capture.containers import (
     refill,
 )
 from tvmgraph.capture.frame import Frame
+from tvmgraph.capture.settings import CapturedAgain
 from tvmgraph.capture.sources import contents
 from tvmgraph.core.symbols import Symbol
 from tvmgraph.core.tensor import Tensor
@@ -545,7 +546,7 @@ class Effects:
         if self._interpreter.settings.prints:
             printing.emit(self._interpreter, function, args, kwargs, node, frame)
         elif self._interpreter.depth:
-            raise printing.PrintsInside
+            raise CapturedAgain(replace(self._interpreter.settings, prints=True))
         else:
             self._log.append(Noted(None, function.__name__, args, kwargs, node, frame))
 

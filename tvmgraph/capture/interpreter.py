@@ -14,6 +14,7 @@ import functools
 import inspect
 import types
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from typing import Any, NoReturn
 
 from tvmgraph import dtypes
@@ -22,6 +23,7 @@ from tvmgraph.capture.branches import Branches
 from tvmgraph.capture.changes import changed_by_call
 from tvmgraph.capture.checks import LIBRARIES, is_library
 from tvmgraph.capture.containers import method_of
+from tvmgraph.capture.deciding import settled
 from tvmgraph.capture.effects import Effects
 from tvmgraph.capture.expressions import Expressions
 from tvmgraph.capture.frame import Completion, Frame
@@ -34,7 +36,7 @@ from tvmgraph.capture.native import Native, is_package, makes_plainly
 from tvmgraph.capture.nested import STANDING, NestedFunction
 from tvmgraph.capture.outside import Outside
 from tvmgraph.capture.recorder import Recorder
-from tvmgraph.capture.settings import Settings
+from tvmgraph.capture.settings import CapturedAgain, Settings
 from tvmgraph.capture.statements import Statements
 from tvmgraph.capture.traced import TracedTensor
 from tvmgraph.capture.traced_number import TracedNumber, may_raise
@@ -347,10 +349,7 @@ class Interpreter(Expressions, Statements, Branches, Loops, Outside, Native):
     def _body(self, frame: Frame) -> object:
         limit = min(_MAX_DEPTH, context.max_call_depth)
         if self._calls >= limit:
-            self.refuse(
-                frame.source.node, frame, f"recursion deeper than {limit} calls",
-                "make the recursion end by a Python value, or write a loop",
-            )  # fmt: skip
+            self._refuse_depth(frame, f"recursion deeper than {limit} calls")
         self._calls += 1
         self.root = self.root or frame
         outer, self.current = self.current, frame
@@ -361,10 +360,7 @@ class Interpreter(Expressions, Statements, Branches, Loops, Outside, Native):
         except TvmgraphError:
             raise
         except RecursionError:
-            self.refuse(
-                frame.source.node, frame, "recursion this deep",
-                "make the recursion end by a Python value, or write a loop",
-            )  # fmt: skip
+            self._refuse_depth(frame, "recursion this deep")
         except Exception as e:
             at = frame.source.location(frame.node or frame.source.node)
             e.add_note(f"  while compiling {frame.source.name}, at {at}")
@@ -374,6 +370,13 @@ class Interpreter(Expressions, Statements, Branches, Loops, Outside, Native):
             self.current = outer
             self.recorder.guards.tracer.enable(was_on)
         return self._result(done, frame)
+
+    def _refuse_depth(self, frame: Frame, what: str) -> NoReturn:
+        """Refuses a recursion, unless small tensors of the call may say when it ends."""
+        if self.settings.decide == "all" and not self.settings.settles:
+            raise CapturedAgain(replace(self.settings, settles=True))
+        fix = "make the recursion end by a Python value, or write a loop"
+        self.refuse(frame.source.node, frame, what, fix)
 
     def _result(self, done: Completion, frame: Frame) -> object:
         if done.returned is False:
@@ -422,6 +425,10 @@ class Interpreter(Expressions, Statements, Branches, Loops, Outside, Native):
         """
         value = self.recorder.size_as_tensor(value)
         self.impure.look_into(value)
+        if self.settings.settles and isinstance(value, TracedTensor):
+            known = settled(value, by_operator=False)
+            if known is not None:
+                return bool(known)
         return self._scalar(value) if self.is_symbolic(value) else bool(value)
 
     def number_of(self, truth: object) -> object:

@@ -19,10 +19,6 @@ if TYPE_CHECKING:
     from tvmgraph.capture.protocol import Interpreting
 
 
-class PrintsInside(BaseException):
-    """A tensor decides about a print: the function is captured again, with prints as nodes."""
-
-
 #: What prints, by name.
 FUNCTIONS = {"print": print, "print_": F.print_}
 

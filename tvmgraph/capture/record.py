@@ -20,7 +20,6 @@ from tvmgraph.capture.handlers import outside_capture
 from tvmgraph.capture.identity import check_returned, chosen_leaves
 from tvmgraph.capture.interpreter import Interpreter
 from tvmgraph.capture.native_effects import NativeEffects
-from tvmgraph.capture.printing import PrintsInside
 from tvmgraph.capture.promotion import (
     Promotion,
     Resolver,
@@ -30,7 +29,7 @@ from tvmgraph.capture.promotion import (
     with_numbers,
 )
 from tvmgraph.capture.recorder import Recorder
-from tvmgraph.capture.settings import Settings
+from tvmgraph.capture.settings import CapturedAgain, Settings
 from tvmgraph.capture.sources import ABSENT, held, reference
 from tvmgraph.capture.traced import TracedTensor
 from tvmgraph.core.op import load_table
@@ -199,10 +198,11 @@ def capture(
             is neither a tensor nor a constant.
     """
     settings = settings or Settings()
-    try:
-        return _capture_with(fn, (args, kwargs), settings, promotion, aliased)
-    except PrintsInside:
-        return _capture_with(fn, (args, kwargs), replace(settings, prints=True), promotion, aliased)
+    while True:
+        try:
+            return _capture_with(fn, (args, kwargs), settings, promotion, aliased)
+        except CapturedAgain as e:
+            settings = e.settings
 
 
 def _capture_with(

@@ -7,6 +7,18 @@ from dataclasses import dataclass
 from tvmgraph.config import context
 
 
+class CapturedAgain(BaseException):
+    """A function is captured again, as something was found out about it.
+
+    Args:
+        settings: How.
+    """
+
+    def __init__(self, settings: Settings) -> None:
+        super().__init__()
+        self.settings = settings
+
+
 @dataclass(frozen=True)
 class Settings:
     """Choices of one jitted function.
@@ -25,6 +37,7 @@ class Settings:
         identity: Whether code that is not captured may ask which results are one tensor.
         decide: Who may need the elements of a small tensor of integers that is passed, so that
             they count as a constant: ``"operators"`` for their settings, ``"all"`` code, or nobody.
+        settles: Whether those also decide tests, as that of a recursion; found out while capturing.
         alias: Name under which the function was made, for messages.
     """
 
@@ -37,6 +50,7 @@ class Settings:
     lax: bool = False
     identity: bool = False
     decide: str = ""
+    settles: bool = False
     alias: str = "jit"
 
     @property
