@@ -8,6 +8,7 @@ import ast
 import operator
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sized
+from types import ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tvmgraph.capture import builtin
@@ -620,7 +621,9 @@ def _names_function(node: ast.expr, frame: Frame) -> bool:
         return is_function(frame.names.get(name, frame.globals.get(name)))
     if not (isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name)):
         return False
-    owner = frame.names.get(node.value.id)
+    owner = frame.names.get(node.value.id, frame.globals.get(node.value.id))
+    if isinstance(owner, ModuleType):
+        return is_function(getattr(owner, node.attr, None))
     return is_function(owner) and node.attr in getattr(owner, "_cells", ())
 
 
