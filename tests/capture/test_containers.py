@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import copy
 import dataclasses
+import subprocess
+import sys
 import warnings
 from collections import OrderedDict, deque
 from typing import Any
@@ -294,3 +296,29 @@ def test_nothing_but_the_code_itself_asks_containers(function: Any) -> None:
         found = [compiled(Tensor([1.0, 2.0]), *args) for _ in range(4)]
     assert [str(v) for v in found] == [str(v) for v in expected]
     assert len(ASKED) <= len(asked)  # a graph asks once
+
+
+#: Functions of the user's that run as they are see the globals of others, and so the builtins.
+HOOKED = """
+import builtins
+from tvmgraph import Tensor, jit, ops
+
+known = builtins.__import__
+def noticed(name, globals=None, locals=None, fromlist=(), level=0):
+    return known(name, globals, locals, fromlist, level)
+builtins.__import__ = noticed
+
+@jit
+def wrong(x):
+    return ops.matmul(Tensor([2.0]) * x, x)
+
+try:
+    wrong(ops.ones((2, 3)))
+except ValueError as e:
+    print(type(e).__name__, len([e]))
+"""
+
+
+def test_a_capture_that_fails_leaves_the_builtins_alone() -> None:
+    run = subprocess.run([sys.executable, "-c", HOOKED], capture_output=True, text=True)
+    assert (run.stdout, run.stderr) == ("ShapeError 1\n", "")

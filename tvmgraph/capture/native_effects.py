@@ -9,6 +9,7 @@ done.
 from __future__ import annotations
 
 import array
+import builtins
 import contextlib
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -75,9 +76,10 @@ class NativeEffects:
                 self.keep(*_inside(content), depth=depth + 1, outside=known)
 
     def put_back(self) -> None:
-        """Gives every object what it held."""
+        """Gives every object what it held; those that hold it still are not touched."""
         for value, content in self._kept.values():
-            _refill(value, content)
+            if not _holds(value, content):
+                _refill(value, content)
 
     @contextlib.contextmanager
     def taking(self) -> Iterator[None]:
@@ -154,6 +156,8 @@ def first_changed(contents: Iterable[tuple[object, object]]) -> object:
 
 def _content(value: object) -> Any:
     """Returns a copy of what an object holds; ``None`` for one that does not change."""
+    if value is vars(builtins):  # in the globals of every module; this code cannot run without it
+        return None
     if isinstance(value, _FILLED):
         return copy_of(value)
     if isinstance(value, np.ndarray):
