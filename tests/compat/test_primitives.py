@@ -661,3 +661,28 @@ def test_classes_of_one_form_share_a_row():
         "LogicalAnd": ("LogicalAnd", "mode=1", "x, *y", "F.logical_and(x, *y, mode)"),
         "Maximum": ("Maximum", "mode=1", "x, *y", "F.maximum(x, *y, mode)"),
     }
+
+
+@pytest.mark.parametrize("has_bias", [False, True])
+@pytest.mark.parametrize("compiled", [False, True])
+def test_an_lstm_projects_its_outputs(compiled: bool, has_bias: bool) -> None:
+    # MindSpore 2.10 gives the same: projections stand between the weights of states and the biases
+    rng = np.random.default_rng(3)
+    shapes = [(16, 3), (16, 2), (2, 4), *[(16,)] * has_bias]
+    parts = [rng.uniform(-0.5, 0.5, s).astype(np.float32) for s in shapes]
+    x, h, c = (rng.standard_normal(s).astype(np.float32) for s in ((5, 2, 3), (2, 2), (2, 4)))
+    operator = ops.LSTM(3, 4, 1, has_bias, False, 0.0, 2)
+    flat = np.concatenate([p.ravel() for p in parts]).reshape(-1, 1, 1)
+    args = [Tensor(a) for a in (x, h[None], c[None], flat)]
+    y, last, state = (ms.jit(operator) if compiled else operator)(*args)[:3]
+    expected = []
+    for step in x:
+        gates = step @ parts[0].T + h @ parts[1].T + (parts[3] if has_bias else 0)
+        i, f, g, o = np.split(gates, 4, -1)
+        sigmoid = lambda t: 1 / (1 + np.exp(-t))  # noqa: E731
+        c = sigmoid(f) * c + sigmoid(i) * np.tanh(g)
+        h = (sigmoid(o) * np.tanh(c)) @ parts[2].T
+        expected.append(h)
+    np.testing.assert_allclose(y.asnumpy(), expected, rtol=1e-4, atol=1e-6)
+    np.testing.assert_allclose(last.asnumpy()[0], h, rtol=1e-4, atol=1e-6)
+    np.testing.assert_allclose(state.asnumpy()[0], c, rtol=1e-4, atol=1e-6)
