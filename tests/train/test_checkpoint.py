@@ -284,3 +284,13 @@ def test_whole_numbers_take_no_fractions() -> None:
     assert count.item() == 2
     with pytest.raises(ArgumentError, match="backend must be None or 'lite'"):
         ms.Model(nn.Dense(2, 2)).predict(ms.Tensor([[1.0, 2.0]]), backend="gpu")
+
+
+def test_arguments_by_position_are_mindspores(tmp_path: Path) -> None:
+    net, path = nn.Dense(2, 3), str(tmp_path / "net.ckpt")
+    ms.save_checkpoint(net, path, True, False, None, None, "AES-GCM", lambda n: n == "bias", True)
+    assert list(ms.load_checkpoint(path)) == ["bias"]
+    ms.save_checkpoint(net, path)
+    given = (path, None, False, None, None, "AES-GCM")
+    assert list(ms.load_checkpoint(*given, "wei")) == ["weight"]
+    assert list(ms.load_checkpoint(*given, None, lambda n: n == "bias", True, False)) == ["bias"]

@@ -126,7 +126,10 @@ def save_checkpoint(
     integrated_save: bool = True,
     async_save: bool | str = False,
     append_dict: Mapping[str, object] | None = None,
+    enc_key: bytes | None = None,
+    enc_mode: str = "AES-GCM",
     choice_func: Callable[[str], bool] | None = None,
+    crc_check: bool = False,
     format: str = "ckpt",
     **options: object,
 ) -> None:
@@ -144,7 +147,9 @@ def save_checkpoint(
         async_save: A flag, ``"thread"`` or ``"process"``, kept for MindSpore programs; the file is
             complete when the call returns.
         append_dict: Numbers, strings and tensors to save as well, such as the epoch.
+        enc_key, enc_mode: Files are not encrypted; MindSpore's defaults are taken.
         choice_func: Tells by name whether a parameter is saved.
+        crc_check: Kept for MindSpore programs; the checksum is always written.
         format: The format, and the suffix: ``"ckpt"`` is MindSpore's (with the checksum of its
             ``crc_check=True``), ``"safetensors"`` the one that other programs read.
 
@@ -160,10 +165,8 @@ def save_checkpoint(
     if isinstance(async_save, str) and async_save not in ("thread", "process"):
         reject(ArgumentError, "save_checkpoint",
                f"async_save must be a bool, 'thread' or 'process', not {async_save!r}")  # fmt: skip
-    for name, value in options.items():
-        if name not in ("enc_key", "enc_mode", "crc_check", "remove_redundancy") or (
-            value and name not in ("enc_mode", "crc_check")
-        ):
+    for name, value in {"enc_key": enc_key, **options}.items():
+        if name not in ("enc_key", "remove_redundancy") or value:
             reject(ArgumentError, "save_checkpoint", f"the option {name}={value!r} does not exist")
     path = _path(ckpt_file_name, format)
     entries = _entries(save_obj, choice_func)
@@ -282,8 +285,12 @@ def load_checkpoint(
     net: Cell | None = None,
     strict_load: bool = False,
     filter_prefix: Any = None,
+    dec_key: bytes | None = None,
+    dec_mode: str = "AES-GCM",
     specify_prefix: Any = None,
     choice_func: Callable[[str], bool] | None = None,
+    crc_check: bool = False,
+    remove_redundancy: bool = False,
     format: str = "ckpt",
     **options: object,
 ) -> dict[str, Any]:
@@ -294,25 +301,26 @@ def load_checkpoint(
         net: A network to load into as well.
         strict_load: See :func:`load_param_into_net`.
         filter_prefix: Names that start with it (a string or a list) are left out.
+        dec_key, dec_mode: Files are not encrypted; MindSpore's defaults are taken.
         specify_prefix: Only names that start with it are taken.
         choice_func: Tells by name whether a parameter is taken.
+        crc_check, remove_redundancy: Kept for MindSpore programs: a checksum that a file has is
+            always checked.
         format: Kept for MindSpore programs; the content of the file tells.
-        options: ``dec_mode``, ``crc_check`` and ``remove_redundancy``, kept for MindSpore programs:
-            a checksum that a file has is always checked.
 
     Returns:
         Parameters by name; texts of ``append_dict`` as strings.
 
     Raises:
         CheckpointError: if the file is missing or damaged; the message names the parameter.
-        ArgumentError: for any other option, such as a ``dec_key``: files are not encrypted.
+        ArgumentError: for a ``dec_key``, as files are not encrypted, or any other option.
 
     Example:
         >>> ms.save_checkpoint({"a": Tensor([1.0])}, "/tmp/a.ckpt")
         >>> ms.load_checkpoint("/tmp/a.ckpt")["a"].asnumpy()
         array([1.], dtype=float32)
     """
-    require_offered("load_checkpoint", options, ("crc_check", "dec_mode", "remove_redundancy"))
+    require_offered("load_checkpoint", {"dec_key": dec_key, **options})
     entries, metadata = _read(Path(os.fspath(ckpt_file_name)), "load_checkpoint")
     leave = (filter_prefix,) if isinstance(filter_prefix, str) else tuple(filter_prefix or ())
     only = (specify_prefix,) if isinstance(specify_prefix, str) else tuple(specify_prefix or ())
