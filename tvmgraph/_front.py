@@ -257,7 +257,7 @@ _LATER = {
             memory_summary reset_max_memory_allocated reset_max_memory_reserved
             reset_peak_memory_stats set_cur_stream synchronize""",
         "common.api": "ms_class",
-        "common.dtype": "TensorType Type float_ int_ tensor_type",
+        "common.dtype": "QuantDtype TensorType Type float_ int_ tensor_type",
         "ops": "constexpr",
         "profiler": "Profiler",
         "runtime": "launch_blocking",

@@ -342,3 +342,101 @@ def test_the_phase_of_a_cell_is_set_by_set_train() -> None:
         assert (net.phase, net.inner.phase) == (phase, "train")
         for call in (net, ms.jit(net)):
             np.testing.assert_allclose(call(x).asnumpy(), value)
+
+
+def test_files_of_layers_have_all_that_mindspore_has_there() -> None:
+    """A file of this package that is called like one of MindSpore's does not hide the path."""
+    assert nn.layer.activation.Tanh is nn.Tanh  # pyright: ignore
+    assert nn.layer.activation.Softmax is nn.Softmax  # pyright: ignore
+    assert nn.layer.conv.Conv2d is nn.Conv2d  # pyright: ignore
+
+
+def test_widths_of_quantization() -> None:
+    from tvmgraph.common.dtype import QuantDtype
+
+    assert ms.QuantDtype is QuantDtype and len(QuantDtype) == 32
+    assert str(QuantDtype["INT8"]) == "INT8" and QuantDtype(7) is QuantDtype["INT8"]
+    assert (QuantDtype["INT8"].value(), QuantDtype["UINT16"].value()) == (7, 115)
+
+
+def test_helpers_of_numpy() -> None:
+    from tvmgraph.numpy import math_ops, utils, utils_const  # pyright: ignore
+
+    one, two = utils._to_tensor(1, [0.5, 2])
+    assert (one.dtype, two.dtype, two.shape) == (ms.int32, ms.float32, (2,))
+    assert utils._to_tensor(2.5).item() == 2.5
+    assert utils._expand(two, 3).shape == (1, 1, 2)
+    assert utils._broadcast_to_shape(two, [3, 2]).shape == (3, 2)
+    assert utils_const._canonicalize_axis((-1, 0), 3) == (2, 0)
+    assert utils_const._infer_out_shape((3, 1), (2,)) == (3, 2)
+    assert utils_const._promote(ms.int32, ms.float16) == ms.numpy.promote_types(
+        ms.int32, ms.float16
+    )
+    with pytest.raises(ValueError, match="no such axis 3"):
+        utils_const._raise_value_error("no such axis ", 3)
+    with pytest.raises(TypeError, match="no array"):
+        utils_const._raise_type_error("no array")
+    assert math_ops.add(1, 2).item() == 3
+    assert ms.numpy.round([2.567], 1).item() == pytest.approx(2.6)
+
+
+def test_gradients_that_overflow_are_found() -> None:
+    from tvmgraph.nn.wrap.loss_scale import _grad_overflow  # pyright: ignore
+
+    for value, expected in ((1.0, 0), (np.inf, 1), (np.nan, 1)):
+        assert _grad_overflow(Tensor([value, 2.0])).asnumpy().tolist() == [expected]
+
+
+def test_operators_of_ascend_are_imported_and_made_everywhere() -> None:
+    from tvmgraph.ops.auto_generate import GroupedMatmul, MoeFinalizeRouting  # pyright: ignore
+    from tvmgraph.ops.operations._infer_ops import QuantV2  # pyright: ignore
+
+    grouped = GroupedMatmul(split_item=3, group_type=0)
+    assert isinstance(grouped, ops.Primitive) and grouped.name == "GroupedMatmul"
+    for call in (grouped, MoeFinalizeRouting(), QuantV2()):
+        with pytest.raises(RuntimeError, match="Ascend processors only"):
+            call(ops.ones(2), None)
+    with pytest.raises(AttributeError, match="Ascend processors only"):
+        getattr(ops, "GroupTopk")  # noqa: B009  (types do not know it)
+
+
+def test_kinds_of_pipelines() -> None:
+    rows = ms.dataset.NumpySlicesDataset([1, 2, 3, 4])
+    assert isinstance(rows.batch(2), ms.dataset.BatchDataset)
+    assert isinstance(rows.repeat(2), ms.dataset.RepeatDataset)
+    assert isinstance(rows + rows, ms.dataset.ConcatDataset)
+    assert isinstance(rows.create_tuple_iterator(), ms.dataset.TupleIterator)
+
+
+def test_settings_of_pipelines_by_name() -> None:
+    config = ms.dataset.config
+    before = config.get_enable_autotune(), config.get_callback_timeout()
+    try:
+        config.set_enable_autotune(True, filepath_prefix="config")
+        config.set_callback_timeout(timeout=30)
+        assert (config.get_enable_autotune(), config.get_callback_timeout()) == (True, 30)
+        with pytest.raises(TypeError, match="'seconds'"):
+            config.set_callback_timeout(seconds=3)
+        with pytest.raises(TypeError, match="must be a bool"):
+            config.set_enable_autotune()
+    finally:
+        config.set_enable_autotune(before[0])
+        config.set_callback_timeout(before[1])
+
+
+def test_checks_take_their_arguments_by_mindspores_names() -> None:
+    from tvmgraph import _checkparam as check  # pyright: ignore
+
+    assert check.check_positive_int(arg_value=3, arg_name="n", prim_name="net") == 3
+    given = {"lower_limit": 0.0, "upper_limit": 1.0, "rel": check.INC_BOTH, "arg_name": "p"}
+    assert check.check_float_range(arg_value=0.5, **given) == 0.5
+    with pytest.raises(ValueError, match="p must be in"):
+        check.check_float_range(arg_value=1.5, **given)
+    assert check.check_int(arg_value=3, value=4, rel=check.LT) == 3
+    assert check.check_value_type(arg_name="n", arg_value=3, valid_types=int) == 3
+
+
+def test_windows_of_mints_layer_come_in_mindspores_order() -> None:
+    pool = ms.mint.nn.MaxPool2d(2, 2, 0, 1, True)
+    values, places = pool(ops.arange(16.0).reshape(1, 1, 4, 4))
+    assert values.asnumpy().ravel().tolist() == places.asnumpy().ravel().tolist() == [5, 7, 13, 15]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import enum
+
 from tvmgraph.compat.typing import Bool, Float, Int
 from tvmgraph.core.types import TensorType
 from tvmgraph.dtypes import (
@@ -41,6 +43,26 @@ signed_type = (*int_type, *float_type, *complex_type)
 number_type = (*int_type, *uint_type, *float_type, *complex_type)
 all_types = (bool_, *number_type)
 number = "Number"  # any of Python's, where a MultitypeFuncGraph registers a function
+
+
+class QuantDtype(enum.Enum):
+    """Widths of quantized integers, by which algorithms of quantization name what they make.
+
+    ``INT1`` to ``INT16`` are 0 to 15, ``UINT1`` to ``UINT16`` are 100 to 115, as in MindSpore.
+    """
+
+    _ignore_ = "bits"
+    for bits in range(16):
+        vars()[f"INT{bits + 1}"] = bits
+    for bits in range(16):
+        vars()[f"UINT{bits + 1}"] = 100 + bits
+
+    def __str__(self) -> str:
+        return self.name
+
+    def value(self) -> int:  # pyright: ignore[reportIncompatibleMethodOverride]
+        """Returns the number of a width, which files of MindSpore hold."""
+        return self._value_
 
 
 #: What would hide Python's in this file, as globals.

@@ -33,8 +33,8 @@ _COMPARE: dict[Rel, tuple[Callable[..., object], str]] = {
     EQ: (operator.eq, "equal to"), NE: (operator.ne, "not equal to"),
     LT: (operator.lt, "less than"), LE: (operator.le, "less than or equal to"),
     GT: (operator.gt, "greater than"), GE: (operator.ge, "greater than or equal to"),
-    IN: (lambda value, valid: value in valid, "one of"),
-    NOT_IN: (lambda value, valid: value not in valid, "none of"),
+    IN: (lambda arg_value, valid: arg_value in valid, "one of"),
+    NOT_IN: (lambda arg_value, valid: arg_value not in valid, "none of"),
 }  # fmt: skip
 _RANGES = {
     INC_NEITHER: (operator.gt, operator.lt, "()"), INC_LEFT: (operator.ge, operator.lt, "[)"),
@@ -44,51 +44,51 @@ T = TypeVar("T")
 
 
 def _reject(
-    kind: type[TvmgraphError], name: str | None, op: str | None, rule: str, value: object
+    kind: type[TvmgraphError], name: str | None, op: str | None, rule: str, arg_value: object
 ) -> NoReturn:
-    raise kind(f"{name or 'the value'} must be {rule}", op=op, got=repr(value))
+    raise kind(f"{name or 'the value'} must be {rule}", op=op, got=repr(arg_value))
 
 
 def _related(
-    value: T, limit: object, rel: Rel, name: str | None, op: str | None, shown: str,
+    arg_value: T, value: object, rel: Rel, name: str | None, op: str | None, shown: str,
     kind: type[TvmgraphError] = ArgumentError,
 ) -> T:  # fmt: skip
     compare, text = _COMPARE[Rel(rel)]
-    if not compare(value, limit):
-        _reject(kind, name, op, f"{text} {shown}", value)
-    return value
+    if not compare(arg_value, value):
+        _reject(kind, name, op, f"{text} {shown}", arg_value)
+    return arg_value
 
 
 def check_is_number(
-    value: object, kind: type[T], arg_name: str | None = None, prim_name: str | None = None
+    arg_value: object, arg_type: type[T], arg_name: str | None = None, prim_name: str | None = None
 ) -> T:
     """Returns an ``int`` or ``float``.
 
     Args:
-        value: The value that is checked.
-        kind: ``int`` or ``float``.
+        arg_value: The value that is checked.
+        arg_type: ``int`` or ``float``.
         arg_name: Name of the argument in messages.
         prim_name: Name of what was called in messages.
 
     Raises:
         DTypeError: if it is something else; ``bool`` is no number here.
     """
-    if isinstance(value, bool) or not isinstance(value, kind):
-        _reject(DTypeError, arg_name, prim_name, f"of type {kind.__name__}", value)
-    return value
+    if isinstance(arg_value, bool) or not isinstance(arg_value, arg_type):
+        _reject(DTypeError, arg_name, prim_name, f"of type {arg_type.__name__}", arg_value)
+    return arg_value
 
 
 def check(
-    arg_name: str, value: T, value_name: str, limit: object, rel: Rel = EQ,
+    arg_name: str, arg_value: T, value_name: str, value: object, rel: Rel = EQ,
     prim_name: str | None = None, excp_cls: type[Exception] = ArgumentError,
 ) -> T:  # fmt: skip
     """Returns a value that stands in a relation to another one.
 
     Args:
         arg_name: Name of the argument in messages.
-        value: The value that is checked.
+        arg_value: The value that is checked.
         value_name: What the limit is called in messages.
-        limit: What the value is compared with.
+        value: What the value is compared with.
         rel: The relation.
         prim_name: Name of what was called in messages.
         excp_cls: Class of the error.
@@ -97,66 +97,72 @@ def check(
         ArgumentError: if it does not; a DTypeError where ``excp_cls`` is a TypeError.
     """
     kind = DTypeError if issubclass(excp_cls, TypeError) else ArgumentError
-    return _related(value, limit, rel, arg_name, prim_name, f"{value_name} ({limit})", kind)
+    return _related(arg_value, value, rel, arg_name, prim_name, f"{value_name} ({value})", kind)
 
 
-def check_number(arg_name: str, value: T, limit: object, rel: Rel, prim_name: str | None) -> T:
+def check_number(arg_name: str, arg_value: T, value: object, rel: Rel, prim_name: str | None) -> T:
     """Returns a number that stands in a relation to a limit.
 
     Args:
         arg_name: Name of the argument in messages.
-        value: The value that is checked.
-        limit: What the value is compared with.
+        arg_value: The value that is checked.
+        value: What the value is compared with.
         rel: The relation.
         prim_name: Name of what was called in messages.
 
     Raises:
         ArgumentError: if it does not.
     """
-    return _related(value, limit, rel, arg_name, prim_name, str(limit))
+    return _related(arg_value, value, rel, arg_name, prim_name, str(value))
 
 
 def _compared(
+    arg_value: object,
     value: object,
-    limit: object,
     rel: Rel,
     arg_name: str | None = None,
     prim_name: str | None = None,
     *,
     kind: type[T],
 ) -> T:
-    found = check_is_number(value, kind, arg_name, prim_name)
-    return check_number(arg_name or "the value", found, limit, rel, prim_name)
+    found = check_is_number(arg_value, kind, arg_name, prim_name)
+    return check_number(arg_name or "the value", found, value, rel, prim_name)
 
 
 def _signed(
-    value: object,
+    arg_value: object,
     arg_name: str | None = None,
     prim_name: str | None = None,
     *,
     kind: type[T],
     rel: Rel,
 ) -> T:
-    return _compared(value, 0, rel, arg_name, prim_name, kind=kind)
+    return _compared(arg_value, 0, rel, arg_name, prim_name, kind=kind)
 
 
 def _in_range(
-    value: float, lower: float, upper: float, rel: Rel, arg_name: str | None = None,
+    arg_value: float, lower_limit: float, upper_limit: float, rel: Rel, arg_name: str | None = None,
     prim_name: str | None = None, *, kind: type,
 ) -> float:  # fmt: skip
-    check_is_number(value, kind, arg_name, prim_name)
+    check_is_number(arg_value, kind, arg_name, prim_name)
     above, below, (left, right) = _RANGES[Rel(rel)]
-    if not (above(value, lower) and below(value, upper)):
-        _reject(ArgumentError, arg_name, prim_name, f"in {left}{lower}, {upper}{right}", value)
-    return value
+    if not (above(arg_value, lower_limit) and below(arg_value, upper_limit)):
+        _reject(
+            ArgumentError,
+            arg_name,
+            prim_name,
+            f"in {left}{lower_limit}, {upper_limit}{right}",
+            arg_value,
+        )
+    return arg_value
 
 
 def _each(
     sequence: Iterable[object], arg_name: str | None = None, prim_name: str | None = None,
     *, one: Callable[..., object],
 ) -> Iterable[object]:  # fmt: skip
-    for i, value in enumerate(sequence):
-        one(value, f"{arg_name or 'the sequence'}[{i}]", prim_name)
+    for i, arg_value in enumerate(sequence):
+        one(arg_value, f"{arg_name or 'the sequence'}[{i}]", prim_name)
     return sequence
 
 
@@ -177,68 +183,72 @@ check_non_negative_int_sequence = functools.partial(_each, one=check_non_negativ
 check_positive_float_sequence = functools.partial(_each, one=check_positive_float)
 
 
-def check_is_int(value: object, arg_name: str | None = None, prim_name: str | None = None) -> int:
+def check_is_int(
+    arg_value: object, arg_name: str | None = None, prim_name: str | None = None
+) -> int:
     """Returns an integer; see :func:`check_is_number`.
 
     Args:
-        value: The value that is checked.
+        arg_value: The value that is checked.
         arg_name: Name of the argument in messages.
         prim_name: Name of what was called in messages.
     """
-    return check_is_number(value, int, arg_name, prim_name)
+    return check_is_number(arg_value, int, arg_name, prim_name)
 
 
 def check_is_float(
-    value: object, arg_name: str | None = None, prim_name: str | None = None
+    arg_value: object, arg_name: str | None = None, prim_name: str | None = None
 ) -> float:
     """Returns a float; see :func:`check_is_number`.
 
     Args:
-        value: The value that is checked.
+        arg_value: The value that is checked.
         arg_name: Name of the argument in messages.
         prim_name: Name of what was called in messages.
     """
-    return check_is_number(value, float, arg_name, prim_name)
+    return check_is_number(arg_value, float, arg_name, prim_name)
 
 
 def check_equal_int(
-    value: object, limit: int, arg_name: str | None = None, prim_name: str | None = None
+    arg_value: object, value: int, arg_name: str | None = None, prim_name: str | None = None
 ) -> int:
     """Returns an integer that equals another one; see :func:`check_int`.
 
     Args:
-        value: The value that is checked.
-        limit: What the value must equal.
+        arg_value: The value that is checked.
+        value: What the value must equal.
         arg_name: Name of the argument in messages.
         prim_name: Name of what was called in messages.
     """
-    return _compared(value, limit, EQ, arg_name, prim_name, kind=int)
+    return _compared(arg_value, value, EQ, arg_name, prim_name, kind=int)
 
 
-def check_bool(value: object, arg_name: str | None = None, prim_name: str | None = None) -> bool:
+def check_bool(
+    arg_value: object, arg_name: str | None = None, prim_name: str | None = None
+) -> bool:
     """Returns a ``bool``.
 
     Args:
-        value: The value that is checked.
+        arg_value: The value that is checked.
         arg_name: Name of the argument in messages.
         prim_name: Name of what was called in messages.
 
     Raises:
         DTypeError: if it is something else.
     """
-    if not isinstance(value, bool):
-        _reject(DTypeError, arg_name, prim_name, "of type bool", value)
-    return value
+    if not isinstance(arg_value, bool):
+        _reject(DTypeError, arg_name, prim_name, "of type bool", arg_value)
+    return arg_value
 
 
 def check_string(
-    value: object, valid_values: Iterable[str], arg_name: str | None = None,
+    arg_value: object, valid_values: Iterable[str], arg_name: str | None = None,
     prim_name: str | None = None,
 ) -> str:  # fmt: skip
     """Returns a string that is one of several.
 
     Args:
-        value: The value that is checked.
+        arg_value: The value that is checked.
         valid_values: The strings that are accepted.
         arg_name: Name of the argument in messages.
         prim_name: Name of what was called in messages.
@@ -247,30 +257,30 @@ def check_string(
         ArgumentError: if it is not.
     """
     valid = tuple(valid_values)
-    if not isinstance(value, str) or value not in valid:
-        _reject(ArgumentError, arg_name, prim_name, f"one of {valid}", value)
-    return value
+    if not isinstance(arg_value, str) or arg_value not in valid:
+        _reject(ArgumentError, arg_name, prim_name, f"one of {valid}", arg_value)
+    return arg_value
 
 
-def check_isinstance(arg_name: str, value: T, classes: type | Iterable[type]) -> T:
+def check_isinstance(arg_name: str, arg_value: T, classes: type | Iterable[type]) -> T:
     """Returns an instance of one of some classes; see :func:`check_value_type`.
 
     Args:
         arg_name: Name of the argument in messages.
-        value: The value that is checked.
+        arg_value: The value that is checked.
         classes: A class or several.
     """
-    return check_value_type(arg_name, value, classes)
+    return check_value_type(arg_name, arg_value, classes)
 
 
 def check_value_type(
-    arg_name: str, value: T, valid_types: type | Iterable[type], prim_name: str | None = None
+    arg_name: str, arg_value: T, valid_types: type | Iterable[type], prim_name: str | None = None
 ) -> T:
     """Returns a value of one of some types; ``bool`` counts only where it is one of them.
 
     Args:
         arg_name: Name of the argument in messages.
-        value: The value that is checked.
+        arg_value: The value that is checked.
         valid_types: A type or several.
         prim_name: Name of what was called in messages.
 
@@ -278,10 +288,10 @@ def check_value_type(
         DTypeError: if it is of another type.
     """
     types = tuple(valid_types) if isinstance(valid_types, Iterable) else (valid_types,)
-    if not isinstance(value, types) or (isinstance(value, bool) and bool not in types):
+    if not isinstance(arg_value, types) or (isinstance(arg_value, bool) and bool not in types):
         names = " or ".join(getattr(t, "__name__", str(t)) for t in types)
-        _reject(DTypeError, arg_name, prim_name, f"of type {names}", value)
-    return value
+        _reject(DTypeError, arg_name, prim_name, f"of type {names}", arg_value)
+    return arg_value
 
 
 def check_subclass(

@@ -27,7 +27,7 @@ _FILES = {
     "ops.function": """array_func clip_func debug_func fft_func grad grad.grad_func image_func
         linalg_func math_func nn_func other_func parameter_func random_func reshard_func
         spectral_func vmap_func""",
-    "ops.operations": """array_ops comm_ops control_ops custom_ops debug_ops image_ops
+    "ops.operations": """_infer_ops array_ops comm_ops control_ops custom_ops debug_ops image_ops
         inner_ops linalg_ops math_ops nn_ops other_ops random_ops sparse_ops spectral_ops""",
     "train.callback": """_backup_and_restore _callback _checkpoint _early_stop _history
         _lambda_callback _loss_monitor _lr_scheduler_callback _reduce_lr_on_plateau
@@ -59,6 +59,7 @@ _BY_ROOMS = {
     "dataset.config": "dataset.core.config",
     "dataset dataset.stages": "dataset.engine.datasets",
     "dataset.iterator compat.private": "dataset.engine.iterators",
+    "context": "dataset.context",
     "dataset.text": "dataset.text.utils",
     "dataset.transforms": """dataset.transforms.c_transforms dataset.transforms.py_transforms
         dataset.transforms.transforms""",
@@ -80,6 +81,8 @@ _BY_ROOMS = {
     "compat.mint.special": "mint.special",
     "experimental.optim": """experimental.optim.adam experimental.optim.adamw
         experimental.optim.optimizer experimental.optim.sgd""",
+    "numpy": "numpy.array_creations numpy.array_ops numpy.logic_ops numpy.math_ops",
+    "compat.numpy_utils": "numpy.utils numpy.utils_const",
     "optim": "nn.dynamic_lr nn.learning_rate_schedule nn.optim",
     "nn": "nn.grad nn.grad.cell_grad nn.layer nn.wrap.grad_reducer",
     "train": "nn.metrics",
@@ -134,6 +137,10 @@ PATHS = PATHS | _LAYERS | {"nn.loss.loss": ("nn", "nn.loss")}
 #: How names of MindSpore's files of operators end that stand for functions of mint or methods.
 
 
+#: What is no name of a room; ``None`` may be one, as ``numpy.newaxis``.
+_MISSING = object()
+
+
 class AliasModule(ModuleType):
     """A module that has the names of other modules.
 
@@ -154,8 +161,8 @@ class AliasModule(ModuleType):
             return sorted({n for r in rooms for n in getattr(r, "__all__", dir(r)) if n[0] != "_"})
         if name.startswith("__"):
             raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
-        found = self._found(name)
-        if found is None:
+        found = find(self.__name__, name) or self._found(name)
+        if found is _MISSING:
             return look(self.__name__, name, dir(self))
         setattr(self, name, found)
         return found
@@ -168,8 +175,12 @@ class AliasModule(ModuleType):
                 continue
         if self.__name__.startswith("tvmgraph.ops."):
             extended = importlib.import_module("tvmgraph.compat.extended")
-            return extended.class_of(name) if name[0].isupper() else extended.function_of(name)
-        return None
+            if not name[0].isupper():
+                return extended.function_of(name) or _MISSING
+            elsewhere = importlib.import_module("tvmgraph.compat.primitives.elsewhere")
+            own = elsewhere.class_of(name) if self.__name__ != "tvmgraph.ops.operations" else None
+            return extended.class_of(name) or own or _MISSING
+        return _MISSING
 
     def __dir__(self) -> list[str]:
         rooms = [importlib.import_module(f"tvmgraph.{room}") for room in self._rooms]

@@ -30,6 +30,15 @@ grad_scale, shard_grad_scale = (
     MultitypeFuncGraph("grad_scale"),
     MultitypeFuncGraph("shard_grad_scale"),
 )
+#: Whether gradients overflow: 1 for those with an infinity or a NaN.
+_grad_overflow = MultitypeFuncGraph("_grad_overflow")
+
+
+@_grad_overflow.register("Tensor")
+def _overflow_of_one(grad: Tensor) -> Tensor:
+    return F.expand_dims(F.cast(~F.isfinite(grad).all(), dtypes.float32), 0)
+
+
 #: What MindSpore's operators return before they are computed; here they are computed at once.
 StubTensor = TensorPy = Tensor
 #: Whether MindSpore was built to write no files of its own.

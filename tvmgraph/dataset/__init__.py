@@ -5,7 +5,7 @@ from typing import Any
 from tvmgraph.compat.paths import look
 from tvmgraph.core.guard import guard_module as _guard_module
 from tvmgraph.core.guard import public_names as _public_names
-from tvmgraph.dataset import audio, config, dataloader, text, transforms, vision  # noqa: F401
+from tvmgraph.dataset import audio, config, dataloader, stages, text, transforms, vision  # noqa: F401
 from tvmgraph.dataset.base import Dataset
 from tvmgraph.dataset.files import *  # noqa: F403
 from tvmgraph.dataset.iterator import DatasetIterator as DatasetIterator
@@ -41,5 +41,16 @@ __all__ = _public_names(
 #: MindSpore's kinds of sources, of which programs ask ``isinstance``: here all are pipelines.
 AudioBaseDataset = MappableDataset = SourceDataset = TextBaseDataset = Dataset
 UnionBaseDataset = VisionBaseDataset = Dataset
+
+#: Kinds of pipelines and iterators, named in annotations.
+BatchDataset, ConcatDataset, MapDataset = (
+    stages.BatchDataset,
+    stages.ConcatDataset,
+    stages.MapDataset,
+)
+RepeatDataset, ShuffleDataset, ZipDataset = (
+    stages.RepeatDataset, stages.ShuffleDataset, stages.ZipDataset,
+)  # fmt: skip
+DictIterator = TupleIterator = DatasetIterator
 
 _guard_module(globals(), "dataset")

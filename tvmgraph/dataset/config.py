@@ -137,15 +137,26 @@ _KEPT: dict[str, object] = {
     "monitor_sampling_interval": 1000, "multiprocessing_timeout_interval": 300,
     "numa_enable": False,
 }  # fmt: skip
+#: What their values are called where they are given by name, unless it is ``enable``.
+_CALLED = {
+    "auto_offload": "offload", "autotune_interval": "interval", "callback_timeout": "timeout",
+    "dynamic_shape": "is_dynamic", "fast_recovery": "fast_recovery",
+    "monitor_sampling_interval": "interval", "multiprocessing_timeout_interval": "interval",
+    "numa_enable": "numa_enable",
+}  # fmt: skip
 
 
-def _keep(setting: str, value: object, *_: object) -> None:
+def _keep(setting: str, *values: object, filepath_prefix: object = None, **named: object) -> None:
     """Notes a setting that has no meaning here, checked as those that have one.
 
     Raises:
         DTypeError: if a bool is needed and not given.
         ArgumentError: if a number is needed and not given.
+        TypeError: if no value is given, or one by another name.
     """
+    value = values[0] if values else named.pop(_CALLED.get(setting, "enable"), None)
+    if named:
+        raise TypeError(f"set_{setting}() got an unexpected keyword argument {min(named)!r}")
     op, is_flag = f"dataset.config.set_{setting}", isinstance(_KEPT[setting], bool)
     _KEPT[setting] = flag_of(op, setting, value) if is_flag else count_of(op, setting, value, 0)
 

@@ -11,7 +11,7 @@ import math
 from typing import Any
 
 from tvmgraph import dtypes as _dtypes
-from tvmgraph.compat.absent import not_found
+from tvmgraph.compat.paths import look
 from tvmgraph.numpy import arrays as _arrays
 from tvmgraph.numpy import creation as _creation
 from tvmgraph.numpy import fft as _fft
@@ -34,7 +34,7 @@ __all__ = sorted({*_ROWS, *_CONSTANTS, *(n for m in _WRITTEN for n in m.__all__)
 
 def __getattr__(name: str) -> Any:
     if name not in __all__:
-        raise not_found("tvmgraph.numpy", name, __all__)
+        return look("tvmgraph.numpy", name, __all__)
     found = _found(name)
     globals()[name] = found
     return found

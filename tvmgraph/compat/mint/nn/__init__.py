@@ -54,6 +54,12 @@ FUNCTIONS = {
 }
 
 
+#: Layer -> its arguments, where their order is not that of its function.
+_ORDERS = {
+    "MaxPool2d": ("kernel_size", "stride", "padding", "dilation", "return_indices", "ceil_mode")
+}
+
+
 class _Layer(nn.Cell):
     """A function with its arguments given beforehand."""
 
@@ -165,6 +171,8 @@ def _layer(name: str) -> type[nn.Cell]:
     function, inputs = FUNCTIONS[name]
     chosen = getattr(functional, function)
     arguments = list(inspect.signature(chosen).parameters.values())[inputs:]
+    if name in _ORDERS:
+        arguments.sort(key=lambda p: _ORDERS[name].index(p.name))
     places = {
         "__doc__": f"The layer of :func:`functional.{function}`.",
         "__module__": __name__, "_function": function, "_inputs": inputs,
