@@ -9,7 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tvm.relax import op
 
-from tvmgraph import Tensor, jit, ops
+from tvmgraph import Parameter, Tensor, jit, ops
+from tvmgraph.backend.cpu.kernels.elementwise import injective
 from tvmgraph.machine.processor import cpu_model
 
 _erf = np.vectorize(math.erf, otypes=[float])
@@ -191,3 +192,31 @@ def test_elementary_functions_are_computed_several_vectors_at_a_time():
         x = np.random.default_rng(0).standard_normal((3, columns)).astype("float32")
         got = jit(lambda x: ops.tanh(x) * ops.exp(x[:, :1]))(Tensor(x)).asnumpy()
         np.testing.assert_allclose(got, np.tanh(x) * np.exp(x[:, :1]), rtol=1e-5)
+
+
+def test_a_long_formula_is_written_once(monkeypatch):
+    monkeypatch.setattr(injective, "_LONG_FORMULA", 8)
+    lanes = cpu_model("host").lanes
+
+    def build(bb, x):
+        for _ in range(4):
+            x = bb.emit(op.maximum(bb.emit(op.multiply(x, x)), bb.emit(op.negative(x))))
+        return x
+
+    def reference(x):
+        for _ in range(4):
+            x = np.maximum(x * x, -x)
+        return x
+
+    assert "T.min(" in kernels(module(build, ((4 * lanes + 5,), "float32")))
+    assert "T.min(" not in kernels(module(build, ((4 * lanes,), "float32")))
+    for count in (1, lanes, lanes + 1, 4 * lanes + 5):
+        check(build, reference, ((count,), "float32"))
+
+
+def test_a_long_formula_may_overwrite_what_it_reads(monkeypatch, compiled_here):
+    monkeypatch.setattr(injective, "_LONG_FORMULA", 8)
+    x = np.linspace(-1, 1, 4 * cpu_model("host").lanes + 5, dtype=np.float32)
+    held = Parameter(Tensor(x), name="held")
+    jit(lambda: ops.assign(held, (held * 3 - 1) * (held + 2) * 0.25 - held))()
+    np.testing.assert_allclose(held.asnumpy(), (x * 3 - 1) * (x + 2) * 0.25 - x, atol=1e-6)

@@ -60,7 +60,8 @@ def merged(func: types.Func, pairs: Sequence[Pair]) -> types.Func | None:
     """A scheduled kernel that writes results over its operands, or None if it must not.
 
     It may if it reads every element of the operand only for storing the same element of the
-    result, and never reads the result. All schedules store an element once.
+    result, and never reads the result. All schedules store an element once, or at a place that
+    stops at the last vector of a row (``min``), which shows that some are stored again.
 
     Args:
         func: A scheduled kernel with parameters of its own for operands and results.
@@ -107,12 +108,21 @@ class _Use:
         for store in self.stores:
             if not store.buffer.same_as(result):
                 continue
+            if _stops(store):
+                return False
             for load in loads_of(store.value):
                 if load.source.same_as(operand):
                     at_store += 1
                     if not _same_indices(load, store):
                         return False
         return at_store == sum(load.source.same_as(operand) for load in self.loads)
+
+
+def _stops(store: tirx.BufferStore) -> bool:
+    """Whether the place of a store does not move on with its loop at the end."""
+    found: list[tirx.Min] = []
+    tvm_ffi.structural_walk(store.indices, (tirx.Min, found.append))
+    return bool(found)
 
 
 def _same_indices(a: types.Load, b: tirx.BufferStore | Stage) -> bool:

@@ -38,6 +38,7 @@ from tvmgraph.backend.loop_ir.program import (
     Axis,
     Stage,
     loads_of,
+    node_count,
     product,
     static_shape,
     substitute,
@@ -61,6 +62,9 @@ _MIN_ROW_BYTES = 256
 _TOGETHER = 4
 #: Functions beyond which registers do not hold what several vectors need.
 _MAX_FORMULAS = 6
+#: Nodes of a formula from which on it is written once: the incomplete gamma function takes LLVM
+#: 4 s, and as long again for the shorter vector at the end of a row.
+_LONG_FORMULA = 400
 #: Segments of the innermost loop that get code of their own.
 _MAX_SEGMENTS = 8
 
@@ -221,11 +225,24 @@ class _Writer:
                 nontemporal=aligned and lanes == self.lanes,
             )
 
+        if length > self.lanes and length % self.lanes and self._is_written_once(stage):
+            # the last vector repeats elements of the one before it
+            with emit.serial(-(-length // self.lanes)) as number:
+                last = emit.i64(length - self.lanes)
+                vector(start + tirx.min(number * self.lanes, last), self.lanes, 0)
+            return
         alone = self.nontemporal or strided or spread or scattered
         wide = self.lanes if alone else self._lanes_together(stage)
         done = length - length % wide
         vectors(start, done, wide, vector)
         vectors(start + done, length - done, self.lanes, vector)
+
+    def _is_written_once(self, stage: Stage) -> bool:
+        """Whether a formula is long, and no element that it reads may be overwritten by then."""
+        reads = [load.source for load in loads_of(*stage.exprs)]
+        if self.nontemporal or any(source.same_as(b) for source in reads for b in stage.buffers):
+            return False
+        return node_count(*stage.exprs) >= _LONG_FORMULA
 
     def _lanes_together(self, stage: Stage) -> int:
         """Lanes of the vectors that are computed at a time."""
