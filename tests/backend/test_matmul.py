@@ -126,6 +126,40 @@ def test_few_channels_of_a_large_map(channels):
     check(classify, lambda x, w: np.einsum("kij,ok->oij", x, w), *specs)
 
 
+@pytest.mark.parametrize("is_transposed", [True, False])
+@pytest.mark.parametrize(
+    "images, pixels, rows, columns",
+    [
+        (2, (26, 26), 48, 256),  # images are no whole number of vectors
+        (8, (7, 7), 13, 40),
+        (6, (14, 14), 70, 33),
+        (3, (5, 3), 20, 17),
+        (2, (1, 2917), 30, 70),  # a prime number of steps
+        (3, (1, 6000), 25, 24),  # an image in blocks
+        (7, (1, 1000), 9, 100),  # blocks of one image
+        (5, (4, 1), 20, 20),  # shorter than a vector
+    ],
+)
+def test_products_summed_over_images(images, pixels, rows, columns, is_transposed):
+    def build(bb, x, g):
+        def product(x, g):
+            extents = (images, *pixels)
+            n, i, j = (te.reduce_axis((0, extent)) for extent in extents)
+
+            def element(r, c):
+                other = g[n, c, i, j] if is_transposed else g[n, i, j, c]
+                return te.sum(x[n, r, i, j] * other, axis=[n, i, j])
+
+            return te.compute((rows, columns), element)
+
+        return op.multiply(bb.emit_te(product, x, g), bb.emit(relax.const(2.0)))
+
+    right = (images, columns, *pixels) if is_transposed else (images, *pixels, columns)
+    order = "ncij" if is_transposed else "nijc"
+    specs = ((images, rows, *pixels), "float32"), (right, "float32")
+    check(build, lambda x, g: 2 * np.einsum(f"nrij,{order}->rc", x, g), *specs)
+
+
 @pytest.mark.parametrize("shape", [(4, 8, 33, 16), (2, 1, 16)])
 def test_batched_product_with_transposed_operand(shape):
     other = (*shape[:-2], 29, 16)
