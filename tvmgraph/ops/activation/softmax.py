@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
@@ -18,7 +19,8 @@ from tvmgraph.core.tensor import Tensor
 from tvmgraph.core.traits import along_axis
 from tvmgraph.core.types import TensorType
 from tvmgraph.errors import OutOfRangeError, ShapeError, either
-from tvmgraph.ops.common.pointwise import LOW_PRECISION, onnx_float32
+from tvmgraph.ops.common.pointwise import onnx_float32
+from tvmgraph.ops.common.rows import lower_wide, widen
 
 __all__ = ["glu", "log_softmax", "rrelu", "softmax", "softmin", "swiglu"]
 
@@ -31,13 +33,9 @@ def _infer(x: TensorType, *, axis: int) -> TensorType:
     return x
 
 
-def _wide(x: np.ndarray) -> np.ndarray:
-    return x.astype(np.float32) if x.dtype.itemsize == 2 else x
-
-
 def _shifted(x: np.ndarray, axis: int) -> np.ndarray:
     """The largest element is moved to 0, so that no exponential overflows."""
-    wide = _wide(x)
+    wide = widen(x)
     return wide - np.maximum.reduce(wide, axis=axis, keepdims=True)
 
 
@@ -64,11 +62,7 @@ def _lower(name: str) -> Callable[..., Expr]:
         t = R.type(x)
         if t.is_static and t.size == 0:
             return x
-        function = getattr(R.nn, name)
-        if t.dtype not in LOW_PRECISION:
-            return function(x, axis=axis)
-        y = R.emit(function(R.emit(R.op.astype(x, "float32")), axis=axis))
-        return R.op.astype(y, t.dtype.name)
+        return lower_wide(R, functools.partial(getattr(R.nn, name), axis=axis), x)
 
     return lower
 

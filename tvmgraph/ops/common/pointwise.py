@@ -33,10 +33,9 @@ from tvmgraph.core.op import Reason, Sample, sample
 from tvmgraph.core.primitive import Result, RowDecorator, primitive
 from tvmgraph.core.traits import ELEMENTWISE, Traits
 from tvmgraph.ops.common.numpy_math import NumpyMath
-from tvmgraph.ops.common.rows import extreme_values, unary_samples
+from tvmgraph.ops.common.rows import extreme_values, lower_wide, unary_samples
 from tvmgraph.ops.math.error_function import complementary_error
 
-LOW_PRECISION = (dtypes.float16, dtypes.bfloat16)
 NUMBERS = dtypes.INTEGERS + dtypes.FLOATS
 
 #: NumPy's names of functions that TIR calls otherwise.
@@ -357,7 +356,7 @@ def _in_blocks(
     return out
 
 
-def widened(name: str) -> Callable[..., Expr]:
+def in_float32(name: str) -> Callable[..., Expr]:
     """Builds a ``lower`` column of a ``relax.op`` that is given half precision as float32.
 
     Args:
@@ -365,12 +364,7 @@ def widened(name: str) -> Callable[..., Expr]:
     """
 
     def lower(R: Builder, *xs: Expr) -> Expr:
-        dtype = R.type(xs[0]).dtype
-        function = getattr(R.op, name)
-        if dtype not in LOW_PRECISION:
-            return function(*xs)
-        y = R.emit(function(*[R.emit(R.op.astype(x, "float32")) for x in xs]))
-        return R.op.astype(y, dtype.name)
+        return lower_wide(R, getattr(R.op, name), *xs)
 
     return lower
 
@@ -487,7 +481,7 @@ def unary(
             infer=rules.elementwise(allowed, out),
             traits=traits,
             eager=eager,
-            lower=widened(lower) if isinstance(lower, str) else lower,
+            lower=in_float32(lower) if isinstance(lower, str) else lower,
             vjp=vjp,
             onnx=onnx if promote != "float" or isinstance(onnx, Reason) else onnx_float32(onnx),
             promote=promote,

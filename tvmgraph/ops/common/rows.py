@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from tvmgraph import dtypes
 from tvmgraph.core.columns import Builder, Expr
 from tvmgraph.core.op import F, Sample, sample
 from tvmgraph.core.sizes import is_one, same_form
@@ -14,6 +15,7 @@ from tvmgraph.core.tensor import Tensor
 from tvmgraph.core.types import TensorType
 from tvmgraph.errors import DTypeError, ShapeError
 
+LOW_PRECISION = (dtypes.float16, dtypes.bfloat16)
 NOT_DIFFERENTIABLE = "the result is not a differentiable function of the inputs"
 
 
@@ -51,6 +53,48 @@ def sum_to(g: Tensor, x: Tensor) -> Tensor:
     if axes:
         g = F.reduce_sum(g, axis=axes, keep_dims=False)
     return g if same_form(g.aval.shape, x.aval.shape) else F.reshape(g, x.aval.shape)
+
+
+def wide_dtype(dtype: dtypes.DType) -> dtypes.DType:
+    """Returns the dtype that elements of a dtype are computed in: float32 for half precision.
+
+    Args:
+        dtype: Any dtype.
+    """
+    return dtypes.float32 if dtype in LOW_PRECISION else dtype
+
+
+def widen(x: np.ndarray) -> np.ndarray:
+    """Returns half precision as float32, everything else unchanged.
+
+    Args:
+        x: Array of any dtype.
+    """
+    return x.astype(np.float32) if x.dtype.itemsize == 2 and x.dtype.kind in "fV" else x
+
+
+def widened(x: Tensor) -> Tensor:
+    """Returns half precision as float32, everything else unchanged.
+
+    Args:
+        x: Tensor of any dtype.
+    """
+    return F.cast(x, dtypes.float32) if x.aval.dtype in LOW_PRECISION else x
+
+
+def lower_wide(R: Builder, build: Callable[..., Expr], *xs: Expr) -> Expr:
+    """Lowers a computation that half precision takes in float32, rounded once at the end.
+
+    Args:
+        R: The builder.
+        build: Emits the computation of operands of full precision.
+        *xs: The operands, of one dtype.
+    """
+    dtype = R.type(xs[0]).dtype
+    if dtype not in LOW_PRECISION:
+        return build(*xs)
+    y = R.emit(build(*[R.emit(R.op.astype(x, "float32")) for x in xs]))
+    return R.op.astype(y, dtype.name)
 
 
 def unary_samples(low: float = -2.0, high: float = 2.0, **kwargs: Any) -> list[Sample]:

@@ -15,7 +15,6 @@ from typing import Any, TypeAlias, TypedDict
 
 import numpy as np
 
-from tvmgraph import dtypes
 from tvmgraph.core import rules
 from tvmgraph.core.arguments import is_sequence
 from tvmgraph.core.columns import Builder, Expr
@@ -56,8 +55,6 @@ def in_order(attrs: Sliding) -> tuple[Ints, Ints, Pairs, Ints]:
     """
     return attrs["kernel"], attrs["stride"], attrs["padding"], attrs["dilation"]
 
-
-LOW_PRECISION = (dtypes.float16, dtypes.bfloat16)
 
 _CHUNK = 1 << 23  # elements of a column buffer that are laid out at a time
 
@@ -268,15 +265,6 @@ def batches(count: int, per_item: int) -> list[slice]:
     """
     step = max(1, _CHUNK // max(per_item, 1))
     return [slice(i, i + step) for i in range(0, count, step)]
-
-
-def widen(x: np.ndarray) -> np.ndarray:
-    """Returns half precision as float32, everything else unchanged.
-
-    Args:
-        x: Array of any dtype.
-    """
-    return x.astype(np.float32) if dtypes.dtype_of(x.dtype) in LOW_PRECISION else x
 
 
 # ---- arguments of public functions ------------------------------------------------------------

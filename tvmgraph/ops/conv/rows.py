@@ -18,8 +18,8 @@ from tvmgraph.core.tensor import Tensor
 from tvmgraph.core.traits import Batch, Pattern, Traits
 from tvmgraph.core.types import TensorType, tensor_type
 from tvmgraph.errors import ShapeError
+from tvmgraph.ops.common.rows import LOW_PRECISION, widen
 from tvmgraph.ops.common.window import (
-    LOW_PRECISION,
     Grouped,
     Ints,
     Pairs,
@@ -31,7 +31,6 @@ from tvmgraph.ops.common.window import (
     output_padding,
     require_spatial,
     scatter_columns,
-    widen,
 )
 from tvmgraph.ops.conv.phases import Axes, join_residues, phases_of, pixel_weight, residue_weight
 

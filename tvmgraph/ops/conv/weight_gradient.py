@@ -16,8 +16,8 @@ from tvmgraph.core.tensor import Tensor
 from tvmgraph.core.traits import Pattern, Traits
 from tvmgraph.core.types import TensorType
 from tvmgraph.errors import ShapeError
+from tvmgraph.ops.common.rows import wide_dtype, widen
 from tvmgraph.ops.common.window import (
-    LOW_PRECISION,
     Grouped,
     Ints,
     Pairs,
@@ -30,7 +30,6 @@ from tvmgraph.ops.common.window import (
     out_sizes,
     output_padding,
     require_spatial,
-    widen,
 )
 
 __all__ = ["conv_weight_grad"]
@@ -74,7 +73,7 @@ def _lower_weight_grad(
     t = R.type(x)
     per_group = int(t.shape[1]) // groups
     outputs = int(R.type(g).shape[1])
-    acc = "float32" if t.dtype in LOW_PRECISION else t.dtype.name
+    acc = wide_dtype(t.dtype).name
     if t.is_static and t.size == 0:
         return R.op.zeros(R.shape((outputs, per_group, *kernel)), t.dtype.name)
 

@@ -15,8 +15,8 @@ from tvmgraph.core.primitive import RowDecorator, primitive
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.core.traits import CHEAP
 from tvmgraph.ops.common.arguments import require_tensor
-from tvmgraph.ops.common.pointwise import LOW_PRECISION, Formula, TirMath, pointwise, unary
-from tvmgraph.ops.common.rows import binary_samples, extreme_values
+from tvmgraph.ops.common.pointwise import Formula, TirMath, pointwise, unary
+from tvmgraph.ops.common.rows import LOW_PRECISION, binary_samples, extreme_values
 
 __all__ = [
     "approximate_equal", "eq", "equal", "ge", "greater", "greater_equal", "gt", "is_complex",

@@ -13,7 +13,7 @@ from tvmgraph.core.fusible import fusible
 from tvmgraph.core.op import F
 from tvmgraph.core.primitive import RowDecorator
 from tvmgraph.core.tensor import Tensor
-from tvmgraph.ops.common.pointwise import NUMBERS, number_samples, onnx_float32, unary, widened
+from tvmgraph.ops.common.pointwise import NUMBERS, in_float32, number_samples, onnx_float32, unary
 
 __all__ = ["ceil", "fix", "floor", "frac", "round", "trunc"]
 
@@ -25,7 +25,7 @@ def _rounding(
     name: str | None = None,
 ) -> RowDecorator:
     """Adds the row of a rounding, which leaves integers and bool as they are."""
-    low, of_floats = widened(lower), onnx_float32(onnx)
+    low, of_floats = in_float32(lower), onnx_float32(onnx)
 
     def onnx_rounding(O: OnnxOps, x: OnnxNamed) -> OnnxNamed:
         return of_floats(O, x) if x.type.dtype.is_float else O.Identity(x)

@@ -18,7 +18,8 @@ from tvmgraph.core.tensor import Tensor
 from tvmgraph.core.traits import Layout, along_axis
 from tvmgraph.core.types import TensorType
 from tvmgraph.errors import ArgumentError, ShapeError
-from tvmgraph.ops.common.window import LOW_PRECISION, UNROLL, Point, widen
+from tvmgraph.ops.common.rows import wide_dtype, widen
+from tvmgraph.ops.common.window import UNROLL, Point
 
 __all__ = ["resample"]
 
@@ -197,7 +198,7 @@ def _lower_resample(R: Builder, x: Expr, *, axis: int, size: int, **table: Any) 
     if 0 in result.shape:
         return R.op.zeros(R.shape(result.shape), result.dtype.name)
     index, weight = _table(size, int(t.shape[axis]), **table)
-    wide = "float32" if t.dtype in LOW_PRECISION else t.dtype.name
+    wide = wide_dtype(t.dtype).name
     taps = index.shape[1]
     whole, plain = bool((weight != 0).all()), bool((weight == 1).all())
 
@@ -234,7 +235,7 @@ def _lower_resample(R: Builder, x: Expr, *, axis: int, size: int, **table: Any) 
 def _onnx_resample(O: OnnxOps, x: OnnxNamed, *, axis: int, size: int, **table: object) -> OnnxNamed:
     t = x.type
     index, weight = _table(size, int(t.shape[axis]), **table)
-    wide = dtypes.float32 if t.dtype in LOW_PRECISION else t.dtype
+    wide = wide_dtype(t.dtype)
     x = O.Cast(x, to=O.dtype(wide))
     if index.shape[1] > 8:  # many taps: the whole matrix is smaller than as many gathers
         matrix = _matrix(index, weight, int(t.shape[axis])).T

@@ -19,8 +19,8 @@ from tvmgraph.core.traits import Pattern, Traits, equation
 from tvmgraph.core.types import TensorType
 from tvmgraph.errors import ArgumentError, ShapeError
 from tvmgraph.ops.common.arguments import bad, require
+from tvmgraph.ops.common.rows import wide_dtype, widen
 from tvmgraph.ops.common.window import (
-    LOW_PRECISION,
     Ints,
     Pairs,
     Point,
@@ -35,7 +35,6 @@ from tvmgraph.ops.common.window import (
     scatter_columns,
     te_pad,
     te_transposed,
-    widen,
     window_sample,
 )
 
@@ -183,7 +182,7 @@ def _lower_image(R: Builder, x: Expr, *, spatial: Ints, **attrs: Unpack[Sliding]
     result = _infer_image(t, spatial=spatial, **attrs)
     if 0 in result.shape:
         return R.op.zeros(R.shape(result.shape), result.dtype.name)
-    wide = "float32" if t.dtype in LOW_PRECISION else t.dtype.name
+    wide = wide_dtype(t.dtype).name
     out = out_sizes(spatial, kernel, stride, padding, dilation)
     reach = tuple(d * (k - 1) + 1 for k, d in zip(kernel, dilation))
 

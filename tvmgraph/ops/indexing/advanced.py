@@ -20,9 +20,8 @@ from tvmgraph.core.tensor import Tensor
 from tvmgraph.core.traits import Pattern, Traits, equation, letters
 from tvmgraph.core.types import Shape, TensorType, tensor_type
 from tvmgraph.errors import ArgumentError, DTypeError, OutOfRangeError, ShapeError, either
-from tvmgraph.ops.common.rows import lower_full, sum_to
+from tvmgraph.ops.common.rows import LOW_PRECISION, lower_full, sum_to
 from tvmgraph.ops.common.window import Point
-from tvmgraph.ops.indexing.basic import LOW_PRECISION
 
 __all__: list[str] = []
 

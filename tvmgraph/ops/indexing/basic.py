@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from tvmgraph import dtypes
 from tvmgraph.core import rules
 from tvmgraph.core.arguments import Attrs
 from tvmgraph.core.columns import Builder, Expr, OnnxNamed, OnnxOps
@@ -470,6 +469,3 @@ def basic_update(x: Tensor, value: Tensor, index: Index) -> Tensor:
         OutOfRangeError: if an integer lies outside its axis.
     """
     ...
-
-
-LOW_PRECISION = (dtypes.float16, dtypes.bfloat16)

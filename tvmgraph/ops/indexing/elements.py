@@ -17,7 +17,7 @@ from tvmgraph.core.tensor import Tensor
 from tvmgraph.core.traits import Batch, Pattern, Traits, equation, letters
 from tvmgraph.core.types import TensorType
 from tvmgraph.errors import ArgumentError, DTypeError, OutOfRangeError, ShapeError, either
-from tvmgraph.ops.common.rows import lower_full
+from tvmgraph.ops.common.rows import LOW_PRECISION, lower_full
 from tvmgraph.ops.indexing.advanced import (
     MODES,
     UFUNCS,
@@ -28,7 +28,6 @@ from tvmgraph.ops.indexing.advanced import (
     vjp_scatter,
     wrapped,
 )
-from tvmgraph.ops.indexing.basic import LOW_PRECISION
 
 __all__: list[str] = []
 

@@ -19,12 +19,12 @@ from tvmgraph.core.op import OPS, Sample, sample
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.core.types import TensorType
 from tvmgraph.errors import ShapeError
-from tvmgraph.ops.common.window import LOW_PRECISION, Ints, Pairs, Sliding, in_order, out_sizes
+from tvmgraph.ops.common.rows import LOW_PRECISION, wide_dtype
+from tvmgraph.ops.common.window import Ints, Pairs, Sliding, in_order, out_sizes
 from tvmgraph.ops.internal.rows import internal_row
 
 __all__ = ["conv_nchwc", "conv_nchwc_weight_grad", "depthwise_nchwc"]
 
-_FLOATS = (dtypes.float32, dtypes.float64, *LOW_PRECISION)
 #: Channels of a block, widest first. Kernels divide blocks into vectors, and take several as a tile
 #: as registers allow: with AVX2's 8 lanes, blocks of 8 take 0.98 to 1.09 of the time of blocks of
 #: 16.
@@ -119,14 +119,10 @@ def _whole_weight(weight: np.ndarray, plain: bool) -> np.ndarray:
     return weight.transpose(0, 5, 1, 4, 2, 3).reshape(ob * outputs, ib * inputs, kh, kw)
 
 
-def _accumulator(t: TensorType) -> str:
-    return "float32" if t.dtype in LOW_PRECISION else t.dtype.name
-
-
 def _require_weight(input: TensorType, weight: TensorType, ndim: int | tuple[int, ...]) -> None:
-    rules.require_dtype(input, _FLOATS)
+    rules.require_dtype(input, dtypes.FLOATS)
     rules.require_ndim(weight, ndim, "weight")
-    kinds = (input.dtype, dtypes.dtype_of(_accumulator(input)))
+    kinds = (input.dtype, wide_dtype(input.dtype))
     rules.require_dtype(weight, tuple(k for k in kinds if k is not None), "weight")
 
 
@@ -309,7 +305,7 @@ def conv_nchwc(
 
 def _infer_weight_grad(input: TensorType, grad: TensorType, **attrs: Unpack[Sliding]) -> TensorType:
     kernel, stride, padding, dilation = in_order(attrs)
-    rules.require_dtype(input, _FLOATS)
+    rules.require_dtype(input, dtypes.FLOATS)
     rules.require_same_dtype(input, grad)
     rules.require_ndim(input, (4, 5))
     rules.require_ndim(grad, 5, "grad")
@@ -328,7 +324,7 @@ def _eager_weight_grad(input: np.ndarray, grad: np.ndarray, **attrs: Unpack[Slid
 
 def _lower_weight_grad(R: Builder, input: Expr, grad: Expr, **attrs: Unpack[Sliding]) -> Expr:
     _, stride, padding, dilation = in_order(attrs)
-    t, wide = R.type(input), _accumulator(R.type(input))
+    t, wide = R.type(input), wide_dtype(R.type(input).dtype).name
     shape = _infer_weight_grad(t, R.type(grad), **attrs).shape
 
     def sums(x: Expr, g: Expr) -> Expr:
@@ -427,7 +423,7 @@ def _lower_depthwise(
     ).shape
 
     def convolve(x: Expr, w: Expr) -> Expr:
-        padded = _padded(R, x, padding, _accumulator(t))
+        padded = _padded(R, x, padding, wide_dtype(t.dtype).name)
         ky, kx = (
             R.te.reduce_axis((0, w.shape[i]), name=name) for i, name in ((1, "ky"), (2, "kx"))
         )

@@ -20,13 +20,12 @@ from tvmgraph.core.traits import Batch, Pattern, Traits, equation
 from tvmgraph.core.types import Dim, Shape, TensorType
 from tvmgraph.errors import DTypeError, ShapeError, either
 from tvmgraph.ops.common.arguments import bad, describe, require
-from tvmgraph.ops.common.rows import sum_to
+from tvmgraph.ops.common.rows import LOW_PRECISION, sum_to, widen
 
 __all__ = ["bias_add", "bmm", "dense", "linear", "matmul", "mm", "mv"]
 
-_LOW = (dtypes.float16, dtypes.bfloat16)
 #: What products of narrow types are summed in; integers wrap around alike when they are cast back.
-_SUMS = dict.fromkeys(_LOW, dtypes.float32) | dict.fromkeys(
+_SUMS = dict.fromkeys(LOW_PRECISION, dtypes.float32) | dict.fromkeys(
     (dtypes.int8, dtypes.uint8, dtypes.int16, dtypes.uint16), dtypes.int32
 )
 
@@ -78,8 +77,7 @@ def _eager_matmul(
     a: np.ndarray, b: np.ndarray, *, transpose_a: bool, transpose_b: bool
 ) -> np.ndarray:
     dtype = a.dtype
-    if dtypes.dtype_of(dtype) in _LOW:
-        a, b = a.astype(np.float32), b.astype(np.float32)
+    a, b = widen(a), widen(b)
     if transpose_a and a.ndim > 1:
         a = np.swapaxes(a, -1, -2)
     if transpose_b and b.ndim > 1:

@@ -11,7 +11,7 @@ from tvmgraph.core.precision import precise
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.errors import ArgumentError, DTypeError, ShapeError
 from tvmgraph.ops.common.arguments import bad, require
-from tvmgraph.ops.common.window import LOW_PRECISION
+from tvmgraph.ops.common.rows import LOW_PRECISION
 
 __all__ = [
     "binary_cross_entropy", "binary_cross_entropy_with_logits", "gaussian_nll_loss", "huber_loss",

@@ -16,10 +16,10 @@ from tvmgraph.core.tensor import Tensor
 from tvmgraph.ops.common.pointwise import (
     float_samples,
     formula_row,
+    in_float32,
     onnx_float32,
     pointwise,
     unary,
-    widened,
 )
 from tvmgraph.ops.common.rows import binary_samples, sum_to
 
@@ -282,7 +282,7 @@ def _is_negative(O: OnnxOps, x: OnnxNamed, zero: OnnxNamed) -> OnnxNamed:
     infer=rules.elementwise(dtypes.FLOATS),
     promote="common_float",
     eager=np.arctan2,
-    lower=widened("atan2"),
+    lower=in_float32("atan2"),
     vjp=_vjp_atan2,
     onnx=onnx_float32(_onnx_atan2),
     samples=[

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from math import prod
 
-from tvmgraph import dtypes
 from tvmgraph.core import rules
 from tvmgraph.core.arguments import AxisLike
 from tvmgraph.core.fusible import fusible
@@ -14,13 +13,10 @@ from tvmgraph.core.tensor import Tensor
 from tvmgraph.core.types import Shape
 from tvmgraph.errors import ArgumentError, DTypeError, ShapeError, TvmgraphError, user_source
 from tvmgraph.ops.common.arguments import bad, require
-from tvmgraph.ops.common.window import LOW_PRECISION, ints
+from tvmgraph.ops.common.rows import widened
+from tvmgraph.ops.common.window import ints
 
 __all__ = ["batch_norm", "group_norm", "l2_normalize", "layer_norm", "lrn", "rms_norm"]
-
-
-def _wide(x: Tensor) -> Tensor:
-    return F.cast(x, dtypes.float32) if x.dtype in LOW_PRECISION else x
 
 
 def _affine(y: Tensor, weight: Tensor | None, bias: Tensor | None, shape: Shape) -> Tensor:
@@ -90,7 +86,7 @@ def batch_norm(
         _require_shape(t, (channels,), name, op)
     require(0 <= momentum <= 1, "momentum must lie in [0, 1]", op, ArgumentError, momentum=momentum)
     shape = (channels, *(1,) * (input_x.ndim - 2))
-    x = _wide(input_x)
+    x = widened(input_x)
     if training:
         y, mean, variance = _batch_statistics(x, weight, bias, float(eps), shape)
         for state, seen in ((running_mean, mean), (running_var, variance)):
@@ -108,12 +104,12 @@ def _fixed_statistics(
 ) -> Tensor:  # fmt: skip
     """Returns ``x * scale + shift``: one multiply-add per element, the rest per channel."""
     shape = (x.shape[1], *(1,) * (x.ndim - 2))
-    scale = F.rsqrt(_wide(variance) + eps)
+    scale = F.rsqrt(widened(variance) + eps)
     if weight is not None:
-        scale = scale * _wide(weight)
-    shift = -_wide(mean) * scale
+        scale = scale * widened(weight)
+    shift = -widened(mean) * scale
     if bias is not None:
-        shift = shift + _wide(bias)
+        shift = shift + widened(bias)
     return x * F.reshape(scale, shape) + F.reshape(shift, shape)
 
 
@@ -256,7 +252,7 @@ def rms_norm(x: Tensor, gamma: Tensor, epsilon: float = 1e-6) -> tuple[Tensor, T
 def _scaled_rows(x: Tensor, gamma: Tensor, eps: float) -> tuple[Tensor, Tensor]:
     """Divides by the root mean square over the axes of ``gamma``; returns its reciprocal too."""
     y = F.row_normalize(x, count=gamma.ndim, eps=eps, center=False)
-    wide, axes = _wide(x), tuple(range(x.ndim - gamma.ndim, x.ndim))
+    wide, axes = widened(x), tuple(range(x.ndim - gamma.ndim, x.ndim))
     rstd = F.rsqrt(F.reduce_mean(wide * wide, axis=axes, keep_dims=True) + eps)
     return _affine(y, gamma, None, gamma.aval.shape), rstd
 
@@ -297,7 +293,7 @@ def lrn(
             ArgumentError, norm_region=norm_region)  # fmt: skip
     (r,) = ints(depth_radius, 1, "depth_radius", op, 0)
     n, c, h, w = x.aval.shape
-    wide = _wide(x)
+    wide = widened(x)
     planes = F.reshape(wide * wide, (n, 1, c, h * w))  # pyright: ignore[reportOperatorIssue]
     pads = ((r, r), (0, 0))
     sums = F.avg_pool(planes, kernel=(2 * r + 1, 1), stride=(1, 1), padding=pads, counted=pads,
@@ -330,6 +326,6 @@ def l2_normalize(x: Tensor, axis: AxisLike = 0, epsilon: float = 1e-4) -> Tensor
         axes = rules.normalize_axes(axis, x.ndim)
     except TvmgraphError as e:
         raise e.locate(f"ops.{op}", f"x={x.aval}, axis={axis!r}", user_source()) from None
-    wide = _wide(x)
+    wide = widened(x)
     square = F.reduce_sum(wide * wide, axis=axes, keep_dims=True)
     return F.cast(wide * F.rsqrt(F.maximum(square, epsilon)), x.dtype)

@@ -18,7 +18,8 @@ from tvmgraph.core.tensor import Tensor
 from tvmgraph.core.traits import Layout, Pattern, Traits, equation, letters
 from tvmgraph.core.types import TensorType
 from tvmgraph.errors import DTypeError, ShapeError
-from tvmgraph.ops.common.window import LOW_PRECISION, Point, widen
+from tvmgraph.ops.common.rows import wide_dtype, widen
+from tvmgraph.ops.common.window import Point
 
 __all__ = ["row_normalize", "row_normalize_grad"]
 
@@ -91,13 +92,8 @@ def _on_rows(R: Builder, compute: Callable[..., Expr], name: str, count: int, *e
     return y if count == 1 else R.op.reshape(y, R.shape(t.shape))
 
 
-def _wide(R: Builder, x: Expr) -> str:
-    d = R.type(x).dtype
-    return "float32" if d in LOW_PRECISION else d.name
-
-
 def _lower_rows(R: Builder, x: Expr, *, count: int, eps: float, center: bool) -> Expr:
-    wide = _wide(R, x)
+    wide = wide_dtype(R.type(x).dtype).name
 
     def compute(data: Expr) -> Expr:
         mean, rstd = _te_statistics(R, data, eps, center, wide)
@@ -117,7 +113,7 @@ def _onnx_rows(O: OnnxOps, x: OnnxNamed, *, count: int, eps: float, center: bool
     if center and t.dtype is not dtypes.float16:
         scale = np.ones(t.shape[t.ndim - count :], t.dtype.numpy)
         return O.LayerNormalization(x, scale, axis=-count, epsilon=eps)
-    wide = dtypes.float32 if t.dtype in LOW_PRECISION else t.dtype
+    wide = wide_dtype(t.dtype)
     x = O.Cast(x, to=O.dtype(wide))
     centered, rstd = _onnx_statistics(O, x, count, eps, center, wide)
     return O.Cast(O.Mul(centered, rstd), to=O.dtype(t.dtype))
@@ -210,7 +206,7 @@ def _numpy_rows_grad(
 def _lower_rows_grad(
     R: Builder, g: Expr, x: Expr, y: Expr, *, count: int, eps: float, center: bool
 ) -> Expr:
-    wide = _wide(R, x)
+    wide = wide_dtype(R.type(x).dtype).name
 
     def compute(grad: Expr, data: Expr, out: Expr) -> Expr:
         _, rstd = _te_statistics(R, data, eps, center, wide)
@@ -239,7 +235,7 @@ def _onnx_rows_grad(
     O: OnnxOps, g: OnnxNamed, x: OnnxNamed, y: OnnxNamed, *, count: int, eps: float, center: bool
 ) -> OnnxNamed:
     dtype = x.type.dtype
-    wide = dtypes.float32 if dtype in LOW_PRECISION else dtype
+    wide = wide_dtype(dtype)
     g, x, y = (O.Cast(v, to=O.dtype(wide)) for v in (g, x, y))
     _, rstd = _onnx_statistics(O, x, count, eps, center, wide)
     axes = np.arange(-count, 0)

@@ -16,8 +16,8 @@ from tvmgraph.core.tensor import Tensor
 from tvmgraph.core.traits import Batch, Layout, Pattern, Traits
 from tvmgraph.core.types import TensorType
 from tvmgraph.errors import ShapeError
+from tvmgraph.ops.common.rows import wide_dtype, widen
 from tvmgraph.ops.common.window import (
-    LOW_PRECISION,
     Ints,
     Pairs,
     Point,
@@ -31,7 +31,6 @@ from tvmgraph.ops.common.window import (
     te_fold,
     te_pad,
     te_transposed,
-    widen,
 )
 
 __all__ = ["avg_pool", "avg_pool_grad"]
@@ -129,7 +128,7 @@ def _lower_avg_pool(R: Builder, x: Expr, **attrs: Unpack[_Window]) -> Expr:
     y = _infer_avg_pool(t, **attrs)
     if 0 in y.shape:
         return R.op.zeros(R.shape(y.shape), y.dtype.name)
-    wide = "float32" if t.dtype in LOW_PRECISION else t.dtype.name
+    wide = wide_dtype(t.dtype).name
     spatial = tuple(int(v) for v in t.shape[2:])
     divide = _te_divide(R, wide, spatial, attrs)
 
@@ -266,7 +265,7 @@ def _lower_avg_pool_grad(R: Builder, g: Expr, *, spatial: Ints, **attrs: Unpack[
     t = R.type(g)
     if t.is_static and t.size == 0:
         return R.op.zeros(R.shape((*t.shape[:2], *spatial)), t.dtype.name)
-    wide = "float32" if t.dtype in LOW_PRECISION else t.dtype.name
+    wide = wide_dtype(t.dtype).name
     divide = _te_divide(R, wide, spatial, attrs)
     out = tuple(int(v) for v in t.shape[2:])
 

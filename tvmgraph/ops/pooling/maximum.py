@@ -16,8 +16,8 @@ from tvmgraph.core.tensor import Tensor
 from tvmgraph.core.traits import Batch, Layout, Pattern, Traits
 from tvmgraph.core.types import TensorType
 from tvmgraph.errors import DTypeError, ExportError, ShapeError
+from tvmgraph.ops.common.rows import LOW_PRECISION, wide_dtype
 from tvmgraph.ops.common.window import (
-    LOW_PRECISION,
     Ints,
     Pairs,
     Point,
@@ -368,7 +368,7 @@ def _lower_max_pool_grad(R: Builder, g: Expr, x: Expr, **attrs: Unpack[Sliding])
     t = R.type(x)
     if t.is_static and (t.size == 0 or R.type(g).size == 0):
         return R.op.zeros(R.shape(t.shape), t.dtype.name)
-    wide = "float32" if t.dtype in LOW_PRECISION else t.dtype.name
+    wide = wide_dtype(t.dtype).name
     spatial = tuple(int(v) for v in t.shape[2:])
 
     def compute(grad: Expr, data: Expr) -> Expr:

@@ -14,7 +14,7 @@ from tvmgraph.core.traits import Pattern, Traits
 from tvmgraph.core.types import Dim, TensorType, tensor_type
 from tvmgraph.errors import ArgumentError, DTypeError, ShapeError
 from tvmgraph.ops.common.arguments import bad, require_tensor
-from tvmgraph.ops.common.rows import NOT_DIFFERENTIABLE, composed
+from tvmgraph.ops.common.rows import NOT_DIFFERENTIABLE, composed, widened
 from tvmgraph.ops.reduction import rows
 from tvmgraph.ops.reduction.rows import reduce_max
 from tvmgraph.ops.reduction.statistics import as_float
@@ -52,8 +52,7 @@ def histc(input: Tensor, bins: int = 100, min: NumberLike = 0.0, max: NumberLike
 
 @fusible
 def _counts_of_bins(input: Tensor, bins: int, min: float, max: float) -> Tensor:
-    x = F.reshape(as_float(input), (-1,))
-    x = F.cast(x, dtypes.float32) if x.aval.dtype in rows.LOW_PRECISION else x
+    x = widened(F.reshape(as_float(input), (-1,)))
     low, high = (F.full((), v, dtype=x.aval.dtype) for v in (min, max))
     if min == max == 0 and x.size:
         low, high = rows.reduce_min(x, (0,), False), rows.reduce_max(x, (0,), False)

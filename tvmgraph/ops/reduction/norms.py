@@ -14,6 +14,7 @@ from tvmgraph.core.precision import precise
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.errors import ArgumentError, OutOfRangeError, TypeOrValueError
 from tvmgraph.ops.common.arguments import bad, require, require_tensor, resolve_axes, resolve_axis
+from tvmgraph.ops.common.rows import LOW_PRECISION
 from tvmgraph.ops.reduction import rows
 from tvmgraph.ops.reduction.statistics import as_float
 
@@ -35,7 +36,7 @@ def _safe_root(total: Tensor, power: object) -> Tensor:
 def _vector_norm(x: Tensor, order: Any, axes: tuple[int, ...], keep: bool) -> Tensor:
     x = F.abs(x) if x.aval.dtype.kind == "c" else x
     d = x.aval.dtype
-    if d in rows.LOW_PRECISION:
+    if d in LOW_PRECISION:
         return F.cast(_vector_norm(F.cast(x, dtypes.float32), order, axes, keep), d)
     if order == 2:
         return _safe_root(rows.reduce_sum(x * x, axes, keep), 0.5)
@@ -55,7 +56,7 @@ def _vector_norm(x: Tensor, order: Any, axes: tuple[int, ...], keep: bool) -> Te
 
 def _matrix_norm(x: Tensor, order: Any, first: int, second: int, keep: bool) -> Tensor:
     d = x.aval.dtype
-    if d in rows.LOW_PRECISION:
+    if d in LOW_PRECISION:
         y = _matrix_norm(F.cast(x, dtypes.float32), order, first, second, keep)
         return y if order in ("nuc", 2, -2) else F.cast(y, d)
     if order == "fro":

@@ -21,11 +21,10 @@ from tvmgraph.core.types import Dim, Shape, TensorType, tensor_type
 from tvmgraph.dtypes import DType
 from tvmgraph.errors import OutOfRangeError, ShapeError, either
 from tvmgraph.ops.common.pointwise import pointwise
-from tvmgraph.ops.common.rows import NOT_DIFFERENTIABLE, lower_full
+from tvmgraph.ops.common.rows import LOW_PRECISION, NOT_DIFFERENTIABLE, lower_full, lower_wide
 
 __all__ = []
 
-LOW_PRECISION = (dtypes.float16, dtypes.bfloat16)
 _MOST_OF_HALF = 65504  # what float16 holds
 NUMBERS = dtypes.INTEGERS + dtypes.FLOATS
 Axes = tuple[int, ...]
@@ -62,21 +61,6 @@ def in_float32(function: Callable[..., np.ndarray]) -> Callable[..., np.ndarray]
     return reduce
 
 
-def lower_in_float32(R: Builder, x: Expr, build: Callable[[Expr], Expr]) -> Expr:
-    """Emits ``build(x)``, in float32 when ``x`` is of half precision.
-
-    Args:
-        R: The builder.
-        x: A tensor.
-        build: Emits the reduction of a tensor.
-    """
-    dtype = R.type(x).dtype
-    if dtype not in LOW_PRECISION:
-        return build(x)
-    y = R.emit(build(R.emit(R.op.astype(x, "float32"))))
-    return R.op.astype(y, dtype.name)
-
-
 def is_empty(t: TensorType) -> bool:
     """Whether the tensor certainly has no elements.
 
@@ -111,7 +95,7 @@ def _lower(name: str, empty: object) -> Callable[..., Expr]:
         if is_empty(t):
             return lower_full(R, x, reduced(t, axis, keep_dims), empty)
         function = getattr(R.op, name)
-        return lower_in_float32(R, x, lambda v: function(v, axis=list(axis), keepdims=keep_dims))
+        return lower_wide(R, lambda v: function(v, axis=list(axis), keepdims=keep_dims), x)
 
     return lower
 
@@ -348,7 +332,7 @@ def lower_extreme(R: Builder, x: Expr, name: str, axis: Axes, keep_dims: bool) -
 
     if t.dtype is dtypes.bool_:
         return R.op.astype(R.emit(extreme(R.emit(R.op.astype(x, "int8")))), "bool")
-    return lower_in_float32(R, x, extreme)
+    return lower_wide(R, extreme, x)
 
 
 def _vjp_extreme(g: Tensor, y: Tensor, x: Tensor, *, axis: Axes, keep_dims: bool) -> tuple[Tensor]:

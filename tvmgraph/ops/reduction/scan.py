@@ -21,10 +21,10 @@ from tvmgraph.core.traits import along_axis
 from tvmgraph.core.types import TensorType
 from tvmgraph.errors import OutOfRangeError
 from tvmgraph.ops.common.arguments import require_tensor, resolve_axis
-from tvmgraph.ops.common.rows import NOT_DIFFERENTIABLE
+from tvmgraph.ops.common.rows import LOW_PRECISION, NOT_DIFFERENTIABLE, lower_wide, widen
 from tvmgraph.ops.control_flow import onnx as _control_onnx
 from tvmgraph.ops.reduction.functions import accumulated
-from tvmgraph.ops.reduction.rows import LOW_PRECISION, NUMBERS, is_empty, lower_in_float32
+from tvmgraph.ops.reduction.rows import NUMBERS, is_empty
 from tvmgraph.ops.reduction.statistics import as_float
 
 __all__ = ["cummax", "cummin", "cumprod", "cumsum", "logcumsumexp"]
@@ -42,7 +42,7 @@ def _eager_scan(ufunc: np.ufunc) -> Callable[..., np.ndarray]:
         x: np.ndarray, *, axis: int, exclusive: bool = False, reverse: bool = False
     ) -> np.ndarray:
         v = np.flip(x, axis) if reverse else x
-        wide = v.astype(np.float32) if dtypes.dtype_of(x.dtype) in LOW_PRECISION else v
+        wide = widen(v)
         y = ufunc.accumulate(wide, axis=axis, dtype=wide.dtype)
         if exclusive:
             y = np.roll(ufunc(ufunc.identity, y), 1, axis)  # it starts there, not with an element
@@ -72,7 +72,7 @@ def _lower_scan(name: str) -> Callable[..., Expr]:
             y = R.emit(getattr(R.op, name)(v, axis=axis, dtype=dtype, exclusive=exclusive))
             return R.op.flip(y, axis) if reverse else y
 
-        return lower_in_float32(R, x, scan)
+        return lower_wide(R, scan, x)
 
     return lower
 
@@ -209,7 +209,7 @@ def _lower_running_log(R: Builder, x: Expr, *, axis: int, reverse: bool) -> Expr
         y = emit_scan(R, v, combine, least, axis)
         return R.op.flip(y, axis) if reverse else y
 
-    return lower_in_float32(R, x, scan)
+    return lower_wide(R, scan, x)
 
 
 def _vjp_running_log(g: Tensor, y: Tensor, x: Tensor, *, axis: int, reverse: bool) -> tuple[Tensor]:
@@ -249,7 +249,7 @@ def running_logsumexp(x: Tensor, axis: int, reverse: bool) -> Tensor:
 
 
 def _eager_extreme(x: np.ndarray, *, axis: int, largest: bool) -> np.ndarray:
-    wide = x.astype(np.float32) if dtypes.dtype_of(x.dtype) in LOW_PRECISION else x
+    wide = widen(x)
     best = (np.maximum if largest else np.minimum).accumulate(wide, axis=axis)
     return best.astype(x.dtype, copy=False)
 

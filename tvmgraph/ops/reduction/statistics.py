@@ -15,6 +15,7 @@ from tvmgraph.core.precision import precise
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.errors import ArgumentError, DTypeError, TypeOrValueError
 from tvmgraph.ops.common.arguments import bad, require, require_tensor, resolve_axes, resolve_axis
+from tvmgraph.ops.common.rows import LOW_PRECISION, widened
 from tvmgraph.ops.reduction import rows
 
 __all__ = [
@@ -62,7 +63,7 @@ def _moments(
                   f"input={input.aval}, ddof={ddof!r}")  # fmt: skip
     x = as_float(input)
     d = x.aval.dtype
-    wide = F.cast(x, dtypes.float32) if d in rows.LOW_PRECISION else x
+    wide = widened(x)
     count = math.prod(x.aval.shape[a] for a in axes)  # pyright: ignore[reportArgumentType]
     center = rows.reduce_mean(wide, axes, True)
     away = wide - center
@@ -75,7 +76,7 @@ def _moments(
 
 
 def _narrow(x: Tensor, d: object) -> Tensor:
-    return F.cast(x, d) if d in rows.LOW_PRECISION else x
+    return F.cast(x, d) if d in LOW_PRECISION else x
 
 
 @fusible
@@ -256,7 +257,7 @@ def nanmean(
     axes = resolve_axes("nanmean", input, axis)
     d = input.aval.dtype
     require(d.is_float, "input must hold floats", "nanmean", DTypeError, input=input, fix="cast it")
-    wide = F.cast(input, dtypes.float32) if d in rows.LOW_PRECISION else input
+    wide = widened(input)
     keep = bool(keepdims)
     count = rows.reduce_sum(F.cast(F.logical_not(F.isnan(input)), wide.dtype), axes, keep)
     return F.cast(nansum(wide, axes or None, keep) / count, d if dtype is None else dtype)
@@ -288,7 +289,7 @@ def logsumexp(input: Tensor, dim: AxisLike, keepdim: bool = False) -> Tensor:
 def _log_sum(input: Tensor, axes: tuple[int, ...], keepdim: bool) -> Tensor:
     x = as_float(input)
     d = x.aval.dtype
-    wide = F.cast(x, dtypes.float32) if d in rows.LOW_PRECISION else x
+    wide = widened(x)
     known = [n for a in axes if isinstance(n := wide.aval.shape[a], int)]
     if 0 in known:  # the logarithm of an empty sum; sizes that values decide are not compared
         y = F.log(rows.reduce_sum(wide, axes, True))

@@ -17,7 +17,7 @@ from tvmgraph.core.traits import Pattern, Traits, along_axis, equation, letters
 from tvmgraph.core.types import TensorType, tensor_type
 from tvmgraph.errors import ArgumentError, DTypeError, OutOfRangeError, ShapeError
 from tvmgraph.ops.common.arguments import bad, is_unknown, require, require_tensor, resolve_axis
-from tvmgraph.ops.common.rows import NOT_DIFFERENTIABLE, lower_full
+from tvmgraph.ops.common.rows import LOW_PRECISION, NOT_DIFFERENTIABLE, lower_full
 from tvmgraph.ops.indexing.elements import gather_along
 
 __all__ = [
@@ -27,7 +27,6 @@ __all__ = [
 
 #: Selecting more elements than this sorts all of them.
 _MOST_SELECTED = 256
-LOW_PRECISION = (dtypes.float16, dtypes.bfloat16)
 
 
 def _infer_sort(x: TensorType, *, axis: int, descending: bool) -> TensorType:
