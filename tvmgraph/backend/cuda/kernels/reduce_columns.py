@@ -20,7 +20,7 @@ from tvmgraph.backend.cuda.kernels import device
 from tvmgraph.backend.cuda.kernels.body import Body
 from tvmgraph.backend.cuda.kernels.device import WARP, div, i32, mod
 from tvmgraph.backend.cuda.kernels.iteration import Iteration, Loops, run_within
-from tvmgraph.backend.cuda.kernels.reduction import FusedReductions, Reduction, match_reduction
+from tvmgraph.backend.cuda.kernels.reduction import Reduction, match_reduction, side_by_side
 from tvmgraph.backend.cuda.kernels.thread_group import SplitResults
 from tvmgraph.backend.loop_ir import emit
 from tvmgraph.backend.loop_ir.access import dtype_bytes
@@ -285,7 +285,7 @@ def _emit_ordered(stage: Stage) -> None:
     device.each_thread(stage.points, threads, reduce)
 
 
-def fuse_reductions(stages: Sequence[Stage]) -> FusedReductions | Refused:
+def fuse_reductions(stages: Sequence[Stage]) -> Reduction | Refused:
     """Several sums over the same loops as one, which reads their operands once.
 
     Args:
@@ -295,10 +295,9 @@ def fuse_reductions(stages: Sequence[Stage]) -> FusedReductions | Refused:
         Refused where one is no sum, or the partial sums of a block take more than 48 KiB of shared
         memory.
     """
-    reductions = [reduction for reduction in map(match_reduction, stages) if reduction is not None]
-    if len(reductions) < max(2, len(stages)):
+    reduction = side_by_side(stages)
+    if reduction is None:
         return Refused("they are no sums of their own")
-    reduction = FusedReductions(reductions)
     lanes = Body(reduction.terms, reduction.stage.axes, reduction.stage.reduce).lanes
     if _THREADS * lanes * sum(map(dtype_bytes, reduction.dtypes)) > _SHARED_BYTES:
         return Refused("their sums do not fit the shared memory of a block")

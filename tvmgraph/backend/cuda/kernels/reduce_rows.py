@@ -33,7 +33,7 @@ from tvmgraph.backend.cuda.kernels.iteration import (
 )
 from tvmgraph.backend.cuda.kernels.reduce_columns import emit_reduction, fuse_reductions
 from tvmgraph.backend.cuda.kernels.reduce_long_rows import split_count
-from tvmgraph.backend.cuda.kernels.reduction import FusedReductions, match_reduction
+from tvmgraph.backend.cuda.kernels.reduction import Reduction, match_reduction
 from tvmgraph.backend.cuda.kernels.thread_group import StridedThreadGroup, ThreadGroup
 from tvmgraph.backend.loop_ir.access import group_extent
 from tvmgraph.backend.loop_ir.choice import choose
@@ -490,7 +490,7 @@ def _division(found: tuple[RowPlan, Division, IsOutput], _model: GpuModel) -> Di
     return found[1]
 
 
-def _match_together(nest: Nest, _model: GpuModel) -> FusedReductions | Refused:
+def _match_together(nest: Nest, _model: GpuModel) -> Reduction | Refused:
     plan = nest.rows
     if not shares_columns(plan) or nest.loops is None:
         return Refused("no several stages over rows whose elements lie apart")

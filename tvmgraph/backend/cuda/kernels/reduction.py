@@ -18,37 +18,36 @@ from tvmgraph.backend.loop_ir.types import Buffer, Expr, as_dtype, dtype_of
 
 @dataclass(frozen=True)
 class Reduction:
-    """A reduction whose order is free: a sum, product, extremum, or the position of one.
+    """A reduction whose order is free: sums, products, extrema, or the position of an extremum.
 
     Attributes:
         stage: The stage.
-        reducer: Its form.
+        reducers: Its form: one of several results side by side, or the position.
     """
 
     stage: Stage
-    reducer: Reducer | ArgReducer
+    reducers: tuple[Reducer, ...] | ArgReducer
 
     @cached_property
     def dtypes(self) -> tuple[str, ...]:
         """Types of the accumulators."""
-        if isinstance(self.reducer, Reducer):
-            return (self.reducer.dtype,)
-        return tuple(str(buffer.dtype) for buffer in self.stage.buffers)
+        if isinstance(self.reducers, ArgReducer):
+            return tuple(str(buffer.dtype) for buffer in self.stage.buffers)
+        return tuple(reducer.dtype for reducer in self.reducers)
 
     @cached_property
     def terms(self) -> Stage:
         """A stage whose values are what every iteration contributes."""
-        if isinstance(self.reducer, Reducer):
-            return replace(self.stage, values=(self.reducer.term,))
-        position = tirx.Cast(self.dtypes[0], self.reducer.position)
-        return replace(self.stage, values=(position, self.reducer.element))
+        if isinstance(self.reducers, ArgReducer):
+            position = tirx.Cast(self.dtypes[0], self.reducers.position)
+            return replace(self.stage, values=(position, self.reducers.element))
+        return replace(self.stage, values=tuple(reducer.term for reducer in self.reducers))
 
     def start(self) -> list[Expr]:
         """What an accumulator holds before anything was added."""
-        if isinstance(self.reducer, Reducer):
-            return [self.reducer.identity]
-        assert self.stage.inits is not None
-        return list(self.stage.inits)
+        if isinstance(self.reducers, ArgReducer):
+            return list(self.stage.inits or ())
+        return [reducer.identity for reducer in self.reducers]
 
     def combine(self, kept: Sequence[Expr], other: Sequence[Expr]) -> list[Expr]:
         """What two accumulators hold together.
@@ -57,10 +56,10 @@ class Reduction:
             kept: The values of an accumulator, one per result.
             other: Those of another one.
         """
-        if isinstance(self.reducer, Reducer):
-            return [self.reducer.combine(kept[0], other[0])]
-        position = as_dtype(other[0], dtype_of(self.reducer.position))
-        return combine_arg(self.reducer, (kept[0], kept[1]), (position, other[1]))
+        if isinstance(self.reducers, ArgReducer):
+            position = as_dtype(other[0], dtype_of(self.reducers.position))
+            return combine_arg(self.reducers, (kept[0], kept[1]), (position, other[1]))
+        return [r.combine(mine, theirs) for r, mine, theirs in zip(self.reducers, kept, other)]
 
     def term(self, values: Sequence[Expr]) -> list[Expr]:
         """A contribution in the accumulators' types.
@@ -79,8 +78,9 @@ class Reduction:
         Returns:
             One value per buffer of the stage, of its dtype.
         """
-        if isinstance(self.reducer, Reducer) and self.reducer.start is not None:
-            values = [self.reducer.combine(self.reducer.start, values[0])]
+        if not isinstance(self.reducers, ArgReducer):
+            pairs = zip(self.reducers, values)
+            values = [v if r.start is None else r.combine(r.start, v) for r, v in pairs]
         return [as_dtype(v, str(b.dtype)) for v, b in zip(values, self.stage.buffers)]
 
     def registers(self, count: int = 1) -> list[Buffer]:
@@ -120,70 +120,31 @@ class Reduction:
                 self.add(held, position, [register[i32(position + count)] for register in held])
 
 
-class FusedReductions(Reduction):
-    """Several sums over the same loops, side by side.
-
-    Args:
-        reductions: The sums; their stages have the same loops and indices.
-
-    Attributes:
-        reductions: The sums.
-    """
-
-    def __init__(self, reductions: Sequence[Reduction]) -> None:
-        stages = [reduction.stage for reduction in reductions]
-        stage = replace(
-            stages[0],
-            buffers=tuple(s.buffer for s in stages),
-            values=tuple(s.value for s in stages),
-            inits=tuple(init for s in stages for init in s.inits or ()),
-            lets=tuple(pair for s in stages for pair in s.lets),
-        )
-        super().__init__(stage, reductions[0].reducer)
-        object.__setattr__(self, "reductions", tuple(reductions))
-
-    reductions: tuple[Reduction, ...]
-
-    @cached_property
-    def dtypes(self) -> tuple[str, ...]:
-        """Types of the accumulators, one per sum."""
-        return tuple(reduction.dtypes[0] for reduction in self.reductions)
-
-    @cached_property
-    def terms(self) -> Stage:
-        """A stage whose values are what every iteration contributes to each sum."""
-        return replace(
-            self.stage, values=tuple(reduction.terms.value for reduction in self.reductions)
-        )
-
-    def start(self) -> list[Expr]:
-        """What every accumulator holds before anything was added."""
-        return [reduction.start()[0] for reduction in self.reductions]
-
-    def combine(self, kept: Sequence[Expr], other: Sequence[Expr]) -> list[Expr]:
-        """What two sets of accumulators hold together.
-
-        Args:
-            kept: The accumulators, one per sum.
-            other: Others, one per sum.
-        """
-        pairs = zip(self.reductions, kept, other)
-        return [reduction.combine([k], [o])[0] for reduction, k, o in pairs]
-
-    def finish(self, values: Sequence[Expr]) -> list[Expr]:
-        """What is stored, one value per sum.
-
-        Args:
-            values: The accumulators, one per sum.
-        """
-        return [reduction.finish([value])[0] for reduction, value in zip(self.reductions, values)]
-
-
 def match_reduction(stage: Stage) -> Reduction | None:
     """How a stage is reduced, or None if its iterations must keep their order.
 
     Args:
         stage: A reduction stage.
     """
-    reducer = match_reducer(stage) or match_arg_reducer(stage)
-    return None if reducer is None else Reduction(stage, reducer)
+    reducer = match_reducer(stage)
+    found = match_arg_reducer(stage) if reducer is None else (reducer,)
+    return None if found is None else Reduction(stage, found)
+
+
+def side_by_side(stages: Sequence[Stage]) -> Reduction | None:
+    """Several sums over the same loops as one reduction, or None where one is no sum.
+
+    Args:
+        stages: The sums, which have the same loops and indices.
+    """
+    reducers = [reducer for reducer in map(match_reducer, stages) if reducer is not None]
+    if len(reducers) < max(2, len(stages)):
+        return None
+    stage = replace(
+        stages[0],
+        buffers=tuple(s.buffer for s in stages),
+        values=tuple(s.value for s in stages),
+        inits=tuple(init for s in stages for init in s.inits or ()),
+        lets=tuple(pair for s in stages for pair in s.lets),
+    )
+    return Reduction(stage, tuple(reducers))
