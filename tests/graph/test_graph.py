@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -72,6 +74,8 @@ def test_hash_ignores_names_and_sees_attributes() -> None:
     b = record(lambda second: ops.reshape(second, (3, 2)), x)
     c = record(lambda second: ops.reshape(second, (6, 1)), x)
     assert a.structural_hash() == b.structural_hash() != c.structural_hash()
+    twice = replace(a, outputs=(*a.outputs, *a.outputs))
+    assert twice.structural_hash() != a.structural_hash()
 
 
 def test_replay_is_eager() -> None:

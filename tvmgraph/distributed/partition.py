@@ -424,7 +424,7 @@ def bucketed(found: Partitioned) -> Partitioned:
     order = _Order(buckets)
     for node in found.graph.nodes:
         order.append(node)
-    built = replace(found.graph, nodes=tuple(order.nodes), _hash=[])
+    built = replace(found.graph, nodes=tuple(order.nodes))
     transfers = _joined_transfers(found.transfers, buckets)
     return replace(found, graph=built, transfers=transfers)
 

@@ -240,7 +240,7 @@ def on_mesh(graph: Graph, mesh: Mesh) -> Graph:
             node = replace(node, attrs={"layout": text_of(mesh, spec)})
         regions = tuple(on_mesh(r, mesh) for r in node.regions)
         nodes.append(replace(node, regions=regions) if regions else node)
-    return replace(graph, nodes=tuple(nodes), _hash=[])
+    return replace(graph, nodes=tuple(nodes))
 
 
 def _fits(mesh: Mesh, spec: Spec, shape: Sequence[int], where: str) -> None:
@@ -331,7 +331,7 @@ def _without_constraints(graph: Graph) -> Graph:
         else:
             nodes.append(replace(node, inputs=inputs))
     outputs = tuple(renamed.get(v, v) for v in graph.outputs)
-    return replace(graph, nodes=tuple(nodes), outputs=outputs, customs=(), _hash=[])
+    return replace(graph, nodes=tuple(nodes), outputs=outputs, customs=())
 
 
 def _splits(shape: tuple[int, ...], mesh: Mesh) -> Iterator[Spec]:

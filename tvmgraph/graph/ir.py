@@ -130,7 +130,7 @@ class Graph:
     outputs: tuple[Value, ...]
     writes: tuple[str, ...] = ()
     customs: tuple[CustomCall, ...] = ()
-    _hash: list[str] = field(default_factory=list, repr=False)
+    _hash: list[str] = field(default_factory=list, init=False, repr=False)
 
     @property
     def inputs(self) -> tuple[Param, ...]:
