@@ -398,6 +398,8 @@ CASES: list[tuple[str, Any, Any]] = [
     ("sum_to_size-lead", lambda: A.sum_to_size(3), N.sum(0)),
     ("tile", lambda: A.tile(reps=(2, 1)), np.tile(N, (2, 1))),
     ("repeat", lambda: A.repeat(2, 1, 2), np.tile(N, (2, 1, 2))),
+    ("repeat axis", lambda: A.repeat(2, axis=1), np.repeat(N, 2, 1)),
+    ("repeat axis by slice", lambda: A.repeat([2, 0], axis=0), np.repeat(N, [2, 0], 0)),
     ("repeat_interleave", lambda: A.repeat_interleave(2, dim=0), np.repeat(N, 2, 0)),
     ("split", lambda: A.split(split_size=2, dim=1), (N[:, :2], N[:, 2:])),
     ("chunk", lambda: A.chunk(2, dim=1), (N[:, :2], N[:, 2:])),

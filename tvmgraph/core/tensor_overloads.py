@@ -279,15 +279,19 @@ class TensorOverloads(TensorReductions):
         return F.tile(self, dims)
 
     @_sizes("repeats")
-    def repeat(self, repeats: tuple[object, ...]) -> Tensor:
+    def repeat(self, repeats: tuple[object, ...], *, axis: int | None = None) -> Tensor:
         """Repeats the whole tensor along every axis (``repeats`` covers all axes).
 
         Args:
             repeats: How often, per axis; more numbers than axes add axes at the front.
+            axis: Repeats every element along this axis instead, ``repeats`` times or as often as
+                ``repeats`` says per slice, as programs for MindSpore before 2.5 mean it.
 
         Raises:
             ShapeError: if there are fewer repeats than axes.
         """
+        if axis is not None:
+            return F.repeat_interleave(self, repeats[0] if len(repeats) == 1 else [*repeats], axis)
         if len(repeats) < self.ndim:
             reject(ShapeError, "Tensor.repeat", f"{len(repeats)} repeats for {self.ndim} axes",
                    f"shape={self.shape}, repeats={repeats}",
