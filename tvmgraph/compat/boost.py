@@ -8,7 +8,7 @@ from tvmgraph.compat.composite import HyperMap
 from tvmgraph.core.op import F
 from tvmgraph.core.parameter import Parameter
 from tvmgraph.core.tensor import Tensor
-from tvmgraph.errors import ArgumentError
+from tvmgraph.errors import ArgumentError, reject
 from tvmgraph.nn import Cell
 
 
@@ -46,10 +46,8 @@ class GradientAccumulation(Cell):
     def __init__(self, max_accumulation_step: int, optimizer: Cell) -> None:
         super().__init__()
         if isinstance(max_accumulation_step, bool) or max_accumulation_step < 1:
-            raise ArgumentError(
-                f"max_accumulation_step must be at least 1, not {max_accumulation_step!r}",
-                op="GradientAccumulation",
-            )
+            rule = f"max_accumulation_step must be at least 1, not {max_accumulation_step!r}"
+            reject(ArgumentError, "GradientAccumulation", rule)
         self._max_accumulation_step = max_accumulation_step
         self.optimizer = optimizer
         self.hyper_map = HyperMap()

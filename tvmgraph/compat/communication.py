@@ -34,10 +34,8 @@ def init(backend_name: str | None = None) -> None:
         DeviceError: if mpi4py is missing, or processes have other versions.
     """
     if not isinstance(backend_name, (str, type(None))):
-        raise DTypeError(
-            f"backend_name must be a string or None, not {type(backend_name).__name__}",
-            op="communication.init",
-        )
+        rule = f"backend_name must be a string or None, not {type(backend_name).__name__}"
+        reject(DTypeError, "communication.init", rule)
     engine.world()
     GlobalComm.INITED = True
 

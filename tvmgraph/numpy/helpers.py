@@ -206,16 +206,6 @@ def rows_alike(m: Tensor) -> Tensor:
     return ops.broadcast_to(m, (m.shape[0],) * 2) if m.ndim == 1 else m
 
 
-def diagflat(v: Tensor, k: int) -> Tensor:
-    """Returns a matrix with the vector ``v`` on its ``k``-th diagonal.
-
-    Args:
-        v: The vector.
-        k: Which diagonal: above the main one if positive, below it if negative.
-    """
-    return ops.diag_embed(v, k)
-
-
 def expand_dims(a: Tensor, axis: int | Sequence[int]) -> Tensor:
     """Inserts axes of one element at places of the result.
 

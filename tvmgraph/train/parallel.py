@@ -13,7 +13,7 @@ from tvmgraph.distributed.api import data_axes, mesh_for, shard
 from tvmgraph.distributed.context import AutoParallelContext, settings
 from tvmgraph.distributed.layout import Layout, Mesh, layout_of, spec_of
 from tvmgraph.distributed.sharded import DTensor
-from tvmgraph.errors import ArgumentError, DTypeError
+from tvmgraph.errors import ArgumentError, DTypeError, reject
 from tvmgraph.nn.cell import Cell
 
 
@@ -53,10 +53,8 @@ class Shared:
         given = self.options.dataset_strategy
         if not isinstance(given, str):
             if len(given) != len(batch):
-                raise ArgumentError(
-                    f"dataset_strategy has {len(given)} entries for {len(batch)} columns",
-                    op="Model.train",
-                )
+                rule = f"dataset_strategy has {len(given)} entries for {len(batch)} columns"
+                reject(ArgumentError, "Model.train", rule)
             mesh = mesh_for(given) or data_axes(self.cell)[0]
             return [_layout(s, b, mesh) for s, b in zip(given, batch)]
         mesh, axes = data_axes(self.cell)
@@ -109,10 +107,9 @@ class AutoParallel(Cell):
             raise DTypeError(f"network must be a Cell, not {type(network).__name__}",
                              op="AutoParallel")  # fmt: skip
         if parallel_mode not in self._MODES:
-            raise ArgumentError(
-                f"parallel_mode must be one of {', '.join(self._MODES)}, not {parallel_mode!r}",
-                op="AutoParallel",
-            )
+            modes = ", ".join(self._MODES)
+            reject(ArgumentError, "AutoParallel",
+                   f"parallel_mode must be one of {modes}, not {parallel_mode!r}")  # fmt: skip
         self.network = network
         self.options = AutoParallelContext(parallel_mode=self._MODES[parallel_mode])
         self._shared = Shared(network, self.options)
@@ -128,10 +125,8 @@ class AutoParallel(Cell):
             ArgumentError: if it is something else.
         """
         if not isinstance(config, tuple) and config not in ("data_parallel", "full_batch"):
-            raise ArgumentError(
-                f"config must be 'data_parallel', 'full_batch' or a tuple, not {config!r}",
-                op="AutoParallel.dataset_strategy",
-            )
+            rule = f"config must be 'data_parallel', 'full_batch' or a tuple, not {config!r}"
+            reject(ArgumentError, "AutoParallel.dataset_strategy", rule)
         self.options.dataset_strategy = config
 
     def hsdp(

@@ -95,10 +95,8 @@ class Tabled(Distribution):
             if value is None and not suffix:
                 value = self._given[name]
             if value is None:
-                raise DTypeError(
-                    f"{name}{suffix} is given neither in the call nor to the constructor",
-                    op=self.name,
-                )
+                rule = f"{name}{suffix} is given neither in the call nor to the constructor"
+                reject(DTypeError, self.name, rule)
             found.append(as_parameter(value, float32))
         return tuple(found)
 
