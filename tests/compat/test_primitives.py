@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import tvmgraph as ms
-from tvmgraph import Parameter, Tensor, ops
+from tvmgraph import Parameter, Tensor, nn, ops
 from tvmgraph.compat.primitives.base import KINDS, functions_of, parse_rows
 from tvmgraph.eager import evaluate
 from tvmgraph.errors import ArgumentError, DTypeError, NotFoundError, ShapeError
@@ -686,3 +686,24 @@ def test_an_lstm_projects_its_outputs(compiled: bool, has_bias: bool) -> None:
     np.testing.assert_allclose(y.asnumpy(), expected, rtol=1e-4, atol=1e-6)
     np.testing.assert_allclose(last.asnumpy()[0], h, rtol=1e-4, atol=1e-6)
     np.testing.assert_allclose(state.asnumpy()[0], c, rtol=1e-4, atol=1e-6)
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+def test_rows_without_a_gradient_keep_their_mean_square(compiled: bool) -> None:
+    class Step(nn.Cell):
+        def __init__(self) -> None:
+            super().__init__()
+            self.operator = ops.SparseApplyRMSProp(0.5, 0.1, 1.0)
+            self.var, self.square, self.step = (
+                Parameter(Tensor([[8.0, 8.0], [8.0, 8.0]]), name=n) for n in ("v", "s", "m")
+            )
+
+        def construct(self, grad: Tensor, rows: Tensor) -> Any:
+            return self.operator(self.var, self.square, self.step, 0.1, grad, rows)
+
+    net = Step()
+    (ms.jit(net) if compiled else net)(Tensor([[0.0, 4.0]]), Tensor([1]))
+    assert net.square.tolist() == [[8.0, 8.0], [8.0, 0.5 * 8 + 0.5 * 16]]
+    moved = 0.8 + 4 * 0.1 / np.sqrt(12 + 1)
+    np.testing.assert_allclose(net.step.asnumpy(), [[8, 8], [0.8, moved]], rtol=1e-6)
+    np.testing.assert_allclose(net.var.asnumpy(), [[8, 8], [7.2, 8 - moved]], rtol=1e-6)

@@ -173,6 +173,25 @@ def apply_rms_prop(
     return F.assign_sub(var, a)
 
 
+def sparse_rms_prop(
+    var: Tensor, mean_square: Tensor, moment: Tensor, learning_rate: NumberLike, grad: Tensor,
+    *factors: NumberLike,
+) -> None:  # fmt: skip
+    """RMSProp of some rows: as in MindSpore, a gradient of zero leaves its mean square alone.
+
+    Args:
+        var: The rows, which are written.
+        mean_square: Their running mean of the squared gradient; written.
+        moment: Their step before; written.
+        learning_rate: The learning rate.
+        grad: The gradient of the rows.
+        factors: The other arguments of :func:`apply_rms_prop`.
+    """
+    before = F.identity(mean_square)
+    apply_rms_prop(var, mean_square, moment, learning_rate, grad, *factors)
+    F.assign(mean_square, F.where(F.equal(grad, 0), before, mean_square))
+
+
 def apply_adagrad(
     var: Tensor,
     accum: Tensor,
