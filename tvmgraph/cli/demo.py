@@ -87,37 +87,6 @@ def accuracy(net: Callable[[Tensor], Tensor], x: np.ndarray, y: np.ndarray) -> f
     return float(np.mean(np.argmax(net(Tensor(x)).asnumpy(), axis=1) == y))
 
 
-class Trainer:
-    """Gradient descent with momentum, one batch at a time.
-
-    Args:
-        net: The network.
-        graph: Whether the forward and backward passes run compiled.
-    """
-
-    def __init__(self, net: LeNet, graph: bool) -> None:
-        def loss(x: Tensor, y: Tensor) -> Tensor:
-            return ops.cross_entropy(net(x), y)
-
-        self.weights = net.trainable_params()
-        self.velocity = [np.zeros(w.shape, np.float32) for w in self.weights]
-        forward = ms.jit(loss) if graph else loss
-        self.step_gradient = ms.value_and_grad(forward, None, self.weights)
-
-    def step(self, x: Tensor, y: Tensor) -> float:
-        """Updates the weights and returns the loss.
-
-        Args:
-            x: Images [N, 1, H, W].
-            y: Labels [N].
-        """
-        value, gradients = self.step_gradient(x, y)
-        for i, (w, g) in enumerate(zip(self.weights, gradients)):
-            self.velocity[i] = MOMENTUM * self.velocity[i] + g.asnumpy()
-            w.set_data(Tensor(w.asnumpy() - LEARNING_RATE * self.velocity[i]))
-        return value.item()
-
-
 def train(net: LeNet, epochs: int, graph: bool, seed: int, console: Console) -> np.ndarray:
     """Trains with a progress bar and returns the test images and labels' accuracy history.
 
@@ -129,7 +98,12 @@ def train(net: LeNet, epochs: int, graph: bool, seed: int, console: Console) -> 
         console: Where progress is shown.
     """
     x, y, test_x, test_y = digits(seed)
-    trainer = Trainer(net, graph)
+
+    def loss(x: Tensor, y: Tensor) -> Tensor:
+        return ops.cross_entropy(net(x), y)
+
+    optimizer = nn.Momentum(net.trainable_params(), LEARNING_RATE, MOMENTUM)
+    gradient = ms.value_and_grad(ms.jit(loss) if graph else loss, None, optimizer.parameters)
     rng = np.random.default_rng(seed)
     history = []
     columns = (
@@ -142,7 +116,9 @@ def train(net: LeNet, epochs: int, graph: bool, seed: int, console: Console) -> 
         task = progress.add_task("", total=total, loss=float("nan"), accuracy=0.0)
         for _ in range(epochs):
             for bx, by in batches(x, y, rng):
-                progress.update(task, advance=1, loss=trainer.step(bx, by))
+                value, gradients = gradient(bx, by)
+                optimizer(gradients)
+                progress.update(task, advance=1, loss=value.item())
             history.append(accuracy(net, test_x, test_y))
             progress.update(task, accuracy=history[-1])
     return np.array(history)

@@ -145,13 +145,12 @@ def _kept(low: float, high: float) -> float:
 
 def _accepted(rng: np.random.Generator, size: int, low: float, high: float) -> np.ndarray:
     """The next numbers of the standard normal distribution that are in an interval."""
-    out, filled = np.empty(size), 0
-    while filled < size:
-        draw = rng.standard_normal(size - filled)
-        draw = draw[(draw >= low) & (draw <= high)]
-        out[filled : filled + draw.size] = draw
-        filled += draw.size
-    return out
+
+    def draw(count: int) -> np.ndarray:
+        drawn = rng.standard_normal(count)
+        return drawn[(drawn >= low) & (drawn <= high)]
+
+    return _collected(draw, size)
 
 
 def _from_tail(rng: np.random.Generator, size: int, low: float, high: float) -> np.ndarray:
@@ -159,10 +158,19 @@ def _from_tail(rng: np.random.Generator, size: int, low: float, high: float) -> 
     mode = min(max(0.0, low), high)  # the most likely value of the interval
     # proposals far out in the tail are never accepted, so infinite and huge intervals are cut
     low, high = max(low, mode - 10), min(high, mode + 10)
+
+    def draw(count: int) -> np.ndarray:
+        drawn = rng.uniform(low, high, count)
+        return drawn[rng.random(count) <= np.exp((mode * mode - drawn * drawn) / 2)]
+
+    return _collected(draw, size)
+
+
+def _collected(draw: Callable[[int], np.ndarray], size: int) -> np.ndarray:
+    """Draws until there are enough numbers; a draw may give fewer than it is asked for."""
     out, filled = np.empty(size), 0
     while filled < size:
-        draw = rng.uniform(low, high, size - filled)
-        draw = draw[rng.random(draw.size) <= np.exp((mode * mode - draw * draw) / 2)]
-        out[filled : filled + draw.size] = draw
-        filled += draw.size
+        drawn = draw(size - filled)
+        out[filled : filled + drawn.size] = drawn
+        filled += drawn.size
     return out

@@ -152,31 +152,29 @@ class TruncatedNormal(Initializer):
         fill_truncated(arr, low, high, self.sigma, self.mean)
 
 
-class XavierUniform(Initializer):
+class _Xavier(Initializer):
+    def __init__(self, gain: float = 1) -> None:
+        super().__init__(gain=gain)
+        self.gain = gain
+
+
+class XavierUniform(_Xavier):
     r"""Samples :math:`U(-b, b)` with :math:`b = \text{gain} \sqrt{6 / (n_{in} + n_{out})}`.
 
     Args:
         gain: Scale that makes up for the activation.
     """
 
-    def __init__(self, gain: float = 1) -> None:
-        super().__init__(gain=gain)
-        self.gain = gain
-
     def _initialize(self, arr: np.ndarray) -> None:
         fill_uniform(arr, self.gain * math.sqrt(6.0 / max(1, sum(_fans(self, arr)))))
 
 
-class XavierNormal(Initializer):
+class XavierNormal(_Xavier):
     r"""Samples :math:`N(0, s^2)` with :math:`s = \text{gain} \sqrt{2 / (n_{in} + n_{out})}`.
 
     Args:
         gain: Scale that makes up for the activation.
     """
-
-    def __init__(self, gain: float = 1) -> None:
-        super().__init__(gain=gain)
-        self.gain = gain
 
     def _initialize(self, arr: np.ndarray) -> None:
         fill_normal(arr, self.gain * math.sqrt(2.0 / max(1, sum(_fans(self, arr)))))

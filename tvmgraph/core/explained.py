@@ -249,9 +249,8 @@ def _is_no_number(words: tuple[str, ...], value: object) -> bool:
 
 def _text(error: Exception) -> str:
     first = str(error).partition("\n")[0][:200]
-    return (
-        first if isinstance(error, MemoryError | ValueError) else f"{type(error).__name__}: {first}"
-    )
+    speaks = isinstance(error, MemoryError | ValueError)
+    return first if speaks else f"{type(error).__name__}: {first}"
 
 
 def _described(arguments: Mapping[str, object]) -> str:

@@ -19,7 +19,7 @@ from typing import Any
 from tvmgraph.debug import recorder
 from tvmgraph.debug.dump import new_folder, write_atomically
 from tvmgraph.debug.recorder import Recorder, trace_text
-from tvmgraph.errors import ArgumentError, DTypeError, TvmgraphError, reject, warn_user
+from tvmgraph.errors import ArgumentError, DTypeError, reject, warn_user
 from tvmgraph.profiler.summary import Summary
 
 _OTHER_DEVICES = (
@@ -291,20 +291,18 @@ def _misuse(what: str, message: str, fix: str) -> ArgumentError:
 
 
 def _check(activities: Any, schedule: object, ready: object, options: Mapping[str, object]) -> None:
-    def fail(message: str, fix: str) -> TvmgraphError:
-        return ArgumentError(message, op="profiler.profile", fix=fix)
-
     for name in options:
         if name not in _OTHER_DEVICES:
             known = "activities, schedule, on_trace_ready, start_profile, output_path (Profiler)"
-            raise fail(f"unknown option {name!r}", f"use one of {known}")
+            raise _misuse("profile", f"unknown option {name!r}", f"use one of {known}")
         warn_user(f"profiler: {name} has no effect on the CPU")
     if activities is not None and ProfilerActivity.CPU not in list(activities):
-        raise fail("activities hold no ProfilerActivity.CPU", "this release records the CPU only")
+        raise _misuse("profile", "activities hold no ProfilerActivity.CPU",
+                      "this release records the CPU only")  # fmt: skip
     for name, value in (("schedule", schedule), ("on_trace_ready", ready)):
         if value is not None and not callable(value):
-            raise fail(f"{name} must be callable, not {type(value).__name__}",
-                       "see ms.profiler.schedule and tensorboard_trace_handler")  # fmt: skip
+            raise _misuse("profile", f"{name} must be callable, not {type(value).__name__}",
+                          "see ms.profiler.schedule and tensorboard_trace_handler")  # fmt: skip
 
 
 # ---- which steps of a long run are recorded ------------------------------------------------------

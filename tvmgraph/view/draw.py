@@ -78,14 +78,10 @@ class Drawing:
         if path.suffix == ".svg" and len(self.svgs) > 1:
             reject(GraphError, "Drawing.save", "two pictures do not fit one SVG file",
                    fix="save them as .html")  # fmt: skip
-        text = (
-            self.svg
-            if path.suffix == ".svg"
-            else (
-                "<!doctype html><html lang='en' style='color-scheme:light dark'>"
-                f"<meta charset='utf-8'>{self._repr_html_()}</html>"
-            )
-        )
+        text = self.svg if path.suffix == ".svg" else (
+            "<!doctype html><html lang='en' style='color-scheme:light dark'>"
+            f"<meta charset='utf-8'>{self._repr_html_()}</html>"
+        )  # fmt: skip
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
         return path
