@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import tvmgraph as ms
+from tests.ops import differences
 from tests.ops.test_rows import LOWERED, ids
 from tests.processors import CPUS
 from tvmgraph import Tensor, jit, ops
@@ -17,7 +18,6 @@ from tvmgraph.config.options import CompileOptions
 from tvmgraph.graph import Graph
 from tvmgraph.machine.targets import HOST
 from tvmgraph.passes.run import run_graph_passes
-from tvmgraph.testing import conformance
 from tvmgraph.testing.samples import RTOL, Case
 
 
@@ -26,7 +26,7 @@ def _kind(case: Case) -> str:
 
 
 def _first_of_every_type() -> list[Case]:
-    checkable = [c for c in LOWERED if conformance.is_checkable(c) and _kind(c)]
+    checkable = [c for c in LOWERED if differences.is_checkable(c) and _kind(c)]
     return list({(c.op.name, _kind(c)): c for c in reversed(checkable)}.values())
 
 

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.ops import differences
 from tvmgraph import Tensor, dtypes
 from tvmgraph.core.op import OPS, Op, Reason
 from tvmgraph.graph import check, parse
-from tvmgraph.testing import conformance
 from tvmgraph.testing.samples import (
     Case,
     all_cases,
@@ -70,9 +70,9 @@ def compare_with_eager(case: Case, compiled: Any) -> None:
         assert_close(a, e.asnumpy(), tolerance(case, e.dtype), f"{case.name} output {i}")
 
 
-@pytest.mark.parametrize("case", [c for c in GOOD if conformance.is_checkable(c)], ids=ids)
+@pytest.mark.parametrize("case", [c for c in GOOD if differences.is_checkable(c)], ids=ids)
 def test_vjp_is_finite_differences(case: Case) -> None:
-    conformance.check_gradient(case)
+    differences.check_gradient(case)
 
 
 @pytest.mark.parametrize("case", [c for c in GOOD if has_column(c.op, "onnx")], ids=ids)

@@ -1,11 +1,11 @@
-"""``tvmgraph passes``: the table of passes, and what the levels are."""
+"""``tvmgraph passes``: the table of passes."""
 
 from __future__ import annotations
 
 from rich.console import Console
 from rich.table import Table
 
-from tvmgraph.passes.table import LEVELS, Pass, passes
+from tvmgraph.passes.table import passes
 
 
 def print_passes() -> None:
@@ -24,29 +24,6 @@ def facts() -> list[dict[str, object]]:
          "gpu": row.cuda, "optional": row.optional, "why": row.why}
         for row in passes()
     ]  # fmt: skip
-
-
-def levels_markdown() -> str:
-    """Returns the table of levels for the README: what each adds to the one before."""
-    lines = ["| `jit_level` | passes that it adds | kernels | LLVM |", "|---|---|---|---|"]
-    for number, (name, level) in enumerate(LEVELS.items()):
-        new = [word for row in passes() for word in _begins(row, name, number)]
-        words = ", ".join(f"`{word}`" for word in new) or (
-            "none: one operator, one kernel" if number == 0 else "none"
-        )
-        default = " (default)" if name == "O2" else ""
-        lines.append(
-            f"| `{name}`{default} | {words} | {level.kernels} | opt-level {level.llvm_opt} |"
-        )
-    return "\n".join(lines)
-
-
-def _begins(row: Pass, level: str, number: int) -> list[str]:
-    """What a level is the first one to run of a pass, by the words that flags have for it."""
-    if row.switches:
-        return [switch for switch, first in row.switches if first == number]
-    first = min(filter(None, (row.cpu, row.cuda)))
-    return [row.name] if number and first == level and not row.when else []
 
 
 def markdown() -> str:
