@@ -20,6 +20,8 @@ from tvmgraph.core.op import F
 from tvmgraph.core.state import bump_epoch, derived, note_write, state, turn
 from tvmgraph.core.storage import aligned_copy, aligned_zeros, lend, require_memory
 from tvmgraph.core.symbols import Symbol
+from tvmgraph.core.tensor_copies import CopyMethods
+from tvmgraph.core.tensor_device import DeviceMethods
 from tvmgraph.core.tensor_methods import TensorMethods, binary, unary
 from tvmgraph.core.tensor_text import tensor_text
 from tvmgraph.core.types import ANY_RANK, Dim, TensorType, placeholder_size, tensor_type
@@ -38,7 +40,7 @@ _new = object.__new__
 _AT_ONCE = contextlib.nullcontext()
 
 
-class Tensor(TensorMethods):
+class Tensor(TensorMethods, CopyMethods, DeviceMethods):
     """An n-dimensional array of one dtype.
 
     Args:

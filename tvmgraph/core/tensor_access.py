@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -33,6 +33,9 @@ class TensorAccess(TensorOverloads):
     """Mixin of :class:`~tvmgraph.core.tensor.Tensor`."""
 
     __slots__ = ()
+
+    if TYPE_CHECKING:  # what Tensor itself adds
+        item: Callable[..., Any]
 
     def __getitem__(self, index: object) -> Tensor:
         found = F.getitem(self, index)

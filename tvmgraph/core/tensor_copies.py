@@ -7,17 +7,30 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tvmgraph.core.storage import aligned_copy
-from tvmgraph.core.tensor_device import DeviceMethods
 from tvmgraph.dtypes import DType
 
 if TYPE_CHECKING:
     from tvmgraph.core.tensor import Tensor
+    from tvmgraph.core.types import TensorType
 
 
-class CopyMethods(DeviceMethods):
+class CopyMethods:
     """What ``copy`` and ``pickle`` call."""
 
     __slots__ = ()
+
+    if TYPE_CHECKING:  # what Tensor defines
+        aval: TensorType
+        array: np.ndarray
+
+        @property
+        def dtype(self) -> DType: ...
+        @property
+        def device(self) -> str: ...
+        @property
+        def on_gpu(self) -> bool: ...
+        def host(self) -> np.ndarray: ...
+        def duplicate(self) -> Tensor: ...
 
     def __reduce__(self) -> tuple[object, ...]:
         placeholder = not self.aval.is_static

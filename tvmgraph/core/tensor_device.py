@@ -6,7 +6,6 @@ What a GPU needs is loaded when the first tensor goes there; see :mod:`tvmgraph.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -18,8 +17,6 @@ from tvmgraph.errors import DeviceError, either, reject
 
 if TYPE_CHECKING:
     from tvmgraph.core.tensor import Tensor
-    from tvmgraph.core.types import TensorType
-    from tvmgraph.dtypes import DType
 
 _NAME = re.compile(r"(cpu|gpu|cuda)(?::(\d+))?", re.IGNORECASE)
 _ON_GPU = 2  # DLPack's number of CUDA
@@ -56,25 +53,9 @@ class DeviceMethods:
 
     _device: Any
     array: np.ndarray
-    if TYPE_CHECKING:  # what Tensor itself adds, for all that it is made of
-        aval: TensorType
-        item: Callable[..., Any]
+    if TYPE_CHECKING:  # what Tensor itself adds
 
-        @property
-        def shape(self) -> tuple[int, ...]: ...
-        @property
-        def ndim(self) -> int: ...
-        @property
-        def size(self) -> int: ...
-        @property
-        def dtype(self) -> DType: ...
         def asnumpy(self) -> np.ndarray: ...
-        @staticmethod
-        def from_numpy(array: np.ndarray) -> Tensor: ...
-        def __getitem__(self, index: object) -> Tensor: ...
-        def host(self) -> np.ndarray: ...
-        def rebind(self, new: Tensor) -> Self: ...
-        def snapshot(self) -> Tensor: ...
 
     @property
     def device(self) -> str:

@@ -8,16 +8,18 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar
+
+import numpy as np
 
 from tvmgraph import dtypes
 from tvmgraph.core.arguments import AxisLike, DTypeLike
 from tvmgraph.core.op import F
-from tvmgraph.core.tensor_copies import CopyMethods
 from tvmgraph.errors import DTypeError, reject
 
 if TYPE_CHECKING:
     from tvmgraph.core.tensor import Tensor
+    from tvmgraph.core.types import TensorType
 
 R = TypeVar("R")
 
@@ -86,10 +88,35 @@ def _keepdim_second(function: Callable[..., R]) -> Callable[..., R]:
 _axis = aliases(dim="axis")
 
 
-class TensorReductions(CopyMethods):
+class TensorReductions:
     """Mixin of :class:`~tvmgraph.core.tensor.Tensor`."""
 
     __slots__ = ()
+
+    if TYPE_CHECKING:  # what Tensor defines
+
+        @property
+        def shape(self) -> tuple[int, ...]: ...
+        @property
+        def ndim(self) -> int: ...
+        @property
+        def size(self) -> int: ...
+        @property
+        def dtype(self) -> dtypes.DType: ...
+
+        aval: TensorType
+        array: np.ndarray
+
+        def asnumpy(self) -> np.ndarray: ...
+        @staticmethod
+        def from_numpy(array: np.ndarray) -> Tensor: ...
+        def __getitem__(self, index: object) -> Tensor: ...
+        def host(self) -> np.ndarray: ...
+        def rebind(self, new: Tensor) -> Self: ...
+        def snapshot(self) -> Tensor: ...
+        @property
+        def device(self) -> str: ...
+        def placed(self, name: str) -> Tensor | Self: ...
 
     @_keepdim_second
     @_reduction
