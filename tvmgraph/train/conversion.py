@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
@@ -91,8 +92,11 @@ def load_checkpoint_async(ckpt_file_name: PathLike, net: Cell | None = None,
         raise ArgumentError("checkpoints are not encrypted", op="load_checkpoint_async",
                             got=f"dec_mode={dec_mode!r}")  # fmt: skip
     pool = ThreadPoolExecutor(1)
-    found = pool.submit(load_checkpoint, ckpt_file_name, net, strict_load, filter_prefix,
-                        specify_prefix, choice_func)  # fmt: skip
+    read = functools.partial(
+        load_checkpoint, ckpt_file_name, net, strict_load, filter_prefix,
+        specify_prefix=specify_prefix, choice_func=choice_func,
+    )  # fmt: skip
+    found = pool.submit(read)
     pool.shutdown(wait=False)
     return found
 
