@@ -21,6 +21,8 @@ EXTENDED = (
 
 
 def __getattr__(name: str) -> Any:
+    if name.startswith("__"):  # asked for by imports, before tvmgraph.nn is whole
+        raise AttributeError(f"module 'tvmgraph.nn' has no attribute {name!r}")
     if name in EXTENDED:
         return getattr(importlib.import_module("tvmgraph.mint.nn"), name.removesuffix("Ext"))
     if name == "probability":
