@@ -35,7 +35,7 @@ graph Shared(%0: float32[2,3] input "x", %1: float32[3,3] parameter "w") {
   %5: float32[] = const([2.0])
   %2: float32[2,3] = matmul(%0, %1, transpose_a=False, transpose_b=False)  # test_graph.py:26 (Shared)
   %3: float32[2,3] = matmul(%2, %1, transpose_a=False, transpose_b=False)  # test_graph.py:26 (Shared)
-  %4: float32[2,3] = relu(%3)  # test_graph.py:24 (Shared.inner)
+  %4: float32[2,3] = relu(%3)  # test_graph.py:26 (Shared.inner)
   %6: float32[2,3] = mul(%4, %5)  # test_graph.py:26 (Shared)
   return %6
 }"""
