@@ -214,6 +214,13 @@ def test_a_long_formula_is_written_once(monkeypatch):
         check(build, reference, ((count,), "float32"))
 
 
+@pytest.mark.parametrize("shape", [(51,), (17, 3), (2, 3)])
+def test_a_long_formula_between_temporaries(shape):
+    x = np.random.default_rng(0).uniform(-3, 5, shape).astype("float32")
+    got, want = jit(lambda x: ops.lgamma(x))(Tensor(x)), ops.lgamma(Tensor(x))
+    np.testing.assert_allclose(got.asnumpy(), want.asnumpy(), rtol=1e-5, atol=1e-5)
+
+
 def test_a_long_formula_may_overwrite_what_it_reads(monkeypatch, compiled_here):
     monkeypatch.setattr(injective, "_LONG_FORMULA", 8)
     x = np.linspace(-1, 1, 4 * cpu_model("host").lanes + 5, dtype=np.float32)

@@ -238,11 +238,15 @@ class _Writer:
         vectors(start + done, length - done, self.lanes, vector)
 
     def _is_written_once(self, stage: Stage) -> bool:
-        """Whether a formula is long, and no element that it reads may be overwritten by then."""
-        reads = [load.source for load in loads_of(*stage.exprs)]
-        if self.nontemporal or any(source.same_as(b) for source in reads for b in stage.buffers):
+        """Whether a formula is long, and no element that it reads may be overwritten by then.
+
+        TVM lets two temporaries of a kernel share memory where one is made of the other.
+        """
+        if self.nontemporal or node_count(*stage.exprs) < _LONG_FORMULA:
             return False
-        return node_count(*stage.exprs) >= _LONG_FORMULA
+        reads = [load.source for load in loads_of(*stage.exprs)]
+        shared = any(map(emit.is_workspace, reads)) and any(map(emit.is_workspace, stage.buffers))
+        return not shared and not any(r.same_as(b) for r in reads for b in stage.buffers)
 
     def _lanes_together(self, stage: Stage) -> int:
         """Lanes of the vectors that are computed at a time."""
