@@ -179,11 +179,6 @@ def f(x):
         a, b = b, a
     return a - b
 """,
-    "other sizes on the sides of a branch": """
-def f(x):
-    y = ops.concat((x, x)) if x.sum() > 0 else x[:1]
-    return y * 2, y.sum()
-""",
     "list building under a branch": """
 def f(x):
     out = [x]
