@@ -198,6 +198,8 @@ def test_vmap_rejects() -> None:
         vmap(lambda a: a, in_axes=5)(x)
     with pytest.raises(CaptureError):
         vmap(lambda a: a if a.sum() > 0 else -a)(x)
+    with pytest.raises(CaptureError):
+        vmap(lambda a: ops.zeros(int(a[0])))(x)
     p = Parameter(Tensor([0.0, 0.0]), name="p")
     with pytest.raises(CaptureError, match="batch"):
         vmap(lambda a: ops.assign(p, a.astype(p.dtype)))(x)

@@ -82,11 +82,17 @@ class Batcher:
         size: Length of the batch.
     """
 
+    #: No argument counts as a constant, see :mod:`tvmgraph.capture.deciding`.
+    deciding = None
+
     def __init__(self, size: int) -> None:
         self.size = size
         self.interpreter, self.tapes = state.interpreter, state.tapes
         self.symbols = None if self.interpreter is None else self.interpreter.symbols
         self.sizes = {} if self.interpreter is None else self.interpreter.sizes
+
+    def known(self, _tensor: Tensor) -> None:
+        """Nothing: what stands for every element of a batch has no value of its own."""
 
     def around(self) -> AbstractContextManager[None]:
         """Makes the interpreter and tapes around this one active."""
