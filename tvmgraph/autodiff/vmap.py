@@ -91,8 +91,12 @@ class Batcher:
         self.symbols = None if self.interpreter is None else self.interpreter.symbols
         self.sizes = {} if self.interpreter is None else self.interpreter.sizes
 
-    def known(self, _tensor: Tensor) -> None:
-        """Nothing: what stands for every element of a batch has no value of its own."""
+    def known(self, tensor: Tensor) -> None:
+        """Nothing: what stands for every element of a batch has no value of its own.
+
+        Args:
+            tensor: A tensor of the batch.
+        """
 
     def around(self) -> AbstractContextManager[None]:
         """Makes the interpreter and tapes around this one active."""
