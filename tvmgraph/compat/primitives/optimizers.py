@@ -175,7 +175,7 @@ def apply_rms_prop(
 
 def sparse_rms_prop(
     var: Tensor, mean_square: Tensor, moment: Tensor, learning_rate: NumberLike, grad: Tensor,
-    *factors: NumberLike,
+    rho: NumberLike, momentum: NumberLike, epsilon: NumberLike,
 ) -> None:  # fmt: skip
     """RMSProp of some rows: as in MindSpore, a gradient of zero leaves its mean square alone.
 
@@ -185,10 +185,12 @@ def sparse_rms_prop(
         moment: Their step before; written.
         learning_rate: The learning rate.
         grad: The gradient of the rows.
-        factors: The other arguments of :func:`apply_rms_prop`.
+        rho: Decay of the mean.
+        momentum: Factor of the step before.
+        epsilon: What is added to the divisor.
     """
     before = F.identity(mean_square)
-    apply_rms_prop(var, mean_square, moment, learning_rate, grad, *factors)
+    apply_rms_prop(var, mean_square, moment, learning_rate, grad, rho, momentum, epsilon)
     F.assign(mean_square, F.where(F.equal(grad, 0), before, mean_square))
 
 
