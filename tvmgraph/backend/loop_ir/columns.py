@@ -83,7 +83,12 @@ def _row_bytes(contraction: Contraction) -> int:
 
 
 def bound_at(
-    contraction: Contraction, columns: Columns, operand: Operand, outer: Bound, mn: Expr, k: Expr
+    contraction: Contraction,
+    columns: Columns,
+    operand: Operand,
+    outer: Bound,
+    mn: Expr,
+    k: Expr | Bound,
 ) -> Bound:
     """The axes of an operand, bound to one of its elements.
 
@@ -93,14 +98,20 @@ def bound_at(
         operand: Its left or right operand.
         outer: What the loops around the GEMM are bound to.
         mn: The row of the left operand, or the column of the right one.
-        k: The step of K.
+        k: The step of K, or what its axes are bound to.
     """
     axes = contraction.rows if operand is contraction.left else columns.inner
-    return outer | bind_group(axes, mn) | bind_group(contraction.reduce, k)
+    steps = k if isinstance(k, dict) else bind_group(contraction.reduce, k)
+    return outer | bind_group(axes, mn) | steps
 
 
 def element_at(
-    contraction: Contraction, columns: Columns, operand: Operand, outer: Bound, mn: Expr, k: Expr
+    contraction: Contraction,
+    columns: Columns,
+    operand: Operand,
+    outer: Bound,
+    mn: Expr,
+    k: Expr | Bound,
 ) -> Expr:
     """The value of an operand at an element; see :func:`bound_at`.
 
@@ -110,7 +121,7 @@ def element_at(
         operand: Its left or right operand.
         outer: What the loops around the GEMM are bound to.
         mn: The row of the left operand, or the column of the right one.
-        k: The step of K.
+        k: The step of K, or what its axes are bound to.
     """
     return substitute(operand.expr, bound_at(contraction, columns, operand, outer, mn, k))
 

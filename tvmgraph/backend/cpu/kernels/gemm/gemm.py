@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 from tvm import tirx
 
@@ -42,6 +43,7 @@ from tvmgraph.backend.loop_ir.choice import choose
 from tvmgraph.backend.loop_ir.columns import (
     Columns,
     GemmShape,
+    element_at,
     is_transposed,
     stored_panel,
 )
@@ -122,16 +124,16 @@ class _Gemm:
     plan: GemmPlan
     is_direct: bool = False
 
-    @property
+    @cached_property
     def _k_axes(self) -> tuple[tuple[Axis, ...], tuple[Axis, ...]]:
         """The outer axes of K, and the inner ones along which both operands run on."""
         axes = self.contraction.reduce
-        operands = (self.contraction.left, self.contraction.right)
-        strides = [self.contraction.strides(operand) for operand in operands]
-        if not all(strides):
+        left = self.contraction.strides(self.contraction.left)
+        right = self.contraction.strides(self.contraction.right)
+        if left is None or right is None:
             return (), axes
         first = len(axes) - 1
-        while first > 0 and all(s and _is_one(axes[first - 1], axes[first], s) for s in strides):
+        while first > 0 and all(_is_one(axes[first - 1], axes[first], s) for s in (left, right)):
             first -= 1
         if product(axis.extent for axis in axes[first:]) < self.plan.lanes:
             return (), axes  # too short to be worth a loop
@@ -449,10 +451,8 @@ class _Gemm:
 
     def _element(self, operand: Operand, outer: Bound, mn: Expr, span: _Span, step: _Step) -> Expr:
         """The value of an operand in a row or column of the product, at a step of K."""
-        is_left = operand is self.contraction.left
-        axes = self.contraction.rows if is_left else self.columns.inner
-        bound = outer | bind_group(axes, mn) | self._k_bound(span, step)
-        return substitute(operand.expr, bound)
+        bound = self._k_bound(span, step)
+        return element_at(self.contraction, self.columns, operand, outer, mn, bound)
 
     def _pack(self, item: Expr, packed: Buffer, base: Expr, span: _Span) -> None:
         """Copies a span of a panel: k-major, one row of vectors per step."""
