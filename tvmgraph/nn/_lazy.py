@@ -21,8 +21,6 @@ EXTENDED = (
 
 
 def __getattr__(name: str) -> Any:
-    if name.startswith("__"):  # asked for by imports, before tvmgraph.nn is whole
-        raise AttributeError(f"module 'tvmgraph.nn' has no attribute {name!r}")
     if name in EXTENDED:
         return getattr(importlib.import_module("tvmgraph.mint.nn"), name.removesuffix("Ext"))
     if name == "probability":
@@ -30,7 +28,9 @@ def __getattr__(name: str) -> Any:
     path = paths.find("tvmgraph.nn", name)
     if path is not None:
         return path
-    for module in _higher() if name[0] != "_" else ():
+    if name.startswith("_"):  # what imports ask for, before the higher rooms can be imported
+        raise not_found("tvmgraph.nn", name, vars(sys.modules["tvmgraph.nn"]))
+    for module in _higher():
         if name in module.__all__:
             found = getattr(module, name)
             setattr(sys.modules["tvmgraph.nn"], name, found)
