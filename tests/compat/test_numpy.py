@@ -88,3 +88,9 @@ def test_a_correlation_of_integers_is_float32() -> None:
 
 def test_compiled_code_writes_the_elements_of_an_array() -> None:
     assert ms.jit(mnp.array_str)(Tensor([3, -1])) == mnp.array_str(Tensor([3, -1])) == "[ 3 -1]"
+
+
+def test_asarray_of_an_array_of_the_dtype_is_that_array() -> None:
+    x = mnp.asarray([1, 2], dtype="int32")
+    assert mnp.asarray(x, dtype=mnp.int32) is x and mnp.array(x, dtype=mnp.int32) is not x
+    assert mnp.asarray(x, dtype=mnp.float32).dtype == ms.float32

@@ -156,6 +156,7 @@ def test_conversions() -> None:
 
 
 def test_what_they_are() -> None:
+    assert ops.dtype(coo()) == ops.dtype(csr()) == ms.float32
     x, y = coo(), csr()
     for m in (x, y):
         assert (m.shape, m.dtype, m.size, m.itemsize, m.ndim) == ((3, 4), ms.float32, 3, 4, 2)

@@ -122,7 +122,8 @@ def test_cell_list_is_a_list() -> None:
     cells.append(dense())
     cells.insert(0, nn.Tanh())
     assert [type(c).__name__ for c in cells] == ["Tanh", "ReLU", "Dense"]
-    assert bool(nn.CellList())
+    assert not nn.CellList() and not nn.SequentialCell()  # so `if self.blocks:` asks for some
+    assert nn.CellDict() and cells
     cells[0:2] = [nn.Sigmoid()]
     assert [type(c).__name__ for c in cells] == ["Sigmoid", "Dense"]
     with pytest.raises(CaptureError, match="cannot be called") as caught:

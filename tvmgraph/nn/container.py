@@ -91,9 +91,6 @@ class _Ordered(Cell):
     def __len__(self) -> int:
         return len(self._cells)
 
-    def __bool__(self) -> bool:
-        return True
-
     def __iter__(self) -> Iterator[Any]:
         return iter(self._members())
 

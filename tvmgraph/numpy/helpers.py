@@ -419,7 +419,8 @@ def array_of(value: Any, dtype: DTypeLike | None = None) -> Tensor:
         dtype: Dtype wanted; else that of a tensor or array, and int32 or float32 for Python's.
     """
     if isinstance(value, Tensor):
-        return as_dtype(value, dtype)
+        is_one = dtype is None or value.dtype == dtype_of(dtype)
+        return value if is_one else as_dtype(value, dtype)
     if _holds_tensors(value):
         return as_dtype(ops.stack([array_of(v) for v in value]), dtype)
     if not isinstance(value, (bool, int, float, complex, list, tuple, np.ndarray, np.generic)):

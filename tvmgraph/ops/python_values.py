@@ -120,7 +120,7 @@ def dtype(x: Tensor) -> dtypes.DType:
     """Returns the dtype of a tensor.
 
     Args:
-        x: Tensor.
+        x: Tensor, COOTensor or CSRTensor.
 
     Raises:
         DTypeError: if ``x`` is no tensor.
@@ -129,9 +129,10 @@ def dtype(x: Tensor) -> dtypes.DType:
         >>> ops.dtype(Tensor([1.0]))
         tvmgraph.float32
     """
-    if not isinstance(x, Tensor):
+    kind = getattr(x, "dtype", None)
+    if not isinstance(kind, dtypes.DType):
         raise DTypeError(f"x must be a Tensor, not {type(x).__name__}", op="ops.dtype")
-    return x.dtype
+    return kind
 
 
 def shape_mul(shape: tuple[int, ...]) -> int:
