@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -51,26 +52,68 @@ def split_columns(contraction: Contraction) -> Columns:
     return Columns(tuple(a for a in contraction.columns if a not in inner), tuple(inner))
 
 
-def gemm_shape(contraction: Contraction, columns: Columns) -> GemmShape:
-    """The extents of a contraction.
+@dataclass(frozen=True)
+class MatrixProduct:
+    """A contraction as a matrix product.
 
-    Args:
-        contraction: The matrix product.
+    Attributes:
+        contraction: It. Its columns may be several axes.
         columns: Its column axes as :func:`split_columns` parts them.
-
-    Returns:
-        Extents in elements (M, N, K and the product of the batch axes), the bytes of an element and
-        of the distance between rows.
     """
-    outer = (*contraction.batch, *columns.outer)
-    return GemmShape(
-        rows=product(axis.extent for axis in contraction.rows),
-        columns=product(axis.extent for axis in columns.inner),
-        k_size=product(axis.extent for axis in contraction.reduce),
-        outer=product(axis.extent for axis in outer),
-        itemsize=dtype_bytes(contraction.dtype),
-        row_bytes=_row_bytes(contraction),
-    )
+
+    contraction: Contraction
+    columns: Columns
+
+    @property
+    def around(self) -> tuple[Axis, ...]:
+        """The loops around a single product: the batch, and columns that form no panels."""
+        return (*self.contraction.batch, *self.columns.outer)
+
+    @functools.cached_property
+    def shape(self) -> GemmShape:
+        """Its extents in elements, the bytes of an element and of the distance between rows."""
+        contraction = self.contraction
+        return GemmShape(
+            rows=product(axis.extent for axis in contraction.rows),
+            columns=product(axis.extent for axis in self.columns.inner),
+            k_size=product(axis.extent for axis in contraction.reduce),
+            outer=product(axis.extent for axis in self.around),
+            itemsize=dtype_bytes(contraction.dtype),
+            row_bytes=_row_bytes(contraction),
+        )
+
+    def bound_at(self, operand: Operand, outer: Bound, mn: Expr, k: Expr | Bound) -> Bound:
+        """The axes of an operand, bound to one of its elements.
+
+        Args:
+            operand: The left or right operand.
+            outer: What the loops around the product are bound to.
+            mn: The row of the left operand, or the column of the right one.
+            k: The step of K, or what its axes are bound to.
+        """
+        rows = operand is self.contraction.left
+        steps = k if isinstance(k, dict) else bind_group(self.contraction.reduce, k)
+        return outer | bind_group(self.contraction.rows if rows else self.columns.inner, mn) | steps
+
+    def element_at(self, operand: Operand, outer: Bound, mn: Expr, k: Expr | Bound) -> Expr:
+        """The value of an operand at an element; see :meth:`bound_at`.
+
+        Args:
+            operand: The left or right operand.
+            outer: What the loops around the product are bound to.
+            mn: The row of the left operand, or the column of the right one.
+            k: The step of K, or what its axes are bound to.
+        """
+        return substitute(operand.expr, self.bound_at(operand, outer, mn, k))
+
+    @property
+    def is_transposed(self) -> bool:
+        """Whether the column operand is contiguous along K instead of along the columns."""
+        strides = self.contraction.strides(self.contraction.right)
+        if strides is None:
+            return False
+        along, across = self.contraction.reduce[-1].var, self.columns.inner[-1].var
+        return strides[along] == 1 and strides[across] != 1
 
 
 def _row_bytes(contraction: Contraction) -> int:
@@ -80,64 +123,6 @@ def _row_bytes(contraction: Contraction) -> int:
     if strides is None or len(contraction.rows) != 1:
         return 0
     return abs(strides[contraction.rows[0].var]) * dtype_bytes(str(left.load.source.dtype))
-
-
-def bound_at(
-    contraction: Contraction,
-    columns: Columns,
-    operand: Operand,
-    outer: Bound,
-    mn: Expr,
-    k: Expr | Bound,
-) -> Bound:
-    """The axes of an operand, bound to one of its elements.
-
-    Args:
-        contraction: The matrix product.
-        columns: Its column axes.
-        operand: Its left or right operand.
-        outer: What the loops around the GEMM are bound to.
-        mn: The row of the left operand, or the column of the right one.
-        k: The step of K, or what its axes are bound to.
-    """
-    axes = contraction.rows if operand is contraction.left else columns.inner
-    steps = k if isinstance(k, dict) else bind_group(contraction.reduce, k)
-    return outer | bind_group(axes, mn) | steps
-
-
-def element_at(
-    contraction: Contraction,
-    columns: Columns,
-    operand: Operand,
-    outer: Bound,
-    mn: Expr,
-    k: Expr | Bound,
-) -> Expr:
-    """The value of an operand at an element; see :func:`bound_at`.
-
-    Args:
-        contraction: The matrix product.
-        columns: Its column axes.
-        operand: Its left or right operand.
-        outer: What the loops around the GEMM are bound to.
-        mn: The row of the left operand, or the column of the right one.
-        k: The step of K, or what its axes are bound to.
-    """
-    return substitute(operand.expr, bound_at(contraction, columns, operand, outer, mn, k))
-
-
-def is_transposed(contraction: Contraction, columns: Columns) -> bool:
-    """Whether the column operand is contiguous along K instead of along the columns.
-
-    Args:
-        contraction: The matrix product; its column operand is the right one.
-        columns: Its column axes.
-    """
-    strides = contraction.strides(contraction.right)
-    if strides is None:
-        return False
-    along, across = contraction.reduce[-1].var, columns.inner[-1].var
-    return strides[along] == 1 and strides[across] != 1
 
 
 def runs_on(axes: Sequence[Axis], strides: dict[Var, int]) -> bool:
@@ -155,17 +140,17 @@ def runs_on(axes: Sequence[Axis], strides: dict[Var, int]) -> bool:
     return True
 
 
-def stored_panel(contraction: Contraction, columns: Columns, group: int = 1) -> int | None:
+def stored_panel(found: MatrixProduct, group: int = 1) -> int | None:
     """Columns per panel of an operand that is stored as ``[panel, K, column in it]``.
 
     Args:
-        contraction: The product.
-        columns: Its columns.
+        found: The product.
         group: Elements along K that lie side by side; more than 1 are a last axis.
     """
-    right, inner = contraction.right, list(columns.inner)
+    contraction, inner = found.contraction, list(found.columns.inner)
+    right = contraction.right
     extents = list(static_shape(right.load.source) or ())
-    if not right.is_direct or contraction.batch or columns.outer or len(inner) > 2:
+    if not right.is_direct or found.around or len(inner) > 2:
         return None
     if len(contraction.reduce) != 1 or len(extents) != 3 + (group > 1):
         return None

@@ -17,7 +17,7 @@ from tvmgraph.backend.cpu.kernels.gemm.dot import emit_dot_products
 from tvmgraph.backend.cpu.kernels.operands import contraction_of, emit_copy, with_left, with_right
 from tvmgraph.backend.loop_ir import emit
 from tvmgraph.backend.loop_ir.access import dtype_bytes
-from tvmgraph.backend.loop_ir.columns import Columns, gemm_shape, split_columns
+from tvmgraph.backend.loop_ir.columns import Columns, MatrixProduct, split_columns
 from tvmgraph.backend.loop_ir.contraction import Contraction
 from tvmgraph.backend.loop_ir.nest import Nest
 from tvmgraph.backend.loop_ir.program import product, substitute
@@ -127,8 +127,7 @@ def _emit_narrow(found: Window, _plan: None, writer: Writer[CpuModel]) -> None:
 def _emit_dot(found: Window, _plan: None, writer: Writer[CpuModel]) -> None:
     """Copies the windows, and writes dot products that read the left operand as it lies."""
     swapped = _copied(found, writer.model, by_taps=False).swapped()
-    columns = Columns((), swapped.columns)
-    emit_dot_products(swapped, columns, gemm_shape(swapped, columns), writer.model)
+    emit_dot_products(MatrixProduct(swapped, Columns((), swapped.columns)), writer.model)
 
 
 def _is_deep(contraction: Contraction) -> bool:

@@ -26,7 +26,7 @@ from tvmgraph.backend.cpu.kernels.gemm.vnni_packing import (
 )
 from tvmgraph.backend.cpu.kernels.operands import emit_copy
 from tvmgraph.backend.loop_ir import emit, program
-from tvmgraph.backend.loop_ir.columns import Columns, gemm_shape, runs_on, split_columns
+from tvmgraph.backend.loop_ir.columns import Columns, runs_on, split_columns
 from tvmgraph.backend.loop_ir.contraction import Contraction, Operand, operand_of
 from tvmgraph.backend.loop_ir.nest import Nest
 from tvmgraph.backend.loop_ir.point import Bound, bind_group
@@ -104,7 +104,7 @@ def _emit_windows(found: Window, model: CpuModel) -> None:
     windows = _windows(found, old.reduce if found.by_taps else old.columns, model)
     place = _place((k, *old.columns) if found.by_taps else (*old.columns, k))
     new = _product(old, k, left[_place((*old.rows, k))], windows[place])
-    emit_tiles(_packed(PackedOperands, new, split_columns(new)), model)
+    emit_tiles(PackedOperands(new, split_columns(new), _DTYPE), model)
 
 
 def _emit_rows(found: Window, model: CpuModel) -> None:
@@ -124,7 +124,7 @@ def _emit_rows(found: Window, model: CpuModel) -> None:
         kind, columns = _StepsOfImage, split_columns(new)
         if found.by_taps:
             kind, columns = _ColumnsOfImage, Columns(new.columns[:-1], new.columns[-1:])
-        emit_tiles(_packed(kind, new, columns), model)
+        emit_tiles(kind(new, columns, _DTYPE), model)
 
     images = reduce[0]
     large = _extent((*old.rows, *reduce)) * _ITEM_BYTES > model.l2_bytes // 2
@@ -142,12 +142,6 @@ def _product(contraction: Contraction, k: program.Axis, left: Load, right: Load)
     new = replace(contraction, reduce=(k,), before=())
     factors = [operand_of(tirx.Cast(new.dtype, load), load, new.axes) for load in (left, right)]
     return replace(new, left=factors[0], right=factors[1])
-
-
-def _packed(
-    kind: type[PackedOperands], contraction: Contraction, columns: Columns
-) -> PackedOperands:
-    return kind(contraction, columns, gemm_shape(contraction, columns), _DTYPE)
 
 
 def _accumulated(contraction: Contraction, model: CpuModel) -> tuple[Contraction, program.Stage]:

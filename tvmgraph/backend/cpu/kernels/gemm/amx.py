@@ -27,7 +27,7 @@ from tvmgraph.backend.cpu.kernels.gemm.problem import vnni_operands_of
 from tvmgraph.backend.cpu.kernels.gemm.vnni_packing import PackedOperands, Side, VnniKernel
 from tvmgraph.backend.loop_ir import emit
 from tvmgraph.backend.loop_ir.choice import choose
-from tvmgraph.backend.loop_ir.columns import Columns, gemm_shape
+from tvmgraph.backend.loop_ir.columns import Columns
 from tvmgraph.backend.loop_ir.contraction import Contraction
 from tvmgraph.backend.loop_ir.items import Range, Split, write_items
 from tvmgraph.backend.loop_ir.nest import Nest
@@ -180,9 +180,7 @@ class _Tiled:
         """The same product with its operands exchanged."""
         other = self.result.swapped()
         columns = Columns((), other.columns)
-        operands = replace(
-            self.operands, contraction=other, columns=columns, shape=gemm_shape(other, columns)
-        )
+        operands = replace(self.operands, contraction=other, columns=columns)
         return replace(self, operands=operands, is_swapped=True)
 
     @property

@@ -19,9 +19,8 @@ from tvmgraph.backend.cpu.kernels.gemm.microkernel import sum_each
 from tvmgraph.backend.cpu.kernels.gemm.plan import LANES, is_worth_sharing
 from tvmgraph.backend.cpu.kernels.gemm.vnni_packing import PackedOperands, call, vnni_type
 from tvmgraph.backend.loop_ir import emit
-from tvmgraph.backend.loop_ir.columns import Columns, element_at
-from tvmgraph.backend.loop_ir.contraction import Contraction, Operand
-from tvmgraph.backend.loop_ir.gemm_shape import GemmShape
+from tvmgraph.backend.loop_ir.columns import MatrixProduct
+from tvmgraph.backend.loop_ir.contraction import Operand
 from tvmgraph.backend.loop_ir.items import Split, write_items
 from tvmgraph.backend.loop_ir.point import Bound, bind_group, vectors
 from tvmgraph.backend.loop_ir.types import Buffer, Expr
@@ -32,65 +31,55 @@ _MAX_COLUMNS = 8
 _MAX_ROWS = 4
 
 
-def emit_dot_products(
-    contraction: Contraction, columns: Columns, shape: GemmShape, model: CpuModel
-) -> None:
+def emit_dot_products(product: MatrixProduct, model: CpuModel) -> None:
     """Writes the kernel.
 
     Args:
-        contraction: A matrix product whose column operand is contiguous along K.
-        columns: Its column axes.
-        shape: Its extents.
+        product: A matrix product whose column operand is contiguous along K.
         model: The processor: registers limit the sums of a tile, and its threads share the columns.
     """
-    packed = vnni_operands_in_place(contraction, columns, shape, model)
+    packed, shape = vnni_operands_in_place(product, model), product.shape
     lanes = model.lanes_of(shape.itemsize)
     sums = max(4, min(16, model.registers // 2))
     if packed and lanes < LANES:  # a vector of words takes several registers
         lanes, sums = LANES, sums * lanes // LANES
     height = min(_MAX_ROWS, shape.rows)
     width = max(1, min(_MAX_COLUMNS, sums // height, shape.columns))
-    kernel = _Dot(contraction, columns, shape, lanes, height, packed)
+    kernel = _Dot(product.contraction, product.columns, lanes, height, packed)
     parallel = model.threads > 1 and is_worth_sharing(shape)
     functions = T.attr(0, "pragma_import_llvm", packed.functions) if packed else None
     with functions or contextlib.nullcontext():
         if packed:
             packed.follow_copies()
         write_items(
-            [*contraction.batch, *columns.outer, Split(shape.columns, width)], parallel,
+            [*product.around, Split(shape.columns, width)], parallel,
             lambda bound, ranges: kernel.columns_block(bound, *ranges[0]),
         )  # fmt: skip
 
 
-def vnni_operands_in_place(
-    contraction: Contraction, columns: Columns, shape: GemmShape, model: CpuModel
-) -> PackedOperands | None:
+def vnni_operands_in_place(product: MatrixProduct, model: CpuModel) -> PackedOperands | None:
     """The operands in VNNI layout, if the processor has an instruction that multiplies those.
 
     Args:
-        contraction: A matrix product.
-        columns: Its column axes.
-        shape: Its extents.
+        product: A matrix product.
         model: The processor and its dot-product instructions.
 
     Returns:
         None where K is several axes or shorter than a vector, or an operand is not contiguous along
         it.
     """
+    contraction = product.contraction
     dtype = vnni_type(contraction, model)
     if dtype is None:
         return None
-    packed = PackedOperands(contraction, columns, shape, dtype)
+    packed = PackedOperands(contraction, product.columns, dtype)
     sides = (contraction.left, contraction.right)
     along = len(contraction.reduce) == 1 and all(map(packed.runs_along_k, sides))
-    return packed if along and shape.k_size >= LANES * packed.vnni_size else None
+    return packed if along and packed.shape.k_size >= LANES * packed.vnni_size else None
 
 
 @dataclass(frozen=True)
-class _Dot:
-    contraction: Contraction
-    columns: Columns
-    shape: GemmShape
+class _Dot(MatrixProduct):
     lanes: int
     height: int
     packed: PackedOperands | None
@@ -175,12 +164,9 @@ class _Dot:
     ) -> None:
         left, right = self.contraction.left, self.contraction.right
         with emit.lanes_loop(width) as lane:
-            a = self._element(left, outer, row, k + lane)
-            b = self._element(right, outer, column, k + lane)
+            a = self.element_at(left, outer, row, k + lane)
+            b = self.element_at(right, outer, column, k + lane)
             emit.store(total, total[lane] + a * b, [lane])
-
-    def _element(self, operand: Operand, outer: Bound, mn: Expr, k: Expr) -> Expr:
-        return element_at(self.contraction, self.columns, operand, outer, mn, k)
 
 
 def _element_of(totals: Buffer, base: Expr) -> Callable[[Expr], Expr]:

@@ -40,14 +40,8 @@ from tvmgraph.backend.cpu.kernels.gemm.weight_streaming import (
 from tvmgraph.backend.cpu.kernels.operands import with_plain_left
 from tvmgraph.backend.loop_ir import emit
 from tvmgraph.backend.loop_ir.choice import choose
-from tvmgraph.backend.loop_ir.columns import (
-    Columns,
-    GemmShape,
-    element_at,
-    is_transposed,
-    stored_panel,
-)
-from tvmgraph.backend.loop_ir.contraction import Contraction, Operand
+from tvmgraph.backend.loop_ir.columns import MatrixProduct, stored_panel
+from tvmgraph.backend.loop_ir.contraction import Operand
 from tvmgraph.backend.loop_ir.nest import Nest
 from tvmgraph.backend.loop_ir.point import Bound, bind_group, vectors
 from tvmgraph.backend.loop_ir.program import Axis, product, substitute
@@ -117,10 +111,7 @@ class _Span:
 
 
 @dataclass(frozen=True)
-class _Gemm:
-    contraction: Contraction
-    columns: Columns
-    shape: GemmShape
+class _Gemm(MatrixProduct):
     plan: GemmPlan
     is_direct: bool = False
 
@@ -176,9 +167,9 @@ class _Gemm:
 
     def _outer(self, item: Expr) -> tuple[Bound, Expr]:
         """The batch and outer column axes of a work item, and the first column of its panel."""
-        axes = (*self.contraction.batch, *self.columns.outer)
-        *outer, panel = emit.unfuse(item, [*(axis.extent for axis in axes), self._panels()])
-        bound = {axis.var: value for axis, value in zip(axes, outer)}
+        extents = [axis.extent for axis in self.around]
+        *outer, panel = emit.unfuse(item, [*extents, self._panels()])
+        bound = {axis.var: value for axis, value in zip(self.around, outer)}
         return bound, panel * self.plan.panel
 
     def _for_panel(self, item: Expr, body: Callable[[_Panel], None]) -> None:
@@ -452,12 +443,12 @@ class _Gemm:
     def _element(self, operand: Operand, outer: Bound, mn: Expr, span: _Span, step: _Step) -> Expr:
         """The value of an operand in a row or column of the product, at a step of K."""
         bound = self._k_bound(span, step)
-        return element_at(self.contraction, self.columns, operand, outer, mn, bound)
+        return self.element_at(operand, outer, mn, bound)
 
     def _pack(self, item: Expr, packed: Buffer, base: Expr, span: _Span) -> None:
         """Copies a span of a panel: k-major, one row of vectors per step."""
         lanes, steps = self.plan.lanes, span.steps
-        transposed = is_transposed(self.contraction, self.columns) and lanes & (lanes - 1) == 0
+        transposed = self.is_transposed and lanes & (lanes - 1) == 0
         if not transposed or not 1 < lanes <= steps:
             self._for_panel(item, lambda panel: self._pack_steps(panel, packed, base, span))
             return
@@ -540,7 +531,7 @@ def _match_panels(nest: Nest, model: CpuModel) -> tuple[GemmProblem, GemmPlan] |
     found = nest.once(gemm_of, model)
     if isinstance(found, Refused):
         return found
-    panel = stored_panel(found.contraction, found.columns)
+    panel = stored_panel(found)
     if not panel:
         return Refused("the column operand is not stored as panels")
     plan = plan_panels(found.shape, model, panel)
@@ -558,19 +549,11 @@ def _match_in_place(nest: Nest, model: CpuModel) -> GemmProblem | Refused:
     return found
 
 
-def _emit_in_place(found: GemmProblem, _plan: None, writer: Writer[CpuModel]) -> None:
-    emit_weight_streaming(found.contraction, found.columns, found.shape, writer.model)
-
-
 def _match_dot(nest: Nest, model: CpuModel) -> GemmProblem | Refused:
     found = nest.once(gemm_of, model)
     if isinstance(found, Refused) or found.wants_dots:
         return found
     return Refused("the column operand is not transposed, or rows are enough to repay packing it")
-
-
-def _emit_dot(found: GemmProblem, _plan: None, writer: Writer[CpuModel]) -> None:
-    emit_dot_products(found.contraction, found.columns, found.shape, writer.model)
 
 
 def _plan(found: GemmProblem, model: CpuModel) -> GemmPlan:
@@ -581,7 +564,7 @@ def _emit(found: GemmProblem, plan: GemmPlan, writer: Writer[CpuModel]) -> None:
     contraction = found.contraction
     if found.shape.columns >= _MANY_PANELS * plan.panel:
         contraction = with_plain_left(contraction, writer.model)
-    _Gemm(contraction, found.columns, found.shape, plan, found.is_direct).write()
+    _Gemm(contraction, found.columns, plan, found.is_direct).write()
 
 
 def _emit_panels(
@@ -598,11 +581,12 @@ PANELS = Kernel(
      "gemm parallel"),
 )  # fmt: skip
 DOT = Kernel(
-    "gemm_dot", _match_dot, _emit_dot,
+    "gemm_dot", _match_dot, lambda found, _plan, writer: emit_dot_products(found, writer.model),
     "few rows times a transposed matrix: vectors along K, summed at the end",
 )  # fmt: skip
 STREAMED = Kernel(
-    "gemv_streamed", _match_in_place, _emit_in_place,
+    "gemv_streamed", _match_in_place,
+    lambda found, _plan, writer: emit_weight_streaming(found, writer.model),
     "a row or two times a matrix larger than the caches, read in the order of memory",
     knobs=("gemm streams",),
 )  # fmt: skip

@@ -9,10 +9,7 @@ from tvmgraph.backend.cpu.kernels.gemm.plan import LANES, wants_dot_products
 from tvmgraph.backend.cpu.kernels.gemm.vnni_packing import VNNI_SIZES, PackedOperands, dot_type
 from tvmgraph.backend.cpu.kernels.operands import contraction_of
 from tvmgraph.backend.loop_ir.columns import (
-    Columns,
-    GemmShape,
-    gemm_shape,
-    is_transposed,
+    MatrixProduct,
     runs_on,
     split_columns,
     stored_panel,
@@ -24,21 +21,15 @@ from tvmgraph.machine.processor import CpuModel
 
 
 @dataclass(frozen=True)
-class GemmProblem:
-    """A sum of products as a matrix product.
+class GemmProblem(MatrixProduct):
+    """A matrix product and what is known of its operands.
 
     Attributes:
-        contraction: The sum.
-        columns: Which of its columns form panels.
-        shape: Its extents.
         is_direct: Whether neighbouring columns of the column operand are neighbours in memory.
         wants_dots: Whether vectors along K pay.
         dots_in_place: Whether an instruction sums several products of these operands as they lie.
     """
 
-    contraction: Contraction
-    columns: Columns
-    shape: GemmShape
     is_direct: bool
     wants_dots: bool
     dots_in_place: bool
@@ -73,15 +64,15 @@ def gemm_of(nest: Nest, model: CpuModel) -> GemmProblem | Refused:
     if contraction.before:
         return Refused("stages come before the sums")
     columns = nest.columns or split_columns(contraction)
-    shape = gemm_shape(contraction, columns)
+    product = MatrixProduct(contraction, columns)
     strides = contraction.strides(contraction.right)
-    packed = vnni_operands_in_place(contraction, columns, shape, model)
-    dots = is_transposed(contraction, columns) and wants_dot_products(
-        shape, model, packed and packed.dtype
+    packed = vnni_operands_in_place(product, model)
+    dots = product.is_transposed and wants_dot_products(
+        product.shape, model, packed and packed.dtype
     )
     direct = contraction.right.is_direct and strides is not None and runs_on(columns.inner, strides)
     in_place = bool(packed and dots and not (model.tile_types and _fills_tiles(packed)))
-    return GemmProblem(contraction, columns, shape, direct, dots, in_place)
+    return GemmProblem(contraction, columns, direct, dots, in_place)
 
 
 def _fills_tiles(packed: PackedOperands) -> bool:
@@ -108,8 +99,8 @@ def vnni_operands_of(nest: Nest, model: CpuModel) -> PackedOperands | Refused:
         return Refused("operands are not bfloat16 or int8")
     if len(found.contraction.reduce) != 1 or found.shape.columns < LANES:
         return Refused("several axes are summed, or columns fill no vector")
-    stored = stored_panel(found.contraction, found.columns, VNNI_SIZES[dtype])
-    operands = PackedOperands(found.contraction, found.columns, found.shape, dtype, stored=stored)
+    stored = stored_panel(found, VNNI_SIZES[dtype])
+    operands = PackedOperands(found.contraction, found.columns, dtype, stored=stored)
     right = found.contraction.right
     if not (stored or operands.runs_along_k(right) or operands.runs_along_mn(right)):
         return Refused("the column operand lies neither along K nor along the columns")

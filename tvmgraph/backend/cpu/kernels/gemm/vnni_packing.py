@@ -19,9 +19,8 @@ from tvmgraph.backend.cpu.kernels.gemm.bf16_dot import dot_function
 from tvmgraph.backend.cpu.kernels.gemm.microkernel import transpose
 from tvmgraph.backend.cpu.kernels.gemm.plan import LANES
 from tvmgraph.backend.loop_ir import emit
-from tvmgraph.backend.loop_ir.columns import Columns, bound_at, is_transposed, runs_on
+from tvmgraph.backend.loop_ir.columns import MatrixProduct, runs_on
 from tvmgraph.backend.loop_ir.contraction import Contraction, Operand
-from tvmgraph.backend.loop_ir.gemm_shape import GemmShape
 from tvmgraph.backend.loop_ir.point import Bound, bind_group
 from tvmgraph.backend.loop_ir.program import substitute
 from tvmgraph.backend.loop_ir.types import Buffer, Expr, Index
@@ -162,13 +161,10 @@ class Side:
 
 
 @dataclass(frozen=True)
-class PackedOperands:
-    """A product whose operands are packed for dot-product instructions.
+class PackedOperands(MatrixProduct):
+    """A product over one axis whose operands are packed for dot-product instructions.
 
     Attributes:
-        contraction: The product; one axis is summed.
-        columns: Its columns.
-        shape: Its extents.
         dtype: Type of the operands.
         step: Words that K is rounded up to a multiple of.
         tiled: Whether the operands are copied for tiles: ``LANES`` rows and words form one, one
@@ -176,9 +172,6 @@ class PackedOperands:
         stored: Columns per panel where the column operand is stored as panels in VNNI layout.
     """
 
-    contraction: Contraction
-    columns: Columns
-    shape: GemmShape
     dtype: str
     step: int = 1
     stored: int | None = None
@@ -247,7 +240,7 @@ class PackedOperands:
             operand: One of the two operands.
         """
         if operand is self.contraction.right:
-            return is_transposed(self.contraction, self.columns)
+            return self.is_transposed
         strides = self.contraction.strides(operand)
         return strides is not None and strides[self.contraction.reduce[0].var] == 1
 
@@ -277,7 +270,7 @@ class PackedOperands:
             mn: Row of the left operand, column of the right one.
             k: Index along K, in elements.
         """
-        bound = bound_at(self.contraction, self.columns, operand, outer, mn, k)
+        bound = self.bound_at(operand, outer, mn, k)
         indices = tuple(substitute(index, bound) for index in operand.load.indices)
         return _any.address_of(operand.load.source[indices])
 
@@ -502,12 +495,14 @@ class VnniKernel:
         """Divides the products of a batch among the workers, or else each of them."""
         self.operands.follow_copies()
         batch, shape = self.operands.contraction.batch, self.operands.shape
-        axes = (*batch, *self.operands.columns.outer)
         by_product = self.parallel and shape.outer >= 2 * self.threads
         # rows that all products share are copied once
         shared = None if batch else self.packed_rows({}, self.parallel)
         with emit.parallel(shape.outer, by_product) as item:
-            outer, parallel = bind_group(axes, item), self.parallel and not by_product
+            outer, parallel = (
+                bind_group(self.operands.around, item),
+                self.parallel and not by_product,
+            )
             left = self.packed_rows(outer, parallel) if batch else shared
             self.product(outer, left, parallel)
 

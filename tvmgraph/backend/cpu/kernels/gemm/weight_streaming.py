@@ -15,8 +15,7 @@ from dataclasses import dataclass
 from tvmgraph.backend.cpu.kernels.gemm.epilogue import Epilogue
 from tvmgraph.backend.cpu.kernels.gemm.plan import is_worth_sharing
 from tvmgraph.backend.loop_ir import emit
-from tvmgraph.backend.loop_ir.columns import Columns, bound_at, element_at
-from tvmgraph.backend.loop_ir.contraction import Contraction
+from tvmgraph.backend.loop_ir.columns import MatrixProduct
 from tvmgraph.backend.loop_ir.gemm_shape import GemmShape
 from tvmgraph.backend.loop_ir.items import Split, write_items
 from tvmgraph.backend.loop_ir.point import Bound, bind_group, vectors
@@ -45,17 +44,14 @@ def wants_weight_streaming(shape: GemmShape, model: CpuModel) -> bool:
     return shape.rows <= _MAX_ROWS and row >= _PAGE and large
 
 
-def emit_weight_streaming(
-    contraction: Contraction, columns: Columns, shape: GemmShape, model: CpuModel
-) -> None:
+def emit_weight_streaming(product: MatrixProduct, model: CpuModel) -> None:
     """Writes the kernel.
 
     Args:
-        contraction: A matrix product whose column operand is read in place.
-        columns: Its column axes.
-        shape: Its extents; few rows.
+        product: A matrix product of few rows whose column operand is read in place.
         model: The processor: the sums of a stretch take a quarter of its first-level cache.
     """
+    shape = product.shape
     lanes = model.lanes_of(shape.itemsize)
     most = model.l1_bytes // 4 // (shape.rows * shape.itemsize)
     parallel = model.threads > 1 and is_worth_sharing(shape)
@@ -63,18 +59,15 @@ def emit_weight_streaming(
     if parallel and shape.outer < model.threads:
         chunks = -(-chunks // model.threads) * model.threads
     width = -(-shape.columns // (chunks * lanes)) * lanes
-    kernel = _WeightStreaming(contraction, columns, shape, lanes, width)
+    kernel = _WeightStreaming(product.contraction, product.columns, lanes, width)
     write_items(
-        [*contraction.batch, *columns.outer, Split(shape.columns, width)], parallel,
+        [*product.around, Split(shape.columns, width)], parallel,
         lambda bound, ranges: kernel.stretch(bound, *ranges[0]),
     )  # fmt: skip
 
 
 @dataclass(frozen=True)
-class _WeightStreaming:
-    contraction: Contraction
-    columns: Columns
-    shape: GemmShape
+class _WeightStreaming(MatrixProduct):
     lanes: int
     width: int
 
@@ -116,20 +109,17 @@ class _WeightStreaming:
                 place = [emit.ramp(at + row * self.width, width)]
                 total: Expr = sums[place[0]]
                 for k in (start + step for step in range(steps)):
-                    factor = emit.broadcast(self._factor(outer, row, k), width)
+                    factor = self.element_at(self.contraction.left, outer, emit.i64(row), k)
+                    factor = emit.broadcast(factor, width)
                     total += factor * self._vector(outer, first + at, k, width)
                 emit.store(sums, total, place)
 
         vectors(emit.i64(0), size, self.lanes, add)
 
-    def _factor(self, outer: Bound, row: int, k: Expr) -> Expr:
-        left = self.contraction.left
-        return element_at(self.contraction, self.columns, left, outer, emit.i64(row), k)
-
     def _vector(self, outer: Bound, column: Expr, k: Expr, width: int) -> Expr:
         """Columns that lie side by side, whichever axes they come from."""
         right = self.contraction.right
-        bound = bound_at(self.contraction, self.columns, right, outer, column, k)
+        bound = self.bound_at(right, outer, column, k)
         *lead, last = (substitute(index, bound) for index in right.load.indices)
         return right.at(*lead, emit.ramp(last, width))
 
