@@ -137,3 +137,36 @@ def test_a_hook_may_be_called_for_calls_that_raise_too() -> None:
     with pytest.raises(ValueError, match="no"):
         net(ops.ones(2))
     assert seen == [None]
+
+
+def test_backward_hooks_stand_around_forward_hooks() -> None:
+    net, seen = nn.ReLU(), []
+    net.register_forward_hook(lambda cell, args, out: out * 10)
+    net.register_forward_pre_hook(lambda cell, args: (args[0] * 3,))
+    net.register_backward_hook(lambda cell, gi, go: seen.append((_list(gi), _list(go))))
+    for gradient in (ms.grad(net), ms.jit(ms.grad(net))):
+        seen.clear()
+        assert _list(gradient(X)) == [30, 0]
+        assert seen[-1] == ([[10, 0]], [[1, 1]])
+
+
+def test_hooks_that_are_always_called_follow_a_hook_that_raises() -> None:
+    net, seen = nn.ReLU(), []
+
+    def fails(cell: Any, args: Any, out: Any) -> None:
+        raise ValueError("no")
+
+    def note(cell: Any, args: Any, out: Any) -> None:
+        seen.append(None if out is None else _list(out))
+
+    net.register_forward_hook(note, always_call=True)
+    handle = net.register_forward_hook(fails)
+    net.register_forward_hook(note, always_call=True)
+    with pytest.raises(ValueError, match="no"):
+        net(X)
+    assert seen == [[1, 0], [1, 0]]  # each of them once
+    handle.remove()
+    net.register_forward_pre_hook(lambda cell, args: fails(cell, args, None))
+    with pytest.raises(ValueError, match="no"):
+        net(X)
+    assert seen[2:] == [None, None]

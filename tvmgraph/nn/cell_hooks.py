@@ -81,27 +81,26 @@ class HookedCall:
             args: Positional arguments of the call.
             kwargs: Keyword arguments of the call.
         """
-        cell = self.cell
-        args, kwargs = self.__before(args, kwargs)
-        differentiates = entries(cell, "backward") or entries(cell, "backward_pre")
-        if differentiates:
-            args = self.__watch_inputs(args)
+        cell, called = self.cell, set[int]()
+        value: object = None
         try:
+            args, kwargs = self.__before(args, kwargs)
+            differentiates = entries(cell, "backward") or entries(cell, "backward_pre")
+            if differentiates:
+                args = self.__watch_inputs(args)
             value = construct(args, kwargs)
+            for entry in entries(cell, "forward"):
+                called.add(entry.number)
+                changed = _call_forward(entry, cell, args, kwargs, value)
+                value = value if changed is None else changed
+            if differentiates:  # the cell's output is what its forward hooks made of it
+                self.__check_graph(args, value)
+                value = self.__watch_outputs(value)
         except Exception:
             for entry in entries(cell, "forward"):
-                if entry.always:
-                    _call(
-                        entry.hook, cell, *((args, kwargs) if entry.with_kwargs else (args,)), None
-                    )
+                if entry.always and entry.number not in called:
+                    _call_forward(entry, cell, args, kwargs, value)
             raise
-        if differentiates:
-            self.__check_graph(args, value)
-            value = self.__watch_outputs(value)
-        for _, hook, with_kwargs, *_ in entries(cell, "forward"):
-            given = (args, kwargs, value) if with_kwargs else (args, value)
-            changed = _call(hook, cell, *given)
-            value = value if changed is None else changed
         return value
 
     def __before(
@@ -209,6 +208,14 @@ def _call(hook: Hook, *args: object) -> object:
     return hook(*args)
 
 
+def _call_forward(
+    entry: Entry, cell: Cell, args: tuple[object, ...], kwargs: dict[str, object], value: object
+) -> object:
+    """Calls a forward hook with what it asked for; returns the output to use instead, or None."""
+    given = (args, kwargs, value) if entry.with_kwargs else (args, value)
+    return _call(entry.hook, cell, *given)
+
+
 class HookMethods:
     """The part of Cell that registers hooks."""
 
@@ -254,7 +261,8 @@ class HookMethods:
             hook_fn: Returns None, or the output to use instead.
             prepend: Whether it comes before the hooks registered so far.
             with_kwargs: Whether it is called as ``hook_fn(cell, args, kwargs, output)``.
-            always_call: Whether it is called with the output None, too, if ``construct`` raises.
+            always_call: Whether it is called, too, if ``construct`` or a hook before it raises,
+                with the output so far, or None.
 
         Returns:
             A handle; ``handle.remove()`` takes the hook off.
