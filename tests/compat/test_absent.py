@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+
 import pytest
 
 import tvmgraph as ms
@@ -66,3 +68,36 @@ def test_every_reason_is_needed() -> None:
     used |= {explanation(s) for s in lost}
     idle = [p for why, patterns in ABSENT.items() for p in patterns if (why, p) not in used]
     assert idle == [], "these names exist, or another row explains them before"
+
+
+@pytest.mark.parametrize(
+    "owner, name, fix",
+    [
+        (nn.Dense(2, 2), "wieght", "did you mean weight?"),
+        (nn.SequentialCell(nn.ReLU()), "set_trian", "did you mean set_train?"),
+        (nn.Dense(2, 2), "parameters", "call trainable_params(), or get_parameters() for all"),
+        (nn.Dense(2, 2), "eval", "call set_train(False)"),
+        (nn.SGD([ms.Parameter(ops.ones(2))], 0.1), "step", "optimizer(gradients)"),
+        (nn.SGD([ms.Parameter(ops.ones(2))], 0.1), "zero_grad", "nothing accumulates"),
+        (ops.ones(2), "backward", "ms.value_and_grad(fn"),
+        (ms.Parameter(ops.ones(2)), "grad", "gradients are not kept on tensors"),
+        (ms, "no_grad", "leave it out"),
+        (ms, "relu", "it is ops.relu"),
+        (nn, "Module", "derive from nn.Cell"),
+        (nn, "ModuleList", "use nn.CellList"),
+    ],
+)
+def test_names_of_pytorch_say_what_to_use(owner: object, name: str, fix: str) -> None:
+    assert not hasattr(owner, name)
+    with pytest.raises(AttributeError) as caught:
+        getattr(owner, name)
+    assert "\n  at:  test_absent.py:" in str(caught.value)
+    assert fix in str(caught.value).split("fix: ")[1]
+    again = pickle.loads(pickle.dumps(caught.value))
+    assert str(again) == str(caught.value)
+
+
+def test_an_attribute_without_a_near_name() -> None:
+    with pytest.raises(NotFoundError) as caught:
+        nn.Dense(2, 2).zzzzzz
+    assert "fix" not in str(caught.value)

@@ -9,9 +9,11 @@ from __future__ import annotations
 import difflib
 import dis
 import fnmatch
+import importlib
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
+from tvmgraph.compat.elsewhere import INSTEAD
 from tvmgraph.errors import NotFoundError, NotFoundImportError, user_frame, user_source
 
 
@@ -75,12 +77,21 @@ def not_found(
     names = {n.lower(): n for n in known if not n.startswith("_")}
     closeness = 0.85 if why else 0.75
     near = difflib.get_close_matches(name.lower(), names, 1, closeness) if name[:2] != "__" else []
+    instead = INSTEAD.get(where, {}).get(name) or _among_operators(where, name)
     importing = stands_at("IMPORT_NAME" if module else "IMPORT_FROM")
     return (NotFoundImportError if importing else NotFoundError)(
         f"{where} has no {name!r}" + (f": {why}" if why else ""), at=user_source(),
-        fix=f"did you mean {names[near[0]]}?" if near and not why else
+        fix=instead if instead and not why else
+            f"did you mean {names[near[0]]}?" if near and not why else
             f"the nearest name here is {names[near[0]]}" if near else None,
     )  # fmt: skip
+
+
+def _among_operators(where: str, name: str) -> str | None:
+    """Says that a name which the package was asked for, as PyTorch's is, is an operator's."""
+    if where != "tvmgraph" or name not in dir(importlib.import_module("tvmgraph.ops")):
+        return None
+    return f"it is ops.{name}"
 
 
 def stands_at(instruction: str) -> bool:

@@ -12,6 +12,7 @@ from typing import Any, Self
 import numpy as np
 
 from tvmgraph import dtypes, hooks
+from tvmgraph.compat.elsewhere import INSTEAD, NoAttributeError
 from tvmgraph.core.arguments import DTypeLike, is_sequence
 from tvmgraph.core.conversion import converted, require_fit
 from tvmgraph.core.deferred import Deferred
@@ -159,6 +160,8 @@ class Tensor(TensorMethods, CopyMethods, DeviceMethods):
                 f"the placeholder {self.aval} has no elements", at=user_source(),
                 fix="call with a tensor of numbers; placeholders are for compile() and export()",
             )  # fmt: skip
+        if name in INSTEAD["Tensor"]:
+            raise NoAttributeError(self, name)
         raise AttributeError(
             f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self
         )

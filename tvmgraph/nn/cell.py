@@ -12,6 +12,7 @@ from tvmgraph import dtypes, hooks
 from tvmgraph.autodiff.custom import call_with_bprop, recomputed
 from tvmgraph.autodiff.kept import keeping
 from tvmgraph.capture.checks import is_library
+from tvmgraph.compat.elsewhere import NoAttributeError
 from tvmgraph.config import GRAPH_MODE, context
 from tvmgraph.core.explained import explained
 from tvmgraph.core.op import F
@@ -217,7 +218,7 @@ class Cell(HookMethods, SettingMethods, StateMethods):
             return found
         if name in _LOOKS and state.interpreter is None:
             return self.__looked_at(name)
-        raise NotFoundError(f"{type(self).__name__} has no attribute {name!r}", at=user_source())
+        raise NoAttributeError(self, name)
 
     def __delattr__(self, name: str) -> None:
         for table in (self._params, self._cells, self.__dict__):
@@ -226,7 +227,7 @@ class Cell(HookMethods, SettingMethods, StateMethods):
                 del table[name]
                 bump_epoch()
                 return
-        raise NotFoundError(f"{type(self).__name__} has no attribute {name!r}", at=user_source())
+        raise NoAttributeError(self, name)
 
     def __dir__(self) -> Iterable[str]:
         return [*super().__dir__(), *self._params, *self._cells, *self._flags]
