@@ -2,7 +2,7 @@
 
 import importlib
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 
@@ -81,12 +81,14 @@ from tvmgraph.dtypes import (
     int16,
     int32,
     int64,
+    qint4x2,
     string,
     uint8,
     uint16,
     uint32,
     uint64,
 )
+from tvmgraph.errors import ArgumentError, reject
 from tvmgraph.graph import Graph
 from tvmgraph.jit import jit, jit_class, ms_function
 from tvmgraph.jit.recompiles import assert_max_compiles
@@ -124,6 +126,41 @@ def set_device(device_target: str, device_id: int | None = None) -> None:
         device_id: Which GPU; 0 by default.
     """
     set_context(device_target=device_target, device_id=device_id or 0)
+
+
+class DeviceCtx:
+    """Chooses the device of what a block makes.
+
+    Args:
+        name: ``"CPU"`` or ``"GPU"``; ``"meta"``, tensors without values, is refused.
+        device_id: Which GPU; 0 by default.
+
+    Raises:
+        ArgumentError: when the block begins, if there is no such device.
+
+    Example:
+        >>> with ms.DeviceCtx("CPU"):
+        ...     print(ops.ones(2).device)
+        CPU
+    """
+
+    def __init__(self, name: str, device_id: int | None = None) -> None:
+        self.name, self.device_id = name, device_id
+        self._before: list[tuple[str, int]] = []
+
+    def __enter__(self) -> Self:
+        if self.name not in ("CPU", "GPU"):
+            reject(ArgumentError, "DeviceCtx", f"name cannot be {self.name!r}",
+                   fix="use CPU or GPU; tensors have values here")  # fmt: skip
+        if (self.device_id or 0) < 0:
+            reject(ArgumentError, "DeviceCtx", f"device_id is {self.device_id}, below 0")
+        before = get_context("device_target"), get_context("device_id")
+        set_device(self.name, self.device_id)
+        self._before.append(before)
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        set_device(*self._before.pop())
 
 
 def export(
@@ -251,6 +288,7 @@ _LATER = {
             reset_algo_parameters reset_auto_parallel_context set_algo_parameters
             set_auto_parallel_context""",
         "compat.private": "RowTensor",
+        "compat.whole": "get_ckpt_path_with_strategy",
         "compat.sparse": "COOTensor CSRTensor",
         "hal": """Event Stream StreamCtx current_stream default_stream empty_cache
             max_memory_allocated max_memory_reserved memory_allocated memory_reserved memory_stats
@@ -288,16 +326,17 @@ def __getattr__(name: str) -> Any:
 
 
 __all__ = [
-    "COMPATIBLE", "GRAPH_MODE", "LAX", "PYNATIVE_MODE", "STRICT", "Generator", "GradOperation",
-    "Graph", "JitConfig", "Parameter", "ParameterTuple", "Tensor", "assert_max_compiles",
+    "COMPATIBLE", "GRAPH_MODE", "LAX", "PYNATIVE_MODE", "STRICT", "DeviceCtx", "Generator",
+    "GradOperation", "Graph", "JitConfig", "Parameter", "ParameterTuple", "Tensor",
+    "assert_max_compiles",
     "bfloat16", "bool_", "byte", "cdouble", "cfloat", "complex64", "complex128", "custom_vjp",
     "default_generator", "double", "dtype", "dtype_to_nptype", "dtype_to_pytype", "export", "flags",
     "float16", "float32", "float64", "from_dlpack", "from_numpy", "frombuffer", "get_context",
     "get_current_device", "get_grad", "get_py_obj_dtype", "get_rng_state", "get_seed", "grad",
     "half", "initial_seed", "int8", "int16", "int32", "int64", "intc", "intp", "is_tensor",
     "jacfwd", "jacrev", "jit", "jit_class", "jvp", "lazy_inline", "load", "load_hf", "long",
-    "manual_seed", "ms_function", "mutable", "no_inline", "pytype_to_dtype", "recompute", "record",
-    "reset_context", "seed", "set_context", "set_deterministic", "set_device",
+    "manual_seed", "ms_function", "mutable", "no_inline", "pytype_to_dtype", "qint4x2", "recompute",
+    "record", "reset_context", "seed", "set_context", "set_deterministic", "set_device",
     "set_recursion_limit", "set_rng_state", "set_seed", "short", "single", "string", "tensor",
     "to_dlpack", "ubyte", "uint8", "uint16", "uint32", "uint64", "uintc", "uintp", "ushort",
     "value_and_grad", "vjp", "vmap",

@@ -63,8 +63,8 @@ class DType:
         return hash(self.name)
 
     def __reduce__(self) -> tuple[object, ...] | str:
-        if self is string:
-            return self.name
+        if self in (string, qint4x2):
+            return "string" if self is string else "qint4x2"
         return (dtype_of, (self.name,))
 
 
@@ -84,6 +84,7 @@ float64 = DType("float64", np.float64, "f")
 complex64 = DType("complex64", np.complex64, "c")
 complex128 = DType("complex128", np.complex128, "c")
 string = DType("string", np.str_, "s")  # of columns of datasets only; no tensor holds text
+qint4x2 = DType("int4", np.int8, "q")  # a name for two weights in a byte; no tensor has it
 
 SIGNED = (int8, int16, int32, int64)
 UNSIGNED = (uint8, uint16, uint32, uint64)
@@ -115,7 +116,7 @@ def dtype_of(value: object) -> DType:
     Raises:
         DTypeError: if ``value`` names no supported dtype; the message lists the valid ones.
     """
-    if isinstance(value, DType) and value is not string:
+    if isinstance(value, DType) and value.kind not in "sq":
         return value
     found = _BY_NAME.get(value) if isinstance(value, str) else None
     if found is None and isinstance(value, type):

@@ -15,6 +15,8 @@ _PRIVATE = (
 def __getattr__(name: str) -> Any:
     if name in _PRIVATE:
         return getattr(import_module("tvmgraph.compat.private"), name)
+    if name == "flops_collection":
+        return import_module("tvmgraph.compat.whole").flops_collection
     if name not in _COMPILING:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     # the package's attribute of that name is the function, so the module comes by its full name

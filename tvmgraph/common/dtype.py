@@ -25,6 +25,7 @@ from tvmgraph.dtypes import (
     uint32,
     uint64,
 )
+from tvmgraph.dtypes import qint4x2 as qint4x2
 from tvmgraph.dtypes import string as string
 
 #: What annotations of programs call the class of dtypes, and that of a tensor's shape and dtype.

@@ -45,6 +45,16 @@ def _is_initialized() -> bool:
     return GlobalComm.INITED
 
 
+def _get_group_map() -> dict[str, tuple[int, ...]]:
+    """Returns the processes of every group; programs import it from the same place."""
+    return {name: tuple(group.ranks) for name, group in engine.world().groups.items()}
+
+
+def _remove_group_info(group_name: str) -> None:
+    """Forgets a group that is gone."""
+    engine.world().groups.pop(group_name, None)
+
+
 def release() -> None:
     """Ends the communication: groups that were made are forgotten."""
     GlobalComm.INITED = False

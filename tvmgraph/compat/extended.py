@@ -34,7 +34,7 @@ _OTHERWISE = {
 _PLAIN = """
 Addbmm Addmm Addmv Arange Baddbmm BitwiseNot Chunk Clone ConvTbc Dot Embedding Empty EmptyLike Exp2
 Frac FullLike GroupNorm Hardtanh IndexSelect Kthvalue Log10 Log2 Max Min Mm Mv Nansum Narrow Norm
-Outer PixelShuffle Std StdMean Take Threshold TriangularSolve Var VarMean Vdot
+Outer PixelShuffle Scatter Std StdMean Take Threshold TriangularSolve Var VarMean Vdot
 AdaptiveAvgPool1D:adaptive_avg_pool1d AdaptiveMaxPool1D:adaptive_max_pool1d AddScalar:add
 Atan2Ext:atan2 AvgPool1D:avg_pool1d AvgPool2D:avg_pool2d BitwiseAndScalar:bitwise_and
 BitwiseAndTensor:bitwise_and BitwiseOrScalar:bitwise_or BitwiseOrTensor:bitwise_or

@@ -36,18 +36,23 @@ _FILES = {
 
 #: Rooms, in the order in which they are searched and below ``tvmgraph``, -> paths of their names.
 _BY_ROOMS = {
-    "compat.checkparam": "_checkparam train._utils",
-    "compat.private compat.random_arrays": "_c_expression",
+    "compat.checkparam": "_checkparam",
+    "compat.checkparam compat.whole": "train._utils",
+    "compat.private compat.random_arrays compat.whole": "_c_expression",
     "compat.strategy": "_c_expression.amp",
     "compat.typing": "_c_expression.typing",
+    "compat.whole": """ops._grad_experimental ops._grad_experimental.grad_comm_ops
+        parallel.strategy""",
+    "compat.private compat.whole": "common.file_system",
     "compat.private": """_extends common._grad_function common._stub_tensor common._pijit_context
-        common.file_system dataset.vision.py_transforms_util ops._primitive_cache ops._utils
+        graph.api dataset.vision.py_transforms_util ops._primitive_cache ops._utils
         parallel._auto_parallel_context parallel._cost_model_context parallel._ps_context
         parallel._utils""",
     "compat.compiler_names": "_extends.parse.standard_method ops.signature",
     "compat.private compat.compiler_names": "_extends.parse",
     "config": "common.jit_config",
-    "_front": "common.lazy_inline utils utils.dlpack",
+    "_front": "common.device common.lazy_inline utils.dlpack",
+    "_front compat.whole": "utils",
     "compat.sparse compat.private": "common.sparse_tensor",
     "core.random": "common.generator",
     "compat.boost amp train": "boost",
@@ -89,7 +94,7 @@ _BY_ROOMS = {
     "optim compat.optimizer": "nn.optim.optimizer",
     "nn.probability.distribution": "nn.probability.distribution.distribution",
     "nn.initialisation": "nn.utils nn.utils.init",
-    "nn compat.private nn.wrap": "nn.wrap.cell_wrapper",
+    "nn compat.private nn.wrap nn.micro_batches": "nn.wrap.cell_wrapper",
     "nn compat.private": "nn.wrap.loss_scale",
     "compat.inner_ops": "ops._utils.arg_dtype_cast ops.operations._sequence_ops",
     "compat.composite": "ops.composite",
@@ -104,11 +109,13 @@ _BY_ROOMS = {
     "compat.inner_ops compat.primitives": "ops.operations._inner_ops",
     "compat.primitives compat.functional": "ops.operations.manually_defined",
     "compat.primitives.base": "ops.primitive",
+    "compat.primitives.elsewhere": "train.node_strategy_pb2",
     "compat.parallel distributed.api distributed.context train.parallel": "parallel",
     "train.parallel": "parallel.auto_parallel",
     "distributed.api": "parallel.function",
-    "distributed.api distributed.layout": "parallel.shard",
-    "profiler": "profiler.profiler profiler.profiling",
+    "distributed.api distributed.layout compat.whole": "parallel.shard",
+    "profiler": """profiler.common profiler.common.constant profiler.profiler
+        profiler.profiling""",
     "runtime": "runtime.memory",
     "amp amp.levels amp.network compat.private": "train.amp",
     "train.summary": "train.summary.summary_record",

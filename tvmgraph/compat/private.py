@@ -137,6 +137,14 @@ def _is_role_sched() -> bool:
 _is_role_pserver = _is_role_worker = _is_role_sched
 
 
+def _is_in_auto_parallel_mode() -> bool:
+    return False
+
+
+def _set_rp_matmul_mem_coef(coef: float) -> None:
+    """Takes what MindSpore's search for splits believes of products' memory."""
+
+
 def set_cost_model_context(**kwargs: object) -> None:
     """Takes what MindSpore's search for splits believes of devices, which changes nothing here."""
 

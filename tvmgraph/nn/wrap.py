@@ -109,7 +109,7 @@ class WithEvalCell(Cell):
 __all__ = ["Jvp", "Vjp", "WithEvalCell", "WithGradCell", "WithLossCell"]
 
 
-__path__, __getattr__ = as_package(__name__, "nn")  # a package in MindSpore
+__path__, __getattr__ = as_package(__name__, "nn", "nn.micro_batches")  # a package in MindSpore
 
 
 # ---- cells that compute gradients of other Cells -------------------------------------------------

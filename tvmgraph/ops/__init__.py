@@ -18,6 +18,7 @@ from tvmgraph.ops.creation.filled import *  # noqa: F403
 from tvmgraph.ops.creation.ranges import *  # noqa: F403
 from tvmgraph.ops.creation.windows import *  # noqa: F403
 from tvmgraph.ops.custom.operator import *  # noqa: F403
+from tvmgraph.ops.custom.registration import *  # noqa: F403
 from tvmgraph.ops.effects.assignment import *  # noqa: F403
 from tvmgraph.ops.elementwise.arithmetic import *  # noqa: F403
 from tvmgraph.ops.elementwise.comparison import *  # noqa: F403

@@ -464,4 +464,4 @@ __all__ = [
     "CheckpointError", "load_checkpoint", "load_param_into_net", "save_checkpoint",
 ]  # fmt: skip
 
-__path__, __getattr__ = as_package(__name__, "_front")  # a package in MindSpore
+__path__, __getattr__ = as_package(__name__, "_front", "compat.whole")  # a package in MindSpore

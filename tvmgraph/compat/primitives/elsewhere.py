@@ -55,6 +55,19 @@ def class_of(name: str) -> type[Primitive] | None:
     return type(name, (Primitive,), {"__init__": init, "__call__": call, "__doc__": doc})
 
 
+class ParallelStrategyMap:
+    """Where MindSpore's compiler put the parts of parameters, which it writes beside checkpoints.
+
+    Raises:
+        DeviceError: always; ``ms.shard`` and ``nn.DistributedGradReducer`` split programs here.
+    """
+
+    def __init__(self) -> None:
+        raise DeviceError("MindSpore's compiler writes strategies of parameters, there are none "
+                          "here", op="ParallelStrategyMap",
+                          fix="save whole parameters by save_checkpoint")  # fmt: skip
+
+
 def float_status(name: str) -> NoReturn:
     """Says that there is no register of overflows to ask.
 

@@ -235,6 +235,59 @@ class ModelCheckpoint(Callback):
                 f.unlink(missing_ok=True)
 
 
+class CheckpointManager:
+    """Knows the checkpoints of a folder, for callbacks of one's own that keep some of them.
+
+    Args:
+        format: ``"ckpt"`` or ``"safetensors"``.
+    """
+
+    def __init__(self, format: str = "ckpt") -> None:
+        self._format = format
+        self.ckpoint_filelist: list[str] = []
+
+    @property
+    def ckpoint_num(self) -> int:
+        """How many there are."""
+        return len(self.ckpoint_filelist)
+
+    def update_ckpoint_filelist(self, directory: PathLike, prefix: str) -> None:
+        """Looks for them.
+
+        Args:
+            directory: The folder.
+            prefix: What their names begin with; a number of epoch and step follows.
+        """
+        named = re.compile(rf"{re.escape(prefix)}-[^a-zA-Z]*\.{self._format}")
+        found = Path(directory).iterdir()
+        self.ckpoint_filelist = [str(f) for f in found if named.fullmatch(f.name)]
+
+    def remove_ckpoint_file(self, file_name: str) -> None:
+        """Deletes one; one that is gone already is only forgotten.
+
+        Args:
+            file_name: Its path.
+        """
+        Path(file_name).unlink(missing_ok=True)
+        self.ckpoint_filelist = [f for f in self.ckpoint_filelist if f != file_name]
+
+    def remove_oldest_ckpoint_file(self) -> None:
+        """Deletes the one that was written first."""
+        self.remove_ckpoint_file(min(self.ckpoint_filelist, key=lambda f: Path(f).stat().st_mtime))
+
+    def keep_one_ckpoint_per_minutes(self, minutes: float, cur_time: float) -> None:
+        """Deletes those of the last minutes except the first of them.
+
+        Args:
+            minutes: How many.
+            cur_time: Until when, as ``time.time()`` counts.
+        """
+        times = {f: Path(f).stat().st_mtime for f in self.ckpoint_filelist}
+        late = [f for f in times if cur_time - times[f] < 60 * minutes]
+        for file in sorted(late, key=times.__getitem__)[1:]:
+            self.remove_ckpoint_file(file)
+
+
 def _unused_prefix(folder: Path, prefix: str) -> str:
     """The prefix, or the first ``prefix_n`` above those that checkpoints in a folder have."""
     named = re.compile(rf"{re.escape(prefix)}(?:_(\d+))?-.*(?<!_breakpoint)\.(?:ckpt|safetensors)")
@@ -298,4 +351,4 @@ class BackupAndRestore(Callback):
             Path(self.backup_file).unlink(missing_ok=True)
 
 
-__all__ = ["BackupAndRestore", "CheckpointConfig", "ModelCheckpoint"]
+__all__ = ["BackupAndRestore", "CheckpointConfig", "CheckpointManager", "ModelCheckpoint"]
