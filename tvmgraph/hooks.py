@@ -8,8 +8,8 @@ imported at the first call.
 from __future__ import annotations
 
 import functools
-import importlib
 from collections.abc import Callable
+from pkgutil import resolve_name
 from typing import Any
 
 
@@ -36,8 +36,7 @@ class Hook:
     @functools.cached_property
     def function(self) -> Callable[..., Any]:
         """The function that answers; its module is imported by the first use."""
-        module, _, name = self._provider.partition(":")
-        return getattr(importlib.import_module(module), name)
+        return resolve_name(self._provider)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self.function(*args, **kwargs)

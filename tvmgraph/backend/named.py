@@ -8,10 +8,9 @@ where it has loops. Nothing is fused with such a kernel.
 
 from __future__ import annotations
 
-import functools
-import importlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pkgutil import resolve_name
 from typing import Any
 
 from tvm import tirx
@@ -99,7 +98,7 @@ def named_function(
         for i, (shape, dtype) in enumerate(operands)
     ]
     func = tirx.PrimFunc(params, tirx.Evaluate(0))
-    write = _resolve(NAMED_KERNELS[name].cpu)
+    write = resolve_name(NAMED_KERNELS[name].cpu)
     kernel = emit.kernel(func, lambda: write(func, settings, _ANY))
     attrs = {NAMED: (name, settings), "op_pattern": 8, "tirx.noalias": True}
     for key, value in attrs.items():
@@ -132,10 +131,4 @@ def emitter_of(name: str, backend: str) -> Emit | None:
     """
     kernel = NAMED_KERNELS.get(name)
     path = None if kernel is None else getattr(kernel, backend)
-    return None if path is None or path.endswith(":KERNEL") else _resolve(path)
-
-
-@functools.cache
-def _resolve(path: str) -> Any:
-    module, _, name = path.partition(":")
-    return getattr(importlib.import_module(module), name)
+    return None if path is None or path.endswith(":KERNEL") else resolve_name(path)

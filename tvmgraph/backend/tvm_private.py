@@ -7,7 +7,7 @@ needed, and what is missing is an error that names it and the versions that have
 from __future__ import annotations
 
 import functools
-import importlib
+from pkgutil import resolve_name
 from typing import Any
 
 import tvm
@@ -57,9 +57,8 @@ def private(name: str) -> Any:
 
 
 def _function(name: str) -> Any:
-    module, _, path = name.partition(":")
     try:
-        return functools.reduce(getattr, path.split("."), importlib.import_module(module))
+        return resolve_name(name)
     except (AttributeError, ImportError):
         return None
 

@@ -9,10 +9,9 @@ imports what runs. ``tvmgraph passes`` prints the table.
 from __future__ import annotations
 
 import enum
-import functools
-import importlib
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from pkgutil import resolve_name
 from typing import Any, Protocol
 
 from tvmgraph.errors import ConfigError, reject
@@ -444,13 +443,7 @@ def function_of(path: str | Callable[..., Any]) -> Callable[..., Any]:
     Args:
         path: Module and name with a colon between, or the function itself.
     """
-    return path if callable(path) else _imported(path)
-
-
-@functools.cache
-def _imported(path: str) -> Callable[..., Any]:
-    module, _, name = path.partition(":")
-    return getattr(importlib.import_module(module), name)
+    return path if callable(path) else resolve_name(path)
 
 
 # ---- passes from outside ------------------------------------------------------------------------
