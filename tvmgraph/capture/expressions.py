@@ -160,22 +160,29 @@ class Expressions:
         return self._bool_op(node, node.values, frame)
 
     def _bool_op(
-        self: Interpreter, node: ast.BoolOp, values: list[ast.expr], frame: Frame
+        self: Interpreter,
+        node: ast.BoolOp,
+        values: list[ast.expr],
+        frame: Frame,
+        truth_only: bool = False,
     ) -> object:
-        first = self.evaluate(values[0], frame)
+        first = (self.condition if truth_only else self.evaluate)(values[0], frame)
         if len(values) == 1:
             return first
         frame.node = node
-        truth = self.truth(first)
+        truth = first if truth_only else self.truth(first)
+        conjunction = isinstance(node.op, ast.And)
 
         def rest() -> object:
-            return self._bool_op(node, values[1:], frame)
+            return self._bool_op(node, values[1:], frame, truth_only)
 
-        conjunction = isinstance(node.op, ast.And)
-        if isinstance(truth, Tensor):
-            then, orelse = (rest, lambda: first) if conjunction else (lambda: first, rest)
-            return self.choose(truth, then, orelse, node, frame)
-        return rest() if bool(truth) is conjunction else first
+        if not isinstance(truth, Tensor):
+            return rest() if bool(truth) is conjunction else first
+        sides = [rest, lambda: first]
+        if truth_only:
+            sides = [lambda: as_tensor(rest()), lambda: as_tensor(not conjunction)]
+        then, orelse = sides if conjunction else sides[::-1]
+        return self.choose(truth, then, orelse, node, frame)
 
     def condition(self: Interpreter, node: ast.expr, frame: Frame) -> Any:
         """Evaluates a test, of which only the truth counts: a Python bool or a ``bool[]``.
@@ -185,31 +192,11 @@ class Expressions:
             frame: The frame in which that code runs.
         """
         if isinstance(node, ast.BoolOp):
-            return self._conditions(node, node.values, frame)
+            return self._bool_op(node, node.values, frame, truth_only=True)
         if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
             truth = self.condition(node.operand, frame)
             return F.logical_not(truth) if isinstance(truth, Tensor) else not truth
         return self.truth(self.evaluate(node, frame))
-
-    def _conditions(
-        self: Interpreter, node: ast.BoolOp, values: list[ast.expr], frame: Frame
-    ) -> object:
-        first = self.condition(values[0], frame)
-        if len(values) == 1:
-            return first
-        frame.node = node
-
-        def rest() -> object:
-            return self._conditions(node, values[1:], frame)
-
-        conjunction = isinstance(node.op, ast.And)
-        if isinstance(first, Tensor):
-            pair = rest, lambda: not conjunction
-            then, orelse = pair if conjunction else pair[::-1]
-            return self.choose(
-                first, lambda: as_tensor(then()), lambda: as_tensor(orelse()), node, frame
-            )
-        return rest() if first is conjunction else first
 
     def _Compare(self: Interpreter, node: ast.Compare, frame: Frame) -> object:
         left = self.evaluate(node.left, frame)
