@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass
 
 from tvmgraph.backend.cpu.fallback import schedule_fallback
@@ -95,15 +96,6 @@ FALLBACK = Kernel(
 # ---- stages that are not fused -------------------------------------------------------------------
 
 
-def match_product(nest: Nest, _model: CpuModel) -> Contraction | Refused:
-    """A sum of products that kernels for matrix products take, once nothing comes before it.
-
-    Args:
-        nest: The loops of a function.
-    """
-    return product_of(nest)
-
-
 def _match_prologue(nest: Nest, _model: CpuModel) -> tuple[Nest, Program, Contraction] | Refused:
     found = product_of(nest)
     if isinstance(found, Refused):
@@ -141,13 +133,9 @@ def _match_epilogue(nest: Nest, model: CpuModel) -> _Epilogue | Refused:
     if last < 0 or any(stage.is_reduction for stage in program.stages[last + 1 :]):
         return Refused("no reduction, or more than one")
     head = nest.subnest(program.stages[: last + 1], contracts=True)
-    kinds = (
-        match_product,
-        depthwise.KERNEL.match,
-        plane.CONVOLUTION.match,
-        plane.WEIGHT_GRADIENT.match,
-    )
-    if all(isinstance(match(head, model), Refused) for match in kinds):
+    kernels = (depthwise.KERNEL, plane.CONVOLUTION, plane.WEIGHT_GRADIENT)
+    found = itertools.chain([product_of(head)], (k.match(head, model) for k in kernels))
+    if all(isinstance(product, Refused) for product in found):
         return Refused("what is reduced are no products")
     return _Epilogue(nest, program, last)
 

@@ -25,6 +25,7 @@ from tvmgraph.backend.cuda.kernels.device import (
     mod,
     to_int32,
 )
+from tvmgraph.backend.loop_ir import access
 from tvmgraph.backend.loop_ir.access import accesses, dtype_bytes, group_extent, groups
 from tvmgraph.backend.loop_ir.program import Axis, Stage, is_choice, loads_of, product, static_shape
 from tvmgraph.backend.loop_ir.types import Buffer, Expr, Load, Var, dtype_of
@@ -57,16 +58,11 @@ def address_of(buffer: Buffer, indices: Sequence[Expr], axes: Sequence[Axis]) ->
     Returns:
         The address at zero and the stride per axis, in elements.
     """
-    shape = static_shape(buffer) or ()
-    offset: Expr = tirx.IntImm("int64", 0)
-    for position, index in enumerate(indices):
-        offset = offset + index * tirx.IntImm("int64", product(shape[position + 1 :]))
+    offset = access.address_of(static_shape(buffer) or (), indices)
     if loads_of(offset):
         return None
-    analyzer = _analyzer(axes)
-    terms = list(sym.detect_linear_equation(analyzer.simplify(offset), [a.var for a in axes]))
-    if not axes:
-        terms = [analyzer.simplify(offset)]
+    offset = access.bounded(axes).simplify(offset)
+    terms = list(sym.detect_linear_equation(offset, [a.var for a in axes])) if axes else [offset]
     if not terms or not all(isinstance(term, tirx.IntImm) for term in terms):
         return None
     *strides, base = (int(term) for term in terms)
@@ -75,7 +71,8 @@ def address_of(buffer: Buffer, indices: Sequence[Expr], axes: Sequence[Axis]) ->
 
 def _is_linear(index: Expr, axes: Sequence[Axis]) -> bool:
     """Whether an index is a sum of multiples of loop variables: no quotient or remainder."""
-    terms = list(sym.detect_linear_equation(_analyzer(axes).simplify(index), [a.var for a in axes]))
+    index = access.bounded(axes).simplify(index)
+    terms = list(sym.detect_linear_equation(index, [a.var for a in axes]))
     return bool(terms) and all(isinstance(term, tirx.IntImm) for term in terms)
 
 
@@ -134,7 +131,7 @@ def readable(stage: Stage) -> list[Load]:
 
     for expr in stage.exprs:
         tvm_ffi.structural_walk(expr, [(ir.Call, choice), (tirx.Select, select)])
-    analyzer, names = _analyzer((*stage.axes, *stage.reduce)), [var for var, _ in stage.lets]
+    analyzer, names = access.bounded((*stage.axes, *stage.reduce)), [var for var, _ in stage.lets]
     found: list[Load] = []
     for load in stage.loads:
         own = any(load.source.same_as(buffer) for buffer in stage.buffers)
@@ -189,14 +186,6 @@ def _is_inside(load: Load, analyzer: sym.Analyzer) -> bool:
         if int(low) < 0 or int(high) >= int(extent):
             return False
     return True
-
-
-def _analyzer(axes: Sequence[Axis]) -> sym.Analyzer:
-    analyzer = sym.Analyzer()
-    for axis in axes:
-        extent = tirx.IntImm("int64", axis.extent)
-        analyzer.bind(axis.var, ir.Range(_zero(), extent))
-    return analyzer
 
 
 @dataclass(frozen=True)
