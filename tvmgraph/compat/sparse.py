@@ -128,13 +128,10 @@ class SparseMatrix:
     def __hash__(self) -> int:
         return id(self)
 
-    def _fields_text(self) -> str:
+    def __repr__(self) -> str:
         fields = [(n, v) for n, v in zip(self._fields, self) if n != "shape"]  # pyright: ignore
         text = ", ".join(f"{n}={v!r}" for n, v in fields)
         return f"{type(self).__name__}(shape={list(self.shape)}, dtype={self.dtype}, {text})"
-
-    def __repr__(self) -> str:
-        return self._fields_text()
 
 
 class _Coo(NamedTuple):

@@ -105,11 +105,6 @@ class Parameter(Tensor):
         bump_epoch()
 
     @property
-    def has_init(self) -> bool:
-        """Whether initialisation is still pending; always false, values are set at once."""
-        return False
-
-    @property
     def data(self) -> Parameter:
         """The parameter itself; what it is set to becomes its value."""
         return self
@@ -117,14 +112,6 @@ class Parameter(Tensor):
     @data.setter
     def data(self, value: Tensor) -> None:
         self.set_data(value)
-
-    def init_data(self, *_: object, **__: object) -> Parameter:
-        """Returns the parameter, which is always initialised; for MindSpore programs.
-
-        Args:
-            *_: Left aside, as the keyword arguments are.
-        """
-        return self
 
     def rebind(self, new: Tensor) -> Parameter:
         """Makes this parameter denote ``new``'s elements; it stays a leaf.
