@@ -279,6 +279,17 @@ def zero(dtype: str) -> Expr:
     return tirx.const(0, dtype)
 
 
+def clear(buffer: Buffer, first: Index, lanes: int) -> None:
+    """Sets neighbouring elements of a flat buffer to 0.
+
+    Args:
+        buffer: Where.
+        first: The first of them.
+        lanes: How many: a vector.
+    """
+    store(buffer, broadcast(zero(str(buffer.dtype)), lanes), [ramp(first, lanes)])
+
+
 def when(condition: Expr, then: Callable[[], None], otherwise: Callable[[], None]) -> None:
     """Runs one of two bodies.
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from tvmgraph.backend.loop_ir import emit
 from tvmgraph.backend.loop_ir.program import Axis, Stage, substitute
-from tvmgraph.backend.loop_ir.types import Expr, Var, dtype_of
+from tvmgraph.backend.loop_ir.types import Buffer, Expr, Var, dtype_of
 
 Bound = dict[Var, Expr]
 
@@ -112,6 +112,26 @@ def vectors(
         done, slot = done + lanes, slot + 1
     if length > done:
         body(start + done, length - done, slot % unroll)
+
+
+def fill(
+    buffer: Buffer, value: Expr, start: Expr, length: int, lanes: int, unroll: int = 1
+) -> None:
+    """Stores a value in neighbouring elements of a flat buffer, vector by vector.
+
+    Args:
+        buffer: Where.
+        value: The value.
+        start: The first element.
+        length: How many.
+        lanes: As for :func:`vectors`.
+        unroll: As for :func:`vectors`.
+    """
+
+    def vector(at: Expr, lanes: int, _slot: int) -> None:
+        emit.store(buffer, emit.broadcast(value, lanes), [emit.ramp(at, lanes)])
+
+    vectors(start, length, lanes, vector, unroll)
 
 
 def _extent(group: Sequence[Axis]) -> int:

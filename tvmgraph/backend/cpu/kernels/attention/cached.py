@@ -128,7 +128,7 @@ class _Head:
         """The score of a key."""
         query, lanes = self.whole.func.params[0], self.lanes
         products = emit.stack(lanes, "float32")
-        emit.store(products, emit.broadcast(emit.zero("float32"), lanes), [emit.ramp(0, lanes)])
+        emit.clear(products, 0, lanes)
 
         def add(at: Expr) -> None:
             total = products[emit.ramp(0, lanes)] + query[self.row, self.head, at] * key(at)

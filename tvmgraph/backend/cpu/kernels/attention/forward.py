@@ -241,10 +241,7 @@ class _Writer:
             emit.store(block.top, tirx.const(_LOWEST[dtype], dtype), [row])
             emit.store(block.total, emit.zero(dtype), [row])
         self._vectors_of(
-            plan.queries * self._padded_size,
-            lambda i, n: emit.store(
-                block.mixed, emit.broadcast(emit.zero(dtype), n), [emit.ramp(i, n)]
-            ),
+            plan.queries * self._padded_size, lambda i, n: emit.clear(block.mixed, i, n)
         )
         size = self._block_keys
         seen: Expr = emit.index(self.problem.keys)
@@ -359,8 +356,7 @@ class _Writer:
                 for i in range(lanes)
             ]
             for total in sums:
-                zero = emit.broadcast(emit.zero(dtype), lanes)
-                emit.store(total, zero, [emit.ramp(0, lanes)])
+                emit.clear(total, 0, lanes)
 
             def add(dim: Expr, width: int) -> None:
                 for total, of in zip(sums, rows):

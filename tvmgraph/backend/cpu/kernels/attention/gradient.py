@@ -262,9 +262,8 @@ class _Writer:
 
     def _clear(self, rows: Rows, count: Index) -> None:
         lanes = self.plan.lanes
-        zero = emit.broadcast(emit.zero(self.problem.dtype), lanes)
         with emit.serial(count * (rows.width // lanes)) as v:
-            emit.store(rows.buffer, zero, [emit.ramp(rows.base + v * lanes, lanes)])
+            emit.clear(rows.buffer, rows.base + v * lanes, lanes)
 
     def _transpose(self, rows: Rows, count: int, transposed: Rows) -> None:
         """The transpose, in squares of ``lanes`` rows and columns."""
@@ -326,7 +325,7 @@ class _Writer:
         lanes, dtype = self.plan.lanes, self.problem.dtype
         whole = size // lanes * lanes
         total, rest = emit.stack(lanes, dtype), emit.stack(1, dtype)
-        emit.store(total, emit.broadcast(emit.zero(dtype), lanes), [emit.ramp(0, lanes)])
+        emit.clear(total, 0, lanes)
         if whole:
             with emit.serial(whole // lanes) as v, emit.lanes_loop(lanes) as lane:
                 emit.store(total, total[lane] + term(v * lanes + lane), [lane])

@@ -41,7 +41,7 @@ from tvmgraph.backend.loop_ir.access import dtype_bytes
 from tvmgraph.backend.loop_ir.contraction import Contraction
 from tvmgraph.backend.loop_ir.items import Range, Split, write_items
 from tvmgraph.backend.loop_ir.nest import Nest
-from tvmgraph.backend.loop_ir.point import Bound, bind_group, nest, vectors
+from tvmgraph.backend.loop_ir.point import Bound, bind_group, fill, nest, vectors
 from tvmgraph.backend.loop_ir.program import Axis, product, static_shape, substitute
 from tvmgraph.backend.loop_ir.types import Buffer, Expr, Load
 from tvmgraph.backend.table import Kernel, Refused
@@ -249,11 +249,7 @@ class _Kernel:
         return done
 
     def _clear(self, copy: Buffer, start: Expr, count: int) -> None:
-        def vector(at: Expr, lanes: int, _slot: int) -> None:
-            zero = emit.broadcast(emit.zero(self.dtype), lanes)
-            emit.store(copy, zero, [emit.ramp(at, lanes)])
-
-        vectors(start, count, self.lanes, vector)
+        fill(copy, emit.zero(self.dtype), start, count, self.lanes)
 
     def _pixels(self, bound: Bound, row: Expr, column: Expr) -> Expr:
         """Pixels as they lie in memory."""
@@ -429,8 +425,7 @@ class _WeightGradient(_Kernel):
             def vector(at: Expr, lanes: int, _slot: int) -> None:
                 start = row * self.width + at
                 if lanes < self.lanes:
-                    zeros = emit.broadcast(emit.zero(self.dtype), self.lanes)
-                    emit.store(grad, zeros, [emit.ramp(start, self.lanes)])
+                    emit.clear(grad, start, self.lanes)
                 with emit.lanes_loop(lanes) as lane:
                     place = bound | self.position(row, at + lane)
                     emit.store(grad, substitute(self.contraction.left.expr, place), [start + lane])

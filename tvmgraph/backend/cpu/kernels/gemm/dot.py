@@ -95,7 +95,7 @@ class _Dot(MatrixProduct):
         lanes, dtype = self.lanes, self.contraction.dtype
         sums = [emit.stack(lanes, dtype) for _ in range(rows * columns)]
         for buffer in sums:
-            emit.store(buffer, emit.broadcast(emit.zero(dtype), lanes), [emit.ramp(0, lanes)])
+            emit.clear(buffer, 0, lanes)
 
         def step(k: Expr, width: int, _part: int) -> None:
             for position, buffer in enumerate(sums):
@@ -129,7 +129,7 @@ class _Dot(MatrixProduct):
         is_signed = packed.dtype == "int8"
         excess = [emit.stack(LANES, "int32") for _ in rows] if is_signed else []
         for buffer in excess:
-            emit.store(buffer, emit.broadcast(emit.zero("int32"), LANES), whole)
+            emit.clear(buffer, 0, LANES)
         with emit.serial(self.shape.k_size // width) as block:
             for buffer, r in zip(excess, rows):
                 ones = emit.broadcast(tirx.const(0x01010101, "int32"), LANES)

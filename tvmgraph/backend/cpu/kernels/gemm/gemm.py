@@ -464,14 +464,13 @@ class _Gemm(MatrixProduct):
             self._pack_transposed(outer, first + vector * lanes, packed, span, step, to)
 
     def _pack_steps(self, panel: _Panel, packed: Buffer, base: Expr, span: _Span) -> None:
-        right, lanes, dtype = self.contraction.right, self.plan.lanes, self.contraction.dtype
+        right, lanes = self.contraction.right, self.plan.lanes
         with emit.serial(span.outer_steps) as outer, emit.serial(span.steps) as k:
             row = base + span.flat((outer, k)) * self.plan.panel
             for position in range(panel.vectors):
                 count = min(lanes, panel.columns - position * lanes)
                 if count < lanes:  # what lay there could be subnormal, at which Intel's slow down
-                    nothing = emit.broadcast(emit.zero(dtype), lanes)
-                    emit.store(packed, nothing, [emit.ramp(row + position * lanes, lanes)])
+                    emit.clear(packed, row + position * lanes, lanes)
                 with emit.lanes_loop(count) as lane:
                     offset = position * lanes + lane
                     column = panel.first + offset

@@ -115,13 +115,12 @@ class Product:
         groups = int(self.scales.shape[1])
         size = int(self.x.shape[1]) // groups
         totals = emit.stack(rows * vectors * lanes, "float32")
-        nothing = emit.broadcast(emit.zero("float32"), lanes)
         for place in range(rows * vectors):
-            emit.store(totals, nothing, [emit.ramp(place * lanes, lanes)])
+            emit.clear(totals, place * lanes, lanes)
         with emit.serial(groups) as group:
             sums = emit.stack(rows * vectors * chains * lanes, "float32")
             for place in range(rows * vectors * chains):
-                emit.store(sums, nothing, [emit.ramp(place * lanes, lanes)])
+                emit.clear(sums, place * lanes, lanes)
 
             def step(first: Expr, count: int, _slot: int) -> None:
                 self._step((panel, row, first), (rows, vectors, chains), count, sums)

@@ -161,14 +161,12 @@ class _ByteProduct(Product):
         totals = emit.stack(rows * self.width, "float32")
         sums = emit.stack(rows * _PARTS * self._vectors * wide, self._dtype)
         for place in range(0, rows * self.width, lanes):
-            zero = emit.broadcast(emit.zero("float32"), lanes)
-            emit.store(totals, zero, [emit.ramp(place, lanes)])
+            emit.clear(totals, place, lanes)
         k_size = int(self.x.shape[1])
         shared = k_size // int(self.scales.shape[1]) // self.block  # blocks that share their scales
         with emit.serial(k_size // self.block) as number:
             for place in range(rows * _PARTS * self._vectors):
-                zero = emit.broadcast(emit.zero(self._dtype), wide)
-                emit.store(sums, zero, [emit.ramp(place * wide, wide)])
+                emit.clear(sums, place * wide, wide)
             for word in range(self.block // STEPS):
                 self._word(panel, row, rows, number * (self.block // STEPS) + word, sums)
             group = tirx.floordiv(number, emit.i64(shared))

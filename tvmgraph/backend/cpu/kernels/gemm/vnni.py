@@ -132,8 +132,7 @@ class _Kernel(VnniKernel):
         with emit.parallel(self._shape.rows, parallel) as row:
             total, single = emit.stack(LANES, "int32"), emit.stack(LANES, "int32")
             for count, step, buffer in ((full, LANES, total), (rest, 1, single)):
-                zero = emit.broadcast(emit.zero("int32"), LANES)
-                emit.store(buffer, zero, [emit.ramp(0, LANES)])
+                emit.clear(buffer, 0, LANES)
                 with emit.serial(count) as k:
                     at = k * step + (0 if step > 1 else full * LANES)
                     value = self._left(side, row, at, step)

@@ -18,7 +18,7 @@ from tvmgraph.backend.loop_ir import emit
 from tvmgraph.backend.loop_ir.columns import MatrixProduct
 from tvmgraph.backend.loop_ir.gemm_shape import GemmShape
 from tvmgraph.backend.loop_ir.items import Split, write_items
-from tvmgraph.backend.loop_ir.point import Bound, bind_group, vectors
+from tvmgraph.backend.loop_ir.point import Bound, bind_group, fill, vectors
 from tvmgraph.backend.loop_ir.program import substitute
 from tvmgraph.backend.loop_ir.types import Buffer, Expr
 from tvmgraph.machine.processor import CpuModel
@@ -76,11 +76,7 @@ class _WeightStreaming(MatrixProduct):
         rows, dtype = self.shape.rows, self.contraction.dtype
         sums = emit.workspace([rows * self.width], dtype)
 
-        def clear(at: Expr, width: int, _slot: int) -> None:
-            zero = emit.broadcast(emit.zero(dtype), width)
-            emit.store(sums, zero, [emit.ramp(at, width)])
-
-        vectors(emit.i64(0), rows * self.width, self.lanes, clear)
+        fill(sums, emit.zero(dtype), emit.i64(0), rows * self.width, self.lanes)
         vectors(
             emit.i64(0), self.shape.k_size, _STREAMS,
             lambda start, steps, _slot: self._add(sums, outer, first, size, (start, steps)),

@@ -24,7 +24,7 @@ from tvmgraph.backend.cpu.kernels.elementwise.nontemporal import (
 from tvmgraph.backend.loop_ir import emit
 from tvmgraph.backend.loop_ir.access import dtype_bytes
 from tvmgraph.backend.loop_ir.items import Range, Split, write_items
-from tvmgraph.backend.loop_ir.point import Bound, vectors
+from tvmgraph.backend.loop_ir.point import Bound, fill, vectors
 from tvmgraph.backend.loop_ir.program import product, static_shape
 from tvmgraph.backend.loop_ir.reducer import accumulator_dtype, horizontal
 from tvmgraph.backend.loop_ir.scan import Combine, running
@@ -225,11 +225,7 @@ class _Scan:
 
     def _stretch(self, others: Sequence[Expr], start: Expr, width: int) -> None:
         carry = emit.stack(width, self._dtype)
-
-        def clear(at: Expr, lanes: int, _slot: int) -> None:
-            emit.store(carry, emit.broadcast(self.identity, lanes), [emit.ramp(at, lanes)])
-
-        vectors(emit.i64(0), width, self.lanes, clear)
+        fill(carry, self.identity, emit.i64(0), width, self.lanes)
         size = self.shape[self.axis]
         with emit.serial(size) as step:
             at = self._at(emit.i64(0), step, 1, size)

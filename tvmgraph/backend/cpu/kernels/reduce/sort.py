@@ -86,7 +86,7 @@ class _Ranks:
         dtype, lanes = str(self.keys.dtype), self.lanes
         count, own = emit.stack(lanes, dtype), emit.stack(lanes, dtype)
         place = emit.ramp(0, lanes)
-        emit.store(count, emit.broadcast(emit.zero(dtype), lanes), [place])
+        emit.clear(count, 0, lanes)
         emit.store(own, key[emit.ramp(start, lanes)], [place])
         one, none = (emit.broadcast(tirx.const(v, dtype), lanes) for v in (1, 0))
         with emit.serial(self.size) as other:

@@ -12,7 +12,7 @@ from tvmgraph.backend.cpu.kernels.reduce.fetch import Fetch, plan_fetches, write
 from tvmgraph.backend.cpu.kernels.reduce.sums import RowSum, reduce_blocks
 from tvmgraph.backend.loop_ir import emit
 from tvmgraph.backend.loop_ir.access import accesses, dtype_bytes, group_extent, groups
-from tvmgraph.backend.loop_ir.point import Bound, Point, bind_group, nest, vectors
+from tvmgraph.backend.loop_ir.point import Bound, Point, bind_group, fill, nest, vectors
 from tvmgraph.backend.loop_ir.program import Axis, map_loads
 from tvmgraph.backend.loop_ir.reducer import Reducer, match_reducer
 from tvmgraph.backend.loop_ir.rows import IsOutput, RowStage, row_dims
@@ -327,11 +327,8 @@ class RowTile:
     def _vertical(self, row: RowStage, reducer: Reducer, start: Expr, length: int) -> Buffer:
         """Several rows: one accumulator lane per row."""
         total = emit.stack(self.width, reducer.dtype)
-
-        def clear(at: Expr, lanes: int, _part: int) -> None:
-            emit.store(total, emit.broadcast(reducer.identity, lanes), [emit.ramp(at, lanes)])
-
-        vectors(emit.i64(0), self.width, self.lanes, clear, self._written_out())
+        unroll = self._written_out()
+        fill(total, reducer.identity, emit.i64(0), self.width, self.lanes, unroll)
 
         def body(*steps: Bound) -> None:
             def vector(at: Expr, lanes: int, _part: int) -> None:
@@ -345,7 +342,7 @@ class RowTile:
                     value = functools.reduce(reducer.combine, terms)
                     emit.store(total, reducer.combine(total[at + lane], value), [at + lane])
 
-            vectors(emit.i64(0), self.width, self.lanes, vector, self._written_out())
+            vectors(emit.i64(0), self.width, self.lanes, vector, unroll)
 
         loops = row.loops
         if len(loops) == 1 and self.width > self.held * self.lanes:
