@@ -12,10 +12,8 @@ from tvmgraph.errors import ArgumentError
 from tvmgraph.ops.common.arguments import bad, require
 from tvmgraph.ops.common.window import (
     Ints,
-    Pairs,
     ceil_padding,
     ints,
-    padding_pairs,
     resolve_padding,
     spatial_of,
 )
@@ -246,31 +244,28 @@ def max_pool3d(
 # ---- average ----------------------------------------------------------------------------------
 
 
-def _average(x: Tensor, kernel: Ints, stride: Ints, padding: Pairs, ceil_mode: bool,
-             count_include_pad: bool, divisor: int, op: str) -> Tensor:  # fmt: skip
-    ones = (1,) * len(kernel)
-    counted = padding if count_include_pad else ((0, 0),) * len(kernel)
-    if ceil_mode:
-        padding = ceil_padding(spatial_of(x, len(kernel), op), kernel, stride, padding, ones)
-    return F.avg_pool(x, kernel=kernel, stride=stride, padding=padding, counted=counted,
-                      divisor=divisor)  # fmt: skip
-
-
 def _avg(
     op: str,
     x: Tensor,
     count: int,
     kernel_size: PerAxis,
     stride: PerAxis,
+    pad_mode: str,
     padding: object,
     ceil_mode: bool,
     count_include_pad: bool,
     divisor_override: int | None,
 ) -> Tensor:
-    kernel = ints(kernel_size, count, "kernel_size", op)
-    steps, pads = _stride(stride, kernel, op), padding_pairs(padding, count, op)
+    kernel, ones = ints(kernel_size, count, "kernel_size", op), (1,) * count
+    steps = _stride(stride, kernel, op)
     x, added = batched(x, count, op)
-    y = _average(x, kernel, steps, pads, ceil_mode, count_include_pad, divisor_override or 0, op)
+    pads = resolve_padding(pad_mode, padding, x, kernel, steps, ones, op)
+    include = count_include_pad and str(pad_mode).lower() != "same"
+    counted = pads if include else ((0, 0),) * count
+    if ceil_mode:
+        pads = ceil_padding(spatial_of(x, count, op), kernel, steps, pads, ones)
+    y = F.avg_pool(x, kernel=kernel, stride=steps, padding=pads, counted=counted,
+                   divisor=divisor_override or 0)  # fmt: skip
     return unbatched(y, added)
 
 
@@ -303,14 +298,8 @@ def avg_pooling(
         >>> ops.avg_pooling(ops.ones((1, 3, 5, 5)), 2, 3, 2, "same").shape
         (1, 3, 3, 3)
     """
-    op = "avg_pooling"
-    kernel = ints(kernel_size, spatial, "kernel_size", op)
-    steps = _stride(stride, kernel, op)
-    x, added = batched(x, spatial, op)
-    pads = resolve_padding(pad_mode, padding, x, kernel, steps, (1,) * spatial, op)
-    include = count_include_pad and str(pad_mode).lower() != "same"
-    y = _average(x, kernel, steps, pads, ceil_mode, include, divisor_override or 0, op)
-    return unbatched(y, added)
+    return _avg("avg_pooling", x, spatial, kernel_size, stride, pad_mode, padding, ceil_mode,
+                count_include_pad, divisor_override)  # fmt: skip
 
 
 def avg_pool1d(
@@ -338,7 +327,7 @@ def avg_pool1d(
         Tensor(shape=[1, 1, 2], dtype=Float32, value=
         [[[ 2.00000000e+00,  1.00000000e+00]]])
     """
-    return _avg("avg_pool1d", input_x, 1, kernel_size, stride, padding, ceil_mode,
+    return _avg("avg_pool1d", input_x, 1, kernel_size, stride, "pad", padding, ceil_mode,
                 count_include_pad, 0)  # fmt: skip
 
 
@@ -367,7 +356,7 @@ def avg_pool2d(
         >>> ops.avg_pool2d(ops.ones((1, 3, 4, 4)), 2, 2).shape
         (1, 3, 2, 2)
     """
-    return _avg("avg_pool2d", input_x, 2, kernel_size, stride, padding, ceil_mode,
+    return _avg("avg_pool2d", input_x, 2, kernel_size, stride, "pad", padding, ceil_mode,
                 count_include_pad, divisor_override)  # fmt: skip
 
 
@@ -396,7 +385,7 @@ def avg_pool3d(
         >>> ops.avg_pool3d(ops.ones((1, 3, 4, 4, 4)), 2, 2).shape
         (1, 3, 2, 2, 2)
     """
-    return _avg("avg_pool3d", input_x, 3, kernel_size, stride, padding, ceil_mode,
+    return _avg("avg_pool3d", input_x, 3, kernel_size, stride, "pad", padding, ceil_mode,
                 count_include_pad, divisor_override)  # fmt: skip
 
 
@@ -414,7 +403,7 @@ def _lp(op: str, x: Tensor, count: int, norm_type: float, kernel_size: PerAxis, 
         return _max(op, x, count, kernel, steps, "pad", 0, 1, False, ceil_mode)
     x = x if x.dtype.kind in "fc" else F.cast(x, dtypes.float32)
     powers = x if norm_type == 1 else F.pow(x, norm_type)
-    mean = _avg(op, powers, count, kernel, steps, 0, ceil_mode, True, 0)
+    mean = _avg(op, powers, count, kernel, steps, "pad", 0, ceil_mode, True, 0)
     taps = 1
     for k in kernel:
         taps *= k
