@@ -7,6 +7,7 @@ what follows is linear.
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -342,7 +343,7 @@ class _Writer:
                     shard = replace(shard, value=value, spec=spread)
         for d, axes in enumerate(shard.spec):
             if axes != spec[d]:
-                kept = axes[: len(_common(axes, spec[d]))]
+                kept = _common(axes, spec[d])
                 value = self._emit("all_gathered", shard.value, axes[len(kept) :], axis=d)
                 shard = replace(shard, value=value, spec=_with(shard.spec, d, kept))
         return self._sliced(shard, spec)
@@ -379,10 +380,8 @@ def _with(spec: Spec, dim: int, axes: Axes) -> Spec:
 
 
 def _common(a: Axes, b: Axes) -> Axes:
-    n = 0
-    while n < min(len(a), len(b)) and a[n] == b[n]:
-        n += 1
-    return a[:n]
+    same = itertools.takewhile(lambda pair: pair[0] == pair[1], zip(a, b))
+    return tuple(axis for axis, _ in same)
 
 
 def partition(

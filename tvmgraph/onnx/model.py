@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -287,13 +288,11 @@ class OnnxCell(Cell):
             node, opset, values, self._model.functions.attributes(node, opset),
             lambda graph, given: self._run_graph(graph, given, env),
         )  # fmt: skip
-        if constant:  # known while a graph is captured: computed now
-            with state.interpreting(None):
-                result = convert(call, *[to_tensor(v) for v in values])
-            parts = result if isinstance(result, tuple) else (result,)
-            return tuple(_as_constant(p) for p in parts)
-        result = convert(call, *[to_tensor(v) for v in values])
-        return result if isinstance(result, tuple) else (result,)
+        # what is known while a graph is captured is computed now
+        with state.interpreting(None) if constant else contextlib.nullcontext():
+            result = convert(call, *[to_tensor(v) for v in values])
+        parts = result if isinstance(result, tuple) else (result,)
+        return tuple(map(_as_constant, parts)) if constant else parts
 
     def _run_graph(
         self, graph: onnx.GraphProto, inputs: Sequence[object], outer: Env
