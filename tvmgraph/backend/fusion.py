@@ -131,7 +131,7 @@ def another(buffer: Buffer) -> Buffer:
     Args:
         buffer: The other one.
     """
-    return tirx.decl_buffer(buffer.shape, buffer.dtype, buffer.name)
+    return tirx.Var(buffer.name, buffer.ty)
 
 
 def merged(program: Program) -> Program | None:

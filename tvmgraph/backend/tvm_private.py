@@ -26,7 +26,10 @@ FUNCTIONS = {
 #: Functions of TVM's C++ libraries, and what they are for.
 GLOBALS = {
     "codegen.LLVMModuleCreate": "how LLVM lays out data for a target",
+    "ffi.ArrayGetItem": "the elements of lists, without checks",
     "ffi.Module.load_from_file.ll": "the code that divides loops among threads",
+    "ffi.StructuralMap": "rewritten expressions, without checks",
+    "ffi.StructuralWalk": "walks over expressions, without checks",
     "ir.RegisterOp": "operators of the project's own in loops",
     "target.build.llvm": "machine code of one codegen unit",
     "tvm.codegen.llvm.GetHostCPUFeatures": "what this processor can do",

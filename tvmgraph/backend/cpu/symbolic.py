@@ -20,7 +20,7 @@ from tvm.tirx.script import builder as T
 
 from tvmgraph.backend.loop_ir import emit
 from tvmgraph.backend.loop_ir.access import direct_uses
-from tvmgraph.backend.loop_ir.program import Stage, loads_of, parse, product
+from tvmgraph.backend.loop_ir.program import Stage, parse, product
 from tvmgraph.backend.loop_ir.types import SCHEDULED, Buffer, Expr, Func, Load, Var
 
 #: Rows of the fixed kernels, largest first, by the least number of elements per row. The last one
@@ -270,7 +270,7 @@ def _stage_is_row_wise(stage: Stage, axes: Sequence[tuple[Buffer, int]]) -> bool
 
     dimensions = {position(buffer) for buffer in stage.buffers}
     if dimensions == {None}:  # a part of a weight, say: the same for all rows
-        own = [position(load.source) for load in loads_of(*stage.exprs)]
+        own = [position(load.source) for load in stage.loads]
         return not stage.is_reduction and all(axis is None for axis in own)
     if len(dimensions) != 1 or (dimension := dimensions.pop()) is None:
         return False
@@ -278,7 +278,7 @@ def _stage_is_row_wise(stage: Stage, axes: Sequence[tuple[Buffer, int]]) -> bool
     if axis is None:
         return False
     uses = 1  # by the store
-    for load in loads_of(*stage.exprs):
+    for load in stage.loads:
         own = position(load.source)
         if own is not None:
             if not axis.var.same_as(load.indices[own]):

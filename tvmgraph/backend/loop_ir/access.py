@@ -10,6 +10,7 @@ from tvm import ir, sym, tirx
 
 from tvmgraph.backend.loop_ir.program import Axis, Stage, integers, loads_of, product, static_shape
 from tvmgraph.backend.loop_ir.types import Buffer, Expr, Load, Var
+from tvmgraph.backend.walks import elements, walk
 
 
 @dataclass(frozen=True)
@@ -70,7 +71,9 @@ def access(buffer: Buffer, indices: Sequence[Expr], axes: Sequence[Axis]) -> Acc
     written = address_of(shape, indices)
     address = bounded(axes).simplify(written)
     used = _variables_in([address], variables)
-    if any(_variables_in(list(load.indices), variables).count(True) for load in loads_of(written)):
+    if any(
+        _variables_in(elements(load.indices), variables).count(True) for load in loads_of(written)
+    ):
         return Access(buffer, None, used)
     terms = list(sym.detect_linear_equation(address, variables)) if variables else [address]
     return Access(buffer, integers(terms[:-1]) if terms else None, used)
@@ -87,7 +90,7 @@ def accesses(stage: Stage, axes: Sequence[Axis]) -> list[Access]:
         First what it stores, one access per buffer, then what it reads in the order of the
         expressions.
     """
-    reads = [access(load.source, list(load.indices), axes) for load in loads_of(*stage.exprs)]
+    reads = [access(load.source, elements(load.indices), axes) for load in stage.loads]
     return [*(access(buffer, stage.indices, axes) for buffer in stage.buffers), *reads]
 
 
@@ -206,6 +209,5 @@ def bounded(axes: Sequence[Axis]) -> sym.Analyzer:
 
 def _variables_in(exprs: Sequence[Expr], variables: Sequence[Var]) -> tuple[bool, ...]:
     found: list[Var] = []
-    for expr in exprs:
-        tvm_ffi.structural_walk(expr, (Var, found.append))
+    walk(exprs, (Var, found.append))
     return tuple(any(var.same_as(variable) for var in found) for variable in variables)

@@ -7,14 +7,15 @@ runs on, which vectors are loaded from in one instruction instead of lane by lan
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
-import tvm_ffi
 from tvm import sym, tirx
 
 from tvmgraph.backend.loop_ir.access import address_of, bounded
 from tvmgraph.backend.loop_ir.program import Program, Stage, map_body, static_shape
 from tvmgraph.backend.loop_ir.types import Expr, Load
+from tvmgraph.backend.walks import walk
 
 _DIVISIONS = (tirx.FloorDiv, tirx.FloorMod)
 
@@ -50,23 +51,23 @@ def _by_address(load: Load, analyzer: sym.Analyzer) -> Expr:
     """The load at its address, if that takes fewer divisions than its indices."""
     shape = static_shape(load.source) or ()
     address = analyzer.simplify(address_of(shape, load.indices))
-    if divisions(address) >= sum(map(divisions, load.indices)):
+    if divisions(address) >= divisions(load.indices):
         return load
     return load.source[(*[tirx.IntImm("int64", 0)] * (len(shape) - 1), address)]
 
 
 def _is_winding(load: Load, program: Program) -> bool:
-    if not any(map(divisions, load.indices)) or not program.is_parameter(load.source):
+    if not divisions(load.indices) or not program.is_parameter(load.source):
         return False
     return not any(load.source.same_as(b) for stage in program.stages for b in stage.buffers)
 
 
-def divisions(expr: Expr) -> int:
-    """How many divisions and remainders an expression has.
+def divisions(root: Expr | Sequence[Expr]) -> int:
+    """How many divisions and remainders expressions have.
 
     Args:
-        expr: An index.
+        root: An index, or several.
     """
     found: list[Expr] = []
-    tvm_ffi.structural_walk(expr, (_DIVISIONS, found.append))
+    walk(root, (_DIVISIONS, found.append))
     return len(found)

@@ -16,6 +16,7 @@ from tvmgraph.backend.loop_ir.access import Access, access
 from tvmgraph.backend.loop_ir.inline import has_identity_store
 from tvmgraph.backend.loop_ir.program import Axis, Program, Stage, loads_of, product, substitute
 from tvmgraph.backend.loop_ir.types import Buffer, Expr, Load, Var, as_dtype, dtype_of
+from tvmgraph.backend.walks import elements, walk
 from tvmgraph.core.descriptors import Convolution
 
 #: Types of products, and the types that their sums are accumulated in.
@@ -215,7 +216,7 @@ def _epilogue(program: Program, anchor: Stage, after: Stage | None) -> Stage | N
         return Stage(anchor.name, anchor.axes, (), anchor.buffers, anchor.indices, (own,), None)
     if program.is_parameter(anchor.buffer) or len(after.buffers) != 1:
         return None
-    reads = [load for load in loads_of(*after.exprs) if load.source.same_as(anchor.buffer)]
+    reads = [load for load in after.loads if load.source.same_as(anchor.buffer)]
     if not reads or not all(
         tvm_ffi.structural_equal(load.indices, reads[0].indices) for load in reads
     ):
@@ -296,7 +297,7 @@ def operand_of(expr: Expr, load: Load, axes: Sequence[Axis]) -> Operand:
         load: The element that it is made from.
         axes: Loops of the contraction, in which the address is analysed.
     """
-    return Operand(expr, load, access(load.source, list(load.indices), axes))
+    return Operand(expr, load, access(load.source, elements(load.indices), axes))
 
 
 def _contiguous_axis(stage: Stage) -> Axis | None:
@@ -321,7 +322,7 @@ def is_window(contraction: Contraction) -> bool:
     reduce = [axis.var for axis in contraction.reduce]
     for index in contraction.right.load.indices:
         found: list[Var] = []
-        tvm_ffi.structural_walk(index, (Var, found.append))
+        walk(index, (Var, found.append))
         slides = any(var.same_as(axis) for var in found for axis in columns)
         if slides and any(var.same_as(axis) for var in found for axis in reduce):
             return True
@@ -360,7 +361,7 @@ def _quotient(index: Expr, axes: tuple[Axis, ...]) -> tuple[Axis, Axis, Axis] | 
         if axis is not None and isinstance(divisor, tirx.IntImm):
             found.append((axis, int(divisor)))
 
-    tvm_ffi.structural_walk(index, (tirx.FloorDiv, visit))
+    walk(index, (tirx.FloorDiv, visit))
     if not found or found[0][0].extent % found[0][1]:
         return None
     axis, size = found[0]

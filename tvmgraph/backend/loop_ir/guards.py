@@ -5,11 +5,11 @@ from __future__ import annotations
 import itertools
 from dataclasses import replace
 
-import tvm_ffi
 from tvm import ir, sym, tirx
 
 from tvmgraph.backend.loop_ir.program import Axis, Stage, integers, is_choice
 from tvmgraph.backend.loop_ir.types import Comparison, Expr, Load, dtype_of
+from tvmgraph.backend.walks import rewrite, walk
 
 _COMPARISONS = (tirx.LT, tirx.LE, tirx.GT, tirx.GE, tirx.EQ, tirx.NE)
 
@@ -40,8 +40,7 @@ def breakpoints(stage: Stage, axis: Axis) -> list[int]:
             zero = -base * step
             found.update(cut for cut in (zero, zero + 1) if 0 < cut < axis.extent)
 
-    for expr in stage.exprs:
-        tvm_ffi.structural_walk(expr, (_COMPARISONS, visit))
+    walk(stage.exprs, (_COMPARISONS, visit))
     return _merged(stage, axis, sorted(found))
 
 
@@ -104,11 +103,10 @@ def _decide(value: Expr, analyzer: sym.Analyzer) -> Expr:
             return node
         return node.source[tuple(analyzer.simplify(index) for index in node.indices)]
 
-    callbacks = [
-        (_COMPARISONS, compare), (tirx.And, both), (tirx.Or, either), (tirx.Not, negate),
+    return rewrite(
+        value, (_COMPARISONS, compare), (tirx.And, both), (tirx.Or, either), (tirx.Not, negate),
         (tirx.Select, select), (ir.Call, choose), (Load, load),
-    ]  # fmt: skip
-    return tvm_ffi.structural_map(value, callbacks)
+    )  # fmt: skip
 
 
 def _truth(condition: Expr) -> bool | None:
@@ -133,8 +131,7 @@ def _merged(stage: Stage, axis: Axis, cuts: list[int]) -> list[int]:
 def _undecided(stage: Stage, axis: Axis, start: int, end: int) -> int:
     """The number of comparisons left within a range."""
     found: list[Expr] = []
-    for expr in resolve(stage, axis, start, end).exprs:
-        tvm_ffi.structural_walk(expr, (_COMPARISONS, found.append))
+    walk(resolve(stage, axis, start, end).exprs, (_COMPARISONS, found.append))
     return len(found)
 
 

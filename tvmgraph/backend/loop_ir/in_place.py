@@ -143,9 +143,8 @@ def _is_overwritable(stage: Stage, operand: types.Buffer, result: types.Buffer) 
         return False
     if static_shape(operand) != static_shape(result) or operand.dtype != result.dtype:
         return False
-    loads = loads_of(*stage.values, *(value for _, value in stage.lets))
     return all(
-        _same_indices(load, stage) for load in loads if load.source.same_as(operand)
+        _same_indices(load, stage) for load in stage.loads if load.source.same_as(operand)
     )  # fmt: skip
 
 

@@ -13,6 +13,7 @@ from tvmgraph.backend.loop_ir.access import bounded
 from tvmgraph.backend.loop_ir.addresses import divisions
 from tvmgraph.backend.loop_ir.program import Program, Stage, map_body, node_count, substitute
 from tvmgraph.backend.loop_ir.types import Expr, Load, Var
+from tvmgraph.backend.walks import elements, walk
 
 #: Calls cheap enough to be evaluated again at every use.
 _LIGHT_CALLS = frozenset({"prim.likely", "tirx.isnan", "tirx.fabs"})
@@ -85,14 +86,14 @@ def _undivided(stage: Stage) -> Stage:
 
     Those of a reduction stay: a product knows packed weights by them, even where one panel is all.
     """
-    if stage.is_reduction or not any(map(divisions, stage.exprs)):
+    if stage.is_reduction or not divisions(stage.exprs):
         return stage
     analyzer = bounded(stage.axes)
 
     def visit(load: Load) -> Expr:
-        if not any(map(divisions, load.indices)):
+        if not divisions(load.indices):
             return load
-        return load.source[tuple(map(analyzer.simplify, load.indices))]
+        return tirx.BufferLoad(load.source, [analyzer.simplify(i) for i in elements(load.indices)])
 
     return map_body(stage, visit)
 
@@ -149,7 +150,7 @@ def _is_light(value: Expr) -> bool:
         ):
             heavy.append(node)
 
-    tvm_ffi.structural_walk(value, ((tirx.Div, ir.Call), visit))
+    walk(value, ((tirx.Div, ir.Call), visit))
     return not heavy
 
 
@@ -218,7 +219,7 @@ def _size_at(load: Load, producer: Stage) -> int:
     }
     found: list[Var] = []
     if indices:
-        tvm_ffi.structural_walk(producer.exprs, (Var, found.append))
+        walk(producer.exprs, (Var, found.append))
     uses = Counter(map(hash, found))
     return producer.size + sum(uses[var] * extra for var, extra in indices.items())
 
@@ -227,7 +228,7 @@ def _mentions_name(load: Load, stage: Stage) -> bool:
     """Whether values that a stage has named say which element is read."""
     found: list[Var] = []
     if stage.lets:
-        tvm_ffi.structural_walk(load.indices, (tirx.Var, found.append))
+        walk(load.indices, (Var, found.append))
     names = {hash(var) for var, _ in stage.lets}
     return any(hash(var) in names for var in found)
 

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import tvm_ffi
 from tvm import tirx
 
 from tvmgraph.backend.loop_ir.access import access, bounded
 from tvmgraph.backend.loop_ir.program import Axis, Stage, map_loads, substitute
 from tvmgraph.backend.loop_ir.types import Expr, Load
+from tvmgraph.backend.walks import elements, walk
 
 #: Loops shorter than this are not worth a loop of their own inside of another.
 _MIN_INNER = 16
@@ -56,8 +56,7 @@ def _period(stage: Stage, axis: Axis) -> int | None:
             divisors.add(int(node.b))
 
     for load in _computed(stage):
-        for index in load.indices:
-            tvm_ffi.structural_walk(index, (_DIVISIONS, visit))
+        walk(load.indices, (_DIVISIONS, visit))
     if len(divisors) != 1:
         return None
     (inner,) = divisors
@@ -66,7 +65,7 @@ def _period(stage: Stage, axis: Axis) -> int | None:
 
 def _backwards(stage: Stage) -> list[Axis]:
     """The outer axes along which an input is contiguous, but from its end to its start."""
-    found = [access(load.source, list(load.indices), stage.axes) for load in _computed(stage)]
+    found = [access(load.source, elements(load.indices), stage.axes) for load in _computed(stage)]
     strided = [item.strides for item in found if item.strides and abs(item.strides[-1]) > 1]
     return [
         axis

@@ -19,6 +19,7 @@ from tvm import ir, tirx
 from tvm.s_tir import SBlock, SBlockRealize
 
 from tvmgraph.backend.loop_ir.types import Buffer, Expr, Func, Load, Var, dtype_of
+from tvmgraph.backend.walks import elements, rewrite, walk
 from tvmgraph.core.descriptors import CONVOLUTION, Convolution
 
 _SPATIAL, _REDUCE = 0, 2
@@ -66,7 +67,7 @@ class Stage:
     convolution: Convolution | None = None
     declared: tuple[Buffer, ...] = ()
 
-    @property
+    @functools.cached_property
     def exprs(self) -> tuple[Expr, ...]:
         """Everything the body computes."""
         return (*(value for _, value in self.lets), *self.values)
@@ -132,7 +133,7 @@ class Stage:
     @functools.cached_property
     def _calls(self) -> list[ir.Call]:
         calls: list[ir.Call] = []
-        tvm_ffi.structural_walk(self.exprs, (ir.Call, calls.append))
+        walk(self.exprs, (ir.Call, calls.append))
         return calls
 
 
@@ -198,7 +199,7 @@ def static_shape(buffer: Buffer) -> tuple[int, ...] | None:
     Args:
         buffer: A buffer of TVM.
     """
-    return integers(list(buffer.shape))  # every look at it asks TVM
+    return integers(elements(buffer.shape))
 
 
 def loads_of(*exprs: Expr) -> list[Load]:
@@ -208,7 +209,7 @@ def loads_of(*exprs: Expr) -> list[Load]:
         exprs: Scalar expressions.
     """
     found: list[Load] = []
-    tvm_ffi.structural_walk(exprs, (Load, found.append))  # at once: a call takes 50 us
+    walk(exprs, (Load, found.append))
     return found
 
 
@@ -224,7 +225,7 @@ def node_count(*exprs: Expr) -> int:
         nonlocal count
         count += 1
 
-    tvm_ffi.structural_walk(exprs, (ir.Expr, visit))
+    walk(exprs, (ir.Expr, visit))
     return count
 
 
@@ -235,11 +236,15 @@ def substitute(expr: Expr, mapping: Mapping[Var, Expr]) -> Expr:
         expr: The expression; it is not changed.
         mapping: What stands in the place of a variable.
     """
-    if not mapping:
+    if not mapping or isinstance(expr, tirx.IntImm):
         return expr
     # by identity: comparing TVM's variables makes an expression, and hashing one gives its address
     found = {hash(old): new for old, new in mapping.items()}
-    return tvm_ffi.structural_map(expr, (Var, lambda var: found.get(hash(var), var)))
+
+    def visit(var: Var) -> Expr:
+        return found.get(hash(var), var)
+
+    return visit(expr) if isinstance(expr, Var) else rewrite(expr, (Var, visit))
 
 
 def is_choice(expr: Expr) -> TypeGuard[ir.Call]:
@@ -258,7 +263,7 @@ def map_loads(expr: Expr, visit: Callable[[Load], Expr]) -> Expr:
         expr: The expression; it is not changed.
         visit: Returns what stands in the place of a read, whose indices are replaced already.
     """
-    return tvm_ffi.structural_map(expr, (Load, visit))
+    return rewrite(expr, (Load, visit))
 
 
 def map_body(stage: Stage, visit: Callable[[Load], Expr]) -> Stage:
@@ -268,7 +273,7 @@ def map_body(stage: Stage, visit: Callable[[Load], Expr]) -> Stage:
         stage: The loop nest.
         visit: Returns what stands in the place of a read, in local variables and results alike.
     """
-    named, exprs = len(stage.lets), tvm_ffi.structural_map(stage.exprs, (Load, visit))
+    named, exprs = len(stage.lets), elements(rewrite(stage.exprs, (Load, visit)))
     lets = tuple((var, value) for (var, _), value in zip(stage.lets, exprs))
     return replace(stage, lets=lets, values=tuple(exprs[named:]))
 
@@ -283,7 +288,7 @@ def rename_buffers(stage: Stage, new: Mapping[int, Buffer]) -> Stage:
 
     def visit(load: Load) -> Expr:
         buffer = new.get(hash(load.source))
-        return load if buffer is None else buffer[tuple(load.indices)]
+        return load if buffer is None else tirx.BufferLoad(buffer, load.indices)
 
     stored, declared = (
         tuple(new.get(hash(buffer), buffer) for buffer in buffers)
@@ -441,7 +446,7 @@ def _parse_stores(body: tirx.Stmt) -> list[_Store] | None:
             names[statement.var] = substitute(statement.value, names)
         elif isinstance(statement, tirx.BufferStore):
             value = substitute(statement.value, names)
-            stores.append((statement.buffer, tuple(statement.indices), value))
+            stores.append((statement.buffer, tuple(elements(statement.indices)), value))
         else:
             return None
     return stores or None

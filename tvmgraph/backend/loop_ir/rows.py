@@ -13,8 +13,9 @@ from dataclasses import dataclass
 
 from tvmgraph.backend.loop_ir.access import access, accesses, groups
 from tvmgraph.backend.loop_ir.inline import has_identity_store
-from tvmgraph.backend.loop_ir.program import Axis, Stage, loads_of, product
+from tvmgraph.backend.loop_ir.program import Axis, Stage, product
 from tvmgraph.backend.loop_ir.types import Buffer, Load
+from tvmgraph.backend.walks import elements
 
 #: Whether a buffer is a result of the kernel.
 IsOutput = Callable[[Buffer], bool]
@@ -122,7 +123,7 @@ def _row_stage(
 
 def _outer_from_reads(stage: Stage, known: Sequence[RowStage]) -> tuple[Axis, ...] | None:
     for row in known:
-        for load in loads_of(*stage.exprs):
+        for load in stage.loads:
             if not any(load.source.same_as(buffer) for buffer in row.stage.buffers):
                 continue
             axes = [_axis_of(index, stage.axes) for index in _outer_indices(row, load)]
@@ -134,7 +135,7 @@ def _outer_from_reads(stage: Stage, known: Sequence[RowStage]) -> tuple[Axis, ..
 
 def _outer_from_reader(stage: Stage, anchor: Stage) -> tuple[Axis, ...] | None:
     """Which axes of an early stage are the anchor's rows, when the anchor reads it at (rows, k)."""
-    for load in loads_of(*anchor.exprs):
+    for load in anchor.loads:
         if not load.source.same_as(stage.buffer):
             continue
         by_axis = dict(zip(row_dims(stage), load.indices))
@@ -169,7 +170,7 @@ def _axis_of(index: object, axes: Sequence[Axis]) -> Axis | None:
 def _rows_are_independent(stages: Sequence[RowStage]) -> bool:
     """Whether every stage reads intermediates of its own row only, computed before it."""
     for position, row in enumerate(stages):
-        for load in loads_of(*row.stage.exprs):
+        for load in row.stage.loads:
             writer = next(
                 (w for w in stages if any(load.source.same_as(b) for b in w.stage.buffers)), None
             )
@@ -197,10 +198,10 @@ def _along_rows(stages: Sequence[RowStage]) -> bool:
             continue
         axes = [*row.outer, *row.inner]
         inner = product(axis.extent for axis in row.inner)
-        for load in loads_of(*row.stage.exprs):
+        for load in row.stage.loads:
             if any(load.source.same_as(buffer) for buffer in own):
                 continue
-            indices = list(load.indices)
+            indices = elements(load.indices)
             strides = access(load.source, indices, axes).strides
             if strides is None:  # where an index tells which row, its elements may lie in order
                 along = access(load.source, indices, row.inner).strides

@@ -8,7 +8,7 @@ still something it runs row by row (or element by element) in one pass over memo
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import TypeGuard
 
@@ -17,7 +17,7 @@ from tvm import ir, relax
 
 from tvmgraph.backend.base import backend_of
 from tvmgraph.backend.fusion import Shape, another, fused_shape, instance, merged, read, shape_of
-from tvmgraph.backend.loop_ir.program import Program
+from tvmgraph.backend.loop_ir.program import Program, Stage
 from tvmgraph.backend.loop_ir.types import Buffer
 from tvmgraph.compiler.relax.in_place import reads_of, writes_of
 from tvmgraph.config.graph_kernel import GraphKernel
@@ -47,15 +47,16 @@ class _Unit:
     call: relax.Call
     operands: tuple[int, ...]
     result: int
+    stages: tuple[Stage, ...] | None = None  # the kernel's at this call, once they are asked for
 
 
 @dataclass(eq=False)
 class _Group:
-    """Calls that become one kernel, in order."""
+    """Calls that become one kernel, in order, and the bindings that they read of others."""
 
     units: list[_Unit]
     shape: Shape
-    program: Program | None = None  # its stages, once they are asked for
+    inputs: set[int]
     refused: set[_Group] = field(default_factory=set)  # it cannot be fused with them
 
 
@@ -121,7 +122,6 @@ class _Fuser:
         self.neighbours: dict[int, list[int]] = {}
         self.kernels: dict[object, _Kernel | None] = {}
         self.buffers: dict[int, Buffer] = {}  # of what calls read and write
-        self.places: dict[int, tuple[int, int]] = {}  # of stages, by what they store
         self.fused_shapes: dict[object, Shape | None] = {}  # of groups: layers repeat
         self.users: dict[int, set[int]] = {}
         self.defined: dict[int, int] = {}
@@ -169,7 +169,7 @@ class _Fuser:
                 if kernel is not None:
                     operands = tuple(map(self._number, value.args[1].fields))
                     unit = _Unit(i, kernel, value, operands, result)
-                    self.group_of[i] = _Group([unit], kernel.shape)
+                    self.group_of[i] = _Group([unit], kernel.shape, self.inputs[i])
         self.neighbours = {i: self._neighbours(i) for i in self.group_of}
 
     def _number(self, value: relax.Expr) -> int:
@@ -250,13 +250,14 @@ class _Fuser:
         """Makes one group of several, if that is possible."""
         units = sorted((u for g in groups for u in g.units), key=lambda u: u.index)
         alike = all(a.shape.may_fuse(b.shape) for a, b in itertools.combinations(groups, 2))
-        if not alike or self._has_detour({u.index for u in units}):
+        inside = {u.index for u in units}
+        inputs = set().union(*(group.inputs for group in groups)) - inside
+        if not alike or self._has_detour(inside, inputs):
             return False
         shape = self._shape_of_fused(units, groups)
         if shape is None:
             return False
-        merged = _Group(units, shape)
-        self.group_of.update((u.index, merged) for u in units)
+        self.group_of.update(dict.fromkeys(inside, _Group(units, shape, inputs)))
         return True
 
     def _shape_of_fused(self, units: list[_Unit], groups: list[_Group]) -> Shape | None:
@@ -271,48 +272,47 @@ class _Fuser:
         )
         if key not in self.fused_shapes:
             self.attempts += 1
-            fused = self._merged(units, [self._program(group) for group in groups])
+            fused = self._merged(units)
             self.fused_shapes[key] = fused and fused_shape(fused, members, self.model)
         return self.fused_shapes[key]
 
-    def _program(self, group: _Group) -> Program:
-        """The stages of a group."""
-        if group.program is None:
-            group.program = self._merged(group.units, list(map(self._instance, group.units)))
-            assert group.program is not None, "a group has stages that no kernel knows"
-        return group.program
-
-    def _instance(self, unit: _Unit) -> Program:
-        """The stages of a call, which read and store the buffers of its operands and its result."""
-        numbers, kernel = [*unit.operands, unit.result], unit.kernel.program
-        for number, param in zip(numbers, kernel.params, strict=True):
-            if number not in self.buffers:
-                self.buffers[number] = another(param)
-        program = instance(kernel, [self.buffers[number] for number in numbers])
-        for position, stage in enumerate(program.stages):
-            self.places[hash(stage.buffer)] = (unit.index, position)
-        return program
-
-    def _merged(self, units: list[_Unit], programs: Sequence[Program]) -> Program | None:
-        """The stages of several programs as those of one kernel that consists of some calls."""
-        stages = [stage for program in programs for stage in program.stages]
-        stages.sort(key=lambda stage: self.places[hash(stage.buffer)])
+    def _merged(self, units: list[_Unit]) -> Program | None:
+        """The stages of some calls as those of one kernel."""
+        stages = tuple(stage for unit in units for stage in self._stages(unit))
         numbers = [*self._operands(units), *(unit.result for unit in self._results(units))]
-        return merged(Program(tuple(self.buffers[n] for n in numbers), tuple(stages)))
+        return merged(Program(tuple(self.buffers[n] for n in numbers), stages))
 
-    def _has_detour(self, inside: set[int]) -> bool:
-        """Whether a path between some calls leaves them: fusing would make a cycle."""
+    def _stages(self, unit: _Unit) -> tuple[Stage, ...]:
+        """The stages of a call, which read and store the buffers of its operands and its result."""
+        if unit.stages is None:
+            numbers, kernel = [*unit.operands, unit.result], unit.kernel.program
+            for number, param in zip(numbers, kernel.params, strict=True):
+                if number not in self.buffers:
+                    self.buffers[number] = another(param)
+            unit.stages = instance(kernel, [self.buffers[number] for number in numbers]).stages
+        return unit.stages
+
+    def _has_detour(self, inside: set[int], inputs: set[int]) -> bool:
+        """Whether a path between some calls leaves them: fusing would make a cycle.
+
+        Args:
+            inside: The calls.
+            inputs: What they read of others.
+        """
         seen: set[int] = set()
-        todo = list(self._inputs(inside) - inside)
+        todo = list(inputs)
         while todo:
             i = todo.pop()
             if i in seen:
                 continue
             group = self.group_of.get(i)
-            whole = {i} if group is None else {u.index for u in group.units}
-            seen |= whole
-            reads = self._inputs(whole)
-            if reads & inside:
+            if group is None:
+                seen.add(i)
+                reads = self.inputs[i]
+            else:
+                seen.update(u.index for u in group.units)
+                reads = group.inputs
+            if not reads.isdisjoint(inside):
                 return True
             todo += reads - seen  # earlier ones, too: they may read a group that has later calls
         return False

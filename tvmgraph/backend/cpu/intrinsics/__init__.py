@@ -16,7 +16,6 @@ import functools
 from collections.abc import Callable, Sequence
 
 import tvm
-import tvm_ffi
 from tvm import ir, tirx
 
 from tvmgraph.backend.cpu.intrinsics import double_angle, exponential, trigonometric
@@ -27,6 +26,7 @@ from tvmgraph.backend.cpu.intrinsics.lanes import Lanes
 from tvmgraph.backend.cpu.intrinsics.power import pow
 from tvmgraph.backend.loop_ir.types import Expr, dtype_of
 from tvmgraph.backend.tvm_private import private
+from tvmgraph.backend.walks import walk
 
 #: Above the priority of TVM's own rules (10), so that these win.
 _LEVEL = 99
@@ -124,7 +124,7 @@ def formula_count(exprs: Sequence[Expr]) -> int:
         exprs: Scalar expressions.
     """
     found: list[tvm.ir.Call] = []
-    tvm_ffi.structural_walk(exprs, (tvm.ir.Call, found.append))
+    walk(exprs, (tvm.ir.Call, found.append))
     return sum(hash(call.op) in _by_operator() for call in found)
 
 

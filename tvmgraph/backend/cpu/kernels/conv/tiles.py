@@ -147,7 +147,7 @@ def _product(contraction: Contraction, k: program.Axis, left: Load, right: Load)
 def _accumulated(contraction: Contraction, model: CpuModel) -> tuple[Contraction, program.Stage]:
     """The contraction that adds to sums in memory, which are 0 first, and what ends them."""
     stage, sums = contraction.epilogue, contraction.sums
-    own = next(load for load in program.loads_of(*stage.exprs) if load.source.same_as(sums))
+    own = next(load for load in stage.loads if load.source.same_as(sums))
     total = emit.workspace(program.static_shape(sums) or (), contraction.dtype)
     indices, zero = tuple(own.indices), emit.zero(contraction.dtype)
     at = total[indices]

@@ -244,7 +244,7 @@ class _Writer:
         """
         if self.nontemporal or node_count(*stage.exprs) < _LONG_FORMULA:
             return False
-        reads = [load.source for load in loads_of(*stage.exprs)]
+        reads = [load.source for load in stage.loads]
         shared = any(map(emit.is_workspace, reads)) and any(map(emit.is_workspace, stage.buffers))
         return not shared and not any(r.same_as(b) for r in reads for b in stage.buffers)
 
@@ -264,7 +264,7 @@ class _Writer:
             return []
         (inner,) = self.loops[-1].axes[-1:]
         found: list[Load] = []
-        for load in loads_of(*self.stage.exprs):
+        for load in self.stage.loads:
             if not load.indices:
                 continue  # a number
             large = product(static_shape(load.source) or ()) * 4 > self.model.l2_bytes

@@ -14,8 +14,9 @@ from tvm import ir, sym, tirx
 
 from tvmgraph.backend.loop_ir import emit
 from tvmgraph.backend.loop_ir.point import Bound
-from tvmgraph.backend.loop_ir.program import Axis, Stage, is_choice, loads_of, map_body, substitute
+from tvmgraph.backend.loop_ir.program import Axis, Stage, is_choice, map_body, substitute
 from tvmgraph.backend.loop_ir.types import Buffer, Expr, Load
+from tvmgraph.backend.walks import walk
 
 #: A read, the even one of the two neighbours it belongs to, and whether it is the odd one.
 StridedLoad = tuple[Load, Load, bool]
@@ -56,7 +57,7 @@ def reads_ahead(stage: Stage, wanted: Callable[[Load], bool]) -> list[Load]:
     if any(map(_has_condition, stage.exprs)):
         return []
     found: list[Load] = []
-    for load in loads_of(*stage.exprs):
+    for load in stage.loads:
         if wanted(load) and not any(tvm_ffi.structural_equal(load, other) for other in found):
             found.append(load)
     return found
@@ -116,7 +117,7 @@ def _has_condition(expr: Expr) -> bool:
         if is_choice(call):
             found.append(call)
 
-    tvm_ffi.structural_walk(expr, (ir.Call, visit))
+    walk(expr, (ir.Call, visit))
     return bool(found)
 
 
@@ -146,7 +147,7 @@ def uses(index: Expr, axis: Axis) -> bool:
         axis: A loop.
     """
     found: list[Expr] = []
-    tvm_ffi.structural_walk(index, (tirx.Var, found.append))
+    walk(index, (tirx.Var, found.append))
     return any(var.same_as(axis.var) for var in found)
 
 

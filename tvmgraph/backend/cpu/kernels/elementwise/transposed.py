@@ -22,8 +22,9 @@ from tvmgraph.backend.cpu.kernels.gemm.microkernel import transpose
 from tvmgraph.backend.loop_ir import emit
 from tvmgraph.backend.loop_ir.access import access, dtype_bytes, group_extent
 from tvmgraph.backend.loop_ir.point import Bound, Point, bind_group, vectors
-from tvmgraph.backend.loop_ir.program import Axis, Stage, loads_of, map_loads, product, substitute
+from tvmgraph.backend.loop_ir.program import Axis, Stage, map_loads, product, substitute
 from tvmgraph.backend.loop_ir.types import Expr, Load
+from tvmgraph.backend.walks import elements
 from tvmgraph.machine.processor import CpuModel
 
 Group = Sequence[Axis]
@@ -70,13 +71,13 @@ def find_transposed(stage: Stage, merged: Sequence[Group], model: CpuModel) -> T
         two orders.
     """
     axes = [axis for group in merged for axis in group]
-    loads = loads_of(*stage.exprs)
+    loads = stage.loads
     if len(merged) < 2 or stage.lets or not loads:
         return None
     read_axes: Group | None = None
     chosen: Load | None = None
     for load in loads:
-        strides = access(load.source, list(load.indices), axes).strides
+        strides = access(load.source, elements(load.indices), axes).strides
         if strides is None:
             return None
         steps = dict(zip((id(axis) for axis in axes), strides))

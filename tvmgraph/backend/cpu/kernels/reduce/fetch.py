@@ -10,9 +10,10 @@ from tvm import tirx
 from tvmgraph.backend.loop_ir import emit
 from tvmgraph.backend.loop_ir.access import access, dtype_bytes, group_extent
 from tvmgraph.backend.loop_ir.point import Bound, bind_group
-from tvmgraph.backend.loop_ir.program import Axis, loads_of, substitute
+from tvmgraph.backend.loop_ir.program import Axis, substitute
 from tvmgraph.backend.loop_ir.rows import RowStage
 from tvmgraph.backend.loop_ir.types import Buffer, Expr, Load
+from tvmgraph.backend.walks import elements
 
 #: Bytes between what is read and what is asked for in a single pass: a page.
 _AHEAD = 4096
@@ -50,7 +51,7 @@ def plan_fetches(stages: Sequence[RowStage], kept: Sequence[Buffer], writes: boo
     """
     passes: dict[Buffer, list[tuple[RowStage, Load]]] = {}
     for row in stages:
-        rows = {x.source: x for x in loads_of(*row.stage.exprs) if _is_row_of(x, row, kept)}
+        rows = {x.source: x for x in row.stage.loads if _is_row_of(x, row, kept)}
         for buffer, load in rows.items():
             passes.setdefault(buffer, []).append((row, load))
     found: list[Fetch] = []
@@ -97,10 +98,10 @@ def _is_row_of(load: Load, row: RowStage, kept: Sequence[Buffer]) -> bool:
     own = (*kept, *row.stage.buffers)
     if any(load.source.same_as(buffer) for buffer in own) or not row.outer:
         return False
-    used = access(load.source, list(load.indices), [*row.outer, *row.inner]).used
+    used = access(load.source, elements(load.indices), [*row.outer, *row.inner]).used
     return used[len(row.outer) - 1] and any(used[len(row.outer) :])
 
 
 def _is_contiguous(load: Load, row: RowStage) -> bool:
-    strides = access(load.source, list(load.indices), row.inner).strides
+    strides = access(load.source, elements(load.indices), row.inner).strides
     return strides is not None and strides[-1] == 1

@@ -18,7 +18,6 @@ from tvm import tirx
 from tvmgraph.backend.cpu.kernels.reduce.tile import Local, RowTile, is_reduced_in_order
 from tvmgraph.backend.loop_ir import emit
 from tvmgraph.backend.loop_ir.choice import choose
-from tvmgraph.backend.loop_ir.program import loads_of
 from tvmgraph.backend.loop_ir.reducer import match_reducer
 from tvmgraph.backend.loop_ir.rows import IsOutput, RowPlan, RowStage
 from tvmgraph.backend.loop_ir.types import Expr
@@ -67,7 +66,7 @@ def _is_in_place(late: RowStage, row: RowStage) -> bool:
     return all(
         len(load.indices) == len(own)
         and all(axis.var.same_as(index) for axis, index in zip(own, load.indices))
-        for load in loads_of(*late.stage.exprs)
+        for load in late.stage.loads
         if load.source.same_as(row.stage.buffer)
     )
 
@@ -108,7 +107,7 @@ def emit_overlapped(plan: RowPlan, every: RowTile, workers: int, is_output: IsOu
 
 def _copy(local: Local, late: RowStage) -> Local:
     """The same intermediate of the row before: a number is copied, a row is read just in time."""
-    read = any(load.source.same_as(local.original) for load in loads_of(*late.stage.exprs))
+    read = any(load.source.same_as(local.original) for load in late.stage.loads)
     if not read or (local.row.inner and not local.row.stage.is_reduction):
         return local
     return replace(local, scratch=emit.stack(1, str(local.original.dtype)))

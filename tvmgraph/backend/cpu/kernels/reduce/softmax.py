@@ -18,6 +18,7 @@ from tvmgraph.backend.loop_ir.program import Stage, static_shape, substitute
 from tvmgraph.backend.loop_ir.reducer import match_reducer
 from tvmgraph.backend.loop_ir.rows import RowPlan, RowStage
 from tvmgraph.backend.loop_ir.types import Buffer, Expr, Load
+from tvmgraph.backend.walks import rewrite
 
 
 def simplify_softmax(plan: RowPlan) -> RowPlan:
@@ -39,7 +40,7 @@ def _with_nonpositive(stages: Sequence[RowStage], row: RowStage) -> RowStage:
         found.append(call)
         return exp_nonpositive(call.args[0])
 
-    values = [tvm_ffi.structural_map(value, (ir.Call, visit)) for value in row.stage.values]
+    values = [rewrite(value, (ir.Call, visit)) for value in row.stage.values]
     return replace(row, stage=replace(row.stage, values=tuple(values))) if found else row
 
 
@@ -61,7 +62,7 @@ def _with_reciprocals(plan: RowPlan) -> RowPlan:
 
         stage = row.stage
         if not stage.is_reduction:
-            values = [tvm_ffi.structural_map(value, (tirx.Div, visit)) for value in stage.values]
+            values = [rewrite(value, (tirx.Div, visit)) for value in stage.values]
             row = replace(row, stage=replace(stage, values=tuple(values))) if made else row
         stages += [*made, row]
     return replace(plan, stages=tuple(stages))
