@@ -8,7 +8,7 @@ still something it runs row by row (or element by element) in one pass over memo
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TypeGuard
 
@@ -52,11 +52,10 @@ class _Unit:
 
 @dataclass(eq=False)
 class _Group:
-    """Calls that become one kernel, in order, and the bindings that they read of others."""
+    """Calls that become one kernel, in order."""
 
     units: list[_Unit]
     shape: Shape
-    inputs: set[int]
     refused: set[_Group] = field(default_factory=set)  # it cannot be fused with them
 
 
@@ -104,6 +103,65 @@ def fuse_and_trace(
     return _T.DeadCodeElimination()(mod), order
 
 
+class _Order:
+    """An order in which bindings can be computed, where some of them are one node.
+
+    Args:
+        inputs: The bindings that each reads, all of them earlier ones.
+    """
+
+    def __init__(self, inputs: Sequence[set[int]]) -> None:
+        self._inputs = list(inputs)  # of the whole node of a binding
+        self._places = list(range(len(inputs)))
+        self._nodes = [{i} for i in self._places]  # by their places, of which some stay empty
+
+    def between(self, inside: set[int]) -> set[int] | None:
+        """What some nodes need that comes after the first of them.
+
+        Args:
+            inside: The bindings of the nodes.
+
+        Returns:
+            The bindings; None if one needs what is inside, so that joining would make a cycle.
+        """
+        first = min(self._places[i] for i in inside)
+        found: set[int] = set()
+        todo = list(self._needs(inside))
+        while todo:
+            i = todo.pop()
+            if i in found or self._places[i] < first:
+                continue
+            if not self._inputs[i].isdisjoint(inside):
+                return None
+            found |= self._nodes[self._places[i]]
+            todo += self._inputs[i] - found
+        return found
+
+    def join(self, inside: set[int], between: set[int]) -> None:
+        """Makes one node of several: what they need is moved before it, the rest behind it.
+
+        Args:
+            inside: The bindings of the nodes.
+            between: What :meth:`between` found.
+        """
+        needs = self._needs(inside)
+        places = [self._places[i] for i in inside]
+        first, end = min(places), max(places) + 1
+        others = [node for node in self._nodes[first:end] if not node <= inside]
+        needed = [node for node in others if node <= between]
+        nodes = [*needed, inside, *(node for node in others if not node <= between)]
+        nodes += [set() for _ in range(end - first - len(nodes))]
+        self._nodes[first:end] = nodes
+        for place, node in enumerate(nodes, first):
+            for i in node:
+                self._places[i] = place
+        for i in inside:
+            self._inputs[i] = needs
+
+    def _needs(self, inside: set[int]) -> set[int]:
+        return set().union(*(self._inputs[i] for i in inside)) - inside
+
+
 class _Fuser:
     def __init__(
         self, mod: tvm.IRModule, function: relax.Function, settings: GraphKernel, model: CpuModel
@@ -119,6 +177,7 @@ class _Fuser:
         self.numbers: dict[relax.Expr, int] = {}
         self.reads: list[list[int]] = []  # what each binding reads
         self.inputs: list[set[int]] = []  # the bindings that define it
+        self.nodes = _Order([])  # bindings, those of a group as one
         self.neighbours: dict[int, list[int]] = {}
         self.kernels: dict[object, _Kernel | None] = {}
         self.buffers: dict[int, Buffer] = {}  # of what calls read and write
@@ -169,7 +228,8 @@ class _Fuser:
                 if kernel is not None:
                     operands = tuple(map(self._number, value.args[1].fields))
                     unit = _Unit(i, kernel, value, operands, result)
-                    self.group_of[i] = _Group([unit], kernel.shape, self.inputs[i])
+                    self.group_of[i] = _Group([unit], kernel.shape)
+        self.nodes = _Order(self.inputs)
         self.neighbours = {i: self._neighbours(i) for i in self.group_of}
 
     def _number(self, value: relax.Expr) -> int:
@@ -249,15 +309,15 @@ class _Fuser:
     def _try_groups(self, groups: list[_Group]) -> bool:
         """Makes one group of several, if that is possible."""
         units = sorted((u for g in groups for u in g.units), key=lambda u: u.index)
-        alike = all(a.shape.may_fuse(b.shape) for a, b in itertools.combinations(groups, 2))
+        if not all(a.shape.may_fuse(b.shape) for a, b in itertools.combinations(groups, 2)):
+            return False
         inside = {u.index for u in units}
-        inputs = set().union(*(group.inputs for group in groups)) - inside
-        if not alike or self._has_detour(inside, inputs):
+        before = self.nodes.between(inside)
+        shape = None if before is None else self._shape_of_fused(units, groups)
+        if before is None or shape is None:
             return False
-        shape = self._shape_of_fused(units, groups)
-        if shape is None:
-            return False
-        self.group_of.update(dict.fromkeys(inside, _Group(units, shape, inputs)))
+        self.nodes.join(inside, before)
+        self.group_of.update(dict.fromkeys(inside, _Group(units, shape)))
         return True
 
     def _shape_of_fused(self, units: list[_Unit], groups: list[_Group]) -> Shape | None:
@@ -291,31 +351,6 @@ class _Fuser:
                     self.buffers[number] = another(param)
             unit.stages = instance(kernel, [self.buffers[number] for number in numbers]).stages
         return unit.stages
-
-    def _has_detour(self, inside: set[int], inputs: set[int]) -> bool:
-        """Whether a path between some calls leaves them: fusing would make a cycle.
-
-        Args:
-            inside: The calls.
-            inputs: What they read of others.
-        """
-        seen: set[int] = set()
-        todo = list(inputs)
-        while todo:
-            i = todo.pop()
-            if i in seen:
-                continue
-            group = self.group_of.get(i)
-            if group is None:
-                seen.add(i)
-                reads = self.inputs[i]
-            else:
-                seen.update(u.index for u in group.units)
-                reads = group.inputs
-            if not reads.isdisjoint(inside):
-                return True
-            todo += reads - seen  # earlier ones, too: they may read a group that has later calls
-        return False
 
     # ---- building ---------------------------------------------------------------------------
 
