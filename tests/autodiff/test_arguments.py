@@ -280,6 +280,23 @@ def test_gradients_of_containers_have_their_structure(compiled: bool) -> None:
     assert [float(g) for g in found] == [16.0, 16.0]
 
 
+@pytest.mark.parametrize("compiled", [False, True], ids=["eager", "compiled"])
+@pytest.mark.parametrize("kind", [tuple, list, lambda items: dict(enumerate(items))])
+def test_all_inputs_are_tensors_and_marked_containers(kind: Any, compiled: bool) -> None:
+    def g(items: Any, x: Tensor) -> Tensor:
+        return items[0] * items[1] * x
+
+    given = kind([Tensor(2.0), Tensor(3.0)])
+    by_all = ops.GradOperation(get_all=True)(g)
+    by_all = jit(by_all) if compiled else by_all
+    (dx,) = by_all(given, Tensor(5.0))  # as MindSpore, which takes other containers for constants
+    both, dx_too = by_all(ms.mutable(given), Tensor(5.0))
+    assert float(dx) == float(dx_too) == 6.0
+    assert isinstance(both, type(given)) and (float(both[0]), float(both[1])) == (15.0, 10.0)
+    assert ops.GradOperation(get_all=True)(lambda a: a[0] * a[1])(given) == ()
+    assert float(ops.GradOperation()(g)(given, Tensor(5.0))[1]) == 10.0  # the first, whatever it is
+
+
 def test_numbers_of_marked_numbers_have_gradients_of_0() -> None:
     def add(x: int, y: int) -> int:
         return x + y

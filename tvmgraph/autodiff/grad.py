@@ -11,7 +11,7 @@ from tvmgraph.autodiff.hooks import gradient_hooks, run_hooks
 from tvmgraph.autodiff.kept import taken
 from tvmgraph.autodiff.tape import GradTape, backward, recording, snapshot
 from tvmgraph.capture import tree
-from tvmgraph.capture.promotion import MutableFloat, MutableInt
+from tvmgraph.capture.promotion import CONTAINERS, MutableFloat, MutableInt
 from tvmgraph.core.op import F
 from tvmgraph.core.parameter import Parameter
 from tvmgraph.core.shown import Shown
@@ -400,7 +400,8 @@ class GradOperation(Shown):
     """Builds gradient functions, MindSpore's older interface.
 
     Args:
-        get_all: Differentiate by all tensor inputs instead of the first.
+        get_all: Differentiate by all inputs that are tensors, or what :func:`tvmgraph.mutable`
+            made of containers of them, instead of the first.
         get_by_list: Differentiate by the parameters given in the call, without any by the
             trainable ones of the Cell, or by those that the function reads.
         sens_param: The last positional argument, or ``sens``, is the cotangent of the output.
@@ -424,6 +425,12 @@ class GradOperation(Shown):
         self.get_by_list = get_by_list
         self.sens_param = sens_param
 
+    def _differentiates_by(self, value: object) -> bool:
+        """Whether an argument has a gradient: of "all", as in MindSpore, marked containers only."""
+        if self.get_all and type(value) in CONTAINERS:
+            return _marked(value)
+        return bool(tensors_in(value)) or _marked(value)
+
     def __call__(self, fn: Callable[..., object], weights: Weights = None) -> Callable[..., Any]:
         """Returns the gradient function of ``fn``."""
         require_function(fn, "GradOperation")
@@ -436,8 +443,8 @@ class GradOperation(Shown):
             sens = kwargs.pop("sens", None) if self.sens_param else None
             if self.sens_param and sens is None:
                 args, sens = args[:-1], args[-1]
-            positions = [i for i, a in enumerate(args) if tensors_in(a) or _marked(a)]
-            keywords = [k for k, v in kwargs.items() if tensors_in(v)]
+            positions = [i for i, a in enumerate(args) if self._differentiates_by(a)]
+            keywords = [k for k, v in kwargs.items() if self._differentiates_by(v)]
             if not self.get_all:
                 first = 0 if self.get_by_list else 1
                 positions, keywords = positions[:first], keywords[: first - len(positions[:first])]

@@ -33,6 +33,30 @@ class MutableFloat(float):
     """A float that :func:`tvmgraph.mutable` marked as varying."""
 
 
+class MutableTuple(tuple):
+    """A tuple of tensors that :func:`tvmgraph.mutable` returned."""
+
+    __slots__ = ()
+
+
+class MutableList(list):
+    """A list of tensors that :func:`tvmgraph.mutable` returned."""
+
+    __slots__ = ()
+
+
+class MutableDict(dict):
+    """A dict of tensors that :func:`tvmgraph.mutable` returned."""
+
+    __slots__ = ()
+
+
+#: What :func:`tvmgraph.mutable` returns for containers of tensors, by the class given: only these
+#: are among "all inputs" of :class:`tvmgraph.GradOperation`.
+CONTAINERS: dict[type, type] = {tuple: MutableTuple, list: MutableList, dict: MutableDict}
+PLAIN: dict[type, type] = {marked: plain for plain, marked in CONTAINERS.items()}
+
+
 #: Classes of arguments that count as numbers, with the class of the number.
 NUMBERS: dict[type, type] = {int: int, float: float, MutableInt: int, MutableFloat: float}
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from tvmgraph.capture.promotion import MutableFloat, MutableInt
+from tvmgraph.capture.promotion import CONTAINERS, MutableFloat, MutableInt
+from tvmgraph.capture.tree import tensors
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.errors import ArgumentError, DTypeError, either, reject
 
@@ -24,7 +25,8 @@ def mutable(input_data: object, dynamic_len: bool = False) -> Any:
             once.
 
     Returns:
-        The same value, with its numbers marked; containers are copied.
+        The same value, with its numbers marked; containers are copied, and those of tensors are
+        inputs for ``GradOperation(get_all=True)``, which passes over others.
 
     Raises:
         DTypeError: if something else is passed or ``dynamic_len`` is no bool.
@@ -44,7 +46,9 @@ def mutable(input_data: object, dynamic_len: bool = False) -> Any:
         reject(either(ArgumentError, TypeError), "mutable",
                f"dynamic_len=True needs a tuple or list, not {type(input_data).__name__}",
                fix="leave dynamic_len out")  # fmt: skip
-    return _marked(input_data, ())
+    value = _marked(input_data, ())
+    kind = CONTAINERS.get(type(value))
+    return value if kind is None or not tensors(value) else kind(value)
 
 
 def _marked(value: object, outer: tuple[int, ...]) -> Any:

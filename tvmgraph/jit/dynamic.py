@@ -21,6 +21,7 @@ from tvmgraph.capture.promotion import (
     NUMBERS,
     MutableFloat,
     MutableInt,
+    MutableTuple,
     Operand,
     Promotion,
     Slot,
@@ -330,14 +331,16 @@ def _kind_of(value: object, leaves: list[Tensor]) -> object:
         leaves.append(value)
         return value.aval
     kind = value.__class__
-    if type(value) is tuple:  # another class may say itself what it holds
+    if (
+        type(value) is tuple or type(value) is MutableTuple
+    ):  # another class may say itself what it holds
         return (kind, *[_kind_of(v, leaves) for v in value])
     return kind if kind in NUMBERS else (kind, value)
 
 
 def _is_simple(value: object) -> bool:
     """Whether :func:`_kind_of` tells what of an argument matters."""
-    if type(value) is tuple:
+    if type(value) is tuple or type(value) is MutableTuple:
         return len(value) <= _MAX_ITEMS and all(map(_is_simple, value))
     kind = value.__class__
     return isinstance(value, Tensor) or value is None or kind in NUMBERS or kind in (bool, str)

@@ -15,6 +15,7 @@ from tvmgraph import dtypes
 from tvmgraph.capture import checks
 from tvmgraph.capture.changes import MUTATING
 from tvmgraph.capture.function_source import definition_of
+from tvmgraph.capture.promotion import PLAIN
 from tvmgraph.capture.settings import Settings
 from tvmgraph.capture.sources import has_references, reference
 from tvmgraph.capture.tree import has_tensor_keys
@@ -345,17 +346,18 @@ def _compiled(
 
 def _leaves(value: Any, containers: set[int]) -> Iterator[object]:
     """Yields what is in nested containers; adds -1 to their ids if one comes twice."""
-    if type(value) in (list, dict) and value:
+    kind = PLAIN.get(type(value), type(value))
+    if kind in (list, dict) and value:
         containers.add(-1 if id(value) in containers else id(value))
         if -1 in containers:
             return
-    if type(value) in (list, tuple) or (isinstance(value, tuple) and hasattr(value, "_fields")):
-        for v in value:
-            yield from _leaves(v, containers)
-    elif type(value) is dict:
+    if kind is dict:
         if has_tensor_keys(value):
             yield _UNKNOWN
         for v in value.values():
+            yield from _leaves(v, containers)
+    elif kind in (list, tuple) or (isinstance(value, tuple) and hasattr(value, "_fields")):
+        for v in value:
             yield from _leaves(v, containers)
     else:
         yield value
