@@ -720,3 +720,10 @@ def test_type_names_the_dtype_or_converts() -> None:
     assert x.type(dtype="float16").dtype == ms.float16  # pyright: ignore
     with pytest.raises(TypeError, match=r"Tensor\.type: 3 is not"):
         x.type(3)  # pyright: ignore
+
+
+@pytest.mark.parametrize("index", [1.0, Tensor([0, 1])])
+def test_select_of_an_axis_needs_an_int(index: Any) -> None:
+    with pytest.raises(DTypeError, match="with an axis, index must be an int"):
+        Tensor([1.0, 2.0]).select(0, index)
+    assert Tensor([1.0, 2.0]).select(0, Tensor(1)).item() == 2.0

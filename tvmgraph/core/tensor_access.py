@@ -144,8 +144,15 @@ class TensorAccess(TensorOverloads):
         Args:
             condition: Where to keep this tensor, a bool tensor; or the axis, an int.
             y: What is taken elsewhere, a tensor or number; or the index of the slice.
+
+        Raises:
+            DTypeError: if the index of a slice is no int.
+            AxisError: if there is no such axis.
         """
         if is_int(condition):
+            if isinstance(y, float) or getattr(y, "ndim", 0):  # "where" wants a tensor first
+                reject(DTypeError, "Tensor.select",
+                       f"with an axis, index must be an int, not {y!r:.60}")  # fmt: skip
             axis = rules.normalize_axis(condition, self.ndim)
             return F.getitem(self, (*(slice(None),) * axis, int(y)))
         return F.where(condition, self, y)
