@@ -256,3 +256,17 @@ def test_parameters_that_programs_give_by_name() -> None:
     assert ms.hal.memory_stats(device_target="CPU")["total_allocated_memory"] == 0
     assert ms.hal.max_memory_allocated("CPU") == 0
     assert "CPU" in ms.hal.memory_summary("CPU")
+
+
+def test_settings_of_parameters_by_the_names_of_mindspores_compiler() -> None:
+    p = Parameter(Tensor(np.ones((2, 3), np.float32)), name="w")
+    info = p.param_info
+    assert (info.name, info.requires_grad, info.parameter_shape) == ("w", True, [2, 3])
+    assert (info.comm_fusion, info.parallel_optimizer, info.obj is p) == (1, True, True)
+    info.requires_grad, info.name, info.own = False, "v", 3
+    assert (p.requires_grad, p.name, info.own) == (False, "v", 3)
+    assert not hasattr(info, "other")
+    assert not p.is_init
+    p.is_init = True
+    assert p.is_init and not Parameter(Tensor([1.0]), name="w").is_init
+    assert p.set_dtype(ms.float16) is ms.float16 and p.dtype is ms.float16

@@ -21,6 +21,35 @@ T = TypeVar("T")
 _DEFAULT_NAME = "Parameter"
 
 
+class ParamInfo:
+    """What MindSpore's compiler knows of a parameter: its settings, which can be set here, too.
+
+    Args:
+        parameter: The parameter.
+    """
+
+    _SHARED = ("name", "requires_grad", "layerwise_parallel", "parallel_optimizer", "comm_fusion")
+
+    def __init__(self, parameter: Parameter) -> None:
+        self.obj = parameter
+
+    @property
+    def parameter_shape(self) -> list[int]:
+        """The sizes of the parameter."""
+        return list(self.obj.shape)
+
+    def __getattr__(self, name: str) -> object:
+        if name not in self._SHARED:
+            raise AttributeError(f"param_info has no attribute {name!r}")
+        return getattr(self.obj, name)
+
+    def __setattr__(self, name: str, value: object) -> None:
+        if name in self._SHARED:
+            setattr(self.obj, name, value)
+        else:
+            super().__setattr__(name, value)
+
+
 class Parameter(Tensor):
     """A tensor with a name that belongs to a Cell.
 
@@ -43,6 +72,8 @@ class Parameter(Tensor):
     cache_enable = parallel_optimizer_comm_recompute = sliced = is_in_parallel = False
     requires_aggr = True
     comm_fusion = 1
+    #: Whether a device has it already, which programs set; values are where they are needed.
+    is_init = False
 
     def __init__(
         self,
@@ -103,6 +134,11 @@ class Parameter(Tensor):
     def gradient_hooks(self, value: tuple[object, ...]) -> None:
         self._gradient_hooks = value
         bump_epoch()
+
+    @property
+    def param_info(self) -> ParamInfo:
+        """The parameter's settings, as MindSpore's compiler has them."""
+        return ParamInfo(self)
 
     @property
     def data(self) -> Parameter:

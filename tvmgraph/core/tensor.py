@@ -415,8 +415,8 @@ class Tensor(TensorMethods, CopyMethods, DeviceMethods):
 
     set_ = assign_value
 
-    def set_dtype(self, dtype: DTypeLike) -> Self:
-        """Converts this tensor to another dtype in place.
+    def set_dtype(self, dtype: DTypeLike) -> DType:
+        """Converts this tensor to another dtype in place and returns the dtype.
 
         Args:
             dtype: The new dtype.
@@ -428,7 +428,7 @@ class Tensor(TensorMethods, CopyMethods, DeviceMethods):
             raise CaptureError("a tensor keeps its dtype in a compiled function", op="set_dtype",
                                fix="use astype")  # fmt: skip
         self._replace(F.cast(self, dtypes.dtype_of(dtype)).array)
-        return self
+        return self.dtype
 
     # ---- operators --------------------------------------------------------------------------
 
