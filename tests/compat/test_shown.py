@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import pytest
@@ -36,3 +37,13 @@ def test_version() -> None:
 
 def test_all_packages_are_listed() -> None:
     assert {"boost", "parallel", "communication", "train"} <= set(dir(ms))
+
+
+@pytest.mark.parametrize("cell, inner", [
+    (nn.LSTM, "_DynamicLSTMCPUGPU"), (nn.GRU, "_DynamicGRUCPUGPU"), (nn.RNN, "_DynamicRNNTanh"),
+    (functools.partial(nn.RNN, nonlinearity="relu"), "_DynamicRNNRelu"),
+])  # fmt: skip
+def test_recurrent_layers_are_printed_as_by_mindspore(cell: Any, inner: str) -> None:
+    layer = cell(3, 4, num_layers=2, dropout=0.5)
+    name = type(layer).__name__
+    assert str(layer) == f"{name}(\n  (rnn): {inner}()\n  (dropout_op): Dropout(p=0.5)\n)"

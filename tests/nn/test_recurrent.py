@@ -188,7 +188,7 @@ def test_dropout_between_layers_in_training_only() -> None:
     set_seed(0)
     y = net.set_train()(Tensor(x))[0].asnumpy()
     assert not np.allclose(y, reference(net, "gru", x)[0])
-    assert repr(net) == "GRU(\n  (dropout_op): Dropout(p=0.5)\n)"
+    assert repr(net) == "GRU(\n  (rnn): _DynamicGRUCPUGPU()\n  (dropout_op): Dropout(p=0.5)\n)"
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any
+from typing import Any, ClassVar
 
 from tvmgraph import dtypes
 from tvmgraph.common.initializer import Uniform
@@ -34,6 +34,15 @@ class _Recurrent(Cell):
     """A stack of recurrent layers, one or two directions each."""
 
     mode: str  # a key of STEPS
+    #: What MindSpore calls the Cell that computes a kind, which its printed trees show.
+    _INNER: ClassVar[dict[str, str]] = {
+        "lstm": "_DynamicLSTMCPUGPU", "gru": "_DynamicGRUCPUGPU", "rnn_tanh": "_DynamicRNNTanh",
+        "rnn_relu": "_DynamicRNNRelu",
+    }  # fmt: skip
+
+    def __repr__(self) -> str:
+        head, _, others = super().__repr__().partition("\n")
+        return f"{head}\n  (rnn): {self._INNER[self.mode]}()\n{others}"
 
     def __init__(
         self,
