@@ -226,6 +226,33 @@ def test_lars_scales_layer_by_layer(make: Any, clip: bool, compiled: bool) -> No
         nn.LARS([weight])
 
 
+class _Descent(nn.Optimizer):
+    """A program's own optimizer, written as for MindSpore."""
+
+    def construct(self, gradients: Any) -> bool:
+        gradients = self.scale_grad(self.decay_weight(self.flatten_gradients(gradients)))
+        for p, g in zip(self.parameters, gradients):
+            ms.ops.assign(p, p - self.get_lr() * g)
+        return True
+
+
+@pytest.mark.parametrize("compiled", [False, True], ids=["eager", "compiled"])
+def test_lars_takes_optimizers_that_have_a_construct_of_their_own(compiled: bool) -> None:
+    gradient, weights = Tensor(np.array([0.6, 0.8], np.float32)), []
+    for make in (_Descent, nn.Momentum):
+        pair = [Parameter(Tensor([3.0, -4.0]), name=n) for n in ("w", "bias")]
+        rest = {"momentum": 0.0} if make is nn.Momentum else {}
+        inner = make(learning_rate=0.01, **{"params" if rest else "parameters": pair}, **rest,
+                     weight_decay=0.1, loss_scale=4.0)  # fmt: skip
+        optimizer = nn.LARS(inner, 1e-3, 0.02)
+        step = jit(optimizer) if compiled else optimizer
+        for _ in range(2):
+            step((gradient, gradient))
+        weights.append([p.asnumpy() for p in pair])
+    np.testing.assert_allclose(weights[0], weights[1], rtol=1e-6)
+    assert (weights[0][0] != weights[0][1]).all()  # the bias is not scaled
+
+
 def test_lamb_follows_its_formula() -> None:
     w, m, v = np.array([1.0, -2.0]), 0.0, 0.0
     p = Parameter(Tensor(w.astype(np.float32)), name="p")

@@ -239,7 +239,16 @@ class LARS(Optimizer):
                 self.parameters, gradients, rates, decays, self.lars_flag, inner.decay_flags
             )
         ]
+        if self.__has_only_construct(type(inner)):  # which divides by the loss scale itself
+            return inner(tuple(g * inner.loss_scale for g in scaled))
         return inner.apply_gradients(scaled)
+
+    @staticmethod
+    def __has_only_construct(kind: type[Optimizer]) -> bool:
+        """Whether a program's own optimizer takes gradients as MindSpore's do."""
+        own = kind.update is not Optimizer.update
+        own = own or kind.apply_gradients is not Optimizer.apply_gradients
+        return kind.construct is not Optimizer.construct and not own
 
     def __scale(
         self, param: Parameter, gradient: Tensor, decay: NumberLike, rate: Tensor
