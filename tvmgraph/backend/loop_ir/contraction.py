@@ -106,9 +106,18 @@ class Contraction:
         return (*self.batch, *self.rows, *self.columns, *self.reduce)
 
     @property
+    def extents(self) -> tuple[int, int, int, int]:
+        """Independent products, rows, columns, and steps of the sums."""
+        batch, rows, columns, steps = (
+            product(axis.extent for axis in axes)
+            for axes in (self.batch, self.rows, self.columns, self.reduce)
+        )
+        return batch, rows, columns, steps
+
+    @property
     def flops(self) -> int:
         """Multiplications and additions."""
-        return 2 * product(axis.extent for axis in self.axes)
+        return 2 * product(self.extents)
 
     def strides(self, operand: Operand) -> dict[Var, int] | None:
         """Address step of an operand along every axis, or None when it is not linear.

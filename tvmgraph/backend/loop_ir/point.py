@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from tvmgraph.backend.loop_ir import emit
+from tvmgraph.backend.loop_ir.access import group_extent
 from tvmgraph.backend.loop_ir.program import Axis, Stage, substitute
 from tvmgraph.backend.loop_ir.types import Buffer, Expr, Var, dtype_of
 
@@ -80,7 +81,7 @@ def nest(
     if not loops:
         body(bound)
         return
-    with emit.serial(_extent(loops[0])) as value:
+    with emit.serial(group_extent(loops[0])) as value:
         nest(loops[1:], body, bound | bind_group(loops[0], value))
 
 
@@ -132,10 +133,3 @@ def fill(
         emit.store(buffer, emit.broadcast(value, lanes), [emit.ramp(at, lanes)])
 
     vectors(start, length, lanes, vector, unroll)
-
-
-def _extent(group: Sequence[Axis]) -> int:
-    result = 1
-    for axis in group:
-        result *= axis.extent
-    return result

@@ -46,8 +46,7 @@ def extents_of(contraction: Contraction) -> Extents:
     Returns:
         Batch, M, N and K, and the bytes that are read and written.
     """
-    groups = (contraction.batch, contraction.rows, contraction.columns, contraction.reduce)
-    batch, rows, columns, k_size = (product(axis.extent for axis in group) for group in groups)
+    batch, rows, columns, k_size = contraction.extents
     read = sum(_bytes(side.load.source) for side in (contraction.left, contraction.right))
     end = contraction.epilogue
     moved = sum(dtype_bytes(str(buffer.dtype)) for buffer in end.buffers)

@@ -11,6 +11,8 @@ from tvmgraph.backend.cpu.kernels.gemm.plan import (
     MAX_IMBALANCE,
     MIN_PARALLEL_FLOPS,
     imbalance,
+    in_tiles,
+    max_tile_rows,
     panel_vectors,
     step_cycles,
 )
@@ -19,8 +21,6 @@ from tvmgraph.machine.processor import CpuModel
 
 #: Queries of a block, at most about.
 QUERIES = 48
-#: Queries of a register tile, at most.
-_MAX_TILE = 14
 #: How many times smaller than the largest blocks of queries may be: each reads all keys and values.
 _MAX_SPLIT = 4
 #: How much longer register tiles that leave no remainder may take.
@@ -73,7 +73,7 @@ def plan_attention(problem: Problem, model: CpuModel) -> Plan:
     vectors = panel_vectors(model)
     if isinstance(keys, int):
         vectors = min(vectors, -(-keys // lanes))
-    limit = min(_MAX_TILE, (model.registers - 2 - vectors) // vectors)
+    limit = max_tile_rows(vectors, model)
     if not isinstance(rows, int):
         queries = QUERIES // limit * limit
         blocks = tirx.floordiv(rows + (queries - 1), tirx.IntImm("int64", queries))
@@ -160,9 +160,7 @@ def even_tile(rows: int, vectors: int, plan: GradPlan) -> int:
     most = max(1, min(rows, (plan.model.registers - 2 - vectors) // vectors))
 
     def cycles(tile: int) -> float:
-        full, rest = divmod(rows, tile)
-        steps = full * step_cycles(tile, vectors, plan.model)
-        return steps + (step_cycles(rest, vectors, plan.model) if rest else 0)
+        return in_tiles(rows, tile, lambda r: step_cycles(r, vectors, plan.model))
 
     fastest = min(range(1, most + 1), key=cycles)
     even = [tile for tile in range(1, most + 1) if rows % tile == 0]

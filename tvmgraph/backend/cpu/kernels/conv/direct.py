@@ -28,11 +28,12 @@ from tvmgraph.backend.cpu.kernels.conv.window import (
     rearrange,
 )
 from tvmgraph.backend.cpu.kernels.elementwise.injective import emit_injective
-from tvmgraph.backend.cpu.kernels.gemm.bf16_dot import as_words, dot_functions, pair, word
+from tvmgraph.backend.cpu.kernels.gemm.bf16_dot import dot_functions, pair, word, words_of
 from tvmgraph.backend.cpu.kernels.gemm.plan import (
     MAX_IMBALANCE,
     MIN_PARALLEL_FLOPS,
     imbalance,
+    in_tiles,
     step_cycles,
 )
 from tvmgraph.backend.cpu.kernels.gemm.vnni_packing import dot_type
@@ -40,7 +41,7 @@ from tvmgraph.backend.cpu.kernels.operands import emit_copy, with_left, with_pla
 from tvmgraph.backend.loop_ir import emit
 from tvmgraph.backend.loop_ir.choice import choose, ranked
 from tvmgraph.backend.loop_ir.contraction import Contraction
-from tvmgraph.backend.loop_ir.items import Split, tiled
+from tvmgraph.backend.loop_ir.items import Split
 from tvmgraph.backend.loop_ir.nest import Nest
 from tvmgraph.backend.loop_ir.program import Axis, product, substitute
 from tvmgraph.backend.loop_ir.types import Expr, Var
@@ -57,14 +58,14 @@ def _plan(found: Window, model: CpuModel) -> ConvPlan:
     contraction, width = found.contraction, found.column.extent
     height = found.row.extent if found.row else 1
     lanes = lanes_along(width, contraction.dtype, model)
-    channels = product(axis.extent for axis in contraction.rows)
+    _, channels, _, _ = contraction.extents
     row_vectors = min(-(-width // lanes), 4)
     costs: dict[tuple[int, int], float] = {}
     for tile_h in range(1, min(height, _MAX_VECTORS // row_vectors) + 1):
         vectors = row_vectors * tile_h
         limit = min(channels, (model.registers - 2 - vectors) // vectors, _MAX_CHANNELS)
         for rows in range(1, limit + 1):
-            cycles = tiled([channels], [rows], lambda n, v=vectors: step_cycles(n, v, model))
+            cycles = in_tiles(channels, rows, lambda n, v=vectors: step_cycles(n, v, model))
             cost = cycles * -(-height // tile_h)
             cost *= 1 + 0.02 * bool(channels % rows) + 0.02 * bool(height % tile_h)
             costs[tile_h, rows] = cost
@@ -116,11 +117,7 @@ def _pack_for_dot(found: Window, slack: int, model: CpuModel) -> Contraction:
     contraction, channel = found.contraction, _dot_axis(found)
     assert channel is not None
     pairs = Axis(tirx.Var("pair", "int64"), -(-channel.extent // 2))
-    source, padding = contraction.right.load.source, found.padding
-    read: Callable[..., Expr] = lambda *at: word(source[at])  # noqa: E731
-    if padding:
-        words, padding = as_words(padding)
-        read = lambda *at: words[at]  # noqa: E731
+    read, padding = words_of(contraction.right.load.source, found.padding)
     place = next(i for i, d in enumerate(found.dimensions) if d.axis is channel)
 
     def element(*at: Expr) -> Expr:

@@ -86,22 +86,20 @@ def im2col_kernels(
 
 
 def _may_copy(contraction: Contraction) -> bool:
-    rows = product(axis.extent for axis in contraction.rows)
+    _, rows, _, _ = contraction.extents
     small = _copied_bytes(contraction) <= _MAX_BYTES
     return small and rows >= _MIN_ROWS and not contraction.batch
 
 
 def _copied_bytes(contraction: Contraction) -> int:
-    copied = product(axis.extent for axis in (*contraction.columns, *contraction.reduce))
-    return copied * dtype_bytes(contraction.dtype)
+    _, _, columns, k_size = contraction.extents
+    return columns * k_size * dtype_bytes(contraction.dtype)
 
 
 def _is_fuller_as_product(found: Window, model: CpuModel) -> bool:
     """Whether rows of the image fill vectors so badly that copying windows takes less."""
     contraction, width = found.contraction, found.column.extent
-    rows, columns = (
-        product(axis.extent for axis in axes) for axes in (contraction.rows, contraction.columns)
-    )
+    _, rows, columns, _ = contraction.extents
     lanes = model.lanes_of(dtype_bytes(contraction.dtype))
 
     def padded(extent: int) -> float:
@@ -132,9 +130,7 @@ def _emit_dot(found: Window, _plan: None, writer: Writer[CpuModel]) -> None:
 
 def _is_deep(contraction: Contraction) -> bool:
     """Whether there are few columns, so that the other operand is most of what is read."""
-    columns, k_size = (
-        product(axis.extent for axis in axes) for axes in (contraction.columns, contraction.reduce)
-    )
+    _, _, columns, k_size = contraction.extents
     return columns <= _MAX_DOT_COLUMNS and k_size >= _MIN_DOT_K and _runs_along_sums(contraction)
 
 
@@ -209,10 +205,7 @@ def _match(nest: Nest, _model: CpuModel) -> tuple[Nest, Contraction] | Refused:
     strides = contraction.strides(contraction.right)
     if contraction.batch or strides is None or not contraction.rows or not contraction.columns:
         return Refused("a batch of products, or an operand whose address is not linear")
-    rows, columns, k_size = (
-        product(axis.extent for axis in axes)
-        for axes in (contraction.rows, contraction.columns, contraction.reduce)
-    )
+    _, rows, columns, k_size = contraction.extents
     along = strides[contraction.reduce[-1].var] == 1 and _runs_along_sums(contraction)
     if not along or columns < 2 * rows or rows < _MIN_ROWS or k_size < _MIN_SWAPPED * columns:
         return Refused("sums are not along memory, or rows not few beside columns and K")

@@ -17,7 +17,7 @@ from tvmgraph.backend.cpu.kernels.conv.emitter import vector_at
 from tvmgraph.backend.cpu.kernels.conv.window import Window, rearrange
 from tvmgraph.backend.cpu.kernels.elementwise.injective import emit_injective
 from tvmgraph.backend.cpu.kernels.gemm.amx import emit_tiles
-from tvmgraph.backend.cpu.kernels.gemm.bf16_dot import as_words, word
+from tvmgraph.backend.cpu.kernels.gemm.bf16_dot import word, words_of
 from tvmgraph.backend.cpu.kernels.gemm.vnni_packing import (
     LANES,
     VNNI_SIZES,
@@ -26,6 +26,7 @@ from tvmgraph.backend.cpu.kernels.gemm.vnni_packing import (
 )
 from tvmgraph.backend.cpu.kernels.operands import emit_copy
 from tvmgraph.backend.loop_ir import emit, program
+from tvmgraph.backend.loop_ir.access import group_extent
 from tvmgraph.backend.loop_ir.columns import Columns, runs_on, split_columns
 from tvmgraph.backend.loop_ir.contraction import Contraction, Operand, operand_of
 from tvmgraph.backend.loop_ir.nest import Nest
@@ -64,9 +65,7 @@ def tiles_kernel(
 def _wanted(found: Window, model: CpuModel) -> Window | Refused:
     """What was found, if tiles multiply it and the copy pays."""
     contraction = found.contraction
-    rows, columns, k_size = (
-        _extent(axes) for axes in (contraction.rows, contraction.columns, contraction.reduce)
-    )
+    _, rows, columns, k_size = contraction.extents
     if _DTYPE not in model.tile_types or dot_type(contraction) != _DTYPE or contraction.batch:
         return Refused("no convolution of bfloat16 without groups, or a processor without tiles")
     if found.dimensions[-1].axis is not found.positions[-1]:
@@ -99,7 +98,7 @@ def _emit(found: Window, _plan: None, writer: Writer[CpuModel]) -> None:
 def _emit_windows(found: Window, model: CpuModel) -> None:
     """Multiplies copies of the windows."""
     old = found.contraction
-    k = program.Axis(tirx.Var("k", "int64"), _extent(old.reduce))
+    k = program.Axis(tirx.Var("k", "int64"), group_extent(old.reduce))
     left = _in_lines(old, 0, model)
     windows = _windows(found, old.reduce if found.by_taps else old.columns, model)
     place = _place((k, *old.columns) if found.by_taps else (*old.columns, k))
@@ -116,7 +115,7 @@ def _emit_rows(found: Window, model: CpuModel) -> None:
     left, pixel = _in_lines(old, filled, model), _image(found, slack, model)
 
     def rows_of_image(target: Contraction, part: Bound, steps: Sequence[program.Axis]) -> None:
-        k = program.Axis(tirx.Var("k", "int64"), _extent(steps))
+        k = program.Axis(tirx.Var("k", "int64"), group_extent(steps))
         at = part | bind_group(steps, k.var)
         row = program.substitute(_place((*old.rows, *reduce)), at)
         indices = tuple(program.substitute(index, at) for index in pixel.indices)
@@ -127,7 +126,7 @@ def _emit_rows(found: Window, model: CpuModel) -> None:
         emit_tiles(kind(new, columns, _DTYPE), model)
 
     images = reduce[0]
-    large = _extent((*old.rows, *reduce)) * _ITEM_BYTES > model.l2_bytes // 2
+    large = group_extent((*old.rows, *reduce)) * _ITEM_BYTES > model.l2_bytes // 2
     if found.by_taps or not large or not outer or old.epilogue.lets:
         rows_of_image(old, {}, reduce)
         return
@@ -185,10 +184,6 @@ class _ColumnsOfImage(PackedOperands):
         return column
 
 
-def _extent(axes: Sequence[program.Axis]) -> int:
-    return program.product(axis.extent for axis in axes)
-
-
 def _place(axes: Sequence[program.Axis]) -> Expr:
     """The position of an element of a dense array with some axes."""
     place: Expr = emit.i64(0)
@@ -201,7 +196,8 @@ def _in_lines(contraction: Contraction, slack: int, model: CpuModel) -> Buffer:
     """The left operand as a dense array of rows, with so many zeros after the last axis."""
     left, axes = contraction.left, (*contraction.rows, *contraction.reduce)
     strides, shape = contraction.strides(left), program.static_shape(left.load.source) or ()
-    if not slack and strides and runs_on(axes, strides) and program.product(shape) == _extent(axes):
+    whole = not slack and program.product(shape) == group_extent(axes)
+    if whole and strides and runs_on(axes, strides):
         return emit.flat(left.load.source)
     copy = emit_copy(lambda at: word(program.substitute(left.load, at)), axes, model, slack)
     return emit.flat(copy.source)
@@ -209,11 +205,7 @@ def _in_lines(contraction: Contraction, slack: int, model: CpuModel) -> Buffer:
 
 def _image(found: Window, slack: int, model: CpuModel) -> Load:
     """A pixel of a copy of the padded image, with so many more elements at the end of rows."""
-    source, padding = found.contraction.right.load.source, found.padding
-    read: Callable[..., Expr] = lambda *at: word(source[at])  # noqa: E731
-    if padding:
-        words, padding = as_words(padding)
-        read = lambda *at: words[at]  # noqa: E731
+    read, padding = words_of(found.contraction.right.load.source, found.padding)
     copied, stage = rearrange(replace(found, padding=padding), slack, read)
     emit_injective(stage, model)
     return copied.right.load
@@ -226,11 +218,11 @@ def _windows(found: Window, lines: Sequence[program.Axis], model: CpuModel) -> B
     is where the next row of positions comes to lie after it.
     """
     *outer, along = found.positions
-    width, rows = along.extent, _extent(outer)
+    width, rows = along.extent, group_extent(outer)
     lanes = min(_MAX_LANES, 1 << (width - 1).bit_length())
     slack = -width % lanes
     pixel = _image(found, slack, model)
-    buffer = emit.workspace([_extent(lines) * rows * width], "uint16")
+    buffer = emit.workspace([group_extent(lines) * rows * width], "uint16")
     exact = min(rows, -(-slack // width))  # after these rows there are none of the same line
 
     def copy_row(bound: Bound, base: Expr, count: int) -> None:
@@ -240,7 +232,7 @@ def _windows(found: Window, lines: Sequence[program.Axis], model: CpuModel) -> B
             emit.store(buffer, value, [emit.ramp(base + at, taken)])
 
     segments = ((0, rows - exact, width + slack), (rows - exact, exact, width))
-    with emit.parallel(_extent(lines), model.threads > 1) as line:
+    with emit.parallel(group_extent(lines), model.threads > 1) as line:
         for first, number, count in segments:
             if number:
                 with emit.serial(number) as row:

@@ -87,10 +87,9 @@ class _ByRows:
 
     def write(self) -> None:
         """Writes the loops over work items: a block of rows times several blocks of columns."""
-        rows, columns = self._extents
+        groups, rows, columns, _ = self.contraction.extents
         row_blocks, column_blocks = -(-rows // _TILE_ROWS), -(-columns // self._tile_columns)
         batch = self.contraction.batch
-        groups = product(axis.extent for axis in batch)
         tiles = max(1, column_blocks // -(-2 * self.model.threads // (row_blocks * groups)))
         tiles = min(_MAX_TILES, tiles)
         chunks = -(-column_blocks // tiles)
@@ -108,11 +107,6 @@ class _ByRows:
         while columns > 1 and (_TILE_ROWS + 1) * columns + 1 >= self.model.registers:
             columns //= 2
         return columns
-
-    @property
-    def _extents(self) -> tuple[int, int]:
-        rows = product(axis.extent for axis in self.contraction.rows)
-        return rows, product(axis.extent for axis in self.contraction.columns)
 
     def _item(self, bound: Bound, row: Expr, first: Expr, tiles: int) -> None:
         """One block of rows times ``tiles`` blocks of columns, of one group of channels."""
@@ -151,7 +145,7 @@ class _ByRows:
     ) -> None:
         """Adds a band of an image to the partial sums of a tile."""
         contraction, lanes, whole = self.contraction, self.lanes, [emit.ramp(0, self.lanes)]
-        rows, columns = self._extents
+        _, rows, columns, _ = self.contraction.extents
         *outer, along = self.summed[-2:]
         with contextlib.ExitStack() as loops:
             here = dict(bound)
@@ -170,7 +164,7 @@ class _ByRows:
 
     def _finish(self, bound: Bound, row: Expr, column: Expr, totals: Buffer) -> None:
         """Stores what exists of a tile."""
-        rows, columns = self._extents
+        _, rows, columns, _ = self.contraction.extents
         epilogue = Epilogue(self.contraction, self.contraction.columns)
         with emit.serial(_TILE_ROWS) as r, emit.serial(self._tile_columns) as c:
 
@@ -221,7 +215,7 @@ class _ByChannels:
         self.images = [a for a in contraction.reduce if not any(a is p for p in self.positions)]
         self.taps = [a for a in contraction.columns if any(a is tap for tap in taps)]
         self.channels = [a for a in contraction.columns if not any(a is tap for tap in self.taps)]
-        self.rows = product(axis.extent for axis in contraction.rows)
+        _, self.rows, _, _ = contraction.extents
         self.plan = self._plan()
 
     def _plan(self) -> _Plan:
@@ -399,9 +393,7 @@ def _lanes(rows: int, widest: int) -> int:
 def _wants_channels(found: Window, model: CpuModel) -> bool:
     """Whether the output channels fill vectors well enough, and better than rows of the image."""
     contraction, width = found.contraction, found.column.extent
-    rows, columns = (
-        product(axis.extent for axis in axes) for axes in (contraction.rows, contraction.columns)
-    )
+    _, rows, columns, _ = contraction.extents
     widest = model.lanes_of(dtype_bytes(contraction.dtype))
     lanes = _lanes(rows, widest)
     fits = -rows % lanes <= _MAX_IDLE * (rows + -rows % lanes)

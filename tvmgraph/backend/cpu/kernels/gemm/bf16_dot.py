@@ -6,6 +6,7 @@ float32, whose upper half a bfloat16 is.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -108,6 +109,19 @@ def as_words(stage: Stage) -> tuple[Buffer, Stage]:
     """
     copy = emit.workspace(static_shape(stage.buffer) or (), "uint16")
     return copy, replace(stage, buffers=(copy,), values=(word(stage.value),))
+
+
+def words_of(image: Buffer, padding: Stage | None) -> tuple[Callable[..., Expr], Stage | None]:
+    """How an image of bfloat16 is read as words, and the stage that pads it, if there is one.
+
+    Args:
+        image: The image, padded.
+        padding: The stage that writes it.
+    """
+    if padding is None:
+        return lambda *at: word(image[at]), None
+    words, padding = as_words(padding)
+    return lambda *at: words[at], padding
 
 
 def pair(first: Expr, second: Expr) -> Expr:

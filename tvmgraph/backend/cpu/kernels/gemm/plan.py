@@ -258,7 +258,7 @@ def tile_of_panel(rows: int, vectors: int, model: CpuModel) -> tuple[int, int]:
     widths = [v for v in range(min(vectors, _MAX_ROW_VECTORS), 0, -1) if vectors % v == 0]
     for width in widths:
         for height in range(1, min(rows, max_tile_rows(width, model)) + 1):
-            cycles = _in_tiles(rows, height, lambda r, width=width: step_cycles(r, width, model))
+            cycles = in_tiles(rows, height, lambda r, width=width: step_cycles(r, width, model))
             costs[height, width] = cycles * (vectors // width)
     return min(costs, key=lambda tile: costs[tile])
 
@@ -280,8 +280,14 @@ def panel_vectors(model: CpuModel) -> int:
     return max(v for v in widths if cycles(v) <= _MAX_WIDE_COST * best)
 
 
-def _in_tiles(rows: int, height: int, cycles: Callable[[int], float]) -> float:
-    """Cycles of all rows in tiles of ``height``, the last of which may have fewer."""
+def in_tiles(rows: int, height: int, cycles: Callable[[int], float]) -> float:
+    """Cycles of all rows in tiles of ``height``, the last of which may have fewer.
+
+    Args:
+        rows: All rows.
+        height: Rows of a tile.
+        cycles: Takes the rows of a tile.
+    """
     full, rest = divmod(rows, height)
     return full * cycles(height) + (cycles(rest) if rest else 0)
 
@@ -301,7 +307,7 @@ def _rows_cycles(shape: GemmShape, rows: int, vectors: int, model: CpuModel) -> 
     """Cycles of one k-step of all rows of a panel, in tiles of ``rows``."""
     panel = shape.k_size * vectors * model.vector_bytes
     read = vectors * model.vector_bytes / _L2_BYTES_PER_CYCLE if panel > model.l1_bytes // 2 else 0
-    cycles = _in_tiles(shape.rows, rows, lambda r: max(step_cycles(r, vectors, model), read))
+    cycles = in_tiles(shape.rows, rows, lambda r: max(step_cycles(r, vectors, model), read))
     return cycles * (1 + _CROWDED_COST * _crowded(rows, shape.row_bytes, model))
 
 
