@@ -15,7 +15,12 @@ import tvm
 import tvm_ffi
 from tvm import relax, tirx
 
-_OPERATORS = ("add", "divide", "maximum", "minimum", "multiply", "negative", "sqrt", "subtract")
+from tvmgraph.backend.walks import elements
+
+_OPERATORS = (
+    "add", "broadcast_to", "divide", "greater", "maximum", "mean", "minimum", "multiply",
+    "negative", "reshape", "rsqrt", "sqrt", "subtract", "sum", "where",
+)  # fmt: skip
 _Legalize = Callable[[relax.BlockBuilder, relax.Call], relax.Expr]
 
 
@@ -50,7 +55,8 @@ def _once_per_type(name: str) -> _Legalize:
 
     def legalize(builder: relax.BlockBuilder, call: relax.Call) -> relax.Expr:
         args = list(call.args)
-        kinds = (tuple(map(_kind, args)), _positions(args, args))
+        attrs = None if call.attrs is None else tvm_ffi.structural.StructuralKey(call.attrs)
+        kinds = (tuple(map(_kind, args)), _positions(args, args), attrs)
         if kinds in known:
             loops = known[kinds]
             operands = relax.Tuple([args[i] for i in loops.operands])
@@ -72,11 +78,12 @@ def _positions(operands: Sequence[relax.Expr], args: Sequence[relax.Expr]) -> tu
 
 def _kind(arg: relax.Expr) -> Hashable | None:
     """What the loops depend on, None where their extents are known at run time only."""
-    if arg.ty.shape is None:
+    shape = arg.values if isinstance(arg, relax.ShapeExpr) else getattr(arg.ty, "shape", None)
+    extents = None if shape is None else elements(shape)
+    if extents is None or not all(isinstance(extent, tirx.IntImm) for extent in extents):
         return None
-    extents = tuple(arg.ty.shape)
-    if not all(isinstance(extent, tirx.IntImm) for extent in extents):
-        return None
+    if isinstance(arg, relax.ShapeExpr):
+        return tuple(map(int, extents))
     value = None
     if isinstance(arg, tvm.ir.GenericConst) and not extents:
         value = arg.value.numpy().tobytes()
