@@ -2,7 +2,8 @@
 
 TVM builds the loop nest of every operator anew and then finds out that it has it already. An
 optimizer applies the same dozen operators to every parameter, and layers repeat, so that most of
-this work is done again and again. Here operators of equal types share the first one's.
+this work is done again and again. Here operators of equal types and attributes share the first
+one's.
 """
 
 from __future__ import annotations
