@@ -234,3 +234,10 @@ def test_attributes_of_layers_without_parameters_are_their_arguments() -> None:
     activation = mint_nn.LeakyReLU(0.5)
     activation.negative_slope = 0.25
     assert activation(Tensor([-4.0])).asnumpy().tolist() == [-1.0]
+
+
+@pytest.mark.parametrize("layer", [mint_nn.ELU(0.5), mint_nn.functional.elu], ids=["ELU", "elu"])
+def test_the_slope_of_elu_is_1_where_the_exponential_overflows(layer: Any) -> None:
+    x = Tensor([1.0, 89.0, 1e30, np.inf])
+    for gradient in (ms.grad(layer), ms.jit(ms.grad(layer))):
+        assert gradient(x).tolist() == [1.0] * 4

@@ -351,7 +351,7 @@ def elu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
         alpha: Depth of the negative part.
         inplace: Whether the result is written into ``input``, which is returned then.
     """
-    return _result(input, ops.where(input > 0, input, alpha * ops.expm1(input)), inplace)
+    return _result(input, ops.elu(input, alpha), inplace)
 
 
 def leaky_relu(input: Tensor, negative_slope: float = 0.01, inplace: bool = False) -> Tensor:
