@@ -292,6 +292,15 @@ def test_zero_vector_has_norm_gradient_zero() -> None:
     np.testing.assert_array_equal(g.asnumpy(), np.zeros(3))
 
 
+def test_the_angle_of_the_origin_has_slope_zero() -> None:
+    x = Tensor([[0.0, -0.0], [1.0, 2.0]])
+    both = ms.grad(ops.atan2, (0, 1))
+    for gradient in (both, ms.jit(both)):
+        by_y, by_x = (g.tolist() for g in gradient(x, x))
+        assert by_y == [[0.0, 0.0], [0.5, 0.25]]
+        assert by_x == [[0.0, 0.0], [-0.5, -0.25]]
+
+
 def test_empty_segments_hold_the_limits_of_the_dtype() -> None:
     for dtype in (np.float32, np.float64):
         x = Tensor(np.ones(2, dtype))

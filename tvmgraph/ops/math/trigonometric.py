@@ -256,7 +256,8 @@ def arcsin(x: Tensor) -> Tensor:
 
 
 def _vjp_atan2(g: Tensor, y: Tensor, a: Tensor, b: Tensor) -> tuple[Tensor, Tensor]:
-    scaled = g / (a * a + b * b)
+    total = a * a + b * b
+    scaled = F.where(F.equal(total, 0), 0, g / total)  # the origin has no angle
     return sum_to(scaled * b, a), sum_to(-scaled * a, b)
 
 
