@@ -18,6 +18,7 @@ class CacheInfo:
 
     folder: str
     executables: int
+    kernels: int
     prepared_weights: int
     bytes: int
     limit_bytes: int
@@ -32,7 +33,8 @@ def info() -> CacheInfo:
     usage = disk.store().usage()
     return CacheInfo(
         folder=str(disk.folder()),
-        executables=usage.entries - usage.weights,
+        executables=usage.executables,
+        kernels=usage.kernels,
         prepared_weights=usage.weights,
         bytes=usage.bytes,
         limit_bytes=disk.limit(),
@@ -56,6 +58,7 @@ def show_info(as_json: bool = False) -> None:
     table = Table("what", "value", show_header=False)
     table.add_row("folder", found.folder)
     table.add_row("executables", str(found.executables))
+    table.add_row("kernels", str(found.kernels))
     table.add_row("prepared weights", str(found.prepared_weights))
     table.add_row("size", f"{found.bytes / 2**20:.1f} MiB of {found.limit_bytes >> 20} MiB")
     table.add_row("searched kernels", f"{found.searched_kernels} in {found.searched_folder}")
@@ -89,16 +92,18 @@ def show_kernels(as_json: bool = False) -> None:
 
 
 def clear_all(as_json: bool = False) -> None:
-    """Deletes every executable and all prepared weights and says how much that was.
+    """Deletes every executable and kernel and all prepared weights and says how much that was.
 
     Args:
         as_json: Whether it is printed as JSON.
     """
     usage = disk.store().clear()
-    executables = usage.entries - usage.weights
+    found = {
+        "executables": usage.executables, "kernels": usage.kernels,
+        "prepared_weights": usage.weights,
+    }  # fmt: skip
     if as_json:
-        found = {"executables": executables, "prepared_weights": usage.weights}
         print_json({**found, "bytes": usage.bytes})
         return
-    size = f"{usage.bytes / 2**20:.1f} MiB"
-    print(f"deleted {executables} executables, {usage.weights} prepared weights, {size}")
+    counts = ", ".join(f"{count} {name.replace('_', ' ')}" for name, count in found.items())
+    print(f"deleted {counts}, {usage.bytes / 2**20:.1f} MiB")

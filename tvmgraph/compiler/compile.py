@@ -228,7 +228,8 @@ def _obtain(graph: Graph, options: CompileOptions, phases: Phases) -> tuple[Exec
         with disk.store().workspace() as folder:
             executable, native = _build(graph, options, phases, folder, key)
             kept = disk.store().path(key).exists()
-            return executable, native, "kept" if kept else "not kept: it calls Python"
+            known = f"; {phases.reused} kernels were there" if phases.reused else ""
+            return executable, native, f"kept{known}" if kept else "not kept: it calls Python"
     except OSError as e:  # a full or read-only disk is no reason not to run
         raise_noticed()
         return *build_aside(graph, options, phases), f"not kept: {e}"

@@ -12,6 +12,7 @@ from tvmgraph.backend.cpu.codegen import parallel
 from tvmgraph.backend.cpu.codegen.sources import show_code
 from tvmgraph.backend.cpu.schedule import schedule_cpu
 from tvmgraph.backend.target import make_target
+from tvmgraph.compiler.cache.objects import KernelObjects
 from tvmgraph.config.options import CompileOptions
 from tvmgraph.debug import Phases
 
@@ -58,9 +59,11 @@ class CpuBuilder:
         request = self._request
         with phases.time("codegen"):
             if request.objects is not None and (program.portable or not request.portable):
+                cache = KernelObjects(str(self.target)) if request.portable else None
                 made = parallel.write_objects(
-                    program, self.target, self._threads, request.objects, request.singly
+                    program, self.target, self._threads, request.objects, request.singly, cache
                 )
+                phases.reused = cache.taken if cache is not None else 0
             else:
                 made = parallel.translate(program, self.target, self._threads, request.checked)
         show_code(made, phases)

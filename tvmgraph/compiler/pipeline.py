@@ -37,7 +37,8 @@ class Request:
             that do not.
         singly: Whether one kernel after the other is translated, see
             :func:`.parallel.write_objects`.
-        portable: Whether object files are wanted only if they are of use in any process.
+        portable: Whether object files are wanted only if they are of use in any process; then
+            kernels are taken from what other graphs left on disk.
         host: The row of the processor beside a GPU, by default this machine's.
     """
 

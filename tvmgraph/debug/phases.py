@@ -24,11 +24,13 @@ class Phases:
     Attributes:
         seconds: Wall time by phase, in order.
         level: How much is written, 0 to 3.
+        reused: Kernels whose machine code was there before.
     """
 
     def __init__(self, name: str, quiet: bool = False) -> None:
         self.seconds: dict[str, float] = {}
         self.quiet = quiet
+        self.reused = 0
         asked = 3 if active.debug >= 3 else max(context.save_graphs, active.save_graphs)
         self.level = 0 if quiet else asked
         self.dump = Dump(context.save_graphs_path, name) if self.level else None

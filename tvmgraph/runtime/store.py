@@ -3,13 +3,14 @@
 Every entry is one file. It is written under another name first and then renamed, so readers see all
 of it or nothing; an entry that cannot be used is deleted and made again. When the files together
 exceed the limit, those that were not used for the longest time go first: prepared weights, which
-are large and quick to make, before executables.
+are large and quick to make, then kernels, then executables.
 """
 
 from __future__ import annotations
 
 import contextlib
 import os
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,9 +18,9 @@ from pathlib import Path
 from tvmgraph import partial
 from tvmgraph.runtime import trust
 
-#: Endings of the file names: compiled code, and weights prepared for it.
-EXECUTABLE, WEIGHTS = ".so", ".weights"
-_KINDS = (EXECUTABLE, WEIGHTS)
+#: Endings of the file names: compiled graphs, their kernels, and weights prepared for them.
+EXECUTABLE, OBJECT, WEIGHTS = ".so", ".o", ".weights"
+_KINDS = (WEIGHTS, OBJECT, EXECUTABLE)  # in the order in which they go
 #: Files are counted again when a process has added this part of the limit since it last did.
 #: Listing thousands of them takes longer than many a compile; what other processes add meanwhile
 #: may exceed the limit by as much.
@@ -31,14 +32,21 @@ class Usage:
     """What a store holds.
 
     Attributes:
-        entries: Number of files.
-        bytes: Their size.
-        weights: How many of them are prepared weights.
+        executables: Compiled graphs.
+        kernels: Object files of kernels.
+        weights: Files of prepared weights.
+        bytes: The size of all.
     """
 
-    entries: int
-    bytes: int
+    executables: int
+    kernels: int
     weights: int
+    bytes: int
+
+    @property
+    def entries(self) -> int:
+        """Number of files."""
+        return self.executables + self.kernels + self.weights
 
 
 @dataclass(frozen=True)
@@ -57,8 +65,8 @@ class Store:
 
     Args:
         folder: Where; made when something is written.
-        limit: Bytes that the files of both kinds may take together.
-        suffix: :data:`EXECUTABLE` or :data:`WEIGHTS`, the kind that keys stand for.
+        limit: Bytes that the files of all kinds may take together.
+        suffix: :data:`EXECUTABLE`, :data:`OBJECT` or :data:`WEIGHTS`, the kind that keys stand for.
     """
 
     def __init__(self, folder: Path, limit: int, suffix: str = EXECUTABLE) -> None:
@@ -134,10 +142,11 @@ class Store:
         return usage
 
     def usage(self) -> Usage:
-        """Counts the entries of both kinds."""
+        """Counts the entries of all kinds."""
         found = self._files()
-        weights = sum(path.endswith(WEIGHTS) for path, _ in found)
-        return Usage(len(found), sum(stat.st_size for _, stat in found), weights)
+        counts = Counter(Path(path).suffix for path, _ in found)
+        size = sum(stat.st_size for _, stat in found)
+        return Usage(counts[EXECUTABLE], counts[OBJECT], counts[WEIGHTS], size)
 
     def _files(self) -> list[tuple[str, os.stat_result]]:
         found: list[tuple[str, os.stat_result]] = []
@@ -150,7 +159,7 @@ class Store:
     def _make_room(self, newest: Path) -> int:
         """Deletes what exceeds the limit; returns what there is."""
         files = self._files()
-        files.sort(key=lambda item: (item[0].endswith(EXECUTABLE), item[1].st_mtime))
+        files.sort(key=lambda item: (_KINDS.index(Path(item[0]).suffix), item[1].st_mtime))
         total = sum(stat.st_size for _, stat in files)
         for path, stat in files:
             if total <= self.limit:

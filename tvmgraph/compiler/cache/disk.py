@@ -43,10 +43,10 @@ _LIMIT_MB = 1024
 #: Linkers in order of preference, with their arguments for a shared library whose symbols are all
 #: looked up when it is loaded: a missing one must be an error there, not the end of the process.
 _LINKERS = {
-    "ld": ("-shared", "-z", "now"),
-    "ld.lld": ("-shared", "-z", "now"),
-    "cc": ("-shared", "-Wl,-z,now"),
-    "clang": ("-shared", "-Wl,-z,now"),
+    "ld": ("-shared", "-z", "now", "-S"),
+    "ld.lld": ("-shared", "-z", "now", "-S"),
+    "cc": ("-shared", "-Wl,-z,now,-S"),
+    "clang": ("-shared", "-Wl,-z,now,-S"),
 }
 #: A package that has LLVM's linker, for machines with none of these.
 _LINKER_PACKAGE = "ziglang"

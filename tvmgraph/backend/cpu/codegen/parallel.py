@@ -19,7 +19,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from string import Template
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 import tvm
 import tvm_ffi
@@ -27,7 +27,7 @@ from tvm import relax, tirx
 from tvm.relax import vm_build
 
 from tvmgraph.backend.cpu.codegen.pipeline import generate
-from tvmgraph.backend.cpu.codegen.sharing import split_calls
+from tvmgraph.backend.cpu.codegen.sharing import split_calls, symbol_of
 from tvmgraph.backend.tvm_private import private
 from tvmgraph.debug.announce import announced, kernels_of
 from tvmgraph.runtime.pool import adopt
@@ -42,6 +42,9 @@ R = TypeVar("R")
 _ENOUGH, _ENOUGH_FOR_THE_IDLE = 50, 10
 #: Units per worker, so that an underestimated one does not hold up the others.
 _UNITS_PER_WORKER = 2
+#: Kernels of programs with at least this many functions are kept one by one. Of smaller ones the
+#: whole program is, and forwarders to kernels in object files of their own would take longer.
+_WORTH_KEEPING = 8
 
 #: Functions of the runtime library itself, found again in any process.
 _OWN_FUNCTION = re.compile(
@@ -126,9 +129,32 @@ def translate(
     return join(program, target, [*libraries, pool] if pool is not None else libraries)
 
 
+class ObjectCache(Protocol):
+    """Where object files of kernels are kept for other graphs."""
+
+    def take(self, symbol: str, path: Path) -> bool:
+        """Writes the object file of a kernel if it is there, and says whether it is.
+
+        Args:
+            symbol: The kernel's.
+            path: The file to write.
+        """
+        ...
+
+    def keep(self, symbol: str, path: Path) -> None:
+        """Keeps the object file of a kernel.
+
+        Args:
+            symbol: The kernel's.
+            path: The file.
+        """
+        ...
+
+
 def write_objects(
-    program: Program, target: tvm.target.Target, workers: int, folder: Path, singly: bool = False
-) -> relax.VMExecutable:
+    program: Program, target: tvm.target.Target, workers: int, folder: Path,
+    singly: bool = False, cache: ObjectCache | None = None,
+) -> relax.VMExecutable:  # fmt: skip
     """Translates a program into object files in ``folder``.
 
     Args:
@@ -137,28 +163,39 @@ def write_objects(
         workers: Threads that translate.
         folder: Where.
         singly: Whether one function after the other is translated, so that it is known which.
+        cache: Where kernels of other graphs are; for programs of a few kernels it is left alone.
 
     Returns:
         The executable, of use only to look inside once its objects are linked.
     """
-    kernels, callers = split_calls(program.kernels)
-    divided = deal(kernels, len(kernels.functions), 1) if singly else _divide(kernels, workers)
-    units = [(unit, target) for unit in divided]
+    if len(program.kernels.functions) < _WORTH_KEEPING:
+        cache = None
+    kernels, callers = split_calls(program.kernels, by_content=cache is not None)
+    one_each = singly or cache is not None
+    divided = deal(kernels, len(kernels.functions), 1) if one_each else _divide(kernels, workers)
+    units = [(unit, target, cache) for unit in divided]
     if callers is not None:
-        units.append((callers, tvm.target.Target({**target.export(), "opt-level": 0})))
+        units.append((callers, tvm.target.Target({**target.export(), "opt-level": 0}), None))
 
-    def build(numbered: tuple[int, tuple[tvm.IRModule, tvm.target.Target]]) -> tvm.runtime.Module:
-        number, (unit, wanted) = numbered
+    def build(
+        numbered: tuple[int, tuple[tvm.IRModule, tvm.target.Target, ObjectCache | None]],
+    ) -> tvm.runtime.Module | None:
+        number, (unit, wanted, known) = numbered
+        path = folder / f"unit{number}.o"
+        if known is not None and known.take(_entry(unit), path):
+            return None
         with announced(_names(unit)):
             library = generate(unit, wanted)
-            write_object(library, folder / f"unit{number}.o")
+            write_object(library, path)
+        if known is not None:
+            known.keep(_entry(unit), path)
         return library
 
     pool = thread_pool(target)
     built = in_parallel(build, list(enumerate(units)), 1 if singly else workers)
     if pool is not None:
         (folder / "thread_pool.o").write_bytes(_object(pool))
-    executable = join(program, target, built)
+    executable = join(program, target, [library for library in built if library is not None])
     write_program(executable, target, folder)
     return executable
 
@@ -285,7 +322,7 @@ def _names(unit: tvm.IRModule) -> str:
 
 
 def _entry(unit: tvm.IRModule) -> str:
-    return next(str(f.attrs["global_symbol"]) for f in unit.functions.values())
+    return next(symbol_of(f) for f in unit.functions.values())
 
 
 def _is_portable(mod: tvm.IRModule) -> bool:

@@ -10,6 +10,7 @@ Kernels that differ there are translated apart.
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -231,19 +232,25 @@ def _with_numbers(func: tirx.PrimFunc, changes: dict[int, Expr]) -> tirx.PrimFun
 # joins the two.
 #
 # TVM calls by symbol only within one module; between modules stands a forwarder per kernel. Several
-# of them may lead to one kernel, see :mod:`.sharing`.
+# of them may lead to one kernel, see above. So a kernel's symbol is free to tell what it computes:
+# machine code that another graph has made is found by it.
 
 _HOST = "__vmtir__"  # TVM's prefix of functions that call kernels
 _SYMBOL = "__tvm_ffi_"  # and that of everything called the packed way
 _FORWARD = "forward_"
+#: What makes the names of operators different in one graph: ``conv2d12_add3``.
+_NUMBER = re.compile(r"(?<=[a-z_])\d+(?=_|$)")
 _CALL, _CALL_LOWERED = (ir.Op.get(f"tirx.tvm_call_cpacked{suffix}") for suffix in ("", "_lowered"))
 
 
-def split_calls(kernels: tvm.IRModule) -> tuple[tvm.IRModule, tvm.IRModule | None]:
+def split_calls(
+    kernels: tvm.IRModule, by_content: bool = False
+) -> tuple[tvm.IRModule, tvm.IRModule | None]:
     """Divides functions into kernels and what calls them.
 
     Args:
         kernels: All functions of a program that become machine code.
+        by_content: Whether the symbols of kernels tell what they compute.
 
     Returns:
         The kernels, and the callers with a forwarder for every kernel they call, or None when
@@ -252,17 +259,49 @@ def split_calls(kernels: tvm.IRModule) -> tuple[tvm.IRModule, tvm.IRModule | Non
     callers = {v: f for v, f in kernels.functions.items() if v.name_hint.startswith(_HOST)}
     rest = {v: f for v, f in kernels.functions.items() if v not in callers}
     shared, instead = share_kernels(tvm.IRModule(rest, attrs=kernels.attrs))
-    counts = {str(f.attrs["global_symbol"]): len(f.params) for f in rest.values()}
-    called = {name: _FORWARD + instead.get(name, name) for name in counts}
+    symbols = {name: name for name in map(symbol_of, shared.functions.values())}
+    if by_content:
+        shared, symbols = _named_by_content(shared)
+    counts = {symbol_of(f): len(f.params) for f in rest.values()}
+    code = {name: symbols[instead.get(name, name)] for name in sorted(counts)}
+    # without callers, bytecode finds kernels by their names
+    called = {name: _FORWARD + symbol if callers else name for name, symbol in code.items()}
     moved = {v: _redirect(f, called) for v, f in callers.items()}
-    wanted = counts.keys() - instead.keys() if callers else set(instead.values())
-    forwarders = [(_FORWARD + name, _SYMBOL + name, counts[name]) for name in sorted(wanted)]
-    if not callers:  # bytecode finds kernels by their names
-        forwarders += [(name, called[name], counts[name]) for name in instead]
-    moved |= {ir.GlobalVar(name): _forwarder(name, *to) for name, *to in forwarders}
+    first: dict[str, str] = {}  # a module may declare a symbol once
+    forwarders: dict[str, tuple[str, int]] = {}
+    for name, symbol in code.items():
+        if called[name] != symbol:
+            known = first.setdefault(symbol, called[name])
+            leads_to = _SYMBOL + symbol if known == called[name] else known
+            forwarders[called[name]] = (leads_to, counts[name])
+    moved |= {ir.GlobalVar(name): _forwarder(name, *to) for name, to in forwarders.items()}
     if not moved or not rest:
         return kernels, None
     return shared, tvm.IRModule(moved, attrs=kernels.attrs)
+
+
+def symbol_of(func: ir.BaseFunc) -> str:
+    """The symbol that a function is called by.
+
+    Args:
+        func: The function.
+    """
+    return str(func.attrs["global_symbol"])
+
+
+def _named_by_content(kernels: tvm.IRModule) -> tuple[tvm.IRModule, dict[str, str]]:
+    """Gives kernels symbols that are equal where what they do is; the symbols by the former ones.
+
+    The digest is TVM's structural hash (64 bits) of the loops, whatever their variables are called.
+    """
+    left: dict[str, tuple[ir.GlobalVar, ir.BaseFunc]] = {}
+    symbols: dict[str, str] = {}
+    for var, func in kernels.functions.items():
+        name = symbol_of(func)
+        digest = tvm_ffi.structural_hash(func.without_attr("global_symbol"), map_free_vars=True)
+        symbol = symbols[name] = f"{_NUMBER.sub('', name)}_{digest % 2**64:016x}"
+        left.setdefault(symbol, (var, func.with_attr("global_symbol", symbol)))
+    return tvm.IRModule(dict(left.values()), attrs=kernels.attrs), symbols
 
 
 def _redirect(func: tirx.PrimFunc, called: Mapping[str, str]) -> tirx.PrimFunc:
