@@ -7,11 +7,13 @@ import warnings
 import numpy as np
 import pytest
 import tvm
+import tvm_ffi
 from tvm import te, tirx
 from tvm.script import tirx as T
 
 import tvmgraph as ms
 from tvmgraph import JitConfig, Tensor, jit, ops
+from tvmgraph.backend.cpu.codegen.outer_loops import keep_outer_loops
 from tvmgraph.backend.cpu.codegen.pipeline import generate
 from tvmgraph.backend.cpu.codegen.sharing import split_calls
 from tvmgraph.backend.cpu.intrinsics import install as install_intrinsics
@@ -218,3 +220,31 @@ def test_truth_of_bfloat16():
     x = Tensor(np.array([[0, 1, 2], [np.nan, 1, 1], [0, 0, 0]]), ms.bfloat16)
     for f in (lambda x: ops.all(x, 1), lambda x: ops.any(x, 1)):
         np.testing.assert_array_equal(jit(f)(x).asnumpy(), f(x).asnumpy())
+
+
+@T.prim_func(s_tir=True)
+def image_sums(x: T.Buffer((8, 6, 98), "float32"), y: T.Buffer((1,), "float32")):
+    T.func_attr({"global_symbol": "image_sums"})
+    y[0] = T.float32(0)
+    for i in range(8):
+        for j in range(6):
+            for k in range(98):
+                y[0] = y[0] + x[i, j, k]
+    for i in range(8):
+        for j in range(6):
+            y[0] = y[0] + x[i, j, 0]
+
+
+def test_loops_around_long_loops_stay_loops():
+    kept = keep_outer_loops(tvm.IRModule({"image_sums": image_sums}))["image_sums"]
+    extents = []
+    tvm_ffi.structural_walk(kept.body, (tirx.For, lambda loop: extents.append(loop.extent)))
+    constant = {e.value for e in extents if isinstance(e, tirx.IntImm)}
+    assert constant == {98, 8, 6} and len(extents) == 5
+    assert sum(not isinstance(e, tirx.IntImm) for e in extents) == 2  # around the first sum
+    library = generate(tvm.IRModule({"image_sums": image_sums}), make_target())
+    x = np.random.default_rng(0).standard_normal((8, 6, 98)).astype(np.float32)
+    y = tvm.runtime.tensor(np.zeros(1, np.float32))
+    library["image_sums"](tvm.runtime.tensor(x), y)
+    np.testing.assert_allclose(y.numpy()[0], x.sum() + x[..., 0].sum(), rtol=1e-4, atol=1e-4)
+    assert library.inspect_source("ll").count('asm ""') == 2  # and LLVM has not copied them

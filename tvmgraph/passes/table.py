@@ -285,6 +285,8 @@ _TABLE: list[Pass] = [
          "indices of vectors are simplified; integers wrap around", cuda=""),
     Pass("formulas", X, (f"{_CODEGEN}.loops:write_formulas",),
          "elementary functions and roundings are written out", cuda=""),
+    Pass("outer_loops", X, (f"{_CODEGEN}.outer_loops:keep_outer_loops",),
+         "loops around long loops stay loops", cuda=""),
     Pass("arguments", X, ("tir.SplitHostDevice", "tir.MakePackedAPI"),
          "functions that the runtime calls", cuda=""),
     Pass("skip_asserts", X, ("tir.SkipAssert",), "kernels trust their callers",

@@ -97,8 +97,20 @@ def reduce_blocks(
         for total in sums:
             total.end_block()
 
-    block = _BLOCK * count * lanes
+    block = _block_size(extent, count * lanes)
     with emit.serial(extent // block) as part:
         reduce(first + part * block, block)
     if extent % block:
         reduce(first + (extent - extent % block), extent % block)
+
+
+def _block_size(extent: int, step: int) -> int:
+    """Elements of a block: of equal blocks, if the row has some, so that the pass is written once.
+
+    Args:
+        extent: Elements of the row.
+        step: How many are taken at once.
+    """
+    fewest = -(-extent // (_BLOCK * step))
+    equal = (extent // count for count in range(fewest, 2 * fewest) if not extent % (count * step))
+    return next(equal, _BLOCK * step)
