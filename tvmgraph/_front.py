@@ -288,7 +288,8 @@ _LATER = {
             reset_algo_parameters reset_auto_parallel_context set_algo_parameters
             set_auto_parallel_context""",
         "compat.private": "RowTensor",
-        "compat.whole": "get_ckpt_path_with_strategy",
+        "compat.whole": """flops_collection get_ckpt_path_with_strategy mindio_preload
+            set_mindio_server_info""",
         "compat.sparse": "COOTensor CSRTensor",
         "hal": """Event Stream StreamCtx current_stream default_stream empty_cache
             max_memory_allocated max_memory_reserved memory_allocated memory_reserved memory_stats

@@ -28,6 +28,8 @@ def __getattr__(name: str) -> Any:
         return getattr(importlib.import_module("tvmgraph.export.api"), name)
     if name in ("SummaryCollector", "SummaryRecord"):
         return getattr(importlib.import_module("tvmgraph.train.summary"), name)
+    if name == "get_ckpt_path_with_strategy":
+        return importlib.import_module("tvmgraph.compat.whole").get_ckpt_path_with_strategy
     return look(__name__, name, __all__)
 
 
