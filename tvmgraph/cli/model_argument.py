@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import importlib.util
 import sys
 import tomllib
@@ -58,8 +59,10 @@ def find_name(text: str) -> tuple[ModuleType, object]:
     found = getattr(module, name, None)
     if found is None:
         public = [n for n in vars(module) if not n.startswith("_")]
+        near = difflib.get_close_matches(name, public, 1)
+        meant = f"did you mean {near[0]}? " if near else ""
         reject(NotFoundError, "tvmgraph", f"{file} has no {name!r}",
-               fix=f"it has {', '.join(public) or 'nothing'}")  # fmt: skip
+               fix=f"{meant}it has {', '.join(public) or 'nothing'}")  # fmt: skip
     return module, found
 
 

@@ -131,7 +131,8 @@ def settings_of(
                fix="pass net.trainable_params()")  # fmt: skip
     items = list(parameters)
     if not items:
-        reject(ArgumentError, op, "params must not be empty", fix="pass net.trainable_params()")
+        reject(ArgumentError, op, "params must not be empty", fix="pass net.trainable_params(); "
+               "those of Cells in a plain list count if it is an nn.CellList")  # fmt: skip
     default = rate_of(op, learning_rate, "learning_rate")
     decay = decay_of(op, weight_decay)
     members = [p for p in items if isinstance(p, Parameter)]
