@@ -109,7 +109,7 @@ def decided(found: Sequence[Graph]) -> Counter[str]:
             stack.enter_context(mock.patch.object(owner, name, watched))
 
         watch(Shape, "may_fuse", lambda r: "runs alike" if r else "runs unlike")
-        watch(fuser, "_has_detour", lambda r: "a way round" if r else "no way round")
+        watch(fusion._Order, "between", lambda r: "a way round" if r is None else "no way round")
         watch(fuser, "_shape_of_fused", lambda r: "no schedule" if r is None else "joined")
         watch(fuser, "_is_large", lambda r: "shared operand" if r else "shared number")
         watch(fuser, "_kernel", lambda r: "alone by its loops" if r is None else "by rows")

@@ -48,6 +48,7 @@ class CompileStats:
         native: Whether the calls of the kernels are machine code too.
         disk: What the cache on disk did: ``"loaded"``, ``"kept"``, or why it did nothing.
         passes: The passes that could have been left out, by their names in the table.
+        reused: Kernels whose machine code other graphs had left on disk.
     """
 
     seconds: float
@@ -58,6 +59,7 @@ class CompileStats:
     native: bool = False
     disk: str = ""
     passes: str = ""
+    reused: int = 0
 
 
 _Key = tuple[str, CompileOptions, tuple[table.Pass, ...], tuple[Kernel[Any], ...]]
@@ -109,7 +111,7 @@ def compile_graph(
         seconds = time.perf_counter() - start
         stats = CompileStats(
             seconds, False, len(graph.nodes), len(executable.kernels),
-            tuple(phases.seconds.items()), native, kept, table.described(options),
+            tuple(phases.seconds.items()), native, kept, table.described(options), phases.reused,
         )  # fmt: skip
         phases.finish(_facts(stats, options))
         _remember(key, executable, stats)
@@ -228,8 +230,7 @@ def _obtain(graph: Graph, options: CompileOptions, phases: Phases) -> tuple[Exec
         with disk.store().workspace() as folder:
             executable, native = _build(graph, options, phases, folder, key)
             kept = disk.store().path(key).exists()
-            known = f"; {phases.reused} kernels were there" if phases.reused else ""
-            return executable, native, f"kept{known}" if kept else "not kept: it calls Python"
+            return executable, native, "kept" if kept else "not kept: it calls Python"
     except OSError as e:  # a full or read-only disk is no reason not to run
         raise_noticed()
         return *build_aside(graph, options, phases), f"not kept: {e}"

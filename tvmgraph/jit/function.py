@@ -79,6 +79,7 @@ class CompileRecord:
         varying: What became symbolic, so that its next value does not compile again.
         passes: The passes that could have been left out.
         target: The processor or GPU that it was compiled for.
+        reused: Kernels whose machine code other graphs had left on disk.
     """
 
     why: str
@@ -94,6 +95,7 @@ class CompileRecord:
     varying: str = ""
     passes: str = ""
     target: str = ""
+    reused: int = 0
 
 
 @dataclass(slots=True)
@@ -673,7 +675,7 @@ class JitFunction(Inspectable):
                 stats.phases if stats else (), str(getattr(compiled, "path", "")),
                 bool(stats and stats.cached), stats.disk if stats else "", promoted,
                 stats.passes if stats else "",
-                described_target(entry.config.target),
+                described_target(entry.config.target), stats.reused if stats else 0,
             )  # fmt: skip
 
         place, first = len(self.history), entry.compiled

@@ -110,7 +110,8 @@ def explain_record(number: int, record: CompileRecord) -> list[str]:
         lines.append(f"     exec_mode: {record.path}")
         lines.append(f"     compiled for: {record.target}")
     if record.disk and not record.cached:
-        lines.append(f"     disk cache: {record.disk}")
+        known = f"; {record.reused} kernels were there" if record.reused else ""
+        lines.append(f"     disk cache: {record.disk}{known}")
     return lines
 
 
