@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import importlib.util
 import sys
 import tomllib
@@ -16,6 +15,7 @@ import numpy as np
 import tvmgraph as ms
 from tvmgraph import Graph, JitConfig, Tensor
 from tvmgraph.cli.guard import users_code
+from tvmgraph.compat.elsewhere import did_you_mean
 from tvmgraph.errors import ArgumentError, ConfigError, NotFoundError, reject
 
 
@@ -59,8 +59,7 @@ def find_name(text: str) -> tuple[ModuleType, object]:
     found = getattr(module, name, None)
     if found is None:
         public = [n for n in vars(module) if not n.startswith("_")]
-        near = difflib.get_close_matches(name, public, 1)
-        meant = f"did you mean {near[0]}? " if near else ""
+        meant = f"{near} " if (near := did_you_mean(name, public)) else ""
         reject(NotFoundError, "tvmgraph", f"{file} has no {name!r}",
                fix=f"{meant}it has {', '.join(public) or 'nothing'}")  # fmt: skip
     return module, found
