@@ -31,15 +31,6 @@ PROGRAM = """
 """
 
 
-@pytest.fixture
-def folder(tmp_path, monkeypatch):
-    monkeypatch.setenv(disk.FOLDER_VARIABLE, str(tmp_path / "cache"))
-    monkeypatch.delenv(disk.LIMIT_VARIABLE, raising=False)
-    clear_cache()
-    yield tmp_path / "cache"
-    clear_cache()
-
-
 def start(**environment):
     command = [sys.executable, "-c", textwrap.dedent(PROGRAM)]
     return subprocess.Popen(

@@ -18,15 +18,6 @@ from tvmgraph.runtime.store import EXECUTABLE, OBJECT
 pytestmark = pytest.mark.skipif(disk.linker() is None, reason="there is no linker here")
 
 
-@pytest.fixture
-def folder(tmp_path, monkeypatch):
-    monkeypatch.setenv(disk.FOLDER_VARIABLE, str(tmp_path / "cache"))
-    monkeypatch.delenv(disk.LIMIT_VARIABLE, raising=False)
-    clear_cache()
-    yield tmp_path / "cache"
-    clear_cache()
-
-
 def network(depth):
     """Ten kernels and more: products and rows of sizes that no two layers have in common."""
     ms.set_seed(3)

@@ -6,14 +6,13 @@ either misspelled, in which case the error names the nearest one that exists, or
 
 from __future__ import annotations
 
-import difflib
 import dis
 import fnmatch
 import importlib
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from tvmgraph.compat.elsewhere import INSTEAD
+from tvmgraph.compat.elsewhere import INSTEAD, nearest
 from tvmgraph.errors import NotFoundError, NotFoundImportError, user_frame, user_source
 
 
@@ -74,16 +73,14 @@ def not_found(
         module: Whether a module is asked for.
     """
     why = reason(name, where.removeprefix("tvmgraph").removeprefix("."))
-    names = {n.lower(): n for n in known if not n.startswith("_")}
-    closeness = 0.85 if why else 0.75
-    near = difflib.get_close_matches(name.lower(), names, 1, closeness) if name[:2] != "__" else []
+    near = None if name[:2] == "__" else nearest(name, known, 0.85 if why else 0.75)
     instead = INSTEAD.get(where, {}).get(name) or _among_operators(where, name)
     importing = stands_at("IMPORT_NAME" if module else "IMPORT_FROM")
     return (NotFoundImportError if importing else NotFoundError)(
         f"{where} has no {name!r}" + (f": {why}" if why else ""), at=user_source(),
         fix=instead if instead and not why else
-            f"did you mean {names[near[0]]}?" if near and not why else
-            f"the nearest name here is {names[near[0]]}" if near else None,
+            f"did you mean {near}?" if near and not why else
+            f"the nearest name here is {near}" if near else None,
     )  # fmt: skip
 
 

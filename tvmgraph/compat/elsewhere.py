@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Iterable, Mapping
 
 from tvmgraph.errors import NotFoundError, user_source
 
@@ -100,13 +99,25 @@ class NoAttributeError(NotFoundError):
         return (NotFoundError, (self.message,), state)
 
 
-def did_you_mean(name: str, known: Any) -> str | None:
+def did_you_mean(name: str, known: Iterable[str]) -> str | None:
     """Returns the question with the public name that is nearest, or None.
 
     Args:
         name: The name that does not exist.
         known: Those that do.
     """
+    near = nearest(name, known)
+    return f"did you mean {near}?" if near else None
+
+
+def nearest(name: str, known: Iterable[str], closeness: float = 0.75) -> str | None:
+    """Returns the public name that is most like another, or None.
+
+    Args:
+        name: The name that does not exist.
+        known: Those that do.
+        closeness: How like it must be, up to 1.
+    """
     names = {n.lower(): n for n in known if not n.startswith("_")}
-    near = difflib.get_close_matches(name.lower(), names, 1, 0.75)
-    return f"did you mean {names[near[0]]}?" if near else None
+    near = difflib.get_close_matches(name.lower(), names, 1, closeness)
+    return names[near[0]] if near else None

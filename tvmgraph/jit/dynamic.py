@@ -41,6 +41,7 @@ _HISTORY = 6  # calls of a family that are remembered to see which sizes go toge
 _MAX_FAMILIES = 64
 _MAX_SYMBOLIC = 8  # captures with symbols per family, the newest first
 _MAX_ITEMS = 8  # of a tuple that is looked at again at every call
+_TUPLES = frozenset((tuple, MutableTuple))  # another class may say itself what it holds
 _MAX_DECIDED = 4  # captures of one set of symbols, after which deciding about them is given up
 
 Axis = tuple[int, int]  # number of the tensor argument, axis
@@ -331,16 +332,14 @@ def _kind_of(value: object, leaves: list[Tensor]) -> object:
         leaves.append(value)
         return value.aval
     kind = value.__class__
-    if (
-        type(value) is tuple or type(value) is MutableTuple
-    ):  # another class may say itself what it holds
+    if isinstance(value, tuple) and type(value) in _TUPLES:
         return (kind, *[_kind_of(v, leaves) for v in value])
     return kind if kind in NUMBERS else (kind, value)
 
 
 def _is_simple(value: object) -> bool:
     """Whether :func:`_kind_of` tells what of an argument matters."""
-    if type(value) is tuple or type(value) is MutableTuple:
+    if isinstance(value, tuple) and type(value) in _TUPLES:
         return len(value) <= _MAX_ITEMS and all(map(_is_simple, value))
     kind = value.__class__
     return isinstance(value, Tensor) or value is None or kind in NUMBERS or kind in (bool, str)

@@ -24,6 +24,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import xxhash
 
 from tvmgraph import partial
@@ -321,6 +322,18 @@ def keep(key: str, library: Path) -> Path:
     with library.open("ab") as file:
         file.write(bytes.fromhex(key))
     return store().put(key, library)
+
+
+def digest_of(content: bytes | np.ndarray, key: str) -> bytes:
+    """What a file of a store ends with: it finds every accident, and files under another name.
+
+    Args:
+        content: What is before it.
+        key: What the file is found by.
+    """
+    digest = xxhash.xxh3_128(content)
+    digest.update(key.encode())
+    return digest.digest()
 
 
 def _read_entry(path: Path, key: str) -> tuple[dict[str, object], bytes] | None:

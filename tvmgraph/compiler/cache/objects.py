@@ -10,8 +10,6 @@ from __future__ import annotations
 import contextlib
 from pathlib import Path
 
-import xxhash
-
 from tvmgraph.compiler.cache import disk
 from tvmgraph.runtime.store import OBJECT, Store
 
@@ -54,7 +52,7 @@ class KernelObjects:
         except OSError:  # another process deleted it
             return False
         code, digest = content[:-_DIGEST], content[-_DIGEST:]
-        if digest != _digest(code, key):
+        if digest != disk.digest_of(code, key):
             self._store.discard(key)
             return False
         path.write_bytes(code)
@@ -72,13 +70,8 @@ class KernelObjects:
         code = path.read_bytes()
         copy = path.with_suffix(".kept")
         with contextlib.suppress(OSError):
-            copy.write_bytes(code + _digest(code, key))
+            copy.write_bytes(code + disk.digest_of(code, key))
             self._store.put(key, copy)
 
     def _key(self, symbol: str) -> str:
         return disk.key_of_text(f"kernel {symbol}", self._target)
-
-
-def _digest(code: bytes, key: str) -> bytes:
-    """What a file ends with: it finds every accident, and files under another name."""
-    return xxhash.xxh3_128(code + bytes.fromhex(key)).digest()

@@ -95,7 +95,7 @@ def _load(store: Store, key: str, types: Sequence[TensorType]) -> list[np.ndarra
         store.discard(key)
         return None
     end = offsets[-1]
-    if raw[end:].tobytes() != _digest(raw[:end], key):
+    if raw[end:].tobytes() != disk.digest_of(raw[:end], key):
         store.discard(key)
         return None
     return [_view(raw[start:], t) for start, t in zip(offsets, types)]
@@ -116,14 +116,7 @@ def _save(
             for array, end in zip(arrays, _offsets(types)[1:]):
                 file.write(memoryview(array.reshape(-1).view(np.uint8)))
                 file.write(bytes(end - file.tell()))
-        digest = _digest(mapped_bytes(path), key)
+        digest = disk.digest_of(mapped_bytes(path), key)
         with path.open("ab") as file:
             file.write(digest)
         store.put(key, path)
-
-
-def _digest(content: np.ndarray, key: str) -> bytes:
-    """What a file ends with: of its content, and of the key that it has no other name for."""
-    digest = xxhash.xxh3_128(content)
-    digest.update(key.encode())
-    return digest.digest()

@@ -173,14 +173,12 @@ def write_objects(
     kernels, callers = split_calls(program.kernels, by_content=cache is not None)
     one_each = singly or cache is not None
     divided = deal(kernels, len(kernels.functions), 1) if one_each else _divide(kernels, workers)
-    units = [(unit, target, cache) for unit in divided]
-    if callers is not None:
-        units.append((callers, tvm.target.Target({**target.export(), "opt-level": 0}), None))
+    units = divided if callers is None else [*divided, callers]
+    quickly = tvm.target.Target({**target.export(), "opt-level": 0})
 
-    def build(
-        numbered: tuple[int, tuple[tvm.IRModule, tvm.target.Target, ObjectCache | None]],
-    ) -> tvm.runtime.Module | None:
-        number, (unit, wanted, known) = numbered
+    def build(numbered: tuple[int, tvm.IRModule]) -> tvm.runtime.Module | None:
+        number, unit = numbered
+        wanted, known = (quickly, None) if unit is callers else (target, cache)
         path = folder / f"unit{number}.o"
         if known is not None and known.take(_entry(unit), path):
             return None

@@ -154,8 +154,7 @@ def _form(func: tirx.PrimFunc) -> _Form:
 
     bare = tvm_ffi.structural_map(func, (tirx.IntImm, visit)).without_attr("global_symbol")
     numbers = tuple(literal.value for literal in literals)
-    name = str(func.attrs["global_symbol"])
-    return _Form(name, func, bare, tuple(literals), numbers, _extents(func))
+    return _Form(symbol_of(func), func, bare, tuple(literals), numbers, _extents(func))
 
 
 def _extents(func: tirx.PrimFunc) -> tuple[int, ...]:
