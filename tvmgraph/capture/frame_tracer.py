@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import sys
 import types
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container, Mapping
 from typing import Any
 
 import numpy as np
@@ -29,33 +29,42 @@ _DATA = frozenset((
 ))  # fmt: skip
 
 
-_quiet: set[str] = set()  # library modules, whose calls of functions in C do not count
+_quiet: set[str] = set()  # names of library modules
+
+
+def _is_quiet(module: object) -> bool:
+    """Whether a module is a library's, whose frames do not count."""
+    quiet = is_library(module)
+    if quiet:
+        _quiet.add(str(module))
+    return quiet
 
 
 class FrameTracer:
     """Reports new frames while it is on.
 
     Args:
-        seen: Called with every frame that begins.
-        called: Called with a frame and the function in C that it calls.
+        seen: Called with every frame of user code that begins, and of the code that is watched.
+        called: Called with a frame of user code and the function in C that it calls.
+        watched: Library code whose calls count.
     """
 
     def __init__(
         self,
         seen: Callable[[types.FrameType], None],
         called: Callable[[types.FrameType, object], None],
+        watched: Container[types.CodeType],
     ) -> None:
         def profile(frame: types.FrameType, event: str, function: object) -> None:
-            if event == "c_call":
+            # called for every call of library code, too, and at every return
+            if event == "call" or event == "c_call":
                 module = frame.f_globals.get("__name__")
-                if module.__class__ is str and module in _quiet:
-                    return
-                if is_library(module):
-                    _quiet.add(str(module))
-                else:
-                    called(frame, function)
-            elif event == "call":
-                seen(frame)
+                quiet = (module.__class__ is str and module in _quiet) or _is_quiet(module)
+                if event == "c_call":
+                    if not quiet:
+                        called(frame, function)
+                elif not quiet or frame.f_code in watched:
+                    seen(frame)
 
         self._profile: Any = profile
         self._on = False

@@ -82,10 +82,10 @@ class Guards(Conditions):
         self.own: dict[int, object] = {}
         self.fresh: dict[int, object] = {}
         self._entered: set[int] = set()
-        self.tracer = FrameTracer(self.add_frame, self.add_builtin)
+        self._impure = impure_codes()
+        self.tracer = FrameTracer(self.add_frame, self.add_builtin, self._impure)
         self.native_effects = NativeEffects()
         self._codes: set[object] = set()
-        self._impure = impure_codes()
 
     # ---- what interpreted code reads --------------------------------------------------------
 
@@ -316,6 +316,8 @@ class Guards(Conditions):
         Args:
             function: Anything that is called.
         """
+        if not isinstance(function, types.FunctionType):
+            return False
         registry = getattr(function, "registry", None)
         known = isinstance(registry, types.MappingProxyType)
         if known:

@@ -74,6 +74,15 @@ INSTEAD: Mapping[str, Mapping[str, str]] = {
 }  # fmt: skip
 
 
+_ELSEWHERE = frozenset(name for names in INSTEAD.values() for name in names)
+
+
+def _instead(kind: type, missing: str) -> str | None:
+    """What to use for a name that PyTorch has on objects of a class or one it derives from."""
+    found = (INSTEAD[c.__name__].get(missing) for c in kind.__mro__ if c.__name__ in INSTEAD)
+    return next(filter(None, found), None)
+
+
 class NoAttributeError(NotFoundError):
     """An object has no such attribute; the nearest name is looked up when somebody reads it.
 
@@ -82,9 +91,10 @@ class NoAttributeError(NotFoundError):
 
     def __init__(self, owner: object, missing: str) -> None:
         kind = type(owner).__name__
-        fix = next((INSTEAD[c.__name__][missing] for c in type(owner).__mro__
-                    if missing in INSTEAD.get(c.__name__, ())), None)  # fmt: skip
-        super().__init__(f"{kind} has no attribute {missing!r}", at=user_source(), fix=fix)
+        fix = _instead(type(owner), missing) if missing in _ELSEWHERE else None
+        # Python and its libraries ask for names like `__array__`, users do not
+        at = "" if missing.startswith("__") else user_source()
+        super().__init__(f"{kind} has no attribute {missing!r}", at=at, fix=fix)
         self._asked: tuple[object, str] | None = None if fix else (owner, missing)
 
     def __str__(self) -> str:

@@ -220,13 +220,18 @@ def int_tuple(value: Any, op: str, name: str = "shape") -> tuple[Any, ...]:
     return tuple([v if isinstance(v, Dim) else as_int(v, op, name) for v in items])
 
 
+_KNOWN = frozenset((int, float, bool, str, tuple, list, type(None)))  # asking a protocol is slow
+
+
 def is_unknown(value: object) -> TypeIs[Unknown]:
     """Whether a value is a tensor that is not known before the graph runs.
 
     Args:
         value: Any object.
     """
-    return state.interpreter is not None and isinstance(value, Unknown)
+    if state.interpreter is None or value.__class__ in _KNOWN:
+        return False
+    return isinstance(value, Unknown)
 
 
 def tensor_in(value: Unknown) -> Tensor:
@@ -259,7 +264,7 @@ def has_unknown(value: object) -> bool:
     """
     if state.interpreter is None:
         return False
-    return any([isinstance(v, Unknown) for v in (value if is_sequence(value) else (value,))])
+    return any(map(is_unknown, value if is_sequence(value) else (value,)))
 
 
 def sizes(value: object, op: str, name: str = "shape") -> tuple[int | Dim, ...]:
