@@ -239,8 +239,8 @@ swish = silu
 
 
 def _ramp(m: Formulas, x: Expr) -> Expr:
-    """(x + 3) / 6 limited to [0, 1]."""
-    return m.where(x < -3, 0, m.where(x > 3, 1, (x + 3) / 6))
+    """(x + 3) / 6 limited to [0, 1]; processors divide several times slower than they multiply."""
+    return m.where(x < -3, 0, m.where(x > 3, 1, (x + 3) * (1 / 6)))
 
 
 @formula_row(
@@ -266,7 +266,7 @@ def hardsigmoid(input: Tensor) -> Tensor:
 @formula_row(
     "hardswish",
     lambda m, x: x * _ramp(m, x),
-    lambda g, y, x: (F.where(x > 3, g, F.where(x < -3, 0, g * (x / 3 + 0.5))),),
+    lambda g, y, x: (F.where(x > 3, g, F.where(x < -3, 0, g * (x * (1 / 3) + 0.5))),),
     "HardSwish",
     samples=float_samples(-5, 5),
 )
