@@ -31,36 +31,21 @@ __all__ = [
 ]  # fmt: skip
 
 
-def _is_float(m: TirMath) -> bool:
-    return m.dtype.startswith("float")
+def _extreme(least: bool, drops_nan: bool) -> Callable[..., Expr]:
+    """A formula: the extremum of two numbers, NaN of either operand, or of both operands.
 
-
-def _greater(m: TirMath, a: Expr, b: Expr) -> Expr:
-    """Whether b is taken for the maximum; the sign tells two zeros apart, as IEEE 754 has it."""
-    if not _is_float(m):
-        return a < b
-    return (a < b) | ((a == b) & _is_negative(m, a))
-
-
-def _less(m: TirMath, a: Expr, b: Expr) -> Expr:
-    if not _is_float(m):
-        return b < a
-    return (b < a) | ((a == b) & _is_negative(m, b))
-
-
-def _is_negative(m: TirMath, x: Expr) -> Expr:
-    bits = m.bits(x)
-    return bits < m.tir.const(0, bits.ty.dtype)
-
-
-def _extreme(takes: Callable[[TirMath, Expr, Expr], Expr], drops_nan: bool) -> Callable[..., Expr]:
-    """A formula: b where ``takes`` says so, NaN of either operand, or of both operands."""
+    Of two zeros the sign decides, as IEEE 754 has it. One choice follows the other: a disjunction of
+    the three conditions, of which one may be the same for a whole vector, makes LLVM pack bools
+    where the processor has no mask registers.
+    """
 
     def formula(m: TirMath, a: Expr, b: Expr) -> Expr:
-        chosen = takes(m, a, b)
-        if _is_float(m):
-            chosen = chosen | m.isnan(a if drops_nan else b)
-        return m.where(chosen, b, a)
+        chosen = m.where(b < a if least else a < b, b, a)
+        if not m.dtype.startswith("float"):
+            return chosen
+        bits = m.bits(a) | m.bits(b) if least else m.bits(a) & m.bits(b)
+        chosen = m.where(a == b, m.from_bits(bits), chosen)
+        return m.where(m.isnan(a if drops_nan else b), b, chosen)
 
     return formula
 
@@ -131,7 +116,7 @@ def _extremum(ufunc: Callable[..., Array], op_type: str, of_bool: str) -> RowDec
         traits=CHEAP,
         promote="common",
         eager=_signed(ufunc, _negative_zero if least else np.add),
-        lower=pointwise(name, _extreme(_less if least else _greater, drops_nan)),
+        lower=pointwise(name, _extreme(least, drops_nan)),
         vjp=_vjp_number if drops_nan else _vjp_extremum,
         onnx=_onnx_extremum(op_type, of_bool, drops_nan),
         samples=[
