@@ -5,6 +5,24 @@ before ``f`` is called twice again.
 """
 
 CASES: dict[str, tuple[str, tuple[str, ...]]] = {
+    "attributes of tensors": (
+        """
+A, W = Tensor([1.0]), nn.Dense(1, 1).weight
+A.tag = W.tag = 3
+A.more, W.more = {"k": 2.0}, [4.0]
+def f(x):
+    return x * (A.tag + A.more["k"]) + (W.tag + W.more[0])
+""",
+        (
+            "A.tag = 4",
+            "A.more['k'] = 5.0",
+            "A.more = {'k': 6.0}",
+            "W.tag = 5.0",
+            "W.more = (6.0,)",
+            "W.more = [8.0]",
+            "W.more[0] = 9.0",
+        ),
+    ),
     "flags.writeable": (
         """
 A = np.zeros(3)

@@ -352,3 +352,19 @@ def test_modes_are_checked() -> None:
         warnings.simplefilter("error")
         with pytest.raises(ValueError, match="mode cannot be 'Other'"):
             jit(mode="Other")
+
+
+@pytest.mark.parametrize("mode", ["ast", "bytecode"])
+def test_attributes_of_tensors_are_kept(mode: str) -> None:
+    """What compiled code sets on an argument or a result is there after the call."""
+
+    @jit(capture_mode=mode)
+    def f(x: Any) -> Any:
+        x.tag = "given"
+        y = x + 1
+        y.tag = "made"
+        return y
+
+    x: Any = Tensor([1.0])
+    y = f(x)
+    assert (x.tag, y.tag) == ("given", "made")

@@ -186,13 +186,16 @@ class Guards(Conditions):
         self._always.setdefault(guard.source.key, guard)
 
     def add_given(self, owner: object, name: str, value: object) -> None:
-        """Guards plain data that an attribute of an object of a library gives.
+        """Guards plain data of an object of a library, and what users set on tensors.
 
         Args:
             owner: The object.
             name: The attribute.
             value: What it gave.
         """
+        if isinstance(owner, Tensor) and name in owner.__dict__:  # what a user set
+            self._add(sources.member(owner, name))
+            return
         kinds = (bool, str) if isinstance(owner, Tensor) else _SETTINGS
         if type(value) in kinds or isinstance(owner, BaseException):
             self._add(sources.kept_inside(owner, name))

@@ -60,16 +60,17 @@ class Outside:
                 return self.call(found.fget, (owner,), {})
         value = getattr(owner, name, *default)
         self.impure.read(owner, name, value)
-        if self._is_given(owner):
+        if self._is_given(owner, name):
             self.recorder.guards.add_given(owner, name, value)
         if isinstance(owner, types.ModuleType) or not isinstance(value, types.BuiltinMethodType):
             self.effects.seen(value, owner)
         return value
 
-    def _is_given(self: Interpreter, owner: object) -> bool:
-        """Whether an object of this package or a library existed before the call."""
+    def _is_given(self: Interpreter, owner: object, name: str) -> bool:
+        """Whether an object of this package or a library held an attribute before the call."""
         if isinstance(owner, Tensor):
-            return isinstance(owner, Parameter) and not self.recorder.is_made(owner)
+            has = isinstance(owner, Parameter) or name in owner.__dict__
+            return has and not self.recorder.is_made(owner)
         if isinstance(owner, (type, types.ModuleType)) or not self.effects.existed(owner):
             return False
         known = is_library(type(owner).__module__) and not is_plain_object(owner)
@@ -105,6 +106,8 @@ class Outside:
         if isinstance(owner, types.CellType):
             self._write_cell(owner, name, value, frame)
             return
+        if isinstance(owner, TracedTensor) and not hasattr(Tensor, name):
+            self.refuse(node, frame, "writing an attribute of a Tensor", "keep it in a variable")
         if not isinstance(owner, (type, Tensor)) and not is_cell(owner):
             setter = self._setter(owner, name)
             if setter is not None:

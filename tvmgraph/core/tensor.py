@@ -64,6 +64,7 @@ class Tensor(TensorMethods, CopyMethods, DeviceMethods):
     """
 
     __slots__ = {  # the texts are what help() shows
+        "__dict__": "Attributes that users set.",
         "__weakref__": "Weak references.",
         "_base": "The tensor this one was taken out of by index, and the index.",
         "_device": "The elements on a GPU, once they were needed there.",
