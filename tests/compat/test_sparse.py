@@ -11,7 +11,7 @@ import pytest
 import tvmgraph as ms
 from tvmgraph import COOTensor, CSRTensor, Tensor, nn, ops
 from tvmgraph.compat.sparse_functions import ELEMENTWISE
-from tvmgraph.errors import ArgumentError, DTypeError, ShapeError
+from tvmgraph.errors import ArgumentError, DTypeError, OutOfRangeError, ShapeError
 
 A = np.array([[1.0, 0, 0, -2], [0, 0, 0, 0], [0, 3, 0, 0]], np.float32)
 B = np.array([[0, 5.0, 0, 2], [0, 0, 0, 0], [4, -3, 0, 0]], np.float32)
@@ -182,6 +182,11 @@ def test_what_they_refuse() -> None:
         (lambda: csr() + coo(), DTypeError),
         (lambda: coo() + coo(B[:, :2]), ShapeError),
         (lambda: ops.dense_to_sparse_coo(one), ShapeError),
+        (lambda: ops.coo_concat((coo(), coo(B[:, :2]))), ShapeError),
+        (lambda: ops.coo_concat((coo(), coo(B[:, :2]))), RuntimeError),  # as in MindSpore
+        (lambda: ops.coo_concat((coo(), coo(B[:2])), 1), ShapeError),
+        (lambda: ops.coo_concat((coo(), coo(B.astype(np.int32)))), DTypeError),
+        (lambda: ops.coo_concat((coo(), coo(B)), 2), OutOfRangeError),
     ):
         with pytest.raises(kind):
             make()

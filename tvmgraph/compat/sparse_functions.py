@@ -12,6 +12,7 @@ from tvmgraph.core.arguments import DTypeLike
 from tvmgraph.core.guard import guard
 from tvmgraph.core.op import F
 from tvmgraph.core.tensor import Tensor
+from tvmgraph.errors import DTypeError, OutOfRangeError, ShapeError, either
 
 # functions of single elements, each as ``coo_...`` and ``csr_...``
 ELEMENTWISE = """
@@ -25,9 +26,17 @@ def coo_concat(sp_input: Sequence[COOTensor], concat_dim: int = 0) -> COOTensor:
 
     Args:
         sp_input: The matrices.
-        concat_dim: The axis.
+        concat_dim: The axis, from -2 to 1.
+
+    Raises:
+        DTypeError: if the elements' dtypes differ.
+        ShapeError: if the sizes along the other axis differ.
+        OutOfRangeError: if there is no such axis.
     """
+    if not -2 <= concat_dim <= 1:
+        sparse.refuse(OutOfRangeError, "coo_concat", "a matrix has the axes 0 and 1")
     axis, begin = concat_dim % 2, 0
+    _require_alike(sp_input, 1 - axis)
     moved = []
     for m in sp_input:
         moved.append(F.concat([m.indices[:, :1] + (begin if axis == 0 else 0),
@@ -40,6 +49,16 @@ def coo_concat(sp_input: Sequence[COOTensor], concat_dim: int = 0) -> COOTensor:
     return COOTensor(
         F.gather(joined.indices, order, 0), F.gather(joined.values, order, 0), joined.shape
     )
+
+
+def _require_alike(matrices: Sequence[COOTensor], axis: int) -> None:
+    first = matrices[0]
+    for m in matrices[1:]:
+        if m.values.dtype is not first.values.dtype:
+            sparse.refuse(DTypeError, "coo_concat", "the matrices must have one dtype")
+        if m.shape[axis] != first.shape[axis]:
+            sparse.refuse(either(ShapeError, RuntimeError), "coo_concat",
+                          f"the sizes along axis {axis} must be equal")  # fmt: skip
 
 
 def csr_softmax(logits: CSRTensor, dtype: DTypeLike) -> CSRTensor:
