@@ -85,6 +85,13 @@ PAIRS: list[tuple[str, Callable[[Any], Any], Callable[[Any], Any], bool]] = [
     ("ZerosLike", lambda x: P.ZerosLike()(x) + x, lambda x: x * 1, True),
     ("Fill", lambda x: P.Fill()(ms.float32, (2, 3), 2) * x, lambda x: 2 * x, True),
     ("SquaredDifference", lambda x: P.SquaredDifference()(x, Y), lambda x: (x - Y) ** 2, True),
+    ("SparseSoftmaxCrossEntropyWithLogitsV2",
+     lambda x: P.nn_ops.SparseSoftmaxCrossEntropyWithLogitsV2()(x, I)[0],
+     lambda x: ops.cross_entropy(x, I, reduction="none"), True),
+    ("SparseSoftmaxCrossEntropyWithLogitsV2-gradient",
+     lambda x: P.nn_ops.SparseSoftmaxCrossEntropyWithLogitsV2()(x, I)[1],
+     lambda x: ops.stop_gradient(ms.grad(lambda y: ops.cross_entropy(y, I, reduction="sum"))(x)),
+     False),
     ("DivNoNan", lambda x: P.DivNoNan()(x, Y), lambda x: x / Y, True),
 ]  # fmt: skip
 

@@ -405,8 +405,28 @@ def sparse_softmax_cross_entropy(logits: Tensor, labels: Tensor, is_grad: bool) 
     """
     if not is_grad:
         return F.cross_entropy(logits, labels)
+    return F.div(_minus_classes(logits, labels), logits.shape[0])
+
+
+def _minus_classes(logits: Tensor, labels: Tensor) -> Tensor:
+    """The derivative of the loss of every row by its logits."""
     hot = F.cast(F.one_hot(labels, logits.shape[-1]), logits.dtype)
-    return F.div(F.sub(F.softmax(logits, -1), hot), logits.shape[0])
+    return F.sub(F.softmax(logits, -1), hot)
+
+
+def sparse_softmax_cross_entropy_of_rows(logits: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
+    """Loss per row and the derivative by the logits.
+
+    Args:
+        logits: Logits [N, C].
+        labels: Classes [N].
+    """
+    if labels.ndim != 1 or logits.ndim != 2:
+        raise ShapeError("logits must have the shape [N, C], and labels [N]",
+                         op="ops.SparseSoftmaxCrossEntropyWithLogitsV2",
+                         got=f"logits={logits.aval}, labels={labels.aval}")  # fmt: skip
+    loss = F.cross_entropy(logits, labels, reduction="none")
+    return loss, F.stop_gradient(_minus_classes(logits, labels))
 
 
 # ---- random numbers and effects ------------------------------------------------------------------
