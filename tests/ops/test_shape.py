@@ -187,3 +187,4 @@ def test_ranges_of_tensors_are_counted_in_their_dtype(dtype: object) -> None:
     assert ops.range(*ends).shape == (2,)
     steps = [Tensor(v, ms.float32 if dtype == ms.float16 else dtype) for v in (0.0, 1.0, 0.01)]
     assert ops.arange(*steps).shape == ops.range(*steps).shape == (100,)
+    assert ms.jit(ops.range)(*steps).shape == (100,)

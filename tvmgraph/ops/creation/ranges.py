@@ -134,7 +134,7 @@ def _range(op: str, start: object, end: object, step: object, dtype: DTypeLike |
     if any(map(is_unknown, (start, end, step))):
         return _computed(op, start, end, step, dtype)
     got = describe(start=start, end=end, step=step)
-    tensors = [v.dtype for v in (start, end, step) if isinstance(v, Tensor) and v.dtype.is_float]
+    tensors = _floats(start, end, step)
     start, end = _number(start, op, "start"), _number(end, op, "end")
     step = _number(step, op, "step")
     if step == 0:
@@ -143,11 +143,20 @@ def _range(op: str, start: object, end: object, step: object, dtype: DTypeLike |
         raise bad(ArgumentError, f"step {step} leads away from end", op, got, "change its sign")
     is_float = any(isinstance(v, float) for v in (start, end, step))
     wanted = dtype_or(dtype, dtypes.float32 if is_float else dtypes.int64)
-    if tensors and dtypes.float64 not in tensors:  # 0.01 in float32 fits a hundred times into 1
+    if _counted_in_float32(tensors):
         count = math.ceil((np.float32(end) - np.float32(start)) / np.float32(step))
     else:
         count = math.ceil((end - start) / step) if is_float else -((start - end) // step)
     return arange_values(start, step, max(count, 0), wanted)
+
+
+def _floats(*values: object) -> list[dtypes.DType]:
+    return [v.dtype for v in values if isinstance(v, Tensor) and v.dtype.is_float]
+
+
+def _counted_in_float32(floats: list[dtypes.DType]) -> bool:
+    """Whether the tensors' dtypes say so: 0.01 in float32 fits a hundred times into 1."""
+    return bool(floats) and dtypes.float64 not in floats
 
 
 def _computed(op: str, start: object, end: object, step: object, dtype: DTypeLike | None) -> Tensor:
@@ -158,8 +167,10 @@ def _computed(op: str, start: object, end: object, step: object, dtype: DTypeLik
                   describe(start=start, end=end, step=step))  # fmt: skip
     is_float = any(t.dtype.is_float for t in given)
     wide = dtypes.float64 if is_float else dtypes.int64
-    first, last, by = [F.cast(F.reshape(t, ()), wide) for t in given]
-    count = F.cast(F.ceil((last - first) / by), dtypes.int64) if is_float else (
+    first, last, by = ends = [F.cast(F.reshape(t, ()), wide) for t in given]
+    if _counted_in_float32(_floats(start, end, step)):
+        ends = [F.cast(t, dtypes.float32) for t in ends]
+    count = F.cast(F.ceil((ends[1] - ends[0]) / ends[2]), dtypes.int64) if is_float else (
         F.neg(F.floor_div(first - last, by))
     )  # fmt: skip
     places = F.count_up(F.maximum(count, 0), "counted")
