@@ -156,6 +156,8 @@ CASES = [
          grad=False),
     case("unique_with_pad", lambda x: ops.unique_with_pad(x, -9), [5, 2, 5, 7, 2],
          np_=lambda x: (np.array([5, 2, 7, -9, -9]), np.array([0, 1, 0, 2, 1])), grad=False),
+    case("unique_with_pad-floats", lambda x: ops.unique_with_pad(x, -0.5), [5.5, 2.0, 5.5],
+         np_=lambda x: (np.array([5.5, 2.0, -0.5]), np.array([0, 1, 0], np.int32)), grad=False),
     case("gather", lambda x, i: ops.gather(x, i, 1), X, I3, np_=lambda x, i: x[:, i]),
     case("gather-batch", lambda x, i: ops.gather(x, i, 1, 1), X, ROWS,
          np_=lambda x, i: np.take_along_axis(x, i, 1)),

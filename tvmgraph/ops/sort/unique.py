@@ -15,8 +15,8 @@ from tvmgraph.core.primitive import primitive
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.core.traits import Pattern, Traits
 from tvmgraph.core.types import Dim, TensorType, tensor_type
-from tvmgraph.errors import ShapeError
-from tvmgraph.ops.common.arguments import require, require_tensor, resolve_axis
+from tvmgraph.errors import DTypeError, ShapeError
+from tvmgraph.ops.common.arguments import bad, describe, require, require_tensor, resolve_axis
 from tvmgraph.ops.common.rows import composed
 from tvmgraph.ops.indexing.advanced import index_get, index_update
 from tvmgraph.ops.reduction.scan import running_arg_extreme, running_sum
@@ -161,12 +161,12 @@ def unique(input: Tensor) -> tuple[Tensor, Tensor]:
     return values, F.reshape(inverse, input.shape)
 
 
-def unique_with_pad(x: Tensor, pad_num: int) -> tuple[Tensor, Tensor]:
+def unique_with_pad(x: Tensor, pad_num: float) -> tuple[Tensor, Tensor]:
     r"""Returns the distinct elements, filled up with ``pad_num`` to the size of the input.
 
     Args:
         x: 1-d Tensor.
-        pad_num: What follows the distinct elements.
+        pad_num: What follows the distinct elements; an int for elements that are integers.
 
     Returns:
         Tuple of two tensors of ``x``'s shape: the distinct elements in the order of their first
@@ -174,6 +174,7 @@ def unique_with_pad(x: Tensor, pad_num: int) -> tuple[Tensor, Tensor]:
 
     Raises:
         ShapeError: if ``x`` is not 1-d.
+        DTypeError: if ``pad_num`` is a float and the elements are integers.
 
     Example:
         >>> ops.unique_with_pad(Tensor([3, 1, 3, 2]), 0)
@@ -182,6 +183,9 @@ def unique_with_pad(x: Tensor, pad_num: int) -> tuple[Tensor, Tensor]:
     """
     require_tensor("unique_with_pad", x, "x")
     require(x.ndim == 1, "x must be 1-d", "unique_with_pad", x=x)
+    if isinstance(pad_num, float) and x.dtype.is_integer:
+        raise bad(DTypeError, "pad_num must be an int for elements that are integers",
+                  "unique_with_pad", describe(x=x, pad_num=pad_num))  # fmt: skip
     if x.shape == (0,):
         return x, F.zeros((0,), dtypes.int64 if x.aval.dtype is dtypes.int64 else dtypes.int32)
     values, inverse, _ = _by_first_occurrence(x, pad_num)
