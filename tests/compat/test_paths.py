@@ -171,6 +171,7 @@ def test_modules(path: str) -> None:
 def test_paths_as_attributes() -> None:
     assert nn.metrics.Accuracy is tvmgraph.Accuracy  # pyright: ignore
     assert tvmgraph.log.get_level() == "2"  # pyright: ignore
+    assert tvmgraph.get_log_config() == {"GLOG_v": "2", "GLOG_logtostderr": "1"}
 
 
 def test_paths_cost_no_import() -> None:

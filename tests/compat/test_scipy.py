@@ -124,6 +124,7 @@ def test_least_squares_and_blocks(kind: Any) -> None:
     assert linalg.lstsq(Tensor(np.ones((3, 2), kind)), Tensor(np.ones(3, kind)))[2].item() == 1
     blocks = linalg.block_diag(Tensor(np.ones((1, 2), kind)), Tensor(np.full((2, 1), 2, kind)))
     near(blocks, np.array([[1, 1, 0], [0, 0, 2], [0, 0, 2]]), kind)
+    assert linalg.block_diag().shape == (1, 0)
 
 
 def test_options_that_mean_nothing_here_are_taken_as_mindspore_does() -> None:

@@ -369,6 +369,16 @@ def test_embedding_options() -> None:
     np.testing.assert_allclose(weight.asnumpy(), [[1.2, 1.6], [1, 0], [0, 2]], rtol=1e-6)
 
 
+@pytest.mark.parametrize("axis", [0, 1])
+def test_a_whole_axis_that_is_not_to_be_sorted_stays_as_it_is(axis: int) -> None:
+    x = Tensor([[3.0, 1.0, 7.0], [2.0, 9.0, 4.0]])
+    for run in (ops.topk, ms.jit(ops.topk)):
+        values, places = run(x, x.shape[axis], axis, True, False)
+        np.testing.assert_array_equal(values, x)
+        np.testing.assert_array_equal(places, np.indices(x.shape)[axis])
+        assert places.dtype == ms.int32
+
+
 def test_scans_and_extremes_of_half_precision() -> None:
     x = Tensor(np.ones(4096, np.float16))
     assert ops.cumsum(x, 0)[-1].item() == 4096

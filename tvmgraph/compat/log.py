@@ -32,8 +32,8 @@ def get_level() -> str:
 
 
 def get_log_config() -> dict[str, str]:
-    """Returns the settings of the log: its level under MindSpore's name ``GLOG_v``."""
-    return {"GLOG_v": get_level()}
+    """Returns the settings of the log under MindSpore's names: its level, and that it is shown."""
+    return {"GLOG_v": get_level(), "GLOG_logtostderr": "1"}
 
 
 def _get_logger() -> logging.Logger:

@@ -34,13 +34,13 @@ def block_diag(*arrs: Tensor) -> Tensor:
     """Returns a matrix with matrices on its diagonal.
 
     Args:
-        arrs: Matrices; vectors are rows.
+        arrs: Matrices; vectors are rows. Of none comes a row without elements.
 
     Example:
         >>> ms.scipy.linalg.block_diag(Tensor([[1.0]]), Tensor([[2.0, 3.0]])).shape
         (2, 3)
     """
-    return F.block_diag(*arrs)
+    return F.block_diag(*(arrs or (F.zeros((1, 0), dtypes.float32),)))
 
 
 def inv(a: Tensor, overwrite_a: bool = False, check_finite: bool = True) -> Tensor:

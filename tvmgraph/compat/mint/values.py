@@ -484,7 +484,7 @@ def topk(input: Tensor, k: int, dim: int = -1, largest: bool = True,
         k: How many elements.
         dim: The axis.
         largest: Whether the largest are returned, else the smallest.
-        sorted: Kept for MindSpore programs: they are always in order.
+        sorted: Whether the order matters; see :func:`tvmgraph.ops.topk`.
     """
     values, indices = ops.topk(input, k, dim, largest, sorted)
     return values, indices.astype("int64")

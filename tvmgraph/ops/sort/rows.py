@@ -248,7 +248,8 @@ def topk(
         k: Number of elements.
         dim: Axis; ``None`` for the last one.
         largest: Whether to take the largest elements.
-        sorted: Whether the order matters; the result is sorted in any case.
+        sorted: Whether the order matters; it is that of ``input`` otherwise, where the whole axis
+            is taken, and sorted where less is.
 
     Returns:
         Tuple of values and their int32 positions, of ``input``'s shape with ``k`` on the axis.
@@ -269,6 +270,11 @@ def topk(
         _require_within("topk", input, k, 0, size, dim)
     if input.ndim == 0:
         return F.identity(input), F.zeros((), dtypes.int32)
+    if not sorted and not computed and input.aval.is_static and k == size:
+        places = F.reshape(
+            F.arange(size, dtype=dtypes.int32), (size,) + (1,) * (input.ndim - axis - 1)
+        )
+        return F.identity(input), F.broadcast_to(places, input.shape)
     # a selection keeps its elements sorted, at a cost that grows with the square of their number
     if not computed and input.aval.is_static and 0 < k <= _MOST_SELECTED and 2 * k * k <= size:
         order = F.arg_top(input, int(k), axis, bool(largest))
@@ -287,7 +293,7 @@ def top_k(input_x: Tensor, k: int, sorted: bool = True) -> tuple[Tensor, Tensor]
     Args:
         input_x: Tensor of any shape.
         k: Number of elements.
-        sorted: Whether the order matters; the result is sorted in any case.
+        sorted: Whether the order matters; see :func:`topk`.
 
     Returns:
         Tuple of values and their int32 positions.
