@@ -84,6 +84,18 @@ def test_several_outputs() -> None:
         assert (up.asnumpy().tolist(), down.asnumpy().tolist()) == ([2.5, 3.5], [1, 2])
 
 
+@pytest.mark.parametrize("shape", [((2,),), [[2]], lambda s: [s]])
+def test_a_list_of_one_shape_gives_a_tuple(shape: Any) -> None:
+    op = ops.Custom(
+        cube_te, shape, lambda d: (d,), bprop=lambda x, out, dout: out[0] * 3 / x * dout[0]
+    )
+    x = Tensor([1.0, 2.0])
+    for call in (op, jit(lambda x: op(x))):
+        found = call(x)
+        assert isinstance(found, tuple) and found[0].asnumpy().tolist() == [1, 8]
+    np.testing.assert_allclose(ms.grad(lambda x: op(x)[0].sum())(x).asnumpy(), [3, 12])
+
+
 def test_derivative() -> None:
     op = cube(bprop=lambda x, out, dout: (dout * 3 * x * x,))
     x = Tensor([1.0, 2.0])

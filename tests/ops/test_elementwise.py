@@ -152,6 +152,14 @@ def test_integer_division_by_zero_gives_zero_in_both_modes() -> None:
         assert ms.jit(lambda a, b, f=f: f(a, b))(x, zero).asnumpy().tolist() == [0, 0]
 
 
+@pytest.mark.parametrize("dtype", [np.int16, np.int32, np.int64])
+def test_inverses_of_integers_are_rounded_towards_zero(dtype: Any) -> None:
+    x = Tensor(np.array([1, -1, 2, -7, 0], dtype))
+    for f in (ops.inv, ms.jit(ops.inv), ops.Inv()):
+        found = f(x)
+        assert found.asnumpy().dtype == dtype and found.asnumpy().tolist() == [1, -1, 0, 0, 0]
+
+
 @pytest.mark.parametrize(
     "call, error",
     [

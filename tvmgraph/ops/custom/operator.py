@@ -52,7 +52,7 @@ class Custom:
     Args:
         func: The kernel, see ``func_type``.
         out_shape: Shape of the output, or a function of the input shapes that returns it; a list
-            of shapes for several outputs.
+            of shapes for several outputs, and for a tuple of one.
         out_dtype: dtype of the output, or a function of the input dtypes; a list for several.
         func_type: What ``func`` is; by default ``"aot"`` for a str, ``"tvmscript"`` for a TVMScript
             function, else ``"te"``.
@@ -108,6 +108,7 @@ class Custom:
         self.name = _identifier(name or own or "custom")
         self.attrs = dict(attrs or {})
         self._out_shape, self._out_dtype, self._infer = out_shape, out_dtype, infer
+        self._several = False  # whether out_shape is one of shapes, as was last seen
         try:
             self.kind = kind_of(func, func_type)
             self._check(bprop, reference)
@@ -135,7 +136,7 @@ class Custom:
                     fix=f"it has {', '.join(self.attrs) or 'none; declare them with attrs={...}'}",
                 )  # fmt: skip
         outputs = apply(self.op, inputs, self.attrs | attrs)
-        return outputs[0] if len(outputs) == 1 else outputs
+        return outputs if len(outputs) > 1 or self._several else outputs[0]
 
     def __repr__(self) -> str:
         return f"Custom({self.name})"
@@ -216,8 +217,8 @@ class Custom:
             shape = shape(*[t.shape for t in types], **attrs)
         if callable(dtype) and not isinstance(dtype, (type, dtypes.DType)):
             dtype = dtype(*[t.dtype for t in types], **attrs)
-        several = bool(shape) and all(isinstance(s, (list, tuple)) for s in shape)
-        if not several:
+        self._several = bool(shape) and all(isinstance(s, (list, tuple)) for s in shape)
+        if not self._several:
             return (tensor_type(tuple(shape), dtypes.dtype_of(dtype)),)
         kinds = dtype if isinstance(dtype, (list, tuple)) else [dtype] * len(shape)
         if len(kinds) != len(shape):
@@ -246,7 +247,7 @@ class Custom:
         def pull_back(
             g: Sequence[Any], y: Sequence[Any], *inputs: Tensor, **attrs: object
         ) -> tuple[object, ...]:
-            g, y = (g[0], y[0]) if len(g) == 1 else (g, y)
+            g, y = (g, y) if len(g) > 1 or self._several else (g[0], y[0])
             found = bprop(*inputs, y, g, **attrs)
             found = tuple(found) if isinstance(found, (tuple, list)) else (found,)
             if len(found) != len(inputs):

@@ -40,6 +40,8 @@ __all__ = [
 
 #: Integer exponents up to here become multiplications.
 _MAX_CHAIN = 16
+#: Integers whose reciprocal is one, too, under the name `inv`.
+_WHOLE = (dtypes.int16, dtypes.int32, dtypes.int64)
 
 
 def _integer_power(a: np.ndarray, b: np.ndarray) -> np.ndarray:
@@ -546,10 +548,11 @@ def reciprocal(input: Tensor) -> Tensor:
 
 
 def inv(x: Tensor) -> Tensor:
-    r"""Reciprocal, elementwise; the same as :func:`reciprocal`: :math:`y = 1 / x`.
+    r"""Reciprocal, elementwise: :math:`y = 1 / x`; that of integers is rounded towards zero.
 
     Args:
-        x: Tensor of any shape; integers are computed in float32.
+        x: Tensor of any shape; int16, int32 and int64 stay what they are, where zero gives zero;
+            other integers are computed in float32.
 
     Returns:
         Tensor of ``x``'s shape.
@@ -558,4 +561,6 @@ def inv(x: Tensor) -> Tensor:
         >>> ops.inv(Tensor([2.0]))
         Tensor(shape=[1], dtype=Float32, value= [ 5.00000000e-01])
     """
-    return F.reciprocal(x)
+    if x.dtype not in _WHOLE:
+        return F.reciprocal(x)
+    return F.where(F.equal(F.abs(x), 1), x, F.zeros_like(x))
