@@ -49,6 +49,7 @@ MISTAKES: dict[str, tuple[Callable[[], object], type[Exception]]] = {
     "no elements to compare": (lambda: LINE.max(axis=0, where=None), TypeError),
     "an int as a flag of indices": (lambda: LINE.max(axis=0, return_indices=1), TypeError),
     "a shape of two axes": (lambda: ops.zeros(Tensor([[2, 3], [4, 5]])), TypeError),
+    "an integer of 65 bits": (lambda: Tensor(1 << 64, ms.int64), RuntimeError),
     "NaN as an integer": (lambda: Tensor((1, np.nan), ms.int64), TypeError),
     "a complex number as an integer": (lambda: Tensor((1, 2j), ms.int64), TypeError),
     "a number as a reduction": (lambda: ops.KLDivLoss(1.0), ValueError),

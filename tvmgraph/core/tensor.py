@@ -598,6 +598,9 @@ def _array_of_python(data: object) -> np.ndarray:
             "the rows of a nested list differ in length", op="Tensor",
             fix="pad the rows to one length",
         ) from e  # fmt: skip
+    if array.dtype == object and all(isinstance(n, int) for n in array.flat):
+        reject(either(DTypeError, RuntimeError), "Tensor",
+               "an integer needs more than 64 bits", repr(data)[:80])  # fmt: skip
     if array.dtype.kind in "OSU":
         reject(DTypeError, "Tensor", "the list holds something that is not a number",
                repr(data)[:80])  # fmt: skip
