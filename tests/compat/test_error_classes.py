@@ -149,6 +149,7 @@ MISTAKES: dict[str, tuple[Callable[[], object], type[Exception]]] = {
     "a word that no border has": (lambda: vision.Pad(1, padding_mode="wrap"), TypeError),
     "no axis to map over": (lambda: ms.vmap(ops.add, in_axes=None)(IMAGE, IMAGE), RuntimeError),
     "an axis that is not there": (lambda: ms.vmap(ops.exp, in_axes=1)(LINE), RuntimeError),
+    "an axis that no result has": (lambda: ms.vmap(ops.exp, out_axes=1)(LINE), RuntimeError),
     "axes of two lengths": (lambda: ms.vmap(ops.add)(LINE, IMAGE), RuntimeError),
     "more axes than results": (lambda: ms.vmap(ops.exp, out_axes=(0, 0, 1))(IMAGE), RuntimeError),
     "a result that differs without an axis": (

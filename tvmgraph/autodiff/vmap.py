@@ -15,7 +15,7 @@ from typing import Any, TypeVar, cast
 from tvmgraph.autodiff.grad import tensors_in
 from tvmgraph.capture import tree
 from tvmgraph.capture.traced import TracedTensor
-from tvmgraph.core import random
+from tvmgraph.core import random, rules
 from tvmgraph.core.dispatch import apply, describe
 from tvmgraph.core.explained import explained
 from tvmgraph.core.op import F, Op
@@ -396,10 +396,19 @@ def vmap(
             batcher.spread(t) if a is not None else _shared(batcher, t)
             for t, a in zip(results, places)
         ]
-        done = [F.moveaxis(t, 0, a) if a not in (None, 0) else t for t, a in zip(whole, places)]
-        return tree.replace(value, iter(done))
+        done = (_with_axis(t, a) if a else t for t, a in zip(whole, places))
+        return tree.replace(value, done)
 
     return run
+
+
+def _with_axis(result: Tensor, axis: int) -> Tensor:
+    """Returns a result whose first axis, the mapped one, stands where out_axes says."""
+    if not -result.ndim <= axis < result.ndim:
+        reject(
+            _NoAxis, "vmap", f"axis {axis} of out_axes is outside a tensor of {result.ndim} axes"
+        )
+    return F.moveaxis(result, 0, axis)
 
 
 def _write_back(
@@ -412,7 +421,9 @@ def _write_back(
 
 
 #: What is wrong with axes, and with what they are long: MindSpore raises RuntimeErrors.
-_Axes, _Lengths = (either(kind, RuntimeError) for kind in (ArgumentError, ShapeError))
+_Axes, _Lengths, _NoAxis = (
+    either(kind, RuntimeError) for kind in (ArgumentError, ShapeError, rules.AxisError)
+)
 
 
 def _ensemble(models: Any, in_axes: object, out_axes: object, *args: object) -> object:
