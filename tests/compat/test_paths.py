@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import importlib
+import inspect
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 import tvmgraph
 import tvmgraph as ms
-from tvmgraph import nn
+from tvmgraph import Tensor, nn
 from tvmgraph.common.api import _cell_graph_executor, _pynative_executor
 from tvmgraph.compat.paths import PATHS
 from tvmgraph.errors import NotFoundError
@@ -188,8 +190,15 @@ def test_an_optimizer_remembers_its_arguments() -> None:
 
     net = nn.Dense(2, 3)
     made = Descent(net.trainable_params(), momentum=0.5)
-    assert made.init_args == {"learning_rate": 0.1, "momentum": 0.5}
+    assert made.init_learning_rate == 0.1
+    assert made.init_args == {"momentum": 0.5}
     assert made.init_params["params"] == net.trainable_params()
+    # MindOCR's factory refuses optimizers that show an argument `clip`
+    assert list(inspect.signature(Descent.__init__).parameters) == ["self", "args", "kwargs"]
+    schedule: Any = nn.CosineDecayLR(0.0, 0.1, 4)
+    rate: Any = Tensor(0.5)
+    assert Descent(net.trainable_params(), rate).init_learning_rate == 0.5
+    assert Descent(net.trainable_params(), schedule).init_learning_rate is None
 
 
 def test_the_compiler_and_the_queue_of_operators_have_names() -> None:

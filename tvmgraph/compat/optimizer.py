@@ -17,8 +17,10 @@ def opt_init_args_register(fn: Callable[..., None]) -> Callable[..., None]:
         fn: The method ``__init__``.
 
     Returns:
-        A method that sets ``self.init_params`` (``{"params": ...}``) and ``self.init_args`` (all
-        other arguments by name, defaults included), then calls ``fn``.
+        A method that sets ``self.init_params`` (``{"params": ...}``), ``self.init_learning_rate``
+        (``None`` for a Cell) and ``self.init_args`` (all other arguments by name, defaults
+        included), then calls ``fn``. Its signature is ``(*args, **kwargs)``, as MindSpore's is:
+        zoos choose by it what they pass on.
     """
     signature = inspect.signature(fn)
 
@@ -31,9 +33,15 @@ def opt_init_args_register(fn: Callable[..., None]) -> Callable[..., None]:
         # attributes of a Cell may be set before Cell.__init__ has run
         params = next((given.pop(name) for name in _PARAMETERS if name in given), None)
         object.__setattr__(self, "init_params", {"params": params})
+        if "learning_rate" in given:
+            rate = given.pop("learning_rate")
+            rate = rate.asnumpy().tolist() if hasattr(rate, "asnumpy") else rate
+            schedule = hasattr(rate, "construct")
+            object.__setattr__(self, "init_learning_rate", None if schedule else rate)
         object.__setattr__(self, "init_args", given)
         fn(self, *args, **kwargs)
 
+    del remembered.__wrapped__
     return remembered
 
 
