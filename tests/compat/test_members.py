@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import importlib
 from collections.abc import Callable
 from typing import Any
@@ -270,3 +271,17 @@ def test_settings_of_parameters_by_the_names_of_mindspores_compiler() -> None:
     p.is_init = True
     assert p.is_init and not Parameter(Tensor([1.0]), name="w").is_init
     assert p.set_dtype(ms.float16) is ms.float16 and p.dtype is ms.float16
+
+
+def test_settings_of_a_parameter_are_cloned_for_another() -> None:
+    p = Parameter(Tensor(np.ones((2, 3), np.float32)), name="w", requires_grad=False)
+    p.param_info.cloned = []  # MindFormers' optimizers keep there what they cloned
+    state = Parameter(Tensor(np.zeros(3, np.float32)))
+    state.param_info = p.param_info.clone()
+    state.name = "moment." + state.name
+    assert (state.name, state.requires_grad, state.shape) == ("moment.w", False, (3,))
+    assert (p.name, p.param_info.cloned, p.param_info.obj is p) == ("w", [], True)
+    assert state.param_info.name == "moment.w" and state.param_info.parameter_shape == [3]
+    twin = copy.deepcopy(p)
+    twin.param_info.name = "twin"
+    assert (twin.name, p.name, twin.param_info.obj is twin) == ("twin", "w", True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import sys
 from collections.abc import Iterable
+from types import SimpleNamespace
 from typing import Any, TypeVar
 
 from tvmgraph import dtypes, hooks
@@ -37,6 +38,23 @@ class ParamInfo:
     def parameter_shape(self) -> list[int]:
         """The sizes of the parameter."""
         return list(self.obj.shape)
+
+    def clone(self) -> ParamInfo:
+        """Returns the same settings for another parameter, whose ``param_info`` it is set to."""
+        twin = ParamInfo(self.obj)
+        settings = {name: getattr(self.obj, name) for name in self._SHARED}
+        twin.__dict__["obj"] = SimpleNamespace(shape=self.obj.shape, **settings)
+        return twin
+
+    def settle(self, parameter: Parameter) -> None:
+        """Makes a parameter have these settings; they are that parameter's from then on.
+
+        Args:
+            parameter: The parameter.
+        """
+        for name in self._SHARED:
+            setattr(parameter, name, getattr(self.obj, name))
+        self.__dict__["obj"] = parameter
 
     def __getattr__(self, name: str) -> object:
         if name not in self._SHARED:
@@ -138,7 +156,12 @@ class Parameter(Tensor):
     @property
     def param_info(self) -> ParamInfo:
         """The parameter's settings, as MindSpore's compiler has them."""
-        return ParamInfo(self)
+        return self.__dict__.setdefault("_info", ParamInfo(self))
+
+    @param_info.setter
+    def param_info(self, value: ParamInfo) -> None:
+        value.settle(self)
+        self.__dict__["_info"] = value
 
     @property
     def data(self) -> Parameter:
@@ -182,8 +205,8 @@ class Parameter(Tensor):
         return twin
 
     def __attributes(self) -> dict[str, object]:
-        """Returns all attributes but what compiled code sees of the storage."""
-        return {k: v for k, v in self.__dict__.items() if k != "_exclusive"}
+        """Returns all attributes but what compiled code sees of the storage, and views of it."""
+        return {k: v for k, v in self.__dict__.items() if k not in ("_exclusive", "_info")}
 
     def __copy__(self) -> Parameter:
         twin = self.clone()
