@@ -218,3 +218,16 @@ def test_errors(call: Any, error: type[Exception], text: str) -> None:
         call()
     assert text in str(e.value)
     assert "test_basic.py" in str(e.value)
+
+
+def test_comm_fusion_is_set_for_trainable_parameters() -> None:
+    net = nn.SequentialCell(nn.Dense(2, 3), nn.BatchNorm1d(3))
+    assert net.set_comm_fusion(4) is net
+    assert {p.name: p.comm_fusion for p in net.get_parameters()} == {
+        "0.weight": 4, "0.bias": 4, "1.gamma": 4, "1.beta": 4,
+        "1.moving_mean": 1, "1.moving_variance": 1,
+    }  # fmt: skip
+    net.set_comm_fusion(5, recurse=False)
+    assert next(net.get_parameters()).comm_fusion == 4
+    with pytest.raises(ArgumentError, match="must be an int of at least 0"):
+        net.set_comm_fusion(-1)

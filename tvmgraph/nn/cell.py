@@ -487,6 +487,27 @@ class Cell(HookMethods, SettingMethods, StateMethods):
         self.check_names_and_refresh_name()
         return [p for p in self.get_parameters(expand=recurse) if p.requires_grad]
 
+    def set_comm_fusion(self, fusion_type: int, recurse: bool = True) -> Self:
+        """Sets ``comm_fusion`` of the trainable parameters; only MindSpore's compiler reads it.
+
+        Args:
+            fusion_type: The group in which gradients would be reduced together, at least 0.
+            recurse: Whether parameters of cells inside are set, too.
+
+        Returns:
+            The cell.
+
+        Raises:
+            ArgumentError: for a number below 0, or no int.
+        """
+        if type(fusion_type) is not int or fusion_type < 0:
+            reject(ArgumentError, "Cell.set_comm_fusion",
+                   "fusion_type must be an int of at least 0", repr(fusion_type),
+                   "pass a number of a group")  # fmt: skip
+        for parameter in self.trainable_params(recurse):
+            parameter.comm_fusion = fusion_type
+        return self
+
     def untrainable_params(self, recurse: bool = True) -> list[Parameter]:
         """Returns the parameters without ``requires_grad``.
 
