@@ -333,3 +333,25 @@ def test_a_schedule_of_weight_decay_begins_at_step_0(kind: Any) -> None:
     for _ in range(2):
         optimizer(tuple(p * 0 for p in optimizer.parameters))
     assert set(seen) == {0, 1}
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+def test_decay_rates_may_be_tensors_of_one_element(compiled: bool) -> None:
+    """MindFormers' AdamWeightDecay sets them so, as MindSpore's own does."""
+
+    class Rates(nn.AdamWeightDecay):
+        def __init__(self, params: Any) -> None:
+            super().__init__(params, 0.1)
+            for name, rate in {"beta1": 0.9, "beta2": 0.999, "eps": 1e-6}.items():
+                setattr(self, name, Tensor(np.array([rate], np.float32)))
+
+    results = []
+    for kind in (nn.AdamWeightDecay, Rates):
+        p = ms.Parameter(Tensor(np.array([[1.0, -2.0]], np.float32)), name="p")
+        optimizer = Rates([p]) if kind is Rates else nn.AdamWeightDecay([p], 0.1)
+        step = ms.jit(optimizer) if compiled else optimizer
+        for _ in range(3):
+            step((Tensor(np.array([[0.5, 0.25]], np.float32)),))
+        results.append(p.asnumpy())
+    np.testing.assert_allclose(results[1], results[0], rtol=1e-5)
+    assert np.abs(results[0] - [[1.0, -2.0]]).min() > 0.05

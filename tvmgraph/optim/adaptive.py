@@ -28,8 +28,13 @@ class _Moments(Optimizer):
         return new_m, v * self.beta2 + F.square(g) * _rest(self.beta2)
 
 
-def _rest(beta: float) -> float:
-    """Returns one minus a decay rate as MindSpore's kernels have it, which know it as float32."""
+def _rest(beta: float | Tensor) -> float | Tensor:
+    """Returns one minus a decay rate as MindSpore's kernels have it, which know it as float32.
+
+    Zoos' optimizers set their rates to tensors of one element, as MindSpore's own do.
+    """
+    if isinstance(beta, Tensor):
+        return 1.0 - beta
     return float(np.float32(1) - np.float32(beta))
 
 
