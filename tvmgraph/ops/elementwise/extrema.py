@@ -34,9 +34,9 @@ __all__ = [
 def _extreme(least: bool, drops_nan: bool) -> Callable[..., Expr]:
     """A formula: the extremum of two numbers, NaN of either operand, or of both operands.
 
-    Of two zeros the sign decides, as IEEE 754 has it. One choice follows the other: where processors
-    have no mask registers, LLVM packs the bools of a disjunction of the three conditions, of which
-    one may be the same for a whole vector.
+    Of two zeros the sign decides, as IEEE 754 has it. One choice follows the other: without mask
+    registers LLVM packs the bools of a disjunction of the three conditions, of which one may be the
+    same for a whole vector.
     """
 
     def formula(m: TirMath, a: Expr, b: Expr) -> Expr:
