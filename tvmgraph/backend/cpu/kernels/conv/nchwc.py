@@ -122,7 +122,9 @@ def _k_blocks(contraction: Contraction, vector_bytes: int, model: CpuModel) -> i
     """How many parts of the input channels there are, so that L1 holds two vectors of weights of
     one beside pixels and sums; 1 where that is no whole number of blocks, of pairs of bfloat16, or
     where registers hold so high a tile that L2 delivers weights in time (106 GFLOP/s either way
-    with AVX-512)."""
+    with AVX-512). More than twice as many parts pass over the sums too often (280 channels in 5
+    parts 91 GFLOP/s of 103, at once 96), but where L1 does not even hold three vectors of weights
+    (728 in 7 parts 93, at once 65 to 81)."""
     known = contraction.convolution
     if not model.has_few_registers or known is None or known.dot != 1:
         return 1
@@ -131,7 +133,8 @@ def _k_blocks(contraction: Contraction, vector_bytes: int, model: CpuModel) -> i
     if not _is_flat(contraction) and blocks * stored < model.l2_bytes * _L2_SHARE:
         return 1
     least = -(-blocks * stored // int(model.l1_bytes * _L1_SHARE))
-    return next((n for n in range(least, 2 * least) if blocks % n == 0), 1)
+    most = (3 if blocks * stored * 1.5 > model.l1_bytes else 2) * least
+    return next((n for n in range(least, most) if blocks % n == 0), 1)
 
 
 def _tile_costs(
