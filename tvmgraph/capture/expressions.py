@@ -298,8 +298,20 @@ class Expressions:
     # ---- subscripts -------------------------------------------------------------------------
 
     def _Subscript(self: Interpreter, node: ast.Subscript, frame: Frame) -> object:
-        owner = self.evaluate(node.value, frame)
-        index = self.evaluate(node.slice, frame)
+        owner, index = self.evaluate(node.value, frame), self.evaluate(node.slice, frame)
+        return self.taken_out(owner, index, node, frame)
+
+    def taken_out(
+        self: Interpreter, owner: Any, index: object, node: ast.AST, frame: Frame
+    ) -> object:
+        """Returns what a subscript means.
+
+        Args:
+            owner: What is indexed.
+            index: Index or key.
+            node: The subscript.
+            frame: The frame in which that code runs.
+        """
         frame.node = node
         if is_environment(owner):
             return self.call(owner.__getitem__, (index,), {})

@@ -19,6 +19,7 @@ from tvmgraph.capture.frame import Completion, Frame
 from tvmgraph.capture.function_source import within
 from tvmgraph.capture.traced_number import held, positions
 from tvmgraph.core.op import F
+from tvmgraph.core.taken import store_back
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.errors import interprets
 from tvmgraph.interruption import raise_noticed
@@ -213,7 +214,7 @@ class Statements:
             before = self._Name(ast.copy_location(ast.Name(t.id, ast.Load()), t), frame)
             self.store(t.id, self._combined(node, before, frame), frame)
             return
-        owner = self.evaluate(t.value, frame)
+        owner, part = self._owner(t.value, frame)
         if isinstance(t, ast.Attribute):
             name = frame.source.mangle(t.attr)
             new = self._combined(node, self.attribute(owner, name), frame)
@@ -222,6 +223,18 @@ class Statements:
         key = self.evaluate(t.slice, frame)
         new = self._combined(node, self.item(owner, key, node, frame), frame)
         self._set_item(owner, key, new, node, frame)
+        if part is not None:
+            store_back(part)
+
+    def _owner(self: Interpreter, node: ast.expr, frame: Frame) -> tuple[object, Tensor | None]:
+        """Evaluates what gets an item, and returns it again if it was taken out of a tensor."""
+        if not isinstance(node, ast.Subscript):
+            return self.evaluate(node, frame), None
+        whole, index = self.evaluate(node.value, frame), self.evaluate(node.slice, frame)
+        owner = self.taken_out(whole, index, node, frame)
+        if isinstance(whole, Tensor) and isinstance(owner, Tensor):
+            return owner, owner
+        return owner, None
 
     def _combined(self: Interpreter, node: ast.AugAssign, before: object, frame: Frame) -> Any:
         value = self.evaluate(node.value, frame)
@@ -262,9 +275,12 @@ class Statements:
             name = frame.source.mangle(target.attr)
             self.set_attribute(owner, name, value, target, frame)
         elif isinstance(target, ast.Subscript):
-            owner, key = self.evaluate(target.value, frame), self.evaluate(target.slice, frame)
+            owner, part = self._owner(target.value, frame)
+            key = self.evaluate(target.slice, frame)
             frame.node = target
             self._set_item(owner, key, value, target, frame)
+            if part is not None:
+                store_back(part)
         else:
             self.refuse(target, frame, "this assignment target")
 

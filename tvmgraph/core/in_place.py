@@ -163,7 +163,12 @@ _NUMBERS = (int, float, bool)
 def _is_eager(tensor: Stored) -> bool:
     """Whether a change is nobody's business, and the elements are the host's and the tensor's."""
     followed = state.interpreter is not None or state.tapes or state.paused or active.watches_eager
-    return not followed and _is_on_host(tensor) and getattr(tensor, "_base", None) is None
+    return not followed and _is_on_host(tensor) and not _is_view(tensor)
+
+
+def _is_view(tensor: Stored) -> bool:
+    """Whether a change of a tensor is one of the tensor that it was taken out of, too."""
+    return isinstance(getattr(tensor, "_base", None), tuple)
 
 
 def _is_on_host(value: object) -> TypeGuard[Stored]:

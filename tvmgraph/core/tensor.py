@@ -66,7 +66,7 @@ class Tensor(TensorMethods, CopyMethods, DeviceMethods):
     __slots__ = {  # the texts are what help() shows
         "__dict__": "Attributes that users set.",
         "__weakref__": "Weak references.",
-        "_base": "The tensor this one was taken out of by index, and the index.",
+        "_base": "The tensor this one was taken out of by index, and the index; or the Place.",
         "_device": "The elements on a GPU, once they were needed there.",
         "_ffi": "What compiled code sees of the storage, once it was asked for.",
         "_hooks": "What ``register_hook`` put here, once it did.",

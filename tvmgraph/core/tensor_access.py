@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from sys import getrefcount
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -14,6 +15,7 @@ from tvmgraph.core.arguments import is_tuple
 from tvmgraph.core.in_place import write_at
 from tvmgraph.core.op import F
 from tvmgraph.core.state import state
+from tvmgraph.core.taken import Place, finish_chain, place_in
 from tvmgraph.core.tensor_overloads import TensorOverloads, is_int
 from tvmgraph.core.tensor_reductions import aliases
 from tvmgraph.errors import ArgumentError, DTypeError, ShapeError, reject
@@ -39,20 +41,23 @@ class TensorAccess(TensorOverloads):
 
     def __getitem__(self, index: object) -> Tensor:
         found = F.getitem(self, index)
-        if found is not self and _is_basic(index):
-            found._base = (self, index)
+        if found is not self:
+            found._base = (self, index) if _is_basic(index) else place_in(self, index)
         return found
 
     def __setitem__(self, index: object, value: object) -> None:
+        base = getattr(self, "_base", None)
         if not write_at(self, index, value):  # pyright: ignore[reportArgumentType]
-            base = getattr(self, "_base", None)
+            view = F.getitem(*base) if isinstance(base, tuple) else None
             with state.computing_in(None):  # elements are stored, not computed with
-                self.rebind(F.setitem(self if base is None else F.getitem(*base), index, value))
+                self.rebind(F.setitem(self if view is None else view, index, value))
+        if isinstance(base, Place) and state.interpreter is None:  # else it sees the whole chain
+            finish_chain(getrefcount(self), self, value)
 
     def _write_through(self) -> None:
-        """Writes a change on into the tensor that this one was taken out of."""
+        """Writes a change on into the tensor that this one is a view of."""
         base = getattr(self, "_base", None)
-        if base is not None:
+        if base is not None and not isinstance(base, Place):
             whole, place = base
             whole[place] = self
 
