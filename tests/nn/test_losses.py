@@ -141,6 +141,18 @@ def test_focal_loss_of_images_averages_over_places() -> None:
     close(found, expected, 1e-4)
 
 
+def test_labels_of_one_sample_or_one_place_serve_the_focal_loss_of_all() -> None:
+    x, hot = rand(2, 3, 2, 2), np.random.default_rng(0).integers(0, 2, (2, 3, 2, 2))
+    logp = log_softmax(x)
+    for given in (hot[:1], hot[:, :, :1, :1], hot[:1, :, :1, :1]):
+        expected = (-((1 - np.exp(logp)) ** 2) * logp * given).mean((2, 3))
+        found = nn.FocalLoss(reduction="none")(Tensor(x), Tensor(given.astype(np.int32)))
+        close(found, expected, 1e-4)
+    picked = -logp[:1, 1, 0, 0]  # class indices choose: one choice is one value
+    found = nn.FocalLoss(reduction="none")(Tensor(x), Tensor(np.ones((1, 1, 1, 1), np.int32)))
+    close(found, (1 - np.exp(-picked)) ** 2 * picked, 1e-4)
+
+
 def test_hinge_embedding_looks_at_the_sign_of_the_target() -> None:
     found = ops.hinge_embedding_loss(Tensor([0.2, 0.3, 0.4]), Tensor([0.5, -3.0, 0.0]), 1.0, "none")
     close(found, np.float32([0.2, 0.7, 0.0]))

@@ -331,7 +331,8 @@ class FocalLoss(LossBase):
     Inputs:
         - **logits** (Tensor) - Shape :math:`(N, C)`, :math:`(N, C, H)` or :math:`(N, C, H, W)`.
         - **labels** (Tensor) - Class indices with a channel axis of size 1, or zeros and ones of
-          the shape of ``logits``.
+          the shape of ``logits``. One sample, or one place, serves all with zeros and ones; as
+          class indices it is the first.
 
     Outputs:
         A 0-d tensor; for ``"none"`` the mean over places: :math:`(N,)` with class indices, else
@@ -359,20 +360,19 @@ class FocalLoss(LossBase):
         self._check(logits, labels)
         n, c = logits.shape[:2]
         x = F.reshape(logits, (n, c, -1))
+        labels = F.reshape(labels, (*labels.shape[:2], -1))
         logp = F.log_softmax(x, 1)
         weight = None
         if self.weight is not None:
             weight = F.reshape(F.cast(self.weight, x.dtype), (1, c, 1))
         if labels.shape[1] == 1:
-            index = F.reshape(labels, (n, 1, -1))
             if weight is not None:
-                weight = F.gather_elements(F.broadcast_to(weight, x.shape), 1, index)
-            logp = F.gather_elements(logp, 1, index)
+                weight = F.gather_elements(F.broadcast_to(weight, x.shape), 1, labels)
+            logp = F.gather_elements(logp, 1, labels)
             loss = -F.pow(1 - F.exp(logp), self.gamma) * logp
             loss = F.squeeze(loss if weight is None else loss * weight, 1)
         else:
-            y = F.cast(F.reshape(labels, (n, c, -1)), x.dtype)
-            loss = -F.pow(1 - F.exp(logp), self.gamma) * logp * y
+            loss = -F.pow(1 - F.exp(logp), self.gamma) * logp * F.cast(labels, x.dtype)
             loss = loss if weight is None else loss * weight
         return self.get_loss(F.mean(loss, -1))
 
@@ -382,7 +382,8 @@ class FocalLoss(LossBase):
             reject(ShapeError, "FocalLoss", "logits and labels must both have 2, 3 or 4 axes", got,
                    "give the labels a channel axis of size 1")  # fmt: skip
         indexed = (logits.shape[0], 1, *logits.shape[2:])
-        if labels.shape not in (indexed, logits.shape):
+        spread = labels.shape[0] in (1, logits.shape[0]) and labels.shape[1] in (1, logits.shape[1])
+        if not spread or labels.shape[2:] not in (logits.shape[2:], (1,) * (logits.ndim - 2)):
             reject(ShapeError, "FocalLoss",
                    f"labels must have the shape {indexed} or {logits.shape}", got)  # fmt: skip
         if self.weight is not None and self.weight.shape[0] != logits.shape[1]:
