@@ -128,6 +128,29 @@ def test_the_divergence_of_single_numbers(reduction: str) -> None:
     assert (found.shape, found.item()) == ((), -1.0)
 
 
+@pytest.mark.parametrize("axis", [0, 1, -1])
+def test_layer_norm_grad_takes_the_mean_and_the_variance_given(axis: int) -> None:
+    r = np.random.default_rng(3)
+    x, dy, gamma = (r.standard_normal((3, 2, 4)).astype(np.float32) for _ in range(3))
+    over = tuple(range(axis % 3, 3))
+    gamma = gamma.reshape(-1, *x.shape[axis:])[0] if axis else gamma
+    mean, var = (r.uniform(0.5, 1, (*x.shape[: axis % 3], *(1,) * len(over))) for _ in range(2))
+    each, away = dy * gamma, x - mean  # the derivative of the sums that make mean and variance
+    of_var = (-0.5 * each * away * var**-1.5).sum(over, keepdims=True)
+    of_mean = -(each * var**-0.5).sum(over, keepdims=True)
+    of_mean = of_mean + of_var * (-2 * away).mean(over, keepdims=True)
+    count = np.prod([x.shape[a] for a in over])
+    want = each * var**-0.5 + of_var * 2 * away / count + of_mean / count
+    args = (Tensor(x), Tensor(dy), *(Tensor(t, ms.float32) for t in (var, mean)))
+    for call in (G.LayerNormGrad(axis, axis), ms.jit(G.LayerNormGrad(axis, axis))):
+        dx, dgamma, dbeta = call(*args, Tensor(gamma))
+        rest = tuple(range(axis % 3))
+        np.testing.assert_allclose(dx.asnumpy(), want, rtol=1e-4, atol=1e-5)
+        np.testing.assert_allclose(dbeta.asnumpy(), dy.sum(rest), rtol=1e-4, atol=1e-5)
+        of_gamma = (dy * away * var**-0.5).sum(rest)
+        np.testing.assert_allclose(dgamma.asnumpy(), of_gamma, rtol=1e-4, atol=1e-5)
+
+
 def test_gradients_of_normalisations() -> None:
     norm = ops.LayerNorm()
     (_, mean, variance), dy = norm(X, SHIFT, SHIFT), ops.cos(X)

@@ -13,7 +13,7 @@ from tvmgraph.compat.primitives.base import build_class, read_rows
 from tvmgraph.core.columns import NumberLike
 from tvmgraph.core.op import F
 from tvmgraph.core.tensor import Tensor
-from tvmgraph.dtypes import float64, int64
+from tvmgraph.dtypes import float32, float64, int64
 from tvmgraph.ops.compositions_images import pool_windows
 
 PATH = "tvmgraph.ops.operations._grad_ops"
@@ -93,6 +93,26 @@ class _Helpers:
         """Gradients of the operand, the scale and the shift."""
         norm = primitives.LayerNorm(norm_axis, params_axis)
         return F.vjp(lambda *t: norm(*t)[0], x, gamma, F.zeros_like(gamma))[1](dy)
+
+    @staticmethod
+    def layer_norm_kept(
+        x: Tensor, dy: Tensor, kept: tuple[Tensor, Tensor], gamma: Tensor, axes: tuple[int, int]
+    ) -> tuple[Tensor, ...]:
+        """Those gradients from the variance and the mean that are given, whatever they are."""
+        norm, params = (a % x.ndim for a in axes)
+        over, before = tuple(range(norm, x.ndim)), tuple(range(params))
+        shape, precise = (*x.shape[:norm], *(1,) * len(over)), x.dtype is float64
+        operand, wide, scale, variance, mean = (
+            F.cast(t, float64 if precise else float32) for t in (x, dy, gamma, *kept)
+        )
+        inverse = F.rsqrt(F.reshape(variance, shape) + 1e-7)
+        away, scaled = operand - F.reshape(mean, shape), wide * scale
+        pull = F.mean(scaled * away, over, True) * inverse * inverse
+        # the mean of what is away from the mean is 0 unless another mean was given
+        back = scaled - F.mean(scaled, over, True) - away * pull + F.mean(away, over, True) * pull
+        sums = [F.sum(t, before) if before else t for t in (wide * away * inverse, wide)]
+        dgamma, dbeta = (F.cast(F.reshape(t, gamma.shape), gamma.dtype) for t in sums)
+        return F.cast(back * inverse, x.dtype), dgamma, dbeta
 
     @staticmethod
     def batch_norm(
