@@ -220,6 +220,20 @@ def test_errors(call: Any, error: type[Exception], text: str) -> None:
     assert "test_basic.py" in str(e.value)
 
 
+@pytest.mark.parametrize("mode", [ms.PYNATIVE_MODE, ms.GRAPH_MODE])
+def test_a_layer_names_what_it_cannot_work_with_in_both_modes(mode: int) -> None:
+    before = ms.get_context("mode")
+    ms.set_context(mode=mode)
+    try:
+        with pytest.raises(DTypeError) as e:
+            nn.L1Regularizer(0.1)(2)
+    finally:
+        ms.set_context(mode=before)
+    assert "L1Regularizer: cannot work with these arguments" in str(e.value)
+    assert "weights=2" in str(e.value)
+    assert "test_basic.py" in str(e.value)
+
+
 def test_comm_fusion_is_set_for_trainable_parameters() -> None:
     net = nn.SequentialCell(nn.Dense(2, 3), nn.BatchNorm1d(3))
     assert net.set_comm_fusion(4) is net

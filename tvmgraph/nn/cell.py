@@ -25,6 +25,7 @@ from tvmgraph.errors import (
     DTypeError,
     KeyNotFoundError,
     NotFoundError,
+    TvmgraphError,
     either,
     reject,
     user_source,
@@ -251,7 +252,13 @@ class Cell(HookMethods, SettingMethods, StateMethods):
         if state.interpreter is not None:
             return self.__call_in_scope(args, kwargs)
         if context.mode == GRAPH_MODE and not state.scope:
-            return self.__compiled()(*args, **kwargs)
+            try:
+                return self.__compiled()(*args, **kwargs)
+            except TvmgraphError:
+                raise
+            except Exception as e:
+                given = self.__named(args, kwargs)
+                raise explained(e, type(self).__name__, given, self.construct)  # noqa: B904
         if state.broken is not None and state.broken is not self:
             from tvmgraph.jit.graph_breaks import compiled_cell
 
