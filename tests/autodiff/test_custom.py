@@ -51,6 +51,28 @@ def test_bprop_of_a_cell(mode: str) -> None:
     np.testing.assert_allclose(cell(Tensor(x)).asnumpy(), x * x)
 
 
+class Chosen(nn.Cell):
+    """Is a step of one input, without a slope, and reads nothing of the other."""
+
+    def construct(self, x: Tensor, y: Tensor) -> Tensor:
+        return ops.sign(x)
+
+    def bprop(self, x: Tensor, y: Tensor, out: Tensor, dout: Tensor) -> tuple[Tensor, Tensor]:
+        return dout * 3, dout + y
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_bprop_has_gradients_of_what_the_result_does_not_depend_on(mode: str) -> None:
+    inner, x, y = Chosen(), Tensor([1.0, -2.0]), Tensor([4.0, 5.0])
+
+    def around(both: tuple[Tensor, Tensor]) -> Tensor:
+        return inner(*both) * 2
+
+    dx, dy = MODES[mode](around)((x, y))
+    np.testing.assert_array_equal(dx.asnumpy(), [6, 6])
+    np.testing.assert_array_equal(dy.asnumpy(), [6, 7])
+
+
 @pytest.mark.parametrize("mode", MODES)
 def test_bprop_of_an_identity(mode: str) -> None:
     cell = Reversal()

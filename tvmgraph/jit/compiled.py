@@ -275,9 +275,20 @@ def _owned(tensor: Tensor) -> Tensor:
 
 
 def _reached(graph: Graph, given: Sequence[int]) -> set[Value]:
-    """Returns the values that the given outputs depend on, but by steps, which are flat."""
+    """Returns the values that the given outputs depend on, but by steps, which are flat.
+
+    A derivative of the user's own reaches all that it is of, whether its result depends on that or
+    by steps only.
+    """
     found = {graph.outputs[i] for i in given}
-    for node in reversed(graph.nodes):
+    outermost_first = sorted(graph.customs, key=lambda c: (-c.end, c.start))
+    calls = iter([*outermost_first, None])
+    call = next(calls)
+    for i, node in reversed(list(enumerate(graph.nodes))):
+        while call is not None and call.end > i:
+            if not found.isdisjoint(call.outputs):
+                found.update(call.inputs)
+            call = next(calls)
         truths = all(v.type.dtype.kind in "biu" for v in node.outputs)
         flat = node.op.vjp is rules.flat or (isinstance(node.op.vjp, Reason) and truths)
         if not flat and not found.isdisjoint(node.outputs):
