@@ -362,3 +362,48 @@ def test_frozen_parameters_take_no_hooks() -> None:
     frozen = Parameter(Tensor(1.0), name="p", requires_grad=False)
     with pytest.raises(RuntimeError, match="requires_grad"):
         frozen.register_hook(lambda g: g)
+
+
+class _Inner(nn.Cell):
+    def __init__(self) -> None:
+        super().__init__()
+        self.a, self.b = Parameter(Tensor(2.0)), Parameter(Tensor(3.0))
+
+    def construct(self, x: Tensor) -> Tensor:
+        return x * self.b * self.a
+
+
+class _Outer(nn.Cell):
+    def __init__(self) -> None:
+        super().__init__()
+        self.last, self.first = Parameter(Tensor(5.0)), Parameter(Tensor(7.0))
+        self.unread, self.stopped = Parameter(Tensor(1.0)), Parameter(Tensor(1.0))
+        self.inner = _Inner()
+
+    def construct(self, x: Tensor) -> Tensor:
+        return ops.stop_gradient(self.stopped) * self.inner(x * self.first) * self.last
+
+
+def test_get_by_list_of_a_cell_without_weights_is_in_the_order_of_use() -> None:
+    net, x = _Outer(), Tensor(1.0)
+    by_list = ms.GradOperation(get_by_list=True)
+    for _ in range(2):
+        assert plain(by_list(net)(x)) == (30.0, 70.0, 105.0, 42.0)
+    assert plain(by_list(net, net.trainable_params())(x)) == (42.0, 30.0, 0.0, 0.0, 105.0, 70.0)
+    ms.set_context(mode=ms.GRAPH_MODE)
+    try:
+        assert plain(by_list(net)(x)) == (42.0, 30.0, 0.0, 0.0, 105.0, 70.0)
+    finally:
+        ms.set_context(mode=ms.PYNATIVE_MODE)
+
+
+def test_get_by_list_has_a_parameter_that_is_the_result() -> None:
+    class Held(nn.Cell):
+        def __init__(self) -> None:
+            super().__init__()
+            self.w, self.v = Parameter(Tensor(3.0)), Parameter(Tensor(4.0))
+
+        def construct(self, x: Tensor) -> tuple[Tensor, Tensor]:
+            return self.w, self.v * x
+
+    assert plain(ms.GradOperation(get_by_list=True)(Held())(Tensor(2.0))) == (2.0, 1.0)

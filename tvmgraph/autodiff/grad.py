@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import compress
 from typing import Any, TypeAlias
 
 from tvmgraph.autodiff.hooks import gradient_hooks, run_hooks
@@ -12,6 +13,7 @@ from tvmgraph.autodiff.kept import taken
 from tvmgraph.autodiff.tape import GradTape, backward, recording, snapshot
 from tvmgraph.capture import tree
 from tvmgraph.capture.promotion import CONTAINERS, MutableFloat, MutableInt
+from tvmgraph.config import GRAPH_MODE, context
 from tvmgraph.core.op import F
 from tvmgraph.core.parameter import Parameter
 from tvmgraph.core.shown import Shown
@@ -85,6 +87,7 @@ class _Run:
             with recording(self.tape):
                 self.value = call_user(fn, args, kwargs)
         if isinstance(self.tape, _NotingTape):
+            self.tape.denoted(tuple(tensors_in(self.value)), ())  # one that is returned is read
             self.weights = list(self.tape.at_start.values())
             self.trained = [True] * len(self.weights)
             self.hooks += [gradient_hooks(p) for p in self.tape.read.values()]
@@ -112,6 +115,11 @@ class _Run:
             g = found.get(id(x.token)) if wanted else None
             return F.zeros_like(x) if g is None else g
 
+        if isinstance(self.tape, _NotingTape):  # of what was read, that which results depend on
+            reached = [id(w.token) in found for w in self.weights]
+            self.weights = list(compress(self.weights, reached))
+            self.hooks[len(self.inputs) :] = compress(self.hooks[len(self.inputs) :], reached)
+            self.trained = [True] * len(self.weights)
         gradients = [pick(x) for x in self.inputs]
         gradients += [pick(w, trained) for w, trained in zip(self.weights, self.trained)]
         gradients = [run_hooks(hooks, g) for hooks, g in zip(self.hooks, gradients)]
@@ -126,6 +134,11 @@ def _is_captured() -> bool:
     while hasattr(interpreter, "interpreter"):  # that of a vmap has the one around it
         interpreter = interpreter.interpreter  # pyright: ignore
     return interpreter is not None
+
+
+def _is_whole_graph() -> bool:
+    """Whether calls are compiled: MindSpore notes what a Cell reads where it runs step by step."""
+    return context.mode == GRAPH_MODE or _is_captured()
 
 
 def _distinct(args: tuple[object, ...], positions: Sequence[int]) -> tuple[object, ...]:
@@ -402,8 +415,10 @@ class GradOperation(Shown):
     Args:
         get_all: Differentiate by all inputs that are tensors, or what :func:`tvmgraph.mutable`
             made of containers of them, instead of the first.
-        get_by_list: Differentiate by the parameters given in the call, without any by the
-            trainable ones of the Cell, or by those that the function reads.
+        get_by_list: Differentiate by the parameters given in the call. Without any, by those that
+            results depend on, in the order in which the function reads them, as MindSpore does in
+            PYNATIVE_MODE; by the trainable ones of a Cell in GRAPH_MODE, where MindSpore gives
+            nothing.
         sens_param: The last positional argument, or ``sens``, is the cotangent of the output.
 
     Example:
@@ -435,11 +450,12 @@ class GradOperation(Shown):
         """Returns the gradient function of ``fn``."""
         require_function(fn, "GradOperation")
         trainable = getattr(fn, "trainable_params", None)
-        if self.get_by_list and weights is None and trainable is not None:
-            weights = trainable()
-        params: Any = () if not self.get_by_list else None if weights is None else _weights(weights)
+        chosen = None if weights is None else _weights(weights)
 
         def run(*args: object, **kwargs: object) -> object:
+            params = chosen if self.get_by_list else ()
+            if params is None and trainable is not None and _is_whole_graph():
+                params = _weights(trainable())
             sens = kwargs.pop("sens", None) if self.sens_param else None
             if self.sens_param and sens is None:
                 args, sens = args[:-1], args[-1]
