@@ -332,6 +332,22 @@ def test_set_inputs_declares_and_checks() -> None:
         net.set_inputs(normal)
 
 
+def test_set_inputs_without_fixed_sizes_takes_a_number() -> None:
+    class Net(nn.Cell):
+        def construct(self, x: Tensor) -> Tensor:
+            return x * 2 + x.ndim
+
+    for declared in ([None], [None, None]):
+        net = Net()
+        net.set_inputs(Tensor(shape=declared, dtype=ms.float32))
+        f = jit(net)
+        for x in (normal(*[3] * len(declared)), Tensor(5.0), normal(*[2] * len(declared))):
+            same(f(x), x * 2 + x.ndim)
+    net.set_inputs(Tensor(shape=[None, 3], dtype=ms.float32))
+    with pytest.raises(ValueError, match=r"declared as float32\[\?,3\], but is float32\[\]"):
+        jit(net)(Tensor(5.0))
+
+
 def test_set_inputs_of_a_construct_with_any_number_of_arguments() -> None:
     class Net(nn.Cell):
         def construct(self, *inputs: Any) -> Tensor:

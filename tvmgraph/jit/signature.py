@@ -129,6 +129,8 @@ class _Walk:
             self._fail(DTypeError, label, _text(spec), str(value.aval))
         if spec.aval.shape and spec.aval.shape[0] is ANY_RANK:
             return
+        if not value.ndim and all(isinstance(d, Dim) for d in spec.aval.shape):
+            return  # as MindSpore takes a number where no size is fixed
         if value.ndim != spec.ndim:
             self._fail(ShapeError, label, _text(spec), str(value.aval))
         for axis, (d, size) in enumerate(zip(spec.aval.shape, value.aval.static_shape)):
