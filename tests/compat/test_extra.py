@@ -233,6 +233,20 @@ def test_pools_of_random_windows() -> None:
             found, [[(a - 1) * 5 + b - 1 for b in edges[1][1:]] for a in edges[0][1:]])  # fmt: skip
 
 
+def test_position_sensitive_pooling_says_what_it_needs() -> None:
+    pooling = ops.operations.nn_ops.PSROIPooling
+    for scale in (0, -0.5):
+        with pytest.raises(ValueError, match="spatial_scale must be above 0"):
+            pooling(scale, 3, 2)
+    with pytest.raises(TypeError, match="spatial_scale must be a number"):
+        pooling("1", 3, 2)
+    for shapes in (((2, 19, 8, 9), (2, 5, 1)), ((2, 18, 8, 9), (2, 4, 1)), ((2, 18, 8), (2, 5, 1))):
+        for kind in (RuntimeError, ValueError):
+            with pytest.raises(kind, match=r"shape \(N, 18, H, W\), and rois \(N, 5, R\)") as e:
+                pooling(0.5, 3, 2)(*map(ops.ones, shapes))
+            assert "test_extra.py" in str(e.value)
+
+
 def test_position_sensitive_pooling() -> None:
     rng = np.random.default_rng(0)
     features = rng.standard_normal((2, 2 * 3 * 3, 8, 9)).astype(np.float32)

@@ -251,6 +251,7 @@ KINDS: dict[str, tuple[str, Callable[[object], bool]]] = {
     "int": ("an int", _is_int),
     "ints": ("an int or a tuple of ints", _is_ints),
     "float": ("a number", _is_number),
+    "above0": ("a number", _is_number),
     "str": ("a str", lambda v: isinstance(v, str)),
 }
 
@@ -275,7 +276,7 @@ def _checked(op: str, name: str, kind: Any, value: Any) -> object:
     """Returns ``value`` after checking it against its kind.
 
     A kind is None (anything), "dtype", one of :data:`KINDS` or of :data:`STORED`, "positive" (ints
-    above zero), or a tuple of the words a string may be.
+    above zero; "above0" are all such numbers), or a tuple of the words a string may be.
     """
     if kind in STORED:
         return _stored(op, name, kind, value)
@@ -295,6 +296,8 @@ def _checked(op: str, name: str, kind: Any, value: Any) -> object:
     items = value if isinstance(value, (tuple, list)) else (value,)
     if kind == "positive" and any(v < 1 for v in items):
         raise ArgumentError(f"{name} must be at least 1, not {value!r}", op=f"ops.{op}", got=got)
+    if kind == "above0" and any(v <= 0 for v in items):
+        raise ArgumentError(f"{name} must be above 0, not {value!r}", op=f"ops.{op}", got=got)
     return tuple(value) if isinstance(value, list) else value
 
 
