@@ -727,3 +727,26 @@ def test_select_of_an_axis_needs_an_int(index: Any) -> None:
     with pytest.raises(DTypeError, match="with an axis, index must be an int"):
         Tensor([1.0, 2.0]).select(0, index)
     assert Tensor([1.0, 2.0]).select(0, Tensor(1)).item() == 2.0
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+def test_a_pair_of_extremes_stands_for_its_values(compiled: bool) -> None:
+    def marked(x: Tensor) -> tuple[Any, ...]:
+        high = x.max(1) < 3.0, x.max(1) >= x.min(1), x.max(-1).expand_dims(0)
+        low = x.min(0) > 0.5, x.min(0) <= 1.0
+        values, indices = x.max(1)
+        return *high, *low, values, indices, x.max(1)[1], x.max(1)
+
+    run = ms.jit(marked) if compiled else marked
+    results: tuple[Any, ...] = run(Tensor([[1.0, 2.0], [4.0, 0.5]]))
+    parts, pair = results[:-1], results[-1]
+    want = [
+        [True, False], [True, True], [[2.0, 4.0]], [True, False], [True, True],
+        [2.0, 4.0], [1, 0], [1, 0],
+    ]  # fmt: skip
+    for part, expected in zip(parts, want, strict=True):
+        np.testing.assert_array_equal(part.asnumpy(), expected)
+    assert issubclass(type(pair), tuple) and repr(pair) == repr(tuple(pair)) and pair.shape == (2,)
+    assert copy.copy(pair).asnumpy().tolist() == [2.0, 4.0]
+    with pytest.raises(AttributeError, match="'Extremes' object has no attribute '_absent'"):
+        _ = pair._absent

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeVar
 
 import numpy as np
 
@@ -22,6 +22,49 @@ if TYPE_CHECKING:
     from tvmgraph.core.types import TensorType
 
 R = TypeVar("R")
+
+
+#: Attributes by which this package tells tensors from other objects.
+_TELLS_TENSORS = frozenset(("aval", "as_size", "as_tensor", "token"))
+
+
+class Extremes(NamedTuple):
+    """What ``max(dim)`` gives: values and indices, which stand for the values where no tuple can.
+
+    MindSpore gives the pair in PyNative mode and the values in graph mode, where MindYOLO's losses
+    ask ``ratios.max(2) < limit``: comparisons of it and attributes of a tensor are the values'.
+
+    Args:
+        values: The largest or smallest elements.
+        indices: Where they are.
+    """
+
+    values: Tensor
+    indices: Tensor
+
+    def __repr__(self) -> str:
+        return repr(tuple(self))
+
+    def __lt__(self, other: Any) -> Any:
+        return self.values < _values(other)
+
+    def __le__(self, other: Any) -> Any:
+        return self.values <= _values(other)
+
+    def __gt__(self, other: Any) -> Any:
+        return self.values > _values(other)
+
+    def __ge__(self, other: Any) -> Any:
+        return self.values >= _values(other)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_") or name in _TELLS_TENSORS:
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        return getattr(self.values, name)
+
+
+def _values(other: object) -> Any:
+    return other.values if isinstance(other, Extremes) else other
 
 
 def aliases(**names: str) -> Callable[[Callable[..., R]], Callable[..., R]]:
@@ -253,7 +296,8 @@ class TensorReductions:
         axis, keepdims, initial, where, indices = _extreme_arguments(name, *args, **kwargs)
         one = axis is not None and not isinstance(axis, (tuple, list))
         if (with_indices or indices) and one:
-            return getattr(F, name)(self, axis, keepdims, initial=initial, where=where)
+            pair = getattr(F, name)(self, axis, keepdims, initial=initial, where=where)
+            return Extremes(*pair)
         return getattr(F, f"a{name}")(self, axis, keepdims, initial=initial, where=where)
 
     @of_numpy
