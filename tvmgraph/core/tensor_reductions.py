@@ -45,16 +45,16 @@ class Extremes(NamedTuple):
     def __repr__(self) -> str:
         return repr(tuple(self))
 
-    def __lt__(self, other: Any) -> Any:
+    def __lt__(self, other: object) -> Tensor:  # pyright: ignore[reportIncompatibleMethodOverride]
         return self.values < _values(other)
 
-    def __le__(self, other: Any) -> Any:
+    def __le__(self, other: object) -> Tensor:  # pyright: ignore[reportIncompatibleMethodOverride]
         return self.values <= _values(other)
 
-    def __gt__(self, other: Any) -> Any:
+    def __gt__(self, other: object) -> Tensor:  # pyright: ignore[reportIncompatibleMethodOverride]
         return self.values > _values(other)
 
-    def __ge__(self, other: Any) -> Any:
+    def __ge__(self, other: object) -> Tensor:  # pyright: ignore[reportIncompatibleMethodOverride]
         return self.values >= _values(other)
 
     def __getattr__(self, name: str) -> Any:
@@ -63,7 +63,7 @@ class Extremes(NamedTuple):
         return getattr(self.values, name)
 
 
-def _values(other: object) -> Any:
+def _values(other: object) -> object:
     return other.values if isinstance(other, Extremes) else other
 
 
