@@ -56,7 +56,7 @@ CONVERTERS |= {
     "Cast": lambda n, x: _converted(n, x, n.get("to")),
     "Gelu": lambda n, x: F.gelu(x, n.get("approximate")),
     "HardSigmoid": lambda n, x: F.minimum(F.maximum(x * n.get("alpha") + n.get("beta"), 0.0), 1.0),
-    "HardSwish": lambda n, x: x * F.clamp(x * (1 / 6) + 0.5, 0.0, 1.0),
+    "HardSwish": lambda n, x: F.hardswish(x),
     "Identity": lambda n, x: n.values[0],
     "LeakyRelu": lambda n, x: F.where(x >= 0, x, x * n.get("alpha")),
     "Mean": lambda n, *xs: _fold("add", n, *xs) / len(xs),
