@@ -43,6 +43,7 @@ from tvmgraph.common.dtype import (
 from tvmgraph.common.mutable import mutable
 from tvmgraph.common.seed import get_seed, set_seed
 from tvmgraph.compat.absent import not_found
+from tvmgraph.compat.typing import ObjectKind
 from tvmgraph.config import (
     COMPATIBLE,
     GRAPH_MODE,
@@ -238,11 +239,11 @@ def get_current_device() -> DeviceInfo:
     return DeviceInfo(get_context("device_target"), get_context("device_id"))
 
 
-def get_py_obj_dtype(obj: object) -> DType:
-    """Returns the dtype of a tensor or of a Python or NumPy number.
+def get_py_obj_dtype(obj: object) -> DType | ObjectKind:
+    """Returns the dtype of a tensor or number, or the kind of a string, tuple, list or ``None``.
 
     Args:
-        obj: A tensor, or a Python or NumPy number.
+        obj: A tensor, a Python or NumPy number, or one of these.
     """
     return obj.dtype if isinstance(obj, Tensor) else pytype_to_dtype(type(obj))
 
@@ -296,7 +297,7 @@ _LATER = {
             memory_summary reset_max_memory_allocated reset_max_memory_reserved
             reset_peak_memory_stats set_cur_stream synchronize""",
         "common.api": "ms_class",
-        "common.dtype": "QuantDtype TensorType Type float_ int_ tensor_type",
+        "common.dtype": "QuantDtype TensorType Type float_ int_ list_ tensor_type tuple_ type_none",
         "ops": "constexpr",
         "profiler": "Profiler",
         "runtime": "launch_blocking",

@@ -21,8 +21,16 @@ _PARALLEL = (
 )  # fmt: skip
 
 
+RELEASE, DEBUG = 0, 1  # for set_context(debug_level=...)
+
+
 def _get_mode() -> int:
     return get_context("mode")
+
+
+def get_jit_config() -> dict[str, object]:
+    """Returns what ``set_context(jit_config=...)`` was given; nothing is an empty dict."""
+    return get_context("jit_config")
 
 
 def __getattr__(name: str) -> Any:

@@ -10,7 +10,7 @@ import pytest
 
 import tvmgraph as ms
 from tvmgraph import Tensor, communication, dataset, nn, ops, train
-from tvmgraph.errors import ArgumentError
+from tvmgraph.errors import ArgumentError, ConfigError
 
 
 def test_one_process_is_its_own_group() -> None:
@@ -59,6 +59,10 @@ def test_small_names() -> None:
     assert ms.frombuffer(np.arange(4, dtype=np.int32).tobytes(), dtype=ms.int32,
                          offset=4).asnumpy().tolist() == [1, 2, 3]  # fmt: skip
     assert ms.get_py_obj_dtype(Tensor(1, ms.int8)) is ms.int8
+    kinds = [ms.get_py_obj_dtype(value) for value in ("a", (1,), [1], None)]
+    assert kinds == [ms.string, ms.tuple_, ms.list_, ms.type_none]
+    assert [str(kind) for kind in kinds] == ["String", "Tuple", "List", "None"]
+    assert ms.jit(lambda x: x if ms.tuple_ == ms.int32 else x + 1)(Tensor([1])).tolist() == [2]
     assert ms.get_current_device().device_target == "CPU"
     state = ms.get_rng_state()
     ms.seed()
@@ -243,3 +247,34 @@ def test_functions_that_mindspore_has_for_other_devices() -> None:
         ops.mse_loss_ext(Tensor(x), Tensor(y)).item() == ops.mse_loss(Tensor(x), Tensor(y)).item()
     )
     np.testing.assert_array_equal(ops.diff_ext(Tensor(x)).asnumpy(), np.diff(x))
+
+
+def test_the_context_tells_what_it_was_given() -> None:
+    assert ms.context.get_jit_config() == {}
+    with pytest.raises(ConfigError, match="RELEASE"):
+        ms.set_context(debug_level=7)
+    with pytest.raises(TypeError, match="RELEASE"):
+        ms.set_context(debug_level="DEBUG")
+    for device in ("Ascend", "Davinci"):  # a device that MindSpore knows, which is not here
+        with pytest.raises(RuntimeError, match="device_target must be one of"):
+            ms.set_context(device_target=device)
+    with pytest.raises(ConfigError) as caught:
+        ms.set_context(device_target="abacus")
+    assert not isinstance(caught.value, RuntimeError)
+    try:
+        ms.set_context(jit_config={"jit_level": "O0"}, debug_level=ms.context.DEBUG)
+        assert ms.context.get_jit_config() == {"jit_level": "O0"}
+        assert ms.get_context("debug_level") == 1
+    finally:
+        ms.reset_context()
+
+
+def test_a_place_among_all_elements_has_no_axis_to_keep() -> None:
+    x = Tensor(np.array([[3.0, 1.0], [2.0, 5.0]], np.float32))
+    for find in (
+        lambda x: ops.argmax(x, None, True), lambda x: x.argmax(keepdims=True),
+        lambda x: ms.mint.argmax(x, keepdim=True),
+    ):  # fmt: skip
+        for run in (find, ms.jit(find)):
+            assert (run(x).shape, int(run(x))) == ((), 3)
+    assert ops.argmin(x, keepdims=True).shape == x.argmin(keepdims=True).shape == ()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enum
 
-from tvmgraph.compat.typing import Bool, Float, Int
+from tvmgraph.compat.typing import Bool, Float, Int, ObjectKind, list_, tuple_, type_none
 from tvmgraph.core.types import TensorType
 from tvmgraph.dtypes import (
     DType,
@@ -77,6 +77,7 @@ def __getattr__(name: str) -> DType:
 
 
 _PYTHON = {"b": bool, "u": int, "i": int, "f": float, "c": complex}
+_KINDS = {str: string, list: list_, tuple: tuple_, type(None): type_none}
 
 
 def dtype_to_nptype(type_: DType) -> type:
@@ -105,8 +106,8 @@ def dtype_to_pytype(type_: DType) -> type:
     return _PYTHON[dtype_of(type_).kind]
 
 
-def pytype_to_dtype(obj: type) -> DType:
-    """Returns the dtype that a Python or NumPy class denotes.
+def pytype_to_dtype(obj: type) -> DType | ObjectKind:
+    """Returns the dtype that a Python or NumPy class denotes, or the kind of its objects.
 
     Args:
         obj: The class.
@@ -118,7 +119,7 @@ def pytype_to_dtype(obj: type) -> DType:
         >>> pytype_to_dtype(int)
         tvmgraph.int64
     """
-    return float64 if obj is float else dtype_of(obj)
+    return float64 if obj is float else _KINDS.get(obj) or dtype_of(obj)
 
 
 def type_size_in_bytes(dtype: DType) -> int:
@@ -137,7 +138,7 @@ def type_size_in_bytes(dtype: DType) -> int:
 __all__ = [
     "Bool", "DType", "Float", "Int", "bfloat16", "bool_", "byte", "complex64", "complex128",
     "double", "dtype_of", "dtype_to_nptype", "dtype_to_pytype", "float16", "float32", "float64",
-    "half", "int8", "int16", "int32", "int64", "intc", "intp", "pytype_to_dtype", "short",
-    "single", "type_size_in_bytes", "ubyte", "uint8", "uint16", "uint32", "uint64", "uintc",
-    "uintp", "ushort",
+    "half", "int8", "int16", "int32", "int64", "intc", "intp", "list_", "pytype_to_dtype",
+    "short", "single", "tuple_", "type_none", "type_size_in_bytes", "ubyte", "uint8", "uint16",
+    "uint32", "uint64", "uintc", "uintp", "ushort",
 ]  # fmt: skip

@@ -55,3 +55,27 @@ class Complex(metaclass=_Kind):
     """Dtypes of complex numbers."""
 
     kinds = "c"
+
+
+class ObjectKind:
+    """What a Python object is that no tensor holds; programs compare it with dtypes.
+
+    Args:
+        name: Its name among the dtypes.
+        text: What MindSpore prints.
+    """
+
+    __slots__ = ("name", "text")
+
+    def __init__(self, name: str, text: str) -> None:
+        self.name, self.text = name, text
+
+    def __str__(self) -> str:
+        return self.text
+
+    def __repr__(self) -> str:
+        return f"tvmgraph.{self.name}"
+
+
+list_, tuple_ = ObjectKind("list_", "List"), ObjectKind("tuple_", "Tuple")
+type_none = ObjectKind("type_none", "None")

@@ -18,7 +18,15 @@ from typing import Any, ClassVar
 from tvmgraph import hooks
 from tvmgraph.config.flag_registry import active
 from tvmgraph.config.graph_kernel import GraphKernel, check_rounding, parse_flags, settings_of
-from tvmgraph.errors import ConfigError, ConfigTypeError, DTypeError, reject, user_source, warn_user
+from tvmgraph.errors import (
+    ConfigError,
+    ConfigTypeError,
+    DTypeError,
+    either,
+    reject,
+    user_source,
+    warn_user,
+)
 from tvmgraph.machine.targets import HOST, check_cpu, target_names
 
 GRAPH_MODE = 0
@@ -305,6 +313,14 @@ context = Context()
 
 _WORDS = {"deterministic": ("ON", "OFF"), "global_writes": ("", *GLOBAL_WRITES)}
 _DEVICES = ("CPU", "GPU", "CUDA")
+#: What MindSpore raises for its devices that are not there.
+_ELSEWHERE: dict[str, type] = dict.fromkeys(
+    ("Ascend", "Davinci"), either(ConfigError, RuntimeError)
+)
+_LEVELS = {
+    "jit_syntax_level": ("STRICT (0), ", "COMPATIBLE (1) or ", "LAX (2)"),
+    "debug_level": ("context.RELEASE (0) or ", "context.DEBUG (1)"),
+}
 _SWITCHES = (
     "enable_graph_kernel", "pynative_synchronize", "enable_compile_cache", "compile_worker",
     "compile_progress", "eager_kernels",
@@ -336,7 +352,7 @@ def _check_context(name: str, value: Any) -> object:
             raise fail("must be GRAPH_MODE (0) or PYNATIVE_MODE (1)", number)
     elif name == "device_target":
         if value not in _DEVICES:
-            raise fail(f"must be one of {', '.join(_DEVICES)}")
+            raise fail("must be one of CPU, GPU, CUDA", _ELSEWHERE.get(str(value), ConfigError))
         return "GPU" if value == "CUDA" else value
     elif name == "save_graphs":
         value = {False: 0, True: 2}[value] if isinstance(value, bool) else value
@@ -344,8 +360,8 @@ def _check_context(name: str, value: Any) -> object:
             raise fail("must be False, True, 0, 1, 2 or 3", number)
     elif name == "jit_config":
         return as_jit_config(value)
-    elif name == "jit_syntax_level" and value not in (STRICT, COMPATIBLE, LAX):
-        raise fail("must be STRICT (0), COMPATIBLE (1) or LAX (2)")
+    elif name in _LEVELS and value not in range(len(_LEVELS[name])):
+        raise fail("must be " + "".join(_LEVELS[name]), number)
     elif name == "device_id" and (type(value) is not int or value < 0):
         raise fail("must be the number of a device")
     elif name in _WORDS and value not in _WORDS[name]:

@@ -271,7 +271,7 @@ class TensorReductions:
 
         Args:
             axis: The axis; ``None`` for the flattened tensor.
-            keepdims: Whether the axis stays with size 1.
+            keepdims: Whether the axis stays with size 1, if one is given.
         """
         return F.argmax(self, axis, keepdims)
 
@@ -281,7 +281,7 @@ class TensorReductions:
 
         Args:
             axis: The axis; ``None`` for the flattened tensor.
-            keepdims: Whether the axis stays with size 1.
+            keepdims: Whether the axis stays with size 1, if one is given.
         """
         return F.argmin(self, axis, keepdims)
 

@@ -324,8 +324,7 @@ def _argument(name: str, x: Tensor, axis: AxisLike | None, keep: bool, dtype: DT
     require_tensor(name, x)
     largest = name == "argmax"
     if x.ndim == 0 or axis is None:
-        flat = rows.arg_extreme(F.reshape(x, (-1,)), 0, False, largest)
-        y = F.reshape(flat, (1,) * x.ndim) if keep and x.ndim else flat
+        y = rows.arg_extreme(F.reshape(x, (-1,)), 0, False, largest)
     else:
         y = rows.arg_extreme(x, resolve_axis(name, x, axis), bool(keep), largest)
     return F.cast(y, dtype)
@@ -337,7 +336,7 @@ def argmax(input: Tensor, dim: AxisLike | None = None, keepdim: bool = False) ->
     Args:
         input: Tensor of any shape.
         dim: Axis; ``None`` counts positions in row-major order over all elements.
-        keepdim: Whether the axis stays with size 1.
+        keepdim: Whether the axis stays with size 1; without ``dim`` there is none to stay.
 
     Returns:
         int64 Tensor of ``input``'s shape without (or with 1 in) the axis. NaN counts as largest.
@@ -359,7 +358,7 @@ def argmin(input: Tensor, axis: AxisLike | None = None, keepdims: bool = False) 
     Args:
         input: Tensor of any shape.
         axis: Axis; ``None`` counts positions in row-major order over all elements.
-        keepdims: Whether the axis stays with size 1.
+        keepdims: Whether the axis stays with size 1; without ``axis`` there is none to stay.
 
     Returns:
         int32 Tensor of ``input``'s shape without (or with 1 in) the axis. NaN counts as smallest.
