@@ -194,11 +194,9 @@ def promote_scalar(tensor: DType, value: object) -> DType:
 
     Args:
         tensor: dtype of the tensor.
-        value: The number; one of NumPy counts as a tensor.
+        value: The number; one of NumPy counts as the Python number that it is.
     """
-    scalar = scalar_dtype(value)
-    if isinstance(value, np.generic) and not isinstance(value, (bool, int, float)):
-        return promote(tensor, scalar)
+    scalar = scalar_dtype(value.item() if isinstance(value, np.generic) else value)
     return scalar if _KIND_RANK[scalar.kind] > _KIND_RANK[tensor.kind] else tensor
 
 

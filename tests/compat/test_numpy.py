@@ -94,3 +94,10 @@ def test_asarray_of_an_array_of_the_dtype_is_that_array() -> None:
     x = mnp.asarray([1, 2], dtype="int32")
     assert mnp.asarray(x, dtype=mnp.int32) is x and mnp.array(x, dtype=mnp.int32) is not x
     assert mnp.asarray(x, dtype=mnp.float32).dtype == ms.float32
+
+
+def test_a_float64_of_numpy_is_a_float_of_python() -> None:
+    x, n = Tensor([1.0, 3.0]), np.float64(2)
+    for found in (mnp.array(n), mnp.add(x, n), mnp.where(x > 1, x, n), mnp.linspace(0, n, 3)):
+        assert found.dtype is ms.float32
+    assert mnp.array(np.arange(3.0)).dtype is ms.float64

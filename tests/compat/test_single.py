@@ -278,3 +278,14 @@ def test_a_place_among_all_elements_has_no_axis_to_keep() -> None:
         for run in (find, ms.jit(find)):
             assert (run(x).shape, int(run(x))) == ((), 3)
     assert ops.argmin(x, keepdims=True).shape == x.argmin(keepdims=True).shape == ()
+
+
+def test_sizes_may_be_a_tensor_and_a_weight_of_another_float() -> None:
+    sizes = Tensor([2, 3])
+    for fill in (ms.mint.ones, ms.mint.zeros):
+        assert fill(sizes).shape == ms.jit(lambda f=fill: f(sizes))().shape == (2, 3)
+    x, half = Tensor([1.0, 2.0]), Tensor(0.5, ms.float64)
+    found = ops.lerp(x, x + 1, half)
+    assert (found.dtype, found.tolist()) == (ms.float32, [1.5, 2.5])
+    assert ops.lerp(Tensor([1, 2]), Tensor([3, 4]), Tensor(0.5)).tolist() == [2.0, 3.0]
+    assert ms.grad(lambda w: ops.lerp(x, x + 1, w).sum())(half).dtype is ms.float64

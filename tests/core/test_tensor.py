@@ -313,6 +313,37 @@ def test_promotion_with_numbers(name: str) -> None:
     assert (x**2).dtype.name == with_int
 
 
+@pytest.mark.parametrize(
+    ("number", "python"),
+    [(np.float64(2), 2.0), (np.float32(2), 2.0), (np.float16(2), 2.0), (np.int64(2), 2),
+     (np.uint8(2), 2), (np.bool_(True), True)],
+)  # fmt: skip
+def test_numbers_of_numpy_count_as_those_of_python(number: Any, python: Any) -> None:
+    def uses(x: Tensor, n: Any) -> tuple[Tensor, ...]:
+        return x * n, x - n, x**n, ops.maximum(x, n), ops.where(x > 1, x, n), x == n
+
+    for name in ("uint8", "int32", "int64", "float16", "bfloat16", "float32", "float64"):
+        x = Tensor([1, 2, 3], getattr(ms, name))
+        expected = uses(x, python)
+        for found in (
+            uses(x, number),
+            ms.jit(lambda x: uses(x, number))(x),
+            ms.jit(uses)(x, number),
+        ):
+            assert [y.dtype for y in found] == [y.dtype for y in expected]
+            for y, z in zip(found, expected):
+                np.testing.assert_array_equal(y.asnumpy(), z.asnumpy())
+    assert Tensor(number).dtype == dtypes.dtype_of(number.dtype)
+    x = Tensor([1, 9])
+    assert ops.clamp(x, max=number).dtype is ops.clamp(x, max=python).dtype
+
+
+def test_a_number_of_numpy_that_does_not_fit_is_an_error() -> None:
+    for run in (lambda x, n: x * n, ms.jit(lambda x, n: x * n)):
+        with pytest.raises(ArgumentError, match="does not fit uint8"):
+            run(Tensor([1], ms.uint8), np.int64(300))
+
+
 @pytest.mark.parametrize("name", [n for n in NAMES if n != "bfloat16"])
 def test_dtypes_of_results(name: str) -> None:
     x = Tensor([[1, 2], [0, 1]], dtype=name)

@@ -469,6 +469,8 @@ def lift(value: object, dtype: dtypes.DType) -> Tensor:
                 found = tensor_from_numpy(np.asarray(value, dtype=dtype.numpy))
             _lifted[(kind, value, dtype)] = found
         return found
+    if isinstance(value, np.integer):  # one that does not fit is an error, as Python's is
+        value = value.item()
     return tensor_from_numpy(np.asarray(value, dtype=dtype.numpy))
 
 

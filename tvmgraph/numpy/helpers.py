@@ -429,7 +429,9 @@ def array_of(value: Any, dtype: DTypeLike | None = None) -> Tensor:
             fix="give a Tensor, a number, or a list of numbers",
         )  # fmt: skip
     found = np.asarray(value)
-    if dtype is None and not isinstance(value, (np.ndarray, np.generic)):
+    if dtype is None and (  # NumPy's float64 is one of Python's floats, too
+        isinstance(value, float) or not isinstance(value, (np.ndarray, np.generic))
+    ):
         dtype = NARROW.get(str(found.dtype))
     return Tensor(found, None if dtype is None else dtype_of(dtype))
 

@@ -27,22 +27,22 @@ def zeros(size: object, *more: int, dtype: DTypeLike | None = None) -> Tensor:
     """Returns zeros.
 
     Args:
-        size: Sizes, in one tuple or one after the other.
+        size: Sizes, in one tuple or tensor, or one after the other.
         *more: The other ones.
         dtype: The dtype, float32 by default.
     """
-    return ops.zeros(_sizes((size, *more)), dtype)
+    return ops.zeros(size if isinstance(size, Tensor) else _sizes((size, *more)), dtype)
 
 
 def ones(size: object, *more: int, dtype: DTypeLike | None = None) -> Tensor:
     """Returns ones.
 
     Args:
-        size: Sizes, in one tuple or one after the other.
+        size: Sizes, in one tuple or tensor, or one after the other.
         *more: The other ones.
         dtype: The dtype, float32 by default.
     """
-    return ops.ones(_sizes((size, *more)), dtype)
+    return ops.ones(size if isinstance(size, Tensor) else _sizes((size, *more)), dtype)
 
 
 def full(size: object, fill_value: object, *, dtype: DTypeLike | None = None) -> Tensor:

@@ -224,7 +224,7 @@ def _limit(x: Tensor, low: object, high: object, op: str, by_extrema: bool = Fal
             number = bound.kind(1) if isinstance(bound, Symbol) else bound
             if isinstance(bound, Tensor):
                 d = dtypes.promote(d, bound.aval.dtype)
-            elif isinstance(number, float):
+            elif isinstance(number, float) or type(number) in (np.float32, np.float16):
                 d = dtypes.promote_scalar(d, number)
         x = F.cast(x, d)
     limits = (F.maximum, F.minimum) if by_extrema else (_raise, _lower)

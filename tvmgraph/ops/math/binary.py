@@ -45,7 +45,7 @@ def lerp(input: Tensor, end: Tensor, weight: NumberLike) -> Tensor:
     Args:
         input: Tensor of any shape.
         end: Tensor; the shapes broadcast.
-        weight: Number, or tensor that broadcasts.
+        weight: Number, or tensor that broadcasts, which a float ``input`` casts.
 
     Returns:
         Tensor of the broadcast shape.
@@ -57,6 +57,9 @@ def lerp(input: Tensor, end: Tensor, weight: NumberLike) -> Tensor:
         >>> ops.lerp(Tensor([1.0, 2.0]), Tensor([10.0, 10.0]), 0.5)
         Tensor(shape=[2], dtype=Float32, value= [ 5.50000000e+00,  6.00000000e+00])
     """
+    given = isinstance(weight, Tensor) and isinstance(input, Tensor)  # pyright: ignore
+    if given and input.dtype.is_float:
+        weight = F.cast(weight, input.dtype)
     return input + (end - input) * weight
 
 
