@@ -234,3 +234,11 @@ def test_short_noises_and_silence_are_no_speech() -> None:
         audio.Vad(8000, search_time=-1.0)
     with pytest.raises(ValueError, match="noise_up_time"):
         audio.Vad(8000, noise_up_time=0.001)
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+def test_pitches_are_float32_whatever_the_sound_is(dtype: type) -> None:
+    tone = np.sin(2 * np.pi * 200 * np.arange(4000) / 8000).astype(dtype)
+    found = audio.DetectPitchFrequency(8000, 0.02, 5, 100, 1000)(tone)
+    assert found.dtype == np.float32
+    np.testing.assert_allclose(found, 200, rtol=0.02)

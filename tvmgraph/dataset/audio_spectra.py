@@ -200,7 +200,8 @@ class SlidingWindowCmn(Formula):
 
 
 class DetectPitchFrequency(Formula):
-    """Returns the pitch of every frame, by the lag after which a sound is most like itself.
+    """Returns the pitch of every frame in float32, by the lag after which a sound is most like
+    itself.
 
     Args:
         sample_rate: Samples of the sound per second.
@@ -220,6 +221,9 @@ class DetectPitchFrequency(Formula):
         self.rate, self.win_length = sample_rate, win_length
         self.frame = math.ceil(sample_rate * frame_time)
         self.first, self.last = (math.ceil(sample_rate / f) for f in (freq_high, freq_low))
+
+    def __call__(self, value: object) -> np.ndarray:
+        return super().__call__(value).astype(np.float32, copy=False)
 
     def _likeness(self, x: np.ndarray) -> np.ndarray:
         """Returns how alike frames are to those that come 1, 2, ... samples later."""
