@@ -253,6 +253,22 @@ def test_lars_takes_optimizers_that_have_a_construct_of_their_own(compiled: bool
     assert (weights[0][0] != weights[0][1]).all()  # the bias is not scaled
 
 
+@pytest.mark.parametrize("compiled", [False, True], ids=["eager", "compiled"])
+def test_nesterov_momentum_follows_its_formula(compiled: bool) -> None:
+    """MindSpore's kernel on the CPU leaves ``use_nesterov`` out."""
+    w, velocity, rates = np.array([1.0, -2.0]), 0.0, [0.1, 0.05, 0.02]
+    p = Parameter(Tensor(w.astype(np.float32)), name="p")
+    group = {"params": [p], "lr": rates}
+    optimizer = nn.Momentum([group], rates, 0.9, use_nesterov=True)
+    step = jit(optimizer) if compiled else optimizer
+    for t, rate in enumerate(rates):
+        g = np.array([0.3, 0.1]) * (t + 1)
+        step((Tensor(g.astype(np.float32)),))
+        velocity = 0.9 * velocity + g
+        w = w - rate * (g + 0.9 * velocity)
+        np.testing.assert_allclose(p.asnumpy(), w, rtol=1e-6)
+
+
 def test_lamb_follows_its_formula() -> None:
     w, m, v = np.array([1.0, -2.0]), 0.0, 0.0
     p = Parameter(Tensor(w.astype(np.float32)), name="p")
