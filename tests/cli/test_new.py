@@ -25,7 +25,7 @@ def test_a_new_project_runs(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "my_digits.export"]
     ran = subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True, check=False)
     assert "no my_digits.ckpt: python -m my_digits.train writes it" in ran.stderr
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
+    command = [sys.executable, "-P", "-m", "pytest", "-q", "-p", "no:cacheprovider"]  # as `pytest`
     ran = subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True, check=False)
     assert ran.returncode == 0, ran.stdout + ran.stderr
     for lint in (("check",), ("format", "--check", "--line-length", "100")):
