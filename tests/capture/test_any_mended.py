@@ -16,6 +16,11 @@ from tvmgraph.errors import CaptureError
 
 #: The body of a function of ``x, y, n, o, items``.
 MENDED = {
+    "`:=` beside `and` in the test of a loop": """
+        k = 0
+        while (m := (x * k).abs().sum()) < 9 and k < 4: k += 1
+        return m, k
+    """,
     "a generator closes though a place that it came after was hoisted": """
         acc = [next(gen(o.keep(y) * 1, 2))]
         return x, acc

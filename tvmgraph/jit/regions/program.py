@@ -185,7 +185,9 @@ class Program:
         ends_early = isinstance(s, ast.While) and s.orelse
         if isinstance(s, (ast.If, ast.For, ast.While)) and node is not s and not ends_early:
             parts = self.hoist_condition(s)
-            return self._mark_break(self._statement_of(node, parts) or parts[-1], node, why)
+            # a test of `and` and `or` is there no longer: what asks its operands now stands for it
+            made = parts[0].body[0] if isinstance(parts[0], ast.While) else parts[0]
+            return self._mark_break(self._statement_of(node, parts) or made, node, why)
         if bodies(s) or id(s) in self.python_only:
             return self._keep_in_python(s, why)
         parts = split.split(s)
