@@ -188,7 +188,7 @@ def _completed(
         wrong = _no_number(arguments, annotations)
     text = str(error)
     if not all(n in text for n in arguments):
-        error.got = ", ".join(part for part in (error.got, _described(arguments)) if part)
+        error.got = _joined(error.got, arguments)
     if wrong and not isinstance(error, TypeError):
         new = either(DTypeError, type(error))(wrong, op=name, got=error.got)
         new.__cause__ = error
@@ -251,6 +251,14 @@ def _text(error: Exception) -> str:
     first = str(error).partition("\n")[0][:200]
     speaks = isinstance(error, MemoryError | ValueError)
     return first if speaks else f"{type(error).__name__}: {first}"
+
+
+def _joined(got: str | None, arguments: Mapping[str, object]) -> str:
+    """Adds to what was given the arguments that are not said there."""
+    if not got:
+        return _described(arguments)
+    new = {n: v for n, v in arguments.items() if f" {n}={describe(v)}," not in f" {got},"}
+    return ", ".join(part for part in (got, _described(new)) if part)
 
 
 def _described(arguments: Mapping[str, object]) -> str:
