@@ -92,7 +92,9 @@ def test_layouts_are_those_of_the_processor(cpu):
     assert (shapes[-1][0] == 36) == (model.flops_per_cycle < 64)
 
 
-@pytest.mark.parametrize("rows, size, packed", [(1, 96, False), (1, 300, True), (2, 96, True)])
+@pytest.mark.parametrize(
+    "rows, size, packed", [(0, 300, False), (1, 96, False), (1, 300, True), (2, 96, True)]
+)
 def test_few_rows_read_panels_where_the_matrix_is_read_often_or_large(rows, size, packed):
     net = nn.Dense(size, size)
     net.set_train(False)

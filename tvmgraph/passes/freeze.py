@@ -351,7 +351,7 @@ def _has_few_rows(value: TensorType, weight: TensorType) -> bool:
     rows = value.size // max(1, value.static_shape[-1])
     if weight.dtype not in (float32, float64):
         return rows < _MIN_NARROW_ROWS
-    return rows < 2 and weight.size < _MIN_ELEMENTS
+    return not rows or (rows < 2 and weight.size < _MIN_ELEMENTS)
 
 
 def _needed(steps: Sequence[Step], wanted: Sequence[Value]) -> set[Value]:
