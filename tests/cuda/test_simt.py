@@ -320,3 +320,19 @@ def test_sums_of_the_same_columns_are_one_kernel(gpu: emulator.Device, columns: 
         np.testing.assert_allclose(result.asnumpy(), wanted, rtol=1e-4, atol=2e-3)
     names = {launch.name.removesuffix("_1") for launch in gpu.launches}
     assert len([name for name in names if "sum" in name or "prod" in name]) == 1
+
+
+@pytest.mark.parametrize("units", [16, 19])
+def test_a_recurrent_layer_of_a_batch_that_varies(gpu: emulator.Device, units: int) -> None:
+    net = ms.nn.GRU(3, units, bidirectional=True)
+    gradient = ms.value_and_grad(lambda x: (net(x)[0] ** 2).sum(), 0, net.trainable_params())
+    rng = np.random.default_rng(0)
+    given = [Tensor(rng.standard_normal((3, n, 3)).astype(np.float32)) for n in (2, 9)]
+    expected = [gradient(x) for x in given]
+    ms.set_context(device_target="GPU")
+    compiled = ms.jit(gradient, dynamic=1)
+    with ms.assert_max_compiles(1):
+        found = [compiled(x) for x in given]
+    for a, b in zip(found, expected):
+        for actual, wanted in zip((a[0], a[1][0], *a[1][1]), (b[0], b[1][0], *b[1][1])):
+            np.testing.assert_allclose(actual.asnumpy(), wanted.asnumpy(), rtol=2e-4, atol=2e-5)

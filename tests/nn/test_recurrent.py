@@ -307,11 +307,28 @@ def test_the_derivative_computes_no_gates_again() -> None:
     assert (products(loss), products(by_weights)) == (1, 2)  # of the inputs, and by the weights
 
 
-def test_steps_add_no_operators() -> None:
+@pytest.mark.parametrize("kind", [nn.LSTM, nn.GRU, nn.RNN])
+@pytest.mark.parametrize("size", [7, 40])
+def test_batches_that_vary_are_one_compile(kind: Any, size: int) -> None:
+    net = kind(4, size, bidirectional=True)
+    gradient = ms.value_and_grad(lambda x: (net(x)[0] ** 2).sum(), 0, net.trainable_params())
+    compiled = ms.jit(gradient, dynamic=1)
+    with ms.assert_max_compiles(1):
+        for batch in (2, 6, 17, 64):
+            x = t(3, batch, 4)
+            value, (by_x, by_weights) = compiled(x)
+            expected, (dx, dw) = gradient(x)
+            for a, b in zip((value, by_x, *by_weights), (expected, dx, *dw), strict=True):
+                close(a, b.asnumpy(), rtol=2e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("dynamic", [0, 1])
+def test_steps_add_no_operators(dynamic: int) -> None:
     net = nn.LSTM(4, 8)
 
     def operators(steps: int) -> int:
-        compiled = ms.jit(ms.value_and_grad(lambda x: net(x)[0].sum(), 0, net.trainable_params()))
+        gradient = ms.value_and_grad(lambda x: net(x)[0].sum(), 0, net.trainable_params())
+        compiled = ms.jit(gradient, dynamic=dynamic)
         compiled(Tensor(np.ones((steps, 2, 4), np.float32)))
         return compiled.history[-1].operators
 

@@ -12,8 +12,8 @@ from typing import Any
 
 from tvm import tirx
 
-from tvmgraph.backend.loop_ir.program import static_shape
-from tvmgraph.backend.loop_ir.types import Buffer, Expr, Func
+from tvmgraph.backend.loop_ir.program import integers
+from tvmgraph.backend.loop_ir.types import Buffer, Expr, Func, Index
 
 #: Step, row of the batch, unit.
 At = tuple[Expr, Expr, Expr]
@@ -70,10 +70,11 @@ class Steps:
         raise NotImplementedError
 
     @property
-    def shape(self) -> tuple[int, int, int]:
-        """Steps, batch, units."""
-        steps, batch, units = static_shape(self.outputs) or (0, 0, 0)
-        return steps, batch, units
+    def shape(self) -> tuple[int, Index, int]:
+        """Steps, batch, units; the batch may be known at the call only."""
+        steps, batch, units = self.outputs.shape
+        known = integers([batch])
+        return int(steps), known[0] if known else batch, int(units)
 
     @property
     def dtype(self) -> str:

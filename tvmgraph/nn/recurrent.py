@@ -276,7 +276,9 @@ def _last_valid(y: Tensor, first: Tensor, lengths: Tensor) -> Tensor:
 
 def _has_sweep(projected: Tensor) -> bool:
     """Whether one operator runs all steps."""
-    return projected.aval.is_static and projected.dtype in (dtypes.float32, dtypes.float64)
+    steps, _, wide = projected.aval.shape
+    known = isinstance(steps, int) and isinstance(wide, int)  # the batch may vary
+    return known and projected.dtype in (dtypes.float32, dtypes.float64)
 
 
 def _panels(weight: Tensor) -> Tensor:

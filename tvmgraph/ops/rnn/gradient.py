@@ -187,7 +187,7 @@ def _vjp(
 
 def _lower(R: Builder, *inputs: Expr, mode: str, reverse: bool) -> Sequence[Expr]:
     types = _infer(*[R.type(x) for x in inputs], mode=mode, reverse=reverse)
-    made = R.write("recurrent_gradient", f"{mode} {int(reverse)}", inputs, types)
+    made = R.write("recurrent_gradient", f"{mode} {int(reverse)}", inputs, types, symbolic=True)
     return R.unpack(made, len(types))
 
 

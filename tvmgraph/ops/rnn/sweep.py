@@ -108,7 +108,7 @@ def _vjp(
 ) -> tuple[Tensor | None, ...]:
     """A tape has asked for the gates."""
     x, panels, _, *state = inputs
-    (steps, batch, wide), units = x.shape, state[0].shape[1]
+    wide, units = x.shape[2], state[0].shape[1]
     weight = _plain(panels, units)
     back = F.transpose(weight, (1, 0))
     slopes = [F.zeros_like(t) if c is None else c for c, t in zip(g[:-1], y)]
@@ -127,8 +127,8 @@ def _vjp(
     by_first = F.matmul(by_hidden[-1 if reverse else 0], back)
     if mode == "gru":
         by_first = by_first + carried.pop()
-    flat = F.reshape(by_hidden, (steps * batch, wide))
-    by_weight = F.matmul(F.transpose(F.reshape(before, (steps * batch, units)), (1, 0)), flat)
+    flat = F.reshape(by_hidden, (-1, wide))
+    by_weight = F.matmul(F.transpose(F.reshape(before, (-1, units)), (1, 0)), flat)
     by_panels = _panels(by_weight, panels.shape)
     return (by_x, by_panels, F.reduce_sum(flat, axis=(0,), keep_dims=False), by_first, *carried)
 
@@ -182,7 +182,8 @@ def _turned_panels(weight: Tensor) -> Tensor:
 
 def _lower(R: Builder, *inputs: Expr, mode: str, reverse: bool, keep_gates: bool) -> Sequence[Expr]:
     types = _infer(*map(R.type, inputs), mode=mode, reverse=reverse, keep_gates=keep_gates)
-    return R.unpack(R.write("recurrent", f"{mode} {int(reverse)}", inputs, types), len(types))
+    made = R.write("recurrent", f"{mode} {int(reverse)}", inputs, types, symbolic=True)
+    return R.unpack(made, len(types))
 
 
 def _onnx(

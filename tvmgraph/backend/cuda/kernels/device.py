@@ -59,7 +59,7 @@ def u32(value: int) -> Expr:
 
 
 @contextmanager
-def launch(blocks: int, threads: int) -> Iterator[tuple[Expr, Expr]]:
+def launch(blocks: Index, threads: int) -> Iterator[tuple[Expr, Expr]]:
     """A kernel of its own; gives the index of the block and of the thread in it.
 
     Args:
@@ -73,14 +73,21 @@ def launch(blocks: int, threads: int) -> Iterator[tuple[Expr, Expr]]:
         yield of_grid, of_block
 
 
-def each_thread(count: int, threads: int, body: Callable[[Expr], None]) -> None:
+def each_thread(count: Index, threads: int, body: Callable[[Expr], None]) -> None:
     """A kernel of its own, in which every thread runs a body with its number.
 
     Args:
-        count: Threads that do; those behind them in the last block do nothing.
+        count: Threads that do; those behind them in the last block do nothing. Numbers are int64
+            where it is an expression.
         threads: Threads of a block.
         body: What a thread does.
     """
+    if not isinstance(count, int):
+        blocks = tirx.Cast("int32", tirx.floordiv(count + (threads - 1), emit.i64(threads)))
+        with launch(blocks, threads) as (block, thread):
+            number = let(tirx.Cast("int64", block * i32(threads) + thread))
+            only_if(number < count, lambda: body(number))
+        return
     with launch(-(-count // threads), threads) as (block, thread):
         at = let(block * i32(threads) + thread)
         only_if(None if count % threads == 0 else at < i32(count), lambda: body(at))
@@ -347,7 +354,7 @@ def div(value: Expr, by: int) -> Expr:
     if by == 1:
         return value
     if by & (by - 1) == 0:
-        return value >> i32(by.bit_length() - 1)
+        return value >> tirx.const(by.bit_length() - 1, dtype_of(value))
     return tirx.truncdiv(value, tirx.const(by, dtype_of(value)))
 
 
@@ -361,7 +368,7 @@ def mod(value: Expr, by: int) -> Expr:
     if by == 1:
         return i32(0)
     if by & (by - 1) == 0:
-        return value & i32(by - 1)
+        return value & tirx.const(by - 1, dtype_of(value))
     return tirx.truncmod(value, tirx.const(by, dtype_of(value)))
 
 

@@ -102,7 +102,7 @@ def emit_repeated(func: Func, settings: str, _model: GpuModel) -> None:
     def element(at: Expr) -> None:
         write_repeated(STEPS[str(settings)], operands, target, at, 1, device.registers)
 
-    _for_each(emit.size_of(func.params[-1]), element)
+    device.each_thread(emit.size_of(func.params[-1]), _THREADS, element)
 
 
 def emit_search(func: Func, settings: str, _model: GpuModel) -> None:
@@ -113,12 +113,4 @@ def emit_search(func: Func, settings: str, _model: GpuModel) -> None:
         settings: How rows are sorted and what is looked for.
     """
     search = Search.of(func, settings)
-    _for_each(search.count, lambda at: search.write(at, 1, device.registers))
-
-
-def _for_each(count: Expr, body: Callable[[Expr], None]) -> None:
-    """Runs a body in one thread for each element."""
-    blocks = tirx.Cast("int32", tirx.floordiv(count + (_THREADS - 1), emit.i64(_THREADS)))
-    with device.launch(blocks, _THREADS) as (block, thread):
-        at = device.let(tirx.Cast("int64", block * i32(_THREADS) + thread))
-        device.only_if(at < count, lambda: body(at))
+    device.each_thread(search.count, _THREADS, lambda at: search.write(at, 1, device.registers))

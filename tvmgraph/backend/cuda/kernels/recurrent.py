@@ -18,7 +18,7 @@ from tvmgraph.backend.cuda.kernels import device
 from tvmgraph.backend.cuda.kernels.device import div, i32, mod
 from tvmgraph.backend.loop_ir import emit
 from tvmgraph.backend.loop_ir.reducer import accumulator_dtype
-from tvmgraph.backend.loop_ir.types import Buffer, Expr
+from tvmgraph.backend.loop_ir.types import Buffer, Expr, Index
 from tvmgraph.backend.recurrent import Gradient, Sweep, new_cell
 
 _THREADS = 128
@@ -26,7 +26,7 @@ _THREADS = 128
 _any: Any = tirx
 
 
-def every_unit(shape: tuple[int, int, int], body: Callable[[Expr, Expr], None]) -> None:
+def every_unit(shape: tuple[int, Index, int], body: Callable[[Expr, Expr], None]) -> None:
     """Launches ``body(row, unit)`` for every unit of every row of a step.
 
     Args:

@@ -9,15 +9,66 @@ caches of the workers that use them.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from tvm import tirx
 
 from tvmgraph.backend.cpu.kernels.gemm.microkernel import Tile, multiply_panel
-from tvmgraph.backend.cpu.kernels.gemm.plan import MIN_PARALLEL_FLOPS, tile_of_panel
+from tvmgraph.backend.cpu.kernels.gemm.plan import MIN_PARALLEL_FLOPS, USUAL_ROWS, tile_of_panel
 from tvmgraph.backend.loop_ir import emit
 from tvmgraph.backend.loop_ir.access import dtype_bytes
 from tvmgraph.backend.loop_ir.program import static_shape
-from tvmgraph.backend.loop_ir.types import Buffer, Expr
+from tvmgraph.backend.loop_ir.types import Buffer, Expr, Index
 from tvmgraph.backend.recurrent import Sweep, new_cell
+from tvmgraph.machine.processor import CpuModel
+
+#: Writes a tile of the batch: its first row, its rows, and what calls a product with their number.
+Body = Callable[[Expr, Index, Callable[[Callable[[int], None]], None]], None]
+
+
+def usual(batch: Index) -> int:
+    """The rows that a batch is taken to have.
+
+    Args:
+        batch: Its rows, which may be known at the call only.
+    """
+    return batch if isinstance(batch, int) else USUAL_ROWS
+
+
+def is_shared(flops: int, batch: Index, model: CpuModel) -> bool:
+    """Whether a loop is worth waking the workers.
+
+    Args:
+        flops: Operations for a row of the batch.
+        batch: All rows.
+        model: The machine.
+    """
+    return flops * usual(batch) >= MIN_PARALLEL_FLOPS and model.threads > 1
+
+
+def write_tile(number: Expr, tiles: Index, height: int, batch: Index, body: Body) -> None:
+    """Writes a tile of the batch; of one known at the call only, the rows of the last one by one.
+
+    Args:
+        number: Index of the tile.
+        tiles: How many there are.
+        height: Rows of all but the last.
+        batch: All rows.
+        body: Writes a tile.
+    """
+    first = number * height
+    if isinstance(batch, int) and isinstance(tiles, int):
+        split = (number, tiles, height, batch)
+        rows = tirx.min(emit.i64(height), batch - first)
+        body(first, rows, lambda product: emit.peel_last(split, product))
+        return
+
+    def rest() -> None:
+        with emit.serial(batch - first) as r:
+            body(first + r, 1, lambda product: product(1))
+
+    whole = first + height <= batch
+    emit.when(whole, lambda: body(first, height, lambda product: product(height)), rest)
 
 
 class _Sweep(Sweep):
@@ -56,11 +107,9 @@ class _Sweep(Sweep):
         blocks, _, gates, width = self._panel_shape
         lanes = min(width, self.model.lanes_of(dtype_bytes(self.dtype)))
         vectors = gates * width // lanes
-        height, part = tile_of_panel(batch, vectors, self.model)
-        tiles = -(-batch // height)
-        flops = 2 * batch * units * units * gates
-        parallel = flops >= MIN_PARALLEL_FLOPS and self.model.threads > 1
-
+        height, part = tile_of_panel(usual(batch), vectors, self.model)
+        tiles = (batch + height - 1) // height
+        parallel = is_shared(2 * units * units * gates, batch, self.model)
         panels = emit.flat(self.panels)
 
         def multiply(block: Expr, row: Expr, rows: int, sums: Buffer) -> None:
@@ -82,15 +131,17 @@ class _Sweep(Sweep):
 
         with emit.parallel(blocks * tiles, parallel) as item:
             block, number = emit.unfuse(item, [blocks, tiles])
-            first, sums = number * height, emit.stack(height * vectors * lanes, self.dtype)
-            emit.peel_last(
-                (number, tiles, height, batch), lambda rows: multiply(block, first, rows, sums)
-            )
-            with emit.serial(tirx.min(emit.i64(height), batch - first)) as r:
-                emit.peel_last(
-                    (block, blocks, width, units),
-                    lambda count: finish(block, first + r, sums, r * (gates * width), count),
-                )
+            sums = emit.stack(height * vectors * lanes, self.dtype)
+
+            def tile(first: Expr, rows: Index, product: Callable[..., None]) -> None:
+                product(lambda count: multiply(block, first, count, sums))
+                with emit.serial(rows) as r:
+                    emit.peel_last(
+                        (block, blocks, width, units),
+                        lambda count: finish(block, first + r, sums, r * (gates * width), count),
+                    )
+
+            write_tile(number, tiles, height, batch, tile)
 
     def _finish(
         self,

@@ -8,15 +8,17 @@ the end of a parallel region. The second state of an LSTM is computed again befo
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from tvm import tirx
 
 from tvmgraph.backend.cpu.kernels.gemm.microkernel import Tile, multiply_panel
-from tvmgraph.backend.cpu.kernels.gemm.plan import MIN_PARALLEL_FLOPS, tile_of_panel
+from tvmgraph.backend.cpu.kernels.gemm.plan import tile_of_panel
+from tvmgraph.backend.cpu.kernels.gemm.recurrent import is_shared, usual, write_tile
 from tvmgraph.backend.loop_ir import emit
 from tvmgraph.backend.loop_ir.access import dtype_bytes
-from tvmgraph.backend.loop_ir.items import Split, write_items
 from tvmgraph.backend.loop_ir.program import static_shape
-from tvmgraph.backend.loop_ir.types import Buffer, Expr
+from tvmgraph.backend.loop_ir.types import Buffer, Expr, Index
 from tvmgraph.backend.recurrent import At, Gradient, new_cell
 
 #: Vector multiplications in flight that hide the time one takes.
@@ -66,49 +68,66 @@ class _Gradient(Gradient):
                 before = cells[step * size + at + lane]
                 emit.store(cells, new_cell(i, f, g, before), [(step + 1) * size + at + lane])
 
-        parallel = 100 * steps * size >= MIN_PARALLEL_FLOPS and self.model.threads > 1
-        write_items(
-            [Split(batch, 1), Split(units, self._lanes)], parallel,
-            lambda _, ranges: block(ranges[0][0], *ranges[1]),
-        )  # fmt: skip
+        lanes = self._lanes
+        parts = -(-units // lanes)
+        parallel = is_shared(100 * steps * units, batch, self.model)
+        with emit.parallel(batch * parts, parallel) as item:
+            row, number = emit.unfuse(item, [batch, parts])
+            split = (number, parts, lanes, units)
+            emit.peel_last(split, lambda count: block(row, number * lanes, count))
         return cells
 
     def _step(self, step: Expr, cells: Buffer | None) -> None:
         steps, batch, units = self.shape
         blocks, k_size, width = self._panel_shape
         vectors = self._vectors
-        height, part = tile_of_panel(batch, vectors, self.model)
-        tiles = -(-batch // height)
-        parallel = 2 * batch * units * k_size >= MIN_PARALLEL_FLOPS and self.model.threads > 1
+        height, part = tile_of_panel(usual(batch), vectors, self.model)
+        tiles = (batch + height - 1) // height
+        parallel = is_shared(2 * units * k_size, batch, self.model)
         with emit.parallel(blocks * tiles, parallel) as item:
             block, number = emit.unfuse(item, [blocks, tiles])
-            slopes = emit.stack(height * width, self.dtype)
-            row, first = number * height, block * width
-            rows = tirx.min(emit.i64(height), batch - row)
+            slopes, first = emit.stack(height * width, self.dtype), block * width
             columns = tirx.min(emit.i64(width), units - first)
-            emit.when(
-                step == steps - 1,
-                lambda: self._from_last(slopes, row, rows, first, columns),
-                lambda: emit.peel_last(
-                    (number, tiles, height, batch),
-                    lambda count: self._from_step_after(step, slopes, block, row, (count, part)),
-                ),
-            )
-            with emit.serial(rows) as r:
-                full, rest = tirx.floordiv(columns, emit.i64(self._lanes)), units % self._lanes
-                with emit.serial(full) as c:
-                    begin = c * self._lanes
-                    at = (step, row + r, first + begin)
-                    self._finish(at, self._lanes, slopes, r * width + begin, cells)
-                if rest:
-                    begin = units // self._lanes % vectors * self._lanes
-                    at = (step, row + r, first + begin)
-                    emit.only_if(
-                        block == blocks - 1,
-                        lambda: self._finish(at, rest, slopes, r * width + begin, cells),
-                    )
 
-    def _from_last(self, slopes: Buffer, row: Expr, rows: Expr, first: Expr, columns: Expr) -> None:
+            def tile(row: Expr, rows: Index, product: Callable[..., None]) -> None:
+                emit.when(
+                    step == steps - 1,
+                    lambda: self._from_last(slopes, row, rows, first, columns),
+                    lambda: product(
+                        lambda count: self._from_step_after(step, slopes, block, row, (count, part))
+                    ),
+                )
+                with emit.serial(rows) as r:
+                    at = (step, row + r, first)
+                    self._finish_row(at, slopes, r * width, cells, (block == blocks - 1, columns))
+
+            write_tile(number, tiles, height, batch, tile)
+
+    def _finish_row(
+        self, at: At, slopes: Buffer, base: Expr, cells: Buffer | None, end: tuple[Expr, Expr]
+    ) -> None:
+        """The cotangents of the gates of a row of a panel.
+
+        Args:
+            at: Step, row and first unit of the panel.
+            slopes: What a tile of states gets from the step after.
+            base: Where the row begins in it.
+            cells: Second states.
+            end: Whether this is the last panel, and the units that it has.
+        """
+        (step, row, first), (is_last, columns), units = at, end, self.shape[2]
+        full, rest = tirx.floordiv(columns, emit.i64(self._lanes)), units % self._lanes
+        with emit.serial(full) as c:
+            begin = c * self._lanes
+            self._finish((step, row, first + begin), self._lanes, slopes, base + begin, cells)
+        if rest:
+            begin = units // self._lanes % self._vectors * self._lanes
+            place = (step, row, first + begin)
+            emit.only_if(is_last, lambda: self._finish(place, rest, slopes, base + begin, cells))
+
+    def _from_last(
+        self, slopes: Buffer, row: Expr, rows: Index, first: Expr, columns: Expr
+    ) -> None:
         """The last state's cotangent, for the step that nothing comes after."""
         width = self._panel_shape[2]
         with emit.serial(rows) as r, emit.serial(columns) as c:
