@@ -207,3 +207,11 @@ def test_sizes_that_vary_are_not_called(program: str) -> None:
         found = call(command, f"{program}:Net", "--input", "?x8")
         assert found.exit_code == 2
         assert "placeholder float32[any_0,8] has no elements" in found.output
+
+
+def test_an_error_without_a_line_names_the_cell(program: str, tmp_path: Path) -> None:
+    file = str(tmp_path / "net.onnx")
+    assert call("export", f"{program}:Net", "-o", file).exit_code == 0
+    found = call("bench", file, "-i", "3x5")
+    assert found.exit_code == 2
+    assert "\n  at:  (in OnnxCell)" in found.output

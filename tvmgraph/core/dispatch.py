@@ -503,7 +503,7 @@ def call_context(
     parts = [f"{n}={describe(a)}" for n, a in zip(names, args)]
     parts += [f"{k}={v!r}" for k, v in attrs.items()]
     scope = scope_text()
-    at = user_source() + (f"   (in {scope})" if scope else "")
+    at = (user_source() + (f"   (in {scope})" if scope else "")).lstrip()
     return called_operator(f"ops.{op.name}"), ", ".join(parts), at
 
 
