@@ -33,7 +33,7 @@ def pytest_configure(config: pytest.Config) -> None:
     signal.signal(signal.SIGINT, signal.default_int_handler)
     os.environ["TVMGRAPH_EAGER_KERNELS"] = "0"  # what comes first is no matter of time
     os.environ["OPENBLAS_NUM_THREADS"] = "1"  # more of every process burn a core until they sleep
-    folder = tempfile.TemporaryDirectory(prefix="tvmgraph-tests-")
+    folder = tempfile.TemporaryDirectory(prefix="tvmgraph-tests-", ignore_cleanup_errors=True)
     os.environ["TVMGRAPH_CACHE_DIR"] = folder.name
     if sys.dont_write_bytecode:  # tests start hundreds of processes that import the same modules
         os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
