@@ -90,6 +90,18 @@ def test_transposed_operands_are_read_as_they_lie_in_memory() -> None:
         np.testing.assert_allclose(y.asnumpy(), known, rtol=2e-6, atol=1e-7)
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.complex64, np.complex128])
+def test_fourier_transforms_of_and_to_complex_elements(dtype: type) -> None:
+    real = array(9, 1000, seed=1)
+    x = real if dtype is np.float32 else (real + 1j * array(9, 1000, seed=2)).astype(dtype)
+    result = made(lambda: ops.fft(Tensor(x)))
+    assert codes("spectrum") == [True]
+    expected = np.fft.fft(x.astype(np.complex128))
+    assert result.dtype == (ms.complex128 if dtype is np.complex128 else ms.complex64)
+    bound = 1e-13 if dtype is np.complex128 else 2e-6
+    assert np.abs(result.asnumpy() - expected).max() < bound * np.abs(expected).max()
+
+
 def test_errors_stay() -> None:
     x, good = Tensor(array(97, 103)), Tensor(np.arange(97))
     made(lambda: x[good])

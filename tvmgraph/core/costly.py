@@ -16,7 +16,7 @@ from collections.abc import Callable, Generator, Mapping
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
-from tvmgraph import dtypes, hooks
+from tvmgraph import hooks
 from tvmgraph.config import context
 from tvmgraph.core.op import Op, Reason
 from tvmgraph.core.traits import Pattern
@@ -63,7 +63,7 @@ def costly(
     unfit = (
         isinstance(op.lower, Reason) or op.regions or traits.pattern is Pattern.VIEW
         or traits.effect or traits.collective or traits.places or traits.alias or traits.binds
-        or traits.stops or any(t.dtype in dtypes.COMPLEX or not t.size for t in types)
+        or traits.stops or any(not t.size for t in types)
     )  # fmt: skip
     if unfit:
         return None

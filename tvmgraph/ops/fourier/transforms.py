@@ -1,8 +1,7 @@
-"""Discrete Fourier transforms: fast ones in eager code, products with matrices in compiled code.
+"""Discrete Fourier transforms: SciPy's in eager code, kernels or small matrices in compiled code.
 
 ``norm`` says where the factor 1/n is: "backward" (the default) in the inverse, "forward" in the
 other direction, "ortho" as a square root in both.
-Complex tensors exist eagerly only: compiled code transforms with :func:`stft`.
 """
 
 from __future__ import annotations
