@@ -305,6 +305,29 @@ def _language(found: Mapping[str, Mapping[str, Any]]) -> str:
     return "\n\n".join(["## Language models, a token at a time", text, *parts])
 
 
+def _cold_steps(found: Mapping[str, Mapping[str, Any]]) -> str:
+    """The tables of first calls of training steps; empty if none was measured."""
+    parts: list[str] = []
+    for cpu, kept in found.items():
+        rows = [
+            [name, f"{ours:.1f} s", f"{theirs:.1f} s", f"{ours / theirs:.2f}",
+             f"{1e3 * call:.0f} ms", f"{1e3 * their_call:.0f} ms"]
+            for name, (ours, call, theirs, their_call) in kept["rows"].items()
+        ]  # fmt: skip
+        head = ["", "tvmgraph", "torch.compile", "ours / torch.compile", "a step", "torch's"]
+        parts += [f"### {CLASSES[cpu]}", _table(["", ""], [list(pair) for pair in kept["machine"]]),
+                  _table(head, rows)]  # fmt: skip
+    if not parts:
+        return ""
+    text = (
+        "Training steps of MindCV's networks, 8 images of 224 x 224, momentum, and of the networks "
+        "that torchvision and timm call so (`python -m benchmarks.cold_steps`): CPU time that "
+        "compiling takes with nothing on disk, on one thread, and CPU time of a step after that. "
+        "torch compiles the network and its update."
+    )
+    return "\n\n".join(["## Compiling training steps", text, *parts])
+
+
 def _networks(found: Mapping[str, Mapping[str, Any]]) -> str:
     """The tables of networks that others wrote; empty if none was measured."""
     parts: list[str] = []
@@ -465,9 +488,9 @@ def render(results: Results) -> str:
         *_rated(results.rates),
         *(part for cpu, r in results.cpus.items() for part in _restricted(cpu, r) if part),
         *(part for count, r in results.busy.items() for part in _beside(count, r) if part),
-        *filter(None, [_networks(results.networks), _eager(results.eager),
-                       _memory(results.memory), _language(results.language),
-                       _gpus(results.gpus)]),
+        *filter(None, [_networks(results.networks), _cold_steps(results.cold_steps),
+                       _eager(results.eager), _memory(results.memory),
+                       _language(results.language), _gpus(results.gpus)]),
         *[_row_section(row) for row in results.rows.values()],
         REPRODUCE.strip(),
     ]  # fmt: skip

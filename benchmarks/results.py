@@ -51,6 +51,8 @@ class Results:
             measures them.
         eager: Eager mode beside PyTorch's, by the class of the processor: the ``machine``, and
             ``rows`` of microseconds of both.
+        cold_steps: First calls of training steps beside torch.compile's, by the class of the
+            processor: the ``machine``, and ``rows`` as ``benchmarks.cold_steps`` measures them.
         gpus: By device: the ``date``, and ``rows`` of seconds, operations or bytes, and a note.
     """
 
@@ -66,6 +68,7 @@ class Results:
     gpus: dict[str, dict[str, Any]] = field(default_factory=dict)
     networks: dict[str, dict[str, Any]] = field(default_factory=dict)
     eager: dict[str, dict[str, Any]] = field(default_factory=dict)
+    cold_steps: dict[str, dict[str, Any]] = field(default_factory=dict)
 
     def save(self, path: Path) -> None:
         """Write the file; a reader never sees half of it."""
@@ -95,6 +98,7 @@ class Results:
             {name: cls.of(found) for name, found in data.get(part, {}).items()}
             for part in ("cpus", "rates", "busy")
         )
-        rest = (data.get(part, {}) for part in ("language", "gpus", "networks", "eager"))
+        later = ("language", "gpus", "networks", "eager", "cold_steps")
+        rest = (data.get(part, {}) for part in later)
         return cls(machine, data["info"], data["peaks"], rows, data.get("memory", {}), *parts,
                    *rest)  # fmt: skip
