@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 import tvmgraph as ms
 from tests.export.helpers import eager, relative_error, run_onnxruntime
 from tests.models import MODELS, Model
-from tvmgraph import Tensor, nn
-from tvmgraph.errors import LoadError
+from tvmgraph import Tensor, nn, ops
+from tvmgraph.errors import ExportError, LoadError
 from tvmgraph.export.graph_file import load_graph
 from tvmgraph.export.onnx_file import onnx_model
 
@@ -47,6 +47,35 @@ def test_a_loaded_graph_compiles_differentiates_and_exports(tmp_path: Path) -> N
     assert relative_error(run_onnxruntime(onnx_model(back, (x,)), (x,)), expected) <= 1e-5
     for a, b in zip(ms.grad(net)(x).asnumpy(), ms.grad(back)(x).asnumpy()):
         np.testing.assert_allclose(a, b, rtol=1e-6)
+
+
+def _with_sizes(x: Tensor) -> tuple[Tensor, ...]:
+    """Operators whose attributes hold the size that varies."""
+    n = x.shape[0]
+    flat = x.reshape(n * 5)
+    return (
+        ops.ones((n, 2)),
+        flat,
+        ops.arange(n),
+        ops.einsum("ij,kj->ik", x, x),
+    )
+
+
+def test_sizes_that_vary(tmp_path: Path) -> None:
+    class Net(nn.Cell):
+        def construct(self, x: Tensor) -> tuple[Tensor, ...]:
+            return _with_sizes(x)
+
+    file = tmp_path / "sizes.graph"
+    ms.export(
+        Net(), Tensor(shape=["n", 5], dtype=ms.float32), file_name=str(file), file_format="GRAPH"
+    )
+    loaded = ms.load(str(file))
+    for run in (loaded, ms.jit(loaded)):
+        for n in (3, 7):
+            x = Tensor(np.random.default_rng(n).standard_normal((n, 5)).astype(np.float32))
+            for actual, expected in zip(run(x), _with_sizes(x), strict=True):
+                np.testing.assert_allclose(actual.asnumpy(), expected.asnumpy(), rtol=1e-5)
 
 
 def test_stored_file() -> None:
@@ -101,3 +130,25 @@ def test_load_chooses_by_suffix(tmp_path: Path) -> None:
         assert relative_error([found], eager(net, (x,))) <= 1e-5
     with pytest.raises(ms.errors.ArgumentError, match=r"'n\.txt' has the suffix of no format"):
         ms.load(tmp_path / "n.txt")
+
+
+@pytest.mark.parametrize("file_format", ["GRAPH", "TVM"])
+def test_sizes_that_vary_are_not_asked_for_in_vain(tmp_path: Path, file_format: str) -> None:
+    def code(x: Tensor) -> tuple[Tensor, ...]:
+        return x[1:] - x[:-1], x[:1] * x[-1], ops.topk(x, 2, dim=0)[0]
+
+    file = tmp_path / "sizes"
+    placeholder = Tensor(shape=["n", 5], dtype=ms.float32)
+    ms.export(code, placeholder, file_name=str(file), file_format=file_format)
+    loaded = ms.load(str(next(tmp_path.iterdir())))
+    for n in (3, 7):
+        x = Tensor(np.random.default_rng(n).standard_normal((n, 5)).astype(np.float32))
+        for actual, expected in zip(loaded(x), code(x), strict=True):
+            np.testing.assert_array_equal(np.asarray(actual), expected.asnumpy())
+
+
+def test_a_size_that_decides_is_said() -> None:
+    placeholder = Tensor(shape=["n", 5], dtype=ms.float32)
+    with pytest.raises(ExportError, match=r"depends on the value of n: not \(n < 3\)") as e:
+        ms.export(lambda x: x[:3], placeholder, file_name="never", file_format="GRAPH")
+    assert "export once for every size" in str(e.value)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import types
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -114,6 +114,7 @@ class Captured:
             the numbers that are appended to its tensor arguments.
         promotion: What is symbolic.
         decided: Roots of the symbols whose values decided something.
+        conditions: What was decided: comparisons as text, and how they came out.
         computes: Whether there are numbers to compute at every call.
         containers_read: Where containers are changed: what was read and must not be an argument.
         aliasing_matters: Whether it matters which of the tensors it meets are one.
@@ -133,6 +134,7 @@ class Captured:
     resolve: Resolver | None = None
     promotion: Promotion = _NOTHING
     decided: frozenset[str] = frozenset()
+    conditions: Mapping[str, bool] = field(default_factory=dict)
     computes: bool = False
     containers_read: tuple[object, ...] | None = None
     aliasing_matters: bool = False
@@ -238,7 +240,7 @@ def _capture_in(
     resolve = resolver(promotion, symbols, computed, leaves, given, same)
     return replace(
         captured, resolve=resolve, promotion=promotion, decided=frozenset(symbols.decided),
-        computes=bool(computed),
+        conditions=symbols.conditions, computes=bool(computed),
     )  # fmt: skip
 
 

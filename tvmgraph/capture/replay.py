@@ -33,6 +33,8 @@ def replay(graph: Graph, inputs: Sequence[Tensor], others: Sequence[Tensor] = ()
         p.value: next(given) if p.role is Role.INPUT else next(rest) for p in graph.params
     }
     known.update((v, tensor_from_numpy(a)) for v, a in graph.consts.items())
+    sizes: dict[str, int] = {}
+    _learn(sizes, [p.value for p in graph.params], known)
     ends: dict[int, CustomCall] = {}
     for c in graph.customs:  # of nested calls the outermost counts
         if c.start not in ends or c.end > ends[c.start].end:
@@ -43,31 +45,39 @@ def replay(graph: Graph, inputs: Sequence[Tensor], others: Sequence[Tensor] = ()
             custom = ends.get(i) if state.tapes else None
             end = i + 1 if custom is None else custom.end
             if custom is not None and custom.end > i:
-                _run_custom(graph, custom, known)
+                _run_custom(graph, custom, known, sizes)
             else:
-                _run_nodes(graph.nodes[i:end], known)
+                _run_nodes(graph.nodes[i:end], known, sizes)
             i = max(end, i + 1)
     return [known[v] for v in graph.outputs]
 
 
-def _run_nodes(nodes: Sequence[Node], known: dict[Value, Tensor]) -> None:
+def _learn(sizes: dict[str, int], values: Sequence[Value], known: dict[Value, Tensor]) -> None:
+    """Notes what symbols of the graph are by now: numbers, or sizes of the capture this is in."""
+    symbolic = [v for v in values if not v.type.is_static]
+    if symbolic:
+        shapes: list[Any] = [known[v].aval.shape for v in symbolic]
+        sizes.update(sizes_of(symbolic, shapes))
+
+
+def _run_nodes(nodes: Sequence[Node], known: dict[Value, Tensor], sizes: dict[str, int]) -> None:
     for node in nodes:
-        args, keywords = tuple(known[v] for v in node.inputs), node.keywords
-        if node.regions:  # whose types have symbols for sizes that are known by now
-            shapes: list[Any] = [a.aval.shape for a in args]
-            sizes = sizes_of(node.inputs, shapes)
-            numbers = {name: size for name, size in sizes.items() if isinstance(size, int)}
-            keywords = fixed_keywords(node, numbers) if numbers else keywords
+        args = tuple(known[v] for v in node.inputs)
+        # attributes and types in regions have symbols of the graph
+        keywords = fixed_keywords(node, sizes) if sizes else node.keywords
         with being_sizes(*[d for v in node.outputs if v.type.roots for d in v.type.shape]):
             result = apply(node.op, args, keywords)
         known.update(zip(node.outputs, result if node.op.multi else (result,)))
+        _learn(sizes, node.outputs, known)
 
 
-def _run_custom(graph: Graph, custom: CustomCall, known: dict[Value, Tensor]) -> None:
+def _run_custom(
+    graph: Graph, custom: CustomCall, known: dict[Value, Tensor], sizes: dict[str, int]
+) -> None:
     """Runs a call with a derivative of its own: the tapes see it as one entry."""
     tapes, state.tapes = state.tapes, ()
     try:
-        _run_nodes(graph.nodes[custom.start : custom.end], known)
+        _run_nodes(graph.nodes[custom.start : custom.end], known, sizes)
     finally:
         state.tapes = tapes
     for node in graph.nodes[custom.start : custom.end]:

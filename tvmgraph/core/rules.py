@@ -80,8 +80,10 @@ def broadcast_shapes(*shapes: Shape) -> Shape:
     result: list[int | Dim] = []
     for axis in range(-ndim, 0):
         size: int | Dim = 1
-        for d in [s[axis] for s in shapes if len(s) >= -axis]:
-            if d is size or is_one(d):
+        given = [s[axis] for s in shapes if len(s) >= -axis]
+        sizes = {d.text if isinstance(d, Dim) else d: d for d in given}
+        for d in sizes.values():
+            if len(sizes) > 1 and is_one(d):  # it is not asked whether the only one is 1
                 continue
             if not is_one(size) and not same_size(size, d):
                 text = " and ".join(f"[{','.join(map(str, s))}]" for s in shapes)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -30,12 +30,14 @@ class Program:
         parameters: Elements of the PARAMETER parameters by label.
         outputs: Names of the outputs, state writes excluded.
         decided: Symbolic sizes whose values decided what was captured.
+        conditions: The comparisons that did, as text, and how they came out.
     """
 
     graph: Graph
     parameters: dict[str, np.ndarray]
     outputs: tuple[str, ...]
     decided: frozenset[str] = frozenset()
+    conditions: Mapping[str, bool] = field(default_factory=dict)
 
     def without_state(self) -> Program:
         """Returns the program for ONNX, whose files keep nothing from one call to the next."""
@@ -110,7 +112,7 @@ def capture_program(
             held[id(tensor)] = _latest(graph, p)
     kept = quiet(_in_order_of_result(graph, captured.result, held))
     outputs = tuple(f"output{i}" for i in range(len(kept.outputs) - len(kept.writes)))
-    return Program(kept, values, outputs, captured.decided)
+    return Program(kept, values, outputs, captured.decided, captured.conditions)
 
 
 def _with_attributes(captured: Captured) -> Graph:

@@ -20,10 +20,13 @@ from pathlib import Path
 import numpy as np
 
 from tvmgraph import partial
+from tvmgraph.core.sizes import Dim
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.errors import LoadError, TvmgraphError
-from tvmgraph.export.capture import Program, capture_program
+from tvmgraph.export.capture import Program
+from tvmgraph.export.variable import given_inputs, variable_program
 from tvmgraph.graph import Graph, Param, Role, check, parse
+from tvmgraph.graph.sizes import with_sizes
 from tvmgraph.nn import GraphCell
 from tvmgraph.runtime.tensors import from_bytes, to_bytes
 
@@ -49,8 +52,11 @@ def save_graph(
     Raises:
         ExportError: if the network cannot stand alone.
     """
-    program = net if isinstance(net, Program) else capture_program(net, args, training=training)
-    graph, constants = _without_constants(program.graph)
+    program, names = net, dict[str, str]()
+    if not isinstance(program, Program):
+        program, names = variable_program(net, given_inputs(net, args), None, training)
+    named = with_sizes(program.graph, {symbol: Dim(name) for symbol, name in names.items()})
+    graph, constants = _without_constants(named)
     members = (
         json.dumps({"format": FORMAT, "version": VERSION}).encode(),
         graph.text(full=True).encode(),

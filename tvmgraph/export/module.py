@@ -14,11 +14,10 @@ from tvmgraph.backend.base import backend_of
 from tvmgraph.capture.tree import unique
 from tvmgraph.config import JitConfig, as_jit_config, context
 from tvmgraph.config.options import CompileOptions
-from tvmgraph.core.symbols import Specialise
 from tvmgraph.core.types import Dim, TensorType
-from tvmgraph.errors import ConfigError, ExportError, reject
-from tvmgraph.export.capture import Program, capture_program
-from tvmgraph.export.variable import Dynamic, given_inputs, variable_inputs
+from tvmgraph.errors import ConfigError, reject
+from tvmgraph.export.capture import Program
+from tvmgraph.export.variable import Dynamic, given_inputs, variable_program
 from tvmgraph.graph import Graph, Role, Value
 from tvmgraph.graph import simplify as passes
 from tvmgraph.jit.execution import choose_path
@@ -79,7 +78,7 @@ def save_module(
     if isinstance(net, Program):
         program = net
     else:
-        program, names = _program(net, given_inputs(net, args), dynamic, training)
+        program, names = variable_program(net, given_inputs(net, args), dynamic, training)
     options = _replayed(options, program.graph, config)
     program = prepare(program, options)
     program = freeze(program) if frozen else program
@@ -96,33 +95,6 @@ def save_module(
     manifest = _manifest(program, library, options, names)
     archive.write(path, manifest, members, sign)
     return manifest
-
-
-def _program(
-    net: object, args: tuple[object, ...], dynamic: Dynamic | None, training: bool
-) -> tuple[Program, dict[str, str]]:
-    """Captures a network; returns the user's names of its symbolic sizes as well.
-
-    Raises:
-        ExportError: if the code needs the value of a size that shall vary.
-    """
-    variable = variable_inputs(net, args, dynamic)
-    if variable is None:
-        return capture_program(net, args, training=training), {}
-    try:
-        program = capture_program(
-            net, variable.args, training=training, promotion=variable.promotion
-        )
-        needed = program.decided
-    except Specialise as e:
-        needed, program = e.roots, None
-    if needed or program is None:
-        sizes = ", ".join(sorted(variable.names[n] for n in needed))
-        raise ExportError(
-            f"the code depends on the value of {sizes}", op="export", got=str(variable.axes),
-            fix="export once for every size of it, or write the code without looking at the size",
-        )  # fmt: skip
-    return program, variable.names
 
 
 def _options(config: JitConfig, jit_level: str, target: str) -> CompileOptions:

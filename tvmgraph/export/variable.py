@@ -6,7 +6,8 @@ option ``dynamic={"x": {0: "batch"}}`` says so; axes of one name have equal size
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,9 +16,10 @@ from tvmgraph.capture import tree
 from tvmgraph.capture.promotion import Promotion
 from tvmgraph.capture.record import argument_labels
 from tvmgraph.core.sizes import Dim
+from tvmgraph.core.symbols import Specialise
 from tvmgraph.core.tensor import Tensor, tensor_from_numpy
-from tvmgraph.errors import ArgumentError, reject
-from tvmgraph.export.capture import unwrapped
+from tvmgraph.errors import ArgumentError, ExportError, reject
+from tvmgraph.export.capture import Program, capture_program, unwrapped
 
 Dynamic = Mapping[str, Mapping[int, str]]
 # sizes of examples: large enough for most windows, and hardly a size of anything else
@@ -39,6 +41,14 @@ class VariableInputs:
     axes: dict[str, dict[int, str]]
     promotion: Promotion
     names: dict[str, str]
+
+    def named(self, text: str) -> str:
+        """Says the user's names of symbols.
+
+        Args:
+            text: An expression of symbols.
+        """
+        return re.sub(r"\bs\d+\b", lambda symbol: self.names.get(symbol[0], symbol[0]), text)
 
 
 def given_inputs(net: object, args: tuple[object, ...]) -> tuple[object, ...]:
@@ -87,6 +97,44 @@ def variable_inputs(
     ]
     made = tree.replace(args, iter(examples))
     return VariableInputs(made, axes, Promotion(sizes), {s: n for n, s in names.items()})
+
+
+def variable_program(
+    net: object, args: tuple[object, ...], dynamic: Dynamic | None, training: bool
+) -> tuple[Program, dict[str, str]]:
+    """Captures a network; returns the user's names of its symbolic sizes as well.
+
+    Args:
+        net: A Cell, a function of tensors, or what ``jit`` returned.
+        args: Example inputs, as for :func:`variable_inputs`.
+        dynamic: See there.
+        training: Whether the code runs in training mode.
+
+    Raises:
+        ExportError: if the code needs the value of a size that shall vary.
+    """
+    variable = variable_inputs(net, args, dynamic)
+    if variable is None:
+        return capture_program(net, args, training=training), {}
+    try:
+        program = capture_program(
+            net, variable.args, training=training, promotion=variable.promotion
+        )
+    except Specialise as e:
+        raise _depends(variable, e.roots, f", which is needed at {e.at}") from None
+    if program.decided:
+        outcomes = program.conditions.items()
+        asked = ", ".join(text if holds else f"not {text}" for text, holds in outcomes)
+        raise _depends(variable, program.decided, f": {variable.named(asked)}")
+    return program, variable.names
+
+
+def _depends(variable: VariableInputs, roots: Iterable[str], why: str) -> ExportError:
+    sizes = ", ".join(sorted(variable.named(root) for root in roots))
+    return ExportError(
+        f"the code depends on the value of {sizes}{why}", op="export", got=str(variable.axes),
+        fix="export once for every size of it, or write the code without looking at the size",
+    )  # fmt: skip
 
 
 def _labels(net: object, args: tuple[object, ...], leaves: list[Tensor]) -> list[str]:

@@ -33,12 +33,13 @@ def sizes_of(values: Iterable[Value], shapes: Iterable[Sequence[int]]) -> dict[s
     return found
 
 
-def fixed_keywords(node: Node, sizes: Mapping[str, int]) -> dict[str, object]:
-    """Returns a node's attributes and regions with symbolic sizes replaced by numbers.
+def fixed_keywords(node: Node, sizes: Mapping[str, int | Dim]) -> dict[str, object]:
+    """Returns a node's attributes and regions with symbolic sizes replaced.
 
     Args:
         node: The node.
-        sizes: A number for the name of every symbolic size at a root, such as ``{"n": 4}``.
+        sizes: A number, or another size, for the name of every symbolic size at a root, such as
+            ``{"n": 4}``.
     """
     return {
         name: with_sizes(value, sizes) if isinstance(value, Graph) else _fixed(value, sizes)
@@ -46,12 +47,13 @@ def fixed_keywords(node: Node, sizes: Mapping[str, int]) -> dict[str, object]:
     }
 
 
-def with_sizes(graph: Graph, sizes: Mapping[str, int]) -> Graph:
-    """Returns the graph with symbolic sizes replaced by numbers, regions included.
+def with_sizes(graph: Graph, sizes: Mapping[str, int | Dim]) -> Graph:
+    """Returns the graph with symbolic sizes replaced, regions included.
 
     Args:
         graph: The graph.
-        sizes: A number for the name of every symbolic size at a root, such as ``{"n": 4}``.
+        sizes: A number, or another size, for the name of every symbolic size at a root, such as
+            ``{"n": 4}``.
     """
     renamed: dict[Value, Value] = {}
 
@@ -74,17 +76,18 @@ def with_sizes(graph: Graph, sizes: Mapping[str, int]) -> Graph:
     return Graph(graph.name, params, consts, nodes, outputs, graph.writes)
 
 
-def fixed_type(type: TensorType, sizes: Mapping[str, int]) -> TensorType:
-    """Returns a type with symbolic sizes replaced by numbers.
+def fixed_type(type: TensorType, sizes: Mapping[str, int | Dim]) -> TensorType:
+    """Returns a type with symbolic sizes replaced.
 
     Args:
         type: A type, perhaps with symbolic sizes.
-        sizes: A number for the name of every symbolic size at a root, such as ``{"n": 4}``.
+        sizes: A number, or another size, for the name of every symbolic size at a root, such as
+            ``{"n": 4}``.
     """
     return type if type.is_static else type.with_shape(_fixed(type.shape, sizes))
 
 
-def _fixed(value: object, sizes: Mapping[str, int]) -> Any:
+def _fixed(value: object, sizes: Mapping[str, int | Dim]) -> Any:
     if isinstance(value, Dim):
         return value.substitute(sizes)
     if isinstance(value, tuple):

@@ -278,8 +278,10 @@ class Varying:
             try:
                 entry = make(promotion)
             except Specialise as e:
-                family.fix(promotion, e.roots)
-                kept.append(f"{promotion.describe(e.roots)} stays constant: needed at {e.at}")
+                every = _all_roots(promotion)
+                needed = e.roots & every or every  # a symbol of something else decides by all
+                family.fix(promotion, needed)
+                kept.append(f"{promotion.describe(needed)} stays constant: needed at {e.at}")
                 continue
             except Exception as e:
                 entry = make(None)  # an error of the code itself is raised here

@@ -12,6 +12,7 @@ from tvmgraph.core import rules
 from tvmgraph.core.columns import Builder, Expr, OnnxNamed, OnnxOps
 from tvmgraph.core.op import F, Reason, sample
 from tvmgraph.core.primitive import primitive
+from tvmgraph.core.symbols import Symbol
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.core.traits import Pattern, Traits, along_axis, equation, letters
 from tvmgraph.core.types import TensorType, tensor_type
@@ -282,7 +283,7 @@ def topk(
     order = arg_sort(input, axis, bool(largest))
     if computed:
         order = F.getitem(order, (slice(None),) * axis + (slice(k),))
-    elif k != size:
+    elif isinstance(size, Symbol) or k != size:
         order = F.basic_index(order, index=((0, None, 1),) * axis + ((0, int(k), 1),))
     return gather_along(input, order, axis), order
 
