@@ -336,7 +336,7 @@ def disturbed(
     def watch(node: Node, inputs: Arrays, results: Arrays) -> None:
         if node.regions or not any(map(is_float, results)):
             return
-        if node.op.name in left_alone:
+        if node.op.name in left_alone or node.op.traits.binds:  # selects: sizes are decided
             for i, r in enumerate(results):
                 if node.outputs[i] in fused:
                     r = _unrounded(r, inputs, rng)
