@@ -4,11 +4,11 @@
     python -m benchmarks.architectures compare FOLDER [NAME ...]  # where onnxruntime is
     python -m benchmarks.architectures record FOLDER [NAME ...]
 
-The first command writes architectures of timm and transformers with random weights; nothing is
-downloaded. The second runs each in a process of its own, on one thread, in turns, and prints CPU
-time per call, of the first call, and the memory of the process; the third also puts the table into
-RESULTS.md. ``TVMGRAPH_CPU`` limits the
-instructions of tvmgraph; those of ONNX Runtime cannot be limited.
+The first command writes architectures of timm, transformers and the libraries of
+``benchmarks.other_networks`` with random weights; nothing is downloaded. The second runs each in a
+process of its own, on one thread, in turns, and prints CPU time per call, of the first call, and
+the memory of the process; the third also puts the table into RESULTS.md. ``TVMGRAPH_CPU`` limits
+the instructions of tvmgraph; those of ONNX Runtime cannot be limited.
 """
 
 from __future__ import annotations
@@ -26,6 +26,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+
+from benchmarks.other_networks import OTHERS
 
 TIMM = """
 densenet121 edgenext_small coatnet_0_rw_224 tf_efficientnetv2_s swin_tiny_patch4_window7_224
@@ -51,6 +53,8 @@ def _built(name: str) -> tuple[Any, tuple[Any, ...]]:
     import torch  # pyright: ignore
 
     torch.manual_seed(0)
+    if name in OTHERS:
+        return OTHERS[name]()
     if name in TRANSFORMERS:
         import transformers  # pyright: ignore
 
@@ -177,7 +181,7 @@ def main() -> None:
     what, folder, *names = sys.argv[1:]
     path = Path(folder)
     if what == "export":
-        export(path, names or [*TIMM, *TRANSFORMERS])
+        export(path, names or [*TIMM, *TRANSFORMERS, *OTHERS])
     elif what == "measure":
         measure(path, names[0])
     else:

@@ -348,7 +348,8 @@ def _networks(found: Mapping[str, Mapping[str, Any]]) -> str:
     if not parts:
         return ""
     text = (
-        "Architectures of timm and transformers with random weights, as ONNX, batch 1, one thread "
+        "Architectures of timm, transformers and other libraries (`benchmarks/other_networks.py`) "
+        "with random weights, as ONNX, batch 1, one thread "
         "(`python -m benchmarks.architectures`): CPU time of a call, median, both in turns in one "
         "process; of our first call, which compiles; and the memory of that process. ONNX Runtime "
         "cannot be limited to other instructions: it uses all of this processor's everywhere."
