@@ -101,8 +101,8 @@ def reject(
     raise kind(rule, op=op, got=got, fix=fix)
 
 
-class ShapeError(TvmgraphError, ValueError):
-    """Shapes do not fit the operator."""
+class ShapeError(TvmgraphError, ValueError, RuntimeError):
+    """Shapes do not fit the operator: a ValueError or RuntimeError of MindSpore, by operator."""
 
 
 class Unserved(TvmgraphError):

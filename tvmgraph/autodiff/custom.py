@@ -17,7 +17,7 @@ from tvmgraph.core.parameter import Parameter
 from tvmgraph.core.random import default_generator
 from tvmgraph.core.state import call_user, state
 from tvmgraph.core.tensor import Tensor
-from tvmgraph.errors import DTypeError, LeavesGraph, ShapeError, either, reject
+from tvmgraph.errors import DTypeError, LeavesGraph, ShapeError, reject
 from tvmgraph.graph.ir import CustomCall, Value
 from tvmgraph.ops.common.rows import sum_to
 
@@ -164,7 +164,7 @@ def _fitting(name: str, i: int, x: Tensor, gradient: Tensor, exact: bool) -> Ten
             or lead < 0
             or any(d not in (1, g) for d, g in zip(x.shape, gradient.shape[lead:]))
         ):
-            reject(either(ShapeError, RuntimeError), name,
+            reject(ShapeError, name,
                    f"bprop returned a gradient of another shape for input {i}",
                    f"input={x.aval}, gradient={gradient.aval}")  # fmt: skip
         gradient = sum_to(gradient, x)

@@ -12,7 +12,7 @@ from tvmgraph.core.arguments import DTypeLike
 from tvmgraph.core.guard import guard
 from tvmgraph.core.op import F
 from tvmgraph.core.tensor import Tensor
-from tvmgraph.errors import DTypeError, OutOfRangeError, ShapeError, either
+from tvmgraph.errors import DTypeError, OutOfRangeError, ShapeError
 
 # functions of single elements, each as ``coo_...`` and ``csr_...``
 ELEMENTWISE = """
@@ -57,7 +57,7 @@ def _require_alike(matrices: Sequence[COOTensor], axis: int) -> None:
         if m.values.dtype is not first.values.dtype:
             sparse.refuse(DTypeError, "coo_concat", "the matrices must have one dtype")
         if m.shape[axis] != first.shape[axis]:
-            sparse.refuse(either(ShapeError, RuntimeError), "coo_concat",
+            sparse.refuse(ShapeError, "coo_concat",
                           f"the sizes along axis {axis} must be equal")  # fmt: skip
 
 

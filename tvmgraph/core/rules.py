@@ -16,7 +16,7 @@ from tvmgraph.core.sizes import is_one, same_size
 from tvmgraph.core.traits import ELEMENTWISE
 from tvmgraph.core.types import Dim, Shape, TensorType, tensor_type
 from tvmgraph.dtypes import DType
-from tvmgraph.errors import ArgumentError, DTypeError, OutOfRangeError, ShapeError
+from tvmgraph.errors import ArgumentError, DTypeError, OutOfRangeError, ShapeError, either
 
 OutDType = DType | Callable[[DType], DType] | None
 
@@ -145,7 +145,7 @@ def normalize_axes(axis: object, ndim: int) -> tuple[int, ...]:
     items = axis if is_sequence(axis) else (axis,)
     axes = sorted(normalize_axis(a, ndim) for a in items)
     if len(set(axes)) != len(axes):
-        raise ArgumentError(f"axis {tuple(items)} names an axis twice")
+        raise either(ArgumentError, RuntimeError)(f"axis {tuple(items)} names an axis twice")
     return tuple(axes) if ndim else ()
 
 

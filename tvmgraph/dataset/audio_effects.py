@@ -12,7 +12,7 @@ from tvmgraph.dataset.audio_spectra import require_positive
 from tvmgraph.dataset.audio_transforms import Formula
 from tvmgraph.dataset.audio_words import DensityFunction, Interpolation, Modulation
 from tvmgraph.dataset.config import generator
-from tvmgraph.errors import ArgumentError, ShapeError, either, reject
+from tvmgraph.errors import ArgumentError, ShapeError, reject
 
 
 def _require_within(op: str, bounds: dict[str, tuple[float, float, float]]) -> None:
@@ -145,7 +145,7 @@ class Flanger(Formula):
 
     def _changed(self, x: np.ndarray) -> np.ndarray:
         if x.ndim < 2 or x.shape[-2] > 4:
-            reject(either(ShapeError, RuntimeError), "Flanger",
+            reject(ShapeError, "Flanger",
                    f"the sound must be [..., channel <= 4, time]: {x.shape}")  # fmt: skip
         channels, size = np.arange(x.shape[-2]), len(self.lags)
         behind = (channels * size * self.phase + 0.5).astype(int)

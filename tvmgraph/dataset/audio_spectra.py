@@ -30,7 +30,7 @@ from tvmgraph.dataset.audio_words import (
     linear_fbanks,
 )
 from tvmgraph.dataset.config import generator
-from tvmgraph.errors import ArgumentError, ShapeError, either, reject
+from tvmgraph.errors import ArgumentError, ShapeError, reject
 
 _HANN = WindowType["HANN"]
 _TINY = 1e-9  # keeps silence from being divided by nothing
@@ -250,7 +250,7 @@ class DetectPitchFrequency(Formula):
         lag = np.concatenate([np.repeat(lag[..., :1], before, -1), lag], -1)
         if self.win_length > lag.shape[-1]:
             reject(
-                either(ShapeError, RuntimeError),
+                ShapeError,
                 "DetectPitchFrequency",
                 "the sound has too few frames",
             )
@@ -407,7 +407,7 @@ class InverseMelScale(Formula):
     def _changed(self, x: np.ndarray) -> np.ndarray:
         bands = self.mel.bands
         if x.ndim < 2 or x.shape[-2] != bands.shape[1]:
-            reject(either(ShapeError, RuntimeError), "InverseMelScale",
+            reject(ShapeError, "InverseMelScale",
                    f"the bands must be [..., {bands.shape[1]}, time], not {x.shape}")  # fmt: skip
         return np.maximum(np.linalg.pinv(bands.T.astype(np.float64)) @ x, 0)
 

@@ -21,7 +21,7 @@ from tvmgraph.dataset.audio_words import (
 )
 from tvmgraph.dataset.config import generator
 from tvmgraph.dataset.transforms import as_array
-from tvmgraph.errors import ArgumentError, ShapeError, either, reject
+from tvmgraph.errors import ArgumentError, ShapeError, reject
 
 __all__ = [
     "AmplitudeToDB", "Angle", "ComplexNorm", "ComputeDeltas", "Contrast", "DBToAmplitude",
@@ -269,7 +269,7 @@ def parts_of(op: str, value: object) -> tuple[np.ndarray, np.ndarray]:
     """
     x = floats_of(op, value, whole=False)
     if x.ndim < 2 or x.shape[-1] != 2:
-        reject(either(ShapeError, RuntimeError), op,
+        reject(ShapeError, op,
                f"the last axis must be real and imaginary part, not {x.shape}")  # fmt: skip
     return x[..., 0], x[..., 1]
 

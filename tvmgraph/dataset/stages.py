@@ -102,7 +102,7 @@ def _require_alike(names: Sequence[str], columns: Sequence[object], rows: int) -
     if any(isinstance(c, list) for c in columns):
         for name, column in zip(names, columns):
             if isinstance(column, (list, np.ndarray)) and len(column) != rows:
-                reject(either(ShapeError, RuntimeError), "batch",
+                reject(ShapeError, "batch",
                        f"per_batch_map returned {len(column)} rows for column {name!r}, "
                        f"not {rows}")  # fmt: skip
 
@@ -298,7 +298,7 @@ class BatchDataset(_Stage):
         arrays = [np.asarray(on_host(v)) for v in values]
         shapes = {a.shape for a in arrays}
         if len(shapes) > 1:
-            reject(either(ShapeError, RuntimeError), "batch",
+            reject(ShapeError, "batch",
                    f"column {name!r} has rows of different shapes: {sorted(shapes)[:3]}",
                    fix="make them equal with map, or pad them in per_batch_map")  # fmt: skip
         return np.stack(arrays)

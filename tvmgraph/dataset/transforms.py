@@ -85,7 +85,7 @@ class OneHot:
         label = label.squeeze()
         if label.ndim > 1:
             reject(
-                either(ShapeError, RuntimeError),
+                ShapeError,
                 "OneHot",
                 f"labels of shape {shape} are more than one row",
             )
@@ -316,7 +316,7 @@ class Concatenate:
         found = [self.prepend, *values, self.append]
         parts = [as_array(v) for v in found if v is not None]
         if any(p.ndim != 1 for p in parts):
-            reject(either(ShapeError, RuntimeError), "Concatenate", "arrays must have one axis")
+            reject(ShapeError, "Concatenate", "arrays must have one axis")
         if len({p.dtype if p.dtype.kind not in "US" else "text" for p in parts}) > 1:
             reject(either(DTypeError, RuntimeError), "Concatenate",
                    f"dtypes differ: {', '.join(str(p.dtype) for p in parts)}")  # fmt: skip
@@ -386,7 +386,7 @@ class PadEnd:
         if not array.ndim:
             return array  # no axis to pad
         if array.ndim != len(self.pad_shape):
-            reject(either(ShapeError, RuntimeError), "PadEnd",
+            reject(ShapeError, "PadEnd",
                    f"an array of shape {array.shape} for {self.pad_shape}")  # fmt: skip
         shape = [n if s is None else s for n, s in zip(array.shape, self.pad_shape)]
         kept = tuple(slice(min(n, s)) for n, s in zip(array.shape, shape))

@@ -15,7 +15,7 @@ from tvmgraph.core.columns import NumberLike
 from tvmgraph.core.op import F
 from tvmgraph.core.tensor import Tensor, tensor_from_numpy
 from tvmgraph.dtypes import float32, int32, int64
-from tvmgraph.errors import ShapeError, either, reject
+from tvmgraph.errors import ShapeError, reject
 from tvmgraph.ops.common.window import Ints, out_sizes, same_padding, tap
 
 # ---- boxes: rows (x1, y1, x2, y2) or (y1, x1, y2, x2), which gives the same overlaps ------------
@@ -193,7 +193,7 @@ def position_sensitive_pool(
     """
     needed = channels * bins * bins
     if features.ndim != 4 or features.shape[1] != needed or rois.ndim != 3 or rois.shape[1] != 5:
-        reject(either(ShapeError, RuntimeError), "PSROIPooling",
+        reject(ShapeError, "PSROIPooling",
                f"features must have the shape (N, {needed}, H, W), and rois (N, 5, R)",
                f"features={features.aval}, rois={rois.aval}",
                "give output_dim * group_size ** 2 channels, and the image and 4 ends per region",

@@ -14,7 +14,7 @@ from tvmgraph.core.notebook import fragment, heading, size, table
 from tvmgraph.core.op import F
 from tvmgraph.core.parameter import Parameter, ParameterTuple
 from tvmgraph.core.tensor import Tensor
-from tvmgraph.errors import ArgumentError, DTypeError, ShapeError, either
+from tvmgraph.errors import ArgumentError, DTypeError, ShapeError
 from tvmgraph.nn._offered import offered
 from tvmgraph.nn.cell import Cell
 from tvmgraph.optim._checks import above_zero, boolean, is_number, non_negative, reject
@@ -347,7 +347,7 @@ class Optimizer(Members):
             kind = type(gradients).__name__
             reject(DTypeError, self.cls_name, f"gradients must be a tuple of Tensors, not {kind}")
         if len(gradients) != len(self.parameters):
-            reject(either(ShapeError, RuntimeError), self.cls_name,
+            reject(ShapeError, self.cls_name,
                    "one gradient per parameter is needed",
                    f"{len(gradients)} gradients, {len(self.parameters)} parameters",
                    "differentiate by optimizer.parameters")  # fmt: skip

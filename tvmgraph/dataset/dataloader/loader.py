@@ -17,7 +17,7 @@ from tvmgraph.compat.communication import get_group_size, get_rank
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.dataset.checks import count_of
 from tvmgraph.dataset.samplers import generator_of
-from tvmgraph.errors import ArgumentError, DeviceError, DTypeError, ShapeError, either, reject
+from tvmgraph.errors import ArgumentError, DeviceError, DTypeError, ShapeError, reject
 
 _END = object()  # what a worker returns when its rows are over
 
@@ -338,7 +338,7 @@ def default_collate(batch: Sequence[object]) -> object:
         reject(DTypeError, "default_collate", f"{type(first).__name__} cannot be stacked",
                fix="pass collate_fn")  # fmt: skip
     if len({len(row) for row in batch}) > 1:  # pyright: ignore[reportArgumentType]
-        reject(either(ShapeError, RuntimeError), "default_collate", "rows differ in length")
+        reject(ShapeError, "default_collate", "rows differ in length")
     parts = [default_collate(column) for column in zip(*batch)]  # pyright: ignore
     return type(first)(*parts) if hasattr(first, "_fields") else parts
 

@@ -227,7 +227,7 @@ class SlidingWindow:
         """Returns (length - width + 1, width) elements, or none if there are fewer."""
         found = as_array(value)
         if found.ndim != 1:
-            reject(either(ShapeError, RuntimeError), "text.SlidingWindow",
+            reject(ShapeError, "text.SlidingWindow",
                    f"elements have one axis, not {found.ndim}")  # fmt: skip
         if self.width > len(found):
             return found[:0]

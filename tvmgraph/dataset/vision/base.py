@@ -121,7 +121,7 @@ class Alike(ImageTransform):
             return super().__call__(value)
         sizes = {image_of(type(self).__name__, v).shape[:2] for v in (value, *others)}
         if self._one_size and len(sizes) > 1:
-            reject(either(ShapeError, RuntimeError), f"vision.{type(self).__name__}",
+            reject(ShapeError, f"vision.{type(self).__name__}",
                    f"the images have different sizes: {sorted(sizes)}")  # fmt: skip
         drawn, found = generator().bit_generator.state, []
         for one in (value, *others):

@@ -9,7 +9,7 @@ import numpy as np
 from tvmgraph.dataset.config import generator
 from tvmgraph.dataset.vision.base import ImageTransform, image_of, interval, number, uniform
 from tvmgraph.dataset.vision.kinds import Fill
-from tvmgraph.errors import ShapeError, either, reject
+from tvmgraph.errors import ShapeError, reject
 
 
 class Erase(ImageTransform):
@@ -98,7 +98,7 @@ class CutOut(ImageTransform):
         found = image.copy()
         view = found if self.is_hwc else np.moveaxis(found, 0, -1)
         if self.length > min(view.shape[:2]):
-            reject(either(ShapeError, RuntimeError), "vision.CutOut",
+            reject(ShapeError, "vision.CutOut",
                    f"{self.length} is longer than a side of {view.shape[:2]}")  # fmt: skip
         half = self.length // 2
         for _ in range(self.num_patches):

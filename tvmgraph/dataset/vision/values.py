@@ -12,7 +12,7 @@ from tvmgraph.dataset.transforms import as_array
 from tvmgraph.dataset.vision import pixels
 from tvmgraph.dataset.vision.base import ImageTransform, Randomly, image_of, to_pillow
 from tvmgraph.dataset.vision.kinds import ConvertMode
-from tvmgraph.errors import ArgumentError, ShapeError, either, reject
+from tvmgraph.errors import ArgumentError, ShapeError, reject
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -85,7 +85,7 @@ class Normalize(ImageTransform):
             image = image[..., None] if self.is_hwc else image[None]
         channels = image.shape[-1 if self.is_hwc else 0]
         if self.mean.size not in (1, channels):
-            reject(either(ShapeError, RuntimeError), f"vision.{type(self).__name__}",
+            reject(ShapeError, f"vision.{type(self).__name__}",
                    f"{self.mean.size} means for an image with {channels} channels",
                    fix="check is_hwc")  # fmt: skip
         if self.is_hwc and image.dtype == np.uint8:

@@ -18,7 +18,7 @@ from tvmgraph.core.primitive import Result, RowDecorator, primitive
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.core.traits import along_axis
 from tvmgraph.core.types import TensorType
-from tvmgraph.errors import OutOfRangeError, ShapeError, either
+from tvmgraph.errors import OutOfRangeError, ShapeError
 from tvmgraph.ops.common.pointwise import onnx_float32
 from tvmgraph.ops.common.rows import lower_wide, widen
 
@@ -210,7 +210,7 @@ def log_softmax(logits: Tensor, axis: int = -1) -> Tensor:
 def _halves(x: Tensor, axis: int, op: str) -> tuple[Tensor, Tensor]:
     i = rules.normalize_axis(axis, x.ndim)
     if x.ndim == 0 or x.shape[i] % 2:
-        raise either(ShapeError, RuntimeError)(
+        raise ShapeError(
             f"axis {axis} cannot be divided into two halves", op=op, got=str(x.aval),
             fix="make its size even",
         )  # fmt: skip

@@ -63,7 +63,7 @@ def infer_matmul(
         input.shape, other.shape, transpose_a, transpose_b
     )
     if k != k2:
-        raise either(ShapeError, RuntimeError)(
+        raise ShapeError(
             f"inner dimensions differ ({k} and {k2})",
             fix="transpose an operand, or check the channels of the layer before",
         )

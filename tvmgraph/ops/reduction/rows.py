@@ -19,7 +19,7 @@ from tvmgraph.core.tensor import Tensor
 from tvmgraph.core.traits import Batch, Pattern, Traits, equation, letters, reduction
 from tvmgraph.core.types import Dim, Shape, TensorType, tensor_type
 from tvmgraph.dtypes import DType
-from tvmgraph.errors import OutOfRangeError, ShapeError, either
+from tvmgraph.errors import OutOfRangeError, ShapeError
 from tvmgraph.ops.common.pointwise import pointwise
 from tvmgraph.ops.common.rows import LOW_PRECISION, NOT_DIFFERENTIABLE, lower_full, lower_wide
 
@@ -271,7 +271,7 @@ def require_elements(x: TensorType, axis: Axes) -> None:
         ShapeError: if one is.
     """
     if any(x.shape[a] == 0 for a in axis):
-        raise either(ShapeError, RuntimeError)(
+        raise ShapeError(
             f"an extreme over axis {list(axis)} of no elements does not exist",
             fix="check for an empty tensor first",
         )

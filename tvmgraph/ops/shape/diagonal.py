@@ -15,7 +15,7 @@ from tvmgraph.core.primitive import primitive
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.core.traits import Pattern, Traits, equation, letters
 from tvmgraph.core.types import Dim, TensorType
-from tvmgraph.errors import ArgumentError, DTypeError, OutOfRangeError, ShapeError, either
+from tvmgraph.errors import ArgumentError, DTypeError, OutOfRangeError, ShapeError
 from tvmgraph.ops.common.arguments import as_int, bad, describe, named, require, wrap_axis
 from tvmgraph.ops.common.rows import on_diagonal
 
@@ -167,7 +167,7 @@ def trace(input: Tensor) -> Tensor:
         Tensor(shape=[], dtype=Float32, value= 5)
     """
     if input.ndim != 2:
-        kind = either(ShapeError, RuntimeError)
+        kind = ShapeError
         raise bad(kind, f"input must have 2 axes, not {input.ndim}", "trace",
                   describe(input=input))  # fmt: skip
     return F.reduce_sum(_diagonal(input, 0, 0, 1), axis=(0,), keep_dims=False)

@@ -436,8 +436,10 @@ def rot90(input: Tensor, k: int = 1, dims: AxisLike = (0, 1)) -> Tensor:
     """
     axes = wrap_axes(int_tuple(dims, "rot90", "dims"), input.ndim)
     if len(axes) != 2 or axes[0] == axes[1] or not all(0 <= a < input.ndim for a in axes):
-        raise bad(ArgumentError, "dims must name two different axes of the input", "rot90",
-                  describe(input=input, k=k, dims=dims))  # fmt: skip
+        raise bad(
+            either(ArgumentError, RuntimeError), "dims must name two different axes of the input",
+            "rot90", describe(input=input, k=k, dims=dims),
+        )  # fmt: skip
     turns = as_int(k, "rot90", "k") % 4
     if turns == 0:
         return input

@@ -252,7 +252,7 @@ class Perplexity(MeanMetric):
         label = label.ravel().astype(np.int64)
         rows = y.reshape(-1, y.shape[-1])
         if len(rows) != label.size:
-            reject(either(ShapeError, RuntimeError), "Perplexity",
+            reject(ShapeError, "Perplexity",
                    f"{y.shape} and {label.size} labels do not fit")  # fmt: skip
         keep = (
             np.ones(label.size, bool) if self.ignore_label is None else label != self.ignore_label

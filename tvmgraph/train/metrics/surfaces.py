@@ -242,7 +242,7 @@ class OcclusionSensitivity(ClearedMetric):
         if not callable(network):
             reject(DTypeError, op, f"the network is a {type(network).__name__}")
         if len(image) != 1 or label.size != 1:
-            reject(either(ShapeError, RuntimeError), op,
+            reject(ShapeError, op,
                    f"one image and one class, not {len(image)} and {label.size}")  # fmt: skip
         of_class = int(label.item())
 
