@@ -15,15 +15,13 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from functools import partial
-from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
 import typer
 
+from benchmarks import report
 from benchmarks.architectures import summary
-from benchmarks.report import machine_description, processor_class, render
-from benchmarks.results import Results
 
 Row = tuple[str, Callable[[], Any], Callable[[], Any]]
 
@@ -311,12 +309,7 @@ def main(
     mean, most = summary(rows)
     print(f"{len(rows)} rows, geometric mean {mean:.2f}, at most {most:.2f}")
     if record:
-        here = Path(__file__).parent
-        results = Results.load(here / "results.json")
-        found = {"machine": machine_description(threads), "rows": rows}
-        results.eager[processor_class()] = found
-        results.save(here / "results.json")
-        (here / "RESULTS.md").write_text(render(results))
+        report.record("eager", rows, report.machine_description(threads))
 
 
 if __name__ == "__main__":

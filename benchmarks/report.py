@@ -477,6 +477,24 @@ def _beside(neighbours: str, results: Results) -> list[str]:
             _machine(results), _summary(results)]  # fmt: skip
 
 
+def record(
+    part: str, rows: dict[str, list[float]], machine: list[tuple[str, str]], cpu: str = ""
+) -> None:
+    """Put what was measured into results.json and RESULTS.md.
+
+    Args:
+        part: Attribute of :class:`Results` that has a table for each class of processors.
+        rows: The table.
+        machine: What :func:`machine_description` says of where it was measured.
+        cpu: As there.
+    """
+    here = Path(__file__).parent
+    results = Results.load(here / "results.json")
+    getattr(results, part)[processor_class(cpu)] = {"machine": machine, "rows": rows}
+    results.save(here / "results.json")
+    (here / "RESULTS.md").write_text(render(results))
+
+
 def render(results: Results) -> str:
     """Return the text of RESULTS.md in Markdown."""
     sections = [

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from tvmgraph.core.dispatch import apply
+from tvmgraph.core.sizes import Dim
 from tvmgraph.core.state import state
 from tvmgraph.core.symbols import being_sizes
 from tvmgraph.core.tensor import Tensor, tensor_from_numpy
@@ -33,7 +34,7 @@ def replay(graph: Graph, inputs: Sequence[Tensor], others: Sequence[Tensor] = ()
         p.value: next(given) if p.role is Role.INPUT else next(rest) for p in graph.params
     }
     known.update((v, tensor_from_numpy(a)) for v, a in graph.consts.items())
-    sizes: dict[str, int] = {}
+    sizes: dict[str, int | Dim] = {}
     _learn(sizes, [p.value for p in graph.params], known)
     ends: dict[int, CustomCall] = {}
     for c in graph.customs:  # of nested calls the outermost counts
@@ -52,7 +53,9 @@ def replay(graph: Graph, inputs: Sequence[Tensor], others: Sequence[Tensor] = ()
     return [known[v] for v in graph.outputs]
 
 
-def _learn(sizes: dict[str, int], values: Sequence[Value], known: dict[Value, Tensor]) -> None:
+def _learn(
+    sizes: dict[str, int | Dim], values: Sequence[Value], known: dict[Value, Tensor]
+) -> None:
     """Notes what symbols of the graph are by now: numbers, or sizes of the capture this is in."""
     symbolic = [v for v in values if not v.type.is_static]
     if symbolic:
@@ -60,7 +63,9 @@ def _learn(sizes: dict[str, int], values: Sequence[Value], known: dict[Value, Te
         sizes.update(sizes_of(symbolic, shapes))
 
 
-def _run_nodes(nodes: Sequence[Node], known: dict[Value, Tensor], sizes: dict[str, int]) -> None:
+def _run_nodes(
+    nodes: Sequence[Node], known: dict[Value, Tensor], sizes: dict[str, int | Dim]
+) -> None:
     for node in nodes:
         args = tuple(known[v] for v in node.inputs)
         # attributes and types in regions have symbols of the graph
@@ -72,7 +77,7 @@ def _run_nodes(nodes: Sequence[Node], known: dict[Value, Tensor], sizes: dict[st
 
 
 def _run_custom(
-    graph: Graph, custom: CustomCall, known: dict[Value, Tensor], sizes: dict[str, int]
+    graph: Graph, custom: CustomCall, known: dict[Value, Tensor], sizes: dict[str, int | Dim]
 ) -> None:
     """Runs a call with a derivative of its own: the tapes see it as one entry."""
     tapes, state.tapes = state.tapes, ()

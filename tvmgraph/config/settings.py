@@ -317,9 +317,10 @@ _DEVICES = ("CPU", "GPU", "CUDA")
 _ELSEWHERE: dict[str, type] = dict.fromkeys(
     ("Ascend", "Davinci"), either(ConfigError, RuntimeError)
 )
+#: How many there are, and their names.
 _LEVELS = {
-    "jit_syntax_level": ("STRICT (0), ", "COMPATIBLE (1) or ", "LAX (2)"),
-    "debug_level": ("context.RELEASE (0) or ", "context.DEBUG (1)"),
+    "jit_syntax_level": (3, "STRICT (0), COMPATIBLE (1) or LAX (2)"),
+    "debug_level": (2, "context.RELEASE (0) or context.DEBUG (1)"),
 }
 _SWITCHES = (
     "enable_graph_kernel", "pynative_synchronize", "enable_compile_cache", "compile_worker",
@@ -360,8 +361,8 @@ def _check_context(name: str, value: Any) -> object:
             raise fail("must be False, True, 0, 1, 2 or 3", number)
     elif name == "jit_config":
         return as_jit_config(value)
-    elif name in _LEVELS and value not in range(len(_LEVELS[name])):
-        raise fail("must be " + "".join(_LEVELS[name]), number)
+    elif name in _LEVELS and value not in range(_LEVELS[name][0]):
+        raise fail(f"must be {_LEVELS[name][1]}", number)
     elif name == "device_id" and (type(value) is not int or value < 0):
         raise fail("must be the number of a device")
     elif name in _WORDS and value not in _WORDS[name]:

@@ -55,8 +55,10 @@ def save_graph(
     program, names = net, dict[str, str]()
     if not isinstance(program, Program):
         program, names = variable_program(net, given_inputs(net, args), None, training)
-    named = with_sizes(program.graph, {symbol: Dim(name) for symbol, name in names.items()})
-    graph, constants = _without_constants(named)
+    graph = program.graph
+    if names:
+        graph = with_sizes(graph, {symbol: Dim(name) for symbol, name in names.items()})
+    graph, constants = _without_constants(graph)
     members = (
         json.dumps({"format": FORMAT, "version": VERSION}).encode(),
         graph.text(full=True).encode(),

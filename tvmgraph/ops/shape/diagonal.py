@@ -167,8 +167,7 @@ def trace(input: Tensor) -> Tensor:
         Tensor(shape=[], dtype=Float32, value= 5)
     """
     if input.ndim != 2:
-        kind = ShapeError
-        raise bad(kind, f"input must have 2 axes, not {input.ndim}", "trace",
+        raise bad(ShapeError, f"input must have 2 axes, not {input.ndim}", "trace",
                   describe(input=input))  # fmt: skip
     return F.reduce_sum(_diagonal(input, 0, 0, 1), axis=(0,), keep_dims=False)
 
