@@ -57,6 +57,8 @@ def _check_conv(n, c, size, f, k, stride=1, padding=0, dilation=1, groups=1):
         dict(n=1, c=24, size=20, f=24, k=3, padding=1, stride=2, groups=24),
         dict(n=1, c=8, size=12, f=12, k=3, padding=1, groups=2),
         dict(n=1, c=2, size=70, f=7, k=3),
+        dict(n=5, c=40, size=7, f=128, k=3, padding=1),  # vectors that end in another image
+        dict(n=5, c=16, size=5, f=70, k=3),
         dict(n=8, c=256, size=56, f=4, k=1, stride=2),  # an image larger than the caches
     ],
     ids=lambda case: "-".join(f"{k}{v}" for k, v in case.items()),

@@ -29,6 +29,9 @@ Frame = AbstractContextManager[Any]
 #: buffer is a stack slot, which LLVM promotes to registers when all its indices are constant.
 _STACK = {"disable_lower_builtin": True}
 
+#: The annotation of loops that stay loops.
+ROLLED = "tvmgraph.rolled"
+
 
 class _BeingWritten(threading.local):
     """The temporaries of the kernel that a thread writes."""
@@ -86,6 +89,15 @@ def serial(extent: Index) -> Frame:
         A context manager that gives the loop variable.
     """
     return T.serial(index(extent))
+
+
+def rolled(extent: int) -> Frame:
+    """A loop that LLVM shall not write out: what it runs is long, and rare beside the rest.
+
+    Args:
+        extent: Its iterations.
+    """
+    return T.serial(i64(extent), annotations={ROLLED: True})
 
 
 def parallel(extent: Index, enabled: bool = True) -> Frame:

@@ -12,6 +12,9 @@ from __future__ import annotations
 import tvm_ffi
 from tvm import ir, tirx
 
+from tvmgraph.backend.loop_ir.emit import ROLLED
+from tvmgraph.backend.loop_ir.types import Expr
+
 #: Iterations from which on a loop takes its time.
 _LONG = 16
 #: Iterations up to which LLVM may write out a loop.
@@ -41,12 +44,24 @@ def keep_outer_loops(
         extent = node.extent
         if node.kind != tirx.ForKind.SERIAL or not isinstance(extent, tirx.IntImm):
             return node
-        if not 1 < extent.value <= _FEW or not _has_long_loop(node.body):
+        if not 1 < extent.value <= _FEW:
+            return node
+        if ROLLED not in node.annotations and not _has_long_loop(node.body):
             return node
         dtype = str(extent.ty.dtype)
         kinds.add(_KINDS[dtype])
-        count = tirx.call_pure_extern(dtype, f"{_NAME}_{_KINDS[dtype]}", extent)
-        return tirx.For(node.loop_var, node.min, count, node.kind, node.body)
+
+        def hidden(value: Expr) -> Expr:
+            return tirx.call_pure_extern(dtype, f"{_NAME}_{_KINDS[dtype]}", value)
+
+        body = node.body
+        if ROLLED in node.annotations and not _has_loop(body):  # nor shall it become vectors
+            same = hidden(node.loop_var)
+            var = node.loop_var
+            body = tvm_ffi.structural_map(
+                body, (tirx.Var, lambda other: same if other.same_as(var) else other)
+            )
+        return tirx.For(node.loop_var, node.min, hidden(extent), node.kind, body)
 
     body = tvm_ffi.structural_map(func.body, (tirx.For, loop))
     if not kinds:
@@ -57,11 +72,22 @@ def keep_outer_loops(
 
 
 def _has_long_loop(body: tirx.Stmt) -> bool:
-    found: list[bool] = []
+    def is_long(extent: Expr) -> bool:
+        return not isinstance(extent, tirx.IntImm) or extent.value >= _LONG
+
+    return any(map(is_long, _extents(body)))
+
+
+def _has_loop(body: tirx.Stmt) -> bool:
+    return bool(_extents(body))
+
+
+def _extents(body: tirx.Stmt) -> list[Expr]:
+    """Of the loops in a statement."""
+    found: list[Expr] = []
 
     def visit(node: tirx.For) -> None:
-        short = isinstance(node.extent, tirx.IntImm) and node.extent.value < _LONG
-        found.append(not short)
+        found.append(node.extent)
 
     tvm_ffi.structural_walk(body, (tirx.For, visit))
-    return any(found)
+    return found

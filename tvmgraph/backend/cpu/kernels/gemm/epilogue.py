@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
@@ -9,9 +10,10 @@ from tvm import tirx
 
 from tvmgraph.backend.cpu.kernels.gemm.microkernel import Tile
 from tvmgraph.backend.loop_ir import emit
+from tvmgraph.backend.loop_ir.access import access
 from tvmgraph.backend.loop_ir.contraction import Contraction
 from tvmgraph.backend.loop_ir.point import Bound, Point, bind_group
-from tvmgraph.backend.loop_ir.program import Axis, map_loads, node_count
+from tvmgraph.backend.loop_ir.program import Axis, map_loads, node_count, product
 from tvmgraph.backend.loop_ir.types import Buffer, Expr, Load
 
 #: Expressions up to this many nodes are written out for every vector of the tile; larger ones go
@@ -77,7 +79,59 @@ class Epilogue:
             skipped = shift if lanes < tile.lanes else 0
             places.append(Place(outer, column + v * tile.lanes, lanes, skipped, v))
         rows = self.contraction.rows
+        if self._run % tile.lanes:
+            spilled = _spilled(tile, sums)
+            with emit.rolled(tile.rows) as r:
+                bound = outer | bind_group(rows, row + r)
+                for place in _joined(places, tile.lanes):
+                    first = r * (tile.vectors * tile.lanes) + place.vector * tile.lanes
+                    self._across(bound, place, spilled, first + place.skipped)
+            return
         self.write_vectors(tile, sums, lambda r: bind_group(rows, row + r), places, adjacent=True)
+
+    @functools.cached_property
+    def _run(self) -> int:
+        """How many columns lie side by side in the result, 0 if all of them do or it is unknown."""
+        stage = self.contraction.epilogue
+        strides = access(stage.buffer, stage.indices, self.columns).strides
+        if strides is None:
+            return 0
+        extents = [(stride, axis.extent) for stride, axis in zip(strides, self.columns)]
+        run = 1
+        while extents and extents[-1][0] == run:
+            run *= extents.pop()[1]
+        return run if extents else 0
+
+    def _across(self, bound: Bound, place: Place, sums: Buffer, first: Expr) -> None:
+        """Stores a vector of columns of which some may lie elsewhere than the others.
+
+        Images of 7 x 7, for instance, one after the other: most vectors lie in one image. Of the
+        others every column is stored by itself, in a loop: the addresses of all of them would be
+        more code than the product.
+
+        Args:
+            bound: Values of all axes but the columns'.
+            place: Which columns.
+            sums: The finished sums, in memory.
+            first: The place of the first one.
+        """
+        inside = tirx.floormod(place.column, emit.i64(self._run))
+        image = tirx.floordiv(place.column, emit.i64(self._run))
+        parts = list(self.columns)
+        inner: list[Axis] = []
+        while product(axis.extent for axis in inner) < self._run:
+            inner.insert(0, parts.pop())
+
+        def together() -> None:
+            whole = Epilogue(self.contraction, inner)
+            here = bound | bind_group(parts, image)
+            whole.vector(here, inside, place.lanes, lambda lane: sums[first + lane])
+
+        def singly() -> None:
+            with emit.rolled(place.lanes) as lane:
+                self.vector(bound, place.column + lane, 1, lambda _: sums[first + lane])
+
+        emit.when(inside + place.lanes <= self._run, together, singly)
 
     def write_vectors(
         self,
@@ -100,11 +154,7 @@ class Epilogue:
             for r in range(tile.rows):
                 self._row(tile, sums, rows(emit.i64(r)), places, emit.i64(r))
             return
-        spilled = emit.stack(tile.size, tile.dtype)
-        for r in range(tile.rows):
-            for v in range(tile.vectors):
-                emit.store(spilled, sums[tile.at(r, v)], [tile.at(r, v)])
-        self.write_rows(tile, spilled, tile.rows, rows, places, adjacent)
+        self.write_rows(tile, _spilled(tile, sums), tile.rows, rows, places, adjacent)
 
     def write_rows(
         self,
@@ -166,6 +216,15 @@ class Epilogue:
         """A sum in the type that the epilogue expects."""
         dtype = str(self.contraction.sums.dtype)
         return value if dtype == self.contraction.dtype else tirx.Cast(dtype, value)
+
+
+def _spilled(tile: Tile, sums: Buffer) -> Buffer:
+    """The sums of a tile in memory."""
+    spilled = emit.stack(tile.size, tile.dtype)
+    for r in range(tile.rows):
+        for v in range(tile.vectors):
+            emit.store(spilled, sums[tile.at(r, v)], [tile.at(r, v)])
+    return spilled
 
 
 def _joined(places: Sequence[Place], lanes: int) -> list[Place]:

@@ -44,7 +44,7 @@ from tvmgraph.backend.loop_ir.columns import MatrixProduct, stored_panel
 from tvmgraph.backend.loop_ir.contraction import Operand
 from tvmgraph.backend.loop_ir.nest import Nest
 from tvmgraph.backend.loop_ir.point import Bound, bind_group, vectors
-from tvmgraph.backend.loop_ir.program import Axis, product, substitute
+from tvmgraph.backend.loop_ir.program import Axis, product, static_shape, substitute
 from tvmgraph.backend.loop_ir.types import Buffer, Expr, Var
 from tvmgraph.backend.table import Kernel, Refused, Writer
 from tvmgraph.machine.processor import CpuModel
@@ -59,6 +59,9 @@ _Sums = tuple[Buffer, Expr]
 
 #: Panels from which on rows of another type are converted once, instead of again for each.
 _MANY_PANELS = 4
+#: Tiles from which on the last one may be as large as the others: at most 1/16 is done twice, of
+#: which a smaller one, which waits for its sums, would take half.
+_MANY_TILES = 8
 #: Bytes of a vector from which on the first rows copy the column operand on the way.
 _MIN_COPIED_BYTES = 32
 
@@ -170,13 +173,21 @@ class _Gemm(MatrixProduct):
         extents = [axis.extent for axis in self.around]
         *outer, panel = emit.unfuse(item, [*extents, self._panels()])
         bound = {axis.var: value for axis, value in zip(self.around, outer)}
-        return bound, panel * self.plan.panel
+        first, last = panel * self.plan.panel, self.shape.columns - self.plan.panel
+        return bound, tirx.min(first, emit.i64(last)) if self._repeats_columns else first
+
+    @cached_property
+    def _repeats_columns(self) -> bool:
+        """Whether the last panel is as wide as the others, with columns of the one before it."""
+        apart = self.plan.packing is not Packing.DONE
+        little = _repeats_little(self.shape.columns, self.plan.panel)
+        return apart and self._may_repeat and little
 
     def _for_panel(self, item: Expr, body: Callable[[_Panel], None]) -> None:
-        """Calls ``body`` for a work item; the last, narrower panel gets code of its own."""
+        """Calls ``body`` for a work item; a last, narrower panel gets code of its own."""
         bound, first = self._outer(item)
         width, lanes = self.plan.panel, self.plan.lanes
-        rest = self.shape.columns % width
+        rest = 0 if self._repeats_columns else self.shape.columns % width
         full = _Panel(bound, first, width, self.plan.vectors)
         last_first = emit.i64(self.shape.columns - rest)
         last = _Panel(bound, last_first, rest, -(-rest // lanes))
@@ -329,10 +340,27 @@ class _Gemm(MatrixProduct):
     ) -> None:
         """Multiplies rows (first, count), or all, with a panel over a span of K."""
         first, count = rows or (0, self.shape.rows)
+        height = self.plan.tile_rows
+        if sums is None and self._may_repeat and _repeats_little(count, height):
+            with emit.serial(-(-count // height)) as tile:
+                row = first + tirx.min(tile * height, emit.i64(count - height))
+                self._tile(panel, row, height, span, right, sums, finish)
+            return
         vectors(
-            emit.index(first), count, self.plan.tile_rows,
+            emit.index(first), count, height,
             lambda row, height, _slot: self._tile(panel, row, height, span, right, sums, finish),
         )  # fmt: skip
+
+    @cached_property
+    def _may_repeat(self) -> bool:
+        """Whether elements may be stored twice: nothing is read that the result may be put over."""
+        stage = self.contraction.epilogue
+        return not any(
+            static_shape(load.source) == static_shape(stage.buffer)
+            and load.source.dtype == stage.buffer.dtype
+            and not load.source.same_as(self.contraction.sums)
+            for load in stage.loads
+        )
 
     def _tile(
         self,
@@ -483,7 +511,7 @@ class _Gemm(MatrixProduct):
         """Packs ``lanes`` steps of a vector of columns that is contiguous along K."""
         right, lanes, dtype = self.contraction.right, self.plan.lanes, self.contraction.dtype
         square = emit.stack(lanes * lanes, dtype)
-        ragged = self.shape.columns % self.plan.panel
+        ragged = self.shape.columns % self.plan.panel and not self._repeats_columns
         for row in range(lanes):
             at = column + row
             if ragged:  # columns that do not exist repeat the last one; nobody reads the products
@@ -496,6 +524,12 @@ class _Gemm(MatrixProduct):
         for number in range(lanes):
             value = transposed[emit.ramp(number * lanes, lanes)]
             emit.store(packed, value, [emit.ramp(to + number * self.plan.panel, lanes)])
+
+
+def _repeats_little(extent: int, size: int) -> bool:
+    """Whether the last of many tiles may reach back into the one before it, instead of being a
+    smaller one with code of its own."""
+    return extent % size != 0 and extent >= _MANY_TILES * size
 
 
 def _is_one(around: Axis, within: Axis, strides: dict[Var, int]) -> bool:
