@@ -187,13 +187,16 @@ def require_offered(op: str, options: Mapping[str, object], kept: Collection[str
             )  # fmt: skip
 
 
-def no_scalar(value: object) -> type[DTypeError]:
+def no_scalar(value: object, several: bool = False) -> type[DTypeError]:
     """Returns the class for what is no number: of an array with axes the shape is wrong, too.
 
     Args:
         value: What was given.
+        several: Whether sizes per axis or a word are documented, of which MindSpore says that the
+            type or that the value is wrong, by function.
     """
-    return either(DTypeError, ShapeError) if getattr(value, "ndim", 0) else DTypeError
+    kind = TypeOrValueError if several else DTypeError
+    return either(kind, ShapeError) if getattr(value, "ndim", 0) else kind
 
 
 def _reduced(error: TvmgraphError) -> tuple[object, ...]:
@@ -223,8 +226,8 @@ class ArgumentError(TvmgraphError, ValueError):
     """An argument has a value outside the documented range."""
 
 
-class OutOfRangeError(TvmgraphError, IndexError):
-    """An index lies outside the axis it addresses."""
+class OutOfRangeError(TvmgraphError, IndexError, ValueError, RuntimeError):
+    """An index lies outside the axis it addresses: any of the three of MindSpore, by operator."""
 
 
 class OutOfMemoryError(TvmgraphError, MemoryError):

@@ -68,6 +68,32 @@ MISTAKES: dict[str, tuple[Callable[[], object], type[Exception]]] = {
     "images of two dtypes": (lambda: nn.SSIM()(IMAGE, IMAGE.half()), TypeError),
     "images of two sizes": (lambda: nn.SSIM()(IMAGE, IMAGE[:, :1]), TypeError),
     "a tensor as a length": (lambda: ops.hamming_window(LINE), TypeError),
+    "a number instead of a matrix": (lambda: ops.triu(3), TypeError),
+    "a number in a product": (lambda: ops.matmul(IMAGE, 1.5), TypeError),
+    "a tuple of indices": (
+        lambda: ops.auto_generate.index_select_ext(IMAGE, 1, (Tensor([1]),)), TypeError
+    ),
+    "words as a shape": (lambda: ops.StandardNormal()(("a", "b")), TypeError),
+    "a shape and a number": (lambda: LINE.reshape((3,), 1), ValueError),
+    "a word as a border": (lambda: ms.mint.nn.ZeroPad1d("a"), ValueError),
+    "a fraction as a border": (lambda: ms.mint.nn.ReplicationPad3d(1.0), ValueError),
+    "a fraction of groups": (lambda: ops.ChannelShuffle(2.5), ValueError),
+    "a number that is a word": (lambda: ops.kl_div(LINE, LINE, 1), ValueError),
+    "a word as a size": (
+        lambda: ops.function.nn_func.adaptive_avg_pool2d_ext(IMAGE, "a"), ValueError
+    ),
+    "pivots that do not exist": (
+        lambda: ops.lu_unpack(Tensor(np.eye(3, dtype=np.float32)), Tensor([-3, 1, 2], ms.int32)),
+        ValueError,
+    ),
+    "no matrix to add": (lambda: ops.function.math_func.addmm_ext(IMAGE, None, IMAGE), TypeError),
+    "a tuple of scores": (
+        lambda: ops.function.nn_func.log_softmax_ext((LINE,), dim=-1), TypeError
+    ),
+    "no right side": (lambda: ms.scipy.linalg.cho_solve((LINE, False), None), TypeError),
+    "no start of a search": (
+        lambda: ms.scipy.optimize.minimize(ops.sum, None, method="BFGS"), TypeError
+    ),
     "no image": (lambda: ops.conv2d(None, IMAGE), AttributeError),
     "no tensor": (lambda: ops.argmax(None), AttributeError),
     "a list": (lambda: ops.cov([1.0, 2.0]), AttributeError),

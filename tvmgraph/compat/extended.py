@@ -13,6 +13,7 @@ import re
 from collections.abc import Callable
 
 from tvmgraph.compat.primitives.base import Primitive
+from tvmgraph.core.explained import speaks_for_users
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.errors import NotFoundImportError
 
@@ -100,6 +101,8 @@ def class_of(name: str) -> type[Primitive] | None:
     def call(self: Primitive, *args: object, **kwargs: object) -> object:
         return function(*args, **kwargs)
 
+    speaks_for_users(call)
+
     def init(self: Primitive) -> None:
         Primitive.__init__(self, name)
 
@@ -120,4 +123,5 @@ def _positional(function: Callable[..., object]) -> Callable[..., object]:
     def call(*args: object, **kwargs: object) -> object:
         return function(*args[:count], **dict(zip(names, args[count:])), **kwargs)
 
+    speaks_for_users(call)
     return call

@@ -33,8 +33,10 @@ from tvmgraph.errors import (
 )
 
 _OF_ONE_ELEMENT = ("bool(Tensor)", "Tensor.item")  # what refuses tensors of several elements
-#: What `enum` says of a value that is none, and NumPy of an array where a condition is needed.
-_NO_MEMBER, _NO_CONDITION = " is not a valid ", "The truth value of an array "
+#: What `enum` says of a value that is none, NumPy of an array where a condition is needed, and
+#: Python of a word where a number is.
+_TYPE_TROUBLE = (" is not a valid ", "The truth value of an array ", "invalid literal for int() ",
+                 "could not convert string to float")  # fmt: skip
 _names: dict[CodeType, str] = {}  # what users call a guarded function
 _defaults: dict[CodeType, dict[str, object]] = {}  # of its parameters
 _annotations: dict[CodeType, dict[str, object]] = {}  # of its parameters
@@ -193,6 +195,10 @@ def _completed(
         new = either(DTypeError, type(error))(wrong, op=name, got=error.got)
         new.__cause__ = error
         return new
+    becomes = (n for n, v in arguments.items()
+               if kinds.no_tensor(kinds.words(annotations.get(n, "")), v))  # fmt: skip
+    if isinstance(error, ValueError) and any(becomes):  # what MindSpore says first
+        error.__class__ = either(type(error), TypeError)
     return error.locate(name, "", user_source())
 
 
@@ -213,7 +219,7 @@ def _converted(
         kind, message = either(DTypeError, theirs), wrong
     else:
         message = f"cannot work with these arguments ({_text(error)})"
-        if _NO_MEMBER in message or _NO_CONDITION in message:
+        if any(words in message for words in _TYPE_TROUBLE):
             kind = either(DTypeError, theirs)
     new = kind(message, op=name, got=_described(arguments), fix=fix)
     new.__cause__ = error

@@ -56,8 +56,11 @@ _SPOKEN = {
     "Around": "a number or two", "Fill": "a number or one per channel",
     "PerAxis": "an int or a tuple of ints", "Workers": "an int",
 }  # fmt: skip
+#: Sizes per axis and words.
+_SEVERAL = frozenset({"tuple", "list", "Sequence", "PerAxis", "str"})
 _NUMBERS = frozenset({"bool", "int", "float", "None"})
 _WHOLE = frozenset({"int", "None"})
+_TENSORS = frozenset({"Tensor", "Parameter", "None"})
 
 #: The class that almost every right value has, for a check that costs next to nothing.
 EXACT = {"bool": bool, "int": int, "float": float}
@@ -101,6 +104,26 @@ def are_numbers(kinds: tuple[str, ...]) -> bool:
         kinds: The alternatives as :func:`words` returns them.
     """
     return _NUMBERS.issuperset(kinds) and kinds != ("None",)
+
+
+def are_several(kinds: tuple[str, ...]) -> bool:
+    """Whether an alternative is a word or sizes per axis.
+
+    Args:
+        kinds: The alternatives as :func:`words` returns them.
+    """
+    return not _SEVERAL.isdisjoint(kinds)
+
+
+def no_tensor(kinds: tuple[str, ...], value: object) -> bool:
+    """Whether only a tensor is documented where there is something else that may become one.
+
+    Args:
+        kinds: The alternatives as :func:`words` returns them.
+        value: What a user gave.
+    """
+    only = "Tensor" in kinds and _TENSORS.issuperset(kinds)
+    return only and not hasattr(value, "aval") and (value is not None or "None" not in kinds)
 
 
 def are_words(kinds: tuple[str, ...]) -> bool:
@@ -162,7 +185,7 @@ def require(name: str, value: object, kinds: tuple[str, ...]) -> object:
     if kinds[0] == "Workers" and type(value) is int and value < 1:
         raise ArgumentError(f"{name} must be at least 1, not {value}")
     if is_wrong(kinds, value):
-        raise no_scalar(value)(
+        raise no_scalar(value, are_several(kinds))(
             f"{name} must be {spoken(kinds)}, not {value.__class__.__name__}",
             got=f"{name}={value!r}"[:80],
         )

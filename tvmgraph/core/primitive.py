@@ -127,12 +127,12 @@ def primitive(
         source = _call_source(name, op, signature)
         exec(compile(source, function.__code__.co_filename, "exec"), scope)
         generated = scope[name]
-        know(generated, f"ops.{name}")
         if not attrs:
             op.doc = completed(op.doc, tensors, promote, known)
         generated.__doc__ = op.doc
         generated.__module__ = function.__module__
         generated.__annotations__ = function.__annotations__
+        know(generated, f"ops.{name}")
         generated.op = op
         op.fn = generated
         OPS[name] = op

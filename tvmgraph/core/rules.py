@@ -16,7 +16,14 @@ from tvmgraph.core.sizes import is_one, same_size
 from tvmgraph.core.traits import ELEMENTWISE
 from tvmgraph.core.types import Dim, Shape, TensorType, tensor_type
 from tvmgraph.dtypes import DType
-from tvmgraph.errors import ArgumentError, DTypeError, OutOfRangeError, ShapeError, either
+from tvmgraph.errors import (
+    ArgumentError,
+    DTypeError,
+    OutOfRangeError,
+    ShapeError,
+    TypeOrValueError,
+    either,
+)
 
 OutDType = DType | Callable[[DType], DType] | None
 
@@ -248,7 +255,7 @@ def positive_ints(value: object, count: int, name: str, minimum: int = 1) -> tup
     given = value if is_sequence(value) else (value,) * count
     items = [v for v in given if _is_integer(v)]
     if len(items) != len(given):
-        raise DTypeError(f"{name} must be an int or {count} ints, not {value!r}")
+        raise TypeOrValueError(f"{name} must be an int or {count} ints, not {value!r}")
     if len(items) != count:
         raise ArgumentError(f"{name} must have {count} entries, not {len(items)}")
     if any(v < minimum for v in items):

@@ -170,7 +170,7 @@ def int_tuple(op: Cls, name: str, value: object, count: int, low: int = 1) -> tu
     items = (value,) * count if is_int(value) else value
     if not isinstance(items, (tuple, list)):
         kind = type(value).__name__
-        reject(no_scalar(value), op, f"{name} must be an int or a tuple, not {kind}",
+        reject(no_scalar(value, True), op, f"{name} must be an int or a tuple, not {kind}",
                f"{name}={value!r}")  # fmt: skip
     if len(items) != count:
         reject(either(ArgumentError, TypeError), op,

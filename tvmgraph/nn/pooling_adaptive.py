@@ -8,7 +8,7 @@ from typing import Any
 from tvmgraph.core.arguments import PerAxis
 from tvmgraph.core.op import F
 from tvmgraph.core.tensor import Tensor
-from tvmgraph.errors import ArgumentError, DTypeError
+from tvmgraph.errors import ArgumentError, DTypeError, TypeOrValueError
 from tvmgraph.nn._checks import boolean, int_tuple, is_int, is_real, positive, reject, require_axes
 from tvmgraph.nn.cell import Cell
 
@@ -19,7 +19,7 @@ def _output_size(op: str, value: object, count: int) -> Any:
         return positive(op, "output_size", value)
     sizes = (value,) * count if is_int(value) or value is None else value
     if not isinstance(sizes, (tuple, list)) or not all(s is None or is_int(s) for s in sizes):
-        reject(DTypeError, op, "output_size must be an int or a tuple of ints and None",
+        reject(TypeOrValueError, op, "output_size must be an int or a tuple of ints and None",
                f"output_size={value!r}")  # fmt: skip
     if len(sizes) != count:
         reject(ArgumentError, op, f"output_size must have {count} elements, not {len(sizes)}",

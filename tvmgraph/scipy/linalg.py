@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from tvmgraph import dtypes
+from tvmgraph.core.guard import guard_module as _guard_module
 from tvmgraph.core.op import F
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.errors import ArgumentError, DTypeError, ShapeError, either, reject
@@ -300,3 +301,6 @@ __all__ = [
     "block_diag", "cho_factor", "cho_solve", "cholesky", "det", "eigh", "inv", "lstsq", "lu",
     "lu_factor", "lu_solve", "solve_triangular",
 ]  # fmt: skip
+
+
+_guard_module(globals(), "scipy.linalg")

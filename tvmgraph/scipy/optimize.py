@@ -13,6 +13,7 @@ import numpy as np
 
 from tvmgraph.autodiff import value_and_grad
 from tvmgraph.compat.absent import not_found
+from tvmgraph.core.guard import guard_module as _guard_module
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.errors import ArgumentError, DTypeError, ShapeError
 
@@ -370,3 +371,6 @@ def _augment(
 __all__ = [
     "LineSearchResults", "OptimizeResults", "line_search", "linear_sum_assignment", "minimize",
 ]  # fmt: skip
+
+
+_guard_module(globals(), "scipy.optimize")

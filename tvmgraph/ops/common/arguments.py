@@ -21,6 +21,7 @@ from tvmgraph.errors import (
     NoTensorError,
     ShapeError,
     TvmgraphError,
+    TypeOrValueError,
     user_source,
 )
 
@@ -217,7 +218,8 @@ def int_tuple(value: Any, op: str, name: str = "shape") -> tuple[Any, ...]:
                       f"{name}={value.aval}")  # fmt: skip
         value = value.asnumpy().reshape(-1).tolist()
     items = value if is_sequence(value) else (value,)
-    return tuple([v if isinstance(v, Dim) else as_int(v, op, name) for v in items])
+    kind = TypeOrValueError  # MindSpore's are either, by function
+    return tuple([v if isinstance(v, Dim) else as_int(v, op, name, kind) for v in items])
 
 
 _KNOWN = frozenset((int, float, bool, str, tuple, list, type(None)))  # asking a protocol is slow
@@ -294,13 +296,14 @@ def as_tensor(x: NumberLike) -> Tensor:
     return x if isinstance(x, Tensor) else Tensor(x)
 
 
-def as_int(value: Any, op: str, name: str) -> int:
+def as_int(value: Any, op: str, name: str, kind: type[DTypeError] = DTypeError) -> int:
     """Returns an integer argument as a Python int.
 
     Args:
         value: The argument.
         op: Name of the function.
         name: Name of the argument.
+        kind: Class of the error.
 
     Raises:
         DTypeError: if it is not an integer.
@@ -309,7 +312,7 @@ def as_int(value: Any, op: str, name: str) -> int:
         return value
     if isinstance(value, bool) or not hasattr(value, "__index__"):
         raise bad(
-            DTypeError, f"{name} must hold integers, not {type(value).__name__}", op,
+            kind, f"{name} must hold integers, not {type(value).__name__}", op,
             f"{name}={value!r}"[:80],
         )  # fmt: skip
     return value.__index__()

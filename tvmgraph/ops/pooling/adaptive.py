@@ -10,7 +10,7 @@ import numpy as np
 from tvmgraph import dtypes
 from tvmgraph.core.op import F
 from tvmgraph.core.tensor import Tensor
-from tvmgraph.errors import ArgumentError, DTypeError
+from tvmgraph.errors import ArgumentError, TypeOrValueError
 from tvmgraph.ops.common.arguments import bad, require
 from tvmgraph.ops.common.window import Ints, spatial_of
 from tvmgraph.ops.pooling.functions import batched, unbatched
@@ -29,7 +29,7 @@ def _sizes(value: Any, spatial: Ints, op: str) -> Ints:
             output_size=value)  # fmt: skip
     sizes = tuple(n if v is None else v for v, n in zip(items, spatial))
     if any(isinstance(v, bool) or not hasattr(v, "__index__") for v in sizes):
-        raise bad(DTypeError, f"output_size must be an int, None or {count} of them", op,
+        raise bad(TypeOrValueError, f"output_size must be an int, None or {count} of them", op,
                    f"output_size={value!r}")  # fmt: skip
     if any(v < 1 for v in sizes):
         raise bad(ArgumentError, "output_size must be positive", op, f"output_size={value!r}")
