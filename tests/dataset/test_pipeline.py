@@ -593,3 +593,37 @@ def test_a_list_is_one_value() -> None:
 def test_mistakes_are_those_of_mindspore(error: type[Exception], make: Any) -> None:
     with pytest.raises(error):
         make(dataset.NumpySlicesDataset({"x": [1, 2], "y": [3, 4]}, shuffle=False))
+
+
+def test_settings_without_a_meaning_are_noted_as_in_mindspore() -> None:
+    config = dataset.config
+    assert config.get_multiprocessing_start_method() == "fork"
+    config.set_multiprocessing_start_method("spawn")
+    assert config.get_multiprocessing_start_method() == "spawn"
+    config.set_multiprocessing_start_method()
+    with pytest.raises(ValueError, match="'fork' or 'spawn'"):
+        config.set_multiprocessing_start_method("forkserver")
+    with pytest.raises(TypeError, match="must be a string"):
+        config.set_multiprocessing_start_method(1)  # pyright: ignore[reportArgumentType]
+    config.set_iterator_mode(parallel_convert=True)
+    assert config.get_iterator_mode() == {"do_copy": False, "parallel_convert": True}
+    config.set_iterator_mode()
+    with pytest.raises(TypeError, match="do_copy must be a bool"):
+        config.set_iterator_mode(1)  # pyright: ignore[reportArgumentType]
+    config.set_sending_batches(3)
+    with pytest.raises(TypeError):
+        config.set_sending_batches("a")
+
+
+def test_settings_are_read_from_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    config = dataset.config
+    monkeypatch.setattr(config, "_settings", config._Settings())
+    file = tmp_path / "settings.json"
+    file.write_text('{"logFilePath": "/tmp", "numParallelWorkers": 3, "seed": 77}')
+    config.load(str(file))
+    assert (config.get_seed(), config.get_num_parallel_workers()) == (77, 3)
+    file.write_text('{"seed": "a"}')
+    with pytest.raises(RuntimeError, match="seed must be an int"):
+        config.load(str(file))
+    with pytest.raises(RuntimeError, match="cannot be read"):
+        config.load(str(tmp_path / "none.json"))

@@ -10,18 +10,25 @@ import functools
 import importlib
 import inspect
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from tvmgraph.compat.primitives.base import Primitive
 from tvmgraph.core.explained import speaks_for_users
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.errors import NotFoundImportError
 
-_ROOMS = ("compat.mint", "compat.mint.nn.functional")
+_ROOMS = ("compat.mint.nn.functional", "compat.mint")
 _SUFFIXES = ("_view", "_ext")
 #: Functions that are methods of tensors here.
 _METHODS: dict[str, Callable[..., object]] = {
     "contiguous": Tensor.contiguous, "copy": Tensor.copy,
+}  # fmt: skip
+#: Functions whose function of mint has another name.
+_RENAMED = {"transpose_view": "permute"}
+#: Parameters that have other names there.
+_CALLED = {
+    "mean_ext": {"axis": "dim", "keep_dims": "keepdim"},
+    "split_ext": {"split_size": "split_size_or_sections"}, "transpose_view": {"input_perm": "dims"},
 }  # fmt: skip
 #: Classes whose function is not their own name in lower case.
 _OTHERWISE = {
@@ -70,7 +77,8 @@ def function_of(name: str) -> Callable[..., object] | None:
     plain = functools.reduce(str.removesuffix, _SUFFIXES, name)
     for room in _ROOMS if plain != name else ():
         try:
-            return _positional(getattr(importlib.import_module(f"tvmgraph.{room}"), plain))
+            found = getattr(importlib.import_module(f"tvmgraph.{room}"), _RENAMED.get(name, plain))
+            return _positional(found, _CALLED.get(name, {}))
         except (AttributeError, NotFoundImportError):
             continue
     return None
@@ -110,18 +118,21 @@ def class_of(name: str) -> type[Primitive] | None:
     return type(name, (Primitive,), {"__init__": init, "__call__": call, "__doc__": doc})
 
 
-def _positional(function: Callable[..., object]) -> Callable[..., object]:
-    """Lets parameters that are keywords only be given by position, too."""
+def _positional(
+    function: Callable[..., object], called: Mapping[str, str]
+) -> Callable[..., object]:
+    """Lets parameters that are keywords only be given by position, too, and by other names."""
     parameters = inspect.signature(function).parameters.values()
-    kinds = [p.kind for p in parameters]
-    if inspect.Parameter.KEYWORD_ONLY not in kinds or inspect.Parameter.VAR_POSITIONAL in kinds:
+    kinds, named = [p.kind for p in parameters], inspect.Parameter.KEYWORD_ONLY
+    if inspect.Parameter.VAR_POSITIONAL in kinds or (named not in kinds and not called):
         return function
-    count = kinds.index(inspect.Parameter.KEYWORD_ONLY)
+    count = kinds.index(named) if named in kinds else len(kinds)
     names = [p.name for p in parameters][count:]
 
     @functools.wraps(function)
     def call(*args: object, **kwargs: object) -> object:
-        return function(*args[:count], **dict(zip(names, args[count:])), **kwargs)
+        more = {called.get(name, name): value for name, value in kwargs.items()}
+        return function(*args[:count], **dict(zip(names, args[count:])), **more)
 
     speaks_for_users(call)
     return call

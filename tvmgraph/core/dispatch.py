@@ -103,7 +103,7 @@ def apply(op: Op, args: tuple[Any, ...], attrs: dict[str, Any]) -> Any:
     try:
         plan = op.cache[key]
     except KeyError:
-        if any([isinstance(v, Tensor) for v in attrs.values()]):
+        if any([isinstance(v, (Tensor, np.generic)) for v in attrs.values()]):
             return apply(op, args, _hashable(op, args, attrs))
         plan = _plan(op, key, args, attrs)
     except TypeError:  # an attribute given as a list
@@ -233,6 +233,8 @@ def _hashable(op: Op, args: tuple[object, ...], attrs: Mapping[str, object]) -> 
 def _freeze(value: object) -> object:
     if isinstance(value, Tensor):
         value = value.tolist()
+    elif isinstance(value, np.generic):
+        value = value.item()
     return tuple(_freeze(v) for v in value) if is_sequence(value) else value
 
 

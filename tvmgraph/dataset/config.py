@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import enum
+import json
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,7 +16,7 @@ import numpy as np
 from tvmgraph.compat.paths import look
 from tvmgraph.core.random import default_generator
 from tvmgraph.dataset.checks import count_of, flag_of
-from tvmgraph.errors import DTypeError
+from tvmgraph.errors import ArgumentError, DTypeError, LoadError, reject
 
 
 class ErrorSamplesMode(enum.IntEnum):
@@ -135,14 +137,14 @@ _KEPT: dict[str, object] = {
     "callback_timeout": 60, "dynamic_shape": False, "enable_autotune": False,
     "enable_shared_mem": True, "enable_watchdog": True, "fast_recovery": True,
     "monitor_sampling_interval": 1000, "multiprocessing_timeout_interval": 300,
-    "numa_enable": False,
+    "numa_enable": False, "sending_batches": 0,
 }  # fmt: skip
 #: What their values are called where they are given by name, unless it is ``enable``.
 _CALLED = {
     "auto_offload": "offload", "autotune_interval": "interval", "callback_timeout": "timeout",
     "dynamic_shape": "is_dynamic", "fast_recovery": "fast_recovery",
     "monitor_sampling_interval": "interval", "multiprocessing_timeout_interval": "interval",
-    "numa_enable": "numa_enable",
+    "numa_enable": "numa_enable", "sending_batches": "batch_num",
 }  # fmt: skip
 
 
@@ -159,6 +161,82 @@ def _keep(setting: str, *values: object, filepath_prefix: object = None, **named
         raise TypeError(f"set_{setting}() got an unexpected keyword argument {min(named)!r}")
     op, is_flag = f"dataset.config.set_{setting}", isinstance(_KEPT[setting], bool)
     _KEPT[setting] = flag_of(op, setting, value) if is_flag else count_of(op, setting, value, 0)
+
+
+_iterator_mode = {"do_copy": False, "parallel_convert": False}
+_start_method = "fork"
+
+
+def set_iterator_mode(do_copy: bool = False, parallel_convert: bool = False) -> None:
+    """Kept for MindSpore programs: rows become tensors without copies, in the thread that asks.
+
+    Args:
+        do_copy: Noted.
+        parallel_convert: Noted.
+
+    Raises:
+        DTypeError: if one is no bool.
+    """
+    op = "dataset.config.set_iterator_mode"
+    _iterator_mode.update(
+        do_copy=flag_of(op, "do_copy", do_copy),
+        parallel_convert=flag_of(op, "parallel_convert", parallel_convert),
+    )
+
+
+def get_iterator_mode() -> dict[str, bool]:
+    """Returns what :func:`set_iterator_mode` noted."""
+    return dict(_iterator_mode)
+
+
+def set_multiprocessing_start_method(start_method: str = "fork") -> None:
+    """Kept for MindSpore programs: rows are prepared by threads of this process.
+
+    Args:
+        start_method: ``"fork"`` or ``"spawn"``.
+
+    Raises:
+        DTypeError: if it is no string.
+        ArgumentError: if it is another one.
+    """
+    global _start_method
+    op, got = "dataset.config.set_multiprocessing_start_method", f"start_method={start_method!r}"
+    if not isinstance(start_method, str):
+        reject(DTypeError, op, "start_method must be a string", got)
+    if start_method not in ("fork", "spawn"):
+        reject(ArgumentError, op, "start_method must be 'fork' or 'spawn'", got)
+    _start_method = start_method
+
+
+def get_multiprocessing_start_method() -> str:
+    """Returns what :func:`set_multiprocessing_start_method` noted."""
+    return _start_method
+
+
+def load(file: str) -> None:
+    """Sets what a file in JSON names: ``seed``, ``numParallelWorkers``, ``prefetchSize``,
+    ``monitorSamplingInterval`` and others of MindSpore's, of which those without a meaning here
+    are passed over.
+
+    Args:
+        file: Path of the file.
+
+    Raises:
+        LoadError: if it cannot be read, or holds no such settings.
+    """
+    op, got = "dataset.config.load", f"file={file!r}"
+    known = {
+        "seed": set_seed, "numParallelWorkers": set_num_parallel_workers,
+        "prefetchSize": set_prefetch_size,
+        "monitorSamplingInterval": partial(_keep, "monitor_sampling_interval"),
+    }  # fmt: skip
+    try:
+        settings = json.loads(Path(file).read_text("utf-8"))
+        for name, value in settings.items():
+            if name in known:
+                known[name](value)
+    except (OSError, ValueError, AttributeError, TypeError) as e:
+        reject(LoadError, op, f"the settings cannot be read ({e})", got)
 
 
 @contextmanager

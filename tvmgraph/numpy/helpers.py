@@ -227,6 +227,7 @@ def full(shape: Any, value: object, dtype: DTypeLike | None) -> Tensor:
         value: A number or an array.
         dtype: The dtype; that of the value by default.
     """
+    shape = shape.tolist() if isinstance(shape, Tensor) else shape
     shape = (shape,) if isinstance(shape, int) else tuple(shape)
     return ops.broadcast_to(array_of(value, dtype), shape)
 
@@ -239,9 +240,22 @@ def clip(x: Tensor, low: object, high: object) -> Tensor:
         low: The lower bound.
         high: The upper bound.
     """
-    low, high = (b if b is None or dtypes.is_number(b) else array_of(b) for b in (low, high))
-    x = x if low is None else ops.maximum(x, low)
-    return x if high is None else ops.minimum(x, high)
+    x = x if low is None else picked(ops.maximum, x, array_of(low))
+    return x if high is None else picked(ops.minimum, x, array_of(high))
+
+
+def picked(pick: Callable[[Tensor, Tensor], Tensor], x1: Tensor, x2: Tensor) -> Tensor:
+    """Returns the larger or smaller elements, in the dtype of what has axes beside what has none.
+
+    Args:
+        pick: ``ops.maximum`` or ``ops.minimum``.
+        x1: An array, of any shape.
+        x2: Another one.
+    """
+    found = pick(x1, x2)
+    if (x1.ndim == 0) == (x2.ndim == 0):
+        return found
+    return ops.cast(found, (x1 if x1.ndim else x2).dtype)
 
 
 def single(x: Tensor) -> Tensor:

@@ -38,7 +38,7 @@ add=add bitwise_and=bitwise_and bitwise_or=bitwise_or bitwise_xor=bitwise_xor
 equal=equal floor_divide=floor_div greater=greater greater_equal=greater_equal
 heaviside=heaviside hypot=hypot less=less less_equal=less_equal logaddexp=logaddexp
 logaddexp2=logaddexp2 logical_and=logical_and logical_or=logical_or logical_xor=logical_xor
-matmul=matmul maximum=maximum minimum=minimum mod=floor_mod multiply=mul not_equal=not_equal
+matmul=matmul mod=floor_mod multiply=mul not_equal=not_equal
 power=pow remainder=floor_mod subtract=sub
 """
 

@@ -208,12 +208,12 @@ def average(x: Any, axis: Any = None, weights: Any = None, returned: bool = Fals
         weights: Weights, of the shape of ``x`` or of the axis; equal ones by default.
         returned: Whether the sum of the weights follows.
     """
-    x = floats(array_of(x))
+    x = array_of(x)
     if weights is None:
-        mean = ops.mean(x, axis)
+        mean = ops.mean(x if x.dtype.is_integer else floats(x), axis)
         total = ops.full_like(mean, x.size / max(mean.size, 1))
         return (mean, total) if returned else mean
-    weights = array_of(weights)
+    x, weights = floats(x), array_of(weights)
     if weights.ndim == 1 and x.ndim > 1:
         weights = ops.reshape(weights, (-1,) + (1,) * (x.ndim - axis_of(axis, x.ndim) - 1))
     weights = ops.broadcast_to(weights, x.shape)

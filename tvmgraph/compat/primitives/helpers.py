@@ -137,7 +137,7 @@ def reduce_sum(x: Tensor, axis: object, keep_dims: bool, skip_mode: bool) -> Ten
     if skip_mode and isinstance(axis, (tuple, list)) and not axis:
         return x
     y = F.sum(x, axis if isinstance(axis, int) else ints(axis), keep_dims)
-    return y if x.dtype is dtypes.bool_ else F.cast(y, x.dtype)
+    return F.cast(y, x.dtype)
 
 
 def bincount(array: Tensor, size: int, weights: Tensor) -> Tensor:

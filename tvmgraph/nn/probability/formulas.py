@@ -214,7 +214,7 @@ ROWS: dict[str, Row] = {
         kl_loss=_normal_divergence,
     ),
     "HalfNormal": Row(
-        "mean sd", lambda x, m, s: _within(x >= m, _normal(x, m, s) + math.log(2)), valid=_SD,
+        "mean sd", lambda x, m, s: _within(x >= 0, _normal(x, m, s) + math.log(2)), valid=_SD,
         draw=lambda n, seed, m, s: m + s * F.abs(F.standard_normal(_shape(n, m, s), seed)),
         cdf=lambda x, m, s: F.erf(F.relu(x - m) / (s * math.sqrt(2))),
         mean=lambda m, s: m + s * math.sqrt(2 / math.pi), mode=_first,

@@ -317,7 +317,7 @@ def fill(type: object, shape: object, value: object) -> Tensor:
     """Returns a tensor of dtype ``type`` whose elements are all ``value``.
 
     Args:
-        type: Element type.
+        type: Element type; None for that of the value.
         shape: The shape.
         value: A number, or a tensor with one element.
 
@@ -330,6 +330,8 @@ def fill(type: object, shape: object, value: object) -> Tensor:
         [[ 1.00000000e+00,  1.00000000e+00],
          [ 1.00000000e+00,  1.00000000e+00]])
     """
+    if type is None:
+        type = value.dtype if isinstance(value, Tensor) else dtypes.scalar_dtype(value)
     wanted = dtypes.dtype_of(type)
     if isinstance(value, Tensor):
         scalar = F.cast(F.reshape(value, ()), wanted)

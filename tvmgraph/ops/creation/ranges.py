@@ -291,5 +291,7 @@ def logspace(
     """
     wanted = dtypes.dtype_of(dtype)
     wide = dtypes.float32 if wanted in (dtypes.float16, dtypes.bfloat16) else wanted
+    if steps.__class__ is int and steps == 0:
+        return F.zeros((0,), dtype=wanted)
     exponents = linspace(start, end, steps, dtype=wide)
     return F.cast(F.pow(F.full((), float(base), dtype=wide), exponents), wanted)

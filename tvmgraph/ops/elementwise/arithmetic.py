@@ -204,13 +204,13 @@ def add(input: Tensor, other: Tensor) -> Tensor:
 
 
 @primitive(
-    infer=rules.elementwise(NUMBERS),
+    infer=rules.elementwise(dtypes.ALL),
     traits=replace(CHEAP, linear=True),
-    promote="no_bool",
-    eager=np.subtract,
-    lower=lambda R, a, b: R.unfolded(lambda R, a, b: R.op.subtract(a, b), a, b),
+    promote="common",
+    eager=lambda a, b: (np.not_equal if a.dtype == bool else np.subtract)(a, b),
+    lower=_lower_arithmetic("subtract", lambda m, a, b: a != b),
     vjp=lambda g, y, a, b: (sum_to(g, a), sum_to(-g, b)),
-    onnx="Sub",
+    onnx=_onnx_arithmetic("Sub", "Xor"),
     samples=_ARITHMETIC_SAMPLES,
 )
 def sub(input: Tensor, other: Tensor) -> Tensor:
@@ -221,7 +221,7 @@ def sub(input: Tensor, other: Tensor) -> Tensor:
         other: Tensor or number; the shapes broadcast and the dtypes are promoted.
 
     Returns:
-        Tensor of the broadcast shape and promoted dtype; two bools give int64.
+        Tensor of the broadcast shape and promoted dtype; of two bools whether they differ.
 
     Example:
         >>> ops.sub(Tensor([1.0, 2.0]), 1)
@@ -266,7 +266,7 @@ def subtract(input: object, other: object, *, alpha: float = 1) -> Tensor:
         alpha: Factor of ``other``.
 
     Returns:
-        Tensor of the broadcast shape and promoted dtype.
+        Tensor of the broadcast shape and promoted dtype; two bools give int64.
 
     Raises:
         ShapeError: if the shapes do not broadcast.
@@ -275,6 +275,8 @@ def subtract(input: object, other: object, *, alpha: float = 1) -> Tensor:
         >>> ops.subtract(Tensor([4.0, 5.0]), Tensor([1.0, 2.0]), alpha=2)
         Tensor(shape=[2], dtype=Float32, value= [ 2.00000000e+00,  1.00000000e+00])
     """
+    if isinstance(other, Tensor) and other.dtype is dtypes.bool_:
+        other = F.cast(other, dtypes.int64)
     return F.sub(input, other if alpha == 1 else F.mul(other, alpha))
 
 

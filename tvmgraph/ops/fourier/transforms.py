@@ -26,6 +26,7 @@ from tvmgraph.ops.fourier.mixed_radix import fourier_matrix
 
 
 def _scale(n: int, norm: str | None, inverse: bool) -> float:
+    norm = norm.lower() if isinstance(norm, str) else norm
     require(norm in (None, "backward", "forward", "ortho"),
             'norm must be "backward", "forward" or "ortho"', "fft", ArgumentError,
             norm=norm)  # fmt: skip

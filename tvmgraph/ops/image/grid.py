@@ -165,6 +165,7 @@ def grid_sample(
         Tensor(shape=[1, 1, 1, 1], dtype=Float32, value=
         [[[[ 2.50000000e+00]]]])
     """
+    mode, padding_mode = str(mode).lower(), str(padding_mode).lower()
     _check_grid(input, grid, mode, padding_mode)
     return _sampled(input, grid, mode, padding_mode, bool(align_corners))
 

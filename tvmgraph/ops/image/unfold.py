@@ -10,7 +10,7 @@ import numpy as np
 
 from tvmgraph import dtypes
 from tvmgraph.core import rules
-from tvmgraph.core.arguments import Attrs, PerAxis
+from tvmgraph.core.arguments import Attrs, PerAxis, is_sequence
 from tvmgraph.core.columns import Builder, Expr, OnnxNamed, OnnxOps
 from tvmgraph.core.op import F
 from tvmgraph.core.primitive import primitive
@@ -313,7 +313,15 @@ def unfold(
         >>> ops.unfold(ops.ones((1, 2, 4, 4)), 2, stride=2).shape
         (1, 8, 4)
     """
-    return F.image_to_columns(input, **_settings("unfold", kernel_size, dilation, padding, stride))
+    settings = _settings(
+        "unfold", _single(kernel_size), _single(dilation), _single(padding), _single(stride)
+    )
+    return F.image_to_columns(input, **settings)
+
+
+def _single(value: object) -> PerAxis:
+    """Returns the one number of a sequence, which stands for both axes; else what was given."""
+    return value[0] if is_sequence(value) and len(value) == 1 else value  # pyright: ignore[reportReturnType]
 
 
 def fold(

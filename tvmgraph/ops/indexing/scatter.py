@@ -324,6 +324,7 @@ def tensor_scatter_elements(
     """
     name = "tensor_scatter_elements"
     axis = resolve_axis(name, input_x, axis)
+    reduction = str(reduction).lower()
     require(reduction in ("none", "add"), "reduction must be 'none' or 'add'", name, ArgumentError,
             reduction=reduction)  # fmt: skip
     mode = "set" if reduction == "none" else "add"

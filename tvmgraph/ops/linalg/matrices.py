@@ -160,7 +160,7 @@ def vander(x: Tensor, N: int | None = None) -> Tensor:
     require(x.ndim == 1, f"x must have 1 axis, not {x.ndim}", "vander", x=x)
     count = x.shape[0] if N is None else countable(as_int(N, "vander", "N"), "vander", "N")
     require(count >= 1, "N must be positive", "vander", ArgumentError, x=x, N=N)
-    x = F.cast(x, dtypes.int64) if x.dtype.is_integer else x
+    x = F.cast(x, dtypes.int64) if x.dtype.kind in "bui" else x
     columns = [F.ones_like(x)]
     for _ in range(count - 1):
         columns.append(columns[-1] * x)  # exact for integers, unlike a power

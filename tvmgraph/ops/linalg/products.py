@@ -21,7 +21,7 @@ from tvmgraph.errors import (
     TvmgraphError,
     either,
 )
-from tvmgraph.ops.common.arguments import bad, describe, int_tuple, require
+from tvmgraph.ops.common.arguments import as_tensor, bad, describe, int_tuple, require
 
 __all__ = [
     "addbmm", "addmm", "addmv", "addr", "baddbmm", "batch_dot", "dot", "einsum", "ger", "inner",
@@ -50,7 +50,7 @@ def _scaled(op: str, input: Tensor, product: Tensor, beta: NumberLike, alpha: Nu
 
 
 def addmm(
-    input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: NumberLike = 1, alpha: NumberLike = 1
+    input: NumberLike, mat1: Tensor, mat2: Tensor, *, beta: NumberLike = 1, alpha: NumberLike = 1
 ) -> Tensor:
     r"""Scaled sum of a tensor and a matrix product: :math:`\beta input + \alpha mat1 \cdot mat2`.
 
@@ -75,7 +75,7 @@ def addmm(
     """
     require(mat1.ndim == 2 == mat2.ndim, "mat1 and mat2 must have 2 axes", "addmm", mat1=mat1,
             mat2=mat2)  # fmt: skip
-    return _scaled("addmm", input, F.matmul(mat1, mat2), beta, alpha)
+    return _scaled("addmm", as_tensor(input), F.matmul(mat1, mat2), beta, alpha)
 
 
 def addmv(
@@ -140,7 +140,12 @@ def _require_batches(op: str, batch1: Tensor, batch2: Tensor) -> None:
 
 
 def addbmm(
-    input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: NumberLike = 1, alpha: NumberLike = 1
+    input: NumberLike,
+    batch1: Tensor,
+    batch2: Tensor,
+    *,
+    beta: NumberLike = 1,
+    alpha: NumberLike = 1,
 ) -> Tensor:
     r"""Scaled sum with summed products: :math:`\beta input + \alpha \sum_i b1_i \cdot b2_i`.
 
@@ -163,6 +168,7 @@ def addbmm(
         [[ 1.30000000e+01,  1.30000000e+01],
          [ 1.30000000e+01,  1.30000000e+01]])
     """
+    input = as_tensor(input)
     _require_batches("addbmm", batch1, batch2)
     if batch1.ndim == 2:
         product = F.broadcast_to(F.sum(F.matmul(batch1, batch2), 0), input.shape)

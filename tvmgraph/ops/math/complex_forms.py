@@ -322,6 +322,11 @@ def _by_parts(name: str, data: tuple[int, ...] | None = None) -> Callable[..., o
             raise bad(DTypeError, f"mode {attrs['mode']!r} is not for complex elements", name,
                       ", ".join(str(x.aval) for x in xs))  # fmt: skip
         done: list[Any] = []
+        if data is not None:  # a condition holds where it is not 0
+            xs = tuple(x if i in data or x.dtype.kind != "c" else F.not_equal(x, 0)
+                       for i, x in enumerate(xs))  # fmt: skip
+            if all(x.dtype.kind != "c" for x in xs):
+                return op.fn(*xs, **attrs)
         for part in ("real", "imag"):
             take = getattr(F, part)
             given = [take(x) if data is None or i in data else x for i, x in enumerate(xs)]

@@ -154,7 +154,7 @@ def bincount(input: Tensor, weights: object = None, minlength: int = 0) -> Tenso
         Tensor(shape=[2], dtype=Float32, value= [ 1.00000000e+00,  2.00000000e+00])
     """
     require_tensor("bincount", input)
-    whole = F.cast(input, dtypes.int64) if input.dtype.is_float else input
+    whole = input if input.dtype.is_integer else F.cast(input, dtypes.int64)
     return F.cast(bin_sums(whole, weights, minlength), dtypes.float32)
 
 

@@ -6,6 +6,8 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from tvmgraph import dtypes
 from tvmgraph.core.arguments import AxisLike, DTypeLike
 from tvmgraph.core.fusible import fusible
@@ -114,7 +116,7 @@ def _prepared(x: Tensor, dtype: DTypeLike | None, order: object = None) -> Tenso
 
 
 def _require_order(name: str, order: object, x: Tensor) -> None:
-    if isinstance(order, bool) or not isinstance(order, (int, float)):
+    if isinstance(order, bool) or not isinstance(order, (int, float, np.number)):
         raise bad(TypeOrValueError, "ord must be a number", name, f"input={x.aval}, ord={order!r}")
 
 

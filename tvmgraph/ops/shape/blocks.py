@@ -119,6 +119,7 @@ def meshgrid(*inputs: object, indexing: str = "xy") -> tuple[Tensor, ...]:
          [3, 4]]))
     """
     items = _vectors(inputs, "meshgrid")
+    indexing = str(indexing).lower()
     require(indexing in ("xy", "ij"), "indexing must be 'xy' or 'ij'", "meshgrid", ArgumentError,
             indexing=indexing)  # fmt: skip
     order = list(range(len(items)))

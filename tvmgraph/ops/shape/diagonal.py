@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from tvmgraph import dtypes
 from tvmgraph.core import rules
 from tvmgraph.core.arguments import Attrs
 from tvmgraph.core.columns import Builder, Expr, OnnxNamed, OnnxOps
@@ -169,7 +170,10 @@ def trace(input: Tensor) -> Tensor:
     if input.ndim != 2:
         raise bad(ShapeError, f"input must have 2 axes, not {input.ndim}", "trace",
                   describe(input=input))  # fmt: skip
-    return F.reduce_sum(_diagonal(input, 0, 0, 1), axis=(0,), keep_dims=False)
+    diagonal = _diagonal(input, 0, 0, 1)
+    if diagonal.dtype is dtypes.bool_:
+        return F.any(diagonal)
+    return F.reduce_sum(diagonal, axis=(0,), keep_dims=False)
 
 
 # ---- put a diagonal in --------------------------------------------------------------------------
