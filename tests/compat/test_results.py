@@ -68,6 +68,11 @@ CASES: dict[str, tuple[Callable[[], Any], Any, Any]] = {
     "mean by its name in ops": (
         lambda: ops.auto_generate.mean_ext(F, axis=0, keep_dims=True), ms.float32, [1.5]
     ),
+    "the layer of a metric's name": (
+        lambda: nn.layer.CosineSimilarity()(
+            Tensor([[1.0, 3, 4], [2, 4, 2]]), Tensor([[2.0, 4, 2], [3, 1, 5]])
+        ), ms.float32, [0.8807048, 0.6900656],
+    ),
     "softmax without an axis": (lambda: ops.function.nn_func.softmax_ext(Tensor([1.0, 1.0])),
                                 ms.float32, [0.5, 0.5]),
     "axes of a view": (lambda: ops.auto_generate.transpose_view(Tensor([[1, 2]]), (1, 0)),
