@@ -134,3 +134,11 @@ def test_matmul_knows_symbolic_sizes() -> None:
     x, w = tensor_type((n, 7, 3), "float32"), tensor_type((4, 3), "float32")
     out = infer(x, w, transpose_a=False, transpose_b=True)
     assert out is tensor_type((n, 7, 4), "float32")
+
+
+@pytest.mark.parametrize("bad", [np.inf, -np.inf, np.nan])
+def test_singular_values_of_infinities_are_an_error_not_a_loop_without_end(bad: float) -> None:
+    x = Tensor(np.array([[2, 1, 5], [bad, 5, 1], [1, 1, 1]], np.float32))
+    for compute in (ops.svd, ops.pinv, lambda x: ops.svd(x, compute_uv=False)):
+        with pytest.raises(ValueError, match="did not converge"):
+            compute(x)

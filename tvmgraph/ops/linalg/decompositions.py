@@ -149,7 +149,13 @@ def _infer_svd(t: TensorType, *, full_matrices: bool) -> tuple[TensorType, ...]:
     return real_like(t.with_shape((*batch, p))), *(t.with_shape((*batch, *s)) for s in (u, v))
 
 
+def _require_finite(x: np.ndarray) -> None:
+    if not np.isfinite(x).all():  # of infinities some libraries' iterations never end
+        raise np.linalg.LinAlgError("SVD did not converge")
+
+
 def _eager_svd(x: np.ndarray, *, full_matrices: bool) -> tuple[np.ndarray, ...]:
+    _require_finite(x)
     u, s, vt = np.linalg.svd(x, full_matrices=full_matrices)
     return s, u, np.swapaxes(vt, -1, -2).conj()
 
@@ -222,6 +228,11 @@ def _svd(input: Tensor, full_matrices: bool) -> tuple[Tensor, Tensor, Tensor]:
     ...
 
 
+def _eager_svdvals(x: np.ndarray) -> np.ndarray:
+    _require_finite(x)
+    return np.linalg.svd(x, compute_uv=False)
+
+
 def _vjp_values(g: Tensor, y: Tensor, x: Tensor) -> tuple[Tensor]:
     _, u, v = _svd(x, False)
     return (F.matmul(u * F.expand_dims(g, -2), F.adjoint(v)),)
@@ -229,7 +240,7 @@ def _vjp_values(g: Tensor, y: Tensor, x: Tensor) -> tuple[Tensor]:
 
 @matrix_row(
     infer=lambda t: _infer_svd(t, full_matrices=False)[0],
-    eager=lambda x: np.linalg.svd(x, compute_uv=False),
+    eager=_eager_svdvals,
     vjp=_vjp_values,
     factors="... . . -> ... .",
     samples=[
