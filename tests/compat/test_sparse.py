@@ -55,6 +55,10 @@ BOTH: dict[str, tuple[Any, Any]] = {
     "difference": (lambda x, y: x - y, lambda a, b: a - b),
     "dense sum": (lambda x, y: x + Tensor(DENSE), lambda a, b: a + DENSE),
     "dense difference": (lambda x, y: x - Tensor(DENSE), lambda a, b: a - DENSE),
+    "sum with a dense": (lambda x, y: Tensor(DENSE) + x, lambda a, b: DENSE + a),
+    "difference from a dense": (lambda x, y: Tensor(DENSE) - x, lambda a, b: DENSE - a),
+    "product of a dense": (lambda x, y: Tensor(DENSE) * x, lambda a, b: DENSE * a),
+    "product of a number": (lambda x, y: 2.0 * x, lambda a, b: 2 * a),
     "product": (lambda x, y: x * Tensor(DENSE), lambda a, b: a * DENSE),
     "product with a column": (lambda x, y: x * Tensor(DENSE[:, :1]), lambda a, b: a * DENSE[:, :1]),
     "product with a number": (lambda x, y: x * 2.0, lambda a, b: a * 2),
@@ -126,6 +130,23 @@ def test_gradients_reach_the_values() -> None:
         np.testing.assert_allclose(by_weight.asnumpy(), A.T @ (2 * product), rtol=1e-6)
 
 
+@pytest.mark.parametrize("compiled", [False, True])
+@pytest.mark.parametrize("make", [coo, csr])
+def test_a_gradient_by_a_matrix_has_its_places(make: Any, compiled: bool) -> None:
+    def product(pair: tuple[Any, float], y: Tensor) -> Tensor:
+        return (y * pair[0]).to_dense() * pair[1]
+
+    function: Any = ms.grad(product, (0, 1))
+    x = make()
+    (by_x, by_number), by_y = (ms.jit(function) if compiled else function)((x, 2.0), Tensor(DENSE))
+    assert type(by_x) is type(x) and by_x.shape == x.shape and by_number == 0
+    assert (by_x.indices.asnumpy() == x.indices.asnumpy()).all()
+    np.testing.assert_allclose(dense(by_x), 2 * DENSE * (A != 0))
+    np.testing.assert_allclose(by_y.asnumpy(), 2 * A)
+    alone: Any = ms.grad(lambda m: m.to_dense())
+    np.testing.assert_allclose(dense((ms.jit(alone) if compiled else alone)(x)), A != 0)
+
+
 def test_values_of_one_place_are_added() -> None:
     x = COOTensor(Tensor([[2, 1], [0, 1], [2, 1]]), Tensor([1.0, 2.0, 3.0]), (3, 4))
     whole = x.coalesce()
@@ -181,6 +202,10 @@ def test_what_they_refuse() -> None:
         (lambda: csr().sum(2), ArgumentError),
         (lambda: csr() + coo(), DTypeError),
         (lambda: coo() + coo(B[:, :2]), ShapeError),
+        (lambda: coo() * coo(), TypeError),
+        (lambda: csr() / csr(), TypeError),
+        (lambda: Tensor(DENSE) / coo(), TypeError),
+        (lambda: 1.0 / csr(), TypeError),
         (lambda: ops.dense_to_sparse_coo(one), ShapeError),
         (lambda: ops.coo_concat((coo(), coo(B[:, :2]))), ShapeError),
         (lambda: ops.coo_concat((coo(), coo(B[:, :2]))), RuntimeError),  # as in MindSpore

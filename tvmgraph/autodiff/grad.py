@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import compress
 from typing import Any, TypeAlias
 
@@ -13,6 +13,7 @@ from tvmgraph.autodiff.kept import taken
 from tvmgraph.autodiff.tape import GradTape, backward, recording, snapshot
 from tvmgraph.capture import tree
 from tvmgraph.capture.promotion import CONTAINERS, MutableFloat, MutableInt
+from tvmgraph.compat.sparse import SparseMatrix
 from tvmgraph.config import GRAPH_MODE, context
 from tvmgraph.core.op import F
 from tvmgraph.core.parameter import Parameter
@@ -124,8 +125,20 @@ class _Run:
         gradients += [pick(w, trained) for w, trained in zip(self.weights, self.trained)]
         gradients = [run_hooks(hooks, g) for hooks, g in zip(self.hooks, gradients)]
         of_inputs = iter(gradients[: len(self.inputs)])
-        structured = [tree.replace(a, of_inputs, lambda _: 0) for a in self.arguments]
+        structured = [_structured(a, of_inputs) for a in self.arguments]
         return structured, gradients[len(self.inputs) :]
+
+
+def _structured(argument: object, gradients: Iterator[Tensor]) -> Any:
+    """Returns gradients in the structure of an argument, with 0 for what is no tensor.
+
+    Those of a sparse matrix are one with the same places, whose values are the gradients.
+    """
+    if isinstance(argument, SparseMatrix):
+        return argument.with_values([next(gradients) for _ in tensors_in(argument)][-1])
+    if type(argument) in (tuple, list):
+        return type(argument)(_structured(a, gradients) for a in argument)  # pyright: ignore
+    return tree.replace(argument, gradients, lambda _: 0)
 
 
 def _is_captured() -> bool:
@@ -270,8 +283,8 @@ def value_and_grad(
         grad_position: Positional arguments to differentiate by; a single one, as an int or a
             tuple, gives a bare gradient, several give a tuple; of several, those without tensors
             are left out. The gradient of a tuple, list or dict of tensors has its structure, with 0
-            for what is no tensor; that of a number of :func:`tvmgraph.mutable` is 0, as in
-            MindSpore.
+            for what is no tensor; that of a sparse matrix is one with the gradients of its values;
+            that of a number of :func:`tvmgraph.mutable` is 0, as in MindSpore.
         weights: Parameters to differentiate by.
         has_aux: Whether only the first output is differentiated and the rest passed through.
         return_ids: Whether every gradient comes as ``(position or name, gradient)``.

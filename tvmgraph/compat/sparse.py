@@ -47,6 +47,7 @@ def _checked(
 class SparseMatrix:
     """What both kinds share."""
 
+    __array_ufunc__ = None  # an operator of a tensor or an array is ours, such as __radd__
     values: Tensor
     shape: tuple[int, ...]
 
@@ -100,6 +101,9 @@ class SparseMatrix:
         Args:
             dense: A tensor that can be broadcast to the shape of the matrix, or a number.
         """
+        if isinstance(dense, SparseMatrix):
+            refuse(DTypeError, type(self).__name__, "two sparse matrices are not multiplied "
+                   "or divided: make one of them dense by to_dense()")  # fmt: skip
         if not isinstance(dense, Tensor):
             return F.full_like(self.values, dense)
         places = self.to_coo().indices  # pyright: ignore
@@ -116,8 +120,21 @@ class SparseMatrix:
     def __mul__(self, other: object) -> Self:  # pyright: ignore[reportIncompatibleMethodOverride]
         return self.with_values(F.mul(self.values, self.dense_at(other)))
 
+    def __rmul__(self, other: object) -> Self:  # pyright: ignore[reportIncompatibleMethodOverride]
+        return self.__mul__(other)
+
     def __truediv__(self, other: object) -> Self:
         return self.with_values(F.div(self.values, self.dense_at(other)))
+
+    def __radd__(self, other: Tensor) -> Tensor:
+        return other + self.to_dense()
+
+    def __rsub__(self, other: Tensor) -> Tensor:
+        return other - self.to_dense()
+
+    def __rtruediv__(self, other: object) -> NoReturn:
+        kind = type(self).__name__
+        refuse(DTypeError, kind, f"a {type(other).__name__} cannot be divided by a {kind}")
 
     def __eq__(self, other: object) -> bool:
         return self is other

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 
+from tvmgraph.errors import DTypeError
+
 if TYPE_CHECKING:
     from typing_extensions import TypeIs
 
@@ -65,6 +67,13 @@ def is_tuple(value: object) -> TypeIs[tuple[object, ...]]:
         value: Any object.
     """
     return isinstance(value, tuple)
+
+
+class ReflectedError(DTypeError):
+    """An operand is a tuple, but not of elements (``__array_ufunc__`` is None, as NumPy has it).
+
+    Operators of a Tensor leave it to the other operand's, such as ``__radd__``.
+    """
 
 
 def is_sequence(value: object) -> TypeIs[list[object] | tuple[object, ...]]:

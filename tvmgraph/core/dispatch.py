@@ -16,7 +16,7 @@ import numpy as np
 from tvmgraph import dtypes
 from tvmgraph.config.flag_registry import active
 from tvmgraph.core import kinds, numerics, promotion
-from tvmgraph.core.arguments import is_sequence, is_tuple
+from tvmgraph.core.arguments import ReflectedError, is_sequence, is_tuple
 from tvmgraph.core.costly import Costly, costly
 from tvmgraph.core.op import OPS, F, OfComplex, Op
 from tvmgraph.core.sizes import proven
@@ -398,6 +398,9 @@ _EXAMPLES = {"b": True, "i": 1, "u": 1, "f": 1.0, "c": 1j}
 
 def _of_sequence(values: Sequence[object], like: dtypes.DType | None) -> Tensor:
     """Converts a list or tuple among the operands; its numbers are as weak as single ones."""
+    if getattr(values, "__array_ufunc__", values) is None:
+        kind = type(values).__name__
+        raise ReflectedError(f"a {kind} is no Tensor", fix="make a Tensor of it by to_dense()")
     if any(isinstance(v, Tensor) for v in values):
         return F.stack([v if isinstance(v, Tensor) else Tensor(v) for v in values])
     t = Tensor(values)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from tvmgraph import dtypes
-from tvmgraph.core.arguments import DTypeLike
+from tvmgraph.core.arguments import DTypeLike, ReflectedError
 from tvmgraph.core.in_place import compute_over, fill
 from tvmgraph.core.op import F
 from tvmgraph.core.state import state
@@ -102,7 +102,10 @@ def binary(name: str, reflected: bool = False) -> Callable[[Tensor, object], Ten
         return function
 
     def call(self: Tensor, other: object) -> Tensor:
-        return (function or find())(self, other)
+        try:
+            return (function or find())(self, other)
+        except ReflectedError:
+            return NotImplemented
 
     def call_reflected(self: Tensor, other: object) -> Tensor:
         return (function or find())(other, self)
