@@ -88,6 +88,30 @@ def test_results_may_be_constants() -> None:
     assert (dx.item(), dy.item()) == (0.0, 4.0)
 
 
+@pytest.mark.parametrize("compiled", [False, True])
+@pytest.mark.parametrize("zeros", [True, False])
+def test_a_gradient_that_is_missing_is_none_or_zeros(zeros: bool, compiled: bool) -> None:
+    missing = []
+
+    class Pair(_Function):
+        @staticmethod
+        def forward(ctx: Any, x: Tensor) -> Any:
+            ctx.set_materialize_grads(zeros)
+            return x * 2, 5, x * 3
+
+        @staticmethod
+        def backward(ctx: Any, first: Any, number: Any, second: Any) -> Any:
+            missing[:] = [first is None, second is None]
+            return (0 if first is None else first) * 2 + (0 if second is None else second) * 3
+
+    for pick in (0, 2):
+        function: Any = ms.grad(lambda x, pick=pick: Pair.apply(x)[pick] * 5)
+        assert (ms.jit(function) if compiled else function)(Tensor([1.0])).item() == 5 * (
+            2 + pick // 2
+        )
+        assert missing == [pick == 2 and not zeros, pick == 0 and not zeros]
+
+
 def test_custom_vjp_takes_its_derivative_later() -> None:
     @custom_vjp
     def line(x: Tensor, y: Tensor) -> Tensor:

@@ -30,7 +30,7 @@ R = TypeVar("R")
 
 def call_with_bprop(
     name: str, forward: Callable[..., R], args: tuple[object, ...], bprop: Bprop,
-    exact: bool = False, user: bool = False,
+    exact: bool = False, user: bool = False, partial: bool = False,
 ) -> R:  # fmt: skip
     """Calls ``forward`` so that its derivative is ``bprop(*args, out, dout)``.
 
@@ -45,6 +45,7 @@ def call_with_bprop(
             summed to that shape.
         user: Whether ``bprop`` is code of the user's, which a graph must not call just once if it
             does more than compute.
+        partial: Whether ``bprop`` takes None for a result that has no cotangent, else zeros.
 
     Returns:
         What ``forward`` returns.
@@ -73,13 +74,13 @@ def call_with_bprop(
         builder.customs.append(
             CustomCall(
                 name, start, len(builder.nodes), tuple(value_of(t) for t in before),
-                tuple(value_of(t) for t in outputs), pull_back,
+                tuple(value_of(t) for t in outputs), pull_back, partial,
             )
         )  # fmt: skip
     after = [snapshot(t) for t in outputs]
     for tape in state.tapes:
         tape.record_call(  # pyright: ignore[reportAttributeAccessIssue]
-            name, tuple(before), tuple(outputs), lambda g: pull_back(before, after, g)
+            name, tuple(before), tuple(outputs), lambda g: pull_back(before, after, g), partial
         )
     return value
 

@@ -95,5 +95,6 @@ def _run_custom(
     kept = [o.snapshot() for o in outputs]
     for tape in tapes:
         tape.record_call(  # pyright: ignore[reportAttributeAccessIssue]
-            custom.name, inputs, outputs, lambda g: custom.pull_back(inputs, kept, g)
-        )
+            custom.name, inputs, outputs, lambda g: custom.pull_back(inputs, kept, g),
+            custom.partial,
+        )  # fmt: skip

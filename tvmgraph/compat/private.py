@@ -272,6 +272,7 @@ class _Function:
     saved_tensors: tuple[object, ...] = ()
     needs_input_grad: tuple[bool, ...] = ()
     non_differentiable: tuple[object, ...] = ()
+    materialize_grads = True
 
     @staticmethod
     def forward(ctx: object, *args: object, **kwargs: object) -> object:
@@ -295,10 +296,11 @@ class _Function:
         context.needs_input_grad = tuple(isinstance(a, Tensor) for a in args)
 
         def backward(*given: object) -> object:
-            gradients = given[-1]
-            found = cls.backward(
-                context, *(gradients if isinstance(gradients, (tuple, list)) else (gradients,))
-            )
+            results, gradients = (v if isinstance(v, (tuple, list)) else (v,) for v in given[-2:])
+            if context.materialize_grads:
+                pairs = zip(results, gradients)
+                gradients = [F.zeros_like(r) if g is None else g for r, g in pairs]
+            found = cls.backward(context, *gradients)
             count = len(found) if isinstance(found, tuple) else 1
             if count != len(args):
                 reject(either(DTypeError, RuntimeError), f"{cls.__name__}.backward",
@@ -314,7 +316,7 @@ class _Function:
             constant[:] = [any(v is m for m in context.non_differentiable) for v in given]
             return value
 
-        value = call_with_bprop(cls.__name__, forward, args, backward)
+        value = call_with_bprop(cls.__name__, forward, args, backward, partial=True)
         if not any(constant):
             return value
         given = value if isinstance(value, tuple) else (value,)
@@ -333,7 +335,12 @@ class _Function:
         self.non_differentiable = args
 
     def set_materialize_grads(self, value: bool) -> None:
-        """Takes whether missing gradients are zeros, which they always are."""
+        """Says whether the gradient of a result that nothing uses is zeros for ``backward``.
+
+        Args:
+            value: True, the default, for zeros, or False for None.
+        """
+        self.materialize_grads = value
 
 
 class _VirtualDatasetCell(Cell):

@@ -99,6 +99,8 @@ class CustomCall:
         inputs: Values it is differentiated by.
         outputs: Values it gives.
         pull_back: ``(inputs, outputs, cotangents) -> input cotangents``, all tensors.
+        partial: Whether it takes None for a value it gives that has no cotangent; that has zeros
+            otherwise.
     """
 
     name: str
@@ -107,6 +109,7 @@ class CustomCall:
     inputs: tuple[Value, ...]
     outputs: tuple[Value, ...]
     pull_back: Callable[..., Any]
+    partial: bool = False
 
 
 @dataclass(frozen=True, eq=False)
