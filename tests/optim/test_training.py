@@ -226,6 +226,18 @@ def test_lars_scales_layer_by_layer(make: Any, clip: bool, compiled: bool) -> No
         nn.LARS([weight])
 
 
+def test_lars_has_the_parameters_of_mindspores() -> None:
+    """A checkpoint of one's training step loads into the other's."""
+    network = nn.Dense(2, 2)
+    optimizer = nn.LARS(nn.Momentum(network.trainable_params(), 0.1, 0.9))
+    step = nn.TrainOneStepCell(nn.WithLossCell(network, nn.MSELoss()), optimizer)
+    assert list(step.parameters_dict()) == [
+        "weight", "bias", "global_step", "fake_lr", "fake_param", "learning_rate", "momentum",
+        "moments.weight", "moments.bias",
+    ]  # fmt: skip
+    assert step.optimizer.learning_rate.name == "fake_lr"
+
+
 class _Descent(nn.Optimizer):
     """A program's own optimizer, written as for MindSpore."""
 

@@ -216,13 +216,17 @@ class LARS(Optimizer):
         use_clip: bool = False,
         lars_filter: Callable[[Parameter], bool] = _is_scaled,
     ) -> None:
-        Cell.__init__(self, auto_prefix=False)  # all state is that of the optimizer inside
+        Cell.__init__(self, auto_prefix=False)  # what is read is the state of the optimizer inside
         if not isinstance(optimizer, Optimizer):
             reject(DTypeError, "LARS", f"optimizer is a {type(optimizer).__name__}",
                    fix="pass an optimizer, such as nn.Momentum(params, 0.1, 0.9)")  # fmt: skip
         self.epsilon = non_negative("LARS", "epsilon", epsilon)
         self.coefficient = non_negative("LARS", "coefficient", coefficient)
         self.use_clip = boolean("LARS", "use_clip", use_clip)
+        self.global_step = optimizer.global_step
+        # MindSpore's has these of a base class, and so its checkpoints do; nothing reads them
+        self.learning_rate = Parameter(Tensor(0.0), "fake_lr")
+        self.fake_param = Parameter(Tensor(0.0), "fake_param")
         self.opt = optimizer
         optimizer.exec_weight_decay = False  # it is part of the scaled gradients
         self.lars_flag = tuple(bool(lars_filter(p)) for p in optimizer.parameters)
