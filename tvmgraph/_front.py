@@ -58,6 +58,7 @@ from tvmgraph.config import (
 from tvmgraph.config.flag_registry import flags
 from tvmgraph.core.arguments import PathLike
 from tvmgraph.core.guard import guard_module as _guard_module
+from tvmgraph.core.limits import Symbol
 from tvmgraph.core.parameter import Parameter, ParameterTuple
 from tvmgraph.core.random import (
     Generator,
@@ -91,7 +92,7 @@ from tvmgraph.dtypes import (
 )
 from tvmgraph.errors import ArgumentError, reject
 from tvmgraph.graph import Graph
-from tvmgraph.jit import jit, jit_class, ms_function
+from tvmgraph.jit import enable_dynamic, jit, jit_class, ms_function
 from tvmgraph.jit.recompiles import assert_max_compiles
 
 if TYPE_CHECKING:
@@ -329,10 +330,12 @@ def __getattr__(name: str) -> Any:
 
 __all__ = [
     "COMPATIBLE", "GRAPH_MODE", "LAX", "PYNATIVE_MODE", "STRICT", "DeviceCtx", "Generator",
-    "GradOperation", "Graph", "JitConfig", "Parameter", "ParameterTuple", "Tensor",
+    "GradOperation", "Graph", "JitConfig", "Parameter", "ParameterTuple", "Symbol",
+    "Tensor",
     "assert_max_compiles",
     "bfloat16", "bool_", "byte", "cdouble", "cfloat", "complex64", "complex128", "custom_vjp",
-    "default_generator", "double", "dtype", "dtype_to_nptype", "dtype_to_pytype", "export", "flags",
+    "default_generator", "double", "dtype", "dtype_to_nptype", "dtype_to_pytype", "enable_dynamic",
+    "export", "flags",
     "float16", "float32", "float64", "from_dlpack", "from_numpy", "frombuffer", "get_context",
     "get_current_device", "get_grad", "get_py_obj_dtype", "get_rng_state", "get_seed", "grad",
     "half", "initial_seed", "int8", "int16", "int32", "int64", "intc", "intp", "is_tensor",

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import gc
 import math
+import pickle
 import threading
+import types
 import weakref
 from collections.abc import Callable
 from typing import Any
@@ -330,6 +332,86 @@ def test_set_inputs_declares_and_checks() -> None:
         f(Tensor(np.ones((2, 3))))
     with pytest.raises(TypeError, match="cannot be declared by a function"):
         net.set_inputs(normal)
+
+
+def test_symbols_say_which_sizes_an_axis_has() -> None:
+    odd, equal = ms.Symbol(divisor=8, remainder=1), ms.Symbol(max=32, min=4, unique=True)
+    declared = Tensor(shape=(None, odd, odd, equal, equal), dtype=ms.float32)
+
+    class Net(nn.Cell):
+        def construct(self, x: Tensor) -> Tensor:
+            return x * 2 + x.shape[1]
+
+    net = Net()
+    net.set_inputs(pickle.loads(pickle.dumps(declared)))
+    f = jit(net)
+    with assert_max_compiles(1, f):
+        for shape in ((3, 9, 17, 32, 32), (8, 25, 9, 30, 30), (2, 17, 17, 4, 4)):
+            same(f(ops.ones(shape)), ops.ones(shape) * 2 + shape[1])
+        for wrong in ((8, 24, 9, 30, 30), (8, 25, 1, 30, 30), (8, 25, 9, 33, 33), (8, 25, 9, 3, 3)):
+            with pytest.raises(ValueError, match=r"\[\?,8\*n\+1,8\*n\+1,symbol\d+ >=4 <=32"):
+                f(ops.ones(wrong))
+        with pytest.raises(ValueError, match=r"called 'symbol\d+ >=4 <=32' differ: 30"):
+            f(ops.ones((8, 25, 9, 30, 31)))
+    again = jit(Net(), input_signature=(declared,))
+    with pytest.raises(ValueError, match="was declared"):  # at the first call, too
+        again(ops.ones((2, 8, 9, 30, 30)))
+
+
+def test_symbols_are_checked() -> None:
+    assert ms.Symbol(max=32, min=3, divisor=8, remainder=1).to_dict() == {
+        "max": 32, "divisor": 8, "remainder": 1
+    }  # fmt: skip
+    for wrong in ({"min": 0}, {"divisor": 0}, {"divisor": 2, "remainder": 2}):
+        with pytest.raises(ValueError):
+            ms.Symbol(**wrong)
+    for wrong in ({"max": "3"}, {"unique": 1}):
+        with pytest.raises(TypeError):
+            ms.Symbol(**wrong)
+
+
+def any_rows(x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
+    return x + 1, y * 2
+
+
+@pytest.mark.parametrize("order", ["above jit", "below jit"])
+def test_enable_dynamic_declares_arguments(order: str) -> None:
+    dynamic = ms.enable_dynamic(y=Tensor(shape=[None, 3], dtype=ms.float32))
+    function: Any = types.FunctionType(any_rows.__code__, globals())
+    f = dynamic(jit(function)) if order == "above jit" else jit(dynamic(function))
+    x = normal(2, 3)
+    with assert_max_compiles(1, f):
+        for n in (2, 4, 5):
+            y = normal(n, 3)
+            same(f(x, y=y), any_rows(x, y))
+    with pytest.raises(ValueError, match=r"'y' was declared as float32\[\?,3\]"):
+        f(x, normal(2, 4))
+
+
+def test_enable_dynamic_of_a_method() -> None:
+    class Net(nn.Cell):
+        @ms.enable_dynamic(x=Tensor(shape=[None, 3], dtype=ms.float32))
+        @jit
+        def construct(self, x: Tensor) -> Tensor:
+            return x * 2
+
+    net = Net()
+    assert [net(normal(n, 3)).shape for n in (2, 4)] == [(2, 3), (4, 3)]
+    with pytest.raises(ValueError, match="was declared"):
+        net(normal(2, 4))
+
+
+def test_enable_dynamic_is_checked() -> None:
+    placeholder = Tensor(shape=[None], dtype=ms.float32)
+    for kind, call in (
+        (ValueError, lambda: ms.enable_dynamic()),
+        (TypeError, lambda: ms.enable_dynamic(y=normal(3))),
+        (TypeError, lambda: ms.enable_dynamic(y=3)),
+        (ValueError, lambda: ms.enable_dynamic(z=placeholder)(any_rows)),
+        (ValueError, lambda: ms.enable_dynamic(x=placeholder)(nn.ReLU())),
+    ):
+        with pytest.raises(kind):
+            call()
 
 
 def test_set_inputs_without_fixed_sizes_takes_a_number() -> None:

@@ -14,6 +14,7 @@ from typing import Any
 
 from tvmgraph.capture.containers import dict_like, items_in, list_like, pairs
 from tvmgraph.core.arguments import literal
+from tvmgraph.core.limits import Limits
 from tvmgraph.core.sizes import LEAST, Dim
 from tvmgraph.core.storage import aligned_empty
 from tvmgraph.core.symbols import NAMESPACE, Scalar, Symbol, SymbolScope
@@ -87,11 +88,13 @@ class Promotion:
             equal sizes.
         numbers: Name of a root by number of the Python number among the arguments.
         slots: Places outside of the function, by name of the root.
+        limits: What the user says of sizes, by name of the root; calls beyond do not fit.
     """
 
     sizes: Mapping[tuple[int, int], str] = field(default_factory=dict)
     numbers: Mapping[int, str] = field(default_factory=dict)
     slots: Mapping[str, Slot] = field(default_factory=dict)
+    limits: Mapping[str, Limits] = field(default_factory=dict)
 
     def __bool__(self) -> bool:
         return bool(self.sizes or self.numbers or self.slots)
@@ -135,7 +138,8 @@ class Promotion:
         values: dict[str, object] = {n: leaves[i].shape[a] for (i, a), n in self.sizes.items()}
         values.update((n, plain(numbers[i])) for i, n in self.numbers.items())
         values.update((n, s.read()) for n, s in self.slots.items())
-        return SymbolScope(values)
+        stated = [text for n, limits in self.limits.items() for text in limits.conditions(n)]
+        return SymbolScope(values, dict.fromkeys((f"({t})" for t in stated), True))
 
     @contextmanager
     def in_place(self, scope: SymbolScope) -> Iterator[None]:

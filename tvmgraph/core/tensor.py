@@ -50,7 +50,8 @@ class Tensor(TensorMethods, CopyMethods, DeviceMethods):
             floats and bool for Python bools.
         shape: With ``init``: the shape to fill. With ``dtype`` alone: a placeholder for
             :meth:`Cell.set_inputs`, ``jit(input_signature=...)`` and ``export``; its entries are
-            ``None`` (or -1) where a size varies, and a name where sizes vary but are equal.
+            ``None`` (or -1) where a size varies, a name where sizes vary but are equal, or a
+            :class:`Symbol` that says more about a size.
         init: An initializer that fills the new tensor.
         device: ``"CPU"`` (the default) or ``"GPU"``, where the elements are put at once.
 

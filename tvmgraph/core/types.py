@@ -10,6 +10,7 @@ import numpy as np
 
 from tvmgraph import dtypes
 from tvmgraph.core.arguments import DTypeLike
+from tvmgraph.core.limits import Symbol
 from tvmgraph.core.sizes import Dim
 from tvmgraph.core.state import state
 from tvmgraph.core.symbols import needed, scope, text_of
@@ -129,7 +130,7 @@ def placeholder_size(d: Any, axis: int) -> int | Dim:
     """Returns the size of an axis of a placeholder.
 
     Args:
-        d: ``None`` or -1 for any, a name, or an int.
+        d: ``None`` or -1 for any, a name, a :class:`tvmgraph.Symbol`, or an int.
         axis: Number of the axis.
 
     Raises:
@@ -137,6 +138,8 @@ def placeholder_size(d: Any, axis: int) -> int | Dim:
     """
     if d is None or (d.__class__ is int and d == -1):
         return Dim(f"any_{axis}")
+    if isinstance(d, Symbol):
+        return Dim(d.name_at(axis))
     if isinstance(d, str):
         if not d.isidentifier():
             raise ArgumentError(f"{d!r} is no name of an axis", op="Tensor")

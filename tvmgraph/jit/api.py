@@ -6,12 +6,14 @@ import contextlib
 import functools
 import types
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, TypeVar
 
+from tvmgraph.capture import tree
 from tvmgraph.capture.checks import CellLike, is_cell
 from tvmgraph.capture.settings import Settings
 from tvmgraph.config import GLOBAL_WRITES, JitConfig, as_jit_config, context
 from tvmgraph.core.state import state
+from tvmgraph.core.tensor import Tensor
 from tvmgraph.distributed import engine
 from tvmgraph.errors import (
     ArgumentError,
@@ -23,9 +25,10 @@ from tvmgraph.errors import (
     warn_user,
 )
 from tvmgraph.jit.function import JitFunction
-from tvmgraph.jit.signature import Signature, signature_of
+from tvmgraph.jit.signature import Signature, check_specs, signature_of
 from tvmgraph.signatures import python_signature
 
+_F = TypeVar("_F", bound=Callable[..., Any])
 #: The capture mode that every older name stands for.
 _MODES = {"PSJit": "ast", "PIJit": "bytecode"}
 _CAPTURE_MODES = ("ast", "bytecode", "trace")
@@ -182,6 +185,8 @@ def _wrap(
             fix="decorate the functions or methods that compute; a class may be a Cell",
         )  # fmt: skip
     owner = getattr(function, "__self__", None)
+    if signature is None:
+        signature = getattr(function, "__enable_dynamic__", None)
     return _jitted(function, config, owner if is_cell(owner) else None, settings, signature)
 
 
@@ -273,6 +278,65 @@ def ms_function(
     if fn is None:
         return functools.partial(_wrap, config=config, settings=settings)
     return _wrap(fn, config, settings)
+
+
+def enable_dynamic(**kwargs: object) -> Callable[[_F], _F]:
+    """Declares arguments whose sizes vary, of a function that :func:`jit` compiles.
+
+    One compile serves all their sizes; a call whose arguments do not fit is an error.
+
+    Args:
+        kwargs: A placeholder, or a tuple or list of them, by name of the argument: sizes that are
+            ``None`` vary, and so does the number of axes of ``Tensor(shape=None, dtype=...)``.
+
+    Returns:
+        A decorator; above or below that of ``jit``. A function that is not compiled it leaves as
+        it is.
+
+    Raises:
+        ArgumentError: if nothing is declared, or of the decorator if the function has no argument
+            of a name.
+        DTypeError: if no size of an argument varies, or it is declared by no Tensor.
+
+    Example:
+        >>> @ms.enable_dynamic(x=Tensor(shape=[None, 3], dtype=ms.float32))
+        ... @ms.jit
+        ... def f(x):
+        ...     return x * 2
+        >>> f(ops.ones((5, 3))).shape
+        (5, 3)
+    """
+    if not kwargs:
+        raise ArgumentError("an argument must be declared", op="enable_dynamic")
+    for name, value in kwargs.items():
+        leaves = value if isinstance(value, (tuple, list)) else (value,)
+        check_specs((value,), "enable_dynamic")
+        if not any(isinstance(v, Tensor) and not v.aval.is_static for v in tree.tensors(leaves)):
+            raise DTypeError(
+                f"no size of the argument {name!r} varies", op="enable_dynamic", at=user_source(),
+                fix="declare it as Tensor(shape=[None], dtype=ms.float32)",
+            )  # fmt: skip
+
+    def decorate(function: _F) -> _F:
+        target: object = function
+        if not isinstance(target, (JitFunction, types.FunctionType, types.MethodType)):
+            raise ArgumentError(f"{function!r:.60} is no function that jit compiles",
+                                op="enable_dynamic", at=user_source())  # fmt: skip
+        names = python_signature(target).parameters
+        unknown = [n for n in kwargs if n not in names]
+        if unknown:
+            raise ArgumentError(
+                f"there is no argument {unknown[0]!r}", op="enable_dynamic", at=user_source(),
+                fix=f"its arguments are {', '.join(names)}",
+            )  # fmt: skip
+        if isinstance(target, JitFunction):
+            target.signature = Signature((), kwargs)
+        else:
+            inner = getattr(target, "__func__", target)
+            inner.__dict__["__enable_dynamic__"] = Signature((), kwargs)
+        return function
+
+    return decorate
 
 
 def jit_class(cls: type) -> type:

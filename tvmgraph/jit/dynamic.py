@@ -29,6 +29,7 @@ from tvmgraph.capture.promotion import (
     number_label,
 )
 from tvmgraph.core.arguments import literal
+from tvmgraph.core.limits import limits_of
 from tvmgraph.core.sizes import LEAST
 from tvmgraph.core.symbols import Specialise
 from tvmgraph.core.tensor import Tensor
@@ -165,7 +166,8 @@ class Family:
         numbers = {i: f"a{i}" for i in sorted(self.numbers) if ("number", i) not in self.fixed}
         slots = [s for k, s in self.slots.items() if k not in self.fixed]
         kept = {f"g{i}": s for i, s in enumerate(slots) if type(s.read()) in (int, float)}
-        return Promotion(sizes, numbers, kept)
+        found = {sizes[a]: limits_of(n) for a, n in self.names.items() if a in sizes}
+        return Promotion(sizes, numbers, kept, {r: b for r, b in found.items() if b is not None})
 
     def fix(self, promotion: Promotion, roots: frozenset[str]) -> None:
         """Notes that the values of some symbols are needed.

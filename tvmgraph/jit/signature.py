@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NoReturn
 
+from tvmgraph.core.limits import limits_of, spoken
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.core.types import ANY_RANK, Dim
 from tvmgraph.dtypes import DType
@@ -138,13 +139,18 @@ class _Walk:
                 if d != size:
                     self._fail(ShapeError, label, _text(spec), str(value.aval))
                 continue
-            name = "" if is_unnamed(d) else d.text
+            limits = limits_of(d.text)
+            if limits is not None and not limits.hold(size):
+                self._fail(ShapeError, label, _text(spec), str(value.aval))
+            name = d.text
+            if is_unnamed(d):  # with limits it has a name, by which these are found
+                name = "" if limits is None else f"any_{self._tensors}_{d.text}"
             self.found[self._tensors, axis] = name
             if name:
                 known, first = self.sizes.setdefault(name, (size, label))
                 if known != size:
                     raise ShapeError(
-                        f"the axes called {name!r} differ: {known} in {first!r}, {size} in "
+                        f"the axes called {spoken(name)!r} differ: {known} in {first!r}, {size} in "
                         f"{label!r}", op=self.name, at=user_source(),
                         fix="make them equal, or give them different names",
                     )  # fmt: skip
@@ -166,7 +172,7 @@ def is_unnamed(d: Dim) -> bool:
 
 
 def _text(spec: Tensor) -> str:
-    dims = ["?" if isinstance(d, Dim) and is_unnamed(d) else str(d) for d in spec.aval.shape]
+    dims = [spoken(d.text) if isinstance(d, Dim) else str(d) for d in spec.aval.shape]
     return f"{spec.dtype.name}[{','.join(dims)}]"
 
 
