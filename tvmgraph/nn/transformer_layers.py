@@ -16,7 +16,7 @@ from tvmgraph.nn._checks import boolean, layers, positive, real, reject
 from tvmgraph.nn.basic import Dense, Dropout
 from tvmgraph.nn.cell import Cell
 from tvmgraph.nn.container import CellList
-from tvmgraph.nn.normalization_other import LayerNorm
+from tvmgraph.nn.normalization import LayerNorm
 from tvmgraph.nn.transformer import MultiheadAttention
 
 

@@ -12,8 +12,7 @@ from tvmgraph.ops.collective.rows import *  # noqa: F403
 from tvmgraph.ops.compositions import *  # noqa: F403
 from tvmgraph.ops.control_flow.rows import *  # noqa: F403
 from tvmgraph.ops.conv.functions import *  # noqa: F403
-from tvmgraph.ops.conv.rows import *  # noqa: F403
-from tvmgraph.ops.conv.weight_gradient import *  # noqa: F403
+from tvmgraph.ops.conv.rows import *  # noqa: F403  # noqa: F403
 from tvmgraph.ops.creation.filled import *  # noqa: F403
 from tvmgraph.ops.creation.ranges import *  # noqa: F403
 from tvmgraph.ops.creation.windows import *  # noqa: F403
@@ -92,12 +91,11 @@ from tvmgraph.ops.rnn.sweep import *  # noqa: F403
 from tvmgraph.ops.shape.axes import *  # noqa: F403
 from tvmgraph.ops.shape.blocks import *  # noqa: F403
 from tvmgraph.ops.shape.diagonal import *  # noqa: F403
-from tvmgraph.ops.shape.join import *  # noqa: F403
+from tvmgraph.ops.shape.join import *  # noqa: F403  # noqa: F403
 from tvmgraph.ops.shape.pad import *  # noqa: F403
 from tvmgraph.ops.shape.queries import *  # noqa: F403
 from tvmgraph.ops.shape.repeat import *  # noqa: F403
 from tvmgraph.ops.shape.rows import *  # noqa: F403
-from tvmgraph.ops.shape.split import *  # noqa: F403
 from tvmgraph.ops.shape.triangle import *  # noqa: F403
 from tvmgraph.ops.sort.rows import *  # noqa: F403
 from tvmgraph.ops.sort.unique import *  # noqa: F403
