@@ -120,7 +120,7 @@ class Worker:
         """What is compared with the bandwidth of memory: a pass over as many bytes as the row."""
         if self.name != OURS or not work.bytes:
             return None
-        from tvmgraph.compiler.measuring.streams import memory_pass
+        from tvmgraph.compiler.measuring.machine import memory_pass
 
         return memory_pass(work.bytes - work.written, work.written, self.threads)
 

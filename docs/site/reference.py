@@ -68,7 +68,7 @@ LAYERS = {
     "dropout": "Dense, embedding and dropout", "activation": "Activations",
     "activation_smooth": "Activations", "initialisation": "Cells and containers",
     "conv": "Convolutions", "conv_transpose": "Convolutions", "parametric": "Convolutions",
-    "normalization": "Normalization", "normalization_other": "Normalization",
+    "normalization": "Normalization",
     "padding": "Padding", "pooling": "Pooling", "pooling_adaptive": "Pooling",
     "recurrent": "Recurrent layers", "recurrent_cells": "Recurrent layers",
     "transformer": "Attention and transformers", "transformer_layers": "Attention and transformers",

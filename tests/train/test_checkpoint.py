@@ -13,11 +13,11 @@ import tvmgraph as ms
 from tvmgraph import Parameter, Tensor, nn
 from tvmgraph.errors import ArgumentError, DTypeError, ShapeError
 from tvmgraph.train import mindspore_checkpoint
-from tvmgraph.train.conversion import load_torch
 from tvmgraph.train.serialization import (
     CheckpointError,
     load_checkpoint,
     load_param_into_net,
+    load_torch,
     save_checkpoint,
 )
 

@@ -21,7 +21,7 @@ from tvmgraph.nn.loss import *  # noqa: F403
 from tvmgraph.nn.loss_class import *  # noqa: F403
 from tvmgraph.nn.loss_metric import *  # noqa: F403
 from tvmgraph.nn.micro_batches import *  # noqa: F403
-from tvmgraph.nn.normalization import *  # noqa: F403  # noqa: F403
+from tvmgraph.nn.normalization import *  # noqa: F403
 from tvmgraph.nn.padding import *  # noqa: F403
 from tvmgraph.nn.pooling import *  # noqa: F403
 from tvmgraph.nn.pooling_adaptive import *  # noqa: F403

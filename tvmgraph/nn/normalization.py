@@ -1,6 +1,6 @@
 """Batch normalisation: statistics over the batch in training, running statistics otherwise.
 
-Layer, group and instance normalisation: statistics over one sample.
+And layer, group and instance normalisation: statistics over one sample.
 """
 
 from __future__ import annotations

@@ -5,14 +5,13 @@ from tvmgraph.ops._lazy import __dir__, __getattr__  # noqa: F401
 from tvmgraph.ops.activation.piecewise import *  # noqa: F403
 from tvmgraph.ops.activation.smooth import *  # noqa: F403
 from tvmgraph.ops.activation.softmax import *  # noqa: F403
-from tvmgraph.ops.attention.cached import *  # noqa: F403
 from tvmgraph.ops.attention.functions import *  # noqa: F403
 from tvmgraph.ops.attention.rows import *  # noqa: F403
 from tvmgraph.ops.collective.rows import *  # noqa: F403
 from tvmgraph.ops.compositions import *  # noqa: F403
 from tvmgraph.ops.control_flow.rows import *  # noqa: F403
 from tvmgraph.ops.conv.functions import *  # noqa: F403
-from tvmgraph.ops.conv.rows import *  # noqa: F403  # noqa: F403
+from tvmgraph.ops.conv.rows import *  # noqa: F403
 from tvmgraph.ops.creation.filled import *  # noqa: F403
 from tvmgraph.ops.creation.ranges import *  # noqa: F403
 from tvmgraph.ops.creation.windows import *  # noqa: F403
@@ -45,11 +44,9 @@ from tvmgraph.ops.indexing.select import *  # noqa: F403
 from tvmgraph.ops.indexing.slices import *  # noqa: F403
 from tvmgraph.ops.internal.attention_gradient import *  # noqa: F403
 from tvmgraph.ops.internal.conv_nchwc import *  # noqa: F403
-from tvmgraph.ops.internal.conv_winograd import *  # noqa: F403
 from tvmgraph.ops.internal.interleave import *  # noqa: F403
 from tvmgraph.ops.internal.matmul_panels import *  # noqa: F403
 from tvmgraph.ops.linalg.decompositions import *  # noqa: F403
-from tvmgraph.ops.linalg.integer import *  # noqa: F403
 from tvmgraph.ops.linalg.matmul import *  # noqa: F403
 from tvmgraph.ops.linalg.matrices import *  # noqa: F403
 from tvmgraph.ops.linalg.products import *  # noqa: F403
@@ -69,13 +66,11 @@ from tvmgraph.ops.math.power import *  # noqa: F403
 from tvmgraph.ops.math.series import *  # noqa: F403
 from tvmgraph.ops.math.special import *  # noqa: F403
 from tvmgraph.ops.math.trigonometric import *  # noqa: F403
-from tvmgraph.ops.normalization.functions import *  # noqa: F403
 from tvmgraph.ops.normalization.rows import *  # noqa: F403
 from tvmgraph.ops.pooling.adaptive import *  # noqa: F403
 from tvmgraph.ops.pooling.average import *  # noqa: F403
 from tvmgraph.ops.pooling.functions import *  # noqa: F403
 from tvmgraph.ops.pooling.maximum import *  # noqa: F403
-from tvmgraph.ops.pooling.unpool import *  # noqa: F403
 from tvmgraph.ops.python_values import *  # noqa: F403
 from tvmgraph.ops.random.dropout import *  # noqa: F403
 from tvmgraph.ops.random.rows import *  # noqa: F403
@@ -86,12 +81,11 @@ from tvmgraph.ops.reduction.norms import *  # noqa: F403
 from tvmgraph.ops.reduction.rows import *  # noqa: F403
 from tvmgraph.ops.reduction.scan import *  # noqa: F403
 from tvmgraph.ops.reduction.statistics import *  # noqa: F403
-from tvmgraph.ops.rnn.gradient import *  # noqa: F403
-from tvmgraph.ops.rnn.sweep import *  # noqa: F403
+from tvmgraph.ops.rnn.sweep import *  # noqa: F403  # noqa: F403
 from tvmgraph.ops.shape.axes import *  # noqa: F403
 from tvmgraph.ops.shape.blocks import *  # noqa: F403
 from tvmgraph.ops.shape.diagonal import *  # noqa: F403
-from tvmgraph.ops.shape.join import *  # noqa: F403  # noqa: F403
+from tvmgraph.ops.shape.join import *  # noqa: F403
 from tvmgraph.ops.shape.pad import *  # noqa: F403
 from tvmgraph.ops.shape.queries import *  # noqa: F403
 from tvmgraph.ops.shape.repeat import *  # noqa: F403

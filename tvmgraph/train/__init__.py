@@ -16,7 +16,6 @@ from tvmgraph.train.callback.base import *  # noqa: F403
 from tvmgraph.train.callback.checkpoint import *  # noqa: F403
 from tvmgraph.train.callback.control import *  # noqa: F403
 from tvmgraph.train.callback.leaving import *  # noqa: F403
-from tvmgraph.train.conversion import *  # noqa: F403  # noqa: F403
 from tvmgraph.train.metrics import *  # noqa: F403
 from tvmgraph.train.model import *  # noqa: F403
 from tvmgraph.train.serialization import *  # noqa: F403

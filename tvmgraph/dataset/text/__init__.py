@@ -6,7 +6,6 @@ from tvmgraph.compat.paths import look
 from tvmgraph.core.guard import guard_module as _guard_module
 from tvmgraph.core.guard import public_names as _public_names
 from tvmgraph.dataset.checks import of_one_value as _of_one_value
-from tvmgraph.dataset.text.tokenizers import *  # noqa: F403
 from tvmgraph.dataset.text.transforms import *  # noqa: F403
 from tvmgraph.dataset.text.vocabulary import *  # noqa: F403
 

@@ -1,7 +1,4 @@
-"""Convolution and its transpose in one to three spatial dimensions.
-
-The gradient of a convolution with respect to its weight.
-"""
+"""Convolution, its transpose and the gradient of its weight in one to three spatial dimensions."""
 
 from __future__ import annotations
 

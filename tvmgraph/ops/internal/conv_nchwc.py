@@ -3,10 +3,13 @@
 An NCHWc image has shape :math:`(N, C / b, H, W, b)`: the ``b`` channels of a block are neighbours
 in memory, so that vectors run along channels whatever the size of the image is. Weights come
 packed in the order in which the kernels read them.
+
+3 x 3 convolution on NCHWc images whose weight is also there in Winograd's form.
 """
 
 from __future__ import annotations
 
+import math
 from typing import Any, Unpack
 
 import numpy as np
@@ -19,11 +22,12 @@ from tvmgraph.core.op import OPS, Sample, sample
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.core.types import TensorType
 from tvmgraph.errors import ShapeError
+from tvmgraph.numerics.winograd import transform_weight
 from tvmgraph.ops.common.rows import LOW_PRECISION, wide_dtype
 from tvmgraph.ops.common.window import Ints, Pairs, Sliding, in_order, out_sizes
 from tvmgraph.ops.internal.rows import internal_row
 
-__all__ = ["conv_nchwc", "conv_nchwc_weight_grad", "depthwise_nchwc"]
+__all__ = ["conv_nchwc", "conv_nchwc_weight_grad", "conv_winograd", "depthwise_nchwc"]
 
 #: Channels of a block, widest first. Kernels divide blocks into vectors, and take several as a tile
 #: as registers allow: with AVX2's 8 lanes, blocks of 8 take 0.98 to 1.09 of the time of blocks of
@@ -476,5 +480,102 @@ def depthwise_nchwc(
         >>> x, w = ops.ones((1, 2, 4, 4, 8)), ops.ones((2, 3, 3, 8))
         >>> ops.depthwise_nchwc(x, w, (1, 1), ((1, 1), (1, 1)), (1, 1)).shape
         (1, 2, 4, 4, 8)
+    """
+    ...
+
+
+# ---- by Winograd's transforms -------------------------------------------------------------------
+
+
+_PLAIN = {"stride": (1, 1), "dilation": (1, 1)}
+
+
+def _infer_winograd(
+    input: TensorType, weight: TensorType, transformed: TensorType, *, padding: Pairs
+) -> TensorType:
+    rules.require_same_dtype(input, weight, transformed)
+    rules.require_ndim(input, 5)
+    result = OPS["conv_nchwc"].infer(input, weight, padding=padding, **_PLAIN)
+    assert isinstance(result, TensorType)
+    outer, blocks, kh, kw, inputs, outputs = weight.static_shape
+    products, *rest = transformed.static_shape
+    if (kh, kw) != (3, 3) or rest != [outer, blocks * inputs, outputs]:
+        raise ShapeError(f"the transformed weight {transformed} does not belong to {weight}")
+    if math.isqrt(products) ** 2 != products or products < 16:
+        raise ShapeError(f"{products} products per window are none of a square of tiles")
+    return result
+
+
+def _eager_winograd(
+    input: np.ndarray, weight: np.ndarray, transformed: np.ndarray, *, padding: Pairs
+) -> np.ndarray:
+    return OPS["conv_nchwc"].eager(input, weight, padding=padding, **_PLAIN)
+
+
+def _lower_winograd(
+    R: Builder, input: Expr, weight: Expr, transformed: Expr, *, padding: Pairs
+) -> Expr:
+    t = R.type(input)
+    out = _infer_winograd(t, R.type(weight), R.type(transformed), padding=padding).shape
+    tile = math.isqrt(R.type(transformed).static_shape[0]) - 2
+    # whole tiles: the kernel reads, and then drops, what lies beyond the last row and column
+    whole = tuple((lo, hi + -o % tile) for (lo, hi), o in zip(padding, out[2:4]))
+
+    def convolve(x: Expr, w: Expr, _transformed: Expr) -> Expr:
+        return nchwc_sums(R, x, w, out, whole, **_PLAIN, winograd=tile)
+
+    return R.emit_te(
+        convolve, input, weight, transformed, declared=(2,), primfunc_name_hint="conv_winograd"
+    )
+
+
+def _sample_winograd(*shapes: object, padding: Pairs = ((1, 1), (1, 1)), **kwargs: Any) -> Sample:
+    return sample(*shapes, padding=padding, grad=False, **kwargs)
+
+
+def _matching(outputs: int, inputs: int, block: int, tile: int) -> tuple[np.ndarray, np.ndarray]:
+    """A packed weight, and the transform of the same weight."""
+    rng = np.random.default_rng(outputs)
+    weight = rng.standard_normal((outputs, inputs, 3, 3)).astype(np.float32)
+    return pack_weight(weight, block, block), transform_weight(weight, tile, block)
+
+
+@internal_row(
+    _infer_winograd,
+    _eager_winograd,
+    _lower_winograd,
+    samples=[
+        _sample_winograd((2, 2, 5, 6, 8), *_matching(24, 16, 8, 2)),
+        _sample_winograd((1, 1, 9, 7, 16), *_matching(32, 16, 16, 4), padding=((0, 1), (2, 0))),
+        _sample_winograd((2, 3, 6, 9, 16), *_matching(96, 16, 16, 4)),
+        _sample_winograd((1, 4, 7, 5, 8), *_matching(48, 16, 8, 2)),
+        _sample_winograd((1, 2, 4, 5, 8), (1, 2, 3, 3, 8, 8), (20, 1, 16, 8), raises=ShapeError),
+        _sample_winograd((1, 2, 4, 5, 8), (1, 2, 3, 3, 8, 8), (16, 1, 8, 8), raises=ShapeError),
+    ],
+)
+def conv_winograd(input: Tensor, weight: Tensor, transformed: Tensor, padding: Pairs) -> Tensor:
+    r"""Convolution with stride 1 and a 3 x 3 window, by fewer products.
+
+    The sums are those of :func:`conv_nchwc`, computed with
+    :math:`A^T [(G g G^T) \odot (B^T d B)] A`. In float32 they differ from plain sums by no more
+    than plain sums differ from the true ones; where one of them is not finite the plain sum counts.
+
+    Args:
+        input: NCHWc, shape :math:`(N, g I, H, W, j)`, with g groups as in :func:`conv_nchwc`.
+        weight: Shape (O, I, 3, 3, j, b).
+        transformed: Shape :math:`((m + 2)^2, O, I j, b)`: :math:`G g G^T` of every window g.
+        padding: Zeros ``(before, after)``, per spatial axis.
+
+    Returns:
+        Tensor of shape (N, O, OH, OW, b).
+
+    Raises:
+        ShapeError: if the extents do not fit.
+
+    Example:
+        >>> x, w = ops.ones((1, 2, 4, 4, 8)), ops.ones((3, 2, 3, 3, 8, 8))
+        >>> u = ops.ones((16, 3, 16, 8))
+        >>> ops.conv_winograd(x, w, u, ((0, 0), (0, 0))).shape
+        (1, 3, 2, 2, 8)
     """
     ...

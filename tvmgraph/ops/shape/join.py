@@ -1,7 +1,4 @@
-"""Joining tensors: concat, stack and their relatives.
-
-Splitting tensors: split, chunk, tensor_split, unstack and their relatives.
-"""
+"""Joining and splitting tensors: concat, stack, split, chunk, unstack and their relatives."""
 
 from __future__ import annotations
 
