@@ -70,7 +70,7 @@ LAYERS = {
     "conv": "Convolutions", "conv_transpose": "Convolutions", "parametric": "Convolutions",
     "normalization": "Normalization",
     "padding": "Padding", "pooling": "Pooling", "pooling_adaptive": "Pooling",
-    "recurrent": "Recurrent layers", "recurrent_cells": "Recurrent layers",
+    "recurrent": "Recurrent layers",
     "transformer": "Attention and transformers", "transformer_layers": "Attention and transformers",
     "loss": "Losses", "loss_class": "Losses", "loss_metric": "Losses",
     "wrap": "Steps of training", "wrap_grad": "Steps of training", "image": "Images",

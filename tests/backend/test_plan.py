@@ -9,7 +9,7 @@ from tvm import tirx
 from tvmgraph.backend.attention import Operand, Problem
 from tvmgraph.backend.cpu.kernels.attention import forward as attention
 from tvmgraph.backend.cpu.kernels.attention import plan as attention_plan
-from tvmgraph.backend.cpu.kernels.conv.depthwise_plane import rows_of_taps
+from tvmgraph.backend.cpu.kernels.conv.depthwise import rows_of_taps
 from tvmgraph.backend.cpu.kernels.gemm.plan import (
     Packing,
     max_tile_rows,

@@ -12,8 +12,8 @@ from tvm import te
 import tvmgraph as ms
 from tvmgraph import Tensor, nn, ops
 from tvmgraph.backend.target import gpu_model, make_target
+from tvmgraph.compiler.cuda.build import _DeviceSearch
 from tvmgraph.compiler.cuda.eager import warm_up
-from tvmgraph.compiler.cuda.search import _DeviceSearch
 from tvmgraph.compiler.tuning import database as tuning
 from tvmgraph.compiler.tuning import search
 from tvmgraph.errors import DeviceError

@@ -67,7 +67,7 @@ NAMED_KERNELS = {
         f"{_CPU}gemm.recurrent:emit_recurrent", f"{_CUDA}recurrent:emit_recurrent"
     ),
     "recurrent_gradient": NamedKernel(
-        f"{_CPU}gemm.recurrent_gradient:emit_recurrent_gradient",
+        f"{_CPU}gemm.recurrent:emit_recurrent_gradient",
         f"{_CUDA}recurrent:emit_recurrent_gradient",
     ),
     "repeated": NamedKernel(

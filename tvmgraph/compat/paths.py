@@ -95,7 +95,7 @@ _BY_ROOMS = {
     "optim compat.optimizer": "nn.optim.optimizer",
     "nn.probability.distribution": "nn.probability.distribution.distribution",
     "nn.initialisation": "nn.utils nn.utils.init",
-    "nn compat.private nn.wrap nn.micro_batches": "nn.wrap.cell_wrapper",
+    "nn compat.private nn.wrap": "nn.wrap.cell_wrapper",
     "nn compat.private": "nn.wrap.loss_scale",
     "compat.inner_ops": "ops._utils.arg_dtype_cast ops.operations._sequence_ops",
     "compat.composite": "ops.composite",
@@ -135,7 +135,7 @@ _ROOMS = {
 }  # fmt: skip
 #: Classes with an underscore that zoos subclass stand in the files of the layers.
 _LAYERS = {f"nn.layer.{f}": ("nn", f"nn.{f}") for f in ("activation", "conv", "normalization")}
-_LAYERS["nn.layer.rnn_cells"] = ("nn", "nn.recurrent_cells")
+_LAYERS["nn.layer.rnn_cells"] = ("nn", "nn.recurrent")
 PATHS = PATHS | {f"{path}.{file}": _ROOMS[path] for path in _FILES for file in _FILES[path].split()}
 PATHS["ops.function.nn_func"] = ("ops", "compat.attention")
 PATHS["ops.function.grad.grad_func"] = ("compat.private", "ops")

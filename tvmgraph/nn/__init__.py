@@ -20,17 +20,15 @@ from tvmgraph.nn.initialisation import *  # noqa: F403
 from tvmgraph.nn.loss import *  # noqa: F403
 from tvmgraph.nn.loss_class import *  # noqa: F403
 from tvmgraph.nn.loss_metric import *  # noqa: F403
-from tvmgraph.nn.micro_batches import *  # noqa: F403
 from tvmgraph.nn.normalization import *  # noqa: F403
 from tvmgraph.nn.padding import *  # noqa: F403
 from tvmgraph.nn.pooling import *  # noqa: F403
 from tvmgraph.nn.pooling_adaptive import *  # noqa: F403
 from tvmgraph.nn.quantized import *  # noqa: F403
-from tvmgraph.nn.recurrent import *  # noqa: F403
-from tvmgraph.nn.recurrent_cells import *  # noqa: F403
+from tvmgraph.nn.recurrent import *  # noqa: F403  # noqa: F403
 from tvmgraph.nn.transformer import *  # noqa: F403
 from tvmgraph.nn.transformer_layers import *  # noqa: F403
-from tvmgraph.nn.wrap import *  # noqa: F403
+from tvmgraph.nn.wrap import *  # noqa: F403  # noqa: F403
 
 __all__ = _public_names(globals())
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from tvmgraph.backend.cpu.kernels import whole
 from tvmgraph.backend.cpu.kernels.conv import (
     depthwise,
-    depthwise_plane,
     direct,
     im2col,
     nchwc,
@@ -26,8 +25,8 @@ KERNELS: KernelTable[CpuModel] = KernelTable([
     whole.EMPTY,
     # convolutions, which may take in the padding of their image
     depthwise.KERNEL,
-    depthwise_plane.CONVOLUTION,
-    depthwise_plane.WEIGHT_GRADIENT,
+    depthwise.CONVOLUTION,
+    depthwise.WEIGHT_GRADIENT,
     weight_gradient.TILES,
     weight_gradient.IM2COL_DOT,
     weight_gradient.IM2COL,

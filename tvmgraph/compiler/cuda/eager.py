@@ -3,16 +3,22 @@
 An operator runs on the GPU when one of its operands is there, or when the context says so. It is
 compiled once for its operands' types and kept on disk like any other graph; :func:`warm_up`
 compiles many at once. An operator that has no code for GPUs is an error, never run elsewhere.
+
+Compiles many graphs for a GPU as one module: one compiler run, one entry on disk.
 """
 
 from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 from time import perf_counter
 from typing import Any
 
-from tvmgraph.compiler.build import isolate
+from tvmgraph.backend.cuda import nvcc
+from tvmgraph.backend.cuda.backend import BACKEND
+from tvmgraph.compiler.build import Built, generate, isolate
+from tvmgraph.compiler.cache import disk
 from tvmgraph.compiler.compile import compile_graph
 from tvmgraph.config import context
 from tvmgraph.config.flag_registry import active
@@ -21,6 +27,7 @@ from tvmgraph.core import dispatch
 from tvmgraph.core.op import Op, Reason
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.core.types import TensorType
+from tvmgraph.debug import Phases
 from tvmgraph.errors import DeviceError, TvmgraphError
 from tvmgraph.graph import Graph
 from tvmgraph.graph.builder import one_node
@@ -162,7 +169,7 @@ def warm_up(graphs: Iterable[Graph], index: int | None = None) -> int:
     Returns:
         The number of operators that were compiled.
     """
-    from tvmgraph.compiler.cuda.batch import compile_batch
+    from tvmgraph.compiler.cuda.eager import compile_batch
 
     where = context.device_id if index is None else index
     wanted: dict[object, Graph] = {}
@@ -178,3 +185,36 @@ def warm_up(graphs: Iterable[Graph], index: int | None = None) -> int:
     for key, (name, graph) in zip(wanted, named.items()):
         _remember(key, (batch, tuple([v.type for v in graph.outputs]), name))
     return len(wanted)
+
+
+# ---- batches ------------------------------------------------------------------------------------
+
+
+def compile_batch(graphs: dict[str, Graph], options: CompileOptions) -> Executable:
+    """Compiles graphs into one executable with one function per name.
+
+    Args:
+        graphs: The graphs by the names of their functions.
+        options: How they are compiled; the target is a GPU.
+
+    Raises:
+        CompileError: if an operator has no lowering or TVM rejects it.
+    """
+    from tvmgraph.lowering import lower_many
+
+    def build(folder: Path | None) -> Built:
+        return generate(lower_many(graphs), options, Phases("operators", quiet=True), folder)
+
+    if disk.why_not() is not None:
+        return BACKEND.executable(*build(None), options)
+    hashes = "\n".join(f"{name} {g.structural_hash()}" for name, g in graphs.items())
+    key = disk.key_of_text(hashes, options, nvcc.fingerprint())
+    found = disk.load(key)
+    if found is None:
+        with disk.store().workspace() as folder:
+            module, facts, payload = build(folder)
+            objects = sorted(folder.glob("*.o"))
+            if objects:
+                module = disk.native.load(disk.save(key, objects, facts, folder, payload))
+            found = module, facts, payload
+    return BACKEND.executable(*found, options)

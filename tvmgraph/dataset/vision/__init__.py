@@ -9,11 +9,10 @@ from tvmgraph.dataset.checks import of_one_value as _of_one_value
 from tvmgraph.dataset.transforms import not_random as not_random
 from tvmgraph.dataset.vision.boxes import *  # noqa: F403
 from tvmgraph.dataset.vision.color import *  # noqa: F403  # noqa: F403
-from tvmgraph.dataset.vision.erasing import *  # noqa: F403
 from tvmgraph.dataset.vision.files import *  # noqa: F403
 from tvmgraph.dataset.vision.geometry import *  # noqa: F403  # noqa: F403
 from tvmgraph.dataset.vision.kinds import *  # noqa: F403
-from tvmgraph.dataset.vision.mixing import *  # noqa: F403
+from tvmgraph.dataset.vision.mixing import *  # noqa: F403  # noqa: F403
 from tvmgraph.dataset.vision.pixels import *  # noqa: F403
 from tvmgraph.dataset.vision.policies import *  # noqa: F403
 from tvmgraph.dataset.vision.values import *  # noqa: F403

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 from tvmgraph.backend.cpu.fallback import schedule_fallback
 from tvmgraph.backend.cpu.kernels.conv import depthwise
-from tvmgraph.backend.cpu.kernels.conv import depthwise_plane as plane
 from tvmgraph.backend.cpu.kernels.conv.nchwc import emit_padding, is_packed_conv
 from tvmgraph.backend.cpu.kernels.gemm.problem import product_of
 from tvmgraph.backend.cpu.symbolic import Cut, find_cuts
@@ -133,7 +132,7 @@ def _match_epilogue(nest: Nest, model: CpuModel) -> _Epilogue | Refused:
     if last < 0 or any(stage.is_reduction for stage in program.stages[last + 1 :]):
         return Refused("no reduction, or more than one")
     head = nest.subnest(program.stages[: last + 1], contracts=True)
-    kernels = (depthwise.KERNEL, plane.CONVOLUTION, plane.WEIGHT_GRADIENT)
+    kernels = (depthwise.KERNEL, depthwise.CONVOLUTION, depthwise.WEIGHT_GRADIENT)
     found = itertools.chain([product_of(head)], (k.match(head, model) for k in kernels))
     if all(isinstance(product, Refused) for product in found):
         return Refused("what is reduced are no products")

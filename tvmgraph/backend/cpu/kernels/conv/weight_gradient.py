@@ -24,9 +24,9 @@ from dataclasses import dataclass
 
 from tvm import tirx
 
+from tvmgraph.backend.cpu.kernels.conv.direct import tiles_kernel
 from tvmgraph.backend.cpu.kernels.conv.emitter import Vectors, vector_at
 from tvmgraph.backend.cpu.kernels.conv.im2col import im2col_kernels
-from tvmgraph.backend.cpu.kernels.conv.tiles import tiles_kernel
 from tvmgraph.backend.cpu.kernels.conv.window import (
     Window,
     find_weight_gradient,
