@@ -44,6 +44,8 @@ class Norm(Cell):
         5.0
     """
 
+    _shown = "axis keep_dims"
+
     def __init__(self, axis: AxisLike | None = (), keep_dims: bool = False) -> None:
         super().__init__()
         self.axis = _axes("Norm", axis)
@@ -52,10 +54,6 @@ class Norm(Cell):
     def construct(self, x: Tensor) -> Tensor:
         axis = None if self.axis == () else self.axis
         return F.sqrt(F.sum(F.square(x), axis, self.keep_dims))
-
-    def extend_repr(self) -> str:
-        """Returns the arguments."""
-        return f"axis={self.axis}, keep_dims={self.keep_dims}"
 
 
 class ClipByNorm(Cell):

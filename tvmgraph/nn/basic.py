@@ -407,6 +407,7 @@ class Dropout(Cell):
 class _ChannelDropout(Cell):
     _function: str
     _ranks: tuple[int, ...]
+    _shown = "p"
 
     def __init__(self, p: float = 0.5) -> None:
         super().__init__()
@@ -420,10 +421,6 @@ class _ChannelDropout(Cell):
             reject(ShapeError, type(self).__name__,
                    f"the input must have {axes} axes, not {x.ndim}", f"x={x.aval}")  # fmt: skip
         return getattr(F, self._function)(x, self.p) if self.p else x
-
-    def extend_repr(self) -> str:
-        """Returns the probability."""
-        return f"p={self.p}"
 
 
 class Dropout1d(_ChannelDropout):

@@ -61,6 +61,7 @@ class Cell(HookMethods, SettingMethods, StateMethods):
     _cells: dict[str, Cell | None]
     training: bool
     phase = "train"  # or "predict", by set_train
+    _shown = ""  # attributes in the printed tree; `label=name` where it calls them otherwise
     _graph_mode: object
 
     def __init__(self, auto_prefix: Any = True, flags: Mapping[str, object] | None = None) -> None:
@@ -645,7 +646,8 @@ class Cell(HookMethods, SettingMethods, StateMethods):
 
     def extend_repr(self) -> str:
         """Returns what a subclass adds to its line in the printed tree."""
-        return ""
+        words = (word.partition("=") for word in self._shown.split())
+        return ", ".join(f"{label}={getattr(self, name or label)}" for label, _, name in words)
 
     def __repr__(self) -> str:
         own = self.extend_repr()

@@ -54,6 +54,10 @@ class _Conv(Cell):
     _axes = 2
     _formats: tuple[str, ...] = ("NCHW", "NHWC")
     _transposed = False
+    _shown = (
+        "input_channels=in_channels output_channels=out_channels kernel_size stride pad_mode "
+        "padding dilation group has_bias weight_init bias_init format=data_format"
+    )
 
     def __init__(
         self,
@@ -137,16 +141,6 @@ class _Conv(Cell):
         if x.shape[axis] not in (self.in_channels, -1):
             reject(ShapeError, op, f"the input must have in_channels={self.in_channels} channels, "
                    f"not {x.shape[axis]}", f"x={x.aval}")  # fmt: skip
-
-    def extend_repr(self) -> str:
-        """Returns the arguments."""
-        return (
-            f"input_channels={self.in_channels}, output_channels={self.out_channels}, "
-            f"kernel_size={self.kernel_size}, stride={self.stride}, pad_mode={self.pad_mode}, "
-            f"padding={self.padding}, dilation={self.dilation}, group={self.group}, "
-            f"has_bias={self.has_bias}, weight_init={self.weight_init}, "
-            f"bias_init={self.bias_init}, format={self.data_format}"
-        )
 
 
 class _Sequences(_Conv):

@@ -47,6 +47,8 @@ class Embedding(Cell):
         (2, 4)
     """
 
+    _shown = "vocab_size embedding_size use_one_hot embedding_table dtype padding_idx"
+
     def __init__(
         self,
         vocab_size: int,
@@ -83,14 +85,6 @@ class Embedding(Cell):
         return F.reshape(
             F.matmul(F.cast(F.one_hot(flat, self.vocab_size), table.dtype), table),
             (*ids.shape, self.embedding_size),
-        )
-
-    def extend_repr(self) -> str:
-        """Returns the sizes and the table."""
-        return (
-            f"vocab_size={self.vocab_size}, embedding_size={self.embedding_size}, "
-            f"use_one_hot={self.use_one_hot}, embedding_table={self.embedding_table}, "
-            f"dtype={self.dtype}, padding_idx={self.padding_idx}"
         )
 
 

@@ -346,6 +346,8 @@ class LayerNorm(Cell):
         (2, 3)
     """
 
+    _shown = "normalized_shape begin_norm_axis begin_params_axis gamma beta"
+
     def __init__(
         self,
         normalized_shape: object,
@@ -390,13 +392,6 @@ class LayerNorm(Cell):
         plain = F.layer_norm(input_x, input_x.shape[norm:], None, None, self.epsilon)
         return plain * gamma + beta
 
-    def extend_repr(self) -> str:
-        """Returns the arguments."""
-        return (
-            f"normalized_shape={self.normalized_shape}, begin_norm_axis={self.begin_norm_axis}, "
-            f"begin_params_axis={self.begin_params_axis}, gamma={self.gamma}, beta={self.beta}"
-        )
-
 
 class GroupNorm(Cell):
     r"""Normalises over groups of channels:
@@ -425,6 +420,8 @@ class GroupNorm(Cell):
         >>> nn.GroupNorm(2, 4)(ops.ones((1, 4, 3, 3))).shape
         (1, 4, 3, 3)
     """
+
+    _shown = "num_groups num_channels"
 
     def __init__(
         self,
@@ -461,10 +458,6 @@ class GroupNorm(Cell):
         return F.group_norm(
             x, self.num_groups, self.compute(self.gamma), self.compute(self.beta), self.eps
         )
-
-    def extend_repr(self) -> str:
-        """Returns the sizes."""
-        return f"num_groups={self.num_groups}, num_channels={self.num_channels}"
 
 
 class _InstanceNorm(_RunningStatistics):

@@ -21,6 +21,7 @@ class _Pool(Cell):
     _axes = 2
     _any_ceil = False  # whether ceil_mode goes with every pad_mode
     data_format = "NCHW"
+    _shown = "kernel_size stride pad_mode"
 
     def __init__(
         self,
@@ -82,10 +83,6 @@ class _Pool(Cell):
         if self.data_format == "NHWC":
             y = F.transpose(y, (0, 2, 3, 1))
         return F.squeeze(y, 0) if single else y
-
-    def extend_repr(self) -> str:
-        """Returns the window."""
-        return f"kernel_size={self.kernel_size}, stride={self.stride}, pad_mode={self.pad_mode}"
 
 
 class _MaxPool(_Pool):

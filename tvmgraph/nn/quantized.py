@@ -46,6 +46,8 @@ class QuantizedDense(Cell):
         (2, 4)
     """
 
+    _shown = "input_channels=in_channels output_channels=out_channels bits group has_bias"
+
     def __init__(
         self,
         in_channels: int,
@@ -127,13 +129,6 @@ class QuantizedDense(Cell):
         y = F.quantized_dense(rows, self.words, self.scales, columns=self.out_channels)
         y = F.reshape(y, (*x.shape[:-1], self.out_channels))
         return y if self.bias is None else y + self.bias
-
-    def extend_repr(self) -> str:
-        """Returns the sizes."""
-        return (
-            f"input_channels={self.in_channels}, output_channels={self.out_channels}, "
-            f"bits={self.bits}, group={self.group}, has_bias={self.has_bias}"
-        )
 
 
 def _zeros(shape: tuple[int, ...], dtype: type) -> Tensor:

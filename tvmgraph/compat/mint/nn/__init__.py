@@ -94,6 +94,7 @@ class _Dropout(nn.Cell):
     """Dropout in training, else nothing."""
 
     _function: Callable[..., object]
+    _shown = "p"
 
     def __init__(self, p: float = 0.5, inplace: bool = False) -> None:
         super().__init__()
@@ -101,10 +102,6 @@ class _Dropout(nn.Cell):
 
     def construct(self, input: Tensor) -> Any:
         return type(self)._function(input, self.p, self.training, self.inplace)
-
-    def extend_repr(self) -> str:
-        """Returns the probability."""
-        return f"p={self.p}"
 
 
 class Dropout(_Dropout):
@@ -122,6 +119,8 @@ class Dropout2d(_Dropout):
 class MaxUnpool2d(nn.Cell):
     """Puts maxima back to where a pooling with these windows found them; the rest is zero."""
 
+    _shown = "kernel_size stride padding"
+
     def __init__(
         self, kernel_size: PerAxis, stride: PerAxis | None = None, padding: PerAxis = 0
     ) -> None:
@@ -132,10 +131,6 @@ class MaxUnpool2d(nn.Cell):
         return functional.max_unpool2d(
             input, indices, self.kernel_size, self.stride, self.padding, output_size
         )
-
-    def extend_repr(self) -> str:
-        """Returns the windows."""
-        return f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}"
 
 
 class _Upsampling(nn.Cell):

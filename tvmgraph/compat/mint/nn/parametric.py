@@ -227,6 +227,8 @@ class Embedding(nn.Cell):
 class _BatchNorm(nn.Cell):
     """Normalises channels over the batch; running statistics are buffers without gradient."""
 
+    _shown = "num_features eps momentum affine track_running_stats"
+
     def __init__(self, num_features: int, eps: float = 1e-5, momentum: float | None = 0.1,
                  affine: bool = True, track_running_stats: bool = True,
                  dtype: DTypeLike | None = None) -> None:  # fmt: skip
@@ -252,13 +254,6 @@ class _BatchNorm(nn.Cell):
         return functional.batch_norm(input, self.running_mean, self.running_var, self.weight,
                                      self.bias, from_batch, momentum or 0.0, self.eps)  # fmt: skip
 
-    def extend_repr(self) -> str:
-        """Returns the main arguments."""
-        return (
-            f"num_features={self.num_features}, eps={self.eps}, momentum={self.momentum}, "
-            f"affine={self.affine}, track_running_stats={self.track_running_stats}"
-        )
-
 
 class BatchNorm1d(_BatchNorm):
     """Batch norm of shape [N, C] or [N, C, L]."""
@@ -275,6 +270,8 @@ class BatchNorm3d(_BatchNorm):
 class LayerNorm(nn.Cell):
     """Normalises the last axes, of sizes ``normalized_shape``."""
 
+    _shown = "normalized_shape eps elementwise_affine"
+
     def __init__(self, normalized_shape: object, eps: float = 1e-5, elementwise_affine: bool = True,
                  bias: bool = True, dtype: DTypeLike | None = None) -> None:  # fmt: skip
         super().__init__()
@@ -290,16 +287,11 @@ class LayerNorm(nn.Cell):
             input, self.normalized_shape, self.weight, self.bias, self.eps
         )
 
-    def extend_repr(self) -> str:
-        """Returns the main arguments."""
-        return (
-            f"normalized_shape={self.normalized_shape}, eps={self.eps}, "
-            f"elementwise_affine={self.elementwise_affine}"
-        )
-
 
 class GroupNorm(nn.Cell):
     """Normalises groups of channels."""
+
+    _shown = "num_groups num_channels eps affine"
 
     def __init__(self, num_groups: int, num_channels: int, eps: float = 1e-5,
                  affine: bool = True, dtype: DTypeLike | None = None) -> None:  # fmt: skip
@@ -312,13 +304,6 @@ class GroupNorm(nn.Cell):
     def construct(self, input: Tensor) -> Tensor:
         return functional.group_norm(  # pyright: ignore
             input, self.num_groups, self.weight, self.bias, self.eps
-        )
-
-    def extend_repr(self) -> str:
-        """Returns the main arguments."""
-        return (
-            f"num_groups={self.num_groups}, num_channels={self.num_channels}, eps={self.eps}, "
-            f"affine={self.affine}"
         )
 
 
