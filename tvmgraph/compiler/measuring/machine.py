@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 
@@ -116,45 +116,55 @@ def _best(run: Callable[[], object]) -> float:
 def _arithmetic(dtype: str, threads: int) -> float:
     lanes = cpu_model("host", threads).lanes_of(np.dtype(dtype).itemsize)
     shape = (threads, _CHAINS * lanes)
-    library = tvm.tirx.build(
-        tvm.IRModule({"peak": _chains(dtype, lanes, threads)}), target=make_target()
-    )
+    function = _built(_chains(dtype, lanes, threads))
     # factors that keep the sums finite: x <- x * 0.5 + 1 tends to 2
     given = [aligned_copy(np.full(lanes, v, dtype)) for v in (0.5, 1.0)]
     out = aligned_copy(np.zeros(shape, dtype))
     arrays = [tvm.runtime.from_dlpack(a) for a in (*given, out)]
-    function = library["peak"]
     operations = 2.0 * out.size * _STEPS
     return operations / _best(lambda: function(*arrays)) / 1e9
 
 
 def _chains(dtype: str, lanes: int, threads: int) -> tirx.PrimFunc:
     """Every worker runs independent chains ``x = x * a + b`` that stay in registers."""
+
+    def write(a: tirx.Buffer, b: tirx.Buffer, out: tirx.Buffer) -> None:
+        with emit.parallel(threads, threads > 1) as worker:
+            total = emit.stack(_CHAINS * lanes, dtype)
+            places = [emit.ramp(i * lanes, lanes) for i in range(_CHAINS)]
+            for place in places:
+                emit.store(total, emit.broadcast(emit.zero(dtype), lanes), [place])
+            with emit.serial(_STEPS):
+                every = emit.ramp(0, lanes)
+                for place in places:
+                    emit.store(total, total[place] * a[every] + b[every], [place])
+            for place in places:
+                emit.store(out, total[place], [worker, place])
+
+    return _function([(lanes,), (lanes,), (threads, _CHAINS * lanes)], dtype, write)
+
+
+def _function(
+    shapes: Sequence[tuple[int, ...]], dtype: str, write: Callable[..., None]
+) -> tirx.PrimFunc:
+    """A function of arrays, whose loops ``write`` writes."""
     with IRBuilder() as builder, T.prim_func(s_tir=True):
-        T.func_name("peak")
-        a, b = (_argument(name, (lanes,), dtype) for name in "ab")
-        out = _argument("out", (threads, _CHAINS * lanes), dtype)
+        T.func_name("measured")
+        arrays = [
+            T.arg(f"array{i}", T.buffer(tuple(emit.i64(d) for d in shape), dtype))
+            for i, shape in enumerate(shapes)
+        ]
         with T.sblock("root"):
             T.reads()
             T.writes()
-            with emit.parallel(threads, threads > 1) as worker:
-                total = emit.stack(_CHAINS * lanes, dtype)
-                places = [emit.ramp(i * lanes, lanes) for i in range(_CHAINS)]
-                for place in places:
-                    emit.store(total, emit.broadcast(emit.zero(dtype), lanes), [place])
-                with emit.serial(_STEPS):
-                    every = emit.ramp(0, lanes)
-                    for place in places:
-                        emit.store(total, total[place] * a[every] + b[every], [place])
-                for place in places:
-                    emit.store(out, total[place], [worker, place])
+            write(*arrays)
     function = builder.get()
     assert isinstance(function, tirx.PrimFunc)
-    return function.with_attrs({"global_symbol": "peak", "tirx.noalias": True})
+    return function.with_attrs({"global_symbol": "measured", "tirx.noalias": True})
 
 
-def _argument(name: str, shape: tuple[int, ...], dtype: str) -> tirx.Buffer:
-    return T.arg(name, T.buffer(tuple(emit.i64(d) for d in shape), dtype))
+def _built(function: tirx.PrimFunc) -> Callable[..., object]:
+    return tvm.tirx.build(tvm.IRModule({"measured": function}), target=make_target())["measured"]
 
 
 # ---- memory -------------------------------------------------------------------------------------
@@ -211,7 +221,7 @@ _UNROLL = 4
 _MIN_WRITTEN = 1 / 8
 
 
-def memory_pass(read: int, written: int, threads: int) -> Callable[[], None]:
+def memory_pass(read: int, written: int, threads: int) -> Callable[[], object]:
     """Returns a function that reads and writes so many bytes.
 
     It has one array to write to, if any, and as many of its size to read as fit (at least one).
@@ -226,31 +236,25 @@ def memory_pass(read: int, written: int, threads: int) -> Callable[[], None]:
     writes = written >= read * _MIN_WRITTEN
     inputs = max(1, round(read / written)) if writes else 1
     length = max(1, round(read / inputs / _ITEMSIZE / step)) * step
-    kernel = _kernel(inputs, writes, length, threads, lanes)
-    library = tvm.tirx.build(tvm.IRModule({"pass": kernel}), target=make_target())
+    function = _built(_kernel(inputs, writes, length, threads, lanes))
     sizes = [length] * inputs + [length if writes else threads * lanes]
     arrays = [tvm.runtime.from_dlpack(aligned_copy(np.ones(n, np.float32))) for n in sizes]
-    function = library["pass"]
     return lambda: function(*arrays)
 
 
 def _kernel(inputs: int, writes: bool, length: int, threads: int, lanes: int) -> tirx.PrimFunc:
     share = length // threads
-    with IRBuilder() as builder, T.prim_func(s_tir=True):
-        T.func_name("pass")
-        given = [_stream_argument(f"in{i}", length) for i in range(inputs)]
-        out = _stream_argument("out", length if writes else threads * lanes)
-        with T.sblock("root"):
-            T.reads()
-            T.writes()
-            with nontemporal_stores([out], lanes), emit.parallel(threads, threads > 1) as worker:
-                if writes:
-                    _write(given, out, worker * share, share, lanes)
-                else:
-                    _sum(given[0], out, (worker * share, share), worker * lanes, lanes)
-    function = builder.get()
-    assert isinstance(function, tirx.PrimFunc)
-    return function.with_attrs({"global_symbol": "pass", "tirx.noalias": True})
+
+    def write(*arrays: tirx.Buffer) -> None:
+        *given, out = arrays
+        with nontemporal_stores([out], lanes), emit.parallel(threads, threads > 1) as worker:
+            if writes:
+                _write(given, out, worker * share, share, lanes)
+            else:
+                _sum(given[0], out, (worker * share, share), worker * lanes, lanes)
+
+    results = length if writes else threads * lanes
+    return _function([*[(length,)] * inputs, (results,)], _DTYPE, write)
 
 
 def _write(
@@ -281,7 +285,3 @@ def _sum(
     for here in slots[1:]:
         result = result + total[here]
     emit.store(out, result, [emit.ramp(to, lanes)])
-
-
-def _stream_argument(name: str, length: int) -> tirx.Buffer:
-    return T.arg(name, T.buffer((emit.i64(length),), _DTYPE))

@@ -32,6 +32,7 @@ from tvmgraph.ops.common.window import (
     te_pad,
     te_transposed,
 )
+from tvmgraph.ops.pooling.maximum import infer_pool
 
 __all__ = ["avg_pool", "avg_pool_grad"]
 
@@ -71,15 +72,8 @@ def _divisors(spatial: Ints, out: Ints, attrs: _Window) -> int | np.ndarray:
 def _infer_avg_pool(input: TensorType, **attrs: Unpack[_Window]) -> TensorType:
     kernel, stride, padding = attrs["kernel"], attrs["stride"], attrs["padding"]
     rules.require_dtype(input, dtypes.FLOATS)
-    require_spatial(input, len(kernel))
-    for k, (lo, _) in zip(kernel, padding):
-        if 2 * lo > k:
-            raise ShapeError(
-                f"padding {lo} is more than half of the window of {k}",
-                fix="use less padding or a larger kernel_size",
-            )
-    out = out_sizes(input.shape[2:], kernel, stride, padding, (1,) * len(kernel))
-    return input.with_shape((*input.shape[:2], *out))
+    apart = (1,) * len(kernel)
+    return infer_pool(input, kernel=kernel, stride=stride, padding=padding, dilation=apart)
 
 
 def _numpy_avg_pool(x: np.ndarray, **attrs: Unpack[_Window]) -> np.ndarray:
