@@ -5,7 +5,6 @@ from tvmgraph.ops._lazy import __dir__, __getattr__  # noqa: F401
 from tvmgraph.ops.activation.piecewise import *  # noqa: F403
 from tvmgraph.ops.activation.smooth import *  # noqa: F403
 from tvmgraph.ops.activation.softmax import *  # noqa: F403
-from tvmgraph.ops.attention.functions import *  # noqa: F403
 from tvmgraph.ops.attention.rows import *  # noqa: F403
 from tvmgraph.ops.collective.rows import *  # noqa: F403
 from tvmgraph.ops.compositions import *  # noqa: F403
@@ -76,12 +75,11 @@ from tvmgraph.ops.random.dropout import *  # noqa: F403
 from tvmgraph.ops.random.rows import *  # noqa: F403
 from tvmgraph.ops.random.sampling import *  # noqa: F403
 from tvmgraph.ops.reduction.functions import *  # noqa: F403
-from tvmgraph.ops.reduction.histogram import *  # noqa: F403
 from tvmgraph.ops.reduction.norms import *  # noqa: F403
 from tvmgraph.ops.reduction.rows import *  # noqa: F403
 from tvmgraph.ops.reduction.scan import *  # noqa: F403
 from tvmgraph.ops.reduction.statistics import *  # noqa: F403
-from tvmgraph.ops.rnn.sweep import *  # noqa: F403  # noqa: F403
+from tvmgraph.ops.rnn.sweep import *  # noqa: F403
 from tvmgraph.ops.shape.axes import *  # noqa: F403
 from tvmgraph.ops.shape.blocks import *  # noqa: F403
 from tvmgraph.ops.shape.diagonal import *  # noqa: F403

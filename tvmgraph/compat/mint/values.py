@@ -14,7 +14,7 @@ from tvmgraph.core.tensor import Tensor
 from tvmgraph.dtypes import promote
 from tvmgraph.errors import DTypeError, user_source
 from tvmgraph.ops.common.arguments import require_tensor
-from tvmgraph.ops.reduction.histogram import bin_sums
+from tvmgraph.ops.reduction.statistics import bin_sums
 
 
 def _times(alpha: NumberLike, other: Any, input: object) -> object:
