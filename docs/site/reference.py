@@ -63,7 +63,7 @@ class Namespace:
 
 LAYERS = {
     "cell": "Cells and containers", "container": "Cells and containers",
-    "graph_cell": "Cells and containers", "combined": "Dense, embedding and dropout",
+    "combined": "Dense, embedding and dropout",
     "basic": "Dense, embedding and dropout", "embedding": "Dense, embedding and dropout",
     "dropout": "Dense, embedding and dropout", "activation": "Activations",
     "activation_smooth": "Activations", "initialisation": "Cells and containers",

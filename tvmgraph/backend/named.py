@@ -77,7 +77,7 @@ NAMED_KERNELS = {
     "scatter": NamedKernel(f"{_CPU}reduce.scatter:emit_scatter"),
     "search": NamedKernel(f"{_CPU}reduce.search:emit_search", f"{_CUDA}elementwise:emit_search"),
     "sort": NamedKernel(f"{_CPU}reduce.sort:emit_sort"),
-    "topk": NamedKernel(f"{_CPU}reduce.topk:emit_topk", f"{_CUDA}topk:emit_topk"),
+    "topk": NamedKernel(f"{_CPU}reduce.sort:emit_topk", f"{_CUDA}topk:emit_topk"),
 }  # fmt: skip
 
 

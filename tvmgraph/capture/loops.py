@@ -2,8 +2,7 @@
 
 What the loop carries is found by recording the body until nothing new turns up: a variable whose
 value the body changes, a tensor it assigns, the random position, and whether it broke or returned.
-
-What a loop carries for a value: a Python number is a 0-d tensor that remembers what it is.
+A Python number is carried as a 0-d tensor that remembers what it is.
 """
 
 from __future__ import annotations

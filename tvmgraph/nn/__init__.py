@@ -11,10 +11,10 @@ from tvmgraph.nn.basic import *  # noqa: F403
 from tvmgraph.nn.cell import Cell as Cell
 from tvmgraph.nn.combined import *  # noqa: F403
 from tvmgraph.nn.container import *  # noqa: F403
+from tvmgraph.nn.container import GraphCell as GraphCell
 from tvmgraph.nn.conv import *  # noqa: F403
 from tvmgraph.nn.embedding import *  # noqa: F403
 from tvmgraph.nn.functions import *  # noqa: F403
-from tvmgraph.nn.graph_cell import GraphCell as GraphCell
 from tvmgraph.nn.image import *  # noqa: F403
 from tvmgraph.nn.initialisation import *  # noqa: F403
 from tvmgraph.nn.loss import *  # noqa: F403
@@ -25,10 +25,10 @@ from tvmgraph.nn.padding import *  # noqa: F403
 from tvmgraph.nn.pooling import *  # noqa: F403
 from tvmgraph.nn.pooling_adaptive import *  # noqa: F403
 from tvmgraph.nn.quantized import *  # noqa: F403
-from tvmgraph.nn.recurrent import *  # noqa: F403  # noqa: F403
+from tvmgraph.nn.recurrent import *  # noqa: F403
 from tvmgraph.nn.transformer import *  # noqa: F403
 from tvmgraph.nn.transformer_layers import *  # noqa: F403
-from tvmgraph.nn.wrap import *  # noqa: F403  # noqa: F403
+from tvmgraph.nn.wrap import *  # noqa: F403
 
 __all__ = _public_names(globals())
 

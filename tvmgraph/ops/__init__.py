@@ -15,13 +15,11 @@ from tvmgraph.ops.creation.filled import *  # noqa: F403
 from tvmgraph.ops.creation.ranges import *  # noqa: F403
 from tvmgraph.ops.creation.windows import *  # noqa: F403
 from tvmgraph.ops.custom.operator import *  # noqa: F403
-from tvmgraph.ops.custom.registration import *  # noqa: F403
 from tvmgraph.ops.effects.assignment import *  # noqa: F403
 from tvmgraph.ops.elementwise.arithmetic import *  # noqa: F403
 from tvmgraph.ops.elementwise.comparison import *  # noqa: F403
 from tvmgraph.ops.elementwise.division import *  # noqa: F403
 from tvmgraph.ops.elementwise.extrema import *  # noqa: F403
-from tvmgraph.ops.elementwise.finite import *  # noqa: F403
 from tvmgraph.ops.elementwise.logic import *  # noqa: F403
 from tvmgraph.ops.elementwise.rounding import *  # noqa: F403
 from tvmgraph.ops.fourier.rows import *  # noqa: F403

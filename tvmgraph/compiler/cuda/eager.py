@@ -4,7 +4,7 @@ An operator runs on the GPU when one of its operands is there, or when the conte
 compiled once for its operands' types and kept on disk like any other graph; :func:`warm_up`
 compiles many at once. An operator that has no code for GPUs is an error, never run elsewhere.
 
-Compiles many graphs for a GPU as one module: one compiler run, one entry on disk.
+Many graphs are compiled as one module: one compiler run, one entry on disk.
 """
 
 from __future__ import annotations

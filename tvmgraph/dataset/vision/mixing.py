@@ -1,7 +1,4 @@
-"""Transforms that mix the images and labels of a batch.
-
-Transforms that fill rectangles.
-"""
+"""Transforms that mix the images and labels of a batch, or fill rectangles."""
 
 from __future__ import annotations
 

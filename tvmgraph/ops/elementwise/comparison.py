@@ -1,4 +1,4 @@
-"""Comparisons and tests of single elements: all give bool."""
+"""Comparisons and tests of single elements, and whether all of several tensors are finite: bool."""
 
 from __future__ import annotations
 
@@ -8,21 +8,22 @@ import numpy as np
 
 from tvmgraph import dtypes
 from tvmgraph.core import rules
-from tvmgraph.core.arguments import Array
+from tvmgraph.core.arguments import Array, is_sequence
 from tvmgraph.core.columns import Builder, Expr, OnnxNamed, OnnxOps
 from tvmgraph.core.op import F, Reason, Sample, sample
 from tvmgraph.core.primitive import RowDecorator, primitive
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.core.traits import CHEAP
+from tvmgraph.errors import ArgumentError, DTypeError, reject
 from tvmgraph.ops.common.arguments import require_tensor
 from tvmgraph.ops.common.pointwise import Formula, TirMath, pointwise, unary
 from tvmgraph.ops.common.rows import LOW_PRECISION, binary_samples, extreme_values
 
 __all__ = [
-    "approximate_equal", "eq", "equal", "ge", "greater", "greater_equal", "gt", "is_complex",
-    "is_floating_point", "is_tensor", "isclose", "isfinite", "isinf", "isnan", "isneginf",
-    "isposinf", "isreal", "le", "less", "less_equal", "lt", "ne", "not_equal", "signbit",
-    "tensor_ge", "tensor_gt", "tensor_le", "tensor_lt",
+    "all_finite", "approximate_equal", "eq", "equal", "ge", "greater", "greater_equal", "gt",
+    "is_complex", "is_floating_point", "is_tensor", "isclose", "isfinite", "isinf", "isnan",
+    "isneginf", "isposinf", "isreal", "le", "less", "less_equal", "lt", "ne", "not_equal",
+    "signbit", "tensor_ge", "tensor_gt", "tensor_le", "tensor_lt",
 ]  # fmt: skip
 
 _NO_GRADIENT = Reason("the result is bool, which has no derivative")
@@ -456,3 +457,40 @@ def is_complex(input: Tensor) -> bool:
         False
     """
     return require_tensor("is_complex", input).dtype in dtypes.COMPLEX
+
+
+# ---- of several tensors -------------------------------------------------------------------------
+
+
+def _list(op: str, name: str, value: object) -> list[Tensor]:
+    given = [value] if isinstance(value, Tensor) else value
+    items = [v for v in given if isinstance(v, Tensor)] if is_sequence(given) else []
+    if not is_sequence(given) or len(items) < len(given):
+        reject(DTypeError, f"ops.{op}", f"{name} must be a Tensor or a tuple or list of Tensors",
+               f"{name}: {type(value).__name__}")  # fmt: skip
+    if not items:
+        raise ArgumentError(f"{name} must not be empty", op=f"ops.{op}")
+    return items
+
+
+def all_finite(inputs: object) -> Tensor:
+    """Whether no element of any tensor is infinite or NaN.
+
+    Args:
+        inputs: Tensor, or tuple or list of tensors of any shapes.
+
+    Returns:
+        Tensor of bool, 0-d.
+
+    Raises:
+        DTypeError: if ``inputs`` holds something else than tensors.
+
+    Example:
+        >>> bool(ops.all_finite((Tensor([1.0]), Tensor([float("inf")]))))
+        False
+    """
+    items = _list("all_finite", "inputs", inputs)
+    found = F.all(F.isfinite(items[0]))
+    for t in items[1:]:
+        found = F.logical_and(found, F.all(F.isfinite(t)))
+    return found

@@ -4,7 +4,7 @@ An NCHWc image has shape :math:`(N, C / b, H, W, b)`: the ``b`` channels of a bl
 in memory, so that vectors run along channels whatever the size of the image is. Weights come
 packed in the order in which the kernels read them.
 
-3 x 3 convolution on NCHWc images whose weight is also there in Winograd's form.
+The weight of a 3 x 3 convolution may also be there in Winograd's form.
 """
 
 from __future__ import annotations

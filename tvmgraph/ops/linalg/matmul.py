@@ -1,7 +1,4 @@
-"""The matrix product, and the layers built directly on it.
-
-Products of bytes, summed as 32-bit integers.
-"""
+"""The matrix product, the layers built directly on it, and products of bytes, summed in 32 bits."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """MindSpore's pooling functions, on top of the pooling rows.
 
-Undoing a maximum pooling: the maxima go back to their positions.
+Unpooling undoes a maximum pooling: the maxima go back to their positions.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""All steps of a recurrent layer as one operator.
-
-The derivative of all steps of a recurrent layer as one operator.
-"""
+"""All steps of a recurrent layer as one operator, and their derivative as another."""
 
 from __future__ import annotations
 

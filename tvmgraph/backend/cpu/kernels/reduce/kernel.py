@@ -4,22 +4,20 @@ Blocking, with L lanes per vector:
 
 * rows contiguous (``along_rows``): one row at a time. A reduction keeps up to four vectors of
   accumulators and combines them at the end of the row. The pass that writes runs one row behind
-  (:mod:`~tvmgraph.backend.cpu.kernels.reduce.kernel`) where there are rows enough.
+  where there are rows enough.
 * rows interleaved (a reduction over any but the last axis): a tile of up to eight vectors of
   neighbouring rows at a time, one accumulator lane per row.
 
 Rows are divided among the workers. When there are fewer rows than workers, a reduction is divided
 along its first reduced axis instead, and the partial results are combined.
 
-Row kernels that write the results of a row while they reduce the next one.
-
-Memory reads and writes at the same time as fast as it does either, arithmetic hides behind both,
-and a processor loads, computes and stores at once. Taken in turns, the passes over a row leave
-some of that idle: softmax reads a row, computes exponentials, then writes. Here the pass that
-writes is part of the last one that reduces, one row behind it: an element of the row before is
-computed, its place in the scratch buffer takes the same element of this row, then it is stored
-(last, because a load waits for earlier stores to addresses with the same lowest 12 bits). Each
-worker sweeps neighbouring rows.
+Why the results of a row are written while the next one is reduced: memory reads and writes at the
+same time as fast as it does either, arithmetic hides behind both, and a processor loads, computes
+and stores at once. Taken in turns, the passes over a row leave some of that idle: softmax reads a
+row, computes exponentials, then writes. Here the pass that writes is part of the last one that
+reduces, one row behind it: an element of the row before is computed, its place in the scratch
+buffer takes the same element of this row, then it is stored (last, because a load waits for
+earlier stores to addresses with the same lowest 12 bits). Each worker sweeps neighbouring rows.
 """
 
 from __future__ import annotations

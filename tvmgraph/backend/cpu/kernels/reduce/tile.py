@@ -1,6 +1,6 @@
 """Executing the stages of a row plan for one row, or for a vector of neighbouring rows.
 
-Asking memory for the next row while one is computed.
+Memory is asked for the next row while one is computed.
 """
 
 from __future__ import annotations
