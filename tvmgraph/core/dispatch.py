@@ -251,6 +251,8 @@ def _plan(op: Op, key: object, args: tuple[Tensor, ...], attrs: Mapping[str, obj
 
 def _plan_of(op: Op, args: tuple[Tensor, ...], attrs: Mapping[str, object]) -> _Plan:
     types = [a.aval for a in args]
+    if op.of_bools is not None and all([t.dtype is dtypes.bool_ for t in types]):
+        return _Plan((), (), OPS[op.of_bools].fn)
     if op.form is not None and is_complex(types, attrs):
         return _Plan((), (), op.form, numpy_column(op, types, attrs))
     try:

@@ -121,6 +121,7 @@ class Op:
             parts. Without one, its NumPy column is asked.
         of_complex: What NumPy computes of complex operands at once, ``(*ndarray, **attrs)``, where
             nobody has to see the operators of the form.
+        of_bools: Which row it is where all operands are bools, if it takes numbers only.
         indices: Which operands are indices or conditions, which have no parts.
         fn: The public function of the row.
         module: Module that defines it.
@@ -144,6 +145,7 @@ class Op:
     regions: tuple[str, ...] = ()
     check_values: Callable[..., None] | None = field(default=None, repr=False)
     form: Callable[..., Any] | None = field(default=None, repr=False)
+    of_bools: str | None = None
     of_complex: OfComplex | None = field(default=None, repr=False)
     indices: tuple[int, ...] = ()
     fn: Callable[..., Any] = field(init=False, repr=False)

@@ -134,6 +134,8 @@ def derived_cases() -> Iterator[Case]:
     for name, cases in itertools.groupby(all_cases(), lambda case: case.op.name):
         samples = [case.sample for case in cases]
         seen = {kind for s in samples for kind in kinds(s)}
+        if OPS[name].of_bools is not None:
+            seen.add("bool")  # of bools it is another row
         for dtype in (*_FLOATS, *_INTEGERS, "bool"):
             if dtype not in seen:
                 yield from itertools.islice(_with_dtype(OPS[name], samples, dtype), 1)

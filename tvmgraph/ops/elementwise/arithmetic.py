@@ -14,7 +14,7 @@ from tvmgraph.core import rules
 from tvmgraph.core.arguments import DTypeLike, is_sequence
 from tvmgraph.core.columns import Builder, Expr, OnnxNamed, OnnxOps
 from tvmgraph.core.conversion import converted, integer_bounds, largest_within
-from tvmgraph.core.op import F, sample
+from tvmgraph.core.op import OPS, F, sample
 from tvmgraph.core.primitive import primitive
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.core.traits import CHEAP, ELEMENTWISE, Pattern, Traits
@@ -204,14 +204,14 @@ def add(input: Tensor, other: Tensor) -> Tensor:
 
 
 @primitive(
-    infer=rules.elementwise(dtypes.ALL),
+    infer=rules.elementwise(NUMBERS),
     traits=replace(CHEAP, linear=True),
-    promote="common",
-    eager=lambda a, b: (np.not_equal if a.dtype == bool else np.subtract)(a, b),
-    lower=_lower_arithmetic("subtract", lambda m, a, b: a != b),
+    promote="no_bool",
+    eager=np.subtract,
+    lower=lambda R, a, b: R.unfolded(lambda R, a, b: R.op.subtract(a, b), a, b),
     vjp=lambda g, y, a, b: (sum_to(g, a), sum_to(-g, b)),
-    onnx=_onnx_arithmetic("Sub", "Xor"),
-    samples=_ARITHMETIC_SAMPLES,
+    onnx="Sub",
+    samples=_ARITHMETIC_SAMPLES[:-1],  # bools are those of another row
 )
 def sub(input: Tensor, other: Tensor) -> Tensor:
     r"""Subtracts elementwise: :math:`out_i = input_i - other_i`.
@@ -255,6 +255,9 @@ def mul(input: Tensor, other: Tensor) -> Tensor:
 
 
 tensor_add, tensor_sub, tensor_mul, tensor_muls, multiply = add, sub, mul, mul, mul
+
+
+OPS["sub"].of_bools = "not_equal"
 
 
 def subtract(input: object, other: object, *, alpha: float = 1) -> Tensor:
