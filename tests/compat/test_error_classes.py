@@ -68,6 +68,18 @@ MISTAKES: dict[str, tuple[Callable[[], object], type[Exception]]] = {
     "images of two dtypes": (lambda: nn.SSIM()(IMAGE, IMAGE.half()), TypeError),
     "images of two sizes": (lambda: nn.SSIM()(IMAGE, IMAGE[:, :1]), TypeError),
     "a tensor as a length": (lambda: ops.hamming_window(LINE), TypeError),
+    "a word to begin a slice": (lambda: ops.slice(LINE, "a", (1,)), TypeError),
+    "a number to end a slice": (lambda: ops.strided_slice(LINE, (0,), 1, (1,)), TypeError),
+    "a number as an equation": (lambda: ops.einsum(1, LINE), TypeError),
+    "numbers in an equation": (lambda: ops.einsum("i->", 1.5), TypeError),
+    "nothing to stack": (lambda: ops.vstack([]), TypeError),
+    "counts of another axis": (
+        lambda: ms.mint.repeat_interleave(LINE, Tensor([1, 2]), 0), RuntimeError
+    ),
+    "a number among blocks": (lambda: ops.block_diag(LINE, 1.5), AttributeError),
+    "a number to be like": (lambda: ops.zeros_like(1.5), AttributeError),
+    "a whole smoothness": (lambda: nn.Dice(smooth=0), TypeError),
+    "a list of one size": (lambda: ops.adaptive_avg_pool2d(IMAGE, [2]), TypeError),
     "a number instead of a matrix": (lambda: ops.triu(3), TypeError),
     "a number in a product": (lambda: ops.matmul(IMAGE, 1.5), TypeError),
     "a tuple of indices": (

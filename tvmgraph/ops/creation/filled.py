@@ -16,7 +16,7 @@ from tvmgraph.core.primitive import primitive
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.core.traits import Pattern, Traits, equation, letters
 from tvmgraph.core.types import Dim, Shape, TensorType, tensor_type
-from tvmgraph.errors import ArgumentError, DTypeError, ShapeError
+from tvmgraph.errors import ArgumentError, DTypeError, NoTensorError, ShapeError
 from tvmgraph.ops.common.arguments import as_int, bad, describe, has_unknown, named, require, sizes
 from tvmgraph.ops.common.rows import on_diagonal
 
@@ -255,7 +255,10 @@ def full_like(input: Tensor, fill_value: object, *, dtype: DTypeLike | None = No
 def _require_tensor(value: object, op: str) -> None:
     if not isinstance(value, Tensor):
         raise bad(
-            DTypeError, f"input must be a Tensor, not {type(value).__name__}", op, repr(value)[:80]
+            NoTensorError,
+            f"input must be a Tensor, not {type(value).__name__}",
+            op,
+            repr(value)[:80],
         )
 
 

@@ -6,7 +6,14 @@ import builtins
 
 from tvmgraph.core.arguments import PerAxis, is_sequence
 from tvmgraph.core.tensor import Tensor
-from tvmgraph.errors import ArgumentError, OutOfRangeError, ShapeError, TvmgraphError, either
+from tvmgraph.errors import (
+    ArgumentError,
+    OutOfRangeError,
+    ShapeError,
+    TvmgraphError,
+    TypeOrValueError,
+    either,
+)
 from tvmgraph.ops.common.arguments import (
     as_int,
     bad,
@@ -29,7 +36,7 @@ def _ints(name: str, values: object, argument: str) -> list[int]:
         values = values.tolist()
     if not isinstance(values, (list, tuple)):
         raise bad(
-            ArgumentError, f"{argument} must be a tuple of ints", name, f"{argument}={values!r}"
+            TypeOrValueError, f"{argument} must be a tuple of ints", name, f"{argument}={values!r}"
         )
     return [as_int(v, name, argument) for v in values]
 

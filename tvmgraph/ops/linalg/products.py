@@ -19,6 +19,7 @@ from tvmgraph.errors import (
     OutOfRangeError,
     ShapeError,
     TvmgraphError,
+    TypeOrValueError,
     either,
 )
 from tvmgraph.ops.common.arguments import as_tensor, bad, describe, int_tuple, require
@@ -481,8 +482,10 @@ def einsum(equation: object, *operands: object) -> Tensor:
         equation, operands = _from_lists(equation, *operands)
     if len(operands) == 1 and isinstance(operands[0], (tuple, list)):
         operands = tuple(operands[0])
-    inputs, output = _parse(str(equation), operands)
-    _check_sizes(str(equation), inputs)
+    if not isinstance(equation, str):
+        raise _fail(repr(equation)[:60], "the equation must be a string", TypeOrValueError)
+    inputs, output = _parse(equation, operands)
+    _check_sizes(equation, inputs)
     pending = [_take_diagonals(x, labels) for x, labels in inputs]
     current = pending.pop(0)
     while pending:
@@ -513,8 +516,10 @@ def _from_lists(*items: Any) -> tuple[str, tuple[Tensor, ...]]:
 def _parse(equation: str, operands: tuple[Any, ...]) -> tuple[list[Labelled], list[Any]]:
     left, arrow, right = equation.replace(" ", "").partition("->")
     groups = left.split(",")
-    if len(groups) != len(operands) or not all(isinstance(x, Tensor) for x in operands):
-        raise _fail(equation, f"{len(groups)} label groups need as many Tensors")
+    are_tensors = all(isinstance(x, Tensor) for x in operands)
+    if len(groups) != len(operands) or not are_tensors:
+        error = ArgumentError if are_tensors else TypeOrValueError
+        raise _fail(equation, f"{len(groups)} label groups need as many Tensors", error)
     inputs = [(x, _labels(equation, group, x)) for group, x in zip(groups, operands)]
     hidden = max((sum(isinstance(v, int) for v in ls) for _, ls in inputs), default=0)
     free = list(range(-hidden, 0))

@@ -10,7 +10,7 @@ import numpy as np
 from tvmgraph import dtypes
 from tvmgraph.core.op import F
 from tvmgraph.core.tensor import Tensor
-from tvmgraph.errors import ArgumentError, TypeOrValueError
+from tvmgraph.errors import ArgumentError, TypeOrValueError, either
 from tvmgraph.ops.common.arguments import bad, require
 from tvmgraph.ops.common.window import Ints, spatial_of
 from tvmgraph.ops.pooling.functions import batched, unbatched
@@ -25,8 +25,8 @@ def _sizes(value: Any, spatial: Ints, op: str) -> Ints:
     """Returns the output sizes; ``None`` keeps the size of an axis."""
     count = len(spatial)
     items = tuple(value) if isinstance(value, (tuple, list)) else (value,) * count
-    require(len(items) == count, f"output_size must have {count} entries", op, ArgumentError,
-            output_size=value)  # fmt: skip
+    require(len(items) == count, f"output_size must have {count} entries", op,
+            either(ArgumentError, TypeError), output_size=value)  # fmt: skip
     sizes = tuple(n if v is None else v for v, n in zip(items, spatial))
     if any(isinstance(v, bool) or not hasattr(v, "__index__") for v in sizes):
         raise bad(TypeOrValueError, f"output_size must be an int, None or {count} of them", op,

@@ -16,7 +16,7 @@ from tvmgraph.core.primitive import primitive
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.core.traits import Pattern, Traits, equation, letters
 from tvmgraph.core.types import Dim, TensorType
-from tvmgraph.errors import ArgumentError, DTypeError, OutOfRangeError, ShapeError
+from tvmgraph.errors import ArgumentError, NoTensorError, OutOfRangeError, ShapeError
 from tvmgraph.ops.common.arguments import as_int, bad, describe, named, require, wrap_axis
 from tvmgraph.ops.common.rows import on_diagonal
 
@@ -387,7 +387,7 @@ def block_diag(*inputs: Tensor) -> Tensor:
     require(inputs, "there is nothing to arrange", "block_diag", ArgumentError)
     for i, x in enumerate(inputs):
         if not isinstance(x, Tensor):
-            raise bad(DTypeError, f"inputs[{i}] must be a Tensor", "block_diag", repr(x)[:80])
+            raise bad(NoTensorError, f"inputs[{i}] must be a Tensor", "block_diag", repr(x)[:80])
         require(x.ndim <= 2, f"inputs[{i}] must have at most 2 axes", "block_diag", x=x)
     blocks = [F.atleast_2d(x) for x in inputs]
     width = sum(b.shape[1] for b in blocks)

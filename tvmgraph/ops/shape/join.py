@@ -19,7 +19,7 @@ from tvmgraph.core.tensor import Tensor
 from tvmgraph.core.traits import Batch, Layout, Pattern, Traits, along_axis, equation, letters
 from tvmgraph.core.types import Dim, TensorType
 from tvmgraph.core.unfollowed import each_by_numpy
-from tvmgraph.errors import ArgumentError, DTypeError, OutOfRangeError, ShapeError
+from tvmgraph.errors import ArgumentError, DTypeError, OutOfRangeError, ShapeError, either
 from tvmgraph.ops.common.arguments import (
     as_int,
     bad,
@@ -110,7 +110,7 @@ def _sequence(tensors: object, op: str, name: str = "tensors") -> list[Tensor]:
         raise bad(DTypeError, f"{name} must be a tuple or list of Tensors", op,
                   describe(**{name: tensors}))  # fmt: skip
     if not tensors:
-        raise bad(ArgumentError, f"{name} is empty", op, f"{name}={tensors!r}")
+        raise bad(either(ArgumentError, TypeError), f"{name} is empty", op, f"{name}={tensors!r}")
     for i, t in enumerate(tensors):
         if not isinstance(t, Tensor):
             raise bad(DTypeError, f"{name}[{i}] must be a Tensor, not {type(t).__name__}", op,

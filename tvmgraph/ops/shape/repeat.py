@@ -215,8 +215,10 @@ def repeat_interleave(input: Tensor, repeats: object, axis: int | None = None) -
     if len(counts) == 1:
         return _repeat(input, counts[0], axis, "repeat_interleave")
     if not -input.ndim <= axis < input.ndim or input.shape[axis] != len(counts):
-        raise bad(ArgumentError, "repeats needs one count per element of the axis",
-                  "repeat_interleave", got)  # fmt: skip
+        raise bad(
+            either(ArgumentError, RuntimeError), "repeats needs one count per element of the axis",
+            "repeat_interleave", got,
+        )  # fmt: skip
     index = np.repeat(np.arange(len(counts)), counts)
     return F.gather(input, Tensor(index), axis)
 

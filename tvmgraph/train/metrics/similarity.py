@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from tvmgraph.errors import ArgumentError, DTypeError, ShapeError, reject
+from tvmgraph.errors import ArgumentError, DTypeError, ShapeError, either, reject
 from tvmgraph.train.metrics.basic import ClearedMetric, MeanMetric, as_array
 
 
@@ -97,7 +97,11 @@ class Dice(MeanMetric):
 
     def __init__(self, smooth: float = 1e-5) -> None:
         if isinstance(smooth, bool) or not isinstance(smooth, (int, float)) or smooth <= 0:
-            reject(ArgumentError, "Dice", f"smooth must be a positive number, not {smooth!r}")
+            reject(
+                either(ArgumentError, TypeError),
+                "Dice",
+                f"smooth must be a positive number, not {smooth!r}",
+            )
         self.smooth = float(smooth)
         super().__init__()
 
