@@ -73,6 +73,20 @@ CASES: dict[str, tuple[Callable[[], Any], Any, Any]] = {
             Tensor([[1.0, 3, 4], [2, 4, 2]]), Tensor([[2.0, 4, 2], [3, 1, 5]])
         ), ms.float32, [0.8807048, 0.6900656],
     ),
+    "half scores of probabilities": (lambda: ops.cross_entropy(H[None], Tensor([[0.0, 1.0]])),
+                                     ms.float32, 0.3132617),
+    "half scores of weights": (lambda: nn.CrossEntropyLoss(F)(H[None], Tensor([1], ms.int32)),
+                               ms.float32, 0.3132617),
+    "half likelihoods of weights": (lambda: ops.nll_loss(H[None], Tensor([1], ms.int32), F),
+                                    ms.float32, -2),
+    "half scores of labels": (lambda: ops.binary_cross_entropy_with_logits(H, Tensor([0.0, 1.0])),
+                              ms.float32, 0.7200948),
+    "scores of half labels": (lambda: ops.binary_cross_entropy_with_logits(
+        F, Tensor([0.0, 1.0], ms.float16)), ms.float16, 0.72021484),
+    "half scores of many labels": (lambda: ops.multilabel_soft_margin_loss(
+        H[None], Tensor([[0.0, 1.0]])), ms.float32, 0.7200948),
+    "half scores in focus": (lambda: nn.FocalLoss()(H[None], Tensor([[0.0, 1.0]])),
+                             ms.float32, 0.0113289),
     "softmax without an axis": (lambda: ops.function.nn_func.softmax_ext(Tensor([1.0, 1.0])),
                                 ms.float32, [0.5, 0.5]),
     "axes of a view": (lambda: ops.auto_generate.transpose_view(Tensor([[1, 2]]), (1, 0)),

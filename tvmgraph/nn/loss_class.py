@@ -8,6 +8,7 @@ from tvmgraph.errors import ArgumentError, DTypeError, ShapeError
 from tvmgraph.nn._checks import boolean, integer, real, reject
 from tvmgraph.nn.basic import activation_of
 from tvmgraph.nn.loss import LossBase, optional_tensor, same_shapes
+from tvmgraph.ops.loss.regression import widened
 
 
 class CrossEntropyLoss(LossBase):
@@ -358,6 +359,7 @@ class FocalLoss(LossBase):
 
     def construct(self, logits: Tensor, labels: Tensor) -> Tensor:
         self._check(logits, labels)
+        logits = widened(logits, labels)
         n, c = logits.shape[:2]
         x = F.reshape(logits, (n, c, -1))
         labels = F.reshape(labels, (*labels.shape[:2], -1))

@@ -9,7 +9,7 @@ from tvmgraph.core.precision import precise
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.errors import ArgumentError, DTypeError, ShapeError
 from tvmgraph.ops.common.arguments import bad, require
-from tvmgraph.ops.loss.regression import check_reduction, reduce_loss, same_shape
+from tvmgraph.ops.loss.regression import check_reduction, reduce_loss, same_shape, widened
 
 __all__ = [
     "cross_entropy", "multi_margin_loss", "multilabel_margin_loss", "multilabel_soft_margin_loss",
@@ -123,6 +123,7 @@ def cross_entropy(
                           reduction, label_smoothing)  # fmt: skip
         return F.squeeze(y, 0) if reduction == "none" else y
     _check(input, target, weight, label_smoothing, op)
+    input = widened(input, target, weight)
     if target.dtype.is_float:
         logp = F.log_softmax(input, 1)
         return _probability_loss(logp, target, weight, reduction, label_smoothing, op)
@@ -188,6 +189,7 @@ def nll_loss(
                      reduction, label_smoothing)  # fmt: skip
         return F.squeeze(y, 0) if reduction == "none" else y
     _check(inputs, target, weight, label_smoothing, op)
+    inputs = widened(inputs, weight)
     fuses = may_fuse() and _are_known(target, inputs.shape[1], ignore_index)
     loss = _index_loss_fused if fuses else _index_loss
     return loss(inputs, target, weight, ignore_index, reduction, label_smoothing, op)
@@ -302,6 +304,7 @@ def multilabel_soft_margin_loss(
     """
     op = "multilabel_soft_margin_loss"
     require(input.ndim != 0, "input must have a class axis", op, input=input)
+    input = widened(input, target)
     target = F.cast(target, input.dtype)
     loss = -(target * F.logsigmoid(input) + (1 - target) * F.logsigmoid(-input))
     if weight is not None:

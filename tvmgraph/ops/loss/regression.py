@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 
 from tvmgraph import dtypes
@@ -58,6 +59,18 @@ def check_reduction(
             ArgumentError, f"reduction must be one of {', '.join(map(repr, allowed))}", op,
             f"reduction={reduction!r}",
         )  # fmt: skip
+
+
+def widened(x: Tensor, *others: Tensor | None) -> Tensor:
+    """Returns ``x`` in the common float dtype of some tensors: half scores of float32 labels.
+
+    Args:
+        x: The tensor, a float dtype.
+        *others: Labels or weights; integers and None change nothing.
+    """
+    floats = [t.dtype for t in others if t is not None and t.dtype.is_float]
+    dtype = functools.reduce(dtypes.promote, floats, x.dtype)
+    return x if dtype is x.dtype else F.cast(x, dtype)
 
 
 def same_shape(a: Tensor, b: Tensor, names: tuple[str, str], op: str) -> None:
@@ -277,13 +290,15 @@ def binary_cross_entropy_with_logits(
     """
     op = "binary_cross_entropy_with_logits"
     same_shape(input, target, ("input", "target"), op)
+    kept = target.dtype if target.dtype.is_float else input.dtype
+    input = widened(input, target)
     softplus = -F.logsigmoid(input)
     if pos_weight is not None:
         softplus = softplus * ((pos_weight - 1) * target + 1)
     loss = (1 - target) * input + softplus
     if weight is not None:
         loss = loss * weight
-    return F.cast(reduce_loss(loss, reduction, op), input.dtype)
+    return F.cast(reduce_loss(loss, reduction, op), kept)
 
 
 @precise
