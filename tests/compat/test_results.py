@@ -87,6 +87,8 @@ CASES: dict[str, tuple[Callable[[], Any], Any, Any]] = {
         H[None], Tensor([[0.0, 1.0]])), ms.float32, 0.7200948),
     "half scores in focus": (lambda: nn.FocalLoss()(H[None], Tensor([[0.0, 1.0]])),
                              ms.float32, 0.0113289),
+    "integers of complex numbers": (lambda: Tensor([False, 0j, 1, 2.1, 1 + 2j], ms.int32), ms.int32,
+                                    [0, 0, 1, 2, 1]),
     "softmax without an axis": (lambda: ops.function.nn_func.softmax_ext(Tensor([1.0, 1.0])),
                                 ms.float32, [0.5, 0.5]),
     "axes of a view": (lambda: ops.auto_generate.transpose_view(Tensor([[1, 2]]), (1, 0)),

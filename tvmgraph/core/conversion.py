@@ -79,24 +79,23 @@ def _saturated(x: np.ndarray, dtype: np.dtype) -> np.ndarray:
 def require_fit(source: np.ndarray, dtype: DType, data: object) -> None:
     """Makes sure that an integer dtype can hold the numbers that stand in Python code.
 
+    Of complex numbers it is to hold the real parts, as in MindSpore.
+
     Args:
         source: The numbers as an array.
         dtype: The integer dtype.
         data: What the user wrote, for the message.
 
     Raises:
-        ArgumentError: if it cannot; of NaN, infinities and complex numbers a TypeError, too.
+        ArgumentError: if it cannot; of NaN and infinities a TypeError, too.
     """
     low, end = integer_bounds(dtype.numpy)
-    if source.dtype.kind == "c":
-        fits = np.imag(source) == 0
-    else:
-        with np.errstate(invalid="ignore"):
-            fits = (source > low - 1) & (source < end)
+    source = np.real(source)
+    with np.errstate(invalid="ignore"):
+        fits = (source > low - 1) & (source < end)
     if not np.all(fits):
         wrong = source[~np.asarray(fits)].flat[0]
-        finite = source.dtype.kind != "c" and np.isfinite(wrong)
-        raise (ArgumentError if finite else either(ArgumentError, TypeError))(
+        raise (ArgumentError if np.isfinite(wrong) else either(ArgumentError, TypeError))(
             f"{wrong} does not fit {dtype.name}, which holds {low} to {end - 1}", op="Tensor",
             got=f"input_data={data!r:.60}",
             fix="use a wider dtype, or ops.cast for the nearest number",
