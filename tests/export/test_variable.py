@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnxruntime
@@ -97,6 +98,55 @@ def test_code_that_needs_a_size_is_refused(tmp_path: Path) -> None:
         with pytest.raises(ExportError, match="depends on the value of n"):
             spec = Tensor(shape=["n", 2], dtype=ms.float32)
             ms.export(fn, spec, file_name=tmp_path / "f", file_format="TVM")
+
+
+#: Code that slices an axis of variable size, and the smallest size that a file takes then.
+SLICES: dict[str, tuple[Any, int]] = {
+    "first three": (lambda x: x[:3], 3),
+    "last three": (lambda x: x[-3:], 3),
+    "between": (lambda x: x[1:4], 4),
+    "without the last three": (lambda x: x[:-3], 3),
+    "without both ends": (lambda x: x[1 : x.shape[0] - 1], 2),
+    "first half": (lambda x: x[: x.shape[0] // 2], 1),
+    "second half": (lambda x: x[x.shape[0] // 2 :], 1),
+    "last half": (lambda x: x[-(x.shape[0] // 2) :], 2),
+    "two thirds": (lambda x: x[: x.shape[0] // 3 * 2], 1),
+    "half and one more": (lambda x: x[: x.shape[0] // 2 + 1], 1),
+    "beyond": (lambda x: x[: 2 * x.shape[0]], 1),
+    "element": (lambda x: x[5], 6),
+    "middle": (lambda x: x[x.shape[0] // 2], 1),
+    "as an operator": (lambda x: ops.strided_slice(x, (0, 0), (3, 2), (1, 1)), 3),
+    "a branch by size 1": (lambda x: x if x.shape[0] > 1 else x * 3, 2),
+    "axes of size 1": (lambda x: ops.squeeze(x), 2),
+    "broadcast": (lambda x: x + x.sum(0, keepdims=True), 1),
+}
+
+
+@pytest.mark.parametrize("file_format", ["TVM", "GRAPH"])
+@pytest.mark.parametrize("name", SLICES)
+def test_slices_are_right_or_refused(tmp_path: Path, name: str, file_format: str) -> None:
+    part, least = SLICES[name]
+
+    def code(x: Tensor) -> Tensor:
+        return part(x) * 2
+
+    spec = Tensor(shape=["n", 2], dtype=ms.float32)
+    path = ms.export(code, spec, file_name=tmp_path / "f", file_format=file_format)
+    loaded: Any = ms.load(path)
+    for n in (1, 2, 3, 4, 5, 6, 7, 50):
+        x = Tensor(normal(n, 2))
+        if n < least:
+            with pytest.raises(ValueError, match=f"n must be at least {least}"):
+                loaded(x)
+        else:
+            np.testing.assert_array_equal(np.asarray(loaded(x)), code(x).asnumpy())
+
+
+def test_sizes_begin_at_one(tmp_path: Path) -> None:
+    spec = Tensor(shape=["n", 2], dtype=ms.float32)
+    module = load(ms.export(nn.Dense(2, 3), spec, file_name=tmp_path / "f", file_format="TVM"))
+    with pytest.raises(ValueError, match=r"float32\[n,2\] with n of at least 1"):
+        module(normal(0, 2))
 
 
 def test_set_inputs_is_enough(tmp_path: Path) -> None:

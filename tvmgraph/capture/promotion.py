@@ -89,12 +89,14 @@ class Promotion:
         numbers: Name of a root by number of the Python number among the arguments.
         slots: Places outside of the function, by name of the root.
         limits: What the user says of sizes, by name of the root; calls beyond do not fit.
+        ships: Whether the graph is for a file.
     """
 
     sizes: Mapping[tuple[int, int], str] = field(default_factory=dict)
     numbers: Mapping[int, str] = field(default_factory=dict)
     slots: Mapping[str, Slot] = field(default_factory=dict)
     limits: Mapping[str, Limits] = field(default_factory=dict)
+    ships: bool = False
 
     def __bool__(self) -> bool:
         return bool(self.sizes or self.numbers or self.slots)
@@ -139,7 +141,8 @@ class Promotion:
         values.update((n, plain(numbers[i])) for i, n in self.numbers.items())
         values.update((n, s.read()) for n, s in self.slots.items())
         stated = [text for n, limits in self.limits.items() for text in limits.conditions(n)]
-        return SymbolScope(values, dict.fromkeys((f"({t})" for t in stated), True))
+        return SymbolScope(values, dict.fromkeys((f"({t})" for t in stated), True),
+                           ships=self.ships)  # fmt: skip
 
     @contextmanager
     def in_place(self, scope: SymbolScope) -> Iterator[None]:

@@ -115,6 +115,7 @@ class Captured:
         promotion: What is symbolic.
         decided: Roots of the symbols whose values decided something.
         conditions: What was decided: comparisons as text, and how they came out.
+        least: From which size on a file takes an axis, by root, where that is not 1.
         computes: Whether there are numbers to compute at every call.
         containers_read: Where containers are changed: what was read and must not be an argument.
         aliasing_matters: Whether it matters which of the tensors it meets are one.
@@ -135,6 +136,7 @@ class Captured:
     promotion: Promotion = _NOTHING
     decided: frozenset[str] = frozenset()
     conditions: Mapping[str, bool] = field(default_factory=dict)
+    least: Mapping[str, int] = field(default_factory=dict)
     computes: bool = False
     containers_read: tuple[object, ...] | None = None
     aliasing_matters: bool = False
@@ -240,7 +242,7 @@ def _capture_in(
     resolve = resolver(promotion, symbols, computed, leaves, given, same)
     return replace(
         captured, resolve=resolve, promotion=promotion, decided=frozenset(symbols.decided),
-        conditions=symbols.conditions, computes=bool(computed),
+        conditions=symbols.conditions, computes=bool(computed), least=symbols.least,
     )  # fmt: skip
 
 

@@ -6,12 +6,24 @@ a quotient or remainder that is no polynomial is an atom of it.
 
 from __future__ import annotations
 
+import functools
 import math
 import operator
+import re
 from collections.abc import Mapping, Sequence
 from typing import ClassVar, TypeGuard
 
-from tvmgraph.core.symbols import Symbol, TooSmall, bound, current, needed, roots_of, scope, text_of
+from tvmgraph.core.symbols import (
+    Symbol,
+    SymbolScope,
+    TooSmall,
+    bound,
+    current,
+    needed,
+    roots_of,
+    scope,
+    text_of,
+)
 from tvmgraph.errors import GraphError
 
 #: The least size that an axis of the arguments has where it is symbolic (``s0``, ``s1``, ...).
@@ -100,6 +112,9 @@ class Dim(Symbol):
             GraphError: outside of a capture, if the order of two sizes is not known.
         """
         known = proven(symbol, a, b)
+        here = scope()
+        if known is not None and here is not None and here.ships and not here.inferring:
+            _begin_where_proven(here, symbol, a, b)
         if known is None and outside:
             if symbol in ("==", "!="):  # two expressions that are not known to be equal
                 return symbol == "!="
@@ -126,6 +141,28 @@ class Dim(Symbol):
         if symbol in ("==", "!=") and least > 1:
             return None
         return TooSmall(root, least)
+
+    def settled(self, symbol: str, a: object, b: object) -> tuple[str, int] | None:
+        """Returns a root, and from which size on a comparison comes out alike, if any.
+
+        Args:
+            symbol: The operator, as ``"<="``.
+            a: Its left operand.
+            b: Its right operand.
+        """
+        terms = dict(_terms(_sum(a, b, -1))) if _is_size(a) and _is_size(b) else {}
+        constant = terms.pop((), 0)
+        if len(terms) != 1 or any(len(product) != 1 for product in terms):
+            return None
+        (((atom,), factor),) = terms.items()
+        if factor < 0:
+            symbol, factor, constant = _MIRRORED.get(symbol, symbol), -factor, -constant
+        closed = symbol in (">=", "<")  # else it is another one beyond the last that is equal
+        least = -(constant // factor) if closed else -constant // factor + 1
+        if atom.isidentifier():
+            return atom, least
+        divided = _divided(atom)
+        return None if divided is None else self.settled(">=", divided[0], least * divided[1])
 
     @property
     def name(self) -> str:
@@ -302,6 +339,16 @@ def bounds(size: Dim) -> tuple[int | None, int | None]:
     Args:
         size: A symbolic size; its roots are at least as large as their scope says.
     """
+    low, high = _bounds_by_terms(size)
+    if low is None:
+        low = _least_of_divided(size)
+    if high is None:
+        greatest = _least_of_divided(_sum(0, size, -1))
+        high = None if greatest is None else -greatest
+    return low, high
+
+
+def _bounds_by_terms(size: Dim) -> tuple[int | None, int | None]:
     low: int | None = 0
     high: int | None = 0
     for product, c in size.terms.items():
@@ -319,10 +366,50 @@ def bounds(size: Dim) -> tuple[int | None, int | None]:
 
 
 def _least(atom: str) -> int:
-    if atom[:1] == "s" and atom[1:].isdigit():
-        return LEAST
     here = scope()
+    if atom[:1] == "s" and atom[1:].isdigit():
+        return LEAST if here is None else max(here.least.get(atom, LEAST), LEAST)
+    divided = _divided(atom)
+    if divided is not None:
+        size, divisor = divided
+        low = size if isinstance(size, int) else bounds(size)[0]
+        return 0 if low is None else max(low, 0) // divisor
     return 0 if here is None else here.assumed.get(atom, 0)
+
+
+_QUOTIENT = re.compile(r"\((.+)//(\d+)\)")
+
+
+@functools.cache
+def _divided(atom: str) -> tuple[int | Dim, int] | None:
+    """Returns what an atom such as ``(s0//2)`` divides, and by which number."""
+    found = _QUOTIENT.fullmatch(atom)
+    return None if found is None else (_parse(found[1]), int(found[2]))
+
+
+def _least_of_divided(size: int | Dim) -> int | None:
+    """Returns the least value by ``k * (a // k) <= a``, None if that gives none."""
+    for product, c in _terms(size).items():
+        divided = _divided(product[0]) if c < 0 and len(product) == 1 else None
+        if divided is None:
+            continue
+        whole, k = divided
+        rest = _sum(size, Dim.of({product: c}), -1)
+        least = Dim.of({p: k * n for p, n in _terms(rest).items()})
+        least = _sum(least, Dim.of({p: -c * n for p, n in _terms(whole).items()}), -1)
+        low = least if isinstance(least, int) else bounds(least)[0]
+        return None if low is None else -(-low // k)
+    return None
+
+
+def _begin_where_proven(here: SymbolScope, symbol: str, a: object, b: object) -> None:
+    """Has a file refuse axes of size 1 where a comparison is only certain without them."""
+    roots = sorted(r for r in roots_of(a, b) if here.least.get(r, 1) < LEAST)
+    values = {r: Dim(r) - 1 for r in roots}  # the least of these is 1
+    a, b = (x.substitute(values) if isinstance(x, Dim) else x for x in (a, b))
+    if roots and proven(symbol, a, b) is None:
+        for r in roots:
+            here.begin_at(r, LEAST)
 
 
 def same_size(a: int | Dim, b: int | Dim) -> bool:
@@ -349,7 +436,12 @@ def is_one(size: int | Dim) -> bool:
     Args:
         size: A size.
     """
-    return not (isinstance(size, Dim) and bound(size.roots)) and bool(size == 1)
+    if not isinstance(size, Dim):
+        return size == 1
+    if bound(size.roots):
+        return False
+    known = proven("==", size, 1)  # not as a decision: one element is read for all, or for itself
+    return bool(size == 1) if known is None else known
 
 
 def same_form(a: Sequence[int | Dim], b: Sequence[int | Dim]) -> bool:

@@ -71,6 +71,9 @@ class SymbolScope:
             :class:`TooSmall`: whoever asked has that checked when the graph runs.
         assumed: Sizes of values that are checked, with the least number they are.
         sizes: Expressions that are sizes of tensors, so that they are not negative.
+        ships: Whether the graph is for a file, which refuses sizes that it does not fit.
+        narrows: Whether what is decided there may hold from a size on, in a file.
+        least: From which size on a file takes an axis, by root, if not from 1 on.
     """
 
     values: Mapping[str, object]
@@ -82,6 +85,18 @@ class SymbolScope:
     hoping: bool = False
     assumed: dict[str, int] = field(default_factory=dict)
     sizes: tuple[object, ...] = ()
+    ships: bool = False
+    narrows: bool = False
+    least: dict[str, int] = field(default_factory=dict)
+
+    def begin_at(self, root: str, least: int) -> None:
+        """Notes that a file does not take smaller sizes of an axis.
+
+        Args:
+            root: The size.
+            least: The smallest that it takes.
+        """
+        self.least[root] = max(least, self.least.get(root, 1))
 
 
 def bound(roots: frozenset[str]) -> bool:
@@ -164,6 +179,12 @@ def assuming(least: Mapping[str, int]) -> AbstractContextManager[None]:
     if here is None or not least:
         return nullcontext()
     return meanwhile(here, assumed={**here.assumed, **least})
+
+
+def narrowing() -> AbstractContextManager[None]:
+    """While a graph for a file may be one of sizes from some size on, as a slice within an axis."""
+    here = scope()
+    return nullcontext() if here is None or not here.ships else meanwhile(here, narrows=True)
 
 
 def being_sizes(*sizes: object) -> AbstractContextManager[None]:
@@ -263,6 +284,16 @@ class Symbol:
 
     def needs(self, symbol: str, a: object, b: object) -> TooSmall | None:
         """Returns from which size of values on a comparison always comes out alike, if any.
+
+        Args:
+            symbol: The operator, as ``"<="``.
+            a: Its left operand.
+            b: Its right operand.
+        """
+        return None
+
+    def settled(self, symbol: str, a: object, b: object) -> tuple[str, int] | None:
+        """Returns a root, and from which value of it on a comparison comes out alike, if any.
 
         Args:
             symbol: The operator, as ``"<="``.
@@ -510,6 +541,12 @@ def decide(symbol: str, a: object, b: object) -> bool:
     if here is not None:
         if here.inferring and outcome == (symbol == "==") and symbol in ("==", "!="):
             _require_number(a, b)
+        if here.narrows:
+            found = (x.settled(symbol, a, b) for x in (a, b) if isinstance(x, Symbol))
+            root, least = next(found) or ("", 0)
+            if root and here.values[root] >= least:  # pyright: ignore[reportOperatorIssue]
+                here.begin_at(root, least)
+                return outcome
         here.conditions[f"({text_of(a)} {symbol} {text_of(b)})"] = outcome
         here.decided |= roots_of(a, b)
     return outcome

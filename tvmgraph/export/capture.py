@@ -31,6 +31,7 @@ class Program:
         outputs: Names of the outputs, state writes excluded.
         decided: Symbolic sizes whose values decided what was captured.
         conditions: The comparisons that did, as text, and how they came out.
+        least: The smallest size of an axis that the graph takes, by root, where that is not 1.
     """
 
     graph: Graph
@@ -38,6 +39,7 @@ class Program:
     outputs: tuple[str, ...]
     decided: frozenset[str] = frozenset()
     conditions: Mapping[str, bool] = field(default_factory=dict)
+    least: Mapping[str, int] = field(default_factory=dict)
 
     def without_state(self) -> Program:
         """Returns the program for ONNX, whose files keep nothing from one call to the next."""
@@ -112,7 +114,8 @@ def capture_program(
             held[id(tensor)] = _latest(graph, p)
     kept = quiet(_in_order_of_result(graph, captured.result, held))
     outputs = tuple(f"output{i}" for i in range(len(kept.outputs) - len(kept.writes)))
-    return Program(kept, values, outputs, captured.decided, captured.conditions)
+    decided, least = captured.decided, captured.least
+    return Program(kept, values, outputs, decided, captured.conditions, least)
 
 
 def _with_attributes(captured: Captured) -> Graph:

@@ -96,7 +96,9 @@ def variable_inputs(
         for i, t in enumerate(leaves)
     ]
     made = tree.replace(args, iter(examples))
-    return VariableInputs(made, axes, Promotion(sizes), {s: n for n, s in names.items()})
+    return VariableInputs(
+        made, axes, Promotion(sizes, ships=True), {s: n for n, s in names.items()}
+    )
 
 
 def variable_program(

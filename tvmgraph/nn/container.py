@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Self, TypeAlias
 
 from tvmgraph.capture.replay import replay
 from tvmgraph.core.parameter import Parameter, ParameterTuple
+from tvmgraph.core.sizes import Dim
 from tvmgraph.core.state import before_change, bump_epoch
 from tvmgraph.core.tensor import Tensor
-from tvmgraph.errors import ArgumentError, CaptureError, DTypeError, OutOfRangeError, either
+from tvmgraph.errors import (
+    ArgumentError,
+    CaptureError,
+    DTypeError,
+    OutOfRangeError,
+    ShapeError,
+    either,
+)
 from tvmgraph.nn._checks import is_int, reject
 from tvmgraph.nn._offered import offered
 from tvmgraph.nn.cell import Cell
@@ -400,11 +408,15 @@ class GraphCell(Cell):
         graph: The graph; its PARAMETER parameters take their values from ``params_init``, and a
             call updates those that the graph writes. Or the Cell that ``ms.load`` returns.
         params_init: Values by label; for a Cell, new values of some of its parameters.
+        least: The smallest sizes of axes that the graph takes, by name, where that is not 1.
     """
 
-    def __init__(self, graph: Any, params_init: Mapping[str, object] | None = None) -> None:
+    def __init__(
+        self, graph: Any, params_init: Mapping[str, object] | None = None,
+        least: Mapping[str, int] | None = None,
+    ) -> None:  # fmt: skip
         super().__init__(auto_prefix=False)
-        self.graph = graph
+        self.graph, self.least = graph, dict(least or {})
         values = params_init or {}
         if isinstance(graph, Cell):
             for name, p in graph.parameters_and_names():
@@ -426,6 +438,7 @@ class GraphCell(Cell):
         """
         if isinstance(self.graph, Cell):
             return self.graph(*inputs)
+        self.__require_sizes(inputs)
         outputs = replay(self.graph, inputs, self.weights)
         if self.graph.writes:  # new values of parameters are the last outputs
             count = len(outputs) - len(self.graph.writes)
@@ -434,3 +447,13 @@ class GraphCell(Cell):
                 assign(weights[label], value)
             outputs = outputs[:count]
         return outputs[0] if len(outputs) == 1 else tuple(outputs)
+
+    def __require_sizes(self, inputs: Sequence[Tensor]) -> None:
+        """Raises ShapeError if a size is smaller than the graph takes."""
+        for value, param in zip(inputs, self.graph.inputs if self.least else ()):
+            for size, d in zip(value.shape, param.value.type.shape):
+                least = self.least.get(d.text, 0) if isinstance(d, Dim) else 0
+                if size < least:
+                    reject(ShapeError, self.graph.name, f"{d} must be at least {least}: the code "
+                           "decides by smaller sizes, or slices beyond them",
+                           f"{d}={size}", "export the network for this size")  # fmt: skip

@@ -106,6 +106,11 @@ class Manifest:
     options: dict[str, Any]
     files: dict[str, dict[str, Any]] = field(default_factory=dict)
 
+    @property
+    def least(self) -> dict[str, int]:
+        """The smallest size of an axis that the code takes, by name, where that is not 1."""
+        return self.options.get("least", {})
+
 
 def write(
     path: Path, manifest: Manifest, members: Mapping[str, bytes], sign: Key | None = None
@@ -302,6 +307,8 @@ def _checked(facts: dict[str, Any]) -> Manifest:
         _typed(facts["target"][key], str)
     for feature in _typed(facts["target"]["features"], list):
         _typed(feature, str)
+    for least in _typed(facts["options"].get("least", {}), dict).values():
+        _natural(least)
     for described in facts["files"].values():
         _natural(_typed(described, dict)["size"])
         _typed(described["digest"], str)

@@ -258,7 +258,13 @@ class Module:
                    f"{len(inputs)} by position, {list(named)} by name",
                    f"the inputs are {', '.join(f'{e.name}: {e}' for e in entries)}")  # fmt: skip
         sizes: dict[str, int] = {}
-        return [self._checked(self._as_array(given[e.name]), e, sizes) for e in entries]
+        found = [self._checked(self._as_array(given[e.name]), e, sizes) for e in entries]
+        for name, least in self.manifest.least.items():
+            if sizes.get(name, least) < least:
+                reject(ShapeError, self.manifest.name, f"{name} must be at least {least}: the "
+                       "code decides by smaller sizes, or slices beyond them",
+                       f"{name}={sizes[name]}", "export the network for this size")  # fmt: skip
+        return found
 
     def _as_array(self, value: object) -> object:
         """Returns an input as an array, or as TVM's view of memory on the GPU."""
@@ -273,6 +279,8 @@ class Module:
             return array
         kind = DTypeError if fits else ShapeError
         known = ", ".join(f"{name}={size}" for name, size in sizes.items())
+        empty = [w for n, w in zip(shape, entry.shape) if not n and isinstance(w, str)]
+        known = known or (f"{empty[0]} of at least 1" if empty else "")
         raise kind(f"input {entry.name!r} must be {entry}" + (f" with {known}" if known else ""),
                    op=self.manifest.name, got=_describe(array),
                    fix="convert the array, or export the network for this kind")  # fmt: skip

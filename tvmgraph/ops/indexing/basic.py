@@ -61,6 +61,15 @@ def is_position(entry: object) -> TypeIs[int | Dim]:
     return isinstance(entry, (int, Dim))
 
 
+def is_whole(entry: object) -> bool:
+    """Whether an entry takes an axis as it is; it is not asked whether a size happens to be 0.
+
+    Args:
+        entry: The entry.
+    """
+    return isinstance(entry, tuple) and entry[0].__class__ is int and entry == WHOLE
+
+
 def span_of(entry: Range, size: int | Dim) -> Span:
     """Returns first position, number and distance of the positions that a range entry takes.
 
@@ -95,7 +104,7 @@ def _dim_taken(entry: int | Dim | Range, size: int | Dim, axis: int) -> int | Di
         if known and not 0 <= entry < size:
             raise OutOfRangeError(f"index {entry} is out of range for axis {axis} of size {size}")
         return None
-    return size if entry == WHOLE else span_of(entry, size)[1]
+    return size if is_whole(entry) else span_of(entry, size)[1]
 
 
 def selected_shape(shape: Shape, index: Index) -> Shape:

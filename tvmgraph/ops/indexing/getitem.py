@@ -20,7 +20,7 @@ from tvmgraph.core.dispatch import at_least
 from tvmgraph.core.op import F
 from tvmgraph.core.sizes import is_one
 from tvmgraph.core.state import state
-from tvmgraph.core.symbols import assuming, bound, contains_symbol, large_enough, scope
+from tvmgraph.core.symbols import assuming, bound, contains_symbol, large_enough, narrowing, scope
 from tvmgraph.core.tensor import Tensor, tensor_from_numpy, to_array
 from tvmgraph.core.types import Dim, Shape
 from tvmgraph.errors import (
@@ -40,6 +40,7 @@ from tvmgraph.ops.indexing.basic import (
     basic_index,
     basic_update,
     is_position,
+    is_whole,
     selected_shape,
 )
 
@@ -371,7 +372,7 @@ def _got(x: Tensor, index: object) -> str:
 
 
 def _is_trivial(basic: Sequence[Entry]) -> bool:
-    return all(e == WHOLE for e in basic)
+    return all(is_whole(e) for e in basic)
 
 
 def _range_entry(index: slice, size: int | Dim) -> Range:
@@ -383,7 +384,9 @@ def _range_entry(index: slice, size: int | Dim) -> Range:
     if bounds[2] == 0:
         raise ArgumentError("a slice step cannot be zero")
     if isinstance(size, Dim) or contains_symbol(bounds):
-        return _symbolic_entry(bounds[0], bounds[1], 1 if bounds[2] is None else bounds[2], size)
+        step = 1 if bounds[2] is None else bounds[2]
+        with narrowing():
+            return _symbolic_entry(bounds[0], bounds[1], step, size)
     begin, end, step = slice(*bounds).indices(size)
     if step > 0:
         if begin == 0 and end >= size and step == 1:
@@ -406,12 +409,12 @@ def _symbolic_entry(
 
     begin = (low if step > 0 else high) if start is None else inside(start)
     if stop is None:
-        return (begin, None, step) if begin != -1 else (0, 0, 1)
+        return (begin, None, step) if step > 0 or begin != -1 else (0, 0, 1)
     end = inside(stop)
     if step > 0:
         if step == 1 and begin is low and end is high:
             return WHOLE
-        return (begin, end if end > begin else begin, step)
+        return (begin, end if end >= begin else begin, step)
     if begin <= end:
         return (0, 0, 1)
     return (begin, None if end == -1 else end, step)
@@ -494,7 +497,9 @@ class _Parser:
 
     def _checked(self, index: int | Dim, axis: int) -> int | Dim:
         size = self.shape[axis]
-        if not -size <= index < size:
+        with narrowing():
+            there = -size <= index < size
+        if not there:
             raise OutOfRangeError(
                 f"index {index} is out of range for axis {axis} of size {size}",
                 fix=f"use an index in [{-size}, {size})",
