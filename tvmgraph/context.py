@@ -43,3 +43,7 @@ __all__ = [
     "COMPATIBLE", "GRAPH_MODE", "LAX", "PYNATIVE_MODE", "STRICT", "ParallelMode", "get_context",
     "reset_context", "set_context", *_PARALLEL,
 ]  # fmt: skip
+
+
+def __dir__() -> list[str]:
+    return list(__all__)

@@ -8,7 +8,7 @@ import re
 import sys
 import warnings
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from unittest import mock
 
 import numpy as np
@@ -584,3 +584,14 @@ def test_what_a_cell_made_at_every_call_holds_is_no_condition(make):
     with ms.assert_max_compiles(1):
         for _ in range(3):
             assert f(x).asnumpy().tolist() == make()(x).asnumpy().tolist()
+
+
+class Pair(NamedTuple):
+    first: Tensor
+    second: Tensor
+
+
+def test_explain_names_what_the_user_wrote_of_a_named_tuple() -> None:
+    double = ms.jit(lambda x: Pair(x * 2, x))
+    assert double(Tensor([1.0])).first.item() == 2.0
+    assert "'Pair'" in double.explain() and "_tuple_new" not in double.explain()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import inspect
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -16,11 +17,17 @@ import tvmgraph
 import tvmgraph as ms
 from tvmgraph import Tensor, nn
 from tvmgraph.common.api import _cell_graph_executor, _pynative_executor
-from tvmgraph.compat.paths import PATHS
+from tvmgraph.compat.paths import PATHS, is_foreign
 from tvmgraph.errors import NotFoundError
 from tvmgraph.nn.optim.optimizer import Optimizer, opt_init_args_register  # pyright: ignore
 
 PACKAGE = Path(tvmgraph.__file__).parent
+NAMES = PACKAGE.parent / "docs" / "mindspore-names.md"
+#: The packages of MindSpore's whose names are listed in docs/mindspore-names.md and that are here.
+PACKAGES = [
+    path for path in re.findall(r"^\| `mindspore\.([\w.]+)`", NAMES.read_text(), re.M)
+    if path not in ("Cell", "Parameter", "Tensor", "multiprocessing", "rewrite")
+]  # fmt: skip
 
 IMPORTS = """
 import mindspore.dataset.transforms.c_transforms as C2
@@ -205,3 +212,14 @@ def test_the_compiler_and_the_queue_of_operators_have_names() -> None:
     net = nn.Dense(2, 3)
     assert _cell_graph_executor.compile(net, tvmgraph.ops.ones((1, 2)), phase="predict")[1]
     assert _pynative_executor.sync() is None
+
+
+@pytest.mark.parametrize("path", sorted({*PATHS, *PACKAGES}))
+def test_modules_list_what_is_theirs(path: str) -> None:
+    """What completion offers and a star import binds has no ``Any``, ``np`` or ``functools``."""
+    module = importlib.import_module(f"tvmgraph.{path}")
+    listed = [n for n in dir(module) if not n.startswith("_")]
+    foreign = {"Any", "Callable", "ModuleType", "Sequence", "TYPE_CHECKING", "annotations",
+               "functools", "importlib", "look", "np", "sys"}  # fmt: skip
+    assert listed and not foreign.intersection(listed)
+    assert [n for n in listed if is_foreign(n, vars(module).get(n))] == []

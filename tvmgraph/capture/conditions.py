@@ -104,10 +104,11 @@ class Conditions:
     def labels(self) -> list[str]:
         """Returns what is looked at before every call, as text.
 
-        That builtins are builtins, and what classes inherit from, is not mentioned.
+        That builtins are builtins, what classes inherit from, and what the code that Python writes
+        for a named tuple calls, is not mentioned.
         """
         here = [g for g in self._always.values() if g.active and g.before != repr(ABSENT)]
-        here = [g for g in here if not g.source.label.endswith(".__mro__")]
+        here = [g for g in here if not g.source.label.endswith((".__mro__", " '_tuple_new'"))]
         found = [g.source.label for g in here]
         for cell, known in self._watched():
             found += [f"{type(cell).__name__}.{n}" for n in known.plain if n[0] != "_"]

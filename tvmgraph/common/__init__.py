@@ -25,3 +25,7 @@ __all__ = [
     "Parameter", "ParameterTuple", "Tensor", "dtype", "dtype_to_nptype", "dtype_to_pytype",
     "get_seed", "initializer", "mutable", "np_dtype", "pytype_to_dtype", "seed", "set_seed",
 ]  # fmt: skip
+
+
+def __dir__() -> list[str]:
+    return list(__all__)

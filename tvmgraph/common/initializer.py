@@ -577,3 +577,7 @@ __all__ = [
 ]  # fmt: skip
 
 _guard_module(globals(), "common.initializer")
+
+
+def __dir__() -> list[str]:
+    return list(__all__)

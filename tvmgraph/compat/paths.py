@@ -10,7 +10,7 @@ import importlib
 import sys
 from collections.abc import Callable, Iterable
 from importlib.machinery import ModuleSpec
-from types import ModuleType
+from types import BuiltinFunctionType, FunctionType, ModuleType
 from typing import Any
 
 from tvmgraph.compat.absent import AbsentFinder, not_found
@@ -149,6 +149,38 @@ PATHS = PATHS | _LAYERS | {"nn.loss.loss": ("nn", "nn.loss")}
 _MISSING = object()
 
 
+#: Packages whose names are offered as our own, such as the dtypes of NumPy.
+_OFFERED = ("tvmgraph", "numpy", "ml_dtypes", "builtins")
+
+
+def own_names(room: ModuleType) -> list[str]:
+    """Returns the names of a room without those it imports to be written: ``Any``, ``functools``.
+
+    Args:
+        room: The module.
+    """
+    said = None if "__dir__" in vars(room) else getattr(room, "__all__", None)
+    known = dir(room) if said is None else said
+    return [n for n in known if n[0] != "_" and not is_foreign(n, vars(room).get(n))]
+
+
+def is_foreign(name: str, value: object) -> bool:
+    """Whether a name of a module is imported from elsewhere: no completion should offer it.
+
+    Args:
+        name: The name.
+        value: What it stands for.
+    """
+    if isinstance(value, ModuleType):
+        return value.__name__.partition(".")[0] != "tvmgraph"
+    made = isinstance(value, (type, FunctionType, BuiltinFunctionType))  # others are instances
+    module = str(getattr(value if made else type(value), "__module__", None))
+    root = module.partition(".")[0]
+    return name == "TYPE_CHECKING" or (
+        root not in _OFFERED if made else root in ("__future__", "types", "typing")
+    )
+
+
 class AliasModule(ModuleType):
     """A module that has the names of other modules.
 
@@ -166,7 +198,7 @@ class AliasModule(ModuleType):
     def __getattr__(self, name: str) -> Any:
         if name == "__all__":  # what a star import binds
             rooms = [importlib.import_module(f"tvmgraph.{room}") for room in self._rooms]
-            return sorted({n for r in rooms for n in getattr(r, "__all__", dir(r)) if n[0] != "_"})
+            return sorted({n for r in rooms for n in getattr(r, "__all__", None) or own_names(r)})
         if name.startswith("__"):
             raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
         found = find(self.__name__, name) or self._found(name)
@@ -192,7 +224,7 @@ class AliasModule(ModuleType):
 
     def __dir__(self) -> list[str]:
         rooms = [importlib.import_module(f"tvmgraph.{room}") for room in self._rooms]
-        return sorted({name for room in rooms for name in dir(room) if not name.startswith("_")})
+        return sorted({name for room in rooms for name in own_names(room)})
 
 
 def install() -> None:

@@ -54,3 +54,7 @@ RepeatDataset, ShuffleDataset, ZipDataset = (
 DictIterator = TupleIterator = DatasetIterator
 
 _guard_module(globals(), "dataset")
+
+
+def __dir__() -> list[str]:
+    return list(__all__)

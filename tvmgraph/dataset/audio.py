@@ -27,3 +27,7 @@ def __getattr__(name: str) -> object:
 
 
 __all__ = sorted(_PUBLIC)  # pyright: ignore[reportUnsupportedDunderAll]
+
+
+def __dir__() -> list[str]:
+    return list(__all__)

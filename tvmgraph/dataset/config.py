@@ -271,3 +271,9 @@ def __getattr__(name: str) -> Any:
     if setting in _KEPT and kind in ("get", "set"):
         return partial(_KEPT.__getitem__ if kind == "get" else _keep, setting)
     return look(__name__, name, [n for n in globals() if n.startswith(("get_", "set_"))])
+
+
+def __dir__() -> list[str]:
+    kept = [f"{kind}_{setting}" for setting in _KEPT for kind in ("get", "set")]
+    own = [n for n in globals() if n.startswith(("get_", "set_"))]
+    return sorted(["ErrorSamplesMode", *own, *kept])

@@ -478,3 +478,7 @@ __all__ = [
 
 _of_one_value(globals())
 _guard_module(globals(), "dataset.transforms")
+
+
+def __dir__() -> list[str]:
+    return list(__all__)

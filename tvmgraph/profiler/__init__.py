@@ -16,3 +16,7 @@ def __getattr__(name: str) -> Any:
 __all__ = _public_names(globals())
 
 _guard_module(globals(), "profiler")
+
+
+def __dir__() -> list[str]:
+    return list(__all__)

@@ -43,3 +43,7 @@ def __getattr__(name: str) -> Any:
     if name in _HOMES:
         return getattr(importlib.import_module(f"{__name__}.{_HOMES[name]}"), name)
     return look(__name__, name, __all__)
+
+
+def __dir__() -> list[str]:
+    return list(__all__)

@@ -373,4 +373,8 @@ __all__ = [
 ]  # fmt: skip
 
 
+def __dir__() -> list[str]:
+    return list(__all__)
+
+
 _guard_module(globals(), "scipy.optimize")

@@ -38,3 +38,7 @@ __all__ = _public_names(
 )  # fmt: skip
 
 _guard_module(globals(), "train")
+
+
+def __dir__() -> list[str]:
+    return list(__all__)

@@ -45,3 +45,7 @@ def __getattr__(name: str) -> ModuleType:
 __all__ = ["SGD", "Adam", "AdamW", "FusedAdamW"]
 
 _guard_module(globals(), "mint.optim")
+
+
+def __dir__() -> list[str]:
+    return list(__all__)

@@ -18,3 +18,7 @@ __all__ = _public_names(globals())
 
 _of_one_value(globals())
 _guard_module(globals(), "dataset.text")
+
+
+def __dir__() -> list[str]:
+    return list(__all__)

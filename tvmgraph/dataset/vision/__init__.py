@@ -27,3 +27,7 @@ __all__ = _public_names(globals(), "not_random")
 
 _of_one_value(globals())
 _guard_module(globals(), "dataset.vision")
+
+
+def __dir__() -> list[str]:
+    return list(__all__)

@@ -488,3 +488,7 @@ class ReduceLROnPlateau:
 __all__ = _public_names(globals())
 
 _guard_module(globals(), "experimental.optim.lr_scheduler")
+
+
+def __dir__() -> list[str]:
+    return list(__all__)

@@ -305,3 +305,7 @@ class Invert(Bijector):
 __all__ = [
     "Bijector", "Exp", "GumbelCDF", "Invert", "PowerTransform", "ScalarAffine", "Softplus",
 ]  # fmt: skip
+
+
+def __dir__() -> list[str]:
+    return list(__all__)

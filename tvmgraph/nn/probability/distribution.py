@@ -430,3 +430,7 @@ __all__ = [
     "Geometric", "Gumbel", "HalfNormal", "Laplace", "LogNormal", "Logistic", "Normal", "Poisson",
     "StudentT", "TransformedDistribution", "Uniform",
 ]  # fmt: skip
+
+
+def __dir__() -> list[str]:
+    return list(__all__)

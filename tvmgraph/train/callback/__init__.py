@@ -22,3 +22,7 @@ def __getattr__(name: str) -> Any:
 
 
 __all__ = _public_names(globals(), "SummaryCollector")
+
+
+def __dir__() -> list[str]:
+    return list(__all__)
