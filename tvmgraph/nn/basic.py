@@ -414,12 +414,13 @@ class _ChannelDropout(Cell):
         self.p = float(real(type(self).__name__, "p", p, 0, 1))
 
     def construct(self, x: Tensor) -> Tensor:
+        ndim = x.ndim  # what has none is no tensor
         if not self.training:
             return x
-        if x.ndim not in self._ranks:
+        if ndim not in self._ranks:
             axes = " or ".join(map(str, self._ranks))
             reject(ShapeError, type(self).__name__,
-                   f"the input must have {axes} axes, not {x.ndim}", f"x={x.aval}")  # fmt: skip
+                   f"the input must have {axes} axes, not {ndim}", f"x={x.aval}")  # fmt: skip
         return getattr(F, self._function)(x, self.p) if self.p else x
 
 
