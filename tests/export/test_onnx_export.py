@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -77,7 +78,9 @@ for _name in ("bert", "gpt2"):
 def test_variable_axes(model: Model) -> None:
     net = model.build()
     axes = _AXES.get(model.name, {"x": {0: "batch"}})
-    proto = onnx_model(net, model.inputs(1), dynamic=axes)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # of sizes that the model does not take
+        proto = onnx_model(net, model.inputs(1), dynamic=axes)
     dims = [d.dim_param for d in proto.graph.input[0].type.tensor_type.shape.dim]
     named = list(next(iter(axes.values())).values())
     assert dims[: len(named)] == named
@@ -99,6 +102,14 @@ def test_axes_that_cannot_vary() -> None:
         onnx_model(net, (x,), dynamic={"y": {1: "time"}})
     with pytest.raises(ArgumentError, match="has no axis 3"):
         onnx_model(net, (x,), dynamic={"x": {3: "time"}})
+
+
+def test_code_that_decides_by_a_size_of_one_is_said() -> None:
+    def halves(x: Tensor) -> Tensor:
+        return x * 2 if x.shape[0] > 1 else x - 1
+
+    with pytest.warns(UserWarning, match="sizes of at least 2 of n only: the code decides"):
+        onnx_model(halves, (Tensor(np.ones((3, 2), np.float32)),), dynamic={"x": {0: "n"}})
 
 
 def test_squares_of_a_size_are_refused() -> None:

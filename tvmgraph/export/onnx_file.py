@@ -13,11 +13,19 @@ import numpy as np
 
 from tvmgraph import partial
 from tvmgraph.core.onnx_library import helper, numpy_helper, onnx
+from tvmgraph.core.sizes import LEAST
+from tvmgraph.core.symbols import Specialise
 from tvmgraph.core.tensor import Tensor, tensor_from_numpy
-from tvmgraph.errors import ArgumentError, ExportError, reject
+from tvmgraph.errors import ArgumentError, ExportError, TvmgraphError, reject, warn_user
 from tvmgraph.export.capture import capture_program, unwrapped
 from tvmgraph.export.onnx import OPSET, ExternalData, make_node, to_onnx
-from tvmgraph.export.variable import Dynamic, given_axes, given_inputs, variable_inputs
+from tvmgraph.export.variable import (
+    Dynamic,
+    VariableInputs,
+    given_axes,
+    given_inputs,
+    variable_inputs,
+)
 from tvmgraph.graph import simplify as passes
 from tvmgraph.nn import Cell
 
@@ -90,9 +98,26 @@ def onnx_model(
                fix=f"use {OLDEST_OPSET} to {newest}")  # fmt: skip
     variable = variable_inputs(net, args, dynamic)
     if variable is not None:
+        _warn_of_ones(net, variable, training)
         return dynamic_model(net, variable.args, opset, variable.axes, training, external)
     program = capture_program(net, args, training=training).without_state()
     return to_onnx(passes.simplify(program.graph), program.parameters, opset, external)
+
+
+def _warn_of_ones(net: object, variable: VariableInputs, training: bool) -> None:
+    """Warns of axes where the code does something else for size 1, which the file cannot tell."""
+    try:
+        program = capture_program(
+            net, variable.args, training=training, promotion=variable.promotion
+        )
+    except (TvmgraphError, Specialise):
+        return  # the sizes themselves are needed
+    ones = sorted(variable.names[root] for root, least in program.least.items() if least == LEAST)
+    if ones:
+        warn_user(
+            f"export: the file computes sizes of at least {LEAST} of {', '.join(ones)} only: the "
+            "code decides by smaller ones; export once more for them, with examples of that size"
+        )
 
 
 def _write(path: Path, model: onnx.ModelProto, external: ExternalData | None) -> None:
