@@ -59,9 +59,9 @@ _Sums = tuple[Buffer, Expr]
 
 #: Panels from which on rows of another type are converted once, instead of again for each.
 _MANY_PANELS = 4
-#: Tiles from which on the last one may be as large as the others: at most 1/16 is done twice, of
-#: which a smaller one, which waits for its sums, would take half.
-_MANY_TILES = 8
+#: One in so many rows or columns may be computed twice, so that the last tile is as large as the
+#: others: a smaller one is as much code again, and saves less than its share, as it waits for sums.
+_REPEATED = 32
 #: Bytes of a vector from which on the first rows copy the column operand on the way.
 _MIN_COPIED_BYTES = 32
 
@@ -527,9 +527,8 @@ class _Gemm(MatrixProduct):
 
 
 def _repeats_little(extent: int, size: int) -> bool:
-    """Whether the last of many tiles may reach back into the one before it, instead of being a
-    smaller one with code of its own."""
-    return extent % size != 0 and extent >= _MANY_TILES * size
+    """Whether the last of many tiles may reach back into the one before it."""
+    return extent > size and 0 < -extent % size <= extent // _REPEATED
 
 
 def _is_one(around: Axis, within: Axis, strides: dict[Var, int]) -> bool:
