@@ -329,8 +329,13 @@ def _finding(call: Callable[[], Any], p: inspect.Parameter, value: str) -> str:
         return "" if named else f"no name: {text!r}"
     except _Hang:
         return "hangs"
-    except (OSError, ImportError, EOFError) as e:  # files and libraries that are not there
-        return "" if isinstance(e, FileNotFoundError) else f"{type(e).__name__}: {e}"
+    except (
+        OSError,
+        ImportError,
+        EOFError,
+    ) as e:  # files (another call makes a folder) and libraries that are not there
+        absent = isinstance(e, (FileNotFoundError, IsADirectoryError))
+        return "" if absent else f"{type(e).__name__}: {e}"
     except Exception as e:
         return f"{type(e).__name__}: {e}"
     return _accepted(p, value)

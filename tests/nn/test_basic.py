@@ -202,7 +202,7 @@ def test_call_errors_name_the_layer_and_the_line() -> None:
         (lambda: nn.Dropout(p="a"), DTypeError, "p must be a number"),
         (lambda: nn.Dropout(keep_prob=0.0), ArgumentError, "keep_prob must be in (0, 1]"),
         (lambda: nn.Dropout2d(2.0), ArgumentError, "p must be in [0, 1]"),
-        (lambda: nn.Dropout2d()(t(2)), ShapeError, "4 axes, not 1"),
+        (lambda: nn.Dropout2d().set_train()(t(2)), ShapeError, "4 axes, not 1"),
         (lambda: nn.Embedding(0, 3), ArgumentError, "vocab_size"),
         (lambda: nn.Embedding(3, 2, padding_idx=5), ArgumentError, "below vocab_size=3"),
         (lambda: nn.Embedding(3, 2)(t(2)), DTypeError, "integer tensor"),

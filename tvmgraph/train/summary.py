@@ -23,6 +23,7 @@ from tvmgraph.core.parameter import Parameter
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.errors import ArgumentError, DTypeError, NotFoundError, reject
 from tvmgraph.nn import Cell
+from tvmgraph.nn._checks import boolean, positive
 from tvmgraph.train.callback.base import Callback, RunArguments, RunContext, loss_value
 
 PLUGINS = ("scalar", "image", "tensor", "histogram")
@@ -150,6 +151,10 @@ class SummaryRecord:
     ) -> None:  # fmt: skip
         if not isinstance(log_dir, (str, Path)) or log_dir == "":
             self._reject(f"log_dir is {log_dir!r}", "the path of a folder")
+        for name, part in (("file_prefix", file_prefix), ("file_suffix", file_suffix)):
+            if not isinstance(part, str):
+                self._reject(f"{name} is {part!r}", "a str")
+        positive("SummaryRecord", "num_process", num_process)
         if not isinstance(raise_exception, bool):
             self._reject(f"raise_exception is {raise_exception!r}", "a bool")
         if export_options not in (None, {}, {"tensor_format": "npy"}):
@@ -315,13 +320,18 @@ class SummaryCollector(Callback):
         max_file_size: int | None = None,
         export_options: dict[str, str] | None = None,
     ) -> None:
-        for value in (collect_freq, collect_tensor_freq):
-            if value is not None and (isinstance(value, bool) or value < 1):
-                reject(ArgumentError, "SummaryCollector", f"a frequency is {value!r}, below 1")
+        op = "SummaryCollector"
+        for name, value in (("collect_freq", collect_freq), ("num_process", num_process)):
+            positive(op, name, value)
+        if collect_tensor_freq is not None:
+            positive(op, "collect_tensor_freq", collect_tensor_freq)
+        boolean(op, "keep_default_action", keep_default_action)
         given = collect_specified_data or {}
+        if not isinstance(given, dict):
+            reject(DTypeError, op, f"collect_specified_data must be a dict, not {given!r}")
         unknown = set(given) - set(_COLLECTED)
         if unknown:
-            reject(ArgumentError, "SummaryCollector",
+            reject(ArgumentError, op,
                    f"collect_specified_data has no {sorted(unknown)[0]!r}",
                    fix=f"use some of {', '.join(_COLLECTED)}")  # fmt: skip
         defaults: dict[str, Any] = (
