@@ -58,8 +58,8 @@ def test_any_size_and_operand_order(m, k, n, left_t, right_t, bias):
         (1, 301, 3001, False),  # streams
         (2, 205, 4099, False),
         (2, 8, 70000, False),
-        (131, 64, 223, False),  # the last rows and columns are computed twice
-        (131, 64, 223, True),
+        (131, 300, 223, False),  # the last rows and columns are computed twice
+        (131, 300, 223, True),
         (103, 700, 1003, False),
     ],
 )
@@ -183,10 +183,10 @@ def test_a_sum_of_products_that_overwrites_what_it_adds_to_counts_every_product_
         return total
 
     rng = np.random.default_rng(0)
-    x, y = (rng.standard_normal(shape).astype(np.float32) for shape in ((131, 64), (64, 223)))
+    x, y = (rng.standard_normal(shape).astype(np.float32) for shape in ((131, 300), (300, 223)))
     for _ in range(2):
         add(Tensor(x), Tensor(y))
-    np.testing.assert_allclose(total.asnumpy(), 2 * (x @ y), atol=1e-4)
+    np.testing.assert_allclose(total.asnumpy(), 2 * (x @ y), atol=1e-3)
 
 
 def test_gelu_and_residual_run_on_the_tile():

@@ -70,9 +70,9 @@ def access(buffer: Buffer, indices: Sequence[Expr], axes: Sequence[Axis]) -> Acc
     variables = [axis.var for axis in axes]
     written = address_of(shape, indices)
     address = bounded(axes).simplify(written)
-    used = _variables_in([address], variables)
+    used = variables_in([address], variables)
     if any(
-        _variables_in(elements(load.indices), variables).count(True) for load in loads_of(written)
+        variables_in(elements(load.indices), variables).count(True) for load in loads_of(written)
     ):
         return Access(buffer, None, used)
     terms = list(sym.detect_linear_equation(address, variables)) if variables else [address]
@@ -207,7 +207,13 @@ def bounded(axes: Sequence[Axis]) -> sym.Analyzer:
     return analyzer
 
 
-def _variables_in(exprs: Sequence[Expr], variables: Sequence[Var]) -> tuple[bool, ...]:
+def variables_in(exprs: Sequence[Expr], variables: Sequence[Var]) -> tuple[bool, ...]:
+    """Per variable, whether it occurs in some expressions, addresses included.
+
+    Args:
+        exprs: The expressions.
+        variables: The variables that are asked about.
+    """
     found: list[Var] = []
     walk(exprs, (Var, found.append))
     return tuple(any(var.same_as(variable) for var in found) for variable in variables)

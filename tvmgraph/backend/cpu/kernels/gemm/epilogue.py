@@ -10,11 +10,11 @@ from tvm import tirx
 
 from tvmgraph.backend.cpu.kernels.gemm.microkernel import Tile
 from tvmgraph.backend.loop_ir import emit
-from tvmgraph.backend.loop_ir.access import access
+from tvmgraph.backend.loop_ir.access import access, variables_in
 from tvmgraph.backend.loop_ir.contraction import Contraction
 from tvmgraph.backend.loop_ir.point import Bound, Point, bind_group
-from tvmgraph.backend.loop_ir.program import Axis, map_loads, node_count, product
-from tvmgraph.backend.loop_ir.types import Buffer, Expr, Load
+from tvmgraph.backend.loop_ir.program import Axis, map_loads, node_count, product, substitute
+from tvmgraph.backend.loop_ir.types import Buffer, Expr, Load, dtype_of
 
 #: Expressions up to this many nodes are written out for every vector of the tile; larger ones go
 #: into a loop, through memory, because their code would dominate the compile time.
@@ -80,58 +80,94 @@ class Epilogue:
             places.append(Place(outer, column + v * tile.lanes, lanes, skipped, v))
         rows = self.contraction.rows
         if self._run % tile.lanes:
-            spilled = _spilled(tile, sums)
-            with emit.rolled(tile.rows) as r:
-                bound = outer | bind_group(rows, row + r)
-                for place in _joined(places, tile.lanes):
-                    first = r * (tile.vectors * tile.lanes) + place.vector * tile.lanes
-                    self._across(bound, place, spilled, first + place.skipped)
+            self._write_runs(tile, sums, outer, row, places)
             return
         self.write_vectors(tile, sums, lambda r: bind_group(rows, row + r), places, adjacent=True)
 
     @functools.cached_property
     def _run(self) -> int:
-        """How many columns lie side by side in the result, 0 if all of them do or it is unknown."""
+        """How many columns lie side by side in the result, if fewer than all of them do, and what
+        becomes of the sums does not depend on the column; else 0."""
         stage = self.contraction.epilogue
         strides = access(stage.buffer, stage.indices, self.columns).strides
-        if strides is None:
+        if strides is None or self._depends_on_columns:
             return 0
         extents = [(stride, axis.extent) for stride, axis in zip(strides, self.columns)]
         run = 1
         while extents and extents[-1][0] == run:
             run *= extents.pop()[1]
-        return run if extents else 0
+        written_out = node_count(*stage.exprs) <= _MAX_WRITTEN_OUT
+        return run if extents and written_out else 0
 
-    def _across(self, bound: Bound, place: Place, sums: Buffer, first: Expr) -> None:
-        """Stores a vector of columns of which some may lie elsewhere than the others.
+    @property
+    def _depends_on_columns(self) -> bool:
+        """Whether something else than its sum differs from column to column."""
+
+        def without_sums(load: Load) -> Expr:
+            return tirx.const(0, dtype_of(load)) if self._is_sum(load) else load
+
+        others = [map_loads(expr, without_sums) for expr in self.contraction.epilogue.exprs]
+        return any(variables_in(others, [axis.var for axis in self.columns]))
+
+    def _is_sum(self, load: Load) -> bool:
+        return load.source.same_as(self.contraction.sums)
+
+    def _write_runs(
+        self, tile: Tile, sums: Buffer, outer: Bound, row: Expr, places: Sequence[Place]
+    ) -> None:
+        """Stores a tile of which some vectors end in another run of columns.
 
         Images of 7 x 7, for instance, one after the other: most vectors lie in one image. Of the
         others every column is stored by itself, in a loop: the addresses of all of them would be
-        more code than the product.
+        more code than the product. The results are computed before, apart from these loops:
+        constants of a loop would take registers from the sums.
 
         Args:
-            bound: Values of all axes but the columns'.
-            place: Which columns.
-            sums: The finished sums, in memory.
-            first: The place of the first one.
+            tile: Its shape.
+            sums: The accumulators.
+            outer: Values of the batch and outer column axes.
+            row: The first row.
+            places: Where each vector of a row goes.
         """
-        inside = tirx.floormod(place.column, emit.i64(self._run))
-        image = tirx.floordiv(place.column, emit.i64(self._run))
-        parts = list(self.columns)
-        inner: list[Axis] = []
-        while product(axis.extent for axis in inner) < self._run:
+        rows, stage = self.contraction.rows, self.contraction.epilogue
+        results = emit.stack(tile.size, str(stage.buffer.dtype))
+        width = tile.vectors * tile.lanes
+        for r in range(tile.rows):
+            for place in places:
+                first = emit.i64(r * width + place.vector * tile.lanes + place.skipped)
+                self.vector(
+                    place.outer | bind_group(rows, row + r),
+                    place.column, place.lanes,
+                    lambda lane, first=first: sums[first + lane], (results, first),
+                )  # fmt: skip
+        with emit.rolled(tile.rows) as r:
+            bound = outer | bind_group(rows, row + r)
+            for place in _joined(places, tile.lanes):
+                first = r * width + place.vector * tile.lanes + place.skipped
+                self._copy(bound, place, results, first)
+
+    def _copy(self, bound: Bound, place: Place, results: Buffer, first: Expr) -> None:
+        """Copies neighbouring results of a row to where they are stored."""
+        run, stage = self._run, self.contraction.epilogue
+        inside = tirx.floormod(place.column, emit.i64(run))
+        image = tirx.floordiv(place.column, emit.i64(run))
+        parts, inner = list(self.columns), list[Axis]()
+        while product(axis.extent for axis in inner) < run:
             inner.insert(0, parts.pop())
 
+        def store(lane: Expr, here: Bound) -> None:
+            at = [substitute(index, bound | here) for index in stage.indices]
+            emit.store(stage.buffer, results[first + lane], at)
+
         def together() -> None:
-            whole = Epilogue(self.contraction, inner)
-            here = bound | bind_group(parts, image)
-            whole.vector(here, inside, place.lanes, lambda lane: sums[first + lane])
+            with emit.lanes_loop(place.lanes) as lane:
+                store(lane, bind_group(parts, image) | bind_group(inner, inside + lane))
 
         def singly() -> None:
             with emit.rolled(place.lanes) as lane:
-                self.vector(bound, place.column + lane, 1, lambda _: sums[first + lane])
+                store(lane, bind_group(self.columns, place.column + lane))
 
-        emit.when(inside + place.lanes <= self._run, together, singly)
+        emit.when(inside + place.lanes <= run, together, singly)
 
     def write_vectors(
         self,
@@ -154,7 +190,11 @@ class Epilogue:
             for r in range(tile.rows):
                 self._row(tile, sums, rows(emit.i64(r)), places, emit.i64(r))
             return
-        self.write_rows(tile, _spilled(tile, sums), tile.rows, rows, places, adjacent)
+        spilled = emit.stack(tile.size, tile.dtype)
+        for r in range(tile.rows):
+            for v in range(tile.vectors):
+                emit.store(spilled, sums[tile.at(r, v)], [tile.at(r, v)])
+        self.write_rows(tile, spilled, tile.rows, rows, places, adjacent)
 
     def write_rows(
         self,
@@ -192,7 +232,14 @@ class Epilogue:
                 lambda lane, start=start: sums[start + lane],
             )
 
-    def vector(self, bound: Bound, column: Expr, lanes: int, value: Callable[[Expr], Expr]) -> None:
+    def vector(
+        self,
+        bound: Bound,
+        column: Expr,
+        lanes: int,
+        value: Callable[[Expr], Expr],
+        to: tuple[Buffer, Expr] | None = None,
+    ) -> None:
         """Stores neighbouring columns of one row.
 
         Args:
@@ -200,31 +247,24 @@ class Epilogue:
             column: The first column.
             lanes: How many columns.
             value: Gives the finished sum of a lane, counted from ``column``.
+            to: A flat buffer, and the first place in it, that takes them instead of the result.
         """
-        stage, sums = self.contraction.epilogue, self.contraction.sums
+        stage = self.contraction.epilogue
         point = Point(stage, lanes)
         with emit.lanes_loop(lanes) as lane:
 
             def visit(load: Load) -> Expr:
-                return self._sum(value(lane)) if load.source.same_as(sums) else load
+                return self._sum(value(lane)) if self._is_sum(load) else load
 
             here = bound | bind_group(self.columns, column + lane)
             stored = point.values(here, lane, lambda expr: map_loads(expr, visit))[0]
-            emit.store(stage.buffer, stored, point.indices(here))
+            buffer, at = (to[0], [to[1] + lane]) if to else (stage.buffer, point.indices(here))
+            emit.store(buffer, stored, at)
 
     def _sum(self, value: Expr) -> Expr:
         """A sum in the type that the epilogue expects."""
         dtype = str(self.contraction.sums.dtype)
         return value if dtype == self.contraction.dtype else tirx.Cast(dtype, value)
-
-
-def _spilled(tile: Tile, sums: Buffer) -> Buffer:
-    """The sums of a tile in memory."""
-    spilled = emit.stack(tile.size, tile.dtype)
-    for r in range(tile.rows):
-        for v in range(tile.vectors):
-            emit.store(spilled, sums[tile.at(r, v)], [tile.at(r, v)])
-    return spilled
 
 
 def _joined(places: Sequence[Place], lanes: int) -> list[Place]:
