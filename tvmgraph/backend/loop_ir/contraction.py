@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 import tvm_ffi
 from tvm import ir, sym, tirx
 
-from tvmgraph.backend.loop_ir.access import Access, access
+from tvmgraph.backend.loop_ir.access import Access, access, variables_in
 from tvmgraph.backend.loop_ir.inline import has_identity_store
 from tvmgraph.backend.loop_ir.program import Axis, Program, Stage, loads_of, product, substitute
 from tvmgraph.backend.loop_ir.types import Buffer, Expr, Load, Var, as_dtype, dtype_of
@@ -329,13 +329,10 @@ def is_window(contraction: Contraction) -> bool:
     """
     columns = [axis.var for axis in contraction.columns]
     reduce = [axis.var for axis in contraction.reduce]
-    for index in contraction.right.load.indices:
-        found: list[Var] = []
-        walk(index, (Var, found.append))
-        slides = any(var.same_as(axis) for var in found for axis in columns)
-        if slides and any(var.same_as(axis) for var in found for axis in reduce):
-            return True
-    return False
+    return any(
+        any(variables_in([index], columns)) and any(variables_in([index], reduce))
+        for index in contraction.right.load.indices
+    )
 
 
 # ---- grouped convolutions: an output channel reads the input channels of its group only ----------

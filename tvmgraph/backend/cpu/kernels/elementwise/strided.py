@@ -13,6 +13,7 @@ import tvm_ffi
 from tvm import ir, sym, tirx
 
 from tvmgraph.backend.loop_ir import emit
+from tvmgraph.backend.loop_ir.access import variables_in
 from tvmgraph.backend.loop_ir.point import Bound
 from tvmgraph.backend.loop_ir.program import Axis, Stage, is_choice, map_body, substitute
 from tvmgraph.backend.loop_ir.types import Buffer, Expr, Load
@@ -146,9 +147,7 @@ def uses(index: Expr, axis: Axis) -> bool:
         index: An index expression.
         axis: A loop.
     """
-    found: list[Expr] = []
-    walk(index, (tirx.Var, found.append))
-    return any(var.same_as(axis.var) for var in found)
+    return variables_in([index], [axis.var])[0]
 
 
 def _distance(first: Load, second: Load) -> int | None:

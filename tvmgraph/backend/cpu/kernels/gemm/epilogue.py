@@ -86,7 +86,7 @@ class Epilogue:
 
     @functools.cached_property
     def _run(self) -> int:
-        """How many columns lie side by side in the result, if fewer than all of them do, and what
+        """How many columns lie side by side in the result, if some but not all of them do, and what
         becomes of the sums does not depend on the column; else 0."""
         stage = self.contraction.epilogue
         strides = access(stage.buffer, stage.indices, self.columns).strides
@@ -97,7 +97,7 @@ class Epilogue:
         while extents and extents[-1][0] == run:
             run *= extents.pop()[1]
         written_out = node_count(*stage.exprs) <= _MAX_WRITTEN_OUT
-        return run if extents and written_out else 0
+        return run if extents and run > 1 and written_out else 0
 
     @property
     def _depends_on_columns(self) -> bool:

@@ -401,7 +401,7 @@ class _Gemm(MatrixProduct):
         )
 
         def write() -> None:
-            Epilogue(self.contraction, self.columns.inner).write(
+            self._epilogue.write(
                 tile, total, panel.outer, first, panel.first, panel.columns, self._shift(panel)
             )
 
@@ -413,6 +413,10 @@ class _Gemm(MatrixProduct):
             (write if finish else keep)()
         else:
             emit.when(finish, write, keep)
+
+    @cached_property
+    def _epilogue(self) -> Epilogue:
+        return Epilogue(self.contraction, self.columns.inner)
 
     # The column operand
 
