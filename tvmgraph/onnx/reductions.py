@@ -151,8 +151,7 @@ def _cumulate(n: NodeCall, x: Tensor, axis: AxisLike) -> Tensor:
 @converter("Gemm")
 def _gemm(n: NodeCall, a: Tensor, b: Tensor, c: Tensor | None = None) -> Tensor:
     a = F.transpose(a, (1, 0)) if n.get("transA") else a
-    b = F.transpose(b, (1, 0)) if n.get("transB") else b
-    y = F.matmul(a, b)
+    y = F.dense(a, b) if n.get("transB") else F.matmul(a, b)
     if n.get("alpha") != 1:
         y = F.cast(y * n.get("alpha"), y.dtype)
     if c is None:

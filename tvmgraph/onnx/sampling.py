@@ -14,6 +14,7 @@ from tvmgraph.core.tensor import Tensor
 from tvmgraph.onnx.network import pad_pairs, window_of, with_bias
 from tvmgraph.onnx.table import CONVERTERS, NodeCall, converter, to_tensor
 from tvmgraph.ops.image.resample import axis_order, resampling_matrix
+from tvmgraph.ops.image.roi_align import Ends, align_by_size, align_regions
 
 
 @converter("GridSample")
@@ -73,52 +74,50 @@ def _roi_align(n: NodeCall, x: Tensor, rois: Tensor, batch: Tensor) -> Tensor:
     out = (n.get("output_height"), n.get("output_width"))
     half = n.get("coordinate_transformation_mode", "output_half_pixel") == "half_pixel"
     corners = F.cast(rois, x.dtype) * n.get("spatial_scale") - (0.5 if half else 0.0)
-    start, stop = corners[:, :2], corners[:, 2:]
-    span = stop - start if half else F.maximum(stop - start, 1.0)
-    counts = _points(n, span, out)
-    parts = []
-    equal = len(set(counts)) <= 1
-    for rows in [slice(None)] if equal else [slice(i, i + 1) for i in range(len(counts))]:
-        images = F.gather(x, F.cast(batch, dtypes.int64)[rows], 0)
-        points = counts[rows][0] if counts else (1, 1)
-        parts.append(_aligned(n, images, start[rows], span[rows], out, points))
-    return F.concat(parts, 0) if len(parts) > 1 else parts[0]
+    ends = []
+    for k in (1, 0):  # regions are (x, y)
+        span = corners[:, k + 2] - corners[:, k]
+        ends.append((corners[:, k], span if half else F.maximum(span, 1.0)))
+    images, each = F.cast(batch, dtypes.int64), n.get("sampling_ratio")
+    if each <= 0:
+        n.known(1)  # the regions decide how many points are read, so they must be known
+    if n.get("mode", "avg") == "max":
+        return _largest_in_regions(n, x, images, ends, out)
+    if each <= 0:
+        return align_by_size(x, images, ends, out)
+    return align_regions(x, images, ends, out, (each, each))
 
 
-def _points(n: NodeCall, span: Tensor, out: tuple[int, int]) -> list[tuple[int, int]]:
-    """How many points per bin are read, for every region."""
-    ratio = n.get("sampling_ratio")
-    if ratio > 0:
-        return [(ratio, ratio)] * span.shape[0]
-    n.known(1)  # the regions decide, so they must be known
-    sizes = span.asnumpy()
-    return [
-        tuple(max(1, math.ceil(s / o)) for s, o in zip(row[::-1], out))  # pyright: ignore
-        for row in sizes
-    ]
-
-
-def _aligned(
-    n: NodeCall, x: Tensor, start: Tensor, span: Tensor, out: tuple[int, int], points: Any
+def _largest_in_regions(
+    n: NodeCall, x: Tensor, images: Tensor, ends: list[Ends], out: tuple[int, int]
 ) -> Tensor:
-    """Averages (or takes the largest of) the points of every bin; one image per region."""
-    lines, count = [], x.shape[0]
-    for axis, (bins, each) in enumerate(zip(out, points)):
-        k = 1 - axis  # regions are (x, y)
+    """Takes the largest of the points of every bin, region by region."""
+    parts, each = [], n.get("sampling_ratio")
+    for i in range(images.shape[0]):
+        row = slice(i, i + 1)
+        own = [(start[row], span[row]) for start, span in ends]
+        spans = [float(span.asnumpy()[0]) for _, span in own] if each <= 0 else ()
+        points = [max(1, math.ceil(s / o)) for s, o in zip(spans, out)] or [each, each]
+        parts.append(_largest_points(F.gather(x, images[row], 0), own, out, points))
+    return F.concat(parts, 0)
+
+
+def _largest_points(x: Tensor, ends: list[Ends], out: tuple[int, int], points: list[int]) -> Tensor:
+    lines = []
+    for (start, span), bins, each in zip(ends, out, points):
         steps = (np.arange(bins * each, dtype=np.float64) + 0.5) / (bins * each)
-        lines.append(start[:, k : k + 1] + span[:, k : k + 1] * Tensor(steps.astype(x.dtype.numpy)))
-    shape = (count, out[0] * points[0], out[1] * points[1])
+        places = to_tensor(steps.astype(x.dtype.numpy))
+        lines.append(F.expand_dims(start, 1) + F.expand_dims(span, 1) * places)
+    shape = (1, out[0] * points[0], out[1] * points[1])
     at = [F.broadcast_to(F.expand_dims(a, 2 - i), shape) for i, a in enumerate(lines)]
     valid = None
     for a, size in zip(at, x.shape[2:]):
         ok = F.logical_and(a >= -1, a <= size)
         valid = ok if valid is None else F.logical_and(valid, ok)
     inside = [F.minimum(F.maximum(a, 0.0), s - 1.0) for a, s in zip(at, x.shape[2:])]
-    largest = n.get("mode", "avg") == "max"
-    read = _largest_corner(x, inside) if largest else _sample(x, inside, "bilinear", "border")
-    read = F.where(F.expand_dims(valid, 1), read, 0.0)
-    bins = F.reshape(read, (count, x.shape[1], out[0], points[0], out[1], points[1]))
-    return F.amax(bins, (3, 5)) if largest else F.mean(bins, (3, 5))
+    read = F.where(F.expand_dims(valid, 1), _largest_corner(x, inside), 0.0)
+    bins = F.reshape(read, (1, x.shape[1], out[0], points[0], out[1], points[1]))
+    return F.amax(bins, (3, 5))
 
 
 def _largest_corner(x: Tensor, at: list[Tensor]) -> Tensor:

@@ -181,20 +181,8 @@ def _scatter_nd(n: NodeCall, x: Tensor, index: Tensor, updates: Tensor) -> Tenso
 
 @converter("ScatterElements", "Scatter")
 def _scatter_elements(n: NodeCall, x: Tensor, index: Tensor, updates: Tensor) -> Tensor:
-    """Written as a scatter of elements, whose coordinates are the places of the updates."""
-    axis = n.get("axis", 0) % x.ndim
-    index = F.cast(F.where(index < 0, index + x.shape[axis], index), dtypes.int64)
-    scatter = getattr(F, _ND[n.get("reduction", "none")])
-    return scatter(x, _coordinates(index, axis), updates)
-
-
-def _coordinates(index: Tensor, axis: int) -> Tensor:
-    """The places of elements that an index moves along one axis."""
-    parts = [
-        index if i == axis else to_tensor(np.ascontiguousarray(g))
-        for i, g in enumerate(np.indices(index.shape, np.int64))
-    ]
-    return F.stack(parts, -1)
+    mode = {"none": "set"}.get(how := n.get("reduction", "none"), how)
+    return F.scatter_along(x, index, updates, axis=n.get("axis", 0) % x.ndim, mode=mode)
 
 
 @converter("TensorScatter")
@@ -208,8 +196,7 @@ def _tensor_scatter(n: NodeCall, past: Tensor, update: Tensor, start: object = N
     shape = [1] * past.ndim
     shape[0], shape[axis] = past.shape[0], size
     index = F.broadcast_to(F.reshape(place, tuple(shape)), update.shape)
-    places = _coordinates(F.cast(index, dtypes.int64), axis)
-    return F.tensor_scatter_update(past, places, update)
+    return F.scatter_along(past, index, update, axis=axis, mode="set")
 
 
 @converter("Pad")

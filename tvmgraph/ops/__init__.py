@@ -33,6 +33,7 @@ from tvmgraph.ops.image.unfold import *  # noqa: F403
 from tvmgraph.ops.indexing.advanced import *  # noqa: F403
 from tvmgraph.ops.indexing.basic import *  # noqa: F403
 from tvmgraph.ops.indexing.elements import *  # noqa: F403
+from tvmgraph.ops.indexing.embedding_bag import *  # noqa: F403
 from tvmgraph.ops.indexing.gather import *  # noqa: F403
 from tvmgraph.ops.indexing.getitem import *  # noqa: F403
 from tvmgraph.ops.indexing.scatter import *  # noqa: F403

@@ -17,6 +17,7 @@ from tvmgraph.core.tensor import Tensor, tensor_from_numpy
 from tvmgraph.dtypes import float32, int32, int64
 from tvmgraph.errors import ShapeError, reject
 from tvmgraph.ops.common.window import Ints, out_sizes, same_padding, tap
+from tvmgraph.ops.image.roi_align import align_by_size, align_regions
 
 # ---- boxes: rows (x1, y1, x2, y2) or (y1, x1, y2, x2), which gives the same overlaps ------------
 
@@ -123,47 +124,18 @@ def roi_align(
     Returns:
         Tensor of shape [regions, C, height, width].
     """
-    if samples > 0:
-        return _roi_align(features, rois, size, scale, (samples, samples), end)
-    # about one place per pixel: as many as the size of each region asks for
-    boxes = F.cast(rois, float32).asnumpy()
-    lengths = [(boxes[:, i + 2] + end) * scale - boxes[:, i] * scale for i in (2, 1)]
-    counts = [np.maximum(np.ceil(n / c), 1).astype(int).tolist() for n, c in zip(lengths, size)]
-    found = [_roi_align(features, rois[i : i + 1], size, scale, pair, end)
-             for i, pair in enumerate(zip(*counts))]  # fmt: skip
-    return F.concat(found, 0)
-
-
-def _roi_align(
-    features: Tensor, rois: Tensor, size: tuple[int, int], scale: float, samples: tuple[int, int],
-    end: int,
-) -> Tensor:  # fmt: skip
     boxes = F.cast(rois, float32)
-    places = []
-    for axis, count, per in zip((2, 1), size, samples):  # y, then x
+    ends = []
+    for axis in (2, 1):  # y, then x
         low = boxes[:, axis] * scale
         length = (boxes[:, axis + 2] + end) * scale - low
-        length = F.maximum(length, 0.0) if end else length
-        steps = (np.arange(count * per) + 0.5) / per / count
-        at = low.expand_dims(1) + length.expand_dims(1) * tensor_from_numpy(steps.astype("f4"))
-        places.append(at)
-    y, x = (_corners(p, n) for p, n in zip(places, features.shape[2:]))
-    images = F.gather(F.cast(features, float32), F.cast(boxes[:, 0], int64), 0)
-    # rows first, then columns: (boxes, channels, places, width), (boxes, channels, places, places)
-    rows = F.matmul(F.expand_dims(y, 1), images)
-    found = F.matmul(rows, F.swapaxes(F.expand_dims(x, 1), -1, -2))
-    n, c = found.shape[:2]
-    means = F.mean(F.reshape(found, (n, c, size[0], samples[0], size[1], samples[1])), (3, 5))
-    return F.cast(means, features.dtype)
-
-
-def _corners(places: Tensor, size: int) -> Tensor:
-    """Returns linear weights of places [n, p] among ``size`` pixels: [n, p, size]."""
-    inside = F.logical_and(places >= -1.0, places <= float(size))
-    at = F.clamp(places, 0.0, size - 1.0).expand_dims(-1)
-    away = F.abs(at - tensor_from_numpy(np.arange(size, dtype=np.float32)))
-    weights = F.maximum(1 - away, 0.0)
-    return weights * F.cast(inside, float32).expand_dims(-1)
+        ends.append((low, F.maximum(length, 0.0) if end else length))
+    images, wide = F.cast(boxes[:, 0], int64), F.cast(features, float32)
+    if samples > 0:
+        found = align_regions(wide, images, ends, size, (samples, samples))
+    else:
+        found = align_by_size(wide, images, ends, size)
+    return F.cast(found, features.dtype)
 
 
 # ---- patches and pools --------------------------------------------------------------------------
