@@ -22,6 +22,7 @@ from tvmgraph.nn import Cell
 from tvmgraph.onnx import converters  # noqa: F401  (fills the table)
 from tvmgraph.onnx.functions import Functions
 from tvmgraph.onnx.low_precision import LowPrecision, is_low_precision, wide_dtype
+from tvmgraph.onnx.shape_values import Sizes, compute_sizes
 from tvmgraph.onnx.table import NodeCall, constant_of, dtype_of, find_converter, to_tensor
 
 Env = dict[str, Any]
@@ -288,6 +289,10 @@ class OnnxCell(Cell):
             node, opset, values, self._model.functions.attributes(node, opset),
             lambda graph, given: self._run_graph(graph, given, env),
         )  # fmt: skip
+        if any(isinstance(v, Sizes) for v in values):
+            found = compute_sizes(call)
+            if found is not None:
+                return found if isinstance(found, tuple) else (found,)
         # what is known while a graph is captured is computed now
         with state.interpreting(None) if constant else contextlib.nullcontext():
             result = convert(call, *[to_tensor(v) for v in values])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -11,8 +13,9 @@ from tvmgraph import dtypes
 from tvmgraph.core.arguments import AxisLike
 from tvmgraph.core.onnx_library import numpy_helper
 from tvmgraph.core.op import F
+from tvmgraph.core.rules import broadcast_shapes
 from tvmgraph.core.tensor import Tensor
-from tvmgraph.core.types import Dim
+from tvmgraph.onnx.shape_values import NO_END, Sizes, has_sizes, values_of_sizes
 from tvmgraph.onnx.table import CONVERTERS, NodeCall, constant_of, converter, known, to_tensor
 
 # one formula each
@@ -27,7 +30,7 @@ CONVERTERS |= {
     "SequenceConstruct": lambda n, *xs: list(xs),  # a list is a sequence, a tuple several outputs
     "SequenceEmpty": lambda n: [],
     "SequenceLength": lambda n, xs: np.asarray(len(xs), np.int64),
-    "Size": lambda n, x: np.asarray(np.prod(x.shape, dtype=np.int64)),
+    "Size": lambda n, x: values_of_sizes(math.prod(x.shape)),
     "Transpose": lambda n, x: F.transpose(x, n.get("perm") or tuple(reversed(range(x.ndim)))),
 }
 
@@ -44,19 +47,19 @@ def _constant(n: NodeCall) -> object:
 
 
 @converter("ConstantOfShape")
-def _constant_of_shape(n: NodeCall, shape: Tensor) -> np.ndarray:
+def _constant_of_shape(n: NodeCall, shape: Tensor) -> np.ndarray | Tensor:
     value = n.attrs.get("value")
     fill = np.zeros(1, np.float32) if value is None else numpy_helper.to_array(value)
-    n.require_memory(n.ints(0))
-    return np.full(n.ints(0), fill.reshape(-1)[0], fill.dtype)
+    sizes = n.ints(0)
+    n.require_memory(sizes)
+    if has_sizes(sizes):
+        return F.broadcast_to(to_tensor(fill.reshape(())), sizes)
+    return np.full(sizes, fill.reshape(-1)[0], fill.dtype)
 
 
 @converter("Shape")
-def _shape(n: NodeCall, x: Tensor) -> np.ndarray:
-    shape = x.shape
-    if any(isinstance(d, Dim) for d in shape):
-        raise n.fail("the shape is symbolic")
-    return np.asarray(shape[slice(n.get("start", 0), n.get("end"))], np.int64)
+def _shape(n: NodeCall, x: Tensor) -> np.ndarray | Sizes:
+    return values_of_sizes(x.shape[slice(n.get("start", 0), n.get("end"))])
 
 
 @converter("Reshape")
@@ -65,17 +68,15 @@ def _reshape(n: NodeCall, x: Tensor, shape: object = None) -> Tensor:
     if not n.get("allowzero", 0):
         wanted = [x.shape[i] if d == 0 else d for i, d in enumerate(wanted)]
     if -1 in wanted:  # zero elements leave the size open otherwise
-        rest = int(np.prod([d for d in wanted if d != -1], dtype=np.int64))
-        total = int(np.prod(x.shape, dtype=np.int64))
-        wanted[wanted.index(-1)] = total // rest if rest else 0
+        rest = math.prod(d for d in wanted if d != -1)
+        wanted[wanted.index(-1)] = 0 if rest == 0 else math.prod(x.shape) // rest
     return F.reshape(x, tuple(wanted))
 
 
 @converter("Flatten")
 def _flatten(n: NodeCall, x: Tensor) -> Tensor:
     axis = n.get("axis") + (x.ndim if n.get("axis") < 0 else 0)
-    rows = int(np.prod(x.shape[:axis], dtype=np.int64))
-    return F.reshape(x, (rows, int(np.prod(x.shape[axis:], dtype=np.int64))))
+    return F.reshape(x, (math.prod(x.shape[:axis]), math.prod(x.shape[axis:])))
 
 
 @converter("Squeeze")
@@ -98,15 +99,21 @@ def _unsqueeze(n: NodeCall, x: Tensor, axes: AxisLike | None = None) -> Tensor:
 
 @converter("Expand")
 def _expand(n: NodeCall, x: Tensor, shape: object) -> Tensor:
-    wide = np.broadcast_shapes(x.shape, n.ints(1))
+    wide = broadcast_shapes(x.shape, n.ints(1))
     n.require_memory(wide)
     return F.broadcast_to(x, wide)
 
 
 @converter("Tile")
 def _tile(n: NodeCall, x: Tensor, repeats: object) -> Tensor:
-    n.require_memory((*x.shape, *n.ints(1)))
-    return F.tile(x, n.ints(1))
+    counts = n.ints(1)
+    n.require_memory((*x.shape, *counts))
+    if not has_sizes(counts):
+        return F.tile(x, counts)
+    each = [size for pair in zip(counts, x.shape) for size in pair]
+    apart = F.reshape(x, tuple(1 if i % 2 == 0 else d for i, d in enumerate(each)))
+    whole = tuple(count * d for count, d in zip(counts, x.shape))
+    return F.reshape(F.broadcast_to(apart, tuple(each)), whole)
 
 
 @converter("Split")
@@ -121,7 +128,7 @@ def _split(n: NodeCall, x: Tensor, sizes: object = None) -> tuple[Tensor, ...]:
 
 
 def _cut(x: Tensor, axis: int, parts: Sequence[int]) -> list[Tensor]:
-    ends = np.cumsum(parts).tolist()
+    ends = itertools.accumulate(parts)
     return [x[(slice(None),) * axis + (slice(e - p, e),)] for p, e in zip(parts, ends)]
 
 
@@ -142,6 +149,8 @@ def _slice_axis(x: Tensor, axis: int, start: int, end: int, step: int) -> Tensor
     size = x.shape[axis]
     low, high = (0, size) if step > 0 else (0, size - 1)
     start = min(max(start + size if start < 0 else start, low), high)
+    if step > 0 and end >= NO_END:
+        return x[(slice(None),) * axis + (slice(start, None, step),)]
     if step > 0:
         end = min(max(end + size if end < 0 else end, 0), size)
         return x[(slice(None),) * axis + (slice(start, max(end, start), step),)]
@@ -212,7 +221,7 @@ def _pad(
         cut = slice(max(0, -before), x.shape[axis] - max(0, -after))
         x = x[(slice(None),) * axis + (cut,)]
     pairs = [(max(0, b), max(0, a)) for b, a in pairs]
-    n.require_memory([d + b + a for d, (b, a) in zip(x.shape, pairs)])
+    n.require_memory(tuple(d + b + a for d, (b, a) in zip(x.shape, pairs)))
     mode = n.get("mode")
     if mode == "constant":
         return _filled(n, x, tuple(pairs), value)
@@ -289,10 +298,10 @@ def is_chosen(index: Tensor, size: int, axis: int) -> Tensor:
 
 @converter("Trilu")
 def _trilu(n: NodeCall, x: Tensor, k: object = None) -> Tensor:
-    rows, cols = x.shape[-2:]
-    distance = np.arange(cols) - np.arange(rows)[:, None] - n.number(1, 0)
+    rows, cols = (F.arange(size) for size in x.shape[-2:])
+    distance = cols - F.expand_dims(rows, 1) - n.number(1, 0)
     kept = distance >= 0 if n.get("upper") else distance <= 0
-    return F.where(to_tensor(kept), x, F.zeros_like(x))
+    return F.where(kept, x, F.zeros_like(x))
 
 
 @converter("EyeLike")
@@ -304,6 +313,9 @@ def _eye_like(n: NodeCall, x: Tensor) -> np.ndarray:
 @converter("Range")
 def _range(n: NodeCall, start: object, limit: object, delta: object) -> object:
     first, last, step = (n.number(i) for i in range(3))
+    kinds = [v.dtype for v in n.values if isinstance(v, Sizes)]
+    if kinds:
+        return F.cast(F.arange(first, last, step), kinds[0])
     kind = n.known(0).dtype
     count = max(int(np.ceil((last - first) / step)), 0)
     n.require_memory((count,))

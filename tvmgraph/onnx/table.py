@@ -16,8 +16,10 @@ from tvmgraph.core.arguments import Attrs
 from tvmgraph.core.onnx_library import helper, numpy_helper, onnx
 from tvmgraph.core.state import state
 from tvmgraph.core.tensor import Tensor, tensor_from_numpy
+from tvmgraph.core.types import Dim, Shape
 from tvmgraph.errors import CaptureError, LoadError
 from tvmgraph.onnx.low_precision import LowPrecision, is_low_precision, wide_dtype
+from tvmgraph.onnx.shape_values import Sizes
 
 Converter = Callable[..., Any]
 CONVERTERS: dict[str, Converter] = {}
@@ -58,8 +60,8 @@ def known(value: object) -> np.ndarray | None:
         value: An array, a low-precision array, a tensor, or anything else, which is not known.
     """
     value = value.wide if isinstance(value, LowPrecision) else value
-    if isinstance(value, np.ndarray):
-        return value
+    if isinstance(value, (np.ndarray, Sizes)):
+        return value.array if isinstance(value, Sizes) else value
     if isinstance(value, TracedTensor) or not isinstance(value, Tensor):
         return None
     return value.array if state.interpreter is None else None
@@ -69,8 +71,10 @@ def to_tensor(value: object) -> Any:
     """Returns an array as a tensor, a constant of the graph while one is captured.
 
     Args:
-        value: An array or low-precision array; anything else is returned as it is.
+        value: An array, low-precision array or sizes; anything else is returned as it is.
     """
+    if isinstance(value, Sizes):
+        return value.as_tensor()
     value = value.wide if isinstance(value, LowPrecision) else value
     if not isinstance(value, (np.ndarray, np.generic)):
         return value
@@ -189,35 +193,37 @@ class NodeCall:
         return found
 
     def ints(self, i: int, default: object = None) -> Any:
-        """Returns :meth:`known` as a tuple of integers.
+        """Returns :meth:`known` as a tuple of integers and symbolic sizes.
 
         Args:
             i: Number of the input.
             default: What is returned where the input is omitted.
         """
         found = self.known(i)
-        return default if found is None else tuple(int(v) for v in found.reshape(-1))
+        if found is None:
+            return default
+        return tuple(v if isinstance(v, Dim) else int(v) for v in found.reshape(-1).tolist())
 
     def number(self, i: int, default: object = None) -> Any:
-        """Returns :meth:`known` as one Python number.
+        """Returns :meth:`known` as one Python number or symbolic size.
 
         Args:
             i: Number of the input.
             default: What is returned where the input is omitted.
         """
         found = self.known(i)
-        return default if found is None else found.reshape(-1)[0].item()
+        return default if found is None else found.reshape(-1).tolist()[0]
 
-    def require_memory(self, shape: Sequence[int]) -> None:
+    def require_memory(self, shape: Shape) -> None:
         """Checks that a result this node would make fits into memory, before it is made.
 
         Args:
-            shape: Shape of the result.
+            shape: Shape of the result; symbolic sizes count as 1.
 
         Raises:
             LoadError: if it does not.
         """
-        elements = math.prod(shape)
+        elements = math.prod(d for d in shape if not isinstance(d, Dim))
         if elements * _ELEMENT_BYTES > _memory_bytes():
             raise self.fail(f"its result of {elements:.1e} elements does not fit into memory",
                             "check the values that decide about its shape")  # fmt: skip
